@@ -1,0 +1,26 @@
+/*
+ * base.h: what every file of the core may use.  Not a place for anything with state.
+ * Law: assertions are for our own mistakes only; nothing a peer or a user sends is ever asserted.
+ */
+#ifndef MMI_BASE_H
+#define MMI_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meshmsg.h"
+
+#define MMI_WARN_UNUSED __attribute__((warn_unused_result))
+#define MMI_CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+#define MMI_ASSERT(cond) ((cond) ? (void)0 : mmi_assert_failed(#cond, __FILE__, __LINE__))
+#define MMI_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+_Noreturn void mmi_assert_failed(const char *text, const char *file, int line);
+
+/* Allocation: zeroed; NULL when there is no memory (or mm_test_alloc_fail says so).  free takes NULL. */
+void *mmi_alloc(size_t size) MMI_WARN_UNUSED;
+void *mmi_realloc(void *old, size_t size) MMI_WARN_UNUSED;   /* new bytes are not zeroed */
+void mmi_free(void *ptr);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * limits.h: every limit of the core, once, with its unit.  Defaults may be changed per socket
+ * (mm_socket_opts); the others are fixed.  docs/semantics.md lists them.
+ */
+#ifndef MMI_LIMITS_H
+#define MMI_LIMITS_H
+
+enum {
+    /* defaults of a socket */
+    MMI_QUEUE_MESSAGES = 1000,               /* messages, per peer and direction         */
+    MMI_QUEUE_BYTES = 16 * 1024 * 1024,      /* bytes, per peer and direction            */
+    MMI_MESSAGE_SIZE_MAX = 64 * 1024 * 1024, /* bytes, all frames of a message           */
+    MMI_FRAMES_MAX = 1024,                   /* frames a message                         */
+    MMI_TOPIC_SIZE_MAX = 64 * 1024,          /* bytes a topic                            */
+    MMI_SUBSCRIPTIONS_MAX = 10000,           /* topics a peer                            */
+    MMI_HALF_OPEN_MAX = 256,                 /* unfinished handshakes a listener         */
+    MMI_CONNECTIONS_MAX = 65536,             /* accepted connections a socket            */
+    MMI_HANDSHAKE_TIMEOUT_MS = 10000,        /* whole handshake, from the first octet    */
+    MMI_HEARTBEAT_INTERVAL_MS = 5000,
+    MMI_HEARTBEAT_TIMEOUT_MS = 15000,
+    MMI_RECONNECT_MIN_MS = 50,
+    MMI_RECONNECT_MAX_MS = 10000,
+    MMI_LINGER_MS = 1000,                    /* what close() leaves behind may take this */
+
+    /* fixed */
+    MMI_HEARTBEAT_TTL_MAX_DS = 655,          /* deciseconds: libzmq overflows above      */
+    MMI_PING_CONTEXT_MAX = 16,               /* bytes                                    */
+    MMI_HANDSHAKE_SIZE_MAX = 16 * 1024,      /* bytes a peer may send before it is known */
+    MMI_COMMAND_OVERHEAD = 64,               /* bytes a command may have over its topic  */
+    MMI_SUBSCRIPTION_BYTES_MAX = 16 * 1024 * 1024, /* bytes of topics a peer             */
+    MMI_FRAME_OVERHEAD = 64,                 /* bytes charged to a queue for each frame  */
+    MMI_INLINE_FRAME_MAX = 16 * 1024,        /* bytes: larger frames go out by reference */
+    MMI_IO_BUFFER_SIZE = 256 * 1024,         /* bytes a read or write moves at most      */
+    MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */
+    MMI_EVENTS_MAX = 1024,                   /* events a socket remembers                */
+    MMI_ENGINES_MAX = 256,                   /* engines a process                        */
+    MMI_SOCKETS_MAX = 65536,                 /* sockets a process                        */
+    MMI_INPROC_RECONNECT_MS = 20,            /* inproc dialers look again this often     */
+    MMI_ACCEPT_PAUSE_MS = 100,               /* after EMFILE                             */
+    MMI_ACCEPTS_PER_STEP = 64,
+    MMI_RESOLVERS_MAX = 8                    /* threads looking up names at once         */
+};
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * msg.h: a message: one or more frames, refcounted, immutable once it is queued.
+ *
+ * Not here: how frames look on the wire.  The codec may leave each frame's encoded head in the
+ * message (frame.head), so that a message that goes to many peers is encoded once.
+ * Law: frames of one message live as long as the message; a message made from others (prepend,
+ * strip, join) holds references to them and copies no body.  refs is atomic, all else is not.
+ */
+#ifndef MMI_MSG_H
+#define MMI_MSG_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+
+enum { MMI_FRAME_HEAD_MAX = 9 };
+
+typedef struct mmi_frame {
+    const uint8_t *data;
+    size_t size;
+    uint8_t head[MMI_FRAME_HEAD_MAX];  /* encoded flags and size                    */
+    uint8_t head_size;                 /* 0: not encoded yet                        */
+} mmi_frame;
+
+typedef struct mm_msg {
+    atomic_uint refs;
+    uint32_t frame_count;
+    uint32_t envelope_count;   /* leading frames that are routing, not content      */
+    uint32_t owner_count;
+    uint64_t pipe_id;          /* received: from whom.  to be sent: to whom, or 0   */
+    uint64_t key;              /* REQ: the request id                               */
+    size_t size;               /* bytes of all frames                               */
+    mmi_frame *frames;
+    struct mm_msg **owners;    /* messages that own frames this one refers to       */
+    void *adopted;             /* a malloc'ed body this message frees               */
+} mmi_msg;
+
+/* One block with room for frames of these sizes; frames[i].data may be written through mmi_msg_data. */
+mmi_msg *mmi_msg_new(const uint64_t *sizes, uint32_t count) MMI_WARN_UNUSED;       /* NULL: no memory */
+mmi_msg *mmi_msg_copy(const uint8_t *body, size_t size) MMI_WARN_UNUSED;           /* one frame */
+mmi_msg *mmi_msg_copy_frames(const uint8_t *bodies, const uint64_t *sizes, uint32_t count) MMI_WARN_UNUSED;
+/* One frame over a block from mmi_alloc/mmi_realloc, which the message then owns.  NULL: the caller still does. */
+mmi_msg *mmi_msg_adopt(uint8_t *block, size_t size) MMI_WARN_UNUSED;
+/* One message whose frames are those of parts[0..count), in order; takes the parts.  NULL: the caller keeps them. */
+mmi_msg *mmi_msg_join(mmi_msg **parts, uint32_t count) MMI_WARN_UNUSED;
+/* A message with one more frame in front; takes m.  NULL: the caller keeps m. pipe_id, key, envelope_count are kept. */
+mmi_msg *mmi_msg_prepend(mmi_msg *m, const uint8_t *body, size_t size) MMI_WARN_UNUSED;
+/* The same message without its first count frames (count < frame_count); takes m.  NULL: the caller keeps m. */
+mmi_msg *mmi_msg_strip(mmi_msg *m, uint32_t count) MMI_WARN_UNUSED;
+
+mmi_msg *mmi_msg_ref(mmi_msg *m);
+void mmi_msg_unref(mmi_msg *m);                     /* NULL is fine */
+static inline uint8_t *mmi_msg_data(mmi_msg *m, uint32_t i) { return (uint8_t *)m->frames[i].data; }
+size_t mmi_msg_cost(const mmi_msg *m);              /* bytes a queue charges: bodies and MMI_FRAME_OVERHEAD a frame */
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * hello.h: the ZMTP 3.x greeting and NULL handshake, as a state machine over bytes.  RFC 23, RFC 37.
+ *
+ * Symmetric: our greeting goes out at once, our READY as soon as the peer's greeting is accepted
+ * (not before: its mechanism and version may refuse us), and it is done when the peer's READY is accepted.
+ * Not here: timeouts, sockets, what to do with the peer.  Law: consumes only its own bytes; never
+ * keeps more than MMI_HANDSHAKE_SIZE_MAX; after an error it stays in error.
+ */
+#ifndef MMI_HELLO_H
+#define MMI_HELLO_H
+
+#include "base/base.h"
+#include "base/limits.h"
+
+typedef struct mmi_hello_config {
+    int role;                        /* mm_role, ours                                       */
+    const uint8_t *identity;         /* sent for REQ, DEALER and ROUTER (often empty)       */
+    size_t identity_size;
+    const char *features;            /* value of X-Meshmsg, or NULL: not sent               */
+} mmi_hello_config;
+
+typedef struct mmi_hello_peer {
+    int role;                        /* mm_role                                             */
+    uint8_t minor;                   /* the lower of ours (1) and theirs                    */
+    uint8_t identity_size;
+    uint8_t identity[MM_IDENTITY_MAX];
+    char features[64];               /* "" when not a meshmsg peer                          */
+} mmi_hello_peer;
+
+typedef struct mmi_hello {
+    uint32_t state;                  /* private                                             */
+    int reason;                      /* mm_reason of the error                              */
+    char detail[MM_DETAIL_MAX + 1];  /* what, where, the limit: for the event               */
+    mmi_hello_config config;
+    uint8_t *in;                     /* private: what is not parsed yet; freed when done    */
+    uint32_t in_size, in_cap;
+    uint8_t *out;                    /* private: what is to be written                      */
+    uint32_t out_size, out_sent, out_cap;
+    mmi_hello_peer peer;             /* valid once done                                     */
+} mmi_hello;
+
+int mmi_hello_init(mmi_hello *h, const mmi_hello_config *config) MMI_WARN_UNUSED;   /* MM_ENOMEM; config.identity must outlive h */
+void mmi_hello_fini(mmi_hello *h);
+/* Feeds bytes.  1: done, *used says how many were ours; 0: need more (all used); < 0: MM_EPROTO/MM_ENOMEM, see reason.
+ * On an error that the peer should hear of, output holds an ERROR command: flush it, then close. */
+int mmi_hello_feed(mmi_hello *h, const uint8_t *buf, size_t size, size_t *used) MMI_WARN_UNUSED;
+/* What is to be written now: size, 0 when nothing. */
+size_t mmi_hello_output(const mmi_hello *h, const uint8_t **out);
+void mmi_hello_sent(mmi_hello *h, size_t size);
+/* For a refusal decided above the codec after done (ROLE_REFUSED, IDENTITY): encodes an ERROR command into out; size. */
+size_t mmi_error_command(uint8_t *out, size_t cap, const char *text);
+bool mmi_roles_match(int ours, int theirs);     /* WIRE.md 4.3 legal pairs */
+int mmi_role_of_name(const uint8_t *name, size_t size);   /* exact, case-sensitive value; 0: unknown */
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * reader.h: bytes of an established connection -> messages and commands.
+ *
+ * The caller reads into memory of its own (one large buffer serves every link) and feeds it; only an
+ * unfinished frame or multipart message stays here, so an idle reader holds nothing.  A body larger
+ * than MMI_READER_DIRECT goes to a block that grows with what arrived, never with what was claimed,
+ * and the caller may read straight into it.
+ * Law: a message is given out whole or not at all; total and frame count are checked from the head,
+ * before any memory is taken; after an error the reader stays in error.
+ */
+#ifndef MMI_READER_H
+#define MMI_READER_H
+
+#include "base/limits.h"
+#include "codec/command.h"
+#include "codec/frame.h"
+
+enum { MMI_READER_DIRECT = 64 * 1024 };   /* bytes: a larger body is assembled in a block of its own */
+
+typedef struct mmi_reader_limits {
+    uint64_t message_size_max;    /* MM_REASON_MESSAGE_SIZE */
+    uint32_t frames_max;          /* MM_REASON_FRAME_COUNT  */
+    uint32_t command_size_max;    /* MM_REASON_COMMAND_SIZE; a long topic is checked above */
+} mmi_reader_limits;
+
+typedef struct mmi_reader {
+    mmi_reader_limits limits;
+    int reason;                   /* mm_reason of the error, or 0                       */
+    char detail[MM_DETAIL_MAX + 1];
+    /* private */
+    mmi_msg **parts;              /* finished frames of an unfinished multipart message */
+    uint32_t part_count, part_cap;
+    uint64_t parts_size;
+    uint8_t *block;               /* the unfinished frame: head and body so far         */
+    uint64_t block_size, block_cap, block_need;
+} mmi_reader;
+
+typedef struct mmi_input {
+    mmi_msg *msg;                 /* a message (the caller owns it), or NULL: a command  */
+    mmi_command command;          /* data points into the fed bytes or the reader: valid until the next call */
+} mmi_input;
+
+void mmi_reader_init(mmi_reader *r, const mmi_reader_limits *limits);
+void mmi_reader_fini(mmi_reader *r);
+bool mmi_reader_idle(const mmi_reader *r);        /* between two messages: an EOF here loses nothing */
+/* Takes bytes from *buf (advancing *buf and *size) until there is one message or command.
+ * 1: *out is filled; 0: all bytes used, need more; < 0: MM_EPROTO or MM_ENOMEM, see reason. */
+int mmi_reader_next(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out) MMI_WARN_UNUSED;
+/* Where the rest of a large body may be read to directly: room in bytes, 0 when not inside one. */
+size_t mmi_reader_direct(mmi_reader *r, uint8_t **area);
+void mmi_reader_filled(mmi_reader *r, size_t size);       /* then mmi_reader_next with no bytes may give the message */
+void mmi_reader_invariants(const mmi_reader *r);
+
+#endif

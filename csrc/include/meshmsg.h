@@ -1,0 +1,259 @@
+/*
+ * meshmsg.h: the whole public C surface.  The text between the two cdef markers is also what cffi
+ * reads, so it holds only enums, opaque typedefs, plain structs and prototypes; constants are enums.
+ *
+ * Law: every function may be called from any thread; every int result is MM_OK (or a count) or a
+ * negative mm_err; no function keeps a pointer it was given after it returns; handles carry a
+ * generation, so a stale one gives MM_ECLOSED and one from before a fork gives MM_EFORKED.
+ * Not here: anything with a callback.  C never calls its user.
+ */
+#ifndef MESHMSG_H
+#define MESHMSG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* cdef:begin */
+
+typedef enum mm_err {
+    MM_OK = 0,
+    MM_EAGAIN = -1,        /* cannot now; try again or wait                              */
+    MM_ETIMEDOUT = -2,     /* time is up; nothing was sent, nothing was taken            */
+    MM_EINTR = -3,         /* a signal arrived while waiting; the caller calls again     */
+    MM_ECLOSED = -4,       /* the socket or engine was closed here                       */
+    MM_EFORKED = -5,       /* opened before a fork, used after it in the child           */
+    MM_ESTATE = -6,        /* wrong state for this call                                  */
+    MM_ENOTSUP = -7,       /* this role cannot do that                                   */
+    MM_EINVAL = -8,        /* a bad argument                                             */
+    MM_EADDRINUSE = -9,
+    MM_EADDRINVAL = -10,   /* malformed, unknown name, or not of this machine            */
+    MM_EPERM = -11,
+    MM_EINSECURE = -12,    /* bind outside loopback without MM_OPT_INSECURE              */
+    MM_ECONNREFUSED = -13,
+    MM_ECONNRESET = -14,
+    MM_EPROTO = -15,       /* the peer broke the protocol; a mm_reason says how          */
+    MM_EHOSTUNREACH = -16, /* no peer of that name                                       */
+    MM_EMSGSIZE = -17,
+    MM_ENOMEM = -18,
+    MM_EMFILE = -19,
+    MM_EIO = -20
+} mm_err;
+
+typedef enum mm_role {
+    MM_PUSH = 1, MM_PULL, MM_PUB, MM_SUB, MM_XPUB, MM_XSUB, MM_REQ, MM_REP, MM_DEALER, MM_ROUTER, MM_PAIR,
+    MM_ROLE_COUNT          /* one past the last role */
+} mm_role;
+
+/* Why a connection ended or was never made.  stats.closed[] counts each; events carry it. */
+typedef enum mm_reason {
+    MM_REASON_NONE = 0,
+    MM_REASON_LOCAL,           /* closed here, on purpose                              */
+    MM_REASON_EOF,             /* the peer closed between two messages                 */
+    MM_REASON_EOF_MID_MESSAGE, /* the peer closed inside a message or frame            */
+    MM_REASON_RESET,           /* connection reset, or any other I/O error             */
+    MM_REASON_REFUSED,         /* nobody listens there                                 */
+    MM_REASON_UNREACHABLE,     /* no route, no such name, no such file                 */
+    MM_REASON_HANDSHAKE_TIMEOUT,
+    MM_REASON_HEARTBEAT,       /* silent for longer than the heartbeat timeout         */
+    MM_REASON_EVICTED,         /* oldest of too many half-open handshakes              */
+    MM_REASON_CONNECTIONS,     /* the listener's connection limit                      */
+    MM_REASON_NOT_ZMTP,        /* first octets are no ZMTP greeting                    */
+    MM_REASON_OLD_ZMTP,        /* ZMTP 1.0 or 2.0                                      */
+    MM_REASON_MECHANISM,       /* security mechanisms differ                           */
+    MM_REASON_HANDSHAKE,       /* frame or command out of order before or as READY     */
+    MM_REASON_METADATA,        /* malformed, duplicate or oversized READY properties   */
+    MM_REASON_SOCKET_TYPE,     /* missing, unknown or not a legal pair                 */
+    MM_REASON_IDENTITY,        /* malformed or already taken identity                  */
+    MM_REASON_ERROR_COMMAND,   /* the peer sent ERROR                                  */
+    MM_REASON_ROLE_REFUSED,    /* the role takes no more peers (PAIR)                  */
+    MM_REASON_FRAME_FLAGS,     /* reserved bits, MORE on a command, command in message */
+    MM_REASON_COMMAND,         /* malformed command, PING too short or context too long*/
+    MM_REASON_COMMAND_SIZE,
+    MM_REASON_MESSAGE_SIZE,
+    MM_REASON_FRAME_COUNT,
+    MM_REASON_TOPIC_SIZE,
+    MM_REASON_SUBSCRIPTIONS,   /* more topics, or bytes of topics, than the limit      */
+    MM_REASON_MEMORY,          /* out of memory here                                   */
+    MM_REASON_COUNT
+} mm_reason;
+
+typedef enum mm_overflow {
+    MM_OVERFLOW_BLOCK = 1, MM_OVERFLOW_ERROR, MM_OVERFLOW_DROP_NEWEST, MM_OVERFLOW_DROP_OLDEST
+} mm_overflow;
+
+typedef enum mm_event_kind {
+    MM_EVENT_LISTENING = 1, MM_EVENT_PEER_UP, MM_EVENT_PEER_DOWN, MM_EVENT_CONNECT_FAILED,
+    MM_EVENT_HANDSHAKE_FAILED, MM_EVENT_DROPPED, MM_EVENT_LATE_REPLY, MM_EVENT_ACCEPT_PAUSED,
+    MM_EVENT_ACCEPT_RESUMED, MM_EVENT_ABANDONED
+} mm_event_kind;
+
+enum {
+    MM_READABLE = 1, MM_WRITABLE = 2, MM_PEERS = 4,       /* readiness bits; MM_PEERS: peers or subscriptions changed */
+    MM_OPT_INSECURE = 1, MM_OPT_HANDOVER = 2, MM_OPT_DROP_UNROUTABLE = 4, MM_OPT_XPUB_VERBOSE = 8,
+    MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
+    MM_BATCH_INLINE_MAX = 262144  /* bytes: a larger frame is handed over by reference, not copied into a batch */
+};
+
+typedef uint64_t mm_handle;       /* 0 is never a valid handle */
+typedef struct mm_msg mm_msg;     /* a received message, by reference */
+
+/* Limits and policies of one socket.  mm_socket_defaults fills it for a role. */
+typedef struct mm_socket_opts {
+    uint32_t send_queue_messages, recv_queue_messages;    /* per peer */
+    uint64_t send_queue_bytes, recv_queue_bytes;          /* per peer */
+    uint32_t overflow;                                    /* mm_overflow */
+    uint32_t flags;                                       /* MM_OPT_ bits */
+    uint64_t message_size_max;                            /* bytes, all frames together */
+    uint32_t frames_max, topic_size_max, subscriptions_max, half_open_max, connections_max;
+    uint32_t handshake_timeout_ms, heartbeat_interval_ms, heartbeat_timeout_ms;  /* interval 0: heartbeats off */
+    uint32_t reconnect_min_ms, reconnect_max_ms, linger_ms;
+    uint32_t identity_size;
+    uint8_t identity[255];
+} mm_socket_opts;
+
+typedef struct mm_stats {
+    uint64_t sent_messages, sent_bytes;           /* accepted from the application                     */
+    uint64_t received_messages, received_bytes;   /* handed to the application                         */
+    uint64_t written_messages, parsed_messages;   /* fully written to, fully read from, streams        */
+    uint64_t confirmed_messages;                  /* written, and a later PING was answered            */
+    uint64_t in_doubt_messages;                   /* written to a connection that ended unconfirmed    */
+    uint64_t dropped_overflow, dropped_no_peer, dropped_peer_gone, dropped_closed, dropped_late,
+             dropped_filtered, dropped_malformed; /* every drop, by reason                             */
+    uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;   /* now      */
+    uint64_t connects, accepts, handshakes, handshakes_failed, disconnects;
+    uint64_t events_lost;
+    uint32_t peers, half_open, listeners, dialers;                                         /* now      */
+    uint64_t closed[64];                          /* by mm_reason                                      */
+} mm_stats;
+
+typedef struct mm_peer {
+    uint64_t id, since_ns;                        /* since: wall clock                                 */
+    uint32_t role, zmtp_minor, outgoing, identity_size;
+    uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;
+    uint64_t sent_messages, received_messages, dropped_messages, confirmed_messages;
+    uint64_t subscriptions;
+    int64_t rtt_ns;                               /* -1: not measured yet                              */
+    uint8_t identity[255];
+    char endpoint[256], address[128];             /* endpoint: ours, as bound or connected             */
+} mm_peer;
+
+typedef struct mm_event {
+    uint64_t seq, time_ns, peer, count;           /* time: wall clock; count: of what happened         */
+    uint32_t kind;                                /* mm_event_kind                                     */
+    int32_t reason;                               /* mm_reason                                         */
+    char endpoint[256], detail[128];
+} mm_event;
+
+typedef struct mm_drain_info {
+    uint64_t queued_messages, queued_bytes;       /* accepted, not yet written                         */
+    uint64_t unconfirmed_messages;                /* written, receipt not yet confirmed                */
+    uint64_t unconfirmable_messages;              /* written to peers that cannot confirm (ZMTP 3.0)   */
+    uint64_t confirmed_messages, in_doubt_messages, dropped_messages;  /* since the socket opened      */
+} mm_drain_info;
+
+/*
+ * A batch of received messages: frames lie end to end in data (except big, below), in arrays that the
+ * library owns and reuses.  One batch belongs to one thread at a time.
+ * message i has frames first_frame[i] .. first_frame[i + 1] - 1; frame j is data[offset[j]] .. data[offset[j + 1]].
+ * envelope[i]: how many of its leading frames are routing (REQ/REP envelope; not the ROUTER identity).
+ * big: when not NULL the batch holds exactly one message, and its frames are read with mm_msg_frame.
+ */
+typedef struct mm_batch {
+    uint32_t message_count, frame_count;
+    const uint8_t *data;
+    const uint64_t *offset;
+    const uint32_t *first_frame, *envelope;
+    const uint64_t *peer;                         /* peer id of each message */
+    mm_msg *big;
+} mm_batch;
+
+typedef struct mm_ready { mm_handle socket; uint32_t events; uint32_t reserved; } mm_ready;
+
+/* ---- engine: threads, timers, connections.  flags: MM_ENGINE_POLL asks for poll(2) rather than epoll ---- */
+enum { MM_ENGINE_POLL = 1 };
+int mm_engine_open(uint32_t flags, mm_handle *engine);
+int mm_engine_close(mm_handle engine, int64_t timeout_ms, uint64_t *abandoned_messages);
+const char *mm_version(void);
+const char *mm_strerror(int code);
+const char *mm_reason_text(int reason);
+const char *mm_role_name(int role);               /* as on the wire: "PUSH" */
+int mm_live_handles(void);                        /* engines and sockets open now, for leak checks */
+
+/* ---- sockets ---- */
+int mm_socket_defaults(int role, mm_socket_opts *opts);
+int mm_socket_open(mm_handle engine, int role, const mm_socket_opts *opts, mm_handle *socket);
+int mm_socket_close(mm_handle socket);            /* wakes all waiters with MM_ECLOSED; what is queued lingers in the engine */
+int mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size);
+int mm_connect(mm_handle socket, const char *url);
+int mm_unbind(mm_handle socket, const char *url);       /* MM_EADDRINVAL: no such endpoint */
+int mm_disconnect(mm_handle socket, const char *url);
+int mm_subscribe(mm_handle socket, const uint8_t *topic, size_t size);
+int mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size);  /* MM_EINVAL: was not subscribed */
+
+/*
+ * timeout_ms: < 0 waits for ever, 0 never waits (MM_EAGAIN).  A wait ends with MM_EINTR on a signal, and after
+ * slice_ms (> 0) as well, so that the caller can look at its signals and call again with the time left.
+ * to: 0, or the peer id a ROUTER or REP message goes to.
+ */
+int mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms);
+int mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
+                   int64_t timeout_ms, int64_t slice_ms);
+int mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, size_t count,
+                 int64_t timeout_ms, int64_t slice_ms, size_t *sent);   /* single-frame messages end to end */
+/* Up to max_messages and about max_bytes in one go; waits for the first only. Returns the count (> 0) or an error. */
+int mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
+            int64_t timeout_ms, int64_t slice_ms);
+int mm_batch_new(mm_batch **batch);
+void mm_batch_free(mm_batch *batch);
+uint32_t mm_msg_frame_count(const mm_msg *msg);
+const uint8_t *mm_msg_frame(const mm_msg *msg, uint32_t index, uint64_t *size);
+void mm_msg_free(mm_msg *msg);
+
+/* ---- REQ: many requests in flight, each with an id ---- */
+int mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
+               int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
+int mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms);
+                                                  /* 1 message; MM_ECONNRESET: its peer went away, outcome unknown */
+int mm_replies_ready(mm_handle socket, uint64_t *ids, uint32_t cap);   /* ids whose mm_reply will not wait; count */
+int mm_request_cancel(mm_handle socket, uint64_t id);                  /* its reply will be dropped as late */
+
+/* ---- waiting ---- */
+int mm_wait_peers(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms);
+int mm_wait_subscribers(mm_handle socket, const uint8_t *topic, size_t size, uint32_t count,
+                        int64_t timeout_ms, int64_t slice_ms);
+int mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_drain_info *info);  /* MM_OK: all confirmed or unconfirmable */
+int mm_peer_count(mm_handle socket, uint32_t *count);
+int mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uint32_t *count); /* a message of that topic would reach */
+int mm_router_peer(mm_handle socket, const uint8_t *identity, size_t size, uint64_t *peer);    /* MM_EHOSTUNREACH */
+int mm_fileno(mm_handle socket, int *fd);         /* level-triggered: readable while a recv would succeed */
+int mm_fileno_hold(mm_handle socket, int held);   /* 1: keep it readable, the caller holds received messages */
+
+/* ---- wakers: one per event loop ---- */
+int mm_waker_open(mm_handle engine, mm_handle *waker, int *fd);
+int mm_waker_close(mm_handle waker);
+int mm_watch(mm_handle socket, mm_handle waker, uint32_t events);  /* one shot; fires now if already true */
+int mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap);   /* count; MM_READABLE|MM_WRITABLE|MM_PEERS, or 0 events: closed */
+
+/* ---- looking in ---- */
+int mm_socket_stats(mm_handle socket, mm_stats *out);
+int mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count);  /* count: all there are */
+int mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq);
+                                                  /* count; reading takes nothing away; first seq is 1 */
+
+/* ---- fork: called by os.register_at_fork; also registered with pthread_atfork, twice is harmless ---- */
+void mm_fork_prepare(void);
+void mm_fork_parent(void);
+void mm_fork_child(void);
+
+/* ---- the codec, for tests and tools (csrc/codec): pure functions ---- */
+/* CODEC SECTION */
+
+/* ---- the simulated world (csrc/plat/sim*.c) ---- */
+/* SIM SECTION */
+
+/* ---- test hooks ---- */
+void mm_test_alloc_fail(int64_t countdown);       /* the n-th allocation from now fails once; 0: never */
+
+/* cdef:end */
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * proto.h: what a protocol role is: a table of functions over pipes.  A role is a pure state machine:
+ * it cannot see bytes, connections, time (but tick's argument) or threads.
+ *
+ * All calls: engine lock held, must not block, must not call back into the socket.  ps is the role's
+ * private state, sock_size bytes that the engine allocated and zeroed before init.
+ */
+#ifndef MMI_PROTO_H
+#define MMI_PROTO_H
+
+#include "proto/pipe.h"
+
+/* What a role may count and use of its socket; lives as long as the socket. */
+typedef struct mmi_proto_host {
+    mm_stats *stats;                                    /* dropped_* are the role's to count           */
+    const mm_socket_opts *opts;
+    uint32_t (*random)(struct mmi_proto_host *host);    /* from the platform, seeded in simulation     */
+    void (*event)(struct mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count, const char *detail);
+                                                        /* MM_EVENT_DROPPED is coalesced by the engine */
+} mmi_proto_host;
+
+typedef struct mmi_proto_ops {
+    int role;                            /* mm_role                                                    */
+    size_t sock_size, pipe_size;         /* private state, allocated and zeroed by the engine          */
+    int  (*init)(void *ps, mmi_proto_host *host);       /* MM_ENOMEM                                   */
+    void (*fini)(void *ps);              /* after every pipe was removed; frees and counts (dropped_closed) what it still holds */
+    int  (*add)(void *ps, mmi_pipe *p);  /* new peer, queues empty; MM_ESTATE: no more peers (PAIR); MM_EADDRINUSE: identity taken (ROUTER); MM_ENOMEM */
+    void (*rm)(void *ps, mmi_pipe *p);   /* peer gone. takes what it wants to keep out of p's rings; what it leaves is
+                                          * counted dropped_peer_gone and freed by the engine. A pinned front is always left. */
+    void (*in)(void *ps, mmi_pipe *p);   /* p's inbox went from empty to non-empty                     */
+    void (*out)(void *ps, mmi_pipe *p);  /* p's outbox has room again (after a mmi_pipe_send said MM_EAGAIN or can_send said no) */
+    int  (*send)(void *ps, mmi_msg *m);  /* MM_OK: the protocol owns m.  Else the caller still does: MM_EAGAIN,
+                                          * MM_EHOSTUNREACH, MM_EINVAL, MM_ENOMEM, MM_ENOTSUP.  NULL: cannot send */
+    int  (*recv)(void *ps, mmi_msg **m); /* MM_OK: the caller owns *m.  MM_EAGAIN: nothing now. NULL: cannot receive */
+    uint32_t (*ready)(const void *ps);   /* MM_READABLE | MM_WRITABLE, computed, not remembered; cheap */
+
+    /* only some roles; NULL elsewhere */
+    int  (*subscription)(void *ps, mmi_pipe *p, bool add, const uint8_t *topic, size_t size);
+                                         /* PUB, XPUB: from a peer, either wire form. MM_OK; MM_EMSGSIZE topic too long;
+                                          * MM_ENOMEM; MM_EPROTO too many: the engine closes the link with the right reason */
+    int  (*subscribe)(void *ps, bool add, const uint8_t *topic, size_t size);   /* SUB, XSUB: from the user. MM_EINVAL: cancel of what was not subscribed */
+    uint32_t (*reach)(void *ps, const uint8_t *topic, size_t size);   /* PUB, XPUB: peers a message of this topic would go to now */
+    int  (*find)(void *ps, const uint8_t *identity, size_t size, uint64_t *pipe_id);        /* ROUTER: MM_EHOSTUNREACH */
+    int  (*reply)(void *ps, uint64_t key, mmi_msg **m);   /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EAGAIN not yet;
+                                                           * MM_ECONNRESET its peer went away, id forgotten; MM_EINVAL no such request */
+    void (*forget)(void *ps, uint64_t key);               /* REQ: a later reply is late */
+    uint32_t (*replies)(void *ps, uint64_t *keys, uint32_t cap);   /* REQ: ids for which reply would not say MM_EAGAIN, oldest first */
+    uint32_t (*backlog)(const void *ps, uint64_t *bytes); /* messages (and bytes) held outside any pipe's outbox, still to be sent */
+} mmi_proto_ops;
+
+extern const mmi_proto_ops mmi_push_ops, mmi_pull_ops, mmi_pub_ops, mmi_sub_ops, mmi_xpub_ops, mmi_xsub_ops,
+    mmi_req_ops, mmi_rep_ops, mmi_dealer_ops, mmi_router_ops, mmi_pair_ops;
+const mmi_proto_ops *mmi_proto_find(int role);   /* NULL: no such role */
+
+#endif
