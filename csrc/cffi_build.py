@@ -1,0 +1,65 @@
+"""Describes the extension module to cffi: the cdef is cut out of the public header.
+
+MESHMSG_SANITIZE=address,undefined or thread builds with that sanitizer; MESHMSG_DEBUG=1 without
+optimisation. Not here: any declaration; csrc/include/meshmsg.h is the one source of truth.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from cffi import FFI
+
+CSRC = Path(__file__).resolve().parent
+ROOT = CSRC.parent
+BEGIN, END = "/* cdef:begin */", "/* cdef:end */"
+
+
+def cdef() -> str:
+    """Return the text between the markers of the public header."""
+    _, begin, rest = (CSRC / "include" / "meshmsg.h").read_text(encoding="utf-8").partition(BEGIN)
+    text, end, _ = rest.partition(END)
+    if not begin or not end:
+        raise RuntimeError(f"meshmsg.h: markers {BEGIN} and {END} are missing")
+    if re.search(r"^\s*#", text, re.MULTILINE):
+        raise RuntimeError("meshmsg.h: a preprocessor line stands inside the cdef markers")
+    return text
+
+
+def files(pattern: str) -> list[str]:
+    """Return the C files, relative to the project, in a stable order."""
+    return sorted(os.path.relpath(path, ROOT) for path in CSRC.rglob(pattern))
+
+
+def compile_args() -> list[str]:
+    """Return the compiler's arguments for this build."""
+    args = ["-std=c11", "-D_GNU_SOURCE", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread"]
+    args += ["-O0", "-g"] if os.environ.get("MESHMSG_DEBUG") else ["-O2", "-g1"]
+    if os.environ.get("MESHMSG_WERROR"):
+        # cffi's own generated file is not ours to keep free of these.
+        args += ["-Werror", "-Wno-error=unused-parameter", "-Wno-error=sign-compare"]
+    sanitize = os.environ.get("MESHMSG_SANITIZE")
+    if sanitize:
+        args += [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"]
+    return args
+
+
+def link_args() -> list[str]:
+    """Return the linker's arguments for this build."""
+    sanitize = os.environ.get("MESHMSG_SANITIZE")
+    return ["-pthread"] + ([f"-fsanitize={sanitize}"] if sanitize else [])
+
+
+ffi = FFI()
+ffi.cdef(cdef())
+ffi.set_source(
+    "meshmsg._mm",
+    '#include "meshmsg.h"',
+    sources=files("*.c"),
+    depends=files("*.h"),
+    include_dirs=[os.path.relpath(CSRC / "include", ROOT), os.path.relpath(CSRC, ROOT)],
+    extra_compile_args=compile_args(),
+    extra_link_args=link_args(),
+)
