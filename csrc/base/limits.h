@@ -32,7 +32,6 @@ enum {
     MMI_INLINE_FRAME_MAX = 16 * 1024,        /* bytes: larger frames go out by reference */
     MMI_IO_BUFFER_SIZE = 256 * 1024,         /* bytes a read or write moves at most      */
     MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */
-    MMI_EVENTS_MAX = 1024,                   /* events a socket remembers                */
     MMI_ENGINES_MAX = 256,                   /* engines a process                        */
     MMI_SOCKETS_MAX = 65536,                 /* sockets a process                        */
     MMI_INPROC_RECONNECT_MS = 20,            /* inproc dialers look again this often     */

@@ -1,0 +1,56 @@
+/*
+ * endpoint.h: where peers come from: dialers try again and again, listeners accept.
+ *
+ * All calls with the engine lock held.  Law: a dialer has at most one link; after it ended the next
+ * attempt is exponentially later, with full jitter, unless the link had lived long enough.
+ */
+#ifndef MMI_ENDPOINT_H
+#define MMI_ENDPOINT_H
+
+#include "codec/url.h"
+#include "engine/socket.h"
+#include "tran/tran.h"
+
+struct mmi_link;
+
+typedef struct mmi_dialer {
+    mmi_list node;                 /* socket->dialers */
+    mmi_socket *socket;
+    const mmi_tran_ops *tran;
+    mmi_url url;
+    char text[MM_ENDPOINT_MAX + 1];
+    uint64_t tag;
+    mmi_timer timer;
+    struct mmi_link *link;
+    mmi_addr addrs[MMI_ADDRS_MAX];
+    int addr_count, addr_next;
+    uint32_t attempt;
+} mmi_dialer;
+
+typedef struct mmi_listener {
+    mmi_list node;                 /* socket->listeners */
+    mmi_list inproc_node;          /* engine->inproc */
+    mmi_socket *socket;
+    char text[MM_ENDPOINT_MAX + 1];    /* as bound */
+    char asked[MM_ENDPOINT_MAX + 1];   /* as the user wrote it */
+    uint64_t tag;
+    int stream;                    /* -1: inproc */
+    mmi_inproc *inproc;
+    mmi_timer timer;               /* set: paused */
+    mmi_list half_open;            /* links that have not finished their handshake, oldest first */
+    uint32_t half_open_count;
+} mmi_listener;
+
+int mmi_dialer_open(mmi_socket *s, const mmi_url *url) MMI_WARN_UNUSED;
+void mmi_dialer_close(mmi_dialer *d);                       /* its link, if any, is closed too */
+void mmi_dialer_due(mmi_dialer *d);                         /* its timer fired */
+void mmi_dialer_resolved(mmi_dialer *d);                    /* poll said MMI_RESOLVED */
+void mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns);
+
+/* addr: where to listen (ignored for inproc); bound gets the text. */
+int mmi_listener_open(mmi_socket *s, const mmi_url *url, const mmi_addr *addr, const char *asked,
+                      mmi_listener **out) MMI_WARN_UNUSED;
+void mmi_listener_close(mmi_listener *l);                   /* its links stay */
+void mmi_listener_accept(mmi_listener *l);                  /* readable, or its pause is over */
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * link.h: one connection: stream, handshake, reader, heartbeat, and the pipe the protocol sees.
+ *
+ * All calls with the engine lock held.  Law: the pipe is known to the protocol exactly while state is
+ * MMI_LINK_ACTIVE; a closed link stays in memory until the engine settles, so nobody holds a freed one.
+ */
+#ifndef MMI_LINK_H
+#define MMI_LINK_H
+
+#include "codec/hello.h"
+#include "codec/reader.h"
+#include "engine/endpoint.h"
+
+typedef enum mmi_link_state {
+    MMI_LINK_CONNECTING = 1,
+    MMI_LINK_HELLO,
+    MMI_LINK_ACTIVE,
+    MMI_LINK_REFUSING,     /* an ERROR is on its way out, then it closes                        */
+    MMI_LINK_FINISHING,    /* all written, FIN sent: what arrives is thrown away until the peer closes */
+    MMI_LINK_DEAD
+} mmi_link_state;
+
+typedef struct mmi_link {
+    mmi_list node, dirty, half_open;     /* socket->links; engine->dirty or ->dead; listener->half_open */
+    mmi_socket *socket;
+    mmi_dialer *dialer;                  /* or NULL */
+    mmi_listener *listener;              /* or NULL: dialed, or the listener was closed */
+    int state;
+    int stream;
+    uint64_t tag;
+    uint32_t watched;
+    mmi_hello *hello;                    /* until the handshake is done */
+    mmi_reader reader;
+    mmi_pipe pipe;
+    uint8_t minor;
+    uint8_t *identity;
+    char features[64];
+    char address[64];                    /* the peer's, as text */
+    char endpoint[MM_ENDPOINT_MAX + 1];  /* ours */
+
+    uint8_t *control;                    /* commands waiting, whole frames */
+    size_t control_size, control_sent, control_cap;
+    uint64_t msg_offset;                 /* octets of the outbox's front that were written */
+    bool pong_due;
+    uint8_t pong_size, pong[MMI_PING_CONTEXT_MAX];
+
+    mmi_msg *held;                       /* parsed, but the inbox is full: reading is paused */
+    uint8_t *unread;                     /* and what came behind it */
+    size_t unread_size, unread_used;
+
+    mmi_timer timer;
+    uint64_t started_ns, active_ns, wall_ns, last_in_ns, last_flush_ns, ping_ns;
+    uint64_t written, confirmed, parsed; /* messages */
+    uint64_t ping_count;                 /* the context of the PING that is out; valid while ping_ns != 0 */
+    int64_t rtt_ns;
+    uint32_t peer_ttl_ms;                /* what the peer's PING asked for; 0: nothing */
+    int end_reason;                      /* while REFUSING */
+} mmi_link;
+
+/* A new link over a stream (connected, or connecting when pending); owns it, also on failure. */
+int mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pending,
+                  const char *address) MMI_WARN_UNUSED;
+void mmi_link_close(mmi_link *link, int reason, const char *detail);
+void mmi_link_free(mmi_link *link);                     /* settle only */
+void mmi_link_finish(mmi_link *link);                   /* the socket was closed: flush, FIN, wait for the peer */
+void mmi_link_event(mmi_link *link, uint32_t events);   /* poll's */
+void mmi_link_timer(mmi_link *link);
+void mmi_link_dirty(mmi_link *link);                    /* has something to write */
+int mmi_link_watch(mmi_link *link);                     /* recomputes what poll is to report */
+
+/* link_hello.c */
+int mmi_link_hello_start(mmi_link *link) MMI_WARN_UNUSED;
+void mmi_link_hello_feed(mmi_link *link, const uint8_t *buf, size_t size);
+
+/* link_in.c */
+void mmi_link_readable(mmi_link *link);
+void mmi_link_feed(mmi_link *link, const uint8_t *buf, size_t size);
+void mmi_link_resume(mmi_link *link);                   /* the inbox has room again */
+
+/* link_out.c */
+void mmi_link_flush(mmi_link *link);
+bool mmi_link_flush_due(const mmi_link *link, uint64_t now_ns);   /* a caller should write now, not leave it to the runner */
+int mmi_link_control(mmi_link *link, const uint8_t *frame, size_t size) MMI_WARN_UNUSED;   /* MM_ENOMEM */
+bool mmi_link_pending(const mmi_link *link);            /* anything left to write */
+extern const mmi_pipe_ops mmi_link_pipe_ops;
+
+/* heartbeat.c */
+void mmi_heartbeat_start(mmi_link *link);
+void mmi_heartbeat_due(mmi_link *link);
+void mmi_heartbeat_command(mmi_link *link, const mmi_command *command);   /* PING or PONG */
+void mmi_heartbeat_ping(mmi_link *link);                /* now, unless one is out or the peer is ZMTP 3.0 */
+
+#endif

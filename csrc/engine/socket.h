@@ -1,0 +1,100 @@
+/*
+ * socket.h: what a user opens: a protocol role over links, with endpoints, waiters, counters, events.
+ *
+ * Not here: bytes (link), where peers are (endpoint).  All calls with the engine lock held.
+ * Law: a closed socket has no handle, takes and gives no message, and lives on only until its links
+ * have flushed or its linger is over.
+ */
+#ifndef MMI_SOCKET_H
+#define MMI_SOCKET_H
+
+#include "engine/engine.h"
+#include "proto/proto.h"
+
+enum { MMI_DRAINED = 8, MMI_SOCKET_EVENTS_MAX = 256 };   /* an internal readiness bit; events remembered */
+
+/* A thread blocked in a call; lives on its stack. */
+typedef struct mmi_waiter {
+    mmi_list node;
+    uint32_t events;       /* MM_READABLE, MM_WRITABLE: one is woken; MM_PEERS, MMI_DRAINED: all are */
+    bool keyed;            /* waits for one reply: woken whenever any arrives */
+    bool rung, closed;
+    int notifier;
+} mmi_waiter;
+
+typedef struct mmi_waker {
+    mmi_list node;         /* engine->wakers */
+    mm_handle handle;
+    int notifier;
+    mmi_list watches;      /* all of this waker's */
+    mmi_list ready;        /* those that fired and were not taken */
+} mmi_waker;
+
+typedef struct mmi_watch {
+    mmi_list socket_node, waker_node, ready_node;
+    mmi_waker *waker;
+    mm_handle socket;
+    uint32_t wanted, fired;
+    bool closed;
+} mmi_watch;
+
+typedef struct mmi_socket {
+    mmi_list node, touched;
+    mmi_engine *engine;
+    mm_handle handle;              /* 0 once closed */
+    const mmi_proto_ops *ops;
+    void *state;                   /* of the role */
+    mmi_proto_host host;
+    mm_socket_opts opts;
+    mm_stats stats;                /* counters; what is "now" is computed when asked */
+    mmi_list dialers, listeners, links;
+    uint32_t peer_count, half_open, accepted;
+    mmi_list waiters, watches;
+    bool peers_changed, drained_changed, closing;
+    int fileno;                    /* -1: nobody asked */
+    bool fileno_rung, fileno_held;
+    mm_event *events;
+    uint32_t event_cap;
+    uint64_t event_seq;            /* of the newest; 0: none yet */
+    uint64_t drops_pending, drops_event_ns, drops_peer;
+    mmi_timer linger_timer, drops_timer;
+} mmi_socket;
+
+int mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts, mmi_socket **out) MMI_WARN_UNUSED;
+void mmi_socket_close(mmi_socket *s);              /* starts the linger */
+void mmi_socket_reap(mmi_socket *s);               /* frees a closed socket whose links are gone */
+void mmi_socket_end(mmi_socket *s);                /* the linger is over: whatever is left is abandoned */
+void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed: settle looks */
+void mmi_socket_update(mmi_socket *s);             /* settle: wakes who is due */
+void mmi_socket_note_peers(mmi_socket *s);
+void mmi_socket_note_drained(mmi_socket *s);
+uint32_t mmi_socket_ready(const mmi_socket *s);
+
+/* Waits for events with the lock dropped.  MM_OK: look again; MM_ECLOSED: s is gone, do not touch it;
+ * MM_ETIMEDOUT; MM_EINTR (signal, or slice over).  MM_EMFILE: no notifier.  deadline_ns absolute. */
+int mmi_socket_wait(mmi_socket *s, uint32_t events, bool keyed, uint64_t deadline_ns, int64_t slice_ms)
+    MMI_WARN_UNUSED;
+
+/* Events.  endpoint and detail may be NULL. */
+void mmi_socket_event(mmi_socket *s, int kind, int reason, uint64_t peer, uint64_t count,
+                      const char *endpoint, const char *detail);
+void mmi_socket_tell_drops(mmi_socket *s);         /* the pending DROPPED event */
+void mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
+                     const char *detail);
+
+/* wake.c */
+int mmi_waker_open(mmi_engine *e, mmi_waker **out) MMI_WARN_UNUSED;
+void mmi_waker_close(mmi_engine *e, mmi_waker *w);
+int mmi_waker_watch(mmi_waker *w, mmi_socket *s, uint32_t events) MMI_WARN_UNUSED;
+uint32_t mmi_waker_take(mmi_engine *e, mmi_waker *w, mm_ready *out, uint32_t cap);
+void mmi_socket_fire(mmi_socket *s, uint32_t ready);   /* watches and fileno */
+void mmi_socket_unwatch(mmi_socket *s);                /* at close: every watch says closed */
+int mmi_socket_fileno(mmi_socket *s, int *fd) MMI_WARN_UNUSED;
+
+/* look.c */
+void mmi_socket_stats_now(mmi_socket *s, mm_stats *out);
+uint32_t mmi_socket_peers(mmi_socket *s, mm_peer *out, uint32_t cap);
+uint32_t mmi_socket_events(mmi_socket *s, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq);
+bool mmi_socket_drain_look(mmi_socket *s, mm_drain_info *info);   /* true: nothing left to wait for */
+
+#endif
