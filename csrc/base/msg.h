@@ -45,7 +45,10 @@ mmi_msg *mmi_msg_adopt(uint8_t *block, size_t size) MMI_WARN_UNUSED;
 mmi_msg *mmi_msg_join(mmi_msg **parts, uint32_t count) MMI_WARN_UNUSED;
 /* A message with one more frame in front; takes m.  NULL: the caller keeps m. pipe_id, key, envelope_count are kept. */
 mmi_msg *mmi_msg_prepend(mmi_msg *m, const uint8_t *body, size_t size) MMI_WARN_UNUSED;
-/* The same message without its first count frames (count < frame_count); takes m.  NULL: the caller keeps m. */
+/* The same with count frames, whose bodies lie end to end. */
+mmi_msg *mmi_msg_prepend_frames(mmi_msg *m, const uint8_t *bodies, const uint64_t *sizes, uint32_t count) MMI_WARN_UNUSED;
+/* The same message without its first count frames (count < frame_count); takes m.  NULL: the caller keeps m.
+ * A message with one reference is changed in place, which cannot fail.  envelope_count shrinks by count, to 0 at least. */
 mmi_msg *mmi_msg_strip(mmi_msg *m, uint32_t count) MMI_WARN_UNUSED;
 
 mmi_msg *mmi_msg_ref(mmi_msg *m);

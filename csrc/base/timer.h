@@ -1,7 +1,7 @@
 /*
  * timer.h: a min-heap of deadlines, intrusive.  No clock here: the caller passes the time.
- * Law: a timer is in at most one heap; setting one that is set moves it; add never fails after
- * mmi_timers_reserve.
+ * Law: a timer is in at most one heap; setting one that is set moves it and cannot fail.  An
+ * mmi_timers of all zeroes is empty.
  */
 #ifndef MMI_TIMER_H
 #define MMI_TIMER_H

@@ -1,0 +1,228 @@
+/*
+ * msg.c: messages: one block holds the head, the frames, the owners and, where they are copied, the bodies.
+ * Not here: queues, and the encoding of frames.
+ * Law: a message with one reference belongs to its holder, who may change it in place; one with more is
+ * never changed.  Chains of owners are as long as the wrappings a message went through: a few.
+ */
+#include "base/msg.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+
+/* A block for count frames, owner_count owners and body_size bytes; frames are left to the caller.
+ * *body is where the bodies begin. */
+static mmi_msg *
+msg_block(uint64_t count, uint64_t owner_count, size_t body_size, uint8_t **body)
+{
+    size_t head = sizeof(mmi_msg) + (size_t)count * sizeof(mmi_frame) +
+                  (size_t)owner_count * sizeof(mmi_msg *);
+    if (count > UINT32_MAX || owner_count > UINT32_MAX || body_size > SIZE_MAX / 2 - head) {
+        return NULL;
+    }
+    mmi_msg *m = mmi_realloc(NULL, head + body_size);
+    if (m == NULL) {
+        return NULL;
+    }
+    atomic_init(&m->refs, 1);
+    m->frame_count = (uint32_t)count;
+    m->envelope_count = 0;
+    m->owner_count = (uint32_t)owner_count;
+    m->pipe_id = 0;
+    m->key = 0;
+    m->size = body_size;
+    m->frames = (mmi_frame *)(m + 1);
+    m->owners = owner_count == 0 ? NULL : (mmi_msg **)(m->frames + count);
+    m->adopted = NULL;
+    *body = (uint8_t *)m + head;
+    return m;
+}
+
+static void
+msg_frame_set(mmi_frame *frame, const uint8_t *data, size_t size)
+{
+    frame->data = data;
+    frame->size = size;
+    frame->head_size = 0;
+}
+
+mmi_msg *
+mmi_msg_new(const uint64_t *sizes, uint32_t count)
+{
+    size_t total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (sizes[i] > SIZE_MAX / 4 - total) {
+            return NULL;
+        }
+        total += (size_t)sizes[i];
+    }
+    uint8_t *body;
+    mmi_msg *m = msg_block(count, 0, total, &body);
+    for (uint32_t i = 0; m != NULL && i < count; i++) {
+        msg_frame_set(&m->frames[i], body, (size_t)sizes[i]);
+        body += sizes[i];
+    }
+    return m;
+}
+
+mmi_msg *
+mmi_msg_copy(const uint8_t *body, size_t size)
+{
+    uint8_t *room;
+    mmi_msg *m = msg_block(1, 0, size, &room);
+    if (m == NULL) {
+        return NULL;
+    }
+    msg_frame_set(&m->frames[0], room, size);
+    if (size > 0) {
+        memcpy(room, body, size);
+    }
+    return m;
+}
+
+mmi_msg *
+mmi_msg_copy_frames(const uint8_t *bodies, const uint64_t *sizes, uint32_t count)
+{
+    mmi_msg *m = mmi_msg_new(sizes, count);
+    if (m != NULL && m->size > 0) {
+        memcpy(mmi_msg_data(m, 0), bodies, m->size);
+    }
+    return m;
+}
+
+mmi_msg *
+mmi_msg_adopt(uint8_t *block, size_t size)
+{
+    uint8_t *body;
+    mmi_msg *m = msg_block(1, 0, 0, &body);
+    if (m != NULL) {
+        msg_frame_set(&m->frames[0], block, size);
+        m->size = size;
+        m->adopted = block;
+    }
+    return m;
+}
+
+mmi_msg *
+mmi_msg_join(mmi_msg **parts, uint32_t count)
+{
+    if (count == 1 && atomic_load_explicit(&parts[0]->refs, memory_order_acquire) == 1) {
+        return parts[0];
+    }
+    uint64_t frame_count = 0;
+    size_t size = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        frame_count += parts[i]->frame_count;
+        size += parts[i]->size;
+    }
+    uint8_t *body;
+    mmi_msg *m = msg_block(frame_count, count, 0, &body);
+    if (m == NULL) {
+        return NULL;
+    }
+    mmi_frame *to = m->frames;
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t j = 0; j < parts[i]->frame_count; j++, to++) {
+            /* An encoded head says whether more follows, and that may have changed. */
+            msg_frame_set(to, parts[i]->frames[j].data, parts[i]->frames[j].size);
+        }
+        m->owners[i] = parts[i];
+    }
+    m->size = size;
+    return m;
+}
+
+mmi_msg *
+mmi_msg_prepend_frames(mmi_msg *m, const uint8_t *bodies, const uint64_t *sizes, uint32_t count)
+{
+    size_t added = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        added += (size_t)sizes[i];
+    }
+    uint8_t *body;
+    mmi_msg *out = msg_block((uint64_t)m->frame_count + count, 1, added, &body);
+    if (out == NULL) {
+        return NULL;
+    }
+    if (added > 0) {
+        memcpy(body, bodies, added);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        msg_frame_set(&out->frames[i], body, (size_t)sizes[i]);
+        body += sizes[i];
+    }
+    if (m->frame_count > 0) {
+        memcpy(out->frames + count, m->frames, m->frame_count * sizeof(mmi_frame));
+    }
+    out->size += m->size;
+    out->envelope_count = m->envelope_count;
+    out->pipe_id = m->pipe_id;
+    out->key = m->key;
+    out->owners[0] = m;
+    return out;
+}
+
+mmi_msg *
+mmi_msg_prepend(mmi_msg *m, const uint8_t *body, size_t size)
+{
+    uint64_t frame_size = size;
+    return mmi_msg_prepend_frames(m, body, &frame_size, 1);
+}
+
+mmi_msg *
+mmi_msg_strip(mmi_msg *m, uint32_t count)
+{
+    MMI_ASSERT(count < m->frame_count);
+    mmi_msg *out = m;
+    if (atomic_load_explicit(&m->refs, memory_order_acquire) != 1) {
+        uint8_t *body;
+        out = msg_block(m->frame_count, 1, 0, &body);
+        if (out == NULL) {
+            return NULL;
+        }
+        memcpy(out->frames, m->frames, m->frame_count * sizeof(mmi_frame));
+        out->size = m->size;
+        out->envelope_count = m->envelope_count;
+        out->pipe_id = m->pipe_id;
+        out->key = m->key;
+        out->owners[0] = m;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        out->size -= out->frames[i].size;
+    }
+    out->frames += count;
+    out->frame_count -= count;
+    out->envelope_count -= out->envelope_count < count ? out->envelope_count : count;
+    return out;
+}
+
+mmi_msg *
+mmi_msg_ref(mmi_msg *m)
+{
+    atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+    return m;
+}
+
+void
+mmi_msg_unref(mmi_msg *m)
+{
+    if (m == NULL) {
+        return;
+    }
+    /* The only holder needs no atomic decrement: nobody else can make a second reference. */
+    if (atomic_load_explicit(&m->refs, memory_order_acquire) != 1 &&
+        atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    for (uint32_t i = 0; i < m->owner_count; i++) {
+        mmi_msg_unref(m->owners[i]);
+    }
+    mmi_free(m->adopted);
+    mmi_free(m);
+}
+
+size_t
+mmi_msg_cost(const mmi_msg *m)
+{
+    return m->size + (size_t)m->frame_count * MMI_FRAME_OVERHEAD;
+}

@@ -1,0 +1,98 @@
+/*
+ * text.c: the words for errors, reasons and roles, and the version.
+ * Not here: sentences with addresses or limits in them; those are made where they are known.
+ * Law: every value of mm_err, mm_reason and mm_role has a text of its own (a test compares).
+ */
+#include "base/base.h"
+
+/* Indexed by the negated code. */
+static const char *const text_errors[] = {
+    [-MM_OK] = "ok",
+    [-MM_EAGAIN] = "cannot be done now without waiting",
+    [-MM_ETIMEDOUT] = "the time is up",
+    [-MM_EINTR] = "interrupted by a signal",
+    [-MM_ECLOSED] = "the socket or engine is closed",
+    [-MM_EFORKED] = "opened before a fork and used after it",
+    [-MM_ESTATE] = "not possible in this state",
+    [-MM_ENOTSUP] = "this role cannot do that",
+    [-MM_EINVAL] = "a bad argument",
+    [-MM_EADDRINUSE] = "the address or identity is in use",
+    [-MM_EADDRINVAL] = "the address is malformed, unknown or not of this machine",
+    [-MM_EPERM] = "not permitted",
+    [-MM_EINSECURE] = "an unencrypted bind outside loopback was not asked for",
+    [-MM_ECONNREFUSED] = "the connection was refused",
+    [-MM_ECONNRESET] = "the connection was lost",
+    [-MM_EPROTO] = "the peer broke the protocol",
+    [-MM_EHOSTUNREACH] = "no peer of that name",
+    [-MM_EMSGSIZE] = "larger than the limit",
+    [-MM_ENOMEM] = "out of memory",
+    [-MM_EMFILE] = "too many open files",
+    [-MM_EIO] = "input/output error",
+};
+
+static const char *const text_reasons[MM_REASON_COUNT] = {
+    [MM_REASON_NONE] = "none",
+    [MM_REASON_LOCAL] = "closed here",
+    [MM_REASON_EOF] = "closed by the peer",
+    [MM_REASON_EOF_MID_MESSAGE] = "closed by the peer in the middle of a message",
+    [MM_REASON_RESET] = "connection reset",
+    [MM_REASON_REFUSED] = "connection refused",
+    [MM_REASON_UNREACHABLE] = "unreachable",
+    [MM_REASON_HANDSHAKE_TIMEOUT] = "the handshake took too long",
+    [MM_REASON_HEARTBEAT] = "silent for longer than the heartbeat timeout",
+    [MM_REASON_EVICTED] = "too many unfinished handshakes",
+    [MM_REASON_CONNECTIONS] = "too many connections",
+    [MM_REASON_NOT_ZMTP] = "the peer does not speak ZMTP",
+    [MM_REASON_OLD_ZMTP] = "the peer speaks ZMTP 1.0 or 2.0",
+    [MM_REASON_MECHANISM] = "the security mechanisms differ",
+    [MM_REASON_HANDSHAKE] = "unexpected frame or command in the handshake",
+    [MM_REASON_METADATA] = "bad READY properties",
+    [MM_REASON_SOCKET_TYPE] = "the socket types do not fit",
+    [MM_REASON_IDENTITY] = "the identity is malformed or taken",
+    [MM_REASON_ERROR_COMMAND] = "the peer sent ERROR",
+    [MM_REASON_ROLE_REFUSED] = "the socket takes no more peers",
+    [MM_REASON_FRAME_FLAGS] = "bad frame flags",
+    [MM_REASON_COMMAND] = "malformed command",
+    [MM_REASON_COMMAND_SIZE] = "the command is larger than the limit",
+    [MM_REASON_MESSAGE_SIZE] = "the message is larger than the limit",
+    [MM_REASON_FRAME_COUNT] = "the message has more frames than the limit",
+    [MM_REASON_TOPIC_SIZE] = "the topic is larger than the limit",
+    [MM_REASON_SUBSCRIPTIONS] = "more subscriptions than the limit",
+    [MM_REASON_MEMORY] = "out of memory here",
+};
+
+static const char *const text_roles[MM_ROLE_COUNT] = {
+    [MM_PUSH] = "PUSH", [MM_PULL] = "PULL",     [MM_PUB] = "PUB",       [MM_SUB] = "SUB",
+    [MM_XPUB] = "XPUB", [MM_XSUB] = "XSUB",     [MM_REQ] = "REQ",       [MM_REP] = "REP",
+    [MM_DEALER] = "DEALER", [MM_ROUTER] = "ROUTER", [MM_PAIR] = "PAIR",
+};
+
+static const char *
+text_of(const char *const *table, size_t count, int64_t index, const char *unknown)
+{
+    return index >= 0 && index < (int64_t)count && table[index] != NULL ? table[index] : unknown;
+}
+
+const char *
+mm_version(void)
+{
+    return "0.1.0";
+}
+
+const char *
+mm_strerror(int code)
+{
+    return text_of(text_errors, MMI_COUNT_OF(text_errors), -(int64_t)code, "unknown error");
+}
+
+const char *
+mm_reason_text(int reason)
+{
+    return text_of(text_reasons, MMI_COUNT_OF(text_reasons), reason, "unknown reason");
+}
+
+const char *
+mm_role_name(int role)
+{
+    return text_of(text_roles, MMI_COUNT_OF(text_roles), role, "unknown role");
+}
