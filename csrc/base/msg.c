@@ -1,8 +1,8 @@
 /*
- * msg.c: messages: one block holds the head, the frames, the owners and, where they are copied, the bodies.
+ * msg.c: messages: one block holds head, frames, owners and, where they are copied, the bodies.
  * Not here: queues, and the encoding of frames.
- * Law: a message with one reference belongs to its holder, who may change it in place; one with more is
- * never changed.  Chains of owners are as long as the wrappings a message went through: a few.
+ * Law: a message with one reference belongs to its holder, who may change it in place; one with
+ * more is never changed.  A chain of owners is as long as the wrappings of a message: a few.
  */
 #include "base/msg.h"
 

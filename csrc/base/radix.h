@@ -3,17 +3,20 @@
  * tree of topics; each topic counts how often each subscriber asked for it.
  *
  * Law: nothing recurses, so a topic of any length is safe; memory is proportional to the topics held.
- * Not thread-safe.  A subscriber is an opaque pointer (a pipe).
+ * Not thread-safe.  A subscriber is an opaque pointer (a pipe), not NULL.  No callback may change the tree.
  */
 #ifndef MMI_RADIX_H
 #define MMI_RADIX_H
 
-#include "base/base.h"
+#include "base/map.h"
 
 typedef struct mmi_radix_node mmi_radix_node;
 typedef struct mmi_radix {
     mmi_radix_node *root;
-    size_t topic_count;        /* distinct (topic, subscriber) pairs */
+    size_t topic_count;        /* distinct (topic, subscriber) pairs        */
+    mmi_map holders;           /* subscriber -> the nodes it is found at    */
+    uint8_t *path;             /* scratch, as long as the longest topic yet */
+    size_t path_cap;
 } mmi_radix;
 
 void mmi_radix_init(mmi_radix *r);
