@@ -1,5 +1,5 @@
 /*
- * url.h: endpoint text -> parts.  tcp://host:port  tcp://[v6%scope]:port  tcp://*:port  ipc://path  inproc://name
+ * url.h: endpoint text -> parts.  tcp://host:port  tcp://[v6%scope]:port  tcp:// with host * (any)  ipc://path  inproc://name
  * Pure.  Not here: name resolution.
  */
 #ifndef MMI_URL_H

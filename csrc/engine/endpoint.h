@@ -36,7 +36,8 @@ typedef struct mmi_listener {
     uint64_t tag;
     int stream;                    /* -1: inproc */
     mmi_inproc *inproc;
-    mmi_timer timer;               /* set: paused */
+    bool paused;                   /* out of descriptors or memory */
+    mmi_timer timer;               /* when to try again */
     mmi_list half_open;            /* links that have not finished their handshake, oldest first */
     uint32_t half_open_count;
 } mmi_listener;

@@ -78,7 +78,9 @@ int mmi_engine_wait(mmi_engine *e, int notifier, uint64_t deadline_ns);
 /* now + ms, saturating; ms < 0: never. */
 uint64_t mmi_deadline(uint64_t now_ns, int64_t ms);
 
-/* All engines, for fork.c. */
-mmi_engine *mmi_engine_at(uint32_t index);           /* index < MMI_ENGINES_MAX */
+/* For fork.c: every engine's lock, in order; and what a child does. */
+void mmi_engines_lock(void);
+void mmi_engines_unlock(void);
+void mmi_engines_after_fork(void);
 
 #endif

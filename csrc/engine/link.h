@@ -12,11 +12,10 @@
 #include "engine/endpoint.h"
 
 typedef enum mmi_link_state {
-    MMI_LINK_CONNECTING = 1,
+    MMI_LINK_CONNECTING = 1,   /* the stream is not there yet */
     MMI_LINK_HELLO,
     MMI_LINK_ACTIVE,
-    MMI_LINK_REFUSING,     /* an ERROR is on its way out, then it closes                        */
-    MMI_LINK_FINISHING,    /* all written, FIN sent: what arrives is thrown away until the peer closes */
+    MMI_LINK_FINISHING,    /* control is flushed, FIN sent; what arrives is thrown away until the peer closes */
     MMI_LINK_DEAD
 } mmi_link_state;
 
@@ -52,9 +51,13 @@ typedef struct mmi_link {
     uint64_t started_ns, active_ns, wall_ns, last_in_ns, last_flush_ns, ping_ns;
     uint64_t written, confirmed, parsed; /* messages */
     uint64_t ping_count;                 /* the context of the PING that is out; valid while ping_ns != 0 */
+    uint32_t bare_pings;                 /* PINGs without a context that are unanswered */
     int64_t rtt_ns;
     uint32_t peer_ttl_ms;                /* what the peer's PING asked for; 0: nothing */
-    int end_reason;                      /* while REFUSING */
+    bool hung;                           /* the stream hung up while reading was paused: poll is not asked */
+    bool fin_sent;
+    bool resume;                         /* the inbox has room again: read on at the next settle */
+    int doomed;                          /* mm_reason: close at the next settle; 0: no */
 } mmi_link;
 
 /* A new link over a stream (connected, or connecting when pending); owns it, also on failure. */
@@ -63,14 +66,20 @@ int mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, boo
 void mmi_link_close(mmi_link *link, int reason, const char *detail);
 void mmi_link_free(mmi_link *link);                     /* settle only */
 void mmi_link_finish(mmi_link *link);                   /* the socket was closed: flush, FIN, wait for the peer */
+void mmi_link_flushed(mmi_link *link);                  /* nothing left to write: FIN if that was waited for */
+/* Ends the handshake or the peer, with an ERROR command (if any) on its way out. */
+void mmi_link_refuse(mmi_link *link, int reason, const char *detail);
+void mmi_link_activated(mmi_link *link);                /* after ops->add */
 void mmi_link_event(mmi_link *link, uint32_t events);   /* poll's */
 void mmi_link_timer(mmi_link *link);
 void mmi_link_dirty(mmi_link *link);                    /* has something to write */
-int mmi_link_watch(mmi_link *link);                     /* recomputes what poll is to report */
+void mmi_link_watch(mmi_link *link);                    /* recomputes what poll is to report */
+bool mmi_link_paused(const mmi_link *link);             /* reading waits for room in the inbox */
 
 /* link_hello.c */
-int mmi_link_hello_start(mmi_link *link) MMI_WARN_UNUSED;
-void mmi_link_hello_feed(mmi_link *link, const uint8_t *buf, size_t size);
+void mmi_link_hello_start(mmi_link *link);
+void mmi_link_hello_readable(mmi_link *link);
+void mmi_link_hello_writable(mmi_link *link);
 
 /* link_in.c */
 void mmi_link_readable(mmi_link *link);

@@ -11,12 +11,16 @@
 #include "engine/engine.h"
 #include "proto/proto.h"
 
-enum { MMI_DRAINED = 8, MMI_SOCKET_EVENTS_MAX = 256 };   /* an internal readiness bit; events remembered */
+enum {
+    MMI_DRAINED = 8,               /* internal readiness bits, news rather than levels: confirmed or written */
+    MMI_ROOM = 16,                 /* some outbox was emptied a little */
+    MMI_SOCKET_EVENTS_MAX = 256    /* events remembered */
+};
 
 /* A thread blocked in a call; lives on its stack. */
 typedef struct mmi_waiter {
     mmi_list node;
-    uint32_t events;       /* MM_READABLE, MM_WRITABLE: one is woken; MM_PEERS, MMI_DRAINED: all are */
+    uint32_t events;       /* MM_READABLE: one is woken; news (MM_PEERS, MMI_DRAINED, MMI_ROOM): all are */
     bool keyed;            /* waits for one reply: woken whenever any arrives */
     bool rung, closed;
     int notifier;
@@ -50,7 +54,8 @@ typedef struct mmi_socket {
     mmi_list dialers, listeners, links;
     uint32_t peer_count, half_open, accepted;
     mmi_list waiters, watches;
-    bool peers_changed, drained_changed, closing;
+    uint32_t news;                 /* bits since the last update */
+    bool closing;
     int fileno;                    /* -1: nobody asked */
     bool fileno_rung, fileno_held;
     mm_event *events;
@@ -66,8 +71,7 @@ void mmi_socket_reap(mmi_socket *s);               /* frees a closed socket whos
 void mmi_socket_end(mmi_socket *s);                /* the linger is over: whatever is left is abandoned */
 void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed: settle looks */
 void mmi_socket_update(mmi_socket *s);             /* settle: wakes who is due */
-void mmi_socket_note_peers(mmi_socket *s);
-void mmi_socket_note_drained(mmi_socket *s);
+void mmi_socket_note(mmi_socket *s, uint32_t news);
 uint32_t mmi_socket_ready(const mmi_socket *s);
 
 /* Waits for events with the lock dropped.  MM_OK: look again; MM_ECLOSED: s is gone, do not touch it;

@@ -27,6 +27,11 @@ int mmi_inproc_listen(const mmi_plat *pl, const char *name, mmi_inproc **out) MM
 int mmi_inproc_accept(mmi_inproc *l, int *stream) MMI_WARN_UNUSED;                                /* MM_EAGAIN: none */
 bool mmi_inproc_pending(const mmi_inproc *l);
 void mmi_inproc_close(mmi_inproc *l);
+extern const mmi_tran_ops mmi_inproc_ops;
+
+/* For fork.c. */
+void mmi_inproc_lock(void);
+void mmi_inproc_unlock(void);
 void mmi_inproc_after_fork(void);
 
 #endif

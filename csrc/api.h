@@ -1,0 +1,33 @@
+/*
+ * api.h: what the files of the public surface share.  Each public function: handle, lock, call, wait if
+ * asked, leave.
+ */
+#ifndef MMI_API_H
+#define MMI_API_H
+
+#include "engine/link.h"
+#include "plat/sim.h"
+
+/* MM_OK: *s is valid, its engine locked, the clock read. */
+int mmi_api_enter(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
+int mmi_api_leave(mmi_socket *s, int rc);            /* settles, unlocks, returns rc */
+
+/* One blocked call: the deadline is fixed at its start. */
+typedef struct mmi_api_wait {
+    int64_t timeout_ms, slice_ms;
+    uint64_t deadline_ns;
+    bool started;
+} mmi_api_wait;
+
+static inline mmi_api_wait
+mmi_api_wait_of(int64_t timeout_ms, int64_t slice_ms)
+{
+    return (mmi_api_wait){ .timeout_ms = timeout_ms, .slice_ms = slice_ms };
+}
+
+/* MM_OK: try again. Else what the call is to return; on MM_ECLOSED the lock is still held, by *e. */
+int mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, bool keyed) MMI_WARN_UNUSED;
+/* Ends a call whose socket may be gone: settles and unlocks the engine. */
+int mmi_api_end(mmi_engine *e, int rc);
+
+#endif

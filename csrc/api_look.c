@@ -1,0 +1,231 @@
+/*
+ * api_look.c: waiting for peers and receipts, looking in, and how event loops wait.
+ *
+ * Law: looking changes nothing; waiting for peers and subscriptions is by event, never by polling.
+ */
+#include "api.h"
+
+/* Waits until look(s, ...) holds. */
+typedef bool (*look_fn)(mmi_socket *s, const void *arg);
+
+static int
+look_wait(mm_handle socket, look_fn look, const void *arg, uint32_t events, int64_t timeout_ms,
+          int64_t slice_ms)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_engine *e = s->engine;
+    mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
+    while (rc == MM_OK && !look(s, arg)) {
+        rc = mmi_api_wait_for(s, &w, events, false);
+    }
+    return mmi_api_end(e, rc);
+}
+
+static bool
+look_has_peers(mmi_socket *s, const void *arg)
+{
+    return s->peer_count >= *(const uint32_t *)arg;
+}
+
+int
+mm_wait_peers(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms)
+{
+    return look_wait(socket, look_has_peers, &count, MM_PEERS, timeout_ms, slice_ms);
+}
+
+typedef struct look_topic {
+    const uint8_t *topic;
+    size_t size;
+    uint32_t count;
+} look_topic;
+
+static bool
+look_has_subscribers(mmi_socket *s, const void *arg)
+{
+    const look_topic *t = arg;
+    return s->ops->reach(s->state, t->topic, t->size) >= t->count;
+}
+
+int
+mm_wait_subscribers(mm_handle socket, const uint8_t *topic, size_t size, uint32_t count,
+                    int64_t timeout_ms, int64_t slice_ms)
+{
+    uint32_t now;
+    int rc = mm_subscriber_count(socket, topic, size, &now);
+    look_topic t = { .topic = topic, .size = size, .count = count };
+    return rc != MM_OK ? rc
+                       : look_wait(socket, look_has_subscribers, &t, MM_PEERS, timeout_ms, slice_ms);
+}
+
+static bool
+look_drained(mmi_socket *s, const void *arg)
+{
+    mm_drain_info *const *info = arg;
+    return mmi_socket_drain_look(s, *info);
+}
+
+int
+mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_drain_info *info)
+{
+    return look_wait(socket, look_drained, &info, MMI_DRAINED | MMI_ROOM | MM_PEERS, timeout_ms,
+                     slice_ms);
+}
+
+int
+mm_peer_count(mm_handle socket, uint32_t *count)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    *count = s->peer_count;
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uint32_t *count)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->ops->reach == NULL) {
+        return mmi_api_leave(s, MM_ENOTSUP);
+    }
+    *count = s->ops->reach(s->state, topic, size);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_router_peer(mm_handle socket, const uint8_t *identity, size_t size, uint64_t *peer)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->ops->find == NULL) {
+        return mmi_api_leave(s, MM_ENOTSUP);
+    }
+    return mmi_api_leave(s, s->ops->find(s->state, identity, size, peer));
+}
+
+int
+mm_fileno(mm_handle socket, int *fd)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    return rc == MM_OK ? mmi_api_leave(s, mmi_socket_fileno(s, fd)) : rc;
+}
+
+int
+mm_fileno_hold(mm_handle socket, int held)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    s->fileno_held = held != 0;
+    mmi_socket_touch(s);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_waker_open(mm_handle engine, mm_handle *waker, int *fd)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_waker *w;
+    rc = mmi_waker_open(e, &w);
+    if (rc == MM_OK) {
+        *waker = w->handle;
+        *fd = w->notifier;
+    }
+    return mmi_api_end(e, rc);
+}
+
+int
+mm_waker_close(mm_handle waker)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(waker, MMI_HANDLE_WAKER, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_waker_close(e, object);
+    return mmi_api_end(e, MM_OK);
+}
+
+int
+mm_watch(mm_handle socket, mm_handle waker, uint32_t events)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_waker *w = mmi_handle_object(waker, MMI_HANDLE_WAKER, s->engine);
+    if (w == NULL || (events & ~(uint32_t)(MM_READABLE | MM_WRITABLE | MM_PEERS)) != 0) {
+        return mmi_api_leave(s, MM_EINVAL);
+    }
+    return mmi_api_leave(s, mmi_waker_watch(w, s, events));
+}
+
+int
+mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(waker, MMI_HANDLE_WAKER, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    return mmi_api_end(e, (int)mmi_waker_take(e, object, out, cap));
+}
+
+int
+mm_socket_stats(mm_handle socket, mm_stats *out)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_socket_stats_now(s, out);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    *count = mmi_socket_peers(s, out, cap);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    return mmi_api_leave(s, (int)mmi_socket_events(s, from_seq, out, cap, next_seq));
+}

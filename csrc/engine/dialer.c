@@ -1,0 +1,185 @@
+/*
+ * dialer.c: keeps one connection to an endpoint: resolve, connect, and again after it ended.
+ *
+ * Not here: the connection (link.c).  Law: between two attempts lies a random time up to a cap that
+ * doubles, from reconnect_min to reconnect_max (full jitter); a link that lived for DIALER_STABLE_NS
+ * starts it over; names are looked up anew for each round of addresses.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/link.h"
+
+static const uint64_t DIALER_STABLE_NS = 1000000000;
+static const uint64_t DIALER_NS_PER_MS = 1000000;
+enum { DIALER_DOUBLINGS_MAX = 20 };
+
+static void dialer_attempt(mmi_dialer *d);
+
+int
+mmi_dialer_open(mmi_socket *s, const mmi_url *url)
+{
+    mmi_dialer *d = mmi_alloc(sizeof *d);
+    if (d == NULL) {
+        return MM_ENOMEM;
+    }
+    d->socket = s;
+    d->url = *url;
+    d->tran = mmi_tran_find(url->scheme);
+    d->timer.kind = MMI_TIMER_DIALER;
+    int rc = mmi_url_format(url, d->text, sizeof d->text);
+    if (rc == MM_OK) {
+        rc = mmi_tag_new(s->engine, MMI_TAG_DIALER, d, &d->tag);
+    }
+    if (rc != MM_OK) {
+        mmi_free(d);
+        return rc;
+    }
+    mmi_list_push_back(&s->dialers, &d->node);
+    dialer_attempt(d);
+    return MM_OK;
+}
+
+void
+mmi_dialer_close(mmi_dialer *d)
+{
+    mmi_engine *e = d->socket->engine;
+    mmi_link *link = d->link;
+    e->plat.resolve_forget(e->plat.self, d->tag);
+    mmi_timer_clear(&e->timers, &d->timer);
+    mmi_tag_free(e, d->tag);
+    mmi_list_rm(&d->node);
+    if (link != NULL) {
+        link->dialer = NULL;
+        mmi_link_close(link, MM_REASON_LOCAL, NULL);
+    }
+    mmi_free(d);
+}
+
+static void
+dialer_retry(mmi_dialer *d)
+{
+    mmi_engine *e = d->socket->engine;
+    const mm_socket_opts *o = &d->socket->opts;
+    uint64_t cap_ms = o->reconnect_min_ms;
+    for (uint32_t i = 0; i < d->attempt && cap_ms < o->reconnect_max_ms; i++) {
+        cap_ms *= 2;
+    }
+    if (cap_ms > o->reconnect_max_ms) {
+        cap_ms = o->reconnect_max_ms;
+    }
+    if (d->url.scheme == MMI_INPROC) {
+        cap_ms = MMI_INPROC_RECONNECT_MS;   /* a look into a table of this process: cheap */
+    }
+    if (d->attempt < DIALER_DOUBLINGS_MAX) {
+        d->attempt++;
+    }
+    uint64_t cap_ns = cap_ms * DIALER_NS_PER_MS;
+    uint64_t delay = cap_ns * mmi_engine_random(e) / UINT32_MAX;
+    d->addr_count = d->addr_next = 0;
+    if (mmi_timer_set(&e->timers, &d->timer, e->now_ns + delay) != MM_OK) {
+        mmi_socket_event(d->socket, MM_EVENT_CONNECT_FAILED, MM_REASON_MEMORY, 0, 1, d->text,
+                         "out of memory: no further attempt");
+    }
+}
+
+static void
+dialer_failed(mmi_dialer *d, int reason, const char *detail)
+{
+    d->socket->stats.closed[reason]++;
+    /* A name of this process that is not bound yet is no news; it is looked for all the time. */
+    if (d->url.scheme != MMI_INPROC || d->attempt == 0) {
+        mmi_socket_event(d->socket, MM_EVENT_CONNECT_FAILED, reason, 0, 1, d->text,
+                         detail != NULL ? detail : mm_reason_text(reason));
+    }
+}
+
+/* Tries the addresses that are left; when none is, waits and starts over. */
+static void
+dialer_try(mmi_dialer *d)
+{
+    mmi_engine *e = d->socket->engine;
+    char address[MM_ENDPOINT_MAX + 1];
+    do {
+        const mmi_addr *a = d->addr_count > 0 ? &d->addrs[d->addr_next] : NULL;
+        d->addr_next++;
+        if (a != NULL) {
+            mmi_addr_format(a, address, sizeof address);
+        } else {
+            snprintf(address, sizeof address, "%s", d->text);
+        }
+        int stream;
+        int rc = d->tran->dial(&e->plat, &d->url, a, &stream);
+        if (rc == MM_OK || rc == MM_EAGAIN) {
+            rc = mmi_link_open(d->socket, d, NULL, stream, rc == MM_EAGAIN, address);
+            if (rc == MM_OK) {
+                return;
+            }
+        }
+        dialer_failed(d, rc == MM_ECONNREFUSED ? MM_REASON_REFUSED
+                         : rc == MM_ENOMEM     ? MM_REASON_MEMORY
+                                               : MM_REASON_UNREACHABLE,
+                      rc == MM_ECONNREFUSED ? NULL : mm_strerror(rc));
+    } while (d->addr_next < d->addr_count);
+    dialer_retry(d);
+}
+
+static void
+dialer_attempt(mmi_dialer *d)
+{
+    mmi_engine *e = d->socket->engine;
+    d->addr_next = 0;
+    d->addr_count = 0;
+    if (d->tran->resolve != NULL) {
+        int rc = d->tran->resolve(&e->plat, &d->url, d->tag, d->addrs, MMI_ADDRS_MAX);
+        if (rc == MM_EAGAIN) {
+            return;
+        }
+        if (rc <= 0) {
+            dialer_failed(d, MM_REASON_UNREACHABLE, "the name is unknown");
+            dialer_retry(d);
+            return;
+        }
+        d->addr_count = rc;
+    }
+    dialer_try(d);
+}
+
+void
+mmi_dialer_due(mmi_dialer *d)
+{
+    if (d->link == NULL) {
+        dialer_attempt(d);
+    }
+}
+
+void
+mmi_dialer_resolved(mmi_dialer *d)
+{
+    mmi_engine *e = d->socket->engine;
+    int rc = e->plat.resolve_take(e->plat.self, d->tag, d->addrs, MMI_ADDRS_MAX);
+    if (rc == MM_EAGAIN || d->link != NULL) {
+        return;
+    }
+    if (rc <= 0) {
+        dialer_failed(d, MM_REASON_UNREACHABLE, "the name is unknown");
+        dialer_retry(d);
+        return;
+    }
+    d->addr_count = rc;
+    d->addr_next = 0;
+    dialer_try(d);
+}
+
+void
+mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns)
+{
+    if (lived_ns == 0 && d->addr_next < d->addr_count) {
+        dialer_try(d);   /* the next address of the same name */
+        return;
+    }
+    if (lived_ns >= DIALER_STABLE_NS) {
+        d->attempt = 0;
+    }
+    dialer_retry(d);
+}

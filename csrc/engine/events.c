@@ -1,0 +1,102 @@
+/*
+ * events.c: what happened to a socket's connections, kept in a small ring that any number of readers
+ * read by sequence number.
+ *
+ * Law: reading takes nothing away; what fell out before it was read is visible as a gap in the
+ * numbers and in stats.events_lost; drops are told at once, then at most once a second.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/link.h"
+
+enum { EVENTS_FIRST = 16 };
+static const uint64_t EVENT_DROPS_INTERVAL_NS = 1000000000;
+
+static mm_event *
+event_slot(mmi_socket *s)
+{
+    uint64_t held = s->event_seq < s->event_cap ? s->event_seq : s->event_cap;
+    if (held == s->event_cap && s->event_cap < MMI_SOCKET_EVENTS_MAX) {
+        uint32_t cap = s->event_cap == 0 ? EVENTS_FIRST : s->event_cap * 2;
+        mm_event *grown = mmi_realloc(s->events, cap * sizeof *grown);
+        if (grown != NULL) {
+            s->events = grown;   /* never wrapped before it is full size: indices stay right */
+            s->event_cap = cap;
+        }
+    }
+    if (s->event_cap == 0) {
+        return NULL;
+    }
+    if (s->event_seq >= s->event_cap) {
+        s->stats.events_lost++;
+    }
+    return &s->events[s->event_seq % s->event_cap];
+}
+
+void
+mmi_socket_event(mmi_socket *s, int kind, int reason, uint64_t peer, uint64_t count,
+                 const char *endpoint, const char *detail)
+{
+    mm_event *event = event_slot(s);
+    s->event_seq++;
+    if (event == NULL) {
+        s->stats.events_lost++;
+        return;
+    }
+    memset(event, 0, sizeof *event);
+    event->seq = s->event_seq;
+    event->time_ns = s->engine->plat.wall_ns(s->engine->plat.self);
+    event->peer = peer;
+    event->count = count;
+    event->kind = (uint32_t)kind;
+    event->reason = reason;
+    snprintf(event->endpoint, sizeof event->endpoint, "%s", endpoint != NULL ? endpoint : "");
+    snprintf(event->detail, sizeof event->detail, "%s", detail != NULL ? detail : "");
+}
+
+void
+mmi_socket_tell_drops(mmi_socket *s)
+{
+    if (s->drops_pending == 0) {
+        return;
+    }
+    s->drops_event_ns = s->engine->now_ns;
+    mmi_socket_event(s, MM_EVENT_DROPPED, MM_REASON_NONE, s->drops_peer, s->drops_pending, NULL,
+                     "messages dropped");
+    s->drops_pending = 0;
+}
+
+void
+mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
+                const char *detail)
+{
+    mmi_socket *s = MMI_CONTAINER_OF(host, mmi_socket, host);
+    if (kind != MM_EVENT_DROPPED) {
+        mmi_socket_event(s, kind, reason, peer, count, NULL, detail);
+        return;
+    }
+    s->drops_pending += count;
+    s->drops_peer = peer;
+    uint64_t due = s->drops_event_ns + EVENT_DROPS_INTERVAL_NS;
+    if (s->drops_event_ns == 0 || s->engine->now_ns >= due) {
+        mmi_socket_tell_drops(s);
+    } else if (s->drops_timer.index == 0 &&
+               mmi_timer_set(&s->engine->timers, &s->drops_timer, due) != MM_OK) {
+        mmi_socket_tell_drops(s);
+    }
+}
+
+uint32_t
+mmi_socket_events(mmi_socket *s, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq)
+{
+    uint64_t held = s->event_seq < s->event_cap ? s->event_seq : s->event_cap;
+    uint64_t oldest = s->event_seq - held + 1;
+    uint64_t seq = from_seq > oldest ? from_seq : oldest;
+    uint32_t count = 0;
+    for (; seq <= s->event_seq && count < cap; seq++) {
+        out[count++] = s->events[(seq - 1) % s->event_cap];
+    }
+    *next_seq = seq;
+    return count;
+}

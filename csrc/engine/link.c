@@ -1,0 +1,360 @@
+/*
+ * link.c: the life of a connection: opened, active, finishing, dead; and what poll is asked about it.
+ *
+ * Not here: handshake (link_hello.c), bytes in (link_in.c), bytes out (link_out.c), heartbeat.c.
+ * Law: closing takes the pipe from the protocol first; memory goes at the next settle.
+ */
+#include "engine/link.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static _Atomic uint64_t link_last_id;   /* pipe ids are unique in the process */
+
+static void
+link_init(mmi_link *link, mmi_socket *s, int stream, const char *address)
+{
+    const mm_socket_opts *o = &s->opts;
+    mmi_reader_limits limits = {
+        .message_size_max = o->message_size_max,
+        .frames_max = o->frames_max,
+        .command_size_max = o->topic_size_max + MMI_COMMAND_OVERHEAD,
+    };
+    mmi_list_init(&link->node);
+    mmi_list_init(&link->dirty);
+    mmi_list_init(&link->half_open);
+    link->socket = s;
+    link->stream = stream;
+    link->timer.kind = MMI_TIMER_LINK;
+    link->started_ns = s->engine->now_ns;
+    link->rtt_ns = -1;
+    link->pipe.id = ++link_last_id;
+    link->pipe.ops = &mmi_link_pipe_ops;
+    mmi_ring_init(&link->pipe.inbox, o->recv_queue_messages, o->recv_queue_bytes);
+    mmi_ring_init(&link->pipe.outbox, o->send_queue_messages, o->send_queue_bytes);
+    mmi_reader_init(&link->reader, &limits);
+    snprintf(link->address, sizeof link->address, "%s", address);
+}
+
+int
+mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pending,
+              const char *address)
+{
+    mmi_engine *e = s->engine;
+    mmi_link *link = mmi_alloc(sizeof *link);
+    if (link == NULL) {
+        e->plat.close(e->plat.self, stream);
+        return MM_ENOMEM;
+    }
+    link_init(link, s, stream, address);
+    link->pipe.state = mmi_alloc(s->ops->pipe_size > 0 ? s->ops->pipe_size : 1);
+    uint64_t deadline = mmi_deadline(e->now_ns, s->opts.handshake_timeout_ms);
+    if (link->pipe.state == NULL || mmi_tag_new(e, MMI_TAG_LINK, link, &link->tag) != MM_OK ||
+        mmi_timer_set(&e->timers, &link->timer, deadline) != MM_OK) {
+        mmi_tag_free(e, link->tag);
+        e->plat.close(e->plat.self, stream);
+        mmi_free(link->pipe.state);
+        mmi_free(link);
+        return MM_ENOMEM;
+    }
+    snprintf(link->endpoint, sizeof link->endpoint, "%s", d != NULL ? d->text : l->text);
+    link->dialer = d;
+    link->listener = l;
+    link->pipe.outgoing = d != NULL;
+    mmi_list_push_back(&s->links, &link->node);
+    s->half_open++;
+    if (d != NULL) {
+        d->link = link;
+    } else {
+        mmi_list_push_back(&l->half_open, &link->half_open);
+        l->half_open_count++;
+        s->accepted++;
+        s->stats.accepts++;
+    }
+    link->state = MMI_LINK_CONNECTING;
+    if (pending) {
+        mmi_link_watch(link);
+    } else {
+        mmi_link_hello_start(link);
+    }
+    return MM_OK;
+}
+
+bool
+mmi_link_paused(const mmi_link *link)
+{
+    return link->held != NULL || link->unread_used < link->unread_size;
+}
+
+void
+mmi_link_watch(mmi_link *link)
+{
+    mmi_engine *e = link->socket->engine;
+    uint32_t events = 0;
+    switch (link->state) {
+    case MMI_LINK_CONNECTING:
+        events = MMI_WATCH_WRITE;
+        break;
+    case MMI_LINK_DEAD:
+        return;
+    default:
+        events = mmi_link_paused(link) ? 0 : MMI_WATCH_READ;
+        events |= mmi_link_pending(link) ? MMI_WATCH_WRITE : 0;
+        break;
+    }
+    if (link->hung) {
+        events &= (uint32_t)~MMI_WATCH_READ;
+    }
+    if (events != link->watched || link->hung) {
+        int rc = e->plat.watch(e->plat.self, link->stream, events, link->tag);
+        link->watched = events;
+        if (rc != MM_OK && link->doomed == 0) {
+            link->doomed = MM_REASON_MEMORY;
+            mmi_link_dirty(link);
+        }
+    }
+}
+
+static void
+link_leave_half_open(mmi_link *link)
+{
+    link->socket->half_open--;
+    if (link->listener != NULL && mmi_list_linked(&link->half_open)) {
+        link->listener->half_open_count--;
+    }
+    mmi_list_rm(&link->half_open);
+}
+
+void
+mmi_link_activated(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    link_leave_half_open(link);
+    link->state = MMI_LINK_ACTIVE;
+    link->active_ns = link->last_in_ns = s->engine->now_ns;
+    link->wall_ns = s->engine->plat.wall_ns(s->engine->plat.self);
+    s->peer_count++;
+    s->stats.handshakes++;
+    mmi_heartbeat_start(link);
+    mmi_socket_event(s, MM_EVENT_PEER_UP, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,
+                     link->address);
+    mmi_socket_note(s, MM_PEERS);
+}
+
+/* What the protocol left in a ring goes, and is counted. */
+static void
+link_discard(mmi_link *link, mmi_ring *ring, uint64_t *counter)
+{
+    mmi_msg *m;
+    uint64_t count = 0;
+    while ((m = mmi_ring_pop(ring)) != NULL) {
+        mmi_msg_unref(m);
+        count++;
+    }
+    *counter += count;
+    link->pipe.dropped += count;
+    if (count > 0 && !link->socket->closing) {
+        mmi_proto_event(&link->socket->host, MM_EVENT_DROPPED, MM_REASON_NONE, link->pipe.id, count,
+                        NULL);
+    }
+}
+
+/* The peer is no longer one: the pipe leaves the protocol. */
+static void
+link_deactivate(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    mm_stats *st = &s->stats;
+    if (link->held != NULL && !s->closing) {
+        int rc = mmi_pipe_push_in(&link->pipe, link->held);
+        if (rc == MM_OK) {
+            link->held = NULL;
+        }
+    }
+    s->ops->rm(s->state, &link->pipe);
+    uint64_t left = link->pipe.outbox.count;
+    if (s->closing) {
+        s->engine->abandoned_messages += left;
+    }
+    link_discard(link, &link->pipe.outbox, s->closing ? &st->dropped_closed : &st->dropped_peer_gone);
+    link_discard(link, &link->pipe.inbox, s->closing ? &st->dropped_closed : &st->dropped_peer_gone);
+    if (link->held != NULL) {
+        mmi_msg_unref(link->held);
+        link->held = NULL;
+        st->dropped_peer_gone++;
+    }
+    if (link->minor > 0) {
+        st->in_doubt_messages += link->written - link->confirmed;
+    }
+    s->peer_count--;
+    st->disconnects++;
+    mmi_socket_note(s, MM_PEERS);
+    mmi_socket_note(s, MMI_DRAINED);
+}
+
+static void
+link_tell_end(mmi_link *link, int was, int reason, const char *detail)
+{
+    mmi_socket *s = link->socket;
+    if (was == MMI_LINK_FINISHING) {
+        return;   /* told when it began to finish */
+    }
+    s->stats.closed[reason]++;
+    if (was == MMI_LINK_ACTIVE) {
+        mmi_socket_event(s, MM_EVENT_PEER_DOWN, reason, link->pipe.id, 1, link->endpoint,
+                         detail != NULL ? detail : mm_reason_text(reason));
+        return;
+    }
+    int kind = was == MMI_LINK_CONNECTING ? MM_EVENT_CONNECT_FAILED : MM_EVENT_HANDSHAKE_FAILED;
+    s->stats.handshakes_failed += was == MMI_LINK_HELLO;
+    mmi_socket_event(s, kind, reason, link->pipe.id, 1, link->endpoint,
+                     detail != NULL ? detail : mm_reason_text(reason));
+}
+
+/* From any state to FINISHING or DEAD: leaves the protocol or the half-open list, and tells. */
+static void
+link_end(mmi_link *link, int state, int reason, const char *detail)
+{
+    int was = link->state;
+    if (was == MMI_LINK_ACTIVE) {
+        link_deactivate(link);
+    } else if (was == MMI_LINK_CONNECTING || was == MMI_LINK_HELLO) {
+        link_leave_half_open(link);
+    }
+    link->state = state;
+    link_tell_end(link, was, reason, detail);
+}
+
+void
+mmi_link_close(mmi_link *link, int reason, const char *detail)
+{
+    mmi_socket *s = link->socket;
+    mmi_engine *e = s->engine;
+    if (link->state == MMI_LINK_DEAD) {
+        return;
+    }
+    link_end(link, MMI_LINK_DEAD, reason, detail);
+    mmi_tag_free(e, link->tag);
+    mmi_timer_clear(&e->timers, &link->timer);
+    e->plat.close(e->plat.self, link->stream);
+    if (!link->pipe.outgoing) {
+        s->accepted--;
+    }
+    mmi_list_rm(&link->node);
+    mmi_list_rm(&link->dirty);
+    mmi_list_push_back(&e->dead, &link->dirty);
+    mmi_socket_touch(s);
+    if (link->dialer != NULL) {
+        uint64_t lived = link->active_ns != 0 ? e->now_ns - link->active_ns : 0;
+        mmi_dialer *d = link->dialer;
+        link->dialer = NULL;
+        d->link = NULL;
+        mmi_dialer_link_ended(d, lived);
+    }
+}
+
+void
+mmi_link_free(mmi_link *link)
+{
+    if (link->hello != NULL) {
+        mmi_hello_fini(link->hello);
+        mmi_free(link->hello);
+    }
+    mmi_reader_fini(&link->reader);
+    mmi_ring_fini(&link->pipe.inbox);
+    mmi_ring_fini(&link->pipe.outbox);
+    mmi_free(link->pipe.state);
+    mmi_free(link->identity);
+    mmi_free(link->control);
+    mmi_free(link->unread);
+    mmi_free(link);
+}
+
+void
+mmi_link_refuse(mmi_link *link, int reason, const char *detail)
+{
+    link_end(link, MMI_LINK_FINISHING, reason, detail);
+    mmi_link_dirty(link);
+}
+
+void
+mmi_link_finish(mmi_link *link)
+{
+    mm_stats *st = &link->socket->stats;
+    if (link->state != MMI_LINK_ACTIVE) {
+        mmi_link_close(link, MM_REASON_LOCAL, NULL);
+        return;
+    }
+    link_discard(link, &link->pipe.inbox, &st->dropped_closed);
+    mmi_msg_unref(link->held);
+    link->held = NULL;
+    link->unread_used = link->unread_size;
+    mmi_link_dirty(link);
+}
+
+void
+mmi_link_flushed(mmi_link *link)
+{
+    mmi_engine *e = link->socket->engine;
+    if (link->state == MMI_LINK_ACTIVE && link->socket->closing) {
+        link_end(link, MMI_LINK_FINISHING, MM_REASON_LOCAL, NULL);
+    }
+    if (link->state == MMI_LINK_FINISHING && !link->fin_sent) {
+        link->fin_sent = true;
+        e->plat.finish(e->plat.self, link->stream);
+    }
+}
+
+void
+mmi_link_dirty(mmi_link *link)
+{
+    if (link->state != MMI_LINK_DEAD && !mmi_list_linked(&link->dirty)) {
+        mmi_list_push_back(&link->socket->engine->dirty, &link->dirty);
+    }
+}
+
+void
+mmi_link_event(mmi_link *link, uint32_t events)
+{
+    mmi_engine *e = link->socket->engine;
+    if (link->state == MMI_LINK_CONNECTING) {
+        int rc = e->plat.connected(e->plat.self, link->stream);
+        if (rc == MM_OK) {
+            mmi_link_hello_start(link);
+        } else if (rc != MM_EAGAIN) {
+            mmi_link_close(link, rc == MM_ECONNREFUSED ? MM_REASON_REFUSED : MM_REASON_UNREACHABLE,
+                           NULL);
+        }
+        return;
+    }
+    if (link->state == MMI_LINK_HELLO) {
+        if ((events & MMI_WATCH_WRITE) != 0) {
+            mmi_link_hello_writable(link);
+        }
+        if (link->state == MMI_LINK_HELLO && (events & MMI_WATCH_READ) != 0) {
+            mmi_link_hello_readable(link);
+        }
+        return;
+    }
+    if ((events & MMI_WATCH_WRITE) != 0) {
+        mmi_link_flush(link);
+    }
+    if (link->state != MMI_LINK_DEAD && (events & MMI_WATCH_READ) != 0) {
+        if (mmi_link_paused(link)) {
+            link->hung = (events & MMI_WATCH_HANGUP) != 0;
+            mmi_link_watch(link);
+        } else {
+            mmi_link_readable(link);
+        }
+    }
+}
+
+void
+mmi_link_timer(mmi_link *link)
+{
+    if (link->state == MMI_LINK_ACTIVE) {
+        mmi_heartbeat_due(link);
+    } else {
+        mmi_link_close(link, MM_REASON_HANDSHAKE_TIMEOUT, NULL);
+    }
+}

@@ -1,0 +1,253 @@
+/*
+ * link_in.c: from bytes of an active link to messages in its pipe's inbox and commands carried out.
+ *
+ * Not here: parsing (codec/reader.c).  Law: when the inbox is full, reading stops and nothing is lost: the
+ * message that found no room and the bytes behind it are kept, and the kernel's buffer slows the peer.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/link.h"
+
+static bool
+link_is_publisher(const mmi_link *link)
+{
+    return link->socket->ops->subscription != NULL;
+}
+
+static void
+link_subscription(mmi_link *link, bool add, const uint8_t *topic, size_t size)
+{
+    mmi_socket *s = link->socket;
+    if (!link_is_publisher(link)) {
+        return;   /* a command we have no use for is ignored */
+    }
+    int rc = s->ops->subscription(s->state, &link->pipe, add, topic, size);
+    mmi_socket_note(s, MM_PEERS);
+    char detail[MM_DETAIL_MAX + 1];
+    switch (rc) {
+    case MM_OK:
+        break;
+    case MM_EMSGSIZE:
+        snprintf(detail, sizeof detail, "a topic of %zu bytes, the limit is %u", size,
+                 s->opts.topic_size_max);
+        mmi_link_close(link, MM_REASON_TOPIC_SIZE, detail);
+        break;
+    case MM_EPROTO:
+        snprintf(detail, sizeof detail, "over %u subscriptions or %d bytes of topics",
+                 s->opts.subscriptions_max, MMI_SUBSCRIPTION_BYTES_MAX);
+        mmi_link_close(link, MM_REASON_SUBSCRIPTIONS, detail);
+        break;
+    default:
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+        break;
+    }
+}
+
+static void
+link_command(mmi_link *link, const mmi_command *command)
+{
+    char detail[MM_DETAIL_MAX + 1];
+    switch (command->kind) {
+    case MMI_COMMAND_PING:
+    case MMI_COMMAND_PONG:
+        mmi_heartbeat_command(link, command);
+        break;
+    case MMI_COMMAND_SUBSCRIBE:
+    case MMI_COMMAND_CANCEL:
+        link_subscription(link, command->kind == MMI_COMMAND_SUBSCRIBE, command->data,
+                          command->size);
+        break;
+    case MMI_COMMAND_ERROR:
+        snprintf(detail, sizeof detail, "peer: %.*s", (int)(command->size < 100 ? command->size : 100),
+                 (const char *)command->data);
+        mmi_link_close(link, MM_REASON_ERROR_COMMAND, detail);
+        break;
+    case MMI_COMMAND_READY:
+        mmi_link_close(link, MM_REASON_HANDSHAKE, "a second READY");
+        break;
+    default:
+        break;
+    }
+}
+
+/* The 3.0 form of a subscription: a message of one frame that begins with 01 or 00. */
+static bool
+link_is_subscription(const mmi_link *link, const mmi_msg *m)
+{
+    return link_is_publisher(link) && m->frame_count == 1 && m->frames[0].size > 0 &&
+           m->frames[0].data[0] <= 1;
+}
+
+static void
+link_message(mmi_link *link, mmi_msg *m)
+{
+    mmi_socket *s = link->socket;
+    if (link_is_subscription(link, m)) {
+        link_subscription(link, m->frames[0].data[0] == 1, m->frames[0].data + 1,
+                          m->frames[0].size - 1);
+        mmi_msg_unref(m);
+        return;
+    }
+    m->pipe_id = link->pipe.id;
+    link->parsed++;
+    s->stats.parsed_messages++;
+    if (s->ops->in == NULL) {
+        s->stats.dropped_malformed++;   /* a message to a role that receives none */
+        link->pipe.dropped++;
+        mmi_proto_event(&s->host, MM_EVENT_DROPPED, MM_REASON_NONE, link->pipe.id, 1, NULL);
+        mmi_msg_unref(m);
+        return;
+    }
+    bool was_empty = link->pipe.inbox.count == 0;
+    int rc = mmi_pipe_push_in(&link->pipe, m);
+    if (rc != MM_OK) {
+        link->held = m;
+        link->pipe.in_blocked = true;
+        return;
+    }
+    if (was_empty) {
+        s->ops->in(s->state, &link->pipe);
+        mmi_socket_touch(s);
+    }
+}
+
+static void
+link_keep_unread(mmi_link *link, const uint8_t *buf, size_t size)
+{
+    if (size == 0) {
+        return;
+    }
+    uint8_t *kept = mmi_alloc(size);
+    if (kept == NULL) {
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+        return;
+    }
+    memcpy(kept, buf, size);
+    mmi_free(link->unread);
+    link->unread = kept;
+    link->unread_size = size;
+    link->unread_used = 0;
+}
+
+void
+mmi_link_feed(mmi_link *link, const uint8_t *buf, size_t size)
+{
+    mmi_input input;
+    while (link->state == MMI_LINK_ACTIVE && link->held == NULL) {
+        int rc = mmi_reader_next(&link->reader, &buf, &size, &input);
+        if (rc == 0) {
+            return;
+        }
+        if (rc < 0) {
+            mmi_link_close(link, link->reader.reason, link->reader.detail);
+            return;
+        }
+        if (input.msg != NULL) {
+            link_message(link, input.msg);
+        } else {
+            link_command(link, &input.command);
+        }
+    }
+    if (link->state == MMI_LINK_ACTIVE) {
+        link_keep_unread(link, buf, size);
+    }
+}
+
+/* A closing link: nobody is to have what still arrives. */
+static int64_t
+link_read_discard(mmi_link *link)
+{
+    mmi_engine *e = link->socket->engine;
+    mmi_iov iov = { .data = e->in_buf, .size = MMI_IO_BUFFER_SIZE };
+    return e->plat.readv(e->plat.self, link->stream, &iov, 1);
+}
+
+/* One read: into an unfinished large body first, the rest into the engine's buffer. */
+static int64_t
+link_read(mmi_link *link)
+{
+    mmi_engine *e = link->socket->engine;
+    mmi_iov iov[2];
+    int count = 0;
+    uint8_t *area;
+    size_t direct = mmi_reader_direct(&link->reader, &area);
+    if (direct > 0) {
+        iov[count++] = (mmi_iov){ .data = area, .size = direct };
+    }
+    iov[count++] = (mmi_iov){ .data = e->in_buf, .size = MMI_IO_BUFFER_SIZE };
+    int64_t n = e->plat.readv(e->plat.self, link->stream, iov, count);
+    if (n <= 0) {
+        return n;
+    }
+    link->last_in_ns = e->now_ns;
+    size_t into_body = (size_t)n < direct ? (size_t)n : direct;
+    if (into_body > 0) {
+        mmi_reader_filled(&link->reader, into_body);
+    }
+    mmi_link_feed(link, e->in_buf, (size_t)n - into_body);
+    return n;
+}
+
+void
+mmi_link_readable(mmi_link *link)
+{
+    size_t total = 0;
+    while (link->state != MMI_LINK_DEAD && !mmi_link_paused(link) && total < MMI_LINK_STEP_BYTES) {
+        bool discard = link->socket->closing || link->state == MMI_LINK_FINISHING;
+        int64_t n = discard ? link_read_discard(link) : link_read(link);
+        if (n == MM_EAGAIN) {
+            break;
+        }
+        if (n == 0) {
+            bool clean = discard || mmi_reader_idle(&link->reader);
+            mmi_link_close(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE, NULL);
+            return;
+        }
+        if (n < 0) {
+            mmi_link_close(link, MM_REASON_RESET, NULL);
+            return;
+        }
+        total += (size_t)n;
+        if (n < MMI_IO_BUFFER_SIZE) {
+            break;   /* most likely all there was; poll is level-triggered */
+        }
+    }
+    mmi_link_watch(link);
+}
+
+void
+mmi_link_resume(mmi_link *link)
+{
+    link->resume = false;
+    if (link->state != MMI_LINK_ACTIVE || link->socket->closing) {
+        return;
+    }
+    if (link->held != NULL) {
+        mmi_msg *m = link->held;
+        bool was_empty = link->pipe.inbox.count == 0;
+        if (mmi_pipe_push_in(&link->pipe, m) != MM_OK) {
+            return;
+        }
+        link->held = NULL;
+        link->pipe.in_blocked = false;
+        if (was_empty) {
+            link->socket->ops->in(link->socket->state, &link->pipe);
+        }
+        mmi_socket_touch(link->socket);
+    }
+    uint8_t *unread = link->unread;
+    size_t used = link->unread_used, size = link->unread_size;
+    link->unread = NULL;
+    link->unread_size = link->unread_used = 0;
+    if (unread != NULL) {
+        mmi_link_feed(link, unread + used, size - used);
+        mmi_free(unread);
+    }
+    link->hung = false;
+    link->last_in_ns = link->socket->engine->now_ns;   /* silence while we did not listen does not count */
+    if (link->state == MMI_LINK_ACTIVE) {
+        link->watched = MMI_WATCH_HANGUP;   /* no real combination: have it set again */
+        mmi_link_watch(link);
+    }
+}

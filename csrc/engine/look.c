@@ -1,0 +1,122 @@
+/*
+ * look.c: what a socket tells about itself: counters, peers, whether all is delivered.
+ *
+ * Law: nothing here changes anything; every figure is exact at the moment it is taken.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/link.h"
+
+static uint32_t
+look_count(const mmi_list *list)
+{
+    uint32_t count = 0;
+    MMI_LIST_EACH(list, node, after) {
+        count++;
+    }
+    return count;
+}
+
+static void
+look_backlog(const mmi_socket *s, uint64_t *messages, uint64_t *bytes)
+{
+    uint64_t held = 0;
+    *messages = s->ops->backlog != NULL ? s->ops->backlog(s->state, &held) : 0;
+    *bytes = held;
+}
+
+void
+mmi_socket_stats_now(mmi_socket *s, mm_stats *out)
+{
+    *out = s->stats;
+    look_backlog(s, &out->queued_out_messages, &out->queued_out_bytes);
+    out->queued_in_messages = out->queued_in_bytes = 0;
+    MMI_LIST_EACH(&s->links, node, after) {
+        const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        if (link->state != MMI_LINK_ACTIVE) {
+            continue;
+        }
+        out->queued_out_messages += link->pipe.outbox.count;
+        out->queued_out_bytes += link->pipe.outbox.bytes;
+        out->queued_in_messages += link->pipe.inbox.count + (link->held != NULL);
+        out->queued_in_bytes += link->pipe.inbox.bytes;
+    }
+    out->peers = s->peer_count;
+    out->half_open = s->half_open;
+    out->listeners = look_count(&s->listeners);
+    out->dialers = look_count(&s->dialers);
+}
+
+static void
+look_peer(const mmi_link *link, mm_peer *out)
+{
+    const mmi_pipe *p = &link->pipe;
+    *out = (mm_peer){
+        .id = p->id,
+        .since_ns = link->wall_ns,
+        .role = (uint32_t)p->peer_role,
+        .zmtp_minor = link->minor,
+        .outgoing = p->outgoing,
+        .identity_size = (uint32_t)p->identity_size,
+        .queued_out_messages = p->outbox.count,
+        .queued_out_bytes = p->outbox.bytes,
+        .queued_in_messages = p->inbox.count,
+        .queued_in_bytes = p->inbox.bytes,
+        .sent_messages = link->written,
+        .received_messages = link->parsed,
+        .dropped_messages = p->dropped,
+        .confirmed_messages = link->confirmed,
+        .subscriptions = p->subscriptions,
+        .rtt_ns = link->rtt_ns,
+    };
+    if (p->identity_size > 0) {
+        memcpy(out->identity, p->identity, p->identity_size);
+    }
+    snprintf(out->endpoint, sizeof out->endpoint, "%s", link->endpoint);
+    snprintf(out->address, sizeof out->address, "%s", link->address);
+}
+
+uint32_t
+mmi_socket_peers(mmi_socket *s, mm_peer *out, uint32_t cap)
+{
+    uint32_t count = 0;
+    MMI_LIST_EACH(&s->links, node, after) {
+        const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        if (link->state != MMI_LINK_ACTIVE) {
+            continue;
+        }
+        if (count < cap) {
+            look_peer(link, &out[count]);
+        }
+        count++;
+    }
+    return count;
+}
+
+bool
+mmi_socket_drain_look(mmi_socket *s, mm_drain_info *info)
+{
+    const mm_stats *st = &s->stats;
+    *info = (mm_drain_info){ .confirmed_messages = st->confirmed_messages,
+                             .in_doubt_messages = st->in_doubt_messages };
+    look_backlog(s, &info->queued_messages, &info->queued_bytes);
+    info->dropped_messages = st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone;
+    MMI_LIST_EACH(&s->links, node, after) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        if (link->state != MMI_LINK_ACTIVE) {
+            continue;
+        }
+        info->queued_messages += link->pipe.outbox.count;
+        info->queued_bytes += link->pipe.outbox.bytes;
+        if (link->minor == 0) {
+            info->unconfirmable_messages += link->written;
+        } else {
+            info->unconfirmed_messages += link->written - link->confirmed;
+            if (link->written != link->confirmed && link->pipe.outbox.count == 0) {
+                mmi_heartbeat_ping(link);
+            }
+        }
+    }
+    return info->queued_messages == 0 && info->unconfirmed_messages == 0;
+}

@@ -1,0 +1,195 @@
+/*
+ * socket.c: the life of a socket: open, closed but lingering, gone; and its readiness.
+ *
+ * Not here: waiting (wait.c, wake.c), looking in (look.c), events (events.c).
+ * Law: after mmi_socket_close no user call reaches it; it is freed by settle, once its links are gone.
+ */
+#include "engine/socket.h"
+
+#include <string.h>
+
+#include "engine/link.h"
+
+static uint32_t
+socket_random(mmi_proto_host *host)
+{
+    return mmi_engine_random(MMI_CONTAINER_OF(host, mmi_socket, host)->engine);
+}
+
+static mmi_socket *
+socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
+{
+    mmi_socket *s = mmi_alloc(sizeof *s);
+    if (s == NULL) {
+        return NULL;
+    }
+    s->state = mmi_alloc(ops->sock_size > 0 ? ops->sock_size : 1);
+    if (s->state == NULL) {
+        mmi_free(s);
+        return NULL;
+    }
+    s->engine = e;
+    s->ops = ops;
+    s->opts = *opts;
+    s->fileno = -1;
+    s->host = (mmi_proto_host){
+        .stats = &s->stats, .opts = &s->opts, .random = socket_random, .event = mmi_proto_event
+    };
+    mmi_list *lists[] = { &s->node, &s->touched, &s->dialers, &s->listeners,
+                          &s->links, &s->waiters, &s->watches };
+    for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
+        mmi_list_init(lists[i]);
+    }
+    s->linger_timer.kind = MMI_TIMER_LINGER;
+    s->drops_timer.kind = MMI_TIMER_DROPS;
+    return s;
+}
+
+int
+mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts, mmi_socket **out)
+{
+    const mmi_proto_ops *ops = mmi_proto_find(role);
+    if (ops == NULL) {
+        return MM_EINVAL;
+    }
+    mmi_socket *s = socket_new(e, ops, opts);
+    if (s == NULL) {
+        return MM_ENOMEM;
+    }
+    int rc = ops->init(s->state, &s->host);
+    if (rc == MM_OK && (s->handle = mmi_handle_new(MMI_HANDLE_SOCKET, e, s)) == 0) {
+        ops->fini(s->state);
+        rc = MM_EMFILE;
+    }
+    if (rc != MM_OK) {
+        mmi_free(s->state);
+        mmi_free(s);
+        return rc;
+    }
+    mmi_list_push_back(&e->sockets, &s->node);
+    *out = s;
+    return MM_OK;
+}
+
+static void
+socket_close_waiters(mmi_socket *s)
+{
+    mmi_plat *plat = &s->engine->plat;
+    mmi_list *node;
+    while ((node = mmi_list_pop_front(&s->waiters)) != NULL) {
+        mmi_waiter *w = MMI_CONTAINER_OF(node, mmi_waiter, node);
+        w->closed = true;
+        plat->notifier_ring(plat->self, w->notifier);
+    }
+}
+
+void
+mmi_socket_close(mmi_socket *s)
+{
+    mmi_engine *e = s->engine;
+    if (s->closing) {
+        return;
+    }
+    s->closing = true;
+    mmi_handle_free(s->handle);
+    s->handle = 0;
+    mmi_socket_tell_drops(s);
+    socket_close_waiters(s);
+    mmi_socket_unwatch(s);
+    MMI_LIST_EACH(&s->listeners, node, after) {
+        mmi_listener_close(MMI_CONTAINER_OF(node, mmi_listener, node));
+    }
+    MMI_LIST_EACH(&s->links, node, after) {
+        mmi_link_finish(MMI_CONTAINER_OF(node, mmi_link, node));
+    }
+    MMI_LIST_EACH(&s->dialers, node, after) {
+        mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
+        if (d->link != NULL) {
+            d->link->dialer = NULL;   /* the link stays to flush; nobody dials again */
+            d->link = NULL;
+        }
+        mmi_dialer_close(d);
+    }
+    uint64_t end = mmi_deadline(e->now_ns, s->opts.linger_ms);
+    if (s->opts.linger_ms == 0 || mmi_timer_set(&e->timers, &s->linger_timer, end) != MM_OK) {
+        mmi_socket_end(s);
+    }
+    mmi_socket_touch(s);
+}
+
+void
+mmi_socket_end(mmi_socket *s)
+{
+    mmi_socket_close(s);
+    MMI_LIST_EACH(&s->links, node, after) {
+        mmi_link_close(MMI_CONTAINER_OF(node, mmi_link, node), MM_REASON_LOCAL, NULL);
+    }
+    mmi_socket_touch(s);
+}
+
+void
+mmi_socket_reap(mmi_socket *s)
+{
+    mmi_engine *e = s->engine;
+    if (!mmi_list_empty(&s->links)) {
+        return;
+    }
+    if (s->ops->backlog != NULL) {
+        uint64_t bytes = 0;
+        e->abandoned_messages += s->ops->backlog(s->state, &bytes);
+    }
+    s->ops->fini(s->state);
+    mmi_timer_clear(&e->timers, &s->linger_timer);
+    mmi_timer_clear(&e->timers, &s->drops_timer);
+    mmi_list_rm(&s->node);
+    mmi_list_rm(&s->touched);
+    mmi_free(s->state);
+    mmi_free(s->events);
+    mmi_free(s);
+}
+
+void
+mmi_socket_touch(mmi_socket *s)
+{
+    if (!mmi_list_linked(&s->touched)) {
+        mmi_list_push_back(&s->engine->touched, &s->touched);
+    }
+}
+
+void
+mmi_socket_note(mmi_socket *s, uint32_t news)
+{
+    s->news |= news;
+    mmi_socket_touch(s);
+}
+
+uint32_t
+mmi_socket_ready(const mmi_socket *s)
+{
+    return s->ops->ready(s->state);
+}
+
+/* Each readiness wakes one thread, which passes it on when it leaves; what is news to all wakes all. */
+void
+mmi_socket_update(mmi_socket *s)
+{
+    mmi_plat *plat = &s->engine->plat;
+    uint32_t ready = mmi_socket_ready(s);
+    uint32_t news = s->news;
+    uint32_t single = ready & MM_READABLE;
+    s->news = 0;
+    MMI_LIST_EACH(&s->waiters, node, after) {
+        mmi_waiter *w = MMI_CONTAINER_OF(node, mmi_waiter, node);
+        uint32_t due = w->events & (single | news);
+        if (w->keyed && (ready & MM_READABLE) != 0) {
+            due |= MM_READABLE;
+        } else if (!w->keyed) {
+            single &= ~(w->events & single);
+        }
+        if (due != 0 && !w->rung) {
+            w->rung = true;
+            plat->notifier_ring(plat->self, w->notifier);
+        }
+    }
+    mmi_socket_fire(s, ready | (news & MM_PEERS));
+}

@@ -1,0 +1,177 @@
+/*
+ * wake.c: how event loops wait: a waker is one notifier and a list of sockets that became ready.
+ *
+ * Not here: blocking threads (wait.c).  Law: a watch fires once, then has to be asked for again; the
+ * notifier is rung when the ready list goes from empty to non-empty, and stays rung until it is empty.
+ */
+#include "engine/socket.h"
+
+int
+mmi_waker_open(mmi_engine *e, mmi_waker **out)
+{
+    mmi_waker *w = mmi_alloc(sizeof *w);
+    if (w == NULL) {
+        return MM_ENOMEM;
+    }
+    mmi_list_init(&w->watches);
+    mmi_list_init(&w->ready);
+    int rc = mmi_notifier_take(e, &w->notifier);
+    if (rc == MM_OK && (w->handle = mmi_handle_new(MMI_HANDLE_WAKER, e, w)) == 0) {
+        mmi_notifier_give(e, w->notifier);
+        rc = MM_EMFILE;
+    }
+    if (rc != MM_OK) {
+        mmi_free(w);
+        return rc;
+    }
+    mmi_list_push_back(&e->wakers, &w->node);
+    *out = w;
+    return MM_OK;
+}
+
+static void
+watch_free(mmi_watch *watch)
+{
+    mmi_list_rm(&watch->socket_node);
+    mmi_list_rm(&watch->waker_node);
+    mmi_list_rm(&watch->ready_node);
+    mmi_free(watch);
+}
+
+void
+mmi_waker_close(mmi_engine *e, mmi_waker *w)
+{
+    MMI_LIST_EACH(&w->watches, node, after) {
+        watch_free(MMI_CONTAINER_OF(node, mmi_watch, waker_node));
+    }
+    mmi_list_rm(&w->node);
+    mmi_handle_free(w->handle);
+    /* Not given back to the pool: an event loop may still have it registered. */
+    e->plat.notifier_close(e->plat.self, w->notifier);
+    mmi_free(w);
+}
+
+static void
+watch_fire(mmi_engine *e, mmi_watch *watch, uint32_t fired)
+{
+    mmi_waker *w = watch->waker;
+    watch->fired |= fired;
+    watch->wanted &= ~fired;
+    if (mmi_list_linked(&watch->ready_node)) {
+        return;
+    }
+    if (mmi_list_empty(&w->ready)) {
+        e->plat.notifier_ring(e->plat.self, w->notifier);
+    }
+    mmi_list_push_back(&w->ready, &watch->ready_node);
+}
+
+int
+mmi_waker_watch(mmi_waker *w, mmi_socket *s, uint32_t events)
+{
+    mmi_watch *watch = NULL;
+    MMI_LIST_EACH(&s->watches, node, after) {
+        mmi_watch *other = MMI_CONTAINER_OF(node, mmi_watch, socket_node);
+        if (other->waker == w) {
+            watch = other;
+        }
+    }
+    if (watch == NULL) {
+        watch = mmi_alloc(sizeof *watch);
+        if (watch == NULL) {
+            return MM_ENOMEM;
+        }
+        watch->waker = w;
+        watch->socket = s->handle;
+        mmi_list_init(&watch->ready_node);
+        mmi_list_push_back(&s->watches, &watch->socket_node);
+        mmi_list_push_back(&w->watches, &watch->waker_node);
+    }
+    watch->wanted |= events;
+    uint32_t now = mmi_socket_ready(s) & watch->wanted;
+    if (now != 0) {
+        watch_fire(s->engine, watch, now);
+    }
+    return MM_OK;
+}
+
+uint32_t
+mmi_waker_take(mmi_engine *e, mmi_waker *w, mm_ready *out, uint32_t cap)
+{
+    uint32_t count = 0;
+    while (count < cap) {
+        mmi_list *node = mmi_list_pop_front(&w->ready);
+        if (node == NULL) {
+            break;
+        }
+        mmi_watch *watch = MMI_CONTAINER_OF(node, mmi_watch, ready_node);
+        out[count++] = (mm_ready){ .socket = watch->socket, .events = watch->fired };
+        watch->fired = 0;
+        if (watch->closed) {
+            out[count - 1].events = 0;
+            watch_free(watch);
+        }
+    }
+    if (mmi_list_empty(&w->ready)) {
+        e->plat.notifier_clear(e->plat.self, w->notifier);
+    }
+    return count;
+}
+
+static void
+fileno_level(mmi_socket *s, bool readable)
+{
+    const mmi_plat *plat = &s->engine->plat;
+    if (s->fileno < 0 || readable == s->fileno_rung) {
+        return;
+    }
+    s->fileno_rung = readable;
+    if (readable) {
+        plat->notifier_ring(plat->self, s->fileno);
+    } else {
+        plat->notifier_clear(plat->self, s->fileno);
+    }
+}
+
+void
+mmi_socket_fire(mmi_socket *s, uint32_t ready)
+{
+    MMI_LIST_EACH(&s->watches, node, after) {
+        mmi_watch *watch = MMI_CONTAINER_OF(node, mmi_watch, socket_node);
+        if ((watch->wanted & ready) != 0) {
+            watch_fire(s->engine, watch, watch->wanted & ready);
+        }
+    }
+    fileno_level(s, (ready & MM_READABLE) != 0 || s->fileno_held);
+}
+
+void
+mmi_socket_unwatch(mmi_socket *s)
+{
+    MMI_LIST_EACH(&s->watches, node, after) {
+        mmi_watch *watch = MMI_CONTAINER_OF(node, mmi_watch, socket_node);
+        mmi_list_rm(&watch->socket_node);
+        watch->closed = true;
+        watch_fire(s->engine, watch, 0);
+    }
+    if (s->fileno >= 0) {
+        s->engine->plat.notifier_close(s->engine->plat.self, s->fileno);
+        s->fileno = -1;
+    }
+}
+
+int
+mmi_socket_fileno(mmi_socket *s, int *fd)
+{
+    if (s->fileno < 0) {
+        int rc = s->engine->plat.notifier_open(s->engine->plat.self, &s->fileno);
+        if (rc != MM_OK) {
+            s->fileno = -1;
+            return rc;
+        }
+        s->fileno_rung = false;
+        mmi_socket_touch(s);
+    }
+    *fd = s->fileno;
+    return MM_OK;
+}
