@@ -146,14 +146,16 @@ mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, siz
     return mmi_api_end(e, rc);
 }
 
-/* Takes what is there, up to the limits. */
-static void
+/* Takes what is there, up to the limits. MM_OK: some; MM_EAGAIN: nothing there; MM_ENOMEM: nothing taken. */
+static int
 io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes)
 {
     uint64_t bytes = 0;
+    int rc = MM_OK;
     while (b->taken_count < max_messages && (b->taken_count == 0 || bytes < max_bytes)) {
         mmi_msg *m;
-        if (s->ops->recv(s->state, &m) != MM_OK) {
+        rc = s->ops->recv(s->state, &m);
+        if (rc != MM_OK) {
             break;
         }
         bytes += m->size;
@@ -165,6 +167,7 @@ io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes)
     s->stats.received_messages += b->taken_count;
     s->stats.received_bytes += bytes;
     mmi_socket_touch(s);
+    return b->taken_count > 0 ? MM_OK : rc;
 }
 
 /* After the copy: no memory for it is a loss, and is counted as one. */
@@ -199,13 +202,15 @@ mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_b
     }
     mmi_engine *e = s->engine;
     mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
-    rc = s->ops->recv == NULL ? MM_ENOTSUP : MM_OK;
-    while (rc == MM_OK) {
-        io_take(s, b, max_messages, max_bytes);
-        if (b->taken_count > 0) {
+    for (;;) {
+        rc = s->ops->recv == NULL ? MM_ENOTSUP : io_take(s, b, max_messages, max_bytes);
+        if (rc != MM_EAGAIN) {
             break;
         }
         rc = mmi_api_wait_for(s, &w, MM_READABLE, false);
+        if (rc != MM_OK) {
+            break;
+        }
     }
     mmi_engine_leave(e);
     return rc == MM_OK ? io_fill(socket, b) : rc;

@@ -31,7 +31,9 @@ mmi_socket_stats_now(mmi_socket *s, mm_stats *out)
 {
     *out = s->stats;
     look_backlog(s, &out->queued_out_messages, &out->queued_out_bytes);
-    out->queued_in_messages = out->queued_in_bytes = 0;
+    uint64_t held = 0;
+    out->queued_in_messages = s->ops->held != NULL ? s->ops->held(s->state, &held) : 0;
+    out->queued_in_bytes = held;
     MMI_LIST_EACH(&s->links, node, after) {
         const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
         if (link->state != MMI_LINK_ACTIVE) {

@@ -191,5 +191,10 @@ mmi_socket_update(mmi_socket *s)
             plat->notifier_ring(plat->self, w->notifier);
         }
     }
+    if (s->ops->keyed_send) {
+        /* Whether a send can succeed depends on the message: only news can tell, not a level. */
+        ready &= ~(uint32_t)MM_WRITABLE;
+        ready |= (news & (MMI_ROOM | MM_PEERS)) != 0 ? MM_WRITABLE : 0;
+    }
     mmi_socket_fire(s, ready | (news & MM_PEERS));
 }

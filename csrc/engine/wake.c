@@ -89,6 +89,9 @@ mmi_waker_watch(mmi_waker *w, mmi_socket *s, uint32_t events)
     }
     watch->wanted |= events;
     uint32_t now = mmi_socket_ready(s) & watch->wanted;
+    if (s->ops->keyed_send) {
+        now &= ~(uint32_t)MM_WRITABLE;   /* the caller tries once more after asking to be told */
+    }
     if (now != 0) {
         watch_fire(s->engine, watch, now);
     }

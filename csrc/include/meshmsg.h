@@ -231,7 +231,9 @@ int mm_fileno_hold(mm_handle socket, int held);   /* 1: keep it readable, the ca
 /* ---- wakers: one per event loop ---- */
 int mm_waker_open(mm_handle engine, mm_handle *waker, int *fd);
 int mm_waker_close(mm_handle waker);
-int mm_watch(mm_handle socket, mm_handle waker, uint32_t events);  /* one shot; fires now if already true */
+/* One shot; fires now if already true. MM_WRITABLE of a ROUTER, or of a PUB that blocks, is only told when a queue
+ * gets room: after asking for it, try the send once more before sleeping. */
+int mm_watch(mm_handle socket, mm_handle waker, uint32_t events);
 int mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap);   /* count; MM_READABLE|MM_WRITABLE|MM_PEERS, or 0 events: closed */
 
 /* ---- looking in ---- */
