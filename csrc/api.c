@@ -186,7 +186,6 @@ mm_socket_close(mm_handle socket)
     }
     mmi_engine *e = s->engine;
     mmi_socket_close(s);
-    mmi_engine_settle(e, true);
     return mmi_api_end(e, MM_OK);
 }
 

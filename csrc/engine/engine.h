@@ -38,6 +38,7 @@ typedef struct mmi_engine {
     mmi_plat plat;
     void *thread;                  /* NULL: stepped by the simulated world */
     uint64_t now_ns;               /* of this step or call                 */
+    uint64_t poll_deadline_ns;     /* until when the runner sleeps         */
     mmi_timers timers;
     mmi_list sockets;              /* open, and closed but lingering       */
     mmi_list dirty, touched, dead; /* links, sockets, links: to be settled */

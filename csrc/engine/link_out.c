@@ -249,7 +249,9 @@ mmi_link_flush(mmi_link *link)
         return;
     }
     if (link->written != written && link->state == MMI_LINK_ACTIVE) {
-        s->ops->out(s->state, &link->pipe);
+        if (s->ops->out != NULL) {
+            s->ops->out(s->state, &link->pipe);
+        }
         mmi_socket_note(s, MMI_ROOM);
     }
     if (!mmi_link_pending(link)) {

@@ -99,9 +99,6 @@ mmi_socket_close(mmi_socket *s)
     MMI_LIST_EACH(&s->listeners, node, after) {
         mmi_listener_close(MMI_CONTAINER_OF(node, mmi_listener, node));
     }
-    MMI_LIST_EACH(&s->links, node, after) {
-        mmi_link_finish(MMI_CONTAINER_OF(node, mmi_link, node));
-    }
     MMI_LIST_EACH(&s->dialers, node, after) {
         mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
         if (d->link != NULL) {
@@ -109,6 +106,9 @@ mmi_socket_close(mmi_socket *s)
             d->link = NULL;
         }
         mmi_dialer_close(d);
+    }
+    MMI_LIST_EACH(&s->links, node, after) {
+        mmi_link_finish(MMI_CONTAINER_OF(node, mmi_link, node));
     }
     uint64_t end = mmi_deadline(e->now_ns, s->opts.linger_ms);
     if (s->opts.linger_ms == 0 || mmi_timer_set(&e->timers, &s->linger_timer, end) != MM_OK) {

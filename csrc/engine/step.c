@@ -76,6 +76,7 @@ mmi_engine_step(mmi_engine *e, bool wait)
         deadline = e->now_ns;
     }
     e->polling = true;
+    e->poll_deadline_ns = deadline;
     pthread_mutex_unlock(&e->lock);
     int count = e->plat.poll(e->plat.self, events, STEP_EVENTS_MAX, deadline);
     pthread_mutex_lock(&e->lock);
@@ -122,14 +123,19 @@ settle_dirty(mmi_engine *e, bool runner)
             mmi_list_push_back(&later, node);
         }
     }
-    if (!mmi_list_empty(&later)) {
-        while ((node = mmi_list_pop_front(&later)) != NULL) {
-            mmi_list_push_back(&e->dirty, node);
-        }
-        if (e->polling) {
-            e->polling = false;   /* one interrupt is enough until it polls again */
-            e->plat.interrupt(e->plat.self);
-        }
+    while ((node = mmi_list_pop_front(&later)) != NULL) {
+        mmi_list_push_back(&e->dirty, node);
+    }
+}
+
+/* The runner sleeps, and there is something for it: messages to write, or a timer that is due sooner. */
+static void
+settle_runner(mmi_engine *e)
+{
+    bool sooner = mmi_timers_next(&e->timers) < e->poll_deadline_ns;
+    if (e->polling && (sooner || !mmi_list_empty(&e->dirty))) {
+        e->polling = false;   /* one interrupt is enough until it polls again */
+        e->plat.interrupt(e->plat.self);
     }
 }
 
@@ -148,6 +154,9 @@ mmi_engine_settle(mmi_engine *e, bool runner)
         } else {
             mmi_socket_update(s);
         }
+    }
+    if (!runner) {
+        settle_runner(e);
     }
     if (e->closing && mmi_list_empty(&e->sockets)) {
         e->plat.notifier_ring(e->plat.self, e->idle_notifier);
