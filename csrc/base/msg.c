@@ -170,6 +170,16 @@ mmi_msg_prepend(mmi_msg *m, const uint8_t *body, size_t size)
 }
 
 mmi_msg *
+mmi_msg_unwrap(mmi_msg *m)
+{
+    MMI_ASSERT(m->owner_count == 1 && atomic_load_explicit(&m->refs, memory_order_acquire) == 1);
+    mmi_msg *inner = m->owners[0];
+    m->owner_count = 0;
+    mmi_msg_unref(m);
+    return inner;
+}
+
+mmi_msg *
 mmi_msg_strip(mmi_msg *m, uint32_t count)
 {
     MMI_ASSERT(count < m->frame_count);

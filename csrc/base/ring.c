@@ -42,6 +42,12 @@ mmi_ring_fits(const mmi_ring *r, size_t cost)
     return r->count == 0 || (r->bytes <= r->bytes_max && cost <= r->bytes_max - r->bytes);
 }
 
+bool
+mmi_ring_low(const mmi_ring *r)
+{
+    return r->count == 0 || (r->count <= r->count_max / 2 && r->bytes <= r->bytes_max / 2);
+}
+
 int
 mmi_ring_reserve(mmi_ring *r)
 {

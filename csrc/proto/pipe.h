@@ -40,11 +40,12 @@ struct mmi_pipe {
 /* For protocols. */
 bool mmi_pipe_can_send(const mmi_pipe *p, const mmi_msg *m);
 int mmi_pipe_send(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;    /* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM */
-mmi_msg *mmi_pipe_recv(mmi_pipe *p);                           /* NULL: empty */
+mmi_msg *mmi_pipe_recv(mmi_pipe *p);                           /* NULL: empty. calls ops->room when reading was paused and may go on */
+bool mmi_pipe_droppable(const mmi_pipe *p, size_t cost);       /* would that cost fit if all that may be dropped were? */
 mmi_msg *mmi_pipe_drop_oldest(mmi_pipe *p);                    /* from the outbox, not the pinned one; NULL: none. the caller counts and unrefs */
 
 /* For the engine. */
-int mmi_pipe_push_in(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED; /* MM_EAGAIN: full, the link keeps it and stops reading */
+int mmi_pipe_push_in(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED; /* m has one reference and pipe_id set. MM_OK: took it; MM_EAGAIN: full, the link keeps it and stops reading; MM_ENOMEM */
 mmi_msg *mmi_pipe_pop_out(mmi_pipe *p);                        /* the front was written in full */
 void mmi_pipe_invariants(const mmi_pipe *p);
 

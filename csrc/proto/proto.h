@@ -29,23 +29,29 @@ typedef struct mmi_proto_ops {
                                           * counted dropped_peer_gone and freed by the engine. A pinned front is always left. */
     void (*in)(void *ps, mmi_pipe *p);   /* p's inbox went from empty to non-empty                     */
     void (*out)(void *ps, mmi_pipe *p);  /* p's outbox has room again (after a mmi_pipe_send said MM_EAGAIN or can_send said no) */
-    int  (*send)(void *ps, mmi_msg *m);  /* MM_OK: the protocol owns m.  Else the caller still does: MM_EAGAIN,
-                                          * MM_EHOSTUNREACH, MM_EINVAL, MM_ENOMEM, MM_ENOTSUP.  NULL: cannot send */
-    int  (*recv)(void *ps, mmi_msg **m); /* MM_OK: the caller owns *m.  MM_EAGAIN: nothing now. NULL: cannot receive */
+    int  (*send)(void *ps, mmi_msg *m);  /* MM_OK: the protocol owns m (REQ: m->key is set; who wants to read it holds a
+                                          * reference).  Else the caller still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH,
+                                          * MM_EINVAL, MM_EMSGSIZE (XSUB: topic), MM_ENOMEM.  NULL: cannot send */
+    int  (*recv)(void *ps, mmi_msg **m); /* MM_OK: the caller owns *m.  MM_EAGAIN: nothing now.  MM_ENOMEM: nothing taken.
+                                          * NULL: cannot receive */
     uint32_t (*ready)(const void *ps);   /* MM_READABLE | MM_WRITABLE, computed, not remembered; cheap */
 
     /* only some roles; NULL elsewhere */
     int  (*subscription)(void *ps, mmi_pipe *p, bool add, const uint8_t *topic, size_t size);
                                          /* PUB, XPUB: from a peer, either wire form. MM_OK; MM_EMSGSIZE topic too long;
                                           * MM_ENOMEM; MM_EPROTO too many: the engine closes the link with the right reason */
-    int  (*subscribe)(void *ps, bool add, const uint8_t *topic, size_t size);   /* SUB, XSUB: from the user. MM_EINVAL: cancel of what was not subscribed */
+    int  (*subscribe)(void *ps, bool add, const uint8_t *topic, size_t size);   /* SUB, XSUB: from the user. MM_EINVAL: cancel of what was
+                                          * not subscribed; MM_EMSGSIZE; MM_ENOMEM */
     uint32_t (*reach)(void *ps, const uint8_t *topic, size_t size);   /* PUB, XPUB: peers a message of this topic would go to now */
     int  (*find)(void *ps, const uint8_t *identity, size_t size, uint64_t *pipe_id);        /* ROUTER: MM_EHOSTUNREACH */
-    int  (*reply)(void *ps, uint64_t key, mmi_msg **m);   /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EAGAIN not yet;
+    int  (*reply)(void *ps, uint64_t key, mmi_msg **m);   /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EAGAIN not yet; MM_ENOMEM;
                                                            * MM_ECONNRESET its peer went away, id forgotten; MM_EINVAL no such request */
     void (*forget)(void *ps, uint64_t key);               /* REQ: a later reply is late */
     uint32_t (*replies)(void *ps, uint64_t *keys, uint32_t cap);   /* REQ: ids for which reply would not say MM_EAGAIN, oldest first */
     uint32_t (*backlog)(const void *ps, uint64_t *bytes); /* messages (and bytes) held outside any pipe's outbox, still to be sent */
+    uint32_t (*held)(const void *ps, uint64_t *bytes);    /* the same for what was received and waits outside any pipe's inbox */
+    bool keyed_send;                     /* whether a send can succeed depends on the message (ROUTER; PUB when it blocks):
+                                          * MM_WRITABLE is then news for every waiting sender, not for one */
 } mmi_proto_ops;
 
 extern const mmi_proto_ops mmi_push_ops, mmi_pull_ops, mmi_pub_ops, mmi_sub_ops, mmi_xpub_ops, mmi_xsub_ops,

@@ -1,0 +1,166 @@
+/*
+ * back.c: load-balanced sending with a backlog and the overflow policies.
+ * Not here: the order of the peers (lb.c).
+ * Law: as in back.h; a send that fails has changed nothing.
+ */
+#include "proto/back.h"
+
+void
+mmi_back_init(mmi_back *back, mmi_proto_host *host)
+{
+    back->host = host;
+    back->note = NULL;
+    mmi_lb_init(&back->lb);
+    /* No limits of its own: it holds only what was within the limits of the pipes it came from. */
+    mmi_ring_init(&back->kept, UINT32_MAX, SIZE_MAX);
+}
+
+void
+mmi_back_fini(mmi_back *back)
+{
+    mmi_drop_ring(back->host, &back->kept);
+}
+
+static void
+back_note(mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe *p)
+{
+    if (back->note != NULL) {
+        back->note(back, key, where, p);
+    }
+}
+
+static void
+back_drop(mmi_back *back, mmi_drop_why why, uint64_t peer, mmi_msg *m)
+{
+    uint64_t key = m->key;
+    mmi_drop(back->host, why, peer, m);
+    back_note(back, key, MMI_BACK_DROPPED, NULL);
+}
+
+/* MM_OK: queued; MM_EAGAIN: no pipe has room; MM_ENOMEM. */
+static int
+back_queue(mmi_back *back, mmi_msg *m)
+{
+    uint64_t key = m->key;
+    mmi_pipe *p = NULL;
+    int rc = mmi_lb_send(&back->lb, m, &p);
+    if (rc == MM_OK) {
+        back_note(back, key, MMI_BACK_QUEUED, p);
+    }
+    return rc;
+}
+
+/* Sends what is kept. MM_OK: nothing is left; MM_EAGAIN; MM_ENOMEM. */
+static int
+back_flush(mmi_back *back)
+{
+    while (back->kept.count > 0) {
+        int rc = back_queue(back, mmi_ring_at(&back->kept, 0));
+        if (rc != MM_OK) {
+            return rc;
+        }
+        (void)mmi_ring_pop(&back->kept);
+    }
+    return MM_OK;
+}
+
+void
+mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe)
+{
+    mmi_lb_add(&back->lb, node, pipe);
+    (void)back_flush(back);   /* what does not go now goes at the next out or send */
+}
+
+void
+mmi_back_rm(mmi_back *back, mmi_lb_node *node)
+{
+    mmi_pipe *p = node->pipe;
+    uint32_t first = p->pinned ? 1 : 0;
+    mmi_lb_rm(&back->lb, node);
+    while (p->outbox.count > first) {
+        mmi_msg *m = mmi_ring_at(&p->outbox, first);
+        if (mmi_ring_push(&back->kept, m) != MM_OK) {
+            break;   /* the engine counts what stays */
+        }
+        (void)mmi_ring_remove_at(&p->outbox, first);
+        back_note(back, m->key, MMI_BACK_KEPT, NULL);
+    }
+    (void)back_flush(back);
+}
+
+void
+mmi_back_out(mmi_back *back, mmi_lb_node *node)
+{
+    mmi_lb_out(&back->lb, node);
+    (void)back_flush(back);
+}
+
+/* Nothing has room, and the oldest is to go.  MM_OK: m is queued, kept or dropped; MM_ENOMEM. */
+static int
+back_send_dropping_oldest(mmi_back *back, mmi_msg *m)
+{
+    if (back->kept.count > 0) {
+        uint64_t key = m->key;
+        if (mmi_ring_push(&back->kept, m) != MM_OK) {
+            return MM_ENOMEM;
+        }
+        back_note(back, key, MMI_BACK_KEPT, NULL);
+        back_drop(back, MMI_DROP_OVERFLOW, 0, mmi_ring_pop(&back->kept));
+        return MM_OK;
+    }
+    size_t cost = mmi_msg_cost(m);
+    mmi_pipe *p = mmi_lb_turn(&back->lb);
+    if (!mmi_pipe_droppable(p, cost)) {
+        p->dropped++;
+        back_drop(back, MMI_DROP_OVERFLOW, p->id, m);
+        return MM_OK;
+    }
+    if (mmi_ring_reserve(&p->outbox) != MM_OK) {
+        return MM_ENOMEM;
+    }
+    while (!mmi_ring_fits(&p->outbox, cost)) {
+        back_drop(back, MMI_DROP_OVERFLOW, p->id, mmi_pipe_drop_oldest(p));
+    }
+    uint64_t key = m->key;
+    int rc = mmi_pipe_send(p, m);
+    MMI_ASSERT(rc == MM_OK);
+    back_note(back, key, MMI_BACK_QUEUED, p);
+    return MM_OK;
+}
+
+int
+mmi_back_send(mmi_back *back, mmi_msg *m)
+{
+    if (m->frame_count == 0) {
+        return MM_EINVAL;
+    }
+    int rc = back_flush(back);
+    if (rc == MM_OK) {
+        rc = back_queue(back, m);
+    }
+    if (rc != MM_EAGAIN || !mmi_drop_overflows(back->host)) {
+        return rc;
+    }
+    if (back->lb.pipe_count == 0) {
+        back_drop(back, MMI_DROP_NO_PEER, 0, m);
+        return MM_OK;
+    }
+    if (back->host->opts->overflow == MM_OVERFLOW_DROP_OLDEST) {
+        return back_send_dropping_oldest(back, m);
+    }
+    back_drop(back, MMI_DROP_OVERFLOW, 0, m);
+    return MM_OK;
+}
+
+bool
+mmi_back_ready(const mmi_back *back)
+{
+    return mmi_lb_ready(&back->lb) || mmi_drop_overflows(back->host);
+}
+
+uint32_t
+mmi_back_count(const mmi_back *back, uint64_t *bytes)
+{
+    *bytes = back->kept.bytes;
+    return back->kept.count;
+}

@@ -1,0 +1,189 @@
+/*
+ * dist.c: fan-out in one walk of the topic tree (two when the policy blocks: look, then queue).
+ * Not here: where subscriptions come from.
+ * Law: each walk has its own stamp; a pipe with that stamp has been seen.
+ */
+#include "proto/dist.h"
+
+typedef struct dist_walk {
+    mmi_dist *dist;
+    mmi_msg *msg;
+    size_t cost;
+    uint32_t count;            /* pipes seen */
+    int rc;
+    void (*visit)(struct dist_walk *walk, mmi_dist_node *node);
+} dist_walk;
+
+void
+mmi_dist_init(mmi_dist *dist, mmi_proto_host *host)
+{
+    dist->host = host;
+    dist->stamp = 0;
+    dist->quiet = false;
+    mmi_radix_init(&dist->topics);
+    mmi_list_init(&dist->nodes);
+}
+
+void
+mmi_dist_fini(mmi_dist *dist)
+{
+    mmi_radix_fini(&dist->topics);
+}
+
+void
+mmi_dist_add(mmi_dist *dist, mmi_dist_node *node, mmi_pipe *pipe)
+{
+    node->pipe = pipe;
+    node->stamp = 0;
+    node->refused = false;
+    mmi_list_push_back(&dist->nodes, &node->node);
+    mmi_dist_stir(dist);
+}
+
+void
+mmi_dist_rm(mmi_dist *dist, mmi_dist_node *node)
+{
+    mmi_list_rm(&node->node);
+    mmi_dist_stir(dist);
+}
+
+void
+mmi_dist_out(mmi_dist *dist, mmi_dist_node *node)
+{
+    if (node->refused && mmi_ring_low(&node->pipe->outbox)) {
+        node->refused = false;
+        mmi_dist_stir(dist);
+    }
+}
+
+void
+mmi_dist_stir(mmi_dist *dist)
+{
+    dist->quiet = false;
+}
+
+static bool
+dist_match(void *arg, void *subscriber)
+{
+    dist_walk *walk = arg;
+    mmi_dist_node *node = subscriber;
+    if (node->stamp != walk->dist->stamp) {
+        node->stamp = walk->dist->stamp;
+        walk->count++;
+        walk->visit(walk, node);
+    }
+    return true;
+}
+
+static void
+dist_walk_topic(dist_walk *walk, const uint8_t *topic, size_t size)
+{
+    walk->dist->stamp++;
+    mmi_radix_match(&walk->dist->topics, topic, size, dist_match, walk);
+}
+
+static void
+dist_walk_run(dist_walk *walk, bool all)
+{
+    if (!all) {
+        dist_walk_topic(walk, walk->msg->frames[0].data, walk->msg->frames[0].size);
+        return;
+    }
+    walk->dist->stamp++;
+    MMI_LIST_EACH(&walk->dist->nodes, node, after) {
+        dist_match(walk, MMI_CONTAINER_OF(node, mmi_dist_node, node));
+    }
+}
+
+static void
+dist_visit_look(dist_walk *walk, mmi_dist_node *node)
+{
+    if (!mmi_ring_fits(&node->pipe->outbox, walk->cost)) {
+        node->refused = true;
+        walk->rc = walk->rc == MM_OK ? MM_EAGAIN : walk->rc;
+    } else if (mmi_ring_reserve(&node->pipe->outbox) != MM_OK) {
+        walk->rc = MM_ENOMEM;
+    }
+}
+
+static void
+dist_drop(const dist_walk *walk, mmi_pipe *p)
+{
+    p->dropped++;
+    mmi_drop(walk->dist->host, MMI_DROP_OVERFLOW, p->id, NULL);
+}
+
+static void
+dist_visit_send(dist_walk *walk, mmi_dist_node *node)
+{
+    mmi_pipe *p = node->pipe;
+    mmi_proto_host *host = walk->dist->host;
+    if (!mmi_ring_fits(&p->outbox, walk->cost) &&
+        host->opts->overflow == MM_OVERFLOW_DROP_OLDEST && mmi_pipe_droppable(p, walk->cost)) {
+        while (!mmi_ring_fits(&p->outbox, walk->cost)) {
+            mmi_drop(host, MMI_DROP_OVERFLOW, p->id, mmi_pipe_drop_oldest(p));
+        }
+    }
+    if (mmi_pipe_send(p, mmi_msg_ref(walk->msg)) != MM_OK) {
+        mmi_msg_unref(walk->msg);
+        dist_drop(walk, p);
+    }
+}
+
+static int
+dist_send(mmi_dist *dist, mmi_msg *m, bool all)
+{
+    if (m->frame_count == 0) {
+        return MM_EINVAL;
+    }
+    dist_walk walk = {.dist = dist, .msg = m, .cost = mmi_msg_cost(m), .rc = MM_OK};
+    if (!mmi_drop_overflows(dist->host)) {
+        walk.visit = dist_visit_look;
+        dist_walk_run(&walk, all);
+        if (walk.rc != MM_OK) {
+            dist->quiet = walk.rc == MM_EAGAIN;
+            return walk.rc;
+        }
+    }
+    walk.visit = dist_visit_send;
+    walk.count = 0;
+    dist_walk_run(&walk, all);
+    if (all && walk.count == 0) {
+        mmi_drop(dist->host, MMI_DROP_NO_PEER, 0, NULL);
+    }
+    mmi_msg_unref(m);
+    return MM_OK;
+}
+
+int
+mmi_dist_send(mmi_dist *dist, mmi_msg *m)
+{
+    return dist_send(dist, m, false);
+}
+
+int
+mmi_dist_send_all(mmi_dist *dist, mmi_msg *m)
+{
+    return dist_send(dist, m, true);
+}
+
+bool
+mmi_dist_ready(const mmi_dist *dist)
+{
+    return !dist->quiet || mmi_drop_overflows(dist->host);
+}
+
+static void
+dist_visit_count(dist_walk *walk, mmi_dist_node *node)
+{
+    (void)walk;
+    (void)node;
+}
+
+uint32_t
+mmi_dist_reach(mmi_dist *dist, const uint8_t *topic, size_t size)
+{
+    dist_walk walk = {.dist = dist, .visit = dist_visit_count};
+    dist_walk_topic(&walk, topic, size);
+    return walk.count;
+}

@@ -1,0 +1,42 @@
+/*
+ * dist.h: fan-out: one message to every pipe that wants it, once each, without copying its body.
+ *
+ * Law: a pipe gets a message at most once, however many of its topics match.  With a policy that blocks,
+ * a message is queued on all matching pipes or on none.  quiet: a send was refused, and nothing that
+ * could let it pass has happened since.
+ */
+#ifndef MMI_DIST_H
+#define MMI_DIST_H
+
+#include "base/radix.h"
+#include "proto/drop.h"
+
+typedef struct mmi_dist_node {
+    mmi_list node;
+    mmi_pipe *pipe;
+    uint64_t stamp;            /* of the last walk that saw it            */
+    bool refused;              /* a blocking send found no room here      */
+} mmi_dist_node;
+
+typedef struct mmi_dist {
+    mmi_proto_host *host;
+    mmi_radix topics;          /* subscribers are mmi_dist_node           */
+    mmi_list nodes;
+    uint64_t stamp;
+    bool quiet;
+} mmi_dist;
+
+void mmi_dist_init(mmi_dist *dist, mmi_proto_host *host);
+void mmi_dist_fini(mmi_dist *dist);
+void mmi_dist_add(mmi_dist *dist, mmi_dist_node *node, mmi_pipe *pipe);
+void mmi_dist_rm(mmi_dist *dist, mmi_dist_node *node);    /* its topics must have been removed before */
+void mmi_dist_out(mmi_dist *dist, mmi_dist_node *node);   /* the pipe may have room again */
+void mmi_dist_stir(mmi_dist *dist);                       /* who gets what has changed: a refused send may pass */
+
+/* To the pipes whose topics are a prefix of frame 0, or to all.  MM_OK: took m; MM_EAGAIN, MM_EINVAL, MM_ENOMEM. */
+int mmi_dist_send(mmi_dist *dist, mmi_msg *m) MMI_WARN_UNUSED;
+int mmi_dist_send_all(mmi_dist *dist, mmi_msg *m) MMI_WARN_UNUSED;
+bool mmi_dist_ready(const mmi_dist *dist);
+uint32_t mmi_dist_reach(mmi_dist *dist, const uint8_t *topic, size_t size);   /* pipes a message of this topic goes to */
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * drop.c: the counters and words of the ways to lose a message.
+ * Not here: coalescing of events; the engine does that.
+ * Law: one call, one count (or as many as messages taken), one event.
+ */
+#include "proto/drop.h"
+
+static uint64_t *
+drop_counter(mm_stats *stats, mmi_drop_why why)
+{
+    switch (why) {
+    case MMI_DROP_OVERFLOW:
+        return &stats->dropped_overflow;
+    case MMI_DROP_NO_PEER:
+        return &stats->dropped_no_peer;
+    case MMI_DROP_PEER_GONE:
+        return &stats->dropped_peer_gone;
+    case MMI_DROP_CLOSED:
+        return &stats->dropped_closed;
+    case MMI_DROP_LATE:
+        return &stats->dropped_late;
+    case MMI_DROP_FILTERED:
+        return &stats->dropped_filtered;
+    case MMI_DROP_MALFORMED:
+        break;
+    }
+    return &stats->dropped_malformed;
+}
+
+static const char *const drop_texts[] = {
+    [MMI_DROP_OVERFLOW] = "queue full",
+    [MMI_DROP_NO_PEER] = "no peer to send to",
+    [MMI_DROP_PEER_GONE] = "the peer is gone",
+    [MMI_DROP_CLOSED] = "the socket was closed",
+    [MMI_DROP_LATE] = "nobody waits for this reply",
+    [MMI_DROP_FILTERED] = "not subscribed any more",
+    [MMI_DROP_MALFORMED] = "not what this role expects",
+};
+
+void
+mmi_drop(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, mmi_msg *m)
+{
+    (*drop_counter(host->stats, why))++;
+    int kind = why == MMI_DROP_LATE ? MM_EVENT_LATE_REPLY : MM_EVENT_DROPPED;
+    host->event(host, kind, MM_REASON_NONE, peer, 1, drop_texts[why]);
+    mmi_msg_unref(m);
+}
+
+void
+mmi_drop_inbox(mmi_proto_host *host, mmi_pipe *p)
+{
+    mmi_msg *m;
+    while ((m = mmi_pipe_recv(p)) != NULL) {
+        p->dropped++;
+        mmi_drop(host, MMI_DROP_MALFORMED, p->id, m);
+    }
+}
+
+void
+mmi_drop_ring(mmi_proto_host *host, mmi_ring *r)
+{
+    mmi_msg *m;
+    while ((m = mmi_ring_pop(r)) != NULL) {
+        mmi_drop(host, MMI_DROP_CLOSED, 0, m);
+    }
+    mmi_ring_fini(r);
+}
+
+bool
+mmi_drop_overflows(const mmi_proto_host *host)
+{
+    return host->opts->overflow == MM_OVERFLOW_DROP_NEWEST ||
+           host->opts->overflow == MM_OVERFLOW_DROP_OLDEST;
+}

@@ -1,0 +1,138 @@
+/*
+ * fq.c: fair queueing over a list of pipes with input.
+ * Not here: what the messages mean.
+ * Law: a message is in one place: an inbox, left, or the caller's hands.
+ */
+#include "proto/fq.h"
+
+#include "base/limits.h"
+
+void
+mmi_fq_init(mmi_fq *fq, const mm_socket_opts *opts)
+{
+    size_t bytes_max = MMI_LEFT_BYTES_MAX;
+    if (opts->recv_queue_bytes > bytes_max) {
+        bytes_max = (size_t)opts->recv_queue_bytes;
+    }
+    uint32_t count_max = MMI_LEFT_MESSAGES_MAX;
+    if (opts->recv_queue_messages > count_max) {
+        count_max = opts->recv_queue_messages;
+    }
+    mmi_list_init(&fq->active);
+    mmi_ring_init(&fq->left, count_max, bytes_max);
+}
+
+void
+mmi_fq_fini(mmi_fq *fq, mmi_proto_host *host)
+{
+    mmi_drop_ring(host, &fq->left);
+}
+
+void
+mmi_fq_add(mmi_fq *fq, mmi_fq_node *node, mmi_pipe *pipe)
+{
+    (void)fq;
+    mmi_list_init(&node->node);
+    node->pipe = pipe;
+}
+
+/* Takes the front of the inbox over into left; false: it stays, at the inbox's other end. */
+static bool
+fq_keep_one(mmi_fq *fq, mmi_pipe *p, mmi_fq_keep keep)
+{
+    /* A keep adds an identity at most. */
+    const size_t wrapping = MM_IDENTITY_MAX + MMI_FRAME_OVERHEAD;
+    mmi_msg *m = mmi_ring_at(&p->inbox, 0);
+    if (!mmi_ring_fits(&fq->left, mmi_msg_cost(m) + wrapping) ||
+        mmi_ring_reserve(&fq->left) != MM_OK) {
+        return false;
+    }
+    (void)mmi_ring_pop(&p->inbox);   /* before keep, which may change the message's cost */
+    mmi_msg *kept = keep(p, m);
+    int rc = mmi_ring_push(kept == NULL ? &p->inbox : &fq->left, kept == NULL ? m : kept);
+    MMI_ASSERT(rc == MM_OK);
+    p->handed += kept != NULL;
+    return kept != NULL;
+}
+
+void
+mmi_fq_rm(mmi_fq *fq, mmi_fq_node *node, mmi_fq_keep keep)
+{
+    mmi_list_rm(&node->node);
+    while (keep != NULL && node->pipe->inbox.count > 0) {
+        if (!fq_keep_one(fq, node->pipe, keep)) {
+            return;
+        }
+    }
+}
+
+mmi_msg *
+mmi_fq_keep_all(mmi_pipe *pipe, mmi_msg *m)
+{
+    (void)pipe;
+    return m;
+}
+
+void
+mmi_fq_in(mmi_fq *fq, mmi_fq_node *node)
+{
+    if (!mmi_list_linked(&node->node) && node->pipe->inbox.count > 0) {
+        mmi_list_push_back(&fq->active, &node->node);
+    }
+}
+
+bool
+mmi_fq_ready(const mmi_fq *fq)
+{
+    return fq->left.count > 0 || !mmi_list_empty(&fq->active);
+}
+
+static mmi_fq_node *
+fq_front(const mmi_fq *fq)
+{
+    return MMI_CONTAINER_OF(fq->active.next, mmi_fq_node, node);
+}
+
+mmi_msg *
+mmi_fq_peek(const mmi_fq *fq, mmi_pipe **from)
+{
+    *from = NULL;
+    if (fq->left.count > 0) {
+        return mmi_ring_at(&fq->left, 0);
+    }
+    if (mmi_list_empty(&fq->active)) {
+        return NULL;
+    }
+    *from = fq_front(fq)->pipe;
+    return mmi_ring_at(&(*from)->inbox, 0);
+}
+
+mmi_msg *
+mmi_fq_pop(mmi_fq *fq)
+{
+    if (fq->left.count > 0) {
+        return mmi_ring_pop(&fq->left);
+    }
+    if (mmi_list_empty(&fq->active)) {
+        return NULL;
+    }
+    mmi_fq_node *front = fq_front(fq);
+    mmi_msg *m = mmi_pipe_recv(front->pipe);
+    mmi_list_rm(&front->node);
+    mmi_fq_in(fq, front);
+    return m;
+}
+
+int
+mmi_fq_recv(mmi_fq *fq, mmi_msg **m)
+{
+    *m = mmi_fq_pop(fq);
+    return *m == NULL ? MM_EAGAIN : MM_OK;
+}
+
+uint32_t
+mmi_fq_held(const mmi_fq *fq, uint64_t *bytes)
+{
+    *bytes = fq->left.bytes;
+    return fq->left.count;
+}

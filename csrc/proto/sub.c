@@ -1,0 +1,230 @@
+/*
+ * sub.c: SUB and XSUB: what the user wants, told to every peer, and what the peers send.
+ * XSUB subscribes by messages too (01 or 00, then the topic), passes any other message upstream to
+ * all peers, and does not filter what it receives.
+ * Not here: matching at the publisher (dist.c, over there).
+ * Law: a peer knows exactly the topics of the tree; it hears of the first and of the last of each.
+ */
+#include "base/limits.h"
+#include "proto/dist.h"
+#include "proto/fq.h"
+
+typedef struct sub_sock {
+    mmi_proto_host *host;
+    mmi_dist dist;             /* the peers; its own tree stays empty  */
+    mmi_fq fq;
+    mmi_radix topics;          /* ours; the one subscriber is the sock */
+} sub_sock;
+
+typedef struct sub_pipe {
+    mmi_dist_node dist;
+    mmi_fq_node fq;
+} sub_pipe;
+
+typedef struct sub_telling {
+    mmi_pipe *pipe;
+    int rc;
+} sub_telling;
+
+static int
+sub_init(void *ps, mmi_proto_host *host)
+{
+    sub_sock *s = ps;
+    s->host = host;
+    mmi_dist_init(&s->dist, host);
+    mmi_fq_init(&s->fq, host->opts);
+    mmi_radix_init(&s->topics);
+    return MM_OK;
+}
+
+static void
+sub_fini(void *ps)
+{
+    sub_sock *s = ps;
+    mmi_dist_fini(&s->dist);
+    mmi_fq_fini(&s->fq, s->host);
+    mmi_radix_fini(&s->topics);
+}
+
+static void
+sub_tell(void *arg, const uint8_t *topic, size_t size, uint32_t count)
+{
+    (void)count;
+    sub_telling *telling = arg;
+    if (telling->rc == MM_OK) {
+        telling->rc = telling->pipe->ops->subscription(telling->pipe, true, topic, size);
+    }
+}
+
+static int
+sub_add(void *ps, mmi_pipe *p)
+{
+    sub_sock *s = ps;
+    sub_pipe *sp = p->state;
+    sub_telling telling = {.pipe = p, .rc = MM_OK};
+    mmi_radix_each(&s->topics, s, sub_tell, &telling);
+    if (telling.rc != MM_OK) {
+        return telling.rc;
+    }
+    mmi_dist_add(&s->dist, &sp->dist, p);
+    mmi_fq_add(&s->fq, &sp->fq, p);
+    return MM_OK;
+}
+
+static void
+sub_rm(void *ps, mmi_pipe *p)
+{
+    sub_sock *s = ps;
+    sub_pipe *sp = p->state;
+    mmi_dist_rm(&s->dist, &sp->dist);
+    mmi_fq_rm(&s->fq, &sp->fq, mmi_fq_keep_all);
+}
+
+static void
+sub_in(void *ps, mmi_pipe *p)
+{
+    sub_sock *s = ps;
+    sub_pipe *sp = p->state;
+    mmi_fq_in(&s->fq, &sp->fq);
+}
+
+static void
+sub_out(void *ps, mmi_pipe *p)
+{
+    sub_sock *s = ps;
+    sub_pipe *sp = p->state;
+    mmi_dist_out(&s->dist, &sp->dist);
+}
+
+static int
+sub_subscribe(void *ps, bool add, const uint8_t *topic, size_t size)
+{
+    sub_sock *s = ps;
+    if (size > s->host->opts->topic_size_max) {
+        return MM_EMSGSIZE;
+    }
+    int count = add ? mmi_radix_add(&s->topics, topic, size, s, NULL)
+                    : mmi_radix_rm(&s->topics, topic, size, s, NULL);
+    if (count < 0) {
+        return count;
+    }
+    if (count != (add ? 1 : 0)) {
+        return MM_OK;   /* not the first, not the last: the peers know */
+    }
+    MMI_LIST_EACH(&s->dist.nodes, node, after) {
+        mmi_pipe *p = MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe;
+        if (p->ops->subscription(p, add, topic, size) != MM_OK) {
+            /* It would know less than all: it is told everything again when it is back. */
+            p->ops->close(p, MM_REASON_MEMORY, "no memory for a subscription");
+        }
+    }
+    return MM_OK;
+}
+
+static bool
+sub_match(void *arg, void *subscriber)
+{
+    (void)subscriber;
+    *(bool *)arg = true;
+    return false;
+}
+
+static bool
+sub_wants(const sub_sock *s, const mmi_msg *m)
+{
+    bool wanted = false;
+    if (m->frame_count > 0) {
+        mmi_radix_match(&s->topics, m->frames[0].data, m->frames[0].size, sub_match, &wanted);
+    }
+    return wanted;
+}
+
+static int
+sub_recv(void *ps, mmi_msg **m)
+{
+    sub_sock *s = ps;
+    while (mmi_fq_recv(&s->fq, m) == MM_OK) {
+        if (sub_wants(s, *m)) {
+            return MM_OK;
+        }
+        mmi_drop(s->host, MMI_DROP_FILTERED, (*m)->pipe_id, *m);
+        *m = NULL;
+    }
+    return MM_EAGAIN;
+}
+
+static uint32_t
+sub_ready(const void *ps)
+{
+    const sub_sock *s = ps;
+    return mmi_fq_ready(&s->fq) ? MM_READABLE : 0;
+}
+
+static uint32_t
+sub_held(const void *ps, uint64_t *bytes)
+{
+    const sub_sock *s = ps;
+    return mmi_fq_held(&s->fq, bytes);
+}
+
+static int
+xsub_send(void *ps, mmi_msg *m)
+{
+    sub_sock *s = ps;
+    if (m->frame_count == 1 && m->frames[0].size > 0 && m->frames[0].data[0] <= 1) {
+        const mmi_frame *frame = &m->frames[0];
+        int rc = sub_subscribe(s, frame->data[0] == 1, frame->data + 1, frame->size - 1);
+        if (rc == MM_OK) {
+            mmi_msg_unref(m);
+        }
+        return rc;
+    }
+    return mmi_dist_send_all(&s->dist, m);
+}
+
+static int
+xsub_recv(void *ps, mmi_msg **m)
+{
+    sub_sock *s = ps;
+    return mmi_fq_recv(&s->fq, m);
+}
+
+static uint32_t
+xsub_ready(const void *ps)
+{
+    const sub_sock *s = ps;
+    return sub_ready(ps) | (mmi_dist_ready(&s->dist) ? MM_WRITABLE : 0);
+}
+
+const mmi_proto_ops mmi_sub_ops = {
+    .role = MM_SUB,
+    .sock_size = sizeof(sub_sock),
+    .pipe_size = sizeof(sub_pipe),
+    .init = sub_init,
+    .fini = sub_fini,
+    .add = sub_add,
+    .rm = sub_rm,
+    .in = sub_in,
+    .out = sub_out,
+    .recv = sub_recv,
+    .ready = sub_ready,
+    .subscribe = sub_subscribe,
+    .held = sub_held,
+};
+
+const mmi_proto_ops mmi_xsub_ops = {
+    .role = MM_XSUB,
+    .sock_size = sizeof(sub_sock),
+    .pipe_size = sizeof(sub_pipe),
+    .init = sub_init,
+    .fini = sub_fini,
+    .add = sub_add,
+    .rm = sub_rm,
+    .in = sub_in,
+    .out = sub_out,
+    .send = xsub_send,
+    .recv = xsub_recv,
+    .ready = xsub_ready,
+    .subscribe = sub_subscribe,
+    .held = sub_held,
+};
