@@ -1,7 +1,7 @@
 /*
  * rep.c: REP: requests from all peers, fairly; each reply goes to the peer that asked.
- * The envelope (all frames up to and including the first empty one) stays in front of the request, and
- * the user's reply begins with it.
+ * The envelope (all frames up to and including the first empty one) stays in front of the request,
+ * and the user's reply begins with it.
  * Not here: who has been answered; a user may answer in any order, or not at all.
  * Law: sending never waits: a reply that cannot be queued is dropped, counted and reported.
  */

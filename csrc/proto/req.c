@@ -2,8 +2,8 @@
  * req.c: REQ: requests to peers in turn, many in flight, each with an id its reply brings back.
  * On the wire: the id (4 octets, big-endian), an empty frame, the user's frames.
  * Not here: timeouts and retries (the caller's).
- * Law: a request in the table is waiting (on the list of the pipe it went to, or on none while it is
- * kept), or done (on done): its reply is here or its peer is gone.
+ * Law: a request in the table is waiting (on the list of the pipe it went to, or on none while it
+ * is kept), or done (on done): its reply is here or its peer is gone.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * router.c: ROUTER: receives from all peers, fairly, with the sender's identity in front; sends to the
- * peer that frame 0 (or the message's pipe_id) names.
+ * router.c: ROUTER: receives from all peers, fairly, with the sender's identity in front; sends to
+ * the peer that frame 0 (or the message's pipe_id) names.
  * Not here: envelopes; what follows the identity goes as it is.
  * Law: at most one peer has a name at a time; a peer without one (its name was taken over) can only
  * still be heard.  A peer that names itself cannot look like one that was numbered here (00 ...).
