@@ -166,9 +166,10 @@ def report(chosen: argparse.Namespace, passes: int, collector: Collector) -> int
     draw_picture(picture, collector, draw_title)
     say(f"The picture is {picture}.")
     say(
-        f"Counts: the producer put {sent['put']:,} and was acknowledged {sent['acknowledged']:,}, "
-        f"in {sent['batches']:,} batches; the collector's PULL received {stats.received_messages:,} "
-        f"messages, of them {tally.received:,} results and {len(collector.ends)} last words."
+        f"The producer put {sent['put']:,} records in {sent['batches']:,} batches, and "
+        f"{sent['acknowledged']:,} were acknowledged; the collector's socket received "
+        f"{stats.received_messages:,} messages: {tally.received:,} results and "
+        f"{len(collector.ends)} last words of tasks."
     )
     lost = tally.missing(sent["put"]) + tally.beyond(sent["put"])
     good = agrees and lost == 0 and sent["acknowledged"] == sent["put"]

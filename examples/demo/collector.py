@@ -6,6 +6,7 @@ so a job that dies is a failure at once and not a wait for ever.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -98,10 +99,8 @@ class Collector:
         last, count = time.monotonic(), 0
         while not self.over:
             watch()
-            try:
+            with contextlib.suppress(meshmsg.TimedOutError):
                 self._sort(self.results.recv_many(10_000, timeout=0.2))
-            except meshmsg.TimedOutError:
-                pass
             now, received = time.monotonic(), self.tally.received
             if received and not count:
                 say("The first results are here.")

@@ -1,7 +1,7 @@
 """The Spark job: one task a partition, each of which opens its own sockets.
 
 A process of its own, because Spark brings a JVM and its own ideas about signals and output.
-`local[2,4]`: two tasks at a time, and each may be tried four times (plain `local[2]` never retries).
+`local[2,4]`: two tasks at a time, each tried up to four times (plain `local[2]` never retries).
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from types import TracebackType
 import meshmsg
 
 PERIOD = 0.1  # seconds between two samples
+BACKLOG = "records waiting for a task"  # the name of the work queue's own number
 
 
 def tell(push: meshmsg.Push, what: str, **facts: object) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import records
 from .collector import Telemetry
+from .meter import BACKLOG
 from .table import Tally
 
 Series = list[tuple[float, int]]
@@ -49,9 +50,11 @@ def draw(path: Path, telemetry: Telemetry, tally: Tally, title: str) -> None:
     speed.set(title="Throughput", ylabel="thousand records a second", xlim=(0, end - start))
     speed.set_ylim(bottom=0)
     for colour, (name, series) in zip(_COLOURS, sorted(telemetry.depth.items()), strict=False):
-        depth.plot(
-            [now - start for now, _ in series], [n for _, n in series], label=name, color=colour
-        )
+        times, counts = [now - start for now, _ in series], [count for _, count in series]
+        depth.plot(times, counts, label=name, color=colour)
+    backlog = telemetry.numbers.get(BACKLOG, [])
+    times, counts = [now - start for now, _ in backlog], [count for _, count in backlog]
+    depth.plot(times, counts, "--", label=f"({BACKLOG})", color=_COLOURS[-1])
     depth.set_yscale("symlog", linthresh=1)
     depth.set(title="Queue depth of each socket", ylabel="messages queued (log scale)")
     depth.set(xlabel="seconds since the first record was sent", xlim=(0, end - start))

@@ -16,7 +16,7 @@ from meshmsg.spark import WorkQueue
 
 from . import records
 from .children import leave_with_parent
-from .meter import Meter, tell
+from .meter import BACKLOG, Meter, tell
 
 
 def main(arguments: list[str]) -> int:
@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
         sockets = {"producer ROUTER, out": queue.socket_stats}
         numbers = {
             "sent": lambda: queue.stats().handed_out,
-            "records waiting for a task": lambda: queue.stats().waiting,
+            BACKLOG: lambda: queue.stats().waiting,
         }
         with Meter(push, sockets, numbers):
             sent = queue.put_many(records.stream(options.passes), timeout=options.timeout)

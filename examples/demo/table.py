@@ -22,7 +22,7 @@ _TYPE = np.dtype(
     ]
 )
 _CELLS = len(records.FILES) * 13
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
 
 class Tally:

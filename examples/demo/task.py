@@ -1,4 +1,4 @@
-"""What runs inside a Spark task: open the sockets, ask, parse, push results, until there is no more.
+"""What runs inside a Spark task: open the sockets, ask, parse, push, until there is no more.
 
 Importable by the executors, so that only its name is pickled.  A batch is acknowledged (by asking
 for the next) only after the collector has confirmed its results: a task may be killed anywhere.

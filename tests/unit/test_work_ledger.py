@@ -6,6 +6,7 @@ import struct
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from meshmsg.spark._ledger import WINDOW_MAX, Batch, Ledger
 from meshmsg.spark._wire import pack_ask, pack_work, parse_ask, parse_header
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 
-import meshmsg
 import pytest
+
+import meshmsg
 from meshmsg.spark import WorkBatch, Worker, WorkQueue, work
 from meshmsg.spark._wire import pack_ask
 

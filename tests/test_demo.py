@@ -1,0 +1,74 @@
+"""The main job, small, from end to end: with real Spark when it is here, and its parts without."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MISSING = [
+    name for name in ("pyspark", "vega_datasets", "matplotlib", "numpy") if find_spec(name) is None
+] + [name for name in ("java",) if shutil.which(name) is None]
+needs_spark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+LAST = re.compile(r"Sent ([\d,]+), received ([\d,]+), duplicates ([\d,]+), lost ([\d,]+)\.")
+
+
+def demo(
+    out: Path, *arguments: str, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run it with few records."""
+    command = [sys.executable, "-m", "examples.demo", "--records", "30000", "--batch", "100"]
+    return subprocess.run(
+        [*command, "--out", str(out), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=175,
+        cwd=ROOT,
+        env=environment,
+    )
+
+
+def numbers(output: str) -> tuple[int, ...]:
+    """Sent, received, duplicates, lost, of the final line."""
+    found = LAST.search(output.splitlines()[-1])
+    assert found is not None, output
+    return tuple(int(number.replace(",", "")) for number in found.groups())
+
+
+@needs_spark
+def test_the_demo_loses_nothing_and_draws_a_picture(tmp_path: Path) -> None:
+    """Real records through real Spark: all of them come back, and the table is right."""
+    done = demo(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert numbers(done.stdout) == (37958, 37958, 0, 0)
+    assert "The table agrees with the one added up directly from the files." in done.stdout
+    assert "37,958 were acknowledged" in done.stdout
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+@needs_spark
+def test_a_killed_spark_worker_loses_nothing_and_its_repetition_is_seen(tmp_path: Path) -> None:
+    """SIGKILL between the results and their acknowledgement: duplicates, counted, and no loss."""
+    done = demo(tmp_path, "--kill")
+    assert done.returncode == 0, done.stdout + done.stderr
+    sent, received, duplicates, lost = numbers(done.stdout)
+    assert (sent, received, lost) == (37958, 37958, 0)
+    assert duplicates == 100  # the batch whose results were there and whose acknowledgement was not
+    assert "1 worker was lost" in done.stdout
+    assert "attempt 1" in done.stdout
+
+
+@needs_spark
+def test_a_job_that_fails_is_a_failure_at_once(tmp_path: Path) -> None:
+    """A process that dies is noticed, named and shown; the status is not 0."""
+    done = demo(tmp_path, environment={**os.environ, "JAVA_HOME": "/nowhere"})
+    assert done.returncode == 1
+    assert "FAILED: job ended with 1" in done.stdout
+    assert "JAVA_GATEWAY_EXITED" in done.stdout

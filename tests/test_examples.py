@@ -1,0 +1,55 @@
+"""Every example runs, ends by itself, and says what it shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+SAYS = {
+    "pub_sub.py": ["heard ['fx.eur.usd 1.0842', 'fx.eur.jpy 169.80']", "fx.usd.jpy 157.31"],
+    "work_queue.py": ["put 1000, acknowledged 1000", "right: True"],
+    "request_reply.py": ["first server: HELLO", "TimedOutError", "second server: HELLO AGAIN"],
+    "router_dealer.py": ["lamp was told: switch on, lamp", "unknown name is an error"],
+    "asyncio_pipeline.py": ["10000 jobs through 3 workers", "right: True"],
+    "talk_to_pyzmq.py": ["pyzmq"],
+}
+
+
+def test_every_example_is_in_this_test() -> None:
+    """A new file in examples/ must say here what it prints."""
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAYS)
+
+
+@pytest.mark.parametrize("name", sorted(SAYS))
+def test_an_example_runs_and_says_what_it_shows(name: str) -> None:
+    """It ends with status 0, prints its result, and leaves nothing on stderr."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for text in SAYS[name]:
+        assert text in done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(SAYS))
+def test_an_example_says_how_to_run_it(name: str) -> None:
+    """The docstring has the command."""
+    assert f"Run it: python examples/{name}" in (EXAMPLES / name).read_text()
+
+
+def test_talking_to_pyzmq_without_pyzmq_is_no_failure(tmp_path: Path) -> None:
+    """It says what is missing and ends with status 0."""
+    (tmp_path / "zmq.py").write_text("raise ImportError('hidden by the test')\n")
+    code = (
+        "import runpy, sys; "
+        f"sys.path.insert(0, {str(tmp_path)!r}); "
+        f"runpy.run_path({str(EXAMPLES / 'talk_to_pyzmq.py')!r}, run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "pyzmq is not installed" in done.stdout
