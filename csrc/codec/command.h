@@ -29,4 +29,8 @@ size_t mmi_command_put_pong(uint8_t *out, const uint8_t *context, size_t size);
 /* SUBSCRIBE (add) or CANCEL; minor 0: the message form 01/00 topic, else the command form. */
 size_t mmi_command_put_subscription(uint8_t *out, uint8_t minor, bool add, const uint8_t *topic, size_t size);
 
+/* text is cut at MMI_ERROR_TEXT_MAX octets; out has room for that and MMI_COMMAND_OVERHEAD. */
+enum { MMI_ERROR_TEXT_MAX = MM_DETAIL_MAX };
+size_t mmi_command_put_error(uint8_t *out, const char *text);
+
 #endif

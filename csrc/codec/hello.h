@@ -12,6 +12,11 @@
 #include "base/base.h"
 #include "base/limits.h"
 
+enum {
+    MMI_HELLO_OUT_MAX = 1024,        /* octets: greeting, READY and ERROR, at their largest */
+    MMI_PROPERTIES_MAX = 64          /* properties in a READY                               */
+};
+
 typedef struct mmi_hello_config {
     int role;                        /* mm_role, ours                                       */
     const uint8_t *identity;         /* sent for REQ, DEALER and ROUTER (often empty)       */
@@ -32,10 +37,10 @@ typedef struct mmi_hello {
     int reason;                      /* mm_reason of the error                              */
     char detail[MM_DETAIL_MAX + 1];  /* what, where, the limit: for the event               */
     mmi_hello_config config;
-    uint8_t *in;                     /* private: what is not parsed yet; freed when done    */
-    uint32_t in_size, in_cap;
-    uint8_t *out;                    /* private: what is to be written                      */
-    uint32_t out_size, out_sent, out_cap;
+    uint8_t *in;                     /* private: the greeting or command so far             */
+    uint32_t in_size, in_cap, total; /* private: total is all that was fed                  */
+    uint8_t *out;                    /* private: what is to be written, MMI_HELLO_OUT_MAX   */
+    uint32_t out_size, out_sent;
     mmi_hello_peer peer;             /* valid once done                                     */
 } mmi_hello;
 
@@ -47,9 +52,13 @@ int mmi_hello_feed(mmi_hello *h, const uint8_t *buf, size_t size, size_t *used) 
 /* What is to be written now: size, 0 when nothing. */
 size_t mmi_hello_output(const mmi_hello *h, const uint8_t **out);
 void mmi_hello_sent(mmi_hello *h, size_t size);
-/* For a refusal decided above the codec after done (ROLE_REFUSED, IDENTITY): encodes an ERROR command into out; size. */
-size_t mmi_error_command(uint8_t *out, size_t cap, const char *text);
 bool mmi_roles_match(int ours, int theirs);     /* WIRE.md 4.3 legal pairs */
 int mmi_role_of_name(const uint8_t *name, size_t size);   /* exact, case-sensitive value; 0: unknown */
+
+/* ready.c: the body of READY after its name; fills h->peer or fails h. And our own, whole frame, into out. */
+int mmi_ready_parse(mmi_hello *h, const uint8_t *data, size_t size) MMI_WARN_UNUSED;
+size_t mmi_ready_put(const mmi_hello_config *config, uint8_t *out);
+/* Puts h into error; returns MM_EPROTO. */
+int mmi_hello_fail(mmi_hello *h, int reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

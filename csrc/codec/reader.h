@@ -5,6 +5,7 @@
  * unfinished frame or multipart message stays here, so an idle reader holds nothing.  A body larger
  * than MMI_READER_DIRECT goes to a block that grows with what arrived, never with what was claimed,
  * and the caller may read straight into it.
+ * Commands may stand between the frames of a message: libzmq puts its PINGs there.
  * Law: a message is given out whole or not at all; total and frame count are checked from the head,
  * before any memory is taken; after an error the reader stays in error.
  */
@@ -31,8 +32,13 @@ typedef struct mmi_reader {
     mmi_msg **parts;              /* finished frames of an unfinished multipart message */
     uint32_t part_count, part_cap;
     uint64_t parts_size;
-    uint8_t *block;               /* the unfinished frame: head and body so far         */
-    uint64_t block_size, block_cap, block_need;
+    uint8_t head_buf[MMI_FRAME_HEAD_MAX];   /* an unfinished head                       */
+    uint8_t head_have;
+    bool in_body;                 /* a head was accepted, its body is not complete      */
+    bool block_given;             /* block holds a command given out: free at next call */
+    mmi_frame_head head;
+    uint8_t *block;               /* the body so far                                    */
+    uint64_t block_size, block_cap;
 } mmi_reader;
 
 typedef struct mmi_input {

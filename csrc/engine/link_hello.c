@@ -79,8 +79,8 @@ hello_refuse_peer(mmi_link *link, int rc)
     const char *detail = rc == MM_ESTATE       ? "this socket takes no more peers"
                          : rc == MM_EADDRINUSE ? "a connected peer has this identity"
                                                : "out of memory";
-    uint8_t frame[MMI_COMMAND_OVERHEAD + MM_DETAIL_MAX];
-    size_t size = mmi_error_command(frame, sizeof frame, detail);
+    uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
+    size_t size = mmi_command_put_error(frame, detail);
     if (mmi_link_control(link, frame, size) != MM_OK) {
         mmi_link_close(link, reason, detail);
         return;

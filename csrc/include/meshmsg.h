@@ -66,7 +66,7 @@ typedef enum mm_reason {
     MM_REASON_IDENTITY,        /* malformed or already taken identity                  */
     MM_REASON_ERROR_COMMAND,   /* the peer sent ERROR                                  */
     MM_REASON_ROLE_REFUSED,    /* the role takes no more peers (PAIR)                  */
-    MM_REASON_FRAME_FLAGS,     /* reserved bits, MORE on a command, command in message */
+    MM_REASON_FRAME_FLAGS,     /* reserved bits, MORE on a command                     */
     MM_REASON_COMMAND,         /* malformed command, PING too short or context too long*/
     MM_REASON_COMMAND_SIZE,
     MM_REASON_MESSAGE_SIZE,
