@@ -77,8 +77,8 @@ req_note(mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe *p)
 {
     req_sock *s = MMI_CONTAINER_OF(back, req_sock, back);
     req_request *r = mmi_map_find(&s->requests, key);
-    if (r == NULL) {
-        return;   /* forgotten meanwhile */
+    if (r == NULL || r->done) {
+        return;   /* forgotten, or answered before it was written: a peer may guess ids */
     }
     mmi_list_rm(&r->node);
     r->pipe_id = 0;

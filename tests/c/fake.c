@@ -122,6 +122,7 @@ fake_connect_as(fake_sock *s, const char *identity)
     fake_pipe *p = calloc(1, sizeof(*p));
     CHECK(p != NULL);
     p->sock = s;
+    p->fail_subscription = s->fail_subscription;
     p->pipe.id = ++fake_last_id;
     p->pipe.ops = &fake_pipe_ops;
     p->pipe.identity = p->identity;
@@ -211,7 +212,7 @@ fake_text(const char *body)
 mmi_msg *
 fake_frames(uint32_t count, const char *const *bodies)
 {
-    uint64_t sizes[16];
+    uint64_t sizes[16] = {0};
     CHECK(count <= 16);
     for (uint32_t i = 0; i < count; i++) {
         sizes[i] = strlen(bodies[i]);

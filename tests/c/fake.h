@@ -36,6 +36,7 @@ struct fake_sock {
     fake_pipe *pipes[FAKE_PIPES_MAX];
     uint32_t pipe_count;
     int add_rc;                        /* of the last fake_connect              */
+    bool fail_subscription;            /* new peers cannot be told of topics    */
 };
 
 /* A socket with queues of that many messages; its options may be changed before the first use. */

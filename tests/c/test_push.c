@@ -1,0 +1,323 @@
+/*
+ * test_push.c: PUSH and PULL: turns, room, the backlog of a lost peer, the overflow policies.
+ * Not here: DEALER and PAIR, which use the same policies (test_pair_dealer.c).
+ * Law: every message sent is somewhere: taken, queued, or in one counter.
+ */
+#include "base/limits.h"
+#include "fake.h"
+
+static void
+test_push_with_no_peer_says_again_and_is_not_writable(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 2);
+    CHECK_INT(s->ops->ready(s->state), 0);
+    CHECK_INT(fake_send(s, "a"), MM_EAGAIN);
+    CHECK(s->ops->recv == NULL);
+    CHECK_INT(fake_dropped(s), 0);
+    fake_close(s);
+}
+
+static void
+test_push_takes_turns_over_peers_with_room(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 2);
+    fake_pipe *a = fake_connect(s), *b = fake_connect(s);
+    CHECK_INT(s->ops->ready(s->state), MM_WRITABLE);
+    const char *bodies[] = {"1", "2", "3", "4"};
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(fake_send(s, bodies[i]), MM_OK);
+    }
+    CHECK_INT(fake_send(s, "5"), MM_EAGAIN);
+    CHECK_INT(s->ops->ready(s->state), 0);
+    fake_is(fake_take(b), "2");
+    CHECK_INT(fake_send(s, "6"), MM_OK);
+    fake_is(fake_take(a), "1");
+    fake_is(fake_take(a), "3");
+    fake_is(fake_take(b), "4");
+    fake_is(fake_take(b), "6");
+    CHECK(a->wrote_count == 2 && b->wrote_count == 3);
+    CHECK(a->pipe.accepted == 2 && b->pipe.accepted == 3);
+    fake_close(s);
+}
+
+static void
+test_push_becomes_writable_again_when_a_queue_is_half_empty(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 4);
+    fake_pipe *a = fake_connect(s);
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(fake_send(s, "x"), MM_OK);
+    }
+    CHECK_INT(fake_send(s, "x"), MM_EAGAIN);
+    mmi_msg_unref(fake_take(a));
+    CHECK_INT(s->ops->ready(s->state), 0);
+    mmi_msg_unref(fake_take(a));
+    CHECK_INT(s->ops->ready(s->state), MM_WRITABLE);
+    fake_close(s);
+}
+
+/* Not woken for one slot, but one slot is enough for who tries. */
+static void
+test_push_refuses_nothing_that_fits(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 4);
+    fake_pipe *a = fake_connect(s);
+    for (int i = 0; i < 5; i++) {
+        CHECK_INT(fake_send(s, "x"), i < 4 ? MM_OK : MM_EAGAIN);
+    }
+    mmi_msg_unref(fake_take(a));
+    CHECK_INT(fake_send(s, "y"), MM_OK);
+    CHECK_INT(fake_send(s, "z"), MM_EAGAIN);
+    fake_close(s);
+}
+
+static void
+test_push_by_bytes_a_large_message_waits_for_an_empty_queue(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 100);
+    s->opts.send_queue_bytes = 300;
+    fake_pipe *a = fake_connect(s);
+    char large[1001];
+    memset(large, 'x', sizeof(large));
+    large[1000] = 0;
+    CHECK_INT(fake_send(s, "small"), MM_OK);
+    CHECK_INT(fake_send(s, large), MM_EAGAIN);
+    CHECK_INT(s->ops->ready(s->state), 0);
+    CHECK_INT(fake_send(s, "small"), MM_OK);
+    CHECK_INT(fake_take_all(a), 2);
+    CHECK_INT(s->ops->ready(s->state), MM_WRITABLE);
+    CHECK_INT(fake_send(s, large), MM_OK);
+    CHECK_INT(fake_send(s, "s"), MM_EAGAIN);
+    fake_close(s);
+}
+
+static void
+test_push_without_frames_is_a_bad_argument(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_DROP_OLDEST, 2);
+    CHECK_INT(fake_send_msg(s, fake_frames(0, NULL)), MM_EINVAL);
+    fake_close(s);
+}
+
+static void
+test_what_a_lost_peer_had_not_begun_goes_to_the_others_first(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 3);
+    uint64_t bytes;
+    fake_pipe *a = fake_connect(s);
+    CHECK_INT(fake_send(s, "begun"), MM_OK);
+    CHECK_INT(fake_send(s, "1"), MM_OK);
+    CHECK_INT(fake_send(s, "2"), MM_OK);
+    a->pipe.pinned = true;
+    fake_cut(a);
+    CHECK_INT(s->stats.dropped_peer_gone, 1);
+    CHECK_INT(s->ops->backlog(s->state, &bytes), 2);
+    CHECK_INT(bytes, 2 + 2 * MMI_FRAME_OVERHEAD);
+    CHECK_INT(fake_send(s, "3"), MM_EAGAIN);
+    fake_pipe *b = fake_connect(s);
+    CHECK_INT(s->ops->backlog(s->state, &bytes), 0);
+    CHECK_INT(fake_send(s, "3"), MM_OK);
+    fake_is(fake_take(b), "1");
+    fake_is(fake_take(b), "2");
+    fake_is(fake_take(b), "3");
+    fake_close(s);
+}
+
+static void
+test_a_backlog_larger_than_the_next_queue_goes_in_parts_and_in_order(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 4);
+    fake_pipe *a = fake_connect(s), *b = fake_connect(s);
+    const char *bodies[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+    for (int i = 0; i < 8; i++) {
+        CHECK_INT(fake_send(s, bodies[i]), MM_OK);
+    }
+    fake_cut(a);                       /* 0 2 4 6 are kept: b is full */
+    uint64_t bytes;
+    CHECK_INT(s->ops->backlog(s->state, &bytes), 4);
+    CHECK_INT(fake_send(s, "8"), MM_EAGAIN);
+    fake_is(fake_take(b), "1");
+    CHECK_INT(s->ops->backlog(s->state, &bytes), 3);
+    CHECK_INT(fake_send(s, "8"), MM_EAGAIN);
+    const char *wanted[] = {"3", "5", "7", "0", "2", "4", "6"};
+    for (int i = 0; i < 7; i++) {
+        fake_is(fake_take(b), wanted[i]);
+    }
+    CHECK(fake_take(b) == NULL);
+    CHECK_INT(fake_send(s, "8"), MM_OK);
+    fake_is(fake_take(b), "8");
+    fake_close(s);
+}
+
+static void
+test_no_memory_for_the_backlog_leaves_the_rest_to_be_counted(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 100);
+    fake_pipe *a = fake_connect(s);
+    for (int i = 0; i < 40; i++) {
+        CHECK_INT(fake_send(s, "x"), MM_OK);
+    }
+    mm_test_alloc_fail(2);             /* the second growth of the backlog */
+    fake_cut(a);
+    mm_test_alloc_fail(0);
+    CHECK_INT(s->stats.dropped_peer_gone, 24);
+    CHECK_INT(fake_queued(s), 16);
+    fake_close(s);
+}
+
+static void
+test_no_memory_to_queue_leaves_the_message_with_the_caller(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 100);
+    fake_pipe *a = fake_connect(s);
+    mmi_msg *m = fake_text("x");
+    mm_test_alloc_fail(1);
+    CHECK_INT(fake_send_msg(s, mmi_msg_ref(m)), MM_ENOMEM);
+    mm_test_alloc_fail(0);
+    CHECK_INT(s->ops->ready(s->state), MM_WRITABLE);
+    CHECK_INT(fake_send_msg(s, m), MM_OK);
+    fake_is(fake_take(a), "x");
+    fake_close(s);
+}
+
+static void
+test_drop_newest_counts_full_and_no_peer_apart(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_DROP_NEWEST, 1);
+    CHECK_INT(s->ops->ready(s->state), MM_WRITABLE);
+    CHECK_INT(fake_send(s, "none"), MM_OK);
+    CHECK_INT(s->stats.dropped_no_peer, 1);
+    fake_pipe *a = fake_connect(s);
+    CHECK_INT(fake_send(s, "kept"), MM_OK);
+    CHECK_INT(fake_send(s, "new"), MM_OK);
+    CHECK_INT(s->stats.dropped_overflow, 1);
+    CHECK_INT(s->event_counts[MM_EVENT_DROPPED], 2);
+    fake_is(fake_take(a), "kept");
+    CHECK(fake_take(a) == NULL);
+    fake_close(s);
+}
+
+static void
+test_drop_oldest_takes_turns_and_spares_what_is_being_written(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_DROP_OLDEST, 2);
+    CHECK_INT(fake_send(s, "none"), MM_OK);
+    CHECK_INT(s->stats.dropped_no_peer, 1);
+    fake_pipe *a = fake_connect(s), *b = fake_connect(s);
+    const char *bodies[] = {"a0", "b0", "a1", "b1"};
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(fake_send(s, bodies[i]), MM_OK);
+    }
+    a->pipe.pinned = true;
+    CHECK_INT(fake_send(s, "new1"), MM_OK);
+    CHECK_INT(fake_send(s, "new2"), MM_OK);
+    CHECK_INT(s->stats.dropped_overflow, 2);
+    CHECK(a->pipe.dropped == 1 && b->pipe.dropped == 1);
+    fake_is(fake_take(a), "a0");
+    fake_is(fake_take(a), "new1");
+    fake_is(fake_take(b), "b1");
+    fake_is(fake_take(b), "new2");
+    fake_close(s);
+}
+
+static void
+test_drop_oldest_drops_the_new_one_when_only_the_pinned_one_is_left(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_DROP_OLDEST, 1);
+    fake_pipe *a = fake_connect(s);
+    CHECK_INT(fake_send(s, "pinned"), MM_OK);
+    a->pipe.pinned = true;
+    CHECK_INT(fake_send(s, "new"), MM_OK);
+    CHECK_INT(s->stats.dropped_overflow, 1);
+    fake_is(fake_take(a), "pinned");
+    CHECK(fake_take(a) == NULL);
+    fake_close(s);
+}
+
+static void
+test_drop_oldest_drops_as_many_as_the_bytes_need(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_DROP_OLDEST, 100);
+    s->opts.send_queue_bytes = 4 * (1 + MMI_FRAME_OVERHEAD);
+    fake_pipe *a = fake_connect(s);
+    const char *bodies[] = {"0", "1", "2", "3"};
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(fake_send(s, bodies[i]), MM_OK);
+    }
+    char large[121];
+    memset(large, 'y', sizeof(large));
+    large[120] = 0;
+    CHECK_INT(fake_send(s, large), MM_OK);
+    CHECK_INT(s->stats.dropped_overflow, 3);
+    fake_is(fake_take(a), "3");
+    fake_is(fake_take(a), large);
+    fake_close(s);
+}
+
+static void
+test_drop_oldest_with_a_backlog_drops_the_oldest_of_it(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_DROP_OLDEST, 2);
+    fake_pipe *a = fake_connect(s), *b = fake_connect(s);
+    const char *bodies[] = {"a0", "b0", "a1", "b1"};
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(fake_send(s, bodies[i]), MM_OK);
+    }
+    fake_cut(a);
+    CHECK_INT(fake_send(s, "new"), MM_OK);
+    CHECK_INT(s->stats.dropped_overflow, 1);
+    const char *wanted[] = {"b0", "b1", "a1", "new"};
+    for (int i = 0; i < 4; i++) {
+        fake_is(fake_take(b), wanted[i]);
+    }
+    fake_close(s);
+}
+
+static void
+test_what_a_peer_sends_to_push_is_counted_as_malformed(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 2);
+    fake_pipe *a = fake_connect(s);
+    CHECK_INT(fake_deliver(a, fake_text("?")), MM_OK);
+    CHECK_INT(s->stats.dropped_malformed, 1);
+    CHECK_INT(s->last_event_peer, a->pipe.id);
+    CHECK_INT(a->pipe.inbox.count, 0);
+    fake_close(s);
+}
+
+static void
+test_closing_counts_the_backlog_as_closed(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 3);
+    fake_pipe *a = fake_connect(s);
+    CHECK_INT(fake_send(s, "1"), MM_OK);
+    CHECK_INT(fake_send(s, "2"), MM_OK);
+    fake_cut(a);
+    s->ops->fini(s->state);
+    CHECK_INT(s->stats.dropped_closed, 2);
+    CHECK_INT(s->ops->init(s->state, &s->host), MM_OK);
+    fake_close(s);
+}
+
+int
+main(void)
+{
+    RUN(test_push_with_no_peer_says_again_and_is_not_writable);
+    RUN(test_push_takes_turns_over_peers_with_room);
+    RUN(test_push_becomes_writable_again_when_a_queue_is_half_empty);
+    RUN(test_push_refuses_nothing_that_fits);
+    RUN(test_push_by_bytes_a_large_message_waits_for_an_empty_queue);
+    RUN(test_push_without_frames_is_a_bad_argument);
+    RUN(test_what_a_lost_peer_had_not_begun_goes_to_the_others_first);
+    RUN(test_a_backlog_larger_than_the_next_queue_goes_in_parts_and_in_order);
+    RUN(test_no_memory_for_the_backlog_leaves_the_rest_to_be_counted);
+    RUN(test_no_memory_to_queue_leaves_the_message_with_the_caller);
+    RUN(test_drop_newest_counts_full_and_no_peer_apart);
+    RUN(test_drop_oldest_takes_turns_and_spares_what_is_being_written);
+    RUN(test_drop_oldest_drops_the_new_one_when_only_the_pinned_one_is_left);
+    RUN(test_drop_oldest_drops_as_many_as_the_bytes_need);
+    RUN(test_drop_oldest_with_a_backlog_drops_the_oldest_of_it);
+    RUN(test_what_a_peer_sends_to_push_is_counted_as_malformed);
+    RUN(test_closing_counts_the_backlog_as_closed);
+    return 0;
+}

@@ -1,0 +1,78 @@
+"""Compiles and runs the C unit tests, each under the address and undefined-behaviour sanitizers.
+
+The core is compiled once per session, side by side, into an archive, of which every test program
+links what it names: a test of the lower floors needs no engine. Not here: the tests (tests/c).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests" / "c"
+CC = os.environ.get("CC") or shutil.which("cc") or ""
+FLAGS = [
+    *["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-pthread"],
+    *["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"],
+    *[f"-I{ROOT / name}" for name in ("csrc", "csrc/include", "tests/c")],
+]
+SOURCES = [*sorted((ROOT / "csrc").rglob("*.c")), TESTS / "fake.c"]
+PROGRAMS = sorted(TESTS.glob("test_*.c"))
+
+pytestmark = pytest.mark.skipif(not CC, reason="no C compiler on this machine")
+
+
+def run(args: list[str | Path], timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """Run a command and return what it said; a sanitized pytest's preloads are not for it."""
+    env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    return subprocess.run(
+        args, capture_output=True, text=True, timeout=timeout, check=False, env=env
+    )
+
+
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the core, compiled with the sanitizers, and the fake socket, as one archive."""
+    folder = tmp_path_factory.mktemp("objects")
+
+    def compiled(source: Path) -> Path:
+        target = folder / f"{source.parent.name}_{source.stem}.o"
+        done = run([CC, *FLAGS, "-c", source, "-o", target])
+        assert done.returncode == 0, done.stderr
+        return target
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        objects = list(pool.map(compiled, SOURCES))
+    target = folder / "core.a"
+    done = run(["ar", "rcs", target, *objects])
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_c_program_ends_without_a_failed_check_or_a_sanitizer_report(
+    program: Path, archive: Path, tmp_path: Path
+) -> None:
+    """Each C program checks one file's rules; the sanitizers check its memory."""
+    binary = tmp_path / program.stem
+    built = run([CC, *FLAGS, program, archive, "-o", binary])
+    assert built.returncode == 0, built.stderr
+    done = run([binary], timeout=300)
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_every_c_test_function_is_run_by_its_program(program: Path) -> None:
+    """A test that main forgets cannot fail."""
+    text = program.read_text(encoding="utf-8")
+    main = text[text.index("\nmain(void)") :]
+    defined = re.findall(r"^(test_\w+)\(", text, re.MULTILINE)
+    assert defined
+    assert [name for name in defined if not re.search(rf"\b{name}\b", main)] == []
