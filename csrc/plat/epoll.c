@@ -1,0 +1,122 @@
+/*
+ * epoll.c: the poller for Linux.  Level-triggered.
+ *
+ * Law: closing a descriptor removes it from the set; a tag is what was given last.
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "plat/posix.h"
+
+enum { EPOLL_EVENTS_MAX = 256 };
+static const uint64_t EPOLL_WAKE_TAG = UINT64_MAX;
+
+struct mmi_poller {
+    int epoll, wake;
+};
+
+static void
+epoll_close(mmi_poller *p)
+{
+    if (p->epoll >= 0) {
+        close(p->epoll);
+    }
+    if (p->wake >= 0) {
+        close(p->wake);
+    }
+    mmi_free(p);
+}
+
+static mmi_poller *
+epoll_open(int *error)
+{
+    mmi_poller *p = mmi_alloc(sizeof *p);
+    if (p == NULL) {
+        *error = MM_ENOMEM;
+        return NULL;
+    }
+    p->epoll = epoll_create1(EPOLL_CLOEXEC);
+    p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = EPOLL_WAKE_TAG };
+    if (p->epoll < 0 || p->wake < 0 || epoll_ctl(p->epoll, EPOLL_CTL_ADD, p->wake, &event) != 0) {
+        *error = mmi_posix_error(errno);
+        epoll_close(p);
+        return NULL;
+    }
+    return p;
+}
+
+static int
+epoll_watch(mmi_poller *p, int fd, uint32_t events, uint64_t tag)
+{
+    struct epoll_event event = { .data.u64 = tag };
+    event.events = ((events & MMI_WATCH_READ) != 0 ? EPOLLIN : 0u) |
+                   ((events & MMI_WATCH_WRITE) != 0 ? EPOLLOUT : 0u);
+    if (events == 0) {
+        /* Not just masked: a hang-up is reported whatever the mask, and would spin. */
+        (void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, fd, &event);
+        return MM_OK;
+    }
+    if (epoll_ctl(p->epoll, EPOLL_CTL_MOD, fd, &event) == 0) {
+        return MM_OK;
+    }
+    if (errno == ENOENT && epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event) == 0) {
+        return MM_OK;
+    }
+    return mmi_posix_error(errno);
+}
+
+static void
+epoll_drain(mmi_poller *p)
+{
+    uint64_t count;
+    (void)(read(p->wake, &count, sizeof count) == sizeof count);
+}
+
+static int
+epoll_poll(mmi_poller *p, mmi_event *out, int cap, int timeout_ms)
+{
+    struct epoll_event events[EPOLL_EVENTS_MAX];
+    int max = cap < EPOLL_EVENTS_MAX ? cap : EPOLL_EVENTS_MAX;
+    int ready = epoll_wait(p->epoll, events, max, timeout_ms);
+    int count = 0;
+    for (int i = 0; i < ready; i++) {
+        uint32_t e = events[i].events;
+        if (events[i].data.u64 == EPOLL_WAKE_TAG) {
+            epoll_drain(p);
+            continue;
+        }
+        bool hung = (e & (EPOLLHUP | EPOLLERR)) != 0;
+        out[count].tag = events[i].data.u64;
+        out[count++].events = ((e & EPOLLIN) != 0 || hung ? (uint32_t)MMI_WATCH_READ : 0) |
+                              ((e & EPOLLOUT) != 0 || hung ? (uint32_t)MMI_WATCH_WRITE : 0) |
+                              (hung ? (uint32_t)MMI_WATCH_HANGUP : 0);
+    }
+    return count;
+}
+
+static void
+epoll_interrupt(mmi_poller *p)
+{
+    uint64_t one = 1;
+    (void)(write(p->wake, &one, sizeof one) == sizeof one);
+}
+
+static void
+epoll_after_fork(mmi_poller *p)
+{
+    close(p->epoll);
+    close(p->wake);
+}
+
+const mmi_poller_ops mmi_poller_epoll = {
+    .name = "epoll",
+    .open = epoll_open,
+    .watch = epoll_watch,
+    .poll = epoll_poll,
+    .interrupt = epoll_interrupt,
+    .close = epoll_close,
+    .after_fork = epoll_after_fork,
+};

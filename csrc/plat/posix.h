@@ -1,0 +1,75 @@
+/*
+ * posix.h: what the files of the posix platform share.  Private to plat/.
+ *
+ * A stream, listener or notifier is its file descriptor.  Law: every descriptor is CLOEXEC and
+ * nonblocking; the set of open ones is kept so that a forked child can close its copies.
+ */
+#ifndef MMI_POSIX_H
+#define MMI_POSIX_H
+
+#include <sys/socket.h>
+
+#include "plat/plat.h"
+
+typedef struct mmi_poller mmi_poller;
+typedef struct mmi_resolver mmi_resolver;
+
+/* The two pollers.  watch and interrupt from any thread; poll from one at a time. */
+typedef struct mmi_poller_ops {
+    const char *name;
+    mmi_poller *(*open)(int *error);
+    int (*watch)(mmi_poller *p, int fd, uint32_t events, uint64_t tag);
+    int (*poll)(mmi_poller *p, mmi_event *out, int cap, int timeout_ms);
+    void (*interrupt)(mmi_poller *p);
+    void (*close)(mmi_poller *p);
+    void (*after_fork)(mmi_poller *p);   /* closes its descriptors, touches nothing else */
+} mmi_poller_ops;
+
+extern const mmi_poller_ops mmi_poller_epoll, mmi_poller_poll;
+
+typedef struct mmi_posix {
+    const mmi_poller_ops *ops;
+    mmi_poller *poller;
+    mmi_resolver *resolver;
+    pthread_mutex_t lock;          /* of open */
+    uint64_t *open;                /* a bit for each descriptor this platform has open */
+    size_t open_cap;               /* words */
+    struct mmi_unix_file *files;   /* socket files of unix listeners */
+} mmi_posix;
+
+int mmi_posix_error(int error);                       /* errno -> mm_err */
+int mmi_posix_note(mmi_posix *p, int fd);             /* fd, noted as open; or closes it: MM_ENOMEM */
+void mmi_posix_shut(mmi_posix *p, int fd);            /* forgets and closes */
+int mmi_posix_timeout_ms(uint64_t deadline_ns);       /* for poll(2): -1 never, else rounded up */
+uint64_t mmi_posix_now_ns(void);
+int mmi_posix_detach(void *(*run)(void *arg), void *arg);   /* a thread of its own, signals blocked */
+
+/* addr.c */
+socklen_t mmi_addr_to_sockaddr(const mmi_addr *a, struct sockaddr_storage *out);
+void mmi_addr_from_sockaddr(const struct sockaddr_storage *in, mmi_addr *out);
+
+/* stream.c: the functions of mmi_plat over descriptors */
+int mmi_posix_connect(void *self, const mmi_addr *a, int *s);
+int mmi_posix_connected(void *self, int s);
+int mmi_posix_listen(void *self, mmi_addr *a, int *l);
+int mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer);
+int mmi_posix_pair(void *self, int s[2]);
+int64_t mmi_posix_readv(void *self, int s, const mmi_iov *iov, int n);
+int64_t mmi_posix_writev(void *self, int s, const mmi_iov *iov, int n);
+void mmi_posix_finish(void *self, int s);
+void mmi_posix_close(void *self, int s);
+
+/* unix_file.c: the file of a unix listener */
+int mmi_unix_bind(mmi_posix *p, int fd, const mmi_addr *a);
+void mmi_unix_forget(mmi_posix *p, int fd, bool unlink_it);
+
+/* resolve.c */
+mmi_resolver *mmi_resolver_new(mmi_posix *p);
+void mmi_resolver_free(mmi_resolver *r);              /* look-ups still running end by themselves */
+int mmi_resolver_start(mmi_resolver *r, const char *host, uint16_t port, uint64_t tag, mmi_addr *out, int cap);
+int mmi_resolver_take(mmi_resolver *r, uint64_t tag, mmi_addr *out, int cap);
+void mmi_resolver_forget(mmi_resolver *r, uint64_t tag);
+int mmi_resolver_done(mmi_resolver *r, mmi_event *out, int cap);   /* events of finished look-ups */
+int mmi_resolve_now(const char *host, uint16_t port, mmi_addr *out, int cap, bool number_only);
+
+#endif

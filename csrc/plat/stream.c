@@ -1,0 +1,232 @@
+/*
+ * stream.c: byte streams and listeners over TCP and unix sockets.
+ *
+ * Not here: which of them is ready (epoll.c, poll.c).  Law: nothing blocks, nothing raises SIGPIPE,
+ * every descriptor is CLOEXEC.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "plat/posix.h"
+
+enum {
+    STREAM_BACKLOG = 1024,
+    STREAM_KEEPALIVE_IDLE_S = 10,       /* the only sign of a dead peer where there is no PING */
+    STREAM_KEEPALIVE_INTERVAL_S = 5,
+    STREAM_KEEPALIVE_PROBES = 3
+};
+
+_Static_assert(sizeof(mmi_iov) == sizeof(struct iovec), "mmi_iov is handed to the system as iovec");
+_Static_assert(offsetof(mmi_iov, size) == offsetof(struct iovec, iov_len), "in the same layout");
+
+static void
+stream_option(int fd, int level, int name, int value)
+{
+    /* Refused options cost speed or detection, never correctness. */
+    (void)setsockopt(fd, level, name, &value, sizeof value);
+}
+
+static void
+stream_tune(int fd, int family)
+{
+    if (family == AF_UNIX) {
+        return;
+    }
+    stream_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    stream_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    stream_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, STREAM_KEEPALIVE_IDLE_S);
+    stream_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, STREAM_KEEPALIVE_INTERVAL_S);
+    stream_option(fd, IPPROTO_TCP, TCP_KEEPCNT, STREAM_KEEPALIVE_PROBES);
+}
+
+static int
+stream_family(const mmi_addr *a)
+{
+    return a->kind == MMI_ADDR_TCP4 ? AF_INET : a->kind == MMI_ADDR_TCP6 ? AF_INET6 : AF_UNIX;
+}
+
+/* A new socket for an address, or a negative mm_err. */
+static int
+stream_socket(mmi_posix *p, const mmi_addr *a)
+{
+    int fd = socket(stream_family(a), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return mmi_posix_error(errno);
+    }
+    stream_tune(fd, stream_family(a));
+    return mmi_posix_note(p, fd);
+}
+
+int
+mmi_posix_connect(void *self, const mmi_addr *a, int *s)
+{
+    mmi_posix *p = self;
+    struct sockaddr_storage addr;
+    socklen_t size = mmi_addr_to_sockaddr(a, &addr);
+    int fd = stream_socket(p, a);
+    if (fd < 0) {
+        return fd;
+    }
+    if (connect(fd, (struct sockaddr *)&addr, size) == 0) {
+        *s = fd;
+        return MM_OK;
+    }
+    if (errno == EINPROGRESS) {
+        *s = fd;
+        return MM_EAGAIN;
+    }
+    /* A unix socket whose backlog is full says EAGAIN: nobody takes us now, as good as refused. */
+    int rc = errno == EAGAIN ? MM_ECONNREFUSED : mmi_posix_error(errno);
+    mmi_posix_shut(p, fd);
+    return rc;
+}
+
+int
+mmi_posix_connected(void *self, int s)
+{
+    (void)self;
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (getsockopt(s, SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
+        error = errno;
+    }
+    return error == 0 ? MM_OK : mmi_posix_error(error);
+}
+
+static int
+stream_bind(mmi_posix *p, int fd, mmi_addr *a)
+{
+    struct sockaddr_storage addr;
+    socklen_t size = mmi_addr_to_sockaddr(a, &addr);
+    if (a->kind == MMI_ADDR_UNIX) {
+        int rc = mmi_unix_bind(p, fd, a);
+        return rc != MM_OK || listen(fd, STREAM_BACKLOG) == 0 ? rc : mmi_posix_error(errno);
+    }
+    stream_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (a->kind == MMI_ADDR_TCP6) {
+        stream_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, !a->any);
+    }
+    if (bind(fd, (struct sockaddr *)&addr, size) != 0 || listen(fd, STREAM_BACKLOG) != 0) {
+        return mmi_posix_error(errno);
+    }
+    bool any = a->any;
+    size = sizeof addr;
+    if (getsockname(fd, (struct sockaddr *)&addr, &size) != 0) {
+        return mmi_posix_error(errno);
+    }
+    mmi_addr_from_sockaddr(&addr, a);
+    a->any = any;
+    return MM_OK;
+}
+
+int
+mmi_posix_listen(void *self, mmi_addr *a, int *l)
+{
+    mmi_posix *p = self;
+    int fd = stream_socket(p, a);
+    int rc = fd < 0 ? fd : stream_bind(p, fd, a);
+    if (rc != MM_OK && a->any && a->kind == MMI_ADDR_TCP6 && rc != MM_EADDRINUSE) {
+        /* No IPv6 on this machine: every IPv4 interface then. */
+        if (fd >= 0) {
+            mmi_posix_shut(p, fd);
+        }
+        *a = (mmi_addr){ .kind = MMI_ADDR_TCP4, .any = true, .port = a->port };
+        fd = stream_socket(p, a);
+        rc = fd < 0 ? fd : stream_bind(p, fd, a);
+    }
+    if (rc != MM_OK) {
+        if (fd >= 0) {
+            mmi_posix_shut(p, fd);
+        }
+        return rc;
+    }
+    *l = fd;
+    return MM_OK;
+}
+
+int
+mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer)
+{
+    mmi_posix *p = self;
+    struct sockaddr_storage addr;
+    socklen_t size = sizeof addr;
+    memset(&addr, 0, sizeof addr);
+    int fd = accept4(l, (struct sockaddr *)&addr, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+        return errno == EAGAIN || errno == EWOULDBLOCK ? MM_EAGAIN : mmi_posix_error(errno);
+    }
+    mmi_addr_from_sockaddr(&addr, peer);
+    stream_tune(fd, addr.ss_family);
+    fd = mmi_posix_note(p, fd);
+    *s = fd;
+    return fd < 0 ? fd : MM_OK;
+}
+
+int
+mmi_posix_pair(void *self, int s[2])
+{
+    mmi_posix *p = self;
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
+        return mmi_posix_error(errno);
+    }
+    s[0] = mmi_posix_note(p, ends[0]);
+    if (s[0] < 0) {
+        close(ends[1]);
+        return s[0];
+    }
+    s[1] = ends[1];   /* the other engine's platform notes it when it first watches it */
+    return MM_OK;
+}
+
+int64_t
+mmi_posix_readv(void *self, int s, const mmi_iov *iov, int n)
+{
+    (void)self;
+    for (;;) {
+        ssize_t got = readv(s, (const struct iovec *)iov, n);
+        if (got >= 0) {
+            return got;
+        }
+        if (errno != EINTR) {
+            return errno == EAGAIN || errno == EWOULDBLOCK ? MM_EAGAIN : MM_ECONNRESET;
+        }
+    }
+}
+
+int64_t
+mmi_posix_writev(void *self, int s, const mmi_iov *iov, int n)
+{
+    (void)self;
+    struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
+    for (;;) {
+        ssize_t put = sendmsg(s, &message, MSG_NOSIGNAL);
+        if (put >= 0) {
+            return put;
+        }
+        if (errno != EINTR) {
+            return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ? MM_EAGAIN
+                                                                               : MM_ECONNRESET;
+        }
+    }
+}
+
+void
+mmi_posix_finish(void *self, int s)
+{
+    (void)self;
+    (void)shutdown(s, SHUT_WR);
+}
+
+void
+mmi_posix_close(void *self, int s)
+{
+    mmi_posix *p = self;
+    mmi_unix_forget(p, s, true);
+    p->ops->watch(p->poller, s, 0, 0);
+    mmi_posix_shut(p, s);
+}
