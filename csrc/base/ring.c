@@ -7,7 +7,10 @@
 
 #include <string.h>
 
-enum { RING_CAP_MIN = 16 };   /* slots, at the first push */
+enum {
+    RING_CAP_MIN = 16,     /* slots, at the first push           */
+    RING_CAP_IDLE = 256    /* slots an empty ring keeps at most  */
+};
 
 static uint32_t
 ring_slot(const mmi_ring *r, uint32_t i)
@@ -98,6 +101,11 @@ mmi_ring_pop(mmi_ring *r)
     r->head = ring_slot(r, 1);
     r->count--;
     r->bytes -= mmi_msg_cost(m);
+    if (r->count == 0 && r->cap > RING_CAP_IDLE) {
+        mmi_free(r->slots);
+        r->slots = NULL;
+        r->cap = r->head = 0;
+    }
     return m;
 }
 

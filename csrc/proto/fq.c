@@ -36,7 +36,7 @@ mmi_fq_add(mmi_fq *fq, mmi_fq_node *node, mmi_pipe *pipe)
     node->pipe = pipe;
 }
 
-/* Takes the front of the inbox over into left; false: it stays, at the inbox's other end. */
+/* Takes the front of the inbox over into left; false: it stays. */
 static bool
 fq_keep_one(mmi_fq *fq, mmi_pipe *p, mmi_fq_keep keep)
 {
@@ -47,12 +47,15 @@ fq_keep_one(mmi_fq *fq, mmi_pipe *p, mmi_fq_keep keep)
         mmi_ring_reserve(&fq->left) != MM_OK) {
         return false;
     }
-    (void)mmi_ring_pop(&p->inbox);   /* before keep, which may change the message's cost */
     mmi_msg *kept = keep(p, m);
-    int rc = mmi_ring_push(kept == NULL ? &p->inbox : &fq->left, kept == NULL ? m : kept);
+    if (kept == NULL) {
+        return false;
+    }
+    (void)mmi_ring_pop(&p->inbox);
+    int rc = mmi_ring_push(&fq->left, kept);
     MMI_ASSERT(rc == MM_OK);
-    p->handed += kept != NULL;
-    return kept != NULL;
+    p->handed++;
+    return true;
 }
 
 void

@@ -22,8 +22,8 @@ typedef struct mmi_fq {
 void mmi_fq_init(mmi_fq *fq, const mm_socket_opts *opts);
 void mmi_fq_fini(mmi_fq *fq, mmi_proto_host *host);        /* counts what is left as dropped_closed */
 void mmi_fq_add(mmi_fq *fq, mmi_fq_node *node, mmi_pipe *pipe);
-/* Takes the pipe off; keep moves its inbox to left, each message by way of keep (which may wrap it; NULL: no
- * memory).  What keep is not asked for or has no room for stays in the inbox. */
+/* Takes the pipe off; keep moves its inbox to left, each message by way of keep (which may wrap it, but not
+ * change it; NULL: no memory).  What keep is not asked for or has no room for stays in the inbox. */
 typedef mmi_msg *(*mmi_fq_keep)(mmi_pipe *pipe, mmi_msg *m);
 void mmi_fq_rm(mmi_fq *fq, mmi_fq_node *node, mmi_fq_keep keep);
 mmi_msg *mmi_fq_keep_all(mmi_pipe *pipe, mmi_msg *m);      /* a keep that keeps every message as it is */

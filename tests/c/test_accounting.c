@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "fake.h"
 
-enum { STEPS = 1500, SEEDS = 6, PEERS_MAX = 6, IDS_MAX = 32 };
+enum { STEPS = 1500, SEEDS = 12, PEERS_MAX = 6, IDS_MAX = 32 };
 
 typedef struct life {
     fake_sock *s;

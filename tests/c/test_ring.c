@@ -108,6 +108,26 @@ test_no_memory_leaves_the_ring_as_it_was(void)
 }
 
 static void
+test_a_ring_that_was_long_costs_nothing_when_it_is_empty(void)
+{
+    mmi_ring r;
+    mmi_ring_init(&r, 1000, SIZE_MAX);
+    mmi_msg *m = ring_msg(1);
+    for (int i = 0; i < 1000; i++) {
+        CHECK_INT(mmi_ring_push(&r, mmi_msg_ref(m)), MM_OK);
+    }
+    for (int i = 0; i < 1000; i++) {
+        CHECK(r.cap == 1024);
+        mmi_msg_unref(mmi_ring_pop(&r));
+    }
+    CHECK(r.cap == 0 && r.slots == NULL);
+    CHECK_INT(mmi_ring_push(&r, m), MM_OK);
+    CHECK(mmi_ring_pop(&r) == m);
+    mmi_ring_fini(&r);
+    mmi_msg_unref(m);
+}
+
+static void
 model_step(mmi_ring *r, mmi_msg **model, uint32_t *count, uint32_t *seed)
 {
     uint32_t what = check_random(seed) % 8;
@@ -165,6 +185,7 @@ main(void)
     RUN(test_an_empty_ring_takes_one_message_of_any_size);
     RUN(test_low_is_half_of_both_limits);
     RUN(test_no_memory_leaves_the_ring_as_it_was);
+    RUN(test_a_ring_that_was_long_costs_nothing_when_it_is_empty);
     RUN(test_a_ring_behaves_like_a_list);
     return 0;
 }
