@@ -1,0 +1,77 @@
+# make demo: build and run the main job.  make test: everything that must pass.
+# Both install what they need into .venv; a bare machine needs Python >= 3.10, its venv module, and gcc.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(VENV)/bin/pip --disable-pip-version-check -q
+BUILD := .build
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 60
+C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
+
+.PHONY: demo test check build asan tsan fuzz sim bench clean
+
+demo: $(BUILD)/demo.stamp
+	$(PY) -m examples.demo --out demo-out
+
+test: check asan tsan
+	$(PY) -m pytest -q -n $(JOBS) --dist loadfile tests
+
+build: $(BUILD)/dev.stamp
+
+check: $(BUILD)/dev.stamp
+	$(VENV)/bin/ruff check src patterns spark_integration bench examples tests csrc setup.py
+	$(VENV)/bin/mypy
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/pyright
+	$(PY) -m pytest -q tests/test_tidy.py
+
+asan: $(BUILD)/asan.stamp
+	tests/sanitized.sh asan $(BUILD)/asan $(PY)
+
+tsan: $(BUILD)/tsan.stamp
+	tests/sanitized.sh tsan $(BUILD)/tsan $(PY)
+
+fuzz: $(BUILD)/dev.stamp
+	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh $(BUILD)/fuzz
+
+sim: $(BUILD)/dev.stamp
+	MESHMSG_SIM_SEEDS=$${SEEDS:-2000} $(PY) -m pytest -q -n $(JOBS) tests/sim
+
+bench: $(BUILD)/dev.stamp
+	$(PY) -m meshmsg.bench thr
+	$(PY) -m meshmsg.bench lat
+
+$(VENV)/ready:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "meshmsg needs Python 3.10 or later; say which: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "Python's venv module is missing; on Debian: apt-get install python3-venv python3-dev gcc"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip 'setuptools>=80' wheel 'cffi>=2.0'
+	@touch $@
+
+# Editable, so that the tests see the working tree; the extension is built in place.
+$(BUILD)/core.stamp: $(VENV)/ready pyproject.toml setup.py $(C_SOURCES)
+	@mkdir -p $(BUILD)
+	$(PIP) install --no-build-isolation -e .
+	@touch $@
+
+$(BUILD)/demo.stamp: $(BUILD)/core.stamp
+	$(PIP) install --no-build-isolation -e '.[demo]'
+	@touch $@
+
+$(BUILD)/dev.stamp: $(BUILD)/demo.stamp
+	$(PIP) install --group dev
+	@touch $@
+
+$(BUILD)/asan.stamp: $(BUILD)/dev.stamp
+	MESHMSG_SANITIZE=address,undefined MESHMSG_WERROR=1 $(PY) tests/support/build_sanitized.py $(BUILD)/asan
+	@touch $@
+
+$(BUILD)/tsan.stamp: $(BUILD)/dev.stamp
+	MESHMSG_SANITIZE=thread MESHMSG_WERROR=1 $(PY) tests/support/build_sanitized.py $(BUILD)/tsan
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(BUILD) build dist demo-out src/meshmsg/_mm*.so src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs the part of the suite that finds something under a sanitizer.
+# Usage: tests/sanitized.sh asan|tsan FOLDER PYTHON   (FOLDER: from tests/support/build_sanitized.py)
+# Leaks are checked in the C tests (tests/unit/test_c.py), where the interpreter's own do not hide them.
+set -euo pipefail
+kind=$1 folder=$(cd "$2" && pwd) python=$3
+cd "$(dirname "$0")/.."
+cc=${CC:-gcc}
+export PYTHONPATH=$folder PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1
+
+case $kind in
+asan)
+    libs="$($cc -print-file-name=libasan.so) $($cc -print-file-name=libubsan.so)"
+    export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+    LD_PRELOAD=$libs $python -m pytest -q -p no:cacheprovider tests/unit tests/conformance tests/hostile \
+        --ignore tests/unit/test_c.py --ignore tests/unit/test_typing.py --ignore tests/unit/test_workqueue.py \
+        --deselect tests/unit/test_fuzz_corpus.py
+    ;;
+tsan)
+    sources=$(find csrc -name '*.c')
+    mkdir -p "$folder/c"
+    $cc -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=thread -Icsrc/include -Icsrc -Itests/c \
+        $sources tests/c/test_engine_threads.c -pthread -o "$folder/c/test_engine_threads"
+    TSAN_OPTIONS=die_after_fork=0:halt_on_error=1 "$folder/c/test_engine_threads"
+    echo "threads under TSan: clean"
+    ;;
+*)
+    echo "usage: $0 asan|tsan FOLDER PYTHON" >&2
+    exit 2
+    ;;
+esac
