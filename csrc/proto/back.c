@@ -115,15 +115,12 @@ back_send_dropping_oldest(mmi_back *back, mmi_msg *m)
         back_drop(back, MMI_DROP_OVERFLOW, p->id, m);
         return MM_OK;
     }
-    if (mmi_ring_reserve(&p->outbox) != MM_OK) {
-        return MM_ENOMEM;
-    }
     while (!mmi_ring_fits(&p->outbox, cost)) {
         back_drop(back, MMI_DROP_OVERFLOW, p->id, mmi_pipe_drop_oldest(p));
     }
     uint64_t key = m->key;
     int rc = mmi_pipe_send(p, m);
-    MMI_ASSERT(rc == MM_OK);
+    MMI_ASSERT(rc == MM_OK);   /* what was dropped has left a slot */
     back_note(back, key, MMI_BACK_QUEUED, p);
     return MM_OK;
 }

@@ -5,12 +5,6 @@
  */
 #include "proto/pipe.h"
 
-bool
-mmi_pipe_can_send(const mmi_pipe *p, const mmi_msg *m)
-{
-    return mmi_ring_fits(&p->outbox, mmi_msg_cost(m));
-}
-
 int
 mmi_pipe_send(mmi_pipe *p, mmi_msg *m)
 {

@@ -38,7 +38,6 @@ struct mmi_pipe {
 };
 
 /* For protocols. */
-bool mmi_pipe_can_send(const mmi_pipe *p, const mmi_msg *m);
 int mmi_pipe_send(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;    /* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM */
 mmi_msg *mmi_pipe_recv(mmi_pipe *p);                           /* NULL: empty. calls ops->room when reading was paused and may go on */
 bool mmi_pipe_droppable(const mmi_pipe *p, size_t cost);       /* would that cost fit if all that may be dropped were? */

@@ -28,7 +28,7 @@ typedef struct mmi_proto_ops {
     void (*rm)(void *ps, mmi_pipe *p);   /* peer gone. takes what it wants to keep out of p's rings; what it leaves is
                                           * counted dropped_peer_gone and freed by the engine. A pinned front is always left. */
     void (*in)(void *ps, mmi_pipe *p);   /* p's inbox went from empty to non-empty                     */
-    void (*out)(void *ps, mmi_pipe *p);  /* p's outbox has room again (after a mmi_pipe_send said MM_EAGAIN or can_send said no) */
+    void (*out)(void *ps, mmi_pipe *p);  /* something left p's outbox: there may be room again. Called after each write */
     int  (*send)(void *ps, mmi_msg *m);  /* MM_OK: the protocol owns m (REQ: m->key is set; who wants to read it holds a
                                           * reference).  Else the caller still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH,
                                           * MM_EINVAL, MM_EMSGSIZE (XSUB: topic), MM_ENOMEM.  NULL: cannot send */

@@ -17,7 +17,7 @@ typedef struct router_peer {
     mmi_fq_node fq;
     mmi_pipe *pipe;
     struct router_peer *next;      /* of the same hash */
-    uint64_t hash;
+    uint32_t hash;
     const uint8_t *identity;
     size_t identity_size;
     uint8_t number[ROUTER_NUMBER_SIZE];
@@ -38,7 +38,8 @@ typedef struct router_sock {
 static uint64_t
 router_random(mmi_proto_host *host)
 {
-    return (uint64_t)host->random(host) << 32 | host->random(host);
+    uint64_t high = host->random(host);
+    return high << 32 | host->random(host);
 }
 
 static int
@@ -64,7 +65,7 @@ router_fini(void *ps)
 /* ---- names ---- */
 
 /* FNV-1a from a secret start, mixed after each octet. */
-static uint64_t
+static uint32_t
 router_hash(const router_sock *s, const uint8_t *identity, size_t size)
 {
     uint64_t hash = s->hash_seed ^ size;
@@ -72,7 +73,7 @@ router_hash(const router_sock *s, const uint8_t *identity, size_t size)
         hash = (hash ^ identity[i]) * UINT64_C(0x100000001b3);
         hash ^= hash >> 29;
     }
-    return hash;
+    return (uint32_t)(hash ^ hash >> 32);
 }
 
 static router_peer *

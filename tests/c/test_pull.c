@@ -3,6 +3,7 @@
  * Not here: filtering (test_sub.c).
  * Law: every message delivered is received once, in its peer's order.
  */
+#include "base/limits.h"
 #include "fake.h"
 
 static void
@@ -79,6 +80,28 @@ test_no_memory_to_keep_the_inbox_of_a_lost_peer_is_counted(void)
 }
 
 static void
+test_what_lost_peers_had_delivered_is_kept_up_to_a_limit(void)
+{
+    fake_sock *s = fake_open(MM_PULL, MM_OVERFLOW_BLOCK, MMI_LEFT_MESSAGES_MAX + 1);
+    s->opts.recv_queue_bytes = (uint64_t)MMI_LEFT_BYTES_MAX + 1000;
+    s->ops->fini(s->state);
+    CHECK_INT(s->ops->init(s->state, &s->host), MM_OK);
+    uint64_t bytes;
+    for (int i = 0; i < 2; i++) {
+        fake_pipe *a = fake_connect(s);
+        mmi_msg *m = fake_text("x");
+        CHECK_INT(fake_deliver(a, m), MM_OK);
+        for (int k = 1; i == 0 && k < MMI_LEFT_MESSAGES_MAX + 1; k++) {
+            CHECK_INT(mmi_pipe_push_in(&a->pipe, mmi_msg_ref(m)), MM_OK);
+        }
+        fake_cut(a);
+        CHECK_INT(s->ops->held(s->state, &bytes), MMI_LEFT_MESSAGES_MAX + 1);
+        CHECK_INT(s->stats.dropped_peer_gone, i);
+    }
+    fake_close(s);
+}
+
+static void
 test_a_full_inbox_refuses_and_the_link_may_read_on_when_half_is_taken(void)
 {
     fake_sock *s = fake_open(MM_PULL, MM_OVERFLOW_BLOCK, 4);
@@ -135,6 +158,7 @@ main(void)
     RUN(test_pull_says_whom_a_message_is_from);
     RUN(test_what_a_lost_peer_had_delivered_is_still_received_first);
     RUN(test_no_memory_to_keep_the_inbox_of_a_lost_peer_is_counted);
+    RUN(test_what_lost_peers_had_delivered_is_kept_up_to_a_limit);
     RUN(test_a_full_inbox_refuses_and_the_link_may_read_on_when_half_is_taken);
     RUN(test_a_link_paused_by_one_large_message_reads_on_when_it_is_taken);
     RUN(test_closing_counts_what_was_never_received);

@@ -274,6 +274,31 @@ test_drop_oldest_with_a_backlog_drops_the_oldest_of_it(void)
 }
 
 static void
+test_drop_oldest_needs_no_memory_for_a_queue_and_fails_cleanly_for_the_backlog(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_DROP_OLDEST, 100);
+    s->opts.send_queue_bytes = 16 * (1 + MMI_FRAME_OVERHEAD);
+    fake_pipe *a = fake_connect(s), *b = fake_connect(s);
+    for (int i = 0; i < 32; i++) {
+        CHECK_INT(fake_send(s, "x"), MM_OK);
+    }
+    mmi_msg *m = fake_text("y");
+    mm_test_alloc_fail(1);             /* both queues have as many slots as messages */
+    CHECK_INT(fake_send_msg(s, m), MM_OK);
+    mm_test_alloc_fail(0);
+    CHECK_INT(s->stats.dropped_overflow, 1);
+    CHECK_INT(a->pipe.outbox.count + b->pipe.outbox.count, 32);
+    fake_cut(a);                       /* the backlog has as many slots as messages */
+    m = fake_text("y");
+    mm_test_alloc_fail(1);
+    CHECK_INT(fake_send_msg(s, m), MM_ENOMEM);
+    mm_test_alloc_fail(0);
+    CHECK_INT(fake_dropped(s), 1);
+    CHECK_INT(fake_queued(s), 32);
+    fake_close(s);
+}
+
+static void
 test_what_a_peer_sends_to_push_is_counted_as_malformed(void)
 {
     fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 2);
@@ -317,6 +342,7 @@ main(void)
     RUN(test_drop_oldest_drops_the_new_one_when_only_the_pinned_one_is_left);
     RUN(test_drop_oldest_drops_as_many_as_the_bytes_need);
     RUN(test_drop_oldest_with_a_backlog_drops_the_oldest_of_it);
+    RUN(test_drop_oldest_needs_no_memory_for_a_queue_and_fails_cleanly_for_the_backlog);
     RUN(test_what_a_peer_sends_to_push_is_counted_as_malformed);
     RUN(test_closing_counts_the_backlog_as_closed);
     return 0;

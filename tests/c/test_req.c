@@ -129,6 +129,24 @@ test_replies_come_back_by_id_in_any_order_stripped(void)
     fake_close(s);
 }
 
+/* Nobody shares a received message; should that ever change, the reply must not get lost. */
+static void
+test_a_shared_reply_that_cannot_be_stripped_can_be_asked_for_again(void)
+{
+    fake_sock *s = fake_open(MM_REQ, MM_OVERFLOW_BLOCK, 10);
+    fake_pipe *a = fake_connect(s);
+    uint64_t id = req_ask_ok(s, "1");
+    mmi_msg *m = req_answer(id, "", "x");
+    CHECK_INT(fake_deliver(a, mmi_msg_ref(m)), MM_OK);
+    mm_test_alloc_fail(1);
+    CHECK_INT(req_reply_rc(s, id), MM_ENOMEM);
+    mm_test_alloc_fail(0);
+    req_reply_is(s, id, "x");
+    CHECK_INT(m->refs, 1);
+    mmi_msg_unref(m);
+    fake_close(s);
+}
+
 static void
 test_malformed_replies_are_counted_and_change_nothing(void)
 {
@@ -354,6 +372,7 @@ main(void)
     RUN(test_a_request_has_its_id_and_an_empty_frame_in_front);
     RUN(test_ids_start_anywhere_and_skip_zero_and_those_in_flight);
     RUN(test_replies_come_back_by_id_in_any_order_stripped);
+    RUN(test_a_shared_reply_that_cannot_be_stripped_can_be_asked_for_again);
     RUN(test_malformed_replies_are_counted_and_change_nothing);
     RUN(test_unknown_duplicate_and_forgotten_replies_are_late);
     RUN(test_forgetting_a_request_drops_the_reply_that_is_there);

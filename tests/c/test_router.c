@@ -186,10 +186,12 @@ test_what_a_lost_peer_had_delivered_keeps_its_identity(void)
     a = fake_connect_as(s, "gone");
     CHECK_INT(fake_deliver(a, fake_text("3")), MM_OK);
     CHECK_INT(fake_deliver(a, fake_text("4")), MM_OK);
-    mm_test_alloc_fail(3);             /* room to keep, identity of 3; then none for 4 */
+    mm_test_alloc_fail(2);             /* memory for the identity of 3, none for that of 4 */
     fake_cut(a);
     mm_test_alloc_fail(0);
-    CHECK_INT(s->stats.dropped_peer_gone + fake_queued(s), 2);
+    CHECK_INT(s->stats.dropped_peer_gone, 1);
+    fake_recv_is(s, "gone|3");
+    CHECK_INT(fake_recv_rc(s), MM_EAGAIN);
     fake_close(s);
 }
 
@@ -214,12 +216,41 @@ test_no_memory_takes_no_message_and_loses_none(void)
     mm_test_alloc_fail(1);
     CHECK_INT(fake_send_msg(s, m), MM_ENOMEM);
     mm_test_alloc_fail(0);
+    CHECK_INT(fake_send_msg(s, FRAMES("a", "to make room for one more")), MM_OK);
+    mmi_msg_unref(fake_take(a));
     m = FRAMES("a", "shared");
-    mmi_msg_ref(m);
+    mm_test_alloc_fail(1);
+    CHECK_INT(fake_send_msg(s, mmi_msg_ref(mmi_msg_ref(m))), MM_ENOMEM);
+    mm_test_alloc_fail(0);
     CHECK_INT(fake_send_msg(s, m), MM_OK);
     fake_is(m, "a|shared");
     fake_is(fake_take(a), "shared");
     fake_close(s);
+}
+
+/* These three have one hash under the fake's first random numbers (they were searched for). */
+static void
+test_names_of_one_hash_are_still_three_peers(void)
+{
+    static const char *const names[] = {"n1379899", "n1602755", "n4252388"};
+    for (int first = 0; first < 3; first++) {
+        fake_sock *s = fake_open(MM_ROUTER, MM_OVERFLOW_ERROR, 10);
+        fake_pipe *pipes[3];
+        for (int i = 0; i < 3; i++) {
+            pipes[i] = fake_connect_as(s, names[i]);
+        }
+        for (int i = 0; i < 3; i++) {
+            CHECK_INT(router_find(s, names[i]), pipes[i]->pipe.id);
+        }
+        for (int gone = 0; gone < 3; gone++) {
+            fake_cut(pipes[(first + gone) % 3]);
+            for (int i = 0; i < 3; i++) {
+                int place = (i + 3 - first) % 3;
+                CHECK_INT(router_find(s, names[i]), place <= gone ? 0 : pipes[i]->pipe.id);
+            }
+        }
+        fake_close(s);
+    }
 }
 
 static void
@@ -259,6 +290,7 @@ main(void)
     RUN(test_overflow_policies_drop_for_the_named_peer_only);
     RUN(test_what_a_lost_peer_had_delivered_keeps_its_identity);
     RUN(test_no_memory_takes_no_message_and_loses_none);
+    RUN(test_names_of_one_hash_are_still_three_peers);
     RUN(test_many_names_come_and_go);
     return 0;
 }
