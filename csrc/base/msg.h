@@ -46,11 +46,12 @@ mmi_msg *mmi_msg_join(mmi_msg **parts, uint32_t count) MMI_WARN_UNUSED;
 /* A message with one more frame in front; takes m.  NULL: the caller keeps m. pipe_id, key, envelope_count are kept. */
 mmi_msg *mmi_msg_prepend(mmi_msg *m, const uint8_t *body, size_t size) MMI_WARN_UNUSED;
 /* The same with count frames, whose bodies lie end to end. */
-mmi_msg *mmi_msg_prepend_frames(mmi_msg *m, const uint8_t *bodies, const uint64_t *sizes, uint32_t count) MMI_WARN_UNUSED;
+mmi_msg *mmi_msg_prepend_frames(mmi_msg *m, const uint8_t *bodies, const uint64_t *sizes,
+                                uint32_t count) MMI_WARN_UNUSED;
 /* Undoes a prepend of which nobody else holds a reference: frees it and gives back the message that went in. */
 mmi_msg *mmi_msg_unwrap(mmi_msg *m);
 /* The same message without its first count frames (count < frame_count); takes m.  NULL: the caller keeps m.
- * A message with one reference is changed in place, which cannot fail.  envelope_count shrinks by count, to 0 at least. */
+ * A message with one reference is changed in place, which cannot fail.  envelope_count shrinks by count. */
 mmi_msg *mmi_msg_strip(mmi_msg *m, uint32_t count) MMI_WARN_UNUSED;
 
 mmi_msg *mmi_msg_ref(mmi_msg *m);

@@ -20,7 +20,8 @@ typedef struct mmi_timers {
 } mmi_timers;
 
 void mmi_timers_fini(mmi_timers *t);
-int mmi_timer_set(mmi_timers *t, mmi_timer *timer, uint64_t deadline_ns) MMI_WARN_UNUSED;  /* MM_ENOMEM only when not set before */
+/* MM_ENOMEM only when it was not set before. */
+int mmi_timer_set(mmi_timers *t, mmi_timer *timer, uint64_t deadline_ns) MMI_WARN_UNUSED;
 void mmi_timer_clear(mmi_timers *t, mmi_timer *timer);                 /* fine when not set */
 uint64_t mmi_timers_next(const mmi_timers *t);                         /* UINT64_MAX: none */
 mmi_timer *mmi_timers_pop_due(mmi_timers *t, uint64_t now_ns);         /* NULL: none due */

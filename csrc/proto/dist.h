@@ -37,6 +37,7 @@ void mmi_dist_stir(mmi_dist *dist);                       /* who gets what has c
 int mmi_dist_send(mmi_dist *dist, mmi_msg *m) MMI_WARN_UNUSED;
 int mmi_dist_send_all(mmi_dist *dist, mmi_msg *m) MMI_WARN_UNUSED;
 bool mmi_dist_ready(const mmi_dist *dist);
-uint32_t mmi_dist_reach(mmi_dist *dist, const uint8_t *topic, size_t size);   /* pipes a message of this topic goes to */
+/* How many pipes a message of this topic goes to. */
+uint32_t mmi_dist_reach(mmi_dist *dist, const uint8_t *topic, size_t size);
 
 #endif

@@ -38,14 +38,22 @@ struct mmi_pipe {
 };
 
 /* For protocols. */
-int mmi_pipe_send(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;    /* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM */
-mmi_msg *mmi_pipe_recv(mmi_pipe *p);                           /* NULL: empty. calls ops->room when reading was paused and may go on */
-bool mmi_pipe_droppable(const mmi_pipe *p, size_t cost);       /* would that cost fit if all that may be dropped were? */
-mmi_msg *mmi_pipe_drop_oldest(mmi_pipe *p);                    /* from the outbox, not the pinned one; NULL: none. the caller counts and unrefs */
+
+/* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM. */
+int mmi_pipe_send(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
+/* NULL: empty.  Calls ops->room when reading was paused and may go on. */
+mmi_msg *mmi_pipe_recv(mmi_pipe *p);
+/* From the outbox, not the pinned one; NULL: none.  The caller counts and unrefs. */
+mmi_msg *mmi_pipe_drop_oldest(mmi_pipe *p);
+/* Would that cost fit if all that may be dropped were? */
+bool mmi_pipe_droppable(const mmi_pipe *p, size_t cost);
 
 /* For the engine. */
-int mmi_pipe_push_in(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED; /* m has one reference and pipe_id set. MM_OK: took it; MM_EAGAIN: full, the link keeps it and stops reading; MM_ENOMEM */
-mmi_msg *mmi_pipe_pop_out(mmi_pipe *p);                        /* the front was written in full */
+
+/* m has one reference and pipe_id set.  MM_OK: took it; MM_EAGAIN: full, the link keeps it and stops reading;
+ * MM_ENOMEM: close the link (an empty inbox would never ask it to read on). */
+int mmi_pipe_push_in(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
+mmi_msg *mmi_pipe_pop_out(mmi_pipe *p);       /* the front was written in full */
 void mmi_pipe_invariants(const mmi_pipe *p);
 
 #endif

@@ -20,38 +20,50 @@ typedef struct mmi_proto_host {
 } mmi_proto_host;
 
 typedef struct mmi_proto_ops {
-    int role;                            /* mm_role                                                    */
-    size_t sock_size, pipe_size;         /* private state, allocated and zeroed by the engine          */
-    int  (*init)(void *ps, mmi_proto_host *host);       /* MM_ENOMEM                                   */
-    void (*fini)(void *ps);              /* after every pipe was removed; frees and counts (dropped_closed) what it still holds */
-    int  (*add)(void *ps, mmi_pipe *p);  /* new peer, queues empty; MM_ESTATE: no more peers (PAIR); MM_EADDRINUSE: identity taken (ROUTER); MM_ENOMEM */
-    void (*rm)(void *ps, mmi_pipe *p);   /* peer gone. takes what it wants to keep out of p's rings; what it leaves is
-                                          * counted dropped_peer_gone and freed by the engine. A pinned front is always left. */
-    void (*in)(void *ps, mmi_pipe *p);   /* p's inbox went from empty to non-empty                     */
-    void (*out)(void *ps, mmi_pipe *p);  /* something left p's outbox: there may be room again. Called after each write */
-    int  (*send)(void *ps, mmi_msg *m);  /* MM_OK: the protocol owns m (REQ: m->key is set; who wants to read it holds a
-                                          * reference).  Else the caller still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH,
-                                          * MM_EINVAL, MM_EMSGSIZE (XSUB: topic), MM_ENOMEM.  NULL: cannot send */
-    int  (*recv)(void *ps, mmi_msg **m); /* MM_OK: the caller owns *m.  MM_EAGAIN: nothing now.  MM_ENOMEM: nothing taken.
-                                          * NULL: cannot receive */
+    int role;                            /* mm_role */
+    size_t sock_size, pipe_size;         /* private state, allocated and zeroed by the engine */
+    int (*init)(void *ps, mmi_proto_host *host);      /* MM_ENOMEM */
+    /* After every pipe was removed; frees and counts (dropped_closed) what it still holds. */
+    void (*fini)(void *ps);
+    /* New peer, queues empty.  MM_ESTATE: no more peers (PAIR); MM_EADDRINUSE: identity taken (ROUTER); MM_ENOMEM. */
+    int (*add)(void *ps, mmi_pipe *p);
+    /* Peer gone.  Takes what it wants to keep out of p's rings; what it leaves is counted dropped_peer_gone and
+     * freed by the engine.  A pinned front is always left. */
+    void (*rm)(void *ps, mmi_pipe *p);
+    void (*in)(void *ps, mmi_pipe *p);   /* p's inbox went from empty to non-empty */
+    void (*out)(void *ps, mmi_pipe *p);  /* something left p's outbox: there may be room again */
+    /* MM_OK: the protocol owns m (REQ: m->key is set; who wants to read it holds a reference).  Else the caller
+     * still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH, MM_EINVAL, MM_EMSGSIZE (XSUB: topic), MM_ENOMEM.
+     * NULL: cannot send. */
+    int (*send)(void *ps, mmi_msg *m);
+    /* MM_OK: the caller owns *m.  MM_EAGAIN: nothing now.  MM_ENOMEM: nothing taken.  NULL: cannot receive. */
+    int (*recv)(void *ps, mmi_msg **m);
     uint32_t (*ready)(const void *ps);   /* MM_READABLE | MM_WRITABLE, computed, not remembered; cheap */
 
-    /* only some roles; NULL elsewhere */
-    int  (*subscription)(void *ps, mmi_pipe *p, bool add, const uint8_t *topic, size_t size);
-                                         /* PUB, XPUB: from a peer, either wire form. MM_OK; MM_EMSGSIZE topic too long;
-                                          * MM_ENOMEM; MM_EPROTO too many: the engine closes the link with the right reason */
-    int  (*subscribe)(void *ps, bool add, const uint8_t *topic, size_t size);   /* SUB, XSUB: from the user. MM_EINVAL: cancel of what was
-                                          * not subscribed; MM_EMSGSIZE; MM_ENOMEM */
-    uint32_t (*reach)(void *ps, const uint8_t *topic, size_t size);   /* PUB, XPUB: peers a message of this topic would go to now */
-    int  (*find)(void *ps, const uint8_t *identity, size_t size, uint64_t *pipe_id);        /* ROUTER: MM_EHOSTUNREACH */
-    int  (*reply)(void *ps, uint64_t key, mmi_msg **m);   /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EAGAIN not yet; MM_ENOMEM;
-                                                           * MM_ECONNRESET its peer went away, id forgotten; MM_EINVAL no such request */
-    void (*forget)(void *ps, uint64_t key);               /* REQ: a later reply is late */
-    uint32_t (*replies)(void *ps, uint64_t *keys, uint32_t cap);   /* REQ: ids for which reply would not say MM_EAGAIN, oldest first */
-    uint32_t (*backlog)(const void *ps, uint64_t *bytes); /* messages (and bytes) held outside any pipe's outbox, still to be sent */
-    uint32_t (*held)(const void *ps, uint64_t *bytes);    /* the same for what was received and waits outside any pipe's inbox */
-    bool keyed_send;                     /* whether a send can succeed depends on the message (ROUTER; PUB when it blocks):
-                                          * MM_WRITABLE is then news for every waiting sender, not for one */
+    /* Only some roles; NULL elsewhere. */
+
+    /* PUB, XPUB: from a peer, either wire form.  MM_OK; MM_EMSGSIZE topic too long; MM_ENOMEM; MM_EPROTO too many:
+     * the engine closes the link with the right reason. */
+    int (*subscription)(void *ps, mmi_pipe *p, bool add, const uint8_t *topic, size_t size);
+    /* SUB, XSUB: from the user.  MM_EINVAL: cancel of what was not subscribed; MM_EMSGSIZE; MM_ENOMEM. */
+    int (*subscribe)(void *ps, bool add, const uint8_t *topic, size_t size);
+    /* PUB, XPUB: peers a message of this topic would go to now. */
+    uint32_t (*reach)(void *ps, const uint8_t *topic, size_t size);
+    /* ROUTER: MM_EHOSTUNREACH. */
+    int (*find)(void *ps, const uint8_t *identity, size_t size, uint64_t *pipe_id);
+    /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EAGAIN not yet; MM_ECONNRESET its peer went away,
+     * id forgotten; MM_EINVAL no such request; MM_ENOMEM. */
+    int (*reply)(void *ps, uint64_t key, mmi_msg **m);
+    void (*forget)(void *ps, uint64_t key);           /* REQ: a later reply is late */
+    /* REQ: ids for which reply would not say MM_EAGAIN, oldest first; count. */
+    uint32_t (*replies)(void *ps, uint64_t *keys, uint32_t cap);
+    /* Messages (and bytes) held outside any pipe's outbox, still to be sent. */
+    uint32_t (*backlog)(const void *ps, uint64_t *bytes);
+    /* The same for what was received and waits outside any pipe's inbox. */
+    uint32_t (*held)(const void *ps, uint64_t *bytes);
+    /* Whether a send can succeed depends on the message (ROUTER; PUB when it blocks): MM_WRITABLE is then news for
+     * every waiting sender, not for one. */
+    bool keyed_send;
 } mmi_proto_ops;
 
 extern const mmi_proto_ops mmi_push_ops, mmi_pull_ops, mmi_pub_ops, mmi_sub_ops, mmi_xpub_ops, mmi_xsub_ops,

@@ -1,6 +1,6 @@
 /*
- * fake.h: a world for protocol roles: a socket without an engine, and peers whose queues the test fills
- * and empties by hand.
+ * fake.h: a world for protocol roles: a socket without an engine, and peers whose queues the test
+ * fills and empties by hand.
  * Not here: bytes, threads, time.
  * Law: the fake does exactly what proto.h says the engine does, and checks the pipes' invariants.
  */

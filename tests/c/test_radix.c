@@ -1,7 +1,7 @@
 /*
- * test_radix.c: the tree of topics against a naive list, its shape, its depth, and the lack of memory.
+ * test_radix.c: the tree of topics against a naive list, its shape, its depth, lack of memory.
  * Not here: what a publisher does with a match.
- * Law: after every step the tree and the list tell the same, and the tree keeps the law of radix_node.h.
+ * Law: after every step tree and list tell the same, and the tree keeps the law of radix_node.h.
  */
 #include "base/radix_node.h"
 #include "check.h"
@@ -260,7 +260,7 @@ test_a_removal_without_memory_still_removes(void)
     mmi_radix_fini(&r);
 }
 
-/* Each prefix of a long topic is a topic: the tree is as deep as it can be, and nothing recurses. */
+/* Each prefix of a long topic is a topic: as deep as a tree can be, and nothing recurses. */
 static void
 test_depth_is_no_danger(void)
 {

@@ -34,7 +34,7 @@ req_ask_ok(fake_sock *s, const char *body)
     return key;
 }
 
-/* A reply with that id, an empty frame unless delimiter says otherwise, and that body (NULL: none). */
+/* A reply with that id, that delimiter ("" is right) and that body (NULL: no such frame). */
 static mmi_msg *
 req_answer(uint64_t id, const char *delimiter, const char *body)
 {
