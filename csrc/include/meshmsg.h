@@ -251,7 +251,30 @@ void mm_fork_child(void);
 /* CODEC SECTION */
 
 /* ---- the simulated world (csrc/plat/sim*.c) ---- */
-/* SIM SECTION */
+/* Chances are parts per million, of each operation. */
+typedef struct mm_sim_opts {
+    uint64_t latency_min_ns, latency_max_ns;   /* of each write, connect and look-up                 */
+    uint64_t buffer_size;                      /* bytes a stream holds in each direction; 0: 256 KiB */
+    uint64_t reset_after_bytes;                /* a stream is reset once this much was written; 0: no */
+    uint32_t split_ppm;                        /* a read gives less than there is                    */
+    uint32_t short_write_ppm, eagain_ppm, reset_ppm, refuse_ppm, accept_emfile_ppm;
+    uint32_t half_open_ppm;                    /* a new stream swallows everything and never ends    */
+} mm_sim_opts;
+typedef struct mm_sim_state {
+    uint64_t now_ns, trace_hash, trace_lines;
+    uint32_t engines, open_streams;
+} mm_sim_state;
+int mm_sim_open(uint64_t seed, const mm_sim_opts *opts, mm_handle *world);
+int mm_sim_close(mm_handle world);             /* MM_ESTATE: engines are still open */
+int mm_sim_engine_open(mm_handle world, mm_handle *engine);
+int mm_sim_faults(mm_handle world, const mm_sim_opts *opts);   /* from now on */
+int mm_sim_heal(mm_handle world);              /* no faults, no partitions from now on */
+int mm_sim_run(mm_handle world, uint64_t for_ns);
+int mm_sim_partition(mm_handle world, uint32_t from, uint32_t to, uint64_t for_ns);   /* engines, by order of opening */
+int mm_sim_reset_all(mm_handle world);
+int mm_sim_jump_wall(mm_handle world, int64_t by_ns);
+int mm_sim_look(mm_handle world, mm_sim_state *out);
+int mm_sim_trace(mm_handle world, uint64_t line, char *out, size_t size);   /* the last 512 lines are kept */
 
 /* ---- test hooks ---- */
 void mm_test_alloc_fail(int64_t countdown);       /* the n-th allocation from now fails once; 0: never */
