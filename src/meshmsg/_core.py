@@ -1,0 +1,98 @@
+"""The border to C: the only module that imports the extension.
+
+Not here: sockets. Law: what C needs per call (batch, out-parameters) is allocated once per thread,
+because cffi lets go of the GIL around every call.
+"""
+
+from __future__ import annotations
+
+import atexit
+import math
+import os
+import threading
+import warnings
+from typing import Any
+
+from meshmsg._errors import CLASSES, MeshError
+from meshmsg._mm import ffi, lib
+
+__all__ = ["EINTR", "SLICE_MS", "ffi", "lib", "local", "on_main_thread", "raise_for", "to_ms"]
+
+EAGAIN: int = lib.MM_EAGAIN
+EINTR: int = lib.MM_EINTR
+SLICE_MS = 100
+"""Milliseconds a blocking call sleeps before it looks at signals again (main thread)."""
+_MS_MAX = 2**62
+
+_BY_CODE: dict[int, type[MeshError]] = {
+    getattr(lib, name): error_class for name, error_class in CLASSES.items()
+}
+
+
+class _Local(threading.local):
+    """What a thread passes to C again and again."""
+
+    def __init__(self) -> None:
+        out = ffi.new("mm_batch **")
+        if lib.mm_batch_new(out) != 0:
+            raise MemoryError("no memory for a receive batch")
+        self.batch: Any = ffi.gc(out[0], lib.mm_batch_free)
+        self.size: Any = ffi.new("size_t *")
+        self.u64: Any = ffi.new("uint64_t *")
+        self.u32: Any = ffi.new("uint32_t *")
+        self.text: Any = ffi.new("char[]", lib.MM_ENDPOINT_MAX + 1)
+
+
+local = _Local()
+
+
+def on_main_thread() -> bool:
+    """Tell whether signals are handled on this thread."""
+    return threading.get_ident() == threading.main_thread().ident
+
+
+def to_ms(timeout: float | None) -> int:
+    """Turn seconds (None: for ever) into what C wants: milliseconds, -1 for ever."""
+    if timeout is None:
+        return -1
+    if not timeout >= 0:
+        raise ValueError(f"timeout is {timeout!r}; seconds >= 0, or None to wait for ever")
+    return min(math.ceil(timeout * 1000), _MS_MAX) if timeout < _MS_MAX else _MS_MAX
+
+
+def text_of(code: int) -> str:
+    """Return the core's own words for a code."""
+    return str(ffi.string(lib.mm_strerror(code)).decode())
+
+
+def error_for(code: int, message: str, *, address: str = "") -> MeshError:
+    """Make the exception of a code."""
+    return _BY_CODE.get(code, MeshError)(message, code=code, address=address)
+
+
+def raise_for(code: int, what: str, *, address: str = "") -> None:
+    """Raise what a negative result means; what says who was doing what, to what."""
+    if code < 0:
+        raise error_for(code, f"{what}: {text_of(code)}", address=address)
+
+
+def _close_engines() -> None:
+    """At exit: no thread of ours runs while the interpreter goes away; bounded by the linger."""
+    from meshmsg import _engine
+
+    abandoned = _engine.close_all()
+    if abandoned:
+        warnings.warn(
+            f"meshmsg: {abandoned} messages were still queued at exit and are lost; "
+            "call drain() before the program ends",
+            ResourceWarning,
+            stacklevel=1,
+        )
+
+
+atexit.register(_close_engines)
+os.register_at_fork(
+    before=lib.mm_fork_prepare,
+    after_in_parent=lib.mm_fork_parent,
+    after_in_child=lib.mm_fork_child,
+)

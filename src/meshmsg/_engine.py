@@ -1,0 +1,124 @@
+"""Engines: the threads and connections under the sockets.
+
+Most programs never see one: the first socket of a process makes the default engine. Law: no engine
+exists before the first socket, so importing starts no thread, and a forked child makes its own.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal
+
+from meshmsg._core import ffi, lib, raise_for
+from meshmsg._errors import UsageError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+CLOSE_TIMEOUT_S = 1.0
+"""Seconds the engines' queues have to go out when the program ends."""
+
+_lock = threading.Lock()
+_open: dict[int, dict[int, Engine]] = {}
+_defaults: dict[int, Engine] = {}
+
+
+class Engine:
+    """Owns connections, queues and the thread that serves them.
+
+    Sockets share the process's default engine unless they are given one. Engines do not share a lock,
+    so two busy groups of sockets run side by side on two engines.
+
+    Thread-safe: yes.
+
+    Args:
+        poller: "epoll", or "poll" for systems without it.
+
+    Raises:
+        ResourceError: No descriptors, threads or memory; 256 engines are the limit.
+    """
+
+    def __init__(self, *, poller: Literal["epoll", "poll"] = "epoll") -> None:
+        if poller not in ("epoll", "poll"):
+            raise UsageError(f"poller is {poller!r}; it is 'epoll' or 'poll'")
+        out = ffi.new("mm_handle *")
+        flags = lib.MM_ENGINE_POLL if poller == "poll" else 0
+        raise_for(lib.mm_engine_open(flags, out), "opening an engine")
+        self._register(out[0])
+
+    def _register(self, handle: int) -> None:
+        self._handle: int = handle
+        self._pid = os.getpid()
+        with _lock:
+            _open.setdefault(self._pid, {})[handle] = self
+
+    @classmethod
+    def _adopt(cls, handle: int) -> Self:
+        """Wrap an engine that was opened elsewhere (a simulated one)."""
+        self = cls.__new__(cls)
+        self._register(handle)
+        return self
+
+    def close(self, *, timeout: float = CLOSE_TIMEOUT_S) -> int:
+        """Close all sockets of this engine, give their queues some time, and end its thread.
+
+        Thread-safe: yes. Closing twice is harmless.
+
+        Args:
+            timeout: Seconds for what is queued to be written.
+
+        Returns:
+            How many messages were still queued then, and are lost.
+        """
+        out = ffi.new("uint64_t *")
+        with _lock:
+            _open.get(self._pid, {}).pop(self._handle, None)
+            if _defaults.get(self._pid) is self:
+                del _defaults[self._pid]
+        lib.mm_engine_close(self._handle, round(timeout * 1000), out)
+        return int(out[0])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<meshmsg.Engine {self._handle:#x}>"
+
+
+def default_engine() -> Engine:
+    """Return this process's engine; the first call makes it."""
+    pid = os.getpid()
+    engine = _defaults.get(pid)
+    if engine is None:
+        made = Engine()
+        with _lock:
+            engine = _defaults.setdefault(pid, made)
+        if engine is not made:
+            made.close(timeout=0)
+    return engine
+
+
+def close_all() -> int:
+    """Close every engine of this process; return how many messages are lost by it."""
+    with _lock:
+        engines = list(_open.get(os.getpid(), {}).values())
+    return sum(engine.close() for engine in engines)
+
+
+def _after_fork_in_child() -> None:
+    """The lock may have been held by a thread that is not here."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

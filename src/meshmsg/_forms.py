@@ -1,0 +1,136 @@
+"""How each role's messages look in Python: what sync and asyncio classes of a role share.
+
+Not here: waiting. Law: one place says which frame is what.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from meshmsg._base import SocketBase, encode_topic
+from meshmsg._core import ffi, lib
+from meshmsg._errors import MeshError, UsageError
+from meshmsg._message import Message, Request
+
+
+class TopicForm(SocketBase):
+    """Sub: a message of two frames or more begins with its topic."""
+
+    def _message(self, frames: list[bytes], peer: int, envelope: int) -> Message:
+        message = super()._message(frames, peer, envelope)
+        if len(frames) > 1:
+            message.topic = frames[0].decode("utf-8", "surrogateescape")
+        return message
+
+    def subscribe(self, topic: str | bytes) -> None:
+        """Ask for messages whose topic begins with this; "" asks for all.
+
+        Counted: each subscribe needs its own unsubscribe. It is sent again after reconnecting.
+
+        Thread-safe: yes.
+
+        Args:
+            topic: A prefix; str is encoded as UTF-8.
+
+        Raises:
+            TooLargeError: Over topic_size_max.
+            ClosedError: The socket was closed.
+        """
+        raw = encode_topic(topic)
+        self._check(lib.mm_subscribe(self._handle, raw, len(raw)), f"cannot subscribe to {topic!r}")
+
+    def unsubscribe(self, topic: str | bytes) -> None:
+        """Take back one `subscribe`.
+
+        Thread-safe: yes.
+
+        Args:
+            topic: As it was given to `subscribe`.
+
+        Raises:
+            UsageError: It is not subscribed to.
+            ClosedError: The socket was closed.
+        """
+        raw = encode_topic(topic)
+        rc = lib.mm_unsubscribe(self._handle, raw, len(raw))
+        self._check(rc, f"{topic!r} is not subscribed to")
+
+
+class PublishForm(SocketBase):
+    """Pub and XPub: who would get a message."""
+
+    def subscribers(self, topic: str | bytes = "") -> int:
+        """Tell how many peers a message of this topic would reach now.
+
+        Thread-safe: yes.
+
+        Args:
+            topic: The topic of the message (not a prefix to look for).
+
+        Returns:
+            The number of peers.
+
+        Raises:
+            ClosedError: The socket was closed.
+        """
+        raw = encode_topic(topic)
+        out = ffi.new("uint32_t *")
+        rc = lib.mm_subscriber_count(self._handle, raw, len(raw), out)
+        self._check(rc, "cannot count subscribers")
+        return int(out[0])
+
+
+class IdentityForm(SocketBase):
+    """Router: the first frame is the peer's identity."""
+
+    def _message(self, frames: list[bytes], peer: int, envelope: int) -> Message:
+        message = Message(frames[-1])
+        message.peer = frames[0]
+        message._frames = tuple(frames[1:])
+        return message
+
+    def _unknown(self, error: MeshError, to: bytes) -> MeshError:
+        if error.code != lib.MM_EHOSTUNREACH:
+            return error
+        known = [peer.identity for peer in self.peers()]
+        return type(error)(
+            f"no peer has the identity {to!r} ({self._about()}; known: {known[:10]!r})",
+            code=error.code,
+        )
+
+
+class RequestForm(SocketBase):
+    """Rep: the leading frames are the way back; the rest is the request."""
+
+    _role: ClassVar[int] = lib.MM_REP
+
+    def _message(self, frames: list[bytes], peer: int, envelope: int) -> Message:
+        request = Request(frames[-1])
+        request.peer = peer
+        request._frames = tuple(frames[envelope:])
+        route = frames[:envelope]
+
+        def reply(answer: list[bytes]) -> bool:
+            return self._reply(peer, [*route, *answer])
+
+        request._reply = reply
+        return request
+
+    def _reply(self, peer: int, frames: list[bytes]) -> bool:
+        sizes = ffi.new("uint64_t[]", [len(frame) for frame in frames])
+        body = b"".join(frames)
+        rc = lib.mm_send_frames(self._handle, peer, body, sizes, len(frames), 0, 0)
+        if rc == lib.MM_EMSGSIZE:
+            raise self._too_large(len(body), len(frames))
+        if rc not in (lib.MM_EHOSTUNREACH, lib.MM_EAGAIN):
+            self._check(rc, "cannot reply")
+        return bool(rc == 0)
+
+
+def router_flags(handover: bool, on_unroutable: str) -> int:
+    """Return the option bits of a Router."""
+    if on_unroutable not in ("error", "drop"):
+        raise UsageError(f"on_unroutable is {on_unroutable!r}; it is 'error' or 'drop'")
+    flags = lib.MM_OPT_HANDOVER if handover else 0
+    return int(flags | (lib.MM_OPT_DROP_UNROUTABLE if on_unroutable == "drop" else 0))
+

@@ -1,0 +1,6 @@
+"""What type checkers see of the extension: its two names. Any is contained here and in _core."""
+
+from typing import Any
+
+ffi: Any
+lib: Any

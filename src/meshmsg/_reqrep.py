@@ -1,0 +1,117 @@
+"""Req: asks, and waits for the answer; any number of requests at once.
+
+Law: an answer belongs to exactly the request it answers, by id; one that comes too late is counted and
+dropped; there is no state to get stuck in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from meshmsg._core import ffi, lib, local
+from meshmsg._engine import Engine
+from meshmsg._errors import MeshError, PeerError, TimedOutError, UsageError
+from meshmsg._message import Message
+from meshmsg._options import SocketOptions, build_options
+from meshmsg._send import Blocking, Data, pack_frames
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+def check_retries(retries: int) -> None:
+    """Refuse what is no number of retries."""
+    if retries < 0:
+        raise UsageError(f"retries is {retries}; it is 0 or more")
+
+
+def lost(error: MeshError, retries: int) -> PeerError:
+    """The error of a request whose peer went away."""
+    return PeerError(
+        "the peer that had the request went away before it answered; whether it did the work is "
+        f"unknown (retries={retries} are used up; ask again if asking twice does no harm)",
+        code=error.code,
+    )
+
+
+class Req(Blocking):
+    """Asks its Rep (or Router) peers, in turn.
+
+    Args:
+        identity: The name Router peers know it by.
+    """
+
+    _role: ClassVar[int] = lib.MM_REQ
+
+    def __init__(
+        self,
+        *,
+        bind: str | Iterable[str] | None = None,
+        connect: str | Iterable[str] | None = None,
+        identity: bytes = b"",
+        engine: Engine | None = None,
+        **options: Unpack[SocketOptions],
+    ) -> None:
+        self._open(build_options(self._role, options, identity=identity), engine, bind, connect)
+
+    def request(
+        self, data: Data, *, timeout: float | None = None, retries: int = 0
+    ) -> Message:
+        """Ask, and wait for the answer.
+
+        Thread-safe: yes; many threads may ask at once, each gets its own answer.
+
+        Args:
+            data: The question.
+            timeout: Seconds an attempt may take, sending included; None waits for ever.
+            retries: How often to ask again after a time-out or when the peer went away; each goes to
+                the next peer. Only for questions that may be asked twice.
+
+        Returns:
+            The answer. One that comes after its attempt was given up is dropped and counted.
+
+        Raises:
+            TimedOutError: No answer to any attempt.
+            PeerError: The peer went away and no retry is left; the outcome is unknown.
+            TooLargeError: Over message_size_max.
+            ClosedError: The socket was closed.
+        """
+        check_retries(retries)
+        for left in range(retries, -1, -1):
+            try:
+                return self._ask(data, timeout)
+            except TimedOutError:
+                if left == 0:
+                    raise
+            except PeerError as error:
+                if left == 0:
+                    raise lost(error, retries) from None
+        raise AssertionError("the last attempt returns or raises")
+
+    def _ask(self, data: Data, timeout: float | None) -> Message:
+        body, sizes, count = pack_frames([data])
+        number = ffi.new("uint64_t *")
+        try:
+            self._blocking(
+                lambda ms, slice_ms: lib.mm_request(
+                    self._handle, body, sizes, count, ms, slice_ms, number
+                ),
+                timeout,
+                "no room for a request",
+            )
+        except MeshError as error:
+            if error.code == lib.MM_EMSGSIZE:
+                raise self._too_large(len(body), count) from None
+            raise
+        batch = local.batch
+        try:
+            self._blocking(
+                lambda ms, slice_ms: lib.mm_reply(self._handle, number[0], batch, ms, slice_ms),
+                timeout,
+                "no reply",
+            )
+        except BaseException:
+            lib.mm_request_cancel(self._handle, number[0])
+            raise
+        return self._unpack(batch)[0]
