@@ -71,7 +71,7 @@ look_drained(mmi_socket *s, const void *arg)
 int
 mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_drain_info *info)
 {
-    return look_wait(socket, look_drained, &info, MMI_DRAINED | MMI_ROOM | MM_PEERS, timeout_ms,
+    return look_wait(socket, look_drained, &info, MM_DRAINED | MMI_ROOM | MM_PEERS, timeout_ms,
                      slice_ms);
 }
 
@@ -177,7 +177,7 @@ mm_watch(mm_handle socket, mm_handle waker, uint32_t events)
         return rc;
     }
     mmi_waker *w = mmi_handle_object(waker, MMI_HANDLE_WAKER, s->engine);
-    if (w == NULL || (events & ~(uint32_t)(MM_READABLE | MM_WRITABLE | MM_PEERS)) != 0) {
+    if (w == NULL || (events & ~(uint32_t)(MM_READABLE | MM_WRITABLE | MM_PEERS | MM_DRAINED)) != 0) {
         return mmi_api_leave(s, MM_EINVAL);
     }
     return mmi_api_leave(s, mmi_waker_watch(w, s, events));

@@ -147,7 +147,7 @@ heartbeat_pong(mmi_link *link, const mmi_command *command)
     link->ping_ns = 0;
     s->stats.confirmed_messages += count - link->confirmed;
     link->confirmed = count;
-    mmi_socket_note(s, MMI_DRAINED);
+    mmi_socket_note(s, MM_DRAINED);
 }
 
 void

@@ -189,7 +189,7 @@ link_deactivate(mmi_link *link)
     s->peer_count--;
     st->disconnects++;
     mmi_socket_note(s, MM_PEERS);
-    mmi_socket_note(s, MMI_DRAINED);
+    mmi_socket_note(s, MM_DRAINED);
 }
 
 static void

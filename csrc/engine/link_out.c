@@ -258,7 +258,7 @@ mmi_link_flush(mmi_link *link)
         mmi_link_flushed(link);
     }
     if (link->written != written && link->pipe.outbox.count == 0) {
-        mmi_socket_note(s, MMI_DRAINED);
+        mmi_socket_note(s, MM_DRAINED);
     }
     mmi_link_watch(link);
 }

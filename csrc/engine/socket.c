@@ -196,5 +196,5 @@ mmi_socket_update(mmi_socket *s)
         ready &= ~(uint32_t)MM_WRITABLE;
         ready |= (news & (MMI_ROOM | MM_PEERS)) != 0 ? MM_WRITABLE : 0;
     }
-    mmi_socket_fire(s, ready | (news & MM_PEERS));
+    mmi_socket_fire(s, ready | (news & (MM_PEERS | MM_DRAINED)));
 }

@@ -12,15 +12,14 @@
 #include "proto/proto.h"
 
 enum {
-    MMI_DRAINED = 8,               /* internal readiness bits, news rather than levels: confirmed or written */
-    MMI_ROOM = 16,                 /* some outbox was emptied a little */
+    MMI_ROOM = 16,                 /* internal, news rather than a level: some outbox was emptied a little */
     MMI_SOCKET_EVENTS_MAX = 256    /* events remembered */
 };
 
 /* A thread blocked in a call; lives on its stack. */
 typedef struct mmi_waiter {
     mmi_list node;
-    uint32_t events;       /* MM_READABLE: one is woken; news (MM_PEERS, MMI_DRAINED, MMI_ROOM): all are */
+    uint32_t events;       /* MM_READABLE: one is woken; news (MM_PEERS, MM_DRAINED, MMI_ROOM): all are */
     bool keyed;            /* waits for one reply: woken whenever any arrives */
     bool rung, closed;
     int notifier;

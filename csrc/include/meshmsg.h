@@ -88,7 +88,8 @@ typedef enum mm_event_kind {
 } mm_event_kind;
 
 enum {
-    MM_READABLE = 1, MM_WRITABLE = 2, MM_PEERS = 4,       /* readiness bits; MM_PEERS: peers or subscriptions changed */
+    /* readiness bits; MM_PEERS: peers or subscriptions changed; MM_DRAINED: a queue is empty, or receipts came */
+    MM_READABLE = 1, MM_WRITABLE = 2, MM_PEERS = 4, MM_DRAINED = 8,
     MM_OPT_INSECURE = 1, MM_OPT_HANDOVER = 2, MM_OPT_DROP_UNROUTABLE = 4, MM_OPT_XPUB_VERBOSE = 8,
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
     MM_BATCH_INLINE_MAX = 262144  /* bytes: a larger frame is handed over by reference, not copied into a batch */
@@ -234,7 +235,7 @@ int mm_waker_close(mm_handle waker);
 /* One shot; fires now if already true. MM_WRITABLE of a ROUTER, or of a PUB that blocks, is only told when a queue
  * gets room: after asking for it, try the send once more before sleeping. */
 int mm_watch(mm_handle socket, mm_handle waker, uint32_t events);
-int mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap);   /* count; MM_READABLE|MM_WRITABLE|MM_PEERS, or 0 events: closed */
+int mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap);   /* count; 0 events: closed */
 
 /* ---- looking in ---- */
 int mm_socket_stats(mm_handle socket, mm_stats *out);

@@ -1,0 +1,32 @@
+"""The sockets of meshmsg for asyncio: the same names and options, awaitable.
+
+Not in `import meshmsg`: who does not use asyncio does not load it.
+"""
+
+from __future__ import annotations
+
+from meshmsg.aio._reqrep import Req as Req
+from meshmsg.aio._roles import Dealer as Dealer
+from meshmsg.aio._roles import Pair as Pair
+from meshmsg.aio._roles import Pub as Pub
+from meshmsg.aio._roles import Pull as Pull
+from meshmsg.aio._roles import Push as Push
+from meshmsg.aio._roles import Rep as Rep
+from meshmsg.aio._roles import Router as Router
+from meshmsg.aio._roles import Sub as Sub
+from meshmsg.aio._roles import XPub as XPub
+from meshmsg.aio._roles import XSub as XSub
+
+__all__ = [
+    "Dealer",
+    "Pair",
+    "Pub",
+    "Pull",
+    "Push",
+    "Rep",
+    "Req",
+    "Router",
+    "Sub",
+    "XPub",
+    "XSub",
+]
