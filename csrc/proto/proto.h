@@ -54,6 +54,9 @@ typedef struct mmi_proto_ops {
     /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EAGAIN not yet; MM_ECONNRESET its peer went away,
      * id forgotten; MM_EINVAL no such request; MM_ENOMEM. */
     int (*reply)(void *ps, uint64_t key, mmi_msg **m);
+    /* REQ: would reply say anything but MM_EAGAIN?  Whether to wake who waits for this very reply: MM_READABLE
+     * only tells that there is some reply, maybe one that nobody fetches. */
+    bool (*replied)(const void *ps, uint64_t key);
     void (*forget)(void *ps, uint64_t key);           /* REQ: a later reply is late */
     /* REQ: ids for which reply would not say MM_EAGAIN, oldest first; count. */
     uint32_t (*replies)(void *ps, uint64_t *keys, uint32_t cap);

@@ -280,6 +280,14 @@ req_reply(void *ps, uint64_t key, mmi_msg **m)
     return MM_OK;
 }
 
+static bool
+req_replied(const void *ps, uint64_t key)
+{
+    const req_sock *s = ps;
+    const req_request *r = mmi_map_find(&s->requests, key);
+    return r == NULL || r->done;
+}
+
 static void
 req_forget(void *ps, uint64_t key)
 {
@@ -337,6 +345,7 @@ const mmi_proto_ops mmi_req_ops = {
     .send = req_send,
     .ready = req_ready,
     .reply = req_reply,
+    .replied = req_replied,
     .forget = req_forget,
     .replies = req_replies,
     .backlog = req_backlog,

@@ -112,12 +112,14 @@ test_replies_come_back_by_id_in_any_order_stripped(void)
     uint64_t first = req_ask_ok(s, "1"), second = req_ask_ok(s, "2"), third = req_ask_ok(s, "3");
     CHECK_INT(s->ops->ready(s->state), MM_WRITABLE);
     CHECK_INT(req_reply_rc(s, first), MM_EAGAIN);
+    CHECK(!s->ops->replied(s->state, third) && s->ops->replied(s->state, third + 1));
     CHECK_INT(fake_deliver(a, req_answer(third, "", "three")), MM_OK);
     CHECK_INT(fake_deliver(b, req_answer(second, "", "two")), MM_OK);
     CHECK_INT(s->ops->ready(s->state), MM_WRITABLE | MM_READABLE);
     CHECK_INT(s->ops->replies(s->state, keys, 4), 2);
     CHECK(keys[0] == third && keys[1] == second);
     CHECK_INT(s->ops->replies(s->state, keys, 1), 1);
+    CHECK(s->ops->replied(s->state, third) && !s->ops->replied(s->state, first));
     CHECK_INT(s->ops->held(s->state, &bytes), 2);
     CHECK_INT(bytes, 2 * ID_SIZE + 8 + 6 * MMI_FRAME_OVERHEAD);
     req_reply_is(s, second, "two");
