@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.mm import ffi, lib
+from meshmsg._mm import ffi, lib
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUNDS = {"MM_ROLE_COUNT", "MM_REASON_COUNT"}
