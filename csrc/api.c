@@ -36,7 +36,7 @@ mmi_api_leave(mmi_socket *s, int rc)
 }
 
 int
-mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, bool keyed)
+mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, uint64_t key)
 {
     if (w->timeout_ms == 0) {
         return MM_EAGAIN;
@@ -45,7 +45,7 @@ mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, bool keyed)
         w->started = true;
         w->deadline_ns = mmi_deadline(s->engine->now_ns, w->timeout_ms);
     }
-    return mmi_socket_wait(s, events, keyed, w->deadline_ns, w->slice_ms);
+    return mmi_socket_wait(s, events, key, w->deadline_ns, w->slice_ms);
 }
 
 int

@@ -44,7 +44,7 @@ io_send(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
         if (rc != MM_EAGAIN || s->opts.overflow == MM_OVERFLOW_ERROR) {
             return rc;
         }
-        rc = mmi_api_wait_for(s, w, MMI_ROOM | MM_PEERS, false);
+        rc = mmi_api_wait_for(s, w, MMI_ROOM | MM_PEERS, 0);
         if (rc != MM_OK) {
             return rc;
         }
@@ -138,7 +138,7 @@ mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, siz
         if (rc != MM_EAGAIN || s->opts.overflow == MM_OVERFLOW_ERROR) {
             break;
         }
-        rc = mmi_api_wait_for(s, &w, MMI_ROOM | MM_PEERS, false);
+        rc = mmi_api_wait_for(s, &w, MMI_ROOM | MM_PEERS, 0);
         if (rc != MM_OK) {
             break;
         }
@@ -207,7 +207,7 @@ mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_b
         if (rc != MM_EAGAIN) {
             break;
         }
-        rc = mmi_api_wait_for(s, &w, MM_READABLE, false);
+        rc = mmi_api_wait_for(s, &w, MM_READABLE, 0);
         if (rc != MM_OK) {
             break;
         }
@@ -251,7 +251,7 @@ mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int
         if (rc != MM_EAGAIN) {
             break;
         }
-        rc = mmi_api_wait_for(s, &w, 0, true);
+        rc = mmi_api_wait_for(s, &w, 0, id);
         if (rc != MM_OK) {
             break;
         }

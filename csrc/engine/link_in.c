@@ -101,6 +101,12 @@ link_message(mmi_link *link, mmi_msg *m)
     }
     bool was_empty = link->pipe.inbox.count == 0;
     int rc = mmi_pipe_push_in(&link->pipe, m);
+    if (rc == MM_ENOMEM) {
+        s->stats.dropped_overflow++;
+        mmi_msg_unref(m);
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+        return;
+    }
     if (rc != MM_OK) {
         link->held = m;
         link->pipe.in_blocked = true;

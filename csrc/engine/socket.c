@@ -181,10 +181,10 @@ mmi_socket_update(mmi_socket *s)
     MMI_LIST_EACH(&s->waiters, node, after) {
         mmi_waiter *w = MMI_CONTAINER_OF(node, mmi_waiter, node);
         uint32_t due = w->events & (single | news);
-        if (w->keyed && (ready & MM_READABLE) != 0) {
-            due |= MM_READABLE;
-        } else if (!w->keyed) {
+        if (w->key == 0) {
             single &= ~(w->events & single);
+        } else if (s->ops->replied(s->state, w->key)) {
+            due |= MM_READABLE;
         }
         if (due != 0 && !w->rung) {
             w->rung = true;

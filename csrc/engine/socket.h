@@ -20,7 +20,7 @@ enum {
 typedef struct mmi_waiter {
     mmi_list node;
     uint32_t events;       /* MM_READABLE: one is woken; news (MM_PEERS, MM_DRAINED, MMI_ROOM): all are */
-    bool keyed;            /* waits for one reply: woken whenever any arrives */
+    uint64_t key;          /* waits for the reply to this request; 0: for no reply */
     bool rung, closed;
     int notifier;
 } mmi_waiter;
@@ -75,7 +75,7 @@ uint32_t mmi_socket_ready(const mmi_socket *s);
 
 /* Waits for events with the lock dropped.  MM_OK: look again; MM_ECLOSED: s is gone, do not touch it;
  * MM_ETIMEDOUT; MM_EINTR (signal, or slice over).  MM_EMFILE: no notifier.  deadline_ns absolute. */
-int mmi_socket_wait(mmi_socket *s, uint32_t events, bool keyed, uint64_t deadline_ns, int64_t slice_ms)
+int mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_ns, int64_t slice_ms)
     MMI_WARN_UNUSED;
 
 /* Events.  endpoint and detail may be NULL. */

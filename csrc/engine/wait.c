@@ -8,10 +8,10 @@
 
 /* The socket settles before it sleeps: what this thread queued must be on its way. */
 int
-mmi_socket_wait(mmi_socket *s, uint32_t events, bool keyed, uint64_t deadline_ns, int64_t slice_ms)
+mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_ns, int64_t slice_ms)
 {
     mmi_engine *e = s->engine;
-    mmi_waiter w = { .events = events, .keyed = keyed };
+    mmi_waiter w = { .events = events, .key = key };
     int rc = mmi_notifier_take(e, &w.notifier);
     if (rc != MM_OK) {
         return rc;

@@ -1,0 +1,140 @@
+"""What every pair of roles must do, over every transport: plain async functions over two sockets.
+
+Sync sockets come wrapped (test_matrix.py), so that one suite covers sync, threads and asyncio.
+Law: a case gets two sockets that see each other, and leaves nothing behind in them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tests.support.pairs import WAIT_S
+
+COUNT = 300
+BODIES = [b"", b"x", b"\0" * 255, b"y" * 256, b"z" * 70_000]
+
+
+async def one_way(a: Any, b: Any) -> None:
+    """Messages of all sizes arrive whole and in order, and the sender learns that they did."""
+    for body in BODIES:
+        await a.send(body, timeout=WAIT_S)
+    for body in BODIES:
+        assert await b.recv(timeout=WAIT_S) == body
+    report = await a.drain(timeout=WAIT_S)
+    report.raise_for_loss()
+    assert report.delivered == len(BODIES)
+
+
+async def many(a: Any, b: Any) -> None:
+    """A batch crosses whole, in order, while it is received."""
+    bodies = [b"%d" % i for i in range(COUNT)]
+    sending = asyncio.ensure_future(a.send_many(bodies, timeout=WAIT_S))
+    found: list[bytes] = []
+    while len(found) < COUNT:
+        found += await b.recv_many(64, timeout=WAIT_S)
+    assert await sending == COUNT
+    assert found == bodies
+
+
+async def frames(a: Any, b: Any) -> None:
+    """A message of several frames arrives as these frames, empty ones too."""
+    sent = [b"one", b"", b"three" * 100]
+    await a.send_frames(sent, timeout=WAIT_S)
+    assert await b.recv_frames(timeout=WAIT_S) == sent
+
+
+async def both_ways(a: Any, b: Any) -> None:
+    """What goes there comes back."""
+    for i in range(20):
+        await a.send(b"ping %d" % i, timeout=WAIT_S)
+        assert await b.recv(timeout=WAIT_S) == b"ping %d" % i
+        await b.send(b"pong %d" % i, timeout=WAIT_S)
+        assert await a.recv(timeout=WAIT_S) == b"pong %d" % i
+
+
+async def published(a: Any, b: Any) -> None:
+    """A subscriber gets what it asked for, and nothing else."""
+    b.subscribe("fx.")
+    await a.wait_for_subscribers("fx.eur", timeout=WAIT_S)
+    await a.send(b"no", topic="bonds")
+    await a.send(b"yes", topic="fx.eur")
+    message = await b.recv(timeout=WAIT_S)
+    assert (message, message.topic) == (b"yes", "fx.eur")
+
+
+async def subscribed_by_message(a: Any, b: Any) -> None:
+    """An XSub subscribes by message; an XPub is told."""
+    await b.send(b"\x01t", timeout=WAIT_S)
+    await a.wait_for_subscribers("t1", timeout=WAIT_S)
+    await a.send(b"body", topic="t1")
+    assert (await b.recv_frames(timeout=WAIT_S)) == [b"t1", b"body"]
+
+
+async def asked(a: Any, b: Any) -> None:
+    """a is a Rep, b a Req: many questions at once, each gets its own answer."""
+
+    async def serve() -> None:
+        for _ in range(COUNT):
+            request = await a.recv(timeout=WAIT_S)
+            assert request.reply(request + b"!")
+
+    serving = asyncio.ensure_future(serve())
+    asking = [b.request(b"%d" % i, timeout=WAIT_S) for i in range(COUNT)]
+    assert await asyncio.gather(*asking) == [b"%d!" % i for i in range(COUNT)]
+    await serving
+
+
+async def routed(a: Any, b: Any) -> None:
+    """a is a Router, b a Dealer: the answer goes to who asked."""
+    await b.send(b"who am I?", timeout=WAIT_S)
+    message = await a.recv(timeout=WAIT_S)
+    assert message == b"who am I?"
+    await a.send(b"you", to=message.peer, timeout=WAIT_S)
+    assert await b.recv(timeout=WAIT_S) == b"you"
+
+
+async def routed_request(a: Any, b: Any) -> None:
+    """a is a Router that keeps the envelope, b a Req."""
+    asking = asyncio.ensure_future(b.request(b"q", timeout=WAIT_S))
+    *envelope, body = await a.recv_frames(timeout=WAIT_S)
+    await a.send_frames([*envelope, body + b"!"], timeout=WAIT_S)
+    assert await asking == b"q!"
+
+
+async def dealt_request(a: Any, b: Any) -> None:
+    """a is a Rep, b a Dealer that makes the envelope itself."""
+    await b.send_frames([b"mark", b"", b"q"], timeout=WAIT_S)
+    request = await a.recv(timeout=WAIT_S)
+    assert request == b"q"
+    assert request.reply(b"a")
+    assert await b.recv_frames(timeout=WAIT_S) == [b"mark", b"", b"a"]
+
+
+async def routers(a: Any, b: Any) -> None:
+    """Two Routers: one must know the other's name; b is called "bee"."""
+    await a.send(b"hello", to=b"bee", timeout=WAIT_S)
+    message = await b.recv(timeout=WAIT_S)
+    assert message == b"hello"
+    await b.send(b"back", to=message.peer, timeout=WAIT_S)
+    assert await a.recv(timeout=WAIT_S) == b"back"
+
+
+CASES = [
+    ("Push", "Pull", one_way),
+    ("Push", "Pull", many),
+    ("Push", "Pull", frames),
+    ("Pair", "Pair", both_ways),
+    ("Pair", "Pair", one_way),
+    ("Dealer", "Dealer", both_ways),
+    ("Dealer", "Dealer", frames),
+    ("Pub", "Sub", published),
+    ("XPub", "Sub", published),
+    ("Pub", "XSub", subscribed_by_message),
+    ("XPub", "XSub", subscribed_by_message),
+    ("Rep", "Req", asked),
+    ("Router", "Req", routed_request),
+    ("Router", "Dealer", routed),
+    ("Rep", "Dealer", dealt_request),
+    ("Router", "Router", routers),
+]

@@ -1,0 +1,150 @@
+"""The suite: every legal pair of roles x transport x {sync, asyncio} x who binds; and the simulated world.
+
+Sync sockets run their blocking calls in threads, so "sync" is also the test of sockets under threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import meshmsg
+from meshmsg import aio
+from meshmsg.testing import SimWorld
+from tests.conformance.suite import CASES, COUNT
+from tests.support.pairs import WAIT_S, endpoint_for
+
+AWAITED = {
+    *("send", "send_many", "send_frames", "recv", "recv_many", "recv_frames", "request", "drain"),
+    *("wait_for_peers", "wait_for_subscribers"),
+}
+Case = Callable[[Any, Any], Awaitable[None]]
+
+
+class Threaded:
+    """A sync socket whose blocking calls are awaited: each runs in a thread."""
+
+    def __init__(self, wrapped: Any, threads: ThreadPoolExecutor) -> None:
+        self._wrapped = wrapped
+        self._threads = threads
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._wrapped, name)
+        if name not in AWAITED:
+            return value
+
+        def call(*args: Any, **options: Any) -> Any:
+            loop = asyncio.get_running_loop()
+            return loop.run_in_executor(self._threads, lambda: value(*args, **options))
+
+        return call
+
+
+class Inline:
+    """A sync socket whose calls are made at once, in one thread: what a simulated world needs."""
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._wrapped, name)
+        if name not in AWAITED:
+            return value
+
+        async def call(*args: Any, **options: Any) -> Any:
+            return value(*args, **options)
+
+        return call
+
+
+def options_of(role: str, second: bool) -> dict[str, Any]:
+    """Return what a case's socket is opened with."""
+    return {"identity": b"bee"} if role == "Router" and second else {}
+
+
+def has_ipv6() -> bool:
+    """Tell whether this machine has an IPv6 loopback."""
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+def open_pair(module: Any, roles: tuple[str, str], url: str, first_binds: bool) -> tuple[Any, Any]:
+    """Open the two sockets of a case; the one that binds may be the second."""
+    binder, dialer = (0, 1) if first_binds else (1, 0)
+    opened: dict[int, Any] = {}
+    opened[binder] = getattr(module, roles[binder])(
+        bind=url, **options_of(roles[binder], binder == 1)
+    )
+    opened[dialer] = getattr(module, roles[dialer])(
+        connect=opened[binder].endpoint, **options_of(roles[dialer], dialer == 1)
+    )
+    return opened[0], opened[1]
+
+
+@pytest.mark.parametrize("first_binds", [True, False], ids=["first-binds", "second-binds"])
+@pytest.mark.parametrize("mode", ["sync", "asyncio"])
+@pytest.mark.parametrize("transport", ["tcp", "tcp6", "name", "ipc", "inproc"])
+@pytest.mark.parametrize(("first", "second", "case"), CASES, ids=lambda v: getattr(v, "__name__", v))
+def test_a_pair_of_roles(
+    first: str,
+    second: str,
+    case: Case,
+    transport: str,
+    mode: str,
+    first_binds: bool,
+    short_path: Path,
+) -> None:
+    """The case holds for this pair, transport, mode and direction."""
+    if transport == "tcp6" and not has_ipv6():
+        pytest.skip("this machine has no IPv6 loopback")
+    url = endpoint_for(transport, short_path)
+
+    async def run() -> None:
+        with ThreadPoolExecutor(COUNT + 8) as threads:
+            module = meshmsg if mode == "sync" else aio
+            raw = open_pair(module, (first, second), url, first_binds)
+            a, b = (Threaded(s, threads) for s in raw) if mode == "sync" else raw
+            try:
+                await a.wait_for_peers(timeout=WAIT_S)
+                await b.wait_for_peers(timeout=WAIT_S)
+                await case(a, b)
+            finally:
+                a.close()
+                b.close()
+
+    asyncio.run(run())
+
+
+SIMULATED = [case for case in CASES if case[2].__name__ not in ("many", "asked", "routed_request")]
+"""Cases whose two sides take turns: a simulated world has one thread."""
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("first", "second", "case"), SIMULATED, ids=lambda v: getattr(v, "__name__", v)
+)
+def test_a_pair_of_roles_in_the_simulated_world(
+    first: str, second: str, case: Case, seed: int
+) -> None:
+    """The same suite, between two engines of a simulated world."""
+    with SimWorld(seed) as world:
+        one, two = world.engine(), world.engine()
+        a = getattr(meshmsg, first)(bind="tcp://127.0.0.1:0", engine=one, **options_of(first, False))
+        b = getattr(meshmsg, second)(
+            connect=a.endpoint, engine=two, **options_of(second, True)
+        )
+        a.wait_for_peers(timeout=WAIT_S)
+        b.wait_for_peers(timeout=WAIT_S)
+        asyncio.run(case(Inline(a), Inline(b)))  # type: ignore[arg-type]
+        a.close()
+        b.close()

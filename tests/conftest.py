@@ -1,0 +1,68 @@
+"""After each test: no descriptor, thread or handle is left, and the default engine is closed.
+
+Law: a test that leaks fails itself, not the next one.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from meshmsg import _engine
+from tests.support.mm import lib
+
+SETTLE_TURNS = 200
+"""How often the leak check looks again: a detached look-up thread of the core ends by itself."""
+
+
+def _descriptors() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for fd in os.listdir("/proc/self/fd"):
+        try:
+            found[fd] = os.readlink(f"/proc/self/fd/{fd}")
+        except OSError:
+            continue  # the one listdir itself used
+    return found
+
+
+def _tasks() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def _left(fds: dict[str, str], threads: int) -> tuple[list[str], int]:
+    new = [f"{fd} -> {to}" for fd, to in _descriptors().items() if fd not in fds]
+    return new, _tasks() - threads
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Check descriptors, threads and handles around every test."""
+    fds, threads, handles = _descriptors(), _tasks(), lib.mm_live_handles()
+    yield
+    _engine.close_all()
+    gc.collect()
+    assert lib.mm_live_handles() == handles, "sockets or engines are still open"
+    if request.node.get_closest_marker("leaves_threads"):
+        return
+    done = threading.Event()
+    for _ in range(SETTLE_TURNS):
+        new, extra = _left(fds, threads)
+        if not new and extra <= 0:
+            return
+        done.wait(0.01)
+    assert not new, f"descriptors are still open: {new}"
+    assert extra <= 0, f"{extra} threads are still running: {threading.enumerate()}"
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder whose name fits into a unix socket's address."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="mm-", dir="/tmp") as name:
+        yield Path(name)
