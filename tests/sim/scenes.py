@@ -1,0 +1,325 @@
+"""What happens in a simulated world under a seed: topologies, traffic, faults, and what must hold.
+
+Law: everything is drawn from the seed; the same seed makes the same world. Each scene first runs under
+faults (safety), then healed (liveness): everybody must find each other again within a bound.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import meshmsg as mm
+from meshmsg.testing import SimFaults, SimWorld
+
+MESSAGES = 60
+HEALED_WITHIN_S = 60.0
+"""Virtual seconds after which everybody must be connected again: back-off is 10 s at most, a half-open
+connection is noticed after 15 s."""
+PATIENCE_S = 5.0
+RECV_SIDE = ("dropped_filtered", "dropped_malformed", "dropped_late")
+
+
+@dataclass
+class Scene:
+    """A world, the dice, and what the scene is about."""
+
+    world: SimWorld
+    dice: random.Random
+    lossless: bool
+    """No fault of this seed can lose what was written."""
+
+    def engine(self) -> mm.Engine:
+        """Open an engine."""
+        return self.world.engine()
+
+
+def faults_of(dice: random.Random, harmless: bool) -> SimFaults:
+    """Draw what goes wrong: harmless faults only delay, the others also cut connections."""
+    cuts = 0.0 if harmless else dice.choice([0.0, 0.001, 0.01])
+    return SimFaults(
+        split=dice.choice([0.0, 0.3, 0.9]),
+        short_write=dice.choice([0.0, 0.3, 0.9]),
+        eagain=dice.choice([0.0, 0.2, 0.5]),
+        reset=cuts,
+        refuse=dice.choice([0.0, 0.3]),
+        accept_emfile=dice.choice([0.0, 0.2]),
+        half_open=0.0 if harmless else dice.choice([0.0, 0.05]),
+    )
+
+
+def open_scene(seed: int) -> Scene:
+    """Make the world of a seed."""
+    dice = random.Random(seed)
+    lossless = dice.random() < 0.5
+    latency = dice.choice([(0.0, 0.0), (0.0001, 0.001), (0.001, 0.2)])
+    faults = faults_of(dice, lossless)
+    return Scene(SimWorld(seed, latency=latency, faults=faults), dice, lossless)
+
+
+def check_counters(socket: Any) -> None:
+    """The accounting identity, on both sides of a socket."""
+    stats = socket.stats()
+    recv_drops = sum(getattr(stats, name) for name in RECV_SIDE)
+    sent_drops = stats.dropped - recv_drops
+    both = stats.sent_messages > 0 and stats.parsed_messages > 0
+    if not both:
+        assert stats.sent_messages == stats.written_messages + sent_drops + stats.queued_out_messages
+    assert stats.parsed_messages >= stats.received_messages + stats.queued_in_messages
+    assert stats.confirmed_messages <= stats.written_messages
+
+
+def receive_all(socket: Any, quiet_s: float) -> list[bytes]:
+    """Everything that still comes, until nothing did for so long."""
+    found: list[bytes] = []
+    while True:
+        try:
+            found += socket.recv_many(100, timeout=quiet_s)
+        except mm.TimedOutError:
+            return found
+
+
+def partition_now_and_then(scene: Scene, one: mm.Engine, two: mm.Engine) -> None:
+    """Cut two engines off each other for a while, or let the wall clock jump."""
+    roll = scene.dice.random()
+    if roll < 0.05:
+        scene.world.partition(one, two, scene.dice.uniform(0.01, 3.0), one_way=roll < 0.02)
+    elif roll < 0.08:
+        scene.world.jump_wall_clock(scene.dice.uniform(-3600, 3600))
+    elif roll < 0.09 and not scene.lossless:
+        scene.world.reset_all()
+
+
+def try_send(socket: Any, body: bytes, timeout: float) -> bool:
+    """Send, or report that there was no room in time."""
+    try:
+        socket.send(body, timeout=timeout)
+    except (mm.TimedOutError, mm.WouldBlockError):
+        return False
+    return True
+
+
+def push_pull(scene: Scene) -> None:
+    """Work is shared out: nothing twice, in order per pair, nothing lost that was not counted."""
+    engines = [scene.engine() for _ in range(4)]
+    pulls = [mm.Pull(bind="tcp://127.0.0.1:0", engine=engines[i]) for i in range(2)]
+    places = [pull.endpoint for pull in pulls]
+    pushes = [
+        mm.Push(connect=places, engine=engines[2 + i], send_queue_messages=scene.dice.choice([1, 5, 1000]))
+        for i in range(2)
+    ]
+    got: list[list[bytes]] = [[], []]
+    sent = 0
+    for number in range(MESSAGES):
+        for who, push in enumerate(pushes):
+            sent += try_send(push, b"%d %d" % (who, number), 2.0)
+        for i, pull in enumerate(pulls):
+            if scene.dice.random() < 0.5:
+                got[i] += receive_all(pull, 0.001)
+        partition_now_and_then(scene, engines[0], engines[2])
+    scene.world.heal()
+    scene.world.run(HEALED_WITHIN_S)
+    for push in pushes:
+        assert len(push.peers()) == 2, "not everybody is connected again"
+        push.drain(timeout=HEALED_WITHIN_S)
+    for i, pull in enumerate(pulls):
+        got[i] += receive_all(pull, PATIENCE_S)
+        numbers = [tuple(map(int, body.split())) for body in got[i]]
+        for who in range(2):
+            mine = [number for w, number in numbers if w == who]
+            if scene.lossless:
+                assert mine == sorted(mine), "out of order between one pair"
+    everything = Counter(got[0] + got[1])
+    assert max(everything.values(), default=0) <= 1, "a message came twice"
+    for socket in (*pushes, *pulls):
+        check_counters(socket)
+    lost = sent - len(everything)
+    excused = sum(p.stats().in_doubt_messages + p.stats().dropped for p in pushes)
+    assert lost <= excused, f"{lost} lost, {excused} accounted for"
+    if scene.lossless:
+        assert lost == 0
+        assert sum(p.stats().queued_out_messages for p in pushes) == 0
+
+
+def pub_sub(scene: Scene) -> None:
+    """Subscribers get a gap-free or counted stream of their topic, in order, and only that."""
+    engines = [scene.engine() for _ in range(3)]
+    pub = mm.Pub(
+        bind="tcp://127.0.0.1:0",
+        engine=engines[0],
+        overflow=scene.dice.choice(["drop_newest", "drop_oldest", "block"]),
+        send_queue_messages=scene.dice.choice([2, 1000]),
+    )
+    subs = [mm.Sub(connect=pub.endpoint, topics=[f"t{i}."], engine=engines[1 + i]) for i in range(2)]
+    scene.world.run(1.0)
+    got: list[list[int]] = [[], []]
+    for number in range(MESSAGES):
+        for i in range(2):
+            try:
+                pub.send(b"%d" % number, topic=f"t{i}.x", timeout=2.0)
+            except mm.TimedOutError:
+                continue
+        for i, sub in enumerate(subs):
+            if scene.dice.random() < 0.5:
+                got[i] += map(int, receive_all(sub, 0.001))
+        partition_now_and_then(scene, engines[0], engines[1])
+    scene.world.heal()
+    scene.world.run(HEALED_WITHIN_S)
+    for i, sub in enumerate(subs):
+        assert pub.subscribers(f"t{i}.y") == 1, "a subscription did not come back"
+        got[i] += map(int, receive_all(sub, PATIENCE_S))
+        assert len(set(got[i])) == len(got[i]), "a message came twice"
+        assert got[i] == sorted(got[i]), "out of order"
+        pub.send(b"-1", topic=f"t{i}.last")
+        assert sub.recv(timeout=PATIENCE_S) == b"-1"
+        check_counters(sub)
+
+
+def req_rep(scene: Scene) -> None:
+    """Every request gets its own reply or an error, and the socket never gets stuck."""
+    engines = [scene.engine() for _ in range(2)]
+    rep = mm.Rep(bind="tcp://127.0.0.1:0", engine=engines[0])
+    req = mm.Req(connect=rep.endpoint, engine=engines[1])
+    answered = 0
+    for number in range(MESSAGES // 2):
+        body = b"%d" % number
+        ids = ask(req, body)
+        if ids is not None:
+            serve(rep)
+            answered += take_reply(req, ids, body)
+        partition_now_and_then(scene, engines[0], engines[1])
+    scene.world.heal()
+    scene.world.run(HEALED_WITHIN_S)
+    receive_and_answer(rep)
+    ids = ask(req, b"last")
+    assert ids is not None, "no peer after everything was healed"
+    serve(rep)
+    assert take_reply(req, ids, b"last") == 1
+    if scene.lossless:
+        assert answered > 0
+    check_counters(rep)
+
+
+def ask(req: Any, body: bytes) -> int | None:
+    """Send a request; return its id, or None when there was no room in time."""
+    from meshmsg._core import ffi, lib
+
+    number = ffi.new("uint64_t *")
+    sizes = ffi.new("uint64_t[]", [len(body)])
+    rc = lib.mm_request(req._handle, body, sizes, 1, 2000, 0, number)
+    return int(number[0]) if rc == 0 else None
+
+
+def serve(rep: Any) -> None:
+    """Answer what comes within a moment."""
+    try:
+        request = rep.recv(timeout=1.0)
+    except mm.TimedOutError:
+        return
+    request.reply(request + b"!")
+    receive_and_answer(rep)
+
+
+def receive_and_answer(rep: Any) -> None:
+    """Answer all that is there."""
+    while True:
+        try:
+            request = rep.recv(timeout=0)
+        except mm.WouldBlockError:
+            return
+        request.reply(request + b"!")
+
+
+def take_reply(req: Any, number: int, body: bytes) -> int:
+    """1: the reply came, and it is this request's; 0: an error did."""
+    from meshmsg._core import lib, local
+
+    rc = lib.mm_reply(req._handle, number, local.batch, 2000, 0)
+    if rc < 0:
+        assert rc in (lib.MM_ETIMEDOUT, lib.MM_ECONNRESET)
+        lib.mm_request_cancel(req._handle, number)
+        return 0
+    assert req._unpack(local.batch)[0] == body + b"!"
+    return 1
+
+
+def dealer_router(scene: Scene) -> None:
+    """Named peers are found again under their name, and nobody gets another's message."""
+    engines = [scene.engine() for _ in range(3)]
+    router = mm.Router(bind="tcp://127.0.0.1:0", engine=engines[0], handover=True)
+    names = [b"one", b"two"]
+    dealers = [
+        mm.Dealer(connect=router.endpoint, identity=name, engine=engines[1 + i])
+        for i, name in enumerate(names)
+    ]
+    for number in range(MESSAGES // 2):
+        for name, dealer in zip(names, dealers, strict=True):
+            try_send(dealer, b"%s %d" % (name, number), 1.0)
+        answer_by_name(router, 0.01)
+        for name, dealer in zip(names, dealers, strict=True):
+            assert all(body.startswith(name) for body in receive_all(dealer, 0.001))
+        partition_now_and_then(scene, engines[0], engines[1])
+    scene.world.heal()
+    scene.world.run(HEALED_WITHIN_S)
+    answer_by_name(router, PATIENCE_S)
+    for name, dealer in zip(names, dealers, strict=True):
+        receive_all(dealer, PATIENCE_S)
+        dealer.send(name + b" last", timeout=PATIENCE_S)
+        answer_by_name(router, PATIENCE_S)
+        assert dealer.recv(timeout=PATIENCE_S) == name + b" last"
+        check_counters(dealer)
+
+
+def answer_by_name(router: Any, quiet_s: float) -> None:
+    """Send everything that comes back to whom it came from."""
+    while True:
+        try:
+            message = router.recv(timeout=quiet_s)
+        except mm.TimedOutError:
+            return
+        try:
+            router.send(bytes(message), to=message.peer)
+        except (mm.PeerError, mm.WouldBlockError):
+            continue
+
+
+def pair(scene: Scene) -> None:
+    """Two that only know each other: in order both ways, nothing twice."""
+    engines = [scene.engine() for _ in range(2)]
+    a = mm.Pair(bind="tcp://127.0.0.1:0", engine=engines[0])
+    b = mm.Pair(connect=a.endpoint, engine=engines[1])
+    heard: dict[str, list[int]] = {"a": [], "b": []}
+    sent = {"a": 0, "b": 0}
+    for number in range(MESSAGES):
+        for name, socket in (("a", a), ("b", b)):
+            sent[name] += try_send(socket, b"%d" % number, 1.0)
+            heard[name] += map(int, receive_all(socket, 0.001))
+        partition_now_and_then(scene, engines[0], engines[1])
+    scene.world.heal()
+    scene.world.run(HEALED_WITHIN_S)
+    for name, socket in (("a", a), ("b", b)):
+        heard[name] += map(int, receive_all(socket, PATIENCE_S))
+        assert heard[name] == sorted(set(heard[name])), "twice, or out of order"
+    if scene.lossless:
+        assert (len(heard["a"]), len(heard["b"])) == (sent["b"], sent["a"])
+
+
+SCENES = [push_pull, pub_sub, req_rep, dealer_router, pair]
+
+
+def play(seed: int) -> int:
+    """Play the scene of a seed; return the hash of all that happened."""
+    scene = open_scene(seed)
+    with scene.world as world:
+        try:
+            SCENES[seed % len(SCENES)](scene)
+            for engine in list(world._engines):
+                engine.close()
+            assert world.open_streams == 0, "streams are left open"
+        except BaseException as error:
+            trace = "\n".join(world.trace(60))
+            error.args = (f"seed={seed} {SCENES[seed % len(SCENES)].__name__}: {error}\n{trace}",)
+            raise
+        return world.trace_hash
