@@ -5,6 +5,7 @@ A pipe end moves `count` equal messages; a call end asks or answers.  Nothing he
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -23,6 +24,9 @@ class End(Protocol):
 
     def close(self) -> None:
         """Release everything."""
+
+
+Ends = tuple[Callable[[str], End], Callable[[str], End]]  # given a URL: binds, connects
 
 
 class MeshPush:
@@ -113,13 +117,14 @@ class Zmq:
     def __init__(self, url: str) -> None:
         import zmq
 
-        self._socket: Any = zmq.Context.instance().socket(getattr(zmq, self.role))
-        self._socket.linger = int(PATIENCE * 1000)
+        context: Any = zmq.Context.instance()
+        self._socket = context.socket(getattr(zmq, self.role))
+        self._socket.setsockopt(zmq.LINGER, int(PATIENCE * 1000))
         if self.binds:
             self._socket.bind(url.replace(":0", ":*") if url.startswith("tcp:") else url)
         else:
             self._socket.connect(url)
-        self.endpoint = self._socket.last_endpoint.decode().rstrip("\0")
+        self.endpoint: str = self._socket.last_endpoint.decode().rstrip("\0")
 
     def move(self, body: bytes, count: int) -> None:
         raise AssertionError("an end has its own move")
@@ -173,17 +178,17 @@ class ZmqRep(Zmq):
             self._socket.send(self._socket.recv())
 
 
-THROUGHPUT: dict[str, tuple[type[End], type[End]]] = {  # name: (receiver, sender)
+THROUGHPUT: dict[str, Ends] = {  # name: (receiver, sender)
     "meshmsg": (MeshPull, MeshPush),
     "meshmsg-many": (MeshPullMany, MeshPushMany),
     "pyzmq": (ZmqPull, ZmqPush),
 }
-LATENCY: dict[str, tuple[type[End], type[End]]] = {  # name: (answers, asks)
+LATENCY: dict[str, Ends] = {  # name: (answers, asks)
     "meshmsg": (MeshRep, MeshReq),
     "pyzmq": (ZmqRep, ZmqReq),
 }
 
 
-def installed(names: dict[str, tuple[type[End], type[End]]]) -> list[str]:
+def installed(names: dict[str, Ends]) -> list[str]:
     """The names that can be measured here."""
     return [name for name in names if name != "pyzmq" or find_spec("zmq") is not None]

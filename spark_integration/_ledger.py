@@ -150,6 +150,16 @@ class Ledger:
         batch.holder = None
         self._returned.append(batch)
 
+    def unreached(self, number: int) -> None:
+        """Undo a lease that could not even be sent; its worker gets nothing until it asks again."""
+        batch = self._leased[number]
+        if batch.holder in self._window:
+            self._window[batch.holder] = 0
+        self.give_back(number)
+        batch.attempt -= 1
+        self._handed_out -= len(batch.items)
+        self._handed_out_again -= len(batch.items)
+
     def worker_gone(self, worker: bytes) -> None:
         """Forget a worker; whatever it held goes to others."""
         if worker not in self._window:

@@ -335,7 +335,7 @@ class WorkQueue:
         for worker, batch in self._ledger.assign(time.monotonic()):
             frames = pack_work(batch.number, batch.attempt, batch.first_sequence, batch.items)
             if not self._say(worker, frames):
-                self._ledger.give_back(batch.number)
+                self._ledger.unreached(batch.number)
         for worker in self._ledger.to_end():
             if not self._say(worker, [END]):
                 self._ledger.end_again(worker)

@@ -29,16 +29,14 @@ def say(text: str) -> None:
 def options(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="examples.demo", description=__doc__)
-    parser.add_argument("--records", type=int, default=1_000_000, help="send at least this many")
+    parser.add_argument("--records", type=int, default=5_000_000, help="send at least this many")
     parser.add_argument("--partitions", type=int, default=2, help="Spark tasks at a time")
     parser.add_argument("--batch", type=int, default=500, help="records handed out together")
     parser.add_argument("--kill", action="store_true", help="kill a Spark worker on the way")
     parser.add_argument(
         "--timeout", type=float, default=170.0, help="give up after so many seconds"
     )
-    parser.add_argument(
-        "--out", type=Path, default=ROOT / "build" / "demo", help="folder for files"
-    )
+    parser.add_argument("--out", type=Path, default=ROOT / "demo-out", help="folder for files")
     chosen = parser.parse_args(arguments)
     if min(chosen.records, chosen.partitions, chosen.batch) < 1:
         parser.error("records, partitions and batch must be at least 1")

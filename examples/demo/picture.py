@@ -11,7 +11,7 @@ from .meter import BACKLOG
 from .table import Tally
 
 Series = list[tuple[float, int]]
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
+_SENT, _RECEIVED, _QUEUE, _ONE, _TWO = "#0072b2", "#d55e00", "#5b5b5b", "#009e73", "#cc79a7"
 
 
 def rates(series: Series, start: float, window: float = 0.5) -> tuple[list[float], list[float]]:
@@ -36,50 +36,68 @@ def draw(path: Path, telemetry: Telemetry, tally: Tally, title: str) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    start, end = _span(telemetry)
-    figure, (speed, depth, result) = plt.subplots(
-        3, 1, figsize=(11, 12), height_ratios=(4, 4, 3), layout="constrained"
-    )
+    start, end = span(telemetry)
+    depth = {BACKLOG: telemetry.numbers.get(BACKLOG, []), **dict(sorted(telemetry.depth.items()))}
+    strips = 0.55 * len(depth)  # inches
+    figure = plt.figure(figsize=(11, 7.5 + strips))
+    figure.subplots_adjust(left=0.24, right=0.9, top=0.93, bottom=0.05)
     figure.suptitle(title, fontsize=13)
-    for name, label, colour in (
-        ("sent", "sent: records handed to tasks", _COLOURS[0]),
-        ("received", "received: results at the collector", _COLOURS[1]),
-    ):
-        times, values = rates(telemetry.numbers.get(name, []), start)
-        speed.plot(times, [value / 1000 for value in values], label=label, color=colour)
-    speed.set(title="Throughput", ylabel="thousand records a second", xlim=(0, end - start))
-    speed.set_ylim(bottom=0)
-    for colour, (name, series) in zip(_COLOURS, sorted(telemetry.depth.items()), strict=False):
-        times, counts = [now - start for now, _ in series], [count for _, count in series]
-        depth.plot(times, counts, label=name, color=colour)
-    backlog = telemetry.numbers.get(BACKLOG, [])
-    times, counts = [now - start for now, _ in backlog], [count for _, count in backlog]
-    depth.plot(times, counts, "--", label=f"({BACKLOG})", color=_COLOURS[-1])
-    depth.set_yscale("symlog", linthresh=1)
-    depth.set(title="Queue depth of each socket", ylabel="messages queued (log scale)")
-    depth.set(xlabel="seconds since the first record was sent", xlim=(0, end - start))
-    depth.set_ylim(bottom=0)
-    _temperatures(result, tally)
-    for axes in (speed, depth, result):
-        axes.grid(True, alpha=0.3)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
+    rows = figure.add_gridspec(3, 1, height_ratios=(3.2, strips, 2.4), hspace=0.28)
+    _throughput(figure.add_subplot(rows[0]), telemetry, start, end)
+    inner = rows[1].subgridspec(len(depth), 1, hspace=0.35)
+    queues = [figure.add_subplot(inner[index]) for index in range(len(depth))]
+    for axes, (name, series) in zip(queues, depth.items(), strict=True):
+        _depth(axes, name, series, start, end)
+    queues[0].set_title("Queued messages, each row on its own scale (stats(), ten times a second)")
+    queues[-1].tick_params(labelbottom=True)
+    queues[-1].set_xlabel("seconds")
+    _temperatures(figure.add_subplot(rows[2]), tally)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
-def _temperatures(axes: Any, tally: Tally) -> None:
-    months = range(1, 13)
-    for file, colour in ((0, _COLOURS[2]), (1, _COLOURS[3])):
-        axes.plot(months, tally.means(file), "o-", label=records.TITLES[file], color=colour)
-    axes.set(title="What the job found: mean temperature by month", ylabel="°C", xticks=months)
-    axes.set(xlabel="month")
-
-
-def _span(telemetry: Telemetry) -> tuple[float, float]:
+def span(telemetry: Telemetry) -> tuple[float, float]:
     """When the first record was sent and the last result came."""
     sent = telemetry.numbers.get("sent", [])
     received = telemetry.numbers.get("received", [])
     start = next((now for now, count in sent if count), 0.0) - 0.2
     last = received[-1][1] if received else 0
-    end = next((now for now, count in received if count == last), start) + 0.3
+    end = next((now for now, count in received if count == last), start)
     return start, max(end, start + 1.0)
+
+
+def _throughput(axes: Any, telemetry: Telemetry, start: float, end: float) -> None:
+    for name, label, colour in (
+        ("sent", "sent: records handed to tasks", _SENT),
+        ("received", "received: results at the collector", _RECEIVED),
+    ):
+        times, values = rates(telemetry.numbers.get(name, []), start)
+        axes.plot(times, [value / 1000 for value in values], label=label, color=colour)
+    axes.set(title="Throughput, mean of the last half second", ylabel="thousand a second")
+    axes.set(xlim=(0, end - start))
+    axes.set_ylim(bottom=0)
+    axes.grid(True, alpha=0.3)
+    axes.legend(loc="lower center", frameon=False)
+
+
+def _depth(axes: Any, name: str, series: Series, start: float, end: float) -> None:
+    """One strip: the name on the left, the highest value on the right."""
+    times, counts = [now - start for now, _ in series], [count for _, count in series]
+    most = max(counts, default=0)
+    axes.fill_between(times, counts, step="post", color=_QUEUE, alpha=0.5, linewidth=0)
+    axes.step(times, counts, where="post", color=_QUEUE, linewidth=0.8)
+    axes.set(xlim=(0, end - start), ylim=(0, max(most, 1) * 1.1), yticks=[])
+    axes.tick_params(labelbottom=False)
+    axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)
+    axes.text(1.005, 0.5, f"max {most:,}", transform=axes.transAxes, va="center", fontsize=8)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _temperatures(axes: Any, tally: Tally) -> None:
+    months = range(1, 13)
+    for file, colour in ((0, _ONE), (1, _TWO)):
+        axes.plot(months, tally.means(file), "o-", label=records.TITLES[file], color=colour)
+    axes.set(title="What the job found: mean temperature by month", ylabel="°C", xticks=months)
+    axes.grid(True, alpha=0.3)
+    axes.legend(loc="lower center", frameon=False)

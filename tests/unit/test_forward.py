@@ -34,7 +34,7 @@ def test_requests_reach_servers_behind_it_and_replies_come_back() -> None:
             name = b"1" if client is one else b"2"
             assert client.request(name, timeout=PATIENCE) == b"re: " + name
         thread.join(PATIENCE)
-        assert (forward.onward, forward.backward) == (Flow(4, 0, 0), Flow(4, 0, 0))
+    assert (forward.onward, forward.backward) == (Flow(4, 0, 0), Flow(4, 0, 0))
 
 
 def test_publications_pass_and_subscriptions_travel_back() -> None:
@@ -50,8 +50,8 @@ def test_publications_pass_and_subscriptions_travel_back() -> None:
         pub.send(b"101.3", topic="fx.eur")
         message = sub.recv(timeout=PATIENCE)
         assert (message, message.topic) == (b"101.3", "fx.eur")
-        assert forward.onward == Flow(1, 0, 0)
-        assert forward.backward.forwarded == 1
+    assert forward.onward == Flow(1, 0, 0)
+    assert forward.backward.forwarded == 1
 
 
 def test_jobs_pass_one_way_in_order() -> None:
@@ -65,7 +65,7 @@ def test_jobs_pass_one_way_in_order() -> None:
     ):
         assert push.send_many(jobs, timeout=PATIENCE) == 500
         assert [bytes(pull.recv(timeout=PATIENCE)) for _ in jobs] == jobs
-        assert (forward.onward, forward.backward) == (Flow(500, 0, 0), Flow(0, 0, 0))
+    assert (forward.onward, forward.backward) == (Flow(500, 0, 0), Flow(0, 0, 0))
 
 
 def test_multipart_messages_pass_whole() -> None:
@@ -92,11 +92,13 @@ def fill(push: meshmsg.Push, job: bytes) -> int:
 
 def test_a_slow_side_slows_the_other_down() -> None:
     """Bounded: with nobody behind it, the sender blocks after some messages and loses none."""
-    limits = {"send_queue_messages": 5, "recv_queue_messages": 5}
-    front = meshmsg.Pull(bind=LOOPBACK, **limits)
-    back = meshmsg.Push(bind=LOOPBACK, **limits)
+    front = meshmsg.Pull(bind=LOOPBACK, recv_queue_messages=5)
+    back = meshmsg.Push(bind=LOOPBACK, send_queue_messages=5)
     job = b"x" * 1_000_000  # larger than what the kernel would hide
-    with Forward(front, back), meshmsg.Push(connect=front.endpoint, **limits) as push:
+    with (
+        Forward(front, back),
+        meshmsg.Push(connect=front.endpoint, send_queue_messages=5) as push,
+    ):
         accepted = fill(push, job)
         assert 0 < accepted < 100
         with meshmsg.Pull(connect=back.endpoint) as pull:
@@ -119,7 +121,7 @@ def test_a_reply_to_a_client_that_is_gone_is_counted() -> None:
             asked = server.recv_frames(timeout=PATIENCE)
             server.send_frames([*asked[:-1], b"answer"], timeout=PATIENCE)
             assert client.recv(timeout=PATIENCE) == b"answer"
-        assert forward.backward == Flow(1, 1, 0)
+    assert forward.backward == Flow(1, 1, 0)
 
 
 def test_closing_is_prompt_closes_both_and_may_be_repeated() -> None:

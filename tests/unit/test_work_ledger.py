@@ -101,6 +101,21 @@ def test_a_lease_runs_out_and_the_silent_worker_gets_nothing_until_it_asks() -> 
     assert numbers(ledger.assign(LEASE)) == [(b"a", 0)]
 
 
+def test_a_batch_that_could_not_be_sent_was_not_handed_out() -> None:
+    """It counts nowhere, keeps its attempt, and does not go to that worker until it asks."""
+    ledger = filled(10)
+    ledger.ask(b"a", 1, [])
+    ((_, batch),) = ledger.assign(0.0)
+    ledger.unreached(batch.number)
+    ledger.check()
+    stats = ledger.stats()
+    assert (stats.handed_out, stats.handed_out_again, stats.waiting) == (0, 0, 10)
+    assert ledger.assign(0.0) == []
+    ledger.ask(b"a", 1, [])
+    ((_, batch),) = ledger.assign(0.0)
+    assert batch.attempt == 1
+
+
 def test_a_late_acknowledgement_still_counts_once() -> None:
     """A batch taken back and then acknowledged is done: it is not handed out again."""
     ledger = filled(10)

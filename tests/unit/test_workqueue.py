@@ -227,9 +227,11 @@ def test_the_backlog_is_limited_in_bytes_too() -> None:
 
 def test_wrong_use_is_refused_with_a_reason() -> None:
     """Limits, order of calls, and text instead of bytes."""
-    for bad in ({"batch_messages": 0}, {"batch_messages": 1001}, {"backlog_messages": 0}):
-        with pytest.raises(meshmsg.UsageError):
-            WorkQueue(**bad)
+    for bad in (0, 1001):
+        with pytest.raises(meshmsg.UsageError, match="1 to 1000"):
+            WorkQueue(batch_messages=bad)
+    with pytest.raises(meshmsg.UsageError):
+        WorkQueue(backlog_messages=0)
     with pytest.raises(meshmsg.UsageError):
         WorkQueue(lease=0.0)
     with WorkQueue() as queue:
