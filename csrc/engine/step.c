@@ -133,7 +133,8 @@ static void
 settle_runner(mmi_engine *e)
 {
     bool sooner = mmi_timers_next(&e->timers) < e->poll_deadline_ns;
-    if (e->polling && (sooner || !mmi_list_empty(&e->dirty))) {
+    bool sleeps = e->polling || e->thread == NULL;   /* a simulated one sleeps between its steps */
+    if (sleeps && (sooner || !mmi_list_empty(&e->dirty))) {
         e->polling = false;   /* one interrupt is enough until it polls again */
         e->plat.interrupt(e->plat.self);
     }

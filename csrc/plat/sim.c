@@ -260,6 +260,7 @@ sim_poll(void *self, mmi_event *out, int cap, uint64_t deadline_ns)
             out[count++] = (mmi_event){ .tag = l->tag, .events = MMI_RESOLVED };
         }
     }
+    e->interrupted = count > 0;   /* what it does about them may set timers: it polls once more */
     return count;
 }
 

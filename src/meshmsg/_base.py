@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from meshmsg._core import ffi, lib, local, raise_for, text_of
 from meshmsg._core import error_for as _error_for
+from meshmsg._core import ffi, lib, local, raise_for, text_of
 from meshmsg._engine import Engine, default_engine
 from meshmsg._errors import MeshError, TooLargeError
 from meshmsg._info import (
@@ -108,6 +108,7 @@ class SocketBase:
         self._event_lock = threading.Lock()
         self._opened_pid = os.getpid()
         self._engine = engine if engine is not None else default_engine()
+        self._slice_ms = self._engine._slice_ms
         out = ffi.new("mm_handle *")
         rc = lib.mm_socket_open(self._engine._handle, self._role, opts, out)
         raise_for(rc, f"opening a {type(self).__name__}")

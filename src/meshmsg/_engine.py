@@ -11,7 +11,7 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from meshmsg._core import ffi, lib, raise_for
+from meshmsg._core import SLICE_MS, ffi, lib, raise_for
 from meshmsg._errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ class Engine:
         raise_for(lib.mm_engine_open(flags, out), "opening an engine")
         self._register(out[0])
 
+    _slice_ms = SLICE_MS
+    """How long a blocking call sleeps before signals are looked at; 0 where time is simulated."""
+
     def _register(self, handle: int) -> None:
         self._handle: int = handle
         self._pid = os.getpid()
@@ -58,6 +61,7 @@ class Engine:
     def _adopt(cls, handle: int) -> Self:
         """Wrap an engine that was opened elsewhere (a simulated one)."""
         self = cls.__new__(cls)
+        self._slice_ms = 0
         self._register(handle)
         return self
 

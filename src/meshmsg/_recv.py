@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from meshmsg._core import EINTR, SLICE_MS, lib, local
+from meshmsg._core import EINTR, lib, local
 from meshmsg._errors import ClosedError, UsageError
 from meshmsg._message import Message
 from meshmsg._send import Blocking
@@ -26,7 +26,7 @@ class Receiver(Blocking):
         batch = local.batch
         rc = EINTR
         if timeout is None:
-            rc = lib.mm_recv(self._handle, batch, max_messages, BATCH_BYTES, -1, SLICE_MS)
+            rc = lib.mm_recv(self._handle, batch, max_messages, BATCH_BYTES, -1, self._slice_ms)
         if rc < 0:
             if rc != EINTR:
                 raise self._error(rc, "no message", timeout)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from meshmsg._base import SocketBase
-from meshmsg._core import EINTR, SLICE_MS, ffi, lib, local, on_main_thread, to_ms
+from meshmsg._core import EINTR, ffi, lib, local, on_main_thread, to_ms
 from meshmsg._errors import MeshError, TimedOutError
 from meshmsg._info import DrainReport, drain_of
 
@@ -62,7 +62,7 @@ class Blocking(SocketBase):
         """Call until it is done, failed or too late; in between, signal handlers run."""
         deadline = None if timeout is None else time.monotonic() + timeout
         ms = to_ms(timeout)
-        slice_ms = SLICE_MS
+        slice_ms = self._slice_ms
         while True:
             rc = call(ms, slice_ms)
             if rc != EINTR:
@@ -178,7 +178,7 @@ class Sender(FrameSender):
         body = data if type(data) is bytes else buffer_of(data)
         size = len(body)
         if timeout is None:
-            rc = lib.mm_send(self._handle, body, size, -1, SLICE_MS)
+            rc = lib.mm_send(self._handle, body, size, -1, self._slice_ms)
         else:
             rc = EINTR
         if rc:
@@ -252,7 +252,7 @@ class Sender(FrameSender):
         lengths = ffi.from_buffer("uint64_t[]", sizes)
         out = local.size
         offset = 0
-        slice_ms = SLICE_MS
+        slice_ms = self._slice_ms
         while done < len(chunk):
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             ms = 0 if timeout == 0 else to_ms(left if left is None else max(left, 0.000001))
@@ -262,7 +262,7 @@ class Sender(FrameSender):
             offset += sum(sizes[done : done + out[0]])
             done += out[0]
             if rc == EINTR:
-                slice_ms = SLICE_MS if on_main_thread() else 0
+                slice_ms = self._slice_ms if on_main_thread() else 0
             elif rc < 0:
                 raise self._unsent(rc, before + done, chunk[done:], timeout)
         return done

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import meshmsg as mm
@@ -31,9 +31,16 @@ class Scene:
     lossless: bool
     """No fault of this seed can lose what was written."""
 
+    sockets: list[Any] = field(default_factory=list)
+
     def engine(self) -> mm.Engine:
         """Open an engine."""
         return self.world.engine()
+
+    def own(self, socket: Any) -> Any:
+        """Remember a socket, to close it at the end."""
+        self.sockets.append(socket)
+        return socket
 
 
 def faults_of(dice: random.Random, harmless: bool) -> SimFaults:
@@ -104,10 +111,16 @@ def try_send(socket: Any, body: bytes, timeout: float) -> bool:
 def push_pull(scene: Scene) -> None:
     """Work is shared out: nothing twice, in order per pair, nothing lost that was not counted."""
     engines = [scene.engine() for _ in range(4)]
-    pulls = [mm.Pull(bind="tcp://127.0.0.1:0", engine=engines[i]) for i in range(2)]
+    pulls = [scene.own(mm.Pull(bind="tcp://127.0.0.1:0", engine=engines[i])) for i in range(2)]
     places = [pull.endpoint for pull in pulls]
     pushes = [
-        mm.Push(connect=places, engine=engines[2 + i], send_queue_messages=scene.dice.choice([1, 5, 1000]))
+        scene.own(
+            mm.Push(
+                connect=places,
+                engine=engines[2 + i],
+                send_queue_messages=scene.dice.choice([1, 5, 1000]),
+            )
+        )
         for i in range(2)
     ]
     got: list[list[bytes]] = [[], []]
@@ -146,13 +159,18 @@ def push_pull(scene: Scene) -> None:
 def pub_sub(scene: Scene) -> None:
     """Subscribers get a gap-free or counted stream of their topic, in order, and only that."""
     engines = [scene.engine() for _ in range(3)]
-    pub = mm.Pub(
-        bind="tcp://127.0.0.1:0",
-        engine=engines[0],
-        overflow=scene.dice.choice(["drop_newest", "drop_oldest", "block"]),
-        send_queue_messages=scene.dice.choice([2, 1000]),
+    pub = scene.own(
+        mm.Pub(
+            bind="tcp://127.0.0.1:0",
+            engine=engines[0],
+            overflow=scene.dice.choice(["drop_newest", "drop_oldest", "block"]),
+            send_queue_messages=scene.dice.choice([2, 1000]),
+        )
     )
-    subs = [mm.Sub(connect=pub.endpoint, topics=[f"t{i}."], engine=engines[1 + i]) for i in range(2)]
+    subs = [
+        scene.own(mm.Sub(connect=pub.endpoint, topics=[f"t{i}."], engine=engines[1 + i]))
+        for i in range(2)
+    ]
     scene.world.run(1.0)
     got: list[list[int]] = [[], []]
     for number in range(MESSAGES):
@@ -180,8 +198,8 @@ def pub_sub(scene: Scene) -> None:
 def req_rep(scene: Scene) -> None:
     """Every request gets its own reply or an error, and the socket never gets stuck."""
     engines = [scene.engine() for _ in range(2)]
-    rep = mm.Rep(bind="tcp://127.0.0.1:0", engine=engines[0])
-    req = mm.Req(connect=rep.endpoint, engine=engines[1])
+    rep = scene.own(mm.Rep(bind="tcp://127.0.0.1:0", engine=engines[0]))
+    req = scene.own(mm.Req(connect=rep.endpoint, engine=engines[1]))
     answered = 0
     for number in range(MESSAGES // 2):
         body = b"%d" % number
@@ -248,10 +266,10 @@ def take_reply(req: Any, number: int, body: bytes) -> int:
 def dealer_router(scene: Scene) -> None:
     """Named peers are found again under their name, and nobody gets another's message."""
     engines = [scene.engine() for _ in range(3)]
-    router = mm.Router(bind="tcp://127.0.0.1:0", engine=engines[0], handover=True)
+    router = scene.own(mm.Router(bind="tcp://127.0.0.1:0", engine=engines[0], handover=True))
     names = [b"one", b"two"]
     dealers = [
-        mm.Dealer(connect=router.endpoint, identity=name, engine=engines[1 + i])
+        scene.own(mm.Dealer(connect=router.endpoint, identity=name, engine=engines[1 + i]))
         for i, name in enumerate(names)
     ]
     for number in range(MESSAGES // 2):
@@ -288,8 +306,8 @@ def answer_by_name(router: Any, quiet_s: float) -> None:
 def pair(scene: Scene) -> None:
     """Two that only know each other: in order both ways, nothing twice."""
     engines = [scene.engine() for _ in range(2)]
-    a = mm.Pair(bind="tcp://127.0.0.1:0", engine=engines[0])
-    b = mm.Pair(connect=a.endpoint, engine=engines[1])
+    a = scene.own(mm.Pair(bind="tcp://127.0.0.1:0", engine=engines[0]))
+    b = scene.own(mm.Pair(connect=a.endpoint, engine=engines[1]))
     heard: dict[str, list[int]] = {"a": [], "b": []}
     sent = {"a": 0, "b": 0}
     for number in range(MESSAGES):
@@ -322,4 +340,7 @@ def play(seed: int) -> int:
             trace = "\n".join(world.trace(60))
             error.args = (f"seed={seed} {SCENES[seed % len(SCENES)].__name__}: {error}\n{trace}",)
             raise
+        finally:
+            for socket in scene.sockets:
+                socket.close()
         return world.trace_hash
