@@ -113,7 +113,7 @@ class Req(AsyncFrameSender):
         if rc < 0:
             self._fail_all(self._error(rc, "no reply"))
 
-    def _too_late(self, request: int, timeout: float) -> None:
+    def _too_late(self, request: int, timeout: float | None) -> None:
         future = self._pending.get(request)
         if future is not None and not future.done():
             future.set_exception(self._error(lib.MM_ETIMEDOUT, "no reply", timeout))
