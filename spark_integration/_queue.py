@@ -119,6 +119,29 @@ class WorkQueue:
         """The address workers connect to."""
         return self._router.endpoint
 
+    def wait_for_workers(self, count: int = 1, *, timeout: float | None = None) -> None:
+        """Wait until so many workers are connected and have asked.
+
+        Thread-safe: yes.
+
+        Args:
+            count: How many.
+            timeout: Seconds to wait; None waits for ever.
+
+        Raises:
+            TimedOutError: There are fewer.
+            ClosedError: The queue was closed.
+        """
+        with self._changed:
+            here = self._changed.wait_for(
+                lambda: self._broken or len(self._ledger.workers) >= count, timeout
+            )
+            self._raise_if_broken()
+            if not here:
+                raise TimedOutError(
+                    f"{len(self._ledger.workers)} of {count} workers after {timeout} s"
+                )
+
     def put(self, record: bytes, *, timeout: float | None = None) -> int:
         """Add one record, waiting while the backlog is full.
 

@@ -56,7 +56,7 @@ def test_the_demo_loses_nothing_and_draws_a_picture(tmp_path: Path) -> None:
 @needs_spark
 def test_a_killed_spark_worker_loses_nothing_and_its_repetition_is_seen(tmp_path: Path) -> None:
     """SIGKILL between the results and their acknowledgement: duplicates, counted, and no loss."""
-    done = demo(tmp_path, "--kill")
+    done = demo(tmp_path, "--kill", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     sent, received, duplicates, lost = numbers(done.stdout)
     assert (sent, received, lost) == (37958, 37958, 0)

@@ -32,7 +32,9 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--records", type=int, default=5_000_000, help="send at least this many")
     parser.add_argument("--partitions", type=int, default=2, help="Spark tasks at a time")
     parser.add_argument("--batch", type=int, default=500, help="records handed out together")
-    parser.add_argument("--kill", action="store_true", help="kill a Spark worker on the way")
+    parser.add_argument(
+        "--kill", type=int, default=0, metavar="N", help="kill a Spark worker after N batches"
+    )
     parser.add_argument(
         "--timeout", type=float, default=170.0, help="give up after so many seconds"
     )
@@ -126,7 +128,7 @@ def run(
         results=collector.results.endpoint,
         telemetry=telemetry,
         partitions=chosen.partitions,
-        kill_after=10 if chosen.kill else 0,
+        kill_after=chosen.kill,
     )
     collector.collect(watch=watch, say=say)
     say("Every task and the producer have said that they are done.")

@@ -40,6 +40,7 @@ def main(arguments: list[str]) -> int:
             "sent": lambda: queue.stats().handed_out,
             BACKLOG: lambda: queue.stats().waiting,
         }
+        queue.wait_for_workers(options.partitions, timeout=options.timeout)
         with Meter(push, sockets, numbers):
             sent = queue.put_many(records.stream(options.passes), timeout=options.timeout)
             queue.finish()

@@ -51,7 +51,7 @@ def test_publications_pass_and_subscriptions_travel_back() -> None:
         message = sub.recv(timeout=PATIENCE)
         assert (message, message.topic) == (b"101.3", "fx.eur")
     assert forward.onward == Flow(1, 0, 0)
-    assert forward.backward.forwarded == 1
+    assert forward.backward.forwarded in (1, 2)  # the subscription, and its end if there was time
 
 
 def test_jobs_pass_one_way_in_order() -> None:

@@ -184,15 +184,10 @@ def test_an_idle_worker_waits_for_records_put_later(crew: Crew) -> None:
     """Asking before there is anything is fine; `put` then answers at once."""
     with WorkQueue() as queue:
         got: list[WorkBatch] = []
-        asked = threading.Event()
-
-        def body() -> None:
-            with Worker(queue.endpoint, silence=PATIENCE) as worker:
-                asked.set()
-                got.extend(worker)
-
-        crew.add(body)
-        assert asked.wait(PATIENCE)
+        with pytest.raises(meshmsg.TimedOutError, match="0 of 1 workers"):
+            queue.wait_for_workers(1, timeout=0.01)
+        crew.add(lambda: got.extend(work(queue.endpoint, silence=PATIENCE)))
+        queue.wait_for_workers(1, timeout=PATIENCE)
         assert [queue.put(record) for record in records(3)] == [0, 1, 2]
         queue.finish()
         queue.join(workers=1, timeout=PATIENCE)
