@@ -37,11 +37,13 @@ class MeshPush:
         self._socket = meshmsg.Push(connect=url, linger=PATIENCE)
 
     def move(self, body: bytes, count: int) -> None:
+        """Send so many."""
         send = self._socket.send
         for _ in range(count):
             send(body)
 
     def close(self) -> None:
+        """Wait until all has arrived, and close."""
         self._socket.drain(timeout=PATIENCE)
         self._socket.close()
 
@@ -50,6 +52,7 @@ class MeshPushMany(MeshPush):
     """meshmsg, one call a batch."""
 
     def move(self, body: bytes, count: int) -> None:
+        """Send them as one batch."""
         self._socket.send_many([body] * count)
 
 
@@ -61,11 +64,13 @@ class MeshPull:
         self.endpoint = self._socket.endpoint
 
     def move(self, body: bytes, count: int) -> None:
+        """Receive so many, one by one."""
         recv = self._socket.recv
         for _ in range(count):
             recv()
 
     def close(self) -> None:
+        """Close the socket."""
         self._socket.close()
 
 
@@ -73,6 +78,7 @@ class MeshPullMany(MeshPull):
     """meshmsg, one call a batch."""
 
     def move(self, body: bytes, count: int) -> None:
+        """Receive so many, up to 1,000 at a time."""
         while count:
             count -= len(self._socket.recv_many(min(count, 1000)))
 
@@ -85,10 +91,12 @@ class MeshReq:
         self._socket = meshmsg.Req(connect=url)
 
     def move(self, body: bytes, count: int) -> None:
+        """Ask so many times."""
         for _ in range(count):
             self._socket.request(body, timeout=PATIENCE)
 
     def close(self) -> None:
+        """Close the socket."""
         self._socket.close()
 
 
@@ -100,11 +108,13 @@ class MeshRep:
         self.endpoint = self._socket.endpoint
 
     def move(self, body: bytes, count: int) -> None:
+        """Answer so many times."""
         for _ in range(count):
             request = self._socket.recv()
             request.reply(request)
 
     def close(self) -> None:
+        """Close the socket."""
         self._socket.close()
 
 
@@ -127,9 +137,11 @@ class Zmq:
         self.endpoint: str = self._socket.last_endpoint.decode().rstrip("\0")
 
     def move(self, body: bytes, count: int) -> None:
+        """Each end has its own."""
         raise AssertionError("an end has its own move")
 
     def close(self) -> None:
+        """Close the socket."""
         self._socket.close()
 
 
@@ -139,6 +151,7 @@ class ZmqPush(Zmq):
     role = "PUSH"
 
     def move(self, body: bytes, count: int) -> None:
+        """Send so many."""
         send = self._socket.send
         for _ in range(count):
             send(body)
@@ -151,6 +164,7 @@ class ZmqPull(Zmq):
     binds = True
 
     def move(self, body: bytes, count: int) -> None:
+        """Receive so many."""
         recv = self._socket.recv
         for _ in range(count):
             recv()
@@ -162,6 +176,7 @@ class ZmqReq(Zmq):
     role = "REQ"
 
     def move(self, body: bytes, count: int) -> None:
+        """Ask so many times."""
         for _ in range(count):
             self._socket.send(body)
             self._socket.recv()
@@ -174,6 +189,7 @@ class ZmqRep(Zmq):
     binds = True
 
     def move(self, body: bytes, count: int) -> None:
+        """Answer so many times."""
         for _ in range(count):
             self._socket.send(self._socket.recv())
 
