@@ -222,7 +222,7 @@ reader_head(mmi_reader *r, const uint8_t **buf, size_t *size)
     return 0;
 }
 
-/* A frame that lies whole in the fed bytes. 1, 0 (a part of a message) or an error; -> *whole false: it does not. */
+/* A frame that lies whole in the fed bytes: 1, 0 (a part of a message) or an error. *whole: it does. */
 static int
 reader_whole(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out, bool *whole)
 {
@@ -301,7 +301,7 @@ mmi_reader_filled(mmi_reader *r, size_t size)
 void
 mmi_reader_invariants(const mmi_reader *r)
 {
-    MMI_ASSERT(r->head_have < MMI_FRAME_HEAD_MAX);
+    MMI_ASSERT(r->head_have <= MMI_FRAME_HEAD_MAX);
     MMI_ASSERT(r->block_size <= r->block_cap);
     MMI_ASSERT(!r->in_body || r->block_size <= r->head.size);
     MMI_ASSERT(r->part_count <= r->part_cap && r->part_count <= r->limits.frames_max);

@@ -249,7 +249,23 @@ void mm_fork_parent(void);
 void mm_fork_child(void);
 
 /* ---- the codec, for tests and tools (csrc/codec): pure functions ---- */
-/* CODEC SECTION */
+typedef struct mm_codec_reader mm_codec_reader;
+typedef struct mm_codec_hello mm_codec_hello;
+int mm_codec_frame_head(const uint8_t *buf, size_t size, uint8_t *flags, uint64_t *body_size);
+mm_codec_reader *mm_codec_reader_new(uint64_t message_size_max, uint32_t frames_max, uint32_t command_size_max);
+void mm_codec_reader_free(mm_codec_reader *r);
+/* 1: a message (*msg, to be freed) or a command (its kind and data, valid until the next call); 0: need more; < 0 */
+int mm_codec_reader_next(mm_codec_reader *r, const uint8_t *buf, size_t size, size_t *used, mm_msg **msg,
+                         int *command, const uint8_t **data, size_t *data_size);
+int mm_codec_reader_reason(const mm_codec_reader *r);
+uint64_t mm_codec_reader_held(const mm_codec_reader *r);   /* bytes it has taken for an unfinished frame */
+mm_codec_hello *mm_codec_hello_new(int role, const uint8_t *identity, size_t identity_size);
+void mm_codec_hello_free(mm_codec_hello *h);
+int mm_codec_hello_feed(mm_codec_hello *h, const uint8_t *buf, size_t size, size_t *used);
+size_t mm_codec_hello_output(mm_codec_hello *h, uint8_t *out, size_t size);
+int mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_t *identity, size_t *size);   /* mm_reason */
+/* The scheme (1 tcp, 2 ipc, 3 inproc) or a negative mm_err. */
+int mm_codec_url(const char *text, char *host, size_t host_size, uint16_t *port, char *again, size_t again_size);
 
 /* ---- the simulated world (csrc/plat/sim*.c) ---- */
 /* Chances are parts per million, of each operation. */

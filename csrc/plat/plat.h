@@ -34,7 +34,7 @@ typedef struct mmi_plat mmi_plat;
 struct mmi_plat {
     void *self;
     const char *name;                                                    /* "epoll", "poll", "sim"     */
-    const void *domain;                                                  /* streams can be passed between engines of one domain: &static for posix, the world for sim */
+    const void *domain;                                                  /* engines of one domain can pass streams to each other */
     uint64_t (*now_ns)(void *self);                                      /* monotonic                  */
     uint64_t (*wall_ns)(void *self);
     void (*random)(void *self, void *buf, size_t size);
@@ -45,7 +45,7 @@ struct mmi_plat {
     int (*resolve)(void *self, const char *host, uint16_t port, uint64_t tag, mmi_addr *out, int cap);
     int (*resolve_take)(void *self, uint64_t tag, mmi_addr *out, int cap);
     void (*resolve_forget)(void *self, uint64_t tag);
-    int (*resolve_wait)(void *self, const char *host, uint16_t port, mmi_addr *out, int cap);  /* blocks: engine lock NOT held; for bind */
+    int (*resolve_wait)(void *self, const char *host, uint16_t port, mmi_addr *out, int cap);  /* blocks: lock NOT held */
 
     int (*connect)(void *self, const mmi_addr *a, int *s);               /* MM_OK, or MM_EAGAIN: *s is set, watch for WRITE, then connected */
     int (*connected)(void *self, int s);                                 /* how it ended: MM_OK, MM_ECONNREFUSED, ... */

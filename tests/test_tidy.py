@@ -1,0 +1,174 @@
+"""The rules of the house hold, and each rule is shown to fail on a bad sample."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.tidy import rules
+
+ROOT = Path(__file__).resolve().parents[1]
+Rule = Callable[[str, str], list[str]]
+
+
+def files(folder: str, *suffixes: str) -> list[Path]:
+    """Return the files of a folder, links not followed."""
+    found = []
+    for where, folders, names in os.walk(ROOT / folder):
+        folders[:] = [name for name in folders if not name.startswith((".", "__pycache__"))]
+        found += [Path(where) / name for name in names if name.endswith(suffixes)]
+    return sorted(path for path in found if not path.is_symlink())
+
+
+C = files("csrc", ".c", ".h")
+C_TESTS = files("tests", ".c", ".h")
+LIBRARY = [*files("src", ".py"), *files("patterns", ".py"), *files("spark_integration", ".py")]
+OUTSIDE = [*files("bench", ".py"), *files("examples", ".py"), ROOT / "setup.py", ROOT / "csrc/cffi_build.py"]
+TESTS = files("tests", ".py")
+
+
+def complaints(rule: Rule, paths: list[Path], base: Path = ROOT) -> list[str]:
+    """Apply a rule to files."""
+    return [c for p in paths for c in rule(str(p.relative_to(base)), p.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize(
+    ("rule", "paths", "base"),
+    [
+        (rules.wrong_includes, C, ROOT / "csrc"),
+        (rules.system_includes, C, ROOT / "csrc"),
+        (rules.long_c, C, ROOT),
+        (rules.long_c, C_TESTS, ROOT),
+        (rules.missing_header, [*C, *C_TESTS], ROOT),
+        (rules.long_python, [*LIBRARY, *OUTSIDE, *TESTS], ROOT),
+        (rules.undocumented, [*LIBRARY, *TESTS], ROOT),
+        (rules.banned_names, [*C, *LIBRARY, *OUTSIDE], ROOT),
+        (rules.unfinished, [*C, *LIBRARY, *OUTSIDE], ROOT),
+        (rules.banned_calls, [*LIBRARY, *OUTSIDE], ROOT),
+        (rules.sleeps, TESTS, ROOT),
+        (rules.private_imports, [p for p in LIBRARY if "src" not in p.parts], ROOT),
+        (rules.impure_cdef, [ROOT / "csrc/include/meshmsg.h"], ROOT),
+    ],
+    ids=lambda v: getattr(v, "__name__", ""),
+)
+def test_a_rule_holds(rule: Rule, paths: list[Path], base: Path) -> None:
+    """No file breaks it."""
+    assert paths
+    assert complaints(rule, paths, base) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "bad"),
+    [
+        (rules.wrong_includes, "codec/x.c", '#include "engine/link.h"\n'),
+        (rules.wrong_includes, "codec/x.c", '#include "plat/plat.h"\n'),
+        (rules.system_includes, "engine/x.c", "#include <sys/socket.h>\n"),
+        (rules.long_c, "x.c", "x" * 111),
+        (rules.long_c, "x.c", "void\nf(void)\n{\n" + ";\n" * 80 + "}\n"),
+        (rules.long_c, "x.c", "\n" * 501),
+        (rules.missing_header, "x.c", "int x;\n"),
+        (rules.long_python, "x.py", "def f():\n" + "    pass\n" * 80),
+        (rules.long_python, "x.py", "\n" * 501),
+        (rules.undocumented, "x.py", '"""x"""\nclass A:\n    pass\n'),
+        (rules.undocumented, "x.py", "x = 1\n"),
+        (rules.banned_names, "x.py", "class SocketManager: ..."),
+        (rules.unfinished, "x.py", "raise NotImplementedError('later')"),
+        (rules.banned_calls, "x.py", "import pickle"),
+        (rules.banned_calls, "x.py", "eval('1')"),
+        (rules.sleeps, "x.py", "import time\ntime.sleep(1)"),
+        (rules.private_imports, "x.py", "from meshmsg._core import lib"),
+        (rules.impure_cdef, "x.h", "/* cdef:begin */\n#define X\n/* cdef:end */"),
+        (rules.impure_cdef, "x.h", "/* cdef:begin */\nextern int x;\n/* cdef:end */"),
+    ],
+)
+def test_a_rule_notices_a_bad_sample(rule: Rule, path: str, bad: str) -> None:
+    """A rule that cannot fail checks nothing."""
+    assert rule(path, bad)
+
+
+def test_most_files_are_small() -> None:
+    """The median is at most 200 lines."""
+    for group in (C, LIBRARY, TESTS):
+        assert statistics.median(len(p.read_text().splitlines()) for p in group) <= 200
+
+
+TEST_RATIO_MIN = 0.4
+"""Lines of test for a line of code. The house wants 1.0; this only goes up until it is there."""
+
+
+def test_there_is_enough_test_for_the_code() -> None:
+    """In lines; the ratio never falls."""
+
+    def lines(paths: list[Path]) -> int:
+        return sum(len(p.read_text().splitlines()) for p in paths)
+
+    code = lines([*(p for p in C if p.suffix == ".c"), *LIBRARY])
+    assert lines([*TESTS, *C_TESTS]) >= code * TEST_RATIO_MIN
+
+
+def test_no_c_file_is_dead() -> None:
+    """Every header is included by something."""
+    text = "\n".join(p.read_text() for p in [*C, *C_TESTS])
+    for header in (p for p in C if p.suffix == ".h"):
+        name = str(header.relative_to(ROOT / "csrc")).removeprefix("include/")
+        assert f'"{name}"' in text, f"{name} is included nowhere"
+
+
+def test_no_document_is_dead() -> None:
+    """Every page is reached from README or from another page."""
+    pages = files("docs", ".md")
+    text = "\n".join(p.read_text() for p in [*pages, ROOT / "README.md"])
+    for page in pages:
+        assert f"{page.name})" in text or f"{page.parent.name}/{page.name}" in text, page
+
+
+def test_the_links_are_what_the_design_says() -> None:
+    """meshmsg.patterns, meshmsg.spark and meshmsg.bench are committed links."""
+    for name, to in [("patterns", "patterns"), ("spark", "spark_integration"), ("bench", "bench")]:
+        link = ROOT / "src" / "meshmsg" / name
+        assert link.is_symlink()
+        assert os.readlink(link) == f"../../{to}"
+
+
+def test_every_limit_is_documented() -> None:
+    """Each constant of limits.h stands in docs/semantics.md."""
+    constants = re.findall(r"^\s+(MMI_\w+) =", (ROOT / "csrc/base/limits.h").read_text(), re.MULTILINE)
+    semantics = (ROOT / "docs/semantics.md").read_text()
+    assert [name for name in constants if name not in semantics] == []
+
+
+def test_every_reason_is_documented() -> None:
+    """Each mm_reason stands in docs/wire.md."""
+    header = (ROOT / "csrc/include/meshmsg.h").read_text()
+    reasons = [r for r in re.findall(r"MM_REASON_(\w+)", header) if r != "COUNT"]
+    wire = (ROOT / "docs/wire.md").read_text()
+    assert [name for name in reasons if name not in wire] == []
+
+
+def test_importing_the_library_imports_little() -> None:
+    """No asyncio, no pyspark, no patterns, no thread."""
+    code = (
+        "import sys, threading, meshmsg; "
+        "bad = [m for m in ('asyncio', 'pyspark', 'meshmsg.patterns', 'meshmsg.aio', 'numpy') if m in sys.modules]; "
+        "assert not bad, bad; assert threading.active_count() == 1"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_readme_runs() -> None:
+    """Its Python blocks run as they stand."""
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
+        subprocess.run([sys.executable, "-c", block], check=True, timeout=60, capture_output=True)
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "check", "asan", "tsan", "fuzz", "bench", "clean"])
+def test_the_makefile_has_its_targets(target: str) -> None:
+    """What README and the house promise can be made."""
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)

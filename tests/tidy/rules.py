@@ -1,0 +1,160 @@
+"""The rules of the house, as functions from text to complaints, so that each can be tested on a bad sample.
+
+Not here: which files they are applied to (tests/test_tidy.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+FLOORS = {"base": 0, "codec": 1, "plat": 1, "proto": 2, "tran": 3, "engine": 4, "api": 5}
+FILE_MAX = 500
+FUNCTION_MAX = 70
+C_LINE_MAX = 110
+HEADER_LINE_MAX = 150
+"""Headers are tables with a comment to each row."""
+SYSTEM_HEADERS = re.compile(
+    r"^\s*#\s*include\s*<(sys/|unistd|fcntl|netinet|netdb|arpa|poll|signal|time\.h|net/)", re.MULTILINE
+)
+BANNED_WORDS = re.compile(
+    r"\b(?:class|def|struct|enum)\s+\w*?(manager|handler|util|helper|session)\w*", re.IGNORECASE
+)
+UNFINISHED = re.compile(r"NotImplementedError\(|\bTODO\b|\bFIXME\b|\bXXX\b")
+BANNED_CALLS = {"pickle", "marshal", "shelve", "eval", "exec"}
+
+
+def floor_of(path: str) -> str:
+    """Return the floor of a C file or of an include."""
+    first = path.split("/")[0]
+    return first if first in FLOORS else "api"
+
+
+def wrong_includes(path: str, text: str) -> list[str]:
+    """A floor includes only floors below it, or itself."""
+    own = floor_of(path)
+    found = []
+    for line, name in enumerate(re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, re.MULTILINE)):
+        if name == "meshmsg.h" or "/" not in name:
+            continue
+        other = floor_of(name)
+        if other != own and FLOORS[other] >= FLOORS[own]:
+            found.append(f"{path}: include {line + 1}, {name}, is no floor below {own}")
+    return found
+
+
+def system_includes(path: str, text: str) -> list[str]:
+    """Only plat/ touches the system."""
+    if floor_of(path) == "plat":
+        return []
+    return [f"{path}: system header {m.group().strip()}" for m in SYSTEM_HEADERS.finditer(text)]
+
+
+def long_c(path: str, text: str) -> list[str]:
+    """Files, functions and lines of C stay short."""
+    lines = text.splitlines()
+    limit = HEADER_LINE_MAX if path.endswith(".h") else C_LINE_MAX
+    found = [f"{path}:{i + 1}: {len(s)} columns" for i, s in enumerate(lines) if len(s) > limit]
+    if len(lines) > FILE_MAX:
+        found.append(f"{path}: {len(lines)} lines")
+    start = None
+    for i, line in enumerate(lines):
+        if line == "{":
+            start = i
+        elif line == "}" and start is not None:
+            if i - start > FUNCTION_MAX:
+                found.append(f"{path}:{start + 1}: a function of {i - start} lines")
+            start = None
+    return found
+
+
+def missing_header(path: str, text: str) -> list[str]:
+    """Each C file says what it is."""
+    return [] if text.startswith("/*\n * ") else [f"{path}: no comment at the top"]
+
+
+def long_python(path: str, text: str) -> list[str]:
+    """Files and functions of Python stay short."""
+    found = [f"{path}: {len(text.splitlines())} lines"] if len(text.splitlines()) > FILE_MAX else []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno:
+            size = node.end_lineno - node.lineno
+            if size > FUNCTION_MAX:
+                found.append(f"{path}:{node.lineno}: {node.name} has {size} lines")
+    return found
+
+
+def undocumented(path: str, text: str) -> list[str]:
+    """Modules, public classes and their public methods have docstrings."""
+    tree = ast.parse(text)
+    found = [] if ast.get_docstring(tree) else [f"{path}: no docstring"]
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.Module, ast.ClassDef)):
+            continue
+        for child in node.body if not getattr(node, "name", "").startswith("_") else []:
+            if isinstance(child, kinds) and not child.name.startswith("_") and not ast.get_docstring(child):
+                found.append(f"{path}:{child.lineno}: {child.name} has no docstring")
+    return found
+
+
+def banned_names(path: str, text: str) -> list[str]:
+    """Words that say nothing are no names."""
+    return [f"{path}: {m.group()}" for m in BANNED_WORDS.finditer(text)]
+
+
+def unfinished(path: str, text: str) -> list[str]:
+    """Nothing is left for later."""
+    return [f"{path}: {m.group()}" for m in UNFINISHED.finditer(text)]
+
+
+def banned_calls(path: str, text: str) -> list[str]:
+    """Nothing that could run what a peer sent."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            names = [node.func.id]
+        else:
+            continue
+        found += [f"{path}:{node.lineno}: {name}" for name in names if name in BANNED_CALLS]
+    return found
+
+
+def sleeps(path: str, text: str) -> list[str]:
+    """Tests wait for events, not for time."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func
+            of = name.value.id if isinstance(name.value, ast.Name) else ""
+            zero = bool(node.args) and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
+            if name.attr == "sleep" and of in ("time", "asyncio") and not zero:
+                found.append(f"{path}:{node.lineno}: {of}.sleep")
+    return found
+
+
+def private_imports(path: str, text: str) -> list[str]:
+    """What stands on the library uses its public names only."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("meshmsg."):
+            parts = (node.module or "").split(".")
+            own = parts[1] in ("patterns", "spark", "bench")
+            if not own and any(part.startswith("_") for part in parts):
+                found.append(f"{path}:{node.lineno}: {node.module}")
+    return found
+
+
+def impure_cdef(path: str, text: str) -> list[str]:
+    """Between the markers of the header stands only what cffi reads."""
+    body = text.partition("/* cdef:begin */")[2].partition("/* cdef:end */")[0]
+    found = [f"{path}: a preprocessor line in the cdef"] if re.search(r"^\s*#", body, re.MULTILINE) else []
+    if re.search(r"\bextern\b", body):
+        found.append(f"{path}: extern in the cdef")
+    if not body.strip():
+        found.append(f"{path}: no cdef")
+    return found
