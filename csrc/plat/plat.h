@@ -67,7 +67,7 @@ struct mmi_plat {
     void (*notifier_close)(void *self, int n);
     int (*wait)(void *self, int n, uint64_t deadline_ns);                /* engine lock NOT held; MM_OK rung, MM_ETIMEDOUT, MM_EINTR */
 
-    int (*thread_start)(void *self, void (*run)(void *arg), void *arg, void **thread);  /* all signals blocked; NULL in sim: nobody runs, the world steps */
+    int (*thread_start)(void *self, void (*run)(void *arg), void *arg, void **thread);  /* all signals blocked; NULL: the world steps */
     void (*thread_join)(void *self, void *thread);
 
     void (*after_fork)(void *self);      /* in the child: close every inherited descriptor; no read, write, shutdown or epoll_ctl on them */
