@@ -1,0 +1,142 @@
+"""The programs the fault tests run as processes of their own. Usage: python -m tests.fault.programs NAME ARGS.
+
+Law: each says on stdout how far it is, a line at a time, so that the test never has to guess.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import sys
+import threading
+
+import meshmsg as mm
+from meshmsg import aio
+
+UP = "tcp://127.0.0.1:0"
+
+
+def say(text: str) -> None:
+    """Tell the test."""
+    print(text, flush=True)
+
+
+def pull(endpoint: str) -> None:
+    """Receive for ever; say each hundredth message."""
+    with mm.Pull(connect=endpoint, heartbeat_interval=0.2, heartbeat_timeout=1.0) as socket:
+        say("ready")
+        for count, _ in enumerate(socket):
+            if count % 100 == 0:
+                say(f"got {count}")
+
+
+def blocked(what: str) -> None:
+    """Block in a call until SIGINT; say that KeyboardInterrupt came."""
+    try:
+        if what == "recv":
+            with mm.Pull(bind=UP) as socket:
+                say("ready")
+                socket.recv()
+        elif what == "send":
+            with mm.Push(bind=UP) as push:
+                say("ready")
+                push.send(b"x")
+        elif what == "peers":
+            with mm.Push(bind=UP) as push:
+                say("ready")
+                push.wait_for_peers()
+        else:
+            asyncio.run(blocked_in_a_loop())
+    except KeyboardInterrupt:
+        say("interrupted")
+
+
+async def blocked_in_a_loop() -> None:
+    """The same under asyncio."""
+    async with aio.Pull(bind=UP) as socket:
+        say("ready")
+        await socket.recv()
+
+
+def leave(how: str) -> None:
+    """End with live sockets, in several ways."""
+    socket = mm.Pull(bind=UP)
+    push = mm.Push(connect=socket.endpoint)
+    push.wait_for_peers(timeout=20)
+    globals()["kept"] = (socket, push)
+    if how == "thread":
+        threading.Thread(target=lambda: contextlib.suppress(mm.MeshError).__enter__() or list(socket), daemon=True).start()
+    elif how == "stalled":
+        for _ in range(200):
+            with contextlib.suppress(mm.TimedOutError):
+                push.send(b"x" * 100_000, timeout=0.001)
+    elif how == "_exit":
+        say("leaving")
+        os._exit(0)
+    say("leaving")
+
+
+def fork() -> None:
+    """Fork with live sockets: the child is told, can open its own, and harms nobody."""
+    with mm.Push(bind=UP) as push, mm.Pull(connect=push.endpoint) as pull_socket:
+        push.wait_for_peers(timeout=20)
+        stop = threading.Event()
+
+        def busy() -> None:
+            while not stop.is_set():
+                with contextlib.suppress(mm.TimedOutError):
+                    push.send(b"from the parent", timeout=0.1)
+
+        sender = threading.Thread(target=busy)
+        sender.start()
+        for _ in range(20):
+            pid = os.fork()
+            if pid == 0:
+                os._exit(child(push))
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+            assert pull_socket.recv(timeout=20) == b"from the parent"
+        stop.set()
+        sender.join()
+        assert len(push.peers()) == 1
+        assert push.stats().disconnects == 0
+    say("fine")
+
+
+def child(inherited: mm.Push) -> int:
+    """0: everything is as it should be in a forked child."""
+    try:
+        inherited.send(b"x")
+    except mm.ForkedError as error:
+        if "fork" not in str(error):
+            return 2
+    else:
+        return 3
+    with mm.Push(bind=UP) as push, mm.Pull(connect=push.endpoint) as pull_socket:
+        push.send(b"mine", timeout=20)
+        return 0 if pull_socket.recv(timeout=20) == b"mine" else 4
+
+
+def few_descriptors() -> None:
+    """Run out of descriptors while peers connect; those who were there do not notice; then go on."""
+    with mm.Engine() as other, mm.Pull(bind=UP) as socket, mm.Push(connect=socket.endpoint, engine=other) as first:
+        first.wait_for_peers(timeout=20)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        late = [mm.Push(engine=other) for _ in range(8)]
+        used = len(os.listdir("/proc/self/fd"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used + 3, hard))
+        for push in late:
+            push.connect(socket.endpoint)
+        first.send(b"still here", timeout=20)
+        assert socket.recv(timeout=20) == b"still here"
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        socket.wait_for_peers(9, timeout=30)
+        say(" ".join(event.kind.name for event in socket.events()))
+        for push in late:
+            push.close()
+    say("fine")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
