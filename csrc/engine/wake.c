@@ -46,6 +46,8 @@ mmi_waker_close(mmi_engine *e, mmi_waker *w)
     }
     mmi_list_rm(&w->node);
     mmi_handle_free(w->handle);
+    /* Who watches a copy of the descriptor learns that there will be no more news. */
+    e->plat.notifier_ring(e->plat.self, w->notifier);
     /* Not given back to the pool: an event loop may still have it registered. */
     e->plat.notifier_close(e->plat.self, w->notifier);
     mmi_free(w);

@@ -14,9 +14,8 @@ import warnings
 from typing import Any
 
 from meshmsg._errors import CLASSES, MeshError
-from meshmsg._mm import ffi, lib
-
-__all__ = ["EINTR", "SLICE_MS", "ffi", "lib", "local", "on_main_thread", "raise_for", "to_ms"]
+from meshmsg._mm import ffi as ffi
+from meshmsg._mm import lib as lib
 
 EAGAIN: int = lib.MM_EAGAIN
 EINTR: int = lib.MM_EINTR
@@ -55,7 +54,7 @@ def to_ms(timeout: float | None) -> int:
     """Turn seconds (None: for ever) into what C wants: milliseconds, -1 for ever."""
     if timeout is None:
         return -1
-    if not timeout >= 0:
+    if not timeout >= 0:  # NaN too
         raise ValueError(f"timeout is {timeout!r}; seconds >= 0, or None to wait for ever")
     return min(math.ceil(timeout * 1000), _MS_MAX) if timeout < _MS_MAX else _MS_MAX
 
@@ -85,7 +84,7 @@ def _close_engines() -> None:
         warnings.warn(
             f"meshmsg: {abandoned} messages were still queued at exit and are lost; "
             "call drain() before the program ends",
-            ResourceWarning,
+            RuntimeWarning,  # a ResourceWarning would not be shown
             stacklevel=1,
         )
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from meshmsg._core import SLICE_MS, ffi, lib, raise_for
+from meshmsg._core import SLICE_MS, ffi, lib, raise_for, to_ms
 from meshmsg._errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 CLOSE_TIMEOUT_S = 1.0
 """Seconds the engines' queues have to go out when the program ends."""
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _open: dict[int, dict[int, Engine]] = {}
 _defaults: dict[int, Engine] = {}
 
@@ -81,7 +82,7 @@ class Engine:
             _open.get(self._pid, {}).pop(self._handle, None)
             if _defaults.get(self._pid) is self:
                 del _defaults[self._pid]
-        lib.mm_engine_close(self._handle, round(timeout * 1000), out)
+        lib.mm_engine_close(self._handle, to_ms(timeout), out)
         return int(out[0])
 
     def __enter__(self) -> Self:
@@ -116,13 +117,14 @@ def close_all() -> int:
     """Close every engine of this process; return how many messages are lost by it."""
     with _lock:
         engines = list(_open.get(os.getpid(), {}).values())
-    return sum(engine.close() for engine in engines)
+    deadline = time.monotonic() + CLOSE_TIMEOUT_S
+    return sum(engine.close(timeout=max(deadline - time.monotonic(), 0.0)) for engine in engines)
 
 
 def _after_fork_in_child() -> None:
     """The lock may have been held by a thread that is not here."""
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -62,7 +62,17 @@ class ForkedError(MeshError):
 
 
 class PeerError(MeshError, ConnectionError):
-    """The other side went away, cannot be reached, or broke the protocol."""
+    """The other side went away, cannot be reached, or broke the protocol.
+
+    Attributes:
+        peer: Its identity, b"" when it has none or is not known.
+    """
+
+    def __init__(
+        self, message: str = "", *, code: int = 0, address: str = "", peer: bytes = b""
+    ) -> None:
+        super().__init__(message, code=code, address=address)
+        self.peer = peer
 
 
 class TooLargeError(MeshError, ValueError):

@@ -5,15 +5,22 @@ Not here: waiting. Law: one place says which frame is what.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
-from meshmsg._base import SocketBase, encode_topic
+from meshmsg._base import SocketBase
 from meshmsg._core import ffi, lib
-from meshmsg._errors import MeshError, UsageError
+from meshmsg._data import Data, encode_topic
+from meshmsg._errors import MeshError, PeerError, UsageError
 from meshmsg._message import Message, Request
+from meshmsg._unpack import Forming
+
+KNOWN_MAX = 10
+"""Identities the error of an unknown one lists."""
 
 
-class TopicForm(SocketBase):
+class TopicForm(Forming[Message], SocketBase):
     """Sub: a message of two frames or more begins with its topic."""
 
     def _message(self, frames: list[bytes], peer: int, envelope: int) -> Message:
@@ -80,7 +87,7 @@ class PublishForm(SocketBase):
         return int(out[0])
 
 
-class IdentityForm(SocketBase):
+class IdentityForm(Forming[Message], SocketBase):
     """Router: the first frame is the peer's identity."""
 
     def _message(self, frames: list[bytes], peer: int, envelope: int) -> Message:
@@ -92,39 +99,45 @@ class IdentityForm(SocketBase):
     def _unknown(self, error: MeshError, to: bytes) -> MeshError:
         if error.code != lib.MM_EHOSTUNREACH:
             return error
-        known = [peer.identity for peer in self.peers()]
-        return type(error)(
-            f"no peer has the identity {to!r} ({self._about()}; known: {known[:10]!r})",
+        known = [peer.identity for peer in self._first_peers(KNOWN_MAX)[0]]
+        return PeerError(
+            f"no peer has the identity {to!r} ({self._about()}; known: {known!r})",
             code=error.code,
+            peer=to,
         )
 
 
-class RequestForm(SocketBase):
+class RequestForm(Forming[Request], SocketBase):
     """Rep: the leading frames are the way back; the rest is the request."""
 
     _role: ClassVar[int] = lib.MM_REP
 
-    def _message(self, frames: list[bytes], peer: int, envelope: int) -> Message:
+    def _message(self, frames: list[bytes], peer: int, envelope: int) -> Request:
         request = Request(frames[-1])
         request.peer = peer
-        request._frames = tuple(frames[envelope:])
-        route = frames[:envelope]
-
-        def reply(answer: list[bytes]) -> bool:
-            return self._reply(peer, [*route, *answer])
-
-        request._reply = reply
+        if len(frames) > envelope + 1:
+            request._frames = tuple(frames[envelope:])
+        request._reply = partial(self._reply, peer, frames[:envelope])
         return request
 
-    def _reply(self, peer: int, frames: list[bytes]) -> bool:
+    def _reply(self, peer: int, route: list[bytes], answer: bytes) -> bool:
+        frames = [*route, answer]
         sizes = ffi.new("uint64_t[]", [len(frame) for frame in frames])
         body = b"".join(frames)
         rc = lib.mm_send_frames(self._handle, peer, body, sizes, len(frames), 0, 0)
         if rc == lib.MM_EMSGSIZE:
             raise self._too_large(len(body), len(frames))
-        if rc not in (lib.MM_EHOSTUNREACH, lib.MM_EAGAIN):
+        if rc != lib.MM_EHOSTUNREACH:  # gone, or its queue is full: counted by the core
             self._check(rc, "cannot reply")
         return bool(rc == 0)
+
+
+def check_route(frames: Sequence[Data]) -> None:
+    """Refuse what a Router cannot send."""
+    if len(frames) < 2:
+        raise UsageError("a Router sends an identity and at least one frame behind it")
+    if isinstance(frames[0], str):
+        raise TypeError("an identity is bytes, not str; encode it: name.encode()")
 
 
 def router_flags(handover: bool, on_unroutable: str) -> int:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from meshmsg._errors import UsageError
+from meshmsg._data import Data, bytes_of
+from meshmsg._errors import MeshError, UsageError
 
 
 class Message(bytes):
@@ -34,25 +35,30 @@ class Message(bytes):
 class Request(Message):
     """A request a Rep received. `reply` answers it, once."""
 
-    _reply: Callable[[list[bytes]], bool] | None = None
+    _reply: Callable[[bytes], bool] | None = None
 
-    def reply(self, data: bytes | bytearray | memoryview) -> bool:
+    def reply(self, data: Data) -> bool:
         """Answer this request.
 
-        Never blocks. Thread-safe: yes.
+        Never blocks. Thread-safe: yes; of several threads one answers.
 
         Args:
-            data: The answer.
+            data: The answer: bytes, or anything contiguous with a buffer.
 
         Returns:
             False when whoever asked is gone or takes no more; the answer is then counted as dropped.
 
         Raises:
             UsageError: It was answered already.
+            TooLargeError: The answer is over message_size_max; another may be given.
             ClosedError: The socket was closed.
         """
-        send = self._reply
+        body = bytes_of(data)
+        send = vars(self).pop("_reply", None)  # one of several threads gets it
         if send is None:
             raise UsageError("this request was answered already; each takes one reply")
-        self._reply = None
-        return send([bytes(data)])
+        try:
+            return bool(send(body))
+        except MeshError:
+            self._reply = send
+            raise

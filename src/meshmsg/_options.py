@@ -77,6 +77,17 @@ class SocketOptions(TypedDict, total=False):
     linger: float
 
 
+def check_count(name: str, count: int, low: int = 0) -> None:
+    """Refuse what is no number of things."""
+    if isinstance(count, bool) or not isinstance(count, int) or not low <= count <= _U32_MAX:
+        raise UsageError(f"{name} is {count!r}; it is a whole number from {low} to {_U32_MAX}")
+
+
+def check_batch(max_messages: int) -> None:
+    """Refuse what is no size of a batch."""
+    check_count("max_messages", max_messages, 1)
+
+
 def _set_count(opts: Any, name: str, value: object) -> None:
     low, high = _COUNTS[name]
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -92,12 +103,12 @@ def _set_seconds(opts: Any, name: str, value: object) -> None:
         raise UsageError(f"{name} is {value!r}; it is a number of seconds, 0 or more")
     if value > SECONDS_MAX:
         raise UsageError(f"{name} is {value!r} s; the limit is {SECONDS_MAX} s")
-    setattr(opts, field, max(round(value * 1000), low_ms))
+    setattr(opts, field, max(round(value * 1000), 1 if value > 0 else low_ms))
 
 
 def _set_identity(opts: Any, identity: bytes) -> None:
     if not isinstance(identity, (bytes, bytearray)):
-        raise UsageError(f"identity is {type(identity).__name__}; it is bytes")
+        raise TypeError(f"identity is {type(identity).__name__}; it is bytes")
     if len(identity) > lib.MM_IDENTITY_MAX or identity[:1] == b"\0":
         raise UsageError(
             f"identity has {len(identity)} bytes; it has at most {lib.MM_IDENTITY_MAX} "
@@ -132,7 +143,12 @@ def build_options(
             f"reconnect_max is {opts.reconnect_max_ms / 1000} s, "
             f"below reconnect_min, {opts.reconnect_min_ms / 1000} s"
         )
-    if identity:
+    if 0 < opts.heartbeat_interval_ms >= opts.heartbeat_timeout_ms:
+        raise UsageError(
+            f"heartbeat_timeout is {opts.heartbeat_timeout_ms / 1000} s, not above heartbeat_interval, "
+            f"{opts.heartbeat_interval_ms / 1000} s: idle peers would be taken for dead"
+        )
+    if identity != b"":
         _set_identity(opts, identity)
     opts.flags |= flags
     return opts

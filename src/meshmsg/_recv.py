@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from meshmsg._core import EINTR, lib, local
-from meshmsg._errors import ClosedError, UsageError
-from meshmsg._message import Message
-from meshmsg._send import Blocking
+from meshmsg._blocking import Blocking
+from meshmsg._core import EAGAIN, EINTR, lib, local, to_ms
+from meshmsg._errors import ClosedError
+from meshmsg._inbox import Inbox
+from meshmsg._options import check_batch
+from meshmsg._unpack import MessageT
 
 BATCH_MESSAGES = 256
 """Messages an iteration takes from the core at once."""
@@ -19,17 +21,47 @@ BATCH_BYTES = 1024 * 1024
 """Bytes after which a batch takes no further message."""
 
 
-class Receiver(Blocking):
+class Receiver(Inbox[MessageT], Blocking):
     """A socket that receives."""
 
-    def _receive(self, max_messages: int, timeout: float | None) -> list[Message]:
-        batch = local.batch
-        rc = EINTR
-        if timeout is None:
-            rc = lib.mm_recv(self._handle, batch, max_messages, BATCH_BYTES, -1, self._slice_ms)
-        if rc < 0:
-            if rc != EINTR:
+    def _receive(self, max_messages: int, timeout: float | None) -> list[MessageT]:
+        """Take from the core; nothing is prefetched."""
+        if not self._prefetched:
+            batch = local.batch
+            if timeout is None:
+                rc = lib.mm_recv(
+                    self._handle, batch, max_messages, BATCH_BYTES, -1, self._slice_ms
+                )
+            else:
+                to_ms(timeout)
+                rc = lib.mm_recv(self._handle, batch, max_messages, BATCH_BYTES, 0, 0)
+            if rc > 0:
+                return self._unpack(batch)
+            if rc != EINTR and (rc != EAGAIN or timeout == 0):
                 raise self._error(rc, "no message", timeout)
+        return self._receive_in_turn(max_messages, timeout)
+
+    def _receive_in_turn(
+        self, max_messages: int, timeout: float | None, prefetch: int = 0
+    ) -> list[MessageT]:
+        """Receive beside threads that prefetch; what is taken over max_messages goes to the deque."""
+        to_ms(timeout)
+        batch = local.batch
+        with self._inbox_lock:
+            found = self._take_many(max_messages)
+            if found:
+                return found
+            at_once = prefetch if prefetch and not self._sleepers else max_messages
+            rc = lib.mm_recv(self._handle, batch, at_once, BATCH_BYTES, 0, 0)
+            if rc > 0:
+                found = self._unpack(batch)
+                self._ready.extend(found[max_messages:])
+                return found[:max_messages]
+            waits = rc == EAGAIN and timeout != 0
+            self._sleepers += waits
+        if not waits:
+            raise self._error(rc, "no message", timeout)
+        try:
             self._blocking(
                 lambda ms, slice_ms: lib.mm_recv(
                     self._handle, batch, max_messages, BATCH_BYTES, ms, slice_ms
@@ -37,9 +69,12 @@ class Receiver(Blocking):
                 timeout,
                 "no message",
             )
+        finally:
+            with self._inbox_lock:
+                self._sleepers -= 1
         return self._unpack(batch)
 
-    def recv(self, *, timeout: float | None = None) -> Message:
+    def recv(self, *, timeout: float | None = None) -> MessageT:
         """Receive one message, waiting for it if need be.
 
         Thread-safe: yes; each message goes to one thread.
@@ -48,7 +83,8 @@ class Receiver(Blocking):
             timeout: Seconds to wait; None waits for ever, 0 never waits.
 
         Returns:
-            The message: its body as bytes, with `.frames`, `.peer` and, where there is one, `.topic`.
+            The message: its body as bytes, with `.frames`, `.peer` and, where there is one, `.topic`;
+            of a Rep, a Request.
 
         Raises:
             TimedOutError: Nothing arrived in time; the socket is unchanged.
@@ -63,7 +99,7 @@ class Receiver(Blocking):
 
     def recv_many(
         self, max_messages: int = 1000, *, timeout: float | None = None
-    ) -> list[Message]:
+    ) -> list[MessageT]:
         """Receive what is there, waiting only for the first message.
 
         Thread-safe: yes.
@@ -79,15 +115,12 @@ class Receiver(Blocking):
             TimedOutError, WouldBlockError, ClosedError: As `recv`.
             UsageError: max_messages is below 1.
         """
-        if max_messages < 1:
-            raise UsageError(f"max_messages is {max_messages}; it is 1 or more")
-        found: list[Message] = []
-        while len(found) < max_messages:
-            message = self._take_ready()
-            if message is None:
-                break
-            found.append(message)
-        return found or self._receive(max_messages, timeout)
+        check_batch(max_messages)
+        if self._ready:
+            found = self._take_many(max_messages)
+            if found:
+                return found
+        return self._receive(max_messages, timeout)
 
     def recv_frames(self, *, timeout: float | None = None) -> list[bytes]:
         """Receive one message as its frames, as ZeroMQ peers send them.
@@ -105,19 +138,23 @@ class Receiver(Blocking):
         """
         return list(self.recv(timeout=timeout).frames)
 
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[MessageT]:
         """Iterate over messages as they come, for ever; ends when the socket is closed.
 
         Messages are taken from the core in batches; leaving the loop loses none of them.
         """
+        self._prefetched = True
+        pop = self._ready.popleft
         while True:
-            message = self._take_ready()
-            if message is None:
+            try:
+                message = pop()
+            except IndexError:
+                prefetch = 0 if self._fileno_taken else BATCH_MESSAGES
                 try:
-                    found = self._receive(1 if self._fileno_taken else BATCH_MESSAGES, None)
+                    message = self._receive_in_turn(1, None, prefetch)[0]
                 except ClosedError:
                     return
-                message = found[0]
-                self._ready.extend(found[1:])
+            else:
+                if self._fileno_taken and not self._ready:
+                    lib.mm_fileno_hold(self._handle, 0)
             yield message
-

@@ -6,24 +6,21 @@ dropped; there is no state to get stuck in.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
-from meshmsg._core import ffi, lib, local
+from meshmsg._blocking import LEAST_S, Draining
+from meshmsg._core import ffi, lib, local, to_ms
+from meshmsg._data import Data, pack_frames
 from meshmsg._engine import Engine
-from meshmsg._errors import MeshError, PeerError, TimedOutError, UsageError
+from meshmsg._errors import MeshError, PeerError, TimedOutError
 from meshmsg._message import Message
-from meshmsg._options import SocketOptions, build_options
-from meshmsg._send import Blocking, Data, pack_frames
+from meshmsg._options import SocketOptions, build_options, check_count
+from meshmsg._unpack import Forming
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-
-def check_retries(retries: int) -> None:
-    """Refuse what is no number of retries."""
-    if retries < 0:
-        raise UsageError(f"retries is {retries}; it is 0 or more")
 
 
 def lost(error: MeshError, retries: int) -> PeerError:
@@ -35,7 +32,7 @@ def lost(error: MeshError, retries: int) -> PeerError:
     )
 
 
-class Req(Blocking):
+class Req(Forming[Message], Draining):
     """Asks its Rep (or Router) peers, in turn.
 
     Args:
@@ -77,7 +74,7 @@ class Req(Blocking):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
-        check_retries(retries)
+        check_count("retries", retries)
         for left in range(retries, -1, -1):
             try:
                 return self._ask(data, timeout)
@@ -92,6 +89,8 @@ class Req(Blocking):
     def _ask(self, data: Data, timeout: float | None) -> Message:
         body, sizes, count = pack_frames([data])
         number = ffi.new("uint64_t *")
+        to_ms(timeout)
+        deadline = None if not timeout else time.monotonic() + timeout
         try:
             self._blocking(
                 lambda ms, slice_ms: lib.mm_request(
@@ -105,12 +104,16 @@ class Req(Blocking):
                 raise self._too_large(len(body), count) from None
             raise
         batch = local.batch
+        left = timeout if deadline is None else max(deadline - time.monotonic(), LEAST_S)
         try:
             self._blocking(
                 lambda ms, slice_ms: lib.mm_reply(self._handle, number[0], batch, ms, slice_ms),
-                timeout,
+                left,
                 "no reply",
             )
+        except TimedOutError:
+            lib.mm_request_cancel(self._handle, number[0])
+            raise self._error(lib.MM_ETIMEDOUT, "no reply", timeout) from None
         except BaseException:
             lib.mm_request_cancel(self._handle, number[0])
             raise

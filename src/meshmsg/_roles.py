@@ -8,19 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from meshmsg._base import encode_topic, own_topics
+from meshmsg._blocking import Draining
 from meshmsg._core import lib
+from meshmsg._data import Data, encode_topic, encode_topics
 from meshmsg._engine import Engine
-from meshmsg._errors import MeshError, UsageError
-from meshmsg._forms import IdentityForm, PublishForm, RequestForm, TopicForm, router_flags
-from meshmsg._message import Request
-from meshmsg._options import SocketOptions, build_options
+from meshmsg._errors import MeshError
+from meshmsg._forms import (
+    IdentityForm,
+    PublishForm,
+    RequestForm,
+    TopicForm,
+    check_route,
+    router_flags,
+)
+from meshmsg._message import Message, Request
+from meshmsg._options import SocketOptions, build_options, check_count
 from meshmsg._recv import Receiver
-from meshmsg._send import Data, FrameSender, Sender
+from meshmsg._send import FrameSender, Sender
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from typing_extensions import Unpack
 
 
@@ -30,13 +36,13 @@ class Push(Sender):
     _role: ClassVar[int] = lib.MM_PUSH
 
 
-class Pull(Receiver):
+class Pull(Receiver[Message]):
     """Receives from its Push peers, in turn."""
 
     _role: ClassVar[int] = lib.MM_PULL
 
 
-class Pair(Sender, Receiver):
+class Pair(Sender, Receiver[Message]):
     """Talks to exactly one other Pair."""
 
     _role: ClassVar[int] = lib.MM_PAIR
@@ -82,9 +88,11 @@ class _Publisher(PublishForm, Sender):
 
         Raises:
             TimedOutError: There were not so many in time.
+            WouldBlockError: There are not so many now (timeout=0).
             ClosedError: The socket was closed.
         """
         raw = encode_topic(topic)
+        check_count("count", count)
         self._blocking(
             lambda ms, slice_ms: lib.mm_wait_subscribers(
                 self._handle, raw, len(raw), count, ms, slice_ms
@@ -100,7 +108,7 @@ class Pub(_Publisher):
     _role: ClassVar[int] = lib.MM_PUB
 
 
-class XPub(_Publisher, Receiver):
+class XPub(_Publisher, Receiver[Message]):
     """A Pub that also receives its peers' subscriptions, as b"\\x01topic" and b"\\x00topic".
 
     Args:
@@ -122,7 +130,7 @@ class XPub(_Publisher, Receiver):
         self._open(build_options(self._role, options, flags=flags), engine, bind, connect)
 
 
-class Sub(TopicForm, Receiver):
+class Sub(TopicForm, Receiver[Message]):
     """Receives what its Pub peers publish under the topics it subscribed to.
 
     Args:
@@ -140,7 +148,7 @@ class Sub(TopicForm, Receiver):
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
-        wanted = own_topics(topics)
+        wanted = encode_topics(topics)
         self._open(build_options(self._role, options), engine, None, None)
         try:
             for topic in wanted:
@@ -151,13 +159,13 @@ class Sub(TopicForm, Receiver):
             raise
 
 
-class XSub(TopicForm, Sender, Receiver):
+class XSub(TopicForm, Sender, Receiver[Message]):
     """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for forwarders."""
 
     _role: ClassVar[int] = lib.MM_XSUB
 
 
-class Dealer(Sender, Receiver):
+class Dealer(Sender, Receiver[Message]):
     """Sends to its peers in turn, receives from them in turn; for Router, Rep and Dealer peers.
 
     Args:
@@ -178,7 +186,7 @@ class Dealer(Sender, Receiver):
         self._open(build_options(self._role, options, identity=identity), engine, bind, connect)
 
 
-class Router(IdentityForm, FrameSender, Receiver):
+class Router(IdentityForm, FrameSender, Receiver[Message]):
     """Knows its peers by identity: each message says from whom it came, or to whom it goes.
 
     Args:
@@ -236,8 +244,7 @@ class Router(IdentityForm, FrameSender, Receiver):
             UsageError: There is no frame behind the identity.
             WouldBlockError, TimedOutError, TooLargeError, ClosedError: As for any send.
         """
-        if len(frames) < 2:
-            raise UsageError("a Router sends an identity and at least one frame behind it")
+        check_route(frames)
         try:
             self._send_frames_to(0, frames, timeout)
         except MeshError as error:
@@ -262,32 +269,8 @@ class Router(IdentityForm, FrameSender, Receiver):
         return [message.peer, *message.frames]
 
 
-class Rep(RequestForm, Receiver):
-    """Answers requests: `recv` and iteration give a Request, whose `reply` answers it.
+class Rep(RequestForm, Draining, Receiver[Request]):
+    """Answers requests: what it receives is a Request, whose `reply` answers it.
 
     Any number of requests may be open at once, and answered in any order, from any thread.
     """
-
-    def recv(self, *, timeout: float | None = None) -> Request:
-        """Receive one request, waiting for it if need be.
-
-        Thread-safe: yes; each request goes to one thread.
-
-        Args:
-            timeout: Seconds to wait; None waits for ever, 0 never waits.
-
-        Returns:
-            The request; answer it with `request.reply(data)`.
-
-        Raises:
-            TimedOutError, WouldBlockError, ClosedError: As for any receive.
-        """
-        request = super().recv(timeout=timeout)
-        assert isinstance(request, Request)
-        return request
-
-    def __iter__(self) -> Iterator[Request]:
-        """Iterate over requests as they come; ends when the socket is closed."""
-        for request in super().__iter__():
-            assert isinstance(request, Request)
-            yield request

@@ -1,136 +1,83 @@
 """Sending, for threads that may block.
 
-Law: a call that fails has sent nothing (send_many says how much it sent); what is not bytes-like is
-refused with a hint, never converted behind the caller's back.
+Law: a call that fails has sent nothing; send_many says how much it sent, and gives back what it took
+from its iterable and did not send.
 """
 
 from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import cast
 
-from meshmsg._base import SocketBase
-from meshmsg._core import EINTR, ffi, lib, local, on_main_thread, to_ms
-from meshmsg._errors import MeshError, TimedOutError
-from meshmsg._info import DrainReport, drain_of
-
-Data = bytes | bytearray | memoryview
+from meshmsg._blocking import LEAST_S, Draining
+from meshmsg._core import EAGAIN, EINTR, ffi, lib, local, on_main_thread, to_ms
+from meshmsg._data import Data, buffer_of, bytes_of, pack_frames
+from meshmsg._errors import MeshError
 
 CHUNK_MESSAGES = 1024
 """Messages of a send_many that cross into C at once."""
 CHUNK_BYTES = 1024 * 1024
 """Bytes of a send_many that cross into C at once (one message may be larger)."""
+SLOW_S = 0.001
+"""Seconds a message may take to come out of a send_many's iterable before it is sent at once."""
 
 
-def buffer_of(data: object) -> Any:
-    """Return what C can read: bytes as they are, other buffers without a copy."""
-    if isinstance(data, bytes):
-        return data
-    if isinstance(data, str):
-        raise TypeError("a message is bytes, not str; encode it: send(text.encode())")
-    try:
-        return ffi.from_buffer("uint8_t[]", data)
-    except (TypeError, ValueError, BufferError):
-        raise TypeError(
-            f"a message is bytes-like and contiguous, not {type(data).__name__}; "
-            "turn it into bytes first, for example with json.dumps(value).encode()"
-        ) from None
+def chunks_of(messages: Iterable[Data]) -> Iterator[list[bytes]]:
+    """Cut into what crosses at once; of a list or tuple, nothing when anything in it is no message."""
+    if not isinstance(messages, (list, tuple)):
+        yield from _chunks_of_stream(messages)
+        return
+    plain = set(map(type, messages)) <= {bytes}
+    whole = messages if plain else [bytes_of(message) for message in messages]
+    at = 0
+    while at < len(whole):
+        part = cast("list[bytes]", list(whole[at : at + CHUNK_MESSAGES]))
+        ends = list(accumulate(map(len, part)))
+        if ends[-1] > CHUNK_BYTES:
+            part = part[: bisect_left(ends, CHUNK_BYTES) + 1]
+        at += len(part)
+        yield part
 
 
-def bytes_of(data: object) -> bytes:
-    """Return the data as bytes; raises TypeError with a hint for what is not bytes-like."""
-    return data if isinstance(data, bytes) else bytes(ffi.buffer(buffer_of(data)))
+def _chunks_of_stream(messages: Iterable[Data]) -> Iterator[list[bytes]]:
+    """Cut what comes one by one, perhaps slowly: a slow one is not kept until a chunk is full.
 
-
-def pack_frames(frames: Sequence[Data]) -> tuple[bytes, Any, int]:
-    """Return frames as C wants them: end to end, sizes, count."""
-    if isinstance(frames, (bytes, str, bytearray, memoryview)):
-        raise TypeError("send_frames takes a sequence of frames; for a single one use send")
-    parts = [bytes_of(frame) for frame in frames]
-    sizes = array("Q", map(len, parts))
-    return b"".join(parts), ffi.from_buffer("uint64_t[]", sizes), len(parts)
-
-
-class Blocking(SocketBase):
-    """What a socket's blocking calls share."""
-
-    def _blocking(
-        self, call: Callable[[int, int], int], timeout: float | None, what: str
-    ) -> int:
-        """Call until it is done, failed or too late; in between, signal handlers run."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        ms = to_ms(timeout)
-        slice_ms = self._slice_ms
-        while True:
-            rc = call(ms, slice_ms)
-            if rc != EINTR:
-                break
-            self._log_events()
-            if not on_main_thread():
-                slice_ms = 0
-            if deadline is not None:
-                ms = to_ms(max(deadline - time.monotonic(), 0.000001))
-        if rc < 0:
-            raise self._error(rc, what, timeout)
-        return rc
-
-    def wait_for_peers(self, count: int = 1, *, timeout: float | None = None) -> None:
-        """Wait until peers are connected and ready.
-
-        Thread-safe: yes.
-
-        Args:
-            count: How many, all together.
-            timeout: Seconds to wait; None waits for ever, 0 only looks.
-
-        Raises:
-            TimedOutError: There were not so many in time.
-            ClosedError: The socket was closed.
-        """
-        self._blocking(
-            lambda ms, slice_ms: lib.mm_wait_peers(self._handle, count, ms, slice_ms),
-            timeout,
-            f"not {count} peers",
-        )
-
-    def drain(self, *, timeout: float | None = None) -> DrainReport:
-        """Wait until the peers have received what was sent.
-
-        A peer confirms by answering a heartbeat that was sent behind the messages; that works with
-        libzmq too. It says that the peer's engine has read them, not that its application has.
-
-        Thread-safe: yes.
-
-        Args:
-            timeout: Seconds to wait; None waits for ever, 0 only looks.
-
-        Returns:
-            What was delivered, what was not, and why; it does not raise when time is up.
-
-        Raises:
-            ClosedError: The socket was closed.
-        """
-        info = ffi.new("mm_drain_info *")
+    When the iterable fails, what it gave before still goes out first.
+    """
+    clock = time.monotonic
+    chunk: list[bytes] = []
+    size = 0
+    failed: Exception | None = None
+    source = iter(messages)
+    more = True
+    while more:
+        before = clock()
         try:
-            self._blocking(
-                lambda ms, slice_ms: lib.mm_drain(self._handle, ms, slice_ms, info),
-                timeout,
-                "not drained",
-            )
-        except (TimedOutError, BlockingIOError):
-            pass
-        return drain_of(info)
+            for message in source:
+                body = message if type(message) is bytes else bytes_of(message)
+                chunk.append(body)
+                size += len(body)
+                now = clock()
+                if len(chunk) >= CHUNK_MESSAGES or size >= CHUNK_BYTES or now - before > SLOW_S:
+                    break
+                before = now
+            else:
+                more = False
+        except Exception as error:
+            failed = error
+            more = False
+        if chunk:
+            yield chunk
+            chunk, size = [], 0
+    if failed is not None:
+        raise failed
 
-    def __enter__(self) -> Any:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class FrameSender(Blocking):
+class FrameSender(Draining):
     """A socket that sends frames, to anybody or to one peer."""
 
     def _sending(
@@ -180,12 +127,13 @@ class Sender(FrameSender):
         if timeout is None:
             rc = lib.mm_send(self._handle, body, size, -1, self._slice_ms)
         else:
-            rc = EINTR
+            to_ms(timeout)
+            rc = lib.mm_send(self._handle, body, size, 0, 0)
         if rc:
             self._send_slowly(rc, body, size, timeout)
 
-    def _send_slowly(self, rc: int, body: Any, size: int, timeout: float | None) -> None:
-        if rc == EINTR:
+    def _send_slowly(self, rc: int, body: bytes, size: int, timeout: float | None) -> None:
+        if rc == EINTR or (rc == EAGAIN and timeout):
             self._sending(
                 lambda ms, slice_ms: lib.mm_send(self._handle, body, size, ms, slice_ms),
                 timeout,
@@ -195,7 +143,7 @@ class Sender(FrameSender):
             return
         if rc == lib.MM_EMSGSIZE:
             raise self._too_large(size, 1)
-        raise self._error(rc, "cannot send", timeout)
+        raise self._error(rc, "no room for a message" if rc == EAGAIN else "cannot send", timeout)
 
     def send_frames(self, frames: Sequence[Data], *, timeout: float | None = None) -> None:
         """Send one message of several frames, as ZeroMQ peers know them.
@@ -218,7 +166,8 @@ class Sender(FrameSender):
         Thread-safe: yes; messages of several threads may interleave.
 
         Args:
-            messages: The bodies; a generator is taken from as they are sent.
+            messages: The bodies. A generator is taken from as they are sent, up to 1,024 ahead; what
+                it gave before it failed is sent.
             timeout: Seconds for all of it; None waits for ever, 0 never waits.
 
         Returns:
@@ -229,47 +178,40 @@ class Sender(FrameSender):
                 taken from the iterable and not sent.
             WouldBlockError, TooLargeError, ClosedError: As `send`, with the same two attributes.
         """
+        to_ms(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         total = 0
-        chunk: list[bytes] = []
-        size = 0
-        for message in messages:
-            body = message if type(message) is bytes else bytes_of(message)
-            chunk.append(body)
-            size += len(body)
-            if len(chunk) >= CHUNK_MESSAGES or size >= CHUNK_BYTES:
-                total += self._send_chunk(chunk, total, deadline, timeout)
-                chunk, size = [], 0
-        return total + self._send_chunk(chunk, total, deadline, timeout)
+        for chunk in chunks_of(messages):
+            total += self._send_chunk(chunk, total, deadline, timeout)
+        return total
 
     def _send_chunk(
         self, chunk: list[bytes], before: int, deadline: float | None, timeout: float | None
     ) -> int:
         done = 0
-        bodies = b"".join(chunk)
         sizes = array("Q", map(len, chunk))
-        start = ffi.from_buffer("uint8_t[]", bodies)
+        start = ffi.from_buffer("uint8_t[]", b"".join(chunk))
         lengths = ffi.from_buffer("uint64_t[]", sizes)
         out = local.size
         offset = 0
+        ms = -1
         slice_ms = self._slice_ms
         while done < len(chunk):
-            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            ms = 0 if timeout == 0 else to_ms(left if left is None else max(left, 0.000001))
+            if deadline is not None:
+                ms = to_ms(max(deadline - time.monotonic(), LEAST_S)) if timeout else 0
             rc = lib.mm_send_many(
                 self._handle, start + offset, lengths + done, len(chunk) - done, ms, slice_ms, out
             )
             offset += sum(sizes[done : done + out[0]])
             done += out[0]
             if rc == EINTR:
+                self._log_events()
                 slice_ms = self._slice_ms if on_main_thread() else 0
             elif rc < 0:
                 raise self._unsent(rc, before + done, chunk[done:], timeout)
         return done
 
-    def _unsent(
-        self, rc: int, sent: int, unsent: list[bytes], timeout: float | None
-    ) -> MeshError:
+    def _unsent(self, rc: int, sent: int, unsent: list[bytes], timeout: float | None) -> MeshError:
         if rc == lib.MM_EMSGSIZE:
             error = self._too_large(len(unsent[0]), 1)
         else:

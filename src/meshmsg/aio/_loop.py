@@ -7,6 +7,8 @@ a waiter that was woken and does not need it passes the wake on.
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -40,9 +42,10 @@ class LoopWaker:
         handle = ffi.new("mm_handle *")
         fd = ffi.new("int *")
         raise_for(lib.mm_waker_open(engine._handle, handle, fd), "opening a waker for the loop")
-        self._loop = loop
+        self._loop = weakref.ref(loop)
         self._handle: int = handle[0]
-        self._fd: int = fd[0]
+        # A copy: the engine may be closed in another thread while this loop watches the descriptor.
+        self._fd = os.dup(fd[0])
         self._out: Any = ffi.new("mm_ready[]", READY_AT_ONCE)
         self._waiters: dict[tuple[int, int], deque[Waiter]] = {}
         self.on_readable: dict[int, Callable[[], None]] = {}
@@ -50,11 +53,15 @@ class LoopWaker:
         try:
             loop.add_reader(self._fd, self._on_ready)
         except NotImplementedError:
-            lib.mm_waker_close(self._handle)
+            self.close()
             raise UsageError(
                 f"{type(loop).__name__} cannot watch descriptors (add_reader); "
                 "use a selector event loop or uvloop"
             ) from None
+
+    def serves(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether this is that loop's waker, and still works."""
+        return self._fd >= 0 and self._loop() is loop
 
     def watch(self, socket: int, events: int) -> int:
         """Ask to be told, once; fires at once if it is already so."""
@@ -62,7 +69,7 @@ class LoopWaker:
 
     def add(self, socket: int, event: int) -> Waiter:
         """Queue a waiter; the caller watches, tries once more, then awaits `wait`."""
-        future: Waiter = self._loop.create_future()
+        future: Waiter = asyncio.get_running_loop().create_future()
         self._waiters.setdefault((socket, event), deque()).append(future)
         return future
 
@@ -73,7 +80,8 @@ class LoopWaker:
 
         Cancelled or out of time after being woken, the next waiter is woken instead.
         """
-        timer = None if deadline is None else self._loop.call_at(deadline, _expire, future)
+        loop = asyncio.get_running_loop()
+        timer = None if deadline is None else loop.call_at(deadline, _expire, future)
         try:
             return await future
         except asyncio.CancelledError:
@@ -121,34 +129,61 @@ class LoopWaker:
     def _on_ready(self) -> None:
         out = self._out
         count = lib.mm_waker_take(self._handle, out, READY_AT_ONCE)
-        for i in range(max(count, 0)):
+        if count < 0:
+            self._engine_is_gone()
+            return
+        for i in range(count):
             socket, events = out[i].socket, out[i].events
+            if events == 0:
+                self._socket_is_gone(socket)
+                continue
             tell = self.on_readable.get(socket)
-            if tell is not None and (events & READABLE or events == 0):
-                tell()
-            elif events & READABLE:
-                self.wake_next(socket, READABLE)
+            if events & READABLE:
+                if tell is not None:
+                    tell()
+                else:
+                    self.wake_next(socket, READABLE)
             for event in (WRITABLE, PEERS, DRAINED):
                 if events & event:
                     self._wake_all(socket, event)
-            if events == 0:
-                for event in (READABLE, WRITABLE, PEERS, DRAINED):
-                    self._wake_all(socket, event)
+
+    def _socket_is_gone(self, socket: int) -> None:
+        """It was closed: whoever waits for it tries again, and is told so."""
+        tell = self.on_readable.pop(socket, None)
+        if tell is not None:
+            tell()
+        for event in (READABLE, WRITABLE, PEERS, DRAINED):
+            self._wake_all(socket, event)
+
+    def _engine_is_gone(self) -> None:
+        self.close()
+        for socket in {*self.on_readable, *(socket for socket, _ in self._waiters)}:
+            self._socket_is_gone(socket)
 
     def close(self) -> None:
-        """Give the waker back; the loop is closed or about to be."""
-        if not self._loop.is_closed():
-            self._loop.remove_reader(self._fd)
+        """Give the waker back. Closing twice is harmless."""
+        if self._fd < 0:
+            return
+        fd, self._fd = self._fd, -1
+        loop = self._loop()
+        if loop is not None and not loop.is_closed():
+            loop.remove_reader(fd)
+        os.close(fd)
         lib.mm_waker_close(self._handle)
 
+    def __del__(self) -> None:
+        if getattr(self, "_fd", -1) >= 0:
+            self.close()
 
+
+_lock = threading.Lock()
 _wakers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, LoopWaker]] = (
     weakref.WeakKeyDictionary()
 )
 
 
 def _close_closed() -> None:
-    """Loops that were closed leave their wakers behind; they go when the next one is made."""
+    """Loops that were closed and are still referred to: their wakers go when the next one is made."""
     for loop in [loop for loop in _wakers if loop.is_closed()]:
         for waker in _wakers.pop(loop).values():
             waker.close()
@@ -162,11 +197,21 @@ def waker_of(engine: Engine) -> LoopWaker:
         RuntimeError: No loop is running.
     """
     loop = asyncio.get_running_loop()
-    by_engine = _wakers.get(loop)
-    if by_engine is None:
-        _close_closed()
-        by_engine = _wakers[loop] = {}
-    waker = by_engine.get(engine._handle)
-    if waker is None:
-        waker = by_engine[engine._handle] = LoopWaker(loop, engine)
+    with _lock:
+        by_engine = _wakers.get(loop)
+        if by_engine is None:
+            _close_closed()
+            by_engine = _wakers[loop] = {}
+        waker = by_engine.get(engine._handle)
+        if waker is None or not waker.serves(loop):
+            waker = by_engine[engine._handle] = LoopWaker(loop, engine)
     return waker
+
+
+def _after_fork_in_child() -> None:
+    """The lock may have been held by a thread that is not here."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -10,15 +10,16 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
-from meshmsg._core import ffi, lib, local
+from meshmsg._core import ffi, lib, local, to_ms
+from meshmsg._data import Data, pack_frames
 from meshmsg._engine import Engine
-from meshmsg._errors import MeshError, PeerError, TimedOutError
+from meshmsg._errors import PeerError, TimedOutError
 from meshmsg._message import Message
-from meshmsg._options import SocketOptions, build_options
-from meshmsg._reqrep import check_retries, lost
-from meshmsg._send import Data, pack_frames
+from meshmsg._options import SocketOptions, build_options, check_count
+from meshmsg._reqrep import lost
+from meshmsg._unpack import Forming
 from meshmsg.aio._io import AsyncFrameSender
-from meshmsg.aio._loop import READABLE, LoopWaker, waker_of
+from meshmsg.aio._loop import READABLE, LoopWaker
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -27,7 +28,7 @@ IDS_AT_ONCE = 256
 """Replies one call into C tells of."""
 
 
-class Req(AsyncFrameSender):
+class Req(Forming[Message], AsyncFrameSender):
     """Asks its Rep (or Router) peers, in turn. See `meshmsg.Req`. Use it from one loop.
 
     Args:
@@ -70,7 +71,7 @@ class Req(AsyncFrameSender):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
-        check_retries(retries)
+        check_count("retries", retries)
         for left in range(retries, -1, -1):
             try:
                 return await self._ask(data, timeout)
@@ -85,8 +86,10 @@ class Req(AsyncFrameSender):
     async def _ask(self, data: Data, timeout: float | None) -> Message:
         body, sizes, count = pack_frames([data])
         number = ffi.new("uint64_t *")
+        to_ms(timeout)
         loop = asyncio.get_running_loop()
         end = None if timeout is None else loop.time() + timeout
+        waker = self._waker()  # before anything is sent: it may be refused
         await self._sending(
             lambda: int(lib.mm_request(self._handle, body, sizes, count, 0, 0, number)),
             timeout,
@@ -94,10 +97,9 @@ class Req(AsyncFrameSender):
             count,
         )
         request = int(number[0])
-        waker = waker_of(self._engine)
-        waker.on_readable[self._handle] = self._complete
         future: asyncio.Future[Message] = loop.create_future()
         self._pending[request] = future
+        waker.on_readable[self._handle] = self._complete
         timer = None if end is None else loop.call_at(end, self._too_late, request, timeout)
         try:
             self._watch(waker)
@@ -107,38 +109,42 @@ class Req(AsyncFrameSender):
                 timer.cancel()
             if self._pending.pop(request, None) is not None:
                 lib.mm_request_cancel(self._handle, request)
+            if not self._pending:
+                waker.on_readable.pop(self._handle, None)  # it must not keep this socket alive
 
     def _watch(self, waker: LoopWaker) -> None:
         rc = waker.watch(self._handle, READABLE)
         if rc < 0:
-            self._fail_all(self._error(rc, "no reply"))
+            self._fail_all(rc)
 
     def _too_late(self, request: int, timeout: float | None) -> None:
         future = self._pending.get(request)
         if future is not None and not future.done():
             future.set_exception(self._error(lib.MM_ETIMEDOUT, "no reply", timeout))
 
-    def _fail_all(self, error: MeshError) -> None:
+    def _fail_all(self, code: int) -> None:
         for future in self._pending.values():
             if not future.done():
-                future.set_exception(error)
+                future.set_exception(self._error(code, "no reply"))
 
     def _complete(self) -> None:
         """Replies came: give each to the task that waits for it."""
         ids = ffi.new("uint64_t[]", IDS_AT_ONCE)
         count = lib.mm_replies_ready(self._handle, ids, IDS_AT_ONCE)
         if count < 0:
-            self._fail_all(self._error(count, "no reply"))
+            self._fail_all(count)
             return
+        batch = local.batch
         for i in range(count):
             request = int(ids[i])
             future = self._pending.pop(request, None)
-            rc = lib.mm_reply(self._handle, request, local.batch, 0, 0)
-            if future is None or future.done():
+            if future is None or future.done():  # given up in this very moment: counted as late
+                lib.mm_request_cancel(self._handle, request)
                 continue
+            rc = lib.mm_reply(self._handle, request, batch, 0, 0)
             if rc < 0:
                 future.set_exception(self._error(rc, "no reply"))
             else:
-                future.set_result(self._unpack(local.batch)[0])
+                future.set_result(self._unpack(batch)[0])
         if self._pending:
-            self._watch(waker_of(self._engine))
+            self._watch(self._waker())

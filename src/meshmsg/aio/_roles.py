@@ -5,19 +5,26 @@ Law: what a role cannot do is absent.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from meshmsg._base import encode_topic, own_topics
 from meshmsg._core import lib
+from meshmsg._data import Data, encode_topic, encode_topics
 from meshmsg._engine import Engine
-from meshmsg._errors import MeshError, UsageError
-from meshmsg._forms import IdentityForm, PublishForm, RequestForm, TopicForm, router_flags
-from meshmsg._message import Request
-from meshmsg._options import SocketOptions, build_options
-from meshmsg._send import Data
+from meshmsg._errors import MeshError
+from meshmsg._forms import (
+    IdentityForm,
+    PublishForm,
+    RequestForm,
+    TopicForm,
+    check_route,
+    router_flags,
+)
+from meshmsg._message import Message, Request
+from meshmsg._options import SocketOptions, build_options, check_count
 from meshmsg.aio._io import AsyncFrameSender, AsyncReceiver, AsyncSender
 from meshmsg.aio._loop import PEERS
+from meshmsg.aio._waiting import AsyncDraining
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,13 +36,13 @@ class Push(AsyncSender):
     _role: ClassVar[int] = lib.MM_PUSH
 
 
-class Pull(AsyncReceiver):
+class Pull(AsyncReceiver[Message]):
     """Receives from its Push peers, in turn."""
 
     _role: ClassVar[int] = lib.MM_PULL
 
 
-class Pair(AsyncSender, AsyncReceiver):
+class Pair(AsyncSender, AsyncReceiver[Message]):
     """Talks to exactly one other Pair."""
 
     _role: ClassVar[int] = lib.MM_PAIR
@@ -79,9 +86,11 @@ class _Publisher(PublishForm, AsyncSender):
 
         Raises:
             TimedOutError: There were not so many in time.
+            WouldBlockError: There are not so many now (timeout=0).
             ClosedError: The socket was closed.
         """
         raw = encode_topic(topic)
+        check_count("count", count)
         await self._until(
             lambda: int(lib.mm_wait_subscribers(self._handle, raw, len(raw), count, 0, 0)),
             PEERS,
@@ -96,7 +105,7 @@ class Pub(_Publisher):
     _role: ClassVar[int] = lib.MM_PUB
 
 
-class XPub(_Publisher, AsyncReceiver):
+class XPub(_Publisher, AsyncReceiver[Message]):
     """A Pub that also receives its peers' subscriptions, as b"\\x01topic" and b"\\x00topic".
 
     Args:
@@ -118,7 +127,7 @@ class XPub(_Publisher, AsyncReceiver):
         self._open(build_options(self._role, options, flags=flags), engine, bind, connect)
 
 
-class Sub(TopicForm, AsyncReceiver):
+class Sub(TopicForm, AsyncReceiver[Message]):
     """Receives what its Pub peers publish under the topics it subscribed to.
 
     Args:
@@ -136,7 +145,7 @@ class Sub(TopicForm, AsyncReceiver):
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
-        wanted = own_topics(topics)
+        wanted = encode_topics(topics)
         self._open(build_options(self._role, options), engine, None, None)
         try:
             for topic in wanted:
@@ -147,13 +156,13 @@ class Sub(TopicForm, AsyncReceiver):
             raise
 
 
-class XSub(TopicForm, AsyncSender, AsyncReceiver):
+class XSub(TopicForm, AsyncSender, AsyncReceiver[Message]):
     """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for forwarders."""
 
     _role: ClassVar[int] = lib.MM_XSUB
 
 
-class Dealer(AsyncSender, AsyncReceiver):
+class Dealer(AsyncSender, AsyncReceiver[Message]):
     """Sends to its peers in turn, receives from them in turn; for Router, Rep and Dealer peers.
 
     Args:
@@ -174,7 +183,7 @@ class Dealer(AsyncSender, AsyncReceiver):
         self._open(build_options(self._role, options, identity=identity), engine, bind, connect)
 
 
-class Router(IdentityForm, AsyncFrameSender, AsyncReceiver):
+class Router(IdentityForm, AsyncFrameSender, AsyncReceiver[Message]):
     """Knows its peers by identity: each message says from whom it came, or to whom it goes.
 
     Args:
@@ -231,8 +240,7 @@ class Router(IdentityForm, AsyncFrameSender, AsyncReceiver):
             UsageError: There is no frame behind the identity.
             WouldBlockError, TimedOutError, TooLargeError, ClosedError: As for any send.
         """
-        if len(frames) < 2:
-            raise UsageError("a Router sends an identity and at least one frame behind it")
+        check_route(frames)
         try:
             await self._send_frames_to(0, frames, timeout)
         except MeshError as error:
@@ -258,33 +266,8 @@ class Router(IdentityForm, AsyncFrameSender, AsyncReceiver):
         return [message.peer, *message.frames]
 
 
-class Rep(RequestForm, AsyncReceiver):
-    """Answers requests: `recv` and iteration give a Request, whose `reply` answers it.
+class Rep(RequestForm, AsyncDraining, AsyncReceiver[Request]):
+    """Answers requests: what it receives is a Request, whose `reply` answers it.
 
     `reply` never waits, so it is an ordinary function here too.
     """
-
-    async def recv(self, *, timeout: float | None = None) -> Request:
-        """Receive one request, waiting for it if need be.
-
-        Cancel-safe: a cancelled call has not taken a request. Thread-safe: yes, but a loop waits on
-        its own thread.
-
-        Args:
-            timeout: Seconds to wait; None waits for ever, 0 never waits.
-
-        Returns:
-            The request; answer it with `request.reply(data)`.
-
-        Raises:
-            TimedOutError, WouldBlockError, ClosedError: As for any receive.
-        """
-        request = await super().recv(timeout=timeout)
-        assert isinstance(request, Request)
-        return request
-
-    async def __aiter__(self) -> AsyncIterator[Request]:
-        """Iterate over requests as they come; ends when the socket is closed."""
-        async for request in super().__aiter__():
-            assert isinstance(request, Request)
-            yield request

@@ -1,0 +1,86 @@
+"""What a socket has received and not given out: messages prefetched in batches, in order.
+
+Law: a prefetched message is in the deque before anybody can take a later one from the core, and nobody
+prefetches while another thread sleeps in a receive: so order holds, and no message waits behind a
+thread that is busy with an earlier one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from meshmsg._core import ffi, lib
+from meshmsg._unpack import Forming, MessageT
+
+
+class Inbox(Forming[MessageT]):
+    """The receiving side of a socket, without the waiting."""
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._ready: deque[MessageT] = deque()
+        self._inbox_lock = threading.RLock()
+        """Re-entrant, as a signal may come while it is held, and what runs then may close the socket."""
+        self._sleepers = 0
+        """Threads (and loops) that wait for a message inside the core. Under the lock."""
+        self._prefetched = False
+        """Whether anybody ever prefetched: until then a receive needs no lock."""
+        self._fileno_taken = False
+
+    def _discard(self) -> int:
+        with self._inbox_lock:
+            count = len(self._ready)
+            self._ready.clear()
+        return count
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._ready.clear()
+        self._inbox_lock = threading.RLock()
+
+    def _held(self) -> tuple[int, int]:
+        held = list(self._ready)
+        return len(held), sum(sum(map(len, message.frames)) for message in held)
+
+    def _take_ready(self) -> MessageT | None:
+        """One prefetched message, or None."""
+        try:
+            message = self._ready.popleft()
+        except IndexError:
+            return None
+        if self._fileno_taken and not self._ready:
+            lib.mm_fileno_hold(self._handle, 0)
+        return message
+
+    def _take_many(self, max_messages: int) -> list[MessageT]:
+        """Prefetched messages, perhaps none."""
+        found: list[MessageT] = []
+        while len(found) < max_messages:
+            message = self._take_ready()
+            if message is None:
+                break
+            found.append(message)
+        return found
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable exactly while a receive would find a message.
+
+        For event loops of others: level-triggered; do not read from it. Once it was asked for, the
+        socket takes messages from the core one call at a time.
+
+        Thread-safe: yes.
+
+        Returns:
+            The descriptor, the same each time; it belongs to the socket.
+
+        Raises:
+            ClosedError: The socket was closed.
+        """
+        out = ffi.new("int *")
+        with self._inbox_lock:
+            self._check(lib.mm_fileno(self._handle, out), "asking for the descriptor")
+            self._fileno_taken = True
+            if self._ready:
+                lib.mm_fileno_hold(self._handle, 1)
+        return int(out[0])

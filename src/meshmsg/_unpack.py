@@ -1,0 +1,80 @@
+"""Messages out of batches: what C hands over, cut into frames and made into what a role gives.
+
+Not here: waiting, and what waits in Python (_inbox). Law: a batch is read at once, by the thread it
+belongs to; nothing made here points into it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar, cast
+
+from meshmsg._core import ffi, lib
+from meshmsg._looking import Looking
+from meshmsg._message import Message
+
+MessageT = TypeVar("MessageT", bound=Message)
+
+
+class Forming(Looking, Generic[MessageT]):
+    """Makes messages of batches."""
+
+    def _unpack(self, batch: Any) -> list[MessageT]:
+        """Turn what C handed over into messages."""
+        count = batch.frame_count
+        if count == 1:  # one message of one frame: every role reads it alike
+            message = Message(ffi.buffer(batch.data, batch.offset[1]))
+            message.peer = batch.peer[0]
+            return cast("list[MessageT]", [message])
+        if batch.big != ffi.NULL:
+            frames = _big_frames(batch)
+            return [self._message(frames, int(batch.peer[0]), int(batch.envelope[0]))]
+        messages = batch.message_count
+        offsets = ffi.unpack(batch.offset, count + 1)
+        data = ffi.buffer(batch.data, offsets[-1])
+        peers = ffi.unpack(batch.peer, messages)
+        if count == messages:
+            return cast("list[MessageT]", _singles(data, offsets, peers))
+        firsts = ffi.unpack(batch.first_frame, messages + 1)
+        envelopes = ffi.unpack(batch.envelope, messages)
+        found: list[MessageT] = []
+        for i in range(messages):
+            at = range(firsts[i], firsts[i + 1])
+            frames = [data[offsets[j] : offsets[j + 1]] for j in at]
+            found.append(self._message(frames, peers[i], envelopes[i]))
+        return found
+
+    def _message(self, frames: list[bytes], peer: int, envelope: int) -> MessageT:
+        """Make a message of its frames; roles that read them differently override this."""
+        message = Message(frames[-1])
+        message.peer = peer
+        if len(frames) > 1:
+            message._frames = tuple(frames)
+        return cast("MessageT", message)
+
+
+def _singles(data: Any, offsets: list[int], peers: list[int]) -> list[Message]:
+    """The common case, every message a single frame: no frame lists."""
+    found: list[Message] = []
+    start = 0
+    ends = iter(offsets)
+    next(ends)
+    for peer in peers:
+        end = next(ends)
+        message = Message(data[start:end])
+        message.peer = peer
+        found.append(message)
+        start = end
+    return found
+
+
+def _big_frames(batch: Any) -> list[bytes]:
+    big = batch.big
+    size = ffi.new("uint64_t *")
+    try:
+        frames: list[bytes] = []
+        for i in range(lib.mm_msg_frame_count(big)):
+            data = lib.mm_msg_frame(big, i, size)
+            frames.append(ffi.buffer(data, size[0])[:] if size[0] else b"")
+        return frames
+    finally:
+        lib.mm_msg_free(big)

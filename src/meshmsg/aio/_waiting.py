@@ -1,0 +1,138 @@
+"""What a socket's awaiting calls share: try at once, and only await when it cannot be done now.
+
+Not here: sending and receiving (_io). Law: every attempt is made by the task that returns its result,
+so a cancelled call has done nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from meshmsg._base import SocketBase
+from meshmsg._core import EAGAIN, ffi, lib, to_ms
+from meshmsg._errors import TimedOutError, WouldBlockError
+from meshmsg._info import DrainReport, drain_of
+from meshmsg._options import check_count
+from meshmsg.aio._loop import DRAINED, PEERS, READABLE, LoopWaker, waker_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+FAST_CALLS_MAX = 64
+"""Calls without an await, after which other tasks get a turn."""
+
+
+class Waiting(SocketBase):
+    """What a socket's awaiting calls share."""
+
+    _fast = 0
+    """Calls since this socket's user last let other tasks run."""
+    _waker_used: LoopWaker | None = None
+
+    def _waker(self) -> LoopWaker:
+        waker = self._waker_used
+        if waker is None or not waker.serves(asyncio.get_running_loop()):
+            waker = self._waker_used = waker_of(self._engine)
+        return waker
+
+    async def _turn(self) -> None:
+        """Let other tasks run."""
+        self._fast = 0
+        await asyncio.sleep(0)
+
+    async def _until(
+        self, attempt: Callable[[], int], event: int, timeout: float | None, what: str
+    ) -> int:
+        """Repeat an attempt until it is something else than "not now"."""
+        ms = to_ms(timeout)  # refuses what is no time
+        rc = attempt()
+        if rc == EAGAIN and ms != 0:
+            loop = asyncio.get_running_loop()
+            deadline = None if timeout is None else loop.time() + timeout
+            rc = await self._again(attempt, event, deadline)
+        if rc < 0:
+            raise self._error(rc, what, timeout)
+        return rc
+
+    async def _again(
+        self, attempt: Callable[[], int], event: int, deadline: float | None
+    ) -> int:
+        handle = self._handle
+        waker = self._waker()
+        self._fast = 0
+        while True:
+            future = waker.add(handle, event)
+            rc = waker.watch(handle, event)
+            if rc == 0:
+                rc = attempt()  # what happened before the watch was set
+            if rc != EAGAIN:
+                waker.drop(handle, event, future)
+                return rc
+            woken = await waker.wait(handle, event, future, deadline)
+            rc = attempt()
+            if rc != EAGAIN:
+                if event == READABLE:
+                    waker.wake_next(handle, event)  # there may be more for the next in line
+                return rc
+            if not woken:
+                return int(lib.MM_ETIMEDOUT)
+
+    async def wait_for_peers(self, count: int = 1, *, timeout: float | None = None) -> None:
+        """Wait until peers are connected and ready.
+
+        Cancel-safe: yes. Thread-safe: yes, but a loop waits on its own thread.
+
+        Args:
+            count: How many, all together.
+            timeout: Seconds to wait; None waits for ever, 0 only looks.
+
+        Raises:
+            TimedOutError: There were not so many in time.
+            WouldBlockError: There are not so many now (timeout=0).
+            ClosedError: The socket was closed.
+        """
+        check_count("count", count)
+        await self._until(
+            lambda: int(lib.mm_wait_peers(self._handle, count, 0, 0)),
+            PEERS,
+            timeout,
+            f"not {count} peers",
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncDraining(Waiting):
+    """A socket whose messages can be waited for until they have arrived."""
+
+    async def drain(self, *, timeout: float | None = None) -> DrainReport:
+        """Wait until the peers have received what was sent; see `meshmsg.Push.drain`.
+
+        Cancel-safe: yes. Thread-safe: yes, but a loop waits on its own thread.
+
+        Args:
+            timeout: Seconds to wait; None waits for ever, 0 only looks.
+
+        Returns:
+            What was delivered, what was not, and why; it does not raise when time is up.
+
+        Raises:
+            ClosedError: The socket was closed.
+        """
+        info = ffi.new("mm_drain_info *")
+        try:
+            await self._until(
+                lambda: int(lib.mm_drain(self._handle, 0, 0, info)),
+                DRAINED,
+                timeout,
+                "not drained",
+            )
+        except (TimedOutError, WouldBlockError):
+            pass
+        return drain_of(info)
