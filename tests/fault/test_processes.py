@@ -54,21 +54,20 @@ def push_on(push: mm.Push, count: int) -> int:
 
 def test_a_killed_worker_is_noticed_and_its_work_goes_to_the_next() -> None:
     """What was not begun goes on; what was written and not confirmed is in doubt; nothing is uncounted."""
-    with mm.Push(bind=UP) as push:
-        with program("pull", push.endpoint) as first:
-            said(first, "ready")
+    with mm.Push(bind=UP) as push, program("pull", push.endpoint) as first:
+        said(first, "ready")
+        push.wait_for_peers(timeout=WAIT_S)
+        sent = push_on(push, 500)
+        said(first, "got 100")
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait(WAIT_S)
+        with program("pull", push.endpoint) as second:
+            said(second, "ready")
             push.wait_for_peers(timeout=WAIT_S)
-            sent = push_on(push, 500)
-            said(first, "got 100")
-            os.kill(first.pid, signal.SIGKILL)
-            first.wait(WAIT_S)
-            with program("pull", push.endpoint) as second:
-                said(second, "ready")
-                push.wait_for_peers(timeout=WAIT_S)
-                sent += push_on(push, 500)
-                said(second, "got 100")
-                push.drain(timeout=WAIT_S)
-                stats = push.stats()
+            sent += push_on(push, 500)
+            said(second, "got 100")
+            push.drain(timeout=WAIT_S)
+            stats = push.stats()
     assert stats.sent_messages == sent
     assert stats.sent_messages == stats.written_messages + stats.dropped + stats.queued_out_messages
     assert stats.written_messages == stats.confirmed_messages + stats.in_doubt_messages
