@@ -26,7 +26,7 @@ struct mmi_pipe {
     uint64_t id;                     /* unique in the process, never 0          */
     int peer_role;                   /* mm_role */
     bool outgoing;                   /* we dialed                               */
-    const uint8_t *identity;         /* the peer's, as it said it; may be empty */
+    const uint8_t *identity;         /* the peer's, as it said it, or as ROUTER named it; may be empty */
     size_t identity_size;
     mmi_ring inbox, outbox;
     void *state;                     /* the protocol's, pipe_size bytes, zeroed */

@@ -162,6 +162,8 @@ router_add(void *ps, mmi_pipe *p)
         router_unname(s, old);
         old->pipe->ops->close(old->pipe, MM_REASON_IDENTITY, "its identity was taken over");
     }
+    p->identity = peer->identity;   /* so that who looks at the peers sees the name to send to */
+    p->identity_size = peer->identity_size;
     mmi_fq_add(&s->fq, &peer->fq, p);
     return MM_OK;
 }

@@ -77,12 +77,13 @@ class Engine:
         Returns:
             How many messages were still queued then, and are lost.
         """
+        ms = to_ms(timeout)
         out = ffi.new("uint64_t *")
         with _lock:
             _open.get(self._pid, {}).pop(self._handle, None)
             if _defaults.get(self._pid) is self:
                 del _defaults[self._pid]
-        lib.mm_engine_close(self._handle, to_ms(timeout), out)
+        lib.mm_engine_close(self._handle, ms, out)
         return int(out[0])
 
     def __enter__(self) -> Self:

@@ -37,7 +37,7 @@ def chunks_of(messages: Iterable[Data]) -> Iterator[list[bytes]]:
     while at < len(whole):
         part = cast("list[bytes]", list(whole[at : at + CHUNK_MESSAGES]))
         ends = list(accumulate(map(len, part)))
-        if ends[-1] > CHUNK_BYTES:
+        if ends[-1] >= CHUNK_BYTES:
             part = part[: bisect_left(ends, CHUNK_BYTES) + 1]
         at += len(part)
         yield part

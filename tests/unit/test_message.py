@@ -1,0 +1,178 @@
+"""Message and Request: bytes that know where they came from, and how to answer."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from tests.support.pairs import WAIT_S, joined
+
+
+def test_a_message_is_its_body_and_nothing_else_counts() -> None:
+    """Equality, hashing, slicing, methods: those of bytes."""
+    message = mm.Message(b"body")
+    message.topic, message.peer = "t", 7
+    assert message == b"body"
+    assert hash(message) == hash(b"body")
+    assert {b"body": 1}[message] == 1
+    assert message[1:] == b"ody"
+    assert message.frames == (b"body",)
+    assert repr(message) == "b'body'"
+
+
+def test_what_is_not_known_has_an_empty_value() -> None:
+    """No attribute is sometimes there."""
+    message = mm.Message(b"")
+    assert (message.topic, message.peer, message.frames) == ("", 0, (b"",))
+
+
+def test_copies_and_pickles_are_plain_bytes() -> None:
+    """The metadata is of this process."""
+    message = mm.Message(b"body")
+    for twin in (pickle.loads(pickle.dumps(message)), copy.copy(message), copy.deepcopy(message)):
+        assert type(twin) is bytes
+        assert twin == b"body"
+
+
+@pytest.mark.parametrize(("topic", "expected"), [("fx.eur", "fx.eur"), (b"\xff\xfe", "\udcff\udcfe"), ("grün", "grün")])
+def test_a_topic_comes_back_as_it_was_given_and_can_be_used_again(topic: Any, expected: str) -> None:
+    """Even one that is no UTF-8."""
+    with mm.Pub(bind="inproc://topics") as pub, mm.Sub(connect="inproc://topics", topics=[topic]) as sub:
+        pub.wait_for_subscribers(topic, timeout=WAIT_S)
+        pub.send(b"1", topic=topic)
+        message = sub.recv(timeout=WAIT_S)
+        assert (message.topic, message, len(message.frames)) == (expected, b"1", 2)
+        pub.send(b"2", topic=message.topic)
+        assert sub.recv(timeout=WAIT_S).topic == expected
+
+
+def test_a_publication_without_topic_is_a_single_frame() -> None:
+    """Matched on its own beginning, as ZeroMQ does it."""
+    with mm.Pub(bind="inproc://plain") as pub, mm.Sub(connect="inproc://plain", topics="fx") as sub:
+        pub.wait_for_subscribers("fx", timeout=WAIT_S)
+        pub.send(b"bonds 1")
+        pub.send(b"fx 1.08")
+        message = sub.recv(timeout=WAIT_S)
+        assert (message, message.topic, message.frames) == (b"fx 1.08", "", (b"fx 1.08",))
+
+
+def test_peers_are_told_apart_by_id_or_identity() -> None:
+    """A Pull's peer is an id of peers(); a Router's is its identity."""
+    with joined(mm.Push, mm.Pull) as (push, pull):
+        push.send(b"x")
+        assert pull.recv(timeout=WAIT_S).peer == pull.peers()[0].id
+    with joined(mm.Router, mm.Dealer) as (router, dealer):
+        dealer.send_frames([b"a", b"b"])
+        message = router.recv(timeout=WAIT_S)
+        assert message.peer == router.peers()[0].identity
+        assert message.frames == (b"a", b"b")
+
+
+Asked = tuple[mm.Rep, mm.Dealer, mm.Request]
+
+
+@pytest.fixture
+def asked() -> Iterator[Asked]:
+    """A Rep with a request of two frames, and the Dealer that asked."""
+    with joined(mm.Rep, mm.Dealer, message_size_max=1000) as (rep, dealer):
+        dealer.send_frames([b"way", b"back", b"", b"head", b"question"])
+        yield rep, dealer, rep.recv(timeout=WAIT_S)
+
+
+def test_a_request_shows_its_frames_and_hides_its_envelope(asked: Asked) -> None:
+    """The body is the last frame; the answer finds its way back."""
+    _, dealer, request = asked
+    assert type(request) is mm.Request
+    assert request == b"question"
+    assert request.frames == (b"head", b"question")
+    assert request.reply(memoryview(b"answer"))
+    assert dealer.recv_frames(timeout=WAIT_S) == [b"way", b"back", b"", b"answer"]
+
+
+def test_a_request_is_answered_once(asked: Asked) -> None:
+    """The second answer is a mistake of the caller."""
+    _, _, request = asked
+    assert request.reply(b"1")
+    with pytest.raises(mm.UsageError, match="answered already"):
+        request.reply(b"2")
+
+
+@pytest.mark.parametrize("bad", ["text", 5, None, [b"x"]])
+def test_what_is_no_answer_is_refused_and_the_request_stays_open(asked: Asked, bad: Any) -> None:
+    """An int is not turned into so many zero bytes."""
+    _, dealer, request = asked
+    with pytest.raises(TypeError, match="encode" if isinstance(bad, str) else "bytes-like"):
+        request.reply(bad)
+    assert request.reply(b"a proper one")
+    assert dealer.recv(timeout=WAIT_S) == b"a proper one"
+
+
+def test_an_answer_over_the_limit_is_refused_and_a_shorter_one_goes(asked: Asked) -> None:
+    """TooLargeError; whoever asked still gets an answer."""
+    _, dealer, request = asked
+    with pytest.raises(mm.TooLargeError, match="1000 bytes"):
+        request.reply(b"x" * 1001)
+    assert request.reply(b"short")
+    assert dealer.recv(timeout=WAIT_S) == b"short"
+
+
+def test_of_many_threads_that_answer_one_does(asked: Asked) -> None:
+    """And the others are told."""
+    _, dealer, request = asked
+    outcomes: list[object] = []
+    start = threading.Barrier(8, timeout=WAIT_S)
+
+    def answer() -> None:
+        start.wait()
+        try:
+            outcomes.append(request.reply(b"x"))
+        except mm.UsageError:
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=answer) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT_S)
+    assert outcomes.count(True) == 1
+    assert outcomes.count("refused") == 7
+    assert dealer.recv(timeout=WAIT_S) == b"x"
+    with pytest.raises(mm.WouldBlockError):
+        dealer.recv(timeout=0)
+
+
+def test_an_answer_to_somebody_who_left_is_counted_not_raised(asked: Asked) -> None:
+    """False says so."""
+    rep, dealer, request = asked
+    dealer.close()
+    while rep.peers():
+        rep.wait_for_peers(0, timeout=WAIT_S)
+    assert request.reply(b"too late") is False
+    assert rep.stats().dropped_peer_gone == 1
+
+
+def test_answering_on_a_closed_socket_is_an_error(asked: Asked) -> None:
+    """Not a silent False."""
+    rep, _, request = asked
+    rep.close()
+    with pytest.raises(mm.ClosedError):
+        request.reply(b"x")
+
+
+def test_batches_and_iterations_of_a_rep_are_requests_too() -> None:
+    """Whichever way they are received."""
+    with joined(mm.Rep, mm.Dealer) as (rep, dealer):
+        for i in range(6):
+            dealer.send_frames([b"", b"%d" % i])
+        found = [rep.recv(timeout=WAIT_S), next(iter(rep))]
+        while len(found) < 6:
+            found += rep.recv_many(2, timeout=WAIT_S)
+        for request in reversed(found):
+            assert request.reply(request)
+        assert [dealer.recv(timeout=WAIT_S) for _ in range(6)] == [b"5", b"4", b"3", b"2", b"1", b"0"]
