@@ -4,7 +4,7 @@
  * Every PING carries the number of messages written so far; its PONG can only come after the peer has
  * read them, so it confirms them.  Any octet from the peer counts as life; while we do not read
  * (the inbox is full) silence proves nothing.  Peers of ZMTP 3.0 get no PING: TCP keepalive covers them.
- * Law: one PING out at a time; one PONG owed at a time, so a flood of PINGs costs us nothing.
+ * Law: a PONG confirms the count it brings back; one PONG owed at a time, so a flood of PINGs costs us nothing.
  */
 #include <string.h>
 
@@ -79,31 +79,29 @@ heartbeat_send(mmi_link *link)
     if (mmi_link_control(link, frame, size) != MM_OK) {
         return;   /* the next beat tries again */
     }
+    if (link->pings_out++ == 0) {
+        link->ping_ns = e->now_ns;
+    }
     link->ping_count = link->written;
-    link->ping_ns = e->now_ns > 0 ? e->now_ns : 1;
 }
 
 void
 mmi_heartbeat_ping(mmi_link *link)
 {
-    if (link->state == MMI_LINK_ACTIVE && link->minor > 0 && link->ping_ns == 0) {
+    if (link->state == MMI_LINK_ACTIVE && link->minor > 0 && link->pings_out == 0) {
         heartbeat_send(link);
     }
 }
 
-/* A beat goes out even while one is unanswered: it is our sign of life to a peer that cannot answer
- * because it waits for room. Only the first is measured. */
+/*
+ * A beat goes out even while one is unanswered: it is our sign of life to a peer that cannot answer as it waits
+ * for room. It carries the count as well: a peer may answer several PINGs with one PONG, the latest.
+ */
 static void
 heartbeat_beat(mmi_link *link)
 {
-    if (link->ping_ns == 0) {
+    if (link->pings_out == 0 || link->control_size == link->control_sent) {
         heartbeat_send(link);
-        return;
-    }
-    uint8_t frame[MMI_COMMAND_OVERHEAD];
-    size_t size = mmi_command_put_ping(frame, heartbeat_ttl_ds(link), NULL, 0);
-    if (link->control_size == link->control_sent && mmi_link_control(link, frame, size) == MM_OK) {
-        link->bare_pings++;
     }
 }
 
@@ -128,23 +126,27 @@ mmi_heartbeat_due(mmi_link *link)
 static void
 heartbeat_pong(mmi_link *link, const mmi_command *command)
 {
-    if (command->size == 0 && link->bare_pings > 0) {
-        link->bare_pings--;
-        return;
-    }
-    if (link->ping_ns == 0 || (command->size != 0 && command->size != HEARTBEAT_CONTEXT_SIZE)) {
+    uint64_t count = 0;
+    if (link->pings_out == 0 || (command->size != 0 && command->size != HEARTBEAT_CONTEXT_SIZE)) {
         return;   /* unasked for */
     }
-    uint64_t count = command->size == 0 ? link->ping_count : 0;   /* libzmq < 4.3 echoes nothing */
     for (size_t i = 0; i < command->size; i++) {
         count = count << 8 | command->data[i];
     }
-    if (count != link->ping_count) {
+    if (command->size == 0) {
+        if (--link->pings_out > 0) {
+            return;
+        }
+        count = link->ping_count;   /* libzmq < 4.3 echoes nothing, but answers each in turn */
+    }
+    if (count < link->confirmed || count > link->ping_count) {
         return;
     }
     mmi_socket *s = link->socket;
-    link->rtt_ns = (int64_t)(s->engine->now_ns - link->ping_ns);
-    link->ping_ns = 0;
+    if (count == link->ping_count) {
+        link->rtt_ns = (int64_t)(s->engine->now_ns - link->ping_ns);
+        link->pings_out = 0;
+    }
     s->stats.confirmed_messages += count - link->confirmed;
     link->confirmed = count;
     mmi_socket_note(s, MM_DRAINED);

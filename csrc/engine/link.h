@@ -50,8 +50,8 @@ typedef struct mmi_link {
     mmi_timer timer;
     uint64_t started_ns, active_ns, wall_ns, last_in_ns, last_flush_ns, ping_ns;
     uint64_t written, confirmed, parsed; /* messages */
-    uint64_t ping_count;                 /* the context of the PING that is out; valid while ping_ns != 0 */
-    uint32_t bare_pings;                 /* PINGs without a context that are unanswered */
+    uint64_t ping_count;                 /* the context of the latest PING */
+    uint32_t pings_out;                  /* PINGs that are unanswered; ping_ns: since when */
     int64_t rtt_ns;
     uint32_t peer_ttl_ms;                /* what the peer's PING asked for; 0: nothing */
     bool hung;                           /* the stream hung up while reading was paused: poll is not asked */
