@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from meshmsg import _engine
 from tests.support.mm import lib
@@ -37,6 +38,12 @@ def _tasks() -> int:
 def _left(fds: dict[str, str], threads: int) -> tuple[list[str], int]:
     new = [f"{fd} -> {to}" for fd, to in _descriptors().items() if fd not in fds]
     return new, _tasks() - threads
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pipes_of_libuv() -> None:
+    """Open what libuv opens once a process and keeps, so that it is no leak of the first test."""
+    uvloop.new_event_loop().close()
 
 
 @pytest.fixture(autouse=True)
