@@ -49,16 +49,21 @@ class AsyncFrameSender(AsyncDraining):
         )
 
     async def _sending(
-        self, attempt: Callable[[], int], timeout: float | None, size: int, count: int
+        self,
+        attempt: Callable[[], int],
+        timeout: float | None,
+        size: int,
+        count: int,
+        what: str = "no room for a message",
     ) -> None:
         def once() -> int:
             rc = attempt()
             if rc == EAGAIN and self._opts.overflow == lib.MM_OVERFLOW_ERROR:
-                raise self._error(rc, "no room for a message", 0)
+                raise self._error(rc, what, 0)
             return rc
 
         try:
-            await self._until(once, WRITABLE, timeout, "no room for a message")
+            await self._until(once, WRITABLE, timeout, what)
         except MeshError as error:
             if error.code == lib.MM_EMSGSIZE:
                 raise self._too_large(size, count) from None

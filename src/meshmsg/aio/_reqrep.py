@@ -95,6 +95,7 @@ class Req(Forming[Message], AsyncFrameSender):
             timeout,
             len(body),
             count,
+            "no room for a request",
         )
         request = int(number[0])
         future: asyncio.Future[Message] = loop.create_future()
