@@ -4,7 +4,7 @@
  * Every PING carries the number of messages written so far; its PONG can only come after the peer has
  * read them, so it confirms them.  Any octet from the peer counts as life; while we do not read
  * (the inbox is full) silence proves nothing.  Peers of ZMTP 3.0 get no PING: TCP keepalive covers them.
- * Law: a PONG confirms the count it brings back; one PONG owed at a time, so a flood of PINGs costs us nothing.
+ * Law: a PONG confirms the count it brings back; one PONG is owed at a time, so a flood costs nothing.
  */
 #include <string.h>
 
@@ -94,8 +94,8 @@ mmi_heartbeat_ping(mmi_link *link)
 }
 
 /*
- * A beat goes out even while one is unanswered: it is our sign of life to a peer that cannot answer as it waits
- * for room. It carries the count as well: a peer may answer several PINGs with one PONG, the latest.
+ * A beat goes out even while one is unanswered: it is our sign of life to a peer that cannot answer
+ * as it waits for room. It carries the count as well: a peer may answer several PINGs with one PONG.
  */
 static void
 heartbeat_beat(mmi_link *link)
