@@ -1,0 +1,136 @@
+"""Public names: the same at run time, in __all__ and in docs/api.md; the same sync and asyncio."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+import types
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+import meshmsg as mm
+import meshmsg.testing
+from meshmsg import aio
+
+ROOT = Path(__file__).resolve().parents[1]
+SOCKETS = list(aio.__all__)
+WAITING = {
+    *("send", "send_many", "send_frames", "recv", "recv_many", "recv_frames", "request", "drain"),
+    *("wait_for_peers", "wait_for_subscribers"),
+}
+"""What is awaited in aio; everything else is the same call."""
+
+
+def public(thing: Any) -> dict[str, Any]:
+    """Return the public attributes of a class or module, submodules left out."""
+    return {
+        name: getattr(thing, name)
+        for name in dir(thing)
+        if not name.startswith("_") and not isinstance(getattr(thing, name), types.ModuleType)
+    }
+
+
+@pytest.mark.parametrize("module", [mm, aio, meshmsg.testing], ids=lambda m: m.__name__)
+def test_all_is_what_there_is(module: types.ModuleType) -> None:
+    """Sorted, and nothing beside it."""
+    names = set(public(module)) - {"annotations"}
+    assert sorted(names) == list(module.__all__)
+
+
+def test_every_name_is_documented_and_no_other() -> None:
+    """The tables of docs/api.md."""
+    rows = re.findall(r"^\| (`[^|]+) \|", (ROOT / "docs/api.md").read_text(), re.MULTILINE)
+    documented = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(documented) == sorted(mm.__all__)
+
+
+def test_the_documented_methods_exist() -> None:
+    """Every `word` of the lists of methods is one of Push, Pull or both."""
+    text = (ROOT / "docs/api.md").read_text().partition("Every socket:")[2].partition("##")[0]
+    listed = {word for part in re.findall(r"`([^`]+)`", text) for word in part.split()} - {"with", "for"}
+    assert listed == (set(public(mm.Push)) | set(public(mm.Pull)))
+
+
+def test_asyncio_has_every_role() -> None:
+    """A socket class here is a socket class there."""
+    roles = [name for name in mm.__all__ if hasattr(getattr(mm, name), "bind")]
+    assert roles == SOCKETS
+
+
+def parameters(call: Any) -> list[tuple[str, Any, Any]]:
+    """Return names, kinds and defaults."""
+    return [(p.name, p.kind, p.default) for p in inspect.signature(call).parameters.values()]
+
+
+@pytest.mark.parametrize("name", SOCKETS)
+def test_sync_and_asyncio_take_the_same_options_and_arguments(name: str) -> None:
+    """Same methods, same parameters, same defaults; and exactly what waits is awaited."""
+    sync, awaited = getattr(mm, name), getattr(aio, name)
+    assert parameters(sync) == parameters(awaited)
+    assert set(public(sync)) == set(public(awaited))
+    for method, call in public(sync).items():
+        other = public(awaited)[method]
+        if not callable(call):
+            assert isinstance(call, property) == isinstance(other, property)
+            continue
+        assert parameters(call) == parameters(other), method
+        assert inspect.iscoroutinefunction(other) == (method in WAITING), method
+
+
+@pytest.mark.parametrize("name", SOCKETS)
+@pytest.mark.parametrize("module", [mm, aio], ids=["sync", "asyncio"])
+def test_options_are_keyword_only_and_typed(module: Any, name: str) -> None:
+    """After the first argument, as in Push.send(data, *, timeout)."""
+    kind = getattr(module, name)
+    for parameter in inspect.signature(kind).parameters.values():
+        assert parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD)
+    for method in public(kind).values():
+        if callable(method):
+            hints = method.__annotations__
+            for parameter in list(inspect.signature(method).parameters.values())[1:]:
+                assert parameter.name in hints
+                if parameter.name in ("timeout", "to", "retries"):
+                    assert parameter.kind is parameter.KEYWORD_ONLY
+            assert "return" in hints
+
+
+CLASSES = [getattr(mm, name) for name in mm.__all__] + [getattr(aio, name) for name in SOCKETS]
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda c: f"{c.__module__}.{c.__name__}")
+def test_docstrings_say_what_people_look_for(kind: Any) -> None:
+    """Each class has one of its own; each method says whether threads and cancels are safe."""
+    assert kind.__doc__
+    if issubclass(kind, (enum.Enum, BaseException, dict)):
+        return
+    for name, value in public(kind).items():
+        if not callable(value) or name in dir(bytes):
+            continue
+        assert value.__doc__, f"{kind.__name__}.{name}"
+        assert "Thread-safe:" in value.__doc__, f"{kind.__name__}.{name}"
+        if inspect.iscoroutinefunction(value):
+            assert "Cancel-safe:" in value.__doc__, f"{kind.__name__}.{name}"
+        if len(inspect.signature(value).parameters) > 1:
+            assert "Args:" in value.__doc__, f"{kind.__name__}.{name}"
+        if inspect.signature(value).return_annotation not in ("None", None):
+            assert "Returns:" in value.__doc__, f"{kind.__name__}.{name}"
+
+
+def test_every_parameter_is_described() -> None:
+    """By name, in its Args section."""
+    for kind in CLASSES:
+        for name, value in public(kind).items():
+            if callable(value) and value.__doc__ and "Args:" in value.__doc__ and name not in dir(bytes):
+                described = value.__doc__.partition("Args:")[2]
+                for parameter in list(inspect.signature(value).parameters)[1:]:
+                    assert re.search(rf"^\s+{parameter}:", described, re.MULTILINE), f"{name}({parameter})"
+
+
+def test_the_options_are_described() -> None:
+    """All of SocketOptions, in its docstring."""
+    assert mm.SocketOptions.__doc__ is not None
+    for name in get_type_hints(mm.SocketOptions):
+        assert re.search(rf"\b{name}\b", mm.SocketOptions.__doc__), name
