@@ -60,7 +60,9 @@ def show(row: dict[str, Any], *, as_json: bool) -> None:
     parts = [f"{row['transport']:7}{row['size']:>7} B  {row['library']:13}"]
     for name, value in row.items():
         if isinstance(value, dict):
-            parts.append(f"{name} {value['median']:>12,.1f} ({value['min']:,.1f} .. {value['max']:,.1f})")
+            parts.append(
+                f"{name} {value['median']:>12,.1f} ({value['min']:,.1f} .. {value['max']:,.1f})"
+            )
     print("  ".join(parts), flush=True)
 
 

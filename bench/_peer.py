@@ -1,7 +1,8 @@
 """One process of a measurement: `python -m meshmsg.bench._peer` with its task as JSON argument.
 
 It speaks JSON lines with its parent: first {"endpoint": ...} from the end that binds, then
-{"ready": true} when one message has passed, then on the line "go" it measures, and reports.
+{"ready": true} when one message has passed; the end that connects then measures on the line "go",
+reports, and on another "go" closes.
 Law: the clock runs only between the first and the last measured message of this end.
 """
 
@@ -47,6 +48,8 @@ def run(task: Task, say: Say, go: Go) -> None:
         if not task.binds:
             go()
         say(_throughput(end, body, task) if task.kind == "thr" else _latency(end, body, task))
+        if not task.binds:
+            go()  # the other end has everything: closing can take nothing away
     finally:
         end.close()
 
@@ -108,10 +111,10 @@ def main() -> None:
         for fact in both(Task(**given["first"]), Task(**given["second"])):
             say(fact)
     else:
-        run(Task(**given), say, lambda: assert_go(sys.stdin.readline()))
+        run(Task(**given), say, lambda: wait_for_go(sys.stdin.readline()))
 
 
-def assert_go(line: str) -> None:
+def wait_for_go(line: str) -> None:
     """The parent's word; anything else means that it is gone."""
     if line.strip() != "go":
         raise SystemExit("the parent is gone")

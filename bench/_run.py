@@ -6,11 +6,14 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ._libraries import PATIENCE
 from ._peer import Task
+
+LIMIT = 300.0  # seconds one measurement may take
 
 
 @dataclass(frozen=True)
@@ -42,57 +45,68 @@ def measure(kind: str, library: str, transport: str, size: int, count: int) -> P
 
 
 def _inproc(first: Task) -> Point:
-    given = {"first": asdict(first), "second": asdict(replace(first, binds=False))}
-    process = _start(given)
+    peer = Peer({"first": asdict(first), "second": asdict(replace(first, binds=False))})
     try:
-        return Point(_line(process), _line(process))
+        return Point(peer.line(), peer.line())
     finally:
-        _end(process)
+        peer.end()
 
 
 def _two(first: Task) -> Point:
-    receiver = _start(asdict(first))
-    sender = None
+    receiver = Peer(asdict(first))
+    peers = [receiver]
     try:
-        url = _line(receiver)["endpoint"]
-        sender = _start(asdict(replace(first, binds=False, url=url)))
-        _line(sender)
-        _line(receiver)
-        assert sender.stdin is not None
-        sender.stdin.write("go\n")
-        sender.stdin.flush()
-        connected = _line(sender)
-        return Point(_line(receiver), connected)
+        url = receiver.line()["endpoint"]
+        sender = Peer(asdict(replace(first, binds=False, url=url)))
+        peers.append(sender)
+        sender.line()
+        receiver.line()
+        sender.go()
+        connected, bound = sender.line(), receiver.line()
+        sender.go()
+        return Point(bound, connected)
     finally:
-        for process in (sender, receiver):
-            if process is not None:
-                _end(process)
+        for peer in reversed(peers):
+            peer.end()
 
 
-def _start(given: dict[str, Any]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "meshmsg.bench._peer", json.dumps(given)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+class Peer:
+    """One process of a measurement; it is killed when it takes too long."""
 
+    def __init__(self, given: dict[str, Any]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "meshmsg.bench._peer", json.dumps(given)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._timer = threading.Timer(LIMIT, self._process.kill)
+        self._timer.daemon = True
+        self._timer.start()
 
-def _line(process: subprocess.Popen[str]) -> dict[str, Any]:
-    assert process.stdout is not None
-    assert process.stderr is not None
-    line = process.stdout.readline()
-    if not line:
-        raise BenchError(process.stderr.read().strip() or "a process ended without a word")
-    fact: dict[str, Any] = json.loads(line)
-    return fact
+    def line(self) -> dict[str, Any]:
+        """What it says next."""
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        line = self._process.stdout.readline()
+        if not line:
+            words = self._process.stderr.read().strip()
+            raise BenchError(words or f"a process ended, or was stopped after {LIMIT:.0f} s")
+        fact: dict[str, Any] = json.loads(line)
+        return fact
 
+    def go(self) -> None:
+        """Let it go on: first measure, then close."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """Let it end; kill it if it does not."""
-    try:
-        process.communicate(timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+    def end(self) -> None:
+        """Wait for its end; kill it if it does not come."""
+        try:
+            self._process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+        self._timer.cancel()
