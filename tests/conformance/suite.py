@@ -26,6 +26,20 @@ async def one_way(a: Any, b: Any) -> None:
     assert report.delivered == len(BODIES)
 
 
+async def large(a: Any, b: Any) -> None:
+    """Frames that are handed over by reference, between small ones, each in its place."""
+    sent = [[b"x" * 300_000], [b"small"], [b"head", b"y" * 400_000, b"", b"tail"], [b"z" * 262_144]]
+
+    async def feed() -> None:
+        for message in sent:
+            await a.send_frames(message, timeout=WAIT_S)
+
+    feeding = asyncio.ensure_future(feed())
+    for message in sent:
+        assert await b.recv_frames(timeout=WAIT_S) == message
+    await feeding
+
+
 async def many(a: Any, b: Any) -> None:
     """A batch crosses whole, in order, while it is received."""
     bodies = [b"%d" % i for i in range(COUNT)]
@@ -124,10 +138,12 @@ CASES = [
     ("Push", "Pull", one_way),
     ("Push", "Pull", many),
     ("Push", "Pull", frames),
+    ("Push", "Pull", large),
     ("Pair", "Pair", both_ways),
     ("Pair", "Pair", one_way),
     ("Dealer", "Dealer", both_ways),
     ("Dealer", "Dealer", frames),
+    ("Dealer", "Dealer", large),
     ("Pub", "Sub", published),
     ("XPub", "Sub", published),
     ("Pub", "XSub", subscribed_by_message),

@@ -125,7 +125,7 @@ def test_a_pair_of_roles(
     asyncio.run(run())
 
 
-SIMULATED = [case for case in CASES if case[2].__name__ not in ("many", "asked", "routed_request")]
+SIMULATED = [case for case in CASES if case[2].__name__ not in ("many", "large", "asked", "routed_request")]
 """Cases whose two sides take turns: a simulated world has one thread."""
 
 

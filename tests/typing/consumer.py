@@ -1,5 +1,6 @@
 """What a type checker sees of the public names; checked by mypy and pyright, never run."""
 
+# pyright: strict, reportUnnecessaryTypeIgnoreComment=true
 from __future__ import annotations
 
 from typing_extensions import assert_type
@@ -30,6 +31,44 @@ def sync() -> None:
         assert_type(world.engine(), mm.Engine)
 
 
+def contexts() -> None:
+    """A socket is itself inside its with; batches of a Rep are requests."""
+    with mm.Router(bind="inproc://r", on_unroutable="drop") as router, mm.Rep() as rep, mm.Pub() as pub:
+        assert_type(router, mm.Router)
+        assert_type(router.send(b"x", to=b"peer"), None)
+        assert_type(router.recv().peer, int | bytes)
+        assert_type(rep.recv(), mm.Request)
+        assert_type(rep.recv_many(), list[mm.Request])
+        assert_type(rep.recv().frames, tuple[bytes, ...])
+        assert_type(pub.subscribers("t"), int)
+        assert_type(pub.send_many(data for data in (b"a", memoryview(b"b"))), int)
+        assert_type(router.fileno(), int)
+    with mm.Engine(poller="poll") as engine:
+        assert_type(engine.close(), int)
+    try:
+        router.send(b"x", to=b"peer", timeout=0)
+    except mm.TooLargeError as error:
+        assert_type(error.limit, int)
+    except mm.TimedOutError as error:
+        assert_type(error.unsent, list[bytes])
+    except mm.PeerError as error:
+        assert_type(error.peer, bytes)
+    for event in router.events():
+        assert_type(event.kind, mm.EventKind)
+        assert_type(event.reason, mm.Reason)
+
+
+def mistakes() -> None:
+    """What a checker must complain of; each ignore would be unused, and so an error, if it did not."""
+    mm.Push(overflow="sometimes")  # type: ignore[arg-type]
+    mm.Push(owerflow="block")  # type: ignore[call-arg]
+    mm.Push().send("text")  # type: ignore[arg-type]
+    mm.Push().recv()  # type: ignore[attr-defined]
+    mm.Pull().send(b"")  # type: ignore[attr-defined]
+    mm.Pull().recv(1.0)  # type: ignore[call-arg]
+    mm.Router().send(b"x")  # type: ignore[call-arg]
+
+
 async def awaited() -> None:
     """The asyncio ones."""
     pull = aio.Pull(bind="tcp://127.0.0.1:0")
@@ -39,3 +78,9 @@ async def awaited() -> None:
         assert_type(message, mm.Message)
     async for request in aio.Rep(bind="inproc://x"):
         assert_type(request.reply(b"x"), bool)
+    async with aio.Rep() as rep, aio.Push() as push:
+        assert_type(rep, aio.Rep)
+        assert_type(await rep.recv_many(3), list[mm.Request])
+        assert_type(await anext(pull), mm.Message)
+        assert_type(await push.send_many([b"x"]), int)
+        assert_type(await push.drain(), mm.DrainReport)
