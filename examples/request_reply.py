@@ -27,7 +27,7 @@ def main() -> None:
             first.close()
             try:
                 client.request(b"anybody?", timeout=0.3)
-            except mm.TimedOutError as error:
+            except (mm.TimedOutError, mm.PeerError) as error:  # PeerError: it was on its way
                 print(f"with no server: {type(error).__name__}: {error}")
             with mm.Rep(bind=endpoint) as second:  # the same address: the client reconnects
                 thread = threading.Thread(target=serve, args=(second, "second server", 1))

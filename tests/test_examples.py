@@ -12,7 +12,7 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SAYS = {
     "pub_sub.py": ["heard ['fx.eur.usd 1.0842', 'fx.eur.jpy 169.80']", "fx.usd.jpy 157.31"],
     "work_queue.py": ["put 1000, acknowledged 1000", "right: True"],
-    "request_reply.py": ["first server: HELLO", "TimedOutError", "second server: HELLO AGAIN"],
+    "request_reply.py": ["first server: HELLO", "with no server", "second server: HELLO AGAIN"],
     "router_dealer.py": ["lamp was told: switch on, lamp", "unknown name is an error"],
     "asyncio_pipeline.py": ["10000 jobs through 3 workers", "right: True"],
     "talk_to_pyzmq.py": ["pyzmq"],
@@ -28,9 +28,7 @@ def test_every_example_is_in_this_test() -> None:
 @pytest.mark.parametrize("name", sorted(SAYS))
 def test_an_example_runs_and_says_what_it_shows(name: str) -> None:
     """It ends with status 0, prints its result, and nothing on stderr but the log it provokes."""
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     provoked = PROVOKED.get(name, "\0")
     assert [line for line in done.stderr.splitlines() if provoked not in line] == []
