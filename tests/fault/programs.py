@@ -122,6 +122,8 @@ def few_descriptors() -> None:
     """Run out of descriptors while peers connect; those who were there do not notice; then go on."""
     with mm.Engine() as other, mm.Pull(bind=UP) as socket, mm.Push(connect=socket.endpoint, engine=other) as first:
         first.wait_for_peers(timeout=20)
+        with contextlib.suppress(mm.TimedOutError):
+            socket.recv(timeout=0.001)  # a blocked thread needs a descriptor to sleep on: have it now
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         late = [mm.Push(engine=other) for _ in range(8)]
         used = len(os.listdir("/proc/self/fd"))
