@@ -25,7 +25,7 @@ class Receiver(Inbox[MessageT], Blocking):
     """A socket that receives."""
 
     def _receive(self, max_messages: int, timeout: float | None) -> list[MessageT]:
-        """Take from the core; nothing is prefetched."""
+        """Take what was asked for, no more."""
         if not self._prefetched:
             batch = local.batch
             if timeout is None:
@@ -51,7 +51,8 @@ class Receiver(Inbox[MessageT], Blocking):
             found = self._take_many(max_messages)
             if found:
                 return found
-            at_once = prefetch if prefetch and not self._sleepers else max_messages
+            alone = not (self._sleepers or self._fileno_taken)
+            at_once = prefetch if prefetch and alone else max_messages
             rc = lib.mm_recv(self._handle, batch, at_once, BATCH_BYTES, 0, 0)
             if rc > 0:
                 found = self._unpack(batch)
@@ -91,11 +92,18 @@ class Receiver(Inbox[MessageT], Blocking):
             WouldBlockError: Nothing is there (timeout=0).
             ClosedError: The socket was closed, here, while waiting.
         """
-        if self._ready:
-            message = self._take_ready()
-            if message is not None:
-                return message
-        return self._receive(1, timeout)[0]
+        if self._prefetched:
+            if self._ready:
+                message = self._take_ready()
+                if message is not None:
+                    return message
+            return self._receive_in_turn(1, timeout, BATCH_MESSAGES)[0]
+        batch = local.batch
+        if timeout is None:
+            rc = lib.mm_recv(self._handle, batch, 1, BATCH_BYTES, -1, self._slice_ms)
+        else:  # what is no time is refused below
+            rc = lib.mm_recv(self._handle, batch, 1, BATCH_BYTES, 0, 0) if timeout >= 0 else 0
+        return self._unpack_one(batch) if rc == 1 else self._receive(1, timeout)[0]
 
     def recv_many(
         self, max_messages: int = 1000, *, timeout: float | None = None
@@ -149,9 +157,8 @@ class Receiver(Inbox[MessageT], Blocking):
             try:
                 message = pop()
             except IndexError:
-                prefetch = 0 if self._fileno_taken else BATCH_MESSAGES
                 try:
-                    message = self._receive_in_turn(1, None, prefetch)[0]
+                    message = self._receive_in_turn(1, None, BATCH_MESSAGES)[0]
                 except ClosedError:
                     return
             else:

@@ -126,9 +126,8 @@ class Sender(FrameSender):
         size = len(body)
         if timeout is None:
             rc = lib.mm_send(self._handle, body, size, -1, self._slice_ms)
-        else:
-            to_ms(timeout)
-            rc = lib.mm_send(self._handle, body, size, 0, 0)
+        else:  # what is no time is refused below
+            rc = lib.mm_send(self._handle, body, size, 0, 0) if timeout >= 0 else EINTR
         if rc:
             self._send_slowly(rc, body, size, timeout)
 

@@ -18,13 +18,17 @@ MessageT = TypeVar("MessageT", bound=Message)
 class Forming(Looking, Generic[MessageT]):
     """Makes messages of batches."""
 
+    def _unpack_one(self, batch: Any) -> MessageT:
+        """Turn a batch of one message into that message."""
+        if batch.frame_count == 1:  # every role reads a single frame alike
+            message = Message(ffi.buffer(batch.data, batch.offset[1]))
+            message.peer = batch.peer[0]
+            return cast("MessageT", message)
+        return self._unpack(batch)[0]
+
     def _unpack(self, batch: Any) -> list[MessageT]:
         """Turn what C handed over into messages."""
         count = batch.frame_count
-        if count == 1:  # one message of one frame: every role reads it alike
-            message = Message(ffi.buffer(batch.data, batch.offset[1]))
-            message.peer = batch.peer[0]
-            return cast("list[MessageT]", [message])
         if batch.big != ffi.NULL:
             frames = _big_frames(batch)
             return [self._message(frames, int(batch.peer[0]), int(batch.envelope[0]))]

@@ -25,7 +25,7 @@ from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining, Waiting
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-PREFETCH_MESSAGES = 64
+PREFETCH_MESSAGES = 256
 """Messages a receive takes from the core at once."""
 PREFETCH_BYTES = 256 * 1024
 """Bytes after which it takes no further one."""
@@ -298,9 +298,12 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
         return self
 
     async def __anext__(self) -> MessageT:
-        if self._ready and self._fast < FAST_CALLS_MAX:
-            message = self._take_ready()
-            if message is not None:
+        if self._fast < FAST_CALLS_MAX and not self._fileno_taken:
+            try:
+                message = self._ready.popleft()
+            except IndexError:
+                pass
+            else:
                 self._fast += 1
                 return message
         try:
