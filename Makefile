@@ -22,6 +22,7 @@ build: $(BUILD)/dev.stamp
 
 check: $(BUILD)/dev.stamp
 	$(VENV)/bin/ruff check src patterns spark_integration bench examples tests csrc setup.py
+	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/pyright
 	$(PY) -m pytest -q tests/test_tidy.py

@@ -196,7 +196,8 @@ api_bind_addr(mmi_socket **s, mm_handle socket, const mmi_url *url, mmi_addr *ou
     mmi_engine *e = (*s)->engine;
     mmi_addr addrs[MMI_ADDRS_MAX];
     if (url->scheme == MMI_IPC) {
-        return mmi_tran_find(MMI_IPC)->resolve(&e->plat, url, 0, out, 1) == 1 ? MM_OK : MM_EADDRINVAL;
+        return mmi_tran_find(MMI_IPC)->resolve(&e->plat, url, 0, out, 1) == 1 ? MM_OK
+                                                                              : MM_EADDRINVAL;
     }
     if (strcmp(url->host, "*") == 0) {
         *out = (mmi_addr){ .kind = MMI_ADDR_TCP6, .any = true, .port = url->port };

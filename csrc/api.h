@@ -1,6 +1,6 @@
 /*
- * api.h: what the files of the public surface share.  Each public function: handle, lock, call, wait if
- * asked, leave.
+ * api.h: what the files of the public surface share.  Each public function: handle, lock, call,
+ * wait if asked, leave.
  */
 #ifndef MMI_API_H
 #define MMI_API_H
@@ -25,7 +25,8 @@ mmi_api_wait_of(int64_t timeout_ms, int64_t slice_ms)
     return (mmi_api_wait){ .timeout_ms = timeout_ms, .slice_ms = slice_ms };
 }
 
-/* MM_OK: try again. Else what the call is to return; on MM_ECLOSED the lock is still held, by *e. */
+/* MM_OK: try again. Else what the call is to return; on MM_ECLOSED the lock is still held, by *e.
+ */
 int mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, uint64_t key) MMI_WARN_UNUSED;
 /* Ends a call whose socket may be gone: settles and unlocks the engine. */
 int mmi_api_end(mmi_engine *e, int rc);

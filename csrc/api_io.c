@@ -1,8 +1,8 @@
 /*
  * api_io.c: sending, receiving, requests and replies; each waits here, if asked to.
  *
- * Law: try now, wait separately: a call that fails has sent nothing and taken nothing (send_many says
- * how many it sent).
+ * Law: try now, wait separately: a call that fails has sent nothing and taken nothing (send_many
+ * says how many it sent).
  */
 #include "api.h"
 
@@ -25,7 +25,7 @@ io_try_send(mmi_socket *s, mmi_msg *m)
     size_t size = m->size;
     int rc = s->ops->send(s->state, m);
     if (rc == MM_EAGAIN && !mmi_list_empty(&s->engine->dirty)) {
-        mmi_engine_settle(s->engine, true);   /* a burst that was not written yet: make room first */
+        mmi_engine_settle(s->engine, true); /* a burst that was not written yet: make room first */
         rc = s->ops->send(s->state, m);
     }
     if (rc == MM_OK) {
@@ -102,7 +102,8 @@ mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint6
 
 /* As many as go without waiting; *sent counts on. */
 static int
-io_send_run(mmi_socket *s, const uint8_t **bodies, const uint64_t *sizes, size_t count, size_t *sent)
+io_send_run(mmi_socket *s, const uint8_t **bodies, const uint64_t *sizes, size_t count,
+            size_t *sent)
 {
     while (*sent < count) {
         int rc = io_check(s, sizes[*sent], 1);
@@ -146,7 +147,8 @@ mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, siz
     return mmi_api_end(e, rc);
 }
 
-/* Takes what is there, up to the limits. MM_OK: some; MM_EAGAIN: nothing there; MM_ENOMEM: nothing taken. */
+/* Takes what is there, up to the limits. MM_OK: some; MM_EAGAIN: nothing there; MM_ENOMEM: nothing
+ * taken. */
 static int
 io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes)
 {

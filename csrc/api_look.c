@@ -57,8 +57,9 @@ mm_wait_subscribers(mm_handle socket, const uint8_t *topic, size_t size, uint32_
     uint32_t now;
     int rc = mm_subscriber_count(socket, topic, size, &now);
     look_topic t = { .topic = topic, .size = size, .count = count };
-    return rc != MM_OK ? rc
-                       : look_wait(socket, look_has_subscribers, &t, MM_PEERS, timeout_ms, slice_ms);
+    return rc != MM_OK
+               ? rc
+               : look_wait(socket, look_has_subscribers, &t, MM_PEERS, timeout_ms, slice_ms);
 }
 
 static bool
@@ -177,7 +178,8 @@ mm_watch(mm_handle socket, mm_handle waker, uint32_t events)
         return rc;
     }
     mmi_waker *w = mmi_handle_object(waker, MMI_HANDLE_WAKER, s->engine);
-    if (w == NULL || (events & ~(uint32_t)(MM_READABLE | MM_WRITABLE | MM_PEERS | MM_DRAINED)) != 0) {
+    if (w == NULL ||
+        (events & ~(uint32_t)(MM_READABLE | MM_WRITABLE | MM_PEERS | MM_DRAINED)) != 0) {
         return mmi_api_leave(s, MM_EINVAL);
     }
     return mmi_api_leave(s, mmi_waker_watch(w, s, events));
@@ -220,7 +222,8 @@ mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
 }
 
 int
-mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq)
+mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t cap,
+                 uint64_t *next_seq)
 {
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);

@@ -30,7 +30,9 @@ async def main() -> None:
         aio.Push(bind="tcp://127.0.0.1:0") as jobs,
         aio.Pull(bind="tcp://127.0.0.1:0") as results,
     ):
-        workers = [asyncio.create_task(worker(jobs.endpoint, results.endpoint)) for _ in range(WORKERS)]
+        workers = [
+            asyncio.create_task(worker(jobs.endpoint, results.endpoint)) for _ in range(WORKERS)
+        ]
         sender = asyncio.create_task(source(jobs))
         total = 0
         for _ in range(JOBS):

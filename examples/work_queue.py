@@ -23,9 +23,12 @@ def main() -> None:
         queue.finish()
         with Worker(queue.endpoint) as unlucky:
             batch = next(iter(unlucky))
-            print(f"one worker takes records {list(batch.records[:3])} ... and disappears with them")
+            print(
+                f"one worker takes records {list(batch.records[:3])} ... and disappears with them"
+            )
         threads = [
-            threading.Thread(target=square, args=(queue.endpoint, name, done)) for name in ("ann", "bob")
+            threading.Thread(target=square, args=(queue.endpoint, name, done))
+            for name in ("ann", "bob")
         ]
         for thread in threads:
             thread.start()
@@ -36,7 +39,9 @@ def main() -> None:
     for name, theirs in sorted(done.items()):
         print(f"{name} did {len(theirs)} records")
     print(f"put {stats.put}, acknowledged {stats.acknowledged}, again {stats.handed_out_again}")
-    print(f"sum of squares {sum(results)}, right: {sum(results) == sum(n * n for n in range(1000))}")
+    print(
+        f"sum of squares {sum(results)}, right: {sum(results) == sum(n * n for n in range(1000))}"
+    )
 
 
 if __name__ == "__main__":

@@ -28,7 +28,9 @@ def test_every_example_is_in_this_test() -> None:
 @pytest.mark.parametrize("name", sorted(SAYS))
 def test_an_example_runs_and_says_what_it_shows(name: str) -> None:
     """It ends with status 0, prints its result, and nothing on stderr but the log it provokes."""
-    done = subprocess.run([sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     provoked = PROVOKED.get(name, "\0")
     assert [line for line in done.stderr.splitlines() if provoked not in line] == []

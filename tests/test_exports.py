@@ -50,7 +50,10 @@ def test_every_name_is_documented_and_no_other() -> None:
 def test_the_documented_methods_exist() -> None:
     """Every `word` of the lists of methods is one of Push, Pull or both."""
     text = (ROOT / "docs/api.md").read_text().partition("Every socket:")[2].partition("##")[0]
-    listed = {word for part in re.findall(r"`([^`]+)`", text) for word in part.split()} - {"with", "for"}
+    listed = {word for part in re.findall(r"`([^`]+)`", text) for word in part.split()} - {
+        "with",
+        "for",
+    }
     assert listed == (set(public(mm.Push)) | set(public(mm.Pull)))
 
 
@@ -123,10 +126,17 @@ def test_every_parameter_is_described() -> None:
     """By name, in its Args section."""
     for kind in CLASSES:
         for name, value in public(kind).items():
-            if callable(value) and value.__doc__ and "Args:" in value.__doc__ and name not in dir(bytes):
+            if (
+                callable(value)
+                and value.__doc__
+                and "Args:" in value.__doc__
+                and name not in dir(bytes)
+            ):
                 described = value.__doc__.partition("Args:")[2]
                 for parameter in list(inspect.signature(value).parameters)[1:]:
-                    assert re.search(rf"^\s+{parameter}:", described, re.MULTILINE), f"{name}({parameter})"
+                    assert re.search(rf"^\s+{parameter}:", described, re.MULTILINE), (
+                        f"{name}({parameter})"
+                    )
 
 
 def test_the_options_are_described() -> None:

@@ -1,4 +1,5 @@
-"""What is shipped: an sdist that builds, an abi3 wheel with everything in it and one exported symbol."""
+"""What is shipped: an sdist that builds, an abi3 wheel with everything in it and one exported
+symbol."""
 
 from __future__ import annotations
 
@@ -25,7 +26,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink() or path.exists():
             shutil.copy2(path, target, follow_symlinks=False)
-    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder / "out"), str(source)]
+    build = [
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        "--outdir",
+        str(folder / "out"),
+        str(source),
+    ]
     done = subprocess.run(build, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return next((folder / "out").glob("*.whl"))
@@ -39,8 +48,17 @@ def test_the_wheel_is_abi3(wheel: Path) -> None:
 def test_the_wheel_holds_all_packages(wheel: Path) -> None:
     """The linked ones too, and the marker that it is typed."""
     names = set(zipfile.ZipFile(wheel).namelist())
-    for name in ("__init__.py", "py.typed", "_mm.pyi", "_mm.abi3.so", "aio/__init__.py", "testing/__init__.py",
-                 "patterns/__init__.py", "spark/__init__.py", "bench/__main__.py"):
+    for name in (
+        "__init__.py",
+        "py.typed",
+        "_mm.pyi",
+        "_mm.abi3.so",
+        "aio/__init__.py",
+        "testing/__init__.py",
+        "patterns/__init__.py",
+        "spark/__init__.py",
+        "bench/__main__.py",
+    ):
         assert f"meshmsg/{name}" in names
     assert not [name for name in names if name.startswith(("tests", "csrc", "examples"))]
 
@@ -49,6 +67,10 @@ def test_the_wheel_holds_all_packages(wheel: Path) -> None:
 def test_the_extension_exports_one_symbol(wheel: Path, tmp_path: Path) -> None:
     """PyInit__mm: nothing of ours can clash with another library."""
     zipfile.ZipFile(wheel).extract("meshmsg/_mm.abi3.so", tmp_path)
-    listed = subprocess.run(["nm", "-D", "--defined-only", tmp_path / "meshmsg/_mm.abi3.so"],
-                            capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", tmp_path / "meshmsg/_mm.abi3.so"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert [line.split()[-1] for line in listed.stdout.splitlines()] == ["PyInit__mm"]

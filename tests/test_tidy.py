@@ -30,7 +30,12 @@ def files(folder: str, *suffixes: str) -> list[Path]:
 C = files("csrc", ".c", ".h")
 C_TESTS = files("tests", ".c", ".h")
 LIBRARY = [*files("src", ".py"), *files("patterns", ".py"), *files("spark_integration", ".py")]
-OUTSIDE = [*files("bench", ".py"), *files("examples", ".py"), ROOT / "setup.py", ROOT / "csrc/cffi_build.py"]
+OUTSIDE = [
+    *files("bench", ".py"),
+    *files("examples", ".py"),
+    ROOT / "setup.py",
+    ROOT / "csrc/cffi_build.py",
+]
 TESTS = files("tests", ".py")
 
 
@@ -139,7 +144,9 @@ def test_the_links_are_what_the_design_says() -> None:
 
 def test_every_limit_is_documented() -> None:
     """Each constant of limits.h stands in docs/semantics.md."""
-    constants = re.findall(r"^\s+(MMI_\w+) =", (ROOT / "csrc/base/limits.h").read_text(), re.MULTILINE)
+    constants = re.findall(
+        r"^\s+(MMI_\w+) =", (ROOT / "csrc/base/limits.h").read_text(), re.MULTILINE
+    )
     semantics = (ROOT / "docs/semantics.md").read_text()
     assert [name for name in constants if name not in semantics] == []
 
@@ -156,7 +163,8 @@ def test_importing_the_library_imports_little() -> None:
     """No asyncio, no pyspark, no patterns, no thread."""
     code = (
         "import sys, threading, meshmsg; "
-        "bad = [m for m in ('asyncio', 'pyspark', 'meshmsg.patterns', 'meshmsg.aio', 'numpy') if m in sys.modules]; "
+        "names = ('asyncio', 'pyspark', 'meshmsg.patterns', 'meshmsg.aio', 'numpy'); "
+        "bad = [m for m in names if m in sys.modules]; "
         "assert not bad, bad; assert threading.active_count() == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -168,7 +176,9 @@ def test_the_readme_runs() -> None:
         subprocess.run([sys.executable, "-c", block], check=True, timeout=60, capture_output=True)
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "check", "asan", "tsan", "fuzz", "bench", "clean"])
+@pytest.mark.parametrize(
+    "target", ["demo", "test", "check", "asan", "tsan", "fuzz", "bench", "clean"]
+)
 def test_the_makefile_has_its_targets(target: str) -> None:
     """What README and the house promise can be made."""
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)

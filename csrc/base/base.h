@@ -18,7 +18,8 @@
 
 _Noreturn void mmi_assert_failed(const char *text, const char *file, int line);
 
-/* Allocation: zeroed; NULL when there is no memory (or mm_test_alloc_fail says so).  free takes NULL. */
+/* Allocation: zeroed; NULL when there is no memory (or mm_test_alloc_fail says so).  free takes
+ * NULL. */
 void *mmi_alloc(size_t size) MMI_WARN_UNUSED;
 void *mmi_realloc(void *old, size_t size) MMI_WARN_UNUSED;   /* new bytes are not zeroed */
 void mmi_free(void *ptr);

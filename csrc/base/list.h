@@ -13,7 +13,11 @@ typedef struct mmi_list {
 
 static inline void mmi_list_init(mmi_list *node) { node->next = node->prev = node; }
 static inline bool mmi_list_empty(const mmi_list *list) { return list->next == list; }
-static inline bool mmi_list_linked(const mmi_list *node) { return node->next != NULL && node->next != node; }
+static inline bool
+mmi_list_linked(const mmi_list *node)
+{
+    return node->next != NULL && node->next != node;
+}
 
 static inline void
 mmi_list_push_back(mmi_list *list, mmi_list *node)
@@ -47,7 +51,8 @@ mmi_list_pop_front(mmi_list *list)
 }
 
 /* Safe against removal of the current node. */
-#define MMI_LIST_EACH(list, node, after) \
-    for (mmi_list *node = (list)->next, *after = node->next; node != (list); node = after, after = node->next)
+#define MMI_LIST_EACH(list, node, after)                                                           \
+    for (mmi_list *node = (list)->next, *after = node->next; node != (list);                       \
+         node = after, after = node->next)
 
 #endif

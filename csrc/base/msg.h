@@ -35,28 +35,36 @@ typedef struct mm_msg {
     void *adopted;             /* a malloc'ed body this message frees               */
 } mmi_msg;
 
-/* One block with room for frames of these sizes; frames[i].data may be written through mmi_msg_data. */
-mmi_msg *mmi_msg_new(const uint64_t *sizes, uint32_t count) MMI_WARN_UNUSED;       /* NULL: no memory */
+/* One block with room for frames of these sizes; frames[i].data may be written through
+ * mmi_msg_data. */
+mmi_msg *mmi_msg_new(const uint64_t *sizes, uint32_t count) MMI_WARN_UNUSED; /* NULL: no memory */
 mmi_msg *mmi_msg_copy(const uint8_t *body, size_t size) MMI_WARN_UNUSED;           /* one frame */
-mmi_msg *mmi_msg_copy_frames(const uint8_t *bodies, const uint64_t *sizes, uint32_t count) MMI_WARN_UNUSED;
-/* One frame over a block from mmi_alloc/mmi_realloc, which the message then owns.  NULL: the caller still does. */
+mmi_msg *mmi_msg_copy_frames(const uint8_t *bodies, const uint64_t *sizes,
+                             uint32_t count) MMI_WARN_UNUSED;
+/* One frame over a block from mmi_alloc/mmi_realloc, which the message then owns.  NULL: the caller
+ * still does. */
 mmi_msg *mmi_msg_adopt(uint8_t *block, size_t size) MMI_WARN_UNUSED;
-/* One message whose frames are those of parts[0..count), in order; takes the parts.  NULL: the caller keeps them. */
+/* One message whose frames are those of parts[0..count), in order; takes the parts.  NULL: the
+ * caller keeps them. */
 mmi_msg *mmi_msg_join(mmi_msg **parts, uint32_t count) MMI_WARN_UNUSED;
-/* A message with one more frame in front; takes m.  NULL: the caller keeps m. pipe_id, key, envelope_count are kept. */
+/* A message with one more frame in front; takes m.  NULL: the caller keeps m. pipe_id, key,
+ * envelope_count are kept. */
 mmi_msg *mmi_msg_prepend(mmi_msg *m, const uint8_t *body, size_t size) MMI_WARN_UNUSED;
 /* The same with count frames, whose bodies lie end to end. */
 mmi_msg *mmi_msg_prepend_frames(mmi_msg *m, const uint8_t *bodies, const uint64_t *sizes,
                                 uint32_t count) MMI_WARN_UNUSED;
-/* Undoes a prepend of which nobody else holds a reference: frees it and gives back the message that went in. */
+/* Undoes a prepend of which nobody else holds a reference: frees it and gives back the message that
+ * went in. */
 mmi_msg *mmi_msg_unwrap(mmi_msg *m);
-/* The same message without its first count frames (count < frame_count); takes m.  NULL: the caller keeps m.
- * A message with one reference is changed in place, which cannot fail.  envelope_count shrinks by count. */
+/* The same message without its first count frames (count < frame_count); takes m.  NULL: the caller
+ * keeps m. A message with one reference is changed in place, which cannot fail.  envelope_count
+ * shrinks by count. */
 mmi_msg *mmi_msg_strip(mmi_msg *m, uint32_t count) MMI_WARN_UNUSED;
 
 mmi_msg *mmi_msg_ref(mmi_msg *m);
 void mmi_msg_unref(mmi_msg *m);                     /* NULL is fine */
 static inline uint8_t *mmi_msg_data(mmi_msg *m, uint32_t i) { return (uint8_t *)m->frames[i].data; }
-size_t mmi_msg_cost(const mmi_msg *m);              /* bytes a queue charges: bodies and MMI_FRAME_OVERHEAD a frame */
+size_t
+mmi_msg_cost(const mmi_msg *m); /* bytes a queue charges: bodies and MMI_FRAME_OVERHEAD a frame */
 
 #endif

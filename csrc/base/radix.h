@@ -2,8 +2,9 @@
  * radix.h: which subscribers have a topic that is a prefix of this message?  A compressed prefix
  * tree of topics; each topic counts how often each subscriber asked for it.
  *
- * Law: nothing recurses, so a topic of any length is safe; memory is proportional to the topics held.
- * Not thread-safe.  A subscriber is an opaque pointer (a pipe), not NULL.  No callback may change the tree.
+ * Law: nothing recurses, so a topic of any length is safe; memory is proportional to the topics
+ * held. Not thread-safe.  A subscriber is an opaque pointer (a pipe), not NULL.  No callback may
+ * change the tree.
  */
 #ifndef MMI_RADIX_H
 #define MMI_RADIX_H
@@ -21,20 +22,22 @@ typedef struct mmi_radix {
 
 void mmi_radix_init(mmi_radix *r);
 void mmi_radix_fini(mmi_radix *r);
-/* Returns the new count of this pair (1: it is new to this subscriber), or MM_ENOMEM (nothing changed).
- * *first (may be NULL): no subscriber at all had this topic before. */
+/* Returns the new count of this pair (1: it is new to this subscriber), or MM_ENOMEM (nothing
+ * changed). *first (may be NULL): no subscriber at all had this topic before. */
 int mmi_radix_add(mmi_radix *r, const uint8_t *topic, size_t size, void *subscriber, bool *first);
-/* Returns the count left (0: gone), or MM_EINVAL when the pair was not there.  *last: now nobody has this topic. */
+/* Returns the count left (0: gone), or MM_EINVAL when the pair was not there.  *last: now nobody
+ * has this topic. */
 int mmi_radix_rm(mmi_radix *r, const uint8_t *topic, size_t size, void *subscriber, bool *last);
 /* Forgets a subscriber; for each topic nobody holds any more calls gone (may be NULL). */
 void mmi_radix_rm_all(mmi_radix *r, void *subscriber,
                       void (*gone)(void *arg, const uint8_t *topic, size_t size), void *arg);
-/* Calls match once for each (topic, subscriber) pair whose topic is a prefix: a subscriber with several
- * matching topics is reported several times.  match returns false to stop early. */
+/* Calls match once for each (topic, subscriber) pair whose topic is a prefix: a subscriber with
+ * several matching topics is reported several times.  match returns false to stop early. */
 void mmi_radix_match(const mmi_radix *r, const uint8_t *text, size_t size,
                      bool (*match)(void *arg, void *subscriber), void *arg);
 /* Calls each for every topic held by a subscriber (NULL: any), once, in byte order. */
 void mmi_radix_each(const mmi_radix *r, void *subscriber,
-                    void (*each)(void *arg, const uint8_t *topic, size_t size, uint32_t count), void *arg);
+                    void (*each)(void *arg, const uint8_t *topic, size_t size, uint32_t count),
+                    void *arg);
 
 #endif

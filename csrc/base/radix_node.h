@@ -1,9 +1,9 @@
 /*
  * radix_node.h: the nodes of the prefix tree: finding, making and pruning them.
  * Not here: who holds which node (radix.c), and anything for other files than radix.c.
- * Law: a node other than the root has subscribers or two children (or one, when there was no memory to
- * merge it); children are sorted by first byte, subscribers by address; a node that has subscribers
- * keeps its address when others are split or merged.
+ * Law: a node other than the root has subscribers or two children (or one, when there was no memory
+ * to merge it); children are sorted by first byte, subscribers by address; a node that has
+ * subscribers keeps its address when others are split or merged.
  */
 #ifndef MMI_RADIX_NODE_H
 #define MMI_RADIX_NODE_H
@@ -26,10 +26,12 @@ struct mmi_radix_node {
     uint32_t child_count, child_cap;
 };
 
-/* The array, moved if need be, with room for one item more than count; NULL: no memory, array unchanged. */
+/* The array, moved if need be, with room for one item more than count; NULL: no memory, array
+ * unchanged. */
 void *mmi_radix_grow(void *array, uint32_t *cap, uint32_t count, size_t item_size) MMI_WARN_UNUSED;
 
-/* Index of the child that begins with byte, or where it would be inserted; and that child, or NULL. */
+/* Index of the child that begins with byte, or where it would be inserted; and that child, or NULL.
+ */
 uint32_t mmi_radix_child_index(const mmi_radix_node *node, uint8_t byte);
 mmi_radix_node *mmi_radix_child_at(const mmi_radix_node *node, uint32_t index, uint8_t byte);
 
@@ -37,11 +39,13 @@ mmi_radix_node *mmi_radix_child_at(const mmi_radix_node *node, uint32_t index, u
 uint32_t mmi_radix_sub_index(const mmi_radix_node *node, const void *subscriber);
 mmi_radix_sub *mmi_radix_sub_find(const mmi_radix_node *node, const void *subscriber);
 
-/* The node of this very topic; NULL: there is none, or (make) no memory, and no topic came or went. */
+/* The node of this very topic; NULL: there is none, or (make) no memory, and no topic came or went.
+ */
 mmi_radix_node *mmi_radix_node_find(const mmi_radix *r, const uint8_t *topic, size_t size);
 mmi_radix_node *mmi_radix_node_make(mmi_radix *r, const uint8_t *topic, size_t size);
 
-void mmi_radix_prune(mmi_radix_node *node);   /* takes away node, and what it leaves, if without a purpose */
+void mmi_radix_prune(
+    mmi_radix_node *node); /* takes away node, and what it leaves, if without a purpose */
 void mmi_radix_node_free(mmi_radix_node *node);
 
 #endif

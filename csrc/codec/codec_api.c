@@ -49,8 +49,8 @@ mm_codec_reader_free(mm_codec_reader *r)
 }
 
 int
-mm_codec_reader_next(mm_codec_reader *r, const uint8_t *buf, size_t size, size_t *used, mm_msg **msg,
-                     int *command, const uint8_t **data, size_t *data_size)
+mm_codec_reader_next(mm_codec_reader *r, const uint8_t *buf, size_t size, size_t *used,
+                     mm_msg **msg, int *command, const uint8_t **data, size_t *data_size)
 {
     const uint8_t *at = buf;
     size_t left = size;
@@ -127,7 +127,8 @@ mm_codec_hello_output(mm_codec_hello *h, uint8_t *out, size_t size)
 }
 
 int
-mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_t *identity, size_t *size)
+mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_t *identity,
+                      size_t *size)
 {
     *role = h->hello.peer.role;
     *minor = h->hello.peer.minor;
@@ -137,7 +138,8 @@ mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_t *i
 }
 
 int
-mm_codec_url(const char *text, char *host, size_t host_size, uint16_t *port, char *again, size_t again_size)
+mm_codec_url(const char *text, char *host, size_t host_size, uint16_t *port, char *again,
+             size_t again_size)
 {
     mmi_url url;
     int rc = mmi_url_parse(text, &url, NULL);

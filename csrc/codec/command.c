@@ -1,7 +1,9 @@
 /*
- * command.c: ZMTP commands after the handshake.  RFC 37: a name with its length in front, then data.
+ * command.c: ZMTP commands after the handshake.  RFC 37: a name with its length in front, then
+ * data.
  *
- * Not here: READY's properties (ready.c).  Law: pure; every length is checked against what is there.
+ * Not here: READY's properties (ready.c).  Law: pure; every length is checked against what is
+ * there.
  */
 #include "codec/command.h"
 
@@ -24,7 +26,8 @@ static int
 command_kind(const uint8_t *name, size_t size)
 {
     for (size_t i = 0; i < MMI_COUNT_OF(command_names); i++) {
-        if (strlen(command_names[i].name) == size && memcmp(command_names[i].name, name, size) == 0) {
+        if (strlen(command_names[i].name) == size &&
+            memcmp(command_names[i].name, name, size) == 0) {
             return command_names[i].kind;
         }
     }
@@ -69,7 +72,8 @@ command_put(uint8_t *out, const char *name, const uint8_t *first, size_t first_s
             const uint8_t *second, size_t second_size)
 {
     size_t name_size = strlen(name);
-    size_t at = mmi_frame_head_put(out, MMI_FRAME_COMMAND, 1 + name_size + first_size + second_size);
+    size_t at =
+        mmi_frame_head_put(out, MMI_FRAME_COMMAND, 1 + name_size + first_size + second_size);
     out[at++] = (uint8_t)name_size;
     memcpy(out + at, name, name_size);
     at += name_size;
@@ -98,7 +102,8 @@ mmi_command_put_pong(uint8_t *out, const uint8_t *context, size_t size)
 }
 
 size_t
-mmi_command_put_subscription(uint8_t *out, uint8_t minor, bool add, const uint8_t *topic, size_t size)
+mmi_command_put_subscription(uint8_t *out, uint8_t minor, bool add, const uint8_t *topic,
+                             size_t size)
 {
     if (minor > 0) {
         return command_put(out, add ? "SUBSCRIBE" : "CANCEL", NULL, 0, topic, size);

@@ -8,9 +8,13 @@
 #include "base/limits.h"
 
 typedef enum mmi_command_kind {
-    MMI_COMMAND_UNKNOWN = 1,   /* well-formed, to be ignored            */
-    MMI_COMMAND_PING, MMI_COMMAND_PONG, MMI_COMMAND_SUBSCRIBE, MMI_COMMAND_CANCEL, MMI_COMMAND_ERROR,
-    MMI_COMMAND_READY          /* a second READY: an error above        */
+    MMI_COMMAND_UNKNOWN = 1, /* well-formed, to be ignored            */
+    MMI_COMMAND_PING,
+    MMI_COMMAND_PONG,
+    MMI_COMMAND_SUBSCRIBE,
+    MMI_COMMAND_CANCEL,
+    MMI_COMMAND_ERROR,
+    MMI_COMMAND_READY /* a second READY: an error above        */
 } mmi_command_kind;
 
 typedef struct mmi_command {
@@ -20,14 +24,16 @@ typedef struct mmi_command {
     size_t size;
 } mmi_command;
 
-/* Parses the body of a command frame. MM_OK; MM_EPROTO: malformed (no name, name beyond the body, PING shorter
- * than 7 octets, context over 16, ERROR reason beyond the body). */
+/* Parses the body of a command frame. MM_OK; MM_EPROTO: malformed (no name, name beyond the body,
+ * PING shorter than 7 octets, context over 16, ERROR reason beyond the body). */
 int mmi_command_parse(const uint8_t *body, size_t size, mmi_command *out) MMI_WARN_UNUSED;
-/* Whole frames, head included, into out; returns the size.  cap must be >= MMI_COMMAND_OVERHEAD + topic/context size. */
+/* Whole frames, head included, into out; returns the size.  cap must be >= MMI_COMMAND_OVERHEAD +
+ * topic/context size. */
 size_t mmi_command_put_ping(uint8_t *out, uint16_t ttl_ds, const uint8_t *context, size_t size);
 size_t mmi_command_put_pong(uint8_t *out, const uint8_t *context, size_t size);
 /* SUBSCRIBE (add) or CANCEL; minor 0: the message form 01/00 topic, else the command form. */
-size_t mmi_command_put_subscription(uint8_t *out, uint8_t minor, bool add, const uint8_t *topic, size_t size);
+size_t mmi_command_put_subscription(uint8_t *out, uint8_t minor, bool add, const uint8_t *topic,
+                                    size_t size);
 
 /* text is cut at MMI_ERROR_TEXT_MAX octets; out has room for that and MMI_COMMAND_OVERHEAD. */
 enum { MMI_ERROR_TEXT_MAX = MM_DETAIL_MAX };

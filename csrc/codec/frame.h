@@ -14,7 +14,8 @@ typedef struct mmi_frame_head {
     uint64_t size;    /* of the body; at most 2^63 - 1 */
 } mmi_frame_head;
 
-/* Parses the head only (2 or 9 octets).  MM_EPROTO: reserved bits, MORE on a command, or size over 2^63-1. */
+/* Parses the head only (2 or 9 octets).  MM_EPROTO: reserved bits, MORE on a command, or size over
+ * 2^63-1. */
 int mmi_frame_head_parse(const uint8_t *buf, size_t len, mmi_frame_head *out) MMI_WARN_UNUSED;
 /* Writes a head; returns its size (2 or 9).  LONG is chosen here, for a size over 255. */
 size_t mmi_frame_head_put(uint8_t out[MMI_FRAME_HEAD_MAX], uint8_t flags, uint64_t size);

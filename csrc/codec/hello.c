@@ -1,8 +1,9 @@
 /*
  * hello.c: the greeting, and the order of the handshake.  RFC 23 and 37.
  *
- * Not here: READY's properties (ready.c).  Law: what a peer may send before it is known is bounded; it
- * is refused at the first octet that cannot be right; the padding and as-server octets prove nothing.
+ * Not here: READY's properties (ready.c).  Law: what a peer may send before it is known is bounded;
+ * it is refused at the first octet that cannot be right; the padding and as-server octets prove
+ * nothing.
  */
 #include "codec/hello.h"
 
@@ -88,15 +89,15 @@ hello_check_greeting(mmi_hello *h)
 {
     const uint8_t *in = h->in;
     if (in[0] != 0xff) {
-        return mmi_hello_fail(h, MM_REASON_NOT_ZMTP, "the first octet is %02x, a ZMTP greeting's ff",
-                              in[0]);
+        return mmi_hello_fail(h, MM_REASON_NOT_ZMTP,
+                              "the first octet is %02x, a ZMTP greeting's ff", in[0]);
     }
     if (h->in_size > GREETING_SIGNATURE_END && (in[GREETING_SIGNATURE_END] & 1) == 0) {
         return mmi_hello_fail(h, MM_REASON_OLD_ZMTP, "ZMTP 1.0, we speak 3.0 and later");
     }
     if (h->in_size > GREETING_MAJOR && in[GREETING_MAJOR] < ZMTP_MAJOR) {
-        return mmi_hello_fail(h, MM_REASON_OLD_ZMTP, "ZMTP major version %u, we speak 3.0 and later",
-                              in[GREETING_MAJOR]);
+        return mmi_hello_fail(h, MM_REASON_OLD_ZMTP,
+                              "ZMTP major version %u, we speak 3.0 and later", in[GREETING_MAJOR]);
     }
     return MM_OK;
 }
@@ -114,7 +115,8 @@ hello_greeting(mmi_hello *h)
             int c = h->in[GREETING_MECHANISM + i];
             name[i] = isprint(c) ? (char)c : '?';
         }
-        return mmi_hello_fail(h, MM_REASON_MECHANISM, "the peer's mechanism is '%s', ours NULL", name);
+        return mmi_hello_fail(h, MM_REASON_MECHANISM, "the peer's mechanism is '%s', ours NULL",
+                              name);
     }
     bool old = h->in[GREETING_MAJOR] == ZMTP_MAJOR && h->in[GREETING_MINOR] == 0;
     h->peer.minor = old ? 0 : ZMTP_MINOR;
@@ -135,7 +137,8 @@ hello_command(mmi_hello *h, const uint8_t *body, size_t size)
         return mmi_ready_parse(h, command.data, command.size);
     }
     if (command.kind != MMI_COMMAND_ERROR) {
-        return mmi_hello_fail(h, MM_REASON_HANDSHAKE, "a command other than READY in the handshake");
+        return mmi_hello_fail(h, MM_REASON_HANDSHAKE,
+                              "a command other than READY in the handshake");
     }
     char text[100];
     size_t length = command.size < sizeof text - 1 ? command.size : sizeof text - 1;

@@ -1,10 +1,11 @@
 /*
- * hello.h: the ZMTP 3.x greeting and NULL handshake, as a state machine over bytes.  RFC 23, RFC 37.
+ * hello.h: the ZMTP 3.x greeting and NULL handshake, as a state machine over bytes.  RFC 23,
+ * RFC 37.
  *
  * Symmetric: our greeting goes out at once, our READY as soon as the peer's greeting is accepted
- * (not before: its mechanism and version may refuse us), and it is done when the peer's READY is accepted.
- * Not here: timeouts, sockets, what to do with the peer.  Law: consumes only its own bytes; never
- * keeps more than MMI_HANDSHAKE_SIZE_MAX; after an error it stays in error.
+ * (not before: its mechanism and version may refuse us), and it is done when the peer's READY is
+ * accepted. Not here: timeouts, sockets, what to do with the peer.  Law: consumes only its own
+ * bytes; never keeps more than MMI_HANDSHAKE_SIZE_MAX; after an error it stays in error.
  */
 #ifndef MMI_HELLO_H
 #define MMI_HELLO_H
@@ -44,21 +45,26 @@ typedef struct mmi_hello {
     mmi_hello_peer peer;             /* valid once done                                     */
 } mmi_hello;
 
-int mmi_hello_init(mmi_hello *h, const mmi_hello_config *config) MMI_WARN_UNUSED;   /* MM_ENOMEM; config.identity must outlive h */
+int mmi_hello_init(mmi_hello *h, const mmi_hello_config *config)
+    MMI_WARN_UNUSED; /* MM_ENOMEM; config.identity must outlive h */
 void mmi_hello_fini(mmi_hello *h);
-/* Feeds bytes.  1: done, *used says how many were ours; 0: need more (all used); < 0: MM_EPROTO/MM_ENOMEM, see reason.
- * On an error that the peer should hear of, output holds an ERROR command: flush it, then close. */
+/* Feeds bytes.  1: done, *used says how many were ours; 0: need more (all used); < 0:
+ * MM_EPROTO/MM_ENOMEM, see reason. On an error that the peer should hear of, output holds an ERROR
+ * command: flush it, then close. */
 int mmi_hello_feed(mmi_hello *h, const uint8_t *buf, size_t size, size_t *used) MMI_WARN_UNUSED;
 /* What is to be written now: size, 0 when nothing. */
 size_t mmi_hello_output(const mmi_hello *h, const uint8_t **out);
 void mmi_hello_sent(mmi_hello *h, size_t size);
 bool mmi_roles_match(int ours, int theirs);     /* WIRE.md 4.3 legal pairs */
-int mmi_role_of_name(const uint8_t *name, size_t size);   /* exact, case-sensitive value; 0: unknown */
+int mmi_role_of_name(const uint8_t *name,
+                     size_t size); /* exact, case-sensitive value; 0: unknown */
 
-/* ready.c: the body of READY after its name; fills h->peer or fails h. And our own, whole frame, into out. */
+/* ready.c: the body of READY after its name; fills h->peer or fails h. And our own, whole frame,
+ * into out. */
 int mmi_ready_parse(mmi_hello *h, const uint8_t *data, size_t size) MMI_WARN_UNUSED;
 size_t mmi_ready_put(const mmi_hello_config *config, uint8_t *out);
 /* Puts h into error; returns MM_EPROTO. */
-int mmi_hello_fail(mmi_hello *h, int reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int mmi_hello_fail(mmi_hello *h, int reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * reader.c: frames of an established connection -> messages and commands.  See reader.h.
  *
- * The common case, a whole frame in the fed bytes, touches no state.  Law: limits are checked from the
- * head; a body's block never grows beyond twice what has arrived (or READER_FIRST_BLOCK).
+ * The common case, a whole frame in the fed bytes, touches no state.  Law: limits are checked from
+ * the head; a body's block never grows beyond twice what has arrived (or READER_FIRST_BLOCK).
  */
 #include "codec/reader.h"
 
@@ -64,13 +64,14 @@ reader_check(mmi_reader *r, const mmi_frame_head *head)
     if ((head->flags & MMI_FRAME_COMMAND) != 0) {
         return head->size <= l->command_size_max
                    ? MM_OK
-                   : reader_fail(r, MM_REASON_COMMAND_SIZE, "a command of %llu bytes, the limit is %u",
+                   : reader_fail(r, MM_REASON_COMMAND_SIZE,
+                                 "a command of %llu bytes, the limit is %u",
                                  (unsigned long long)head->size, l->command_size_max);
     }
     if (head->size > l->message_size_max - r->parts_size) {
-        return reader_fail(r, MM_REASON_MESSAGE_SIZE, "a frame of %llu bytes in a message of %llu bytes",
-                           (unsigned long long)head->size,
-                           (unsigned long long)l->message_size_max);
+        return reader_fail(r, MM_REASON_MESSAGE_SIZE,
+                           "a frame of %llu bytes in a message of %llu bytes",
+                           (unsigned long long)head->size, (unsigned long long)l->message_size_max);
     }
     if (r->part_count >= l->frames_max) {
         return reader_fail(r, MM_REASON_FRAME_COUNT, "a message of more than %u frames",
@@ -135,7 +136,8 @@ reader_command(mmi_reader *r, const uint8_t *body, size_t size, mmi_input *out)
     return 1;
 }
 
-/* The body in the block is complete: a command stays there until the next call, a message takes it over. */
+/* The body in the block is complete: a command stays there until the next call, a message takes it
+ * over. */
 static int
 reader_finish_block(mmi_reader *r, mmi_input *out)
 {
@@ -222,7 +224,8 @@ reader_head(mmi_reader *r, const uint8_t **buf, size_t *size)
     return 0;
 }
 
-/* A frame that lies whole in the fed bytes: 1, 0 (a part of a message) or an error. *whole: it does. */
+/* A frame that lies whole in the fed bytes: 1, 0 (a part of a message) or an error. *whole: it
+ * does. */
 static int
 reader_whole(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out, bool *whole)
 {

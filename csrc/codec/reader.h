@@ -1,13 +1,13 @@
 /*
  * reader.h: bytes of an established connection -> messages and commands.
  *
- * The caller reads into memory of its own (one large buffer serves every link) and feeds it; only an
- * unfinished frame or multipart message stays here, so an idle reader holds nothing.  A body larger
- * than MMI_READER_DIRECT goes to a block that grows with what arrived, never with what was claimed,
- * and the caller may read straight into it.
- * Commands may stand between the frames of a message: libzmq puts its PINGs there.
- * Law: a message is given out whole or not at all; total and frame count are checked from the head,
- * before any memory is taken; after an error the reader stays in error.
+ * The caller reads into memory of its own (one large buffer serves every link) and feeds it; only
+ * an unfinished frame or multipart message stays here, so an idle reader holds nothing.  A body
+ * larger than MMI_READER_DIRECT goes to a block that grows with what arrived, never with what was
+ * claimed, and the caller may read straight into it. Commands may stand between the frames of a
+ * message: libzmq puts its PINGs there. Law: a message is given out whole or not at all; total and
+ * frame count are checked from the head, before any memory is taken; after an error the reader
+ * stays in error.
  */
 #ifndef MMI_READER_H
 #define MMI_READER_H
@@ -16,7 +16,9 @@
 #include "codec/command.h"
 #include "codec/frame.h"
 
-enum { MMI_READER_DIRECT = 64 * 1024 };   /* bytes: a larger body is assembled in a block of its own */
+enum {
+    MMI_READER_DIRECT = 64 * 1024
+}; /* bytes: a larger body is assembled in a block of its own */
 
 typedef struct mmi_reader_limits {
     uint64_t message_size_max;    /* MM_REASON_MESSAGE_SIZE */
@@ -43,18 +45,21 @@ typedef struct mmi_reader {
 
 typedef struct mmi_input {
     mmi_msg *msg;                 /* a message (the caller owns it), or NULL: a command  */
-    mmi_command command;          /* data points into the fed bytes or the reader: valid until the next call */
+    mmi_command
+        command; /* data points into the fed bytes or the reader: valid until the next call */
 } mmi_input;
 
 void mmi_reader_init(mmi_reader *r, const mmi_reader_limits *limits);
 void mmi_reader_fini(mmi_reader *r);
-bool mmi_reader_idle(const mmi_reader *r);        /* between two messages: an EOF here loses nothing */
+bool mmi_reader_idle(const mmi_reader *r); /* between two messages: an EOF here loses nothing */
 /* Takes bytes from *buf (advancing *buf and *size) until there is one message or command.
  * 1: *out is filled; 0: all bytes used, need more; < 0: MM_EPROTO or MM_ENOMEM, see reason. */
-int mmi_reader_next(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out) MMI_WARN_UNUSED;
+int mmi_reader_next(mmi_reader *r, const uint8_t **buf, size_t *size,
+                    mmi_input *out) MMI_WARN_UNUSED;
 /* Where the rest of a large body may be read to directly: room in bytes, 0 when not inside one. */
 size_t mmi_reader_direct(mmi_reader *r, uint8_t **area);
-void mmi_reader_filled(mmi_reader *r, size_t size);       /* then mmi_reader_next with no bytes may give the message */
+void mmi_reader_filled(mmi_reader *r,
+                       size_t size); /* then mmi_reader_next with no bytes may give the message */
 void mmi_reader_invariants(const mmi_reader *r);
 
 #endif

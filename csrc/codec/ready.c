@@ -2,8 +2,8 @@
  * ready.c: the properties of READY, theirs and ours; and who may talk to whom.  RFC 37, metadata.
  *
  * Names are taken in any case and sent as libzmq spells them, which compares them exactly.
- * Law: every length is checked before it is used; a property twice, or more than MMI_PROPERTIES_MAX,
- * refuses the peer.
+ * Law: every length is checked before it is used; a property twice, or more than
+ * MMI_PROPERTIES_MAX, refuses the peer.
  */
 #include <ctype.h>
 #include <string.h>
@@ -106,9 +106,10 @@ ready_take(mmi_hello *h, const ready_property *p)
         }
     } else if (ready_is(p, ready_identity)) {
         if (p->value_size > MM_IDENTITY_MAX || (p->value_size > 0 && p->value[0] == 0)) {
-            return mmi_hello_fail(h, MM_REASON_IDENTITY,
-                                  "an identity of %zu octets; it has %d at most and does not begin with 0",
-                                  p->value_size, MM_IDENTITY_MAX);
+            return mmi_hello_fail(
+                h, MM_REASON_IDENTITY,
+                "an identity of %zu octets; it has %d at most and does not begin with 0",
+                p->value_size, MM_IDENTITY_MAX);
         }
         h->peer.identity_size = (uint8_t)p->value_size;
         memcpy(h->peer.identity, p->value, p->value_size);

@@ -112,8 +112,8 @@ mmi_url_format(const mmi_url *u, char *out, size_t size)
     int n;
     switch (u->scheme) {
     case MMI_TCP:
-        n = snprintf(out, size, strchr(u->host, ':') != NULL ? "tcp://[%s]:%u" : "tcp://%s:%u", u->host,
-                     (unsigned)u->port);
+        n = snprintf(out, size, strchr(u->host, ':') != NULL ? "tcp://[%s]:%u" : "tcp://%s:%u",
+                     u->host, (unsigned)u->port);
         break;
     case MMI_IPC:
         n = snprintf(out, size, "ipc://%s", u->host);

@@ -1,6 +1,6 @@
 /*
- * url.h: endpoint text -> parts.  tcp://host:port  tcp://[v6%scope]:port  tcp:// with host * (any)  ipc://path  inproc://name
- * Pure.  Not here: name resolution.
+ * url.h: endpoint text -> parts.  tcp://host:port  tcp://[v6%scope]:port  tcp:// with host * (any)
+ * ipc://path  inproc://name Pure.  Not here: name resolution.
  */
 #ifndef MMI_URL_H
 #define MMI_URL_H
@@ -15,9 +15,10 @@ typedef struct mmi_url {
     uint16_t port;        /* tcp; 0: any */
 } mmi_url;
 
-/* MM_OK, or MM_EADDRINVAL with a reason in why (may be NULL, else >= 128 octets).  Trailing bytes, missing or
- * over-large ports, empty hosts, ipc paths over 107 octets are errors. */
+/* MM_OK, or MM_EADDRINVAL with a reason in why (may be NULL, else >= 128 octets).  Trailing bytes,
+ * missing or over-large ports, empty hosts, ipc paths over 107 octets are errors. */
 int mmi_url_parse(const char *text, mmi_url *out, char *why) MMI_WARN_UNUSED;
-int mmi_url_format(const mmi_url *u, char *out, size_t size) MMI_WARN_UNUSED;   /* MM_EINVAL: does not fit */
+int mmi_url_format(const mmi_url *u, char *out,
+                   size_t size) MMI_WARN_UNUSED; /* MM_EINVAL: does not fit */
 
 #endif

@@ -1,8 +1,10 @@
 /*
- * batch.c: fills a batch: frames end to end in one block, with offsets, as Arrow lays out binary data.
+ * batch.c: fills a batch: frames end to end in one block, with offsets, as Arrow lays out binary
+ * data.
  *
- * A lone message with a frame over MM_BATCH_INLINE_MAX is handed over by reference.  Law: nothing is
- * copied twice; arrays over BATCH_KEEP_BYTES are freed at the next use, so one large batch pins nothing.
+ * A lone message with a frame over MM_BATCH_INLINE_MAX is handed over by reference.  Law: nothing
+ * is copied twice; arrays over BATCH_KEEP_BYTES are freed at the next use, so one large batch pins
+ * nothing.
  */
 #include "engine/batch.h"
 

@@ -21,8 +21,10 @@ typedef struct mmi_batch {
     uint32_t frame_cap, message_cap;
 } mmi_batch;
 
-int mmi_batch_reserve(mmi_batch *b, uint32_t messages) MMI_WARN_UNUSED;   /* room in taken; MM_ENOMEM */
-/* Copies what was taken into the public arrays. MM_ENOMEM: *lost says how many messages could not be kept. */
+int mmi_batch_reserve(mmi_batch *b,
+                      uint32_t messages) MMI_WARN_UNUSED; /* room in taken; MM_ENOMEM */
+/* Copies what was taken into the public arrays. MM_ENOMEM: *lost says how many messages could not
+ * be kept. */
 int mmi_batch_fill(mmi_batch *b, uint32_t *lost) MMI_WARN_UNUSED;
 
 #endif

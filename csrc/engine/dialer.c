@@ -2,8 +2,8 @@
  * dialer.c: keeps one connection to an endpoint: resolve, connect, and again after it ended.
  *
  * Not here: the connection (link.c).  Law: between two attempts lies a random time up to a cap that
- * doubles, from reconnect_min to reconnect_max (full jitter); a link that lived for DIALER_STABLE_NS
- * starts it over; names are looked up anew for each round of addresses.
+ * doubles, from reconnect_min to reconnect_max (full jitter); a link that lived for
+ * DIALER_STABLE_NS starts it over; names are looked up anew for each round of addresses.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * events.c: what happened to a socket's connections, kept in a small ring that any number of readers
- * read by sequence number.
+ * events.c: what happened to a socket's connections, kept in a small ring that any number of
+ * readers read by sequence number.
  *
  * Law: reading takes nothing away; what fell out before it was read is visible as a gap in the
  * numbers and in stats.events_lost; drops are told at once, then at most once a second.

@@ -1,10 +1,10 @@
 /*
  * fork.c: what a fork does to engines: in the parent nothing, in the child everything is forgotten.
  *
- * The parent owns the connections, the poller and the eventfds, which the child shares: it closes its
- * copies and never reads, writes or shuts them down.  Law: every lock is held across the fork, so no
- * structure is copied in the middle of a change.  Called by pthread_atfork, and by os.register_at_fork
- * as well: the depth makes the second call harmless.
+ * The parent owns the connections, the poller and the eventfds, which the child shares: it closes
+ * its copies and never reads, writes or shuts them down.  Law: every lock is held across the fork,
+ * so no structure is copied in the middle of a change.  Called by pthread_atfork, and by
+ * os.register_at_fork as well: the depth makes the second call harmless.
  */
 #include <pthread.h>
 

@@ -1,5 +1,6 @@
 /*
- * handle.h: handles, not pointers, cross the border.  A handle is {generation:32, kind:4, index:28}.
+ * handle.h: handles, not pointers, cross the border.  A handle is {generation:32, kind:4,
+ * index:28}.
  *
  * Slots and engines are static memory that is never given back, so a stale handle can always be
  * looked up safely; the generation, checked under the engine's lock, says whether it still means
@@ -13,14 +14,19 @@
 
 struct mmi_engine;
 
-typedef enum mmi_handle_kind { MMI_HANDLE_ENGINE = 1, MMI_HANDLE_SOCKET, MMI_HANDLE_WAKER } mmi_handle_kind;
+typedef enum mmi_handle_kind {
+    MMI_HANDLE_ENGINE = 1,
+    MMI_HANDLE_SOCKET,
+    MMI_HANDLE_WAKER
+} mmi_handle_kind;
 
 /* Takes a free slot. 0: none left.  The engine lock is held. */
 mm_handle mmi_handle_new(mmi_handle_kind kind, struct mmi_engine *engine, void *object);
 void mmi_handle_free(mm_handle handle);
-/* MM_OK: *object is valid and its engine is locked.  MM_EINVAL, MM_ECLOSED, MM_EFORKED: nothing is locked. */
-int mmi_handle_lock(mm_handle handle, mmi_handle_kind kind, void **object, struct mmi_engine **engine)
-    MMI_WARN_UNUSED;
+/* MM_OK: *object is valid and its engine is locked.  MM_EINVAL, MM_ECLOSED, MM_EFORKED: nothing is
+ * locked. */
+int mmi_handle_lock(mm_handle handle, mmi_handle_kind kind, void **object,
+                    struct mmi_engine **engine) MMI_WARN_UNUSED;
 /* The object of a handle whose engine is already locked; NULL when it is not one of that engine. */
 void *mmi_handle_object(mm_handle handle, mmi_handle_kind kind, const struct mmi_engine *engine);
 int mmi_handle_count(void);

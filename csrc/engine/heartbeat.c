@@ -1,10 +1,12 @@
 /*
- * heartbeat.c: is the peer alive, how far away is it, and what has it received?  RFC 37, PING and PONG.
+ * heartbeat.c: is the peer alive, how far away is it, and what has it received?  RFC 37, PING and
+ * PONG.
  *
- * Every PING carries the number of messages written so far; its PONG can only come after the peer has
- * read them, so it confirms them.  Any octet from the peer counts as life; while we do not read
- * (the inbox is full) silence proves nothing.  Peers of ZMTP 3.0 get no PING: TCP keepalive covers them.
- * Law: a PONG confirms the count it brings back; one PONG is owed at a time, so a flood costs nothing.
+ * Every PING carries the number of messages written so far; its PONG can only come after the peer
+ * has read them, so it confirms them.  Any octet from the peer counts as life; while we do not read
+ * (the inbox is full) silence proves nothing.  Peers of ZMTP 3.0 get no PING: TCP keepalive covers
+ * them. Law: a PONG confirms the count it brings back; one PONG is owed at a time, so a flood costs
+ * nothing.
  */
 #include <string.h>
 
@@ -95,7 +97,8 @@ mmi_heartbeat_ping(mmi_link *link)
 
 /*
  * A beat goes out even while one is unanswered: it is our sign of life to a peer that cannot answer
- * as it waits for room. It carries the count as well: a peer may answer several PINGs with one PONG.
+ * as it waits for room. It carries the count as well: a peer may answer several PINGs with one
+ * PONG.
  */
 static void
 heartbeat_beat(mmi_link *link)

@@ -1,5 +1,6 @@
 /*
- * link.c: the life of a connection: opened, active, finishing, dead; and what poll is asked about it.
+ * link.c: the life of a connection: opened, active, finishing, dead; and what poll is asked about
+ * it.
  *
  * Not here: handshake (link_hello.c), bytes in (link_in.c), bytes out (link_out.c), heartbeat.c.
  * Law: closing takes the pipe from the protocol first; memory goes at the next settle.
@@ -176,8 +177,10 @@ link_deactivate(mmi_link *link)
     if (s->closing) {
         s->engine->abandoned_messages += left;
     }
-    link_discard(link, &link->pipe.outbox, s->closing ? &st->dropped_closed : &st->dropped_peer_gone);
-    link_discard(link, &link->pipe.inbox, s->closing ? &st->dropped_closed : &st->dropped_peer_gone);
+    link_discard(link, &link->pipe.outbox,
+                 s->closing ? &st->dropped_closed : &st->dropped_peer_gone);
+    link_discard(link, &link->pipe.inbox,
+                 s->closing ? &st->dropped_closed : &st->dropped_peer_gone);
     if (link->held != NULL) {
         mmi_msg_unref(link->held);
         link->held = NULL;

@@ -1,8 +1,9 @@
 /*
  * link.h: one connection: stream, handshake, reader, heartbeat, and the pipe the protocol sees.
  *
- * All calls with the engine lock held.  Law: the pipe is known to the protocol exactly while state is
- * MMI_LINK_ACTIVE; a closed link stays in memory until the engine settles, so nobody holds a freed one.
+ * All calls with the engine lock held.  Law: the pipe is known to the protocol exactly while state
+ * is MMI_LINK_ACTIVE; a closed link stays in memory until the engine settles, so nobody holds a
+ * freed one.
  */
 #ifndef MMI_LINK_H
 #define MMI_LINK_H
@@ -12,15 +13,17 @@
 #include "engine/endpoint.h"
 
 typedef enum mmi_link_state {
-    MMI_LINK_CONNECTING = 1,   /* the stream is not there yet */
+    MMI_LINK_CONNECTING = 1, /* the stream is not there yet */
     MMI_LINK_HELLO,
     MMI_LINK_ACTIVE,
-    MMI_LINK_FINISHING,    /* control is flushed, FIN sent; what arrives is thrown away until the peer closes */
+    MMI_LINK_FINISHING, /* control is flushed, FIN sent; what arrives is thrown away until the peer
+                           closes */
     MMI_LINK_DEAD
 } mmi_link_state;
 
 typedef struct mmi_link {
-    mmi_list node, dirty, half_open;     /* socket->links; engine->dirty or ->dead; listener->half_open */
+    mmi_list node, dirty,
+        half_open; /* socket->links; engine->dirty or ->dead; listener->half_open */
     mmi_socket *socket;
     mmi_dialer *dialer;                  /* or NULL */
     mmi_listener *listener;              /* or NULL: dialed, or the listener was closed */
@@ -54,7 +57,7 @@ typedef struct mmi_link {
     uint32_t pings_out;                  /* PINGs that are unanswered; ping_ns: since when */
     int64_t rtt_ns;
     uint32_t peer_ttl_ms;                /* what the peer's PING asked for; 0: nothing */
-    bool hung;                           /* the stream hung up while reading was paused: poll is not asked */
+    bool hung; /* the stream hung up while reading was paused: poll is not asked */
     bool fin_sent;
     bool resume;                         /* the inbox has room again: read on at the next settle */
     int doomed;                          /* mm_reason: close at the next settle; 0: no */
@@ -65,8 +68,8 @@ int mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, boo
                   const char *address) MMI_WARN_UNUSED;
 void mmi_link_close(mmi_link *link, int reason, const char *detail);
 void mmi_link_free(mmi_link *link);                     /* settle only */
-void mmi_link_finish(mmi_link *link);                   /* the socket was closed: flush, FIN, wait for the peer */
-void mmi_link_flushed(mmi_link *link);                  /* nothing left to write: FIN if that was waited for */
+void mmi_link_finish(mmi_link *link);  /* the socket was closed: flush, FIN, wait for the peer */
+void mmi_link_flushed(mmi_link *link); /* nothing left to write: FIN if that was waited for */
 /* Ends the handshake or the peer, with an ERROR command (if any) on its way out. */
 void mmi_link_refuse(mmi_link *link, int reason, const char *detail);
 void mmi_link_activated(mmi_link *link);                /* after ops->add */
@@ -88,8 +91,11 @@ void mmi_link_resume(mmi_link *link);                   /* the inbox has room ag
 
 /* link_out.c */
 void mmi_link_flush(mmi_link *link);
-bool mmi_link_flush_due(const mmi_link *link, uint64_t now_ns);   /* a caller should write now, not leave it to the runner */
-int mmi_link_control(mmi_link *link, const uint8_t *frame, size_t size) MMI_WARN_UNUSED;   /* MM_ENOMEM */
+bool
+mmi_link_flush_due(const mmi_link *link,
+                   uint64_t now_ns); /* a caller should write now, not leave it to the runner */
+int mmi_link_control(mmi_link *link, const uint8_t *frame,
+                     size_t size) MMI_WARN_UNUSED;      /* MM_ENOMEM */
 bool mmi_link_pending(const mmi_link *link);            /* anything left to write */
 extern const mmi_pipe_ops mmi_link_pipe_ops;
 
@@ -97,6 +103,6 @@ extern const mmi_pipe_ops mmi_link_pipe_ops;
 void mmi_heartbeat_start(mmi_link *link);
 void mmi_heartbeat_due(mmi_link *link);
 void mmi_heartbeat_command(mmi_link *link, const mmi_command *command);   /* PING or PONG */
-void mmi_heartbeat_ping(mmi_link *link);                /* now, unless one is out or the peer is ZMTP 3.0 */
+void mmi_heartbeat_ping(mmi_link *link); /* now, unless one is out or the peer is ZMTP 3.0 */
 
 #endif

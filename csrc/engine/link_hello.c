@@ -1,8 +1,8 @@
 /*
  * link_hello.c: the handshake of a link, from the stream being there to the pipe being added.
  *
- * Not here: its bytes (codec/hello.c).  Law: nobody is a peer before both READYs; a refusal is heard by
- * the peer (ERROR) where the protocol allows, and always by our own events.
+ * Not here: its bytes (codec/hello.c).  Law: nobody is a peer before both READYs; a refusal is
+ * heard by the peer (ERROR) where the protocol allows, and always by our own events.
  */
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /*
  * link_in.c: from bytes of an active link to messages in its pipe's inbox and commands carried out.
  *
- * Not here: parsing (codec/reader.c).  Law: when the inbox is full, reading stops and nothing is lost: the
- * message that found no room and the bytes behind it are kept, and the kernel's buffer slows the peer.
+ * Not here: parsing (codec/reader.c).  Law: when the inbox is full, reading stops and nothing is
+ * lost: the message that found no room and the bytes behind it are kept, and the kernel's buffer
+ * slows the peer.
  */
 #include <stdio.h>
 #include <string.h>
@@ -59,8 +60,8 @@ link_command(mmi_link *link, const mmi_command *command)
                           command->size);
         break;
     case MMI_COMMAND_ERROR:
-        snprintf(detail, sizeof detail, "peer: %.*s", (int)(command->size < 100 ? command->size : 100),
-                 (const char *)command->data);
+        snprintf(detail, sizeof detail, "peer: %.*s",
+                 (int)(command->size < 100 ? command->size : 100), (const char *)command->data);
         mmi_link_close(link, MM_REASON_ERROR_COMMAND, detail);
         break;
     case MMI_COMMAND_READY:
@@ -251,7 +252,8 @@ mmi_link_resume(mmi_link *link)
         mmi_free(unread);
     }
     link->hung = false;
-    link->last_in_ns = link->socket->engine->now_ns;   /* silence while we did not listen does not count */
+    link->last_in_ns =
+        link->socket->engine->now_ns; /* silence while we did not listen does not count */
     if (link->state == MMI_LINK_ACTIVE) {
         link->watched = MMI_WATCH_HANGUP;   /* no real combination: have it set again */
         mmi_link_watch(link);

@@ -2,9 +2,9 @@
  * link_out.c: from a pipe's outbox and waiting commands to bytes on the stream.
  *
  * Small frames are copied into the engine's buffer, large ones go by reference, all in one writev.
- * What the kernel did not take stays in the outbox; only the octets of its front that went are noted.
- * Law: commands go between messages, never inside one; a message counts as written when its last
- * octet was taken.
+ * What the kernel did not take stays in the outbox; only the octets of its front that went are
+ * noted. Law: commands go between messages, never inside one; a message counts as written when its
+ * last octet was taken.
  */
 #include <string.h>
 

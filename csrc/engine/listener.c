@@ -1,9 +1,9 @@
 /*
  * listener.c: accepts peers, within limits.
  *
- * Not here: what they say (link.c).  Law: at most half_open_max handshakes are unfinished: a newcomer
- * evicts the oldest, so silent connections cannot lock others out; out of descriptors, it pauses and
- * comes back.
+ * Not here: what they say (link.c).  Law: at most half_open_max handshakes are unfinished: a
+ * newcomer evicts the oldest, so silent connections cannot lock others out; out of descriptors, it
+ * pauses and comes back.
  */
 #include <stdio.h>
 #include <string.h>
@@ -89,7 +89,8 @@ static void
 listener_pause(mmi_listener *l)
 {
     mmi_engine *e = l->socket->engine;
-    if (mmi_timer_set(&e->timers, &l->timer, mmi_deadline(e->now_ns, MMI_ACCEPT_PAUSE_MS)) != MM_OK) {
+    if (mmi_timer_set(&e->timers, &l->timer, mmi_deadline(e->now_ns, MMI_ACCEPT_PAUSE_MS)) !=
+        MM_OK) {
         return;   /* stays watched: it is tried again at once */
     }
     if (l->stream >= 0 && e->plat.watch(e->plat.self, l->stream, 0, l->tag) != MM_OK) {

@@ -2,7 +2,8 @@
  * socket.c: the life of a socket: open, closed but lingering, gone; and its readiness.
  *
  * Not here: waiting (wait.c, wake.c), looking in (look.c), events (events.c).
- * Law: after mmi_socket_close no user call reaches it; it is freed by settle, once its links are gone.
+ * Law: after mmi_socket_close no user call reaches it; it is freed by settle, once its links are
+ * gone.
  */
 #include "engine/socket.h"
 
@@ -169,7 +170,8 @@ mmi_socket_ready(const mmi_socket *s)
     return s->ops->ready(s->state);
 }
 
-/* Each readiness wakes one thread, which passes it on when it leaves; what is news to all wakes all. */
+/* Each readiness wakes one thread, which passes it on when it leaves; what is news to all wakes
+ * all. */
 void
 mmi_socket_update(mmi_socket *s)
 {

@@ -1,5 +1,6 @@
 /*
- * socket.h: what a user opens: a protocol role over links, with endpoints, waiters, counters, events.
+ * socket.h: what a user opens: a protocol role over links, with endpoints, waiters, counters,
+ * events.
  *
  * Not here: bytes (link), where peers are (endpoint).  All calls with the engine lock held.
  * Law: a closed socket has no handle, takes and gives no message, and lives on only until its links
@@ -12,14 +13,14 @@
 #include "proto/proto.h"
 
 enum {
-    MMI_ROOM = 16,                 /* internal, news rather than a level: some outbox was emptied a little */
-    MMI_SOCKET_EVENTS_MAX = 256    /* events remembered */
+    MMI_ROOM = 16, /* internal, news rather than a level: some outbox was emptied a little */
+    MMI_SOCKET_EVENTS_MAX = 256 /* events remembered */
 };
 
 /* A thread blocked in a call; lives on its stack. */
 typedef struct mmi_waiter {
     mmi_list node;
-    uint32_t events;       /* MM_READABLE: one is woken; news (MM_PEERS, MM_DRAINED, MMI_ROOM): all are */
+    uint32_t events; /* MM_READABLE: one is woken; news (MM_PEERS, MM_DRAINED, MMI_ROOM): all are */
     uint64_t key;          /* waits for the reply to this request; 0: for no reply */
     bool rung, closed;
     int notifier;
@@ -64,19 +65,21 @@ typedef struct mmi_socket {
     mmi_timer linger_timer, drops_timer;
 } mmi_socket;
 
-int mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts, mmi_socket **out) MMI_WARN_UNUSED;
+int mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts,
+                    mmi_socket **out) MMI_WARN_UNUSED;
 void mmi_socket_close(mmi_socket *s);              /* starts the linger */
 void mmi_socket_reap(mmi_socket *s);               /* frees a closed socket whose links are gone */
-void mmi_socket_end(mmi_socket *s);                /* the linger is over: whatever is left is abandoned */
+void mmi_socket_end(mmi_socket *s); /* the linger is over: whatever is left is abandoned */
 void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed: settle looks */
 void mmi_socket_update(mmi_socket *s);             /* settle: wakes who is due */
 void mmi_socket_note(mmi_socket *s, uint32_t news);
 uint32_t mmi_socket_ready(const mmi_socket *s);
 
-/* Waits for events with the lock dropped.  MM_OK: look again; MM_ECLOSED: s is gone, do not touch it;
- * MM_ETIMEDOUT; MM_EINTR (signal, or slice over).  MM_EMFILE: no notifier.  deadline_ns absolute. */
-int mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_ns, int64_t slice_ms)
-    MMI_WARN_UNUSED;
+/* Waits for events with the lock dropped.  MM_OK: look again; MM_ECLOSED: s is gone, do not touch
+ * it; MM_ETIMEDOUT; MM_EINTR (signal, or slice over).  MM_EMFILE: no notifier.  deadline_ns
+ * absolute. */
+int mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_ns,
+                    int64_t slice_ms) MMI_WARN_UNUSED;
 
 /* Events.  endpoint and detail may be NULL. */
 void mmi_socket_event(mmi_socket *s, int kind, int reason, uint64_t peer, uint64_t count,
@@ -97,7 +100,8 @@ int mmi_socket_fileno(mmi_socket *s, int *fd) MMI_WARN_UNUSED;
 /* look.c */
 void mmi_socket_stats_now(mmi_socket *s, mm_stats *out);
 uint32_t mmi_socket_peers(mmi_socket *s, mm_peer *out, uint32_t cap);
-uint32_t mmi_socket_events(mmi_socket *s, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq);
-bool mmi_socket_drain_look(mmi_socket *s, mm_drain_info *info);   /* true: nothing left to wait for */
+uint32_t mmi_socket_events(mmi_socket *s, uint64_t from_seq, mm_event *out, uint32_t cap,
+                           uint64_t *next_seq);
+bool mmi_socket_drain_look(mmi_socket *s, mm_drain_info *info); /* true: nothing left to wait for */
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * step.c: one turn of the engine: poll, ready links, timers; and settling, what is done once a turn.
+ * step.c: one turn of the engine: poll, ready links, timers; and settling, what is done once a
+ * turn.
  *
- * Not here: what links and endpoints do.  Law: the lock is held but around poll; events are looked up
- * by tag, so one for something closed meanwhile leads nowhere.
+ * Not here: what links and endpoints do.  Law: the lock is held but around poll; events are looked
+ * up by tag, so one for something closed meanwhile leads nowhere.
  */
 #include <string.h>
 
@@ -106,8 +107,8 @@ mmi_engine_step_now(void *engine)
 }
 
 /*
- * A caller writes what it queued itself, so that a lone message needs no other thread; in a burst it
- * leaves it to the runner until there is a good deal to write (docs/adr: inline or batched).
+ * A caller writes what it queued itself, so that a lone message needs no other thread; in a burst
+ * it leaves it to the runner until there is a good deal to write (docs/adr: inline or batched).
  */
 static void
 settle_dirty(mmi_engine *e, bool runner)
@@ -128,7 +129,8 @@ settle_dirty(mmi_engine *e, bool runner)
     }
 }
 
-/* The runner sleeps, and there is something for it: messages to write, or a timer that is due sooner. */
+/* The runner sleeps, and there is something for it: messages to write, or a timer that is due
+ * sooner. */
 static void
 settle_runner(mmi_engine *e)
 {

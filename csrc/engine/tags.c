@@ -1,6 +1,6 @@
 /*
- * tags.c: what a poll event means.  A tag is {kind:8, generation:24, index:32}, so an event that was
- * already fetched when its object was closed leads nowhere.
+ * tags.c: what a poll event means.  A tag is {kind:8, generation:24, index:32}, so an event that
+ * was already fetched when its object was closed leads nowhere.
  *
  * Not here: the objects.  Law: tag 0 is never given out.
  */

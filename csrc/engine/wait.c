@@ -1,14 +1,15 @@
 /*
  * wait.c: how a thread blocks in a call.  It sleeps on a notifier, outside the engine's lock.
  *
- * Not here: who is woken when (socket.c).  Law: a waiter lives on its caller's stack, and is off every
- * list before the call returns; one that was woken and did not need it passes the wake on.
+ * Not here: who is woken when (socket.c).  Law: a waiter lives on its caller's stack, and is off
+ * every list before the call returns; one that was woken and did not need it passes the wake on.
  */
 #include "engine/link.h"
 
 /* The socket settles before it sleeps: what this thread queued must be on its way. */
 int
-mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_ns, int64_t slice_ms)
+mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_ns,
+                int64_t slice_ms)
 {
     mmi_engine *e = s->engine;
     mmi_waiter w = { .events = events, .key = key };

@@ -1,8 +1,9 @@
 /*
  * wake.c: how event loops wait: a waker is one notifier and a list of sockets that became ready.
  *
- * Not here: blocking threads (wait.c).  Law: a watch fires once, then has to be asked for again; the
- * notifier is rung when the ready list goes from empty to non-empty, and stays rung until it is empty.
+ * Not here: blocking threads (wait.c).  Law: a watch fires once, then has to be asked for again;
+ * the notifier is rung when the ready list goes from empty to non-empty, and stays rung until it is
+ * empty.
  */
 #include "engine/socket.h"
 

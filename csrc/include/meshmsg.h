@@ -183,7 +183,8 @@ int mm_live_handles(void);                        /* engines and sockets open no
 /* ---- sockets ---- */
 int mm_socket_defaults(int role, mm_socket_opts *opts);
 int mm_socket_open(mm_handle engine, int role, const mm_socket_opts *opts, mm_handle *socket);
-int mm_socket_close(mm_handle socket);            /* wakes all waiters with MM_ECLOSED; what is queued lingers in the engine */
+/* wakes all waiters with MM_ECLOSED; what is queued lingers in the engine */
+int mm_socket_close(mm_handle socket);
 int mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size);
 int mm_connect(mm_handle socket, const char *url);
 int mm_unbind(mm_handle socket, const char *url);       /* MM_EADDRINVAL: no such endpoint */
@@ -222,9 +223,11 @@ int mm_request_cancel(mm_handle socket, uint64_t id);                  /* its re
 int mm_wait_peers(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms);
 int mm_wait_subscribers(mm_handle socket, const uint8_t *topic, size_t size, uint32_t count,
                         int64_t timeout_ms, int64_t slice_ms);
-int mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_drain_info *info);  /* MM_OK: all confirmed or unconfirmable */
+/* MM_OK: all confirmed or unconfirmable */
+int mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_drain_info *info);
 int mm_peer_count(mm_handle socket, uint32_t *count);
-int mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uint32_t *count); /* a message of that topic would reach */
+/* a message of that topic would reach */
+int mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uint32_t *count);
 int mm_router_peer(mm_handle socket, const uint8_t *identity, size_t size, uint64_t *peer);    /* MM_EHOSTUNREACH */
 int mm_fileno(mm_handle socket, int *fd);         /* level-triggered: readable while a recv would succeed */
 int mm_fileno_hold(mm_handle socket, int held);   /* 1: keep it readable, the caller holds received messages */
@@ -263,7 +266,8 @@ mm_codec_hello *mm_codec_hello_new(int role, const uint8_t *identity, size_t ide
 void mm_codec_hello_free(mm_codec_hello *h);
 int mm_codec_hello_feed(mm_codec_hello *h, const uint8_t *buf, size_t size, size_t *used);
 size_t mm_codec_hello_output(mm_codec_hello *h, uint8_t *out, size_t size);
-int mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_t *identity, size_t *size);   /* mm_reason */
+/* mm_reason */
+int mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_t *identity, size_t *size);
 /* The scheme (1 tcp, 2 ipc, 3 inproc) or a negative mm_err. */
 int mm_codec_url(const char *text, char *host, size_t host_size, uint16_t *port, char *again, size_t again_size);
 

@@ -1,5 +1,6 @@
 /*
- * addr.c: platform addresses: to and from the system's, as text, and whether they stay on this machine.
+ * addr.c: platform addresses: to and from the system's, as text, and whether they stay on this
+ * machine.
  *
  * Law: no look-ups here.
  */

@@ -2,9 +2,9 @@
  * plat.h: the only door to the world.  posix.c (with epoll.c or poll.c) and sim.c implement it.
  *
  * A stream, listener or notifier is a small int of the platform's choosing (posix: the fd).
- * Nothing here blocks but poll and wait.  Results: >= 0 or a negative mm_err; EINTR never comes out of
- * anything but wait.  Unless said otherwise the caller holds its engine's lock; now_ns, wall_ns, random,
- * interrupt, notifier_ring and wait may be called with or without it.
+ * Nothing here blocks but poll and wait.  Results: >= 0 or a negative mm_err; EINTR never comes out
+ * of anything but wait.  Unless said otherwise the caller holds its engine's lock; now_ns, wall_ns,
+ * random, interrupt, notifier_ring and wait may be called with or without it.
  */
 #ifndef MMI_PLAT_H
 #define MMI_PLAT_H
@@ -13,17 +13,26 @@
 
 typedef struct mmi_iov { void *data; size_t size; } mmi_iov;   /* same layout as struct iovec */
 
-typedef enum mmi_addr_kind { MMI_ADDR_NONE, MMI_ADDR_TCP4, MMI_ADDR_TCP6, MMI_ADDR_UNIX } mmi_addr_kind;
+typedef enum mmi_addr_kind {
+    MMI_ADDR_NONE,
+    MMI_ADDR_TCP4,
+    MMI_ADDR_TCP6,
+    MMI_ADDR_UNIX
+} mmi_addr_kind;
 typedef struct mmi_addr {
     uint8_t kind;
-    bool any;              /* wildcard: listen on every interface, both families where there are two */
+    bool any; /* wildcard: listen on every interface, both families where there are two */
     uint16_t port;         /* host order */
     uint8_t ip[16];
     uint32_t scope;        /* IPv6 zone index */
     char path[108];        /* MMI_ADDR_UNIX */
 } mmi_addr;
 
-enum { MMI_WATCH_READ = 1, MMI_WATCH_WRITE = 2, MMI_WATCH_HANGUP = 4 };   /* HANGUP is only reported, with READ */
+enum {
+    MMI_WATCH_READ = 1,
+    MMI_WATCH_WRITE = 2,
+    MMI_WATCH_HANGUP = 4
+}; /* HANGUP is only reported, with READ */
 typedef struct mmi_event {
     uint64_t tag;
     uint32_t events;       /* MMI_WATCH_ bits, or MMI_RESOLVED */
@@ -33,53 +42,73 @@ enum { MMI_RESOLVED = 8, MMI_ADDRS_MAX = 16 };
 typedef struct mmi_plat mmi_plat;
 struct mmi_plat {
     void *self;
-    const char *name;                                                    /* "epoll", "poll", "sim"     */
-    const void *domain;                                                  /* engines of one domain can pass streams to each other */
-    uint64_t (*now_ns)(void *self);                                      /* monotonic                  */
+    const char *name;               /* "epoll", "poll", "sim"     */
+    const void *domain;             /* engines of one domain can pass streams to each other */
+    uint64_t (*now_ns)(void *self); /* monotonic                  */
     uint64_t (*wall_ns)(void *self);
     void (*random)(void *self, void *buf, size_t size);
 
-    /* A number is resolved at once: *out is filled, returns the count.  A name: MM_EAGAIN, and later poll gives
-     * {tag, MMI_RESOLVED}; then resolve_take gives the count, or MM_EADDRINVAL.  Forgetting a tag is allowed
-     * (resolve_forget) and needed before the engine goes.  A tag has one look-up at a time. */
-    int (*resolve)(void *self, const char *host, uint16_t port, uint64_t tag, mmi_addr *out, int cap);
+    /* A number is resolved at once: *out is filled, returns the count.  A name: MM_EAGAIN, and
+     * later poll gives {tag, MMI_RESOLVED}; then resolve_take gives the count, or MM_EADDRINVAL.
+     * Forgetting a tag is allowed (resolve_forget) and needed before the engine goes.  A tag has
+     * one look-up at a time. */
+    int (*resolve)(void *self, const char *host, uint16_t port, uint64_t tag, mmi_addr *out,
+                   int cap);
     int (*resolve_take)(void *self, uint64_t tag, mmi_addr *out, int cap);
     void (*resolve_forget)(void *self, uint64_t tag);
-    int (*resolve_wait)(void *self, const char *host, uint16_t port, mmi_addr *out, int cap);  /* blocks: lock NOT held */
+    int (*resolve_wait)(void *self, const char *host, uint16_t port, mmi_addr *out,
+                        int cap); /* blocks: lock NOT held */
 
-    int (*connect)(void *self, const mmi_addr *a, int *s);               /* MM_OK, or MM_EAGAIN: *s is set, watch for WRITE, then connected */
-    int (*connected)(void *self, int s);                                 /* how it ended: MM_OK, MM_ECONNREFUSED, ... */
-    int (*listen)(void *self, mmi_addr *a, int *l);                      /* fills in a port 0; MM_EADDRINUSE, MM_EADDRINVAL, MM_EPERM, MM_EMFILE */
-    int (*accept)(void *self, int l, int *s, mmi_addr *peer);            /* MM_EAGAIN: none; MM_EMFILE; others: skip this one */
-    int (*pair)(void *self, int s[2]);                                   /* two joined streams (inproc) */
-    int64_t (*readv)(void *self, int s, const mmi_iov *iov, int n);      /* > 0 bytes, 0 = EOF, MM_EAGAIN, MM_ECONNRESET */
-    int64_t (*writev)(void *self, int s, const mmi_iov *iov, int n);     /* > 0 bytes, may be short; MM_EAGAIN, MM_ECONNRESET */
-    void (*finish)(void *self, int s);                                   /* no more writes: FIN after what was written */
-    void (*close)(void *self, int s);                                    /* stream or listener; removes its watch; a unix listener's file too */
+    int (*connect)(void *self, const mmi_addr *a,
+                   int *s); /* MM_OK, or MM_EAGAIN: *s is set, watch for WRITE, then connected */
+    int (*connected)(void *self, int s); /* how it ended: MM_OK, MM_ECONNREFUSED, ... */
+    int (*listen)(
+        void *self, mmi_addr *a,
+        int *l); /* fills in a port 0; MM_EADDRINUSE, MM_EADDRINVAL, MM_EPERM, MM_EMFILE */
+    int (*accept)(void *self, int l, int *s,
+                  mmi_addr *peer);     /* MM_EAGAIN: none; MM_EMFILE; others: skip this one */
+    int (*pair)(void *self, int s[2]); /* two joined streams (inproc) */
+    int64_t (*readv)(void *self, int s, const mmi_iov *iov,
+                     int n); /* > 0 bytes, 0 = EOF, MM_EAGAIN, MM_ECONNRESET */
+    int64_t (*writev)(void *self, int s, const mmi_iov *iov,
+                      int n);          /* > 0 bytes, may be short; MM_EAGAIN, MM_ECONNRESET */
+    void (*finish)(void *self, int s); /* no more writes: FIN after what was written */
+    void (*close)(void *self,
+                  int s); /* stream or listener; removes its watch; a unix listener's file too */
 
-    int (*watch)(void *self, int s, uint32_t events, uint64_t tag);      /* level-triggered; add, change, 0 = remove */
-    int (*poll)(void *self, mmi_event *out, int cap, uint64_t deadline_ns);  /* engine lock NOT held; count, 0 at the deadline or interrupt */
-    void (*interrupt)(void *self);                                       /* makes poll return; sticky, idempotent; any thread */
+    int (*watch)(void *self, int s, uint32_t events,
+                 uint64_t tag); /* level-triggered; add, change, 0 = remove */
+    int (*poll)(
+        void *self, mmi_event *out, int cap,
+        uint64_t deadline_ns);     /* engine lock NOT held; count, 0 at the deadline or interrupt */
+    void (*interrupt)(void *self); /* makes poll return; sticky, idempotent; any thread */
 
-    int (*notifier_open)(void *self, int *n);                            /* posix: a nonblocking eventfd; its int is the fd users select on */
-    void (*notifier_ring)(void *self, int n);                            /* makes it readable; idempotent */
+    int (*notifier_open)(
+        void *self, int *n); /* posix: a nonblocking eventfd; its int is the fd users select on */
+    void (*notifier_ring)(void *self, int n); /* makes it readable; idempotent */
     void (*notifier_clear)(void *self, int n);
     void (*notifier_close)(void *self, int n);
-    int (*wait)(void *self, int n, uint64_t deadline_ns);                /* engine lock NOT held; MM_OK rung, MM_ETIMEDOUT, MM_EINTR */
+    int (*wait)(
+        void *self, int n,
+        uint64_t deadline_ns); /* engine lock NOT held; MM_OK rung, MM_ETIMEDOUT, MM_EINTR */
 
-    int (*thread_start)(void *self, void (*run)(void *arg), void *arg, void **thread);  /* all signals blocked; NULL: the world steps */
+    int (*thread_start)(void *self, void (*run)(void *arg), void *arg,
+                        void **thread); /* all signals blocked; NULL: the world steps */
     void (*thread_join)(void *self, void *thread);
 
-    void (*after_fork)(void *self);      /* in the child: close every inherited descriptor; no read, write, shutdown or epoll_ctl on them */
+    void (*after_fork)(void *self);      /* in the child: close every inherited descriptor; no read,
+                                            write, shutdown or epoll_ctl on them */
     void (*free)(void *self);            /* closes what is left */
 };
 
 int mmi_plat_posix(bool use_poll, mmi_plat *out) MMI_WARN_UNUSED;        /* MM_EMFILE, MM_ENOMEM */
 
-void mmi_addr_format(const mmi_addr *a, char *out, size_t size);         /* "tcp://127.0.0.1:5555", "tcp://[::1]:1", "ipc:///run/x" */
-bool mmi_addr_loopback(const mmi_addr *a);                               /* unix counts as loopback; a wildcard does not */
+void mmi_addr_format(const mmi_addr *a, char *out,
+                     size_t size); /* "tcp://127.0.0.1:5555", "tcp://[::1]:1", "ipc:///run/x" */
+bool mmi_addr_loopback(const mmi_addr *a); /* unix counts as loopback; a wildcard does not */
 
-/* The mutex of an engine: plain, with a name that says what it is for.  fork.c re-initialises it in a child. */
+/* The mutex of an engine: plain, with a name that says what it is for.  fork.c re-initialises it in
+ * a child. */
 #include <pthread.h>
 typedef pthread_mutex_t mmi_mutex;
 

@@ -1,8 +1,9 @@
 /*
  * poll.c: the poller for systems without epoll: poll(2) over a table.
  *
- * watch may be called while another thread is inside poll, which is then interrupted, as poll(2) looks
- * at its table only once.  Law: the table has one row a descriptor; poll works on a copy of it.
+ * watch may be called while another thread is inside poll, which is then interrupted, as poll(2)
+ * looks at its table only once.  Law: the table has one row a descriptor; poll works on a copy of
+ * it.
  */
 #include <errno.h>
 #include <poll.h>

@@ -287,7 +287,8 @@ posix_spawn_thread(pthread_t *id, void *(*run)(void *), void *arg, bool detached
     sigset_t all, old;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, POSIX_STACK_SIZE);
-    pthread_attr_setdetachstate(&attr, detached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
+    pthread_attr_setdetachstate(&attr,
+                                detached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int error = pthread_create(id, &attr, run, arg);

@@ -38,11 +38,11 @@ typedef struct mmi_posix {
 } mmi_posix;
 
 int mmi_posix_error(int error);                       /* errno -> mm_err */
-int mmi_posix_note(mmi_posix *p, int fd);             /* fd, noted as open; or closes it: MM_ENOMEM */
+int mmi_posix_note(mmi_posix *p, int fd); /* fd, noted as open; or closes it: MM_ENOMEM */
 void mmi_posix_shut(mmi_posix *p, int fd);            /* forgets and closes */
 int mmi_posix_timeout_ms(uint64_t deadline_ns);       /* for poll(2): -1 never, else rounded up */
 uint64_t mmi_posix_now_ns(void);
-int mmi_posix_detach(void *(*run)(void *arg), void *arg);   /* a thread of its own, signals blocked */
+int mmi_posix_detach(void *(*run)(void *arg), void *arg); /* a thread of its own, signals blocked */
 
 /* addr.c */
 socklen_t mmi_addr_to_sockaddr(const mmi_addr *a, struct sockaddr_storage *out);
@@ -66,7 +66,8 @@ void mmi_unix_forget(mmi_posix *p, int fd, bool unlink_it);
 /* resolve.c */
 mmi_resolver *mmi_resolver_new(mmi_posix *p);
 void mmi_resolver_free(mmi_resolver *r);              /* look-ups still running end by themselves */
-int mmi_resolver_start(mmi_resolver *r, const char *host, uint16_t port, uint64_t tag, mmi_addr *out, int cap);
+int mmi_resolver_start(mmi_resolver *r, const char *host, uint16_t port, uint64_t tag,
+                       mmi_addr *out, int cap);
 int mmi_resolver_take(mmi_resolver *r, uint64_t tag, mmi_addr *out, int cap);
 void mmi_resolver_forget(mmi_resolver *r, uint64_t tag);
 int mmi_resolver_done(mmi_resolver *r, mmi_event *out, int cap);   /* events of finished look-ups */

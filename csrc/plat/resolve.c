@@ -1,8 +1,8 @@
 /*
  * resolve.c: names to addresses without stopping anybody: getaddrinfo runs in threads of its own.
  *
- * Law: at most MMI_RESOLVERS_MAX of them; a look-up that outlives its platform ends by itself and its
- * result goes nowhere; numbers never need a thread.
+ * Law: at most MMI_RESOLVERS_MAX of them; a look-up that outlives its platform ends by itself and
+ * its result goes nowhere; numbers never need a thread.
  */
 #include <netdb.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /*
  * sim.c: the simulated world's clock, chance, trace and order of events; and its platform table.
  *
- * Not here: streams (sim_stream.c), the public calls (sim_api.c).  Law: time moves only when no engine
- * can; an engine can when it was interrupted, its deadline has come, or something it watches is ready.
+ * Not here: streams (sim_stream.c), the public calls (sim_api.c).  Law: time moves only when no
+ * engine can; an engine can when it was interrupted, its deadline has come, or something it watches
+ * is ready.
  */
 #include <stdio.h>
 #include <string.h>
@@ -123,7 +124,8 @@ mmi_sim_run_until(mmi_sim *w, uint64_t until_ns, const bool *stop)
             e->step(e->arg);
             continue;
         }
-        uint64_t next = w->steps_here < SIM_STEPS_AN_INSTANT ? sim_next_ns(w) : w->now_ns + SIM_PUSH_NS;
+        uint64_t next =
+            w->steps_here < SIM_STEPS_AN_INSTANT ? sim_next_ns(w) : w->now_ns + SIM_PUSH_NS;
         w->steps_here = 0;
         if (next > until_ns) {
             w->now_ns = until_ns > w->now_ns ? until_ns : w->now_ns;
@@ -188,7 +190,8 @@ sim_resolve(void *self, const char *host, uint16_t port, uint64_t tag, mmi_addr 
     }
     for (int i = 0; i < SIM_LOOKUPS_MAX; i++) {
         if (!w->lookups[i].used) {
-            uint64_t due = w->now_ns + mmi_sim_between(w, w->opts.latency_min_ns, w->opts.latency_max_ns);
+            uint64_t due =
+                w->now_ns + mmi_sim_between(w, w->opts.latency_min_ns, w->opts.latency_max_ns);
             w->lookups[i] = (sim_lookup){ .engine = e, .tag = tag, .due_ns = due, .port = port,
                                           .used = true,
                                           .known = strcmp(host, "nowhere.invalid") != 0 };
@@ -248,7 +251,8 @@ sim_poll(void *self, mmi_event *out, int cap, uint64_t deadline_ns)
     uint32_t first = w->end_count > 0 ? (uint32_t)(mmi_sim_random(w) % w->end_count) : 0;
     for (uint32_t i = 0; i < w->end_count && count < cap; i++) {
         const sim_end *end = w->ends[(first + i) % w->end_count];
-        uint32_t ready = end != NULL && end->owner == e ? end->watched & mmi_sim_end_ready(w, end) : 0;
+        uint32_t ready =
+            end != NULL && end->owner == e ? end->watched & mmi_sim_end_ready(w, end) : 0;
         if (ready != 0) {
             out[count++] = (mmi_event){ .tag = end->tag, .events = ready };
         }

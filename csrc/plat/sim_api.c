@@ -168,8 +168,11 @@ mm_sim_look(mm_handle world, mm_sim_state *out)
     if (w == NULL) {
         return MM_ECLOSED;
     }
-    *out = (mm_sim_state){ .now_ns = w->now_ns, .trace_hash = w->hash, .trace_lines = w->trace_count,
-                           .engines = w->engine_count, .open_streams = mmi_sim_open_ends(w) };
+    *out = (mm_sim_state){.now_ns = w->now_ns,
+                          .trace_hash = w->hash,
+                          .trace_lines = w->trace_count,
+                          .engines = w->engine_count,
+                          .open_streams = mmi_sim_open_ends(w)};
     return MM_OK;
 }
 

@@ -1,8 +1,8 @@
 /*
  * sim_stream.c: byte streams of the simulated world, and what can go wrong with them.
  *
- * Law: bytes arrive in order or not at all; a chunk is visible at its time, and while no partition lies
- * between the two engines; a reset stream gives nothing any more, at either end.
+ * Law: bytes arrive in order or not at all; a chunk is visible at its time, and while no partition
+ * lies between the two engines; a reset stream gives nothing any more, at either end.
  */
 #include <stdio.h>
 #include <string.h>
@@ -76,8 +76,8 @@ sim_visible(const mmi_sim *w, const sim_end *end)
 static bool
 sim_eof(const mmi_sim *w, const sim_end *end)
 {
-    return end->fin_ns != 0 && end->fin_ns <= w->now_ns && end->data_size == 0 && !end->black_hole &&
-           sim_cut_until(w, end) == 0;
+    return end->fin_ns != 0 && end->fin_ns <= w->now_ns && end->data_size == 0 &&
+           !end->black_hole && sim_cut_until(w, end) == 0;
 }
 
 static size_t

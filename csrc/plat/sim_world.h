@@ -1,9 +1,9 @@
 /*
  * sim_world.h: what the files of the simulated world share.  Private to plat/.
  *
- * A stream is two ends; each end holds what is on its way to it, in chunks that become visible at their
- * time.  Law: one thread; all chance comes from the world's generator; every operation is folded into
- * the trace.
+ * A stream is two ends; each end holds what is on its way to it, in chunks that become visible at
+ * their time.  Law: one thread; all chance comes from the world's generator; every operation is
+ * folded into the trace.
  */
 #ifndef MMI_SIM_WORLD_H
 #define MMI_SIM_WORLD_H
@@ -88,7 +88,8 @@ void mmi_sim_run_until(mmi_sim *w, uint64_t until_ns, const bool *stop);
 /* sim_stream.c */
 sim_end *mmi_sim_end(mmi_sim *w, int id);                     /* NULL: no such */
 uint32_t mmi_sim_end_ready(const mmi_sim *w, const sim_end *end);
-uint64_t mmi_sim_end_next(const mmi_sim *w, const sim_end *end);   /* when that may change by itself */
+uint64_t mmi_sim_end_next(const mmi_sim *w,
+                          const sim_end *end); /* when that may change by itself */
 void mmi_sim_end_reset(mmi_sim *w, sim_end *end);
 uint32_t mmi_sim_open_ends(const mmi_sim *w);
 void mmi_sim_free_ends(mmi_sim *w);

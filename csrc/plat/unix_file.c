@@ -1,8 +1,9 @@
 /*
- * unix_file.c: the file of a unix listener: made private, replaced when stale, removed when still ours.
+ * unix_file.c: the file of a unix listener: made private, replaced when stale, removed when still
+ * ours.
  *
- * Law: a file that is no socket is never touched, nor one that another listener answers on; the file
- * is only its owner's to open from the first moment, as its mode is set before it has a name.
+ * Law: a file that is no socket is never touched, nor one that another listener answers on; the
+ * file is only its owner's to open from the first moment, as its mode is set before it has a name.
  */
 #include <errno.h>
 #include <string.h>
@@ -49,7 +50,8 @@ mmi_unix_bind(mmi_posix *p, int fd, const mmi_addr *a)
     if (file == NULL) {
         return MM_ENOMEM;
     }
-    /* Linux gives the new file the mode of the socket it is bound to: no moment for others to get in. */
+    /* Linux gives the new file the mode of the socket it is bound to: no moment for others to get
+     * in. */
     int rc = fchmod(fd, UNIX_FILE_MODE) == 0 ? MM_OK : mmi_posix_error(errno);
     if (rc == MM_OK && bind(fd, (struct sockaddr *)&addr, size) != 0) {
         rc = mmi_posix_error(errno);

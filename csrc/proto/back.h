@@ -1,6 +1,7 @@
 /*
- * back.h: sending that survives the loss of a peer: what was not begun on the wire of a peer that went
- * away is kept, and goes to the next one, before anything new.  Used by push, dealer, req and pair.
+ * back.h: sending that survives the loss of a peer: what was not begun on the wire of a peer that
+ * went away is kept, and goes to the next one, before anything new.  Used by push, dealer, req and
+ * pair.
  *
  * Law: kept is empty unless no pipe has room (or memory ran out).  An accepted message is in one
  * outbox, in kept, or dropped and counted.
@@ -24,12 +25,13 @@ typedef struct mmi_back {
 void mmi_back_init(mmi_back *back, mmi_proto_host *host);
 void mmi_back_fini(mmi_back *back);
 void mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe);   /* sends it what was kept */
-void mmi_back_rm(mmi_back *back, mmi_lb_node *node);                    /* keeps what was not begun, passes it on */
+void mmi_back_rm(mmi_back *back, mmi_lb_node *node); /* keeps what was not begun, passes it on */
 void mmi_back_out(mmi_back *back, mmi_lb_node *node);
 
-/* Sends as the socket's overflow policy says.  MM_OK: took m; MM_EAGAIN, MM_EINVAL (no frames), MM_ENOMEM. */
+/* Sends as the socket's overflow policy says.  MM_OK: took m; MM_EAGAIN, MM_EINVAL (no frames),
+ * MM_ENOMEM. */
 int mmi_back_send(mmi_back *back, mmi_msg *m) MMI_WARN_UNUSED;
 bool mmi_back_ready(const mmi_back *back);
-uint32_t mmi_back_count(const mmi_back *back, uint64_t *bytes);         /* as the backlog of a role */
+uint32_t mmi_back_count(const mmi_back *back, uint64_t *bytes); /* as the backlog of a role */
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * dist.h: fan-out: one message to every pipe that wants it, once each, without copying its body.
  *
- * Law: a pipe gets a message at most once, however many of its topics match.  With a policy that blocks,
- * a message is queued on all matching pipes or on none.  quiet: a send was refused, and nothing that
- * could let it pass has happened since.
+ * Law: a pipe gets a message at most once, however many of its topics match.  With a policy that
+ * blocks, a message is queued on all matching pipes or on none.  quiet: a send was refused, and
+ * nothing that could let it pass has happened since.
  */
 #ifndef MMI_DIST_H
 #define MMI_DIST_H
@@ -29,11 +29,13 @@ typedef struct mmi_dist {
 void mmi_dist_init(mmi_dist *dist, mmi_proto_host *host);
 void mmi_dist_fini(mmi_dist *dist);
 void mmi_dist_add(mmi_dist *dist, mmi_dist_node *node, mmi_pipe *pipe);
-void mmi_dist_rm(mmi_dist *dist, mmi_dist_node *node);    /* its topics must have been removed before */
+void mmi_dist_rm(mmi_dist *dist,
+                 mmi_dist_node *node); /* its topics must have been removed before */
 void mmi_dist_out(mmi_dist *dist, mmi_dist_node *node);   /* the pipe may have room again */
-void mmi_dist_stir(mmi_dist *dist);                       /* who gets what has changed: a refused send may pass */
+void mmi_dist_stir(mmi_dist *dist); /* who gets what has changed: a refused send may pass */
 
-/* To the pipes whose topics are a prefix of frame 0, or to all.  MM_OK: took m; MM_EAGAIN, MM_EINVAL, MM_ENOMEM. */
+/* To the pipes whose topics are a prefix of frame 0, or to all.  MM_OK: took m; MM_EAGAIN,
+ * MM_EINVAL, MM_ENOMEM. */
 int mmi_dist_send(mmi_dist *dist, mmi_msg *m) MMI_WARN_UNUSED;
 int mmi_dist_send_all(mmi_dist *dist, mmi_msg *m) MMI_WARN_UNUSED;
 bool mmi_dist_ready(const mmi_dist *dist);

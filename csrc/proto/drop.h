@@ -1,7 +1,8 @@
 /*
  * drop.h: how a role gives up a message: counted in exactly one counter, told as an event, freed.
  * Not here: whether to drop (the policies and roles decide).
- * Law: no role frees a message that was not delivered except through here, or leaves it to the engine.
+ * Law: no role frees a message that was not delivered except through here, or leaves it to the
+ * engine.
  */
 #ifndef MMI_DROP_H
 #define MMI_DROP_H
@@ -15,8 +16,11 @@ typedef enum mmi_drop_why {
 
 /* m may be NULL: counted only.  peer: whose it was or was to be, 0: nobody's. */
 void mmi_drop(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, mmi_msg *m);
-void mmi_drop_inbox(mmi_proto_host *host, mmi_pipe *p);   /* for roles that receive nothing: all of it, malformed */
-void mmi_drop_ring(mmi_proto_host *host, mmi_ring *r);    /* at the role's end: all of it, closed; and fini */
-bool mmi_drop_overflows(const mmi_proto_host *host);      /* the socket's policy drops rather than says MM_EAGAIN */
+void mmi_drop_inbox(mmi_proto_host *host,
+                    mmi_pipe *p); /* for roles that receive nothing: all of it, malformed */
+void mmi_drop_ring(mmi_proto_host *host,
+                   mmi_ring *r); /* at the role's end: all of it, closed; and fini */
+bool mmi_drop_overflows(
+    const mmi_proto_host *host); /* the socket's policy drops rather than says MM_EAGAIN */
 
 #endif

@@ -20,19 +20,21 @@ typedef struct mmi_fq {
 } mmi_fq;
 
 void mmi_fq_init(mmi_fq *fq, const mm_socket_opts *opts);
-void mmi_fq_fini(mmi_fq *fq, mmi_proto_host *host);        /* counts what is left as dropped_closed */
+void mmi_fq_fini(mmi_fq *fq, mmi_proto_host *host); /* counts what is left as dropped_closed */
 void mmi_fq_add(mmi_fq *fq, mmi_fq_node *node, mmi_pipe *pipe);
-/* Takes the pipe off; keep moves its inbox to left, each message by way of keep (which may wrap it, but not
- * change it; NULL: no memory).  What keep is not asked for or has no room for stays in the inbox. */
+/* Takes the pipe off; keep moves its inbox to left, each message by way of keep (which may wrap it,
+ * but not change it; NULL: no memory).  What keep is not asked for or has no room for stays in the
+ * inbox. */
 typedef mmi_msg *(*mmi_fq_keep)(mmi_pipe *pipe, mmi_msg *m);
 void mmi_fq_rm(mmi_fq *fq, mmi_fq_node *node, mmi_fq_keep keep);
-mmi_msg *mmi_fq_keep_all(mmi_pipe *pipe, mmi_msg *m);      /* a keep that keeps every message as it is */
-void mmi_fq_in(mmi_fq *fq, mmi_fq_node *node);             /* the pipe's inbox is not empty any more */
+mmi_msg *mmi_fq_keep_all(mmi_pipe *pipe, mmi_msg *m); /* a keep that keeps every message as it is */
+void mmi_fq_in(mmi_fq *fq, mmi_fq_node *node);        /* the pipe's inbox is not empty any more */
 
 bool mmi_fq_ready(const mmi_fq *fq);
-mmi_msg *mmi_fq_peek(const mmi_fq *fq, mmi_pipe **from);   /* the next one; NULL: none.  *from NULL: its peer is gone */
+mmi_msg *mmi_fq_peek(const mmi_fq *fq,
+                     mmi_pipe **from); /* the next one; NULL: none.  *from NULL: its peer is gone */
 mmi_msg *mmi_fq_pop(mmi_fq *fq);                           /* takes what peek shows */
-int mmi_fq_recv(mmi_fq *fq, mmi_msg **m);                  /* pop as the recv of a role: MM_OK, MM_EAGAIN */
+int mmi_fq_recv(mmi_fq *fq, mmi_msg **m); /* pop as the recv of a role: MM_OK, MM_EAGAIN */
 uint32_t mmi_fq_held(const mmi_fq *fq, uint64_t *bytes);   /* left, as the held of a role */
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * lb.h: load balance: which pipe the next message goes to, round robin over those that have room.
  *
- * Law: each pipe is on exactly one of the two lists.  A pipe that was found full counts as ready only
- * when it has become half empty, so a blocked sender is woken for a batch and not for a slot; a send
- * looks at the full ones too, so what fits is never refused.
+ * Law: each pipe is on exactly one of the two lists.  A pipe that was found full counts as ready
+ * only when it has become half empty, so a blocked sender is woken for a batch and not for a slot;
+ * a send looks at the full ones too, so what fits is never refused.
  */
 #ifndef MMI_LB_H
 #define MMI_LB_H
@@ -27,9 +27,11 @@ void mmi_lb_rm(mmi_lb *lb, mmi_lb_node *node);
 void mmi_lb_out(mmi_lb *lb, mmi_lb_node *node);           /* the pipe may have room again */
 
 bool mmi_lb_ready(const mmi_lb *lb);
-mmi_pipe *mmi_lb_next(mmi_lb *lb, size_t cost);           /* the next in turn with room for that; NULL: none */
-mmi_pipe *mmi_lb_turn(mmi_lb *lb);                        /* the next in turn, with room or not; NULL: no pipe */
-/* Queues m on the next pipe, which *to then names.  MM_OK: took the reference; MM_EAGAIN; MM_ENOMEM. */
+mmi_pipe *mmi_lb_next(mmi_lb *lb,
+                      size_t cost); /* the next in turn with room for that; NULL: none */
+mmi_pipe *mmi_lb_turn(mmi_lb *lb);  /* the next in turn, with room or not; NULL: no pipe */
+/* Queues m on the next pipe, which *to then names.  MM_OK: took the reference; MM_EAGAIN;
+ * MM_ENOMEM. */
 int mmi_lb_send(mmi_lb *lb, mmi_msg *m, mmi_pipe **to) MMI_WARN_UNUSED;
 
 #endif

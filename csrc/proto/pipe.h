@@ -1,9 +1,9 @@
 /*
  * pipe.h: one peer as a protocol sees it: two bounded queues and a few facts.  No bytes, no I/O.
  *
- * The engine's link feeds the inbox and empties the outbox; the protocol does the reverse.  All calls
- * with the engine lock held.  Law: count and bytes of both rings stay within their limits; every
- * message that leaves a pipe without being delivered is counted by whoever takes it out.
+ * The engine's link feeds the inbox and empties the outbox; the protocol does the reverse.  All
+ * calls with the engine lock held.  Law: count and bytes of both rings stay within their limits;
+ * every message that leaves a pipe without being delivered is counted by whoever takes it out.
  */
 #ifndef MMI_PIPE_H
 #define MMI_PIPE_H
@@ -13,12 +13,13 @@
 
 typedef struct mmi_pipe mmi_pipe;
 
-/* What a pipe asks of the engine; the engine fills it in.  None of them calls back into the protocol. */
+/* What a pipe asks of the engine; the engine fills it in.  None of them calls back into the
+ * protocol. */
 typedef struct mmi_pipe_ops {
     void (*wrote)(mmi_pipe *p);      /* the outbox is no longer empty: have it flushed           */
     void (*room)(mmi_pipe *p);       /* the inbox has room again: read on if reading was paused  */
     int (*subscription)(mmi_pipe *p, bool add, const uint8_t *topic, size_t size);
-                                     /* tell the peer; not subject to queue limits. MM_OK, MM_ENOMEM */
+    /* tell the peer; not subject to queue limits. MM_OK, MM_ENOMEM */
     void (*close)(mmi_pipe *p, int reason, const char *detail);  /* soon, not inside this call */
 } mmi_pipe_ops;
 
@@ -26,14 +27,14 @@ struct mmi_pipe {
     uint64_t id;                     /* unique in the process, never 0          */
     int peer_role;                   /* mm_role */
     bool outgoing;                   /* we dialed                               */
-    const uint8_t *identity;         /* the peer's, as it said it, or as ROUTER named it; may be empty */
+    const uint8_t *identity; /* the peer's, as it said it, or as ROUTER named it; may be empty */
     size_t identity_size;
     mmi_ring inbox, outbox;
     void *state;                     /* the protocol's, pipe_size bytes, zeroed */
     const mmi_pipe_ops *ops;
-    bool pinned;                     /* the front of the outbox is partly written: it cannot be dropped */
-    bool in_blocked;                 /* the link stopped reading: the inbox was full                    */
-    uint64_t accepted, handed, dropped;   /* messages: into outbox, out of inbox, dropped               */
+    bool pinned;     /* the front of the outbox is partly written: it cannot be dropped */
+    bool in_blocked; /* the link stopped reading: the inbox was full                    */
+    uint64_t accepted, handed, dropped; /* messages: into outbox, out of inbox, dropped           */
     uint64_t subscriptions, subscription_bytes;   /* of the peer, counted by the publisher */
 };
 
@@ -50,8 +51,8 @@ bool mmi_pipe_droppable(const mmi_pipe *p, size_t cost);
 
 /* For the engine. */
 
-/* m has one reference and pipe_id set.  MM_OK: took it; MM_EAGAIN: full, the link keeps it and stops reading;
- * MM_ENOMEM: close the link (an empty inbox would never ask it to read on). */
+/* m has one reference and pipe_id set.  MM_OK: took it; MM_EAGAIN: full, the link keeps it and
+ * stops reading; MM_ENOMEM: close the link (an empty inbox would never ask it to read on). */
 int mmi_pipe_push_in(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
 mmi_msg *mmi_pipe_pop_out(mmi_pipe *p);       /* the front was written in full */
 void mmi_pipe_invariants(const mmi_pipe *p);

@@ -1,9 +1,9 @@
 /*
- * proto.h: what a protocol role is: a table of functions over pipes.  A role is a pure state machine:
- * it cannot see bytes, connections, time (but tick's argument) or threads.
+ * proto.h: what a protocol role is: a table of functions over pipes.  A role is a pure state
+ * machine: it cannot see bytes, connections, time (but tick's argument) or threads.
  *
- * All calls: engine lock held, must not block, must not call back into the socket.  ps is the role's
- * private state, sock_size bytes that the engine allocated and zeroed before init.
+ * All calls: engine lock held, must not block, must not call back into the socket.  ps is the
+ * role's private state, sock_size bytes that the engine allocated and zeroed before init.
  */
 #ifndef MMI_PROTO_H
 #define MMI_PROTO_H
@@ -12,11 +12,12 @@
 
 /* What a role may count and use of its socket; lives as long as the socket. */
 typedef struct mmi_proto_host {
-    mm_stats *stats;                                    /* dropped_* are the role's to count           */
+    mm_stats *stats; /* dropped_* are the role's to count           */
     const mm_socket_opts *opts;
-    uint32_t (*random)(struct mmi_proto_host *host);    /* from the platform, seeded in simulation     */
-    void (*event)(struct mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count, const char *detail);
-                                                        /* MM_EVENT_DROPPED is coalesced by the engine */
+    uint32_t (*random)(struct mmi_proto_host *host); /* from the platform, seeded in simulation */
+    void (*event)(struct mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
+                  const char *detail);
+    /* MM_EVENT_DROPPED is coalesced by the engine */
 } mmi_proto_host;
 
 typedef struct mmi_proto_ops {
@@ -25,37 +26,41 @@ typedef struct mmi_proto_ops {
     int (*init)(void *ps, mmi_proto_host *host);      /* MM_ENOMEM */
     /* After every pipe was removed; frees and counts (dropped_closed) what it still holds. */
     void (*fini)(void *ps);
-    /* New peer, queues empty.  MM_ESTATE: no more peers (PAIR); MM_EADDRINUSE: identity taken (ROUTER); MM_ENOMEM. */
+    /* New peer, queues empty.  MM_ESTATE: no more peers (PAIR); MM_EADDRINUSE: identity taken
+     * (ROUTER); MM_ENOMEM. */
     int (*add)(void *ps, mmi_pipe *p);
-    /* Peer gone.  Takes what it wants to keep out of p's rings; what it leaves is counted dropped_peer_gone and
-     * freed by the engine.  A pinned front is always left. */
+    /* Peer gone.  Takes what it wants to keep out of p's rings; what it leaves is counted
+     * dropped_peer_gone and freed by the engine.  A pinned front is always left. */
     void (*rm)(void *ps, mmi_pipe *p);
     void (*in)(void *ps, mmi_pipe *p);   /* p's inbox went from empty to non-empty */
     void (*out)(void *ps, mmi_pipe *p);  /* something left p's outbox: there may be room again */
-    /* MM_OK: the protocol owns m (REQ: m->key is set; who wants to read it holds a reference).  Else the caller
-     * still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH, MM_EINVAL, MM_EMSGSIZE (XSUB: topic), MM_ENOMEM.
-     * NULL: cannot send. */
+    /* MM_OK: the protocol owns m (REQ: m->key is set; who wants to read it holds a reference). Else
+     * the caller still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH, MM_EINVAL, MM_EMSGSIZE (XSUB:
+     * topic), MM_ENOMEM. NULL: cannot send. */
     int (*send)(void *ps, mmi_msg *m);
-    /* MM_OK: the caller owns *m.  MM_EAGAIN: nothing now.  MM_ENOMEM: nothing taken.  NULL: cannot receive. */
+    /* MM_OK: the caller owns *m.  MM_EAGAIN: nothing now.  MM_ENOMEM: nothing taken.  NULL: cannot
+     * receive. */
     int (*recv)(void *ps, mmi_msg **m);
-    uint32_t (*ready)(const void *ps);   /* MM_READABLE | MM_WRITABLE, computed, not remembered; cheap */
+    uint32_t (*ready)(
+        const void *ps); /* MM_READABLE | MM_WRITABLE, computed, not remembered; cheap */
 
     /* Only some roles; NULL elsewhere. */
 
-    /* PUB, XPUB: from a peer, either wire form.  MM_OK; MM_EMSGSIZE topic too long; MM_ENOMEM; MM_EPROTO too many:
-     * the engine closes the link with the right reason. */
+    /* PUB, XPUB: from a peer, either wire form.  MM_OK; MM_EMSGSIZE topic too long; MM_ENOMEM;
+     * MM_EPROTO too many: the engine closes the link with the right reason. */
     int (*subscription)(void *ps, mmi_pipe *p, bool add, const uint8_t *topic, size_t size);
-    /* SUB, XSUB: from the user.  MM_EINVAL: cancel of what was not subscribed; MM_EMSGSIZE; MM_ENOMEM. */
+    /* SUB, XSUB: from the user.  MM_EINVAL: cancel of what was not subscribed; MM_EMSGSIZE;
+     * MM_ENOMEM. */
     int (*subscribe)(void *ps, bool add, const uint8_t *topic, size_t size);
     /* PUB, XPUB: peers a message of this topic would go to now. */
     uint32_t (*reach)(void *ps, const uint8_t *topic, size_t size);
     /* ROUTER: MM_EHOSTUNREACH. */
     int (*find)(void *ps, const uint8_t *identity, size_t size, uint64_t *pipe_id);
-    /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EAGAIN not yet; MM_ECONNRESET its peer went away,
-     * id forgotten; MM_EINVAL no such request; MM_ENOMEM. */
+    /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EAGAIN not yet; MM_ECONNRESET its
+     * peer went away, id forgotten; MM_EINVAL no such request; MM_ENOMEM. */
     int (*reply)(void *ps, uint64_t key, mmi_msg **m);
-    /* REQ: would reply say anything but MM_EAGAIN?  Whether to wake who waits for this very reply: MM_READABLE
-     * only tells that there is some reply, maybe one that nobody fetches. */
+    /* REQ: would reply say anything but MM_EAGAIN?  Whether to wake who waits for this very reply:
+     * MM_READABLE only tells that there is some reply, maybe one that nobody fetches. */
     bool (*replied)(const void *ps, uint64_t key);
     void (*forget)(void *ps, uint64_t key);           /* REQ: a later reply is late */
     /* REQ: ids for which reply would not say MM_EAGAIN, oldest first; count. */
@@ -64,13 +69,13 @@ typedef struct mmi_proto_ops {
     uint32_t (*backlog)(const void *ps, uint64_t *bytes);
     /* The same for what was received and waits outside any pipe's inbox. */
     uint32_t (*held)(const void *ps, uint64_t *bytes);
-    /* Whether a send can succeed depends on the message (ROUTER; PUB when it blocks): MM_WRITABLE is then news for
-     * every waiting sender, not for one. */
+    /* Whether a send can succeed depends on the message (ROUTER; PUB when it blocks): MM_WRITABLE
+     * is then news for every waiting sender, not for one. */
     bool keyed_send;
 } mmi_proto_ops;
 
-extern const mmi_proto_ops mmi_push_ops, mmi_pull_ops, mmi_pub_ops, mmi_sub_ops, mmi_xpub_ops, mmi_xsub_ops,
-    mmi_req_ops, mmi_rep_ops, mmi_dealer_ops, mmi_router_ops, mmi_pair_ops;
+extern const mmi_proto_ops mmi_push_ops, mmi_pull_ops, mmi_pub_ops, mmi_sub_ops, mmi_xpub_ops,
+    mmi_xsub_ops, mmi_req_ops, mmi_rep_ops, mmi_dealer_ops, mmi_router_ops, mmi_pair_ops;
 const mmi_proto_ops *mmi_proto_find(int role);   /* NULL: no such role */
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * inproc.c: names of this process.  Dialing one joins two streams of the platform and leaves one end
- * with the listener, whose engine is woken to accept it.
+ * inproc.c: names of this process.  Dialing one joins two streams of the platform and leaves one
+ * end with the listener, whose engine is woken to accept it.
  *
  * Not here: framing; an inproc link speaks the same wire as any other.  Law: the table's lock is
- * taken last and nothing else is locked under it; a listener is in the table exactly while it is open.
+ * taken last and nothing else is locked under it; a listener is in the table exactly while it is
+ * open.
  */
 #include <string.h>
 

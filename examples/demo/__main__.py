@@ -35,7 +35,9 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--kill", type=int, default=0, metavar="N", help="kill a Spark worker after N batches"
     )
-    parser.add_argument("--timeout", type=float, default=170.0, help="give up after so many seconds")
+    parser.add_argument(
+        "--timeout", type=float, default=170.0, help="give up after so many seconds"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "demo-out", help="folder for files")
     chosen = parser.parse_args(arguments)
     if min(chosen.records, chosen.partitions, chosen.batch) < 1:
@@ -80,10 +82,16 @@ def missing_packages() -> list[str]:
     """The packages the demo needs and does not find."""
     from importlib.util import find_spec
 
-    return [name for name in ("pyspark", "vega_datasets", "matplotlib", "numpy") if find_spec(name) is None]
+    return [
+        name
+        for name in ("pyspark", "vega_datasets", "matplotlib", "numpy")
+        if find_spec(name) is None
+    ]
 
 
-def run(chosen: argparse.Namespace, passes: int, collector: Collector, children: list[Child]) -> None:
+def run(
+    chosen: argparse.Namespace, passes: int, collector: Collector, children: list[Child]
+) -> None:
     """Start the processes and collect until it is over."""
     deadline = _STARTED + chosen.timeout
 
@@ -92,7 +100,9 @@ def run(chosen: argparse.Namespace, passes: int, collector: Collector, children:
             if child.status not in (None, 0):
                 raise DemoError(f"{child.name} ended with {child.status}:\n{child.last_lines()}")
         if time.monotonic() > deadline:
-            raise DemoError(f"not over after {chosen.timeout:.0f} s; {collector.tally.received:,} received")
+            raise DemoError(
+                f"not over after {chosen.timeout:.0f} s; {collector.tally.received:,} received"
+            )
 
     def start(module: str, **arguments: object) -> None:
         flags = [f"--{name.replace('_', '-')}={value}" for name, value in arguments.items()]
@@ -163,7 +173,10 @@ def report(chosen: argparse.Namespace, passes: int, collector: Collector) -> int
     )
     lost = tally.missing(sent["put"]) + tally.beyond(sent["put"])
     good = agrees and lost == 0 and sent["acknowledged"] == sent["put"]
-    say(f"Sent {sent['put']:,}, received {tally.unique:,}, duplicates {tally.duplicates:,}, lost {lost:,}.")
+    say(
+        f"Sent {sent['put']:,}, received {tally.unique:,}, "
+        f"duplicates {tally.duplicates:,}, lost {lost:,}."
+    )
     return 0 if good else 1
 
 

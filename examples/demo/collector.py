@@ -85,7 +85,9 @@ class Collector:
     @property
     def over(self) -> bool:
         """Every partition has sent its last message, and the producer and Spark their counts."""
-        return len(self.ends) == self._partitions and {"producer", "job"} <= set(self.telemetry.done)
+        return len(self.ends) == self._partitions and {"producer", "job"} <= set(
+            self.telemetry.done
+        )
 
     def collect(self, *, watch: Callable[[], None], say: Callable[[str], None]) -> None:
         """Receive until it is over.

@@ -1,8 +1,8 @@
 """Messages between Python programs, without a broker.
 
-Open a socket of a role, give it endpoints, send bytes. `meshmsg.aio` has the same classes for asyncio,
-`meshmsg.testing` a simulated world, `meshmsg.patterns` topologies made of sockets, `meshmsg.spark` what
-Spark jobs use. Importing this starts no thread and opens nothing.
+Open a socket of a role, give it endpoints, send bytes. `meshmsg.aio` has the same classes for
+asyncio, `meshmsg.testing` a simulated world, `meshmsg.patterns` topologies made of sockets,
+`meshmsg.spark` what Spark jobs use. Importing this starts no thread and opens nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What every socket has, sync or asyncio: its life and its endpoints. Nothing waits here.
 
-Not here: looking in (_looking), sending and receiving (_send, _recv, aio). Law: a socket holds a handle,
-never a pointer; whatever state it is in, every method either works or raises one of ours.
+Not here: looking in (_looking), sending and receiving (_send, _recv, aio). Law: a socket holds a
+handle, never a pointer; whatever state it is in, every method either works or raises one of ours.
 """
 
 from __future__ import annotations
@@ -112,8 +112,9 @@ class SocketBase(Looking):
         if rc == lib.MM_EINSECURE:
             raise error_for(
                 rc,
-                f"binding {url} would let anybody in who can reach this machine, as nothing protects "
-                "the connections; bind to 127.0.0.1, or say insecure=True if the network is trusted",
+                f"binding {url} would let anybody in who can reach this machine, as nothing "
+                "protects the connections; bind to 127.0.0.1, or say insecure=True if the "
+                "network is trusted",
                 address=url,
             )
         self._check(rc, f"binding {type(self).__name__} to {url}", address=url)
@@ -205,7 +206,9 @@ class SocketBase(Looking):
         lib.mm_socket_close(self._handle)
         count = self._discard()
         if count:
-            log.info("%s closed with %d messages received and not taken", type(self).__name__, count)
+            log.info(
+                "%s closed with %d messages received and not taken", type(self).__name__, count
+            )
 
     def __del__(self) -> None:
         handle = getattr(self, "_handle", 0)

@@ -1,7 +1,8 @@
 """Waiting, for threads that may block: in slices, so that signals are looked at.
 
-Not here: sending and receiving (_send, _recv). Law: a wait ends when it is done, failed or too late,
-and in between the interpreter runs signal handlers at least every SLICE_MS on the main thread.
+Not here: sending and receiving (_send, _recv). Law: a wait ends when it is done, failed or too
+late, and in between the interpreter runs signal handlers at least every SLICE_MS on the main
+thread.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 LEAST_S = 0.000001
-"""What is left of a time that is up: the call then waits its shortest, and says that it is too late."""
+"""What is left of a time that is up: the call then waits its shortest, and says that it is too
+late."""
 
 
 class Blocking(SocketBase):

@@ -44,7 +44,8 @@ def pack_frames(frames: Sequence[Data]) -> tuple[bytes, Any, int]:
 
 
 def encode_topic(topic: object) -> bytes:
-    """Return a topic as bytes; str is UTF-8, with surrogateescape for what came in as other bytes."""
+    """Return a topic as bytes; str is UTF-8, with surrogateescape for what came in as other
+    bytes."""
     if isinstance(topic, str):
         return topic.encode("utf-8", "surrogateescape")
     if isinstance(topic, (bytes, bytearray, memoryview)):
@@ -62,7 +63,9 @@ def encode_topics(topics: str | bytes | Iterable[str | bytes]) -> list[bytes]:
 def encode_url(url: object) -> bytes:
     """Return an endpoint as C wants it."""
     if not isinstance(url, str):
-        raise TypeError(f"an endpoint is a str like 'tcp://127.0.0.1:5555', not {type(url).__name__}")
+        raise TypeError(
+            f"an endpoint is a str like 'tcp://127.0.0.1:5555', not {type(url).__name__}"
+        )
     if "\0" in url:
         raise error_for(lib.MM_EADDRINVAL, f"{url!r} has a zero byte in it", address=url)
     return url.encode("utf-8", "surrogatepass")

@@ -29,8 +29,8 @@ _defaults: dict[int, Engine] = {}
 class Engine:
     """Owns connections, queues and the thread that serves them.
 
-    Sockets share the process's default engine unless they are given one. Engines do not share a lock,
-    so two busy groups of sockets run side by side on two engines.
+    Sockets share the process's default engine unless they are given one. Engines do not share a
+    lock, so two busy groups of sockets run side by side on two engines.
 
     Thread-safe: yes.
 

@@ -1,6 +1,7 @@
 """The errors, sorted by what the caller can do about them.
 
-Not here: when they are raised (`_core.raise_for`). Law: every code of the C core has exactly one class.
+Not here: when they are raised (`_core.raise_for`). Law: every code of the C core has exactly one
+class.
 """
 
 from __future__ import annotations

@@ -146,4 +146,3 @@ def router_flags(handover: bool, on_unroutable: str) -> int:
         raise UsageError(f"on_unroutable is {on_unroutable!r}; it is 'error' or 'drop'")
     flags = lib.MM_OPT_HANDOVER if handover else 0
     return int(flags | (lib.MM_OPT_DROP_UNROUTABLE if on_unroutable == "drop" else 0))
-

@@ -1,8 +1,8 @@
 """What a socket has received and not given out: messages prefetched in batches, in order.
 
-Law: a prefetched message is in the deque before anybody can take a later one from the core, and nobody
-prefetches while another thread sleeps in a receive: so order holds, and no message waits behind a
-thread that is busy with an earlier one.
+Law: a prefetched message is in the deque before anybody can take a later one from the core, and
+nobody prefetches while another thread sleeps in a receive: so order holds, and no message waits
+behind a thread that is busy with an earlier one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class Inbox(Forming[MessageT]):
         super()._prepare()
         self._ready: deque[MessageT] = deque()
         self._inbox_lock = threading.RLock()
-        """Re-entrant, as a signal may come while it is held, and what runs then may close the socket."""
+        """Re-entrant, as a signal may come while it is held, and what runs then may close the
+        socket."""
         self._sleepers = 0
         """Threads (and loops) that wait for a message inside the core. Under the lock."""
         self._prefetched = False

@@ -248,7 +248,8 @@ _STATS_SAME = tuple(name for name in Stats.__dataclass_fields__ if name != "clos
 
 
 def stats_of(raw: Any, prefetched: int, prefetched_bytes: int) -> Stats:
-    """Make a Stats of an mm_stats; what this side holds prefetched counts as queued, not received."""
+    """Make a Stats of an mm_stats; what this side holds prefetched counts as queued, not
+    received."""
     same = {name: int(getattr(raw, name)) for name in _STATS_SAME}
     same["received_messages"] -= prefetched
     same["received_bytes"] -= prefetched_bytes

@@ -1,6 +1,7 @@
 """Looking into a socket: who is connected, what happened, what is counted; and errors that say so.
 
-Not here: the life of a socket (_base). Law: nothing here waits, and nothing here changes the socket.
+Not here: the life of a socket (_base). Law: nothing here waits, and nothing here changes the
+socket.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _EXPECTED = (Reason.EOF, Reason.LOCAL)
 _HINTS: dict[int, str] = {
     lib.MM_EADDRINUSE: "another socket listens there; port 0 takes a free one",
     lib.MM_EADDRINVAL: "endpoints are tcp://host:port, ipc:///path/of/a/file and inproc://name",
-    lib.MM_EMFILE: "close sockets that are not needed, or raise the limit of open files (ulimit -n)",
+    lib.MM_EMFILE: "close sockets that are not needed, or raise the limit of open files",
     lib.MM_ECLOSED: "open a new one",
 }
 
@@ -160,7 +161,8 @@ class Looking:
     def _error(
         self, code: int, what: str, timeout: float | None = None, *, address: str = ""
     ) -> MeshError:
-        """Make the error of a failed call: what was tried, where, and what is known of the cause."""
+        """Make the error of a failed call: what was tried, where, and what is known of the
+        cause."""
         if code == lib.MM_EAGAIN:
             return error_for(code, f"{what} now ({self._about()})")
         if code == lib.MM_ETIMEDOUT:

@@ -46,7 +46,8 @@ class Request(Message):
             data: The answer: bytes, or anything contiguous with a buffer.
 
         Returns:
-            False when whoever asked is gone or takes no more; the answer is then counted as dropped.
+            False when whoever asked is gone or takes no more; the answer is then counted as
+            dropped.
 
         Raises:
             UsageError: It was answered already.

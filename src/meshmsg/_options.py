@@ -145,7 +145,8 @@ def build_options(
         )
     if 0 < opts.heartbeat_interval_ms >= opts.heartbeat_timeout_ms:
         raise UsageError(
-            f"heartbeat_timeout is {opts.heartbeat_timeout_ms / 1000} s, not above heartbeat_interval, "
+            f"heartbeat_timeout is {opts.heartbeat_timeout_ms / 1000} s, not above "
+            f"heartbeat_interval, "
             f"{opts.heartbeat_interval_ms / 1000} s: idle peers would be taken for dead"
         )
     if identity != b"":

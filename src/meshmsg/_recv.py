@@ -29,9 +29,7 @@ class Receiver(Inbox[MessageT], Blocking):
         if not self._prefetched:
             batch = local.batch
             if timeout is None:
-                rc = lib.mm_recv(
-                    self._handle, batch, max_messages, BATCH_BYTES, -1, self._slice_ms
-                )
+                rc = lib.mm_recv(self._handle, batch, max_messages, BATCH_BYTES, -1, self._slice_ms)
             else:
                 to_ms(timeout)
                 rc = lib.mm_recv(self._handle, batch, max_messages, BATCH_BYTES, 0, 0)
@@ -44,7 +42,8 @@ class Receiver(Inbox[MessageT], Blocking):
     def _receive_in_turn(
         self, max_messages: int, timeout: float | None, prefetch: int = 0
     ) -> list[MessageT]:
-        """Receive beside threads that prefetch; what is taken over max_messages goes to the deque."""
+        """Receive beside threads that prefetch; what is taken over max_messages goes to the
+        deque."""
         to_ms(timeout)
         batch = local.batch
         with self._inbox_lock:
@@ -84,8 +83,8 @@ class Receiver(Inbox[MessageT], Blocking):
             timeout: Seconds to wait; None waits for ever, 0 never waits.
 
         Returns:
-            The message: its body as bytes, with `.frames`, `.peer` and, where there is one, `.topic`;
-            of a Rep, a Request.
+            The message: its body as bytes, with `.frames`, `.peer` and, where there is one,
+            `.topic`; of a Rep, a Request.
 
         Raises:
             TimedOutError: Nothing arrived in time; the socket is unchanged.

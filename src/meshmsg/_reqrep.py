@@ -1,7 +1,7 @@
 """Req: asks, and waits for the answer; any number of requests at once.
 
-Law: an answer belongs to exactly the request it answers, by id; one that comes too late is counted and
-dropped; there is no state to get stuck in.
+Law: an answer belongs to exactly the request it answers, by id; one that comes too late is counted
+and dropped; there is no state to get stuck in.
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ class Req(Forming[Message], Draining):
     ) -> None:
         self._open(build_options(self._role, options, identity=identity), engine, bind, connect)
 
-    def request(
-        self, data: Data, *, timeout: float | None = None, retries: int = 0
-    ) -> Message:
+    def request(self, data: Data, *, timeout: float | None = None, retries: int = 0) -> Message:
         """Ask, and wait for the answer.
 
         Thread-safe: yes; many threads may ask at once, each gets its own answer.
@@ -62,7 +60,8 @@ class Req(Forming[Message], Draining):
         Args:
             data: The question.
             timeout: Seconds an attempt may take, sending included; None waits for ever.
-            retries: How often to ask again after a time-out or when the peer went away; each goes to
+            retries: How often to ask again after a time-out or when the peer went away; each goes
+            to
                 the next peer. Only for questions that may be asked twice.
 
         Returns:

@@ -1,7 +1,7 @@
 """Sending, for threads that may block.
 
-Law: a call that fails has sent nothing; send_many says how much it sent, and gives back what it took
-from its iterable and did not send.
+Law: a call that fails has sent nothing; send_many says how much it sent, and gives back what it
+took from its iterable and did not send.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ SLOW_S = 0.001
 
 
 def chunks_of(messages: Iterable[Data]) -> Iterator[list[bytes]]:
-    """Cut into what crosses at once; of a list or tuple, nothing when anything in it is no message."""
+    """Cut into what crosses at once; of a list or tuple, nothing when anything in it is no
+    message."""
     if not isinstance(messages, (list, tuple)):
         yield from _chunks_of_stream(messages)
         return
@@ -165,7 +166,8 @@ class Sender(FrameSender):
         Thread-safe: yes; messages of several threads may interleave.
 
         Args:
-            messages: The bodies. A generator is taken from as they are sent, up to 1,024 ahead; what
+            messages: The bodies. A generator is taken from as they are sent, up to 1,024 ahead;
+            what
                 it gave before it failed is sent.
             timeout: Seconds for all of it; None waits for ever, 0 never waits.
 
@@ -173,7 +175,8 @@ class Sender(FrameSender):
             How many were sent: all of them.
 
         Raises:
-            TimedOutError: Not all in time; `.sent` says how many were, `.unsent` holds those that were
+            TimedOutError: Not all in time; `.sent` says how many were, `.unsent` holds those that
+            were
                 taken from the iterable and not sent.
             WouldBlockError, TooLargeError, ClosedError: As `send`, with the same two attributes.
         """

@@ -47,7 +47,7 @@ fake_pipe *fake_connect_as(fake_sock *s, const char *identity);
 void fake_cut(fake_pipe *p);                                /* the peer is gone; p is freed */
 
 int fake_deliver(fake_pipe *p, mmi_msg *m);                 /* the peer sent m; takes m if MM_OK */
-mmi_msg *fake_take(fake_pipe *p);                           /* the link wrote the front in full; NULL: empty */
+mmi_msg *fake_take(fake_pipe *p); /* the link wrote the front in full; NULL: empty */
 uint32_t fake_take_all(fake_pipe *p);                       /* takes and frees; how many */
 
 /* Messages: frames from texts.  fake_is takes m and checks its frames, joined by '|'. */
@@ -55,9 +55,10 @@ mmi_msg *fake_text(const char *body);
 mmi_msg *fake_frames(uint32_t count, const char *const *bodies);
 void fake_is(mmi_msg *m, const char *joined);
 int fake_send(fake_sock *s, const char *body);              /* frees what was refused */
-int fake_send_msg(fake_sock *s, mmi_msg *m);                /* the same, and checks that a refused one is unchanged */
+int fake_send_msg(fake_sock *s,
+                  mmi_msg *m); /* the same, and checks that a refused one is unchanged */
 void fake_recv_is(fake_sock *s, const char *joined);
-int fake_recv_rc(fake_sock *s);                             /* what recv says; frees what it gives */
+int fake_recv_rc(fake_sock *s); /* what recv says; frees what it gives */
 uint64_t fake_dropped(const fake_sock *s);                  /* all dropped_ counters together */
 uint64_t fake_queued(const fake_sock *s);                   /* in all queues, backlog and held */
 

@@ -74,7 +74,8 @@ flow_receiver(void *arg)
             CHECK(body < SENDERS * EACH);
             CHECK(atomic_fetch_add(&shared.seen[body], 1) == 0);
         }
-        if (atomic_fetch_add(&shared.received, (unsigned)count) + (unsigned)count == SENDERS * EACH) {
+        if (atomic_fetch_add(&shared.received, (unsigned)count) + (unsigned)count ==
+            SENDERS * EACH) {
             CHECK(mm_socket_close(shared.pull) == MM_OK);   /* the others are inside recv */
         }
     }
@@ -92,7 +93,8 @@ test_every_message_arrives_once_and_close_wakes_every_receiver(mm_handle engine,
     shared.pull = open_socket(other, MM_PULL);
     join(shared.push, shared.pull, url);
     for (int i = 0; i < SENDERS + RECEIVERS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, i < SENDERS ? flow_sender : flow_receiver, NULL) == 0);
+        CHECK(pthread_create(&threads[i], NULL, i < SENDERS ? flow_sender : flow_receiver, NULL) ==
+              0);
     }
     for (int i = 0; i < SENDERS + RECEIVERS; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);

@@ -1,6 +1,8 @@
-"""The suite: every legal pair of roles x transport x {sync, asyncio} x who binds; and the simulated world.
+"""The suite: every legal pair of roles x transport x {sync, asyncio} x who binds; and the
+simulated world.
 
-Sync sockets run their blocking calls in threads, so "sync" is also the test of sockets under threads.
+Sync sockets run their blocking calls in threads, so "sync" is also the test of sockets under
+threads.
 """
 
 from __future__ import annotations
@@ -94,7 +96,9 @@ def open_pair(module: Any, roles: tuple[str, str], url: str, first_binds: bool) 
 @pytest.mark.parametrize("first_binds", [True, False], ids=["first-binds", "second-binds"])
 @pytest.mark.parametrize("mode", ["sync", "asyncio"])
 @pytest.mark.parametrize("transport", ["tcp", "tcp6", "name", "ipc", "inproc"])
-@pytest.mark.parametrize(("first", "second", "case"), CASES, ids=lambda v: getattr(v, "__name__", v))
+@pytest.mark.parametrize(
+    ("first", "second", "case"), CASES, ids=lambda v: getattr(v, "__name__", v)
+)
 def test_a_pair_of_roles(
     first: str,
     second: str,
@@ -125,7 +129,9 @@ def test_a_pair_of_roles(
     asyncio.run(run())
 
 
-SIMULATED = [case for case in CASES if case[2].__name__ not in ("many", "large", "asked", "routed_request")]
+SIMULATED = [
+    case for case in CASES if case[2].__name__ not in ("many", "large", "asked", "routed_request")
+]
 """Cases whose two sides take turns: a simulated world has one thread."""
 
 
@@ -139,10 +145,10 @@ def test_a_pair_of_roles_in_the_simulated_world(
     """The same suite, between two engines of a simulated world."""
     with SimWorld(seed) as world:
         one, two = world.engine(), world.engine()
-        a = getattr(meshmsg, first)(bind="tcp://127.0.0.1:0", engine=one, **options_of(first, False))
-        b = getattr(meshmsg, second)(
-            connect=a.endpoint, engine=two, **options_of(second, True)
+        a = getattr(meshmsg, first)(
+            bind="tcp://127.0.0.1:0", engine=one, **options_of(first, False)
         )
+        b = getattr(meshmsg, second)(connect=a.endpoint, engine=two, **options_of(second, True))
         a.wait_for_peers(timeout=WAIT_S)
         b.wait_for_peers(timeout=WAIT_S)
         asyncio.run(case(Inline(a), Inline(b)))  # type: ignore[arg-type]

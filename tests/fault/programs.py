@@ -1,4 +1,5 @@
-"""The programs the fault tests run as processes of their own. Usage: python -m tests.fault.programs NAME ARGS.
+"""The programs the fault tests run as processes of their own. Usage: python -m
+tests.fault.programs NAME ARGS.
 
 Law: each says on stdout how far it is, a line at a time, so that the test never has to guess.
 """
@@ -67,7 +68,10 @@ def leave(how: str) -> None:
     push.wait_for_peers(timeout=20)
     globals()["kept"] = (socket, push)
     if how == "thread":
-        threading.Thread(target=lambda: contextlib.suppress(mm.MeshError).__enter__() or list(socket), daemon=True).start()
+        threading.Thread(
+            target=lambda: contextlib.suppress(mm.MeshError).__enter__() or list(socket),
+            daemon=True,
+        ).start()
     elif how == "stalled":
         for _ in range(200):
             with contextlib.suppress(mm.TimedOutError):
@@ -119,11 +123,18 @@ def child(inherited: mm.Push) -> int:
 
 
 def few_descriptors() -> None:
-    """Run out of descriptors while peers connect; those who were there do not notice; then go on."""
-    with mm.Engine() as other, mm.Pull(bind=UP) as socket, mm.Push(connect=socket.endpoint, engine=other) as first:
+    """Run out of descriptors while peers connect; those who were there do not notice; then go
+    on."""
+    with (
+        mm.Engine() as other,
+        mm.Pull(bind=UP) as socket,
+        mm.Push(connect=socket.endpoint, engine=other) as first,
+    ):
         first.wait_for_peers(timeout=20)
         with contextlib.suppress(mm.TimedOutError):
-            socket.recv(timeout=0.001)  # a blocked thread needs a descriptor to sleep on: have it now
+            socket.recv(
+                timeout=0.001
+            )  # a blocked thread needs a descriptor to sleep on: have it now
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         late = [mm.Push(engine=other) for _ in range(8)]
         used = len(os.listdir("/proc/self/fd"))

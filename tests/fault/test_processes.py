@@ -1,4 +1,5 @@
-"""Real processes: killed, stopped, forked, interrupted, out of descriptors, ending with live sockets."""
+"""Real processes: killed, stopped, forked, interrupted, out of descriptors, ending with live
+sockets."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def push_on(push: mm.Push, count: int) -> int:
 
 
 def test_a_killed_worker_is_noticed_and_its_work_goes_to_the_next() -> None:
-    """What was not begun goes on; what was written and not confirmed is in doubt; nothing is uncounted."""
+    """What was not begun goes on; what was written and not confirmed is in doubt; nothing is
+    uncounted."""
     with mm.Push(bind=UP) as push, program("pull", push.endpoint) as first:
         said(first, "ready")
         push.wait_for_peers(timeout=WAIT_S)
@@ -76,7 +78,10 @@ def test_a_killed_worker_is_noticed_and_its_work_goes_to_the_next() -> None:
 
 def test_a_stopped_peer_is_dropped_by_its_heartbeat_and_comes_back() -> None:
     """SIGSTOP: the event says heartbeat; SIGCONT: it reconnects."""
-    with mm.Push(bind=UP, heartbeat_interval=0.1, heartbeat_timeout=0.5) as push, program("pull", push.endpoint) as peer:
+    with (
+        mm.Push(bind=UP, heartbeat_interval=0.1, heartbeat_timeout=0.5) as push,
+        program("pull", push.endpoint) as peer,
+    ):
         said(peer, "ready")
         push.wait_for_peers(timeout=WAIT_S)
         os.kill(peer.pid, signal.SIGSTOP)
@@ -129,8 +134,14 @@ def test_a_child_program_inherits_no_descriptor() -> None:
     """All of ours are closed on exec."""
     with mm.Push(bind=UP) as push, mm.Pull(connect=push.endpoint):
         push.wait_for_peers(timeout=WAIT_S)
-        listing = subprocess.run(["ls", "/proc/self/fd"], capture_output=True, text=True, close_fds=False, check=True)
-        ours = [fd for fd in os.listdir("/proc/self/fd") if "socket" in _link(fd) or "eventfd" in _link(fd)]
+        listing = subprocess.run(
+            ["ls", "/proc/self/fd"], capture_output=True, text=True, close_fds=False, check=True
+        )
+        ours = [
+            fd
+            for fd in os.listdir("/proc/self/fd")
+            if "socket" in _link(fd) or "eventfd" in _link(fd)
+        ]
         assert ours
         assert not set(ours) & set(listing.stdout.split()) - {"0", "1", "2"}
 

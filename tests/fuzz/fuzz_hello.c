@@ -1,5 +1,6 @@
 /*
- * fuzz_hello.c: libFuzzer harness of the handshake: the same bytes whole and in pieces end the same.
+ * fuzz_hello.c: libFuzzer harness of the handshake: the same bytes whole and in pieces end the
+ * same.
  *
  * The first octet says how the rest is cut, the second which role we are.
  */

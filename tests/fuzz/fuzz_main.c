@@ -1,5 +1,6 @@
 /*
- * fuzz_main.c: runs a harness over files, where there is no libFuzzer: every file named is one input.
+ * fuzz_main.c: runs a harness over files, where there is no libFuzzer: every file named is one
+ * input.
  *
  * Not here: making inputs.
  */

@@ -1,7 +1,9 @@
 /*
- * fuzz_reader.c: libFuzzer harness of the frame reader: the same bytes whole and in pieces give the same.
+ * fuzz_reader.c: libFuzzer harness of the frame reader: the same bytes whole and in pieces give the
+ * same.
  *
- * The first octet says how the rest is cut.  Law: no crash, no leak, invariants hold after every call.
+ * The first octet says how the rest is cut.  Law: no crash, no leak, invariants hold after every
+ * call.
  */
 #include <string.h>
 

@@ -1,4 +1,5 @@
-"""Writes the seed corpus of the fuzzers from the reference codec. Usage: python -m tests.fuzz.seeds."""
+"""Writes the seed corpus of the fuzzers from the reference codec. Usage: python -m
+tests.fuzz.seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Inputs to survive: raw octets, each closed with a counted reason; a well-behaved peer never notices.
+"""Inputs to survive: raw octets, each closed with a counted reason; a well-behaved peer never
+notices.
 
 Items 1-20 and 31-38 of the hostile list, as far as they are ZMTP's.
 """
@@ -124,7 +125,10 @@ def test_a_stranger_that_does_not_shake_hands_is_closed(data: bytes, reason: str
         assert len(pull.peers()) == 1
 
 
-@pytest.mark.parametrize("data", [ref.greeting() + ref.ready(b"PUSH") + ref.message(b"a", b"b") + ref.message(b"dribble")])
+@pytest.mark.parametrize(
+    "data",
+    [ref.greeting() + ref.ready(b"PUSH") + ref.message(b"a", b"b") + ref.message(b"dribble")],
+)
 def test_a_session_of_single_octets_is_understood(data: bytes) -> None:
     """3: every split."""
     with mm.Pull(bind=UP) as pull, RawPeer(pull.endpoint) as peer:
@@ -135,9 +139,12 @@ def test_a_session_of_single_octets_is_understood(data: bytes) -> None:
 
 
 def test_odd_but_legal_frames_are_accepted() -> None:
-    """5, 6, 10, 11: LONG with a small size, unknown commands, unasked PONG, commands inside a message."""
+    """5, 6, 10, 11: LONG with a small size, unknown commands, unasked PONG, commands inside a
+    message."""
     with mm.Pull(bind=UP) as pull, RawPeer(pull.endpoint).shake(b"PUSH") as peer:
-        peer.send(ref.frame(b"x", ref.LONG) + ref.command(b"WHAT") + ref.pong(b"wrong") + ref.pong())
+        peer.send(
+            ref.frame(b"x", ref.LONG) + ref.command(b"WHAT") + ref.pong(b"wrong") + ref.pong()
+        )
         assert pull.recv(timeout=WAIT_S) == b"x"
         peer.send(ref.frame(b"a", 1) + ref.ping(0, b"x" * 16) + ref.frame(b"b"))
         assert pull.recv_frames(timeout=WAIT_S) == [b"a", b"b"]
@@ -215,7 +222,10 @@ def test_a_storm_of_connections_leaves_nothing() -> None:
 
 def test_a_topic_over_the_limit_closes_the_subscriber_only() -> None:
     """31: 16 MiB of topic, and one octet too much."""
-    with mm.Pub(bind=UP, topic_size_max=100) as pub, mm.Sub(connect=pub.endpoint, topics="a") as sub:
+    with (
+        mm.Pub(bind=UP, topic_size_max=100) as pub,
+        mm.Sub(connect=pub.endpoint, topics="a") as sub,
+    ):
         pub.wait_for_subscribers("a", timeout=WAIT_S)
         with RawPeer(pub.endpoint).shake(b"SUB") as peer:
             peer.send(ref.subscription(True, b"x" * 101)).until_closed()
@@ -228,7 +238,9 @@ def test_a_topic_over_the_limit_closes_the_subscriber_only() -> None:
         assert sub.recv(timeout=WAIT_S) == b"still"
 
 
-@pytest.mark.parametrize("topics", [[b"t%d" % i for i in range(20)], [b"same"] * 20], ids=["distinct", "same"])
+@pytest.mark.parametrize(
+    "topics", [[b"t%d" % i for i in range(20)], [b"same"] * 20], ids=["distinct", "same"]
+)
 def test_too_many_subscriptions_close_the_subscriber(topics: list[bytes]) -> None:
     """32: distinct ones and duplicates; a CANCEL of what was never asked is ignored."""
     with mm.Pub(bind=UP, subscriptions_max=10) as pub, RawPeer(pub.endpoint).shake(b"SUB") as peer:
@@ -284,7 +296,10 @@ def test_a_request_without_an_envelope_is_dropped() -> None:
 
 def test_a_subscriber_that_does_not_read_costs_a_bounded_queue() -> None:
     """37: others get everything; its drops are counted; memory stays under its limit."""
-    with mm.Pub(bind=UP, send_queue_bytes=1 << 20) as pub, mm.Sub(connect=pub.endpoint, topics="") as sub:
+    with (
+        mm.Pub(bind=UP, send_queue_bytes=1 << 20) as pub,
+        mm.Sub(connect=pub.endpoint, topics="") as sub,
+    ):
         pub.wait_for_subscribers("x", timeout=WAIT_S)
         with RawPeer(pub.endpoint).shake(b"SUB") as peer:
             peer.send(ref.subscription(True, b""))

@@ -24,7 +24,9 @@ def next_ping(peer: RawPeer) -> bytes:
 
 def test_one_pong_for_several_pings_confirms_everything() -> None:
     """A slow peer answers only the latest: drain() must not wait for the first for ever."""
-    with mm.Push(bind="tcp://127.0.0.1:0", heartbeat_interval=0.05, heartbeat_timeout=WAIT_S) as push:
+    with mm.Push(
+        bind="tcp://127.0.0.1:0", heartbeat_interval=0.05, heartbeat_timeout=WAIT_S
+    ) as push:
         with RawPeer(push.endpoint).shake(b"PULL") as peer:
             push.send(b"x", timeout=WAIT_S)
             reports: list[mm.DrainReport] = []
@@ -40,7 +42,9 @@ def test_one_pong_for_several_pings_confirms_everything() -> None:
             assert reports[0].unconfirmed == 0
 
 
-@pytest.mark.parametrize("context", [struct.pack(">Q", 7), struct.pack(">Q", 2**64 - 1), b"short", b"x" * 16])
+@pytest.mark.parametrize(
+    "context", [struct.pack(">Q", 7), struct.pack(">Q", 2**64 - 1), b"short", b"x" * 16]
+)
 def test_a_pong_for_what_was_never_written_confirms_nothing(context: bytes) -> None:
     """It is ignored, and the right one still counts."""
     with mm.Push(bind="tcp://127.0.0.1:0") as push, RawPeer(push.endpoint).shake(b"PULL") as peer:

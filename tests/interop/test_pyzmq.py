@@ -43,7 +43,8 @@ def both(ours: Any, theirs: Any) -> None:
 
 
 def subscribed(ours: Any, theirs: Any, topic: str) -> None:
-    """Wait for a subscription; libzmq only notices a new connection inside a call of its application."""
+    """Wait for a subscription; libzmq only notices a new connection inside a call of its
+    application."""
     for _ in range(2000):
         if ours.subscribers(topic):
             return
@@ -84,7 +85,9 @@ def we_ask(ours: Any, theirs: Any) -> None:
     import threading
 
     answers: list[bytes] = []
-    asking = threading.Thread(target=lambda: answers.extend(ours.request(b"%d" % i, timeout=WAIT_S) for i in range(20)))
+    asking = threading.Thread(
+        target=lambda: answers.extend(ours.request(b"%d" % i, timeout=WAIT_S) for i in range(20))
+    )
     asking.start()
     for _ in range(20):
         *envelope, body = theirs.recv_multipart()
@@ -169,7 +172,9 @@ def name(value: object) -> str:
 
 
 @contextmanager
-def linked(role: type[Any], kind: int, url: str, we_bind: bool, **options: Any) -> Iterator[tuple[Any, Any]]:
+def linked(
+    role: type[Any], kind: int, url: str, we_bind: bool, **options: Any
+) -> Iterator[tuple[Any, Any]]:
     """One of ours and one of theirs, connected."""
     named = {"identity": b"us"} if role in (mm.Dealer, mm.Req) else {}
     routing = {"ROUTING_ID": b"them"} if kind in (zmq.DEALER, zmq.REQ, zmq.ROUTER) else {}
@@ -185,7 +190,9 @@ def linked(role: type[Any], kind: int, url: str, we_bind: bool, **options: Any) 
 @pytest.mark.parametrize("we_bind", [True, False], ids=["we-bind", "they-bind"])
 @pytest.mark.parametrize("transport", ["tcp", "tcp6", "ipc"])
 @pytest.mark.parametrize(("role", "kind", "exchange"), PAIRS, ids=name)
-def test_a_pair(role: type[Any], kind: int, exchange: Exchange, transport: str, we_bind: bool, short_path: Path) -> None:
+def test_a_pair(
+    role: type[Any], kind: int, exchange: Exchange, transport: str, we_bind: bool, short_path: Path
+) -> None:
     """The exchange works."""
     with linked(role, kind, endpoint_for(transport, short_path), we_bind) as (ours, theirs):
         exchange(ours, theirs)
@@ -197,7 +204,10 @@ def test_large_messages_both_ways(size: int) -> None:
     """With the limit raised."""
     body = bytes(1 << 20) * (size >> 20) + b"z" * (size % (1 << 20))
     for role, kind in ((mm.Push, zmq.PULL), (mm.Pull, zmq.PUSH)):
-        with linked(role, kind, "tcp://127.0.0.1:0", True, message_size_max=1 << 30) as (ours, theirs):
+        with linked(role, kind, "tcp://127.0.0.1:0", True, message_size_max=1 << 30) as (
+            ours,
+            theirs,
+        ):
             if role is mm.Push:
                 ours.send(body, timeout=WAIT_S)
                 assert len(theirs.recv()) == size
@@ -207,7 +217,8 @@ def test_large_messages_both_ways(size: int) -> None:
 
 
 def test_libzmq_confirms_what_it_read() -> None:
-    """drain() means "the peer has received", with libzmq too; and its own heartbeats are answered."""
+    """drain() means "the peer has received", with libzmq too; and its own heartbeats are
+    answered."""
     with zmq_socket(zmq.PULL, HEARTBEAT_IVL=50, HEARTBEAT_TIMEOUT=500) as theirs, mm.Push() as push:
         push.connect(bind(theirs, "tcp://127.0.0.1:0"))
         push.send_many([b"x"] * 500, timeout=WAIT_S)
@@ -263,7 +274,10 @@ def test_a_restarted_libzmq_worker_gets_what_was_queued() -> None:
             assert second.recv() == b"2"
 
 
-@pytest.mark.parametrize(("role", "kind"), [(mm.Push, zmq.SUB), (mm.Req, zmq.DEALER), (mm.Rep, zmq.ROUTER), (mm.Pub, zmq.PULL)])
+@pytest.mark.parametrize(
+    ("role", "kind"),
+    [(mm.Push, zmq.SUB), (mm.Req, zmq.DEALER), (mm.Rep, zmq.ROUTER), (mm.Pub, zmq.PULL)],
+)
 def test_an_illegal_pair_is_an_event_and_not_silence(role: type[Any], kind: int) -> None:
     """HANDSHAKE_FAILED with SOCKET_TYPE."""
     with role(bind="tcp://127.0.0.1:0") as ours, zmq_socket(kind, RECONNECT_IVL=20) as theirs:

@@ -1,4 +1,5 @@
-"""Peers of ZMTP 3.0, as libzmq before 4.3.3 and many ports are: subscriptions as messages, no heartbeats."""
+"""Peers of ZMTP 3.0, as libzmq before 4.3.3 and many ports are: subscriptions as messages, no
+heartbeats."""
 
 from __future__ import annotations
 
@@ -41,12 +42,17 @@ def test_a_publisher_of_30_is_told_by_message_and_one_of_31_by_command() -> None
 
 def test_a_peer_of_30_is_never_pinged_and_cannot_confirm() -> None:
     """drain() says so instead of waiting for ever."""
-    with mm.Push(bind=UP, heartbeat_interval=0.02) as push, RawPeer(push.endpoint).shake(b"PULL", minor=0) as peer:
+    with (
+        mm.Push(bind=UP, heartbeat_interval=0.02) as push,
+        RawPeer(push.endpoint).shake(b"PULL", minor=0) as peer,
+    ):
         for _ in range(5):
             push.send(b"x", timeout=WAIT_S)
         report = push.drain(timeout=WAIT_S)
         assert (report.unconfirmable, report.unconfirmed, report.queued) == (5, 0, 0)
         report.raise_for_loss()
         peer.send(ref.ping(0, b"mark"))
-        assert [peer.frame() for _ in range(6)] == [(0, b"x")] * 5 + [(ref.COMMAND, b"\x04PONGmark")]
+        assert [peer.frame() for _ in range(6)] == [(0, b"x")] * 5 + [
+            (ref.COMMAND, b"\x04PONGmark")
+        ]
         assert push.peers()[0].zmtp_minor == 0

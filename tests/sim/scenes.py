@@ -1,7 +1,7 @@
 """What happens in a simulated world under a seed: topologies, traffic, faults, and what must hold.
 
-Law: everything is drawn from the seed; the same seed makes the same world. Each scene first runs under
-faults (safety), then healed (liveness): everybody must find each other again within a bound.
+Law: everything is drawn from the seed; the same seed makes the same world. Each scene first runs
+under faults (safety), then healed (liveness): everybody must find each other again within a bound.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from meshmsg.testing import SimFaults, SimWorld
 
 MESSAGES = 60
 HEALED_WITHIN_S = 60.0
-"""Virtual seconds after which everybody must be connected again: back-off is 10 s at most, a half-open
-connection is noticed after 15 s."""
+"""Virtual seconds after which everybody must be connected again: back-off is 10 s at most, a
+half-open connection is noticed after 15 s."""
 PATIENCE_S = 5.0
 RECV_SIDE = ("dropped_filtered", "dropped_malformed", "dropped_late")
 
@@ -73,7 +73,9 @@ def check_counters(socket: Any) -> None:
     sent_drops = stats.dropped - recv_drops
     both = stats.sent_messages > 0 and stats.parsed_messages > 0
     if not both:
-        assert stats.sent_messages == stats.written_messages + sent_drops + stats.queued_out_messages
+        assert (
+            stats.sent_messages == stats.written_messages + sent_drops + stats.queued_out_messages
+        )
     assert stats.parsed_messages >= stats.received_messages + stats.queued_in_messages
     assert stats.confirmed_messages <= stats.written_messages
 

@@ -1,7 +1,7 @@
 """Hundreds of simulated worlds: what must hold, holds under every seed.
 
-MESHMSG_SIM_SEEDS says how many (make sim: 2,000). A failure prints its seed and the end of its trace;
-the seed then goes to seeds.txt.
+MESHMSG_SIM_SEEDS says how many (make sim: 2,000). A failure prints its seed and the end of its
+trace; the seed then goes to seeds.txt.
 """
 
 from __future__ import annotations

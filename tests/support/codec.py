@@ -24,7 +24,9 @@ class CodecError(Exception):
 class Reader:
     """mmi_reader: feed it pieces, get messages and commands."""
 
-    def __init__(self, size_max: int = BIG, frames_max: int = 1024, command_max: int = 70_000) -> None:
+    def __init__(
+        self, size_max: int = BIG, frames_max: int = 1024, command_max: int = 70_000
+    ) -> None:
         raw = lib.mm_codec_reader_new(size_max, frames_max, command_max)
         self._reader = ffi.gc(raw, lib.mm_codec_reader_free)
 

@@ -30,13 +30,16 @@ def command(name: bytes, data: bytes = b"") -> bytes:
 def greeting(minor: int = 1, mechanism: bytes = b"NULL", major: int = 3, server: int = 0) -> bytes:
     """Encode a greeting of 64 octets."""
     signature = b"\xff" + bytes(7) + b"\x01\x7f"
-    return signature + bytes([major, minor]) + mechanism.ljust(20, b"\0") + bytes([server]) + bytes(31)
+    return (
+        signature + bytes([major, minor]) + mechanism.ljust(20, b"\0") + bytes([server]) + bytes(31)
+    )
 
 
 def metadata(properties: list[tuple[bytes, bytes]]) -> bytes:
     """Encode properties."""
     return b"".join(
-        bytes([len(name)]) + name + struct.pack(">I", len(value)) + value for name, value in properties
+        bytes([len(name)]) + name + struct.pack(">I", len(value)) + value
+        for name, value in properties
     )
 
 

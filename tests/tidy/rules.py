@@ -1,4 +1,5 @@
-"""The rules of the house, as functions from text to complaints, so that each can be tested on a bad sample.
+"""The rules of the house, as functions from text to complaints, so that each can be tested on a
+bad sample.
 
 Not here: which files they are applied to (tests/test_tidy.py).
 """
@@ -11,11 +12,12 @@ import re
 FLOORS = {"base": 0, "codec": 1, "plat": 1, "proto": 2, "tran": 3, "engine": 4, "api": 5}
 FILE_MAX = 500
 FUNCTION_MAX = 70
-C_LINE_MAX = 110
-HEADER_LINE_MAX = 150
+C_LINE_MAX = 100
+HEADER_LINE_MAX = 120
 """Headers are tables with a comment to each row."""
 SYSTEM_HEADERS = re.compile(
-    r"^\s*#\s*include\s*<(sys/|unistd|fcntl|netinet|netdb|arpa|poll|signal|time\.h|net/)", re.MULTILINE
+    r"^\s*#\s*include\s*<(sys/|unistd|fcntl|netinet|netdb|arpa|poll|signal|time\.h|net/)",
+    re.MULTILINE,
 )
 BANNED_WORDS = re.compile(
     r"\b(?:class|def|struct|enum)\s+\w*?(manager|handler|util|helper|session)\w*", re.IGNORECASE
@@ -93,7 +95,11 @@ def undocumented(path: str, text: str) -> list[str]:
         if not isinstance(node, (ast.Module, ast.ClassDef)):
             continue
         for child in node.body if not getattr(node, "name", "").startswith("_") else []:
-            if isinstance(child, kinds) and not child.name.startswith("_") and not ast.get_docstring(child):
+            if (
+                isinstance(child, kinds)
+                and not child.name.startswith("_")
+                and not ast.get_docstring(child)
+            ):
                 found.append(f"{path}:{child.lineno}: {child.name} has no docstring")
     return found
 
@@ -131,7 +137,11 @@ def sleeps(path: str, text: str) -> list[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name = node.func
             of = name.value.id if isinstance(name.value, ast.Name) else ""
-            zero = bool(node.args) and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
+            zero = (
+                bool(node.args)
+                and isinstance(node.args[0], ast.Constant)
+                and node.args[0].value == 0
+            )
             if name.attr == "sleep" and of in ("time", "asyncio") and not zero:
                 found.append(f"{path}:{node.lineno}: {of}.sleep")
     return found
@@ -152,7 +162,11 @@ def private_imports(path: str, text: str) -> list[str]:
 def impure_cdef(path: str, text: str) -> list[str]:
     """Between the markers of the header stands only what cffi reads."""
     body = text.partition("/* cdef:begin */")[2].partition("/* cdef:end */")[0]
-    found = [f"{path}: a preprocessor line in the cdef"] if re.search(r"^\s*#", body, re.MULTILINE) else []
+    found = (
+        [f"{path}: a preprocessor line in the cdef"]
+        if re.search(r"^\s*#", body, re.MULTILINE)
+        else []
+    )
     if re.search(r"\bextern\b", body):
         found.append(f"{path}: extern in the cdef")
     if not body.strip():

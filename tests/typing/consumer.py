@@ -33,7 +33,11 @@ def sync() -> None:
 
 def contexts() -> None:
     """A socket is itself inside its with; batches of a Rep are requests."""
-    with mm.Router(bind="inproc://r", on_unroutable="drop") as router, mm.Rep() as rep, mm.Pub() as pub:
+    with (
+        mm.Router(bind="inproc://r", on_unroutable="drop") as router,
+        mm.Rep() as rep,
+        mm.Pub() as pub,
+    ):
         assert_type(router, mm.Router)
         assert_type(router.send(b"x", to=b"peer"), None)
         assert_type(router.recv().peer, int | bytes)
@@ -59,7 +63,8 @@ def contexts() -> None:
 
 
 def mistakes() -> None:
-    """What a checker must complain of; each ignore would be unused, and so an error, if it did not."""
+    """What a checker must complain of; each ignore would be unused, and so an error, if it did
+    not."""
     mm.Push(overflow="sometimes")  # type: ignore[arg-type]
     mm.Push(owerflow="block")  # type: ignore[call-arg]
     mm.Push().send("text")  # type: ignore[arg-type]

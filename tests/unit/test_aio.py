@@ -28,20 +28,28 @@ async def linked() -> tuple[Any, Any]:
 
 
 STEPS = st.lists(
-    st.sampled_from(["send", "send3", "recv", "recv_short", "cancel_old", "cancel_new", "yield", "many"]),
-    min_size=5, max_size=60,
+    st.sampled_from(
+        ["send", "send3", "recv", "recv_short", "cancel_old", "cancel_new", "yield", "many"]
+    ),
+    min_size=5,
+    max_size=60,
 )
 
 
 async def play(push: Any, pull: Any, steps: list[str], start: int) -> int:
-    """Any order of sends, receives, time-outs and cancels; then everything sent must have been received."""
+    """Any order of sends, receives, time-outs and cancels; then everything sent must have been
+    received."""
     got: list[int] = []
     waiting: list[asyncio.Task[Any]] = []
     number = start
 
     async def receive(timeout: float | None, many: bool) -> None:
         try:
-            found = await pull.recv_many(3, timeout=timeout) if many else [await pull.recv(timeout=timeout)]
+            found = (
+                await pull.recv_many(3, timeout=timeout)
+                if many
+                else [await pull.recv(timeout=timeout)]
+            )
         except mm.TimedOutError:
             return
         got.extend(map(int, found))
@@ -72,7 +80,9 @@ async def play(push: Any, pull: Any, steps: list[str], start: int) -> int:
 
 @given(st.lists(STEPS, min_size=10, max_size=10), st.randoms(use_true_random=False))
 @settings(max_examples=120, deadline=None)
-def test_no_interleaving_of_cancels_loses_or_doubles_a_message(scripts: list[list[str]], dice: random.Random) -> None:
+def test_no_interleaving_of_cancels_loses_or_doubles_a_message(
+    scripts: list[list[str]], dice: random.Random
+) -> None:
     """Some 1,200 interleavings of several waiters, cancels and time-outs, drawn by hypothesis."""
 
     async def run() -> None:
@@ -148,13 +158,19 @@ def test_many_requests_at_once_on_both_loops(runner: Any) -> None:
                     request.reply(request + b"!")
 
             serving = asyncio.ensure_future(serve())
-            asking = [asyncio.ensure_future(req.request(b"%d" % i, timeout=WAIT_S)) for i in range(500)]
+            asking = [
+                asyncio.ensure_future(req.request(b"%d" % i, timeout=WAIT_S)) for i in range(500)
+            ]
             await asyncio.sleep(0)
             for task in asking[::7]:
                 task.cancel()
             found = await asyncio.gather(*asking, return_exceptions=True)
             for i, answer in enumerate(found):
-                assert isinstance(answer, asyncio.CancelledError) if i % 7 == 0 else answer == b"%d!" % i
+                assert (
+                    isinstance(answer, asyncio.CancelledError)
+                    if i % 7 == 0
+                    else answer == b"%d!" % i
+                )
             rep.close()
             await serving
 
@@ -196,7 +212,9 @@ def test_closing_ends_every_waiting_task() -> None:
 
     async def run() -> None:
         pull, push = aio.Pull(bind=UP), aio.Push(bind=UP)
-        tasks = [asyncio.ensure_future(t) for t in (pull.recv(), push.send(b"x"), pull.wait_for_peers(3))]
+        tasks = [
+            asyncio.ensure_future(t) for t in (pull.recv(), push.send(b"x"), pull.wait_for_peers(3))
+        ]
         await asyncio.sleep(0)
         pull.close()
         push.close()
@@ -211,8 +229,12 @@ def test_time_outs_of_every_kind() -> None:
 
     async def run() -> None:
         async with aio.Pull(bind=UP) as pull, aio.Push(bind=UP) as push, aio.Req(bind=UP) as req:
-            for waiting in (pull.recv(timeout=0.01), push.send(b"x", timeout=0.01),
-                            req.request(b"x", timeout=0.01, retries=1), pull.wait_for_peers(timeout=0.01)):
+            for waiting in (
+                pull.recv(timeout=0.01),
+                push.send(b"x", timeout=0.01),
+                req.request(b"x", timeout=0.01, retries=1),
+                pull.wait_for_peers(timeout=0.01),
+            ):
                 with pytest.raises(mm.TimedOutError):
                     await waiting
             with pytest.raises(mm.WouldBlockError):

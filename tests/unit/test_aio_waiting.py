@@ -108,7 +108,9 @@ class Interleaving:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(ACTIONS, min_size=10, max_size=10))
-def test_whatever_is_cancelled_every_message_comes_once_and_in_order(scripts: list[list[Any]]) -> None:
+def test_whatever_is_cancelled_every_message_comes_once_and_in_order(
+    scripts: list[list[Any]],
+) -> None:
     """2,000 interleavings of sends, receives, batches, time-outs and cancels of any waiter.
 
     What was sent has reached the engine before the loop goes on, so a script always runs alike.
@@ -270,7 +272,9 @@ def test_two_loops_share_a_socket_and_none_is_forgotten() -> None:
 
             await asyncio.gather(task(), task())
 
-        threads = [threading.Thread(target=lambda mine=mine: asyncio.run(consume(mine))) for mine in seen]
+        threads = [
+            threading.Thread(target=lambda mine=mine: asyncio.run(consume(mine))) for mine in seen
+        ]
         for thread in threads:
             thread.start()
         push.send_many([b"%d" % i for i in range(count)], timeout=WAIT_S)
@@ -338,7 +342,9 @@ KINDS = ["recv", "send", "request", "wait_for_peers", "drain", "iteration"]
 
 @pytest.mark.parametrize("runner", RUNNERS)
 @pytest.mark.parametrize("where", ["this thread", "another thread"])
-def test_closing_an_engine_wakes_every_task_that_waits_in_its_sockets(runner: Any, where: str) -> None:
+def test_closing_an_engine_wakes_every_task_that_waits_in_its_sockets(
+    runner: Any, where: str
+) -> None:
     """Wherever it is closed; the loop goes on, and its descriptors can be used again."""
 
     async def run() -> None:

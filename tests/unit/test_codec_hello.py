@@ -45,7 +45,8 @@ GOOD = ref.greeting() + ref.ready(b"PULL")
 
 
 def test_our_greeting_goes_out_at_once_and_whole() -> None:
-    """T: libzmq waits for our version octet before it sends the rest: never wait for its 64 first."""
+    """T: libzmq waits for our version octet before it sends the rest: never wait for its 64
+    first."""
     assert Hello(lib.MM_PUSH).output() == (GOLDEN / "greeting.bin").read_bytes()
 
 
@@ -97,7 +98,8 @@ def test_a_handshake_cut_short_needs_more() -> None:
     ],
 )
 def test_greetings_of_other_kinds_are_accepted(greeting: bytes, minor: int) -> None:
-    """T: padding is not checked, as-server is not checked, any major from 3 on, the lower minor counts."""
+    """T: padding is not checked, as-server is not checked, any major from 3 on, the lower minor
+    counts."""
     hello = shake(lib.MM_PUSH, greeting + ref.ready(b"PULL"))
     assert hello.result()[2] == minor
 
@@ -107,7 +109,10 @@ def test_greetings_of_other_kinds_are_accepted(greeting: bytes, minor: int) -> N
     [
         (ref.ready(b"DEALER"), b""),
         (ref.ready(b"DEALER", (b"identity", b"x" * 255)), b"x" * 255),
-        (ref.command(b"READY", ref.metadata([(b"SOCKET-TYPE", b"DEALER"), (b"IDENTITY", b"n")])), b"n"),
+        (
+            ref.command(b"READY", ref.metadata([(b"SOCKET-TYPE", b"DEALER"), (b"IDENTITY", b"n")])),
+            b"n",
+        ),
         (ref.ready(b"DEALER", (b"X-Other.prop_1+", b"\xff\x00")), b""),
         (ref.frame(ref.ready(b"DEALER")[2:], ref.COMMAND | ref.LONG), b""),
         (ref.ready(b"DEALER", (b"X-Long", b"v" * 9000)), b""),
@@ -138,8 +143,14 @@ REFUSED = [
     (ref.greeting() + ref.error(b"go away\x00\x1b"), "ERROR_COMMAND"),
     (ref.greeting() + b"\x06" + struct.pack(">Q", 17_000), "METADATA"),
     (ref.greeting() + b"\x06" + struct.pack(">Q", 2**63 - 1), "METADATA"),
-    (ref.greeting() + ref.command(b"READY", b"\x0bSocket-Type" + struct.pack(">I", 2**31 - 1)), "METADATA"),
-    (ref.greeting() + ref.command(b"READY", b"\x0bSocket-Type" + struct.pack(">I", 2**32 - 1)), "METADATA"),
+    (
+        ref.greeting() + ref.command(b"READY", b"\x0bSocket-Type" + struct.pack(">I", 2**31 - 1)),
+        "METADATA",
+    ),
+    (
+        ref.greeting() + ref.command(b"READY", b"\x0bSocket-Type" + struct.pack(">I", 2**32 - 1)),
+        "METADATA",
+    ),
     (ref.greeting() + ref.command(b"READY", b"\x0bSocket-Type\0\0\0\x05PULL"), "METADATA"),
     (ref.greeting() + ref.command(b"READY", b"\x00\0\0\0\0"), "METADATA"),
     (ref.greeting() + ref.command(b"READY", ref.metadata([(b"bad name", b"")])), "METADATA"),
@@ -171,7 +182,8 @@ def test_what_is_not_legal_is_refused_with_its_reason(data: bytes, reason: str) 
 
 @pytest.mark.parametrize(("data", "reason"), REFUSED)
 def test_the_peer_hears_why_where_it_can(data: bytes, reason: str) -> None:
-    """T: libzmq just drops the connection on a wrong socket type; we send ERROR. Not before a greeting."""
+    """T: libzmq just drops the connection on a wrong socket type; we send ERROR. Not before a
+    greeting."""
     hello = Hello(lib.MM_PUSH)
     with pytest.raises(CodecError):
         hello.feed(data)

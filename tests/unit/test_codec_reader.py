@@ -36,16 +36,22 @@ CASES: list[tuple[bytes, list[tuple[str, object]]]] = [
 
 
 @pytest.mark.parametrize(("data", "wanted"), CASES)
-def test_a_case_reads_the_same_however_it_is_cut(data: bytes, wanted: list[tuple[str, object]]) -> None:
-    """T: LONG with a small size, topics over 255, commands between frames (libzmq) are all legal."""
+def test_a_case_reads_the_same_however_it_is_cut(
+    data: bytes, wanted: list[tuple[str, object]]
+) -> None:
+    """T: LONG with a small size, topics over 255, commands between frames (libzmq) are all
+    legal."""
     for cut in pieces(data):
         reader = Reader()
         assert [found for piece in cut for found in reader.feed(piece)] == wanted
 
 
 @pytest.mark.parametrize(("data", "wanted"), CASES)
-def test_a_case_cut_short_needs_more_and_then_completes(data: bytes, wanted: list[tuple[str, object]]) -> None:
-    """At every length but the whole, the last thing is not there yet; trailing bytes are the next thing's."""
+def test_a_case_cut_short_needs_more_and_then_completes(
+    data: bytes, wanted: list[tuple[str, object]]
+) -> None:
+    """At every length but the whole, the last thing is not there yet; trailing bytes are the next
+    thing's."""
     step = max(1, len(data) // 400)
     for length in range(0, len(data), step):
         reader = Reader()
@@ -55,9 +61,13 @@ def test_a_case_cut_short_needs_more_and_then_completes(data: bytes, wanted: lis
         assert reader.feed(b"\x01z") == [("message", (b"z",))]
 
 
-@given(st.lists(st.lists(st.binary(max_size=600), min_size=1, max_size=4), max_size=6), st.integers())
+@given(
+    st.lists(st.lists(st.binary(max_size=600), min_size=1, max_size=4), max_size=6), st.integers()
+)
 @settings(max_examples=150, deadline=None)
-def test_any_messages_read_back_as_the_reference_says(messages: list[list[bytes]], seed: int) -> None:
+def test_any_messages_read_back_as_the_reference_says(
+    messages: list[list[bytes]], seed: int
+) -> None:
     """The C reader and the Python reference agree."""
     data = b"".join(ref.message(*frames) for frames in messages)
     for cut in pieces(data, seed) if data else []:
@@ -72,7 +82,10 @@ def test_any_messages_read_back_as_the_reference_says(messages: list[list[bytes]
         *[(bytes([1 << bit]), "FRAME_FLAGS") for bit in range(3, 8)],
         (b"\x05", "FRAME_FLAGS"),
         (b"\x07", "FRAME_FLAGS"),
-        *[(b"\x02" + struct.pack(">Q", n), "MESSAGE_SIZE") for n in (2**64 - 1, 2**63, 2**63 - 1, 2**32, 2**31)],
+        *[
+            (b"\x02" + struct.pack(">Q", n), "MESSAGE_SIZE")
+            for n in (2**64 - 1, 2**63, 2**63 - 1, 2**32, 2**31)
+        ],
         *[(b"\x02" + struct.pack(">Q", 2**64 - 1 - k), "MESSAGE_SIZE") for k in range(64)],
         (b"\x06" + struct.pack(">Q", 64 << 20), "COMMAND_SIZE"),
         (ref.frame(b"", ref.COMMAND), "COMMAND"),
@@ -88,7 +101,8 @@ def test_any_messages_read_back_as_the_reference_says(messages: list[list[bytes]
     ],
 )
 def test_what_is_not_legal_is_refused_with_its_reason(data: bytes, reason: str) -> None:
-    """T: libzmq computes a PING's context length unchecked: shorter than 7 octets is refused here."""
+    """T: libzmq computes a PING's context length unchecked: shorter than 7 octets is refused
+    here."""
     for cut in pieces(data):
         reader = Reader()
         with pytest.raises(CodecError) as refused:
@@ -101,7 +115,8 @@ def test_what_is_not_legal_is_refused_with_its_reason(data: bytes, reason: str) 
 
 @pytest.mark.parametrize("size", [99, 100, 101])
 def test_the_size_limit_holds_at_its_edge(size: int) -> None:
-    """Limit - 1 and limit pass, limit + 1 does not; T: ZMQ_MAXMSGSIZE is per frame, ours is the whole message."""
+    """Limit - 1 and limit pass, limit + 1 does not; T: ZMQ_MAXMSGSIZE is per frame, ours is the
+    whole message."""
     whole = ref.message(b"x" * size)
     split = ref.message(b"x" * 60, b"x" * (size - 60))
     for data in (whole, split):
@@ -186,9 +201,33 @@ def test_endpoints_are_understood(text: str, scheme: int, host: str, port: int) 
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "tcp", "tcp://", "tcp://x", "tcp://:1", "tcp://x:", "tcp://x:-1", "tcp://x:65536", "tcp://x:1 "),
-        *("tcp://x:1/", "tcp://x:99999999999", "tcp://a b:1", "tcp://::1:5", "tcp://[::1]5", "tcp://[]:1"),
-        *("ipc://", "ipc://" + "x" * 108, "inproc://", "inproc://" + "x" * 247, "udp://x:1", "TCP://x:1"),
+        *(
+            "",
+            "tcp",
+            "tcp://",
+            "tcp://x",
+            "tcp://:1",
+            "tcp://x:",
+            "tcp://x:-1",
+            "tcp://x:65536",
+            "tcp://x:1 ",
+        ),
+        *(
+            "tcp://x:1/",
+            "tcp://x:99999999999",
+            "tcp://a b:1",
+            "tcp://::1:5",
+            "tcp://[::1]5",
+            "tcp://[]:1",
+        ),
+        *(
+            "ipc://",
+            "ipc://" + "x" * 108,
+            "inproc://",
+            "inproc://" + "x" * 247,
+            "udp://x:1",
+            "TCP://x:1",
+        ),
         *("tcp://" + "x" * 256 + ":1", "tcp://x:1x", "tcp://[::1:1", "tcp://x/y:1"),
     ],
 )

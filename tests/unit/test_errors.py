@@ -72,8 +72,18 @@ def test_success_and_unknown_codes() -> None:
     assert type(error_for(-9999, "odd")) is mm.MeshError
 
 
-@pytest.mark.parametrize(("seconds", "ms"), [(None, -1), (0, 0), (0.0001, 1), (1, 1000), (1.0005, 1001),
-                                             (1e300, 2**62), (float("inf"), 2**62)])
+@pytest.mark.parametrize(
+    ("seconds", "ms"),
+    [
+        (None, -1),
+        (0, 0),
+        (0.0001, 1),
+        (1, 1000),
+        (1.0005, 1001),
+        (1e300, 2**62),
+        (float("inf"), 2**62),
+    ],
+)
 def test_seconds_become_milliseconds_in_one_place(seconds: float | None, ms: int) -> None:
     """Rounded up: a time-out is never shorter than asked for, and never becomes "do not wait"."""
     assert to_ms(seconds) == ms
@@ -82,7 +92,13 @@ def test_seconds_become_milliseconds_in_one_place(seconds: float | None, ms: int
 @pytest.mark.parametrize("bad", [-1, -0.001, float("nan")])
 def test_what_is_no_time_is_refused_by_every_call_that_takes_one(bad: float) -> None:
     """Whether or not it would have to wait."""
-    with mm.Push() as push, mm.Pull() as pull, mm.Req() as req, mm.Pub() as pub, mm.Router() as router:
+    with (
+        mm.Push() as push,
+        mm.Pull() as pull,
+        mm.Req() as req,
+        mm.Pub() as pub,
+        mm.Router() as router,
+    ):
         calls: list[Any] = [
             lambda: push.send(b"", timeout=bad),
             lambda: push.send_many([], timeout=bad),
@@ -121,7 +137,10 @@ def test_a_closed_socket_says_what_was_tried_and_what_to_do() -> None:
 
 def test_an_unknown_identity_names_itself_and_some_that_are_known() -> None:
     """PeerError.peer is who was meant."""
-    with mm.Router(bind="inproc://names") as router, mm.Dealer(connect="inproc://names", identity=b"anna"):
+    with (
+        mm.Router(bind="inproc://names") as router,
+        mm.Dealer(connect="inproc://names", identity=b"anna"),
+    ):
         router.wait_for_peers(timeout=20)
         with pytest.raises(mm.PeerError, match=r"b'bert'.*known: \[b'anna'\]") as error:
             router.send(b"x", to=b"bert")
@@ -130,7 +149,11 @@ def test_an_unknown_identity_names_itself_and_some_that_are_known() -> None:
 
 @pytest.mark.parametrize(
     ("url", "hint"),
-    [("tcp://127.0.0.1", "tcp://host:port"), ("what is this", "inproc://name"), ("tcp://127.0.0.1:x", "ipc://")],
+    [
+        ("tcp://127.0.0.1", "tcp://host:port"),
+        ("what is this", "inproc://name"),
+        ("tcp://127.0.0.1:x", "ipc://"),
+    ],
 )
 def test_a_malformed_endpoint_is_told_what_endpoints_look_like(url: str, hint: str) -> None:
     """On bind and on connect."""

@@ -21,7 +21,14 @@ def test_the_corpus_is_harmless(name: str, tmp_path: Path) -> None:
     inputs = sorted((FUZZ / "corpus" / name).iterdir())
     assert len(inputs) >= 5
     sources = [*(ROOT / "csrc/base").glob("*.c"), *(ROOT / "csrc/codec").glob("*.c")]
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    flags = [
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-g",
+        "-O1",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+    ]
     program = tmp_path / "replay"
     env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     command = [CC, *flags, f"-I{ROOT / 'csrc/include'}", f"-I{ROOT / 'csrc'}", *map(str, sources)]

@@ -1,4 +1,5 @@
-"""What a socket tells about itself has every field of the core, under the same names, and is frozen."""
+"""What a socket tells about itself has every field of the core, under the same names, and is
+frozen."""
 
 from __future__ import annotations
 
@@ -28,8 +29,12 @@ def test_stats_peers_and_events_have_every_field_of_the_core() -> None:
     assert py_fields(mm.Stats) == c_fields("mm_stats")
     renamed = {"since_ns": "since", "rtt_ns": "rtt", "time_ns": "time"}
     for kind, struct in ((mm.PeerInfo, "mm_peer"), (mm.Event, "mm_event")):
-        assert py_fields(kind) == {renamed.get(name, name) for name in c_fields(struct)} - {"identity_size"}
-    assert len(py_fields(mm.DrainReport)) == len(c_fields("mm_drain_info")) - 1  # not the bytes queued
+        assert py_fields(kind) == {renamed.get(name, name) for name in c_fields(struct)} - {
+            "identity_size"
+        }
+    assert (
+        len(py_fields(mm.DrainReport)) == len(c_fields("mm_drain_info")) - 1
+    )  # not the bytes queued
 
 
 def test_what_is_told_cannot_be_changed() -> None:
@@ -98,7 +103,9 @@ def test_more_peers_than_fit_at_once_are_all_listed() -> None:
             push.close()
 
 
-def test_connection_trouble_is_logged_and_expected_ends_are_not(caplog: pytest.LogCaptureFixture) -> None:
+def test_connection_trouble_is_logged_and_expected_ends_are_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """WARNING for what a user should look at; DEBUG for the rest."""
     with mm.Push(bind="tcp://127.0.0.1:0") as push:
         gone = push.endpoint

@@ -1,4 +1,5 @@
-"""The life of a socket and of an engine: endpoints come and go, and after the end everything says so."""
+"""The life of a socket and of an engine: endpoints come and go, and after the end everything says
+so."""
 
 from __future__ import annotations
 
@@ -92,11 +93,27 @@ def test_a_socket_that_could_not_be_opened_leaves_nothing() -> None:
 
 
 CALLS: dict[str, list[Any]] = {
-    "recv": [], "recv_many": [], "recv_frames": [], "fileno": [], "peers": [], "stats": [], "events": [],
-    "send": [b"x"], "send_many": [[b"x"]], "send_frames": [[b"x", b"y"]], "drain": [], "wait_for_peers": [],
-    "wait_for_subscribers": ["t"], "subscribers": ["t"], "subscribe": ["t"], "unsubscribe": ["t"],
-    "bind": ["inproc://closed"], "connect": ["inproc://closed"], "unbind": ["inproc://closed"],
-    "disconnect": ["inproc://closed"], "request": [b"q"],
+    "recv": [],
+    "recv_many": [],
+    "recv_frames": [],
+    "fileno": [],
+    "peers": [],
+    "stats": [],
+    "events": [],
+    "send": [b"x"],
+    "send_many": [[b"x"]],
+    "send_frames": [[b"x", b"y"]],
+    "drain": [],
+    "wait_for_peers": [],
+    "wait_for_subscribers": ["t"],
+    "subscribers": ["t"],
+    "subscribe": ["t"],
+    "unsubscribe": ["t"],
+    "bind": ["inproc://closed"],
+    "connect": ["inproc://closed"],
+    "unbind": ["inproc://closed"],
+    "disconnect": ["inproc://closed"],
+    "request": [b"q"],
 }
 
 
@@ -110,7 +127,9 @@ def test_after_the_end_every_call_says_so(role: str, end: str) -> None:
         socket.close()
     else:
         engine.close()
-    methods = {name for name in dir(socket) if not name.startswith("_") and callable(getattr(socket, name))}
+    methods = {
+        name for name in dir(socket) if not name.startswith("_") and callable(getattr(socket, name))
+    }
     assert methods - {"close"} <= set(CALLS)
     for name in sorted(methods - {"close"}):
         options = {"to": b"x"} if (role, name) == ("Router", "send") else {}
@@ -170,8 +189,13 @@ def test_closing_an_engine_wakes_whoever_waits_in_its_sockets() -> None:
         except mm.ClosedError as error:
             outcomes.append(error)
 
-    calls = [pull.recv, lambda: push.send(b"x"), lambda: req.request(b"x"), lambda: pull.wait_for_peers(9),
-             lambda: list(pull)]
+    calls = [
+        pull.recv,
+        lambda: push.send(b"x"),
+        lambda: req.request(b"x"),
+        lambda: pull.wait_for_peers(9),
+        lambda: list(pull),
+    ]
     threads = [threading.Thread(target=wait, args=(call,)) for call in calls]
     for thread in threads:
         thread.start()

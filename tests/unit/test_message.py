@@ -40,10 +40,17 @@ def test_copies_and_pickles_are_plain_bytes() -> None:
         assert twin == b"body"
 
 
-@pytest.mark.parametrize(("topic", "expected"), [("fx.eur", "fx.eur"), (b"\xff\xfe", "\udcff\udcfe"), ("grün", "grün")])
-def test_a_topic_comes_back_as_it_was_given_and_can_be_used_again(topic: Any, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("topic", "expected"), [("fx.eur", "fx.eur"), (b"\xff\xfe", "\udcff\udcfe"), ("grün", "grün")]
+)
+def test_a_topic_comes_back_as_it_was_given_and_can_be_used_again(
+    topic: Any, expected: str
+) -> None:
     """Even one that is no UTF-8."""
-    with mm.Pub(bind="inproc://topics") as pub, mm.Sub(connect="inproc://topics", topics=[topic]) as sub:
+    with (
+        mm.Pub(bind="inproc://topics") as pub,
+        mm.Sub(connect="inproc://topics", topics=[topic]) as sub,
+    ):
         pub.wait_for_subscribers(topic, timeout=WAIT_S)
         pub.send(b"1", topic=topic)
         message = sub.recv(timeout=WAIT_S)
@@ -175,4 +182,11 @@ def test_batches_and_iterations_of_a_rep_are_requests_too() -> None:
             found += rep.recv_many(2, timeout=WAIT_S)
         for request in reversed(found):
             assert request.reply(request)
-        assert [dealer.recv(timeout=WAIT_S) for _ in range(6)] == [b"5", b"4", b"3", b"2", b"1", b"0"]
+        assert [dealer.recv(timeout=WAIT_S) for _ in range(6)] == [
+            b"5",
+            b"4",
+            b"3",
+            b"2",
+            b"1",
+            b"0",
+        ]

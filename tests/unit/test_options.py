@@ -32,8 +32,19 @@ SECONDS = {
     "reconnect_max": "reconnect_max_ms",
     "linger": "linger_ms",
 }
-ROLES = [lib.MM_PUSH, lib.MM_PULL, lib.MM_PUB, lib.MM_SUB, lib.MM_XPUB, lib.MM_XSUB, lib.MM_REQ, lib.MM_REP,
-         lib.MM_DEALER, lib.MM_ROUTER, lib.MM_PAIR]
+ROLES = [
+    lib.MM_PUSH,
+    lib.MM_PULL,
+    lib.MM_PUB,
+    lib.MM_SUB,
+    lib.MM_XPUB,
+    lib.MM_XSUB,
+    lib.MM_REQ,
+    lib.MM_REP,
+    lib.MM_DEALER,
+    lib.MM_ROUTER,
+    lib.MM_PAIR,
+]
 
 
 def built(role: int = lib.MM_PUSH, **options: Any) -> Any:
@@ -43,7 +54,11 @@ def built(role: int = lib.MM_PUSH, **options: Any) -> Any:
 
 def fields_of(opts: Any) -> dict[str, int]:
     """Return the numbers in it."""
-    return {name: getattr(opts, name) for name, _ in ffi.typeof("mm_socket_opts").fields if name != "identity"}
+    return {
+        name: getattr(opts, name)
+        for name, _ in ffi.typeof("mm_socket_opts").fields
+        if name != "identity"
+    }
 
 
 def test_every_option_is_a_field_of_the_core_and_the_other_way_round() -> None:
@@ -84,8 +99,18 @@ def test_a_count_beyond_its_limits_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", SECONDS)
 def test_seconds_reach_the_core_as_milliseconds(name: str) -> None:
     """Rounded, and never to a zero that would mean something else."""
-    around = {"heartbeat_timeout": 20, "reconnect_max": 20, "heartbeat_interval": 7, "reconnect_min": 7}
-    wide = {"heartbeat_interval": None, "reconnect_min": 0.001, "reconnect_max": SECONDS_MAX, "heartbeat_timeout": 1}
+    around = {
+        "heartbeat_timeout": 20,
+        "reconnect_max": 20,
+        "heartbeat_interval": 7,
+        "reconnect_min": 7,
+    }
+    wide = {
+        "heartbeat_interval": None,
+        "reconnect_min": 0.001,
+        "reconnect_max": SECONDS_MAX,
+        "heartbeat_timeout": 1,
+    }
     for value, ms in ((around.get(name, 3), around.get(name, 3) * 1000), (0.25, 250), (0.0001, 1)):
         options: dict[str, Any] = {**wide, name: value}
         if name == "heartbeat_interval":
@@ -109,8 +134,12 @@ def test_none_turns_heartbeats_off_and_nothing_else() -> None:
             built(**{name: None})
 
 
-@pytest.mark.parametrize(("interval", "timeout", "good"), [(1, 1.001, True), (1, 1, False), (20, 15, False)])
-def test_a_heartbeat_that_would_kill_idle_peers_is_refused(interval: float, timeout: float, good: bool) -> None:
+@pytest.mark.parametrize(
+    ("interval", "timeout", "good"), [(1, 1.001, True), (1, 1, False), (20, 15, False)]
+)
+def test_a_heartbeat_that_would_kill_idle_peers_is_refused(
+    interval: float, timeout: float, good: bool
+) -> None:
     """The time-out is longer than the interval."""
     if good:
         built(heartbeat_interval=interval, heartbeat_timeout=timeout)
@@ -162,8 +191,14 @@ def test_an_identity_is_bytes(bad: Any) -> None:
 
 def test_the_flags_of_roles_reach_the_core() -> None:
     """insecure, handover, on_unroutable, verbose."""
-    with mm.Router(insecure=True, handover=True, on_unroutable="drop") as router, mm.XPub(verbose=True) as xpub:
-        assert router._opts.flags == lib.MM_OPT_INSECURE | lib.MM_OPT_HANDOVER | lib.MM_OPT_DROP_UNROUTABLE
+    with (
+        mm.Router(insecure=True, handover=True, on_unroutable="drop") as router,
+        mm.XPub(verbose=True) as xpub,
+    ):
+        assert (
+            router._opts.flags
+            == lib.MM_OPT_INSECURE | lib.MM_OPT_HANDOVER | lib.MM_OPT_DROP_UNROUTABLE
+        )
         assert xpub._opts.flags == lib.MM_OPT_XPUB_VERBOSE
     with pytest.raises(mm.UsageError, match=r"on_unroutable.*'error' or 'drop'"):
         mm.Router(on_unroutable="ignore")  # type: ignore[arg-type]

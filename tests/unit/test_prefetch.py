@@ -1,4 +1,5 @@
-"""Prefetched messages: in order, lost by nobody, and never held back from a thread that waits for one."""
+"""Prefetched messages: in order, lost by nobody, and never held back from a thread that waits for
+one."""
 
 from __future__ import annotations
 

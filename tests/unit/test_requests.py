@@ -1,4 +1,5 @@
-"""Req, sync and asyncio: every request gets its own answer or its own error, whatever the others do."""
+"""Req, sync and asyncio: every request gets its own answer or its own error, whatever the others
+do."""
 
 from __future__ import annotations
 
@@ -83,7 +84,10 @@ def test_an_answer_goes_to_its_own_request_however_late_and_in_whatever_order(mo
     with mm.Rep(bind=UP) as rep:
         if mode == "sync":
             with mm.Req(connect=rep.endpoint) as req:
-                waits = [from_thread(lambda i=i: req.request(b"%d" % i, timeout=WAIT_S)) for i in range(20)]
+                waits = [
+                    from_thread(lambda i=i: req.request(b"%d" % i, timeout=WAIT_S))
+                    for i in range(20)
+                ]
                 for request in reversed([rep.recv(timeout=WAIT_S) for _ in range(20)]):
                     request.reply(request)
                 assert [wait() for wait in waits] == [b"%d" % i for i in range(20)]
@@ -91,9 +95,14 @@ def test_an_answer_goes_to_its_own_request_however_late_and_in_whatever_order(mo
 
         async def run() -> None:
             async with aio.Req(connect=rep.endpoint) as req:
-                tasks = [asyncio.ensure_future(req.request(b"%d" % i, timeout=WAIT_S)) for i in range(20)]
+                tasks = [
+                    asyncio.ensure_future(req.request(b"%d" % i, timeout=WAIT_S)) for i in range(20)
+                ]
                 loop = asyncio.get_running_loop()
-                found = [await loop.run_in_executor(None, lambda: rep.recv(timeout=WAIT_S)) for _ in range(20)]
+                found = [
+                    await loop.run_in_executor(None, lambda: rep.recv(timeout=WAIT_S))
+                    for _ in range(20)
+                ]
                 for request in reversed(found):
                     request.reply(request)
                 assert await asyncio.gather(*tasks) == [b"%d" % i for i in range(20)]
@@ -131,7 +140,9 @@ def test_each_attempt_is_a_request_of_its_own(mode: str) -> None:
 def test_when_no_attempt_was_answered_the_time_out_says_so(mode: str) -> None:
     """With the time an attempt had, and who was asked."""
     with serving(lambda request: None) as server:
-        with pytest.raises(mm.TimedOutError, match=r"no reply within 0\.05 s \(Req connected to tcp.*1 peer"):
+        with pytest.raises(
+            mm.TimedOutError, match=r"no reply within 0\.05 s \(Req connected to tcp.*1 peer"
+        ):
             ask(mode, server.rep.endpoint, timeout=0.05, retries=1)
         assert server.seen == [b"q"] * 2
 
@@ -154,7 +165,9 @@ def ask_two(mode: str, endpoints: list[str]) -> list[object]:
     if mode == "sync":
         with mm.Req(connect=endpoints) as req:
             req.wait_for_peers(2, timeout=WAIT_S)
-            waits = [from_thread(lambda: req.request(b"q", timeout=WAIT_S, retries=1)) for _ in range(2)]
+            waits = [
+                from_thread(lambda: req.request(b"q", timeout=WAIT_S, retries=1)) for _ in range(2)
+            ]
             return [wait() for wait in waits]
 
     async def run() -> list[object]:
@@ -221,7 +234,9 @@ def test_a_cancelled_request_is_forgotten_and_its_answer_counted() -> None:
         with mm.Rep(bind=UP) as rep:
             async with aio.Req(connect=rep.endpoint) as req:
                 await req.wait_for_peers(timeout=WAIT_S)
-                tasks = [asyncio.ensure_future(req.request(b"%d" % i, timeout=WAIT_S)) for i in range(4)]
+                tasks = [
+                    asyncio.ensure_future(req.request(b"%d" % i, timeout=WAIT_S)) for i in range(4)
+                ]
                 await asyncio.sleep(0)
                 requests = [rep.recv(timeout=WAIT_S) for _ in range(4)]
                 tasks[1].cancel()

@@ -1,4 +1,5 @@
-"""send_many: what crosses at once, and what becomes of messages when something goes wrong on the way."""
+"""send_many: what crosses at once, and what becomes of messages when something goes wrong on the
+way."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ def counted(pull: mm.Pull, count: int) -> list[bytes]:
     return found
 
 
-SIZES = st.lists(st.sampled_from([0, 1, 100, 5_000, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1]), max_size=40)
+SIZES = st.lists(
+    st.sampled_from([0, 1, 100, 5_000, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1]), max_size=40
+)
 
 
 @given(SIZES, st.booleans())
@@ -36,7 +39,9 @@ def test_chunks_are_the_messages_in_order_and_within_limits(sizes: list[int], st
         assert sum(map(len, chunk[:-1])) < CHUNK_BYTES
 
 
-@pytest.mark.parametrize("count", [0, 1, CHUNK_MESSAGES - 1, CHUNK_MESSAGES, CHUNK_MESSAGES + 1, 5000])
+@pytest.mark.parametrize(
+    "count", [0, 1, CHUNK_MESSAGES - 1, CHUNK_MESSAGES, CHUNK_MESSAGES + 1, 5000]
+)
 @pytest.mark.parametrize("kind", [list, tuple, iter])
 def test_all_are_sent_and_counted(count: int, kind: type) -> None:
     """Whatever the iterable is, around the size of a chunk."""
@@ -113,7 +118,9 @@ def test_time_that_is_up_leaves_sent_and_unsent() -> None:
                 taken.append(b"%d" % i)
                 yield taken[-1]
 
-        with pytest.raises(mm.TimedOutError, match=r"no room for more than 0 messages within 0\.05 s") as late:
+        with pytest.raises(
+            mm.TimedOutError, match=r"no room for more than 0 messages within 0\.05 s"
+        ) as late:
             push.send_many(source(), timeout=0.05)
         assert late.value.sent == 0
         assert late.value.unsent == taken

@@ -1,4 +1,5 @@
-"""What a sync socket promises besides moving messages: errors, limits, overflow, closing, looking in."""
+"""What a sync socket promises besides moving messages: errors, limits, overflow, closing, looking
+in."""
 
 from __future__ import annotations
 
@@ -25,14 +26,29 @@ def test_every_code_of_the_core_has_a_class_and_only_these() -> None:
 
 def test_the_enums_are_those_of_the_core() -> None:
     """Reason and EventKind name every C value."""
-    for enum, prefix, python in (("mm_reason", "MM_REASON_", mm.Reason), ("mm_event_kind", "MM_EVENT_", mm.EventKind)):
-        c = {n.removeprefix(prefix): v for n, v in ffi.typeof(enum).relements.items() if n != "MM_REASON_COUNT"}
+    for enum, prefix, python in (
+        ("mm_reason", "MM_REASON_", mm.Reason),
+        ("mm_event_kind", "MM_EVENT_", mm.EventKind),
+    ):
+        c = {
+            n.removeprefix(prefix): v
+            for n, v in ffi.typeof(enum).relements.items()
+            if n != "MM_REASON_COUNT"
+        }
         assert c == {member.name: member.value for member in python}
 
 
-@pytest.mark.parametrize("builtin", [("TimedOutError", TimeoutError), ("WouldBlockError", BlockingIOError),
-                                     ("AddressError", OSError), ("PeerError", ConnectionError),
-                                     ("TooLargeError", ValueError), ("ResourceError", OSError)])
+@pytest.mark.parametrize(
+    "builtin",
+    [
+        ("TimedOutError", TimeoutError),
+        ("WouldBlockError", BlockingIOError),
+        ("AddressError", OSError),
+        ("PeerError", ConnectionError),
+        ("TooLargeError", ValueError),
+        ("ResourceError", OSError),
+    ],
+)
 def test_errors_are_builtins_too(builtin: tuple[str, type[Exception]]) -> None:
     """And keep their code and text."""
     error = getattr(mm, builtin[0])("what", code=-2, address="tcp://x:1")
@@ -42,7 +58,10 @@ def test_errors_are_builtins_too(builtin: tuple[str, type[Exception]]) -> None:
 
 def test_push_with_no_peer_blocks_then_times_out() -> None:
     """The error says who waited, where, for how long."""
-    with mm.Push(bind=UP) as push, pytest.raises(mm.TimedOutError, match=r"within 0\.02 s \(Push bound to tcp.*0 peers"):
+    with (
+        mm.Push(bind=UP) as push,
+        pytest.raises(mm.TimedOutError, match=r"within 0\.02 s \(Push bound to tcp.*0 peers"),
+    ):
         push.send(b"x", timeout=0.02)
 
 
@@ -70,11 +89,16 @@ def test_a_timeout_that_is_none_is_refused(bad: float) -> None:
 @pytest.mark.parametrize("bad", ["text", 7, None, [b"x"], {"a": 1}])
 def test_what_is_not_bytes_is_refused_with_a_hint(bad: Any) -> None:
     """str says .encode()."""
-    with joined(mm.Push, mm.Pull) as (push, _), pytest.raises(TypeError, match="encode" if isinstance(bad, str) else "bytes"):
+    with (
+        joined(mm.Push, mm.Pull) as (push, _),
+        pytest.raises(TypeError, match="encode" if isinstance(bad, str) else "bytes"),
+    ):
         push.send(bad)
 
 
-@pytest.mark.parametrize("data", [b"abc", bytearray(b"abc"), memoryview(b"abc"), memoryview(b"xabcx")[1:4]])
+@pytest.mark.parametrize(
+    "data", [b"abc", bytearray(b"abc"), memoryview(b"abc"), memoryview(b"xabcx")[1:4]]
+)
 def test_anything_with_a_buffer_is_sent(data: Any) -> None:
     """Without a detour over bytes."""
     with joined(mm.Push, mm.Pull) as (push, pull):
@@ -109,10 +133,14 @@ def test_send_many_out_of_time_says_what_it_kept() -> None:
         assert got == sent
 
 
-@pytest.mark.parametrize(("overflow", "error"), [("error", mm.WouldBlockError), ("block", mm.TimedOutError)])
+@pytest.mark.parametrize(
+    ("overflow", "error"), [("error", mm.WouldBlockError), ("block", mm.TimedOutError)]
+)
 def test_a_full_queue_does_what_overflow_says(overflow: Any, error: type[Exception]) -> None:
     """Raises now, or after its time."""
-    with joined(mm.Push, mm.Pull, overflow=overflow, send_queue_messages=1, recv_queue_messages=1) as (push, _):
+    with joined(
+        mm.Push, mm.Pull, overflow=overflow, send_queue_messages=1, recv_queue_messages=1
+    ) as (push, _):
         with pytest.raises(error):
             for _ in range(2000):
                 push.send(b"x" * 100_000, timeout=0.05)
@@ -122,9 +150,10 @@ def test_a_full_queue_does_what_overflow_says(overflow: Any, error: type[Excepti
 @pytest.mark.parametrize("overflow", ["drop_newest", "drop_oldest"])
 def test_drops_are_counted_and_told(overflow: Any) -> None:
     """sent = received + dropped + queued, exactly."""
-    with mm.Pub(bind=UP, overflow=overflow, send_queue_messages=5) as pub, mm.Sub(
-        connect=pub.endpoint, topics="", recv_queue_messages=5
-    ) as sub:
+    with (
+        mm.Pub(bind=UP, overflow=overflow, send_queue_messages=5) as pub,
+        mm.Sub(connect=pub.endpoint, topics="", recv_queue_messages=5) as sub,
+    ):
         pub.wait_for_subscribers("x", timeout=WAIT_S)
         for i in range(400):
             pub.send(b"%d" % i + b"x" * 50_000)
@@ -222,7 +251,9 @@ def test_binding_outside_loopback_wants_to_be_asked_for() -> None:
         assert pull.endpoint.startswith("tcp://[::]:") or pull.endpoint.startswith("tcp://0.0.0.0:")
 
 
-@pytest.mark.parametrize("url", ["", "x", "tcp://", "udp://x:1", "tcp://127.0.0.1:99999", "tcp://256.0.0.1:1", "a\0b"])
+@pytest.mark.parametrize(
+    "url", ["", "x", "tcp://", "udp://x:1", "tcp://127.0.0.1:99999", "tcp://256.0.0.1:1", "a\0b"]
+)
 def test_a_bad_endpoint_is_an_address_error_that_names_it(url: str) -> None:
     """And the socket that was to be opened is closed again."""
     with pytest.raises(mm.AddressError) as refused:
@@ -240,8 +271,16 @@ def test_an_endpoint_in_use_is_an_address_error() -> None:
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("overflow", "sometimes"), ("send_queue_messages", 0), ("send_queue_bytes", -1), ("frames_max", True),
-     ("heartbeat_interval", -1), ("linger", float("nan")), ("handshake_timeout", 10**9), ("reconnect_max", 0.001)],
+    [
+        ("overflow", "sometimes"),
+        ("send_queue_messages", 0),
+        ("send_queue_bytes", -1),
+        ("frames_max", True),
+        ("heartbeat_interval", -1),
+        ("linger", float("nan")),
+        ("handshake_timeout", 10**9),
+        ("reconnect_max", 0.001),
+    ],
 )
 def test_a_bad_option_names_itself_and_its_limit(option: str, value: object) -> None:
     """UsageError."""
@@ -266,11 +305,19 @@ def test_what_a_role_cannot_do_is_absent() -> None:
 
 def test_peers_and_repr_tell_who_is_there() -> None:
     """Role, identity, direction, queue depths."""
-    with mm.Router(bind=UP) as router, mm.Dealer(connect=router.endpoint, identity=b"bob") as dealer:
+    with (
+        mm.Router(bind=UP) as router,
+        mm.Dealer(connect=router.endpoint, identity=b"bob") as dealer,
+    ):
         router.wait_for_peers(timeout=WAIT_S)
         dealer.wait_for_peers(timeout=WAIT_S)
         peer = router.peers()[0]
-        assert (peer.role, peer.identity, peer.outgoing, peer.zmtp_minor) == ("DEALER", b"bob", False, 1)
+        assert (peer.role, peer.identity, peer.outgoing, peer.zmtp_minor) == (
+            "DEALER",
+            b"bob",
+            False,
+            1,
+        )
         assert dealer.peers()[0].outgoing
         assert router.endpoint in repr(router)
         assert "1 peer" in repr(router)
@@ -305,7 +352,9 @@ def test_a_request_that_nobody_answers_times_out_and_the_next_one_works() -> Non
             req.request(b"one", timeout=0.05)
         late = rep.recv(timeout=WAIT_S)
         answers: list[bytes] = []
-        asking = threading.Thread(target=lambda: answers.append(req.request(b"two", timeout=WAIT_S)))
+        asking = threading.Thread(
+            target=lambda: answers.append(req.request(b"two", timeout=WAIT_S))
+        )
         asking.start()
         second = rep.recv(timeout=WAIT_S)
         assert late.reply(b"late")
@@ -362,7 +411,10 @@ def test_live_handles_are_counted() -> None:
 @pytest.mark.parametrize("poller", ["epoll", "poll"])
 def test_both_pollers_move_messages(poller: Any) -> None:
     """The plain poll backend does all that epoll does."""
-    with mm.Engine(poller=poller) as engine, joined(mm.Push, mm.Pull, engine=engine) as (push, pull):
+    with (
+        mm.Engine(poller=poller) as engine,
+        joined(mm.Push, mm.Pull, engine=engine) as (push, pull),
+    ):
         for i in range(300):
             push.send(b"%d" % i, timeout=WAIT_S)
         assert [int(pull.recv(timeout=WAIT_S)) for _ in range(300)] == list(range(300))

@@ -1,7 +1,7 @@
 """Sending and receiving for asyncio.
 
-Not here: waiting (_waiting, _loop). Law: nothing is taken from the core but by the task that returns it
-(or into the socket's own deque), so a cancelled call loses nothing.
+Not here: waiting (_waiting, _loop). Law: nothing is taken from the core but by the task that
+returns it (or into the socket's own deque), so a cancelled call loses nothing.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ PREFETCH_BYTES = 256 * 1024
 class AsyncFrameSender(AsyncDraining):
     """A socket that sends frames, to anybody or to one peer."""
 
-    async def _send_frames_to(
-        self, to: int, frames: Sequence[Data], timeout: float | None
-    ) -> None:
+    async def _send_frames_to(self, to: int, frames: Sequence[Data], timeout: float | None) -> None:
         body, sizes, count = pack_frames(frames)
         self._fast += 1
         if self._fast >= FAST_CALLS_MAX:
@@ -76,8 +74,8 @@ class AsyncSender(AsyncFrameSender):
     async def send(self, data: Data, *, timeout: float | None = None) -> None:
         """Send one message; see `meshmsg.Push.send`.
 
-        Cancel-safe: a cancelled call has sent nothing. Thread-safe: yes, but a loop waits on its own
-        thread.
+        Cancel-safe: a cancelled call has sent nothing. Thread-safe: yes, but a loop waits on its
+        own thread.
 
         Args:
             data: The body: bytes, or anything contiguous with a buffer. It is copied.
@@ -102,8 +100,8 @@ class AsyncSender(AsyncFrameSender):
     async def send_frames(self, frames: Sequence[Data], *, timeout: float | None = None) -> None:
         """Send one message of several frames; see `meshmsg.Push.send_frames`.
 
-        Cancel-safe: a cancelled call has sent nothing. Thread-safe: yes, but a loop waits on its own
-        thread.
+        Cancel-safe: a cancelled call has sent nothing. Thread-safe: yes, but a loop waits on its
+        own thread.
 
         Args:
             frames: The frames, at least one.
@@ -129,7 +127,8 @@ class AsyncSender(AsyncFrameSender):
             How many were sent: all of them.
 
         Raises:
-            TimedOutError: `.sent` says how many were sent, `.unsent` holds those that were taken and
+            TimedOutError: `.sent` says how many were sent, `.unsent` holds those that were taken
+            and
                 were not.
             WouldBlockError, TooLargeError, ClosedError: As `send`, with the same two attributes.
         """
@@ -170,7 +169,9 @@ class AsyncSender(AsyncFrameSender):
             elif error.code in (EAGAIN, lib.MM_ETIMEDOUT):
                 waits = timeout and self._opts.overflow != lib.MM_OVERFLOW_ERROR
                 code = lib.MM_ETIMEDOUT if waits else EAGAIN
-                error = self._error(code, f"no room for more than {before + done} messages", timeout)
+                error = self._error(
+                    code, f"no room for more than {before + done} messages", timeout
+                )
             vars(error).update(sent=before + done, unsent=chunk[done:])
             raise error from None
         except asyncio.CancelledError as error:
@@ -239,8 +240,8 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
             timeout: Seconds to wait; None waits for ever, 0 never waits.
 
         Returns:
-            The message: its body as bytes, with `.frames`, `.peer` and, where there is one, `.topic`;
-            of a Rep, a Request.
+            The message: its body as bytes, with `.frames`, `.peer` and, where there is one,
+            `.topic`; of a Rep, a Request.
 
         Raises:
             TimedOutError: Nothing arrived in time; the socket is unchanged.

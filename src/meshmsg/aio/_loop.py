@@ -1,7 +1,7 @@
 """How an asyncio loop waits: one waker per loop and engine, one wake-up per batch.
 
-Law: readiness, not completion: a woken task tries again itself, so a cancelled one has taken nothing;
-a waiter that was woken and does not need it passes the wake on.
+Law: readiness, not completion: a woken task tries again itself, so a cancelled one has taken
+nothing; a waiter that was woken and does not need it passes the wake on.
 """
 
 from __future__ import annotations
@@ -73,9 +73,7 @@ class LoopWaker:
         self._waiters.setdefault((socket, event), deque()).append(future)
         return future
 
-    async def wait(
-        self, socket: int, event: int, future: Waiter, deadline: float | None
-    ) -> bool:
+    async def wait(self, socket: int, event: int, future: Waiter, deadline: float | None) -> bool:
         """Wait until woken (True) or too late (False).
 
         Cancelled or out of time after being woken, the next waiter is woken instead.
@@ -183,7 +181,8 @@ _wakers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, LoopWake
 
 
 def _close_closed() -> None:
-    """Loops that were closed and are still referred to: their wakers go when the next one is made."""
+    """Loops that were closed and are still referred to: their wakers go when the next one is
+    made."""
     for loop in [loop for loop in _wakers if loop.is_closed()]:
         for waker in _wakers.pop(loop).values():
             waker.close()

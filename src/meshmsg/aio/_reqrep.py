@@ -1,7 +1,7 @@
 """Req for asyncio: any number of tasks ask at once, one wake-up completes all whose answers came.
 
-Law: as in meshmsg._reqrep: an answer belongs to its request by id; a cancelled request is forgotten,
-and its late answer counted.
+Law: as in meshmsg._reqrep: an answer belongs to its request by id; a cancelled request is
+forgotten, and its late answer counted.
 """
 
 from __future__ import annotations

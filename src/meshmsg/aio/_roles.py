@@ -157,7 +157,8 @@ class Sub(TopicForm, AsyncReceiver[Message]):
 
 
 class XSub(TopicForm, AsyncSender, AsyncReceiver[Message]):
-    """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for forwarders."""
+    """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for
+    forwarders."""
 
     _role: ClassVar[int] = lib.MM_XSUB
 
@@ -190,7 +191,8 @@ class Router(IdentityForm, AsyncFrameSender, AsyncReceiver[Message]):
         identity: The name other Routers know it by.
         handover: A newcomer with the identity of a connected peer takes its place, instead of being
             refused.
-        on_unroutable: What a message to an unknown peer does: "error" raises PeerError, "drop" counts it.
+        on_unroutable: What a message to an unknown peer does: "error" raises PeerError, "drop"
+        counts it.
     """
 
     _role: ClassVar[int] = lib.MM_ROUTER

@@ -1,7 +1,7 @@
 """What a socket's awaiting calls share: try at once, and only await when it cannot be done now.
 
-Not here: sending and receiving (_io). Law: every attempt is made by the task that returns its result,
-so a cancelled call has done nothing.
+Not here: sending and receiving (_io). Law: every attempt is made by the task that returns its
+result, so a cancelled call has done nothing.
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ class Waiting(SocketBase):
             raise self._error(rc, what, timeout)
         return rc
 
-    async def _again(
-        self, attempt: Callable[[], int], event: int, deadline: float | None
-    ) -> int:
+    async def _again(self, attempt: Callable[[], int], event: int, deadline: float | None) -> int:
         handle = self._handle
         waker = self._waker()
         self._fast = 0

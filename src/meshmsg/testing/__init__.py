@@ -1,4 +1,5 @@
-"""Test tools for programs that use meshmsg: a simulated world with a virtual clock and seeded faults."""
+"""Test tools for programs that use meshmsg: a simulated world with a virtual clock and seeded
+faults."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A simulated world: engines without threads, a clock that jumps, streams that fail as the seed says.
+"""A simulated world: engines without threads, a clock that jumps, streams that fail as the seed
+says.
 
-Blocking calls of sockets of its engines run the world until they can go on, so ordinary sync code runs
-in it unchanged, in one thread. Law: the same seed and the same calls give the same trace.
+Blocking calls of sockets of its engines run the world until they can go on, so ordinary sync code
+runs in it unchanged, in one thread. Law: the same seed and the same calls give the same trace.
 """
 
 from __future__ import annotations
