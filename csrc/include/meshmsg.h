@@ -156,15 +156,17 @@ typedef struct mm_drain_info {
  * A batch of received messages: frames lie end to end in data (except big, below), in arrays that the
  * library owns and reuses.  One batch belongs to one thread at a time.
  * message i has frames first_frame[i] .. first_frame[i + 1] - 1; frame j is data[offset[j]] .. data[offset[j + 1]].
- * envelope[i]: how many of its leading frames are routing (REQ/REP envelope; not the ROUTER identity).
+ * offset[0] need not be 0.  first_frame NULL: every message is one frame, message i is frame i.
+ * envelope[i]: how many of its leading frames are routing (REQ/REP envelope; not the ROUTER identity); NULL: none has any.
+ * peer NULL: all are of one_peer.
  * big: when not NULL the batch holds exactly one message, and its frames are read with mm_msg_frame.
  */
 typedef struct mm_batch {
     uint32_t message_count, frame_count;
     const uint8_t *data;
-    const uint64_t *offset;
-    const uint32_t *first_frame, *envelope;
+    const uint32_t *offset, *first_frame, *envelope;
     const uint64_t *peer;                         /* peer id of each message */
+    uint64_t one_peer;
     mm_msg *big;
 } mm_batch;
 

@@ -141,10 +141,10 @@ poll_copy(mmi_poller *p)
 }
 
 static int
-poll_poll(mmi_poller *p, mmi_event *out, int cap, int timeout_ms)
+poll_poll(mmi_poller *p, mmi_event *out, int cap, uint64_t deadline_ns)
 {
     uint32_t total = poll_copy(p);
-    int ready = poll(p->copy, total, timeout_ms);
+    int ready = mmi_posix_poll(p->copy, total, deadline_ns);
     pthread_mutex_lock(&p->lock);
     p->polling = false;
     pthread_mutex_unlock(&p->lock);

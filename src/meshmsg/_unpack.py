@@ -21,25 +21,28 @@ class Forming(Looking, Generic[MessageT]):
     def _unpack_one(self, batch: Any) -> MessageT:
         """Turn a batch of one message into that message."""
         if batch.frame_count == 1:  # every role reads a single frame alike
-            message = Message(ffi.buffer(batch.data, batch.offset[1]))
-            message.peer = batch.peer[0]
+            offset = batch.offset
+            message = Message(ffi.buffer(batch.data + offset[0], offset[1] - offset[0]))
+            message.peer = batch.one_peer or batch.peer[0]
             return cast("MessageT", message)
         return self._unpack(batch)[0]
 
     def _unpack(self, batch: Any) -> list[MessageT]:
         """Turn what C handed over into messages."""
-        count = batch.frame_count
         if batch.big != ffi.NULL:
             frames = _big_frames(batch)
             return [self._message(frames, int(batch.peer[0]), int(batch.envelope[0]))]
         messages = batch.message_count
-        offsets = ffi.unpack(batch.offset, count + 1)
-        data = ffi.buffer(batch.data, offsets[-1])
-        peers = ffi.unpack(batch.peer, messages)
-        if count == messages:
+        one = batch.one_peer
+        peers = [one] * messages if one else ffi.unpack(batch.peer, messages)
+        if batch.frame_count == messages:
+            offsets = ffi.unpack(batch.offset, messages + 1)
+            data = ffi.buffer(batch.data, offsets[-1])
             return cast("list[MessageT]", _singles(data, offsets, peers))
         firsts = ffi.unpack(batch.first_frame, messages + 1)
-        envelopes = ffi.unpack(batch.envelope, messages)
+        offsets = ffi.unpack(batch.offset, firsts[-1] + 1)
+        data = ffi.buffer(batch.data, offsets[-1])
+        envelopes = [0] * messages if one else ffi.unpack(batch.envelope, messages)
         found: list[MessageT] = []
         for i in range(messages):
             at = range(firsts[i], firsts[i + 1])
@@ -59,9 +62,8 @@ class Forming(Looking, Generic[MessageT]):
 def _singles(data: Any, offsets: list[int], peers: list[int]) -> list[Message]:
     """The common case, every message a single frame: no frame lists."""
     found: list[Message] = []
-    start = 0
     ends = iter(offsets)
-    next(ends)
+    start = next(ends)
     for peer in peers:
         end = next(ends)
         message = Message(data[start:end])
