@@ -2,7 +2,8 @@
  * settle.c: what is done once a turn or a call, before the lock is released: flush, free, wake.
  *
  * Not here: what is done in between (step.c, api).  Law: writing drops the lock, so the lists are
- * taken from one entry at a time, and whoever settles holds no pointer across it that is not pinned.
+ * taken from one entry at a time, and whoever settles holds no pointer across it that is not
+ * pinned.
  */
 #include "engine/link.h"
 
