@@ -119,6 +119,12 @@ io_send_small(mmi_socket *s, const uint8_t *body, size_t size, mmi_api_wait *w)
 }
 
 int
+mm_send_now(mm_handle socket, const uint8_t *body, size_t size)
+{
+    return mm_send(socket, body, size, 0, 0);
+}
+
+int
 mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms)
 {
     mmi_socket *s;

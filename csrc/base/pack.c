@@ -60,7 +60,7 @@ mmi_pack_in_new(uint32_t messages, uint32_t frames, size_t bytes)
     pack_init(&pack->msg, MMI_MSG_PACK_IN);
     pack->msg.count = messages;
     pack->msg.cost = bytes + (size_t)frames * MMI_FRAME_OVERHEAD;
-    pack->first = 0;
+    pack->first = pack->one_size = 0;
     pack->offset = (uint32_t *)(pack + 1);
     pack->first_frame = single ? NULL : pack->offset + frames + 1;
     pack->data = (uint8_t *)(pack->offset + numbers);

@@ -28,6 +28,7 @@ typedef struct mmi_pack_out {
 typedef struct mmi_pack_in {
     mmi_msg msg;               /* kind MMI_MSG_PACK_IN; msg.count are left    */
     uint32_t first;            /* the first message that is left              */
+    uint32_t one_size;         /* not 0: every message is one frame of that size */
     uint32_t *offset;          /* where frame j begins; one more than frames  */
     uint32_t *first_frame;     /* of message i; NULL: every message is one frame */
     uint8_t *data;

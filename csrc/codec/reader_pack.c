@@ -69,6 +69,7 @@ static void
 pack_copy(mmi_pack_in *pack, const uint8_t *at, const uint8_t *end)
 {
     uint32_t messages = pack->msg.count, frame = 0, offset = 0;
+    bool alike = true;
     for (uint32_t i = 0; i < messages; i++) {
         bool more;
         if (pack->first_frame != NULL) {
@@ -82,11 +83,13 @@ pack_copy(mmi_pack_in *pack, const uint8_t *at, const uint8_t *end)
             pack->offset[frame++] = offset;
             memcpy(pack->data + offset, body, size);
             offset += (uint32_t)size;
+            alike &= i == 0 || size == pack->offset[1];
             more = (at[0] & MMI_FRAME_MORE) != 0;
             at = body + size;
         } while (more);
     }
     pack->offset[frame] = offset;
+    pack->one_size = pack->first_frame == NULL && alike ? pack->offset[1] : 0;
     if (pack->first_frame != NULL) {
         pack->first_frame[messages] = frame;
     }

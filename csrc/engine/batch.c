@@ -196,10 +196,36 @@ batch_copy_pack(mmi_batch *b, batch_pen *pen, const mmi_pack_in *pack, const mmi
     pen->at += (uint32_t)span->bytes;
 }
 
+/* The size of each message of a span if all are one frame of it, without an envelope; else 0. */
+static uint32_t
+batch_one_size(const mmi_span *span)
+{
+    const mmi_msg *m = span->msg;
+    if (m->kind == MMI_MSG_PACK_IN) {
+        return mmi_pack_in_of(span->msg)->one_size;
+    }
+    return m->frame_count == 1 && m->envelope_count == 0 ? (uint32_t)m->size : 0;
+}
+
+/* Messages that are alike are cut by the user in fewer steps: one_peer, one_size. */
+static void
+batch_compare(mmi_batch *b)
+{
+    uint64_t peer = b->taken[0].msg->pipe_id;
+    uint32_t size = batch_one_size(&b->taken[0]);
+    for (uint32_t i = 1; i < b->taken_count && size > 0; i++) {
+        bool same = b->taken[i].msg->pipe_id == peer && batch_one_size(&b->taken[i]) == size;
+        size = same ? size : 0;
+    }
+    b->pub.one_size = size;
+    b->pub.one_peer = size > 0 ? peer : 0;
+}
+
 static void
 batch_copy(mmi_batch *b)
 {
     batch_pen pen = { 0, 0, 0 };
+    batch_compare(b);
     for (uint32_t i = 0; i < b->taken_count; i++) {
         const mmi_pack_in *pack = mmi_pack_in_of(b->taken[i].msg);
         if (pack == NULL) {
@@ -237,6 +263,7 @@ batch_point(mmi_batch *b)
         pub->first_frame = pack->first_frame + span->first;
         pub->offset = pack->offset;   /* frames are counted from the first of the pack */
     }
+    pub->one_size = pack->one_size;
     pub->envelope = NULL;
     pub->peer = NULL;
     pub->one_peer = span->msg->pipe_id;

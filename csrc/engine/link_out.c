@@ -347,6 +347,9 @@ static void
 pipe_wrote(mmi_pipe *p)
 {
     mmi_link *link = pipe_link(p);
+    if ((link->watched & MMI_WATCH_WRITE) != 0) {
+        return;   /* the kernel has no room: poll tells when */
+    }
     if (!link->burst || mmi_link_flush_worth(link)) {
         mmi_link_dirty(link);
     }

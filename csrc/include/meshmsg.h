@@ -157,7 +157,7 @@ typedef struct mm_drain_info {
  * library owns and reuses.  One batch belongs to one thread at a time.
  * message i has frames first_frame[i] .. first_frame[i + 1] - 1; frame j is data[offset[j]] .. data[offset[j + 1]].
  * offset[0] need not be 0.  first_frame NULL: every message is one frame, message i is frame i.
- * envelope[i]: how many of its leading frames are routing (REQ/REP envelope; not the ROUTER identity); NULL: none has any.
+ * envelope[i]: how many of its leading frames are routing (REQ/REP envelope; not the ROUTER identity); NULL: none.
  * peer NULL: all are of one_peer.
  * big: when not NULL the batch holds exactly one message, and its frames are read with mm_msg_frame.
  */
@@ -167,6 +167,7 @@ typedef struct mm_batch {
     const uint32_t *offset, *first_frame, *envelope;
     const uint64_t *peer;                         /* peer id of each message */
     uint64_t one_peer;
+    uint32_t one_size;                            /* not 0: each message is one frame of that size */
     mm_msg *big;
 } mm_batch;
 
@@ -200,6 +201,7 @@ int mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size);  /* MM_
  * to: 0, or the peer id a ROUTER or REP message goes to.
  */
 int mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms);
+int mm_send_now(mm_handle socket, const uint8_t *body, size_t size);   /* mm_send that never waits */
 int mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
                    int64_t timeout_ms, int64_t slice_ms);
 int mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, size_t count,
