@@ -86,9 +86,7 @@ class SpShapeError(Exception):
     """These frames cannot go out over SP; args[0] is the mm_err."""
 
 
-def encode(
-    protocol: int, *frames: bytes, ipc: bool = False, hops_max: int = ref.HOPS_MAX
-) -> bytes:
+def encode(protocol: int, *frames: bytes, ipc: bool = False, hops_max: int = ref.HOPS_MAX) -> bytes:
     """Encode a message as the library does: a head, then the octets of all frames."""
     out, size = ffi.new("uint8_t[13]"), ffi.new("size_t *")
     sizes = ffi.new("uint64_t[]", [len(f) for f in frames] or [0])

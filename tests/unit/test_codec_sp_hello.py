@@ -118,7 +118,7 @@ def test_only_peers_shake_hands(ours: int, theirs: int) -> None:
 
 
 REFUSED = [
-    *[(bytes([n]), "NOT_SP") for n in range(1, 256)],
+    *[(bytes([n]), "NOT_SP") for n in (0x01, 0x53, 0xFF)],
     (b"\0sp\0\0\x51\0\0", "NOT_SP"),
     (b"\0S\0", "NOT_SP"),
     (b"\0SP\x01", "NOT_SP"),
@@ -166,13 +166,13 @@ def test_a_wrong_octet_is_refused_before_the_rest_comes() -> None:
             hello.feed(bytes(data[at : at + 1]))
 
 
-@pytest.mark.parametrize("first", range(256))
-def test_the_first_octet_tells_the_wire(first: int) -> None:
+def test_the_first_octet_tells_the_wire() -> None:
     """FF is ZMTP, 00 is SP; HTTP, a TLS hello and ZMTP 1.0 are neither, whatever follows."""
-    wanted = {0xFF: 1, 0x00: 2}.get(first, lib.MM_EPROTO)
-    for rest in (b"", b"\0" * 63, b"\xff" * 63):
-        data = bytes([first]) + rest
-        assert lib.mm_codec_sniff(data, len(data)) == wanted
+    for first in range(256):
+        wanted = {0xFF: 1, 0x00: 2}.get(first, lib.MM_EPROTO)
+        for rest in (b"", b"\0" * 63, b"\xff" * 63):
+            data = bytes([first]) + rest
+            assert lib.mm_codec_sniff(data, len(data)) == wanted
 
 
 def test_nothing_tells_nothing() -> None:
