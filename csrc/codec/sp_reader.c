@@ -46,7 +46,7 @@ sp_reader_length(mmi_sp_reader *r, const uint8_t *buf, size_t len, uint64_t *who
 {
     int n = mmi_sp_length_parse(r->limits.mapping, buf, len, whole);
     if (n < 0) {
-        return sp_reader_fail(r, MM_REASON_FRAME_FLAGS, "an SP message of kind %02x, only 01 is one",
+        return sp_reader_fail(r, MM_REASON_FRAME_FLAGS, "an SP message of kind %02x, not 01",
                               buf[0]);
     }
     if (n > 0 && *whole > r->limits.message_size_max) {
@@ -68,8 +68,8 @@ sp_reader_header(mmi_sp_reader *r, const uint8_t *data, size_t size, size_t *hea
         return 0;
     }
     if (n < 0) {
-        return sp_reader_fail(r, MM_REASON_SP_HEADER, "a malformed header in a message of %zu bytes",
-                              size);
+        return sp_reader_fail(r, MM_REASON_SP_HEADER,
+                              "a malformed header in a message of %zu bytes", size);
     }
     *header = (size_t)n;
     return 1;
@@ -92,8 +92,10 @@ sp_reader_finish(mmi_sp_reader *r, mmi_input *out)
     size_t header = 0, size = (size_t)r->whole;
     r->in_body = false;
     if (size == 0) {
-        int rc = sp_reader_header(r, r->head_buf, 0, &header);
-        return rc <= 0 ? rc : sp_reader_give(r, mmi_sp_open(r->limits.form, 0, r->head_buf, 0), out);
+        int empty = sp_reader_header(r, r->head_buf, 0, &header);
+        return empty <= 0
+                   ? empty
+                   : sp_reader_give(r, mmi_sp_open(r->limits.form, 0, r->head_buf, 0), out);
     }
     int rc = sp_reader_header(r, r->block.data, size, &header);
     if (rc > 0) {
@@ -147,7 +149,8 @@ sp_reader_head(mmi_sp_reader *r, const uint8_t **buf, size_t *size)
 
 /* Takes what there is of an unfinished message. *finished: all of it; then as sp_reader_finish. */
 static int
-sp_reader_body(mmi_sp_reader *r, const uint8_t **buf, size_t *size, mmi_input *out, bool *finished)
+sp_reader_body(mmi_sp_reader *r, const uint8_t **buf, size_t *size, mmi_input *out,
+               bool *finished)
 {
     *finished = false;
     if (mmi_block_take(&r->block, r->whole, buf, size) != MM_OK) {

@@ -277,7 +277,7 @@ int mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_
 /* The scheme (1 tcp, 2 ipc, 3 inproc) or a negative mm_err. */
 int mm_codec_url(const char *text, char *host, size_t host_size, uint16_t *port, char *again, size_t again_size);
 
-/* ---- the SP codec (csrc/codec/sp*), likewise.  id: a protocol's number on the wire; ipc: 0 for the TCP mapping ---- */
+/* ---- the SP codec (csrc/codec/sp*), likewise.  id: a protocol's number on the wire; ipc: 0 for the TCP form ---- */
 typedef struct mm_codec_sp_reader mm_codec_sp_reader;
 typedef struct mm_codec_sp_hello mm_codec_sp_hello;
 int mm_codec_sniff(const uint8_t *buf, size_t size);   /* 1 ZMTP, 2 SP, 0 need more, MM_EPROTO neither */

@@ -189,6 +189,22 @@ def test_nng_drops_what_we_drop_and_keeps_the_peer(
     assert ref.frames_of(theirs, dropped + b"lost") is None
 
 
+@both_libraries
+@pytest.mark.parametrize("mapping", ["tcp"], indirect=True)
+@pytest.mark.parametrize("theirs", [ref.REQ, ref.SURVEYOR])
+def test_an_answer_to_nothing_is_dropped_and_its_peer_stays(opened: Opener, theirs: int) -> None:
+    """The same id without its top bit, and an id that nobody gave out."""
+    foreign, recorder = opened(theirs, ref.PEERS[theirs])
+    foreign.send(b"ask")
+    identifier = recorder.message()[0]
+    hop = bytes([identifier[0] & 0x7F]) + identifier[1:]
+    other = identifier[:3] + bytes([identifier[3] ^ 1])
+    recorder.send(b"".join(ref.message(word + b"x") for word in (hop, other)))
+    recorder.send(ref.message(identifier + b"answer"))
+    assert foreign.recv() == b"answer"
+    assert ref.frames_of(theirs, hop + b"x") is None
+
+
 @pytest.mark.parametrize("library", [NngSide], indirect=True)
 @pytest.mark.parametrize("mapping", ["tcp"], indirect=True)
 @pytest.mark.parametrize(
