@@ -14,6 +14,7 @@
 
 #include "base/limits.h"
 #include "base/pack.h"
+#include "codec/block.h"
 #include "codec/command.h"
 #include "codec/frame.h"
 
@@ -40,8 +41,7 @@ typedef struct mmi_reader {
     bool in_body;                 /* a head was accepted, its body is not complete      */
     bool block_given;             /* block holds a command given out: free at next call */
     mmi_frame_head head;
-    uint8_t *block;               /* the body so far                                    */
-    uint64_t block_size, block_cap;
+    mmi_block block;              /* the body so far                                    */
 } mmi_reader;
 
 typedef struct mmi_input {

@@ -193,8 +193,11 @@ size_t
 mmi_sp_reader_direct(mmi_sp_reader *r, uint8_t **area)
 {
     bool large = r->in_body && r->whole > MMI_READER_DIRECT;
-    if (!large || r->reason != 0 || r->block.size >= r->whole ||
-        mmi_block_grow(&r->block, 1, r->whole) != MM_OK) {
+    if (!large || r->reason != 0 || r->block.size >= r->whole) {
+        return 0;
+    }
+    if (mmi_block_grow(&r->block, 1, r->whole) != MM_OK) {
+        sp_reader_fail(r, MM_REASON_MEMORY, "out of memory");
         return 0;
     }
     *area = r->block.data + r->block.size;

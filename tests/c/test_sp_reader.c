@@ -143,6 +143,23 @@ test_memory_grows_with_what_arrived_when_read_directly(void)
 }
 
 static void
+test_no_memory_for_a_direct_read_is_a_reason_at_the_next_call(void)
+{
+    mmi_sp_reader r = reader_of(MMI_SP_RAW);
+    mmi_input in = { 0 };
+    uint8_t head[8], *area;
+    length_put(head, LIMIT);
+    CHECK_INT(feed(&r, head, sizeof head, &in), 0);
+    mm_test_alloc_fail(1);
+    CHECK_INT(mmi_sp_reader_direct(&r, &area), 0);
+    mm_test_alloc_fail(0);
+    CHECK_INT(mmi_sp_reader_direct(&r, &area), 0);
+    CHECK_INT(feed(&r, head, sizeof head, &in), MM_ENOMEM);
+    CHECK_INT(r.reason, MM_REASON_MEMORY);
+    mmi_sp_reader_fini(&r);
+}
+
+static void
 test_a_reader_is_idle_between_messages_only(void)
 {
     static const uint8_t wire[] = { 0, 0, 0, 0, 0, 0, 0, 2, 'h', 'i' };
@@ -212,6 +229,7 @@ main(void)
     RUN(test_a_large_body_is_read_straight_into_its_block);
     RUN(test_a_small_body_is_not_read_directly);
     RUN(test_memory_grows_with_what_arrived_when_read_directly);
+    RUN(test_no_memory_for_a_direct_read_is_a_reason_at_the_next_call);
     RUN(test_a_reader_is_idle_between_messages_only);
     RUN(test_running_out_of_memory_anywhere_is_a_reason_and_leaks_nothing);
     return 0;
