@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOCKETS = list(aio.__all__)
 WAITING = {
     *("send", "send_many", "send_frames", "recv", "recv_many", "recv_frames", "request", "drain"),
-    *("wait_for_peers", "wait_for_subscribers"),
+    *("wait_for_peers", "wait_for_subscribers", "send_batch", "recv_batch"),
 }
 """What is awaited in aio; everything else is the same call."""
 

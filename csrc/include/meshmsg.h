@@ -170,6 +170,8 @@ typedef struct mm_batch {
     const uint64_t *peer;                         /* peer id of each message */
     uint64_t one_peer;
     uint32_t one_size;                            /* not 0: each message is one frame of that size */
+    const uint8_t *body;                          /* mm_recv_batch: bodies (last frames) end to end ... */
+    const uint32_t *body_offset;                  /* ... i is body[body_offset[i]] .. body[body_offset[i + 1]] */
     mm_msg *big;
 } mm_batch;
 
@@ -212,10 +214,39 @@ int mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes,
 int mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
             int64_t timeout_ms, int64_t slice_ms);
 int mm_batch_new(mm_batch **batch);
-void mm_batch_free(mm_batch *batch);
+void mm_batch_free(mm_batch *batch);              /* once nothing that was exported from it is left */
+/* As mm_recv, and then for up to gather_ns more until the limits are reached; body and body_offset are set, big is
+ * not.  MM_EMSGSIZE: a body over 2^31 - 1 bytes, and it stays with the batch. */
+int mm_recv_batch(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes, uint64_t gather_ns,
+                  int64_t timeout_ms, int64_t slice_ms);
 uint32_t mm_msg_frame_count(const mm_msg *msg);
 const uint8_t *mm_msg_frame(const mm_msg *msg, uint32_t index, uint64_t *size);
 void mm_msg_free(mm_msg *msg);
+
+/* The same in steps, for event loops: takes what is there besides what the batch has (a new one is empty), up to the
+ * limits in all: the count so far; 0: it is full; MM_EAGAIN.  Then finish makes the arrays: the count. */
+int mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes);
+int mm_batch_finish(mm_handle socket, mm_batch *batch);
+/* A batch of these single-frame messages instead of what it had. */
+int mm_batch_set(mm_batch *batch, const uint8_t *bodies, const uint64_t *sizes, const uint64_t *peers, uint32_t count);
+
+/*
+ * ---- Arrow, by its C data interface: schema, array and stream are its structs, as PyCapsules hold them ----
+ * mm_arrow_setup: where PyCapsule_GetPointer is; it is called only by the two destructors of capsules, which
+ * release what nobody took and free the struct.  A new struct is NULL when there is no memory.
+ */
+void mm_arrow_setup(void *capsule_pointer, void **schema_destructor, void **array_destructor);
+void *mm_arrow_schema(void);                      /* a new one, of a binary array */
+void *mm_arrow_array(mm_batch *batch, uint32_t first, uint32_t count);   /* of bodies, which stay until its release */
+/* Sends elements [*done, length) of a binary or string array of any layout; *done counts on, also on failure.
+ * MM_EINVAL: another type, or a null at *done. */
+int mm_send_arrow(mm_handle socket, const void *schema, const void *array, uint64_t *done,
+                  int64_t timeout_ms, int64_t slice_ms);
+int64_t mm_arrow_length(const void *array);
+uint64_t mm_arrow_size(const void *schema, const void *array, uint64_t index);   /* of an element */
+/* The next array of a stream, as two new structs; 1, 0 at its end, MM_EIO when it fails. */
+int mm_arrow_next(void *stream, void **schema, void **array);
+void mm_arrow_drop(void *schema, void *array);    /* releases and frees what mm_arrow_next gave */
 
 /* ---- REQ: many requests in flight, each with an id ---- */
 int mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,

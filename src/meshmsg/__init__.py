@@ -7,6 +7,7 @@ asyncio, `meshmsg.testing` a simulated world, `meshmsg.patterns` topologies made
 
 from __future__ import annotations
 
+from meshmsg._batch import MessageBatch as MessageBatch
 from meshmsg._core import ffi as _ffi
 from meshmsg._core import lib as _lib
 from meshmsg._engine import Engine as Engine
@@ -56,6 +57,7 @@ __all__ = [
     "InsecureBindError",
     "MeshError",
     "Message",
+    "MessageBatch",
     "Pair",
     "PeerError",
     "PeerInfo",

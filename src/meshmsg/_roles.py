@@ -24,6 +24,7 @@ from meshmsg._forms import (
 from meshmsg._message import Message, Request
 from meshmsg._options import SocketOptions, build_options, check_count
 from meshmsg._recv import Receiver
+from meshmsg._recv_batch import BatchReceiver
 from meshmsg._send import FrameSender, Sender
 
 if TYPE_CHECKING:
@@ -36,13 +37,13 @@ class Push(Sender):
     _role: ClassVar[int] = lib.MM_PUSH
 
 
-class Pull(Receiver[Message]):
+class Pull(BatchReceiver):
     """Receives from its Push peers, in turn."""
 
     _role: ClassVar[int] = lib.MM_PULL
 
 
-class Pair(Sender, Receiver[Message]):
+class Pair(Sender, BatchReceiver):
     """Talks to exactly one other Pair."""
 
     _role: ClassVar[int] = lib.MM_PAIR
@@ -130,7 +131,7 @@ class XPub(_Publisher, Receiver[Message]):
         self._open(build_options(self._role, options, flags=flags), engine, bind, connect)
 
 
-class Sub(TopicForm, Receiver[Message]):
+class Sub(TopicForm, BatchReceiver):
     """Receives what its Pub peers publish under the topics it subscribed to.
 
     Args:
@@ -159,14 +160,14 @@ class Sub(TopicForm, Receiver[Message]):
             raise
 
 
-class XSub(TopicForm, Sender, Receiver[Message]):
+class XSub(TopicForm, Sender, BatchReceiver):
     """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for
     forwarders."""
 
     _role: ClassVar[int] = lib.MM_XSUB
 
 
-class Dealer(Sender, Receiver[Message]):
+class Dealer(Sender, BatchReceiver):
     """Sends to its peers in turn, receives from them in turn; for Router, Rep and Dealer peers.
 
     Args:

@@ -95,6 +95,7 @@ def test_a_socket_that_could_not_be_opened_leaves_nothing() -> None:
 CALLS: dict[str, list[Any]] = {
     "recv": [],
     "recv_many": [],
+    "recv_batch": [],
     "recv_frames": [],
     "fileno": [],
     "peers": [],
@@ -102,6 +103,7 @@ CALLS: dict[str, list[Any]] = {
     "events": [],
     "send": [b"x"],
     "send_many": [[b"x"]],
+    "send_batch": [batch_of([mm.Message(b"x")])],
     "send_frames": [[b"x", b"y"]],
     "drain": [],
     "wait_for_peers": [],
