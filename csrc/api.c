@@ -142,6 +142,7 @@ mm_socket_defaults(int role, mm_socket_opts *opts)
         .reconnect_min_ms = MMI_RECONNECT_MIN_MS,
         .reconnect_max_ms = MMI_RECONNECT_MAX_MS,
         .linger_ms = MMI_LINGER_MS,
+        .spin_us = MM_SPIN_AUTO,
     };
     if (role == MM_PUB || role == MM_XPUB) {
         opts->overflow = MM_OVERFLOW_DROP_NEWEST;

@@ -77,12 +77,11 @@ mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts, mmi_socket 
 static void
 socket_close_waiters(mmi_socket *s)
 {
-    mmi_plat *plat = &s->engine->plat;
     mmi_list *node;
     while ((node = mmi_list_pop_front(&s->waiters)) != NULL) {
         mmi_waiter *w = MMI_CONTAINER_OF(node, mmi_waiter, node);
         w->closed = true;
-        plat->notifier_ring(plat->self, w->notifier);
+        mmi_waiter_ring(s->engine, w);
     }
 }
 
@@ -188,7 +187,6 @@ mmi_socket_ready(const mmi_socket *s)
 void
 mmi_socket_update(mmi_socket *s)
 {
-    mmi_plat *plat = &s->engine->plat;
     uint32_t ready = mmi_socket_ready(s);
     uint32_t news = s->news;
     uint32_t single = ready & MM_READABLE;
@@ -203,7 +201,7 @@ mmi_socket_update(mmi_socket *s)
         }
         if (due != 0 && !w->rung) {
             w->rung = true;
-            plat->notifier_ring(plat->self, w->notifier);
+            mmi_waiter_ring(s->engine, w);
         }
     }
     if (s->ops->keyed_send) {

@@ -23,6 +23,8 @@ typedef struct mmi_waiter {
     uint32_t events; /* MM_READABLE: one is woken; news (MM_PEERS, MM_DRAINED, MMI_ROOM): all are */
     uint64_t key;          /* waits for the reply to this request; 0: for no reply */
     bool rung, closed;
+    bool counted;          /* in engine->waiters: not woken yet */
+    bool leading;          /* it polls, and does not sleep on its notifier */
     int notifier;
 } mmi_waiter;
 
@@ -54,6 +56,7 @@ typedef struct mmi_socket {
     mmi_list dialers, listeners, links;
     uint32_t peer_count, half_open, accepted;
     mmi_list waiters, watches;
+    uint64_t wait_ns;              /* how long a receive that polls waits, on average */
     uint32_t pins;                 /* calls that dropped the lock and come back to it */
     uint32_t news;                 /* bits since the last update */
     bool closing;
@@ -84,6 +87,8 @@ uint32_t mmi_socket_ready(const mmi_socket *s);
  * absolute. */
 int mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_ns,
                     int64_t slice_ms) MMI_WARN_UNUSED;
+
+void mmi_waiter_ring(mmi_engine *e, mmi_waiter *w);
 
 /* Events.  endpoint and detail may be NULL. */
 void mmi_socket_event(mmi_socket *s, int kind, int reason, uint64_t peer, uint64_t count,

@@ -94,6 +94,7 @@ enum {
     MM_READABLE = 1, MM_WRITABLE = 2, MM_PEERS = 4, MM_DRAINED = 8,
     MM_OPT_INSECURE = 1, MM_OPT_HANDOVER = 2, MM_OPT_DROP_UNROUTABLE = 4, MM_OPT_XPUB_VERBOSE = 8,
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
+    MM_SPIN_AUTO = 0x7fffffff,
     MM_BATCH_INLINE_MAX = 262144  /* bytes: a larger frame is handed over by reference, not copied into a batch */
 };
 
@@ -110,6 +111,7 @@ typedef struct mm_socket_opts {
     uint32_t frames_max, topic_size_max, subscriptions_max, half_open_max, connections_max;
     uint32_t handshake_timeout_ms, heartbeat_interval_ms, heartbeat_timeout_ms;  /* interval 0: heartbeats off */
     uint32_t reconnect_min_ms, reconnect_max_ms, linger_ms;
+    uint32_t spin_us;                                     /* before a receive sleeps; MM_SPIN_AUTO: as it pays */
     uint32_t identity_size;
     uint8_t identity[255];
 } mm_socket_opts;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -211,6 +212,23 @@ posix_interrupt(void *self)
     p->ops->interrupt(p->poller);
 }
 
+static void
+posix_yield(void *self)
+{
+    (void)self;
+    (void)sched_yield();
+}
+
+/* As many as the affinity mask allows, which containers narrow. */
+static uint32_t
+posix_cpus(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count > 0 ? (uint32_t)count : 1;
+}
+
 static int
 posix_resolve(void *self, const char *host, uint16_t port, uint64_t tag, mmi_addr *out, int cap)
 {
@@ -395,6 +413,7 @@ static const mmi_plat posix_plat = {
     .watch = posix_watch,
     .poll = posix_poll,
     .interrupt = posix_interrupt,
+    .yield = posix_yield,
     .notifier_open = posix_notifier_open,
     .notifier_ring = posix_notifier_ring,
     .notifier_clear = posix_notifier_clear,
@@ -425,5 +444,7 @@ mmi_plat_posix(bool use_poll, mmi_plat *out)
     *out = posix_plat;
     out->self = p;
     out->name = p->ops->name;
+    out->cpus = posix_cpus();
+    out->callers_poll = !use_poll;
     return MM_OK;
 }
