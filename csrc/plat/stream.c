@@ -226,7 +226,7 @@ void
 mmi_posix_close(void *self, int s)
 {
     mmi_posix *p = self;
-    mmi_unix_forget(p, s, true);
+    mmi_unix_forget(p, s);
     p->ops->watch(p->poller, s, 0, 0);
     mmi_posix_shut(p, s);
 }

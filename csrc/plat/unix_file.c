@@ -76,21 +76,35 @@ mmi_unix_bind(mmi_posix *p, int fd, const mmi_addr *a)
     return MM_OK;
 }
 
+static void
+unix_remove(mmi_unix_file *file)
+{
+    struct stat st;
+    if (lstat(file->path, &st) == 0 && st.st_dev == file->device && st.st_ino == file->inode) {
+        unlink(file->path);
+    }
+    mmi_free(file);
+}
+
 void
-mmi_unix_forget(mmi_posix *p, int fd, bool unlink_it)
+mmi_unix_forget(mmi_posix *p, int fd)
 {
     for (mmi_unix_file **at = &p->files; *at != NULL; at = &(*at)->next) {
         mmi_unix_file *file = *at;
-        struct stat st;
-        if (file->fd != fd) {
-            continue;
+        if (file->fd == fd) {
+            *at = file->next;
+            unix_remove(file);
+            return;
         }
-        if (unlink_it && lstat(file->path, &st) == 0 && st.st_dev == file->device &&
-            st.st_ino == file->inode) {
-            unlink(file->path);
-        }
-        *at = file->next;
-        mmi_free(file);
-        return;
+    }
+}
+
+void
+mmi_unix_forget_all(mmi_posix *p)
+{
+    while (p->files != NULL) {
+        mmi_unix_file *file = p->files;
+        p->files = file->next;
+        unix_remove(file);
     }
 }
