@@ -83,6 +83,7 @@ mmi_posix_error(int error)
     case EADDRNOTAVAIL:
     case EAFNOSUPPORT:
     case ENOTDIR:
+    case ELOOP:
     case ENAMETOOLONG:
     case EINVAL:
         return MM_EADDRINVAL;

@@ -52,6 +52,7 @@ test_system_errors_become_ours(void)
         { ENFILE, MM_EMFILE },           { ENOMEM, MM_ENOMEM },
         { ENOBUFS, MM_ENOMEM },          { ENOSPC, MM_ENOMEM },
         { ENETUNREACH, MM_EHOSTUNREACH }, { EHOSTUNREACH, MM_EHOSTUNREACH },
+        { ELOOP, MM_EADDRINVAL },        { EIO, MM_ECONNRESET },
         { ETIMEDOUT, MM_EHOSTUNREACH },  { ECONNRESET, MM_ECONNRESET },
         { EPIPE, MM_ECONNRESET },        { ECONNABORTED, MM_ECONNRESET },
     };
