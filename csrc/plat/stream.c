@@ -129,7 +129,7 @@ mmi_posix_listen(void *self, mmi_addr *a, int *l)
     mmi_posix *p = self;
     int fd = stream_socket(p, a);
     int rc = fd < 0 ? fd : stream_bind(p, fd, a);
-    if (rc != MM_OK && a->any && a->kind == MMI_ADDR_TCP6 && rc != MM_EADDRINUSE) {
+    if (rc == MM_EADDRINVAL && a->any && a->kind == MMI_ADDR_TCP6) {
         /* No IPv6 on this machine: every IPv4 interface then. */
         if (fd >= 0) {
             mmi_posix_shut(p, fd);
