@@ -140,6 +140,7 @@ mmi_posix_listen(void *self, mmi_addr *a, int *l)
     }
     if (rc != MM_OK) {
         if (fd >= 0) {
+            mmi_unix_forget(p, fd);
             mmi_posix_shut(p, fd);
         }
         return rc;
