@@ -23,6 +23,18 @@ mmi_api_enter(mm_handle socket, mmi_socket **s)
 }
 
 int
+mmi_api_enter_quick(mm_handle socket, mmi_socket **s)
+{
+    mmi_engine *e;
+    void *object;
+    int rc = mmi_handle_lock(socket, MMI_HANDLE_SOCKET, &object, &e);
+    if (rc == MM_OK) {
+        *s = object;
+    }
+    return rc;
+}
+
+int
 mmi_api_end(mmi_engine *e, int rc)
 {
     mmi_engine_leave(e);
@@ -203,14 +215,9 @@ api_bind_addr(mmi_socket **s, mm_handle socket, const mmi_url *url, mmi_addr *ou
         *out = (mmi_addr){ .kind = MMI_ADDR_TCP6, .any = true, .port = url->port };
         return MM_OK;
     }
-    e->outside++;
-    pthread_mutex_unlock(&e->lock);
+    mmi_engine_unlock(e);
     int count = e->plat.resolve_wait(e->plat.self, url->host, url->port, addrs, MMI_ADDRS_MAX);
-    pthread_mutex_lock(&e->lock);
-    e->outside--;
-    if (e->closing) {
-        e->plat.notifier_ring(e->plat.self, e->idle_notifier);
-    }
+    mmi_engine_relock(e);
     *s = mmi_handle_object(socket, MMI_HANDLE_SOCKET, e);
     if (*s == NULL) {
         return MM_ECLOSED;

@@ -8,6 +8,9 @@
 
 #include "engine/batch.h"
 
+static const uint64_t IO_BATCH_BYTES_MAX = 1u << 30;   /* offsets have 32 bits */
+enum { IO_BORROW_MAX = MMI_PACK_BODY_MAX - MMI_FRAME_OVERHEAD };   /* bytes; larger: copied first */
+
 /* What a socket refuses to send, before anything is copied. */
 static int
 io_check(const mmi_socket *s, uint64_t size, uint32_t frames)
@@ -18,15 +21,33 @@ io_check(const mmi_socket *s, uint64_t size, uint32_t frames)
     return size > s->opts.message_size_max || frames > s->opts.frames_max ? MM_EMSGSIZE : MM_OK;
 }
 
+/* What was queued and not written yet is written now: MM_OK, or MM_ECLOSED: s is gone, do not touch
+ * it. */
+static int
+io_make_room(mmi_socket *s)
+{
+    mmi_engine *e = s->engine;
+    mmi_engine_refresh(e);
+    mmi_socket_hurry(s);
+    s->pins++;
+    mmi_engine_settle(e, true);
+    s->pins--;
+    if (s->closing) {
+        mmi_socket_touch(s);   /* its end waited for us */
+        return MM_ECLOSED;
+    }
+    return MM_OK;
+}
+
 /* One try. MM_OK: the message is no longer the caller's. */
 static int
 io_try_send(mmi_socket *s, mmi_msg *m)
 {
     size_t size = m->size;
     int rc = s->ops->send(s->state, m);
-    if (rc == MM_EAGAIN && !mmi_list_empty(&s->engine->dirty)) {
-        mmi_engine_settle(s->engine, true); /* a burst that was not written yet: make room first */
-        rc = s->ops->send(s->state, m);
+    if (rc == MM_EAGAIN) {
+        rc = io_make_room(s);
+        rc = rc == MM_OK ? s->ops->send(s->state, m) : rc;
     }
     if (rc == MM_OK) {
         s->stats.sent_messages++;
@@ -80,9 +101,43 @@ io_send_new(mm_handle socket, mmi_msg *m, int64_t timeout_ms, int64_t slice_ms, 
     return rc;
 }
 
+/* A small message of a role that encodes what it queues: copied once, into the pack it goes out
+ * with. */
+static int
+io_send_small(mmi_socket *s, const uint8_t *body, size_t size, mmi_api_wait *w)
+{
+    mmi_msg m;
+    mmi_frame frame;
+    mmi_engine *e = s->engine;
+    int rc = io_check(s, size, 1);
+    if (rc == MM_OK) {
+        mmi_msg_borrow(&m, &frame, body, size);
+        rc = io_send(s, &m, w);
+    }
+    mmi_engine_leave_quick(e);
+    return rc;
+}
+
+int
+mm_send_now(mm_handle socket, const uint8_t *body, size_t size)
+{
+    return mm_send(socket, body, size, 0, 0);
+}
+
 int
 mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms)
 {
+    mmi_socket *s;
+    int rc = size <= IO_BORROW_MAX ? mmi_api_enter_quick(socket, &s) : MM_EAGAIN;
+    if (rc == MM_OK && s->packs) {
+        mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
+        return io_send_small(s, body, size, &w);
+    }
+    if (rc == MM_OK) {
+        mmi_engine_leave_quick(s->engine);
+    } else if (rc != MM_EAGAIN) {
+        return rc;
+    }
     return io_send_new(socket, mmi_msg_copy(body, size), timeout_ms, slice_ms, NULL);
 }
 
@@ -110,7 +165,13 @@ io_send_run(mmi_socket *s, const uint8_t **bodies, const uint64_t *sizes, size_t
         if (rc != MM_OK) {
             return rc;
         }
-        mmi_msg *m = mmi_msg_copy(*bodies, sizes[*sent]);
+        mmi_msg borrowed, *m = &borrowed;
+        mmi_frame frame;
+        if (s->packs && sizes[*sent] <= IO_BORROW_MAX) {
+            mmi_msg_borrow(m, &frame, *bodies, sizes[*sent]);
+        } else {
+            m = mmi_msg_copy(*bodies, sizes[*sent]);
+        }
         rc = m == NULL ? MM_ENOMEM : io_try_send(s, m);
         if (rc != MM_OK) {
             mmi_msg_unref(m);
@@ -147,29 +208,47 @@ mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, siz
     return mmi_api_end(e, rc);
 }
 
+/* One span, or one message as a span. */
+static int
+io_take_one(mmi_socket *s, uint32_t max_messages, uint64_t max_bytes, mmi_span *span)
+{
+    if (s->ops->take != NULL) {
+        return s->ops->take(s->state, max_messages, max_bytes, span);
+    }
+    mmi_msg *m;
+    int rc = s->ops->recv(s->state, &m);
+    if (rc == MM_OK) {
+        *span = (mmi_span){ .msg = m, .count = 1, .bytes = m->size };
+    }
+    return rc;
+}
+
 /* Takes what is there, up to the limits. MM_OK: some; MM_EAGAIN: nothing there; MM_ENOMEM: nothing
  * taken. */
 static int
 io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes)
 {
-    uint64_t bytes = 0;
     int rc = MM_OK;
-    while (b->taken_count < max_messages && (b->taken_count == 0 || bytes < max_bytes)) {
-        mmi_msg *m;
-        rc = s->ops->recv(s->state, &m);
+    while (b->message_count < max_messages && b->taken_count < MMI_BATCH_SPANS_MAX &&
+           (b->message_count == 0 || b->bytes < max_bytes)) {
+        mmi_span span;
+        rc = mmi_batch_reserve(b);
+        if (rc == MM_OK) {
+            rc = io_take_one(s, max_messages - b->message_count, max_bytes - b->bytes, &span);
+        }
         if (rc != MM_OK) {
             break;
         }
-        bytes += m->size;
-        b->taken[b->taken_count++] = m;
-        if (m->size > MM_BATCH_INLINE_MAX) {
-            break;   /* the last one: what follows a large message is copied by the next call */
+        mmi_batch_add(b, &span);
+        if (span.bytes > MM_BATCH_INLINE_MAX ||
+            (b->taken_count == 1 && span.count >= MMI_BATCH_WHOLE_MIN)) {
+            break;   /* the last one: a large message, or a pack that needs no copy if alone */
         }
     }
-    s->stats.received_messages += b->taken_count;
-    s->stats.received_bytes += bytes;
+    s->stats.received_messages += b->message_count;
+    s->stats.received_bytes += b->bytes;
     mmi_socket_touch(s);
-    return b->taken_count > 0 ? MM_OK : rc;
+    return b->message_count > 0 ? MM_OK : rc;
 }
 
 /* After the copy: no memory for it is a loss, and is counted as one. */
@@ -197,9 +276,11 @@ mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_b
         return MM_EINVAL;
     }
     max_messages = max_messages < MMI_BATCH_MESSAGES_MAX ? max_messages : MMI_BATCH_MESSAGES_MAX;
-    int rc = mmi_batch_reserve(b, max_messages);
+    max_bytes = max_bytes < IO_BATCH_BYTES_MAX ? max_bytes : IO_BATCH_BYTES_MAX;
+    mmi_batch_reset(b);
     mmi_socket *s;
-    if (rc != MM_OK || (rc = mmi_api_enter(socket, &s)) != MM_OK) {
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
         return rc;
     }
     mmi_engine *e = s->engine;
@@ -232,7 +313,8 @@ int
 mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms)
 {
     mmi_batch *b = (mmi_batch *)batch;
-    int rc = mmi_batch_reserve(b, 1);
+    mmi_batch_reset(b);
+    int rc = mmi_batch_reserve(b);
     mmi_socket *s;
     if (rc != MM_OK || (rc = mmi_api_enter(socket, &s)) != MM_OK) {
         return rc;
@@ -246,7 +328,7 @@ mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int
     for (;;) {
         rc = s->ops->reply(s->state, id, &m);
         if (rc == MM_OK) {
-            b->taken[b->taken_count++] = m;
+            mmi_batch_add(b, &(mmi_span){ .msg = m, .count = 1, .bytes = m->size });
             s->stats.received_messages++;
             s->stats.received_bytes += m->size;
         }

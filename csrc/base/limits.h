@@ -28,9 +28,10 @@ enum {
     MMI_HANDSHAKE_SIZE_MAX = 16 * 1024,      /* bytes a peer may send before it is known */
     MMI_COMMAND_OVERHEAD = 64,               /* bytes a command may have over its topic  */
     MMI_SUBSCRIPTION_BYTES_MAX = 16 * 1024 * 1024, /* bytes of topics a peer             */
+    MMI_SP_HOPS_MAX = 8,                     /* connections an SP message came over      */
     MMI_FRAME_OVERHEAD = 64,                 /* bytes charged to a queue for each frame  */
-    MMI_INLINE_FRAME_MAX = 16 * 1024,        /* bytes: larger frames go out by reference */
     MMI_IO_BUFFER_SIZE = 256 * 1024,         /* bytes a read or write moves at most      */
+    MMI_PACE_NS = 50 * 1000,                 /* ns between the writes of a burst         */
     MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */
     MMI_REQUESTS_MAX = 65536,                /* requests in flight, a REQ socket         */
     MMI_NOTICES_MAX = 65536,                 /* untaken subscription notices, XPUB       */

@@ -25,6 +25,10 @@ msg_block(uint64_t count, uint64_t owner_count, size_t body_size, uint8_t **body
         return NULL;
     }
     atomic_init(&m->refs, 1);
+    m->kind = MMI_MSG_ONE;
+    m->borrowed = false;
+    m->count = 1;
+    m->cost = 0;
     m->frame_count = (uint32_t)count;
     m->envelope_count = 0;
     m->owner_count = (uint32_t)owner_count;
@@ -206,6 +210,38 @@ mmi_msg_strip(mmi_msg *m, uint32_t count)
     return out;
 }
 
+void
+mmi_msg_borrow(mmi_msg *m, mmi_frame *frame, const uint8_t *body, size_t size)
+{
+    atomic_init(&m->refs, 1);
+    m->kind = MMI_MSG_ONE;
+    m->borrowed = true;
+    m->count = m->frame_count = 1;
+    m->envelope_count = m->owner_count = 0;
+    m->pipe_id = m->key = 0;
+    m->size = size;
+    m->cost = 0;
+    m->frames = frame;
+    m->owners = NULL;
+    m->adopted = NULL;
+    msg_frame_set(frame, body, size);
+}
+
+mmi_msg *
+mmi_msg_own(mmi_msg *m)
+{
+    if (!m->borrowed) {
+        return m;
+    }
+    mmi_msg *own = mmi_msg_copy(m->frames[0].data, m->frames[0].size);
+    if (own != NULL) {
+        own->pipe_id = m->pipe_id;
+        own->key = m->key;
+        mmi_msg_unref(m);
+    }
+    return own;
+}
+
 mmi_msg *
 mmi_msg_ref(mmi_msg *m)
 {
@@ -224,6 +260,9 @@ mmi_msg_unref(mmi_msg *m)
         atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
+    if (m->borrowed) {
+        return;
+    }
     for (uint32_t i = 0; i < m->owner_count; i++) {
         mmi_msg_unref(m->owners[i]);
     }
@@ -234,5 +273,5 @@ mmi_msg_unref(mmi_msg *m)
 size_t
 mmi_msg_cost(const mmi_msg *m)
 {
-    return m->size + (size_t)m->frame_count * MMI_FRAME_OVERHEAD;
+    return m->kind == MMI_MSG_ONE ? m->size + (size_t)m->frame_count * MMI_FRAME_OVERHEAD : m->cost;
 }

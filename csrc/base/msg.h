@@ -22,14 +22,21 @@ typedef struct mmi_frame {
     uint8_t head_size;                 /* 0: not encoded yet                        */
 } mmi_frame;
 
+/* What stands in a queue: one message, or a pack of several (base/pack.h). */
+typedef enum mmi_msg_kind { MMI_MSG_ONE, MMI_MSG_PACK_OUT, MMI_MSG_PACK_IN } mmi_msg_kind;
+
 typedef struct mm_msg {
     atomic_uint refs;
+    uint8_t kind;              /* mmi_msg_kind                                      */
+    bool borrowed;             /* lives on its sender's stack, body and all         */
+    uint32_t count;            /* messages: 1, or those of the pack                 */
     uint32_t frame_count;
     uint32_t envelope_count;   /* leading frames that are routing, not content      */
     uint32_t owner_count;
     uint64_t pipe_id;          /* received: from whom.  to be sent: to whom, or 0   */
     uint64_t key;              /* REQ: the request id                               */
     size_t size;               /* bytes of all frames                               */
+    size_t cost;               /* of a pack: what a queue charges for it            */
     mmi_frame *frames;
     struct mm_msg **owners;    /* messages that own frames this one refers to       */
     void *adopted;             /* a malloc'ed body this message frees               */
@@ -60,6 +67,12 @@ mmi_msg *mmi_msg_unwrap(mmi_msg *m);
  * keeps m. A message with one reference is changed in place, which cannot fail.  envelope_count
  * shrinks by count. */
 mmi_msg *mmi_msg_strip(mmi_msg *m, uint32_t count) MMI_WARN_UNUSED;
+
+/* A message of one frame over memory of the caller's, in memory of the caller's: no allocation, and
+ * nothing to free.  Whoever wants to keep it takes mmi_msg_own of it. */
+void mmi_msg_borrow(mmi_msg *m, mmi_frame *frame, const uint8_t *body, size_t size);
+/* Takes m: itself, or of a borrowed one a copy.  NULL: no memory, the caller keeps m. */
+mmi_msg *mmi_msg_own(mmi_msg *m) MMI_WARN_UNUSED;
 
 mmi_msg *mmi_msg_ref(mmi_msg *m);
 void mmi_msg_unref(mmi_msg *m);                     /* NULL is fine */

@@ -29,7 +29,7 @@ mmi_ring_init(mmi_ring *r, uint32_t count_max, size_t bytes_max)
 void
 mmi_ring_fini(mmi_ring *r)
 {
-    for (uint32_t i = 0; i < r->count; i++) {
+    for (uint32_t i = 0; i < r->slot_count; i++) {
         mmi_msg_unref(r->slots[ring_slot(r, i)]);
     }
     mmi_free(r->slots);
@@ -46,6 +46,16 @@ mmi_ring_fits(const mmi_ring *r, size_t cost)
 }
 
 bool
+mmi_ring_fits_entry(const mmi_ring *r, const mmi_msg *m)
+{
+    if (m->kind == MMI_MSG_ONE) {
+        return mmi_ring_fits(r, mmi_msg_cost(m));
+    }
+    return m->count <= r->count_max - r->count && r->bytes <= r->bytes_max &&
+           m->cost <= r->bytes_max - r->bytes;
+}
+
+bool
 mmi_ring_low(const mmi_ring *r)
 {
     return r->count == 0 || (r->count <= r->count_max / 2 && r->bytes <= r->bytes_max / 2);
@@ -54,7 +64,7 @@ mmi_ring_low(const mmi_ring *r)
 int
 mmi_ring_reserve(mmi_ring *r)
 {
-    if (r->count < r->cap) {
+    if (r->slot_count < r->cap) {
         return MM_OK;
     }
     if (r->cap > UINT32_MAX / 2) {
@@ -65,7 +75,7 @@ mmi_ring_reserve(mmi_ring *r)
     if (slots == NULL) {
         return MM_ENOMEM;
     }
-    for (uint32_t i = 0; i < r->count; i++) {
+    for (uint32_t i = 0; i < r->slot_count; i++) {
         slots[i] = r->slots[ring_slot(r, i)];
     }
     mmi_free(r->slots);
@@ -78,30 +88,38 @@ mmi_ring_reserve(mmi_ring *r)
 int
 mmi_ring_push(mmi_ring *r, mmi_msg *m)
 {
-    size_t cost = mmi_msg_cost(m);
-    if (!mmi_ring_fits(r, cost)) {
+    if (!mmi_ring_fits_entry(r, m)) {
         return MM_EAGAIN;
     }
-    if (mmi_ring_reserve(r) != MM_OK) {
+    mmi_msg *own = mmi_ring_reserve(r) == MM_OK ? mmi_msg_own(m) : NULL;
+    if (own == NULL) {
         return MM_ENOMEM;
     }
-    r->slots[ring_slot(r, r->count)] = m;
-    r->count++;
-    r->bytes += cost;
+    r->slots[ring_slot(r, r->slot_count)] = own;
+    r->slot_count++;
+    r->count += own->count;
+    r->bytes += mmi_msg_cost(own);
     return MM_OK;
+}
+
+static void
+ring_left(mmi_ring *r, const mmi_msg *m)
+{
+    r->slot_count--;
+    r->count -= m->count;
+    r->bytes -= mmi_msg_cost(m);
 }
 
 mmi_msg *
 mmi_ring_pop(mmi_ring *r)
 {
-    if (r->count == 0) {
+    if (r->slot_count == 0) {
         return NULL;
     }
     mmi_msg *m = r->slots[r->head];
     r->head = ring_slot(r, 1);
-    r->count--;
-    r->bytes -= mmi_msg_cost(m);
-    if (r->count == 0 && r->cap > RING_CAP_IDLE) {
+    ring_left(r, m);
+    if (r->slot_count == 0 && r->cap > RING_CAP_IDLE) {
         mmi_free(r->slots);
         r->slots = NULL;
         r->cap = r->head = 0;
@@ -109,10 +127,58 @@ mmi_ring_pop(mmi_ring *r)
     return m;
 }
 
+/* The next count messages of the pack at the front are no longer there. */
+static void
+ring_advance(mmi_ring *r, mmi_pack_in *pack, uint32_t count)
+{
+    size_t cost = mmi_pack_in_cost(pack, pack->first, count);
+    mmi_ring_shrank(r, &pack->msg, count, cost);
+    pack->first += count;
+    if (pack->msg.count == 0) {
+        mmi_msg_unref(mmi_ring_pop(r));
+    }
+}
+
+mmi_msg *
+mmi_ring_pop_one(mmi_ring *r)
+{
+    if (r->slot_count == 0) {
+        return NULL;
+    }
+    mmi_pack_in *pack = mmi_pack_in_of(mmi_ring_at(r, 0));
+    if (pack == NULL) {
+        return mmi_ring_pop(r);
+    }
+    mmi_msg *m = mmi_pack_in_copy(pack, pack->first);
+    if (m != NULL) {
+        ring_advance(r, pack, 1);
+    }
+    return m;
+}
+
+bool
+mmi_ring_take(mmi_ring *r, uint32_t max_messages, size_t max_bytes, mmi_span *out)
+{
+    if (r->slot_count == 0) {
+        return false;
+    }
+    mmi_pack_in *pack = mmi_pack_in_of(mmi_ring_at(r, 0));
+    if (pack == NULL) {
+        mmi_msg *m = mmi_ring_pop(r);
+        *out = (mmi_span){ .msg = m, .count = 1, .bytes = m->size };
+        return true;
+    }
+    uint32_t count = mmi_pack_in_within(pack, max_messages, max_bytes);
+    *out = (mmi_span){ .msg = mmi_msg_ref(&pack->msg), .first = pack->first, .count = count };
+    out->bytes = mmi_pack_in_bytes(pack, pack->first, count);
+    ring_advance(r, pack, count);
+    return true;
+}
+
 mmi_msg *
 mmi_ring_at(const mmi_ring *r, uint32_t i)
 {
-    MMI_ASSERT(i < r->count);
+    MMI_ASSERT(i < r->slot_count);
     return r->slots[ring_slot(r, i)];
 }
 
@@ -120,17 +186,50 @@ mmi_msg *
 mmi_ring_remove_at(mmi_ring *r, uint32_t i)
 {
     mmi_msg *m = mmi_ring_at(r, i);
-    if (i < r->count / 2) {
+    if (i < r->slot_count / 2) {
         for (uint32_t k = i; k > 0; k--) {
             r->slots[ring_slot(r, k)] = r->slots[ring_slot(r, k - 1)];
         }
         r->head = ring_slot(r, 1);
     } else {
-        for (uint32_t k = i; k + 1 < r->count; k++) {
+        for (uint32_t k = i; k + 1 < r->slot_count; k++) {
             r->slots[ring_slot(r, k)] = r->slots[ring_slot(r, k + 1)];
         }
     }
-    r->count--;
-    r->bytes -= mmi_msg_cost(m);
+    ring_left(r, m);
     return m;
+}
+
+int
+mmi_ring_insert_after(mmi_ring *r, uint32_t i, mmi_msg *m)
+{
+    if (mmi_ring_reserve(r) != MM_OK) {
+        return MM_ENOMEM;
+    }
+    for (uint32_t k = r->slot_count; k > i + 1; k--) {
+        r->slots[ring_slot(r, k)] = r->slots[ring_slot(r, k - 1)];
+    }
+    r->slots[ring_slot(r, i + 1)] = m;
+    r->slot_count++;
+    r->count += m->count;
+    r->bytes += mmi_msg_cost(m);
+    return MM_OK;
+}
+
+void
+mmi_ring_grew(mmi_ring *r, mmi_msg *pack, uint32_t count, size_t cost)
+{
+    pack->count += count;
+    pack->cost += cost;
+    r->count += count;
+    r->bytes += cost;
+}
+
+void
+mmi_ring_shrank(mmi_ring *r, mmi_msg *pack, uint32_t count, size_t cost)
+{
+    pack->count -= count;
+    pack->cost -= cost;
+    r->count -= count;
+    r->bytes -= cost;
 }

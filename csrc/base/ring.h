@@ -1,30 +1,43 @@
 /*
- * ring.h: a queue of messages, bounded in messages and in bytes.  It grows as it fills, so an
- * idle queue costs nothing.
+ * ring.h: a queue of messages and packs, bounded in messages and in bytes.  It grows as it fills,
+ * so an idle queue costs nothing.
  * Law: count <= count_max; bytes <= bytes_max, except that an empty ring takes any one message.
+ * count is messages, those of a pack each by itself; slot_count is entries.
  * Not thread-safe: the engine lock covers it.
  */
 #ifndef MMI_RING_H
 #define MMI_RING_H
 
-#include "base/msg.h"
+#include "base/pack.h"
 
 typedef struct mmi_ring {
     mmi_msg **slots;
-    uint32_t cap, head, count, count_max;
+    uint32_t cap, head, slot_count;
+    uint32_t count, count_max;
     size_t bytes, bytes_max;   /* as mmi_msg_cost charges them */
 } mmi_ring;
 
 void mmi_ring_init(mmi_ring *r, uint32_t count_max, size_t bytes_max);
 void mmi_ring_fini(mmi_ring *r);                                     /* unrefs what is left */
-bool mmi_ring_fits(const mmi_ring *r, size_t cost);
+bool mmi_ring_fits(const mmi_ring *r, size_t cost);                  /* one message of that cost */
+bool mmi_ring_fits_entry(const mmi_ring *r, const mmi_msg *m);       /* or all of a pack */
 bool mmi_ring_low(const mmi_ring *r); /* at least half empty: time to wake who waits */
 /* MM_OK: the next push cannot say MM_ENOMEM, unless a pop comes first; MM_ENOMEM. */
 int mmi_ring_reserve(mmi_ring *r) MMI_WARN_UNUSED;
-/* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM. */
+/* MM_OK: took the reference (of a borrowed message, a copy of it); MM_EAGAIN full; MM_ENOMEM. */
 int mmi_ring_push(mmi_ring *r, mmi_msg *m) MMI_WARN_UNUSED;
-mmi_msg *mmi_ring_pop(mmi_ring *r);                                  /* NULL: empty */
-mmi_msg *mmi_ring_at(const mmi_ring *r, uint32_t i);  /* i-th from the front, i < count */
-mmi_msg *mmi_ring_remove_at(mmi_ring *r, uint32_t i); /* takes the i-th out, order kept */
+mmi_msg *mmi_ring_pop(mmi_ring *r);                     /* an entry; NULL: empty */
+/* The next message as one of its own; NULL: empty, or, when the ring is not, no memory. */
+mmi_msg *mmi_ring_pop_one(mmi_ring *r);
+/* Some messages of the front entry without a copy: up to max_messages and, after the first,
+ * max_bytes.  false: empty. */
+bool mmi_ring_take(mmi_ring *r, uint32_t max_messages, size_t max_bytes, mmi_span *out);
+mmi_msg *mmi_ring_at(const mmi_ring *r, uint32_t i);    /* i-th entry, i < slot_count */
+mmi_msg *mmi_ring_remove_at(mmi_ring *r, uint32_t i);   /* takes the i-th out, order kept */
+/* Puts an entry behind the i-th, whatever the limits.  MM_OK: took it; MM_ENOMEM. */
+int mmi_ring_insert_after(mmi_ring *r, uint32_t i, mmi_msg *m) MMI_WARN_UNUSED;
+/* A pack in the ring grew, or lost messages at its front: count and cost are adjusted here. */
+void mmi_ring_grew(mmi_ring *r, mmi_msg *pack, uint32_t count, size_t cost);
+void mmi_ring_shrank(mmi_ring *r, mmi_msg *pack, uint32_t count, size_t cost);
 
 #endif

@@ -59,6 +59,8 @@ static const char *const text_reasons[MM_REASON_COUNT] = {
     [MM_REASON_TOPIC_SIZE] = "the topic is larger than the limit",
     [MM_REASON_SUBSCRIPTIONS] = "more subscriptions than the limit",
     [MM_REASON_MEMORY] = "out of memory here",
+    [MM_REASON_NOT_SP] = "the peer does not speak SP",
+    [MM_REASON_SP_HEADER] = "malformed SP message header",
 };
 
 static const char *const text_roles[MM_ROLE_COUNT] = {

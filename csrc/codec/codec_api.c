@@ -77,7 +77,7 @@ mm_codec_reader_reason(const mm_codec_reader *r)
 uint64_t
 mm_codec_reader_held(const mm_codec_reader *r)
 {
-    return r->reader.block_cap;
+    return r->reader.block.cap;
 }
 
 mm_codec_hello *

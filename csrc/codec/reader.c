@@ -2,7 +2,7 @@
  * reader.c: frames of an established connection -> messages and commands.  See reader.h.
  *
  * The common case, a whole frame in the fed bytes, touches no state.  Law: limits are checked from
- * the head; a body's block never grows beyond twice what has arrived (or READER_FIRST_BLOCK).
+ * the head; a body's block grows with what has arrived (block.h).
  */
 #include "codec/reader.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { READER_FIRST_BLOCK = 4096, READER_FIRST_PARTS = 4 };
+enum { READER_FIRST_PARTS = 4 };
 
 void
 mmi_reader_init(mmi_reader *r, const mmi_reader_limits *limits)
@@ -22,9 +22,7 @@ mmi_reader_init(mmi_reader *r, const mmi_reader_limits *limits)
 static void
 reader_free_block(mmi_reader *r)
 {
-    mmi_free(r->block);
-    r->block = NULL;
-    r->block_size = r->block_cap = 0;
+    mmi_block_fini(&r->block);
     r->block_given = false;
 }
 
@@ -144,60 +142,25 @@ reader_finish_block(mmi_reader *r, mmi_input *out)
     r->in_body = false;
     if ((r->head.flags & MMI_FRAME_COMMAND) != 0) {
         r->block_given = true;
-        return reader_command(r, r->block, (size_t)r->block_size, out);
+        return reader_command(r, r->block.data, (size_t)r->block.size, out);
     }
-    mmi_msg *part = mmi_msg_adopt(r->block, (size_t)r->block_size);
+    mmi_msg *part = mmi_msg_adopt(r->block.data, (size_t)r->block.size);
     if (part != NULL) {
-        r->block = NULL;
+        r->block.data = NULL;
     }
     reader_free_block(r);
     return reader_part(r, part, (r->head.flags & MMI_FRAME_MORE) != 0, out);
-}
-
-/* Room for at least one more octet of the body, and for want if that keeps to the law. */
-static int
-reader_grow(mmi_reader *r, uint64_t want)
-{
-    if (r->block_size + want <= r->block_cap) {
-        return MM_OK;
-    }
-    uint64_t cap = r->block_size + want;
-    if (cap < r->block_size * 2) {
-        cap = r->block_size * 2;
-    }
-    if (cap < READER_FIRST_BLOCK) {
-        cap = READER_FIRST_BLOCK;
-    }
-    if (cap > r->head.size) {
-        cap = r->head.size;
-    }
-    uint8_t *grown = mmi_realloc(r->block, (size_t)cap);
-    if (grown == NULL) {
-        return reader_fail(r, MM_REASON_MEMORY, "out of memory");
-    }
-    r->block = grown;
-    r->block_cap = cap;
-    return MM_OK;
 }
 
 /* Takes what there is of an unfinished body. 0: need more; else as reader_finish_block. */
 static int
 reader_body(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out, bool *finished)
 {
-    uint64_t left = r->head.size - r->block_size;
-    size_t part = left < *size ? (size_t)left : *size;
     *finished = false;
-    if (part > 0) {
-        int rc = reader_grow(r, part);
-        if (rc != MM_OK) {
-            return rc;
-        }
-        memcpy(r->block + r->block_size, *buf, part);
-        r->block_size += part;
-        *buf += part;
-        *size -= part;
+    if (mmi_block_take(&r->block, r->head.size, buf, size) != MM_OK) {
+        return reader_fail(r, MM_REASON_MEMORY, "out of memory");
     }
-    if (r->block_size < r->head.size) {
+    if (r->block.size < r->head.size) {
         return 0;
     }
     *finished = true;
@@ -287,26 +250,29 @@ mmi_reader_direct(mmi_reader *r, uint8_t **area)
 {
     bool large = r->in_body && r->head.size > MMI_READER_DIRECT &&
                  (r->head.flags & MMI_FRAME_COMMAND) == 0;
-    if (!large || r->reason != 0 || r->block_size >= r->head.size ||
-        reader_grow(r, 1) != MM_OK) {
+    if (!large || r->reason != 0 || r->block.size >= r->head.size) {
         return 0;
     }
-    *area = r->block + r->block_size;
-    return (size_t)(r->block_cap - r->block_size);
+    if (mmi_block_grow(&r->block, 1, r->head.size) != MM_OK) {
+        reader_fail(r, MM_REASON_MEMORY, "out of memory");
+        return 0;
+    }
+    *area = r->block.data + r->block.size;
+    return (size_t)(r->block.cap - r->block.size);
 }
 
 void
 mmi_reader_filled(mmi_reader *r, size_t size)
 {
-    r->block_size += size;
+    r->block.size += size;
 }
 
 void
 mmi_reader_invariants(const mmi_reader *r)
 {
     MMI_ASSERT(r->head_have <= MMI_FRAME_HEAD_MAX);
-    MMI_ASSERT(r->block_size <= r->block_cap);
-    MMI_ASSERT(!r->in_body || r->block_size <= r->head.size);
+    MMI_ASSERT(r->block.size <= r->block.cap);
+    MMI_ASSERT(!r->in_body || r->block.size <= r->head.size);
     MMI_ASSERT(r->part_count <= r->part_cap && r->part_count <= r->limits.frames_max);
     MMI_ASSERT(r->parts_size <= r->limits.message_size_max);
 }

@@ -13,6 +13,8 @@
 #define MMI_READER_H
 
 #include "base/limits.h"
+#include "base/pack.h"
+#include "codec/block.h"
 #include "codec/command.h"
 #include "codec/frame.h"
 
@@ -39,8 +41,7 @@ typedef struct mmi_reader {
     bool in_body;                 /* a head was accepted, its body is not complete      */
     bool block_given;             /* block holds a command given out: free at next call */
     mmi_frame_head head;
-    uint8_t *block;               /* the body so far                                    */
-    uint64_t block_size, block_cap;
+    mmi_block block;              /* the body so far                                    */
 } mmi_reader;
 
 typedef struct mmi_input {
@@ -56,6 +57,16 @@ bool mmi_reader_idle(const mmi_reader *r); /* between two messages: an EOF here 
  * 1: *out is filled; 0: all bytes used, need more; < 0: MM_EPROTO or MM_ENOMEM, see reason. */
 int mmi_reader_next(mmi_reader *r, const uint8_t **buf, size_t *size,
                     mmi_input *out) MMI_WARN_UNUSED;
+/* What a queue still takes: messages, and as mmi_msg_cost charges them. */
+typedef struct mmi_reader_room {
+    uint32_t messages;
+    size_t cost;
+} mmi_reader_room;
+/* The whole messages *buf begins with, as many as there is room for, advancing *buf and *size;
+ * NULL: none of a kind that goes into a pack (or no memory), ask mmi_reader_next.  Changes nothing
+ * in r: only between two messages is there anything to give. */
+mmi_pack_in *mmi_reader_pack(const mmi_reader *r, const uint8_t **buf, size_t *size,
+                             mmi_reader_room room) MMI_WARN_UNUSED;
 /* Where the rest of a large body may be read to directly: room in bytes, 0 when not inside one. */
 size_t mmi_reader_direct(mmi_reader *r, uint8_t **area);
 void mmi_reader_filled(mmi_reader *r,

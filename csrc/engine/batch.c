@@ -30,6 +30,7 @@ mm_batch_free(mm_batch *batch)
     if (b == NULL) {
         return;
     }
+    mmi_batch_reset(b);
     mmi_free(b->taken);
     mmi_free(b->data);
     mmi_free(b->offset);
@@ -37,6 +38,18 @@ mm_batch_free(mm_batch *batch)
     mmi_free(b->first_frame);
     mmi_free(b->envelope);
     mmi_free(b);
+}
+
+void
+mmi_batch_reset(mmi_batch *b)
+{
+    while (b->taken_count > 0) {
+        mmi_msg_unref(b->taken[--b->taken_count].msg);
+    }
+    mmi_msg_unref(b->whole);
+    b->whole = NULL;
+    b->message_count = 0;
+    b->bytes = 0;
 }
 
 /* Resizes an array (given by the address of its pointer) to want items of size bytes. */
@@ -64,18 +77,25 @@ batch_cap(uint32_t cap, uint32_t want)
 }
 
 int
-mmi_batch_reserve(mmi_batch *b, uint32_t messages)
+mmi_batch_reserve(mmi_batch *b)
 {
-    b->taken_count = 0;
-    if (messages <= b->taken_cap) {
+    if (b->taken_count < b->taken_cap) {
         return MM_OK;
     }
-    uint32_t cap = batch_cap(b->taken_cap, messages);
+    uint32_t cap = batch_cap(b->taken_cap, b->taken_count + 1);
     if (!batch_grow(&b->taken, cap, sizeof *b->taken)) {
         return MM_ENOMEM;
     }
     b->taken_cap = cap;
     return MM_OK;
+}
+
+void
+mmi_batch_add(mmi_batch *b, const mmi_span *span)
+{
+    b->taken[b->taken_count++] = *span;
+    b->message_count += span->count;
+    b->bytes += span->bytes;
 }
 
 static bool
@@ -114,7 +134,7 @@ batch_size_arrays(mmi_batch *b, uint32_t messages, uint32_t frames, size_t bytes
 static bool
 batch_is_big(const mmi_msg *m)
 {
-    for (uint32_t i = 0; i < m->frame_count; i++) {
+    for (uint32_t i = 0; m->kind == MMI_MSG_ONE && i < m->frame_count; i++) {
         if (m->frames[i].size > MM_BATCH_INLINE_MAX) {
             return true;
         }
@@ -122,67 +142,172 @@ batch_is_big(const mmi_msg *m)
     return false;
 }
 
+static uint32_t
+batch_span_frames(const mmi_span *span)
+{
+    const mmi_pack_in *pack = mmi_pack_in_of(span->msg);
+    if (pack == NULL) {
+        return span->msg->frame_count;
+    }
+    return pack->first_frame == NULL
+               ? span->count
+               : pack->first_frame[span->first + span->count] - pack->first_frame[span->first];
+}
+
+/* Where the copying stands. */
+typedef struct batch_pen {
+    uint32_t message, frame, at;
+} batch_pen;
+
+static void
+batch_copy_one(mmi_batch *b, batch_pen *pen, const mmi_msg *m)
+{
+    b->first_frame[pen->message] = pen->frame;
+    b->envelope[pen->message] = m->envelope_count;
+    b->peer[pen->message++] = m->pipe_id;
+    for (uint32_t j = 0; j < m->frame_count; j++) {
+        b->offset[pen->frame++] = pen->at;
+        if (m->frames[j].size > 0) {
+            memcpy(b->data + pen->at, m->frames[j].data, m->frames[j].size);
+            pen->at += (uint32_t)m->frames[j].size;
+        }
+    }
+}
+
+static void
+batch_copy_pack(mmi_batch *b, batch_pen *pen, const mmi_pack_in *pack, const mmi_span *span)
+{
+    uint32_t first, frames = batch_span_frames(span);
+    (void)mmi_pack_in_frames(pack, span->first, &first);
+    for (uint32_t i = 0; i < span->count; i++) {
+        uint32_t frame;
+        (void)mmi_pack_in_frames(pack, span->first + i, &frame);
+        b->first_frame[pen->message] = pen->frame + frame - first;
+        b->envelope[pen->message] = 0;
+        b->peer[pen->message++] = pack->msg.pipe_id;
+    }
+    uint32_t start = pack->offset[first];
+    for (uint32_t j = 0; j < frames; j++) {
+        b->offset[pen->frame++] = pen->at + pack->offset[first + j] - start;
+    }
+    if (span->bytes > 0) {
+        memcpy(b->data + pen->at, pack->data + start, span->bytes);
+    }
+    pen->at += (uint32_t)span->bytes;
+}
+
+/* The size of each message of a span if all are one frame of it, without an envelope; else 0. */
+static uint32_t
+batch_one_size(const mmi_span *span)
+{
+    const mmi_msg *m = span->msg;
+    if (m->kind == MMI_MSG_PACK_IN) {
+        return mmi_pack_in_of(span->msg)->one_size;
+    }
+    return m->frame_count == 1 && m->envelope_count == 0 ? (uint32_t)m->size : 0;
+}
+
+/* Messages that are alike are cut by the user in fewer steps: one_peer, one_size. */
+static void
+batch_compare(mmi_batch *b)
+{
+    uint64_t peer = b->taken[0].msg->pipe_id;
+    uint32_t size = batch_one_size(&b->taken[0]);
+    for (uint32_t i = 1; i < b->taken_count && size > 0; i++) {
+        bool same = b->taken[i].msg->pipe_id == peer && batch_one_size(&b->taken[i]) == size;
+        size = same ? size : 0;
+    }
+    b->pub.one_size = size;
+    b->pub.one_peer = size > 0 ? peer : 0;
+}
+
 static void
 batch_copy(mmi_batch *b)
 {
-    size_t at = 0;
-    uint32_t frame = 0;
+    batch_pen pen = { 0, 0, 0 };
+    batch_compare(b);
     for (uint32_t i = 0; i < b->taken_count; i++) {
-        mmi_msg *m = b->taken[i];
-        b->first_frame[i] = frame;
-        b->envelope[i] = m->envelope_count;
-        b->peer[i] = m->pipe_id;
-        for (uint32_t j = 0; j < m->frame_count; j++) {
-            b->offset[frame++] = at;
-            if (m->frames[j].size > 0) {
-                memcpy(b->data + at, m->frames[j].data, m->frames[j].size);
-                at += m->frames[j].size;
-            }
+        const mmi_pack_in *pack = mmi_pack_in_of(b->taken[i].msg);
+        if (pack == NULL) {
+            batch_copy_one(b, &pen, b->taken[i].msg);
+        } else {
+            batch_copy_pack(b, &pen, pack, &b->taken[i]);
         }
-        mmi_msg_unref(m);
+        mmi_msg_unref(b->taken[i].msg);
     }
-    b->first_frame[b->taken_count] = frame;
-    b->offset[frame] = at;
-    b->pub.frame_count = frame;
+    b->taken_count = 0;
+    b->first_frame[pen.message] = pen.frame;
+    b->offset[pen.frame] = pen.at;
+    b->pub.frame_count = pen.frame;
+    b->pub.data = b->data;
+    b->pub.offset = b->offset;
+    b->pub.first_frame = b->first_frame;
+    b->pub.envelope = b->envelope;
+    b->pub.peer = b->peer;
+}
+
+/* The whole batch is a part of one pack: the user sees the pack itself. */
+static void
+batch_point(mmi_batch *b)
+{
+    mm_batch *pub = &b->pub;
+    const mmi_span *span = &b->taken[0];
+    const mmi_pack_in *pack = mmi_pack_in_of(span->msg);
+    uint32_t first;
+    (void)mmi_pack_in_frames(pack, span->first, &first);
+    pub->frame_count = batch_span_frames(span);
+    pub->data = pack->data;
+    pub->first_frame = NULL;
+    pub->offset = pack->offset + first;
+    if (pub->frame_count != span->count) {
+        pub->first_frame = pack->first_frame + span->first;
+        pub->offset = pack->offset;   /* frames are counted from the first of the pack */
+    }
+    pub->one_size = pack->one_size;
+    pub->envelope = NULL;
+    pub->peer = NULL;
+    pub->one_peer = span->msg->pipe_id;
+    b->whole = span->msg;
+    b->taken_count = 0;
+}
+
+static int
+batch_lose(mmi_batch *b, uint32_t *lost)
+{
+    *lost = b->message_count;
+    mmi_batch_reset(b);
+    return MM_ENOMEM;
 }
 
 int
 mmi_batch_fill(mmi_batch *b, uint32_t *lost)
 {
     mm_batch *pub = &b->pub;
-    uint32_t frames = 0;
-    size_t bytes = 0;
+    *pub = (mm_batch){ .message_count = b->message_count };
     *lost = 0;
-    bool big = b->taken_count == 1 && batch_is_big(b->taken[0]);
+    const mmi_span *only = b->taken_count == 1 ? &b->taken[0] : NULL;
+    if (only != NULL && only->msg->kind == MMI_MSG_PACK_IN) {
+        batch_point(b);
+        return MM_OK;
+    }
+    bool big = only != NULL && batch_is_big(only->msg);
+    uint32_t frames = 0;
     for (uint32_t i = 0; i < b->taken_count && !big; i++) {
-        frames += b->taken[i]->frame_count;
-        bytes += b->taken[i]->size;
+        frames += batch_span_frames(&b->taken[i]);
     }
-    if (!batch_size_arrays(b, b->taken_count, frames, bytes)) {
-        *lost = b->taken_count;
-        while (b->taken_count > 0) {
-            mmi_msg_unref(b->taken[--b->taken_count]);
-        }
-        return MM_ENOMEM;
+    if (!batch_size_arrays(b, b->message_count, frames, big ? 0 : b->bytes)) {
+        return batch_lose(b, lost);
     }
-    pub->message_count = b->taken_count;
-    pub->frame_count = 0;
-    pub->big = NULL;
-    if (big) {
-        pub->big = b->taken[0];
-        b->first_frame[0] = 0;
-        b->first_frame[1] = 0;
-        b->envelope[0] = b->taken[0]->envelope_count;
-        b->peer[0] = b->taken[0]->pipe_id;
-    } else {
+    if (!big) {
         batch_copy(b);
+        return MM_OK;
     }
-    b->taken_count = 0;
-    pub->data = b->data;
-    pub->offset = b->offset;
-    pub->first_frame = b->first_frame;
+    pub->big = only->msg;   /* the user's to free */
+    b->envelope[0] = only->msg->envelope_count;
+    b->peer[0] = only->msg->pipe_id;
     pub->envelope = b->envelope;
     pub->peer = b->peer;
+    b->taken_count = 0;
     return MM_OK;
 }
 

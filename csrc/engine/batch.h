@@ -6,25 +6,34 @@
 #ifndef MMI_BATCH_H
 #define MMI_BATCH_H
 
-#include "base/msg.h"
+#include "base/pack.h"
 
-enum { MMI_BATCH_MESSAGES_MAX = 4096 };      /* messages a batch takes at most */
+enum {
+    MMI_BATCH_MESSAGES_MAX = 65536,          /* messages a batch takes at most */
+    MMI_BATCH_SPANS_MAX = 4096,              /* entries of queues it takes them from */
+    MMI_BATCH_WHOLE_MIN = 32                 /* messages of one pack that are worth no copy */
+};
 
 typedef struct mmi_batch {
     mm_batch pub;                            /* first: what the user sees */
-    mmi_msg **taken;                         /* taken from the socket, not copied yet */
+    mmi_span *taken;                         /* taken from the socket, not copied yet */
     uint32_t taken_count, taken_cap;
+    uint32_t message_count;                  /* of those */
+    uint64_t bytes;
+    mmi_msg *whole;                          /* the pack that pub points into, or NULL */
     uint8_t *data;
-    uint64_t *offset, *peer;
-    uint32_t *first_frame, *envelope;
+    uint64_t *peer;
+    uint32_t *offset, *first_frame, *envelope;
     size_t data_cap;
     uint32_t frame_cap, message_cap;
 } mmi_batch;
 
-int mmi_batch_reserve(mmi_batch *b,
-                      uint32_t messages) MMI_WARN_UNUSED; /* room in taken; MM_ENOMEM */
-/* Copies what was taken into the public arrays. MM_ENOMEM: *lost says how many messages could not
- * be kept. */
+/* Empties the batch. Room for one span more than it has; MM_ENOMEM. */
+void mmi_batch_reset(mmi_batch *b);
+int mmi_batch_reserve(mmi_batch *b) MMI_WARN_UNUSED;
+void mmi_batch_add(mmi_batch *b, const mmi_span *span);     /* takes its reference */
+/* Makes the public arrays of what was taken, by reference or by copy. MM_ENOMEM: *lost says how
+ * many messages could not be kept. */
 int mmi_batch_fill(mmi_batch *b, uint32_t *lost) MMI_WARN_UNUSED;
 
 #endif

@@ -30,6 +30,17 @@ engine_run(void *arg)
     }
 }
 
+/* What is done under it is short: better to spin for it a little than to sleep. */
+static void
+engine_lock_init(mmi_engine *e)
+{
+    pthread_mutexattr_t attr;
+    pthread_mutexattr_init(&attr);
+    (void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&e->lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+}
+
 /* A free engine, locked and marked open; NULL: too many. */
 static mmi_engine *
 engine_take(void)
@@ -39,7 +50,7 @@ engine_take(void)
     for (uint32_t i = 0; i < MMI_ENGINES_MAX && found == NULL; i++) {
         mmi_engine *e = &engines[i];
         if (!engine_lock_ready[i]) {
-            pthread_mutex_init(&e->lock, NULL);
+            engine_lock_init(e);
             engine_lock_ready[i] = true;
         }
         pthread_mutex_lock(&e->lock);
@@ -73,7 +84,6 @@ engine_release(mmi_engine *e)
     mmi_free(e->notifiers);
     mmi_free(e->tags);
     mmi_free(e->in_buf);
-    mmi_free(e->out_buf);
     e->plat.free(e->plat.self);
     e->open = false;
 }
@@ -88,14 +98,14 @@ mmi_engine_open(mmi_plat *plat, mm_handle *out)
     }
     e->plat = *plat;
     e->idle_notifier = -1;
-    mmi_list *lists[] = { &e->sockets, &e->dirty, &e->touched, &e->dead, &e->inproc, &e->wakers };
+    mmi_list *lists[] = { &e->sockets, &e->dirty,  &e->touched, &e->dead,
+                          &e->bursts,  &e->inproc, &e->wakers };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
     }
     int rc = e->plat.notifier_open(e->plat.self, &e->idle_notifier);
     e->in_buf = mmi_alloc(MMI_IO_BUFFER_SIZE);
-    e->out_buf = mmi_alloc(MMI_IO_BUFFER_SIZE);
-    if (rc == MM_OK && (e->in_buf == NULL || e->out_buf == NULL)) {
+    if (rc == MM_OK && e->in_buf == NULL) {
         rc = MM_ENOMEM;
     }
     if (rc == MM_OK && (e->handle = mmi_handle_new(MMI_HANDLE_ENGINE, e, e)) == 0) {
@@ -169,6 +179,7 @@ mmi_engine_close(mmi_engine *e, int64_t timeout_ms, uint64_t *abandoned)
         e->plat.thread_join(e->plat.self, thread);
         pthread_mutex_lock(&e->lock);
     }
+    mmi_engine_settle(e, true);   /* links that somebody was still writing to */
     *abandoned = e->abandoned_messages;
     engine_release(e);
     pthread_mutex_unlock(&e->lock);
@@ -179,6 +190,18 @@ void
 mmi_engine_leave(mmi_engine *e)
 {
     mmi_engine_settle(e, false);
+    pthread_mutex_unlock(&e->lock);
+}
+
+void
+mmi_engine_leave_quick(mmi_engine *e)
+{
+    bool sooner = e->polling && mmi_timers_next(&e->timers) < e->poll_deadline_ns;
+    if (!mmi_list_empty(&e->dirty) || !mmi_list_empty(&e->touched) || !mmi_list_empty(&e->dead) ||
+        e->closing || sooner) {
+        mmi_engine_refresh(e);
+        mmi_engine_settle(e, false);
+    }
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -223,18 +246,30 @@ mmi_notifier_give(mmi_engine *e, int notifier)
     e->notifiers[e->notifier_count++] = notifier;
 }
 
-int
-mmi_engine_wait(mmi_engine *e, int notifier, uint64_t deadline_ns)
+void
+mmi_engine_unlock(mmi_engine *e)
 {
     e->outside++;
     pthread_mutex_unlock(&e->lock);
-    int rc = e->plat.wait(e->plat.self, notifier, deadline_ns);
+}
+
+void
+mmi_engine_relock(mmi_engine *e)
+{
     pthread_mutex_lock(&e->lock);
     e->outside--;
     if (e->closing) {
         e->plat.notifier_ring(e->plat.self, e->idle_notifier);
     }
     mmi_engine_refresh(e);
+}
+
+int
+mmi_engine_wait(mmi_engine *e, int notifier, uint64_t deadline_ns)
+{
+    mmi_engine_unlock(e);
+    int rc = e->plat.wait(e->plat.self, notifier, deadline_ns);
+    mmi_engine_relock(e);
     return rc;
 }
 
@@ -272,7 +307,7 @@ mmi_engines_after_fork(void)
     pthread_mutex_init(&engine_table, NULL);
     for (uint32_t i = 0; i < MMI_ENGINES_MAX && engine_lock_ready[i]; i++) {
         mmi_engine *e = &engines[i];
-        pthread_mutex_init(&e->lock, NULL);
+        engine_lock_init(e);
         if (e->open) {
             e->plat.after_fork(e->plat.self);
             e->open = false;   /* its memory is the parent's business: forgotten, not freed */

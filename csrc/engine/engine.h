@@ -1,11 +1,12 @@
 /*
  * engine.h: the engine owns sockets, links, endpoints and timers, and steps them.
  *
- * One mutex an engine covers everything in it; it is dropped only around poll and wait.  Work under
- * it is bounded: MMI_LINK_STEP_BYTES a link and step.  Changes are noted while the lock is held
- * (dirty links, touched sockets, dead links) and settled once, by mmi_engine_settle, before it is
- * released: flush, wake, free.  So nothing is freed or woken in the middle of a change.
- * Law: an engine struct is static memory and its lock is always valid.
+ * One mutex an engine covers everything in it; it is dropped around poll, wait, and the reads and
+ * writes of links (docs/adr: locks).  Work under it is bounded: MMI_LINK_STEP_BYTES a link and
+ * step. Changes are noted while the lock is held (dirty links, touched sockets, dead links) and
+ * settled once, by mmi_engine_settle, before it is released: flush, wake, free.  So nothing is
+ * freed or woken in the middle of a change. Law: an engine struct is static memory and its lock is
+ * always valid.
  */
 #ifndef MMI_ENGINE_H
 #define MMI_ENGINE_H
@@ -34,6 +35,7 @@ typedef struct mmi_tag_entry {
 typedef struct mmi_engine {
     mmi_mutex lock;
     bool open, closing, stop, polling;
+    bool pacing;                   /* the runner sleeps no longer than MMI_PACE_NS */
     mm_handle handle;
     mmi_plat plat;
     void *thread;                  /* NULL: stepped by the simulated world */
@@ -42,6 +44,7 @@ typedef struct mmi_engine {
     mmi_timers timers;
     mmi_list sockets;              /* open, and closed but lingering       */
     mmi_list dirty, touched, dead; /* links, sockets, links: to be settled */
+    mmi_list bursts;               /* links that the runner writes every MMI_PACE_NS */
     mmi_list inproc;               /* listeners that poll cannot watch     */
     mmi_list wakers;
     mmi_tag_entry *tags;
@@ -51,7 +54,7 @@ typedef struct mmi_engine {
     int idle_notifier;             /* rung when closing and nothing is left, or nobody is outside */
     uint32_t outside;              /* callers that wait without the lock   */
     uint64_t abandoned_messages;
-    uint8_t *in_buf, *out_buf;     /* MMI_IO_BUFFER_SIZE each              */
+    uint8_t *in_buf;               /* MMI_IO_BUFFER_SIZE                   */
 } mmi_engine;
 
 /* Opens an engine over a platform, which it then owns (also on failure). */
@@ -61,9 +64,15 @@ int mmi_engine_close(mmi_engine *e, int64_t timeout_ms, uint64_t *abandoned);
 /* One poll, then each ready link, then timers.  wait: until something happens, else at once. */
 void mmi_engine_step(mmi_engine *e, bool wait);
 void mmi_engine_step_now(void *engine);              /* for the simulated world */
+/* Around a system call that needs nothing of the engine but its platform. */
+void mmi_engine_unlock(mmi_engine *e);
+void mmi_engine_relock(mmi_engine *e);               /* and the clock is read */
 /* Flush what is due, tell who waits, free what is dead.  runner: flush everything. */
 void mmi_engine_settle(mmi_engine *e, bool runner);
+/* The runner's round through the links in a burst: true: some wait for the next one. */
+bool mmi_settle_bursts(mmi_engine *e);
 void mmi_engine_leave(mmi_engine *e);                /* settle as a caller, then unlock */
+void mmi_engine_leave_quick(mmi_engine *e);          /* nothing was noted: unlock.  Else the same */
 void mmi_engine_refresh(mmi_engine *e);              /* now_ns from the clock */
 uint32_t mmi_engine_random(mmi_engine *e);
 

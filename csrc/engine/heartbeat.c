@@ -103,7 +103,7 @@ mmi_heartbeat_ping(mmi_link *link)
 static void
 heartbeat_beat(mmi_link *link)
 {
-    if (link->pings_out == 0 || link->control_size == link->control_sent) {
+    if (link->pings_out == 0 || (link->command_size == 0 && link->command_out_size == 0)) {
         heartbeat_send(link);
     }
 }

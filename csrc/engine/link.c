@@ -24,6 +24,8 @@ link_init(mmi_link *link, mmi_socket *s, int stream, const char *address)
     mmi_list_init(&link->node);
     mmi_list_init(&link->dirty);
     mmi_list_init(&link->half_open);
+    mmi_list_init(&link->bursts);
+    link->engine = s->engine;
     link->socket = s;
     link->stream = stream;
     link->timer.kind = MMI_TIMER_LINK;
@@ -90,7 +92,7 @@ mmi_link_paused(const mmi_link *link)
 void
 mmi_link_watch(mmi_link *link)
 {
-    mmi_engine *e = link->socket->engine;
+    mmi_engine *e = link->engine;
     uint32_t events = 0;
     switch (link->state) {
     case MMI_LINK_CONNECTING:
@@ -147,17 +149,35 @@ static void
 link_discard(mmi_link *link, mmi_ring *ring, uint64_t *counter)
 {
     mmi_msg *m;
-    uint64_t count = 0;
+    uint64_t count = ring->count;
     while ((m = mmi_ring_pop(ring)) != NULL) {
         mmi_msg_unref(m);
-        count++;
     }
+    link->pipe.pinned = ring == &link->pipe.outbox ? 0 : link->pipe.pinned;
     *counter += count;
     link->pipe.dropped += count;
     if (count > 0 && !link->socket->closing) {
         mmi_proto_event(&link->socket->host, MM_EVENT_DROPPED, MM_REASON_NONE, link->pipe.id, count,
                         NULL);
     }
+}
+
+/* What was not begun on the wire is no part of an entry that was, so the role may keep it. */
+static void
+link_unpin(mmi_link *link)
+{
+    mmi_pipe *p = &link->pipe;
+    mmi_pack_out *front =
+        p->pinned > 0 ? mmi_pack_out_of(mmi_ring_at(&p->outbox, p->pinned - 1)) : NULL;
+    if (front == NULL) {
+        return;
+    }
+    size_t cost, end = link->flight_end;
+    if (!link->writing) {
+        end = front->first + p->framing->next(front->data + front->first, &cost);
+    }
+    /* No memory: the engine counts the rest with what was begun. */
+    (void)(mmi_pipe_split_out(p, p->pinned - 1, end) == MM_OK);
 }
 
 /* The peer is no longer one: the pipe leaves the protocol. */
@@ -172,6 +192,7 @@ link_deactivate(mmi_link *link)
             link->held = NULL;
         }
     }
+    link_unpin(link);
     s->ops->rm(s->state, &link->pipe);
     uint64_t left = link->pipe.outbox.count;
     if (s->closing) {
@@ -239,12 +260,13 @@ mmi_link_close(mmi_link *link, int reason, const char *detail)
     link_end(link, MMI_LINK_DEAD, reason, detail);
     mmi_tag_free(e, link->tag);
     mmi_timer_clear(&e->timers, &link->timer);
-    e->plat.close(e->plat.self, link->stream);
+    (void)e->plat.watch(e->plat.self, link->stream, 0, 0);
     if (!link->pipe.outgoing) {
         s->accepted--;
     }
     mmi_list_rm(&link->node);
     mmi_list_rm(&link->dirty);
+    mmi_list_rm(&link->bursts);
     mmi_list_push_back(&e->dead, &link->dirty);
     mmi_socket_touch(s);
     if (link->dialer != NULL) {
@@ -259,6 +281,7 @@ mmi_link_close(mmi_link *link, int reason, const char *detail)
 void
 mmi_link_free(mmi_link *link)
 {
+    link->engine->plat.close(link->engine->plat.self, link->stream);
     if (link->hello != NULL) {
         mmi_hello_fini(link->hello);
         mmi_free(link->hello);
@@ -268,7 +291,8 @@ mmi_link_free(mmi_link *link)
     mmi_ring_fini(&link->pipe.outbox);
     mmi_free(link->pipe.state);
     mmi_free(link->identity);
-    mmi_free(link->control);
+    mmi_free(link->commands);
+    mmi_free(link->command_out);
     mmi_free(link->unread);
     mmi_free(link);
 }
@@ -298,7 +322,7 @@ mmi_link_finish(mmi_link *link)
 void
 mmi_link_flushed(mmi_link *link)
 {
-    mmi_engine *e = link->socket->engine;
+    mmi_engine *e = link->engine;
     if (link->state == MMI_LINK_ACTIVE && link->socket->closing) {
         link_end(link, MMI_LINK_FINISHING, MM_REASON_LOCAL, NULL);
     }
@@ -312,14 +336,14 @@ void
 mmi_link_dirty(mmi_link *link)
 {
     if (link->state != MMI_LINK_DEAD && !mmi_list_linked(&link->dirty)) {
-        mmi_list_push_back(&link->socket->engine->dirty, &link->dirty);
+        mmi_list_push_back(&link->engine->dirty, &link->dirty);
     }
 }
 
 void
 mmi_link_event(mmi_link *link, uint32_t events)
 {
-    mmi_engine *e = link->socket->engine;
+    mmi_engine *e = link->engine;
     if (link->state == MMI_LINK_CONNECTING) {
         int rc = e->plat.connected(e->plat.self, link->stream);
         if (rc == MM_OK) {

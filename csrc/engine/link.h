@@ -1,9 +1,10 @@
 /*
  * link.h: one connection: stream, handshake, reader, heartbeat, and the pipe the protocol sees.
  *
- * All calls with the engine lock held.  Law: the pipe is known to the protocol exactly while state
- * is MMI_LINK_ACTIVE; a closed link stays in memory until the engine settles, so nobody holds a
- * freed one.
+ * All calls with the engine lock held; reading and writing drop it around their system calls, one
+ * thread at a time each.  Law: the pipe is known to the protocol exactly while state is
+ * MMI_LINK_ACTIVE; a closed link stays in memory, its stream open, until the engine settles and no
+ * thread reads or writes it, so nobody holds a freed one.
  */
 #ifndef MMI_LINK_H
 #define MMI_LINK_H
@@ -24,7 +25,9 @@ typedef enum mmi_link_state {
 typedef struct mmi_link {
     mmi_list node, dirty,
         half_open; /* socket->links; engine->dirty or ->dead; listener->half_open */
-    mmi_socket *socket;
+    mmi_list bursts;                     /* engine->bursts */
+    mmi_engine *engine;
+    mmi_socket *socket;                  /* not to be used once the state is DEAD */
     mmi_dialer *dialer;                  /* or NULL */
     mmi_listener *listener;              /* or NULL: dialed, or the listener was closed */
     int state;
@@ -40,9 +43,14 @@ typedef struct mmi_link {
     char address[64];                    /* the peer's, as text */
     char endpoint[MM_ENDPOINT_MAX + 1];  /* ours */
 
-    uint8_t *control;                    /* commands waiting, whole frames */
-    size_t control_size, control_sent, control_cap;
-    uint64_t msg_offset;                 /* octets of the outbox's front that were written */
+    uint8_t *commands;                   /* waiting, whole frames */
+    size_t command_size, command_cap;
+    uint8_t *command_out;                /* being written */
+    size_t command_out_size, command_sent;
+    uint64_t msg_offset; /* octets of the outbox's front message that were written */
+    size_t flight_end;                   /* of the last pack being written: the octet behind */
+    bool writing, reading;               /* a thread does, without the lock */
+    bool burst; /* sends come fast: the runner writes them, every so often */
     bool pong_due;
     uint8_t pong_size, pong[MMI_PING_CONTEXT_MAX];
 
@@ -67,7 +75,8 @@ typedef struct mmi_link {
 int mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pending,
                   const char *address) MMI_WARN_UNUSED;
 void mmi_link_close(mmi_link *link, int reason, const char *detail);
-void mmi_link_free(mmi_link *link);                     /* settle only */
+void mmi_link_free(mmi_link *link);                     /* settle only, and not a busy one */
+static inline bool mmi_link_busy(const mmi_link *link) { return link->writing || link->reading; }
 void mmi_link_finish(mmi_link *link);  /* the socket was closed: flush, FIN, wait for the peer */
 void mmi_link_flushed(mmi_link *link); /* nothing left to write: FIN if that was waited for */
 /* Ends the handshake or the peer, with an ERROR command (if any) on its way out. */
@@ -91,13 +100,17 @@ void mmi_link_resume(mmi_link *link);                   /* the inbox has room ag
 
 /* link_out.c */
 void mmi_link_flush(mmi_link *link);
-bool
-mmi_link_flush_due(const mmi_link *link,
-                   uint64_t now_ns); /* a caller should write now, not leave it to the runner */
-int mmi_link_control(mmi_link *link, const uint8_t *frame,
-                     size_t size) MMI_WARN_UNUSED;      /* MM_ENOMEM */
+/* A caller should write now, not leave it to the runner. */
+bool mmi_link_flush_due(const mmi_link *link, uint64_t now_ns);
+bool mmi_link_flush_worth(const mmi_link *link);        /* because there is a good deal to write */
 bool mmi_link_pending(const mmi_link *link);            /* anything left to write */
 extern const mmi_pipe_ops mmi_link_pipe_ops;
+
+/* link_command.c */
+int mmi_link_control(mmi_link *link, const uint8_t *frame, size_t size) MMI_WARN_UNUSED;
+/* MM_ENOMEM */
+void mmi_link_commands_begin(mmi_link *link);           /* what waits is to be written */
+void mmi_link_commands_end(mmi_link *link);             /* it was */
 
 /* heartbeat.c */
 void mmi_heartbeat_start(mmi_link *link);

@@ -116,6 +116,7 @@ hello_done(mmi_link *link)
     mmi_hello_fini(link->hello);
     mmi_free(link->hello);
     link->hello = NULL;
+    link->pipe.framing = s->packs ? &mmi_framing_zmtp : NULL;
     int rc = s->ops->add(s->state, &link->pipe);
     if (rc != MM_OK) {
         hello_refuse_peer(link, rc);

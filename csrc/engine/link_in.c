@@ -10,6 +10,8 @@
 
 #include "engine/link.h"
 
+enum { IN_COPY_MAX = 32 * 1024 };   /* bytes that are copied rather than kept in a whole buffer */
+
 static bool
 link_is_publisher(const mmi_link *link)
 {
@@ -120,21 +122,68 @@ link_message(mmi_link *link, mmi_msg *m)
 }
 
 static void
+link_pack(mmi_link *link, mmi_pack_in *pack)
+{
+    mmi_socket *s = link->socket;
+    uint32_t count = pack->msg.count;
+    bool was_empty = link->pipe.inbox.count == 0;
+    pack->msg.pipe_id = link->pipe.id;
+    link->parsed += count;
+    s->stats.parsed_messages += count;
+    int rc = mmi_pipe_push_in(&link->pipe, &pack->msg);
+    if (rc != MM_OK) {
+        MMI_ASSERT(rc == MM_ENOMEM);   /* it was made to fit */
+        s->stats.dropped_overflow += count;
+        mmi_msg_unref(&pack->msg);
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+    } else if (was_empty) {
+        s->ops->in(s->state, &link->pipe);
+        mmi_socket_touch(s);
+    }
+}
+
+static mmi_reader_room
+link_room(const mmi_link *link)
+{
+    const mmi_ring *in = &link->pipe.inbox;
+    mmi_reader_room room = { .messages = 0, .cost = 0 };
+    if (link->socket->ops->take != NULL && in->count < in->count_max && in->bytes < in->bytes_max) {
+        room = (mmi_reader_room){ .messages = in->count_max - in->count,
+                                  .cost = in->bytes_max - in->bytes };
+    }
+    return room;
+}
+
+/* What came behind a message that found no room.  The engine's buffer is given away rather than
+ * copied, when there is much of it. */
+static void
 link_keep_unread(mmi_link *link, const uint8_t *buf, size_t size)
 {
+    mmi_engine *e = link->engine;
     if (size == 0) {
         return;
     }
-    uint8_t *kept = mmi_alloc(size);
-    if (kept == NULL) {
+    if (link->unread != NULL) {
+        link->unread_used = (size_t)(buf - link->unread);   /* fed from there */
+        return;
+    }
+    bool whole = size > IN_COPY_MAX && buf >= e->in_buf && buf < e->in_buf + MMI_IO_BUFFER_SIZE;
+    uint8_t *fresh = mmi_realloc(NULL, whole ? (size_t)MMI_IO_BUFFER_SIZE : size);
+    if (fresh == NULL) {
         mmi_link_close(link, MM_REASON_MEMORY, NULL);
         return;
     }
-    memcpy(kept, buf, size);
-    mmi_free(link->unread);
-    link->unread = kept;
-    link->unread_size = size;
-    link->unread_used = 0;
+    if (whole) {
+        link->unread = e->in_buf;
+        link->unread_used = (size_t)(buf - e->in_buf);
+        link->unread_size = link->unread_used + size;
+        e->in_buf = fresh;
+    } else {
+        memcpy(fresh, buf, size);
+        link->unread = fresh;
+        link->unread_size = size;
+        link->unread_used = 0;
+    }
 }
 
 void
@@ -142,6 +191,15 @@ mmi_link_feed(mmi_link *link, const uint8_t *buf, size_t size)
 {
     mmi_input input;
     while (link->state == MMI_LINK_ACTIVE && link->held == NULL) {
+        mmi_reader_room room = link_room(link);
+        mmi_pack_in *pack = NULL;
+        if (size > 0 && room.messages > 0) {
+            pack = mmi_reader_pack(&link->reader, &buf, &size, room);
+        }
+        if (pack != NULL) {
+            link_pack(link, pack);
+            continue;
+        }
         int rc = mmi_reader_next(&link->reader, &buf, &size, &input);
         if (rc == 0) {
             return;
@@ -165,16 +223,18 @@ mmi_link_feed(mmi_link *link, const uint8_t *buf, size_t size)
 static int64_t
 link_read_discard(mmi_link *link)
 {
-    mmi_engine *e = link->socket->engine;
+    mmi_engine *e = link->engine;
     mmi_iov iov = { .data = e->in_buf, .size = MMI_IO_BUFFER_SIZE };
     return e->plat.readv(e->plat.self, link->stream, &iov, 1);
 }
 
-/* One read: into an unfinished large body first, the rest into the engine's buffer. */
+/* One read: into an unfinished large body first, the rest into the engine's buffer.  The lock is
+ * dropped for it, and for the making of the pack that most of it becomes.  MM_ECLOSED: the link is
+ * no longer active. */
 static int64_t
 link_read(mmi_link *link)
 {
-    mmi_engine *e = link->socket->engine;
+    mmi_engine *e = link->engine;
     mmi_iov iov[2];
     int count = 0;
     uint8_t *area;
@@ -183,16 +243,34 @@ link_read(mmi_link *link)
         iov[count++] = (mmi_iov){ .data = area, .size = direct };
     }
     iov[count++] = (mmi_iov){ .data = e->in_buf, .size = MMI_IO_BUFFER_SIZE };
+    mmi_reader_room room = link_room(link);
+    link->reading = true;
+    mmi_engine_unlock(e);
     int64_t n = e->plat.readv(e->plat.self, link->stream, iov, count);
+    mmi_pack_in *pack = NULL;
+    const uint8_t *buf = e->in_buf;
+    size_t into_body = n > 0 && (uint64_t)n > direct ? direct : n > 0 ? (size_t)n : 0;
+    size_t size = n > 0 ? (size_t)n - into_body : 0;
+    if (into_body == 0 && size > 0 && room.messages > 0) {
+        pack = mmi_reader_pack(&link->reader, &buf, &size, room);
+    }
+    mmi_engine_relock(e);
+    link->reading = false;
+    if (link->state != MMI_LINK_ACTIVE || link->socket->closing) {
+        mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
+        return MM_ECLOSED;
+    }
     if (n <= 0) {
         return n;
     }
     link->last_in_ns = e->now_ns;
-    size_t into_body = (size_t)n < direct ? (size_t)n : direct;
     if (into_body > 0) {
         mmi_reader_filled(&link->reader, into_body);
     }
-    mmi_link_feed(link, e->in_buf, (size_t)n - into_body);
+    if (pack != NULL) {
+        link_pack(link, pack);
+    }
+    mmi_link_feed(link, buf, size);
     return n;
 }
 
@@ -200,11 +278,14 @@ void
 mmi_link_readable(mmi_link *link)
 {
     size_t total = 0;
+    if (link->reading) {
+        return;
+    }
     while (link->state != MMI_LINK_DEAD && !mmi_link_paused(link) && total < MMI_LINK_STEP_BYTES) {
         bool discard = link->socket->closing || link->state == MMI_LINK_FINISHING;
         int64_t n = discard ? link_read_discard(link) : link_read(link);
-        if (n == MM_EAGAIN) {
-            break;
+        if (n == MM_EAGAIN || n == MM_ECLOSED) {
+            break;   /* closing: poll tells again, and what comes is then discarded */
         }
         if (n == 0) {
             bool clean = discard || mmi_reader_idle(&link->reader);
@@ -243,17 +324,19 @@ mmi_link_resume(mmi_link *link)
         }
         mmi_socket_touch(link->socket);
     }
-    uint8_t *unread = link->unread;
-    size_t used = link->unread_used, size = link->unread_size;
-    link->unread = NULL;
-    link->unread_size = link->unread_used = 0;
-    if (unread != NULL) {
-        mmi_link_feed(link, unread + used, size - used);
-        mmi_free(unread);
+    if (link->unread != NULL) {
+        size_t used = link->unread_used;
+        link->unread_used = link->unread_size;   /* unless the feed is stopped again */
+        mmi_link_feed(link, link->unread + used, link->unread_size - used);
+        if (link->unread_used == link->unread_size) {
+            mmi_free(link->unread);
+            link->unread = NULL;
+            link->unread_size = link->unread_used = 0;
+        }
     }
     link->hung = false;
-    link->last_in_ns =
-        link->socket->engine->now_ns; /* silence while we did not listen does not count */
+    /* Silence while we did not listen does not count. */
+    link->last_in_ns = link->engine->now_ns;
     if (link->state == MMI_LINK_ACTIVE) {
         link->watched = MMI_WATCH_HANGUP;   /* no real combination: have it set again */
         mmi_link_watch(link);

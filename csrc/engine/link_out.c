@@ -1,10 +1,11 @@
 /*
  * link_out.c: from a pipe's outbox and waiting commands to bytes on the stream.
  *
- * Small frames are copied into the engine's buffer, large ones go by reference, all in one writev.
- * What the kernel did not take stays in the outbox; only the octets of its front that went are
- * noted. Law: commands go between messages, never inside one; a message counts as written when its
- * last octet was taken.
+ * Packs and large frames go by reference, all in one writev, which is made without the engine's
+ * lock: meanwhile others queue more, and who writes looks again before it stops.  What the kernel
+ * did not take stays in the outbox; only the octets of its front message that went are noted.
+ * Law: one thread at a time writes a link; commands go between messages, never inside one; a
+ * message counts as written when its last octet was taken.
  */
 #include <string.h>
 
@@ -13,95 +14,88 @@
 enum {
     OUT_IOV_MAX = 64,
     OUT_ROUNDS_MAX = 16,                 /* writes a flush makes before others get their turn */
-    OUT_INLINE_BYTES = 64 * 1024         /* queued: worth a write by the caller even in a burst */
+    OUT_INLINE_BYTES = 128 * 1024        /* queued: worth a write by the caller even in a burst */
 };
 static const uint64_t OUT_BURST_NS = 20000;   /* sends closer than this to a write are a burst */
 
+/* One write: what goes, and the entries of the outbox it keeps alive. */
 typedef struct out_plan {
     mmi_iov iov[OUT_IOV_MAX];
-    int iov_count;
-    uint8_t *buf;
-    size_t buf_used, total;
+    mmi_msg *held[OUT_IOV_MAX];
+    int iov_count, held_count;
+    size_t total;
+    bool full;
 } out_plan;
 
-static bool
-out_full(const out_plan *plan)
-{
-    return plan->iov_count >= OUT_IOV_MAX - 2 || plan->buf_used >= MMI_IO_BUFFER_SIZE;
-}
-
-/* Adds what fits; false: no more room, and the plan ends inside this piece. */
-static bool
-out_put(out_plan *plan, const uint8_t *data, size_t size)
-{
-    size_t room = MMI_IO_BUFFER_SIZE - plan->buf_used;
-    size_t part = size < room ? size : room;
-    uint8_t *at = plan->buf + plan->buf_used;
-    if (part == 0) {
-        return size == 0;
-    }
-    memcpy(at, data, part);
-    mmi_iov *last = plan->iov_count > 0 ? &plan->iov[plan->iov_count - 1] : NULL;
-    if (last != NULL && (uint8_t *)last->data + last->size == at) {
-        last->size += part;
-    } else {
-        plan->iov[plan->iov_count++] = (mmi_iov){ .data = at, .size = part };
-    }
-    plan->buf_used += part;
-    plan->total += part;
-    return part == size;
-}
-
-static bool
+static void
 out_refer(out_plan *plan, const uint8_t *data, size_t size)
 {
-    if (out_full(plan)) {
-        return false;
+    if (size == 0 || plan->full) {
+        return;
     }
     plan->iov[plan->iov_count++] = (mmi_iov){ .data = (void *)data, .size = size };
     plan->total += size;
-    return true;
+    plan->full = plan->iov_count == OUT_IOV_MAX || plan->total >= MMI_IO_BUFFER_SIZE;
 }
 
-/* One message, without its first skip octets; false: the plan is full. */
-static bool
-out_message(out_plan *plan, mmi_msg *m, uint64_t skip)
+/* The octets [from, to) of a message of one entry; to: SIZE_MAX for all of it. */
+static void
+out_message(out_plan *plan, mmi_msg *m, uint64_t from)
 {
     mmi_msg_seal(m);
-    for (uint32_t i = 0; i < m->frame_count; i++) {
+    for (uint32_t i = 0; i < m->frame_count && !plan->full; i++) {
         const mmi_frame *f = &m->frames[i];
-        if (skip < f->head_size) {
-            if (out_full(plan) || !out_put(plan, f->head + skip, f->head_size - (size_t)skip)) {
-                return false;
-            }
-            skip = 0;
+        if (from < f->head_size) {
+            out_refer(plan, f->head + from, f->head_size - (size_t)from);
+            from = 0;
         } else {
-            skip -= f->head_size;
+            from -= f->head_size;
         }
-        if (skip >= f->size) {
-            skip -= f->size;
-            continue;
-        }
-        const uint8_t *data = f->data + skip;
-        size_t size = f->size - (size_t)skip;
-        skip = 0;
-        bool fits = size <= MMI_INLINE_FRAME_MAX ? out_put(plan, data, size)
-                                                 : out_refer(plan, data, size);
-        if (!fits) {
-            return false;
-        }
+        size_t skip = from < f->size ? (size_t)from : f->size;
+        out_refer(plan, f->data + skip, f->size - skip);
+        from -= skip;
     }
-    return true;
 }
 
-static uint64_t
-out_message_size(const mmi_msg *m)
+static void
+out_hold(out_plan *plan, mmi_msg *m)
 {
-    uint64_t size = 0;
-    for (uint32_t i = 0; i < m->frame_count; i++) {
-        size += m->frames[i].head_size + m->frames[i].size;
+    plan->held[plan->held_count++] = mmi_msg_ref(m);
+}
+
+/* The rest of the begun message at the front. true: it and its entry are all in the plan. */
+static bool
+out_begun(mmi_link *link, out_plan *plan, size_t *next)
+{
+    mmi_msg *m = mmi_ring_at(&link->pipe.outbox, 0);
+    mmi_pack_out *pack = mmi_pack_out_of(m);
+    out_hold(plan, m);
+    if (pack == NULL) {
+        out_message(plan, m, link->msg_offset);
+        return true;
     }
-    return size;
+    size_t cost;
+    size_t size = link->pipe.framing->next(pack->data + pack->first, &cost);
+    out_refer(plan, pack->data + pack->first + link->msg_offset, size - link->msg_offset);
+    *next = pack->first + size;
+    return *next == pack->used;
+}
+
+/* The i-th entry, a pack from the octet from on. */
+static void
+out_entry(mmi_link *link, out_plan *plan, uint32_t i, size_t from)
+{
+    mmi_msg *m = mmi_ring_at(&link->pipe.outbox, i);
+    mmi_pack_out *pack = mmi_pack_out_of(m);
+    if (i >= (uint32_t)plan->held_count) {
+        out_hold(plan, m);
+    }
+    if (pack == NULL) {
+        out_message(plan, m, 0);
+        return;
+    }
+    out_refer(plan, pack->data + from, pack->used - from);
+    link->flight_end = pack->used;
 }
 
 /* The rest of a begun message, then commands, then as many messages as fit. */
@@ -110,60 +104,101 @@ out_gather(mmi_link *link, out_plan *plan)
 {
     mmi_ring *outbox = &link->pipe.outbox;
     bool active = link->state == MMI_LINK_ACTIVE;
-    uint32_t next = 0;
+    uint32_t i = 0;
+    size_t from = 0;
+    bool inside = false;
+    plan->iov_count = plan->held_count = 0;
+    plan->total = 0;
+    plan->full = false;
     if (active && link->msg_offset > 0) {
-        if (!out_message(plan, mmi_ring_at(outbox, next++), link->msg_offset)) {
-            return;
-        }
+        inside = !out_begun(link, plan, &from);
+        link->flight_end = from;
+        i = inside ? 0 : 1;
     }
-    size_t control = link->control_size - link->control_sent;
-    if (control > 0 && !out_put(plan, link->control + link->control_sent, control)) {
-        return;
+    if (link->command_out_size == 0 && link->command_size > 0) {
+        mmi_link_commands_begin(link);
     }
-    while (active && next < outbox->count && !out_full(plan)) {
-        if (!out_message(plan, mmi_ring_at(outbox, next++), 0)) {
-            return;
-        }
+    out_refer(plan, link->command_out + link->command_sent,
+              link->command_out_size - link->command_sent);
+    for (; active && i < outbox->slot_count && !plan->full; i++) {
+        mmi_pack_out *pack = inside ? NULL : mmi_pack_out_of(mmi_ring_at(outbox, i));
+        out_entry(link, plan, i, pack != NULL ? pack->first : from);
+        inside = false;
     }
 }
 
-/* Notes n octets of the front message as written; returns how many of them it did not need. */
+/* Notes n octets of the front entry, a message of its own; returns how many it did not need. */
 static uint64_t
-out_front_written(mmi_link *link, uint64_t n)
+out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
 {
-    mmi_msg *m = mmi_ring_at(&link->pipe.outbox, 0);
-    uint64_t left = out_message_size(m) - link->msg_offset;
+    uint64_t left = m->size - link->msg_offset;
+    for (uint32_t i = 0; i < m->frame_count; i++) {
+        left += m->frames[i].head_size;
+    }
     if (n < left) {
         link->msg_offset += n;
-        link->pipe.pinned = true;
         return 0;
     }
     link->msg_offset = 0;
-    link->pipe.pinned = false;
     mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
     link->written++;
-    link->socket->stats.written_messages++;
     return n - left;
+}
+
+/* The same for messages of the pack at the front: one, if only_first. */
+static uint64_t
+out_pack_written(mmi_link *link, mmi_pack_out *pack, uint64_t n, bool only_first)
+{
+    uint32_t count = 0;
+    size_t cost = 0, one;
+    while (n > 0 && pack->first < pack->used && !(only_first && count > 0)) {
+        size_t size = link->pipe.framing->next(pack->data + pack->first, &one);
+        if (n < size - link->msg_offset) {
+            link->msg_offset += n;
+            n = 0;
+            break;
+        }
+        n -= size - link->msg_offset;
+        link->msg_offset = 0;
+        pack->first += size;
+        cost += one;
+        count++;
+    }
+    link->written += count;
+    mmi_ring_shrank(&link->pipe.outbox, &pack->msg, count, cost);
+    if (pack->msg.count == 0) {
+        mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
+    }
+    return n;
+}
+
+static uint64_t
+out_front_written(mmi_link *link, uint64_t n, bool only_first)
+{
+    mmi_msg *m = mmi_ring_at(&link->pipe.outbox, 0);
+    mmi_pack_out *pack = mmi_pack_out_of(m);
+    return pack == NULL ? out_one_written(link, m, n)
+                        : out_pack_written(link, pack, n, only_first);
 }
 
 static void
 out_written(mmi_link *link, uint64_t n)
 {
+    uint64_t before = link->written;
     if (link->msg_offset > 0) {
-        n = out_front_written(link, n);
+        n = out_front_written(link, n, true);
     }
-    uint64_t control = link->control_size - link->control_sent;
-    uint64_t part = n < control ? n : control;
-    if (link->msg_offset == 0) {
-        link->control_sent += (size_t)part;
-        n -= part;
-        if (link->control_sent == link->control_size) {
-            link->control_size = link->control_sent = 0;
-        }
+    uint64_t commands = link->command_out_size - link->command_sent;
+    uint64_t part = n < commands ? n : commands;
+    link->command_sent += (size_t)part;
+    n -= part;
+    if (link->command_sent == link->command_out_size) {
+        mmi_link_commands_end(link);
     }
     while (n > 0) {
-        n = out_front_written(link, n);
+        n = out_front_written(link, n, false);
     }
+    link->socket->stats.written_messages += link->written - before;
 }
 
 static void
@@ -186,40 +221,78 @@ mmi_link_pending(const mmi_link *link)
         return link->hello != NULL && mmi_hello_output(link->hello, &out) > 0;
     }
     bool messages = link->state == MMI_LINK_ACTIVE && link->pipe.outbox.count > 0;
-    return messages || link->control_size > link->control_sent || link->pong_due;
+    return messages || link->command_out_size > 0 || link->command_size > 0 || link->pong_due;
+}
+
+bool
+mmi_link_flush_worth(const mmi_link *link)
+{
+    const mmi_ring *out = &link->pipe.outbox;
+    return out->bytes >= OUT_INLINE_BYTES || out->count >= out->count_max / 2;
 }
 
 bool
 mmi_link_flush_due(const mmi_link *link, uint64_t now_ns)
 {
     return link->doomed != 0 || link->resume || link->socket->closing ||
-           now_ns - link->last_flush_ns >= OUT_BURST_NS ||
-           link->pipe.outbox.bytes >= OUT_INLINE_BYTES ||
-           link->pipe.outbox.count >= link->pipe.outbox.count_max / 2;
+           mmi_link_flush_worth(link) ||
+           (!link->burst && now_ns - link->last_flush_ns >= OUT_BURST_NS);
 }
 
-/* One write. Returns octets written or a negative mm_err; *total is what was offered. */
+/* One write, without the lock. Returns octets written, a negative mm_err, or MM_ECLOSED: the link
+ * is no longer what it was; *total is what was offered. */
 static int64_t
 out_write(mmi_link *link, size_t *total)
 {
-    mmi_engine *e = link->socket->engine;
+    mmi_engine *e = link->engine;
+    int state = link->state;
     out_plan plan;
-    plan.iov_count = 0;
-    plan.buf_used = plan.total = 0;
-    plan.buf = e->out_buf;
     out_prepare(link);
     out_gather(link, &plan);
     *total = plan.total;
     if (plan.total == 0) {
         return 0;
     }
-    return e->plat.writev(e->plat.self, link->stream, plan.iov, plan.iov_count);
+    link->pipe.pinned = (uint32_t)plan.held_count;
+    mmi_engine_unlock(e);
+    int64_t n = e->plat.writev(e->plat.self, link->stream, plan.iov, plan.iov_count);
+    mmi_engine_relock(e);
+    for (int i = 0; i < plan.held_count; i++) {
+        mmi_msg_unref(plan.held[i]);
+    }
+    if (link->state != state) {
+        return MM_ECLOSED;
+    }
+    link->pipe.pinned = 0;
+    if (n > 0) {
+        out_written(link, (uint64_t)n);
+    }
+    link->pipe.pinned = link->msg_offset > 0 ? 1 : 0;
+    return n;
+}
+
+/* After the writes of a flush: who waited for room or for an empty queue is told. */
+static void
+out_tell(mmi_link *link, uint64_t written_before)
+{
+    mmi_socket *s = link->socket;
+    if (link->written == written_before || link->state != MMI_LINK_ACTIVE) {
+        return;
+    }
+    if (s->ops->out != NULL) {
+        s->ops->out(s->state, &link->pipe);
+    }
+    if (mmi_ring_low(&link->pipe.outbox)) {
+        mmi_socket_note(s, MMI_ROOM);   /* who waits is woken for many messages, not for one */
+    }
 }
 
 void
 mmi_link_flush(mmi_link *link)
 {
-    mmi_socket *s = link->socket;
+    if (link->writing) {
+        return;
+    }
     if (link->doomed != 0) {
         mmi_link_close(link, link->doomed, NULL);
         return;
@@ -232,53 +305,35 @@ mmi_link_flush(mmi_link *link)
     }
     uint64_t written = link->written;
     int64_t n = 0;
+    link->writing = true;
     for (int round = 0; round < OUT_ROUNDS_MAX && mmi_link_pending(link); round++) {
         size_t total;
         n = out_write(link, &total);
-        if (n < 0) {
-            break;
-        }
-        out_written(link, (uint64_t)n);
-        if ((size_t)n < total) {
+        if (n < 0 || (size_t)n < total) {
             break;
         }
     }
-    link->last_flush_ns = s->engine->now_ns;
+    link->writing = false;
+    if (link->state == MMI_LINK_DEAD || n == MM_ECLOSED) {
+        mmi_link_close(link, MM_REASON_RESET, NULL);   /* what was in flight is cut */
+        return;
+    }
+    link->last_flush_ns = link->engine->now_ns;
     if (n < 0 && n != MM_EAGAIN) {
         mmi_link_close(link, MM_REASON_RESET, NULL);
         return;
     }
-    if (link->written != written && link->state == MMI_LINK_ACTIVE) {
-        if (s->ops->out != NULL) {
-            s->ops->out(s->state, &link->pipe);
-        }
-        mmi_socket_note(s, MMI_ROOM);
+    out_tell(link, written);
+    if (link->doomed != 0) {
+        mmi_link_dirty(link);   /* somebody gave it up meanwhile */
     }
     if (!mmi_link_pending(link)) {
         mmi_link_flushed(link);
     }
     if (link->written != written && link->pipe.outbox.count == 0) {
-        mmi_socket_note(s, MM_DRAINED);
+        mmi_socket_note(link->socket, MM_DRAINED);
     }
     mmi_link_watch(link);
-}
-
-int
-mmi_link_control(mmi_link *link, const uint8_t *frame, size_t size)
-{
-    if (link->control_size + size > link->control_cap) {
-        size_t cap = (link->control_size + size) * 2;
-        uint8_t *grown = mmi_realloc(link->control, cap);
-        if (grown == NULL) {
-            return MM_ENOMEM;
-        }
-        link->control = grown;
-        link->control_cap = cap;
-    }
-    memcpy(link->control + link->control_size, frame, size);
-    link->control_size += size;
-    mmi_link_dirty(link);
-    return MM_OK;
 }
 
 static mmi_link *
@@ -287,10 +342,17 @@ pipe_link(mmi_pipe *p)
     return MMI_CONTAINER_OF(p, mmi_link, pipe);
 }
 
+/* In a burst the runner writes soon, until there is a good deal to write. */
 static void
 pipe_wrote(mmi_pipe *p)
 {
-    mmi_link_dirty(pipe_link(p));
+    mmi_link *link = pipe_link(p);
+    if ((link->watched & MMI_WATCH_WRITE) != 0) {
+        return;   /* the kernel has no room: poll tells when */
+    }
+    if (!link->burst || mmi_link_flush_worth(link)) {
+        mmi_link_dirty(link);
+    }
 }
 
 static void

@@ -32,6 +32,8 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
     s->engine = e;
     s->ops = ops;
     s->opts = *opts;
+    /* What may have to be dropped again, oldest first, stays as it is. */
+    s->packs = ops->packs && opts->overflow != MM_OVERFLOW_DROP_OLDEST;
     s->fileno = -1;
     s->host = (mmi_proto_host){
         .stats = &s->stats, .opts = &s->opts, .random = socket_random, .event = mmi_proto_event
@@ -132,7 +134,7 @@ void
 mmi_socket_reap(mmi_socket *s)
 {
     mmi_engine *e = s->engine;
-    if (!mmi_list_empty(&s->links)) {
+    if (!mmi_list_empty(&s->links) || s->pins > 0) {
         return;
     }
     if (s->ops->backlog != NULL) {
@@ -162,6 +164,17 @@ mmi_socket_note(mmi_socket *s, uint32_t news)
 {
     s->news |= news;
     mmi_socket_touch(s);
+}
+
+void
+mmi_socket_hurry(mmi_socket *s)
+{
+    MMI_LIST_EACH(&s->links, node, after) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        if (link->burst && (link->watched & MMI_WATCH_WRITE) == 0 && mmi_link_pending(link)) {
+            mmi_link_dirty(link);
+        }
+    }
 }
 
 uint32_t

@@ -54,8 +54,10 @@ typedef struct mmi_socket {
     mmi_list dialers, listeners, links;
     uint32_t peer_count, half_open, accepted;
     mmi_list waiters, watches;
+    uint32_t pins;                 /* calls that dropped the lock and come back to it */
     uint32_t news;                 /* bits since the last update */
     bool closing;
+    bool packs;                    /* what is sent is encoded at once, see mmi_proto_ops.packs */
     int fileno;                    /* -1: nobody asked */
     bool fileno_rung, fileno_held;
     mm_event *events;
@@ -73,6 +75,8 @@ void mmi_socket_end(mmi_socket *s); /* the linger is over: whatever is left is a
 void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed: settle looks */
 void mmi_socket_update(mmi_socket *s);             /* settle: wakes who is due */
 void mmi_socket_note(mmi_socket *s, uint32_t news);
+/* What waits for the runner's next round is to be written by the next settle. */
+void mmi_socket_hurry(mmi_socket *s);
 uint32_t mmi_socket_ready(const mmi_socket *s);
 
 /* Waits for events with the lock dropped.  MM_OK: look again; MM_ECLOSED: s is gone, do not touch

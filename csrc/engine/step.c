@@ -1,9 +1,8 @@
 /*
- * step.c: one turn of the engine: poll, ready links, timers; and settling, what is done once a
- * turn.
+ * step.c: one turn of the engine: poll, ready links, timers.
  *
- * Not here: what links and endpoints do.  Law: the lock is held but around poll; events are looked
- * up by tag, so one for something closed meanwhile leads nowhere.
+ * Not here: what links and endpoints do, settling (settle.c).  Law: the lock is held but around
+ * poll; events are looked up by tag, so one for something closed meanwhile leads nowhere.
  */
 #include <string.h>
 
@@ -72,7 +71,12 @@ mmi_engine_step(mmi_engine *e, bool wait)
     pthread_mutex_lock(&e->lock);
     mmi_engine_refresh(e);
     mmi_engine_settle(e, true);
+    e->pacing = mmi_settle_bursts(e);
+    mmi_engine_settle(e, true);
     uint64_t deadline = mmi_timers_next(&e->timers);
+    if (e->pacing && e->now_ns + MMI_PACE_NS < deadline) {
+        deadline = e->now_ns + MMI_PACE_NS;
+    }
     if (e->stop || step_inproc_pending(e) || (!wait && e->thread != NULL)) {
         deadline = e->now_ns;
     }
@@ -104,64 +108,4 @@ void
 mmi_engine_step_now(void *engine)
 {
     mmi_engine_step(engine, false);
-}
-
-/*
- * A caller writes what it queued itself, so that a lone message needs no other thread; in a burst
- * it leaves it to the runner until there is a good deal to write (docs/adr: inline or batched).
- */
-static void
-settle_dirty(mmi_engine *e, bool runner)
-{
-    mmi_list later;
-    mmi_list_init(&later);
-    mmi_list *node;
-    while ((node = mmi_list_pop_front(&e->dirty)) != NULL) {
-        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, dirty);
-        if (runner || e->thread == NULL || mmi_link_flush_due(link, e->now_ns)) {
-            mmi_link_flush(link);
-        } else {
-            mmi_list_push_back(&later, node);
-        }
-    }
-    while ((node = mmi_list_pop_front(&later)) != NULL) {
-        mmi_list_push_back(&e->dirty, node);
-    }
-}
-
-/* The runner sleeps, and there is something for it: messages to write, or a timer that is due
- * sooner. */
-static void
-settle_runner(mmi_engine *e)
-{
-    bool sooner = mmi_timers_next(&e->timers) < e->poll_deadline_ns;
-    bool sleeps = e->polling || e->thread == NULL;   /* a simulated one sleeps between its steps */
-    if (sleeps && (sooner || !mmi_list_empty(&e->dirty))) {
-        e->polling = false;   /* one interrupt is enough until it polls again */
-        e->plat.interrupt(e->plat.self);
-    }
-}
-
-void
-mmi_engine_settle(mmi_engine *e, bool runner)
-{
-    mmi_list *node;
-    settle_dirty(e, runner);
-    while ((node = mmi_list_pop_front(&e->dead)) != NULL) {
-        mmi_link_free(MMI_CONTAINER_OF(node, mmi_link, dirty));
-    }
-    while ((node = mmi_list_pop_front(&e->touched)) != NULL) {
-        mmi_socket *s = MMI_CONTAINER_OF(node, mmi_socket, touched);
-        if (s->closing) {
-            mmi_socket_reap(s);
-        } else {
-            mmi_socket_update(s);
-        }
-    }
-    if (!runner) {
-        settle_runner(e);
-    }
-    if (e->closing && mmi_list_empty(&e->sockets)) {
-        e->plat.notifier_ring(e->plat.self, e->idle_notifier);
-    }
 }

@@ -18,7 +18,9 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
         return rc;
     }
     mmi_list_push_back(&s->waiters, &w.node);
-    mmi_engine_settle(e, false);
+    mmi_socket_hurry(s);
+    mmi_engine_settle(e, true);
+    mmi_engine_settle(e, false);   /* and the runner knows of new timers */
     uint64_t slice = slice_ms > 0 ? mmi_deadline(e->now_ns, slice_ms) : UINT64_MAX;
     rc = mmi_engine_wait(e, w.notifier, slice < deadline_ns ? slice : deadline_ns);
     if (w.closed) {

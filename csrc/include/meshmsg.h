@@ -74,6 +74,8 @@ typedef enum mm_reason {
     MM_REASON_TOPIC_SIZE,
     MM_REASON_SUBSCRIPTIONS,   /* more topics, or bytes of topics, than the limit      */
     MM_REASON_MEMORY,          /* out of memory here                                   */
+    MM_REASON_NOT_SP,          /* first octets are no SP hello                         */
+    MM_REASON_SP_HEADER,       /* an SP message that ends inside its header            */
     MM_REASON_COUNT
 } mm_reason;
 
@@ -156,15 +158,18 @@ typedef struct mm_drain_info {
  * A batch of received messages: frames lie end to end in data (except big, below), in arrays that the
  * library owns and reuses.  One batch belongs to one thread at a time.
  * message i has frames first_frame[i] .. first_frame[i + 1] - 1; frame j is data[offset[j]] .. data[offset[j + 1]].
- * envelope[i]: how many of its leading frames are routing (REQ/REP envelope; not the ROUTER identity).
+ * offset[0] need not be 0.  first_frame NULL: every message is one frame, message i is frame i.
+ * envelope[i]: how many of its leading frames are routing (REQ/REP envelope; not the ROUTER identity); NULL: none.
+ * peer NULL: all are of one_peer.
  * big: when not NULL the batch holds exactly one message, and its frames are read with mm_msg_frame.
  */
 typedef struct mm_batch {
     uint32_t message_count, frame_count;
     const uint8_t *data;
-    const uint64_t *offset;
-    const uint32_t *first_frame, *envelope;
+    const uint32_t *offset, *first_frame, *envelope;
     const uint64_t *peer;                         /* peer id of each message */
+    uint64_t one_peer;
+    uint32_t one_size;                            /* not 0: each message is one frame of that size */
     mm_msg *big;
 } mm_batch;
 
@@ -198,6 +203,7 @@ int mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size);  /* MM_
  * to: 0, or the peer id a ROUTER or REP message goes to.
  */
 int mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms);
+int mm_send_now(mm_handle socket, const uint8_t *body, size_t size);   /* mm_send that never waits */
 int mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
                    int64_t timeout_ms, int64_t slice_ms);
 int mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, size_t count,
@@ -270,6 +276,28 @@ size_t mm_codec_hello_output(mm_codec_hello *h, uint8_t *out, size_t size);
 int mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_t *identity, size_t *size);
 /* The scheme (1 tcp, 2 ipc, 3 inproc) or a negative mm_err. */
 int mm_codec_url(const char *text, char *host, size_t host_size, uint16_t *port, char *again, size_t again_size);
+
+/* ---- the SP codec (csrc/codec/sp*), likewise.  id: a protocol's number on the wire; ipc: 0 for the TCP form ---- */
+typedef struct mm_codec_sp_reader mm_codec_sp_reader;
+typedef struct mm_codec_sp_hello mm_codec_sp_hello;
+int mm_codec_sniff(const uint8_t *buf, size_t size);   /* 1 ZMTP, 2 SP, 0 need more, MM_EPROTO neither */
+/* form: 1 raw, 2 hop count, 3 the id of what was asked, 4 a stack of hops and an id; MM_EINVAL: no such protocol */
+int mm_codec_sp_protocol(uint32_t id, uint32_t *peer_id, int *role, int *form);
+uint32_t mm_codec_sp_of_role(int role);                /* 0: it speaks no SP */
+mm_codec_sp_hello *mm_codec_sp_hello_new(uint32_t id, int answer);
+void mm_codec_sp_hello_free(mm_codec_sp_hello *h);
+int mm_codec_sp_hello_feed(mm_codec_sp_hello *h, const uint8_t *buf, size_t size, size_t *used);
+size_t mm_codec_sp_hello_output(mm_codec_sp_hello *h, uint8_t *out, size_t size);
+int mm_codec_sp_hello_result(const mm_codec_sp_hello *h, uint32_t *ours, uint32_t *theirs);   /* mm_reason */
+mm_codec_sp_reader *mm_codec_sp_reader_new(uint64_t message_size_max, uint32_t hops_max, int ipc, uint32_t id);
+void mm_codec_sp_reader_free(mm_codec_sp_reader *r);
+/* 1: a message, to be freed; 0: need more; < 0 */
+int mm_codec_sp_reader_next(mm_codec_sp_reader *r, const uint8_t *buf, size_t size, size_t *used, mm_msg **msg);
+/* mm_reason; held: bytes taken for an unfinished message; skipped: messages with too many hops */
+int mm_codec_sp_reader_look(const mm_codec_sp_reader *r, uint64_t *held, uint64_t *skipped);
+/* What goes in front of the octets of these frames, 13 at most; MM_EINVAL, MM_ENOTSUP: not in SP's form. */
+int mm_codec_sp_head(uint32_t id, int ipc, uint32_t hops_max, const uint8_t *bodies, const uint64_t *sizes,
+                     uint32_t count, uint8_t *out, size_t *size);
 
 /* ---- the simulated world (csrc/plat/sim*.c) ---- */
 /* Chances are parts per million, of each operation. */

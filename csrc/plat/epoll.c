@@ -76,10 +76,17 @@ epoll_drain(mmi_poller *p)
 }
 
 static int
-epoll_poll(mmi_poller *p, mmi_event *out, int cap, int timeout_ms)
+epoll_poll(mmi_poller *p, mmi_event *out, int cap, uint64_t deadline_ns)
 {
     struct epoll_event events[EPOLL_EVENTS_MAX];
     int max = cap < EPOLL_EVENTS_MAX ? cap : EPOLL_EVENTS_MAX;
+    int timeout_ms = deadline_ns == 0 ? 0 : mmi_posix_timeout_ms(deadline_ns);
+    if (timeout_ms == 1) {
+        /* epoll_wait counts whole milliseconds; poll of the set itself does not. */
+        struct pollfd set = { .fd = p->epoll, .events = POLLIN };
+        (void)mmi_posix_poll(&set, 1, deadline_ns);
+        timeout_ms = 0;
+    }
     int ready = epoll_wait(p->epoll, events, max, timeout_ms);
     int count = 0;
     for (int i = 0; i < ready; i++) {

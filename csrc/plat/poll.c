@@ -14,8 +14,8 @@
 #include "plat/posix.h"
 
 enum {
-    POLL_FIRST = 16,      /* entries, from the start: the wake-up always has one */
-    POLL_SHORT_MS = 10    /* short of memory for all rows: then look at them again soon */
+    POLL_FIRST = 16,           /* entries, from the start: the wake-up always has one */
+    POLL_SHORT_NS = 10000000   /* short of memory for all rows: then look at them again soon */
 };
 
 typedef struct poll_row {
@@ -124,7 +124,7 @@ poll_watch(mmi_poller *p, int fd, uint32_t events, uint64_t tag)
 /* Copies the table for one poll(2). Returns the number of entries, the wake-up first. Some rows may
  * wait a turn when memory is short, which is a short one then. */
 static uint32_t
-poll_copy(mmi_poller *p, int *timeout_ms)
+poll_copy(mmi_poller *p, uint64_t *deadline_ns)
 {
     pthread_mutex_lock(&p->lock);
     uint32_t want = p->count + 1;
@@ -136,8 +136,8 @@ poll_copy(mmi_poller *p, int *timeout_ms)
         p->copy_cap = copy != NULL && tags != NULL ? 2 * want : p->copy_cap;
         if (want > p->copy_cap) {
             want = p->copy_cap;
-            bool later = *timeout_ms < 0 || *timeout_ms > POLL_SHORT_MS;
-            *timeout_ms = later ? POLL_SHORT_MS : *timeout_ms;
+            uint64_t soon_ns = mmi_posix_now_ns() + POLL_SHORT_NS;
+            *deadline_ns = *deadline_ns < soon_ns ? *deadline_ns : soon_ns;
         }
     }
     for (uint32_t i = 1; i < want; i++) {
@@ -154,10 +154,10 @@ poll_copy(mmi_poller *p, int *timeout_ms)
 }
 
 static int
-poll_poll(mmi_poller *p, mmi_event *out, int cap, int timeout_ms)
+poll_poll(mmi_poller *p, mmi_event *out, int cap, uint64_t deadline_ns)
 {
-    uint32_t total = poll_copy(p, &timeout_ms);
-    int ready = poll(p->copy, total, timeout_ms);
+    uint32_t total = poll_copy(p, &deadline_ns);
+    int ready = mmi_posix_poll(p->copy, total, deadline_ns);
     pthread_mutex_lock(&p->lock);
     p->polling = false;
     pthread_mutex_unlock(&p->lock);

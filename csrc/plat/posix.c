@@ -11,11 +11,16 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { POSIX_STACK_SIZE = 1024 * 1024, POSIX_WORD_BITS = 64 };   /* bytes; bits */
+enum {
+    POSIX_STACK_SIZE = 1024 * 1024,   /* bytes */
+    POSIX_WORD_BITS = 64,
+    POSIX_SLACK_NS = 1000             /* how late a timer of an engine's thread may be */
+};
 static const uint64_t POSIX_NS_PER_S = 1000000000, POSIX_NS_PER_MS = 1000000;
 
 typedef struct posix_thread {
@@ -180,6 +185,19 @@ mmi_posix_timeout_ms(uint64_t deadline_ns)
     return ms > INT32_MAX ? INT32_MAX : (int)ms;
 }
 
+int
+mmi_posix_poll(struct pollfd *fds, nfds_t count, uint64_t deadline_ns)
+{
+    if (deadline_ns == UINT64_MAX || deadline_ns == 0) {
+        return poll(fds, count, deadline_ns == 0 ? 0 : -1);
+    }
+    uint64_t now = mmi_posix_now_ns();
+    uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+    struct timespec t = { .tv_sec = (time_t)(left / POSIX_NS_PER_S),
+                          .tv_nsec = (long)(left % POSIX_NS_PER_S) };
+    return ppoll(fds, count, &t, NULL);
+}
+
 static int
 posix_watch(void *self, int s, uint32_t events, uint64_t tag)
 {
@@ -196,8 +214,7 @@ posix_poll(void *self, mmi_event *out, int cap, uint64_t deadline_ns)
     if (count == cap) {
         return count;
     }
-    int timeout_ms = count > 0 ? 0 : mmi_posix_timeout_ms(deadline_ns);
-    count += p->ops->poll(p->poller, out + count, cap - count, timeout_ms);
+    count += p->ops->poll(p->poller, out + count, cap - count, count > 0 ? 0 : deadline_ns);
     return count + mmi_resolver_done(p->resolver, out + count, cap - count);
 }
 
@@ -272,7 +289,7 @@ posix_wait(void *self, int n, uint64_t deadline_ns)
     (void)self;
     for (;;) {
         struct pollfd fd = { .fd = n, .events = POLLIN };
-        int rc = poll(&fd, 1, mmi_posix_timeout_ms(deadline_ns));
+        int rc = mmi_posix_poll(&fd, 1, deadline_ns);
         if (rc > 0) {
             return MM_OK;
         }
@@ -289,6 +306,7 @@ static void *
 posix_thread_run(void *arg)
 {
     posix_thread *t = arg;
+    (void)prctl(PR_SET_TIMERSLACK, POSIX_SLACK_NS, 0, 0, 0); /* refused: burst writes come later */
     t->run(t->arg);
     return NULL;
 }

@@ -7,6 +7,7 @@
 #ifndef MMI_POSIX_H
 #define MMI_POSIX_H
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "plat/plat.h"
@@ -19,7 +20,7 @@ typedef struct mmi_poller_ops {
     const char *name;
     mmi_poller *(*open)(int *error);
     int (*watch)(mmi_poller *p, int fd, uint32_t events, uint64_t tag);
-    int (*poll)(mmi_poller *p, mmi_event *out, int cap, int timeout_ms);
+    int (*poll)(mmi_poller *p, mmi_event *out, int cap, uint64_t deadline_ns);
     void (*interrupt)(mmi_poller *p);
     void (*close)(mmi_poller *p);
     void (*after_fork)(mmi_poller *p);   /* closes its descriptors, touches nothing else */
@@ -41,6 +42,8 @@ int mmi_posix_error(int error);                       /* errno -> mm_err */
 int mmi_posix_note(mmi_posix *p, int fd); /* fd, noted as open; or closes it: MM_ENOMEM */
 void mmi_posix_shut(mmi_posix *p, int fd);            /* forgets and closes */
 int mmi_posix_timeout_ms(uint64_t deadline_ns);       /* for poll(2): -1 never, else rounded up */
+/* poll(2) until a deadline, to the nanosecond where it is near; 0 does not wait. */
+int mmi_posix_poll(struct pollfd *fds, nfds_t count, uint64_t deadline_ns);
 uint64_t mmi_posix_now_ns(void);
 int mmi_posix_detach(void *(*run)(void *arg), void *arg); /* a thread of its own, signals blocked */
 

@@ -54,7 +54,7 @@ back_queue(mmi_back *back, mmi_msg *m)
 static int
 back_flush(mmi_back *back)
 {
-    while (back->kept.count > 0) {
+    while (back->kept.slot_count > 0) {
         int rc = back_queue(back, mmi_ring_at(&back->kept, 0));
         if (rc != MM_OK) {
             return rc;
@@ -75,9 +75,9 @@ void
 mmi_back_rm(mmi_back *back, mmi_lb_node *node)
 {
     mmi_pipe *p = node->pipe;
-    uint32_t first = p->pinned ? 1 : 0;
+    uint32_t first = p->pinned;
     mmi_lb_rm(&back->lb, node);
-    while (p->outbox.count > first) {
+    while (p->outbox.slot_count > first) {
         mmi_msg *m = mmi_ring_at(&p->outbox, first);
         if (mmi_ring_push(&back->kept, m) != MM_OK) {
             break;   /* the engine counts what stays */

@@ -78,6 +78,13 @@ dealer_send(void *ps, mmi_msg *m)
 }
 
 static int
+dealer_take(void *ps, uint32_t max_messages, size_t max_bytes, mmi_span *out)
+{
+    dealer_sock *s = ps;
+    return mmi_fq_take(&s->fq, max_messages, max_bytes, out);
+}
+
+static int
 dealer_recv(void *ps, mmi_msg **m)
 {
     dealer_sock *s = ps;
@@ -118,7 +125,9 @@ const mmi_proto_ops mmi_dealer_ops = {
     .out = dealer_out,
     .send = dealer_send,
     .recv = dealer_recv,
+    .take = dealer_take,
     .ready = dealer_ready,
     .backlog = dealer_backlog,
     .held = dealer_held,
+    .packs = true,
 };

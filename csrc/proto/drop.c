@@ -38,11 +38,18 @@ static const char *const drop_texts[] = {
 };
 
 void
+mmi_drop_count(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, uint32_t count)
+{
+    *drop_counter(host->stats, why) += count;
+    int kind = why == MMI_DROP_LATE ? MM_EVENT_LATE_REPLY : MM_EVENT_DROPPED;
+    host->event(host, kind, MM_REASON_NONE, peer, count, drop_texts[why]);
+}
+
+void
 mmi_drop(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, mmi_msg *m)
 {
-    (*drop_counter(host->stats, why))++;
-    int kind = why == MMI_DROP_LATE ? MM_EVENT_LATE_REPLY : MM_EVENT_DROPPED;
-    host->event(host, kind, MM_REASON_NONE, peer, 1, drop_texts[why]);
+    uint32_t count = m != NULL ? m->count : 1;
+    mmi_drop_count(host, why, peer, count);
     mmi_msg_unref(m);
 }
 

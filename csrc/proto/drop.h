@@ -14,7 +14,8 @@ typedef enum mmi_drop_why {
     MMI_DROP_LATE, MMI_DROP_FILTERED, MMI_DROP_MALFORMED
 } mmi_drop_why;
 
-/* m may be NULL: counted only.  peer: whose it was or was to be, 0: nobody's. */
+void mmi_drop_count(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, uint32_t count);
+/* m may be NULL: counted only, as one.  peer: whose it was or was to be, 0: nobody's. */
 void mmi_drop(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, mmi_msg *m);
 void mmi_drop_inbox(mmi_proto_host *host,
                     mmi_pipe *p); /* for roles that receive nothing: all of it, malformed */

@@ -5,6 +5,8 @@
  */
 #include "proto/fq.h"
 
+enum { FQ_TURN = 64 };   /* messages of a pack a peer may give while others wait */
+
 #include "base/limits.h"
 
 void
@@ -43,8 +45,9 @@ fq_keep_one(mmi_fq *fq, mmi_pipe *p, mmi_fq_keep keep)
     /* A keep adds an identity at most. */
     const size_t wrapping = MM_IDENTITY_MAX + MMI_FRAME_OVERHEAD;
     mmi_msg *m = mmi_ring_at(&p->inbox, 0);
-    if (!mmi_ring_fits(&fq->left, mmi_msg_cost(m) + wrapping) ||
-        mmi_ring_reserve(&fq->left) != MM_OK) {
+    bool fits = m->kind == MMI_MSG_ONE ? mmi_ring_fits(&fq->left, mmi_msg_cost(m) + wrapping)
+                                       : mmi_ring_fits_entry(&fq->left, m);
+    if (!fits || mmi_ring_reserve(&fq->left) != MM_OK) {
         return false;
     }
     mmi_msg *kept = keep(p, m);
@@ -52,9 +55,9 @@ fq_keep_one(mmi_fq *fq, mmi_pipe *p, mmi_fq_keep keep)
         return false;
     }
     (void)mmi_ring_pop(&p->inbox);
+    p->handed += kept->count;
     int rc = mmi_ring_push(&fq->left, kept);
     MMI_ASSERT(rc == MM_OK);
-    p->handed++;
     return true;
 }
 
@@ -114,7 +117,7 @@ mmi_msg *
 mmi_fq_pop(mmi_fq *fq)
 {
     if (fq->left.count > 0) {
-        return mmi_ring_pop(&fq->left);
+        return mmi_ring_pop_one(&fq->left);
     }
     if (mmi_list_empty(&fq->active)) {
         return NULL;
@@ -130,7 +133,38 @@ int
 mmi_fq_recv(mmi_fq *fq, mmi_msg **m)
 {
     *m = mmi_fq_pop(fq);
-    return *m == NULL ? MM_EAGAIN : MM_OK;
+    if (*m == NULL) {
+        return mmi_fq_ready(fq) ? MM_ENOMEM : MM_EAGAIN;
+    }
+    return MM_OK;
+}
+
+int
+mmi_fq_take(mmi_fq *fq, uint32_t max_messages, size_t max_bytes, mmi_span *out)
+{
+    if (mmi_ring_take(&fq->left, max_messages, max_bytes, out)) {
+        return MM_OK;
+    }
+    if (mmi_list_empty(&fq->active)) {
+        return MM_EAGAIN;
+    }
+    mmi_fq_node *front = fq_front(fq);
+    bool alone = front->node.next == front->node.prev;
+    uint32_t turn = alone || max_messages < FQ_TURN ? max_messages : (uint32_t)FQ_TURN;
+    (void)mmi_pipe_take(front->pipe, turn, max_bytes, out);
+    mmi_list_rm(&front->node);
+    mmi_fq_in(fq, front);
+    return MM_OK;
+}
+
+mmi_msg *
+mmi_fq_front(const mmi_fq *fq, uint32_t *first)
+{
+    mmi_pipe *from;
+    mmi_msg *m = mmi_fq_peek(fq, &from);
+    mmi_pack_in *pack = m != NULL ? mmi_pack_in_of(m) : NULL;
+    *first = pack != NULL ? pack->first : 0;
+    return m;
 }
 
 uint32_t

@@ -59,10 +59,10 @@ lb_node(mmi_list *node)
 
 /* The first of a list that has room. */
 static mmi_lb_node *
-lb_find(mmi_lb *lb, mmi_list *list, size_t cost)
+lb_find(mmi_lb *lb, mmi_list *list, const mmi_msg *m)
 {
     MMI_LIST_EACH(list, node, after) {
-        if (mmi_ring_fits(&lb_node(node)->pipe->outbox, cost)) {
+        if (mmi_ring_fits_entry(&lb_node(node)->pipe->outbox, m)) {
             return lb_node(node);
         }
         if (!lb_node(node)->full) {
@@ -73,11 +73,11 @@ lb_find(mmi_lb *lb, mmi_list *list, size_t cost)
 }
 
 mmi_pipe *
-mmi_lb_next(mmi_lb *lb, size_t cost)
+mmi_lb_next(mmi_lb *lb, const mmi_msg *m)
 {
-    mmi_lb_node *node = lb_find(lb, &lb->open, cost);
+    mmi_lb_node *node = lb_find(lb, &lb->open, m);
     if (node == NULL) {
-        node = lb_find(lb, &lb->full, cost);
+        node = lb_find(lb, &lb->full, m);
     }
     if (node == NULL) {
         return NULL;
@@ -101,7 +101,7 @@ mmi_lb_turn(mmi_lb *lb)
 int
 mmi_lb_send(mmi_lb *lb, mmi_msg *m, mmi_pipe **to)
 {
-    mmi_pipe *p = mmi_lb_next(lb, mmi_msg_cost(m));
+    mmi_pipe *p = mmi_lb_next(lb, m);
     if (p == NULL) {
         return MM_EAGAIN;
     }

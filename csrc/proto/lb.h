@@ -27,8 +27,7 @@ void mmi_lb_rm(mmi_lb *lb, mmi_lb_node *node);
 void mmi_lb_out(mmi_lb *lb, mmi_lb_node *node);           /* the pipe may have room again */
 
 bool mmi_lb_ready(const mmi_lb *lb);
-mmi_pipe *mmi_lb_next(mmi_lb *lb,
-                      size_t cost); /* the next in turn with room for that; NULL: none */
+mmi_pipe *mmi_lb_next(mmi_lb *lb, const mmi_msg *m); /* the next with room for it; NULL: none */
 mmi_pipe *mmi_lb_turn(mmi_lb *lb);  /* the next in turn, with room or not; NULL: no pipe */
 /* Queues m on the next pipe, which *to then names.  MM_OK: took the reference; MM_EAGAIN;
  * MM_ENOMEM. */

@@ -81,6 +81,13 @@ pair_send(void *ps, mmi_msg *m)
 }
 
 static int
+pair_take(void *ps, uint32_t max_messages, size_t max_bytes, mmi_span *out)
+{
+    pair_sock *s = ps;
+    return mmi_fq_take(&s->fq, max_messages, max_bytes, out);
+}
+
+static int
 pair_recv(void *ps, mmi_msg **m)
 {
     pair_sock *s = ps;
@@ -121,7 +128,9 @@ const mmi_proto_ops mmi_pair_ops = {
     .out = pair_out,
     .send = pair_send,
     .recv = pair_recv,
+    .take = pair_take,
     .ready = pair_ready,
     .backlog = pair_backlog,
     .held = pair_held,
+    .packs = true,
 };

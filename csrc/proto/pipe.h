@@ -9,7 +9,9 @@
 #define MMI_PIPE_H
 
 #include "base/list.h"
+#include "base/pack.h"
 #include "base/ring.h"
+#include "codec/framing.h"
 
 typedef struct mmi_pipe mmi_pipe;
 
@@ -32,7 +34,9 @@ struct mmi_pipe {
     mmi_ring inbox, outbox;
     void *state;                     /* the protocol's, pipe_size bytes, zeroed */
     const mmi_pipe_ops *ops;
-    bool pinned;     /* the front of the outbox is partly written: it cannot be dropped */
+    const mmi_framing *framing; /* small messages are encoded into packs; NULL: they are not */
+    uint32_t pinned; /* entries at the front of the outbox that are being written: not to be dropped
+                        nor moved */
     bool in_blocked; /* the link stopped reading: the inbox was full                    */
     uint64_t accepted, handed, dropped; /* messages: into outbox, out of inbox, dropped           */
     uint64_t subscriptions, subscription_bytes;   /* of the peer, counted by the publisher */
@@ -42,9 +46,13 @@ struct mmi_pipe {
 
 /* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM. */
 int mmi_pipe_send(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
-/* NULL: empty.  Calls ops->room when reading was paused and may go on. */
+/* NULL: empty, or, when the inbox is not, no memory.  Calls ops->room when reading was paused and
+ * may go on. */
 mmi_msg *mmi_pipe_recv(mmi_pipe *p);
-/* From the outbox, not the pinned one; NULL: none.  The caller counts and unrefs. */
+/* The same without a copy: some messages of the front entry, up to max_messages and, after the
+ * first, max_bytes.  false: empty. */
+bool mmi_pipe_take(mmi_pipe *p, uint32_t max_messages, size_t max_bytes, mmi_span *out);
+/* From the outbox, no pinned one; NULL: none.  The caller counts and unrefs. */
 mmi_msg *mmi_pipe_drop_oldest(mmi_pipe *p);
 /* Would that cost fit if all that may be dropped were? */
 bool mmi_pipe_droppable(const mmi_pipe *p, size_t cost);
@@ -54,7 +62,10 @@ bool mmi_pipe_droppable(const mmi_pipe *p, size_t cost);
 /* m has one reference and pipe_id set.  MM_OK: took it; MM_EAGAIN: full, the link keeps it and
  * stops reading; MM_ENOMEM: close the link (an empty inbox would never ask it to read on). */
 int mmi_pipe_push_in(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
-mmi_msg *mmi_pipe_pop_out(mmi_pipe *p);       /* the front was written in full */
+mmi_msg *mmi_pipe_pop_out(mmi_pipe *p);       /* the front entry was written in full */
+/* Divides the i-th entry of the outbox, a pack, behind the octet end: what stands behind becomes an
+ * entry of its own.  MM_ENOMEM: nothing has changed. */
+int mmi_pipe_split_out(mmi_pipe *p, uint32_t i, size_t end) MMI_WARN_UNUSED;
 void mmi_pipe_invariants(const mmi_pipe *p);
 
 #endif

@@ -41,6 +41,10 @@ typedef struct mmi_proto_ops {
     /* MM_OK: the caller owns *m.  MM_EAGAIN: nothing now.  MM_ENOMEM: nothing taken.  NULL: cannot
      * receive. */
     int (*recv)(void *ps, mmi_msg **m);
+    /* Roles that receive messages as they come, of any number of frames: by the pack.  As recv, up
+     * to max_messages and, after the first, max_bytes; the caller owns the span's reference.  NULL:
+     * the link makes no packs. */
+    int (*take)(void *ps, uint32_t max_messages, size_t max_bytes, mmi_span *out);
     uint32_t (*ready)(
         const void *ps); /* MM_READABLE | MM_WRITABLE, computed, not remembered; cheap */
 
@@ -72,6 +76,9 @@ typedef struct mmi_proto_ops {
     /* Whether a send can succeed depends on the message (ROUTER; PUB when it blocks): MM_WRITABLE
      * is then news for every waiting sender, not for one. */
     bool keyed_send;
+    /* send copies a borrowed message, or queues it by way of mmi_ring_push; and small ones may be
+     * encoded into packs. */
+    bool packs;
 } mmi_proto_ops;
 
 extern const mmi_proto_ops mmi_push_ops, mmi_pull_ops, mmi_pub_ops, mmi_sub_ops, mmi_xpub_ops,

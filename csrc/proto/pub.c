@@ -256,6 +256,7 @@ const mmi_proto_ops mmi_pub_ops = {
     .subscription = pub_subscription,
     .reach = pub_reach,
     .keyed_send = true,
+    .packs = true,
 };
 
 const mmi_proto_ops mmi_xpub_ops = {
@@ -275,4 +276,5 @@ const mmi_proto_ops mmi_xpub_ops = {
     .reach = pub_reach,
     .held = xpub_held,
     .keyed_send = true,
+    .packs = true,
 };

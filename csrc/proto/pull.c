@@ -63,6 +63,13 @@ pull_out(void *ps, mmi_pipe *p)
 }
 
 static int
+pull_take(void *ps, uint32_t max_messages, size_t max_bytes, mmi_span *out)
+{
+    pull_sock *s = ps;
+    return mmi_fq_take(&s->fq, max_messages, max_bytes, out);
+}
+
+static int
 pull_recv(void *ps, mmi_msg **m)
 {
     pull_sock *s = ps;
@@ -94,6 +101,7 @@ const mmi_proto_ops mmi_pull_ops = {
     .in = pull_in,
     .out = pull_out,
     .recv = pull_recv,
+    .take = pull_take,
     .ready = pull_ready,
     .held = pull_held,
 };

@@ -96,4 +96,5 @@ const mmi_proto_ops mmi_push_ops = {
     .send = push_send,
     .ready = push_ready,
     .backlog = push_backlog,
+    .packs = true,
 };

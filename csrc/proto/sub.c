@@ -130,27 +130,90 @@ sub_match(void *arg, void *subscriber)
 }
 
 static bool
-sub_wants(const sub_sock *s, const mmi_msg *m)
+sub_wants_topic(const sub_sock *s, const uint8_t *topic, size_t size)
 {
     bool wanted = false;
-    if (m->frame_count > 0) {
-        mmi_radix_match(&s->topics, m->frames[0].data, m->frames[0].size, sub_match, &wanted);
-    }
+    mmi_radix_match(&s->topics, topic, size, sub_match, &wanted);
     return wanted;
+}
+
+static bool
+sub_wants(const sub_sock *s, const mmi_msg *m)
+{
+    return m->frame_count > 0 && sub_wants_topic(s, m->frames[0].data, m->frames[0].size);
+}
+
+/* How many messages from the i-th on are wanted (or are not). */
+static uint32_t
+sub_run(const sub_sock *s, const mmi_pack_in *pack, uint32_t i, uint32_t max, bool wanted)
+{
+    uint32_t count = 0;
+    for (; count < max; count++) {
+        uint32_t frame;
+        (void)mmi_pack_in_frames(pack, i + count, &frame);
+        uint32_t at = pack->offset[frame];
+        if (sub_wants_topic(s, pack->data + at, pack->offset[frame + 1] - at) != wanted) {
+            break;
+        }
+    }
+    return count;
+}
+
+/* Messages not wanted any more at the front of the next entry go; *count: wanted ones behind them.
+ * false: the entry is a message of its own, or there is none. */
+static bool
+sub_sift(sub_sock *s, uint32_t max, uint32_t *count)
+{
+    for (;;) {
+        uint32_t first;
+        mmi_msg *m = mmi_fq_front(&s->fq, &first);
+        mmi_pack_in *pack = m != NULL ? mmi_pack_in_of(m) : NULL;
+        if (pack == NULL) {
+            return false;
+        }
+        uint32_t most = pack->msg.count < max ? pack->msg.count : max;
+        *count = sub_run(s, pack, first, most, true);
+        if (*count > 0) {
+            return true;
+        }
+        mmi_span gone;
+        uint32_t unwanted = sub_run(s, pack, first, most, false);
+        int rc = mmi_fq_take(&s->fq, unwanted, SIZE_MAX, &gone);
+        MMI_ASSERT(rc == MM_OK);
+        mmi_drop_count(s->host, MMI_DROP_FILTERED, gone.msg->pipe_id, gone.count);
+        mmi_msg_unref(gone.msg);
+    }
 }
 
 static int
 sub_recv(void *ps, mmi_msg **m)
 {
     sub_sock *s = ps;
-    while (mmi_fq_recv(&s->fq, m) == MM_OK) {
+    int rc;
+    while ((rc = mmi_fq_recv(&s->fq, m)) == MM_OK) {
         if (sub_wants(s, *m)) {
             return MM_OK;
         }
         mmi_drop(s->host, MMI_DROP_FILTERED, (*m)->pipe_id, *m);
         *m = NULL;
     }
-    return MM_EAGAIN;
+    return rc;
+}
+
+static int
+sub_take(void *ps, uint32_t max_messages, size_t max_bytes, mmi_span *out)
+{
+    sub_sock *s = ps;
+    uint32_t count;
+    if (sub_sift(s, max_messages, &count)) {
+        return mmi_fq_take(&s->fq, count, max_bytes, out);
+    }
+    mmi_msg *m;
+    int rc = sub_recv(s, &m);   /* may come to a pack, and then copies one message of it */
+    if (rc == MM_OK) {
+        *out = (mmi_span){ .msg = m, .count = 1, .bytes = m->size };
+    }
+    return rc;
 }
 
 static uint32_t
@@ -183,6 +246,13 @@ xsub_send(void *ps, mmi_msg *m)
 }
 
 static int
+xsub_take(void *ps, uint32_t max_messages, size_t max_bytes, mmi_span *out)
+{
+    sub_sock *s = ps;
+    return mmi_fq_take(&s->fq, max_messages, max_bytes, out);
+}
+
+static int
 xsub_recv(void *ps, mmi_msg **m)
 {
     sub_sock *s = ps;
@@ -207,6 +277,7 @@ const mmi_proto_ops mmi_sub_ops = {
     .in = sub_in,
     .out = sub_out,
     .recv = sub_recv,
+    .take = sub_take,
     .ready = sub_ready,
     .subscribe = sub_subscribe,
     .held = sub_held,
@@ -224,6 +295,7 @@ const mmi_proto_ops mmi_xsub_ops = {
     .out = sub_out,
     .send = xsub_send,
     .recv = xsub_recv,
+    .take = xsub_take,
     .ready = xsub_ready,
     .subscribe = sub_subscribe,
     .held = sub_held,

@@ -61,6 +61,8 @@ class Reason(IntEnum):
     TOPIC_SIZE = 25
     SUBSCRIPTIONS = 26
     MEMORY = 27
+    NOT_SP = 28
+    SP_HEADER = 29
 
 
 @dataclass(frozen=True)

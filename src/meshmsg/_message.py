@@ -32,6 +32,25 @@ class Message(bytes):
         return bytes, (bytes(self),)
 
 
+PEERS_MAX = 4096
+"""Peers whose class of message is remembered; after that many all are forgotten."""
+_of_peer: dict[int, type[Message]] = {}
+
+
+def message_class(peer: int) -> type[Message]:
+    """Return the Message of a peer: the id stands in the class, so that making one sets nothing.
+
+    An attribute of its own would cost each message a dictionary: more than the message itself.
+    """
+    found = _of_peer.get(peer)
+    if found is None:
+        if len(_of_peer) >= PEERS_MAX:
+            _of_peer.clear()
+        body = {"__slots__": (), "__module__": Message.__module__, "peer": peer}
+        found = _of_peer[peer] = type("Message", (Message,), body)
+    return found
+
+
 class Request(Message):
     """A request a Rep received. `reply` answers it, once."""
 

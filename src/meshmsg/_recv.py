@@ -15,7 +15,7 @@ from meshmsg._inbox import Inbox
 from meshmsg._options import check_batch
 from meshmsg._unpack import MessageT
 
-BATCH_MESSAGES = 256
+BATCH_MESSAGES = 512
 """Messages an iteration takes from the core at once."""
 BATCH_BYTES = 1024 * 1024
 """Bytes after which a batch takes no further message."""
@@ -154,13 +154,12 @@ class Receiver(Inbox[MessageT], Blocking):
         pop = self._ready.popleft
         while True:
             try:
-                message = pop()
+                while not self._fileno_taken:
+                    yield pop()
             except IndexError:
-                try:
-                    message = self._receive_in_turn(1, None, BATCH_MESSAGES)[0]
-                except ClosedError:
-                    return
-            else:
-                if self._fileno_taken and not self._ready:
-                    lib.mm_fileno_hold(self._handle, 0)
+                pass
+            try:
+                message = self._receive_in_turn(1, None, BATCH_MESSAGES)[0]
+            except ClosedError:
+                return
             yield message

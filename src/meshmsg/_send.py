@@ -18,6 +18,7 @@ from meshmsg._core import EAGAIN, EINTR, ffi, lib, local, on_main_thread, to_ms
 from meshmsg._data import Data, buffer_of, bytes_of, pack_frames
 from meshmsg._errors import MeshError
 
+_send_now = lib.mm_send_now
 CHUNK_MESSAGES = 1024
 """Messages of a send_many that cross into C at once."""
 CHUNK_BYTES = 1024 * 1024
@@ -123,17 +124,15 @@ class Sender(FrameSender):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
+        if timeout is not None:
+            to_ms(timeout)  # refuses what is no time
         body = data if type(data) is bytes else buffer_of(data)
-        size = len(body)
-        if timeout is None:
-            rc = lib.mm_send(self._handle, body, size, -1, self._slice_ms)
-        else:  # what is no time is refused below
-            rc = lib.mm_send(self._handle, body, size, 0, 0) if timeout >= 0 else EINTR
+        rc = _send_now(self._handle, body, len(body))
         if rc:
-            self._send_slowly(rc, body, size, timeout)
+            self._send_slowly(rc, body, len(body), timeout)
 
     def _send_slowly(self, rc: int, body: bytes, size: int, timeout: float | None) -> None:
-        if rc == EINTR or (rc == EAGAIN and timeout):
+        if rc == EAGAIN and timeout != 0:
             self._sending(
                 lambda ms, slice_ms: lib.mm_send(self._handle, body, size, ms, slice_ms),
                 timeout,

@@ -6,13 +6,17 @@ belongs to; nothing made here points into it.
 
 from __future__ import annotations
 
+import struct
+from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
 
 from meshmsg._core import ffi, lib
 from meshmsg._looking import Looking
-from meshmsg._message import Message
+from meshmsg._message import Message, message_class
 
 MessageT = TypeVar("MessageT", bound=Message)
+CUT_MESSAGES = 64
+"""Messages of one size that are cut at once."""
 
 
 class Forming(Looking, Generic[MessageT]):
@@ -21,25 +25,25 @@ class Forming(Looking, Generic[MessageT]):
     def _unpack_one(self, batch: Any) -> MessageT:
         """Turn a batch of one message into that message."""
         if batch.frame_count == 1:  # every role reads a single frame alike
-            message = Message(ffi.buffer(batch.data, batch.offset[1]))
-            message.peer = batch.peer[0]
-            return cast("MessageT", message)
+            offset = batch.offset
+            body = ffi.buffer(batch.data + offset[0], offset[1] - offset[0])
+            return cast("MessageT", message_class(batch.one_peer or batch.peer[0])(body))
         return self._unpack(batch)[0]
 
     def _unpack(self, batch: Any) -> list[MessageT]:
         """Turn what C handed over into messages."""
-        count = batch.frame_count
         if batch.big != ffi.NULL:
             frames = _big_frames(batch)
             return [self._message(frames, int(batch.peer[0]), int(batch.envelope[0]))]
         messages = batch.message_count
-        offsets = ffi.unpack(batch.offset, count + 1)
-        data = ffi.buffer(batch.data, offsets[-1])
-        peers = ffi.unpack(batch.peer, messages)
-        if count == messages:
-            return cast("list[MessageT]", _singles(data, offsets, peers))
+        one = batch.one_peer
+        if batch.frame_count == messages:
+            return cast("list[MessageT]", _singles(batch, messages, one))
+        peers = [one] * messages if one else ffi.unpack(batch.peer, messages)
         firsts = ffi.unpack(batch.first_frame, messages + 1)
-        envelopes = ffi.unpack(batch.envelope, messages)
+        offsets = ffi.unpack(batch.offset, firsts[-1] + 1)
+        data = ffi.buffer(batch.data, offsets[-1])
+        envelopes = [0] * messages if one else ffi.unpack(batch.envelope, messages)
         found: list[MessageT] = []
         for i in range(messages):
             at = range(firsts[i], firsts[i + 1])
@@ -56,19 +60,40 @@ class Forming(Looking, Generic[MessageT]):
         return cast("MessageT", message)
 
 
-def _singles(data: Any, offsets: list[int], peers: list[int]) -> list[Message]:
+def _singles(batch: Any, count: int, one_peer: int) -> list[Message]:
     """The common case, every message a single frame: no frame lists."""
+    size = batch.one_size
+    if size and one_peer:
+        start = batch.data + batch.offset[0]
+        return _alike(message_class(one_peer), ffi.buffer(start, size * count), size, count)
+    offsets = ffi.unpack(batch.offset, count + 1)
+    data = ffi.buffer(batch.data, offsets[-1])
+    spans = zip(offsets, offsets[1:], strict=False)
+    if one_peer:
+        make = message_class(one_peer)
+        return [make(data[start:end]) for start, end in spans]
+    peers = ffi.unpack(batch.peer, count)
+    return [
+        message_class(peer)(data[start:end])
+        for peer, (start, end) in zip(peers, spans, strict=True)
+    ]
+
+
+def _alike(make: type[Message], data: Any, size: int, count: int) -> list[Message]:
+    """All of one size: struct cuts them several times as fast as slicing does."""
+    form, rest = _cutter(size)
+    whole = count - count % CUT_MESSAGES
     found: list[Message] = []
-    start = 0
-    ends = iter(offsets)
-    next(ends)
-    for peer in peers:
-        end = next(ends)
-        message = Message(data[start:end])
-        message.peer = peer
-        found.append(message)
-        start = end
+    for several in form.iter_unpack(data[: whole * size]) if whole else ():
+        found.extend(map(make, several))
+    if whole < count:
+        found.extend([make(body) for (body,) in rest.iter_unpack(data[whole * size :])])
     return found
+
+
+@lru_cache(maxsize=64)
+def _cutter(size: int) -> tuple[struct.Struct, struct.Struct]:
+    return struct.Struct(f"{size}s" * CUT_MESSAGES), struct.Struct(f"{size}s")
 
 
 def _big_frames(batch: Any) -> list[bytes]:

@@ -148,7 +148,7 @@ test_a_ring_does_not_add_up_past_the_end_of_numbers(void)
     CHECK(!mmi_ring_fits(&r, SIZE_MAX) && !mmi_ring_fits(&r, SIZE_MAX - 10));
     CHECK(mmi_ring_fits(&r, 1000 - r.bytes) && !mmi_ring_fits(&r, 1001 - r.bytes));
     mmi_ring_fini(&r);
-    r.cap = r.count = UINT32_MAX / 2 + 1;   /* cannot be doubled */
+    r.cap = r.slot_count = UINT32_MAX / 2 + 1;   /* cannot be doubled */
     CHECK_INT(mmi_ring_reserve(&r), MM_ENOMEM);
 }
 
@@ -172,7 +172,7 @@ test_a_map_finds_its_way_round_keys_that_collide(void)
         CHECK_INT(mmi_map_put(&map, keys[i], &values[i]), MM_OK);
     }
     CHECK(map.count == 64 && map.cap >= 128);
-    for (uint32_t i = 0; i < 64; i += 2) {   /* holes all along the run, over the end of the table */
+    for (uint32_t i = 0; i < 64; i += 2) {   /* holes all along the run */
         CHECK(mmi_map_rm(&map, keys[i]) == &values[i]);
         CHECK(mmi_map_rm(&map, keys[i]) == NULL);
         for (uint32_t k = i + 1; k < 64; k++) {

@@ -54,7 +54,8 @@ test_heads_that_cannot_be_are_refused_at_their_first_octet(void)
         CHECK_INT(head(octets, 1, &h), bad ? MM_EPROTO : 0);
         CHECK_INT(head(octets, 9, &h), bad ? MM_EPROTO : (flags & 2) != 0 ? 9 : 2);
     }
-    const uint8_t small[] = { 2, 0, 0, 0, 0, 0, 0, 0, 5 }, over[] = { 2, 0x80, 0, 0, 0, 0, 0, 0, 0 };
+    const uint8_t small[] = { 2, 0, 0, 0, 0, 0, 0, 0, 5 };
+    const uint8_t over[] = { 2, 0x80, 0, 0, 0, 0, 0, 0, 0 };
     mmi_frame_head h;
     CHECK_INT(head(small, 9, &h), 9);    /* long with a small size is odd, and legal */
     CHECK_INT(h.size, 5);

@@ -127,7 +127,8 @@ static void
 test_no_memory_loses_events_and_never_makes_any_up(void)
 {
     static const uint64_t failing[][2] = {
-        { 1, 1 }, { 1, 5 }, { 17, 17 }, { 17, 20 }, { 33, 60 }, { 129, 129 }, { 129, 700 }, { 1, 700 },
+        { 1, 1 },   { 1, 5 },     { 17, 17 },   { 17, 20 },
+        { 33, 60 }, { 129, 129 }, { 129, 700 }, { 1, 700 },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(failing); i++) {
         mmi_socket *s = open_socket();

@@ -1,7 +1,7 @@
 /*
  * test_hello.c: greeting and READY: two of ours, every refusal, every split, no memory.
  * Not here: timeouts and eviction (tests/hostile); peers in Python (tests/unit).
- * Law: refused at the first octet that cannot be right, with a reason; only its own octets are used.
+ * Law: refused at the first octet that cannot be right, with a reason; no octet behind is used.
  */
 #include "check.h"
 #include "codec/command.h"
@@ -203,7 +203,7 @@ test_greetings_that_are_not_ours(void)
         { 9, 0x7e, MM_REASON_OLD_ZMTP }, { 10, 2, MM_REASON_OLD_ZMTP },
         { 10, 0, MM_REASON_OLD_ZMTP },   { 12, 'P', MM_REASON_MECHANISM },
         { 31, 'x', MM_REASON_MECHANISM }, { 16, 1, MM_REASON_MECHANISM },
-        { 1, 0x55, 0 },                  { 32, 1, 0 },      /* padding and as-server prove nothing */
+        { 1, 0x55, 0 },                  { 32, 1, 0 },   /* padding and as-server prove nothing */
         { 63, 0x77, 0 },                 { 10, 4, 0 },      { 11, 9, 0 },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
@@ -259,7 +259,8 @@ test_properties_and_their_limits(void)
     } table[] = {
         { "X-Other", "any\0thing", 9, 0 },     { "x-meshmsg", "7", 1, 0 },
         { "Identity", "", 0, 0 },              { "identity", "me", 2, 0 },
-        { "Identity", "\0me", 3, MM_REASON_IDENTITY }, { "socket-type", "PULL", 4, MM_REASON_METADATA },
+        { "Identity", "\0me", 3, MM_REASON_IDENTITY },
+        { "socket-type", "PULL", 4, MM_REASON_METADATA },
         { "Bad Name", "", 0, MM_REASON_METADATA }, { "", "", 0, MM_REASON_METADATA },
         { "B\1d", "", 0, MM_REASON_METADATA }, { "A-_.+9z", "", 0, 0 },
     };

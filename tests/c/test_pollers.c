@@ -12,8 +12,9 @@
 #include "places.h"
 #include "plat/posix.h"
 
-enum { MANY = 600, CAP = 1024, SOON_MS = 10000 };
+enum { MANY = 600, CAP = 1024 };
 
+static const uint64_t SOON_NS = 10000000000;
 static mmi_event events[CAP];
 
 static mmi_poller *
@@ -154,8 +155,8 @@ test_an_interrupt_is_kept_for_the_next_poll_and_ends_one_only(const mmi_poller_o
         for (int i = 0; i < times; i++) {
             ops->interrupt(p);
         }
-        CHECK_INT(ops->poll(p, events, CAP, -1), 0);   /* waits for ever if it was not kept */
-        CHECK_INT(ops->poll(p, events, CAP, 1), 0);
+        CHECK_INT(ops->poll(p, events, CAP, UINT64_MAX), 0);   /* or waits for ever */
+        CHECK_INT(ops->poll(p, events, CAP, mmi_posix_now_ns() + 1000000), 0);
     }
     ops->close(p);
 }
@@ -172,7 +173,7 @@ poller_wait(void *arg)
 {
     poller_thread *t = arg;
     pthread_barrier_wait(&t->barrier);
-    t->count = t->ops->poll(t->poller, events, CAP, -1);
+    t->count = t->ops->poll(t->poller, events, CAP, UINT64_MAX);
     return NULL;
 }
 
@@ -199,7 +200,7 @@ poller_wait_for_event(void *arg)
     poller_thread *t = arg;
     pthread_barrier_wait(&t->barrier);
     do {   /* a new watch may interrupt the poll, which then gives nothing */
-        t->count = t->ops->poll(t->poller, events, CAP, SOON_MS);
+        t->count = t->ops->poll(t->poller, events, CAP, mmi_posix_now_ns() + SOON_NS);
     } while (t->count == 0);
     return NULL;
 }
@@ -239,7 +240,7 @@ test_a_signal_ends_a_poll_with_nothing(const mmi_poller_ops *ops)
     struct sigaction action = { .sa_handler = on_signal }, before;
     sigaction(SIGALRM, &action, &before);
     ualarm(20000, 20000);   /* again and again: one may come before the poll has begun */
-    CHECK_INT(ops->poll(p, events, CAP, -1), 0);
+    CHECK_INT(ops->poll(p, events, CAP, UINT64_MAX), 0);
     ualarm(0, 0);
     sigaction(SIGALRM, &before, NULL);
     ops->close(p);
@@ -264,7 +265,7 @@ test_a_forked_child_closes_its_copies_and_the_parent_polls_on(const mmi_poller_o
     CHECK_INT(told(ops, p, 1, &bits), 1);
     ops->interrupt(p);
     CHECK_INT(ops->watch(p, ends[0], 0, 1), MM_OK);
-    CHECK_INT(ops->poll(p, events, CAP, -1), 0);
+    CHECK_INT(ops->poll(p, events, CAP, UINT64_MAX), 0);
     close(ends[0]);
     close(ends[1]);
     ops->close(p);
@@ -319,7 +320,7 @@ test_no_memory_for_a_watch_or_a_poll_forgets_nothing(const mmi_poller_ops *ops)
         }
         for (int64_t n = 1; n <= 2; n++) {
             mm_test_alloc_fail(n);
-            int count = ops->poll(p, events, CAP, SOON_MS);
+            int count = ops->poll(p, events, CAP, mmi_posix_now_ns() + SOON_NS);
             mm_test_alloc_fail(0);
             CHECK(count >= i / 2 && count <= i + 1);
         }
@@ -344,10 +345,10 @@ test_a_watch_that_found_no_room_in_a_poll_is_looked_at_soon(const mmi_poller_ops
         CHECK_INT(ops->watch(p, ends[i][0], what, (uint64_t)i), MM_OK);
     }
     mm_test_alloc_fail(1);   /* none of the first rows is ready, and it may wait for ever */
-    int count = ops->poll(p, events, CAP, -1);
+    int count = ops->poll(p, events, CAP, UINT64_MAX);
     mm_test_alloc_fail(0);
     CHECK(count == 0 || (count == 1 && events[0].tag == IDLE));
-    CHECK_INT(ops->poll(p, events, CAP, -1), 1);
+    CHECK_INT(ops->poll(p, events, CAP, UINT64_MAX), 1);
     CHECK_INT(events[0].tag, IDLE);
     for (int i = 0; i <= IDLE; i++) {
         close(ends[i][0]);
@@ -363,7 +364,7 @@ test_no_memory_for_the_first_poll_still_lets_an_interrupt_through(const mmi_poll
         mmi_poller *p = poller_open(ops);
         ops->interrupt(p);
         mm_test_alloc_fail(n);
-        CHECK_INT(ops->poll(p, events, CAP, -1), 0);   /* hangs if the wake-up is not looked at */
+        CHECK_INT(ops->poll(p, events, CAP, UINT64_MAX), 0);   /* or hangs */
         mm_test_alloc_fail(0);
         ops->close(p);
     }

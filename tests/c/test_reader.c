@@ -237,10 +237,10 @@ test_memory_follows_what_arrived(void)
     record l = { .size = 0 };
     mmi_reader_init(&r, &limits);
     CHECK_INT(feed(&r, claim, sizeof claim, &l), 0);
-    CHECK_INT(r.block_cap, 0);
+    CHECK_INT(r.block.cap, 0);
     for (uint64_t came = 0; came < 300000; came += sizeof part) {
         CHECK_INT(feed(&r, part, sizeof part, &l), 0);
-        CHECK(r.block_cap <= 2 * (came + sizeof part) + 4096);
+        CHECK(r.block.cap <= 2 * (came + sizeof part) + 4096);
     }
     mmi_reader_fini(&r);
 }

@@ -40,7 +40,8 @@ spread_list(void)
     return spread;
 }
 
-/* In the system's place: "bad" is unknown, "many" has many, "odd" none of ours, "n7" is 127.0.0.7. */
+/* In the system's place: "bad" is unknown, "many" has many addresses, "odd" none of ours, and "n7"
+ * is 127.0.0.7. */
 int
 getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
             struct addrinfo **out)

@@ -2,7 +2,7 @@
  * test_syscalls.c: what the real platform makes of system calls that fail as they seldom do.
  * This program's own listen, sendmsg and so on stand before the system's and fail when told to.
  * Not here: failures that can be had for real (test_stream.c, test_unix_file.c, test_posix.c).
- * Law: whatever fails leaves no descriptor, file or memory, and EINTR comes out of nothing but wait.
+ * Law: whatever fails leaves no descriptor, file or memory; EINTR comes out of nothing but wait.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support import refcodec as ref
+from tests.support import refsp
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 READER = {
@@ -29,6 +30,31 @@ HELLO = {
     "error": ref.greeting() + ref.error(b"no"),
     "http": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 }
+# (which protocol we are, as fuzz_sp.c numbers them; 0x80: over ipc), what the peer sends
+SP: dict[str, tuple[int, bytes]] = {
+    "pair0": (0, refsp.hello(refsp.PAIR0) + refsp.message(b"hello")),
+    "pair1": (1, refsp.hello(refsp.PAIR1) + refsp.message(refsp.words(1) + b"hello")),
+    "pair1_hops": (1, refsp.hello(refsp.PAIR1) + refsp.message(refsp.words(200))),
+    "pair1_malformed": (1, refsp.hello(refsp.PAIR1) + refsp.message(refsp.words(256))),
+    "sub": (3, refsp.hello(refsp.PUB) + refsp.message(b"") + refsp.message(b"fx.1.08")),
+    "reply": (4, refsp.hello(refsp.REP) + refsp.message(refsp.stack(1) + b"reply")),
+    "reply_without_id": (4, refsp.hello(refsp.REP) + refsp.message(refsp.words(1) + b"x")),
+    "request": (5, refsp.hello(refsp.REQ) + refsp.message(refsp.stack(1, 2, 3) + b"ask")),
+    "request_cut": (5, refsp.hello(refsp.REQ) + refsp.message(refsp.words(2, 3) + b"\x80\0")),
+    "endless": (5, refsp.hello(refsp.REQ) + refsp.message(refsp.words(*[1] * 64))),
+    "response": (8, refsp.hello(refsp.RESPONDENT) + refsp.message(refsp.stack(9) + b"me")),
+    "survey_ipc": (0x89, refsp.hello(refsp.SURVEYOR) + refsp.message(refsp.stack(9), True)),
+    "bus_ipc": (0x8A, refsp.hello(refsp.BUS) + refsp.message(b"all", True) * 2),
+    "ipc_kind": (0x87, refsp.hello(refsp.PUSH) + b"\x02" + refsp.message(b"x")),
+    "huge": (7, refsp.hello(refsp.PUSH) + b"\xff" * 8),
+    "large": (7, refsp.hello(refsp.PUSH) + refsp.message(b"x" * 3000)),
+    "wrong_protocol": (7, refsp.hello(refsp.PUB)),
+    "no_protocol": (7, refsp.hello(0xF00)),
+    "reserved": (7, b"\0SP\0\0\x50\0\x01"),
+    "zmtp": (7, ref.greeting() + ref.ready(b"PUSH")),
+    "http": (7, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+    "tls": (7, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
+}
 
 
 def main() -> None:
@@ -39,6 +65,9 @@ def main() -> None:
     for name, data in HELLO.items():
         (CORPUS / "hello").mkdir(parents=True, exist_ok=True)
         (CORPUS / "hello" / name).write_bytes(b"\x05\x00" + data)
+    for name, (kind, data) in SP.items():
+        (CORPUS / "sp").mkdir(parents=True, exist_ok=True)
+        (CORPUS / "sp" / name).write_bytes(bytes([3, kind]) + data)
 
 
 if __name__ == "__main__":

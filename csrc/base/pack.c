@@ -1,0 +1,139 @@
+/*
+ * pack.c: several messages in one block.  See pack.h.
+ * Not here: how a message looks on the wire (codec/framing.h).
+ * Law: one allocation a pack.
+ */
+#include "base/pack.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+
+static void
+pack_init(mmi_msg *m, mmi_msg_kind kind)
+{
+    memset(m, 0, sizeof *m);
+    atomic_init(&m->refs, 1);
+    m->kind = (uint8_t)kind;
+}
+
+mmi_pack_out *
+mmi_pack_out_new(size_t cap)
+{
+    mmi_pack_out *pack = mmi_realloc(NULL, sizeof *pack + cap);
+    if (pack != NULL) {
+        pack_init(&pack->msg, MMI_MSG_PACK_OUT);
+        pack->first = pack->used = 0;
+        pack->cap = cap;
+        pack->data = (uint8_t *)(pack + 1);
+    }
+    return pack;
+}
+
+mmi_pack_out *
+mmi_pack_out_split(mmi_pack_out *pack, size_t at, uint32_t count, size_t cost)
+{
+    size_t size = pack->used - at;
+    mmi_pack_out *rest = mmi_pack_out_new(size);
+    if (rest == NULL) {
+        return NULL;
+    }
+    memcpy(rest->data, pack->data + at, size);
+    rest->used = size;
+    rest->msg.count = count;
+    rest->msg.cost = cost;
+    pack->used = pack->cap = at;   /* nothing is ever appended behind what was copied */
+    pack->msg.count -= count;
+    pack->msg.cost -= cost;
+    return rest;
+}
+
+mmi_pack_in *
+mmi_pack_in_new(uint32_t messages, uint32_t frames, size_t bytes)
+{
+    bool single = frames == messages;
+    size_t numbers = (size_t)frames + 1 + (single ? 0 : (size_t)messages + 1);
+    mmi_pack_in *pack = mmi_realloc(NULL, sizeof *pack + numbers * sizeof(uint32_t) + bytes);
+    if (pack == NULL) {
+        return NULL;
+    }
+    pack_init(&pack->msg, MMI_MSG_PACK_IN);
+    pack->msg.count = messages;
+    pack->msg.cost = bytes + (size_t)frames * MMI_FRAME_OVERHEAD;
+    pack->first = pack->one_size = 0;
+    pack->offset = (uint32_t *)(pack + 1);
+    pack->first_frame = single ? NULL : pack->offset + frames + 1;
+    pack->data = (uint8_t *)(pack->offset + numbers);
+    return pack;
+}
+
+uint32_t
+mmi_pack_in_frames(const mmi_pack_in *pack, uint32_t i, uint32_t *frame)
+{
+    if (pack->first_frame == NULL) {
+        *frame = i;
+        return 1;
+    }
+    *frame = pack->first_frame[i];
+    return pack->first_frame[i + 1] - *frame;
+}
+
+static uint32_t
+pack_frame_at(const mmi_pack_in *pack, uint32_t i)
+{
+    return pack->first_frame == NULL ? i : pack->first_frame[i];
+}
+
+size_t
+mmi_pack_in_bytes(const mmi_pack_in *pack, uint32_t i, uint32_t count)
+{
+    return pack->offset[pack_frame_at(pack, i + count)] - pack->offset[pack_frame_at(pack, i)];
+}
+
+size_t
+mmi_pack_in_cost(const mmi_pack_in *pack, uint32_t i, uint32_t count)
+{
+    size_t frames = pack_frame_at(pack, i + count) - pack_frame_at(pack, i);
+    return mmi_pack_in_bytes(pack, i, count) + frames * MMI_FRAME_OVERHEAD;
+}
+
+uint32_t
+mmi_pack_in_within(const mmi_pack_in *pack, uint32_t max_messages, size_t max_bytes)
+{
+    uint32_t low = 1;
+    uint32_t high = pack->msg.count < max_messages ? pack->msg.count : max_messages;
+    if (mmi_pack_in_bytes(pack, pack->first, high) <= max_bytes) {
+        return high;
+    }
+    while (low < high) {
+        uint32_t middle = low + (high - low + 1) / 2;
+        if (mmi_pack_in_bytes(pack, pack->first, middle) <= max_bytes) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+mmi_msg *
+mmi_pack_in_copy(const mmi_pack_in *pack, uint32_t i)
+{
+    uint32_t frame;
+    uint32_t count = mmi_pack_in_frames(pack, i, &frame);
+    const uint32_t *offset = pack->offset + frame;
+    mmi_msg *m;
+    if (count == 1) {
+        m = mmi_msg_copy(pack->data + offset[0], offset[1] - offset[0]);
+    } else {
+        uint64_t sizes[MMI_PACK_FRAMES_MAX];
+        for (uint32_t j = 0; j < count; j++) {
+            sizes[j] = offset[j + 1] - offset[j];
+        }
+        m = mmi_msg_copy_frames(pack->data + offset[0], sizes, count);
+    }
+    if (m != NULL) {
+        m->pipe_id = pack->msg.pipe_id;
+    }
+    return m;
+}

@@ -1,0 +1,74 @@
+/*
+ * pack.h: several messages in one block, as one entry of a queue: so a message costs a copy and
+ * no allocation.  A pack to be sent holds them as they go on the wire, end to end; a received one
+ * holds their bodies end to end and where each begins, which is how Arrow lays out binary data.
+ *
+ * Law: bytes once appended never move or change, so a pack may be read by who holds a reference
+ * while more is appended; first, used and count belong to whoever holds the queue's lock.
+ */
+#ifndef MMI_PACK_H
+#define MMI_PACK_H
+
+#include "base/msg.h"
+
+enum {
+    MMI_PACK_BODY_MAX = 16 * 1024,   /* bytes on the wire: a larger message is an entry of its own */
+    MMI_PACK_CAP = 64 * 1024,        /* bytes of a pack that is filled by a burst                  */
+    MMI_PACK_FIRST_CAP = 2 * 1024,   /* bytes of a pack when nothing else is queued                */
+    MMI_PACK_IN_BYTES = 96 * 1024,   /* bytes of a received pack: what malloc gives without mmap   */
+    MMI_PACK_FRAMES_MAX = 16         /* frames of a message in a received pack                     */
+};
+
+typedef struct mmi_pack_out {
+    mmi_msg msg;               /* kind MMI_MSG_PACK_OUT                       */
+    size_t first, used, cap;   /* octets: where the first message begins, ... */
+    uint8_t *data;
+} mmi_pack_out;
+
+typedef struct mmi_pack_in {
+    mmi_msg msg;               /* kind MMI_MSG_PACK_IN; msg.count are left    */
+    uint32_t first;            /* the first message that is left              */
+    uint32_t one_size;         /* not 0: every message is one frame of that size */
+    uint32_t *offset;          /* where frame j begins; one more than frames  */
+    uint32_t *first_frame;     /* of message i; NULL: every message is one frame */
+    uint8_t *data;
+} mmi_pack_in;
+
+/* Some messages of an entry: count of them from the first-th of the pack; a reference to it. */
+typedef struct mmi_span {
+    mmi_msg *msg;
+    uint32_t first, count;
+    size_t bytes;              /* of all their frames */
+} mmi_span;
+
+static inline mmi_pack_out *
+mmi_pack_out_of(mmi_msg *m)
+{
+    return m->kind == MMI_MSG_PACK_OUT ? MMI_CONTAINER_OF(m, mmi_pack_out, msg) : NULL;
+}
+
+static inline mmi_pack_in *
+mmi_pack_in_of(mmi_msg *m)
+{
+    return m->kind == MMI_MSG_PACK_IN ? MMI_CONTAINER_OF(m, mmi_pack_in, msg) : NULL;
+}
+
+mmi_pack_out *mmi_pack_out_new(size_t cap) MMI_WARN_UNUSED;               /* NULL: no memory */
+/* A new pack with the count messages from octet at on, which it takes out of pack.  NULL: no
+ * memory, nothing has changed.  The copy is this pack's alone. */
+mmi_pack_out *mmi_pack_out_split(mmi_pack_out *pack, size_t at, uint32_t count,
+                                 size_t cost) MMI_WARN_UNUSED;
+
+/* For messages and frames (as many as messages: every message is one), of so many bytes. */
+mmi_pack_in *mmi_pack_in_new(uint32_t messages, uint32_t frames,
+                             size_t bytes) MMI_WARN_UNUSED;               /* NULL: no memory */
+/* The frames of message i: from *frame, count of them. */
+uint32_t mmi_pack_in_frames(const mmi_pack_in *pack, uint32_t i, uint32_t *frame);
+/* Bytes of messages [i, i + count), and what a queue charges for them. */
+size_t mmi_pack_in_bytes(const mmi_pack_in *pack, uint32_t i, uint32_t count);
+size_t mmi_pack_in_cost(const mmi_pack_in *pack, uint32_t i, uint32_t count);
+/* How many of the messages that are left are within max_bytes: at least 1. */
+uint32_t mmi_pack_in_within(const mmi_pack_in *pack, uint32_t max_messages, size_t max_bytes);
+mmi_msg *mmi_pack_in_copy(const mmi_pack_in *pack, uint32_t i) MMI_WARN_UNUSED; /* as a message */
+
+#endif

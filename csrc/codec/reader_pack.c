@@ -1,0 +1,126 @@
+/*
+ * reader_pack.c: a run of whole messages in the fed bytes -> one pack.
+ *
+ * Not here: whatever is not whole, not small, a command or an error: mmi_reader_next sees to that.
+ * Law: a first walk counts, a second copies; nothing is consumed that is not in the pack.
+ */
+#include <string.h>
+
+#include "codec/reader.h"
+
+typedef struct pack_walk {
+    const uint8_t *at, *end;
+    uint32_t frames;
+    size_t bytes;
+} pack_walk;
+
+/* The head of the frame at at; false: not whole, or not the body of a message. */
+static inline bool
+pack_head(const uint8_t *at, const uint8_t *end, const uint8_t **body, size_t *size)
+{
+    if (end - at < 2 || (at[0] & ~(MMI_FRAME_MORE | MMI_FRAME_LONG)) != 0) {
+        return false;
+    }
+    if ((at[0] & MMI_FRAME_LONG) == 0) {
+        *body = at + 2;
+        *size = at[1];
+        return *size <= (size_t)(end - *body);
+    }
+    if (end - at < MMI_FRAME_HEAD_MAX) {
+        return false;
+    }
+    uint64_t size64 = 0;
+    for (int i = 1; i < MMI_FRAME_HEAD_MAX; i++) {
+        size64 = size64 << 8 | at[i];
+    }
+    *body = at + MMI_FRAME_HEAD_MAX;
+    *size = (size_t)size64;
+    return size64 <= (uint64_t)(end - *body);
+}
+
+/* Walks over one whole message within the limits; false: there is none. */
+static bool
+pack_message(const mmi_reader *r, pack_walk *w)
+{
+    const uint8_t *at = w->at, *body;
+    size_t size, bytes = 0;
+    uint32_t frames = 0;
+    bool more;
+    do {
+        if (!pack_head(at, w->end, &body, &size)) {
+            return false;
+        }
+        bytes += size;
+        frames++;
+        if (bytes > r->limits.message_size_max || frames > r->limits.frames_max ||
+            frames > (uint32_t)MMI_PACK_FRAMES_MAX) {
+            return false;
+        }
+        more = (at[0] & MMI_FRAME_MORE) != 0;
+        at = body + size;
+    } while (more);
+    w->at = at;
+    w->frames = frames;
+    w->bytes = bytes;
+    return true;
+}
+
+static void
+pack_copy(mmi_pack_in *pack, const uint8_t *at, const uint8_t *end)
+{
+    uint32_t messages = pack->msg.count, frame = 0, offset = 0;
+    bool alike = true;
+    for (uint32_t i = 0; i < messages; i++) {
+        bool more;
+        if (pack->first_frame != NULL) {
+            pack->first_frame[i] = frame;
+        }
+        do {
+            const uint8_t *body;
+            size_t size;
+            bool whole = pack_head(at, end, &body, &size);
+            MMI_ASSERT(whole);   /* the first walk saw it */
+            pack->offset[frame++] = offset;
+            memcpy(pack->data + offset, body, size);
+            offset += (uint32_t)size;
+            alike &= i == 0 || size == pack->offset[1];
+            more = (at[0] & MMI_FRAME_MORE) != 0;
+            at = body + size;
+        } while (more);
+    }
+    pack->offset[frame] = offset;
+    pack->one_size = pack->first_frame == NULL && alike ? pack->offset[1] : 0;
+    if (pack->first_frame != NULL) {
+        pack->first_frame[messages] = frame;
+    }
+}
+
+mmi_pack_in *
+mmi_reader_pack(const mmi_reader *r, const uint8_t **buf, size_t *size, mmi_reader_room room)
+{
+    if (!mmi_reader_idle(r) || r->reason != 0) {
+        return NULL;
+    }
+    pack_walk w = { .at = *buf, .end = *buf + *size };
+    const uint8_t *end = w.at;
+    uint32_t messages = 0, frames = 0;
+    size_t bytes = 0, cost = 0;
+    while (messages < room.messages && pack_message(r, &w)) {
+        size_t more = w.bytes + (size_t)w.frames * MMI_FRAME_OVERHEAD;
+        if (more > room.cost - cost || (messages > 0 && bytes + w.bytes > MMI_PACK_IN_BYTES)) {
+            break;
+        }
+        end = w.at;
+        messages++;
+        frames += w.frames;
+        bytes += w.bytes;
+        cost += more;
+    }
+    mmi_pack_in *pack = messages > 0 ? mmi_pack_in_new(messages, frames, bytes) : NULL;
+    if (pack != NULL) {
+        pack_copy(pack, *buf, end);
+        *size -= (size_t)(end - *buf);
+        *buf = end;
+    }
+    return pack;
+}

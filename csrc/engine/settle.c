@@ -1,0 +1,101 @@
+/*
+ * settle.c: what is done once a turn or a call, before the lock is released: flush, free, wake.
+ *
+ * Not here: what is done in between (step.c, api).  Law: writing drops the lock, so the lists are
+ * taken from one entry at a time, and whoever settles holds no pointer across it that is not
+ * pinned.
+ */
+#include "engine/link.h"
+
+/*
+ * A caller writes what it queued itself, so that a lone message needs no other thread.  In a burst
+ * it leaves it to the runner, which then comes by every MMI_PACE_NS without being woken, until
+ * there is a good deal to write (docs/adr: inline or batched).
+ */
+static void
+settle_dirty(mmi_engine *e, bool runner)
+{
+    mmi_list *node;
+    while ((node = mmi_list_pop_front(&e->dirty)) != NULL) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, dirty);
+        if (runner || e->thread == NULL || mmi_link_flush_due(link, e->now_ns)) {
+            mmi_link_flush(link);
+        } else if (!link->burst) {
+            link->burst = true;
+            mmi_list_push_back(&e->bursts, &link->bursts);
+        }
+    }
+}
+
+/* The runner's round through the links in a burst: one that had nothing to write is in none any
+ * more.  true: there are some that wait for the next round, not for the kernel. */
+bool
+mmi_settle_bursts(mmi_engine *e)
+{
+    bool paced = false;
+    mmi_list round;
+    mmi_list_init(&round);
+    mmi_list *node;
+    while ((node = mmi_list_pop_front(&e->bursts)) != NULL) {
+        mmi_list_push_back(&round, node);
+    }
+    while ((node = mmi_list_pop_front(&round)) != NULL) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, bursts);
+        if (!mmi_link_pending(link)) {
+            link->burst = false;
+            continue;
+        }
+        mmi_list_push_back(&e->bursts, node);
+        mmi_link_flush(link);
+        paced |= (link->watched & MMI_WATCH_WRITE) == 0;
+    }
+    return paced;
+}
+
+/* The runner sleeps, and there is something for it: messages to write, or a timer that is due
+ * sooner. */
+static void
+settle_runner(mmi_engine *e)
+{
+    bool sooner = mmi_timers_next(&e->timers) < e->poll_deadline_ns;
+    bool sleeps = e->polling || e->thread == NULL;   /* a simulated one sleeps between its steps */
+    bool burst = !e->pacing && !mmi_list_empty(&e->bursts);
+    if (sleeps && (sooner || burst || !mmi_list_empty(&e->dirty))) {
+        e->polling = false;   /* one interrupt is enough until it polls again */
+        e->plat.interrupt(e->plat.self);
+    }
+}
+
+static void
+settle_dead(mmi_engine *e)
+{
+    MMI_LIST_EACH(&e->dead, node, after) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, dirty);
+        if (!mmi_link_busy(link)) {
+            mmi_list_rm(node);
+            mmi_link_free(link);
+        }
+    }
+}
+
+void
+mmi_engine_settle(mmi_engine *e, bool runner)
+{
+    mmi_list *node;
+    settle_dirty(e, runner);
+    settle_dead(e);
+    while ((node = mmi_list_pop_front(&e->touched)) != NULL) {
+        mmi_socket *s = MMI_CONTAINER_OF(node, mmi_socket, touched);
+        if (s->closing) {
+            mmi_socket_reap(s);
+        } else {
+            mmi_socket_update(s);
+        }
+    }
+    if (!runner) {
+        settle_runner(e);
+    }
+    if (e->closing && mmi_list_empty(&e->sockets)) {
+        e->plat.notifier_ring(e->plat.self, e->idle_notifier);
+    }
+}
