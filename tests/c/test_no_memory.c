@@ -185,6 +185,37 @@ stage_ask(stage *s)
     }
 }
 
+/* A round that may fail for want of memory, and then ends; the one after it must not. */
+static bool
+stage_try_to_ask(stage *s)
+{
+    uint64_t size = body_size(3), id = 0, sizes[4];
+    int rc = mm_request(s->sending, body, &size, 1, SHORT_MS, 0, &id);
+    if (rc != MM_OK) {
+        CHECK_INT(rc, MM_ENOMEM);
+        return false;
+    }
+    rc = mm_recv(s->receiving, s->batch, 1, 1 << 20, SHORT_MS, 0);
+    if (rc == 1) {
+        for (uint32_t i = 0; i < s->batch->frame_count; i++) {
+            sizes[i] = s->batch->offset[i + 1] - s->batch->offset[i];
+        }
+        uint64_t peer = s->batch->peer != NULL ? s->batch->peer[0] : s->batch->one_peer;
+        rc = mm_send_frames(s->receiving, peer, s->batch->data, sizes, s->batch->frame_count,
+                            SHORT_MS, 0);
+        CHECK(rc == MM_OK || rc == MM_ENOMEM || rc == MM_EHOSTUNREACH);
+    } else {
+        CHECK(rc == MM_ENOMEM || rc == MM_ETIMEDOUT);
+    }
+    rc = mm_reply(s->sending, id, s->batch, SHORT_MS, 0);
+    CHECK(rc == 1 || rc == MM_ENOMEM || rc == MM_ETIMEDOUT || rc == MM_ECONNRESET);
+    CHECK(rc != 1 || memcmp(s->batch->data, body, size) == 0);
+    if (rc != 1) {
+        (void)mm_request_cancel(s->sending, id);
+    }
+    return rc == 1;
+}
+
 static void
 stage_join(const stage *s, const play *p)
 {
@@ -255,11 +286,33 @@ test_no_memory_at_any_point_of_a_flow_loses_nothing_uncounted(void)
     }
 }
 
+static void
+test_a_request_that_found_no_memory_does_not_spoil_the_next(void)
+{
+    const play *p = &plays[4];
+    for (int64_t n = 1; n <= POINTS; n++) {
+        stage s;
+        stage_open(&s, p);
+        stage_join(&s, p);
+        mm_test_alloc_fail(n);
+        bool answered = stage_try_to_ask(&s);
+        mm_test_alloc_fail(0);
+        CHECK(answered || n < POINTS / 2);
+        CHECK_INT(mm_sim_run(s.world, 20ull * 1000000000), MM_OK);   /* connected again */
+        while (mm_recv(s.receiving, s.batch, 1, 1 << 20, 0, 0) == 1) {
+            continue;   /* a request that nobody waits for any more */
+        }
+        CHECK(stage_try_to_ask(&s));
+        stage_close(&s);
+    }
+}
+
 int
 main(void)
 {
     RUN(test_the_conversations_work_with_all_the_memory_there_is);
     RUN(test_no_memory_at_any_point_of_getting_connected);
     RUN(test_no_memory_at_any_point_of_a_flow_loses_nothing_uncounted);
+    RUN(test_a_request_that_found_no_memory_does_not_spoil_the_next);
     return 0;
 }
