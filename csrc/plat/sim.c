@@ -107,7 +107,7 @@ sim_next_ns(const mmi_sim *w)
     }
     for (int i = 0; i < SIM_LOOKUPS_MAX; i++) {
         const sim_lookup *l = &w->lookups[i];
-        if (l->used && !l->told && l->due_ns < next) {
+        if (l->used && !l->told && l->due_ns > w->now_ns && l->due_ns < next) {
             next = l->due_ns;
         }
     }
