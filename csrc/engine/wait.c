@@ -67,11 +67,20 @@ wait_lead(mmi_socket *s, mmi_waiter *w, uint64_t deadline_ns)
     }
 }
 
+/* Sleeps until it is woken or too late. MM_EMFILE, MM_ENOMEM: it cannot. */
 static int
 wait_sleep(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
 {
+    int notifier;
+    int rc = mmi_notifier_take(e, &notifier);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    w->notifier = notifier;
     mmi_engine_settle(e, false);   /* the runner knows of new timers, and that somebody waits */
-    return mmi_engine_wait(e, w->notifier, deadline_ns);
+    rc = mmi_engine_wait(e, notifier, deadline_ns);
+    mmi_notifier_give(e, notifier);
+    return rc;
 }
 
 /* The socket settles before it sleeps: what this thread queued must be on its way. */
@@ -80,11 +89,7 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
                 int64_t slice_ms)
 {
     mmi_engine *e = s->engine;
-    mmi_waiter w = { .events = events, .key = key, .counted = true };
-    int rc = mmi_notifier_take(e, &w.notifier);
-    if (rc != MM_OK) {
-        return rc;
-    }
+    mmi_waiter w = { .events = events, .key = key, .counted = true, .notifier = -1 };
     bool receives = (events & MM_READABLE) != 0 || key != 0;
     uint64_t parsed = s->stats.parsed_messages;
     mmi_list_push_back(&s->waiters, &w.node);
@@ -93,17 +98,16 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
     mmi_engine_settle(e, true);
     bool alone = receives && e->waiters == 1 && e->filenos == 0 && mmi_list_empty(&e->wakers) &&
                  e->plat.callers_poll;
-    bool lead = alone && e->parked && !e->unpark && !e->leading && !w.closed;
+    bool lead = alone && e->parked && !e->unpark && !e->leading;
     uint64_t slice = slice_ms > 0 ? mmi_deadline(e->now_ns, slice_ms) : UINT64_MAX;
     uint64_t end = slice < deadline_ns ? slice : deadline_ns;
+    int rc = MM_ETIMEDOUT;
     if (lead) {
         wait_lead(s, &w, end);
-        rc = MM_ETIMEDOUT;
-    } else {
+    } else if (!w.rung && !w.closed) {
         rc = wait_sleep(e, &w, end);
     }
     wait_uncount(e, &w);
-    mmi_notifier_give(e, w.notifier);
     if (w.closed) {
         return MM_ECLOSED;
     }
@@ -122,9 +126,9 @@ void
 mmi_waiter_ring(mmi_engine *e, mmi_waiter *w)
 {
     wait_uncount(e, w);
-    if (!w->leading) {
+    if (!w->leading && w->notifier >= 0) {
         e->plat.notifier_ring(e->plat.self, w->notifier);
-    } else if (e->polling) {
+    } else if (w->leading && e->polling) {
         e->polling = false;   /* once is enough until it polls again */
         e->plat.interrupt(e->plat.self);
     }
