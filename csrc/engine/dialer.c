@@ -56,6 +56,13 @@ mmi_dialer_close(mmi_dialer *d)
     mmi_free(d);
 }
 
+/* A random part of cap_ns. In two halves: cap_ns * roll does not fit 64 bits above 4.3 s. */
+static uint64_t
+dialer_jitter(uint64_t cap_ns, uint32_t roll)
+{
+    return (cap_ns >> 32) * roll + ((cap_ns & UINT32_MAX) * roll >> 32);
+}
+
 static void
 dialer_retry(mmi_dialer *d)
 {
@@ -75,7 +82,7 @@ dialer_retry(mmi_dialer *d)
         d->attempt++;
     }
     uint64_t cap_ns = cap_ms * DIALER_NS_PER_MS;
-    uint64_t delay = cap_ns * mmi_engine_random(e) / UINT32_MAX;
+    uint64_t delay = dialer_jitter(cap_ns, mmi_engine_random(e));
     d->addr_count = d->addr_next = 0;
     if (mmi_timer_set(&e->timers, &d->timer, e->now_ns + delay) != MM_OK) {
         mmi_socket_event(d->socket, MM_EVENT_CONNECT_FAILED, MM_REASON_MEMORY, 0, 1, d->text,
