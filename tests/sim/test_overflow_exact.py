@@ -53,9 +53,7 @@ def drop_events(socket: Any) -> int:
 def check_identity(socket: Any) -> mm.Stats:
     """sent = written + dropped + queued_out, always."""
     stats: mm.Stats = socket.stats()
-    assert (
-        stats.sent_messages == stats.written_messages + stats.dropped + stats.queued_out_messages
-    )
+    assert stats.sent_messages == stats.written_messages + stats.dropped + stats.queued_out_messages
     return stats
 
 

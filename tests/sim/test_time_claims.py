@@ -175,7 +175,7 @@ def test_what_is_queued_has_its_linger_to_go_out_after_close(linger: float) -> N
 
 
 def test_drops_are_told_at_once_and_then_once_a_second() -> None:
-    """Claim "drops are ... told in events(), at once and then once a second": 300 in 3 s are few."""
+    """Claim "drops are ... told in events(), at once and then once a second"."""
     with world_of_two() as (world, one, _):
         push = mm.Push(bind=UP, engine=one, overflow="drop_newest")
         told: list[mm.Event] = []
