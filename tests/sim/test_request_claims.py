@@ -6,7 +6,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg.testing import SimFaults, SimWorld
-from tests.sim.test_role_claims import UP, all_there, room
+from tests.support.room import UP, all_there, room
 from tests.support.stalled import FRAME_COST, PATIENCE_S
 
 

@@ -6,60 +6,14 @@ Each docstring quotes the claim's gist.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import pytest
 
 import meshmsg as mm
-from meshmsg.testing import SimWorld
+from tests.support.room import UP, all_there, room
 from tests.support.stalled import PATIENCE_S, stalled
 
-UP = "tcp://127.0.0.1:0"
 SHARING = [("Push", "Pull"), ("Dealer", "Dealer")]
-
-
-class Room:
-    """A world, and sockets in it that are closed at the end."""
-
-    def __init__(self, world: SimWorld, stack: ExitStack) -> None:
-        self.world = world
-        self._stack = stack
-        self.hub = world.engine()
-        """The engine of the socket under test."""
-
-    def open(self, role: str, *, engine: mm.Engine | None = None, **options: Any) -> Any:
-        """Open a socket in the hub's engine, or in one of its own."""
-        socket = getattr(mm, role)(engine=engine or self.world.engine(), **options)
-        self._stack.callback(socket.close)
-        return socket
-
-    def around(self, role: str, peer: str, count: int, **options: Any) -> tuple[Any, list[Any]]:
-        """A socket in the hub that binds, and peers that see it."""
-        centre = self.open(role, engine=self.hub, bind=UP, **options)
-        peers = [self.open(peer, connect=centre.endpoint) for _ in range(count)]
-        centre.wait_for_peers(count, timeout=PATIENCE_S)
-        for one in peers:
-            one.wait_for_peers(timeout=PATIENCE_S)
-        return centre, peers
-
-
-@contextmanager
-def room(seed: int = 1, **options: Any) -> Iterator[Room]:
-    """A world to try a role in."""
-    with SimWorld(seed, **options) as world, ExitStack() as stack:
-        yield Room(world, stack)
-
-
-def all_there(socket: Any, quiet_s: float = 1.0) -> list[bytes]:
-    """Everything that arrives until it is quiet."""
-    found: list[bytes] = []
-    while True:
-        try:
-            found += map(bytes, socket.recv_many(timeout=quiet_s))
-        except mm.TimedOutError:
-            return found
 
 
 @pytest.mark.parametrize(("role", "peer"), SHARING)
