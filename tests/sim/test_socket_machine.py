@@ -47,8 +47,14 @@ class Pipeline(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 2**32))
     def open_world(self, seed: int) -> None:
-        """A world whose kernel holds little."""
+        """A world whose kernel holds little; two of each, all connected, to begin with."""
         self.world = SimWorld(seed, buffer_size=2048)
+        for _ in range(2):
+            self.open_push()
+            self.open_pull()
+        for a in range(2):
+            for b in range(2):
+                self.connect(a, b)
 
     @rule()
     @precondition(lambda self: len(self.pushes) < 3)
