@@ -86,6 +86,20 @@ def test_what_was_sent_before_closing_is_received_after_it(
         assert found == list(range(count + 1))
 
 
+@pytest.mark.parametrize("transport", ["tcp", "ipc", "inproc"])
+def test_what_a_full_receive_queue_held_back_comes_after_its_sender_has_left(
+    transport: str, short_path: Path
+) -> None:
+    """Claims: "What a peer had sent before it left is still given out", "nothing is dropped"."""
+    url = endpoint_for(transport, short_path)
+    with mm.Pull(bind=url, recv_queue_messages=3) as pull:
+        with mm.Push(connect=pull.endpoint, linger=5) as push:
+            push.wait_for_peers(timeout=WAIT_S)
+            assert push.send_many([b"%d" % number for number in range(900)]) == 900
+        assert [int(pull.recv(timeout=WAIT_S)) for _ in range(900)] == list(range(900))
+        assert pull.stats().dropped == 0
+
+
 def test_closing_the_receiver_does_not_make_the_sender_s_books_wrong() -> None:
     """What was confirmed is delivered, what was written is in doubt, the rest goes to the next."""
     with room(buffer_size=4096) as r:

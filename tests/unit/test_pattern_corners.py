@@ -39,9 +39,8 @@ def test_the_message_in_hand_when_a_forwarder_is_closed_is_counted() -> None:
         push.send_many([b"1", b"2", b"3"], timeout=WAIT_S)
         while front.stats().received_messages < 1:
             push.drain(timeout=0.01)
-        received = front.stats().received_messages
         forward.close()
-        assert forward.onward == Flow(0, 0, received) == Flow(0, 0, 1)
+        assert forward.onward == Flow(0, 0, 1)
 
 
 def test_a_message_the_other_side_refuses_is_counted_and_the_next_one_passes() -> None:
@@ -54,6 +53,8 @@ def test_a_message_the_other_side_refuses_is_counted_and_the_next_one_passes() -
     ):
         push.send_many([b"small", bytes(11), b"fine"], timeout=WAIT_S)
         assert [pull.recv(timeout=WAIT_S) for _ in range(2)] == [b"small", b"fine"]
+        while forward.onward.forwarded < 2:  # it counts after it has sent
+            push.drain(timeout=0.01)
         assert forward.onward == Flow(2, 1, 0)
 
 
