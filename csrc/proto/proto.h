@@ -12,7 +12,7 @@
 
 /* What a role may count and use of its socket; lives as long as the socket. */
 typedef struct mmi_proto_host {
-    mm_stats *stats; /* dropped_* are the role's to count           */
+    mm_stats *stats; /* dropped_* are the role's to count (REP: sent_* of replies it drops, too) */
     const mm_socket_opts *opts;
     uint32_t (*random)(struct mmi_proto_host *host); /* from the platform, seeded in simulation */
     void (*event)(struct mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,

@@ -95,6 +95,16 @@ rep_recv(void *ps, mmi_msg **m)
     return MM_EAGAIN;
 }
 
+/* A reply nobody takes: accepted and dropped, so that sent = written + dropped + queued holds. */
+static int
+rep_refuse(rep_sock *s, mmi_drop_why why, const mmi_msg *m)
+{
+    s->host->stats->sent_messages++;
+    s->host->stats->sent_bytes += m->size;
+    mmi_drop(s->host, why, m->pipe_id, NULL);
+    return MM_EHOSTUNREACH;
+}
+
 static int
 rep_send(void *ps, mmi_msg *m)
 {
@@ -104,14 +114,12 @@ rep_send(void *ps, mmi_msg *m)
     }
     mmi_pipe *p = mmi_map_find(&s->pipes, m->pipe_id);
     if (p == NULL) {
-        mmi_drop(s->host, MMI_DROP_PEER_GONE, m->pipe_id, NULL);
-        return MM_EHOSTUNREACH;
+        return rep_refuse(s, MMI_DROP_PEER_GONE, m);
     }
     int rc = mmi_pipe_send(p, m);
     if (rc == MM_EAGAIN) {
         p->dropped++;
-        mmi_drop(s->host, MMI_DROP_OVERFLOW, p->id, NULL);
-        return MM_EHOSTUNREACH;
+        return rep_refuse(s, MMI_DROP_OVERFLOW, m);
     }
     return rc;
 }
