@@ -33,6 +33,7 @@ enum {
     MMI_IO_BUFFER_SIZE = 256 * 1024,         /* bytes a read or write moves at most      */
     MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */
     MMI_REQUESTS_MAX = 65536,                /* requests in flight, a REQ socket         */
+    MMI_SURVEYS_MAX = 65536,                 /* surveys not forgotten, a SURVEYOR socket */
     MMI_NOTICES_MAX = 65536,                 /* untaken subscription notices, XPUB       */
     MMI_LEFT_MESSAGES_MAX = 1024 * 1024,     /* received from peers that went away       */
     MMI_LEFT_BYTES_MAX = 1024 * 1024 * 1024, /* bytes of those, at least                 */

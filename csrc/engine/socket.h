@@ -62,7 +62,7 @@ typedef struct mmi_socket {
     uint32_t event_cap;
     uint64_t event_seq;            /* of the newest; 0: none yet */
     uint64_t drops_pending, drops_event_ns, drops_peer;
-    mmi_timer linger_timer, drops_timer;
+    mmi_timer linger_timer, drops_timer, tick_timer;
 } mmi_socket;
 
 int mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts,
@@ -73,6 +73,7 @@ void mmi_socket_end(mmi_socket *s); /* the linger is over: whatever is left is a
 void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed: settle looks */
 void mmi_socket_update(mmi_socket *s);             /* settle: wakes who is due */
 void mmi_socket_note(mmi_socket *s, uint32_t news);
+void mmi_socket_tick(mmi_socket *s);               /* the role does what is due, and says when next */
 uint32_t mmi_socket_ready(const mmi_socket *s);
 
 /* Waits for events with the lock dropped.  MM_OK: look again; MM_ECLOSED: s is gone, do not touch
