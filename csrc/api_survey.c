@@ -1,8 +1,8 @@
 /*
  * api_survey.c: asking everybody: a survey begins here; its answers come as replies do (api_io.c).
  *
- * Law: the bounds of a survey are set before the lock that it was sent under is let go, so no answer
- * comes to one without them.
+ * Law: the bounds of a survey are set before the lock that it was sent under is let go, so no
+ * answer comes to one without them.
  */
 #include "api.h"
 

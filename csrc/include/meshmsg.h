@@ -227,7 +227,8 @@ int mm_survey(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, ui
               int64_t deadline_ms, int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
 int mm_survey_asked(mm_handle socket, uint64_t id, uint64_t *peers, uint32_t cap);  /* count: all that were asked */
 /* Its answers come one by one from mm_reply, which says MM_ESTATE when no more will come; mm_replies_ready tells its
- * id while mm_reply would not wait; mm_request_cancel forgets it, which has to be done once it is over as well. */
+ * id once for each answer or end that mm_reply has not said yet; mm_request_cancel forgets it, which has to be done
+ * when it is over, too. */
 
 /* ---- waiting ---- */
 int mm_wait_peers(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms);

@@ -64,7 +64,8 @@ typedef struct mmi_proto_ops {
      * MM_READABLE only tells that there is some reply, maybe one that nobody fetches. */
     bool (*replied)(const void *ps, uint64_t key);
     void (*forget)(void *ps, uint64_t key);           /* REQ, SURVEYOR: a later reply is late */
-    /* REQ, SURVEYOR: ids for which reply would not say MM_EAGAIN, oldest first; count. */
+    /* REQ: ids for which reply would not say MM_EAGAIN, oldest first; count.  SURVEYOR: those that
+     * have become so again since they were told last. */
     uint32_t (*replies)(void *ps, uint64_t *keys, uint32_t cap);
     /* SURVEYOR: the survey is over at that time, or after so many answers (0: those of all).  tick is
      * due anew.  Cannot fail. */

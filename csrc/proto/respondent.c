@@ -1,5 +1,5 @@
 /*
- * respondent.c: RESPONDENT: surveys from all peers, fairly; each answer goes to the peer that asked.
+ * respondent.c: RESPONDENT: surveys from all peers, fairly; each answer goes to who asked.
  * On the wire: the survey's id (4 octets, highest bit 1), an empty frame, the user's frames; more
  * words of 4 octets may stand in front of the id, the way back over others.
  * Not here: everything it does as REP does (rep.c).

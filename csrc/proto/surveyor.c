@@ -1,191 +1,34 @@
 /*
- * surveyor.c: SURVEYOR: a question to every peer there is, many surveys at once; each peer owes each
- * survey one answer, which the survey's id brings back.
- * Not here: the clock (tick is told the time), the form on the wire (survey.h).
- * Law: a debt is open (on the list of its pipe), answered (on the list of its survey) or neither; a
- * survey is on due exactly while reply would not say MM_EAGAIN; it is over when no debt is open.
+ * surveyor.c: SURVEYOR: a question to every peer there is, many surveys at once; each peer owes
+ * each survey one answer, which the survey's id brings back.
+ * Not here: what becomes of a survey (survey.c), fan-out (dist.c), waiting.
+ * Law: who did not get the question, or went away, owes nothing any more.
  */
-#include <stdlib.h>
-
 #include "base/limits.h"
-#include "base/map.h"
-#include "base/timer.h"
 #include "proto/dist.h"
 #include "proto/survey.h"
-
-/* What one peer owes one survey. */
-typedef struct survey_debt {
-    mmi_list node;
-    struct survey *survey;
-    uint64_t pipe_id;
-    mmi_pipe *pipe;            /* valid while open                       */
-    bool open;
-    mmi_msg *answer;           /* as received; NULL: not here, or taken  */
-} survey_debt;
-
-typedef struct survey {
-    mmi_list node;             /* on due                                 */
-    mmi_list answers;          /* oldest first                           */
-    mmi_timer timer;
-    uint64_t id;
-    uint32_t open_count;
-    uint32_t wanted;           /* answers after which it is over         */
-    uint32_t asked_count;
-    survey_debt debts[];       /* by pipe id                             */
-} survey;
 
 typedef struct surveyor_sock {
     mmi_proto_host *host;
     mmi_dist dist;
+    mmi_surveys surveys;
     uint32_t pipe_count;
-    mmi_map surveys;           /* id -> survey                           */
-    mmi_list due;              /* oldest first                           */
-    mmi_timers timers;         /* of all surveys                         */
-    uint64_t answer_bytes;     /* held, as a queue would charge          */
-    uint32_t answer_count;
-    uint32_t last_id;
 } surveyor_sock;
 
 typedef struct surveyor_pipe {
     mmi_dist_node dist;
-    mmi_list debts;            /* open ones                              */
+    mmi_list debts;            /* open ones */
 } surveyor_pipe;
-
-static int
-survey_compare(const void *a, const void *b)
-{
-    const survey_debt *one = a, *other = b;
-    return (one->pipe_id > other->pipe_id) - (one->pipe_id < other->pipe_id);
-}
-
-static survey_debt *
-survey_debt_of(survey *v, uint64_t pipe_id)
-{
-    const survey_debt wanted = {.pipe_id = pipe_id};
-    return bsearch(&wanted, v->debts, v->asked_count, sizeof(wanted), survey_compare);
-}
-
-/* It may have become due, or be so no more. */
-static void
-survey_look(surveyor_sock *s, survey *v)
-{
-    bool due = v->open_count == 0 || !mmi_list_empty(&v->answers);
-    if (!due) {
-        mmi_list_rm(&v->node);
-    } else if (!mmi_list_linked(&v->node)) {
-        mmi_list_push_back(&s->due, &v->node);
-    }
-}
-
-/* This debt will not be paid any more, or has just been. */
-static void
-survey_settle(survey_debt *debt)
-{
-    if (debt->open) {
-        debt->open = false;
-        debt->survey->open_count--;
-        mmi_list_rm(&debt->node);
-    }
-}
-
-static void
-survey_end(surveyor_sock *s, survey *v)
-{
-    for (uint32_t i = 0; i < v->asked_count && v->open_count > 0; i++) {
-        survey_settle(&v->debts[i]);
-    }
-    survey_look(s, v);
-}
-
-static void
-survey_free(surveyor_sock *s, survey *v)
-{
-    survey_end(s, v);
-    mmi_list_rm(&v->node);
-    mmi_timer_clear(&s->timers, &v->timer);
-    (void)mmi_map_rm(&s->surveys, v->id);
-    mmi_free(v);
-}
-
-/* Its answer, which cost so much, leaves the survey. */
-static void
-survey_taken(surveyor_sock *s, survey_debt *debt, size_t cost)
-{
-    s->answer_count--;
-    s->answer_bytes -= cost;
-    debt->answer = NULL;
-    mmi_list_rm(&debt->node);
-}
-
-static void
-survey_drop_answers(surveyor_sock *s, survey *v, mmi_drop_why why)
-{
-    MMI_LIST_EACH(&v->answers, node, after) {
-        survey_debt *debt = MMI_CONTAINER_OF(node, survey_debt, node);
-        mmi_msg *answer = debt->answer;
-        survey_taken(s, debt, mmi_msg_cost(answer));
-        mmi_drop(s->host, why, debt->pipe_id, answer);
-    }
-}
-
-/* Who is there owes an answer. */
-static void
-survey_ask_all(surveyor_sock *s, survey *v)
-{
-    MMI_LIST_EACH(&s->dist.nodes, node, after) {
-        mmi_pipe *p = MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe;
-        v->debts[v->asked_count++] =
-            (survey_debt){.survey = v, .pipe_id = p->id, .pipe = p, .open = true};
-    }
-    qsort(v->debts, v->asked_count, sizeof(*v->debts), survey_compare);
-    for (uint32_t i = 0; i < v->asked_count; i++) {
-        surveyor_pipe *sp = v->debts[i].pipe->state;
-        mmi_list_push_back(&sp->debts, &v->debts[i].node);
-    }
-    v->open_count = v->wanted = v->asked_count;
-}
-
-static uint32_t
-survey_next_id(surveyor_sock *s)
-{
-    do {
-        s->last_id = (s->last_id + 1) | (uint32_t)MMI_SURVEY_ID_MARK << 24;
-    } while (mmi_map_find(&s->surveys, s->last_id) != NULL);
-    return s->last_id;
-}
-
-/* Enters a survey in the table, owed by everybody; NULL: no memory. */
-static survey *
-survey_new(surveyor_sock *s)
-{
-    survey *v = mmi_alloc(sizeof(*v) + (size_t)s->pipe_count * sizeof(*v->debts));
-    if (v == NULL) {
-        return NULL;
-    }
-    mmi_list_init(&v->node);
-    mmi_list_init(&v->answers);
-    v->id = survey_next_id(s);
-    /* Its place among the timers is taken now, so that bound cannot fail. */
-    if (mmi_timer_set(&s->timers, &v->timer, UINT64_MAX) != MM_OK ||
-        mmi_map_put(&s->surveys, v->id, v) != MM_OK) {
-        mmi_timer_clear(&s->timers, &v->timer);
-        mmi_free(v);
-        return NULL;
-    }
-    survey_ask_all(s, v);
-    return v;
-}
 
 /* The question did not reach that peer, or was pushed out of its queue by a later one. */
 static void
 surveyor_dropped(mmi_dist *dist, mmi_pipe *p, uint64_t key)
 {
     surveyor_sock *s = MMI_CONTAINER_OF(dist, surveyor_sock, dist);
-    survey *v = mmi_map_find(&s->surveys, key);
-    survey_debt *debt = v == NULL ? NULL : survey_debt_of(v, p->id);
+    mmi_survey *v = mmi_survey_find(&s->surveys, key);
+    mmi_debt *debt = v == NULL ? NULL : mmi_survey_debt(v, p->id);
     if (debt != NULL) {
-        survey_settle(debt);
-        survey_look(s, v);
+        mmi_debt_settle(&s->surveys, debt);
     }
 }
 
@@ -194,10 +37,9 @@ surveyor_init(void *ps, mmi_proto_host *host)
 {
     surveyor_sock *s = ps;
     s->host = host;
-    s->last_id = host->random(host);
     mmi_dist_init(&s->dist, host);
     s->dist.dropped = surveyor_dropped;
-    mmi_list_init(&s->due);
+    mmi_surveys_init(&s->surveys, host);
     return MM_OK;
 }
 
@@ -205,15 +47,7 @@ static void
 surveyor_fini(void *ps)
 {
     surveyor_sock *s = ps;
-    mmi_timers_fini(&s->timers);
-    for (uint32_t i = 0; i < s->surveys.cap; i++) {
-        survey *v = s->surveys.slots[i].value;
-        if (v != NULL) {
-            survey_drop_answers(s, v, MMI_DROP_CLOSED);
-            mmi_free(v);
-        }
-    }
-    mmi_map_fini(&s->surveys);
+    mmi_surveys_fini(&s->surveys);
     mmi_dist_fini(&s->dist);
 }
 
@@ -226,21 +60,6 @@ surveyor_add(void *ps, mmi_pipe *p)
     mmi_dist_add(&s->dist, &sp->dist, p);
     s->pipe_count++;
     return MM_OK;
-}
-
-static void
-surveyor_answered(surveyor_sock *s, survey_debt *debt, mmi_msg *m)
-{
-    survey *v = debt->survey;
-    survey_settle(debt);
-    debt->answer = m;
-    s->answer_count++;
-    s->answer_bytes += mmi_msg_cost(m);
-    mmi_list_push_back(&v->answers, &debt->node);
-    if (--v->wanted == 0) {
-        survey_end(s, v);
-    }
-    survey_look(s, v);
 }
 
 static uint32_t
@@ -256,13 +75,13 @@ surveyor_received(surveyor_sock *s, mmi_pipe *p, mmi_msg *m)
     mmi_drop_why why = MMI_DROP_MALFORMED;
     if (m->frame_count > MMI_SURVEY_ENVELOPE_FRAMES && m->frames[0].size == MMI_SURVEY_ID_SIZE &&
         m->frames[1].size == 0) {
-        survey *v = mmi_map_find(&s->surveys, surveyor_id_get(&m->frames[0]));
-        survey_debt *debt = v == NULL ? NULL : survey_debt_of(v, p->id);
+        mmi_survey *v = mmi_survey_find(&s->surveys, surveyor_id_get(&m->frames[0]));
+        mmi_debt *debt = v == NULL ? NULL : mmi_survey_debt(v, p->id);
         if (debt != NULL && debt->open) {
-            surveyor_answered(s, debt, m);
+            mmi_debt_pay(&s->surveys, debt, m);
             return;
         }
-        /* Of a survey that is over, or an answer too many; but not of one it was not asked. */
+        /* Of a survey that is over, or an answer too many; but not to what it was not asked. */
         why = v == NULL || debt != NULL ? MMI_DROP_LATE : MMI_DROP_MALFORMED;
     }
     p->dropped++;
@@ -286,9 +105,7 @@ surveyor_rm(void *ps, mmi_pipe *p)
     surveyor_pipe *sp = p->state;
     surveyor_in(s, p);
     MMI_LIST_EACH(&sp->debts, node, after) {
-        survey_debt *debt = MMI_CONTAINER_OF(node, survey_debt, node);
-        survey_settle(debt);
-        survey_look(s, debt->survey);
+        mmi_debt_settle(&s->surveys, MMI_CONTAINER_OF(node, mmi_debt, node));
     }
     mmi_dist_rm(&s->dist, &sp->dist);
     s->pipe_count--;
@@ -302,6 +119,26 @@ surveyor_out(void *ps, mmi_pipe *p)
     mmi_dist_out(&s->dist, &sp->dist);
 }
 
+/* A survey that everybody owes an answer; NULL: no memory. */
+static mmi_survey *
+surveyor_ask_all(surveyor_sock *s)
+{
+    mmi_survey *v = mmi_survey_new(&s->surveys, s->pipe_count);
+    if (v == NULL) {
+        return NULL;
+    }
+    MMI_LIST_EACH(&s->dist.nodes, node, after) {
+        mmi_survey_ask(v, MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe->id);
+    }
+    mmi_survey_asked(v);
+    MMI_LIST_EACH(&s->dist.nodes, node, after) {
+        const mmi_pipe *p = MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe;
+        surveyor_pipe *sp = p->state;
+        mmi_list_push_back(&sp->debts, &mmi_survey_debt(v, p->id)->node);
+    }
+    return v;
+}
+
 static int
 surveyor_send(void *ps, mmi_msg *m)
 {
@@ -309,10 +146,10 @@ surveyor_send(void *ps, mmi_msg *m)
     if (m->frame_count == 0) {
         return MM_EINVAL;
     }
-    if (s->surveys.count >= MMI_SURVEYS_MAX) {
+    if (s->surveys.by_id.count >= MMI_SURVEYS_MAX) {
         return MM_EAGAIN;
     }
-    survey *v = survey_new(s);
+    mmi_survey *v = surveyor_ask_all(s);
     if (v == NULL) {
         return MM_ENOMEM;
     }
@@ -328,10 +165,10 @@ surveyor_send(void *ps, mmi_msg *m)
             (void)mmi_msg_unwrap(wrapped);
         }
         m->key = old_key;
-        survey_free(s, v);
+        mmi_survey_free(&s->surveys, v);
         return rc;
     }
-    survey_look(s, v);
+    mmi_survey_news(&s->surveys, v);   /* with nobody there it is over */
     return MM_OK;
 }
 
@@ -339,20 +176,20 @@ static uint32_t
 surveyor_ready(const void *ps)
 {
     const surveyor_sock *s = ps;
-    bool writable = s->surveys.count < MMI_SURVEYS_MAX && mmi_dist_ready(&s->dist);
-    return (writable ? MM_WRITABLE : 0) | (mmi_list_empty(&s->due) ? 0 : MM_READABLE);
+    bool writable = s->surveys.by_id.count < MMI_SURVEYS_MAX && mmi_dist_ready(&s->dist);
+    return (writable ? MM_WRITABLE : 0) | (mmi_list_empty(&s->surveys.news) ? 0 : MM_READABLE);
 }
 
 static void
 surveyor_bound(void *ps, uint64_t key, uint64_t deadline_ns, uint32_t answers)
 {
     surveyor_sock *s = ps;
-    survey *v = mmi_map_find(&s->surveys, key);
-    if (v == NULL) {
+    mmi_survey *v = mmi_survey_find(&s->surveys, key);
+    if (v == NULL || mmi_survey_over(v)) {
         return;
     }
-    int rc = mmi_timer_set(&s->timers, &v->timer, deadline_ns);
-    MMI_ASSERT(rc == MM_OK);   /* it was set before */
+    int rc = mmi_timer_set(&s->surveys.timers, &v->timer, deadline_ns);
+    MMI_ASSERT(rc == MM_OK);   /* it is among them until the survey is over */
     if (answers > 0 && answers < v->wanted) {
         v->wanted = answers;
     }
@@ -363,17 +200,17 @@ surveyor_tick(void *ps, uint64_t now_ns)
 {
     surveyor_sock *s = ps;
     mmi_timer *timer;
-    while ((timer = mmi_timers_pop_due(&s->timers, now_ns)) != NULL) {
-        survey_end(s, MMI_CONTAINER_OF(timer, survey, timer));
+    while ((timer = mmi_timers_pop_due(&s->surveys.timers, now_ns)) != NULL) {
+        mmi_survey_end(&s->surveys, MMI_CONTAINER_OF(timer, mmi_survey, timer));
     }
-    return mmi_timers_next(&s->timers);
+    return mmi_timers_next(&s->surveys.timers);
 }
 
 static uint32_t
 surveyor_asked(const void *ps, uint64_t key, uint64_t *pipe_ids, uint32_t cap)
 {
     const surveyor_sock *s = ps;
-    const survey *v = mmi_map_find(&s->surveys, key);
+    const mmi_survey *v = mmi_survey_find(&s->surveys, key);
     for (uint32_t i = 0; v != NULL && i < v->asked_count && i < cap; i++) {
         pipe_ids[i] = v->debts[i].pipe_id;
     }
@@ -384,44 +221,26 @@ static int
 surveyor_reply(void *ps, uint64_t key, mmi_msg **m)
 {
     surveyor_sock *s = ps;
+    mmi_survey *v = mmi_survey_find(&s->surveys, key);
     *m = NULL;
-    survey *v = mmi_map_find(&s->surveys, key);
-    if (v == NULL) {
-        return MM_EINVAL;
-    }
-    if (mmi_list_empty(&v->answers)) {
-        return v->open_count > 0 ? MM_EAGAIN : MM_ESTATE;
-    }
-    survey_debt *debt = MMI_CONTAINER_OF(v->answers.next, survey_debt, node);
-    const size_t cost = mmi_msg_cost(debt->answer);
-    mmi_msg *stripped = mmi_msg_strip(debt->answer, MMI_SURVEY_ENVELOPE_FRAMES);
-    if (stripped == NULL) {
-        return MM_ENOMEM;
-    }
-    /* The answer is now stripped, or owned by what is. */
-    survey_taken(s, debt, cost);
-    survey_look(s, v);
-    stripped->key = key;
-    *m = stripped;
-    return MM_OK;
+    return v == NULL ? MM_EINVAL : mmi_survey_take(&s->surveys, v, m);
 }
 
 static bool
 surveyor_replied(const void *ps, uint64_t key)
 {
     const surveyor_sock *s = ps;
-    const survey *v = mmi_map_find(&s->surveys, key);
-    return v == NULL || mmi_list_linked(&v->node);
+    const mmi_survey *v = mmi_survey_find(&s->surveys, key);
+    return v == NULL || mmi_survey_speaks(v);
 }
 
 static void
 surveyor_forget(void *ps, uint64_t key)
 {
     surveyor_sock *s = ps;
-    survey *v = mmi_map_find(&s->surveys, key);
+    mmi_survey *v = mmi_survey_find(&s->surveys, key);
     if (v != NULL) {
-        survey_drop_answers(s, v, MMI_DROP_LATE);
-        survey_free(s, v);
+        mmi_survey_free(&s->surveys, v);
     }
 }
 
@@ -430,11 +249,9 @@ surveyor_replies(void *ps, uint64_t *keys, uint32_t cap)
 {
     surveyor_sock *s = ps;
     uint32_t count = 0;
-    MMI_LIST_EACH(&s->due, node, after) {
-        if (count == cap) {
-            break;
-        }
-        keys[count++] = MMI_CONTAINER_OF(node, survey, node)->id;
+    while (count < cap && !mmi_list_empty(&s->surveys.news)) {
+        mmi_list *node = mmi_list_pop_front(&s->surveys.news);
+        keys[count++] = MMI_CONTAINER_OF(node, mmi_survey, node)->id;
     }
     return count;
 }
@@ -443,8 +260,8 @@ static uint32_t
 surveyor_held(const void *ps, uint64_t *bytes)
 {
     const surveyor_sock *s = ps;
-    *bytes = s->answer_bytes;
-    return s->answer_count;
+    *bytes = s->surveys.answer_bytes;
+    return s->surveys.answer_count;
 }
 
 const mmi_proto_ops mmi_surveyor_ops = {

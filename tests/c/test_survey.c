@@ -1,6 +1,6 @@
 /*
- * test_survey.c: SURVEYOR and RESPONDENT: who is asked, whose answer counts, when a survey is over.
- * Not here: waiting for an answer; the clock (the tests pass the time).
+ * test_survey.c: SURVEYOR: who is asked, whose answer counts, when a survey is over.
+ * Not here: waiting for an answer; the clock (the tests pass the time); test_respondent.c.
  * Law: every peer asked answers once, is gone, missed the question, or is late; and each of these
  * brings the survey nearer to its end.
  */
@@ -73,15 +73,13 @@ survey_next_is(fake_sock *s, uint64_t id, const fake_pipe *from, const char *joi
 static bool
 survey_due(fake_sock *s, uint64_t id)
 {
-    uint64_t keys[16];
-    uint32_t count = s->ops->replies(s->state, keys, 16);
-    CHECK_INT(count > 0, (s->ops->ready(s->state) & MM_READABLE) != 0);
-    bool found = false;
-    for (uint32_t i = 0; i < count; i++) {
-        found = found || keys[i] == id;
-    }
-    CHECK_INT(found, s->ops->replied(s->state, id));
-    return found;
+    return s->ops->replied(s->state, id);
+}
+
+static bool
+survey_readable(fake_sock *s)
+{
+    return (s->ops->ready(s->state) & MM_READABLE) != 0;
 }
 
 static void
@@ -167,6 +165,38 @@ test_many_surveys_at_once_do_not_disturb_each_other(void)
         }
         survey_next_is(s, ids[i], p[i % PEERS], "x");
     }
+    fake_close(s);
+}
+
+static void
+test_what_is_new_is_told_once(void)
+{
+    fake_sock *s = fake_open(MM_SURVEYOR, MM_OVERFLOW_DROP_NEWEST, 100);
+    fake_pipe *a = fake_connect(s), *b = fake_connect(s);
+    uint64_t keys[4], first = survey_ask(s, "1"), second = survey_ask(s, "2");
+    CHECK_INT(s->ops->replies(s->state, keys, 4), 0);
+    CHECK(!survey_readable(s));
+    CHECK_INT(fake_deliver(a, survey_answer(second, "x")), MM_OK);
+    CHECK_INT(fake_deliver(a, survey_answer(first, "x")), MM_OK);
+    CHECK_INT(fake_deliver(b, survey_answer(second, "x")), MM_OK);
+    CHECK(survey_readable(s));
+    CHECK_INT(s->ops->replies(s->state, keys, 1), 1);
+    CHECK_INT(keys[0], second);
+    CHECK(survey_readable(s));
+    CHECK_INT(s->ops->replies(s->state, keys, 4), 1);
+    CHECK_INT(keys[0], first);
+    CHECK(!survey_readable(s) && survey_due(s, first) && survey_due(s, second));
+    survey_next_is(s, first, a, "x");
+    CHECK_INT(fake_deliver(b, survey_answer(first, "x")), MM_OK);
+    CHECK(survey_readable(s));
+    survey_next_is(s, first, b, "x");
+    CHECK(survey_readable(s));                      /* that it is over */
+    s->ops->forget(s->state, first);
+    CHECK(!survey_readable(s));
+    uint64_t third = survey_ask(s, "3");
+    CHECK_INT(fake_deliver(a, survey_answer(third, "x")), MM_OK);
+    survey_next_is(s, third, a, "x");
+    CHECK(!survey_readable(s));                     /* it was taken before it was told */
     fake_close(s);
 }
 
@@ -406,73 +436,6 @@ test_closing_counts_answers_nobody_took(void)
     fake_close(s);
 }
 
-/* A question with these words in front of its id. */
-static mmi_msg *
-survey_question(const char *words, const char *id, const char *body)
-{
-    const char *frames[8];
-    char parts[4][ID_SIZE + 1] = {{0}};
-    uint32_t count = 0;
-    for (; words[count * ID_SIZE] != 0; count++) {
-        memcpy(parts[count], words + (size_t)count * ID_SIZE, ID_SIZE);
-        frames[count] = parts[count];
-    }
-    frames[count++] = id;
-    frames[count++] = "";
-    frames[count++] = body;
-    return fake_frames(count, frames);
-}
-
-static void
-test_a_respondent_answers_whoever_asked_along_the_whole_way_back(void)
-{
-    fake_sock *s = fake_open(MM_RESPONDENT, MM_OVERFLOW_ERROR, 10);
-    fake_pipe *a = fake_connect(s), *b = fake_connect(s);
-    mmi_msg *one = NULL, *two = NULL;
-    CHECK_INT(fake_deliver(a, survey_question("", "\x80yes", "1")), MM_OK);
-    CHECK_INT(fake_deliver(b, survey_question("hop1hop2", "\xffyes", "2")), MM_OK);
-    CHECK_INT(s->ops->recv(s->state, &one), MM_OK);
-    CHECK_INT(s->ops->recv(s->state, &two), MM_OK);
-    CHECK_INT(one->envelope_count, 2);
-    CHECK_INT(two->envelope_count, 4);
-    CHECK(one->pipe_id == a->pipe.id && two->pipe_id == b->pipe.id);
-    CHECK_INT(s->ops->send(s->state, two), MM_OK);
-    CHECK_INT(s->ops->send(s->state, one), MM_OK);
-    fake_is(fake_take(a), "\x80yes||1");
-    fake_is(fake_take(b), "hop1|hop2|\xffyes||2");
-    fake_close(s);
-}
-
-static void
-test_a_respondent_drops_what_is_no_survey(void)
-{
-    fake_sock *s = fake_open(MM_RESPONDENT, MM_OVERFLOW_ERROR, 20);
-    fake_pipe *a = fake_connect(s);
-    CHECK_INT(fake_deliver(a, fake_text("body")), MM_OK);
-    CHECK_INT(fake_deliver(a, FRAMES("", "body")), MM_OK);
-    CHECK_INT(fake_deliver(a, FRAMES("\x80yes", "")), MM_OK);
-    CHECK_INT(fake_deliver(a, survey_question("", "noid", "body")), MM_OK);
-    CHECK_INT(fake_deliver(a, survey_question("", "\x80long", "body")), MM_OK);
-    CHECK_INT(fake_deliver(a, survey_question("\x81two", "\x80ids", "body")), MM_OK);
-    CHECK_INT(fake_recv_rc(s), MM_EAGAIN);
-    CHECK_INT(s->stats.dropped_malformed, 6);
-    fake_close(s);
-}
-
-static void
-test_an_answer_to_who_is_gone_is_refused_and_counted(void)
-{
-    fake_sock *s = fake_open(MM_RESPONDENT, MM_OVERFLOW_ERROR, 10);
-    fake_pipe *a = fake_connect(s);
-    mmi_msg *m = NULL;
-    CHECK_INT(fake_deliver(a, survey_question("", "\x80yes", "1")), MM_OK);
-    CHECK_INT(s->ops->recv(s->state, &m), MM_OK);
-    fake_cut(a);
-    CHECK_INT(fake_send_msg(s, m), MM_EHOSTUNREACH);
-    CHECK_INT(s->stats.dropped_peer_gone, 1);
-    fake_close(s);
-}
-
 int
 main(void)
 {
@@ -480,6 +443,7 @@ main(void)
     RUN(test_ids_wrap_within_their_31_bits);
     RUN(test_answers_come_in_their_order_and_all_of_them_end_the_survey);
     RUN(test_many_surveys_at_once_do_not_disturb_each_other);
+    RUN(test_what_is_new_is_told_once);
     RUN(test_an_answer_too_many_or_too_late_is_dropped_and_counted);
     RUN(test_malformed_answers_are_counted_and_change_nothing);
     RUN(test_a_peer_that_leaves_will_not_answer_but_what_it_said_counts);
@@ -492,8 +456,5 @@ main(void)
     RUN(test_a_refused_survey_leaves_nothing_behind);
     RUN(test_surveys_are_bounded);
     RUN(test_closing_counts_answers_nobody_took);
-    RUN(test_a_respondent_answers_whoever_asked_along_the_whole_way_back);
-    RUN(test_a_respondent_drops_what_is_no_survey);
-    RUN(test_an_answer_to_who_is_gone_is_refused_and_counted);
     return 0;
 }
