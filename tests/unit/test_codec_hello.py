@@ -15,6 +15,8 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 VECTORS = {
     "greeting.bin": ref.greeting(),
     "ready_dealer.bin": ref.ready(b"DEALER", (b"Identity", b"")),
+    "ready_surveyor.bin": ref.ready(b"SURVEYOR"),
+    "survey.bin": ref.survey(0x80000001, b"who?"),
     "error.bin": ref.error(b"PUSH cannot talk to SUB"),
     "subscribe.bin": ref.subscription(True, b"fx."),
     "subscribe30.bin": ref.subscription(True, b"fx.", minor=0),
