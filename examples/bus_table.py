@@ -95,7 +95,7 @@ def main() -> None:
     cid.set("door", "shut")
     last = {"door": "shut", "lamp": "off"}
     print(f"all three agree: {all(table.wait_for(last) for table in (ann, bob, cid))}, {last}")
-    for table in (ann, bob, cid):
+    for table in (cid, bob, ann):  # who connected goes before whom it connected to
         table.close()
 
 
