@@ -170,6 +170,15 @@ mmi_socket_reap(mmi_socket *s)
 }
 
 void
+mmi_socket_tick(mmi_socket *s)
+{
+    uint64_t next = s->ops->tick(s->state, s->engine->now_ns);
+    int rc = mmi_timer_set(&s->engine->timers, &s->tick_timer, next);
+    MMI_ASSERT(rc == MM_OK);   /* it has had its place in the heap since the socket was opened */
+    mmi_socket_touch(s);
+}
+
+void
 mmi_socket_touch(mmi_socket *s)
 {
     if (!mmi_list_linked(&s->touched)) {
@@ -181,15 +190,6 @@ void
 mmi_socket_note(mmi_socket *s, uint32_t news)
 {
     s->news |= news;
-    mmi_socket_touch(s);
-}
-
-void
-mmi_socket_tick(mmi_socket *s)
-{
-    uint64_t next = s->ops->tick(s->state, s->engine->now_ns);
-    int rc = mmi_timer_set(&s->engine->timers, &s->tick_timer, next);
-    MMI_ASSERT(rc == MM_OK);   /* it has had its place in the heap since the socket was opened */
     mmi_socket_touch(s);
 }
 

@@ -1,29 +1,29 @@
 /*
  * respondent.c: RESPONDENT: surveys from all peers, fairly; each answer goes to who asked.
- * On the wire: the survey's id (4 octets, highest bit 1), an empty frame, the user's frames; more
- * words of 4 octets may stand in front of the id, the way back over others.
+ * On the wire: the way back in one frame, words of 4 octets, of which the last is the survey's id
+ * (its highest bit 1) and the others are hops (0); an empty frame; the user's frames.
  * Not here: everything it does as REP does (rep.c).
  * Law: what does not begin with an id is no survey; it is dropped and counted.
  */
 #include "proto/rep.h"
 #include "proto/survey.h"
 
-/* All words up to the id, then the delimiter. */
+/* The words, then the delimiter. */
 static uint32_t
 respondent_envelope(const mmi_msg *m)
 {
-    uint32_t count = mmi_rep_envelope(m);
-    if (count < MMI_SURVEY_ENVELOPE_FRAMES) {
+    const mmi_frame *words = &m->frames[0];
+    if (mmi_rep_envelope(m) != MMI_SURVEY_ENVELOPE_FRAMES ||
+        words->size % MMI_SURVEY_ID_SIZE != 0) {
         return 0;
     }
-    for (uint32_t i = 0; i < count - 1; i++) {
-        bool last = i == count - 2;
-        if (m->frames[i].size != MMI_SURVEY_ID_SIZE ||
-            ((m->frames[i].data[0] & MMI_SURVEY_ID_MARK) != 0) != last) {
+    for (size_t at = 0; at < words->size; at += MMI_SURVEY_ID_SIZE) {
+        bool last = at + MMI_SURVEY_ID_SIZE == words->size;
+        if (((words->data[at] & MMI_SURVEY_ID_MARK) != 0) != last) {
             return 0;
         }
     }
-    return count;
+    return MMI_SURVEY_ENVELOPE_FRAMES;
 }
 
 static int
