@@ -35,19 +35,27 @@ io_try_send(mmi_socket *s, mmi_msg *m)
     return rc;
 }
 
-/* Until it is sent, refused or too late. */
-int
-mmi_api_send(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
+/* Until it is sent, refused or too late. MM_OK: the message is gone. Leaves the engine locked. */
+static int
+io_send(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
 {
-    int rc = io_check(s, m->size, m->frame_count);
-    while (rc == MM_OK) {
-        rc = io_try_send(s, m);
+    for (;;) {
+        int rc = io_try_send(s, m);
         if (rc != MM_EAGAIN || s->opts.overflow == MM_OVERFLOW_ERROR) {
             return rc;
         }
         rc = mmi_api_wait_for(s, w, MMI_ROOM | MM_PEERS, 0);
+        if (rc != MM_OK) {
+            return rc;
+        }
     }
-    return rc;
+}
+
+int
+mmi_api_send_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
+{
+    int rc = io_check(s, m->size, m->frame_count);
+    return rc == MM_OK ? io_send(s, m, w) : rc;
 }
 
 /* Sends a message that was just made (NULL: there was no memory); *key gets its request id. */
@@ -63,7 +71,10 @@ io_send_new(mm_handle socket, mmi_msg *m, int64_t timeout_ms, int64_t slice_ms, 
         mmi_engine *e = s->engine;
         mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
         mmi_msg *kept = key != NULL ? mmi_msg_ref(m) : NULL;
-        rc = mmi_api_send(s, m, &w);
+        rc = io_check(s, m->size, m->frame_count);
+        if (rc == MM_OK) {
+            rc = io_send(s, m, &w);
+        }
         if (kept != NULL) {
             *key = kept->key;
             mmi_msg_unref(kept);

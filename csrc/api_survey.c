@@ -16,7 +16,7 @@ survey_begin(mmi_socket *s, mmi_msg *m, uint32_t expect, int64_t deadline_ms, mm
     }
     uint64_t deadline_ns = mmi_deadline(s->engine->now_ns, deadline_ms);
     mmi_msg *kept = mmi_msg_ref(m);
-    int rc = mmi_api_send(s, m, w);
+    int rc = mmi_api_send_locked(s, m, w);
     if (rc == MM_OK) {
         *id = kept->key;
         s->ops->bound(s->state, *id, deadline_ns, expect);
