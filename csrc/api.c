@@ -144,9 +144,9 @@ mm_socket_defaults(int role, mm_socket_opts *opts)
         .linger_ms = MMI_LINGER_MS,
         .spin_us = MM_SPIN_AUTO,
     };
-    if (role == MM_PUB || role == MM_XPUB) {
+    if (role == MM_PUB || role == MM_XPUB || role == MM_SURVEYOR || role == MM_BUS) {
         opts->overflow = MM_OVERFLOW_DROP_NEWEST;
-    } else if (role == MM_ROUTER || role == MM_REP) {
+    } else if (role == MM_ROUTER || role == MM_REP || role == MM_RESPONDENT) {
         opts->overflow = MM_OVERFLOW_ERROR;
     }
     return MM_OK;

@@ -71,6 +71,13 @@ io_send(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
     }
 }
 
+int
+mmi_api_send_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
+{
+    int rc = io_check(s, m->size, m->frame_count);
+    return rc == MM_OK ? io_send(s, m, w) : rc;
+}
+
 /* Sends a message that was just made (NULL: there was no memory); *key gets its request id. */
 int
 mmi_api_send(mm_handle socket, mmi_msg *m, int64_t timeout_ms, int64_t slice_ms, uint64_t *key)

@@ -41,6 +41,7 @@ typedef enum mm_err {
 
 typedef enum mm_role {
     MM_PUSH = 1, MM_PULL, MM_PUB, MM_SUB, MM_XPUB, MM_XSUB, MM_REQ, MM_REP, MM_DEALER, MM_ROUTER, MM_PAIR,
+    MM_SURVEYOR, MM_RESPONDENT, MM_BUS,
     MM_ROLE_COUNT          /* one past the last role */
 } mm_role;
 
@@ -204,7 +205,7 @@ int mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size);  /* MM_
 /*
  * timeout_ms: < 0 waits for ever, 0 never waits (MM_EAGAIN).  A wait ends with MM_EINTR on a signal, and after
  * slice_ms (> 0) as well, so that the caller can look at its signals and call again with the time left.
- * to: 0, or the peer id a ROUTER or REP message goes to.
+ * to: 0, or the peer id a ROUTER, REP or RESPONDENT message goes to.
  */
 int mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms);
 int mm_send_now(mm_handle socket, const uint8_t *body, size_t size);   /* mm_send that never waits */
@@ -257,6 +258,16 @@ int mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms,
                                                   /* 1 message; MM_ECONNRESET: its peer went away, outcome unknown */
 int mm_replies_ready(mm_handle socket, uint64_t *ids, uint32_t cap);   /* ids whose mm_reply will not wait; count */
 int mm_request_cancel(mm_handle socket, uint64_t id);                  /* its reply will be dropped as late */
+
+/* ---- SURVEYOR: one question to all peers, many surveys at once, each with an id ---- */
+/* Asks every peer there is.  The survey is over once all of them, or expect (> 0) of them, have answered or are gone,
+ * and at the latest deadline_ms after this call began; sending may wait for timeout_ms of that. */
+int mm_survey(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count, uint32_t expect,
+              int64_t deadline_ms, int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
+int mm_survey_asked(mm_handle socket, uint64_t id, uint64_t *peers, uint32_t cap);  /* count: all that were asked */
+/* Its answers come one by one from mm_reply, which says MM_ESTATE when no more will come; mm_replies_ready tells its
+ * id once for each answer or end that mm_reply has not said yet; mm_request_cancel forgets it, which has to be done
+ * when it is over, too. */
 
 /* ---- waiting ---- */
 int mm_wait_peers(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms);

@@ -20,6 +20,7 @@ mmi_dist_init(mmi_dist *dist, mmi_proto_host *host)
     dist->host = host;
     dist->stamp = 0;
     dist->quiet = false;
+    dist->dropped = NULL;
     mmi_radix_init(&dist->topics);
     mmi_list_init(&dist->nodes);
 }
@@ -106,11 +107,14 @@ dist_visit_look(dist_walk *walk, mmi_dist_node *node)
     }
 }
 
+/* m is freed; NULL: it is only counted. */
 static void
-dist_drop(const dist_walk *walk, mmi_pipe *p)
+dist_drop(mmi_dist *dist, mmi_pipe *p, uint64_t key, mmi_msg *m)
 {
-    p->dropped++;
-    mmi_drop(walk->dist->host, MMI_DROP_OVERFLOW, p->id, NULL);
+    mmi_drop(dist->host, MMI_DROP_OVERFLOW, p->id, m);
+    if (dist->dropped != NULL) {
+        dist->dropped(dist, p, key);
+    }
 }
 
 static void
@@ -121,12 +125,14 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
     if (!mmi_ring_fits(&p->outbox, walk->cost) &&
         host->opts->overflow == MM_OVERFLOW_DROP_OLDEST && mmi_pipe_droppable(p, walk->cost)) {
         while (!mmi_ring_fits(&p->outbox, walk->cost)) {
-            mmi_drop(host, MMI_DROP_OVERFLOW, p->id, mmi_pipe_drop_oldest(p));
+            mmi_msg *oldest = mmi_pipe_drop_oldest(p);
+            dist_drop(walk->dist, p, oldest->key, oldest);
         }
     }
     if (mmi_pipe_send(p, mmi_msg_ref(walk->msg)) != MM_OK) {
         mmi_msg_unref(walk->msg);
-        dist_drop(walk, p);
+        p->dropped++;
+        dist_drop(walk->dist, p, walk->msg->key, NULL);
     }
 }
 

@@ -277,3 +277,24 @@ class Rep(RequestForm, Draining, Receiver[Request]):
 
     Any number of requests may be open at once, and answered in any order, from any thread.
     """
+
+
+class Respondent(RequestForm, Draining, Receiver[Request]):
+    """Answers surveys: what it receives is a Request, whose `reply` answers it, once.
+
+    It need not answer. `reply` returns False once whoever asked is gone; an answer after the
+    survey's deadline is sent, and counted as late over there.
+    """
+
+    _role: ClassVar[int] = lib.MM_RESPONDENT
+
+
+class Bus(Sender, Receiver[Message]):
+    """Sends each message to all Bus peers it is connected to, and receives from all of them.
+
+    Messages go to direct peers and no further, and never come back to who sent them. By default a
+    peer whose queue is full misses a message (counted, and told in `events`); with nobody connected
+    it is counted and dropped.
+    """
+
+    _role: ClassVar[int] = lib.MM_BUS

@@ -20,7 +20,10 @@ from tests.support.mm import lib
 from tests.support.pairs import WAIT_S, joined
 
 UP = "tcp://127.0.0.1:0"
-ROLES = ["Push", "Pull", "Pub", "Sub", "XPub", "XSub", "Req", "Rep", "Dealer", "Router", "Pair"]
+ROLES = [
+    *("Push", "Pull", "Pub", "Sub", "XPub", "XSub", "Req", "Rep", "Dealer", "Router", "Pair"),
+    *("Surveyor", "Respondent", "Bus"),
+]
 
 
 def test_bind_returns_the_endpoint_with_its_port() -> None:
@@ -117,6 +120,7 @@ CALLS: dict[str, list[Any]] = {
     "unbind": ["inproc://closed"],
     "disconnect": ["inproc://closed"],
     "request": [b"q"],
+    "survey": [b"q"],
 }
 
 

@@ -44,6 +44,9 @@ ROLES = [
     lib.MM_DEALER,
     lib.MM_ROUTER,
     lib.MM_PAIR,
+    lib.MM_SURVEYOR,
+    lib.MM_RESPONDENT,
+    lib.MM_BUS,
 ]
 
 

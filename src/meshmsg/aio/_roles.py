@@ -274,3 +274,22 @@ class Rep(RequestForm, AsyncDraining, AsyncReceiver[Request]):
 
     `reply` never waits, so it is an ordinary function here too.
     """
+
+
+class Respondent(RequestForm, AsyncDraining, AsyncReceiver[Request]):
+    """Answers surveys: what it receives is a Request, whose `reply` answers it, once.
+
+    `reply` never waits, so it is an ordinary function here too.
+    """
+
+    _role: ClassVar[int] = lib.MM_RESPONDENT
+
+
+class Bus(AsyncSender, AsyncReceiver[Message]):
+    """Sends each message to all Bus peers it is connected to, and receives from all of them.
+
+    Messages go to direct peers and no further, and never come back to who sent them. By default a
+    peer whose queue is full misses a message (counted, and told in `events`).
+    """
+
+    _role: ClassVar[int] = lib.MM_BUS
