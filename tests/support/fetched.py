@@ -29,13 +29,16 @@ OLD_PYZMQ = {
 }
 """libzmq to the release of pyzmq whose wheel has it inside, for which Python, and its SHA-256."""
 
+JEROMQ = "org.zeromq:jeromq:0.6.0"
+MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:2.8"
+
 
 class Unavailable(Exception):
     """What the tests need cannot be had on this machine."""
 
 
-def run(command: Sequence[str], folder: Path | None = None) -> None:
-    """Run a tool; that it is missing, fails or takes too long is Unavailable."""
+def run(command: Sequence[str]) -> str:
+    """Run a tool, and return what it said. Missing, failing, too slow: all is Unavailable."""
     env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     try:
         done = subprocess.run(
@@ -44,7 +47,6 @@ def run(command: Sequence[str], folder: Path | None = None) -> None:
             capture_output=True,
             text=True,
             timeout=FETCH_S,
-            cwd=folder,
             env=env,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -52,6 +54,7 @@ def run(command: Sequence[str], folder: Path | None = None) -> None:
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()
         raise Unavailable(f"{Path(command[0]).name}: {said[-1] if said else done.returncode}")
+    return done.stdout
 
 
 @contextmanager
@@ -100,6 +103,25 @@ def old_libzmq(version: str) -> list[Path] | Unavailable:
                             (folder / Path(member).name).write_bytes(archive.read(member))
                 shutil.rmtree(wheel)
     except Unavailable as why:
-        return why
+        return Unavailable(f"pip cannot fetch pyzmq {release} for this machine: {why}")
     libraries = sorted((FOLDER / f"libzmq-{version}").iterdir())
     return sorted(libraries, key=lambda path: not path.name.startswith("libzmq"))
+
+
+@cache
+def jeromq() -> list[Path] | Unavailable:
+    """Return the jar of JeroMQ, and those it needs."""
+    command = [
+        *["mvn", "--batch-mode", "--quiet", "--strict-checksums", f"{MAVEN_PLUGIN}:get"],
+        *[f"-Dartifact={JEROMQ}", f"-Dmaven.repo.local={FOLDER / 'maven'}"],
+    ]
+    try:
+        with made_once("jeromq") as folder:
+            if folder is not None:
+                run(command)
+                for jar in (FOLDER / "maven").rglob("*.jar"):
+                    if jar.name.startswith(("jeromq-", "jnacl-")):
+                        shutil.copy(jar, folder)
+    except Unavailable as why:
+        return Unavailable(f"maven cannot fetch {JEROMQ}: {why}")
+    return sorted((FOLDER / "jeromq").iterdir())
