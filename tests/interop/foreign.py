@@ -128,8 +128,12 @@ class PeerTests:
         else:
             url = theirs.bind(url)
             ours.connect(url)
-        ours.wait_for_peers(timeout=WAIT_S)
+        self.meet(ours, theirs, url, we_bind)
         return url
+
+    def meet(self, ours: Any, theirs: Peer, url: str, they_connect: bool) -> None:
+        """Wait until we have a peer."""
+        ours.wait_for_peers(timeout=WAIT_S)
 
     @either_binds
     @pytest.mark.parametrize(("role", "kind", "exchange"), PAIRS, ids=name)
@@ -239,7 +243,7 @@ class PeerTests:
                 theirs = stack.enter_context(Peer(command))
                 new_theirs(theirs, kind)
                 theirs.connect(url) if we_bind else theirs.bind(url)
-            ours.wait_for_peers(timeout=WAIT_S)
+            self.meet(ours, theirs, url, we_bind)
             exchange(ours, theirs)
 
     @either_binds
@@ -254,6 +258,7 @@ class PeerTests:
             assert theirs.recv() == b"\x01old"
         with mm.Sub(topics=["new"]) as second:
             second.bind(url) if we_bind else second.connect(url)
+            self.meet(second, theirs, url, we_bind)
             expected = [b"\x01new"] if we_bind else [b"\x00old", b"\x01new"]
             assert sorted(theirs.recv() for _ in expected) == expected
             theirs.send_multipart([b"old", b"no"])
@@ -270,14 +275,13 @@ class PeerTests:
     ) -> None:
         """HANDSHAKE_FAILED with SOCKET_TYPE."""
         theirs.open(kind)
-        with role(bind="tcp://127.0.0.1:0") as ours:
-            theirs.connect(ours.endpoint)
-            seen: list[mm.Event] = []
+        with role(connect=theirs.bind("tcp://127.0.0.1:0")) as ours:
+            reasons: list[mm.Reason] = []
 
-            def failed() -> list[mm.Event]:
-                seen.extend(ours.events())
-                return [e for e in seen if e.kind is mm.EventKind.HANDSHAKE_FAILED]
+            def refused() -> bool:
+                events = ours.events()
+                reasons.extend(e.reason for e in events if e.kind is mm.EventKind.HANDSHAKE_FAILED)
+                return mm.Reason.SOCKET_TYPE in reasons
 
-            wait_until(failed)
-            assert failed()[0].reason is mm.Reason.SOCKET_TYPE
+            wait_until(refused)
             assert ours.peers() == []

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import meshmsg as mm
 from tests.interop.foreign import PeerTests
 from tests.support.fetched import Unavailable, jeromq, run
+from tests.support.peerproc import Peer
 
 SOURCE = Path(__file__).with_name("JeromqPeer.java")
 QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m"]
 """Many short runs: start soon, and take little."""
+ATTEMPTS, ATTEMPT_S = 20, 0.5
 
 
 @pytest.fixture(scope="module")
@@ -41,3 +45,15 @@ class TestJeromq(PeerTests):
 
     transports = ("tcp",)
     zmtp_minors = (0, 1)
+
+    def meet(self, ours: Any, theirs: Peer, url: str, they_connect: bool) -> None:
+        """T: about one connection in fifty that JeroMQ 0.6 makes, to a peer of any kind, it then
+        never reads nor writes (its issue 912), and it may not notice when it is closed."""
+        for _ in range(ATTEMPTS if they_connect else 0):
+            try:
+                ours.wait_for_peers(timeout=ATTEMPT_S)
+                return
+            except mm.TimedOutError:
+                theirs.disconnect(url)
+                theirs.connect(url)
+        super().meet(ours, theirs, url, they_connect)

@@ -64,7 +64,7 @@ def made_once(name: str) -> Iterator[Path | None]:
     Of several test processes one fills it, and the others wait.
     """
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with open(FOLDER / "lock", "w", encoding="ascii") as lock:
+    with open(FOLDER / f"{name}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (FOLDER / name).exists():
             yield None
