@@ -62,9 +62,6 @@ public final class JeromqPeer
         case "connect":
             check(socket.connect(words[1]));
             break;
-        case "disconnect":
-            check(socket.disconnect(words[1]));
-            break;
         case "subscribe":
             check(socket.subscribe(readOctets(words[1])));
             break;

@@ -63,12 +63,6 @@ peer_connect(zsock_t **sock, char *args)
     return zsock_connect(*sock, "%s", args) == 0 && peer_ok();
 }
 
-static bool
-peer_disconnect(zsock_t **sock, char *args)
-{
-    return zsock_disconnect(*sock, "%s", args) == 0 && peer_ok();
-}
-
 /* Read that many octets of the input, and a zero after them. NULL: the input ended. */
 static char *
 peer_octets(size_t size)
@@ -169,17 +163,11 @@ static const struct {
     peer_verb_fn run;
     bool needs_socket;
 } peer_verbs[] = {
-    {"open", peer_open, false},
-    {"close", peer_close, false},
-    {"bind", peer_bind, true},
-    {"connect", peer_connect, true},
-    {"disconnect", peer_disconnect, true},
-    {"subscribe", peer_subscribe, true},
-    {"unsubscribe", peer_unsubscribe, true},
-    {"send", peer_send, true},
-    {"recv", peer_recv, true},
-    {"poll", peer_poll, true},
-    {"events", peer_events, true},
+    {"open", peer_open, false},          {"close", peer_close, false},
+    {"bind", peer_bind, true},           {"connect", peer_connect, true},
+    {"subscribe", peer_subscribe, true}, {"unsubscribe", peer_unsubscribe, true},
+    {"send", peer_send, true},           {"recv", peer_recv, true},
+    {"poll", peer_poll, true},           {"events", peer_events, true},
 };
 
 static void

@@ -69,11 +69,14 @@ def new_theirs(theirs: Peer, kind: int) -> None:
         theirs.setsockopt(zmq.SUBSCRIBE, b"fx.")
 
 
-def until_noticed(theirs: Peer, they_bind: bool) -> None:
-    """Wait until they noticed that we went. libzmq notices in a call of its application only, and
-    until then sends to us, and a PAIR refuses to take another in our place."""
+def until_noticed(theirs: Peer, they_bind: bool, there: bool) -> None:
+    """Wait until they noticed that we went, or that we are there again.
+
+    libzmq notices in calls of its application only. Until then it sends to the one that went, and
+    a PAIR refuses to take another in its place, which then has to connect once more.
+    """
     if they_bind and theirs.type in (zmq.PUSH, zmq.PAIR, zmq.DEALER, zmq.REQ):
-        wait_until(lambda: not theirs.writable())
+        wait_until(lambda: theirs.writable() == there)
 
 
 def we_publish(ours: Any, theirs: Peer) -> None:
@@ -128,10 +131,10 @@ class PeerTests:
         else:
             url = theirs.bind(url)
             ours.connect(url)
-        self.meet(ours, theirs, url, we_bind)
+        self.meet(ours, we_bind)
         return url
 
-    def meet(self, ours: Any, theirs: Peer, url: str, they_connect: bool) -> None:
+    def meet(self, ours: Any, they_connect: bool) -> None:
         """Wait until we have a peer."""
         ours.wait_for_peers(timeout=WAIT_S)
 
@@ -234,7 +237,7 @@ class PeerTests:
             exchange(ours, theirs)
             if restarts == "we-restart":
                 ours.close()
-                until_noticed(theirs, not we_bind)
+                until_noticed(theirs, not we_bind, False)
                 ours = stack.enter_context(closing(new_ours(role)))
                 ours.bind(url) if we_bind else ours.connect(url)
             else:
@@ -243,7 +246,8 @@ class PeerTests:
                 theirs = stack.enter_context(Peer(command))
                 new_theirs(theirs, kind)
                 theirs.connect(url) if we_bind else theirs.bind(url)
-            self.meet(ours, theirs, url, we_bind)
+            self.meet(ours, we_bind)
+            until_noticed(theirs, not we_bind, True)
             exchange(ours, theirs)
 
     @either_binds
@@ -258,7 +262,7 @@ class PeerTests:
             assert theirs.recv() == b"\x01old"
         with mm.Sub(topics=["new"]) as second:
             second.bind(url) if we_bind else second.connect(url)
-            self.meet(second, theirs, url, we_bind)
+            self.meet(second, we_bind)
             expected = [b"\x01new"] if we_bind else [b"\x00old", b"\x01new"]
             assert sorted(theirs.recv() for _ in expected) == expected
             theirs.send_multipart([b"old", b"no"])

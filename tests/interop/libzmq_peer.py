@@ -132,8 +132,8 @@ def answer(library: Library, socket: Socket, words: list[str]) -> bytes:
         return (
             " ".join(["frames", *(str(len(f)) for f in frames)]).encode() + b"\n" + b"".join(frames)
         )
-    if verb in ("connect", "disconnect"):
-        socket.call(f"zmq_{verb}", socket.socket, args[0].encode())
+    if verb == "connect":
+        socket.call("zmq_connect", socket.socket, args[0].encode())
     elif verb == "set":
         socket.set(int(args[0]), int(args[1]))
     else:

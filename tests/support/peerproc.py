@@ -5,7 +5,7 @@ standard output: a line of words, and where the line ends in sizes, that many oc
 
     open KIND NAME WAIT_MS        ok          a new socket; the one before it is gone
     bind URL                      ok URL      the URL as bound, with its port
-    connect URL                   ok          so does disconnect
+    connect URL                   ok
     subscribe SIZE + octets       ok          so does unsubscribe
     send SIZE... + octets         ok          one size per frame
     recv                          frames SIZE... + octets
@@ -97,10 +97,6 @@ class Peer:
     def connect(self, url: str) -> None:
         """Connect."""
         self._ask(f"connect {url}")
-
-    def disconnect(self, url: str) -> None:
-        """Take a connect back."""
-        self._ask(f"disconnect {url}")
 
     def shut(self) -> None:
         """Close the socket; the process stays."""
