@@ -8,6 +8,7 @@ Not here: the fixtures that run it (conftest.py), how it is found or built, what
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from threading import Event
@@ -47,6 +48,14 @@ def wait_until(true: Callable[[], object]) -> None:
             return
         turn.wait(0.01)
     raise AssertionError("it never became true")
+
+
+def of_its_own(url: str) -> str:
+    """Return the endpoint on a loopback address nobody else uses, so that no other test is given
+    the port between two who bind it."""
+    pid, count = os.getpid(), next(marks)
+    address = f"127.{1 + pid // 250 % 250}.{pid % 250}.{1 + count % 250}"
+    return url.replace("127.0.0.1", address)
 
 
 def new_ours(role: type[Any], **options: Any) -> Any:
@@ -233,7 +242,7 @@ class PeerTests:
             ours, theirs = stack.enter_context(closing(new_ours(role))), Peer(command)
             stack.enter_context(theirs)
             new_theirs(theirs, kind)
-            url = self.join(ours, theirs, url, we_bind)
+            url = self.join(ours, theirs, of_its_own(url), we_bind)
             exchange(ours, theirs)
             if restarts == "we-restart":
                 ours.close()
@@ -258,7 +267,7 @@ class PeerTests:
         what they bring is not for our application."""
         theirs.open(zmq.XPUB)
         with mm.Sub(topics=["old"]) as first:
-            url = self.join(first, theirs, url, we_bind)
+            url = self.join(first, theirs, of_its_own(url), we_bind)
             assert theirs.recv() == b"\x01old"
         with mm.Sub(topics=["new"]) as second:
             second.bind(url) if we_bind else second.connect(url)

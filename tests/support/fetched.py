@@ -52,8 +52,9 @@ def run(command: Sequence[str]) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(str(error)) from None
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise Unavailable(f"{Path(command[0]).name}: {said[-1] if said else done.returncode}")
+        said = [*done.stderr.splitlines(), *done.stdout.splitlines(), f"ended {done.returncode}"]
+        why = next((line for line in said if "error" in line.lower()), said[0])
+        raise Unavailable(f"{Path(command[0]).name}: {why}")
     return done.stdout
 
 
@@ -112,7 +113,8 @@ def old_libzmq(version: str) -> list[Path] | Unavailable:
 def jeromq() -> list[Path] | Unavailable:
     """Return the jar of JeroMQ, and those it needs."""
     command = [
-        *["mvn", "--batch-mode", "--quiet", "--strict-checksums", f"{MAVEN_PLUGIN}:get"],
+        *["mvn", "--batch-mode", "--quiet", "--strict-checksums", "-Dstyle.color=never"],
+        f"{MAVEN_PLUGIN}:get",
         *[f"-Dartifact={JEROMQ}", f"-Dmaven.repo.local={FOLDER / 'maven'}"],
     ]
     try:
