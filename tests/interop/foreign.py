@@ -235,12 +235,14 @@ class PeerTests:
         restarts: str,
         url: str,
         we_bind: bool,
+        theirs: Peer,
         command: list[str],
     ) -> None:
         """The one that stays finds the other again at the same endpoint, subscriptions and all."""
         with ExitStack() as stack:
-            ours, theirs = stack.enter_context(closing(new_ours(role))), Peer(command)
-            stack.enter_context(theirs)
+            ours = stack.enter_context(closing(new_ours(role)))
+            if restarts == "they-are-killed":
+                theirs = stack.enter_context(Peer(command))
             new_theirs(theirs, kind)
             url = self.join(ours, theirs, of_its_own(url), we_bind)
             exchange(ours, theirs)
