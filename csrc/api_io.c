@@ -134,14 +134,17 @@ int
 mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms)
 {
     mmi_socket *s;
-    int rc = size <= IO_BORROW_MAX ? mmi_api_enter_quick(socket, &s) : MM_EAGAIN;
-    if (rc == MM_OK && s->packs) {
+    int rc = mmi_api_enter_quick(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->packs && size <= IO_BORROW_MAX) {
         mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
         return io_send_small(s, body, size, &w);
     }
-    if (rc == MM_OK) {
-        mmi_engine_leave_quick(s->engine);
-    } else if (rc != MM_EAGAIN) {
+    rc = io_check(s, size, 1); /* before a large body is copied, which is not done under the lock */
+    mmi_engine_leave_quick(s->engine);
+    if (rc != MM_OK) {
         return rc;
     }
     return mmi_api_send(socket, mmi_msg_copy(body, size), timeout_ms, slice_ms, NULL);

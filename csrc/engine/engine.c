@@ -207,7 +207,8 @@ mmi_engine_leave(mmi_engine *e)
 void
 mmi_engine_leave_quick(mmi_engine *e)
 {
-    bool sooner = e->polling && mmi_timers_next(&e->timers) < e->poll_deadline_ns;
+    bool sleeps = e->polling || e->thread == NULL;
+    bool sooner = sleeps && mmi_timers_next(&e->timers) < e->poll_deadline_ns;
     if (!mmi_list_empty(&e->dirty) || !mmi_list_empty(&e->touched) || !mmi_list_empty(&e->dead) ||
         e->closing || sooner) {
         mmi_engine_refresh(e);
