@@ -40,8 +40,8 @@ sim: $(BUILD)/dev.stamp
 	MESHMSG_SIM_SEEDS=$${SEEDS:-2000} $(PY) -m pytest -q -n $(JOBS) tests/sim
 
 bench: $(BUILD)/dev.stamp
-	$(PY) -m meshmsg.bench thr
-	$(PY) -m meshmsg.bench lat
+	$(PY) -m meshmsg.bench thr --transport tcp
+	$(PY) -m meshmsg.bench lat --transport tcp
 
 $(VENV)/ready:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \

@@ -1,0 +1,151 @@
+"""The commands thr and lat: how many messages a second, and how long a round trip takes."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+from ._args import add_common, add_size, add_transport, positive, whole
+from ._launch import Measured, measure
+from ._output import Output
+from ._rounds import Case, Figures, Row
+from ._stats import latency_figures, merged
+from ._task import Task
+from .peers.seam import Peer
+
+PEERS = "meshmsg,meshmsg-batch,pyzmq,libzmq-c,raw-c"
+FIRST_MESSAGES = 20_000
+"""Messages of the warm-up round, from which the count of the others is made."""
+FIRST_BYTES = 20_000_000
+"""The same for large messages."""
+COUNT_MIN = 1000
+WARM_MESSAGES = 1000
+WARM_TRIPS = 100
+TRIPS = 5000
+
+
+def add_commands(commands: Any) -> None:
+    """Put thr and lat among the commands."""
+    thr = commands.add_parser("thr", help="messages a second, one way")
+    thr.add_argument(
+        "--count", type=whole(2), help="messages a measurement (default: for --seconds)"
+    )
+    thr.add_argument("--seconds", type=positive, default=1.0, help="about, a measurement")
+    thr.set_defaults(run=throughput)
+    lat = commands.add_parser("lat", help="round trips of requests")
+    lat.add_argument("--count", type=whole(2), default=TRIPS, help="round trips a measurement")
+    lat.set_defaults(run=latency)
+    for parser, sizes in ((thr, "64,1024,16384"), (lat, "64,1024")):
+        add_transport(parser, "tcp,ipc,inproc")
+        add_size(parser, sizes)
+        add_common(parser, PEERS if parser is thr else PEERS.replace("meshmsg-batch,", ""))
+
+
+def use_figures(measured: Measured, count: int) -> Figures:
+    """CPU and memory of each process; microseconds a message are seconds a million."""
+    figures: Figures = {}
+    for end, use in (
+        ("sender", measured.sender_use),
+        ("receiver", measured.receiver_use),
+        ("broker", measured.broker_use),
+    ):
+        if use:
+            figures[f"{end}_cpu_us"] = use["cpu_s"] * 1e6 / count
+            figures[f"{end}_rss_mb"] = use["rss_mb"]
+    figures["cpu_us"] = sum(value for name, value in figures.items() if name.endswith("_cpu_us"))
+    return figures
+
+
+def throughput_figures(measured: Measured, task: Task) -> Figures:
+    """Both ends' rates, and what they used."""
+    sent, received = measured.sender, measured.receiver
+    rate = received["count"] / received["seconds"]
+    return {
+        "sender_per_s": sent["count"] / sent["seconds"],
+        "receiver_per_s": rate,
+        "mb_per_s": rate * task.size / 1e6,
+        **use_figures(measured, task.count),
+    }
+
+
+class Throughput:
+    """Measures one peer; the warm-up finds out how many messages take the time wanted."""
+
+    def __init__(self, peer: Peer, transport: str, task: Task, seconds: float | None) -> None:
+        self._peer, self._transport, self._seconds = peer, transport, seconds
+        self.task = replace(task, warm=min(WARM_MESSAGES, max(1, task.count // 10)))
+        if seconds is not None:
+            few = FIRST_BYTES // max(task.size, 1)
+            self.task = replace(task, count=max(100, min(FIRST_MESSAGES, few)), warm=100)
+
+    def __call__(self, warming: bool) -> Figures:
+        """Measure once."""
+        figures = throughput_figures(measure(self._peer, self._transport, self.task), self.task)
+        if warming and self._seconds is not None:
+            count = max(COUNT_MIN, int(figures["receiver_per_s"] * self._seconds))
+            self.task = replace(self.task, count=count, warm=min(WARM_MESSAGES, count // 10))
+        return figures
+
+    def known(self) -> Row:
+        """For the row."""
+        return {"count": self.task.count}
+
+
+def throughput_case(
+    peer: Peer, transport: str, size: int, chosen: argparse.Namespace, kind: str = "thr"
+) -> Case:
+    """One peer's case."""
+    task = Task("thr", peer.name, True, "", size, chosen.count or 0, seed=chosen.seed)
+    one = Throughput(peer, transport, task, None if chosen.count else chosen.seconds)
+    return Case(peer, kind, transport, one, {"size": size}, extra=one.known)
+
+
+def throughput(chosen: argparse.Namespace) -> int:
+    """The command thr."""
+    output = Output(chosen)
+    for transport in chosen.transport:
+        for size in chosen.size:
+            output.measure([throughput_case(peer, transport, size, chosen) for peer in chosen.peer])
+    output.finish()
+    return 0
+
+
+class Trips:
+    """Measures round trips of one peer and keeps their distribution."""
+
+    def __init__(self, peer: Peer, transport: str, task: Task) -> None:
+        self._peer, self._transport, self._task = peer, transport, task
+        self._all: list[list[list[int]]] = []
+
+    def __call__(self, warming: bool) -> Figures:
+        """Measure once."""
+        task = replace(self._task, count=max(2, self._task.count // 10)) if warming else self._task
+        measured = measure(self._peer, self._transport, task)
+        counted = measured.sender["latency_ns"]
+        if not warming:
+            self._all.append(counted)
+        return {**latency_figures(counted), **use_figures(measured, task.count)}
+
+    def known(self) -> Row:
+        """For the row."""
+        return {"latency_ns": merged(self._all)}
+
+
+def trips_case(peer: Peer, transport: str, size: int, chosen: argparse.Namespace) -> Case:
+    """One peer's case."""
+    warm = min(WARM_TRIPS, chosen.count)
+    task = Task("lat", peer.name, True, "", size, chosen.count, warm, chosen.seed)
+    one = Trips(peer, transport, task)
+    facts = {"size": size, "count": chosen.count}
+    return Case(peer, "lat", transport, one, facts, extra=one.known)
+
+
+def latency(chosen: argparse.Namespace) -> int:
+    """The command lat."""
+    output = Output(chosen)
+    for transport in chosen.transport:
+        for size in chosen.size:
+            output.measure([trips_case(peer, transport, size, chosen) for peer in chosen.peer])
+    output.finish()
+    return 0

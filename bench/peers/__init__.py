@@ -1,0 +1,38 @@
+"""All peers by name. To add one: a file with a Peer, and its line here."""
+
+from __future__ import annotations
+
+from .._need import BenchError
+from .mesh import Mesh
+from .mesh_aio import MeshAio
+from .mesh_batch import MeshBatch
+from .nng_python import Pynng
+from .programs import PROGRAMS
+from .raw_python import RawPython
+from .seam import Peer
+from .zenoh_python import Zenoh
+from .zmq_python import Pyzmq, PyzmqAio, PyzmqBatch
+
+PEERS: dict[str, Peer] = {
+    peer.name: peer
+    for peer in (
+        Mesh(),
+        MeshBatch(),
+        MeshAio(),
+        Pyzmq(),
+        PyzmqBatch(),
+        PyzmqAio(),
+        Pynng(),
+        Zenoh(),
+        RawPython(),
+        *PROGRAMS,
+    )
+}
+
+
+def peer_named(name: str) -> Peer:
+    """Look one up."""
+    try:
+        return PEERS[name]
+    except KeyError:
+        raise BenchError(f"no peer {name!r}; there are {', '.join(PEERS)}") from None
