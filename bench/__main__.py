@@ -6,7 +6,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from ._many import add_commands as add_many
 from ._need import BenchError
+from ._rate import add_commands as add_rate
 from ._speed import add_commands as add_speed
 
 
@@ -17,7 +19,7 @@ def parser() -> argparse.ArgumentParser:
         description="Measure meshmsg beside others, interleaved, sender and receiver apart.",
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for add in (add_speed,):
+    for add in (add_speed, add_rate, add_many):
         add(commands)
     return top
 

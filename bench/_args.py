@@ -49,9 +49,16 @@ def whole(low: int) -> Callable[[str], int]:
     return read
 
 
-def size_list(text: str) -> list[int]:
-    """Sizes with commas between them."""
-    return [whole(0)(word) for word in words(text)]
+def number_list(low: int) -> Callable[[str], list[int]]:
+    """Whole numbers from low on, with commas between them."""
+
+    def read(text: str) -> list[int]:
+        found = [whole(low)(word) for word in words(text)]
+        if not found:
+            raise argparse.ArgumentTypeError("at least one number is wanted")
+        return found
+
+    return read
 
 
 def positive(text: str) -> float:
@@ -95,7 +102,7 @@ def add_size(parser: argparse.ArgumentParser, otherwise: str) -> None:
     """How large."""
     parser.add_argument(
         "--size",
-        type=size_list,
+        type=number_list(0),
         default=otherwise,
         help="bytes a message, with commas (default: %(default)s)",
     )

@@ -55,11 +55,12 @@ class Output:
         }
         return {"schema": SCHEMA, "facts": self._facts, "options": options, "rows": self.rows}
 
-    def finish(self) -> None:
-        """Write what was asked for."""
+    def finish(self) -> int:
+        """Write what was asked for; the exit status: 1 when nothing was measured."""
         if self._chosen.json:
             text = json.dumps(self.record(), indent=1)
             if self._quiet:
                 print(text)
             else:
                 Path(self._chosen.json).write_text(text + "\n", encoding="utf-8")
+        return 0 if any(row["missing"] is None for row in self.rows) else 1

@@ -30,6 +30,8 @@ class Case:
     """More that stands in the row: size, count, load."""
     failed: str | None = None
     rounds: list[Figures] = field(default_factory=list)
+    needs: str = ""
+    """The kind of measurement a peer must have; that of the case, if not said."""
     extra: Callable[[], Row] = dict
     """What is known only afterwards, of all rounds together: a distribution."""
 
@@ -65,7 +67,7 @@ def run(
 ) -> list[Row]:
     """Measure all cases against each other; a row each."""
     for case in cases:
-        case.failed = case.peer.why_not(case.kind, case.transport)
+        case.failed = case.peer.why_not(case.needs or case.kind, case.transport)
     for number, case in order(cases, rounds):
         if case.failed is not None:
             continue

@@ -9,9 +9,11 @@ from typing import Any
 from ._args import add_common, add_size, add_transport, positive, whole
 from ._launch import Measured, measure
 from ._output import Output
+from ._rate import one_way_load, rate_case
 from ._rounds import Case, Figures, Row
 from ._stats import latency_figures, merged
 from ._task import Task
+from ._use import use_figures
 from .peers.seam import Peer
 
 PEERS = "meshmsg,meshmsg-batch,pyzmq,libzmq-c,raw-c"
@@ -33,28 +35,24 @@ def add_commands(commands: Any) -> None:
     )
     thr.add_argument("--seconds", type=positive, default=1.0, help="about, a measurement")
     thr.set_defaults(run=throughput)
-    lat = commands.add_parser("lat", help="round trips of requests")
+    lat = commands.add_parser("lat", help="round trips of requests, or (--one-way) messages alone")
     lat.add_argument("--count", type=whole(2), default=TRIPS, help="round trips a measurement")
+    lat.add_argument("--one-way", action="store_true", help="1,000 messages a second, one way")
     lat.set_defaults(run=latency)
-    for parser, sizes in ((thr, "64,1024,16384"), (lat, "64,1024")):
-        add_transport(parser, "tcp,ipc,inproc")
-        add_size(parser, sizes)
-        add_common(parser, PEERS if parser is thr else PEERS.replace("meshmsg-batch,", ""))
-
-
-def use_figures(measured: Measured, count: int) -> Figures:
-    """CPU and memory of each process; microseconds a message are seconds a million."""
-    figures: Figures = {}
-    for end, use in (
-        ("sender", measured.sender_use),
-        ("receiver", measured.receiver_use),
-        ("broker", measured.broker_use),
+    cpu = commands.add_parser("cpu", help="CPU time of all processes, a message")
+    cpu.add_argument(
+        "--count", type=whole(2), help="messages a measurement (default: for --seconds)"
+    )
+    cpu.add_argument("--seconds", type=positive, default=1.0, help="about, a measurement")
+    cpu.set_defaults(run=cpu_time)
+    for parser, sizes, transports, peers in (
+        (thr, "64,1024,16384", "tcp,ipc,inproc", PEERS),
+        (lat, "64,1024", "tcp,ipc,inproc", PEERS.replace("meshmsg-batch,", "")),
+        (cpu, "1024", "tcp", PEERS),
     ):
-        if use:
-            figures[f"{end}_cpu_us"] = use["cpu_s"] * 1e6 / count
-            figures[f"{end}_rss_mb"] = use["rss_mb"]
-    figures["cpu_us"] = sum(value for name, value in figures.items() if name.endswith("_cpu_us"))
-    return figures
+        add_transport(parser, transports)
+        add_size(parser, sizes)
+        add_common(parser, peers)
 
 
 def throughput_figures(measured: Measured, task: Task) -> Figures:
@@ -98,17 +96,25 @@ def throughput_case(
     """One peer's case."""
     task = Task("thr", peer.name, True, "", size, chosen.count or 0, seed=chosen.seed)
     one = Throughput(peer, transport, task, None if chosen.count else chosen.seconds)
-    return Case(peer, kind, transport, one, {"size": size}, extra=one.known)
+    return Case(peer, kind, transport, one, {"size": size}, extra=one.known, needs="thr")
 
 
 def throughput(chosen: argparse.Namespace) -> int:
     """The command thr."""
+    return _throughput(chosen, "thr")
+
+
+def cpu_time(chosen: argparse.Namespace) -> int:
+    """The command cpu: the same measurements, other columns."""
+    return _throughput(chosen, "cpu")
+
+
+def _throughput(chosen: argparse.Namespace, kind: str) -> int:
     output = Output(chosen)
     for transport in chosen.transport:
         for size in chosen.size:
-            output.measure([throughput_case(peer, transport, size, chosen) for peer in chosen.peer])
-    output.finish()
-    return 0
+            output.measure([throughput_case(p, transport, size, chosen, kind) for p in chosen.peer])
+    return output.finish()
 
 
 class Trips:
@@ -141,11 +147,17 @@ def trips_case(peer: Peer, transport: str, size: int, chosen: argparse.Namespace
     return Case(peer, "lat", transport, one, facts, extra=one.known)
 
 
+def one_way_case(peer: Peer, transport: str, size: int, chosen: argparse.Namespace) -> Case:
+    """One peer's case, one way."""
+    load = one_way_load(size)
+    return rate_case(peer, transport, load, chosen.count / load.rate, chosen.seed)
+
+
 def latency(chosen: argparse.Namespace) -> int:
     """The command lat."""
     output = Output(chosen)
     for transport in chosen.transport:
         for size in chosen.size:
-            output.measure([trips_case(peer, transport, size, chosen) for peer in chosen.peer])
-    output.finish()
-    return 0
+            case = one_way_case if chosen.one_way else trips_case
+            output.measure([case(peer, transport, size, chosen) for peer in chosen.peer])
+    return output.finish()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,9 +40,52 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("sender_rss_mb", "RSS MB ask"),
         Column("receiver_rss_mb", "answer"),
     ),
+    "rate": (
+        Column("p50_us", "p50 us", 1),
+        Column("p99_us", "p99 us", 1, range=True),
+        Column("p99.9_us", "p99.9 us", 1),
+        Column("p99.99_us", "p99.99 us", 1),
+        Column("p99.999_us", "p99.999 us", 1),
+        Column("p99.9999_us", "p99.9999 us", 1),
+        Column("max_us", "max us", 1, range=True),
+        Column("receiver_per_s", "received/s"),
+        Column("refused", "refused"),
+        Column("sender_late_p99_us", "sender late p99 us", 1),
+        Column("cpu_us", "CPU us/msg", 1),
+    ),
+    "fanout": (
+        Column("deliveries_per_s", "deliveries/s", range=True),
+        Column("sender_per_s", "publisher msg/s", range=True),
+        Column("sender_cpu_us", "CPU us/delivery pub", 3),
+        Column("receiver_cpu_us", "subs", 3),
+        Column("sender_rss_mb", "RSS MB pub"),
+        Column("receiver_rss_mb", "subs"),
+    ),
+    "connections": (
+        Column("connects_per_s", "connects/s", range=True),
+        Column("server_bytes", "server B each", range=True),
+        Column("client_bytes", "client B each"),
+        Column("receiver_cpu_us", "CPU us each server", 1),
+        Column("sender_cpu_us", "client", 1),
+    ),
+    "cpu": (
+        Column("cpu_us", "CPU s a million", 3, range=True),
+        Column("sender_cpu_us", "sender", 3),
+        Column("receiver_cpu_us", "receiver", 3),
+        Column("broker_cpu_us", "broker", 3),
+        Column("receiver_per_s", "receiver msg/s"),
+    ),
 }
-LEADING: dict[str, tuple[str, ...]] = {"thr": ("receiver_per_s",), "lat": ("p50_us", "p99_us")}
+LEADING: dict[str, tuple[str, ...]] = {
+    "thr": ("receiver_per_s",),
+    "lat": ("p50_us", "p99_us"),
+    "rate": ("p99_us", "p99.9_us", "p99.99_us", "max_us"),
+    "fanout": ("deliveries_per_s",),
+    "connections": ("connects_per_s", "server_bytes"),
+    "cpu": ("cpu_us",),
+}
 """The figures whose ratios are shown."""
+SHORT = re.compile(r"_(us|per_s)$")
 
 
 def number(value: float, digits: int) -> str:
@@ -99,7 +143,7 @@ def table(rows: Sequence[Row], base: str | None = None) -> list[str]:
     columns = [c for c in COLUMNS[kind] if any(c.figure in row["figures"] for row in rows)]
     compared = based_on(rows, base)
     leading = [name for name in LEADING[kind] if any(name in row["figures"] for row in rows)]
-    heads = [f"x {name.removesuffix('_us').removesuffix('_per_s')}" for name in leading]
+    heads = [f"x {SHORT.sub('', name)}" for name in leading]
     lines = [["peer", *heads, *(column.head for column in columns)]]
     for row in rows:
         if row["missing"] is not None:

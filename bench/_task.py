@@ -26,6 +26,7 @@ class Task:
     warm: int = 0
     """Messages before them, not measured."""
     seed: int = 1
+    """Of what the messages hold."""
     connections: int = 1
     """Connections a sender has, used in turn; or subscribers, or connections to open."""
     rate: float = 0.0
@@ -37,7 +38,8 @@ class Task:
     number: int = 0
     """Which producer this is, in what it sends."""
     ends: int = 1
-    """How many end marks a rate receiver waits for: one a connection of each producer."""
+    """How many end marks a rate receiver waits for (one a connection of each producer); or client
+    processes, of connections."""
 
     def body(self) -> bytes:
         """The message, the same for the same seed."""

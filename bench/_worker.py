@@ -17,9 +17,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ._memory import memory
+from ._need import BenchError
 from ._task import Task
-from ._works import WORKS, Fact
+from ._works import Fact, Work, answer, ask, recv_throughput, send_throughput
+from ._works_many import accept_many, connect_many, publish, subscribe
+from ._works_paced import recv_rate, send_rate
 from .peers import peer_named
+
+WORKS: dict[tuple[str, bool], Work] = {  # (kind, whether it receives)
+    ("thr", False): send_throughput,
+    ("thr", True): recv_throughput,
+    ("lat", False): ask,
+    ("lat", True): answer,
+    ("rate", False): send_rate,
+    ("rate", True): recv_rate,
+    ("fanout", False): publish,
+    ("fanout", True): subscribe,
+    ("connections", False): connect_many,
+    ("connections", True): accept_many,
+}
 
 
 @dataclass
@@ -47,15 +64,6 @@ def usage() -> dict[str, float]:
     """CPU seconds and the most memory of this process, so far."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return {"cpu_s": used.ru_utime + used.ru_stime, "rss_mb": memory("VmHWM") / 1024}
-
-
-def memory(what: str) -> float:
-    """KiB of this process (getrusage would tell those of the parent before exec, too)."""
-    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-        for line in status:
-            if line.startswith(what + ":"):
-                return float(line.split()[1])
-    return 0.0
 
 
 def run(task: Task, line: Line) -> None:
@@ -122,10 +130,13 @@ def main() -> None:
     told: list[dict[str, Any]] = json.loads(sys.argv[1])
     tasks = [Task(**one) for one in told]
     line = Line(to_parent, from_parent)
-    if len(tasks) == 2:
-        both(tasks[0], tasks[1], line)
-    else:
-        run(tasks[0], line)
+    try:
+        if len(tasks) == 2:
+            both(tasks[0], tasks[1], line)
+        else:
+            run(tasks[0], line)
+    except BenchError as error:
+        raise SystemExit(str(error)) from None
 
 
 if __name__ == "__main__":

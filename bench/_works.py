@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from ._task import Task
@@ -25,11 +25,14 @@ class Parent(Protocol):
     def ready(self, *, waits: bool) -> None:
         """Tell that it is warm; wait for the word to go on."""
 
+    def hear(self, word: str) -> None:
+        """Wait for that word."""
+
 
 Work = Callable[[Peer, Task, Parent], tuple[End, Fact]]
 
 
-def counted(times: list[int]) -> list[tuple[int, int]]:
+def counted(times: Iterable[int]) -> list[tuple[int, int]]:
     """Nanoseconds with how often they were seen, to three significant digits."""
     counts: Counter[int] = Counter()
     for ns in times:
@@ -78,11 +81,3 @@ def answer(peer: Peer, task: Task, parent: Parent) -> tuple[End, Fact]:
     parent.ready(waits=False)
     end.answer_count(task.count)
     return end, {"count": task.count}
-
-
-WORKS: dict[tuple[str, bool], Work] = {
-    ("thr", False): send_throughput,
-    ("thr", True): recv_throughput,
-    ("lat", False): ask,
-    ("lat", True): answer,
-}

@@ -22,6 +22,7 @@ typedef struct bench_task {
     uint32_t write_size; /* raw: bytes collected before a write; 0: a write a message */
     uint32_t number;
     uint32_t ends;
+    uint32_t connections;
     bool spin; /* raw: never sleep in a read */
     bool receives;
 } bench_task;

@@ -16,10 +16,12 @@
 typedef struct run {
     bench_task task;
     bench_end *end;
+    bench_end *more[PACED_CONNECTIONS_MAX]; /* rate: all connections; the first is end */
     bool alone; /* in a process of its own: talks with the parent */
     uint8_t *body;
     double cpu_start;
-    paced_counts late;
+    paced_counts late; /* lat */
+    paced_arrived arrived; /* rate */
     char figures[4096];
     char endpoint[256];
     pthread_barrier_t *opened; /* both: the receiver is bound */
@@ -173,15 +175,22 @@ static void
 run_rate(run *r)
 {
     if (r->task.receives) {
-        run_recv(r, r->task.warm);
+        run_recv(r, r->task.warm * r->task.ends);
         run_say_ready(r);
-        paced_recv(r->end, &r->task, &r->late);
+        paced_recv(r->end, &r->task, &r->arrived);
         return;
     }
-    run_send(r, r->task.warm);
+    r->more[0] = r->end;
+    for (uint32_t i = 0; i < r->task.connections; i++) {
+        if (i > 0) {
+            r->more[i] = bench_open(&r->task, r->endpoint, sizeof r->endpoint);
+        }
+        r->end = r->more[i];
+        run_send(r, r->task.warm);
+    }
     run_say_ready(r);
     run_wait_word(r, "go");
-    uint64_t sent = paced_send(r->end, &r->task, r->body);
+    uint64_t sent = paced_send(r->more, &r->task, r->body);
     snprintf(r->figures, sizeof r->figures, "{\"count\": %llu, \"refused\": 0}",
              (unsigned long long)sent);
 }
@@ -232,12 +241,41 @@ run_measure(void *argument)
 static void
 run_report(run *r)
 {
+    const char *comma = "";
     if (r->late.total > 0) {
+        printf("{\"count\": %llu, \"latency_ns\": ", (unsigned long long)r->late.total);
         paced_print(&r->late, stdout);
+        printf("}\n");
+    } else if (r->arrived.count > 0) {
+        printf("{\"count\": %llu, \"seconds\": %.9f, \"by_producer\": {",
+               (unsigned long long)r->arrived.count,
+               (double)(r->arrived.last_ns - r->arrived.first_ns) / 1e9);
+        for (int i = 0; i < PACED_PRODUCERS_MAX; i++) {
+            if (r->arrived.late[i] != NULL) {
+                printf("%s\"%d\": ", comma, i);
+                paced_print(r->arrived.late[i], stdout);
+                comma = ", ";
+                free(r->arrived.late[i]);
+            }
+        }
+        printf("}}\n");
     } else {
         printf("%s\n", r->figures);
     }
     fflush(stdout);
+}
+
+static void
+run_close(run *r)
+{
+    bool several = r->more[0] != NULL;
+    for (uint32_t i = 0; several && i < r->task.connections; i++) {
+        bench_close(r->more[i]);
+    }
+    if (!several) {
+        bench_close(r->end);
+    }
+    free(r->body);
 }
 
 static void
@@ -248,8 +286,7 @@ run_finish(run *r)
     double cpu = run_cpu(&rss_mb) - r->cpu_start;
     printf("{\"cpu_s\": %.6f, \"rss_mb\": %.1f}\n", cpu, rss_mb);
     fflush(stdout);
-    bench_close(r->end);
-    free(r->body);
+    run_close(r);
 }
 
 static void
@@ -270,8 +307,7 @@ run_both(run *first)
     pthread_join(thread, NULL);
     run_report(first);
     run_report(&second);
-    bench_close(second.end);
-    free(second.body);
+    run_close(&second);
     run_finish(first);
 }
 
@@ -302,10 +338,16 @@ main(int argc, char **argv)
     r.task.burst = (uint32_t)strtoul(run_argument(argc, argv, "burst", "1"), NULL, 10);
     r.task.number = (uint32_t)strtoul(run_argument(argc, argv, "number", "0"), NULL, 10);
     r.task.ends = (uint32_t)strtoul(run_argument(argc, argv, "ends", "1"), NULL, 10);
+    r.task.connections = (uint32_t)strtoul(run_argument(argc, argv, "connections", "1"), NULL, 10);
     r.task.write_size = (uint32_t)strtoul(run_argument(argc, argv, "write", "0"), NULL, 10);
     r.task.spin = strcmp(run_argument(argc, argv, "spin", "0"), "1") == 0;
     r.task.receives = strcmp(end, "sender") != 0;
     r.alone = true;
+    if (r.task.connections < 1 || r.task.connections > PACED_CONNECTIONS_MAX ||
+        r.task.burst < 1) {
+        fprintf(stderr, "from 1 to %d connections, bursts of 1 or more\n", PACED_CONNECTIONS_MAX);
+        return 1;
+    }
     if (strcmp(end, "both") == 0) {
         run_both(&r);
         return 0;

@@ -5,6 +5,7 @@
  */
 #include "paced.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -49,8 +50,7 @@ void
 paced_print(const paced_counts *counts, FILE *to)
 {
     const char *comma = "";
-    fprintf(to, "{\"count\": %llu, \"last_ns\": %lld, \"latency_ns\": [",
-            (unsigned long long)counts->total, (long long)counts->last_ns);
+    fprintf(to, "[");
     for (size_t i = 0; i < (size_t)PACED_DOUBLINGS * PACED_STEPS; i++) {
         if (counts->counts[i] > 0) {
             fprintf(to, "%s[%llu, %llu]", comma, (unsigned long long)paced_value(i),
@@ -58,7 +58,7 @@ paced_print(const paced_counts *counts, FILE *to)
             comma = ", ";
         }
     }
-    fprintf(to, "]}\n");
+    fprintf(to, "]");
 }
 
 static void
@@ -83,49 +83,70 @@ paced_stamp(uint8_t *body, int64_t due, uint32_t number, uint32_t flags)
 }
 
 uint64_t
-paced_send(bench_end *end, const bench_task *task, uint8_t *body)
+paced_send(bench_end **ends, const bench_task *task, uint8_t *body)
 {
     size_t size = task->size < PACED_HEAD ? PACED_HEAD : task->size;
     int64_t start = paced_now();
     for (uint64_t i = 0; i < task->count; i++) {
+        bench_end *end = ends[i % task->connections];
         int64_t due = paced_now();
         if (task->rate > 0) {
             uint64_t turn = i / task->burst * task->burst;
             due = start + (int64_t)((double)turn * 1e9 / task->rate);
             if (i == turn) {
-                bench_flush(end);
                 paced_wait(due);
             }
         }
         paced_stamp(body, due, task->number, 0);
         bench_send(end, body, size);
-        if (task->rate > 0 && task->burst == 1) {
+        if (task->rate > 0 && (i + 1) % task->burst == 0) {
             bench_flush(end);
         }
     }
-    paced_stamp(body, paced_now(), task->number, PACED_END);
-    bench_send(end, body, size);
-    bench_flush(end);
+    for (uint32_t i = 0; i < task->connections; i++) {
+        paced_stamp(body, paced_now(), task->number, PACED_END);
+        bench_send(ends[i], body, size);
+        bench_flush(ends[i]);
+    }
     return task->count;
 }
 
+static void
+paced_arrive(paced_arrived *arrived, uint32_t number, int64_t now, int64_t late)
+{
+    if (number >= PACED_PRODUCERS_MAX) {
+        bench_fail("a producer's number");
+    }
+    if (arrived->late[number] == NULL) {
+        arrived->late[number] = calloc(1, sizeof *arrived->late[number]);
+        if (arrived->late[number] == NULL) {
+            bench_fail("calloc");
+        }
+    }
+    if (arrived->count++ == 0) {
+        arrived->first_ns = now;
+    }
+    arrived->last_ns = now;
+    paced_count(arrived->late[number], late);
+}
+
 void
-paced_recv(bench_end *end, const bench_task *task, paced_counts *counts)
+paced_recv(bench_end *end, const bench_task *task, paced_arrived *arrived)
 {
     uint32_t ends = 0;
     while (ends < task->ends) {
         int64_t due;
-        uint32_t flags;
+        uint32_t number, flags;
         size_t size;
         const uint8_t *body = bench_recv(end, &size);
         int64_t now = paced_now();
         memcpy(&due, body, sizeof due);
+        memcpy(&number, body + 8, sizeof number);
         memcpy(&flags, body + 12, sizeof flags);
         if (flags & PACED_END) {
             ends++;
         } else {
-            paced_count(counts, now - due);
-            counts->last_ns = now;
+            paced_arrive(arrived, number, now, now - due);
         }
     }
 }

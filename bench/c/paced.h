@@ -14,12 +14,13 @@ enum {
     PACED_HEAD = 16,   /* bytes: int64 due, uint32 producer, uint32 flags */
     PACED_END = 1,     /* flag: the last message of a connection */
     PACED_STEPS = 512, /* steps in a doubling: three significant digits */
-    PACED_DOUBLINGS = 48
+    PACED_DOUBLINGS = 48,
+    PACED_PRODUCERS_MAX = 64,
+    PACED_CONNECTIONS_MAX = 1024
 };
 
 typedef struct paced_counts {
     uint64_t total;
-    int64_t last_ns;
     uint64_t counts[PACED_DOUBLINGS * PACED_STEPS];
 } paced_counts;
 
@@ -28,13 +29,20 @@ int64_t paced_now(void);
 
 void paced_count(paced_counts *counts, int64_t ns);
 
-/* One JSON line with pairs of nanoseconds and how often they were seen. */
+/* Pairs of nanoseconds and how often they were seen, as JSON. */
 void paced_print(const paced_counts *counts, FILE *to);
 
-/* Sends on schedule, then the end mark; how many were sent. */
-uint64_t paced_send(bench_end *end, const bench_task *task, uint8_t *body);
+/* Sends on schedule over the ends in turn, then an end mark over each; how many were sent. */
+uint64_t paced_send(bench_end **ends, const bench_task *task, uint8_t *body);
+
+typedef struct paced_arrived {
+    uint64_t count;
+    int64_t first_ns;
+    int64_t last_ns;
+    paced_counts *late[PACED_PRODUCERS_MAX]; /* by producer; freed by who prints them */
+} paced_arrived;
 
 /* Receives until all end marks came, counting how late each was. */
-void paced_recv(bench_end *end, const bench_task *task, paced_counts *counts);
+void paced_recv(bench_end *end, const bench_task *task, paced_arrived *arrived);
 
 #endif

@@ -76,7 +76,7 @@ class MeshBatch(Mesh):
     """meshmsg by batch; its requests are those of meshmsg, so they are not measured again."""
 
     name = "meshmsg-batch"
-    kinds: tuple[str, ...] = ("thr", "rate", "fanout")
+    kinds: tuple[str, ...] = ("thr", "fanout")
 
     def sender(self, task: Task) -> Sender:
         """A Push."""

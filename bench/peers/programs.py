@@ -20,6 +20,7 @@ class Program(Peer):
     libraries: tuple[str, ...] = ()
     transports: tuple[str, ...] = TRANSPORTS
     kinds: tuple[str, ...] = ("thr", "lat", "rate")
+    connections_max: int = 1000
     options: tuple[str, ...] = ()
 
     def missing(self) -> str | None:
@@ -50,6 +51,7 @@ class Program(Peer):
             "burst": task.burst,
             "number": task.number,
             "ends": task.ends,
+            "connections": task.connections,
         }
         program = build(self.source, self.libraries)
         return [str(program), *(f"{key}={value}" for key, value in told.items()), *self.options]
@@ -57,7 +59,10 @@ class Program(Peer):
 
 def raw(name: str, kinds: tuple[str, ...], *options: str) -> Program:
     """A variant of the raw stream."""
-    return Program(name, "raw.c", transports=("tcp", "ipc"), kinds=kinds, options=options)
+    tcp_ipc = ("tcp", "ipc")
+    return Program(
+        name, "raw.c", transports=tcp_ipc, kinds=kinds, connections_max=1, options=options
+    )
 
 
 PROGRAMS = (

@@ -129,6 +129,7 @@ class RawPython(Peer):
     """Plain Python sockets."""
 
     name = "raw-python"
+    connections_max = 1
     transports: tuple[str, ...] = ("tcp", "ipc")
 
     def sender(self, task: Task) -> Sender:

@@ -99,6 +99,8 @@ class Peer:
     name: str = ""
     transports: tuple[str, ...] = TRANSPORTS
     kinds: tuple[str, ...] = ("thr", "lat", "rate")
+    connections_max: int = 1000
+    """Connections to one receiver."""
     package: str = ""
     """The distribution whose version is told."""
 
