@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meshmsg.bench._need import BenchError, is_there, need
-from meshmsg.bench._stats import Summary, latency_figures, merged, percentile, ratio, told
+from meshmsg.bench._stats import (
+    PERCENTILES,
+    Summary,
+    latency_figures,
+    merged,
+    percentile,
+    ratio,
+    told,
+)
 from meshmsg.bench._works import counted
 
 TIMES = st.lists(st.integers(min_value=0, max_value=10**12), min_size=1, max_size=300)
@@ -37,16 +45,22 @@ def test_counting_keeps_every_sample_to_three_digits(times: list[int]) -> None:
     assert exact * 0.998 - 1 <= percentile(pairs, 50) <= exact
 
 
+@settings(deadline=None)
 @given(TIMES)
 def test_percentiles_agree_with_the_histogram_library(times: list[int]) -> None:
-    """Within the digits both keep."""
+    """Within the digits both keep; where a rank is no whole number, the library may take the one
+    below."""
     pytest.importorskip("hdrh", reason="hdrhistogram is not installed")
     from meshmsg.bench._histogram import figures_of, histogram
 
-    own, library = latency_figures(counted(times)), figures_of(histogram(counted(times)))
+    pairs = counted(times)
+    own, library = latency_figures(pairs), figures_of(histogram(pairs))
     assert own.keys() == library.keys()
-    for name, value in own.items():
-        assert library[name] == pytest.approx(value, rel=0.003, abs=0.002), name
+    for name, percent in PERCENTILES.items():
+        if f"{name}_us" in own:
+            below = percentile(pairs, max(percent - 100 / len(times), 0)) / 1000
+            high = own[f"{name}_us"]
+            assert below * 0.997 - 0.002 <= library[f"{name}_us"] <= high * 1.003 + 0.002, name
 
 
 def test_the_histogram_is_kept_in_the_form_other_tools_read() -> None:
