@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from ._many import add_commands as add_many
 from ._need import BenchError
 from ._rate import add_commands as add_rate
+from ._report_command import add_commands as add_report
+from ._run import add_commands as add_run
 from ._speed import add_commands as add_speed
 
 
@@ -19,7 +21,7 @@ def parser() -> argparse.ArgumentParser:
         description="Measure meshmsg beside others, interleaved, sender and receiver apart.",
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for add in (add_speed, add_rate, add_many):
+    for add in (add_speed, add_rate, add_many, add_run, add_report):
         add(commands)
     return top
 

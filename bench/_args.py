@@ -80,12 +80,18 @@ def add_common(parser: argparse.ArgumentParser, peers: str, *, rounds: int = 5) 
         default=peers,
         help=f"names with commas, of {', '.join(PEERS)} (default: %(default)s)",
     )
-    parser.add_argument("--base", help="the peer ratios are made to (default: the first)")
     parser.add_argument(
         "--rounds", type=whole(1), default=rounds, help="besides the warm-up (default: %(default)s)"
     )
     parser.add_argument("--seed", type=whole(0), default=1, help="of the messages' contents")
+    add_output(parser)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Where results go, and what they are compared with."""
+    parser.add_argument("--base", help="the peer ratios are made to (default: the first)")
     parser.add_argument("--json", metavar="FILE", help="write the results there; - is the terminal")
+    parser.add_argument("--report", metavar="FILE", help="write an HTML report with charts there")
 
 
 def add_transport(parser: argparse.ArgumentParser, otherwise: str = "tcp") -> None:

@@ -113,15 +113,15 @@ def processes(limit: float = LIMIT) -> Iterator[Any]:
 
 
 @contextmanager
-def url_for(peer: Peer, transport: str) -> Iterator[str]:
-    """Where the ends of one measurement meet."""
+def url_for(peer: Peer, transport: str, bind: str = "") -> Iterator[str]:
+    """Where the ends of one measurement meet: there, or in a free place of this machine."""
     with tempfile.TemporaryDirectory(prefix="mm-bench-") as scratch:
         urls = {
             "tcp": "tcp://127.0.0.1:0",
             "ipc": f"ipc://{scratch}/s",
             "inproc": "inproc://bench",
         }
-        with peer.place(urls[transport]) as url:
+        with peer.place(bind or urls[transport]) as url:
             yield url
 
 

@@ -10,22 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from ._facts import facts, in_words
+from ._need import BenchError
+from ._progress import progress
 from ._rounds import Case, Row, run
 from ._table import table
 
 SCHEMA = 1
 """Of the record; counts up when a reader of the last one would be wrong."""
+UNRECORDED = ("run", "json", "report")
 
 
 class Output:
     """Collects the rows of one command."""
 
-    def __init__(self, chosen: argparse.Namespace) -> None:
+    def __init__(self, chosen: argparse.Namespace, title: str = "", text: str = "") -> None:
         self._chosen = chosen
         self._facts = facts()
+        self._about = {"title": title, "text": text}
         self.rows: list[Row] = []
         self._quiet = chosen.json == "-"
-        self.line(in_words(self._facts))
+        for line in (title, in_words(self._facts), ""):
+            self.line(line)
 
     def line(self, text: str) -> None:
         """Say something to people."""
@@ -33,27 +38,33 @@ class Output:
 
     def measure(self, cases: Sequence[Case]) -> list[Row]:
         """Run cases against each other and show their table."""
-        rows = run(cases, self._chosen.rounds, self._progress)
-        if sys.stderr.isatty():
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        rounds: int = self._chosen.rounds
+        with progress((rounds + 1) * len(cases)) as told:
+
+            def words(number: int, case: Case) -> None:
+                of = f"round {number} of {rounds}" if number else "warm-up"
+                told(f"{case.kind} {case.facts.get('load', '')} {case.peer.name}, {of}")
+
+            rows = run(cases, rounds, words)
         self.rows += rows
         for text in table(rows, self._chosen.base):
             self.line(text)
         return rows
-
-    def _progress(self, number: int, case: Case) -> None:
-        if sys.stderr.isatty():
-            of = "warm-up" if number == 0 else f"round {number} of {self._chosen.rounds}"
-            print(f"\r\x1b[K{of}: {case.peer.name}", end="", file=sys.stderr, flush=True)
 
     def record(self) -> dict[str, Any]:
         """All of it."""
         options = {
             name: [getattr(one, "name", one) for one in value] if isinstance(value, list) else value
             for name, value in vars(self._chosen).items()
-            if name not in ("run", "json", "report")
+            if name not in UNRECORDED
         }
-        return {"schema": SCHEMA, "facts": self._facts, "options": options, "rows": self.rows}
+        return {
+            "schema": SCHEMA,
+            **self._about,
+            "facts": self._facts,
+            "options": options,
+            "rows": self.rows,
+        }
 
     def finish(self) -> int:
         """Write what was asked for; the exit status: 1 when nothing was measured."""
@@ -62,5 +73,17 @@ class Output:
             if self._quiet:
                 print(text)
             else:
-                Path(self._chosen.json).write_text(text + "\n", encoding="utf-8")
+                written(self._chosen.json, text + "\n")
+        if self._chosen.report:
+            from ._report import html
+
+            written(self._chosen.report, html([self.record()]))
         return 0 if any(row["missing"] is None for row in self.rows) else 1
+
+
+def written(path: str, text: str) -> None:
+    """Write a file."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BenchError(f"{path}: {error.strerror}") from None

@@ -35,8 +35,10 @@ class Clock(Protocol):
 class RealClock:
     """The machine's monotonic clock, the same in all its processes."""
 
-    def __init__(self) -> None:
-        self.now = time.monotonic_ns
+    def __init__(self, offset_ns: int = 0) -> None:
+        """offset_ns: how far it is ahead of the clock that counts."""
+        plain = time.monotonic_ns
+        self.now: Callable[[], int] = (lambda: plain() - offset_ns) if offset_ns else plain
 
     def wait_until(self, due: int) -> None:
         """Sleep, then watch the clock; other threads of the process may run meanwhile."""

@@ -41,6 +41,11 @@ class Task:
     """How many end marks a rate receiver waits for (one a connection of each producer); or client
     processes, of connections."""
 
+    offset_ns: int = 0
+    """How far this machine's clock is ahead of the sender's."""
+    insecure: bool = False
+    """Whether it may bind outside loopback."""
+
     def body(self) -> bytes:
         """The message, the same for the same seed."""
         return random.Random(self.seed).randbytes(self.size)

@@ -42,7 +42,7 @@ def recv_rate(peer: Peer, task: Task, parent: Parent) -> tuple[End, Fact]:
     for _ in range(task.warm * task.ends):
         receiver.recv()
     parent.ready(waits=False)
-    arrived = recv_paced(receiver.recv, task.ends, RealClock())
+    arrived = recv_paced(receiver.recv, task.ends, RealClock(task.offset_ns))
     return receiver, {
         "count": arrived.count,
         "seconds": (arrived.last_ns - arrived.first_ns) / 1e9,

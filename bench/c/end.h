@@ -23,6 +23,7 @@ typedef struct bench_task {
     uint32_t number;
     uint32_t ends;
     uint32_t connections;
+    int64_t offset_ns; /* how far this clock is ahead of the sender's */
     bool spin; /* raw: never sleep in a read */
     bool receives;
 } bench_task;

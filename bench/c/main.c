@@ -17,6 +17,7 @@ typedef struct run {
     bench_task task;
     bench_end *end;
     bench_end *more[PACED_CONNECTIONS_MAX]; /* rate: all connections; the first is end */
+    bool mixed; /* rate: producers may send different sizes */
     bool alone; /* in a process of its own: talks with the parent */
     uint8_t *body;
     double cpu_start;
@@ -101,7 +102,7 @@ run_recv(run *r, uint64_t count)
     size_t size;
     for (uint64_t i = 0; i < count; i++) {
         (void)bench_recv(r->end, &size);
-        if (size != r->task.size) {
+        if (size != r->task.size && !r->mixed) {
             fprintf(stderr, "a message of %zu bytes, not %zu\n", size, r->task.size);
             exit(1);
         }
@@ -340,9 +341,11 @@ main(int argc, char **argv)
     r.task.ends = (uint32_t)strtoul(run_argument(argc, argv, "ends", "1"), NULL, 10);
     r.task.connections = (uint32_t)strtoul(run_argument(argc, argv, "connections", "1"), NULL, 10);
     r.task.write_size = (uint32_t)strtoul(run_argument(argc, argv, "write", "0"), NULL, 10);
+    r.task.offset_ns = strtoll(run_argument(argc, argv, "offset_ns", "0"), NULL, 10);
     r.task.spin = strcmp(run_argument(argc, argv, "spin", "0"), "1") == 0;
     r.task.receives = strcmp(end, "sender") != 0;
     r.alone = true;
+    r.mixed = strcmp(r.task.kind, "rate") == 0;
     if (r.task.connections < 1 || r.task.connections > PACED_CONNECTIONS_MAX ||
         r.task.burst < 1) {
         fprintf(stderr, "from 1 to %d connections, bursts of 1 or more\n", PACED_CONNECTIONS_MAX);

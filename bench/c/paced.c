@@ -139,7 +139,7 @@ paced_recv(bench_end *end, const bench_task *task, paced_arrived *arrived)
         uint32_t number, flags;
         size_t size;
         const uint8_t *body = bench_recv(end, &size);
-        int64_t now = paced_now();
+        int64_t now = paced_now() - task->offset_ns;
         memcpy(&due, body, sizeof due);
         memcpy(&number, body + 8, sizeof number);
         memcpy(&flags, body + 12, sizeof flags);

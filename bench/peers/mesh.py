@@ -62,7 +62,10 @@ class MeshReceiver(Receiver):
 
     def __init__(self, task: Task) -> None:
         self._socket: meshmsg.Pull | meshmsg.Sub = meshmsg.Pull(
-            bind=task.url, connections_max=AT_ONCE_MAX, half_open_max=AT_ONCE_MAX
+            bind=task.url,
+            connections_max=AT_ONCE_MAX,
+            half_open_max=AT_ONCE_MAX,
+            insecure=task.insecure,
         )
         self.endpoint = self._socket.endpoint
         self._messages: Iterator[bytes] = iter(self._socket)

@@ -52,6 +52,7 @@ class Program(Peer):
             "number": task.number,
             "ends": task.ends,
             "connections": task.connections,
+            "offset_ns": task.offset_ns,
         }
         program = build(self.source, self.libraries)
         return [str(program), *(f"{key}={value}" for key, value in told.items()), *self.options]
