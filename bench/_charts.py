@@ -39,6 +39,8 @@ COLOURS = {
     "raw-python": "#9a9a9a",
 }
 OTHER = "#777777"
+FEW_DECADES = 5000
+"""The range up to which an axis has marks at 2 and 5, too."""
 WIDTH = 9.0
 """Inches."""
 STYLE = {
@@ -145,11 +147,20 @@ def lines_over(
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xticks([max(value, 1) for value in values], [label(value) for value in values])
-    axes.minorticks_off()
-    axes.yaxis.set_major_formatter(short)
+    log_ticks(axes, short)
     axes.set_ylabel(name)
     beside(axes)
     return made
+
+
+def log_ticks(axes: Any, label: Callable[..., str]) -> None:
+    """Marks at 1, 2 and 5 up a logarithmic axis, so that a short one has marks, too."""
+    ticker = need("matplotlib.ticker", "a report")
+    axes.minorticks_off()
+    low, high = axes.get_ylim()
+    steps = (1.0, 2.0, 5.0) if high / low < FEW_DECADES else (1.0,)
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=steps, numticks=30))
+    axes.yaxis.set_major_formatter(label)
 
 
 def yerror(error: list[list[float]]) -> list[list[float]]:
@@ -244,8 +255,7 @@ def distributions(rows: Sequence[Row]) -> Any:
     marks += [(1e5, "99.999"), (1e6, "99.9999"), (1e7, "99.99999")]
     there = [(at, name) for at, name in marks if at <= most * 1.5]
     axes.set_xticks([at for at, _ in there], [f"{name} %" for _, name in there])
-    axes.minorticks_off()
-    axes.yaxis.set_major_formatter(seconds)
+    log_ticks(axes, seconds)
     axes.set_xlabel("percentile")
     axes.set_ylabel("latency")
     beside(axes)
@@ -267,8 +277,7 @@ def against_backlog(rows: Sequence[Row]) -> Any:
     axes.set_yscale("log")
     bursts = sorted({row["burst"] for row in rows})
     axes.set_xticks(bursts, [short(burst) for burst in bursts])
-    axes.minorticks_off()
-    axes.yaxis.set_major_formatter(seconds)
+    log_ticks(axes, seconds)
     axes.set_xlabel("messages due at the same moment")
     axes.set_ylabel("latency: p50, dashed p99")
     beside(axes)

@@ -28,6 +28,8 @@ class Output:
         self._facts = facts()
         self._about = {"title": title, "text": text}
         self.rows: list[Row] = []
+        self.targets: list[dict[str, Any]] = []
+        """What was promised, where the command asks."""
         self._quiet = chosen.json == "-"
         for line in (title, in_words(self._facts), ""):
             self.line(line)
@@ -64,6 +66,7 @@ class Output:
             "facts": self._facts,
             "options": options,
             "rows": self.rows,
+            **({"targets": self.targets} if self.targets else {}),
         }
 
     def finish(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from . import _charts
 from ._rounds import Row
 from ._stats import ratio
-from ._table import COLUMNS, LEADING, SHORT, based_on, cell, label
+from ._table import LEADING, SHORT, based_on, cell, columns_of, label
 
 CSS = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; max-width: 1060px;
@@ -18,12 +18,14 @@ h1 { font-size: 1.7em; margin-bottom: .2em; } h2 { font-size: 1.25em; margin-top
 h3 { font-size: 1em; margin: 1.8em 0 .3em; } p { max-width: 46em; }
 svg { width: 100%; height: auto; } .note, .missing { color: #5d6b79; font-size: .9em; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .82em; font-variant-numeric: tabular-nums; }
-th, td { text-align: right; padding: .25em .7em; border-bottom: 1px solid #e3e6ea;
-         white-space: nowrap; }
+table { border-collapse: collapse; font-size: .85em; font-variant-numeric: tabular-nums; }
+th, td { text-align: right; padding: .25em .55em; vertical-align: top; white-space: nowrap;
+         border-bottom: 1px solid #e3e6ea; }
 th { color: #5d6b79; font-weight: 600; vertical-align: bottom; white-space: normal; }
 th:first-child, td:first-child { text-align: left; } tr:first-child td { border-top: 0; }
-td.peer { font-weight: 600; } .range { color: #8794a1; font-size: .9em; }
+td.peer { font-weight: 600; } .range { color: #8794a1; font-size: .85em; }
+.targets td:nth-child(2), .targets th:nth-child(2) { text-align: left; }
+td.met { color: #1c7a3c; } td.missed { color: #b3261e; font-weight: 600; }
 .facts td { text-align: left; border: 0; padding: .1em 1em .1em 0; }
 .facts td:first-child { color: #5d6b79; }
 """
@@ -61,12 +63,13 @@ def measured(rows: Iterable[Row]) -> list[Row]:
 
 def table_html(rows: Sequence[Row], base: str | None) -> str:
     """One case: a row a peer, and who was not measured."""
-    kind = rows[0]["kind"]
-    columns = [c for c in COLUMNS[kind] if any(c.figure in row["figures"] for row in rows)]
-    leading = [name for name in LEADING[kind] if any(name in row["figures"] for row in rows)]
+    columns = columns_of(rows)
+    leading = [
+        name for name in LEADING[rows[0]["kind"]] if any(name in row["figures"] for row in rows)
+    ]
     compared = based_on(rows, base)
-    to = f" of {compared['peer']}" if compared else ""
-    heads = ["peer", *(f"{SHORT.sub('', name)} x that{to}" for name in leading)]
+    to = compared["peer"] if compared else "-"
+    heads = ["peer", *(f"{SHORT.sub('', name)} ÷ {to}" for name in leading)]
     lines = [f"<tr>{''.join(f'<th>{text(h)}</th>' for h in (*heads, *(c.head for c in columns)))}"]
     for row in measured(rows):
         cells = [f'<td class="peer">{text(row["peer"])}</td>']
@@ -75,7 +78,7 @@ def table_html(rows: Sequence[Row], base: str | None) -> str:
             cells.append(f"<td>{'-' if value is None else f'{value:.2f}'}</td>")
         for column in columns:
             shown, _, range_ = cell(row, column).partition(" (")
-            small = f' <span class="range">({text(range_)}</span>' if range_ else ""
+            small = f'<br><span class="range">{text(range_[:-1])}</span>' if range_ else ""
             cells.append(f"<td>{text(shown)}{small}</td>")
         lines.append(f"<tr>{''.join(cells)}")
     absent = [row for row in rows if row["missing"] is not None]
@@ -167,6 +170,23 @@ def facts_html(record: dict[str, Any]) -> str:
     return f'<h2>Where this was measured</h2><table class="facts">{lines}</table>'
 
 
+def targets_html(found: Sequence[dict[str, Any]]) -> str:
+    """What was promised beside what was measured."""
+    lines = ["<tr><th></th><th>target</th><th>must be</th><th>measured</th><th></th></tr>"]
+    for one in found:
+        value = "-" if one["measured"] is None else f"{one['measured']:,.2f}"
+        verdict = "met" if one["met"] else one["reason"] if one["met"] is None else "missed"
+        kind = {True: "met", False: "missed", None: "missing"}[one["met"]]
+        cells = [one["number"], one["what"], one["must"], value]
+        lines.append(
+            f"<tr>{''.join(f'<td>{text(c)}</td>' for c in cells)}"
+            f'<td class="{kind}">{text(verdict)}</td></tr>'
+        )
+    return (
+        f'<h2>Targets</h2><div class="wide"><table class="targets">{"".join(lines)}</table></div>'
+    )
+
+
 def html(records: Sequence[dict[str, Any]]) -> str:
     """The page of one or more records."""
     titles = [record.get("title") or "" for record in records]
@@ -177,6 +197,8 @@ def html(records: Sequence[dict[str, Any]]) -> str:
             parts.append(f"<h2>{text(record['title'])}</h2>")
         if record.get("text"):
             parts.append(f"<p>{text(record['text'])}</p>")
+        if record.get("targets"):
+            parts.append(targets_html(record["targets"]))
         base = record["options"].get("base")
         for kind, rows in grouped(record["rows"], lambda row: row["kind"]).items():
             parts.append(section(kind, rows, base))

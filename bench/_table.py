@@ -118,12 +118,12 @@ def label(row: Row) -> str:
     return " ".join(part for part in parts if part)
 
 
-def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Pad cells so that columns stand under each other; the first column to the left."""
+def aligned(lines: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> list[str]:
+    """Pad cells so that columns stand under each other, some to the left."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return [
         "  ".join(
-            text.ljust(width) if i == 0 else text.rjust(width)
+            text.ljust(width) if i in left else text.rjust(width)
             for i, (text, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
@@ -137,10 +137,17 @@ def based_on(rows: Sequence[Row], base: str | None) -> Row | None:
     return named[0] if base and named else None if base else there[0] if there else None
 
 
+def columns_of(rows: Sequence[Row]) -> list[Column]:
+    """The columns of a case: those of its kind that have figures, and those of each producer."""
+    found = [c for c in COLUMNS[rows[0]["kind"]] if any(c.figure in row["figures"] for row in rows)]
+    own = dict.fromkeys(name for row in rows for name in row["figures"] if "_us " in name)
+    return found + [Column(name, name.replace("_us ", " us "), 1) for name in own]
+
+
 def table(rows: Sequence[Row], base: str | None = None) -> list[str]:
     """The lines of one case: one row a peer; those that are not there say so below."""
     kind = rows[0]["kind"]
-    columns = [c for c in COLUMNS[kind] if any(c.figure in row["figures"] for row in rows)]
+    columns = columns_of(rows)
     compared = based_on(rows, base)
     leading = [name for name in LEADING[kind] if any(name in row["figures"] for row in rows)]
     heads = [f"x {SHORT.sub('', name)}" for name in leading]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._need import BenchError
-from .mesh import Mesh
+from .mesh import Mesh, MeshSpin
 from .mesh_aio import MeshAio
 from .mesh_batch import MeshBatch
 from .nng_python import Pynng
@@ -19,6 +19,7 @@ PEERS: dict[str, Peer] = {
         Mesh(),
         MeshBatch(),
         MeshAio(),
+        MeshSpin(),
         Pyzmq(),
         PyzmqBatch(),
         PyzmqAio(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import meshmsg
 
@@ -11,6 +12,8 @@ from .seam import Answerer, Asker, Peer, Receiver, Sender
 
 AT_ONCE_MAX = 100_000
 """Connections a measurement may want."""
+SPIN_S = 0.01
+"""How long a receive may watch before it sleeps, where spinning is measured."""
 
 
 class MeshSender(Sender):
@@ -126,6 +129,23 @@ class MeshAnswerer(Answerer):
         self._socket.close()
 
 
+class MeshSpinAsker(MeshAsker):
+    """A Req that watches for its reply instead of sleeping."""
+
+    def __init__(self, task: Task) -> None:
+        role: Any = meshmsg.Req
+        self._socket = role(connect=task.url, spin=SPIN_S)
+
+
+class MeshSpinAnswerer(MeshAnswerer):
+    """A Rep that watches for requests."""
+
+    def __init__(self, task: Task) -> None:
+        role: Any = meshmsg.Rep
+        self._socket = role(bind=task.url, spin=SPIN_S)
+        self.endpoint = self._socket.endpoint
+
+
 class Mesh(Peer):
     """meshmsg, message by message."""
 
@@ -156,3 +176,27 @@ class Mesh(Peer):
     def subscriber(self, task: Task) -> Receiver:
         """A Sub."""
         return MeshSubscriber(task)
+
+
+class MeshSpin(Mesh):
+    """meshmsg allowed to burn a core while it waits."""
+
+    name = "meshmsg-spin"
+    kinds: tuple[str, ...] = ("lat",)
+
+    def missing(self) -> str | None:
+        """Whether this meshmsg can."""
+        role: Any = meshmsg.Req
+        try:
+            role(spin=SPIN_S).close()
+        except TypeError:
+            return "this meshmsg has no spin="
+        return None
+
+    def asker(self, task: Task) -> Asker:
+        """A Req."""
+        return MeshSpinAsker(task)
+
+    def answerer(self, task: Task) -> Answerer:
+        """A Rep."""
+        return MeshSpinAnswerer(task)
