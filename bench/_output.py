@@ -31,7 +31,7 @@ class Output:
         self.targets: list[dict[str, Any]] = []
         """What was promised, where the command asks."""
         self._quiet = chosen.json == "-"
-        for line in (title, in_words(self._facts), ""):
+        for line in filter(None, (title, in_words(self._facts))):
             self.line(line)
 
     def line(self, text: str) -> None:
