@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -40,5 +41,11 @@ def main(arguments: Sequence[str]) -> int:
     return status
 
 
+def stopped(number: int, _: object) -> None:
+    """End in order when told to: brokers and folders of a measurement go with it."""
+    raise SystemExit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, stopped)
     sys.exit(main(sys.argv[1:]))

@@ -27,8 +27,10 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("mb_per_s", "MB/s"),
         Column("sender_cpu_us", "CPU us/msg snd", 3),
         Column("receiver_cpu_us", "rcv", 3),
+        Column("broker_cpu_us", "broker", 3),
         Column("sender_rss_mb", "RSS MB snd"),
         Column("receiver_rss_mb", "rcv"),
+        Column("broker_rss_mb", "broker"),
     ),
     "lat": (
         Column("p50_us", "p50 us", 1, range=True),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from .._need import BenchError
+from .activemq_broker import ActiveMq
 from .mesh import Mesh, MeshSpin
 from .mesh_aio import MeshAio
 from .mesh_batch import MeshBatch
+from .nats_broker import Nats
 from .nng_python import Pynng
 from .programs import PROGRAMS
+from .rabbit_broker import Rabbit
 from .raw_python import RawPython
+from .redis_broker import Redis
 from .seam import Peer
 from .zenoh_python import Zenoh
 from .zmq_python import Pyzmq, PyzmqAio, PyzmqBatch
@@ -27,6 +31,10 @@ PEERS: dict[str, Peer] = {
         Zenoh(),
         RawPython(),
         *PROGRAMS,
+        Redis(),
+        Nats(),
+        Rabbit(),
+        ActiveMq(),
     )
 }
 

@@ -6,12 +6,12 @@ Nothing is dropped (congestion control BLOCK) and nobody is looked for by multic
 from __future__ import annotations
 
 import json
-import socket
 from typing import Any
 from urllib.parse import urlsplit
 
 from .._need import is_there, need
 from .._task import Task
+from .brokers import free_port
 from .seam import Answerer, Asker, End, Peer, Receiver, Sender
 
 QUEUE = 1000
@@ -24,14 +24,6 @@ def locator(url: str) -> str:
     if parts.scheme == "ipc":
         return f"unixsock-stream/{parts.path}"
     return f"tcp/{parts.hostname}:{parts.port}"
-
-
-def free_port() -> int:
-    """A port of loopback nobody has now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 class ZenohEnd(End):
