@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -108,8 +109,9 @@ class Rabbit(Broker):
         return str(SERVER) if SERVER.exists() else None
 
     def start_command(self, program: str, port: int, folder: str) -> list[str]:
-        """All else is said by its environment."""
-        return [program]
+        """With its port mapper as a child of ours: it would stay as a daemon for ever."""
+        mapper = shutil.which("epmd") or "epmd"
+        return ["/bin/sh", "-c", f"{mapper} & sleep 0.2; exec {program}"]
 
     def environment(self, port: int, folder: str) -> Mapping[str, str]:
         """A node of its own, with a port mapper of its own."""
