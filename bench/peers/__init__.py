@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._need import BenchError
 from .activemq_broker import ActiveMq
+from .kafka_broker import Kafka
 from .mesh import Mesh, MeshSpin
 from .mesh_aio import MeshAio
 from .mesh_batch import MeshBatch
@@ -35,6 +36,7 @@ PEERS: dict[str, Peer] = {
         Nats(),
         Rabbit(),
         ActiveMq(),
+        Kafka(),
     )
 }
 
