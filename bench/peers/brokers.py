@@ -38,9 +38,8 @@ def free_port() -> int:
     return port
 
 
-def group_use(group: int) -> dict[str, float]:
-    """CPU and memory of a process group: a broker may be a script with children."""
-    found = {"cpu_s": 0.0, "rss_mb": 0.0}
+def group_members(group: int) -> Iterator[tuple[int, list[str]]]:
+    """Processes of a group, with what their stat says from the state on."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -50,8 +49,15 @@ def group_use(group: int) -> dict[str, float]:
             continue  # it has ended
         fields = text.rpartition(")")[2].split()
         if int(fields[2]) == group:
-            found["cpu_s"] += sum(map(int, fields[11:15])) / HZ
-            found["rss_mb"] += memory("VmRSS", int(entry.name)) / 1024
+            yield int(entry.name), fields
+
+
+def group_use(group: int) -> dict[str, float]:
+    """CPU and memory of a process group: a broker may be a script with children."""
+    found = {"cpu_s": 0.0, "rss_mb": 0.0}
+    for pid, fields in group_members(group):
+        found["cpu_s"] += sum(map(int, fields[11:15])) / HZ
+        found["rss_mb"] += memory("VmRSS", pid) / 1024
     return found
 
 
@@ -98,6 +104,9 @@ class Running:
         except ProcessLookupError:
             pass  # all of it has ended
 
+    def _has_members(self) -> bool:
+        return any(fields[0] != "Z" for _, fields in group_members(self._process.pid))
+
     def stop(self) -> None:
         """Stop it, gently, then not."""
         atexit.unregister(self.stop)
@@ -108,6 +117,9 @@ class Running:
             pass
         self._signal(signal.SIGKILL)  # and what it left behind
         self._process.wait()
+        end = time.monotonic() + STOP_SECONDS
+        while self._has_members() and time.monotonic() < end:
+            time.sleep(TICK_SECONDS)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
