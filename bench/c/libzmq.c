@@ -44,7 +44,8 @@ bench_open(const bench_task *task, char *endpoint, size_t endpoint_size)
     if (end->socket == NULL) {
         bench_fail("zmq_socket");
     }
-    int rc = task->receives ? zmq_bind(end->socket, task->url) : zmq_connect(end->socket, task->url);
+    int rc =
+        task->receives ? zmq_bind(end->socket, task->url) : zmq_connect(end->socket, task->url);
     if (rc != 0) {
         bench_fail(task->url);
     }

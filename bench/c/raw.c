@@ -155,7 +155,8 @@ raw_read(bench_end *end)
         end->in_begin = 0;
     }
     for (;;) {
-        ssize_t n = recv(end->fd, end->in + end->in_end, end->in_capacity - end->in_end, end->flags);
+        ssize_t n =
+            recv(end->fd, end->in + end->in_end, end->in_capacity - end->in_end, end->flags);
         if (n > 0) {
             end->in_end += (size_t)n;
             return;

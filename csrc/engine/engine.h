@@ -82,6 +82,7 @@ void mmi_engine_settle(mmi_engine *e, bool runner);
 /* The runner's round through the links in a burst: true: some wait for the next one. */
 bool mmi_settle_bursts(mmi_engine *e);
 void mmi_engine_leave(mmi_engine *e);                /* settle as a caller, then unlock */
+bool mmi_engine_leaves_quick(const mmi_engine *e);   /* there is nothing to settle */
 void mmi_engine_leave_quick(mmi_engine *e);          /* nothing was noted: unlock.  Else the same */
 void mmi_engine_refresh(mmi_engine *e);              /* now_ns from the clock */
 uint32_t mmi_engine_random(mmi_engine *e);
