@@ -147,7 +147,10 @@ fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data, Py_ssize_t s
         return made;
     }
     PyObject *body = PyBytes_FromStringAndSize((const char *)data, size);
-    PyObject *made = body == NULL ? NULL : PyObject_CallFunctionObjArgs((PyObject *)type, body, NULL);
+    PyObject *made = NULL;
+    if (body != NULL) {
+        made = PyObject_CallFunctionObjArgs((PyObject *)type, body, NULL);
+    }
     Py_XDECREF(body);
     return made;
 }

@@ -233,7 +233,9 @@ def test_native_calls_refuse_what_they_cannot_take() -> None:
     assert fast.send_list(12345, [b"x"], 0, 0, 0)[0] < 0
     with pytest.raises(TypeError):
         fast.all_bytes(())
-    assert fast.all_bytes([]) and fast.all_bytes([b"a"]) and not fast.all_bytes([b"a", "b"])
+    assert fast.all_bytes([])
+    assert fast.all_bytes([b"a"])
+    assert not fast.all_bytes([b"a", "b"])
     with pytest.raises(TypeError):
         fast.messages(1, 2)
     with pytest.raises(TypeError):
