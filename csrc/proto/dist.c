@@ -98,6 +98,9 @@ dist_walk_run(dist_walk *walk, bool all)
 static void
 dist_visit_look(dist_walk *walk, mmi_dist_node *node)
 {
+    if (mmi_pipe_check(node->pipe, walk->msg) != MM_OK) {
+        return;   /* it waits for nothing */
+    }
     if (!mmi_ring_fits(&node->pipe->outbox, walk->cost)) {
         node->refused = true;
         walk->rc = walk->rc == MM_OK ? MM_EAGAIN : walk->rc;
@@ -107,10 +110,10 @@ dist_visit_look(dist_walk *walk, mmi_dist_node *node)
 }
 
 static void
-dist_drop(const dist_walk *walk, mmi_pipe *p)
+dist_drop(const dist_walk *walk, mmi_pipe *p, mmi_drop_why why)
 {
     p->dropped++;
-    mmi_drop(walk->dist->host, MMI_DROP_OVERFLOW, p->id, NULL);
+    mmi_drop(walk->dist->host, why, p->id, NULL);
 }
 
 static void
@@ -118,6 +121,10 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
 {
     mmi_pipe *p = node->pipe;
     mmi_proto_host *host = walk->dist->host;
+    if (mmi_pipe_check(p, walk->msg) != MM_OK) {
+        dist_drop(walk, p, MMI_DROP_UNFIT);
+        return;
+    }
     if (!mmi_ring_fits(&p->outbox, walk->cost) &&
         host->opts->overflow == MM_OVERFLOW_DROP_OLDEST && mmi_pipe_droppable(p, walk->cost)) {
         while (!mmi_ring_fits(&p->outbox, walk->cost)) {
@@ -126,7 +133,7 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
     }
     if (mmi_pipe_send(p, mmi_msg_ref(walk->msg)) != MM_OK) {
         mmi_msg_unref(walk->msg);
-        dist_drop(walk, p);
+        dist_drop(walk, p, MMI_DROP_OVERFLOW);
     }
 }
 

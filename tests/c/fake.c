@@ -289,7 +289,8 @@ fake_dropped(const fake_sock *s)
 {
     const mm_stats *st = &s->stats;
     return st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone +
-           st->dropped_closed + st->dropped_late + st->dropped_filtered + st->dropped_malformed;
+           st->dropped_closed + st->dropped_late + st->dropped_filtered + st->dropped_malformed +
+           st->dropped_unfit;
 }
 
 uint64_t
