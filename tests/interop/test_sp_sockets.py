@@ -57,24 +57,26 @@ def we_publish(ours: Any, theirs: Any) -> None:
         assert theirs.recv() == b"t." + b"x" * size
 
 
-def they_publish(ours: Any, theirs: Any) -> None:
-    """Our Sub takes out what it did not subscribe to, and nothing is dropped."""
-    ours.subscribe("up")
-    while True:  # nanomsg counts a connection before its PUB knows of it
-        theirs.send(b"up")
+def until_heard(ours: Any, theirs: Any, body: bytes) -> mm.Message:
+    """Publish until it arrives: a PUB of nanomsg drops what comes while it is still writing."""
+    while True:
+        theirs.send(body)
         try:
-            ours.recv(timeout=0.05)
-            break
+            message: mm.Message = ours.recv(timeout=0.05)
         except mm.TimedOutError:
             continue
+        if message == body:
+            return message
+
+
+def they_publish(ours: Any, theirs: Any) -> None:
+    """Our Sub takes out what it did not subscribe to, and that is no drop."""
     ours.subscribe("a")
-    ours.unsubscribe("up")
     for size in SIZES:
         theirs.send(b"b" + b"y" * size)
-        theirs.send(b"a" + b"y" * size)
-        message = ours.recv(timeout=WAIT_S)
-        assert (message, message.topic) == (b"a" + b"y" * size, "")
-    assert ours.stats().filtered_messages >= len(SIZES)
+        assert until_heard(ours, theirs, b"a" + b"y" * size).topic == ""
+    assert ours.stats().filtered_messages > 0
+    assert ours.stats().dropped == 0
 
 
 def we_ask(ours: Any, theirs: Any) -> None:
