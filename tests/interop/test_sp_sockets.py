@@ -59,7 +59,7 @@ def we_publish(ours: Any, theirs: Any) -> None:
 
 def until_heard(ours: Any, theirs: Any, body: bytes) -> mm.Message:
     """Publish until it arrives: a PUB of nanomsg drops what comes while it is still writing."""
-    while True:
+    for _ in range(400):
         theirs.send(body)
         try:
             message: mm.Message = ours.recv(timeout=0.05)
@@ -67,6 +67,7 @@ def until_heard(ours: Any, theirs: Any, body: bytes) -> mm.Message:
             continue
         if message == body:
             return message
+    raise AssertionError("it never arrived")
 
 
 def they_publish(ours: Any, theirs: Any) -> None:
