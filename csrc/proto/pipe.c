@@ -134,7 +134,9 @@ mmi_pipe_send(mmi_pipe *p, mmi_msg *m)
     }
     if (rc == MM_OK) {
         p->accepted += count;
-        p->ops->wrote(p);
+        if (p->outbox.count > 0) {   /* none is left of a pack there were no words for */
+            p->ops->wrote(p);
+        }
     }
     return rc;
 }

@@ -172,7 +172,8 @@ def test_zmtp_after_the_hello_of_sp_is_only_octets() -> None:
             spoken(peer, ref.PUSH, ref.PULL).send(zmtp.greeting()).until_closed()
         closed_with(pull, mm.Reason.MESSAGE_SIZE)
         with RawPeer(pull.endpoint) as peer:
-            peer.shake(b"PUSH").send(ref.hello(ref.PUSH) + ref.message(b"x")).until_closed()
+            peer.shake(b"PUSH").send(ref.hello(ref.PUSH) + b"\xf0" * 100).until_closed()
+        closed_with(pull, mm.Reason.FRAME_FLAGS)
         assert pull.stats().disconnects == 2
 
 
