@@ -142,10 +142,11 @@ mm_socket_defaults(int role, mm_socket_opts *opts)
         .reconnect_min_ms = MMI_RECONNECT_MIN_MS,
         .reconnect_max_ms = MMI_RECONNECT_MAX_MS,
         .linger_ms = MMI_LINGER_MS,
+        .spin_us = MM_SPIN_AUTO,
     };
-    if (role == MM_PUB || role == MM_XPUB) {
+    if (role == MM_PUB || role == MM_XPUB || role == MM_SURVEYOR || role == MM_BUS) {
         opts->overflow = MM_OVERFLOW_DROP_NEWEST;
-    } else if (role == MM_ROUTER || role == MM_REP) {
+    } else if (role == MM_ROUTER || role == MM_REP || role == MM_RESPONDENT) {
         opts->overflow = MM_OVERFLOW_ERROR;
     }
     return MM_OK;

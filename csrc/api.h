@@ -30,7 +30,16 @@ mmi_api_wait_of(int64_t timeout_ms, int64_t slice_ms)
 /* MM_OK: try again. Else what the call is to return; on MM_ECLOSED the lock is still held, by *e.
  */
 int mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, uint64_t key) MMI_WARN_UNUSED;
+/* Sends m as the socket's policy says, waiting if it may.  MM_OK: m is no longer the caller's.  Else
+ * as mmi_api_wait_for. */
+int mmi_api_send_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w) MMI_WARN_UNUSED;
 /* Ends a call whose socket may be gone: settles and unlocks the engine. */
 int mmi_api_end(mmi_engine *e, int rc);
+
+/* Sends a message that was just made (NULL: there was no memory); *key gets its request id. */
+int mmi_api_send(mm_handle socket, mmi_msg *m, int64_t timeout_ms, int64_t slice_ms, uint64_t *key);
+/* Makes the arrays of what was taken: the count, or an error that was counted as a loss. */
+struct mmi_batch;
+int mmi_api_fill(mm_handle socket, struct mmi_batch *b);
 
 #endif

@@ -1,14 +1,13 @@
 /*
- * api_io.c: sending, receiving, requests and replies; each waits here, if asked to.
+ * api_io.c: sending; each call waits here, if asked to.
  *
- * Law: try now, wait separately: a call that fails has sent nothing and taken nothing (send_many
- * says how many it sent).
+ * Not here: receiving (api_recv.c), requests (api_req.c).  Law: try now, wait separately: a call
+ * that fails has sent nothing (send_many says how many it sent).
  */
 #include "api.h"
 
 #include "engine/batch.h"
 
-static const uint64_t IO_BATCH_BYTES_MAX = 1u << 30;   /* offsets have 32 bits */
 enum { IO_BORROW_MAX = MMI_PACK_BODY_MAX - MMI_FRAME_OVERHEAD };   /* bytes; larger: copied first */
 
 /* What a socket refuses to send, before anything is copied. */
@@ -72,9 +71,16 @@ io_send(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
     }
 }
 
+int
+mmi_api_send_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
+{
+    int rc = io_check(s, m->size, m->frame_count);
+    return rc == MM_OK ? io_send(s, m, w) : rc;
+}
+
 /* Sends a message that was just made (NULL: there was no memory); *key gets its request id. */
-static int
-io_send_new(mm_handle socket, mmi_msg *m, int64_t timeout_ms, int64_t slice_ms, uint64_t *key)
+int
+mmi_api_send(mm_handle socket, mmi_msg *m, int64_t timeout_ms, int64_t slice_ms, uint64_t *key)
 {
     if (m == NULL) {
         return MM_ENOMEM;
@@ -138,7 +144,7 @@ mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, 
     } else if (rc != MM_EAGAIN) {
         return rc;
     }
-    return io_send_new(socket, mmi_msg_copy(body, size), timeout_ms, slice_ms, NULL);
+    return mmi_api_send(socket, mmi_msg_copy(body, size), timeout_ms, slice_ms, NULL);
 }
 
 int
@@ -152,7 +158,7 @@ mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint6
     if (m != NULL) {
         m->pipe_id = to;
     }
-    return io_send_new(socket, m, timeout_ms, slice_ms, NULL);
+    return mmi_api_send(socket, m, timeout_ms, slice_ms, NULL);
 }
 
 /* As many as go without waiting; *sent counts on. */
@@ -206,168 +212,4 @@ mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, siz
         }
     }
     return mmi_api_end(e, rc);
-}
-
-/* One span, or one message as a span. */
-static int
-io_take_one(mmi_socket *s, uint32_t max_messages, uint64_t max_bytes, mmi_span *span)
-{
-    if (s->ops->take != NULL) {
-        return s->ops->take(s->state, max_messages, max_bytes, span);
-    }
-    mmi_msg *m;
-    int rc = s->ops->recv(s->state, &m);
-    if (rc == MM_OK) {
-        *span = (mmi_span){ .msg = m, .count = 1, .bytes = m->size };
-    }
-    return rc;
-}
-
-/* Takes what is there, up to the limits. MM_OK: some; MM_EAGAIN: nothing there; MM_ENOMEM: nothing
- * taken. */
-static int
-io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes)
-{
-    int rc = MM_OK;
-    while (b->message_count < max_messages && b->taken_count < MMI_BATCH_SPANS_MAX &&
-           (b->message_count == 0 || b->bytes < max_bytes)) {
-        mmi_span span;
-        rc = mmi_batch_reserve(b);
-        if (rc == MM_OK) {
-            rc = io_take_one(s, max_messages - b->message_count, max_bytes - b->bytes, &span);
-        }
-        if (rc != MM_OK) {
-            break;
-        }
-        mmi_batch_add(b, &span);
-        if (span.bytes > MM_BATCH_INLINE_MAX ||
-            (b->taken_count == 1 && span.count >= MMI_BATCH_WHOLE_MIN)) {
-            break;   /* the last one: a large message, or a pack that needs no copy if alone */
-        }
-    }
-    s->stats.received_messages += b->message_count;
-    s->stats.received_bytes += b->bytes;
-    mmi_socket_touch(s);
-    return b->message_count > 0 ? MM_OK : rc;
-}
-
-/* After the copy: no memory for it is a loss, and is counted as one. */
-static int
-io_fill(mm_handle socket, mmi_batch *b)
-{
-    uint32_t lost;
-    int rc = mmi_batch_fill(b, &lost);
-    mmi_socket *s;
-    if (rc != MM_OK && mmi_api_enter(socket, &s) == MM_OK) {
-        s->stats.received_messages -= lost;
-        s->stats.dropped_overflow += lost;
-        mmi_proto_event(&s->host, MM_EVENT_DROPPED, MM_REASON_MEMORY, 0, lost, "out of memory");
-        mmi_engine_leave(s->engine);
-    }
-    return rc == MM_OK ? (int)b->pub.message_count : rc;
-}
-
-int
-mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
-        int64_t timeout_ms, int64_t slice_ms)
-{
-    mmi_batch *b = (mmi_batch *)batch;
-    if (max_messages == 0) {
-        return MM_EINVAL;
-    }
-    max_messages = max_messages < MMI_BATCH_MESSAGES_MAX ? max_messages : MMI_BATCH_MESSAGES_MAX;
-    max_bytes = max_bytes < IO_BATCH_BYTES_MAX ? max_bytes : IO_BATCH_BYTES_MAX;
-    mmi_batch_reset(b);
-    mmi_socket *s;
-    int rc = mmi_api_enter(socket, &s);
-    if (rc != MM_OK) {
-        return rc;
-    }
-    mmi_engine *e = s->engine;
-    mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
-    for (;;) {
-        rc = s->ops->recv == NULL ? MM_ENOTSUP : io_take(s, b, max_messages, max_bytes);
-        if (rc != MM_EAGAIN) {
-            break;
-        }
-        rc = mmi_api_wait_for(s, &w, MM_READABLE, 0);
-        if (rc != MM_OK) {
-            break;
-        }
-    }
-    mmi_engine_leave(e);
-    return rc == MM_OK ? io_fill(socket, b) : rc;
-}
-
-int
-mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
-           int64_t timeout_ms, int64_t slice_ms, uint64_t *id)
-{
-    if (count == 0) {
-        return MM_EINVAL;
-    }
-    return io_send_new(socket, mmi_msg_copy_frames(bodies, sizes, count), timeout_ms, slice_ms, id);
-}
-
-int
-mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms)
-{
-    mmi_batch *b = (mmi_batch *)batch;
-    mmi_batch_reset(b);
-    int rc = mmi_batch_reserve(b);
-    mmi_socket *s;
-    if (rc != MM_OK || (rc = mmi_api_enter(socket, &s)) != MM_OK) {
-        return rc;
-    }
-    mmi_engine *e = s->engine;
-    if (s->ops->reply == NULL) {
-        return mmi_api_end(e, MM_ENOTSUP);
-    }
-    mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
-    mmi_msg *m = NULL;
-    for (;;) {
-        rc = s->ops->reply(s->state, id, &m);
-        if (rc == MM_OK) {
-            mmi_batch_add(b, &(mmi_span){ .msg = m, .count = 1, .bytes = m->size });
-            s->stats.received_messages++;
-            s->stats.received_bytes += m->size;
-        }
-        if (rc != MM_EAGAIN) {
-            break;
-        }
-        rc = mmi_api_wait_for(s, &w, 0, id);
-        if (rc != MM_OK) {
-            break;
-        }
-    }
-    mmi_engine_leave(e);
-    return rc == MM_OK ? io_fill(socket, b) : rc;
-}
-
-int
-mm_replies_ready(mm_handle socket, uint64_t *ids, uint32_t cap)
-{
-    mmi_socket *s;
-    int rc = mmi_api_enter(socket, &s);
-    if (rc != MM_OK) {
-        return rc;
-    }
-    return mmi_api_leave(s, s->ops->replies == NULL ? MM_ENOTSUP
-                                                    : (int)s->ops->replies(s->state, ids, cap));
-}
-
-int
-mm_request_cancel(mm_handle socket, uint64_t id)
-{
-    mmi_socket *s;
-    int rc = mmi_api_enter(socket, &s);
-    if (rc != MM_OK) {
-        return rc;
-    }
-    if (s->ops->forget == NULL) {
-        return mmi_api_leave(s, MM_ENOTSUP);
-    }
-    s->ops->forget(s->state, id);
-    mmi_socket_touch(s);
-    return mmi_api_leave(s, MM_OK);
 }

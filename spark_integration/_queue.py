@@ -324,11 +324,10 @@ class WorkQueue:
                     self._ledger.expire(time.monotonic())
                     self._hand_out()
                     self._changed.notify_all()
-        except ClosedError:
-            return
         except MeshError as error:
             with self._changed:
-                self._failure = error
+                if not self._closed:  # else it is what close() wanted
+                    self._failure = error
                 self._changed.notify_all()
 
     def _hear(self, worker: bytes, frames: list[bytes]) -> None:

@@ -14,6 +14,8 @@ SAYS = {
     "work_queue.py": ["put 1000, acknowledged 1000", "right: True"],
     "request_reply.py": ["first server: HELLO", "with no server", "second server: HELLO AGAIN"],
     "router_dealer.py": ["lamp was told: switch on, lamp", "unknown name is an error"],
+    "survey_least_loaded.py": ["3 of 4 answered, 1 did not", "{'b': ['one more job']}"],
+    "bus_table.py": ["ann and bob agree: True", "has everything: True", "all three agree: True"],
     "asyncio_pipeline.py": ["10000 jobs through 3 workers", "right: True"],
     "talk_to_pyzmq.py": ["pyzmq"],
 }

@@ -34,6 +34,7 @@ enum {
     MMI_PACE_NS = 50 * 1000,                 /* ns between the writes of a burst         */
     MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */
     MMI_REQUESTS_MAX = 65536,                /* requests in flight, a REQ socket         */
+    MMI_SURVEYS_MAX = 65536,                 /* surveys not forgotten, a SURVEYOR socket */
     MMI_NOTICES_MAX = 65536,                 /* untaken subscription notices, XPUB       */
     MMI_LEFT_MESSAGES_MAX = 1024 * 1024,     /* received from peers that went away       */
     MMI_LEFT_BYTES_MAX = 1024 * 1024 * 1024, /* bytes of those, at least                 */

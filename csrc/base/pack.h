@@ -12,11 +12,11 @@
 #include "base/msg.h"
 
 enum {
-    MMI_PACK_BODY_MAX = 16 * 1024,   /* bytes on the wire: a larger message is an entry of its own */
-    MMI_PACK_CAP = 64 * 1024,        /* bytes of a pack that is filled by a burst                  */
-    MMI_PACK_FIRST_CAP = 2 * 1024,   /* bytes of a pack when nothing else is queued                */
-    MMI_PACK_IN_BYTES = 96 * 1024,   /* bytes of a received pack: what malloc gives without mmap   */
-    MMI_PACK_FRAMES_MAX = 16         /* frames of a message in a received pack                     */
+    MMI_PACK_BODY_MAX = 16 * 1024, /* bytes on the wire: a larger message is an entry of its own */
+    MMI_PACK_CAP = 64 * 1024,      /* bytes of a pack that is filled by a burst                  */
+    MMI_PACK_FIRST_CAP = 2 * 1024, /* bytes of a pack when nothing else is queued                */
+    MMI_PACK_IN_BYTES = 96 * 1024, /* bytes of a received pack: what malloc gives without mmap   */
+    MMI_PACK_FRAMES_MAX = 16       /* frames of a message in a received pack                     */
 };
 
 struct mmi_framing;            /* codec/framing.h: how messages look on a wire */

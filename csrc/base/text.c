@@ -67,6 +67,7 @@ static const char *const text_roles[MM_ROLE_COUNT] = {
     [MM_PUSH] = "PUSH", [MM_PULL] = "PULL",     [MM_PUB] = "PUB",       [MM_SUB] = "SUB",
     [MM_XPUB] = "XPUB", [MM_XSUB] = "XSUB",     [MM_REQ] = "REQ",       [MM_REP] = "REP",
     [MM_DEALER] = "DEALER", [MM_ROUTER] = "ROUTER", [MM_PAIR] = "PAIR",
+    [MM_SURVEYOR] = "SURVEYOR", [MM_RESPONDENT] = "RESPONDENT", [MM_BUS] = "BUS",
 };
 
 static const char *

@@ -28,6 +28,7 @@ static const uint8_t ready_pairs[][2] = {
     { MM_XPUB, MM_SUB },      { MM_XPUB, MM_XSUB },     { MM_REQ, MM_REP },
     { MM_REQ, MM_ROUTER },    { MM_REP, MM_DEALER },    { MM_DEALER, MM_DEALER },
     { MM_DEALER, MM_ROUTER }, { MM_ROUTER, MM_ROUTER }, { MM_PAIR, MM_PAIR },
+    { MM_SURVEYOR, MM_RESPONDENT }, { MM_BUS, MM_BUS },
 };
 
 bool

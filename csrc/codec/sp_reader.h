@@ -1,7 +1,7 @@
 /*
- * sp_reader.h: bytes of an established SP connection -> messages.  Of the shape of reader.h, so that
- * a link can drive either: it is fed from the caller's memory, keeps only an unfinished message, and
- * lets a large body be read straight into its block.
+ * sp_reader.h: bytes of an established SP connection -> messages.  Of the shape of reader.h, so
+ * that a link can drive either: it is fed from the caller's memory, keeps only an unfinished
+ * message, and lets a large body be read straight into its block.
  *
  * Not here: the hello.  Law: the length is checked before any memory is taken, and memory follows
  * what arrived; a message with too many hops is skipped and counted, and its peer stays; after an

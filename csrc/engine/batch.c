@@ -19,6 +19,7 @@ mm_batch_new(mm_batch **batch)
     if (b == NULL) {
         return MM_ENOMEM;
     }
+    atomic_init(&b->refs, 1);
     *batch = &b->pub;
     return MM_OK;
 }
@@ -27,10 +28,12 @@ void
 mm_batch_free(mm_batch *batch)
 {
     mmi_batch *b = (mmi_batch *)batch;
-    if (b == NULL) {
+    if (b == NULL || atomic_fetch_sub(&b->refs, 1) != 1) {
         return;
     }
     mmi_batch_reset(b);
+    mmi_free(b->body);
+    mmi_free(b->body_offset);
     mmi_free(b->taken);
     mmi_free(b->data);
     mmi_free(b->offset);
@@ -38,6 +41,13 @@ mm_batch_free(mm_batch *batch)
     mmi_free(b->first_frame);
     mmi_free(b->envelope);
     mmi_free(b);
+}
+
+mmi_batch *
+mmi_batch_ref(mmi_batch *b)
+{
+    atomic_fetch_add(&b->refs, 1);
+    return b;
 }
 
 void
@@ -280,6 +290,37 @@ batch_lose(mmi_batch *b, uint32_t *lost)
 }
 
 int
+mm_batch_set(mm_batch *batch, const uint8_t *bodies, const uint64_t *sizes, const uint64_t *peers,
+             uint32_t count)
+{
+    mmi_batch *b = (mmi_batch *)batch;
+    size_t bytes = 0;
+    mmi_batch_reset(b);
+    for (uint32_t i = 0; i < count; i++) {
+        bytes += (size_t)sizes[i];
+    }
+    if (bytes > INT32_MAX) {
+        return MM_EMSGSIZE;
+    }
+    if (!batch_size_arrays(b, count, count, bytes)) {
+        return MM_ENOMEM;
+    }
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        b->offset[i] = at;
+        b->peer[i] = peers[i];
+        at += (uint32_t)sizes[i];
+    }
+    b->offset[count] = at;
+    if (bytes > 0) {
+        memcpy(b->data, bodies, bytes);
+    }
+    *batch = (mm_batch){ .message_count = count, .frame_count = count, .data = b->data,
+                         .offset = b->offset, .peer = b->peer };
+    return mmi_batch_bodies(b);
+}
+
+int
 mmi_batch_fill(mmi_batch *b, uint32_t *lost)
 {
     mm_batch *pub = &b->pub;
@@ -308,6 +349,68 @@ mmi_batch_fill(mmi_batch *b, uint32_t *lost)
     pub->envelope = b->envelope;
     pub->peer = b->peer;
     b->taken_count = 0;
+    return MM_OK;
+}
+
+/* The bodies of messages of several frames, which do not lie end to end: copied. */
+static int
+batch_gather_bodies(mmi_batch *b)
+{
+    const mm_batch *pub = &b->pub;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < pub->message_count; i++) {
+        uint32_t last = pub->first_frame[i + 1] - 1;
+        bytes += pub->offset[last + 1] - pub->offset[last];
+    }
+    mmi_free(b->body);
+    b->body = mmi_realloc(NULL, bytes);
+    if (b->body == NULL) {
+        return MM_ENOMEM;
+    }
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < pub->message_count; i++) {
+        uint32_t last = pub->first_frame[i + 1] - 1;
+        uint32_t size = pub->offset[last + 1] - pub->offset[last];
+        b->body_offset[i] = at;
+        memcpy(b->body + at, pub->data + pub->offset[last], size);
+        at += size;
+    }
+    b->body_offset[pub->message_count] = at;
+    b->pub.body = b->body;
+    b->pub.body_offset = b->body_offset;
+    return MM_OK;
+}
+
+int
+mmi_batch_bodies(mmi_batch *b)
+{
+    mm_batch *pub = &b->pub;
+    if (pub->big == NULL && pub->frame_count == pub->message_count) {
+        pub->body = pub->data;
+        pub->body_offset = pub->offset;
+        return MM_OK;
+    }
+    if (pub->message_count + 1 > b->body_offset_cap) {
+        uint32_t cap = batch_cap(b->body_offset_cap, pub->message_count + 1);
+        if (!batch_grow(&b->body_offset, cap, sizeof *b->body_offset)) {
+            return MM_ENOMEM;
+        }
+        b->body_offset_cap = cap;
+    }
+    if (pub->big == NULL) {
+        return batch_gather_bodies(b);
+    }
+    mmi_msg *big = pub->big;
+    const mmi_frame *last = &big->frames[big->frame_count - 1];
+    b->whole = big;   /* the batch's now */
+    pub->big = NULL;
+    if (last->size > INT32_MAX) {
+        return MM_EMSGSIZE;
+    }
+    b->body_offset[0] = 0;
+    b->body_offset[1] = (uint32_t)last->size;
+    pub->body = last->data;
+    pub->body_offset = b->body_offset;
     return MM_OK;
 }
 

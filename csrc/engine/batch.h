@@ -20,7 +20,12 @@ typedef struct mmi_batch {
     uint32_t taken_count, taken_cap;
     uint32_t message_count;                  /* of those */
     uint64_t bytes;
-    mmi_msg *whole;                          /* the pack that pub points into, or NULL */
+    mmi_msg *whole;                          /* the entry that pub points into, or NULL */
+    atomic_uint refs;                        /* its user, and each array exported from it */
+    uint8_t *body;                           /* bodies of messages of several frames */
+    uint32_t *body_offset;
+    size_t body_cap;
+    uint32_t body_offset_cap;
     uint8_t *data;
     uint64_t *peer;
     uint32_t *offset, *first_frame, *envelope;
@@ -35,5 +40,8 @@ void mmi_batch_add(mmi_batch *b, const mmi_span *span);     /* takes its referen
 /* Makes the public arrays of what was taken, by reference or by copy. MM_ENOMEM: *lost says how
  * many messages could not be kept. */
 int mmi_batch_fill(mmi_batch *b, uint32_t *lost) MMI_WARN_UNUSED;
+/* Then: sets body and body_offset.  MM_ENOMEM, MM_EMSGSIZE: over 2^31 - 1 bytes. */
+int mmi_batch_bodies(mmi_batch *b) MMI_WARN_UNUSED;
+mmi_batch *mmi_batch_ref(mmi_batch *b);
 
 #endif

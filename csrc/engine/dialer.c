@@ -74,10 +74,10 @@ dialer_retry(mmi_dialer *d)
     if (d->attempt < DIALER_DOUBLINGS_MAX) {
         d->attempt++;
     }
-    uint64_t cap_ns = cap_ms * DIALER_NS_PER_MS;
-    uint64_t delay = cap_ns * mmi_engine_random(e) / UINT32_MAX;
+    /* Milliseconds times a random part of one: a random part of nanoseconds would overflow. */
+    uint64_t delay_ns = cap_ms * (mmi_engine_random(e) % DIALER_NS_PER_MS);
     d->addr_count = d->addr_next = 0;
-    if (mmi_timer_set(&e->timers, &d->timer, e->now_ns + delay) != MM_OK) {
+    if (mmi_timer_set(&e->timers, &d->timer, e->now_ns + delay_ns) != MM_OK) {
         mmi_socket_event(d->socket, MM_EVENT_CONNECT_FAILED, MM_REASON_MEMORY, 0, 1, d->text,
                          "out of memory: no further attempt");
     }

@@ -19,15 +19,15 @@ static void
 engine_run(void *arg)
 {
     mmi_engine *e = arg;
-    for (;;) {
-        pthread_mutex_lock(&e->lock);
-        bool stop = e->stop;
-        pthread_mutex_unlock(&e->lock);
-        if (stop) {
-            return;
+    pthread_mutex_lock(&e->lock);
+    while (!e->stop) {
+        mmi_engine_refresh(e);
+        if (e->park_wanted) {
+            mmi_runner_park(e);
         }
-        mmi_engine_step(e, true);
+        mmi_engine_turn(e, UINT64_MAX);
     }
+    pthread_mutex_unlock(&e->lock);
 }
 
 /* What is done under it is short: better to spin for it a little than to sleep. */
@@ -77,6 +77,9 @@ engine_release(mmi_engine *e)
     if (e->idle_notifier >= 0) {
         e->plat.notifier_close(e->plat.self, e->idle_notifier);
     }
+    if (e->park_notifier >= 0) {
+        e->plat.notifier_close(e->plat.self, e->park_notifier);
+    }
     if (e->handle != 0) {
         mmi_handle_free(e->handle);
     }
@@ -97,13 +100,20 @@ mmi_engine_open(mmi_plat *plat, mm_handle *out)
         return MM_EMFILE;
     }
     e->plat = *plat;
-    e->idle_notifier = -1;
+    e->idle_notifier = e->park_notifier = -1;
     mmi_list *lists[] = { &e->sockets, &e->dirty,  &e->touched, &e->dead,
                           &e->bursts,  &e->inproc, &e->wakers };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
     }
     int rc = e->plat.notifier_open(e->plat.self, &e->idle_notifier);
+    if (rc == MM_OK) {
+        rc = e->plat.notifier_open(e->plat.self, &e->park_notifier);
+    }
+    int spare;   /* so that one thread can wait even when there are no descriptors left */
+    if (rc == MM_OK && (rc = mmi_notifier_take(e, &spare)) == MM_OK) {
+        mmi_notifier_give(e, spare);
+    }
     e->in_buf = mmi_alloc(MMI_IO_BUFFER_SIZE);
     if (rc == MM_OK && e->in_buf == NULL) {
         rc = MM_ENOMEM;
@@ -154,6 +164,7 @@ int
 mmi_engine_close(mmi_engine *e, int64_t timeout_ms, uint64_t *abandoned)
 {
     e->closing = true;
+    mmi_runner_unpark(e);
     mmi_handle_free(e->handle);
     e->handle = 0;
     mmi_engine_refresh(e);

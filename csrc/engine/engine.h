@@ -24,6 +24,7 @@ typedef enum mmi_timer_kind {
     MMI_TIMER_DIALER,        /* next attempt                                       */
     MMI_TIMER_LISTENER,      /* accept again                                       */
     MMI_TIMER_LINGER,        /* a closed socket's end                              */
+    MMI_TIMER_TICK,          /* the role has something to do                       */
     MMI_TIMER_DROPS          /* tell of the drops since the last event             */
 } mmi_timer_kind;
 
@@ -36,6 +37,14 @@ typedef struct mmi_engine {
     mmi_mutex lock;
     bool open, closing, stop, polling;
     bool pacing;                   /* the runner sleeps no longer than MMI_PACE_NS */
+    bool leading;                  /* a caller that waits polls in the runner's place */
+    bool parked, unpark;           /* the runner leaves polling to callers; it is to do it again */
+    bool park_wanted;              /* it may leave it to them */
+    uint32_t quiet;                /* waits of a lone caller in a row that brought little each */
+    uint32_t waiters, filenos;     /* calls that sleep; descriptors that users select on */
+    uint32_t write_watches;        /* links that wait for room in the kernel */
+    uint64_t leads;                /* waits that polled themselves */
+    int park_notifier;
     mm_handle handle;
     mmi_plat plat;
     void *thread;                  /* NULL: stepped by the simulated world */
@@ -61,8 +70,9 @@ typedef struct mmi_engine {
 int mmi_engine_open(mmi_plat *plat, mm_handle *out) MMI_WARN_UNUSED;
 /* Lock held on entry, released on return. */
 int mmi_engine_close(mmi_engine *e, int64_t timeout_ms, uint64_t *abandoned);
-/* One poll, then each ready link, then timers.  wait: until something happens, else at once. */
-void mmi_engine_step(mmi_engine *e, bool wait);
+/* One poll, no longer than until_ns, then each ready link, then timers.  The lock is held, and
+ * dropped for the poll.  One thread at a time: the runner, or who leads. */
+void mmi_engine_turn(mmi_engine *e, uint64_t until_ns);
 void mmi_engine_step_now(void *engine);              /* for the simulated world */
 /* Around a system call that needs nothing of the engine but its platform. */
 void mmi_engine_unlock(mmi_engine *e);
@@ -87,6 +97,12 @@ int mmi_engine_wait(mmi_engine *e, int notifier, uint64_t deadline_ns);
 
 /* now + ms, saturating; ms < 0: never. */
 uint64_t mmi_deadline(uint64_t now_ns, int64_t ms);
+
+/* park.c: when the runner leaves polling to who waits, and takes it back. */
+void mmi_runner_park(mmi_engine *e);                 /* the runner's: returns when it is to poll */
+void mmi_runner_unpark(mmi_engine *e);
+bool mmi_runner_needed(const mmi_engine *e);         /* somebody depends on polling, nobody leads */
+void mmi_waited(mmi_engine *e, bool alone, bool led, uint64_t messages);   /* a wait has ended */
 
 /* For fork.c: every engine's lock, in order; and what a child does. */
 void mmi_engines_lock(void);

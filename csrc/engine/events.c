@@ -13,25 +13,38 @@
 enum { EVENTS_FIRST = 16 };
 static const uint64_t EVENT_DROPS_INTERVAL_NS = 1000000000;
 
+/* Twice the room; each event goes where its number says.  Without memory all stays as it is. */
+static void
+event_grow(mmi_socket *s)
+{
+    uint32_t cap = s->event_cap == 0 ? EVENTS_FIRST : s->event_cap * 2;
+    mm_event *grown = mmi_alloc(cap * sizeof *grown);
+    if (grown == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < s->event_cap; i++) {
+        if (s->events[i].seq != 0) {
+            grown[(s->events[i].seq - 1) % cap] = s->events[i];
+        }
+    }
+    mmi_free(s->events);
+    s->events = grown;
+    s->event_cap = cap;
+}
+
+/* Where the next event goes; NULL: nowhere. */
 static mm_event *
 event_slot(mmi_socket *s)
 {
-    uint64_t held = s->event_seq < s->event_cap ? s->event_seq : s->event_cap;
-    if (held == s->event_cap && s->event_cap < MMI_SOCKET_EVENTS_MAX) {
-        uint32_t cap = s->event_cap == 0 ? EVENTS_FIRST : s->event_cap * 2;
-        mm_event *grown = mmi_realloc(s->events, cap * sizeof *grown);
-        if (grown != NULL) {
-            s->events = grown;   /* never wrapped before it is full size: indices stay right */
-            s->event_cap = cap;
-        }
+    if (s->event_seq >= s->event_cap && s->event_cap < MMI_SOCKET_EVENTS_MAX) {
+        event_grow(s);
     }
     if (s->event_cap == 0) {
         return NULL;
     }
-    if (s->event_seq >= s->event_cap) {
-        s->stats.events_lost++;
-    }
-    return &s->events[s->event_seq % s->event_cap];
+    mm_event *slot = &s->events[s->event_seq % s->event_cap];
+    s->stats.events_lost += slot->seq != 0;
+    return slot;
 }
 
 void
@@ -95,7 +108,10 @@ mmi_socket_events(mmi_socket *s, uint64_t from_seq, mm_event *out, uint32_t cap,
     uint64_t seq = from_seq > oldest ? from_seq : oldest;
     uint32_t count = 0;
     for (; seq <= s->event_seq && count < cap; seq++) {
-        out[count++] = s->events[(seq - 1) % s->event_cap];
+        const mm_event *event = &s->events[(seq - 1) % s->event_cap];
+        if (event->seq == seq) {   /* else there was no memory for it */
+            out[count++] = *event;
+        }
     }
     *next_seq = seq;
     return count;

@@ -33,6 +33,14 @@ handle_index(mm_handle handle)
     return (uint32_t)handle & ((1u << HANDLE_INDEX_BITS) - 1);
 }
 
+/* A slot in use has an odd generation, so no number can name what was in a free one. */
+static bool
+handle_current(const handle_slot *slot, mm_handle handle)
+{
+    uint32_t generation = (uint32_t)(handle >> 32);
+    return (generation & 1) == 1 && atomic_load(&slot->generation) == generation;
+}
+
 mm_handle
 mmi_handle_new(mmi_handle_kind kind, mmi_engine *engine, void *object)
 {
@@ -87,7 +95,7 @@ mmi_handle_lock(mm_handle handle, mmi_handle_kind kind, void **object, mmi_engin
         return MM_EFORKED;
     }
     pthread_mutex_lock(&e->lock);
-    if (atomic_load(&slot->generation) != (uint32_t)(handle >> 32)) {
+    if (!handle_current(slot, handle)) {
         pthread_mutex_unlock(&e->lock);
         return MM_ECLOSED;
     }
@@ -106,7 +114,7 @@ mmi_handle_object(mm_handle handle, mmi_handle_kind kind, const mmi_engine *engi
     handle_slot *slot = &handle_slots[index];
     if (atomic_load(&slot->engine) != engine ||
         atomic_load(&slot->epoch) != atomic_load(&handle_epoch) ||
-        atomic_load(&slot->generation) != (uint32_t)(handle >> 32)) {
+        !handle_current(slot, handle)) {
         return NULL;
     }
     return atomic_load(&slot->object);

@@ -85,6 +85,13 @@ mmi_link_paused(const mmi_link *link)
     return link->held != NULL || link->unread_used < link->unread_size;
 }
 
+static void
+link_count_write_watch(mmi_link *link, uint32_t events)
+{
+    bool before = (link->watched & MMI_WATCH_WRITE) != 0, after = (events & MMI_WATCH_WRITE) != 0;
+    link->engine->write_watches += (uint32_t)after - (uint32_t)before;
+}
+
 void
 mmi_link_watch(mmi_link *link)
 {
@@ -106,6 +113,7 @@ mmi_link_watch(mmi_link *link)
     }
     if (events != link->watched || link->hung) {
         int rc = e->plat.watch(e->plat.self, link->stream, events, link->tag);
+        link_count_write_watch(link, events);
         link->watched = events;
         if (rc != MM_OK && link->doomed == 0) {
             link->doomed = MM_REASON_MEMORY;
@@ -257,6 +265,8 @@ mmi_link_close(mmi_link *link, int reason, const char *detail)
     mmi_tag_free(e, link->tag);
     mmi_timer_clear(&e->timers, &link->timer);
     (void)e->plat.watch(e->plat.self, link->stream, 0, 0);
+    link_count_write_watch(link, 0);
+    link->watched = 0;
     if (!link->pipe.outgoing) {
         s->accepted--;
     }

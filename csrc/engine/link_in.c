@@ -380,7 +380,7 @@ mmi_link_resume(mmi_link *link)
     /* Silence while we did not listen does not count. */
     link->last_in_ns = link->engine->now_ns;
     if (link->state == MMI_LINK_ACTIVE) {
-        link->watched = MMI_WATCH_HANGUP;   /* no real combination: have it set again */
+        link->watched |= MMI_WATCH_HANGUP;   /* never asked for: have it set again */
         mmi_link_watch(link);
     }
 }

@@ -133,8 +133,10 @@ out_gather(mmi_link *link, out_plan *plan)
     if (link->command_out_size == 0 && link->command_size > 0) {
         mmi_link_commands_begin(link);
     }
-    out_refer(plan, link->command_out + link->command_sent,
-              link->command_out_size - link->command_sent);
+    if (link->command_out_size > 0) {
+        out_refer(plan, link->command_out + link->command_sent,
+                  link->command_out_size - link->command_sent);
+    }
     for (; active && i < outbox->slot_count && !plan->full; i++) {
         mmi_pack_out *pack = inside ? NULL : mmi_pack_out_of(mmi_ring_at(outbox, i));
         out_entry(link, plan, i, pack != NULL ? pack->first : from);

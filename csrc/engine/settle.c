@@ -57,6 +57,12 @@ mmi_settle_bursts(mmi_engine *e)
 static void
 settle_runner(mmi_engine *e)
 {
+    if (e->parked && !e->leading) {
+        if (mmi_runner_needed(e)) {
+            mmi_runner_unpark(e);
+        }
+        return;
+    }
     bool sooner = mmi_timers_next(&e->timers) < e->poll_deadline_ns;
     bool sleeps = e->polling || e->thread == NULL;   /* a simulated one sleeps between its steps */
     bool burst = !e->pacing && !mmi_list_empty(&e->bursts);

@@ -45,7 +45,27 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
     }
     s->linger_timer.kind = MMI_TIMER_LINGER;
     s->drops_timer.kind = MMI_TIMER_DROPS;
+    s->tick_timer.kind = MMI_TIMER_TICK;
     return s;
+}
+
+/* A role that ticks has its timer set from the start, so that setting it never fails. */
+static int
+socket_register(mmi_socket *s)
+{
+    mmi_engine *e = s->engine;
+    if (s->ops->tick != NULL) {
+        int rc = mmi_timer_set(&e->timers, &s->tick_timer, UINT64_MAX);
+        if (rc != MM_OK) {
+            return rc;
+        }
+    }
+    s->handle = mmi_handle_new(MMI_HANDLE_SOCKET, e, s);
+    if (s->handle == 0) {
+        mmi_timer_clear(&e->timers, &s->tick_timer);
+        return MM_EMFILE;
+    }
+    return MM_OK;
 }
 
 int
@@ -60,9 +80,8 @@ mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts, mmi_socket 
         return MM_ENOMEM;
     }
     int rc = ops->init(s->state, &s->host);
-    if (rc == MM_OK && (s->handle = mmi_handle_new(MMI_HANDLE_SOCKET, e, s)) == 0) {
+    if (rc == MM_OK && (rc = socket_register(s)) != MM_OK) {
         ops->fini(s->state);
-        rc = MM_EMFILE;
     }
     if (rc != MM_OK) {
         mmi_free(s->state);
@@ -77,12 +96,11 @@ mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts, mmi_socket 
 static void
 socket_close_waiters(mmi_socket *s)
 {
-    mmi_plat *plat = &s->engine->plat;
     mmi_list *node;
     while ((node = mmi_list_pop_front(&s->waiters)) != NULL) {
         mmi_waiter *w = MMI_CONTAINER_OF(node, mmi_waiter, node);
         w->closed = true;
-        plat->notifier_ring(plat->self, w->notifier);
+        mmi_waiter_ring(s->engine, w);
     }
 }
 
@@ -144,11 +162,21 @@ mmi_socket_reap(mmi_socket *s)
     s->ops->fini(s->state);
     mmi_timer_clear(&e->timers, &s->linger_timer);
     mmi_timer_clear(&e->timers, &s->drops_timer);
+    mmi_timer_clear(&e->timers, &s->tick_timer);
     mmi_list_rm(&s->node);
     mmi_list_rm(&s->touched);
     mmi_free(s->state);
     mmi_free(s->events);
     mmi_free(s);
+}
+
+void
+mmi_socket_tick(mmi_socket *s)
+{
+    uint64_t next = s->ops->tick(s->state, s->engine->now_ns);
+    int rc = mmi_timer_set(&s->engine->timers, &s->tick_timer, next);
+    MMI_ASSERT(rc == MM_OK);   /* it has had its place in the heap since the socket was opened */
+    mmi_socket_touch(s);
 }
 
 void
@@ -188,7 +216,6 @@ mmi_socket_ready(const mmi_socket *s)
 void
 mmi_socket_update(mmi_socket *s)
 {
-    mmi_plat *plat = &s->engine->plat;
     uint32_t ready = mmi_socket_ready(s);
     uint32_t news = s->news;
     uint32_t single = ready & MM_READABLE;
@@ -203,7 +230,7 @@ mmi_socket_update(mmi_socket *s)
         }
         if (due != 0 && !w->rung) {
             w->rung = true;
-            plat->notifier_ring(plat->self, w->notifier);
+            mmi_waiter_ring(s->engine, w);
         }
     }
     if (s->ops->keyed_send) {

@@ -23,6 +23,8 @@ typedef struct mmi_waiter {
     uint32_t events; /* MM_READABLE: one is woken; news (MM_PEERS, MM_DRAINED, MMI_ROOM): all are */
     uint64_t key;          /* waits for the reply to this request; 0: for no reply */
     bool rung, closed;
+    bool counted;          /* in engine->waiters: not woken yet */
+    bool leading;          /* it polls, and does not sleep on its notifier */
     int notifier;
 } mmi_waiter;
 
@@ -54,6 +56,7 @@ typedef struct mmi_socket {
     mmi_list dialers, listeners, links;
     uint32_t peer_count, half_open, accepted;
     mmi_list waiters, watches;
+    uint64_t wait_ns;              /* how long a receive that polls waits, on average */
     uint32_t pins;                 /* calls that dropped the lock and come back to it */
     uint32_t news;                 /* bits since the last update */
     bool closing;
@@ -64,13 +67,14 @@ typedef struct mmi_socket {
     uint32_t event_cap;
     uint64_t event_seq;            /* of the newest; 0: none yet */
     uint64_t drops_pending, drops_event_ns, drops_peer;
-    mmi_timer linger_timer, drops_timer;
+    mmi_timer linger_timer, drops_timer, tick_timer;
 } mmi_socket;
 
 int mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts,
                     mmi_socket **out) MMI_WARN_UNUSED;
 void mmi_socket_close(mmi_socket *s);              /* starts the linger */
 void mmi_socket_reap(mmi_socket *s);               /* frees a closed socket whose links are gone */
+void mmi_socket_tick(mmi_socket *s);               /* the role does what is due, and says when next */
 void mmi_socket_end(mmi_socket *s); /* the linger is over: whatever is left is abandoned */
 void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed: settle looks */
 void mmi_socket_update(mmi_socket *s);             /* settle: wakes who is due */
@@ -84,6 +88,8 @@ uint32_t mmi_socket_ready(const mmi_socket *s);
  * absolute. */
 int mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_ns,
                     int64_t slice_ms) MMI_WARN_UNUSED;
+
+void mmi_waiter_ring(mmi_engine *e, mmi_waiter *w);
 
 /* Events.  endpoint and detail may be NULL. */
 void mmi_socket_event(mmi_socket *s, int kind, int reason, uint64_t peer, uint64_t count,

@@ -47,6 +47,9 @@ step_timer(mmi_timer *timer)
     case MMI_TIMER_LINGER:
         mmi_socket_end(MMI_CONTAINER_OF(timer, mmi_socket, linger_timer));
         break;
+    case MMI_TIMER_TICK:
+        mmi_socket_tick(MMI_CONTAINER_OF(timer, mmi_socket, tick_timer));
+        break;
     default:
         mmi_socket_tell_drops(MMI_CONTAINER_OF(timer, mmi_socket, drops_timer));
         break;
@@ -65,11 +68,9 @@ step_inproc_pending(const mmi_engine *e)
 }
 
 void
-mmi_engine_step(mmi_engine *e, bool wait)
+mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
 {
     mmi_event events[STEP_EVENTS_MAX];
-    pthread_mutex_lock(&e->lock);
-    mmi_engine_refresh(e);
     mmi_engine_settle(e, true);
     e->pacing = mmi_settle_bursts(e);
     mmi_engine_settle(e, true);
@@ -77,7 +78,8 @@ mmi_engine_step(mmi_engine *e, bool wait)
     if (e->pacing && e->now_ns + MMI_PACE_NS < deadline) {
         deadline = e->now_ns + MMI_PACE_NS;
     }
-    if (e->stop || step_inproc_pending(e) || (!wait && e->thread != NULL)) {
+    deadline = until_ns < deadline ? until_ns : deadline;
+    if (e->stop || step_inproc_pending(e)) {
         deadline = e->now_ns;
     }
     e->polling = true;
@@ -101,11 +103,14 @@ mmi_engine_step(mmi_engine *e, bool wait)
         step_timer(due);
     }
     mmi_engine_settle(e, true);
-    pthread_mutex_unlock(&e->lock);
 }
 
 void
 mmi_engine_step_now(void *engine)
 {
-    mmi_engine_step(engine, false);
+    mmi_engine *e = engine;
+    pthread_mutex_lock(&e->lock);
+    mmi_engine_refresh(e);
+    mmi_engine_turn(e, e->thread != NULL ? e->now_ns : UINT64_MAX);
+    pthread_mutex_unlock(&e->lock);
 }

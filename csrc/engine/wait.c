@@ -1,10 +1,87 @@
 /*
- * wait.c: how a thread blocks in a call.  It sleeps on a notifier, outside the engine's lock.
+ * wait.c: how a thread blocks in a call.  It sleeps on a notifier, outside the engine's lock; or,
+ * while the runner is parked, it polls itself, spinning a little first where that pays.
  *
- * Not here: who is woken when (socket.c).  Law: a waiter lives on its caller's stack, and is off
- * every list before the call returns; one that was woken and did not need it passes the wake on.
+ * Not here: who is woken when (socket.c), who polls when (park.c).  Law: a waiter lives on its
+ * caller's stack, and is off every list before the call returns; one that was woken and did not
+ * need it passes the wake on.
  */
 #include "engine/link.h"
+
+static const uint64_t WAIT_SPIN_MAX_NS = 100 * 1000,   /* of an automatic spin         */
+    WAIT_SAMPLE_MAX_NS = 1000 * 1000;                  /* a longer wait counts as this */
+enum { WAIT_AVERAGE_OF = 8 };
+
+static void
+wait_uncount(mmi_engine *e, mmi_waiter *w)
+{
+    e->waiters -= w->counted;
+    w->counted = false;
+}
+
+/* How long to poll without sleeping.  By itself only when what is waited for comes within that. */
+static uint64_t
+wait_spin_ns(const mmi_socket *s)
+{
+    const uint64_t ns_per_us = 1000;
+    if (s->opts.spin_us != MM_SPIN_AUTO) {
+        return s->opts.spin_us * ns_per_us;
+    }
+    return s->engine->plat.cpus > 1 && s->wait_ns < WAIT_SPIN_MAX_NS ? WAIT_SPIN_MAX_NS : 0;
+}
+
+static void
+wait_sample(mmi_socket *s, uint64_t waited_ns)
+{
+    uint64_t sample = waited_ns < WAIT_SAMPLE_MAX_NS ? waited_ns : WAIT_SAMPLE_MAX_NS;
+    s->wait_ns += sample / WAIT_AVERAGE_OF;
+    s->wait_ns -= s->wait_ns / WAIT_AVERAGE_OF;
+}
+
+/* Polls in the runner's place until it is woken or too late. */
+static void
+wait_lead(mmi_socket *s, mmi_waiter *w, uint64_t deadline_ns)
+{
+    mmi_engine *e = s->engine;
+    uint64_t start = e->now_ns;
+    uint64_t spin_end = start + wait_spin_ns(s);
+    e->leading = w->leading = true;
+    e->outside++;
+    e->leads++;
+    while (!w->rung && !w->closed && e->now_ns < deadline_ns) {
+        bool spins = e->now_ns < spin_end;
+        if (spins && e->now_ns != start) {
+            pthread_mutex_unlock(&e->lock);
+            e->plat.yield(e->plat.self);
+            pthread_mutex_lock(&e->lock);
+        }
+        mmi_engine_turn(e, spins ? 0 : deadline_ns);
+    }
+    e->leading = false;
+    e->outside--;
+    if (e->closing) {
+        e->plat.notifier_ring(e->plat.self, e->idle_notifier);
+    }
+    if (!w->closed) {
+        wait_sample(s, e->now_ns - start);
+    }
+}
+
+/* Sleeps until it is woken or too late. MM_EMFILE, MM_ENOMEM: it cannot. */
+static int
+wait_sleep(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
+{
+    int notifier;
+    int rc = mmi_notifier_take(e, &notifier);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    w->notifier = notifier;
+    mmi_engine_settle(e, false);   /* the runner knows of new timers, and that somebody waits */
+    rc = mmi_engine_wait(e, notifier, deadline_ns);
+    mmi_notifier_give(e, notifier);
+    return rc;
+}
 
 /* The socket settles before it sleeps: what this thread queued must be on its way. */
 int
@@ -12,26 +89,47 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
                 int64_t slice_ms)
 {
     mmi_engine *e = s->engine;
-    mmi_waiter w = { .events = events, .key = key };
-    int rc = mmi_notifier_take(e, &w.notifier);
-    if (rc != MM_OK) {
-        return rc;
-    }
+    mmi_waiter w = { .events = events, .key = key, .counted = true, .notifier = -1 };
+    bool receives = (events & MM_READABLE) != 0 || key != 0;
+    uint64_t parsed = s->stats.parsed_messages;
     mmi_list_push_back(&s->waiters, &w.node);
+    e->waiters++;
     mmi_socket_hurry(s);
     mmi_engine_settle(e, true);
-    mmi_engine_settle(e, false);   /* and the runner knows of new timers */
+    bool alone = receives && e->waiters == 1 && e->filenos == 0 && mmi_list_empty(&e->wakers) &&
+                 e->plat.callers_poll;
+    bool lead = alone && e->parked && !e->unpark && !e->leading;
     uint64_t slice = slice_ms > 0 ? mmi_deadline(e->now_ns, slice_ms) : UINT64_MAX;
-    rc = mmi_engine_wait(e, w.notifier, slice < deadline_ns ? slice : deadline_ns);
+    uint64_t end = slice < deadline_ns ? slice : deadline_ns;
+    int rc = MM_ETIMEDOUT;
+    if (lead) {
+        wait_lead(s, &w, end);
+    } else if (!w.rung && !w.closed) {
+        rc = wait_sleep(e, &w, end);
+    }
+    wait_uncount(e, &w);
     if (w.closed) {
-        mmi_notifier_give(e, w.notifier);
         return MM_ECLOSED;
     }
     mmi_list_rm(&w.node);
-    mmi_notifier_give(e, w.notifier);
+    if (receives) {
+        mmi_waited(e, alone && e->waiters == 0, lead, s->stats.parsed_messages - parsed);
+    }
     if (w.rung) {
         mmi_socket_touch(s);   /* if this thread does not use it up, the next one is due */
         return MM_OK;
     }
     return rc == MM_ETIMEDOUT && slice < deadline_ns ? MM_EINTR : rc;
+}
+
+void
+mmi_waiter_ring(mmi_engine *e, mmi_waiter *w)
+{
+    wait_uncount(e, w);
+    if (!w->leading && w->notifier >= 0) {
+        e->plat.notifier_ring(e->plat.self, w->notifier);
+    } else if (w->leading && e->polling) {
+        e->polling = false;   /* once is enough until it polls again */
+        e->plat.interrupt(e->plat.self);
+    }
 }

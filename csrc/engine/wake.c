@@ -163,6 +163,7 @@ mmi_socket_unwatch(mmi_socket *s)
     if (s->fileno >= 0) {
         s->engine->plat.notifier_close(s->engine->plat.self, s->fileno);
         s->fileno = -1;
+        s->engine->filenos--;
     }
 }
 
@@ -176,6 +177,7 @@ mmi_socket_fileno(mmi_socket *s, int *fd)
             return rc;
         }
         s->fileno_rung = false;
+        s->engine->filenos++;
         mmi_socket_touch(s);
     }
     *fd = s->fileno;

@@ -41,6 +41,7 @@ typedef enum mm_err {
 
 typedef enum mm_role {
     MM_PUSH = 1, MM_PULL, MM_PUB, MM_SUB, MM_XPUB, MM_XSUB, MM_REQ, MM_REP, MM_DEALER, MM_ROUTER, MM_PAIR,
+    MM_SURVEYOR, MM_RESPONDENT, MM_BUS,
     MM_ROLE_COUNT          /* one past the last role */
 } mm_role;
 
@@ -94,6 +95,7 @@ enum {
     MM_READABLE = 1, MM_WRITABLE = 2, MM_PEERS = 4, MM_DRAINED = 8,
     MM_OPT_INSECURE = 1, MM_OPT_HANDOVER = 2, MM_OPT_DROP_UNROUTABLE = 4, MM_OPT_XPUB_VERBOSE = 8,
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
+    MM_SPIN_AUTO = 0x7fffffff,
     MM_BATCH_INLINE_MAX = 262144  /* bytes: a larger frame is handed over by reference, not copied into a batch */
 };
 
@@ -110,6 +112,7 @@ typedef struct mm_socket_opts {
     uint32_t frames_max, topic_size_max, subscriptions_max, half_open_max, connections_max;
     uint32_t handshake_timeout_ms, heartbeat_interval_ms, heartbeat_timeout_ms;  /* interval 0: heartbeats off */
     uint32_t reconnect_min_ms, reconnect_max_ms, linger_ms;
+    uint32_t spin_us;                                     /* before a receive sleeps; MM_SPIN_AUTO: as it pays */
     uint32_t identity_size;
     uint8_t identity[255];
 } mm_socket_opts;
@@ -172,6 +175,8 @@ typedef struct mm_batch {
     const uint64_t *peer;                         /* peer id of each message */
     uint64_t one_peer;
     uint32_t one_size;                            /* not 0: each message is one frame of that size */
+    const uint8_t *body;                          /* mm_recv_batch: bodies (last frames) end to end ... */
+    const uint32_t *body_offset;                  /* ... i is body[body_offset[i]] .. body[body_offset[i + 1]] */
     mm_msg *big;
 } mm_batch;
 
@@ -202,7 +207,7 @@ int mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size);  /* MM_
 /*
  * timeout_ms: < 0 waits for ever, 0 never waits (MM_EAGAIN).  A wait ends with MM_EINTR on a signal, and after
  * slice_ms (> 0) as well, so that the caller can look at its signals and call again with the time left.
- * to: 0, or the peer id a ROUTER or REP message goes to.
+ * to: 0, or the peer id a ROUTER, REP or RESPONDENT message goes to.
  */
 int mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms);
 int mm_send_now(mm_handle socket, const uint8_t *body, size_t size);   /* mm_send that never waits */
@@ -214,10 +219,39 @@ int mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes,
 int mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
             int64_t timeout_ms, int64_t slice_ms);
 int mm_batch_new(mm_batch **batch);
-void mm_batch_free(mm_batch *batch);
+void mm_batch_free(mm_batch *batch);              /* once nothing that was exported from it is left */
+/* As mm_recv, and then for up to gather_ns more until the limits are reached; body and body_offset are set, big is
+ * not.  MM_EMSGSIZE: a body over 2^31 - 1 bytes, and it stays with the batch. */
+int mm_recv_batch(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes, uint64_t gather_ns,
+                  int64_t timeout_ms, int64_t slice_ms);
 uint32_t mm_msg_frame_count(const mm_msg *msg);
 const uint8_t *mm_msg_frame(const mm_msg *msg, uint32_t index, uint64_t *size);
 void mm_msg_free(mm_msg *msg);
+
+/* The same in steps, for event loops: takes what is there besides what the batch has (a new one is empty), up to the
+ * limits in all: the count so far; 0: it is full; MM_EAGAIN.  Then finish makes the arrays: the count. */
+int mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes);
+int mm_batch_finish(mm_handle socket, mm_batch *batch);
+/* A batch of these single-frame messages instead of what it had. */
+int mm_batch_set(mm_batch *batch, const uint8_t *bodies, const uint64_t *sizes, const uint64_t *peers, uint32_t count);
+
+/*
+ * ---- Arrow, by its C data interface: schema, array and stream are its structs, as PyCapsules hold them ----
+ * mm_arrow_setup: where PyCapsule_GetPointer is; it is called only by the two destructors of capsules, which
+ * release what nobody took and free the struct.  A new struct is NULL when there is no memory.
+ */
+void mm_arrow_setup(void *capsule_pointer, void **schema_destructor, void **array_destructor);
+void *mm_arrow_schema(void);                      /* a new one, of a binary array */
+void *mm_arrow_array(mm_batch *batch, uint32_t first, uint32_t count);   /* of bodies, which stay until its release */
+/* Sends elements [*done, length) of a binary or string array of any layout; *done counts on, also on failure.
+ * MM_EINVAL: another type, or a null at *done. */
+int mm_send_arrow(mm_handle socket, const void *schema, const void *array, uint64_t *done,
+                  int64_t timeout_ms, int64_t slice_ms);
+int64_t mm_arrow_length(const void *array);
+uint64_t mm_arrow_size(const void *schema, const void *array, uint64_t index);   /* of an element */
+/* The next array of a stream, as two new structs; 1, 0 at its end, MM_EIO when it fails. */
+int mm_arrow_next(void *stream, void **schema, void **array);
+void mm_arrow_drop(void *schema, void *array);    /* releases and frees what mm_arrow_next gave */
 
 /* ---- REQ: many requests in flight, each with an id ---- */
 int mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
@@ -226,6 +260,16 @@ int mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms,
                                                   /* 1 message; MM_ECONNRESET: its peer went away, outcome unknown */
 int mm_replies_ready(mm_handle socket, uint64_t *ids, uint32_t cap);   /* ids whose mm_reply will not wait; count */
 int mm_request_cancel(mm_handle socket, uint64_t id);                  /* its reply will be dropped as late */
+
+/* ---- SURVEYOR: one question to all peers, many surveys at once, each with an id ---- */
+/* Asks every peer there is.  The survey is over once all of them, or expect (> 0) of them, have answered or are gone,
+ * and at the latest deadline_ms after this call began; sending may wait for timeout_ms of that. */
+int mm_survey(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count, uint32_t expect,
+              int64_t deadline_ms, int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
+int mm_survey_asked(mm_handle socket, uint64_t id, uint64_t *peers, uint32_t cap);  /* count: all that were asked */
+/* Its answers come one by one from mm_reply, which says MM_ESTATE when no more will come; mm_replies_ready tells its
+ * id once for each answer or end that mm_reply has not said yet; mm_request_cancel forgets it, which has to be done
+ * when it is over, too. */
 
 /* ---- waiting ---- */
 int mm_wait_peers(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms);

@@ -43,6 +43,8 @@ typedef struct mmi_plat mmi_plat;
 struct mmi_plat {
     void *self;
     const char *name;               /* "epoll", "poll", "sim"     */
+    uint32_t cpus;                  /* this process may use       */
+    bool callers_poll;              /* poll may be called by any thread in turn, at little cost */
     const void *domain;             /* engines of one domain can pass streams to each other */
     uint64_t (*now_ns)(void *self); /* monotonic                  */
     uint64_t (*wall_ns)(void *self);
@@ -82,6 +84,7 @@ struct mmi_plat {
         void *self, mmi_event *out, int cap,
         uint64_t deadline_ns);     /* engine lock NOT held; count, 0 at the deadline or interrupt */
     void (*interrupt)(void *self); /* makes poll return; sticky, idempotent; any thread */
+    void (*yield)(void *self);     /* lets other threads run, while one polls again and again */
 
     int (*notifier_open)(
         void *self, int *n); /* posix: a nonblocking eventfd; its int is the fd users select on */

@@ -13,6 +13,11 @@
 
 #include "plat/posix.h"
 
+enum {
+    POLL_FIRST = 16,           /* entries, from the start: the wake-up always has one */
+    POLL_SHORT_NS = 10000000   /* short of memory for all rows: then look at them again soon */
+};
+
 typedef struct poll_row {
     int fd;
     uint32_t events;
@@ -30,6 +35,19 @@ struct mmi_poller {
     int wake;
 };
 
+static void
+poll_close(mmi_poller *p)
+{
+    if (p->wake >= 0) {
+        close(p->wake);
+    }
+    pthread_mutex_destroy(&p->lock);
+    mmi_free(p->rows);
+    mmi_free(p->copy);
+    mmi_free(p->tags);
+    mmi_free(p);
+}
+
 static mmi_poller *
 poll_open(int *error)
 {
@@ -38,25 +56,17 @@ poll_open(int *error)
         *error = MM_ENOMEM;
         return NULL;
     }
+    pthread_mutex_init(&p->lock, NULL);
+    p->copy = mmi_alloc(POLL_FIRST * sizeof *p->copy);
+    p->tags = mmi_alloc(POLL_FIRST * sizeof *p->tags);
+    p->copy_cap = POLL_FIRST;
     p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (p->wake < 0) {
-        *error = mmi_posix_error(errno);
-        mmi_free(p);
+    if (p->wake < 0 || p->copy == NULL || p->tags == NULL) {
+        *error = p->wake < 0 ? mmi_posix_error(errno) : MM_ENOMEM;
+        poll_close(p);
         return NULL;
     }
-    pthread_mutex_init(&p->lock, NULL);
     return p;
-}
-
-static void
-poll_close(mmi_poller *p)
-{
-    close(p->wake);
-    pthread_mutex_destroy(&p->lock);
-    mmi_free(p->rows);
-    mmi_free(p->copy);
-    mmi_free(p->tags);
-    mmi_free(p);
 }
 
 static void
@@ -79,7 +89,7 @@ poll_find(mmi_poller *p, int fd, bool add)
         return NULL;
     }
     if (p->count == p->cap) {
-        uint32_t cap = p->cap == 0 ? 16 : p->cap * 2;
+        uint32_t cap = p->cap == 0 ? POLL_FIRST : p->cap * 2;
         poll_row *grown = mmi_realloc(p->rows, cap * sizeof *grown);
         if (grown == NULL) {
             return NULL;
@@ -111,9 +121,10 @@ poll_watch(mmi_poller *p, int fd, uint32_t events, uint64_t tag)
     return rc;
 }
 
-/* Copies the table for one poll(2). Returns the number of entries, the wake-up first. */
+/* Copies the table for one poll(2). Returns the number of entries, the wake-up first. Some rows may
+ * wait a turn when memory is short, which is a short one then. */
 static uint32_t
-poll_copy(mmi_poller *p)
+poll_copy(mmi_poller *p, uint64_t *deadline_ns)
 {
     pthread_mutex_lock(&p->lock);
     uint32_t want = p->count + 1;
@@ -123,7 +134,11 @@ poll_copy(mmi_poller *p)
         uint64_t *tags = mmi_realloc(p->tags, 2 * want * sizeof *tags);
         p->tags = tags != NULL ? tags : p->tags;
         p->copy_cap = copy != NULL && tags != NULL ? 2 * want : p->copy_cap;
-        want = want <= p->copy_cap ? want : p->copy_cap;   /* short of memory: some wait a turn */
+        if (want > p->copy_cap) {
+            want = p->copy_cap;
+            uint64_t soon_ns = mmi_posix_now_ns() + POLL_SHORT_NS;
+            *deadline_ns = *deadline_ns < soon_ns ? *deadline_ns : soon_ns;
+        }
     }
     for (uint32_t i = 1; i < want; i++) {
         const poll_row *row = &p->rows[i - 1];
@@ -132,9 +147,7 @@ poll_copy(mmi_poller *p)
         p->copy[i] = (struct pollfd){ .fd = row->fd, .events = events };
         p->tags[i] = row->tag;
     }
-    if (want > 0) {
-        p->copy[0] = (struct pollfd){ .fd = p->wake, .events = POLLIN };
-    }
+    p->copy[0] = (struct pollfd){ .fd = p->wake, .events = POLLIN };
     p->polling = true;
     pthread_mutex_unlock(&p->lock);
     return want;
@@ -143,7 +156,7 @@ poll_copy(mmi_poller *p)
 static int
 poll_poll(mmi_poller *p, mmi_event *out, int cap, uint64_t deadline_ns)
 {
-    uint32_t total = poll_copy(p);
+    uint32_t total = poll_copy(p, &deadline_ns);
     int ready = mmi_posix_poll(p->copy, total, deadline_ns);
     pthread_mutex_lock(&p->lock);
     p->polling = false;

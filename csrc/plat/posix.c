@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -88,6 +89,7 @@ mmi_posix_error(int error)
     case EADDRNOTAVAIL:
     case EAFNOSUPPORT:
     case ENOTDIR:
+    case ELOOP:
     case ENAMETOOLONG:
     case EINVAL:
         return MM_EADDRINVAL;
@@ -111,25 +113,38 @@ mmi_posix_error(int error)
     }
 }
 
-int
-mmi_posix_note(mmi_posix *p, int fd)
+/* Notes it as open; MM_ENOMEM: it is not, and still the caller's. */
+static int
+posix_mark(mmi_posix *p, int fd)
 {
     size_t word = (size_t)fd / POSIX_WORD_BITS;
+    int rc = MM_OK;
     pthread_mutex_lock(&p->lock);
     if (word >= p->open_cap) {
         size_t cap = 2 * word + 2;
         uint64_t *grown = mmi_realloc(p->open, cap * sizeof *grown);
-        if (grown == NULL) {
-            pthread_mutex_unlock(&p->lock);
-            close(fd);
-            return MM_ENOMEM;
+        rc = grown != NULL ? MM_OK : MM_ENOMEM;
+        if (rc == MM_OK) {
+            memset(grown + p->open_cap, 0, (cap - p->open_cap) * sizeof *grown);
+            p->open = grown;
+            p->open_cap = cap;
         }
-        memset(grown + p->open_cap, 0, (cap - p->open_cap) * sizeof *grown);
-        p->open = grown;
-        p->open_cap = cap;
     }
-    p->open[word] |= (uint64_t)1 << ((size_t)fd % POSIX_WORD_BITS);
+    if (rc == MM_OK) {
+        p->open[word] |= (uint64_t)1 << ((size_t)fd % POSIX_WORD_BITS);
+    }
     pthread_mutex_unlock(&p->lock);
+    return rc;
+}
+
+int
+mmi_posix_note(mmi_posix *p, int fd)
+{
+    int rc = posix_mark(p, fd);
+    if (rc != MM_OK) {
+        close(fd);
+        return rc;
+    }
     return fd;
 }
 
@@ -188,8 +203,8 @@ static int
 posix_watch(void *self, int s, uint32_t events, uint64_t tag)
 {
     mmi_posix *p = self;
-    int rc = mmi_posix_note(p, s);   /* an inproc stream may have come from another engine */
-    return rc < 0 ? rc : p->ops->watch(p->poller, s, events, tag);
+    int rc = posix_mark(p, s);   /* an inproc stream may have come from another engine */
+    return rc != MM_OK ? rc : p->ops->watch(p->poller, s, events, tag);
 }
 
 static int
@@ -209,6 +224,23 @@ posix_interrupt(void *self)
 {
     mmi_posix *p = self;
     p->ops->interrupt(p->poller);
+}
+
+static void
+posix_yield(void *self)
+{
+    (void)self;
+    (void)sched_yield();
+}
+
+/* As many as the affinity mask allows, which containers narrow. */
+static uint32_t
+posix_cpus(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count > 0 ? (uint32_t)count : 1;
 }
 
 static int
@@ -368,6 +400,7 @@ posix_free(void *self)
     if (p->poller != NULL) {
         p->ops->close(p->poller);
     }
+    mmi_unix_forget_all(p);
     posix_close_all(p);
     pthread_mutex_destroy(&p->lock);
     mmi_free(p->open);
@@ -395,6 +428,7 @@ static const mmi_plat posix_plat = {
     .watch = posix_watch,
     .poll = posix_poll,
     .interrupt = posix_interrupt,
+    .yield = posix_yield,
     .notifier_open = posix_notifier_open,
     .notifier_ring = posix_notifier_ring,
     .notifier_clear = posix_notifier_clear,
@@ -425,5 +459,7 @@ mmi_plat_posix(bool use_poll, mmi_plat *out)
     *out = posix_plat;
     out->self = p;
     out->name = p->ops->name;
+    out->cpus = posix_cpus();
+    out->callers_poll = !use_poll;
     return MM_OK;
 }

@@ -64,7 +64,8 @@ void mmi_posix_close(void *self, int s);
 
 /* unix_file.c: the file of a unix listener */
 int mmi_unix_bind(mmi_posix *p, int fd, const mmi_addr *a);
-void mmi_unix_forget(mmi_posix *p, int fd, bool unlink_it);
+void mmi_unix_forget(mmi_posix *p, int fd);         /* removes the file when it is still ours */
+void mmi_unix_forget_all(mmi_posix *p);
 
 /* resolve.c */
 mmi_resolver *mmi_resolver_new(mmi_posix *p);

@@ -107,7 +107,7 @@ sim_next_ns(const mmi_sim *w)
     }
     for (int i = 0; i < SIM_LOOKUPS_MAX; i++) {
         const sim_lookup *l = &w->lookups[i];
-        if (l->used && !l->told && l->due_ns < next) {
+        if (l->used && !l->told && l->due_ns > w->now_ns && l->due_ns < next) {
             next = l->due_ns;
         }
     }
@@ -269,6 +269,12 @@ sim_poll(void *self, mmi_event *out, int cap, uint64_t deadline_ns)
 }
 
 static void
+sim_yield(void *self)
+{
+    (void)self;   /* nobody spins in a world: it is stepped */
+}
+
+static void
 sim_interrupt(void *self)
 {
     sim_of(self)->interrupted = true;
@@ -365,6 +371,7 @@ mmi_sim_plat(mmi_sim *world, mmi_plat *out)
         .accept = mmi_sim_accept, .pair = mmi_sim_pair, .readv = mmi_sim_readv,
         .writev = mmi_sim_writev, .finish = mmi_sim_finish, .close = mmi_sim_close,
         .watch = sim_watch, .poll = sim_poll, .interrupt = sim_interrupt,
+        .yield = sim_yield, .cpus = 1,
         .notifier_open = sim_notifier_open, .notifier_ring = sim_notifier_ring,
         .notifier_clear = sim_notifier_clear, .notifier_close = sim_notifier_close,
         .wait = sim_wait, .thread_start = sim_thread_start, .thread_join = sim_thread_join,

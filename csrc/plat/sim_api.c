@@ -130,7 +130,8 @@ mm_sim_partition(mm_handle world, uint32_t from, uint32_t to, uint64_t for_ns)
     if (w == NULL || from >= w->engine_count || to >= w->engine_count) {
         return w == NULL ? MM_ECLOSED : MM_EINVAL;
     }
-    w->cut[from][to].until_ns = w->now_ns + for_ns;
+    bool ever = for_ns > UINT64_MAX - w->now_ns;
+    w->cut[from][to].until_ns = ever ? UINT64_MAX : w->now_ns + for_ns;
     mmi_sim_trace(w, &w->engines[from], "partition", (int)to, (int64_t)for_ns);
     return MM_OK;
 }

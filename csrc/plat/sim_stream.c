@@ -43,6 +43,7 @@ sim_end_free(mmi_sim *w, sim_end *end)
     w->ends[end->id - 1] = NULL;
     if (end->peer != NULL) {
         end->peer->peer = NULL;
+        end->peer->peer_was = end->owner;
     }
     mmi_free(end->data);
     mmi_free(end->chunks);
@@ -53,10 +54,11 @@ sim_end_free(mmi_sim *w, sim_end *end)
 static uint64_t
 sim_cut_until(const mmi_sim *w, const sim_end *end)
 {
-    if (end->owner == NULL || end->peer == NULL || end->peer->owner == NULL) {
+    const sim_engine *from = end->peer != NULL ? end->peer->owner : end->peer_was;
+    if (end->owner == NULL || from == NULL) {
         return 0;
     }
-    uint64_t until = w->cut[end->peer->owner->index][end->owner->index].until_ns;
+    uint64_t until = w->cut[from->index][end->owner->index].until_ns;
     return until > w->now_ns ? until : 0;
 }
 

@@ -37,6 +37,7 @@ typedef struct sim_end {
     uint32_t watched;
     uint64_t tag;
     struct sim_end *peer;           /* NULL: closed, or a listener */
+    sim_engine *peer_was;           /* whose the closed peer was: a partition holds it still */
     uint8_t *data;                  /* on its way here: chunks, end to end */
     size_t data_size, data_cap;
     sim_chunk *chunks;

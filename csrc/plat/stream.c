@@ -129,7 +129,7 @@ mmi_posix_listen(void *self, mmi_addr *a, int *l)
     mmi_posix *p = self;
     int fd = stream_socket(p, a);
     int rc = fd < 0 ? fd : stream_bind(p, fd, a);
-    if (rc != MM_OK && a->any && a->kind == MMI_ADDR_TCP6 && rc != MM_EADDRINUSE) {
+    if (rc == MM_EADDRINVAL && a->any && a->kind == MMI_ADDR_TCP6) {
         /* No IPv6 on this machine: every IPv4 interface then. */
         if (fd >= 0) {
             mmi_posix_shut(p, fd);
@@ -140,6 +140,7 @@ mmi_posix_listen(void *self, mmi_addr *a, int *l)
     }
     if (rc != MM_OK) {
         if (fd >= 0) {
+            mmi_unix_forget(p, fd);
             mmi_posix_shut(p, fd);
         }
         return rc;
@@ -226,7 +227,7 @@ void
 mmi_posix_close(void *self, int s)
 {
     mmi_posix *p = self;
-    mmi_unix_forget(p, s, true);
+    mmi_unix_forget(p, s);
     p->ops->watch(p->poller, s, 0, 0);
     mmi_posix_shut(p, s);
 }

@@ -41,6 +41,16 @@ unix_stale(const mmi_addr *a)
     return refused;
 }
 
+static int
+unix_try_bind(int fd, const struct sockaddr_storage *addr, socklen_t size)
+{
+    if (bind(fd, (const struct sockaddr *)addr, size) == 0) {
+        return MM_OK;
+    }
+    /* No such folder: to who connects that is nobody there yet, to who binds a wrong address. */
+    return errno == ENOENT ? MM_EADDRINVAL : mmi_posix_error(errno);
+}
+
 int
 mmi_unix_bind(mmi_posix *p, int fd, const mmi_addr *a)
 {
@@ -53,11 +63,9 @@ mmi_unix_bind(mmi_posix *p, int fd, const mmi_addr *a)
     /* Linux gives the new file the mode of the socket it is bound to: no moment for others to get
      * in. */
     int rc = fchmod(fd, UNIX_FILE_MODE) == 0 ? MM_OK : mmi_posix_error(errno);
-    if (rc == MM_OK && bind(fd, (struct sockaddr *)&addr, size) != 0) {
-        rc = mmi_posix_error(errno);
-        if (rc == MM_EADDRINUSE && unix_stale(a) && unlink(a->path) == 0) {
-            rc = bind(fd, (struct sockaddr *)&addr, size) == 0 ? MM_OK : mmi_posix_error(errno);
-        }
+    rc = rc == MM_OK ? unix_try_bind(fd, &addr, size) : rc;
+    if (rc == MM_EADDRINUSE && unix_stale(a) && unlink(a->path) == 0) {
+        rc = unix_try_bind(fd, &addr, size);
     }
     struct stat st;
     if (rc == MM_OK && lstat(a->path, &st) != 0) {
@@ -76,21 +84,35 @@ mmi_unix_bind(mmi_posix *p, int fd, const mmi_addr *a)
     return MM_OK;
 }
 
+static void
+unix_remove(mmi_unix_file *file)
+{
+    struct stat st;
+    if (lstat(file->path, &st) == 0 && st.st_dev == file->device && st.st_ino == file->inode) {
+        unlink(file->path);
+    }
+    mmi_free(file);
+}
+
 void
-mmi_unix_forget(mmi_posix *p, int fd, bool unlink_it)
+mmi_unix_forget(mmi_posix *p, int fd)
 {
     for (mmi_unix_file **at = &p->files; *at != NULL; at = &(*at)->next) {
         mmi_unix_file *file = *at;
-        struct stat st;
-        if (file->fd != fd) {
-            continue;
+        if (file->fd == fd) {
+            *at = file->next;
+            unix_remove(file);
+            return;
         }
-        if (unlink_it && lstat(file->path, &st) == 0 && st.st_dev == file->device &&
-            st.st_ino == file->inode) {
-            unlink(file->path);
-        }
-        *at = file->next;
-        mmi_free(file);
-        return;
+    }
+}
+
+void
+mmi_unix_forget_all(mmi_posix *p)
+{
+    while (p->files != NULL) {
+        mmi_unix_file *file = p->files;
+        p->files = file->next;
+        unix_remove(file);
     }
 }

@@ -20,6 +20,7 @@ mmi_dist_init(mmi_dist *dist, mmi_proto_host *host)
     dist->host = host;
     dist->stamp = 0;
     dist->quiet = false;
+    dist->dropped = NULL;
     mmi_radix_init(&dist->topics);
     mmi_list_init(&dist->nodes);
 }
@@ -109,11 +110,14 @@ dist_visit_look(dist_walk *walk, mmi_dist_node *node)
     }
 }
 
+/* m is freed; NULL: it is only counted. */
 static void
-dist_drop(const dist_walk *walk, mmi_pipe *p, mmi_drop_why why)
+dist_drop(mmi_dist *dist, mmi_drop_why why, mmi_pipe *p, uint64_t key, mmi_msg *m)
 {
-    p->dropped++;
-    mmi_drop(walk->dist->host, why, p->id, NULL);
+    mmi_drop(dist->host, why, p->id, m);
+    if (dist->dropped != NULL) {
+        dist->dropped(dist, p, key);
+    }
 }
 
 static void
@@ -122,18 +126,21 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
     mmi_pipe *p = node->pipe;
     mmi_proto_host *host = walk->dist->host;
     if (mmi_pipe_check(p, walk->msg) != MM_OK) {
-        dist_drop(walk, p, MMI_DROP_UNFIT);
+        p->dropped++;
+        dist_drop(walk->dist, MMI_DROP_UNFIT, p, walk->msg->key, NULL);
         return;
     }
     if (!mmi_ring_fits(&p->outbox, walk->cost) &&
         host->opts->overflow == MM_OVERFLOW_DROP_OLDEST && mmi_pipe_droppable(p, walk->cost)) {
         while (!mmi_ring_fits(&p->outbox, walk->cost)) {
-            mmi_drop(host, MMI_DROP_OVERFLOW, p->id, mmi_pipe_drop_oldest(p));
+            mmi_msg *oldest = mmi_pipe_drop_oldest(p);
+            dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, oldest->key, oldest);
         }
     }
     if (mmi_pipe_send(p, mmi_msg_ref(walk->msg)) != MM_OK) {
         mmi_msg_unref(walk->msg);
-        dist_drop(walk, p, MMI_DROP_OVERFLOW);
+        p->dropped++;
+        dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, walk->msg->key, NULL);
     }
 }
 

@@ -24,6 +24,8 @@ typedef struct mmi_dist {
     mmi_list nodes;
     uint64_t stamp;
     bool quiet;
+    /* Told what a pipe does not get, or loses again to a newer message.  May be NULL. */
+    void (*dropped)(struct mmi_dist *dist, mmi_pipe *p, uint64_t key);
 } mmi_dist;
 
 void mmi_dist_init(mmi_dist *dist, mmi_proto_host *host);

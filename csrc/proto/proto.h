@@ -12,7 +12,7 @@
 
 /* What a role may count and use of its socket; lives as long as the socket. */
 typedef struct mmi_proto_host {
-    mm_stats *stats; /* dropped_* are the role's to count           */
+    mm_stats *stats; /* dropped_* are the role's to count (REP: sent_* of replies it drops, too) */
     const mm_socket_opts *opts;
     uint32_t (*random)(struct mmi_proto_host *host); /* from the platform, seeded in simulation */
     void (*event)(struct mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
@@ -34,7 +34,7 @@ typedef struct mmi_proto_ops {
     void (*rm)(void *ps, mmi_pipe *p);
     void (*in)(void *ps, mmi_pipe *p);   /* p's inbox went from empty to non-empty */
     void (*out)(void *ps, mmi_pipe *p);  /* something left p's outbox: there may be room again */
-    /* MM_OK: the protocol owns m (REQ: m->key is set; who wants to read it holds a reference). Else
+    /* MM_OK: the protocol owns m (REQ, SURVEYOR: m->key is set; who wants to read it holds a reference). Else
      * the caller still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH, MM_EINVAL, MM_EMSGSIZE (XSUB:
      * topic), MM_ENOTSUP (no peer's wire has words for it), MM_ENOMEM. NULL: cannot send. */
     int (*send)(void *ps, mmi_msg *m);
@@ -64,14 +64,23 @@ typedef struct mmi_proto_ops {
     /* ROUTER: MM_EHOSTUNREACH. */
     int (*find)(void *ps, const uint8_t *identity, size_t size, uint64_t *pipe_id);
     /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EAGAIN not yet; MM_ECONNRESET its
-     * peer went away, id forgotten; MM_EINVAL no such request; MM_ENOMEM. */
+     * peer went away, id forgotten; MM_EINVAL no such request; MM_ENOMEM.
+     * SURVEYOR: MM_OK one answer; MM_ESTATE there are no more, the id stays until it is forgotten. */
     int (*reply)(void *ps, uint64_t key, mmi_msg **m);
-    /* REQ: would reply say anything but MM_EAGAIN?  Whether to wake who waits for this very reply:
+    /* REQ, SURVEYOR: would reply say anything but MM_EAGAIN?  Whether to wake who waits for this very reply:
      * MM_READABLE only tells that there is some reply, maybe one that nobody fetches. */
     bool (*replied)(const void *ps, uint64_t key);
-    void (*forget)(void *ps, uint64_t key);           /* REQ: a later reply is late */
-    /* REQ: ids for which reply would not say MM_EAGAIN, oldest first; count. */
+    void (*forget)(void *ps, uint64_t key);           /* REQ, SURVEYOR: a later reply is late */
+    /* REQ: ids for which reply would not say MM_EAGAIN, oldest first; count.  SURVEYOR: those that
+     * have become so again since they were told last. */
     uint32_t (*replies)(void *ps, uint64_t *keys, uint32_t cap);
+    /* SURVEYOR: the survey is over at that time, or after so many answers (0: those of all).  tick is
+     * due anew.  Cannot fail. */
+    void (*bound)(void *ps, uint64_t key, uint64_t deadline_ns, uint32_t answers);
+    /* SURVEYOR: whom a survey asked; count of all; 0: no such survey. */
+    uint32_t (*asked)(const void *ps, uint64_t key, uint64_t *pipe_ids, uint32_t cap);
+    /* Does what is due by now; when to call again, UINT64_MAX: not until bound is called. */
+    uint64_t (*tick)(void *ps, uint64_t now_ns);
     /* Messages (and bytes) held outside any pipe's outbox, still to be sent. */
     uint32_t (*backlog)(const void *ps, uint64_t *bytes);
     /* The same for what was received and waits outside any pipe's inbox. */
@@ -85,7 +94,8 @@ typedef struct mmi_proto_ops {
 } mmi_proto_ops;
 
 extern const mmi_proto_ops mmi_push_ops, mmi_pull_ops, mmi_pub_ops, mmi_sub_ops, mmi_xpub_ops,
-    mmi_xsub_ops, mmi_req_ops, mmi_rep_ops, mmi_dealer_ops, mmi_router_ops, mmi_pair_ops;
+    mmi_xsub_ops, mmi_req_ops, mmi_rep_ops, mmi_dealer_ops, mmi_router_ops, mmi_pair_ops,
+    mmi_surveyor_ops, mmi_respondent_ops, mmi_bus_ops;
 const mmi_proto_ops *mmi_proto_find(int role);   /* NULL: no such role */
 
 #endif

@@ -7,6 +7,7 @@ asyncio, `meshmsg.testing` a simulated world, `meshmsg.patterns` topologies made
 
 from __future__ import annotations
 
+from meshmsg._batch import MessageBatch as MessageBatch
 from meshmsg._core import ffi as _ffi
 from meshmsg._core import lib as _lib
 from meshmsg._engine import Engine as Engine
@@ -31,21 +32,26 @@ from meshmsg._message import Message as Message
 from meshmsg._message import Request as Request
 from meshmsg._options import SocketOptions as SocketOptions
 from meshmsg._reqrep import Req as Req
+from meshmsg._roles import Bus as Bus
 from meshmsg._roles import Dealer as Dealer
 from meshmsg._roles import Pair as Pair
 from meshmsg._roles import Pub as Pub
 from meshmsg._roles import Pull as Pull
 from meshmsg._roles import Push as Push
 from meshmsg._roles import Rep as Rep
+from meshmsg._roles import Respondent as Respondent
 from meshmsg._roles import Router as Router
 from meshmsg._roles import Sub as Sub
 from meshmsg._roles import XPub as XPub
 from meshmsg._roles import XSub as XSub
+from meshmsg._survey import Survey as Survey
+from meshmsg._survey import Surveyor as Surveyor
 
 __version__: str = _ffi.string(_lib.mm_version()).decode()
 
 __all__ = [
     "AddressError",
+    "Bus",
     "ClosedError",
     "Dealer",
     "DrainReport",
@@ -56,6 +62,7 @@ __all__ = [
     "InsecureBindError",
     "MeshError",
     "Message",
+    "MessageBatch",
     "Pair",
     "PeerError",
     "PeerInfo",
@@ -67,10 +74,13 @@ __all__ = [
     "Req",
     "Request",
     "ResourceError",
+    "Respondent",
     "Router",
     "SocketOptions",
     "Stats",
     "Sub",
+    "Survey",
+    "Surveyor",
     "TimedOutError",
     "TooLargeError",
     "UsageError",

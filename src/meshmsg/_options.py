@@ -55,6 +55,9 @@ class SocketOptions(TypedDict, total=False):
     connections_max: accepted connections a socket.
     handshake_timeout, heartbeat_interval (None: off), heartbeat_timeout, reconnect_min,
     reconnect_max, linger: seconds.
+    spin: seconds a receive polls before it sleeps: it saves the wake-up and costs that much of a
+    core. "auto" does so only while messages come within that time. Only for a thread that is the
+    only one waiting on its engine.
     """
 
     overflow: Overflow
@@ -75,6 +78,7 @@ class SocketOptions(TypedDict, total=False):
     reconnect_min: float
     reconnect_max: float
     linger: float
+    spin: float | Literal["auto"]
 
 
 def check_count(name: str, count: int, low: int = 0) -> None:
@@ -106,6 +110,14 @@ def _set_seconds(opts: Any, name: str, value: object) -> None:
     setattr(opts, field, max(round(value * 1000), 1 if value > 0 else low_ms))
 
 
+def _spin_us(value: object) -> int:
+    if value == "auto":
+        return int(lib.MM_SPIN_AUTO)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise UsageError(f"spin is {value!r}; it is 'auto' or a number of seconds from 0 to 1")
+    return round(value * 1_000_000)
+
+
 def _set_identity(opts: Any, identity: bytes) -> None:
     if not isinstance(identity, (bytes, bytearray)):
         raise TypeError(f"identity is {type(identity).__name__}; it is bytes")
@@ -129,6 +141,8 @@ def build_options(
             _set_count(opts, name, value)
         elif name in _SECONDS:
             _set_seconds(opts, name, value)
+        elif name == "spin":
+            opts.spin_us = _spin_us(value)
         elif name == "overflow":
             if value not in _OVERFLOW:
                 raise UsageError(f"overflow is {value!r}; it is one of {', '.join(_OVERFLOW)}")
@@ -136,7 +150,7 @@ def build_options(
         elif name == "insecure":
             flags |= lib.MM_OPT_INSECURE if value else 0
         else:
-            known = sorted([*_COUNTS, *_SECONDS, "overflow", "insecure"])
+            known = sorted([*_COUNTS, *_SECONDS, "overflow", "insecure", "spin"])
             raise TypeError(f"unknown option {name!r}; the options are {', '.join(known)}")
     if opts.reconnect_max_ms < opts.reconnect_min_ms:
         raise UsageError(

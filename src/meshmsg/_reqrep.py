@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from meshmsg._blocking import LEAST_S, Draining
-from meshmsg._core import ffi, lib, local, to_ms
-from meshmsg._data import Data, pack_frames
+from meshmsg._core import EINTR, ffi, lib, local, to_ms
+from meshmsg._data import Data, bytes_of
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError, PeerError, TimedOutError
 from meshmsg._message import Message
@@ -86,34 +86,52 @@ class Req(Forming[Message], Draining):
         raise AssertionError("the last attempt returns or raises")
 
     def _ask(self, data: Data, timeout: float | None) -> Message:
-        body, sizes, count = pack_frames([data])
-        number = ffi.new("uint64_t *")
-        to_ms(timeout)
+        ms = to_ms(timeout)
         deadline = None if not timeout else time.monotonic() + timeout
+        body = bytes_of(data)
+        number = ffi.new("uint64_t *")  # 0 until it is sent
+        try:
+            self._put(body, number, timeout)
+            batch = local.batch
+            rc = lib.mm_reply(self._handle, number[0], batch, ms, self._slice_ms)
+            if rc == EINTR:
+                self._log_events()
+                left = timeout if deadline is None else max(deadline - time.monotonic(), LEAST_S)
+                self._await_reply(number[0], left, timeout)
+            elif rc < 0:
+                raise self._error(rc, "no reply", timeout)
+        except BaseException:  # also of a signal's function, wherever it came
+            lib.mm_request_cancel(self._handle, number[0])
+            raise
+        return self._unpack_one(batch)
+
+    def _put(self, body: bytes, number: Any, timeout: float | None) -> None:
+        """Send a request; waits for room only when there is none."""
+        sizes = ffi.new("uint64_t *", len(body))
+        rc = lib.mm_request(self._handle, body, sizes, 1, 0, 0, number)
+        if rc == 0:
+            return
         try:
             self._blocking(
                 lambda ms, slice_ms: lib.mm_request(
-                    self._handle, body, sizes, count, ms, slice_ms, number
+                    self._handle, body, sizes, 1, ms, slice_ms, number
                 ),
                 timeout,
                 "no room for a request",
             )
         except MeshError as error:
             if error.code == lib.MM_EMSGSIZE:
-                raise self._too_large(len(body), count) from None
+                raise self._too_large(len(body), 1) from None
             raise
+
+    def _await_reply(self, number: int, left: float | None, timeout: float | None) -> None:
+        """Wait on for the reply to a request."""
         batch = local.batch
-        left = timeout if deadline is None else max(deadline - time.monotonic(), LEAST_S)
         try:
             self._blocking(
-                lambda ms, slice_ms: lib.mm_reply(self._handle, number[0], batch, ms, slice_ms),
+                lambda ms, slice_ms: lib.mm_reply(self._handle, number, batch, ms, slice_ms),
                 left,
                 "no reply",
             )
         except TimedOutError:
-            lib.mm_request_cancel(self._handle, number[0])
             raise self._error(lib.MM_ETIMEDOUT, "no reply", timeout) from None
-        except BaseException:
-            lib.mm_request_cancel(self._handle, number[0])
-            raise
-        return self._unpack(batch)[0]

@@ -24,6 +24,7 @@ from meshmsg._forms import (
 from meshmsg._message import Message, Request
 from meshmsg._options import SocketOptions, build_options, check_count
 from meshmsg._recv import Receiver
+from meshmsg._recv_batch import BatchReceiver
 from meshmsg._send import FrameSender, Sender
 
 if TYPE_CHECKING:
@@ -36,13 +37,13 @@ class Push(Sender):
     _role: ClassVar[int] = lib.MM_PUSH
 
 
-class Pull(Receiver[Message]):
+class Pull(BatchReceiver):
     """Receives from its Push peers, in turn."""
 
     _role: ClassVar[int] = lib.MM_PULL
 
 
-class Pair(Sender, Receiver[Message]):
+class Pair(Sender, BatchReceiver):
     """Talks to exactly one other Pair."""
 
     _role: ClassVar[int] = lib.MM_PAIR
@@ -130,7 +131,7 @@ class XPub(_Publisher, Receiver[Message]):
         self._open(build_options(self._role, options, flags=flags), engine, bind, connect)
 
 
-class Sub(TopicForm, Receiver[Message]):
+class Sub(TopicForm, BatchReceiver):
     """Receives what its Pub peers publish under the topics it subscribed to.
 
     Args:
@@ -159,14 +160,14 @@ class Sub(TopicForm, Receiver[Message]):
             raise
 
 
-class XSub(TopicForm, Sender, Receiver[Message]):
+class XSub(TopicForm, Sender, BatchReceiver):
     """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for
     forwarders."""
 
     _role: ClassVar[int] = lib.MM_XSUB
 
 
-class Dealer(Sender, Receiver[Message]):
+class Dealer(Sender, BatchReceiver):
     """Sends to its peers in turn, receives from them in turn; for Router, Rep and Dealer peers.
 
     Args:
@@ -276,3 +277,24 @@ class Rep(RequestForm, Draining, Receiver[Request]):
 
     Any number of requests may be open at once, and answered in any order, from any thread.
     """
+
+
+class Respondent(RequestForm, Draining, Receiver[Request]):
+    """Answers surveys: what it receives is a Request, whose `reply` answers it, once.
+
+    It need not answer. `reply` returns False once whoever asked is gone; an answer after the
+    survey's deadline is sent, and counted as late over there.
+    """
+
+    _role: ClassVar[int] = lib.MM_RESPONDENT
+
+
+class Bus(Sender, Receiver[Message]):
+    """Sends each message to all Bus peers it is connected to, and receives from all of them.
+
+    Messages go to direct peers and no further, and never come back to who sent them. By default a
+    peer whose queue is full misses a message (counted, and told in `events`); with nobody connected
+    it is counted and dropped.
+    """
+
+    _role: ClassVar[int] = lib.MM_BUS

@@ -11,10 +11,11 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import cast
+from typing import Any, cast
 
+from meshmsg._base import SocketBase
 from meshmsg._blocking import LEAST_S, Draining
-from meshmsg._core import EAGAIN, EINTR, ffi, lib, local, on_main_thread, to_ms
+from meshmsg._core import EAGAIN, EINTR, error_for, ffi, lib, local, on_main_thread, to_ms
 from meshmsg._data import Data, buffer_of, bytes_of, pack_frames
 from meshmsg._errors import MeshError
 
@@ -25,6 +26,13 @@ CHUNK_BYTES = 1024 * 1024
 """Bytes of a send_many that cross into C at once (one message may be larger)."""
 SLOW_S = 0.001
 """Seconds a message may take to come out of a send_many's iterable before it is sent at once."""
+
+
+def arrays_in(batch: object) -> Iterator[tuple[Any, Any]]:
+    """Yield the struct pairs of an Arrow array, or of each chunk of one."""
+    from meshmsg._arrow import arrays_of  # ctypes, only for those who need it
+
+    return arrays_of(batch)
 
 
 def chunks_of(messages: Iterable[Data]) -> Iterator[list[bytes]]:
@@ -77,6 +85,22 @@ def _chunks_of_stream(messages: Iterable[Data]) -> Iterator[list[bytes]]:
             chunk, size = [], 0
     if failed is not None:
         raise failed
+
+
+def array_error(
+    form: SocketBase, error: MeshError, schema: Any, values: Any, before: int, done: int
+) -> MeshError:
+    """Say what was wrong with an element of an array, and how many messages were sent."""
+    if error.code == lib.MM_EMSGSIZE:
+        error = form._too_large(lib.mm_arrow_size(schema, values, done), 1)
+    elif error.code == lib.MM_EINVAL:
+        error = error_for(
+            lib.MM_EINVAL,
+            f"element {before + done} cannot be sent: send_batch takes binary or string arrays "
+            "without nulls",
+        )
+    vars(error)["sent"] = before + done
+    return error
 
 
 class FrameSender(Draining):
@@ -185,6 +209,49 @@ class Sender(FrameSender):
         for chunk in chunks_of(messages):
             total += self._send_chunk(chunk, total, deadline, timeout)
         return total
+
+    def send_batch(self, batch: object, *, timeout: float | None = None) -> int:
+        """Send each element of an Arrow array as a message, without making Python objects of them.
+
+        Thread-safe: yes; messages of several threads may interleave.
+
+        Args:
+            batch: A `MessageBatch`, or whatever speaks Arrow's PyCapsule interface and is binary or
+                string: arrays and chunked arrays of pyarrow, series of polars, and so on.
+            timeout: Seconds for all of it; None waits for ever, 0 never waits.
+
+        Returns:
+            How many were sent: all of them.
+
+        Raises:
+            TimedOutError: Not all in time; `.sent` says how many were.
+            WouldBlockError, TooLargeError, ClosedError: As `send`, with the same attribute.
+            UsageError: The array is of another type, or has a null; `.sent` likewise.
+            TypeError: It is no Arrow array.
+        """
+        to_ms(timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        total = 0
+        for schema, values in arrays_in(batch):
+            total += self._send_array(schema, values, total, deadline, timeout)
+        return total
+
+    def _send_array(
+        self, schema: Any, values: Any, before: int, deadline: float | None, timeout: float | None
+    ) -> int:
+        done = ffi.new("uint64_t *")
+        left = timeout if not deadline else max(deadline - time.monotonic(), LEAST_S)
+        try:
+            self._blocking(
+                lambda ms, slice_ms: lib.mm_send_arrow(
+                    self._handle, schema, values, done, ms, slice_ms
+                ),
+                left if timeout else timeout,
+                "no room for more",
+            )
+        except MeshError as error:
+            raise array_error(self, error, schema, values, before, int(done[0])) from None
+        return int(done[0])
 
     def _send_chunk(
         self, chunk: list[bytes], before: int, deadline: float | None, timeout: float | None

@@ -6,6 +6,7 @@ belongs to; nothing made here points into it.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
@@ -68,7 +69,7 @@ def _singles(batch: Any, count: int, one_peer: int) -> list[Message]:
         return _alike(message_class(one_peer), ffi.buffer(start, size * count), size, count)
     offsets = ffi.unpack(batch.offset, count + 1)
     data = ffi.buffer(batch.data, offsets[-1])
-    spans = zip(offsets, offsets[1:], strict=False)
+    spans = itertools.pairwise(offsets)
     if one_peer:
         make = message_class(one_peer)
         return [make(data[start:end]) for start, end in spans]

@@ -14,7 +14,7 @@ typedef struct life {
     uint32_t seed;
     uint64_t in, out;              /* messages (copies, for PUB): into the role, and out of it */
     uint64_t ids[IDS_MAX];         /* REQ: requests that may be answered or forgotten */
-    uint32_t names;
+    uint64_t now_ns;
 } life;
 
 static uint32_t
@@ -27,6 +27,13 @@ static fake_pipe *
 life_peer(life *l)
 {
     return l->s->pipe_count == 0 ? NULL : l->s->pipes[life_random(l, l->s->pipe_count)];
+}
+
+/* Its messages go to the peer they name, and one that cannot is refused, yet counted as lost. */
+static bool
+life_replies(const life *l)
+{
+    return l->s->ops->role == MM_REP || l->s->ops->role == MM_RESPONDENT;
 }
 
 static mmi_msg *
@@ -63,7 +70,8 @@ life_copies(life *l, const mmi_msg *m)
     if (l->s->ops->reach != NULL) {
         return l->s->ops->reach(l->s->state, m->frames[0].data, m->frames[0].size);
     }
-    if (l->s->ops->role == MM_XSUB) {
+    if (l->s->ops->role == MM_XSUB || l->s->ops->role == MM_SURVEYOR ||
+        l->s->ops->role == MM_BUS) {
         return l->s->pipe_count == 0 ? 1 : l->s->pipe_count;
     }
     return 1;
@@ -76,9 +84,9 @@ life_send(life *l)
     if (s->ops->send == NULL) {
         return;
     }
-    mmi_msg *m = life_msg(l, s->ops->role == MM_ROUTER || s->ops->role == MM_REP);
+    mmi_msg *m = life_msg(l, s->ops->role == MM_ROUTER || life_replies(l));
     fake_pipe *to = life_peer(l);
-    if (to != NULL && (s->ops->role == MM_REP || s->ops->role == MM_ROUTER)) {
+    if (to != NULL && (life_replies(l) || s->ops->role == MM_ROUTER)) {
         m->pipe_id = to->pipe.id;
     }
     uint64_t copies = life_copies(l, m);
@@ -87,7 +95,7 @@ life_send(life *l)
     if (rc == MM_OK) {
         l->in += copies;
         l->ids[life_random(l, IDS_MAX)] = m->key;
-    } else if (rc == MM_EHOSTUNREACH && s->ops->role == MM_REP) {
+    } else if (rc == MM_EHOSTUNREACH && life_replies(l)) {
         l->in++;                   /* refused, yet counted as lost */
     }
     CHECK_INT(m->refs >= 1, 1);
@@ -162,6 +170,10 @@ life_subscribe(life *l)
         (void)l->s->ops->subscribe(l->s->state, add, topic, life_random(l, 2));
     } else if (l->s->ops->subscription != NULL && p != NULL) {
         (void)l->s->ops->subscription(l->s->state, &p->pipe, add, topic, life_random(l, 2));
+    } else if (l->s->ops->bound != NULL) {
+        l->s->ops->bound(l->s->state, l->ids[life_random(l, IDS_MAX)], ++l->now_ns + 20,
+                         life_random(l, 3));
+        (void)l->s->ops->tick(l->s->state, l->now_ns);
     }
 }
 
@@ -213,13 +225,14 @@ life_run(int role, uint32_t overflow, uint32_t seed, bool memory_fails)
             life_step(&l);
         } else if (life_random(&l, 4) == 0 && role != MM_XPUB) {
             fake_pipe *p = life_peer(&l);
-            mmi_msg *m = life_msg(&l, role == MM_ROUTER || role == MM_REP);
-            m->pipe_id = p != NULL && (role == MM_ROUTER || role == MM_REP) ? p->pipe.id : 0;
+            bool named = role == MM_ROUTER || life_replies(&l);
+            mmi_msg *m = life_msg(&l, named);
+            m->pipe_id = p != NULL && named ? p->pipe.id : 0;
             uint64_t copies = life_copies(&l, m);
             mm_test_alloc_fail(1 + life_random(&l, 5));
             int rc = l.s->ops->send == NULL ? MM_ENOTSUP : l.s->ops->send(l.s->state, m);
             mm_test_alloc_fail(0);
-            l.in += rc == MM_OK ? copies : rc == MM_EHOSTUNREACH && role == MM_REP;
+            l.in += rc == MM_OK ? copies : rc == MM_EHOSTUNREACH && life_replies(&l);
             mmi_msg_unref(rc == MM_OK ? NULL : m);
         } else {
             mm_test_alloc_fail(0);

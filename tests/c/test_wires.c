@@ -269,10 +269,12 @@ test_a_publisher_counts_what_a_wire_cannot_say(void)
     for (size_t i = 0; i < MMI_COUNT_OF(policies); i++) {
         fake_pipe *zmtp, *sp;
         fake_sock *s = two_wires(MM_PUB, policies[i], 1, &zmtp, &sp);
-        CHECK_INT(s->ops->subscription(s->state, &zmtp->pipe, true, (const uint8_t *)"t", 1), MM_OK);
-        CHECK_INT(s->ops->subscription(s->state, &sp->pipe, true, (const uint8_t *)"", 0), MM_OK);
+        const uint8_t *topic = (const uint8_t *)"t";
+        CHECK_INT(s->ops->subscription(s->state, &zmtp->pipe, true, topic, 1), MM_OK);
+        CHECK_INT(s->ops->subscription(s->state, &sp->pipe, true, topic, 0), MM_OK);
         CHECK_INT(fake_send_msg(s, FRAMES("other", "body")), MM_OK);
-        CHECK_INT(fake_send_msg(s, FRAMES("t", "two", "three")), MM_OK);   /* sp is full: no matter */
+        /* sp is full: no matter */
+        CHECK_INT(fake_send_msg(s, FRAMES("t", "two", "three")), MM_OK);
         CHECK_INT(s->stats.dropped_unfit, 1);
         CHECK_INT(fake_dropped(s), 1);
         fake_is(fake_take(sp), "other|body");
@@ -406,8 +408,10 @@ static void
 test_packs_and_single_messages_are_the_same_bodies(void)
 {
     static uint8_t stream[STREAM_MAX], packed[STREAM_MAX], single[STREAM_MAX];
-    const mmi_framing *forms[] = { framing_of(MMI_SP_TCP, MM_PUSH), framing_of(MMI_SP_IPC, MM_PUSH),
-                                   framing_of(MMI_SP_TCP, MM_PAIR), framing_of(MMI_SP_IPC, MM_PAIR) };
+    const mmi_framing *forms[] = {
+        framing_of(MMI_SP_TCP, MM_PUSH), framing_of(MMI_SP_IPC, MM_PUSH),
+        framing_of(MMI_SP_TCP, MM_PAIR), framing_of(MMI_SP_IPC, MM_PAIR)
+    };
     uint32_t seed = 1;
     for (int round = 0; round < ROUNDS; round++) {
         const mmi_framing *f = forms[round % (int)MMI_COUNT_OF(forms)];

@@ -125,6 +125,40 @@ async def dealt_request(a: Any, b: Any) -> None:
     assert await b.recv_frames(timeout=WAIT_S) == [b"mark", b"", b"a"]
 
 
+async def answers_to(survey: Any) -> list[bytes]:
+    """Return all answers of a survey."""
+    return [bytes(answer) async for answer in survey]
+
+
+async def surveyed(a: Any, b: Any) -> None:
+    """a is a Surveyor, b a Respondent: many surveys at once, each gets its own answer."""
+
+    async def serve() -> None:
+        for _ in range(COUNT):
+            request = await b.recv(timeout=WAIT_S)
+            assert request.reply(request + b"!")
+
+    serving = asyncio.ensure_future(serve())
+    asking = [answers_to(a.survey(b"%d" % i, deadline=WAIT_S)) for i in range(COUNT)]
+    assert await asyncio.gather(*asking) == [[b"%d!" % i] for i in range(COUNT)]
+    await serving
+
+
+async def surveyed_in_turn(a: Any, b: Any) -> None:
+    """The same one by one; the survey knows who answered, and what was sent has arrived."""
+    for size in (0, 1, 255, 256, 70_000, 300_000):
+        survey = a.survey(b"q" * size, deadline=WAIT_S, expect=1)
+        asking = asyncio.ensure_future(answers_to(survey))
+        request = await b.recv(timeout=WAIT_S)
+        assert request == b"q" * size
+        assert request.reply(request + b"!")
+        assert await asking == [b"q" * size + b"!"]
+        assert len(survey.asked) == 1
+        assert (survey.answered, survey.missing) == (survey.asked, ())
+    assert (await a.drain(timeout=WAIT_S)).delivered == 6
+    assert (await b.drain(timeout=WAIT_S)).delivered == 6
+
+
 async def routers(a: Any, b: Any) -> None:
     """Two Routers: one must know the other's name; b is called "bee"."""
     await a.send(b"hello", to=b"bee", timeout=WAIT_S)
@@ -153,4 +187,11 @@ CASES = [
     ("Router", "Dealer", routed),
     ("Rep", "Dealer", dealt_request),
     ("Router", "Router", routers),
+    ("Surveyor", "Respondent", surveyed),
+    ("Surveyor", "Respondent", surveyed_in_turn),
+    ("Bus", "Bus", both_ways),
+    ("Bus", "Bus", one_way),
+    ("Bus", "Bus", many),
+    ("Bus", "Bus", frames),
+    ("Bus", "Bus", large),
 ]

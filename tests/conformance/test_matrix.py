@@ -11,6 +11,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,28 @@ AWAITED = {
     *("send", "send_many", "send_frames", "recv", "recv_many", "recv_frames", "request", "drain"),
     *("wait_for_peers", "wait_for_subscribers"),
 }
+Call = Callable[..., Awaitable[Any]]
 Case = Callable[[Any, Any], Awaitable[None]]
+
+
+class Answers:
+    """A sync survey whose waits are awaited."""
+
+    def __init__(self, survey: Any, call: Call) -> None:
+        self._survey = survey
+        self._call = call
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._survey, name)
+
+    def __aiter__(self) -> Answers:
+        return self
+
+    async def __anext__(self) -> Any:
+        answer = await self._call(next, self._survey, None)
+        if answer is None:
+            raise StopAsyncIteration
+        return answer
 
 
 class Threaded:
@@ -38,14 +60,14 @@ class Threaded:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._wrapped, name)
-        if name not in AWAITED:
-            return value
 
-        def call(*args: Any, **options: Any) -> Any:
+        def threaded(function: Any, *args: Any, **options: Any) -> Any:
             loop = asyncio.get_running_loop()
-            return loop.run_in_executor(self._threads, lambda: value(*args, **options))
+            return loop.run_in_executor(self._threads, lambda: function(*args, **options))
 
-        return call
+        if name == "survey":
+            return lambda *args, **options: Answers(value(*args, **options), threaded)
+        return partial(threaded, value) if name in AWAITED else value
 
 
 class Inline:
@@ -56,13 +78,13 @@ class Inline:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._wrapped, name)
-        if name not in AWAITED:
-            return value
 
-        async def call(*args: Any, **options: Any) -> Any:
-            return value(*args, **options)
+        async def inline(function: Any, *args: Any, **options: Any) -> Any:
+            return function(*args, **options)
 
-        return call
+        if name == "survey":
+            return lambda *args, **options: Answers(value(*args, **options), inline)
+        return partial(inline, value) if name in AWAITED else value
 
 
 def options_of(role: str, second: bool) -> dict[str, Any]:
@@ -129,9 +151,8 @@ def test_a_pair_of_roles(
     asyncio.run(run())
 
 
-SIMULATED = [
-    case for case in CASES if case[2].__name__ not in ("many", "large", "asked", "routed_request")
-]
+SIMULTANEOUS = ("many", "large", "asked", "routed_request", "surveyed")
+SIMULATED = [case for case in CASES if case[2].__name__ not in SIMULTANEOUS]
 """Cases whose two sides take turns: a simulated world has one thread."""
 
 

@@ -18,12 +18,14 @@ READER = {
     "subscribe": ref.subscription(True, b"topic") + ref.subscription(False, b"topic"),
     "error": ref.error(b"reason"),
     "unknown": ref.command(b"WHAT", b"ever"),
+    "survey": ref.survey(0x80000001, b"who?"),
     "between": ref.frame(b"a", 1) + ref.ping(1) + ref.frame(b"b"),
     "huge": b"\x02" + b"\xff" * 8,
 }
 HELLO = {
     "push": ref.greeting() + ref.ready(b"PULL"),
     "dealer": ref.greeting() + ref.ready(b"ROUTER", (b"Identity", b"name")),
+    "surveyor": ref.greeting() + ref.ready(b"SURVEYOR"),
     "old": ref.greeting(minor=0) + ref.ready(b"SUB"),
     "curve": ref.greeting(mechanism=b"CURVE"),
     "twice": ref.greeting() + ref.ready(b"PULL", (b"Socket-Type", b"PULL")),

@@ -326,7 +326,105 @@ def pair(scene: Scene) -> None:
         assert (len(heard["a"]), len(heard["b"])) == (sent["b"], sent["a"])
 
 
-SCENES = [push_pull, pub_sub, req_rep, dealer_router, pair]
+def survey(scene: Scene) -> None:
+    """Every answer belongs to its survey, each peer gives one, and each survey ends in its time."""
+    engines = [scene.engine() for _ in range(4)]
+    asker = scene.own(mm.Surveyor(bind="tcp://127.0.0.1:0", engine=engines[0]))
+    peers = [scene.own(mm.Respondent(connect=asker.endpoint, engine=e)) for e in engines[1:]]
+    open_surveys: list[tuple[bytes, float, mm.Survey]] = []
+    for number in range(MESSAGES // 2):
+        body, deadline = b"%d" % number, scene.dice.choice([0.01, 0.3, 3.0])
+        until = scene.world.now + deadline
+        open_surveys.append((body, until, asker.survey(body, deadline=deadline)))
+        for who, peer in enumerate(peers):
+            if scene.dice.random() < 0.8:
+                answer_surveys(peer, who, scene.dice.choice([0.001, 0.2]))
+        while len(open_surveys) > scene.dice.choice([0, 1, 5]):
+            finish(scene, *open_surveys.pop(scene.dice.randrange(len(open_surveys))))
+        partition_now_and_then(scene, engines[0], engines[1])
+    scene.world.heal()
+    scene.world.run(HEALED_WITHIN_S)
+    for left in open_surveys:
+        finish(scene, *left)
+    for who, peer in enumerate(peers):
+        answer_surveys(peer, who, PATIENCE_S)
+    last = asker.survey(b"last", deadline=PATIENCE_S)
+    assert len(last.asked) == len(peers), "not everybody is connected again"
+    for who, peer in enumerate(peers):
+        answer_surveys(peer, who, 0.5)
+    began = scene.world.now
+    assert len(list(last)) == len(peers)
+    assert scene.world.now - began < PATIENCE_S, "it waited though everybody had answered"
+    stats = asker.stats()
+    assert stats.parsed_messages == stats.received_messages + stats.dropped_late
+    assert stats.dropped_malformed == 0
+    for peer in peers:
+        check_counters(peer)
+
+
+def answer_surveys(peer: Any, who: int, quiet_s: float) -> None:
+    """Answer all that comes, until nothing did for so long."""
+    while True:
+        try:
+            request = peer.recv(timeout=quiet_s)
+        except mm.TimedOutError:
+            return
+        request.reply(b"%s %d" % (request, who))
+
+
+def finish(scene: Scene, body: bytes, until: float, asked: mm.Survey) -> None:
+    """Read a survey to its end; or leave it half read, which ends it, too."""
+    found: list[list[bytes]] = []
+    until = max(until, scene.world.now) + 0.001
+    for answer in asked:
+        found.append(answer.split())
+        if scene.dice.random() < 0.1:
+            asked.close()
+    assert scene.world.now <= until, "it waited beyond its deadline"
+    assert all(words[0] == body for words in found), "an answer to another survey"
+    assert len({words[1] for words in found}) == len(found), "a peer answered twice"
+    assert set(asked.answered) <= set(asked.asked)
+    assert len(asked.answered) == len(found)
+
+
+def bus(scene: Scene) -> None:
+    """Everybody hears everybody else, in order, nothing twice, and nobody hears himself."""
+    engines = [scene.engine() for _ in range(3)]
+    overflow = scene.dice.choice(["drop_newest", "drop_oldest", "block"])
+    buses: list[Any] = []
+    for engine in engines:
+        options: Any = {
+            "overflow": overflow,
+            "send_queue_messages": scene.dice.choice([2, 1000]),
+            "connect": [other.endpoint for other in buses],
+        }
+        buses.append(scene.own(mm.Bus(bind="tcp://127.0.0.1:0", engine=engine, **options)))
+    heard: list[list[bytes]] = [[], [], []]
+    scene.world.run(1.0)
+    for number in range(MESSAGES // 2):
+        for who, one in enumerate(buses):
+            try_send(one, b"%d %d" % (who, number), 1.0)
+            if scene.dice.random() < 0.5:
+                heard[who] += receive_all(one, 0.001)
+        partition_now_and_then(scene, engines[0], engines[2])
+    scene.world.heal()
+    scene.world.run(HEALED_WITHIN_S)
+    for who, one in enumerate(buses):
+        heard[who] += receive_all(one, PATIENCE_S)
+    for who, one in enumerate(buses):
+        assert len(one.peers()) == 2, "not everybody is connected again"
+        one.send(b"%d %d" % (who, MESSAGES), timeout=PATIENCE_S)
+    for who, one in enumerate(buses):
+        heard[who] += receive_all(one, PATIENCE_S)
+        for other in range(len(buses)):
+            mine = [int(body.split()[1]) for body in heard[who] if body.startswith(b"%d " % other)]
+            assert mine == sorted(set(mine)), "twice, or out of order"
+            assert (mine[-1:] == [MESSAGES]) == (other != who), "the last one is missing, or back"
+        stats = one.stats()
+        assert stats.parsed_messages >= stats.received_messages + stats.queued_in_messages
+
+
+SCENES = [push_pull, pub_sub, req_rep, dealer_router, pair, survey, bus]
 
 
 def play(seed: int) -> int:

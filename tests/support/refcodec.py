@@ -60,6 +60,11 @@ def subscription(add: bool, topic: bytes, minor: int = 1) -> bytes:
     return command(b"SUBSCRIBE" if add else b"CANCEL", topic)
 
 
+def survey(number: int, *bodies: bytes) -> bytes:
+    """Encode a survey, or an answer to one: its id, the delimiter, the body."""
+    return message(struct.pack(">I", number), b"", *bodies)
+
+
 def ping(ttl: int, context: bytes = b"") -> bytes:
     """Encode PING."""
     return command(b"PING", struct.pack(">H", ttl) + context)

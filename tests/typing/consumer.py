@@ -27,6 +27,12 @@ def sync() -> None:
     for request in mm.Rep(bind="inproc://x"):
         assert_type(request.reply(b"x"), bool)
     assert_type(mm.Req(connect="inproc://x").request(b"q", retries=2), mm.Message)
+    survey = mm.Surveyor(connect="inproc://x").survey(b"q", deadline=0.5, expect=2)
+    assert_type(survey, mm.Survey)
+    assert_type(list(survey), list[mm.Message])
+    assert_type(survey.missing, tuple[int, ...])
+    assert_type(mm.Respondent(bind="inproc://y").recv(), mm.Request)
+    assert_type(mm.Bus(bind="inproc://z").recv_many(), list[mm.Message])
     with SimWorld(1) as world:
         assert_type(world.engine(), mm.Engine)
 
@@ -72,6 +78,8 @@ def mistakes() -> None:
     mm.Pull().send(b"")  # type: ignore[attr-defined]
     mm.Pull().recv(1.0)  # type: ignore[call-arg]
     mm.Router().send(b"x")  # type: ignore[call-arg]
+    mm.Surveyor().survey(b"q", 1.0)  # type: ignore[call-arg]
+    mm.Surveyor().send(b"q")  # type: ignore[attr-defined]
 
 
 async def awaited() -> None:
@@ -83,6 +91,9 @@ async def awaited() -> None:
         assert_type(message, mm.Message)
     async for request in aio.Rep(bind="inproc://x"):
         assert_type(request.reply(b"x"), bool)
+    async for answer in aio.Surveyor(bind="inproc://s").survey(b"q"):
+        assert_type(answer, mm.Message)
+    assert_type(await aio.Bus(bind="inproc://b").recv(), mm.Message)
     async with aio.Rep() as rep, aio.Push() as push:
         assert_type(rep, aio.Rep)
         assert_type(await rep.recv_many(3), list[mm.Request])

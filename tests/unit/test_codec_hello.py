@@ -15,6 +15,8 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 VECTORS = {
     "greeting.bin": ref.greeting(),
     "ready_dealer.bin": ref.ready(b"DEALER", (b"Identity", b"")),
+    "ready_surveyor.bin": ref.ready(b"SURVEYOR"),
+    "survey.bin": ref.survey(0x80000001, b"who?"),
     "error.bin": ref.error(b"PUSH cannot talk to SUB"),
     "subscribe.bin": ref.subscription(True, b"fx."),
     "subscribe30.bin": ref.subscription(True, b"fx.", minor=0),
@@ -59,7 +61,13 @@ def test_ready_goes_out_once_the_greeting_was_accepted() -> None:
     assert hello.output() == ref.command(b"READY", ref.metadata(properties))
 
 
-@pytest.mark.parametrize("role", ["PUSH", "PULL", "PUB", "SUB", "XPUB", "XSUB", "REP", "PAIR"])
+NAMELESS = [
+    *("PUSH", "PULL", "PUB", "SUB", "XPUB", "XSUB", "REP", "PAIR"),
+    *("SURVEYOR", "RESPONDENT", "BUS"),
+]
+
+
+@pytest.mark.parametrize("role", NAMELESS)
 def test_only_named_roles_send_an_identity(role: str) -> None:
     """REQ, DEALER and ROUTER do."""
     hello = Hello(getattr(lib, f"MM_{role}"))
@@ -198,8 +206,12 @@ LEGAL = {
     *[("PUSH", "PULL"), ("PUB", "SUB"), ("PUB", "XSUB"), ("XPUB", "SUB"), ("XPUB", "XSUB")],
     *[("REQ", "REP"), ("REQ", "ROUTER"), ("REP", "DEALER"), ("DEALER", "DEALER")],
     *[("DEALER", "ROUTER"), ("ROUTER", "ROUTER"), ("PAIR", "PAIR")],
+    *[("SURVEYOR", "RESPONDENT"), ("BUS", "BUS")],
 }
-ROLES = ["PUSH", "PULL", "PUB", "SUB", "XPUB", "XSUB", "REQ", "REP", "DEALER", "ROUTER", "PAIR"]
+ROLES = [
+    *("PUSH", "PULL", "PUB", "SUB", "XPUB", "XSUB", "REQ", "REP", "DEALER", "ROUTER", "PAIR"),
+    *("SURVEYOR", "RESPONDENT", "BUS"),
+]
 
 
 @pytest.mark.parametrize("theirs", ROLES)

@@ -15,11 +15,15 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from meshmsg._recv_batch import batch_of
 from tests.support.mm import lib
 from tests.support.pairs import WAIT_S, joined
 
 UP = "tcp://127.0.0.1:0"
-ROLES = ["Push", "Pull", "Pub", "Sub", "XPub", "XSub", "Req", "Rep", "Dealer", "Router", "Pair"]
+ROLES = [
+    *("Push", "Pull", "Pub", "Sub", "XPub", "XSub", "Req", "Rep", "Dealer", "Router", "Pair"),
+    *("Surveyor", "Respondent", "Bus"),
+]
 
 
 def test_bind_returns_the_endpoint_with_its_port() -> None:
@@ -95,6 +99,7 @@ def test_a_socket_that_could_not_be_opened_leaves_nothing() -> None:
 CALLS: dict[str, list[Any]] = {
     "recv": [],
     "recv_many": [],
+    "recv_batch": [],
     "recv_frames": [],
     "fileno": [],
     "peers": [],
@@ -102,6 +107,7 @@ CALLS: dict[str, list[Any]] = {
     "events": [],
     "send": [b"x"],
     "send_many": [[b"x"]],
+    "send_batch": [batch_of([mm.Message(b"x")])],
     "send_frames": [[b"x", b"y"]],
     "drain": [],
     "wait_for_peers": [],
@@ -114,6 +120,7 @@ CALLS: dict[str, list[Any]] = {
     "unbind": ["inproc://closed"],
     "disconnect": ["inproc://closed"],
     "request": [b"q"],
+    "survey": [b"q"],
 }
 
 

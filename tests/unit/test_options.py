@@ -44,6 +44,9 @@ ROLES = [
     lib.MM_DEALER,
     lib.MM_ROUTER,
     lib.MM_PAIR,
+    lib.MM_SURVEYOR,
+    lib.MM_RESPONDENT,
+    lib.MM_BUS,
 ]
 
 
@@ -65,8 +68,16 @@ def test_every_option_is_a_field_of_the_core_and_the_other_way_round() -> None:
     """None is forgotten on either side."""
     fields = {name for name, _ in ffi.typeof("mm_socket_opts").fields}
     options = set(SocketOptions.__annotations__)
-    assert {*LIMITS, *SECONDS, "overflow", "insecure"} == options
-    assert fields == {*LIMITS, *SECONDS.values(), "overflow", "flags", "identity", "identity_size"}
+    assert {*LIMITS, *SECONDS, "overflow", "insecure", "spin"} == options
+    assert fields == {
+        *LIMITS,
+        *SECONDS.values(),
+        "overflow",
+        "spin_us",
+        "flags",
+        "identity",
+        "identity_size",
+    }
 
 
 @pytest.mark.parametrize("role", ROLES)

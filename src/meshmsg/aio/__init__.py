@@ -6,18 +6,23 @@ Not in `import meshmsg`: who does not use asyncio does not load it.
 from __future__ import annotations
 
 from meshmsg.aio._reqrep import Req as Req
+from meshmsg.aio._roles import Bus as Bus
 from meshmsg.aio._roles import Dealer as Dealer
 from meshmsg.aio._roles import Pair as Pair
 from meshmsg.aio._roles import Pub as Pub
 from meshmsg.aio._roles import Pull as Pull
 from meshmsg.aio._roles import Push as Push
 from meshmsg.aio._roles import Rep as Rep
+from meshmsg.aio._roles import Respondent as Respondent
 from meshmsg.aio._roles import Router as Router
 from meshmsg.aio._roles import Sub as Sub
 from meshmsg.aio._roles import XPub as XPub
 from meshmsg.aio._roles import XSub as XSub
+from meshmsg.aio._survey import Survey as Survey
+from meshmsg.aio._survey import Surveyor as Surveyor
 
 __all__ = [
+    "Bus",
     "Dealer",
     "Pair",
     "Pub",
@@ -25,8 +30,11 @@ __all__ = [
     "Push",
     "Rep",
     "Req",
+    "Respondent",
     "Router",
     "Sub",
+    "Survey",
+    "Surveyor",
     "XPub",
     "XSub",
 ]

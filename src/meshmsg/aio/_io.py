@@ -10,14 +10,14 @@ import asyncio
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from meshmsg._core import EAGAIN, ffi, lib, local, to_ms
 from meshmsg._data import Data, buffer_of, pack_frames
 from meshmsg._errors import ClosedError, MeshError
 from meshmsg._inbox import Inbox
 from meshmsg._options import check_batch
-from meshmsg._send import chunks_of
+from meshmsg._send import array_error, arrays_in, chunks_of
 from meshmsg._unpack import MessageT
 from meshmsg.aio._loop import READABLE, WRITABLE
 from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining, Waiting
@@ -140,6 +140,49 @@ class AsyncSender(AsyncFrameSender):
             left = deadline if deadline is None else max(deadline - loop.time(), 0.0)
             total += await self._send_chunk(chunk, total, left, timeout)
         return total
+
+    async def send_batch(self, batch: object, *, timeout: float | None = None) -> int:
+        """Send each element of an Arrow array as a message; see `meshmsg.Push.send_batch`.
+
+        Cancel-safe: a cancelled call has sent some of them; its CancelledError has `.sent`.
+        Thread-safe: yes, but a loop waits on its own thread.
+
+        Args:
+            batch: A `MessageBatch`, or whatever speaks Arrow's PyCapsule interface and is binary or
+                string.
+            timeout: Seconds for all of it; None waits for ever, 0 never waits.
+
+        Returns:
+            How many were sent: all of them.
+
+        Raises:
+            TimedOutError, WouldBlockError, TooLargeError, ClosedError, UsageError, TypeError: As
+                the sync one.
+        """
+        to_ms(timeout)
+        loop = asyncio.get_running_loop()
+        deadline = None if timeout is None else loop.time() + timeout
+        total = 0
+        for schema, values in arrays_in(batch):
+            left = deadline if deadline is None else max(deadline - loop.time(), 0.0)
+            total += await self._send_array(schema, values, total, left)
+        return total
+
+    async def _send_array(self, schema: Any, values: Any, before: int, left: float | None) -> int:
+        done = ffi.new("uint64_t *")
+
+        def attempt() -> int:
+            return int(lib.mm_send_arrow(self._handle, schema, values, done, 0, 0))
+
+        try:
+            await self._turn()
+            await self._sending(attempt, left, 0, 1, "no room for more")
+        except MeshError as error:
+            raise array_error(self, error, schema, values, before, int(done[0])) from None
+        except asyncio.CancelledError as error:
+            vars(error).update(sent=before + int(done[0]))
+            raise
+        return int(done[0])
 
     async def _send_chunk(
         self, chunk: list[bytes], before: int, left: float | None, timeout: float | None

@@ -22,6 +22,7 @@ from meshmsg._forms import (
 )
 from meshmsg._message import Message, Request
 from meshmsg._options import SocketOptions, build_options, check_count
+from meshmsg.aio._batch import AsyncBatchReceiver
 from meshmsg.aio._io import AsyncFrameSender, AsyncReceiver, AsyncSender
 from meshmsg.aio._loop import PEERS
 from meshmsg.aio._waiting import AsyncDraining
@@ -36,13 +37,13 @@ class Push(AsyncSender):
     _role: ClassVar[int] = lib.MM_PUSH
 
 
-class Pull(AsyncReceiver[Message]):
+class Pull(AsyncBatchReceiver):
     """Receives from its Push peers, in turn."""
 
     _role: ClassVar[int] = lib.MM_PULL
 
 
-class Pair(AsyncSender, AsyncReceiver[Message]):
+class Pair(AsyncSender, AsyncBatchReceiver):
     """Talks to exactly one other Pair."""
 
     _role: ClassVar[int] = lib.MM_PAIR
@@ -127,7 +128,7 @@ class XPub(_Publisher, AsyncReceiver[Message]):
         self._open(build_options(self._role, options, flags=flags), engine, bind, connect)
 
 
-class Sub(TopicForm, AsyncReceiver[Message]):
+class Sub(TopicForm, AsyncBatchReceiver):
     """Receives what its Pub peers publish under the topics it subscribed to.
 
     Args:
@@ -156,14 +157,14 @@ class Sub(TopicForm, AsyncReceiver[Message]):
             raise
 
 
-class XSub(TopicForm, AsyncSender, AsyncReceiver[Message]):
+class XSub(TopicForm, AsyncSender, AsyncBatchReceiver):
     """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for
     forwarders."""
 
     _role: ClassVar[int] = lib.MM_XSUB
 
 
-class Dealer(AsyncSender, AsyncReceiver[Message]):
+class Dealer(AsyncSender, AsyncBatchReceiver):
     """Sends to its peers in turn, receives from them in turn; for Router, Rep and Dealer peers.
 
     Args:
@@ -273,3 +274,22 @@ class Rep(RequestForm, AsyncDraining, AsyncReceiver[Request]):
 
     `reply` never waits, so it is an ordinary function here too.
     """
+
+
+class Respondent(RequestForm, AsyncDraining, AsyncReceiver[Request]):
+    """Answers surveys: what it receives is a Request, whose `reply` answers it, once.
+
+    `reply` never waits, so it is an ordinary function here too.
+    """
+
+    _role: ClassVar[int] = lib.MM_RESPONDENT
+
+
+class Bus(AsyncSender, AsyncReceiver[Message]):
+    """Sends each message to all Bus peers it is connected to, and receives from all of them.
+
+    Messages go to direct peers and no further, and never come back to who sent them. By default a
+    peer whose queue is full misses a message (counted, and told in `events`).
+    """
+
+    _role: ClassVar[int] = lib.MM_BUS

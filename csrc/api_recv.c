@@ -1,0 +1,173 @@
+/*
+ * api_recv.c: receiving, by the batch; each call waits here, if asked to.
+ *
+ * Not here: what a batch is (engine/batch.h).  Law: try now, wait separately: a call that fails has
+ * taken nothing.
+ */
+#include "api.h"
+
+#include "engine/batch.h"
+
+static const uint64_t IO_BATCH_BYTES_MAX = 1u << 30;   /* offsets have 32 bits */
+
+/* What a receive takes at most, and for how long it gathers after the first message. */
+typedef struct io_limits {
+    uint32_t messages;
+    uint64_t bytes, gather_ns;
+} io_limits;
+
+/* One span, or one message as a span. */
+static int
+io_take_one(mmi_socket *s, uint32_t max_messages, uint64_t max_bytes, mmi_span *span)
+{
+    if (s->ops->take != NULL) {
+        return s->ops->take(s->state, max_messages, max_bytes, span);
+    }
+    mmi_msg *m;
+    int rc = s->ops->recv(s->state, &m);
+    if (rc == MM_OK) {
+        *span = (mmi_span){ .msg = m, .count = 1, .bytes = m->size };
+    }
+    return rc;
+}
+
+/* Takes what is there, up to the limits. MM_OK: some; MM_EAGAIN: nothing there; MM_ENOMEM: nothing
+ * taken. */
+static int
+io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes)
+{
+    int rc = MM_OK;
+    uint32_t before = b->message_count;
+    uint64_t bytes_before = b->bytes;
+    while (b->message_count < max_messages && b->taken_count < MMI_BATCH_SPANS_MAX &&
+           (b->message_count == 0 || b->bytes < max_bytes)) {
+        mmi_span span;
+        rc = mmi_batch_reserve(b);
+        if (rc == MM_OK) {
+            rc = io_take_one(s, max_messages - b->message_count, max_bytes - b->bytes, &span);
+        }
+        if (rc != MM_OK) {
+            break;
+        }
+        mmi_batch_add(b, &span);
+        if (span.bytes > MM_BATCH_INLINE_MAX ||
+            (b->taken_count == 1 && span.count >= MMI_BATCH_WHOLE_MIN)) {
+            break;   /* the last one: a large message, or a pack that needs no copy if alone */
+        }
+    }
+    s->stats.received_messages += b->message_count - before;
+    s->stats.received_bytes += b->bytes - bytes_before;
+    mmi_socket_touch(s);
+    return b->message_count > before ? MM_OK : rc;
+}
+
+/* After the copy: no memory for it is a loss, and is counted as one. */
+int
+mmi_api_fill(mm_handle socket, mmi_batch *b)
+{
+    uint32_t lost;
+    int rc = mmi_batch_fill(b, &lost);
+    mmi_socket *s;
+    if (rc != MM_OK && mmi_api_enter(socket, &s) == MM_OK) {
+        s->stats.received_messages -= lost;
+        s->stats.dropped_overflow += lost;
+        mmi_proto_event(&s->host, MM_EVENT_DROPPED, MM_REASON_MEMORY, 0, lost, "out of memory");
+        mmi_engine_leave(s->engine);
+    }
+    return rc == MM_OK ? (int)b->pub.message_count : rc;
+}
+
+/* Takes on until the limits or the time are reached.  Leaves the engine locked; what was taken is
+ * there whatever happens. */
+static void
+io_gather(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes,
+          uint64_t gather_ns)
+{
+    uint64_t end = s->engine->now_ns + gather_ns;
+    int rc = MM_OK;
+    while (rc == MM_OK && b->message_count < max_messages && b->bytes < max_bytes) {
+        rc = io_take(s, b, max_messages, max_bytes);
+        if (rc == MM_EAGAIN && s->engine->now_ns < end) {
+            rc = mmi_socket_wait(s, MM_READABLE, 0, end, 0);
+        }
+    }
+}
+
+/* Waits for the first message, then takes what there is. The count, or an error. */
+static int
+io_recv(mm_handle socket, mmi_batch *b, const io_limits *limits, mmi_api_wait *w)
+{
+    mmi_batch_reset(b);
+    if (limits->messages == 0) {
+        return MM_EINVAL;
+    }
+    uint64_t bytes = limits->bytes < IO_BATCH_BYTES_MAX ? limits->bytes : IO_BATCH_BYTES_MAX;
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_engine *e = s->engine;
+    for (;;) {
+        rc = s->ops->recv == NULL ? MM_ENOTSUP : io_take(s, b, limits->messages, bytes);
+        if (rc != MM_EAGAIN) {
+            break;
+        }
+        rc = mmi_api_wait_for(s, w, MM_READABLE, 0);
+        if (rc != MM_OK) {
+            break;
+        }
+    }
+    if (rc == MM_OK && limits->gather_ns > 0) {
+        io_gather(s, b, limits->messages, bytes, limits->gather_ns);
+    }
+    mmi_engine_leave(e);
+    return rc == MM_OK ? mmi_api_fill(socket, b) : rc;
+}
+
+int
+mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
+        int64_t timeout_ms, int64_t slice_ms)
+{
+    io_limits limits = { .messages = max_messages, .bytes = max_bytes };
+    mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
+    return io_recv(socket, (mmi_batch *)batch, &limits, &w);
+}
+
+int
+mm_recv_batch(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
+              uint64_t gather_ns, int64_t timeout_ms, int64_t slice_ms)
+{
+    io_limits limits = { .messages = max_messages, .bytes = max_bytes, .gather_ns = gather_ns };
+    mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
+    int count = io_recv(socket, (mmi_batch *)batch, &limits, &w);
+    int rc = count > 0 ? mmi_batch_bodies((mmi_batch *)batch) : MM_OK;
+    return rc == MM_OK ? count : rc;
+}
+
+int
+mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_engine *e = s->engine;
+    mmi_batch *b = (mmi_batch *)batch;
+    if (s->ops->recv == NULL) {
+        rc = MM_ENOTSUP;
+    } else if (b->message_count < max_messages && b->bytes < max_bytes) {
+        rc = io_take(s, b, max_messages, max_bytes);
+        rc = rc == MM_OK ? (int)b->message_count : rc;
+    }
+    return mmi_api_end(e, rc);
+}
+
+int
+mm_batch_finish(mm_handle socket, mm_batch *batch)
+{
+    int count = mmi_api_fill(socket, (mmi_batch *)batch);
+    int rc = count > 0 ? mmi_batch_bodies((mmi_batch *)batch) : MM_OK;
+    return rc == MM_OK ? count : rc;
+}

@@ -1,0 +1,82 @@
+/*
+ * api_req.c: requests and their replies.
+ *
+ * Not here: which reply is whose (proto/req.c).  Law: as in api_io.c and api_recv.c.
+ */
+#include "api.h"
+
+#include "engine/batch.h"
+
+int
+mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
+           int64_t timeout_ms, int64_t slice_ms, uint64_t *id)
+{
+    if (count == 0) {
+        return MM_EINVAL;
+    }
+    mmi_msg *m = mmi_msg_copy_frames(bodies, sizes, count);
+    return mmi_api_send(socket, m, timeout_ms, slice_ms, id);
+}
+
+int
+mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms)
+{
+    mmi_batch *b = (mmi_batch *)batch;
+    mmi_batch_reset(b);
+    int rc = mmi_batch_reserve(b);
+    mmi_socket *s;
+    if (rc != MM_OK || (rc = mmi_api_enter(socket, &s)) != MM_OK) {
+        return rc;
+    }
+    mmi_engine *e = s->engine;
+    if (s->ops->reply == NULL) {
+        return mmi_api_end(e, MM_ENOTSUP);
+    }
+    mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
+    mmi_msg *m = NULL;
+    for (;;) {
+        rc = s->ops->reply(s->state, id, &m);
+        if (rc == MM_OK) {
+            mmi_batch_add(b, &(mmi_span){ .msg = m, .count = 1, .bytes = m->size });
+            s->stats.received_messages++;
+            s->stats.received_bytes += m->size;
+        }
+        if (rc != MM_EAGAIN) {
+            break;
+        }
+        rc = mmi_api_wait_for(s, &w, 0, id);
+        if (rc != MM_OK) {
+            break;
+        }
+    }
+    mmi_engine_leave(e);
+    return rc == MM_OK ? mmi_api_fill(socket, b) : rc;
+}
+
+int
+mm_replies_ready(mm_handle socket, uint64_t *ids, uint32_t cap)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    return mmi_api_leave(s, s->ops->replies == NULL ? MM_ENOTSUP
+                                                    : (int)s->ops->replies(s->state, ids, cap));
+}
+
+int
+mm_request_cancel(mm_handle socket, uint64_t id)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->ops->forget == NULL) {
+        return mmi_api_leave(s, MM_ENOTSUP);
+    }
+    s->ops->forget(s->state, id);
+    mmi_socket_touch(s);
+    return mmi_api_leave(s, MM_OK);
+}

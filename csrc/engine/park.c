@@ -1,0 +1,67 @@
+/*
+ * park.c: who polls.  Normally the runner does.  A lone caller that waits again and again for
+ * little each time (requests and replies) polls itself: the message then wakes the thread that
+ * wants it, and not the runner first.  The runner is parked meanwhile.
+ *
+ * Not here: how such a caller waits (wait.c).
+ * Law: the runner is parked only while nobody but the caller that leads depends on polling, and
+ * looks every PARK_NS whether there still is one; one thread at a time polls.
+ */
+#include "engine/link.h"
+
+static const uint64_t PARK_NS = 10 * 1000 * 1000;
+enum {
+    PARK_QUIET_WAITS = 3,     /* in a row, before the runner leaves polling to the caller   */
+    PARK_QUIET_MESSAGES = 16  /* read during a wait: more, and the runner reads beside it   */
+};
+
+bool
+mmi_runner_needed(const mmi_engine *e)
+{
+    return !e->leading &&
+           (e->waiters > 0 || e->filenos > 0 || e->write_watches > 0 || e->closing ||
+            !mmi_list_empty(&e->wakers) || !mmi_list_empty(&e->bursts) ||
+            !mmi_list_empty(&e->dirty) || mmi_timers_next(&e->timers) <= e->now_ns);
+}
+
+void
+mmi_runner_park(mmi_engine *e)
+{
+    e->park_wanted = false;
+    e->parked = !mmi_runner_needed(e);
+    while (e->parked) {
+        uint64_t leads = e->leads, next = mmi_timers_next(&e->timers);
+        uint64_t deadline = e->now_ns + PARK_NS < next ? e->now_ns + PARK_NS : next;
+        (void)mmi_engine_wait(e, e->park_notifier, deadline);
+        e->plat.notifier_clear(e->plat.self, e->park_notifier);
+        bool more = leads != e->leads && !e->unpark && !mmi_runner_needed(e);
+        e->parked = e->leading || more;
+    }
+    e->unpark = false;
+}
+
+void
+mmi_runner_unpark(mmi_engine *e)
+{
+    if (e->parked && !e->unpark) {
+        e->unpark = true;
+        e->plat.notifier_ring(e->plat.self, e->park_notifier);
+    }
+}
+
+void
+mmi_waited(mmi_engine *e, bool alone, bool led, uint64_t messages)
+{
+    if (!alone || messages > PARK_QUIET_MESSAGES) {
+        e->quiet = 0;
+        if (led) {
+            mmi_runner_unpark(e);
+        }
+        return;
+    }
+    if (e->quiet < PARK_QUIET_WAITS) {
+        e->quiet++;
+    } else if (!e->parked) {
+        e->park_wanted = true;
+    }
+}

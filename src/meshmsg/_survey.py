@@ -1,0 +1,179 @@
+"""Surveyor: asks all its peers at once, and gives their answers as they come; many surveys at once.
+
+Law: an answer belongs to exactly the survey it answers, by id; when a survey is over is decided by
+the core, on the engine's clock; what comes later is counted and dropped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from meshmsg._core import EINTR, ffi, lib, local
+from meshmsg._data import Data, pack_frames
+from meshmsg._errors import UsageError
+from meshmsg._message import Message
+from meshmsg._options import check_count
+from meshmsg._send import FrameSender
+from meshmsg._unpack import Forming
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+ASKED_AT_ONCE = 64
+"""Peers one look at who was asked tells of."""
+OVER = (lib.MM_ESTATE, lib.MM_EINVAL)
+"""What says that no answer will come: the survey is over, or was closed."""
+
+
+class Outcome:
+    """Who was asked and who answered, so far; once the survey is over, for good."""
+
+    _asked: tuple[int, ...] = ()
+
+    def __init__(self) -> None:
+        self._answered: list[int] = []
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """The ids of all peers that were connected when the survey began."""
+        return self._asked
+
+    @property
+    def answered(self) -> tuple[int, ...]:
+        """The ids of those whose answers were given out, in that order."""
+        return tuple(self._answered)
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The ids of the others: too slow, gone, or with a full queue when they were asked."""
+        answered = set(self._answered)
+        return tuple(peer for peer in self._asked if peer not in answered)
+
+
+def check_survey(deadline: float, expect: int | None) -> int:
+    """Refuse bounds that are none; return how many answers end the survey, 0: those of all."""
+    if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not deadline > 0:
+        raise UsageError(f"deadline is {deadline!r}; it is a number of seconds above 0")
+    if expect is None:
+        return 0
+    check_count("expect", expect, 1)
+    return expect
+
+
+def asked_of(handle: int, number: int) -> tuple[int, ...]:
+    """Return the peers a survey asked; of a closed socket, nobody."""
+    cap = ASKED_AT_ONCE
+    while True:
+        out = ffi.new("uint64_t[]", cap)
+        count = lib.mm_survey_asked(handle, number, out, cap)
+        if count <= cap:
+            return tuple(ffi.unpack(out, count)) if count > 0 else ()
+        cap = count
+
+
+class Survey(Outcome):
+    """One survey under way: an iterator over its answers, and who gave them.
+
+    It ends once everybody asked has answered or is gone, or as many as were expected have answered,
+    or its deadline has passed. An answer is a Message; its `peer` says whose it is.
+    """
+
+    def __init__(self, surveyor: Surveyor, number: int) -> None:
+        super().__init__()
+        self._surveyor = surveyor
+        self._number = number
+        self._asked = asked_of(surveyor._handle, number)
+        self._over = False
+
+    def __iter__(self) -> Self:
+        """Iterate over the answers as they come."""
+        return self
+
+    def __next__(self) -> Message:
+        if self._over:
+            raise StopIteration
+        surveyor, number = self._surveyor, self._number
+        batch = local.batch
+        rc = lib.mm_reply(surveyor._handle, number, batch, -1, surveyor._slice_ms)
+        if rc == EINTR:
+            rc = surveyor._wait_for_answer(number)
+        if rc in OVER:
+            self.close()
+            raise StopIteration
+        surveyor._check(rc, "waiting for an answer")
+        message = surveyor._unpack_one(batch)
+        self._answered.append(int(batch.peer[0]))
+        return message
+
+    def close(self) -> None:
+        """End the survey now: answers that were not given out, or come later, count as late.
+
+        A survey that is dropped ends as well.
+
+        Thread-safe: yes. Closing twice is harmless.
+        """
+        if not self._over:
+            self._over = True
+            lib.mm_request_cancel(self._surveyor._handle, self._number)
+
+    def __del__(self) -> None:
+        if not getattr(self, "_over", True):
+            self.close()
+
+
+class Surveyor(Forming[Message], FrameSender):
+    """Asks all its Respondent peers at once; they answer, or not, until a deadline."""
+
+    _role: ClassVar[int] = lib.MM_SURVEYOR
+
+    def survey(self, question: Data, *, deadline: float = 1.0, expect: int | None = None) -> Survey:
+        """Ask everybody who is connected, and give the answers as they come.
+
+        The question is on its way when this returns. With nobody connected the survey is over at
+        once; `wait_for_peers` waits for those who are to be asked. By default a peer whose queue is
+        full is not asked (counted, told in `events`, and missing in the end).
+
+        Thread-safe: yes; any number of surveys may be under way, each gets its own answers.
+
+        Args:
+            question: The body. It is copied.
+            deadline: Seconds until the survey is over, whoever has answered by then. It runs on the
+                engine's clock, while nobody waits as well.
+            expect: So many answers are enough; None wants one of each peer asked.
+
+        Returns:
+            The survey: iterate over it; then `asked`, `answered` and `missing` say who did what.
+
+        Raises:
+            UsageError: The deadline or the number of answers is none.
+            TimedOutError: No room at a peer within the deadline (overflow="block"); nobody was
+                asked.
+            WouldBlockError: The same, now (overflow="error").
+            TooLargeError: Over message_size_max.
+            ClosedError: The socket was closed.
+        """
+        wanted = check_survey(deadline, expect)
+        body, sizes, count = pack_frames([question])
+        number = ffi.new("uint64_t *")
+        self._sending(
+            lambda ms, slice_ms: lib.mm_survey(
+                self._handle, body, sizes, count, wanted, ms, ms, slice_ms, number
+            ),
+            deadline,
+            len(body),
+            count,
+        )
+        return Survey(self, int(number[0]))
+
+    def _wait_for_answer(self, number: int) -> int:
+        """Wait on, looking at signals; return what there is, or that no answer will come."""
+        try:
+            return self._blocking(
+                lambda ms, slice_ms: lib.mm_reply(self._handle, number, local.batch, ms, slice_ms),
+                None,
+                "waiting for an answer",
+            )
+        except UsageError as error:
+            if error.code in OVER:
+                return error.code
+            raise

@@ -1,0 +1,195 @@
+"""Surveyor for asyncio: any number of tasks survey at once; an answer wakes only who waits for it.
+
+Law: as in meshmsg._survey; every answer is taken by the task that returns it, so a cancelled one
+has taken nothing; a survey that nobody refers to any more is forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from typing import TYPE_CHECKING, ClassVar
+
+from meshmsg._blocking import LEAST_S
+from meshmsg._core import EAGAIN, ffi, lib, local, to_ms
+from meshmsg._data import Data, pack_frames
+from meshmsg._message import Message
+from meshmsg._survey import OVER, Outcome, asked_of, check_survey
+from meshmsg._unpack import Forming
+from meshmsg.aio._io import AsyncFrameSender
+from meshmsg.aio._loop import READABLE, LoopWaker
+from meshmsg.aio._waiting import FAST_CALLS_MAX
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+IDS_AT_ONCE = 256
+"""Surveys one call into C tells of."""
+
+
+class Survey(Outcome):
+    """One survey: an asynchronous iterator over its answers, and who gave them.
+
+    See `meshmsg.Survey`. The question is sent when the iteration begins.
+    """
+
+    _over = False
+    _number = 0
+
+    def __init__(self, surveyor: Surveyor, question: Data, deadline: float, wanted: int) -> None:
+        super().__init__()
+        self._surveyor = surveyor
+        self._question = pack_frames([question])
+        self._deadline = deadline
+        self._wanted = wanted
+        self._beginning = asyncio.Lock()
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def __aiter__(self) -> Self:
+        """Iterate over the answers as they come."""
+        return self
+
+    async def __anext__(self) -> Message:
+        surveyor = self._surveyor
+        if self._number == 0 and not self._over:
+            async with self._beginning:
+                if self._number == 0 and not self._over:
+                    await surveyor._begin(self)
+        surveyor._fast += 1
+        if surveyor._fast >= FAST_CALLS_MAX:
+            await surveyor._turn()
+        while not self._over:
+            batch = local.batch
+            rc = int(lib.mm_reply(surveyor._handle, self._number, batch, 0, 0))
+            if rc == EAGAIN:
+                await self._wait()
+            elif rc in OVER:
+                self.close()
+            else:
+                surveyor._check(rc, "waiting for an answer")
+                self._answered.append(int(batch.peer[0]))
+                return surveyor._unpack_one(batch)
+        raise StopAsyncIteration
+
+    async def _wait(self) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(future)
+        self._surveyor._fast = 0
+        try:
+            await future
+        finally:
+            if future in self._waiters:
+                self._waiters.remove(future)
+
+    def _wake(self) -> None:
+        """Something became of this survey: who waits for it looks again."""
+        waiters, self._waiters = self._waiters, []
+        for future in waiters:
+            if not future.done():
+                future.set_result(None)
+
+    def close(self) -> None:
+        """End the survey now: answers that were not given out, or come later, count as late.
+
+        A survey that is dropped ends as well.
+
+        Thread-safe: no; call it on its loop's thread. Closing twice is harmless.
+        """
+        if not self._over:
+            self._over = True
+            self._surveyor._end(self._number)
+            self._wake()
+
+    def __del__(self) -> None:
+        if not self._over and self._number:
+            self._over = True
+            self._surveyor._end(self._number)
+
+
+class Surveyor(Forming[Message], AsyncFrameSender):
+    """Asks all its Respondent peers at once; see `meshmsg.Surveyor`. Use it from one loop."""
+
+    _role: ClassVar[int] = lib.MM_SURVEYOR
+    _asking_waker: LoopWaker | None = None
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._surveys: weakref.WeakValueDictionary[int, Survey] = weakref.WeakValueDictionary()
+
+    def survey(self, question: Data, *, deadline: float = 1.0, expect: int | None = None) -> Survey:
+        """Ask everybody who is connected, and give the answers as they come: `async for`.
+
+        The question goes out when the iteration begins, and the deadline runs from then on. With
+        nobody connected the survey is over at once; `wait_for_peers` waits for those who are to be
+        asked. A cancelled iteration has taken no answer, and may be resumed while the survey is not
+        over. The iteration raises what the sync `survey` raises.
+
+        Thread-safe: no; use it from its loop's thread.
+
+        Args:
+            question: The body. It is copied.
+            deadline: Seconds until the survey is over, whoever has answered by then.
+            expect: So many answers are enough; None wants one of each peer asked.
+
+        Returns:
+            The survey: iterate over it; then `asked`, `answered` and `missing` say who did what.
+
+        Raises:
+            UsageError: The deadline or the number of answers is none.
+        """
+        return Survey(self, question, deadline, check_survey(deadline, expect))
+
+    async def _begin(self, survey: Survey) -> None:
+        """Send the question of a survey; from then on it is told of its answers."""
+        body, sizes, count = survey._question
+        number = ffi.new("uint64_t *")
+        loop = asyncio.get_running_loop()
+        end = loop.time() + survey._deadline
+        waker = self._asking_waker = self._waker()  # before anything is sent: it may be refused
+
+        def attempt() -> int:
+            ms = to_ms(max(end - loop.time(), LEAST_S))
+            return int(
+                lib.mm_survey(self._handle, body, sizes, count, survey._wanted, ms, 0, 0, number)
+            )
+
+        await self._sending(attempt, survey._deadline, len(body), count)
+        if survey._over:  # closed while it waited for room
+            lib.mm_request_cancel(self._handle, number[0])
+            return
+        survey._number = int(number[0])
+        survey._asked = asked_of(self._handle, survey._number)
+        self._surveys[survey._number] = survey
+        waker.on_readable[self._handle] = self._tell
+        self._watch(waker)
+
+    def _watch(self, waker: LoopWaker) -> None:
+        if waker.watch(self._handle, READABLE) < 0:
+            self._wake_all()
+
+    def _wake_all(self) -> None:
+        """The socket is gone, or cannot be watched: everybody looks, and finds out."""
+        for survey in list(self._surveys.values()):
+            survey._wake()
+
+    def _tell(self) -> None:
+        """There are answers, or ends: whose surveys they are of look."""
+        ids = ffi.new("uint64_t[]", IDS_AT_ONCE)
+        count = lib.mm_replies_ready(self._handle, ids, IDS_AT_ONCE)
+        if count < 0:
+            self._wake_all()
+            return
+        for i in range(count):
+            survey = self._surveys.get(int(ids[i]))
+            if survey is not None:
+                survey._wake()
+        if self._surveys and self._asking_waker is not None:
+            self._watch(self._asking_waker)
+
+    def _end(self, number: int) -> None:
+        """Forget a survey; the loop knows this socket only while there are any."""
+        if number:
+            self._surveys.pop(number, None)
+            lib.mm_request_cancel(self._handle, number)
+        if not self._surveys and self._asking_waker is not None:
+            self._asking_waker.on_readable.pop(self._handle, None)

@@ -1,0 +1,245 @@
+/*
+ * test_events.c: the ring of what happened to a socket's connections, and how drops are told.
+ * Not here: who causes them; the socket is one without links, its clock the test's.
+ * Law: reading takes nothing away; what is missing is visible as a gap, and counted.
+ */
+#include "check.h"
+#include "engine/link.h"
+
+enum { FULL = MMI_SOCKET_EVENTS_MAX };
+
+static const uint64_t SECOND_NS = 1000000000;
+static mmi_engine engine;
+static uint64_t wall_ns;
+
+static uint64_t
+clock_wall_ns(void *self)
+{
+    (void)self;
+    return wall_ns;
+}
+
+static mmi_socket *
+open_socket(void)
+{
+    mmi_socket *s = calloc(1, sizeof *s);
+    CHECK(s != NULL);
+    engine.plat.wall_ns = clock_wall_ns;
+    engine.now_ns = 50 * SECOND_NS;
+    s->engine = &engine;
+    return s;
+}
+
+static void
+close_socket(mmi_socket *s)
+{
+    mmi_timer_clear(&engine.timers, &s->drops_timer);
+    mmi_timers_fini(&engine.timers);
+    mmi_free(s->events);
+    free(s);
+}
+
+/* An event that can be told from all others: its count is its number. */
+static void
+happen(mmi_socket *s, uint64_t number)
+{
+    wall_ns = number * 10;
+    mmi_socket_event(s, MM_EVENT_PEER_UP, MM_REASON_NONE, number + 1000, number, "here", "there");
+}
+
+/* Reads all from a number on, in pieces, and checks each; how many there were. */
+static int
+read_from(mmi_socket *s, uint64_t from, uint32_t piece, uint64_t *first)
+{
+    mm_event out[FULL + 1];
+    uint64_t next = from, last = 0;
+    int total = 0;
+    for (;;) {
+        uint32_t count = mmi_socket_events(s, next, out, piece, &next);
+        CHECK(count <= piece);
+        for (uint32_t i = 0; i < count; i++) {
+            CHECK(out[i].seq > last && out[i].seq >= from && out[i].seq < next);
+            CHECK(out[i].count == out[i].seq && out[i].peer == out[i].seq + 1000);
+            CHECK(out[i].time_ns == out[i].seq * 10 && strcmp(out[i].detail, "there") == 0);
+            *first = total == 0 ? out[i].seq : *first;
+            last = out[i].seq;
+            total++;
+        }
+        if (count == 0) {
+            CHECK(next == s->event_seq + 1 || next == from);
+            return total;
+        }
+    }
+}
+
+static void
+test_nothing_has_happened_yet(void)
+{
+    mmi_socket *s = open_socket();
+    mm_event out[1];
+    uint64_t next = 77;
+    CHECK_INT(mmi_socket_events(s, 0, out, 1, &next), 0);
+    CHECK_INT(next, 1);
+    CHECK_INT(mmi_socket_events(s, 1, out, 1, &next), 0);
+    CHECK_INT(next, 1);
+    CHECK_INT(mmi_socket_events(s, 99, out, 1, &next), 0);
+    CHECK_INT(next, 99);
+    close_socket(s);
+}
+
+static void
+test_events_are_numbered_and_read_in_pieces_as_often_as_one_likes(void)
+{
+    mmi_socket *s = open_socket();
+    uint64_t first = 0;
+    for (uint64_t number = 1; number <= FULL; number++) {
+        happen(s, number);
+        CHECK_INT(s->event_seq, number);
+        if (number == 1 || number == 15 || number == 16 || number == 17 || number == FULL) {
+            CHECK_INT(read_from(s, 1, 7, &first), number);
+            CHECK_INT(first, 1);
+        }
+    }
+    CHECK_INT(read_from(s, 0, FULL, &first), FULL);
+    CHECK_INT(read_from(s, 100, 1, &first), FULL - 99);
+    CHECK_INT(first, 100);
+    CHECK_INT(s->stats.events_lost, 0);
+    close_socket(s);
+}
+
+static void
+test_the_oldest_fall_out_and_are_counted(void)
+{
+    mmi_socket *s = open_socket();
+    uint64_t first = 0;
+    for (uint64_t number = 1; number <= 3 * FULL + 5; number++) {
+        happen(s, number);
+    }
+    CHECK_INT(read_from(s, 1, 50, &first), FULL);
+    CHECK_INT(first, 2 * FULL + 6);
+    CHECK_INT(s->stats.events_lost, 2 * FULL + 5);
+    CHECK_INT(s->event_cap, FULL);
+    close_socket(s);
+}
+
+/* Whenever memory fails, what is read is true, in order, and with what was lost makes up all. */
+static void
+test_no_memory_loses_events_and_never_makes_any_up(void)
+{
+    static const uint64_t failing[][2] = {
+        { 1, 1 },   { 1, 5 },     { 17, 17 },   { 17, 20 },
+        { 33, 60 }, { 129, 129 }, { 129, 700 }, { 1, 700 },
+    };
+    for (size_t i = 0; i < MMI_COUNT_OF(failing); i++) {
+        mmi_socket *s = open_socket();
+        for (uint64_t number = 1; number <= 600; number++) {
+            bool fails = number >= failing[i][0] && number <= failing[i][1];
+            mm_test_alloc_fail(fails ? 1 : 0);
+            happen(s, number);
+            mm_test_alloc_fail(0);
+            uint64_t first = 0;
+            if (number < 80 || number % 50 == 0) {
+                int got = read_from(s, 1, 16, &first);
+                CHECK_INT((uint64_t)got + s->stats.events_lost, number);
+            }
+        }
+        close_socket(s);
+    }
+}
+
+static void
+test_long_texts_are_cut_and_missing_ones_are_empty(void)
+{
+    mmi_socket *s = open_socket();
+    char text[400];
+    mm_event out[2];
+    uint64_t next;
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    mmi_socket_event(s, MM_EVENT_PEER_DOWN, MM_REASON_EOF, 1, 1, text, text);
+    mmi_socket_event(s, MM_EVENT_PEER_DOWN, MM_REASON_EOF, 1, 1, NULL, NULL);
+    CHECK_INT(mmi_socket_events(s, 1, out, 2, &next), 2);
+    CHECK_INT(strlen(out[0].endpoint), MM_ENDPOINT_MAX);
+    CHECK_INT(strlen(out[0].detail), MM_DETAIL_MAX);
+    CHECK(out[0].kind == MM_EVENT_PEER_DOWN && out[0].reason == MM_REASON_EOF);
+    CHECK(out[1].endpoint[0] == '\0' && out[1].detail[0] == '\0');
+    close_socket(s);
+}
+
+static void
+drop(mmi_socket *s, uint64_t peer, uint64_t count)
+{
+    mmi_proto_event(&s->host, MM_EVENT_DROPPED, MM_REASON_NONE, peer, count, NULL);
+}
+
+static void
+test_the_first_drop_is_told_at_once_and_then_one_event_a_second(void)
+{
+    mmi_socket *s = open_socket();
+    mm_event out[8];
+    uint64_t next;
+    drop(s, 7, 3);
+    CHECK_INT(mmi_socket_events(s, 1, out, 8, &next), 1);
+    CHECK(out[0].kind == MM_EVENT_DROPPED && out[0].count == 3 && out[0].peer == 7);
+    for (int i = 0; i < 1000; i++) {
+        engine.now_ns += SECOND_NS / 2000;
+        drop(s, 8, 2);
+    }
+    CHECK_INT(s->event_seq, 1);
+    CHECK(s->drops_timer.index != 0);
+    CHECK(mmi_timers_next(&engine.timers) == 51 * SECOND_NS);
+    CHECK(mmi_timers_pop_due(&engine.timers, 51 * SECOND_NS) == &s->drops_timer);
+    engine.now_ns = 51 * SECOND_NS;
+    mmi_socket_tell_drops(s);   /* as the engine does when the timer is due */
+    CHECK_INT(mmi_socket_events(s, 2, out, 8, &next), 1);
+    CHECK(out[0].count == 2000 && out[0].peer == 8);
+    mmi_socket_tell_drops(s);
+    CHECK_INT(s->event_seq, 2);   /* none since: nothing to tell */
+    engine.now_ns += SECOND_NS;
+    drop(s, 9, 1);
+    CHECK_INT(s->event_seq, 3);
+    close_socket(s);
+}
+
+static void
+test_without_memory_for_the_timer_drops_are_told_at_once(void)
+{
+    mmi_socket *s = open_socket();
+    drop(s, 1, 1);
+    mm_test_alloc_fail(1);
+    drop(s, 1, 5);
+    mm_test_alloc_fail(0);
+    CHECK_INT(s->event_seq, 2);
+    CHECK_INT(s->drops_pending, 0);
+    CHECK(s->drops_timer.index == 0);
+    close_socket(s);
+}
+
+static void
+test_other_events_of_a_role_are_told_as_they_come(void)
+{
+    mmi_socket *s = open_socket();
+    mm_event out[4];
+    uint64_t next;
+    for (uint64_t i = 1; i <= 3; i++) {
+        mmi_proto_event(&s->host, MM_EVENT_LATE_REPLY, MM_REASON_NONE, i, 1, "late");
+    }
+    CHECK_INT(mmi_socket_events(s, 1, out, 4, &next), 3);
+    CHECK(out[2].kind == MM_EVENT_LATE_REPLY && out[2].peer == 3);
+    CHECK(strcmp(out[2].detail, "late") == 0);
+    close_socket(s);
+}
+
+int
+main(void)
+{
+    RUN(test_nothing_has_happened_yet);
+    RUN(test_events_are_numbered_and_read_in_pieces_as_often_as_one_likes);
+    RUN(test_the_oldest_fall_out_and_are_counted);
+    RUN(test_no_memory_loses_events_and_never_makes_any_up);
+    RUN(test_long_texts_are_cut_and_missing_ones_are_empty);
+    RUN(test_the_first_drop_is_told_at_once_and_then_one_event_a_second);
+    RUN(test_without_memory_for_the_timer_drops_are_told_at_once);
+    RUN(test_other_events_of_a_role_are_told_as_they_come);
+    return 0;
+}

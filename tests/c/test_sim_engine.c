@@ -1,0 +1,314 @@
+/*
+ * test_sim_engine.c: endpoints over time, in a simulated world: when a dialer tries again, when a
+ * silent peer is given up, when a listener pauses.
+ * Not here: what roles do with messages (test_push.c ...), real sockets (tests/fault).
+ * Law: no real time; each bound is checked to the nanosecond of the virtual clock.
+ */
+#include "check.h"
+#include "plat/sim.h"
+
+enum { EVENTS = 256 };
+
+static const uint64_t MS = 1000000, SECOND = 1000000000;
+
+typedef struct stage {
+    mm_handle world, a, b;
+} stage;
+
+static stage
+stage_open(uint64_t seed)
+{
+    mm_sim_opts opts = { .latency_min_ns = MS, .latency_max_ns = MS };
+    stage s;
+    CHECK_INT(mm_sim_open(seed, &opts, &s.world), MM_OK);
+    CHECK_INT(mm_sim_engine_open(s.world, &s.a), MM_OK);
+    CHECK_INT(mm_sim_engine_open(s.world, &s.b), MM_OK);
+    return s;
+}
+
+static void
+stage_close(stage *s)
+{
+    uint64_t abandoned;
+    CHECK_INT(mm_engine_close(s->a, 1000, &abandoned), MM_OK);
+    CHECK_INT(mm_engine_close(s->b, 1000, &abandoned), MM_OK);
+    CHECK_INT(mm_sim_close(s->world), MM_OK);
+}
+
+static mm_socket_opts
+opts_of(int role)
+{
+    mm_socket_opts opts;
+    CHECK_INT(mm_socket_defaults(role, &opts), MM_OK);
+    return opts;
+}
+
+static mm_handle
+open_socket(mm_handle engine, int role, const mm_socket_opts *opts)
+{
+    mm_handle socket;
+    CHECK_INT(mm_socket_open(engine, role, opts, &socket), MM_OK);
+    return socket;
+}
+
+/* How often something happened for a reason; when, in at (may be NULL). */
+static uint32_t
+happened(mm_handle socket, int kind, int reason, uint64_t *at)
+{
+    static mm_event events[EVENTS];
+    uint64_t next;
+    uint32_t times = 0;
+    int count = mm_socket_events(socket, 1, events, EVENTS, &next);
+    CHECK(count >= 0);
+    for (int i = 0; i < count; i++) {
+        if ((int)events[i].kind == kind && events[i].reason == reason) {
+            if (at != NULL) {
+                at[times] = events[i].time_ns;
+            }
+            times++;
+        }
+    }
+    return times;
+}
+
+static void
+test_attempts_lie_a_random_time_apart_up_to_the_whole_cap(void)
+{
+    static const uint32_t caps_ms[] = { 50, 10000, 60000, 3600000 };
+    for (size_t i = 0; i < sizeof caps_ms / sizeof caps_ms[0]; i++) {
+        stage s = stage_open(i + 1);
+        mm_socket_opts opts = opts_of(MM_PUSH);
+        opts.reconnect_min_ms = opts.reconnect_max_ms = caps_ms[i];
+        mm_handle push = open_socket(s.a, MM_PUSH, &opts);
+        uint64_t at[EVENTS], cap_ns = caps_ms[i] * MS, longest = 0;
+        CHECK_INT(mm_connect(push, "tcp://127.0.0.1:9"), MM_OK);
+        CHECK_INT(mm_sim_run(s.world, 110 * cap_ns), MM_OK);
+        uint32_t count = happened(push, MM_EVENT_CONNECT_FAILED, MM_REASON_REFUSED, at);
+        CHECK(count >= 120);   /* 220 are to be expected */
+        for (uint32_t k = 1; k < count; k++) {
+            uint64_t gap = at[k] - at[k - 1];
+            CHECK(gap <= cap_ns);
+            longest = gap > longest ? gap : longest;
+        }
+        CHECK(longest > cap_ns / 10 * 9);
+        uint64_t mean = (at[count - 1] - at[0]) / (count - 1);
+        CHECK(mean > cap_ns / 10 * 4 && mean < cap_ns / 10 * 6);
+        stage_close(&s);
+    }
+}
+
+static void
+test_the_cap_doubles_from_the_least_to_the_most(void)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        stage s = stage_open(seed);
+        mm_socket_opts opts = opts_of(MM_PUSH);
+        opts.reconnect_min_ms = 10;
+        opts.reconnect_max_ms = 80;
+        mm_handle push = open_socket(s.a, MM_PUSH, &opts);
+        uint64_t at[EVENTS], cap_ns = 10 * MS;
+        CHECK_INT(mm_connect(push, "tcp://127.0.0.1:9"), MM_OK);
+        CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);
+        uint32_t count = happened(push, MM_EVENT_CONNECT_FAILED, MM_REASON_REFUSED, at);
+        CHECK(count > 8);
+        for (uint32_t k = 1; k < count; k++) {
+            CHECK(at[k] - at[k - 1] <= cap_ns);
+            cap_ns = cap_ns < 80 * MS ? cap_ns * 2 : cap_ns;
+        }
+        stage_close(&s);
+    }
+}
+
+static void
+test_a_name_is_looked_up_and_an_unknown_one_again_and_again(void)
+{
+    stage s = stage_open(1);
+    mm_socket_opts opts = opts_of(MM_PULL);
+    mm_handle pull = open_socket(s.a, MM_PULL, &opts), push, lost;
+    char endpoint[256], url[300];
+    opts = opts_of(MM_PUSH);
+    opts.reconnect_max_ms = opts.reconnect_min_ms;
+    push = open_socket(s.b, MM_PUSH, &opts);
+    lost = open_socket(s.b, MM_PUSH, &opts);
+    CHECK_INT(mm_bind(pull, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    snprintf(url, sizeof url, "tcp://somewhere:%s", strrchr(endpoint, ':') + 1);
+    CHECK_INT(mm_connect(push, url), MM_OK);
+    CHECK_INT(mm_wait_peers(push, 1, 1000, 0), MM_OK);
+    CHECK_INT(mm_connect(lost, "tcp://nowhere.invalid:1"), MM_OK);
+    CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);
+    CHECK(happened(lost, MM_EVENT_CONNECT_FAILED, MM_REASON_UNREACHABLE, NULL) > 10);
+    CHECK_INT(mm_disconnect(lost, "tcp://nowhere.invalid:1"), MM_OK);
+    uint32_t before = happened(lost, MM_EVENT_CONNECT_FAILED, MM_REASON_UNREACHABLE, NULL);
+    CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);
+    CHECK_INT(happened(lost, MM_EVENT_CONNECT_FAILED, MM_REASON_UNREACHABLE, NULL), before);
+    stage_close(&s);
+}
+
+typedef struct pair {
+    mm_handle push, pull;
+} pair;
+
+/* A listens with PULL, b dials with PUSH; the heartbeats of each as given. */
+static pair
+joined(stage *s, uint32_t interval_ms, uint32_t timeout_ms)
+{
+    pair p;
+    char endpoint[256];
+    mm_socket_opts opts = opts_of(MM_PULL);
+    opts.heartbeat_interval_ms = interval_ms;
+    opts.heartbeat_timeout_ms = timeout_ms;
+    p.pull = open_socket(s->a, MM_PULL, &opts);
+    p.push = open_socket(s->b, MM_PUSH, &opts);
+    CHECK_INT(mm_bind(p.pull, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    CHECK_INT(mm_connect(p.push, endpoint), MM_OK);
+    CHECK_INT(mm_wait_peers(p.push, 1, 1000, 0), MM_OK);
+    CHECK_INT(mm_wait_peers(p.pull, 1, 1000, 0), MM_OK);
+    return p;
+}
+
+static void
+test_a_silent_peer_is_given_up_in_time_and_a_quiet_one_is_not(void)
+{
+    stage s = stage_open(1);
+    pair p = joined(&s, 1000, 3000);
+    CHECK_INT(mm_sim_run(s.world, 3600 * SECOND), MM_OK);   /* nothing to say, but alive */
+    CHECK_INT(happened(p.push, MM_EVENT_PEER_DOWN, MM_REASON_HEARTBEAT, NULL), 0);
+    CHECK_INT(mm_sim_partition(s.world, 0, 1, 3600 * SECOND), MM_OK);   /* a is not heard */
+    CHECK_INT(mm_sim_run(s.world, 1900 * MS), MM_OK);
+    CHECK_INT(happened(p.push, MM_EVENT_PEER_DOWN, MM_REASON_HEARTBEAT, NULL), 0);
+    CHECK_INT(mm_sim_run(s.world, 1200 * MS), MM_OK);
+    CHECK_INT(happened(p.push, MM_EVENT_PEER_DOWN, MM_REASON_HEARTBEAT, NULL), 1);
+    CHECK_INT(mm_sim_heal(s.world), MM_OK);
+    CHECK_INT(mm_wait_peers(p.push, 1, 30000, 0), MM_OK);
+    stage_close(&s);
+}
+
+static void
+test_without_heartbeats_a_silent_peer_is_kept(void)
+{
+    stage s = stage_open(1);
+    pair p = joined(&s, 0, 0);
+    CHECK_INT(mm_sim_partition(s.world, 0, 1, UINT64_MAX), MM_OK);
+    CHECK_INT(mm_sim_run(s.world, 3600 * SECOND), MM_OK);
+    uint32_t peers;
+    CHECK_INT(mm_peer_count(p.push, &peers), MM_OK);
+    CHECK_INT(peers, 1);
+    stage_close(&s);
+}
+
+static void
+test_a_drain_ends_when_the_peer_has_confirmed_and_times_the_way(void)
+{
+    stage s = stage_open(1);
+    pair p = joined(&s, 1000, 3000);
+    mm_drain_info info;
+    mm_peer peer;
+    uint32_t count;
+    for (int i = 0; i < 10; i++) {
+        CHECK_INT(mm_send(p.push, (const uint8_t *)"x", 1, 0, 0), MM_OK);
+    }
+    CHECK_INT(mm_drain(p.push, 10000, 0, &info), MM_OK);
+    CHECK(info.confirmed_messages == 10 && info.queued_messages == 0);
+    CHECK(info.unconfirmed_messages == 0 && info.in_doubt_messages == 0);
+    CHECK_INT(mm_socket_peers(p.push, &peer, 1, &count), MM_OK);
+    CHECK(count == 1 && peer.confirmed_messages == 10 && peer.outgoing == 1);
+    CHECK(peer.rtt_ns >= (int64_t)(2 * MS) && peer.rtt_ns < (int64_t)(4 * MS));
+    CHECK_INT(mm_sim_partition(s.world, 0, 1, UINT64_MAX), MM_OK);
+    CHECK_INT(mm_send(p.push, (const uint8_t *)"x", 1, 0, 0), MM_OK);
+    CHECK_INT(mm_drain(p.push, 500, 0, &info), MM_ETIMEDOUT);
+    CHECK_INT(info.unconfirmed_messages, 1);
+    stage_close(&s);
+}
+
+/* Strangers: streams of a third engine that connect and say nothing. */
+static void
+strangers(const mmi_plat *p, const char *endpoint, int count)
+{
+    mmi_addr at = { .kind = MMI_ADDR_TCP4, .ip = { 127, 0, 0, 1 } };
+    at.port = (uint16_t)atoi(strrchr(endpoint, ':') + 1);
+    for (int i = 0; i < count; i++) {
+        int stream;
+        CHECK_INT(p->connect(p->self, &at, &stream), MM_EAGAIN);
+    }
+}
+
+static void
+test_those_that_say_nothing_are_evicted_or_time_out(void)
+{
+    stage s = stage_open(1);
+    mmi_plat third;
+    mm_socket_opts opts = opts_of(MM_PULL);
+    mm_stats stats;
+    char endpoint[256];
+    opts.half_open_max = 4;
+    opts.handshake_timeout_ms = 2000;
+    mm_handle pull = open_socket(s.a, MM_PULL, &opts);
+    CHECK_INT(mm_bind(pull, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    CHECK_INT(mmi_sim_plat(mmi_sim_find(s.world), &third), MM_OK);
+    strangers(&third, endpoint, 10);
+    CHECK_INT(mm_sim_run(s.world, 1999 * MS), MM_OK);
+    CHECK_INT(mm_socket_stats(pull, &stats), MM_OK);
+    CHECK(stats.half_open == 4 && stats.closed[MM_REASON_EVICTED] == 6 && stats.accepts == 10);
+    CHECK_INT(mm_sim_run(s.world, 10 * MS), MM_OK);
+    CHECK_INT(mm_socket_stats(pull, &stats), MM_OK);
+    CHECK(stats.half_open == 0 && stats.closed[MM_REASON_HANDSHAKE_TIMEOUT] == 4);
+    CHECK(stats.peers == 0 && stats.handshakes_failed == 10);
+    third.free(third.self);
+    stage_close(&s);
+}
+
+static void
+test_connections_over_the_limit_are_closed_and_counted(void)
+{
+    stage s = stage_open(1);
+    mm_socket_opts opts = opts_of(MM_PULL);
+    mm_stats stats;
+    char endpoint[256];
+    opts.connections_max = 2;
+    mm_handle pull = open_socket(s.a, MM_PULL, &opts);
+    CHECK_INT(mm_bind(pull, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    opts = opts_of(MM_PUSH);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(mm_connect(open_socket(s.b, MM_PUSH, &opts), endpoint), MM_OK);
+    }
+    CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);
+    CHECK_INT(mm_socket_stats(pull, &stats), MM_OK);
+    CHECK(stats.peers == 2 && stats.closed[MM_REASON_CONNECTIONS] > 0);
+    stage_close(&s);
+}
+
+static void
+test_out_of_descriptors_a_listener_pauses_and_comes_back(void)
+{
+    stage s = stage_open(1);
+    mm_socket_opts opts = opts_of(MM_PULL);
+    char endpoint[256];
+    mm_handle pull = open_socket(s.a, MM_PULL, &opts);
+    opts = opts_of(MM_PUSH);
+    mm_handle push = open_socket(s.b, MM_PUSH, &opts);
+    mm_sim_opts faults = { .latency_max_ns = MS, .accept_emfile_ppm = 1000000 };
+    CHECK_INT(mm_bind(pull, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    CHECK_INT(mm_sim_faults(s.world, &faults), MM_OK);
+    CHECK_INT(mm_connect(push, endpoint), MM_OK);
+    CHECK_INT(mm_wait_peers(pull, 1, 5000, 0), MM_ETIMEDOUT);
+    CHECK_INT(happened(pull, MM_EVENT_ACCEPT_PAUSED, MM_REASON_NONE, NULL), 1);
+    CHECK_INT(mm_sim_heal(s.world), MM_OK);
+    CHECK_INT(mm_wait_peers(pull, 1, 5000, 0), MM_OK);
+    CHECK_INT(happened(pull, MM_EVENT_ACCEPT_RESUMED, MM_REASON_NONE, NULL), 1);
+    stage_close(&s);
+}
+
+int
+main(void)
+{
+    RUN(test_attempts_lie_a_random_time_apart_up_to_the_whole_cap);
+    RUN(test_the_cap_doubles_from_the_least_to_the_most);
+    RUN(test_a_name_is_looked_up_and_an_unknown_one_again_and_again);
+    RUN(test_a_silent_peer_is_given_up_in_time_and_a_quiet_one_is_not);
+    RUN(test_without_heartbeats_a_silent_peer_is_kept);
+    RUN(test_a_drain_ends_when_the_peer_has_confirmed_and_times_the_way);
+    RUN(test_those_that_say_nothing_are_evicted_or_time_out);
+    RUN(test_connections_over_the_limit_are_closed_and_counted);
+    RUN(test_out_of_descriptors_a_listener_pauses_and_comes_back);
+    return 0;
+}

@@ -1,0 +1,277 @@
+/*
+ * test_tran.c: the transports: tcp and ipc from a URL to a stream, inproc and its table of names.
+ * Not here: how a URL is read (test_url.c), sockets (tests/conformance).
+ * Law: a name has one listener in a domain, exactly while it is open; no stream is lost or leaked.
+ */
+#include <sys/wait.h>
+
+#include "places.h"
+#include "plat/sim.h"
+#include "tran/tran.h"
+
+enum { BACKLOG = 128, NAME_MAX_SIZE = 255 };
+
+static mmi_plat
+open_plat(void)
+{
+    mmi_plat p;
+    CHECK_INT(mmi_plat_posix(false, &p), MM_OK);
+    return p;
+}
+
+static mmi_url
+url_of(const char *text)
+{
+    mmi_url u;
+    char why[128] = "";
+    CHECK_INT(mmi_url_parse(text, &u, why), MM_OK);
+    return u;
+}
+
+static int
+dial(const mmi_plat *p, const char *name, int *s)
+{
+    mmi_url u = { .scheme = MMI_INPROC };
+    snprintf(u.host, sizeof u.host, "%s", name);
+    return mmi_inproc_ops.dial(p, &u, NULL, s);
+}
+
+static void
+test_each_scheme_has_its_transport_and_no_other_number_has_one(void)
+{
+    CHECK(strcmp(mmi_tran_find(MMI_TCP)->scheme, "tcp") == 0 && !mmi_tran_find(MMI_TCP)->local);
+    CHECK(strcmp(mmi_tran_find(MMI_IPC)->scheme, "ipc") == 0 && mmi_tran_find(MMI_IPC)->local);
+    CHECK(mmi_tran_find(MMI_INPROC) == &mmi_inproc_ops && mmi_inproc_ops.local);
+    CHECK(mmi_inproc_ops.resolve == NULL);
+    CHECK(mmi_tran_find(0) == NULL && mmi_tran_find(4) == NULL && mmi_tran_find(-1) == NULL);
+}
+
+static void
+test_tcp_is_resolved_by_the_platform_and_dialed(void)
+{
+    mmi_plat p = open_plat();
+    mmi_url u = url_of("tcp://127.0.0.1:0");
+    const mmi_tran_ops *tcp = mmi_tran_find(u.scheme);
+    mmi_addr at[2];
+    int l, s;
+    CHECK_INT(tcp->resolve(&p, &u, 1, at, 2), 1);
+    CHECK_INT(at[0].kind, MMI_ADDR_TCP4);
+    CHECK_INT(p.listen(p.self, &at[0], &l), MM_OK);
+    int rc = tcp->dial(&p, &u, &at[0], &s);
+    CHECK(rc == MM_OK || rc == MM_EAGAIN);
+    p.free(p.self);
+}
+
+static void
+test_an_ipc_path_is_an_address_at_once_up_to_107_octets(void)
+{
+    mmi_url u = { .scheme = MMI_IPC };
+    const mmi_tran_ops *ipc = mmi_tran_find(MMI_IPC);
+    mmi_addr at;
+    memset(u.host, 'p', 107);
+    CHECK_INT(ipc->resolve(NULL, &u, 1, &at, 1), 1);
+    CHECK(at.kind == MMI_ADDR_UNIX && strcmp(at.path, u.host) == 0 && at.port == 0);
+    CHECK_INT(ipc->resolve(NULL, &u, 1, &at, 0), MM_EADDRINVAL);
+    u.host[107] = 'p';
+    CHECK_INT(ipc->resolve(NULL, &u, 1, &at, 1), MM_EADDRINVAL);
+}
+
+static void
+test_ipc_dials_who_listens_on_the_path(void)
+{
+    char folder[PLACE_SIZE], text[160];
+    place_open(folder);
+    mmi_plat p = open_plat();
+    snprintf(text, sizeof text, "ipc://%s/s", folder);
+    mmi_url u = url_of(text);
+    const mmi_tran_ops *ipc = mmi_tran_find(u.scheme);
+    mmi_addr at;
+    int l, s;
+    CHECK_INT(ipc->resolve(&p, &u, 1, &at, 1), 1);
+    CHECK_INT(ipc->dial(&p, &u, &at, &s), MM_ECONNREFUSED);
+    CHECK_INT(p.listen(p.self, &at, &l), MM_OK);
+    CHECK_INT(ipc->dial(&p, &u, &at, &s), MM_OK);
+    p.free(p.self);
+    place_close(folder);
+}
+
+static void
+test_a_name_has_one_listener_while_it_is_open(void)
+{
+    mmi_plat p = open_plat(), other = open_plat();
+    mmi_inproc *l, *more = NULL, *second;
+    int s;
+    CHECK_INT(dial(&p, "a", &s), MM_ECONNREFUSED);
+    CHECK_INT(mmi_inproc_listen(&p, "a", &l), MM_OK);
+    CHECK_INT(mmi_inproc_listen(&p, "a", &more), MM_EADDRINUSE);
+    CHECK_INT(mmi_inproc_listen(&other, "a", &more), MM_EADDRINUSE);
+    CHECK(more == NULL);
+    CHECK_INT(mmi_inproc_listen(&p, "A", &second), MM_OK);
+    mmi_inproc_close(l);
+    CHECK_INT(dial(&p, "a", &s), MM_ECONNREFUSED);
+    CHECK_INT(mmi_inproc_listen(&other, "a", &l), MM_OK);
+    mmi_inproc_close(l);
+    mmi_inproc_close(second);
+    p.free(p.self);
+    other.free(other.self);
+}
+
+static void
+test_a_name_too_long_is_no_address_and_the_longest_is_whole(void)
+{
+    mmi_plat p = open_plat();
+    char name[NAME_MAX_SIZE + 2];
+    mmi_inproc *l;
+    int s;
+    memset(name, 'n', sizeof name);
+    name[NAME_MAX_SIZE + 1] = '\0';
+    CHECK_INT(mmi_inproc_listen(&p, name, &l), MM_EADDRINVAL);
+    name[NAME_MAX_SIZE] = '\0';
+    CHECK_INT(mmi_inproc_listen(&p, name, &l), MM_OK);
+    CHECK_INT(dial(&p, name, &s), MM_OK);
+    name[NAME_MAX_SIZE - 1] = '\0';
+    CHECK_INT(dial(&p, name, &s), MM_ECONNREFUSED);
+    mmi_inproc_close(l);
+    p.free(p.self);
+}
+
+static void
+test_newcomers_are_accepted_in_order_and_wake_their_listener(void)
+{
+    mmi_plat p = open_plat(), dialing = open_plat();
+    mmi_inproc *l;
+    mmi_event event;
+    int near_end[3], far_end;
+    char buf[4];
+    CHECK_INT(mmi_inproc_listen(&p, "a", &l), MM_OK);
+    CHECK(!mmi_inproc_pending(l));
+    CHECK_INT(mmi_inproc_accept(l, &far_end), MM_EAGAIN);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(dial(&dialing, "a", &near_end[i]), MM_OK);
+        char body = (char)('0' + i);
+        CHECK_INT(plat_put(&dialing, near_end[i], &body, 1), 1);   /* before anybody accepts */
+    }
+    CHECK_INT(p.poll(p.self, &event, 1, UINT64_MAX), 0);   /* was interrupted: does not sleep */
+    for (int i = 0; i < 3; i++) {
+        CHECK(mmi_inproc_pending(l));
+        CHECK_INT(mmi_inproc_accept(l, &far_end), MM_OK);
+        CHECK_INT(plat_get(&p, far_end, buf, sizeof buf), 1);
+        CHECK_INT(buf[0], '0' + i);
+        p.close(p.self, far_end);
+    }
+    CHECK(!mmi_inproc_pending(l));
+    mmi_inproc_close(l);
+    p.free(p.self);
+    dialing.free(dialing.self);
+}
+
+static void
+test_the_queue_is_bounded_and_closing_the_listener_ends_those_in_it(void)
+{
+    mmi_plat p = open_plat(), dialing = open_plat();
+    mmi_inproc *l;
+    int s[BACKLOG], more = -5, before = fds_open();
+    char c;
+    CHECK_INT(mmi_inproc_listen(&p, "a", &l), MM_OK);
+    for (int i = 0; i < BACKLOG; i++) {
+        CHECK_INT(dial(&dialing, "a", &s[i]), MM_OK);
+    }
+    fds_are(before + 2 * BACKLOG);
+    CHECK_INT(dial(&dialing, "a", &more), MM_ECONNREFUSED);
+    CHECK_INT(more, -5);
+    mmi_inproc_close(l);
+    fds_are(before + BACKLOG);
+    for (int i = 0; i < BACKLOG; i++) {
+        CHECK_INT(plat_get(&dialing, s[i], &c, 1), 0);
+    }
+    p.free(p.self);
+    dialing.free(dialing.self);
+}
+
+static void
+test_a_dial_that_fails_leaves_nothing_with_the_listener(void)
+{
+    mmi_plat p = open_plat(), dialing = open_plat();
+    mmi_inproc *l;
+    int s, before;
+    mm_test_alloc_fail(1);
+    CHECK_INT(mmi_inproc_listen(&p, "a", &l), MM_ENOMEM);
+    mm_test_alloc_fail(0);
+    CHECK_INT(mmi_inproc_listen(&p, "a", &l), MM_OK);
+    before = fds_open();
+    mm_test_alloc_fail(1);
+    CHECK_INT(dial(&dialing, "a", &s), MM_ENOMEM);
+    mm_test_alloc_fail(0);
+    rlim_t limit = fds_limit(1);
+    CHECK_INT(dial(&dialing, "a", &s), MM_EMFILE);
+    fds_restore(limit);
+    fds_are(before);
+    CHECK(!mmi_inproc_pending(l));
+    mmi_inproc_close(l);
+    p.free(p.self);
+    dialing.free(dialing.self);
+}
+
+static void
+test_a_simulated_world_has_names_of_its_own(void)
+{
+    mm_sim_opts opts = { .latency_max_ns = 0 };
+    mm_handle world;
+    mmi_plat p = open_plat(), sim;
+    mmi_inproc *real, *simulated;
+    int s;
+    CHECK_INT(mm_sim_open(1, &opts, &world), MM_OK);
+    CHECK_INT(mmi_sim_plat(mmi_sim_find(world), &sim), MM_OK);
+    CHECK_INT(mmi_inproc_listen(&p, "a", &real), MM_OK);
+    CHECK_INT(dial(&sim, "a", &s), MM_ECONNREFUSED);
+    CHECK_INT(mmi_inproc_listen(&sim, "a", &simulated), MM_OK);
+    CHECK_INT(dial(&sim, "a", &s), MM_OK);
+    CHECK(mmi_inproc_pending(simulated) && !mmi_inproc_pending(real));
+    mmi_inproc_close(real);
+    mmi_inproc_close(simulated);
+    sim.free(sim.self);
+    p.free(p.self);
+    CHECK_INT(mm_sim_close(world), MM_OK);
+}
+
+static void
+test_a_forked_child_has_no_names(void)
+{
+    mmi_plat p = open_plat();
+    mmi_inproc *l, *own;
+    int s, status;
+    CHECK_INT(mmi_inproc_listen(&p, "a", &l), MM_OK);
+    pid_t child = fork();   /* the hooks of fork.c hold the table's lock across it */
+    CHECK(child >= 0);
+    if (child == 0) {
+        mmi_plat fresh;
+        bool right = mmi_plat_posix(false, &fresh) == MM_OK &&
+                     dial(&fresh, "a", &s) == MM_ECONNREFUSED &&
+                     mmi_inproc_listen(&fresh, "a", &own) == MM_OK &&
+                     dial(&fresh, "a", &s) == MM_OK;
+        _exit(right ? 0 : 1);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK_INT(dial(&p, "a", &s), MM_OK);
+    mmi_inproc_close(l);
+    p.free(p.self);
+}
+
+int
+main(void)
+{
+    int before = fds_open();
+    RUN(test_each_scheme_has_its_transport_and_no_other_number_has_one);
+    RUN(test_tcp_is_resolved_by_the_platform_and_dialed);
+    RUN(test_an_ipc_path_is_an_address_at_once_up_to_107_octets);
+    RUN(test_ipc_dials_who_listens_on_the_path);
+    RUN(test_a_name_has_one_listener_while_it_is_open);
+    RUN(test_a_name_too_long_is_no_address_and_the_longest_is_whole);
+    RUN(test_newcomers_are_accepted_in_order_and_wake_their_listener);
+    RUN(test_the_queue_is_bounded_and_closing_the_listener_ends_those_in_it);
+    RUN(test_a_dial_that_fails_leaves_nothing_with_the_listener);
+    RUN(test_a_simulated_world_has_names_of_its_own);
+    RUN(test_a_forked_child_has_no_names);
+    fds_are(before);
+    return 0;
+}

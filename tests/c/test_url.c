@@ -1,0 +1,189 @@
+/*
+ * test_url.c: endpoint text to parts and back: what is understood, and what is refused.
+ * Not here: what a host name means (test_resolve.c).
+ * Law: what was parsed and formatted parses to the same; no text is read beyond its end.
+ */
+#include "check.h"
+#include "codec/url.h"
+
+enum { WHY_SIZE = 128 };
+
+/* Parses a copy without a spare octet behind it, so that the sanitizer sees every step too far. */
+static int
+parse(const char *text, mmi_url *out, char *why)
+{
+    char *copy = malloc(strlen(text) + 1);
+    CHECK(copy != NULL);
+    memcpy(copy, text, strlen(text) + 1);
+    int rc = mmi_url_parse(copy, out, why);
+    free(copy);
+    return rc;
+}
+
+static void
+test_what_is_understood(void)
+{
+    static const struct {
+        const char *text;
+        int scheme;
+        const char *host;
+        uint16_t port;
+        const char *again;     /* NULL: as it was */
+    } table[] = {
+        { "tcp://127.0.0.1:5555", MMI_TCP, "127.0.0.1", 5555, NULL },
+        { "tcp://host.example-1.org:1", MMI_TCP, "host.example-1.org", 1, NULL },
+        { "tcp://*:80", MMI_TCP, "*", 80, NULL },
+        { "tcp://*:*", MMI_TCP, "*", 0, "tcp://*:0" },
+        { "tcp://localhost:*", MMI_TCP, "localhost", 0, "tcp://localhost:0" },
+        { "tcp://a:0", MMI_TCP, "a", 0, NULL },
+        { "tcp://a:65535", MMI_TCP, "a", 65535, NULL },
+        { "tcp://a:00080", MMI_TCP, "a", 80, "tcp://a:80" },
+        { "tcp://[::1]:5", MMI_TCP, "::1", 5, NULL },
+        { "tcp://[::]:*", MMI_TCP, "::", 0, "tcp://[::]:0" },
+        { "tcp://[fe80::1%eth0]:5", MMI_TCP, "fe80::1%eth0", 5, NULL },
+        { "tcp://[2001:db8::1]:65535", MMI_TCP, "2001:db8::1", 65535, NULL },
+        { "tcp://[name]:5", MMI_TCP, "name", 5, "tcp://name:5" },
+        { "ipc:///run/x", MMI_IPC, "/run/x", 0, NULL },
+        { "ipc://relative", MMI_IPC, "relative", 0, NULL },
+        { "ipc:// a b:c?[", MMI_IPC, " a b:c?[", 0, NULL },
+        { "inproc://name", MMI_INPROC, "name", 0, NULL },
+        { "inproc://a/b:c d", MMI_INPROC, "a/b:c d", 0, NULL },
+    };
+    for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
+        mmi_url u, v;
+        char again[300];
+        CHECK_INT(parse(table[i].text, &u, NULL), MM_OK);
+        CHECK(u.scheme == table[i].scheme && u.port == table[i].port);
+        CHECK(strcmp(u.host, table[i].host) == 0);
+        CHECK_INT(mmi_url_format(&u, again, sizeof again), MM_OK);
+        CHECK(strcmp(again, table[i].again != NULL ? table[i].again : table[i].text) == 0);
+        CHECK_INT(parse(again, &v, NULL), MM_OK);
+        CHECK(v.scheme == u.scheme && v.port == u.port && strcmp(v.host, u.host) == 0);
+    }
+}
+
+static void
+test_what_is_refused_with_a_reason(void)
+{
+    static const struct {
+        const char *text, *why;   /* why: a word of the reason */
+    } table[] = {
+        { "", "scheme" }, { "tcp", "scheme" }, { "tcp:", "scheme" }, { "tcp:/", "scheme" },
+        { "TCP://a:1", "scheme" }, { "udp://a:1", "scheme" }, { " tcp://a:1", "scheme" },
+        { "inproc:/x", "scheme" }, { "ipc:/x", "scheme" }, { "pgm://a:1", "scheme" },
+        { "tcp://", "host:port" }, { "tcp://a", "host:port" }, { "tcp://[::1]", "host:port" },
+        { "tcp://[::1", "host:port" }, { "tcp://[", "host:port" }, { "tcp://[]", "host:port" },
+        { "tcp://[::1]5", "host:port" }, { "tcp://[::1] :5", "host:port" },
+        { "tcp://:5", "host" }, { "tcp://[]:5", "host" }, { "tcp://::1:5", "host" },
+        { "tcp://a b:5", "host" }, { "tcp://a\t:5", "host" }, { "tcp://a/b:5", "host" },
+        { "tcp://a]:5", "host" }, { "tcp://[a[b]:5", "host" }, { "tcp://a\x7f:5", "host" },
+        { "tcp://\xc3\xa4:5", "host" }, { "tcp://a:b:5", "host" }, { "tcp://[a/b]:5", "host" },
+        { "tcp://a:", "port" }, { "tcp://[::1]:", "port" }, { "tcp://a:65536", "port" },
+        { "tcp://a:99999", "port" }, { "tcp://a:000080", "port" }, { "tcp://a:5x", "port" },
+        { "tcp://a: 5", "port" }, { "tcp://a:5 ", "port" }, { "tcp://a:-1", "port" },
+        { "tcp://a:+1", "port" }, { "tcp://a:0x5", "port" }, { "tcp://a:**", "port" },
+        { "tcp://a:5/", "port" }, { "tcp://a:4294967376", "port" }, { "tcp://a:5*", "port" },
+        { "ipc://", "107" }, { "inproc://", "246" },
+    };
+    for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
+        mmi_url u;
+        char why[WHY_SIZE] = "";
+        CHECK_INT(parse(table[i].text, &u, why), MM_EADDRINVAL);
+        if (strstr(why, table[i].why) == NULL) {
+            fprintf(stderr, "'%s' is refused with '%s'\n", table[i].text, why);
+            exit(1);
+        }
+        CHECK_INT(parse(table[i].text, &u, NULL), MM_EADDRINVAL);
+    }
+}
+
+/* Is a text with so many octets of 'x' in it taken? */
+static int
+parse_long(const char *before, size_t count, const char *after, mmi_url *u)
+{
+    char text[700];
+    CHECK(strlen(before) + count + strlen(after) < sizeof text);
+    strcpy(text, before);
+    memset(text + strlen(before), 'x', count);
+    strcpy(text + strlen(before) + count, after);
+    return parse(text, u, NULL);
+}
+
+static void
+test_lengths_at_the_limit_and_one_over(void)
+{
+    static const struct {
+        const char *before, *after;
+        size_t max;
+    } table[] = {
+        { "tcp://", ":1", 255 }, { "tcp://[", "]:1", 255 }, { "ipc://", "", 107 },
+        { "inproc://", "", 246 },
+    };
+    for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
+        mmi_url u;
+        for (size_t size = table[i].max - 1; size <= table[i].max; size++) {
+            CHECK_INT(parse_long(table[i].before, size, table[i].after, &u), MM_OK);
+            CHECK_INT(strlen(u.host), size);
+        }
+        CHECK_INT(parse_long(table[i].before, table[i].max + 1, table[i].after, &u), MM_EADDRINVAL);
+        CHECK_INT(parse_long(table[i].before, 600, table[i].after, &u), MM_EADDRINVAL);
+    }
+}
+
+static void
+test_formatting_says_when_there_is_no_room(void)
+{
+    const char *texts[] = { "tcp://[::1]:65535", "tcp://a:1", "ipc:///run/x", "inproc://n" };
+    for (size_t i = 0; i < MMI_COUNT_OF(texts); i++) {
+        mmi_url u;
+        CHECK_INT(parse(texts[i], &u, NULL), MM_OK);
+        for (size_t size = 0; size <= strlen(texts[i]) + 1; size++) {
+            char *out = malloc(size + 1);
+            out[size] = '#';
+            int rc = mmi_url_format(&u, out, size);
+            CHECK_INT(rc, size > strlen(texts[i]) ? MM_OK : MM_EINVAL);
+            CHECK_INT(out[size], '#');
+            free(out);
+        }
+    }
+}
+
+static void
+test_no_text_at_all_does_harm(void)
+{
+    static const char pieces[] = "tcp://ipc:inproc[]:*.%059ax\x01\xff /\\";
+    uint32_t seed = 3;
+    int taken = 0;
+    for (int i = 0; i < 200000; i++) {
+        char text[64];
+        const char *const starts[] = { "", "tcp://", "ipc://", "inproc://", "tcp://[" };
+        size_t size = (size_t)snprintf(text, sizeof text, "%s", starts[check_random(&seed) % 5]);
+        size_t more = check_random(&seed) % 20;
+        for (size_t k = 0; k < more; k++) {
+            text[size++] = pieces[check_random(&seed) % (sizeof pieces - 1)];
+        }
+        text[size] = '\0';
+        mmi_url u, v;
+        char why[WHY_SIZE] = "", again[300];
+        int rc = parse(text, &u, why);
+        CHECK(rc == MM_OK || (rc == MM_EADDRINVAL && why[0] != '\0'));
+        if (rc == MM_OK) {
+            taken++;
+            CHECK_INT(mmi_url_format(&u, again, sizeof again), MM_OK);
+            CHECK_INT(parse(again, &v, NULL), MM_OK);
+            CHECK(v.scheme == u.scheme && v.port == u.port && strcmp(u.host, v.host) == 0);
+        }
+    }
+    CHECK(taken > 1000);
+}
+
+int
+main(void)
+{
+    RUN(test_what_is_understood);
+    RUN(test_what_is_refused_with_a_reason);
+    RUN(test_lengths_at_the_limit_and_one_over);
+    RUN(test_formatting_says_when_there_is_no_room);
+    RUN(test_no_text_at_all_does_harm);
+    return 0;
+}

@@ -1,0 +1,163 @@
+"""The fields of peers() and the kinds of events(), each shown to tell what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from meshmsg.testing import SimFaults
+from tests.support.room import UP, Room, pipeline, room
+from tests.support.stalled import FRAME_COST, PATIENCE_S, stalled
+
+
+def test_a_peer_s_fields_tell_of_that_peer() -> None:
+    """Two peers of one Router: each field differs where the peers differ."""
+    with room(buffer_size=4096) as r:
+        router = r.open("Router", engine=r.hub, bind=UP)
+        one = r.open("Dealer", connect=router.endpoint, identity=b"one")
+        one.send(b"1", timeout=PATIENCE_S)
+        one.send(b"22", timeout=PATIENCE_S)
+        one.drain(timeout=PATIENCE_S)
+        r.world.run(7)  # a heartbeat later there is a round trip to tell of
+        two = r.open("Dealer", connect=router.endpoint, identity=b"two")
+        router.wait_for_peers(2, timeout=PATIENCE_S)
+        r.world.partition(r.hub, two._engine, 2)
+        for _ in range(3):
+            router.send(bytes(10_000), to=b"two")
+        router.send(b"x", to=b"one")
+        router.recv(timeout=1)
+        r.world.run(1)
+        first, second = sorted(router.peers(), key=lambda peer: peer.identity)
+        assert (first.identity, second.identity) == (b"one", b"two")
+        assert (first.queued_in_messages, first.queued_in_bytes) == (1, 2 + FRAME_COST)
+        assert (second.queued_in_messages, second.queued_in_bytes) == (0, 0)
+        assert (first.queued_out_messages, second.queued_out_messages) == (0, 3)
+        assert second.queued_out_bytes == 3 * (10_000 + FRAME_COST)
+        assert (first.sent_messages, second.sent_messages) == (1, 0)
+        assert (first.received_messages, second.received_messages) == (2, 0)
+        assert first.rtt is not None
+        assert 0 < first.rtt < 0.01
+        assert first.since < second.since
+        assert first.id != second.id
+        assert first.endpoint == second.endpoint == router.endpoint
+        assert first.role == second.role == "DEALER"
+        assert one.peers()[0].outgoing
+        assert one.peers()[0].confirmed_messages == 2
+        assert not first.outgoing
+        assert first.zmtp_minor == 1
+
+
+def test_a_subscriber_s_topics_and_drops_are_told() -> None:
+    """PeerInfo.subscriptions and dropped_messages, per peer."""
+    with stalled("Pub", overflow="drop_newest", send_queue_messages=2) as pair:
+        with mm.Sub(
+            connect=pair.sender.endpoint, topics=["x", "y", "z"], engine=pair.world.engine()
+        ) as other:
+            pair.sender.wait_for_subscribers("z", 2, timeout=PATIENCE_S)
+            for _ in range(5):
+                pair.send(bytes(10_000))
+                pair.world.run(0.1)
+            told = sorted((p.subscriptions, p.dropped_messages) for p in pair.sender.peers())
+            assert told == [(1, 3), (3, 0)]
+            assert other.stats().received_messages == 0
+
+
+HAPPENED: dict[mm.EventKind, Callable[[Room], Any]] = {}
+
+
+def happens(kind: mm.EventKind) -> Callable[[Callable[[Room], Any]], Callable[[Room], Any]]:
+    """Register what makes an event of that kind."""
+
+    def register(play: Callable[[Room], Any]) -> Callable[[Room], Any]:
+        HAPPENED[kind] = play
+        return play
+
+    return register
+
+
+@happens(mm.EventKind.LISTENING)
+def _listening(r: Room) -> Any:
+    return r.open("Pull", bind=UP)
+
+
+@happens(mm.EventKind.PEER_UP)
+def _peer_up(r: Room) -> Any:
+    return pipeline(r)[0]
+
+
+@happens(mm.EventKind.PEER_DOWN)
+def _peer_down(r: Room) -> Any:
+    push, pull = pipeline(r)
+    pull.close()
+    r.world.run(1)
+    return push
+
+
+@happens(mm.EventKind.CONNECT_FAILED)
+def _connect_failed(r: Room) -> Any:
+    push = r.open("Push", connect="tcp://127.0.0.1:1")
+    r.world.run(1)
+    return push
+
+
+@happens(mm.EventKind.HANDSHAKE_FAILED)
+def _handshake_failed(r: Room) -> Any:
+    push = r.open("Push", bind=UP)
+    r.open("Sub", connect=push.endpoint)
+    r.world.run(1)
+    return push
+
+
+@happens(mm.EventKind.DROPPED)
+def _dropped(r: Room) -> Any:
+    push = r.open("Push", overflow="drop_newest")
+    push.send(b"x")
+    return push
+
+
+@happens(mm.EventKind.LATE_REPLY)
+def _late(r: Room) -> Any:
+    rep, (req,) = r.around("Rep", "Req", 1)
+    with pytest.raises(mm.TimedOutError):
+        req.request(b"q", timeout=0.5)
+    rep.recv(timeout=1).reply(b"late")
+    r.world.run(1)
+    return req
+
+
+@happens(mm.EventKind.ACCEPT_PAUSED)
+@happens(mm.EventKind.ACCEPT_RESUMED)
+def _accept(r: Room) -> Any:
+    pull = r.open("Pull", bind=UP)
+    r.world.set_faults(SimFaults(accept_emfile=1.0))
+    r.open("Push", connect=pull.endpoint)
+    r.world.run(1)
+    r.world.heal()
+    pull.wait_for_peers(timeout=PATIENCE_S)
+    return pull
+
+
+@pytest.mark.parametrize("kind", HAPPENED, ids=lambda kind: kind.name)
+def test_an_event_tells_what_happened(kind: mm.EventKind) -> None:
+    """Its kind, its endpoint (but for drops and late replies), and why, when something failed."""
+    with room() as r:
+        socket = HAPPENED[kind](r)
+        told = [event for event in socket.events() if event.kind is kind]
+        assert told
+        assert all(event.count >= 1 and event.seq >= 1 for event in told)
+        if kind not in (mm.EventKind.DROPPED, mm.EventKind.LATE_REPLY):
+            assert all(event.endpoint.startswith("tcp://127.0.0.1:") for event in told)
+        failed = (
+            mm.EventKind.PEER_DOWN,
+            mm.EventKind.CONNECT_FAILED,
+            mm.EventKind.HANDSHAKE_FAILED,
+        )
+        assert all((event.reason is not mm.Reason.NONE) == (kind in failed) for event in told)
+
+
+def test_every_kind_of_event_is_shown_to_happen() -> None:
+    """ABANDONED is told after the end only, when nobody can ask any more."""
+    assert set(HAPPENED) == set(mm.EventKind) - {mm.EventKind.ABANDONED}
