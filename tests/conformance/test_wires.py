@@ -17,7 +17,15 @@ import pytest
 import meshmsg
 from meshmsg import aio
 from meshmsg.testing import SimWorld
-from tests.conformance.suite import BODIES, COUNT, asked, both_ways, many
+from tests.conformance.suite import (
+    BODIES,
+    COUNT,
+    answers_to,
+    asked,
+    both_ways,
+    many,
+    surveyed,
+)
 from tests.conformance.test_matrix import Inline, Threaded
 from tests.support.pairs import WAIT_S, endpoint_for
 
@@ -67,6 +75,18 @@ async def one_frame(a: Any, b: Any) -> None:
     assert await b.recv_frames(timeout=WAIT_S) == [b"one"]
 
 
+async def surveyed_in_turn(a: Any, b: Any) -> None:
+    """Questions and answers of all sizes, one by one; the survey knows who answered."""
+    for body in BODIES:
+        survey = a.survey(body, deadline=WAIT_S)
+        asking = asyncio.ensure_future(answers_to(survey))
+        request = await b.recv(timeout=WAIT_S)
+        assert request == body
+        assert request.reply(request + b"!")
+        assert await asking == [body + b"!"]
+        assert (survey.answered, survey.missing) == (survey.asked, ())
+
+
 CASES: list[tuple[str, str, Case]] = [
     ("Push", "Pull", one_way),
     ("Push", "Pull", many),
@@ -78,8 +98,14 @@ CASES: list[tuple[str, str, Case]] = [
     ("Pair", "Pair", one_frame),
     ("Pub", "Sub", published),
     ("Rep", "Req", asked),
+    ("Surveyor", "Respondent", surveyed),
+    ("Surveyor", "Respondent", surveyed_in_turn),
+    ("Bus", "Bus", both_ways),
+    ("Bus", "Bus", one_way),
+    ("Bus", "Bus", many),
+    ("Bus", "Bus", large),
 ]
-SIMULATED = [case for case in CASES if case[2] not in (many, large, asked)]
+SIMULATED = [case for case in CASES if case[2] not in (many, large, asked, surveyed)]
 """Cases whose two sides take turns: a simulated world has one thread."""
 
 

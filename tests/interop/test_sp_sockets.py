@@ -103,6 +103,26 @@ def they_ask(ours: Any, theirs: Any) -> None:
         assert theirs.recv() == b"a" * size
 
 
+def we_survey(ours: Any, theirs: Any) -> None:
+    """One peer, one answer, and the survey is over."""
+    import threading
+
+    def serve() -> None:
+        for _ in SIZES:
+            theirs.send(theirs.recv() + b"!")
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    for size in SIZES:
+        assert list(ours.survey(b"q" * size, deadline=WAIT_S)) == [b"q" * size + b"!"]
+    serving.join(WAIT_S)
+
+
+def they_survey(ours: Any, theirs: Any) -> None:
+    """Our Respondent answers as our Rep does."""
+    they_ask(ours, theirs)
+
+
 PAIRS: list[tuple[type[Any], int, Exchange]] = [
     (mm.Push, ref.PULL, we_send),
     (mm.Pull, ref.PUSH, they_send),
@@ -112,6 +132,9 @@ PAIRS: list[tuple[type[Any], int, Exchange]] = [
     (mm.Rep, ref.REQ, they_ask),
     (mm.Pair, ref.PAIR0, both),
     (mm.Pair, ref.PAIR1, both),
+    (mm.Surveyor, ref.RESPONDENT, we_survey),
+    (mm.Respondent, ref.SURVEYOR, they_survey),
+    (mm.Bus, ref.BUS, both),
 ]
 
 

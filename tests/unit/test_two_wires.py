@@ -17,6 +17,7 @@ from tests.support.pairs import WAIT_S
 
 UP = "tcp://127.0.0.1:0"
 SPEAKERS = [mm.Push, mm.Pull, mm.Pub, mm.Sub, mm.Req, mm.Rep, mm.Pair]
+SPEAKERS += [mm.Surveyor, mm.Respondent, mm.Bus]
 MUTE = [mm.XPub, mm.XSub, mm.Dealer, mm.Router]
 
 
