@@ -201,8 +201,8 @@ def test_what_waited_for_a_peer_goes_to_one_of_the_other_wire(
         stuck = mm.Pull(bind=place, recv_queue_messages=1)
         push.connect(first)
         push.wait_for_peers(timeout=WAIT_S)
-        push.send(b"x" * (8 << 20), timeout=WAIT_S)
-        push.send(b"x" * (8 << 20), timeout=WAIT_S)
+        for _ in range(4):  # one is received, one read, one begun
+            push.send(b"x" * (4 << 20), timeout=WAIT_S)
         push.send_many(bodies, timeout=WAIT_S)
         if not sp_first:
             push.send_frames([b"a", b"b"], timeout=WAIT_S)
