@@ -40,8 +40,7 @@ sim: $(BUILD)/dev.stamp
 	MESHMSG_SIM_SEEDS=$${SEEDS:-2000} $(PY) -m pytest -q -n $(JOBS) tests/sim
 
 bench: $(BUILD)/dev.stamp
-	$(PY) -m meshmsg.bench thr
-	$(PY) -m meshmsg.bench lat
+	$(PY) -m meshmsg.bench targets --rate-seconds 5 --json $(BUILD)/bench.json --report $(BUILD)/bench.html
 
 $(VENV)/ready:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \

@@ -1,112 +1,175 @@
-"""Starts the two processes of one measurement and reads what they report."""
+"""The command run: a scenario, on this machine, or as the sender or the receiver of two."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
-import threading
-from dataclasses import asdict, dataclass, replace
+import argparse
+from dataclasses import replace
 from typing import Any
 
-from ._libraries import PATIENCE
-from ._peer import Task
-
-LIMIT = 300.0  # seconds one measurement may take
-
-
-@dataclass(frozen=True)
-class Point:
-    """One measurement: both ends' reports."""
-
-    bound: dict[str, Any]
-    """What the receiver, or the end that answers, said."""
-    connected: dict[str, Any]
-    """What the sender, or the end that asks, said."""
+from ._args import add_output, peer_list, whole
+from ._histogram import encoded, figures_of, histogram
+from ._meet import Distant, Served
+from ._need import BenchError
+from ._output import Output
+from ._rounds import Case, Figures, Row
+from ._scenario import Scenario, Step, known, load
+from ._stage import Consumers, Facts, produce
+from ._stats import Counted, merged
+from .peers import peer_named
+from .peers.seam import Peer
 
 
-class BenchError(Exception):
-    """A process of a measurement failed; the text has its last words."""
+def add_commands(commands: Any) -> None:
+    """Put run among the commands."""
+    parser = commands.add_parser("run", help="a scenario from a YAML file")
+    parser.add_argument("scenario", help=f"a file, or one of {', '.join(known())}")
+    parser.add_argument("--role", choices=("both", "sender", "receiver"), default="both")
+    parser.add_argument("--meet", metavar="URL", help="where sender and receiver meet, tcp://...")
+    parser.add_argument(
+        "--insecure", action="store_true", help="receiver: bind outside loopback, unprotected"
+    )
+    parser.add_argument("--peer", type=peer_list, help="instead of the scenario's")
+    parser.add_argument("--rounds", type=whole(1), help="instead of the scenario's")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="of counts and seconds; 0.1: a tenth"
+    )
+    add_output(parser)
+    parser.set_defaults(run=run)
 
 
-def measure(kind: str, library: str, transport: str, size: int, count: int) -> Point:
-    """Run one measurement in processes of its own."""
-    with tempfile.TemporaryDirectory(prefix="mm-bench-") as folder:
-        url = {
-            "tcp": "tcp://127.0.0.1:0",
-            "ipc": f"ipc://{folder}/s",
-            "inproc": "inproc://bench",
-        }[transport]
-        first = Task(kind, library, True, url, size, count)
-        if transport == "inproc":
-            return _inproc(first)
-        return _two(first)
+def scaled(scenario: Scenario, factor: float) -> Scenario:
+    """The same with so much more, or less, to send."""
+    if not 0 < factor <= 1000:
+        raise BenchError(f"--scale is {factor}; it is above 0")
 
-
-def _inproc(first: Task) -> Point:
-    peer = Peer({"first": asdict(first), "second": asdict(replace(first, binds=False))})
-    try:
-        return Point(peer.line(), peer.line())
-    finally:
-        peer.end()
-
-
-def _two(first: Task) -> Point:
-    receiver = Peer(asdict(first))
-    peers = [receiver]
-    try:
-        url = receiver.line()["endpoint"]
-        sender = Peer(asdict(replace(first, binds=False, url=url)))
-        peers.append(sender)
-        sender.line()
-        receiver.line()
-        sender.go()
-        connected, bound = sender.line(), receiver.line()
-        sender.go()
-        return Point(bound, connected)
-    finally:
-        for peer in reversed(peers):
-            peer.end()
-
-
-class Peer:
-    """One process of a measurement; it is killed when it takes too long."""
-
-    def __init__(self, given: dict[str, Any]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "meshmsg.bench._peer", json.dumps(given)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+    def step(one: Step) -> Step:
+        producers = tuple(
+            replace(
+                p,
+                count=max(2, round(p.count * factor)) if p.count else 0,
+                seconds=p.seconds * factor,
+            )
+            for p in one.producers
         )
-        self._timer = threading.Timer(LIMIT, self._process.kill)
-        self._timer.daemon = True
-        self._timer.start()
+        return replace(one, producers=producers)
 
-    def line(self) -> dict[str, Any]:
-        """What it says next."""
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        line = self._process.stdout.readline()
-        if not line:
-            words = self._process.stderr.read().strip()
-            raise BenchError(words or f"a process ended, or was stopped after {LIMIT:.0f} s")
-        fact: dict[str, Any] = json.loads(line)
-        return fact
+    return replace(scenario, steps=tuple(step(one) for one in scenario.steps))
 
-    def go(self) -> None:
-        """Let it go on: first measure, then close."""
-        assert self._process.stdin is not None
-        self._process.stdin.write("go\n")
-        self._process.stdin.flush()
 
-    def end(self) -> None:
-        """Wait for its end; kill it if it does not come."""
-        try:
-            self._process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
-        self._timer.cancel()
+class Played:
+    """One step with one peer, round by round."""
+
+    def __init__(self, scenario: Scenario, number: int, peer: Peer, side: Any) -> None:
+        self._scenario, self._number, self._peer, self._side = scenario, number, peer, side
+        self._step = scenario.steps[number]
+        self._late: dict[str, list[Counted]] = {one.name: [] for one in self._step.producers}
+
+    def __call__(self, warming: bool) -> Figures:
+        """Run it once."""
+        for one in self._step.producers:
+            if one.connections > self._peer.connections_max:
+                raise BenchError(f"has at most {self._peer.connections_max} connection")
+        said = produce(self._scenario, self._number, self._peer.name, warming, self._side)
+        total = sum(one["count"] for one in said["sent"].values())
+        figures = (
+            self._throughput(said)
+            if self._step.kind == "thr"
+            else self._latencies(said, warming=warming)
+        )
+        for end, used in (("sender", said["used"]), ("receiver", said["received_use"])):
+            figures[f"{end}_cpu_us"] = sum(one["cpu_s"] for one in used.values()) * 1e6 / total
+            figures[f"{end}_rss_mb"] = sum(one["rss_mb"] for one in used.values())
+        broker = self._peer.broker_use()
+        if broker:
+            figures["broker_cpu_us"] = broker["cpu_s"] * 1e6 / total
+            figures["broker_rss_mb"] = broker["rss_mb"]
+        figures["cpu_us"] = sum(v for name, v in figures.items() if name.endswith("_cpu_us"))
+        return figures
+
+    def _throughput(self, said: Facts) -> Figures:
+        (sent,), (received,) = said["sent"].values(), said["received"].values()
+        rate = received["count"] / received["seconds"]
+        return {
+            "sender_per_s": sent["count"] / sent["seconds"],
+            "receiver_per_s": rate,
+            "mb_per_s": rate * self._step.producers[0].size / 1e6,
+        }
+
+    def _latencies(self, said: Facts, *, warming: bool) -> Figures:
+        several = len(self._step.producers) > 1
+        every: list[Counted] = []
+        figures: Figures = {}
+        for index, one in enumerate(self._step.producers):
+            late = said["received"][one.to].get("by_producer", {}).get(str(index), [])
+            if not late:
+                raise BenchError(f"nothing of {one.name} arrived")
+            every.append(late)
+            if not warming:
+                self._late[one.name].append(late)
+            if several:
+                found = figures_of(histogram(late))
+                figures[f"p50_us {one.name}"] = found["p50_us"]
+                figures[f"p99_us {one.name}"] = found["p99_us"]
+        seconds = max(one["seconds"] for one in said["received"].values())
+        figures.update(figures_of(histogram(merged(every))))
+        figures["receiver_per_s"] = sum(o["count"] for o in said["received"].values()) / max(
+            seconds, 1e-9
+        )
+        figures["refused"] = sum(one["refused"] for one in said["sent"].values())
+        return figures
+
+    def known(self) -> Row:
+        """For the row."""
+        if self._step.kind == "thr":
+            return {}
+        by_producer = {name: merged(late) for name, late in self._late.items()}
+        every = merged(list(by_producer.values()))
+        made = histogram(every)
+        found: Row = {"latency_ns": every, "hdr": encoded(made), "all_rounds": figures_of(made)}
+        if len(by_producer) > 1:
+            found["producers"] = {name: {"latency_ns": late} for name, late in by_producer.items()}
+        if isinstance(self._side, Distant):
+            found["clock_uncertain_ns"] = self._side.uncertain_ns
+        return found
+
+
+def case_of(scenario: Scenario, number: int, peer: Peer, side: Any) -> Case:
+    """One step with one peer."""
+    step, one = scenario.steps[number], Played(scenario, number, peer, side)
+    first = step.producers[0]
+    facts: Row = {"load": step.name, "count": sum(p.messages for p in step.producers)}
+    if len({p.size for p in step.producers}) == 1:
+        facts["size"] = first.size
+    if len(step.producers) == 1:
+        facts |= {"rate": first.rate, "burst": first.burst, "connections": first.connections}
+    return Case(peer, step.kind, step.transport, one, facts, extra=one.known)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """The command run."""
+    scenario = scaled(load(chosen.scenario), chosen.scale)
+    if chosen.peer:
+        scenario = replace(scenario, peers=tuple(peer.name for peer in chosen.peer))
+    if (chosen.role == "both") == bool(chosen.meet):
+        raise BenchError("--meet goes with --role sender and --role receiver")
+    if chosen.role == "receiver":
+        served = Served(scenario, chosen.meet, insecure=chosen.insecure)
+        print(f"waiting for the sender at {served.endpoint}", flush=True)
+        served.serve()
+        return 0
+    chosen.rounds = chosen.rounds or scenario.rounds
+    chosen.seed = scenario.seed
+    chosen.base = chosen.base or scenario.base
+    return play(scenario, chosen)
+
+
+def play(scenario: Scenario, chosen: argparse.Namespace) -> int:
+    """Run all steps with all peers, and tell."""
+    side = Distant(chosen.meet) if chosen.role == "sender" else Consumers(scenario)
+    output = Output(chosen, scenario.title, scenario.text)
+    for number in range(len(scenario.steps)):
+        peers = [peer_named(name) for name in scenario.peers]
+        output.measure([case_of(scenario, number, peer, side) for peer in peers])
+    if isinstance(side, Distant):
+        side.close()
+    return output.finish()

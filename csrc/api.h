@@ -30,7 +30,7 @@ mmi_api_wait_of(int64_t timeout_ms, int64_t slice_ms)
 /* MM_OK: try again. Else what the call is to return; on MM_ECLOSED the lock is still held, by *e.
  */
 int mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, uint64_t key) MMI_WARN_UNUSED;
-/* Sends m as the socket's policy says, waiting if it may.  MM_OK: m is no longer the caller's.  Else
+/* Sends m as the socket's policy says, waiting if it may.  MM_OK: m is no longer the caller's. Else
  * as mmi_api_wait_for. */
 int mmi_api_send_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w) MMI_WARN_UNUSED;
 /* Ends a call whose socket may be gone: settles and unlocks the engine. */

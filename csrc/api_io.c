@@ -8,7 +8,10 @@
 
 #include "engine/batch.h"
 
-enum { IO_BORROW_MAX = MMI_PACK_BODY_MAX - MMI_FRAME_OVERHEAD };   /* bytes; larger: copied first */
+enum {
+    IO_BORROW_MAX = MMI_PACK_BODY_MAX - MMI_FRAME_OVERHEAD,   /* bytes; larger: copied first */
+    IO_RUN = 512                                              /* messages sent under one lock */
+};
 
 /* What a socket refuses to send, before anything is copied. */
 static int
@@ -134,14 +137,17 @@ int
 mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms)
 {
     mmi_socket *s;
-    int rc = size <= IO_BORROW_MAX ? mmi_api_enter_quick(socket, &s) : MM_EAGAIN;
-    if (rc == MM_OK && s->packs) {
+    int rc = mmi_api_enter_quick(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->packs && size <= IO_BORROW_MAX) {
         mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
         return io_send_small(s, body, size, &w);
     }
-    if (rc == MM_OK) {
-        mmi_engine_leave_quick(s->engine);
-    } else if (rc != MM_EAGAIN) {
+    rc = io_check(s, size, 1); /* before a large body is copied, which is not done under the lock */
+    mmi_engine_leave_quick(s->engine);
+    if (rc != MM_OK) {
         return rc;
     }
     return mmi_api_send(socket, mmi_msg_copy(body, size), timeout_ms, slice_ms, NULL);
@@ -161,37 +167,76 @@ mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint6
     return mmi_api_send(socket, m, timeout_ms, slice_ms, NULL);
 }
 
+int
+mm_send_queue(mm_handle socket, const uint8_t *body, size_t size, int *more)
+{
+    mmi_socket *s;
+    *more = MM_MORE_SEND;
+    if (size > IO_BORROW_MAX) {
+        return MM_OK;
+    }
+    int rc = mmi_api_enter_quick(socket, &s);
+    if (rc != MM_OK) {
+        *more = 0;
+        return rc;
+    }
+    mmi_engine *e = s->engine;
+    if (s->packs && io_check(s, size, 1) == MM_OK) {
+        mmi_msg m;
+        mmi_frame frame;
+        mmi_msg_borrow(&m, &frame, body, size);
+        rc = s->ops->send(s->state, &m);
+        if (rc == MM_OK) {
+            s->stats.sent_messages++;
+            s->stats.sent_bytes += size;
+            *more = mmi_engine_leaves_quick(e) ? 0 : MM_MORE_SETTLE;
+        }
+    }
+    pthread_mutex_unlock(&e->lock);
+    return MM_OK;
+}
+
+int
+mm_settle(mm_handle socket)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc == MM_OK) {
+        mmi_engine_leave(s->engine);
+    }
+    return rc == MM_ECLOSED ? MM_OK : rc;   /* closing flushes what was queued */
+}
+
 /* As many as go without waiting; *sent counts on. */
 static int
-io_send_run(mmi_socket *s, const uint8_t **bodies, const uint64_t *sizes, size_t count,
-            size_t *sent)
+io_send_run(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
 {
     while (*sent < count) {
-        int rc = io_check(s, sizes[*sent], 1);
+        const mm_body *b = &bodies[*sent];
+        int rc = io_check(s, b->size, 1);
         if (rc != MM_OK) {
             return rc;
         }
         mmi_msg borrowed, *m = &borrowed;
         mmi_frame frame;
-        if (s->packs && sizes[*sent] <= IO_BORROW_MAX) {
-            mmi_msg_borrow(m, &frame, *bodies, sizes[*sent]);
+        if (s->packs && b->size <= IO_BORROW_MAX) {
+            mmi_msg_borrow(m, &frame, b->data, b->size);
         } else {
-            m = mmi_msg_copy(*bodies, sizes[*sent]);
+            m = mmi_msg_copy(b->data, b->size);
         }
         rc = m == NULL ? MM_ENOMEM : io_try_send(s, m);
         if (rc != MM_OK) {
             mmi_msg_unref(m);
             return rc;
         }
-        *bodies += sizes[*sent];
         (*sent)++;
     }
     return MM_OK;
 }
 
 int
-mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, size_t count,
-             int64_t timeout_ms, int64_t slice_ms, size_t *sent)
+mm_send_bodies(mm_handle socket, const mm_body *bodies, size_t count, int64_t timeout_ms,
+               int64_t slice_ms, size_t *sent)
 {
     mmi_socket *s;
     *sent = 0;
@@ -202,7 +247,7 @@ mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, siz
     mmi_engine *e = s->engine;
     mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
     for (;;) {
-        rc = io_send_run(s, &bodies, sizes, count, sent);
+        rc = io_send_run(s, bodies, count, sent);
         if (rc != MM_EAGAIN || s->opts.overflow == MM_OVERFLOW_ERROR) {
             break;
         }
@@ -212,4 +257,23 @@ mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, siz
         }
     }
     return mmi_api_end(e, rc);
+}
+
+int
+mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, size_t count,
+             int64_t timeout_ms, int64_t slice_ms, size_t *sent)
+{
+    mm_body run[IO_RUN];
+    int rc = MM_OK;
+    *sent = 0;
+    while (rc == MM_OK && *sent < count) {
+        size_t n = 0, done = 0;
+        for (; n < IO_RUN && *sent + n < count; n++) {
+            run[n] = (mm_body){ .data = bodies, .size = (size_t)sizes[*sent + n] };
+            bodies += run[n].size;
+        }
+        rc = mm_send_bodies(socket, run, n, timeout_ms, slice_ms, &done);
+        *sent += done;
+    }
+    return rc;
 }

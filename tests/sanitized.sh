@@ -18,7 +18,7 @@ asan)
         --ignore tests/unit/test_fuzz_corpus.py
     ;;
 tsan)
-    sources=$(find csrc -name '*.c')
+    sources=$(find csrc -name '*.c' -not -path 'csrc/python/*')
     mkdir -p "$folder/c"
     $cc -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=thread -Icsrc/include -Icsrc -Itests/c \
         $sources tests/c/test_engine_threads.c -pthread -o "$folder/c/test_engine_threads"

@@ -64,8 +64,8 @@ def test_the_wheel_holds_all_packages(wheel: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("nm"), reason="nm is not on this machine")
-def test_the_extension_exports_one_symbol(wheel: Path, tmp_path: Path) -> None:
-    """PyInit__mm: nothing of ours can clash with another library."""
+def test_the_extension_exports_its_two_modules(wheel: Path, tmp_path: Path) -> None:
+    """PyInit__mm and PyInit__fast: nothing of ours can clash with another library."""
     zipfile.ZipFile(wheel).extract("meshmsg/_mm.abi3.so", tmp_path)
     listed = subprocess.run(
         ["nm", "-D", "--defined-only", tmp_path / "meshmsg/_mm.abi3.so"],
@@ -73,4 +73,7 @@ def test_the_extension_exports_one_symbol(wheel: Path, tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert [line.split()[-1] for line in listed.stdout.splitlines()] == ["PyInit__mm"]
+    assert [line.split()[-1] for line in listed.stdout.splitlines()] == [
+        "PyInit__fast",
+        "PyInit__mm",
+    ]

@@ -9,10 +9,10 @@
 #ifndef MMI_PACK_H
 #define MMI_PACK_H
 
+#include "base/limits.h"
 #include "base/msg.h"
 
 enum {
-    MMI_PACK_BODY_MAX = 16 * 1024, /* bytes on the wire: a larger message is an entry of its own */
     MMI_PACK_CAP = 64 * 1024,      /* bytes of a pack that is filled by a burst                  */
     MMI_PACK_FIRST_CAP = 2 * 1024, /* bytes of a pack when nothing else is queued                */
     MMI_PACK_IN_BYTES = 96 * 1024, /* bytes of a received pack: what malloc gives without mmap   */

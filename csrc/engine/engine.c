@@ -204,12 +204,19 @@ mmi_engine_leave(mmi_engine *e)
     pthread_mutex_unlock(&e->lock);
 }
 
+bool
+mmi_engine_leaves_quick(const mmi_engine *e)
+{
+    bool sleeps = e->polling || e->thread == NULL;
+    bool sooner = sleeps && mmi_timers_next(&e->timers) < e->poll_deadline_ns;
+    return mmi_list_empty(&e->dirty) && mmi_list_empty(&e->touched) && mmi_list_empty(&e->dead) &&
+           !e->closing && !sooner;
+}
+
 void
 mmi_engine_leave_quick(mmi_engine *e)
 {
-    bool sooner = e->polling && mmi_timers_next(&e->timers) < e->poll_deadline_ns;
-    if (!mmi_list_empty(&e->dirty) || !mmi_list_empty(&e->touched) || !mmi_list_empty(&e->dead) ||
-        e->closing || sooner) {
+    if (!mmi_engine_leaves_quick(e)) {
         mmi_engine_refresh(e);
         mmi_engine_settle(e, false);
     }

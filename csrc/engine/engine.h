@@ -36,7 +36,7 @@ typedef struct mmi_tag_entry {
 typedef struct mmi_engine {
     mmi_mutex lock;
     bool open, closing, stop, polling;
-    bool pacing;                   /* the runner sleeps no longer than MMI_PACE_NS */
+    bool pacing;                   /* the runner sleeps no longer than MMI_PACE_US */
     bool leading;                  /* a caller that waits polls in the runner's place */
     bool parked, unpark;           /* the runner leaves polling to callers; it is to do it again */
     bool park_wanted;              /* it may leave it to them */
@@ -53,7 +53,7 @@ typedef struct mmi_engine {
     mmi_timers timers;
     mmi_list sockets;              /* open, and closed but lingering       */
     mmi_list dirty, touched, dead; /* links, sockets, links: to be settled */
-    mmi_list bursts;               /* links that the runner writes every MMI_PACE_NS */
+    mmi_list bursts;               /* links that the runner writes every MMI_PACE_US */
     mmi_list inproc;               /* listeners that poll cannot watch     */
     mmi_list wakers;
     mmi_tag_entry *tags;
@@ -82,6 +82,7 @@ void mmi_engine_settle(mmi_engine *e, bool runner);
 /* The runner's round through the links in a burst: true: some wait for the next one. */
 bool mmi_settle_bursts(mmi_engine *e);
 void mmi_engine_leave(mmi_engine *e);                /* settle as a caller, then unlock */
+bool mmi_engine_leaves_quick(const mmi_engine *e);   /* there is nothing to settle */
 void mmi_engine_leave_quick(mmi_engine *e);          /* nothing was noted: unlock.  Else the same */
 void mmi_engine_refresh(mmi_engine *e);              /* now_ns from the clock */
 uint32_t mmi_engine_random(mmi_engine *e);

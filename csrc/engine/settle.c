@@ -9,7 +9,7 @@
 
 /*
  * A caller writes what it queued itself, so that a lone message needs no other thread.  In a burst
- * it leaves it to the runner, which then comes by every MMI_PACE_NS without being woken, until
+ * it leaves it to the runner, which then comes by every MMI_PACE_US without being woken, until
  * there is a good deal to write (docs/adr: inline or batched).
  */
 static void

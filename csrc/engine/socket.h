@@ -74,7 +74,7 @@ int mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts,
                     mmi_socket **out) MMI_WARN_UNUSED;
 void mmi_socket_close(mmi_socket *s);              /* starts the linger */
 void mmi_socket_reap(mmi_socket *s);               /* frees a closed socket whose links are gone */
-void mmi_socket_tick(mmi_socket *s);               /* the role does what is due, and says when next */
+void mmi_socket_tick(mmi_socket *s); /* the role does what is due, and says when next */
 void mmi_socket_end(mmi_socket *s); /* the linger is over: whatever is left is abandoned */
 void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed: settle looks */
 void mmi_socket_update(mmi_socket *s);             /* settle: wakes who is due */

@@ -34,9 +34,10 @@ typedef struct mmi_proto_ops {
     void (*rm)(void *ps, mmi_pipe *p);
     void (*in)(void *ps, mmi_pipe *p);   /* p's inbox went from empty to non-empty */
     void (*out)(void *ps, mmi_pipe *p);  /* something left p's outbox: there may be room again */
-    /* MM_OK: the protocol owns m (REQ, SURVEYOR: m->key is set; who wants to read it holds a reference). Else
-     * the caller still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH, MM_EINVAL, MM_EMSGSIZE (XSUB:
-     * topic), MM_ENOTSUP (no peer's wire has words for it), MM_ENOMEM. NULL: cannot send. */
+    /* MM_OK: the protocol owns m (REQ, SURVEYOR: m->key is set; who wants to read it holds a
+     * reference). Else the caller still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH, MM_EINVAL,
+     * MM_EMSGSIZE (XSUB: topic), MM_ENOTSUP (no peer's wire has words for it), MM_ENOMEM. NULL:
+     * cannot send. */
     int (*send)(void *ps, mmi_msg *m);
     /* MM_OK: the caller owns *m.  MM_EAGAIN: nothing now.  MM_ENOMEM: nothing taken.  NULL: cannot
      * receive. */
@@ -65,17 +66,19 @@ typedef struct mmi_proto_ops {
     int (*find)(void *ps, const uint8_t *identity, size_t size, uint64_t *pipe_id);
     /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EAGAIN not yet; MM_ECONNRESET its
      * peer went away, id forgotten; MM_EINVAL no such request; MM_ENOMEM.
-     * SURVEYOR: MM_OK one answer; MM_ESTATE there are no more, the id stays until it is forgotten. */
+     * SURVEYOR: MM_OK one answer; MM_ESTATE there are no more, the id stays until it is forgotten.
+     */
     int (*reply)(void *ps, uint64_t key, mmi_msg **m);
-    /* REQ, SURVEYOR: would reply say anything but MM_EAGAIN?  Whether to wake who waits for this very reply:
-     * MM_READABLE only tells that there is some reply, maybe one that nobody fetches. */
+    /* REQ, SURVEYOR: would reply say anything but MM_EAGAIN?  Whether to wake who waits for this
+     * very reply: MM_READABLE only tells that there is some reply, maybe one that nobody fetches.
+     */
     bool (*replied)(const void *ps, uint64_t key);
     void (*forget)(void *ps, uint64_t key);           /* REQ, SURVEYOR: a later reply is late */
     /* REQ: ids for which reply would not say MM_EAGAIN, oldest first; count.  SURVEYOR: those that
      * have become so again since they were told last. */
     uint32_t (*replies)(void *ps, uint64_t *keys, uint32_t cap);
-    /* SURVEYOR: the survey is over at that time, or after so many answers (0: those of all).  tick is
-     * due anew.  Cannot fail. */
+    /* SURVEYOR: the survey is over at that time, or after so many answers (0: those of all).  tick
+     * is due anew.  Cannot fail. */
     void (*bound)(void *ps, uint64_t key, uint64_t deadline_ns, uint32_t answers);
     /* SURVEYOR: whom a survey asked; count of all; 0: no such survey. */
     uint32_t (*asked)(const void *ps, uint64_t key, uint64_t *pipe_ids, uint32_t cap);

@@ -23,7 +23,7 @@ typedef struct mmi_rep_pipe {
 } mmi_rep_pipe;
 
 /* As the functions of a role; ps is an mmi_rep, a pipe's state an mmi_rep_pipe. */
-int mmi_rep_init(void *ps, mmi_proto_host *host);     /* the role then sets envelope, if it differs */
+int mmi_rep_init(void *ps, mmi_proto_host *host); /* the role then sets envelope, if it differs */
 void mmi_rep_fini(void *ps);
 int mmi_rep_add(void *ps, mmi_pipe *p);
 void mmi_rep_rm(void *ps, mmi_pipe *p);

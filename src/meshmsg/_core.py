@@ -11,12 +11,28 @@ import math
 import os
 import threading
 import warnings
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
 
+from meshmsg import _mm
 from meshmsg._errors import CLASSES, MeshError
 from meshmsg._mm import ffi as ffi
 from meshmsg._mm import lib as lib
 
+
+def _load_fast() -> Any:
+    """Return the functions of csrc/python/fast.c: a second module in the same shared object."""
+    loader = ExtensionFileLoader("meshmsg._fast", str(_mm.__file__))
+    spec = spec_from_file_location("meshmsg._fast", _mm.__file__, loader=loader)
+    if spec is None:
+        raise ImportError("meshmsg._mm has no file", name="meshmsg._fast")
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+fast: Any = _load_fast()
 EAGAIN: int = lib.MM_EAGAIN
 EINTR: int = lib.MM_EINTR
 SLICE_MS = 100

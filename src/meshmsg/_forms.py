@@ -13,7 +13,7 @@ from meshmsg._base import SocketBase
 from meshmsg._core import ffi, lib
 from meshmsg._data import Data, encode_topic
 from meshmsg._errors import MeshError, PeerError, UsageError
-from meshmsg._message import Message, Request
+from meshmsg._message import FullMessage, Message, Request
 from meshmsg._unpack import Forming
 
 KNOWN_MAX = 10
@@ -91,7 +91,7 @@ class IdentityForm(Forming[Message], SocketBase):
     """Router: the first frame is the peer's identity."""
 
     def _message(self, frames: list[bytes], peer: int, envelope: int) -> Message:
-        message = Message(frames[-1])
+        message = FullMessage(frames[-1])
         message.peer = frames[0]
         message._frames = tuple(frames[1:])
         return message

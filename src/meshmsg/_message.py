@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from meshmsg._core import fast
 from meshmsg._data import Data, bytes_of
 from meshmsg._errors import MeshError, UsageError
 
@@ -19,6 +20,7 @@ class Message(bytes):
         peer: Who sent it: for a Router the peer's identity, else its id in `peers()`.
     """
 
+    __slots__ = ()
     topic: str = ""
     peer: int | bytes = 0
     _frames: tuple[bytes, ...] = ()
@@ -30,6 +32,10 @@ class Message(bytes):
 
     def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
         return bytes, (bytes(self),)
+
+
+class FullMessage(Message):
+    """One of several frames, or of a peer with a name: what is known of it are attributes."""
 
 
 PEERS_MAX = 4096
@@ -51,7 +57,11 @@ def message_class(peer: int) -> type[Message]:
     return found
 
 
-class Request(Message):
+IN_PLACE: bool = fast.check(message_class(0), b"sample")
+"""Whether this Python lays out bytes as the core knows; else messages are made by calls."""
+
+
+class Request(FullMessage):
     """A request a Rep received. `reply` answers it, once."""
 
     _reply: Callable[[bytes], bool] | None = None

@@ -7,19 +7,16 @@ took from its iterable and did not send.
 from __future__ import annotations
 
 import time
-from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
-from typing import Any, cast
+from typing import Any
 
 from meshmsg._base import SocketBase
 from meshmsg._blocking import LEAST_S, Draining
-from meshmsg._core import EAGAIN, EINTR, error_for, ffi, lib, local, on_main_thread, to_ms
+from meshmsg._core import EAGAIN, EINTR, error_for, fast, ffi, lib, on_main_thread, to_ms
 from meshmsg._data import Data, buffer_of, bytes_of, pack_frames
 from meshmsg._errors import MeshError
 
-_send_now = lib.mm_send_now
+_send = fast.send
 CHUNK_MESSAGES = 1024
 """Messages of a send_many that cross into C at once."""
 CHUNK_BYTES = 1024 * 1024
@@ -41,16 +38,9 @@ def chunks_of(messages: Iterable[Data]) -> Iterator[list[bytes]]:
     if not isinstance(messages, (list, tuple)):
         yield from _chunks_of_stream(messages)
         return
-    plain = set(map(type, messages)) <= {bytes}
-    whole = messages if plain else [bytes_of(message) for message in messages]
-    at = 0
-    while at < len(whole):
-        part = cast("list[bytes]", list(whole[at : at + CHUNK_MESSAGES]))
-        ends = list(accumulate(map(len, part)))
-        if ends[-1] >= CHUNK_BYTES:
-            part = part[: bisect_left(ends, CHUNK_BYTES) + 1]
-        at += len(part)
-        yield part
+    whole = list(messages)
+    if whole:
+        yield whole if fast.all_bytes(whole) else [bytes_of(message) for message in whole]
 
 
 def _chunks_of_stream(messages: Iterable[Data]) -> Iterator[list[bytes]]:
@@ -150,10 +140,13 @@ class Sender(FrameSender):
         """
         if timeout is not None:
             to_ms(timeout)  # refuses what is no time
-        body = data if type(data) is bytes else buffer_of(data)
-        rc = _send_now(self._handle, body, len(body))
+        try:
+            rc = _send(self._handle, data)
+        except TypeError:  # not bytes; perhaps nothing that can be sent
+            body = buffer_of(data)
+            rc = lib.mm_send_now(self._handle, body, len(body))
         if rc:
-            self._send_slowly(rc, body, len(body), timeout)
+            self._send_slowly(rc, buffer_of(data), len(data), timeout)
 
     def _send_slowly(self, rc: int, body: bytes, size: int, timeout: float | None) -> None:
         if rc == EAGAIN and timeout != 0:
@@ -257,21 +250,12 @@ class Sender(FrameSender):
         self, chunk: list[bytes], before: int, deadline: float | None, timeout: float | None
     ) -> int:
         done = 0
-        sizes = array("Q", map(len, chunk))
-        start = ffi.from_buffer("uint8_t[]", b"".join(chunk))
-        lengths = ffi.from_buffer("uint64_t[]", sizes)
-        out = local.size
-        offset = 0
         ms = -1
         slice_ms = self._slice_ms
         while done < len(chunk):
             if deadline is not None:
                 ms = to_ms(max(deadline - time.monotonic(), LEAST_S)) if timeout else 0
-            rc = lib.mm_send_many(
-                self._handle, start + offset, lengths + done, len(chunk) - done, ms, slice_ms, out
-            )
-            offset += sum(sizes[done : done + out[0]])
-            done += out[0]
+            rc, done = fast.send_list(self._handle, chunk, done, ms, slice_ms)
             if rc == EINTR:
                 self._log_events()
                 slice_ms = self._slice_ms if on_main_thread() else 0

@@ -7,17 +7,13 @@ belongs to; nothing made here points into it.
 from __future__ import annotations
 
 import itertools
-import struct
-from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
 
-from meshmsg._core import ffi, lib
+from meshmsg._core import fast, ffi, lib
 from meshmsg._looking import Looking
-from meshmsg._message import Message, message_class
+from meshmsg._message import FullMessage, Message, message_class
 
 MessageT = TypeVar("MessageT", bound=Message)
-CUT_MESSAGES = 64
-"""Messages of one size that are cut at once."""
 
 
 class Forming(Looking, Generic[MessageT]):
@@ -54,7 +50,7 @@ class Forming(Looking, Generic[MessageT]):
 
     def _message(self, frames: list[bytes], peer: int, envelope: int) -> MessageT:
         """Make a message of its frames; roles that read them differently override this."""
-        message = Message(frames[-1])
+        message = FullMessage(frames[-1])
         message.peer = peer
         if len(frames) > 1:
             message._frames = tuple(frames)
@@ -63,38 +59,17 @@ class Forming(Looking, Generic[MessageT]):
 
 def _singles(batch: Any, count: int, one_peer: int) -> list[Message]:
     """The common case, every message a single frame: no frame lists."""
-    size = batch.one_size
-    if size and one_peer:
-        start = batch.data + batch.offset[0]
-        return _alike(message_class(one_peer), ffi.buffer(start, size * count), size, count)
+    if one_peer:
+        address = int(ffi.cast("uintptr_t", batch))
+        return cast("list[Message]", fast.messages(address, message_class(one_peer)))
     offsets = ffi.unpack(batch.offset, count + 1)
     data = ffi.buffer(batch.data, offsets[-1])
     spans = itertools.pairwise(offsets)
-    if one_peer:
-        make = message_class(one_peer)
-        return [make(data[start:end]) for start, end in spans]
     peers = ffi.unpack(batch.peer, count)
     return [
         message_class(peer)(data[start:end])
         for peer, (start, end) in zip(peers, spans, strict=True)
     ]
-
-
-def _alike(make: type[Message], data: Any, size: int, count: int) -> list[Message]:
-    """All of one size: struct cuts them several times as fast as slicing does."""
-    form, rest = _cutter(size)
-    whole = count - count % CUT_MESSAGES
-    found: list[Message] = []
-    for several in form.iter_unpack(data[: whole * size]) if whole else ():
-        found.extend(map(make, several))
-    if whole < count:
-        found.extend([make(body) for (body,) in rest.iter_unpack(data[whole * size :])])
-    return found
-
-
-@lru_cache(maxsize=64)
-def _cutter(size: int) -> tuple[struct.Struct, struct.Struct]:
-    return struct.Struct(f"{size}s" * CUT_MESSAGES), struct.Struct(f"{size}s")
 
 
 def _big_frames(batch: Any) -> list[bytes]:

@@ -135,6 +135,7 @@ test_roles_that_fit_and_all_others_are_refused_both_ways(void)
     static const char *const fits[] = {
         "PUSH PULL", "PUB SUB", "PUB XSUB", "XPUB SUB", "XPUB XSUB", "REQ REP", "REQ ROUTER",
         "REP DEALER", "DEALER DEALER", "DEALER ROUTER", "ROUTER ROUTER", "PAIR PAIR",
+        "SURVEYOR RESPONDENT", "BUS BUS",
     };
     for (int a = 1; a < MM_ROLE_COUNT; a++) {
         for (int b = 1; b < MM_ROLE_COUNT; b++) {

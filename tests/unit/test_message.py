@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from meshmsg._core import fast
+from meshmsg._message import IN_PLACE, PEERS_MAX, FullMessage, message_class
 from tests.support.pairs import WAIT_S, joined
 
 
 def test_a_message_is_its_body_and_nothing_else_counts() -> None:
     """Equality, hashing, slicing, methods: those of bytes."""
-    message = mm.Message(b"body")
+    message = FullMessage(b"body")
     message.topic, message.peer = "t", 7
     assert message == b"body"
     assert hash(message) == hash(b"body")
@@ -190,3 +192,51 @@ def test_batches_and_iterations_of_a_rep_are_requests_too() -> None:
             b"1",
             b"0",
         ]
+
+
+def test_a_peer_s_messages_are_of_its_own_class() -> None:
+    """So that making one sets no attribute; there is no end of peers, and yet an end of classes."""
+    assert message_class(5) is message_class(5)
+    first = message_class(7)
+    message = first(b"x")
+    assert (message.peer, message.topic, message) == (7, "", b"x")
+    assert isinstance(message, mm.Message)
+    assert type(message).__name__ == "Message"
+    for peer in range(10_000, 10_000 + PEERS_MAX + 1):
+        message_class(peer)
+    assert message_class(7) is not first
+    assert message.peer == 7
+
+
+def test_messages_made_in_place_are_like_those_that_were_called() -> None:
+    """The same hash, end and size, whatever the size."""
+    assert IN_PLACE
+    for size in (0, 1, 7, 8, 100, 5000):
+        assert fast.check(message_class(1), bytes(range(256)) * 20 + bytes(size))
+        assert fast.check(message_class(1), b"z" * size)
+
+
+def test_native_calls_refuse_what_they_cannot_take() -> None:
+    """With an exception, never more."""
+    for wrong in ((), (1,), (1, "text"), ("x", b"y"), (1, b"x", 3)):
+        with pytest.raises(TypeError):
+            fast.send(*wrong)
+    assert fast.send(12345, b"x") < 0
+    for wrong_list in (
+        (1, (), 0, 0, 0),
+        (1, [], 0, 0),
+        (1, ["a"], 0, 0, 0),
+        (1, [b"a"], "0", 0, 0),
+    ):
+        with pytest.raises(TypeError):
+            fast.send_list(*wrong_list)
+    assert fast.send_list(12345, [b"x"], 0, 0, 0)[0] < 0
+    with pytest.raises(TypeError):
+        fast.all_bytes(())
+    assert fast.all_bytes([])
+    assert fast.all_bytes([b"a"])
+    assert not fast.all_bytes([b"a", "b"])
+    with pytest.raises(TypeError):
+        fast.messages(1, 2)
+    with pytest.raises(TypeError):
+        fast.check(mm.Message, "x")

@@ -30,12 +30,14 @@ SIZES = st.lists(
 
 @given(SIZES, st.booleans())
 def test_chunks_are_the_messages_in_order_and_within_limits(sizes: list[int], stream: bool) -> None:
-    """A chunk ends with the message that fills it; none is empty."""
+    """A list is one chunk; of a stream each ends with the message that fills it. None is empty."""
     bodies = [bytes(size) for size in sizes]
     chunks = list(chunks_of(iter(bodies) if stream else bodies))
     assert [body for chunk in chunks for body in chunk] == bodies
-    for chunk in chunks:
-        assert 0 < len(chunk) <= CHUNK_MESSAGES
+    assert all(chunks)
+    assert stream or len(chunks) <= 1
+    for chunk in chunks if stream else []:
+        assert len(chunk) <= CHUNK_MESSAGES
         assert sum(map(len, chunk[:-1])) < CHUNK_BYTES
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from array import array
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._core import EAGAIN, ffi, lib, local, to_ms
+from meshmsg._core import EAGAIN, fast, ffi, lib, local, to_ms
 from meshmsg._data import Data, buffer_of, pack_frames
 from meshmsg._errors import ClosedError, MeshError
 from meshmsg._inbox import Inbox
@@ -25,6 +24,7 @@ from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining, Waiting
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+_send = fast.send
 PREFETCH_MESSAGES = 256
 """Messages a receive takes from the core at once."""
 PREFETCH_BYTES = 256 * 1024
@@ -84,12 +84,16 @@ class AsyncSender(AsyncFrameSender):
         Raises:
             TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
         """
-        body = data if type(data) is bytes else buffer_of(data)
         self._fast += 1
         if self._fast >= FAST_CALLS_MAX:
             await self._turn()
-        rc = lib.mm_send(self._handle, body, len(body), 0, 0)
+        try:
+            rc = _send(self._handle, data)
+        except TypeError:  # not bytes; perhaps nothing that can be sent
+            body = buffer_of(data)
+            rc = lib.mm_send_now(self._handle, body, len(body))
         if rc:
+            body = buffer_of(data)
             await self._sending(
                 lambda: int(lib.mm_send(self._handle, body, len(body), 0, 0)),
                 timeout,
@@ -187,20 +191,11 @@ class AsyncSender(AsyncFrameSender):
     async def _send_chunk(
         self, chunk: list[bytes], before: int, left: float | None, timeout: float | None
     ) -> int:
-        sizes = array("Q", map(len, chunk))
-        start = ffi.from_buffer("uint8_t[]", b"".join(chunk))
-        lengths = ffi.from_buffer("uint64_t[]", sizes)
         done = 0
-        offset = 0
 
         def attempt() -> int:
-            nonlocal done, offset
-            out = local.size
-            rc = lib.mm_send_many(
-                self._handle, start + offset, lengths + done, len(chunk) - done, 0, 0, out
-            )
-            offset += sum(sizes[done : done + out[0]])
-            done += out[0]
+            nonlocal done
+            rc, done = fast.send_list(self._handle, chunk, done, 0, 0)
             return int(rc)
 
         try:

@@ -1,0 +1,178 @@
+"""The command rate: latency at a fixed rate, open loop, from the moment a message was due."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ._args import add_common, add_transport, positive, whole, words
+from ._histogram import encoded, figures_of, histogram
+from ._launch import LIMIT, measure
+from ._need import BenchError
+from ._output import Output
+from ._paced import HEAD
+from ._rounds import Case, Figures, Row
+from ._stats import Counted, merged
+from ._task import Task
+from ._use import use_figures
+from .peers.seam import Peer
+
+PEERS = "meshmsg,pyzmq"
+WARM = 100
+WARM_SECONDS = 1.0
+ONE_WAY_PER_S = 1000.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is sent."""
+
+    name: str
+    size: int
+    rate: float
+    connections: int = 1
+    burst: int = 1
+    blocking: bool = True
+
+
+LOADS = {
+    load.name: load
+    for load in (
+        Load("256B-3k/s", 256, 3000),
+        Load("1K-3k/s", 1024, 3000),
+        Load("5K-2k/s", 5 * 1024, 2000),
+        Load("1K-20k/s-25", 1024, 20_000, connections=25),
+        Load("1M-100/s", 1024 * 1024, 100),
+    )
+}
+"""The five loads of the published comparisons; the last number is connections."""
+
+
+def load_list(text: str) -> list[Load]:
+    """Names with commas between them."""
+    unknown = [name for name in words(text) if name not in LOADS]
+    if unknown or not words(text):
+        raise argparse.ArgumentTypeError(f"{text!r}: loads are {', '.join(LOADS)}")
+    return [LOADS[name] for name in words(text)]
+
+
+def add_commands(commands: Any) -> None:
+    """Put rate among the commands."""
+    parser = commands.add_parser("rate", help="latency at a fixed rate, open loop")
+    parser.add_argument(
+        "--load", type=load_list, default=",".join(LOADS), help="named loads (default: %(default)s)"
+    )
+    parser.add_argument("--size", type=whole(HEAD.size), help="bytes, instead of named loads")
+    parser.add_argument("--rate", type=positive, help="messages a second, with --size")
+    parser.add_argument("--connections", type=whole(1), default=1, help="with --size")
+    parser.add_argument("--burst", type=whole(1), default=1, help="due at once, with --size")
+    parser.add_argument(
+        "--nonblocking", action="store_true", help="a full queue loses; with --size"
+    )
+    parser.add_argument("--seconds", type=positive, default=30.0, help="a measurement")
+    add_transport(parser)
+    add_common(parser, PEERS)
+    parser.set_defaults(run=rate)
+
+
+class FixedRate:
+    """Measures one peer under one load and keeps the distribution of all rounds."""
+
+    def __init__(self, peer: Peer, transport: str, load: Load, seconds: float, seed: int) -> None:
+        self._peer, self._transport, self._load = peer, transport, load
+        self._seconds, self._seed = seconds, seed
+        self._all: list[Counted] = []
+
+    def task(self, seconds: float) -> Task:
+        """What both ends shall do."""
+        load = self._load
+        return Task(
+            "rate",
+            self._peer.name,
+            True,
+            "",
+            load.size,
+            count=max(load.burst, round(load.rate * seconds)),
+            warm=max(1, WARM // load.connections),
+            seed=self._seed,
+            connections=load.connections,
+            rate=load.rate,
+            burst=load.burst,
+            blocking=load.blocking,
+            ends=load.connections,
+        )
+
+    def __call__(self, warming: bool) -> Figures:
+        """Measure once."""
+        task = self.task(min(WARM_SECONDS, self._seconds) if warming else self._seconds)
+        if task.connections > self._peer.connections_max:
+            raise BenchError(f"has at most {self._peer.connections_max} connection")
+        limit = LIMIT + 2 * self._seconds
+        measured = measure(self._peer, self._transport, task, limit)
+        counted = merged(list(measured.receiver["by_producer"].values()))
+        if not warming:
+            self._all.append(counted)
+        late = measured.sender.get("late_ns")
+        return {
+            **figures_of(histogram(counted)),
+            "receiver_per_s": measured.receiver["count"] / max(measured.receiver["seconds"], 1e-9),
+            "refused": measured.sender["refused"],
+            **({"sender_late_p99_us": figures_of(histogram(late))["p99_us"]} if late else {}),
+            **use_figures(measured, task.count),
+        }
+
+    def known(self) -> Row:
+        """For the row."""
+        every = merged(self._all)
+        made = histogram(every)
+        return {"latency_ns": every, "hdr": encoded(made), "all_rounds": figures_of(made)}
+
+
+def rate_case(
+    peer: Peer, transport: str, load: Load, seconds: float, seed: int, kind: str = "rate"
+) -> Case:
+    """One peer's case."""
+    one = FixedRate(peer, transport, load, seconds, seed)
+    facts = {
+        "load": load.name,
+        "size": load.size,
+        "rate": load.rate,
+        "connections": load.connections,
+        "burst": load.burst,
+        "count": one.task(seconds).count,
+    }
+    return Case(peer, kind, transport, one, facts, extra=one.known, needs="rate")
+
+
+def custom(chosen: argparse.Namespace) -> list[Load]:
+    """The loads asked for."""
+    if chosen.size is None:
+        if chosen.rate is not None:
+            raise BenchError("--rate goes with --size")
+        loads: list[Load] = chosen.load
+        return loads
+    if chosen.rate is None:
+        raise BenchError("--size goes with --rate")
+    name = f"{chosen.size}B-{chosen.rate:g}/s"
+    name += f"-{chosen.connections}" if chosen.connections > 1 else ""
+    name += f" in bursts of {chosen.burst}" if chosen.burst > 1 else ""
+    load = Load(name, chosen.size, chosen.rate, chosen.connections, chosen.burst)
+    return [replace(load, blocking=not chosen.nonblocking)]
+
+
+def rate(chosen: argparse.Namespace) -> int:
+    """The command rate."""
+    loads = custom(chosen)
+    output = Output(chosen)
+    for transport in chosen.transport:
+        for load in loads:
+            output.measure(
+                [rate_case(p, transport, load, chosen.seconds, chosen.seed) for p in chosen.peer]
+            )
+    return output.finish()
+
+
+def one_way_load(size: int) -> Load:
+    """What `lat --one-way` sends."""
+    return Load(f"{size:,} B one way", max(size, HEAD.size), ONE_WAY_PER_S)

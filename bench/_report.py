@@ -1,0 +1,210 @@
+"""The report: one HTML file with everything in it, charts as inline SVG, tables, machine facts."""
+
+from __future__ import annotations
+
+import html as escaping
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from . import _charts
+from ._rounds import Row
+from ._stats import ratio
+from ._table import LEADING, SHORT, based_on, cell, columns_of, label
+
+CSS = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; max-width: 1060px;
+       margin: 2.5em auto; padding: 0 1.2em; }
+h1 { font-size: 1.7em; margin-bottom: .2em; } h2 { font-size: 1.25em; margin-top: 2.2em; }
+h3 { font-size: 1em; margin: 1.8em 0 .3em; } p { max-width: 46em; }
+svg { width: 100%; height: auto; } .note, .missing { color: #5d6b79; font-size: .9em; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .85em; font-variant-numeric: tabular-nums; }
+th, td { text-align: right; padding: .25em .55em; vertical-align: top; white-space: nowrap;
+         border-bottom: 1px solid #e3e6ea; }
+th { color: #5d6b79; font-weight: 600; vertical-align: bottom; white-space: normal; }
+th:first-child, td:first-child { text-align: left; } tr:first-child td { border-top: 0; }
+td.peer { font-weight: 600; } .range { color: #8794a1; font-size: .85em; }
+.targets td:nth-child(2), .targets th:nth-child(2) { text-align: left; }
+td.met { color: #1c7a3c; } td.missed { color: #b3261e; font-weight: 600; }
+.facts td { text-align: left; border: 0; padding: .1em 1em .1em 0; }
+.facts td:first-child { color: #5d6b79; }
+"""
+HOW = """Sender and receiver are processes of their own (threads for inproc); peers take turns round
+by round, the first round is thrown away, and figures are medians with least and most of the others.
+Nothing counts as sent before it was received. Absolute figures drift with the machine: compare
+within one run only."""
+TITLES = {
+    "thr": "Throughput",
+    "lat": "Latency of requests",
+    "rate": "Latency at a fixed rate",
+    "fanout": "Fanout",
+    "connections": "Connections",
+    "cpu": "CPU time",
+}
+
+
+def text(value: object) -> str:
+    """For a page."""
+    return escaping.escape(str(value))
+
+
+def grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
+    """Rows with the same key together, in the order in which keys come first."""
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def measured(rows: Iterable[Row]) -> list[Row]:
+    """Those that have figures."""
+    return [row for row in rows if row["missing"] is None]
+
+
+def table_html(rows: Sequence[Row], base: str | None) -> str:
+    """One case: a row a peer, and who was not measured."""
+    columns = columns_of(rows)
+    leading = [
+        name for name in LEADING[rows[0]["kind"]] if any(name in row["figures"] for row in rows)
+    ]
+    compared = based_on(rows, base)
+    to = compared["peer"] if compared else "-"
+    heads = ["peer", *(f"{SHORT.sub('', name)} ÷ {to}" for name in leading)]
+    lines = [f"<tr>{''.join(f'<th>{text(h)}</th>' for h in (*heads, *(c.head for c in columns)))}"]
+    for row in measured(rows):
+        cells = [f'<td class="peer">{text(row["peer"])}</td>']
+        for name in leading:
+            value = ratio(row["figures"], compared["figures"], name) if compared else None
+            cells.append(f"<td>{'-' if value is None else f'{value:.2f}'}</td>")
+        for column in columns:
+            shown, _, range_ = cell(row, column).partition(" (")
+            small = f'<br><span class="range">{text(range_[:-1])}</span>' if range_ else ""
+            cells.append(f"<td>{text(shown)}{small}</td>")
+        lines.append(f"<tr>{''.join(cells)}")
+    absent = [row for row in rows if row["missing"] is not None]
+    gone = "; ".join(f"{text(row['peer'])}: {text(row['missing'])}" for row in absent)
+    note = f'<p class="missing">Not measured: {gone}.</p>' if gone else ""
+    return f'<div class="wide"><table>{"".join(lines)}</table></div>{note}'
+
+
+def chart(draw: _charts.Draw, rows: Sequence[Row], title: str) -> str:
+    """A chart under its heading; nothing without rows."""
+    there = measured(rows)
+    return f"<h3>{text(title)}</h3>{_charts.svg(draw, there)}" if there else ""
+
+
+def throughput_charts(rows: Sequence[Row]) -> str:
+    """By size, where there are several; else both ends' rates; and what it cost."""
+    parts = []
+    for transport, own in grouped(rows, lambda row: row["transport"]).items():
+        sizes = {row["size"] for row in own}
+        if len(sizes) > 1:
+            title = f"Messages received a second, by size, {transport}"
+            parts.append(chart(_charts.throughput_by_size, own, title))
+        for size, same in grouped(own, lambda row: row["size"]).items():
+            named = f"{_charts.bytes_of(size)}, {transport}"
+            if len(sizes) == 1:
+                parts.append(chart(_charts.rates, same, f"Rates of both ends, {named}"))
+            title = f"CPU per million messages, {named}"
+            parts.append(chart(_charts.cpu, same, title))
+    return "".join(parts)
+
+
+def latency_charts(rows: Sequence[Row]) -> str:
+    """Distributions, and latency over bursts where there are several."""
+    parts = []
+    bursts = {row.get("burst", 1) for row in rows}
+    if len(bursts) > 1:
+        for transport, own in grouped(rows, lambda row: row["transport"]).items():
+            title = f"Latency against backlog, {transport}"
+            parts.append(chart(_charts.against_backlog, own, title))
+    for name, own in grouped(rows, label).items():
+        parts.append(chart(_charts.distributions, own, f"Latency distribution, {name}"))
+    return "".join(parts)
+
+
+def fanout_charts(rows: Sequence[Row]) -> str:
+    """Deliveries by subscribers."""
+    parts = []
+    for key, own in grouped(rows, lambda row: (row["size"], row["transport"])).items():
+        title = f"Deliveries a second, {_charts.bytes_of(key[0])}, {key[1]}"
+        parts.append(chart(_charts.deliveries, own, title))
+    return "".join(parts)
+
+
+def cpu_charts(rows: Sequence[Row]) -> str:
+    """Bars."""
+    groups = grouped(rows, label).items()
+    return "".join(chart(_charts.cpu, own, f"CPU per million messages, {n}") for n, own in groups)
+
+
+CHARTS: dict[str, Callable[[Sequence[Row]], str]] = {
+    "thr": throughput_charts,
+    "lat": latency_charts,
+    "rate": latency_charts,
+    "fanout": fanout_charts,
+    "cpu": cpu_charts,
+}
+
+
+def section(kind: str, rows: Sequence[Row], base: str | None) -> str:
+    """All of one kind."""
+    charts = CHARTS[kind](rows) if kind in CHARTS else ""
+    tables = "".join(
+        f"<h3>{text(name)}</h3>{table_html(own, base)}"
+        for name, own in grouped(rows, label).items()
+    )
+    return f"<h2>{text(TITLES.get(kind, kind))}</h2>{charts}{tables}"
+
+
+def facts_html(record: dict[str, Any]) -> str:
+    """Machine, system, versions."""
+    versions = {row["peer"]: row["version"] for row in record["rows"] if row["missing"] is None}
+    told = {**record["facts"], **{f"{name}": of for name, of in versions.items() if of}}
+    told["seed"] = record["options"].get("seed", "")
+    lines = "".join(
+        f"<tr><td>{text(name.replace('_', ' '))}</td><td>{text(value)}</td></tr>"
+        for name, value in told.items()
+        if value != ""
+    )
+    return f'<h2>Where this was measured</h2><table class="facts">{lines}</table>'
+
+
+def targets_html(found: Sequence[dict[str, Any]]) -> str:
+    """What was promised beside what was measured."""
+    lines = ["<tr><th></th><th>target</th><th>must be</th><th>measured</th><th></th></tr>"]
+    for one in found:
+        value = "-" if one["measured"] is None else f"{one['measured']:,.2f}"
+        verdict = "met" if one["met"] else one["reason"] if one["met"] is None else "missed"
+        kind = {True: "met", False: "missed", None: "missing"}[one["met"]]
+        cells = [one["number"], one["what"], one["must"], value]
+        lines.append(
+            f"<tr>{''.join(f'<td>{text(c)}</td>' for c in cells)}"
+            f'<td class="{kind}">{text(verdict)}</td></tr>'
+        )
+    return (
+        f'<h2>Targets</h2><div class="wide"><table class="targets">{"".join(lines)}</table></div>'
+    )
+
+
+def html(records: Sequence[dict[str, Any]]) -> str:
+    """The page of one or more records."""
+    titles = [record.get("title") or "" for record in records]
+    title = next(filter(None, titles), "Measurements of meshmsg and others")
+    parts = []
+    for record in records:
+        if record.get("title") and len(records) > 1:
+            parts.append(f"<h2>{text(record['title'])}</h2>")
+        if record.get("text"):
+            parts.append(f"<p>{text(record['text'])}</p>")
+        if record.get("targets"):
+            parts.append(targets_html(record["targets"]))
+        base = record["options"].get("base")
+        for kind, rows in grouped(record["rows"], lambda row: row["kind"]).items():
+            parts.append(section(kind, rows, base))
+    parts += [facts_html(record) for record in records[:1]]
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{text(title)}</title>'
+        f"<style>{CSS}</style></head><body><h1>{text(title)}</h1>"
+        f'<p class="note">{HOW}</p>{"".join(parts)}</body></html>\n'
+    )

@@ -1,0 +1,138 @@
+"""The processes of one step: consumers on the receiving side, producers on the sending side.
+
+Both sides may be on one machine or on two (_meet). Law: consumers are there before producers
+start, all are warm before any is told to go, and nothing ends before everything was received.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from ._launch import LIMIT, Process, processes, url_for
+from ._scenario import Producer, Scenario, Step
+from ._task import Task
+from .peers import peer_named
+
+WARM = 100
+WARM_SECONDS = 1.0
+"""How long the warm-up round runs at most, where there is a rate."""
+WARM_PART = 10
+"""The part of the messages a warm-up round sends, where there is none."""
+Facts = dict[str, Any]
+
+
+def messages_of(one: Producer, warming: bool) -> int:
+    """How many it sends in this round."""
+    if not warming:
+        return one.messages
+    most = one.rate * WARM_SECONDS if one.rate else one.messages / WARM_PART
+    return max(2, one.burst, min(one.messages, round(most)))
+
+
+def limit_of(step: Step) -> float:
+    """Seconds a step may take."""
+    return LIMIT + 2 * max(one.messages / one.rate if one.rate else 0.0 for one in step.producers)
+
+
+class Consumers:
+    """The receiving side of one step after the other, on this machine."""
+
+    def __init__(self, scenario: Scenario, *, insecure: bool = False) -> None:
+        self._scenario, self._insecure = scenario, insecure
+        self._stack = ExitStack()
+        self._running: dict[str, Process] = {}
+
+    def begin(self, number: int, name: str, warming: bool, offset_ns: int = 0) -> dict[str, str]:
+        """Start the consumers of a step; where each is to be found."""
+        self.finish()
+        step, peer = self._scenario.steps[number], peer_named(name)
+        start = self._stack.enter_context(processes(limit_of(step)))
+        there = {}
+        for one in step.consumers:
+            url = self._stack.enter_context(url_for(peer, step.transport, one.bind))
+            first = next(p for p in step.producers if p.to == one.name)
+            task = Task(
+                step.kind,
+                name,
+                True,
+                url,
+                first.size,
+                messages_of(first, warming),
+                WARM,
+                ends=step.ends_at(one.name),
+                offset_ns=offset_ns,
+                insecure=self._insecure,
+            )
+            self._running[one.name] = process = start(peer.command(task))
+            there[one.name] = str(process.line()["endpoint"])
+        return there
+
+    def ready(self) -> None:
+        """Wait until all are warm."""
+        for process in self._running.values():
+            process.line()
+
+    def results(self) -> dict[str, Facts]:
+        """What they received, when all have everything."""
+        return {name: process.line() for name, process in self._running.items()}
+
+    def end(self) -> dict[str, Facts]:
+        """Let them end; what they used."""
+        for process in self._running.values():
+            process.word("end")
+        return {name: process.line() for name, process in self._running.items()}
+
+    def finish(self) -> None:
+        """Be done with the step, whatever state it is in."""
+        self._running = {}
+        stack, self._stack = self._stack, ExitStack()
+        stack.close()
+
+    def abandon(self, error: BaseException) -> None:
+        """Be done with a step that failed: what still runs is killed."""
+        self._running = {}
+        stack, self._stack = self._stack, ExitStack()
+        stack.__exit__(type(error), error, error.__traceback__)
+
+
+def produce(
+    scenario: Scenario, number: int, name: str, warming: bool, side: Any, offset_ns: int = 0
+) -> Facts:
+    """Run one step once; what everybody said, by name, and what they used."""
+    step, peer = scenario.steps[number], peer_named(name)
+    try:
+        there = side.begin(number, name, warming, offset_ns)
+        with processes(limit_of(step)) as start:
+            running: dict[str, Process] = {}
+            for index, one in enumerate(step.producers):
+                task = Task(
+                    step.kind,
+                    name,
+                    False,
+                    there[one.to],
+                    one.size,
+                    messages_of(one, warming),
+                    WARM,
+                    scenario.seed,
+                    number=index,
+                )
+                task = replace(task, connections=one.connections, rate=one.rate, burst=one.burst)
+                running[one.name] = start(peer.command(replace(task, blocking=one.blocking)))
+            for process in running.values():
+                process.line()
+            side.ready()
+            for process in running.values():
+                process.word("go")
+            sent = {name: process.line() for name, process in running.items()}
+            received = side.results()
+            for process in running.values():
+                process.word("end")
+            used = {name: process.line() for name, process in running.items()}
+            received_use = side.end()
+    except BaseException as error:
+        side.abandon(error)
+        raise
+    side.finish()
+    return {"sent": sent, "received": received, "used": used, "received_use": received_use}

@@ -1,0 +1,258 @@
+"""The command targets: what the project promised of its speed, each with the ratio measured here.
+
+A target is data: which figure of which rows, against whom, and the bound. Measurements are those of
+the other commands, shared where targets need the same. Law: a target is met by medians of one run
+in which both sides took turns; what could not be measured is neither met nor missed, and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ._args import add_output, positive, whole, words
+from ._baseline import add_baseline, compare
+from ._many import connections_case, fanout_case
+from ._need import BenchError
+from ._output import Output
+from ._rate import LOADS, rate_case
+from ._rounds import Case, Row
+from ._speed import throughput_case, trips_case
+from ._table import aligned
+from .peers import peer_named
+
+SUBSCRIBERS = (1, 10, 100)
+CONNECTIONS = (1000, 10_000)
+SIZES = (64, 1024, 16384)
+GROUPS: dict[str, tuple[str, ...]] = {
+    "thr tcp": (
+        *("meshmsg", "meshmsg-batch", "meshmsg-asyncio", "pyzmq", "pyzmq-batch"),
+        *("pyzmq-asyncio", "libzmq-c", "raw-c"),
+    ),
+    "thr ipc": ("meshmsg-batch", "pyzmq", "pyzmq-batch", "raw-c"),
+    "thr inproc": ("meshmsg", "meshmsg-batch", "pyzmq"),
+    "lat tcp": (
+        *("meshmsg", "meshmsg-spin", "meshmsg-asyncio", "pyzmq", "pyzmq-asyncio"),
+        *("raw-c", "raw-c-spin"),
+    ),
+    "fanout tcp": ("meshmsg", "meshmsg-batch", "pyzmq"),
+    "connections tcp": ("meshmsg", "pyzmq"),
+    "rate tcp": ("meshmsg", "pyzmq"),
+}
+"""What is measured together, by whom."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One promise."""
+
+    number: str
+    group: str
+    figure: str
+    peer: str
+    beside: str
+    """The peer it is compared with; nothing: the figure itself counts."""
+    bound: float
+    low: bool = False
+    """Whether the bound is the most it may be; else it is the least."""
+    at: str | int | None = None
+    """The size, load, or number of subscribers or connections."""
+
+    def holds(self, value: float) -> bool:
+        """Whether it is met."""
+        return value <= self.bound if self.low else value >= self.bound
+
+    def words(self) -> str:
+        """For people."""
+        at = f" {self.at:,} B" if isinstance(self.at, int) else f" {self.at}" if self.at else ""
+        figure = self.figure.removesuffix("_us").removesuffix("_per_s")
+        beside = f" ÷ {self.beside}" if self.beside else ""
+        return f"{self.group}{at}: {figure}, {self.peer}{beside}"
+
+    def of(self, rows: Sequence[Row]) -> tuple[float | None, str]:
+        """The value measured, or why there is none."""
+        found = {row["peer"]: row for row in rows if self._is_about(row)}
+        names = [self.peer, *([self.beside] if self.beside else [])]
+        for name in names:
+            row = found.get(name)
+            if row is None:
+                return None, "not measured in this run"
+            if row["missing"] is not None:
+                return None, f"{name}: {row['missing']}"
+        values = [self._value(found[name]) for name in names]
+        if None in values:
+            return None, "too few samples"
+        own, *others = (float(value) for value in values if value is not None)
+        if not others:
+            return own, ""
+        return (own / others[0], "") if others[0] else (None, f"{self.beside} is 0")
+
+    def _value(self, row: Row) -> float | None:
+        """The median of rounds; where one round has too few samples, that of all together."""
+        figure = row["figures"].get(self.figure)
+        together: dict[str, float] = row.get("all_rounds", {})
+        return figure["median"] if figure else together.get(self.figure)
+
+    def _is_about(self, row: Row) -> bool:
+        where = f"{row['kind']} {row['transport']}"
+        return where == self.group and self.at in (row["size"] if "load" not in row else None,
+                                                   row.get("load"))  # fmt: skip
+
+
+def least(
+    number: str, group: str, peer: str, beside: str, bounds: dict[Any, float]
+) -> list[Target]:
+    """Rates at the receiver, by size."""
+    return [
+        Target(number, group, "receiver_per_s", peer, beside, b, at=a) for a, b in bounds.items()
+    ]
+
+
+def fanouts() -> list[Target]:
+    """P6."""
+    loads = [fanout_load(size, number) for size in (64, 1024) for number in SUBSCRIBERS]
+    return [
+        Target("P6", "fanout tcp", "deliveries_per_s", "meshmsg", "pyzmq", 2.5, at=load)
+        for load in loads
+    ]
+
+
+def fanout_load(size: int, subscribers: int) -> str:
+    """The name _many gives it."""
+    return f"{size:,} B to {subscribers}"
+
+
+def fixed_rates() -> list[Target]:
+    """P10."""
+    return [
+        Target("P10", "rate tcp", figure, "meshmsg", "pyzmq", 1.0, low=True, at=load)
+        for load in LOADS
+        for figure in ("p99_us", "p99.9_us", "p99.99_us", "max_us")
+    ]
+
+
+TARGETS: tuple[Target, ...] = (
+    *least("P1", "thr tcp", "meshmsg", "pyzmq", {64: 2, 1024: 2.5, 16384: 2.5}),
+    *least("P1", "thr tcp", "meshmsg", "libzmq-c", dict.fromkeys(SIZES, 1.0)),
+    *least("P2", "thr tcp", "meshmsg-batch", "pyzmq", {64: 10, 1024: 4.5}),
+    *least("P2", "thr tcp", "meshmsg-batch", "raw-c", {1024: 0.8, 16384: 0.8}),
+    *least("P2", "thr ipc", "meshmsg-batch", "pyzmq", {64: 10, 1024: 4.5}),
+    *least("P2", "thr ipc", "meshmsg-batch", "raw-c", {1024: 0.8, 16384: 0.8}),
+    Target("P3", "lat tcp", "p50_us", "meshmsg", "pyzmq", 0.6, low=True, at=64),
+    Target("P3", "lat tcp", "p50_us", "meshmsg", "raw-c", 1.15, low=True, at=64),
+    Target("P3", "lat tcp", "p99_us", "meshmsg", "raw-c", 1.3, low=True, at=64),
+    Target("P4", "lat tcp", "p50_us", "meshmsg-spin", "raw-c-spin", 2.0, low=True, at=64),
+    *least("P5", "thr tcp", "meshmsg-asyncio", "pyzmq-asyncio", {64: 10, 1024: 10}),
+    *least("P5", "thr tcp", "meshmsg-asyncio", "meshmsg", {64: 0.5, 1024: 0.5}),
+    Target("P5", "lat tcp", "p50_us", "meshmsg-asyncio", "pyzmq-asyncio", 0.5, low=True, at=64),
+    *fanouts(),
+    *least("P7", "thr inproc", "meshmsg", "pyzmq", {64: 2, 1024: 2}),
+    *least("P7", "thr inproc", "meshmsg-batch", "pyzmq", {64: 10, 1024: 10}),
+    Target("P9", "connections tcp", "server_bytes", "meshmsg", "", 8192, low=True, at="1,000"),
+    Target("P9", "connections tcp", "connects_per_s", "meshmsg", "pyzmq", 1.5, at="1,000"),
+    Target("P9", "connections tcp", "server_bytes", "meshmsg", "", 8192, low=True, at="10,000"),
+    *fixed_rates(),
+    Target("P11", "thr tcp", "cpu_us", "meshmsg-batch", "pyzmq", 0.5, low=True, at=1024),
+    Target("P11", "thr tcp", "cpu_us", "meshmsg", "pyzmq", 0.8, low=True, at=1024),
+)
+
+
+def add_commands(commands: Any) -> None:
+    """Put targets among the commands."""
+    numbers = list(dict.fromkeys(target.number for target in TARGETS))
+    parser = commands.add_parser("targets", help="what was promised, and what was measured")
+    parser.add_argument("--only", type=words, help=f"with commas, of {', '.join(numbers)}")
+    parser.add_argument("--rounds", type=whole(1), default=5, help="besides the warm-up")
+    parser.add_argument("--seconds", type=positive, default=1.0, help="about, a throughput")
+    parser.add_argument("--rate-seconds", type=positive, default=30.0, help="a fixed rate")
+    parser.add_argument("--trips", type=whole(2), default=5000, help="of a latency")
+    parser.add_argument("--seed", type=whole(0), default=1, help="of the messages' contents")
+    parser.add_argument("--strict", action="store_true", help="fail when a target is missed")
+    add_output(parser)
+    add_baseline(parser)
+    parser.set_defaults(run=targets, count=None, processes=None, base="pyzmq")
+
+
+def cases_of(group: str, wanted: Sequence[Target], chosen: argparse.Namespace) -> list[list[Case]]:
+    """The cases of a group, those beside each other that are compared."""
+    kind, transport = group.split()
+    names = {name for target in wanted for name in (target.peer, target.beside)}
+    extra = {"pyzmq-batch"} if kind == "thr" and "meshmsg-batch" in names else set()
+    peers = [peer_named(name) for name in GROUPS[group] if name in names | extra]
+    places = list(dict.fromkeys(target.at for target in wanted))
+    if kind == "thr":
+        return [[throughput_case(p, transport, int(a or 0), chosen) for p in peers] for a in places]
+    if kind == "lat":
+        chosen.count = chosen.trips
+        made = [[trips_case(p, transport, int(a or 0), chosen) for p in peers] for a in places]
+        chosen.count = None
+        return made
+    if kind == "fanout":
+        return [
+            [fanout_case(peer, transport, size, number, chosen) for peer in peers]
+            for size in (64, 1024)
+            for number in SUBSCRIBERS
+            if fanout_load(size, number) in places
+        ]
+    if kind == "connections":
+        there = [number for number in CONNECTIONS if f"{number:,}" in places]
+        return [[connections_case(peer, transport, number) for peer in peers] for number in there]
+    seconds, seed = chosen.rate_seconds, chosen.seed
+    return [[rate_case(p, transport, LOADS[str(a)], seconds, seed) for p in peers] for a in places]
+
+
+def verdicts(rows: Sequence[Row], wanted: Sequence[Target]) -> list[dict[str, Any]]:
+    """Each target with what was measured."""
+    found = []
+    for target in wanted:
+        value, reason = target.of(rows)
+        met = None if value is None else target.holds(value)
+        found.append(
+            {
+                "number": target.number,
+                "what": target.words(),
+                "must": f"{'<=' if target.low else '>='} {target.bound:g}",
+                "measured": value,
+                "met": met,
+                "reason": reason,
+            }
+        )
+    return found
+
+
+def shown(found: Sequence[dict[str, Any]]) -> list[str]:
+    """For the terminal."""
+    lines = [["", "target", "must be", "measured", ""]]
+    for one in found:
+        value = "-" if one["measured"] is None else f"{one['measured']:,.2f}"
+        verdict = "met" if one["met"] else one["reason"] if one["met"] is None else "MISSED"
+        lines.append([one["number"], one["what"], one["must"], value, verdict])
+    met = sum(one["met"] is True for one in found)
+    missed = sum(one["met"] is False for one in found)
+    return [
+        *aligned(lines, left=(0, 1, 4)),
+        f"{met} met, {missed} missed, {len(found) - met - missed} not measured",
+        "",
+    ]
+
+
+def targets(chosen: argparse.Namespace) -> int:
+    """The command targets."""
+    wanted = [t for t in TARGETS if chosen.only is None or t.number in chosen.only]
+    unknown = sorted(set(chosen.only or ()) - {target.number for target in wanted})
+    if unknown:
+        raise BenchError(f"no target {', '.join(unknown)}")
+    output = Output(chosen, "What was promised of meshmsg's speed, and what was measured")
+    for group in GROUPS:
+        own = [target for target in wanted if target.group == group]
+        for cases in cases_of(group, own, chosen) if own else ():
+            output.measure(cases)
+    found = verdicts(output.rows, wanted)
+    output.targets = found
+    for line in (*shown(found), *compare(output.rows, chosen)):
+        output.line(line)
+    output.finish()
+    missed = [one for one in found if one["met"] is False]
+    return 1 if missed and chosen.strict else 0

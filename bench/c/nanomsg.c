@@ -1,0 +1,104 @@
+/*
+ * nanomsg from C: push and pull, or request and reply, with its own buffers of messages.
+ * Not here: NNG, which is measured from Python (pynng).
+ * Law: port 0 is resolved by asking the system for a free port first, as nanomsg cannot say.
+ */
+#include "end.h"
+
+#include <nanomsg/nn.h>
+#include <nanomsg/pipeline.h>
+#include <nanomsg/reqrep.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct bench_end {
+    int socket;
+    void *message;
+};
+
+static int
+nano_role(const bench_task *task)
+{
+    if (strcmp(task->kind, "lat") == 0) {
+        return task->receives ? NN_REP : NN_REQ;
+    }
+    return task->receives ? NN_PULL : NN_PUSH;
+}
+
+static unsigned
+nano_free_port(void)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof in;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&in, size) != 0 ||
+        getsockname(fd, (struct sockaddr *)&in, &size) != 0) {
+        bench_fail("a free port");
+    }
+    close(fd);
+    return ntohs(in.sin_port);
+}
+
+bench_end *
+bench_open(const bench_task *task, char *endpoint, size_t endpoint_size)
+{
+    bench_end *end = calloc(1, sizeof *end);
+    int any = -1;
+    end->socket = nn_socket(AF_SP, nano_role(task));
+    if (end->socket < 0) {
+        bench_fail("nn_socket");
+    }
+    nn_setsockopt(end->socket, NN_SOL_SOCKET, NN_RCVMAXSIZE, &any, sizeof any);
+    snprintf(endpoint, endpoint_size, "%s", task->url);
+    if (task->receives && strcmp(task->url, "tcp://127.0.0.1:0") == 0) {
+        snprintf(endpoint, endpoint_size, "tcp://127.0.0.1:%u", nano_free_port());
+    }
+    int rc = task->receives ? nn_bind(end->socket, endpoint) : nn_connect(end->socket, task->url);
+    if (rc < 0) {
+        bench_fail(nn_strerror(nn_errno()));
+    }
+    return end;
+}
+
+void
+bench_send(bench_end *end, const void *body, size_t size)
+{
+    if (nn_send(end->socket, body, size, 0) < 0) {
+        bench_fail(nn_strerror(nn_errno()));
+    }
+}
+
+void
+bench_flush(bench_end *end)
+{
+    (void)end; /* it sends by itself */
+}
+
+const uint8_t *
+bench_recv(bench_end *end, size_t *size)
+{
+    if (end->message != NULL) {
+        nn_freemsg(end->message);
+        end->message = NULL;
+    }
+    int rc = nn_recv(end->socket, &end->message, NN_MSG, 0);
+    if (rc < 0) {
+        bench_fail(nn_strerror(nn_errno()));
+    }
+    *size = (size_t)rc;
+    return end->message;
+}
+
+void
+bench_close(bench_end *end)
+{
+    if (end->message != NULL) {
+        nn_freemsg(end->message);
+    }
+    nn_close(end->socket);
+    free(end);
+}

@@ -1,0 +1,202 @@
+"""meshmsg as most programs use it: one call a message, iteration to receive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import meshmsg
+
+from .._task import PATIENCE, Task
+from .seam import Answerer, Asker, Peer, Receiver, Sender
+
+AT_ONCE_MAX = 100_000
+"""Connections a measurement may want."""
+SPIN_S = 0.01
+"""How long a receive may watch before it sleeps, where spinning is measured."""
+
+
+class MeshSender(Sender):
+    """A Push that is called once a message."""
+
+    def __init__(self, task: Task) -> None:
+        self._socket: meshmsg.Push | meshmsg.Pub = meshmsg.Push(connect=task.url)
+
+    def send(self, body: bytes) -> None:
+        """Send one."""
+        self._socket.send(body)
+
+    def send_count(self, body: bytes, count: int) -> None:
+        """Send so many."""
+        send = self._socket.send
+        for _ in range(count):
+            send(body)
+
+    def offer(self, body: bytes) -> bool:
+        """Send one if there is room."""
+        try:
+            self._socket.send(body, timeout=0)
+        except meshmsg.WouldBlockError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Wait until all has arrived, and close."""
+        self._socket.drain(timeout=PATIENCE)
+        self._socket.close()
+
+
+class MeshPublisher(MeshSender):
+    """A Pub that waits for slow subscribers, so that nothing is lost."""
+
+    def __init__(self, task: Task) -> None:
+        self._socket: meshmsg.Pub = meshmsg.Pub(
+            bind=task.url, overflow="block", connections_max=AT_ONCE_MAX, half_open_max=AT_ONCE_MAX
+        )
+        self.endpoint = self._socket.endpoint
+
+    def wait_for_subscribers(self, count: int) -> None:
+        """Wait until so many would get it."""
+        self._socket.wait_for_subscribers(count=count, timeout=PATIENCE)
+
+
+class MeshReceiver(Receiver):
+    """A Pull, or a Sub, that is iterated over."""
+
+    def __init__(self, task: Task) -> None:
+        self._socket: meshmsg.Pull | meshmsg.Sub = meshmsg.Pull(
+            bind=task.url,
+            connections_max=AT_ONCE_MAX,
+            half_open_max=AT_ONCE_MAX,
+            insecure=task.insecure,
+        )
+        self.endpoint = self._socket.endpoint
+        self._messages: Iterator[bytes] = iter(self._socket)
+
+    def recv(self) -> bytes:
+        """Receive one."""
+        return next(self._messages)
+
+    def recv_count(self, count: int) -> None:
+        """Receive so many."""
+        for _ in zip(range(count), self._messages):  # noqa: B905 - shortest, and range ends first
+            pass
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+class MeshSubscriber(MeshReceiver):
+    """A Sub to everything."""
+
+    def __init__(self, task: Task) -> None:
+        self._socket = meshmsg.Sub(connect=task.url, topics="")
+        self._messages = iter(self._socket)
+
+
+class MeshAsker(Asker):
+    """A Req."""
+
+    def __init__(self, task: Task) -> None:
+        self._socket = meshmsg.Req(connect=task.url)
+
+    def ask(self, body: bytes) -> None:
+        """Ask once."""
+        self._socket.request(body)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+class MeshAnswerer(Answerer):
+    """A Rep."""
+
+    def __init__(self, task: Task) -> None:
+        self._socket = meshmsg.Rep(bind=task.url)
+        self.endpoint = self._socket.endpoint
+
+    def answer_count(self, count: int) -> None:
+        """Answer so many."""
+        recv = self._socket.recv
+        for _ in range(count):
+            request = recv()
+            request.reply(request)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+class MeshSpinAsker(MeshAsker):
+    """A Req that watches for its reply instead of sleeping."""
+
+    def __init__(self, task: Task) -> None:
+        role: Any = meshmsg.Req
+        self._socket = role(connect=task.url, spin=SPIN_S)
+
+
+class MeshSpinAnswerer(MeshAnswerer):
+    """A Rep that watches for requests."""
+
+    def __init__(self, task: Task) -> None:
+        role: Any = meshmsg.Rep
+        self._socket = role(bind=task.url, spin=SPIN_S)
+        self.endpoint = self._socket.endpoint
+
+
+class Mesh(Peer):
+    """meshmsg, message by message."""
+
+    name = "meshmsg"
+    package = "meshmsg"
+    kinds: tuple[str, ...] = ("thr", "lat", "rate", "fanout", "connections")
+
+    def sender(self, task: Task) -> Sender:
+        """A Push."""
+        return MeshSender(task)
+
+    def receiver(self, task: Task) -> Receiver:
+        """A Pull."""
+        return MeshReceiver(task)
+
+    def asker(self, task: Task) -> Asker:
+        """A Req."""
+        return MeshAsker(task)
+
+    def answerer(self, task: Task) -> Answerer:
+        """A Rep."""
+        return MeshAnswerer(task)
+
+    def publisher(self, task: Task) -> Sender:
+        """A Pub."""
+        return MeshPublisher(task)
+
+    def subscriber(self, task: Task) -> Receiver:
+        """A Sub."""
+        return MeshSubscriber(task)
+
+
+class MeshSpin(Mesh):
+    """meshmsg allowed to burn a core while it waits."""
+
+    name = "meshmsg-spin"
+    kinds: tuple[str, ...] = ("lat",)
+
+    def missing(self) -> str | None:
+        """Whether this meshmsg can."""
+        role: Any = meshmsg.Req
+        try:
+            role(spin=SPIN_S).close()
+        except TypeError:
+            return "this meshmsg has no spin="
+        return None
+
+    def asker(self, task: Task) -> Asker:
+        """A Req."""
+        return MeshSpinAsker(task)
+
+    def answerer(self, task: Task) -> Answerer:
+        """A Rep."""
+        return MeshSpinAnswerer(task)

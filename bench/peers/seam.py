@@ -1,0 +1,162 @@
+"""The one shape all peers have: ends of a measurement, and who makes them.
+
+A Python peer is a Peer whose methods open ends in this process; a program (programs.py) is a Peer
+that only has a command. Nothing here takes the time but Asker.ask_times: the clock belongs between
+the call and the return, inside a loop's coroutine too.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+
+from .._need import BenchError
+from .._task import Task
+
+TRANSPORTS = ("tcp", "ipc", "inproc")
+
+
+class End(ABC):
+    """One end of a measurement."""
+
+    endpoint: str = ""
+    """Where the other end finds it, for ends that bind."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release everything."""
+
+
+class Sender(End):
+    """Sends; a publisher too."""
+
+    @abstractmethod
+    def send(self, body: bytes) -> None:
+        """Send one message, waiting for room."""
+
+    @abstractmethod
+    def send_count(self, body: bytes, count: int) -> None:
+        """Send so many equal messages, in the way that is measured."""
+
+    def offer(self, body: bytes) -> bool:
+        """Send one message if there is room now; whether it was."""
+        self.send(body)
+        return True
+
+    def flush(self) -> None:
+        """Send what is only collected yet."""
+
+    def wait_for_subscribers(self, count: int) -> None:
+        """Of a publisher: wait until so many would get what it sends."""
+        raise BenchError("this end publishes nothing")
+
+
+class Receiver(End):
+    """Receives; a subscriber too."""
+
+    @abstractmethod
+    def recv(self) -> bytes:
+        """Receive one message."""
+
+    @abstractmethod
+    def recv_count(self, count: int) -> None:
+        """Receive so many, in the way that is measured."""
+
+
+class Asker(End):
+    """Asks and waits for the reply."""
+
+    @abstractmethod
+    def ask(self, body: bytes) -> None:
+        """Ask once, and take the reply."""
+
+    def ask_times(self, body: bytes, count: int) -> list[int]:
+        """Ask so many times; the nanoseconds each took."""
+        ask, clock, times = self.ask, time.perf_counter_ns, []
+        for _ in range(count):
+            start = clock()
+            ask(body)
+            times.append(clock() - start)
+        return times
+
+
+class Answerer(End):
+    """Answers with what it was asked."""
+
+    @abstractmethod
+    def answer_count(self, count: int) -> None:
+        """Answer so many times."""
+
+
+class Peer:
+    """Somebody who is measured."""
+
+    name: str = ""
+    transports: tuple[str, ...] = TRANSPORTS
+    kinds: tuple[str, ...] = ("thr", "lat", "rate")
+    connections_max: int = 1000
+    """Connections to one receiver."""
+    package: str = ""
+    """The distribution whose version is told."""
+
+    def missing(self) -> str | None:
+        """Why it cannot be measured here; None if it can."""
+        return None
+
+    def version(self) -> str:
+        """Of what is measured, for the record."""
+        try:
+            return version(self.package) if self.package else ""
+        except PackageNotFoundError:
+            return ""
+
+    def command(self, *tasks: Task) -> list[str]:
+        """What to run as a process for one end, or (inproc) for both."""
+        told = json.dumps([task.as_json() for task in tasks])
+        return [sys.executable, "-m", "meshmsg.bench._worker", told]
+
+    @contextmanager
+    def place(self, url: str) -> Iterator[str]:
+        """Where the ends meet, while it lasts: the URL given, or that of a broker it starts."""
+        yield url
+
+    def broker_use(self) -> dict[str, float]:
+        """CPU and memory of the broker; empty where there is none."""
+        return {}
+
+    def sender(self, task: Task) -> Sender:
+        """Open the end that sends."""
+        raise BenchError(f"{self.name} has no sender in Python")
+
+    def receiver(self, task: Task) -> Receiver:
+        """Open the end that receives."""
+        raise BenchError(f"{self.name} has no receiver in Python")
+
+    def asker(self, task: Task) -> Asker:
+        """Open the end that asks."""
+        raise BenchError(f"{self.name} has no requests in Python")
+
+    def answerer(self, task: Task) -> Answerer:
+        """Open the end that answers."""
+        raise BenchError(f"{self.name} has no replies in Python")
+
+    def publisher(self, task: Task) -> Sender:
+        """Open the end that publishes; it binds."""
+        raise BenchError(f"{self.name} has no publisher here")
+
+    def subscriber(self, task: Task) -> Receiver:
+        """Open an end that gets all that is published; it connects."""
+        raise BenchError(f"{self.name} has no subscriber here")
+
+    def why_not(self, kind: str, transport: str) -> str | None:
+        """Why this peer has no figure there; None if it has."""
+        if kind not in self.kinds:
+            return f"has no {kind}"
+        if transport not in self.transports:
+            return f"has no {transport}"
+        return self.missing()

@@ -1,0 +1,226 @@
+/*
+ * fast.c: the few calls that are made once a message, as Python functions of their own.
+ *
+ * cffi converts each argument and lets go of the interpreter's lock around each call; for a message
+ * of 64 bytes that costs several times what the core does (docs/adr: native calls).  These take
+ * bytes objects as they are, and let go of the lock only for what may enter the kernel.
+ * Not here: anything that is not done once a message; other kinds of buffers than bytes.
+ * Law: limited API; a function gives the core's code, and raises only for what is no call at all.
+ */
+#define Py_LIMITED_API 0x030a0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "meshmsg.h"
+
+enum { FAST_RUN = 512 };   /* messages handed to the core at once */
+
+/* Whether memory of a bytes object may be filled in place; else each goes by way of a call. */
+static bool fast_in_place;
+
+static bool
+fast_handle(PyObject *arg, mm_handle *handle)
+{
+    *handle = PyLong_AsUnsignedLongLong(arg);
+    return *handle != (mm_handle)-1 || PyErr_Occurred() == NULL;
+}
+
+static PyObject *
+fast_arguments(const char *form)
+{
+    PyErr_Format(PyExc_TypeError, "expected %s", form);
+    return NULL;
+}
+
+/* send(handle, data: bytes) -> code */
+static PyObject *
+fast_send(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    char *body;
+    Py_ssize_t size;
+    if (count != 2) {
+        return fast_arguments("(handle, data)");
+    }
+    if (!fast_handle(args[0], &handle) || PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
+        return NULL;
+    }
+    int more = 0;
+    int rc = mm_send_queue(handle, (const uint8_t *)body, (size_t)size, &more);
+    if (more != 0) {
+        Py_BEGIN_ALLOW_THREADS
+        rc = more == MM_MORE_SETTLE ? mm_settle(handle)
+                                    : mm_send_now(handle, (const uint8_t *)body, (size_t)size);
+        Py_END_ALLOW_THREADS
+    }
+    return PyLong_FromLong(rc);
+}
+
+/* Takes references to up to FAST_RUN messages from at on; how many, -1: one is not bytes. */
+static int
+fast_take(PyObject *list, Py_ssize_t at, Py_ssize_t end, PyObject **held, mm_body *bodies)
+{
+    int count = 0;
+    for (; count < FAST_RUN && at + count < end; count++) {
+        PyObject *item = PyList_GetItem(list, at + count);   /* borrowed */
+        char *body;
+        Py_ssize_t size;
+        if (item == NULL || PyBytes_AsStringAndSize(item, &body, &size) != 0) {
+            while (count > 0) {
+                Py_DecRef(held[--count]);
+            }
+            return -1;
+        }
+        Py_IncRef(item);
+        held[count] = item;
+        bodies[count] = (mm_body){ .data = (const uint8_t *)body, .size = (size_t)size };
+    }
+    return count;
+}
+
+/* send_list(handle, messages: list[bytes], start, timeout_ms, slice_ms) -> (code, sent so far) */
+static PyObject *
+fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    PyObject *held[FAST_RUN];
+    mm_body bodies[FAST_RUN];
+    if (count != 5 || !PyList_Check(args[1])) {
+        return fast_arguments("(handle, list, start, timeout_ms, slice_ms)");
+    }
+    Py_ssize_t at = PyLong_AsSsize_t(args[2]), end = PyList_Size(args[1]);
+    int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
+    if (!fast_handle(args[0], &handle) || PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    int rc = MM_OK;
+    while (rc == MM_OK && at < end) {
+        int run = fast_take(args[1], at, end, held, bodies);
+        if (run < 0) {
+            return NULL;
+        }
+        size_t sent = 0;
+        Py_BEGIN_ALLOW_THREADS
+        rc = mm_send_bodies(handle, bodies, (size_t)run, timeout_ms, slice_ms, &sent);
+        Py_END_ALLOW_THREADS
+        for (int i = 0; i < run; i++) {
+            Py_DecRef(held[i]);
+        }
+        at += (Py_ssize_t)sent;
+        end = PyList_Size(args[1]);   /* others may have changed it meanwhile */
+    }
+    return Py_BuildValue("(in)", rc, at);
+}
+
+/* all_bytes(list) -> bool: is every item exactly what send_list takes */
+static PyObject *
+fast_all_bytes(PyObject *self, PyObject *list)
+{
+    (void)self;
+    if (!PyList_Check(list)) {
+        return fast_arguments("a list");
+    }
+    for (Py_ssize_t i = 0, end = PyList_Size(list); i < end; i++) {
+        if (!PyBytes_Check(PyList_GetItem(list, i))) {
+            Py_RETURN_FALSE;
+        }
+    }
+    Py_RETURN_TRUE;
+}
+
+/* A new object of a subclass of bytes without fields of its own. */
+static PyObject *
+fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data, Py_ssize_t size)
+{
+    if (fast_in_place) {
+        PyObject *made = alloc(type, size);
+        if (made != NULL) {
+            char *to = PyBytes_AsString(made);
+            memcpy(to, data, (size_t)size);
+            ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see fast_check */
+        }
+        return made;
+    }
+    PyObject *body = PyBytes_FromStringAndSize((const char *)data, size);
+    PyObject *made = NULL;
+    if (body != NULL) {
+        made = PyObject_CallFunctionObjArgs((PyObject *)type, body, NULL);
+    }
+    Py_XDECREF(body);
+    return made;
+}
+
+/* messages(batch address, type) -> list: the single frames of a batch, each as one of the type */
+static PyObject *
+fast_messages(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 2 || !PyType_Check(args[1])) {
+        return fast_arguments("(batch, type)");
+    }
+    const mm_batch *batch = PyLong_AsVoidPtr(args[0]);
+    PyTypeObject *type = (PyTypeObject *)args[1];
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    if (batch == NULL || alloc == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : fast_arguments("a batch");
+    }
+    PyObject *list = PyList_New((Py_ssize_t)batch->message_count);
+    for (uint32_t i = 0; list != NULL && i < batch->message_count; i++) {
+        const uint32_t *offset = batch->offset + i;
+        PyObject *made = fast_make(type, alloc, batch->data + offset[0],
+                                   (Py_ssize_t)(offset[1] - offset[0]));
+        if (made == NULL || PyList_SetItem(list, (Py_ssize_t)i, made) != 0) {
+            Py_DECREF(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+/* check(type, sample: bytes) -> bool: filling in place gives what calling the type gives. */
+static PyObject *
+fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    char *body;
+    Py_ssize_t size;
+    if (count != 2 || !PyType_Check(args[0]) ||
+        PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
+        return fast_arguments("(type, sample)");
+    }
+    PyTypeObject *type = (PyTypeObject *)args[0];
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    fast_in_place = true;
+    PyObject *made = fast_make(type, alloc, (const uint8_t *)body, size);
+    fast_in_place = made != NULL && PyObject_RichCompareBool(made, args[1], Py_EQ) == 1 &&
+                    PyObject_Hash(made) == PyObject_Hash(args[1]) && PyBytes_Size(made) == size &&
+                    PyBytes_AsString(made)[size] == '\0';
+    Py_XDECREF(made);
+    PyErr_Clear();
+    return PyBool_FromLong(fast_in_place);
+}
+
+static PyMethodDef fast_methods[] = {
+    { "send", (PyCFunction)(void (*)(void))fast_send, METH_FASTCALL, NULL },
+    { "send_list", (PyCFunction)(void (*)(void))fast_send_list, METH_FASTCALL, NULL },
+    { "all_bytes", fast_all_bytes, METH_O, NULL },
+    { "messages", (PyCFunction)(void (*)(void))fast_messages, METH_FASTCALL, NULL },
+    { "check", (PyCFunction)(void (*)(void))fast_check, METH_FASTCALL, NULL },
+    { NULL, NULL, 0, NULL },
+};
+
+static struct PyModuleDef fast_module = {
+    PyModuleDef_HEAD_INIT, "meshmsg._fast", "Calls made once a message.", -1, fast_methods,
+    NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC
+PyInit__fast(void)
+{
+    return PyModule_Create(&fast_module);
+}

@@ -1,0 +1,88 @@
+"""The receiver of a scenario serves a stranger's nonsense with errors, and only its own steps."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from meshmsg.bench._meet import Distant, Served
+from meshmsg.bench._need import BenchError
+from meshmsg.bench._scenario import scenario_of
+
+SCENARIO = scenario_of(
+    {
+        "title": "t",
+        "peers": ["meshmsg"],
+        "steps": [
+            {
+                "name": "s",
+                "consumers": [{"name": "c"}],
+                "producers": [{"name": "p", "to": "c", "size": 64, "count": 10}],
+            }
+        ],
+    },
+    "f",
+)
+
+
+@pytest.fixture
+def meet() -> Iterator[str]:
+    """Where a receiver serves."""
+    served = Served(SCENARIO, "tcp://127.0.0.1:0", insecure=False)
+    thread = threading.Thread(target=served.serve)
+    thread.start()
+    yield served.endpoint
+    Distant(served.endpoint).close()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"",
+        b"\xff",
+        b"7",
+        b"[]",
+        b"{}",
+        b'{"do": "format the disk"}',
+        b'{"do": "begin"}',
+        b'{"do": "begin", "peer": "pyzmq", "step": 0, "warming": 0, "offset_ns": 0}',
+        b'{"do": "begin", "peer": "meshmsg", "step": -1, "warming": 0, "offset_ns": 0}',
+        b'{"do": "begin", "peer": "meshmsg", "step": 9, "warming": 0, "offset_ns": 0}',
+        b'{"do": "begin", "peer": ["x"], "step": 0, "warming": 0, "offset_ns": 0}',
+    ],
+)
+def test_nonsense_is_answered_with_an_error(meet: str, nonsense: bytes) -> None:
+    """And the receiver goes on."""
+    with mm.Req(connect=meet) as req:
+        answer: dict[str, Any] = json.loads(req.request(nonsense, timeout=30))
+        assert list(answer) == ["error"]
+        assert "ns" in json.loads(req.request(b'{"do": "clock"}', timeout=30))
+
+
+def test_clocks_of_one_machine_agree_within_what_is_uncertain(meet: str) -> None:
+    """The offset is no larger than half of the shortest round trip."""
+    distant = Distant(meet)
+    try:
+        assert abs(distant.compare_clocks()) <= distant.uncertain_ns
+        with pytest.raises(BenchError, match="the receiver: that is not in the scenario"):
+            distant.begin(0, "pyzmq", False)
+    finally:
+        distant._req.close()
+
+
+def test_a_place_that_is_everywhere_is_reached_where_they_meet(
+    monkeypatch: pytest.MonkeyPatch, meet: str
+) -> None:
+    """A consumer bound to all addresses is not at address 0.0.0.0."""
+    distant = Distant(meet)
+    monkeypatch.setattr(distant, "compare_clocks", lambda: 0)
+    monkeypatch.setattr(distant, "_ask", lambda *_, **__: {"c": "tcp://0.0.0.0:7"})
+    assert distant.begin(0, "meshmsg", False) == {"c": "tcp://127.0.0.1:7"}
+    distant._req.close()

@@ -1,0 +1,212 @@
+"""Records and reports: what they hold, that a page loads nothing, and that charts are drawn."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from meshmsg.bench._facts import facts
+from meshmsg.bench._need import BenchError, is_there
+from meshmsg.bench._report_command import record_in
+
+BENCH = [sys.executable, "-m", "meshmsg.bench"]
+DRAWS = pytest.mark.skipif(not is_there("matplotlib"), reason="matplotlib is not installed")
+KEEPS = pytest.mark.leaves_threads  # matplotlib keeps its fonts open
+ROW_KEYS = {"kind", "peer", "version", "transport", "rounds", "missing", "figures", "each_round"}
+
+
+def row(kind: str, peer: str, **more: Any) -> dict[str, Any]:
+    """A row as a command makes it."""
+    names = {
+        "thr": ("sender_per_s", "receiver_per_s", "mb_per_s", "sender_cpu_us", "receiver_cpu_us"),
+        "lat": ("p50_us", "p99_us", "max_us"),
+        "rate": ("p50_us", "p99_us", "max_us"),
+        "fanout": ("deliveries_per_s", "sender_per_s"),
+        "connections": ("connects_per_s", "server_bytes"),
+        "cpu": ("cpu_us", "sender_cpu_us", "receiver_cpu_us", "broker_cpu_us"),
+    }[kind]
+    figures = {name: {"median": 20.0, "min": 10.0, "max": 30.0} for name in (*names, "cpu_us")}
+    return {
+        "kind": kind, "peer": peer, "version": "1.0", "transport": "tcp", "size": 64, "rounds": 5,
+        "missing": None, "figures": figures, "each_round": [], **more,
+    }  # fmt: skip
+
+
+def record(*rows: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A record as a command writes it."""
+    return {
+        "schema": 1,
+        "title": "A <title>",
+        "text": "Some & text.",
+        "facts": facts(),
+        "options": {"seed": 7, "base": None},
+        "rows": list(rows),
+        **more,
+    }
+
+
+class Page(HTMLParser):
+    """What is in a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.loads: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note elements, and what they would load."""
+        self.tags.append(tag)
+        links = {"src", "href", "xlink:href"}
+        self.loads += [v for k, v in attrs if k in links and v and not v.startswith("#")]
+
+    def handle_data(self, data: str) -> None:
+        """Note text."""
+        self.words.append(data.strip())
+
+
+@DRAWS
+@KEEPS
+def test_a_report_holds_charts_tables_and_facts_and_loads_nothing() -> None:
+    """One page for all kinds."""
+    from meshmsg.bench._report import html
+
+    late = [(1000, 90), (2000, 9), (9000, 1)]
+    rows = [
+        *(row("thr", peer, size=size) for size in (64, 1024) for peer in ("meshmsg", "pyzmq")),
+        *(row("thr", peer, transport="ipc") for peer in ("meshmsg", "raw-c")),
+        *(row("lat", peer, latency_ns=late) for peer in ("meshmsg", "raw-c")),
+        *(row("rate", "meshmsg", load=f"bursts of {b}", burst=b, latency_ns=late) for b in (1, 10)),
+        *(row("fanout", "pyzmq", load=f"to {n}", subscribers=n) for n in (1, 10)),
+        row("connections", "meshmsg", load="1,000"),
+        row("cpu", "redis"),
+    ]
+    missing = row("thr", "zenoh", missing="not <installed>", figures={})
+    page = Page(html([record(*rows, missing)]))
+    assert page.tags.count("svg") >= 11
+    assert page.tags.count("table") >= 8
+    assert page.loads == []
+    assert "script" not in page.tags
+    assert {"A <title>", "Some & text.", "Throughput", "seed", "7"} <= set(page.words)
+    assert "Latency against backlog, tcp" in page.words
+    assert "Latency distribution, 64 B tcp" in page.words
+    assert "tcp congestion control" in page.words
+    assert any("zenoh: not <installed>" in words for words in page.words)
+
+
+@DRAWS
+@KEEPS
+def test_a_report_shows_targets() -> None:
+    """Met, missed, and not measured."""
+    from meshmsg.bench._report import html
+
+    found = [
+        {
+            "number": "P1",
+            "what": "w",
+            "must": ">= 2",
+            "measured": value,
+            "met": met,
+            "reason": "why",
+        }
+        for value, met in ((3.0, True), (1.0, False), (None, None))
+    ]
+    page = Page(html([record(row("cpu", "meshmsg"), targets=found)]))
+    assert {"met", "missed", "why", "3.00"} <= set(page.words)
+
+
+@DRAWS
+@KEEPS
+def test_nothing_measured_is_a_report_without_charts() -> None:
+    """And no error."""
+    from meshmsg.bench._report import html
+
+    rows = [
+        row(kind, "zenoh", missing="not there", figures={}, latency_ns=[])
+        for kind in ("thr", "lat", "rate", "cpu", "connections")
+    ]
+    page = Page(html([record(*rows)]))
+    assert "svg" not in page.tags
+
+
+def test_a_distribution_becomes_points_of_growing_rarity() -> None:
+    """One in a hundred is at 100."""
+    from meshmsg.bench._charts import tail
+
+    rare, late = tail([(1000, 90), (2000, 9), (9000, 1)])
+    assert rare == pytest.approx([1, 10, 10, 100, 100, 100])
+    assert late == [1, 1, 2, 2, 9, 9]
+
+
+def test_axes_are_labelled_in_units_people_read() -> None:
+    """Sizes, times, counts."""
+    from meshmsg.bench import _charts
+
+    assert [_charts.bytes_of(v) for v in (64, 1024, 1 << 20)] == ["64 B", "1 KiB", "1 MiB"]
+    assert [_charts.seconds(v) for v in (0.5, 10, 5000, 2e6)] == ["0.5 µs", "10 µs", "5 ms", "2 s"]
+    assert [_charts.short(v) for v in (5, 20_000, 1.5e6, 2e9)] == ["5", "20k", "1.5M", "2G"]
+
+
+def test_a_record_holds_machine_versions_options_and_rows(tmp_path: Path) -> None:
+    """In the form its schema number stands for; the report command takes it."""
+    out = tmp_path / "r.json"
+    command = [*BENCH, "thr", "--transport", "tcp", "--size", "8", "--count", "50", "--rounds", "1",
+               "--seed", "3", "--peer", "meshmsg,raw-c-spin", "--json", str(out)]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = record_in(str(out))
+    assert set(found) == {"schema", "title", "text", "facts", "options", "rows"}
+    assert found["options"]["seed"] == 3
+    assert found["options"]["peer"] == ["meshmsg", "raw-c-spin"]
+    told = found["facts"]
+    for name in ("processor", "cores", "memory_gib", "kernel", "python", "tcp_congestion_control"):
+        assert told[name], name
+    measured, missing = found["rows"]
+    assert set(measured) >= ROW_KEYS
+    assert set(missing) >= ROW_KEYS
+    assert missing["missing"] == "has no thr"
+    for figure in measured["figures"].values():
+        assert set(figure) == {"median", "min", "max"}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 99}'])
+def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
+    """With its name."""
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(BenchError, match=r"x\.json"):
+        record_in(str(path))
+    with pytest.raises(BenchError, match="none"):
+        record_in(str(tmp_path / "none"))
+
+
+@DRAWS
+@KEEPS
+def test_the_report_command_writes_a_page(tmp_path: Path) -> None:
+    """From several records."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(json.dumps(record(row("cpu", "meshmsg"), title=name)))
+    out = tmp_path / "r.html"
+    command = [*BENCH, "report", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    page = Page(out.read_text())
+    assert page.tags.count("svg") == 2
+    assert {"a", "b"} <= set(page.words)
+
+
+def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    """And no traceback."""
+    command = [*BENCH, "thr", "--transport", "inproc", "--size", "8", "--count", "20", "--rounds",
+               "1", "--peer", "meshmsg", "--json", str(tmp_path / "no/such")]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "No such file or directory" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,146 @@
+"""Interleaving, the warm-up round, peers that are missing or fail, and the table of it all."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from meshmsg.bench import _args
+from meshmsg.bench._many import shares
+from meshmsg.bench._need import BenchError
+from meshmsg.bench._rounds import Case, Figures, order, run
+from meshmsg.bench._table import aligned, number, table
+from meshmsg.bench.peers import PEERS, peer_named
+from meshmsg.bench.peers.seam import Peer
+
+
+class FakePeer(Peer):
+    """A peer that is measured by the test."""
+
+    def __init__(self, name: str, reason: str | None = None) -> None:
+        self.name, self._reason = name, reason
+
+    def missing(self) -> str | None:
+        """What the test wants."""
+        return self._reason
+
+
+def cases(log: list[tuple[str, bool]], *names: str) -> list[Case]:
+    """Cases that note when they are measured, and get faster each time."""
+
+    def measuring(name: str) -> Case:
+        rates = iter(range(100, 1000, 100))
+
+        def measure(warming: bool) -> Figures:
+            log.append((name, warming))
+            return {"receiver_per_s": float(next(rates))}
+
+        return Case(FakePeer(name), "thr", "tcp", measure, {"size": 8})
+
+    return [measuring(name) for name in names]
+
+
+def test_rounds_go_a_b_a_b_and_the_first_is_thrown_away() -> None:
+    """Five rounds are six measurements each."""
+    log: list[tuple[str, bool]] = []
+    rows = run(cases(log, "a", "b"), 2)
+    assert log == [("a", True), ("b", True), ("a", False), ("b", False), ("a", False), ("b", False)]
+    assert rows[0]["figures"]["receiver_per_s"] == {"median": 250, "min": 200, "max": 300}
+    assert [row["rounds"] for row in rows] == [2, 2]
+    assert [n for n, _ in order(cases([], "a"), 3)] == [0, 1, 2, 3]
+
+
+def test_a_peer_that_is_not_there_is_a_row_that_says_so() -> None:
+    """And is never measured."""
+    log: list[tuple[str, bool]] = []
+    (case,) = cases(log, "a")
+    case.peer = FakePeer("a", "the sky is cloudy")
+    (row,) = run([case], 3)
+    assert (row["missing"], row["figures"], log) == ("the sky is cloudy", {}, [])
+
+
+@pytest.mark.parametrize(("kind", "transport"), [("survey", "tcp"), ("thr", "pigeon")])
+def test_what_a_peer_has_not_is_a_row_that_says_so(kind: str, transport: str) -> None:
+    """Kinds and transports."""
+    (case,) = cases([], "a")
+    case.kind, case.transport = kind, transport
+    assert run([case], 1)[0]["missing"] == f"has no {kind if kind != 'thr' else transport}"
+
+
+def test_a_peer_that_fails_in_a_later_round_has_no_figures_and_stops_nobody() -> None:
+    """The others go on."""
+    log: list[tuple[str, bool]] = []
+    good, bad = cases(log, "good", "bad")
+    calls = iter([{"receiver_per_s": 1.0}, {"receiver_per_s": 1.0}])
+
+    def failing(_: bool) -> Figures:
+        try:
+            return next(calls)
+        except StopIteration:
+            raise BenchError("it broke") from None
+
+    bad.measure = failing
+    rows = run([good, bad], 3)
+    assert [row["missing"] for row in rows] == [None, "it broke"]
+    assert rows[1]["each_round"] == []
+    assert rows[0]["rounds"] == 3
+
+
+def test_a_table_compares_with_the_peer_that_was_named() -> None:
+    """Or with the first that was measured."""
+    rows = run(cases([], "a", "b"), 1)
+    rows[0]["figures"]["receiver_per_s"]["median"] = 100.0
+    rows[1]["figures"]["receiver_per_s"]["median"] = 300.0
+    assert [line.split()[1] for line in table(rows, "b")[2:4]] == ["0.33", "1.00"]
+    assert [line.split()[1] for line in table(rows)[2:4]] == ["1.00", "3.00"]
+    assert [line.split()[1] for line in table(rows, "nobody")[2:4]] == ["-", "-"]
+    rows[0]["missing"] = "gone"
+    assert table(rows)[-2] == "a: not measured: gone"
+    assert table([rows[0]]) == ["thr 8 B tcp", "a: not measured: gone", ""]
+
+
+def test_numbers_are_short_and_columns_stand_under_each_other() -> None:
+    """For people."""
+    shown = [number(v, 1) for v in (0.5, 9999.0, 10_000.0, 1_234_567.0, 45_600_000.0)]
+    assert shown == ["0.5", "9,999.0", "10.0k", "1.23M", "45.6M"]
+    assert aligned([["a", "bb"], ["ccc", "d"]]) == ["a    bb", "ccc   d"]
+
+
+def test_peers_have_the_names_they_are_found_by() -> None:
+    """And what they can is a kind there is."""
+    for name, peer in PEERS.items():
+        assert peer_named(name) is peer
+        assert peer.name == name
+        assert set(peer.kinds) <= {"thr", "lat", "rate", "fanout", "connections"}
+        assert set(peer.transports) <= {"tcp", "ipc", "inproc"}
+    with pytest.raises(BenchError, match="no peer 'nobody'; there are meshmsg,"):
+        peer_named("nobody")
+
+
+def test_arguments_are_lists_with_commas_and_numbers_with_bounds() -> None:
+    """Each refusal is a sentence."""
+    assert _args.words("a, b,,a") == ["a", "b"]
+    assert _args.number_list(0)("64,1e3,1_000") == [64, 1000, 1000]
+    assert _args.positive("0.5") == 0.5
+    assert [peer.name for peer in _args.peer_list("raw-c,meshmsg")] == ["raw-c", "meshmsg"]
+    for read, text in (
+        (_args.number_list(1), "0"),
+        (_args.number_list(1), ""),
+        (_args.whole(0), "1.5"),
+        (_args.whole(0), "x"),
+        (_args.positive, "0"),
+        (_args.positive, "x"),
+        (_args.positive, "inf"),
+        (_args.transport_list, "tcp,udp"),
+        (_args.transport_list, ""),
+        (_args.peer_list, "nobody"),
+    ):
+        with pytest.raises(argparse.ArgumentTypeError):
+            read(text)
+
+
+def test_shares_are_equal_and_add_up() -> None:
+    """Never more parts than there are things."""
+    assert shares(10, 3) == [4, 3, 3]
+    assert shares(2, 5) == [1, 1]
