@@ -27,7 +27,6 @@ class EventKind(IntEnum):
     LATE_REPLY = 7
     ACCEPT_PAUSED = 8
     ACCEPT_RESUMED = 9
-    ABANDONED = 10
 
 
 class Reason(IntEnum):
@@ -118,7 +117,10 @@ class PeerInfo:
 class Stats:
     """The counters of a socket since it was opened, and how things stand now.
 
-    sent = written + dropped + queued_out, and parsed = received + dropped + queued_in, always.
+    Nothing is unaccounted for: at any time, sent + parsed = written + received + queued_out +
+    queued_in + dropped, in messages. Pub, XPub, Surveyor and Bus count a message as sent once, and
+    each copy of it as written, queued or dropped; what an XPub receives as news of subscriptions
+    was no message of its peer.
     """
 
     sent_messages: int
