@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/pack.h"
 
 /* A block for count frames, owner_count owners and body_size bytes; frames are left to the caller.
  * *body is where the bodies begin. */
@@ -267,7 +268,9 @@ mmi_msg_unref(mmi_msg *m)
         mmi_msg_unref(m->owners[i]);
     }
     mmi_free(m->adopted);
-    mmi_free(m);
+    if (m->kind != MMI_MSG_PACK_OUT || !mmi_pack_out_keep(m)) {
+        mmi_free(m);
+    }
 }
 
 size_t

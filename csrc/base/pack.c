@@ -9,6 +9,15 @@
 
 #include "base/limits.h"
 
+/*
+ * Full packs come and go thousands of times a second; the heap would give their pages back to the
+ * system and fault them in again each time (a third of a sender's time at 1 KiB a message).
+ */
+enum { PACK_SPARES_MAX = 32 };   /* 2 MiB a process */
+static mmi_pack_out *pack_spares[PACK_SPARES_MAX];
+static uint32_t pack_spare_count;
+static atomic_flag pack_spare_lock = ATOMIC_FLAG_INIT;
+
 static void
 pack_init(mmi_msg *m, mmi_msg_kind kind)
 {
@@ -17,11 +26,46 @@ pack_init(mmi_msg *m, mmi_msg_kind kind)
     m->kind = (uint8_t)kind;
 }
 
+/* A spare pack of MMI_PACK_CAP; NULL: there is none. */
+static mmi_pack_out *
+pack_spare_take(void)
+{
+    mmi_pack_out *pack = NULL;
+    while (atomic_flag_test_and_set_explicit(&pack_spare_lock, memory_order_acquire)) {
+    }
+    if (pack_spare_count > 0) {
+        pack = pack_spares[--pack_spare_count];
+    }
+    atomic_flag_clear_explicit(&pack_spare_lock, memory_order_release);
+    return pack;
+}
+
+bool
+mmi_pack_out_keep(mmi_msg *m)
+{
+    mmi_pack_out *pack = mmi_pack_out_of(m);
+    if (pack == NULL || pack->room != MMI_PACK_CAP) {
+        return false;
+    }
+    while (atomic_flag_test_and_set_explicit(&pack_spare_lock, memory_order_acquire)) {
+    }
+    bool kept = pack_spare_count < PACK_SPARES_MAX;
+    if (kept) {
+        pack_spares[pack_spare_count++] = pack;
+    }
+    atomic_flag_clear_explicit(&pack_spare_lock, memory_order_release);
+    return kept;
+}
+
 mmi_pack_out *
 mmi_pack_out_new(size_t cap)
 {
-    mmi_pack_out *pack = mmi_realloc(NULL, sizeof *pack + cap);
+    mmi_pack_out *pack = cap == MMI_PACK_CAP ? pack_spare_take() : NULL;
+    if (pack == NULL) {
+        pack = mmi_realloc(NULL, sizeof *pack + cap);
+    }
     if (pack != NULL) {
+        pack->room = cap;
         pack_init(&pack->msg, MMI_MSG_PACK_OUT);
         pack->first = pack->used = 0;
         pack->cap = cap;

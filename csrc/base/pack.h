@@ -22,6 +22,7 @@ enum {
 typedef struct mmi_pack_out {
     mmi_msg msg;               /* kind MMI_MSG_PACK_OUT                       */
     size_t first, used, cap;   /* octets: where the first message begins, ... */
+    size_t room;               /* of the block, whatever was cut off */
     uint8_t *data;
 } mmi_pack_out;
 
@@ -54,6 +55,8 @@ mmi_pack_in_of(mmi_msg *m)
 }
 
 mmi_pack_out *mmi_pack_out_new(size_t cap) MMI_WARN_UNUSED;               /* NULL: no memory */
+/* Of mmi_msg_unref: a pack nobody holds is kept for the next; false: it is to be freed. */
+bool mmi_pack_out_keep(mmi_msg *m);
 /* A new pack with the count messages from octet at on, which it takes out of pack.  NULL: no
  * memory, nothing has changed.  The copy is this pack's alone. */
 mmi_pack_out *mmi_pack_out_split(mmi_pack_out *pack, size_t at, uint32_t count,

@@ -8,7 +8,8 @@
  */
 #include "engine/link.h"
 
-static const uint64_t WAIT_SPIN_MAX_NS = 20 * 1000,    /* of an automatic spin         */
+static const uint64_t WAIT_SPIN_MAX_NS = 50 * 1000,    /* of an automatic spin         */
+    WAIT_STALL_NS = 100 * 1000,                        /* of one look: it was interrupted */
     WAIT_SAMPLE_MAX_NS = 1000 * 1000;                  /* a longer wait counts as this */
 enum { WAIT_AVERAGE_OF = 8 };
 
@@ -45,11 +46,18 @@ wait_lead(mmi_socket *s, mmi_waiter *w, uint64_t deadline_ns)
     mmi_engine *e = s->engine;
     uint64_t start = e->now_ns;
     uint64_t spin_end = start + wait_spin_ns(s);
+    bool stalled = false, automatic = s->opts.spin_us == MM_SPIN_AUTO;
     e->leading = w->leading = true;
     e->outside++;
     e->leads++;
     while (!w->rung && !w->closed && e->now_ns < deadline_ns) {
-        mmi_engine_turn(e, e->now_ns < spin_end ? 0 : deadline_ns);
+        uint64_t before = e->now_ns;
+        bool spins = before < spin_end;
+        mmi_engine_turn(e, spins ? 0 : deadline_ns);
+        if (spins && e->now_ns - before > WAIT_STALL_NS && automatic) {
+            stalled = true;   /* others want this core: better to sleep, and to be woken in turn */
+            spin_end = 0;
+        }
     }
     e->leading = false;
     e->outside--;
@@ -58,6 +66,7 @@ wait_lead(mmi_socket *s, mmi_waiter *w, uint64_t deadline_ns)
     }
     if (!w->closed) {
         wait_sample(s, e->now_ns - start);
+        s->wait_ns = stalled ? WAIT_SAMPLE_MAX_NS : s->wait_ns;
     }
 }
 

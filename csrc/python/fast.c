@@ -247,6 +247,30 @@ fast_frames(PyObject *self, PyObject *arg)
     return list;
 }
 
+/* parts(batch address) -> (peer, envelope, frames) of a batch of one message; None: it is another,
+ * or big */
+static PyObject *
+fast_parts(PyObject *self, PyObject *arg)
+{
+    (void)self;
+    const mm_batch *batch = PyLong_AsVoidPtr(arg);
+    if (batch == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : fast_arguments("a batch");
+    }
+    if (batch->message_count != 1 || batch->big != NULL) {
+        Py_RETURN_NONE;
+    }
+    const uint32_t *first = batch->first_frame;
+    PyObject *frames = fast_frames_of(batch, first != NULL ? first[0] : 0,
+                                      first != NULL ? first[1] : 1);
+    if (frames == NULL) {
+        return NULL;
+    }
+    uint64_t peer = batch->peer != NULL ? batch->peer[0] : batch->one_peer;
+    uint32_t envelope = batch->envelope != NULL ? batch->envelope[0] : 0;
+    return Py_BuildValue("(KIN)", (unsigned long long)peer, envelope, frames);
+}
+
 /* request(handle, data: bytes, timeout_ms, slice_ms) -> (code, id) */
 static PyObject *
 fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -362,6 +386,7 @@ static PyMethodDef fast_methods[] = {
     { "messages", (PyCFunction)(void (*)(void))fast_messages, METH_FASTCALL, NULL },
     { "recv", (PyCFunction)(void (*)(void))fast_recv, METH_FASTCALL, NULL },
     { "frames", fast_frames, METH_O, NULL },
+    { "parts", fast_parts, METH_O, NULL },
     { "request", (PyCFunction)(void (*)(void))fast_request, METH_FASTCALL, NULL },
     { "await_reply", (PyCFunction)(void (*)(void))fast_await_reply, METH_FASTCALL, NULL },
     { "send_to", (PyCFunction)(void (*)(void))fast_send_to, METH_FASTCALL, NULL },

@@ -97,12 +97,12 @@ class Receiver(Inbox[MessageT], Blocking):
                 if message is not None:
                     return message
             return self._receive_in_turn(1, timeout, BATCH_MESSAGES)[0]
-        batch, address = local.batch, local.batch_address
+        address = local.batch_address
         if timeout is None:
             rc = fast.recv(self._handle, address, 1, BATCH_BYTES, -1, self._slice_ms)
         else:  # what is no time is refused below
             rc = fast.recv(self._handle, address, 1, BATCH_BYTES, 0, 0) if timeout >= 0 else 0
-        return self._unpack_one(batch) if rc == 1 else self._receive(1, timeout)[0]
+        return self._unpack_one(local) if rc == 1 else self._receive(1, timeout)[0]
 
     def recv_many(
         self, max_messages: int = 1000, *, timeout: float | None = None

@@ -95,7 +95,6 @@ class Req(Forming[Message], Draining):
             rc, number = fast.request(self._handle, body, 0, 0)
             if rc:
                 number = self._put(body, timeout)
-            batch = local.batch
             rc = fast.await_reply(self._handle, number, local.batch_address, ms, self._slice_ms)
             if rc == EINTR:
                 self._log_events()
@@ -106,7 +105,7 @@ class Req(Forming[Message], Draining):
         except BaseException:  # also of a signal's function, wherever it came
             lib.mm_request_cancel(self._handle, number)
             raise
-        return self._unpack_one(batch)
+        return self._unpack_one(local)
 
     def _put(self, body: bytes, timeout: float | None) -> int:
         """Send a request, waiting for room."""

@@ -101,7 +101,7 @@ class Survey(Outcome):
             self.close()
             raise StopIteration
         surveyor._check(rc, "waiting for an answer")
-        message = surveyor._unpack_one(batch)
+        message = surveyor._unpack_one(local)
         self._answered.append(int(batch.peer[0]))
         return message
 

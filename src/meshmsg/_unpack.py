@@ -19,13 +19,15 @@ MessageT = TypeVar("MessageT", bound=Message)
 class Forming(Looking, Generic[MessageT]):
     """Makes messages of batches."""
 
-    def _unpack_one(self, batch: Any) -> MessageT:
-        """Turn a batch of one message into that message."""
-        if batch.frame_count == 1:  # every role reads a single frame alike
-            offset = batch.offset
-            body = ffi.buffer(batch.data + offset[0], offset[1] - offset[0])
-            return cast("MessageT", message_class(batch.one_peer or batch.peer[0])(body))
-        return self._unpack(batch)[0]
+    def _unpack_one(self, local: Any) -> MessageT:
+        """Turn this thread's batch of one message into that message."""
+        parts = fast.parts(local.batch_address)
+        if parts is None:
+            return self._unpack(local.batch)[0]
+        peer, envelope, frames = parts
+        if len(frames) == 1:  # every role reads a single frame alike
+            return cast("MessageT", message_class(peer)(frames[0]))
+        return self._message(frames, peer, envelope)
 
     def _unpack(self, batch: Any) -> list[MessageT]:
         """Turn what C handed over into messages."""

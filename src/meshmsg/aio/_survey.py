@@ -68,7 +68,7 @@ class Survey(Outcome):
             else:
                 surveyor._check(rc, "waiting for an answer")
                 self._answered.append(int(batch.peer[0]))
-                return surveyor._unpack_one(batch)
+                return surveyor._unpack_one(local)
         raise StopAsyncIteration
 
     async def _wait(self) -> None:
