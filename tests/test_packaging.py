@@ -63,6 +63,15 @@ def test_the_wheel_holds_all_packages(wheel: Path) -> None:
     assert not [name for name in names if name.startswith(("tests", "csrc", "examples"))]
 
 
+def test_the_wheel_says_its_license(wheel: Path) -> None:
+    """As SPDX names it, and with the text."""
+    archive = zipfile.ZipFile(wheel)
+    folder = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    assert "\nLicense-Expression: Apache-2.0\n" in archive.read(folder).decode()
+    text = archive.read(folder.replace("METADATA", "licenses/LICENSE")).decode()
+    assert text == (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+
 @pytest.mark.skipif(not shutil.which("nm"), reason="nm is not on this machine")
 def test_the_extension_exports_its_two_modules(wheel: Path, tmp_path: Path) -> None:
     """PyInit__mm and PyInit__fast: nothing of ours can clash with another library."""

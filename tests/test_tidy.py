@@ -104,12 +104,12 @@ def test_most_files_are_small() -> None:
         assert statistics.median(len(p.read_text().splitlines()) for p in group) <= 200
 
 
-TEST_RATIO_MIN = 0.8
-"""Lines of test for a line of code. The house wants 1.0; this only goes up until it is there."""
+TEST_RATIO_MIN = 1.0
+"""Lines of test for a line of code."""
 
 
 def test_there_is_enough_test_for_the_code() -> None:
-    """In lines; the ratio never falls."""
+    """At least as much, in lines."""
 
     def lines(paths: list[Path]) -> int:
         return sum(len(p.read_text().splitlines()) for p in paths)

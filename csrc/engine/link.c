@@ -256,11 +256,11 @@ link_end(mmi_link *link, int state, int reason, const char *detail)
 void
 mmi_link_close(mmi_link *link, int reason, const char *detail)
 {
+    if (link->state == MMI_LINK_DEAD) {
+        return;   /* its socket may be gone: a link that writes outlives it */
+    }
     mmi_socket *s = link->socket;
     mmi_engine *e = s->engine;
-    if (link->state == MMI_LINK_DEAD) {
-        return;
-    }
     link_end(link, MMI_LINK_DEAD, reason, detail);
     mmi_tag_free(e, link->tag);
     mmi_timer_clear(&e->timers, &link->timer);
@@ -300,6 +300,7 @@ mmi_link_free(mmi_link *link)
     mmi_free(link->commands);
     mmi_free(link->command_out);
     mmi_free(link->unread);
+    mmi_free(link->tail);
     mmi_free(link);
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
@@ -31,6 +32,8 @@ class Engine:
 
     Sockets share the process's default engine unless they are given one. Engines do not share a
     lock, so two busy groups of sockets run side by side on two engines.
+
+    At the end of a `with` block it is closed; what is lost by that is told by a RuntimeWarning.
 
     Thread-safe: yes.
 
@@ -95,7 +98,14 @@ class Engine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        lost = self.close()
+        if lost:
+            warnings.warn(
+                f"meshmsg: {lost} messages were still queued when {self!r} was closed and are "
+                "lost; call drain() before",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def __repr__(self) -> str:
         return f"<meshmsg.Engine {self._handle:#x}>"

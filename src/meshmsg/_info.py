@@ -27,7 +27,6 @@ class EventKind(IntEnum):
     LATE_REPLY = 7
     ACCEPT_PAUSED = 8
     ACCEPT_RESUMED = 9
-    ABANDONED = 10
 
 
 class Reason(IntEnum):
@@ -123,9 +122,11 @@ class PeerInfo:
 class Stats:
     """The counters of a socket since it was opened, and how things stand now.
 
-    sent = written + dropped + queued_out, and parsed = received + dropped + queued_in + filtered,
-    always. Filtered is what a Sub was sent by publishers of SP, who send everything, and did not
-    subscribe to.
+    Nothing is unaccounted for: at any time, sent + parsed = written + received + queued_out +
+    queued_in + dropped + filtered, in messages. Filtered is what a Sub was sent by publishers of
+    SP, who send everything, and did not subscribe to. Pub, XPub, Surveyor and Bus count a message
+    as sent once, and each copy of it as written, queued or dropped; what an XPub receives as news
+    of subscriptions was no message of its peer.
     """
 
     sent_messages: int

@@ -36,7 +36,8 @@ class Req(Forming[Message], Draining):
     """Asks its Rep (or Router) peers, in turn.
 
     Args:
-        identity: The name Router peers know it by.
+        identity: The name Router peers know it by. Give none to reach a REP of libzmq: until that
+            one has noticed that the last peer of a name is gone, it ignores the next for ever.
     """
 
     _role: ClassVar[int] = lib.MM_REQ

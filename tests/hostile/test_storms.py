@@ -178,7 +178,7 @@ def test_an_unfinished_message_is_freed_however_its_sender_ends(
 ) -> None:
     """9: FIN, RST, idle for ever: nothing arrives, the end is counted, the bytes are given back."""
     with served(heartbeat_interval=0.05, heartbeat_timeout=0.3) as (pull, push):
-        for round_number in range(1, 4):
+        for round_number in range(1, 7):
             peers = [RawPeer(pull.endpoint).shake(b"PUSH") for _ in range(5)]
             for peer in peers:
                 peer.send(ref.frame(bytes(size), ref.MORE) + ref.frame(bytes(size))[:-1])
@@ -192,4 +192,4 @@ def test_an_unfinished_message_is_freed_however_its_sender_ends(
                 before = memory()  # the allocator has got what it will keep
         reasons = set(pull.stats().closed)
         assert reasons <= {mm.Reason.EOF_MID_MESSAGE, mm.Reason.RESET, mm.Reason.HEARTBEAT}
-        assert memory() - before < 8 << 20  # kept, they would be 20 MiB
+        assert memory() - before < 25 << 20  # kept, they would be 50 MiB

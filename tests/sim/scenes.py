@@ -71,6 +71,9 @@ def check_counters(socket: Any) -> None:
     stats = socket.stats()
     recv_drops = sum(getattr(stats, name) for name in RECV_SIDE)
     sent_drops = stats.dropped - recv_drops
+    queued = stats.queued_out_messages + stats.queued_in_messages
+    seen = stats.written_messages + stats.received_messages + queued + stats.dropped
+    assert stats.sent_messages + stats.parsed_messages == seen
     both = stats.sent_messages > 0 and stats.parsed_messages > 0
     if not both:
         assert (
@@ -220,6 +223,7 @@ def req_rep(scene: Scene) -> None:
     if scene.lossless:
         assert answered > 0
     check_counters(rep)
+    check_counters(req)
 
 
 def ask(req: Any, body: bytes) -> int | None:
@@ -290,6 +294,7 @@ def dealer_router(scene: Scene) -> None:
         answer_by_name(router, PATIENCE_S)
         assert dealer.recv(timeout=PATIENCE_S) == name + b" last"
         check_counters(dealer)
+    check_counters(router)
 
 
 def answer_by_name(router: Any, quiet_s: float) -> None:

@@ -159,5 +159,5 @@ def test_an_event_tells_what_happened(kind: mm.EventKind) -> None:
 
 
 def test_every_kind_of_event_is_shown_to_happen() -> None:
-    """ABANDONED is told after the end only, when nobody can ask any more."""
-    assert set(HAPPENED) == set(mm.EventKind) - {mm.EventKind.ABANDONED}
+    """There is none that the core never tells."""
+    assert set(HAPPENED) == set(mm.EventKind)

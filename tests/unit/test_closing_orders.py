@@ -7,6 +7,7 @@ Not here: what closing does to threads that wait (test_thread_stress.py), and pr
 from __future__ import annotations
 
 import itertools
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,21 @@ def test_closing_during_a_stall_abandons_what_the_linger_does_not_cover() -> Non
         pair.settle()
         pair.sender.close()
         assert pair.sender._engine.close(timeout=1) == 6
+
+
+def test_the_end_of_a_with_block_of_an_engine_warns_of_what_is_lost() -> None:
+    """Nobody sees what close() returns there; when nothing is lost there is nothing to say."""
+    with stalled("Push", linger=2.0) as pair:
+        for _ in range(6):
+            pair.send(bytes(10_000))
+        pair.settle()
+        with pytest.warns(RuntimeWarning, match="6 messages were still queued"):
+            with pair.sender._engine:
+                pair.sender.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with mm.Engine() as engine:
+            mm.Push(bind=UP, engine=engine).close()
 
 
 def test_an_engine_closed_with_time_enough_loses_nothing() -> None:

@@ -121,7 +121,8 @@ class AsyncSender(AsyncFrameSender):
         """Send many messages, crossing into C once per batch; see `meshmsg.Push.send_many`.
 
         Cancel-safe: a cancelled call has sent some of them; its CancelledError has `.sent` and
-        `.unsent`, too. Thread-safe: yes, but a loop waits on its own thread.
+        `.unsent`, too (with Python 3.10, who awaits a cancelled task gets another error, with this
+        one as its `__context__`). Thread-safe: yes, but a loop waits on its own thread.
 
         Args:
             messages: The bodies.

@@ -32,7 +32,8 @@ class Req(Forming[Message], AsyncFrameSender):
     """Asks its Rep (or Router) peers, in turn. See `meshmsg.Req`. Use it from one loop.
 
     Args:
-        identity: The name Router peers know it by.
+        identity: The name Router peers know it by. Give none to reach a REP of libzmq: until that
+            one has noticed that the last peer of a name is gone, it ignores the next for ever.
     """
 
     _role: ClassVar[int] = lib.MM_REQ
