@@ -40,6 +40,7 @@ typedef struct mmi_engine {
     bool leading;                  /* a caller that waits polls in the runner's place */
     bool parked, unpark;           /* the runner leaves polling to callers; it is to do it again */
     bool park_wanted;              /* it may leave it to them */
+    uint32_t burst_count;          /* links the last round wrote */
     uint32_t quiet;                /* waits of a lone caller in a row that brought little each */
     uint32_t waiters, filenos;     /* calls that sleep; descriptors that users select on */
     uint32_t write_watches;        /* links that wait for room in the kernel */

@@ -13,11 +13,13 @@
 #include "proto/drop.h"
 
 enum {
-    OUT_IOV_MAX = 64,
+    OUT_IOV_MAX = 256,
     OUT_ROUNDS_MAX = 16,                 /* writes a flush makes before others get their turn */
     OUT_INLINE_BYTES = 128 * 1024        /* queued: worth a write by the caller even in a burst */
 };
-static const uint64_t OUT_BURST_NS = 20000;   /* sends closer than this to a write are a burst */
+/* Sends closer than this to a write are a burst: to a write of the same link; or of any link of a
+ * socket whose messages go to whoever it has, as else two peers in turn would make none. */
+static const uint64_t OUT_BURST_NS = 20000;
 
 /* One write: what goes, and the entries of the outbox it keeps alive. */
 typedef struct out_plan {
@@ -248,12 +250,18 @@ mmi_link_flush_worth(const mmi_link *link)
     return out->bytes >= OUT_INLINE_BYTES || out->count >= out->count_max / 2;
 }
 
+static uint64_t
+out_last_flush_ns(const mmi_link *link)
+{
+    return link->socket->packs ? link->socket->last_flush_ns : link->last_flush_ns;
+}
+
 bool
 mmi_link_flush_due(const mmi_link *link, uint64_t now_ns)
 {
     return link->doomed != 0 || link->resume || link->socket->closing ||
            mmi_link_flush_worth(link) ||
-           (!link->burst && now_ns - link->last_flush_ns >= OUT_BURST_NS);
+           (!link->burst && now_ns - out_last_flush_ns(link) >= OUT_BURST_NS);
 }
 
 /* One write, without the lock. Returns octets written, a negative mm_err, or MM_ECLOSED: the link
@@ -335,7 +343,7 @@ mmi_link_flush(mmi_link *link)
         mmi_link_close(link, MM_REASON_RESET, NULL);   /* what was in flight is cut */
         return;
     }
-    link->last_flush_ns = link->engine->now_ns;
+    link->last_flush_ns = link->socket->last_flush_ns = link->engine->now_ns;
     if (n < 0 && n != MM_EAGAIN) {
         mmi_link_close(link, MM_REASON_RESET, NULL);
         return;

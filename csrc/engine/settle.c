@@ -33,6 +33,7 @@ bool
 mmi_settle_bursts(mmi_engine *e)
 {
     bool paced = false;
+    e->burst_count = 0;
     mmi_list round;
     mmi_list_init(&round);
     mmi_list *node;
@@ -46,6 +47,7 @@ mmi_settle_bursts(mmi_engine *e)
             continue;
         }
         mmi_list_push_back(&e->bursts, node);
+        e->burst_count++;
         mmi_link_flush(link);
         paced |= (link->watched & MMI_WATCH_WRITE) == 0;
     }

@@ -56,6 +56,7 @@ typedef struct mmi_socket {
     mmi_list dialers, listeners, links;
     uint32_t peer_count, half_open, accepted;
     mmi_list waiters, watches;
+    uint64_t last_flush_ns;        /* of any of its links */
     uint64_t wait_ns;              /* how long a receive that polls waits, on average */
     uint32_t pins;                 /* calls that dropped the lock and come back to it */
     uint32_t news;                 /* bits since the last update */

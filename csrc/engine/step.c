@@ -8,7 +8,7 @@
 
 #include "engine/link.h"
 
-enum { STEP_EVENTS_MAX = 256, STEP_PACE_NS = MMI_PACE_US * 1000 };
+enum { STEP_EVENTS_MAX = 256, STEP_PACE_NS = MMI_PACE_US * 1000, STEP_PACE_LINKS = 16 };
 
 static void
 step_event(mmi_engine *e, const mmi_event *event)
@@ -75,8 +75,10 @@ mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
     e->pacing = mmi_settle_bursts(e);
     mmi_engine_settle(e, true);
     uint64_t deadline = mmi_timers_next(&e->timers);
-    if (e->pacing && e->now_ns + STEP_PACE_NS < deadline) {
-        deadline = e->now_ns + STEP_PACE_NS;
+    /* With many links a round costs so much more, and each is worth more when it comes later. */
+    uint64_t pace_ns = (uint64_t)STEP_PACE_NS * (1 + e->burst_count / STEP_PACE_LINKS);
+    if (e->pacing && e->now_ns + pace_ns < deadline) {
+        deadline = e->now_ns + pace_ns;
     }
     deadline = until_ns < deadline ? until_ns : deadline;
     if (e->stop || step_inproc_pending(e)) {

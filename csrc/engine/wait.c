@@ -8,7 +8,7 @@
  */
 #include "engine/link.h"
 
-static const uint64_t WAIT_SPIN_MAX_NS = 100 * 1000,   /* of an automatic spin         */
+static const uint64_t WAIT_SPIN_MAX_NS = 20 * 1000,    /* of an automatic spin         */
     WAIT_SAMPLE_MAX_NS = 1000 * 1000;                  /* a longer wait counts as this */
 enum { WAIT_AVERAGE_OF = 8 };
 
@@ -49,13 +49,7 @@ wait_lead(mmi_socket *s, mmi_waiter *w, uint64_t deadline_ns)
     e->outside++;
     e->leads++;
     while (!w->rung && !w->closed && e->now_ns < deadline_ns) {
-        bool spins = e->now_ns < spin_end;
-        if (spins && e->now_ns != start) {
-            pthread_mutex_unlock(&e->lock);
-            e->plat.yield(e->plat.self);
-            pthread_mutex_lock(&e->lock);
-        }
-        mmi_engine_turn(e, spins ? 0 : deadline_ns);
+        mmi_engine_turn(e, e->now_ns < spin_end ? 0 : deadline_ns);
     }
     e->leading = false;
     e->outside--;

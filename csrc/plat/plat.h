@@ -84,7 +84,6 @@ struct mmi_plat {
         void *self, mmi_event *out, int cap,
         uint64_t deadline_ns);     /* engine lock NOT held; count, 0 at the deadline or interrupt */
     void (*interrupt)(void *self); /* makes poll return; sticky, idempotent; any thread */
-    void (*yield)(void *self);     /* lets other threads run, while one polls again and again */
 
     int (*notifier_open)(
         void *self, int *n); /* posix: a nonblocking eventfd; its int is the fd users select on */

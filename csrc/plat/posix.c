@@ -226,13 +226,6 @@ posix_interrupt(void *self)
     p->ops->interrupt(p->poller);
 }
 
-static void
-posix_yield(void *self)
-{
-    (void)self;
-    (void)sched_yield();
-}
-
 /* As many as the affinity mask allows, which containers narrow. */
 static uint32_t
 posix_cpus(void)
@@ -428,7 +421,6 @@ static const mmi_plat posix_plat = {
     .watch = posix_watch,
     .poll = posix_poll,
     .interrupt = posix_interrupt,
-    .yield = posix_yield,
     .notifier_open = posix_notifier_open,
     .notifier_ring = posix_notifier_ring,
     .notifier_clear = posix_notifier_clear,

@@ -269,12 +269,6 @@ sim_poll(void *self, mmi_event *out, int cap, uint64_t deadline_ns)
 }
 
 static void
-sim_yield(void *self)
-{
-    (void)self;   /* nobody spins in a world: it is stepped */
-}
-
-static void
 sim_interrupt(void *self)
 {
     sim_of(self)->interrupted = true;
@@ -371,7 +365,7 @@ mmi_sim_plat(mmi_sim *world, mmi_plat *out)
         .accept = mmi_sim_accept, .pair = mmi_sim_pair, .readv = mmi_sim_readv,
         .writev = mmi_sim_writev, .finish = mmi_sim_finish, .close = mmi_sim_close,
         .watch = sim_watch, .poll = sim_poll, .interrupt = sim_interrupt,
-        .yield = sim_yield, .cpus = 1,
+        .cpus = 1,
         .notifier_open = sim_notifier_open, .notifier_ring = sim_notifier_ring,
         .notifier_clear = sim_notifier_clear, .notifier_close = sim_notifier_close,
         .wait = sim_wait, .thread_start = sim_thread_start, .thread_join = sim_thread_join,

@@ -5,11 +5,17 @@
  */
 #include "proto/dist.h"
 
+enum {
+    DIST_SHARE_PEERS = 4,      /* with fewer, or of fewer bytes, a copy into each pack is cheaper */
+    DIST_SHARE_SIZE = 256
+};
+
 typedef struct dist_walk {
     mmi_dist *dist;
     mmi_msg *msg;
     size_t cost;
     uint32_t count;            /* pipes seen */
+    bool share;                /* all queue the one message, rather than a copy each */
     int rc;
     void (*visit)(struct dist_walk *walk, mmi_dist_node *node);
 } dist_walk;
@@ -23,6 +29,7 @@ mmi_dist_init(mmi_dist *dist, mmi_proto_host *host)
     dist->dropped = NULL;
     mmi_radix_init(&dist->topics);
     mmi_list_init(&dist->nodes);
+    dist->node_count = 0;
 }
 
 void
@@ -38,6 +45,7 @@ mmi_dist_add(mmi_dist *dist, mmi_dist_node *node, mmi_pipe *pipe)
     node->stamp = 0;
     node->refused = false;
     mmi_list_push_back(&dist->nodes, &node->node);
+    dist->node_count++;
     mmi_dist_stir(dist);
 }
 
@@ -45,6 +53,7 @@ void
 mmi_dist_rm(mmi_dist *dist, mmi_dist_node *node)
 {
     mmi_list_rm(&node->node);
+    dist->node_count--;
     mmi_dist_stir(dist);
 }
 
@@ -137,7 +146,8 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
             dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, oldest->key, oldest);
         }
     }
-    if (mmi_pipe_send(p, mmi_msg_ref(walk->msg)) != MM_OK) {
+    mmi_msg *m = mmi_msg_ref(walk->msg);
+    if ((walk->share ? mmi_pipe_share(p, m) : mmi_pipe_send(p, m)) != MM_OK) {
         mmi_msg_unref(walk->msg);
         p->dropped++;
         dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, walk->msg->key, NULL);
@@ -158,6 +168,14 @@ dist_send(mmi_dist *dist, mmi_msg *m, bool all)
             dist->quiet = walk.rc == MM_EAGAIN;
             return walk.rc;
         }
+    }
+    walk.share = dist->node_count >= DIST_SHARE_PEERS && m->size >= DIST_SHARE_SIZE;
+    if (walk.share) {
+        m = mmi_msg_own(m);
+        if (m == NULL) {
+            return MM_ENOMEM;
+        }
+        walk.msg = m;
     }
     walk.visit = dist_visit_send;
     walk.count = 0;

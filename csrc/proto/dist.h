@@ -22,6 +22,7 @@ typedef struct mmi_dist {
     mmi_proto_host *host;
     mmi_radix topics;          /* subscribers are mmi_dist_node           */
     mmi_list nodes;
+    uint32_t node_count;
     uint64_t stamp;
     bool quiet;
     /* Told what a pipe does not get, or loses again to a newer message.  May be NULL. */

@@ -141,6 +141,17 @@ mmi_pipe_send(mmi_pipe *p, mmi_msg *m)
     return rc;
 }
 
+int
+mmi_pipe_share(mmi_pipe *p, mmi_msg *m)
+{
+    int rc = mmi_ring_push(&p->outbox, m);
+    if (rc == MM_OK) {
+        p->accepted++;
+        p->ops->wrote(p);
+    }
+    return rc;
+}
+
 static void
 pipe_took(mmi_pipe *p, uint32_t count)
 {

@@ -16,7 +16,10 @@
 
 #include "meshmsg.h"
 
-enum { FAST_RUN = 512 };   /* messages handed to the core at once */
+enum {
+    FAST_RUN = 512,        /* messages handed to the core at once */
+    FAST_ROUTE_MAX = 64    /* frames of a reply, its way back included; more go by way of cffi */
+};
 
 /* Whether memory of a bytes object may be filled in place; else each goes by way of a call. */
 static bool fast_in_place;
@@ -182,6 +185,153 @@ fast_messages(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return list;
 }
 
+/* recv(handle, batch address, max_messages, max_bytes, timeout_ms, slice_ms) -> code */
+static PyObject *
+fast_recv(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    if (count != 6) {
+        return fast_arguments("(handle, batch, max_messages, max_bytes, timeout_ms, slice_ms)");
+    }
+    mm_batch *batch = PyLong_AsVoidPtr(args[1]);
+    unsigned long messages = PyLong_AsUnsignedLong(args[2]);
+    uint64_t bytes = PyLong_AsUnsignedLongLong(args[3]);
+    int64_t timeout_ms = PyLong_AsLongLong(args[4]), slice_ms = PyLong_AsLongLong(args[5]);
+    if (!fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || batch == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : fast_arguments("a batch");
+    }
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_recv(handle, batch, (uint32_t)messages, bytes, timeout_ms, slice_ms);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(rc);
+}
+
+/* The frames of one message, of a batch that is not big. */
+static PyObject *
+fast_frames_of(const mm_batch *batch, uint32_t from, uint32_t to)
+{
+    PyObject *frames = PyList_New((Py_ssize_t)(to - from));
+    for (uint32_t j = from; frames != NULL && j < to; j++) {
+        const char *data = (const char *)batch->data + batch->offset[j];
+        Py_ssize_t size = (Py_ssize_t)(batch->offset[j + 1] - batch->offset[j]);
+        PyObject *frame = PyBytes_FromStringAndSize(data, size);
+        if (frame == NULL || PyList_SetItem(frames, (Py_ssize_t)(j - from), frame) != 0) {
+            Py_DECREF(frames);
+            return NULL;
+        }
+    }
+    return frames;
+}
+
+/* frames(batch address) -> list of lists of bytes: each message's frames */
+static PyObject *
+fast_frames(PyObject *self, PyObject *arg)
+{
+    (void)self;
+    const mm_batch *batch = PyLong_AsVoidPtr(arg);
+    if (batch == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : fast_arguments("a batch");
+    }
+    PyObject *list = PyList_New((Py_ssize_t)batch->message_count);
+    for (uint32_t i = 0; list != NULL && i < batch->message_count; i++) {
+        const uint32_t *first = batch->first_frame;
+        uint32_t from = first != NULL ? first[i] : i, to = first != NULL ? first[i + 1] : i + 1;
+        PyObject *frames = fast_frames_of(batch, from, to);
+        if (frames == NULL || PyList_SetItem(list, (Py_ssize_t)i, frames) != 0) {
+            Py_DECREF(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+/* request(handle, data: bytes, timeout_ms, slice_ms) -> (code, id) */
+static PyObject *
+fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    char *body;
+    Py_ssize_t size;
+    if (count != 4) {
+        return fast_arguments("(handle, data, timeout_ms, slice_ms)");
+    }
+    int64_t timeout_ms = PyLong_AsLongLong(args[2]), slice_ms = PyLong_AsLongLong(args[3]);
+    if (!fast_handle(args[0], &handle) || PyErr_Occurred() != NULL ||
+        PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
+        return NULL;
+    }
+    int rc;
+    uint64_t id = 0, length = (uint64_t)size;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_request(handle, (const uint8_t *)body, &length, 1, timeout_ms, slice_ms, &id);
+    Py_END_ALLOW_THREADS
+    return Py_BuildValue("(iK)", rc, (unsigned long long)id);
+}
+
+/* await_reply(handle, id, batch address, timeout_ms, slice_ms) -> code */
+static PyObject *
+fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    if (count != 5) {
+        return fast_arguments("(handle, id, batch, timeout_ms, slice_ms)");
+    }
+    uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
+    mm_batch *batch = PyLong_AsVoidPtr(args[2]);
+    int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
+    if (!fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || batch == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : fast_arguments("a batch");
+    }
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_reply(handle, id, batch, timeout_ms, slice_ms);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(rc);
+}
+
+/* send_to(handle, peer, frames: list[bytes]) -> code: never waits */
+static PyObject *
+fast_send_to(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    if (count != 3 || !PyList_Check(args[2])) {
+        return fast_arguments("(handle, peer, list)");
+    }
+    uint64_t peer = PyLong_AsUnsignedLongLong(args[1]);
+    PyObject *joined = NULL, *empty = PyBytes_FromStringAndSize(NULL, 0);
+    uint64_t sizes[FAST_ROUTE_MAX];
+    Py_ssize_t frames = PyList_Size(args[2]);
+    if (!fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || empty == NULL) {
+        Py_XDECREF(empty);
+        return NULL;
+    }
+    if (frames > FAST_ROUTE_MAX) {
+        Py_DECREF(empty);
+        return fast_arguments("fewer frames");
+    }
+    joined = PyObject_CallMethod(empty, "join", "O", args[2]);
+    Py_DECREF(empty);
+    for (Py_ssize_t i = 0; joined != NULL && i < frames; i++) {
+        sizes[i] = (uint64_t)PyBytes_Size(PyList_GetItem(args[2], i));
+    }
+    if (joined == NULL || PyErr_Occurred() != NULL) {
+        Py_XDECREF(joined);
+        return NULL;
+    }
+    const uint8_t *bodies = (const uint8_t *)PyBytes_AsString(joined);
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_send_frames(handle, peer, bodies, sizes, (uint32_t)frames, 0, 0);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(joined);
+    return PyLong_FromLong(rc);
+}
+
 /* check(type, sample: bytes) -> bool: filling in place gives what calling the type gives. */
 static PyObject *
 fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -210,6 +360,11 @@ static PyMethodDef fast_methods[] = {
     { "send_list", (PyCFunction)(void (*)(void))fast_send_list, METH_FASTCALL, NULL },
     { "all_bytes", fast_all_bytes, METH_O, NULL },
     { "messages", (PyCFunction)(void (*)(void))fast_messages, METH_FASTCALL, NULL },
+    { "recv", (PyCFunction)(void (*)(void))fast_recv, METH_FASTCALL, NULL },
+    { "frames", fast_frames, METH_O, NULL },
+    { "request", (PyCFunction)(void (*)(void))fast_request, METH_FASTCALL, NULL },
+    { "await_reply", (PyCFunction)(void (*)(void))fast_await_reply, METH_FASTCALL, NULL },
+    { "send_to", (PyCFunction)(void (*)(void))fast_send_to, METH_FASTCALL, NULL },
     { "check", (PyCFunction)(void (*)(void))fast_check, METH_FASTCALL, NULL },
     { NULL, NULL, 0, NULL },
 };

@@ -52,6 +52,7 @@ class _Local(threading.local):
         if lib.mm_batch_new(out) != 0:
             raise MemoryError("no memory for a receive batch")
         self.batch: Any = ffi.gc(out[0], lib.mm_batch_free)
+        self.batch_address = int(ffi.cast("uintptr_t", out[0]))
         self.size: Any = ffi.new("size_t *")
         self.u64: Any = ffi.new("uint64_t *")
         self.u32: Any = ffi.new("uint32_t *")

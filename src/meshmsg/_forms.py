@@ -10,12 +10,14 @@ from functools import partial
 from typing import ClassVar
 
 from meshmsg._base import SocketBase
-from meshmsg._core import ffi, lib
+from meshmsg._core import fast, ffi, lib
 from meshmsg._data import Data, encode_topic
 from meshmsg._errors import MeshError, PeerError, UsageError
 from meshmsg._message import FullMessage, Message, Request
 from meshmsg._unpack import Forming
 
+ROUTE_MAX = 64
+"""Frames of a reply that go by the native call."""
 KNOWN_MAX = 10
 """Identities the error of an unknown one lists."""
 
@@ -122,11 +124,13 @@ class RequestForm(Forming[Request], SocketBase):
 
     def _reply(self, peer: int, route: list[bytes], answer: bytes) -> bool:
         frames = [*route, answer]
-        sizes = ffi.new("uint64_t[]", [len(frame) for frame in frames])
-        body = b"".join(frames)
-        rc = lib.mm_send_frames(self._handle, peer, body, sizes, len(frames), 0, 0)
+        if len(frames) <= ROUTE_MAX:
+            rc = fast.send_to(self._handle, peer, frames)
+        else:
+            sizes = ffi.new("uint64_t[]", [len(frame) for frame in frames])
+            rc = lib.mm_send_frames(self._handle, peer, b"".join(frames), sizes, len(frames), 0, 0)
         if rc == lib.MM_EMSGSIZE:
-            raise self._too_large(len(body), len(frames))
+            raise self._too_large(sum(map(len, frames)), len(frames))
         if rc != lib.MM_EHOSTUNREACH:  # gone, or its queue is full: counted by the core
             self._check(rc, "cannot reply")
         return bool(rc == 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from meshmsg._blocking import Blocking
-from meshmsg._core import EAGAIN, EINTR, lib, local, to_ms
+from meshmsg._core import EAGAIN, EINTR, fast, lib, local, to_ms
 from meshmsg._errors import ClosedError
 from meshmsg._inbox import Inbox
 from meshmsg._options import check_batch
@@ -97,11 +97,11 @@ class Receiver(Inbox[MessageT], Blocking):
                 if message is not None:
                     return message
             return self._receive_in_turn(1, timeout, BATCH_MESSAGES)[0]
-        batch = local.batch
+        batch, address = local.batch, local.batch_address
         if timeout is None:
-            rc = lib.mm_recv(self._handle, batch, 1, BATCH_BYTES, -1, self._slice_ms)
+            rc = fast.recv(self._handle, address, 1, BATCH_BYTES, -1, self._slice_ms)
         else:  # what is no time is refused below
-            rc = lib.mm_recv(self._handle, batch, 1, BATCH_BYTES, 0, 0) if timeout >= 0 else 0
+            rc = fast.recv(self._handle, address, 1, BATCH_BYTES, 0, 0) if timeout >= 0 else 0
         return self._unpack_one(batch) if rc == 1 else self._receive(1, timeout)[0]
 
     def recv_many(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from meshmsg._blocking import LEAST_S, Draining
-from meshmsg._core import EINTR, ffi, lib, local, to_ms
+from meshmsg._core import EINTR, fast, ffi, lib, local, to_ms
 from meshmsg._data import Data, bytes_of
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError, PeerError, TimedOutError
@@ -89,28 +89,28 @@ class Req(Forming[Message], Draining):
         ms = to_ms(timeout)
         deadline = None if not timeout else time.monotonic() + timeout
         body = bytes_of(data)
-        number = ffi.new("uint64_t *")  # 0 until it is sent
+        number = 0
         try:
-            self._put(body, number, timeout)
+            rc, number = fast.request(self._handle, body, 0, 0)
+            if rc:
+                number = self._put(body, timeout)
             batch = local.batch
-            rc = lib.mm_reply(self._handle, number[0], batch, ms, self._slice_ms)
+            rc = fast.await_reply(self._handle, number, local.batch_address, ms, self._slice_ms)
             if rc == EINTR:
                 self._log_events()
                 left = timeout if deadline is None else max(deadline - time.monotonic(), LEAST_S)
-                self._await_reply(number[0], left, timeout)
+                self._await_reply(number, left, timeout)
             elif rc < 0:
                 raise self._error(rc, "no reply", timeout)
         except BaseException:  # also of a signal's function, wherever it came
-            lib.mm_request_cancel(self._handle, number[0])
+            lib.mm_request_cancel(self._handle, number)
             raise
         return self._unpack_one(batch)
 
-    def _put(self, body: bytes, number: Any, timeout: float | None) -> None:
-        """Send a request; waits for room only when there is none."""
+    def _put(self, body: bytes, timeout: float | None) -> int:
+        """Send a request, waiting for room."""
         sizes = ffi.new("uint64_t *", len(body))
-        rc = lib.mm_request(self._handle, body, sizes, 1, 0, 0, number)
-        if rc == 0:
-            return
+        number = ffi.new("uint64_t *")
         try:
             self._blocking(
                 lambda ms, slice_ms: lib.mm_request(
@@ -119,10 +119,12 @@ class Req(Forming[Message], Draining):
                 timeout,
                 "no room for a request",
             )
-        except MeshError as error:
-            if error.code == lib.MM_EMSGSIZE:
+        except BaseException as error:
+            lib.mm_request_cancel(self._handle, number[0])
+            if isinstance(error, MeshError) and error.code == lib.MM_EMSGSIZE:
                 raise self._too_large(len(body), 1) from None
             raise
+        return int(number[0])
 
     def _await_reply(self, number: int, left: float | None, timeout: float | None) -> None:
         """Wait on for the reply to a request."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from meshmsg._blocking import Draining
-from meshmsg._core import lib
+from meshmsg._core import fast, lib
 from meshmsg._data import Data, encode_topic, encode_topics
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError
@@ -29,6 +29,9 @@ from meshmsg._send import FrameSender, Sender
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+
+_send = fast.send
 
 
 class Push(Sender):
@@ -72,7 +75,11 @@ class _Publisher(PublishForm, Sender):
         """
         if topic:
             self._send_frames_to(0, [encode_topic(topic), data], timeout)
-        else:
+            return
+        rc = -1
+        if timeout is None and type(data) is bytes:  # all that most calls need
+            rc = _send(self._handle, data)
+        if rc:
             super().send(data, timeout=timeout)
 
     def wait_for_subscribers(

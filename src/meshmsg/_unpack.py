@@ -37,16 +37,9 @@ class Forming(Looking, Generic[MessageT]):
         if batch.frame_count == messages:
             return cast("list[MessageT]", _singles(batch, messages, one))
         peers = [one] * messages if one else ffi.unpack(batch.peer, messages)
-        firsts = ffi.unpack(batch.first_frame, messages + 1)
-        offsets = ffi.unpack(batch.offset, firsts[-1] + 1)
-        data = ffi.buffer(batch.data, offsets[-1])
         envelopes = [0] * messages if one else ffi.unpack(batch.envelope, messages)
-        found: list[MessageT] = []
-        for i in range(messages):
-            at = range(firsts[i], firsts[i + 1])
-            frames = [data[offsets[j] : offsets[j + 1]] for j in at]
-            found.append(self._message(frames, peers[i], envelopes[i]))
-        return found
+        address = int(ffi.cast("uintptr_t", batch))
+        return list(map(self._message, fast.frames(address), peers, envelopes))
 
     def _message(self, frames: list[bytes], peer: int, envelope: int) -> MessageT:
         """Make a message of its frames; roles that read them differently override this."""
