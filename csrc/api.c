@@ -235,6 +235,9 @@ mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size)
 {
     mmi_url parsed;
     int rc = mmi_url_parse(url, &parsed, NULL);
+    if (rc == MM_OK && parsed.sp) {
+        rc = MM_EADDRINVAL;   /* a listener takes peers of both wires */
+    }
     if (rc != MM_OK) {
         return rc;
     }
@@ -274,7 +277,11 @@ mm_connect(mm_handle socket, const char *url)
     }
     mmi_socket *s;
     rc = mmi_api_enter(socket, &s);
-    return rc == MM_OK ? mmi_api_leave(s, mmi_dialer_open(s, &parsed)) : rc;
+    if (rc != MM_OK) {
+        return rc;
+    }
+    bool mute = parsed.sp && mmi_sp_of_role(s->ops->role) == NULL;
+    return mmi_api_leave(s, mute ? MM_ENOTSUP : mmi_dialer_open(s, &parsed));
 }
 
 int

@@ -58,7 +58,7 @@ mmi_pack_out_keep(mmi_msg *m)
 }
 
 mmi_pack_out *
-mmi_pack_out_new(size_t cap)
+mmi_pack_out_new(const struct mmi_framing *framing, size_t cap)
 {
     mmi_pack_out *pack = cap == MMI_PACK_CAP ? pack_spare_take() : NULL;
     if (pack == NULL) {
@@ -67,6 +67,7 @@ mmi_pack_out_new(size_t cap)
     if (pack != NULL) {
         pack->room = cap;
         pack_init(&pack->msg, MMI_MSG_PACK_OUT);
+        pack->framing = framing;
         pack->first = pack->used = 0;
         pack->cap = cap;
         pack->data = (uint8_t *)(pack + 1);
@@ -78,7 +79,7 @@ mmi_pack_out *
 mmi_pack_out_split(mmi_pack_out *pack, size_t at, uint32_t count, size_t cost)
 {
     size_t size = pack->used - at;
-    mmi_pack_out *rest = mmi_pack_out_new(size);
+    mmi_pack_out *rest = mmi_pack_out_new(pack->framing, size);
     if (rest == NULL) {
         return NULL;
     }
@@ -158,6 +159,27 @@ mmi_pack_in_within(const mmi_pack_in *pack, uint32_t max_messages, size_t max_by
         }
     }
     return low;
+}
+
+uint32_t
+mmi_pack_in_sift(mmi_pack_in *pack, mmi_pack_keep keep, void *arg)
+{
+    uint32_t count = pack->msg.count, kept = 0, end = 0;
+    uint32_t from = pack->offset[0];
+    MMI_ASSERT(pack->first_frame == NULL && pack->first == 0);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t next = pack->offset[i + 1], size = next - from;
+        if (keep(arg, pack->data + from, size)) {
+            memmove(pack->data + end, pack->data + from, size);
+            pack->offset[kept++] = end;
+            end += size;
+        }
+        from = next;
+    }
+    pack->offset[kept] = end;
+    pack->msg.count = kept;
+    pack->msg.cost = end + (size_t)kept * MMI_FRAME_OVERHEAD;
+    return count - kept;
 }
 
 mmi_msg *

@@ -19,8 +19,11 @@ enum {
     MMI_PACK_FRAMES_MAX = 16       /* frames of a message in a received pack                     */
 };
 
+struct mmi_framing;            /* codec/framing.h: how messages look on a wire */
+
 typedef struct mmi_pack_out {
     mmi_msg msg;               /* kind MMI_MSG_PACK_OUT                       */
+    const struct mmi_framing *framing; /* whose octets these are                      */
     size_t first, used, cap;   /* octets: where the first message begins, ... */
     size_t room;               /* of the block, whatever was cut off */
     uint8_t *data;
@@ -54,7 +57,8 @@ mmi_pack_in_of(mmi_msg *m)
     return m->kind == MMI_MSG_PACK_IN ? MMI_CONTAINER_OF(m, mmi_pack_in, msg) : NULL;
 }
 
-mmi_pack_out *mmi_pack_out_new(size_t cap) MMI_WARN_UNUSED;               /* NULL: no memory */
+mmi_pack_out *mmi_pack_out_new(const struct mmi_framing *framing,
+                               size_t cap) MMI_WARN_UNUSED;               /* NULL: no memory */
 /* Of mmi_msg_unref: a pack nobody holds is kept for the next; false: it is to be freed. */
 bool mmi_pack_out_keep(mmi_msg *m);
 /* A new pack with the count messages from octet at on, which it takes out of pack.  NULL: no
@@ -72,6 +76,10 @@ size_t mmi_pack_in_bytes(const mmi_pack_in *pack, uint32_t i, uint32_t count);
 size_t mmi_pack_in_cost(const mmi_pack_in *pack, uint32_t i, uint32_t count);
 /* How many of the messages that are left are within max_bytes: at least 1. */
 uint32_t mmi_pack_in_within(const mmi_pack_in *pack, uint32_t max_messages, size_t max_bytes);
+/* Takes out the messages, all of one frame, that keep (asked once for each) does not want; how many.
+ * Only while nobody else holds it, and none was taken. */
+typedef bool (*mmi_pack_keep)(void *arg, const uint8_t *data, size_t size);
+uint32_t mmi_pack_in_sift(mmi_pack_in *pack, mmi_pack_keep keep, void *arg);
 mmi_msg *mmi_pack_in_copy(const mmi_pack_in *pack, uint32_t i) MMI_WARN_UNUSED; /* as a message */
 
 #endif

@@ -13,9 +13,11 @@
 enum { FRAMING_SHORT_MAX = 255, FRAMING_SHORT_HEAD = 2 };
 
 static size_t
-zmtp_size(const mmi_msg *m)
+zmtp_size(const mmi_framing *framing, const mmi_msg *m, size_t *cost)
 {
+    (void)framing;
     size_t size = m->size;
+    *cost = mmi_msg_cost(m);
     for (uint32_t i = 0; i < m->frame_count; i++) {
         bool small = m->frames[i].size <= FRAMING_SHORT_MAX;
         size += small ? (size_t)FRAMING_SHORT_HEAD : (size_t)MMI_FRAME_HEAD_MAX;
@@ -24,8 +26,9 @@ zmtp_size(const mmi_msg *m)
 }
 
 static void
-zmtp_put(const mmi_msg *m, uint8_t *out)
+zmtp_put(const mmi_framing *framing, const mmi_msg *m, uint8_t *out)
 {
+    (void)framing;
     for (uint32_t i = 0; i < m->frame_count; i++) {
         const mmi_frame *f = &m->frames[i];
         out += mmi_frame_head_put(out, i + 1 < m->frame_count ? MMI_FRAME_MORE : 0, f->size);
@@ -36,23 +39,62 @@ zmtp_put(const mmi_msg *m, uint8_t *out)
     }
 }
 
-static size_t
-zmtp_next(const uint8_t *at, size_t *cost)
+/* The frame at *at, which moves behind it: where its body is, and how large. true: more follow. */
+static bool
+zmtp_frame(const uint8_t **at, const uint8_t **body, size_t *size)
 {
-    const uint8_t *start = at;
     mmi_frame_head head;
+    int head_size = mmi_frame_head_parse(*at, MMI_FRAME_HEAD_MAX, &head);
+    MMI_ASSERT(head_size > 0);
+    *body = *at + head_size;
+    *size = (size_t)head.size;
+    *at = *body + head.size;
+    return (head.flags & MMI_FRAME_MORE) != 0;
+}
+
+static size_t
+zmtp_next(const mmi_framing *framing, const uint8_t *at, size_t *cost)
+{
+    (void)framing;
+    const uint8_t *start = at, *body;
+    size_t size;
+    bool more;
     *cost = 0;
     do {
-        int size = mmi_frame_head_parse(at, MMI_FRAME_HEAD_MAX, &head);
-        MMI_ASSERT(size > 0);
-        at += (size_t)size + (size_t)head.size;
-        *cost += (size_t)head.size + MMI_FRAME_OVERHEAD;
-    } while ((head.flags & MMI_FRAME_MORE) != 0);
+        more = zmtp_frame(&at, &body, &size);
+        *cost += size + MMI_FRAME_OVERHEAD;
+    } while (more);
     return (size_t)(at - start);
+}
+
+static mmi_msg *
+zmtp_open(const mmi_framing *framing, const uint8_t *at)
+{
+    size_t cost, size;
+    const uint8_t *end = at + framing->next(framing, at, &cost), *body;
+    uint64_t *sizes = mmi_alloc(cost / MMI_FRAME_OVERHEAD * sizeof *sizes);
+    uint32_t count = 0;
+    if (sizes == NULL) {
+        return NULL;
+    }
+    for (const uint8_t *frame = at; frame < end; count++) {
+        (void)zmtp_frame(&frame, &body, &size);
+        sizes[count] = size;
+    }
+    mmi_msg *m = mmi_msg_new(sizes, count);
+    for (uint32_t i = 0; m != NULL && i < count; i++) {
+        (void)zmtp_frame(&at, &body, &size);
+        if (size > 0) {
+            memcpy(mmi_msg_data(m, i), body, size);
+        }
+    }
+    mmi_free(sizes);
+    return m;
 }
 
 const mmi_framing mmi_framing_zmtp = {
     .size = zmtp_size,
     .put = zmtp_put,
     .next = zmtp_next,
+    .open = zmtp_open,
 };

@@ -140,7 +140,7 @@ mm_codec_sp_head(uint32_t id, int ipc, uint32_t hops_max, const uint8_t *bodies,
     if (m == NULL) {
         return MM_ENOMEM;
     }
-    int rc = mmi_sp_check(protocol, hops_max, m);
+    int rc = mmi_sp_check(protocol->form, protocol->bodies_max, hops_max, m);
     if (rc == MM_OK) {
         int mapping = ipc != 0 ? MMI_SP_IPC : MMI_SP_TCP;
         *size = mmi_sp_head_put(out, mapping, protocol->form, m);

@@ -5,10 +5,7 @@
  */
 #include "codec/sp_body.h"
 
-enum {
-    SP_LENGTH = 8, SP_IPC_MESSAGE = 1, SP_LAST_WORD = 0x80, SP_HOPS_OCTET_MAX = 0xff,
-    SP_ENVELOPE_FRAMES = 2
-};
+enum { SP_LENGTH = 8, SP_IPC_MESSAGE = 1, SP_LAST_WORD = 0x80, SP_HOPS_OCTET_MAX = 0xff };
 
 size_t
 mmi_sp_length_size(int mapping)
@@ -82,16 +79,10 @@ mmi_sp_header_parse(int form, uint32_t hops_max, const uint8_t *data, size_t siz
     }
 }
 
-static bool
-sp_has_envelope(int form)
-{
-    return form == MMI_SP_ASKED || form == MMI_SP_STACK;
-}
-
 mmi_msg *
 mmi_sp_open(int form, size_t header, const uint8_t *data, size_t size)
 {
-    if (!sp_has_envelope(form)) {
+    if (!mmi_sp_has_envelope(form)) {
         return mmi_msg_copy(data + header, size - header);
     }
     const uint64_t sizes[] = { header, 0, size - header };
@@ -108,11 +99,11 @@ mmi_sp_open_block(int form, size_t header, uint8_t *block, size_t size)
     body->frames[0].data += header;
     body->frames[0].size -= header;
     body->size -= header;
-    if (!sp_has_envelope(form)) {
+    if (!mmi_sp_has_envelope(form)) {
         return body;
     }
-    const uint64_t sizes[SP_ENVELOPE_FRAMES] = { header, 0 };
-    mmi_msg *m = mmi_msg_prepend_frames(body, block, sizes, SP_ENVELOPE_FRAMES);
+    const uint64_t sizes[MMI_SP_ENVELOPE_FRAMES] = { header, 0 };
+    mmi_msg *m = mmi_msg_prepend_frames(body, block, sizes, MMI_SP_ENVELOPE_FRAMES);
     if (m == NULL) {
         body->adopted = NULL;
         mmi_msg_unref(body);
@@ -121,16 +112,16 @@ mmi_sp_open_block(int form, size_t header, uint8_t *block, size_t size)
 }
 
 int
-mmi_sp_check(const mmi_sp_protocol *protocol, uint32_t hops_max, const mmi_msg *m)
+mmi_sp_check(int form, uint32_t bodies_max, uint32_t hops_max, const mmi_msg *m)
 {
     uint32_t envelope = 0;
-    if (sp_has_envelope(protocol->form)) {
-        envelope = SP_ENVELOPE_FRAMES;
+    if (mmi_sp_has_envelope(form)) {
+        envelope = MMI_SP_ENVELOPE_FRAMES;
         if (m->frame_count <= envelope || m->frames[1].size != 0) {
             return MM_EINVAL;
         }
         const mmi_frame *words = &m->frames[0];
-        int header = mmi_sp_header_parse(protocol->form, hops_max, words->data, words->size);
+        int header = mmi_sp_header_parse(form, hops_max, words->data, words->size);
         if (header < 0 || (size_t)header != words->size) {
             return MM_EINVAL;
         }
@@ -138,7 +129,7 @@ mmi_sp_check(const mmi_sp_protocol *protocol, uint32_t hops_max, const mmi_msg *
     if (m->frame_count == envelope) {
         return MM_EINVAL;
     }
-    return m->frame_count - envelope <= protocol->bodies_max ? MM_OK : MM_ENOTSUP;
+    return m->frame_count - envelope <= bodies_max ? MM_OK : MM_ENOTSUP;
 }
 
 size_t

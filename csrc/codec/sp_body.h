@@ -18,6 +18,7 @@ typedef enum mmi_sp_mapping { MMI_SP_TCP = 1, MMI_SP_IPC } mmi_sp_mapping;
 enum {
     MMI_SP_LENGTH_MAX = 9,           /* octets: 01 and the length                            */
     MMI_SP_WORD = 4,                 /* octets of a header word                              */
+    MMI_SP_ENVELOPE_FRAMES = 2,      /* frames: all words, and an empty one                  */
     MMI_SP_HEAD_MAX = MMI_SP_LENGTH_MAX + MMI_SP_WORD
 };
 
@@ -37,9 +38,16 @@ mmi_msg *mmi_sp_open(int form, size_t header, const uint8_t *data, size_t size) 
 /* The same over a block from mmi_realloc, which the message then owns.  NULL: the caller does. */
 mmi_msg *mmi_sp_open_block(int form, size_t header, uint8_t *block, size_t size) MMI_WARN_UNUSED;
 
+/* Does an envelope (the words, and an empty frame) stand in front of the body? */
+static inline bool
+mmi_sp_has_envelope(int form)
+{
+    return form == MMI_SP_ASKED || form == MMI_SP_STACK;
+}
+
 /* May m go out?  MM_EINVAL: no frames, or not the envelope of its form; MM_ENOTSUP: more frames
- * than SP can tell apart. */
-int mmi_sp_check(const mmi_sp_protocol *protocol, uint32_t hops_max,
+ * behind it than bodies_max, which SP cannot tell apart. */
+int mmi_sp_check(int form, uint32_t bodies_max, uint32_t hops_max,
                  const mmi_msg *m) MMI_WARN_UNUSED;
 /* What goes in front of all octets of all frames of a checked message; returns its size. */
 size_t mmi_sp_head_put(uint8_t out[MMI_SP_HEAD_MAX], int mapping, int form, const mmi_msg *m);

@@ -90,6 +90,10 @@ int
 mmi_url_parse(const char *text, mmi_url *out, char *why)
 {
     memset(out, 0, sizeof *out);
+    if (strncmp(text, "sp+", 3) == 0) {
+        out->sp = true;
+        text += 3;
+    }
     if (strncmp(text, "tcp://", 6) == 0) {
         out->scheme = MMI_TCP;
         return url_tcp(text + 6, out, why);
@@ -98,25 +102,26 @@ mmi_url_parse(const char *text, mmi_url *out, char *why)
         out->scheme = MMI_IPC;
         return url_name(text + 6, URL_IPC_PATH_MAX, out, why, "an ipc path has 1 to 107 octets");
     }
-    if (strncmp(text, "inproc://", 9) == 0) {
+    if (strncmp(text, "inproc://", 9) == 0 && !out->sp) {
         out->scheme = MMI_INPROC;
         size_t room = sizeof out->host - 1 - strlen("inproc://");
         return url_name(text + 9, room, out, why, "an inproc name has 1 to 246 octets");
     }
-    return url_fail(why, "the scheme is not tcp, ipc or inproc");
+    return url_fail(why, "the scheme is not tcp, ipc, inproc, sp+tcp or sp+ipc");
 }
 
 int
 mmi_url_format(const mmi_url *u, char *out, size_t size)
 {
+    const char *wire = u->sp ? "sp+" : "";
     int n;
     switch (u->scheme) {
     case MMI_TCP:
-        n = snprintf(out, size, strchr(u->host, ':') != NULL ? "tcp://[%s]:%u" : "tcp://%s:%u",
-                     u->host, (unsigned)u->port);
+        n = snprintf(out, size, strchr(u->host, ':') != NULL ? "%stcp://[%s]:%u" : "%stcp://%s:%u",
+                     wire, u->host, (unsigned)u->port);
         break;
     case MMI_IPC:
-        n = snprintf(out, size, "ipc://%s", u->host);
+        n = snprintf(out, size, "%sipc://%s", wire, u->host);
         break;
     default:
         n = snprintf(out, size, "inproc://%s", u->host);

@@ -1,6 +1,7 @@
 /*
  * url.h: endpoint text -> parts.  tcp://host:port  tcp://[v6%scope]:port  tcp:// with host * (any)
- * ipc://path  inproc://name Pure.  Not here: name resolution.
+ * ipc://path  inproc://name, and sp+tcp://, sp+ipc:// for a peer that speaks SP.
+ * Pure.  Not here: name resolution.
  */
 #ifndef MMI_URL_H
 #define MMI_URL_H
@@ -11,6 +12,7 @@ typedef enum mmi_scheme { MMI_TCP = 1, MMI_IPC, MMI_INPROC } mmi_scheme;
 
 typedef struct mmi_url {
     int scheme;
+    bool sp;              /* connect over SP, not ZMTP                                            */
     char host[256];       /* tcp: name, address without brackets, or "*"; ipc: path; inproc: name */
     uint16_t port;        /* tcp; 0: any */
 } mmi_url;

@@ -34,6 +34,7 @@ typedef struct mmi_listener {
     char text[MM_ENDPOINT_MAX + 1];    /* as bound */
     char asked[MM_ENDPOINT_MAX + 1];   /* as the user wrote it */
     uint64_t tag;
+    int scheme;                    /* mmi_scheme */
     int stream;                    /* -1: inproc */
     mmi_inproc *inproc;
     bool paused;                   /* out of descriptors or memory */

@@ -16,11 +16,6 @@ static void
 link_init(mmi_link *link, mmi_socket *s, int stream, const char *address)
 {
     const mm_socket_opts *o = &s->opts;
-    mmi_reader_limits limits = {
-        .message_size_max = o->message_size_max,
-        .frames_max = o->frames_max,
-        .command_size_max = o->topic_size_max + MMI_COMMAND_OVERHEAD,
-    };
     mmi_list_init(&link->node);
     mmi_list_init(&link->dirty);
     mmi_list_init(&link->half_open);
@@ -35,7 +30,6 @@ link_init(mmi_link *link, mmi_socket *s, int stream, const char *address)
     link->pipe.ops = &mmi_link_pipe_ops;
     mmi_ring_init(&link->pipe.inbox, o->recv_queue_messages, o->recv_queue_bytes);
     mmi_ring_init(&link->pipe.outbox, o->send_queue_messages, o->send_queue_bytes);
-    mmi_reader_init(&link->reader, &limits);
     snprintf(link->address, sizeof link->address, "%s", address);
 }
 
@@ -60,6 +54,8 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
         mmi_free(link);
         return MM_ENOMEM;
     }
+    bool ipc = (d != NULL ? d->url.scheme : l->scheme) == MMI_IPC;
+    link->mapping = ipc ? MMI_SP_IPC : MMI_SP_TCP;
     snprintf(link->endpoint, sizeof link->endpoint, "%s", d != NULL ? d->text : l->text);
     link->dialer = d;
     link->listener = l;
@@ -182,7 +178,7 @@ link_unpin(mmi_link *link)
     }
     size_t cost, end = link->flight_end;
     if (!link->writing) {
-        end = front->first + p->framing->next(front->data + front->first, &cost);
+        end = front->first + p->framing->next(p->framing, front->data + front->first, &cost);
     }
     /* No memory: the engine counts the rest with what was begun. */
     (void)(mmi_pipe_split_out(p, p->pinned - 1, end) == MM_OK);
@@ -292,11 +288,11 @@ void
 mmi_link_free(mmi_link *link)
 {
     link->engine->plat.close(link->engine->plat.self, link->stream);
-    if (link->hello != NULL) {
-        mmi_hello_fini(link->hello);
-        mmi_free(link->hello);
+    if (link->opening != NULL) {
+        mmi_opening_fini(link->opening);
+        mmi_free(link->opening);
     }
-    mmi_reader_fini(&link->reader);
+    mmi_parser_fini(&link->parser);
     mmi_ring_fini(&link->pipe.inbox);
     mmi_ring_fini(&link->pipe.outbox);
     mmi_free(link->pipe.state);

@@ -9,8 +9,8 @@
 #ifndef MMI_LINK_H
 #define MMI_LINK_H
 
-#include "codec/hello.h"
-#include "codec/reader.h"
+#include "codec/opening.h"
+#include "codec/parser.h"
 #include "engine/endpoint.h"
 
 typedef enum mmi_link_state {
@@ -34,10 +34,12 @@ typedef struct mmi_link {
     int stream;
     uint64_t tag;
     uint32_t watched;
-    mmi_hello *hello;                    /* until the handshake is done */
-    mmi_reader reader;
+    mmi_opening *opening;                /* until the handshake is done */
+    mmi_parser parser;                   /* from then on; its wire is the link's */
+    uint64_t skipped;                    /* messages it dropped and we have counted */
     mmi_pipe pipe;
-    uint8_t minor;
+    int mapping;                         /* mmi_sp_mapping, should it speak SP */
+    uint8_t minor;                       /* of ZMTP 3; 0 over SP, which has no heartbeats either */
     uint8_t *identity;
     char features[64];
     char address[64];                    /* the peer's, as text */
@@ -92,6 +94,8 @@ bool mmi_link_paused(const mmi_link *link);             /* reading waits for roo
 void mmi_link_hello_start(mmi_link *link);
 void mmi_link_hello_readable(mmi_link *link);
 void mmi_link_hello_writable(mmi_link *link);
+
+static inline bool mmi_link_sp(const mmi_link *link) { return link->parser.wire == MMI_WIRE_SP; }
 
 /* link_in.c */
 void mmi_link_readable(mmi_link *link);

@@ -1,8 +1,8 @@
 /*
  * link_hello.c: the handshake of a link, from the stream being there to the pipe being added.
  *
- * Not here: its bytes (codec/hello.c).  Law: nobody is a peer before both READYs; a refusal is
- * heard by the peer (ERROR) where the protocol allows, and always by our own events.
+ * Not here: its bytes (codec/opening.c).  Law: nobody is a peer before both sides have said who
+ * they are; a refusal is heard by the peer where its wire allows, and always by our own events.
  */
 #include <string.h>
 
@@ -16,21 +16,24 @@ void
 mmi_link_hello_start(mmi_link *link)
 {
     mmi_socket *s = link->socket;
-    mmi_hello_config config = {
-        .role = s->ops->role,
-        .identity = s->opts.identity,
-        .identity_size = s->opts.identity_size,
-        .features = LINK_FEATURES,
+    const mmi_dialer *d = link->dialer;
+    mmi_opening_config config = {
+        .zmtp = { .role = s->ops->role,
+                  .identity = s->opts.identity,
+                  .identity_size = s->opts.identity_size,
+                  .features = LINK_FEATURES },
+        .sp = mmi_sp_of_role(s->ops->role),
+        .wire = d == NULL ? 0 : d->url.sp ? MMI_WIRE_SP : MMI_WIRE_ZMTP,
     };
     link->state = MMI_LINK_HELLO;
-    link->hello = mmi_alloc(sizeof *link->hello);
-    if (link->hello == NULL || mmi_hello_init(link->hello, &config) != MM_OK) {
-        mmi_free(link->hello);
-        link->hello = NULL;
+    link->opening = mmi_alloc(sizeof *link->opening);
+    if (link->opening == NULL || mmi_opening_init(link->opening, &config) != MM_OK) {
+        mmi_free(link->opening);
+        link->opening = NULL;
         mmi_link_close(link, MM_REASON_MEMORY, NULL);
         return;
     }
-    if (link->dialer != NULL) {
+    if (d != NULL) {
         s->stats.connects++;
     }
     mmi_link_hello_writable(link);
@@ -42,7 +45,7 @@ mmi_link_hello_writable(mmi_link *link)
     mmi_engine *e = link->socket->engine;
     const uint8_t *out;
     size_t size;
-    while ((size = mmi_hello_output(link->hello, &out)) > 0) {
+    while ((size = mmi_opening_output(link->opening, &out)) > 0) {
         mmi_iov iov = { .data = (void *)out, .size = size };
         int64_t n = e->plat.writev(e->plat.self, link->stream, &iov, 1);
         if (n == MM_EAGAIN) {
@@ -52,22 +55,23 @@ mmi_link_hello_writable(mmi_link *link)
             mmi_link_close(link, MM_REASON_RESET, NULL);
             return;
         }
-        mmi_hello_sent(link->hello, (size_t)n);
+        mmi_opening_sent(link->opening, (size_t)n);
     }
     mmi_link_watch(link);
 }
 
-/* Moves what the handshake still has to say (an ERROR) to where FINISHING flushes from. */
+/* Moves what the handshake still has to say (an ERROR; over SP our hello, which tells why) to where
+ * FINISHING flushes from. */
 static void
 hello_refused(mmi_link *link)
 {
     const uint8_t *out;
-    size_t size = mmi_hello_output(link->hello, &out);
+    size_t size = mmi_opening_output(link->opening, &out);
     if (size == 0 || mmi_link_control(link, out, size) != MM_OK) {
-        mmi_link_close(link, link->hello->reason, link->hello->detail);
+        mmi_link_close(link, link->opening->reason, link->opening->detail);
         return;
     }
-    mmi_link_refuse(link, link->hello->reason, link->hello->detail);
+    mmi_link_refuse(link, link->opening->reason, link->opening->detail);
 }
 
 static void
@@ -81,42 +85,96 @@ hello_refuse_peer(mmi_link *link, int rc)
                                                : "out of memory";
     uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
     size_t size = mmi_command_put_error(frame, detail);
-    if (mmi_link_control(link, frame, size) != MM_OK) {
+    if (mmi_link_sp(link) || mmi_link_control(link, frame, size) != MM_OK) {
         mmi_link_close(link, reason, detail);
         return;
     }
     mmi_link_refuse(link, reason, detail);
 }
 
-/* Both READYs are there: the link becomes a peer. */
-static void
-hello_done(mmi_link *link)
+/* What the hello told is kept with the link.  MM_ENOMEM. */
+static int
+hello_keep_zmtp(mmi_link *link)
 {
-    mmi_socket *s = link->socket;
-    const mmi_hello_peer *peer = &link->hello->peer;
-    const uint8_t *out;
-    size_t left = mmi_hello_output(link->hello, &out);
-    if (left > 0 && mmi_link_control(link, out, left) != MM_OK) {
-        mmi_link_close(link, MM_REASON_MEMORY, NULL);
-        return;
-    }
+    const mm_socket_opts *o = &link->socket->opts;
+    const mmi_hello_peer *peer = &link->opening->zmtp.peer;
+    mmi_reader_limits limits = {
+        .message_size_max = o->message_size_max,
+        .frames_max = o->frames_max,
+        .command_size_max = o->topic_size_max + MMI_COMMAND_OVERHEAD,
+    };
+    mmi_parser_init_zmtp(&link->parser, &limits);
+    link->pipe.framing = &mmi_framing_zmtp;
     link->minor = peer->minor;
     link->pipe.peer_role = peer->role;
     memcpy(link->features, peer->features, sizeof link->features);
     if (peer->identity_size > 0) {
         link->identity = mmi_alloc(peer->identity_size);
         if (link->identity == NULL) {
-            mmi_link_close(link, MM_REASON_MEMORY, NULL);
-            return;
+            return MM_ENOMEM;
         }
         memcpy(link->identity, peer->identity, peer->identity_size);
         link->pipe.identity = link->identity;
         link->pipe.identity_size = peer->identity_size;
     }
-    mmi_hello_fini(link->hello);
-    mmi_free(link->hello);
-    link->hello = NULL;
-    link->pipe.framing = s->packs ? &mmi_framing_zmtp : NULL;
+    return MM_OK;
+}
+
+static void
+hello_keep_sp(mmi_link *link)
+{
+    const mmi_sp_hello *hello = &link->opening->sp;
+    mmi_sp_reader_limits limits = {
+        .message_size_max = link->socket->opts.message_size_max,
+        .hops_max = MMI_SP_HOPS_MAX,
+        .mapping = link->mapping,
+        .form = hello->ours->form,
+    };
+    mmi_parser_init_sp(&link->parser, &limits);
+    link->pipe.framing = mmi_framing_sp(link->mapping, hello->ours);
+    link->pipe.peer_role = hello->theirs->role;
+}
+
+/* MM_ENOMEM. */
+static int
+hello_keep(mmi_link *link)
+{
+    mmi_opening *o = link->opening;
+    const uint8_t *out;
+    size_t left = mmi_opening_output(o, &out);
+    int rc = left > 0 ? mmi_link_control(link, out, left) : MM_OK;
+    if (rc == MM_OK && o->wire == MMI_WIRE_SP) {
+        hello_keep_sp(link);
+    } else if (rc == MM_OK) {
+        rc = hello_keep_zmtp(link);
+    }
+    link->pipe.packs = link->socket->packs;
+    mmi_opening_fini(o);
+    mmi_free(o);
+    link->opening = NULL;
+    return rc;
+}
+
+/* A subscriber of SP says nothing of its topics: it is sent everything. */
+static void
+hello_subscribe_all(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    int rc = s->ops->subscription(s->state, &link->pipe, true, (const uint8_t *)"", 0);
+    if (rc != MM_OK) {
+        mmi_link_close(link, rc == MM_EPROTO ? MM_REASON_SUBSCRIPTIONS : MM_REASON_MEMORY, NULL);
+    }
+}
+
+/* Both sides have said who they are: the link becomes a peer. */
+static void
+hello_done(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    if (hello_keep(link) != MM_OK) {
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+        return;
+    }
     int rc = s->ops->add(s->state, &link->pipe);
     if (rc != MM_OK) {
         hello_refuse_peer(link, rc);
@@ -125,6 +183,9 @@ hello_done(mmi_link *link)
     mmi_link_activated(link);
     mmi_socket_touch(s);
     mmi_link_dirty(link);
+    if (mmi_link_sp(link) && s->ops->subscription != NULL) {
+        hello_subscribe_all(link);
+    }
 }
 
 void
@@ -142,12 +203,12 @@ mmi_link_hello_readable(mmi_link *link)
         return;
     }
     size_t used = 0;
-    int rc = mmi_hello_feed(link->hello, buf, (size_t)n, &used);
+    int rc = mmi_opening_feed(link->opening, buf, (size_t)n, &used);
     if (rc < 0) {
         hello_refused(link);
         return;
     }
-    mmi_link_hello_writable(link);   /* our READY, once the greeting was accepted */
+    mmi_link_hello_writable(link);   /* our answer, once theirs was accepted */
     if (link->state != MMI_LINK_HELLO || rc == 0) {
         return;
     }

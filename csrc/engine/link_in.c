@@ -1,7 +1,7 @@
 /*
  * link_in.c: from bytes of an active link to messages in its pipe's inbox and commands carried out.
  *
- * Not here: parsing (codec/reader.c).  Law: when the inbox is full, reading stops and nothing is
+ * Not here: parsing (codec/parser.h).  Law: when the inbox is full, reading stops and nothing is
  * lost: the message that found no room and the bytes behind it are kept, and the kernel's buffer
  * slows the peer.
  */
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/link.h"
+#include "proto/drop.h"
 
 enum { IN_COPY_MAX = 32 * 1024 };   /* bytes that are copied rather than kept in a whole buffer */
 
@@ -78,8 +79,16 @@ link_command(mmi_link *link, const mmi_command *command)
 static bool
 link_is_subscription(const mmi_link *link, const mmi_msg *m)
 {
-    return link_is_publisher(link) && m->frame_count == 1 && m->frames[0].size > 0 &&
-           m->frames[0].data[0] <= 1;
+    return link_is_publisher(link) && !mmi_link_sp(link) && m->frame_count == 1 &&
+           m->frames[0].size > 0 && m->frames[0].data[0] <= 1;
+}
+
+/* Must what comes from this peer be compared with our topics?  A publisher of SP sends all it
+ * has. */
+static bool
+link_filters(const mmi_link *link)
+{
+    return mmi_link_sp(link) && link->socket->ops->wants != NULL;
 }
 
 static void
@@ -99,6 +108,11 @@ link_message(mmi_link *link, mmi_msg *m)
         s->stats.dropped_malformed++;   /* a message to a role that receives none */
         link->pipe.dropped++;
         mmi_proto_event(&s->host, MM_EVENT_DROPPED, MM_REASON_NONE, link->pipe.id, 1, NULL);
+        mmi_msg_unref(m);
+        return;
+    }
+    if (link_filters(link) && !s->ops->wants(s->state, m->frames[0].data, m->frames[0].size)) {
+        s->stats.filtered_messages++;
         mmi_msg_unref(m);
         return;
     }
@@ -130,6 +144,15 @@ link_pack(mmi_link *link, mmi_pack_in *pack)
     pack->msg.pipe_id = link->pipe.id;
     link->parsed += count;
     s->stats.parsed_messages += count;
+    if (link_filters(link)) {
+        uint32_t unwanted = mmi_pack_in_sift(pack, s->ops->wants, s->state);
+        s->stats.filtered_messages += unwanted;
+        count -= unwanted;
+    }
+    if (count == 0) {
+        mmi_msg_unref(&pack->msg);
+        return;
+    }
     int rc = mmi_pipe_push_in(&link->pipe, &pack->msg);
     if (rc != MM_OK) {
         MMI_ASSERT(rc == MM_ENOMEM);   /* it was made to fit */
@@ -186,6 +209,22 @@ link_keep_unread(mmi_link *link, const uint8_t *buf, size_t size)
     }
 }
 
+/* What the parser dropped itself: SP messages that came over too many connections, or answer
+ * nothing. */
+static void
+link_note_skipped(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    uint64_t count = mmi_parser_skipped(&link->parser) - link->skipped;
+    if (count > 0) {
+        link->skipped += count;
+        link->parsed += count;
+        link->pipe.dropped += count;
+        s->stats.parsed_messages += count;
+        mmi_drop_count(&s->host, MMI_DROP_MALFORMED, link->pipe.id, (uint32_t)count);
+    }
+}
+
 void
 mmi_link_feed(mmi_link *link, const uint8_t *buf, size_t size)
 {
@@ -194,18 +233,21 @@ mmi_link_feed(mmi_link *link, const uint8_t *buf, size_t size)
         mmi_reader_room room = link_room(link);
         mmi_pack_in *pack = NULL;
         if (size > 0 && room.messages > 0) {
-            pack = mmi_reader_pack(&link->reader, &buf, &size, room);
+            pack = mmi_parser_pack(&link->parser, &buf, &size, room);
         }
         if (pack != NULL) {
             link_pack(link, pack);
             continue;
         }
-        int rc = mmi_reader_next(&link->reader, &buf, &size, &input);
+        int rc = mmi_parser_next(&link->parser, &buf, &size, &input);
+        link_note_skipped(link);
         if (rc == 0) {
             return;
         }
         if (rc < 0) {
-            mmi_link_close(link, link->reader.reason, link->reader.detail);
+            const char *detail;
+            int reason = mmi_parser_reason(&link->parser, &detail);
+            mmi_link_close(link, reason, detail);
             return;
         }
         if (input.msg != NULL) {
@@ -238,7 +280,7 @@ link_read(mmi_link *link)
     mmi_iov iov[2];
     int count = 0;
     uint8_t *area;
-    size_t direct = mmi_reader_direct(&link->reader, &area);
+    size_t direct = mmi_parser_direct(&link->parser, &area);
     if (direct > 0) {
         iov[count++] = (mmi_iov){ .data = area, .size = direct };
     }
@@ -252,7 +294,7 @@ link_read(mmi_link *link)
     size_t into_body = n > 0 && (uint64_t)n > direct ? direct : n > 0 ? (size_t)n : 0;
     size_t size = n > 0 ? (size_t)n - into_body : 0;
     if (into_body == 0 && size > 0 && room.messages > 0) {
-        pack = mmi_reader_pack(&link->reader, &buf, &size, room);
+        pack = mmi_parser_pack(&link->parser, &buf, &size, room);
     }
     mmi_engine_relock(e);
     link->reading = false;
@@ -265,7 +307,7 @@ link_read(mmi_link *link)
     }
     link->last_in_ns = e->now_ns;
     if (into_body > 0) {
-        mmi_reader_filled(&link->reader, into_body);
+        mmi_parser_filled(&link->parser, into_body);
     }
     if (pack != NULL) {
         link_pack(link, pack);
@@ -288,7 +330,7 @@ mmi_link_readable(mmi_link *link)
             break;   /* closing: poll tells again, and what comes is then discarded */
         }
         if (n == 0) {
-            bool clean = discard || mmi_reader_idle(&link->reader);
+            bool clean = discard || mmi_parser_idle(&link->parser);
             mmi_link_close(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE, NULL);
             return;
         }

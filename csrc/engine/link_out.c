@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/link.h"
+#include "proto/drop.h"
 
 enum {
     OUT_IOV_MAX = 256,
@@ -22,6 +23,8 @@ static const uint64_t OUT_BURST_NS = 20000;
 
 /* One write: what goes, and the entries of the outbox it keeps alive. */
 typedef struct out_plan {
+    const mmi_framing *framing;
+    uint8_t heads[OUT_IOV_MAX][MMI_FRAMING_HEAD_MAX]; /* of messages whose frames have none */
     mmi_iov iov[OUT_IOV_MAX];
     mmi_msg *held[OUT_IOV_MAX];
     int iov_count, held_count;
@@ -40,22 +43,33 @@ out_refer(out_plan *plan, const uint8_t *data, size_t size)
     plan->full = plan->iov_count == OUT_IOV_MAX || plan->total >= MMI_IO_BUFFER_SIZE;
 }
 
-/* The octets [from, to) of a message of one entry; to: SIZE_MAX for all of it. */
+/* The octets of a part from the from-th of the message on; returns how many of them are still to be
+ * left out of the next one. */
+static uint64_t
+out_part(out_plan *plan, const uint8_t *data, size_t size, uint64_t from)
+{
+    size_t skip = from < size ? (size_t)from : size;
+    out_refer(plan, data + skip, size - skip);
+    return from - skip;
+}
+
+/* The message that was held last, from an octet on. */
 static void
 out_message(out_plan *plan, mmi_msg *m, uint64_t from)
 {
-    mmi_msg_seal(m);
+    const mmi_framing *f = plan->framing;
+    if (f->head == NULL) {
+        mmi_msg_seal(m);
+    } else {
+        uint8_t *head = plan->heads[plan->held_count - 1];
+        from = out_part(plan, head, f->head(f, m, head), from);
+    }
     for (uint32_t i = 0; i < m->frame_count && !plan->full; i++) {
-        const mmi_frame *f = &m->frames[i];
-        if (from < f->head_size) {
-            out_refer(plan, f->head + from, f->head_size - (size_t)from);
-            from = 0;
-        } else {
-            from -= f->head_size;
+        const mmi_frame *frame = &m->frames[i];
+        if (f->head == NULL) {
+            from = out_part(plan, frame->head, frame->head_size, from);
         }
-        size_t skip = from < f->size ? (size_t)from : f->size;
-        out_refer(plan, f->data + skip, f->size - skip);
-        from -= skip;
+        from = out_part(plan, frame->data, frame->size, from);
     }
 }
 
@@ -77,7 +91,7 @@ out_begun(mmi_link *link, out_plan *plan, size_t *next)
         return true;
     }
     size_t cost;
-    size_t size = link->pipe.framing->next(pack->data + pack->first, &cost);
+    size_t size = plan->framing->next(plan->framing, pack->data + pack->first, &cost);
     out_refer(plan, pack->data + pack->first + link->msg_offset, size - link->msg_offset);
     *next = pack->first + size;
     return *next == pack->used;
@@ -109,6 +123,7 @@ out_gather(mmi_link *link, out_plan *plan)
     uint32_t i = 0;
     size_t from = 0;
     bool inside = false;
+    plan->framing = link->pipe.framing;
     plan->iov_count = plan->held_count = 0;
     plan->total = 0;
     plan->full = false;
@@ -135,10 +150,9 @@ out_gather(mmi_link *link, out_plan *plan)
 static uint64_t
 out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
 {
-    uint64_t left = m->size - link->msg_offset;
-    for (uint32_t i = 0; i < m->frame_count; i++) {
-        left += m->frames[i].head_size;
-    }
+    const mmi_framing *f = link->pipe.framing;
+    size_t cost;
+    uint64_t left = f->size(f, m, &cost) - link->msg_offset;
     if (n < left) {
         link->msg_offset += n;
         return 0;
@@ -153,10 +167,11 @@ out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
 static uint64_t
 out_pack_written(mmi_link *link, mmi_pack_out *pack, uint64_t n, bool only_first)
 {
+    const mmi_framing *f = link->pipe.framing;
     uint32_t count = 0;
     size_t cost = 0, one;
     while (n > 0 && pack->first < pack->used && !(only_first && count > 0)) {
-        size_t size = link->pipe.framing->next(pack->data + pack->first, &one);
+        size_t size = f->next(f, pack->data + pack->first, &one);
         if (n < size - link->msg_offset) {
             link->msg_offset += n;
             n = 0;
@@ -222,7 +237,7 @@ mmi_link_pending(const mmi_link *link)
 {
     if (link->state == MMI_LINK_HELLO) {
         const uint8_t *out;
-        return link->hello != NULL && mmi_hello_output(link->hello, &out) > 0;
+        return link->opening != NULL && mmi_opening_output(link->opening, &out) > 0;
     }
     bool messages = link->state == MMI_LINK_ACTIVE && link->pipe.outbox.count > 0;
     return messages || link->command_out_size > 0 || link->command_size > 0 || link->pong_due;
@@ -376,6 +391,9 @@ static int
 pipe_subscription(mmi_pipe *p, bool add, const uint8_t *topic, size_t size)
 {
     mmi_link *link = pipe_link(p);
+    if (mmi_link_sp(link)) {
+        return MM_OK;   /* it sends everything, and we compare */
+    }
     uint8_t *frame = mmi_alloc(size + MMI_COMMAND_OVERHEAD);
     if (frame == NULL) {
         return MM_ENOMEM;
@@ -394,9 +412,17 @@ pipe_close(mmi_pipe *p, int reason, const char *detail)
     mmi_link_dirty(pipe_link(p));
 }
 
+static void
+pipe_unfit(mmi_pipe *p, uint32_t count)
+{
+    p->dropped += count;
+    mmi_drop_count(&pipe_link(p)->socket->host, MMI_DROP_UNFIT, p->id, count);
+}
+
 const mmi_pipe_ops mmi_link_pipe_ops = {
     .wrote = pipe_wrote,
     .room = pipe_room,
     .subscription = pipe_subscription,
     .close = pipe_close,
+    .unfit = pipe_unfit,
 };

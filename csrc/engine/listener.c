@@ -41,6 +41,7 @@ mmi_listener_open(mmi_socket *s, const mmi_url *url, const mmi_addr *addr, const
         return MM_ENOMEM;
     }
     l->socket = s;
+    l->scheme = url->scheme;
     l->stream = -1;
     l->timer.kind = MMI_TIMER_LISTENER;
     snprintf(l->asked, sizeof l->asked, "%s", asked);

@@ -58,6 +58,7 @@ look_peer(const mmi_link *link, mm_peer *out)
         .id = p->id,
         .since_ns = link->wall_ns,
         .role = (uint32_t)p->peer_role,
+        .wire = (uint32_t)link->parser.wire,
         .zmtp_minor = link->minor,
         .outgoing = p->outgoing,
         .identity_size = (uint32_t)p->identity_size,
@@ -103,7 +104,8 @@ mmi_socket_drain_look(mmi_socket *s, mm_drain_info *info)
     *info = (mm_drain_info){ .confirmed_messages = st->confirmed_messages,
                              .in_doubt_messages = st->in_doubt_messages };
     look_backlog(s, &info->queued_messages, &info->queued_bytes);
-    info->dropped_messages = st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone;
+    info->dropped_messages =
+        st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone + st->dropped_unfit;
     MMI_LIST_EACH(&s->links, node, after) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
         if (link->state != MMI_LINK_ACTIVE) {

@@ -124,7 +124,9 @@ typedef struct mm_stats {
     uint64_t confirmed_messages;                  /* written, and a later PING was answered            */
     uint64_t in_doubt_messages;                   /* written to a connection that ended unconfirmed    */
     uint64_t dropped_overflow, dropped_no_peer, dropped_peer_gone, dropped_closed, dropped_late,
-             dropped_filtered, dropped_malformed; /* every drop, by reason                             */
+             dropped_filtered, dropped_malformed,
+             dropped_unfit;                       /* every drop, by reason; unfit: SP has no words for it */
+    uint64_t filtered_messages;                   /* came from a publisher of SP, and nobody subscribed to them */
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;   /* now      */
     uint64_t connects, accepts, handshakes, handshakes_failed, disconnects;
     uint64_t events_lost;
@@ -134,7 +136,7 @@ typedef struct mm_stats {
 
 typedef struct mm_peer {
     uint64_t id, since_ns;                        /* since: wall clock                                 */
-    uint32_t role, zmtp_minor, outgoing, identity_size;
+    uint32_t role, wire, zmtp_minor, outgoing, identity_size;   /* wire: 1 ZMTP, 2 SP          */
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;
     uint64_t sent_messages, received_messages, dropped_messages, confirmed_messages;
     uint64_t subscriptions;
@@ -153,7 +155,7 @@ typedef struct mm_event {
 typedef struct mm_drain_info {
     uint64_t queued_messages, queued_bytes;       /* accepted, not yet written                         */
     uint64_t unconfirmed_messages;                /* written, receipt not yet confirmed                */
-    uint64_t unconfirmable_messages;              /* written to peers that cannot confirm (ZMTP 3.0)   */
+    uint64_t unconfirmable_messages;              /* written to peers that cannot confirm (ZMTP 3.0, SP) */
     uint64_t confirmed_messages, in_doubt_messages, dropped_messages;  /* since the socket opened      */
 } mm_drain_info;
 

@@ -37,7 +37,7 @@ back_drop(mmi_back *back, mmi_drop_why why, uint64_t peer, mmi_msg *m)
     back_note(back, key, MMI_BACK_DROPPED, NULL);
 }
 
-/* MM_OK: queued; MM_EAGAIN: no pipe has room; MM_ENOMEM. */
+/* MM_OK: queued; MM_EAGAIN: no pipe has room; MM_ENOTSUP; MM_ENOMEM. */
 static int
 back_queue(mmi_back *back, mmi_msg *m)
 {
@@ -50,16 +50,24 @@ back_queue(mmi_back *back, mmi_msg *m)
     return rc;
 }
 
-/* Sends what is kept. MM_OK: nothing is left; MM_EAGAIN; MM_ENOMEM. */
+/* Sends what is kept, but for what was for a peer of another wire and has no words in that of those
+ * who are left. MM_OK: nothing is left; MM_EAGAIN; MM_ENOMEM. */
 static int
 back_flush(mmi_back *back)
 {
     while (back->kept.slot_count > 0) {
-        int rc = back_queue(back, mmi_ring_at(&back->kept, 0));
-        if (rc != MM_OK) {
+        mmi_msg *m = mmi_msg_ref(mmi_ring_at(&back->kept, 0));
+        int rc = back_queue(back, m);
+        if (rc == MM_OK || rc == MM_ENOTSUP) {
+            (void)mmi_ring_pop(&back->kept);
+        }
+        if (rc == MM_ENOTSUP) {
+            back_drop(back, MMI_DROP_UNFIT, 0, m);
+        }
+        mmi_msg_unref(m);
+        if (rc == MM_EAGAIN || rc == MM_ENOMEM) {
             return rc;
         }
-        (void)mmi_ring_pop(&back->kept);
     }
     return MM_OK;
 }
@@ -109,7 +117,7 @@ back_send_dropping_oldest(mmi_back *back, mmi_msg *m)
         return MM_OK;
     }
     size_t cost = mmi_msg_cost(m);
-    mmi_pipe *p = mmi_lb_turn(&back->lb);
+    mmi_pipe *p = mmi_lb_turn(&back->lb, m);   /* there is one: else the send was refused */
     if (!mmi_pipe_droppable(p, cost)) {
         p->dropped++;
         back_drop(back, MMI_DROP_OVERFLOW, p->id, m);

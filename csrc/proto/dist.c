@@ -108,6 +108,9 @@ dist_walk_run(dist_walk *walk, bool all)
 static void
 dist_visit_look(dist_walk *walk, mmi_dist_node *node)
 {
+    if (mmi_pipe_check(node->pipe, walk->msg) != MM_OK) {
+        return;   /* it waits for nothing */
+    }
     if (!mmi_ring_fits(&node->pipe->outbox, walk->cost)) {
         node->refused = true;
         walk->rc = walk->rc == MM_OK ? MM_EAGAIN : walk->rc;
@@ -118,9 +121,9 @@ dist_visit_look(dist_walk *walk, mmi_dist_node *node)
 
 /* m is freed; NULL: it is only counted. */
 static void
-dist_drop(mmi_dist *dist, mmi_pipe *p, uint64_t key, mmi_msg *m)
+dist_drop(mmi_dist *dist, mmi_drop_why why, mmi_pipe *p, uint64_t key, mmi_msg *m)
 {
-    mmi_drop(dist->host, MMI_DROP_OVERFLOW, p->id, m);
+    mmi_drop(dist->host, why, p->id, m);
     if (dist->dropped != NULL) {
         dist->dropped(dist, p, key);
     }
@@ -131,18 +134,23 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
 {
     mmi_pipe *p = node->pipe;
     mmi_proto_host *host = walk->dist->host;
+    if (mmi_pipe_check(p, walk->msg) != MM_OK) {
+        p->dropped++;
+        dist_drop(walk->dist, MMI_DROP_UNFIT, p, walk->msg->key, NULL);
+        return;
+    }
     if (!mmi_ring_fits(&p->outbox, walk->cost) &&
         host->opts->overflow == MM_OVERFLOW_DROP_OLDEST && mmi_pipe_droppable(p, walk->cost)) {
         while (!mmi_ring_fits(&p->outbox, walk->cost)) {
             mmi_msg *oldest = mmi_pipe_drop_oldest(p);
-            dist_drop(walk->dist, p, oldest->key, oldest);
+            dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, oldest->key, oldest);
         }
     }
     mmi_msg *m = mmi_msg_ref(walk->msg);
     if ((walk->share ? mmi_pipe_share(p, m) : mmi_pipe_send(p, m)) != MM_OK) {
         mmi_msg_unref(walk->msg);
         p->dropped++;
-        dist_drop(walk->dist, p, walk->msg->key, NULL);
+        dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, walk->msg->key, NULL);
     }
 }
 

@@ -21,6 +21,8 @@ drop_counter(mm_stats *stats, mmi_drop_why why)
         return &stats->dropped_late;
     case MMI_DROP_FILTERED:
         return &stats->dropped_filtered;
+    case MMI_DROP_UNFIT:
+        return &stats->dropped_unfit;
     case MMI_DROP_MALFORMED:
         break;
     }
@@ -35,6 +37,7 @@ static const char *const drop_texts[] = {
     [MMI_DROP_LATE] = "nobody waits for this reply",
     [MMI_DROP_FILTERED] = "not subscribed any more",
     [MMI_DROP_MALFORMED] = "not what this role expects",
+    [MMI_DROP_UNFIT] = "the peer's wire has no words for it",
 };
 
 void

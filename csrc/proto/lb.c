@@ -10,6 +10,7 @@ mmi_lb_init(mmi_lb *lb)
 {
     mmi_list_init(&lb->open);
     mmi_list_init(&lb->full);
+    mmi_list_init(&lb->passed);
     lb->pipe_count = 0;
 }
 
@@ -57,15 +58,38 @@ lb_node(mmi_list *node)
     return MMI_CONTAINER_OF(node, mmi_lb_node, node);
 }
 
-/* The first of a list that has room. */
+/* The first of a list that has words for it. */
+static mmi_lb_node *
+lb_speaker(mmi_list *list, const mmi_msg *m)
+{
+    MMI_LIST_EACH(list, node, after) {
+        if (mmi_pipe_check(lb_node(node)->pipe, m) == MM_OK) {
+            return lb_node(node);
+        }
+    }
+    return NULL;
+}
+
+static void
+lb_move_all(mmi_list *from, mmi_list *to)
+{
+    mmi_list *node;
+    while ((node = mmi_list_pop_front(from)) != NULL) {
+        mmi_list_push_back(to, node);
+    }
+}
+
+/* The first of a list that has words for it and room. */
 static mmi_lb_node *
 lb_find(mmi_lb *lb, mmi_list *list, const mmi_msg *m)
 {
     MMI_LIST_EACH(list, node, after) {
-        if (mmi_ring_fits_entry(&lb_node(node)->pipe->outbox, m)) {
+        const mmi_pipe *p = lb_node(node)->pipe;
+        bool fits = mmi_ring_fits_entry(&p->outbox, m);
+        if (fits && mmi_pipe_check(p, m) == MM_OK) {
             return lb_node(node);
         }
-        if (!lb_node(node)->full) {
+        if (!fits && !lb_node(node)->full) {
             lb_move(lb, lb_node(node), true);
         }
     }
@@ -75,11 +99,15 @@ lb_find(mmi_lb *lb, mmi_list *list, const mmi_msg *m)
 mmi_pipe *
 mmi_lb_next(mmi_lb *lb, const mmi_msg *m)
 {
+    if (!mmi_list_empty(&lb->passed)) {
+        lb_move_all(&lb->passed, &lb->open);
+    }
     mmi_lb_node *node = lb_find(lb, &lb->open, m);
     if (node == NULL) {
         node = lb_find(lb, &lb->full, m);
     }
     if (node == NULL) {
+        lb_move_all(&lb->open, &lb->passed);   /* they have room, but no words */
         return NULL;
     }
     lb_move(lb, node, node->full);
@@ -87,13 +115,15 @@ mmi_lb_next(mmi_lb *lb, const mmi_msg *m)
 }
 
 mmi_pipe *
-mmi_lb_turn(mmi_lb *lb)
+mmi_lb_turn(mmi_lb *lb, const mmi_msg *m)
 {
-    mmi_list *list = mmi_list_empty(&lb->open) ? &lb->full : &lb->open;
-    if (mmi_list_empty(list)) {
+    mmi_lb_node *node = lb_speaker(&lb->open, m);
+    if (node == NULL) {
+        node = lb_speaker(&lb->full, m);
+    }
+    if (node == NULL) {
         return NULL;
     }
-    mmi_lb_node *node = lb_node(list->next);
     lb_move(lb, node, node->full);
     return node->pipe;
 }
@@ -103,7 +133,11 @@ mmi_lb_send(mmi_lb *lb, mmi_msg *m, mmi_pipe **to)
 {
     mmi_pipe *p = mmi_lb_next(lb, m);
     if (p == NULL) {
-        return MM_EAGAIN;
+        if (lb->pipe_count == 0 || lb_speaker(&lb->full, m) != NULL) {
+            return MM_EAGAIN;
+        }
+        lb_move_all(&lb->passed, &lb->open);   /* nobody will wait */
+        return MM_ENOTSUP;
     }
     *to = p;
     return mmi_pipe_send(p, m);

@@ -1,9 +1,11 @@
 /*
  * lb.h: load balance: which pipe the next message goes to, round robin over those that have room.
  *
- * Law: each pipe is on exactly one of the two lists.  A pipe that was found full counts as ready
+ * Law: each pipe is on exactly one of the lists.  A pipe that was found full counts as ready
  * only when it has become half empty, so a blocked sender is woken for a batch and not for a slot;
- * a send looks at the full ones too, so what fits is never refused.
+ * a send looks at the full ones too, so what fits is never refused.  A pipe that has room, but whose
+ * wire has no words for the message that was refused last, is on a third list until the next send:
+ * whoever waits to send that message is not told of its room.
  */
 #ifndef MMI_LB_H
 #define MMI_LB_H
@@ -17,7 +19,7 @@ typedef struct mmi_lb_node {
 } mmi_lb_node;
 
 typedef struct mmi_lb {
-    mmi_list open, full;
+    mmi_list open, full, passed;
     uint32_t pipe_count;
 } mmi_lb;
 
@@ -28,9 +30,10 @@ void mmi_lb_out(mmi_lb *lb, mmi_lb_node *node);           /* the pipe may have r
 
 bool mmi_lb_ready(const mmi_lb *lb);
 mmi_pipe *mmi_lb_next(mmi_lb *lb, const mmi_msg *m); /* the next with room for it; NULL: none */
-mmi_pipe *mmi_lb_turn(mmi_lb *lb);  /* the next in turn, with room or not; NULL: no pipe */
+/* The next in turn that has words for it, with room or not; NULL: none. */
+mmi_pipe *mmi_lb_turn(mmi_lb *lb, const mmi_msg *m);
 /* Queues m on the next pipe, which *to then names.  MM_OK: took the reference; MM_EAGAIN;
- * MM_ENOMEM. */
+ * MM_ENOTSUP: there are pipes, and none has words for it; MM_ENOMEM. */
 int mmi_lb_send(mmi_lb *lb, mmi_msg *m, mmi_pipe **to) MMI_WARN_UNUSED;
 
 #endif

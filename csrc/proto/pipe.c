@@ -17,7 +17,7 @@ pipe_open_pack(mmi_pipe *p, size_t size)
         }
     }
     size_t cap = out->count == 0 ? (size_t)MMI_PACK_FIRST_CAP : (size_t)MMI_PACK_CAP;
-    mmi_pack_out *pack = mmi_pack_out_new(size > cap ? size : cap);
+    mmi_pack_out *pack = mmi_pack_out_new(p->framing, size > cap ? size : cap);
     if (pack != NULL && mmi_ring_push(out, &pack->msg) != MM_OK) {
         mmi_msg_unref(&pack->msg);
         pack = NULL;
@@ -29,16 +29,15 @@ pipe_open_pack(mmi_pipe *p, size_t size)
 static int
 pipe_pack(mmi_pipe *p, mmi_msg *m)
 {
-    size_t cost = mmi_msg_cost(m);
+    size_t cost, size = p->framing->size(p->framing, m, &cost);
     if (!mmi_ring_fits(&p->outbox, cost)) {
         return MM_EAGAIN;
     }
-    size_t size = p->framing->size(m);
     mmi_pack_out *pack = pipe_open_pack(p, size);
     if (pack == NULL) {
         return MM_ENOMEM;
     }
-    p->framing->put(m, pack->data + pack->used);
+    p->framing->put(p->framing, m, pack->data + pack->used);
     pack->used += size;
     mmi_ring_grew(&p->outbox, &pack->msg, 1, cost);
     mmi_msg_unref(m);
@@ -48,18 +47,96 @@ pipe_pack(mmi_pipe *p, mmi_msg *m)
 static bool
 pipe_packs(const mmi_pipe *p, const mmi_msg *m)
 {
-    return p->framing != NULL && m->kind == MMI_MSG_ONE &&
-           mmi_msg_cost(m) <= (size_t)MMI_PACK_BODY_MAX;
+    return p->packs && m->kind == MMI_MSG_ONE && mmi_msg_cost(m) <= (size_t)MMI_PACK_BODY_MAX;
+}
+
+/* Puts the message that old has at *at, which moves behind it, into fresh, if there are words for
+ * it.  MM_ENOMEM. */
+static int
+pipe_retell_one(const mmi_framing *old, const uint8_t **at, mmi_pack_out *fresh)
+{
+    size_t cost;
+    mmi_msg *m = old->open(old, *at);
+    if (m == NULL) {
+        return MM_ENOMEM;
+    }
+    const mmi_framing *to = fresh->framing;
+    *at += old->next(old, *at, &cost);
+    if (to->check == NULL || to->check(to, m) == MM_OK) {
+        size_t size = to->size(to, m, &cost);
+        MMI_ASSERT(size <= fresh->cap - fresh->used);
+        to->put(to, m, fresh->data + fresh->used);
+        fresh->used += size;
+        fresh->msg.count++;
+        fresh->msg.cost += cost;
+    }
+    mmi_msg_unref(m);
+    return MM_OK;
+}
+
+/* The messages of a pack of another wire in this pipe's words, as far as it has any.  NULL: no
+ * memory. */
+static mmi_pack_out *
+pipe_retell(const mmi_pipe *p, const mmi_pack_out *pack)
+{
+    size_t cap = pack->used - pack->first + (size_t)pack->msg.count * MMI_FRAMING_HEAD_MAX;
+    mmi_pack_out *fresh = mmi_pack_out_new(p->framing, cap);
+    const uint8_t *at = pack->data + pack->first;
+    while (fresh != NULL && at < pack->data + pack->used) {
+        if (pipe_retell_one(pack->framing, &at, fresh) != MM_OK) {
+            mmi_msg_unref(&fresh->msg);
+            return NULL;
+        }
+    }
+    return fresh;
+}
+
+/* Queues a pack that was for a peer of another wire. */
+static int
+pipe_push_foreign(mmi_pipe *p, mmi_pack_out *pack)
+{
+    mmi_pack_out *fresh = pipe_retell(p, pack);
+    if (fresh == NULL) {
+        return MM_ENOMEM;
+    }
+    uint32_t count = fresh->msg.count, unfit = pack->msg.count - count;
+    int rc = count > 0 ? mmi_ring_push(&p->outbox, &fresh->msg) : MM_OK;
+    if (rc != MM_OK || count == 0) {
+        mmi_msg_unref(&fresh->msg);
+    }
+    if (rc == MM_OK) {
+        mmi_msg_unref(&pack->msg);
+        p->accepted -= unfit;
+        if (unfit > 0) {
+            p->ops->unfit(p, unfit);
+        }
+    }
+    return rc;
+}
+
+static int
+pipe_push(mmi_pipe *p, mmi_msg *m)
+{
+    mmi_pack_out *pack = mmi_pack_out_of(m);
+    if (pack != NULL && p->framing != NULL && pack->framing != p->framing) {
+        return pipe_push_foreign(p, pack);
+    }
+    return mmi_ring_push(&p->outbox, m);
 }
 
 int
 mmi_pipe_send(mmi_pipe *p, mmi_msg *m)
 {
     uint32_t count = m->count;
-    int rc = pipe_packs(p, m) ? pipe_pack(p, m) : mmi_ring_push(&p->outbox, m);
+    int rc = mmi_pipe_check(p, m);
+    if (rc == MM_OK) {
+        rc = pipe_packs(p, m) ? pipe_pack(p, m) : pipe_push(p, m);
+    }
     if (rc == MM_OK) {
         p->accepted += count;
-        p->ops->wrote(p);
+        if (p->outbox.count > 0) {   /* none is left of a pack there were no words for */
+            p->ops->wrote(p);
+        }
     }
     return rc;
 }
@@ -153,7 +230,7 @@ mmi_pipe_split_out(mmi_pipe *p, uint32_t i, size_t end)
     uint32_t count = 0;
     size_t cost = 0, one;
     for (size_t at = end; at < pack->used; count++, cost += one) {
-        at += p->framing->next(pack->data + at, &one);
+        at += p->framing->next(p->framing, pack->data + at, &one);
     }
     mmi_pack_out *rest =
         mmi_ring_reserve(out) == MM_OK ? mmi_pack_out_split(pack, end, count, cost) : NULL;

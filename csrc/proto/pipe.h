@@ -23,6 +23,7 @@ typedef struct mmi_pipe_ops {
     int (*subscription)(mmi_pipe *p, bool add, const uint8_t *topic, size_t size);
     /* tell the peer; not subject to queue limits. MM_OK, MM_ENOMEM */
     void (*close)(mmi_pipe *p, int reason, const char *detail);  /* soon, not inside this call */
+    void (*unfit)(mmi_pipe *p, uint32_t count); /* that many messages were dropped */
 } mmi_pipe_ops;
 
 struct mmi_pipe {
@@ -34,7 +35,8 @@ struct mmi_pipe {
     mmi_ring inbox, outbox;
     void *state;                     /* the protocol's, pipe_size bytes, zeroed */
     const mmi_pipe_ops *ops;
-    const mmi_framing *framing; /* small messages are encoded into packs; NULL: they are not */
+    const mmi_framing *framing; /* of the wire its peer speaks; NULL: one that has words for all */
+    bool packs;                      /* small messages are encoded into packs   */
     uint32_t pinned; /* entries at the front of the outbox that are being written: not to be dropped
                         nor moved */
     bool in_blocked; /* the link stopped reading: the inbox was full                    */
@@ -44,7 +46,15 @@ struct mmi_pipe {
 
 /* For protocols. */
 
-/* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM. */
+/* Has the wire words for it?  MM_OK; MM_ENOTSUP, MM_EINVAL: as its framing says.  Packs always go:
+ * what is in them is told anew, and messages there are no words for are dropped, counted (unfit). */
+static inline int
+mmi_pipe_check(const mmi_pipe *p, const mmi_msg *m)
+{
+    bool any = p->framing == NULL || p->framing->check == NULL || m->kind != MMI_MSG_ONE;
+    return any ? MM_OK : p->framing->check(p->framing, m);
+}
+/* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM; or as mmi_pipe_check. */
 int mmi_pipe_send(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
 /* The same, but never as a copy in a pack: for what goes to many. */
 int mmi_pipe_share(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;

@@ -36,7 +36,8 @@ typedef struct mmi_proto_ops {
     void (*out)(void *ps, mmi_pipe *p);  /* something left p's outbox: there may be room again */
     /* MM_OK: the protocol owns m (REQ, SURVEYOR: m->key is set; who wants to read it holds a
      * reference). Else the caller still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH, MM_EINVAL,
-     * MM_EMSGSIZE (XSUB: topic), MM_ENOMEM. NULL: cannot send. */
+     * MM_EMSGSIZE (XSUB: topic), MM_ENOTSUP (no peer's wire has words for it), MM_ENOMEM. NULL:
+     * cannot send. */
     int (*send)(void *ps, mmi_msg *m);
     /* MM_OK: the caller owns *m.  MM_EAGAIN: nothing now.  MM_ENOMEM: nothing taken.  NULL: cannot
      * receive. */
@@ -56,6 +57,9 @@ typedef struct mmi_proto_ops {
     /* SUB, XSUB: from the user.  MM_EINVAL: cancel of what was not subscribed; MM_EMSGSIZE;
      * MM_ENOMEM. */
     int (*subscribe)(void *ps, bool add, const uint8_t *topic, size_t size);
+    /* SUB: does it want a message that begins so?  Asked as messages come from peers that send all
+     * they have (SP): what is not wanted is not put into the inbox. */
+    bool (*wants)(void *ps, const uint8_t *data, size_t size);
     /* PUB, XPUB: peers a message of this topic would go to now. */
     uint32_t (*reach)(void *ps, const uint8_t *topic, size_t size);
     /* ROUTER: MM_EHOSTUNREACH. */

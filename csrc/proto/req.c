@@ -12,6 +12,7 @@
 #include "proto/back.h"
 
 enum { REQ_ID_SIZE = 4, REQ_ENVELOPE_FRAMES = 2 };
+static const uint32_t REQ_ID_MARK = 0x80000000;   /* SP wants it: the last word of a stack */
 
 typedef struct req_request {
     mmi_list node;
@@ -188,13 +189,13 @@ req_out(void *ps, mmi_pipe *p)
     mmi_back_out(&s->back, &rp->lb);
 }
 
-/* The next id nobody has; 0 is none. */
+/* The next id nobody has. */
 static uint32_t
 req_next_id(req_sock *s)
 {
     do {
-        s->last_id++;
-    } while (s->last_id == 0 || mmi_map_find(&s->requests, s->last_id) != NULL);
+        s->last_id = (s->last_id + 1) | REQ_ID_MARK;
+    } while (mmi_map_find(&s->requests, s->last_id) != NULL);
     return s->last_id;
 }
 

@@ -138,6 +138,12 @@ sub_wants_topic(const sub_sock *s, const uint8_t *topic, size_t size)
 }
 
 static bool
+sub_wants_body(void *ps, const uint8_t *data, size_t size)
+{
+    return sub_wants_topic(ps, data, size);
+}
+
+static bool
 sub_wants(const sub_sock *s, const mmi_msg *m)
 {
     return m->frame_count > 0 && sub_wants_topic(s, m->frames[0].data, m->frames[0].size);
@@ -280,6 +286,7 @@ const mmi_proto_ops mmi_sub_ops = {
     .take = sub_take,
     .ready = sub_ready,
     .subscribe = sub_subscribe,
+    .wants = sub_wants_body,
     .held = sub_held,
 };
 

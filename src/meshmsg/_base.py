@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from meshmsg._core import error_for, ffi, lib, local, raise_for
 from meshmsg._data import encode_url, several
 from meshmsg._engine import Engine, default_engine
+from meshmsg._errors import AddressError
 from meshmsg._looking import Looking, log
 from meshmsg._options import SocketOptions, build_options
 
@@ -29,7 +30,8 @@ class SocketBase(Looking):
 
     Args:
         bind: Endpoints to listen on: tcp://host:port (port 0 or *: any), ipc://path, inproc://name.
-        connect: Endpoints to connect to, and to keep connected.
+            Peers of ZMTP and of SP (NNG, nanomsg) may come to the same one.
+        connect: Endpoints to connect to, and to keep connected; sp+tcp:// and sp+ipc:// over SP.
         engine: The engine that serves it; None is the process's default one.
         options: See `meshmsg.SocketOptions`.
 
@@ -97,7 +99,8 @@ class SocketBase(Looking):
         Thread-safe: yes. Looking up a name may take its time.
 
         Args:
-            url: tcp://host:port (port 0 or *: any free one), ipc://path, inproc://name.
+            url: tcp://host:port (port 0 or *: any free one), ipc://path, inproc://name. Over tcp
+                and ipc, a peer's first octet tells whether it speaks ZMTP or SP.
 
         Returns:
             The endpoint as bound, with the port that was chosen.
@@ -107,6 +110,12 @@ class SocketBase(Looking):
             InsecureBindError: Outside loopback, without insecure=True.
             ClosedError: The socket was closed.
         """
+        if isinstance(url, str) and url.startswith("sp+"):
+            raise AddressError(
+                f"{url}: bind to {url[3:]}; a listener takes peers of ZMTP and of SP alike",
+                code=lib.MM_EADDRINVAL,
+                address=url,
+            )
         out = local.text
         rc = lib.mm_bind(self._handle, encode_url(url), out, len(out))
         if rc == lib.MM_EINSECURE:
@@ -130,13 +139,17 @@ class SocketBase(Looking):
         Thread-safe: yes.
 
         Args:
-            url: tcp://host:port, ipc://path, inproc://name.
+            url: tcp://host:port, ipc://path, inproc://name; for a peer that speaks SP (NNG,
+                nanomsg) sp+tcp://host:port, sp+ipc://path.
 
         Raises:
             AddressError: The endpoint is malformed.
+            UsageError: sp+ of a role that SP has not.
             ClosedError: The socket was closed.
         """
         rc = lib.mm_connect(self._handle, encode_url(url))
+        if rc == lib.MM_ENOTSUP:
+            raise error_for(rc, f"{type(self).__name__} speaks no SP: {url}", address=url)
         self._check(rc, f"connecting {type(self).__name__} to {url}", address=url)
         self._connected.append(url)
 

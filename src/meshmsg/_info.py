@@ -91,7 +91,11 @@ class Event:
 
 @dataclass(frozen=True)
 class PeerInfo:
-    """One connected peer, as it was when asked."""
+    """One connected peer, as it was when asked.
+
+    `wire` is "zmtp" or "sp"; `zmtp_minor` is 0 over SP, and what it cannot tell stays 0 or None
+    (confirmed_messages, rtt).
+    """
 
     id: int
     role: str
@@ -100,6 +104,7 @@ class PeerInfo:
     address: str
     outgoing: bool
     since: float
+    wire: str
     zmtp_minor: int
     queued_out_messages: int
     queued_out_bytes: int
@@ -118,9 +123,10 @@ class Stats:
     """The counters of a socket since it was opened, and how things stand now.
 
     Nothing is unaccounted for: at any time, sent + parsed = written + received + queued_out +
-    queued_in + dropped, in messages. Pub, XPub, Surveyor and Bus count a message as sent once, and
-    each copy of it as written, queued or dropped; what an XPub receives as news of subscriptions
-    was no message of its peer.
+    queued_in + dropped + filtered, in messages. Pub, XPub, Surveyor and Bus count a message as sent
+    once, and each copy of it as written, queued or dropped; what an XPub receives as news of
+    subscriptions was no message of its peer. Filtered is what a Sub was sent by publishers of SP,
+    who send everything, and did not subscribe to.
     """
 
     sent_messages: int
@@ -138,6 +144,8 @@ class Stats:
     dropped_late: int
     dropped_filtered: int
     dropped_malformed: int
+    dropped_unfit: int
+    filtered_messages: int
     queued_out_messages: int
     queued_out_bytes: int
     queued_in_messages: int
@@ -165,6 +173,7 @@ class Stats:
             + self.dropped_late
             + self.dropped_filtered
             + self.dropped_malformed
+            + self.dropped_unfit
         )
 
 
@@ -175,10 +184,11 @@ class DrainReport:
     Attributes:
         delivered: Confirmed: the peer has read them off its connection.
         unconfirmed: Written, but the peer has not confirmed them in time.
-        unconfirmable: Written to peers that cannot confirm (ZMTP 3.0).
+        unconfirmable: Written to peers that cannot confirm (ZMTP 3.0, SP).
         queued: Not written yet.
         in_doubt: Written to connections that ended before they were confirmed.
-        dropped: Dropped by the overflow policy, for want of a peer, or with a peer that left.
+        dropped: Dropped by the overflow policy, for want of a peer, with a peer that left, or as
+            its wire has no words for them (several frames, over SP).
     """
 
     delivered: int
@@ -226,6 +236,7 @@ def event_of(raw: Any) -> Event:
     )
 
 
+_WIRES = {1: "zmtp", 2: "sp"}
 _PEER_SAME = (
     *("id", "zmtp_minor", "queued_out_messages", "queued_out_bytes", "queued_in_messages"),
     *("queued_in_bytes", "sent_messages", "received_messages", "dropped_messages"),
@@ -239,6 +250,7 @@ def peer_of(raw: Any) -> PeerInfo:
     return PeerInfo(
         **same,
         role=text(lib.mm_role_name(raw.role)),
+        wire=_WIRES[raw.wire],
         identity=bytes(ffi.buffer(raw.identity, raw.identity_size)),
         endpoint=text(raw.endpoint),
         address=text(raw.address),

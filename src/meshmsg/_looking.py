@@ -21,7 +21,9 @@ _TROUBLE = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER
 _EXPECTED = (Reason.EOF, Reason.LOCAL)
 _HINTS: dict[int, str] = {
     lib.MM_EADDRINUSE: "another socket listens there; port 0 takes a free one",
-    lib.MM_EADDRINVAL: "endpoints are tcp://host:port, ipc:///path/of/a/file and inproc://name",
+    lib.MM_EADDRINVAL: "endpoints are tcp://host:port, ipc:///path/of/a/file and inproc://name; to "
+    "connect over SP, sp+tcp://host:port and sp+ipc:///path/of/a/file",
+    lib.MM_ENOTSUP: "over SP a message is one body, without frames",
     lib.MM_EMFILE: "close sockets that are not needed, or raise the limit of open files",
     lib.MM_ECLOSED: "open a new one",
 }
@@ -178,6 +180,8 @@ class Looking:
         if code == lib.MM_ECLOSED:
             return error_for(code, f"{what}: this {type(self).__name__} was closed; open a new one")
         hint = f"; {_HINTS[code]}" if code in _HINTS else ""
+        if code == lib.MM_ENOTSUP:
+            what = "not possible"
         about = "" if address else f" ({self._about()})"
         return error_for(code, f"{what}{about}: {text_of(code)}{hint}", address=address)
 

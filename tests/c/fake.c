@@ -18,7 +18,7 @@ fake_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t c
            const char *detail)
 {
     fake_sock *s = MMI_CONTAINER_OF(host, fake_sock, host);
-    CHECK(kind > 0 && kind < 16 && reason == MM_REASON_NONE && count == 1 && detail != NULL);
+    CHECK(kind > 0 && kind < 16 && reason == MM_REASON_NONE && count >= 1 && detail != NULL);
     s->event_counts[kind]++;
     s->last_event_peer = peer;
 }
@@ -99,11 +99,19 @@ fake_close_pipe(mmi_pipe *p, int reason, const char *detail)
     fake_pipe_of(p)->closed_reason = reason;
 }
 
+static void
+fake_unfit(mmi_pipe *p, uint32_t count)
+{
+    p->dropped += count;
+    fake_pipe_of(p)->sock->stats.dropped_unfit += count;
+}
+
 static const mmi_pipe_ops fake_pipe_ops = {
     .wrote = fake_wrote,
     .room = fake_room,
     .subscription = fake_subscription,
     .close = fake_close_pipe,
+    .unfit = fake_unfit,
 };
 
 static void
@@ -125,6 +133,8 @@ fake_connect_as(fake_sock *s, const char *identity)
     p->fail_subscription = s->fail_subscription;
     p->pipe.id = ++fake_last_id;
     p->pipe.ops = &fake_pipe_ops;
+    p->pipe.framing = s->framing;
+    p->pipe.packs = s->packs;
     p->pipe.identity = p->identity;
     p->pipe.identity_size = strlen(identity);
     memcpy(p->identity, identity, p->pipe.identity_size);
@@ -289,7 +299,8 @@ fake_dropped(const fake_sock *s)
 {
     const mm_stats *st = &s->stats;
     return st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone +
-           st->dropped_closed + st->dropped_late + st->dropped_filtered + st->dropped_malformed;
+           st->dropped_closed + st->dropped_late + st->dropped_filtered + st->dropped_malformed +
+           st->dropped_unfit;
 }
 
 uint64_t

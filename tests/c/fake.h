@@ -37,6 +37,8 @@ struct fake_sock {
     uint32_t pipe_count;
     int add_rc;                        /* of the last fake_connect              */
     bool fail_subscription;            /* new peers cannot be told of topics    */
+    const mmi_framing *framing;        /* of the wire of new peers              */
+    bool packs;                        /* and what is sent to them is encoded   */
 };
 
 /* A socket with queues of that many messages; its options may be changed before the first use. */

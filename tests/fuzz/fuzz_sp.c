@@ -30,7 +30,7 @@ static void
 fuzz_message(fuzz_side *s, mmi_msg *m)
 {
     uint8_t head[MMI_SP_HEAD_MAX];
-    MMI_ASSERT(mmi_sp_check(s->protocol, FUZZ_HOPS, m) == MM_OK);
+    MMI_ASSERT(mmi_sp_check(s->protocol->form, s->protocol->bodies_max, FUZZ_HOPS, m) == MM_OK);
     MMI_ASSERT(mmi_sp_head_put(head, s->reader.limits.mapping, s->protocol->form, m) <=
                MMI_SP_HEAD_MAX);
     s->hash = s->hash * 31 + m->frame_count;

@@ -58,6 +58,23 @@ SP: dict[str, tuple[int, bytes]] = {
     "tls": (7, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
 }
 
+# (our role, who dials: 0 they, 1 we over ZMTP, 2 we over SP), what the peer sends
+OPENING: dict[str, tuple[int, int, bytes]] = {
+    "zmtp": (1, 0, ref.greeting() + ref.ready(b"PUSH") + ref.message(b"a", b"b") * 3),
+    "zmtp_dialed": (1, 1, ref.greeting() + ref.ready(b"PUSH") + ref.message(b"a") + ref.ping(1)),
+    "sp": (1, 0, refsp.hello(refsp.PUSH) + refsp.message(b"a") * 9 + refsp.message(b"")),
+    "sp_dialed": (3, 2, refsp.hello(refsp.PUB) + refsp.message(b"fx.1.08") * 20),
+    "pair": (10, 0, refsp.hello(refsp.PAIR0) + refsp.message(b"hello") * 5),
+    "hops": (10, 0, refsp.hello(refsp.PAIR1) + refsp.message(refsp.words(9)) * 2),
+    "request": (7, 0, refsp.hello(refsp.REQ) + refsp.message(refsp.stack(1, 2) + b"ask")),
+    "sp_to_a_router": (9, 0, refsp.hello(refsp.REQ)),
+    "sp_where_zmtp_was_dialed": (0, 1, refsp.hello(refsp.PULL)),
+    "zmtp_where_sp_was_dialed": (0, 2, ref.greeting()),
+    "both": (1, 0, refsp.hello(refsp.PUSH) + ref.greeting()),
+    "neither": (1, 0, b"GET / HTTP/1.1\r\n\r\n"),
+    "large": (1, 0, refsp.hello(refsp.PUSH) + refsp.message(b"x" * 3000) + refsp.message(b"y")),
+}
+
 
 def main() -> None:
     """Write one file a seed; the octets in front say how it is cut, and which role we are."""
@@ -70,6 +87,9 @@ def main() -> None:
     for name, (kind, data) in SP.items():
         (CORPUS / "sp").mkdir(parents=True, exist_ok=True)
         (CORPUS / "sp" / name).write_bytes(bytes([3, kind]) + data)
+    for name, (role, wire, data) in OPENING.items():
+        (CORPUS / "opening").mkdir(parents=True, exist_ok=True)
+        (CORPUS / "opening" / name).write_bytes(bytes([6, role, wire]) + data)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import itertools
 import socket
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from tests.support.pairs import WAIT_S
 from tests.support.spcodec import SpHello, SpReader
 
 WAIT_MS = int(WAIT_S * 1000)
+_names = itertools.count()
 NNG_CLASSES = {
     **{ref.PAIR0: "Pair0", ref.PAIR1: "Pair1", ref.PUB: "Pub0", ref.SUB: "Sub0", ref.REQ: "Req0"},
     **{ref.REP: "Rep0", ref.PUSH: "Push0", ref.PULL: "Pull0", ref.BUS: "Bus0"},
@@ -27,10 +30,19 @@ NNG_CLASSES = {
 }
 
 
+def free_endpoint(transport: str, folder: Path) -> str:
+    """Return an endpoint nobody uses: these libraries do not tell which port they were given."""
+    if transport == "ipc":
+        return f"ipc://{folder}/{next(_names)}"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+
+
 class NngSide:
     """A socket of NNG."""
 
-    def __init__(self, protocol: int, url: str) -> None:
+    def __init__(self, protocol: int, url: str, listen: bool = False) -> None:
         pynng = pytest.importorskip("pynng", reason="pynng is not installed")
         options = {"recv_timeout": WAIT_MS, "send_timeout": WAIT_MS}
         self._socket: Any = getattr(pynng, NNG_CLASSES[protocol])(**options)
@@ -38,7 +50,10 @@ class NngSide:
             self._socket.subscribe(b"")
         self._up = threading.Event()
         self._socket.add_post_pipe_connect_cb(lambda _: self._up.set())
-        self._socket.dial(url, block=False)
+        if listen:
+            self._socket.listen(url)
+        else:
+            self._socket.dial(url, block=False)
 
     def wait(self) -> None:
         """Wait until it has a peer: what BUS and SURVEYOR send before that is gone."""
@@ -61,10 +76,10 @@ class NanomsgSide:
     """A socket of libnanomsg; its protocol numbers are those of the wire."""
 
     AF_SP, SOL_SOCKET, SNDTIMEO, RCVTIMEO, SUBSCRIBE = 1, 0, 4, 5, 1
-    CURRENT_CONNECTIONS = 201
+    CURRENT_CONNECTIONS, RCVMAXSIZE = 201, 16
     MSG = ctypes.c_size_t(-1).value
 
-    def __init__(self, protocol: int, url: str) -> None:
+    def __init__(self, protocol: int, url: str, listen: bool = False) -> None:
         name = ctypes.util.find_library("nanomsg")
         if name is None:
             pytest.skip("libnanomsg is not installed")
@@ -79,9 +94,11 @@ class NanomsgSide:
         limit = bytes(ctypes.c_int(WAIT_MS))
         for option in (self.SNDTIMEO, self.RCVTIMEO):
             self._set(self.SOL_SOCKET, option, limit)
+        self._set(self.SOL_SOCKET, self.RCVMAXSIZE, bytes(ctypes.c_int(-1)))
         if protocol == ref.SUB:
             self._set(protocol, self.SUBSCRIBE, b"")
-        self._checked(self._lib.nn_connect(self._socket, url.encode()))
+        join = self._lib.nn_bind if listen else self._lib.nn_connect
+        self._checked(join(self._socket, url.encode()))
 
     def wait(self) -> None:
         """Wait until it has a peer: what BUS and SURVEYOR send before that is gone."""

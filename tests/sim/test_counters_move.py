@@ -17,7 +17,7 @@ from tests.support.room import UP, all_there, pipeline, room
 from tests.support.stalled import FRAME_COST, PATIENCE_S, stalled
 
 Moved = dict[str, int]
-FAN_OUT = ("a_subscriber_leaves_with_its_queue",)
+FAN_OUT = ("a_subscriber_leaves_with_its_queue", "sp_has_no_words_for_three_frames")
 """Scenes of a publisher: it counts a message once, and each copy."""
 SCENES: dict[str, Callable[[], mm.Stats]] = {}
 WANTED: dict[str, Moved] = {}
@@ -207,6 +207,30 @@ def more_happens_than_is_remembered() -> mm.Stats:
         return pull.stats()
 
 
+@scene(filtered_messages=2, parsed_messages=3, received_messages=1, dropped_filtered=0)
+def a_publisher_of_sp_sends_what_nobody_asked_for() -> mm.Stats:
+    """It sends everything; what is not subscribed to goes no further."""
+    with room() as r:
+        pub = r.open("Pub", engine=r.hub, bind=UP)
+        sub = r.open("Sub", connect=f"sp+{pub.endpoint}", topics="b")
+        pub.wait_for_subscribers("b", timeout=PATIENCE_S)
+        for topic in ("a", "b", "c"):
+            pub.send(b"x", topic=topic)
+        assert all_there(sub) == [b"bx"]
+        return sub.stats()
+
+
+@scene(dropped_unfit=1, sent_messages=1, written_messages=0)
+def sp_has_no_words_for_three_frames() -> mm.Stats:
+    """They cannot be told apart there."""
+    with room() as r:
+        pub = r.open("Pub", engine=r.hub, bind=UP)
+        r.open("Sub", connect=f"sp+{pub.endpoint}")
+        pub.wait_for_subscribers("", timeout=PATIENCE_S)
+        pub.send_frames([b"a", b"b", b"c"])
+        return pub.stats()
+
+
 scenes = pytest.mark.parametrize("name", SCENES)
 
 
@@ -224,7 +248,10 @@ def test_a_scene_moves_its_counters_and_keeps_the_books(name: str) -> None:
     received_and_dropped = stats.dropped - sent_and_dropped
     assert (
         stats.parsed_messages
-        == stats.received_messages + received_and_dropped + stats.queued_in_messages
+        == stats.received_messages
+        + received_and_dropped
+        + stats.queued_in_messages
+        + stats.filtered_messages
     )
 
 

@@ -160,6 +160,7 @@ def test_what_is_queued_has_its_linger_to_go_out_after_close(linger: float) -> N
         push = mm.Push(bind=UP, engine=one, linger=linger)
         pull = mm.Pull(connect=push.endpoint, engine=two)
         pull.wait_for_peers(timeout=PATIENCE_S)
+        push.wait_for_peers(timeout=PATIENCE_S)
         world.partition(one, two, 12)
         for _ in range(5):
             push.send(bytes(10_000), timeout=0)

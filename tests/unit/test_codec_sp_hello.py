@@ -32,7 +32,8 @@ def test_every_other_number_is_no_protocol() -> None:
     ("role", "protocol"),
     [
         *[("PUSH", ref.PUSH), ("PULL", ref.PULL), ("PUB", ref.PUB), ("SUB", ref.SUB)],
-        *[("REQ", ref.REQ), ("REP", ref.REP), ("PAIR", ref.PAIR1)],
+        *[("REQ", ref.REQ), ("REP", ref.REP), ("PAIR", ref.PAIR1), ("BUS", ref.BUS)],
+        *[("SURVEYOR", ref.SURVEYOR), ("RESPONDENT", ref.RESPONDENT)],
         *[("XPUB", 0), ("XSUB", 0), ("DEALER", 0), ("ROUTER", 0)],
     ],
 )

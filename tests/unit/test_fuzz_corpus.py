@@ -15,7 +15,7 @@ CC = os.environ.get("CC") or shutil.which("cc") or ""
 
 
 @pytest.mark.skipif(not CC, reason="no C compiler on this machine")
-@pytest.mark.parametrize("name", ["reader", "hello", "sp"])
+@pytest.mark.parametrize("name", ["reader", "hello", "sp", "opening"])
 def test_the_corpus_is_harmless(name: str, tmp_path: Path) -> None:
     """Every input, whole and in pieces, gives the same and breaks nothing."""
     inputs = sorted((FUZZ / "corpus" / name).iterdir())

@@ -1,0 +1,166 @@
+"""The suite over SP: every pair of roles that SP has x transport x {sync, asyncio} x who binds; in
+the simulated world; and with a peer of each wire on one socket.
+
+Not here: the same over ZMTP (test_matrix.py); other libraries (tests/interop).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import meshmsg
+from meshmsg import aio
+from meshmsg.testing import SimWorld
+from tests.conformance.suite import (
+    BODIES,
+    COUNT,
+    answers_to,
+    asked,
+    both_ways,
+    many,
+    surveyed,
+)
+from tests.conformance.test_matrix import Inline, Threaded
+from tests.support.pairs import WAIT_S, endpoint_for
+
+Case = Callable[[Any, Any], Awaitable[None]]
+LARGE = [b"x" * 300_000, b"small", b"", b"y" * 262_144, b"z" * 20_000]
+
+
+async def one_way(a: Any, b: Any) -> None:
+    """Messages of all sizes arrive whole and in order; that they did cannot be confirmed."""
+    for body in BODIES:
+        await a.send(body, timeout=WAIT_S)
+    for body in BODIES:
+        assert await b.recv(timeout=WAIT_S) == body
+    report = await a.drain(timeout=WAIT_S)
+    report.raise_for_loss()
+    assert (report.delivered, report.unconfirmable) == (0, len(BODIES))
+
+
+async def large(a: Any, b: Any) -> None:
+    """Bodies that are handed over by reference, between small ones, each in its place."""
+
+    async def feed() -> None:
+        for body in LARGE:
+            await a.send(body, timeout=WAIT_S)
+
+    feeding = asyncio.ensure_future(feed())
+    for body in LARGE:
+        assert await b.recv(timeout=WAIT_S) == body
+    await feeding
+
+
+async def published(a: Any, b: Any) -> None:
+    """A subscriber is sent everything and gives out what it asked for; topic and body are one."""
+    b.subscribe("fx.")
+    await a.wait_for_subscribers("anything", timeout=WAIT_S)
+    await a.send(b"no", topic="bonds.")
+    await a.send(b"yes", topic="fx.")
+    message = await b.recv(timeout=WAIT_S)
+    assert (message, message.topic) == (b"fx.yes", "")
+
+
+async def one_frame(a: Any, b: Any) -> None:
+    """A message of several frames is refused at once, and changes nothing."""
+    with pytest.raises(meshmsg.UsageError, match="without frames"):
+        await a.send_frames([b"one", b"two"], timeout=WAIT_S)
+    await a.send_frames([b"one"], timeout=WAIT_S)
+    assert await b.recv_frames(timeout=WAIT_S) == [b"one"]
+
+
+async def surveyed_in_turn(a: Any, b: Any) -> None:
+    """Questions and answers of all sizes, one by one; the survey knows who answered."""
+    for body in BODIES:
+        survey = a.survey(body, deadline=WAIT_S)
+        asking = asyncio.ensure_future(answers_to(survey))
+        request = await b.recv(timeout=WAIT_S)
+        assert request == body
+        assert request.reply(request + b"!")
+        assert await asking == [body + b"!"]
+        assert (survey.answered, survey.missing) == (survey.asked, ())
+
+
+CASES: list[tuple[str, str, Case]] = [
+    ("Push", "Pull", one_way),
+    ("Push", "Pull", many),
+    ("Push", "Pull", large),
+    ("Push", "Pull", one_frame),
+    ("Pair", "Pair", both_ways),
+    ("Pair", "Pair", one_way),
+    ("Pair", "Pair", large),
+    ("Pair", "Pair", one_frame),
+    ("Pub", "Sub", published),
+    ("Rep", "Req", asked),
+    ("Surveyor", "Respondent", surveyed),
+    ("Surveyor", "Respondent", surveyed_in_turn),
+    ("Bus", "Bus", both_ways),
+    ("Bus", "Bus", one_way),
+    ("Bus", "Bus", many),
+    ("Bus", "Bus", large),
+]
+SIMULATED = [case for case in CASES if case[2] not in (many, large, asked, surveyed)]
+"""Cases whose two sides take turns: a simulated world has one thread."""
+
+
+def named(value: object) -> Any:
+    """Test ids."""
+    return getattr(value, "__name__", value)
+
+
+@pytest.mark.parametrize("first_binds", [True, False], ids=["first-binds", "second-binds"])
+@pytest.mark.parametrize("mode", ["sync", "asyncio"])
+@pytest.mark.parametrize("transport", ["tcp", "ipc"])
+@pytest.mark.parametrize(("first", "second", "case"), CASES, ids=named)
+def test_a_pair_of_roles_over_sp(
+    first: str,
+    second: str,
+    case: Case,
+    transport: str,
+    mode: str,
+    first_binds: bool,
+    short_path: Path,
+) -> None:
+    """The case holds for this pair, transport, mode and direction."""
+    roles = [first, second] if first_binds else [second, first]
+    url = endpoint_for(transport, short_path)
+
+    async def run() -> None:
+        with ThreadPoolExecutor(COUNT + 8) as threads:
+            module = meshmsg if mode == "sync" else aio
+            binder = getattr(module, roles[0])(bind=url)
+            dialer = getattr(module, roles[1])(connect=f"sp+{binder.endpoint}")
+            raw = (binder, dialer) if first_binds else (dialer, binder)
+            a, b = (Threaded(s, threads) for s in raw) if mode == "sync" else raw
+            try:
+                await a.wait_for_peers(timeout=WAIT_S)
+                await b.wait_for_peers(timeout=WAIT_S)
+                assert [a.peers()[0].wire, b.peers()[0].wire] == ["sp", "sp"]
+                await case(a, b)
+            finally:
+                a.close()
+                b.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(("first", "second", "case"), SIMULATED, ids=named)
+def test_a_pair_of_roles_over_sp_in_the_simulated_world(
+    first: str, second: str, case: Case, seed: int
+) -> None:
+    """The same, between two engines of a simulated world."""
+    with SimWorld(seed) as world:
+        a = getattr(meshmsg, first)(bind="tcp://127.0.0.1:0", engine=world.engine())
+        b = getattr(meshmsg, second)(connect=f"sp+{a.endpoint}", engine=world.engine())
+        a.wait_for_peers(timeout=WAIT_S)
+        b.wait_for_peers(timeout=WAIT_S)
+        asyncio.run(case(Inline(a), Inline(b)))  # type: ignore[arg-type]
+        a.close()
+        b.close()
