@@ -346,6 +346,18 @@ link_read(mmi_link *link)
     return n;
 }
 
+/* The stream has ended.  Who writes it at this moment ends the link then: what went meanwhile is to
+ * be counted as written, and not as dropped. */
+static void
+link_lost(mmi_link *link, int reason)
+{
+    if (link->writing) {
+        link->doomed = reason;
+    } else {
+        mmi_link_close(link, reason, NULL);
+    }
+}
+
 void
 mmi_link_readable(mmi_link *link)
 {
@@ -362,11 +374,11 @@ mmi_link_readable(mmi_link *link)
         if (n == 0) {
             bool clean =
                 discard || (mmi_parser_idle(&link->parser) && link->tail_size == 0);
-            mmi_link_close(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE, NULL);
+            link_lost(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE);
             return;
         }
         if (n < 0) {
-            mmi_link_close(link, MM_REASON_RESET, NULL);
+            link_lost(link, MM_REASON_RESET);
             return;
         }
         total += (size_t)n;

@@ -336,7 +336,7 @@ mmi_link_flush(mmi_link *link)
     for (int round = 0; round < OUT_ROUNDS_MAX && mmi_link_pending(link); round++) {
         size_t total;
         n = out_write(link, &total);
-        if (n < 0 || (size_t)n < total) {
+        if (n < 0 || (size_t)n < total || link->doomed != 0) {
             break;
         }
     }
@@ -347,7 +347,7 @@ mmi_link_flush(mmi_link *link)
     }
     link->last_flush_ns = link->socket->last_flush_ns = link->engine->now_ns;
     if (n < 0 && n != MM_EAGAIN) {
-        mmi_link_close(link, MM_REASON_RESET, NULL);
+        mmi_link_close(link, link->doomed != 0 ? link->doomed : MM_REASON_RESET, NULL);
         return;
     }
     out_tell(link, written);

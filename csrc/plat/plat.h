@@ -4,7 +4,8 @@
  * A stream, listener or notifier is a small int of the platform's choosing (posix: the fd).
  * Nothing here blocks but poll and wait.  Results: >= 0 or a negative mm_err; EINTR never comes out
  * of anything but wait.  Unless said otherwise the caller holds its engine's lock; now_ns, wall_ns,
- * random, interrupt, notifier_ring and wait may be called with or without it.
+ * random, readv, writev, interrupt, notifier_ring and wait may be called with or without it; a
+ * stream is not closed while it is read or written.
  */
 #ifndef MMI_PLAT_H
 #define MMI_PLAT_H

@@ -38,7 +38,7 @@ def chunks_of(messages: Iterable[Data]) -> Iterator[list[bytes]]:
     if not isinstance(messages, (list, tuple)):
         yield from _chunks_of_stream(messages)
         return
-    whole = list(messages)
+    whole: list[Any] = list(messages)
     if whole:
         yield whole if fast.all_bytes(whole) else [bytes_of(message) for message in whole]
 

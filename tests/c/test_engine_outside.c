@@ -3,7 +3,9 @@
  * Not here: threads that race (test_engine_threads.c): here the platform itself closes the socket,
  * at the one moment that counts.
  * Law: a socket closed then is gone at once; whoever writes or reads for it touches it no more.
+ * What a write took is counted as written, also when the connection ends before it returns.
  */
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "check.h"
@@ -15,6 +17,8 @@ enum { WAIT_MS = 20000, BODY_SIZE = 100 };
 static int64_t (*plain_writev)(void *self, int s, const mmi_iov *iov, int n);
 static int64_t (*plain_readv)(void *self, int s, const mmi_iov *iov, int n);
 static _Atomic(mm_handle) close_in_write, close_in_read;   /* 0: nothing */
+static _Atomic(mm_handle) writer, peer;                    /* peer leaves when it has the message */
+static atomic_uint ends_seen;
 
 static void
 close_once(_Atomic(mm_handle) *socket)
@@ -25,17 +29,46 @@ close_once(_Atomic(mm_handle) *socket)
     }
 }
 
+static uint32_t
+peers_of(mm_handle socket)
+{
+    uint32_t count;
+    CHECK_INT(mm_peer_count(socket, &count), MM_OK);
+    return count;
+}
+
+/* The peer takes what was written and goes, and that is noticed, before the write has returned. */
+static void
+lose_peer_once(void)
+{
+    mm_handle due = atomic_exchange(&peer, 0);
+    mm_batch *batch;
+    if (due == 0) {
+        return;
+    }
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    CHECK_INT(mm_recv(due, batch, 1, BODY_SIZE, WAIT_MS, 0), 1);
+    mm_batch_free(batch);
+    CHECK_INT(mm_socket_close(due), MM_OK);
+    while (atomic_load(&ends_seen) < 2 && peers_of(atomic_load(&writer)) > 0) {
+        (void)sched_yield();
+    }
+}
+
 static int64_t
 closing_writev(void *self, int s, const mmi_iov *iov, int n)
 {
     close_once(&close_in_write);
-    return plain_writev(self, s, iov, n);
+    int64_t size = plain_writev(self, s, iov, n);
+    lose_peer_once();
+    return size;
 }
 
 static int64_t
 closing_readv(void *self, int s, const mmi_iov *iov, int n)
 {
     int64_t size = plain_readv(self, s, iov, n);
+    ends_seen += size == 0;
     close_once(&close_in_read);
     return size;
 }
@@ -112,10 +145,41 @@ test_a_socket_closed_while_its_link_reads_is_not_touched_again(void)
     CHECK_INT(mm_live_handles(), 0);
 }
 
+static void
+test_what_arrived_before_its_write_returned_is_not_counted_as_dropped(void)
+{
+    static const uint8_t body[BODY_SIZE];
+    mm_handle engine = open_engine(), other, push, pull;
+    mm_stats stats;
+    char endpoint[MM_ENDPOINT_MAX + 1];
+    uint64_t abandoned;
+    CHECK_INT(mm_engine_open(0, &other), MM_OK);
+    push = open_socket(engine, MM_PUSH);
+    pull = open_socket(other, MM_PULL);
+    CHECK_INT(mm_bind(push, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    CHECK_INT(mm_connect(pull, endpoint), MM_OK);
+    CHECK_INT(mm_wait_peers(push, 1, WAIT_MS, 0), MM_OK);
+    atomic_store(&ends_seen, 0);
+    atomic_store(&writer, push);
+    atomic_store(&peer, pull);
+    CHECK_INT(mm_send(push, body, sizeof body, WAIT_MS, 0), MM_OK);
+    while (peers_of(push) > 0) {
+        (void)sched_yield();
+    }
+    CHECK_INT(mm_socket_stats(push, &stats), MM_OK);
+    CHECK_INT(stats.dropped_peer_gone, 0);
+    CHECK_INT(stats.written_messages, 1);
+    CHECK_INT(stats.in_doubt_messages, 1);
+    CHECK_INT(mm_engine_close(engine, 1000, &abandoned), MM_OK);
+    CHECK_INT(abandoned, 0);
+    CHECK_INT(mm_engine_close(other, 1000, &abandoned), MM_OK);
+}
+
 int
 main(void)
 {
     RUN(test_a_socket_closed_while_its_link_writes_is_not_touched_again);
     RUN(test_a_socket_closed_while_its_link_reads_is_not_touched_again);
+    RUN(test_what_arrived_before_its_write_returned_is_not_counted_as_dropped);
     return 0;
 }

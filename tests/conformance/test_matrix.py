@@ -102,15 +102,23 @@ def has_ipv6() -> bool:
     return True
 
 
-def open_pair(module: Any, roles: tuple[str, str], url: str, first_binds: bool) -> tuple[Any, Any]:
+def open_pair(
+    module: Any,
+    roles: tuple[str, str],
+    url: str,
+    first_binds: bool,
+    engine: meshmsg.Engine | None = None,
+) -> tuple[Any, Any]:
     """Open the two sockets of a case; the one that binds may be the second."""
     binder, dialer = (0, 1) if first_binds else (1, 0)
     opened: dict[int, Any] = {}
     opened[binder] = getattr(module, roles[binder])(
-        bind=url, **options_of(roles[binder], binder == 1)
+        bind=url, engine=engine, **options_of(roles[binder], binder == 1)
     )
     opened[dialer] = getattr(module, roles[dialer])(
-        connect=opened[binder].endpoint, **options_of(roles[dialer], dialer == 1)
+        connect=opened[binder].endpoint,
+        engine=engine,
+        **options_of(roles[dialer], dialer == 1),
     )
     return opened[0], opened[1]
 
@@ -134,21 +142,38 @@ def test_a_pair_of_roles(
     if transport == "tcp6" and not has_ipv6():
         pytest.skip("this machine has no IPv6 loopback")
     url = endpoint_for(transport, short_path)
+    module = meshmsg if mode == "sync" else aio
+    asyncio.run(run_case(case, lambda: open_pair(module, (first, second), url, first_binds), mode))
 
-    async def run() -> None:
-        with ThreadPoolExecutor(COUNT + 8) as threads:
-            module = meshmsg if mode == "sync" else aio
-            raw = open_pair(module, (first, second), url, first_binds)
-            a, b = (Threaded(s, threads) for s in raw) if mode == "sync" else raw
-            try:
-                await a.wait_for_peers(timeout=WAIT_S)
-                await b.wait_for_peers(timeout=WAIT_S)
-                await case(a, b)
-            finally:
-                a.close()
-                b.close()
 
-    asyncio.run(run())
+async def run_case(case: Case, opened: Callable[[], tuple[Any, Any]], mode: str) -> None:
+    """Open two sockets, have them see each other, run the case, close them."""
+    with ThreadPoolExecutor(COUNT + 8) as threads:
+        raw = opened()
+        a, b = (Threaded(s, threads) for s in raw) if mode == "sync" else raw
+        try:
+            await a.wait_for_peers(timeout=WAIT_S)
+            await b.wait_for_peers(timeout=WAIT_S)
+            await case(a, b)
+        finally:
+            a.close()
+            b.close()
+
+
+@pytest.mark.parametrize("mode", ["sync", "asyncio"])
+@pytest.mark.parametrize("transport", ["tcp", "ipc", "inproc"])
+@pytest.mark.parametrize(
+    ("first", "second", "case"), CASES, ids=lambda v: getattr(v, "__name__", v)
+)
+def test_a_pair_of_roles_over_plain_poll(
+    first: str, second: str, case: Case, transport: str, mode: str, short_path: Path
+) -> None:
+    """The same suite without epoll."""
+    url = endpoint_for(transport, short_path)
+    module = meshmsg if mode == "sync" else aio
+    with meshmsg.Engine(poller="poll") as engine:
+        opened = partial(open_pair, module, (first, second), url, True, engine)
+        asyncio.run(run_case(case, opened, mode))
 
 
 SIMULTANEOUS = ("many", "large", "asked", "routed_request", "surveyed")
