@@ -175,12 +175,14 @@ mm_send_queue(mm_handle socket, const uint8_t *body, size_t size, int *more)
     if (size > IO_BORROW_MAX) {
         return MM_OK;
     }
-    int rc = mmi_api_enter_quick(socket, &s);
+    mmi_engine *e;
+    void *object;
+    int rc = mmi_handle_trylock(socket, MMI_HANDLE_SOCKET, &object, &e);
     if (rc != MM_OK) {
-        *more = 0;
+        *more = rc == MM_EAGAIN ? MM_MORE_SEND : 0;
         return rc;
     }
-    mmi_engine *e = s->engine;
+    s = object;
     if (s->packs && io_check(s, size, 1) == MM_OK) {
         mmi_msg m;
         mmi_frame frame;

@@ -20,9 +20,11 @@ asan)
 tsan)
     sources=$(find csrc -name '*.c' -not -path 'csrc/python/*')
     mkdir -p "$folder/c"
-    $cc -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=thread -Icsrc/include -Icsrc -Itests/c \
-        $sources tests/c/test_engine_threads.c -pthread -o "$folder/c/test_engine_threads"
-    TSAN_OPTIONS=die_after_fork=0:halt_on_error=1 "$folder/c/test_engine_threads"
+    for program in test_engine_threads test_lead; do
+        $cc -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=thread -Icsrc/include -Icsrc -Itests/c \
+            $sources "tests/c/$program.c" -pthread -o "$folder/c/$program"
+        TSAN_OPTIONS=die_after_fork=0:halt_on_error=1 "$folder/c/$program"
+    done
     echo "threads under TSan: clean"
     ;;
 *)

@@ -57,6 +57,12 @@ mmi_parser_pack(const mmi_parser *p, const uint8_t **buf, size_t *size, mmi_read
                         : mmi_reader_pack(&p->of.zmtp, buf, size, room);
 }
 
+bool
+mmi_parser_waits(const mmi_parser *p, const uint8_t *buf, size_t size, size_t size_max)
+{
+    return p->wire == MMI_WIRE_ZMTP && mmi_reader_waits(&p->of.zmtp, buf, size, size_max);
+}
+
 size_t
 mmi_parser_direct(mmi_parser *p, uint8_t **area)
 {

@@ -67,6 +67,10 @@ typedef struct mmi_reader_room {
  * in r: only between two messages is there anything to give. */
 mmi_pack_in *mmi_reader_pack(const mmi_reader *r, const uint8_t **buf, size_t *size,
                              mmi_reader_room room) MMI_WARN_UNUSED;
+/* Do these octets begin a message that is not whole, and small: none longer than size_max?  Then it
+ * is worth keeping them for the next read, so that the message goes into a pack with those behind
+ * it.  Only between two messages. */
+bool mmi_reader_waits(const mmi_reader *r, const uint8_t *buf, size_t size, size_t size_max);
 /* Where the rest of a large body may be read to directly: room in bytes, 0 when not inside one. */
 size_t mmi_reader_direct(mmi_reader *r, uint8_t **area);
 void mmi_reader_filled(mmi_reader *r,

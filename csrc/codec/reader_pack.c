@@ -124,3 +124,32 @@ mmi_reader_pack(const mmi_reader *r, const uint8_t **buf, size_t *size, mmi_read
     }
     return pack;
 }
+
+bool
+mmi_reader_waits(const mmi_reader *r, const uint8_t *buf, size_t size, size_t size_max)
+{
+    const uint8_t *at = buf, *end = buf + size;
+    if (!mmi_reader_idle(r) || r->reason != 0 || size > size_max) {
+        return false;
+    }
+    for (uint32_t frames = 1; frames <= (uint32_t)MMI_PACK_FRAMES_MAX; frames++) {
+        const uint8_t *body;
+        size_t body_size;
+        if (at < end && (at[0] & ~(MMI_FRAME_MORE | MMI_FRAME_LONG)) != 0) {
+            return false;
+        }
+        if (pack_head(at, end, &body, &body_size)) {
+            if ((at[0] & MMI_FRAME_MORE) == 0) {
+                return false;   /* whole: it was left because there was no room */
+            }
+            at = body + body_size;
+            continue;
+        }
+        mmi_frame_head head = { .flags = 0, .size = 0 };
+        int head_size = mmi_frame_head_parse(at, (size_t)(end - at), &head);
+        size_t limit = r->limits.message_size_max < size_max ? (size_t)r->limits.message_size_max
+                                                             : size_max;
+        return head_size >= 0 && head.size <= limit && frames <= r->limits.frames_max;
+    }
+    return false;   /* of too many frames for a pack, or for anybody */
+}

@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "engine/engine.h"
 
-enum { HANDLE_SLOTS = MMI_ENGINES_MAX + 2 * MMI_SOCKETS_MAX, HANDLE_INDEX_BITS = 28 };
+enum { HANDLE_SLOTS = MMI_ENGINES_MAX + 2 * MMI_SOCKETS_MAX, HANDLE_INDEX_BITS = 28, HANDLE_TRIES = 32 };
 
 typedef struct handle_slot {
     _Atomic(mmi_engine *) engine;
@@ -79,8 +79,21 @@ mmi_handle_free(mm_handle handle)
     pthread_mutex_unlock(&handle_table);
 }
 
-int
-mmi_handle_lock(mm_handle handle, mmi_handle_kind kind, void **object, mmi_engine **engine)
+/* A few tries, as what is done under it is short. */
+static bool
+handle_try_engine(mmi_engine *e)
+{
+    for (int i = 0; i < HANDLE_TRIES; i++) {
+        if (pthread_mutex_trylock(&e->lock) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int
+handle_enter(mm_handle handle, mmi_handle_kind kind, bool wait, void **object,
+             mmi_engine **engine)
 {
     uint32_t index = handle_index(handle);
     if (index >= HANDLE_SLOTS || ((uint32_t)handle >> HANDLE_INDEX_BITS) != (uint32_t)kind) {
@@ -94,7 +107,11 @@ mmi_handle_lock(mm_handle handle, mmi_handle_kind kind, void **object, mmi_engin
     if (atomic_load(&slot->epoch) != atomic_load(&handle_epoch)) {
         return MM_EFORKED;
     }
-    pthread_mutex_lock(&e->lock);
+    if (wait) {
+        pthread_mutex_lock(&e->lock);
+    } else if (!handle_try_engine(e)) {
+        return MM_EAGAIN;
+    }
     if (!handle_current(slot, handle)) {
         pthread_mutex_unlock(&e->lock);
         return MM_ECLOSED;
@@ -102,6 +119,18 @@ mmi_handle_lock(mm_handle handle, mmi_handle_kind kind, void **object, mmi_engin
     *object = atomic_load(&slot->object);
     *engine = e;
     return MM_OK;
+}
+
+int
+mmi_handle_lock(mm_handle handle, mmi_handle_kind kind, void **object, mmi_engine **engine)
+{
+    return handle_enter(handle, kind, true, object, engine);
+}
+
+int
+mmi_handle_trylock(mm_handle handle, mmi_handle_kind kind, void **object, mmi_engine **engine)
+{
+    return handle_enter(handle, kind, false, object, engine);
 }
 
 void *

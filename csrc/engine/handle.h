@@ -27,6 +27,10 @@ void mmi_handle_free(mm_handle handle);
  * locked. */
 int mmi_handle_lock(mm_handle handle, mmi_handle_kind kind, void **object,
                     struct mmi_engine **engine) MMI_WARN_UNUSED;
+/* The same for who must not wait for the lock, as it holds the interpreter's: a fork takes ours
+ * first and then that.  MM_EAGAIN: somebody has it. */
+int mmi_handle_trylock(mm_handle handle, mmi_handle_kind kind, void **object,
+                       struct mmi_engine **engine) MMI_WARN_UNUSED;
 /* The object of a handle whose engine is already locked; NULL when it is not one of that engine. */
 void *mmi_handle_object(mm_handle handle, mmi_handle_kind kind, const struct mmi_engine *engine);
 int mmi_handle_count(void);

@@ -300,6 +300,7 @@ mmi_link_free(mmi_link *link)
     mmi_free(link->commands);
     mmi_free(link->command_out);
     mmi_free(link->unread);
+    mmi_free(link->tail);
     mmi_free(link);
 }
 

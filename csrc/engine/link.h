@@ -56,6 +56,8 @@ typedef struct mmi_link {
     bool pong_due;
     uint8_t pong_size, pong[MMI_PING_CONTEXT_MAX];
 
+    uint8_t *tail;                       /* the beginning of a message, read before the rest */
+    size_t tail_size;
     mmi_msg *held;                       /* parsed, but the inbox is full: reading is paused */
     uint8_t *unread;                     /* and what came behind it */
     size_t unread_size, unread_used;

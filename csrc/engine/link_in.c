@@ -11,7 +11,10 @@
 #include "engine/link.h"
 #include "proto/drop.h"
 
-enum { IN_COPY_MAX = 32 * 1024 };   /* bytes that are copied rather than kept in a whole buffer */
+enum {
+    IN_COPY_MAX = 32 * 1024,   /* bytes that are copied rather than kept in a whole buffer     */
+    IN_TAIL_MAX = 32 * 1024    /* bytes of a message that waits for its rest before the parser */
+};
 
 static bool
 link_is_publisher(const mmi_link *link)
@@ -270,6 +273,26 @@ link_read_discard(mmi_link *link)
     return e->plat.readv(e->plat.self, link->stream, &iov, 1);
 }
 
+/* The end of what was read is the beginning of a small message: it is kept for the next read, which
+ * puts the rest behind it, and so is not parsed twice nor by itself.  false: it is to be fed. */
+static bool
+link_keep_tail(mmi_link *link, const uint8_t *buf, size_t size)
+{
+    bool keep = size > 0 && link->state == MMI_LINK_ACTIVE && !mmi_link_paused(link) &&
+                link->socket->ops->take != NULL &&
+                mmi_parser_waits(&link->parser, buf, size, IN_TAIL_MAX);
+    uint8_t *kept = keep ? mmi_realloc(link->tail, size) : NULL;
+    if (kept == NULL) {
+        mmi_free(link->tail);
+        link->tail = NULL;
+        return false;
+    }
+    memcpy(kept, buf, size);
+    link->tail = kept;
+    link->tail_size = size;
+    return true;
+}
+
 /* One read: into an unfinished large body first, the rest into the engine's buffer.  The lock is
  * dropped for it, and for the making of the pack that most of it becomes.  MM_ECLOSED: the link is
  * no longer active. */
@@ -284,7 +307,11 @@ link_read(mmi_link *link)
     if (direct > 0) {
         iov[count++] = (mmi_iov){ .data = area, .size = direct };
     }
-    iov[count++] = (mmi_iov){ .data = e->in_buf, .size = MMI_IO_BUFFER_SIZE };
+    size_t tail = link->tail_size;
+    if (tail > 0) {
+        memcpy(e->in_buf, link->tail, tail);
+    }
+    iov[count++] = (mmi_iov){ .data = e->in_buf + tail, .size = MMI_IO_BUFFER_SIZE - tail };
     mmi_reader_room room = link_room(link);
     link->reading = true;
     mmi_engine_unlock(e);
@@ -292,7 +319,7 @@ link_read(mmi_link *link)
     mmi_pack_in *pack = NULL;
     const uint8_t *buf = e->in_buf;
     size_t into_body = n > 0 && (uint64_t)n > direct ? direct : n > 0 ? (size_t)n : 0;
-    size_t size = n > 0 ? (size_t)n - into_body : 0;
+    size_t size = n > 0 ? tail + (size_t)n - into_body : 0;
     if (into_body == 0 && size > 0 && room.messages > 0) {
         pack = mmi_parser_pack(&link->parser, &buf, &size, room);
     }
@@ -309,10 +336,13 @@ link_read(mmi_link *link)
     if (into_body > 0) {
         mmi_parser_filled(&link->parser, into_body);
     }
+    link->tail_size = 0;
     if (pack != NULL) {
         link_pack(link, pack);
     }
-    mmi_link_feed(link, buf, size);
+    if (!link_keep_tail(link, buf, size)) {
+        mmi_link_feed(link, buf, size);
+    }
     return n;
 }
 
@@ -342,7 +372,8 @@ mmi_link_readable(mmi_link *link)
             break;   /* closing: poll tells again, and what comes is then discarded */
         }
         if (n == 0) {
-            bool clean = discard || mmi_parser_idle(&link->parser);
+            bool clean =
+                discard || (mmi_parser_idle(&link->parser) && link->tail_size == 0);
             link_lost(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE);
             return;
         }
