@@ -13,6 +13,7 @@ from ._rate import add_commands as add_rate
 from ._report_command import add_commands as add_report
 from ._run import add_commands as add_run
 from ._speed import add_commands as add_speed
+from ._surveys import add_commands as add_surveys
 from ._targets import add_commands as add_targets
 
 
@@ -23,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
         description="Measure meshmsg beside others, interleaved, sender and receiver apart.",
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for add in (add_speed, add_rate, add_many, add_run, add_targets, add_report):
+    for add in (add_speed, add_rate, add_many, add_surveys, add_run, add_targets, add_report):
         add(commands)
     return top
 

@@ -104,11 +104,11 @@ def add_transport(parser: argparse.ArgumentParser, otherwise: str = "tcp") -> No
     )
 
 
-def add_size(parser: argparse.ArgumentParser, otherwise: str) -> None:
+def add_size(parser: argparse.ArgumentParser, otherwise: str, *, least: int = 0) -> None:
     """How large."""
     parser.add_argument(
         "--size",
-        type=number_list(0),
+        type=number_list(least),
         default=otherwise,
         help="bytes a message, with commas (default: %(default)s)",
     )

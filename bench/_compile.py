@@ -12,7 +12,7 @@ from pathlib import Path
 from ._need import BenchError
 
 SOURCES = Path(__file__).resolve().parent / "c"
-COMMON = ("main.c", "paced.c")
+COMMON = ("main.c", "paced.c", "survey.c")
 FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-flto", "-Wall", "-Wextra", "-pthread")
 COMPILE_SECONDS = 120
 """What a compiler may take."""

@@ -70,6 +70,16 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("receiver_cpu_us", "CPU us each server", 1),
         Column("sender_cpu_us", "client", 1),
     ),
+    "survey": (
+        Column("p50_us", "p50 us", 1, range=True),
+        Column("p99_us", "p99 us", 1, range=True),
+        Column("max_us", "max us", 1),
+        Column("surveys_per_s", "surveys/s"),
+        Column("sender_cpu_us", "CPU us/survey ask", 1),
+        Column("receiver_cpu_us", "answer", 1),
+        Column("sender_rss_mb", "RSS MB ask"),
+        Column("receiver_rss_mb", "answer"),
+    ),
     "cpu": (
         Column("cpu_us", "CPU s a million", 3, range=True),
         Column("sender_cpu_us", "sender", 3),
@@ -84,6 +94,7 @@ LEADING: dict[str, tuple[str, ...]] = {
     "rate": ("p99_us", "p99.9_us", "p99.99_us", "max_us"),
     "fanout": ("deliveries_per_s",),
     "connections": ("connects_per_s", "server_bytes"),
+    "survey": ("p50_us", "p99_us"),
     "cpu": ("cpu_us",),
 }
 """The figures whose ratios are shown."""

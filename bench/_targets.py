@@ -20,24 +20,27 @@ from ._output import Output
 from ._rate import LOADS, rate_case
 from ._rounds import Case, Row
 from ._speed import throughput_case, trips_case
+from ._surveys import SURVEYS, survey_case, survey_load
 from ._table import aligned
 from .peers import peer_named
 
 SUBSCRIBERS = (1, 10, 100)
 CONNECTIONS = (1000, 10_000)
+RESPONDENTS = 100
 SIZES = (64, 1024, 16384)
 GROUPS: dict[str, tuple[str, ...]] = {
     "thr tcp": (
         *("meshmsg", "meshmsg-batch", "meshmsg-asyncio", "pyzmq", "pyzmq-batch"),
-        *("pyzmq-asyncio", "libzmq-c", "raw-c"),
+        *("pyzmq-asyncio", "libzmq-c", "raw-c", "meshmsg-sp", "pynng"),
     ),
     "thr ipc": ("meshmsg-batch", "pyzmq", "pyzmq-batch", "raw-c"),
     "thr inproc": ("meshmsg", "meshmsg-batch", "pyzmq"),
     "lat tcp": (
         *("meshmsg", "meshmsg-spin", "meshmsg-asyncio", "pyzmq", "pyzmq-asyncio"),
-        *("raw-c", "raw-c-spin"),
+        *("raw-c", "raw-c-spin", "meshmsg-sp", "pynng"),
     ),
     "fanout tcp": ("meshmsg", "meshmsg-batch", "pyzmq"),
+    "survey tcp": ("meshmsg", "meshmsg-sp", "nanomsg"),
     "connections tcp": ("meshmsg", "pyzmq"),
     "rate tcp": ("meshmsg", "pyzmq"),
 }
@@ -124,6 +127,15 @@ def fanout_load(size: int, subscribers: int) -> str:
     return f"{size:,} B to {subscribers}"
 
 
+def surveys() -> list[Target]:
+    """P8, over either wire."""
+    load = survey_load(64, RESPONDENTS)
+    return [
+        Target("P8", "survey tcp", "p50_us", name, "nanomsg", 0.5, low=True, at=load)
+        for name in ("meshmsg", "meshmsg-sp")
+    ]
+
+
 def fixed_rates() -> list[Target]:
     """P10."""
     return [
@@ -150,6 +162,9 @@ TARGETS: tuple[Target, ...] = (
     *fanouts(),
     *least("P7", "thr inproc", "meshmsg", "pyzmq", {64: 2, 1024: 2}),
     *least("P7", "thr inproc", "meshmsg-batch", "pyzmq", {64: 10, 1024: 10}),
+    *surveys(),
+    *least("P8b", "thr tcp", "meshmsg-sp", "pynng", {64: 5, 1024: 5}),
+    Target("P8c", "lat tcp", "p50_us", "meshmsg-sp", "pynng", 0.6, low=True, at=64),
     Target("P9", "connections tcp", "server_bytes", "meshmsg", "", 8192, low=True, at="1,000"),
     Target("P9", "connections tcp", "connects_per_s", "meshmsg", "pyzmq", 1.5, at="1,000"),
     Target("P9", "connections tcp", "server_bytes", "meshmsg", "", 8192, low=True, at="10,000"),
@@ -196,6 +211,11 @@ def cases_of(group: str, wanted: Sequence[Target], chosen: argparse.Namespace) -
             for number in SUBSCRIBERS
             if fanout_load(size, number) in places
         ]
+    if kind == "survey":
+        chosen.count = SURVEYS
+        made = [[survey_case(peer, transport, 64, RESPONDENTS, chosen) for peer in peers]]
+        chosen.count = None
+        return made
     if kind == "connections":
         there = [number for number in CONNECTIONS if f"{number:,}" in places]
         return [[connections_case(peer, transport, number) for peer in peers] for number in there]

@@ -8,6 +8,8 @@ from typing import Any
 
 PATIENCE = 60.0
 """Seconds until a call that hangs is given up."""
+STOP = b"."
+"""The question that ends a respondent, known by its size (pynng cannot receive an empty one)."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,7 @@ class Task:
     """One end's part."""
 
     kind: str
-    """thr, lat, rate, fanout or connections."""
+    """thr, lat, rate, fanout, connections or survey."""
     peer: str
     receives: bool
     """Whether this end binds and receives (or answers); the other connects and sends (or asks)."""
@@ -28,7 +30,8 @@ class Task:
     seed: int = 1
     """Of what the messages hold."""
     connections: int = 1
-    """Connections a sender has, used in turn; or subscribers, or connections to open."""
+    """Connections a sender has, used in turn; or subscribers, respondents, or connections to
+    open."""
     rate: float = 0.0
     """Messages a second, on a schedule; 0 is as fast as it goes."""
     burst: int = 1

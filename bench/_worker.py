@@ -23,6 +23,7 @@ from ._task import Task
 from ._works import Fact, Work, answer, ask, recv_throughput, send_throughput
 from ._works_many import accept_many, connect_many, publish, subscribe
 from ._works_paced import recv_rate, send_rate
+from ._works_survey import answer_everything, ask_everybody
 from .peers import peer_named
 
 WORKS: dict[tuple[str, bool], Work] = {  # (kind, whether it receives)
@@ -36,6 +37,8 @@ WORKS: dict[tuple[str, bool], Work] = {  # (kind, whether it receives)
     ("fanout", True): subscribe,
     ("connections", False): connect_many,
     ("connections", True): accept_many,
+    ("survey", False): ask_everybody,
+    ("survey", True): answer_everything,
 }
 
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 typedef struct bench_task {
-    const char *kind; /* thr, lat or rate */
+    const char *kind; /* thr, lat, rate or survey */
     const char *url;
     size_t size;
     uint64_t count;

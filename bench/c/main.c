@@ -6,6 +6,7 @@
  */
 #include "end.h"
 #include "paced.h"
+#include "survey.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -16,12 +17,13 @@
 typedef struct run {
     bench_task task;
     bench_end *end;
-    bench_end *more[PACED_CONNECTIONS_MAX]; /* rate: all connections; the first is end */
+    bench_end *more[PACED_CONNECTIONS_MAX]; /* rate, survey: all; the first is end */
     bool mixed; /* rate: producers may send different sizes */
     bool alone; /* in a process of its own: talks with the parent */
     uint8_t *body;
     double cpu_start;
-    paced_counts late; /* lat */
+    paced_counts late; /* lat, survey */
+    double seconds; /* survey */
     paced_arrived arrived; /* rate */
     char figures[4096];
     char endpoint[256];
@@ -172,6 +174,34 @@ run_latency(run *r)
     }
 }
 
+/* All its connections; the first one is there. */
+static void
+run_open_more(run *r)
+{
+    r->more[0] = r->end;
+    for (uint32_t i = 1; i < r->task.connections; i++) {
+        r->more[i] = bench_open(&r->task, r->endpoint, sizeof r->endpoint);
+    }
+}
+
+static void
+run_survey(run *r)
+{
+    if (r->task.receives) {
+        run_open_more(r);
+        run_say_ready(r);
+        survey_answer(r->more, &r->task);
+        return;
+    }
+    bench_meet(r->end, r->task.connections);
+    survey_ask(r->end, &r->task, r->body, r->task.warm, NULL);
+    run_say_ready(r);
+    run_wait_word(r, "go");
+    int64_t start = paced_now();
+    survey_ask(r->end, &r->task, r->body, r->task.count, &r->late);
+    r->seconds = (double)(paced_now() - start) / 1e9;
+}
+
 static void
 run_rate(run *r)
 {
@@ -181,11 +211,8 @@ run_rate(run *r)
         paced_recv(r->end, &r->task, &r->arrived);
         return;
     }
-    r->more[0] = r->end;
+    run_open_more(r);
     for (uint32_t i = 0; i < r->task.connections; i++) {
-        if (i > 0) {
-            r->more[i] = bench_open(&r->task, r->endpoint, sizeof r->endpoint);
-        }
         r->end = r->more[i];
         run_send(r, r->task.warm);
     }
@@ -224,7 +251,8 @@ run_measure(void *argument)
             run_open(r);
         }
     }
-    if (r->alone && r->task.receives) {
+    bool survey = strcmp(r->task.kind, "survey") == 0;
+    if (r->alone && r->task.receives != survey) {
         printf("{\"endpoint\": \"%s\"}\n", r->endpoint);
         fflush(stdout);
     }
@@ -233,6 +261,8 @@ run_measure(void *argument)
         run_throughput(r);
     } else if (strcmp(r->task.kind, "lat") == 0) {
         run_latency(r);
+    } else if (survey) {
+        run_survey(r);
     } else {
         run_rate(r);
     }
@@ -244,7 +274,8 @@ run_report(run *r)
 {
     const char *comma = "";
     if (r->late.total > 0) {
-        printf("{\"count\": %llu, \"latency_ns\": ", (unsigned long long)r->late.total);
+        printf("{\"count\": %llu, \"seconds\": %.9f, \"latency_ns\": ",
+               (unsigned long long)r->late.total, r->seconds);
         paced_print(&r->late, stdout);
         printf("}\n");
     } else if (r->arrived.count > 0) {

@@ -1,19 +1,23 @@
 /*
- * nanomsg from C: push and pull, or request and reply, with its own buffers of messages.
+ * nanomsg from C: push and pull, request and reply, or surveys, with its own buffers of messages.
  * Not here: NNG, which is measured from Python (pynng).
  * Law: port 0 is resolved by asking the system for a free port first, as nanomsg cannot say.
  */
 #include "end.h"
+#include "survey.h"
 
 #include <nanomsg/nn.h>
 #include <nanomsg/pipeline.h>
 #include <nanomsg/reqrep.h>
+#include <nanomsg/survey.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+enum { NANO_MEET_MS = 200, NANO_PATIENCE_MS = 60000 };
 
 struct bench_end {
     int socket;
@@ -25,6 +29,9 @@ nano_role(const bench_task *task)
 {
     if (strcmp(task->kind, "lat") == 0) {
         return task->receives ? NN_REP : NN_REQ;
+    }
+    if (strcmp(task->kind, "survey") == 0) {
+        return task->receives ? NN_RESPONDENT : NN_SURVEYOR;
     }
     return task->receives ? NN_PULL : NN_PUSH;
 }
@@ -53,11 +60,12 @@ bench_open(const bench_task *task, char *endpoint, size_t endpoint_size)
         bench_fail("nn_socket");
     }
     nn_setsockopt(end->socket, NN_SOL_SOCKET, NN_RCVMAXSIZE, &any, sizeof any);
+    bool binds = task->receives != (strcmp(task->kind, "survey") == 0);
     snprintf(endpoint, endpoint_size, "%s", task->url);
-    if (task->receives && strcmp(task->url, "tcp://127.0.0.1:0") == 0) {
+    if (binds && strcmp(task->url, "tcp://127.0.0.1:0") == 0) {
         snprintf(endpoint, endpoint_size, "tcp://127.0.0.1:%u", nano_free_port());
     }
-    int rc = task->receives ? nn_bind(end->socket, endpoint) : nn_connect(end->socket, task->url);
+    int rc = binds ? nn_bind(end->socket, endpoint) : nn_connect(end->socket, task->url);
     if (rc < 0) {
         bench_fail(nn_strerror(nn_errno()));
     }
@@ -91,6 +99,42 @@ bench_recv(bench_end *end, size_t *size)
     }
     *size = (size_t)rc;
     return end->message;
+}
+
+void
+bench_meet(bench_end *end, uint32_t answers)
+{
+    int deadline_ms = NANO_MEET_MS;
+    uint32_t came = 0;
+    nn_setsockopt(end->socket, NN_SURVEYOR, NN_SURVEYOR_DEADLINE, &deadline_ms, sizeof deadline_ms);
+    while (came < answers) {
+        void *message = NULL;
+        bench_send(end, "meet", 4);
+        for (came = 0; came < answers && nn_recv(end->socket, &message, NN_MSG, 0) >= 0; came++) {
+            nn_freemsg(message);
+        }
+    }
+    deadline_ms = NANO_PATIENCE_MS;
+    nn_setsockopt(end->socket, NN_SURVEYOR, NN_SURVEYOR_DEADLINE, &deadline_ms, sizeof deadline_ms);
+}
+
+int
+bench_poll(bench_end **ends, uint32_t count, uint32_t *ready)
+{
+    static struct nn_pollfd fds[PACED_CONNECTIONS_MAX];
+    int found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        fds[i] = (struct nn_pollfd){.fd = ends[i]->socket, .events = NN_POLLIN};
+    }
+    if (nn_poll(fds, (int)count, -1) < 0) {
+        bench_fail(nn_strerror(nn_errno()));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (fds[i].revents & NN_POLLIN) {
+            ready[found++] = i;
+        }
+    }
+    return found;
 }
 
 void

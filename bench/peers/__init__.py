@@ -8,6 +8,7 @@ from .kafka_broker import Kafka
 from .mesh import Mesh, MeshSpin
 from .mesh_aio import MeshAio
 from .mesh_batch import MeshBatch
+from .mesh_sp import MeshSp, MeshSpBatch
 from .nats_broker import Nats
 from .nng_python import Pynng
 from .programs import PROGRAMS
@@ -25,6 +26,8 @@ PEERS: dict[str, Peer] = {
         MeshBatch(),
         MeshAio(),
         MeshSpin(),
+        MeshSp(),
+        MeshSpBatch(),
         Pyzmq(),
         PyzmqBatch(),
         PyzmqAio(),

@@ -8,7 +8,8 @@ from typing import Any
 import meshmsg
 
 from .._task import PATIENCE, Task
-from .seam import Answerer, Asker, Peer, Receiver, Sender
+from .mesh_survey import MeshRespondents, MeshSurveyor
+from .seam import Answerer, Asker, Peer, Receiver, Respondents, Sender, Surveyor
 
 AT_ONCE_MAX = 100_000
 """Connections a measurement may want."""
@@ -151,7 +152,7 @@ class Mesh(Peer):
 
     name = "meshmsg"
     package = "meshmsg"
-    kinds: tuple[str, ...] = ("thr", "lat", "rate", "fanout", "connections")
+    kinds: tuple[str, ...] = ("thr", "lat", "rate", "fanout", "connections", "survey")
 
     def sender(self, task: Task) -> Sender:
         """A Push."""
@@ -176,6 +177,14 @@ class Mesh(Peer):
     def subscriber(self, task: Task) -> Receiver:
         """A Sub."""
         return MeshSubscriber(task)
+
+    def surveyor(self, task: Task) -> Surveyor:
+        """A Surveyor."""
+        return MeshSurveyor(task)
+
+    def respondents(self, task: Task) -> Respondents:
+        """Respondents."""
+        return MeshRespondents(task)
 
 
 class MeshSpin(Mesh):

@@ -6,7 +6,8 @@ from meshmsg import aio
 
 from .._task import PATIENCE, Task
 from .looped import LoopedAnswerer, LoopedAsker, LoopedReceiver, LoopedSender
-from .seam import Answerer, Asker, Peer, Receiver, Sender
+from .mesh_survey import AioRespondents, AioSurveyor
+from .seam import Answerer, Asker, Peer, Receiver, Respondents, Sender, Surveyor
 
 
 class AioSender(LoopedSender):
@@ -81,7 +82,7 @@ class MeshAio(Peer):
 
     name = "meshmsg-asyncio"
     package = "meshmsg"
-    kinds: tuple[str, ...] = ("thr", "lat")
+    kinds: tuple[str, ...] = ("thr", "lat", "survey")
 
     def sender(self, task: Task) -> Sender:
         """A Push."""
@@ -98,3 +99,11 @@ class MeshAio(Peer):
     def answerer(self, task: Task) -> Answerer:
         """A Rep."""
         return AioAnswerer(task)
+
+    def surveyor(self, task: Task) -> Surveyor:
+        """A Surveyor."""
+        return AioSurveyor(task)
+
+    def respondents(self, task: Task) -> Respondents:
+        """Respondents."""
+        return AioRespondents(task)

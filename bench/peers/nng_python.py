@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
 from typing import Any
 
 from .._need import is_there, need
-from .._task import PATIENCE, Task
-from .seam import Answerer, Asker, End, Peer, Receiver, Sender
+from .._task import PATIENCE, STOP, Task
+from .seam import Answerer, Asker, End, Peer, Receiver, Respondents, Sender, Surveyor
+
+MEET_MS = 200
+"""How long one survey waits while the respondents are still connecting."""
 
 
 class NngEnd(End):
@@ -87,11 +92,81 @@ class NngAnswerer(NngEnd, Answerer):
             self._socket.send(self._socket.recv())
 
 
+class NngSurveyor(NngEnd, Surveyor):
+    """A Surveyor0; it binds, and its own survey time is its deadline."""
+
+    role = "Surveyor0"
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(replace(task, receives=True))
+
+    def _survey(self, body: bytes, answers: int) -> int:
+        """Ask once; how many of those answers came in time."""
+        timeout = need("pynng", "the peer pynng").Timeout
+        came = 0
+        self._socket.send(body)
+        try:
+            while came < answers:
+                self._socket.recv()
+                came += 1
+        except timeout:
+            pass
+        return came
+
+    def meet(self, answers: int) -> None:
+        """Survey until so many answer."""
+        self._answers = answers
+        self._socket.survey_time = MEET_MS
+        while self._survey(b"meet", answers) < answers:
+            pass
+        self._socket.survey_time = int(PATIENCE * 1000)
+
+    def survey(self, body: bytes) -> int:
+        """Ask once."""
+        return self._survey(body, self._answers)
+
+
+class NngRespondents(Respondents):
+    """Respondent0 sockets, a thread each: its calls let go of the interpreter."""
+
+    def __init__(self, task: Task) -> None:
+        one = replace(task, receives=False)
+        self._ends = [NngRespondent(one) for _ in range(task.connections)]
+
+    def answer_all(self) -> None:
+        """Answer until all are done."""
+        threads = [threading.Thread(target=end.answer, daemon=True) for end in self._ends]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def close(self) -> None:
+        """Close the sockets."""
+        for end in self._ends:
+            end.close()
+
+
+class NngRespondent(NngEnd):
+    """One Respondent0."""
+
+    role = "Respondent0"
+
+    def answer(self) -> None:
+        """Answer until told to end."""
+        more = True
+        while more:
+            question: bytes = self._socket.recv()
+            self._socket.send(question)
+            more = len(question) > len(STOP)
+
+
 class Pynng(Peer):
     """pynng."""
 
     name = "pynng"
     package = "pynng"
+    kinds = ("thr", "lat", "rate", "survey")
 
     def missing(self) -> str | None:
         """Whether it is installed."""
@@ -112,3 +187,11 @@ class Pynng(Peer):
     def answerer(self, task: Task) -> Answerer:
         """A Rep0."""
         return NngAnswerer(task)
+
+    def surveyor(self, task: Task) -> Surveyor:
+        """A Surveyor0."""
+        return NngSurveyor(task)
+
+    def respondents(self, task: Task) -> Respondents:
+        """Respondent0 sockets."""
+        return NngRespondents(task)

@@ -68,7 +68,13 @@ def raw(name: str, kinds: tuple[str, ...], *options: str) -> Program:
 
 PROGRAMS = (
     Program("libzmq-c", "libzmq.c", "zmq.h", ("zmq",)),
-    Program("nanomsg", "nanomsg.c", "nanomsg/nn.h", ("nanomsg",)),
+    Program(
+        "nanomsg",
+        "nanomsg.c",
+        "nanomsg/nn.h",
+        ("nanomsg",),
+        kinds=("thr", "lat", "rate", "survey"),
+    ),
     raw("raw-c", ("thr", "lat", "rate"), "write=262144"),
     raw("raw-c-64k", ("thr",), "write=65536"),
     raw("raw-c-8k", ("thr",), "write=8192"),

@@ -93,6 +93,37 @@ class Answerer(End):
         """Answer so many times."""
 
 
+class Surveyor(End):
+    """Asks many at once; it binds."""
+
+    @abstractmethod
+    def meet(self, answers: int) -> None:
+        """Wait until a survey gets so many answers."""
+
+    @abstractmethod
+    def survey(self, body: bytes) -> int:
+        """Ask everybody once, and take all answers; how many came."""
+
+    def survey_times(self, body: bytes, answers: int, count: int) -> list[int]:
+        """Survey so many times; the nanoseconds from asking to the last answer."""
+        survey, clock, times = self.survey, time.perf_counter_ns, []
+        for _ in range(count):
+            start = clock()
+            came = survey(body)
+            times.append(clock() - start)
+            if came != answers:
+                raise BenchError(f"a survey got {came} answers, not {answers}")
+        return times
+
+
+class Respondents(End):
+    """Sockets that answer surveys, each on a connection of its own."""
+
+    @abstractmethod
+    def answer_all(self) -> None:
+        """Answer each survey with its question, until each has answered one of a byte."""
+
+
 class Peer:
     """Somebody who is measured."""
 
@@ -152,6 +183,14 @@ class Peer:
     def subscriber(self, task: Task) -> Receiver:
         """Open an end that gets all that is published; it connects."""
         raise BenchError(f"{self.name} has no subscriber here")
+
+    def surveyor(self, task: Task) -> Surveyor:
+        """Open the end that surveys."""
+        raise BenchError(f"{self.name} has no surveys in Python")
+
+    def respondents(self, task: Task) -> Respondents:
+        """Open as many ends that answer surveys as the task has connections."""
+        raise BenchError(f"{self.name} has no surveys in Python")
 
     def why_not(self, kind: str, transport: str) -> str | None:
         """Why this peer has no figure there; None if it has."""

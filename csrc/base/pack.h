@@ -76,8 +76,8 @@ size_t mmi_pack_in_bytes(const mmi_pack_in *pack, uint32_t i, uint32_t count);
 size_t mmi_pack_in_cost(const mmi_pack_in *pack, uint32_t i, uint32_t count);
 /* How many of the messages that are left are within max_bytes: at least 1. */
 uint32_t mmi_pack_in_within(const mmi_pack_in *pack, uint32_t max_messages, size_t max_bytes);
-/* Takes out the messages, all of one frame, that keep (asked once for each) does not want; how many.
- * Only while nobody else holds it, and none was taken. */
+/* Takes out the messages, all of one frame, that keep (asked once for each) does not want; how
+ * many. Only while nobody else holds it, and none was taken. */
 typedef bool (*mmi_pack_keep)(void *arg, const uint8_t *data, size_t size);
 uint32_t mmi_pack_in_sift(mmi_pack_in *pack, mmi_pack_keep keep, void *arg);
 mmi_msg *mmi_pack_in_copy(const mmi_pack_in *pack, uint32_t i) MMI_WARN_UNUSED; /* as a message */

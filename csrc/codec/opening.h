@@ -3,8 +3,8 @@
  * of SP, and before it, for who listens, the look at the peer's first octet.
  *
  * Who listens says nothing until then, so that a peer of either wire hears only its own; who dials
- * was told the wire and speaks at once.  Not here: timeouts, sockets.  Law: allocates nothing before
- * the first octet; consumes only its own bytes; after an error it stays in error.
+ * was told the wire and speaks at once.  Not here: timeouts, sockets.  Law: allocates nothing
+ * before the first octet; consumes only its own bytes; after an error it stays in error.
  */
 #ifndef MMI_OPENING_H
 #define MMI_OPENING_H

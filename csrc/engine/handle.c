@@ -12,7 +12,11 @@
 #include "base/limits.h"
 #include "engine/engine.h"
 
-enum { HANDLE_SLOTS = MMI_ENGINES_MAX + 2 * MMI_SOCKETS_MAX, HANDLE_INDEX_BITS = 28, HANDLE_TRIES = 32 };
+enum {
+    HANDLE_SLOTS = MMI_ENGINES_MAX + 2 * MMI_SOCKETS_MAX,
+    HANDLE_INDEX_BITS = 28,
+    HANDLE_TRIES = 32
+};
 
 typedef struct handle_slot {
     _Atomic(mmi_engine *) engine;

@@ -18,7 +18,8 @@ enum {
     OUT_INLINE_BYTES = 128 * 1024        /* queued: worth a write by the caller even in a burst */
 };
 /* Sends closer than this to a write are a burst: to a write of the same link; or of any link of a
- * socket whose messages go to whoever it has, as else two peers in turn would make none. */
+ * socket whose messages go to whoever it has, as else two peers in turn would make none.  What
+ * answers something that came since is none: a quick exchange of questions and answers. */
 static const uint64_t OUT_BURST_NS = 20000;
 
 /* One write: what goes, and the entries of the outbox it keeps alive. */
@@ -261,7 +262,8 @@ mmi_link_flush_due(const mmi_link *link, uint64_t now_ns)
 {
     return link->doomed != 0 || link->resume || link->socket->closing ||
            mmi_link_flush_worth(link) ||
-           (!link->burst && now_ns - out_last_flush_ns(link) >= OUT_BURST_NS);
+           (!link->burst && (now_ns - out_last_flush_ns(link) >= OUT_BURST_NS ||
+                             link->last_in_ns > link->last_flush_ns));
 }
 
 /* One write, without the lock. Returns octets written, a negative mm_err, or MM_ECLOSED: the link

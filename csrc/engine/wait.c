@@ -8,10 +8,17 @@
  */
 #include "engine/link.h"
 
-static const uint64_t WAIT_SPIN_MAX_NS = 50 * 1000,    /* of an automatic spin         */
-    WAIT_STALL_NS = 100 * 1000,                        /* of one look: it was interrupted */
-    WAIT_SAMPLE_MAX_NS = 1000 * 1000;                  /* a longer wait counts as this */
-enum { WAIT_AVERAGE_OF = 8 };
+/* A spin that ends too early is worse than none: it costs the time and the wake-up.  So it is only
+ * tried where waits are short, and then lasts as long as nearly all of them. */
+static const uint64_t WAIT_SPIN_WORTH_NS =
+                          100 * 1000, /* of an average wait: longer, and it sleeps */
+    WAIT_SPIN_MAX_NS = 500 * 1000,    /* of an automatic spin                      */
+    WAIT_STALL_NS = 100 * 1000,       /* of one look: it was interrupted           */
+    WAIT_SAMPLE_MAX_NS = 1000 * 1000; /* a longer wait counts as this              */
+enum {
+    WAIT_AVERAGE_OF = 8,
+    WAIT_SPIN_CPUS = 2   /* with no more, who spins takes the core of who is to answer */
+};
 
 static void
 wait_uncount(mmi_engine *e, mmi_waiter *w)
@@ -28,7 +35,8 @@ wait_spin_ns(const mmi_socket *s)
     if (s->opts.spin_us != MM_SPIN_AUTO) {
         return s->opts.spin_us * ns_per_us;
     }
-    return s->engine->plat.cpus > 1 && s->wait_ns < WAIT_SPIN_MAX_NS ? WAIT_SPIN_MAX_NS : 0;
+    bool worth = s->engine->plat.cpus > WAIT_SPIN_CPUS && s->wait_ns < WAIT_SPIN_WORTH_NS;
+    return worth ? WAIT_SPIN_MAX_NS : 0;
 }
 
 static void

@@ -3,9 +3,9 @@
  *
  * Law: each pipe is on exactly one of the lists.  A pipe that was found full counts as ready
  * only when it has become half empty, so a blocked sender is woken for a batch and not for a slot;
- * a send looks at the full ones too, so what fits is never refused.  A pipe that has room, but whose
- * wire has no words for the message that was refused last, is on a third list until the next send:
- * whoever waits to send that message is not told of its room.
+ * a send looks at the full ones too, so what fits is never refused.  A pipe that has room, but
+ * whose wire has no words for the message that was refused last, is on a third list until the next
+ * send: whoever waits to send that message is not told of its room.
  */
 #ifndef MMI_LB_H
 #define MMI_LB_H

@@ -47,7 +47,8 @@ struct mmi_pipe {
 /* For protocols. */
 
 /* Has the wire words for it?  MM_OK; MM_ENOTSUP, MM_EINVAL: as its framing says.  Packs always go:
- * what is in them is told anew, and messages there are no words for are dropped, counted (unfit). */
+ * what is in them is told anew, and messages there are no words for are dropped, counted (unfit).
+ */
 static inline int
 mmi_pipe_check(const mmi_pipe *p, const mmi_msg *m)
 {

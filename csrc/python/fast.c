@@ -4,35 +4,30 @@
  * cffi converts each argument and lets go of the interpreter's lock around each call; for a message
  * of 64 bytes that costs several times what the core does (docs/adr: native calls).  These take
  * bytes objects as they are, and let go of the lock only for what may enter the kernel.
- * Not here: anything that is not done once a message; other kinds of buffers than bytes.
+ * Not here: requests, replies and answers (fast_ask.c); anything that is not done once a message;
+ * other kinds of buffers than bytes.
  * Law: limited API; a function gives the core's code, and raises only for what is no call at all.
  */
-#define Py_LIMITED_API 0x030a0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "python/fast.h"
 
-#include <stdbool.h>
 #include <string.h>
 
-#include "meshmsg.h"
-
 enum {
-    FAST_RUN = 512,        /* messages handed to the core at once */
-    FAST_ROUTE_MAX = 64    /* frames of a reply, its way back included; more go by way of cffi */
+    FAST_RUN = 512   /* messages handed to the core at once */
 };
 
 /* Whether memory of a bytes object may be filled in place; else each goes by way of a call. */
 static bool fast_in_place;
 
-static bool
-fast_handle(PyObject *arg, mm_handle *handle)
+bool
+mmi_fast_handle(PyObject *arg, mm_handle *handle)
 {
     *handle = PyLong_AsUnsignedLongLong(arg);
     return *handle != (mm_handle)-1 || PyErr_Occurred() == NULL;
 }
 
-static PyObject *
-fast_arguments(const char *form)
+PyObject *
+mmi_fast_arguments(const char *form)
 {
     PyErr_Format(PyExc_TypeError, "expected %s", form);
     return NULL;
@@ -47,9 +42,9 @@ fast_send(PyObject *self, PyObject *const *args, Py_ssize_t count)
     char *body;
     Py_ssize_t size;
     if (count != 2) {
-        return fast_arguments("(handle, data)");
+        return mmi_fast_arguments("(handle, data)");
     }
-    if (!fast_handle(args[0], &handle) || PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
+    if (!mmi_fast_handle(args[0], &handle) || PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
         return NULL;
     }
     int more = 0;
@@ -94,11 +89,11 @@ fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
     PyObject *held[FAST_RUN];
     mm_body bodies[FAST_RUN];
     if (count != 5 || !PyList_Check(args[1])) {
-        return fast_arguments("(handle, list, start, timeout_ms, slice_ms)");
+        return mmi_fast_arguments("(handle, list, start, timeout_ms, slice_ms)");
     }
     Py_ssize_t at = PyLong_AsSsize_t(args[2]), end = PyList_Size(args[1]);
     int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
-    if (!fast_handle(args[0], &handle) || PyErr_Occurred() != NULL) {
+    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL) {
         return NULL;
     }
     int rc = MM_OK;
@@ -126,7 +121,7 @@ fast_all_bytes(PyObject *self, PyObject *list)
 {
     (void)self;
     if (!PyList_Check(list)) {
-        return fast_arguments("a list");
+        return mmi_fast_arguments("a list");
     }
     for (Py_ssize_t i = 0, end = PyList_Size(list); i < end; i++) {
         if (!PyBytes_Check(PyList_GetItem(list, i))) {
@@ -137,8 +132,8 @@ fast_all_bytes(PyObject *self, PyObject *list)
 }
 
 /* A new object of a subclass of bytes without fields of its own. */
-static PyObject *
-fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data, Py_ssize_t size)
+PyObject *
+mmi_fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data, Py_ssize_t size)
 {
     if (fast_in_place) {
         PyObject *made = alloc(type, size);
@@ -164,18 +159,18 @@ fast_messages(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     if (count != 2 || !PyType_Check(args[1])) {
-        return fast_arguments("(batch, type)");
+        return mmi_fast_arguments("(batch, type)");
     }
     const mm_batch *batch = PyLong_AsVoidPtr(args[0]);
     PyTypeObject *type = (PyTypeObject *)args[1];
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     if (batch == NULL || alloc == NULL) {
-        return PyErr_Occurred() != NULL ? NULL : fast_arguments("a batch");
+        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
     }
     PyObject *list = PyList_New((Py_ssize_t)batch->message_count);
     for (uint32_t i = 0; list != NULL && i < batch->message_count; i++) {
         const uint32_t *offset = batch->offset + i;
-        PyObject *made = fast_make(type, alloc, batch->data + offset[0],
+        PyObject *made = mmi_fast_make(type, alloc, batch->data + offset[0],
                                    (Py_ssize_t)(offset[1] - offset[0]));
         if (made == NULL || PyList_SetItem(list, (Py_ssize_t)i, made) != 0) {
             Py_DECREF(list);
@@ -192,14 +187,14 @@ fast_recv(PyObject *self, PyObject *const *args, Py_ssize_t count)
     (void)self;
     mm_handle handle;
     if (count != 6) {
-        return fast_arguments("(handle, batch, max_messages, max_bytes, timeout_ms, slice_ms)");
+        return mmi_fast_arguments("(handle, batch, max_messages, max_bytes, timeout_ms, slice_ms)");
     }
     mm_batch *batch = PyLong_AsVoidPtr(args[1]);
     unsigned long messages = PyLong_AsUnsignedLong(args[2]);
     uint64_t bytes = PyLong_AsUnsignedLongLong(args[3]);
     int64_t timeout_ms = PyLong_AsLongLong(args[4]), slice_ms = PyLong_AsLongLong(args[5]);
-    if (!fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || batch == NULL) {
-        return PyErr_Occurred() != NULL ? NULL : fast_arguments("a batch");
+    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || batch == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
     }
     int rc;
     Py_BEGIN_ALLOW_THREADS
@@ -209,8 +204,8 @@ fast_recv(PyObject *self, PyObject *const *args, Py_ssize_t count)
 }
 
 /* The frames of one message, of a batch that is not big. */
-static PyObject *
-fast_frames_of(const mm_batch *batch, uint32_t from, uint32_t to)
+PyObject *
+mmi_fast_frames_of(const mm_batch *batch, uint32_t from, uint32_t to)
 {
     PyObject *frames = PyList_New((Py_ssize_t)(to - from));
     for (uint32_t j = from; frames != NULL && j < to; j++) {
@@ -232,13 +227,13 @@ fast_frames(PyObject *self, PyObject *arg)
     (void)self;
     const mm_batch *batch = PyLong_AsVoidPtr(arg);
     if (batch == NULL) {
-        return PyErr_Occurred() != NULL ? NULL : fast_arguments("a batch");
+        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
     }
     PyObject *list = PyList_New((Py_ssize_t)batch->message_count);
     for (uint32_t i = 0; list != NULL && i < batch->message_count; i++) {
         const uint32_t *first = batch->first_frame;
         uint32_t from = first != NULL ? first[i] : i, to = first != NULL ? first[i + 1] : i + 1;
-        PyObject *frames = fast_frames_of(batch, from, to);
+        PyObject *frames = mmi_fast_frames_of(batch, from, to);
         if (frames == NULL || PyList_SetItem(list, (Py_ssize_t)i, frames) != 0) {
             Py_DECREF(list);
             return NULL;
@@ -255,105 +250,20 @@ fast_parts(PyObject *self, PyObject *arg)
     (void)self;
     const mm_batch *batch = PyLong_AsVoidPtr(arg);
     if (batch == NULL) {
-        return PyErr_Occurred() != NULL ? NULL : fast_arguments("a batch");
+        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
     }
     if (batch->message_count != 1 || batch->big != NULL) {
         Py_RETURN_NONE;
     }
     const uint32_t *first = batch->first_frame;
-    PyObject *frames = fast_frames_of(batch, first != NULL ? first[0] : 0,
-                                      first != NULL ? first[1] : 1);
+    PyObject *frames = mmi_fast_frames_of(batch, first != NULL ? first[0] : 0,
+                                          first != NULL ? first[1] : 1);
     if (frames == NULL) {
         return NULL;
     }
     uint64_t peer = batch->peer != NULL ? batch->peer[0] : batch->one_peer;
     uint32_t envelope = batch->envelope != NULL ? batch->envelope[0] : 0;
     return Py_BuildValue("(KIN)", (unsigned long long)peer, envelope, frames);
-}
-
-/* request(handle, data: bytes, timeout_ms, slice_ms) -> (code, id) */
-static PyObject *
-fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    (void)self;
-    mm_handle handle;
-    char *body;
-    Py_ssize_t size;
-    if (count != 4) {
-        return fast_arguments("(handle, data, timeout_ms, slice_ms)");
-    }
-    int64_t timeout_ms = PyLong_AsLongLong(args[2]), slice_ms = PyLong_AsLongLong(args[3]);
-    if (!fast_handle(args[0], &handle) || PyErr_Occurred() != NULL ||
-        PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
-        return NULL;
-    }
-    int rc;
-    uint64_t id = 0, length = (uint64_t)size;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_request(handle, (const uint8_t *)body, &length, 1, timeout_ms, slice_ms, &id);
-    Py_END_ALLOW_THREADS
-    return Py_BuildValue("(iK)", rc, (unsigned long long)id);
-}
-
-/* await_reply(handle, id, batch address, timeout_ms, slice_ms) -> code */
-static PyObject *
-fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    (void)self;
-    mm_handle handle;
-    if (count != 5) {
-        return fast_arguments("(handle, id, batch, timeout_ms, slice_ms)");
-    }
-    uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
-    mm_batch *batch = PyLong_AsVoidPtr(args[2]);
-    int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
-    if (!fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || batch == NULL) {
-        return PyErr_Occurred() != NULL ? NULL : fast_arguments("a batch");
-    }
-    int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_reply(handle, id, batch, timeout_ms, slice_ms);
-    Py_END_ALLOW_THREADS
-    return PyLong_FromLong(rc);
-}
-
-/* send_to(handle, peer, frames: list[bytes]) -> code: never waits */
-static PyObject *
-fast_send_to(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    (void)self;
-    mm_handle handle;
-    if (count != 3 || !PyList_Check(args[2])) {
-        return fast_arguments("(handle, peer, list)");
-    }
-    uint64_t peer = PyLong_AsUnsignedLongLong(args[1]);
-    PyObject *joined = NULL, *empty = PyBytes_FromStringAndSize(NULL, 0);
-    uint64_t sizes[FAST_ROUTE_MAX];
-    Py_ssize_t frames = PyList_Size(args[2]);
-    if (!fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || empty == NULL) {
-        Py_XDECREF(empty);
-        return NULL;
-    }
-    if (frames > FAST_ROUTE_MAX) {
-        Py_DECREF(empty);
-        return fast_arguments("fewer frames");
-    }
-    joined = PyObject_CallMethod(empty, "join", "O", args[2]);
-    Py_DECREF(empty);
-    for (Py_ssize_t i = 0; joined != NULL && i < frames; i++) {
-        sizes[i] = (uint64_t)PyBytes_Size(PyList_GetItem(args[2], i));
-    }
-    if (joined == NULL || PyErr_Occurred() != NULL) {
-        Py_XDECREF(joined);
-        return NULL;
-    }
-    const uint8_t *bodies = (const uint8_t *)PyBytes_AsString(joined);
-    int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_send_frames(handle, peer, bodies, sizes, (uint32_t)frames, 0, 0);
-    Py_END_ALLOW_THREADS
-    Py_DECREF(joined);
-    return PyLong_FromLong(rc);
 }
 
 /* check(type, sample: bytes) -> bool: filling in place gives what calling the type gives. */
@@ -365,12 +275,12 @@ fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count)
     Py_ssize_t size;
     if (count != 2 || !PyType_Check(args[0]) ||
         PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
-        return fast_arguments("(type, sample)");
+        return mmi_fast_arguments("(type, sample)");
     }
     PyTypeObject *type = (PyTypeObject *)args[0];
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     fast_in_place = true;
-    PyObject *made = fast_make(type, alloc, (const uint8_t *)body, size);
+    PyObject *made = mmi_fast_make(type, alloc, (const uint8_t *)body, size);
     fast_in_place = made != NULL && PyObject_RichCompareBool(made, args[1], Py_EQ) == 1 &&
                     PyObject_Hash(made) == PyObject_Hash(args[1]) && PyBytes_Size(made) == size &&
                     PyBytes_AsString(made)[size] == '\0';
@@ -387,9 +297,11 @@ static PyMethodDef fast_methods[] = {
     { "recv", (PyCFunction)(void (*)(void))fast_recv, METH_FASTCALL, NULL },
     { "frames", fast_frames, METH_O, NULL },
     { "parts", fast_parts, METH_O, NULL },
-    { "request", (PyCFunction)(void (*)(void))fast_request, METH_FASTCALL, NULL },
-    { "await_reply", (PyCFunction)(void (*)(void))fast_await_reply, METH_FASTCALL, NULL },
-    { "send_to", (PyCFunction)(void (*)(void))fast_send_to, METH_FASTCALL, NULL },
+    { "request", (PyCFunction)(void (*)(void))mmi_fast_request, METH_FASTCALL, NULL },
+    { "await_reply", (PyCFunction)(void (*)(void))mmi_fast_await_reply, METH_FASTCALL, NULL },
+    { "answer", (PyCFunction)(void (*)(void))mmi_fast_answer, METH_FASTCALL, NULL },
+    { "requests", (PyCFunction)(void (*)(void))mmi_fast_requests, METH_FASTCALL, NULL },
+    { "reply", (PyCFunction)(void (*)(void))mmi_fast_reply, METH_FASTCALL, NULL },
     { "check", (PyCFunction)(void (*)(void))fast_check, METH_FASTCALL, NULL },
     { NULL, NULL, 0, NULL },
 };

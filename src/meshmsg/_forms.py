@@ -6,8 +6,7 @@ Not here: waiting. Law: one place says which frame is what.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 from meshmsg._base import SocketBase
 from meshmsg._core import fast, ffi, lib
@@ -16,8 +15,6 @@ from meshmsg._errors import MeshError, PeerError, UsageError
 from meshmsg._message import FullMessage, Message, Request
 from meshmsg._unpack import Forming
 
-ROUTE_MAX = 64
-"""Frames of a reply that go by the native call."""
 KNOWN_MAX = 10
 """Identities the error of an unknown one lists."""
 
@@ -114,23 +111,32 @@ class RequestForm(Forming[Request], SocketBase):
 
     _role: ClassVar[int] = lib.MM_REP
 
+    def _unpack_one(self, local: Any) -> Request:
+        return self._unpack(local.batch)[0]
+
+    def _unpack(self, batch: Any) -> list[Request]:
+        if batch.big != ffi.NULL:
+            return super()._unpack(batch)
+        address = int(ffi.cast("uintptr_t", batch))
+        return cast("list[Request]", fast.requests(address, Request, self._reply))
+
     def _message(self, frames: list[bytes], peer: int, envelope: int) -> Request:
         request = Request(frames[-1])
         request.peer = peer
         if len(frames) > envelope + 1:
             request._frames = tuple(frames[envelope:])
-        request._reply = partial(self._reply, peer, frames[:envelope])
+        request._way = (self._reply, peer, frames[:envelope])
         return request
 
     def _reply(self, peer: int, route: list[bytes], answer: bytes) -> bool:
-        frames = [*route, answer]
-        if len(frames) <= ROUTE_MAX:
-            rc = fast.send_to(self._handle, peer, frames)
-        else:
+        try:
+            rc = fast.reply(self._handle, peer, route, answer)
+        except ValueError:  # too large for it
+            frames = [*route, answer]
             sizes = ffi.new("uint64_t[]", [len(frame) for frame in frames])
             rc = lib.mm_send_frames(self._handle, peer, b"".join(frames), sizes, len(frames), 0, 0)
         if rc == lib.MM_EMSGSIZE:
-            raise self._too_large(sum(map(len, frames)), len(frames))
+            raise self._too_large(sum(map(len, route)) + len(answer), len(route) + 1)
         if rc != lib.MM_EHOSTUNREACH:  # gone, or its queue is full: counted by the core
             self._check(rc, "cannot reply")
         return bool(rc == 0)

@@ -123,10 +123,10 @@ class Stats:
     """The counters of a socket since it was opened, and how things stand now.
 
     Nothing is unaccounted for: at any time, sent + parsed = written + received + queued_out +
-    queued_in + dropped + filtered, in messages. Filtered is what a Sub was sent by publishers of
-    SP, who send everything, and did not subscribe to. Pub, XPub, Surveyor and Bus count a message
-    as sent once, and each copy of it as written, queued or dropped; what an XPub receives as news
-    of subscriptions was no message of its peer.
+    queued_in + dropped + filtered, in messages. Pub, XPub, Surveyor and Bus count a message as sent
+    once, and each copy of it as written, queued or dropped; what an XPub receives as news of
+    subscriptions was no message of its peer. Filtered is what a Sub was sent by publishers of SP,
+    who send everything, and did not subscribe to.
     """
 
     sent_messages: int

@@ -40,7 +40,7 @@ class FullMessage(Message):
 
 PEERS_MAX = 4096
 """Peers whose class of message is remembered; after that many all are forgotten."""
-_of_peer: dict[int, type[Message]] = {}
+classes_of_peers: dict[int, type[Message]] = {}
 
 
 def message_class(peer: int) -> type[Message]:
@@ -48,12 +48,12 @@ def message_class(peer: int) -> type[Message]:
 
     An attribute of its own would cost each message a dictionary: more than the message itself.
     """
-    found = _of_peer.get(peer)
+    found = classes_of_peers.get(peer)
     if found is None:
-        if len(_of_peer) >= PEERS_MAX:
-            _of_peer.clear()
+        if len(classes_of_peers) >= PEERS_MAX:
+            classes_of_peers.clear()
         body = {"__slots__": (), "__module__": Message.__module__, "peer": peer}
-        found = _of_peer[peer] = type("Message", (Message,), body)
+        found = classes_of_peers[peer] = type("Message", (Message,), body)
     return found
 
 
@@ -64,7 +64,8 @@ IN_PLACE: bool = fast.check(message_class(0), b"sample")
 class Request(FullMessage):
     """A request a Rep received. `reply` answers it, once."""
 
-    _reply: Callable[[bytes], bool] | None = None
+    _way: tuple[Callable[[int, list[bytes], bytes], bool], int, list[bytes]] | None = None
+    """Who sends the answer, to which peer, behind which frames."""
 
     def reply(self, data: Data) -> bool:
         """Answer this request.
@@ -84,11 +85,12 @@ class Request(FullMessage):
             ClosedError: The socket was closed.
         """
         body = bytes_of(data)
-        send = vars(self).pop("_reply", None)  # one of several threads gets it
-        if send is None:
+        way = vars(self).pop("_way", None)  # one of several threads gets it
+        if way is None:
             raise UsageError("this request was answered already; each takes one reply")
+        send, peer, route = way
         try:
-            return bool(send(body))
+            return bool(send(peer, route, body))
         except MeshError:
-            self._reply = send
+            self._way = way
             raise

@@ -6,12 +6,12 @@ the core, on the engine's clock; what comes later is counted and dropped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
-from meshmsg._core import EINTR, ffi, lib, local
+from meshmsg._core import EINTR, fast, ffi, lib, local
 from meshmsg._data import Data, pack_frames
 from meshmsg._errors import UsageError
-from meshmsg._message import Message
+from meshmsg._message import Message, classes_of_peers
 from meshmsg._options import check_count
 from meshmsg._send import FrameSender
 from meshmsg._unpack import Forming
@@ -93,8 +93,13 @@ class Survey(Outcome):
         if self._over:
             raise StopIteration
         surveyor, number = self._surveyor, self._number
+        rc = fast.answer(
+            surveyor._handle, number, local.batch_address, surveyor._slice_ms, classes_of_peers
+        )
+        if rc.__class__ is not int:
+            self._answered.append(rc.peer)
+            return cast("Message", rc)
         batch = local.batch
-        rc = lib.mm_reply(surveyor._handle, number, batch, -1, surveyor._slice_ms)
         if rc == EINTR:
             rc = surveyor._wait_for_answer(number)
         if rc in OVER:

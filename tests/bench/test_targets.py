@@ -108,9 +108,23 @@ def test_every_target_is_measured_by_some_case() -> None:
 
 
 def test_the_promises_are_those_of_the_table() -> None:
-    """P1 to P7, P9 to P11."""
+    """P1 to P11; P8b and P8c are those of the second wire."""
     numbers = list(dict.fromkeys(target.number for target in TARGETS))
-    assert numbers == ["P1", "P2", "P3", "P4", "P5", "P6", "P7", "P9", "P10", "P11"]
+    assert numbers == [
+        "P1",
+        "P2",
+        "P3",
+        "P4",
+        "P5",
+        "P6",
+        "P7",
+        "P8",
+        "P8b",
+        "P8c",
+        "P9",
+        "P10",
+        "P11",
+    ]
 
 
 def test_a_line_holds_multiples_of_the_calibration_loop_of_our_own_peers() -> None:

@@ -80,7 +80,8 @@ static void
 round_trips(uint32_t spin_us)
 {
     mm_handle one = open_engine(), two = open_engine();
-    mm_handle asks = open_socket(one, MM_PAIR, spin_us), echoes = open_socket(two, MM_PAIR, spin_us);
+    mm_handle asks = open_socket(one, MM_PAIR, spin_us),
+              echoes = open_socket(two, MM_PAIR, spin_us);
     mm_batch *batch;
     pthread_t echo;
     CHECK_INT(mm_batch_new(&batch), MM_OK);

@@ -1,4 +1,4 @@
-"""A fork takes the core's locks, and then the interpreter's: nobody may wait the other way round."""
+"""A fork takes the core's locks, then the interpreter's: nobody may wait the other way round."""
 
 from __future__ import annotations
 

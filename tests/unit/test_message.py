@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg._core import fast
+from meshmsg._core import fast, local
 from meshmsg._message import IN_PLACE, PEERS_MAX, FullMessage, message_class
 from tests.support.pairs import WAIT_S, joined
 
@@ -240,3 +240,50 @@ def test_native_calls_refuse_what_they_cannot_take() -> None:
         fast.messages(1, 2)
     with pytest.raises(TypeError):
         fast.check(mm.Message, "x")
+
+
+def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() -> None:
+    """With an exception; a socket that is none is a code, as in C."""
+    batch = local.batch_address
+    for wrong in (
+        (),
+        (1, 2, batch, 0),
+        (1, 2, batch, 0, ()),
+        (1, 2, 0, 0, {}),
+        (1, "2", batch, 0, {}),
+    ):
+        with pytest.raises(TypeError):
+            fast.answer(*wrong)
+    assert fast.answer(12345, 1, batch, 0, {}) < 0
+    for wrong_batch in ((), (batch, mm.Message), (0, mm.Message, print), (batch, 1, print)):
+        with pytest.raises(TypeError):
+            fast.requests(*wrong_batch)
+    for wrong_reply in (
+        (),
+        (1, 2, [], "x"),
+        (1, 2, (), b"x"),
+        (1, 2, ["x"], b"x"),
+        (1, "2", [], b"x"),
+    ):
+        with pytest.raises(TypeError):
+            fast.reply(*wrong_reply)
+    for too_much in ([b""] * 64, [bytes(5000)]):
+        with pytest.raises(ValueError, match="no room"):
+            fast.reply(1, 2, too_much, b"x")
+    assert fast.reply(12345, 1, [b"way", b""], b"x") < 0
+
+
+@pytest.mark.parametrize("size", [0, 64, 4000, 5000, 100_000])
+def test_requests_and_replies_are_whole_whatever_their_size(size: int) -> None:
+    """Small ones go by the native calls, the others by cffi; nobody can tell."""
+    body = bytes(range(256)) * (size // 256) + bytes(size % 256)
+    with mm.Rep(bind="inproc://whole") as rep, mm.Req(connect="inproc://whole") as req:
+        asking = threading.Thread(target=lambda: answers.append(req.request(body, timeout=WAIT_S)))
+        answers: list[mm.Message] = []
+        asking.start()
+        request = rep.recv(timeout=WAIT_S)
+        assert (request, request.frames) == (body, (body,))
+        assert request.peer == rep.peers()[0].id
+        assert request.reply(request)
+        asking.join()
+        assert answers == [body]

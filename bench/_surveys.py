@@ -1,0 +1,109 @@
+"""The command survey: one asks many at once, and waits for the answers of all."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import replace
+from typing import Any
+
+from ._args import add_common, add_size, add_transport, number_list, whole
+from ._launch import processes, url_for
+from ._many import shares
+from ._need import BenchError
+from ._output import Output
+from ._rounds import Case, Figures, Row
+from ._stats import latency_figures, merged
+from ._task import Task
+from .peers.seam import Peer
+
+PEERS = "meshmsg,meshmsg-sp,meshmsg-asyncio,nanomsg,pynng"
+SURVEYS = 1000
+WARM = 100
+
+
+def add_commands(commands: Any) -> None:
+    """Put survey among the commands."""
+    parser = commands.add_parser("survey", help="time until all respondents have answered")
+    parser.add_argument("--respondents", type=number_list(1), default="10,100")
+    parser.add_argument("--processes", type=whole(1), help="of respondents (default: by cores)")
+    parser.add_argument("--count", type=whole(2), default=SURVEYS, help="surveys a measurement")
+    add_transport(parser)
+    add_size(parser, "64", least=2)
+    add_common(parser, PEERS)
+    parser.set_defaults(run=surveys)
+
+
+class Surveys:
+    """Measures one peer and keeps the distribution."""
+
+    def __init__(self, peer: Peer, transport: str, task: Task, shares: list[int]) -> None:
+        self._peer, self._transport, self._task, self._shares = peer, transport, task, shares
+        self._all: list[list[list[int]]] = []
+
+    def __call__(self, warming: bool) -> Figures:
+        """Measure once."""
+        task = replace(self._task, count=max(2, self._task.count // 10)) if warming else self._task
+        with url_for(self._peer, self._transport) as url, processes() as start:
+            asker = start(self._peer.command(replace(task, url=url)))
+            there = asker.line()["endpoint"]
+            one = replace(task, receives=True, url=there)
+            answerers = [
+                start(self._peer.command(replace(one, connections=n))) for n in self._shares
+            ]
+            for process in (*answerers, asker):
+                process.line()  # ready
+            asker.word("go")
+            asked = asker.line()
+            for process in answerers:
+                process.line()
+            for process in (asker, *answerers):
+                process.word("end")
+            use, uses = asker.line(), [process.line() for process in answerers]
+        if not warming:
+            self._all.append(asked["latency_ns"])
+        surveys = task.count
+        return {
+            **latency_figures(asked["latency_ns"]),
+            "surveys_per_s": asked["count"] / asked["seconds"],
+            "sender_cpu_us": use["cpu_s"] * 1e6 / surveys,
+            "receiver_cpu_us": sum(one["cpu_s"] for one in uses) * 1e6 / surveys,
+            "sender_rss_mb": use["rss_mb"],
+            "receiver_rss_mb": sum(one["rss_mb"] for one in uses),
+        }
+
+    def known(self) -> Row:
+        """For the row."""
+        return {"latency_ns": merged(self._all)}
+
+
+def survey_load(size: int, respondents: int) -> str:
+    """The name of one case."""
+    return f"{size:,} B to {respondents}"
+
+
+def survey_case(
+    peer: Peer, transport: str, size: int, respondents: int, chosen: argparse.Namespace
+) -> Case:
+    """One peer's case."""
+    parts = shares(respondents, chosen.processes or max(1, len(os.sched_getaffinity(0)) - 2))
+    warm = min(WARM, chosen.count)
+    task = Task("survey", peer.name, False, "", size, chosen.count, warm, chosen.seed, respondents)
+    one = Surveys(peer, transport, task, parts)
+    facts = {"load": survey_load(size, respondents), "size": size, "count": chosen.count}
+    facts["respondents"] = respondents
+    return Case(peer, "survey", transport, one, facts, extra=one.known)
+
+
+def surveys(chosen: argparse.Namespace) -> int:
+    """The command survey."""
+    if "inproc" in chosen.transport:
+        raise BenchError("respondents are in other processes: no inproc")
+    output = Output(chosen)
+    for transport in chosen.transport:
+        for size in chosen.size:
+            for number in chosen.respondents:
+                output.measure(
+                    [survey_case(peer, transport, size, number, chosen) for peer in chosen.peer]
+                )
+    return output.finish()

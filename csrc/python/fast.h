@@ -1,0 +1,31 @@
+/*
+ * fast.h: what the native calls share: arguments, and messages made of what C received.
+ * Not here: the calls' names in Python (fast.c has the table).
+ * Law: each function that returns an object returns a new reference, or NULL with an error set.
+ */
+#ifndef MMI_PYTHON_FAST_H
+#define MMI_PYTHON_FAST_H
+
+#define Py_LIMITED_API 0x030a0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+
+#include "meshmsg.h"
+
+bool mmi_fast_handle(PyObject *arg, mm_handle *handle);   /* false: an error is set */
+PyObject *mmi_fast_arguments(const char *form);           /* NULL: a TypeError of what was expected */
+/* A new object of a subclass of bytes without fields of its own. */
+PyObject *mmi_fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data, Py_ssize_t size);
+/* Frames of a batch that is not big, as a list. */
+PyObject *mmi_fast_frames_of(const mm_batch *batch, uint32_t from, uint32_t to);
+
+/* The functions of fast_ask.c. */
+PyObject *mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_requests(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * fast_ask.c: what is asked and answered, as Python functions: requests and their replies, the
+ * answers of a survey, and what a Rep or a Respondent receives and replies.
+ * Not here: messages that nobody answers (fast.c).  Law: as in fast.c.
+ */
+#include "python/fast.h"
+
+#include <string.h>
+
+enum {
+    FAST_REPLY_SIZE = 4096,   /* bytes of a reply that are put together without an allocation */
+    FAST_ROUTE_MAX = 64       /* frames of one, its way back included; more go by way of cffi */
+};
+
+/* request(handle, data: bytes, timeout_ms, slice_ms) -> (code, id) */
+PyObject *
+mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    char *body;
+    Py_ssize_t size;
+    if (count != 4) {
+        return mmi_fast_arguments("(handle, data, timeout_ms, slice_ms)");
+    }
+    int64_t timeout_ms = PyLong_AsLongLong(args[2]), slice_ms = PyLong_AsLongLong(args[3]);
+    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL ||
+        PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
+        return NULL;
+    }
+    int rc;
+    uint64_t id = 0, length = (uint64_t)size;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_request(handle, (const uint8_t *)body, &length, 1, timeout_ms, slice_ms, &id);
+    Py_END_ALLOW_THREADS
+    return Py_BuildValue("(iK)", rc, (unsigned long long)id);
+}
+
+/* await_reply(handle, id, batch address, timeout_ms, slice_ms) -> code */
+PyObject *
+mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    if (count != 5) {
+        return mmi_fast_arguments("(handle, id, batch, timeout_ms, slice_ms)");
+    }
+    uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
+    mm_batch *batch = PyLong_AsVoidPtr(args[2]);
+    int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
+    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || batch == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
+    }
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_reply(handle, id, batch, timeout_ms, slice_ms);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(rc);
+}
+
+/* answer(handle, id, batch address, slice_ms, types by peer) -> the next answer of a survey, or a
+ * code: MM_EINTR and other errors, or 1: it is in the batch, to be read from there */
+PyObject *
+mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    if (count != 5 || !PyDict_Check(args[4])) {
+        return mmi_fast_arguments("(handle, id, batch, slice_ms, types)");
+    }
+    uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
+    mm_batch *batch = PyLong_AsVoidPtr(args[2]);
+    int64_t slice_ms = PyLong_AsLongLong(args[3]);
+    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || batch == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
+    }
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_reply(handle, id, batch, -1, slice_ms);
+    Py_END_ALLOW_THREADS
+    if (rc < 0 || batch->frame_count != 1 || batch->big != NULL) {
+        return PyLong_FromLong(rc);
+    }
+    uint64_t peer = batch->peer == NULL ? batch->one_peer : batch->peer[0];
+    PyObject *key = PyLong_FromUnsignedLongLong(peer);
+    PyObject *type = key == NULL ? NULL : PyDict_GetItemWithError(args[4], key);   /* borrowed */
+    Py_XDECREF(key);
+    if (type == NULL || !PyType_Check(type)) {
+        return PyErr_Occurred() != NULL ? NULL : PyLong_FromLong(rc);
+    }
+    allocfunc alloc = (allocfunc)PyType_GetSlot((PyTypeObject *)type, Py_tp_alloc);
+    return mmi_fast_make((PyTypeObject *)type, alloc, batch->data + batch->offset[0],
+                     (Py_ssize_t)(batch->offset[1] - batch->offset[0]));
+}
+
+/* A request of its frames: the body, with peer and the way back, and all frames if more. */
+static PyObject *
+fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject *sender)
+{
+    uint32_t from = batch->first_frame != NULL ? batch->first_frame[i] : i;
+    uint32_t to = batch->first_frame != NULL ? batch->first_frame[i + 1] : i + 1;
+    uint32_t body = from + (batch->envelope != NULL ? batch->envelope[i] : 0), last = to - 1;
+    uint64_t peer = batch->peer != NULL ? batch->peer[i] : batch->one_peer;
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *made = mmi_fast_make(type, alloc, batch->data + batch->offset[last],
+                               (Py_ssize_t)(batch->offset[to] - batch->offset[last]));
+    PyObject *id = PyLong_FromUnsignedLongLong(peer);
+    PyObject *route = mmi_fast_frames_of(batch, from, body);
+    PyObject *way = NULL, *more = NULL;
+    bool good = made != NULL && id != NULL && route != NULL &&
+                (way = PyTuple_Pack(3, sender, id, route)) != NULL &&
+                PyObject_SetAttrString(made, "peer", id) == 0 &&
+                PyObject_SetAttrString(made, "_way", way) == 0;
+    if (good && body < last) {
+        PyObject *frames = mmi_fast_frames_of(batch, body, to);
+        more = frames == NULL ? NULL : PyList_AsTuple(frames);
+        Py_XDECREF(frames);
+        good = more != NULL && PyObject_SetAttrString(made, "_frames", more) == 0;
+    }
+    Py_XDECREF(id);
+    Py_XDECREF(route);
+    Py_XDECREF(way);
+    Py_XDECREF(more);
+    if (!good) {
+        Py_XDECREF(made);
+        return NULL;
+    }
+    return made;
+}
+
+/* requests(batch address, type, sender) -> list: each message as one of the type, with its way back
+ * (sender, peer, frames); not of a batch that is big */
+PyObject *
+mmi_fast_requests(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 3 || !PyType_Check(args[1])) {
+        return mmi_fast_arguments("(batch, type, sender)");
+    }
+    const mm_batch *batch = PyLong_AsVoidPtr(args[0]);
+    if (batch == NULL || batch->big != NULL) {
+        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
+    }
+    PyObject *list = PyList_New((Py_ssize_t)batch->message_count);
+    for (uint32_t i = 0; list != NULL && i < batch->message_count; i++) {
+        PyObject *made = fast_request_of(batch, i, (PyTypeObject *)args[1], args[2]);
+        if (made == NULL || PyList_SetItem(list, (Py_ssize_t)i, made) != 0) {
+            Py_DECREF(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+/* Adds a frame to what is sent; false: it is not bytes, or there is no room in to. */
+static bool
+fast_append(PyObject *frame, char **to, char *end, uint64_t *size)
+{
+    char *body;
+    Py_ssize_t length;
+    if (PyBytes_AsStringAndSize(frame, &body, &length) != 0) {
+        return false;
+    }
+    if (end - *to < length) {
+        PyErr_SetString(PyExc_ValueError, "no room");
+        return false;
+    }
+    memcpy(*to, body, (size_t)length);
+    *to += length;
+    *size = (uint64_t)length;
+    return true;
+}
+
+/* reply(handle, peer, route: list[bytes], body: bytes) -> code: never waits.  Small ones only: up
+ * to FAST_ROUTE_MAX frames and FAST_REPLY_SIZE bytes, else ValueError. */
+PyObject *
+mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    char bodies[FAST_REPLY_SIZE], *to = bodies;
+    uint64_t sizes[FAST_ROUTE_MAX];
+    if (count != 4 || !PyList_Check(args[2])) {
+        return mmi_fast_arguments("(handle, peer, route, body)");
+    }
+    uint64_t peer = PyLong_AsUnsignedLongLong(args[1]);
+    Py_ssize_t route = PyList_Size(args[2]);
+    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    if (route >= FAST_ROUTE_MAX) {
+        PyErr_SetString(PyExc_ValueError, "no room");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i <= route; i++) {
+        PyObject *frame = i < route ? PyList_GetItem(args[2], i) : args[3];
+        if (!fast_append(frame, &to, bodies + sizeof bodies, &sizes[i])) {
+            return NULL;
+        }
+    }
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_send_frames(handle, peer, (const uint8_t *)bodies, sizes, (uint32_t)route + 1, 0, 0);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(rc);
+}
