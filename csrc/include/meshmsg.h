@@ -211,8 +211,8 @@ int mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size);  /* MM_
  */
 int mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms);
 int mm_send_now(mm_handle socket, const uint8_t *body, size_t size);   /* mm_send that never waits */
-/* The same without entering the kernel or waiting for a lock: *more is then 0, or MM_MORE_SETTLE: queued, mm_settle
- * has the rest, or MM_MORE_SEND: nothing was done, as it takes mm_send_now. */
+/* The same without entering the kernel or waiting for a lock: *more is then 0, or MM_MORE_SETTLE: queued, mm_settle has
+ * the rest, or MM_MORE_SEND: nothing was done, as it takes mm_send_now. */
 enum { MM_MORE_SETTLE = 1, MM_MORE_SEND = 2 };
 int mm_send_queue(mm_handle socket, const uint8_t *body, size_t size, int *more);
 int mm_settle(mm_handle socket);

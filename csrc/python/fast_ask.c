@@ -93,7 +93,7 @@ mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
                      (Py_ssize_t)(batch->offset[1] - batch->offset[0]));
 }
 
-/* A request of its frames: body, peer, the way back; and all of them if the body is not alone. */
+/* A request of its frames: the body, with peer and the way back, and all frames if more. */
 static PyObject *
 fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject *sender)
 {
