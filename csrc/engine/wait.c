@@ -109,7 +109,7 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
     mmi_engine_settle(e, true);
     bool alone = receives && e->waiters == 1 && e->filenos == 0 && mmi_list_empty(&e->wakers) &&
                  e->plat.callers_poll;
-    bool lead = alone && e->parked && !e->unpark && !e->leading;
+    bool lead = !w.rung && !w.closed && alone && e->parked && !e->unpark && !e->leading;
     uint64_t slice = slice_ms > 0 ? mmi_deadline(e->now_ns, slice_ms) : UINT64_MAX;
     uint64_t end = slice < deadline_ns ? slice : deadline_ns;
     int rc = MM_ETIMEDOUT;

@@ -15,7 +15,7 @@
 #include "meshmsg.h"
 
 bool mmi_fast_handle(PyObject *arg, mm_handle *handle);   /* false: an error is set */
-PyObject *mmi_fast_arguments(const char *form);           /* NULL: a TypeError of what was expected */
+PyObject *mmi_fast_arguments(const char *form); /* NULL: a TypeError of what was expected */
 /* A new object of a subclass of bytes without fields of its own. */
 PyObject *mmi_fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data, Py_ssize_t size);
 /* Frames of a batch that is not big, as a list. */

@@ -12,7 +12,8 @@ enum {
     FAST_ROUTE_MAX = 64       /* frames of one, its way back included; more go by way of cffi */
 };
 
-/* request(handle, data: bytes, timeout_ms, slice_ms) -> (code, id) */
+/* request(handle, data: bytes, timeout_ms, slice_ms, out: list) -> code; out[0] is then the id:
+ * there before a signal's function can raise, so that whoever catches it knows what to give up */
 PyObject *
 mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -20,8 +21,8 @@ mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
     mm_handle handle;
     char *body;
     Py_ssize_t size;
-    if (count != 4) {
-        return mmi_fast_arguments("(handle, data, timeout_ms, slice_ms)");
+    if (count != 5 || !PyList_Check(args[4])) {
+        return mmi_fast_arguments("(handle, data, timeout_ms, slice_ms, list)");
     }
     int64_t timeout_ms = PyLong_AsLongLong(args[2]), slice_ms = PyLong_AsLongLong(args[3]);
     if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL ||
@@ -33,7 +34,11 @@ mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
     Py_BEGIN_ALLOW_THREADS
     rc = mm_request(handle, (const uint8_t *)body, &length, 1, timeout_ms, slice_ms, &id);
     Py_END_ALLOW_THREADS
-    return Py_BuildValue("(iK)", rc, (unsigned long long)id);
+    PyObject *number = PyLong_FromUnsignedLongLong(id);
+    if (number == NULL || PyList_SetItem(args[4], 0, number) != 0) {
+        return NULL;
+    }
+    return PyLong_FromLong(rc);
 }
 
 /* await_reply(handle, id, batch address, timeout_ms, slice_ms) -> code */

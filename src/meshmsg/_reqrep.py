@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from meshmsg._blocking import LEAST_S, Draining
-from meshmsg._core import EINTR, fast, ffi, lib, local, to_ms
+from meshmsg._core import EINTR, fast, lib, local, to_ms
 from meshmsg._data import Data, bytes_of
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError, PeerError, TimedOutError
@@ -90,41 +90,34 @@ class Req(Forming[Message], Draining):
         ms = to_ms(timeout)
         deadline = None if not timeout else time.monotonic() + timeout
         body = bytes_of(data)
-        number = 0
+        number = [0]  # until it is sent
         try:
-            rc, number = fast.request(self._handle, body, 0, 0)
-            if rc:
-                number = self._put(body, timeout)
-            rc = fast.await_reply(self._handle, number, local.batch_address, ms, self._slice_ms)
+            if fast.request(self._handle, body, 0, 0, number):
+                self._put(body, number, timeout)
+            rc = fast.await_reply(self._handle, number[0], local.batch_address, ms, self._slice_ms)
             if rc == EINTR:
                 self._log_events()
                 left = timeout if deadline is None else max(deadline - time.monotonic(), LEAST_S)
-                self._await_reply(number, left, timeout)
+                self._await_reply(number[0], left, timeout)
             elif rc < 0:
                 raise self._error(rc, "no reply", timeout)
         except BaseException:  # also of a signal's function, wherever it came
-            lib.mm_request_cancel(self._handle, number)
+            lib.mm_request_cancel(self._handle, number[0])
             raise
         return self._unpack_one(local)
 
-    def _put(self, body: bytes, timeout: float | None) -> int:
-        """Send a request, waiting for room."""
-        sizes = ffi.new("uint64_t *", len(body))
-        number = ffi.new("uint64_t *")
+    def _put(self, body: bytes, number: list[int], timeout: float | None) -> None:
+        """Send a request, waiting for room; number[0] gets its id."""
         try:
             self._blocking(
-                lambda ms, slice_ms: lib.mm_request(
-                    self._handle, body, sizes, 1, ms, slice_ms, number
-                ),
+                lambda ms, slice_ms: int(fast.request(self._handle, body, ms, slice_ms, number)),
                 timeout,
                 "no room for a request",
             )
-        except BaseException as error:
-            lib.mm_request_cancel(self._handle, number[0])
-            if isinstance(error, MeshError) and error.code == lib.MM_EMSGSIZE:
+        except MeshError as error:
+            if error.code == lib.MM_EMSGSIZE:
                 raise self._too_large(len(body), 1) from None
             raise
-        return int(number[0])
 
     def _await_reply(self, number: int, left: float | None, timeout: float | None) -> None:
         """Wait on for the reply to a request."""
