@@ -112,7 +112,7 @@ def test_peers_have_the_names_they_are_found_by() -> None:
     for name, peer in PEERS.items():
         assert peer_named(name) is peer
         assert peer.name == name
-        assert set(peer.kinds) <= {"thr", "lat", "rate", "fanout", "connections"}
+        assert set(peer.kinds) <= {"thr", "lat", "rate", "fanout", "connections", "survey"}
         assert set(peer.transports) <= {"tcp", "ipc", "inproc"}
     with pytest.raises(BenchError, match="no peer 'nobody'; there are meshmsg,"):
         peer_named("nobody")

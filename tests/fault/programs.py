@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import resource
+import signal
 import sys
 import threading
 
@@ -35,6 +36,8 @@ def pull(endpoint: str) -> None:
 
 def blocked(what: str) -> None:
     """Block in a call until SIGINT; say that KeyboardInterrupt came."""
+    # Who starts the suite in the background of a shell has SIGINT ignored, and so do its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         if what == "recv":
             with mm.Pull(bind=UP) as socket:
