@@ -109,6 +109,8 @@ class Receiver(Inbox[MessageT], Blocking):
     ) -> list[MessageT]:
         """Receive what is there, waiting only for the first message.
 
+        A call may leave some for the next: what came in together is handed over together, uncopied.
+
         Thread-safe: yes.
 
         Args:

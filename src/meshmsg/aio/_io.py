@@ -299,6 +299,8 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
     ) -> list[MessageT]:
         """Receive what is there, waiting only for the first message.
 
+        A call may leave some for the next: what came in together is handed over together, uncopied.
+
         Cancel-safe: a cancelled call has not taken a message. Thread-safe: yes, but a loop waits on
         its own thread.
 
