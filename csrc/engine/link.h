@@ -52,6 +52,7 @@ typedef struct mmi_link {
     uint64_t msg_offset; /* octets of the outbox's front message that were written */
     size_t flight_end;                   /* of the last pack being written: the octet behind */
     bool writing, reading;               /* a thread does, without the lock */
+    bool shared;                         /* the stream takes and gives pieces by reference */
     bool burst; /* sends come fast: the runner writes them, every so often */
     bool pong_due;
     uint8_t pong_size, pong[MMI_PING_CONTEXT_MAX];

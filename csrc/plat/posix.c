@@ -203,7 +203,11 @@ static int
 posix_watch(void *self, int s, uint32_t events, uint64_t tag)
 {
     mmi_posix *p = self;
-    int rc = posix_mark(p, s);   /* an inproc stream may have come from another engine */
+    if (mmi_memory_is(s)) {
+        mmi_memory_watch(&p->memory, s, events, tag);
+        return MM_OK;
+    }
+    int rc = posix_mark(p, s);
     return rc != MM_OK ? rc : p->ops->watch(p->poller, s, events, tag);
 }
 
@@ -215,7 +219,19 @@ posix_poll(void *self, mmi_event *out, int cap, uint64_t deadline_ns)
     if (count == cap) {
         return count;
     }
-    count += p->ops->poll(p->poller, out + count, cap - count, count > 0 ? 0 : deadline_ns);
+    int near = mmi_memory_take(&p->memory, out + count, cap - count);
+    count += near;
+    if (count == cap) {
+        return count;
+    }
+    bool sleeps = count == 0 && deadline_ns != 0 && mmi_memory_doze(&p->memory);
+    count += p->ops->poll(p->poller, out + count, cap - count, sleeps ? deadline_ns : 0);
+    if (sleeps) {
+        mmi_memory_rouse(&p->memory);
+    }
+    if (near == 0) {
+        count += mmi_memory_take(&p->memory, out + count, cap - count);
+    }
     return count + mmi_resolver_done(p->resolver, out + count, cap - count);
 }
 
@@ -224,6 +240,33 @@ posix_interrupt(void *self)
 {
     mmi_posix *p = self;
     p->ops->interrupt(p->poller);
+}
+
+static int
+posix_pair(void *self, int s[2])
+{
+    return mmi_memory_pair(&((mmi_posix *)self)->memory, s);
+}
+
+static int64_t
+posix_lend(void *self, int s, const mmi_iov *iov, mmi_msg *const *owners, int n)
+{
+    (void)self;
+    return mmi_memory_lend(s, iov, owners, n);
+}
+
+static int
+posix_borrow(void *self, int s, mmi_iov *piece)
+{
+    (void)self;
+    return mmi_memory_borrow(s, piece);
+}
+
+static void
+posix_spend(void *self, int s, size_t size)
+{
+    (void)self;
+    mmi_memory_spend(s, size);
 }
 
 /* As many as the affinity mask allows, which containers narrow. */
@@ -394,6 +437,7 @@ posix_free(void *self)
         p->ops->close(p->poller);
     }
     mmi_unix_forget_all(p);
+    mmi_memory_fini(&p->memory);
     posix_close_all(p);
     pthread_mutex_destroy(&p->lock);
     mmi_free(p->open);
@@ -413,7 +457,10 @@ static const mmi_plat posix_plat = {
     .connected = mmi_posix_connected,
     .listen = mmi_posix_listen,
     .accept = mmi_posix_accept,
-    .pair = mmi_posix_pair,
+    .pair = posix_pair,
+    .lend = posix_lend,
+    .borrow = posix_borrow,
+    .spend = posix_spend,
     .readv = mmi_posix_readv,
     .writev = mmi_posix_writev,
     .finish = mmi_posix_finish,
@@ -440,6 +487,7 @@ mmi_plat_posix(bool use_poll, mmi_plat *out)
         return MM_ENOMEM;
     }
     pthread_mutex_init(&p->lock, NULL);
+    mmi_memory_init(&p->memory, posix_interrupt, p);
     p->ops = use_poll ? &mmi_poller_poll : &mmi_poller_epoll;
     int rc = MM_ENOMEM;
     p->poller = p->ops->open(&rc);

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "plat/memory.h"
 #include "plat/plat.h"
 
 typedef struct mmi_poller mmi_poller;
@@ -36,6 +37,7 @@ typedef struct mmi_posix {
     uint64_t *open;                /* a bit for each descriptor this platform has open */
     size_t open_cap;               /* words */
     struct mmi_unix_file *files;   /* socket files of unix listeners */
+    mmi_memory memory;             /* streams within the process */
 } mmi_posix;
 
 int mmi_posix_error(int error);                       /* errno -> mm_err */
@@ -56,7 +58,6 @@ int mmi_posix_connect(void *self, const mmi_addr *a, int *s);
 int mmi_posix_connected(void *self, int s);
 int mmi_posix_listen(void *self, mmi_addr *a, int *l);
 int mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer);
-int mmi_posix_pair(void *self, int s[2]);
 int64_t mmi_posix_readv(void *self, int s, const mmi_iov *iov, int n);
 int64_t mmi_posix_writev(void *self, int s, const mmi_iov *iov, int n);
 void mmi_posix_finish(void *self, int s);
