@@ -26,17 +26,29 @@ pack_init(mmi_msg *m, mmi_msg_kind kind)
     m->kind = (uint8_t)kind;
 }
 
+void
+mmi_pack_lock(void)
+{
+    while (atomic_flag_test_and_set_explicit(&pack_spare_lock, memory_order_acquire)) {
+    }
+}
+
+void
+mmi_pack_unlock(void)
+{
+    atomic_flag_clear_explicit(&pack_spare_lock, memory_order_release);
+}
+
 /* A spare pack of MMI_PACK_CAP; NULL: there is none. */
 static mmi_pack_out *
 pack_spare_take(void)
 {
     mmi_pack_out *pack = NULL;
-    while (atomic_flag_test_and_set_explicit(&pack_spare_lock, memory_order_acquire)) {
-    }
+    mmi_pack_lock();
     if (pack_spare_count > 0) {
         pack = pack_spares[--pack_spare_count];
     }
-    atomic_flag_clear_explicit(&pack_spare_lock, memory_order_release);
+    mmi_pack_unlock();
     return pack;
 }
 
@@ -47,13 +59,12 @@ mmi_pack_out_keep(mmi_msg *m)
     if (pack == NULL || pack->room != MMI_PACK_CAP) {
         return false;
     }
-    while (atomic_flag_test_and_set_explicit(&pack_spare_lock, memory_order_acquire)) {
-    }
+    mmi_pack_lock();
     bool kept = pack_spare_count < PACK_SPARES_MAX;
     if (kept) {
         pack_spares[pack_spare_count++] = pack;
     }
-    atomic_flag_clear_explicit(&pack_spare_lock, memory_order_release);
+    mmi_pack_unlock();
     return kept;
 }
 

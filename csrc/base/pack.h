@@ -59,6 +59,9 @@ mmi_pack_in_of(mmi_msg *m)
 
 mmi_pack_out *mmi_pack_out_new(const struct mmi_framing *framing,
                                size_t cap) MMI_WARN_UNUSED;               /* NULL: no memory */
+/* For fork.c: packs come and go without any other lock. */
+void mmi_pack_lock(void);
+void mmi_pack_unlock(void);
 /* Of mmi_msg_unref: a pack nobody holds is kept for the next; false: it is to be freed. */
 bool mmi_pack_out_keep(mmi_msg *m);
 /* A new pack with the count messages from octet at on, which it takes out of pack.  NULL: no
