@@ -242,8 +242,8 @@ io_send_pack(mmi_socket *s, uint64_t pipe_id, mmi_pack_out *pack)
                                                                : MM_EAGAIN;
 }
 
-/* A run for an only peer is encoded without the lock, which others then find free. MM_OK; MM_EAGAIN:
- * it is to be sent one by one; MM_ECLOSED: s is gone. */
+/* A run for an only peer is encoded without the lock, which others then find free. MM_OK;
+ * MM_EAGAIN: it is to be sent one by one; MM_ECLOSED: s is gone. */
 static int
 io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
 {

@@ -27,7 +27,7 @@ typedef struct out_plan {
     const mmi_framing *framing;
     uint8_t heads[OUT_IOV_MAX][MMI_FRAMING_HEAD_MAX]; /* of messages whose frames have none */
     mmi_iov iov[OUT_IOV_MAX];
-    mmi_msg *owner[OUT_IOV_MAX];                      /* of the octets; NULL: the plan's or link's */
+    mmi_msg *owner[OUT_IOV_MAX];         /* of the octets; NULL: the plan's or the link's */
     mmi_msg *held[OUT_IOV_MAX];
     int iov_count, held_count;
     size_t total;

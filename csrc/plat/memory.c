@@ -127,7 +127,8 @@ end_events(const memory_end *end)
         return MMI_WATCH_READ | MMI_WATCH_WRITE | MMI_WATCH_HANGUP;
     }
     bool read = end->in.count > 0 || other->finished;
-    bool write = other->in.bytes <= MEMORY_BYTES_MAX / 2 && other->in.count <= MEMORY_PIECES_MAX / 2;
+    const memory_queue *out = &other->in;
+    bool write = out->bytes <= MEMORY_BYTES_MAX / 2 && out->count <= MEMORY_PIECES_MAX / 2;
     return end->watched & ((read ? (uint32_t)MMI_WATCH_READ : 0) |
                            (write ? (uint32_t)MMI_WATCH_WRITE : 0));
 }
