@@ -242,33 +242,6 @@ posix_interrupt(void *self)
     p->ops->interrupt(p->poller);
 }
 
-static int
-posix_pair(void *self, int s[2])
-{
-    return mmi_memory_pair(&((mmi_posix *)self)->memory, s);
-}
-
-static int64_t
-posix_lend(void *self, int s, const mmi_iov *iov, mmi_msg *const *owners, int n)
-{
-    (void)self;
-    return mmi_memory_lend(s, iov, owners, n);
-}
-
-static int
-posix_borrow(void *self, int s, mmi_iov *piece)
-{
-    (void)self;
-    return mmi_memory_borrow(s, piece);
-}
-
-static void
-posix_spend(void *self, int s, size_t size)
-{
-    (void)self;
-    mmi_memory_spend(s, size);
-}
-
 /* As many as the affinity mask allows, which containers narrow. */
 static uint32_t
 posix_cpus(void)
@@ -457,10 +430,10 @@ static const mmi_plat posix_plat = {
     .connected = mmi_posix_connected,
     .listen = mmi_posix_listen,
     .accept = mmi_posix_accept,
-    .pair = posix_pair,
-    .lend = posix_lend,
-    .borrow = posix_borrow,
-    .spend = posix_spend,
+    .pair = mmi_posix_pair,
+    .lend = mmi_posix_lend,
+    .borrow = mmi_posix_borrow,
+    .spend = mmi_posix_spend,
     .readv = mmi_posix_readv,
     .writev = mmi_posix_writev,
     .finish = mmi_posix_finish,

@@ -168,6 +168,33 @@ mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer)
     return fd < 0 ? fd : MM_OK;
 }
 
+int
+mmi_posix_pair(void *self, int s[2])
+{
+    return mmi_memory_pair(&((mmi_posix *)self)->memory, s);
+}
+
+int64_t
+mmi_posix_lend(void *self, int s, const mmi_iov *iov, mmi_msg *const *owners, int n)
+{
+    (void)self;
+    return mmi_memory_lend(s, iov, owners, n);
+}
+
+int
+mmi_posix_borrow(void *self, int s, mmi_iov *piece)
+{
+    (void)self;
+    return mmi_memory_borrow(s, piece);
+}
+
+void
+mmi_posix_spend(void *self, int s, size_t size)
+{
+    (void)self;
+    mmi_memory_spend(s, size);
+}
+
 int64_t
 mmi_posix_readv(void *self, int s, const mmi_iov *iov, int n)
 {
