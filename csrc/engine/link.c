@@ -299,7 +299,7 @@ mmi_link_free(mmi_link *link)
     mmi_free(link->identity);
     mmi_free(link->commands);
     mmi_free(link->command_out);
-    mmi_free(link->unread);
+    mmi_link_unread_drop(link);
     mmi_free(link->tail);
     mmi_free(link);
 }

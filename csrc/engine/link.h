@@ -60,6 +60,7 @@ typedef struct mmi_link {
     size_t tail_size;
     mmi_msg *held;                       /* parsed, but the inbox is full: reading is paused */
     uint8_t *unread;                     /* and what came behind it */
+    mmi_arena *unread_arena;             /* that it is in; NULL: a block of its own */
     size_t unread_size, unread_used;
 
     mmi_timer timer;
@@ -101,7 +102,9 @@ static inline bool mmi_link_sp(const mmi_link *link) { return link->parser.wire 
 
 /* link_in.c */
 void mmi_link_readable(mmi_link *link);
-void mmi_link_feed(mmi_link *link, const uint8_t *buf, size_t size);
+/* arena: that the octets are in, and which may be kept with what they become; or NULL. */
+void mmi_link_feed(mmi_link *link, uint8_t *buf, size_t size, mmi_arena *arena);
+void mmi_link_unread_drop(mmi_link *link);
 void mmi_link_resume(mmi_link *link);                   /* the inbox has room again */
 
 /* link_out.c */

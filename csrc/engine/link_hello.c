@@ -214,7 +214,7 @@ mmi_link_hello_readable(mmi_link *link)
     }
     hello_done(link);
     if (link->state == MMI_LINK_ACTIVE && used < (size_t)n) {
-        mmi_link_feed(link, buf + used, (size_t)n - used);
+        mmi_link_feed(link, buf + used, (size_t)n - used, NULL);
     }
     mmi_link_watch(link);
 }
