@@ -13,7 +13,7 @@
 #include "engine/engine.h"
 #include "meshmsg.h"
 
-enum { WAIT_MS = 20000, BODY_SIZE = 100, NO_BURST_NS = 1000000 };
+enum { WAIT_MS = 60000, BODY_SIZE = 100, NO_BURST_NS = 1000000 };
 
 static int64_t (*plain_writev)(void *self, int s, const mmi_iov *iov, int n);
 static int64_t (*plain_readv)(void *self, int s, const mmi_iov *iov, int n);

@@ -110,7 +110,7 @@ def test_the_picture_is_drawn_even_from_nothing(tmp_path: Path) -> None:
         "from examples.demo.picture import *; "
         f"draw(Path({str(tmp_path / 'empty.png')!r}), Telemetry(), Tally(), 'nothing')"
     )  # in a process of its own, because matplotlib keeps its fonts open
-    subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True, timeout=120)
+    subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True, timeout=600)
     assert (tmp_path / "empty.png").read_bytes().startswith(b"\x89PNG")
 
 
