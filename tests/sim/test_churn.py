@@ -25,6 +25,8 @@ ROUNDS = 10
 """An hour has so many rounds of visitors."""
 ROUNDING = 1024
 """The allocator rounds the same block differently, by what happens to lie behind it."""
+FIRST_TIMES = 2
+"""Tables that are made when they are first needed, which may be late on the day."""
 KEPT_BLOCKS = 40
 """32 spare packs, and what a thread keeps for its next batch."""
 UP = "tcp://127.0.0.1:0"
@@ -240,7 +242,7 @@ def test_what_the_core_holds_is_a_flat_line_through_a_day_of_churn(
         day.close()
     print(f"{HOURS} h, {day.messages} messages, {accepts} visitors of the Pull: {held[-1]}")
     blocks, sizes = zip(*held, strict=True)
-    assert len(set(blocks)) == 1, held
+    assert max(blocks) - min(blocks) <= FIRST_TIMES, held
     late = sizes[HOURS // 2 :]  # until then tables grow to what they are needed for
     assert max(late) - min(late) <= ROUNDING, held
     gc.collect()
