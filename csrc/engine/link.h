@@ -3,7 +3,8 @@
  *
  * All calls with the engine lock held; reading and writing drop it around their system calls, one
  * thread at a time each.  Law: the pipe is known to the protocol exactly while state is
- * MMI_LINK_ACTIVE; a closed link stays in memory, its stream open, until the engine settles and no
+ * MMI_LINK_ACTIVE; what ends an active link while it is written is left to who writes, who alone
+ * knows what went; a closed link stays in memory, its stream open, until the engine settles and no
  * thread reads or writes it, so nobody holds a freed one.
  */
 #ifndef MMI_LINK_H
@@ -50,7 +51,6 @@ typedef struct mmi_link {
     uint8_t *command_out;                /* being written */
     size_t command_out_size, command_sent;
     uint64_t msg_offset; /* octets of the outbox's front message that were written */
-    size_t flight_end;                   /* of the last pack being written: the octet behind */
     bool writing, reading;               /* a thread does, without the lock */
     bool burst; /* sends come fast: the runner writes them, every so often */
     bool pong_due;
@@ -73,13 +73,20 @@ typedef struct mmi_link {
     bool hung; /* the stream hung up while reading was paused: poll is not asked */
     bool fin_sent;
     bool resume;                         /* the inbox has room again: read on at the next settle */
-    int doomed;                          /* mm_reason: close at the next settle; 0: no */
+    int doomed;          /* mm_reason: close at the next settle or after the write; 0: no */
+    char *doomed_detail; /* or NULL */
 } mmi_link;
 
 /* A new link over a stream (connected, or connecting when pending); owns it, also on failure. */
 int mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pending,
                   const char *address) MMI_WARN_UNUSED;
+/* At once, but for an active link that is written at this moment: its writer closes it.  Whoever
+ * goes on with it looks whether it still lives. */
 void mmi_link_close(mmi_link *link, int reason, const char *detail);
+static inline bool mmi_link_lives(const mmi_link *link)
+{
+    return link->state == MMI_LINK_ACTIVE && link->doomed == 0;
+}
 void mmi_link_free(mmi_link *link);                     /* settle only, and not a busy one */
 static inline bool mmi_link_busy(const mmi_link *link) { return link->writing || link->reading; }
 void mmi_link_finish(mmi_link *link);  /* the socket was closed: flush, FIN, wait for the peer */

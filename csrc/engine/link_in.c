@@ -239,7 +239,7 @@ link_note_skipped(mmi_link *link)
 static bool
 link_keep_tail(mmi_link *link, const uint8_t *buf, size_t size)
 {
-    bool keep = size > 0 && link->state == MMI_LINK_ACTIVE && !mmi_link_paused(link) &&
+    bool keep = size > 0 && mmi_link_lives(link) && !mmi_link_paused(link) &&
                 link->socket->ops->take != NULL &&
                 mmi_parser_waits(&link->parser, buf, size, IN_TAIL_MAX);
     uint8_t *kept = keep ? mmi_realloc(link->tail, size) : NULL;
@@ -260,7 +260,7 @@ mmi_link_feed(mmi_link *link, uint8_t *start, size_t size, mmi_arena *arena)
     mmi_input input;
     const uint8_t *buf = start;
     size_t whole = size;
-    while (link->state == MMI_LINK_ACTIVE && link->held == NULL) {
+    while (mmi_link_lives(link) && link->held == NULL) {
         mmi_reader_room room = link_room(link);
         mmi_pack_in *pack = NULL;
         if (size > 0 && room.messages > 0) {
@@ -290,7 +290,7 @@ mmi_link_feed(mmi_link *link, uint8_t *start, size_t size, mmi_arena *arena)
             link_command(link, &input.command);
         }
     }
-    if (link->state == MMI_LINK_ACTIVE) {
+    if (mmi_link_lives(link)) {
         link_keep_unread(link, start + (whole - size), size, arena);
     }
 }
@@ -353,7 +353,7 @@ link_read(mmi_link *link, mmi_arena *arena, size_t *offered)
     }
     mmi_engine_relock(e);
     link->reading = false;
-    if (link->state != MMI_LINK_ACTIVE || link->socket->closing) {
+    if (!mmi_link_lives(link) || link->socket->closing) {
         mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
         return MM_ECLOSED;
     }
@@ -372,18 +372,6 @@ link_read(mmi_link *link, mmi_arena *arena, size_t *offered)
     return n;
 }
 
-/* The stream has ended.  Who writes it at this moment ends the link then: what went meanwhile is to
- * be counted as written, and not as dropped. */
-static void
-link_lost(mmi_link *link, int reason)
-{
-    if (link->writing) {
-        link->doomed = reason;
-    } else {
-        mmi_link_close(link, reason, NULL);
-    }
-}
-
 void
 mmi_link_readable(mmi_link *link)
 {
@@ -391,11 +379,12 @@ mmi_link_readable(mmi_link *link)
     if (link->reading) {
         return;
     }
-    while (link->state != MMI_LINK_DEAD && !mmi_link_paused(link) && total < MMI_LINK_STEP_BYTES) {
+    while (link->state != MMI_LINK_DEAD && link->doomed == 0 && !mmi_link_paused(link) &&
+           total < MMI_LINK_STEP_BYTES) {
         bool discard = link->socket->closing || link->state == MMI_LINK_FINISHING;
         mmi_arena *arena = link_arena(link->engine);
         if (arena == NULL) {
-            link_lost(link, MM_REASON_MEMORY);
+            mmi_link_close(link, MM_REASON_MEMORY, NULL);
             return;
         }
         size_t offered;
@@ -407,11 +396,11 @@ mmi_link_readable(mmi_link *link)
         if (n == 0) {
             bool clean =
                 discard || (mmi_parser_idle(&link->parser) && link->tail_size == 0);
-            link_lost(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE);
+            mmi_link_close(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE, NULL);
             return;
         }
         if (n < 0) {
-            link_lost(link, MM_REASON_RESET);
+            mmi_link_close(link, MM_REASON_RESET, NULL);
             return;
         }
         total += (size_t)n;

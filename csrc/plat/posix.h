@@ -63,7 +63,7 @@ void mmi_posix_finish(void *self, int s);
 void mmi_posix_close(void *self, int s);
 
 /* unix_file.c: the file of a unix listener */
-int mmi_unix_bind(mmi_posix *p, int fd, const mmi_addr *a);
+int mmi_unix_listen(mmi_posix *p, int fd, const mmi_addr *a, int backlog);   /* binds, too */
 void mmi_unix_forget(mmi_posix *p, int fd);         /* removes the file when it is still ours */
 void mmi_unix_forget_all(mmi_posix *p);
 

@@ -103,8 +103,7 @@ stream_bind(mmi_posix *p, int fd, mmi_addr *a)
     struct sockaddr_storage addr;
     socklen_t size = mmi_addr_to_sockaddr(a, &addr);
     if (a->kind == MMI_ADDR_UNIX) {
-        int rc = mmi_unix_bind(p, fd, a);
-        return rc != MM_OK || listen(fd, STREAM_BACKLOG) == 0 ? rc : mmi_posix_error(errno);
+        return mmi_unix_listen(p, fd, a, STREAM_BACKLOG);
     }
     stream_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (a->kind == MMI_ADDR_TCP6) {

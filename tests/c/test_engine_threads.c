@@ -14,7 +14,7 @@
 #include "check.h"
 #include "meshmsg.h"
 
-enum { SENDERS = 3, RECEIVERS = 3, EACH = 20000, REQUESTERS = 4, REQUESTS = 500, WAIT_MS = 20000 };
+enum { SENDERS = 3, RECEIVERS = 3, EACH = 20000, REQUESTERS = 4, REQUESTS = 500, WAIT_MS = 60000 };
 
 static mm_handle
 open_socket(mm_handle engine, int role)

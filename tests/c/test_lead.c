@@ -11,7 +11,7 @@
 #include "check.h"
 #include "meshmsg.h"
 
-enum { TRIPS = 3000, WAIT_MS = 20000, BURST = 5000 };
+enum { TRIPS = 3000, WAIT_MS = 60000, BURST = 5000 };
 
 static mm_handle
 open_socket(mm_handle engine, int role, uint32_t spin_us)

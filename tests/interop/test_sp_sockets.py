@@ -16,7 +16,7 @@ import pytest
 import meshmsg as mm
 from tests.interop.spside import NanomsgSide, NngSide, free_endpoint
 from tests.support import refsp as ref
-from tests.support.pairs import WAIT_S
+from tests.support.pairs import WAIT_S, wait_until
 
 Exchange = Callable[[Any, Any], None]
 SIZES = [0, 1, 255, 256, 16_384, 65_536, 1 << 20]
@@ -59,7 +59,7 @@ def we_publish(ours: Any, theirs: Any) -> None:
 
 def until_heard(ours: Any, theirs: Any, body: bytes) -> mm.Message:
     """Publish until it arrives: a PUB of nanomsg drops what comes while it is still writing."""
-    for _ in range(400):
+    for _ in range(int(WAIT_S / 0.05)):
         theirs.send(body)
         try:
             message: mm.Message = ours.recv(timeout=0.05)
@@ -282,9 +282,10 @@ def test_an_illegal_pair_is_an_event_and_not_silence(
         try:
             if not we_bind:
                 ours.connect(f"sp+{url}")
-            with pytest.raises(mm.TimedOutError, match="PUSH cannot talk to SUB"):
-                ours.wait_for_peers(timeout=0.5)
+            wait_until(lambda: mm.Reason.SOCKET_TYPE in ours.stats().closed)
             failed = [e for e in ours.events() if e.kind is mm.EventKind.HANDSHAKE_FAILED]
             assert failed[0].reason is mm.Reason.SOCKET_TYPE
+            with pytest.raises(mm.TimedOutError, match="PUSH cannot talk to SUB"):
+                ours.wait_for_peers(timeout=0.01)
         finally:
             theirs.close()

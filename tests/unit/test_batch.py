@@ -11,8 +11,8 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.pairs import WAIT_S
 
-WAIT_S = 10.0
 UP = "tcp://127.0.0.1:0"
 
 
