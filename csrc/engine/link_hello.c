@@ -22,7 +22,7 @@ mmi_link_hello_start(mmi_link *link)
                   .identity = s->opts.identity,
                   .identity_size = s->opts.identity_size,
                   .features = LINK_FEATURES },
-        .sp = mmi_sp_of_role(s->ops->role),
+        .sp = d != NULL && d->sp != NULL ? d->sp : mmi_sp_of_role(s->ops->role),
         .wire = d == NULL ? 0 : d->url.sp ? MMI_WIRE_SP : MMI_WIRE_ZMTP,
     };
     link->state = MMI_LINK_HELLO;
@@ -67,6 +67,9 @@ hello_refused(mmi_link *link)
 {
     const uint8_t *out;
     size_t size = mmi_opening_output(link->opening, &out);
+    if (link->dialer != NULL && link->opening->sp.instead != NULL) {
+        link->dialer->sp = link->opening->sp.instead;
+    }
     if (size == 0 || mmi_link_control(link, out, size) != MM_OK) {
         mmi_link_close(link, link->opening->reason, link->opening->detail);
         return;
