@@ -160,8 +160,7 @@ mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer)
     if (fd < 0) {
         return errno == EAGAIN || errno == EWOULDBLOCK ? MM_EAGAIN : mmi_posix_error(errno);
     }
-    mmi_addr_from_sockaddr(&addr, peer);
-    stream_tune(fd, addr.ss_family);
+    mmi_addr_from_sockaddr(&addr, peer);   /* its options are those of the listener */
     fd = mmi_posix_note(p, fd);
     *s = fd;
     return fd < 0 ? fd : MM_OK;
