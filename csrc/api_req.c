@@ -18,6 +18,40 @@ mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint3
     return mmi_api_send(socket, m, timeout_ms, slice_ms, id);
 }
 
+/* Locked.  One step: MM_OK: the reply is in the batch. */
+static int
+req_take(mmi_socket *s, uint64_t id, mmi_batch *b)
+{
+    mmi_msg *m = NULL;
+    int rc = s->ops->reply(s->state, id, &m);
+    if (rc == MM_OK) {
+        mmi_batch_add(b, &(mmi_span){ .msg = m, .count = 1, .bytes = m->size });
+        s->stats.received_messages++;
+        s->stats.received_bytes += m->size;
+    }
+    return rc;
+}
+
+int
+mm_reply_now(mm_handle socket, uint64_t id, mm_batch *batch)
+{
+    mmi_batch *b = (mmi_batch *)batch;
+    mmi_engine *e;
+    void *object;
+    mmi_batch_reset(b);
+    int rc = mmi_batch_reserve(b);
+    if (rc == MM_OK) {
+        rc = mmi_handle_trylock(socket, MMI_HANDLE_SOCKET, &object, &e);
+    }
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_socket *s = object;
+    rc = s->ops->reply == NULL ? MM_ENOTSUP : req_take(s, id, b);
+    mmi_engine_leave_quick(e);
+    return rc == MM_OK ? mmi_api_fill(socket, b) : rc;
+}
+
 int
 mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms)
 {
@@ -33,17 +67,7 @@ mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int
         return mmi_api_end(e, MM_ENOTSUP);
     }
     mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
-    mmi_msg *m = NULL;
-    for (;;) {
-        rc = s->ops->reply(s->state, id, &m);
-        if (rc == MM_OK) {
-            mmi_batch_add(b, &(mmi_span){ .msg = m, .count = 1, .bytes = m->size });
-            s->stats.received_messages++;
-            s->stats.received_bytes += m->size;
-        }
-        if (rc != MM_EAGAIN) {
-            break;
-        }
+    while ((rc = req_take(s, id, b)) == MM_EAGAIN) {
         rc = mmi_api_wait_for(s, &w, 0, id);
         if (rc != MM_OK) {
             break;

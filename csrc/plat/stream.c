@@ -188,7 +188,8 @@ mmi_posix_readv(void *self, int s, const mmi_iov *iov, int n)
 {
     (void)self;
     for (;;) {
-        ssize_t got = readv(s, (const struct iovec *)iov, n);
+        ssize_t got = n == 1 ? recv(s, iov->data, iov->size, 0)   /* the shorter way */
+                             : readv(s, (const struct iovec *)iov, n);
         if (got >= 0) {
             return got;
         }
@@ -204,7 +205,8 @@ mmi_posix_writev(void *self, int s, const mmi_iov *iov, int n)
     (void)self;
     struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
     for (;;) {
-        ssize_t put = sendmsg(s, &message, MSG_NOSIGNAL);
+        ssize_t put = n == 1 ? send(s, iov->data, iov->size, MSG_NOSIGNAL)
+                             : sendmsg(s, &message, MSG_NOSIGNAL);
         if (put >= 0) {
             return put;
         }

@@ -21,9 +21,10 @@ def table():
         return next(int(line.split()[1]) for line in status if line.startswith("FDSize"))
 
 def used():
-    with meshmsg.Pull(bind="tcp://127.0.0.1:0") as pull, meshmsg.Push(connect=pull.endpoint) as push:
-        push.send(b"here")
-        assert pull.recv(timeout=10) == b"here"
+    with meshmsg.Pull(bind="tcp://127.0.0.1:0") as pull:
+        with meshmsg.Push(connect=pull.endpoint) as push:
+            push.send(b"here")
+            assert pull.recv(timeout=10) == b"here"
 
 before = table()
 if sys.argv[2] == "threads":
