@@ -33,45 +33,29 @@ req_take(mmi_socket *s, uint64_t id, mmi_batch *b)
 }
 
 int
-mm_reply_now(mm_handle socket, uint64_t id, mm_batch *batch)
-{
-    mmi_batch *b = (mmi_batch *)batch;
-    mmi_engine *e;
-    void *object;
-    mmi_batch_reset(b);
-    int rc = mmi_batch_reserve(b);
-    if (rc == MM_OK) {
-        rc = mmi_handle_trylock(socket, MMI_HANDLE_SOCKET, &object, &e);
-    }
-    if (rc != MM_OK) {
-        return rc;
-    }
-    mmi_socket *s = object;
-    rc = s->ops->reply == NULL ? MM_ENOTSUP : req_take(s, id, b);
-    mmi_engine_leave_quick(e);
-    return rc == MM_OK ? mmi_api_fill(socket, b) : rc;
-}
-
-int
 mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms)
 {
     mmi_batch *b = (mmi_batch *)batch;
     mmi_batch_reset(b);
     int rc = mmi_batch_reserve(b);
     mmi_socket *s;
-    if (rc != MM_OK || (rc = mmi_api_enter(socket, &s)) != MM_OK) {
+    if (rc != MM_OK || (rc = mmi_api_enter_quick(socket, &s)) != MM_OK) {
         return rc;
     }
     mmi_engine *e = s->engine;
-    if (s->ops->reply == NULL) {
-        return mmi_api_end(e, MM_ENOTSUP);
+    rc = s->ops->reply == NULL ? MM_ENOTSUP : req_take(s, id, b);
+    if (rc != MM_EAGAIN) {
+        mmi_engine_leave_quick(e);
+        return rc == MM_OK ? mmi_api_fill(socket, b) : rc;
     }
+    mmi_engine_refresh(e);
     mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
-    while ((rc = req_take(s, id, b)) == MM_EAGAIN) {
+    while (rc == MM_EAGAIN) {
         rc = mmi_api_wait_for(s, &w, 0, id);
         if (rc != MM_OK) {
             break;
         }
+        rc = req_take(s, id, b);
     }
     mmi_engine_leave(e);
     return rc == MM_OK ? mmi_api_fill(socket, b) : rc;

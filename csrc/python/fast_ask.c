@@ -79,12 +79,10 @@ mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || batch == NULL) {
         return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
     }
-    int rc = mm_reply_now(handle, id, batch);
-    if (rc == MM_EAGAIN) {
-        Py_BEGIN_ALLOW_THREADS
-        rc = mm_reply(handle, id, batch, -1, slice_ms);
-        Py_END_ALLOW_THREADS
-    }
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_reply(handle, id, batch, -1, slice_ms);
+    Py_END_ALLOW_THREADS
     if (rc < 0 || batch->frame_count != 1 || batch->big != NULL) {
         return PyLong_FromLong(rc);
     }
