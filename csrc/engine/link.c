@@ -74,7 +74,7 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
     if (pending) {
         mmi_link_watch(link);
     } else {
-        mmi_link_hello_start(link);
+        mmi_link_hello_start(link, false);
     }
     return MM_OK;
 }
@@ -375,7 +375,7 @@ mmi_link_event(mmi_link *link, uint32_t events)
     if (link->state == MMI_LINK_CONNECTING) {
         int rc = e->plat.connected(e->plat.self, link->stream);
         if (rc == MM_OK) {
-            mmi_link_hello_start(link);
+            mmi_link_hello_start(link, true);
         } else if (rc != MM_EAGAIN) {
             mmi_link_close(link, rc == MM_ECONNREFUSED ? MM_REASON_REFUSED : MM_REASON_UNREACHABLE,
                            NULL);

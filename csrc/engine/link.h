@@ -100,8 +100,8 @@ void mmi_link_dirty(mmi_link *link);                    /* has something to writ
 void mmi_link_watch(mmi_link *link);                    /* recomputes what poll is to report */
 bool mmi_link_paused(const mmi_link *link);             /* reading waits for room in the inbox */
 
-/* link_hello.c */
-void mmi_link_hello_start(mmi_link *link);
+/* link_hello.c.  polled: by who polls; these drop the lock, and the link may be closed then. */
+void mmi_link_hello_start(mmi_link *link, bool polled);
 void mmi_link_hello_readable(mmi_link *link);
 void mmi_link_hello_writable(mmi_link *link);
 

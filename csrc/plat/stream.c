@@ -159,8 +159,7 @@ mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer)
     if (fd < 0) {
         return errno == EAGAIN || errno == EWOULDBLOCK ? MM_EAGAIN : mmi_posix_error(errno);
     }
-    mmi_addr_from_sockaddr(&addr, peer);
-    stream_tune(fd, addr.ss_family);
+    mmi_addr_from_sockaddr(&addr, peer);   /* its options are those of the listener */
     fd = mmi_posix_note(p, fd);
     *s = fd;
     return fd < 0 ? fd : MM_OK;
@@ -188,7 +187,8 @@ mmi_posix_readv(void *self, int s, const mmi_iov *iov, int n)
 {
     (void)self;
     for (;;) {
-        ssize_t got = readv(s, (const struct iovec *)iov, n);
+        ssize_t got = n == 1 ? recv(s, iov->data, iov->size, 0)   /* the shorter way */
+                             : readv(s, (const struct iovec *)iov, n);
         if (got >= 0) {
             return got;
         }
@@ -204,7 +204,8 @@ mmi_posix_writev(void *self, int s, const mmi_iov *iov, int n)
     (void)self;
     struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
     for (;;) {
-        ssize_t put = sendmsg(s, &message, MSG_NOSIGNAL);
+        ssize_t put = n == 1 ? send(s, iov->data, iov->size, MSG_NOSIGNAL)
+                             : sendmsg(s, &message, MSG_NOSIGNAL);
         if (put >= 0) {
             return put;
         }

@@ -220,6 +220,39 @@ test_a_socket_closed_while_its_link_reads_is_not_touched_again(void)
     CHECK_INT(mm_live_handles(), 0);
 }
 
+/* The one that dials says the first word of a handshake, and the one that listens reads it. */
+static void
+close_in_handshake(bool dialer, _Atomic(mm_handle) *moment)
+{
+    mm_handle engine = open_engine(), other, near_end, far_end;
+    char endpoint[MM_ENDPOINT_MAX + 1];
+    uint64_t abandoned;
+    CHECK_INT(mm_engine_open(0, &other), MM_OK);
+    near_end = open_socket(engine, MM_PUSH);
+    far_end = open_socket(other, MM_PULL);
+    atomic_store(moment, near_end);
+    mm_handle binds = dialer ? far_end : near_end, dials = dialer ? near_end : far_end;
+    CHECK_INT(mm_bind(binds, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    (void)mm_connect(dials, endpoint);
+    while (atomic_load(moment) != 0) {
+        (void)sched_yield();
+    }
+    CHECK_INT(mm_wait_peers(near_end, 1, WAIT_MS, 0), MM_ECLOSED);
+    CHECK_INT(mm_engine_close(engine, 1000, &abandoned), MM_OK);
+    CHECK_INT(abandoned, 0);
+    CHECK_INT(mm_engine_close(other, 1000, &abandoned), MM_OK);
+    CHECK_INT(mm_live_handles(), 0);
+}
+
+static void
+test_a_socket_closed_in_the_middle_of_a_handshake_is_not_touched_again(void)
+{
+    close_in_handshake(true, &close_in_write);
+    close_in_handshake(true, &close_in_read);
+    close_in_handshake(false, &close_in_write);
+    close_in_handshake(false, &close_in_read);
+}
+
 static void
 test_what_arrived_before_its_write_returned_is_not_counted_as_dropped(void)
 {
@@ -370,6 +403,7 @@ main(void)
 {
     RUN(test_a_socket_closed_while_its_link_writes_is_not_touched_again);
     RUN(test_a_socket_closed_while_its_link_reads_is_not_touched_again);
+    RUN(test_a_socket_closed_in_the_middle_of_a_handshake_is_not_touched_again);
     RUN(test_what_arrived_before_its_write_returned_is_not_counted_as_dropped);
     RUN(test_what_arrived_is_in_doubt_when_the_peer_then_breaks_the_protocol);
     RUN(test_what_arrived_is_in_doubt_when_the_peer_then_says_goodbye_with_an_error);

@@ -177,8 +177,6 @@ def test_a_pair(
     """The exchange works, and peers() says that it goes over SP."""
     if kind == ref.PAIR1 and library is NanomsgSide:
         pytest.skip("nanomsg has no PAIR v1")
-    if kind == ref.PAIR0 and not we_bind:
-        pytest.skip("our Pair dials as v1")
     url = free_endpoint(transport, short_path)
     with linked(library, role, kind, url, we_bind) as (ours, theirs):
         (peer,) = ours.peers()
@@ -253,6 +251,22 @@ def test_either_side_restarts(
     finally:
         theirs.close()
         ours.close()
+
+
+@pytest.mark.parametrize("transport", ["tcp", "ipc"])
+def test_a_pair_follows_the_version_of_the_peer_it_dials(transport: str, short_path: Path) -> None:
+    """First v0, then one of v1 at the same endpoint, then v0 again."""
+    url = free_endpoint(transport, short_path)
+    with mm.Pair(connect=f"sp+{url}", reconnect_max=0.1) as ours:
+        for kind in (ref.PAIR0, ref.PAIR1, ref.PAIR0):
+            theirs = NngSide(kind, url, listen=True)
+            try:
+                ours.wait_for_peers(timeout=WAIT_S)
+                both(ours, theirs)
+            finally:
+                theirs.close()
+            while ours.peers():
+                ours.stats()
 
 
 @LIBRARIES
