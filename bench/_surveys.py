@@ -26,7 +26,7 @@ def add_commands(commands: Any) -> None:
     """Put survey among the commands."""
     parser = commands.add_parser("survey", help="time until all respondents have answered")
     parser.add_argument("--respondents", type=number_list(1), default="10,100")
-    parser.add_argument("--processes", type=whole(1), help="of respondents (default: by cores)")
+    parser.add_argument("--processes", type=whole(1), help="of respondents (default: one a core)")
     parser.add_argument("--count", type=whole(2), default=SURVEYS, help="surveys a measurement")
     add_transport(parser)
     add_size(parser, "64", least=2)
@@ -86,7 +86,8 @@ def survey_case(
     peer: Peer, transport: str, size: int, respondents: int, chosen: argparse.Namespace
 ) -> Case:
     """One peer's case."""
-    parts = shares(respondents, chosen.processes or max(1, len(os.sched_getaffinity(0)) - 2))
+    # Respondents live in processes of their own: as many as can run at once, for every peer.
+    parts = shares(respondents, chosen.processes or len(os.sched_getaffinity(0)))
     warm = min(WARM, chosen.count)
     task = Task("survey", peer.name, False, "", size, chosen.count, warm, chosen.seed, respondents)
     one = Surveys(peer, transport, task, parts)

@@ -10,11 +10,20 @@
 
 static const uint64_t IO_BATCH_BYTES_MAX = 1u << 30;   /* offsets have 32 bits */
 
+enum { IO_JOIN_BYTES = 64 * 1024 };   /* that are copied together without being asked to gather */
+
 /* What a receive takes at most, and for how long it gathers after the first message. */
 typedef struct io_limits {
     uint32_t messages;
     uint64_t bytes, gather_ns;
 } io_limits;
+
+/* Is this entry alone worth more than a copy of it and of those behind it? */
+static bool
+io_whole(const mmi_span *span)
+{
+    return span->count >= MMI_BATCH_WHOLE_MIN || span->bytes >= (size_t)IO_JOIN_BYTES;
+}
 
 /* One span, or one message as a span. */
 static int
@@ -31,10 +40,10 @@ io_take_one(mmi_socket *s, uint32_t max_messages, uint64_t max_bytes, mmi_span *
     return rc;
 }
 
-/* Takes what is there, up to the limits. MM_OK: some; MM_EAGAIN: nothing there; MM_ENOMEM: nothing
- * taken. */
+/* Takes what is there, up to the limits; but no more than is worth a copy, should that be up to us.
+ * MM_OK: some; MM_EAGAIN: nothing there; MM_ENOMEM: nothing taken. */
 static int
-io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes)
+io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes, bool gathers)
 {
     int rc = MM_OK;
     uint32_t before = b->message_count;
@@ -42,16 +51,20 @@ io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes)
     while (b->message_count < max_messages && b->taken_count < MMI_BATCH_SPANS_MAX &&
            (b->message_count == 0 || b->bytes < max_bytes)) {
         mmi_span span;
+        bool bounded = !gathers && b->taken_count > 0 && max_bytes > (uint64_t)IO_JOIN_BYTES;
+        uint64_t most = bounded ? (uint64_t)IO_JOIN_BYTES : max_bytes;
+        if (b->taken_count > 0 && b->bytes >= most) {
+            break;
+        }
         rc = mmi_batch_reserve(b);
         if (rc == MM_OK) {
-            rc = io_take_one(s, max_messages - b->message_count, max_bytes - b->bytes, &span);
+            rc = io_take_one(s, max_messages - b->message_count, most - b->bytes, &span);
         }
         if (rc != MM_OK) {
             break;
         }
         mmi_batch_add(b, &span);
-        if (span.bytes > MM_BATCH_INLINE_MAX ||
-            (b->taken_count == 1 && span.count >= MMI_BATCH_WHOLE_MIN)) {
+        if (span.bytes > MM_BATCH_INLINE_MAX || (b->taken_count == 1 && io_whole(&span))) {
             break;   /* the last one: a large message, or a pack that needs no copy if alone */
         }
     }
@@ -86,7 +99,7 @@ io_gather(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes
     uint64_t end = s->engine->now_ns + gather_ns;
     int rc = MM_OK;
     while (rc == MM_OK && b->message_count < max_messages && b->bytes < max_bytes) {
-        rc = io_take(s, b, max_messages, max_bytes);
+        rc = io_take(s, b, max_messages, max_bytes, true);
         if (rc == MM_EAGAIN && s->engine->now_ns < end) {
             rc = mmi_socket_wait(s, MM_READABLE, 0, end, 0);
         }
@@ -109,7 +122,9 @@ io_recv(mm_handle socket, mmi_batch *b, const io_limits *limits, mmi_api_wait *w
     }
     mmi_engine *e = s->engine;
     for (;;) {
-        rc = s->ops->recv == NULL ? MM_ENOTSUP : io_take(s, b, limits->messages, bytes);
+        rc = s->ops->recv == NULL
+                 ? MM_ENOTSUP
+                 : io_take(s, b, limits->messages, bytes, limits->gather_ns > 0);
         if (rc != MM_EAGAIN) {
             break;
         }
@@ -158,7 +173,7 @@ mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t
     if (s->ops->recv == NULL) {
         rc = MM_ENOTSUP;
     } else if (b->message_count < max_messages && b->bytes < max_bytes) {
-        rc = io_take(s, b, max_messages, max_bytes);
+        rc = io_take(s, b, max_messages, max_bytes, b->message_count > 0);
         rc = rc == MM_OK ? (int)b->message_count : rc;
     }
     return mmi_api_end(e, rc);

@@ -18,6 +18,20 @@ mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint3
     return mmi_api_send(socket, m, timeout_ms, slice_ms, id);
 }
 
+/* Locked.  One step: MM_OK: the reply is in the batch. */
+static int
+req_take(mmi_socket *s, uint64_t id, mmi_batch *b)
+{
+    mmi_msg *m = NULL;
+    int rc = s->ops->reply(s->state, id, &m);
+    if (rc == MM_OK) {
+        mmi_batch_add(b, &(mmi_span){ .msg = m, .count = 1, .bytes = m->size });
+        s->stats.received_messages++;
+        s->stats.received_bytes += m->size;
+    }
+    return rc;
+}
+
 int
 mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms)
 {
@@ -25,29 +39,23 @@ mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int
     mmi_batch_reset(b);
     int rc = mmi_batch_reserve(b);
     mmi_socket *s;
-    if (rc != MM_OK || (rc = mmi_api_enter(socket, &s)) != MM_OK) {
+    if (rc != MM_OK || (rc = mmi_api_enter_quick(socket, &s)) != MM_OK) {
         return rc;
     }
     mmi_engine *e = s->engine;
-    if (s->ops->reply == NULL) {
-        return mmi_api_end(e, MM_ENOTSUP);
+    rc = s->ops->reply == NULL ? MM_ENOTSUP : req_take(s, id, b);
+    if (rc != MM_EAGAIN) {
+        mmi_engine_leave_quick(e);
+        return rc == MM_OK ? mmi_api_fill(socket, b) : rc;
     }
+    mmi_engine_refresh(e);
     mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
-    mmi_msg *m = NULL;
-    for (;;) {
-        rc = s->ops->reply(s->state, id, &m);
-        if (rc == MM_OK) {
-            mmi_batch_add(b, &(mmi_span){ .msg = m, .count = 1, .bytes = m->size });
-            s->stats.received_messages++;
-            s->stats.received_bytes += m->size;
-        }
-        if (rc != MM_EAGAIN) {
-            break;
-        }
+    while (rc == MM_EAGAIN) {
         rc = mmi_api_wait_for(s, &w, 0, id);
         if (rc != MM_OK) {
             break;
         }
+        rc = req_take(s, id, b);
     }
     mmi_engine_leave(e);
     return rc == MM_OK ? mmi_api_fill(socket, b) : rc;

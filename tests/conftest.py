@@ -17,7 +17,7 @@ import uvloop
 from meshmsg import _engine
 from tests.support.mm import lib
 
-SETTLE_TURNS = 200
+SETTLE_TURNS = 6000
 """How often the leak check looks again: a detached look-up thread of the core ends by itself."""
 
 

@@ -29,7 +29,7 @@ def demo(
         [*command, "--out", str(out), *arguments],
         capture_output=True,
         text=True,
-        timeout=175,
+        timeout=600,
         cwd=ROOT,
         env=environment,
     )

@@ -32,7 +32,7 @@ enum {
     MMI_FRAME_OVERHEAD = 64,                 /* bytes charged to a queue for each frame  */
     MMI_IO_BUFFER_SIZE = 256 * 1024,         /* bytes a read or write moves at most      */
     MMI_PACE_US = 50,                        /* between the writes of a burst            */
-    MMI_PACK_BODY_MAX = 16 * 1024,           /* bytes: a larger message goes by reference */
+    MMI_PACK_BODY_MAX = 32 * 1024,           /* bytes: a larger message goes by reference */
     MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */
     MMI_REQUESTS_MAX = 65536,                /* requests in flight, a REQ socket         */
     MMI_SURVEYS_MAX = 65536,                 /* surveys not forgotten, a SURVEYOR socket */

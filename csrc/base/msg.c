@@ -268,7 +268,7 @@ mmi_msg_unref(mmi_msg *m)
         mmi_msg_unref(m->owners[i]);
     }
     mmi_free(m->adopted);
-    if (m->kind != MMI_MSG_PACK_OUT || !mmi_pack_out_keep(m)) {
+    if (m->kind == MMI_MSG_ONE || !mmi_pack_unused(m)) {
         mmi_free(m);
     }
 }

@@ -1,7 +1,7 @@
 /*
  * pack.c: several messages in one block.  See pack.h.
  * Not here: how a message looks on the wire (codec/framing.h).
- * Law: one allocation a pack.
+ * Law: one allocation a pack, besides the arena it may be a part of.
  */
 #include "base/pack.h"
 
@@ -9,14 +9,8 @@
 
 #include "base/limits.h"
 
-/*
- * Full packs come and go thousands of times a second; the heap would give their pages back to the
- * system and fault them in again each time (a third of a sender's time at 1 KiB a message).
- */
-enum { PACK_SPARES_MAX = 32 };   /* 2 MiB a process */
-static mmi_pack_out *pack_spares[PACK_SPARES_MAX];
-static uint32_t pack_spare_count;
-static atomic_flag pack_spare_lock = ATOMIC_FLAG_INIT;
+enum { PACK_SPARES_MAX = 32 };   /* 4 MiB a process */
+static mmi_spares pack_spares = MMI_SPARES_INIT;
 
 static void
 pack_init(mmi_msg *m, mmi_msg_kind kind)
@@ -26,52 +20,23 @@ pack_init(mmi_msg *m, mmi_msg_kind kind)
     m->kind = (uint8_t)kind;
 }
 
-void
-mmi_pack_lock(void)
-{
-    while (atomic_flag_test_and_set_explicit(&pack_spare_lock, memory_order_acquire)) {
-    }
-}
-
-void
-mmi_pack_unlock(void)
-{
-    atomic_flag_clear_explicit(&pack_spare_lock, memory_order_release);
-}
-
-/* A spare pack of MMI_PACK_CAP; NULL: there is none. */
-static mmi_pack_out *
-pack_spare_take(void)
-{
-    mmi_pack_out *pack = NULL;
-    mmi_pack_lock();
-    if (pack_spare_count > 0) {
-        pack = pack_spares[--pack_spare_count];
-    }
-    mmi_pack_unlock();
-    return pack;
-}
-
 bool
-mmi_pack_out_keep(mmi_msg *m)
+mmi_pack_unused(mmi_msg *m)
 {
-    mmi_pack_out *pack = mmi_pack_out_of(m);
-    if (pack == NULL || pack->room != MMI_PACK_CAP) {
+    mmi_pack_in *in = mmi_pack_in_of(m);
+    if (in != NULL) {
+        mmi_arena_unref(in->arena);
         return false;
     }
-    mmi_pack_lock();
-    bool kept = pack_spare_count < PACK_SPARES_MAX;
-    if (kept) {
-        pack_spares[pack_spare_count++] = pack;
-    }
-    mmi_pack_unlock();
-    return kept;
+    mmi_pack_out *out = mmi_pack_out_of(m);
+    return out != NULL && out->room == MMI_PACK_CAP &&
+           mmi_spare_keep(&pack_spares, out, PACK_SPARES_MAX);
 }
 
 mmi_pack_out *
 mmi_pack_out_new(const struct mmi_framing *framing, size_t cap)
 {
-    mmi_pack_out *pack = cap == MMI_PACK_CAP ? pack_spare_take() : NULL;
+    mmi_pack_out *pack = cap == MMI_PACK_CAP ? mmi_spare_take(&pack_spares) : NULL;
     if (pack == NULL) {
         pack = mmi_realloc(NULL, sizeof *pack + cap);
     }
@@ -104,12 +69,13 @@ mmi_pack_out_split(mmi_pack_out *pack, size_t at, uint32_t count, size_t cost)
     return rest;
 }
 
-mmi_pack_in *
-mmi_pack_in_new(uint32_t messages, uint32_t frames, size_t bytes)
+/* A block for the numbers and more octets, which come last. */
+static mmi_pack_in *
+pack_in_block(uint32_t messages, uint32_t frames, size_t bytes, size_t more)
 {
     bool single = frames == messages;
     size_t numbers = (size_t)frames + 1 + (single ? 0 : (size_t)messages + 1);
-    mmi_pack_in *pack = mmi_realloc(NULL, sizeof *pack + numbers * sizeof(uint32_t) + bytes);
+    mmi_pack_in *pack = mmi_realloc(NULL, sizeof *pack + numbers * sizeof(uint32_t) + more);
     if (pack == NULL) {
         return NULL;
     }
@@ -117,9 +83,27 @@ mmi_pack_in_new(uint32_t messages, uint32_t frames, size_t bytes)
     pack->msg.count = messages;
     pack->msg.cost = bytes + (size_t)frames * MMI_FRAME_OVERHEAD;
     pack->first = pack->one_size = 0;
+    pack->arena = NULL;
     pack->offset = (uint32_t *)(pack + 1);
     pack->first_frame = single ? NULL : pack->offset + frames + 1;
     pack->data = (uint8_t *)(pack->offset + numbers);
+    return pack;
+}
+
+mmi_pack_in *
+mmi_pack_in_new(uint32_t messages, uint32_t frames, size_t bytes)
+{
+    return pack_in_block(messages, frames, bytes, bytes);
+}
+
+mmi_pack_in *
+mmi_pack_in_over(uint32_t messages, uint32_t frames, size_t bytes, mmi_arena *arena, uint8_t *data)
+{
+    mmi_pack_in *pack = pack_in_block(messages, frames, bytes, 0);
+    if (pack != NULL) {
+        pack->arena = mmi_arena_ref(arena);
+        pack->data = data;
+    }
     return pack;
 }
 

@@ -9,13 +9,15 @@
 #ifndef MMI_PACK_H
 #define MMI_PACK_H
 
+#include "base/arena.h"
 #include "base/limits.h"
 #include "base/msg.h"
 
 enum {
-    MMI_PACK_CAP = 64 * 1024,      /* bytes of a pack that is filled by a burst                  */
+    MMI_PACK_CAP = 128 * 1024,     /* bytes of a pack that is filled by a burst                  */
     MMI_PACK_FIRST_CAP = 2 * 1024, /* bytes of a pack when nothing else is queued                */
-    MMI_PACK_IN_BYTES = 96 * 1024, /* bytes of a received pack: what malloc gives without mmap   */
+    MMI_PACK_IN_BYTES = 96 * 1024, /* bytes of a copied one: what malloc gives without mmap      */
+    MMI_PACK_KEEPS_MIN = MMI_IO_BUFFER_SIZE / 2, /* bytes: one that stays in its arena           */
     MMI_PACK_FRAMES_MAX = 16       /* frames of a message in a received pack                     */
 };
 
@@ -35,6 +37,7 @@ typedef struct mmi_pack_in {
     uint32_t one_size;         /* not 0: every message is one frame of that size */
     uint32_t *offset;          /* where frame j begins; one more than frames  */
     uint32_t *first_frame;     /* of message i; NULL: every message is one frame */
+    mmi_arena *arena;          /* that data is in; NULL: it is in this block   */
     uint8_t *data;
 } mmi_pack_in;
 
@@ -59,11 +62,8 @@ mmi_pack_in_of(mmi_msg *m)
 
 mmi_pack_out *mmi_pack_out_new(const struct mmi_framing *framing,
                                size_t cap) MMI_WARN_UNUSED;               /* NULL: no memory */
-/* For fork.c: packs come and go without any other lock. */
-void mmi_pack_lock(void);
-void mmi_pack_unlock(void);
-/* Of mmi_msg_unref: a pack nobody holds is kept for the next; false: it is to be freed. */
-bool mmi_pack_out_keep(mmi_msg *m);
+/* Of mmi_msg_unref: nobody holds it any more.  true: it is kept for the next; false: to be freed. */
+bool mmi_pack_unused(mmi_msg *m);
 /* A new pack with the count messages from octet at on, which it takes out of pack.  NULL: no
  * memory, nothing has changed.  The copy is this pack's alone. */
 mmi_pack_out *mmi_pack_out_split(mmi_pack_out *pack, size_t at, uint32_t count,
@@ -72,6 +72,9 @@ mmi_pack_out *mmi_pack_out_split(mmi_pack_out *pack, size_t at, uint32_t count,
 /* For messages and frames (as many as messages: every message is one), of so many bytes. */
 mmi_pack_in *mmi_pack_in_new(uint32_t messages, uint32_t frames,
                              size_t bytes) MMI_WARN_UNUSED;               /* NULL: no memory */
+/* The same, but they are at data, in an arena, to which it takes a reference. */
+mmi_pack_in *mmi_pack_in_over(uint32_t messages, uint32_t frames, size_t bytes, mmi_arena *arena,
+                              uint8_t *data) MMI_WARN_UNUSED;              /* NULL: no memory */
 /* The frames of message i: from *frame, count of them. */
 uint32_t mmi_pack_in_frames(const mmi_pack_in *pack, uint32_t i, uint32_t *frame);
 /* Bytes of messages [i, i + count), and what a queue charges for them. */

@@ -51,10 +51,11 @@ mmi_parser_next(mmi_parser *p, const uint8_t **buf, size_t *size, mmi_input *out
 }
 
 mmi_pack_in *
-mmi_parser_pack(const mmi_parser *p, const uint8_t **buf, size_t *size, mmi_reader_room room)
+mmi_parser_pack(const mmi_parser *p, const uint8_t **buf, size_t *size, mmi_reader_room room,
+                mmi_arena *arena)
 {
-    return parser_sp(p) ? mmi_sp_reader_pack(&p->of.sp, buf, size, room)
-                        : mmi_reader_pack(&p->of.zmtp, buf, size, room);
+    return parser_sp(p) ? mmi_sp_reader_pack(&p->of.sp, buf, size, room, arena)
+                        : mmi_reader_pack(&p->of.zmtp, buf, size, room, arena);
 }
 
 bool

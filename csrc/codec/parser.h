@@ -28,7 +28,7 @@ bool mmi_parser_idle(const mmi_parser *p);
 int mmi_parser_next(mmi_parser *p, const uint8_t **buf, size_t *size,
                     mmi_input *out) MMI_WARN_UNUSED;
 mmi_pack_in *mmi_parser_pack(const mmi_parser *p, const uint8_t **buf, size_t *size,
-                             mmi_reader_room room) MMI_WARN_UNUSED;
+                             mmi_reader_room room, mmi_arena *arena) MMI_WARN_UNUSED;
 bool mmi_parser_waits(const mmi_parser *p, const uint8_t *buf, size_t size, size_t size_max);
 size_t mmi_parser_direct(mmi_parser *p, uint8_t **area);
 void mmi_parser_filled(mmi_parser *p, size_t size);

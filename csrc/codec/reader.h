@@ -13,10 +13,10 @@
 #define MMI_READER_H
 
 #include "base/limits.h"
-#include "base/pack.h"
 #include "codec/block.h"
 #include "codec/command.h"
 #include "codec/frame.h"
+#include "codec/pack_run.h"
 
 enum {
     MMI_READER_DIRECT = 64 * 1024
@@ -57,16 +57,12 @@ bool mmi_reader_idle(const mmi_reader *r); /* between two messages: an EOF here 
  * 1: *out is filled; 0: all bytes used, need more; < 0: MM_EPROTO or MM_ENOMEM, see reason. */
 int mmi_reader_next(mmi_reader *r, const uint8_t **buf, size_t *size,
                     mmi_input *out) MMI_WARN_UNUSED;
-/* What a queue still takes: messages, and as mmi_msg_cost charges them. */
-typedef struct mmi_reader_room {
-    uint32_t messages;
-    size_t cost;
-} mmi_reader_room;
 /* The whole messages *buf begins with, as many as there is room for, advancing *buf and *size;
  * NULL: none of a kind that goes into a pack (or no memory), ask mmi_reader_next.  Changes nothing
- * in r: only between two messages is there anything to give. */
+ * in r: only between two messages is there anything to give.  arena: that *buf is in, and which may
+ * then stay with the pack, changed where *buf was; or NULL. */
 mmi_pack_in *mmi_reader_pack(const mmi_reader *r, const uint8_t **buf, size_t *size,
-                             mmi_reader_room room) MMI_WARN_UNUSED;
+                             mmi_reader_room room, mmi_arena *arena) MMI_WARN_UNUSED;
 /* Do these octets begin a message that is not whole, and small: none longer than size_max?  Then it
  * is worth keeping them for the next read, so that the message goes into a pack with those behind
  * it.  Only between two messages. */

@@ -2,7 +2,8 @@
  * reader_pack.c: a run of whole messages in the fed bytes -> one pack.
  *
  * Not here: whatever is not whole, not small, a command or an error: mmi_reader_next sees to that.
- * Law: a first walk counts, a second copies; nothing is consumed that is not in the pack.
+ * Law: a first walk counts, a second moves: into a block, or, should the run be most of an arena,
+ * together where it is; nothing is consumed that is not in the pack.
  */
 #include <string.h>
 
@@ -65,8 +66,9 @@ pack_message(const mmi_reader *r, pack_walk *w)
     return true;
 }
 
+/* The bodies of the messages from at on, end to end. */
 static void
-pack_copy(mmi_pack_in *pack, const uint8_t *at, const uint8_t *end)
+pack_move(mmi_pack_in *pack, const uint8_t *at, const uint8_t *end)
 {
     uint32_t messages = pack->msg.count, frame = 0, offset = 0;
     bool alike = true;
@@ -80,11 +82,11 @@ pack_copy(mmi_pack_in *pack, const uint8_t *at, const uint8_t *end)
             size_t size;
             bool whole = pack_head(at, end, &body, &size);
             MMI_ASSERT(whole);   /* the first walk saw it */
+            more = (at[0] & MMI_FRAME_MORE) != 0;
             pack->offset[frame++] = offset;
-            memcpy(pack->data + offset, body, size);
+            memmove(pack->data + offset, body, size);   /* never beyond body: heads go away */
             offset += (uint32_t)size;
             alike &= i == 0 || size == pack->offset[1];
-            more = (at[0] & MMI_FRAME_MORE) != 0;
             at = body + size;
         } while (more);
     }
@@ -96,31 +98,22 @@ pack_copy(mmi_pack_in *pack, const uint8_t *at, const uint8_t *end)
 }
 
 mmi_pack_in *
-mmi_reader_pack(const mmi_reader *r, const uint8_t **buf, size_t *size, mmi_reader_room room)
+mmi_reader_pack(const mmi_reader *r, const uint8_t **buf, size_t *size, mmi_reader_room room,
+                mmi_arena *arena)
 {
     if (!mmi_reader_idle(r) || r->reason != 0) {
         return NULL;
     }
     pack_walk w = { .at = *buf, .end = *buf + *size };
-    const uint8_t *end = w.at;
-    uint32_t messages = 0, frames = 0;
-    size_t bytes = 0, cost = 0;
-    while (messages < room.messages && pack_message(r, &w)) {
-        size_t more = w.bytes + (size_t)w.frames * MMI_FRAME_OVERHEAD;
-        if (more > room.cost - cost || (messages > 0 && bytes + w.bytes > MMI_PACK_IN_BYTES)) {
-            break;
-        }
-        end = w.at;
-        messages++;
-        frames += w.frames;
-        bytes += w.bytes;
-        cost += more;
+    mmi_pack_run run = mmi_pack_run_of(room, *buf, arena);
+    while (mmi_pack_run_open(&run) && pack_message(r, &w) &&
+           mmi_pack_run_add(&run, w.frames, w.bytes, w.at)) {
     }
-    mmi_pack_in *pack = messages > 0 ? mmi_pack_in_new(messages, frames, bytes) : NULL;
+    mmi_pack_in *pack = mmi_pack_run_end(&run, arena);
     if (pack != NULL) {
-        pack_copy(pack, *buf, end);
-        *size -= (size_t)(end - *buf);
-        *buf = end;
+        pack_move(pack, *buf, run.end);
+        *size -= (size_t)(run.end - *buf);
+        *buf = run.end;
     }
     return pack;
 }

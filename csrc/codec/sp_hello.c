@@ -75,8 +75,11 @@ sp_hello_done(mmi_sp_hello *h)
         return sp_hello_fail(h, MM_REASON_SOCKET_TYPE, "an unknown SP protocol, 0x%04x", id);
     }
     if (!mmi_sp_match(h->ours, theirs)) {
-        return sp_hello_fail(h, MM_REASON_SOCKET_TYPE, "%s cannot talk to %s", h->ours->name,
-                             theirs->name);
+        h->instead = pairs ? theirs : NULL;
+        return sp_hello_fail(h, MM_REASON_SOCKET_TYPE,
+                             pairs ? "%s cannot talk to %s; the next attempt is made as the latter"
+                                   : "%s cannot talk to %s",
+                             h->ours->name, theirs->name);
     }
     h->theirs = theirs;
     return 1;

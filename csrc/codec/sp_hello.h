@@ -19,6 +19,7 @@ typedef struct mmi_sp_hello {
     char detail[MM_DETAIL_MAX + 1];
     const mmi_sp_protocol *ours;     /* once done: as agreed (PAIR)                         */
     const mmi_sp_protocol *theirs;   /* valid once done                                     */
+    const mmi_sp_protocol *instead;  /* refused: the version of PAIR it would have talked to */
     /* private */
     uint8_t in[MMI_SP_HELLO_SIZE], out[MMI_SP_HELLO_SIZE];
     uint8_t in_size, out_size, out_sent;

@@ -2,7 +2,7 @@
  * sp_pack.c: a run of whole SP messages in the fed bytes -> one pack.
  *
  * Not here: whatever is not whole, has an envelope, or is an error: mmi_sp_reader_next sees to
- * that.  Law: a first walk counts, a second copies; nothing is consumed that is not in the pack.
+ * that.  Law: a first walk counts, a second moves; nothing is consumed that is not in the pack.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ sp_pack_body(const mmi_sp_reader_limits *l, const uint8_t *at, const uint8_t *en
 }
 
 static void
-sp_pack_copy(const mmi_sp_reader_limits *l, mmi_pack_in *pack, const uint8_t *at,
+sp_pack_move(const mmi_sp_reader_limits *l, mmi_pack_in *pack, const uint8_t *at,
              const uint8_t *end)
 {
     uint32_t offset = 0;
@@ -39,7 +39,7 @@ sp_pack_copy(const mmi_sp_reader_limits *l, mmi_pack_in *pack, const uint8_t *at
         at = sp_pack_body(l, at, end, &body, &size);
         MMI_ASSERT(at != NULL);   /* the first walk saw it */
         pack->offset[i] = offset;
-        memcpy(pack->data + offset, body, size);
+        memmove(pack->data + offset, body, size);   /* never beyond body: heads go away */
         offset += (uint32_t)size;
         alike &= i == 0 || size == pack->offset[1];
     }
@@ -48,31 +48,24 @@ sp_pack_copy(const mmi_sp_reader_limits *l, mmi_pack_in *pack, const uint8_t *at
 }
 
 mmi_pack_in *
-mmi_sp_reader_pack(const mmi_sp_reader *r, const uint8_t **buf, size_t *size, mmi_reader_room room)
+mmi_sp_reader_pack(const mmi_sp_reader *r, const uint8_t **buf, size_t *size, mmi_reader_room room,
+                   mmi_arena *arena)
 {
     const mmi_sp_reader_limits *l = &r->limits;
     if (!mmi_sp_reader_idle(r) || r->reason != 0 || mmi_sp_has_envelope(l->form)) {
         return NULL;
     }
-    const uint8_t *at = *buf, *end = *buf + *size, *next, *body;
-    uint32_t messages = 0;
-    size_t bytes = 0, one;
-    while (messages < room.messages &&
-           (next = sp_pack_body(l, at, end, &body, &one)) != NULL) {
-        size_t cost = bytes + (size_t)messages * MMI_FRAME_OVERHEAD;
-        if (one + MMI_FRAME_OVERHEAD > room.cost - cost ||
-            (messages > 0 && bytes + one > MMI_PACK_IN_BYTES)) {
-            break;
-        }
-        at = next;
-        messages++;
-        bytes += one;
+    const uint8_t *at = *buf, *end = *buf + *size, *body;
+    mmi_pack_run run = mmi_pack_run_of(room, at, arena);
+    size_t one;
+    while (mmi_pack_run_open(&run) && (at = sp_pack_body(l, at, end, &body, &one)) != NULL &&
+           mmi_pack_run_add(&run, 1, one, at)) {
     }
-    mmi_pack_in *pack = messages > 0 ? mmi_pack_in_new(messages, messages, bytes) : NULL;
+    mmi_pack_in *pack = mmi_pack_run_end(&run, arena);
     if (pack != NULL) {
-        sp_pack_copy(l, pack, *buf, at);
-        *size -= (size_t)(at - *buf);
-        *buf = at;
+        sp_pack_move(l, pack, *buf, run.end);
+        *size -= (size_t)(run.end - *buf);
+        *buf = run.end;
     }
     return pack;
 }

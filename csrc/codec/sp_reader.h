@@ -44,7 +44,7 @@ int mmi_sp_reader_next(mmi_sp_reader *r, const uint8_t **buf, size_t *size,
                        mmi_input *out) MMI_WARN_UNUSED;
 /* As mmi_reader_pack: a run of whole messages, of a form that has no envelope (sp_pack.c). */
 mmi_pack_in *mmi_sp_reader_pack(const mmi_sp_reader *r, const uint8_t **buf, size_t *size,
-                                mmi_reader_room room) MMI_WARN_UNUSED;
+                                mmi_reader_room room, mmi_arena *arena) MMI_WARN_UNUSED;
 /* Where the rest of a large body may be read to directly: room in bytes, 0 when not inside one. */
 size_t mmi_sp_reader_direct(mmi_sp_reader *r, uint8_t **area);
 /* Then mmi_sp_reader_next with no bytes may give the message. */

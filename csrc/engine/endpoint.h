@@ -7,6 +7,7 @@
 #ifndef MMI_ENDPOINT_H
 #define MMI_ENDPOINT_H
 
+#include "codec/sp.h"
 #include "codec/url.h"
 #include "engine/socket.h"
 #include "tran/tran.h"
@@ -22,6 +23,7 @@ typedef struct mmi_dialer {
     uint64_t tag;
     mmi_timer timer;
     struct mmi_link *link;
+    const mmi_sp_protocol *sp;     /* what to dial as, since the peer said so; NULL: as the role */
     mmi_addr addrs[MMI_ADDRS_MAX];
     int addr_count, addr_next;
     uint32_t attempt;

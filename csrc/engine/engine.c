@@ -86,7 +86,8 @@ engine_release(mmi_engine *e)
     mmi_timers_fini(&e->timers);
     mmi_free(e->notifiers);
     mmi_free(e->tags);
-    mmi_free(e->in_buf);
+    mmi_arena_unref(e->arena);
+    e->arena = NULL;
     e->plat.free(e->plat.self);
     e->open = false;
 }
@@ -114,8 +115,8 @@ mmi_engine_open(mmi_plat *plat, mm_handle *out)
     if (rc == MM_OK && (rc = mmi_notifier_take(e, &spare)) == MM_OK) {
         mmi_notifier_give(e, spare);
     }
-    e->in_buf = mmi_alloc(MMI_IO_BUFFER_SIZE);
-    if (rc == MM_OK && e->in_buf == NULL) {
+    e->arena = mmi_arena_new();
+    if (rc == MM_OK && e->arena == NULL) {
         rc = MM_ENOMEM;
     }
     if (rc == MM_OK && (e->handle = mmi_handle_new(MMI_HANDLE_ENGINE, e, e)) == 0) {

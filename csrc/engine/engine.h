@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/list.h"
+#include "base/arena.h"
 #include "base/timer.h"
 #include "engine/handle.h"
 #include "plat/plat.h"
@@ -64,7 +65,7 @@ typedef struct mmi_engine {
     int idle_notifier;             /* rung when closing and nothing is left, or nobody is outside */
     uint32_t outside;              /* callers that wait without the lock   */
     uint64_t abandoned_messages;
-    uint8_t *in_buf;               /* MMI_IO_BUFFER_SIZE                   */
+    mmi_arena *arena;              /* that the next read fills             */
 } mmi_engine;
 
 /* Opens an engine over a platform, which it then owns (also on failure). */

@@ -8,7 +8,6 @@
  */
 #include <pthread.h>
 
-#include "base/pack.h"
 #include "engine/engine.h"
 #include "tran/tran.h"
 
@@ -43,14 +42,12 @@ mm_fork_prepare(void)
     mmi_engines_lock();
     mmi_inproc_lock();
     mmi_handle_table_lock();
-    mmi_pack_lock();
 }
 
 void
 mm_fork_parent(void)
 {
     if (--fork_depth == 0) {
-        mmi_pack_unlock();
         mmi_handle_table_unlock();
         mmi_inproc_unlock();
         mmi_engines_unlock();
@@ -66,7 +63,6 @@ mm_fork_child(void)
     }
     fork_depth = 0;
     fork_lock_init();
-    mmi_pack_unlock();
     mmi_handle_after_fork();
     mmi_inproc_after_fork();
     mmi_engines_after_fork();

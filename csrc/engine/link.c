@@ -75,7 +75,7 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
     if (pending) {
         mmi_link_watch(link);
     } else {
-        mmi_link_hello_start(link);
+        mmi_link_hello_start(link, false);
     }
     return MM_OK;
 }
@@ -112,6 +112,7 @@ mmi_link_watch(mmi_link *link)
     if (link->hung) {
         events &= (uint32_t)~MMI_WATCH_READ;
     }
+    events = link->doomed != 0 ? 0 : events;   /* nothing of its is waited for any more */
     if (events != link->watched || link->hung) {
         int rc = e->plat.watch(e->plat.self, link->stream, events, link->tag);
         link_count_write_watch(link, events);
@@ -172,17 +173,14 @@ static void
 link_unpin(mmi_link *link)
 {
     mmi_pipe *p = &link->pipe;
-    mmi_pack_out *front =
-        p->pinned > 0 ? mmi_pack_out_of(mmi_ring_at(&p->outbox, p->pinned - 1)) : NULL;
+    mmi_pack_out *front = p->pinned > 0 ? mmi_pack_out_of(mmi_ring_at(&p->outbox, 0)) : NULL;
     if (front == NULL) {
         return;
     }
-    size_t cost, end = link->flight_end;
-    if (!link->writing) {
-        end = front->first + p->framing->next(p->framing, front->data + front->first, &cost);
-    }
+    size_t cost;
+    size_t end = front->first + p->framing->next(p->framing, front->data + front->first, &cost);
     /* No memory: the engine counts the rest with what was begun. */
-    (void)(mmi_pipe_split_out(p, p->pinned - 1, end) == MM_OK);
+    (void)(mmi_pipe_split_out(p, 0, end) == MM_OK);
 }
 
 /* The peer is no longer one: the pipe leaves the protocol. */
@@ -191,6 +189,7 @@ link_deactivate(mmi_link *link)
 {
     mmi_socket *s = link->socket;
     mm_stats *st = &s->stats;
+    MMI_ASSERT(!link->writing);
     if (link->held != NULL && !s->closing) {
         int rc = mmi_pipe_push_in(&link->pipe, link->held);
         if (rc == MM_OK) {
@@ -254,11 +253,32 @@ link_end(mmi_link *link, int state, int reason, const char *detail)
     link_tell_end(link, was, reason, detail);
 }
 
+/* A write is on its way: what it takes is to be counted as written, not as dropped, so who made it
+ * closes the link when it is back.  The first reason counts. */
+static void
+link_doom(mmi_link *link, int reason, const char *detail)
+{
+    if (link->doomed == 0) {
+        size_t size = detail != NULL ? strlen(detail) + 1 : 0;
+        link->doomed = reason;
+        link->doomed_detail = size > 0 ? mmi_alloc(size) : NULL;
+        if (link->doomed_detail != NULL) {
+            memcpy(link->doomed_detail, detail, size);
+        }
+    }
+    mmi_timer_clear(&link->engine->timers, &link->timer);
+    mmi_link_watch(link);
+}
+
 void
 mmi_link_close(mmi_link *link, int reason, const char *detail)
 {
     if (link->state == MMI_LINK_DEAD) {
-        return;   /* its socket may be gone: a link that writes outlives it */
+        return;   /* its socket may be gone: a link that reads outlives it */
+    }
+    if (link->state == MMI_LINK_ACTIVE && link->writing) {
+        link_doom(link, reason, detail);
+        return;
     }
     mmi_socket *s = link->socket;
     mmi_engine *e = s->engine;
@@ -300,8 +320,9 @@ mmi_link_free(mmi_link *link)
     mmi_free(link->identity);
     mmi_free(link->commands);
     mmi_free(link->command_out);
-    mmi_free(link->unread);
+    mmi_link_unread_drop(link);
     mmi_free(link->tail);
+    mmi_free(link->doomed_detail);
     mmi_free(link);
 }
 
@@ -355,7 +376,7 @@ mmi_link_event(mmi_link *link, uint32_t events)
     if (link->state == MMI_LINK_CONNECTING) {
         int rc = e->plat.connected(e->plat.self, link->stream);
         if (rc == MM_OK) {
-            mmi_link_hello_start(link);
+            mmi_link_hello_start(link, true);
         } else if (rc != MM_EAGAIN) {
             mmi_link_close(link, rc == MM_ECONNREFUSED ? MM_REASON_REFUSED : MM_REASON_UNREACHABLE,
                            NULL);

@@ -3,7 +3,8 @@
  *
  * All calls with the engine lock held; reading and writing drop it around their system calls, one
  * thread at a time each.  Law: the pipe is known to the protocol exactly while state is
- * MMI_LINK_ACTIVE; a closed link stays in memory, its stream open, until the engine settles and no
+ * MMI_LINK_ACTIVE; what ends an active link while it is written is left to who writes, who alone
+ * knows what went; a closed link stays in memory, its stream open, until the engine settles and no
  * thread reads or writes it, so nobody holds a freed one.
  */
 #ifndef MMI_LINK_H
@@ -50,7 +51,6 @@ typedef struct mmi_link {
     uint8_t *command_out;                /* being written */
     size_t command_out_size, command_sent;
     uint64_t msg_offset; /* octets of the outbox's front message that were written */
-    size_t flight_end;                   /* of the last pack being written: the octet behind */
     bool writing, reading;               /* a thread does, without the lock */
     bool shared;                         /* the stream takes and gives pieces by reference */
     bool burst; /* sends come fast: the runner writes them, every so often */
@@ -61,6 +61,7 @@ typedef struct mmi_link {
     size_t tail_size;
     mmi_msg *held;                       /* parsed, but the inbox is full: reading is paused */
     uint8_t *unread;                     /* and what came behind it */
+    mmi_arena *unread_arena;             /* that it is in; NULL: a block of its own */
     size_t unread_size, unread_used;
 
     mmi_timer timer;
@@ -73,13 +74,20 @@ typedef struct mmi_link {
     bool hung; /* the stream hung up while reading was paused: poll is not asked */
     bool fin_sent;
     bool resume;                         /* the inbox has room again: read on at the next settle */
-    int doomed;                          /* mm_reason: close at the next settle; 0: no */
+    int doomed;          /* mm_reason: close at the next settle or after the write; 0: no */
+    char *doomed_detail; /* or NULL */
 } mmi_link;
 
 /* A new link over a stream (connected, or connecting when pending); owns it, also on failure. */
 int mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pending,
                   const char *address) MMI_WARN_UNUSED;
+/* At once, but for an active link that is written at this moment: its writer closes it.  Whoever
+ * goes on with it looks whether it still lives. */
 void mmi_link_close(mmi_link *link, int reason, const char *detail);
+static inline bool mmi_link_lives(const mmi_link *link)
+{
+    return link->state == MMI_LINK_ACTIVE && link->doomed == 0;
+}
 void mmi_link_free(mmi_link *link);                     /* settle only, and not a busy one */
 static inline bool mmi_link_busy(const mmi_link *link) { return link->writing || link->reading; }
 void mmi_link_finish(mmi_link *link);  /* the socket was closed: flush, FIN, wait for the peer */
@@ -93,8 +101,8 @@ void mmi_link_dirty(mmi_link *link);                    /* has something to writ
 void mmi_link_watch(mmi_link *link);                    /* recomputes what poll is to report */
 bool mmi_link_paused(const mmi_link *link);             /* reading waits for room in the inbox */
 
-/* link_hello.c */
-void mmi_link_hello_start(mmi_link *link);
+/* link_hello.c.  polled: by who polls; these drop the lock, and the link may be closed then. */
+void mmi_link_hello_start(mmi_link *link, bool polled);
 void mmi_link_hello_readable(mmi_link *link);
 void mmi_link_hello_writable(mmi_link *link);
 
@@ -102,7 +110,9 @@ static inline bool mmi_link_sp(const mmi_link *link) { return link->parser.wire 
 
 /* link_in.c */
 void mmi_link_readable(mmi_link *link);
-void mmi_link_feed(mmi_link *link, const uint8_t *buf, size_t size);
+/* arena: that the octets are in, and which may be kept with what they become; or NULL. */
+void mmi_link_feed(mmi_link *link, uint8_t *buf, size_t size, mmi_arena *arena);
+void mmi_link_unread_drop(mmi_link *link);
 void mmi_link_resume(mmi_link *link);                   /* the inbox has room again */
 
 /* link_out.c */

@@ -12,8 +12,53 @@ static const char LINK_FEATURES[] = "1";   /* X-Meshmsg: version 1, no extension
 
 enum { HELLO_READ_SIZE = 4096 };           /* octets a read takes during the handshake */
 
+/* The system calls of handshakes that poll told of are made without the lock: a caller that opens
+ * connections by the thousand would else wait for each of them. */
+static int64_t
+hello_io(mmi_link *link, const mmi_iov *iov, bool writes)
+{
+    mmi_engine *e = link->engine;
+    bool *busy = writes ? &link->writing : &link->reading;
+    *busy = true;
+    mmi_engine_unlock(e);
+    int64_t n = writes ? e->plat.writev(e->plat.self, link->stream, iov, 1)
+                       : e->plat.readv(e->plat.self, link->stream, iov, 1);
+    mmi_engine_relock(e);
+    *busy = false;
+    if (link->doomed != 0) {
+        mmi_link_dirty(link);   /* somebody gave it up meanwhile */
+    }
+    return link->state == MMI_LINK_HELLO ? n : MM_ECLOSED;
+}
+
+/* What there is to say.  Who polls drops the lock for it: the link may then be a closed one. */
+static void
+hello_write(mmi_link *link, bool polled)
+{
+    mmi_engine *e = link->engine;
+    const uint8_t *out;
+    size_t size;
+    while ((size = mmi_opening_output(link->opening, &out)) > 0) {
+        mmi_iov iov = { .data = (void *)out, .size = size };
+        int64_t n = polled ? hello_io(link, &iov, true)
+                           : e->plat.writev(e->plat.self, link->stream, &iov, 1);
+        if (n == MM_ECLOSED) {
+            return;
+        }
+        if (n == MM_EAGAIN) {
+            break;
+        }
+        if (n < 0) {
+            mmi_link_close(link, MM_REASON_RESET, NULL);
+            return;
+        }
+        mmi_opening_sent(link->opening, (size_t)n);
+    }
+    mmi_link_watch(link);
+}
+
 void
-mmi_link_hello_start(mmi_link *link)
+mmi_link_hello_start(mmi_link *link, bool polled)
 {
     mmi_socket *s = link->socket;
     const mmi_dialer *d = link->dialer;
@@ -22,7 +67,7 @@ mmi_link_hello_start(mmi_link *link)
                   .identity = s->opts.identity,
                   .identity_size = s->opts.identity_size,
                   .features = LINK_FEATURES },
-        .sp = mmi_sp_of_role(s->ops->role),
+        .sp = d != NULL && d->sp != NULL ? d->sp : mmi_sp_of_role(s->ops->role),
         .wire = d == NULL ? 0 : d->url.sp ? MMI_WIRE_SP : MMI_WIRE_ZMTP,
     };
     link->state = MMI_LINK_HELLO;
@@ -36,28 +81,13 @@ mmi_link_hello_start(mmi_link *link)
     if (d != NULL) {
         s->stats.connects++;
     }
-    mmi_link_hello_writable(link);
+    hello_write(link, polled);
 }
 
 void
 mmi_link_hello_writable(mmi_link *link)
 {
-    mmi_engine *e = link->socket->engine;
-    const uint8_t *out;
-    size_t size;
-    while ((size = mmi_opening_output(link->opening, &out)) > 0) {
-        mmi_iov iov = { .data = (void *)out, .size = size };
-        int64_t n = e->plat.writev(e->plat.self, link->stream, &iov, 1);
-        if (n == MM_EAGAIN) {
-            break;
-        }
-        if (n < 0) {
-            mmi_link_close(link, MM_REASON_RESET, NULL);
-            return;
-        }
-        mmi_opening_sent(link->opening, (size_t)n);
-    }
-    mmi_link_watch(link);
+    hello_write(link, true);
 }
 
 /* Moves what the handshake still has to say (an ERROR; over SP our hello, which tells why) to where
@@ -67,6 +97,9 @@ hello_refused(mmi_link *link)
 {
     const uint8_t *out;
     size_t size = mmi_opening_output(link->opening, &out);
+    if (link->dialer != NULL && link->opening->sp.instead != NULL) {
+        link->dialer->sp = link->opening->sp.instead;
+    }
     if (size == 0 || mmi_link_control(link, out, size) != MM_OK) {
         mmi_link_close(link, link->opening->reason, link->opening->detail);
         return;
@@ -191,11 +224,10 @@ hello_done(mmi_link *link)
 void
 mmi_link_hello_readable(mmi_link *link)
 {
-    mmi_engine *e = link->socket->engine;
     uint8_t buf[HELLO_READ_SIZE];
     mmi_iov iov = { .data = buf, .size = sizeof buf };
-    int64_t n = e->plat.readv(e->plat.self, link->stream, &iov, 1);
-    if (n == MM_EAGAIN) {
+    int64_t n = hello_io(link, &iov, false);
+    if (n == MM_EAGAIN || n == MM_ECLOSED) {
         return;
     }
     if (n <= 0) {
@@ -214,7 +246,7 @@ mmi_link_hello_readable(mmi_link *link)
     }
     hello_done(link);
     if (link->state == MMI_LINK_ACTIVE && used < (size_t)n) {
-        mmi_link_feed(link, buf + used, (size_t)n - used);
+        mmi_link_feed(link, buf + used, (size_t)n - used, NULL);
     }
     mmi_link_watch(link);
 }

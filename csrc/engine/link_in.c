@@ -181,12 +181,22 @@ link_room(const mmi_link *link)
     return room;
 }
 
-/* What came behind a message that found no room.  The engine's buffer is given away rather than
- * copied, when there is much of it. */
-static void
-link_keep_unread(mmi_link *link, const uint8_t *buf, size_t size)
+void
+mmi_link_unread_drop(mmi_link *link)
 {
-    mmi_engine *e = link->engine;
+    if (link->unread_arena == NULL) {
+        mmi_free(link->unread);
+    }
+    mmi_arena_unref(link->unread_arena);
+    link->unread_arena = NULL;
+    link->unread = NULL;
+    link->unread_size = link->unread_used = 0;
+}
+
+/* What came behind a message that found no room.  Much of it stays where it is. */
+static void
+link_keep_unread(mmi_link *link, uint8_t *buf, size_t size, mmi_arena *arena)
+{
     if (size == 0) {
         return;
     }
@@ -194,23 +204,19 @@ link_keep_unread(mmi_link *link, const uint8_t *buf, size_t size)
         link->unread_used = (size_t)(buf - link->unread);   /* fed from there */
         return;
     }
-    bool whole = size > IN_COPY_MAX && buf >= e->in_buf && buf < e->in_buf + MMI_IO_BUFFER_SIZE;
-    uint8_t *fresh = mmi_realloc(NULL, whole ? (size_t)MMI_IO_BUFFER_SIZE : size);
-    if (fresh == NULL) {
-        mmi_link_close(link, MM_REASON_MEMORY, NULL);
-        return;
-    }
-    if (whole) {
-        link->unread = e->in_buf;
-        link->unread_used = (size_t)(buf - e->in_buf);
-        link->unread_size = link->unread_used + size;
-        e->in_buf = fresh;
+    if (arena != NULL && size > IN_COPY_MAX) {
+        link->unread_arena = mmi_arena_ref(arena);
+        link->unread = buf;
     } else {
-        memcpy(fresh, buf, size);
-        link->unread = fresh;
-        link->unread_size = size;
-        link->unread_used = 0;
+        link->unread = mmi_realloc(NULL, size);
+        if (link->unread == NULL) {
+            mmi_link_close(link, MM_REASON_MEMORY, NULL);
+            return;
+        }
+        memcpy(link->unread, buf, size);
     }
+    link->unread_size = size;
+    link->unread_used = 0;
 }
 
 /* What the parser dropped itself: SP messages that came over too many connections, or answer
@@ -229,20 +235,44 @@ link_note_skipped(mmi_link *link)
     }
 }
 
+/* The end of what was read is the beginning of a small message: it is kept for the next read, which
+ * puts the rest behind it, and so is not parsed twice nor by itself.  false: it is to be parsed. */
+static bool
+link_keep_tail(mmi_link *link, const uint8_t *buf, size_t size)
+{
+    bool keep = size > 0 && mmi_link_lives(link) && !mmi_link_paused(link) &&
+                link->socket->ops->take != NULL &&
+                mmi_parser_waits(&link->parser, buf, size, IN_TAIL_MAX);
+    uint8_t *kept = keep ? mmi_realloc(link->tail, size) : NULL;
+    if (kept == NULL) {
+        mmi_free(link->tail);
+        link->tail = NULL;
+        return false;
+    }
+    memcpy(kept, buf, size);
+    link->tail = kept;
+    link->tail_size = size;
+    return true;
+}
+
 /* What is there becomes messages and commands, until the inbox is full: then some is left. */
 static void
-link_eat(mmi_link *link, const uint8_t **buf, size_t *size)
+link_eat(mmi_link *link, const uint8_t **buf, size_t *size, mmi_arena *arena)
 {
     mmi_input input;
-    while (link->state == MMI_LINK_ACTIVE && link->held == NULL) {
+    while (mmi_link_lives(link) && link->held == NULL) {
         mmi_reader_room room = link_room(link);
         mmi_pack_in *pack = NULL;
         if (*size > 0 && room.messages > 0) {
-            pack = mmi_parser_pack(&link->parser, buf, size, room);
+            pack = mmi_parser_pack(&link->parser, buf, size, room, arena);
         }
         if (pack != NULL) {
             link_pack(link, pack);
             continue;
+        }
+        if (link_keep_tail(link, *buf, *size)) {
+            *size = 0;
+            return;
         }
         int rc = mmi_parser_next(&link->parser, buf, size, &input);
         link_note_skipped(link);
@@ -264,41 +294,39 @@ link_eat(mmi_link *link, const uint8_t **buf, size_t *size)
 }
 
 void
-mmi_link_feed(mmi_link *link, const uint8_t *buf, size_t size)
+mmi_link_feed(mmi_link *link, uint8_t *start, size_t size, mmi_arena *arena)
 {
-    link_eat(link, &buf, &size);
-    if (link->held != NULL && link->state == MMI_LINK_ACTIVE) {
-        link_keep_unread(link, buf, size);
+    const uint8_t *buf = start;
+    size_t whole = size;
+    link_eat(link, &buf, &size, arena);
+    if (mmi_link_lives(link)) {
+        link_keep_unread(link, start + (whole - size), size, arena);
     }
+}
+
+/* A block to read into that no pack refers to.  NULL: no memory. */
+static mmi_arena *
+link_arena(mmi_engine *e)
+{
+    if (mmi_arena_shared(e->arena)) {
+        mmi_arena *fresh = mmi_arena_new();
+        if (fresh == NULL) {
+            return NULL;
+        }
+        mmi_arena_unref(e->arena);
+        e->arena = fresh;
+    }
+    return e->arena;
 }
 
 /* A closing link: nobody is to have what still arrives. */
 static int64_t
-link_read_discard(mmi_link *link)
+link_read_discard(mmi_link *link, mmi_arena *arena, size_t *offered)
 {
     mmi_engine *e = link->engine;
-    mmi_iov iov = { .data = e->in_buf, .size = MMI_IO_BUFFER_SIZE };
+    mmi_iov iov = { .data = arena->data, .size = MMI_IO_BUFFER_SIZE };
+    *offered = iov.size;
     return e->plat.readv(e->plat.self, link->stream, &iov, 1);
-}
-
-/* The end of what was read is the beginning of a small message: it is kept for the next read, which
- * puts the rest behind it, and so is not parsed twice nor by itself.  false: it is to be fed. */
-static bool
-link_keep_tail(mmi_link *link, const uint8_t *buf, size_t size)
-{
-    bool keep = size > 0 && link->state == MMI_LINK_ACTIVE && !mmi_link_paused(link) &&
-                link->socket->ops->take != NULL &&
-                mmi_parser_waits(&link->parser, buf, size, IN_TAIL_MAX);
-    uint8_t *kept = keep ? mmi_realloc(link->tail, size) : NULL;
-    if (kept == NULL) {
-        mmi_free(link->tail);
-        link->tail = NULL;
-        return false;
-    }
-    memcpy(kept, buf, size);
-    link->tail = kept;
-    link->tail_size = size;
-    return true;
 }
 
 /* Whole messages and commands where the peer has them; what there is no room for stays there.
@@ -314,11 +342,11 @@ link_read_lent(mmi_link *link, const mmi_iov *piece)
     if (size > IN_UNDER_LOCK_MAX && room.messages > 0) {
         link->reading = true;
         mmi_engine_unlock(e);
-        pack = mmi_parser_pack(&link->parser, &buf, &size, room);
+        pack = mmi_parser_pack(&link->parser, &buf, &size, room, NULL);
         mmi_engine_relock(e);
         link->reading = false;
     }
-    if (link->state != MMI_LINK_ACTIVE || link->socket->closing) {
+    if (!mmi_link_lives(link) || link->socket->closing) {
         mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
         return MM_ECLOSED;
     }
@@ -326,17 +354,17 @@ link_read_lent(mmi_link *link, const mmi_iov *piece)
     if (pack != NULL) {
         link_pack(link, pack);
     } else {
-        link_eat(link, &buf, &size);
+        link_eat(link, &buf, &size, NULL);
     }
     e->plat.spend(e->plat.self, link->stream, piece->size - size);
-    return link->state == MMI_LINK_ACTIVE ? (int64_t)(piece->size - size) : MM_ECLOSED;
+    return mmi_link_lives(link) ? (int64_t)(piece->size - size) : MM_ECLOSED;
 }
 
-/* One read: into an unfinished large body first, the rest into the engine's buffer.  The lock is
- * dropped for it, and for the making of the pack that most of it becomes.  MM_ECLOSED: the link is
- * no longer active. */
+/* One read: into an unfinished large body first, the rest into the arena.  The lock is dropped for
+ * it, and for the making of the pack that most of it becomes.  MM_ECLOSED: the link is no longer
+ * active. */
 static int64_t
-link_read(mmi_link *link)
+link_read(mmi_link *link, mmi_arena *arena, size_t *offered)
 {
     mmi_engine *e = link->engine;
     mmi_iov iov[2];
@@ -347,31 +375,33 @@ link_read(mmi_link *link)
     if (direct > 0) {
         iov[count++] = (mmi_iov){ .data = area, .size = direct };
     } else if (link->shared && tail == 0) {
+        *offered = 0;   /* there may be more, and it costs little to look */
         int rc = e->plat.borrow(e->plat.self, link->stream, &iov[0]);
         if (rc != MM_ENOTSUP) {
             return rc == MM_OK ? link_read_lent(link, &iov[0]) : rc;
         }
     }
     if (tail > 0) {
-        memcpy(e->in_buf, link->tail, tail);
+        memcpy(arena->data, link->tail, tail);
     }
     if (direct == 0 || !link->shared) {
-        iov[count++] = (mmi_iov){ .data = e->in_buf + tail, .size = MMI_IO_BUFFER_SIZE - tail };
+        iov[count++] = (mmi_iov){ .data = arena->data + tail, .size = MMI_IO_BUFFER_SIZE - tail };
     }
+    *offered = link->shared ? 0 : direct + MMI_IO_BUFFER_SIZE - tail;
     mmi_reader_room room = link_room(link);
     link->reading = true;
     mmi_engine_unlock(e);
     int64_t n = e->plat.readv(e->plat.self, link->stream, iov, count);
     mmi_pack_in *pack = NULL;
-    const uint8_t *buf = e->in_buf;
+    const uint8_t *buf = arena->data;
     size_t into_body = n > 0 && (uint64_t)n > direct ? direct : n > 0 ? (size_t)n : 0;
     size_t size = n > 0 ? tail + (size_t)n - into_body : 0;
     if (into_body == 0 && size > 0 && room.messages > 0) {
-        pack = mmi_parser_pack(&link->parser, &buf, &size, room);
+        pack = mmi_parser_pack(&link->parser, &buf, &size, room, arena);
     }
     mmi_engine_relock(e);
     link->reading = false;
-    if (link->state != MMI_LINK_ACTIVE || link->socket->closing) {
+    if (!mmi_link_lives(link) || link->socket->closing) {
         mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
         return MM_ECLOSED;
     }
@@ -386,22 +416,8 @@ link_read(mmi_link *link)
     if (pack != NULL) {
         link_pack(link, pack);
     }
-    if (!link_keep_tail(link, buf, size)) {
-        mmi_link_feed(link, buf, size);
-    }
+    mmi_link_feed(link, arena->data + (buf - arena->data), size, arena);
     return n;
-}
-
-/* The stream has ended.  Who writes it at this moment ends the link then: what went meanwhile is to
- * be counted as written, and not as dropped. */
-static void
-link_lost(mmi_link *link, int reason)
-{
-    if (link->writing) {
-        link->doomed = reason;
-    } else {
-        mmi_link_close(link, reason, NULL);
-    }
 }
 
 void
@@ -411,24 +427,32 @@ mmi_link_readable(mmi_link *link)
     if (link->reading) {
         return;
     }
-    while (link->state != MMI_LINK_DEAD && !mmi_link_paused(link) && total < MMI_LINK_STEP_BYTES) {
+    while (link->state != MMI_LINK_DEAD && link->doomed == 0 && !mmi_link_paused(link) &&
+           total < MMI_LINK_STEP_BYTES) {
         bool discard = link->socket->closing || link->state == MMI_LINK_FINISHING;
-        int64_t n = discard ? link_read_discard(link) : link_read(link);
+        mmi_arena *arena = link_arena(link->engine);
+        if (arena == NULL) {
+            mmi_link_close(link, MM_REASON_MEMORY, NULL);
+            return;
+        }
+        size_t offered;
+        int64_t n = discard ? link_read_discard(link, arena, &offered)
+                            : link_read(link, arena, &offered);
         if (n == MM_EAGAIN || n == MM_ECLOSED) {
             break;   /* closing: poll tells again, and what comes is then discarded */
         }
         if (n == 0) {
             bool clean =
                 discard || (mmi_parser_idle(&link->parser) && link->tail_size == 0);
-            link_lost(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE);
+            mmi_link_close(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE, NULL);
             return;
         }
         if (n < 0) {
-            link_lost(link, MM_REASON_RESET);
+            mmi_link_close(link, MM_REASON_RESET, NULL);
             return;
         }
         total += (size_t)n;
-        if (n < MMI_IO_BUFFER_SIZE && !link->shared) {
+        if ((size_t)n < offered) {
             break;   /* most likely all there was; poll is level-triggered */
         }
     }
@@ -458,11 +482,9 @@ mmi_link_resume(mmi_link *link)
     if (link->unread != NULL) {
         size_t used = link->unread_used;
         link->unread_used = link->unread_size;   /* unless the feed is stopped again */
-        mmi_link_feed(link, link->unread + used, link->unread_size - used);
+        mmi_link_feed(link, link->unread + used, link->unread_size - used, link->unread_arena);
         if (link->unread_used == link->unread_size) {
-            mmi_free(link->unread);
-            link->unread = NULL;
-            link->unread_size = link->unread_used = 0;
+            mmi_link_unread_drop(link);
         }
     }
     link->hung = false;

@@ -114,7 +114,6 @@ out_entry(mmi_link *link, out_plan *plan, uint32_t i, size_t from)
         return;
     }
     out_refer(plan, pack->data + from, pack->used - from, m);
-    link->flight_end = pack->used;
 }
 
 /* The rest of a begun message, then commands, then as many messages as fit. */
@@ -132,7 +131,6 @@ out_gather(mmi_link *link, out_plan *plan)
     plan->full = false;
     if (active && link->msg_offset > 0) {
         inside = !out_begun(link, plan, &from);
-        link->flight_end = from;
         i = inside ? 0 : 1;
     }
     if (link->command_out_size == 0 && link->command_size > 0) {
@@ -336,7 +334,7 @@ mmi_link_flush(mmi_link *link)
         return;
     }
     if (link->doomed != 0) {
-        mmi_link_close(link, link->doomed, NULL);
+        mmi_link_close(link, link->doomed, link->doomed_detail);
         return;
     }
     if (link->resume) {
@@ -361,14 +359,15 @@ mmi_link_flush(mmi_link *link)
         return;
     }
     link->last_flush_ns = link->socket->last_flush_ns = link->engine->now_ns;
+    if (link->doomed != 0) {   /* somebody gave it up meanwhile */
+        mmi_link_close(link, link->doomed, link->doomed_detail);
+        return;
+    }
     if (n < 0 && n != MM_EAGAIN) {
-        mmi_link_close(link, link->doomed != 0 ? link->doomed : MM_REASON_RESET, NULL);
+        mmi_link_close(link, MM_REASON_RESET, NULL);
         return;
     }
     out_tell(link, written);
-    if (link->doomed != 0) {
-        mmi_link_dirty(link);   /* somebody gave it up meanwhile */
-    }
     if (!mmi_link_pending(link)) {
         mmi_link_flushed(link);
     }

@@ -124,7 +124,9 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
     }
     mmi_list_rm(&w.node);
     if (receives) {
-        mmi_waited(e, alone && e->waiters == 0, lead, s->stats.parsed_messages - parsed);
+        /* Whoever waits for answers waits for all of them, and wants them as they come. */
+        uint64_t messages = key != 0 ? 0 : s->stats.parsed_messages - parsed;
+        mmi_waited(e, alone && e->waiters == 0, lead, messages);
     }
     if (w.rung) {
         mmi_socket_touch(s);   /* if this thread does not use it up, the next one is due */

@@ -381,6 +381,9 @@ int mm_sim_trace(mm_handle world, uint64_t line, char *out, size_t size);   /* t
 
 /* ---- test hooks ---- */
 void mm_test_alloc_fail(int64_t countdown);       /* the n-th allocation from now fails once; 0: never */
+/* Blocks of memory the core holds, and their bytes, as the allocator rounds them: of those made since the first call.
+ * Only differences mean something: what was made before and freed since counts below zero. */
+int64_t mm_test_alloc_live(int64_t *bytes);
 
 /* cdef:end */
 

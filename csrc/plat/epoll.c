@@ -1,20 +1,24 @@
 /*
  * epoll.c: the poller for Linux.  Level-triggered.
  *
- * Law: closing a descriptor removes it from the set; a tag is what was given last.
+ * Law: closing a descriptor removes it from the set; a tag is what was given last.  Which ones are
+ * in it is remembered only to make the right call first: the kernel knows, and is believed.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "plat/posix.h"
 
-enum { EPOLL_EVENTS_MAX = 256 };
+enum { EPOLL_EVENTS_MAX = 256, EPOLL_WORD_BITS = 64 };
 static const uint64_t EPOLL_WAKE_TAG = UINT64_MAX;
 
 struct mmi_poller {
     int epoll, wake;
+    uint64_t *watched;     /* a bit for each descriptor that is most likely in the set */
+    size_t watched_cap;    /* words */
 };
 
 static void
@@ -26,6 +30,7 @@ epoll_close(mmi_poller *p)
     if (p->wake >= 0) {
         close(p->wake);
     }
+    mmi_free(p->watched);
     mmi_free(p);
 }
 
@@ -48,6 +53,34 @@ epoll_open(int *error)
     return p;
 }
 
+static bool
+epoll_watches(const mmi_poller *p, int fd)
+{
+    size_t word = (size_t)fd / EPOLL_WORD_BITS;
+    return word < p->watched_cap &&
+           (p->watched[word] >> ((size_t)fd % EPOLL_WORD_BITS) & 1) != 0;
+}
+
+static void
+epoll_note(mmi_poller *p, int fd, bool watched)
+{
+    size_t word = (size_t)fd / EPOLL_WORD_BITS;
+    uint64_t bit = (uint64_t)1 << ((size_t)fd % EPOLL_WORD_BITS);
+    if (word >= p->watched_cap && watched) {
+        size_t cap = 2 * word + 2;
+        uint64_t *grown = mmi_realloc(p->watched, cap * sizeof *grown);
+        if (grown == NULL) {
+            return;   /* not remembered: one call more */
+        }
+        memset(grown + p->watched_cap, 0, (cap - p->watched_cap) * sizeof *grown);
+        p->watched = grown;
+        p->watched_cap = cap;
+    }
+    if (word < p->watched_cap) {
+        p->watched[word] = watched ? p->watched[word] | bit : p->watched[word] & ~bit;
+    }
+}
+
 static int
 epoll_watch(mmi_poller *p, int fd, uint32_t events, uint64_t tag)
 {
@@ -57,12 +90,14 @@ epoll_watch(mmi_poller *p, int fd, uint32_t events, uint64_t tag)
     if (events == 0) {
         /* Not just masked: a hang-up is reported whatever the mask, and would spin. */
         (void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, fd, &event);
+        epoll_note(p, fd, false);
         return MM_OK;
     }
-    if (epoll_ctl(p->epoll, EPOLL_CTL_MOD, fd, &event) == 0) {
-        return MM_OK;
-    }
-    if (errno == ENOENT && epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event) == 0) {
+    int first = epoll_watches(p, fd) ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    int other = first == EPOLL_CTL_MOD ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (epoll_ctl(p->epoll, first, fd, &event) == 0 ||
+        ((errno == ENOENT || errno == EEXIST) && epoll_ctl(p->epoll, other, fd, &event) == 0)) {
+        epoll_note(p, fd, true);
         return MM_OK;
     }
     return mmi_posix_error(errno);

@@ -68,7 +68,7 @@ void mmi_posix_finish(void *self, int s);
 void mmi_posix_close(void *self, int s);
 
 /* unix_file.c: the file of a unix listener */
-int mmi_unix_bind(mmi_posix *p, int fd, const mmi_addr *a);
+int mmi_unix_listen(mmi_posix *p, int fd, const mmi_addr *a, int backlog);   /* binds, too */
 void mmi_unix_forget(mmi_posix *p, int fd);         /* removes the file when it is still ours */
 void mmi_unix_forget_all(mmi_posix *p);
 
@@ -80,6 +80,11 @@ int mmi_resolver_start(mmi_resolver *r, const char *host, uint16_t port, uint64_
 int mmi_resolver_take(mmi_resolver *r, uint64_t tag, mmi_addr *out, int cap);
 void mmi_resolver_forget(mmi_resolver *r, uint64_t tag);
 int mmi_resolver_done(mmi_resolver *r, mmi_event *out, int cap);   /* events of finished look-ups */
+int mmi_posix_resolve(void *self, const char *host, uint16_t port, uint64_t tag, mmi_addr *out,
+                      int cap);   /* the functions of mmi_plat */
+int mmi_posix_resolve_take(void *self, uint64_t tag, mmi_addr *out, int cap);
+void mmi_posix_resolve_forget(void *self, uint64_t tag);
+int mmi_posix_resolve_wait(void *self, const char *host, uint16_t port, mmi_addr *out, int cap);
 int mmi_resolve_now(const char *host, uint16_t port, mmi_addr *out, int cap, bool number_only);
 
 #endif

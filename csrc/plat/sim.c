@@ -64,7 +64,7 @@ sim_can_move(const mmi_sim *w, const sim_engine *e)
         return true;
     }
     for (uint32_t i = 0; i < w->end_count; i++) {
-        const sim_end *end = w->ends[i];
+        const sim_end *end = w->ends[i].end;
         if (end != NULL && end->owner == e && (end->watched & mmi_sim_end_ready(w, end)) != 0) {
             return true;
         }
@@ -102,7 +102,7 @@ sim_next_ns(const mmi_sim *w)
         }
     }
     for (uint32_t i = 0; i < w->end_count; i++) {
-        uint64_t due = w->ends[i] != NULL ? mmi_sim_end_next(w, w->ends[i]) : UINT64_MAX;
+        uint64_t due = w->ends[i].end != NULL ? mmi_sim_end_next(w, w->ends[i].end) : UINT64_MAX;
         next = due < next ? due : next;
     }
     for (int i = 0; i < SIM_LOOKUPS_MAX; i++) {
@@ -250,7 +250,7 @@ sim_poll(void *self, mmi_event *out, int cap, uint64_t deadline_ns)
     e->interrupted = false;
     uint32_t first = w->end_count > 0 ? (uint32_t)(mmi_sim_random(w) % w->end_count) : 0;
     for (uint32_t i = 0; i < w->end_count && count < cap; i++) {
-        const sim_end *end = w->ends[(first + i) % w->end_count];
+        const sim_end *end = w->ends[(first + i) % w->end_count].end;
         uint32_t ready =
             end != NULL && end->owner == e ? end->watched & mmi_sim_end_ready(w, end) : 0;
         if (ready != 0) {

@@ -144,8 +144,8 @@ mm_sim_reset_all(mm_handle world)
         return MM_ECLOSED;
     }
     for (uint32_t i = 0; i < w->end_count; i++) {
-        if (w->ends[i] != NULL) {
-            mmi_sim_end_reset(w, w->ends[i]);
+        if (w->ends[i].end != NULL) {
+            mmi_sim_end_reset(w, w->ends[i].end);
         }
     }
     return MM_OK;

@@ -9,10 +9,42 @@
 
 #include "plat/sim_world.h"
 
+enum { SIM_ENDS_FIRST = 64, SIM_ENDS_PACK = 256 /* from here on gaps are closed first */ };
+
+/* The place of an id, which need not be there any more; end_count: it is over all there are. */
+static uint32_t
+sim_place(const mmi_sim *w, int id)
+{
+    uint32_t low = 0, high = w->end_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (w->ends[middle].id < id) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 sim_end *
 mmi_sim_end(mmi_sim *w, int id)
 {
-    return id >= 1 && (uint32_t)id <= w->end_count ? w->ends[id - 1] : NULL;
+    uint32_t place = sim_place(w, id);
+    return place < w->end_count && w->ends[place].id == id ? w->ends[place].end : NULL;
+}
+
+/* A world of many connections one after the other holds no more than are open at a time. */
+static void
+sim_close_gaps(mmi_sim *w)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->end_count; i++) {
+        if (w->ends[i].end != NULL) {
+            w->ends[kept++] = w->ends[i];
+        }
+    }
+    w->end_count = kept;
 }
 
 static sim_end *
@@ -22,9 +54,13 @@ sim_end_new(mmi_sim *w)
     if (end == NULL) {
         return NULL;
     }
-    if (w->end_count == w->end_cap) {
-        uint32_t cap = w->end_cap == 0 ? 64 : w->end_cap * 2;
-        sim_end **grown = mmi_realloc(w->ends, cap * sizeof *grown);
+    bool full = w->end_count == w->end_cap;
+    if (full && w->end_cap >= SIM_ENDS_PACK) {
+        sim_close_gaps(w);
+    }
+    if (full && w->end_count >= w->end_cap / 2) {
+        uint32_t cap = w->end_cap == 0 ? SIM_ENDS_FIRST : w->end_cap * 2;
+        sim_slot *grown = mmi_realloc(w->ends, cap * sizeof *grown);
         if (grown == NULL) {
             mmi_free(end);
             return NULL;
@@ -32,15 +68,15 @@ sim_end_new(mmi_sim *w)
         w->ends = grown;
         w->end_cap = cap;
     }
-    w->ends[w->end_count++] = end;
-    end->id = (int)w->end_count;   /* ids are never used again: a trace stays readable */
+    end->id = ++w->end_last_id;   /* ids are never used again: a trace stays readable */
+    w->ends[w->end_count++] = (sim_slot){ .id = end->id, .end = end };
     return end;
 }
 
 static void
 sim_end_free(mmi_sim *w, sim_end *end)
 {
-    w->ends[end->id - 1] = NULL;
+    w->ends[sim_place(w, end->id)].end = NULL;
     if (end->peer != NULL) {
         end->peer->peer = NULL;
         end->peer->peer_was = end->owner;
@@ -148,7 +184,7 @@ mmi_sim_open_ends(const mmi_sim *w)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < w->end_count; i++) {
-        count += w->ends[i] != NULL;
+        count += w->ends[i].end != NULL;
     }
     return count;
 }
@@ -157,8 +193,8 @@ void
 mmi_sim_free_ends(mmi_sim *w)
 {
     for (uint32_t i = 0; i < w->end_count; i++) {
-        if (w->ends[i] != NULL) {
-            sim_end_free(w, w->ends[i]);
+        if (w->ends[i].end != NULL) {
+            sim_end_free(w, w->ends[i].end);
         }
     }
     mmi_free(w->ends);
@@ -208,7 +244,7 @@ static sim_end *
 sim_find_listener(mmi_sim *w, const mmi_addr *a)
 {
     for (uint32_t i = 0; i < w->end_count; i++) {
-        sim_end *end = w->ends[i];
+        sim_end *end = w->ends[i].end;
         if (end != NULL && end->listening && sim_same_addr(&end->addr, a)) {
             return end;
         }

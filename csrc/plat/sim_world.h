@@ -30,7 +30,7 @@ typedef struct sim_chunk {
     size_t size;
 } sim_chunk;
 
-/* One end of a stream, or a listener. Its id is its place in world->ends, plus one. */
+/* One end of a stream, or a listener. */
 typedef struct sim_end {
     int id;
     sim_engine *owner;              /* who watches it; NULL: nobody yet */
@@ -52,6 +52,11 @@ typedef struct sim_end {
     int waiting_count;
 } sim_end;
 
+typedef struct sim_slot {
+    int id;
+    sim_end *end;                   /* NULL: freed */
+} sim_slot;
+
 typedef struct sim_lookup {
     sim_engine *engine;
     uint64_t tag, due_ns;
@@ -68,8 +73,9 @@ struct mmi_sim {
     uint64_t now_ns, wall_jump_ns, random_state, hash, steps_here;
     sim_engine engines[SIM_ENGINES_MAX];
     uint32_t engine_count;
-    sim_end **ends;
+    sim_slot *ends;                      /* by id, with gaps where one was freed */
     uint32_t end_count, end_cap;
+    int end_last_id;
     bool notifiers[SIM_NOTIFIERS_MAX], notifier_used[SIM_NOTIFIERS_MAX];
     sim_lookup lookups[SIM_LOOKUPS_MAX];
     sim_partition cut[SIM_ENGINES_MAX][SIM_ENGINES_MAX];

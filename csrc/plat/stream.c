@@ -104,8 +104,7 @@ stream_bind(mmi_posix *p, int fd, mmi_addr *a)
     struct sockaddr_storage addr;
     socklen_t size = mmi_addr_to_sockaddr(a, &addr);
     if (a->kind == MMI_ADDR_UNIX) {
-        int rc = mmi_unix_bind(p, fd, a);
-        return rc != MM_OK || listen(fd, STREAM_BACKLOG) == 0 ? rc : mmi_posix_error(errno);
+        return mmi_unix_listen(p, fd, a, STREAM_BACKLOG);
     }
     stream_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (a->kind == MMI_ADDR_TCP6) {
@@ -161,8 +160,7 @@ mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer)
     if (fd < 0) {
         return errno == EAGAIN || errno == EWOULDBLOCK ? MM_EAGAIN : mmi_posix_error(errno);
     }
-    mmi_addr_from_sockaddr(&addr, peer);
-    stream_tune(fd, addr.ss_family);
+    mmi_addr_from_sockaddr(&addr, peer);   /* its options are those of the listener */
     fd = mmi_posix_note(p, fd);
     *s = fd;
     return fd < 0 ? fd : MM_OK;
@@ -203,7 +201,8 @@ mmi_posix_readv(void *self, int s, const mmi_iov *iov, int n)
         return mmi_memory_readv(s, iov, n);
     }
     for (;;) {
-        ssize_t got = readv(s, (const struct iovec *)iov, n);
+        ssize_t got = n == 1 ? recv(s, iov->data, iov->size, 0)   /* the shorter way */
+                             : readv(s, (const struct iovec *)iov, n);
         if (got >= 0) {
             return got;
         }
@@ -222,7 +221,8 @@ mmi_posix_writev(void *self, int s, const mmi_iov *iov, int n)
     }
     struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
     for (;;) {
-        ssize_t put = sendmsg(s, &message, MSG_NOSIGNAL);
+        ssize_t put = n == 1 ? send(s, iov->data, iov->size, MSG_NOSIGNAL)
+                             : sendmsg(s, &message, MSG_NOSIGNAL);
         if (put >= 0) {
             return put;
         }

@@ -4,10 +4,15 @@
  *
  * Law: a file that is no socket is never touched, nor one that another listener answers on; the
  * file is only its owner's to open from the first moment, as its mode is set before it has a name.
+ * Who makes or replaces a file holds a lock on its folder until it listens, so that of several who
+ * find the same stale one, one replaces it, and the others find that somebody answers.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "plat/posix.h"
@@ -20,7 +25,45 @@ typedef struct mmi_unix_file {
     ino_t inode;
 } mmi_unix_file;
 
-enum { UNIX_FILE_MODE = 0600 };
+enum {
+    UNIX_FILE_MODE = 0600,
+    UNIX_LOCK_TRIES = 50,
+    UNIX_LOCK_NAP_NS = 1000000,
+    UNIX_LOCK_NONE = -1, /* the folder cannot be opened, so nobody has a lock on it */
+    UNIX_LOCK_BUSY = -2  /* others hold it, for longer than any of ours does       */
+};
+
+/* The descriptor of the folder, locked; or UNIX_LOCK_NONE or _BUSY. */
+static int
+unix_lock(const mmi_addr *a)
+{
+    char folder[sizeof a->path + 2];
+    const char *slash = strrchr(a->path, '/');
+    size_t size = slash != NULL ? (size_t)(slash - a->path) + 1 : 0;
+    memcpy(folder, a->path, size);
+    memcpy(folder + size, ".", sizeof "."); /* "/run/.", or just "." */
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        const struct timespec nap = { .tv_nsec = UNIX_LOCK_NAP_NS };
+        if (errno != EWOULDBLOCK || i == UNIX_LOCK_TRIES) {
+            int rc = errno == EWOULDBLOCK ? UNIX_LOCK_BUSY : UNIX_LOCK_NONE;
+            close(fd);
+            return rc;
+        }
+        (void)nanosleep(&nap, NULL);
+    }
+    return fd;
+}
+
+/* Said, not left to the closing: a child that is being made may have the descriptor, too. */
+static void
+unix_unlock(int lock)
+{
+    if (lock >= 0) {
+        (void)flock(lock, LOCK_UN);
+        close(lock);
+    }
+}
 
 /* Is the file a socket that nobody listens on? Then it is left over from a process that died. */
 static bool
@@ -51,23 +94,39 @@ unix_try_bind(int fd, const struct sockaddr_storage *addr, socklen_t size)
     return errno == ENOENT ? MM_EADDRINVAL : mmi_posix_error(errno);
 }
 
-int
-mmi_unix_bind(mmi_posix *p, int fd, const mmi_addr *a)
+/* Binds, in place of a stale file if need be, and listens. */
+static int
+unix_bind(int fd, const mmi_addr *a, int backlog)
 {
     struct sockaddr_storage addr;
     socklen_t size = mmi_addr_to_sockaddr(a, &addr);
+    /* Linux gives the new file the mode of the socket it is bound to: no moment for others to get
+     * in. */
+    if (fchmod(fd, UNIX_FILE_MODE) != 0) {
+        return mmi_posix_error(errno);
+    }
+    int lock = unix_lock(a);
+    int rc = unix_try_bind(fd, &addr, size);
+    if (rc == MM_EADDRINUSE && lock != UNIX_LOCK_BUSY && unix_stale(a) && unlink(a->path) == 0) {
+        rc = unix_try_bind(fd, &addr, size);
+    }
+    if (rc == MM_OK && listen(fd, backlog) != 0) {
+        rc = mmi_posix_error(errno);
+        (void)unlink(a->path);
+    }
+    unix_unlock(lock);
+    return rc;
+}
+
+int
+mmi_unix_listen(mmi_posix *p, int fd, const mmi_addr *a, int backlog)
+{
     mmi_unix_file *file = mmi_alloc(sizeof *file);
     if (file == NULL) {
         return MM_ENOMEM;
     }
-    /* Linux gives the new file the mode of the socket it is bound to: no moment for others to get
-     * in. */
-    int rc = fchmod(fd, UNIX_FILE_MODE) == 0 ? MM_OK : mmi_posix_error(errno);
-    rc = rc == MM_OK ? unix_try_bind(fd, &addr, size) : rc;
-    if (rc == MM_EADDRINUSE && unix_stale(a) && unlink(a->path) == 0) {
-        rc = unix_try_bind(fd, &addr, size);
-    }
     struct stat st;
+    int rc = unix_bind(fd, a, backlog);
     if (rc == MM_OK && lstat(a->path, &st) != 0) {
         rc = mmi_posix_error(errno);
     }

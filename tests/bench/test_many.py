@@ -16,7 +16,7 @@ NO_COMPILER = not any(shutil.which(name) for name in ("cc", "gcc", "clang"))
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run it."""
     command = [sys.executable, "-m", "meshmsg.bench", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def rows(*arguments: str) -> list[dict[str, Any]]:

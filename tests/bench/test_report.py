@@ -159,7 +159,7 @@ def test_a_record_holds_machine_versions_options_and_rows(tmp_path: Path) -> Non
     out = tmp_path / "r.json"
     command = [*BENCH, "thr", "--transport", "tcp", "--size", "8", "--count", "50", "--rounds", "1",
                "--seed", "3", "--peer", "meshmsg,raw-c-spin", "--json", str(out)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     found = record_in(str(out))
     assert set(found) == {"schema", "title", "text", "facts", "options", "rows"}
@@ -195,7 +195,7 @@ def test_the_report_command_writes_a_page(tmp_path: Path) -> None:
         (tmp_path / name).write_text(json.dumps(record(row("cpu", "meshmsg"), title=name)))
     out = tmp_path / "r.html"
     command = [*BENCH, "report", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     page = Page(out.read_text())
     assert page.tags.count("svg") == 2
@@ -206,7 +206,7 @@ def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     """And no traceback."""
     command = [*BENCH, "thr", "--transport", "inproc", "--size", "8", "--count", "20", "--rounds",
                "1", "--peer", "meshmsg", "--json", str(tmp_path / "no/such")]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 1
     assert "No such file or directory" in done.stderr
     assert "Traceback" not in done.stderr

@@ -136,7 +136,7 @@ def test_scaling_keeps_rates() -> None:
 def run(*arguments: str) -> dict[str, Any]:
     """Run one; the record."""
     done = subprocess.run(
-        [*BENCH, "run", *arguments, "--json", "-"], capture_output=True, text=True, timeout=120
+        [*BENCH, "run", *arguments, "--json", "-"], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)

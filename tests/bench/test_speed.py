@@ -16,7 +16,7 @@ NO_COMPILER = not any(shutil.which(name) for name in ("cc", "gcc", "clang"))
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run it."""
-    return subprocess.run([*BENCH, *arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run([*BENCH, *arguments], capture_output=True, text=True, timeout=600)
 
 
 def record(*arguments: str) -> dict[str, Any]:

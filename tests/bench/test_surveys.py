@@ -17,7 +17,7 @@ from meshmsg.bench.peers.seam import Respondents, Surveyor
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run it."""
     command = [sys.executable, "-m", "meshmsg.bench", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def rows(*arguments: str) -> list[dict[str, Any]]:

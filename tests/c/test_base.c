@@ -32,6 +32,31 @@ test_the_hook_fails_the_nth_allocation_once(void)
 }
 
 static void
+test_live_blocks_and_bytes_are_counted_from_the_first_look_on(void)
+{
+    int64_t start, now;
+    void *before = mmi_alloc(100);
+    CHECK_INT(mm_test_alloc_live(&start), 0);
+    CHECK_INT(start, 0);
+    uint8_t *a = mmi_alloc(1000), *b = mmi_realloc(NULL, 10);
+    CHECK_INT(mm_test_alloc_live(&now), 2);
+    CHECK(now >= 1010 && now < 1200);
+    a = mmi_realloc(a, 5000);
+    CHECK_INT(mm_test_alloc_live(&now), 2);
+    CHECK(now >= 5010 && now < 5200);
+    mm_test_alloc_fail(1);
+    CHECK(mmi_realloc(a, 9000) == NULL);   /* which changes nothing */
+    mm_test_alloc_fail(0);
+    mmi_free(a);
+    mmi_free(b);
+    mmi_free(NULL);
+    CHECK_INT(mm_test_alloc_live(&now), 0);
+    CHECK_INT(now, 0);
+    mmi_free(before);
+    CHECK_INT(mm_test_alloc_live(&now), -1);
+}
+
+static void
 test_allocation_is_zeroed_and_of_nothing_is_something(void)
 {
     uint8_t *a = mmi_alloc(1000), *none = mmi_alloc(0), *less = mmi_realloc(NULL, 0);
@@ -211,6 +236,7 @@ test_timers_of_one_time_all_come_out_and_edges_of_time_are_times(void)
 int
 main(void)
 {
+    RUN(test_live_blocks_and_bytes_are_counted_from_the_first_look_on);
     RUN(test_the_hook_fails_the_nth_allocation_once);
     RUN(test_allocation_is_zeroed_and_of_nothing_is_something);
     RUN(test_a_failed_assertion_says_where_and_ends_the_program);

@@ -14,7 +14,7 @@
 #include "check.h"
 #include "meshmsg.h"
 
-enum { SENDERS = 3, RECEIVERS = 3, EACH = 20000, REQUESTERS = 4, REQUESTS = 500, WAIT_MS = 20000,
+enum { SENDERS = 3, RECEIVERS = 3, EACH = 20000, REQUESTERS = 4, REQUESTS = 500, WAIT_MS = 60000,
        RUN = 100, RUN_WORDS = 100, GOINGS = 30 };
 
 static mm_handle

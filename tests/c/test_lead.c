@@ -11,7 +11,7 @@
 #include "check.h"
 #include "meshmsg.h"
 
-enum { TRIPS = 3000, WAIT_MS = 20000, BURST = 5000 };
+enum { TRIPS = 3000, WAIT_MS = 60000, BURST = 5000, RESPONDENTS = 40, SURVEYS = 200 };
 
 static mm_handle
 open_socket(mm_handle engine, int role, uint32_t spin_us)
@@ -232,9 +232,65 @@ test_an_engine_closes_under_who_polls(void)
     }
 }
 
+/* Answers every survey of each of these sockets in turn. */
+static void *
+answers_run(void *arg)
+{
+    const mm_handle *respondents = arg;
+    mm_batch *batch;
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    for (uint32_t i = 0; i < SURVEYS * RESPONDENTS; i++) {
+        mm_handle s = respondents[i % RESPONDENTS];
+        uint64_t sizes[3];
+        CHECK_INT(mm_recv(s, batch, 1, 1 << 20, WAIT_MS, 0), 1);
+        CHECK_INT(batch->frame_count, 3);
+        for (uint32_t j = 0; j < 3; j++) {
+            sizes[j] = batch->offset[j + 1] - batch->offset[j];
+        }
+        CHECK_INT(mm_send_frames(s, batch->peer[0], batch->data, sizes, 3, 0, 0), MM_OK);
+    }
+    mm_batch_free(batch);
+    return NULL;
+}
+
+/* More answers than a lone caller reads of what streams to it: it goes on polling all the same. */
+static void
+test_a_lone_surveyor_gets_every_answer(void)
+{
+    mm_handle one = open_engine(), two = open_engine(), respondents[RESPONDENTS];
+    mm_handle asks = open_socket(one, MM_SURVEYOR, MM_SPIN_AUTO);
+    mm_batch *batch;
+    pthread_t answering;
+    char endpoint[256];
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    CHECK_INT(mm_bind(asks, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    for (uint32_t i = 0; i < RESPONDENTS; i++) {
+        respondents[i] = open_socket(two, MM_RESPONDENT, 0);
+        CHECK_INT(mm_connect(respondents[i], endpoint), MM_OK);
+    }
+    CHECK_INT(mm_wait_peers(asks, RESPONDENTS, WAIT_MS, 0), MM_OK);
+    CHECK_INT(pthread_create(&answering, NULL, answers_run, respondents), 0);
+    for (uint32_t i = 0; i < SURVEYS; i++) {
+        uint64_t id, size = sizeof i;
+        uint32_t back, count = 0;
+        CHECK_INT(mm_survey(asks, (const uint8_t *)&i, &size, 1, 0, WAIT_MS, 0, 0, &id), MM_OK);
+        for (; mm_reply(asks, id, batch, WAIT_MS, 0) == 1; count++) {
+            memcpy(&back, batch->data + batch->offset[0], sizeof back);
+            CHECK_INT(back, i);
+        }
+        CHECK_INT(count, RESPONDENTS);
+        CHECK_INT(mm_request_cancel(asks, id), MM_OK);
+    }
+    pthread_join(answering, NULL);
+    mm_batch_free(batch);
+    close_engine(one);
+    close_engine(two);
+}
+
 int
 main(void)
 {
+    RUN(test_a_lone_surveyor_gets_every_answer);
     RUN(test_a_lone_caller_that_sleeps_gets_every_answer);
     RUN(test_a_lone_caller_that_spins_gets_every_answer);
     RUN(test_bursts_of_others_are_written_whoever_polls);

@@ -4,7 +4,9 @@
  * Law: no file is touched that is not a dead listener's; nothing is left behind.
  */
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include "places.h"
 #include "plat/posix.h"
@@ -82,6 +84,85 @@ test_a_stale_socket_file_is_replaced(void)
     p.close(p.self, l);
     CHECK(!place_has(a.path));
     p.free(p.self);
+}
+
+/* Whoever binds in a folder holds a lock on it until it listens: before that it looks stale. */
+static void
+test_a_stale_file_is_not_replaced_while_another_binds_there(void)
+{
+    mmi_plat p = open_plat();
+    mmi_addr a = addr_unix(folder, "stale"), fresh = addr_unix(folder, "fresh");
+    int l, before = fds_open(), other = open(folder, O_RDONLY | O_DIRECTORY);
+    leave_stale(&a);
+    ino_t inode = inode_of(a.path);
+    CHECK_INT(flock(other, LOCK_EX), 0);
+    CHECK_INT(listen_rc(&p, &a, &l), MM_EADDRINUSE);
+    CHECK(inode_of(a.path) == inode);
+    CHECK_INT(listen_rc(&p, &fresh, &l), MM_OK);   /* but nobody keeps us from a new one */
+    p.close(p.self, l);
+    CHECK_INT(flock(other, LOCK_UN), 0);
+    CHECK_INT(listen_rc(&p, &a, &l), MM_OK);
+    CHECK_INT(flock(other, LOCK_EX | LOCK_NB), 0);   /* it was given back */
+    p.close(p.self, l);
+    close(other);
+    fds_are(before);
+    p.free(p.self);
+}
+
+/* A process that binds when the pipe is closed; whether it got the address.  It then holds it until
+ * its other pipe is closed, too. */
+static void
+race_run(const mmi_addr *a, int start, int result, int end)
+{
+    char c;
+    mmi_plat p = open_plat();
+    int l;
+    CHECK_INT(read(start, &c, 1), 0);
+    int rc = listen_rc(&p, a, &l);
+    CHECK(rc == MM_OK || rc == MM_EADDRINUSE);
+    c = rc == MM_OK;
+    CHECK_INT(write(result, &c, 1), 1);
+    CHECK_INT(read(end, &c, 1), 0);
+    _exit(0);   /* its file stays, and is stale */
+}
+
+static void
+test_of_processes_that_find_the_same_stale_file_one_gets_it(void)
+{
+    enum { ROUNDS = 25, RACERS = 6 };
+    mmi_addr a = addr_unix(folder, "race");
+    leave_stale(&a);
+    for (int round = 0; round < ROUNDS; round++) {
+        int start[2], result[2], end[2], winners = 0, status, s;
+        CHECK(pipe(start) == 0 && pipe(result) == 0 && pipe(end) == 0);
+        for (int i = 0; i < RACERS; i++) {
+            if (fork() == 0) {
+                close(start[1]);
+                close(end[1]);
+                race_run(&a, start[0], result[1], end[0]);
+            }
+        }
+        close(start[1]);
+        for (int i = 0; i < RACERS; i++) {
+            char won;
+            CHECK_INT(read(result[0], &won, 1), 1);
+            winners += won;
+        }
+        CHECK_INT(winners, 1);
+        mmi_plat p = open_plat();
+        CHECK_INT(p.connect(p.self, &a, &s), MM_OK);
+        p.close(p.self, s);
+        p.free(p.self);
+        close(end[1]);
+        for (int i = 0; i < RACERS; i++) {
+            CHECK(wait(&status) > 0 && status == 0);
+        }
+        const int left[] = { start[0], result[0], result[1], end[0] };
+        for (size_t i = 0; i < MMI_COUNT_OF(left); i++) {
+            close(left[i]);
+        }
+    }
+    CHECK_INT(unlink(a.path), 0);
 }
 
 static void
@@ -260,6 +341,8 @@ main(void)
     place_open(folder);
     RUN(test_the_file_is_its_owners_alone_whatever_the_umask);
     RUN(test_a_stale_socket_file_is_replaced);
+    RUN(test_a_stale_file_is_not_replaced_while_another_binds_there);
+    RUN(test_of_processes_that_find_the_same_stale_file_one_gets_it);
     RUN(test_a_file_somebody_answers_on_is_in_use_and_stays);
     RUN(test_a_listener_too_busy_to_answer_is_not_stale);
     RUN(test_what_is_no_stream_socket_is_never_touched);

@@ -376,7 +376,7 @@ read_all(const mmi_framing *f, const uint8_t *data, size_t size, uint32_t *seed,
         if (seed != NULL) {
             mmi_reader_room room = { .messages = check_random(seed) % 4,
                                      .cost = check_random(seed) % 700 };
-            pack = mmi_sp_reader_pack(&r, &data, &size, room);
+            pack = mmi_sp_reader_pack(&r, &data, &size, room, NULL);
             CHECK(pack == NULL ||
                   (pack->msg.count <= room.messages && pack->msg.cost <= room.cost));
         }

@@ -16,6 +16,7 @@ import threading
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.pairs import WAIT_S
 
 UP = "tcp://127.0.0.1:0"
 
@@ -68,7 +69,7 @@ def leave(how: str) -> None:
     """End with live sockets, in several ways."""
     socket = mm.Pull(bind=UP)
     push = mm.Push(connect=socket.endpoint)
-    push.wait_for_peers(timeout=20)
+    push.wait_for_peers(timeout=WAIT_S)
     globals()["kept"] = (socket, push)
     if how == "thread":
         threading.Thread(
@@ -88,7 +89,7 @@ def leave(how: str) -> None:
 def fork() -> None:
     """Fork with live sockets: the child is told, can open its own, and harms nobody."""
     with mm.Push(bind=UP) as push, mm.Pull(connect=push.endpoint) as pull_socket:
-        push.wait_for_peers(timeout=20)
+        push.wait_for_peers(timeout=WAIT_S)
         stop = threading.Event()
 
         def busy() -> None:
@@ -103,7 +104,7 @@ def fork() -> None:
             if pid == 0:
                 os._exit(child(push))
             assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-            assert pull_socket.recv(timeout=20) == b"from the parent"
+            assert pull_socket.recv(timeout=WAIT_S) == b"from the parent"
         stop.set()
         sender.join()
         assert len(push.peers()) == 1
@@ -121,8 +122,8 @@ def child(inherited: mm.Push) -> int:
     else:
         return 3
     with mm.Push(bind=UP) as push, mm.Pull(connect=push.endpoint) as pull_socket:
-        push.send(b"mine", timeout=20)
-        return 0 if pull_socket.recv(timeout=20) == b"mine" else 4
+        push.send(b"mine", timeout=WAIT_S)
+        return 0 if pull_socket.recv(timeout=WAIT_S) == b"mine" else 4
 
 
 def few_descriptors() -> None:
@@ -133,7 +134,7 @@ def few_descriptors() -> None:
         mm.Pull(bind=UP) as socket,
         mm.Push(connect=socket.endpoint, engine=other) as first,
     ):
-        first.wait_for_peers(timeout=20)
+        first.wait_for_peers(timeout=WAIT_S)
         with contextlib.suppress(mm.TimedOutError):
             socket.recv(
                 timeout=0.001
@@ -144,10 +145,10 @@ def few_descriptors() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (used + 3, hard))
         for push in late:
             push.connect(socket.endpoint)
-        first.send(b"still here", timeout=20)
-        assert socket.recv(timeout=20) == b"still here"
+        first.send(b"still here", timeout=WAIT_S)
+        assert socket.recv(timeout=WAIT_S) == b"still here"
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        socket.wait_for_peers(9, timeout=30)
+        socket.wait_for_peers(9, timeout=WAIT_S)
         say(" ".join(event.kind.name for event in socket.events()))
         for push in late:
             push.close()

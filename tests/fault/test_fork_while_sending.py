@@ -6,9 +6,9 @@ import os
 import threading
 
 import meshmsg as mm
+from tests.support.pairs import WAIT_S
 
 FORKS = 60
-WAIT_S = 20.0
 
 
 def test_forks_beside_a_thread_that_sends_neither_hang_nor_lose() -> None:

@@ -75,7 +75,7 @@ fuzz_parse(fuzz_side *s, const uint8_t *data, size_t size)
     const char *detail;
     while (s->end.parsed == 0) {
         mmi_input in;
-        mmi_pack_in *pack = s->packs ? mmi_parser_pack(&s->parser, &data, &size, room) : NULL;
+        mmi_pack_in *pack = s->packs ? mmi_parser_pack(&s->parser, &data, &size, room, NULL) : NULL;
         if (pack != NULL) {
             fuzz_pack(&s->end, pack);
             continue;

@@ -6,7 +6,6 @@ Items 1-20 and 31-38 of the hostile list, as far as they are ZMTP's.
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,19 +15,12 @@ import pytest
 
 import meshmsg as mm
 from tests.support import refcodec as ref
+from tests.support.mm import live_bytes
 from tests.support.pairs import WAIT_S
 from tests.support.rawpeer import RawPeer
 
 UP = "tcp://127.0.0.1:0"
 HUGE = [2**64 - 1, 2**63, 2**63 - 1, 2**32, 2**31, *[2**64 - 1 - k for k in range(1, 65, 9)]]
-
-
-def memory() -> int:
-    """Resident bytes of this process; 0 under a sanitizer, which keeps what was freed."""
-    if "libasan" in os.environ.get("LD_PRELOAD", ""):
-        return 0
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextmanager
@@ -81,12 +73,12 @@ AFTER_HANDSHAKE = [
 def test_a_peer_that_breaks_the_protocol_is_closed(data: bytes, reason: str) -> None:
     """1-12: framing."""
     with served() as (pull, _):
-        before = memory()
+        before = live_bytes()
         with RawPeer(pull.endpoint).shake(b"PUSH") as peer:
             peer.send(data)
             peer.until_closed()
         closed_with(pull, mm.Reason[reason])
-        assert memory() - before < 4 << 20
+        assert live_bytes() - before < 4 << 20
 
 
 BEFORE_HANDSHAKE = [
@@ -176,12 +168,12 @@ def test_an_unfinished_message_never_arrives() -> None:
 def test_a_flood_of_pings_costs_one_pong_at_a_time() -> None:
     """11: nobody reads the answers; memory stays where it was."""
     with served() as (pull, push), RawPeer(pull.endpoint).shake(b"PUSH") as peer:
-        before = memory()
+        before = live_bytes()
         flood = ref.ping(0, b"c" * 16) * 20_000
         for _ in range(5):
             peer.send(flood)
             check(pull, push)
-        assert memory() - before < 8 << 20
+        assert live_bytes() - before < 8 << 20
 
 
 def test_a_slow_handshake_ends_in_time_whatever_it_dribbles() -> None:
@@ -303,14 +295,14 @@ def test_a_subscriber_that_does_not_read_costs_a_bounded_queue() -> None:
         with RawPeer(pub.endpoint).shake(b"SUB") as peer:
             peer.send(ref.subscription(True, b""))
             pub.wait_for_subscribers("x", 2, timeout=WAIT_S)
-            before = memory()
+            before = live_bytes()
             for _ in range(400):
                 pub.send(b"x" * 50_000)
                 assert len(sub.recv(timeout=WAIT_S)) == 50_000
             dropped = [p.dropped_messages for p in pub.peers()]
             assert sorted(dropped)[0] == 0
             assert sorted(dropped)[1] > 0
-            assert memory() - before < 8 << 20
+            assert live_bytes() - before < 8 << 20
 
 
 def test_closing_to_a_peer_that_never_reads_is_bounded() -> None:

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from tests.hostile.test_hostile import closed_with, memory
+from tests.hostile.test_hostile import closed_with
 from tests.support import refcodec as zmtp
 from tests.support import refsp as ref
+from tests.support.mm import live_bytes
 from tests.support.pairs import WAIT_S
 from tests.support.rawpeer import RawPeer
 
@@ -147,11 +148,11 @@ def test_silent_connections_evict_each_other_and_lock_nobody_out() -> None:
 def test_a_length_over_the_limit_costs_no_memory(size: int) -> None:
     """2: refused from its head."""
     with served() as pull:
-        before = memory()
+        before = live_bytes()
         with RawPeer(pull.endpoint) as peer:
             spoken(peer, ref.PUSH, ref.PULL).send(struct.pack(">Q", size)).until_closed()
         closed_with(pull, mm.Reason.MESSAGE_SIZE)
-        assert memory() - before < 4 << 20
+        assert live_bytes() - before < 4 << 20
 
 
 def test_an_unfinished_message_never_arrives() -> None:
@@ -265,8 +266,8 @@ def test_a_subscriber_that_does_not_read_costs_a_bounded_queue() -> None:
     with mm.Pub(bind=UP, send_queue_bytes=1 << 20) as pub, RawPeer(pub.endpoint) as peer:
         spoken(peer, ref.SUB, ref.PUB)
         pub.wait_for_subscribers("x", timeout=WAIT_S)
-        before = memory()
+        before = live_bytes()
         for _ in range(1000):
             pub.send(b"x" * 50_000)
         assert pub.stats().dropped_overflow > 0
-        assert memory() - before < 8 << 20
+        assert live_bytes() - before < 8 << 20

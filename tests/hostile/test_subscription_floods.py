@@ -14,9 +14,10 @@ from contextlib import contextmanager
 import pytest
 
 import meshmsg as mm
-from tests.hostile.test_hostile import closed_with, memory
+from tests.hostile.test_hostile import closed_with
 from tests.support import refcodec as ref
-from tests.support.pairs import WAIT_S
+from tests.support.mm import live_bytes
+from tests.support.pairs import WAIT_S, of_its_own
 from tests.support.rawpeer import RawPeer
 
 UP = "tcp://127.0.0.1:0"
@@ -58,20 +59,20 @@ def test_a_million_topics_come_back_after_a_reconnect() -> None:
     sub = mm.Sub(send_queue_messages=1, send_queue_bytes=1, reconnect_max=0.05)
     for number in range(TOPICS):
         sub.subscribe(topic_of(number))
-    with mm.Pub(bind=UP, subscriptions_max=TOPICS) as first:
+    with mm.Pub(bind=of_its_own(), subscriptions_max=TOPICS) as first:
         endpoint = first.endpoint
         sub.connect(endpoint)
-        before = memory()
+        before = live_bytes()
         first.wait_for_subscribers(topic_of(TOPICS - 1), timeout=WAIT_S * 3)
         everything_is_there(first, sub)
-        assert memory() - before < 2 * TOPICS * BYTES_A_TOPIC_MAX
+        assert live_bytes() - before < 2 * TOPICS * BYTES_A_TOPIC_MAX
     for round_number in range(2):
         with mm.Pub(bind=endpoint, subscriptions_max=TOPICS) as pub:
             pub.wait_for_subscribers(topic_of(TOPICS - 1), timeout=WAIT_S * 3)
             everything_is_there(pub, sub)
         if round_number == 0:
-            before = memory()
-    assert memory() - before < 8 << 20  # a further reconnect costs nothing that stays
+            before = live_bytes()
+    assert live_bytes() - before < 8 << 20  # a further reconnect costs nothing that stays
     sub.close()
 
 
@@ -103,7 +104,7 @@ def test_a_subscriber_over_its_number_of_topics_is_closed_and_its_topics_forgott
 def test_a_subscriber_over_its_bytes_of_topics_is_closed() -> None:
     """32: 16 MiB of topics a peer, however few and however many are allowed."""
     with published(subscriptions_max=1_000_000) as (pub, _):
-        before = memory()
+        before = live_bytes()
         size = 64 * 1024
         fitting = (16 << 20) // size
         with RawPeer(pub.endpoint).shake(b"SUB") as peer:
@@ -115,7 +116,7 @@ def test_a_subscriber_over_its_bytes_of_topics_is_closed() -> None:
                 peer.send(ref.subscription(True, (b"%08d" % number).ljust(size, b"x")))
             peer.until_closed()
         closed_with(pub, mm.Reason.SUBSCRIPTIONS)
-        assert memory() - before < 64 << 20
+        assert live_bytes() - before < 64 << 20
 
 
 def test_the_same_topic_a_thousand_times_is_one_in_the_tree_and_needs_as_many_cancels() -> None:

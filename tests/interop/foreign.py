@@ -8,10 +8,8 @@ Not here: the fixtures that run it (conftest.py), how it is found or built, what
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from threading import Event
 from typing import Any
 
 import pytest
@@ -30,7 +28,7 @@ from tests.interop.test_pyzmq import (
     we_ask,
     we_route,
 )
-from tests.support.pairs import WAIT_S
+from tests.support.pairs import WAIT_S, of_its_own, wait_until
 from tests.support.peerproc import Peer
 
 MANY = 1000
@@ -38,24 +36,6 @@ LARGE = [0, 255, 256, 70_001, 5 << 20]
 LONG_TOPIC = "t" * 300
 marks = itertools.count()
 TURNS = int(WAIT_S * 100)
-
-
-def wait_until(true: Callable[[], object]) -> None:
-    """Wait for what nothing can be waited on for; only a broken build needs all turns."""
-    turn = Event()
-    for _ in range(TURNS):
-        if true():
-            return
-        turn.wait(0.01)
-    raise AssertionError("it never became true")
-
-
-def of_its_own(url: str) -> str:
-    """Return the endpoint on a loopback address nobody else uses, so that no other test is given
-    the port between two who bind it."""
-    pid, count = os.getpid(), next(marks)
-    address = f"127.{1 + pid // 250 % 250}.{pid % 250}.{1 + count % 250}"
-    return url.replace("127.0.0.1", address)
 
 
 def new_ours(role: type[Any], **options: Any) -> Any:

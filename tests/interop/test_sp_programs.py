@@ -128,13 +128,14 @@ def test_it_publishes_to_us(program: str, transport: str, we_bind: bool, short_p
 
 @PROGRAMS
 @TRANSPORTS
-def test_it_is_our_pair(program: str, transport: str, short_path: Path) -> None:
+@WHO_BINDS
+def test_it_is_our_pair(program: str, transport: str, we_bind: bool, short_path: Path) -> None:
     """PAIR v0 of nanomsg, either version of NNG, on one socket of ours."""
     url = free_endpoint(transport, short_path)
     roles = ["pair"] if program == "nanocat" else ["pair0", "pair1"]
-    with opened(mm.Pair, url, True) as pair:
+    with opened(mm.Pair, url, we_bind) as pair:
         for role in roles:
-            with running(program, role, url, False, "--data", role, "--raw") as process:
+            with running(program, role, url, not we_bind, "--data", role, "--raw") as process:
                 assert pair.recv(timeout=WAIT_S) == role.encode()
                 pair.send(b"back\n", timeout=WAIT_S)
                 assert process.stdout.readline() == b"back\n"

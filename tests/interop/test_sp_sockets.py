@@ -16,7 +16,7 @@ import pytest
 import meshmsg as mm
 from tests.interop.spside import NanomsgSide, NngSide, free_endpoint
 from tests.support import refsp as ref
-from tests.support.pairs import WAIT_S
+from tests.support.pairs import WAIT_S, wait_until
 
 Exchange = Callable[[Any, Any], None]
 SIZES = [0, 1, 255, 256, 16_384, 65_536, 1 << 20]
@@ -59,7 +59,7 @@ def we_publish(ours: Any, theirs: Any) -> None:
 
 def until_heard(ours: Any, theirs: Any, body: bytes) -> mm.Message:
     """Publish until it arrives: a PUB of nanomsg drops what comes while it is still writing."""
-    for _ in range(400):
+    for _ in range(int(WAIT_S / 0.05)):
         theirs.send(body)
         try:
             message: mm.Message = ours.recv(timeout=0.05)
@@ -177,8 +177,6 @@ def test_a_pair(
     """The exchange works, and peers() says that it goes over SP."""
     if kind == ref.PAIR1 and library is NanomsgSide:
         pytest.skip("nanomsg has no PAIR v1")
-    if kind == ref.PAIR0 and not we_bind:
-        pytest.skip("our Pair dials as v1")
     url = free_endpoint(transport, short_path)
     with linked(library, role, kind, url, we_bind) as (ours, theirs):
         (peer,) = ours.peers()
@@ -255,6 +253,22 @@ def test_either_side_restarts(
         ours.close()
 
 
+@pytest.mark.parametrize("transport", ["tcp", "ipc"])
+def test_a_pair_follows_the_version_of_the_peer_it_dials(transport: str, short_path: Path) -> None:
+    """First v0, then one of v1 at the same endpoint, then v0 again."""
+    url = free_endpoint(transport, short_path)
+    with mm.Pair(connect=f"sp+{url}", reconnect_max=0.1) as ours:
+        for kind in (ref.PAIR0, ref.PAIR1, ref.PAIR0):
+            theirs = NngSide(kind, url, listen=True)
+            try:
+                ours.wait_for_peers(timeout=WAIT_S)
+                both(ours, theirs)
+            finally:
+                theirs.close()
+            while ours.peers():
+                ours.stats()
+
+
 @LIBRARIES
 def test_a_pair_refuses_a_second_peer(library: Any, short_path: Path) -> None:
     """The first stays; the refusal is counted."""
@@ -282,9 +296,10 @@ def test_an_illegal_pair_is_an_event_and_not_silence(
         try:
             if not we_bind:
                 ours.connect(f"sp+{url}")
-            with pytest.raises(mm.TimedOutError, match="PUSH cannot talk to SUB"):
-                ours.wait_for_peers(timeout=0.5)
+            wait_until(lambda: mm.Reason.SOCKET_TYPE in ours.stats().closed)
             failed = [e for e in ours.events() if e.kind is mm.EventKind.HANDSHAKE_FAILED]
             assert failed[0].reason is mm.Reason.SOCKET_TYPE
+            with pytest.raises(mm.TimedOutError, match="PUSH cannot talk to SUB"):
+                ours.wait_for_peers(timeout=0.01)
         finally:
             theirs.close()

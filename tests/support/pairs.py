@@ -6,15 +6,44 @@ Not here: what is sent over them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import os
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 """Seconds a test waits for what must happen; only a broken build needs them."""
+LOOK_S = 0.005
 
 _names = itertools.count()
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    """Wait for what nothing can be waited on for; only a broken build needs all the looks."""
+    pause = threading.Event()
+    for _ in range(int(WAIT_S / LOOK_S)):
+        if true():
+            return
+        pause.wait(LOOK_S)
+    raise AssertionError("it never became true")
+
+
+def of_its_own(url: str = "tcp://127.0.0.1:0") -> str:
+    """Return the endpoint on a loopback address nobody else uses.
+
+    So its port stays free while nobody has it bound: no other test and no other program is given it
+    in between.
+    """
+    pid, count = os.getpid(), next(_names)
+    address = f"127.{1 + pid // 250 % 250}.{pid % 250}.{2 + count % 250}"
+    return url.replace("127.0.0.1", address)
+
+
+def told(socket: Any, text: str) -> None:
+    """Wait until an event of the socket has this text in its details."""
+    wait_until(lambda: any(text in event.detail for event in socket.events()))
 
 
 def endpoint_for(transport: str, folder: Path) -> str:

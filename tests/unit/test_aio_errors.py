@@ -15,7 +15,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from tests.support.pairs import WAIT_S
+from tests.support.pairs import WAIT_S, of_its_own
 from tests.support.rawpeer import RawPeer
 
 UP = "tcp://127.0.0.1:0"
@@ -171,7 +171,7 @@ async def test_an_xpub_receives_subscriptions_and_a_verbose_one_all_of_them() ->
 @ran
 async def test_a_socket_that_could_not_be_opened_leaves_its_endpoint_free() -> None:
     """Whatever was wrong: a topic, an endpoint, an option."""
-    async with aio.Pull(bind=UP) as pull:
+    async with aio.Pull(bind=of_its_own()) as pull:
         taken = pull.endpoint
     for options in (
         {"topics": ["fine", 5]},

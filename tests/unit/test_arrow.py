@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 import meshmsg as mm
+from tests.support.pairs import WAIT_S
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is an extra")
-WAIT_S = 10.0
 BODIES = [b"a", b"", b"x" * 300, b"thirteen byte"] * 50
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
+import threading
 
 import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.pairs import WAIT_S
 
-WAIT_S = 10.0
 UP = "tcp://127.0.0.1:0"
 
 
@@ -238,3 +240,60 @@ def test_a_cancelled_gathering_loses_nothing() -> None:
             assert [await pull.recv(timeout=WAIT_S) for _ in range(3)] == [b"1", b"2", b"3"]
 
     asyncio.run(main())
+
+
+def body_of(number: int) -> bytes:
+    """A body that says which one it is, at its beginning, throughout, and at its end."""
+    return b"%08d" % number + bytes([number % 251]) * (700 + number % 600) + b"%08d" % number
+
+
+def half_of(batch: mm.MessageBatch) -> mm.MessageBatch:
+    """A slice; the batch it is of is forgotten."""
+    half = batch[: max(1, len(batch) // 2)]
+    assert isinstance(half, mm.MessageBatch)
+    return half
+
+
+def test_batches_that_are_kept_stay_as_they_were_while_more_arrive() -> None:
+    """They are parts of what was read; nothing is read there again until they are gone."""
+    count = 20_000
+    kept: list[mm.MessageBatch] = []
+    with mm.Push() as push, mm.Pull() as pull:
+        joined(push, pull)
+
+        def produce() -> None:
+            push.send_many(map(body_of, range(count)), timeout=WAIT_S)
+
+        thread = threading.Thread(target=produce)
+        thread.start()
+        total = 0
+        while total < count:
+            batch = pull.recv_batch(timeout=WAIT_S)
+            total += len(batch)
+            kept.append(batch if len(kept) % 2 == 0 else half_of(half_of(batch)))
+        thread.join(WAIT_S)
+    number = 0
+    for batch in kept:
+        for body in batch:
+            found = int(body[:8])
+            assert found >= number
+            assert body == body_of(found)
+            number = found + 1
+
+
+def test_what_found_no_room_is_kept_where_it_was_read() -> None:
+    """A receiver that takes nothing, then a few, then the rest: all there, in order, unharmed."""
+    count = 6_000
+    with mm.Push() as push, mm.Pull(recv_queue_messages=300) as pull:
+        joined(push, pull)
+        thread = threading.Thread(
+            target=lambda: push.send_many(map(body_of, range(count)), timeout=WAIT_S)
+        )
+        thread.start()
+        found: list[bytes] = []
+        for most in itertools.chain([1, 7, 299], itertools.repeat(4096)):
+            found += pull.recv_batch(most, timeout=WAIT_S)
+            if len(found) == count:
+                break
+        thread.join(WAIT_S)
+    assert found == list(map(body_of, range(count)))

@@ -30,7 +30,7 @@ PROGRAMS = sorted(TESTS.glob("test_*.c"))
 pytestmark = pytest.mark.skipif(not CC, reason="no C compiler on this machine")
 
 
-def run(args: list[str | Path], timeout: float = 120) -> subprocess.CompletedProcess[str]:
+def run(args: list[str | Path], timeout: float = 600) -> subprocess.CompletedProcess[str]:
     """Run a command and return what it said; a sanitized pytest's preloads are not for it."""
     env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     return subprocess.run(
@@ -65,7 +65,7 @@ def test_c_program_ends_without_a_failed_check_or_a_sanitizer_report(
     binary = tmp_path / program.stem
     built = run([CC, *FLAGS, program, *objects, "-o", binary])
     assert built.returncode == 0, built.stderr
-    done = run([binary], timeout=300)
+    done = run([binary], timeout=600)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
 
 

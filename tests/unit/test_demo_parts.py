@@ -110,7 +110,7 @@ def test_the_picture_is_drawn_even_from_nothing(tmp_path: Path) -> None:
         "from examples.demo.picture import *; "
         f"draw(Path({str(tmp_path / 'empty.png')!r}), Telemetry(), Tally(), 'nothing')"
     )  # in a process of its own, because matplotlib keeps its fonts open
-    subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True, timeout=120)
+    subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True, timeout=600)
     assert (tmp_path / "empty.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -138,7 +138,7 @@ def test_a_child_leaves_when_its_parent_is_killed(tmp_path: Path) -> None:
     with child.stdout:
         assert child.stdout.readline() == b"here\n"
         child.stdin.close()
-        assert child.wait(30) == ORPHANED
+        assert child.wait(60) == ORPHANED
 
 
 def test_stopping_a_child_ends_it_and_what_it_started(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_stopping_a_child_ends_it_and_what_it_started(tmp_path: Path) -> None:
     child.stop()
     assert child.status is not None
     grandchild = int(log.read_text())
-    for _ in range(1000):
+    for _ in range(6000):
         try:
             os.kill(grandchild, 0)
         except ProcessLookupError:

@@ -12,6 +12,7 @@ import meshmsg as mm
 from meshmsg._core import error_for, raise_for, text_of, to_ms
 from meshmsg._errors import CLASSES
 from tests.support.mm import lib
+from tests.support.pairs import WAIT_S
 
 TREE = {
     mm.UsageError: (Exception,),
@@ -141,7 +142,7 @@ def test_an_unknown_identity_names_itself_and_some_that_are_known() -> None:
         mm.Router(bind="inproc://names") as router,
         mm.Dealer(connect="inproc://names", identity=b"anna"),
     ):
-        router.wait_for_peers(timeout=20)
+        router.wait_for_peers(timeout=WAIT_S)
         with pytest.raises(mm.PeerError, match=r"b'bert'.*known: \[b'anna'\]") as error:
             router.send(b"x", to=b"bert")
         assert error.value.peer == b"bert"

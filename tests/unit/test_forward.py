@@ -10,7 +10,7 @@ import meshmsg
 from meshmsg.patterns import Flow, Forward
 
 LOOPBACK = "tcp://127.0.0.1:0"
-PATIENCE = 30.0  # seconds until a test gives up
+PATIENCE = 60.0  # seconds until a test gives up
 
 
 def test_requests_reach_servers_behind_it_and_replies_come_back() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.mm import ffi
-from tests.support.pairs import WAIT_S, joined
+from tests.support.pairs import WAIT_S, joined, of_its_own
 
 
 def c_fields(struct: str) -> set[str]:
@@ -107,7 +107,7 @@ def test_connection_trouble_is_logged_and_expected_ends_are_not(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """WARNING for what a user should look at; DEBUG for the rest."""
-    with mm.Push(bind="tcp://127.0.0.1:0") as push:
+    with mm.Push(bind=of_its_own()) as push:
         gone = push.endpoint
     with caplog.at_level(logging.DEBUG, logger="meshmsg"), mm.Pull(connect=gone) as pull:
         while not any(event.kind is mm.EventKind.CONNECT_FAILED for event in pull.events()):

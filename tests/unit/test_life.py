@@ -17,7 +17,7 @@ import pytest
 import meshmsg as mm
 from meshmsg._recv_batch import batch_of
 from tests.support.mm import lib
-from tests.support.pairs import WAIT_S, joined
+from tests.support.pairs import WAIT_S, joined, of_its_own
 
 UP = "tcp://127.0.0.1:0"
 ROLES = [
@@ -42,8 +42,9 @@ def test_bind_returns_the_endpoint_with_its_port() -> None:
 def test_unbinding_takes_the_endpoint_as_bound_or_as_asked_for(as_bound: bool) -> None:
     """Afterwards it is not listed, nobody listens, and a second time is an error."""
     with mm.Pull() as pull:
-        bound = pull.bind(UP)
-        pull.unbind(bound if as_bound else UP)
+        url = of_its_own()
+        bound = pull.bind(url)
+        pull.unbind(bound if as_bound else url)
         assert pull.endpoints == ()
         assert pull.stats().listeners == 0
         with pytest.raises(mm.AddressError, match="not bound here"):
@@ -85,7 +86,7 @@ def test_one_socket_has_many_endpoints() -> None:
 def test_a_socket_that_could_not_be_opened_leaves_nothing() -> None:
     """The good endpoint is free again."""
     before = lib.mm_live_handles()
-    with mm.Pull(bind=UP) as pull:
+    with mm.Pull(bind=of_its_own()) as pull:
         endpoint = pull.endpoint
     with pytest.raises(mm.AddressError):
         mm.Pull(bind=[endpoint, "tcp://nothing"])

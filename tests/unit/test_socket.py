@@ -13,7 +13,7 @@ import pytest
 import meshmsg as mm
 from meshmsg._errors import CLASSES
 from tests.support.mm import ffi, lib
-from tests.support.pairs import WAIT_S, joined
+from tests.support.pairs import WAIT_S, joined, of_its_own, told
 
 UP = "tcp://127.0.0.1:0"
 
@@ -67,10 +67,12 @@ def test_push_with_no_peer_blocks_then_times_out() -> None:
 
 def test_a_timeout_names_the_last_connection_error() -> None:
     """A typo in a port is not silence."""
-    with mm.Push(bind=UP) as push:
+    with mm.Push(bind=of_its_own()) as push:
         nobody = push.endpoint
-    with mm.Pull(connect=nobody) as pull, pytest.raises(mm.TimedOutError, match="refused"):
-        pull.recv(timeout=0.3)
+    with mm.Pull(connect=nobody) as pull:
+        told(pull, "refused")
+        with pytest.raises(mm.TimedOutError, match="refused"):
+            pull.recv(timeout=0.01)
 
 
 def test_nothing_there_now_is_would_block() -> None:

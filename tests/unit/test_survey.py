@@ -26,6 +26,8 @@ from tests.support.rawpeer import RawPeer
 
 UP = "tcp://127.0.0.1:0"
 DEADLINE_S = 5.0
+DEADLINES_S = (0.3, 3.0, WAIT_S)
+"""Tried in turn: the first one is enough but on a slow machine."""
 
 
 @dataclass
@@ -341,8 +343,12 @@ def test_two_threads_may_share_a_survey() -> None:
 def test_a_deadline_passes_on_a_main_thread_that_looks_at_signals() -> None:
     """The wait is cut into slices; the survey is not."""
     with served([b"!", None]) as asker:
-        survey = asker.survey(b"q", deadline=0.3)
-        assert [bytes(a) for a in survey] == [b"q!"]
+        for deadline in DEADLINES_S:
+            survey = asker.survey(b"q", deadline=deadline)
+            found = [bytes(a) for a in survey]
+            if found:
+                break
+        assert found == [b"q!"]
         assert len(survey.missing) == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from tests.support.pairs import WAIT_S
+from tests.support import refsp as ref
+from tests.support.pairs import WAIT_S, told, wait_until
 
 UP = "tcp://127.0.0.1:0"
 SPEAKERS = [mm.Push, mm.Pull, mm.Pub, mm.Sub, mm.Req, mm.Rep, mm.Pair]
@@ -45,6 +47,48 @@ def test_a_malformed_sp_endpoint_is_an_address_error(url: str) -> None:
     """Only tcp and ipc have SP."""
     with mm.Push() as push, pytest.raises(mm.AddressError, match=r"sp\+tcp://host:port"):
         push.connect(url)
+
+
+def said(listener: socket.socket, answer: bytes) -> tuple[socket.socket, bytes]:
+    """Take the next connection, answer its hello, and tell what that was."""
+    peer, _ = listener.accept()
+    peer.settimeout(WAIT_S)
+    hello = peer.recv(8, socket.MSG_WAITALL)
+    peer.sendall(answer)
+    return peer, hello
+
+
+def test_a_pair_that_dials_v0_comes_back_as_v0_and_stays_so() -> None:
+    """It begins as v1; what the peer's hello says is what the next attempt is made as."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(WAIT_S)
+        url = f"sp+tcp://127.0.0.1:{listener.getsockname()[1]}"
+        with mm.Pair(connect=url, reconnect_min=0.001, reconnect_max=0.001) as pair:
+            refused, hello = said(listener, ref.hello(ref.PAIR0))
+            assert hello == ref.hello(ref.PAIR1)
+            assert refused.recv(1) == b""
+            refused.close()
+            for _ in range(2):
+                peer, hello = said(listener, ref.hello(ref.PAIR0))
+                assert hello == ref.hello(ref.PAIR0)
+                pair.send(b"body", timeout=WAIT_S)
+                assert peer.recv(12, socket.MSG_WAITALL) == bytes(7) + b"\4body"
+                peer.close()
+            (failed,) = [e for e in pair.events() if e.kind is mm.EventKind.HANDSHAKE_FAILED]
+            assert failed.reason is mm.Reason.SOCKET_TYPE
+            assert "PAIRv1 cannot talk to PAIRv0; the next attempt" in failed.detail
+
+
+def test_a_pair_that_dials_something_else_stays_what_it_is() -> None:
+    """Only a PAIR can tell it to be of the other version."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(WAIT_S)
+        url = f"sp+tcp://127.0.0.1:{listener.getsockname()[1]}"
+        with mm.Pair(connect=url, reconnect_min=0.001, reconnect_max=0.001):
+            for _ in range(3):
+                peer, hello = said(listener, ref.hello(ref.BUS))
+                assert hello == ref.hello(ref.PAIR1)
+                peer.close()
 
 
 @pytest.mark.parametrize("role", MUTE)
@@ -99,7 +143,7 @@ def test_who_waits_to_send_frames_is_not_woken_by_room_at_a_peer_without_them() 
             body, sent = b"x" * 1_000_000, 0
             try:
                 while True:
-                    await push.send_frames([b"f", body], timeout=0.2)
+                    await push.send_frames([b"f", body], timeout=1.0)
                     sent += 1
             except mm.TimedOutError:
                 pass
@@ -231,8 +275,9 @@ def test_dialing_with_the_wrong_wire_says_which_is_right(wrong: str) -> None:
             with theirs:
                 theirs.sendall(b"\x00SP\x00" if wrong == "zmtp" else b"\xff" + bytes(8) + b"\x7f")
                 right = r"connect to sp\+tcp" if wrong == "zmtp" else "connect to tcp"
+                told(push, right.replace("\\", ""))
                 with pytest.raises(mm.TimedOutError, match=right):
-                    push.wait_for_peers(timeout=0.5)
+                    push.wait_for_peers(timeout=0.01)
 
 
 def test_a_listener_that_has_no_sp_refuses_it_in_words() -> None:
@@ -253,12 +298,11 @@ def test_heartbeats_do_not_end_a_silent_connection_over_sp() -> None:
     with (
         mm.Pull(bind=UP, heartbeat_interval=0.02, heartbeat_timeout=0.04) as pull,
         mm.Push(connect=f"sp+{pull.endpoint}") as sp,
-        mm.Push(connect=pull.endpoint) as zmtp,
+        mm.Push(connect=pull.endpoint),
     ):
         pull.wait_for_peers(2, timeout=WAIT_S)
-        while not any(peer.rtt for peer in pull.peers()):
-            zmtp.send(b"x", timeout=WAIT_S)
-            pull.recv(timeout=WAIT_S)
+        # The other one may well die of so short a silence, and come back.
+        wait_until(lambda: any(peer.rtt for peer in pull.peers()))
         with pytest.raises(mm.TimedOutError):
             pull.recv(timeout=0.2)
         sp.send(b"still here", timeout=WAIT_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -11,7 +12,7 @@ import meshmsg
 from meshmsg.spark import WorkBatch, Worker, WorkQueue, work
 from meshmsg.spark._wire import pack_ask
 
-PATIENCE = 30.0  # seconds until a test gives up; none of them waits that long
+PATIENCE = 60.0  # seconds until a test gives up; none of them waits that long
 
 
 class Crew:
@@ -129,9 +130,12 @@ def test_a_worker_that_dies_midway_loses_nothing(crew: Crew) -> None:
 
 
 def test_a_worker_that_hangs_loses_its_lease_and_the_repetition_is_seen(crew: Crew) -> None:
-    """Two workers did the same batch: both results carry one sequence, and `repeated` says so."""
+    """Two workers did the same batch: both results carry one sequence, and `repeated` says so.
+
+    On a slow machine the second one may lose its lease, too, and the batch be done a third time.
+    """
     hung, both = threading.Event(), threading.Event()
-    with WorkQueue(batch_messages=5, lease=0.2) as queue:
+    with WorkQueue(batch_messages=5, lease=0.5) as queue:
 
         def hangs() -> None:
             for batch in work(queue.endpoint, prefetch=1, silence=PATIENCE):
@@ -148,12 +152,14 @@ def test_a_worker_that_hangs_loses_its_lease_and_the_repetition_is_seen(crew: Cr
         queue.put_many(records(5))
         assert hung.wait(PATIENCE)
         crew.add(takes_over)
-        eventually(lambda: queue.stats().repeated == 5)
+        eventually(lambda: queue.stats().repeated >= 5)
         queue.finish()
         stats = queue.join(workers=2, timeout=PATIENCE)
         crew.join()
     assert stats.acknowledged == stats.put == 5
-    assert sorted(crew.done) == sorted(2 * list(enumerate(records(5))))
+    counts = Counter(crew.done)
+    assert sorted(counts) == list(enumerate(records(5)))
+    assert min(counts.values()) >= 2
 
 
 def test_leaving_the_loop_gives_the_batch_back(crew: Crew) -> None:

@@ -1,0 +1,239 @@
+/*
+ * test_arena.c: packs that stay in the arena they were read into, for both wires; spare blocks.
+ * Not here: reading in general (test_reader.c), packs that are copied (test_wires.c).
+ * Law: the bodies are those that one by one would give; what a pack refers to stays as it is.
+ */
+#include "base/arena.h"
+#include "check.h"
+#include "codec/framing.h"
+#include "codec/reader.h"
+#include "codec/sp_reader.h"
+
+enum { ROUNDS = 60, BODY_MAX = 20000, MESSAGES_MAX = 65536 };
+
+static const mmi_reader_limits wide = { 1 << 20, 100, 1000 };
+static const mmi_reader_room plenty = { MESSAGES_MAX, 1 << 30 };
+static uint8_t pattern[BODY_MAX + 256];
+
+static void
+test_spare_blocks_are_kept_up_to_a_number_and_given_out_again(void)
+{
+    static mmi_spares spares = MMI_SPARES_INIT;
+    int blocks[3];
+    CHECK(mmi_spare_take(&spares) == NULL);
+    CHECK(mmi_spare_keep(&spares, &blocks[0], 2));
+    CHECK(mmi_spare_keep(&spares, &blocks[1], 2));
+    CHECK(!mmi_spare_keep(&spares, &blocks[2], 2));
+    CHECK(mmi_spare_take(&spares) == &blocks[1]);
+    CHECK(mmi_spare_take(&spares) == &blocks[0]);
+    CHECK(mmi_spare_take(&spares) == NULL);
+    for (int i = 0; i < MMI_SPARES_MAX; i++) {
+        CHECK(mmi_spare_keep(&spares, &blocks[0], UINT32_MAX));
+    }
+    CHECK(!mmi_spare_keep(&spares, &blocks[0], UINT32_MAX));
+}
+
+static void
+test_who_finds_the_spare_blocks_in_use_does_without(void)
+{
+    static mmi_spares spares = MMI_SPARES_INIT;
+    int block;
+    CHECK(mmi_spare_keep(&spares, &block, 1));
+    CHECK(!atomic_flag_test_and_set(&spares.busy));   /* as a fork in the middle leaves it */
+    CHECK(mmi_spare_take(&spares) == NULL);
+    CHECK(!mmi_spare_keep(&spares, &block, 2));
+    atomic_flag_clear(&spares.busy);
+    CHECK(mmi_spare_take(&spares) == &block);
+}
+
+/* Messages of random sizes in the words of a wire, up to size octets; how many octets. */
+static size_t
+write_stream(const mmi_framing *f, uint8_t *out, size_t size, size_t body_max, uint32_t frames_max,
+             uint32_t *seed)
+{
+    size_t used = 0, cost;
+    for (;;) {
+        uint32_t frames = 1 + check_random(seed) % frames_max;
+        uint64_t sizes[4];
+        for (uint32_t i = 0; i < frames; i++) {
+            sizes[i] = check_random(seed) % body_max;
+        }
+        mmi_msg *m = mmi_msg_new(sizes, frames);
+        for (uint32_t i = 0; i < frames; i++) {
+            memcpy(mmi_msg_data(m, i), pattern + check_random(seed) % 256, (size_t)sizes[i]);
+        }
+        bool fits = f->size(f, m, &cost) <= size - used;
+        if (fits) {
+            f->put(f, m, out + used);
+            used += f->size(f, m, &cost);
+        }
+        mmi_msg_unref(m);
+        if (!fits) {
+            return used;
+        }
+    }
+}
+
+/* Every frame of a pack against the octets as they came, which next walks. */
+static void
+check_pack(const mmi_framing *f, const mmi_pack_in *pack, const uint8_t *at)
+{
+    for (uint32_t i = 0; i < pack->msg.count; i++) {
+        size_t cost;
+        mmi_msg *wanted = f->open(f, at), *is = mmi_pack_in_copy(pack, i);
+        CHECK_INT(is->frame_count, wanted->frame_count);
+        for (uint32_t j = 0; j < is->frame_count; j++) {
+            CHECK_INT(is->frames[j].size, wanted->frames[j].size);
+            CHECK(memcmp(is->frames[j].data, wanted->frames[j].data, is->frames[j].size) == 0);
+        }
+        at += f->next(f, at, &cost);
+        mmi_msg_unref(wanted);
+        mmi_msg_unref(is);
+    }
+}
+
+typedef mmi_pack_in *(*pack_of)(const uint8_t **buf, size_t *size, mmi_reader_room room,
+                                mmi_arena *arena);
+
+static mmi_pack_in *
+zmtp_pack(const uint8_t **buf, size_t *size, mmi_reader_room room, mmi_arena *arena)
+{
+    mmi_reader r;
+    mmi_reader_init(&r, &wide);
+    mmi_pack_in *pack = mmi_reader_pack(&r, buf, size, room, arena);
+    mmi_reader_fini(&r);
+    return pack;
+}
+
+static mmi_pack_in *
+sp_pack(const uint8_t **buf, size_t *size, mmi_reader_room room, mmi_arena *arena)
+{
+    mmi_sp_reader r;
+    mmi_sp_reader_limits limits = { .message_size_max = 1 << 20, .hops_max = 8,
+                                    .mapping = MMI_SP_TCP, .form = MMI_SP_RAW };
+    mmi_sp_reader_init(&r, &limits);
+    mmi_pack_in *pack = mmi_sp_reader_pack(&r, buf, size, room, arena);
+    mmi_sp_reader_fini(&r);
+    return pack;
+}
+
+/* Reads all of an arena by way of packs; how many of them stayed in it. */
+static int
+read_arena(const mmi_framing *f, pack_of make, mmi_arena *arena, const uint8_t *copy, size_t size,
+           mmi_reader_room room)
+{
+    mmi_pack_in *packs[MESSAGES_MAX / 64];
+    const uint8_t *from[MMI_COUNT_OF(packs)];
+    const uint8_t *buf = arena->data, *end = buf + size;
+    uint32_t count = 0;
+    int stayed = 0;
+    while (size > 0) {
+        size_t before = size;
+        CHECK(count < MMI_COUNT_OF(packs));
+        from[count] = copy + (buf - arena->data);
+        mmi_pack_in *pack = packs[count++] = make(&buf, &size, room, arena);
+        CHECK(pack != NULL && size < before && buf + size == end);
+        CHECK(pack->msg.count <= room.messages && pack->msg.cost <= room.cost);
+        size_t bytes = mmi_pack_in_bytes(pack, 0, pack->msg.count);
+        CHECK_INT(pack->arena != NULL, bytes >= MMI_PACK_KEEPS_MIN);
+        CHECK(pack->arena != NULL || bytes <= MMI_PACK_IN_BYTES || pack->msg.count == 1);
+        stayed += pack->arena != NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {   /* none changed what another refers to */
+        check_pack(f, packs[i], from[i]);
+    }
+    CHECK_INT(mmi_arena_shared(arena), stayed > 0);
+    for (uint32_t i = 0; i < count; i++) {
+        mmi_msg_unref(&packs[i]->msg);
+    }
+    CHECK(!mmi_arena_shared(arena));
+    return stayed;
+}
+
+static int
+rounds_of(const mmi_framing *f, pack_of make, uint32_t frames_max)
+{
+    uint32_t seed = 11 + frames_max;
+    int stayed = 0;
+    mmi_arena *arena = mmi_arena_new();
+    uint8_t *copy = malloc(MMI_IO_BUFFER_SIZE);
+    CHECK(arena != NULL && copy != NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t body_max = 1 + check_random(&seed) % BODY_MAX;
+        size_t octets = MMI_IO_BUFFER_SIZE / (round % 3 == 0 ? 4 : 1);
+        size_t size = write_stream(f, arena->data, octets, body_max, frames_max, &seed);
+        memcpy(copy, arena->data, size);
+        mmi_reader_room room = plenty;
+        if (round % 2 == 1) {
+            room.messages = 1 + MESSAGES_MAX / (1 + check_random(&seed) % 4000);
+            room.cost = 2 * MMI_PACK_KEEPS_MIN + check_random(&seed) % (1 << 20);
+        }
+        stayed += read_arena(f, make, arena, copy, size, room);
+    }
+    free(copy);
+    mmi_arena_unref(arena);
+    return stayed;
+}
+
+static void
+test_a_pack_of_most_of_an_arena_stays_in_it(void)
+{
+    CHECK(rounds_of(&mmi_framing_zmtp, zmtp_pack, 1) > ROUNDS / 4);
+}
+
+static void
+test_messages_of_several_frames_stay_in_it_too(void)
+{
+    CHECK(rounds_of(&mmi_framing_zmtp, zmtp_pack, 4) > ROUNDS / 4);
+}
+
+static void
+test_so_do_messages_of_the_second_wire(void)
+{
+    const mmi_framing *sp = mmi_framing_sp(MMI_SP_TCP, mmi_sp_of_role(MM_PUSH));
+    CHECK(rounds_of(sp, sp_pack, 1) > ROUNDS / 4);
+}
+
+static void
+test_without_memory_nothing_is_taken_from_an_arena(void)
+{
+    uint32_t seed = 3;
+    mmi_arena *arena = mmi_arena_new();
+    size_t all = write_stream(&mmi_framing_zmtp, arena->data, MMI_IO_BUFFER_SIZE, 5000, 1, &seed);
+    const uint8_t *buf = arena->data;
+    size_t size = all;
+    mm_test_alloc_fail(1);
+    CHECK(zmtp_pack(&buf, &size, plenty, arena) == NULL);
+    mm_test_alloc_fail(0);
+    CHECK(buf == arena->data && size == all && !mmi_arena_shared(arena));
+    mmi_arena_unref(arena);
+}
+
+static void
+test_an_arena_nobody_holds_is_used_again(void)
+{
+    mmi_arena *first = mmi_arena_new();
+    mmi_arena_unref(mmi_arena_ref(first));
+    CHECK(!mmi_arena_shared(first));
+    mmi_arena_unref(first);
+    mmi_arena *second = mmi_arena_new();
+    CHECK(second == first);
+    mmi_arena_unref(second);
+    mmi_arena_unref(NULL);
+}
+
+int
+main(void)
+{
+    for (size_t i = 0; i < sizeof pattern; i++) {
+        pattern[i] = (uint8_t)(i * 7 + i / 256);
+    }
+    RUN(test_spare_blocks_are_kept_up_to_a_number_and_given_out_again);
+    RUN(test_who_finds_the_spare_blocks_in_use_does_without);
+    RUN(test_a_pack_of_most_of_an_arena_stays_in_it);
+    RUN(test_messages_of_several_frames_stay_in_it_too);
+    RUN(test_so_do_messages_of_the_second_wire);
+    RUN(test_without_memory_nothing_is_taken_from_an_arena);
+    RUN(test_an_arena_nobody_holds_is_used_again);
+    return 0;
+}
