@@ -117,6 +117,7 @@ def test_a_receiver_may_close_with_messages_on_their_way() -> None:
             push.send_many([KIB] * 800)
             pull.recv(timeout=WAIT_S)
         with mm.Pull(bind=url) as pull:
+            pull.wait_for_peers(timeout=WAIT_S)  # so Push has seen that the first one is gone
             push.wait_for_peers(timeout=WAIT_S)
             push.send(b"last", timeout=WAIT_S)
             after = 0
