@@ -112,13 +112,13 @@ class RequestForm(Forming[Request], SocketBase):
     _role: ClassVar[int] = lib.MM_REP
 
     def _unpack_one(self, local: Any) -> Request:
-        return self._unpack(local.batch)[0]
+        found = fast.requests(local.batch_address, Request, self._reply)
+        return cast("Request", self._unpack(local.batch)[0] if found is None else found[0])
 
     def _unpack(self, batch: Any) -> list[Request]:
-        if batch.big != ffi.NULL:
-            return super()._unpack(batch)
         address = int(ffi.cast("uintptr_t", batch))
-        return cast("list[Request]", fast.requests(address, Request, self._reply))
+        found = fast.requests(address, Request, self._reply)
+        return super()._unpack(batch) if found is None else cast("list[Request]", found)
 
     def _message(self, frames: list[bytes], peer: int, envelope: int) -> Request:
         request = Request(frames[-1])

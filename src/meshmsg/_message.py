@@ -85,7 +85,7 @@ class Request(FullMessage):
             ClosedError: The socket was closed.
         """
         body = bytes_of(data)
-        way = vars(self).pop("_way", None)  # one of several threads gets it
+        way = self.__dict__.pop("_way", None)  # one of several threads gets it
         if way is None:
             raise UsageError("this request was answered already; each takes one reply")
         send, peer, route = way

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from meshmsg._blocking import LEAST_S, Draining
 from meshmsg._core import EINTR, fast, lib, local, to_ms
 from meshmsg._data import Data, bytes_of
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError, PeerError, TimedOutError
-from meshmsg._message import Message
+from meshmsg._message import Message, classes_of_peers
 from meshmsg._options import SocketOptions, build_options, check_count
 from meshmsg._unpack import Forming
 
@@ -92,9 +92,14 @@ class Req(Forming[Message], Draining):
         body = bytes_of(data)
         number = [0]  # until it is sent
         try:
-            if fast.request(self._handle, body, 0, 0, number):
+            address = local.batch_address
+            slice_ms = self._slice_ms
+            rc = fast.call(self._handle, body, address, ms, slice_ms, classes_of_peers, number)
+            if rc.__class__ is not int:
+                return cast("Message", rc)
+            if not number[0]:
                 self._put(body, number, timeout)
-            rc = fast.await_reply(self._handle, number[0], local.batch_address, ms, self._slice_ms)
+                rc = fast.await_reply(self._handle, number[0], address, ms, slice_ms)
             if rc == EINTR:
                 self._log_events()
                 left = timeout if deadline is None else max(deadline - time.monotonic(), LEAST_S)
