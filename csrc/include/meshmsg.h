@@ -297,8 +297,8 @@ int mm_fileno_hold(mm_handle socket, int held);   /* 1: keep it readable, the ca
  * well, keeps a copy of fds[1] with it. */
 int mm_waker_open(mm_handle engine, mm_handle *waker, int fds[2]);
 int mm_waker_close(mm_handle waker);
-/* One shot; fires now if already true, and gives those that are. MM_WRITABLE of a ROUTER, or of a PUB that blocks, is only told when a queue
- * gets room: after asking for it, try the send once more before sleeping. */
+/* One shot; fires now if already true, and gives what is. MM_WRITABLE of a ROUTER, or of a PUB that blocks, is only
+ * told when a queue gets room: after asking for it, try the send once more before sleeping. */
 int mm_watch(mm_handle socket, mm_handle waker, uint32_t events);
 int mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap);   /* count; 0 events: closed */
 

@@ -93,13 +93,14 @@ class AsyncSender(AsyncFrameSender):
             body = buffer_of(data)
             rc = lib.mm_send_now(self._handle, body, len(body))
         if rc:
-            body = buffer_of(data)
-            await self._sending(
-                lambda: int(lib.mm_send(self._handle, body, len(body), 0, 0)),
-                timeout,
-                len(body),
-                1,
-            )
+            await self._send_on(data, timeout)
+
+    async def _send_on(self, data: Data, timeout: float | None) -> None:
+        """Send what was not taken at once."""
+        body = buffer_of(data)  # in a function of its own: a lambda costs its function at any call
+        await self._sending(
+            lambda: int(lib.mm_send(self._handle, body, len(body), 0, 0)), timeout, len(body), 1
+        )
 
     async def send_frames(self, frames: Sequence[Data], *, timeout: float | None = None) -> None:
         """Send one message of several frames; see `meshmsg.Push.send_frames`.
