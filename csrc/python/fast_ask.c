@@ -157,6 +157,22 @@ mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return fast_formed(rc, batch, args[5]);
 }
 
+/* Names of attributes, made once: each is found by its address. */
+static PyObject *
+fast_name(PyObject **name, const char *text)
+{
+    if (*name == NULL) {
+        *name = PyUnicode_InternFromString(text);
+    }
+    return *name;
+}
+
+static bool
+fast_set(PyObject *object, PyObject *name, PyObject *value)
+{
+    return name != NULL && PyObject_SetAttr(object, name, value) == 0;
+}
+
 /* A request of its frames: the body, with peer and the way back, and all frames if more. */
 static PyObject *
 fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject *sender)
@@ -171,10 +187,11 @@ fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject 
     PyObject *id = PyLong_FromUnsignedLongLong(peer);
     PyObject *route = mmi_fast_frames_of(batch, from, body);
     PyObject *way = NULL, *more = NULL;
+    static PyObject *peer_name, *way_name;
     bool good = made != NULL && id != NULL && route != NULL &&
                 (way = PyTuple_Pack(3, sender, id, route)) != NULL &&
-                PyObject_SetAttrString(made, "peer", id) == 0 &&
-                PyObject_SetAttrString(made, "_way", way) == 0;
+                fast_set(made, fast_name(&peer_name, "peer"), id) &&
+                fast_set(made, fast_name(&way_name, "_way"), way);
     if (good && body < last) {
         PyObject *frames = mmi_fast_frames_of(batch, body, to);
         more = frames == NULL ? NULL : PyList_AsTuple(frames);

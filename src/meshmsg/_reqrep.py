@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from meshmsg._blocking import LEAST_S, Draining
 from meshmsg._core import EINTR, fast, lib, local, to_ms
@@ -74,6 +74,14 @@ class Req(Forming[Message], Draining):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
+        if retries != 0:
+            return self._ask_again(data, timeout, retries)
+        try:
+            return self._ask(data, timeout)
+        except PeerError as error:
+            raise lost(error, 0) from None
+
+    def _ask_again(self, data: Data, timeout: float | None, retries: int) -> Message:
         check_count("retries", retries)
         for left in range(retries, -1, -1):
             try:
@@ -87,16 +95,17 @@ class Req(Forming[Message], Draining):
         raise AssertionError("the last attempt returns or raises")
 
     def _ask(self, data: Data, timeout: float | None) -> Message:
-        ms = to_ms(timeout)
+        ms = -1 if timeout is None else to_ms(timeout)
         deadline = None if not timeout else time.monotonic() + timeout
-        body = bytes_of(data)
+        body = data if data.__class__ is bytes else bytes_of(data)
         number = [0]  # until it is sent
         try:
             address = local.batch_address
             slice_ms = self._slice_ms
             rc = fast.call(self._handle, body, address, ms, slice_ms, classes_of_peers, number)
             if rc.__class__ is not int:
-                return cast("Message", rc)
+                reply: Message = rc
+                return reply
             if not number[0]:
                 self._put(body, number, timeout)
                 rc = fast.await_reply(self._handle, number[0], address, ms, slice_ms)
