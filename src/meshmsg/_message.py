@@ -90,7 +90,8 @@ class Request(FullMessage):
             raise UsageError("this request was answered already; each takes one reply")
         send, peer, route = way
         try:
-            return send(peer, route, body)
+            sent: bool = send(peer, route, body)
+            return sent
         except MeshError:
             self._way = way
             raise

@@ -361,7 +361,12 @@ def test_a_waker_goes_with_its_loop() -> None:
         async with aio.Pull(bind=UP) as pull:
             with pytest.raises(mm.TimedOutError):
                 await pull.recv(timeout=0.001)
-            seen.extend([weakref.ref(asyncio.get_running_loop()), weakref.ref(pull._waker(asyncio.get_running_loop()))])
+            seen.extend(
+                [
+                    weakref.ref(asyncio.get_running_loop()),
+                    weakref.ref(pull._waker(asyncio.get_running_loop())),
+                ]
+            )
 
     asyncio.run(wait())
     gc.collect()

@@ -109,12 +109,12 @@ class Req(Forming[Message], AsyncFrameSender):
 
     async def _ask_on(self, body: bytes, timeout: float | None) -> int:
         """Send a request that was not taken at once; its id."""
-        asked = 0
+        asked: int = 0
 
         def attempt() -> int:
             nonlocal asked
             waker = self._waker(asyncio.get_running_loop())
-            asked = fast.ask(self._handle, waker.handle, body)
+            asked = int(fast.ask(self._handle, waker.handle, body))
             return min(asked, 0)
 
         await self._sending(attempt, timeout, len(body), 1, "no room for a request")
