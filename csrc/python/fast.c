@@ -302,6 +302,12 @@ static PyMethodDef fast_methods[] = {
     { "answer", (PyCFunction)(void (*)(void))mmi_fast_answer, METH_FASTCALL, NULL },
     { "requests", (PyCFunction)(void (*)(void))mmi_fast_requests, METH_FASTCALL, NULL },
     { "reply", (PyCFunction)(void (*)(void))mmi_fast_reply, METH_FASTCALL, NULL },
+    { "waker_take", mmi_fast_waker_take, METH_O, NULL },
+    { "ask", (PyCFunction)(void (*)(void))mmi_fast_ask, METH_FASTCALL, NULL },
+    { "replies", mmi_fast_replies, METH_O, NULL },
+    { "watch", (PyCFunction)(void (*)(void))mmi_fast_watch, METH_FASTCALL, NULL },
+    { "reply_now", (PyCFunction)(void (*)(void))mmi_fast_reply_now, METH_FASTCALL, NULL },
+    { "call", (PyCFunction)(void (*)(void))mmi_fast_call, METH_FASTCALL, NULL },
     { "check", (PyCFunction)(void (*)(void))fast_check, METH_FASTCALL, NULL },
     { NULL, NULL, 0, NULL },
 };

@@ -21,10 +21,17 @@ PyObject *mmi_fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data
 /* Frames of a batch that is not big, as a list. */
 PyObject *mmi_fast_frames_of(const mm_batch *batch, uint32_t from, uint32_t to);
 
+/* The functions of fast_loop.c. */
+PyObject *mmi_fast_waker_take(PyObject *self, PyObject *arg);
+PyObject *mmi_fast_ask(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_replies(PyObject *self, PyObject *arg);
+PyObject *mmi_fast_watch(PyObject *self, PyObject *const *args, Py_ssize_t count);
 /* The functions of fast_ask.c. */
 PyObject *mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_reply_now(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_requests(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
