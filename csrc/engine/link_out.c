@@ -171,6 +171,13 @@ out_pack_written(mmi_link *link, mmi_pack_out *pack, uint64_t n, bool only_first
     const mmi_framing *f = link->pipe.framing;
     uint32_t count = 0;
     size_t cost = 0, one;
+    uint64_t left = pack->used - pack->first - link->msg_offset;
+    if (n >= left && !only_first) {   /* all of them, as mostly: they need no look at each */
+        link->msg_offset = 0;
+        link->written += pack->msg.count;
+        mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
+        return n - left;
+    }
     while (n > 0 && pack->first < pack->used && !(only_first && count > 0)) {
         size_t size = f->next(f, pack->data + pack->first, &one);
         if (n < size - link->msg_offset) {

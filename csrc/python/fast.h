@@ -18,6 +18,10 @@ bool mmi_fast_handle(PyObject *arg, mm_handle *handle);   /* false: an error is 
 PyObject *mmi_fast_arguments(const char *form); /* NULL: a TypeError of what was expected */
 /* A new object of a subclass of bytes without fields of its own. */
 PyObject *mmi_fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data, Py_ssize_t size);
+/* The same of a subclass of bytes whose objects have no attributes of their own either: not looked
+ * at by the garbage collector, as it can be in no cycle.  Only if mmi_fast_is_in_place. */
+PyObject *mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size);
+bool mmi_fast_is_in_place(void);
 /* Frames of a batch that is not big, as a list. */
 PyObject *mmi_fast_frames_of(const mm_batch *batch, uint32_t from, uint32_t to);
 
@@ -27,5 +31,10 @@ PyObject *mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t
 PyObject *mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_requests(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
+
+/* The functions of fast_ready.c. */
+bool mmi_fast_ready_init(void);                  /* false: an error is set */
+PyObject *mmi_fast_ready(PyObject *self, PyObject *unused);
+PyObject *mmi_fast_stream(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
 #endif
