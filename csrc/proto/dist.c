@@ -1,5 +1,6 @@
 /*
- * dist.c: fan-out in one walk of the topic tree (two when the policy blocks: look, then queue).
+ * dist.c: fan-out in one walk of the topic tree; when the policy blocks it only looks, and what it
+ * saw is gone through once more to queue.
  * Not here: where subscriptions come from.
  * Law: each walk has its own stamp; a pipe with that stamp has been seen.
  */
@@ -12,6 +13,7 @@ typedef struct dist_walk {
     mmi_msg *msg;
     size_t cost;
     uint32_t count;            /* pipes seen */
+    mmi_dist_node *first, **end;   /* and which, in order */
     bool share;                /* it is to be encoded once, for all of the same wire */
     mmi_pack_out *pack;        /* where it was, behind the last octet; NULL: not yet */
     size_t pack_size, pack_cost;
@@ -82,6 +84,8 @@ dist_match(void *arg, void *subscriber)
     if (node->stamp != walk->dist->stamp) {
         node->stamp = walk->dist->stamp;
         walk->count++;
+        *walk->end = node;
+        walk->end = &node->seen_next;
         walk->visit(walk, node);
     }
     return true;
@@ -91,6 +95,7 @@ static void
 dist_walk_topic(dist_walk *walk, const uint8_t *topic, size_t size)
 {
     walk->dist->stamp++;
+    walk->end = &walk->first;
     mmi_radix_match(&walk->dist->topics, topic, size, dist_match, walk);
 }
 
@@ -102,6 +107,7 @@ dist_walk_run(dist_walk *walk, bool all)
         return;
     }
     walk->dist->stamp++;
+    walk->end = &walk->first;
     MMI_LIST_EACH(&walk->dist->nodes, node, after) {
         dist_match(walk, MMI_CONTAINER_OF(node, mmi_dist_node, node));
     }
@@ -204,18 +210,18 @@ dist_send(mmi_dist *dist, mmi_msg *m, bool all)
         return MM_EINVAL;
     }
     dist_walk walk = {.dist = dist, .msg = m, .cost = mmi_msg_cost(m), .rc = MM_OK};
-    if (!mmi_drop_overflows(dist->host)) {
-        walk.visit = dist_visit_look;
-        dist_walk_run(&walk, all);
-        if (walk.rc != MM_OK) {
-            dist->quiet = walk.rc == MM_EAGAIN;
-            return walk.rc;
-        }
-    }
+    bool looks = !mmi_drop_overflows(dist->host);
     walk.share = dist->node_count >= DIST_SHARE_PEERS && walk.cost <= (size_t)MMI_PACK_BODY_MAX;
-    walk.visit = dist_visit_send;
-    walk.count = 0;
+    walk.visit = looks ? dist_visit_look : dist_visit_send;
     dist_walk_run(&walk, all);
+    if (walk.rc != MM_OK) {
+        dist->quiet = walk.rc == MM_EAGAIN;
+        return walk.rc;
+    }
+    mmi_dist_node *node = walk.first;
+    for (uint32_t i = 0; looks && i < walk.count; i++, node = node->seen_next) {
+        dist_visit_send(&walk, node);
+    }
     if (walk.pack != NULL) {
         walk.pack->used += walk.pack_size;
     }

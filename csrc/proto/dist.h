@@ -15,6 +15,7 @@ typedef struct mmi_dist_node {
     mmi_list node;
     mmi_pipe *pipe;
     uint64_t stamp;            /* of the last walk that saw it            */
+    struct mmi_dist_node *seen_next;   /* the one that walk saw after it   */
     bool refused;              /* a blocking send found no room here      */
 } mmi_dist_node;
 
