@@ -349,5 +349,5 @@ static struct PyModuleDef fast_module = {
 PyMODINIT_FUNC
 PyInit__fast(void)
 {
-    return mmi_fast_ready_init() ? PyModule_Create(&fast_module) : NULL;
+    return mmi_fast_ready_init() && mmi_fast_stream_init() ? PyModule_Create(&fast_module) : NULL;
 }

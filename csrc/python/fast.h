@@ -32,9 +32,14 @@ PyObject *mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t coun
 PyObject *mmi_fast_requests(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
-/* The functions of fast_ready.c. */
+/* fast_ready.c */
 bool mmi_fast_ready_init(void);                  /* false: an error is set */
 PyObject *mmi_fast_ready(PyObject *self, PyObject *unused);
+bool mmi_ready_is(PyObject *object);
+PyObject *mmi_ready_next(PyObject *ready);       /* NULL without an error: there is none */
+
+/* fast_stream.c */
+bool mmi_fast_stream_init(void);
 PyObject *mmi_fast_stream(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * fast_ready.c: what a socket has received and not given out, as a Python object of its own: a deque
- * as far as Python sees, whose youngest part may still be the batch it came in; and its iterator.
+ * fast_ready.c: what a socket has received and not given out, as a Python object: a deque as far as
+ * Python sees, whose youngest part may still be the batch it came in.
  *
  * So a message is made when somebody takes it, not 512 at once: it is still in the cache then.
- * Not here: locks, waiting, order among threads (_inbox.py, _recv.py).
+ * Not here: iterating (fast_stream.c); locks, waiting, order among threads (_inbox.py, _recv.py).
  * Law: the interpreter's lock is held; making an object may run anything, so a message is claimed
  * before it is made, and a batch lives while one is made of it.
  */
@@ -33,12 +33,7 @@ typedef struct ready {
     bool held;                 /* an iterator is to ask each time */
 } ready;
 
-typedef struct stream {
-    PyObject_HEAD
-    PyObject *ready, *refill;
-} stream;
-
-static PyTypeObject *ready_type, *stream_type;
+static PyTypeObject *ready_type;
 
 static void
 run_unref(ready_run *run)
@@ -304,7 +299,8 @@ ready_unpack(ready *r, mm_batch *batch, PyObject *unpack)
     return none != NULL;
 }
 
-/* Receives into the run's batch, which becomes the run or items.  A code; *failed: an error is set. */
+/* Receives into the run's batch, which becomes the run or items.  A code; *failed: an error is
+ * set. */
 static int
 ready_receive(ready *r, ready_run *run, mm_handle handle, uint32_t messages, uint64_t bytes,
               PyObject *unpack, bool *failed)
@@ -422,61 +418,18 @@ static PyType_Spec ready_spec = {
     .slots = ready_slots,
 };
 
-static PyObject *
-stream_next(PyObject *self)
+bool
+mmi_ready_is(PyObject *object)
 {
-    const stream *s = (const stream *)self;
-    ready *r = (ready *)s->ready;
-    PyObject *found = r->held ? NULL : ready_take(r);
-    if (found != NULL || PyErr_Occurred() != NULL) {
-        return found;
-    }
-    return PyObject_CallObject(s->refill, NULL);
+    return Py_TYPE(object) == ready_type;
 }
 
-static PyObject *
-stream_self(PyObject *self)
+PyObject *
+mmi_ready_next(PyObject *self)
 {
-    Py_INCREF(self);
-    return self;
+    ready *r = (ready *)self;
+    return r->held ? NULL : ready_take(r);
 }
-
-static int
-stream_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    const stream *s = (const stream *)self;
-    Py_VISIT(s->ready);
-    Py_VISIT(s->refill);
-    Py_VISIT(Py_TYPE(self));
-    return 0;
-}
-
-static void
-stream_dealloc(PyObject *self)
-{
-    stream *s = (stream *)self;
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_XDECREF(s->ready);
-    Py_XDECREF(s->refill);
-    PyObject_GC_Del(self);
-    Py_DECREF(type);
-}
-
-static PyType_Slot stream_slots[] = {
-    { Py_tp_iter, (void *)stream_self },
-    { Py_tp_iternext, (void *)stream_next },
-    { Py_tp_traverse, (void *)stream_traverse },
-    { Py_tp_dealloc, (void *)stream_dealloc },
-    { 0, NULL },
-};
-
-static PyType_Spec stream_spec = {
-    .name = "meshmsg._fast.Stream",
-    .basicsize = sizeof(stream),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .slots = stream_slots,
-};
 
 PyObject *
 mmi_fast_ready(PyObject *self, PyObject *unused)
@@ -486,29 +439,9 @@ mmi_fast_ready(PyObject *self, PyObject *unused)
     return PyType_GenericNew(ready_type, NULL, NULL);
 }
 
-/* stream(ready, refill) -> iterator: what is ready, else what refill() gives until it raises
- * StopIteration */
-PyObject *
-mmi_fast_stream(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    (void)self;
-    if (count != 2 || Py_TYPE(args[0]) != ready_type) {
-        return mmi_fast_arguments("(ready, refill)");
-    }
-    stream *s = (stream *)PyType_GenericNew(stream_type, NULL, NULL);
-    if (s != NULL) {
-        Py_INCREF(args[0]);
-        Py_INCREF(args[1]);
-        s->ready = args[0];
-        s->refill = args[1];
-    }
-    return (PyObject *)s;
-}
-
 bool
 mmi_fast_ready_init(void)
 {
     ready_type = (PyTypeObject *)PyType_FromSpec(&ready_spec);
-    stream_type = (PyTypeObject *)PyType_FromSpec(&stream_spec);
-    return ready_type != NULL && stream_type != NULL;
+    return ready_type != NULL;
 }
