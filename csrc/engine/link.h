@@ -53,6 +53,7 @@ typedef struct mmi_link {
     uint64_t msg_offset; /* octets of the outbox's front message that were written */
     bool writing, reading;               /* a thread does, without the lock */
     bool burst; /* sends come fast: the runner writes them, every so often */
+    bool rested; /* in a burst: what came during the last write waits for the next round */
     bool pong_due;
     uint8_t pong_size, pong[MMI_PING_CONTEXT_MAX];
 

@@ -110,6 +110,7 @@ class RequestForm(Forming[Request], SocketBase):
     """Rep: the leading frames are the way back; the rest is the request."""
 
     _role: ClassVar[int] = lib.MM_REP
+    _plain = None
 
     def _unpack_one(self, local: Any) -> Request:
         found: list[Request] | None = fast.requests(local.batch_address, Request, self._reply)

@@ -360,7 +360,7 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
     async def __anext__(self) -> MessageT:
         if self._fast < FAST_CALLS_MAX and not self._fileno_taken:
             try:
-                message = self._ready.popleft()
+                message: MessageT = self._ready.popleft()
             except IndexError:
                 pass
             else:
