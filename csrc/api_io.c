@@ -10,7 +10,8 @@
 
 enum {
     IO_BORROW_MAX = MMI_PACK_BODY_MAX - MMI_FRAME_OVERHEAD,   /* bytes; larger: copied first */
-    IO_RUN = 512                                              /* messages sent under one lock */
+    IO_RUN = 512,                     /* messages sent under one lock                          */
+    IO_PACK_MIN = 16                  /* messages worth a pack that is filled without the lock */
 };
 
 /* What a socket refuses to send, before anything is copied. */
@@ -209,13 +210,96 @@ mm_settle(mm_handle socket)
     return rc == MM_ECLOSED ? MM_OK : rc;   /* closing flushes what was queued */
 }
 
+/* What fits into a pack, and into a queue with that room. NULL: no memory. */
+static mmi_pack_out *
+io_encode(const mmi_framing *f, const mm_body *bodies, size_t count, size_t size_max,
+          size_t cost_max)
+{
+    mmi_pack_out *pack = mmi_pack_out_new(f, MMI_PACK_CAP);
+    for (size_t i = 0; pack != NULL && i < count && bodies[i].size <= size_max; i++) {
+        mmi_msg m;
+        mmi_frame frame;
+        mmi_msg_borrow(&m, &frame, bodies[i].data, bodies[i].size);
+        size_t cost, size = f->size(f, &m, &cost);
+        if (size > pack->cap - pack->used || cost > cost_max - pack->msg.cost) {
+            break;
+        }
+        f->put(f, &m, pack->data + pack->used);
+        pack->used += size;
+        pack->msg.count++;
+        pack->msg.cost += cost;
+    }
+    return pack;
+}
+
+/* Those of a pack are sent, if they still can be. */
+static int
+io_send_pack(mmi_socket *s, uint64_t pipe_id, mmi_pack_out *pack)
+{
+    mmi_pipe *p = s->ops->sole(s->state);
+    bool same = p != NULL && p->id == pipe_id && p->framing == pack->framing;
+    return same && mmi_ring_fits_entry(&p->outbox, &pack->msg) ? mmi_pipe_send(p, &pack->msg)
+                                                               : MM_EAGAIN;
+}
+
+/* A run for an only peer is encoded without the lock, which others then find free. MM_OK;
+ * MM_EAGAIN: it is to be sent one by one; MM_ECLOSED: s is gone. */
+static int
+io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
+{
+    mmi_engine *e = s->engine;
+    mmi_pipe *p = s->packs && s->ops->sole != NULL ? s->ops->sole(s->state) : NULL;
+    const mmi_ring *out = p != NULL ? &p->outbox : NULL;
+    if (out == NULL || !p->packs || p->framing->check != NULL || out->bytes >= out->bytes_max) {
+        return MM_EAGAIN;
+    }
+    size_t left = count - *sent, room = out->count_max - out->count;
+    if (left < IO_PACK_MIN || room < IO_PACK_MIN) {
+        return MM_EAGAIN;
+    }
+    size_t cost_max = out->bytes_max - out->bytes;
+    size_t size_max = s->opts.message_size_max < IO_BORROW_MAX ? s->opts.message_size_max
+                                                               : (size_t)IO_BORROW_MAX;
+    const mmi_framing *framing = p->framing;
+    uint64_t pipe_id = p->id;
+    s->pins++;
+    mmi_engine_unlock(e);
+    mmi_pack_out *pack =
+        io_encode(framing, bodies + *sent, left < room ? left : room, size_max, cost_max);
+    mmi_engine_relock(e);
+    s->pins--;
+    int rc = pack == NULL || pack->msg.count == 0 ? MM_EAGAIN : MM_OK;
+    if (s->closing) {
+        mmi_socket_touch(s);   /* its end waited for us */
+        rc = MM_ECLOSED;
+    }
+    uint32_t messages = pack != NULL ? pack->msg.count : 0;
+    rc = rc == MM_OK ? io_send_pack(s, pipe_id, pack) : rc;
+    if (rc != MM_OK) {
+        mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
+        return rc;
+    }
+    s->stats.sent_messages += messages;
+    for (; messages > 0; messages--) {
+        s->stats.sent_bytes += bodies[(*sent)++].size;
+    }
+    return mmi_list_empty(&e->dirty) ? MM_OK : io_make_room(s);
+}
+
 /* As many as go without waiting; *sent counts on. */
 static int
 io_send_run(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
 {
     while (*sent < count) {
+        int rc = io_send_apart(s, bodies, count, sent);
+        if (rc == MM_OK) {
+            continue;
+        }
+        if (rc == MM_ECLOSED) {
+            return rc;
+        }
         const mm_body *b = &bodies[*sent];
-        int rc = io_check(s, b->size, 1);
+        rc = io_check(s, b->size, 1);
         if (rc != MM_OK) {
             return rc;
         }

@@ -54,8 +54,9 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
         mmi_free(link);
         return MM_ENOMEM;
     }
-    bool ipc = (d != NULL ? d->url.scheme : l->scheme) == MMI_IPC;
-    link->mapping = ipc ? MMI_SP_IPC : MMI_SP_TCP;
+    int scheme = d != NULL ? (int)d->url.scheme : l->scheme;
+    link->mapping = scheme == MMI_IPC ? MMI_SP_IPC : MMI_SP_TCP;
+    link->shared = scheme == MMI_INPROC && e->plat.lend != NULL;
     snprintf(link->endpoint, sizeof link->endpoint, "%s", d != NULL ? d->text : l->text);
     link->dialer = d;
     link->listener = l;

@@ -52,6 +52,7 @@ typedef struct mmi_link {
     size_t command_out_size, command_sent;
     uint64_t msg_offset; /* octets of the outbox's front message that were written */
     bool writing, reading;               /* a thread does, without the lock */
+    bool shared;                         /* the stream takes and gives pieces by reference */
     bool burst; /* sends come fast: the runner writes them, every so often */
     bool rested; /* in a burst: what came during the last write waits for the next round */
     bool pong_due;

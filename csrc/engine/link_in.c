@@ -13,7 +13,8 @@
 
 enum {
     IN_COPY_MAX = 32 * 1024,   /* bytes that are copied rather than kept in a whole buffer     */
-    IN_TAIL_MAX = 32 * 1024    /* bytes of a message that waits for its rest before the parser */
+    IN_TAIL_MAX = 32 * 1024,   /* bytes of a message that waits for its rest before the parser */
+    IN_UNDER_LOCK_MAX = 4 * 1024   /* bytes that are sooner parsed than the lock is dropped       */
 };
 
 static bool
@@ -256,26 +257,26 @@ link_keep_tail(mmi_link *link, const uint8_t *buf, size_t size)
     return true;
 }
 
-void
-mmi_link_feed(mmi_link *link, uint8_t *start, size_t size, mmi_arena *arena)
+/* What is there becomes messages and commands, until the inbox is full: then some is left. */
+static void
+link_eat(mmi_link *link, const uint8_t **buf, size_t *size, mmi_arena *arena)
 {
     mmi_input input;
-    const uint8_t *buf = start;
-    size_t whole = size;
     while (mmi_link_lives(link) && link->held == NULL) {
         mmi_reader_room room = link_room(link);
         mmi_pack_in *pack = NULL;
-        if (size > 0 && room.messages > 0) {
-            pack = mmi_parser_pack(&link->parser, &buf, &size, room, arena);
+        if (*size > 0 && room.messages > 0) {
+            pack = mmi_parser_pack(&link->parser, buf, size, room, arena);
         }
         if (pack != NULL) {
             link_pack(link, pack);
             continue;
         }
-        if (link_keep_tail(link, buf, size)) {
+        if (link_keep_tail(link, *buf, *size)) {
+            *size = 0;
             return;
         }
-        int rc = mmi_parser_next(&link->parser, &buf, &size, &input);
+        int rc = mmi_parser_next(&link->parser, buf, size, &input);
         link_note_skipped(link);
         if (rc == 0) {
             return;
@@ -292,6 +293,14 @@ mmi_link_feed(mmi_link *link, uint8_t *start, size_t size, mmi_arena *arena)
             link_command(link, &input.command);
         }
     }
+}
+
+void
+mmi_link_feed(mmi_link *link, uint8_t *start, size_t size, mmi_arena *arena)
+{
+    const uint8_t *buf = start;
+    size_t whole = size;
+    link_eat(link, &buf, &size, arena);
     if (mmi_link_lives(link)) {
         link_keep_unread(link, start + (whole - size), size, arena);
     }
@@ -322,6 +331,37 @@ link_read_discard(mmi_link *link, mmi_arena *arena, size_t *offered)
     return e->plat.readv(e->plat.self, link->stream, &iov, 1);
 }
 
+/* Whole messages and commands where the peer has them; what there is no room for stays there.
+ * The lock is dropped for the making of the pack that most of it becomes. */
+static int64_t
+link_read_lent(mmi_link *link, const mmi_iov *piece)
+{
+    mmi_engine *e = link->engine;
+    const uint8_t *buf = piece->data;
+    size_t size = piece->size;
+    mmi_reader_room room = link_room(link);
+    mmi_pack_in *pack = NULL;
+    if (size > IN_UNDER_LOCK_MAX && room.messages > 0) {
+        link->reading = true;
+        mmi_engine_unlock(e);
+        pack = mmi_parser_pack(&link->parser, &buf, &size, room, NULL);
+        mmi_engine_relock(e);
+        link->reading = false;
+    }
+    if (!mmi_link_lives(link) || link->socket->closing) {
+        mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
+        return MM_ECLOSED;
+    }
+    link->last_in_ns = e->now_ns;
+    if (pack != NULL) {
+        link_pack(link, pack);
+    } else {
+        link_eat(link, &buf, &size, NULL);
+    }
+    e->plat.spend(e->plat.self, link->stream, piece->size - size);
+    return mmi_link_lives(link) ? (int64_t)(piece->size - size) : MM_ECLOSED;
+}
+
 /* One read: into an unfinished large body first, the rest into the arena.  The lock is dropped for
  * it, and for the making of the pack that most of it becomes.  MM_ECLOSED: the link is no longer
  * active. */
@@ -332,16 +372,24 @@ link_read(mmi_link *link, mmi_arena *arena, size_t *offered)
     mmi_iov iov[2];
     int count = 0;
     uint8_t *area;
+    size_t tail = link->tail_size;
     size_t direct = mmi_parser_direct(&link->parser, &area);
     if (direct > 0) {
         iov[count++] = (mmi_iov){ .data = area, .size = direct };
+    } else if (link->shared && tail == 0) {
+        *offered = 0;   /* there may be more, and it costs little to look */
+        int rc = e->plat.borrow(e->plat.self, link->stream, &iov[0]);
+        if (rc != MM_ENOTSUP) {
+            return rc == MM_OK ? link_read_lent(link, &iov[0]) : rc;
+        }
     }
-    size_t tail = link->tail_size;
     if (tail > 0) {
         memcpy(arena->data, link->tail, tail);
     }
-    iov[count++] = (mmi_iov){ .data = arena->data + tail, .size = MMI_IO_BUFFER_SIZE - tail };
-    *offered = direct + MMI_IO_BUFFER_SIZE - tail;
+    if (direct == 0 || !link->shared) {
+        iov[count++] = (mmi_iov){ .data = arena->data + tail, .size = MMI_IO_BUFFER_SIZE - tail };
+    }
+    *offered = link->shared ? 0 : direct + MMI_IO_BUFFER_SIZE - tail;
     mmi_reader_room room = link_room(link);
     link->reading = true;
     mmi_engine_unlock(e);

@@ -27,6 +27,7 @@ typedef struct out_plan {
     const mmi_framing *framing;
     uint8_t heads[OUT_IOV_MAX][MMI_FRAMING_HEAD_MAX]; /* of messages whose frames have none */
     mmi_iov iov[OUT_IOV_MAX];
+    mmi_msg *owner[OUT_IOV_MAX];         /* of the octets; NULL: the plan's or the link's */
     mmi_msg *held[OUT_IOV_MAX];
     int iov_count, held_count;
     size_t total;
@@ -34,11 +35,12 @@ typedef struct out_plan {
 } out_plan;
 
 static void
-out_refer(out_plan *plan, const uint8_t *data, size_t size)
+out_refer(out_plan *plan, const uint8_t *data, size_t size, mmi_msg *owner)
 {
     if (size == 0 || plan->full) {
         return;
     }
+    plan->owner[plan->iov_count] = owner;
     plan->iov[plan->iov_count++] = (mmi_iov){ .data = (void *)data, .size = size };
     plan->total += size;
     plan->full = plan->iov_count == OUT_IOV_MAX || plan->total >= MMI_IO_BUFFER_SIZE;
@@ -47,10 +49,10 @@ out_refer(out_plan *plan, const uint8_t *data, size_t size)
 /* The octets of a part from the from-th of the message on; returns how many of them are still to be
  * left out of the next one. */
 static uint64_t
-out_part(out_plan *plan, const uint8_t *data, size_t size, uint64_t from)
+out_part(out_plan *plan, const uint8_t *data, size_t size, uint64_t from, mmi_msg *owner)
 {
     size_t skip = from < size ? (size_t)from : size;
-    out_refer(plan, data + skip, size - skip);
+    out_refer(plan, data + skip, size - skip, owner);
     return from - skip;
 }
 
@@ -63,14 +65,14 @@ out_message(out_plan *plan, mmi_msg *m, uint64_t from)
         mmi_msg_seal(m);
     } else {
         uint8_t *head = plan->heads[plan->held_count - 1];
-        from = out_part(plan, head, f->head(f, m, head), from);
+        from = out_part(plan, head, f->head(f, m, head), from, NULL);
     }
     for (uint32_t i = 0; i < m->frame_count && !plan->full; i++) {
         const mmi_frame *frame = &m->frames[i];
         if (f->head == NULL) {
-            from = out_part(plan, frame->head, frame->head_size, from);
+            from = out_part(plan, frame->head, frame->head_size, from, m);
         }
-        from = out_part(plan, frame->data, frame->size, from);
+        from = out_part(plan, frame->data, frame->size, from, m);
     }
 }
 
@@ -93,7 +95,7 @@ out_begun(mmi_link *link, out_plan *plan, size_t *next)
     }
     size_t cost;
     size_t size = plan->framing->next(plan->framing, pack->data + pack->first, &cost);
-    out_refer(plan, pack->data + pack->first + link->msg_offset, size - link->msg_offset);
+    out_refer(plan, pack->data + pack->first + link->msg_offset, size - link->msg_offset, m);
     *next = pack->first + size;
     return *next == pack->used;
 }
@@ -111,7 +113,7 @@ out_entry(mmi_link *link, out_plan *plan, uint32_t i, size_t from)
         out_message(plan, m, 0);
         return;
     }
-    out_refer(plan, pack->data + from, pack->used - from);
+    out_refer(plan, pack->data + from, pack->used - from, m);
 }
 
 /* The rest of a begun message, then commands, then as many messages as fit. */
@@ -136,7 +138,7 @@ out_gather(mmi_link *link, out_plan *plan)
     }
     if (link->command_out_size > 0) {
         out_refer(plan, link->command_out + link->command_sent,
-                  link->command_out_size - link->command_sent);
+                  link->command_out_size - link->command_sent, NULL);
     }
     for (; active && i < outbox->slot_count && !plan->full; i++) {
         mmi_pack_out *pack = inside ? NULL : mmi_pack_out_of(mmi_ring_at(outbox, i));
@@ -287,9 +289,15 @@ out_write(mmi_link *link, size_t *total, bool *full)
         return 0;
     }
     link->pipe.pinned = (uint32_t)plan.held_count;
-    mmi_engine_unlock(e);
-    int64_t n = e->plat.writev(e->plat.self, link->stream, plan.iov, plan.iov_count);
-    mmi_engine_relock(e);
+    const mmi_plat *p = &e->plat;
+    int64_t n;
+    if (link->shared) {
+        n = p->lend(p->self, link->stream, plan.iov, plan.owner, plan.iov_count);
+    } else {
+        mmi_engine_unlock(e);
+        n = p->writev(p->self, link->stream, plan.iov, plan.iov_count);
+        mmi_engine_relock(e);
+    }
     for (int i = 0; i < plan.held_count; i++) {
         mmi_msg_unref(plan.held[i]);
     }

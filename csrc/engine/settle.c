@@ -48,7 +48,10 @@ mmi_settle_bursts(mmi_engine *e)
         }
         mmi_list_push_back(&e->bursts, node);
         e->burst_count++;
-        mmi_link_flush(link);
+        if (!link->shared || mmi_link_flush_worth(link) ||
+            e->now_ns - link->last_flush_ns >= (uint64_t)MMI_PACE_US * 1000) {
+            mmi_link_flush(link);
+        }
         paced |= (link->watched & MMI_WATCH_WRITE) == 0;
     }
     return paced;

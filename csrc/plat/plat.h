@@ -4,13 +4,13 @@
  * A stream, listener or notifier is a small int of the platform's choosing (posix: the fd).
  * Nothing here blocks but poll and wait.  Results: >= 0 or a negative mm_err; EINTR never comes out
  * of anything but wait.  Unless said otherwise the caller holds its engine's lock; now_ns, wall_ns,
- * random, readv, writev, interrupt, notifier_ring and wait may be called with or without it; a
- * stream is not closed while it is read or written.
+ * random, readv, writev, lend, interrupt, notifier_ring and wait may be called with or without it;
+ * a stream is not closed while it is read or written.
  */
 #ifndef MMI_PLAT_H
 #define MMI_PLAT_H
 
-#include "base/base.h"
+#include "base/msg.h"
 
 typedef struct mmi_iov { void *data; size_t size; } mmi_iov;   /* same layout as struct iovec */
 
@@ -71,6 +71,13 @@ struct mmi_plat {
     int (*accept)(void *self, int l, int *s,
                   mmi_addr *peer);     /* MM_EAGAIN: none; MM_EMFILE; others: skip this one */
     int (*pair)(void *self, int s[2]); /* two joined streams (inproc) */
+    /* Of a stream made by pair; NULL: they are written and read as any other.  lend is writev that
+     * may keep what has an owner by reference, counted, until the peer has read it.  borrow gives
+     * octets where they lie, as many as went in together; they stay until they are spent, from
+     * the front.  MM_EAGAIN: none yet; MM_ENOTSUP: they lie in pieces, or end here: see readv. */
+    int64_t (*lend)(void *self, int s, const mmi_iov *iov, mmi_msg *const *owners, int n);
+    int (*borrow)(void *self, int s, mmi_iov *piece);
+    void (*spend)(void *self, int s, size_t size);
     int64_t (*readv)(void *self, int s, const mmi_iov *iov,
                      int n); /* > 0 bytes, 0 = EOF, MM_EAGAIN, MM_ECONNRESET */
     int64_t (*writev)(void *self, int s, const mmi_iov *iov,

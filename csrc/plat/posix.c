@@ -210,7 +210,11 @@ static int
 posix_watch(void *self, int s, uint32_t events, uint64_t tag)
 {
     mmi_posix *p = self;
-    int rc = posix_mark(p, s);   /* an inproc stream may have come from another engine */
+    if (mmi_memory_is(s)) {
+        mmi_memory_watch(&p->memory, s, events, tag);
+        return MM_OK;
+    }
+    int rc = posix_mark(p, s);
     return rc != MM_OK ? rc : p->ops->watch(p->poller, s, events, tag);
 }
 
@@ -222,7 +226,19 @@ posix_poll(void *self, mmi_event *out, int cap, uint64_t deadline_ns)
     if (count == cap) {
         return count;
     }
-    count += p->ops->poll(p->poller, out + count, cap - count, count > 0 ? 0 : deadline_ns);
+    int near = mmi_memory_take(&p->memory, out + count, cap - count);
+    count += near;
+    if (count == cap) {
+        return count;
+    }
+    bool sleeps = count == 0 && deadline_ns != 0 && mmi_memory_doze(&p->memory);
+    count += p->ops->poll(p->poller, out + count, cap - count, sleeps ? deadline_ns : 0);
+    if (sleeps) {
+        mmi_memory_rouse(&p->memory);
+    }
+    if (near == 0) {
+        count += mmi_memory_take(&p->memory, out + count, cap - count);
+    }
     return count + mmi_resolver_done(p->resolver, out + count, cap - count);
 }
 
@@ -241,31 +257,6 @@ posix_cpus(void)
     CPU_ZERO(&set);
     int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     return count > 0 ? (uint32_t)count : 1;
-}
-
-static int
-posix_resolve(void *self, const char *host, uint16_t port, uint64_t tag, mmi_addr *out, int cap)
-{
-    return mmi_resolver_start(((mmi_posix *)self)->resolver, host, port, tag, out, cap);
-}
-
-static int
-posix_resolve_take(void *self, uint64_t tag, mmi_addr *out, int cap)
-{
-    return mmi_resolver_take(((mmi_posix *)self)->resolver, tag, out, cap);
-}
-
-static void
-posix_resolve_forget(void *self, uint64_t tag)
-{
-    mmi_resolver_forget(((mmi_posix *)self)->resolver, tag);
-}
-
-static int
-posix_resolve_wait(void *self, const char *host, uint16_t port, mmi_addr *out, int cap)
-{
-    (void)self;
-    return mmi_resolve_now(host, port, out, cap, false);
 }
 
 static int
@@ -401,6 +392,7 @@ posix_free(void *self)
         p->ops->close(p->poller);
     }
     mmi_unix_forget_all(p);
+    mmi_memory_fini(&p->memory);
     posix_close_all(p);
     pthread_mutex_destroy(&p->lock);
     mmi_free(p->open);
@@ -412,15 +404,18 @@ static const mmi_plat posix_plat = {
     .now_ns = posix_now_ns,
     .wall_ns = posix_wall_ns,
     .random = posix_random,
-    .resolve = posix_resolve,
-    .resolve_take = posix_resolve_take,
-    .resolve_forget = posix_resolve_forget,
-    .resolve_wait = posix_resolve_wait,
+    .resolve = mmi_posix_resolve,
+    .resolve_take = mmi_posix_resolve_take,
+    .resolve_forget = mmi_posix_resolve_forget,
+    .resolve_wait = mmi_posix_resolve_wait,
     .connect = mmi_posix_connect,
     .connected = mmi_posix_connected,
     .listen = mmi_posix_listen,
     .accept = mmi_posix_accept,
     .pair = mmi_posix_pair,
+    .lend = mmi_posix_lend,
+    .borrow = mmi_posix_borrow,
+    .spend = mmi_posix_spend,
     .readv = mmi_posix_readv,
     .writev = mmi_posix_writev,
     .finish = mmi_posix_finish,
@@ -470,6 +465,7 @@ mmi_plat_posix(bool use_poll, mmi_plat *out)
         return MM_ENOMEM;
     }
     pthread_mutex_init(&p->lock, NULL);
+    mmi_memory_init(&p->memory, posix_interrupt, p);
     p->ops = use_poll ? &mmi_poller_poll : &mmi_poller_epoll;
     int rc = MM_ENOMEM;
     p->poller = p->ops->open(&rc);

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "plat/memory.h"
 #include "plat/plat.h"
 
 typedef struct mmi_poller mmi_poller;
@@ -36,6 +37,7 @@ typedef struct mmi_posix {
     uint64_t *open;                /* a bit for each descriptor this platform has open */
     size_t open_cap;               /* words */
     struct mmi_unix_file *files;   /* socket files of unix listeners */
+    mmi_memory memory;             /* streams within the process */
 } mmi_posix;
 
 /* epoll.c: for mmi_plat, where epoll is used */
@@ -61,6 +63,9 @@ int mmi_posix_connected(void *self, int s);
 int mmi_posix_listen(void *self, mmi_addr *a, int *l);
 int mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer);
 int mmi_posix_pair(void *self, int s[2]);
+int64_t mmi_posix_lend(void *self, int s, const mmi_iov *iov, mmi_msg *const *owners, int n);
+int mmi_posix_borrow(void *self, int s, mmi_iov *piece);
+void mmi_posix_spend(void *self, int s, size_t size);
 int64_t mmi_posix_readv(void *self, int s, const mmi_iov *iov, int n);
 int64_t mmi_posix_writev(void *self, int s, const mmi_iov *iov, int n);
 void mmi_posix_finish(void *self, int s);
@@ -79,6 +84,11 @@ int mmi_resolver_start(mmi_resolver *r, const char *host, uint16_t port, uint64_
 int mmi_resolver_take(mmi_resolver *r, uint64_t tag, mmi_addr *out, int cap);
 void mmi_resolver_forget(mmi_resolver *r, uint64_t tag);
 int mmi_resolver_done(mmi_resolver *r, mmi_event *out, int cap);   /* events of finished look-ups */
+int mmi_posix_resolve(void *self, const char *host, uint16_t port, uint64_t tag, mmi_addr *out,
+                      int cap);   /* the functions of mmi_plat */
+int mmi_posix_resolve_take(void *self, uint64_t tag, mmi_addr *out, int cap);
+void mmi_posix_resolve_forget(void *self, uint64_t tag);
+int mmi_posix_resolve_wait(void *self, const char *host, uint16_t port, mmi_addr *out, int cap);
 int mmi_resolve_now(const char *host, uint16_t port, mmi_addr *out, int cap, bool number_only);
 
 #endif

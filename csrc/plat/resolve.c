@@ -224,3 +224,28 @@ mmi_resolver_done(mmi_resolver *r, mmi_event *out, int cap)
     pthread_mutex_unlock(&r->lock);
     return count;
 }
+
+int
+mmi_posix_resolve(void *self, const char *host, uint16_t port, uint64_t tag, mmi_addr *out, int cap)
+{
+    return mmi_resolver_start(((mmi_posix *)self)->resolver, host, port, tag, out, cap);
+}
+
+int
+mmi_posix_resolve_take(void *self, uint64_t tag, mmi_addr *out, int cap)
+{
+    return mmi_resolver_take(((mmi_posix *)self)->resolver, tag, out, cap);
+}
+
+void
+mmi_posix_resolve_forget(void *self, uint64_t tag)
+{
+    mmi_resolver_forget(((mmi_posix *)self)->resolver, tag);
+}
+
+int
+mmi_posix_resolve_wait(void *self, const char *host, uint16_t port, mmi_addr *out, int cap)
+{
+    (void)self;
+    return mmi_resolve_now(host, port, out, cap, false);
+}

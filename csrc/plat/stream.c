@@ -1,5 +1,6 @@
 /*
- * stream.c: byte streams and listeners over TCP and unix sockets.
+ * stream.c: byte streams and listeners over TCP and unix sockets; those within the process are
+ * handed on (memory.c).
  *
  * Not here: which of them is ready (epoll.c, poll.c).  Law: nothing blocks, nothing raises SIGPIPE,
  * every descriptor is CLOEXEC.
@@ -168,24 +169,37 @@ mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer)
 int
 mmi_posix_pair(void *self, int s[2])
 {
-    mmi_posix *p = self;
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
-        return mmi_posix_error(errno);
-    }
-    s[0] = mmi_posix_note(p, ends[0]);
-    if (s[0] < 0) {
-        close(ends[1]);
-        return s[0];
-    }
-    s[1] = ends[1];   /* the other engine's platform notes it when it first watches it */
-    return MM_OK;
+    return mmi_memory_pair(&((mmi_posix *)self)->memory, s);
+}
+
+int64_t
+mmi_posix_lend(void *self, int s, const mmi_iov *iov, mmi_msg *const *owners, int n)
+{
+    (void)self;
+    return mmi_memory_lend(s, iov, owners, n);
+}
+
+int
+mmi_posix_borrow(void *self, int s, mmi_iov *piece)
+{
+    (void)self;
+    return mmi_memory_borrow(s, piece);
+}
+
+void
+mmi_posix_spend(void *self, int s, size_t size)
+{
+    (void)self;
+    mmi_memory_spend(s, size);
 }
 
 int64_t
 mmi_posix_readv(void *self, int s, const mmi_iov *iov, int n)
 {
     (void)self;
+    if (mmi_memory_is(s)) {
+        return mmi_memory_readv(s, iov, n);
+    }
     for (;;) {
         ssize_t got = n == 1 ? recv(s, iov->data, iov->size, 0)   /* the shorter way */
                              : readv(s, (const struct iovec *)iov, n);
@@ -202,6 +216,9 @@ int64_t
 mmi_posix_writev(void *self, int s, const mmi_iov *iov, int n)
 {
     (void)self;
+    if (mmi_memory_is(s)) {
+        return mmi_memory_lend(s, iov, NULL, n);
+    }
     struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
     for (;;) {
         ssize_t put = n == 1 ? send(s, iov->data, iov->size, MSG_NOSIGNAL)
@@ -220,13 +237,21 @@ void
 mmi_posix_finish(void *self, int s)
 {
     (void)self;
-    (void)shutdown(s, SHUT_WR);
+    if (mmi_memory_is(s)) {
+        mmi_memory_finish(s);
+    } else {
+        (void)shutdown(s, SHUT_WR);
+    }
 }
 
 void
 mmi_posix_close(void *self, int s)
 {
     mmi_posix *p = self;
+    if (mmi_memory_is(s)) {
+        mmi_memory_close(s);
+        return;
+    }
     mmi_unix_forget(p, s);
     p->ops->watch(p->poller, s, 0, 0);
     mmi_posix_shut(p, s);

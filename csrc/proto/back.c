@@ -157,6 +157,14 @@ mmi_back_send(mmi_back *back, mmi_msg *m)
     return MM_OK;
 }
 
+mmi_pipe *
+mmi_back_sole(const mmi_back *back)
+{
+    const mmi_lb *lb = &back->lb;
+    bool sole = lb->pipe_count == 1 && !mmi_list_empty(&lb->open) && back->kept.count == 0;
+    return sole ? MMI_CONTAINER_OF(lb->open.next, mmi_lb_node, node)->pipe : NULL;
+}
+
 bool
 mmi_back_ready(const mmi_back *back)
 {

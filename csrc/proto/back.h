@@ -31,6 +31,7 @@ void mmi_back_out(mmi_back *back, mmi_lb_node *node);
 /* Sends as the socket's overflow policy says.  MM_OK: took m; MM_EAGAIN, MM_EINVAL (no frames),
  * MM_ENOTSUP (no peer's wire has words for it), MM_ENOMEM. */
 int mmi_back_send(mmi_back *back, mmi_msg *m) MMI_WARN_UNUSED;
+mmi_pipe *mmi_back_sole(const mmi_back *back); /* see mmi_proto_ops */
 bool mmi_back_ready(const mmi_back *back);
 uint32_t mmi_back_count(const mmi_back *back, uint64_t *bytes); /* as the backlog of a role */
 

@@ -91,6 +91,13 @@ dealer_recv(void *ps, mmi_msg **m)
     return mmi_fq_recv(&s->fq, m);
 }
 
+static mmi_pipe *
+dealer_sole(const void *ps)
+{
+    const dealer_sock *s = ps;
+    return mmi_back_sole(&s->back);
+}
+
 static uint32_t
 dealer_ready(const void *ps)
 {
@@ -124,6 +131,7 @@ const mmi_proto_ops mmi_dealer_ops = {
     .in = dealer_in,
     .out = dealer_out,
     .send = dealer_send,
+    .sole = dealer_sole,
     .recv = dealer_recv,
     .take = dealer_take,
     .ready = dealer_ready,

@@ -94,6 +94,13 @@ pair_recv(void *ps, mmi_msg **m)
     return mmi_fq_recv(&s->fq, m);
 }
 
+static mmi_pipe *
+pair_sole(const void *ps)
+{
+    const pair_sock *s = ps;
+    return mmi_back_sole(&s->back);
+}
+
 static uint32_t
 pair_ready(const void *ps)
 {
@@ -127,6 +134,7 @@ const mmi_proto_ops mmi_pair_ops = {
     .in = pair_in,
     .out = pair_out,
     .send = pair_send,
+    .sole = pair_sole,
     .recv = pair_recv,
     .take = pair_take,
     .ready = pair_ready,

@@ -39,6 +39,9 @@ typedef struct mmi_proto_ops {
      * MM_EMSGSIZE (XSUB: topic), MM_ENOTSUP (no peer's wire has words for it), MM_ENOMEM. NULL:
      * cannot send. */
     int (*send)(void *ps, mmi_msg *m);
+    /* The pipe that all that is sent now goes to, when there is just one and nothing waits to go
+     * first; a run of messages may then be queued there as a pack.  NULL: there is none such. */
+    mmi_pipe *(*sole)(const void *ps);
     /* MM_OK: the caller owns *m.  MM_EAGAIN: nothing now.  MM_ENOMEM: nothing taken.  NULL: cannot
      * receive. */
     int (*recv)(void *ps, mmi_msg **m);

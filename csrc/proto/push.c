@@ -69,6 +69,13 @@ push_send(void *ps, mmi_msg *m)
     return mmi_back_send(&s->back, m);
 }
 
+static mmi_pipe *
+push_sole(const void *ps)
+{
+    const push_sock *s = ps;
+    return mmi_back_sole(&s->back);
+}
+
 static uint32_t
 push_ready(const void *ps)
 {
@@ -94,6 +101,7 @@ const mmi_proto_ops mmi_push_ops = {
     .in = push_in,
     .out = push_out,
     .send = push_send,
+    .sole = push_sole,
     .ready = push_ready,
     .backlog = push_backlog,
     .packs = true,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "plat/memory.h"
 #include "tran/tran.h"
 
 enum { INPROC_BACKLOG_MAX = 128, INPROC_NAME_SIZE = 256 };
@@ -124,11 +125,13 @@ void
 mmi_inproc_lock(void)
 {
     pthread_mutex_lock(&inproc_table);
+    mmi_memory_lock();
 }
 
 void
 mmi_inproc_unlock(void)
 {
+    mmi_memory_unlock();
     pthread_mutex_unlock(&inproc_table);
 }
 
@@ -136,5 +139,6 @@ void
 mmi_inproc_after_fork(void)
 {
     pthread_mutex_init(&inproc_table, NULL);
+    mmi_memory_after_fork();
     mmi_list_init(&inproc_names);   /* the names are the parent's */
 }

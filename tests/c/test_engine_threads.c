@@ -14,7 +14,8 @@
 #include "check.h"
 #include "meshmsg.h"
 
-enum { SENDERS = 3, RECEIVERS = 3, EACH = 20000, REQUESTERS = 4, REQUESTS = 500, WAIT_MS = 60000 };
+enum { SENDERS = 3, RECEIVERS = 3, EACH = 20000, REQUESTERS = 4, REQUESTS = 500, WAIT_MS = 60000,
+       RUN = 100, RUN_WORDS = 100, GOINGS = 30 };
 
 static mm_handle
 open_socket(mm_handle engine, int role)
@@ -49,9 +50,21 @@ flow_sender(void *arg)
 {
     (void)arg;
     uint32_t id = atomic_fetch_add(&shared.next_sender, 1);
-    for (uint32_t i = 0; i < EACH; i++) {
+    static uint32_t bodies[SENDERS][RUN][RUN_WORDS];
+    uint64_t sizes[RUN];
+    for (uint32_t i = 0; i < RUN; i++) {
+        sizes[i] = sizeof bodies[0][0];
+    }
+    for (uint32_t i = 0; i < EACH; i++) {   /* one by one, and in runs, in turn */
         uint32_t body = id * EACH + i;
-        CHECK(mm_send(shared.push, (uint8_t *)&body, sizeof body, WAIT_MS, 0) == MM_OK);
+        size_t sent;
+        if (i / RUN % 2 == 0) {
+            CHECK(mm_send(shared.push, (uint8_t *)&body, sizeof body, WAIT_MS, 0) == MM_OK);
+            continue;
+        }
+        bodies[id][i % RUN][0] = body;
+        CHECK(i % RUN < RUN - 1 || mm_send_many(shared.push, (uint8_t *)bodies[id], sizes, RUN,
+                                                WAIT_MS, 0, &sent) == MM_OK);
     }
     return NULL;
 }
@@ -102,6 +115,48 @@ test_every_message_arrives_once_and_close_wakes_every_receiver(mm_handle engine,
     CHECK(atomic_load(&shared.received) == SENDERS * EACH);
     CHECK(mm_socket_close(shared.push) == MM_OK);
     CHECK(mm_send(shared.push, (const uint8_t *)"x", 1, 0, 0) == MM_ECLOSED);
+}
+
+static atomic_bool going_over;
+
+static void *
+going_sender(void *arg)
+{
+    mm_handle push = *(mm_handle *)arg;
+    static uint8_t bodies[RUN * RUN_WORDS];
+    uint64_t sizes[RUN];
+    for (uint32_t i = 0; i < RUN; i++) {
+        sizes[i] = RUN_WORDS;
+    }
+    while (!atomic_load(&going_over)) {
+        size_t sent;
+        int rc = mm_send_many(push, bodies, sizes, RUN, 1, 0, &sent);
+        CHECK(rc == MM_OK || rc == MM_ETIMEDOUT || rc == MM_EAGAIN);
+    }
+    return NULL;
+}
+
+static void
+test_a_receiver_may_go_while_runs_are_on_their_way_to_it(mm_handle engine, mm_handle other)
+{
+    mm_handle push = open_socket(engine, MM_PUSH);
+    mm_batch *batch;
+    pthread_t thread;
+    char endpoint[256];
+    atomic_store(&going_over, false);
+    CHECK(mm_batch_new(&batch) == MM_OK);
+    CHECK(mm_connect(push, "inproc://going") == MM_OK);
+    CHECK(pthread_create(&thread, NULL, going_sender, &push) == 0);
+    for (int i = 0; i < GOINGS; i++) {
+        mm_handle pull = open_socket(i % 2 == 0 ? engine : other, MM_PULL);
+        CHECK(mm_bind(pull, "inproc://going", endpoint, sizeof endpoint) == MM_OK);
+        CHECK(mm_recv(pull, batch, 100, 1 << 20, WAIT_MS, 0) > 0);
+        CHECK(mm_socket_close(pull) == MM_OK);
+    }
+    atomic_store(&going_over, true);
+    CHECK(pthread_join(thread, NULL) == 0);
+    mm_batch_free(batch);
+    CHECK(mm_socket_close(push) == MM_OK);
 }
 
 static mm_handle req_socket;
@@ -227,6 +282,7 @@ main(void)
         test_every_message_arrives_once_and_close_wakes_every_receiver(engine, other, urls[i]);
         test_every_message_arrives_once_and_close_wakes_every_receiver(engine, engine, urls[i]);
     }
+    test_a_receiver_may_go_while_runs_are_on_their_way_to_it(engine, other);
     test_requests_of_many_threads_each_get_their_own_reply(engine, other);
     test_closing_an_engine_ends_every_wait();
 #ifndef __SANITIZE_THREAD__   /* TSan knows no threads in the child of a fork with threads */

@@ -113,11 +113,6 @@ test_no_descriptor_is_inherited_and_none_blocks(void)
         check_flags(j.far_end);
         part(&p, &j);
     }
-    int ends[2];
-    CHECK_INT(p.pair(p.self, ends), MM_OK);
-    check_flags(ends[0]);
-    check_flags(ends[1]);
-    p.close(p.self, ends[1]);
     p.free(p.self);
     place_close(folder);
 }
@@ -228,7 +223,7 @@ test_out_of_descriptors_is_said_and_a_newcomer_goes_on_waiting(void)
 {
     mmi_plat p = open_plat();
     mmi_addr at = addr_tcp4(0), more = addr_tcp4(0), peer;
-    int l, s, t, ends[2];
+    int l, s, t;
     CHECK_INT(p.listen(p.self, &at, &l), MM_OK);
     int rc = p.connect(p.self, &at, &s);
     CHECK(rc == MM_OK || rc == MM_EAGAIN);
@@ -238,10 +233,6 @@ test_out_of_descriptors_is_said_and_a_newcomer_goes_on_waiting(void)
     CHECK_INT(p.accept(p.self, l, &t, &peer), MM_EMFILE);
     CHECK_INT(p.connect(p.self, &at, &t), MM_EMFILE);
     CHECK_INT(p.listen(p.self, &more, &t), MM_EMFILE);
-    CHECK_INT(p.pair(p.self, ends), MM_EMFILE);
-    fds_restore(limit);
-    limit = fds_limit(1);
-    CHECK_INT(p.pair(p.self, ends), MM_EMFILE);
     fds_restore(limit);
     fds_are(before);
     CHECK_INT(p.accept(p.self, l, &t, &peer), MM_OK);
