@@ -139,7 +139,7 @@ mm_fileno_hold(mm_handle socket, int held)
 }
 
 int
-mm_waker_open(mm_handle engine, mm_handle *waker, int *fd)
+mm_waker_open(mm_handle engine, mm_handle *waker, int fds[2])
 {
     void *object;
     mmi_engine *e;
@@ -151,7 +151,8 @@ mm_waker_open(mm_handle engine, mm_handle *waker, int *fd)
     rc = mmi_waker_open(e, &w);
     if (rc == MM_OK) {
         *waker = w->handle;
-        *fd = w->notifier;
+        fds[0] = w->outlook >= 0 ? w->outlook : w->notifier;
+        fds[1] = w->notifier;
     }
     return mmi_api_end(e, rc);
 }
@@ -194,7 +195,7 @@ mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap)
     if (rc != MM_OK) {
         return rc;
     }
-    return mmi_api_end(e, (int)mmi_waker_take(e, object, out, cap));
+    return mmi_api_end(e, mmi_waker_take(e, object, out, cap));
 }
 
 int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import meshmsg
@@ -80,7 +81,7 @@ class MeshReceiver(Receiver):
 
     def recv_count(self, count: int) -> None:
         """Receive so many."""
-        for _ in zip(range(count), self._messages):  # noqa: B905 - shortest, and range ends first
+        for _ in islice(self._messages, count):
             pass
 
     def close(self) -> None:

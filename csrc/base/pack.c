@@ -47,8 +47,26 @@ mmi_pack_out_new(const struct mmi_framing *framing, size_t cap)
         pack->first = pack->used = 0;
         pack->cap = cap;
         pack->data = (uint8_t *)(pack + 1);
+        pack->owner = NULL;
     }
     return pack;
+}
+
+mmi_pack_out *
+mmi_pack_out_view(mmi_pack_out *owner, size_t at)
+{
+    mmi_pack_out *view = mmi_realloc(NULL, sizeof *view);
+    if (view != NULL) {
+        pack_init(&view->msg, MMI_MSG_PACK_OUT);
+        view->framing = owner->framing;
+        view->first = view->used = view->cap = at;
+        view->room = 0;
+        view->data = owner->data;
+        view->owner = mmi_msg_ref(&owner->msg);
+        view->msg.owners = &view->owner;
+        view->msg.owner_count = 1;
+    }
+    return view;
 }
 
 mmi_pack_out *

@@ -27,8 +27,9 @@ typedef struct mmi_pack_out {
     mmi_msg msg;               /* kind MMI_MSG_PACK_OUT                       */
     const struct mmi_framing *framing; /* whose octets these are                      */
     size_t first, used, cap;   /* octets: where the first message begins, ... */
-    size_t room;               /* of the block, whatever was cut off */
+    size_t room;               /* of the block, whatever was cut off; 0: a view has none */
     uint8_t *data;
+    mmi_msg *owner;            /* of a view: the pack whose octets these are; else NULL */
 } mmi_pack_out;
 
 typedef struct mmi_pack_in {
@@ -62,6 +63,16 @@ mmi_pack_in_of(mmi_msg *m)
 
 mmi_pack_out *mmi_pack_out_new(const struct mmi_framing *framing,
                                size_t cap) MMI_WARN_UNUSED;               /* NULL: no memory */
+/* A view: an empty pack over the octets of another from at on.  Whoever appends to that one may let
+ * the view, while it ends there, have what was appended (mmi_pack_out_follow), so that what goes to
+ * many stands in memory once.  NULL: no memory. */
+mmi_pack_out *mmi_pack_out_view(mmi_pack_out *owner, size_t at) MMI_WARN_UNUSED;
+/* The view now reaches to an octet of its owner; what it holds more is for its queue to count. */
+static inline void
+mmi_pack_out_follow(mmi_pack_out *view, size_t end)
+{
+    view->used = view->cap = end;   /* nothing else is ever appended to it */
+}
 /* Of mmi_msg_unref: nobody holds it any more.  true: it is kept for the next; false: to be freed. */
 bool mmi_pack_unused(mmi_msg *m);
 /* A new pack with the count messages from octet at on, which it takes out of pack.  NULL: no

@@ -37,15 +37,6 @@ mmi_ring_fini(mmi_ring *r)
 }
 
 bool
-mmi_ring_fits(const mmi_ring *r, size_t cost)
-{
-    if (r->count >= r->count_max) {
-        return false;
-    }
-    return r->count == 0 || (r->bytes <= r->bytes_max && cost <= r->bytes_max - r->bytes);
-}
-
-bool
 mmi_ring_fits_entry(const mmi_ring *r, const mmi_msg *m)
 {
     if (m->kind == MMI_MSG_ONE) {
@@ -214,15 +205,6 @@ mmi_ring_insert_after(mmi_ring *r, uint32_t i, mmi_msg *m)
     r->count += m->count;
     r->bytes += mmi_msg_cost(m);
     return MM_OK;
-}
-
-void
-mmi_ring_grew(mmi_ring *r, mmi_msg *pack, uint32_t count, size_t cost)
-{
-    pack->count += count;
-    pack->cost += cost;
-    r->count += count;
-    r->bytes += cost;
 }
 
 void

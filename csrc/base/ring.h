@@ -19,7 +19,13 @@ typedef struct mmi_ring {
 
 void mmi_ring_init(mmi_ring *r, uint32_t count_max, size_t bytes_max);
 void mmi_ring_fini(mmi_ring *r);                                     /* unrefs what is left */
-bool mmi_ring_fits(const mmi_ring *r, size_t cost);                  /* one message of that cost */
+/* One message of that cost. */
+static inline bool
+mmi_ring_fits(const mmi_ring *r, size_t cost)
+{
+    return r->count < r->count_max &&
+           (r->count == 0 || (r->bytes <= r->bytes_max && cost <= r->bytes_max - r->bytes));
+}
 bool mmi_ring_fits_entry(const mmi_ring *r, const mmi_msg *m);       /* or all of a pack */
 bool mmi_ring_low(const mmi_ring *r); /* at least half empty: time to wake who waits */
 /* MM_OK: the next push cannot say MM_ENOMEM, unless a pop comes first; MM_ENOMEM. */
@@ -37,7 +43,14 @@ mmi_msg *mmi_ring_remove_at(mmi_ring *r, uint32_t i);   /* takes the i-th out, o
 /* Puts an entry behind the i-th, whatever the limits.  MM_OK: took it; MM_ENOMEM. */
 int mmi_ring_insert_after(mmi_ring *r, uint32_t i, mmi_msg *m) MMI_WARN_UNUSED;
 /* A pack in the ring grew, or lost messages at its front: count and cost are adjusted here. */
-void mmi_ring_grew(mmi_ring *r, mmi_msg *pack, uint32_t count, size_t cost);
+static inline void
+mmi_ring_grew(mmi_ring *r, mmi_msg *pack, uint32_t count, size_t cost)
+{
+    pack->count += count;
+    pack->cost += cost;
+    r->count += count;
+    r->bytes += cost;
+}
 void mmi_ring_shrank(mmi_ring *r, mmi_msg *pack, uint32_t count, size_t cost);
 
 #endif

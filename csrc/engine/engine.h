@@ -41,11 +41,13 @@ typedef struct mmi_engine {
     bool leading;                  /* a caller that waits polls in the runner's place */
     bool parked, unpark;           /* the runner leaves polling to callers; it is to do it again */
     bool park_wanted;              /* it may leave it to them */
+    struct mmi_waker *joined;      /* whose event loop polls while the runner is parked; or NULL */
     uint32_t burst_count;          /* links the last round wrote */
     uint32_t quiet;                /* waits of a lone caller in a row that brought little each */
     uint32_t waiters, filenos;     /* calls that sleep; descriptors that users select on */
     uint32_t write_watches;        /* links that wait for room in the kernel */
     uint64_t leads;                /* waits that polled themselves */
+    uint64_t parsed_messages;      /* by all links */
     int park_notifier;
     mm_handle handle;
     mmi_plat plat;
@@ -105,6 +107,8 @@ uint64_t mmi_deadline(uint64_t now_ns, int64_t ms);
 void mmi_runner_park(mmi_engine *e);                 /* the runner's: returns when it is to poll */
 void mmi_runner_unpark(mmi_engine *e);
 bool mmi_runner_needed(const mmi_engine *e);         /* somebody depends on polling, nobody leads */
+/* What an event loop found brought so many messages; it may lead from now on, or no longer. */
+void mmi_loop_took(mmi_engine *e, struct mmi_waker *w, bool led, uint64_t messages);
 void mmi_waited(mmi_engine *e, bool alone, bool led, uint64_t messages);   /* a wait has ended */
 
 /* For fork.c: every engine's lock, in order; and what a child does. */

@@ -106,7 +106,7 @@ mmi_link_watch(mmi_link *link)
         return;
     default:
         events = mmi_link_paused(link) ? 0 : MMI_WATCH_READ;
-        events |= mmi_link_pending(link) ? MMI_WATCH_WRITE : 0;
+        events |= mmi_link_pending(link) && !link->rested ? MMI_WATCH_WRITE : 0;
         break;
     }
     if (link->hung) {

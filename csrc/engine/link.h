@@ -54,6 +54,7 @@ typedef struct mmi_link {
     bool writing, reading;               /* a thread does, without the lock */
     bool shared;                         /* the stream takes and gives pieces by reference */
     bool burst; /* sends come fast: the runner writes them, every so often */
+    bool rested; /* in a burst: what came during the last write waits for the next round */
     bool pong_due;
     uint8_t pong_size, pong[MMI_PING_CONTEXT_MAX];
 

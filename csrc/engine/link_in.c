@@ -108,6 +108,7 @@ link_message(mmi_link *link, mmi_msg *m)
     m->pipe_id = link->pipe.id;
     link->parsed++;
     s->stats.parsed_messages++;
+    link->engine->parsed_messages++;
     if (s->ops->in == NULL) {
         s->stats.dropped_malformed++;   /* a message to a role that receives none */
         link->pipe.dropped++;
@@ -148,6 +149,7 @@ link_pack(mmi_link *link, mmi_pack_in *pack)
     pack->msg.pipe_id = link->pipe.id;
     link->parsed += count;
     s->stats.parsed_messages += count;
+    link->engine->parsed_messages += count;
     if (link_filters(link)) {
         uint32_t unwanted = mmi_pack_in_sift(pack, s->ops->wants, s->state);
         s->stats.filtered_messages += unwanted;

@@ -171,12 +171,12 @@ out_pack_written(mmi_link *link, mmi_pack_out *pack, uint64_t n, bool only_first
     const mmi_framing *f = link->pipe.framing;
     uint32_t count = 0;
     size_t cost = 0, one;
-    if (!only_first && n >= pack->used - pack->first - link->msg_offset) {
-        n -= pack->used - pack->first - link->msg_offset;
+    uint64_t left = pack->used - pack->first - link->msg_offset;
+    if (n >= left && !only_first) {   /* all of them, as mostly: they need no look at each */
         link->msg_offset = 0;
-        pack->first = pack->used;   /* all of it, so there is no need to look where each ends */
-        count = pack->msg.count;
-        cost = pack->msg.cost;
+        link->written += pack->msg.count;
+        mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
+        return n - left;
     }
     while (n > 0 && pack->first < pack->used && !(only_first && count > 0)) {
         size_t size = f->next(f, pack->data + pack->first, &one);
@@ -274,9 +274,9 @@ mmi_link_flush_due(const mmi_link *link, uint64_t now_ns)
 }
 
 /* One write, without the lock. Returns octets written, a negative mm_err, or MM_ECLOSED: the link
- * is no longer what it was; *total is what was offered. */
+ * is no longer what it was; *total is what was offered, *full: it was as much as a write takes. */
 static int64_t
-out_write(mmi_link *link, size_t *total)
+out_write(mmi_link *link, size_t *total, bool *full)
 {
     mmi_engine *e = link->engine;
     int state = link->state;
@@ -284,6 +284,7 @@ out_write(mmi_link *link, size_t *total)
     out_prepare(link);
     out_gather(link, &plan);
     *total = plan.total;
+    *full = plan.full;
     if (plan.total == 0) {
         return 0;
     }
@@ -327,6 +328,27 @@ out_tell(mmi_link *link, uint64_t written_before)
     }
 }
 
+/* In a burst, what others queued during a write is for the next round, unless it is a good deal:
+ * else a fast sender would have its messages written by the dozen, each write waking the peer. */
+static bool
+out_may_rest(const mmi_link *link, bool full)
+{
+    return link->burst && !full && !link->socket->closing && link->state == MMI_LINK_ACTIVE &&
+           !mmi_link_flush_worth(link);
+}
+
+/* The next round will come, even if the runner sleeps because all bursts waited for the kernel. */
+static void
+out_rest(mmi_link *link)
+{
+    mmi_engine *e = link->engine;
+    link->rested = true;
+    if (!e->pacing && e->polling) {
+        e->polling = false;
+        e->plat.interrupt(e->plat.self);
+    }
+}
+
 void
 mmi_link_flush(mmi_link *link)
 {
@@ -346,10 +368,16 @@ mmi_link_flush(mmi_link *link)
     uint64_t written = link->written;
     int64_t n = 0;
     link->writing = true;
+    link->rested = false;
     for (int round = 0; round < OUT_ROUNDS_MAX && mmi_link_pending(link); round++) {
         size_t total;
-        n = out_write(link, &total);
+        bool full;
+        n = out_write(link, &total, &full);
         if (n < 0 || (size_t)n < total || link->doomed != 0) {
+            break;
+        }
+        if (out_may_rest(link, full)) {
+            out_rest(link);
             break;
         }
     }

@@ -15,13 +15,51 @@ enum {
     PARK_QUIET_MESSAGES = 16  /* read during a wait: more, and the runner reads beside it   */
 };
 
+/* The one event loop there is, if it sees what poll would find; NULL: none, or several. */
+static mmi_waker *
+park_loop(const mmi_engine *e)
+{
+    if (mmi_list_empty(&e->wakers) || e->wakers.next != e->wakers.prev) {
+        return NULL;
+    }
+    mmi_waker *w = MMI_CONTAINER_OF(e->wakers.next, mmi_waker, node);
+    return w->outlook >= 0 ? w : NULL;
+}
+
+/* An event loop is there that does not poll itself. */
+static bool
+park_loops(const mmi_engine *e)
+{
+    const mmi_waker *loop = park_loop(e);
+    return !mmi_list_empty(&e->wakers) && (loop == NULL || (e->parked && e->joined != loop));
+}
+
 bool
 mmi_runner_needed(const mmi_engine *e)
 {
     return !e->leading &&
-           (e->waiters > 0 || e->filenos > 0 || e->write_watches > 0 || e->closing ||
-            !mmi_list_empty(&e->wakers) || !mmi_list_empty(&e->bursts) ||
+           (e->waiters > 0 || e->filenos > 0 || e->closing || park_loops(e) ||
+            (e->write_watches > 0 && e->joined == NULL) || !mmi_list_empty(&e->bursts) ||
             !mmi_list_empty(&e->dirty) || mmi_timers_next(&e->timers) <= e->now_ns);
+}
+
+/* The loop's descriptor tells of what poll would find, or no longer. */
+static void
+park_join(mmi_engine *e)
+{
+    mmi_waker *loop = park_loop(e);
+    if (loop != NULL && e->plat.outlook_join(e->plat.self, loop->outlook, true) == MM_OK) {
+        e->joined = loop;
+    }
+}
+
+static void
+park_part(mmi_engine *e)
+{
+    if (e->joined != NULL) {
+        (void)e->plat.outlook_join(e->plat.self, e->joined->outlook, false);
+        e->joined = NULL;
+    }
 }
 
 void
@@ -29,6 +67,10 @@ mmi_runner_park(mmi_engine *e)
 {
     e->park_wanted = false;
     e->parked = !mmi_runner_needed(e);
+    if (e->parked) {
+        park_join(e);
+        e->parked = !mmi_runner_needed(e);
+    }
     while (e->parked) {
         uint64_t leads = e->leads, next = mmi_timers_next(&e->timers);
         uint64_t deadline = e->now_ns + PARK_NS < next ? e->now_ns + PARK_NS : next;
@@ -37,6 +79,7 @@ mmi_runner_park(mmi_engine *e)
         bool more = leads != e->leads && !e->unpark && !mmi_runner_needed(e);
         e->parked = e->leading || more;
     }
+    park_part(e);
     e->unpark = false;
 }
 
@@ -64,4 +107,10 @@ mmi_waited(mmi_engine *e, bool alone, bool led, uint64_t messages)
     } else if (!e->parked) {
         e->park_wanted = true;
     }
+}
+
+void
+mmi_loop_took(mmi_engine *e, mmi_waker *w, bool led, uint64_t messages)
+{
+    mmi_waited(e, park_loop(e) == w && e->waiters == 0 && e->filenos == 0, led, messages);
 }

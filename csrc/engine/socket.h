@@ -32,6 +32,10 @@ typedef struct mmi_waker {
     mmi_list node;         /* engine->wakers */
     mm_handle handle;
     int notifier;
+    int outlook;           /* what its loop watches; -1: the notifier */
+    bool rung;             /* the notifier is */
+    bool taking;           /* its loop polls at this moment, and then looks at ready by itself */
+    uint64_t parsed;       /* engine->parsed_messages when ready was taken from last */
     mmi_list watches;      /* all of this waker's */
     mmi_list ready;        /* those that fired and were not taken */
 } mmi_waker;
@@ -102,8 +106,11 @@ void mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, 
 /* wake.c */
 int mmi_waker_open(mmi_engine *e, mmi_waker **out) MMI_WARN_UNUSED;
 void mmi_waker_close(mmi_engine *e, mmi_waker *w);
+/* Which of the events are so already, and told at once; MM_ENOMEM. */
 int mmi_waker_watch(mmi_waker *w, mmi_socket *s, uint32_t events) MMI_WARN_UNUSED;
-uint32_t mmi_waker_take(mmi_engine *e, mmi_waker *w, mm_ready *out, uint32_t cap);
+/* Polls first, in the runner's place, if that is parked for this loop.  The lock is dropped for it.
+ * Count, or MM_ECLOSED: the waker was closed meanwhile. */
+int mmi_waker_take(mmi_engine *e, mmi_waker *w, mm_ready *out, uint32_t cap);
 void mmi_socket_fire(mmi_socket *s, uint32_t ready);   /* watches and fileno */
 void mmi_socket_unwatch(mmi_socket *s);                /* at close: every watch says closed */
 int mmi_socket_fileno(mmi_socket *s, int *fd) MMI_WARN_UNUSED;

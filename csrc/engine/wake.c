@@ -3,7 +3,7 @@
  *
  * Not here: blocking threads (wait.c).  Law: a watch fires once, then has to be asked for again;
  * the notifier is rung when the ready list goes from empty to non-empty, and stays rung until it is
- * empty.
+ * empty; it is not rung for a loop that is polling at that moment (park.c), as it looks by itself.
  */
 #include "engine/socket.h"
 
@@ -16,6 +16,8 @@ mmi_waker_open(mmi_engine *e, mmi_waker **out)
     }
     mmi_list_init(&w->watches);
     mmi_list_init(&w->ready);
+    w->outlook = -1;
+    w->parsed = e->parsed_messages;
     int rc = mmi_notifier_take(e, &w->notifier);
     if (rc == MM_OK && (w->handle = mmi_handle_new(MMI_HANDLE_WAKER, e, w)) == 0) {
         mmi_notifier_give(e, w->notifier);
@@ -24,6 +26,11 @@ mmi_waker_open(mmi_engine *e, mmi_waker **out)
     if (rc != MM_OK) {
         mmi_free(w);
         return rc;
+    }
+    /* Without one, for want of descriptors, the loop only watches the notifier. */
+    if (e->plat.outlook_open != NULL &&
+        e->plat.outlook_open(e->plat.self, w->notifier, &w->outlook) != MM_OK) {
+        w->outlook = -1;
     }
     mmi_list_push_back(&e->wakers, &w->node);
     *out = w;
@@ -47,11 +54,27 @@ mmi_waker_close(mmi_engine *e, mmi_waker *w)
     }
     mmi_list_rm(&w->node);
     mmi_handle_free(w->handle);
+    if (e->joined == w) {
+        e->joined = NULL;   /* the runner notices when it looks, if not sooner */
+    }
     /* Who watches a copy of the descriptor learns that there will be no more news. */
     e->plat.notifier_ring(e->plat.self, w->notifier);
     /* Not given back to the pool: an event loop may still have it registered. */
     e->plat.notifier_close(e->plat.self, w->notifier);
+    if (w->outlook >= 0) {
+        e->plat.notifier_close(e->plat.self, w->outlook);
+    }
     mmi_free(w);
+}
+
+/* Something is ready: its loop is to come for it, unless it is there. */
+static void
+waker_ring(mmi_engine *e, mmi_waker *w)
+{
+    if (!w->rung && !w->taking) {
+        w->rung = true;
+        e->plat.notifier_ring(e->plat.self, w->notifier);
+    }
 }
 
 static void
@@ -63,10 +86,8 @@ watch_fire(mmi_engine *e, mmi_watch *watch, uint32_t fired)
     if (mmi_list_linked(&watch->ready_node)) {
         return;
     }
-    if (mmi_list_empty(&w->ready)) {
-        e->plat.notifier_ring(e->plat.self, w->notifier);
-    }
     mmi_list_push_back(&w->ready, &watch->ready_node);
+    waker_ring(e, w);
 }
 
 int
@@ -98,11 +119,11 @@ mmi_waker_watch(mmi_waker *w, mmi_socket *s, uint32_t events)
     if (now != 0) {
         watch_fire(s->engine, watch, now);
     }
-    return MM_OK;
+    return (int)now;
 }
 
-uint32_t
-mmi_waker_take(mmi_engine *e, mmi_waker *w, mm_ready *out, uint32_t cap)
+static uint32_t
+waker_pop(mmi_waker *w, mm_ready *out, uint32_t cap)
 {
     uint32_t count = 0;
     while (count < cap) {
@@ -118,10 +139,47 @@ mmi_waker_take(mmi_engine *e, mmi_waker *w, mm_ready *out, uint32_t cap)
             watch_free(watch);
         }
     }
-    if (mmi_list_empty(&w->ready)) {
+    return count;
+}
+
+/* One look, without waiting. false: the waker is gone. */
+static bool
+waker_lead(mmi_engine *e, mmi_waker *w)
+{
+    mm_handle handle = w->handle;
+    e->leading = w->taking = true;
+    e->outside++;
+    e->leads++;
+    mmi_engine_turn(e, 0);
+    e->leading = false;
+    e->outside--;
+    if (e->closing) {
+        e->plat.notifier_ring(e->plat.self, e->idle_notifier);
+    }
+    if (mmi_handle_object(handle, MMI_HANDLE_WAKER, e) == NULL) {
+        return false;
+    }
+    w->taking = false;
+    return true;
+}
+
+int
+mmi_waker_take(mmi_engine *e, mmi_waker *w, mm_ready *out, uint32_t cap)
+{
+    bool lead = e->parked && !e->unpark && !e->leading && e->joined == w;
+    if (lead && !waker_lead(e, w)) {
+        return MM_ECLOSED;
+    }
+    mmi_loop_took(e, w, lead, e->parsed_messages - w->parsed);
+    w->parsed = e->parsed_messages;
+    uint32_t count = waker_pop(w, out, cap);
+    if (!mmi_list_empty(&w->ready)) {
+        waker_ring(e, w);
+    } else if (w->rung) {
+        w->rung = false;
         e->plat.notifier_clear(e->plat.self, w->notifier);
     }
-    return count;
+    return (int)count;
 }
 
 static void

@@ -293,10 +293,12 @@ int mm_fileno(mm_handle socket, int *fd);         /* level-triggered: readable w
 int mm_fileno_hold(mm_handle socket, int held);   /* 1: keep it readable, the caller holds received messages */
 
 /* ---- wakers: one per event loop ---- */
-int mm_waker_open(mm_handle engine, mm_handle *waker, int *fd);
+/* fds[0] is readable when there is something to take. Who watches a copy of it, to be told of the waker's end as
+ * well, keeps a copy of fds[1] with it. */
+int mm_waker_open(mm_handle engine, mm_handle *waker, int fds[2]);
 int mm_waker_close(mm_handle waker);
-/* One shot; fires now if already true. MM_WRITABLE of a ROUTER, or of a PUB that blocks, is only told when a queue
- * gets room: after asking for it, try the send once more before sleeping. */
+/* One shot; fires now if already true, and gives what is. MM_WRITABLE of a ROUTER, or of a PUB that blocks, is only
+ * told when a queue gets room: after asking for it, try the send once more before sleeping. */
 int mm_watch(mm_handle socket, mm_handle waker, uint32_t events);
 int mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap);   /* count; 0 events: closed */
 

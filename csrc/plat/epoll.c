@@ -153,6 +153,33 @@ epoll_after_fork(mmi_poller *p)
     close(p->wake);
 }
 
+/* A set of its own, with the notifier in it: joining puts the poller's set in it as well. */
+int
+mmi_epoll_outlook_open(void *self, int n, int *fd)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    int set = epoll_create1(EPOLL_CLOEXEC);
+    if (set < 0) {
+        return mmi_posix_error(errno);
+    }
+    if (epoll_ctl(set, EPOLL_CTL_ADD, n, &event) != 0) {
+        int rc = mmi_posix_error(errno);
+        close(set);
+        return rc;
+    }
+    *fd = mmi_posix_note(self, set);
+    return *fd < 0 ? *fd : MM_OK;
+}
+
+int
+mmi_epoll_outlook_join(void *self, int fd, bool on)
+{
+    const mmi_posix *p = self;
+    struct epoll_event event = { .events = EPOLLIN };
+    int op = on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL;
+    return epoll_ctl(fd, op, p->poller->epoll, &event) == 0 ? MM_OK : mmi_posix_error(errno);
+}
+
 const mmi_poller_ops mmi_poller_epoll = {
     .name = "epoll",
     .open = epoll_open,

@@ -98,6 +98,11 @@ struct mmi_plat {
     void (*notifier_ring)(void *self, int n); /* makes it readable; idempotent */
     void (*notifier_clear)(void *self, int n);
     void (*notifier_close)(void *self, int n);
+    /* NULL where callers_poll is false.  A descriptor for somebody else's event loop: readable while
+     * notifier n is rung and, while joined, while poll would find something.  Closed like a
+     * notifier. */
+    int (*outlook_open)(void *self, int n, int *fd);
+    int (*outlook_join)(void *self, int fd, bool on);
     int (*wait)(
         void *self, int n,
         uint64_t deadline_ns); /* engine lock NOT held; MM_OK rung, MM_ETIMEDOUT, MM_EINTR */

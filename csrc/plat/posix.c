@@ -480,5 +480,9 @@ mmi_plat_posix(bool use_poll, mmi_plat *out)
     out->name = p->ops->name;
     out->cpus = posix_cpus();
     out->callers_poll = !use_poll;
+    if (!use_poll) {
+        out->outlook_open = mmi_epoll_outlook_open;
+        out->outlook_join = mmi_epoll_outlook_join;
+    }
     return MM_OK;
 }

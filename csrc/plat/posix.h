@@ -40,6 +40,10 @@ typedef struct mmi_posix {
     mmi_memory memory;             /* streams within the process */
 } mmi_posix;
 
+/* epoll.c: for mmi_plat, where epoll is used */
+int mmi_epoll_outlook_open(void *self, int n, int *fd);
+int mmi_epoll_outlook_join(void *self, int fd, bool on);
+
 int mmi_posix_error(int error);                       /* errno -> mm_err */
 int mmi_posix_note(mmi_posix *p, int fd); /* fd, noted as open; or closes it: MM_ENOMEM */
 void mmi_posix_shut(mmi_posix *p, int fd);            /* forgets and closes */

@@ -1,21 +1,22 @@
 /*
- * dist.c: fan-out in one walk of the topic tree (two when the policy blocks: look, then queue).
+ * dist.c: fan-out in one walk of the topic tree; when the policy blocks it only looks, and what it
+ * saw is gone through once more to queue.
  * Not here: where subscriptions come from.
  * Law: each walk has its own stamp; a pipe with that stamp has been seen.
  */
 #include "proto/dist.h"
 
-enum {
-    DIST_SHARE_PEERS = 4,      /* with fewer, or of fewer bytes, a copy into each pack is cheaper */
-    DIST_SHARE_SIZE = 256
-};
+enum { DIST_SHARE_PEERS = 2 };   /* with fewer, it is encoded where it is queued */
 
 typedef struct dist_walk {
     mmi_dist *dist;
     mmi_msg *msg;
     size_t cost;
     uint32_t count;            /* pipes seen */
-    bool share;                /* all queue the one message, rather than a copy each */
+    mmi_dist_node *first, **end;   /* and which, in order */
+    bool share;                /* it is to be encoded once, for all of the same wire */
+    mmi_pack_out *pack;        /* where it was, behind the last octet; NULL: not yet */
+    size_t pack_size, pack_cost;
     int rc;
     void (*visit)(struct dist_walk *walk, mmi_dist_node *node);
 } dist_walk;
@@ -27,6 +28,7 @@ mmi_dist_init(mmi_dist *dist, mmi_proto_host *host)
     dist->stamp = 0;
     dist->quiet = false;
     dist->dropped = NULL;
+    dist->shared = NULL;
     mmi_radix_init(&dist->topics);
     mmi_list_init(&dist->nodes);
     dist->node_count = 0;
@@ -36,6 +38,8 @@ void
 mmi_dist_fini(mmi_dist *dist)
 {
     mmi_radix_fini(&dist->topics);
+    mmi_msg_unref(dist->shared != NULL ? &dist->shared->msg : NULL);
+    dist->shared = NULL;
 }
 
 void
@@ -80,6 +84,8 @@ dist_match(void *arg, void *subscriber)
     if (node->stamp != walk->dist->stamp) {
         node->stamp = walk->dist->stamp;
         walk->count++;
+        *walk->end = node;
+        walk->end = &node->seen_next;
         walk->visit(walk, node);
     }
     return true;
@@ -89,6 +95,7 @@ static void
 dist_walk_topic(dist_walk *walk, const uint8_t *topic, size_t size)
 {
     walk->dist->stamp++;
+    walk->end = &walk->first;
     mmi_radix_match(&walk->dist->topics, topic, size, dist_match, walk);
 }
 
@@ -100,6 +107,7 @@ dist_walk_run(dist_walk *walk, bool all)
         return;
     }
     walk->dist->stamp++;
+    walk->end = &walk->first;
     MMI_LIST_EACH(&walk->dist->nodes, node, after) {
         dist_match(walk, MMI_CONTAINER_OF(node, mmi_dist_node, node));
     }
@@ -129,6 +137,49 @@ dist_drop(mmi_dist *dist, mmi_drop_why why, mmi_pipe *p, uint64_t key, mmi_msg *
     }
 }
 
+/* Encodes the message behind the last octet of the shared pack, for pipes of this framing.  false:
+ * it cannot, each gets a copy. */
+static bool
+dist_encode(dist_walk *walk, const mmi_framing *framing)
+{
+    mmi_dist *dist = walk->dist;
+    mmi_pack_out *pack = dist->shared;
+    size_t size = framing->size(framing, walk->msg, &walk->pack_cost);
+    bool room = pack != NULL && pack->cap - pack->used >= size;
+    if (room && pack->framing != framing) {
+        return false;   /* it is for the peers of another wire until it is full */
+    }
+    if (!room) {
+        pack = mmi_pack_out_new(framing, MMI_PACK_CAP);
+        if (pack == NULL) {
+            return false;
+        }
+        mmi_msg_unref(dist->shared != NULL ? &dist->shared->msg : NULL);
+        dist->shared = pack;
+    }
+    framing->put(framing, walk->msg, pack->data + pack->used);
+    walk->pack = pack;
+    walk->pack_size = size;
+    return true;
+}
+
+static int
+dist_queue(dist_walk *walk, mmi_pipe *p)
+{
+    if (walk->share && p->packs) {
+        bool there = walk->pack != NULL ? walk->pack->framing == p->framing
+                                        : dist_encode(walk, p->framing);
+        if (there) {
+            return mmi_pipe_share(p, walk->pack, walk->pack_size, walk->pack_cost);
+        }
+    }
+    int rc = mmi_pipe_send(p, mmi_msg_ref(walk->msg));
+    if (rc != MM_OK) {
+        mmi_msg_unref(walk->msg);
+    }
+    return rc;
+}
+
 static void
 dist_visit_send(dist_walk *walk, mmi_dist_node *node)
 {
@@ -146,9 +197,7 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
             dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, oldest->key, oldest);
         }
     }
-    mmi_msg *m = mmi_msg_ref(walk->msg);
-    if ((walk->share ? mmi_pipe_share(p, m) : mmi_pipe_send(p, m)) != MM_OK) {
-        mmi_msg_unref(walk->msg);
+    if (dist_queue(walk, p) != MM_OK) {
         p->dropped++;
         dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, walk->msg->key, NULL);
     }
@@ -161,25 +210,21 @@ dist_send(mmi_dist *dist, mmi_msg *m, bool all)
         return MM_EINVAL;
     }
     dist_walk walk = {.dist = dist, .msg = m, .cost = mmi_msg_cost(m), .rc = MM_OK};
-    if (!mmi_drop_overflows(dist->host)) {
-        walk.visit = dist_visit_look;
-        dist_walk_run(&walk, all);
-        if (walk.rc != MM_OK) {
-            dist->quiet = walk.rc == MM_EAGAIN;
-            return walk.rc;
-        }
-    }
-    walk.share = dist->node_count >= DIST_SHARE_PEERS && m->size >= DIST_SHARE_SIZE;
-    if (walk.share) {
-        m = mmi_msg_own(m);
-        if (m == NULL) {
-            return MM_ENOMEM;
-        }
-        walk.msg = m;
-    }
-    walk.visit = dist_visit_send;
-    walk.count = 0;
+    bool looks = !mmi_drop_overflows(dist->host);
+    walk.share = dist->node_count >= DIST_SHARE_PEERS && walk.cost <= (size_t)MMI_PACK_BODY_MAX;
+    walk.visit = looks ? dist_visit_look : dist_visit_send;
     dist_walk_run(&walk, all);
+    if (walk.rc != MM_OK) {
+        dist->quiet = walk.rc == MM_EAGAIN;
+        return walk.rc;
+    }
+    mmi_dist_node *node = walk.first;
+    for (uint32_t i = 0; looks && i < walk.count; i++, node = node->seen_next) {
+        dist_visit_send(&walk, node);
+    }
+    if (walk.pack != NULL) {
+        walk.pack->used += walk.pack_size;
+    }
     if (all && walk.count == 0) {
         mmi_drop(dist->host, MMI_DROP_NO_PEER, 0, NULL);
     }

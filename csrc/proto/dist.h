@@ -1,5 +1,5 @@
 /*
- * dist.h: fan-out: one message to every pipe that wants it, once each, without copying its body.
+ * dist.h: fan-out: one message to every pipe that wants it, once each, encoded once for all.
  *
  * Law: a pipe gets a message at most once, however many of its topics match.  With a policy that
  * blocks, a message is queued on all matching pipes or on none.  quiet: a send was refused, and
@@ -15,6 +15,7 @@ typedef struct mmi_dist_node {
     mmi_list node;
     mmi_pipe *pipe;
     uint64_t stamp;            /* of the last walk that saw it            */
+    struct mmi_dist_node *seen_next;   /* the one that walk saw after it   */
     bool refused;              /* a blocking send found no room here      */
 } mmi_dist_node;
 
@@ -24,6 +25,7 @@ typedef struct mmi_dist {
     mmi_list nodes;
     uint32_t node_count;
     uint64_t stamp;
+    mmi_pack_out *shared;      /* what goes to many is encoded here; NULL: nothing was yet */
     bool quiet;
     /* Told what a pipe does not get, or loses again to a newer message.  May be NULL. */
     void (*dropped)(struct mmi_dist *dist, mmi_pipe *p, uint64_t key);

@@ -5,6 +5,10 @@
  */
 #include "proto/pipe.h"
 
+#include <string.h>
+
+enum { PIPE_VIEW_MIN = MMI_PACK_CAP / 2 };   /* octets of the view before, for one more */
+
 /* A pack at the end of the outbox with room for size octets: the last one, or a new one. */
 static mmi_pack_out *
 pipe_open_pack(mmi_pipe *p, size_t size)
@@ -141,15 +145,58 @@ mmi_pipe_send(mmi_pipe *p, mmi_msg *m)
     return rc;
 }
 
-int
-mmi_pipe_share(mmi_pipe *p, mmi_msg *m)
+/* A view costs little, but keeps all of the shared pack in memory: so a queue of many entries has
+ * only views that are large, and copies of the rest. */
+static bool
+pipe_may_view(const mmi_ring *out, const mmi_pack_out *last)
 {
-    int rc = mmi_ring_push(&p->outbox, m);
-    if (rc == MM_OK) {
-        p->accepted++;
-        p->ops->wrote(p);
+    return out->slot_count <= 1 ||
+           (last != NULL && last->owner != NULL && last->used - last->first >= PIPE_VIEW_MIN);
+}
+
+/* The pack at the end of the outbox that is to hold the next size octets of the shared one. */
+static mmi_pack_out *
+pipe_shared_pack(mmi_pipe *p, mmi_pack_out *shared, size_t size)
+{
+    mmi_ring *out = &p->outbox;
+    mmi_pack_out *last = NULL;
+    if (out->slot_count > 0) {
+        last = mmi_pack_out_of(mmi_ring_at(out, out->slot_count - 1));
     }
-    return rc;
+    if (last != NULL && last->owner == &shared->msg && last->used == shared->used) {
+        return last;
+    }
+    if (!pipe_may_view(out, last)) {
+        return pipe_open_pack(p, size);
+    }
+    mmi_pack_out *view = mmi_pack_out_view(shared, shared->used);
+    if (view != NULL && mmi_ring_push(out, &view->msg) != MM_OK) {
+        mmi_msg_unref(&view->msg);
+        view = NULL;
+    }
+    return view;
+}
+
+int
+mmi_pipe_share(mmi_pipe *p, mmi_pack_out *shared, size_t size, size_t cost)
+{
+    if (!mmi_ring_fits(&p->outbox, cost)) {
+        return MM_EAGAIN;
+    }
+    mmi_pack_out *pack = pipe_shared_pack(p, shared, size);
+    if (pack == NULL) {
+        return MM_ENOMEM;
+    }
+    if (pack->owner != NULL) {
+        mmi_pack_out_follow(pack, shared->used + size);
+    } else {
+        memcpy(pack->data + pack->used, shared->data + shared->used, size);
+        pack->used += size;
+    }
+    mmi_ring_grew(&p->outbox, &pack->msg, 1, cost);
+    p->accepted++;
+    p->ops->wrote(p);
+    return MM_OK;
 }
 
 static void

@@ -57,8 +57,10 @@ mmi_pipe_check(const mmi_pipe *p, const mmi_msg *m)
 }
 /* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM; or as mmi_pipe_check. */
 int mmi_pipe_send(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
-/* The same, but never as a copy in a pack: for what goes to many. */
-int mmi_pipe_share(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
+/* The same for what goes to many: the message that stands encoded, in this pipe's words, behind the
+ * last octet of a pack, which all who get it hold together as far as they get the same.  A refused
+ * one leaves the pack as it is; its user appends, once all have it (mmi_pack_out.used). */
+int mmi_pipe_share(mmi_pipe *p, mmi_pack_out *shared, size_t size, size_t cost) MMI_WARN_UNUSED;
 /* NULL: empty, or, when the inbox is not, no memory.  Calls ops->room when reading was paused and
  * may go on. */
 mmi_msg *mmi_pipe_recv(mmi_pipe *p);

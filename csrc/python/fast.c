@@ -153,6 +153,27 @@ mmi_fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data, Py_ssize
     return made;
 }
 
+bool
+mmi_fast_is_in_place(void)
+{
+    return fast_in_place;
+}
+
+PyObject *
+mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
+{
+    bool collected = (PyType_GetFlags(type) & Py_TPFLAGS_HAVE_GC) != 0;
+    PyVarObject *made = collected ? PyObject_GC_NewVar(PyVarObject, type, size)
+                                  : PyObject_NewVar(PyVarObject, type, size);
+    if (made != NULL) {
+        char *to = PyBytes_AsString((PyObject *)made);
+        memcpy(to, data, (size_t)size);
+        to[size] = '\0';
+        ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see fast_check */
+    }
+    return (PyObject *)made;
+}
+
 /* messages(batch address, type) -> list: the single frames of a batch, each as one of the type */
 static PyObject *
 fast_messages(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -170,8 +191,10 @@ fast_messages(PyObject *self, PyObject *const *args, Py_ssize_t count)
     PyObject *list = PyList_New((Py_ssize_t)batch->message_count);
     for (uint32_t i = 0; list != NULL && i < batch->message_count; i++) {
         const uint32_t *offset = batch->offset + i;
-        PyObject *made = mmi_fast_make(type, alloc, batch->data + offset[0],
-                                   (Py_ssize_t)(offset[1] - offset[0]));
+        Py_ssize_t size = (Py_ssize_t)(offset[1] - offset[0]);
+        PyObject *made = fast_in_place
+                             ? mmi_fast_plain(type, batch->data + offset[0], size)
+                             : mmi_fast_make(type, alloc, batch->data + offset[0], size);
         if (made == NULL || PyList_SetItem(list, (Py_ssize_t)i, made) != 0) {
             Py_DECREF(list);
             return NULL;
@@ -266,6 +289,15 @@ fast_parts(PyObject *self, PyObject *arg)
     return Py_BuildValue("(KIN)", (unsigned long long)peer, envelope, frames);
 }
 
+static bool
+fast_is_like(PyObject *made, PyObject *sample)
+{
+    return made != NULL && PyObject_RichCompareBool(made, sample, Py_EQ) == 1 &&
+           PyObject_Hash(made) == PyObject_Hash(sample) &&
+           PyBytes_Size(made) == PyBytes_Size(sample) &&
+           PyBytes_AsString(made)[PyBytes_Size(sample)] == '\0';
+}
+
 /* check(type, sample: bytes) -> bool: filling in place gives what calling the type gives. */
 static PyObject *
 fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -280,11 +312,12 @@ fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count)
     PyTypeObject *type = (PyTypeObject *)args[0];
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     fast_in_place = true;
-    PyObject *made = mmi_fast_make(type, alloc, (const uint8_t *)body, size);
-    fast_in_place = made != NULL && PyObject_RichCompareBool(made, args[1], Py_EQ) == 1 &&
-                    PyObject_Hash(made) == PyObject_Hash(args[1]) && PyBytes_Size(made) == size &&
-                    PyBytes_AsString(made)[size] == '\0';
-    Py_XDECREF(made);
+    PyObject *made[] = { mmi_fast_make(type, alloc, (const uint8_t *)body, size),
+                         mmi_fast_plain(type, (const uint8_t *)body, size) };
+    for (int i = 0; i < 2; i++) {
+        fast_in_place = fast_in_place && fast_is_like(made[i], args[1]);
+        Py_XDECREF(made[i]);
+    }
     PyErr_Clear();
     return PyBool_FromLong(fast_in_place);
 }
@@ -302,6 +335,14 @@ static PyMethodDef fast_methods[] = {
     { "answer", (PyCFunction)(void (*)(void))mmi_fast_answer, METH_FASTCALL, NULL },
     { "requests", (PyCFunction)(void (*)(void))mmi_fast_requests, METH_FASTCALL, NULL },
     { "reply", (PyCFunction)(void (*)(void))mmi_fast_reply, METH_FASTCALL, NULL },
+    { "waker_take", mmi_fast_waker_take, METH_O, NULL },
+    { "ask", (PyCFunction)(void (*)(void))mmi_fast_ask, METH_FASTCALL, NULL },
+    { "replies", mmi_fast_replies, METH_O, NULL },
+    { "watch", (PyCFunction)(void (*)(void))mmi_fast_watch, METH_FASTCALL, NULL },
+    { "reply_now", (PyCFunction)(void (*)(void))mmi_fast_reply_now, METH_FASTCALL, NULL },
+    { "call", (PyCFunction)(void (*)(void))mmi_fast_call, METH_FASTCALL, NULL },
+    { "ready", mmi_fast_ready, METH_NOARGS, NULL },
+    { "stream", (PyCFunction)(void (*)(void))mmi_fast_stream, METH_FASTCALL, NULL },
     { "check", (PyCFunction)(void (*)(void))fast_check, METH_FASTCALL, NULL },
     { NULL, NULL, 0, NULL },
 };
@@ -314,5 +355,5 @@ static struct PyModuleDef fast_module = {
 PyMODINIT_FUNC
 PyInit__fast(void)
 {
-    return PyModule_Create(&fast_module);
+    return mmi_fast_ready_init() && mmi_fast_stream_init() ? PyModule_Create(&fast_module) : NULL;
 }

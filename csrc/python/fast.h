@@ -18,14 +18,35 @@ bool mmi_fast_handle(PyObject *arg, mm_handle *handle);   /* false: an error is 
 PyObject *mmi_fast_arguments(const char *form); /* NULL: a TypeError of what was expected */
 /* A new object of a subclass of bytes without fields of its own. */
 PyObject *mmi_fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data, Py_ssize_t size);
+/* The same of a subclass of bytes whose objects have no attributes of their own either: not looked
+ * at by the garbage collector, as it can be in no cycle.  Only if mmi_fast_is_in_place. */
+PyObject *mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size);
+bool mmi_fast_is_in_place(void);
 /* Frames of a batch that is not big, as a list. */
 PyObject *mmi_fast_frames_of(const mm_batch *batch, uint32_t from, uint32_t to);
 
+/* The functions of fast_loop.c. */
+PyObject *mmi_fast_waker_take(PyObject *self, PyObject *arg);
+PyObject *mmi_fast_ask(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_replies(PyObject *self, PyObject *arg);
+PyObject *mmi_fast_watch(PyObject *self, PyObject *const *args, Py_ssize_t count);
 /* The functions of fast_ask.c. */
 PyObject *mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_reply_now(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_requests(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
+
+/* fast_ready.c */
+bool mmi_fast_ready_init(void);                  /* false: an error is set */
+PyObject *mmi_fast_ready(PyObject *self, PyObject *unused);
+bool mmi_ready_is(PyObject *object);
+PyObject *mmi_ready_next(PyObject *ready);       /* NULL without an error: there is none */
+
+/* fast_stream.c */
+bool mmi_fast_stream_init(void);
+PyObject *mmi_fast_stream(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
 #endif

@@ -63,32 +63,16 @@ mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return PyLong_FromLong(rc);
 }
 
-/* answer(handle, id, batch address, slice_ms, types by peer) -> the next answer of a survey, or a
- * code: MM_EINTR and other errors, or 1: it is in the batch, to be read from there */
-PyObject *
-mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
+/* The message in a batch of a single frame, of a peer whose type is known; else the code. */
+static PyObject *
+fast_formed(int rc, const mm_batch *batch, PyObject *types)
 {
-    (void)self;
-    mm_handle handle;
-    if (count != 5 || !PyDict_Check(args[4])) {
-        return mmi_fast_arguments("(handle, id, batch, slice_ms, types)");
-    }
-    uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
-    mm_batch *batch = PyLong_AsVoidPtr(args[2]);
-    int64_t slice_ms = PyLong_AsLongLong(args[3]);
-    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || batch == NULL) {
-        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
-    }
-    int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_reply(handle, id, batch, -1, slice_ms);
-    Py_END_ALLOW_THREADS
     if (rc < 0 || batch->frame_count != 1 || batch->big != NULL) {
         return PyLong_FromLong(rc);
     }
     uint64_t peer = batch->peer == NULL ? batch->one_peer : batch->peer[0];
     PyObject *key = PyLong_FromUnsignedLongLong(peer);
-    PyObject *type = key == NULL ? NULL : PyDict_GetItemWithError(args[4], key);   /* borrowed */
+    PyObject *type = key == NULL ? NULL : PyDict_GetItemWithError(types, key);   /* borrowed */
     Py_XDECREF(key);
     if (type == NULL || !PyType_Check(type)) {
         return PyErr_Occurred() != NULL ? NULL : PyLong_FromLong(rc);
@@ -96,6 +80,97 @@ mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
     allocfunc alloc = (allocfunc)PyType_GetSlot((PyTypeObject *)type, Py_tp_alloc);
     return mmi_fast_make((PyTypeObject *)type, alloc, batch->data + batch->offset[0],
                      (Py_ssize_t)(batch->offset[1] - batch->offset[0]));
+}
+
+/* A reply or an answer: waits for it as mm_reply does. */
+static PyObject *
+fast_take_reply(PyObject *const *args, int64_t timeout_ms, int64_t slice_ms, PyObject *types)
+{
+    mm_handle handle;
+    uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
+    mm_batch *batch = PyLong_AsVoidPtr(args[2]);
+    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || batch == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
+    }
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_reply(handle, id, batch, timeout_ms, slice_ms);
+    Py_END_ALLOW_THREADS
+    return fast_formed(rc, batch, types);
+}
+
+/* answer(handle, id, batch address, slice_ms, types by peer) -> the next answer of a survey, or a
+ * code: MM_EINTR and other errors, or 1: it is in the batch, to be read from there */
+PyObject *
+mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 5 || !PyDict_Check(args[4])) {
+        return mmi_fast_arguments("(handle, id, batch, slice_ms, types)");
+    }
+    int64_t slice_ms = PyLong_AsLongLong(args[3]);
+    return PyErr_Occurred() != NULL ? NULL : fast_take_reply(args, -1, slice_ms, args[4]);
+}
+
+/* reply_now(handle, id, batch address, types by peer) -> as answer, and never waits */
+PyObject *
+mmi_fast_reply_now(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 4 || !PyDict_Check(args[3])) {
+        return mmi_fast_arguments("(handle, id, batch, types)");
+    }
+    return fast_take_reply(args, 0, 0, args[3]);
+}
+
+/* call(handle, data: bytes, batch address, timeout_ms, slice_ms, types by peer, out: list) -> the
+ * reply, or a code: of the request if out[0], its id, is 0 then; else as answer.  The request does
+ * not wait for room. */
+PyObject *
+mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    char *body;
+    Py_ssize_t size;
+    if (count != 7 || !PyDict_Check(args[5]) || !PyList_Check(args[6])) {
+        return mmi_fast_arguments("(handle, data, batch, timeout_ms, slice_ms, types, list)");
+    }
+    mm_batch *batch = PyLong_AsVoidPtr(args[2]);
+    int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
+    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL ||
+        PyBytes_AsStringAndSize(args[1], &body, &size) != 0 || batch == NULL) {
+        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
+    }
+    int rc;
+    uint64_t id = 0, length = (uint64_t)size;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_request(handle, (const uint8_t *)body, &length, 1, 0, 0, &id);
+    if (rc == MM_OK) {
+        rc = mm_reply(handle, id, batch, timeout_ms, slice_ms);
+    }
+    Py_END_ALLOW_THREADS
+    PyObject *number = PyLong_FromUnsignedLongLong(id);
+    if (number == NULL || PyList_SetItem(args[6], 0, number) != 0) {
+        return NULL;
+    }
+    return fast_formed(rc, batch, args[5]);
+}
+
+/* Names of attributes, made once: each is found by its address. */
+static PyObject *
+fast_name(PyObject **name, const char *text)
+{
+    if (*name == NULL) {
+        *name = PyUnicode_InternFromString(text);
+    }
+    return *name;
+}
+
+static bool
+fast_set(PyObject *object, PyObject *name, PyObject *value)
+{
+    return name != NULL && PyObject_SetAttr(object, name, value) == 0;
 }
 
 /* A request of its frames: the body, with peer and the way back, and all frames if more. */
@@ -112,10 +187,11 @@ fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject 
     PyObject *id = PyLong_FromUnsignedLongLong(peer);
     PyObject *route = mmi_fast_frames_of(batch, from, body);
     PyObject *way = NULL, *more = NULL;
+    static PyObject *peer_name, *way_name;
     bool good = made != NULL && id != NULL && route != NULL &&
                 (way = PyTuple_Pack(3, sender, id, route)) != NULL &&
-                PyObject_SetAttrString(made, "peer", id) == 0 &&
-                PyObject_SetAttrString(made, "_way", way) == 0;
+                fast_set(made, fast_name(&peer_name, "peer"), id) &&
+                fast_set(made, fast_name(&way_name, "_way"), way);
     if (good && body < last) {
         PyObject *frames = mmi_fast_frames_of(batch, body, to);
         more = frames == NULL ? NULL : PyList_AsTuple(frames);
@@ -134,7 +210,7 @@ fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject 
 }
 
 /* requests(batch address, type, sender) -> list: each message as one of the type, with its way back
- * (sender, peer, frames); not of a batch that is big */
+ * (sender, peer, frames); None: the batch is big */
 PyObject *
 mmi_fast_requests(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -143,8 +219,11 @@ mmi_fast_requests(PyObject *self, PyObject *const *args, Py_ssize_t count)
         return mmi_fast_arguments("(batch, type, sender)");
     }
     const mm_batch *batch = PyLong_AsVoidPtr(args[0]);
-    if (batch == NULL || batch->big != NULL) {
+    if (batch == NULL) {
         return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
+    }
+    if (batch->big != NULL) {
+        Py_RETURN_NONE;
     }
     PyObject *list = PyList_New((Py_ssize_t)batch->message_count);
     for (uint32_t i = 0; list != NULL && i < batch->message_count; i++) {

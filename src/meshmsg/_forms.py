@@ -6,7 +6,7 @@ Not here: waiting. Law: one place says which frame is what.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from meshmsg._base import SocketBase
 from meshmsg._core import fast, ffi, lib
@@ -110,15 +110,16 @@ class RequestForm(Forming[Request], SocketBase):
     """Rep: the leading frames are the way back; the rest is the request."""
 
     _role: ClassVar[int] = lib.MM_REP
+    _plain = None
 
     def _unpack_one(self, local: Any) -> Request:
-        return self._unpack(local.batch)[0]
+        found: list[Request] | None = fast.requests(local.batch_address, Request, self._reply)
+        return self._unpack(local.batch)[0] if found is None else found[0]
 
     def _unpack(self, batch: Any) -> list[Request]:
-        if batch.big != ffi.NULL:
-            return super()._unpack(batch)
         address = int(ffi.cast("uintptr_t", batch))
-        return cast("list[Request]", fast.requests(address, Request, self._reply))
+        found: list[Request] | None = fast.requests(address, Request, self._reply)
+        return super()._unpack(batch) if found is None else found
 
     def _message(self, frames: list[bytes], peer: int, envelope: int) -> Request:
         request = Request(frames[-1])
@@ -135,11 +136,13 @@ class RequestForm(Forming[Request], SocketBase):
             frames = [*route, answer]
             sizes = ffi.new("uint64_t[]", [len(frame) for frame in frames])
             rc = lib.mm_send_frames(self._handle, peer, b"".join(frames), sizes, len(frames), 0, 0)
+        if rc == 0:
+            return True
         if rc == lib.MM_EMSGSIZE:
             raise self._too_large(sum(map(len, route)) + len(answer), len(route) + 1)
         if rc != lib.MM_EHOSTUNREACH:  # gone, or its queue is full: counted by the core
             self._check(rc, "cannot reply")
-        return bool(rc == 0)
+        return False
 
 
 def check_route(frames: Sequence[Data]) -> None:

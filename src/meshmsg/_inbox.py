@@ -1,6 +1,6 @@
 """What a socket has received and not given out: messages prefetched in batches, in order.
 
-Law: a prefetched message is in the deque before anybody can take a later one from the core, and
+Law: a prefetched message is in `_ready` before anybody can take a later one from the core, and
 nobody prefetches while another thread sleeps in a receive: so order holds, and no message waits
 behind a thread that is busy with an earlier one.
 """
@@ -8,9 +8,9 @@ behind a thread that is busy with an earlier one.
 from __future__ import annotations
 
 import threading
-from collections import deque
+from typing import Any
 
-from meshmsg._core import ffi, lib
+from meshmsg._core import fast, ffi, lib
 from meshmsg._unpack import Forming, MessageT
 
 
@@ -19,7 +19,8 @@ class Inbox(Forming[MessageT]):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._ready: deque[MessageT] = deque()
+        self._ready: Any = fast.ready()
+        """Messages (see csrc/python/fast_ready.c), made as they are taken."""
         self._inbox_lock = threading.RLock()
         """Re-entrant, as a signal may come while it is held, and what runs then may close the
         socket."""
@@ -41,13 +42,13 @@ class Inbox(Forming[MessageT]):
         self._inbox_lock = threading.RLock()
 
     def _held(self) -> tuple[int, int]:
-        held = list(self._ready)
+        held = self._ready.items()
         return len(held), sum(sum(map(len, message.frames)) for message in held)
 
     def _take_ready(self) -> MessageT | None:
         """One prefetched message, or None."""
         try:
-            message = self._ready.popleft()
+            message: MessageT = self._ready.popleft()
         except IndexError:
             return None
         if self._fileno_taken and not self._ready:
@@ -82,6 +83,7 @@ class Inbox(Forming[MessageT]):
         with self._inbox_lock:
             self._check(lib.mm_fileno(self._handle, out), "asking for the descriptor")
             self._fileno_taken = True
+            self._ready.hold()
             if self._ready:
                 lib.mm_fileno_hold(self._handle, 1)
         return int(out[0])

@@ -84,13 +84,14 @@ class Request(FullMessage):
             TooLargeError: The answer is over message_size_max; another may be given.
             ClosedError: The socket was closed.
         """
-        body = bytes_of(data)
-        way = vars(self).pop("_way", None)  # one of several threads gets it
+        body = data if isinstance(data, bytes) else bytes_of(data)
+        way = self.__dict__.pop("_way", None)  # one of several threads gets it
         if way is None:
             raise UsageError("this request was answered already; each takes one reply")
         send, peer, route = way
         try:
-            return bool(send(peer, route, body))
+            sent: bool = send(peer, route, body)
+            return sent
         except MeshError:
             self._way = way
             raise

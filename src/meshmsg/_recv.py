@@ -42,8 +42,7 @@ class Receiver(Inbox[MessageT], Blocking):
     def _receive_in_turn(
         self, max_messages: int, timeout: float | None, prefetch: int = 0
     ) -> list[MessageT]:
-        """Receive beside threads that prefetch; what is taken over max_messages goes to the
-        deque."""
+        """Receive beside threads that prefetch; what is prefetched over the first stays ready."""
         to_ms(timeout)
         batch = local.batch
         with self._inbox_lock:
@@ -51,12 +50,17 @@ class Receiver(Inbox[MessageT], Blocking):
             if found:
                 return found
             alone = not (self._sleepers or self._fileno_taken)
-            at_once = prefetch if prefetch and alone else max_messages
-            rc = lib.mm_recv(self._handle, batch, at_once, BATCH_BYTES, 0, 0)
-            if rc > 0:
-                found = self._unpack(batch)
-                self._ready.extend(found[max_messages:])
-                return found[:max_messages]
+            if prefetch and alone:
+                first = self._ready.fill(
+                    self._handle, prefetch, BATCH_BYTES, self._plain, self._unpack_at
+                )
+                if type(first) is not int:
+                    return [first]
+                rc = first
+            else:
+                rc = lib.mm_recv(self._handle, batch, max_messages, BATCH_BYTES, 0, 0)
+                if rc > 0:
+                    return self._unpack(batch)
             waits = rc == EAGAIN and timeout != 0
             self._sleepers += waits
         if not waits:
@@ -153,15 +157,12 @@ class Receiver(Inbox[MessageT], Blocking):
         Messages are taken from the core in batches; leaving the loop loses none of them.
         """
         self._prefetched = True
-        pop = self._ready.popleft
-        while True:
-            try:
-                while not self._fileno_taken:
-                    yield pop()
-            except IndexError:
-                pass
-            try:
-                message = self._receive_in_turn(1, None, BATCH_MESSAGES)[0]
-            except ClosedError:
-                return
-            yield message
+        stream: Iterator[MessageT] = fast.stream(self._ready, self._refill)
+        return stream
+
+    def _refill(self) -> MessageT:
+        """Receive the next one for an iteration, and what is there behind it."""
+        try:
+            return self._receive_in_turn(1, None, BATCH_MESSAGES)[0]
+        except ClosedError:
+            raise StopIteration from None

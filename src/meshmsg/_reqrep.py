@@ -15,7 +15,7 @@ from meshmsg._core import EINTR, fast, lib, local, to_ms
 from meshmsg._data import Data, bytes_of
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError, PeerError, TimedOutError
-from meshmsg._message import Message
+from meshmsg._message import Message, classes_of_peers
 from meshmsg._options import SocketOptions, build_options, check_count
 from meshmsg._unpack import Forming
 
@@ -74,6 +74,14 @@ class Req(Forming[Message], Draining):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
+        if retries != 0:
+            return self._ask_again(data, timeout, retries)
+        try:
+            return self._ask(data, timeout)
+        except PeerError as error:
+            raise lost(error, 0) from None
+
+    def _ask_again(self, data: Data, timeout: float | None, retries: int) -> Message:
         check_count("retries", retries)
         for left in range(retries, -1, -1):
             try:
@@ -87,14 +95,20 @@ class Req(Forming[Message], Draining):
         raise AssertionError("the last attempt returns or raises")
 
     def _ask(self, data: Data, timeout: float | None) -> Message:
-        ms = to_ms(timeout)
+        ms = -1 if timeout is None else to_ms(timeout)
         deadline = None if not timeout else time.monotonic() + timeout
-        body = bytes_of(data)
+        body = data if data.__class__ is bytes else bytes_of(data)
         number = [0]  # until it is sent
         try:
-            if fast.request(self._handle, body, 0, 0, number):
+            address = local.batch_address
+            slice_ms = self._slice_ms
+            rc = fast.call(self._handle, body, address, ms, slice_ms, classes_of_peers, number)
+            if rc.__class__ is not int:
+                reply: Message = rc
+                return reply
+            if not number[0]:
                 self._put(body, number, timeout)
-            rc = fast.await_reply(self._handle, number[0], local.batch_address, ms, self._slice_ms)
+                rc = fast.await_reply(self._handle, number[0], address, ms, slice_ms)
             if rc == EINTR:
                 self._log_events()
                 left = timeout if deadline is None else max(deadline - time.monotonic(), LEAST_S)

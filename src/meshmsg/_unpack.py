@@ -7,6 +7,7 @@ belongs to; nothing made here points into it.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
 from meshmsg._core import fast, ffi, lib
@@ -18,6 +19,13 @@ MessageT = TypeVar("MessageT", bound=Message)
 
 class Forming(Looking, Generic[MessageT]):
     """Makes messages of batches."""
+
+    _plain: Callable[[int], type[Message]] | None = staticmethod(message_class)
+    """The class of a peer's messages of one frame; None: each is more than its bytes."""
+
+    def _unpack_at(self, address: int) -> list[MessageT]:
+        """Turn the batch at that address into messages."""
+        return self._unpack(ffi.cast("mm_batch *", address))
 
     def _unpack_one(self, local: Any) -> MessageT:
         """Turn this thread's batch of one message into that message."""

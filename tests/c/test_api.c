@@ -129,16 +129,16 @@ test_a_handle_of_another_kind_is_a_bad_argument(void)
     mm_socket_opts opts;
     mm_batch *batch;
     mm_ready ready;
-    int fd;
+    int fds[2];
     CHECK_INT(mm_batch_new(&batch), MM_OK);
-    CHECK_INT(mm_waker_open(engine, &waker, &fd), MM_OK);
+    CHECK_INT(mm_waker_open(engine, &waker, fds), MM_OK);
     all_say(engine, batch, MM_EINVAL);
     all_say(waker, batch, MM_EINVAL);
     all_say(UINT64_MAX, batch, MM_EINVAL);
     CHECK_INT(mm_engine_close(socket, 0, NULL), MM_EINVAL);
     CHECK_INT(mm_socket_defaults(MM_PUSH, &opts), MM_OK);
     CHECK_INT(mm_socket_open(socket, MM_PUSH, &opts, &other), MM_EINVAL);
-    CHECK_INT(mm_waker_open(socket, &other, &fd), MM_EINVAL);
+    CHECK_INT(mm_waker_open(socket, &other, fds), MM_EINVAL);
     CHECK_INT(mm_waker_take(socket, &ready, 1), MM_EINVAL);
     CHECK_INT(mm_waker_close(engine), MM_EINVAL);
     CHECK_INT(mm_watch(socket, engine, MM_READABLE), MM_EINVAL);
@@ -155,8 +155,8 @@ static void
 test_a_waker_watches_sockets_of_its_own_engine_only(void)
 {
     mm_handle one = open_engine(), two = open_engine(), waker;
-    int fd;
-    CHECK_INT(mm_waker_open(one, &waker, &fd), MM_OK);
+    int fds[2];
+    CHECK_INT(mm_waker_open(one, &waker, fds), MM_OK);
     CHECK_INT(mm_watch(open_socket(two, MM_PULL), waker, MM_READABLE), MM_EINVAL);
     CHECK_INT(mm_watch(open_socket(one, MM_PULL), waker, MM_READABLE), MM_OK);
     CHECK_INT(mm_engine_close(two, 0, NULL), MM_OK);

@@ -309,6 +309,43 @@ test_a_descriptor_that_cannot_be_noted_is_closed(void)
     pthread_mutex_destroy(&p.lock);
 }
 
+/* For event loops of others: what it shows is there until it was dealt with. */
+static bool
+shows(int fd)
+{
+    struct pollfd one = { .fd = fd, .events = POLLIN };
+    return poll(&one, 1, 0) == 1;
+}
+
+static void
+test_an_outlook_shows_its_notifier_and_while_joined_what_poll_would_find(void)
+{
+    mmi_plat p = open_plat();
+    mmi_event event;
+    int notifier, fd;
+    CHECK_INT(p.notifier_open(p.self, &notifier), MM_OK);
+    CHECK_INT(p.outlook_open(p.self, notifier, &fd), MM_OK);
+    CHECK(!shows(fd));
+    p.notifier_ring(p.self, notifier);
+    CHECK(shows(fd));
+    p.notifier_clear(p.self, notifier);
+    p.interrupt(p.self);
+    CHECK(!shows(fd));
+    CHECK_INT(p.outlook_join(p.self, fd, true), MM_OK);
+    CHECK(shows(fd));
+    CHECK_INT(p.poll(p.self, &event, 1, 0), 0);
+    CHECK(!shows(fd));
+    CHECK_INT(p.outlook_join(p.self, fd, false), MM_OK);
+    p.interrupt(p.self);
+    CHECK(!shows(fd));
+    CHECK(p.outlook_join(p.self, notifier, true) < 0);   /* that is no outlook */
+    CHECK(p.outlook_open(p.self, -1, &fd) < 0);
+    p.free(p.self);
+    CHECK_INT(mmi_plat_posix(true, &p), MM_OK);
+    CHECK(p.outlook_open == NULL && !p.callers_poll);
+    p.free(p.self);
+}
+
 int
 main(void)
 {
@@ -325,6 +362,7 @@ main(void)
     RUN(test_a_forked_child_closes_what_the_platform_opened_and_nothing_else);
     RUN(test_a_watch_without_memory_leaves_the_stream_its_owners);
     RUN(test_a_descriptor_that_cannot_be_noted_is_closed);
+    RUN(test_an_outlook_shows_its_notifier_and_while_joined_what_poll_would_find);
     fds_are(before);
     return 0;
 }

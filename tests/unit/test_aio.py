@@ -98,27 +98,6 @@ def test_no_interleaving_of_cancels_loses_or_doubles_a_message(
     asyncio.run(run())
 
 
-def test_cancelled_recv_hands_its_wake_to_the_next_waiter() -> None:
-    """Cancelled in the very moment it was woken."""
-
-    async def run() -> None:
-        push, pull = await linked()
-        first = asyncio.ensure_future(pull.recv())
-        second = asyncio.ensure_future(pull.recv())
-        await asyncio.sleep(0)
-        await push.send(b"x")
-        while not any(f.done() for f in list((first._fut_waiter and [first._fut_waiter]) or [])):  # type: ignore[attr-defined]
-            await asyncio.sleep(0)
-        first.cancel()
-        assert await asyncio.wait_for(second, WAIT_S) == b"x"
-        with pytest.raises(asyncio.CancelledError):
-            await first
-        push.close()
-        pull.close()
-
-    asyncio.run(run())
-
-
 def test_receives_that_never_wait_let_other_tasks_run() -> None:
     """However fast messages come."""
 

@@ -157,7 +157,7 @@ def test_one_wake_up_is_enough_for_a_batch() -> None:
     async def run() -> None:
         async with linked() as (push, pull):
             rings = 0
-            waker = pull._waker()
+            waker = pull._waker(asyncio.get_running_loop())
             take = waker._on_ready
 
             def counted() -> None:
@@ -174,6 +174,37 @@ def test_one_wake_up_is_enough_for_a_batch() -> None:
             assert rings == 1
 
     asyncio.run(run())
+
+
+def waits_for(task: asyncio.Task[Any]) -> Any:
+    """The future a task awaits."""
+    return task._fut_waiter  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("runner", RUNNERS, ids=["asyncio", "uvloop"])
+def test_cancelled_recv_hands_its_wake_to_the_next_waiter(runner: Any) -> None:
+    """Cancelled between being woken and running, by a task that was woken with it."""
+
+    async def run() -> None:
+        async with linked() as (push, pull), linked() as (other_push, other_pull):
+            first = asyncio.ensure_future(pull.recv())
+            second = asyncio.ensure_future(pull.recv())
+
+            async def cancel() -> None:
+                await other_pull.recv()
+                assert waits_for(first).done()
+                first.cancel()
+
+            task = asyncio.ensure_future(cancel())
+            await turns()
+            deliver(other_push, b"cancel")
+            deliver(push, b"x")
+            await task
+            assert await asyncio.wait_for(second, WAIT_S) == b"x"
+            with pytest.raises(asyncio.CancelledError):
+                await first
+
+    runner(run())
 
 
 def test_a_time_out_around_an_iteration_does_not_end_it() -> None:
@@ -330,7 +361,12 @@ def test_a_waker_goes_with_its_loop() -> None:
         async with aio.Pull(bind=UP) as pull:
             with pytest.raises(mm.TimedOutError):
                 await pull.recv(timeout=0.001)
-            seen.extend([weakref.ref(asyncio.get_running_loop()), weakref.ref(pull._waker())])
+            seen.extend(
+                [
+                    weakref.ref(asyncio.get_running_loop()),
+                    weakref.ref(pull._waker(asyncio.get_running_loop())),
+                ]
+            )
 
     asyncio.run(wait())
     gc.collect()
@@ -379,8 +415,8 @@ def test_a_socket_opened_on_a_loop_s_closed_engine_is_refused() -> None:
 
     async def run() -> None:
         with mm.Engine() as engine:
-            waker = waker_of(engine)
-            assert waker_of(engine) is waker
+            waker = waker_of(engine, asyncio.get_running_loop())
+            assert waker_of(engine, asyncio.get_running_loop()) is waker
         with pytest.raises(mm.ClosedError):
             aio.Pull(engine=engine)
 

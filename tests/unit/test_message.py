@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg._core import fast, local
+from meshmsg._core import fast, lib, local
 from meshmsg._message import IN_PLACE, PEERS_MAX, FullMessage, message_class
 from tests.support.pairs import WAIT_S, joined
 
@@ -287,3 +287,44 @@ def test_requests_and_replies_are_whole_whatever_their_size(size: int) -> None:
         assert request.reply(request)
         asking.join()
         assert answers == [body]
+
+
+def test_native_calls_of_a_loop_refuse_what_they_cannot_take() -> None:
+    """With an exception; a socket or a waker that is none is a code, as in C."""
+    batch = local.batch_address
+    refused: list[tuple[Any, tuple[Any, ...]]] = [
+        (fast.waker_take, ("1",)),
+        (fast.replies, ("1",)),
+        *[(fast.ask, wrong) for wrong in ((), (1, 2), ("1", 2, b"x"), (1, "2", b"x"), (1, 2, "x"))],
+        *[(fast.watch, wrong) for wrong in ((), (1, 2), ("1", 2, 1), (1, "2", 1), (1, 2, "1"))],
+        *[(fast.reply_now, wrong) for wrong in ((), (1, 2, batch), (1, 2, batch, ()))],
+        *[(fast.reply_now, wrong) for wrong in ((1, 2, 0, {}), (1, "2", batch, {}))],
+        (fast.call, (1, b"x", batch, 0, 0, {})),
+        (fast.call, (1, "x", batch, 0, 0, {}, [0])),
+        (fast.call, (1, b"x", 0, 0, 0, {}, [0])),
+        (fast.call, (1, b"x", batch, "0", 0, {}, [0])),
+        (fast.call, (1, b"x", batch, 0, 0, (), [0])),
+        (fast.call, (1, b"x", batch, 0, 0, {}, (0,))),
+    ]
+    for call, wrong in refused:
+        with pytest.raises(TypeError):
+            call(*wrong)
+    with pytest.raises(IndexError):
+        fast.call(12345, b"x", batch, 0, 0, {}, [])
+    number = [7]
+    assert fast.call(12345, b"x", batch, 0, 0, {}, number) < 0
+    assert number == [0]
+    assert fast.waker_take(12345) < 0
+    assert fast.replies(12345) < 0
+    assert fast.ask(12345, 1, b"x") < 0
+    assert fast.watch(12345, 1, 1) < 0
+    assert fast.reply_now(12345, 1, batch, {}) < 0
+
+
+def test_a_request_that_cannot_be_watched_for_is_not_asked() -> None:
+    """The id would be lost otherwise, and the reply with it."""
+    with mm.Rep(bind="tcp://127.0.0.1:0") as rep, mm.Req(connect=rep.endpoint) as req:
+        req.wait_for_peers(timeout=WAIT_S)
+        assert fast.ask(req._handle, 12345, b"x") == lib.MM_EINVAL
+        assert fast.replies(req._handle) == []
+        assert fast.call(req._handle, b"y", local.batch_address, 0, 0, {}, [0]) == lib.MM_EAGAIN

@@ -90,5 +90,5 @@ class AsyncBatchReceiver(Batching, AsyncReceiver[Message]):
             return
         except asyncio.CancelledError:
             if lib.mm_batch_finish(self._handle, batch) > 0:
-                self._ready.extendleft(reversed(self._unpack(batch)))
+                self._ready.put_back(self._unpack(batch))
             raise

@@ -93,13 +93,14 @@ class AsyncSender(AsyncFrameSender):
             body = buffer_of(data)
             rc = lib.mm_send_now(self._handle, body, len(body))
         if rc:
-            body = buffer_of(data)
-            await self._sending(
-                lambda: int(lib.mm_send(self._handle, body, len(body), 0, 0)),
-                timeout,
-                len(body),
-                1,
-            )
+            await self._send_on(data, timeout)
+
+    async def _send_on(self, data: Data, timeout: float | None) -> None:
+        """Send what was not taken at once."""
+        body = buffer_of(data)  # in a function of its own: a lambda costs its function at any call
+        await self._sending(
+            lambda: int(lib.mm_send(self._handle, body, len(body), 0, 0)), timeout, len(body), 1
+        )
 
     async def send_frames(self, frames: Sequence[Data], *, timeout: float | None = None) -> None:
         """Send one message of several frames; see `meshmsg.Push.send_frames`.
@@ -225,11 +226,10 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
     _receiving_loop: weakref.ref[asyncio.AbstractEventLoop] | None = None
     _several_loops = False
 
-    def _may_prefetch(self) -> bool:
+    def _may_prefetch(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether only this loop's tasks receive: a loop cannot wake the tasks of another one."""
         if self._several_loops or self._fileno_taken:
             return False
-        loop = asyncio.get_running_loop()
         before = self._receiving_loop() if self._receiving_loop is not None else None
         if before is loop:
             return True
@@ -239,18 +239,27 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
         self._several_loops = True
         return False
 
-    def _take(self, max_messages: int, prefetch: int, found: list[MessageT]) -> int:
+    def _take(
+        self,
+        max_messages: int,
+        prefetch: int,
+        found: list[MessageT],
+        loop: asyncio.AbstractEventLoop,
+    ) -> int:
         """Take what is there: what is prefetched first, then from the core; never waits."""
         with self._inbox_lock:
-            may_prefetch = self._may_prefetch()
-            found += self._take_many(max_messages)
-            if found:
-                return len(found)
-            batch = local.batch
+            may_prefetch = self._may_prefetch(loop)
+            if self._ready:
+                found += self._take_many(max_messages)
+                if found:
+                    return len(found)
             at_once = prefetch if prefetch and may_prefetch else max_messages
-            rc = int(lib.mm_recv(self._handle, batch, at_once, PREFETCH_BYTES, 0, 0))
-            if rc > 0:
-                taken = self._unpack(batch)
+            mine = local
+            rc = int(fast.recv(self._handle, mine.batch_address, at_once, PREFETCH_BYTES, 0, 0))
+            if rc == 1:
+                found.append(self._unpack_one(mine))
+            elif rc > 0:
+                taken = self._unpack(mine.batch)
                 found += taken[:max_messages]
                 self._ready.extend(taken[max_messages:])
         return rc
@@ -261,12 +270,21 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
         self._fast += 1
         if self._fast >= FAST_CALLS_MAX:
             await self._turn()
+        if timeout is not None:
+            to_ms(timeout)  # refuses what is no time
         found: list[MessageT] = []
-        await self._until(
-            lambda: self._take(max_messages, prefetch, found), READABLE, timeout, "no message"
-        )
+        loop = asyncio.get_running_loop()
+        rc = self._take(max_messages, prefetch, found, loop)
+        if rc == EAGAIN and timeout != 0:
+            rc = await self._again(
+                lambda: self._take(max_messages, prefetch, found, loop),
+                READABLE,
+                None if timeout is None else loop.time() + timeout,
+            )
+        if rc < 0:
+            raise self._error(rc, "no message", timeout)
         if self._ready:
-            self._waker().wake_next(self._handle, READABLE)
+            self._waker(loop).wake_next(self._handle, READABLE)
         return found
 
     async def recv(self, *, timeout: float | None = None) -> MessageT:
@@ -342,7 +360,7 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
     async def __anext__(self) -> MessageT:
         if self._fast < FAST_CALLS_MAX and not self._fileno_taken:
             try:
-                message = self._ready.popleft()
+                message: MessageT = self._ready.popleft()
             except IndexError:
                 pass
             else:

@@ -12,25 +12,58 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from contextvars import Context
+from typing import Any, TypeVar
 
-from meshmsg._core import ffi, lib, raise_for
+from meshmsg._core import fast, ffi, lib, raise_for
 from meshmsg._engine import Engine
 from meshmsg._errors import UsageError
 
-READY_AT_ONCE = 64
-"""Sockets taken off the ready list by one call into C."""
+FoundT = TypeVar("FoundT")
 
 READABLE: int = lib.MM_READABLE
 WRITABLE: int = lib.MM_WRITABLE
 PEERS: int = lib.MM_PEERS
 DRAINED: int = lib.MM_DRAINED
 
-Waiter = asyncio.Future[bool]
-"""Its result says whether it was woken (True) or its time was up (False)."""
+
+class Waiter(asyncio.Future[FoundT]):
+    """What one task waits for. Whoever runs on the loop itself may resume that task at once.
+
+    Law: nobody but that task sees it. To await it and to cancel are as with any future.
+    """
+
+    _resume: tuple[Callable[[Any], object], Context] | None = None
+
+    def add_done_callback(
+        self, fn: Callable[[Any], object], /, *, context: Context | None = None
+    ) -> None:
+        """Remember how the task goes on."""
+        if context is not None and self._resume is None:
+            self._resume = fn, context
+        super().add_done_callback(fn, context=context)
+
+    def wake(self, found: FoundT) -> None:
+        """Give the result, and run the task right here rather than in the loop's next turn.
+
+        Only as the last thing of a callback of the loop: the task may do anything, and an exception
+        that ends the loop (KeyboardInterrupt) comes out of here.
+        """
+        resume = self._resume
+        if resume is None or asyncio.current_task() is not None:
+            self.set_result(found)
+            return
+        fn, context = resume
+        self.remove_done_callback(fn)
+        self.set_result(found)
+        context.run(fn, self)
 
 
-def _expire(future: Waiter) -> None:
+Due = tuple[Waiter[Any], Any]
+"""Who is to be woken, and with what."""
+
+
+def _expire(future: Waiter[bool]) -> None:
     if not future.done():
         future.set_result(False)
 
@@ -40,16 +73,19 @@ class LoopWaker:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, engine: Engine) -> None:
         handle = ffi.new("mm_handle *")
-        fd = ffi.new("int *")
-        raise_for(lib.mm_waker_open(engine._handle, handle, fd), "opening a waker for the loop")
+        fds = ffi.new("int[2]")
+        raise_for(lib.mm_waker_open(engine._handle, handle, fds), "opening a waker for the loop")
         self._loop = weakref.ref(loop)
-        self._handle: int = handle[0]
-        # A copy: the engine may be closed in another thread while this loop watches the descriptor.
-        self._fd = os.dup(fd[0])
-        self._out: Any = ffi.new("mm_ready[]", READY_AT_ONCE)
-        self._waiters: dict[tuple[int, int], deque[Waiter]] = {}
-        self.on_readable: dict[int, Callable[[], None]] = {}
-        """Sockets whose readiness one function deals with (Req: it knows whose reply came)."""
+        self.handle: int = handle[0]
+        # Copies: the engine may be closed in another thread while this loop watches the first, and
+        # the second tells of it.
+        self._fd = os.dup(fds[0])
+        self._end_fd = os.dup(fds[1])
+        self._waiters: dict[tuple[int, int], deque[Waiter[bool]]] = {}
+        """Each by whether it was woken (True) or its time was up (False)."""
+        self.on_readable: dict[int, Callable[[], Due | None]] = {}
+        """Sockets whose readiness one function deals with (Req: it knows whose reply came). It may
+        leave one task to be woken to its caller."""
         try:
             loop.add_reader(self._fd, self._on_ready)
         except NotImplementedError:
@@ -64,22 +100,29 @@ class LoopWaker:
         return self._fd >= 0 and self._loop() is loop
 
     def watch(self, socket: int, events: int) -> int:
-        """Ask to be told, once; fires at once if it is already so."""
-        return int(lib.mm_watch(socket, self._handle, events))
+        """Ask to be told, once; fires at once if it is already so, and gives what is so."""
+        return int(fast.watch(socket, self.handle, events))
 
-    def add(self, socket: int, event: int) -> Waiter:
+    def add(self, socket: int, event: int, loop: asyncio.AbstractEventLoop) -> Waiter[bool]:
         """Queue a waiter; the caller watches, tries once more, then awaits `wait`."""
-        future: Waiter = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault((socket, event), deque()).append(future)
+        future: Waiter[bool] = Waiter(loop=loop)
+        waiters = self._waiters.get((socket, event))
+        if waiters is None:
+            self._waiters[socket, event] = deque((future,))
+        else:
+            waiters.append(future)
         return future
 
-    async def wait(self, socket: int, event: int, future: Waiter, deadline: float | None) -> bool:
+    async def wait(
+        self, socket: int, event: int, future: Waiter[bool], deadline: float | None
+    ) -> bool:
         """Wait until woken (True) or too late (False).
 
         Cancelled or out of time after being woken, the next waiter is woken instead.
         """
-        loop = asyncio.get_running_loop()
-        timer = None if deadline is None else loop.call_at(deadline, _expire, future)
+        timer = None
+        if deadline is not None:
+            timer = future.get_loop().call_at(deadline, _expire, future)
         try:
             return await future
         except asyncio.CancelledError:
@@ -91,7 +134,7 @@ class LoopWaker:
                 timer.cancel()
             self._forget(socket, event, future)
 
-    def drop(self, socket: int, event: int, future: Waiter) -> None:
+    def drop(self, socket: int, event: int, future: Waiter[bool]) -> None:
         """Take back a waiter that turned out not to be needed."""
         woken = future.done() and future.result()
         future.cancel()
@@ -99,7 +142,7 @@ class LoopWaker:
         if woken:
             self.wake_next(socket, event)
 
-    def _forget(self, socket: int, event: int, future: Waiter) -> None:
+    def _forget(self, socket: int, event: int, future: Waiter[bool]) -> None:
         waiters = self._waiters.get((socket, event))
         if waiters is None:
             return
@@ -110,14 +153,21 @@ class LoopWaker:
 
     def wake_next(self, socket: int, event: int) -> None:
         """Wake the waiter that has waited longest, if there is one."""
+        future = self._next(socket, event)
+        if future is not None:
+            future.set_result(True)
+
+    def _next(self, socket: int, event: int) -> Waiter[bool] | None:
         waiters = self._waiters.get((socket, event))
-        while waiters:
+        if waiters is None:
+            return None
+        found = None
+        while waiters and found is None:
             future = waiters.popleft()
-            if not future.done():
-                future.set_result(True)
-                break
-        if waiters is not None and not waiters:
+            found = None if future.done() else future
+        if not waiters:
             del self._waiters[socket, event]
+        return found
 
     def _wake_all(self, socket: int, event: int) -> None:
         for future in list(self._waiters.pop((socket, event), ())):
@@ -125,25 +175,35 @@ class LoopWaker:
                 future.set_result(True)
 
     def _on_ready(self) -> None:
-        out = self._out
-        count = lib.mm_waker_take(self._handle, out, READY_AT_ONCE)
-        if count < 0:
+        found = fast.waker_take(self.handle)
+        if found.__class__ is int:
             self._engine_is_gone()
+        elif len(found) == 2 and found[1] == READABLE:
+            due = self._on_readable(found[0])
+            if due is not None:  # nothing comes after it, so it may run here and now
+                due[0].wake(due[1])
+        else:
+            for socket, events in zip(found[::2], found[1::2], strict=True):
+                self._on_events(socket, events)
+
+    def _on_readable(self, socket: int) -> Due | None:
+        tell = self.on_readable.get(socket)
+        if tell is not None:
+            return tell()
+        future = self._next(socket, READABLE)
+        return None if future is None else (future, True)
+
+    def _on_events(self, socket: int, events: int) -> None:
+        if events == 0:
+            self._socket_is_gone(socket)
             return
-        for i in range(count):
-            socket, events = out[i].socket, out[i].events
-            if events == 0:
-                self._socket_is_gone(socket)
-                continue
-            tell = self.on_readable.get(socket)
-            if events & READABLE:
-                if tell is not None:
-                    tell()
-                else:
-                    self.wake_next(socket, READABLE)
-            for event in (WRITABLE, PEERS, DRAINED):
-                if events & event:
-                    self._wake_all(socket, event)
+        if events & READABLE:
+            due = self._on_readable(socket)
+            if due is not None:
+                due[0].set_result(due[1])
+        for event in (WRITABLE, PEERS, DRAINED):
+            if events & event:
+                self._wake_all(socket, event)
 
     def _socket_is_gone(self, socket: int) -> None:
         """It was closed: whoever waits for it tries again, and is told so."""
@@ -167,7 +227,8 @@ class LoopWaker:
         if loop is not None and not loop.is_closed():
             loop.remove_reader(fd)
         os.close(fd)
-        lib.mm_waker_close(self._handle)
+        os.close(self._end_fd)
+        lib.mm_waker_close(self.handle)
 
     def __del__(self) -> None:
         if getattr(self, "_fd", -1) >= 0:
@@ -188,14 +249,12 @@ def _close_closed() -> None:
             waker.close()
 
 
-def waker_of(engine: Engine) -> LoopWaker:
-    """Return the running loop's waker for an engine.
+def waker_of(engine: Engine, loop: asyncio.AbstractEventLoop) -> LoopWaker:
+    """Return a running loop's waker for an engine.
 
     Raises:
         UsageError: The loop cannot watch descriptors.
-        RuntimeError: No loop is running.
     """
-    loop = asyncio.get_running_loop()
     with _lock:
         by_engine = _wakers.get(loop)
         if by_engine is None:

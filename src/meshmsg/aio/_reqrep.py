@@ -10,22 +10,19 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
-from meshmsg._core import ffi, lib, local, to_ms
-from meshmsg._data import Data, pack_frames
+from meshmsg._core import fast, lib, local, to_ms
+from meshmsg._data import Data, bytes_of
 from meshmsg._engine import Engine
 from meshmsg._errors import PeerError, TimedOutError
-from meshmsg._message import Message
+from meshmsg._message import Message, classes_of_peers
 from meshmsg._options import SocketOptions, build_options, check_count
 from meshmsg._reqrep import lost
 from meshmsg._unpack import Forming
 from meshmsg.aio._io import AsyncFrameSender
-from meshmsg.aio._loop import READABLE, LoopWaker
+from meshmsg.aio._loop import READABLE, Due, Waiter
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-IDS_AT_ONCE = 256
-"""Replies one call into C tells of."""
 
 
 class Req(Forming[Message], AsyncFrameSender):
@@ -47,7 +44,7 @@ class Req(Forming[Message], AsyncFrameSender):
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
-        self._pending: dict[int, asyncio.Future[Message]] = {}
+        self._pending: dict[int, Waiter[Message]] = {}
         self._open(build_options(self._role, options, identity=identity), engine, bind, connect)
 
     async def request(
@@ -72,7 +69,8 @@ class Req(Forming[Message], AsyncFrameSender):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
-        check_count("retries", retries)
+        if retries != 0:
+            check_count("retries", retries)
         for left in range(retries, -1, -1):
             try:
                 return await self._ask(data, timeout)
@@ -85,26 +83,21 @@ class Req(Forming[Message], AsyncFrameSender):
         raise AssertionError("the last attempt returns or raises")
 
     async def _ask(self, data: Data, timeout: float | None) -> Message:
-        body, sizes, count = pack_frames([data])
-        number = ffi.new("uint64_t *")
-        to_ms(timeout)
+        body = data if data.__class__ is bytes else bytes_of(data)
         loop = asyncio.get_running_loop()
-        end = None if timeout is None else loop.time() + timeout
-        waker = self._waker()  # before anything is sent: it may be refused
-        await self._sending(
-            lambda: int(lib.mm_request(self._handle, body, sizes, count, 0, 0, number)),
-            timeout,
-            len(body),
-            count,
-            "no room for a request",
-        )
-        request = int(number[0])
-        future: asyncio.Future[Message] = loop.create_future()
+        end = None
+        if timeout is not None:
+            to_ms(timeout)
+            end = loop.time() + timeout
+        waker = self._waker(loop)  # before anything is sent: it may be refused
+        request: int = fast.ask(self._handle, waker.handle, body)
+        if request < 0:
+            request = await self._ask_on(body, timeout)
+        future: Waiter[Message] = Waiter(loop=loop)
         self._pending[request] = future
         waker.on_readable[self._handle] = self._complete
         timer = None if end is None else loop.call_at(end, self._too_late, request, timeout)
         try:
-            self._watch(waker)
             return await future
         finally:
             if timer is not None:
@@ -114,10 +107,18 @@ class Req(Forming[Message], AsyncFrameSender):
             if not self._pending:
                 waker.on_readable.pop(self._handle, None)  # it must not keep this socket alive
 
-    def _watch(self, waker: LoopWaker) -> None:
-        rc = waker.watch(self._handle, READABLE)
-        if rc < 0:
-            self._fail_all(rc)
+    async def _ask_on(self, body: bytes, timeout: float | None) -> int:
+        """Send a request that was not taken at once; its id."""
+        asked: int = 0
+
+        def attempt() -> int:
+            nonlocal asked
+            waker = self._waker(asyncio.get_running_loop())
+            asked = int(fast.ask(self._handle, waker.handle, body))
+            return min(asked, 0)
+
+        await self._sending(attempt, timeout, len(body), 1, "no room for a request")
+        return asked
 
     def _too_late(self, request: int, timeout: float | None) -> None:
         future = self._pending.get(request)
@@ -129,24 +130,32 @@ class Req(Forming[Message], AsyncFrameSender):
             if not future.done():
                 future.set_exception(self._error(code, "no reply"))
 
-    def _complete(self) -> None:
-        """Replies came: give each to the task that waits for it."""
-        ids = ffi.new("uint64_t[]", IDS_AT_ONCE)
-        count = lib.mm_replies_ready(self._handle, ids, IDS_AT_ONCE)
-        if count < 0:
-            self._fail_all(count)
-            return
-        batch = local.batch
-        for i in range(count):
-            request = int(ids[i])
+    def _complete(self) -> Due | None:
+        """Replies came: give each to the task that waits for it, a lone one by way of the
+        caller."""
+        ids = fast.replies(self._handle)
+        if ids.__class__ is int:
+            self._fail_all(ids)
+            return None
+        due: list[tuple[Waiter[Message], Message]] = []
+        for request in ids:
             future = self._pending.pop(request, None)
             if future is None or future.done():  # given up in this very moment: counted as late
                 lib.mm_request_cancel(self._handle, request)
                 continue
-            rc = lib.mm_reply(self._handle, request, batch, 0, 0)
-            if rc < 0:
-                future.set_exception(self._error(rc, "no reply"))
+            found = fast.reply_now(self._handle, request, local.batch_address, classes_of_peers)
+            if found.__class__ is not int:
+                due.append((future, found))
+            elif found < 0:
+                future.set_exception(self._error(found, "no reply"))
             else:
-                future.set_result(self._unpack(batch)[0])
+                due.append((future, self._unpack_one(local)))
         if self._pending:
-            self._watch(self._waker())
+            rc = self._waker(asyncio.get_running_loop()).watch(self._handle, READABLE)
+            if rc < 0:
+                self._fail_all(rc)
+        if len(due) == 1:
+            return due[0]
+        for future, found in due:
+            future.set_result(found)
+        return None

@@ -145,7 +145,7 @@ class Surveyor(Forming[Message], AsyncFrameSender):
         number = ffi.new("uint64_t *")
         loop = asyncio.get_running_loop()
         end = loop.time() + survey._deadline
-        waker = self._asking_waker = self._waker()  # before anything is sent: it may be refused
+        waker = self._asking_waker = self._waker(loop)  # before anything is sent: it may be refused
 
         def attempt() -> int:
             ms = to_ms(max(end - loop.time(), LEAST_S))

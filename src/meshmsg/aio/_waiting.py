@@ -31,10 +31,10 @@ class Waiting(SocketBase):
     """Calls since this socket's user last let other tasks run."""
     _waker_used: LoopWaker | None = None
 
-    def _waker(self) -> LoopWaker:
+    def _waker(self, loop: asyncio.AbstractEventLoop) -> LoopWaker:
         waker = self._waker_used
-        if waker is None or not waker.serves(asyncio.get_running_loop()):
-            waker = self._waker_used = waker_of(self._engine)
+        if waker is None or not waker.serves(loop):
+            waker = self._waker_used = waker_of(self._engine, loop)
         return waker
 
     async def _turn(self) -> None:
@@ -58,12 +58,15 @@ class Waiting(SocketBase):
 
     async def _again(self, attempt: Callable[[], int], event: int, deadline: float | None) -> int:
         handle = self._handle
-        waker = self._waker()
+        loop = asyncio.get_running_loop()
+        waker = self._waker(loop)
         self._fast = 0
         while True:
-            future = waker.add(handle, event)
+            future = waker.add(handle, event, loop)
             rc = waker.watch(handle, event)
-            if rc == 0:
+            if rc == 0 and event == READABLE:
+                rc = EAGAIN  # there is nothing, and the loop is told of the next
+            elif rc >= 0:
                 rc = attempt()  # what happened before the watch was set
             if rc != EAGAIN:
                 waker.drop(handle, event, future)

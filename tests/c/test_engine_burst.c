@@ -1,0 +1,130 @@
+/*
+ * test_engine_burst.c: messages that are queued while their link is being written: in a burst they
+ * wait for the runner's next round, else who writes looks again; all of them go.
+ * Not here: what else may happen during a write (test_engine_outside.c).
+ * Law: no message waits for another to be sent.
+ */
+#include <stdatomic.h>
+
+#include "check.h"
+#include "engine/engine.h"
+#include "meshmsg.h"
+
+enum { WAIT_MS = 20000, CHAIN = 5000, TOGETHER_MAX = 3 };
+
+static int64_t (*plain_writev)(void *self, int s, const mmi_iov *iov, int n);
+static _Atomic(mm_handle) sender;   /* 0: writes are only writes */
+static atomic_uint next_number;
+
+static void
+send_next(mm_handle socket)
+{
+    uint32_t number = atomic_fetch_add(&next_number, 1);
+    CHECK_INT(mm_send(socket, (const uint8_t *)&number, sizeof number, 0, 0), MM_OK);
+}
+
+/* Each write of the sender has others queue more meanwhile, until the chain is over. */
+static int64_t
+chaining_writev(void *self, int s, const mmi_iov *iov, int n)
+{
+    int64_t size = plain_writev(self, s, iov, n);
+    mm_handle socket = atomic_load(&sender);
+    if (socket != 0 && size > 0 && atomic_load(&next_number) < CHAIN) {
+        for (uint32_t i = 0; i <= atomic_load(&next_number) % TOGETHER_MAX; i++) {
+            send_next(socket);
+        }
+    }
+    return size;
+}
+
+static mm_handle
+open_engine(bool chains)
+{
+    mmi_plat plat;
+    mm_handle engine;
+    CHECK_INT(mmi_plat_posix(false, &plat), MM_OK);
+    if (chains) {
+        plain_writev = plat.writev;
+        plat.writev = chaining_writev;
+    }
+    CHECK_INT(mmi_engine_open(&plat, &engine), MM_OK);
+    return engine;
+}
+
+static mm_handle
+open_socket(mm_handle engine, int role)
+{
+    mm_socket_opts opts;
+    mm_handle s;
+    CHECK_INT(mm_socket_defaults(role, &opts), MM_OK);
+    opts.heartbeat_interval_ms = 0;   /* nothing but messages is written */
+    CHECK_INT(mm_socket_open(engine, role, &opts, &s), MM_OK);
+    return s;
+}
+
+/* Receives until the chain is over: every number once, as the sum tells. */
+static void
+take_chain(mm_handle socket)
+{
+    uint64_t sum = 0, count = 0;
+    mm_batch *batch;
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    while (count < CHAIN || count < atomic_load(&next_number)) {
+        int taken = mm_recv(socket, batch, 1000, 1 << 20, WAIT_MS, 0);
+        CHECK(taken > 0);
+        for (int i = 0; i < taken; i++) {
+            uint32_t number;
+            memcpy(&number, batch->data + batch->offset[i], sizeof number);
+            sum += number;
+        }
+        count += (uint64_t)taken;
+    }
+    mm_batch_free(batch);
+    CHECK_INT(count, atomic_load(&next_number));
+    CHECK_INT(sum, count * (count - 1) / 2);
+}
+
+static void
+chain_over(int from, int to)
+{
+    char endpoint[MM_ENDPOINT_MAX + 1];
+    mm_handle there = open_engine(false), here = open_engine(true);
+    mm_handle s = open_socket(here, from), r = open_socket(there, to);
+    uint64_t abandoned;
+    atomic_store(&next_number, 0);
+    CHECK_INT(mm_bind(s, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    if (to == MM_SUB) {
+        CHECK_INT(mm_subscribe(r, NULL, 0), MM_OK);
+    }
+    CHECK_INT(mm_connect(r, endpoint), MM_OK);
+    CHECK_INT(mm_wait_peers(s, 1, WAIT_MS, 0), MM_OK);
+    if (to == MM_SUB) {
+        CHECK_INT(mm_wait_subscribers(s, NULL, 0, 1, WAIT_MS, 0), MM_OK);
+    }
+    atomic_store(&sender, s);
+    send_next(s);
+    take_chain(r);
+    atomic_store(&sender, 0);
+    CHECK_INT(mm_engine_close(here, WAIT_MS, &abandoned), MM_OK);
+    CHECK_INT(mm_engine_close(there, WAIT_MS, &abandoned), MM_OK);
+}
+
+static void
+test_what_is_queued_during_a_write_goes_without_another_send(void)
+{
+    chain_over(MM_PUSH, MM_PULL);
+}
+
+static void
+test_nor_does_a_publisher_have_to_publish_again(void)
+{
+    chain_over(MM_PUB, MM_SUB);
+}
+
+int
+main(void)
+{
+    RUN(test_what_is_queued_during_a_write_goes_without_another_send);
+    RUN(test_nor_does_a_publisher_have_to_publish_again);
+    return 0;
+}
