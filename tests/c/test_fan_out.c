@@ -186,7 +186,7 @@ test_more_than_a_pack_is_several_and_each_is_shared(void)
     }
     fan_is(a, "abcdefghijklmnopqrst");
     fan_is(b, "abcdefghijklmnopqrst");
-    CHECK_INT(a->pipe.outbox.slot_count, 4);   /* six of them fit into 64 KiB */
+    CHECK_INT(a->pipe.outbox.slot_count, 2);   /* twelve of them fit into MMI_PACK_CAP */
     for (uint32_t i = 0; i < a->pipe.outbox.slot_count; i++) {
         CHECK(fan_pack(a, i)->owner != NULL && fan_pack(a, i)->data == fan_pack(b, i)->data);
     }
