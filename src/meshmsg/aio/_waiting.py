@@ -20,8 +20,8 @@ from meshmsg.aio._loop import DRAINED, PEERS, READABLE, LoopWaker, waker_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-FAST_CALLS_MAX = 256
-"""Calls without an await, after which other tasks get a turn: about 0.1 ms of them."""
+FAST_CALLS_MAX = 64
+"""Calls without an await, after which other tasks get a turn."""
 
 
 class Waiting(SocketBase):
