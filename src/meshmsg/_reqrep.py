@@ -97,7 +97,9 @@ class Req(Forming[Message], Draining):
     def _ask(self, data: Data, timeout: float | None) -> Message:
         ms = -1 if timeout is None else to_ms(timeout)
         deadline = None if not timeout else time.monotonic() + timeout
-        body = data if data.__class__ is bytes else bytes_of(data)
+        body: bytes = (
+            data if data.__class__ is bytes else bytes_of(data)  # pyright: ignore[reportAssignmentType]
+        )
         number = [0]  # until it is sent
         try:
             address = local.batch_address

@@ -83,7 +83,9 @@ class Req(Forming[Message], AsyncFrameSender):
         raise AssertionError("the last attempt returns or raises")
 
     async def _ask(self, data: Data, timeout: float | None) -> Message:
-        body = data if data.__class__ is bytes else bytes_of(data)
+        body: bytes = (
+            data if data.__class__ is bytes else bytes_of(data)  # pyright: ignore[reportAssignmentType]
+        )
         loop = asyncio.get_running_loop()
         end = None
         if timeout is not None:
