@@ -254,12 +254,12 @@ io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
         return MM_EAGAIN;
     }
     size_t left = count - *sent, room = out->count_max - out->count;
-    if (left < IO_PACK_MIN || room < IO_PACK_MIN) {
-        return MM_EAGAIN;
-    }
     size_t cost_max = out->bytes_max - out->bytes;
     size_t size_max = s->opts.message_size_max < IO_BORROW_MAX ? s->opts.message_size_max
                                                                : (size_t)IO_BORROW_MAX;
+    if (left < IO_PACK_MIN || room < IO_PACK_MIN || bodies[*sent].size > size_max) {
+        return MM_EAGAIN;
+    }
     const mmi_framing *framing = p->framing;
     uint64_t pipe_id = p->id;
     s->pins++;

@@ -195,6 +195,24 @@ mmi_pack_in_sift(mmi_pack_in *pack, mmi_pack_keep keep, void *arg)
     return count - kept;
 }
 
+mmi_pack_in *
+mmi_pack_in_fit(mmi_pack_in *pack, size_t before)
+{
+    uint32_t count = pack->msg.count;
+    size_t bytes = mmi_pack_in_bytes(pack, 0, count);
+    MMI_ASSERT(pack->first_frame == NULL && pack->first == 0);
+    mmi_pack_in *fit = bytes < before / 2 ? mmi_pack_in_new(count, count, bytes) : NULL;
+    if (fit == NULL) {
+        return pack;
+    }
+    memcpy(fit->offset, pack->offset, ((size_t)count + 1) * sizeof *fit->offset);
+    memcpy(fit->data, pack->data, bytes);
+    fit->one_size = pack->one_size;
+    fit->msg.pipe_id = pack->msg.pipe_id;
+    mmi_msg_unref(&pack->msg);
+    return fit;
+}
+
 mmi_msg *
 mmi_pack_in_copy(const mmi_pack_in *pack, uint32_t i)
 {

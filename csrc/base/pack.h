@@ -97,6 +97,9 @@ uint32_t mmi_pack_in_within(const mmi_pack_in *pack, uint32_t max_messages, size
  * many. Only while nobody else holds it, and none was taken. */
 typedef bool (*mmi_pack_keep)(void *arg, const uint8_t *data, size_t size);
 uint32_t mmi_pack_in_sift(mmi_pack_in *pack, mmi_pack_keep keep, void *arg);
+/* Takes a pack of which that many bytes were there before a sift: a copy of its own size, should it
+ * hold much more than it is charged for; else, or without memory, itself. */
+mmi_pack_in *mmi_pack_in_fit(mmi_pack_in *pack, size_t before) MMI_WARN_UNUSED;
 mmi_msg *mmi_pack_in_copy(const mmi_pack_in *pack, uint32_t i) MMI_WARN_UNUSED; /* as a message */
 
 #endif

@@ -151,7 +151,9 @@ link_pack(mmi_link *link, mmi_pack_in *pack)
     s->stats.parsed_messages += count;
     link->engine->parsed_messages += count;
     if (link_filters(link)) {
+        size_t before = mmi_pack_in_bytes(pack, 0, count);
         uint32_t unwanted = mmi_pack_in_sift(pack, s->ops->wants, s->state);
+        pack = mmi_pack_in_fit(pack, before);
         s->stats.filtered_messages += unwanted;
         count -= unwanted;
     }
@@ -299,10 +301,9 @@ void
 mmi_link_feed(mmi_link *link, uint8_t *start, size_t size, mmi_arena *arena)
 {
     const uint8_t *buf = start;
-    size_t whole = size;
     link_eat(link, &buf, &size, arena);
     if (mmi_link_lives(link)) {
-        link_keep_unread(link, start + (whole - size), size, arena);
+        link_keep_unread(link, start + (buf - start), size, arena);
     }
 }
 

@@ -395,6 +395,9 @@ mmi_link_flush(mmi_link *link)
         mmi_link_close(link, MM_REASON_RESET, NULL);
         return;
     }
+    if (link->resume) {
+        mmi_link_dirty(link);   /* the inbox got room meanwhile, and who said so left it to us */
+    }
     out_tell(link, written);
     if (!mmi_link_pending(link)) {
         mmi_link_flushed(link);

@@ -55,6 +55,7 @@ mmi_waker_close(mmi_engine *e, mmi_waker *w)
     mmi_list_rm(&w->node);
     mmi_handle_free(w->handle);
     if (e->joined == w) {
+        (void)e->plat.outlook_join(e->plat.self, w->outlook, false);
         e->joined = NULL;   /* the runner notices when it looks, if not sooner */
     }
     /* Who watches a copy of the descriptor learns that there will be no more news. */

@@ -174,10 +174,15 @@ mmi_epoll_outlook_open(void *self, int n, int *fd)
 int
 mmi_epoll_outlook_join(void *self, int fd, bool on)
 {
-    const mmi_posix *p = self;
+    mmi_posix *p = self;
     struct epoll_event event = { .events = EPOLLIN };
     int op = on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL;
-    return epoll_ctl(fd, op, p->poller->epoll, &event) == 0 ? MM_OK : mmi_posix_error(errno);
+    if (epoll_ctl(fd, op, p->poller->epoll, &event) != 0) {
+        return mmi_posix_error(errno);
+    }
+    atomic_store(&p->joined, on);
+    mmi_posix_outlook(p);
+    return MM_OK;
 }
 
 const mmi_poller_ops mmi_poller_epoll = {

@@ -12,7 +12,7 @@
 enum {
     MEMORY_BYTES_MAX = 256 * 1024,   /* in a queue: as much, and it takes no more          */
     MEMORY_WHOLE_MAX = 128 * 1024,   /* a piece: is taken whole or not at all; larger: cut */
-    MEMORY_LEND_MIN = 1024,          /* a piece: smaller is copied, so that many make one  */
+    MEMORY_LEND_MIN = 16384,         /* a piece: smaller is copied, so that many make one  */
     MEMORY_PIECES_MAX = 128,         /* in a queue; a power of two                         */
     MEMORY_BLOCK_FIRST = 2 * 1024,   /* bytes of a block of copies, which a queue keeps    */
     MEMORY_BLOCK_CAP = 32 * 1024     /* bytes of one when there are more                   */

@@ -218,6 +218,14 @@ posix_watch(void *self, int s, uint32_t events, uint64_t tag)
     return rc != MM_OK ? rc : p->ops->watch(p->poller, s, events, tag);
 }
 
+void
+mmi_posix_outlook(mmi_posix *p)
+{
+    if (atomic_load(&p->joined) && !mmi_memory_doze(&p->memory)) {
+        p->ops->interrupt(p->poller);
+    }
+}
+
 static int
 posix_poll(void *self, mmi_event *out, int cap, uint64_t deadline_ns)
 {
@@ -239,6 +247,7 @@ posix_poll(void *self, mmi_event *out, int cap, uint64_t deadline_ns)
     if (near == 0) {
         count += mmi_memory_take(&p->memory, out + count, cap - count);
     }
+    mmi_posix_outlook(p);
     return count + mmi_resolver_done(p->resolver, out + count, cap - count);
 }
 

@@ -38,11 +38,14 @@ typedef struct mmi_posix {
     size_t open_cap;               /* words */
     struct mmi_unix_file *files;   /* socket files of unix listeners */
     mmi_memory memory;             /* streams within the process */
+    atomic_bool joined;            /* an event loop looks at the poller's set, and not at those */
 } mmi_posix;
 
 /* epoll.c: for mmi_plat, where epoll is used */
 int mmi_epoll_outlook_open(void *self, int n, int *fd);
 int mmi_epoll_outlook_join(void *self, int fd, bool on);
+/* Nobody is in poll: streams within the process are to tell by way of the poller's set. */
+void mmi_posix_outlook(mmi_posix *p);
 
 int mmi_posix_error(int error);                       /* errno -> mm_err */
 int mmi_posix_note(mmi_posix *p, int fd); /* fd, noted as open; or closes it: MM_ENOMEM */

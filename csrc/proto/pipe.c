@@ -7,7 +7,10 @@
 
 #include <string.h>
 
-enum { PIPE_VIEW_MIN = MMI_PACK_CAP / 2 };   /* octets of the view before, for one more */
+enum {
+    PIPE_VIEW_MIN = MMI_PACK_CAP / 2,   /* octets of the view before, for one more        */
+    PIPE_APPEND_MAX = MMI_PACK_CAP / 4  /* octets of a pack that goes into the one before */
+};
 
 /* A pack at the end of the outbox with room for size octets: the last one, or a new one. */
 static mmi_pack_out *
@@ -118,12 +121,36 @@ pipe_push_foreign(mmi_pipe *p, mmi_pack_out *pack)
     return rc;
 }
 
+/* A small pack goes into the last one, if there is room: a block for every few messages would be
+ * far more memory than they are charged for. */
+static bool
+pipe_append(mmi_pipe *p, mmi_pack_out *pack)
+{
+    mmi_ring *out = &p->outbox;
+    if (out->slot_count == 0 || pack->first > 0 || pack->used > (size_t)PIPE_APPEND_MAX ||
+        !mmi_ring_fits_entry(out, &pack->msg)) {
+        return false;
+    }
+    mmi_pack_out *last = mmi_pack_out_of(mmi_ring_at(out, out->slot_count - 1));
+    if (last == NULL || last->framing != pack->framing || last->cap - last->used < pack->used) {
+        return false;
+    }
+    memcpy(last->data + last->used, pack->data, pack->used);
+    last->used += pack->used;
+    mmi_ring_grew(out, &last->msg, pack->msg.count, pack->msg.cost);
+    mmi_msg_unref(&pack->msg);
+    return true;
+}
+
 static int
 pipe_push(mmi_pipe *p, mmi_msg *m)
 {
     mmi_pack_out *pack = mmi_pack_out_of(m);
     if (pack != NULL && p->framing != NULL && pack->framing != p->framing) {
         return pipe_push_foreign(p, pack);
+    }
+    if (pack != NULL && pack->framing == p->framing && pipe_append(p, pack)) {
+        return MM_OK;
     }
     return mmi_ring_push(&p->outbox, m);
 }

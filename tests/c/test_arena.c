@@ -209,6 +209,52 @@ test_without_memory_nothing_is_taken_from_an_arena(void)
     mmi_arena_unref(arena);
 }
 
+static bool
+keep_first(void *kept, const uint8_t *data, size_t size)
+{
+    (void)data;
+    return size > 0 && (*(uint32_t *)kept)++ == 0;
+}
+
+static bool
+keep_most(void *asked, const uint8_t *data, size_t size)
+{
+    (void)data;
+    (void)size;
+    return ++*(uint32_t *)asked % 4 != 0;
+}
+
+static void
+test_what_is_left_of_a_sifted_pack_does_not_pin_the_arena(void)
+{
+    uint32_t seed = 5;
+    for (int most = 0; most < 2; most++) {
+        mmi_arena *arena = mmi_arena_new();
+        size_t size = write_stream(&mmi_framing_zmtp, arena->data, MMI_IO_BUFFER_SIZE, 3000, 1,
+                                   &seed);
+        const uint8_t *buf = arena->data;
+        uint32_t asked = 0;
+        mmi_pack_in *pack = zmtp_pack(&buf, &size, plenty, arena);
+        CHECK(pack != NULL && pack->arena == arena);
+        pack->msg.pipe_id = 9;
+        size_t before = mmi_pack_in_bytes(pack, 0, pack->msg.count);
+        (void)mmi_pack_in_sift(pack, most ? keep_most : keep_first, &asked);
+        uint32_t count = pack->msg.count;
+        mmi_msg *wanted = mmi_pack_in_copy(pack, 0);
+        pack = mmi_pack_in_fit(pack, before);
+        CHECK_INT(mmi_arena_shared(arena), most);
+        CHECK_INT(pack->msg.count, count);
+        CHECK_INT(pack->msg.pipe_id, 9);
+        mmi_msg *is = mmi_pack_in_copy(pack, 0);
+        CHECK(is->size == wanted->size &&
+              memcmp(is->frames[0].data, wanted->frames[0].data, is->size) == 0);
+        mmi_msg_unref(is);
+        mmi_msg_unref(wanted);
+        mmi_msg_unref(&pack->msg);
+        mmi_arena_unref(arena);
+    }
+}
+
 static void
 test_an_arena_nobody_holds_is_used_again(void)
 {
@@ -234,6 +280,7 @@ main(void)
     RUN(test_messages_of_several_frames_stay_in_it_too);
     RUN(test_so_do_messages_of_the_second_wire);
     RUN(test_without_memory_nothing_is_taken_from_an_arena);
+    RUN(test_what_is_left_of_a_sifted_pack_does_not_pin_the_arena);
     RUN(test_an_arena_nobody_holds_is_used_again);
     return 0;
 }

@@ -28,6 +28,8 @@ static _Atomic(mm_handle) peer;                            /* leaves when it has
 static int (*plain_watch)(void *self, int s, uint32_t events, uint64_t tag);
 static atomic_int raw_peer = -1;   /* a bare connection, whose link ends while it is written */
 static atomic_bool raw_armed, given_up;
+static _Atomic(mm_handle) drain_in_write;                  /* 0: nothing */
+static int drained;                                        /* messages, then */
 static const char *raw_says;       /* what ends it; NULL: we end it ourselves */
 static size_t raw_says_size;
 static mm_handle raw_writer;
@@ -118,10 +120,27 @@ end_raw_once(void)
     }
 }
 
+/* Takes what the inbox has, and no more. */
+static void
+drain_once(void)
+{
+    mm_handle due = atomic_exchange(&drain_in_write, 0);
+    mm_batch *batch;
+    if (due == 0) {
+        return;
+    }
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    for (int n; (n = mm_recv(due, batch, 1000, 1 << 20, 0, 0)) > 0;) {
+        drained += n;
+    }
+    mm_batch_free(batch);
+}
+
 static int64_t
 closing_writev(void *self, int s, const mmi_iov *iov, int n)
 {
     close_once(&close_in_write);
+    drain_once();
     int64_t size = plain_writev(self, s, iov, n);
     lose_peer_once();
     end_raw_once();
@@ -398,6 +417,47 @@ test_a_caller_whose_socket_is_closed_before_it_polls_does_not(void)
     CHECK_INT(mm_live_handles(), 0);
 }
 
+static void
+test_an_inbox_that_is_emptied_during_a_write_is_read_on(void)
+{
+    enum { MANY = 40, ROOM = 4 };
+    static const uint8_t body[BODY_SIZE];
+    mm_handle engine = open_engine(), other, left, right;
+    mm_socket_opts opts;
+    mm_batch *batch;
+    char endpoint[MM_ENDPOINT_MAX + 1];
+    uint64_t abandoned;
+    CHECK_INT(mm_engine_open(0, &other), MM_OK);
+    CHECK_INT(mm_socket_defaults(MM_PAIR, &opts), MM_OK);
+    opts.heartbeat_interval_ms = 0;
+    opts.recv_queue_messages = ROOM;
+    CHECK_INT(mm_socket_open(engine, MM_PAIR, &opts, &left), MM_OK);
+    right = open_socket(other, MM_PAIR);
+    CHECK_INT(mm_bind(left, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    CHECK_INT(mm_connect(right, endpoint), MM_OK);
+    CHECK_INT(mm_wait_peers(left, 1, WAIT_MS, 0), MM_OK);
+    for (int i = 0; i < MANY; i++) {
+        CHECK_INT(mm_send(right, body, sizeof body, WAIT_MS, 0), MM_OK);
+    }
+    mm_stats stats;
+    do {   /* until its inbox is full and it reads no more */
+        await_no_burst();
+        CHECK_INT(mm_socket_stats(left, &stats), MM_OK);
+    } while (stats.queued_in_messages < ROOM);
+    atomic_store(&drain_in_write, left);
+    CHECK_INT(mm_send(left, body, sizeof body, WAIT_MS, 0), MM_OK);
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    for (int got = drained; got < MANY;) {
+        int n = mm_recv(left, batch, MANY, 1 << 20, WAIT_MS, 0);
+        CHECK(n > 0);
+        got += n;
+    }
+    CHECK_INT(drained, ROOM);
+    mm_batch_free(batch);
+    CHECK_INT(mm_engine_close(engine, 1000, &abandoned), MM_OK);
+    CHECK_INT(mm_engine_close(other, 1000, &abandoned), MM_OK);
+}
+
 int
 main(void)
 {
@@ -410,5 +470,6 @@ main(void)
     RUN(test_what_arrived_is_in_doubt_when_the_peer_then_falls_silent);
     RUN(test_what_arrived_is_in_doubt_when_we_then_disconnect);
     RUN(test_a_caller_whose_socket_is_closed_before_it_polls_does_not);
+    RUN(test_an_inbox_that_is_emptied_during_a_write_is_read_on);
     return 0;
 }

@@ -335,6 +335,18 @@ test_an_outlook_shows_its_notifier_and_while_joined_what_poll_would_find(void)
     CHECK(shows(fd));
     CHECK_INT(p.poll(p.self, &event, 1, 0), 0);
     CHECK(!shows(fd));
+    int ends[2];   /* streams within the process are in no set of the system's */
+    CHECK_INT(p.pair(p.self, ends), MM_OK);
+    CHECK_INT(p.watch(p.self, ends[0], MMI_WATCH_READ, 7), MM_OK);
+    CHECK(!shows(fd));
+    CHECK_INT(plat_put(&p, ends[1], "x", 1), 1);
+    CHECK(shows(fd));
+    CHECK_INT(p.poll(p.self, &event, 1, 0), 1);
+    CHECK(event.tag == 7);
+    p.close(p.self, ends[0]);
+    p.close(p.self, ends[1]);
+    CHECK_INT(p.poll(p.self, &event, 1, 0), 0);
+    CHECK(!shows(fd));
     CHECK_INT(p.outlook_join(p.self, fd, false), MM_OK);
     p.interrupt(p.self);
     CHECK(!shows(fd));

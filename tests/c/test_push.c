@@ -17,6 +17,44 @@ test_push_with_no_peer_says_again_and_is_not_writable(void)
     fake_close(s);
 }
 
+static mmi_pack_out *
+pack_of(fake_pipe *p, uint32_t count, size_t cap)
+{
+    mmi_pack_out *pack = mmi_pack_out_new(p->pipe.framing, cap);
+    for (uint32_t i = 0; i < count; i++) {
+        mmi_msg *m = mmi_msg_copy((const uint8_t *)"abc", 3);
+        size_t cost;
+        pack->framing->put(pack->framing, m, pack->data + pack->used);
+        pack->used += pack->framing->size(pack->framing, m, &cost);
+        pack->msg.count++;
+        pack->msg.cost += cost;
+        mmi_msg_unref(m);
+    }
+    return pack;
+}
+
+/* A block for every few messages would be far more memory than they are charged for. */
+static void
+test_small_packs_share_a_block_and_large_ones_have_their_own(void)
+{
+    enum { SMALL = 20, PACKS = 50, LARGE = MMI_PACK_CAP / 8 };
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 1000000);
+    fake_pipe *a = fake_connect(s);
+    a->pipe.framing = &mmi_framing_zmtp;
+    a->pipe.outbox.bytes_max = 64 * 1024 * 1024;
+    for (uint32_t i = 1; i <= PACKS; i++) {
+        CHECK_INT(mmi_pipe_send(&a->pipe, &pack_of(a, SMALL, MMI_PACK_CAP)->msg), MM_OK);
+        CHECK_INT(a->pipe.outbox.count, i * SMALL);
+        CHECK_INT(a->pipe.outbox.slot_count, 1);
+    }
+    CHECK_INT(a->pipe.accepted, PACKS * SMALL);
+    CHECK_INT(mmi_pipe_send(&a->pipe, &pack_of(a, LARGE, MMI_PACK_CAP)->msg), MM_OK);
+    CHECK_INT(a->pipe.outbox.slot_count, 2);
+    CHECK_INT(a->pipe.outbox.count, PACKS * SMALL + LARGE);
+    mmi_pipe_invariants(&a->pipe);
+    fake_close(s);
+}
+
 static void
 test_push_takes_turns_over_peers_with_room(void)
 {
@@ -327,6 +365,7 @@ test_closing_counts_the_backlog_as_closed(void)
 int
 main(void)
 {
+    RUN(test_small_packs_share_a_block_and_large_ones_have_their_own);
     RUN(test_push_with_no_peer_says_again_and_is_not_writable);
     RUN(test_push_takes_turns_over_peers_with_room);
     RUN(test_push_becomes_writable_again_when_a_queue_is_half_empty);

@@ -436,3 +436,21 @@ def test_a_waker_is_closed_once_and_serves_nobody_then() -> None:
             assert not waker.serves(loop)
 
     asyncio.run(run())
+
+
+def test_a_batch_given_up_leaves_what_it_gathered_to_who_waits() -> None:
+    """Another task's recv, or a descriptor that was asked for, hears of it."""
+
+    async def run() -> None:
+        async with linked() as (push, pull):
+            gathers = asyncio.ensure_future(pull.recv_batch(max_wait=WAIT_S * 10))
+            await asyncio.sleep(0)
+            deliver(push, b"1")
+            while not pull.stats().received_messages:
+                await asyncio.sleep(0)
+            waits = asyncio.ensure_future(pull.recv())
+            await asyncio.sleep(0)
+            gathers.cancel()
+            assert await asyncio.wait_for(waits, WAIT_S) == b"1"
+
+    asyncio.run(run())

@@ -91,4 +91,7 @@ class AsyncBatchReceiver(Batching, AsyncReceiver[Message]):
         except asyncio.CancelledError:
             if lib.mm_batch_finish(self._handle, batch) > 0:
                 self._ready.put_back(self._unpack(batch))
+                if self._fileno_taken:
+                    lib.mm_fileno_hold(self._handle, 1)
+                self._waker(loop).wake_next(self._handle, READABLE)
             raise

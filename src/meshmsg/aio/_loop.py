@@ -77,10 +77,16 @@ class LoopWaker:
         raise_for(lib.mm_waker_open(engine._handle, handle, fds), "opening a waker for the loop")
         self._loop = weakref.ref(loop)
         self.handle: int = handle[0]
+        self._fd = self._end_fd = -1
+        self._open = True
         # Copies: the engine may be closed in another thread while this loop watches the first, and
         # the second tells of it.
-        self._fd = os.dup(fds[0])
-        self._end_fd = os.dup(fds[1])
+        try:
+            self._fd = os.dup(fds[0])
+            self._end_fd = os.dup(fds[1])
+        except OSError:
+            self.close()
+            raise
         self._waiters: dict[tuple[int, int], deque[Waiter[bool]]] = {}
         """Each by whether it was woken (True) or its time was up (False)."""
         self.on_readable: dict[int, Callable[[], Due | None]] = {}
@@ -220,18 +226,20 @@ class LoopWaker:
 
     def close(self) -> None:
         """Give the waker back. Closing twice is harmless."""
-        if self._fd < 0:
+        if not self._open:
             return
+        self._open = False
         fd, self._fd = self._fd, -1
         loop = self._loop()
-        if loop is not None and not loop.is_closed():
+        if fd >= 0 and loop is not None and not loop.is_closed():
             loop.remove_reader(fd)
-        os.close(fd)
-        os.close(self._end_fd)
+        for each in (fd, self._end_fd):
+            if each >= 0:
+                os.close(each)
         lib.mm_waker_close(self.handle)
 
     def __del__(self) -> None:
-        if getattr(self, "_fd", -1) >= 0:
+        if getattr(self, "_open", False):
             self.close()
 
 
