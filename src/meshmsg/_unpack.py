@@ -85,4 +85,5 @@ def _big_frames(batch: Any) -> list[bytes]:
             frames.append(ffi.buffer(data, size[0])[:] if size[0] else b"")
         return frames
     finally:
+        batch.big, batch.message_count = ffi.NULL, 0  # whoever reads it again must not free it
         lib.mm_msg_free(big)
