@@ -43,6 +43,13 @@ mm_batch_free(mm_batch *batch)
     mmi_free(b);
 }
 
+void
+mm_batch_drop(mm_batch *batch)
+{
+    mmi_batch_reset((mmi_batch *)batch);
+    *batch = (mm_batch){ 0 };
+}
+
 mmi_batch *
 mmi_batch_ref(mmi_batch *b)
 {
@@ -343,7 +350,8 @@ mmi_batch_fill(mmi_batch *b, uint32_t *lost)
         batch_copy(b);
         return MM_OK;
     }
-    pub->big = only->msg;   /* the user's to free */
+    pub->big = only->msg;
+    b->whole = only->msg;
     b->envelope[0] = only->msg->envelope_count;
     b->peer[0] = only->msg->pipe_id;
     pub->envelope = b->envelope;
@@ -402,7 +410,6 @@ mmi_batch_bodies(mmi_batch *b)
     }
     mmi_msg *big = pub->big;
     const mmi_frame *last = &big->frames[big->frame_count - 1];
-    b->whole = big;   /* the batch's now */
     pub->big = NULL;
     if (last->size > INT32_MAX) {
         return MM_EMSGSIZE;

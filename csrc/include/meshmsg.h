@@ -166,7 +166,7 @@ typedef struct mm_drain_info {
  * offset[0] need not be 0.  first_frame NULL: every message is one frame, message i is frame i.
  * envelope[i]: how many of its leading frames are routing (REQ/REP envelope; not the ROUTER identity); NULL: none.
  * peer NULL: all are of one_peer.
- * big: when not NULL the batch holds exactly one message, and its frames are read with mm_msg_frame.
+ * big: when not NULL the batch holds exactly one message, and its frames are read with mm_msg_frame; it is the batch's.
  */
 typedef struct mm_batch {
     uint32_t message_count, frame_count;
@@ -228,6 +228,7 @@ int mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t m
             int64_t timeout_ms, int64_t slice_ms);
 int mm_batch_new(mm_batch **batch);
 void mm_batch_free(mm_batch *batch);              /* once nothing that was exported from it is left */
+void mm_batch_drop(mm_batch *batch);              /* empties it, now rather than by the next call */
 /* As mm_recv, and then for up to gather_ns more until the limits are reached; body and body_offset are set, big is
  * not.  MM_EMSGSIZE: a body over 2^31 - 1 bytes, and it stays with the batch. */
 int mm_recv_batch(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes, uint64_t gather_ns,

@@ -16,14 +16,17 @@ enum {
     READY_RUN_KEEP = 32   /* messages: the batch of a larger run refers to memory worth freeing */
 };
 
-/* A batch that is given out message by message, all of one class. */
+/* A batch that is given out message by message, all of one class; or, with unpack, one that is to
+ * become items as soon as anybody takes: it stays as it is until that has worked. */
 typedef struct ready_run {
     uint32_t refs, at, count;
     mm_batch *batch;
     PyObject *classes, *type;  /* type = classes(peer), NULL until the first is taken */
+    PyObject *unpack;          /* unpack(address) -> list; NULL: plain */
+    struct ready_run *next;    /* received while this one was being unpacked */
 } ready_run;
 
-/* items[head .. head + count) come before those of the run. */
+/* items[head .. head + count) come before those of the runs. */
 typedef struct ready {
     PyObject_HEAD
     PyObject **items;
@@ -42,6 +45,7 @@ run_unref(ready_run *run)
         mm_batch_free(run->batch);
         Py_XDECREF(run->classes);
         Py_XDECREF(run->type);
+        Py_XDECREF(run->unpack);
         PyMem_Free(run);
     }
 }
@@ -62,7 +66,8 @@ static void
 ready_end_run(ready *r)
 {
     ready_run *run = r->run;
-    r->run = NULL;
+    r->run = run->next;
+    run->next = NULL;
     ready_retire(r, run);
 }
 
@@ -70,7 +75,11 @@ static Py_ssize_t
 ready_length(PyObject *self)
 {
     const ready *r = (const ready *)self;
-    return r->count + (r->run != NULL ? (Py_ssize_t)(r->run->count - r->run->at) : 0);
+    Py_ssize_t length = r->count;
+    for (const ready_run *run = r->run; run != NULL; run = run->next) {
+        length += (Py_ssize_t)(run->count - run->at);
+    }
+    return length;
 }
 
 /* Lets go of a run that may have ended meanwhile. */
@@ -98,12 +107,86 @@ run_resolve(ready_run *run)
     Py_XDECREF(type);
 }
 
-/* The next of the run, if it still has one; NULL without an error: it was taken meanwhile. */
+/* Room for more items, in front of the others or behind them. */
+static bool
+ready_room(ready *r, Py_ssize_t front, Py_ssize_t back)
+{
+    if (r->head >= front && r->cap - r->head - r->count >= back) {
+        return true;
+    }
+    Py_ssize_t cap = r->cap > 0 ? r->cap : (Py_ssize_t)READY_FIRST_CAP;
+    while (cap < front + r->count + back) {
+        cap *= 2;
+    }
+    PyObject **items = PyMem_Malloc((size_t)cap * sizeof *items);
+    if (items == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    if (r->count > 0) {
+        memcpy(items + front, r->items + r->head, (size_t)r->count * sizeof *items);
+    }
+    PyMem_Free(r->items);
+    r->items = items;
+    r->head = front;
+    r->cap = cap;
+    return true;
+}
+
+/* Puts a list's items before all others or behind them, in their order.  false: an error is set. */
+static bool
+ready_insert(ready *r, PyObject *list, bool front)
+{
+    if (!PyList_Check(list)) {
+        (void)mmi_fast_arguments("a list");
+        return false;
+    }
+    Py_ssize_t size = PyList_Size(list);
+    if (!ready_room(r, front ? size : 0, front ? 0 : size)) {
+        return false;
+    }
+    Py_ssize_t at = front ? r->head - size : r->head + r->count;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        PyObject *item = PyList_GetItem(list, i);
+        Py_INCREF(item);
+        r->items[at + i] = item;
+    }
+    r->head -= front ? size : 0;
+    r->count += size;
+    return true;
+}
+
+/* The run becomes items, by way of what may run anything.  An error: it stays as it was. */
+static void
+ready_unpack(ready *r)
+{
+    ready_run *run = r->run;
+    bool front = r->count == 0;   /* what comes in meanwhile is younger */
+    r->run = run->next;           /* and must not unpack it as well */
+    PyObject *list = PyObject_CallFunction(run->unpack, "K",
+                                           (unsigned long long)(uintptr_t)run->batch);
+    bool good = list != NULL && ready_insert(r, list, front);
+    Py_XDECREF(list);
+    if (!good && run->batch->message_count > 0) {
+        run->next = r->run;
+        r->run = run;
+        return;
+    }
+    run->next = NULL;
+    ready_retire(r, run);
+}
+
+/* The next of the run, if it still has one; NULL without an error: it was taken meanwhile, or is an
+ * item now. */
 static PyObject *
 ready_take_run(ready *r)
 {
     ready_run *run = r->run;
     PyObject *made = NULL;
+    if (run->unpack != NULL) {
+        ready_unpack(r);
+        return NULL;
+    }
     run->refs++;
     if (run->type == NULL) {
         run_resolve(run);
@@ -139,32 +222,6 @@ ready_take(ready *r)
     return found;
 }
 
-/* Room for more items, in front of the others or behind them. */
-static bool
-ready_room(ready *r, Py_ssize_t front, Py_ssize_t back)
-{
-    if (r->head >= front && r->cap - r->head - r->count >= back) {
-        return true;
-    }
-    Py_ssize_t cap = r->cap > 0 ? r->cap : (Py_ssize_t)READY_FIRST_CAP;
-    while (cap < front + r->count + back) {
-        cap *= 2;
-    }
-    PyObject **items = PyMem_Malloc((size_t)cap * sizeof *items);
-    if (items == NULL) {
-        PyErr_NoMemory();
-        return false;
-    }
-    if (r->count > 0) {
-        memcpy(items + front, r->items + r->head, (size_t)r->count * sizeof *items);
-    }
-    PyMem_Free(r->items);
-    r->items = items;
-    r->head = front;
-    r->cap = cap;
-    return true;
-}
-
 /* All of the run become items, behind those there are.  false: an error is set. */
 static bool
 ready_unroll(ready *r)
@@ -193,42 +250,12 @@ ready_popleft(PyObject *self, PyObject *unused)
     return found;
 }
 
-static PyObject *
-ready_extend(PyObject *self, PyObject *list)
-{
-    ready *r = (ready *)self;
-    if (!PyList_Check(list)) {
-        return mmi_fast_arguments("a list");
-    }
-    Py_ssize_t size = PyList_Size(list);
-    if (!ready_unroll(r) || !ready_room(r, 0, size)) {
-        return NULL;
-    }
-    for (Py_ssize_t i = 0; i < size; i++) {
-        PyObject *item = PyList_GetItem(list, i);
-        Py_INCREF(item);
-        r->items[r->head + r->count++] = item;
-    }
-    Py_RETURN_NONE;
-}
-
 /* put_back(list): before all others, in their order */
 static PyObject *
 ready_put_back(PyObject *self, PyObject *list)
 {
-    ready *r = (ready *)self;
-    if (!PyList_Check(list)) {
-        return mmi_fast_arguments("a list");
-    }
-    Py_ssize_t size = PyList_Size(list);
-    if (!ready_room(r, size, 0)) {
+    if (!ready_insert((ready *)self, list, true)) {
         return NULL;
-    }
-    for (Py_ssize_t i = size; i > 0; i--) {
-        PyObject *item = PyList_GetItem(list, i - 1);
-        Py_INCREF(item);
-        r->items[--r->head] = item;
-        r->count++;
     }
     Py_RETURN_NONE;
 }
@@ -236,9 +263,12 @@ ready_put_back(PyObject *self, PyObject *list)
 static void
 ready_drop(ready *r)
 {
-    ready_run *run = r->run;
-    r->run = NULL;
-    run_unref(run);
+    while (r->run != NULL) {
+        ready_run *run = r->run;
+        r->run = run->next;
+        run->next = NULL;
+        run_unref(run);
+    }
     while (r->count > 0) {
         r->count--;
         Py_DECREF(r->items[r->head++]);   /* may run anything, which finds the rest */
@@ -288,39 +318,29 @@ ready_is_plain(const mm_batch *batch, const PyObject *classes)
            batch->frame_count == batch->message_count && batch->one_peer != 0;
 }
 
-/* What a receive gave, as items: by way of unpack(address), which may run anything. */
-static bool
-ready_unpack(ready *r, mm_batch *batch, PyObject *unpack)
-{
-    PyObject *list = PyObject_CallFunction(unpack, "K", (unsigned long long)(uintptr_t)batch);
-    PyObject *none = list != NULL ? ready_put_back((PyObject *)r, list) : NULL;
-    Py_XDECREF(list);
-    Py_XDECREF(none);
-    return none != NULL;
-}
-
-/* Receives into the run's batch, which becomes the run or items.  A code; *failed: an error is
- * set. */
+/* Receives into the run's batch, which becomes the last run.  A code. */
 static int
 ready_receive(ready *r, ready_run *run, mm_handle handle, uint32_t messages, uint64_t bytes,
-              PyObject *unpack, bool *failed)
+              PyObject *unpack)
 {
     int rc;
     Py_BEGIN_ALLOW_THREADS
     rc = mm_recv(handle, run->batch, messages, bytes, 0, 0);
     Py_END_ALLOW_THREADS
-    run->count = rc > 0 ? (uint32_t)rc : 0;
-    run->at = run->count;
-    *failed = false;
-    if (rc > 0 && ready_is_plain(run->batch, run->classes)) {
-        run->at = 0;
-        r->run = run;
+    if (rc <= 0) {
+        ready_retire(r, run);
         return rc;
     }
-    if (rc > 0) {
-        *failed = !ready_unpack(r, run->batch, unpack);
+    run->count = (uint32_t)rc;
+    if (!ready_is_plain(run->batch, run->classes)) {
+        Py_INCREF(unpack);
+        run->unpack = unpack;
     }
-    ready_retire(r, run);
+    ready_run **last = &r->run;
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = run;
     return rc;
 }
 
@@ -351,9 +371,8 @@ ready_fill(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     Py_INCREF(args[3]);
     *run = (ready_run){ .refs = 1, .batch = batch, .classes = args[3] };
-    bool failed;
-    int rc = ready_receive(r, run, handle, (uint32_t)messages, bytes, args[4], &failed);
-    PyObject *first = failed || rc <= 0 ? NULL : ready_take(r);
+    int rc = ready_receive(r, run, handle, (uint32_t)messages, bytes, args[4]);
+    PyObject *first = rc <= 0 ? NULL : ready_take(r);
     if (first != NULL || PyErr_Occurred() != NULL) {
         return first;
     }
@@ -366,6 +385,11 @@ ready_traverse(PyObject *self, visitproc visit, void *arg)
     const ready *r = (const ready *)self;
     for (Py_ssize_t i = 0; i < r->count; i++) {
         Py_VISIT(r->items[r->head + i]);
+    }
+    for (const ready_run *run = r->run; run != NULL; run = run->next) {
+        Py_VISIT(run->classes);
+        Py_VISIT(run->type);
+        Py_VISIT(run->unpack);
     }
     Py_VISIT(Py_TYPE(self));
     return 0;
@@ -393,7 +417,6 @@ ready_dealloc(PyObject *self)
 
 static PyMethodDef ready_methods[] = {
     { "popleft", ready_popleft, METH_NOARGS, NULL },
-    { "extend", ready_extend, METH_O, NULL },
     { "put_back", ready_put_back, METH_O, NULL },
     { "clear", ready_clear, METH_NOARGS, NULL },
     { "hold", ready_hold, METH_NOARGS, NULL },

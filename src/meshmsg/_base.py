@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from meshmsg._core import error_for, ffi, lib, local, raise_for
+from meshmsg._core import error_for, ffi, lib, raise_for
 from meshmsg._data import encode_url, several
 from meshmsg._engine import Engine, default_engine
 from meshmsg._errors import AddressError
@@ -116,7 +116,7 @@ class SocketBase(Looking):
                 code=lib.MM_EADDRINVAL,
                 address=url,
             )
-        out = local.text
+        out = ffi.new("char[]", lib.MM_ENDPOINT_MAX + 1)
         rc = lib.mm_bind(self._handle, encode_url(url), out, len(out))
         if rc == lib.MM_EINSECURE:
             raise error_for(
@@ -204,7 +204,7 @@ class SocketBase(Looking):
     @property
     def closed(self) -> bool:
         """Whether the socket was closed here."""
-        return bool(lib.mm_peer_count(self._handle, local.u32) == lib.MM_ECLOSED)
+        return bool(lib.mm_peer_count(self._handle, ffi.new("uint32_t *")) == lib.MM_ECLOSED)
 
     def close(self) -> None:
         """Close the socket. Never blocks.

@@ -1,7 +1,7 @@
 """The border to C: the only module that imports the extension.
 
-Not here: sockets. Law: what C needs per call (batch, out-parameters) is allocated once per thread,
-because cffi lets go of the GIL around every call.
+Not here: sockets. Law: a call that receives borrows a batch for as long as it reads it: a signal's
+function or a finalizer that receives in between borrows another one.
 """
 
 from __future__ import annotations
@@ -44,22 +44,32 @@ _BY_CODE: dict[int, type[MeshError]] = {
 }
 
 
-class _Local(threading.local):
-    """What a thread passes to C again and again."""
+class Slot:
+    """A batch of the core's, and where it is."""
+
+    __slots__ = ("address", "batch")
 
     def __init__(self) -> None:
         out = ffi.new("mm_batch **")
         if lib.mm_batch_new(out) != 0:
             raise MemoryError("no memory for a receive batch")
         self.batch: Any = ffi.gc(out[0], lib.mm_batch_free)
-        self.batch_address = int(ffi.cast("uintptr_t", out[0]))
-        self.size: Any = ffi.new("size_t *")
-        self.u64: Any = ffi.new("uint64_t *")
-        self.u32: Any = ffi.new("uint32_t *")
-        self.text: Any = ffi.new("char[]", lib.MM_ENDPOINT_MAX + 1)
+        self.address = int(ffi.cast("uintptr_t", out[0]))
 
 
-local = _Local()
+_idle_slots: list[Slot] = []
+
+
+def borrow() -> Slot:
+    """Take a batch that nobody reads; `give_back` it once it was read."""
+    try:
+        return _idle_slots.pop()
+    except IndexError:
+        return Slot()
+
+
+give_back = _idle_slots.append
+"""Let the next call that receives have it."""
 
 
 def on_main_thread() -> bool:

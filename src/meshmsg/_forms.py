@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from meshmsg._base import SocketBase
-from meshmsg._core import fast, ffi, lib
+from meshmsg._core import Slot, fast, ffi, lib
 from meshmsg._data import Data, encode_topic
 from meshmsg._errors import MeshError, PeerError, UsageError
 from meshmsg._message import FullMessage, Message, Request
@@ -112,14 +112,16 @@ class RequestForm(Forming[Request], SocketBase):
     _role: ClassVar[int] = lib.MM_REP
     _plain = None
 
-    def _unpack_one(self, local: Any) -> Request:
-        found: list[Request] | None = fast.requests(local.batch_address, Request, self._reply)
-        return self._unpack(local.batch)[0] if found is None else found[0]
+    def _unpack_one(self, slot: Slot) -> Request:
+        return (self._requests(slot.address) or super()._unpack(slot.batch))[0]
 
     def _unpack(self, batch: Any) -> list[Request]:
-        address = int(ffi.cast("uintptr_t", batch))
+        return self._requests(int(ffi.cast("uintptr_t", batch))) or super()._unpack(batch)
+
+    def _requests(self, address: int) -> list[Request] | None:
+        """Turn a batch into requests, unless it is a large one."""
         found: list[Request] | None = fast.requests(address, Request, self._reply)
-        return super()._unpack(batch) if found is None else found
+        return found
 
     def _message(self, frames: list[bytes], peer: int, envelope: int) -> Request:
         request = Request(frames[-1])

@@ -10,7 +10,7 @@ import logging
 import threading
 from typing import Any
 
-from meshmsg._core import error_for, ffi, lib, local, text_of
+from meshmsg._core import error_for, ffi, lib, text_of
 from meshmsg._errors import MeshError, TooLargeError
 from meshmsg._info import Event, EventKind, PeerInfo, Reason, Stats, event_of, peer_of, stats_of
 
@@ -147,7 +147,7 @@ class Looking:
         """Say which socket this is, for messages."""
         places = [f"bound to {bound}" for _, bound in self._bound]
         places += [f"connected to {url}" for url in self._connected]
-        count = local.u32
+        count = ffi.new("uint32_t *")
         if lib.mm_peer_count(self._handle, count) == 0:
             places.append("1 peer" if count[0] == 1 else f"{count[0]} peers")
         return f"{type(self).__name__} {', '.join(places)}"

@@ -7,9 +7,10 @@ in order, for whoever receives next.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from meshmsg._blocking import Blocking
-from meshmsg._core import EAGAIN, EINTR, fast, lib, local, to_ms
+from meshmsg._core import EAGAIN, EINTR, borrow, fast, give_back, lib, to_ms
 from meshmsg._errors import ClosedError
 from meshmsg._inbox import Inbox
 from meshmsg._options import check_batch
@@ -26,46 +27,52 @@ class Receiver(Inbox[MessageT], Blocking):
 
     def _receive(self, max_messages: int, timeout: float | None) -> list[MessageT]:
         """Take what was asked for, no more."""
-        if not self._prefetched:
-            batch = local.batch
-            if timeout is None:
-                rc = lib.mm_recv(self._handle, batch, max_messages, BATCH_BYTES, -1, self._slice_ms)
-            else:
-                to_ms(timeout)
-                rc = lib.mm_recv(self._handle, batch, max_messages, BATCH_BYTES, 0, 0)
-            if rc > 0:
-                return self._unpack(batch)
-            if rc != EINTR and (rc != EAGAIN or timeout == 0):
-                raise self._error(rc, "no message", timeout)
-        return self._receive_in_turn(max_messages, timeout)
+        ms, slice_ms = self._first_try(timeout)
+        slot = borrow()
+        try:
+            if not self._prefetched:
+                rc = lib.mm_recv(self._handle, slot.batch, max_messages, BATCH_BYTES, ms, slice_ms)
+                if rc > 0:
+                    return self._unpack(slot.batch)
+                if rc != EINTR and (rc != EAGAIN or timeout == 0):
+                    raise self._error(rc, "no message", timeout)
+            return self._receive_in_turn(slot.batch, max_messages, timeout)
+        finally:
+            give_back(slot)
+
+    def _first_try(self, timeout: float | None) -> tuple[int, int]:
+        """Return how a first try waits, (timeout_ms, slice_ms): for ever, or not at all."""
+        if timeout is None:
+            return -1, self._slice_ms
+        to_ms(timeout)  # refuses what is no time
+        return 0, 0
 
     def _receive_in_turn(
-        self, max_messages: int, timeout: float | None, prefetch: int = 0
+        self, batch: Any, max_messages: int, timeout: float | None, prefetch: int = 0
     ) -> list[MessageT]:
         """Receive beside threads that prefetch; what is prefetched over the first stays ready."""
         to_ms(timeout)
-        batch = local.batch
-        with self._inbox_lock:
-            found = self._take_many(max_messages)
-            if found:
-                return found
-            alone = not (self._sleepers or self._fileno_taken)
-            if prefetch and alone:
-                first = self._ready.fill(
-                    self._handle, prefetch, BATCH_BYTES, self._plain, self._unpack_at
-                )
-                if type(first) is not int:
-                    return [first]
-                rc = first
-            else:
-                rc = lib.mm_recv(self._handle, batch, max_messages, BATCH_BYTES, 0, 0)
-                if rc > 0:
-                    return self._unpack(batch)
-            waits = rc == EAGAIN and timeout != 0
-            self._sleepers += waits
-        if not waits:
-            raise self._error(rc, "no message", timeout)
+        asleep = False
         try:
+            with self._inbox_lock:
+                found = self._take_many(max_messages)
+                if found:
+                    return found
+                if prefetch and not (self._sleepers or self._fileno_taken):
+                    first = self._ready.fill(
+                        self._handle, prefetch, BATCH_BYTES, self._plain, self._unpack_at
+                    )
+                    if type(first) is not int:
+                        return [first]
+                    rc = first
+                else:
+                    rc = lib.mm_recv(self._handle, batch, max_messages, BATCH_BYTES, 0, 0)
+                    if rc > 0:
+                        return self._unpack(batch)
+                if rc != EAGAIN or timeout == 0:
+                    raise self._error(rc, "no message", timeout)
+                self._sleepers += 1
+                asleep = True
             self._blocking(
                 lambda ms, slice_ms: lib.mm_recv(
                     self._handle, batch, max_messages, BATCH_BYTES, ms, slice_ms
@@ -73,10 +80,11 @@ class Receiver(Inbox[MessageT], Blocking):
                 timeout,
                 "no message",
             )
+            return self._unpack(batch)
         finally:
-            with self._inbox_lock:
-                self._sleepers -= 1
-        return self._unpack(batch)
+            if asleep:
+                with self._inbox_lock:
+                    self._sleepers -= 1
 
     def recv(self, *, timeout: float | None = None) -> MessageT:
         """Receive one message, waiting for it if need be.
@@ -95,18 +103,29 @@ class Receiver(Inbox[MessageT], Blocking):
             WouldBlockError: Nothing is there (timeout=0).
             ClosedError: The socket was closed, here, while waiting.
         """
+        if self._ready:
+            message = self._take_ready()
+            if message is not None:
+                return message
         if self._prefetched:
-            if self._ready:
-                message = self._take_ready()
-                if message is not None:
-                    return message
-            return self._receive_in_turn(1, timeout, BATCH_MESSAGES)[0]
-        address = local.batch_address
-        if timeout is None:
-            rc = fast.recv(self._handle, address, 1, BATCH_BYTES, -1, self._slice_ms)
-        else:  # what is no time is refused below
-            rc = fast.recv(self._handle, address, 1, BATCH_BYTES, 0, 0) if timeout >= 0 else 0
-        return self._unpack_one(local) if rc == 1 else self._receive(1, timeout)[0]
+            return self._receive_ahead(timeout)
+        ms, slice_ms = (-1, self._slice_ms) if timeout is None else self._first_try(timeout)
+        slot = borrow()
+        try:
+            rc = fast.recv(self._handle, slot.address, 1, BATCH_BYTES, ms, slice_ms)
+            if rc == 1:
+                return self._unpack_one(slot)
+        finally:
+            give_back(slot)
+        return self._receive(1, timeout)[0]
+
+    def _receive_ahead(self, timeout: float | None) -> MessageT:
+        """Receive one message, and what is there behind it, which stays ready."""
+        slot = borrow()
+        try:
+            return self._receive_in_turn(slot.batch, 1, timeout, BATCH_MESSAGES)[0]
+        finally:
+            give_back(slot)
 
     def recv_many(
         self, max_messages: int = 1000, *, timeout: float | None = None
@@ -163,6 +182,6 @@ class Receiver(Inbox[MessageT], Blocking):
     def _refill(self) -> MessageT:
         """Receive the next one for an iteration, and what is there behind it."""
         try:
-            return self._receive_in_turn(1, None, BATCH_MESSAGES)[0]
+            return self._receive_ahead(None)
         except ClosedError:
             raise StopIteration from None

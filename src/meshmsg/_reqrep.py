@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from meshmsg._blocking import LEAST_S, Draining
-from meshmsg._core import EINTR, fast, lib, local, to_ms
+from meshmsg._core import EINTR, borrow, fast, give_back, lib, to_ms
 from meshmsg._data import Data, bytes_of
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError, PeerError, TimedOutError
@@ -101,8 +101,9 @@ class Req(Forming[Message], Draining):
             data if data.__class__ is bytes else bytes_of(data)  # pyright: ignore[reportAssignmentType]
         )
         number = [0]  # until it is sent
+        slot = borrow()
         try:
-            address = local.batch_address
+            address = slot.address
             slice_ms = self._slice_ms
             rc = fast.call(self._handle, body, address, ms, slice_ms, classes_of_peers, number)
             if rc.__class__ is not int:
@@ -114,13 +115,15 @@ class Req(Forming[Message], Draining):
             if rc == EINTR:
                 self._log_events()
                 left = timeout if deadline is None else max(deadline - time.monotonic(), LEAST_S)
-                self._await_reply(number[0], left, timeout)
+                self._await_reply(number[0], slot.batch, left, timeout)
             elif rc < 0:
                 raise self._error(rc, "no reply", timeout)
+            return self._unpack_one(slot)
         except BaseException:  # also of a signal's function, wherever it came
             lib.mm_request_cancel(self._handle, number[0])
             raise
-        return self._unpack_one(local)
+        finally:
+            give_back(slot)
 
     def _put(self, body: bytes, number: list[int], timeout: float | None) -> None:
         """Send a request, waiting for room; number[0] gets its id."""
@@ -135,9 +138,10 @@ class Req(Forming[Message], Draining):
                 raise self._too_large(len(body), 1) from None
             raise
 
-    def _await_reply(self, number: int, left: float | None, timeout: float | None) -> None:
+    def _await_reply(
+        self, number: int, batch: Any, left: float | None, timeout: float | None
+    ) -> None:
         """Wait on for the reply to a request."""
-        batch = local.batch
         try:
             self._blocking(
                 lambda ms, slice_ms: lib.mm_reply(self._handle, number, batch, ms, slice_ms),

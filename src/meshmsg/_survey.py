@@ -6,9 +6,9 @@ the core, on the engine's clock; what comes later is counted and dropped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from meshmsg._core import EINTR, fast, ffi, lib, local
+from meshmsg._core import EINTR, borrow, fast, ffi, give_back, lib
 from meshmsg._data import Data, pack_frames
 from meshmsg._errors import UsageError
 from meshmsg._message import Message, classes_of_peers
@@ -93,22 +93,25 @@ class Survey(Outcome):
         if self._over:
             raise StopIteration
         surveyor, number = self._surveyor, self._number
-        rc = fast.answer(
-            surveyor._handle, number, local.batch_address, surveyor._slice_ms, classes_of_peers
-        )
-        if rc.__class__ is not int:
-            self._answered.append(rc.peer)
-            return cast("Message", rc)
-        batch = local.batch
-        if rc == EINTR:
-            rc = surveyor._wait_for_answer(number)
-        if rc in OVER:
-            self.close()
-            raise StopIteration
-        surveyor._check(rc, "waiting for an answer")
-        message = surveyor._unpack_one(local)
-        self._answered.append(int(batch.peer[0]))
-        return message
+        slot = borrow()
+        try:
+            rc = fast.answer(
+                surveyor._handle, number, slot.address, surveyor._slice_ms, classes_of_peers
+            )
+            if rc.__class__ is not int:
+                self._answered.append(rc.peer)
+                return cast("Message", rc)
+            if rc == EINTR:
+                rc = surveyor._wait_for_answer(number, slot.batch)
+            if rc in OVER:
+                self.close()
+                raise StopIteration
+            surveyor._check(rc, "waiting for an answer")
+            message = surveyor._unpack_one(slot)
+            self._answered.append(cast("int", message.peer))
+            return message
+        finally:
+            give_back(slot)
 
     def close(self) -> None:
         """End the survey now: answers that were not given out, or come later, count as late.
@@ -170,11 +173,11 @@ class Surveyor(Forming[Message], FrameSender):
         )
         return Survey(self, int(number[0]))
 
-    def _wait_for_answer(self, number: int) -> int:
+    def _wait_for_answer(self, number: int, batch: Any) -> int:
         """Wait on, looking at signals; return what there is, or that no answer will come."""
         try:
             return self._blocking(
-                lambda ms, slice_ms: lib.mm_reply(self._handle, number, local.batch, ms, slice_ms),
+                lambda ms, slice_ms: lib.mm_reply(self._handle, number, batch, ms, slice_ms),
                 None,
                 "waiting for an answer",
             )

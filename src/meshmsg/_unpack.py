@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
-from meshmsg._core import fast, ffi, lib
+from meshmsg._core import Slot, fast, ffi, lib
 from meshmsg._looking import Looking
 from meshmsg._message import FullMessage, Message, message_class
 
@@ -27,11 +27,11 @@ class Forming(Looking, Generic[MessageT]):
         """Turn the batch at that address into messages."""
         return self._unpack(ffi.cast("mm_batch *", address))
 
-    def _unpack_one(self, local: Any) -> MessageT:
-        """Turn this thread's batch of one message into that message."""
-        parts = fast.parts(local.batch_address)
+    def _unpack_one(self, slot: Slot) -> MessageT:
+        """Turn a batch of one message into that message."""
+        parts = fast.parts(slot.address)
         if parts is None:
-            return self._unpack(local.batch)[0]
+            return self._unpack(slot.batch)[0]
         peer, envelope, frames = parts
         if len(frames) == 1:  # every role reads a single frame alike
             return cast("MessageT", message_class(peer)(frames[0]))
@@ -40,8 +40,11 @@ class Forming(Looking, Generic[MessageT]):
     def _unpack(self, batch: Any) -> list[MessageT]:
         """Turn what C handed over into messages."""
         if batch.big != ffi.NULL:
-            frames = _big_frames(batch)
-            return [self._message(frames, int(batch.peer[0]), int(batch.envelope[0]))]
+            message = self._message(
+                _big_frames(batch.big), int(batch.peer[0]), int(batch.envelope[0])
+            )
+            lib.mm_batch_drop(batch)  # it may be long until the next receive
+            return [message]
         messages = batch.message_count
         one = batch.one_peer
         if batch.frame_count == messages:
@@ -75,15 +78,10 @@ def _singles(batch: Any, count: int, one_peer: int) -> list[Message]:
     ]
 
 
-def _big_frames(batch: Any) -> list[bytes]:
-    big = batch.big
+def _big_frames(big: Any) -> list[bytes]:
     size = ffi.new("uint64_t *")
-    try:
-        frames: list[bytes] = []
-        for i in range(lib.mm_msg_frame_count(big)):
-            data = lib.mm_msg_frame(big, i, size)
-            frames.append(ffi.buffer(data, size[0])[:] if size[0] else b"")
-        return frames
-    finally:
-        batch.big, batch.message_count = ffi.NULL, 0  # whoever reads it again must not free it
-        lib.mm_msg_free(big)
+    frames: list[bytes] = []
+    for i in range(lib.mm_msg_frame_count(big)):
+        data = lib.mm_msg_frame(big, i, size)
+        frames.append(ffi.buffer(data, size[0])[:] if size[0] else b"")
+    return frames

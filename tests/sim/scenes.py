@@ -259,15 +259,19 @@ def receive_and_answer(rep: Any) -> None:
 
 def take_reply(req: Any, number: int, body: bytes) -> int:
     """1: the reply came, and it is this request's; 0: an error did."""
-    from meshmsg._core import lib, local
+    from meshmsg._core import borrow, give_back, lib
 
-    rc = lib.mm_reply(req._handle, number, local.batch, 2000, 0)
-    if rc < 0:
-        assert rc in (lib.MM_ETIMEDOUT, lib.MM_ECONNRESET)
-        lib.mm_request_cancel(req._handle, number)
-        return 0
-    assert req._unpack(local.batch)[0] == body + b"!"
-    return 1
+    slot = borrow()
+    try:
+        rc = lib.mm_reply(req._handle, number, slot.batch, 2000, 0)
+        if rc < 0:
+            assert rc in (lib.MM_ETIMEDOUT, lib.MM_ECONNRESET)
+            lib.mm_request_cancel(req._handle, number)
+            return 0
+        assert req._unpack(slot.batch)[0] == body + b"!"
+        return 1
+    finally:
+        give_back(slot)
 
 
 def dealer_router(scene: Scene) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg._core import fast, lib, local
+from meshmsg._core import Slot, fast, lib
 from meshmsg._message import IN_PLACE, PEERS_MAX, FullMessage, message_class
 from tests.support.pairs import WAIT_S, joined
 
@@ -244,7 +244,8 @@ def test_native_calls_refuse_what_they_cannot_take() -> None:
 
 def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() -> None:
     """With an exception; a socket that is none is a code, as in C."""
-    batch = local.batch_address
+    slot = Slot()
+    batch = slot.address
     for wrong in (
         (),
         (1, 2, batch, 0),
@@ -291,7 +292,8 @@ def test_requests_and_replies_are_whole_whatever_their_size(size: int) -> None:
 
 def test_native_calls_of_a_loop_refuse_what_they_cannot_take() -> None:
     """With an exception; a socket or a waker that is none is a code, as in C."""
-    batch = local.batch_address
+    slot = Slot()
+    batch = slot.address
     refused: list[tuple[Any, tuple[Any, ...]]] = [
         (fast.waker_take, ("1",)),
         (fast.replies, ("1",)),
@@ -327,4 +329,4 @@ def test_a_request_that_cannot_be_watched_for_is_not_asked() -> None:
         req.wait_for_peers(timeout=WAIT_S)
         assert fast.ask(req._handle, 12345, b"x") == lib.MM_EINVAL
         assert fast.replies(req._handle) == []
-        assert fast.call(req._handle, b"y", local.batch_address, 0, 0, {}, [0]) == lib.MM_EAGAIN
+        assert fast.call(req._handle, b"y", Slot().address, 0, 0, {}, [0]) == lib.MM_EAGAIN

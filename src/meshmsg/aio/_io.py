@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._core import EAGAIN, fast, ffi, lib, local, to_ms
+from meshmsg._core import EAGAIN, borrow, fast, ffi, give_back, lib, to_ms
 from meshmsg._data import Data, buffer_of, pack_frames
 from meshmsg._errors import ClosedError, MeshError
 from meshmsg._inbox import Inbox
@@ -253,16 +253,27 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
                 found += self._take_many(max_messages)
                 if found:
                     return len(found)
-            at_once = prefetch if prefetch and may_prefetch else max_messages
-            mine = local
-            rc = int(fast.recv(self._handle, mine.batch_address, at_once, PREFETCH_BYTES, 0, 0))
+            if prefetch and may_prefetch:
+                first = self._ready.fill(
+                    self._handle, prefetch, PREFETCH_BYTES, self._plain, self._unpack_at
+                )
+                if type(first) is int:
+                    return first
+                found.append(first)
+                return 1
+            return self._take_exactly(max_messages, found)
+
+    def _take_exactly(self, max_messages: int, found: list[MessageT]) -> int:
+        slot = borrow()
+        try:
+            rc = int(fast.recv(self._handle, slot.address, max_messages, PREFETCH_BYTES, 0, 0))
             if rc == 1:
-                found.append(self._unpack_one(mine))
+                found.append(self._unpack_one(slot))
             elif rc > 0:
-                taken = self._unpack(mine.batch)
-                found += taken[:max_messages]
-                self._ready.extend(taken[max_messages:])
-        return rc
+                found += self._unpack(slot.batch)
+            return rc
+        finally:
+            give_back(slot)
 
     async def _receive(
         self, max_messages: int, timeout: float | None, prefetch: int = 0

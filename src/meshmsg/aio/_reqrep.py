@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
-from meshmsg._core import fast, lib, local, to_ms
+from meshmsg._core import borrow, fast, give_back, lib, to_ms
 from meshmsg._data import Data, bytes_of
 from meshmsg._engine import Engine
 from meshmsg._errors import PeerError, TimedOutError
@@ -132,6 +132,19 @@ class Req(Forming[Message], AsyncFrameSender):
             if not future.done():
                 future.set_exception(self._error(code, "no reply"))
 
+    def _take_reply(self, request: int) -> Message:
+        slot = borrow()
+        try:
+            found = fast.reply_now(self._handle, request, slot.address, classes_of_peers)
+            if found.__class__ is not int:
+                reply: Message = found
+                return reply
+            if found < 0:
+                raise self._error(found, "no reply")
+            return self._unpack_one(slot)
+        finally:
+            give_back(slot)
+
     def _complete(self) -> Due | None:
         """Replies came: give each to the task that waits for it, a lone one by way of the
         caller."""
@@ -145,13 +158,10 @@ class Req(Forming[Message], AsyncFrameSender):
             if future is None or future.done():  # given up in this very moment: counted as late
                 lib.mm_request_cancel(self._handle, request)
                 continue
-            found = fast.reply_now(self._handle, request, local.batch_address, classes_of_peers)
-            if found.__class__ is not int:
-                due.append((future, found))
-            elif found < 0:
-                future.set_exception(self._error(found, "no reply"))
-            else:
-                due.append((future, self._unpack_one(local)))
+            try:
+                due.append((future, self._take_reply(request)))
+            except BaseException as error:  # also of a signal's function: the reply went with it
+                future.set_exception(error)
         if self._pending:
             rc = self._waker(asyncio.get_running_loop()).watch(self._handle, READABLE)
             if rc < 0:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from meshmsg._blocking import LEAST_S
-from meshmsg._core import EAGAIN, ffi, lib, local, to_ms
+from meshmsg._core import EAGAIN, borrow, ffi, give_back, lib, to_ms
 from meshmsg._data import Data, pack_frames
 from meshmsg._message import Message
 from meshmsg._survey import OVER, Outcome, asked_of, check_survey
@@ -59,17 +59,29 @@ class Survey(Outcome):
         if surveyor._fast >= FAST_CALLS_MAX:
             await surveyor._turn()
         while not self._over:
-            batch = local.batch
-            rc = int(lib.mm_reply(surveyor._handle, self._number, batch, 0, 0))
-            if rc == EAGAIN:
+            answer = self._take()
+            if answer is not None:
+                return answer
+            if not self._over:
                 await self._wait()
-            elif rc in OVER:
-                self.close()
-            else:
-                surveyor._check(rc, "waiting for an answer")
-                self._answered.append(int(batch.peer[0]))
-                return surveyor._unpack_one(local)
         raise StopAsyncIteration
+
+    def _take(self) -> Message | None:
+        """Return an answer if there is one; closes a survey that is over."""
+        surveyor = self._surveyor
+        slot = borrow()
+        try:
+            rc = int(lib.mm_reply(surveyor._handle, self._number, slot.batch, 0, 0))
+            if rc in OVER:
+                self.close()
+            if rc == EAGAIN or rc in OVER:
+                return None
+            surveyor._check(rc, "waiting for an answer")
+            answer = surveyor._unpack_one(slot)
+        finally:
+            give_back(slot)
+        self._answered.append(cast("int", answer.peer))
+        return answer
 
     async def _wait(self) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
