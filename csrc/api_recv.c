@@ -182,7 +182,11 @@ mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t
 int
 mm_batch_finish(mm_handle socket, mm_batch *batch)
 {
-    int count = mmi_api_fill(socket, (mmi_batch *)batch);
-    int rc = count > 0 ? mmi_batch_bodies((mmi_batch *)batch) : MM_OK;
+    mmi_batch *b = (mmi_batch *)batch;
+    if (b->taken_count == 0) {
+        return (int)batch->message_count;   /* nothing was taken, or it was finished before */
+    }
+    int count = mmi_api_fill(socket, b);
+    int rc = count > 0 ? mmi_batch_bodies(b) : MM_OK;
     return rc == MM_OK ? count : rc;
 }

@@ -47,7 +47,6 @@ void
 mm_batch_drop(mm_batch *batch)
 {
     mmi_batch_reset((mmi_batch *)batch);
-    *batch = (mm_batch){ 0 };
 }
 
 mmi_batch *
@@ -67,6 +66,7 @@ mmi_batch_reset(mmi_batch *b)
     b->whole = NULL;
     b->message_count = 0;
     b->bytes = 0;
+    b->pub = (mm_batch){ 0 };
 }
 
 /* Resizes an array (given by the address of its pointer) to want items of size bytes. */
@@ -410,10 +410,10 @@ mmi_batch_bodies(mmi_batch *b)
     }
     mmi_msg *big = pub->big;
     const mmi_frame *last = &big->frames[big->frame_count - 1];
-    pub->big = NULL;
     if (last->size > INT32_MAX) {
         return MM_EMSGSIZE;
     }
+    pub->big = NULL;
     b->body_offset[0] = 0;
     b->body_offset[1] = (uint32_t)last->size;
     pub->body = last->data;

@@ -240,7 +240,7 @@ void mm_msg_free(mm_msg *msg);
 /* The same in steps, for event loops: takes what is there besides what the batch has (a new one is empty), up to the
  * limits in all: the count so far; 0: it is full; MM_EAGAIN.  Then finish makes the arrays: the count. */
 int mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes);
-int mm_batch_finish(mm_handle socket, mm_batch *batch);
+int mm_batch_finish(mm_handle socket, mm_batch *batch);   /* again: as it was */
 /* A batch of these single-frame messages instead of what it had. */
 int mm_batch_set(mm_batch *batch, const uint8_t *bodies, const uint64_t *sizes, const uint64_t *peers, uint32_t count);
 

@@ -131,15 +131,24 @@ fast_all_bytes(PyObject *self, PyObject *list)
     Py_RETURN_TRUE;
 }
 
-/* A new object of a subclass of bytes without fields of its own. */
+/* data may be NULL when there is nothing. */
+static void
+fast_copy(char *to, const uint8_t *data, Py_ssize_t size)
+{
+    if (size > 0) {
+        memcpy(to, data, (size_t)size);
+    }
+}
+
 PyObject *
-mmi_fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data, Py_ssize_t size)
+mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
 {
     if (fast_in_place) {
+        allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
         PyObject *made = alloc(type, size);
         if (made != NULL) {
             char *to = PyBytes_AsString(made);
-            memcpy(to, data, (size_t)size);
+            fast_copy(to, data, size);
             ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see fast_check */
         }
         return made;
@@ -153,88 +162,53 @@ mmi_fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data, Py_ssize
     return made;
 }
 
-bool
-mmi_fast_is_in_place(void)
-{
-    return fast_in_place;
-}
-
 PyObject *
 mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
 {
+    if (!fast_in_place) {
+        return mmi_fast_make(type, data, size);
+    }
     bool collected = (PyType_GetFlags(type) & Py_TPFLAGS_HAVE_GC) != 0;
     PyVarObject *made = collected ? PyObject_GC_NewVar(PyVarObject, type, size)
                                   : PyObject_NewVar(PyVarObject, type, size);
     if (made != NULL) {
         char *to = PyBytes_AsString((PyObject *)made);
-        memcpy(to, data, (size_t)size);
+        fast_copy(to, data, size);
         to[size] = '\0';
         ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see fast_check */
     }
     return (PyObject *)made;
 }
 
-/* messages(batch address, type) -> list: the single frames of a batch, each as one of the type */
-static PyObject *
-fast_messages(PyObject *self, PyObject *const *args, Py_ssize_t count)
+void
+mmi_fast_span(const mm_batch *batch, uint32_t i, uint32_t *from, uint32_t *to)
 {
-    (void)self;
-    if (count != 2 || !PyType_Check(args[1])) {
-        return mmi_fast_arguments("(batch, type)");
-    }
-    const mm_batch *batch = PyLong_AsVoidPtr(args[0]);
-    PyTypeObject *type = (PyTypeObject *)args[1];
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    if (batch == NULL || alloc == NULL) {
-        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
-    }
-    PyObject *list = PyList_New((Py_ssize_t)batch->message_count);
-    for (uint32_t i = 0; list != NULL && i < batch->message_count; i++) {
-        const uint32_t *offset = batch->offset + i;
-        Py_ssize_t size = (Py_ssize_t)(offset[1] - offset[0]);
-        PyObject *made = fast_in_place
-                             ? mmi_fast_plain(type, batch->data + offset[0], size)
-                             : mmi_fast_make(type, alloc, batch->data + offset[0], size);
-        if (made == NULL || PyList_SetItem(list, (Py_ssize_t)i, made) != 0) {
-            Py_DECREF(list);
-            return NULL;
-        }
-    }
-    return list;
+    const uint32_t *first = batch->first_frame;
+    *from = batch->big != NULL ? 0 : first != NULL ? first[i] : i;
+    *to = batch->big != NULL ? mm_msg_frame_count(batch->big) : first != NULL ? first[i + 1] : i + 1;
 }
 
-/* recv(handle, batch address, max_messages, max_bytes, timeout_ms, slice_ms) -> code */
-static PyObject *
-fast_recv(PyObject *self, PyObject *const *args, Py_ssize_t count)
+const uint8_t *
+mmi_fast_frame(const mm_batch *batch, uint32_t j, Py_ssize_t *size)
 {
-    (void)self;
-    mm_handle handle;
-    if (count != 6) {
-        return mmi_fast_arguments("(handle, batch, max_messages, max_bytes, timeout_ms, slice_ms)");
+    if (batch->big != NULL) {
+        uint64_t length;
+        const uint8_t *data = mm_msg_frame(batch->big, j, &length);
+        *size = (Py_ssize_t)length;
+        return data;
     }
-    mm_batch *batch = PyLong_AsVoidPtr(args[1]);
-    unsigned long messages = PyLong_AsUnsignedLong(args[2]);
-    uint64_t bytes = PyLong_AsUnsignedLongLong(args[3]);
-    int64_t timeout_ms = PyLong_AsLongLong(args[4]), slice_ms = PyLong_AsLongLong(args[5]);
-    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || batch == NULL) {
-        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
-    }
-    int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_recv(handle, batch, (uint32_t)messages, bytes, timeout_ms, slice_ms);
-    Py_END_ALLOW_THREADS
-    return PyLong_FromLong(rc);
+    *size = (Py_ssize_t)(batch->offset[j + 1] - batch->offset[j]);
+    return batch->data + batch->offset[j];
 }
 
-/* The frames of one message, of a batch that is not big. */
 PyObject *
-mmi_fast_frames_of(const mm_batch *batch, uint32_t from, uint32_t to)
+mmi_fast_frames(const mm_batch *batch, uint32_t from, uint32_t to)
 {
     PyObject *frames = PyList_New((Py_ssize_t)(to - from));
     for (uint32_t j = from; frames != NULL && j < to; j++) {
-        const char *data = (const char *)batch->data + batch->offset[j];
-        Py_ssize_t size = (Py_ssize_t)(batch->offset[j + 1] - batch->offset[j]);
-        PyObject *frame = PyBytes_FromStringAndSize(data, size);
+        Py_ssize_t size;
+        const uint8_t *data = mmi_fast_frame(batch, j, &size);
+        PyObject *frame = PyBytes_FromStringAndSize((const char *)data, size);
         if (frame == NULL || PyList_SetItem(frames, (Py_ssize_t)(j - from), frame) != 0) {
             Py_DECREF(frames);
             return NULL;
@@ -243,30 +217,19 @@ mmi_fast_frames_of(const mm_batch *batch, uint32_t from, uint32_t to)
     return frames;
 }
 
-/* frames(batch address) -> list of lists of bytes: each message's frames */
-static PyObject *
-fast_frames(PyObject *self, PyObject *arg)
+uint64_t
+mmi_fast_peer(const mm_batch *batch, uint32_t i)
 {
-    (void)self;
-    const mm_batch *batch = PyLong_AsVoidPtr(arg);
-    if (batch == NULL) {
-        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
-    }
-    PyObject *list = PyList_New((Py_ssize_t)batch->message_count);
-    for (uint32_t i = 0; list != NULL && i < batch->message_count; i++) {
-        const uint32_t *first = batch->first_frame;
-        uint32_t from = first != NULL ? first[i] : i, to = first != NULL ? first[i + 1] : i + 1;
-        PyObject *frames = mmi_fast_frames_of(batch, from, to);
-        if (frames == NULL || PyList_SetItem(list, (Py_ssize_t)i, frames) != 0) {
-            Py_DECREF(list);
-            return NULL;
-        }
-    }
-    return list;
+    return batch->peer != NULL ? batch->peer[i] : batch->one_peer;
 }
 
-/* parts(batch address) -> (peer, envelope, frames) of a batch of one message; None: it is another,
- * or big */
+uint32_t
+mmi_fast_envelope(const mm_batch *batch, uint32_t i)
+{
+    return batch->envelope != NULL ? batch->envelope[i] : 0;
+}
+
+/* parts(batch address) -> list: (frames, peer, envelope) of each message */
 static PyObject *
 fast_parts(PyObject *self, PyObject *arg)
 {
@@ -275,18 +238,21 @@ fast_parts(PyObject *self, PyObject *arg)
     if (batch == NULL) {
         return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
     }
-    if (batch->message_count != 1 || batch->big != NULL) {
-        Py_RETURN_NONE;
+    PyObject *list = PyList_New((Py_ssize_t)batch->message_count);
+    for (uint32_t i = 0; list != NULL && i < batch->message_count; i++) {
+        uint32_t from, to;
+        mmi_fast_span(batch, i, &from, &to);
+        PyObject *frames = mmi_fast_frames(batch, from, to), *parts = NULL;
+        if (frames != NULL) {
+            parts = Py_BuildValue("(NKI)", frames, (unsigned long long)mmi_fast_peer(batch, i),
+                                  mmi_fast_envelope(batch, i));
+        }
+        if (parts == NULL || PyList_SetItem(list, (Py_ssize_t)i, parts) != 0) {
+            Py_DECREF(list);
+            return NULL;
+        }
     }
-    const uint32_t *first = batch->first_frame;
-    PyObject *frames = mmi_fast_frames_of(batch, first != NULL ? first[0] : 0,
-                                          first != NULL ? first[1] : 1);
-    if (frames == NULL) {
-        return NULL;
-    }
-    uint64_t peer = batch->peer != NULL ? batch->peer[0] : batch->one_peer;
-    uint32_t envelope = batch->envelope != NULL ? batch->envelope[0] : 0;
-    return Py_BuildValue("(KIN)", (unsigned long long)peer, envelope, frames);
+    return list;
 }
 
 static bool
@@ -310,9 +276,8 @@ fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count)
         return mmi_fast_arguments("(type, sample)");
     }
     PyTypeObject *type = (PyTypeObject *)args[0];
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     fast_in_place = true;
-    PyObject *made[] = { mmi_fast_make(type, alloc, (const uint8_t *)body, size),
+    PyObject *made[] = { mmi_fast_make(type, (const uint8_t *)body, size),
                          mmi_fast_plain(type, (const uint8_t *)body, size) };
     for (int i = 0; i < 2; i++) {
         fast_in_place = fast_in_place && fast_is_like(made[i], args[1]);
@@ -326,9 +291,6 @@ static PyMethodDef fast_methods[] = {
     { "send", (PyCFunction)(void (*)(void))fast_send, METH_FASTCALL, NULL },
     { "send_list", (PyCFunction)(void (*)(void))fast_send_list, METH_FASTCALL, NULL },
     { "all_bytes", fast_all_bytes, METH_O, NULL },
-    { "messages", (PyCFunction)(void (*)(void))fast_messages, METH_FASTCALL, NULL },
-    { "recv", (PyCFunction)(void (*)(void))fast_recv, METH_FASTCALL, NULL },
-    { "frames", fast_frames, METH_O, NULL },
     { "parts", fast_parts, METH_O, NULL },
     { "request", (PyCFunction)(void (*)(void))mmi_fast_request, METH_FASTCALL, NULL },
     { "await_reply", (PyCFunction)(void (*)(void))mmi_fast_await_reply, METH_FASTCALL, NULL },
@@ -341,7 +303,7 @@ static PyMethodDef fast_methods[] = {
     { "watch", (PyCFunction)(void (*)(void))mmi_fast_watch, METH_FASTCALL, NULL },
     { "reply_now", (PyCFunction)(void (*)(void))mmi_fast_reply_now, METH_FASTCALL, NULL },
     { "call", (PyCFunction)(void (*)(void))mmi_fast_call, METH_FASTCALL, NULL },
-    { "ready", mmi_fast_ready, METH_NOARGS, NULL },
+    { "ready", mmi_fast_ready, METH_O, NULL },
     { "stream", (PyCFunction)(void (*)(void))mmi_fast_stream, METH_FASTCALL, NULL },
     { "check", (PyCFunction)(void (*)(void))fast_check, METH_FASTCALL, NULL },
     { NULL, NULL, 0, NULL },

@@ -16,14 +16,19 @@
 
 bool mmi_fast_handle(PyObject *arg, mm_handle *handle);   /* false: an error is set */
 PyObject *mmi_fast_arguments(const char *form); /* NULL: a TypeError of what was expected */
-/* A new object of a subclass of bytes without fields of its own. */
-PyObject *mmi_fast_make(PyTypeObject *type, allocfunc alloc, const uint8_t *data, Py_ssize_t size);
-/* The same of a subclass of bytes whose objects have no attributes of their own either: not looked
- * at by the garbage collector, as it can be in no cycle.  Only if mmi_fast_is_in_place. */
+/* A new object of a subclass of bytes, with these bytes. */
+PyObject *mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size);
+/* The same of one whose objects have no attributes of their own: not looked at by the garbage
+ * collector, as it can be in no cycle. */
 PyObject *mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size);
-bool mmi_fast_is_in_place(void);
-/* Frames of a batch that is not big, as a list. */
-PyObject *mmi_fast_frames_of(const mm_batch *batch, uint32_t from, uint32_t to);
+
+/* Of a batch: the frames [*from, *to) of message i; frame j; some frames as a list; who sent message
+ * i, and how many of its frames are routing. */
+void mmi_fast_span(const mm_batch *batch, uint32_t i, uint32_t *from, uint32_t *to);
+const uint8_t *mmi_fast_frame(const mm_batch *batch, uint32_t j, Py_ssize_t *size);
+PyObject *mmi_fast_frames(const mm_batch *batch, uint32_t from, uint32_t to);
+uint64_t mmi_fast_peer(const mm_batch *batch, uint32_t i);
+uint32_t mmi_fast_envelope(const mm_batch *batch, uint32_t i);
 
 /* The functions of fast_loop.c. */
 PyObject *mmi_fast_waker_take(PyObject *self, PyObject *arg);
@@ -41,7 +46,7 @@ PyObject *mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count
 
 /* fast_ready.c */
 bool mmi_fast_ready_init(void);                  /* false: an error is set */
-PyObject *mmi_fast_ready(PyObject *self, PyObject *unused);
+PyObject *mmi_fast_ready(PyObject *self, PyObject *classes);
 bool mmi_ready_is(PyObject *object);
 PyObject *mmi_ready_next(PyObject *ready);       /* NULL without an error: there is none */
 

@@ -70,16 +70,15 @@ fast_formed(int rc, const mm_batch *batch, PyObject *types)
     if (rc < 0 || batch->frame_count != 1 || batch->big != NULL) {
         return PyLong_FromLong(rc);
     }
-    uint64_t peer = batch->peer == NULL ? batch->one_peer : batch->peer[0];
-    PyObject *key = PyLong_FromUnsignedLongLong(peer);
+    PyObject *key = PyLong_FromUnsignedLongLong(mmi_fast_peer(batch, 0));
     PyObject *type = key == NULL ? NULL : PyDict_GetItemWithError(types, key);   /* borrowed */
     Py_XDECREF(key);
     if (type == NULL || !PyType_Check(type)) {
         return PyErr_Occurred() != NULL ? NULL : PyLong_FromLong(rc);
     }
-    allocfunc alloc = (allocfunc)PyType_GetSlot((PyTypeObject *)type, Py_tp_alloc);
-    return mmi_fast_make((PyTypeObject *)type, alloc, batch->data + batch->offset[0],
-                     (Py_ssize_t)(batch->offset[1] - batch->offset[0]));
+    Py_ssize_t size;
+    const uint8_t *data = mmi_fast_frame(batch, 0, &size);
+    return mmi_fast_plain((PyTypeObject *)type, data, size);
 }
 
 /* A reply or an answer: waits for it as mm_reply does. */
@@ -177,23 +176,22 @@ fast_set(PyObject *object, PyObject *name, PyObject *value)
 static PyObject *
 fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject *sender)
 {
-    uint32_t from = batch->first_frame != NULL ? batch->first_frame[i] : i;
-    uint32_t to = batch->first_frame != NULL ? batch->first_frame[i + 1] : i + 1;
-    uint32_t body = from + (batch->envelope != NULL ? batch->envelope[i] : 0), last = to - 1;
-    uint64_t peer = batch->peer != NULL ? batch->peer[i] : batch->one_peer;
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *made = mmi_fast_make(type, alloc, batch->data + batch->offset[last],
-                               (Py_ssize_t)(batch->offset[to] - batch->offset[last]));
-    PyObject *id = PyLong_FromUnsignedLongLong(peer);
-    PyObject *route = mmi_fast_frames_of(batch, from, body);
+    uint32_t from, to;
+    mmi_fast_span(batch, i, &from, &to);
+    uint32_t body = from + mmi_fast_envelope(batch, i);
+    Py_ssize_t size;
+    const uint8_t *data = mmi_fast_frame(batch, to - 1, &size);
+    PyObject *made = mmi_fast_make(type, data, size);
+    PyObject *id = PyLong_FromUnsignedLongLong(mmi_fast_peer(batch, i));
+    PyObject *route = mmi_fast_frames(batch, from, body);
     PyObject *way = NULL, *more = NULL;
     static PyObject *peer_name, *way_name;
     bool good = made != NULL && id != NULL && route != NULL &&
                 (way = PyTuple_Pack(3, sender, id, route)) != NULL &&
                 fast_set(made, fast_name(&peer_name, "peer"), id) &&
                 fast_set(made, fast_name(&way_name, "_way"), way);
-    if (good && body < last) {
-        PyObject *frames = mmi_fast_frames_of(batch, body, to);
+    if (good && body + 1 < to) {
+        PyObject *frames = mmi_fast_frames(batch, body, to);
         more = frames == NULL ? NULL : PyList_AsTuple(frames);
         Py_XDECREF(frames);
         good = more != NULL && PyObject_SetAttrString(made, "_frames", more) == 0;
@@ -210,7 +208,7 @@ fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject 
 }
 
 /* requests(batch address, type, sender) -> list: each message as one of the type, with its way back
- * (sender, peer, frames); None: the batch is big */
+ * (sender, peer, frames) */
 PyObject *
 mmi_fast_requests(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -221,9 +219,6 @@ mmi_fast_requests(PyObject *self, PyObject *const *args, Py_ssize_t count)
     const mm_batch *batch = PyLong_AsVoidPtr(args[0]);
     if (batch == NULL) {
         return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
-    }
-    if (batch->big != NULL) {
-        Py_RETURN_NONE;
     }
     PyObject *list = PyList_New((Py_ssize_t)batch->message_count);
     for (uint32_t i = 0; list != NULL && i < batch->message_count; i++) {

@@ -1,207 +1,141 @@
 /*
  * fast_ready.c: what a socket has received and not given out, as a Python object: a deque as far as
- * Python sees, whose youngest part may still be the batch it came in.
+ * Python sees, made of the batches it came in.
  *
  * So a message is made when somebody takes it, not 512 at once: it is still in the cache then.
- * Not here: iterating (fast_stream.c); locks, waiting, order among threads (_inbox.py, _recv.py).
- * Law: the interpreter's lock is held; making an object may run anything, so a message is claimed
- * before it is made, and a batch lives while one is made of it.
+ * Not here: the batches (fast_run.c); iterating (fast_stream.c); locks, waiting, order among threads
+ * (_inbox.py, _recv.py).
+ * Law: the interpreter's lock is held; making an object, and a signal's function, may run anything,
+ * so a message is claimed before it is made; what was received is here before a signal's function
+ * can raise.
  */
-#include "python/fast.h"
+#include "python/fast_run.h"
 
-#include <string.h>
-
-enum {
-    READY_FIRST_CAP = 64,
-    READY_RUN_KEEP = 32   /* messages: the batch of a larger run refers to memory worth freeing */
-};
-
-/* A batch that is given out message by message, all of one class; or, with unpack, one that is to
- * become items as soon as anybody takes: it stays as it is until that has worked. */
-typedef struct ready_run {
-    uint32_t refs, at, count;
-    mm_batch *batch;
-    PyObject *classes, *type;  /* type = classes(peer), NULL until the first is taken */
-    PyObject *unpack;          /* unpack(address) -> list; NULL: plain */
-    struct ready_run *next;    /* received while this one was being unpacked */
-} ready_run;
-
-/* items[head .. head + count) come before those of the runs. */
+/* The runs, the oldest first; none is empty. */
 typedef struct ready {
     PyObject_HEAD
-    PyObject **items;
-    Py_ssize_t head, count, cap;
-    ready_run *run;            /* NULL: none */
-    mm_batch *spare;           /* to be filled next; NULL: none */
+    mmi_run *run;              /* NULL: none */
+    mmi_run *spare;            /* for the next receive; NULL: none */
+    PyObject *classes;         /* classes(peer) is the class of a peer's messages of one frame; None:
+                                * they are more than bytes */
+    PyObject *type;            /* classes(peer), the last that was asked for; NULL: none yet */
+    uint64_t peer;
     bool held;                 /* an iterator is to ask each time */
 } ready;
 
 static PyTypeObject *ready_type;
 
+/* A run that nobody is to take from any more. */
 static void
-run_unref(ready_run *run)
+ready_retire(ready *r, mmi_run *run)
 {
-    if (run != NULL && --run->refs == 0) {
-        mm_batch_free(run->batch);
-        Py_XDECREF(run->classes);
-        Py_XDECREF(run->type);
-        Py_XDECREF(run->unpack);
-        PyMem_Free(run);
+    if (r->spare != NULL) {
+        mmi_run_unref(run);
+    } else if (mmi_run_reuse(run)) {
+        r->spare = run;
     }
 }
 
-/* A run that nobody is to take from any more: its batch is for the next one, unless it is large or
- * still read. */
-static void
-ready_retire(ready *r, ready_run *run)
+static mmi_run *
+ready_unlink(ready *r)
 {
-    if (run->refs == 1 && run->count < READY_RUN_KEEP && r->spare == NULL) {
-        r->spare = run->batch;
-        run->batch = NULL;
-    }
-    run_unref(run);
-}
-
-static void
-ready_end_run(ready *r)
-{
-    ready_run *run = r->run;
+    mmi_run *run = r->run;
     r->run = run->next;
     run->next = NULL;
-    ready_retire(r, run);
+    return run;
+}
+
+static void
+ready_link(ready *r, mmi_run *run)
+{
+    run->next = r->run;
+    r->run = run;
 }
 
 static Py_ssize_t
 ready_length(PyObject *self)
 {
-    const ready *r = (const ready *)self;
-    Py_ssize_t length = r->count;
-    for (const ready_run *run = r->run; run != NULL; run = run->next) {
-        length += (Py_ssize_t)(run->count - run->at);
+    Py_ssize_t length = 0;
+    for (const mmi_run *run = ((const ready *)self)->run; run != NULL; run = run->next) {
+        length += run->count - run->at;
     }
     return length;
 }
 
-/* Lets go of a run that may have ended meanwhile. */
-static void
-ready_leave_run(ready *r, ready_run *run)
-{
-    bool over = r->run == run && run->at == run->count;
-    run_unref(run);   /* not the last one, if it is still the run */
-    if (over) {
-        ready_end_run(r);
-    }
-}
-
-static void
-run_resolve(ready_run *run)
-{
-    PyObject *type = PyObject_CallFunction(run->classes, "K",
-                                           (unsigned long long)run->batch->one_peer);
-    if (type != NULL && !PyType_Check(type)) {
-        (void)mmi_fast_arguments("a class");
-    } else if (run->type == NULL) {
-        run->type = type;
-        return;
-    }
-    Py_XDECREF(type);
-}
-
-/* Room for more items, in front of the others or behind them. */
+/* Puts a list's items before all others, in their order.  false: an error is set. */
 static bool
-ready_room(ready *r, Py_ssize_t front, Py_ssize_t back)
+ready_insert(ready *r, PyObject *list)
 {
-    if (r->head >= front && r->cap - r->head - r->count >= back) {
+    if (PyList_Size(list) == 0) {
         return true;
     }
-    Py_ssize_t cap = r->cap > 0 ? r->cap : (Py_ssize_t)READY_FIRST_CAP;
-    while (cap < front + r->count + back) {
-        cap *= 2;
-    }
-    PyObject **items = PyMem_Malloc((size_t)cap * sizeof *items);
-    if (items == NULL) {
-        PyErr_NoMemory();
+    PyObject *copy = PyList_GetSlice(list, 0, PyList_Size(list));
+    mmi_run *run = copy != NULL ? mmi_run_new() : NULL;
+    if (run == NULL) {
+        Py_XDECREF(copy);
         return false;
     }
-    if (r->count > 0) {
-        memcpy(items + front, r->items + r->head, (size_t)r->count * sizeof *items);
-    }
-    PyMem_Free(r->items);
-    r->items = items;
-    r->head = front;
-    r->cap = cap;
+    mmi_run_fill(run, copy);
+    ready_link(r, run);
     return true;
 }
 
-/* Puts a list's items before all others or behind them, in their order.  false: an error is set. */
-static bool
-ready_insert(ready *r, PyObject *list, bool front)
+/* The class of a peer's messages, as a new reference; asking for it may run anything. */
+static PyObject *
+ready_class(ready *r, uint64_t peer)
 {
-    if (!PyList_Check(list)) {
-        (void)mmi_fast_arguments("a list");
-        return false;
+    if (r->type == NULL || r->peer != peer) {
+        PyObject *type = PyObject_CallFunction(r->classes, "K", (unsigned long long)peer);
+        if (type != NULL && !PyType_Check(type)) {
+            Py_DECREF(type);
+            return mmi_fast_arguments("a class");
+        }
+        if (type == NULL) {
+            return NULL;
+        }
+        PyObject *before = r->type;
+        r->type = type;
+        r->peer = peer;
+        Py_INCREF(type);
+        Py_XDECREF(before);   /* may run anything as well */
+        return type;
     }
-    Py_ssize_t size = PyList_Size(list);
-    if (!ready_room(r, front ? size : 0, front ? 0 : size)) {
-        return false;
-    }
-    Py_ssize_t at = front ? r->head - size : r->head + r->count;
-    for (Py_ssize_t i = 0; i < size; i++) {
-        PyObject *item = PyList_GetItem(list, i);
-        Py_INCREF(item);
-        r->items[at + i] = item;
-    }
-    r->head -= front ? size : 0;
-    r->count += size;
-    return true;
+    Py_INCREF(r->type);
+    return r->type;
 }
 
-/* The run becomes items, by way of what may run anything.  An error: it stays as it was. */
+/* The next of the first run, a batch of bytes, if it still has one; NULL without an error: it was
+ * taken meanwhile. */
+static PyObject *
+ready_make(ready *r)
+{
+    mmi_run *run = r->run;
+    uint64_t peer = mmi_run_peer(run);
+    PyObject *made = NULL;
+    run->refs++;
+    PyObject *type = ready_class(r, peer);
+    if (type != NULL && r->run == run && mmi_run_peer(run) == peer) {
+        made = mmi_run_make(run, type);
+    }
+    Py_XDECREF(type);
+    bool over = r->run == run && run->at == run->count;
+    mmi_run_unref(run);   /* not the last reference, if it is still the run */
+    if (over) {
+        ready_retire(r, ready_unlink(r));
+    }
+    return made;
+}
+
+/* The first run's messages become a list.  Meanwhile nobody else sees it. */
 static void
 ready_unpack(ready *r)
 {
-    ready_run *run = r->run;
-    bool front = r->count == 0;   /* what comes in meanwhile is younger */
-    r->run = run->next;           /* and must not unpack it as well */
-    PyObject *list = PyObject_CallFunction(run->unpack, "K",
-                                           (unsigned long long)(uintptr_t)run->batch);
-    bool good = list != NULL && ready_insert(r, list, front);
-    Py_XDECREF(list);
-    if (!good && run->batch->message_count > 0) {
-        run->next = r->run;
-        r->run = run;
-        return;
+    mmi_run *run = ready_unlink(r);
+    if (!mmi_run_unpack(run) || run->count > 0) {
+        ready_link(r, run);
+    } else {
+        ready_retire(r, run);
     }
-    run->next = NULL;
-    ready_retire(r, run);
-}
-
-/* The next of the run, if it still has one; NULL without an error: it was taken meanwhile, or is an
- * item now. */
-static PyObject *
-ready_take_run(ready *r)
-{
-    ready_run *run = r->run;
-    PyObject *made = NULL;
-    if (run->unpack != NULL) {
-        ready_unpack(r);
-        return NULL;
-    }
-    run->refs++;
-    if (run->type == NULL) {
-        run_resolve(run);
-    }
-    if (run->type != NULL && r->run == run) {
-        uint32_t i = run->at++;
-        const uint32_t *offset = run->batch->offset + i;
-        made = mmi_fast_plain((PyTypeObject *)run->type, run->batch->data + offset[0],
-                              (Py_ssize_t)(offset[1] - offset[0]));
-        if (made == NULL && run->at == i + 1) {
-            run->at = i;   /* nothing was taken */
-        }
-    }
-    ready_leave_run(r, run);
-    return made;
 }
 
 /* The oldest one; NULL without an error: there is none. */
@@ -209,34 +143,45 @@ static PyObject *
 ready_take(ready *r)
 {
     PyObject *found = NULL;
-    while (found == NULL && PyErr_Occurred() == NULL) {
-        if (r->count > 0) {
-            r->count--;
-            return r->items[r->head++];
+    while (found == NULL && r->run != NULL && PyErr_Occurred() == NULL) {
+        if (r->run->list != NULL) {
+            found = mmi_run_next(r->run);
+            if (r->run->at == r->run->count) {
+                ready_retire(r, ready_unlink(r));
+            }
+        } else if (r->run->owner != NULL) {
+            ready_unpack(r);
+        } else {
+            found = ready_make(r);
         }
-        if (r->run == NULL) {
-            return NULL;
-        }
-        found = ready_take_run(r);
     }
     return found;
 }
 
-/* All of the run become items, behind those there are.  false: an error is set. */
-static bool
-ready_unroll(ready *r)
+/* Up to max of the oldest, as a list. */
+static PyObject *
+ready_take_list(ready *r, Py_ssize_t max)
 {
-    while (r->run != NULL && ready_room(r, 0, 1)) {
-        PyObject *made = ready_take_run(r);
-        if (PyErr_Occurred() != NULL || (made != NULL && !ready_room(r, 0, 1))) {
-            Py_XDECREF(made);
+    PyObject *list = PyList_New(0);
+    while (list != NULL && PyList_Size(list) < max) {
+        PyObject *found = ready_take(r);
+        int rc = found != NULL ? PyList_Append(list, found) : -1;
+        Py_XDECREF(found);
+        if (rc != 0) {
             break;
         }
-        if (made != NULL) {
-            r->items[r->head + r->count++] = made;
-        }
     }
-    return PyErr_Occurred() == NULL;
+    if (PyErr_Occurred() == NULL) {
+        return list;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (list != NULL && !ready_insert(r, list)) {
+        PyErr_Clear();   /* no memory to put it back; the first error says so */
+    }
+    Py_XDECREF(list);
+    PyErr_Restore(type, value, traceback);
+    return NULL;
 }
 
 static PyObject *
@@ -250,28 +195,33 @@ ready_popleft(PyObject *self, PyObject *unused)
     return found;
 }
 
+/* take(max) -> list: of what is there, perhaps nothing */
+static PyObject *
+ready_take_some(PyObject *self, PyObject *arg)
+{
+    Py_ssize_t max = PyLong_AsSsize_t(arg);
+    return PyErr_Occurred() != NULL ? NULL : ready_take_list((ready *)self, max);
+}
+
 /* put_back(list): before all others, in their order */
 static PyObject *
 ready_put_back(PyObject *self, PyObject *list)
 {
-    if (!ready_insert((ready *)self, list, true)) {
+    if (!PyList_Check(list)) {
+        return mmi_fast_arguments("a list");
+    }
+    if (!ready_insert((ready *)self, list)) {
         return NULL;
     }
     Py_RETURN_NONE;
 }
 
+/* Each may run anything, which finds the rest. */
 static void
 ready_drop(ready *r)
 {
     while (r->run != NULL) {
-        ready_run *run = r->run;
-        r->run = run->next;
-        run->next = NULL;
-        run_unref(run);
-    }
-    while (r->count > 0) {
-        r->count--;
-        Py_DECREF(r->items[r->head++]);   /* may run anything, which finds the rest */
+        mmi_run_unref(ready_unlink(r));
     }
 }
 
@@ -297,100 +247,75 @@ static PyObject *
 ready_items(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    ready *r = (ready *)self;
-    if (!ready_unroll(r)) {
-        return NULL;
-    }
-    PyObject *list = PyList_New(0);
-    for (Py_ssize_t i = 0; list != NULL && i < r->count; i++) {
-        if (PyList_Append(list, r->items[r->head + i]) != 0) {
-            Py_CLEAR(list);
-        }
+    PyObject *list = ready_take_list((ready *)self, PY_SSIZE_T_MAX);
+    if (list != NULL && !ready_insert((ready *)self, list)) {
+        Py_CLEAR(list);
     }
     return list;
 }
 
-/* Whether all messages of a batch are bytes and nothing else, of one peer. */
-static bool
-ready_is_plain(const mm_batch *batch, const PyObject *classes)
-{
-    return classes != Py_None && mmi_fast_is_in_place() && batch->big == NULL &&
-           batch->frame_count == batch->message_count && batch->one_peer != 0;
-}
-
-/* Receives into the run's batch, which becomes the last run.  A code. */
+/* Receives: what came is the first run then.  A code, 0: an error is set (and something may have
+ * come). */
 static int
-ready_receive(ready *r, ready_run *run, mm_handle handle, uint32_t messages, uint64_t bytes,
-              PyObject *unpack)
+ready_receive(ready *r, PyObject *const *args, Py_ssize_t count, mmi_want *want)
 {
-    int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_recv(handle, run->batch, messages, bytes, 0, 0);
-    Py_END_ALLOW_THREADS
+    if (!mmi_want_of(args, count, want)) {
+        return 0;
+    }
+    mmi_run *run = r->spare;
+    r->spare = NULL;
+    if (run == NULL && (run = mmi_run_new()) == NULL) {
+        return 0;
+    }
+    int rc = mmi_run_recv(run, args[0], r->classes != Py_None, want);
     if (rc <= 0) {
         ready_retire(r, run);
         return rc;
     }
-    run->count = (uint32_t)rc;
-    if (!ready_is_plain(run->batch, run->classes)) {
-        Py_INCREF(unpack);
-        run->unpack = unpack;
-    }
-    ready_run **last = &r->run;
-    while (*last != NULL) {
-        last = &(*last)->next;
-    }
-    *last = run;
-    return rc;
+    ready_link(r, run);
+    return PyErr_CheckSignals() == 0 ? rc : 0;   /* now, rather than once it was taken */
 }
 
-/* fill(handle, max_messages, max_bytes, classes, unpack) -> the first message, or a code.
- * Only when nothing is ready, one thread at a time.  classes(peer) is the class of a peer's
- * messages of one frame, None: they are more than bytes; unpack(address) makes a list of a batch.
- */
+/* recv(owner, handle, max_messages, max_bytes, timeout_ms, slice_ms) -> the first message of what
+ * came, the others are ready then; or a code.  owner._unpack_at(address) makes a list of a batch
+ * whose messages are more than bytes.  More than one message only when nothing is ready, by one
+ * thread at a time. */
 static PyObject *
-ready_fill(PyObject *self, PyObject *const *args, Py_ssize_t count)
+ready_recv(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    ready *r = (ready *)self;
-    mm_handle handle;
-    if (count != 5) {
-        return mmi_fast_arguments("(handle, max_messages, max_bytes, classes, unpack)");
-    }
-    unsigned long messages = PyLong_AsUnsignedLong(args[1]);
-    uint64_t bytes = PyLong_AsUnsignedLongLong(args[2]);
-    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL) {
-        return NULL;
-    }
-    ready_run *run = PyMem_Malloc(sizeof *run);
-    mm_batch *batch = r->spare;
-    r->spare = NULL;
-    if (run == NULL || (batch == NULL && mm_batch_new(&batch) != MM_OK)) {
-        PyMem_Free(run);
-        mm_batch_free(batch);
-        return PyErr_NoMemory();
-    }
-    Py_INCREF(args[3]);
-    *run = (ready_run){ .refs = 1, .batch = batch, .classes = args[3] };
-    int rc = ready_receive(r, run, handle, (uint32_t)messages, bytes, args[4]);
-    PyObject *first = rc <= 0 ? NULL : ready_take(r);
+    mmi_want want;
+    int rc = ready_receive((ready *)self, args, count, &want);
+    PyObject *first = rc > 0 ? ready_take((ready *)self) : NULL;
     if (first != NULL || PyErr_Occurred() != NULL) {
         return first;
     }
-    return PyLong_FromLong(rc > 0 ? MM_EAGAIN : rc);   /* others took all of it meanwhile */
+    return PyLong_FromLong(rc > 0 ? MM_EAGAIN : rc);   /* a signal's function took it */
+}
+
+/* recv_many(as recv) -> list of all that came; or a code */
+static PyObject *
+ready_recv_many(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    mmi_want want;
+    int rc = ready_receive((ready *)self, args, count, &want);
+    PyObject *list = rc > 0 ? ready_take_list((ready *)self, rc) : NULL;
+    if (PyErr_Occurred() != NULL || (list != NULL && PyList_Size(list) > 0)) {
+        return list;
+    }
+    Py_XDECREF(list);
+    return PyLong_FromLong(rc > 0 ? MM_EAGAIN : rc);
 }
 
 static int
 ready_traverse(PyObject *self, visitproc visit, void *arg)
 {
     const ready *r = (const ready *)self;
-    for (Py_ssize_t i = 0; i < r->count; i++) {
-        Py_VISIT(r->items[r->head + i]);
+    for (const mmi_run *run = r->run; run != NULL; run = run->next) {
+        Py_VISIT(run->list);
+        Py_VISIT(run->owner);
     }
-    for (const ready_run *run = r->run; run != NULL; run = run->next) {
-        Py_VISIT(run->classes);
-        Py_VISIT(run->type);
-        Py_VISIT(run->unpack);
-    }
+    Py_VISIT(r->classes);
+    Py_VISIT(r->type);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -409,8 +334,11 @@ ready_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     ready_drop(r);
-    PyMem_Free(r->items);
-    mm_batch_free(r->spare);
+    if (r->spare != NULL) {
+        mmi_run_unref(r->spare);
+    }
+    Py_XDECREF(r->classes);
+    Py_XDECREF(r->type);
     PyObject_GC_Del(self);
     Py_DECREF(type);
 }
@@ -421,7 +349,9 @@ static PyMethodDef ready_methods[] = {
     { "clear", ready_clear, METH_NOARGS, NULL },
     { "hold", ready_hold, METH_NOARGS, NULL },
     { "items", ready_items, METH_NOARGS, NULL },
-    { "fill", (PyCFunction)(void (*)(void))ready_fill, METH_FASTCALL, NULL },
+    { "take", ready_take_some, METH_O, NULL },
+    { "recv", (PyCFunction)(void (*)(void))ready_recv, METH_FASTCALL, NULL },
+    { "recv_many", (PyCFunction)(void (*)(void))ready_recv_many, METH_FASTCALL, NULL },
     { NULL, NULL, 0, NULL },
 };
 
@@ -454,12 +384,17 @@ mmi_ready_next(PyObject *self)
     return r->held ? NULL : ready_take(r);
 }
 
+/* ready(classes) */
 PyObject *
-mmi_fast_ready(PyObject *self, PyObject *unused)
+mmi_fast_ready(PyObject *self, PyObject *classes)
 {
     (void)self;
-    (void)unused;
-    return PyType_GenericNew(ready_type, NULL, NULL);
+    ready *r = (ready *)PyType_GenericNew(ready_type, NULL, NULL);
+    if (r != NULL) {
+        Py_INCREF(classes);
+        r->classes = classes;
+    }
+    return (PyObject *)r;
 }
 
 bool

@@ -44,6 +44,11 @@ _BY_CODE: dict[int, type[MeshError]] = {
 }
 
 
+def address_of(batch: Any) -> int:
+    """Return where a batch is, for native calls."""
+    return int(ffi.cast("uintptr_t", batch))
+
+
 class Slot:
     """A batch of the core's, and where it is."""
 
@@ -54,7 +59,7 @@ class Slot:
         if lib.mm_batch_new(out) != 0:
             raise MemoryError("no memory for a receive batch")
         self.batch: Any = ffi.gc(out[0], lib.mm_batch_free)
-        self.address = int(ffi.cast("uintptr_t", out[0]))
+        self.address = address_of(out[0])
 
 
 _idle_slots: list[Slot] = []

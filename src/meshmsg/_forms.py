@@ -6,10 +6,10 @@ Not here: waiting. Law: one place says which frame is what.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from meshmsg._base import SocketBase
-from meshmsg._core import Slot, fast, ffi, lib
+from meshmsg._core import fast, ffi, lib
 from meshmsg._data import Data, encode_topic
 from meshmsg._errors import MeshError, PeerError, UsageError
 from meshmsg._message import FullMessage, Message, Request
@@ -23,9 +23,10 @@ class TopicForm(Forming[Message], SocketBase):
     """Sub: a message of two frames or more begins with its topic."""
 
     def _message(self, frames: list[bytes], peer: int, envelope: int) -> Message:
-        message = super()._message(frames, peer, envelope)
-        if len(frames) > 1:
-            message.topic = frames[0].decode("utf-8", "surrogateescape")
+        message = FullMessage(frames[-1])
+        message.peer = peer
+        message._frames = tuple(frames)
+        message.topic = frames[0].decode("utf-8", "surrogateescape")
         return message
 
     def subscribe(self, topic: str | bytes) -> None:
@@ -112,24 +113,9 @@ class RequestForm(Forming[Request], SocketBase):
     _role: ClassVar[int] = lib.MM_REP
     _plain = None
 
-    def _unpack_one(self, slot: Slot) -> Request:
-        return (self._requests(slot.address) or super()._unpack(slot.batch))[0]
-
-    def _unpack(self, batch: Any) -> list[Request]:
-        return self._requests(int(ffi.cast("uintptr_t", batch))) or super()._unpack(batch)
-
-    def _requests(self, address: int) -> list[Request] | None:
-        """Turn a batch into requests, unless it is a large one."""
-        found: list[Request] | None = fast.requests(address, Request, self._reply)
+    def _unpack_at(self, address: int) -> list[Request]:
+        found: list[Request] = fast.requests(address, Request, self._reply)
         return found
-
-    def _message(self, frames: list[bytes], peer: int, envelope: int) -> Request:
-        request = Request(frames[-1])
-        request.peer = peer
-        if len(frames) > envelope + 1:
-            request._frames = tuple(frames[envelope:])
-        request._way = (self._reply, peer, frames[:envelope])
-        return request
 
     def _reply(self, peer: int, route: list[bytes], answer: bytes) -> bool:
         try:

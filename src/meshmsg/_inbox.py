@@ -19,7 +19,7 @@ class Inbox(Forming[MessageT]):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._ready: Any = fast.ready()
+        self._ready: Any = fast.ready(self._plain)
         """Messages (see csrc/python/fast_ready.c), made as they are taken."""
         self._inbox_lock = threading.RLock()
         """Re-entrant, as a signal may come while it is held, and what runs then may close the
@@ -57,13 +57,16 @@ class Inbox(Forming[MessageT]):
 
     def _take_many(self, max_messages: int) -> list[MessageT]:
         """Prefetched messages, perhaps none."""
-        found: list[MessageT] = []
-        while len(found) < max_messages:
-            message = self._take_ready()
-            if message is None:
-                break
-            found.append(message)
+        found: list[MessageT] = self._ready.take(max_messages)
+        if self._fileno_taken and not self._ready:
+            lib.mm_fileno_hold(self._handle, 0)
         return found
+
+    def _keep_ready(self, messages: list[MessageT]) -> None:
+        """Put back what a call that failed had taken."""
+        self._ready.put_back(messages)
+        if self._fileno_taken and self._ready:
+            lib.mm_fileno_hold(self._handle, 1)
 
     def fileno(self) -> int:
         """Return a descriptor that is readable exactly while a receive would find a message.

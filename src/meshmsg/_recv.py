@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from meshmsg._blocking import Blocking
-from meshmsg._core import EAGAIN, EINTR, borrow, fast, give_back, lib, to_ms
+from meshmsg._core import EAGAIN, EINTR, fast, to_ms
 from meshmsg._errors import ClosedError
 from meshmsg._inbox import Inbox
 from meshmsg._options import check_batch
@@ -27,64 +27,75 @@ class Receiver(Inbox[MessageT], Blocking):
 
     def _receive(self, max_messages: int, timeout: float | None) -> list[MessageT]:
         """Take what was asked for, no more."""
-        ms, slice_ms = self._first_try(timeout)
-        slot = borrow()
+        if self._prefetched:
+            return self._receive_in_turn(max_messages, timeout)
+        if timeout is not None:
+            to_ms(timeout)  # refuses what is no time
+        ms, slice_ms = (-1, self._slice_ms) if timeout is None else (0, 0)
         try:
-            if not self._prefetched:
-                rc = lib.mm_recv(self._handle, slot.batch, max_messages, BATCH_BYTES, ms, slice_ms)
-                if rc > 0:
-                    return self._unpack(slot.batch)
-                if rc != EINTR and (rc != EAGAIN or timeout == 0):
-                    raise self._error(rc, "no message", timeout)
-            return self._receive_in_turn(slot.batch, max_messages, timeout)
-        finally:
-            give_back(slot)
+            found: list[MessageT] | int = self._ready.recv_many(
+                self, self._handle, max_messages, BATCH_BYTES, ms, slice_ms
+            )
+        except BaseException:
+            self._keep_ready([])
+            raise
+        return found if isinstance(found, list) else self._receive_on(found, max_messages, timeout)
 
-    def _first_try(self, timeout: float | None) -> tuple[int, int]:
-        """Return how a first try waits, (timeout_ms, slice_ms): for ever, or not at all."""
-        if timeout is None:
-            return -1, self._slice_ms
-        to_ms(timeout)  # refuses what is no time
-        return 0, 0
+    def _receive_on(self, rc: int, max_messages: int, timeout: float | None) -> list[MessageT]:
+        """Receive after a first try that gave this code."""
+        if rc != EINTR and (rc != EAGAIN or timeout == 0):
+            raise self._error(rc, "no message", timeout)
+        return self._receive_in_turn(max_messages, timeout)
 
     def _receive_in_turn(
-        self, batch: Any, max_messages: int, timeout: float | None, prefetch: int = 0
+        self, max_messages: int, timeout: float | None, prefetch: int = 0
     ) -> list[MessageT]:
         """Receive beside threads that prefetch; what is prefetched over the first stays ready."""
         to_ms(timeout)
+        found: list[MessageT] = []
         asleep = False
-        try:
-            with self._inbox_lock:
-                found = self._take_many(max_messages)
-                if found:
-                    return found
-                if prefetch and not (self._sleepers or self._fileno_taken):
-                    first = self._ready.fill(
-                        self._handle, prefetch, BATCH_BYTES, self._plain, self._unpack_at
-                    )
-                    if type(first) is not int:
-                        return [first]
-                    rc = first
-                else:
-                    rc = lib.mm_recv(self._handle, batch, max_messages, BATCH_BYTES, 0, 0)
-                    if rc > 0:
-                        return self._unpack(batch)
-                if rc != EAGAIN or timeout == 0:
-                    raise self._error(rc, "no message", timeout)
-                self._sleepers += 1
-                asleep = True
-            self._blocking(
-                lambda ms, slice_ms: lib.mm_recv(
-                    self._handle, batch, max_messages, BATCH_BYTES, ms, slice_ms
-                ),
-                timeout,
-                "no message",
+
+        def take(ms: int, slice_ms: int) -> int:
+            nonlocal found
+            taken: list[MessageT] | int = self._ready.recv_many(
+                self, self._handle, max_messages, BATCH_BYTES, ms, slice_ms
             )
-            return self._unpack(batch)
-        finally:
-            if asleep:
+            if isinstance(taken, int):
+                return taken
+            found = taken
+            return len(found)
+
+        try:
+            try:
                 with self._inbox_lock:
-                    self._sleepers -= 1
+                    found = self._take_many(max_messages)
+                    if found:
+                        return found
+                    at_once = prefetch if not (self._sleepers or self._fileno_taken) else 0
+                    rc = self._take_ahead(at_once, found) if at_once else take(0, 0)
+                    if rc > 0:
+                        return found
+                    if rc != EAGAIN or timeout == 0:
+                        raise self._error(rc, "no message", timeout)
+                    self._sleepers += 1
+                    asleep = True
+                self._blocking(take, timeout, "no message")
+            finally:
+                if asleep:
+                    with self._inbox_lock:
+                        self._sleepers -= 1
+        except BaseException:
+            self._keep_ready(found)
+            raise
+        return found
+
+    def _take_ahead(self, count: int, found: list[MessageT]) -> int:
+        """Take one message, and leave what is there behind it ready; a code."""
+        first: Any = self._ready.recv(self, self._handle, count, BATCH_BYTES, 0, 0)
+        if type(first) is int:
+            return first
+        found.append(first)
+        return 1
 
     def recv(self, *, timeout: float | None = None) -> MessageT:
         """Receive one message, waiting for it if need be.
@@ -108,24 +119,21 @@ class Receiver(Inbox[MessageT], Blocking):
             if message is not None:
                 return message
         if self._prefetched:
-            return self._receive_ahead(timeout)
-        ms, slice_ms = (-1, self._slice_ms) if timeout is None else self._first_try(timeout)
-        slot = borrow()
+            return self._receive_in_turn(1, timeout, BATCH_MESSAGES)[0]
+        found: Any
         try:
-            rc = fast.recv(self._handle, slot.address, 1, BATCH_BYTES, ms, slice_ms)
-            if rc == 1:
-                return self._unpack_one(slot)
-        finally:
-            give_back(slot)
-        return self._receive(1, timeout)[0]
-
-    def _receive_ahead(self, timeout: float | None) -> MessageT:
-        """Receive one message, and what is there behind it, which stays ready."""
-        slot = borrow()
-        try:
-            return self._receive_in_turn(slot.batch, 1, timeout, BATCH_MESSAGES)[0]
-        finally:
-            give_back(slot)
+            if timeout is None:
+                found = self._ready.recv(self, self._handle, 1, BATCH_BYTES, -1, self._slice_ms)
+            else:
+                to_ms(timeout)  # refuses what is no time
+                found = self._ready.recv(self, self._handle, 1, BATCH_BYTES, 0, 0)
+        except BaseException:
+            self._keep_ready([])
+            raise
+        if type(found) is int:
+            return self._receive_on(found, 1, timeout)[0]
+        received: MessageT = found
+        return received
 
     def recv_many(
         self, max_messages: int = 1000, *, timeout: float | None = None
@@ -182,6 +190,6 @@ class Receiver(Inbox[MessageT], Blocking):
     def _refill(self) -> MessageT:
         """Receive the next one for an iteration, and what is there behind it."""
         try:
-            return self._receive_ahead(None)
+            return self._receive_in_turn(1, None, BATCH_MESSAGES)[0]
         except ClosedError:
             raise StopIteration from None

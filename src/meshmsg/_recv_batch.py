@@ -10,7 +10,7 @@ from typing import Any
 
 from meshmsg._batch import MessageBatch
 from meshmsg._blocking import Blocking
-from meshmsg._core import error_for, ffi, lib
+from meshmsg._core import address_of, error_for, ffi, lib
 from meshmsg._errors import UsageError
 from meshmsg._inbox import Inbox
 from meshmsg._message import Message
@@ -64,7 +64,11 @@ class Batching(Inbox[Message]):
                     break
                 found.append(message)
                 size += len(message)
-        return batch_of(found) if found else None
+        try:
+            return batch_of(found) if found else None
+        except BaseException:
+            self._keep_ready(found)
+            raise
 
 
 class BatchReceiver(Batching, Receiver[Message], Blocking):
@@ -104,9 +108,11 @@ class BatchReceiver(Batching, Receiver[Message], Blocking):
         if found is not None:
             return found
         batch = new_batch()
-        with self._inbox_lock:
-            self._sleepers += 1
+        asleep = False
         try:
+            with self._inbox_lock:
+                self._sleepers += 1
+                asleep = True
             count = self._blocking(
                 lambda ms, slice_ms: lib.mm_recv_batch(
                     self._handle, batch, max_messages, max_bytes, wait_ns, ms, slice_ms
@@ -114,7 +120,11 @@ class BatchReceiver(Batching, Receiver[Message], Blocking):
                 timeout,
                 "no message",
             )
+            return MessageBatch(batch, 0, count)
+        except BaseException:  # also of a signal's function: what was received is for the next
+            self._keep_ready(self._unpack_at(address_of(batch)))
+            raise
         finally:
-            with self._inbox_lock:
-                self._sleepers -= 1
-        return MessageBatch(batch, 0, count)
+            if asleep:
+                with self._inbox_lock:
+                    self._sleepers -= 1

@@ -237,7 +237,7 @@ def test_native_calls_refuse_what_they_cannot_take() -> None:
     assert fast.all_bytes([b"a"])
     assert not fast.all_bytes([b"a", "b"])
     with pytest.raises(TypeError):
-        fast.messages(1, 2)
+        fast.parts("1")
     with pytest.raises(TypeError):
         fast.check(mm.Message, "x")
 

@@ -15,7 +15,7 @@ from tests.support.pairs import WAIT_S, joined
 
 def test_what_is_put_back_comes_before_all_others() -> None:
     """In its order."""
-    ready = fast.ready()
+    ready = fast.ready(message_class)
     ready.put_back([b"4"])
     ready.put_back([b"2", b"3"])
     ready.put_back([b"0", b"1"])
@@ -30,7 +30,7 @@ def test_what_was_cleared_is_gone_and_released() -> None:
     """And what was taken belongs to who took it."""
     body = b"body of its own" * 3
     before = sys.getrefcount(body)
-    ready = fast.ready()
+    ready = fast.ready(message_class)
     for _ in range(200):
         ready.put_back([body])
     taken = ready.popleft()
@@ -44,7 +44,7 @@ def test_what_was_cleared_is_gone_and_released() -> None:
 def test_a_queue_in_a_cycle_is_collected() -> None:
     """The garbage collector sees what is in it."""
     gc.collect()
-    ready = fast.ready()
+    ready = fast.ready(message_class)
     ready.put_back([[ready]])
     del ready
     assert gc.collect() > 0
@@ -52,13 +52,13 @@ def test_a_queue_in_a_cycle_is_collected() -> None:
 
 def test_no_list_is_refused() -> None:
     """Nothing is changed."""
-    ready = fast.ready()
+    ready = fast.ready(message_class)
     with pytest.raises(TypeError):
         ready.put_back((b"1",))
     with pytest.raises(TypeError):
         fast.stream([], len)
     with pytest.raises(TypeError):
-        ready.fill(1)
+        ready.recv(1)
     assert len(ready) == 0
 
 
@@ -95,7 +95,6 @@ def test_classes_may_receive_from_the_same_queue_while_a_message_is_made() -> No
     with joined(mm.Push, mm.Pull) as (push, pull):
         push.send_many([b"1", b"2", b"3"], timeout=WAIT_S)
         push.drain(timeout=WAIT_S).raise_for_loss()
-        ready = fast.ready()
         taken: list[bytes] = []
 
         def classes(peer: int) -> type[mm.Message]:
@@ -104,7 +103,8 @@ def test_classes_may_receive_from_the_same_queue_while_a_message_is_made() -> No
                 taken.append(ready.popleft())
             return message_class(peer)
 
-        found = ready.fill(pull._handle, 100, 1000, classes, pull._unpack_at)
+        ready = fast.ready(classes)
+        found = ready.recv(pull, pull._handle, 100, 1000, 0, 0)
         while len(ready):
             taken.append(ready.popleft())
         assert sorted([found, *taken[1:]]) == [b"1", b"2", b"3"]
@@ -115,13 +115,13 @@ def test_a_queue_that_is_cleared_while_a_message_is_made_loses_no_memory() -> No
     with joined(mm.Push, mm.Pull) as (push, pull):
         push.send_many([b"x" * 1000] * 50, timeout=WAIT_S)
         push.drain(timeout=WAIT_S).raise_for_loss()
-        ready = fast.ready()
 
         def classes(peer: int) -> type[mm.Message]:
             ready.clear()
             return message_class(peer)
 
-        found = ready.fill(pull._handle, 100, 1000_000, classes, pull._unpack_at)
+        ready = fast.ready(classes)
+        found = ready.recv(pull, pull._handle, 100, 1_000_000, 0, 0)
         assert found == EAGAIN
         assert len(ready) == 0
 
@@ -131,7 +131,6 @@ def test_an_error_while_a_message_is_made_takes_nothing() -> None:
     with joined(mm.Push, mm.Pull) as (push, pull):
         push.send_many([b"1", b"2"], timeout=WAIT_S)
         push.drain(timeout=WAIT_S).raise_for_loss()
-        ready = fast.ready()
         failing = True
 
         def classes(peer: int) -> type[mm.Message]:
@@ -139,8 +138,9 @@ def test_an_error_while_a_message_is_made_takes_nothing() -> None:
                 raise KeyError(peer)
             return message_class(peer)
 
+        ready = fast.ready(classes)
         with pytest.raises(KeyError):
-            ready.fill(pull._handle, 100, 1000, classes, pull._unpack_at)
+            ready.recv(pull, pull._handle, 100, 1000, 0, 0)
         failing = False
         assert len(ready) == 2
         assert ready.items() == [b"1", b"2"]
@@ -148,7 +148,7 @@ def test_an_error_while_a_message_is_made_takes_nothing() -> None:
 
 def test_what_is_held_goes_by_way_of_the_refill() -> None:
     """For sockets whose descriptor somebody watches."""
-    ready = fast.ready()
+    ready = fast.ready(message_class)
     ready.put_back([b"1"])
     stream = fast.stream(ready, lambda: b"refilled")
     ready.hold()

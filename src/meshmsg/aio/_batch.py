@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from meshmsg._batch import MessageBatch
-from meshmsg._core import lib, to_ms
+from meshmsg._core import address_of, lib, to_ms
 from meshmsg._errors import ClosedError, TimedOutError
 from meshmsg._message import Message
 from meshmsg._options import check_batch
@@ -70,15 +69,22 @@ class AsyncBatchReceiver(Batching, AsyncReceiver[Message]):
         def take() -> int:
             return int(lib.mm_batch_take(self._handle, batch, max_messages, max_bytes))
 
-        await self._until(take, READABLE, timeout, "no message")
-        if max_wait:
-            await self._gather(batch, take, max_wait)
-        count = lib.mm_batch_finish(self._handle, batch)
-        if count < 0:
-            raise self._error(count, "no batch", timeout)
-        return MessageBatch(batch, 0, count)
+        try:
+            await self._until(take, READABLE, timeout, "no message")
+            if max_wait:
+                await self._gather(take, max_wait)
+            count = lib.mm_batch_finish(self._handle, batch)
+            if count < 0:
+                raise self._error(count, "no batch", timeout)
+            return MessageBatch(batch, 0, count)
+        except BaseException:  # cancelled, most likely
+            lib.mm_batch_finish(self._handle, batch)
+            self._keep_ready(self._unpack_at(address_of(batch)))
+            if self._ready:
+                self._waker(asyncio.get_running_loop()).wake_next(self._handle, READABLE)
+            raise
 
-    async def _gather(self, batch: Any, take: Callable[[], int], max_wait: float) -> None:
+    async def _gather(self, take: Callable[[], int], max_wait: float) -> None:
         """Take on, until the batch is full or the time is up."""
         loop = asyncio.get_running_loop()
         end = loop.time() + max_wait
@@ -88,10 +94,3 @@ class AsyncBatchReceiver(Batching, AsyncReceiver[Message]):
                     return
         except (TimedOutError, ClosedError):
             return
-        except asyncio.CancelledError:
-            if lib.mm_batch_finish(self._handle, batch) > 0:
-                self._ready.put_back(self._unpack(batch))
-                if self._fileno_taken:
-                    lib.mm_fileno_hold(self._handle, 1)
-                self._waker(loop).wake_next(self._handle, READABLE)
-            raise

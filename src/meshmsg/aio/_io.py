@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._core import EAGAIN, borrow, fast, ffi, give_back, lib, to_ms
+from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
 from meshmsg._data import Data, buffer_of, pack_frames
 from meshmsg._errors import ClosedError, MeshError
 from meshmsg._inbox import Inbox
@@ -254,26 +254,16 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
                 if found:
                     return len(found)
             if prefetch and may_prefetch:
-                first = self._ready.fill(
-                    self._handle, prefetch, PREFETCH_BYTES, self._plain, self._unpack_at
-                )
+                first = self._ready.recv(self, self._handle, prefetch, PREFETCH_BYTES, 0, 0)
                 if type(first) is int:
                     return first
                 found.append(first)
                 return 1
-            return self._take_exactly(max_messages, found)
-
-    def _take_exactly(self, max_messages: int, found: list[MessageT]) -> int:
-        slot = borrow()
-        try:
-            rc = int(fast.recv(self._handle, slot.address, max_messages, PREFETCH_BYTES, 0, 0))
-            if rc == 1:
-                found.append(self._unpack_one(slot))
-            elif rc > 0:
-                found += self._unpack(slot.batch)
-            return rc
-        finally:
-            give_back(slot)
+            taken = self._ready.recv_many(self, self._handle, max_messages, PREFETCH_BYTES, 0, 0)
+            if type(taken) is int:
+                return taken
+            found += taken
+            return len(found)
 
     async def _receive(
         self, max_messages: int, timeout: float | None, prefetch: int = 0

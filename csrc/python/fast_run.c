@@ -1,0 +1,139 @@
+/*
+ * fast_run.c: see fast_run.h.
+ * Not here: what is ready, in which order (fast_ready.c).
+ */
+#include "python/fast_run.h"
+
+enum {
+    RUN_KEEP = 32   /* messages: the batch of a larger run refers to memory worth freeing */
+};
+
+bool
+mmi_want_of(PyObject *const *args, Py_ssize_t count, mmi_want *want)
+{
+    if (count != 6) {
+        (void)mmi_fast_arguments("(owner, handle, max_messages, max_bytes, timeout_ms, slice_ms)");
+        return false;
+    }
+    want->messages = (uint32_t)PyLong_AsUnsignedLong(args[2]);
+    want->bytes = PyLong_AsUnsignedLongLong(args[3]);
+    want->timeout_ms = PyLong_AsLongLong(args[4]);
+    want->slice_ms = PyLong_AsLongLong(args[5]);
+    return mmi_fast_handle(args[1], &want->handle) && PyErr_Occurred() == NULL;
+}
+
+mmi_run *
+mmi_run_new(void)
+{
+    mmi_run *run = PyMem_Malloc(sizeof *run);
+    mm_batch *batch = NULL;
+    if (run == NULL || mm_batch_new(&batch) != MM_OK) {
+        PyMem_Free(run);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    *run = (mmi_run){ .refs = 1, .batch = batch };
+    return run;
+}
+
+void
+mmi_run_unref(mmi_run *run)
+{
+    if (--run->refs == 0) {
+        mm_batch_free(run->batch);
+        Py_XDECREF(run->list);
+        Py_XDECREF(run->owner);
+        PyMem_Free(run);
+    }
+}
+
+bool
+mmi_run_reuse(mmi_run *run)
+{
+    if (run->refs > 1 || run->count >= RUN_KEEP) {
+        mmi_run_unref(run);
+        return false;
+    }
+    PyObject *list = run->list, *owner = run->owner;
+    if (run->batch->big != NULL) {
+        mm_batch_drop(run->batch);
+    }
+    *run = (mmi_run){ .refs = 1, .batch = run->batch };
+    Py_XDECREF(list);
+    Py_XDECREF(owner);
+    return true;
+}
+
+static bool
+run_is_plain(const mm_batch *batch)
+{
+    return batch->big != NULL ? mm_msg_frame_count(batch->big) == 1
+                              : batch->frame_count == batch->message_count;
+}
+
+int
+mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want)
+{
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_recv(want->handle, run->batch, want->messages, want->bytes, want->timeout_ms,
+                 want->slice_ms);
+    Py_END_ALLOW_THREADS
+    run->count = rc > 0 ? rc : 0;
+    if (rc > 0 && !(plain && run_is_plain(run->batch))) {
+        Py_INCREF(owner);
+        run->owner = owner;
+    }
+    return rc;
+}
+
+bool
+mmi_run_unpack(mmi_run *run)
+{
+    PyObject *list = PyObject_CallMethod(run->owner, "_unpack_at", "K",
+                                         (unsigned long long)(uintptr_t)run->batch);
+    if (list != NULL && !PyList_Check(list)) {
+        Py_DECREF(list);
+        list = mmi_fast_arguments("a list");
+    }
+    if (list != NULL) {
+        mmi_run_fill(run, list);
+    }
+    return list != NULL;
+}
+
+void
+mmi_run_fill(mmi_run *run, PyObject *list)
+{
+    run->list = list;
+    run->at = 0;
+    run->count = PyList_Size(list);
+}
+
+PyObject *
+mmi_run_next(mmi_run *run)
+{
+    PyObject *item = PyList_GetItem(run->list, run->at);
+    Py_INCREF(item);
+    Py_INCREF(Py_None);
+    (void)PyList_SetItem(run->list, run->at++, Py_None);   /* who took it has the only reference */
+    return item;
+}
+
+uint64_t
+mmi_run_peer(const mmi_run *run)
+{
+    return mmi_fast_peer(run->batch, (uint32_t)run->at);
+}
+
+PyObject *
+mmi_run_make(mmi_run *run, PyObject *type)
+{
+    Py_ssize_t size, at = run->at++;
+    const uint8_t *data = mmi_fast_frame(run->batch, (uint32_t)at, &size);
+    PyObject *made = mmi_fast_plain((PyTypeObject *)type, data, size);
+    if (made == NULL && run->at == at + 1) {
+        run->at = at;   /* nothing was taken */
+    }
+    return made;
+}

@@ -1,0 +1,159 @@
+"""Signals in the midst of receiving: their functions may receive as well, and may raise."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from tests.support.pairs import WAIT_S, joined
+
+COUNT = 3000
+SIZES = {"small": 10, "large": 100_000}
+BODIES = {"small": COUNT, "large": COUNT // 10}
+
+
+@contextlib.contextmanager
+def handled(function: Callable[[], None]) -> Iterator[Callable[[], None]]:
+    """Have this run on the main thread whenever what is given here is called, by any thread."""
+    main = threading.main_thread().ident
+    assert main is not None
+    before = signal.signal(signal.SIGUSR1, lambda *_: function())
+    try:
+        yield lambda: signal.pthread_kill(main, signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def by_one(pull: Any, count: int) -> list[bytes]:
+    """Receive one after the other."""
+    return [pull.recv(timeout=WAIT_S) for _ in range(count)]
+
+
+def by_many(pull: Any, count: int) -> list[bytes]:
+    """Receive several at once."""
+    found: list[bytes] = []
+    while len(found) < count:
+        found += pull.recv_many(timeout=WAIT_S)
+    return found
+
+
+def by_batch(pull: Any, count: int) -> list[bytes]:
+    """Receive batches."""
+    found: list[bytes] = []
+    while len(found) < count:
+        found += pull.recv_batch(timeout=WAIT_S).to_list()
+    return found
+
+
+def by_iteration(pull: Any, count: int) -> list[bytes]:
+    """Iterate, in several goes."""
+    return [next(iter(pull)) for _ in range(count)]
+
+
+WAYS = [by_one, by_many, by_batch, by_iteration]
+
+
+def numbered(mark: bytes, number: int, size: int) -> bytes:
+    """A body of that size."""
+    return (b"%c%d." % (mark, number)).ljust(size, b".")
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_signals_function_may_receive_while_its_thread_does(
+    way: Callable[[Any, int], list[bytes]], size: str
+) -> None:
+    """From another socket: neither gets what is the other's, and nothing comes twice."""
+    count, length = BODIES[size], SIZES[size]
+    others: list[bytes] = []
+    with joined(mm.Push, mm.Pull) as (push, pull), joined(mm.Push, mm.Pull) as (push2, pull2):
+
+        def function() -> None:
+            with contextlib.suppress(mm.WouldBlockError):
+                others.append(pull2.recv(timeout=0))
+
+        with handled(function) as raise_signal:
+
+            def feed() -> None:
+                for i in range(count):
+                    push2.send(numbered(b"B", i, length), timeout=WAIT_S)
+                    push.send(numbered(b"A", i, length), timeout=WAIT_S)
+                    raise_signal()
+
+            feeding = threading.Thread(target=feed)
+            feeding.start()
+            found = way(pull, count)
+            feeding.join()
+        while len(others) < count:
+            others.append(pull2.recv(timeout=WAIT_S))
+    assert found == [numbered(b"A", i, length) for i in range(count)]
+    assert others == [numbered(b"B", i, length) for i in range(count)]
+
+
+class Stop(Exception):
+    """What the signal's function raises."""
+
+
+def stop() -> None:
+    """Be a signal's function that raises."""
+    raise Stop
+
+
+@pytest.mark.parametrize("topics", [False, True], ids=["plain", "topics"])
+def test_what_was_being_made_into_messages_is_there_after_a_signal_raised(
+    topics: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the next call receives: all of it, in order."""
+    with joined(mm.Pub, mm.Sub) as (pub, sub), handled(stop) as raise_signal:
+        sub.subscribe("")
+        pub.wait_for_subscribers("t", timeout=WAIT_S)
+        for i in range(COUNT // 10):
+            pub.send_frames([b"t", b"%d" % i] if topics else [b"%d" % i])
+        pub.drain(timeout=WAIT_S).raise_for_loss()
+        real = mm.Sub._message
+        made = 0
+
+        def interrupted(*args: Any) -> mm.Message:
+            nonlocal made
+            made += 1
+            if made == 100:
+                raise_signal()
+            return real(*args)
+
+        monkeypatch.setattr(mm.Sub, "_message", interrupted)
+        found: list[int] = []
+        with contextlib.suppress(Stop):
+            found += [int(next(iter(sub)))]
+        while len(found) < COUNT // 10:
+            found += [int(message) for message in sub.recv_many(timeout=WAIT_S)]
+        assert found == list(range(COUNT // 10))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_receive_that_a_signal_ends_has_taken_nothing(
+    way: Callable[[Any, int], list[bytes]],
+) -> None:
+    """The function is due when the message comes; whoever receives next gets the message."""
+    with joined(mm.Push, mm.Pull) as (push, pull), handled(stop):
+        pull.wait_for_peers(timeout=WAIT_S)
+
+        def stop_and_send() -> None:
+            begun.wait(WAIT_S)
+            signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)  # wakes nobody
+            push.send(b"1")
+
+        for _ in range(50):
+            begun = threading.Event()
+            sending = threading.Thread(target=stop_and_send)
+            sending.start()
+            with pytest.raises(Stop):
+                begun.set()
+                way(pull, 1)
+            sending.join()
+            assert way(pull, 1) == [b"1"]
