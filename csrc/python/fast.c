@@ -184,8 +184,13 @@ void
 mmi_fast_span(const mm_batch *batch, uint32_t i, uint32_t *from, uint32_t *to)
 {
     const uint32_t *first = batch->first_frame;
-    *from = batch->big != NULL ? 0 : first != NULL ? first[i] : i;
-    *to = batch->big != NULL ? mm_msg_frame_count(batch->big) : first != NULL ? first[i + 1] : i + 1;
+    if (batch->big != NULL) {
+        *from = 0;
+        *to = mm_msg_frame_count(batch->big);
+        return;
+    }
+    *from = first != NULL ? first[i] : i;
+    *to = first != NULL ? first[i + 1] : i + 1;
 }
 
 const uint8_t *

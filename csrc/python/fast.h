@@ -22,8 +22,8 @@ PyObject *mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size
  * collector, as it can be in no cycle. */
 PyObject *mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size);
 
-/* Of a batch: the frames [*from, *to) of message i; frame j; some frames as a list; who sent message
- * i, and how many of its frames are routing. */
+/* Of a batch: the frames [*from, *to) of message i; frame j; some frames as a list; who sent
+ * message i, and how many of its frames are routing. */
 void mmi_fast_span(const mm_batch *batch, uint32_t i, uint32_t *from, uint32_t *to);
 const uint8_t *mmi_fast_frame(const mm_batch *batch, uint32_t j, Py_ssize_t *size);
 PyObject *mmi_fast_frames(const mm_batch *batch, uint32_t from, uint32_t to);

@@ -3,8 +3,8 @@
  * Python sees, made of the batches it came in.
  *
  * So a message is made when somebody takes it, not 512 at once: it is still in the cache then.
- * Not here: the batches (fast_run.c); iterating (fast_stream.c); locks, waiting, order among threads
- * (_inbox.py, _recv.py).
+ * Not here: the batches (fast_run.c); iterating (fast_stream.c); locks, waiting, order among
+ * threads (_inbox.py, _recv.py).
  * Law: the interpreter's lock is held; making an object, and a signal's function, may run anything,
  * so a message is claimed before it is made; what was received is here before a signal's function
  * can raise.
@@ -16,8 +16,8 @@ typedef struct ready {
     PyObject_HEAD
     mmi_run *run;              /* NULL: none */
     mmi_run *spare;            /* for the next receive; NULL: none */
-    PyObject *classes;         /* classes(peer) is the class of a peer's messages of one frame; None:
-                                * they are more than bytes */
+    PyObject *classes;         /* classes(peer) is the class of a peer's messages of one frame;
+                                * None: they are more than bytes */
     PyObject *type;            /* classes(peer), the last that was asked for; NULL: none yet */
     uint64_t peer;
     bool held;                 /* an iterator is to ask each time */

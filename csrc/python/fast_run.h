@@ -26,7 +26,7 @@ typedef struct mmi_run {
     Py_ssize_t at, count;
     mm_batch *batch;           /* NULL: there was no memory */
     PyObject *list;            /* the messages; NULL: they are in the batch */
-    PyObject *owner;           /* owner._unpack_at(address) makes the list; NULL: each is bytes */
+    PyObject *owner;           /* owner._unpack_at(address) makes it; NULL: each is bytes */
     struct mmi_run *next;
 } mmi_run;
 
@@ -38,7 +38,7 @@ bool mmi_run_reuse(mmi_run *run);
 int mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want);
 /* Makes the list of the batch, which may run anything.  false: an error, and it is as it was. */
 bool mmi_run_unpack(mmi_run *run);
-void mmi_run_fill(mmi_run *run, PyObject *list);         /* with these instead; takes the reference */
+void mmi_run_fill(mmi_run *run, PyObject *list);         /* with these; takes the reference */
 PyObject *mmi_run_next(mmi_run *run);                    /* of a list */
 /* The next of a batch: who sent it; and it, as an object of that class, which is bytes without
  * attributes of their own. */
