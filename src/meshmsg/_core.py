@@ -98,6 +98,8 @@ def text_of(code: int) -> str:
 
 def error_for(code: int, message: str, *, address: str = "") -> MeshError:
     """Make the exception of a code."""
+    if code == lib.MM_ECLOSED and _exiting.is_set() and threading.current_thread().daemon:
+        _stop_for_good()
     return _BY_CODE.get(code, MeshError)(message, code=code, address=address)
 
 
@@ -107,10 +109,25 @@ def raise_for(code: int, what: str, *, address: str = "") -> None:
         raise error_for(code, f"{what}: {text_of(code)}", address=address)
 
 
+_exiting = threading.Event()
+
+
+def _stop_for_good() -> None:
+    """Keep a daemon thread here until the process is gone, as the interpreter itself does later on.
+
+    What it waited for was closed by the exit, not by the program: the trace of an error nobody made
+    would be printed while standard error is being closed, which aborts the process.
+    """
+    lock = threading.Lock()
+    while True:
+        lock.acquire()
+
+
 def _close_engines() -> None:
     """At exit: no thread of ours runs while the interpreter goes away; bounded by the linger."""
     from meshmsg import _engine
 
+    _exiting.set()
     abandoned = _engine.close_all()
     if abandoned:
         warnings.warn(
