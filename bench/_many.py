@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ._args import add_common, add_size, add_transport, number_list, positive, whole
-from ._launch import processes, url_for
+from ._launch import gather, processes, url_for
 from ._output import Output
 from ._rounds import Case, Figures, Row
 from ._task import Task
@@ -68,18 +68,8 @@ class Fanout:
         return figures
 
     def _once(self, task: Task) -> Figures:
-        with url_for(self._peer, self._transport) as url, processes() as start:
-            publisher = start(self._peer.command(replace(task, receives=False, url=url)))
-            there = publisher.line()["endpoint"]
-            one = replace(task, receives=True, url=there)
-            readers = [start(self._peer.command(replace(one, connections=n))) for n in self._shares]
-            for process in (publisher, *readers):
-                process.line()  # ready
-            publisher.word("go")
-            sent, received = publisher.line(), [reader.line() for reader in readers]
-            for process in (publisher, *readers):
-                process.word("end")
-            use, uses = publisher.line(), [reader.line() for reader in readers]
+        found = gather(self._peer, self._transport, task, self._shares)
+        sent, received, use, uses = found.one, found.others, found.one_use, found.other_uses
         deliveries = sum(one["count"] for one in received)
         seconds = max(one["end_s"] for one in received) - sent["start_s"]
         cpu = sum(one["cpu_s"] for one in uses)

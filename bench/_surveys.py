@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ._args import add_common, add_size, add_transport, number_list, whole
-from ._launch import processes, url_for
+from ._launch import gather
 from ._many import shares
 from ._need import BenchError
 from ._output import Output
@@ -44,22 +44,8 @@ class Surveys:
     def __call__(self, warming: bool) -> Figures:
         """Measure once."""
         task = replace(self._task, count=max(2, self._task.count // 10)) if warming else self._task
-        with url_for(self._peer, self._transport) as url, processes() as start:
-            asker = start(self._peer.command(replace(task, url=url)))
-            there = asker.line()["endpoint"]
-            one = replace(task, receives=True, url=there)
-            answerers = [
-                start(self._peer.command(replace(one, connections=n))) for n in self._shares
-            ]
-            for process in (*answerers, asker):
-                process.line()  # ready
-            asker.word("go")
-            asked = asker.line()
-            for process in answerers:
-                process.line()
-            for process in (asker, *answerers):
-                process.word("end")
-            use, uses = asker.line(), [process.line() for process in answerers]
+        found = gather(self._peer, self._transport, task, self._shares)
+        asked, use, uses = found.one, found.one_use, found.other_uses
         if not warming:
             self._all.append(asked["latency_ns"])
         surveys = task.count

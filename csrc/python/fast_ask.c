@@ -41,33 +41,12 @@ mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return PyLong_FromLong(rc);
 }
 
-/* await_reply(handle, id, batch address, timeout_ms, slice_ms) -> code */
-PyObject *
-mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    (void)self;
-    mm_handle handle;
-    if (count != 5) {
-        return mmi_fast_arguments("(handle, id, batch, timeout_ms, slice_ms)");
-    }
-    uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
-    mm_batch *batch = PyLong_AsVoidPtr(args[2]);
-    int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
-    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL || batch == NULL) {
-        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
-    }
-    int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_reply(handle, id, batch, timeout_ms, slice_ms);
-    Py_END_ALLOW_THREADS
-    return PyLong_FromLong(rc);
-}
-
-/* The message in a batch of a single frame, of a peer whose type is known; else the code. */
+/* The message in a batch of a single frame, of a peer whose type is known; else the code, as always
+ * without types (NULL). */
 static PyObject *
 fast_formed(int rc, const mm_batch *batch, PyObject *types)
 {
-    if (rc < 0 || batch->frame_count != 1 || batch->big != NULL) {
+    if (rc < 0 || types == NULL || batch->frame_count != 1 || batch->big != NULL) {
         return PyLong_FromLong(rc);
     }
     PyObject *key = PyLong_FromUnsignedLongLong(mmi_fast_peer(batch, 0));
@@ -81,7 +60,7 @@ fast_formed(int rc, const mm_batch *batch, PyObject *types)
     return mmi_fast_plain((PyTypeObject *)type, data, size);
 }
 
-/* A reply or an answer: waits for it as mm_reply does. */
+/* A reply or an answer, as fast_formed gives it: waits for it as mm_reply does. */
 static PyObject *
 fast_take_reply(PyObject *const *args, int64_t timeout_ms, int64_t slice_ms, PyObject *types)
 {
@@ -96,6 +75,18 @@ fast_take_reply(PyObject *const *args, int64_t timeout_ms, int64_t slice_ms, PyO
     rc = mm_reply(handle, id, batch, timeout_ms, slice_ms);
     Py_END_ALLOW_THREADS
     return fast_formed(rc, batch, types);
+}
+
+/* await_reply(handle, id, batch address, timeout_ms, slice_ms) -> code */
+PyObject *
+mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 5) {
+        return mmi_fast_arguments("(handle, id, batch, timeout_ms, slice_ms)");
+    }
+    int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
+    return PyErr_Occurred() != NULL ? NULL : fast_take_reply(args, timeout_ms, slice_ms, NULL);
 }
 
 /* answer(handle, id, batch address, slice_ms, types by peer) -> the next answer of a survey, or a

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +15,7 @@ from meshmsg.bench._need import BenchError
 from meshmsg.bench._task import Task
 from meshmsg.bench.peers import PEERS
 from meshmsg.bench.peers.brokers import Broker, Running, free_port, group_use
+from tests.support.benched import measured
 
 LISTENER = """
 import socket, subprocess, sys, time
@@ -118,12 +117,7 @@ def test_light_brokers_are_measured_where_they_are_installed(name: str, kind: st
     reason = PEERS[name].missing()
     if reason:
         pytest.skip(reason)
-    command = [sys.executable, "-m", "meshmsg.bench", kind, "--transport", "tcp", "--size", "64",
-               "--count", "1500", "--rounds", "1", "--peer", name, "--json", "-"]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    (row,) = json.loads(done.stdout)["rows"]
-    assert row["missing"] is None
+    (row,) = measured(kind, "--transport", "tcp", "--size", "64", "--count", "1500", "--peer", name)
     assert row["figures"]["broker_cpu_us"]["min"] >= 0
     assert row["figures"]["broker_rss_mb"]["min"] > 0
 

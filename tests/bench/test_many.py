@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
-from typing import Any
 
 import pytest
 
+from tests.support.benched import bench, measured
+
 NO_COMPILER = not any(shutil.which(name) for name in ("cc", "gcc", "clang"))
-
-
-def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run it."""
-    command = [sys.executable, "-m", "meshmsg.bench", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600)
-
-
-def rows(*arguments: str) -> list[dict[str, Any]]:
-    """Run it; the rows of its record, all of which were measured."""
-    done = bench(*arguments, "--rounds", "1", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
-    assert [row["missing"] for row in found] == [None] * len(found)
-    return found
 
 
 @pytest.mark.parametrize("transport", ["tcp", "ipc", "inproc"])
 def test_a_fixed_rate_counts_every_message(transport: str) -> None:
     """Over several connections; the distribution holds each once."""
     pytest.importorskip("hdrh", reason="hdrhistogram is not installed")
-    (row,) = rows("rate", "--size", "64", "--rate", "20000", "--connections", "3", "--seconds",
-                  "0.05", "--transport", transport, "--peer", "meshmsg")  # fmt: skip
+    (row,) = measured("rate", "--size", "64", "--rate", "20000", "--connections", "3",
+                      "--seconds", "0.05", "--transport", transport, "--peer",
+                      "meshmsg")  # fmt: skip
     assert sum(count for _, count in row["latency_ns"]) == row["count"] == 1000
     figures = row["figures"]
     assert figures["refused"]["max"] == 0
@@ -45,16 +29,16 @@ def test_a_fixed_rate_counts_every_message(transport: str) -> None:
 def test_rivals_in_c_keep_a_schedule_too() -> None:
     """In bursts; without the stamps nothing would be counted."""
     pytest.importorskip("hdrh", reason="hdrhistogram is not installed")
-    (row,) = rows("rate", "--size", "64", "--rate", "20000", "--burst", "10", "--seconds", "0.05",
-                  "--peer", "raw-c")  # fmt: skip
+    (row,) = measured("rate", "--size", "64", "--rate", "20000", "--burst", "10", "--seconds",
+                      "0.05", "--peer", "raw-c")  # fmt: skip
     assert sum(count for _, count in row["latency_ns"]) == row["count"] == 1000
 
 
 def test_one_way_latency_is_a_fixed_rate() -> None:
     """A thousand a second."""
     pytest.importorskip("hdrh", reason="hdrhistogram is not installed")
-    (row,) = rows("lat", "--one-way", "--count", "20", "--size", "8", "--transport", "inproc",
-                  "--peer", "meshmsg")  # fmt: skip
+    (row,) = measured("lat", "--one-way", "--count", "20", "--size", "8", "--transport", "inproc",
+                      "--peer", "meshmsg")  # fmt: skip
     assert (row["kind"], row["count"], row["rate"]) == ("rate", 20, 1000.0)
 
 
@@ -69,8 +53,9 @@ def test_more_connections_than_a_peer_can_take_are_a_row_that_says_so() -> None:
 @pytest.mark.parametrize("transport", ["tcp", "ipc"])
 def test_fanout_delivers_everything_to_everybody(transport: str) -> None:
     """Several subscribers in several processes, message by message and in batches."""
-    found = rows("fanout", "--subscribers", "1,5", "--processes", "2", "--count", "300", "--size",
-                 "16", "--transport", transport, "--peer", "meshmsg,meshmsg-batch")  # fmt: skip
+    found = measured("fanout", "--subscribers", "1,5", "--processes", "2", "--count", "300",
+                     "--size", "16", "--transport", transport, "--peer",
+                     "meshmsg,meshmsg-batch")  # fmt: skip
     assert [row["subscribers"] for row in found] == [1, 1, 5, 5]
     for row in found:
         assert row["figures"]["deliveries_per_s"]["min"] > 0
@@ -79,21 +64,21 @@ def test_fanout_delivers_everything_to_everybody(transport: str) -> None:
 def test_pyzmq_is_asked_to_lose_nothing_in_a_fanout() -> None:
     """Its high water mark makes it wait, as ours does: the run ends."""
     pytest.importorskip("zmq", reason="pyzmq is not installed")
-    (row,) = rows("fanout", "--subscribers", "3", "--processes", "1", "--count", "3000", "--size",
-                  "16", "--peer", "pyzmq")  # fmt: skip
+    (row,) = measured("fanout", "--subscribers", "3", "--processes", "1", "--count", "3000",
+                      "--size", "16", "--peer", "pyzmq")  # fmt: skip
     assert row["count"] == 3000
 
 
 def test_connections_are_counted_when_each_has_said_a_word() -> None:
     """Rate, and memory of both sides."""
-    (row,) = rows("connections", "--number", "20", "--peer", "meshmsg")
+    (row,) = measured("connections", "--number", "20", "--peer", "meshmsg")
     assert row["figures"]["connects_per_s"]["min"] > 0
     assert {"server_bytes", "client_bytes"} <= row["figures"].keys()
 
 
 def test_cpu_time_is_a_figure_of_its_own() -> None:
     """Of both sides together, and of each."""
-    (row,) = rows("cpu", "--count", "2000", "--size", "64", "--peer", "meshmsg")
+    (row,) = measured("cpu", "--count", "2000", "--size", "64", "--peer", "meshmsg")
     figures = row["figures"]
     both = figures["sender_cpu_us"]["median"] + figures["receiver_cpu_us"]["median"]
     assert row["kind"] == "cpu"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,8 @@ import pytest
 from meshmsg.bench._facts import facts
 from meshmsg.bench._need import BenchError, is_there
 from meshmsg.bench._report_command import record_in
+from tests.support.benched import bench
 
-BENCH = [sys.executable, "-m", "meshmsg.bench"]
 DRAWS = pytest.mark.skipif(not is_there("matplotlib"), reason="matplotlib is not installed")
 KEEPS = pytest.mark.leaves_threads  # matplotlib keeps its fonts open
 ROW_KEYS = {"kind", "peer", "version", "transport", "rounds", "missing", "figures", "each_round"}
@@ -157,9 +155,8 @@ def test_axes_are_labelled_in_units_people_read() -> None:
 def test_a_record_holds_machine_versions_options_and_rows(tmp_path: Path) -> None:
     """In the form its schema number stands for; the report command takes it."""
     out = tmp_path / "r.json"
-    command = [*BENCH, "thr", "--transport", "tcp", "--size", "8", "--count", "50", "--rounds", "1",
-               "--seed", "3", "--peer", "meshmsg,raw-c-spin", "--json", str(out)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = bench("thr", "--transport", "tcp", "--size", "8", "--count", "50", "--rounds", "1",
+                 "--seed", "3", "--peer", "meshmsg,raw-c-spin", "--json", str(out))  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = record_in(str(out))
     assert set(found) == {"schema", "title", "text", "facts", "options", "rows"}
@@ -194,8 +191,7 @@ def test_the_report_command_writes_a_page(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).write_text(json.dumps(record(row("cpu", "meshmsg"), title=name)))
     out = tmp_path / "r.html"
-    command = [*BENCH, "report", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = bench("report", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(out))
     assert done.returncode == 0, done.stderr
     page = Page(out.read_text())
     assert page.tags.count("svg") == 2
@@ -204,9 +200,8 @@ def test_the_report_command_writes_a_page(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     """And no traceback."""
-    command = [*BENCH, "thr", "--transport", "inproc", "--size", "8", "--count", "20", "--rounds",
-               "1", "--peer", "meshmsg", "--json", str(tmp_path / "no/such")]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = bench("thr", "--transport", "inproc", "--size", "8", "--count", "20", "--rounds",
+                 "1", "--peer", "meshmsg", "--json", str(tmp_path / "no/such"))  # fmt: skip
     assert done.returncode == 1
     assert "No such file or directory" in done.stderr
     assert "Traceback" not in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ from meshmsg.bench._need import BenchError
 from meshmsg.bench._run import scaled
 from meshmsg.bench._scenario import Scenario, known, load, scenario_of
 from meshmsg.bench._stage import messages_of
-
-BENCH = [sys.executable, "-m", "meshmsg.bench"]
+from tests.support.benched import BENCH, bench, record
 
 
 def told(**step: Any) -> dict[str, Any]:
@@ -135,12 +133,7 @@ def test_scaling_keeps_rates() -> None:
 
 def run(*arguments: str) -> dict[str, Any]:
     """Run one; the record."""
-    done = subprocess.run(
-        [*BENCH, "run", *arguments, "--json", "-"], capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return record("run", *arguments)
 
 
 SCALES = {"million": "0.002", "fixed-rate": "0.003", "backlog": "0.1", "mixed": "0.01"}
@@ -207,7 +200,7 @@ def test_a_role_needs_a_place_to_meet(tmp_path: Path) -> None:
     """And one machine needs none."""
     pytest.importorskip("yaml", reason="pyyaml is not installed")
     for more in (["--role", "sender"], ["--meet", "tcp://127.0.0.1:1"]):
-        done = subprocess.run([*BENCH, "run", "million", *more], capture_output=True, text=True)
+        done = bench("run", "million", *more)
         assert done.returncode == 1
         assert "--meet goes with" in done.stderr
 

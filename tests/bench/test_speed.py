@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
-BENCH = [sys.executable, "-m", "meshmsg.bench"]
+from tests.support.benched import bench, record
+
 NO_COMPILER = not any(shutil.which(name) for name in ("cc", "gcc", "clang"))
-
-
-def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run it."""
-    return subprocess.run([*BENCH, *arguments], capture_output=True, text=True, timeout=600)
-
-
-def record(*arguments: str) -> dict[str, Any]:
-    """Run it; what it wrote."""
-    done = bench(*arguments, "--json", "-")
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 def check_figures(row: dict[str, Any], *names: str) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -12,20 +9,7 @@ import pytest
 from meshmsg.bench._task import Task
 from meshmsg.bench.peers import peer_named
 from meshmsg.bench.peers.seam import Respondents, Surveyor
-
-
-def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run it."""
-    command = [sys.executable, "-m", "meshmsg.bench", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600)
-
-
-def rows(*arguments: str) -> list[dict[str, Any]]:
-    """Run it; the rows of its record."""
-    done = bench(*arguments, "--rounds", "1", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
-    return found
+from tests.support.benched import bench, rows
 
 
 @pytest.mark.parametrize("transport", ["tcp", "ipc"])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from meshmsg.bench._need import BenchError
 from meshmsg.bench._rate import LOADS
 from meshmsg.bench._targets import GROUPS, TARGETS, Target, cases_of, shown, verdicts
 from meshmsg.bench.peers import PEERS
+from tests.support.benched import bench
 
 
 def row(peer: str, value: float, figure: str = "receiver_per_s", **more: Any) -> dict[str, Any]:
@@ -182,10 +181,8 @@ def test_the_calibration_loop_takes_time() -> None:
 def test_the_command_measures_what_it_is_asked_for(tmp_path: Path) -> None:
     """One promise, tiny; the record holds the verdict."""
     out = tmp_path / "r.json"
-    command = [sys.executable, "-m", "meshmsg.bench", "targets", "--only", "P7", "--rounds", "1",
-               "--seconds", "0.01", "--json", str(out), "--baseline", str(tmp_path / "b"),
-               "--save-baseline"]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = bench("targets", "--only", "P7", "--rounds", "1", "--seconds", "0.01", "--json",
+                 str(out), "--baseline", str(tmp_path / "b"), "--save-baseline")  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(out.read_text())["targets"]
     assert [one["number"] for one in found] == ["P7"] * 4
@@ -195,7 +192,6 @@ def test_the_command_measures_what_it_is_asked_for(tmp_path: Path) -> None:
 
 def test_a_promise_nobody_made_is_an_error() -> None:
     """With its name."""
-    command = [sys.executable, "-m", "meshmsg.bench", "targets", "--only", "P1,P99"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = bench("targets", "--only", "P1,P99")
     assert done.returncode == 1
     assert "no target P99" in done.stderr

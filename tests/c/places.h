@@ -62,6 +62,15 @@ addr_unix(const char *folder, const char *name)
     return a;
 }
 
+/* The platform of this machine. */
+static inline mmi_plat
+open_plat(void)
+{
+    mmi_plat p;
+    CHECK_INT(mmi_plat_posix(false, &p), MM_OK);
+    return p;
+}
+
 /* How many descriptors this process has open. */
 static inline int
 fds_open(void)

@@ -6,8 +6,7 @@
  */
 #include <stdbool.h>
 
-#include "check.h"
-#include "meshmsg.h"
+#include "sockets.h"
 
 typedef struct result {
     const char *name;
@@ -19,26 +18,8 @@ enum { CALLS = 32 };
 static const uint64_t size_one = 1;
 static const uint8_t octet[1] = { 'x' };
 
-static mm_handle
-open_engine(void)
-{
-    mm_handle engine;
-    CHECK_INT(mm_engine_open(0, &engine), MM_OK);
-    return engine;
-}
-
-static mm_handle
-open_socket(mm_handle engine, int role)
-{
-    mm_socket_opts opts;
-    mm_handle socket;
-    CHECK_INT(mm_socket_defaults(role, &opts), MM_OK);
-    CHECK_INT(mm_socket_open(engine, role, &opts, &socket), MM_OK);
-    return socket;
-}
-
 static void
-close_engine(mm_handle engine)
+close_last(mm_handle engine)
 {
     CHECK_INT(mm_engine_close(engine, 0, NULL), MM_OK);
     CHECK_INT(mm_live_handles(), 0);
@@ -148,7 +129,7 @@ test_a_handle_of_another_kind_is_a_bad_argument(void)
     CHECK_INT(mm_waker_take(waker, &ready, 1), MM_ECLOSED);
     CHECK_INT(mm_watch(socket, waker, MM_READABLE), MM_EINVAL);
     mm_batch_free(batch);
-    close_engine(engine);
+    close_last(engine);
 }
 
 static void
@@ -160,7 +141,7 @@ test_a_waker_watches_sockets_of_its_own_engine_only(void)
     CHECK_INT(mm_watch(open_socket(two, MM_PULL), waker, MM_READABLE), MM_EINVAL);
     CHECK_INT(mm_watch(open_socket(one, MM_PULL), waker, MM_READABLE), MM_OK);
     CHECK_INT(mm_engine_close(two, 0, NULL), MM_OK);
-    close_engine(one);
+    close_last(one);
 }
 
 static void
@@ -192,7 +173,7 @@ test_a_role_says_what_it_cannot_do(void)
         CHECK_INT(count, 0);
     }
     mm_batch_free(batch);
-    close_engine(engine);
+    close_last(engine);
 }
 
 static void
@@ -233,7 +214,7 @@ test_options_that_make_no_sense_open_no_socket(void)
     CHECK_INT(mm_engine_open(2, &socket), MM_EINVAL);
     CHECK_INT(mm_engine_open(0, NULL), MM_EINVAL);
     CHECK_INT(mm_live_handles(), 1);
-    close_engine(engine);
+    close_last(engine);
 }
 
 static void
@@ -264,7 +245,7 @@ test_addresses_are_refused_before_anything_happens(void)
     CHECK_INT(strlen(bound), 4);   /* cut, and still ended */
     CHECK_INT(mm_unbind(s, "inproc://a"), MM_OK);
     CHECK_INT(mm_unbind(s, "inproc://a"), MM_EADDRINVAL);
-    close_engine(engine);
+    close_last(engine);
 }
 
 static void

@@ -6,9 +6,8 @@
  */
 #include <stdatomic.h>
 
-#include "check.h"
 #include "engine/engine.h"
-#include "meshmsg.h"
+#include "sockets.h"
 
 enum { WAIT_MS = 20000, CHAIN = 5000, TOGETHER_MAX = 3 };
 
@@ -38,28 +37,15 @@ chaining_writev(void *self, int s, const mmi_iov *iov, int n)
 }
 
 static mm_handle
-open_engine(bool chains)
+open_chaining(void)
 {
     mmi_plat plat;
     mm_handle engine;
     CHECK_INT(mmi_plat_posix(false, &plat), MM_OK);
-    if (chains) {
-        plain_writev = plat.writev;
-        plat.writev = chaining_writev;
-    }
+    plain_writev = plat.writev;
+    plat.writev = chaining_writev;
     CHECK_INT(mmi_engine_open(&plat, &engine), MM_OK);
     return engine;
-}
-
-static mm_handle
-open_socket(mm_handle engine, int role)
-{
-    mm_socket_opts opts;
-    mm_handle s;
-    CHECK_INT(mm_socket_defaults(role, &opts), MM_OK);
-    opts.heartbeat_interval_ms = 0;   /* nothing but messages is written */
-    CHECK_INT(mm_socket_open(engine, role, &opts, &s), MM_OK);
-    return s;
 }
 
 /* Receives until the chain is over: every number once, as the sum tells. */
@@ -88,11 +74,10 @@ static void
 chain_over(int from, int to)
 {
     char endpoint[MM_ENDPOINT_MAX + 1];
-    mm_handle there = open_engine(false), here = open_engine(true);
-    mm_handle s = open_socket(here, from), r = open_socket(there, to);
-    uint64_t abandoned;
+    mm_handle there = open_engine(), here = open_chaining();
+    mm_handle s = open_quiet(here, from), r = open_quiet(there, to);
     atomic_store(&next_number, 0);
-    CHECK_INT(mm_bind(s, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    CHECK_INT(mm_bind(s, TCP, endpoint, sizeof endpoint), MM_OK);
     if (to == MM_SUB) {
         CHECK_INT(mm_subscribe(r, NULL, 0), MM_OK);
     }
@@ -105,8 +90,8 @@ chain_over(int from, int to)
     send_next(s);
     take_chain(r);
     atomic_store(&sender, 0);
-    CHECK_INT(mm_engine_close(here, WAIT_MS, &abandoned), MM_OK);
-    CHECK_INT(mm_engine_close(there, WAIT_MS, &abandoned), MM_OK);
+    close_engine(here, WAIT_MS);
+    close_engine(there, WAIT_MS);
 }
 
 static void

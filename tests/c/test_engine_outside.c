@@ -15,9 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check.h"
 #include "engine/engine.h"
-#include "meshmsg.h"
+#include "sockets.h"
 
 enum { WAIT_MS = 60000, BODY_SIZE = 100, NO_BURST_NS = 1000000 };
 
@@ -166,7 +165,7 @@ closing_readv(void *self, int s, const mmi_iov *iov, int n)
 }
 
 static mm_handle
-open_engine(void)
+open_hooked(void)
 {
     mmi_plat plat;
     mm_handle engine;
@@ -181,42 +180,34 @@ open_engine(void)
     return engine;
 }
 
-/* It does not linger, and nothing but messages is written or read on its connections. */
+/* Quiet (sockets.h), and it does not linger. */
 static mm_handle
-open_socket(mm_handle engine, int role)
+open_brief(mm_handle engine, int role)
 {
-    mm_socket_opts opts;
-    mm_handle s;
-    CHECK_INT(mm_socket_defaults(role, &opts), MM_OK);
+    mm_socket_opts opts = opts_of(role);
     opts.linger_ms = 0;
     opts.heartbeat_interval_ms = 0;
-    CHECK_INT(mm_socket_open(engine, role, &opts, &s), MM_OK);
-    return s;
+    return open_with(engine, role, &opts);
 }
 
 static void
 open_pair(mm_handle engine, mm_handle *push, mm_handle *pull)
 {
-    char endpoint[MM_ENDPOINT_MAX + 1];
-    *push = open_socket(engine, MM_PUSH);
-    *pull = open_socket(engine, MM_PULL);
-    CHECK_INT(mm_bind(*push, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
-    CHECK_INT(mm_connect(*pull, endpoint), MM_OK);
-    CHECK_INT(mm_wait_peers(*push, 1, WAIT_MS, 0), MM_OK);
-    CHECK_INT(mm_wait_peers(*pull, 1, WAIT_MS, 0), MM_OK);
+    *push = open_brief(engine, MM_PUSH);
+    *pull = open_brief(engine, MM_PULL);
+    join(*push, *pull, TCP);
 }
 
 static void
 test_a_socket_closed_while_its_link_writes_is_not_touched_again(void)
 {
     static const uint8_t body[BODY_SIZE];
-    mm_handle engine = open_engine(), push, pull;
-    uint64_t abandoned;
+    mm_handle engine = open_hooked(), push, pull;
     open_pair(engine, &push, &pull);
     atomic_store(&close_in_write, push);
     CHECK_INT(mm_send(push, body, sizeof body, WAIT_MS, 0), MM_OK);
     CHECK_INT(mm_wait_peers(push, 2, WAIT_MS, 0), MM_ECLOSED);
-    CHECK_INT(mm_engine_close(engine, 1000, &abandoned), MM_OK);
+    close_engine(engine, 1000);
     CHECK_INT(atomic_load(&close_in_write), 0);
     CHECK_INT(mm_live_handles(), 0);
 }
@@ -225,8 +216,7 @@ static void
 test_a_socket_closed_while_its_link_reads_is_not_touched_again(void)
 {
     static const uint8_t body[BODY_SIZE];
-    mm_handle engine = open_engine(), push, pull;
-    uint64_t abandoned;
+    mm_handle engine = open_hooked(), push, pull;
     mm_batch *batch;
     open_pair(engine, &push, &pull);
     CHECK_INT(mm_batch_new(&batch), MM_OK);
@@ -234,7 +224,7 @@ test_a_socket_closed_while_its_link_reads_is_not_touched_again(void)
     CHECK_INT(mm_send(push, body, sizeof body, WAIT_MS, 0), MM_OK);
     CHECK_INT(mm_recv(pull, batch, 1, BODY_SIZE, WAIT_MS, 0), MM_ECLOSED);
     mm_batch_free(batch);
-    CHECK_INT(mm_engine_close(engine, 1000, &abandoned), MM_OK);
+    close_engine(engine, 1000);
     CHECK_INT(atomic_load(&close_in_read), 0);
     CHECK_INT(mm_live_handles(), 0);
 }
@@ -243,15 +233,14 @@ test_a_socket_closed_while_its_link_reads_is_not_touched_again(void)
 static void
 close_in_handshake(bool dialer, _Atomic(mm_handle) *moment)
 {
-    mm_handle engine = open_engine(), other, near_end, far_end;
+    mm_handle engine = open_hooked(), other = open_engine(), near_end, far_end;
     char endpoint[MM_ENDPOINT_MAX + 1];
     uint64_t abandoned;
-    CHECK_INT(mm_engine_open(0, &other), MM_OK);
-    near_end = open_socket(engine, MM_PUSH);
-    far_end = open_socket(other, MM_PULL);
+    near_end = open_brief(engine, MM_PUSH);
+    far_end = open_brief(other, MM_PULL);
     atomic_store(moment, near_end);
     mm_handle binds = dialer ? far_end : near_end, dials = dialer ? near_end : far_end;
-    CHECK_INT(mm_bind(binds, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    CHECK_INT(mm_bind(binds, TCP, endpoint, sizeof endpoint), MM_OK);
     (void)mm_connect(dials, endpoint);
     while (atomic_load(moment) != 0) {
         (void)sched_yield();
@@ -259,7 +248,7 @@ close_in_handshake(bool dialer, _Atomic(mm_handle) *moment)
     CHECK_INT(mm_wait_peers(near_end, 1, WAIT_MS, 0), MM_ECLOSED);
     CHECK_INT(mm_engine_close(engine, 1000, &abandoned), MM_OK);
     CHECK_INT(abandoned, 0);
-    CHECK_INT(mm_engine_close(other, 1000, &abandoned), MM_OK);
+    close_engine(other, 1000);
     CHECK_INT(mm_live_handles(), 0);
 }
 
@@ -276,14 +265,13 @@ static void
 test_what_arrived_before_its_write_returned_is_not_counted_as_dropped(void)
 {
     static const uint8_t body[BODY_SIZE];
-    mm_handle engine = open_engine(), other, push, pull;
+    mm_handle engine = open_hooked(), other = open_engine(), push, pull;
     mm_stats stats;
     char endpoint[MM_ENDPOINT_MAX + 1];
     uint64_t abandoned;
-    CHECK_INT(mm_engine_open(0, &other), MM_OK);
-    push = open_socket(engine, MM_PUSH);
-    pull = open_socket(other, MM_PULL);
-    CHECK_INT(mm_bind(push, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    push = open_brief(engine, MM_PUSH);
+    pull = open_brief(other, MM_PULL);
+    CHECK_INT(mm_bind(push, TCP, endpoint, sizeof endpoint), MM_OK);
     CHECK_INT(mm_connect(pull, endpoint), MM_OK);
     CHECK_INT(mm_wait_peers(push, 1, WAIT_MS, 0), MM_OK);
     await_no_burst();
@@ -298,7 +286,7 @@ test_what_arrived_before_its_write_returned_is_not_counted_as_dropped(void)
     CHECK_INT(stats.in_doubt_messages, 1);
     CHECK_INT(mm_engine_close(engine, 1000, &abandoned), MM_OK);
     CHECK_INT(abandoned, 0);
-    CHECK_INT(mm_engine_close(other, 1000, &abandoned), MM_OK);
+    close_engine(other, 1000);
 }
 
 /* A PUSH that dials a bare listener, with which it has shaken hands. */
@@ -315,7 +303,7 @@ open_raw(mm_handle engine, char *endpoint, size_t size)
     CHECK_INT(listen(listener, 1), 0);
     CHECK_INT(getsockname(listener, (struct sockaddr *)&at, &at_size), 0);
     snprintf(endpoint, size, "tcp://127.0.0.1:%u", ntohs(at.sin_port));
-    mm_handle push = open_socket(engine, MM_PUSH);
+    mm_handle push = open_brief(engine, MM_PUSH);
     CHECK_INT(mm_connect(push, endpoint), MM_OK);
     atomic_store(&raw_peer, accept(listener, NULL, NULL));
     CHECK(atomic_load(&raw_peer) >= 0);
@@ -339,7 +327,7 @@ raw_ends_for(int reason, const char *says, size_t size)
     char endpoint[MM_ENDPOINT_MAX + 1];
     uint64_t abandoned;
     mm_stats stats;
-    mm_handle engine = open_engine(), push = open_raw(engine, endpoint, sizeof endpoint);
+    mm_handle engine = open_hooked(), push = open_raw(engine, endpoint, sizeof endpoint);
     raw_says = says;
     raw_says_size = size;
     raw_writer = push;
@@ -392,16 +380,14 @@ test_a_caller_whose_socket_is_closed_before_it_polls_does_not(void)
 {
     enum { QUIET_WAITS = 20 };
     static const uint8_t body[BODY_SIZE];
-    mm_handle engine = open_engine(), other, ask, echo;
+    mm_handle engine = open_hooked(), other = open_engine(), ask, echo;
     char endpoint[MM_ENDPOINT_MAX + 1];
-    uint64_t abandoned;
     mm_batch *batch;
     int more;
     CHECK_INT(mm_batch_new(&batch), MM_OK);
-    CHECK_INT(mm_engine_open(0, &other), MM_OK);
-    ask = open_socket(engine, MM_PAIR);
-    echo = open_socket(other, MM_PAIR);
-    CHECK_INT(mm_bind(echo, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    ask = open_brief(engine, MM_PAIR);
+    echo = open_brief(other, MM_PAIR);
+    CHECK_INT(mm_bind(echo, TCP, endpoint, sizeof endpoint), MM_OK);
     CHECK_INT(mm_connect(ask, endpoint), MM_OK);
     CHECK_INT(mm_wait_peers(ask, 1, WAIT_MS, 0), MM_OK);
     for (int i = 0; i < QUIET_WAITS; i++) {
@@ -411,8 +397,8 @@ test_a_caller_whose_socket_is_closed_before_it_polls_does_not(void)
     atomic_store(&close_in_write, ask);
     CHECK_INT(mm_recv(ask, batch, 1, BODY_SIZE, WAIT_MS, 0), MM_ECLOSED);
     mm_batch_free(batch);
-    CHECK_INT(mm_engine_close(engine, 1000, &abandoned), MM_OK);
-    CHECK_INT(mm_engine_close(other, 1000, &abandoned), MM_OK);
+    close_engine(engine, 1000);
+    close_engine(other, 1000);
     CHECK_INT(atomic_load(&close_in_write), 0);
     CHECK_INT(mm_live_handles(), 0);
 }
@@ -422,18 +408,15 @@ test_an_inbox_that_is_emptied_during_a_write_is_read_on(void)
 {
     enum { MANY = 40, ROOM = 4 };
     static const uint8_t body[BODY_SIZE];
-    mm_handle engine = open_engine(), other, left, right;
-    mm_socket_opts opts;
+    mm_handle engine = open_hooked(), other = open_engine(), left, right;
+    mm_socket_opts opts = opts_of(MM_PAIR);
     mm_batch *batch;
     char endpoint[MM_ENDPOINT_MAX + 1];
-    uint64_t abandoned;
-    CHECK_INT(mm_engine_open(0, &other), MM_OK);
-    CHECK_INT(mm_socket_defaults(MM_PAIR, &opts), MM_OK);
     opts.heartbeat_interval_ms = 0;
     opts.recv_queue_messages = ROOM;
-    CHECK_INT(mm_socket_open(engine, MM_PAIR, &opts, &left), MM_OK);
-    right = open_socket(other, MM_PAIR);
-    CHECK_INT(mm_bind(left, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    left = open_with(engine, MM_PAIR, &opts);
+    right = open_brief(other, MM_PAIR);
+    CHECK_INT(mm_bind(left, TCP, endpoint, sizeof endpoint), MM_OK);
     CHECK_INT(mm_connect(right, endpoint), MM_OK);
     CHECK_INT(mm_wait_peers(left, 1, WAIT_MS, 0), MM_OK);
     for (int i = 0; i < MANY; i++) {
@@ -454,8 +437,8 @@ test_an_inbox_that_is_emptied_during_a_write_is_read_on(void)
     }
     CHECK_INT(drained, ROOM);
     mm_batch_free(batch);
-    CHECK_INT(mm_engine_close(engine, 1000, &abandoned), MM_OK);
-    CHECK_INT(mm_engine_close(other, 1000, &abandoned), MM_OK);
+    close_engine(engine, 1000);
+    close_engine(other, 1000);
 }
 
 int

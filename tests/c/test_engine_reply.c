@@ -5,20 +5,9 @@
  */
 #include <sched.h>
 
-#include "check.h"
-#include "meshmsg.h"
+#include "sockets.h"
 
 enum { WAIT_MS = 60000, SHORT_MS = 200 };
-
-static mm_handle
-open_socket(mm_handle engine, int role)
-{
-    mm_socket_opts opts;
-    mm_handle s;
-    CHECK_INT(mm_socket_defaults(role, &opts), MM_OK);
-    CHECK_INT(mm_socket_open(engine, role, &opts, &s), MM_OK);
-    return s;
-}
 
 /* Receives one request and, if told to, answers it with itself. */
 static void
@@ -39,12 +28,11 @@ serve(mm_handle rep, mm_batch *batch, int answer)
 static void
 test_a_reply_nobody_fetches_neither_wakes_nor_detains_who_waits_for_another(void)
 {
-    mm_handle engine;
+    mm_handle engine = open_engine();
     mm_batch *batch;
     char endpoint[256];
     const uint64_t size = 1;
-    uint64_t first, second, id, abandoned;
-    CHECK_INT(mm_engine_open(0, &engine), MM_OK);
+    uint64_t first, second, id;
     CHECK_INT(mm_batch_new(&batch), MM_OK);
     mm_handle rep = open_socket(engine, MM_REP), req = open_socket(engine, MM_REQ);
     CHECK_INT(mm_bind(rep, "tcp://127.0.0.1:0", endpoint, sizeof(endpoint)), MM_OK);
@@ -61,7 +49,7 @@ test_a_reply_nobody_fetches_neither_wakes_nor_detains_who_waits_for_another(void
     CHECK(id == second);
     CHECK_INT(mm_reply(req, second, batch, WAIT_MS, 0), 1);
     mm_batch_free(batch);
-    CHECK_INT(mm_engine_close(engine, 1000, &abandoned), MM_OK);
+    close_engine(engine, 1000);
 }
 
 int

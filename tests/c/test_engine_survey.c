@@ -7,22 +7,11 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "check.h"
-#include "meshmsg.h"
+#include "sockets.h"
 
 enum { WAIT_MS = 60000, SHORT_MS = 200, THREADS = 4, SURVEYS = 200 };
 
 static const uint64_t one = 1;
-
-static mm_handle
-open_socket(mm_handle engine, int role)
-{
-    mm_socket_opts opts;
-    mm_handle s;
-    CHECK_INT(mm_socket_defaults(role, &opts), MM_OK);
-    CHECK_INT(mm_socket_open(engine, role, &opts, &s), MM_OK);
-    return s;
-}
 
 typedef struct scene {
     mm_handle engine, asker, peer;
@@ -32,9 +21,8 @@ typedef struct scene {
 static scene
 scene_open(void)
 {
-    scene c;
+    scene c = { .engine = open_engine() };
     char endpoint[256];
-    CHECK_INT(mm_engine_open(0, &c.engine), MM_OK);
     CHECK_INT(mm_batch_new(&c.batch), MM_OK);
     c.asker = open_socket(c.engine, MM_SURVEYOR);
     c.peer = open_socket(c.engine, MM_RESPONDENT);
@@ -47,9 +35,8 @@ scene_open(void)
 static void
 scene_close(scene *c)
 {
-    uint64_t abandoned;
     mm_batch_free(c->batch);
-    CHECK_INT(mm_engine_close(c->engine, 1000, &abandoned), MM_OK);
+    close_engine(c->engine, 1000);
 }
 
 static uint64_t

@@ -11,31 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "meshmsg.h"
+#include "sockets.h"
 
 enum { SENDERS = 3, RECEIVERS = 3, EACH = 20000, REQUESTERS = 4, REQUESTS = 500, WAIT_MS = 60000,
        RUN = 100, RUN_WORDS = 100, GOINGS = 30 };
-
-static mm_handle
-open_socket(mm_handle engine, int role)
-{
-    mm_socket_opts opts;
-    mm_handle s;
-    CHECK(mm_socket_defaults(role, &opts) == MM_OK);
-    CHECK(mm_socket_open(engine, role, &opts, &s) == MM_OK);
-    return s;
-}
-
-static void
-join(mm_handle listening, mm_handle dialing, const char *url)
-{
-    char endpoint[256];
-    CHECK(mm_bind(listening, url, endpoint, sizeof endpoint) == MM_OK);
-    CHECK(mm_connect(dialing, endpoint) == MM_OK);
-    CHECK(mm_wait_peers(listening, 1, WAIT_MS, 0) == MM_OK);
-    CHECK(mm_wait_peers(dialing, 1, WAIT_MS, 0) == MM_OK);
-}
 
 typedef struct flow {
     mm_handle push, pull;

@@ -8,63 +8,16 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "check.h"
-#include "meshmsg.h"
+#include "sockets.h"
 
 enum { TRIPS = 3000, WAIT_MS = 60000, BURST = 5000, RESPONDENTS = 40, SURVEYS = 200 };
 
-static mm_handle
-open_socket(mm_handle engine, int role, uint32_t spin_us)
-{
-    mm_socket_opts opts;
-    mm_handle s;
-    CHECK_INT(mm_socket_defaults(role, &opts), MM_OK);
-    opts.spin_us = spin_us;
-    CHECK_INT(mm_socket_open(engine, role, &opts, &s), MM_OK);
-    return s;
-}
-
-static mm_handle
-open_engine(void)
-{
-    mm_handle engine;
-    CHECK_INT(mm_engine_open(0, &engine), MM_OK);
-    return engine;
-}
-
-static void
-close_engine(mm_handle engine)
-{
-    uint64_t abandoned;
-    CHECK_INT(mm_engine_close(engine, WAIT_MS, &abandoned), MM_OK);
-}
-
-static void
-join(mm_handle listening, mm_handle dialing)
-{
-    char endpoint[256];
-    CHECK_INT(mm_bind(listening, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
-    CHECK_INT(mm_connect(dialing, endpoint), MM_OK);
-    CHECK_INT(mm_wait_peers(listening, 1, WAIT_MS, 0), MM_OK);
-    CHECK_INT(mm_wait_peers(dialing, 1, WAIT_MS, 0), MM_OK);
-}
-
-/* Gives back what it receives, until its socket is closed. */
-static void *
-echo_run(void *arg)
-{
-    mm_handle pair = *(mm_handle *)arg;
+/* A lone caller that asks, and somebody who answers it. */
+typedef struct rig {
+    mm_handle one, two, asks, echoes;
     mm_batch *batch;
-    CHECK_INT(mm_batch_new(&batch), MM_OK);
-    int rc;
-    while ((rc = mm_recv(pair, batch, 1, 1 << 20, -1, 0)) == 1) {
-        const uint8_t *body = batch->data + batch->offset[0];
-        CHECK_INT(mm_send(pair, body, batch->offset[1] - batch->offset[0], WAIT_MS, 0), MM_OK);
-    }
-    CHECK_INT(rc, MM_ECLOSED);
-    mm_batch_free(batch);
-    return NULL;
-}
+    pthread_t echo;
+} rig;
 
 static void
 trip(mm_handle pair, mm_batch *batch, uint32_t number)
@@ -77,24 +30,49 @@ trip(mm_handle pair, mm_batch *batch, uint32_t number)
 }
 
 static void
+trips(rig *r, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        trip(r->asks, r->batch, i);
+    }
+}
+
+static void
+rig_open(rig *r, uint32_t spin_us)
+{
+    r->one = open_engine();
+    r->two = open_engine();
+    r->asks = open_spinning(r->one, MM_PAIR, spin_us);
+    r->echoes = open_spinning(r->two, MM_PAIR, spin_us);
+    CHECK_INT(mm_batch_new(&r->batch), MM_OK);
+    join(r->echoes, r->asks, TCP);
+    CHECK_INT(pthread_create(&r->echo, NULL, echo_run, &r->echoes), 0);
+}
+
+/* Ends who echoes, while it polls; the engines live on. */
+static void
+rig_end_echo(rig *r)
+{
+    CHECK_INT(mm_socket_close(r->echoes), MM_OK);
+    pthread_join(r->echo, NULL);
+    mm_batch_free(r->batch);
+}
+
+static void
+rig_close(rig *r)
+{
+    rig_end_echo(r);
+    close_engine(r->one, WAIT_MS);
+    close_engine(r->two, WAIT_MS);
+}
+
+static void
 round_trips(uint32_t spin_us)
 {
-    mm_handle one = open_engine(), two = open_engine();
-    mm_handle asks = open_socket(one, MM_PAIR, spin_us),
-              echoes = open_socket(two, MM_PAIR, spin_us);
-    mm_batch *batch;
-    pthread_t echo;
-    CHECK_INT(mm_batch_new(&batch), MM_OK);
-    join(echoes, asks);
-    CHECK_INT(pthread_create(&echo, NULL, echo_run, &echoes), 0);
-    for (uint32_t i = 0; i < TRIPS; i++) {
-        trip(asks, batch, i);
-    }
-    CHECK_INT(mm_socket_close(echoes), MM_OK);   /* while it polls */
-    pthread_join(echo, NULL);
-    mm_batch_free(batch);
-    close_engine(one);
-    close_engine(two);
+    rig r;
+    rig_open(&r, spin_us);
+    trips(&r, TRIPS);
+    rig_close(&r);
 }
 
 static void
@@ -113,15 +91,7 @@ test_a_lone_caller_that_spins_gets_every_answer(void)
 static void *
 pull_run(void *arg)
 {
-    mm_batch *batch;
-    uint32_t received = 0;
-    CHECK_INT(mm_batch_new(&batch), MM_OK);
-    while (received < BURST) {
-        int count = mm_recv(*(mm_handle *)arg, batch, 100, 1 << 20, WAIT_MS, 0);
-        CHECK(count > 0);
-        received += (uint32_t)count;
-    }
-    mm_batch_free(batch);
+    take_all(*(mm_handle *)arg, BURST, WAIT_MS);
     return NULL;
 }
 
@@ -129,40 +99,27 @@ pull_run(void *arg)
 static void
 test_bursts_of_others_are_written_whoever_polls(void)
 {
-    mm_handle one = open_engine(), two = open_engine();
-    mm_handle asks = open_socket(one, MM_PAIR, 0), echoes = open_socket(two, MM_PAIR, 0);
-    mm_handle push = open_socket(one, MM_PUSH, 0), pull = open_socket(two, MM_PULL, 0);
-    mm_batch *batch;
-    pthread_t echo, pulling;
-    CHECK_INT(mm_batch_new(&batch), MM_OK);
-    join(echoes, asks);
-    join(pull, push);
-    CHECK_INT(pthread_create(&echo, NULL, echo_run, &echoes), 0);
-    for (uint32_t i = 0; i < 100; i++) {
-        trip(asks, batch, i);
-    }
+    rig r;
+    rig_open(&r, 0);
+    mm_handle push = open_spinning(r.one, MM_PUSH, 0), pull = open_spinning(r.two, MM_PULL, 0);
+    pthread_t pulling;
+    join(pull, push, TCP);
+    trips(&r, 100);
     CHECK_INT(pthread_create(&pulling, NULL, pull_run, &pull), 0);
     for (uint32_t i = 0; i < BURST; i++) {
         CHECK_INT(mm_send(push, (uint8_t *)&i, sizeof i, WAIT_MS, 0), MM_OK);
         if (i % 50 == 0) {
-            trip(asks, batch, i);
+            trip(r.asks, r.batch, i);
         }
     }
     pthread_join(pulling, NULL);   /* the last ones too, though nobody asks any more */
-    CHECK_INT(mm_socket_close(echoes), MM_OK);
-    pthread_join(echo, NULL);
-    mm_batch_free(batch);
-    close_engine(one);
-    close_engine(two);
+    rig_close(&r);
 }
 
 static void *
 late_run(void *arg)
 {
-    mm_batch *batch;
-    CHECK_INT(mm_batch_new(&batch), MM_OK);
-    CHECK_INT(mm_recv(*(mm_handle *)arg, batch, 1, 1 << 20, WAIT_MS, 0), 1);
-    mm_batch_free(batch);
+    take_all(*(mm_handle *)arg, 1, WAIT_MS);
     return NULL;
 }
 
@@ -170,31 +127,19 @@ late_run(void *arg)
 static void
 test_a_second_waiter_gets_its_message_though_another_polls(void)
 {
-    mm_handle one = open_engine(), two = open_engine();
-    mm_handle asks = open_socket(one, MM_PAIR, 0), echoes = open_socket(two, MM_PAIR, 0);
-    mm_handle push = open_socket(two, MM_PUSH, 0), pull = open_socket(one, MM_PULL, 0);
-    mm_batch *batch;
-    pthread_t echo, late;
-    CHECK_INT(mm_batch_new(&batch), MM_OK);
-    join(echoes, asks);
-    join(pull, push);
-    CHECK_INT(pthread_create(&echo, NULL, echo_run, &echoes), 0);
+    rig r;
+    rig_open(&r, 0);
+    mm_handle push = open_spinning(r.two, MM_PUSH, 0), pull = open_spinning(r.one, MM_PULL, 0);
+    pthread_t late;
+    join(pull, push, TCP);
     for (uint32_t round = 0; round < 50; round++) {
-        for (uint32_t i = 0; i < 20; i++) {
-            trip(asks, batch, i);
-        }
+        trips(&r, 20);
         CHECK_INT(pthread_create(&late, NULL, late_run, &pull), 0);
-        for (uint32_t i = 0; i < round % 5; i++) {
-            trip(asks, batch, i);
-        }
+        trips(&r, round % 5);
         CHECK_INT(mm_send(push, (const uint8_t *)"x", 1, WAIT_MS, 0), MM_OK);
         pthread_join(late, NULL);
     }
-    CHECK_INT(mm_socket_close(echoes), MM_OK);
-    pthread_join(echo, NULL);
-    mm_batch_free(batch);
-    close_engine(one);
-    close_engine(two);
+    rig_close(&r);
 }
 
 static void *
@@ -212,23 +157,15 @@ static void
 test_an_engine_closes_under_who_polls(void)
 {
     for (int round = 0; round < 20; round++) {
-        mm_handle one = open_engine(), two = open_engine();
-        mm_handle asks = open_socket(one, MM_PAIR, 0), echoes = open_socket(two, MM_PAIR, 0);
-        mm_batch *batch;
-        pthread_t echo, polls;
-        CHECK_INT(mm_batch_new(&batch), MM_OK);
-        join(echoes, asks);
-        CHECK_INT(pthread_create(&echo, NULL, echo_run, &echoes), 0);
-        for (uint32_t i = 0; i < 30; i++) {
-            trip(asks, batch, i);
-        }
-        CHECK_INT(pthread_create(&polls, NULL, closed_run, &asks), 0);
-        close_engine(one);
+        rig r;
+        pthread_t polls;
+        rig_open(&r, 0);
+        trips(&r, 30);
+        CHECK_INT(pthread_create(&polls, NULL, closed_run, &r.asks), 0);
+        close_engine(r.one, WAIT_MS);
         pthread_join(polls, NULL);
-        CHECK_INT(mm_socket_close(echoes), MM_OK);
-        pthread_join(echo, NULL);
-        mm_batch_free(batch);
-        close_engine(two);
+        rig_end_echo(&r);
+        close_engine(r.two, WAIT_MS);
     }
 }
 
@@ -258,14 +195,14 @@ static void
 test_a_lone_surveyor_gets_every_answer(void)
 {
     mm_handle one = open_engine(), two = open_engine(), respondents[RESPONDENTS];
-    mm_handle asks = open_socket(one, MM_SURVEYOR, MM_SPIN_AUTO);
+    mm_handle asks = open_spinning(one, MM_SURVEYOR, MM_SPIN_AUTO);
     mm_batch *batch;
     pthread_t answering;
     char endpoint[256];
     CHECK_INT(mm_batch_new(&batch), MM_OK);
     CHECK_INT(mm_bind(asks, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
     for (uint32_t i = 0; i < RESPONDENTS; i++) {
-        respondents[i] = open_socket(two, MM_RESPONDENT, 0);
+        respondents[i] = open_spinning(two, MM_RESPONDENT, 0);
         CHECK_INT(mm_connect(respondents[i], endpoint), MM_OK);
     }
     CHECK_INT(mm_wait_peers(asks, RESPONDENTS, WAIT_MS, 0), MM_OK);
@@ -283,8 +220,8 @@ test_a_lone_surveyor_gets_every_answer(void)
     }
     pthread_join(answering, NULL);
     mm_batch_free(batch);
-    close_engine(one);
-    close_engine(two);
+    close_engine(one, WAIT_MS);
+    close_engine(two, WAIT_MS);
 }
 
 int

@@ -9,9 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
 #include "engine/engine.h"
-#include "meshmsg.h"
+#include "sockets.h"
 
 enum { TRIPS = 2000, WARM = 50, WAIT_MS = 20000, BURST = 3000, MORE = 64 };
 
@@ -21,40 +20,11 @@ typedef struct loop {
     mm_batch *batch;
 } loop;
 
-static mm_handle
-open_socket(mm_handle engine, int role)
-{
-    mm_socket_opts opts;
-    mm_handle s;
-    CHECK_INT(mm_socket_defaults(role, &opts), MM_OK);
-    opts.spin_us = 0;
-    CHECK_INT(mm_socket_open(engine, role, &opts, &s), MM_OK);
-    return s;
-}
-
-static void
-join(mm_handle listening, mm_handle dialing)
-{
-    char endpoint[256];
-    CHECK_INT(mm_bind(listening, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
-    CHECK_INT(mm_connect(dialing, endpoint), MM_OK);
-    CHECK_INT(mm_wait_peers(listening, 1, WAIT_MS, 0), MM_OK);
-    CHECK_INT(mm_wait_peers(dialing, 1, WAIT_MS, 0), MM_OK);
-}
-
-static void
-close_engine(mm_handle engine)
-{
-    uint64_t abandoned;
-    CHECK_INT(mm_engine_close(engine, WAIT_MS, &abandoned), MM_OK);
-}
-
 static loop
 open_loop(void)
 {
-    loop l;
-    CHECK_INT(mm_engine_open(0, &l.engine), MM_OK);
-    l.socket = open_socket(l.engine, MM_PAIR);
+    loop l = { .engine = open_engine() };
+    l.socket = open_spinning(l.engine, MM_PAIR, 0);
     CHECK_INT(mm_waker_open(l.engine, &l.waker, l.fds), MM_OK);
     CHECK_INT(mm_batch_new(&l.batch), MM_OK);
     return l;
@@ -64,7 +34,7 @@ static void
 close_loop(loop *l)
 {
     mm_batch_free(l->batch);
-    close_engine(l->engine);
+    close_engine(l->engine, WAIT_MS);
 }
 
 /* How often somebody polled in the runner's place. */
@@ -116,21 +86,6 @@ loop_trips(loop *l, uint32_t count)
     }
 }
 
-/* Gives back what it receives, until its socket is closed. */
-static void *
-echo_run(void *arg)
-{
-    mm_handle pair = *(mm_handle *)arg;
-    mm_batch *batch;
-    CHECK_INT(mm_batch_new(&batch), MM_OK);
-    while (mm_recv(pair, batch, 1, 1 << 20, -1, 0) == 1) {
-        const uint8_t *body = batch->data + batch->offset[0];
-        CHECK_INT(mm_send(pair, body, batch->offset[1] - batch->offset[0], WAIT_MS, 0), MM_OK);
-    }
-    mm_batch_free(batch);
-    return NULL;
-}
-
 /* A loop that leads, and somebody who answers it. */
 typedef struct rig {
     loop l;
@@ -142,9 +97,9 @@ static void
 rig_open(rig *r)
 {
     r->l = open_loop();
-    CHECK_INT(mm_engine_open(0, &r->other), MM_OK);
-    r->echoes = open_socket(r->other, MM_PAIR);
-    join(r->echoes, r->l.socket);
+    r->other = open_engine();
+    r->echoes = open_spinning(r->other, MM_PAIR, 0);
+    join(r->echoes, r->l.socket, TCP);
     CHECK_INT(pthread_create(&r->echo, NULL, echo_run, &r->echoes), 0);
     uint64_t before = leads(r->l.engine);
     for (int i = 0; i < 100 && leads(r->l.engine) == before; i++) {
@@ -159,7 +114,7 @@ rig_close(rig *r)
     CHECK_INT(mm_socket_close(r->echoes), MM_OK);
     pthread_join(r->echo, NULL);
     close_loop(&r->l);
-    close_engine(r->other);
+    close_engine(r->other, WAIT_MS);
 }
 
 static void
@@ -179,9 +134,10 @@ test_a_loop_that_never_looks_again_is_relieved(void)
 {
     rig r;
     rig_open(&r);
-    mm_handle push = open_socket(r.other, MM_PUSH), pull = open_socket(r.l.engine, MM_PULL);
+    mm_handle push = open_spinning(r.other, MM_PUSH, 0);
+    mm_handle pull = open_spinning(r.l.engine, MM_PULL, 0);
     mm_drain_info info;
-    join(pull, push);
+    join(pull, push, TCP);
     for (uint32_t round = 0; round < 10; round++) {
         loop_trips(&r.l, WARM);
         CHECK_INT(mm_send(push, (const uint8_t *)"x", 1, WAIT_MS, 0), MM_OK);
@@ -193,10 +149,7 @@ test_a_loop_that_never_looks_again_is_relieved(void)
 static void *
 recv_run(void *arg)
 {
-    mm_batch *batch;
-    CHECK_INT(mm_batch_new(&batch), MM_OK);
-    CHECK_INT(mm_recv(*(mm_handle *)arg, batch, 1, 1 << 20, WAIT_MS, 0), 1);
-    mm_batch_free(batch);
+    take_all(*(mm_handle *)arg, 1, WAIT_MS);
     return NULL;
 }
 
@@ -206,9 +159,10 @@ test_a_thread_beside_a_loop_gets_its_message(void)
 {
     rig r;
     rig_open(&r);
-    mm_handle push = open_socket(r.other, MM_PUSH), pull = open_socket(r.l.engine, MM_PULL);
+    mm_handle push = open_spinning(r.other, MM_PUSH, 0);
+    mm_handle pull = open_spinning(r.l.engine, MM_PULL, 0);
     pthread_t waiting;
-    join(pull, push);
+    join(pull, push, TCP);
     for (uint32_t round = 0; round < 30; round++) {
         loop_trips(&r.l, 20);
         CHECK_INT(pthread_create(&waiting, NULL, recv_run, &pull), 0);
@@ -222,15 +176,7 @@ test_a_thread_beside_a_loop_gets_its_message(void)
 static void *
 pull_run(void *arg)
 {
-    mm_batch *batch;
-    uint32_t received = 0;
-    CHECK_INT(mm_batch_new(&batch), MM_OK);
-    while (received < BURST) {
-        int count = mm_recv(*(mm_handle *)arg, batch, 100, 1 << 20, WAIT_MS, 0);
-        CHECK(count > 0);
-        received += (uint32_t)count;
-    }
-    mm_batch_free(batch);
+    take_all(*(mm_handle *)arg, BURST, WAIT_MS);
     return NULL;
 }
 
@@ -239,9 +185,10 @@ test_bursts_beside_a_loop_are_written(void)
 {
     rig r;
     rig_open(&r);
-    mm_handle push = open_socket(r.l.engine, MM_PUSH), pull = open_socket(r.other, MM_PULL);
+    mm_handle push = open_spinning(r.l.engine, MM_PUSH, 0);
+    mm_handle pull = open_spinning(r.other, MM_PULL, 0);
     pthread_t pulling;
-    join(pull, push);
+    join(pull, push, TCP);
     CHECK_INT(pthread_create(&pulling, NULL, pull_run, &pull), 0);
     for (uint32_t i = 0; i < BURST; i++) {
         CHECK_INT(mm_send(push, (uint8_t *)&i, sizeof i, WAIT_MS, 0), MM_OK);
@@ -259,9 +206,9 @@ test_a_second_loop_is_told_of_its_messages(void)
 {
     rig r;
     rig_open(&r);
-    mm_handle push = open_socket(r.other, MM_PUSH);
-    loop second = { .engine = r.l.engine, .socket = open_socket(r.l.engine, MM_PULL) };
-    join(second.socket, push);
+    mm_handle push = open_spinning(r.other, MM_PUSH, 0);
+    loop second = { .engine = r.l.engine, .socket = open_spinning(r.l.engine, MM_PULL, 0) };
+    join(second.socket, push, TCP);
     for (uint32_t round = 0; round < 20; round++) {
         loop_trips(&r.l, WARM);
         CHECK_INT(mm_waker_open(second.engine, &second.waker, second.fds), MM_OK);
@@ -284,9 +231,9 @@ test_what_did_not_fit_is_told_next_time(void)
     mm_ready ready[4];
     rig_open(&r);
     for (int i = 0; i < MORE; i++) {
-        pushes[i] = open_socket(r.other, MM_PUSH);
-        pulls[i] = open_socket(r.l.engine, MM_PULL);
-        join(pulls[i], pushes[i]);
+        pushes[i] = open_spinning(r.other, MM_PUSH, 0);
+        pulls[i] = open_spinning(r.l.engine, MM_PULL, 0);
+        join(pulls[i], pushes[i], TCP);
         CHECK_INT(mm_watch(pulls[i], r.l.waker, MM_READABLE), 0);
     }
     loop_trips(&r.l, WARM);
@@ -305,7 +252,7 @@ test_what_did_not_fit_is_told_next_time(void)
 static void *
 close_run(void *arg)
 {
-    close_engine(*(mm_handle *)arg);
+    close_engine(*(mm_handle *)arg, WAIT_MS);
     return NULL;
 }
 
@@ -332,7 +279,7 @@ test_an_engine_closes_under_a_loop_that_polls(void)
         mm_batch_free(r.l.batch);
         CHECK_INT(mm_socket_close(r.echoes), MM_OK);
         pthread_join(r.echo, NULL);
-        close_engine(r.other);
+        close_engine(r.other, WAIT_MS);
     }
 }
 

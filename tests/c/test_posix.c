@@ -14,14 +14,6 @@
 #include "places.h"
 #include "plat/posix.h"
 
-static mmi_plat
-open_plat(void)
-{
-    mmi_plat p;
-    CHECK_INT(mmi_plat_posix(false, &p), MM_OK);
-    return p;
-}
-
 static void
 test_a_deadline_becomes_a_timeout_rounded_up(void)
 {

@@ -132,14 +132,6 @@ gate_empty(void)
     return all;
 }
 
-static mmi_plat
-open_plat(void)
-{
-    mmi_plat p;
-    CHECK_INT(mmi_plat_posix(false, &p), MM_OK);
-    return p;
-}
-
 static int
 ask(const mmi_plat *p, const char *host, uint64_t tag)
 {

@@ -4,8 +4,8 @@
  * Not here: what roles do with messages (test_push.c ...), real sockets (tests/fault).
  * Law: no real time; each bound is checked to the nanosecond of the virtual clock.
  */
-#include "check.h"
 #include "plat/sim.h"
+#include "sockets.h"
 
 enum { EVENTS = 256 };
 
@@ -29,26 +29,9 @@ stage_open(uint64_t seed)
 static void
 stage_close(stage *s)
 {
-    uint64_t abandoned;
-    CHECK_INT(mm_engine_close(s->a, 1000, &abandoned), MM_OK);
-    CHECK_INT(mm_engine_close(s->b, 1000, &abandoned), MM_OK);
+    close_engine(s->a, 1000);
+    close_engine(s->b, 1000);
     CHECK_INT(mm_sim_close(s->world), MM_OK);
-}
-
-static mm_socket_opts
-opts_of(int role)
-{
-    mm_socket_opts opts;
-    CHECK_INT(mm_socket_defaults(role, &opts), MM_OK);
-    return opts;
-}
-
-static mm_handle
-open_socket(mm_handle engine, int role, const mm_socket_opts *opts)
-{
-    mm_handle socket;
-    CHECK_INT(mm_socket_open(engine, role, opts, &socket), MM_OK);
-    return socket;
 }
 
 /* How often something happened for a reason; when, in at (may be NULL). */
@@ -79,7 +62,7 @@ test_attempts_lie_a_random_time_apart_up_to_the_whole_cap(void)
         stage s = stage_open(i + 1);
         mm_socket_opts opts = opts_of(MM_PUSH);
         opts.reconnect_min_ms = opts.reconnect_max_ms = caps_ms[i];
-        mm_handle push = open_socket(s.a, MM_PUSH, &opts);
+        mm_handle push = open_with(s.a, MM_PUSH, &opts);
         uint64_t at[EVENTS], cap_ns = caps_ms[i] * MS, longest = 0;
         CHECK_INT(mm_connect(push, "tcp://127.0.0.1:9"), MM_OK);
         CHECK_INT(mm_sim_run(s.world, 110 * cap_ns), MM_OK);
@@ -105,7 +88,7 @@ test_the_cap_doubles_from_the_least_to_the_most(void)
         mm_socket_opts opts = opts_of(MM_PUSH);
         opts.reconnect_min_ms = 10;
         opts.reconnect_max_ms = 80;
-        mm_handle push = open_socket(s.a, MM_PUSH, &opts);
+        mm_handle push = open_with(s.a, MM_PUSH, &opts);
         uint64_t at[EVENTS], cap_ns = 10 * MS;
         CHECK_INT(mm_connect(push, "tcp://127.0.0.1:9"), MM_OK);
         CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);
@@ -124,12 +107,12 @@ test_a_name_is_looked_up_and_an_unknown_one_again_and_again(void)
 {
     stage s = stage_open(1);
     mm_socket_opts opts = opts_of(MM_PULL);
-    mm_handle pull = open_socket(s.a, MM_PULL, &opts), push, lost;
+    mm_handle pull = open_with(s.a, MM_PULL, &opts), push, lost;
     char endpoint[256], url[300];
     opts = opts_of(MM_PUSH);
     opts.reconnect_max_ms = opts.reconnect_min_ms;
-    push = open_socket(s.b, MM_PUSH, &opts);
-    lost = open_socket(s.b, MM_PUSH, &opts);
+    push = open_with(s.b, MM_PUSH, &opts);
+    lost = open_with(s.b, MM_PUSH, &opts);
     CHECK_INT(mm_bind(pull, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
     snprintf(url, sizeof url, "tcp://somewhere:%s", strrchr(endpoint, ':') + 1);
     CHECK_INT(mm_connect(push, url), MM_OK);
@@ -157,8 +140,8 @@ joined(stage *s, uint32_t interval_ms, uint32_t timeout_ms)
     mm_socket_opts opts = opts_of(MM_PULL);
     opts.heartbeat_interval_ms = interval_ms;
     opts.heartbeat_timeout_ms = timeout_ms;
-    p.pull = open_socket(s->a, MM_PULL, &opts);
-    p.push = open_socket(s->b, MM_PUSH, &opts);
+    p.pull = open_with(s->a, MM_PULL, &opts);
+    p.push = open_with(s->b, MM_PUSH, &opts);
     CHECK_INT(mm_bind(p.pull, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
     CHECK_INT(mm_connect(p.push, endpoint), MM_OK);
     CHECK_INT(mm_wait_peers(p.push, 1, 1000, 0), MM_OK);
@@ -242,7 +225,7 @@ test_those_that_say_nothing_are_evicted_or_time_out(void)
     char endpoint[256];
     opts.half_open_max = 4;
     opts.handshake_timeout_ms = 2000;
-    mm_handle pull = open_socket(s.a, MM_PULL, &opts);
+    mm_handle pull = open_with(s.a, MM_PULL, &opts);
     CHECK_INT(mm_bind(pull, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
     CHECK_INT(mmi_sim_plat(mmi_sim_find(s.world), &third), MM_OK);
     strangers(&third, endpoint, 10);
@@ -265,11 +248,11 @@ test_connections_over_the_limit_are_closed_and_counted(void)
     mm_stats stats;
     char endpoint[256];
     opts.connections_max = 2;
-    mm_handle pull = open_socket(s.a, MM_PULL, &opts);
+    mm_handle pull = open_with(s.a, MM_PULL, &opts);
     CHECK_INT(mm_bind(pull, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
     opts = opts_of(MM_PUSH);
     for (int i = 0; i < 3; i++) {
-        CHECK_INT(mm_connect(open_socket(s.b, MM_PUSH, &opts), endpoint), MM_OK);
+        CHECK_INT(mm_connect(open_with(s.b, MM_PUSH, &opts), endpoint), MM_OK);
     }
     CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);
     CHECK_INT(mm_socket_stats(pull, &stats), MM_OK);
@@ -283,9 +266,9 @@ test_out_of_descriptors_a_listener_pauses_and_comes_back(void)
     stage s = stage_open(1);
     mm_socket_opts opts = opts_of(MM_PULL);
     char endpoint[256];
-    mm_handle pull = open_socket(s.a, MM_PULL, &opts);
+    mm_handle pull = open_with(s.a, MM_PULL, &opts);
     opts = opts_of(MM_PUSH);
-    mm_handle push = open_socket(s.b, MM_PUSH, &opts);
+    mm_handle push = open_with(s.b, MM_PUSH, &opts);
     mm_sim_opts faults = { .latency_max_ns = MS, .accept_emfile_ppm = 1000000 };
     CHECK_INT(mm_bind(pull, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
     CHECK_INT(mm_sim_faults(s.world, &faults), MM_OK);

@@ -12,14 +12,6 @@
 #include "places.h"
 #include "plat/posix.h"
 
-static mmi_plat
-open_plat(void)
-{
-    mmi_plat p;
-    CHECK_INT(mmi_plat_posix(false, &p), MM_OK);
-    return p;
-}
-
 static void
 wait_for(int fd, short events)
 {

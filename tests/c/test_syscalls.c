@@ -139,12 +139,10 @@ pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *), 
 }
 
 static mmi_plat
-open_plat(void)
+open_faultless(void)
 {
-    mmi_plat p;
     fault.what = CALL_NONE;
-    CHECK_INT(mmi_plat_posix(false, &p), MM_OK);
-    return p;
+    return open_plat();
 }
 
 static void
@@ -164,7 +162,7 @@ test_a_bind_that_fails_half_way_leaves_nothing(void)
     };
     char folder[PLACE_SIZE];
     place_open(folder);
-    mmi_plat p = open_plat();
+    mmi_plat p = open_faultless();
     int before = fds_open();
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
         mmi_addr local = addr_unix(folder, "s"), tcp = addr_tcp4(0);
@@ -193,7 +191,7 @@ test_without_ipv6_every_interface_is_every_ipv4_one(void)
     static const struct {
         int error, wanted;
     } table[] = { { EAFNOSUPPORT, MM_OK }, { EMFILE, MM_EMFILE }, { ENOBUFS, MM_ENOMEM } };
-    mmi_plat p = open_plat();
+    mmi_plat p = open_faultless();
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
         mmi_addr any = { .kind = MMI_ADDR_TCP6, .any = true };
         int l, s;
@@ -222,7 +220,7 @@ test_a_connect_that_fails_at_once_leaves_no_descriptor(void)
     } table[] = { { ECONNREFUSED, MM_ECONNREFUSED }, { ENETUNREACH, MM_EHOSTUNREACH },
                   { EHOSTUNREACH, MM_EHOSTUNREACH }, { EACCES, MM_EPERM },
                   { EADDRNOTAVAIL, MM_EADDRINVAL },  { EAGAIN, MM_ECONNREFUSED } };
-    mmi_plat p = open_plat();
+    mmi_plat p = open_faultless();
     int before = fds_open(), s = -9;
     mmi_addr at = addr_tcp4(1);
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
@@ -241,7 +239,7 @@ test_an_accept_that_fails_says_whether_to_pause_or_to_skip(void)
         int error, wanted;
     } table[] = { { EAGAIN, MM_EAGAIN },           { EMFILE, MM_EMFILE }, { ENFILE, MM_EMFILE },
                   { ECONNABORTED, MM_ECONNRESET }, { EPERM, MM_EPERM },   { ENOBUFS, MM_ENOMEM } };
-    mmi_plat p = open_plat();
+    mmi_plat p = open_faultless();
     mmi_addr at = addr_tcp4(0), peer;
     int l, s;
     CHECK_INT(p.listen(p.self, &at, &l), MM_OK);
@@ -263,7 +261,7 @@ joined_ends(const mmi_plat *p, int ends[2])
 static void
 test_an_interrupted_read_or_write_is_done_again(void)
 {
-    mmi_plat p = open_plat();
+    mmi_plat p = open_faultless();
     int ends[2];
     char buf[8];
     joined_ends(&p, ends);
@@ -292,7 +290,7 @@ test_an_interrupted_read_or_write_is_done_again(void)
 static void
 test_how_a_connect_ended_is_unknown_only_with_an_error(void)
 {
-    mmi_plat p = open_plat();
+    mmi_plat p = open_faultless();
     int ends[2];
     joined_ends(&p, ends);
     CHECK_INT(p.connected(p.self, ends[0]), MM_OK);
@@ -306,7 +304,7 @@ test_how_a_connect_ended_is_unknown_only_with_an_error(void)
 static void
 test_randomness_comes_whole_though_the_system_gives_pieces(void)
 {
-    mmi_plat p = open_plat();
+    mmi_plat p = open_faultless();
     uint8_t bytes[256] = { 0 };
     fail(CALL_RANDOM, EINTR, 5);
     p.random(p.self, bytes, sizeof bytes);
@@ -322,7 +320,7 @@ test_randomness_comes_whole_though_the_system_gives_pieces(void)
 static void
 test_a_watch_the_system_refuses_is_refused(void)
 {
-    mmi_plat p = open_plat();
+    mmi_plat p = open_faultless();
     int ends[2];
     mmi_event event;
     joined_ends(&p, ends);
@@ -357,7 +355,7 @@ no_thread(void *arg)
 static void
 test_a_thread_that_does_not_start_is_out_of_memory(void)
 {
-    mmi_plat p = open_plat();
+    mmi_plat p = open_faultless();
     mmi_addr found[1];
     void *thread = &p;
     fail(CALL_THREAD, EAGAIN, 1);

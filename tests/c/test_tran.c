@@ -11,14 +11,6 @@
 
 enum { BACKLOG = 128, NAME_MAX_SIZE = 255 };
 
-static mmi_plat
-open_plat(void)
-{
-    mmi_plat p;
-    CHECK_INT(mmi_plat_posix(false, &p), MM_OK);
-    return p;
-}
-
 static mmi_url
 url_of(const char *text)
 {

@@ -13,14 +13,6 @@
 
 static char folder[PLACE_SIZE];
 
-static mmi_plat
-open_plat(void)
-{
-    mmi_plat p;
-    CHECK_INT(mmi_plat_posix(false, &p), MM_OK);
-    return p;
-}
-
 static int
 listen_rc(const mmi_plat *p, const mmi_addr *a, int *l)
 {

@@ -15,29 +15,39 @@ COUNT = 300
 BODIES = [b"", b"x", b"\0" * 255, b"y" * 256, b"z" * 70_000]
 
 
-async def one_way(a: Any, b: Any) -> None:
-    """Messages of all sizes arrive whole and in order, and the sender learns that they did."""
+async def all_sizes(a: Any, b: Any) -> Any:
+    """Messages of all sizes arrive whole and in order; return what the sender learns of them."""
     for body in BODIES:
         await a.send(body, timeout=WAIT_S)
     for body in BODIES:
         assert await b.recv(timeout=WAIT_S) == body
     report = await a.drain(timeout=WAIT_S)
     report.raise_for_loss()
-    assert report.delivered == len(BODIES)
+    return report
+
+
+async def one_way(a: Any, b: Any) -> None:
+    """Messages of all sizes arrive whole and in order, and the sender learns that they did."""
+    assert (await all_sizes(a, b)).delivered == len(BODIES)
+
+
+async def fed(send: Any, recv: Any, messages: list[Any]) -> None:
+    """Each arrives whole and in its place, while the next are sent."""
+
+    async def feed() -> None:
+        for message in messages:
+            await send(message, timeout=WAIT_S)
+
+    feeding = asyncio.ensure_future(feed())
+    for message in messages:
+        assert await recv(timeout=WAIT_S) == message
+    await feeding
 
 
 async def large(a: Any, b: Any) -> None:
     """Frames that are handed over by reference, between small ones, each in its place."""
     sent = [[b"x" * 300_000], [b"small"], [b"head", b"y" * 400_000, b"", b"tail"], [b"z" * 262_144]]
-
-    async def feed() -> None:
-        for message in sent:
-            await a.send_frames(message, timeout=WAIT_S)
-
-    feeding = asyncio.ensure_future(feed())
-    for message in sent:
-        assert await b.recv_frames(timeout=WAIT_S) == message
-    await feeding
+    await fed(a.send_frames, b.recv_frames, sent)
 
 
 async def many(a: Any, b: Any) -> None:
@@ -85,15 +95,16 @@ async def subscribed_by_message(a: Any, b: Any) -> None:
     assert (await b.recv_frames(timeout=WAIT_S)) == [b"t1", b"body"]
 
 
+async def serve(socket: Any) -> None:
+    """Answer COUNT questions, each with itself and a mark."""
+    for _ in range(COUNT):
+        request = await socket.recv(timeout=WAIT_S)
+        assert request.reply(request + b"!")
+
+
 async def asked(a: Any, b: Any) -> None:
     """a is a Rep, b a Req: many questions at once, each gets its own answer."""
-
-    async def serve() -> None:
-        for _ in range(COUNT):
-            request = await a.recv(timeout=WAIT_S)
-            assert request.reply(request + b"!")
-
-    serving = asyncio.ensure_future(serve())
+    serving = asyncio.ensure_future(serve(a))
     asking = [b.request(b"%d" % i, timeout=WAIT_S) for i in range(COUNT)]
     assert await asyncio.gather(*asking) == [b"%d!" % i for i in range(COUNT)]
     await serving
@@ -132,29 +143,29 @@ async def answers_to(survey: Any) -> list[bytes]:
 
 async def surveyed(a: Any, b: Any) -> None:
     """a is a Surveyor, b a Respondent: many surveys at once, each gets its own answer."""
-
-    async def serve() -> None:
-        for _ in range(COUNT):
-            request = await b.recv(timeout=WAIT_S)
-            assert request.reply(request + b"!")
-
-    serving = asyncio.ensure_future(serve())
+    serving = asyncio.ensure_future(serve(b))
     asking = [answers_to(a.survey(b"%d" % i, deadline=WAIT_S)) for i in range(COUNT)]
     assert await asyncio.gather(*asking) == [[b"%d!" % i] for i in range(COUNT)]
     await serving
 
 
+async def surveyed_once(a: Any, b: Any, body: bytes, **options: Any) -> Any:
+    """One question, one answer; return the survey, which knows who answered."""
+    survey = a.survey(body, deadline=WAIT_S, **options)
+    asking = asyncio.ensure_future(answers_to(survey))
+    request = await b.recv(timeout=WAIT_S)
+    assert request == body
+    assert request.reply(request + b"!")
+    assert await asking == [body + b"!"]
+    assert (survey.answered, survey.missing) == (survey.asked, ())
+    return survey
+
+
 async def surveyed_in_turn(a: Any, b: Any) -> None:
     """The same one by one; the survey knows who answered, and what was sent has arrived."""
     for size in (0, 1, 255, 256, 70_000, 300_000):
-        survey = a.survey(b"q" * size, deadline=WAIT_S, expect=1)
-        asking = asyncio.ensure_future(answers_to(survey))
-        request = await b.recv(timeout=WAIT_S)
-        assert request == b"q" * size
-        assert request.reply(request + b"!")
-        assert await asking == [b"q" * size + b"!"]
+        survey = await surveyed_once(a, b, b"q" * size, expect=1)
         assert len(survey.asked) == 1
-        assert (survey.answered, survey.missing) == (survey.asked, ())
     assert (await a.drain(timeout=WAIT_S)).delivered == 6
     assert (await b.drain(timeout=WAIT_S)).delivered == 6
 

@@ -108,6 +108,7 @@ def open_pair(
     url: str,
     first_binds: bool,
     engine: meshmsg.Engine | None = None,
+    wire: str = "",
 ) -> tuple[Any, Any]:
     """Open the two sockets of a case; the one that binds may be the second."""
     binder, dialer = (0, 1) if first_binds else (1, 0)
@@ -116,19 +117,22 @@ def open_pair(
         bind=url, engine=engine, **options_of(roles[binder], binder == 1)
     )
     opened[dialer] = getattr(module, roles[dialer])(
-        connect=opened[binder].endpoint,
+        connect=wire + opened[binder].endpoint,
         engine=engine,
         **options_of(roles[dialer], dialer == 1),
     )
     return opened[0], opened[1]
 
 
+def named(value: object) -> Any:
+    """Test ids."""
+    return getattr(value, "__name__", value)
+
+
 @pytest.mark.parametrize("first_binds", [True, False], ids=["first-binds", "second-binds"])
 @pytest.mark.parametrize("mode", ["sync", "asyncio"])
 @pytest.mark.parametrize("transport", ["tcp", "tcp6", "name", "ipc", "inproc"])
-@pytest.mark.parametrize(
-    ("first", "second", "case"), CASES, ids=lambda v: getattr(v, "__name__", v)
-)
+@pytest.mark.parametrize(("first", "second", "case"), CASES, ids=named)
 def test_a_pair_of_roles(
     first: str,
     second: str,
@@ -162,9 +166,7 @@ async def run_case(case: Case, opened: Callable[[], tuple[Any, Any]], mode: str)
 
 @pytest.mark.parametrize("mode", ["sync", "asyncio"])
 @pytest.mark.parametrize("transport", ["tcp", "ipc", "inproc"])
-@pytest.mark.parametrize(
-    ("first", "second", "case"), CASES, ids=lambda v: getattr(v, "__name__", v)
-)
+@pytest.mark.parametrize(("first", "second", "case"), CASES, ids=named)
 def test_a_pair_of_roles_over_plain_poll(
     first: str, second: str, case: Case, transport: str, mode: str, short_path: Path
 ) -> None:
@@ -182,19 +184,24 @@ SIMULATED = [case for case in CASES if case[2].__name__ not in SIMULTANEOUS]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize(
-    ("first", "second", "case"), SIMULATED, ids=lambda v: getattr(v, "__name__", v)
-)
+@pytest.mark.parametrize(("first", "second", "case"), SIMULATED, ids=named)
 def test_a_pair_of_roles_in_the_simulated_world(
     first: str, second: str, case: Case, seed: int
 ) -> None:
     """The same suite, between two engines of a simulated world."""
+    run_simulated(first, second, case, seed)
+
+
+def run_simulated(first: str, second: str, case: Case, seed: int, wire: str = "") -> None:
+    """Run a case between two engines of a simulated world."""
     with SimWorld(seed) as world:
         one, two = world.engine(), world.engine()
         a = getattr(meshmsg, first)(
             bind="tcp://127.0.0.1:0", engine=one, **options_of(first, False)
         )
-        b = getattr(meshmsg, second)(connect=a.endpoint, engine=two, **options_of(second, True))
+        b = getattr(meshmsg, second)(
+            connect=wire + a.endpoint, engine=two, **options_of(second, True)
+        )
         a.wait_for_peers(timeout=WAIT_S)
         b.wait_for_peers(timeout=WAIT_S)
         asyncio.run(case(Inline(a), Inline(b)))  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,17 @@ import pytest
 
 import meshmsg
 from meshmsg import aio
-from meshmsg.testing import SimWorld
 from tests.conformance.suite import (
     BODIES,
-    COUNT,
-    answers_to,
+    all_sizes,
     asked,
     both_ways,
+    fed,
     many,
     surveyed,
+    surveyed_once,
 )
-from tests.conformance.test_matrix import Inline, Threaded
+from tests.conformance.test_matrix import named, open_pair, run_case, run_simulated
 from tests.support.pairs import WAIT_S, endpoint_for
 
 Case = Callable[[Any, Any], Awaitable[None]]
@@ -35,26 +35,13 @@ LARGE = [b"x" * 300_000, b"small", b"", b"y" * 262_144, b"z" * 20_000]
 
 async def one_way(a: Any, b: Any) -> None:
     """Messages of all sizes arrive whole and in order; that they did cannot be confirmed."""
-    for body in BODIES:
-        await a.send(body, timeout=WAIT_S)
-    for body in BODIES:
-        assert await b.recv(timeout=WAIT_S) == body
-    report = await a.drain(timeout=WAIT_S)
-    report.raise_for_loss()
+    report = await all_sizes(a, b)
     assert (report.delivered, report.unconfirmable) == (0, len(BODIES))
 
 
 async def large(a: Any, b: Any) -> None:
     """Bodies that are handed over by reference, between small ones, each in its place."""
-
-    async def feed() -> None:
-        for body in LARGE:
-            await a.send(body, timeout=WAIT_S)
-
-    feeding = asyncio.ensure_future(feed())
-    for body in LARGE:
-        assert await b.recv(timeout=WAIT_S) == body
-    await feeding
+    await fed(a.send, b.recv, LARGE)
 
 
 async def published(a: Any, b: Any) -> None:
@@ -78,13 +65,7 @@ async def one_frame(a: Any, b: Any) -> None:
 async def surveyed_in_turn(a: Any, b: Any) -> None:
     """Questions and answers of all sizes, one by one; the survey knows who answered."""
     for body in BODIES:
-        survey = a.survey(body, deadline=WAIT_S)
-        asking = asyncio.ensure_future(answers_to(survey))
-        request = await b.recv(timeout=WAIT_S)
-        assert request == body
-        assert request.reply(request + b"!")
-        assert await asking == [body + b"!"]
-        assert (survey.answered, survey.missing) == (survey.asked, ())
+        await surveyed_once(a, b, body)
 
 
 CASES: list[tuple[str, str, Case]] = [
@@ -109,9 +90,10 @@ SIMULATED = [case for case in CASES if case[2] not in (many, large, asked, surve
 """Cases whose two sides take turns: a simulated world has one thread."""
 
 
-def named(value: object) -> Any:
-    """Test ids."""
-    return getattr(value, "__name__", value)
+async def over_sp(case: Case, a: Any, b: Any) -> None:
+    """Run a case of two sockets that must see each other by way of SP."""
+    assert [a.peers()[0].wire, b.peers()[0].wire] == ["sp", "sp"]
+    await case(a, b)
 
 
 @pytest.mark.parametrize("first_binds", [True, False], ids=["first-binds", "second-binds"])
@@ -128,26 +110,10 @@ def test_a_pair_of_roles_over_sp(
     short_path: Path,
 ) -> None:
     """The case holds for this pair, transport, mode and direction."""
-    roles = [first, second] if first_binds else [second, first]
     url = endpoint_for(transport, short_path)
-
-    async def run() -> None:
-        with ThreadPoolExecutor(COUNT + 8) as threads:
-            module = meshmsg if mode == "sync" else aio
-            binder = getattr(module, roles[0])(bind=url)
-            dialer = getattr(module, roles[1])(connect=f"sp+{binder.endpoint}")
-            raw = (binder, dialer) if first_binds else (dialer, binder)
-            a, b = (Threaded(s, threads) for s in raw) if mode == "sync" else raw
-            try:
-                await a.wait_for_peers(timeout=WAIT_S)
-                await b.wait_for_peers(timeout=WAIT_S)
-                assert [a.peers()[0].wire, b.peers()[0].wire] == ["sp", "sp"]
-                await case(a, b)
-            finally:
-                a.close()
-                b.close()
-
-    asyncio.run(run())
+    module = meshmsg if mode == "sync" else aio
+    opened = partial(open_pair, module, (first, second), url, first_binds, wire="sp+")
+    asyncio.run(run_case(partial(over_sp, case), opened, mode))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -156,11 +122,4 @@ def test_a_pair_of_roles_over_sp_in_the_simulated_world(
     first: str, second: str, case: Case, seed: int
 ) -> None:
     """The same, between two engines of a simulated world."""
-    with SimWorld(seed) as world:
-        a = getattr(meshmsg, first)(bind="tcp://127.0.0.1:0", engine=world.engine())
-        b = getattr(meshmsg, second)(connect=f"sp+{a.endpoint}", engine=world.engine())
-        a.wait_for_peers(timeout=WAIT_S)
-        b.wait_for_peers(timeout=WAIT_S)
-        asyncio.run(case(Inline(a), Inline(b)))  # type: ignore[arg-type]
-        a.close()
-        b.close()
+    run_simulated(first, second, case, seed, wire="sp+")

@@ -23,6 +23,7 @@ import meshmsg as mm
 from tests.interop.spside import NngSide
 from tests.support import refsp as ref
 from tests.support.pairs import WAIT_S
+from tests.support.together import together
 
 SHORT_S = 2.0
 SECONDS = float(os.environ.get("MESHMSG_MIXED_SECONDS", SHORT_S))
@@ -236,27 +237,6 @@ def surveying(crowd: Crowd, asker: mm.Surveyor, number: int) -> list[Callable[[]
     return [survey, *[lambda mine=mine: respond(mine) for mine in lists]]
 
 
-def together(crowd: Crowd, calls: Sequence[Callable[[], None]]) -> None:
-    """Run all of them at once; the first error is ours."""
-    errors: list[BaseException] = []
-
-    def run(call: Callable[[], None]) -> None:
-        try:
-            call()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
-    crowd.end = time.monotonic() + SECONDS
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(SECONDS + 3 * WAIT_S)
-    if errors:
-        raise errors[0]
-    assert not any(thread.is_alive() for thread in threads)
-
-
 def check(hub: Any, number: int) -> None:
     """All are still there, and nothing of theirs was lost."""
     wires = Counter(peer.wire for peer in hub.peers())
@@ -284,7 +264,8 @@ def test_listeners_that_serve_fifty_peers_of_each_wire_lose_and_confuse_nothing(
         ]
         for hub, number in zip(hubs, EACH, strict=True):
             hub.wait_for_peers(2 * number, timeout=WAIT_S)
-        together(crowd, calls)
+        crowd.end = time.monotonic() + SECONDS
+        together(calls, SECONDS + 3 * WAIT_S)
         for hub, number in zip(hubs, EACH, strict=True):
             check(hub, number)
     assert min(counts.values()) > 0

@@ -6,6 +6,7 @@ Law: skipped, with its reason, only where the other library is not.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,9 +81,9 @@ def they_publish(ours: Any, theirs: Any) -> None:
     assert ours.stats().dropped == 0
 
 
-def we_ask(ours: Any, theirs: Any) -> None:
-    """One request after the other."""
-    import threading
+@contextmanager
+def answering(theirs: Any) -> Iterator[None]:
+    """They answer as many questions as there are sizes."""
 
     def serve() -> None:
         for _ in SIZES:
@@ -90,9 +91,15 @@ def we_ask(ours: Any, theirs: Any) -> None:
 
     serving = threading.Thread(target=serve)
     serving.start()
-    for size in SIZES:
-        assert ours.request(b"q" * size, timeout=WAIT_S) == b"q" * size + b"!"
+    yield
     serving.join(WAIT_S)
+
+
+def we_ask(ours: Any, theirs: Any) -> None:
+    """One request after the other."""
+    with answering(theirs):
+        for size in SIZES:
+            assert ours.request(b"q" * size, timeout=WAIT_S) == b"q" * size + b"!"
 
 
 def they_ask(ours: Any, theirs: Any) -> None:
@@ -105,17 +112,9 @@ def they_ask(ours: Any, theirs: Any) -> None:
 
 def we_survey(ours: Any, theirs: Any) -> None:
     """One peer, one answer, and the survey is over."""
-    import threading
-
-    def serve() -> None:
-        for _ in SIZES:
-            theirs.send(theirs.recv() + b"!")
-
-    serving = threading.Thread(target=serve)
-    serving.start()
-    for size in SIZES:
-        assert list(ours.survey(b"q" * size, deadline=WAIT_S)) == [b"q" * size + b"!"]
-    serving.join(WAIT_S)
+    with answering(theirs):
+        for size in SIZES:
+            assert list(ours.survey(b"q" * size, deadline=WAIT_S)) == [b"q" * size + b"!"]
 
 
 def they_survey(ours: Any, theirs: Any) -> None:

@@ -5,8 +5,6 @@ Law: nobody's messages get lost, changed, or to whom they are not for.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -18,6 +16,7 @@ from tests.interop.spside import NngSide
 from tests.interop.zmqside import zmq_socket
 from tests.support import refsp as ref
 from tests.support.pairs import WAIT_S
+from tests.support.together import together
 
 PEERS, MESSAGES = 10, 200
 FEW = 100
@@ -25,25 +24,6 @@ FEW = 100
 UP = "tcp://127.0.0.1:0"
 
 pytestmark = pytest.mark.leaves_threads
-
-
-def together(*calls: Callable[[], None]) -> None:
-    """Run all of them at once; the first error is ours."""
-    errors: list[BaseException] = []
-
-    def run(call: Callable[[], None]) -> None:
-        try:
-            call()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WAIT_S * 2)
-    if errors:
-        raise errors[0]
 
 
 def crowd(stack: ExitStack, kinds: tuple[int, int, type[Any]], url: str) -> list[Any]:
@@ -76,7 +56,7 @@ def test_a_pull_takes_from_all_of_them_in_order() -> None:
                 who, number = map(int, pull.recv(timeout=WAIT_S).split())
                 got[who].append(number)
 
-        together(take, *[lambda n=n: push(n) for n in range(len(pushes))])
+        together([take, *[lambda n=n: push(n) for n in range(len(pushes))]], 2 * WAIT_S)
         assert all(numbers == list(range(MESSAGES)) for numbers in got.values())
         wires = [peer.wire for peer in pull.peers()]
         assert (wires.count("zmtp"), wires.count("sp")) == (2 * PEERS, 2 * PEERS)
@@ -104,7 +84,7 @@ def test_a_rep_answers_each_of_them_its_own_question() -> None:
                 request = rep.recv(timeout=WAIT_S)
                 assert request.reply(request + b"!")
 
-        together(serve, *[lambda n=n: ask(n) for n in range(len(reqs))])
+        together([serve, *[lambda n=n: ask(n) for n in range(len(reqs))]], 2 * WAIT_S)
         assert rep.stats().dropped == 0
 
 
@@ -134,7 +114,7 @@ def test_a_pub_reaches_all_of_them() -> None:
             for i in range(FEW):
                 pub.send(b"%d" % i, topic="t", timeout=WAIT_S)
 
-        together(publish, *[lambda n=n: heard(n) for n in range(len(subs))])
+        together([publish, *[lambda n=n: heard(n) for n in range(len(subs))]], 2 * WAIT_S)
         assert pub.stats().dropped == 0
 
 
@@ -158,6 +138,6 @@ def test_a_push_shares_out_to_all_of_them() -> None:
             for _ in pulls:
                 push.send(b"end", timeout=WAIT_S)
 
-        together(send, *[lambda n=n: take(n) for n in range(len(pulls))])
+        together([send, *[lambda n=n: take(n) for n in range(len(pulls))]], 2 * WAIT_S)
         assert sorted(got) == list(range(total))
         assert push.stats().dropped == 0

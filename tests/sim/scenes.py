@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ HEALED_WITHIN_S = 60.0
 """Virtual seconds after which everybody must be connected again: back-off is 10 s at most, a
 half-open connection is noticed after 15 s."""
 PATIENCE_S = 5.0
+UP = "tcp://127.0.0.1:0"
 RECV_SIDE = ("dropped_filtered", "dropped_malformed", "dropped_late")
 
 
@@ -105,6 +107,12 @@ def partition_now_and_then(scene: Scene, one: mm.Engine, two: mm.Engine) -> None
         scene.world.reset_all()
 
 
+def heal(scene: Scene) -> None:
+    """No faults from now on, and time to find each other again."""
+    scene.world.heal()
+    scene.world.run(HEALED_WITHIN_S)
+
+
 def try_send(socket: Any, body: bytes, timeout: float) -> bool:
     """Send, or report that there was no room in time."""
     try:
@@ -117,7 +125,7 @@ def try_send(socket: Any, body: bytes, timeout: float) -> bool:
 def push_pull(scene: Scene) -> None:
     """Work is shared out: nothing twice, in order per pair, nothing lost that was not counted."""
     engines = [scene.engine() for _ in range(4)]
-    pulls = [scene.own(mm.Pull(bind="tcp://127.0.0.1:0", engine=engines[i])) for i in range(2)]
+    pulls = [scene.own(mm.Pull(bind=UP, engine=engines[i])) for i in range(2)]
     places = [pull.endpoint for pull in pulls]
     pushes = [
         scene.own(
@@ -138,8 +146,7 @@ def push_pull(scene: Scene) -> None:
             if scene.dice.random() < 0.5:
                 got[i] += receive_all(pull, 0.001)
         partition_now_and_then(scene, engines[0], engines[2])
-    scene.world.heal()
-    scene.world.run(HEALED_WITHIN_S)
+    heal(scene)
     for push in pushes:
         assert len(push.peers()) == 2, "not everybody is connected again"
         push.drain(timeout=HEALED_WITHIN_S)
@@ -167,7 +174,7 @@ def pub_sub(scene: Scene) -> None:
     engines = [scene.engine() for _ in range(3)]
     pub = scene.own(
         mm.Pub(
-            bind="tcp://127.0.0.1:0",
+            bind=UP,
             engine=engines[0],
             overflow=scene.dice.choice(["drop_newest", "drop_oldest", "block"]),
             send_queue_messages=scene.dice.choice([2, 1000]),
@@ -189,8 +196,7 @@ def pub_sub(scene: Scene) -> None:
             if scene.dice.random() < 0.5:
                 got[i] += map(int, receive_all(sub, 0.001))
         partition_now_and_then(scene, engines[0], engines[1])
-    scene.world.heal()
-    scene.world.run(HEALED_WITHIN_S)
+    heal(scene)
     for i, sub in enumerate(subs):
         assert pub.subscribers(f"t{i}.y") == 1, "a subscription did not come back"
         got[i] += map(int, receive_all(sub, PATIENCE_S))
@@ -204,7 +210,7 @@ def pub_sub(scene: Scene) -> None:
 def req_rep(scene: Scene) -> None:
     """Every request gets its own reply or an error, and the socket never gets stuck."""
     engines = [scene.engine() for _ in range(2)]
-    rep = scene.own(mm.Rep(bind="tcp://127.0.0.1:0", engine=engines[0]))
+    rep = scene.own(mm.Rep(bind=UP, engine=engines[0]))
     req = scene.own(mm.Req(connect=rep.endpoint, engine=engines[1]))
     answered = 0
     for number in range(MESSAGES // 2):
@@ -214,8 +220,7 @@ def req_rep(scene: Scene) -> None:
             serve(rep)
             answered += take_reply(req, ids, body)
         partition_now_and_then(scene, engines[0], engines[1])
-    scene.world.heal()
-    scene.world.run(HEALED_WITHIN_S)
+    heal(scene)
     receive_and_answer(rep)
     ids = ask(req, b"last")
     assert ids is not None, "no peer after everything was healed"
@@ -277,7 +282,7 @@ def take_reply(req: Any, number: int, body: bytes) -> int:
 def dealer_router(scene: Scene) -> None:
     """Named peers are found again under their name, and nobody gets another's message."""
     engines = [scene.engine() for _ in range(3)]
-    router = scene.own(mm.Router(bind="tcp://127.0.0.1:0", engine=engines[0], handover=True))
+    router = scene.own(mm.Router(bind=UP, engine=engines[0], handover=True))
     names = [b"one", b"two"]
     dealers = [
         scene.own(mm.Dealer(connect=router.endpoint, identity=name, engine=engines[1 + i]))
@@ -290,8 +295,7 @@ def dealer_router(scene: Scene) -> None:
         for name, dealer in zip(names, dealers, strict=True):
             assert all(body.startswith(name) for body in receive_all(dealer, 0.001))
         partition_now_and_then(scene, engines[0], engines[1])
-    scene.world.heal()
-    scene.world.run(HEALED_WITHIN_S)
+    heal(scene)
     answer_by_name(router, PATIENCE_S)
     for name, dealer in zip(names, dealers, strict=True):
         receive_all(dealer, PATIENCE_S)
@@ -315,11 +319,11 @@ def answer_by_name(router: Any, quiet_s: float) -> None:
             continue
 
 
-def pair(scene: Scene) -> None:
+def pair(scene: Scene, wire: str = "") -> None:
     """Two that only know each other: in order both ways, nothing twice."""
     engines = [scene.engine() for _ in range(2)]
-    a = scene.own(mm.Pair(bind="tcp://127.0.0.1:0", engine=engines[0]))
-    b = scene.own(mm.Pair(connect=a.endpoint, engine=engines[1]))
+    a = scene.own(mm.Pair(bind=UP, engine=engines[0]))
+    b = scene.own(mm.Pair(connect=wire + a.endpoint, engine=engines[1]))
     heard: dict[str, list[int]] = {"a": [], "b": []}
     sent = {"a": 0, "b": 0}
     for number in range(MESSAGES):
@@ -327,8 +331,7 @@ def pair(scene: Scene) -> None:
             sent[name] += try_send(socket, b"%d" % number, 1.0)
             heard[name] += map(int, receive_all(socket, 0.001))
         partition_now_and_then(scene, engines[0], engines[1])
-    scene.world.heal()
-    scene.world.run(HEALED_WITHIN_S)
+    heal(scene)
     for name, socket in (("a", a), ("b", b)):
         heard[name] += map(int, receive_all(socket, PATIENCE_S))
         assert heard[name] == sorted(set(heard[name])), "twice, or out of order"
@@ -339,7 +342,7 @@ def pair(scene: Scene) -> None:
 def survey(scene: Scene) -> None:
     """Every answer belongs to its survey, each peer gives one, and each survey ends in its time."""
     engines = [scene.engine() for _ in range(4)]
-    asker = scene.own(mm.Surveyor(bind="tcp://127.0.0.1:0", engine=engines[0]))
+    asker = scene.own(mm.Surveyor(bind=UP, engine=engines[0]))
     peers = [scene.own(mm.Respondent(connect=asker.endpoint, engine=e)) for e in engines[1:]]
     open_surveys: list[tuple[bytes, float, mm.Survey]] = []
     for number in range(MESSAGES // 2):
@@ -352,8 +355,7 @@ def survey(scene: Scene) -> None:
         while len(open_surveys) > scene.dice.choice([0, 1, 5]):
             finish(scene, *open_surveys.pop(scene.dice.randrange(len(open_surveys))))
         partition_now_and_then(scene, engines[0], engines[1])
-    scene.world.heal()
-    scene.world.run(HEALED_WITHIN_S)
+    heal(scene)
     for left in open_surveys:
         finish(scene, *left)
     for who, peer in enumerate(peers):
@@ -408,7 +410,7 @@ def bus(scene: Scene) -> None:
             "send_queue_messages": scene.dice.choice([2, 1000]),
             "connect": [other.endpoint for other in buses],
         }
-        buses.append(scene.own(mm.Bus(bind="tcp://127.0.0.1:0", engine=engine, **options)))
+        buses.append(scene.own(mm.Bus(bind=UP, engine=engine, **options)))
     heard: list[list[bytes]] = [[], [], []]
     scene.world.run(1.0)
     for number in range(MESSAGES // 2):
@@ -417,8 +419,7 @@ def bus(scene: Scene) -> None:
             if scene.dice.random() < 0.5:
                 heard[who] += receive_all(one, 0.001)
         partition_now_and_then(scene, engines[0], engines[2])
-    scene.world.heal()
-    scene.world.run(HEALED_WITHIN_S)
+    heal(scene)
     for who, one in enumerate(buses):
         heard[who] += receive_all(one, PATIENCE_S)
     for who, one in enumerate(buses):
@@ -437,18 +438,19 @@ def bus(scene: Scene) -> None:
 SCENES = [push_pull, pub_sub, req_rep, dealer_router, pair, survey, bus]
 
 
-def play(seed: int) -> int:
+def play(seed: int, scenes: Sequence[Callable[[Scene], None]] = SCENES, wire: str = "") -> int:
     """Play the scene of a seed; return the hash of all that happened."""
     scene = open_scene(seed)
+    plot = scenes[seed % len(scenes)]
     with scene.world as world:
         try:
-            SCENES[seed % len(SCENES)](scene)
+            plot(scene)
             for engine in list(world._engines):
                 engine.close()
             assert world.open_streams == 0, "streams are left open"
         except BaseException as error:
             trace = "\n".join(world.trace(60))
-            error.args = (f"seed={seed} {SCENES[seed % len(SCENES)].__name__}: {error}\n{trace}",)
+            error.args = (f"seed={seed} {wire}{plot.__name__}: {error}\n{trace}",)
             raise
         finally:
             for socket in scene.sockets:

@@ -13,25 +13,20 @@ from tests.sim.scenes import (
     HEALED_WITHIN_S,
     MESSAGES,
     PATIENCE_S,
+    UP,
     Scene,
     ask,
     check_counters,
-    open_scene,
+    heal,
     partition_now_and_then,
+    play,
     receive_all,
     receive_and_answer,
     serve,
     take_reply,
     try_send,
 )
-
-UP = "tcp://127.0.0.1:0"
-
-
-def heal(scene: Scene) -> None:
-    """No faults from now on, and time to find each other again."""
-    scene.world.heal()
-    scene.world.run(HEALED_WITHIN_S)
+from tests.sim.scenes import pair as pair_over
 
 
 def push_pull(scene: Scene) -> None:
@@ -177,22 +172,7 @@ def req_rep(scene: Scene) -> None:
 
 def pair(scene: Scene) -> None:
     """Two that only know each other, over PAIR v1: in order both ways, nothing twice."""
-    engines = [scene.engine() for _ in range(2)]
-    a = scene.own(mm.Pair(bind=UP, engine=engines[0]))
-    b = scene.own(mm.Pair(connect=f"sp+{a.endpoint}", engine=engines[1]))
-    heard: dict[str, list[int]] = {"a": [], "b": []}
-    sent = {"a": 0, "b": 0}
-    for number in range(MESSAGES):
-        for name, socket in (("a", a), ("b", b)):
-            sent[name] += try_send(socket, b"%d" % number, 1.0)
-            heard[name] += map(int, receive_all(socket, 0.001))
-        partition_now_and_then(scene, engines[0], engines[1])
-    heal(scene)
-    for name, socket in (("a", a), ("b", b)):
-        heard[name] += map(int, receive_all(socket, PATIENCE_S))
-        assert heard[name] == sorted(set(heard[name])), "twice, or out of order"
-    if scene.lossless:
-        assert (len(heard["a"]), len(heard["b"])) == (sent["b"], sent["a"])
+    pair_over(scene, "sp+")
 
 
 SP_SCENES = [push_pull, pushed_either_way, pub_sub, req_rep, pair]
@@ -200,19 +180,4 @@ SP_SCENES = [push_pull, pushed_either_way, pub_sub, req_rep, pair]
 
 def play_sp(seed: int) -> int:
     """Play the scene of a seed; return the hash of all that happened."""
-    scene = open_scene(seed)
-    name = SP_SCENES[seed % len(SP_SCENES)].__name__
-    with scene.world as world:
-        try:
-            SP_SCENES[seed % len(SP_SCENES)](scene)
-            for engine in list(world._engines):
-                engine.close()
-            assert world.open_streams == 0, "streams are left open"
-        except BaseException as error:
-            trace = "\n".join(world.trace(60))
-            error.args = (f"seed={seed} SP {name}: {error}\n{trace}",)
-            raise
-        finally:
-            for socket in scene.sockets:
-                socket.close()
-        return world.trace_hash
+    return play(seed, SP_SCENES, "SP ")
