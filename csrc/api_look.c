@@ -139,6 +139,19 @@ mm_fileno_hold(mm_handle socket, int held)
 }
 
 int
+mm_interrupt(mm_handle socket)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_socket_interrupt(s);
+    mmi_socket_touch(s);   /* a descriptor's level is right again after that */
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
 mm_waker_open(mm_handle engine, mm_handle *waker, int fds[2])
 {
     void *object;

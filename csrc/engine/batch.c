@@ -408,12 +408,10 @@ mmi_batch_bodies(mmi_batch *b)
     if (pub->big == NULL) {
         return batch_gather_bodies(b);
     }
-    mmi_msg *big = pub->big;
-    const mmi_frame *last = &big->frames[big->frame_count - 1];
+    const mmi_frame *last = &pub->big->frames[pub->big->frame_count - 1];
     if (last->size > INT32_MAX) {
         return MM_EMSGSIZE;
     }
-    pub->big = NULL;
     b->body_offset[0] = 0;
     b->body_offset[1] = (uint32_t)last->size;
     pub->body = last->data;

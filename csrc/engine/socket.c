@@ -214,6 +214,19 @@ mmi_socket_ready(const mmi_socket *s)
     return s->ops->ready(s->state);
 }
 
+void
+mmi_socket_interrupt(mmi_socket *s)
+{
+    MMI_LIST_EACH(&s->waiters, node, after) {
+        mmi_waiter *w = MMI_CONTAINER_OF(node, mmi_waiter, node);
+        if ((w->events & MM_READABLE) != 0 && !w->rung) {
+            w->rung = w->interrupted = true;
+            mmi_waiter_ring(s->engine, w);
+        }
+    }
+    mmi_socket_fire(s, MM_READABLE);
+}
+
 /* Each readiness wakes one thread, which passes it on when it leaves; what is news to all wakes
  * all. */
 void

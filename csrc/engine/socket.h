@@ -23,6 +23,7 @@ typedef struct mmi_waiter {
     uint32_t events; /* MM_READABLE: one is woken; news (MM_PEERS, MM_DRAINED, MMI_ROOM): all are */
     uint64_t key;          /* waits for the reply to this request; 0: for no reply */
     bool rung, closed;
+    bool interrupted;      /* rung so that its caller looks at what it holds itself */
     bool counted;          /* in engine->waiters: not woken yet */
     bool leading;          /* it polls, and does not sleep on its notifier */
     int notifier;
@@ -83,6 +84,7 @@ void mmi_socket_tick(mmi_socket *s); /* the role does what is due, and says when
 void mmi_socket_end(mmi_socket *s); /* the linger is over: whatever is left is abandoned */
 void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed: settle looks */
 void mmi_socket_update(mmi_socket *s);             /* settle: wakes who is due */
+void mmi_socket_interrupt(mmi_socket *s);          /* who waits to receive ends its wait */
 void mmi_socket_note(mmi_socket *s, uint32_t news);
 /* What waits for the runner's next round is to be written by the next settle. */
 void mmi_socket_hurry(mmi_socket *s);

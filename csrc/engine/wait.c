@@ -130,7 +130,7 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
     }
     if (w.rung) {
         mmi_socket_touch(s);   /* if this thread does not use it up, the next one is due */
-        return MM_OK;
+        return w.interrupted ? MM_EINTR : MM_OK;
     }
     return rc == MM_ETIMEDOUT && slice < deadline_ns ? MM_EINTR : rc;
 }

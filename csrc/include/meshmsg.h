@@ -229,8 +229,8 @@ int mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t m
 int mm_batch_new(mm_batch **batch);
 void mm_batch_free(mm_batch *batch);              /* once nothing that was exported from it is left */
 void mm_batch_drop(mm_batch *batch);              /* empties it, now rather than by the next call */
-/* As mm_recv, and then for up to gather_ns more until the limits are reached; body and body_offset are set, big is
- * not.  MM_EMSGSIZE: a body over 2^31 - 1 bytes, and it stays with the batch. */
+/* As mm_recv, and then for up to gather_ns more until the limits are reached; body and body_offset are set.
+ * MM_EMSGSIZE: a body over 2^31 - 1 bytes, and it stays with the batch. */
 int mm_recv_batch(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes, uint64_t gather_ns,
                   int64_t timeout_ms, int64_t slice_ms);
 uint32_t mm_msg_frame_count(const mm_msg *msg);
@@ -292,6 +292,7 @@ int mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uin
 int mm_router_peer(mm_handle socket, const uint8_t *identity, size_t size, uint64_t *peer);    /* MM_EHOSTUNREACH */
 int mm_fileno(mm_handle socket, int *fd);         /* level-triggered: readable while a recv would succeed */
 int mm_fileno_hold(mm_handle socket, int held);   /* 1: keep it readable, the caller holds received messages */
+int mm_interrupt(mm_handle socket);               /* who waits to receive gets MM_EINTR: the caller holds messages */
 
 /* ---- wakers: one per event loop ---- */
 /* fds[0] is readable when there is something to take. Who watches a copy of it, to be told of the waker's end as

@@ -15,41 +15,35 @@
 typedef struct ready {
     PyObject_HEAD
     mmi_run *run;              /* NULL: none */
-    mmi_run *spare;            /* for the next receive; NULL: none */
     PyObject *classes;         /* classes(peer) is the class of a peer's messages of one frame;
                                 * None: they are more than bytes */
     PyObject *type;            /* classes(peer), the last that was asked for; NULL: none yet */
     uint64_t peer;
+    uint64_t drops;            /* how often all was dropped */
     bool held;                 /* an iterator is to ask each time */
 } ready;
 
 static PyTypeObject *ready_type;
 
-/* A run that nobody is to take from any more. */
-static void
-ready_retire(ready *r, mmi_run *run)
-{
-    if (r->spare != NULL) {
-        mmi_run_unref(run);
-    } else if (mmi_run_reuse(run)) {
-        r->spare = run;
-    }
-}
-
 static mmi_run *
-ready_unlink(ready *r)
+run_unlink(mmi_run **queue)
 {
-    mmi_run *run = r->run;
-    r->run = run->next;
+    mmi_run *run = *queue;
+    *queue = run->next;
     run->next = NULL;
     return run;
 }
 
+/* Puts runs before those of a queue. */
 static void
-ready_link(ready *r, mmi_run *run)
+run_link(mmi_run **queue, mmi_run *runs)
 {
-    run->next = r->run;
-    r->run = run;
+    mmi_run **last = &runs;
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = *queue;
+    *queue = runs;
 }
 
 static Py_ssize_t
@@ -64,7 +58,7 @@ ready_length(PyObject *self)
 
 /* Puts a list's items before all others, in their order.  false: an error is set. */
 static bool
-ready_insert(ready *r, PyObject *list)
+ready_insert(mmi_run **queue, PyObject *list)
 {
     if (PyList_Size(list) == 0) {
         return true;
@@ -76,7 +70,7 @@ ready_insert(ready *r, PyObject *list)
         return false;
     }
     mmi_run_fill(run, copy);
-    ready_link(r, run);
+    run_link(queue, run);
     return true;
 }
 
@@ -84,87 +78,100 @@ ready_insert(ready *r, PyObject *list)
 static PyObject *
 ready_class(ready *r, uint64_t peer)
 {
-    if (r->type == NULL || r->peer != peer) {
-        PyObject *type = PyObject_CallFunction(r->classes, "K", (unsigned long long)peer);
-        if (type != NULL && !PyType_Check(type)) {
-            Py_DECREF(type);
-            return mmi_fast_arguments("a class");
-        }
-        if (type == NULL) {
-            return NULL;
-        }
+    if (r->type != NULL && r->peer == peer) {
+        Py_INCREF(r->type);
+        return r->type;
+    }
+    PyObject *type = PyObject_CallFunction(r->classes, "K", (unsigned long long)peer);
+    if (type != NULL && !(PyType_Check(type) && (PyType_GetFlags((PyTypeObject *)type) &
+                                                 Py_TPFLAGS_BYTES_SUBCLASS) != 0)) {
+        Py_DECREF(type);
+        return mmi_fast_arguments("a class of bytes");
+    }
+    if (type != NULL) {
         PyObject *before = r->type;
         r->type = type;
         r->peer = peer;
         Py_INCREF(type);
         Py_XDECREF(before);   /* may run anything as well */
-        return type;
     }
-    Py_INCREF(r->type);
-    return r->type;
+    return type;
 }
 
-/* The next of the first run, a batch of bytes, if it still has one; NULL without an error: it was
- * taken meanwhile. */
+/* The next message of the first run, which is a batch of bytes.  NULL without an error: it is
+ * another run's turn meanwhile. */
 static PyObject *
-ready_make(ready *r)
+ready_make(ready *r, mmi_run **queue)
 {
-    mmi_run *run = r->run;
+    mmi_run *run = *queue;
     uint64_t peer = mmi_run_peer(run);
-    PyObject *made = NULL;
     run->refs++;
-    PyObject *type = ready_class(r, peer);
-    if (type != NULL && r->run == run && mmi_run_peer(run) == peer) {
-        made = mmi_run_make(run, type);
+    PyObject *type = ready_class(r, peer), *made = NULL;
+    if (type != NULL && *queue == run && mmi_run_peer(run) == peer) {
+        /* Claimed, and the run gone with its last one, before an allocation runs anything. */
+        Py_ssize_t at = run->at++;
+        bool last = run->at == run->count;
+        if (last) {
+            (void)run_unlink(queue);
+        }
+        made = mmi_run_make(run, (uint32_t)at, type);
+        if (made != NULL && last) {
+            mmi_run_unref(run);   /* the queue's reference; not the last */
+        } else if (made == NULL && last) {
+            run->at = at;
+            run_link(queue, run);
+        } else if (made == NULL && run->at == at + 1) {
+            run->at = at;
+        }
     }
     Py_XDECREF(type);
-    bool over = r->run == run && run->at == run->count;
-    mmi_run_unref(run);   /* not the last reference, if it is still the run */
-    if (over) {
-        ready_retire(r, ready_unlink(r));
-    }
+    mmi_run_unref(run);
     return made;
 }
 
-/* The first run's messages become a list.  Meanwhile nobody else sees it. */
+/* The first run's messages become a list.  Meanwhile nobody sees it: who unpacks it a second time
+ * would double them. */
 static void
-ready_unpack(ready *r)
+ready_unpack(ready *r, mmi_run **queue)
 {
-    mmi_run *run = ready_unlink(r);
-    if (!mmi_run_unpack(run) || run->count > 0) {
-        ready_link(r, run);
+    mmi_run *run = run_unlink(queue);
+    uint64_t drops = r->drops;
+    (void)mmi_run_unpack(run);
+    if (run->at < run->count && r->drops == drops) {
+        run_link(queue, run);
     } else {
-        ready_retire(r, run);
+        mmi_run_unref(run);
     }
 }
 
-/* The oldest one; NULL without an error: there is none. */
+/* The oldest of a queue; NULL without an error: there is none. */
 static PyObject *
-ready_take(ready *r)
+ready_take(ready *r, mmi_run **queue)
 {
     PyObject *found = NULL;
-    while (found == NULL && r->run != NULL && PyErr_Occurred() == NULL) {
-        if (r->run->list != NULL) {
-            found = mmi_run_next(r->run);
-            if (r->run->at == r->run->count) {
-                ready_retire(r, ready_unlink(r));
+    while (found == NULL && *queue != NULL && PyErr_Occurred() == NULL) {
+        mmi_run *run = *queue;
+        if (run->list != NULL) {
+            found = mmi_run_next(run);
+            if (run->at == run->count) {
+                mmi_run_unref(run_unlink(queue));
             }
-        } else if (r->run->owner != NULL) {
-            ready_unpack(r);
+        } else if (run->owner != NULL) {
+            ready_unpack(r, queue);
         } else {
-            found = ready_make(r);
+            found = ready_make(r, queue);
         }
     }
     return found;
 }
 
-/* Up to max of the oldest, as a list. */
+/* Up to max of the oldest of a queue, as a list. */
 static PyObject *
-ready_take_list(ready *r, Py_ssize_t max)
+ready_take_list(ready *r, mmi_run **queue, Py_ssize_t max)
 {
     PyObject *list = PyList_New(0);
     while (list != NULL && PyList_Size(list) < max) {
-        PyObject *found = ready_take(r);
+        PyObject *found = ready_take(r, queue);
         int rc = found != NULL ? PyList_Append(list, found) : -1;
         Py_XDECREF(found);
         if (rc != 0) {
@@ -176,7 +183,7 @@ ready_take_list(ready *r, Py_ssize_t max)
     }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    if (list != NULL && !ready_insert(r, list)) {
+    if (list != NULL && !ready_insert(queue, list)) {
         PyErr_Clear();   /* no memory to put it back; the first error says so */
     }
     Py_XDECREF(list);
@@ -188,7 +195,8 @@ static PyObject *
 ready_popleft(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    PyObject *found = ready_take((ready *)self);
+    ready *r = (ready *)self;
+    PyObject *found = ready_take(r, &r->run);
     if (found == NULL && PyErr_Occurred() == NULL) {
         PyErr_SetString(PyExc_IndexError, "nothing is ready");
     }
@@ -199,8 +207,9 @@ ready_popleft(PyObject *self, PyObject *unused)
 static PyObject *
 ready_take_some(PyObject *self, PyObject *arg)
 {
+    ready *r = (ready *)self;
     Py_ssize_t max = PyLong_AsSsize_t(arg);
-    return PyErr_Occurred() != NULL ? NULL : ready_take_list((ready *)self, max);
+    return PyErr_Occurred() != NULL ? NULL : ready_take_list(r, &r->run, max);
 }
 
 /* put_back(list): before all others, in their order */
@@ -210,7 +219,7 @@ ready_put_back(PyObject *self, PyObject *list)
     if (!PyList_Check(list)) {
         return mmi_fast_arguments("a list");
     }
-    if (!ready_insert((ready *)self, list)) {
+    if (!ready_insert(&((ready *)self)->run, list)) {
         return NULL;
     }
     Py_RETURN_NONE;
@@ -220,8 +229,9 @@ ready_put_back(PyObject *self, PyObject *list)
 static void
 ready_drop(ready *r)
 {
+    r->drops++;
     while (r->run != NULL) {
-        mmi_run_unref(ready_unlink(r));
+        mmi_run_unref(run_unlink(&r->run));
     }
 }
 
@@ -242,68 +252,82 @@ ready_hold(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* items() -> list: all, which stay */
+/* known() -> (messages, bytes) of what is not made yet, and a list of what is */
 static PyObject *
-ready_items(PyObject *self, PyObject *unused)
+ready_known(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    PyObject *list = ready_take_list((ready *)self, PY_SSIZE_T_MAX);
-    if (list != NULL && !ready_insert((ready *)self, list)) {
-        Py_CLEAR(list);
+    Py_ssize_t count = 0;
+    uint64_t bytes = 0;
+    PyObject *made = PyList_New(0);
+    for (const mmi_run *run = ((ready *)self)->run; made != NULL && run != NULL; run = run->next) {
+        if (run->list == NULL) {
+            count += run->count - run->at;
+            bytes += mmi_run_bytes(run);
+        }
+        for (Py_ssize_t i = run->at; run->list != NULL && i < run->count; i++) {
+            if (PyList_Append(made, PyList_GetItem(run->list, i)) != 0) {
+                Py_DECREF(made);
+                return NULL;
+            }
+        }
     }
-    return list;
+    return made == NULL ? NULL : Py_BuildValue("(nKN)", count, (unsigned long long)bytes, made);
 }
 
-/* Receives: what came is the first run then.  A code, 0: an error is set (and something may have
- * come). */
-static int
-ready_receive(ready *r, PyObject *const *args, Py_ssize_t count, mmi_want *want)
+/* Receives, and takes of what came, which nobody else sees: the first, or with many a list of all;
+ * or gives a code.  What is left, also by an error, is ready then. */
+static PyObject *
+ready_receive(ready *r, PyObject *const *args, Py_ssize_t count, bool many)
 {
-    if (!mmi_want_of(args, count, want)) {
-        return 0;
+    mmi_want want;
+    if (!mmi_want_of(args, count, &want)) {
+        return NULL;
     }
-    mmi_run *run = r->spare;
-    r->spare = NULL;
-    if (run == NULL && (run = mmi_run_new()) == NULL) {
-        return 0;
+    mmi_run *run = mmi_run_new();
+    if (run == NULL) {
+        return NULL;
     }
-    int rc = mmi_run_recv(run, args[0], r->classes != Py_None, want);
+    uint64_t drops = r->drops;
+    int rc = mmi_run_recv(run, args[0], r->classes != Py_None, &want);
     if (rc <= 0) {
-        ready_retire(r, run);
-        return rc;
+        mmi_run_unref(run);
+        return PyLong_FromLong(rc);
     }
-    ready_link(r, run);
-    return PyErr_CheckSignals() == 0 ? rc : 0;   /* now, rather than once it was taken */
+    mmi_run *own = run;
+    PyObject *found = NULL;
+    if (PyErr_CheckSignals() == 0) {   /* now, rather than once a message was taken */
+        found = many ? ready_take_list(r, &own, rc) : ready_take(r, &own);
+    }
+    if (own != NULL) {
+        run_link(&r->run, own);   /* what is there came meanwhile, and is younger */
+        if (r->drops != drops) {
+            ready_drop(r);        /* closed meanwhile */
+        }
+    }
+    bool nothing = found == NULL || (many && PyList_Size(found) == 0);
+    if (nothing && PyErr_Occurred() == NULL) {
+        Py_XDECREF(found);
+        return PyLong_FromLong(MM_ECLOSED);
+    }
+    return found;
 }
 
 /* recv(owner, handle, max_messages, max_bytes, timeout_ms, slice_ms) -> the first message of what
  * came, the others are ready then; or a code.  owner._unpack_at(address) makes a list of a batch
- * whose messages are more than bytes.  More than one message only when nothing is ready, by one
- * thread at a time. */
+ * whose messages are more than bytes.  More than one only when nothing is ready, and no other
+ * thread receives: order would be lost. */
 static PyObject *
 ready_recv(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    mmi_want want;
-    int rc = ready_receive((ready *)self, args, count, &want);
-    PyObject *first = rc > 0 ? ready_take((ready *)self) : NULL;
-    if (first != NULL || PyErr_Occurred() != NULL) {
-        return first;
-    }
-    return PyLong_FromLong(rc > 0 ? MM_EAGAIN : rc);   /* a signal's function took it */
+    return ready_receive((ready *)self, args, count, false);
 }
 
 /* recv_many(as recv) -> list of all that came; or a code */
 static PyObject *
 ready_recv_many(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    mmi_want want;
-    int rc = ready_receive((ready *)self, args, count, &want);
-    PyObject *list = rc > 0 ? ready_take_list((ready *)self, rc) : NULL;
-    if (PyErr_Occurred() != NULL || (list != NULL && PyList_Size(list) > 0)) {
-        return list;
-    }
-    Py_XDECREF(list);
-    return PyLong_FromLong(rc > 0 ? MM_EAGAIN : rc);
+    return ready_receive((ready *)self, args, count, true);
 }
 
 static int
@@ -334,9 +358,6 @@ ready_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     ready_drop(r);
-    if (r->spare != NULL) {
-        mmi_run_unref(r->spare);
-    }
     Py_XDECREF(r->classes);
     Py_XDECREF(r->type);
     PyObject_GC_Del(self);
@@ -348,7 +369,7 @@ static PyMethodDef ready_methods[] = {
     { "put_back", ready_put_back, METH_O, NULL },
     { "clear", ready_clear, METH_NOARGS, NULL },
     { "hold", ready_hold, METH_NOARGS, NULL },
-    { "items", ready_items, METH_NOARGS, NULL },
+    { "known", ready_known, METH_NOARGS, NULL },
     { "take", ready_take_some, METH_O, NULL },
     { "recv", (PyCFunction)(void (*)(void))ready_recv, METH_FASTCALL, NULL },
     { "recv_many", (PyCFunction)(void (*)(void))ready_recv_many, METH_FASTCALL, NULL },
@@ -381,7 +402,7 @@ PyObject *
 mmi_ready_next(PyObject *self)
 {
     ready *r = (ready *)self;
-    return r->held ? NULL : ready_take(r);
+    return r->held ? NULL : ready_take(r, &r->run);
 }
 
 /* ready(classes) */

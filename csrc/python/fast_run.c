@@ -4,8 +4,13 @@
  */
 #include "python/fast_run.h"
 
+/* Kept for the next receive, as whoever has taken all of one receives again. */
+static mmi_run *run_spare;
+
+/* The batch of a larger run has memory worth freeing. */
 enum {
-    RUN_KEEP = 32   /* messages: the batch of a larger run refers to memory worth freeing */
+    RUN_KEEP = 32,               /* messages */
+    RUN_KEEP_BYTES = 64 * 1024
 };
 
 bool
@@ -22,10 +27,24 @@ mmi_want_of(PyObject *const *args, Py_ssize_t count, mmi_want *want)
     return mmi_fast_handle(args[1], &want->handle) && PyErr_Occurred() == NULL;
 }
 
+static void
+run_free(mmi_run *run)
+{
+    mm_batch_free(run->batch);
+    Py_XDECREF(run->list);
+    Py_XDECREF(run->owner);
+    PyMem_Free(run);
+}
+
 mmi_run *
 mmi_run_new(void)
 {
-    mmi_run *run = PyMem_Malloc(sizeof *run);
+    mmi_run *run = run_spare;
+    if (run != NULL) {
+        run_spare = NULL;
+        return run;
+    }
+    run = PyMem_Malloc(sizeof *run);
     mm_batch *batch = NULL;
     if (run == NULL || mm_batch_new(&batch) != MM_OK) {
         PyMem_Free(run);
@@ -39,29 +58,36 @@ mmi_run_new(void)
 void
 mmi_run_unref(mmi_run *run)
 {
-    if (--run->refs == 0) {
-        mm_batch_free(run->batch);
-        Py_XDECREF(run->list);
-        Py_XDECREF(run->owner);
-        PyMem_Free(run);
+    if (--run->refs > 0) {
+        return;
     }
-}
-
-bool
-mmi_run_reuse(mmi_run *run)
-{
-    if (run->refs > 1 || run->count >= RUN_KEEP) {
-        mmi_run_unref(run);
-        return false;
+    if (run_spare != NULL || run->count >= RUN_KEEP || run->bytes >= RUN_KEEP_BYTES) {
+        run_free(run);
+        return;
     }
     PyObject *list = run->list, *owner = run->owner;
-    if (run->batch->big != NULL) {
-        mm_batch_drop(run->batch);
-    }
+    mm_batch_drop(run->batch);
     *run = (mmi_run){ .refs = 1, .batch = run->batch };
+    run_spare = run;   /* before anything is let go that may receive as it goes */
     Py_XDECREF(list);
     Py_XDECREF(owner);
-    return true;
+}
+
+/* Of the frames of messages [at, count). */
+uint64_t
+mmi_run_bytes(const mmi_run *run)
+{
+    uint64_t bytes = 0;
+    for (Py_ssize_t i = run->at; i < run->count; i++) {
+        uint32_t from, to;
+        mmi_fast_span(run->batch, (uint32_t)i, &from, &to);
+        for (uint32_t j = from; j < to; j++) {
+            Py_ssize_t size;
+            (void)mmi_fast_frame(run->batch, j, &size);
+            bytes += (uint64_t)size;
+        }
+    }
+    return bytes;
 }
 
 static bool
@@ -80,6 +106,11 @@ mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want)
                  want->slice_ms);
     Py_END_ALLOW_THREADS
     run->count = rc > 0 ? rc : 0;
+    if (rc > 0) {
+        const mm_batch *batch = run->batch;
+        run->bytes = batch->big != NULL ? UINT32_MAX
+                                        : batch->offset[batch->frame_count] - batch->offset[0];
+    }
     if (rc > 0 && !(plain && run_is_plain(run->batch))) {
         Py_INCREF(owner);
         run->owner = owner;
@@ -96,10 +127,12 @@ mmi_run_unpack(mmi_run *run)
         Py_DECREF(list);
         list = mmi_fast_arguments("a list");
     }
-    if (list != NULL) {
-        mmi_run_fill(run, list);
+    if (list == NULL) {
+        return false;
     }
-    return list != NULL;
+    mm_batch_drop(run->batch);   /* its messages are in memory twice otherwise */
+    mmi_run_fill(run, list);
+    return true;
 }
 
 void
@@ -113,10 +146,12 @@ mmi_run_fill(mmi_run *run, PyObject *list)
 PyObject *
 mmi_run_next(mmi_run *run)
 {
-    PyObject *item = PyList_GetItem(run->list, run->at);
-    Py_INCREF(item);
-    Py_INCREF(Py_None);
-    (void)PyList_SetItem(run->list, run->at++, Py_None);   /* who took it has the only reference */
+    PyObject *item = PyList_GetItem(run->list, run->at++);
+    if (item != NULL) {
+        Py_INCREF(item);
+        Py_INCREF(Py_None);
+        (void)PyList_SetItem(run->list, run->at - 1, Py_None);   /* it belongs to who took it */
+    }
     return item;
 }
 
@@ -127,13 +162,9 @@ mmi_run_peer(const mmi_run *run)
 }
 
 PyObject *
-mmi_run_make(mmi_run *run, PyObject *type)
+mmi_run_make(const mmi_run *run, uint32_t i, PyObject *type)
 {
-    Py_ssize_t size, at = run->at++;
-    const uint8_t *data = mmi_fast_frame(run->batch, (uint32_t)at, &size);
-    PyObject *made = mmi_fast_plain((PyTypeObject *)type, data, size);
-    if (made == NULL && run->at == at + 1) {
-        run->at = at;   /* nothing was taken */
-    }
-    return made;
+    Py_ssize_t size;
+    const uint8_t *data = mmi_fast_frame(run->batch, i, &size);
+    return mmi_fast_plain((PyTypeObject *)type, data, size);
 }

@@ -24,7 +24,8 @@ bool mmi_want_of(PyObject *const *args, Py_ssize_t count, mmi_want *want);
 typedef struct mmi_run {
     uint32_t refs;
     Py_ssize_t at, count;
-    mm_batch *batch;           /* NULL: there was no memory */
+    uint32_t bytes;            /* of the batch; UINT32_MAX: it is a large message */
+    mm_batch *batch;
     PyObject *list;            /* the messages; NULL: they are in the batch */
     PyObject *owner;           /* owner._unpack_at(address) makes it; NULL: each is bytes */
     struct mmi_run *next;
@@ -32,17 +33,16 @@ typedef struct mmi_run {
 
 mmi_run *mmi_run_new(void);    /* NULL: an error is set */
 void mmi_run_unref(mmi_run *run);
-/* Makes it as good as new; false: it was unreferenced instead, as its batch is worth freeing. */
-bool mmi_run_reuse(mmi_run *run);
+uint64_t mmi_run_bytes(const mmi_run *run);              /* of what the batch has still to give */
 /* Receives into it: a code.  Its messages are bytes, if plain and there are no others. */
 int mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want);
 /* Makes the list of the batch, which may run anything.  false: an error, and it is as it was. */
 bool mmi_run_unpack(mmi_run *run);
 void mmi_run_fill(mmi_run *run, PyObject *list);         /* with these; takes the reference */
 PyObject *mmi_run_next(mmi_run *run);                    /* of a list */
-/* The next of a batch: who sent it; and it, as an object of that class, which is bytes without
- * attributes of their own. */
-uint64_t mmi_run_peer(const mmi_run *run);
-PyObject *mmi_run_make(mmi_run *run, PyObject *type);
+uint64_t mmi_run_peer(const mmi_run *run);               /* of a batch: who sent the next */
+/* Message i of the batch as an object of that class, which is bytes without attributes of their
+ * own. */
+PyObject *mmi_run_make(const mmi_run *run, uint32_t i, PyObject *type);
 
 #endif

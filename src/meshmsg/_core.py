@@ -61,8 +61,14 @@ class Slot:
         self.batch: Any = ffi.gc(out[0], lib.mm_batch_free)
         self.address = address_of(out[0])
 
+    def drop(self) -> None:
+        """Let go of what it holds: a large message would stay until the next use."""
+        lib.mm_batch_drop(self.batch)
+
 
 _idle_slots: list[Slot] = []
+IDLE_SLOTS_MAX = 32
+"""Batches that are kept for the next calls; more are freed."""
 
 
 def borrow() -> Slot:
@@ -73,8 +79,10 @@ def borrow() -> Slot:
         return Slot()
 
 
-give_back = _idle_slots.append
-"""Let the next call that receives have it."""
+def give_back(slot: Slot) -> None:
+    """Let the next call that receives have it."""
+    if len(_idle_slots) < IDLE_SLOTS_MAX:
+        _idle_slots.append(slot)
 
 
 def on_main_thread() -> bool:

@@ -42,8 +42,9 @@ class Inbox(Forming[MessageT]):
         self._inbox_lock = threading.RLock()
 
     def _held(self) -> tuple[int, int]:
-        held = self._ready.items()
-        return len(held), sum(sum(map(len, message.frames)) for message in held)
+        count, size, made = self._ready.known()
+        size += sum(sum(map(len, message.frames)) for message in made)
+        return count + len(made), size
 
     def _take_ready(self) -> MessageT | None:
         """One prefetched message, or None."""
@@ -51,22 +52,32 @@ class Inbox(Forming[MessageT]):
             message: MessageT = self._ready.popleft()
         except IndexError:
             return None
-        if self._fileno_taken and not self._ready:
-            lib.mm_fileno_hold(self._handle, 0)
+        if self._fileno_taken:
+            self._settle_fileno()
         return message
 
     def _take_many(self, max_messages: int) -> list[MessageT]:
         """Prefetched messages, perhaps none."""
         found: list[MessageT] = self._ready.take(max_messages)
-        if self._fileno_taken and not self._ready:
-            lib.mm_fileno_hold(self._handle, 0)
+        if self._fileno_taken:
+            self._settle_fileno()
         return found
 
-    def _keep_ready(self, messages: list[MessageT]) -> None:
-        """Put back what a call that failed had taken."""
+    def _settle_fileno(self) -> None:
+        """Have the descriptor readable for what is ready here as well."""
+        with self._inbox_lock:
+            lib.mm_fileno_hold(self._handle, 1 if self._ready else 0)
+
+    def _keep(self, messages: list[MessageT]) -> None:
+        """Make ready what a call that failed had taken, beside what it left there; who waits looks.
+
+        What failed is most likely a signal's function, or was cancelled.
+        """
         self._ready.put_back(messages)
-        if self._fileno_taken and self._ready:
-            lib.mm_fileno_hold(self._handle, 1)
+        if self._ready:
+            if self._fileno_taken:
+                self._settle_fileno()
+            lib.mm_interrupt(self._handle)
 
     def fileno(self) -> int:
         """Return a descriptor that is readable exactly while a receive would find a message.
@@ -87,6 +98,5 @@ class Inbox(Forming[MessageT]):
             self._check(lib.mm_fileno(self._handle, out), "asking for the descriptor")
             self._fileno_taken = True
             self._ready.hold()
-            if self._ready:
-                lib.mm_fileno_hold(self._handle, 1)
+            self._settle_fileno()
         return int(out[0])

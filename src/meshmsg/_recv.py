@@ -37,7 +37,7 @@ class Receiver(Inbox[MessageT], Blocking):
                 self, self._handle, max_messages, BATCH_BYTES, ms, slice_ms
             )
         except BaseException:
-            self._keep_ready([])
+            self._keep([])
             raise
         return found if isinstance(found, list) else self._receive_on(found, max_messages, timeout)
 
@@ -57,6 +57,9 @@ class Receiver(Inbox[MessageT], Blocking):
 
         def take(ms: int, slice_ms: int) -> int:
             nonlocal found
+            found = self._take_many(max_messages)
+            if found:
+                return len(found)
             taken: list[MessageT] | int = self._ready.recv_many(
                 self, self._handle, max_messages, BATCH_BYTES, ms, slice_ms
             )
@@ -68,11 +71,8 @@ class Receiver(Inbox[MessageT], Blocking):
         try:
             try:
                 with self._inbox_lock:
-                    found = self._take_many(max_messages)
-                    if found:
-                        return found
-                    at_once = prefetch if not (self._sleepers or self._fileno_taken) else 0
-                    rc = self._take_ahead(at_once, found) if at_once else take(0, 0)
+                    ahead = prefetch and not (self._sleepers or self._fileno_taken or self._ready)
+                    rc = self._take_ahead(prefetch, found) if ahead else take(0, 0)
                     if rc > 0:
                         return found
                     if rc != EAGAIN or timeout == 0:
@@ -81,11 +81,9 @@ class Receiver(Inbox[MessageT], Blocking):
                     asleep = True
                 self._blocking(take, timeout, "no message")
             finally:
-                if asleep:
-                    with self._inbox_lock:
-                        self._sleepers -= 1
+                self._sleepers -= asleep  # no call in which a signal's function could raise
         except BaseException:
-            self._keep_ready(found)
+            self._keep(found)
             raise
         return found
 
@@ -128,7 +126,7 @@ class Receiver(Inbox[MessageT], Blocking):
                 to_ms(timeout)  # refuses what is no time
                 found = self._ready.recv(self, self._handle, 1, BATCH_BYTES, 0, 0)
         except BaseException:
-            self._keep_ready([])
+            self._keep([])
             raise
         if type(found) is int:
             return self._receive_on(found, 1, timeout)[0]

@@ -57,17 +57,17 @@ class Batching(Inbox[Message]):
             return None
         found: list[Message] = []
         size = 0
-        with self._inbox_lock:
-            while self._ready and len(found) < max_messages and (not found or size < max_bytes):
-                message = self._take_ready()
-                if message is None:
-                    break
-                found.append(message)
-                size += len(message)
         try:
+            with self._inbox_lock:
+                while self._ready and len(found) < max_messages and (not found or size < max_bytes):
+                    message = self._take_ready()
+                    if message is None:
+                        break
+                    found.append(message)
+                    size += len(message)
             return batch_of(found) if found else None
         except BaseException:
-            self._keep_ready(found)
+            self._keep(found)
             raise
 
 
@@ -104,27 +104,30 @@ class BatchReceiver(Batching, Receiver[Message], Blocking):
         """
         check_batch(max_messages)
         wait_ns = gather_ns(max_wait)
-        found = self._prefetched_batch(max_messages, max_bytes)
-        if found is not None:
-            return found
         batch = new_batch()
+        found: MessageBatch | None = None
         asleep = False
-        try:
-            with self._inbox_lock:
-                self._sleepers += 1
-                asleep = True
-            count = self._blocking(
-                lambda ms, slice_ms: lib.mm_recv_batch(
+
+        def take(ms: int, slice_ms: int) -> int:
+            nonlocal found
+            found = self._prefetched_batch(max_messages, max_bytes)
+            if found is not None:
+                return len(found)
+            return int(
+                lib.mm_recv_batch(
                     self._handle, batch, max_messages, max_bytes, wait_ns, ms, slice_ms
-                ),
-                timeout,
-                "no message",
+                )
             )
-            return MessageBatch(batch, 0, count)
-        except BaseException:  # also of a signal's function: what was received is for the next
-            self._keep_ready(self._unpack_at(address_of(batch)))
+
+        try:
+            try:
+                with self._inbox_lock:  # nobody prefetches from now on
+                    self._sleepers += 1
+                    asleep = True
+                count = self._blocking(take, timeout, "no message")
+            finally:
+                self._sleepers -= asleep  # no call in which a signal's function could raise
+        except BaseException:
+            self._keep(self._unpack_at(address_of(batch)))
             raise
-        finally:
-            if asleep:
-                with self._inbox_lock:
-                    self._sleepers -= 1
+        return MessageBatch(batch, 0, count) if found is None else found

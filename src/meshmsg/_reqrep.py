@@ -121,6 +121,7 @@ class Req(Forming[Message], Draining):
             return self._unpack_one(slot)
         except BaseException:  # also of a signal's function, wherever it came
             lib.mm_request_cancel(self._handle, number[0])
+            slot.drop()
             raise
         finally:
             give_back(slot)

@@ -110,6 +110,9 @@ class Survey(Outcome):
             message = surveyor._unpack_one(slot)
             self._answered.append(cast("int", message.peer))
             return message
+        except BaseException:
+            slot.drop()
+            raise
         finally:
             give_back(slot)
 

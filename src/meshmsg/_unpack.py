@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
-from meshmsg._core import Slot, fast, lib
+from meshmsg._core import Slot, fast
 from meshmsg._looking import Looking
 from meshmsg._message import FullMessage, Message, message_class
 
@@ -35,7 +35,7 @@ class Forming(Looking, Generic[MessageT]):
     def _unpack_one(self, slot: Slot) -> MessageT:
         """Turn a batch of one message into that message."""
         [message] = self._unpack_at(slot.address)
-        lib.mm_batch_drop(slot.batch)  # a large one would stay until the next receive
+        slot.drop()
         return message
 
     def _message(self, frames: list[bytes], peer: int, envelope: int) -> MessageT:

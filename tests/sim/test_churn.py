@@ -210,6 +210,8 @@ class Day:
                         socket.recv_many(timeout=30.0)
         for socket in self.staying():
             socket.events()
+        self.steady.send(bytes(300_000), timeout=600)  # a batch so large is not kept for the next
+        assert len(self.pull.recv(timeout=600)) == 300_000
 
     def close(self) -> None:
         """Close those who stayed."""

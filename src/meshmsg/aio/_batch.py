@@ -65,6 +65,7 @@ class AsyncBatchReceiver(Batching, AsyncReceiver[Message]):
         if found is not None:
             return found
         batch = new_batch()
+        loop = asyncio.get_running_loop()
 
         def take() -> int:
             return int(lib.mm_batch_take(self._handle, batch, max_messages, max_bytes))
@@ -79,9 +80,7 @@ class AsyncBatchReceiver(Batching, AsyncReceiver[Message]):
             return MessageBatch(batch, 0, count)
         except BaseException:  # cancelled, most likely
             lib.mm_batch_finish(self._handle, batch)
-            self._keep_ready(self._unpack_at(address_of(batch)))
-            if self._ready:
-                self._waker(asyncio.get_running_loop()).wake_next(self._handle, READABLE)
+            self._keep_for(loop, self._unpack_at(address_of(batch)))
             raise
 
     async def _gather(self, take: Callable[[], int], max_wait: float) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
@@ -275,18 +276,29 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
             to_ms(timeout)  # refuses what is no time
         found: list[MessageT] = []
         loop = asyncio.get_running_loop()
-        rc = self._take(max_messages, prefetch, found, loop)
-        if rc == EAGAIN and timeout != 0:
-            rc = await self._again(
-                lambda: self._take(max_messages, prefetch, found, loop),
-                READABLE,
-                None if timeout is None else loop.time() + timeout,
-            )
-        if rc < 0:
-            raise self._error(rc, "no message", timeout)
-        if self._ready:
-            self._waker(loop).wake_next(self._handle, READABLE)
+        try:
+            rc = self._take(max_messages, prefetch, found, loop)
+            if rc == EAGAIN and timeout != 0:
+                rc = await self._again(
+                    lambda: self._take(max_messages, prefetch, found, loop),
+                    READABLE,
+                    None if timeout is None else loop.time() + timeout,
+                )
+            if rc < 0:
+                raise self._error(rc, "no message", timeout)
+            if self._ready:
+                self._waker(loop).wake_next(self._handle, READABLE)
+        except BaseException:
+            self._keep_for(loop, found)
+            raise
         return found
+
+    def _keep_for(self, loop: asyncio.AbstractEventLoop, found: list[MessageT]) -> None:
+        """Make ready what a call that failed had taken; the loop's next in line is told."""
+        self._keep(found)
+        if self._ready:
+            with suppress(MeshError):  # without a waker nobody waits
+                self._waker(loop).wake_next(self._handle, READABLE)
 
     async def recv(self, *, timeout: float | None = None) -> MessageT:
         """Receive one message, waiting for it if need be.

@@ -142,6 +142,9 @@ class Req(Forming[Message], AsyncFrameSender):
             if found < 0:
                 raise self._error(found, "no reply")
             return self._unpack_one(slot)
+        except BaseException:
+            slot.drop()
+            raise
         finally:
             give_back(slot)
 
@@ -153,19 +156,21 @@ class Req(Forming[Message], AsyncFrameSender):
             self._fail_all(ids)
             return None
         due: list[tuple[Waiter[Message], Message]] = []
-        for request in ids:
-            future = self._pending.pop(request, None)
-            if future is None or future.done():  # given up in this very moment: counted as late
-                lib.mm_request_cancel(self._handle, request)
-                continue
-            try:
-                due.append((future, self._take_reply(request)))
-            except BaseException as error:  # also of a signal's function: the reply went with it
-                future.set_exception(error)
-        if self._pending:
-            rc = self._waker(asyncio.get_running_loop()).watch(self._handle, READABLE)
-            if rc < 0:
-                self._fail_all(rc)
+        try:
+            for request in ids:
+                future = self._pending.pop(request, None)
+                if future is None or future.done():  # given up in this very moment: counted as late
+                    lib.mm_request_cancel(self._handle, request)
+                    continue
+                try:
+                    due.append((future, self._take_reply(request)))
+                except BaseException as error:  # also of a signal's function: its reply is gone
+                    future.set_exception(error)
+        finally:
+            if self._pending:  # and fires again at once if replies were left
+                rc = self._waker(asyncio.get_running_loop()).watch(self._handle, READABLE)
+                if rc < 0:
+                    self._fail_all(rc)
         if len(due) == 1:
             return due[0]
         for future, found in due:

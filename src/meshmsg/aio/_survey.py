@@ -78,6 +78,9 @@ class Survey(Outcome):
                 return None
             surveyor._check(rc, "waiting for an answer")
             answer = surveyor._unpack_one(slot)
+        except BaseException:
+            slot.drop()
+            raise
         finally:
             give_back(slot)
         self._answered.append(cast("int", answer.peer))

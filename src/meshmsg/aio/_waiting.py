@@ -66,13 +66,21 @@ class Waiting(SocketBase):
             rc = waker.watch(handle, event)
             if rc == 0 and event == READABLE:
                 rc = EAGAIN  # there is nothing, and the loop is told of the next
-            elif rc >= 0:
-                rc = attempt()  # what happened before the watch was set
+            elif rc >= 0:  # look for what happened before the watch was set
+                try:
+                    rc = attempt()
+                except BaseException:  # of a signal's function
+                    waker.drop(handle, event, future)
+                    raise
             if rc != EAGAIN:
                 waker.drop(handle, event, future)
                 return rc
             woken = await waker.wait(handle, event, future, deadline)
-            rc = attempt()
+            try:
+                rc = attempt()
+            except BaseException:  # of a signal's function: the next in line has not been told
+                waker.wake_next(handle, event)
+                raise
             if rc != EAGAIN:
                 if event == READABLE:
                     waker.wake_next(handle, event)  # there may be more for the next in line
