@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
 import meshmsg as mm
-from tests.support.pairs import WAIT_S, joined
+from tests.support.pairs import WAIT_S, joined, wait_until
 
 Pair = tuple[mm.Push, mm.Pull]
 
@@ -75,39 +77,86 @@ def test_nothing_is_prefetched_while_a_thread_sleeps_in_a_receive(linked: Pair) 
 
 
 def test_threads_that_iterate_and_threads_that_receive_each_see_order() -> None:
-    """Every message once, and to each thread in the order they were sent."""
-    count = 20_000
-    with joined(mm.Push, mm.Pull) as (push, pull):
-        seen: list[list[int]] = [[] for _ in range(4)]
+    """Every message once, and to each thread in the order its sender sent them, while others
+    look."""
+    count, senders = 10_000, 2
+    with (
+        mm.Pull(bind="tcp://127.0.0.1:0") as pull,
+        mm.Push(connect=pull.endpoint) as push,
+        mm.Push(connect=pull.endpoint) as other,
+    ):
+        seen: list[list[tuple[int, int]]] = [[] for _ in range(6)]
         left = threading.Semaphore(0)
 
-        def iterate(mine: list[int]) -> None:
+        def note(mine: list[tuple[int, int]], message: bytes) -> None:
+            sender, number = message.split()
+            mine.append((int(sender), int(number)))
+            left.release()
+
+        def iterate(mine: list[tuple[int, int]]) -> None:
             for message in pull:
-                mine.append(int(message))
-                left.release()
+                note(mine, message)
 
-        def receive(mine: list[int]) -> None:
-            try:
+        def receive(mine: list[tuple[int, int]]) -> None:
+            with suppress(mm.ClosedError):
                 while True:
-                    mine.append(int(pull.recv()))
-                    left.release()
-            except mm.ClosedError:
-                return
+                    note(mine, pull.recv())
 
-        threads = [
-            threading.Thread(target=(iterate, receive)[i % 2], args=(seen[i],)) for i in range(4)
-        ]
+        def receive_many(mine: list[tuple[int, int]]) -> None:
+            with suppress(mm.ClosedError):
+                while True:
+                    for message in pull.recv_many(3):
+                        note(mine, message)
+
+        def look(_: list[tuple[int, int]]) -> None:
+            with suppress(mm.ClosedError):
+                while True:
+                    pull.stats()
+
+        ways = (iterate, receive, receive_many)
+        threads = [threading.Thread(target=ways[i % 3], args=(seen[i],)) for i in range(6)]
+        threads.append(threading.Thread(target=look, args=([],)))
+        for sender, socket in enumerate((push, other)):
+            bodies = [b"%d %d" % (sender, i) for i in range(count)]
+            threads.append(threading.Thread(target=socket.send_many, args=(bodies,)))
         for thread in threads:
             thread.start()
-        push.send_many([b"%d" % i for i in range(count)], timeout=WAIT_S)
-        for _ in range(count):
+        for _ in range(count * senders):
             assert left.acquire(timeout=WAIT_S)
         pull.close()
         for thread in threads:
             thread.join(WAIT_S)
-        assert sorted(n for mine in seen for n in mine) == list(range(count))
+        all_of_it = [(sender, i) for sender in range(senders) for i in range(count)]
+        assert sorted(n for mine in seen for n in mine) == all_of_it
         for mine in seen:
-            assert mine == sorted(mine)
+            for sender in range(senders):
+                numbers = [number for who, number in mine if who == sender]
+                assert numbers == sorted(numbers)
+
+
+WAYS: list[Callable[[Any], list[bytes]]] = [
+    lambda pull: [pull.recv(timeout=WAIT_S)],
+    lambda pull: list(pull.recv_many(timeout=WAIT_S)),
+    lambda pull: list(pull.recv_batch(timeout=WAIT_S).to_list()),
+    lambda pull: [next(iter(pull))],
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_failed_call_left_goes_to_a_thread_that_waits(
+    way: Callable[[Any], list[bytes]],
+) -> None:
+    """However it waits: it does so in the core, where nothing will come."""
+    with joined(mm.Push, mm.Pull) as (_, pull):
+        assert not pull._ready
+        pull._prefetched = True
+        found: list[bytes] = []
+        waits = threading.Thread(target=lambda: found.extend(way(pull)))
+        waits.start()
+        wait_until(lambda: pull._sleepers)
+        pull._keep([mm.Message(b"left")])
+        waits.join(WAIT_S)
+        assert found == [b"left"]
 
 
 def test_receives_take_what_an_iteration_left_before_what_came_later(linked: Pair) -> None:
