@@ -7,12 +7,10 @@ import gc
 import os
 import threading
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,33 +18,8 @@ import meshmsg as mm
 from meshmsg import aio
 from meshmsg.aio._loop import LoopWaker, waker_of
 from meshmsg.aio._waiting import FAST_CALLS_MAX
+from tests.support.linked import RUNNERS, UP, deliver, linked, turns
 from tests.support.pairs import WAIT_S
-
-UP = "tcp://127.0.0.1:0"
-RUNNERS = [asyncio.run, uvloop.run]
-
-
-@asynccontextmanager
-async def linked(url: str = UP, **options: Any) -> AsyncIterator[tuple[mm.Push, aio.Pull]]:
-    """A sync Push and an asyncio Pull that see each other."""
-    with mm.Push(bind=url, **options) as push:
-        async with aio.Pull(connect=push.endpoint, **options) as pull:
-            await pull.wait_for_peers(timeout=WAIT_S)
-            push.wait_for_peers(timeout=WAIT_S)
-            yield push, pull
-
-
-def deliver(push: mm.Push, *bodies: bytes) -> None:
-    """Send, and return once the peer's engine has them: the loop has not run meanwhile."""
-    push.send_many(bodies, timeout=WAIT_S)
-    push.drain(timeout=WAIT_S).raise_for_loss()
-
-
-async def turns(count: int = 5) -> None:
-    """Let the other tasks run."""
-    for _ in range(count):
-        await asyncio.sleep(0)
-
 
 ACTIONS = st.lists(
     st.one_of(
@@ -436,71 +409,3 @@ def test_a_waker_is_closed_once_and_serves_nobody_then() -> None:
             assert not waker.serves(loop)
 
     asyncio.run(run())
-
-
-def test_a_batch_given_up_leaves_what_it_gathered_to_who_waits() -> None:
-    """Another task's recv, or a descriptor that was asked for, hears of it."""
-
-    async def run() -> None:
-        async with linked() as (push, pull):
-            gathers = asyncio.ensure_future(pull.recv_batch(max_wait=WAIT_S * 10))
-            await asyncio.sleep(0)
-            deliver(push, b"1")
-            while not pull.stats().received_messages:
-                await asyncio.sleep(0)
-            waits = asyncio.ensure_future(pull.recv())
-            await asyncio.sleep(0)
-            gathers.cancel()
-            assert await asyncio.wait_for(waits, WAIT_S) == b"1"
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("size", [5, 400_000])
-def test_a_batch_that_is_cancelled_is_there_for_the_next(size: int) -> None:
-    """A large message as well, of which a batch is made otherwise."""
-
-    async def run() -> None:
-        async with linked() as (push, pull):
-            gathers = asyncio.ensure_future(pull.recv_batch(max_wait=WAIT_S * 10))
-            await asyncio.sleep(0)
-            deliver(push, bytes(size))
-            while not pull.stats().received_messages:
-                await asyncio.sleep(0)
-            gathers.cancel()
-            await asyncio.wait([gathers])
-            assert await pull.recv(timeout=0) == bytes(size)
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("runner", RUNNERS)
-def test_a_signals_function_that_raises_in_one_task_strands_no_other(
-    runner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its task was the one that was woken: the next in line takes over."""
-
-    class Stop(Exception):
-        pass
-
-    async def run() -> None:
-        async with linked() as (push, pull):
-            real, failing = aio.Pull._take, [True]
-
-            def take(*args: Any) -> int:
-                rc = real(*args)
-                if rc > 0 and failing:
-                    failing.clear()
-                    raise Stop
-                return rc
-
-            monkeypatch.setattr(aio.Pull, "_take", take)
-            tasks = [asyncio.ensure_future(pull.recv()) for _ in range(3)]
-            await turns()
-            deliver(push, b"1", b"2", b"3")
-            found = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), WAIT_S)
-            found.append(await pull.recv(timeout=WAIT_S))
-            assert isinstance(found.pop(0), Stop)
-            assert found == [b"1", b"2", b"3"]
-
-    runner(run())
