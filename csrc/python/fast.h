@@ -29,6 +29,10 @@ const uint8_t *mmi_fast_frame(const mm_batch *batch, uint32_t j, Py_ssize_t *siz
 PyObject *mmi_fast_frames(const mm_batch *batch, uint32_t from, uint32_t to);
 uint64_t mmi_fast_peer(const mm_batch *batch, uint32_t i);
 uint32_t mmi_fast_envelope(const mm_batch *batch, uint32_t i);
+/* Message i as a request: its body, of that type, with peer, _way (sender, peer, routing frames)
+ * and, if there are more, _frames. */
+PyObject *mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type,
+                              PyObject *sender);
 
 /* The functions of fast_loop.c. */
 PyObject *mmi_fast_waker_take(PyObject *self, PyObject *arg);
@@ -41,12 +45,11 @@ PyObject *mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t
 PyObject *mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_reply_now(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count);
-PyObject *mmi_fast_requests(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
 /* fast_ready.c */
 bool mmi_fast_ready_init(void);                  /* false: an error is set */
-PyObject *mmi_fast_ready(PyObject *self, PyObject *classes);
+PyObject *mmi_fast_ready(PyObject *self, PyObject *const *args, Py_ssize_t count);
 bool mmi_ready_is(PyObject *object);
 PyObject *mmi_ready_next(PyObject *ready);       /* NULL without an error: there is none */
 

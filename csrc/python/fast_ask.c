@@ -1,6 +1,6 @@
 /*
  * fast_ask.c: what is asked and answered, as Python functions: requests and their replies, the
- * answers of a survey, and what a Rep or a Respondent receives and replies.
+ * answers of a survey; and what a Rep or a Respondent receives and replies.
  * Not here: messages that nobody answers (fast.c).  Law: as in fast.c.
  */
 #include "python/fast.h"
@@ -163,9 +163,8 @@ fast_set(PyObject *object, PyObject *name, PyObject *value)
     return name != NULL && PyObject_SetAttr(object, name, value) == 0;
 }
 
-/* A request of its frames: the body, with peer and the way back, and all frames if more. */
-static PyObject *
-fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject *sender)
+PyObject *
+mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject *sender)
 {
     uint32_t from, to;
     mmi_fast_span(batch, i, &from, &to);
@@ -196,30 +195,6 @@ fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject 
         return NULL;
     }
     return made;
-}
-
-/* requests(batch address, type, sender) -> list: each message as one of the type, with its way back
- * (sender, peer, frames) */
-PyObject *
-mmi_fast_requests(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    (void)self;
-    if (count != 3 || !PyType_Check(args[1])) {
-        return mmi_fast_arguments("(batch, type, sender)");
-    }
-    const mm_batch *batch = PyLong_AsVoidPtr(args[0]);
-    if (batch == NULL) {
-        return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
-    }
-    PyObject *list = PyList_New((Py_ssize_t)batch->message_count);
-    for (uint32_t i = 0; list != NULL && i < batch->message_count; i++) {
-        PyObject *made = fast_request_of(batch, i, (PyTypeObject *)args[1], args[2]);
-        if (made == NULL || PyList_SetItem(list, (Py_ssize_t)i, made) != 0) {
-            Py_DECREF(list);
-            return NULL;
-        }
-    }
-    return list;
 }
 
 /* Adds a frame to what is sent; false: it is not bytes, or there is no room in to. */

@@ -16,7 +16,8 @@ typedef struct ready {
     PyObject_HEAD
     mmi_run *run;              /* NULL: none */
     PyObject *classes;         /* classes(peer) is the class of a peer's messages of one frame;
-                                * None: they are more than bytes */
+                                * NULL: all are requests */
+    PyObject *request;         /* the class of requests, if all messages are; else NULL */
     PyObject *type;            /* classes(peer), the last that was asked for; NULL: none yet */
     uint64_t peer;
     uint64_t drops;            /* how often all was dropped */
@@ -98,23 +99,40 @@ ready_class(ready *r, uint64_t peer)
     return type;
 }
 
-/* The next message of the first run, which is a batch of bytes.  NULL without an error: it is
- * another run's turn meanwhile. */
+/* What the next message of a run is made with, as a new reference: its class, or who sends the
+ * reply to a request.  Asking for it may run anything. */
+static PyObject *
+ready_with(ready *r, const mmi_run *run)
+{
+    static PyObject *name;
+    if (run->owner == NULL) {
+        return ready_class(r, mmi_run_peer(run));
+    }
+    if (name == NULL) {
+        name = PyUnicode_InternFromString("_reply");
+    }
+    return name == NULL ? NULL : PyObject_GetAttr(run->owner, name);
+}
+
+/* The next message of the first run, which is a batch of bytes or of requests.  NULL without an
+ * error: it is another run's turn meanwhile. */
 static PyObject *
 ready_make(ready *r, mmi_run **queue)
 {
     mmi_run *run = *queue;
     uint64_t peer = mmi_run_peer(run);
     run->refs++;
-    PyObject *type = ready_class(r, peer), *made = NULL;
-    if (type != NULL && *queue == run && mmi_run_peer(run) == peer) {
+    PyObject *with = ready_with(r, run), *made = NULL;
+    if (with != NULL && *queue == run && mmi_run_peer(run) == peer) {
         /* Claimed, and the run gone with its last one, before an allocation runs anything. */
         Py_ssize_t at = run->at++;
         bool last = run->at == run->count;
         if (last) {
             (void)run_unlink(queue);
         }
-        made = mmi_run_make(run, (uint32_t)at, type);
+        made = run->owner == NULL ? mmi_run_make(run, (uint32_t)at, with)
+                                  : mmi_fast_request_of(run->batch, (uint32_t)at,
+                                                        (PyTypeObject *)r->request, with);
         if (made != NULL && last) {
             mmi_run_unref(run);   /* the queue's reference; not the last */
         } else if (made == NULL && last) {
@@ -124,7 +142,7 @@ ready_make(ready *r, mmi_run **queue)
             run->at = at;
         }
     }
-    Py_XDECREF(type);
+    Py_XDECREF(with);
     mmi_run_unref(run);
     return made;
 }
@@ -156,7 +174,7 @@ ready_take(ready *r, mmi_run **queue)
             if (run->at == run->count) {
                 mmi_run_unref(run_unlink(queue));
             }
-        } else if (run->owner != NULL) {
+        } else if (run->owner != NULL && r->request == NULL) {
             ready_unpack(r, queue);
         } else {
             found = ready_make(r, queue);
@@ -289,7 +307,7 @@ ready_receive(ready *r, PyObject *const *args, Py_ssize_t count, bool many)
         return NULL;
     }
     uint64_t drops = r->drops;
-    int rc = mmi_run_recv(run, args[0], r->classes != Py_None, &want);
+    int rc = mmi_run_recv(run, args[0], r->classes != NULL, &want);
     if (rc <= 0) {
         mmi_run_unref(run);
         return PyLong_FromLong(rc);
@@ -315,8 +333,8 @@ ready_receive(ready *r, PyObject *const *args, Py_ssize_t count, bool many)
 
 /* recv(owner, handle, max_messages, max_bytes, timeout_ms, slice_ms) -> the first message of what
  * came, the others are ready then; or a code.  owner._unpack_at(address) makes a list of a batch
- * whose messages are more than bytes.  More than one only when nothing is ready, and no other
- * thread receives: order would be lost. */
+ * whose messages are more than bytes; owner._reply sends the reply to a request.  More than one
+ * message only when nothing is ready, and no other thread receives: order would be lost. */
 static PyObject *
 ready_recv(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -339,6 +357,7 @@ ready_traverse(PyObject *self, visitproc visit, void *arg)
         Py_VISIT(run->owner);
     }
     Py_VISIT(r->classes);
+    Py_VISIT(r->request);
     Py_VISIT(r->type);
     Py_VISIT(Py_TYPE(self));
     return 0;
@@ -359,6 +378,7 @@ ready_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     ready_drop(r);
     Py_XDECREF(r->classes);
+    Py_XDECREF(r->request);
     Py_XDECREF(r->type);
     PyObject_GC_Del(self);
     Py_DECREF(type);
@@ -405,15 +425,18 @@ mmi_ready_next(PyObject *self)
     return r->held ? NULL : ready_take(r, &r->run);
 }
 
-/* ready(classes) */
+/* ready(classes): for messages; ready(class): for requests */
 PyObject *
-mmi_fast_ready(PyObject *self, PyObject *classes)
+mmi_fast_ready(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
+    if (count != 1 || !PyCallable_Check(args[0])) {
+        return mmi_fast_arguments("(classes by peer, or the class of requests)");
+    }
     ready *r = (ready *)PyType_GenericNew(ready_type, NULL, NULL);
     if (r != NULL) {
-        Py_INCREF(classes);
-        r->classes = classes;
+        Py_INCREF(args[0]);
+        *(PyType_Check(args[0]) ? &r->request : &r->classes) = args[0];
     }
     return (PyObject *)r;
 }

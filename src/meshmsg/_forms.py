@@ -111,11 +111,7 @@ class RequestForm(Forming[Request], SocketBase):
     """Rep: the leading frames are the way back; the rest is the request."""
 
     _role: ClassVar[int] = lib.MM_REP
-    _plain = None
-
-    def _unpack_at(self, address: int) -> list[Request]:
-        found: list[Request] = fast.requests(address, Request, self._reply)
-        return found
+    _made_of = Request
 
     def _reply(self, peer: int, route: list[bytes], answer: bytes) -> bool:
         try:

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar, cast
 
 from meshmsg._core import Slot, fast
 from meshmsg._looking import Looking
-from meshmsg._message import FullMessage, Message, message_class
+from meshmsg._message import FullMessage, Message, Request, message_class
 
 MessageT = TypeVar("MessageT", bound=Message)
 
@@ -19,8 +19,8 @@ MessageT = TypeVar("MessageT", bound=Message)
 class Forming(Looking, Generic[MessageT]):
     """Makes messages of batches."""
 
-    _plain: Callable[[int], type[Message]] | None = staticmethod(message_class)
-    """The class of a peer's messages of one frame; None: each is more than its bytes."""
+    _made_of: Callable[[int], type[Message]] | type[Request] = staticmethod(message_class)
+    """The class of a peer's messages of one frame; or that of requests, which all are."""
 
     def _unpack_at(self, address: int) -> list[MessageT]:
         """Turn the batch at that address into messages."""

@@ -256,9 +256,9 @@ def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() ->
         with pytest.raises(TypeError):
             fast.answer(*wrong)
     assert fast.answer(12345, 1, batch, 0, {}) < 0
-    for wrong_batch in ((), (batch, mm.Message), (0, mm.Message, print), (batch, 1, print)):
+    for wrong_ready in ((), (1,), (print, print)):
         with pytest.raises(TypeError):
-            fast.requests(*wrong_batch)
+            fast.ready(*wrong_ready)
     for wrong_reply in (
         (),
         (1, 2, [], "x"),

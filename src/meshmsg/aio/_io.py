@@ -318,9 +318,12 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
             WouldBlockError: Nothing is there (timeout=0).
             ClosedError: The socket was closed, here, while waiting.
         """
-        if self._ready and self._fast < FAST_CALLS_MAX:
-            message = self._take_ready()
-            if message is not None:
+        if self._fast < FAST_CALLS_MAX and not self._fileno_taken:
+            try:
+                message: MessageT = self._ready.popleft()
+            except IndexError:
+                pass
+            else:
                 self._fast += 1
                 return message
         return (await self._receive(1, timeout, PREFETCH_MESSAGES))[0]
