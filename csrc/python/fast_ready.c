@@ -21,6 +21,7 @@ typedef struct ready {
     PyObject *type;            /* classes(peer), the last that was asked for; NULL: none yet */
     uint64_t peer;
     uint64_t drops;            /* how often all was dropped */
+    uint32_t quick;            /* taken by quick since the last rest */
     bool held;                 /* an iterator is to ask each time */
 } ready;
 
@@ -221,6 +222,35 @@ ready_popleft(PyObject *self, PyObject *unused)
     return found;
 }
 
+/* quick(limit) -> the oldest; None: there is none, all is held, or so many were taken so since
+ * rested() */
+static PyObject *
+ready_quick(PyObject *self, PyObject *limit)
+{
+    ready *r = (ready *)self;
+    unsigned long most = PyLong_AsUnsignedLong(limit);
+    PyObject *found = r->held || r->quick >= most ? NULL : ready_take(r, &r->run);
+    if (found != NULL) {
+        r->quick++;
+        return found;
+    }
+    if (PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* rested() -> how many were taken by quick since the last rest */
+static PyObject *
+ready_rested(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    ready *r = (ready *)self;
+    unsigned long count = r->quick;
+    r->quick = 0;
+    return PyLong_FromUnsignedLong(count);
+}
+
 /* take(max) -> list: of what is there, perhaps nothing */
 static PyObject *
 ready_take_some(PyObject *self, PyObject *arg)
@@ -386,6 +416,8 @@ ready_dealloc(PyObject *self)
 
 static PyMethodDef ready_methods[] = {
     { "popleft", ready_popleft, METH_NOARGS, NULL },
+    { "quick", ready_quick, METH_O, NULL },
+    { "rested", ready_rested, METH_NOARGS, NULL },
     { "put_back", ready_put_back, METH_O, NULL },
     { "clear", ready_clear, METH_NOARGS, NULL },
     { "hold", ready_hold, METH_NOARGS, NULL },

@@ -172,6 +172,21 @@ def test_an_error_while_a_message_is_made_takes_nothing() -> None:
         assert ready.take(5) == [b"1", b"2"]
 
 
+def test_the_quick_way_ends_after_so_many_until_there_was_a_rest() -> None:
+    """And where there is nothing, or a descriptor is watched."""
+    ready = fast.ready(message_class)
+    ready.put_back([b"1", b"2", b"3"])
+    assert [ready.quick(2) for _ in range(3)] == [b"1", b"2", None]
+    assert ready.rested() == 2
+    assert ready.rested() == 0
+    ready.hold()
+    assert ready.quick(2) is None
+    assert ready.take(2) == [b"3"]
+    assert fast.ready(message_class).quick(2) is None
+    with pytest.raises(TypeError):
+        ready.quick("2")
+
+
 def test_what_is_held_goes_by_way_of_the_refill() -> None:
     """For sockets whose descriptor somebody watches."""
     ready = fast.ready(message_class)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _send = fast.send
+_QUICK_CALLS_MAX = FAST_CALLS_MAX - 1
+"""Messages that are there and are given out without a look at the loop; the next call looks."""
 PREFETCH_MESSAGES = 256
 """Messages a receive takes from the core at once."""
 PREFETCH_BYTES = 256 * 1024
@@ -269,7 +271,7 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
     async def _receive(
         self, max_messages: int, timeout: float | None, prefetch: int = 0
     ) -> list[MessageT]:
-        self._fast += 1
+        self._fast += 1 + self._ready.rested()
         if self._fast >= FAST_CALLS_MAX:
             await self._turn()
         if timeout is not None:
@@ -318,14 +320,9 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
             WouldBlockError: Nothing is there (timeout=0).
             ClosedError: The socket was closed, here, while waiting.
         """
-        if self._fast < FAST_CALLS_MAX and not self._fileno_taken:
-            try:
-                message: MessageT = self._ready.popleft()
-            except IndexError:
-                pass
-            else:
-                self._fast += 1
-                return message
+        message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
+        if message is not None:
+            return message
         return (await self._receive(1, timeout, PREFETCH_MESSAGES))[0]
 
     async def recv_many(
@@ -374,14 +371,9 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
         return self
 
     async def __anext__(self) -> MessageT:
-        if self._fast < FAST_CALLS_MAX and not self._fileno_taken:
-            try:
-                message: MessageT = self._ready.popleft()
-            except IndexError:
-                pass
-            else:
-                self._fast += 1
-                return message
+        message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
+        if message is not None:
+            return message
         try:
             return (await self._receive(1, None, PREFETCH_MESSAGES))[0]
         except ClosedError:
