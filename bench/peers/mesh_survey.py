@@ -66,6 +66,9 @@ class MeshRespondents(Respondents):
 
     def answer_all(self) -> None:
         """Answer until all are done."""
+        if len(self._sockets) == 1:
+            self._answer_alone(self._sockets[0])
+            return
         watch, by_fileno = select.epoll(), {socket.fileno(): socket for socket in self._sockets}
         for fileno in by_fileno:
             watch.register(fileno, select.EPOLLIN)
@@ -78,6 +81,14 @@ class MeshRespondents(Respondents):
         watch.close()
         for socket in self._sockets:
             socket.drain(timeout=PATIENCE)
+
+    def _answer_alone(self, socket: meshmsg.Respondent) -> None:
+        """As a service does: who has one socket waits in it."""
+        for question in socket:
+            question.reply(question)
+            if len(question) == len(STOP):
+                break
+        socket.drain(timeout=PATIENCE)
 
     def close(self) -> None:
         """Close the sockets."""

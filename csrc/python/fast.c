@@ -299,7 +299,6 @@ static PyMethodDef fast_methods[] = {
     { "parts", fast_parts, METH_O, NULL },
     { "request", (PyCFunction)(void (*)(void))mmi_fast_request, METH_FASTCALL, NULL },
     { "await_reply", (PyCFunction)(void (*)(void))mmi_fast_await_reply, METH_FASTCALL, NULL },
-    { "answer", (PyCFunction)(void (*)(void))mmi_fast_answer, METH_FASTCALL, NULL },
     { "reply", (PyCFunction)(void (*)(void))mmi_fast_reply, METH_FASTCALL, NULL },
     { "waker_take", mmi_fast_waker_take, METH_O, NULL },
     { "ask", (PyCFunction)(void (*)(void))mmi_fast_ask, METH_FASTCALL, NULL },

@@ -42,7 +42,6 @@ PyObject *mmi_fast_watch(PyObject *self, PyObject *const *args, Py_ssize_t count
 /* The functions of fast_ask.c. */
 PyObject *mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
-PyObject *mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_reply_now(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
@@ -50,8 +49,6 @@ PyObject *mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count
 /* fast_ready.c */
 bool mmi_fast_ready_init(void);                  /* false: an error is set */
 PyObject *mmi_fast_ready(PyObject *self, PyObject *const *args, Py_ssize_t count);
-bool mmi_ready_is(PyObject *object);
-PyObject *mmi_ready_next(PyObject *ready);       /* NULL without an error: there is none */
 
 /* fast_stream.c */
 bool mmi_fast_stream_init(void);

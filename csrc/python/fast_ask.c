@@ -1,6 +1,6 @@
 /*
- * fast_ask.c: what is asked and answered, as Python functions: requests and their replies, the
- * answers of a survey; and what a Rep or a Respondent receives and replies.
+ * fast_ask.c: what is asked and answered, as Python functions: requests and their replies; and what
+ * a Rep or a Respondent receives and replies.
  * Not here: messages that nobody answers (fast.c).  Law: as in fast.c.
  */
 #include "python/fast.h"
@@ -89,20 +89,8 @@ mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return PyErr_Occurred() != NULL ? NULL : fast_take_reply(args, timeout_ms, slice_ms, NULL);
 }
 
-/* answer(handle, id, batch address, slice_ms, types by peer) -> the next answer of a survey, or a
- * code: MM_EINTR and other errors, or 1: it is in the batch, to be read from there */
-PyObject *
-mmi_fast_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    (void)self;
-    if (count != 5 || !PyDict_Check(args[4])) {
-        return mmi_fast_arguments("(handle, id, batch, slice_ms, types)");
-    }
-    int64_t slice_ms = PyLong_AsLongLong(args[3]);
-    return PyErr_Occurred() != NULL ? NULL : fast_take_reply(args, -1, slice_ms, args[4]);
-}
-
-/* reply_now(handle, id, batch address, types by peer) -> as answer, and never waits */
+/* reply_now(handle, id, batch address, types by peer) -> the reply if it is there, or a code; 1: it
+ * is in the batch, to be read from there */
 PyObject *
 mmi_fast_reply_now(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -114,8 +102,8 @@ mmi_fast_reply_now(PyObject *self, PyObject *const *args, Py_ssize_t count)
 }
 
 /* call(handle, data: bytes, batch address, timeout_ms, slice_ms, types by peer, out: list) -> the
- * reply, or a code: of the request if out[0], its id, is 0 then; else as answer.  The request does
- * not wait for room. */
+ * reply, or a code: of the request if out[0], its id, is 0 then; else as reply_now, but waits.  The
+ * request does not wait for room. */
 PyObject *
 mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {

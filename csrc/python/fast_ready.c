@@ -3,27 +3,12 @@
  * Python sees, made of the batches it came in.
  *
  * So a message is made when somebody takes it, not 512 at once: it is still in the cache then.
- * Not here: the batches (fast_run.c); iterating (fast_stream.c); locks, waiting, order among
- * threads (_inbox.py, _recv.py).
+ * Not here: the batches (fast_run.c); receiving (fast_receive.c); iterating (fast_stream.c).
  * Law: the interpreter's lock is held; making an object, and a signal's function, may run anything,
  * so a message is claimed before it is made; what was received is here before a signal's function
  * can raise.
  */
-#include "python/fast_run.h"
-
-/* The runs, the oldest first; none is empty. */
-typedef struct ready {
-    PyObject_HEAD
-    mmi_run *run;              /* NULL: none */
-    PyObject *classes;         /* classes(peer) is the class of a peer's messages of one frame;
-                                * NULL: all are requests */
-    PyObject *request;         /* the class of requests, if all messages are; else NULL */
-    PyObject *type;            /* classes(peer), the last that was asked for; NULL: none yet */
-    uint64_t peer;
-    uint64_t drops;            /* how often all was dropped */
-    uint32_t quick;            /* taken by quick since the last rest */
-    bool held;                 /* an iterator is to ask each time */
-} ready;
+#include "python/fast_ready.h"
 
 static PyTypeObject *ready_type;
 
@@ -36,9 +21,8 @@ run_unlink(mmi_run **queue)
     return run;
 }
 
-/* Puts runs before those of a queue. */
-static void
-run_link(mmi_run **queue, mmi_run *runs)
+void
+mmi_run_link(mmi_run **queue, mmi_run *runs)
 {
     mmi_run **last = &runs;
     while (*last != NULL) {
@@ -52,7 +36,7 @@ static Py_ssize_t
 ready_length(PyObject *self)
 {
     Py_ssize_t length = 0;
-    for (const mmi_run *run = ((const ready *)self)->run; run != NULL; run = run->next) {
+    for (const mmi_run *run = ((const mmi_ready *)self)->run; run != NULL; run = run->next) {
         length += run->count - run->at;
     }
     return length;
@@ -72,13 +56,13 @@ ready_insert(mmi_run **queue, PyObject *list)
         return false;
     }
     mmi_run_fill(run, copy);
-    run_link(queue, run);
+    mmi_run_link(queue, run);
     return true;
 }
 
 /* The class of a peer's messages, as a new reference; asking for it may run anything. */
 static PyObject *
-ready_class(ready *r, uint64_t peer)
+ready_class(mmi_ready *r, uint64_t peer)
 {
     if (r->type != NULL && r->peer == peer) {
         Py_INCREF(r->type);
@@ -103,7 +87,7 @@ ready_class(ready *r, uint64_t peer)
 /* What the next message of a run is made with, as a new reference: its class, or who sends the
  * reply to a request.  Asking for it may run anything. */
 static PyObject *
-ready_with(ready *r, const mmi_run *run)
+ready_with(mmi_ready *r, const mmi_run *run)
 {
     static PyObject *name;
     if (run->owner == NULL) {
@@ -118,7 +102,7 @@ ready_with(ready *r, const mmi_run *run)
 /* The next message of the first run, which is a batch of bytes or of requests.  NULL without an
  * error: it is another run's turn meanwhile. */
 static PyObject *
-ready_make(ready *r, mmi_run **queue)
+ready_make(mmi_ready *r, mmi_run **queue)
 {
     mmi_run *run = *queue;
     uint64_t peer = mmi_run_peer(run);
@@ -138,7 +122,7 @@ ready_make(ready *r, mmi_run **queue)
             mmi_run_unref(run);   /* the queue's reference; not the last */
         } else if (made == NULL && last) {
             run->at = at;
-            run_link(queue, run);
+            mmi_run_link(queue, run);
         } else if (made == NULL && run->at == at + 1) {
             run->at = at;
         }
@@ -151,21 +135,20 @@ ready_make(ready *r, mmi_run **queue)
 /* The first run's messages become a list.  Meanwhile nobody sees it: who unpacks it a second time
  * would double them. */
 static void
-ready_unpack(ready *r, mmi_run **queue)
+ready_unpack(mmi_ready *r, mmi_run **queue)
 {
     mmi_run *run = run_unlink(queue);
     uint64_t drops = r->drops;
     (void)mmi_run_unpack(run);
     if (run->at < run->count && r->drops == drops) {
-        run_link(queue, run);
+        mmi_run_link(queue, run);
     } else {
         mmi_run_unref(run);
     }
 }
 
-/* The oldest of a queue; NULL without an error: there is none. */
-static PyObject *
-ready_take(ready *r, mmi_run **queue)
+PyObject *
+mmi_ready_take(mmi_ready *r, mmi_run **queue)
 {
     PyObject *found = NULL;
     while (found == NULL && *queue != NULL && PyErr_Occurred() == NULL) {
@@ -184,13 +167,12 @@ ready_take(ready *r, mmi_run **queue)
     return found;
 }
 
-/* Up to max of the oldest of a queue, as a list. */
-static PyObject *
-ready_take_list(ready *r, mmi_run **queue, Py_ssize_t max)
+PyObject *
+mmi_ready_take_list(mmi_ready *r, mmi_run **queue, Py_ssize_t max)
 {
     PyObject *list = PyList_New(0);
     while (list != NULL && PyList_Size(list) < max) {
-        PyObject *found = ready_take(r, queue);
+        PyObject *found = mmi_ready_take(r, queue);
         int rc = found != NULL ? PyList_Append(list, found) : -1;
         Py_XDECREF(found);
         if (rc != 0) {
@@ -214,8 +196,8 @@ static PyObject *
 ready_popleft(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    ready *r = (ready *)self;
-    PyObject *found = ready_take(r, &r->run);
+    mmi_ready *r = (mmi_ready *)self;
+    PyObject *found = mmi_ready_take(r, &r->run);
     if (found == NULL && PyErr_Occurred() == NULL) {
         PyErr_SetString(PyExc_IndexError, "nothing is ready");
     }
@@ -227,9 +209,9 @@ ready_popleft(PyObject *self, PyObject *unused)
 static PyObject *
 ready_quick(PyObject *self, PyObject *limit)
 {
-    ready *r = (ready *)self;
+    mmi_ready *r = (mmi_ready *)self;
     unsigned long most = PyLong_AsUnsignedLong(limit);
-    PyObject *found = r->held || r->quick >= most ? NULL : ready_take(r, &r->run);
+    PyObject *found = r->held || r->quick >= most ? NULL : mmi_ready_take(r, &r->run);
     if (found != NULL) {
         r->quick++;
         return found;
@@ -245,7 +227,7 @@ static PyObject *
 ready_rested(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    ready *r = (ready *)self;
+    mmi_ready *r = (mmi_ready *)self;
     unsigned long count = r->quick;
     r->quick = 0;
     return PyLong_FromUnsignedLong(count);
@@ -255,9 +237,9 @@ ready_rested(PyObject *self, PyObject *unused)
 static PyObject *
 ready_take_some(PyObject *self, PyObject *arg)
 {
-    ready *r = (ready *)self;
+    mmi_ready *r = (mmi_ready *)self;
     Py_ssize_t max = PyLong_AsSsize_t(arg);
-    return PyErr_Occurred() != NULL ? NULL : ready_take_list(r, &r->run, max);
+    return PyErr_Occurred() != NULL ? NULL : mmi_ready_take_list(r, &r->run, max);
 }
 
 /* put_back(list): before all others, in their order */
@@ -267,15 +249,15 @@ ready_put_back(PyObject *self, PyObject *list)
     if (!PyList_Check(list)) {
         return mmi_fast_arguments("a list");
     }
-    if (!ready_insert(&((ready *)self)->run, list)) {
+    if (!ready_insert(&((mmi_ready *)self)->run, list)) {
         return NULL;
     }
     Py_RETURN_NONE;
 }
 
 /* Each may run anything, which finds the rest. */
-static void
-ready_drop(ready *r)
+void
+mmi_ready_drop(mmi_ready *r)
 {
     r->drops++;
     while (r->run != NULL) {
@@ -287,7 +269,7 @@ static PyObject *
 ready_clear(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    ready_drop((ready *)self);
+    mmi_ready_drop((mmi_ready *)self);
     Py_RETURN_NONE;
 }
 
@@ -296,7 +278,7 @@ static PyObject *
 ready_hold(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    ((ready *)self)->held = true;
+    ((mmi_ready *)self)->held = true;
     Py_RETURN_NONE;
 }
 
@@ -308,7 +290,8 @@ ready_known(PyObject *self, PyObject *unused)
     Py_ssize_t count = 0;
     uint64_t bytes = 0;
     PyObject *made = PyList_New(0);
-    for (const mmi_run *run = ((ready *)self)->run; made != NULL && run != NULL; run = run->next) {
+    const mmi_ready *r = (const mmi_ready *)self;
+    for (const mmi_run *run = r->run; made != NULL && run != NULL; run = run->next) {
         if (run->list == NULL) {
             count += run->count - run->at;
             bytes += mmi_run_bytes(run);
@@ -323,65 +306,10 @@ ready_known(PyObject *self, PyObject *unused)
     return made == NULL ? NULL : Py_BuildValue("(nKN)", count, (unsigned long long)bytes, made);
 }
 
-/* Receives, and takes of what came, which nobody else sees: the first, or with many a list of all;
- * or gives a code.  What is left, also by an error, is ready then. */
-static PyObject *
-ready_receive(ready *r, PyObject *const *args, Py_ssize_t count, bool many)
-{
-    mmi_want want;
-    if (!mmi_want_of(args, count, &want)) {
-        return NULL;
-    }
-    mmi_run *run = mmi_run_new();
-    if (run == NULL) {
-        return NULL;
-    }
-    uint64_t drops = r->drops;
-    int rc = mmi_run_recv(run, args[0], r->classes != NULL, &want);
-    if (rc <= 0) {
-        mmi_run_unref(run);
-        return PyLong_FromLong(rc);
-    }
-    mmi_run *own = run;
-    PyObject *found = NULL;
-    if (PyErr_CheckSignals() == 0) {   /* now, rather than once a message was taken */
-        found = many ? ready_take_list(r, &own, rc) : ready_take(r, &own);
-    }
-    if (own != NULL) {
-        run_link(&r->run, own);   /* what is there came meanwhile, and is younger */
-        if (r->drops != drops) {
-            ready_drop(r);        /* closed meanwhile */
-        }
-    }
-    bool nothing = found == NULL || (many && PyList_Size(found) == 0);
-    if (nothing && PyErr_Occurred() == NULL) {
-        Py_XDECREF(found);
-        return PyLong_FromLong(MM_ECLOSED);
-    }
-    return found;
-}
-
-/* recv(owner, handle, max_messages, max_bytes, timeout_ms, slice_ms) -> the first message of what
- * came, the others are ready then; or a code.  owner._unpack_at(address) makes a list of a batch
- * whose messages are more than bytes; owner._reply sends the reply to a request.  More than one
- * message only when nothing is ready, and no other thread receives: order would be lost. */
-static PyObject *
-ready_recv(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    return ready_receive((ready *)self, args, count, false);
-}
-
-/* recv_many(as recv) -> list of all that came; or a code */
-static PyObject *
-ready_recv_many(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    return ready_receive((ready *)self, args, count, true);
-}
-
 static int
 ready_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    const ready *r = (const ready *)self;
+    const mmi_ready *r = (const mmi_ready *)self;
     for (const mmi_run *run = r->run; run != NULL; run = run->next) {
         Py_VISIT(run->list);
         Py_VISIT(run->owner);
@@ -396,17 +324,17 @@ ready_traverse(PyObject *self, visitproc visit, void *arg)
 static int
 ready_forget(PyObject *self)
 {
-    ready_drop((ready *)self);
+    mmi_ready_drop((mmi_ready *)self);
     return 0;
 }
 
 static void
 ready_dealloc(PyObject *self)
 {
-    ready *r = (ready *)self;
+    mmi_ready *r = (mmi_ready *)self;
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    ready_drop(r);
+    mmi_ready_drop(r);
     Py_XDECREF(r->classes);
     Py_XDECREF(r->request);
     Py_XDECREF(r->type);
@@ -423,8 +351,11 @@ static PyMethodDef ready_methods[] = {
     { "hold", ready_hold, METH_NOARGS, NULL },
     { "known", ready_known, METH_NOARGS, NULL },
     { "take", ready_take_some, METH_O, NULL },
-    { "recv", (PyCFunction)(void (*)(void))ready_recv, METH_FASTCALL, NULL },
-    { "recv_many", (PyCFunction)(void (*)(void))ready_recv_many, METH_FASTCALL, NULL },
+    { "recv", (PyCFunction)(void (*)(void))mmi_ready_recv, METH_FASTCALL, NULL },
+    { "recv_many", (PyCFunction)(void (*)(void))mmi_ready_recv_many, METH_FASTCALL, NULL },
+    { "turn", (PyCFunction)(void (*)(void))mmi_ready_turn, METH_FASTCALL, NULL },
+    { "answer", (PyCFunction)(void (*)(void))mmi_ready_answer, METH_FASTCALL, NULL },
+    { "sleeps", mmi_ready_sleeps, METH_O, NULL },
     { NULL, NULL, 0, NULL },
 };
 
@@ -439,7 +370,7 @@ static PyType_Slot ready_slots[] = {
 
 static PyType_Spec ready_spec = {
     .name = "meshmsg._fast.Ready",
-    .basicsize = sizeof(ready),
+    .basicsize = sizeof(mmi_ready),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .slots = ready_slots,
 };
@@ -451,10 +382,9 @@ mmi_ready_is(PyObject *object)
 }
 
 PyObject *
-mmi_ready_next(PyObject *self)
+mmi_ready_next(mmi_ready *r)
 {
-    ready *r = (ready *)self;
-    return r->held ? NULL : ready_take(r, &r->run);
+    return r->held ? NULL : mmi_ready_take(r, &r->run);
 }
 
 /* ready(classes): for messages; ready(class): for requests */
@@ -465,7 +395,7 @@ mmi_fast_ready(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (count != 1 || !PyCallable_Check(args[0])) {
         return mmi_fast_arguments("(classes by peer, or the class of requests)");
     }
-    ready *r = (ready *)PyType_GenericNew(ready_type, NULL, NULL);
+    mmi_ready *r = (mmi_ready *)PyType_GenericNew(ready_type, NULL, NULL);
     if (r != NULL) {
         Py_INCREF(args[0]);
         *(PyType_Check(args[0]) ? &r->request : &r->classes) = args[0];

@@ -98,13 +98,8 @@ run_is_plain(const mm_batch *batch)
 }
 
 int
-mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want)
+mmi_run_received(mmi_run *run, PyObject *owner, bool plain, int rc)
 {
-    int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_recv(want->handle, run->batch, want->messages, want->bytes, want->timeout_ms,
-                 want->slice_ms);
-    Py_END_ALLOW_THREADS
     run->count = rc > 0 ? rc : 0;
     if (rc > 0) {
         const mm_batch *batch = run->batch;
@@ -116,6 +111,24 @@ mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want)
         run->owner = owner;
     }
     return rc;
+}
+
+int
+mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want)
+{
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_recv(want->handle, run->batch, want->messages, want->bytes, want->timeout_ms,
+                 want->slice_ms);
+    Py_END_ALLOW_THREADS
+    return mmi_run_received(run, owner, plain, rc);
+}
+
+int
+mmi_run_recv_now(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want)
+{
+    int rc = mm_recv(want->handle, run->batch, want->messages, want->bytes, 0, 0);
+    return mmi_run_received(run, owner, plain, rc);
 }
 
 bool

@@ -24,8 +24,6 @@ class Inbox(Forming[MessageT]):
         self._inbox_lock = threading.RLock()
         """Re-entrant, as a signal may come while it is held, and what runs then may close the
         socket."""
-        self._sleepers = 0
-        """Threads (and loops) that wait for a message inside the core. Under the lock."""
         self._prefetched = False
         """Whether anybody ever prefetched: until then a receive needs no lock."""
         self._fileno_taken = False

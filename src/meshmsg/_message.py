@@ -40,22 +40,25 @@ class FullMessage(Message):
 
 PEERS_MAX = 4096
 """Peers whose class of message is remembered; after that many all are forgotten."""
-classes_of_peers: dict[int, type[Message]] = {}
 
 
-def message_class(peer: int) -> type[Message]:
-    """Return the Message of a peer: the id stands in the class, so that making one sets nothing.
+class ClassesOfPeers(dict[int, type[Message]]):
+    """The Message of each peer: the id stands in the class, so that making one sets nothing.
 
     An attribute of its own would cost each message a dictionary: more than the message itself.
     """
-    found = classes_of_peers.get(peer)
-    if found is None:
-        if len(classes_of_peers) >= PEERS_MAX:
-            classes_of_peers.clear()
-        body = {"__slots__": (), "__module__": Message.__module__, "peer": peer}
-        found = classes_of_peers[peer] = type("Message", (Message,), body)
-    return found
 
+    def __missing__(self, peer: int) -> type[Message]:
+        if len(self) >= PEERS_MAX:
+            self.clear()
+        body = {"__slots__": (), "__module__": Message.__module__, "peer": peer}
+        found = self[peer] = type("Message", (Message,), body)
+        return found
+
+
+classes_of_peers = ClassesOfPeers()
+message_class: Callable[[int], type[Message]] = classes_of_peers.__getitem__
+"""Returns the Message of a peer; no function of Python, as it is asked for with each message."""
 
 IN_PLACE: bool = fast.check(message_class(0), b"sample")
 """Whether this Python lays out bytes as the core knows; else messages are made by calls."""

@@ -71,17 +71,19 @@ class Receiver(Inbox[MessageT], Blocking):
         try:
             try:
                 with self._inbox_lock:
-                    ahead = prefetch and not (self._sleepers or self._fileno_taken or self._ready)
+                    ready = self._ready
+                    ahead = prefetch and not (self._fileno_taken or ready or ready.sleeps(0))
                     rc = self._take_ahead(prefetch, found) if ahead else take(0, 0)
                     if rc > 0:
                         return found
                     if rc != EAGAIN or timeout == 0:
                         raise self._error(rc, "no message", timeout)
-                    self._sleepers += 1
                     asleep = True
+                    ready.sleeps(1)
                 self._blocking(take, timeout, "no message")
             finally:
-                self._sleepers -= asleep  # no call in which a signal's function could raise
+                if asleep:
+                    self._ready.sleeps(-1)
         except BaseException:
             self._keep(found)
             raise
@@ -117,7 +119,7 @@ class Receiver(Inbox[MessageT], Blocking):
             if message is not None:
                 return message
         if self._prefetched:
-            return self._receive_in_turn(1, timeout, BATCH_MESSAGES)[0]
+            return self._recv_in_turn(timeout)
         found: Any
         try:
             if timeout is None:
@@ -132,6 +134,19 @@ class Receiver(Inbox[MessageT], Blocking):
             return self._receive_on(found, 1, timeout)[0]
         received: MessageT = found
         return received
+
+    def _recv_in_turn(self, timeout: float | None) -> MessageT:
+        """Receive one message, beside or after iterations."""
+        if timeout is None:
+            message: MessageT | None = self._ready.turn(*self._turn_of)
+            if message is not None:
+                return message
+        return self._receive_in_turn(1, timeout, BATCH_MESSAGES)[0]
+
+    @property
+    def _turn_of(self) -> tuple[Any, ...]:
+        """What a wait for the next message and those behind it is told."""
+        return self, self._handle, BATCH_MESSAGES, BATCH_BYTES, -1, self._slice_ms
 
     def recv_many(
         self, max_messages: int = 1000, *, timeout: float | None = None
@@ -182,7 +197,7 @@ class Receiver(Inbox[MessageT], Blocking):
         Messages are taken from the core in batches; leaving the loop loses none of them.
         """
         self._prefetched = True
-        stream: Iterator[MessageT] = fast.stream(self._ready, self._refill)
+        stream: Iterator[MessageT] = fast.stream(self._ready, self._refill, *self._turn_of)
         return stream
 
     def _refill(self) -> MessageT:

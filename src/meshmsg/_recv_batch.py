@@ -122,11 +122,12 @@ class BatchReceiver(Batching, Receiver[Message], Blocking):
         try:
             try:
                 with self._inbox_lock:  # nobody prefetches from now on
-                    self._sleepers += 1
                     asleep = True
+                    self._ready.sleeps(1)
                 count = self._blocking(take, timeout, "no message")
             finally:
-                self._sleepers -= asleep  # no call in which a signal's function could raise
+                if asleep:
+                    self._ready.sleeps(-1)
         except BaseException:
             self._keep(self._unpack_at(address_of(batch)))
             raise

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from meshmsg._core import EINTR, borrow, fast, ffi, give_back, lib
+from meshmsg._core import EINTR, fast, ffi, lib
 from meshmsg._data import Data, pack_frames
 from meshmsg._errors import UsageError
-from meshmsg._message import Message, classes_of_peers
+from meshmsg._message import Message, message_class
 from meshmsg._options import check_count
 from meshmsg._send import FrameSender
 from meshmsg._unpack import Forming
@@ -19,7 +19,7 @@ from meshmsg._unpack import Forming
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-ASKED_AT_ONCE = 64
+ASKED_AT_ONCE = 256
 """Peers one look at who was asked tells of."""
 OVER = (lib.MM_ESTATE, lib.MM_EINVAL)
 """What says that no answer will come: the survey is over, or was closed."""
@@ -83,6 +83,8 @@ class Survey(Outcome):
         self._surveyor = surveyor
         self._number = number
         self._asked = asked_of(surveyor._handle, number)
+        self._ready: Any = fast.ready(message_class)
+        """Answers that a call took, and that a signal's function kept it from giving out."""
         self._over = False
 
     def __iter__(self) -> Self:
@@ -92,29 +94,40 @@ class Survey(Outcome):
     def __next__(self) -> Message:
         if self._over:
             raise StopIteration
-        surveyor, number = self._surveyor, self._number
-        slot = borrow()
-        try:
-            rc = fast.answer(
-                surveyor._handle, number, slot.address, surveyor._slice_ms, classes_of_peers
+        surveyor = self._surveyor
+        found: Any = self._ready.answer(
+            surveyor, surveyor._handle, self._number, -1, surveyor._slice_ms
+        )
+        if found.__class__ is int:
+            found = self._wait_on(found)
+        self._answered.append(found.peer)
+        answer: Message = found
+        return answer
+
+    def _wait_on(self, code: int) -> Message:
+        """Wait on after a first try that gave this code."""
+        surveyor, found = self._surveyor, None
+
+        def take(ms: int, slice_ms: int) -> int:
+            nonlocal found
+            taken: Message | int = self._ready.answer(
+                surveyor, surveyor._handle, self._number, ms, slice_ms
             )
-            if rc.__class__ is not int:
-                self._answered.append(rc.peer)
-                return cast("Message", rc)
-            if rc == EINTR:
-                rc = surveyor._wait_for_answer(number, slot.batch)
-            if rc in OVER:
+            if isinstance(taken, int):
+                return taken
+            found = taken
+            return 1
+
+        try:
+            if code != EINTR:
+                surveyor._check(code, "waiting for an answer")
+            surveyor._blocking(take, None, "waiting for an answer")
+        except UsageError as error:
+            if error.code in OVER:
                 self.close()
-                raise StopIteration
-            surveyor._check(rc, "waiting for an answer")
-            message = surveyor._unpack_one(slot)
-            self._answered.append(cast("int", message.peer))
-            return message
-        except BaseException:
-            slot.drop()
+                raise StopIteration from None
             raise
-        finally:
-            give_back(slot)
+        return cast("Message", found)
 
     def close(self) -> None:
         """End the survey now: answers that were not given out, or come later, count as late.
@@ -175,16 +188,3 @@ class Surveyor(Forming[Message], FrameSender):
             count,
         )
         return Survey(self, int(number[0]))
-
-    def _wait_for_answer(self, number: int, batch: Any) -> int:
-        """Wait on, looking at signals; return what there is, or that no answer will come."""
-        try:
-            return self._blocking(
-                lambda ms, slice_ms: lib.mm_reply(self._handle, number, batch, ms, slice_ms),
-                None,
-                "waiting for an answer",
-            )
-        except UsageError as error:
-            if error.code in OVER:
-                return error.code
-            raise

@@ -159,6 +159,30 @@ def test_a_receive_that_a_signal_ends_has_taken_nothing(
             assert way(pull, 1) == [b"1"]
 
 
+def test_an_answer_that_a_signal_cut_off_is_there_for_the_next_look() -> None:
+    """The function is due when the answer comes; nobody is missing for it."""
+    with joined(mm.Surveyor, mm.Respondent) as (surveyor, respondent), handled(stop):
+        surveyor.wait_for_peers(timeout=WAIT_S)
+
+        def stop_and_answer() -> None:
+            question = respondent.recv(timeout=WAIT_S)
+            begun.wait(WAIT_S)
+            signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)  # wakes nobody
+            question.reply(question)
+
+        for _ in range(50):
+            begun = threading.Event()
+            answering = threading.Thread(target=stop_and_answer)
+            answering.start()
+            survey = surveyor.survey(b"1", deadline=WAIT_S)
+            with pytest.raises(Stop):
+                begun.set()
+                next(survey)
+            answering.join()
+            assert list(survey) == [b"1"]
+            assert survey.missing == ()
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_signals_function_may_take_from_the_socket_its_thread_receives_from(
     way: Callable[[Any, int], list[bytes]],

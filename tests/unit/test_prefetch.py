@@ -64,16 +64,16 @@ def test_nothing_is_prefetched_while_a_thread_sleeps_in_a_receive(linked: Pair) 
     got: list[bytes] = []
     asleep = threading.Thread(target=lambda: got.append(pull.recv(timeout=WAIT_S)))
     asleep.start()
-    while pull._sleepers == 0:
+    while pull._ready.sleeps(0) == 0:
         pass
     with pull._inbox_lock:
-        assert pull._sleepers == 1
+        assert pull._ready.sleeps(0) == 1
     push.send_many([b"1", b"2", b"3"])
     asleep.join(WAIT_S)
     mine = [next(iter(pull)) for _ in range(2)]
     assert sorted([*got, *mine]) == [b"1", b"2", b"3"]
     assert mine == sorted(mine)
-    assert pull._sleepers == 0
+    assert pull._ready.sleeps(0) == 0
 
 
 def test_threads_that_iterate_and_threads_that_receive_each_see_order() -> None:
@@ -153,7 +153,7 @@ def test_what_a_failed_call_left_goes_to_a_thread_that_waits(
         found: list[bytes] = []
         waits = threading.Thread(target=lambda: found.extend(way(pull)))
         waits.start()
-        wait_until(lambda: pull._sleepers)
+        wait_until(lambda: pull._ready.sleeps(0))
         pull._keep([mm.Message(b"left")])
         waits.join(WAIT_S)
         assert found == [b"left"]

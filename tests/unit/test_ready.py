@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,6 +59,8 @@ def test_no_list_is_refused() -> None:
         ready.put_back((b"1",))
     with pytest.raises(TypeError):
         fast.stream([], len)
+    with pytest.raises(TypeError):
+        fast.stream(ready, len)
     with pytest.raises(TypeError):
         ready.recv(1)
     assert len(ready) == 0
@@ -191,7 +195,8 @@ def test_what_is_held_goes_by_way_of_the_refill() -> None:
     """For sockets whose descriptor somebody watches."""
     ready = fast.ready(message_class)
     ready.put_back([b"1"])
-    stream = fast.stream(ready, lambda: b"refilled")
+    owner = SimpleNamespace(_inbox_lock=threading.RLock())
+    stream = fast.stream(ready, lambda: b"refilled", owner, 0, 1, 1, -1, 0)
     ready.hold()
     assert next(stream) == b"refilled"
     assert iter(stream) is stream

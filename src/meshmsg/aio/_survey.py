@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from meshmsg._blocking import LEAST_S
-from meshmsg._core import EAGAIN, borrow, ffi, give_back, lib, to_ms
+from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
 from meshmsg._data import Data, pack_frames
-from meshmsg._message import Message
+from meshmsg._message import Message, message_class
 from meshmsg._survey import OVER, Outcome, asked_of, check_survey
 from meshmsg._unpack import Forming
 from meshmsg.aio._io import AsyncFrameSender
@@ -44,6 +44,8 @@ class Survey(Outcome):
         self._wanted = wanted
         self._beginning = asyncio.Lock()
         self._waiters: list[asyncio.Future[None]] = []
+        self._ready: Any = fast.ready(message_class)
+        """Answers that a call took, and that a signal's function kept it from giving out."""
 
     def __aiter__(self) -> Self:
         """Iterate over the answers as they come."""
@@ -69,22 +71,16 @@ class Survey(Outcome):
     def _take(self) -> Message | None:
         """Return an answer if there is one; closes a survey that is over."""
         surveyor = self._surveyor
-        slot = borrow()
-        try:
-            rc = int(lib.mm_reply(surveyor._handle, self._number, slot.batch, 0, 0))
-            if rc in OVER:
-                self.close()
-            if rc == EAGAIN or rc in OVER:
-                return None
-            surveyor._check(rc, "waiting for an answer")
-            answer = surveyor._unpack_one(slot)
-        except BaseException:
-            slot.drop()
-            raise
-        finally:
-            give_back(slot)
-        self._answered.append(cast("int", answer.peer))
-        return answer
+        found: Any = self._ready.answer(surveyor, surveyor._handle, self._number, 0, 0)
+        if found.__class__ is not int:
+            self._answered.append(found.peer)
+            answer: Message = found
+            return answer
+        if found in OVER:
+            self.close()
+        elif found != EAGAIN:
+            surveyor._check(found, "waiting for an answer")
+        return None
 
     async def _wait(self) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -1,0 +1,45 @@
+/*
+ * fast_ready.h: what a socket has received and not given out (fast_ready.c), for who receives more
+ * (fast_receive.c).
+ *
+ * Law: as in fast_ready.c.
+ */
+#ifndef MMI_PYTHON_FAST_READY_H
+#define MMI_PYTHON_FAST_READY_H
+
+#include "python/fast_run.h"
+
+/* The runs, the oldest first; none is empty. */
+typedef struct mmi_ready {
+    PyObject_HEAD
+    mmi_run *run;              /* NULL: none */
+    PyObject *classes;         /* classes(peer) is the class of a peer's messages of one frame;
+                                * NULL: all are requests */
+    PyObject *request;         /* the class of requests, if all messages are; else NULL */
+    PyObject *type;            /* classes(peer), the last that was asked for; NULL: none yet */
+    uint64_t peer;
+    uint64_t drops;            /* how often all was dropped */
+    uint32_t quick;            /* taken by quick since the last rest */
+    uint32_t sleepers;         /* threads that wait for a message inside the core */
+    bool held;                 /* an iterator is to ask each time */
+} mmi_ready;
+
+/* The oldest of a queue, as a new reference; NULL without an error: there is none. */
+PyObject *mmi_ready_take(mmi_ready *r, mmi_run **queue);
+/* Up to max of the oldest of a queue, as a list. */
+PyObject *mmi_ready_take_list(mmi_ready *r, mmi_run **queue, Py_ssize_t max);
+bool mmi_ready_is(PyObject *object);
+PyObject *mmi_ready_next(mmi_ready *r);                   /* as take; all is held: NULL */
+void mmi_ready_drop(mmi_ready *r);                        /* all; may run anything */
+void mmi_run_link(mmi_run **queue, mmi_run *runs);        /* before those of the queue */
+
+/* The methods of fast_receive.c. */
+PyObject *mmi_ready_recv(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_ready_recv_many(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_ready_turn(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_ready_answer(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_ready_sleeps(PyObject *self, PyObject *change);
+/* The next message, waited for; NULL without an error: there is more to it, for Python to do. */
+PyObject *mmi_ready_await(mmi_ready *r, PyObject *owner, const mmi_want *want);
+
+#endif

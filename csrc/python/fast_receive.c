@@ -1,0 +1,222 @@
+/*
+ * fast_receive.c: receiving: what comes out of the core is given out, or becomes ready.
+ *
+ * Not here: what is ready (fast_ready.c); order among several threads (_inbox.py, _recv.py).
+ * Law: the interpreter's lock is held but while a call waits; what was received is its call's own
+ * until it is given out, and is ready before a signal's function can raise.
+ */
+#include "python/fast_ready.h"
+
+/* Of what came, which nobody else sees, the first, or with many a list of all; NULL without an
+ * error: the socket was closed meanwhile.  What is left, also by an error, is ready then. */
+static PyObject *
+receive_give(mmi_ready *r, mmi_run *run, uint64_t drops, bool many)
+{
+    mmi_run *own = run;
+    PyObject *found = NULL;
+    if (PyErr_CheckSignals() == 0) {   /* now, rather than once a message was taken */
+        found = many ? mmi_ready_take_list(r, &own, run->count) : mmi_ready_take(r, &own);
+    }
+    if (own != NULL) {
+        mmi_run_link(&r->run, own);   /* what is there came meanwhile, and is younger */
+        if (r->drops != drops) {
+            mmi_ready_drop(r);        /* closed meanwhile */
+        }
+    }
+    if (many && found != NULL && PyList_Size(found) == 0) {
+        Py_DECREF(found);
+        return NULL;
+    }
+    return found;
+}
+
+/* As an object: what was given, or the code that nothing was. */
+static PyObject *
+receive_result(PyObject *found)
+{
+    return found != NULL || PyErr_Occurred() != NULL ? found : PyLong_FromLong(MM_ECLOSED);
+}
+
+static PyObject *
+receive_into(mmi_ready *r, PyObject *const *args, Py_ssize_t count, bool many)
+{
+    mmi_want want;
+    if (!mmi_want_of(args, count, &want)) {
+        return NULL;
+    }
+    mmi_run *run = mmi_run_new();
+    if (run == NULL) {
+        return NULL;
+    }
+    uint64_t drops = r->drops;
+    int rc = mmi_run_recv(run, args[0], r->classes != NULL, &want);
+    if (rc > 0) {
+        return receive_result(receive_give(r, run, drops, many));
+    }
+    mmi_run_unref(run);
+    return PyLong_FromLong(rc);
+}
+
+/* recv(owner, handle, max_messages, max_bytes, timeout_ms, slice_ms) -> the first message of what
+ * came, the others are ready then; or a code.  owner._unpack_at(address) makes a list of a batch
+ * whose messages are more than bytes; owner._reply sends the reply to a request.  More than one
+ * message only when nothing is ready, and no other thread receives: order would be lost. */
+PyObject *
+mmi_ready_recv(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    return receive_into((mmi_ready *)self, args, count, false);
+}
+
+/* recv_many(as recv) -> list of all that came; or a code */
+PyObject *
+mmi_ready_recv_many(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    return receive_into((mmi_ready *)self, args, count, true);
+}
+
+/* sleeps(change) -> how many threads wait for a message inside the core, after that change */
+PyObject *
+mmi_ready_sleeps(PyObject *self, PyObject *change)
+{
+    mmi_ready *r = (mmi_ready *)self;
+    long by = PyLong_AsLong(change);
+    if (PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    r->sleepers = (uint32_t)((long)r->sleepers + by);
+    return PyLong_FromUnsignedLong(r->sleepers);
+}
+
+/* Takes what is there, under the lock of who prefetches: the first message, and those behind it are
+ * ready then; NULL without an error: none, and *rc says why (MM_EAGAIN: this thread counts as
+ * asleep). */
+static PyObject *
+receive_ahead(mmi_ready *r, PyObject *owner, const mmi_want *want, int *rc)
+{
+    *rc = MM_EINTR;
+    bool shared = r->held || r->run != NULL || r->sleepers > 0;
+    mmi_run *run = shared ? NULL : mmi_run_new();
+    if (run == NULL) {
+        return NULL;
+    }
+    uint64_t drops = r->drops;
+    *rc = mmi_run_recv_now(run, owner, r->classes != NULL, want);
+    if (*rc > 0) {
+        return receive_give(r, run, drops, false);
+    }
+    mmi_run_unref(run);
+    r->sleepers += *rc == MM_EAGAIN;
+    return NULL;
+}
+
+/* Sleeps for one message: what comes behind it stays in the core, for who else receives then. */
+static PyObject *
+receive_asleep(mmi_ready *r, PyObject *owner, const mmi_want *want)
+{
+    uint64_t drops = r->drops;
+    mmi_want one = *want;
+    mmi_run *run = mmi_run_new();
+    int rc = MM_EINTR;
+    one.messages = 1;
+    if (run != NULL) {
+        rc = mmi_run_recv(run, owner, r->classes != NULL, &one);
+    }
+    r->sleepers--;
+    if (rc > 0) {
+        return receive_give(r, run, drops, false);
+    }
+    if (run != NULL) {
+        mmi_run_unref(run);
+    }
+    return NULL;
+}
+
+/* Calls a method of the lock, whatever error is set: whether it gave true. */
+static bool
+receive_lock(PyObject *lock, const char *method, const char *form)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *result = PyObject_CallMethod(lock, method, form, 0);
+    bool done = result != NULL && PyObject_IsTrue(result) == 1;
+    Py_XDECREF(result);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    return done;
+}
+
+PyObject *
+mmi_ready_await(mmi_ready *r, PyObject *owner, const mmi_want *want)
+{
+    PyObject *lock =
+        PyErr_CheckSignals() == 0 ? PyObject_GetAttrString(owner, "_inbox_lock") : NULL;
+    if (lock == NULL) {
+        return NULL;
+    }
+    PyObject *found = NULL;
+    int rc = MM_EINTR;
+    if (receive_lock(lock, "acquire", "i")) {
+        found = receive_ahead(r, owner, want, &rc);
+        (void)receive_lock(lock, "release", NULL);
+    }
+    Py_DECREF(lock);
+    return rc == MM_EAGAIN ? receive_asleep(r, owner, want) : found;
+}
+
+/* turn(as recv) -> the next message, waited for; None: there is more to it, for Python to do: other
+ * threads wait, a descriptor is to be kept right, the wait was interrupted, the socket closed. */
+PyObject *
+mmi_ready_turn(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    mmi_want want;
+    if (!mmi_want_of(args, count, &want)) {
+        return NULL;
+    }
+    PyObject *found = mmi_ready_await((mmi_ready *)self, args[0], &want);
+    if (found != NULL || PyErr_Occurred() != NULL) {
+        return found;
+    }
+    Py_RETURN_NONE;
+}
+
+/* The reply to a request, or the next answer of a survey, into that run: a code. */
+static int
+receive_reply(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want, uint64_t id)
+{
+    int rc = mm_reply(want->handle, id, run->batch, 0, 0);
+    if (rc == MM_EAGAIN && want->timeout_ms != 0) {
+        Py_BEGIN_ALLOW_THREADS
+        rc = mm_reply(want->handle, id, run->batch, want->timeout_ms, want->slice_ms);
+        Py_END_ALLOW_THREADS
+    }
+    return mmi_run_received(run, owner, plain, rc);
+}
+
+/* answer(owner, handle, id, timeout_ms, slice_ms) -> the next answer of a survey: one that a failed
+ * call left, or as mm_reply gives it; or a code */
+PyObject *
+mmi_ready_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    mmi_ready *r = (mmi_ready *)self;
+    mmi_want want = { 0 };
+    if (count != 5) {
+        return mmi_fast_arguments("(owner, handle, id, timeout_ms, slice_ms)");
+    }
+    uint64_t id = PyLong_AsUnsignedLongLong(args[2]), drops = r->drops;
+    want.timeout_ms = PyLong_AsLongLong(args[3]);
+    want.slice_ms = PyLong_AsLongLong(args[4]);
+    if (!mmi_fast_handle(args[1], &want.handle) || PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    PyObject *found = mmi_ready_take(r, &r->run);
+    mmi_run *run = found == NULL && PyErr_Occurred() == NULL ? mmi_run_new() : NULL;
+    if (run == NULL) {
+        return found;
+    }
+    int rc = receive_reply(run, args[0], r->classes != NULL, &want, id);
+    if (rc > 0) {
+        return receive_result(receive_give(r, run, drops, false));
+    }
+    mmi_run_unref(run);
+    return PyLong_FromLong(rc);
+}
