@@ -10,14 +10,9 @@
  */
 #include "python/fast.h"
 
-#include <string.h>
-
 enum {
     FAST_RUN = 512   /* messages handed to the core at once */
 };
-
-/* Whether memory of a bytes object may be filled in place; else each goes by way of a call. */
-static bool fast_in_place;
 
 bool
 mmi_fast_handle(PyObject *arg, mm_handle *handle)
@@ -131,55 +126,6 @@ fast_all_bytes(PyObject *self, PyObject *list)
     Py_RETURN_TRUE;
 }
 
-/* data may be NULL when there is nothing. */
-static void
-fast_copy(char *to, const uint8_t *data, Py_ssize_t size)
-{
-    if (size > 0) {
-        memcpy(to, data, (size_t)size);
-    }
-}
-
-PyObject *
-mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
-{
-    if (fast_in_place) {
-        allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-        PyObject *made = alloc(type, size);
-        if (made != NULL) {
-            char *to = PyBytes_AsString(made);
-            fast_copy(to, data, size);
-            ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see fast_check */
-        }
-        return made;
-    }
-    PyObject *body = PyBytes_FromStringAndSize((const char *)data, size);
-    PyObject *made = NULL;
-    if (body != NULL) {
-        made = PyObject_CallFunctionObjArgs((PyObject *)type, body, NULL);
-    }
-    Py_XDECREF(body);
-    return made;
-}
-
-PyObject *
-mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
-{
-    if (!fast_in_place) {
-        return mmi_fast_make(type, data, size);
-    }
-    bool collected = (PyType_GetFlags(type) & Py_TPFLAGS_HAVE_GC) != 0;
-    PyVarObject *made = collected ? PyObject_GC_NewVar(PyVarObject, type, size)
-                                  : PyObject_NewVar(PyVarObject, type, size);
-    if (made != NULL) {
-        char *to = PyBytes_AsString((PyObject *)made);
-        fast_copy(to, data, size);
-        to[size] = '\0';
-        ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see fast_check */
-    }
-    return (PyObject *)made;
-}
-
 void
 mmi_fast_span(const mm_batch *batch, uint32_t i, uint32_t *from, uint32_t *to)
 {
@@ -260,38 +206,6 @@ fast_parts(PyObject *self, PyObject *arg)
     return list;
 }
 
-static bool
-fast_is_like(PyObject *made, PyObject *sample)
-{
-    return made != NULL && PyObject_RichCompareBool(made, sample, Py_EQ) == 1 &&
-           PyObject_Hash(made) == PyObject_Hash(sample) &&
-           PyBytes_Size(made) == PyBytes_Size(sample) &&
-           PyBytes_AsString(made)[PyBytes_Size(sample)] == '\0';
-}
-
-/* check(type, sample: bytes) -> bool: filling in place gives what calling the type gives. */
-static PyObject *
-fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    (void)self;
-    char *body;
-    Py_ssize_t size;
-    if (count != 2 || !PyType_Check(args[0]) ||
-        PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
-        return mmi_fast_arguments("(type, sample)");
-    }
-    PyTypeObject *type = (PyTypeObject *)args[0];
-    fast_in_place = true;
-    PyObject *made[] = { mmi_fast_make(type, (const uint8_t *)body, size),
-                         mmi_fast_plain(type, (const uint8_t *)body, size) };
-    for (int i = 0; i < 2; i++) {
-        fast_in_place = fast_in_place && fast_is_like(made[i], args[1]);
-        Py_XDECREF(made[i]);
-    }
-    PyErr_Clear();
-    return PyBool_FromLong(fast_in_place);
-}
-
 static PyMethodDef fast_methods[] = {
     { "send", (PyCFunction)(void (*)(void))fast_send, METH_FASTCALL, NULL },
     { "send_list", (PyCFunction)(void (*)(void))fast_send_list, METH_FASTCALL, NULL },
@@ -308,7 +222,8 @@ static PyMethodDef fast_methods[] = {
     { "call", (PyCFunction)(void (*)(void))mmi_fast_call, METH_FASTCALL, NULL },
     { "ready", (PyCFunction)(void (*)(void))mmi_fast_ready, METH_FASTCALL, NULL },
     { "stream", (PyCFunction)(void (*)(void))mmi_fast_stream, METH_FASTCALL, NULL },
-    { "check", (PyCFunction)(void (*)(void))fast_check, METH_FASTCALL, NULL },
+    { "message_class", (PyCFunction)(void (*)(void))mmi_fast_class, METH_FASTCALL, NULL },
+    { "check", (PyCFunction)(void (*)(void))mmi_fast_check, METH_FASTCALL, NULL },
     { NULL, NULL, 0, NULL },
 };
 
@@ -320,5 +235,6 @@ static struct PyModuleDef fast_module = {
 PyMODINIT_FUNC
 PyInit__fast(void)
 {
-    return mmi_fast_ready_init() && mmi_fast_stream_init() ? PyModule_Create(&fast_module) : NULL;
+    bool there = mmi_fast_ready_init() && mmi_fast_receive_init() && mmi_fast_stream_init();
+    return there ? PyModule_Create(&fast_module) : NULL;
 }

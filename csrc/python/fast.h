@@ -34,6 +34,9 @@ uint32_t mmi_fast_envelope(const mm_batch *batch, uint32_t i);
 PyObject *mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type,
                               PyObject *sender);
 
+/* The functions of fast_message.c. */
+PyObject *mmi_fast_class(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count);
 /* The functions of fast_loop.c. */
 PyObject *mmi_fast_waker_take(PyObject *self, PyObject *arg);
 PyObject *mmi_fast_ask(PyObject *self, PyObject *const *args, Py_ssize_t count);
@@ -49,6 +52,9 @@ PyObject *mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count
 /* fast_ready.c */
 bool mmi_fast_ready_init(void);                  /* false: an error is set */
 PyObject *mmi_fast_ready(PyObject *self, PyObject *const *args, Py_ssize_t count);
+
+/* fast_receive.c */
+bool mmi_fast_receive_init(void);
 
 /* fast_stream.c */
 bool mmi_fast_stream_init(void);

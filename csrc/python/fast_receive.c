@@ -131,33 +131,54 @@ receive_asleep(mmi_ready *r, PyObject *owner, const mmi_want *want)
     return NULL;
 }
 
-/* Calls a method of the lock, whatever error is set: whether it gave true. */
+/* Names that every wait needs, made once. */
+static PyObject *receive_lock_name, *receive_acquire, *receive_release;
+
+bool
+mmi_fast_receive_init(void)
+{
+    receive_lock_name = PyUnicode_InternFromString("_inbox_lock");
+    receive_acquire = PyUnicode_InternFromString("acquire");
+    receive_release = PyUnicode_InternFromString("release");
+    return receive_lock_name != NULL && receive_acquire != NULL && receive_release != NULL;
+}
+
+/* Whether the lock was free, and is held now. */
 static bool
-receive_lock(PyObject *lock, const char *method, const char *form)
+receive_lock(PyObject *lock)
+{
+    PyObject *result = PyObject_CallMethodObjArgs(lock, receive_acquire, Py_False, NULL);
+    bool done = result == Py_True;
+    Py_XDECREF(result);
+    PyErr_Clear();   /* then Python takes it, and says what is wrong with it */
+    return done;
+}
+
+/* Lets go of the lock, whatever error is set. */
+static void
+receive_unlock(PyObject *lock)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *result = PyObject_CallMethod(lock, method, form, 0);
-    bool done = result != NULL && PyObject_IsTrue(result) == 1;
+    PyObject *result = PyObject_CallMethodObjArgs(lock, receive_release, NULL);
     Py_XDECREF(result);
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
-    return done;
 }
 
 PyObject *
 mmi_ready_await(mmi_ready *r, PyObject *owner, const mmi_want *want)
 {
     PyObject *lock =
-        PyErr_CheckSignals() == 0 ? PyObject_GetAttrString(owner, "_inbox_lock") : NULL;
+        PyErr_CheckSignals() == 0 ? PyObject_GetAttr(owner, receive_lock_name) : NULL;
     if (lock == NULL) {
         return NULL;
     }
     PyObject *found = NULL;
     int rc = MM_EINTR;
-    if (receive_lock(lock, "acquire", "i")) {
+    if (receive_lock(lock)) {
         found = receive_ahead(r, owner, want, &rc);
-        (void)receive_lock(lock, "release", NULL);
+        receive_unlock(lock);
     }
     Py_DECREF(lock);
     return rc == MM_EAGAIN ? receive_asleep(r, owner, want) : found;

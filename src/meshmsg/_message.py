@@ -51,8 +51,8 @@ class ClassesOfPeers(dict[int, type[Message]]):
     def __missing__(self, peer: int) -> type[Message]:
         if len(self) >= PEERS_MAX:
             self.clear()
-        body = {"__slots__": (), "__module__": Message.__module__, "peer": peer}
-        found = self[peer] = type("Message", (Message,), body)
+        found: type[Message] = fast.message_class(Message, peer)
+        self[peer] = found
         return found
 
 
