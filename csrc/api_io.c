@@ -286,12 +286,42 @@ io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
     return mmi_list_empty(&e->dirty) ? MM_OK : io_make_room(s);
 }
 
-/* As many as go without waiting; *sent counts on. */
+/* A queue that has outgrown the caches is slow for both ends.  So who sends many and may wait lets
+ * it drain first; but as long as it does drain: a peer that stands still costs one such wait.
+ * MM_ECLOSED: s is gone. */
 static int
-io_send_run(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
+io_ease(mmi_socket *s, const mmi_api_wait *w)
+{
+    mmi_pipe *p = s->ops->sole(s->state);
+    bool may_wait = w->timeout_ms != 0 && s->opts.overflow == MM_OVERFLOW_BLOCK;
+    if (!may_wait || p == NULL || p->stands || p->outbox.bytes < (size_t)MMI_EASE_BYTES) {
+        return MM_OK;
+    }
+    uint64_t id = p->id;
+    s->easing++;
+    uint64_t deadline_ns = mmi_deadline(s->engine->now_ns, MMI_EASE_MS);
+    int rc = mmi_socket_wait(s, MMI_EASED | MM_PEERS, 0, deadline_ns, 0);
+    if (rc == MM_ECLOSED) {
+        return rc;
+    }
+    s->easing--;
+    p = s->ops->sole(s->state);
+    if (rc != MM_OK && p != NULL && p->id == id) {
+        p->stands = true;
+    }
+    return MM_OK;
+}
+
+/* As many as go without waiting for room; *sent counts on. */
+static int
+io_send_run(mmi_socket *s, const mm_body *bodies, size_t count, const mmi_api_wait *w,
+            size_t *sent)
 {
     while (*sent < count) {
         int rc = io_send_apart(s, bodies, count, sent);
+        if (rc == MM_OK) {
+            rc = io_ease(s, w);
+        }
         if (rc == MM_OK) {
             continue;
         }
@@ -333,7 +363,7 @@ mm_send_bodies(mm_handle socket, const mm_body *bodies, size_t count, int64_t ti
     mmi_engine *e = s->engine;
     mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
     for (;;) {
-        rc = io_send_run(s, bodies, count, sent);
+        rc = io_send_run(s, bodies, count, &w, sent);
         if (rc != MM_EAGAIN || s->opts.overflow == MM_OVERFLOW_ERROR) {
             break;
         }

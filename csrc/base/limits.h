@@ -31,6 +31,8 @@ enum {
     MMI_SP_HOPS_MAX = 8,                     /* connections an SP message came over      */
     MMI_FRAME_OVERHEAD = 64,                 /* bytes charged to a queue for each frame  */
     MMI_IO_BUFFER_SIZE = 256 * 1024,         /* bytes a read or write moves at most      */
+    MMI_EASE_BYTES = 3 * 1024 * 1024,        /* queued: who sends many lets half of it drain */
+    MMI_EASE_MS = 2,                         /* that it waits for it                     */
     MMI_PACE_US = 50,                        /* between the writes of a burst            */
     MMI_PACK_BODY_MAX = 32 * 1024,           /* bytes: a larger message goes by reference */
     MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */

@@ -13,7 +13,10 @@
 #include "proto/proto.h"
 
 enum {
-    MMI_ROOM = 16, /* internal, news rather than a level: some outbox was emptied a little */
+    /* Internal, news rather than a level: some outbox was emptied a little; one that a sender lets
+     * drain is down to a little. */
+    MMI_ROOM = 16,
+    MMI_EASED = 32,
     MMI_SOCKET_EVENTS_MAX = 256 /* events remembered */
 };
 
@@ -65,6 +68,7 @@ typedef struct mmi_socket {
     uint64_t wait_ns;              /* how long a receive that polls waits, on average */
     uint32_t pins;                 /* calls that dropped the lock and come back to it */
     uint32_t news;                 /* bits since the last update */
+    uint32_t easing;               /* calls that wait for MMI_EASED */
     bool closing;
     bool packs;                    /* what is sent is encoded at once, see mmi_proto_ops.packs */
     int fileno;                    /* -1: nobody asked */

@@ -39,6 +39,7 @@ struct mmi_pipe {
     bool packs;                      /* small messages are encoded into packs   */
     uint32_t pinned; /* entries at the front of the outbox that are being written: not to be dropped
                         nor moved */
+    bool stands;     /* a sender has waited in vain for the outbox to drain             */
     bool in_blocked; /* the link stopped reading: the inbox was full                    */
     uint64_t accepted, handed, dropped; /* messages: into outbox, out of inbox, dropped           */
     uint64_t subscriptions, subscription_bytes;   /* of the peer, counted by the publisher */

@@ -56,6 +56,49 @@ def run_until(world: SimWorld, happened: Any, limit_s: float) -> float:
     return world.now - start
 
 
+EASE_BYTES = 3 * 1024 * 1024
+LARGE = bytes(16 * 1024)
+
+
+def test_a_peer_that_stands_still_costs_a_sender_of_many_one_short_wait() -> None:
+    """Limits: 3 MiB "lets half of it drain first, for up to 2 ms, and not again"."""
+    with world_of_two() as (world, one, two), linked(world, one, two) as (push, pull):
+        world.partition(one, two, 1)
+        start = world.now
+        for _ in range(3):
+            push.send_many([LARGE] * 300)
+        assert push.stats().queued_out_bytes > 3 * EASE_BYTES
+        assert 0.002 <= world.now - start < 0.003
+        got = 0
+        while got < 900:
+            got += len(pull.recv_many(timeout=PATIENCE_S))
+
+
+def test_a_sender_of_many_lets_its_queue_drain() -> None:
+    """So that what is queued stays in caches; and again once the peer has drained it."""
+    with (
+        world_of_two(latency=(0.00001, 0.00002)) as (world, one, two),
+        linked(world, one, two) as (push, pull),
+    ):
+        got = 0
+        for _ in range(3):
+            push.send_many([LARGE] * 900)
+            assert push.stats().queued_out_bytes <= EASE_BYTES + 16 * len(LARGE)
+            while got < push.stats().sent_messages:
+                got += len(pull.recv_many(timeout=PATIENCE_S))
+
+
+def test_who_may_not_wait_queues_what_there_is_room_for() -> None:
+    """With no time, or where a full queue is an error."""
+    with world_of_two() as (world, one, two), linked(world, one, two) as (push, pull):
+        world.partition(one, two, 1)
+        start = world.now
+        push.send_many([LARGE] * 900, timeout=0)
+        assert push.stats().queued_out_bytes > 3 * EASE_BYTES
+        assert world.now == start
+        assert pull.recv(timeout=PATIENCE_S) == LARGE
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_half_open_peer_is_noticed_within_fifteen_seconds(seed: int) -> None:
     """README: "half-open peers: noticed within 15 s (heartbeats on by default)"."""
