@@ -2,8 +2,9 @@
  * fast_receive.c: receiving: what comes out of the core is given out, or becomes ready.
  *
  * Not here: what is ready (fast_ready.c); order among several threads (_inbox.py, _recv.py).
- * Law: the interpreter's lock is held but while a call waits; what was received is its call's own
- * until it is given out, and is ready before a signal's function can raise.
+ * Law: the interpreter's lock is held but in a call of the core, for whose lock nobody waits with it
+ * in hand (ADR 12); what was received is its call's own until it is given out, and is ready before a
+ * signal's function can raise.
  */
 #include "python/fast_ready.h"
 
@@ -100,7 +101,9 @@ receive_ahead(mmi_ready *r, PyObject *owner, const mmi_want *want, int *rc)
         return NULL;
     }
     uint64_t drops = r->drops;
-    *rc = mmi_run_recv_now(run, owner, r->classes != NULL, want);
+    mmi_want now = *want;
+    now.timeout_ms = 0;
+    *rc = mmi_run_recv(run, owner, r->classes != NULL, &now);
     if (*rc > 0) {
         return receive_give(r, run, drops, false);
     }
@@ -204,12 +207,10 @@ mmi_ready_turn(PyObject *self, PyObject *const *args, Py_ssize_t count)
 static int
 receive_reply(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want, uint64_t id)
 {
-    int rc = mm_reply(want->handle, id, run->batch, 0, 0);
-    if (rc == MM_EAGAIN && want->timeout_ms != 0) {
-        Py_BEGIN_ALLOW_THREADS
-        rc = mm_reply(want->handle, id, run->batch, want->timeout_ms, want->slice_ms);
-        Py_END_ALLOW_THREADS
-    }
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_reply(want->handle, id, run->batch, want->timeout_ms, want->slice_ms);
+    Py_END_ALLOW_THREADS
     return mmi_run_received(run, owner, plain, rc);
 }
 

@@ -124,13 +124,6 @@ mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want)
     return mmi_run_received(run, owner, plain, rc);
 }
 
-int
-mmi_run_recv_now(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want)
-{
-    int rc = mm_recv(want->handle, run->batch, want->messages, want->bytes, 0, 0);
-    return mmi_run_received(run, owner, plain, rc);
-}
-
 bool
 mmi_run_unpack(mmi_run *run)
 {

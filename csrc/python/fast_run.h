@@ -38,8 +38,6 @@ uint64_t mmi_run_bytes(const mmi_run *run);              /* of what the batch ha
 int mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want);
 /* What a receive into it came to: the code. */
 int mmi_run_received(mmi_run *run, PyObject *owner, bool plain, int rc);
-/* mmi_run_recv without waiting or letting other threads run Python. */
-int mmi_run_recv_now(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want);
 /* Makes the list of the batch, which may run anything.  false: an error, and it is as it was. */
 bool mmi_run_unpack(mmi_run *run);
 void mmi_run_fill(mmi_run *run, PyObject *list);         /* with these; takes the reference */
