@@ -2,9 +2,8 @@
  * fast_receive.c: receiving: what comes out of the core is given out, or becomes ready.
  *
  * Not here: what is ready (fast_ready.c); order among several threads (_inbox.py, _recv.py).
- * Law: the interpreter's lock is held but in a call of the core, for whose lock nobody waits with it
- * in hand (ADR 12); what was received is its call's own until it is given out, and is ready before a
- * signal's function can raise.
+ * Law: nobody waits for the core's lock with the interpreter's in hand (ADR 12); what was received
+ * is its call's own until it is given out, and is ready before a signal's function can raise.
  */
 #include "python/fast_ready.h"
 
