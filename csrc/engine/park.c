@@ -5,7 +5,8 @@
  *
  * Not here: how such a caller waits (wait.c).
  * Law: the runner is parked only while nobody but the caller that leads depends on polling, and
- * looks every PARK_NS whether there still is one; one thread at a time polls.
+ * looks every PARK_NS whether there still is one, or once that one has left polling, if it led for
+ * longer; one thread at a time polls.
  */
 #include "engine/link.h"
 
@@ -71,16 +72,32 @@ mmi_runner_park(mmi_engine *e)
         park_join(e);
         e->parked = !mmi_runner_needed(e);
     }
+    uint64_t before = e->leads - 1;
     while (e->parked) {
         uint64_t leads = e->leads, next = mmi_timers_next(&e->timers);
-        uint64_t deadline = e->now_ns + PARK_NS < next ? e->now_ns + PARK_NS : next;
-        (void)mmi_engine_wait(e, e->park_notifier, deadline);
+        uint64_t soon = e->now_ns + PARK_NS;
+        bool rests = e->leading && leads == before;   /* for a whole period: it may be for long */
+        e->resting = rests;
+        (void)mmi_engine_wait(e, e->park_notifier, rests || next < soon ? next : soon);
+        bool roused = rests && !e->resting;
+        e->resting = false;
         e->plat.notifier_clear(e->plat.self, e->park_notifier);
-        bool more = leads != e->leads && !e->unpark && !mmi_runner_needed(e);
+        bool more = (leads != e->leads || roused) && !e->unpark && !mmi_runner_needed(e);
         e->parked = e->leading || more;
+        before = leads;
     }
     park_part(e);
     e->unpark = false;
+}
+
+/* The caller that led goes away, and may not come back: the runner is to look soon. */
+void
+mmi_runner_rouse(mmi_engine *e)
+{
+    if (e->resting) {
+        e->resting = false;
+        e->plat.notifier_ring(e->plat.self, e->park_notifier);
+    }
 }
 
 void

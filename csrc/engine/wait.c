@@ -69,6 +69,7 @@ wait_lead(mmi_socket *s, mmi_waiter *w, uint64_t deadline_ns)
     }
     e->leading = false;
     e->outside--;
+    mmi_runner_rouse(e);
     if (e->closing) {
         e->plat.notifier_ring(e->plat.self, e->idle_notifier);
     }
