@@ -6,6 +6,7 @@ import asyncio
 import gc
 import itertools
 import threading
+from collections.abc import Collection, Reversible, Sequence
 
 import pytest
 
@@ -72,6 +73,32 @@ def test_a_batch_is_a_sequence() -> None:
             hash(batch)
 
 
+def test_a_batch_does_what_sequences_do_and_is_none_of_them() -> None:
+    """Were it one, polars would take it apart before it looked for Arrow."""
+    bodies = [b"a", b"bb", b"a", b"c"]
+    with mm.Push() as push, mm.Pull() as pull:
+        joined(push, pull)
+        push.send_many(bodies)
+        batch = pull.recv_batch(4, max_wait=WAIT_S, timeout=WAIT_S)
+    assert not isinstance(batch, Sequence)
+    assert isinstance(batch, Collection)
+    assert isinstance(batch, Reversible)
+    assert list(reversed(batch)) == bodies[::-1]
+    assert b"bb" in batch
+    assert b"b" not in batch
+    assert batch.count(b"a") == 2
+    for bounds in ((), (1,), (-2,), (1, 3), (0, -1)):
+        assert batch.index(b"a", *bounds) == bodies.index(b"a", *bounds)
+    for bounds in ((3,), (1, 2)):
+        with pytest.raises(ValueError, match="not in list"):
+            batch.index(b"a", *bounds)
+    assert batch == batch[:]
+    assert bodies == batch
+    assert tuple(bodies) != batch[1:]
+    assert batch[1:] != batch[:3]
+    assert batch.__eq__(7) is NotImplemented
+
+
 def test_a_slice_outlives_its_batch_and_its_socket() -> None:
     """The memory lives as long as anybody points into it."""
     with mm.Push() as push, mm.Pull() as pull:
@@ -81,7 +108,7 @@ def test_a_slice_outlives_its_batch_and_its_socket() -> None:
     part, view = batch[10:12], batch[800:].data
     del batch
     gc.collect()
-    assert part.to_list() == [b"00010", b"00011"]  # type: ignore[attr-defined]
+    assert part.to_list() == [b"00010", b"00011"]  # type: ignore[union-attr]
     assert bytes(view[:5]) == b"00800"
 
 
@@ -143,7 +170,7 @@ def test_prefetched_messages_come_first() -> None:
         batch = sub.recv_batch(4, timeout=WAIT_S)
         assert batch == [b"1", b"2", b"3", b"4"]
         assert batch.topics == ["t1", "t2", "t3", "t4"]
-        assert batch[1:3].topics == ["t2", "t3"]  # type: ignore[attr-defined]
+        assert batch[1:3].topics == ["t2", "t3"]  # type: ignore[union-attr]
         assert list(sub.recv_batch(5, timeout=WAIT_S)) == [b"5", b"6", b"7", b"8", b"9"]
 
 
@@ -157,7 +184,7 @@ def test_topics_stand_beside_bodies() -> None:
         batch = sub.recv_batch(2, max_wait=WAIT_S, timeout=WAIT_S)
         assert batch.to_list() == [b"plain", b"with"]
         assert batch.topics == ["", "fx.eur"]
-        assert batch[1:].topics == ["fx.eur"]  # type: ignore[attr-defined]
+        assert batch[1:].topics == ["fx.eur"]  # type: ignore[union-attr]
         assert sub.recv_batch(timeout=WAIT_S) == [b"x" * 300_000]
 
 
