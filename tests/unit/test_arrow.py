@@ -74,6 +74,74 @@ def test_every_layout_is_sent(pair: tuple[mm.Push, mm.Pull], kind: str) -> None:
     assert found == [value.encode() for value in values[50:]]
 
 
+@pytest.mark.parametrize("width", [0, 1, 3, 40_000])
+def test_binary_of_fixed_size_is_sent(pair: tuple[mm.Push, mm.Pull], width: int) -> None:
+    """Of no size, small and large; sliced, and in chunks."""
+    bodies = [bytes([i]) * width for i in range(60)]
+    array = pa.array(bodies, pa.binary(width))
+    push, pull = pair
+    assert push.send_batch(array.slice(7, 40), timeout=WAIT_S) == 40
+    assert push.send_batch(pa.chunked_array([array[:2], array[50:]]), timeout=WAIT_S) == 12
+    wanted = bodies[7:47] + bodies[:2] + bodies[50:]
+    found: list[bytes] = []
+    while len(found) < len(wanted):
+        found += pull.recv_many(timeout=WAIT_S)
+    assert found == wanted
+
+
+@pytest.mark.parametrize("width", [0, 4])
+def test_a_null_of_fixed_size_is_refused_with_its_place(
+    pair: tuple[mm.Push, mm.Pull], width: int
+) -> None:
+    """As in other layouts; counted from the first element of a slice."""
+    push, pull = pair
+    body = b"x" * width
+    array = pa.array([None, body, body, None, body], pa.binary(width))
+    with pytest.raises(mm.UsageError, match="element 2 cannot be sent") as failed:
+        push.send_batch(array[1:], timeout=WAIT_S)
+    assert vars(failed.value)["sent"] == 2
+    assert [pull.recv(timeout=WAIT_S) for _ in range(2)] == [body, body]
+
+
+class Relabelled:
+    """An array whose schema says something else of it."""
+
+    def __init__(self, array: Any, label: bytes) -> None:
+        self.array = array
+        self.label = ctypes.create_string_buffer(label)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Hand over the capsules, with another format: the first member of a schema."""
+        capsules = self.array.__arrow_c_array__()
+        schema = _arrow._pointer(capsules[0], b"arrow_schema")
+        ctypes.c_void_p.from_address(schema).value = ctypes.addressof(self.label)
+        return capsules
+
+
+@pytest.mark.parametrize(
+    "label", [b"", b"w", b"w:", b"w:-3", b"w:3x", b"w:x", b"w:2147483648", b"+w:3", b"\xff:3"]
+)
+def test_a_schema_that_lies_is_refused(pair: tuple[mm.Push, mm.Pull], label: bytes) -> None:
+    """And nothing is sent; what is no width is not guessed."""
+    array = Relabelled(pa.array([b"abc"], pa.binary(3)), label)
+    with pytest.raises(mm.UsageError, match="element 0 cannot be sent: send_batch takes arrays"):
+        pair[0].send_batch(array, timeout=WAIT_S)
+    assert pair[0].stats().sent_messages == 0
+
+
+def test_too_wide_elements_say_how_wide(pair: tuple[mm.Push, mm.Pull]) -> None:
+    """At the limit they are sent."""
+    with (
+        mm.Push(bind="tcp://127.0.0.1:0", message_size_max=10) as push,
+        mm.Pull(connect=push.endpoint) as pull,
+    ):
+        push.wait_for_peers(timeout=WAIT_S)
+        assert push.send_batch(pa.array([b"x" * 10], pa.binary(10)), timeout=WAIT_S) == 1
+        assert pull.recv(timeout=WAIT_S) == b"x" * 10
+        with pytest.raises(mm.TooLargeError, match="11 bytes"):
+            push.send_batch(pa.array([b"x" * 11], pa.binary(11)), timeout=WAIT_S)
+
+
 def test_chunked_arrays_are_sent_chunk_by_chunk(pair: tuple[mm.Push, mm.Pull]) -> None:
     """Through the stream interface."""
     chunks = pa.chunked_array([[b"a", b"b"], [], [b"c"]], pa.binary())
