@@ -12,9 +12,14 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.mm import live_bytes
 from tests.support.pairs import WAIT_S
 
 UP = "tcp://127.0.0.1:0"
+KEPT_MAX = 12 * 1024
+"""Bytes that a kept batch of 32 messages of 100 bytes holds at most: a copy, and its arrays."""
+SPARE_MAX = 8 * 1024 * 1024
+"""Bytes of arenas (16 of 256 KiB) and packs (32 of 128 KiB) that the core keeps for the next."""
 
 
 def joined(push: mm.Push, pull: mm.Pull) -> None:
@@ -306,6 +311,28 @@ def test_batches_that_are_kept_stay_as_they_were_while_more_arrive() -> None:
             assert found >= number
             assert body == body_of(found)
             number = found + 1
+
+
+def test_many_small_batches_that_are_kept_hold_little() -> None:
+    """Whatever they were cut from, arenas among it, is not theirs to keep."""
+    small, rest, rounds, chunk = 32, 1_568, 600, 1_600
+    with mm.Push() as push, mm.Pull(recv_queue_messages=20_000) as pull:
+        joined(push, pull)
+        thread = threading.Thread(
+            target=lambda: push.send_many([bytes(100)] * (rounds * chunk), timeout=WAIT_S)
+        )
+        thread.start()
+        kept: list[mm.MessageBatch] = []
+        before = live_bytes()
+        for _ in range(rounds):
+            for wanted, keep in ((small, True), (rest, False)):
+                while wanted > 0:
+                    batch = pull.recv_batch(wanted, timeout=WAIT_S)
+                    wanted -= len(batch)
+                    kept += [batch] if keep else []
+        thread.join(WAIT_S)
+        assert sum(map(len, kept)) == small * rounds
+        assert live_bytes() - before <= len(kept) * KEPT_MAX + SPARE_MAX
 
 
 def test_what_found_no_room_is_kept_where_it_was_read() -> None:
