@@ -335,6 +335,28 @@ def test_many_small_batches_that_are_kept_hold_little() -> None:
         assert live_bytes() - before <= len(kept) * KEPT_MAX + SPARE_MAX
 
 
+def test_those_of_asyncio_hold_no_more() -> None:
+    """They are taken in steps, and finished by another call."""
+
+    async def main() -> None:
+        async with aio.Push() as push, aio.Pull(recv_queue_messages=20_000) as pull:
+            pull.connect(push.bind(UP))
+            await push.wait_for_peers(timeout=WAIT_S)
+            kept: list[mm.MessageBatch] = []
+            before = live_bytes()
+            for _ in range(300):
+                await push.send_many([bytes(100)] * 1_600, timeout=WAIT_S)
+                left = 1_600
+                while left > 0:
+                    batch = await pull.recv_batch(32 if left == 1_600 else left, timeout=WAIT_S)
+                    kept += [batch] if left == 1_600 else []
+                    left -= len(batch)
+            assert len(kept) == 300
+            assert live_bytes() - before <= len(kept) * KEPT_MAX + SPARE_MAX
+
+    asyncio.run(main())
+
+
 def test_what_found_no_room_is_kept_where_it_was_read() -> None:
     """A receiver that takes nothing, then a few, then the rest: all there, in order, unharmed."""
     count = 6_000
