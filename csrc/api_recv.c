@@ -12,17 +12,20 @@ static const uint64_t IO_BATCH_BYTES_MAX = 1u << 30;   /* offsets have 32 bits *
 
 enum { IO_JOIN_BYTES = 64 * 1024 };   /* that are copied together without being asked to gather */
 
-/* What a receive takes at most, and for how long it gathers after the first message. */
+/* What a receive takes at most, for how long it gathers after the first message, and whether the
+ * batch will be kept. */
 typedef struct io_limits {
     uint32_t messages;
     uint64_t bytes, gather_ns;
+    bool lasting;
 } io_limits;
 
 /* Is this entry alone worth more than a copy of it and of those behind it? */
 static bool
-io_whole(const mmi_span *span)
+io_whole(const mmi_batch *b, const mmi_span *span)
 {
-    return span->count >= MMI_BATCH_WHOLE_MIN || span->bytes >= (size_t)IO_JOIN_BYTES;
+    return (span->count >= MMI_BATCH_WHOLE_MIN || span->bytes >= (size_t)IO_JOIN_BYTES) &&
+           !mmi_batch_pins(b, span);
 }
 
 /* One span, or one message as a span. */
@@ -64,7 +67,7 @@ io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes, 
             break;
         }
         mmi_batch_add(b, &span);
-        if (span.bytes > MM_BATCH_INLINE_MAX || (b->taken_count == 1 && io_whole(&span))) {
+        if (span.bytes > MM_BATCH_INLINE_MAX || (b->taken_count == 1 && io_whole(b, &span))) {
             break;   /* the last one: a large message, or a pack that needs no copy if alone */
         }
     }
@@ -111,6 +114,7 @@ static int
 io_recv(mm_handle socket, mmi_batch *b, const io_limits *limits, mmi_api_wait *w)
 {
     mmi_batch_reset(b);
+    b->lasting = limits->lasting;
     if (limits->messages == 0) {
         return MM_EINVAL;
     }
@@ -153,7 +157,8 @@ int
 mm_recv_batch(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
               uint64_t gather_ns, int64_t timeout_ms, int64_t slice_ms)
 {
-    io_limits limits = { .messages = max_messages, .bytes = max_bytes, .gather_ns = gather_ns };
+    io_limits limits = { .messages = max_messages, .bytes = max_bytes, .gather_ns = gather_ns,
+                         .lasting = true };
     mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
     int count = io_recv(socket, (mmi_batch *)batch, &limits, &w);
     int rc = count > 0 ? mmi_batch_bodies((mmi_batch *)batch) : MM_OK;
@@ -170,6 +175,7 @@ mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t
     }
     mmi_engine *e = s->engine;
     mmi_batch *b = (mmi_batch *)batch;
+    b->lasting = true;
     if (s->ops->recv == NULL) {
         rc = MM_ENOTSUP;
     } else if (b->message_count < max_messages && b->bytes < max_bytes) {

@@ -93,7 +93,8 @@ pack_in_block(uint32_t messages, uint32_t frames, size_t bytes, size_t more)
 {
     bool single = frames == messages;
     size_t numbers = (size_t)frames + 1 + (single ? 0 : (size_t)messages + 1);
-    mmi_pack_in *pack = mmi_realloc(NULL, sizeof *pack + numbers * sizeof(uint32_t) + more);
+    size_t size = sizeof(mmi_pack_in) + numbers * sizeof(uint32_t) + more;
+    mmi_pack_in *pack = mmi_realloc(NULL, size);
     if (pack == NULL) {
         return NULL;
     }
@@ -102,6 +103,7 @@ pack_in_block(uint32_t messages, uint32_t frames, size_t bytes, size_t more)
     pack->msg.cost = bytes + (size_t)frames * MMI_FRAME_OVERHEAD;
     pack->first = pack->one_size = 0;
     pack->arena = NULL;
+    pack->held = size;
     pack->offset = (uint32_t *)(pack + 1);
     pack->first_frame = single ? NULL : pack->offset + frames + 1;
     pack->data = (uint8_t *)(pack->offset + numbers);
@@ -120,6 +122,7 @@ mmi_pack_in_over(uint32_t messages, uint32_t frames, size_t bytes, mmi_arena *ar
     mmi_pack_in *pack = pack_in_block(messages, frames, bytes, 0);
     if (pack != NULL) {
         pack->arena = mmi_arena_ref(arena);
+        pack->held += sizeof *arena;
         pack->data = data;
     }
     return pack;

@@ -39,6 +39,7 @@ typedef struct mmi_pack_in {
     uint32_t *offset;          /* where frame j begins; one more than frames  */
     uint32_t *first_frame;     /* of message i; NULL: every message is one frame */
     mmi_arena *arena;          /* that data is in; NULL: it is in this block   */
+    size_t held;               /* octets that a reference keeps: this block and the arena */
     uint8_t *data;
 } mmi_pack_in;
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { ARROW_BUFFERS = 3, ARROW_VIEW_INLINE = 12, ARROW_VIEW_SIZE = 16 };
+static const uint8_t arrow_nothing;
 
 typedef struct arrow_export {
     mmi_batch *batch;
@@ -56,11 +57,27 @@ mmi_arrow_export(mmi_batch *b, uint32_t first, uint32_t count, mmi_arrow_array *
     return MM_OK;
 }
 
+/* The N of "w:N"; -1: that is none.  Arrow keeps it in 32 bits, signed. */
+static int64_t
+arrow_width(const char *format)
+{
+    const char *digit = format + 2;
+    int64_t width = 0;
+    if (strncmp(format, "w:", 2) != 0 || *digit == 0) {
+        return -1;
+    }
+    for (; *digit >= '0' && *digit <= '9' && width <= INT32_MAX; digit++) {
+        width = width * 10 + (*digit - '0');
+    }
+    return *digit == 0 && width <= INT32_MAX ? width : -1;
+}
+
 int
 mmi_arrow_open(const mmi_arrow_schema *schema, const mmi_arrow_array *array, mmi_arrow_view *out)
 {
     const char *f = schema->format;
-    char kind = 0;
+    int64_t width = arrow_width(f);
+    char kind = width >= 0 ? 'w' : 0;
     if (strcmp(f, "z") == 0 || strcmp(f, "u") == 0) {
         kind = 'i';
     } else if (strcmp(f, "Z") == 0 || strcmp(f, "U") == 0) {
@@ -68,10 +85,12 @@ mmi_arrow_open(const mmi_arrow_schema *schema, const mmi_arrow_array *array, mmi
     } else if (strcmp(f, "vz") == 0 || strcmp(f, "vu") == 0) {
         kind = 'v';
     }
-    if (kind == 0 || schema->dictionary != NULL || array->n_buffers < (kind == 'v' ? 2 : 3)) {
+    int64_t buffers = kind == 'v' || kind == 'w' ? 2 : ARROW_BUFFERS;
+    if (kind == 0 || schema->dictionary != NULL || array->n_buffers < buffers) {
         return MM_EINVAL;
     }
     *out = (mmi_arrow_view){ .array = array, .kind = kind };
+    out->width = kind == 'w' ? (size_t)width : 0;
     return MM_OK;
 }
 
@@ -102,6 +121,10 @@ mmi_arrow_at(const mmi_arrow_view *v, uint64_t i, size_t *size)
     uint64_t at = i + (uint64_t)v->array->offset;
     if (v->kind == 'v') {
         return arrow_view_at(v, at, size);
+    }
+    if (v->kind == 'w') {
+        *size = v->width;   /* of width 0 there need be no bytes, but a body stands somewhere */
+        return v->width == 0 ? &arrow_nothing : (const uint8_t *)v->array->buffers[1] + at * *size;
     }
     const uint8_t *data = v->array->buffers[2];
     if (v->kind == 'i') {

@@ -42,7 +42,8 @@ int mmi_arrow_export(mmi_batch *b, uint32_t first, uint32_t count,
 /* Reading an array of binary or strings of any layout. */
 typedef struct mmi_arrow_view {
     const mmi_arrow_array *array;
-    char kind;   /* 'i': offsets of 32 bits, 'l': of 64, 'v': views */
+    char kind;      /* 'i': offsets of 32 bits, 'l': of 64, 'v': views, 'w': all of one width */
+    size_t width;   /* bytes; of 'w' */
 } mmi_arrow_view;
 
 int mmi_arrow_open(const mmi_arrow_schema *schema, const mmi_arrow_array *array,

@@ -2,15 +2,21 @@
  * batch.c: fills a batch: frames end to end in one block, with offsets, as Arrow lays out binary
  * data.
  *
- * A lone message with a frame over MM_BATCH_INLINE_MAX is handed over by reference.  Law: nothing
- * is copied twice; arrays over BATCH_KEEP_BYTES are freed at the next use, so one large batch pins
+ * A lone message with a frame over MM_BATCH_INLINE_MAX is handed over by reference, and so is a
+ * part of one pack, unless it is to last and would pin much more than it is.  Law: nothing is
+ * copied twice; arrays over BATCH_KEEP_BYTES are freed at the next use, so one large batch pins
  * nothing.
  */
 #include "engine/batch.h"
 
 #include <string.h>
 
-enum { BATCH_KEEP_BYTES = 4 * 1024 * 1024, BATCH_FIRST_BYTES = 4096, BATCH_FIRST_COUNT = 64 };
+enum {
+    BATCH_KEEP_BYTES = 4 * 1024 * 1024,
+    BATCH_FIRST_BYTES = 4096,
+    BATCH_FIRST_COUNT = 64,
+    BATCH_PINS_TIMES = 8   /* a lasting batch pins at most so many times its own octets */
+};
 
 int
 mm_batch_new(mm_batch **batch)
@@ -169,6 +175,20 @@ batch_span_frames(const mmi_span *span)
     return pack->first_frame == NULL
                ? span->count
                : pack->first_frame[span->first + span->count] - pack->first_frame[span->first];
+}
+
+bool
+mmi_batch_pins(const mmi_batch *b, const mmi_span *span)
+{
+    const mmi_pack_in *pack = mmi_pack_in_of(span->msg);
+    if (!b->lasting || pack == NULL) {
+        return false;
+    }
+    size_t own = span->bytes + batch_span_frames(span) * sizeof *pack->offset;
+    if (own < BATCH_FIRST_BYTES) {
+        own = BATCH_FIRST_BYTES;   /* a copy takes no less */
+    }
+    return pack->held > own * BATCH_PINS_TIMES;
 }
 
 /* Where the copying stands. */
@@ -334,7 +354,8 @@ mmi_batch_fill(mmi_batch *b, uint32_t *lost)
     *pub = (mm_batch){ .message_count = b->message_count };
     *lost = 0;
     const mmi_span *only = b->taken_count == 1 ? &b->taken[0] : NULL;
-    if (only != NULL && only->msg->kind == MMI_MSG_PACK_IN) {
+    bool whole = only != NULL && only->msg->kind == MMI_MSG_PACK_IN;
+    if (whole && !mmi_batch_pins(b, only)) {
         batch_point(b);
         return MM_OK;
     }
@@ -344,7 +365,11 @@ mmi_batch_fill(mmi_batch *b, uint32_t *lost)
         frames += batch_span_frames(&b->taken[i]);
     }
     if (!batch_size_arrays(b, b->message_count, frames, big ? 0 : b->bytes)) {
-        return batch_lose(b, lost);
+        if (!whole) {
+            return batch_lose(b, lost);
+        }
+        batch_point(b);   /* better pinned than lost */
+        return MM_OK;
     }
     if (!big) {
         batch_copy(b);

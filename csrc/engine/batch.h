@@ -22,6 +22,7 @@ typedef struct mmi_batch {
     uint64_t bytes;
     mmi_msg *whole;                          /* the entry that pub points into, or NULL */
     atomic_uint refs;                        /* its user, and each array exported from it */
+    bool lasting;                            /* its user may keep it for long */
     uint8_t *body;                           /* bodies of messages of several frames */
     uint32_t *body_offset;
     size_t body_cap;
@@ -37,6 +38,8 @@ typedef struct mmi_batch {
 void mmi_batch_reset(mmi_batch *b);
 int mmi_batch_reserve(mmi_batch *b) MMI_WARN_UNUSED;
 void mmi_batch_add(mmi_batch *b, const mmi_span *span);     /* takes its reference */
+/* Would a lasting batch of this span alone pin much more than it is?  Then it will be a copy. */
+bool mmi_batch_pins(const mmi_batch *b, const mmi_span *span);
 /* Makes the public arrays of what was taken, by reference or by copy. MM_ENOMEM: *lost says how
  * many messages could not be kept. */
 int mmi_batch_fill(mmi_batch *b, uint32_t *lost) MMI_WARN_UNUSED;

@@ -252,7 +252,7 @@ int mm_batch_set(mm_batch *batch, const uint8_t *bodies, const uint64_t *sizes, 
 void mm_arrow_setup(void *capsule_pointer, void **schema_destructor, void **array_destructor);
 void *mm_arrow_schema(void);                      /* a new one, of a binary array */
 void *mm_arrow_array(mm_batch *batch, uint32_t first, uint32_t count);   /* of bodies, which stay until its release */
-/* Sends elements [*done, length) of a binary or string array of any layout; *done counts on, also on failure.
+/* Sends elements [*done, length) of a binary (of fixed size, too) or string array; *done counts on, also on failure.
  * MM_EINVAL: another type, or a null at *done. */
 int mm_send_arrow(mm_handle socket, const void *schema, const void *array, uint64_t *done,
                   int64_t timeout_ms, int64_t slice_ms);

@@ -37,6 +37,9 @@ stream_tune(int fd, int family)
     if (family == AF_UNIX) {
         return;
     }
+    /* No SO_SNDBUF, SO_RCVBUF: a size that is set ends the kernel's autotuning (tcp_wmem, tcp_rmem)
+     * and is cut to wmem_max or rmem_max, often less than autotuning reaches.  Larger and fixed
+     * ones were measured: within 10 % (docs/performance.md, "What was tried"). */
     stream_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     stream_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     stream_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, STREAM_KEEPALIVE_IDLE_S);

@@ -13,12 +13,15 @@ from typing import Any, overload
 from meshmsg._core import ffi
 
 
-class MessageBatch(Sequence[bytes]):
-    """The bodies of received messages, oldest first.
+class MessageBatch:
+    """The bodies of received messages, oldest first: what a sequence of bytes does, this does.
 
-    Takes part in Arrow's PyCapsule interface: `pyarrow.array(batch)`, `polars.Series(batch)` and
-    everything else that knows it take the memory as it is, without a copy. Immutable, so it may be
-    used by several threads.
+    Takes part in Arrow's PyCapsule interface. `pyarrow.array(batch)` is this memory, bodies and
+    offsets. `polars.Series(batch)` refers to the bodies here and makes 16 bytes of its own for
+    each; a body of 12 bytes or less stands in those. DuckDB reads the table `batch` from here.
+
+    It is no `collections.abc.Sequence`: polars looks for one before it looks for Arrow, and would
+    make a bytes of each message. Immutable, so it may be used by several threads.
     """
 
     __slots__ = ("_batch", "_count", "_first", "_memory", "_topics")
@@ -37,8 +40,8 @@ class MessageBatch(Sequence[bytes]):
     @overload
     def __getitem__(self, index: int) -> bytes: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[bytes]: ...
-    def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
+    def __getitem__(self, index: slice) -> MessageBatch | list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | MessageBatch | list[bytes]:
         if isinstance(index, slice):
             start, stop, step = index.indices(self._count)
             if step == 1:
@@ -55,6 +58,37 @@ class MessageBatch(Sequence[bytes]):
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self.to_list())
+
+    def __reversed__(self) -> Iterator[bytes]:
+        return reversed(self.to_list())
+
+    def __contains__(self, body: object) -> bool:
+        return body in self.to_list()
+
+    def index(self, body: Any, start: int = 0, stop: int | None = None) -> int:
+        """Return where a body stands first, from start on and before stop.
+
+        Thread-safe: yes.
+
+        Args:
+            body: What to look for.
+            start: The first message to look at; negative: counted from the end.
+            stop: The first not to look at; None: look at all.
+
+        Returns:
+            Its index.
+
+        Raises:
+            ValueError: It is not there.
+        """
+        return self.to_list().index(body, start, self._count if stop is None else stop)
+
+    def count(self, body: Any) -> int:
+        """Return how many messages have this body.
+
+        Thread-safe: yes.
+        """
+        return self.to_list().count(body)
 
     def to_list(self) -> list[bytes]:
         """Return all bodies, each a bytes of its own.
@@ -126,7 +160,7 @@ class MessageBatch(Sequence[bytes]):
         return schema_capsule(), array_capsule(self._batch, self._first, self._count)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, (bytes, str)):
+        if not isinstance(other, (MessageBatch, Sequence)) or isinstance(other, (bytes, str)):
             return NotImplemented
         return len(self) == len(other) and self.to_list() == list(other)
 

@@ -86,8 +86,8 @@ def array_error(
     elif error.code == lib.MM_EINVAL:
         error = error_for(
             lib.MM_EINVAL,
-            f"element {before + done} cannot be sent: send_batch takes binary or string arrays "
-            "without nulls",
+            f"element {before + done} cannot be sent: send_batch takes arrays of binary, of binary "
+            "of fixed size or of strings, without nulls",
         )
     vars(error)["sent"] = before + done
     return error
@@ -209,8 +209,9 @@ class Sender(FrameSender):
         Thread-safe: yes; messages of several threads may interleave.
 
         Args:
-            batch: A `MessageBatch`, or whatever speaks Arrow's PyCapsule interface and is binary or
-                string: arrays and chunked arrays of pyarrow, series of polars, and so on.
+            batch: A `MessageBatch`, or whatever speaks Arrow's PyCapsule interface and is binary
+                (of fixed size, too) or string: arrays and chunked arrays of pyarrow, series of
+                polars, and so on.
             timeout: Seconds for all of it; None waits for ever, 0 never waits.
 
         Returns:

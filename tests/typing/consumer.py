@@ -3,6 +3,8 @@
 # pyright: strict, reportUnnecessaryTypeIgnoreComment=true
 from __future__ import annotations
 
+from collections.abc import Collection, Reversible
+
 from typing_extensions import assert_type
 
 import meshmsg as mm
@@ -35,6 +37,26 @@ def sync() -> None:
     assert_type(mm.Bus(bind="inproc://z").recv_many(), list[mm.Message])
     with SimWorld(1) as world:
         assert_type(world.engine(), mm.Engine)
+
+
+def batches() -> None:
+    """A batch is sized, iterable, reversible and indexable, though no Sequence by name."""
+    batch = mm.Pull(bind="tcp://127.0.0.1:0").recv_batch(10, max_wait=0.1)
+    assert_type(batch, mm.MessageBatch)
+    assert_type(len(batch), int)
+    assert_type(batch[0], bytes)
+    assert_type(batch[1:], mm.MessageBatch | list[bytes])
+    assert_type(batch.to_list(), list[bytes])
+    assert_type(list(reversed(batch)), list[bytes])
+    assert_type(b"x" in batch, bool)
+    assert_type(batch.index(b"x", 1), int)
+    assert_type(batch.count(b"x"), int)
+    for body in batch:
+        assert_type(body, bytes)
+    some: Collection[bytes] = batch
+    either: Reversible[bytes] = batch
+    assert_type(mm.Push().send_many(some), int)
+    assert_type(list(either), list[bytes])
 
 
 def contexts() -> None:
@@ -87,6 +109,7 @@ async def awaited() -> None:
     pull = aio.Pull(bind="tcp://127.0.0.1:0")
     assert_type(await pull.recv(), mm.Message)
     assert_type(await aio.Req(connect=pull.endpoint).request(b"q"), mm.Message)
+    assert_type(await pull.recv_batch(), mm.MessageBatch)
     async for message in pull:
         assert_type(message, mm.Message)
     async for request in aio.Rep(bind="inproc://x"):

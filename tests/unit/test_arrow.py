@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, NoReturn
 
 import pytest
 
 import meshmsg as mm
+from meshmsg import _arrow
+from tests.support.mm import ffi
 from tests.support.pairs import WAIT_S
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is an extra")
 BODIES = [b"a", b"", b"x" * 300, b"thirteen byte"] * 50
+LONG = [b"%04d" % i + b"y" * 90 for i in range(400)]
 
 
 @pytest.fixture
@@ -30,13 +36,13 @@ def batch_through(pair: tuple[mm.Push, mm.Pull], bodies: list[bytes]) -> mm.Mess
 
 
 def test_pyarrow_takes_a_batch_without_a_copy(pair: tuple[mm.Push, mm.Pull]) -> None:
-    """The array's data buffer is the batch's memory."""
+    """The array's buffers are the batch's memory: the offsets and the bodies."""
     batch = batch_through(pair, BODIES)
-    array = pa.array(batch)
+    array = pa.array(Handed(batch))
     assert array.type == pa.binary()
     assert array.to_pylist() == BODIES
-    view = pa.py_buffer(batch.data)
-    assert array.buffers()[2].address <= view.address < array.buffers()[2].address + 1 + len(view)
+    offsets = int(ffi.cast("uintptr_t", batch._batch.body_offset))
+    assert [b.address for b in array.buffers()[1:]] == [offsets, address_of(batch)]
     assert pa.array(batch[7:20]).to_pylist() == BODIES[7:20]
     assert pa.array(batch[7:20]).buffers()[2].address == array.buffers()[2].address
 
@@ -66,6 +72,74 @@ def test_every_layout_is_sent(pair: tuple[mm.Push, mm.Pull], kind: str) -> None:
     while len(found) < 550:
         found += pull.recv_many(timeout=WAIT_S)
     assert found == [value.encode() for value in values[50:]]
+
+
+@pytest.mark.parametrize("width", [0, 1, 3, 40_000])
+def test_binary_of_fixed_size_is_sent(pair: tuple[mm.Push, mm.Pull], width: int) -> None:
+    """Of no size, small and large; sliced, and in chunks."""
+    bodies = [bytes([i]) * width for i in range(60)]
+    array = pa.array(bodies, pa.binary(width))
+    push, pull = pair
+    assert push.send_batch(array.slice(7, 40), timeout=WAIT_S) == 40
+    assert push.send_batch(pa.chunked_array([array[:2], array[50:]]), timeout=WAIT_S) == 12
+    wanted = bodies[7:47] + bodies[:2] + bodies[50:]
+    found: list[bytes] = []
+    while len(found) < len(wanted):
+        found += pull.recv_many(timeout=WAIT_S)
+    assert found == wanted
+
+
+@pytest.mark.parametrize("width", [0, 4])
+def test_a_null_of_fixed_size_is_refused_with_its_place(
+    pair: tuple[mm.Push, mm.Pull], width: int
+) -> None:
+    """As in other layouts; counted from the first element of a slice."""
+    push, pull = pair
+    body = b"x" * width
+    array = pa.array([None, body, body, None, body], pa.binary(width))
+    with pytest.raises(mm.UsageError, match="element 2 cannot be sent") as failed:
+        push.send_batch(array[1:], timeout=WAIT_S)
+    assert vars(failed.value)["sent"] == 2
+    assert [pull.recv(timeout=WAIT_S) for _ in range(2)] == [body, body]
+
+
+class Relabelled:
+    """An array whose schema says something else of it."""
+
+    def __init__(self, array: Any, label: bytes) -> None:
+        self.array = array
+        self.label = ctypes.create_string_buffer(label)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Hand over the capsules, with another format: the first member of a schema."""
+        capsules = self.array.__arrow_c_array__()
+        schema = _arrow._pointer(capsules[0], b"arrow_schema")
+        ctypes.c_void_p.from_address(schema).value = ctypes.addressof(self.label)
+        return capsules
+
+
+@pytest.mark.parametrize(
+    "label", [b"", b"w", b"w:", b"w:-3", b"w:3x", b"w:x", b"w:2147483648", b"+w:3", b"\xff:3"]
+)
+def test_a_schema_that_lies_is_refused(pair: tuple[mm.Push, mm.Pull], label: bytes) -> None:
+    """And nothing is sent; what is no width is not guessed."""
+    array = Relabelled(pa.array([b"abc"], pa.binary(3)), label)
+    with pytest.raises(mm.UsageError, match="element 0 cannot be sent: send_batch takes arrays"):
+        pair[0].send_batch(array, timeout=WAIT_S)
+    assert pair[0].stats().sent_messages == 0
+
+
+def test_too_wide_elements_say_how_wide(pair: tuple[mm.Push, mm.Pull]) -> None:
+    """At the limit they are sent."""
+    with (
+        mm.Push(bind="tcp://127.0.0.1:0", message_size_max=10) as push,
+        mm.Pull(connect=push.endpoint) as pull,
+    ):
+        push.wait_for_peers(timeout=WAIT_S)
+        assert push.send_batch(pa.array([b"x" * 10], pa.binary(10)), timeout=WAIT_S) == 1
+        assert pull.recv(timeout=WAIT_S) == b"x" * 10
+        with pytest.raises(mm.TooLargeError, match="11 bytes"):
+            push.send_batch(pa.array([b"x" * 11], pa.binary(11)), timeout=WAIT_S)
 
 
 def test_chunked_arrays_are_sent_chunk_by_chunk(pair: tuple[mm.Push, mm.Pull]) -> None:
@@ -99,22 +173,103 @@ def test_too_large_an_element_says_how_large(pair: tuple[mm.Push, mm.Pull]) -> N
             push.send_batch(pa.array([b"x" * 10, b"x" * 11]))
 
 
+class Handed(mm.MessageBatch):
+    """A batch that must be taken through its capsules, and notes the address of the bodies."""
+
+    __slots__ = ("addresses",)
+
+    def __init__(self, batch: mm.MessageBatch) -> None:
+        super().__init__(batch._batch, batch._first, batch._count)
+        self.addresses: list[int] = []
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Hand over the capsules, whose third buffer holds the bodies."""
+        capsules = super().__arrow_c_array__(requested_schema)
+        array = _Array.from_address(_arrow._pointer(capsules[1], b"arrow_array"))
+        self.addresses.append(array.buffers[2])
+        return capsules
+
+    def __getitem__(self, index: object) -> NoReturn:
+        """Fail: this makes Python objects."""
+        raise AssertionError("a message was asked for")
+
+    def to_list(self) -> NoReturn:
+        """Fail: so does this, and with it iteration and everything built on it."""
+        raise AssertionError("all messages were asked for")
+
+
+class _Array(ctypes.Structure):
+    """The head of Arrow's C struct."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("length", "nulls", "offset", "n", "children")),
+        ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    )
+
+
+def address_of(batch: mm.MessageBatch) -> int:
+    """Where the bodies of a batch lie."""
+    return int(pa.py_buffer(batch.data).address)
+
+
+def polars_data(polars: ModuleType, series: Any) -> list[Any]:
+    """Return the buffers behind a series' views, which are those that polars itself refers to."""
+    array = series.to_arrow(compat_level=polars.CompatLevel.newest())
+    assert array.type == pa.binary_view()
+    return list(array.buffers()[2:])
+
+
 @pytest.mark.leaves_threads
-def test_polars_takes_a_batch(pair: tuple[mm.Push, mm.Pull]) -> None:
-    """As a series of binary, and gives one back."""
+@pytest.mark.parametrize("make", ["Series", "from_arrow", "DataFrame"])
+def test_polars_refers_to_the_bodies_where_they_are(
+    pair: tuple[mm.Push, mm.Pull], make: str
+) -> None:
+    """Views are its own, 16 bytes each; the bodies they point to are the batch's, and kept."""
+    polars = pytest.importorskip("polars", reason="polars is an extra")
+    batch = Handed(batch_through(pair, LONG))
+    address, size = address_of(batch), batch.nbytes
+    if make == "DataFrame":
+        series = polars.DataFrame({"body": batch})["body"]
+    else:
+        series = getattr(polars, make)(batch)
+    del batch
+    gc.collect()
+    assert [(b.address, b.size) for b in polars_data(polars, series)] == [(address, size)]
+    assert series.to_list() == LONG
+
+
+@pytest.mark.leaves_threads
+def test_polars_takes_short_bodies_and_gives_a_series_back(pair: tuple[mm.Push, mm.Pull]) -> None:
+    """A series of binary, which can be sent."""
     polars = pytest.importorskip("polars", reason="polars is an extra")
     batch = batch_through(pair, BODIES)
     series = polars.Series(batch)
+    assert series.dtype == polars.Binary
     assert series.to_list() == BODIES
+    assert polars.Series(batch[7:20]).to_list() == BODIES[7:20]
     assert pair[0].send_batch(series, timeout=WAIT_S) == len(BODIES)
     assert pair[1].recv_batch(len(BODIES), max_wait=WAIT_S, timeout=WAIT_S) == BODIES
 
 
 @pytest.mark.leaves_threads
-def test_duckdb_reads_a_batch(pair: tuple[mm.Push, mm.Pull]) -> None:
-    """By way of a table over the same memory."""
+def test_duckdb_reads_a_batch_from_where_it_is(pair: tuple[mm.Push, mm.Pull]) -> None:
+    """It is handed the batch's memory, and makes no Python object; what it does with it is its own
+    affair."""
+    duckdb = pytest.importorskip("duckdb", "2", reason="duckdb is an extra")
+    bodies = Handed(batch_through(pair, LONG))
+    address = address_of(bodies)
+    found = duckdb.sql("select count(*), sum(octet_length(value)) from bodies").fetchall()
+    assert found == [(len(LONG), sum(map(len, LONG)))]
+    assert set(bodies.addresses) == {address}
+    assert duckdb.sql("select value from bodies").fetchall() == [(body,) for body in LONG]
+
+
+@pytest.mark.leaves_threads
+def test_duckdb_reads_a_table_over_a_batch(pair: tuple[mm.Push, mm.Pull]) -> None:
+    """By way of pyarrow, whose table is the batch's memory."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is an extra")
-    bodies = pa.table({"body": pa.array(batch_through(pair, BODIES))})
-    assert bodies.num_rows == len(BODIES)
+    batch = batch_through(pair, LONG)
+    bodies = pa.table({"body": pa.array(batch)})
+    assert bodies["body"].chunk(0).buffers()[2].address == address_of(batch)
     found = duckdb.sql("select sum(octet_length(body)) from bodies").fetchall()
-    assert found == [(sum(map(len, BODIES)),)]
+    assert found == [(sum(map(len, LONG)),)]

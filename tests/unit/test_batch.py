@@ -6,14 +6,20 @@ import asyncio
 import gc
 import itertools
 import threading
+from collections.abc import Collection, Reversible, Sequence
 
 import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.mm import live_bytes
 from tests.support.pairs import WAIT_S
 
 UP = "tcp://127.0.0.1:0"
+KEPT_MAX = 12 * 1024
+"""Bytes that a kept batch of 32 messages of 100 bytes holds at most: a copy, and its arrays."""
+SPARE_MAX = 8 * 1024 * 1024
+"""Bytes of arenas (16 of 256 KiB) and packs (32 of 128 KiB) that the core keeps for the next."""
 
 
 def joined(push: mm.Push, pull: mm.Pull) -> None:
@@ -72,6 +78,32 @@ def test_a_batch_is_a_sequence() -> None:
             hash(batch)
 
 
+def test_a_batch_does_what_sequences_do_and_is_none_of_them() -> None:
+    """Were it one, polars would take it apart before it looked for Arrow."""
+    bodies = [b"a", b"bb", b"a", b"c"]
+    with mm.Push() as push, mm.Pull() as pull:
+        joined(push, pull)
+        push.send_many(bodies)
+        batch = pull.recv_batch(4, max_wait=WAIT_S, timeout=WAIT_S)
+    assert not isinstance(batch, Sequence)
+    assert isinstance(batch, Collection)
+    assert isinstance(batch, Reversible)
+    assert list(reversed(batch)) == bodies[::-1]
+    assert b"bb" in batch
+    assert b"b" not in batch
+    assert batch.count(b"a") == 2
+    for bounds in ((), (1,), (-2,), (1, 3), (0, -1)):
+        assert batch.index(b"a", *bounds) == bodies.index(b"a", *bounds)
+    for bounds in ((3,), (1, 2)):
+        with pytest.raises(ValueError, match="not in list"):
+            batch.index(b"a", *bounds)
+    assert batch == batch[:]
+    assert bodies == batch
+    assert tuple(bodies) != batch[1:]
+    assert batch[1:] != batch[:3]
+    assert batch.__eq__(7) is NotImplemented
+
+
 def test_a_slice_outlives_its_batch_and_its_socket() -> None:
     """The memory lives as long as anybody points into it."""
     with mm.Push() as push, mm.Pull() as pull:
@@ -81,7 +113,7 @@ def test_a_slice_outlives_its_batch_and_its_socket() -> None:
     part, view = batch[10:12], batch[800:].data
     del batch
     gc.collect()
-    assert part.to_list() == [b"00010", b"00011"]  # type: ignore[attr-defined]
+    assert part.to_list() == [b"00010", b"00011"]  # type: ignore[union-attr]
     assert bytes(view[:5]) == b"00800"
 
 
@@ -143,7 +175,7 @@ def test_prefetched_messages_come_first() -> None:
         batch = sub.recv_batch(4, timeout=WAIT_S)
         assert batch == [b"1", b"2", b"3", b"4"]
         assert batch.topics == ["t1", "t2", "t3", "t4"]
-        assert batch[1:3].topics == ["t2", "t3"]  # type: ignore[attr-defined]
+        assert batch[1:3].topics == ["t2", "t3"]  # type: ignore[union-attr]
         assert list(sub.recv_batch(5, timeout=WAIT_S)) == [b"5", b"6", b"7", b"8", b"9"]
 
 
@@ -157,7 +189,7 @@ def test_topics_stand_beside_bodies() -> None:
         batch = sub.recv_batch(2, max_wait=WAIT_S, timeout=WAIT_S)
         assert batch.to_list() == [b"plain", b"with"]
         assert batch.topics == ["", "fx.eur"]
-        assert batch[1:].topics == ["fx.eur"]  # type: ignore[attr-defined]
+        assert batch[1:].topics == ["fx.eur"]  # type: ignore[union-attr]
         assert sub.recv_batch(timeout=WAIT_S) == [b"x" * 300_000]
 
 
@@ -279,6 +311,50 @@ def test_batches_that_are_kept_stay_as_they_were_while_more_arrive() -> None:
             assert found >= number
             assert body == body_of(found)
             number = found + 1
+
+
+def test_many_small_batches_that_are_kept_hold_little() -> None:
+    """Whatever they were cut from, arenas among it, is not theirs to keep."""
+    small, rest, rounds, chunk = 32, 1_568, 600, 1_600
+    with mm.Push() as push, mm.Pull(recv_queue_messages=20_000) as pull:
+        joined(push, pull)
+        thread = threading.Thread(
+            target=lambda: push.send_many([bytes(100)] * (rounds * chunk), timeout=WAIT_S)
+        )
+        thread.start()
+        kept: list[mm.MessageBatch] = []
+        before = live_bytes()
+        for _ in range(rounds):
+            for wanted, keep in ((small, True), (rest, False)):
+                while wanted > 0:
+                    batch = pull.recv_batch(wanted, timeout=WAIT_S)
+                    wanted -= len(batch)
+                    kept += [batch] if keep else []
+        thread.join(WAIT_S)
+        assert sum(map(len, kept)) == small * rounds
+        assert live_bytes() - before <= len(kept) * KEPT_MAX + SPARE_MAX
+
+
+def test_those_of_asyncio_hold_no_more() -> None:
+    """They are taken in steps, and finished by another call."""
+
+    async def main() -> None:
+        async with aio.Push() as push, aio.Pull(recv_queue_messages=20_000) as pull:
+            pull.connect(push.bind(UP))
+            await push.wait_for_peers(timeout=WAIT_S)
+            kept: list[mm.MessageBatch] = []
+            before = live_bytes()
+            for _ in range(300):
+                await push.send_many([bytes(100)] * 1_600, timeout=WAIT_S)
+                left = 1_600
+                while left > 0:
+                    batch = await pull.recv_batch(32 if left == 1_600 else left, timeout=WAIT_S)
+                    kept += [batch] if left == 1_600 else []
+                    left -= len(batch)
+            assert len(kept) == 300
+            assert live_bytes() - before <= len(kept) * KEPT_MAX + SPARE_MAX
+
+    asyncio.run(main())
 
 
 def test_what_found_no_room_is_kept_where_it_was_read() -> None:

@@ -157,8 +157,8 @@ class AsyncSender(AsyncFrameSender):
         Thread-safe: yes, but a loop waits on its own thread.
 
         Args:
-            batch: A `MessageBatch`, or whatever speaks Arrow's PyCapsule interface and is binary or
-                string.
+            batch: A `MessageBatch`, or whatever speaks Arrow's PyCapsule interface and is binary
+                (of fixed size, too) or string.
             timeout: Seconds for all of it; None waits for ever, 0 never waits.
 
         Returns:
