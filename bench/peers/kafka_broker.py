@@ -60,7 +60,12 @@ def jars() -> Path:
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     (scratch / "pom.xml").write_text(POM, encoding="utf-8")
     fetch = [maven, "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={scratch}"]
-    done = subprocess.run(fetch, cwd=scratch, capture_output=True, text=True, timeout=FETCH_SECONDS)
+    try:
+        done = subprocess.run(
+            fetch, cwd=scratch, capture_output=True, text=True, timeout=FETCH_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise BenchError(f"Maven did not fetch kafka within {FETCH_SECONDS} s") from None
     if done.returncode:
         raise BenchError(f"Maven could not fetch kafka: {done.stdout.strip()[-300:]}")
     scratch.rename(there)
@@ -171,6 +176,10 @@ class Kafka(Broker):
         if shutil.which("mvn") is None and not (cache() / f"kafka-{VERSION}").exists():
             return "Maven, which would fetch kafka, is not installed"
         return super().missing()
+
+    def server_version(self) -> str:
+        """That which is fetched."""
+        return f"Kafka {VERSION}"
 
     def start_command(self, program: str, port: int, folder: str) -> list[str]:
         """Format its storage, then run it."""

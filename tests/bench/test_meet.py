@@ -37,7 +37,8 @@ def meet() -> Iterator[str]:
     thread = threading.Thread(target=served.serve)
     thread.start()
     yield served.endpoint
-    Distant(served.endpoint).close()
+    with Distant(served.endpoint, SCENARIO):
+        pass
     thread.join(30)
     assert not thread.is_alive()
 
@@ -68,7 +69,7 @@ def test_nonsense_is_answered_with_an_error(meet: str, nonsense: bytes) -> None:
 
 def test_clocks_of_one_machine_agree_within_what_is_uncertain(meet: str) -> None:
     """The offset is no larger than half of the shortest round trip."""
-    distant = Distant(meet)
+    distant = Distant(meet, SCENARIO)
     try:
         assert abs(distant.compare_clocks()) <= distant.uncertain_ns
         with pytest.raises(BenchError, match="the receiver: that is not in the scenario"):
@@ -81,7 +82,7 @@ def test_a_place_that_is_everywhere_is_reached_where_they_meet(
     monkeypatch: pytest.MonkeyPatch, meet: str
 ) -> None:
     """A consumer bound to all addresses is not at address 0.0.0.0."""
-    distant = Distant(meet)
+    distant = Distant(meet, SCENARIO)
     monkeypatch.setattr(distant, "compare_clocks", lambda: 0)
     monkeypatch.setattr(distant, "_ask", lambda *_, **__: {"c": "tcp://0.0.0.0:7"})
     assert distant.begin(0, "meshmsg", False) == {"c": "tcp://127.0.0.1:7"}
