@@ -178,9 +178,10 @@ class Distant:
             raise BenchError(LOST)
         try:
             self._req.wait_for_peers(1, timeout=MEET_S)
-        except meshmsg.TimedOutError:
+        except meshmsg.MeshError as error:
             self._lost = True
-            raise BenchError(otherwise) from None
+            late = isinstance(error, meshmsg.TimedOutError)
+            raise BenchError(otherwise if late else f"{LOST}: {error}") from None
 
     def _ask(self, do: str, **more: Any) -> Facts:
         message = json.dumps({"do": do, **more}).encode()
