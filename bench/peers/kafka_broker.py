@@ -112,6 +112,12 @@ class KafkaEnd(End):
             raise BenchError("nothing came from kafka")
         return [message.value() for message in found if message.error() is None]
 
+    def _take_one(self) -> bytes:
+        while True:
+            found = self._take()  # what is an error, is no message
+            if found:
+                return found[0]
+
     def close(self) -> None:
         """Leave."""
         self._producer.flush(PATIENCE)
@@ -137,7 +143,7 @@ class KafkaReceiver(KafkaEnd, Receiver):
 
     def recv(self) -> bytes:
         """Consume one."""
-        return self._take()[0]
+        return self._take_one()
 
     def recv_count(self, count: int) -> None:
         """Consume so many."""
@@ -151,7 +157,7 @@ class KafkaAsker(KafkaEnd, Asker):
     def ask(self, body: bytes) -> None:
         """Ask once."""
         self._put(body)
-        self._take()
+        self._take_one()
 
 
 class KafkaAnswerer(KafkaEnd, Answerer):
@@ -160,7 +166,7 @@ class KafkaAnswerer(KafkaEnd, Answerer):
     def answer_count(self, count: int) -> None:
         """Answer so many."""
         for _ in range(count):
-            self._put(self._take()[0])
+            self._put(self._take_one())
 
 
 class Kafka(Broker):
