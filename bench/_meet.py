@@ -192,12 +192,20 @@ class Distant:
         except meshmsg.MeshError as error:
             self._lost = True
             raise BenchError(f"{LOST}: {error}") from None
+        except ValueError:
+            raise BenchError("who answers there is no receiver of this bench") from None
+        if not isinstance(answer, dict):
+            raise BenchError("who answers there is no receiver of this bench")
         if "error" in answer:
             raise BenchError(f"the receiver: {answer['error']}")
         return answer
 
     def compare_clocks(self) -> int:
-        """How far the receiver's clock is ahead of this one, in nanoseconds."""
+        """How far the receiver's clock is ahead of this one, in nanoseconds.
+
+        What is less than uncertain is nothing: clocks of two machines, which count from when each
+        was started, are not that near, and one machine has one clock.
+        """
         best: tuple[int, int] | None = None
         for _ in range(COMPARISONS):
             before = time.monotonic_ns()
@@ -207,7 +215,7 @@ class Distant:
             best = min(best, found) if best else found
         assert best is not None
         self.uncertain_ns = best[0] // 2
-        return best[1]
+        return best[1] if abs(best[1]) > self.uncertain_ns else 0
 
     def begin(self, number: int, name: str, warming: bool, offset_ns: int = 0) -> dict[str, str]:
         """Start the consumers there."""

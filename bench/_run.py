@@ -127,16 +127,17 @@ class Played:
 
     def known(self) -> Row:
         """For the row."""
+        found: Row = {}
+        if isinstance(self._side, Distant):
+            found["clock_uncertain_ns"] = self._side.uncertain_ns
         if self._step.kind == "thr":
-            return {}
+            return found
         by_producer = {name: merged(late) for name, late in self._late.items()}
         every = merged(list(by_producer.values()))
         made = histogram(every)
-        found: Row = {"latency_ns": every, "hdr": encoded(made), "all_rounds": figures_of(made)}
+        found |= {"latency_ns": every, "hdr": encoded(made), "all_rounds": figures_of(made)}
         if len(by_producer) > 1:
             found["producers"] = {name: {"latency_ns": late} for name, late in by_producer.items()}
-        if isinstance(self._side, Distant):
-            found["clock_uncertain_ns"] = self._side.uncertain_ns
         return found
 
 
