@@ -101,7 +101,10 @@ class Served:
         """End all when a sender that began is gone: whoever waits here, waits for ever else."""
         away_s = 0.0
         while not ended.wait(LOOK_S):
-            away = self._begun.is_set() and not self._rep.peers()
+            try:
+                away = self._begun.is_set() and not self._rep.peers()
+            except meshmsg.ClosedError:
+                return  # all is done, or somebody else ended it
             away_s = away_s + LOOK_S if away else 0.0
             if away_s > GONE_S:
                 self._gone = True

@@ -214,3 +214,13 @@ def test_a_place_that_somebody_has_is_a_sentence(side: Side) -> None:
     """With its name."""
     with pytest.raises(BenchError, match=f"^--meet {side.served.endpoint}: "):
         Served(SCENARIO, side.served.endpoint, insecure=False)
+
+
+def test_who_looks_for_the_sender_ends_with_the_meeting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever closed it."""
+    served = Served(SCENARIO, "tcp://127.0.0.1:0", insecure=False)
+    monkeypatch.setattr(_meet, "LOOK_S", 0.0)
+    served._begun.set()
+    served._rep.close()
+    served._watch(threading.Event())
+    assert not served._gone
