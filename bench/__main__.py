@@ -48,5 +48,7 @@ def stopped(number: int, _: object) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, stopped)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup stays
+            signal.signal(number, stopped)
     sys.exit(main(sys.argv[1:]))

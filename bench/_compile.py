@@ -16,6 +16,8 @@ COMMON = ("main.c", "paced.c", "survey.c")
 FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-flto", "-Wall", "-Wextra", "-pthread")
 COMPILE_SECONDS = 120
 """What a compiler may take."""
+WORDS_SECONDS = 30
+"""What a program may take to tell its version."""
 
 
 def compiler() -> str | None:
@@ -43,6 +45,21 @@ def has_header(name: str) -> bool:
         [cc, "-E", "-x", "c", "-"], input=f"#include <{name}>\n", capture_output=True, text=True
     )
     return done.returncode == 0
+
+
+def first_words(*command: str) -> str:
+    """The first line a program says; nothing if it cannot be run, or says nothing."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=WORDS_SECONDS)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ""
+    lines = done.stdout.split("\n", 1)
+    return "" if done.returncode else lines[0].strip()
+
+
+def package_version(name: str) -> str:
+    """The release of a C library, as pkg-config tells it; nothing if it does not."""
+    return first_words("pkg-config", "--modversion", name) if name else ""
 
 
 def build(source: str, libraries: tuple[str, ...]) -> Path:

@@ -6,9 +6,12 @@ import os
 import platform
 import sys
 from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+import meshmsg
+
+from ._compile import compiler, first_words
 
 
 def first_line(path: str) -> str:
@@ -34,12 +37,13 @@ def memory_gib() -> float:
     return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
 
 
-def installed(name: str) -> str:
-    """The version of a distribution; nothing if it is not there."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
+def commit() -> str:
+    """Of the tree this runs from, and whether it was changed since; nothing outside of one."""
+    here = Path(__file__).resolve()
+    git = ("git", "-C", str(here.parent))
+    if not first_words(*git, "ls-files", "--error-unmatch", str(here)):
+        return ""  # installed in a place that only happens to be inside of somebody's tree
+    return first_words(*git, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*")
 
 
 def facts() -> dict[str, Any]:
@@ -53,7 +57,9 @@ def facts() -> dict[str, Any]:
         "load_1_min": round(os.getloadavg()[0], 2),
         "kernel": platform.release(),
         "python": sys.version.split()[0],
-        "meshmsg": installed("meshmsg"),
+        "meshmsg": meshmsg.__version__,
+        "commit": commit(),
+        "c_compiler": first_words(compiler() or "cc", "--version"),
         "tcp_congestion_control": first_line("/proc/sys/net/ipv4/tcp_congestion_control"),
         "tcp_wmem": first_line("/proc/sys/net/ipv4/tcp_wmem"),
         "tcp_rmem": first_line("/proc/sys/net/ipv4/tcp_rmem"),

@@ -11,12 +11,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ._hosts import LOOPBACK, tcp
 from ._need import BenchError
+from ._signals import held
 from ._task import PATIENCE, Task
+from ._works import whole_way
 from .peers.seam import Peer
 
 LIMIT = 120.0
-"""Seconds one measurement may take."""
+"""Seconds one measurement may take besides what its messages need."""
+SLOWEST_PER_S = 500.0
+"""Messages a second, as fast as it goes: what is slower than that is given up."""
+SLOWEST_BYTES_PER_S = 10e6
+"""The same for large messages: both times are allowed."""
+SCHEDULES = 2
+"""How often the time of its schedule a measurement at a rate may take."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,13 @@ class Measured:
     receiver_use: dict[str, float] = field(default_factory=dict)
     """CPU and memory; for inproc the one process stands here, and the sender's is empty."""
     broker_use: dict[str, float] = field(default_factory=dict)
+
+
+def time_for(count: int, size: int, rate: float) -> float:
+    """Seconds so many messages may need."""
+    if rate:
+        return SCHEDULES * count / rate
+    return count / SLOWEST_PER_S + count * size / SLOWEST_BYTES_PER_S
 
 
 @dataclass(frozen=True)
@@ -55,14 +71,22 @@ class Process:
         self._errors: list[str] = []
         self._reader = threading.Thread(target=self._read_errors, daemon=True)
         self._reader.start()
-        self._limit = limit
-        self._timer = threading.Timer(limit, self._process.kill)
+        self._limit, self._is_late = limit, False
+        self._timer = threading.Timer(limit, self._too_late)
         self._timer.daemon = True
         self._timer.start()
 
     def _read_errors(self) -> None:
         assert self._process.stderr is not None
         self._errors.extend(self._process.stderr)
+
+    def _too_late(self) -> None:
+        self._is_late = True
+        self._process.kill()
+
+    def kill(self) -> None:
+        """Let it end now; who waits for what it says gets an error."""
+        self._process.kill()
 
     def line(self) -> dict[str, Any]:
         """What it says next."""
@@ -71,8 +95,10 @@ class Process:
         if not line:
             self._reader.join(PATIENCE)
             words = [words.strip() for words in self._errors if words.strip()]
-            late = f"a process ended, or was stopped after {self._limit:.0f} s"
-            raise BenchError(words[-1] if words else late)
+            if self._is_late:
+                allowed = f"{self._limit:,.1f} s, the time allowed for so many messages"
+                raise BenchError(f"was stopped after {allowed}")
+            raise BenchError(words[-1] if words else "a process ended without a word")
         fact: dict[str, Any] = json.loads(line)
         return fact
 
@@ -82,8 +108,8 @@ class Process:
         try:
             self._process.stdin.write(word + "\n")
             self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it is gone; what it said last is read next
+        except (BrokenPipeError, ValueError):
+            pass  # it is gone, or was stopped; what it said last is read next
 
     def stop(self, *, kill: bool) -> None:
         """Wait for its end; kill it if it does not come."""
@@ -110,24 +136,26 @@ def processes(limit: float = LIMIT) -> Iterator[Any]:
     started: list[Process] = []
 
     def start(command: list[str]) -> Process:
-        started.append(Process(command, limit))
+        with held():  # one that is not on the list would be left behind
+            started.append(Process(command, limit))
         return started[-1]
 
-    failed = True
     try:
         yield start
-        failed = False
-    finally:
         for process in reversed(started):
-            process.stop(kill=failed)
+            process.stop(kill=False)
+    finally:
+        with held():
+            for process in reversed(started):
+                process.stop(kill=True)
 
 
 @contextmanager
-def url_for(peer: Peer, transport: str, bind: str = "") -> Iterator[str]:
+def url_for(peer: Peer, transport: str, bind: str = "", host: str = LOOPBACK) -> Iterator[str]:
     """Where the ends of one measurement meet: there, or in a free place of this machine."""
     with tempfile.TemporaryDirectory(prefix="mm-bench-") as scratch:
         urls = {
-            "tcp": "tcp://127.0.0.1:0",
+            "tcp": tcp(host, 0),
             "ipc": f"ipc://{scratch}/s",
             "inproc": "inproc://bench",
         }
@@ -135,9 +163,10 @@ def url_for(peer: Peer, transport: str, bind: str = "") -> Iterator[str]:
             yield url
 
 
-def measure(peer: Peer, transport: str, task: Task, limit: float = LIMIT) -> Measured:
+def measure(peer: Peer, transport: str, task: Task, limit: float | None = None) -> Measured:
     """Run one measurement of two ends; the task is the receiver's."""
-    with url_for(peer, transport) as url, processes(limit) as start:
+    allowed = limit or LIMIT + time_for(task.count, task.size, task.rate)
+    with url_for(peer, transport) as url, processes(allowed) as start:
         first = replace(task, receives=True, url=url)
         second = replace(first, receives=False)
         if transport == "inproc":
@@ -147,11 +176,14 @@ def measure(peer: Peer, transport: str, task: Task, limit: float = LIMIT) -> Mea
         sender = start(peer.command(replace(second, url=there)))
         sender.line()
         receiver.line()
+        peer.measuring()
         sender.word("go")
         sent, received = sender.line(), receiver.line()
+        broker_use = peer.broker_use()
         sender.word("end")
         receiver.word("end")
-        return Measured(sent, received, sender.line(), receiver.line(), peer.broker_use())
+        received = whole_way(sent, received)
+        return Measured(sent, received, sender.line(), receiver.line(), broker_use)
 
 
 def gather(peer: Peer, transport: str, task: Task, parts: list[int]) -> Gathered:
@@ -172,4 +204,4 @@ def gather(peer: Peer, transport: str, task: Task, parts: list[int]) -> Gathered
 def _in_one(process: Process) -> Measured:
     received, sent = process.line(), process.line()
     process.word("end")
-    return Measured(sent, received, {}, process.line())
+    return Measured(sent, whole_way(sent, received), {}, process.line())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from ._rounds import Case, Figures, Row
 from ._scenario import Scenario, Step, known, load
 from ._stage import Consumers, Facts, produce
 from ._stats import Counted, merged
+from ._works import whole_way
 from .peers import peer_named
 from .peers.seam import Peer
 
@@ -24,9 +26,13 @@ def add_commands(commands: Any) -> None:
     parser = commands.add_parser("run", help="a scenario from a YAML file")
     parser.add_argument("scenario", help=f"a file, or one of {', '.join(known())}")
     parser.add_argument("--role", choices=("both", "sender", "receiver"), default="both")
-    parser.add_argument("--meet", metavar="URL", help="where sender and receiver meet, tcp://...")
     parser.add_argument(
-        "--insecure", action="store_true", help="receiver: bind outside loopback, unprotected"
+        "--meet",
+        metavar="URL",
+        help="where the two meet, tcp://HOST:PORT, the HOST of the receiver",
+    )
+    parser.add_argument(
+        "--insecure", action="store_true", help="bind outside loopback, unprotected"
     )
     parser.add_argument("--peer", type=peer_list, help="instead of the scenario's")
     parser.add_argument("--rounds", type=whole(1), help="instead of the scenario's")
@@ -79,7 +85,7 @@ class Played:
         for end, used in (("sender", said["used"]), ("receiver", said["received_use"])):
             figures[f"{end}_cpu_us"] = sum(one["cpu_s"] for one in used.values()) * 1e6 / total
             figures[f"{end}_rss_mb"] = sum(one["rss_mb"] for one in used.values())
-        broker = self._peer.broker_use()
+        broker = said["broker_use"]
         if broker:
             figures["broker_cpu_us"] = broker["cpu_s"] * 1e6 / total
             figures["broker_rss_mb"] = broker["rss_mb"]
@@ -88,6 +94,7 @@ class Played:
 
     def _throughput(self, said: Facts) -> Figures:
         (sent,), (received,) = said["sent"].values(), said["received"].values()
+        received = whole_way(sent, received)
         rate = received["count"] / received["seconds"]
         return {
             "sender_per_s": sent["count"] / sent["seconds"],
@@ -120,16 +127,17 @@ class Played:
 
     def known(self) -> Row:
         """For the row."""
+        found: Row = {}
+        if isinstance(self._side, Distant):
+            found["clock_uncertain_ns"] = self._side.uncertain_ns
         if self._step.kind == "thr":
-            return {}
+            return found
         by_producer = {name: merged(late) for name, late in self._late.items()}
         every = merged(list(by_producer.values()))
         made = histogram(every)
-        found: Row = {"latency_ns": every, "hdr": encoded(made), "all_rounds": figures_of(made)}
+        found |= {"latency_ns": every, "hdr": encoded(made), "all_rounds": figures_of(made)}
         if len(by_producer) > 1:
             found["producers"] = {name: {"latency_ns": late} for name, late in by_producer.items()}
-        if isinstance(self._side, Distant):
-            found["clock_uncertain_ns"] = self._side.uncertain_ns
         return found
 
 
@@ -165,11 +173,13 @@ def run(chosen: argparse.Namespace) -> int:
 
 def play(scenario: Scenario, chosen: argparse.Namespace) -> int:
     """Run all steps with all peers, and tell."""
-    side = Distant(chosen.meet) if chosen.role == "sender" else Consumers(scenario)
     output = Output(chosen, scenario.title, scenario.text)
-    for number in range(len(scenario.steps)):
-        peers = [peer_named(name) for name in scenario.peers]
-        output.measure([case_of(scenario, number, peer, side) for peer in peers])
-    if isinstance(side, Distant):
-        side.close()
+    with ExitStack() as stack:
+        side: Consumers | Distant = Consumers(scenario, insecure=chosen.insecure)
+        if chosen.role == "sender":
+            output.line(f"looking for the receiver at {chosen.meet}")
+            side = stack.enter_context(Distant(chosen.meet, scenario))
+        for number in range(len(scenario.steps)):
+            peers = [peer_named(name) for name in scenario.peers]
+            output.measure([case_of(scenario, number, peer, side) for peer in peers])
     return output.finish()

@@ -18,6 +18,12 @@ FOLDER = Path(__file__).resolve().parent / "scenarios"
 TRANSPORTS = ("tcp", "ipc")
 """A scenario's ends are processes, so not inproc."""
 MEASURES = ("throughput", "latency")
+COUNT_MAX = 2**40
+"""Messages, bytes or connections."""
+RATE_MAX = 1_000_000_000
+"""Messages a second: one a nanosecond."""
+SECONDS_MAX = 30 * 24 * 3600
+"""A month."""
 T = TypeVar("T")
 
 
@@ -99,7 +105,9 @@ def load(name: str) -> Scenario:
     except OSError as error:
         names = ", ".join(known())
         raise BenchError(f"{path}: {error.strerror}; scenarios by name: {names}") from None
-    except yaml.YAMLError as error:
+    except UnicodeDecodeError as error:
+        raise BenchError(f"{path} is no UTF-8: byte {error.start} is none") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date like 2020-99-99, too
         raise BenchError(f"{path} is no YAML: {error}") from None
     return scenario_of(told, str(path))
 
@@ -142,6 +150,10 @@ def step_of(told: Any, where: str) -> Step:
     for consumer in consumers:
         if not step.ends_at(consumer.name):
             raise BenchError(f"{where}: nobody sends to {consumer.name}")
+        if consumer.bind and not consumer.bind.startswith(f"{step.transport}://"):
+            raise BenchError(
+                f"{where}: {consumer.name} binds {consumer.bind!r}; it is {step.transport}://..."
+            )
     alone = len(producers) == len(consumers) == 1
     if step.measure == "throughput" and not (alone and producers[0].connections == 1):
         raise BenchError(f"{where}: throughput is of one producer, consumer and connection")
@@ -154,10 +166,15 @@ def check_producer(one: Producer, step: Step, where: str) -> None:
         raise BenchError(f"{where}: there is no consumer {one.to!r}")
     low = HEAD.size if step.measure == "latency" else 0
     for name, least in (("size", low), ("count", 0), ("connections", 1), ("burst", 1)):
-        if getattr(one, name) < least:
-            raise BenchError(f"{where}: {name} is {getattr(one, name)}; it is at least {least}")
-    if one.rate < 0 or one.seconds < 0:
-        raise BenchError(f"{where}: rate and seconds are 0 or more")
+        found = getattr(one, name)
+        if found < least:
+            raise BenchError(f"{where}: {name} is {found}; it is at least {least}")
+        if found > COUNT_MAX:
+            raise BenchError(f"{where}: {name} is {found}; it is at most {COUNT_MAX}")
+    if not (0 <= one.rate <= RATE_MAX and 0 <= one.seconds <= SECONDS_MAX):
+        raise BenchError(
+            f"{where}: rate and seconds are 0 or more, and at most {RATE_MAX:,} and {SECONDS_MAX:,}"
+        )
     if one.count and one.seconds:
         raise BenchError(f"{where}: count or seconds, not both")
     if not one.count and not (one.rate and one.seconds):

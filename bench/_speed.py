@@ -29,7 +29,9 @@ TRIPS = 5000
 
 def add_commands(commands: Any) -> None:
     """Put thr and lat among the commands."""
-    thr = commands.add_parser("thr", help="messages a second, one way")
+    thr = commands.add_parser(
+        "thr", help="messages a second, one way; at the receiver from when the sender began"
+    )
     thr.add_argument(
         "--count", type=whole(2), help="messages a measurement (default: for --seconds)"
     )

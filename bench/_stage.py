@@ -10,10 +10,13 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from ._launch import LIMIT, Process, processes, url_for
+from ._hosts import LOOPBACK, host_of, is_loopback
+from ._launch import LIMIT, Process, processes, time_for, url_for
+from ._need import BenchError
 from ._scenario import Producer, Scenario, Step
 from ._task import Task
 from .peers import peer_named
+from .peers.seam import Peer
 
 WARM = 100
 WARM_SECONDS = 1.0
@@ -32,26 +35,32 @@ def messages_of(one: Producer, warming: bool) -> int:
 
 
 def limit_of(step: Step) -> float:
-    """Seconds a step may take."""
-    return LIMIT + 2 * max(one.messages / one.rate if one.rate else 0.0 for one in step.producers)
+    """Seconds a step may take: its schedules run at the same time, what has none takes turns."""
+    needs = [(one.rate, time_for(one.messages, one.size, one.rate)) for one in step.producers]
+    longest = max((time for rate, time in needs if rate), default=0.0)
+    return LIMIT + longest + sum(time for rate, time in needs if not rate)
 
 
 class Consumers:
     """The receiving side of one step after the other, on this machine."""
 
-    def __init__(self, scenario: Scenario, *, insecure: bool = False) -> None:
-        self._scenario, self._insecure = scenario, insecure
+    def __init__(self, scenario: Scenario, *, insecure: bool = False, host: str = LOOPBACK) -> None:
+        """host: as what this machine is reached; consumers that say nothing else bind there."""
+        self._scenario, self._insecure, self._host = scenario, insecure, host
         self._stack = ExitStack()
         self._running: dict[str, Process] = {}
+        self._peer: Peer | None = None
 
     def begin(self, number: int, name: str, warming: bool, offset_ns: int = 0) -> dict[str, str]:
         """Start the consumers of a step; where each is to be found."""
         self.finish()
         step, peer = self._scenario.steps[number], peer_named(name)
+        self._check_places(step)
+        self._peer = peer
         start = self._stack.enter_context(processes(limit_of(step)))
         there = {}
         for one in step.consumers:
-            url = self._stack.enter_context(url_for(peer, step.transport, one.bind))
+            url = self._stack.enter_context(url_for(peer, step.transport, one.bind, self._host))
             first = next(p for p in step.producers if p.to == one.name)
             task = Task(
                 step.kind,
@@ -69,14 +78,34 @@ class Consumers:
             there[one.name] = str(process.line()["endpoint"])
         return there
 
+    def _check_places(self, step: Step) -> None:
+        """Refuse what the other side would not reach, and what nobody allowed."""
+        if step.transport == "ipc" and not is_loopback(self._host):
+            raise BenchError(f"ipc stays on one machine, and the two meet at {self._host}")
+        for one in step.consumers:
+            inside = step.transport != "tcp" or is_loopback(host_of(one.bind) or LOOPBACK)
+            if not (inside or self._insecure):
+                raise BenchError(f"{one.name} would bind {one.bind}: --insecure allows it")
+
     def ready(self) -> None:
         """Wait until all are warm."""
         for process in self._running.values():
             process.line()
+        if self._peer is not None:
+            self._peer.measuring()
 
     def results(self) -> dict[str, Facts]:
         """What they received, when all have everything."""
         return {name: process.line() for name, process in self._running.items()}
+
+    def broker_use(self) -> dict[str, float]:
+        """What the broker used since all were warm; empty where there is none."""
+        return self._peer.broker_use() if self._peer is not None else {}
+
+    def kill(self) -> None:
+        """End them now, from any thread; who leads them gets an error."""
+        for process in list(self._running.values()):
+            process.kill()
 
     def end(self) -> dict[str, Facts]:
         """Let them end; what they used."""
@@ -127,6 +156,7 @@ def produce(
                 process.word("go")
             sent = {name: process.line() for name, process in running.items()}
             received = side.results()
+            broker_use = side.broker_use()
             for process in running.values():
                 process.word("end")
             used = {name: process.line() for name, process in running.items()}
@@ -135,4 +165,10 @@ def produce(
         side.abandon(error)
         raise
     side.finish()
-    return {"sent": sent, "received": received, "used": used, "received_use": received_use}
+    return {
+        "sent": sent,
+        "received": received,
+        "used": used,
+        "received_use": received_use,
+        "broker_use": broker_use,
+    }

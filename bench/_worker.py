@@ -3,8 +3,9 @@
 It speaks JSON lines with its parent: {"endpoint": ...} from the end that binds, {"ready": true}
 when both are warm, its figures when it has measured, and on the word "end" what it used. The end
 that sends waits for "go" before it measures. With two tasks both ends are threads here (inproc).
-Law: the clock runs only between the first and the last measured message of this end; nothing is
-closed before the parent has heard from both that all is there.
+Law: the clock runs only between the first and the last measured message of this end (where only
+the receiver's counts, from the sender's first: _works.whole_way); nothing is closed before the
+parent has heard from both that all is there.
 """
 
 from __future__ import annotations

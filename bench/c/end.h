@@ -25,6 +25,7 @@ typedef struct bench_task {
     uint32_t connections;
     int64_t offset_ns; /* how far this clock is ahead of the sender's */
     bool spin; /* raw: never sleep in a read */
+    bool blocking; /* rate: wait where a queue is full; else the message is refused */
     bool receives;
 } bench_task;
 
@@ -37,10 +38,16 @@ bench_end *bench_open(const bench_task *task, char *endpoint, size_t endpoint_si
 void bench_send(bench_end *end, const void *body, size_t size);
 void bench_flush(bench_end *end);
 
+/* Sends one message if there is room now; whether it was. Rivals without it end the process. */
+bool bench_offer(bench_end *end, const void *body, size_t size);
+
 /* Receives one message: its first bytes are readable until the next call. */
 const uint8_t *bench_recv(bench_end *end, size_t *size);
 
 void bench_close(bench_end *end);
+
+/* The version of the library that is measured; "" where there is none. */
+const char *bench_version(void);
 
 /* Says why, and ends the process. */
 void bench_fail(const char *what) __attribute__((noreturn));

@@ -5,6 +5,7 @@
  */
 #include "end.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,16 @@ zmq_role(const bench_task *task)
     return task->receives ? ZMQ_PULL : ZMQ_PUSH;
 }
 
+const char *
+bench_version(void)
+{
+    static char text[32];
+    int major, minor, patch;
+    zmq_version(&major, &minor, &patch);
+    snprintf(text, sizeof text, "%d.%d.%d", major, minor, patch);
+    return text;
+}
+
 bench_end *
 bench_open(const bench_task *task, char *endpoint, size_t endpoint_size)
 {
@@ -62,6 +73,18 @@ bench_send(bench_end *end, const void *body, size_t size)
     if (zmq_send(end->socket, body, size, 0) < 0) {
         bench_fail("zmq_send");
     }
+}
+
+bool
+bench_offer(bench_end *end, const void *body, size_t size)
+{
+    if (zmq_send(end->socket, body, size, ZMQ_DONTWAIT) >= 0) {
+        return true;
+    }
+    if (zmq_errno() != EAGAIN) {
+        bench_fail("zmq_send");
+    }
+    return false;
 }
 
 void

@@ -2,7 +2,7 @@
  * The process of a rival in C: reads its task from key=value arguments, measures, and speaks the
  * JSON lines of bench/_worker.py with its parent. Both ends as two threads for inproc (task=both).
  * Not here: how messages travel (each rival's own file). Law: as in Python, the clock runs only
- * between the first and the last measured message of this end.
+ * between the first and the last measured message of this end; both ends tell when that was.
  */
 #include "end.h"
 #include "paced.h"
@@ -35,6 +35,13 @@ bench_fail(const char *what)
 {
     perror(what);
     exit(1);
+}
+
+/* Rivals without a library. */
+__attribute__((weak)) const char *
+bench_version(void)
+{
+    return "";
 }
 
 /* KiB at most; getrusage would tell those of the parent before exec, too. */
@@ -114,23 +121,25 @@ run_recv(run *r, uint64_t count)
 static void
 run_throughput(run *r)
 {
-    uint64_t count = r->task.count;
     int64_t start;
     if (r->task.receives) {
         run_recv(r, r->task.warm);
         run_say_ready(r);
         run_recv(r, 1);
         start = paced_now();
-        run_recv(r, --count);
+        run_recv(r, r->task.count - 1);
     } else {
         run_send(r, r->task.warm);
         run_say_ready(r);
         run_wait_word(r, "go");
         start = paced_now();
-        run_send(r, count);
+        run_send(r, r->task.count);
     }
-    snprintf(r->figures, sizeof r->figures, "{\"count\": %llu, \"seconds\": %.9f}",
-             (unsigned long long)count, (double)(paced_now() - start) / 1e9);
+    int64_t end = paced_now(); /* both on the sender's clock: the parent counts across the ends */
+    snprintf(r->figures, sizeof r->figures,
+             "{\"count\": %llu, \"seconds\": %.9f, \"start_ns\": %lld, \"end_ns\": %lld}",
+             (unsigned long long)r->task.count, (double)(end - start) / 1e9,
+             (long long)(start - r->task.offset_ns), (long long)(end - r->task.offset_ns));
 }
 
 static void
@@ -219,8 +228,8 @@ run_rate(run *r)
     run_say_ready(r);
     run_wait_word(r, "go");
     uint64_t sent = paced_send(r->more, &r->task, r->body);
-    snprintf(r->figures, sizeof r->figures, "{\"count\": %llu, \"refused\": 0}",
-             (unsigned long long)sent);
+    snprintf(r->figures, sizeof r->figures, "{\"count\": %llu, \"refused\": %llu}",
+             (unsigned long long)sent, (unsigned long long)(r->task.count - sent));
 }
 
 static void
@@ -343,6 +352,18 @@ run_both(run *first)
     run_finish(first);
 }
 
+static void
+run_tell_version(void)
+{
+#if defined(__clang__)
+    const char *compiler = "";
+#else
+    const char *compiler = "gcc ";
+#endif
+    const char *library = bench_version();
+    printf("%s%s%s%s\n", library, library[0] ? ", " : "", compiler, __VERSION__);
+}
+
 static const char *
 run_argument(int argc, char **argv, const char *key, const char *otherwise)
 {
@@ -360,6 +381,10 @@ main(int argc, char **argv)
 {
     static run r;
     const char *end = run_argument(argc, argv, "end", "receiver");
+    if (argc == 2 && strcmp(argv[1], "version") == 0) {
+        run_tell_version();
+        return 0;
+    }
     r.task.kind = run_argument(argc, argv, "kind", "thr");
     r.task.url = run_argument(argc, argv, "url", "tcp://127.0.0.1:0");
     r.task.size = strtoull(run_argument(argc, argv, "size", "64"), NULL, 10);
@@ -374,6 +399,7 @@ main(int argc, char **argv)
     r.task.write_size = (uint32_t)strtoul(run_argument(argc, argv, "write", "0"), NULL, 10);
     r.task.offset_ns = strtoll(run_argument(argc, argv, "offset_ns", "0"), NULL, 10);
     r.task.spin = strcmp(run_argument(argc, argv, "spin", "0"), "1") == 0;
+    r.task.blocking = strcmp(run_argument(argc, argv, "blocking", "1"), "0") != 0;
     r.task.receives = strcmp(end, "sender") != 0;
     r.alone = true;
     r.mixed = strcmp(r.task.kind, "rate") == 0;

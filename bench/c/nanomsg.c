@@ -10,6 +10,9 @@
 #include <nanomsg/pipeline.h>
 #include <nanomsg/reqrep.h>
 #include <nanomsg/survey.h>
+#include <nanomsg/tcp.h>
+#include <errno.h>
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { NANO_MEET_MS = 200, NANO_PATIENCE_MS = 60000 };
+enum { NANO_MEET_MS = 200, NANO_PATIENCE_MS = 60000, NANO_HOST_SIZE = 64 };
 
 struct bench_end {
     int socket;
@@ -36,13 +39,22 @@ nano_role(const bench_task *task)
     return task->receives ? NN_PULL : NN_PUSH;
 }
 
-static unsigned
-nano_free_port(void)
+/* The host of a URL tcp://HOST:0, as it is written there; false for all other URLs. */
+static bool
+nano_wants_port(const char *url, char host[NANO_HOST_SIZE])
 {
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    unsigned port = 1;
+    return sscanf(url, "tcp://%63[^:]:%u", host, &port) == 2 && port == 0;
+}
+
+static unsigned
+nano_free_port(const char *host)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET};
     socklen_t size = sizeof in;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&in, size) != 0 ||
+    if (fd < 0 || inet_pton(AF_INET, host, &in.sin_addr) != 1 ||
+        bind(fd, (struct sockaddr *)&in, size) != 0 ||
         getsockname(fd, (struct sockaddr *)&in, &size) != 0) {
         bench_fail("a free port");
     }
@@ -50,20 +62,34 @@ nano_free_port(void)
     return ntohs(in.sin_port);
 }
 
+/* The ABI's: nanomsg does not tell its release. */
+const char *
+bench_version(void)
+{
+    static char text[48];
+    snprintf(text, sizeof text, "ABI %d.%d.%d", NN_VERSION_CURRENT, NN_VERSION_REVISION,
+             NN_VERSION_AGE);
+    return text;
+}
+
 bench_end *
 bench_open(const bench_task *task, char *endpoint, size_t endpoint_size)
 {
     bench_end *end = calloc(1, sizeof *end);
-    int any = -1;
+    char host[NANO_HOST_SIZE] = "";
+    int any = -1, yes = 1;
     end->socket = nn_socket(AF_SP, nano_role(task));
     if (end->socket < 0) {
         bench_fail("nn_socket");
     }
     nn_setsockopt(end->socket, NN_SOL_SOCKET, NN_RCVMAXSIZE, &any, sizeof any);
+    if (nn_setsockopt(end->socket, NN_TCP, NN_TCP_NODELAY, &yes, sizeof yes) != 0) {
+        bench_fail("NN_TCP_NODELAY"); /* all others send at once, too */
+    }
     bool binds = task->receives != (strcmp(task->kind, "survey") == 0);
     snprintf(endpoint, endpoint_size, "%s", task->url);
-    if (binds && strcmp(task->url, "tcp://127.0.0.1:0") == 0) {
-        snprintf(endpoint, endpoint_size, "tcp://127.0.0.1:%u", nano_free_port());
+    if (binds && nano_wants_port(task->url, host)) {
+        snprintf(endpoint, endpoint_size, "tcp://%s:%u", host, nano_free_port(host));
     }
     int rc = binds ? nn_bind(end->socket, endpoint) : nn_connect(end->socket, task->url);
     if (rc < 0) {
@@ -78,6 +104,18 @@ bench_send(bench_end *end, const void *body, size_t size)
     if (nn_send(end->socket, body, size, 0) < 0) {
         bench_fail(nn_strerror(nn_errno()));
     }
+}
+
+bool
+bench_offer(bench_end *end, const void *body, size_t size)
+{
+    if (nn_send(end->socket, body, size, NN_DONTWAIT) >= 0) {
+        return true;
+    }
+    if (nn_errno() != EAGAIN) {
+        bench_fail(nn_strerror(nn_errno()));
+    }
+    return false;
 }
 
 void

@@ -11,6 +11,17 @@
 
 enum { NAP_NS = 100 * 1000 }; /* before it is due by this, it only looks at the clock */
 
+/* Rivals that only wait. */
+__attribute__((weak)) bool
+bench_offer(bench_end *end, const void *body, size_t size)
+{
+    (void)end;
+    (void)body;
+    (void)size;
+    fprintf(stderr, "has no non-blocking send\n");
+    exit(1);
+}
+
 int64_t
 paced_now(void)
 {
@@ -86,6 +97,7 @@ uint64_t
 paced_send(bench_end **ends, const bench_task *task, uint8_t *body)
 {
     size_t size = task->size < PACED_HEAD ? PACED_HEAD : task->size;
+    uint64_t refused = 0;
     int64_t start = paced_now();
     for (uint64_t i = 0; i < task->count; i++) {
         bench_end *end = ends[i % task->connections];
@@ -98,7 +110,11 @@ paced_send(bench_end **ends, const bench_task *task, uint8_t *body)
             }
         }
         paced_stamp(body, due, task->number, 0);
-        bench_send(end, body, size);
+        if (task->blocking) {
+            bench_send(end, body, size);
+        } else if (!bench_offer(end, body, size)) {
+            refused++;
+        }
         if (task->rate > 0 && (i + 1) % task->burst == 0) {
             bench_flush(end);
         }
@@ -108,7 +124,7 @@ paced_send(bench_end **ends, const bench_task *task, uint8_t *body)
         bench_send(ends[i], body, size);
         bench_flush(ends[i]);
     }
-    return task->count;
+    return task->count - refused;
 }
 
 static void

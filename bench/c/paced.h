@@ -1,5 +1,5 @@
 /*
- * Schedules and counted latencies for the rivals in C, in the form bench/_stamp.py has in Python:
+ * Schedules and counted latencies for the rivals in C, in the form bench/_paced.py has in Python:
  * each message begins with the nanosecond at which it was due, then producer and flags.
  * Law: latency counts from when a message was due, not from when it was sent.
  */
@@ -32,7 +32,7 @@ void paced_count(paced_counts *counts, int64_t ns);
 /* Pairs of nanoseconds and how often they were seen, as JSON. */
 void paced_print(const paced_counts *counts, FILE *to);
 
-/* Sends on schedule over the ends in turn, then an end mark over each; how many were sent. */
+/* Sends on schedule over the ends in turn, then an end mark over each; how many were taken. */
 uint64_t paced_send(bench_end **ends, const bench_task *task, uint8_t *body);
 
 typedef struct paced_arrived {

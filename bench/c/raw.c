@@ -68,17 +68,21 @@ raw_listen(bench_end *end, const bench_task *task, char *endpoint, size_t endpoi
 {
     struct sockaddr_storage at;
     socklen_t size = raw_address(task->url, &at);
+    int one = 1;
     end->listener = socket(at.ss_family, SOCK_STREAM, 0);
+    (void)setsockopt(end->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (end->listener < 0 || bind(end->listener, (struct sockaddr *)&at, size) != 0 ||
         listen(end->listener, 1) != 0) {
-        bench_fail("listen");
+        bench_fail(task->url);
     }
     snprintf(endpoint, endpoint_size, "%s", task->url);
     if (at.ss_family == AF_INET) {
         struct sockaddr_in in;
         socklen_t in_size = sizeof in;
+        char host[INET_ADDRSTRLEN] = "";
         getsockname(end->listener, (struct sockaddr *)&in, &in_size);
-        snprintf(endpoint, endpoint_size, "tcp://127.0.0.1:%u", ntohs(in.sin_port));
+        inet_ntop(AF_INET, &in.sin_addr, host, sizeof host);
+        snprintf(endpoint, endpoint_size, "tcp://%s:%u", host, ntohs(in.sin_port));
     }
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import queue
+import re
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -134,6 +136,16 @@ class ActiveMq(Broker):
         if not is_there("stomp"):
             return "the Python client stomp.py is not installed"
         return super().missing()
+
+    def server_version(self) -> str:
+        """Its jar has it."""
+        try:
+            with zipfile.ZipFile(JAR) as jar:
+                manifest = jar.read("META-INF/MANIFEST.MF").decode()
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+            return ""
+        found = re.search(r"^Implementation-Version: (\S+)", manifest, re.MULTILINE)
+        return f"ActiveMQ {found[1]}" if found else ""
 
     def start_command(self, program: str, port: int, folder: str) -> list[str]:
         """Its launcher with a configuration of ours."""

@@ -20,20 +20,24 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from .._hosts import LOOPBACK, host_of, is_loopback
 from .._memory import memory
 from .._need import BenchError, is_there
+from .._signals import held
 from .seam import Peer
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 TICK_SECONDS = 0.05
+LAST_WORDS = 300
+"""Characters of what a broker said before it died, for its row."""
 HZ = os.sysconf("SC_CLK_TCK")
 
 
-def free_port() -> int:
-    """A port of loopback nobody has now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+def free_port(host: str = LOOPBACK) -> int:
+    """A port of this machine nobody has now."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host, 0))
         port: int = probe.getsockname()[1]
     return port
 
@@ -75,23 +79,32 @@ class Running:
     ) -> None:
         self.port, self._folder = port, folder
         self._log = Path(folder) / "bench.log"
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=folder,
-                env={**os.environ, **environment},
-                start_new_session=True,  # a group of its own, to be stopped as a whole
-            )
-        atexit.register(self.stop)
+        with held(), self._log.open("wb") as log:  # nobody else would stop it
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    cwd=folder,
+                    env={**os.environ, **environment},
+                    start_new_session=True,  # a group of its own, to be stopped as a whole
+                )
+            except OSError as error:
+                raise BenchError(f"{command[0]} did not start: {error.strerror}") from None
+            atexit.register(self.stop)
+        try:
+            self._wait(command[0])
+        except BaseException:
+            self.stop()
+            raise
+
+    def _wait(self, program: str) -> None:
         end = time.monotonic() + START_SECONDS
-        while not answers(port):
+        while not answers(self.port):
             if self._process.poll() is not None or time.monotonic() > end:
                 words = self._log.read_text(encoding="utf-8", errors="replace").strip()
-                self.stop()
-                raise BenchError(f"{command[0]} did not start: {words[-300:]}")
+                raise BenchError(f"{program} did not start: {words[-LAST_WORDS:]}")
             time.sleep(TICK_SECONDS)
 
     def use(self) -> dict[str, float]:
@@ -108,19 +121,19 @@ class Running:
         return any(fields[0] != "Z" for _, fields in group_members(self._process.pid))
 
     def stop(self) -> None:
-        """Stop it, gently, then not."""
-        atexit.unregister(self.stop)
-        self._signal(signal.SIGTERM)
-        try:
-            self._process.wait(timeout=STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
-        self._signal(signal.SIGKILL)  # and what it left behind
-        self._process.wait()
-        end = time.monotonic() + STOP_SECONDS
-        while self._has_members() and time.monotonic() < end:
-            time.sleep(TICK_SECONDS)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Stop it, gently, then not; at once when a second signal asks for it."""
+        with held() as hurry:
+            self._signal(signal.SIGTERM)
+            end = time.monotonic() + STOP_SECONDS
+            while self._process.poll() is None and not hurry and time.monotonic() < end:
+                time.sleep(TICK_SECONDS)
+            self._signal(signal.SIGKILL)  # and what it left behind
+            self._process.wait()
+            end = time.monotonic() + STOP_SECONDS
+            while self._has_members() and time.monotonic() < end:
+                time.sleep(TICK_SECONDS)
+            shutil.rmtree(self._folder, ignore_errors=True)
+            atexit.unregister(self.stop)
 
 
 class Broker(Peer):
@@ -137,6 +150,7 @@ class Broker(Peer):
         self._before: dict[str, float] = {}
         self._used: dict[str, float] = {}
         self._turn = 0
+        self._places = 0
 
     @abstractmethod
     def start_command(self, program: str, port: int, folder: str) -> list[str]:
@@ -145,6 +159,14 @@ class Broker(Peer):
     def environment(self, port: int, folder: str) -> Mapping[str, str]:
         """What it needs there."""
         return {}
+
+    def server_version(self) -> str:
+        """Of the broker."""
+        return ""
+
+    def version(self) -> str:
+        """Of the broker, and of the client that speaks with it."""
+        return f"{self.server_version() or 'unknown'} ({self.package} {super().version()})"
 
     def found(self) -> str | None:
         """Where its program is."""
@@ -161,18 +183,36 @@ class Broker(Peer):
     @contextmanager
     def place(self, url: str) -> Iterator[str]:
         """A place of its own at the broker, which is started if it is not running yet."""
+        if not is_loopback(host_of(url)):
+            raise BenchError(f"its broker is only reached from its own machine, not at {url}")
         if self._running is None:
-            program, folder, port = self.found(), tempfile.mkdtemp(prefix="mm-bench-"), free_port()
-            assert program is not None
-            command = self.start_command(program, port, folder)
-            self._running = Running(command, port, folder, self.environment(port, folder))
+            self._running = self._start()
         self._turn += 1
-        self._before = self._running.use()
+        self._places += 1
+        self._before = self._before or self._running.use()
         try:
-            yield f"tcp://127.0.0.1:{self._running.port}/bench{self._turn}"
+            yield f"tcp://{LOOPBACK}:{self._running.port}/bench{self._turn}"
         finally:
-            self._used = self._use_now()
-            self._before = {}
+            self._used = self.broker_use()
+            self._places -= 1
+            if not self._places:
+                self._before = {}
+
+    def _start(self) -> Running:
+        program, folder, port = self.found(), tempfile.mkdtemp(prefix="mm-bench-"), free_port()
+        try:
+            if program is None:
+                raise BenchError(f"{self.program} is not installed")
+            command = self.start_command(program, port, folder)
+            return Running(command, port, folder, self.environment(port, folder))
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+    def measuring(self) -> None:
+        """What it used for the warm-up does not count: that of the ends does not, either."""
+        if self._running is not None:
+            self._before = self._running.use()
 
     def _use_now(self) -> dict[str, float]:
         assert self._running is not None

@@ -60,7 +60,12 @@ def jars() -> Path:
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     (scratch / "pom.xml").write_text(POM, encoding="utf-8")
     fetch = [maven, "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={scratch}"]
-    done = subprocess.run(fetch, cwd=scratch, capture_output=True, text=True, timeout=FETCH_SECONDS)
+    try:
+        done = subprocess.run(
+            fetch, cwd=scratch, capture_output=True, text=True, timeout=FETCH_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise BenchError(f"Maven did not fetch kafka within {FETCH_SECONDS} s") from None
     if done.returncode:
         raise BenchError(f"Maven could not fetch kafka: {done.stdout.strip()[-300:]}")
     scratch.rename(there)
@@ -107,6 +112,12 @@ class KafkaEnd(End):
             raise BenchError("nothing came from kafka")
         return [message.value() for message in found if message.error() is None]
 
+    def _take_one(self) -> bytes:
+        while True:
+            found = self._take()  # what is an error, is no message
+            if found:
+                return found[0]
+
     def close(self) -> None:
         """Leave."""
         self._producer.flush(PATIENCE)
@@ -132,7 +143,7 @@ class KafkaReceiver(KafkaEnd, Receiver):
 
     def recv(self) -> bytes:
         """Consume one."""
-        return self._take()[0]
+        return self._take_one()
 
     def recv_count(self, count: int) -> None:
         """Consume so many."""
@@ -146,7 +157,7 @@ class KafkaAsker(KafkaEnd, Asker):
     def ask(self, body: bytes) -> None:
         """Ask once."""
         self._put(body)
-        self._take()
+        self._take_one()
 
 
 class KafkaAnswerer(KafkaEnd, Answerer):
@@ -155,7 +166,7 @@ class KafkaAnswerer(KafkaEnd, Answerer):
     def answer_count(self, count: int) -> None:
         """Answer so many."""
         for _ in range(count):
-            self._put(self._take()[0])
+            self._put(self._take_one())
 
 
 class Kafka(Broker):
@@ -171,6 +182,10 @@ class Kafka(Broker):
         if shutil.which("mvn") is None and not (cache() / f"kafka-{VERSION}").exists():
             return "Maven, which would fetch kafka, is not installed"
         return super().missing()
+
+    def server_version(self) -> str:
+        """That which is fetched."""
+        return f"Kafka {VERSION}"
 
     def start_command(self, program: str, port: int, folder: str) -> list[str]:
         """Format its storage, then run it."""

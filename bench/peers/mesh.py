@@ -152,8 +152,12 @@ class Mesh(Peer):
     """meshmsg, message by message."""
 
     name = "meshmsg"
-    package = "meshmsg"
+    offers = True
     kinds: tuple[str, ...] = ("thr", "lat", "rate", "fanout", "connections", "survey")
+
+    def version(self) -> str:
+        """Of the core that runs, installed or from a tree."""
+        return meshmsg.__version__
 
     def sender(self, task: Task) -> Sender:
         """A Push."""

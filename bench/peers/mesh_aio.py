@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import meshmsg
 from meshmsg import aio
 
 from .._task import PATIENCE, Task
@@ -28,11 +29,11 @@ class AioReceiver(LoopedReceiver):
     """A Pull that is iterated over."""
 
     def __init__(self, task: Task) -> None:
-        self._run(self._open(task.url))
+        self._run(self._open(task.url, insecure=task.insecure))
         self.endpoint = self._socket.endpoint
 
-    async def _open(self, url: str) -> None:
-        self._socket = aio.Pull(bind=url)
+    async def _open(self, url: str, *, insecure: bool) -> None:
+        self._socket = aio.Pull(bind=url, insecure=insecure)
 
     def recv_count(self, count: int) -> None:
         """Receive so many."""
@@ -81,8 +82,11 @@ class MeshAio(Peer):
     """meshmsg from asyncio."""
 
     name = "meshmsg-asyncio"
-    package = "meshmsg"
     kinds: tuple[str, ...] = ("thr", "lat", "survey")
+
+    def version(self) -> str:
+        """Of the core that runs, installed or from a tree."""
+        return meshmsg.__version__
 
     def sender(self, task: Task) -> Sender:
         """A Push."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from .._compile import first_words
 from .._need import need
 from .._task import PATIENCE, Task
 from .brokers import Broker
@@ -130,6 +132,11 @@ class Nats(Broker):
     program = "nats-server"
     client = "nats"
     kinds: tuple[str, ...] = ("thr", "lat")
+
+    def server_version(self) -> str:
+        """`nats-server: v2.9.10`."""
+        found = re.search(r"v(\d\S*)", first_words(self.found() or "", "--version"))
+        return f"NATS {found[1]}" if found else ""
 
     def start_command(self, program: str, port: int, folder: str) -> list[str]:
         """With a file of settings."""

@@ -10,6 +10,8 @@ from .._need import is_there, need
 from .._task import PATIENCE, STOP, Task
 from .seam import Answerer, Asker, End, Peer, Receiver, Respondents, Sender, Surveyor
 
+BUFFERED = 1000
+"""Messages a socket keeps in either direction, as the other libraries do; pynng's own are 0, 1."""
 MEET_MS = 200
 """How long one survey waits while the respondents are still connecting."""
 
@@ -22,7 +24,10 @@ class NngEnd(End):
     def __init__(self, task: Task) -> None:
         pynng = need("pynng", "the peer pynng")
         self._socket: Any = getattr(pynng, self.role)(
-            recv_timeout=int(PATIENCE * 1000), send_timeout=int(PATIENCE * 1000)
+            recv_timeout=int(PATIENCE * 1000),
+            send_timeout=int(PATIENCE * 1000),
+            recv_buffer_size=BUFFERED,
+            send_buffer_size=BUFFERED,
         )
         if task.receives:
             listener = self._socket.listen(task.url)
@@ -42,6 +47,10 @@ class NngSender(NngEnd, Sender):
 
     role = "Push0"
 
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self._full: type[Exception] = need("pynng", "the peer pynng").TryAgain
+
     def send(self, body: bytes) -> None:
         """Send one."""
         self._socket.send(body)
@@ -51,6 +60,14 @@ class NngSender(NngEnd, Sender):
         send = self._socket.send
         for _ in range(count):
             send(body)
+
+    def offer(self, body: bytes) -> bool:
+        """Send one if there is room."""
+        try:
+            self._socket.send(body, block=False)
+        except self._full:
+            return False
+        return True
 
 
 class NngReceiver(NngEnd, Receiver):
@@ -166,6 +183,7 @@ class Pynng(Peer):
 
     name = "pynng"
     package = "pynng"
+    offers = True
     kinds = ("thr", "lat", "rate", "survey")
 
     def missing(self) -> str | None:

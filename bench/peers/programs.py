@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._compile import build, compiler, has_header
+from .._compile import build, compiler, first_words, has_header, package_version
 from .._task import Task
 from .seam import TRANSPORTS, Peer
 
@@ -22,6 +22,9 @@ class Program(Peer):
     kinds: tuple[str, ...] = ("thr", "lat", "rate")
     connections_max: int = 1000
     options: tuple[str, ...] = ()
+    offers: bool = False
+    package_config: str = ""
+    """What pkg-config calls its library, where the library does not tell its own release."""
 
     def missing(self) -> str | None:
         """Whether it can be built."""
@@ -32,11 +35,16 @@ class Program(Peer):
         return None
 
     def version(self) -> str:
-        """C programs of ours have none of their own."""
-        return ""
+        """Of the library as the program tells it, of its package, and of the compiler."""
+        told = [package_version(self.package_config), first_words(self._program(), "version")]
+        return ", ".join(filter(None, told))
+
+    def _program(self) -> str:
+        return str(build(self.source, self.libraries))
 
     def command(self, *tasks: Task) -> list[str]:
         """The program with its task."""
+        self.check_sending(*tasks)
         task = tasks[0]
         end = "both" if len(tasks) > 1 else "receiver" if task.receives else "sender"
         told = {
@@ -53,9 +61,9 @@ class Program(Peer):
             "ends": task.ends,
             "connections": task.connections,
             "offset_ns": task.offset_ns,
+            "blocking": int(tasks[-1].blocking),
         }
-        program = build(self.source, self.libraries)
-        return [str(program), *(f"{key}={value}" for key, value in told.items()), *self.options]
+        return [self._program(), *(f"{key}={value}" for key, value in told.items()), *self.options]
 
 
 def raw(name: str, kinds: tuple[str, ...], *options: str) -> Program:
@@ -67,13 +75,15 @@ def raw(name: str, kinds: tuple[str, ...], *options: str) -> Program:
 
 
 PROGRAMS = (
-    Program("libzmq-c", "libzmq.c", "zmq.h", ("zmq",)),
+    Program("libzmq-c", "libzmq.c", "zmq.h", ("zmq",), offers=True),
     Program(
         "nanomsg",
         "nanomsg.c",
         "nanomsg/nn.h",
         ("nanomsg",),
         kinds=("thr", "lat", "rate", "survey"),
+        offers=True,
+        package_config="nanomsg",
     ),
     raw("raw-c", ("thr", "lat", "rate"), "write=262144"),
     raw("raw-c-64k", ("thr",), "write=65536"),

@@ -108,6 +108,11 @@ class Rabbit(Broker):
         """Where its program is."""
         return str(SERVER) if SERVER.exists() else None
 
+    def server_version(self) -> str:
+        """Its folder has it; asking its program would start a machine of Erlang."""
+        names = sorted(path.name for path in SERVER.parent.parent.glob("lib/rabbitmq_server-*"))
+        return f"RabbitMQ {names[-1].rpartition('-')[2]}" if names else ""
+
     def start_command(self, program: str, port: int, folder: str) -> list[str]:
         """With its port mapper as a child of ours: it would stay as a daemon for ever."""
         mapper = shutil.which("epmd") or "epmd"

@@ -6,6 +6,7 @@ size; latency is one small send and one receive.
 
 from __future__ import annotations
 
+import platform
 import socket
 from urllib.parse import urlsplit
 
@@ -35,6 +36,8 @@ class RawEnd(End):
         first = socket.socket(family, socket.SOCK_STREAM)
         self._listener: socket.socket | None = None
         if task.receives:
+            if family == socket.AF_INET:  # the last round's connection may still linger there
+                first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             first.bind(at)  # type: ignore[arg-type]
             first.listen(1)
             self._listener = first
@@ -131,6 +134,10 @@ class RawPython(Peer):
     name = "raw-python"
     connections_max = 1
     transports: tuple[str, ...] = ("tcp", "ipc")
+
+    def version(self) -> str:
+        """There is no library: that of Python."""
+        return f"Python {platform.python_version()}"
 
     def sender(self, task: Task) -> Sender:
         """A stream."""

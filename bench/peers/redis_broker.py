@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
+from .._compile import first_words
 from .._need import BenchError, need
 from .._task import PATIENCE, Task
 from .brokers import Broker
@@ -95,6 +97,11 @@ class Redis(Broker):
     package = "redis"
     program = "redis-server"
     client = "redis"
+
+    def server_version(self) -> str:
+        """`Redis server v=7.0.15 sha=...`."""
+        found = re.search(r"v=(\S+)", first_words(self.found() or "", "--version"))
+        return f"Redis {found[1]}" if found else ""
 
     def start_command(self, program: str, port: int, folder: str) -> list[str]:
         """In memory only."""

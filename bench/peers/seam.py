@@ -19,6 +19,8 @@ from .._need import BenchError
 from .._task import Task
 
 TRANSPORTS = ("tcp", "ipc", "inproc")
+ONLY_WAITS = "has no non-blocking send"
+"""What a row says of a peer whose sender was not to wait, and can do nothing else."""
 
 
 class End(ABC):
@@ -45,8 +47,7 @@ class Sender(End):
 
     def offer(self, body: bytes) -> bool:
         """Send one message if there is room now; whether it was."""
-        self.send(body)
-        return True
+        raise BenchError(ONLY_WAITS)
 
     def flush(self) -> None:
         """Send what is only collected yet."""
@@ -134,6 +135,8 @@ class Peer:
     """Connections to one receiver."""
     package: str = ""
     """The distribution whose version is told."""
+    offers: bool = False
+    """Whether its senders can refuse a message instead of waiting for room."""
 
     def missing(self) -> str | None:
         """Why it cannot be measured here; None if it can."""
@@ -148,13 +151,22 @@ class Peer:
 
     def command(self, *tasks: Task) -> list[str]:
         """What to run as a process for one end, or (inproc) for both."""
+        self.check_sending(*tasks)
         told = json.dumps([task.as_json() for task in tasks])
         return [sys.executable, "-m", "meshmsg.bench._worker", told]
+
+    def check_sending(self, *tasks: Task) -> None:
+        """Refuse a sender that shall not wait, where there is no such thing."""
+        if not self.offers and any(not one.blocking and not one.receives for one in tasks):
+            raise BenchError(ONLY_WAITS)
 
     @contextmanager
     def place(self, url: str) -> Iterator[str]:
         """Where the ends meet, while it lasts: the URL given, or that of a broker it starts."""
         yield url
+
+    def measuring(self) -> None:
+        """All are warm, and nothing was measured yet: what a broker uses counts from here."""
 
     def broker_use(self) -> dict[str, float]:
         """CPU and memory of the broker; empty where there is none."""

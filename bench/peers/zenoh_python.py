@@ -9,6 +9,7 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
+from .._hosts import host_of, tcp
 from .._need import is_there, need
 from .._task import Task
 from .brokers import free_port
@@ -23,7 +24,13 @@ def locator(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme == "ipc":
         return f"unixsock-stream/{parts.path}"
-    return f"tcp/{parts.hostname}:{parts.port}"
+    return f"tcp/{parts.netloc}"
+
+
+def with_port(url: str) -> str:
+    """The same with a free port where none is named: zenoh does not tell the one it chose."""
+    host = host_of(url)
+    return url if urlsplit(url).port else tcp(host, free_port(host))
 
 
 class ZenohEnd(End):
@@ -33,7 +40,7 @@ class ZenohEnd(End):
         zenoh = need("zenoh", "the peer zenoh")
         url = task.url
         if task.receives and url.startswith("tcp:"):
-            url = f"tcp://127.0.0.1:{free_port()}"  # zenoh does not tell the port it chose
+            url = with_port(url)
         self.endpoint = url
         config = zenoh.Config()
         config.insert_json5("mode", '"peer"')

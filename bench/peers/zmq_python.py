@@ -135,6 +135,7 @@ class Pyzmq(Peer):
 
     name = "pyzmq"
     package = "pyzmq"
+    offers = True
     kinds: tuple[str, ...] = ("thr", "lat", "rate", "fanout", "connections")
 
     def missing(self) -> str | None:

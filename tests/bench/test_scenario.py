@@ -62,6 +62,14 @@ def test_seconds_and_a_rate_say_how_many() -> None:
         (producer(connections=0), "connections is 0"),
         (producer(burst=0), "burst is 0"),
         (producer(rate=-1), "0 or more"),
+        (producer(rate=float("nan")), "rate and seconds are 0 or more"),
+        (producer(rate=float("inf")), "rate and seconds are 0 or more, and at most"),
+        (producer(count=0, rate=1, seconds=float("inf")), "at most"),
+        (producer(count=0, rate=1, seconds=float("nan")), "rate and seconds are 0 or more"),
+        (producer(count=2**40 + 1), "count is 1099511627777; it is at most 1099511627776"),
+        (producer(size=10**30), "it is at most"),
+        ({"consumers": [{"name": "c", "bind": "hello"}]}, "c binds 'hello'; it is tcp://..."),
+        ({"transport": "ipc", "consumers": [{"name": "c", "bind": "tcp://x"}]}, "it is ipc://..."),
         (producer(seconds=1), "count or seconds"),
         (producer(count=0), "a count is wanted"),
         (producer(speed=3), "unknown speed"),
@@ -119,6 +127,34 @@ def test_files_that_are_none_are_sentences(tmp_path: Path) -> None:
     bad.write_text("a: [")
     with pytest.raises(BenchError, match="is no YAML"):
         load(str(bad))
+    for text in (b"a: 2020-99-99", b"[" * 100_000):
+        bad.write_bytes(text)
+        with pytest.raises(BenchError, match="is no YAML"):
+            load(str(bad))
+    bad.write_bytes(b"title: caf\xe9\n")
+    with pytest.raises(BenchError, match="is no UTF-8: byte 10 is none"):
+        load(str(bad))
+    with pytest.raises(BenchError, match="scenarios by name"):
+        load(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--role", "receiver", "--meet", "nonsense"], "--meet nonsense: "),
+        (["--role", "sender", "--meet", "nonsense"], "--meet nonsense: "),
+        (["--role", "receiver", "--meet", "tcp://0.0.0.0:0"], "--insecure allows it"),
+        (["--scale", "nan"], "--scale is nan"),
+    ],
+)
+def test_an_ordinary_mistake_is_one_sentence(more: list[str], words: str) -> None:
+    """And exit status 1, not a traceback."""
+    pytest.importorskip("yaml", reason="pyyaml is not installed")
+    done = bench("run", "million", *more)
+    assert done.returncode == 1
+    assert done.stderr.startswith("python -m meshmsg.bench: ")
+    assert done.stderr.count("\n") == 1
+    assert words in done.stderr
 
 
 def test_scaling_keeps_rates() -> None:
@@ -179,13 +215,14 @@ def two_producers() -> dict[str, Any]:
     }
 
 
-def test_sender_and_receiver_meet_over_an_endpoint(tmp_path: Path) -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost"])
+def test_sender_and_receiver_meet_over_an_endpoint(tmp_path: Path, host: str) -> None:
     """As on two machines; the record says how well their clocks were compared."""
     for library in ("yaml", "hdrh"):
         pytest.importorskip(library, reason=f"{library} is not installed")
     path = tmp_path / "two.yaml"
     path.write_text(json.dumps(two_producers()))
-    command = [*BENCH, "run", str(path), "--role", "receiver", "--meet", "tcp://127.0.0.1:0"]
+    command = [*BENCH, "run", str(path), "--role", "receiver", "--meet", f"tcp://{host}:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as receiver:
         assert receiver.stdout is not None
         meet = receiver.stdout.readline().split()[-1]
@@ -211,6 +248,9 @@ def test_every_shipped_scenario_is_sound() -> None:
     made: dict[str, Scenario] = {name: load(name) for name in known()}
     million = made["million"].steps[0].producers[0]
     assert (million.count, million.size) == (1_000_000, 1024)
+    backlog = [step.producers[0] for step in made["backlog"].steps]
+    assert [one.burst for one in backlog] == [1, 10, 100, 1000, 10_000]
+    assert {(one.rate, one.size, one.seconds) for one in backlog} == {(10_000, 1024, 5)}
     loads = [step.producers[0] for step in made["fixed-rate"].steps]
     assert [(one.size, one.rate, one.connections, one.seconds) for one in loads] == [
         (256, 3000, 1, 30),
