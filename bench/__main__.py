@@ -7,6 +7,9 @@ import signal
 import sys
 from collections.abc import Sequence
 
+import meshmsg
+
+from ._args import check_base
 from ._many import add_commands as add_many
 from ._need import BenchError
 from ._rate import add_commands as add_rate
@@ -33,8 +36,9 @@ def main(arguments: Sequence[str]) -> int:
     """Measure and print; the exit status."""
     chosen = parser().parse_args(arguments)
     try:
+        check_base(chosen)
         status: int = chosen.run(chosen)
-    except BenchError as error:
+    except (BenchError, meshmsg.MeshError) as error:
         print(f"python -m meshmsg.bench: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._args import add_output, positive, whole, words
+from ._args import add_output, positive, some_words, whole
 from ._baseline import add_baseline, compare
 from ._many import connections_case, fanout_case
 from ._need import BenchError
@@ -178,7 +178,7 @@ def add_commands(commands: Any) -> None:
     """Put targets among the commands."""
     numbers = list(dict.fromkeys(target.number for target in TARGETS))
     parser = commands.add_parser("targets", help="what was promised, and what was measured")
-    parser.add_argument("--only", type=words, help=f"with commas, of {', '.join(numbers)}")
+    parser.add_argument("--only", type=some_words, help=f"with commas, of {', '.join(numbers)}")
     parser.add_argument("--rounds", type=whole(1), default=5, help="besides the warm-up")
     parser.add_argument("--seconds", type=positive, default=1.0, help="about, a throughput")
     parser.add_argument("--rate-seconds", type=positive, default=30.0, help="a fixed rate")
