@@ -31,16 +31,6 @@ class Measured:
     broker_use: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Gathered:
-    """What one end said, and what each of the processes around it did."""
-
-    one: dict[str, Any]
-    others: list[dict[str, Any]]
-    one_use: dict[str, float]
-    other_uses: list[dict[str, float]]
-
-
 class Process:
     """One process of a measurement; it is killed when it takes too long."""
 
@@ -152,21 +142,6 @@ def measure(peer: Peer, transport: str, task: Task, limit: float = LIMIT) -> Mea
         sender.word("end")
         receiver.word("end")
         return Measured(sent, received, sender.line(), receiver.line(), peer.broker_use())
-
-
-def gather(peer: Peer, transport: str, task: Task, parts: list[int]) -> Gathered:
-    """Run one measurement of one end and its connections, so many in each process around it."""
-    with url_for(peer, transport) as url, processes() as start:
-        one = start(peer.command(replace(task, receives=False, url=url)))
-        other = replace(task, receives=True, url=one.line()["endpoint"])
-        others = [start(peer.command(replace(other, connections=n))) for n in parts]
-        for process in (one, *others):
-            process.line()  # ready
-        one.word("go")
-        said = one.line(), [process.line() for process in others]
-        for process in (one, *others):
-            process.word("end")
-        return Gathered(*said, one.line(), [process.line() for process in others])
 
 
 def _in_one(process: Process) -> Measured:
