@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._args import add_output, positive, some_words, whole
-from ._baseline import add_baseline, compare
+from ._baseline import StoredLine, add_baseline
 from ._many import connections_case, fanout_case
+from ._markdown import markdown
 from ._need import BenchError
-from ._output import Output
-from ._rate import LOADS, rate_case
+from ._output import Output, written
+from ._rate import LOADS, rate_cases
 from ._rounds import Case, Row
 from ._speed import throughput_case, trips_case
 from ._surveys import SURVEYS, survey_case, survey_load
@@ -174,20 +175,54 @@ TARGETS: tuple[Target, ...] = (
 )
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured."""
+
+    rounds: int = 5
+    seconds: float = 1.0
+    rate_rounds: int = 3
+    rate_seconds: float = 30.0
+    trips: int = 5000
+    surveys: int = SURVEYS
+    connections: tuple[int, ...] = CONNECTIONS
+
+
+WHOLE = Extent()
+"""What docs/performance.md is made from."""
+SHORT = Extent(2, 0.3, 1, 3.0, 1000, 200, CONNECTIONS[:1])
+"""A few minutes: enough to see what has become slower."""
+
+
 def add_commands(commands: Any) -> None:
     """Put targets among the commands."""
     numbers = list(dict.fromkeys(target.number for target in TARGETS))
     parser = commands.add_parser("targets", help="what was promised, and what was measured")
     parser.add_argument("--only", type=some_words, help=f"with commas, of {', '.join(numbers)}")
-    parser.add_argument("--rounds", type=whole(1), default=5, help="besides the warm-up")
-    parser.add_argument("--seconds", type=positive, default=1.0, help="about, a throughput")
-    parser.add_argument("--rate-seconds", type=positive, default=30.0, help="a fixed rate")
-    parser.add_argument("--trips", type=whole(2), default=5000, help="of a latency")
+    parser.add_argument("--short", action="store_true", help="a few minutes; other defaults")
+    for name, kind, what in (
+        ("rounds", whole(1), "besides the warm-up"),
+        ("seconds", positive, "about, a throughput"),
+        ("rate_rounds", whole(1), "of a fixed rate, besides the warm-up"),
+        ("rate_seconds", positive, "a fixed rate"),
+        ("trips", whole(2), "of a latency"),
+    ):
+        usual = f"{getattr(WHOLE, name):g}, short: {getattr(SHORT, name):g}"
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, type=kind, help=f"{what} (default: {usual})")
     parser.add_argument("--seed", type=whole(0), default=1, help="of the messages' contents")
     parser.add_argument("--strict", action="store_true", help="fail when a target is missed")
+    parser.add_argument("--markdown", metavar="FILE", help="write the table of targets there")
     add_output(parser)
     add_baseline(parser)
     parser.set_defaults(run=targets, count=None, processes=None, base="pyzmq")
+
+
+def fill(chosen: argparse.Namespace) -> None:
+    """Give what was not said its default."""
+    for name, value in vars(SHORT if chosen.short else WHOLE).items():
+        if getattr(chosen, name, None) is None:
+            setattr(chosen, name, value)
 
 
 def cases_of(group: str, wanted: Sequence[Target], chosen: argparse.Namespace) -> list[list[Case]]:
@@ -212,15 +247,15 @@ def cases_of(group: str, wanted: Sequence[Target], chosen: argparse.Namespace) -
             if fanout_load(size, number) in places
         ]
     if kind == "survey":
-        chosen.count = SURVEYS
+        chosen.count = chosen.surveys
         made = [[survey_case(peer, transport, 64, RESPONDENTS, chosen) for peer in peers]]
         chosen.count = None
         return made
     if kind == "connections":
-        there = [number for number in CONNECTIONS if f"{number:,}" in places]
+        there = [number for number in chosen.connections if f"{number:,}" in places]
         return [[connections_case(peer, transport, number) for peer in peers] for number in there]
     seconds, seed = chosen.rate_seconds, chosen.seed
-    return [[rate_case(p, transport, LOADS[str(a)], seconds, seed) for p in peers] for a in places]
+    return [rate_cases(peers, transport, LOADS[str(at)], seconds, seed) for at in places]
 
 
 def verdicts(rows: Sequence[Row], wanted: Sequence[Target]) -> list[dict[str, Any]]:
@@ -264,15 +299,23 @@ def targets(chosen: argparse.Namespace) -> int:
     unknown = sorted(set(chosen.only or ()) - {target.number for target in wanted})
     if unknown:
         raise BenchError(f"no target {', '.join(unknown)}")
+    fill(chosen)
     output = Output(chosen, "What was promised of meshmsg's speed, and what was measured")
+    line = StoredLine(chosen)
+    groups: list[list[Case]] = []
     for group in GROUPS:
         own = [target for target in wanted if target.group == group]
-        for cases in cases_of(group, own, chosen) if own else ():
-            output.measure(cases)
-    found = verdicts(output.rows, wanted)
-    output.targets = found
-    for line in (*shown(found), *compare(output.rows, chosen)):
-        output.line(line)
+        groups += cases_of(group, own, chosen) if own else []
+
+    def rounds_of(cases: Sequence[Case]) -> int:
+        return int(chosen.rate_rounds if cases[0].kind == "rate" else chosen.rounds)
+
+    output.measure_all(groups, rounds_of, line.calibrate)
+    output.targets = found = verdicts(output.rows, wanted)
+    for text in (*shown(found), *line.compare(output.rows)):
+        output.line(text)
     output.finish()
+    if chosen.markdown:
+        written(chosen.markdown, markdown(found, output.facts, chosen))
     missed = [one for one in found if one["met"] is False]
     return 1 if missed and chosen.strict else 0
