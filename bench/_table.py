@@ -114,7 +114,12 @@ LEADING: dict[str, tuple[str, ...]] = {
 """The figures whose ratios are shown."""
 ONE_PROCESS = re.compile(r"(receiver|answerer|subscribers|respondents)$")
 """Heads of what is, over inproc, of the one process there is."""
-SHORT = re.compile(r"_(us|per_s)$")
+UNIT = re.compile(r"_(us|per_s)$")
+
+
+def short(figure: str) -> str:
+    """A figure's name over a ratio, which has no unit."""
+    return UNIT.sub("", figure).replace("_bytes", " memory").replace("both ", "")
 
 
 def number(value: float, digits: int) -> str:
@@ -138,7 +143,7 @@ def cell(row: Row, column: Column) -> str:
         together = row.get("all_rounds", {}).get(column.figure)
         return "-" if together is None else f"{number(together, column.digits)} (all rounds)"
     text = number(figure["median"], column.digits)
-    if not column.range:
+    if not column.range or figure["min"] == figure["max"]:
         return text
     low, high = (number(figure[name], column.digits) for name in ("min", "max"))
     return f"{text} ({low} .. {high})"
@@ -185,7 +190,7 @@ def table(rows: Sequence[Row], base: str | None = None) -> list[str]:
     columns = columns_of(rows)
     compared = based_on(rows, base)
     leading = [name for name in LEADING[kind] if any(name in row["figures"] for row in rows)]
-    heads = [f"x {SHORT.sub('', name)}" for name in leading]
+    heads = [f"x {short(name)}" for name in leading]
     lines = [["peer", *heads, *(column.head for column in columns)]]
     for row in rows:
         if row["missing"] is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench._table import COLUMNS, Column, cell, columns_of, table
+from meshmsg.bench._table import COLUMNS, Column, cell, columns_of, short, table
 from tests.support.benched import made_row as row
 
 RARE = Column("p99.9999_us", "p99.9999 us", 1)
@@ -82,3 +82,18 @@ def test_the_machine_is_no_peer_to_be_compared_with() -> None:
 def test_a_base_that_was_not_measured_is_told() -> None:
     """Instead of dashes without a word."""
     assert table([row("a", 1.0)], "b")[0] == "thr 64 B tcp, no ratios: b was not measured"
+
+
+def test_a_range_is_shown_where_rounds_differ() -> None:
+    """One round has none."""
+    one = row("a", 5.0)
+    column = COLUMNS["thr"][1]
+    assert cell(one, column) == "5"
+    one["figures"]["receiver_per_s"]["max"] = 7.0
+    assert cell(one, column) == "5 (5 .. 7)"
+
+
+def test_a_ratio_has_a_name_without_a_unit() -> None:
+    """For people."""
+    names = ("receiver_per_s", "p99.9_us", "server_bytes", "both_bytes")
+    assert [short(name) for name in names] == ["receiver", "p99.9", "server memory", "memory"]
