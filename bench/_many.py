@@ -119,6 +119,11 @@ def fanout_parts(subscribers: int, cores: int) -> list[int]:
     return sorted({min(subscribers, parts) for parts in tried})
 
 
+def fanout_load(size: int, subscribers: int) -> str:
+    """The name of one case."""
+    return f"{size:,} B to {subscribers}"
+
+
 def fanout_case(
     peer: Peer, transport: str, size: int, subscribers: int, chosen: argparse.Namespace
 ) -> Case:
@@ -129,7 +134,7 @@ def fanout_case(
     count = chosen.count or TURNS
     task = Task("fanout", peer.name, False, "", size, count, WARM, chosen.seed, subscribers)
     one = Fanout(peer, transport, task, parts, None if chosen.count else chosen.seconds)
-    facts = {"load": f"{size:,} B to {subscribers}", "size": size, "subscribers": subscribers}
+    facts = {"load": fanout_load(size, subscribers), "size": size, "subscribers": subscribers}
     return Case(peer, "fanout", transport, one, facts, extra=one.known)
 
 

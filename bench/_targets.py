@@ -14,7 +14,7 @@ from typing import Any
 
 from ._args import add_output, positive, some_words, whole
 from ._baseline import StoredLine, add_baseline
-from ._many import connections_case, fanout_case
+from ._many import connections_case, fanout_case, fanout_load
 from ._markdown import markdown
 from ._need import BenchError
 from ._output import Output, written
@@ -24,11 +24,16 @@ from ._speed import throughput_case, trips_case
 from ._surveys import SURVEYS, survey_case, survey_load
 from ._table import aligned
 from .peers import peer_named
+from .peers.seam import Peer
 
 SUBSCRIBERS = (1, 10, 100)
 CONNECTIONS = (1000, 10_000)
 RESPONDENTS = 100
 SIZES = (64, 1024, 16384)
+FANOUTS = {
+    fanout_load(size, number): (size, number) for size in (64, 1024) for number in SUBSCRIBERS
+}
+"""Size and subscribers, by the name of the load."""
 GROUPS: dict[str, tuple[str, ...]] = {
     "thr tcp": (
         *("meshmsg", "meshmsg-batch", "meshmsg-asyncio", "pyzmq", "pyzmq-batch"),
@@ -116,16 +121,10 @@ def least(
 
 def fanouts() -> list[Target]:
     """P6."""
-    loads = [fanout_load(size, number) for size in (64, 1024) for number in SUBSCRIBERS]
     return [
         Target("P6", "fanout tcp", "deliveries_per_s", "meshmsg", "pyzmq", 2.5, at=load)
-        for load in loads
+        for load in FANOUTS
     ]
-
-
-def fanout_load(size: int, subscribers: int) -> str:
-    """The name _many gives it."""
-    return f"{size:,} B to {subscribers}"
 
 
 def surveys() -> list[Target]:
@@ -215,7 +214,7 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("--markdown", metavar="FILE", help="write the table of targets there")
     add_output(parser)
     add_baseline(parser)
-    parser.set_defaults(run=targets, count=None, processes=None, base="pyzmq")
+    parser.set_defaults(run=targets, processes=None, base="pyzmq")
 
 
 def fill(chosen: argparse.Namespace) -> None:
@@ -227,35 +226,39 @@ def fill(chosen: argparse.Namespace) -> None:
 
 def cases_of(group: str, wanted: Sequence[Target], chosen: argparse.Namespace) -> list[list[Case]]:
     """The cases of a group, those beside each other that are compared."""
+    made = []
+    for at in dict.fromkeys(target.at for target in wanted):
+        # The short set measures at each size whom a target there is about; the whole, everybody.
+        about = [one for one in wanted if one.at == at or not chosen.short]
+        names = {name for target in about for name in (target.peer, target.beside)}
+        if group.startswith("thr") and "meshmsg-batch" in names and not chosen.short:
+            names.add("pyzmq-batch")
+        peers = [peer_named(name) for name in GROUPS[group] if name in names]
+        made.append(cases_at(group, at, peers, chosen))
+    return [cases for cases in made if cases]
+
+
+def cases_at(
+    group: str, at: str | int | None, peers: Sequence[Peer], chosen: argparse.Namespace
+) -> list[Case]:
+    """Those of one size, load or number; none, where that is not measured this time."""
     kind, transport = group.split()
-    names = {name for target in wanted for name in (target.peer, target.beside)}
-    extra = {"pyzmq-batch"} if kind == "thr" and "meshmsg-batch" in names else set()
-    peers = [peer_named(name) for name in GROUPS[group] if name in names | extra]
-    places = list(dict.fromkeys(target.at for target in wanted))
+    size = at if isinstance(at, int) else 0
+    counts = {"lat": chosen.trips, "survey": chosen.surveys}
+    chosen = argparse.Namespace(**{**vars(chosen), "count": counts.get(kind)})
     if kind == "thr":
-        return [[throughput_case(p, transport, int(a or 0), chosen) for p in peers] for a in places]
+        return [throughput_case(peer, transport, size, chosen) for peer in peers]
     if kind == "lat":
-        chosen.count = chosen.trips
-        made = [[trips_case(p, transport, int(a or 0), chosen) for p in peers] for a in places]
-        chosen.count = None
-        return made
+        return [trips_case(peer, transport, size, chosen) for peer in peers]
     if kind == "fanout":
-        return [
-            [fanout_case(peer, transport, size, number, chosen) for peer in peers]
-            for size in (64, 1024)
-            for number in SUBSCRIBERS
-            if fanout_load(size, number) in places
-        ]
+        size, number = FANOUTS[str(at)]
+        return [fanout_case(peer, transport, size, number, chosen) for peer in peers]
     if kind == "survey":
-        chosen.count = chosen.surveys
-        made = [[survey_case(peer, transport, 64, RESPONDENTS, chosen) for peer in peers]]
-        chosen.count = None
-        return made
+        return [survey_case(peer, transport, 64, RESPONDENTS, chosen) for peer in peers]
     if kind == "connections":
-        there = [number for number in chosen.connections if f"{number:,}" in places]
-        return [[connections_case(peer, transport, number) for peer in peers] for number in there]
-    seconds, seed = chosen.rate_seconds, chosen.seed
-    return [rate_cases(peers, transport, LOADS[str(at)], seconds, seed) for at in places]
+        there = [number for number in chosen.connections if f"{number:,}" == at]
+        return [connections_case(peer, transport, n) for n in there for peer in peers]
+    return rate_cases(peers, transport, LOADS[str(at)], chosen.rate_seconds, chosen.seed)
 
 
 def verdicts(rows: Sequence[Row], wanted: Sequence[Target]) -> list[dict[str, Any]]:

@@ -92,9 +92,10 @@ def test_the_verdicts_are_shown_and_counted() -> None:
     assert lines[4] == "1 met, 1 missed, 1 not measured"
 
 
-def test_every_target_is_measured_by_some_case() -> None:
+@pytest.mark.parametrize("short", [False, True])
+def test_every_target_is_measured_by_some_case(short: bool) -> None:
     """Its peers are in its group, and a case has the size or load it is about."""
-    chosen = argparse.Namespace(count=None, seed=1, processes=None, short=False)
+    chosen = argparse.Namespace(seed=1, processes=None, short=short)
     fill(chosen)
     for group, names in GROUPS.items():
         own = [target for target in TARGETS if target.group == group]
@@ -102,6 +103,8 @@ def test_every_target_is_measured_by_some_case() -> None:
         assert set(names) <= set(PEERS)
         cases = [case for some in cases_of(group, own, chosen) for case in some]
         for target in own:
+            if short and target.at == "10,000":
+                continue  # it takes the longest
             for name in filter(None, (target.peer, target.beside)):
                 where = [
                     case.facts.get("load") or case.facts.get("size")
@@ -200,6 +203,17 @@ def test_the_short_set_is_less_of_everything_and_what_is_said_counts() -> None:
     assert chosen.connections == (1000,)
     for name, value in vars(WHOLE).items():
         assert vars(SHORT)[name] < value
+
+
+def test_the_short_set_measures_whom_a_target_is_about() -> None:
+    """The whole measures all of a group at each size."""
+    for short, few in ((True, 5), (False, 10)):
+        chosen = argparse.Namespace(seed=1, processes=None, short=short)
+        fill(chosen)
+        own = [target for target in TARGETS if target.group == "thr tcp"]
+        cases = cases_of("thr tcp", own, chosen)
+        (large,) = [some for some in cases if some[0].facts["size"] == 16384]
+        assert len(large) == few
 
 
 def test_fixed_rates_have_rounds_of_their_own(monkeypatch: Any, tmp_path: Path) -> None:
