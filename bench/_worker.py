@@ -2,7 +2,7 @@
 
 It speaks JSON lines with its parent: {"endpoint": ...} from the end that binds, {"ready": true}
 when both are warm, its figures when it has measured, and on the word "end" what it used. The end
-that sends waits for "go" before it measures. With several tasks all ends are threads here (inproc).
+that sends waits for "go" before it measures. With two tasks both ends are threads here (inproc).
 Law: the clock runs only between the first and the last measured message of this end; nothing is
 closed before the parent has heard from both that all is there.
 """
@@ -119,7 +119,7 @@ def both(first: Task, second: Task, line: Line) -> None:
 
 
 def together(tasks: list[Task], line: Line) -> None:
-    """Measure with one end and all those around it as threads, led from here."""
+    """Measure with one end and all those around it as threads, led from here: so for inproc."""
     ends: list[ThreadEnd] = []
 
     def start(task: Task) -> ThreadEnd:

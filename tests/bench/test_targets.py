@@ -143,7 +143,7 @@ def test_the_command_measures_what_it_is_asked_for(tmp_path: Path) -> None:
                  "--markdown", str(tmp_path / "t.md"))  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = (tmp_path / "t.md").read_text()
-    assert "1 rounds of 0.01 s (fixed rates: 3 of 30 s)" in told
+    assert "1 round of 0.01 s (fixed rates: 3 of 30 s)" in told
     assert told.count("| P7 | thr inproc") == 4
     found = json.loads(out.read_text())["targets"]
     assert [one["number"] for one in found] == ["P7"] * 4
