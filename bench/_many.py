@@ -9,6 +9,7 @@ from typing import Any
 
 from ._args import add_common, add_size, add_transport, number_list, positive, whole
 from ._lead import gather
+from ._need import BenchError
 from ._output import Output
 from ._rounds import Case, Figures, Row
 from ._task import Task
@@ -24,6 +25,8 @@ TRIAL_SECONDS = 0.5
 """How long each number of processes is tried, at most."""
 WARM = 10
 KIB = 1024
+CONNECTIONS_MAX = 100_000
+"""Connections a measurement may want: no receiver takes more at once."""
 CLIENT_CONNECTIONS_MAX = 5000
 """Connections of one client process: some libraries take several descriptors for each."""
 
@@ -165,13 +168,14 @@ class Connections:
         if warming:
             task = replace(task, connections=min(task.connections, 100))
         number = task.connections
-        parts = shares(number, -(-number // CLIENT_CONNECTIONS_MAX))
+        inproc = self._transport == "inproc"
+        parts = [number] if inproc else shares(number, -(-number // CLIENT_CONNECTIONS_MAX))
         task = replace(task, ends=len(parts))
         clients = [replace(task, receives=False, connections=part) for part in parts]
         found = gather(self._peer, self._transport, [task, *clients])
         served, *came = found.said
         figures = {"connects_per_s": number / (served["end_s"] - min(o["start_s"] for o in came))}
-        if self._transport == "inproc":
+        if inproc:
             figures["both_bytes"] = served["kib"] * KIB / number
             figures["cpu_us"] = found.used[0]["cpu_s"] * 1e6 / number
             return figures
@@ -191,6 +195,8 @@ def connections_case(peer: Peer, transport: str, number: int) -> Case:
 
 def connections(chosen: argparse.Namespace) -> int:
     """The command connections."""
+    if max(chosen.number) > CONNECTIONS_MAX:
+        raise BenchError(f"--number {max(chosen.number):,} is more than {CONNECTIONS_MAX:,}")
     output = Output(chosen)
     output.measure_all(
         [

@@ -35,6 +35,7 @@ FAST = ("--transport", "inproc", "--size", "8", "--count", "20", "--rounds", "1"
         (("rate", "--burst", "2"), "--burst goes with --size"),
         (("rate", "--nonblocking"), "--nonblocking goes with --size"),
         (("rate", "--load", "1K-3k/s", "--size", "64", "--rate", "1"), "--load or --size"),
+        (("connections", "--number", "10,100_001"), "--number 100,001 is more than 100,000"),
         (("lat", "--one-way", "--size", "8"), "--size is at least 16"),
     ],
 )
