@@ -8,8 +8,7 @@ from typing import Any
 
 from . import _charts
 from ._rounds import MACHINE, Row
-from ._stats import ratio
-from ._table import LEADING, based_on, cell, columns_of, label, short
+from ._table import based_on, cell, columns_of, label, leading_of, ratios_of, short
 
 CSS = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; max-width: 1060px;
@@ -77,18 +76,14 @@ def measured(rows: Iterable[Row]) -> list[Row]:
 def table_html(rows: Sequence[Row], base: str | None) -> str:
     """One case: a row a peer, and who was not measured."""
     columns = columns_of(rows)
-    leading = [
-        name for name in LEADING[rows[0]["kind"]] if any(name in row["figures"] for row in rows)
-    ]
+    leading = leading_of(rows)
     compared = based_on(rows, base)
     to = compared["peer"] if compared else "-"
     heads = ["peer", *(f"{short(name)} ÷ {to}" for name in leading)]
     lines = [f"<tr>{''.join(f'<th>{text(h)}</th>' for h in (*heads, *(c.head for c in columns)))}"]
     for row in measured(rows):
         cells = [f'<td class="peer">{text(row["peer"])}</td>']
-        for name in leading:
-            value = ratio(row["figures"], compared["figures"], name) if compared else None
-            cells.append(f"<td>{'-' if value is None else f'{value:.2f}'}</td>")
+        cells += [f"<td>{value}</td>" for value in ratios_of(row, compared, leading)]
         for column in columns:
             shown, _, range_ = cell(row, column).partition(" (")
             small = f'<br><span class="range">{text(range_[:-1])}</span>' if range_ else ""

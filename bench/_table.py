@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ._rounds import MACHINE, Row
 from ._stats import ratio
@@ -122,6 +123,26 @@ def short(figure: str) -> str:
     return UNIT.sub("", figure).replace("_bytes", " memory").replace("both ", "")
 
 
+def all_known(row: Row) -> dict[str, Any]:
+    """Its figures, and those that only all rounds together have."""
+    together = {name: {"median": value} for name, value in row.get("all_rounds", {}).items()}
+    return {**together, **row["figures"]}
+
+
+def leading_of(rows: Sequence[Row]) -> list[str]:
+    """The figures of a case whose ratios are shown."""
+    return [name for name in LEADING[rows[0]["kind"]] if any(name in all_known(r) for r in rows)]
+
+
+def ratios_of(row: Row, compared: Row | None, leading: Sequence[str]) -> list[str]:
+    """To the row it is compared with, for people."""
+    found = [
+        None if compared is None else ratio(all_known(row), all_known(compared), name)
+        for name in leading
+    ]
+    return ["-" if value is None else f"{value:.2f}" for value in found]
+
+
 def number(value: float, digits: int) -> str:
     """For people: thousands apart, large ones in k and M."""
     if abs(value) >= 10_000_000:
@@ -189,17 +210,13 @@ def table(rows: Sequence[Row], base: str | None = None) -> list[str]:
     kind = rows[0]["kind"]
     columns = columns_of(rows)
     compared = based_on(rows, base)
-    leading = [name for name in LEADING[kind] if any(name in row["figures"] for row in rows)]
+    leading = leading_of(rows)
     heads = [f"x {short(name)}" for name in leading]
     lines = [["peer", *heads, *(column.head for column in columns)]]
     for row in rows:
         if row["missing"] is not None:
             continue
-        ratios = [
-            None if compared is None else ratio(row["figures"], compared["figures"], name)
-            for name in leading
-        ]
-        shown = ["-" if value is None else f"{value:.2f}" for value in ratios]
+        shown = ratios_of(row, compared, leading)
         lines.append([row["peer"], *shown, *(cell(row, column) for column in columns)])
     absent = [f"{row['peer']}: not measured: {row['missing']}" for row in rows if row["missing"]]
     beside = f", no ratios: {base} was not measured" if base else ""

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench._table import COLUMNS, Column, cell, columns_of, short, table
+from meshmsg.bench._table import (
+    COLUMNS,
+    Column,
+    cell,
+    columns_of,
+    leading_of,
+    ratios_of,
+    short,
+    table,
+)
 from tests.support.benched import made_row as row
 
 RARE = Column("p99.9999_us", "p99.9999 us", 1)
@@ -97,3 +106,16 @@ def test_a_ratio_has_a_name_without_a_unit() -> None:
     """For people."""
     names = ("receiver_per_s", "p99.9_us", "server_bytes", "both_bytes")
     assert [short(name) for name in names] == ["receiver", "p99.9", "server memory", "memory"]
+
+
+def test_a_ratio_of_a_rare_percentile_is_that_of_all_rounds() -> None:
+    """As a target takes it: of each side what it has."""
+    rows = [
+        row(peer, 1.0, "p99_us", kind="rate", load="l", all_rounds={"p99.99_us": value})
+        for peer, value in (("a", 100.0), ("b", 300.0))
+    ]
+    rows.append(row("machine", 1.0, "p99_us", kind="rate", load="l"))
+    assert leading_of(rows) == ["p99_us", "p99.99_us"]
+    assert ratios_of(rows[1], rows[0], leading_of(rows)) == ["1.00", "3.00"]
+    assert ratios_of(rows[2], rows[0], leading_of(rows)) == ["1.00", "-"]
+    assert ratios_of(rows[1], None, ["p99_us"]) == ["-"]
