@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 60
 C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
-.PHONY: demo test check build asan tsan fuzz sim bench clean
+.PHONY: demo test check build asan tsan fuzz sim bench bench-all clean
 
 demo: $(BUILD)/demo.stamp
 	$(PY) -m examples.demo --out demo-out
@@ -39,8 +39,15 @@ fuzz: $(BUILD)/dev.stamp
 sim: $(BUILD)/dev.stamp
 	MESHMSG_SIM_SEEDS=$${SEEDS:-2000} $(PY) -m pytest -q -n $(JOBS) tests/sim
 
+# The short set, a few minutes; both commands compare with the stored line (bench/baseline.json).
 bench: $(BUILD)/dev.stamp
-	$(PY) -m meshmsg.bench targets --rate-seconds 5 --json $(BUILD)/bench.json --report $(BUILD)/bench.html
+	$(PY) -m meshmsg.bench targets --short --json $(BUILD)/bench.json --report $(BUILD)/bench.html
+	$(PY) -m meshmsg.bench micro --seconds 0.1
+
+# The whole that docs/performance.md is made from, on a machine with nothing else to do.
+bench-all: $(BUILD)/dev.stamp
+	$(PY) -m meshmsg.bench targets --markdown $(BUILD)/targets.md --json $(BUILD)/bench-all.json --report $(BUILD)/bench-all.html
+	$(PY) -m meshmsg.bench micro
 
 $(VENV)/ready:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \

@@ -7,7 +7,11 @@ import signal
 import sys
 from collections.abc import Sequence
 
+import meshmsg
+
+from ._args import check_base
 from ._many import add_commands as add_many
+from ._micro import add_commands as add_micro
 from ._need import BenchError
 from ._rate import add_commands as add_rate
 from ._report_command import add_commands as add_report
@@ -24,7 +28,16 @@ def parser() -> argparse.ArgumentParser:
         description="Measure meshmsg beside others, interleaved, sender and receiver apart.",
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for add in (add_speed, add_rate, add_many, add_surveys, add_run, add_targets, add_report):
+    for add in (
+        add_speed,
+        add_rate,
+        add_many,
+        add_surveys,
+        add_run,
+        add_targets,
+        add_micro,
+        add_report,
+    ):
         add(commands)
     return top
 
@@ -33,8 +46,9 @@ def main(arguments: Sequence[str]) -> int:
     """Measure and print; the exit status."""
     chosen = parser().parse_args(arguments)
     try:
+        check_base(chosen)
         status: int = chosen.run(chosen)
-    except BenchError as error:
+    except (BenchError, meshmsg.MeshError) as error:
         print(f"python -m meshmsg.bench: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -15,9 +15,25 @@ COUNT_MAX = 2**40
 def peer_list(text: str) -> list[Peer]:
     """Names with commas between them."""
     try:
-        return [peer_named(name) for name in words(text)]
+        return [peer_named(name) for name in some_words(text)]
     except BenchError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def base_peer(text: str) -> str:
+    """The name of one peer."""
+    try:
+        return peer_named(text).name
+    except BenchError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def check_base(chosen: argparse.Namespace) -> None:
+    """Refuse to compare with somebody who is not measured."""
+    peers: list[Peer] = getattr(chosen, "peer", None) or []
+    base: str | None = getattr(chosen, "base", None)
+    if peers and base is not None and base not in [peer.name for peer in peers]:
+        raise BenchError(f"--base {base} is not among the peers of --peer")
 
 
 def transport_list(text: str) -> list[str]:
@@ -32,6 +48,14 @@ def transport_list(text: str) -> list[str]:
 def words(text: str) -> list[str]:
     """What stands between commas, once each."""
     return list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+def some_words(text: str) -> list[str]:
+    """The same, of which there is at least one."""
+    found = words(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r}: at least one name is wanted")
+    return found
 
 
 def whole(low: int) -> Callable[[str], int]:
@@ -89,7 +113,9 @@ def add_common(parser: argparse.ArgumentParser, peers: str, *, rounds: int = 5) 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Where results go, and what they are compared with."""
-    parser.add_argument("--base", help="the peer ratios are made to (default: the first)")
+    parser.add_argument(
+        "--base", type=base_peer, help="the peer ratios are made to (default: the first)"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the results there; - is the terminal")
     parser.add_argument("--report", metavar="FILE", help="write an HTML report with charts there")
 

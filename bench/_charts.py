@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._need import need
-from ._rounds import Row
+from ._rounds import MACHINE, Row
 from ._stats import Counted
 
 COLOURS = {
@@ -19,13 +19,15 @@ COLOURS = {
     "meshmsg-batch": "#5aa9e6",
     "meshmsg-asyncio": "#5b3fa0",
     "meshmsg-spin": "#123a63",
+    "meshmsg-sp": "#12a5b8",
+    "meshmsg-sp-batch": "#7fd6d0",
     "pyzmq": "#d1480f",
     "pyzmq-batch": "#f2a03d",
     "pyzmq-asyncio": "#a3266b",
     "libzmq-c": "#8a1c0c",
     "nanomsg": "#2c8c4f",
     "pynng": "#77b255",
-    "zenoh": "#0f8f8c",
+    "zenoh": "#8a9a1b",
     "redis": "#b0304f",
     "nats": "#7a5c1e",
     "rabbitmq": "#c77700",
@@ -36,9 +38,12 @@ COLOURS = {
     "raw-c-8k": "#8c8c8c",
     "raw-c-each": "#adadad",
     "raw-c-spin": "#555555",
-    "raw-python": "#9a9a9a",
+    "raw-python": "#a08f80",
+    MACHINE: "#b9c2cb",
 }
 OTHER = "#777777"
+OVER = {"size": "size of a message", "subscribers": "subscribers"}
+"""What stands under an axis."""
 FEW_DECADES = 5000
 """The range up to which an axis has marks at 2 and 5, too."""
 WIDTH = 9.0
@@ -148,6 +153,7 @@ def lines_over(
     axes.set_yscale("log")
     axes.set_xticks([max(value, 1) for value in values], [label(value) for value in values])
     log_ticks(axes, short)
+    axes.set_xlabel(OVER[over])
     axes.set_ylabel(name)
     beside(axes)
     return made
@@ -169,7 +175,7 @@ def yerror(error: list[list[float]]) -> list[list[float]]:
 
 
 def beside(axes: Any) -> None:
-    """The legend at the right, the fastest (highest at the right end) on top."""
+    """The legend at the right, in the order of the tables."""
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0))
 
@@ -248,7 +254,8 @@ def distributions(rows: Sequence[Row]) -> Any:
     for row in rows:
         rare, late = tail(row["latency_ns"])
         most = max(most, rare[-1])
-        axes.plot(rare, late, label=row["peer"], color=colour(row["peer"]))
+        style = ":" if row["peer"] == MACHINE else "-"
+        axes.plot(rare, late, style, label=row["peer"], color=colour(row["peer"]))
     axes.set_xscale("log")
     axes.set_yscale("log")
     marks = [(1, "0"), (2, "50"), (10, "90"), (100, "99"), (1e3, "99.9"), (1e4, "99.99")]

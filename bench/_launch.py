@@ -47,16 +47,6 @@ def time_for(count: int, size: int, rate: float) -> float:
     return count / SLOWEST_PER_S + count * size / SLOWEST_BYTES_PER_S
 
 
-@dataclass(frozen=True)
-class Gathered:
-    """What one end said, and what each of the processes around it did."""
-
-    one: dict[str, Any]
-    others: list[dict[str, Any]]
-    one_use: dict[str, float]
-    other_uses: list[dict[str, float]]
-
-
 class Process:
     """One process of a measurement; it is killed when it takes too long."""
 
@@ -184,21 +174,6 @@ def measure(peer: Peer, transport: str, task: Task, limit: float | None = None) 
         receiver.word("end")
         received = whole_way(sent, received)
         return Measured(sent, received, sender.line(), receiver.line(), broker_use)
-
-
-def gather(peer: Peer, transport: str, task: Task, parts: list[int]) -> Gathered:
-    """Run one measurement of one end and its connections, so many in each process around it."""
-    with url_for(peer, transport) as url, processes() as start:
-        one = start(peer.command(replace(task, receives=False, url=url)))
-        other = replace(task, receives=True, url=one.line()["endpoint"])
-        others = [start(peer.command(replace(other, connections=n))) for n in parts]
-        for process in (one, *others):
-            process.line()  # ready
-        one.word("go")
-        said = one.line(), [process.line() for process in others]
-        for process in (one, *others):
-            process.word("end")
-        return Gathered(*said, one.line(), [process.line() for process in others])
 
 
 def _in_one(process: Process) -> Measured:

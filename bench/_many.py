@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ._args import add_common, add_size, add_transport, number_list, positive, whole
-from ._launch import gather, processes, url_for
+from ._lead import gather
+from ._need import BenchError
 from ._output import Output
 from ._rounds import Case, Figures, Row
 from ._task import Task
@@ -18,8 +19,14 @@ FANOUT_PEERS = "meshmsg,meshmsg-batch,pyzmq"
 CONNECTION_PEERS = "meshmsg,pyzmq"
 FIRST_DELIVERIES = 50_000
 """Deliveries of the warm-up round, from which the count of the others is made."""
+TURNS = 200
+"""Messages a fanout has at least."""
+TRIAL_SECONDS = 0.5
+"""How long each number of processes is tried, at most."""
 WARM = 10
 KIB = 1024
+CONNECTIONS_MAX = 100_000
+"""Connections a measurement may want: no receiver takes more at once."""
 CLIENT_CONNECTIONS_MAX = 5000
 """Connections of one client process: some libraries take several descriptors for each."""
 
@@ -28,7 +35,11 @@ def add_commands(commands: Any) -> None:
     """Put both among the commands."""
     parser = commands.add_parser("fanout", help="deliveries a second to many subscribers")
     parser.add_argument("--subscribers", type=number_list(1), default="1,10,100")
-    parser.add_argument("--processes", type=whole(1), help="of subscribers (default: by cores)")
+    parser.add_argument(
+        "--processes",
+        type=whole(1),
+        help="of subscribers; inproc: threads (default: cores less 1 or 2, as suits each peer)",
+    )
     parser.add_argument("--count", type=whole(2), help="messages (default: for --seconds)")
     parser.add_argument("--seconds", type=positive, default=1.0, help="about, a measurement")
     add_transport(parser)
@@ -49,71 +60,98 @@ def shares(total: int, parts: int) -> list[int]:
 
 
 class Fanout:
-    """Measures one peer; the warm-up finds out how many messages take the time wanted."""
+    """Measures one peer; the warm-up finds out what suits it.
 
-    def __init__(self, peer: Peer, transport: str, task: Task, shares: list[int]) -> None:
-        self._peer, self._transport, self._shares = peer, transport, shares
+    That is how many messages take the time wanted, and in how many processes its subscribers get
+    most: each peer has its best, as the cores that its publisher takes differ.
+    """
+
+    def __init__(
+        self, peer: Peer, transport: str, task: Task, parts: list[int], seconds: float | None
+    ) -> None:
+        """parts: numbers of processes to try; seconds: None if the task has its count."""
+        self._peer, self._transport, self._parts = peer, transport, parts
+        self._seconds = seconds
         self.task = task
-        self.seconds: float | None = None
+        self.processes = parts[0]
 
     def __call__(self, warming: bool) -> Figures:
         """Measure once."""
-        task = self.task
-        if self.seconds is not None and warming:
-            self.task = task = replace(task, count=max(TURNS, FIRST_DELIVERIES // task.connections))
-        figures = self._once(task)
-        if self.seconds is not None and warming:
-            count = int(figures["deliveries_per_s"] * self.seconds / task.connections)
-            self.task = replace(task, count=max(TURNS, count))
-        return figures
+        return self._chosen() if warming else self._once(self.processes)
 
-    def _once(self, task: Task) -> Figures:
-        found = gather(self._peer, self._transport, task, self._shares)
-        sent, received, use, uses = found.one, found.others, found.one_use, found.other_uses
+    def _chosen(self) -> Figures:
+        if self._seconds is not None:
+            self._count_for(FIRST_DELIVERIES)
+            found = self._once(self.processes)
+            self._count_for(found["deliveries_per_s"] * min(TRIAL_SECONDS, self._seconds))
+        tried = {parts: self._once(parts) for parts in self._parts}
+        self.processes = max(tried, key=lambda parts: tried[parts]["deliveries_per_s"])
+        best = tried[self.processes]
+        if self._seconds is not None:
+            self._count_for(best["deliveries_per_s"] * self._seconds)
+        return best
+
+    def _count_for(self, deliveries: float) -> None:
+        count = max(TURNS, int(deliveries / self.task.connections))
+        self.task = replace(self.task, count=count)
+
+    def _once(self, parts: int) -> Figures:
+        task = self.task
+        others = [
+            replace(task, receives=True, connections=number)
+            for number in shares(task.connections, parts)
+        ]
+        found = gather(self._peer, self._transport, [task, *others])
+        sent, *received = found.said
         deliveries = sum(one["count"] for one in received)
         seconds = max(one["end_s"] for one in received) - sent["start_s"]
-        cpu = sum(one["cpu_s"] for one in uses)
         return {
             "sender_per_s": sent["count"] / sent["seconds"],
             "deliveries_per_s": deliveries / seconds,
-            "sender_cpu_us": use["cpu_s"] * 1e6 / deliveries,
-            "receiver_cpu_us": cpu * 1e6 / deliveries,
-            "cpu_us": (cpu + use["cpu_s"]) * 1e6 / deliveries,
-            "sender_rss_mb": use["rss_mb"],
-            "receiver_rss_mb": sum(one["rss_mb"] for one in uses),
+            **found.use_figures(deliveries),
         }
 
     def known(self) -> Row:
         """For the row."""
-        return {"count": self.task.count}
+        return {"count": self.task.count, "processes": self.processes}
 
 
-TURNS = 200
-"""Messages a fanout has at least."""
+def fanout_parts(subscribers: int, cores: int) -> list[int]:
+    """In how many processes to try so many subscribers: one or two cores left for the publisher."""
+    tried = (max(1, cores - 2), max(1, cores - 1))
+    return sorted({min(subscribers, parts) for parts in tried})
+
+
+def fanout_load(size: int, subscribers: int) -> str:
+    """The name of one case."""
+    return f"{size:,} B to {subscribers}"
 
 
 def fanout_case(
     peer: Peer, transport: str, size: int, subscribers: int, chosen: argparse.Namespace
 ) -> Case:
     """One peer's case."""
-    parts = shares(subscribers, chosen.processes or max(1, len(os.sched_getaffinity(0)) - 2))
+    parts = fanout_parts(subscribers, len(os.sched_getaffinity(0)))
+    if chosen.processes:
+        parts = [min(subscribers, chosen.processes)]
     count = chosen.count or TURNS
     task = Task("fanout", peer.name, False, "", size, count, WARM, chosen.seed, subscribers)
-    one = Fanout(peer, transport, task, parts)
-    one.seconds = None if chosen.count else chosen.seconds
-    facts = {"load": f"{size:,} B to {subscribers}", "size": size, "subscribers": subscribers}
+    one = Fanout(peer, transport, task, parts, None if chosen.count else chosen.seconds)
+    facts = {"load": fanout_load(size, subscribers), "size": size, "subscribers": subscribers}
     return Case(peer, "fanout", transport, one, facts, extra=one.known)
 
 
 def fanout(chosen: argparse.Namespace) -> int:
     """The command fanout."""
     output = Output(chosen)
-    for transport in chosen.transport:
-        for size in chosen.size:
-            for number in chosen.subscribers:
-                output.measure(
-                    [fanout_case(peer, transport, size, number, chosen) for peer in chosen.peer]
-                )
+    output.measure_all(
+        [
+            [fanout_case(peer, transport, size, number, chosen) for peer in chosen.peer]
+            for transport in chosen.transport
+            for size in chosen.size
+            for number in chosen.subscribers
+        ]
+    )
     return output.finish()
 
 
@@ -130,32 +168,23 @@ class Connections:
         if warming:
             task = replace(task, connections=min(task.connections, 100))
         number = task.connections
-        parts = shares(number, -(-number // CLIENT_CONNECTIONS_MAX))
+        inproc = self._transport == "inproc"
+        parts = [number] if inproc else shares(number, -(-number // CLIENT_CONNECTIONS_MAX))
         task = replace(task, ends=len(parts))
-        with url_for(self._peer, self._transport) as url, processes() as start:
-            server = start(self._peer.command(replace(task, url=url)))
-            there = server.line()["endpoint"]
-            first = replace(task, receives=False, url=there)
-            clients = [start(self._peer.command(replace(first, connections=n))) for n in parts]
-            for process in (server, *clients):
-                process.line()  # ready
-            for client in clients:
-                client.word("go")
-            served = server.line()  # all are there, and have been idle
-            for client in clients:
-                client.word("idle")
-            opened = [client.line() for client in clients]
-            for process in (server, *clients):
-                process.word("end")
-            server_use, uses = server.line(), [client.line() for client in clients]
-        begun = min(one["start_s"] for one in opened)
-        return {
-            "connects_per_s": number / (served["end_s"] - begun),
-            "server_bytes": served["kib"] * KIB / number,
-            "client_bytes": sum(one["kib"] for one in opened) * KIB / number,
-            "sender_cpu_us": sum(one["cpu_s"] for one in uses) * 1e6 / number,
-            "receiver_cpu_us": server_use["cpu_s"] * 1e6 / number,
-        }
+        clients = [replace(task, receives=False, connections=part) for part in parts]
+        found = gather(self._peer, self._transport, [task, *clients])
+        served, *came = found.said
+        figures = {"connects_per_s": number / (served["end_s"] - min(o["start_s"] for o in came))}
+        if inproc:
+            figures["both_bytes"] = served["kib"] * KIB / number
+            figures["cpu_us"] = found.used[0]["cpu_s"] * 1e6 / number
+            return figures
+        server, *others = found.used
+        figures["server_bytes"] = served["kib"] * KIB / number
+        figures["client_bytes"] = sum(one["kib"] for one in came) * KIB / number
+        figures["sender_cpu_us"] = sum(one["cpu_s"] for one in others) * 1e6 / number
+        figures["receiver_cpu_us"] = server["cpu_s"] * 1e6 / number
+        return figures
 
 
 def connections_case(peer: Peer, transport: str, number: int) -> Case:
@@ -166,8 +195,14 @@ def connections_case(peer: Peer, transport: str, number: int) -> Case:
 
 def connections(chosen: argparse.Namespace) -> int:
     """The command connections."""
+    if max(chosen.number) > CONNECTIONS_MAX:
+        raise BenchError(f"--number {max(chosen.number):,} is more than {CONNECTIONS_MAX:,}")
     output = Output(chosen)
-    for transport in chosen.transport:
-        for number in chosen.number:
-            output.measure([connections_case(peer, transport, number) for peer in chosen.peer])
+    output.measure_all(
+        [
+            [connections_case(peer, transport, number) for peer in chosen.peer]
+            for transport in chosen.transport
+            for number in chosen.number
+        ]
+    )
     return output.finish()

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ._facts import facts, in_words
-from ._need import BenchError
-from ._progress import progress
-from ._rounds import Case, Row, run
+from ._need import BenchError, need
+from ._progress import Progress, progress
+from ._rounds import MACHINE, Case, Row, run
 from ._table import table
 
 SCHEMA = 1
 """Of the record; counts up when a reader of the last one would be wrong."""
-UNRECORDED = ("run", "json", "report")
+UNRECORDED = ("run", "json", "report", "markdown")
 
 
 class Output:
@@ -25,13 +26,14 @@ class Output:
 
     def __init__(self, chosen: argparse.Namespace, title: str = "", text: str = "") -> None:
         self._chosen = chosen
-        self._facts = facts()
+        check(chosen)
+        self.facts = facts()
         self._about = {"title": title, "text": text}
         self.rows: list[Row] = []
         self.targets: list[dict[str, Any]] = []
         """What was promised, where the command asks."""
         self._quiet = chosen.json == "-"
-        for line in filter(None, (title, in_words(self._facts))):
+        for line in filter(None, (title, in_words(self.facts))):
             self.line(line)
 
     def line(self, text: str) -> None:
@@ -40,18 +42,43 @@ class Output:
 
     def measure(self, cases: Sequence[Case]) -> list[Row]:
         """Run cases against each other and show their table."""
-        rounds: int = self._chosen.rounds
-        with progress((rounds + 1) * len(cases)) as told:
+        return self.measure_all([cases])
 
-            def words(number: int, case: Case) -> None:
-                of = f"round {number} of {rounds}" if number else "warm-up"
-                told(f"{case.kind} {case.facts.get('load', '')} {case.peer.name}, {of}")
+    def measure_all(
+        self,
+        groups: Sequence[Sequence[Case]],
+        rounds_of: Callable[[Sequence[Case]], int] | None = None,
+        between: Callable[[], None] = lambda: None,
+    ) -> list[Row]:
+        """The same for one group of cases after the other, with one bar for all.
 
-            rows = run(cases, rounds, words)
+        Args:
+            groups: What is measured against each other, each.
+            rounds_of: How many rounds a group has, if not as many as were chosen.
+            between: Called before each group.
+        """
+        chosen: int = self._chosen.rounds
+        many = [rounds_of(cases) if rounds_of else chosen for cases in groups]
+        turns = [(rounds + 1) * len(cases) for rounds, cases in zip(many, groups, strict=True)]
+        rows: list[Row] = []
+        with progress(sum(turns)) as bar:
+            for i, cases in enumerate(groups):
+                between()
+                found = self._measure(cases, many[i], bar, sum(turns[:i]))
+                rows += found
+                with bar.hidden():
+                    for text in table(found, self._chosen.base):
+                        self.line(text)
         self.rows += rows
-        for text in table(rows, self._chosen.base):
-            self.line(text)
         return rows
+
+    def _measure(self, cases: Sequence[Case], rounds: int, bar: Progress, before: int) -> list[Row]:
+        def words(number: int, case: Case) -> None:
+            of = f"round {number} of {rounds}" if number else "warm-up"
+            done = before + number * len(cases) + cases.index(case)
+            bar.begin(done, f"{case.kind} {case.facts.get('load', '')} {case.peer.name}, {of}")
+
+        return run(cases, rounds, words)
 
     def record(self) -> dict[str, Any]:
         """All of it."""
@@ -63,7 +90,7 @@ class Output:
         return {
             "schema": SCHEMA,
             **self._about,
-            "facts": self._facts,
+            "facts": self.facts,
             "options": options,
             "rows": self.rows,
             **({"targets": self.targets} if self.targets else {}),
@@ -81,7 +108,29 @@ class Output:
             from ._report import html
 
             written(self._chosen.report, html([self.record()]))
-        return 0 if any(row["missing"] is None for row in self.rows) else 1
+        peers = [row for row in self.rows if row["peer"] != MACHINE]
+        return 0 if any(row["missing"] is None for row in peers) else 1
+
+
+def check(chosen: argparse.Namespace) -> None:
+    """Refuse now what would fail when all has been measured."""
+    for path in (chosen.json, chosen.report, getattr(chosen, "markdown", None)):
+        if path and path != "-":
+            check_writable(path)
+    if chosen.report:
+        need("matplotlib", "a report")
+
+
+def check_writable(path: str) -> None:
+    """Open it as if to write; what is in it stays, and what was not there is not there again."""
+    new = not os.path.lexists(path)
+    try:
+        with open(path, "a", encoding="utf-8"):
+            pass
+        if new:
+            os.unlink(path)
+    except OSError as error:
+        raise BenchError(f"{path}: {error.strerror}") from None
 
 
 def written(path: str, text: str) -> None:

@@ -1,45 +1,87 @@
-"""A bar on the terminal while something is measured; nothing where nobody watches."""
+"""A bar on the terminal while something is measured; nothing where nobody watches.
+
+Law: one bar a run. It goes to the error output, is not there while a table is printed, and is gone
+at the end, so that what the run printed stays as it would be without it.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ._need import is_there, need
 
 
+class Progress:
+    """How far a run is; this one says nothing."""
+
+    def begin(self, done: int, words: str) -> None:
+        """One more measurement begins, after so many."""
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Room for a table."""
+        yield
+
+
+class Lines(Progress):
+    """A line a measurement, where nothing can draw."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+
+    def begin(self, done: int, words: str) -> None:
+        """Say which it is."""
+        print(f"{done + 1} of {self._total}: {words}", file=sys.stderr, flush=True)
+
+
+class Bar(Progress):
+    """A bar, drawn by rich."""
+
+    def __init__(self, total: int) -> None:
+        shown: Any = need("rich.progress", "a progress bar")
+        console = need("rich.console", "a progress bar").Console(stderr=True)
+        self._bar = shown.Progress(
+            shown.TextColumn("{task.description}"),
+            shown.BarColumn(),
+            shown.MofNCompleteColumn(),
+            shown.TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            redirect_stdout=False,  # tables may go to a file while the bar is on the terminal
+            redirect_stderr=False,
+        )
+        self._task = self._bar.add_task("", total=total)
+
+    def begin(self, done: int, words: str) -> None:
+        """Move on."""
+        self._bar.update(self._task, description=words, completed=done)
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Take it away, and draw it again."""
+        self._bar.stop()
+        try:
+            yield
+        finally:
+            self._bar.start()
+
+    @contextmanager
+    def drawn(self) -> Iterator[Progress]:
+        """As long as this lasts."""
+        with self._bar:
+            yield self
+
+
 @contextmanager
-def progress(total: int) -> Iterator[Callable[[str], None]]:
-    """A function to call with a few words at the beginning of each of so many measurements."""
+def progress(total: int) -> Iterator[Progress]:
+    """Show how far a run of so many measurements is."""
     if not sys.stderr.isatty():
-        yield lambda _: None
+        yield Progress()
     elif is_there("rich"):
-        with _bar(total) as told:
-            yield told
+        with Bar(total).drawn() as bar:
+            yield bar
     else:
-        done = iter(range(1, total + 1))
-        yield lambda words: print(f"{next(done, total)} of {total}: {words}", file=sys.stderr)
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[str], None]]:
-    shown: Any = need("rich.progress", "a progress bar")
-    console = need("rich.console", "a progress bar").Console(stderr=True)
-    columns = (
-        shown.TextColumn("{task.description}"),
-        shown.BarColumn(),
-        shown.MofNCompleteColumn(),
-        shown.TimeElapsedColumn(),
-    )
-    with shown.Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=total)
-        begun = False
-
-        def told(words: str) -> None:
-            nonlocal begun
-            bar.update(task, description=words, advance=1 if begun else 0)
-            begun = True
-
-        yield told
+        yield Lines(total)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ._args import add_common, add_transport, positive, whole, words
-from ._histogram import encoded, figures_of, histogram
-from ._launch import LIMIT, measure
+from ._hiccups import distribution, hiccups_case
+from ._histogram import figures_of, histogram
+from ._launch import LIMIT, Measured, measure
 from ._need import BenchError
 from ._output import Output
 from ._paced import HEAD
@@ -60,13 +62,11 @@ def load_list(text: str) -> list[Load]:
 def add_commands(commands: Any) -> None:
     """Put rate among the commands."""
     parser = commands.add_parser("rate", help="latency at a fixed rate, open loop")
-    parser.add_argument(
-        "--load", type=load_list, default=",".join(LOADS), help="named loads (default: %(default)s)"
-    )
+    parser.add_argument("--load", type=load_list, help=f"named loads (default: {','.join(LOADS)})")
     parser.add_argument("--size", type=whole(HEAD.size), help="bytes, instead of named loads")
     parser.add_argument("--rate", type=positive, help="messages a second, with --size")
-    parser.add_argument("--connections", type=whole(1), default=1, help="with --size")
-    parser.add_argument("--burst", type=whole(1), default=1, help="due at once, with --size")
+    parser.add_argument("--connections", type=whole(1), help="with --size")
+    parser.add_argument("--burst", type=whole(1), help="due at once, with --size")
     parser.add_argument(
         "--nonblocking", action="store_true", help="a full queue loses; with --size"
     )
@@ -119,14 +119,20 @@ class FixedRate:
             "receiver_per_s": measured.receiver["count"] / max(measured.receiver["seconds"], 1e-9),
             "refused": measured.sender["refused"],
             **({"sender_late_p99_us": figures_of(histogram(late))["p99_us"]} if late else {}),
-            **use_figures(measured, task.count),
+            **others_use(measured, task.count),
         }
 
     def known(self) -> Row:
         """For the row."""
-        every = merged(self._all)
-        made = histogram(every)
-        return {"latency_ns": every, "hdr": encoded(made), "all_rounds": figures_of(made)}
+        return distribution(self._all)
+
+
+def others_use(measured: Measured, count: int) -> Figures:
+    """What a message costs, without its sender: that watches the clock most of its time."""
+    figures = use_figures(measured, count)
+    for name in ("sender_cpu_us", "cpu_us", *([] if measured.sender_use else ["receiver_cpu_us"])):
+        figures.pop(name, None)  # inproc: one process has both ends
+    return figures
 
 
 def rate_case(
@@ -148,31 +154,45 @@ def rate_case(
 def custom(chosen: argparse.Namespace) -> list[Load]:
     """The loads asked for."""
     if chosen.size is None:
-        if chosen.rate is not None:
-            raise BenchError("--rate goes with --size")
-        loads: list[Load] = chosen.load
-        return loads
+        for name in ("rate", "connections", "burst", "nonblocking"):
+            if getattr(chosen, name):
+                raise BenchError(f"--{name} goes with --size")
+        return chosen.load or list(LOADS.values())
+    if chosen.load:
+        raise BenchError("--load or --size, not both")
     if chosen.rate is None:
         raise BenchError("--size goes with --rate")
+    connections, burst = chosen.connections or 1, chosen.burst or 1
     name = f"{chosen.size}B-{chosen.rate:g}/s"
-    name += f"-{chosen.connections}" if chosen.connections > 1 else ""
-    name += f" in bursts of {chosen.burst}" if chosen.burst > 1 else ""
-    load = Load(name, chosen.size, chosen.rate, chosen.connections, chosen.burst)
-    return [replace(load, blocking=not chosen.nonblocking)]
+    name += f"-{connections}" if connections > 1 else ""
+    name += f" in bursts of {burst}" if burst > 1 else ""
+    return [Load(name, chosen.size, chosen.rate, connections, burst, not chosen.nonblocking)]
+
+
+def rate_cases(
+    peers: Sequence[Peer], transport: str, load: Load, seconds: float, seed: int
+) -> list[Case]:
+    """Those of all peers under one load, and how late the machine itself is."""
+    cases = [rate_case(peer, transport, load, seconds, seed) for peer in peers]
+    return [*cases, hiccups_case(transport, load.name, load.rate, load.burst, seconds)]
 
 
 def rate(chosen: argparse.Namespace) -> int:
     """The command rate."""
     loads = custom(chosen)
     output = Output(chosen)
-    for transport in chosen.transport:
-        for load in loads:
-            output.measure(
-                [rate_case(p, transport, load, chosen.seconds, chosen.seed) for p in chosen.peer]
-            )
+    output.measure_all(
+        [
+            rate_cases(chosen.peer, transport, load, chosen.seconds, chosen.seed)
+            for transport in chosen.transport
+            for load in loads
+        ]
+    )
     return output.finish()
 
 
 def one_way_load(size: int) -> Load:
     """What `lat --one-way` sends."""
-    return Load(f"{size:,} B one way", max(size, HEAD.size), ONE_WAY_PER_S)
+    if size < HEAD.size:
+        raise BenchError(f"--one-way: --size is at least {HEAD.size}, for when a message was due")
+    return Load(f"{size:,} B one way", size, ONE_WAY_PER_S)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import _charts
-from ._rounds import Row
-from ._stats import ratio
-from ._table import LEADING, SHORT, based_on, cell, columns_of, label
+from ._rounds import MACHINE, Row
+from ._table import based_on, cell, columns_of, label, leading_of, ratios_of, short
 
 CSS = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; max-width: 1060px;
        margin: 2.5em auto; padding: 0 1.2em; }
 h1 { font-size: 1.7em; margin-bottom: .2em; } h2 { font-size: 1.25em; margin-top: 2.2em; }
+h2.record { font-size: 1.5em; border-top: 2px solid #c9d0d7; margin-top: 2.5em; padding-top: .6em; }
 h3 { font-size: 1em; margin: 1.8em 0 .3em; } p { max-width: 46em; }
 svg { width: 100%; height: auto; } .note, .missing { color: #5d6b79; font-size: .9em; }
 .wide { overflow-x: auto; }
@@ -31,16 +31,22 @@ td.met { color: #1c7a3c; } td.missed { color: #b3261e; font-weight: 600; }
 """
 HOW = """Sender and receiver are processes of their own (threads for inproc); peers take turns round
 by round, the first round is thrown away, and figures are medians with least and most of the others.
-Nothing counts as sent before it was received. Absolute figures drift with the machine: compare
-within one run only."""
+Nothing counts as sent before it was received. At a fixed rate "machine" is a process that only
+watches the schedule: how late the machine is by itself. Absolute figures drift with the machine:
+compare within one run only."""
 TITLES = {
     "thr": "Throughput",
     "lat": "Latency of requests",
     "rate": "Latency at a fixed rate",
     "fanout": "Fanout",
     "connections": "Connections",
+    "survey": "Surveys",
     "cpu": "CPU time",
 }
+
+
+COUNTED = {"connections": "connections", "fanout": "subscribers", "survey": "respondents"}
+"""What the number at the end of a load is of."""
 
 
 def text(value: object) -> str:
@@ -56,6 +62,12 @@ def grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Ro
     return found
 
 
+def case_of(row: Row) -> str:
+    """Which case of its kind a row is of, for people."""
+    what = COUNTED.get(row["kind"])
+    return label({**row, "load": f"{row.get('load', '')} {what}"} if what else row)
+
+
 def measured(rows: Iterable[Row]) -> list[Row]:
     """Those that have figures."""
     return [row for row in rows if row["missing"] is None]
@@ -64,18 +76,14 @@ def measured(rows: Iterable[Row]) -> list[Row]:
 def table_html(rows: Sequence[Row], base: str | None) -> str:
     """One case: a row a peer, and who was not measured."""
     columns = columns_of(rows)
-    leading = [
-        name for name in LEADING[rows[0]["kind"]] if any(name in row["figures"] for row in rows)
-    ]
+    leading = leading_of(rows)
     compared = based_on(rows, base)
     to = compared["peer"] if compared else "-"
-    heads = ["peer", *(f"{SHORT.sub('', name)} ÷ {to}" for name in leading)]
+    heads = ["peer", *(f"{short(name)} ÷ {to}" for name in leading)]
     lines = [f"<tr>{''.join(f'<th>{text(h)}</th>' for h in (*heads, *(c.head for c in columns)))}"]
     for row in measured(rows):
         cells = [f'<td class="peer">{text(row["peer"])}</td>']
-        for name in leading:
-            value = ratio(row["figures"], compared["figures"], name) if compared else None
-            cells.append(f"<td>{'-' if value is None else f'{value:.2f}'}</td>")
+        cells += [f"<td>{value}</td>" for value in ratios_of(row, compared, leading)]
         for column in columns:
             shown, _, range_ = cell(row, column).partition(" (")
             small = f'<br><span class="range">{text(range_[:-1])}</span>' if range_ else ""
@@ -113,12 +121,12 @@ def throughput_charts(rows: Sequence[Row]) -> str:
 def latency_charts(rows: Sequence[Row]) -> str:
     """Distributions, and latency over bursts where there are several."""
     parts = []
-    bursts = {row.get("burst", 1) for row in rows}
-    if len(bursts) > 1:
-        for transport, own in grouped(rows, lambda row: row["transport"]).items():
+    loads = [row for row in rows if "burst" in row and row["peer"] != MACHINE]
+    if len({row["burst"] for row in loads}) > 1:
+        for transport, own in grouped(loads, lambda row: row["transport"]).items():
             title = f"Latency against backlog, {transport}"
             parts.append(chart(_charts.against_backlog, own, title))
-    for name, own in grouped(rows, label).items():
+    for name, own in grouped(rows, case_of).items():
         parts.append(chart(_charts.distributions, own, f"Latency distribution, {name}"))
     return "".join(parts)
 
@@ -134,7 +142,7 @@ def fanout_charts(rows: Sequence[Row]) -> str:
 
 def cpu_charts(rows: Sequence[Row]) -> str:
     """Bars."""
-    groups = grouped(rows, label).items()
+    groups = grouped(rows, case_of).items()
     return "".join(chart(_charts.cpu, own, f"CPU per million messages, {n}") for n, own in groups)
 
 
@@ -143,6 +151,7 @@ CHARTS: dict[str, Callable[[Sequence[Row]], str]] = {
     "lat": latency_charts,
     "rate": latency_charts,
     "fanout": fanout_charts,
+    "survey": latency_charts,
     "cpu": cpu_charts,
 }
 
@@ -152,22 +161,38 @@ def section(kind: str, rows: Sequence[Row], base: str | None) -> str:
     charts = CHARTS[kind](rows) if kind in CHARTS else ""
     tables = "".join(
         f"<h3>{text(name)}</h3>{table_html(own, base)}"
-        for name, own in grouped(rows, label).items()
+        for name, own in grouped(rows, case_of).items()
     )
     return f"<h2>{text(TITLES.get(kind, kind))}</h2>{charts}{tables}"
 
 
-def facts_html(record: dict[str, Any]) -> str:
-    """Machine, system, versions."""
-    versions = {row["peer"]: row["version"] for row in record["rows"] if row["missing"] is None}
-    told = {**record["facts"], **{f"{name}": of for name, of in versions.items() if of}}
+def known_of(record: dict[str, Any]) -> dict[str, str]:
+    """Machine, system, versions, by the name they are told under."""
+    peers = [row for row in record["rows"] if row["missing"] is None and row["peer"] != MACHINE]
+    told = {**record["facts"], **{row["peer"]: row["version"] for row in peers if row["version"]}}
     told["seed"] = record["options"].get("seed", "")
-    lines = "".join(
-        f"<tr><td>{text(name.replace('_', ' '))}</td><td>{text(value)}</td></tr>"
-        for name, value in told.items()
-        if value != ""
+    return {name.replace("_", " "): str(value) for name, value in told.items() if value != ""}
+
+
+def facts_html(records: Sequence[dict[str, Any]]) -> str:
+    """Where it was measured: what is the same of all records, then a row each for what differs."""
+    known = [known_of(record) for record in records]
+    names = dict.fromkeys(name for one in known for name in one)
+    differ = [name for name in names if len({one.get(name) for one in known}) > 1]
+    same = "".join(
+        f"<tr><td>{text(name)}</td><td>{text(known[0][name])}</td></tr>"
+        for name in names
+        if name not in differ
     )
-    return f'<h2>Where this was measured</h2><table class="facts">{lines}</table>'
+    parts = [f'<table class="facts">{same}</table>']
+    if differ:
+        lines = ["".join(f"<th>{text(name)}</th>" for name in ("", *differ))]
+        for record, one in zip(records, known, strict=True):
+            cells = (name_of(record), *(one.get(name, "-") for name in differ))
+            lines.append("".join(f"<td>{text(cell)}</td>" for cell in cells))
+        rows = "".join(f"<tr>{line}</tr>" for line in lines)
+        parts.append(f'<div class="wide"><table>{rows}</table></div>')
+    return f"<h2>Where this was measured</h2>{''.join(parts)}"
 
 
 def targets_html(found: Sequence[dict[str, Any]]) -> str:
@@ -187,24 +212,34 @@ def targets_html(found: Sequence[dict[str, Any]]) -> str:
     )
 
 
+def name_of(record: dict[str, Any]) -> str:
+    """Its title; without one, when it was made."""
+    when = str(record["facts"].get("time", ""))[:16].replace("T", " ")
+    return record.get("title") or f"Measured {when} UTC"
+
+
+def record_html(record: dict[str, Any], *, alone: bool) -> str:
+    """What stands in a record; beside others under its own name."""
+    parts = [] if alone else [f'<h2 class="record">{text(name_of(record))}</h2>']
+    if record.get("text"):
+        parts.append(f"<p>{text(record['text'])}</p>")
+    if record.get("targets"):
+        parts.append(targets_html(record["targets"]))
+    base = record["options"].get("base")
+    for kind, rows in grouped(record["rows"], lambda row: row["kind"]).items():
+        parts.append(section(kind, rows, base))
+    return "".join(parts)
+
+
 def html(records: Sequence[dict[str, Any]]) -> str:
-    """The page of one or more records."""
-    titles = [record.get("title") or "" for record in records]
-    title = next(filter(None, titles), "Measurements of meshmsg and others")
-    parts = []
-    for record in records:
-        if record.get("title") and len(records) > 1:
-            parts.append(f"<h2>{text(record['title'])}</h2>")
-        if record.get("text"):
-            parts.append(f"<p>{text(record['text'])}</p>")
-        if record.get("targets"):
-            parts.append(targets_html(record["targets"]))
-        base = record["options"].get("base")
-        for kind, rows in grouped(record["rows"], lambda row: row["kind"]).items():
-            parts.append(section(kind, rows, base))
-    parts += [facts_html(record) for record in records[:1]]
+    """The page of one or more records; several have the title that all of them have, if any."""
+    titles = {record.get("title") or "" for record in records}
+    title = titles.pop() if len(titles) == 1 else ""
+    title = title or "Measurements of meshmsg and others"
+    alone = len(records) == 1
+    parts = [record_html(record, alone=alone) for record in records]
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{text(title)}</title>'
         f"<style>{CSS}</style></head><body><h1>{text(title)}</h1>"
-        f'<p class="note">{HOW}</p>{"".join(parts)}</body></html>\n'
+        f'<p class="note">{HOW}</p>{"".join(parts)}{facts_html(records)}</body></html>\n'
     )

@@ -8,8 +8,29 @@ from pathlib import Path
 from typing import Any
 
 from ._need import BenchError
-from ._output import SCHEMA, written
+from ._output import SCHEMA, check_writable, written
 from ._report import html
+from ._table import COLUMNS
+
+PARTS = {"facts": dict, "options": dict, "rows": list}
+DRAWN = {
+    "thr": ("size",),
+    "lat": ("latency_ns",),
+    "rate": ("latency_ns",),
+    "survey": ("latency_ns",),
+    "fanout": ("size", "subscribers"),
+}
+"""What charts of a kind need besides."""
+FIGURES = {
+    "thr": ("sender_per_s", "receiver_per_s", "cpu_us"),
+    "lat": ("p50_us", "p99_us"),
+    "rate": ("p50_us", "p99_us"),
+    "survey": ("p50_us",),
+    "fanout": ("deliveries_per_s",),
+    "connections": (),
+    "cpu": ("cpu_us",),
+}
+ROW_PARTS = ("kind", "peer", "version", "transport", "missing", "figures")
 
 
 def add_commands(commands: Any) -> None:
@@ -28,10 +49,34 @@ def record_in(path: str) -> dict[str, Any]:
         raise BenchError(f"{path}: {error}") from None
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise BenchError(f"{path} is no record of this bench (schema {SCHEMA})")
+    problem = wrong_with(found)
+    if problem:
+        raise BenchError(f"{path} is a record that was cut or changed: {problem}")
     return found
+
+
+def wrong_with(record: dict[str, Any]) -> str:
+    """What a record has not that a page needs; nothing, if all is there."""
+    for name, kind in PARTS.items():
+        if not isinstance(record.get(name), kind):
+            return f"it has no {name}"
+    for i, row in enumerate(record["rows"]):
+        absent = [name for name in ROW_PARTS if not isinstance(row, dict) or name not in row]
+        if absent:
+            return f"row {i + 1} has no {', '.join(absent)}"
+        kind = row["kind"]
+        if kind not in COLUMNS:
+            return f"row {i + 1} is of the kind {kind!r}"
+        if row["missing"] is None:
+            absent = [name for name in DRAWN.get(kind, ()) if name not in row]
+            absent += [name for name in FIGURES[kind] if name not in row["figures"]]
+            if absent:
+                return f"row {i + 1} has no {', '.join(absent)}"
+    return ""
 
 
 def report(chosen: argparse.Namespace) -> int:
     """The command."""
+    check_writable(chosen.out)
     written(chosen.out, html([record_in(path) for path in chosen.record]))
     return 0

@@ -15,6 +15,8 @@ from .peers.seam import Peer
 
 Figures = dict[str, float]
 Row = dict[str, Any]
+MACHINE = "machine"
+"""The name of rows that are of no peer, but of what the machine does by itself."""
 
 
 @dataclass

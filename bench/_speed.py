@@ -9,7 +9,7 @@ from typing import Any
 from ._args import add_common, add_size, add_transport, positive, whole
 from ._launch import Measured, measure
 from ._output import Output
-from ._rate import one_way_load, rate_case
+from ._rate import one_way_load, rate_cases
 from ._rounds import Case, Figures, Row
 from ._stats import latency_figures, merged
 from ._task import Task
@@ -113,9 +113,13 @@ def cpu_time(chosen: argparse.Namespace) -> int:
 
 def _throughput(chosen: argparse.Namespace, kind: str) -> int:
     output = Output(chosen)
-    for transport in chosen.transport:
-        for size in chosen.size:
-            output.measure([throughput_case(p, transport, size, chosen, kind) for p in chosen.peer])
+    output.measure_all(
+        [
+            [throughput_case(peer, transport, size, chosen, kind) for peer in chosen.peer]
+            for transport in chosen.transport
+            for size in chosen.size
+        ]
+    )
     return output.finish()
 
 
@@ -149,17 +153,16 @@ def trips_case(peer: Peer, transport: str, size: int, chosen: argparse.Namespace
     return Case(peer, "lat", transport, one, facts, extra=one.known)
 
 
-def one_way_case(peer: Peer, transport: str, size: int, chosen: argparse.Namespace) -> Case:
-    """One peer's case, one way."""
-    load = one_way_load(size)
-    return rate_case(peer, transport, load, chosen.count / load.rate, chosen.seed)
-
-
 def latency(chosen: argparse.Namespace) -> int:
     """The command lat."""
+
+    def cases(transport: str, size: int) -> list[Case]:
+        if not chosen.one_way:
+            return [trips_case(peer, transport, size, chosen) for peer in chosen.peer]
+        load = one_way_load(size)
+        return rate_cases(chosen.peer, transport, load, chosen.count / load.rate, chosen.seed)
+
+    groups = [cases(transport, size) for transport in chosen.transport for size in chosen.size]
     output = Output(chosen)
-    for transport in chosen.transport:
-        for size in chosen.size:
-            case = one_way_case if chosen.one_way else trips_case
-            output.measure([case(peer, transport, size, chosen) for peer in chosen.peer])
+    output.measure_all(groups)
     return output.finish()

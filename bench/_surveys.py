@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ._args import add_common, add_size, add_transport, number_list, whole
-from ._launch import gather
+from ._lead import gather
 from ._many import shares
-from ._need import BenchError
 from ._output import Output
 from ._rounds import Case, Figures, Row
 from ._stats import latency_figures, merged
@@ -26,7 +25,7 @@ def add_commands(commands: Any) -> None:
     """Put survey among the commands."""
     parser = commands.add_parser("survey", help="time until all respondents have answered")
     parser.add_argument("--respondents", type=number_list(1), default="10,100")
-    parser.add_argument("--processes", type=whole(1), help="of respondents (default: one a core)")
+    parser.add_argument("--processes", type=whole(1), help="of respondents (default: cores)")
     parser.add_argument("--count", type=whole(2), default=SURVEYS, help="surveys a measurement")
     add_transport(parser)
     add_size(parser, "64", least=2)
@@ -44,18 +43,15 @@ class Surveys:
     def __call__(self, warming: bool) -> Figures:
         """Measure once."""
         task = replace(self._task, count=max(2, self._task.count // 10)) if warming else self._task
-        found = gather(self._peer, self._transport, task, self._shares)
-        asked, use, uses = found.one, found.one_use, found.other_uses
+        others = [replace(task, receives=True, connections=number) for number in self._shares]
+        found = gather(self._peer, self._transport, [task, *others])
+        asked = found.said[0]
         if not warming:
             self._all.append(asked["latency_ns"])
-        surveys = task.count
         return {
             **latency_figures(asked["latency_ns"]),
             "surveys_per_s": asked["count"] / asked["seconds"],
-            "sender_cpu_us": use["cpu_s"] * 1e6 / surveys,
-            "receiver_cpu_us": sum(one["cpu_s"] for one in uses) * 1e6 / surveys,
-            "sender_rss_mb": use["rss_mb"],
-            "receiver_rss_mb": sum(one["rss_mb"] for one in uses),
+            **found.use_figures(task.count),
         }
 
     def known(self) -> Row:
@@ -84,13 +80,13 @@ def survey_case(
 
 def surveys(chosen: argparse.Namespace) -> int:
     """The command survey."""
-    if "inproc" in chosen.transport:
-        raise BenchError("respondents are in other processes: no inproc")
     output = Output(chosen)
-    for transport in chosen.transport:
-        for size in chosen.size:
-            for number in chosen.respondents:
-                output.measure(
-                    [survey_case(peer, transport, size, number, chosen) for peer in chosen.peer]
-                )
+    output.measure_all(
+        [
+            [survey_case(peer, transport, size, number, chosen) for peer in chosen.peer]
+            for transport in chosen.transport
+            for size in chosen.size
+            for number in chosen.respondents
+        ]
+    )
     return output.finish()

@@ -12,22 +12,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._args import add_output, positive, whole, words
-from ._baseline import add_baseline, compare
-from ._many import connections_case, fanout_case
+from ._args import add_output, positive, some_words, whole
+from ._baseline import StoredLine, add_baseline
+from ._many import connections_case, fanout_case, fanout_load
+from ._markdown import markdown
 from ._need import BenchError
-from ._output import Output
-from ._rate import LOADS, rate_case
+from ._output import Output, written
+from ._rate import LOADS, rate_cases
 from ._rounds import Case, Row
 from ._speed import throughput_case, trips_case
 from ._surveys import SURVEYS, survey_case, survey_load
 from ._table import aligned
 from .peers import peer_named
+from .peers.seam import Peer
 
 SUBSCRIBERS = (1, 10, 100)
 CONNECTIONS = (1000, 10_000)
 RESPONDENTS = 100
 SIZES = (64, 1024, 16384)
+FANOUTS = {
+    fanout_load(size, number): (size, number) for size in (64, 1024) for number in SUBSCRIBERS
+}
+"""Size and subscribers, by the name of the load."""
 GROUPS: dict[str, tuple[str, ...]] = {
     "thr tcp": (
         *("meshmsg", "meshmsg-batch", "meshmsg-asyncio", "pyzmq", "pyzmq-batch"),
@@ -115,16 +121,10 @@ def least(
 
 def fanouts() -> list[Target]:
     """P6."""
-    loads = [fanout_load(size, number) for size in (64, 1024) for number in SUBSCRIBERS]
     return [
         Target("P6", "fanout tcp", "deliveries_per_s", "meshmsg", "pyzmq", 2.5, at=load)
-        for load in loads
+        for load in FANOUTS
     ]
-
-
-def fanout_load(size: int, subscribers: int) -> str:
-    """The name _many gives it."""
-    return f"{size:,} B to {subscribers}"
 
 
 def surveys() -> list[Target]:
@@ -174,53 +174,91 @@ TARGETS: tuple[Target, ...] = (
 )
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured."""
+
+    rounds: int = 5
+    seconds: float = 1.0
+    rate_rounds: int = 3
+    rate_seconds: float = 30.0
+    trips: int = 5000
+    surveys: int = SURVEYS
+    connections: tuple[int, ...] = CONNECTIONS
+
+
+WHOLE = Extent()
+"""What docs/performance.md is made from."""
+SHORT = Extent(2, 0.3, 1, 3.0, 1000, 200, CONNECTIONS[:1])
+"""A few minutes: enough to see what has become slower."""
+
+
 def add_commands(commands: Any) -> None:
     """Put targets among the commands."""
     numbers = list(dict.fromkeys(target.number for target in TARGETS))
     parser = commands.add_parser("targets", help="what was promised, and what was measured")
-    parser.add_argument("--only", type=words, help=f"with commas, of {', '.join(numbers)}")
-    parser.add_argument("--rounds", type=whole(1), default=5, help="besides the warm-up")
-    parser.add_argument("--seconds", type=positive, default=1.0, help="about, a throughput")
-    parser.add_argument("--rate-seconds", type=positive, default=30.0, help="a fixed rate")
-    parser.add_argument("--trips", type=whole(2), default=5000, help="of a latency")
+    parser.add_argument("--only", type=some_words, help=f"with commas, of {', '.join(numbers)}")
+    parser.add_argument("--short", action="store_true", help="a few minutes; other defaults")
+    for name, kind, what in (
+        ("rounds", whole(1), "besides the warm-up"),
+        ("seconds", positive, "about, a throughput"),
+        ("rate_rounds", whole(1), "of a fixed rate, besides the warm-up"),
+        ("rate_seconds", positive, "a fixed rate"),
+        ("trips", whole(2), "of a latency"),
+    ):
+        usual = f"{getattr(WHOLE, name):g}, short: {getattr(SHORT, name):g}"
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, type=kind, help=f"{what} (default: {usual})")
     parser.add_argument("--seed", type=whole(0), default=1, help="of the messages' contents")
     parser.add_argument("--strict", action="store_true", help="fail when a target is missed")
+    parser.add_argument("--markdown", metavar="FILE", help="write the table of targets there")
     add_output(parser)
     add_baseline(parser)
-    parser.set_defaults(run=targets, count=None, processes=None, base="pyzmq")
+    parser.set_defaults(run=targets, processes=None, base="pyzmq")
+
+
+def fill(chosen: argparse.Namespace) -> None:
+    """Give what was not said its default."""
+    for name, value in vars(SHORT if chosen.short else WHOLE).items():
+        if getattr(chosen, name, None) is None:
+            setattr(chosen, name, value)
 
 
 def cases_of(group: str, wanted: Sequence[Target], chosen: argparse.Namespace) -> list[list[Case]]:
     """The cases of a group, those beside each other that are compared."""
+    made = []
+    for at in dict.fromkeys(target.at for target in wanted):
+        # The short set measures at each size whom a target there is about; the whole, everybody.
+        about = [one for one in wanted if one.at == at or not chosen.short]
+        names = {name for target in about for name in (target.peer, target.beside)}
+        if group.startswith("thr") and "meshmsg-batch" in names and not chosen.short:
+            names.add("pyzmq-batch")
+        peers = [peer_named(name) for name in GROUPS[group] if name in names]
+        made.append(cases_at(group, at, peers, chosen))
+    return [cases for cases in made if cases]
+
+
+def cases_at(
+    group: str, at: str | int | None, peers: Sequence[Peer], chosen: argparse.Namespace
+) -> list[Case]:
+    """Those of one size, load or number; none, where that is not measured this time."""
     kind, transport = group.split()
-    names = {name for target in wanted for name in (target.peer, target.beside)}
-    extra = {"pyzmq-batch"} if kind == "thr" and "meshmsg-batch" in names else set()
-    peers = [peer_named(name) for name in GROUPS[group] if name in names | extra]
-    places = list(dict.fromkeys(target.at for target in wanted))
+    size = at if isinstance(at, int) else 0
+    counts = {"lat": chosen.trips, "survey": chosen.surveys}
+    chosen = argparse.Namespace(**{**vars(chosen), "count": counts.get(kind)})
     if kind == "thr":
-        return [[throughput_case(p, transport, int(a or 0), chosen) for p in peers] for a in places]
+        return [throughput_case(peer, transport, size, chosen) for peer in peers]
     if kind == "lat":
-        chosen.count = chosen.trips
-        made = [[trips_case(p, transport, int(a or 0), chosen) for p in peers] for a in places]
-        chosen.count = None
-        return made
+        return [trips_case(peer, transport, size, chosen) for peer in peers]
     if kind == "fanout":
-        return [
-            [fanout_case(peer, transport, size, number, chosen) for peer in peers]
-            for size in (64, 1024)
-            for number in SUBSCRIBERS
-            if fanout_load(size, number) in places
-        ]
+        size, number = FANOUTS[str(at)]
+        return [fanout_case(peer, transport, size, number, chosen) for peer in peers]
     if kind == "survey":
-        chosen.count = SURVEYS
-        made = [[survey_case(peer, transport, 64, RESPONDENTS, chosen) for peer in peers]]
-        chosen.count = None
-        return made
+        return [survey_case(peer, transport, 64, RESPONDENTS, chosen) for peer in peers]
     if kind == "connections":
-        there = [number for number in CONNECTIONS if f"{number:,}" in places]
-        return [[connections_case(peer, transport, number) for peer in peers] for number in there]
-    seconds, seed = chosen.rate_seconds, chosen.seed
-    return [[rate_case(p, transport, LOADS[str(a)], seconds, seed) for p in peers] for a in places]
+        there = [number for number in chosen.connections if f"{number:,}" == at]
+        return [connections_case(peer, transport, n) for n in there for peer in peers]
+    return rate_cases(peers, transport, LOADS[str(at)], chosen.rate_seconds, chosen.seed)
 
 
 def verdicts(rows: Sequence[Row], wanted: Sequence[Target]) -> list[dict[str, Any]]:
@@ -264,15 +302,23 @@ def targets(chosen: argparse.Namespace) -> int:
     unknown = sorted(set(chosen.only or ()) - {target.number for target in wanted})
     if unknown:
         raise BenchError(f"no target {', '.join(unknown)}")
+    fill(chosen)
     output = Output(chosen, "What was promised of meshmsg's speed, and what was measured")
+    line = StoredLine(chosen)
+    groups: list[list[Case]] = []
     for group in GROUPS:
         own = [target for target in wanted if target.group == group]
-        for cases in cases_of(group, own, chosen) if own else ():
-            output.measure(cases)
-    found = verdicts(output.rows, wanted)
-    output.targets = found
-    for line in (*shown(found), *compare(output.rows, chosen)):
-        output.line(line)
+        groups += cases_of(group, own, chosen) if own else []
+
+    def rounds_of(cases: Sequence[Case]) -> int:
+        return int(chosen.rate_rounds if cases[0].kind == "rate" else chosen.rounds)
+
+    output.measure_all(groups, rounds_of, line.calibrate)
+    output.targets = found = verdicts(output.rows, wanted)
+    for text in (*shown(found), *line.compare(output.rows)):
+        output.line(text)
     output.finish()
+    if chosen.markdown:
+        written(chosen.markdown, markdown(found, output.facts, chosen))
     missed = [one for one in found if one["met"] is False]
     return 1 if missed and chosen.strict else 0

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ._lead import LEADS, ThreadEnd
 from ._memory import memory
 from ._need import BenchError
 from ._task import Task
@@ -118,6 +119,20 @@ def both(first: Task, second: Task, line: Line) -> None:
     line.say(said[True][-1])
 
 
+def together(tasks: list[Task], line: Line) -> None:
+    """Measure with one end and all those around it as threads, led from here: so for inproc."""
+    ends: list[ThreadEnd] = []
+
+    def start(task: Task) -> ThreadEnd:
+        ends.append(ThreadEnd(lambda say, hear: run(task, Line(say, hear))))
+        return ends[-1]
+
+    found = LEADS[tasks[0].kind](start, tasks)
+    line.say({"said": found.said, "used": found.used[:1]})
+    for end in ends:
+        end.join()
+
+
 def from_parent(word: str) -> None:
     """Wait for a word; anything else means that the parent is gone."""
     if sys.stdin.readline().strip() != word:
@@ -135,7 +150,9 @@ def main() -> None:
     tasks = [Task(**one) for one in told]
     line = Line(to_parent, from_parent)
     try:
-        if len(tasks) == 2:
+        if len(tasks) > 1 and tasks[0].kind in LEADS:
+            together(tasks, line)
+        elif len(tasks) == 2:
             both(tasks[0], tasks[1], line)
         else:
             run(tasks[0], line)

@@ -1,7 +1,9 @@
-"""Micro-benchmarks: codec, queues, crossings into C. Run by hand: `pytest bench/micro`.
+"""Micro-benchmarks: queues, subscriptions, crossings into C.
 
-Not here: processes and sockets; `python -m meshmsg.bench` has them. Law: no assertion about time;
-each bench checks that what it timed did what it should.
+`python -m meshmsg.bench micro` runs them and compares with the stored line; by hand, with all that
+pytest-benchmark can: `pytest bench/micro --benchmark-autosave`, later `--benchmark-compare`. Not
+here: the codec (test_codec.py), and processes and sockets (`python -m meshmsg.bench`). Law: no
+assertion about time; each bench checks that what it timed did what it should.
 """
 
 from __future__ import annotations
@@ -16,15 +18,8 @@ from meshmsg._mm import ffi, lib
 
 BATCH = 1000
 SIZES = (64, 1024, 16384)
-SIZE_MAX = 1 << 20
-FRAMES_MAX = 1024
-COMMAND_MAX = 70_000
-
-
-def framed(size: int, count: int) -> bytes:
-    """So many single-frame messages as they stand on the wire."""
-    head = bytes((0, size)) if size < 256 else b"\x02" + size.to_bytes(8, "big")
-    return (head + b"x" * size) * count
+TOPICS = (1, 1000)
+"""Subscriptions a topic is looked up among."""
 
 
 @pytest.fixture
@@ -36,34 +31,6 @@ def pair() -> Iterator[tuple[meshmsg.Push, meshmsg.Pull]]:
     ):
         push.wait_for_peers()
         yield push, pull
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.benchmark(group="codec")
-def test_the_reader_parses_a_chunk_of_messages(benchmark: Any, size: int) -> None:
-    """1,000 messages, each made and freed."""
-    chunk = framed(size, BATCH)
-    where = ffi.from_buffer("uint8_t[]", chunk)
-    used, part = ffi.new("size_t *"), ffi.new("size_t *")
-    msg, kind, data = ffi.new("mm_msg **"), ffi.new("int *"), ffi.new("uint8_t const **")
-
-    def parse() -> int:
-        reader = lib.mm_codec_reader_new(SIZE_MAX, FRAMES_MAX, COMMAND_MAX)
-        at = count = 0
-        try:
-            while at < len(chunk):
-                left = len(chunk) - at
-                rc = lib.mm_codec_reader_next(reader, where + at, left, used, msg, kind, data, part)
-                assert rc >= 0
-                at += used[0]
-                if msg[0] != ffi.NULL:
-                    lib.mm_msg_free(msg[0])
-                    count += 1
-        finally:
-            lib.mm_codec_reader_free(reader)
-        return count
-
-    assert benchmark(parse) == BATCH
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -99,6 +66,27 @@ def test_a_message_goes_through_the_queues(
         return pull.recv(timeout=10)
 
     assert benchmark(through) == body
+
+
+@pytest.mark.parametrize("topics", TOPICS)
+@pytest.mark.benchmark(group="subscriptions")
+def test_a_topic_is_matched_with_the_subscriptions(benchmark: Any, topics: int) -> None:
+    """How many a message would reach, asked of a publisher: one of so many topics is a prefix."""
+    names = [f"news.{i}." for i in range(topics)]
+    with (
+        meshmsg.Pub(bind="inproc://topics") as pub,
+        meshmsg.Sub(connect="inproc://topics", topics=names),
+    ):
+        for name in names:
+            pub.wait_for_subscribers(topic=name, timeout=10)
+        topic = f"news.{topics - 1}.today".encode()
+        count = ffi.new("uint32_t *")
+
+        def matched() -> int:
+            rc: int = lib.mm_subscriber_count(pub._handle, topic, len(topic), count)
+            return rc or count[0]
+
+        assert benchmark(matched) == 1
 
 
 @pytest.mark.benchmark(group="crossings")

@@ -12,6 +12,7 @@ import pytest
 from meshmsg.bench._facts import facts
 from meshmsg.bench._need import BenchError, is_there
 from meshmsg.bench._report_command import record_in
+from meshmsg.bench.peers import PEERS
 from tests.support.benched import bench
 
 DRAWS = pytest.mark.skipif(not is_there("matplotlib"), reason="matplotlib is not installed")
@@ -27,6 +28,7 @@ def row(kind: str, peer: str, **more: Any) -> dict[str, Any]:
         "rate": ("p50_us", "p99_us", "max_us"),
         "fanout": ("deliveries_per_s", "sender_per_s"),
         "connections": ("connects_per_s", "server_bytes"),
+        "survey": ("p50_us", "p99_us", "max_us", "surveys_per_s"),
         "cpu": ("cpu_us", "sender_cpu_us", "receiver_cpu_us", "broker_cpu_us"),
     }[kind]
     figures = {name: {"median": 20.0, "min": 10.0, "max": 30.0} for name in (*names, "cpu_us")}
@@ -85,14 +87,17 @@ def test_a_report_holds_charts_tables_and_facts_and_loads_nothing() -> None:
         *(row("fanout", "pyzmq", load=f"to {n}", subscribers=n) for n in (1, 10)),
         row("connections", "meshmsg", load="1,000"),
         row("cpu", "redis"),
+        *(row("survey", peer, load="64 B to 10", latency_ns=late) for peer in ("nanomsg", "pynng")),
     ]
     missing = row("thr", "zenoh", missing="not <installed>", figures={})
     page = Page(html([record(*rows, missing)]))
-    assert page.tags.count("svg") >= 11
-    assert page.tags.count("table") >= 8
+    assert page.tags.count("svg") >= 12
+    assert page.tags.count("table") >= 9
     assert page.loads == []
     assert "script" not in page.tags
     assert {"A <title>", "Some & text.", "Throughput", "seed", "7"} <= set(page.words)
+    assert {"Surveys", "Latency distribution, 64 B to 10 respondents tcp"} <= set(page.words)
+    assert "1,000 connections tcp" in page.words
     assert "Latency against backlog, tcp" in page.words
     assert "Latency distribution, 64 B tcp" in page.words
     assert "tcp congestion control" in page.words
@@ -182,6 +187,111 @@ def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
         record_in(str(path))
     with pytest.raises(BenchError, match="none"):
         record_in(str(tmp_path / "none"))
+
+
+@DRAWS
+@KEEPS
+def test_a_step_of_several_producers_beside_one_with_bursts_is_drawn() -> None:
+    """Only what has a burst is drawn against it; the machine has no backlog."""
+    from meshmsg.bench._report import html
+
+    late = [(1000, 90), (9000, 1)]
+    rows = [
+        row("rate", "meshmsg", load="several", latency_ns=late),
+        *(row("rate", "pyzmq", load=f"b{b}", burst=b, latency_ns=late) for b in (1, 10)),
+        *(row("rate", "machine", load=f"b{b}", burst=b, latency_ns=late) for b in (1, 10)),
+    ]
+    page = Page(html([record(*rows)]))
+    assert "Latency against backlog, tcp" in page.words
+    assert page.tags.count("svg") == 4
+    alone = Page(html([record(*rows[:2], *rows[3:4])]))
+    assert "Latency against backlog, tcp" not in alone.words
+
+
+@DRAWS
+@KEEPS
+def test_several_records_keep_their_names_and_their_facts() -> None:
+    """The page is named after none of them, unless all have one name."""
+    from meshmsg.bench._report import html
+
+    two = [record(row("cpu", "meshmsg"), title=title) for title in ("First", "")]
+    two[0]["facts"] = {**two[0]["facts"], "time": "2026-01-02T03:04:05+00:00", "kernel": "6.1"}
+    two[1]["facts"] = {**two[1]["facts"], "time": "2026-01-03T03:04:05+00:00", "kernel": "6.2"}
+    page = Page(html(two))
+    heading = page.words.index("Measurements of meshmsg and others")
+    assert heading < page.words.index("First") < page.words.index("Measured 2026-01-03 03:04 UTC")
+    assert {"6.1", "6.2"} <= set(page.words)
+    assert page.words.count("processor") == 1
+    assert page.tags.count("h1") == 1
+    same = Page(html([record(row("cpu", "meshmsg"), title="One") for _ in range(2)]))
+    assert same.words.count("Measurements of meshmsg and others") == 0
+
+
+def test_the_machine_of_a_rate_does_not_hide_the_machine_it_is() -> None:
+    """A row's name is that of a fact, too."""
+    from meshmsg.bench._report import known_of
+
+    late = [(1000, 90)]
+    made = record(row("rate", "machine", version="", latency_ns=late), row("cpu", "meshmsg"))
+    assert known_of(made)["machine"] == facts()["machine"]
+    assert known_of(made)["meshmsg"] == "1.0"
+
+
+def test_every_peer_has_a_colour_of_its_own() -> None:
+    """Else two lines of a chart look the same."""
+    from meshmsg.bench import _charts
+
+    colours = [_charts.colour(name) for name in (*PEERS, "machine")]
+    assert _charts.OTHER not in colours
+    assert len(set(colours)) == len(colours)
+
+
+def whole() -> dict[str, Any]:
+    """A record of which nothing is missing."""
+    return record(row("thr", "meshmsg"), row("rate", "pyzmq", latency_ns=[[1, 1]]))
+
+
+def test_a_whole_record_is_taken(tmp_path: Path) -> None:
+    """So that the refusals below have one reason."""
+    path = tmp_path / "x.json"
+    told = whole()
+    path.write_text(json.dumps(told))
+    assert record_in(str(path)) == told
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda told: told.pop("rows"), "it has no rows"),
+        (lambda told: told.pop("facts"), "it has no facts"),
+        (lambda told: told.pop("options"), "it has no options"),
+        (lambda told: told.update(rows={}), "it has no rows"),
+        (lambda told: told["rows"].insert(0, 7), "row 1 has no kind"),
+        (lambda told: told["rows"][1].pop("figures"), "row 2 has no figures"),
+        (lambda told: told["rows"][1].pop("latency_ns"), "row 2 has no latency_ns"),
+        (lambda told: told["rows"][0]["figures"].clear(), "row 1 has no sender_per_s"),
+        (lambda told: told["rows"][0].update(kind="new"), "row 1 is of the kind 'new'"),
+    ],
+)
+def test_a_record_that_was_cut_is_a_sentence(tmp_path: Path, change: Any, words: str) -> None:
+    """Which names what is not there."""
+    told = whole()
+    change(told)
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(told))
+    with pytest.raises(BenchError, match=words):
+        record_in(str(path))
+
+
+def test_a_record_with_nothing_but_its_number_is_a_sentence(tmp_path: Path) -> None:
+    """As the command says it."""
+    path = tmp_path / "x.json"
+    path.write_text('{"schema": 1}')
+    done = bench("report", str(path), "-o", str(tmp_path / "out.html"))
+    assert done.returncode == 1
+    assert "it has no facts" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out.html").exists()
 
 
 @DRAWS

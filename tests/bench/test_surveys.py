@@ -52,7 +52,6 @@ def test_who_has_no_surveys_is_a_row_that_says_so() -> None:
     [
         (("--respondents", "0"), "a whole number from 1 on"),
         (("--size", "1"), "a whole number from 2 on"),
-        (("--transport", "inproc"), "respondents are in other processes"),
     ],
 )
 def test_surveys_that_cannot_be_are_refused(arguments: tuple[str, ...], words: str) -> None:

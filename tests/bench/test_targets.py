@@ -1,28 +1,34 @@
-"""Targets and the stored line: judged on rows that the test makes, and one tiny real run."""
+"""Targets: judged on rows that the test makes, their table as text, and one tiny real run."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from meshmsg.bench import _baseline
-from meshmsg.bench._need import BenchError
+from meshmsg.bench import _baseline, _output
+from meshmsg.bench.__main__ import parser
+from meshmsg.bench._facts import facts
+from meshmsg.bench._markdown import markdown
 from meshmsg.bench._rate import LOADS
-from meshmsg.bench._targets import GROUPS, TARGETS, Target, cases_of, shown, verdicts
+from meshmsg.bench._targets import (
+    GROUPS,
+    SHORT,
+    TARGETS,
+    WHOLE,
+    Target,
+    cases_of,
+    fill,
+    shown,
+    verdicts,
+)
 from meshmsg.bench.peers import PEERS
 from tests.support.benched import bench
-
-
-def row(peer: str, value: float, figure: str = "receiver_per_s", **more: Any) -> dict[str, Any]:
-    """A row of thr over tcp at 64 bytes, unless told otherwise."""
-    figures = {figure: {"median": value, "min": value, "max": value}}
-    facts = {"kind": "thr", "transport": "tcp", "size": 64, "missing": None}
-    return {"peer": peer, "figures": figures, **facts, **more}
-
+from tests.support.benched import made_row as row
 
 RATE = Target("P1", "thr tcp", "receiver_per_s", "meshmsg", "pyzmq", 2.0, at=64)
 TIME = Target("P3", "lat tcp", "p50_us", "meshmsg", "pyzmq", 0.5, low=True, at=64)
@@ -86,16 +92,19 @@ def test_the_verdicts_are_shown_and_counted() -> None:
     assert lines[4] == "1 met, 1 missed, 1 not measured"
 
 
-def test_every_target_is_measured_by_some_case() -> None:
+@pytest.mark.parametrize("short", [False, True])
+def test_every_target_is_measured_by_some_case(short: bool) -> None:
     """Its peers are in its group, and a case has the size or load it is about."""
-    chosen = argparse.Namespace(count=None, seconds=1.0, seed=1, processes=None)
-    chosen.trips, chosen.rate_seconds = 100, 1.0
+    chosen = argparse.Namespace(seed=1, processes=None, short=short)
+    fill(chosen)
     for group, names in GROUPS.items():
         own = [target for target in TARGETS if target.group == group]
         assert own, group
         assert set(names) <= set(PEERS)
         cases = [case for some in cases_of(group, own, chosen) for case in some]
         for target in own:
+            if short and target.at == "10,000":
+                continue  # it takes the longest
             for name in filter(None, (target.peer, target.beside)):
                 where = [
                     case.facts.get("load") or case.facts.get("size")
@@ -126,68 +135,105 @@ def test_the_promises_are_those_of_the_table() -> None:
     ]
 
 
-def test_a_line_holds_multiples_of_the_calibration_loop_of_our_own_peers() -> None:
-    """Rates as messages a loop, times as loops."""
-    rows = [
-        row("meshmsg", 1000.0),
-        row("pyzmq", 1000.0),
-        row("meshmsg", 50.0, "p50_us", kind="lat"),
-        row("meshmsg", 1.0, missing="gone", kind="cpu"),
-        row("meshmsg", 7.0, "p99.9_us", kind="rate", load="l"),
-    ]
-    assert _baseline.line_of(rows, 0.5) == {
-        "thr tcp 64 B meshmsg receiver_per_s": 500.0,
-        "lat tcp 64 B meshmsg p50_us": 50e-6 / 0.5,
-    }
-
-
-def test_changes_within_noise_are_not_told() -> None:
-    """Faster and slower are, for rates and for times."""
-    now = {"a receiver_per_s": 100.0, "b receiver_per_s": 100.0, "c p50_us": 3.0, "d p50_us": 1.0}
-    before = {
-        "a receiver_per_s": 110.0,
-        "b receiver_per_s": 200.0,
-        "c p50_us": 1.0,
-        "d p50_us": 2.0,
-    }
-    assert _baseline.changes(now, before) == [
-        "SLOWER: 0.50 x  b receiver_per_s",
-        "SLOWER: 0.33 x  c p50_us",
-        "faster: 2.00 x  d p50_us",
-    ]
-
-
-def test_a_line_is_stored_and_compared_with(tmp_path: Path, monkeypatch: Any) -> None:
-    """The same run twice has no changes."""
-    monkeypatch.setattr(_baseline, "calibration", lambda: 0.25)
-    path = tmp_path / "line.json"
-    chosen = argparse.Namespace(baseline=str(path), save_baseline=False)
-    rows = [row("meshmsg", 1000.0)]
-    assert "there is no stored line" in _baseline.compare(rows, chosen)[0]
-    chosen.save_baseline = True
-    assert _baseline.compare(rows, chosen) == [f"stored 1 figures in {path}"]
-    chosen.save_baseline = False
-    assert _baseline.compare(rows, chosen) == ["1 figures beside the stored line, 0 beyond noise"]
-    path.write_text("[]")
-    with pytest.raises(BenchError, match=r"line\.json"):
-        _baseline.compare(rows, chosen)
-
-
-def test_the_calibration_loop_takes_time() -> None:
-    """Else nothing could be divided by it."""
-    assert _baseline.calibration_loop() > 0
-
-
 def test_the_command_measures_what_it_is_asked_for(tmp_path: Path) -> None:
     """One promise, tiny; the record holds the verdict."""
     out = tmp_path / "r.json"
     done = bench("targets", "--only", "P7", "--rounds", "1", "--seconds", "0.01", "--json",
-                 str(out), "--baseline", str(tmp_path / "b"), "--save-baseline")  # fmt: skip
+                 str(out), "--baseline", str(tmp_path / "b"), "--save-baseline",
+                 "--markdown", str(tmp_path / "t.md"))  # fmt: skip
     assert done.returncode == 0, done.stderr
+    told = (tmp_path / "t.md").read_text()
+    assert "1 round of 0.01 s (fixed rates: 3 of 30 s)" in told
+    assert told.count("| P7 | thr inproc") == 4
     found = json.loads(out.read_text())["targets"]
     assert [one["number"] for one in found] == ["P7"] * 4
     assert "not measured" in done.stdout
     assert json.loads((tmp_path / "b").read_text())["line"]
+
+
+def test_the_table_is_the_one_of_the_document(tmp_path: Path) -> None:
+    """Its own rows of docs/performance.md, made again from what they say."""
+    text = (Path(__file__).parents[2] / "docs" / "performance.md").read_text()
+    lines = [line for line in text.splitlines() if re.match(r"\| P\d", line)]
+    assert len(lines) == len(TARGETS)
+    found = []
+    for line in lines:
+        number, what, must, measured, verdict = (c.strip() for c in line.strip("|").split("|"))
+        met = {"met": True, "**missed**": False}.get(verdict)
+        found.append(
+            {
+                "number": number,
+                "what": what,
+                "must": must.replace("≥", ">=").replace("≤", "<="),
+                "measured": None if measured == "-" else float(measured.replace(",", "")),
+                "met": met,
+                "reason": verdict if met is None else "",
+            }
+        )
+    assert [one["what"] for one in found] == [target.words() for target in TARGETS]
+    chosen = argparse.Namespace(rounds=5, seconds=1.0, rate_rounds=3, rate_seconds=30.0)
+    made = markdown(found, facts(), chosen)
+    assert [line for line in made.splitlines() if re.match(r"\| P\d", line)] == lines
+    met = sum(one["met"] is True for one in found)
+    absent = sum(one["met"] is None for one in found)
+    assert f"{met} of {len(found)} are met" in made
+    assert f", {absent} not measured." in made
+
+
+def test_the_table_says_where_and_how_it_was_measured() -> None:
+    """One line above it."""
+    known = {
+        "time": "2026-11-21T10:00:00+00:00", "processor": "A Chip", "cores": 4,
+        "kernel": "6.18", "python": "3.11.7", "tcp_congestion_control": "bbr", "load_1_min": 0.1,
+    }  # fmt: skip
+    chosen = argparse.Namespace(rounds=5, seconds=1.0, rate_rounds=3, rate_seconds=30.0)
+    first, second, head, *_ = markdown([], known, chosen).splitlines()
+    assert first == (
+        "This table: 2026-11-21, A Chip, 4 cores, Linux 6.18, Python 3.11.7, TCP congestion "
+        "control bbr, 5 rounds of 1 s (fixed rates: 3 of 30 s), load 0.1 at the beginning."
+    )
+    assert (second, head) == ("", "| # | what | must reach | measured | |")
+
+
+def test_the_short_set_is_less_of_everything_and_what_is_said_counts() -> None:
+    """Defaults only."""
+    chosen = argparse.Namespace(short=True, rounds=7, seconds=None)
+    fill(chosen)
+    assert (chosen.rounds, chosen.seconds) == (7, SHORT.seconds)
+    assert chosen.connections == (1000,)
+    for name, value in vars(WHOLE).items():
+        assert vars(SHORT)[name] < value
+
+
+def test_the_short_set_measures_whom_a_target_is_about() -> None:
+    """The whole measures all of a group at each size."""
+    for short, few in ((True, 5), (False, 10)):
+        chosen = argparse.Namespace(seed=1, processes=None, short=short)
+        fill(chosen)
+        own = [target for target in TARGETS if target.group == "thr tcp"]
+        cases = cases_of("thr tcp", own, chosen)
+        (large,) = [some for some in cases if some[0].facts["size"] == 16384]
+        assert len(large) == few
+
+
+def test_fixed_rates_have_rounds_of_their_own(monkeypatch: Any, tmp_path: Path) -> None:
+    """And the machine is calibrated before each group and at the end."""
+    seen: list[tuple[str, int]] = []
+    loops: list[int] = []
+
+    def measured(cases: Any, rounds: int, *_: Any) -> list[Any]:
+        seen.append((cases[0].kind, rounds))
+        return []
+
+    monkeypatch.setattr(_output, "run", measured)
+    monkeypatch.setattr(_output, "table", lambda *_: [])
+    monkeypatch.setattr(_baseline, "calibration_loop", lambda: loops.append(1) or 1.0)
+    chosen = parser().parse_args(
+        ["targets", "--only", "P7,P10", "--baseline", str(tmp_path / "none")]
+    )
+    assert chosen.run(chosen) == 0
+    assert seen == [("thr", 5)] * 2 + [("rate", 3)] * len(LOADS)
+    assert len(loops) == _baseline.LOOPS * (len(seen) + 1)
 
 
 def test_a_promise_nobody_made_is_an_error() -> None:

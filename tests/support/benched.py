@@ -37,3 +37,12 @@ def measured(*arguments: str) -> list[dict[str, Any]]:
     found = rows(*arguments)
     assert [row["missing"] for row in found] == [None] * len(found)
     return found
+
+
+def made_row(
+    peer: str, value: float, figure: str = "receiver_per_s", **more: Any
+) -> dict[str, Any]:
+    """A row of thr over tcp at 64 bytes, unless told otherwise."""
+    figures = {figure: {"median": value, "min": value, "max": value}}
+    facts = {"kind": "thr", "transport": "tcp", "size": 64, "missing": None}
+    return {"peer": peer, "figures": figures, **facts, **more}
