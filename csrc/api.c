@@ -47,17 +47,22 @@ mmi_api_leave(mmi_socket *s, int rc)
     return mmi_api_end(s->engine, rc);
 }
 
-int
-mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, uint64_t key)
+uint64_t
+mmi_api_deadline(const mmi_socket *s, mmi_api_wait *w)
 {
-    if (w->timeout_ms == 0) {
-        return MM_EAGAIN;
-    }
     if (!w->started) {
         w->started = true;
         w->deadline_ns = mmi_deadline(s->engine->now_ns, w->timeout_ms);
     }
-    return mmi_socket_wait(s, events, key, w->deadline_ns, w->slice_ms);
+    return w->deadline_ns;
+}
+
+int
+mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, uint64_t key)
+{
+    return w->timeout_ms == 0
+               ? MM_EAGAIN
+               : mmi_socket_wait(s, events, key, mmi_api_deadline(s, w), w->slice_ms);
 }
 
 int

@@ -27,6 +27,8 @@ mmi_api_wait_of(int64_t timeout_ms, int64_t slice_ms)
     return (mmi_api_wait){ .timeout_ms = timeout_ms, .slice_ms = slice_ms };
 }
 
+/* When the call is to end at the latest. */
+uint64_t mmi_api_deadline(const mmi_socket *s, mmi_api_wait *w);
 /* MM_OK: try again. Else what the call is to return; on MM_ECLOSED the lock is still held, by *e.
  */
 int mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, uint64_t key) MMI_WARN_UNUSED;

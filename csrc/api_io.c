@@ -288,34 +288,34 @@ io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
 
 /* A queue that has outgrown the caches is slow for both ends.  So who sends many and may wait lets
  * it drain first; but as long as it does drain: a peer that stands still costs one such wait.
- * MM_ECLOSED: s is gone. */
+ * MM_ECLOSED: s is gone; MM_EINTR. */
 static int
-io_ease(mmi_socket *s, const mmi_api_wait *w)
+io_ease(mmi_socket *s, mmi_api_wait *w)
 {
     mmi_pipe *p = s->ops->sole(s->state);
     bool may_wait = w->timeout_ms != 0 && s->opts.overflow == MM_OVERFLOW_BLOCK;
     if (!may_wait || p == NULL || p->stands || p->outbox.bytes < (size_t)MMI_EASE_BYTES) {
         return MM_OK;
     }
-    uint64_t id = p->id;
+    uint64_t id = p->id, deadline_ns = mmi_api_deadline(s, w);
+    uint64_t end = mmi_deadline(s->engine->now_ns, MMI_EASE_MS);
+    bool whole = end <= deadline_ns;
     s->easing++;
-    uint64_t deadline_ns = mmi_deadline(s->engine->now_ns, MMI_EASE_MS);
-    int rc = mmi_socket_wait(s, MMI_EASED | MM_PEERS, 0, deadline_ns, 0);
+    int rc = mmi_socket_wait(s, MMI_EASED | MM_PEERS, 0, whole ? end : deadline_ns, 0);
     if (rc == MM_ECLOSED) {
         return rc;
     }
     s->easing--;
     p = s->ops->sole(s->state);
-    if (rc != MM_OK && p != NULL && p->id == id) {
+    if (rc == MM_ETIMEDOUT && whole && p != NULL && p->id == id) {
         p->stands = true;
     }
-    return MM_OK;
+    return rc == MM_EINTR ? rc : MM_OK;
 }
 
 /* As many as go without waiting for room; *sent counts on. */
 static int
-io_send_run(mmi_socket *s, const mm_body *bodies, size_t count, const mmi_api_wait *w,
-            size_t *sent)
+io_send_run(mmi_socket *s, const mm_body *bodies, size_t count, mmi_api_wait *w, size_t *sent)
 {
     while (*sent < count) {
         int rc = io_send_apart(s, bodies, count, sent);
@@ -325,7 +325,7 @@ io_send_run(mmi_socket *s, const mm_body *bodies, size_t count, const mmi_api_wa
         if (rc == MM_OK) {
             continue;
         }
-        if (rc == MM_ECLOSED) {
+        if (rc == MM_ECLOSED || rc == MM_EINTR) {
             return rc;
         }
         const mm_body *b = &bodies[*sent];

@@ -223,6 +223,20 @@ mm_socket_stats(mm_handle socket, mm_stats *out)
     return mmi_api_leave(s, MM_OK);
 }
 
+int64_t
+mm_now_ms(mm_handle socket)
+{
+    const uint64_t ns_per_ms = 1000000;
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    int64_t ms = (int64_t)(s->engine->now_ns / ns_per_ms);
+    mmi_engine_leave_quick(s->engine);
+    return ms;
+}
+
 int
 mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
 {

@@ -306,6 +306,7 @@ int mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap);   /* count; 0 e
 
 /* ---- looking in ---- */
 int mm_socket_stats(mm_handle socket, mm_stats *out);
+int64_t mm_now_ms(mm_handle socket);              /* of its engine's clock, simulated or not; < 0: an error */
 int mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count);  /* count: all there are */
 int mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq);
                                                   /* count; reading takes nothing away; first seq is 1 */

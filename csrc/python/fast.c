@@ -75,6 +75,18 @@ fast_take(PyObject *list, Py_ssize_t at, Py_ssize_t end, PyObject **held, mm_bod
     return count;
 }
 
+/* After a run: what the call is to return; MM_OK: to go on with the time that is *left.  Signals
+ * are looked at between runs as well, in case none of them has to wait. */
+static int
+fast_go_on(int rc, int64_t took_ms, int64_t timeout_ms, int64_t slice_ms, int64_t *left_ms)
+{
+    if (timeout_ms > 0) {
+        *left_ms = took_ms < timeout_ms ? timeout_ms - took_ms : 0;
+        rc = rc == MM_EAGAIN ? MM_ETIMEDOUT : rc;
+    }
+    return rc == MM_OK && slice_ms > 0 && took_ms >= slice_ms ? MM_EINTR : rc;
+}
+
 /* send_list(handle, messages: list[bytes], start, timeout_ms, slice_ms) -> (code, sent so far) */
 static PyObject *
 fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -92,20 +104,27 @@ fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
         return NULL;
     }
     int rc = MM_OK;
+    int64_t start_ms = -1, left_ms = timeout_ms;
     while (rc == MM_OK && at < end) {
         int run = fast_take(args[1], at, end, held, bodies);
         if (run < 0) {
             return NULL;
         }
         size_t sent = 0;
+        int64_t now_ms = 0;
         Py_BEGIN_ALLOW_THREADS
-        rc = mm_send_bodies(handle, bodies, (size_t)run, timeout_ms, slice_ms, &sent);
+        start_ms = start_ms < 0 ? mm_now_ms(handle) : start_ms;
+        rc = mm_send_bodies(handle, bodies, (size_t)run, left_ms, slice_ms, &sent);
+        now_ms = at + (Py_ssize_t)sent < end ? mm_now_ms(handle) : now_ms;
         Py_END_ALLOW_THREADS
         for (int i = 0; i < run; i++) {
             Py_DecRef(held[i]);
         }
         at += (Py_ssize_t)sent;
         end = PyList_Size(args[1]);   /* others may have changed it meanwhile */
+        if (at < end) {
+            rc = fast_go_on(rc, now_ms - start_ms, timeout_ms, slice_ms, &left_ms);
+        }
     }
     return Py_BuildValue("(in)", rc, at);
 }
@@ -120,10 +139,10 @@ fast_all_bytes(PyObject *self, PyObject *list)
     }
     for (Py_ssize_t i = 0, end = PyList_Size(list); i < end; i++) {
         if (!PyBytes_Check(PyList_GetItem(list, i))) {
-            Py_RETURN_FALSE;
+            return PyBool_FromLong(0);
         }
     }
-    Py_RETURN_TRUE;
+    return PyBool_FromLong(1);
 }
 
 void

@@ -16,6 +16,15 @@
 
 bool mmi_fast_handle(PyObject *arg, mm_handle *handle);   /* false: an error is set */
 PyObject *mmi_fast_arguments(const char *form); /* NULL: a TypeError of what was expected */
+/* None, counted: headers of Python 3.12 and later do not count, as it is immortal there; but what
+ * is built with them runs on older ones as well. */
+static inline PyObject *
+mmi_fast_none(void)
+{
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
 /* A new object of a subclass of bytes, with these bytes. */
 PyObject *mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size);
 /* The same of one whose objects have no attributes of their own: not looked at by the garbage

@@ -219,7 +219,7 @@ ready_quick(PyObject *self, PyObject *limit)
     if (PyErr_Occurred() != NULL) {
         return NULL;
     }
-    Py_RETURN_NONE;
+    return mmi_fast_none();
 }
 
 /* rested() -> how many were taken by quick since the last rest */
@@ -252,7 +252,7 @@ ready_put_back(PyObject *self, PyObject *list)
     if (!ready_insert(&((mmi_ready *)self)->run, list)) {
         return NULL;
     }
-    Py_RETURN_NONE;
+    return mmi_fast_none();
 }
 
 /* Each may run anything, which finds the rest. */
@@ -270,7 +270,7 @@ ready_clear(PyObject *self, PyObject *unused)
 {
     (void)unused;
     mmi_ready_drop((mmi_ready *)self);
-    Py_RETURN_NONE;
+    return mmi_fast_none();
 }
 
 /* hold(): iterators go by their refill for every message */
@@ -279,7 +279,7 @@ ready_hold(PyObject *self, PyObject *unused)
 {
     (void)unused;
     ((mmi_ready *)self)->held = true;
-    Py_RETURN_NONE;
+    return mmi_fast_none();
 }
 
 /* known() -> (messages, bytes) of what is not made yet, and a list of what is */

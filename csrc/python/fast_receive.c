@@ -37,12 +37,59 @@ receive_result(PyObject *found)
     return found != NULL || PyErr_Occurred() != NULL ? found : PyLong_FromLong(MM_ECLOSED);
 }
 
+/* Calls that method of the owner, whatever error is set, which stays: it is told of what became
+ * ready behind its back. */
+static void
+receive_tell(PyObject *owner, const char *method, const char *form)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *result = PyObject_CallMethod(owner, method, form);
+    Py_XDECREF(result);
+    if (result == NULL && type == NULL) {
+        PyErr_WriteUnraisable(owner);
+    }
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}
+
+/* What was found, once the owner's descriptor tells of what is left. */
+static PyObject *
+receive_settled(const mmi_ready *r, PyObject *owner, PyObject *found)
+{
+    if (r->held && found != NULL) {
+        receive_tell(owner, "_settle_fileno", NULL);
+    }
+    return found;
+}
+
+/* What is ready goes first: a signal's function may have received since the caller looked. */
+static PyObject *
+receive_ready(mmi_ready *r, const mmi_want *want, bool many)
+{
+    if (r->run == NULL) {
+        return NULL;
+    }
+    if (!many) {
+        return mmi_ready_take(r, &r->run);
+    }
+    PyObject *found = mmi_ready_take_list(r, &r->run, (Py_ssize_t)want->messages);
+    if (found != NULL && PyList_Size(found) == 0) {
+        Py_CLEAR(found);
+    }
+    return found;
+}
+
 static PyObject *
 receive_into(mmi_ready *r, PyObject *const *args, Py_ssize_t count, bool many)
 {
     mmi_want want;
     if (!mmi_want_of(args, count, &want)) {
         return NULL;
+    }
+    PyObject *found = receive_ready(r, &want, many);
+    if (found != NULL || PyErr_Occurred() != NULL) {
+        return receive_settled(r, args[0], found);
     }
     mmi_run *run = mmi_run_new();
     if (run == NULL) {
@@ -51,7 +98,8 @@ receive_into(mmi_ready *r, PyObject *const *args, Py_ssize_t count, bool many)
     uint64_t drops = r->drops;
     int rc = mmi_run_recv(run, args[0], r->classes != NULL, &want);
     if (rc > 0) {
-        return receive_result(receive_give(r, run, drops, many));
+        found = receive_give(r, run, drops, many);
+        return receive_result(receive_settled(r, args[0], found));
     }
     mmi_run_unref(run);
     return PyLong_FromLong(rc);
@@ -113,18 +161,17 @@ receive_ahead(mmi_ready *r, PyObject *owner, const mmi_want *want, int *rc)
 
 /* Sleeps for one message: what comes behind it stays in the core, for who else receives then. */
 static PyObject *
-receive_asleep(mmi_ready *r, PyObject *owner, const mmi_want *want)
+receive_asleep(mmi_ready *r, PyObject *owner, const mmi_want *want, int *rc)
 {
     uint64_t drops = r->drops;
     mmi_want one = *want;
     mmi_run *run = mmi_run_new();
-    int rc = MM_EINTR;
     one.messages = 1;
     if (run != NULL) {
-        rc = mmi_run_recv(run, owner, r->classes != NULL, &one);
+        *rc = mmi_run_recv(run, owner, r->classes != NULL, &one);
     }
     r->sleepers--;
-    if (rc > 0) {
+    if (run != NULL && *rc > 0) {
         return receive_give(r, run, drops, false);
     }
     if (run != NULL) {
@@ -183,7 +230,16 @@ mmi_ready_await(mmi_ready *r, PyObject *owner, const mmi_want *want)
         receive_unlock(lock);
     }
     Py_DECREF(lock);
-    return rc == MM_EAGAIN ? receive_asleep(r, owner, want) : found;
+    if (rc == MM_EAGAIN) {
+        found = receive_asleep(r, owner, want, &rc);
+    }
+    if (found == NULL && rc == MM_ENOMEM && PyErr_Occurred() == NULL) {
+        PyErr_NoMemory();
+    }
+    if (found == NULL && PyErr_Occurred() != NULL) {
+        receive_tell(owner, "_keep", "([])");   /* what it had is ready again: who waits looks */
+    }
+    return receive_settled(r, owner, found);
 }
 
 /* turn(as recv) -> the next message, waited for; None: there is more to it, for Python to do: other
@@ -199,7 +255,7 @@ mmi_ready_turn(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (found != NULL || PyErr_Occurred() != NULL) {
         return found;
     }
-    Py_RETURN_NONE;
+    return mmi_fast_none();
 }
 
 /* The reply to a request, or the next answer of a survey, into that run: a code. */

@@ -92,7 +92,7 @@ class Survey(Outcome):
         return self
 
     def __next__(self) -> Message:
-        if self._over:
+        if self._over and not self._ready:
             raise StopIteration
         surveyor = self._surveyor
         found: Any = self._ready.answer(
@@ -124,8 +124,12 @@ class Survey(Outcome):
             surveyor._blocking(take, None, "waiting for an answer")
         except UsageError as error:
             if error.code in OVER:
-                self.close()
+                self._end()
                 raise StopIteration from None
+            raise
+        except BaseException:
+            if found is not None:
+                self._ready.put_back([found])
             raise
         return cast("Message", found)
 
@@ -136,13 +140,18 @@ class Survey(Outcome):
 
         Thread-safe: yes. Closing twice is harmless.
         """
+        self._end()
+        self._ready.clear()
+
+    def _end(self) -> None:
+        """Have it be over; what a failed call left is still given out."""
         if not self._over:
             self._over = True
             lib.mm_request_cancel(self._surveyor._handle, self._number)
 
     def __del__(self) -> None:
         if not getattr(self, "_over", True):
-            self.close()
+            self._end()
 
 
 class Surveyor(Forming[Message], FrameSender):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 
 import meshmsg as mm
 from tests.support.pairs import WAIT_S
@@ -47,3 +48,69 @@ def test_forks_beside_a_thread_that_sends_neither_hang_nor_lose() -> None:
             thread.join(WAIT_S)
             assert not thread.is_alive()
         assert counts[0] == counts[1] > 0
+
+
+def iterate(pull: mm.Pull, counts: list[int]) -> None:
+    """Receive by a loop, until the last one."""
+    for message in pull:
+        if message == b"end":
+            return
+        counts[0] += 1
+
+
+def test_forks_beside_a_loop_that_receives_neither_hang_nor_lose() -> None:
+    """Its looks and waits are native calls."""
+    with mm.Pull(bind="inproc://forks") as pull, mm.Push(connect="inproc://forks") as push:
+        stop = threading.Event()
+        counts = [0, 0]
+
+        def send() -> None:
+            while not stop.is_set():
+                push.send(b"x")
+                counts[1] += 1
+            push.send(b"end")
+
+        forks_beside([threading.Thread(target=iterate, args=(pull, counts))], send, stop)
+        assert counts[0] == counts[1] > 0
+
+
+def test_forks_beside_surveys_hang_nobody() -> None:
+    """Their answers are taken by native calls."""
+    with (
+        mm.Surveyor(bind="inproc://forks") as surveyor,
+        mm.Respondent(connect="inproc://forks") as respondent,
+    ):
+        surveyor.wait_for_peers(timeout=WAIT_S)
+        stop = threading.Event()
+
+        def answer() -> None:
+            for question in respondent:
+                question.reply(question)
+                if question == b"end":
+                    return
+
+        def ask() -> None:
+            while not stop.is_set():
+                assert list(surveyor.survey(b"?", deadline=WAIT_S)) == [b"?"]
+            assert list(surveyor.survey(b"end", deadline=WAIT_S)) == [b"end"]
+
+        forks_beside([threading.Thread(target=answer)], ask, stop)
+
+
+def forks_beside(
+    threads: list[threading.Thread], work: Callable[[], None], stop: threading.Event
+) -> None:
+    """Fork often while that work and those threads go on; then have them end."""
+    threads = [*threads, threading.Thread(target=work)]
+    for thread in threads:
+        thread.daemon = True  # one that hangs is to fail the test, not to stay
+        thread.start()
+    for _ in range(FORKS):
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    stop.set()
+    for thread in threads:
+        thread.join(WAIT_S)
+        assert not thread.is_alive()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from meshmsg._core import EINTR, fast
 from tests.support.pairs import WAIT_S, joined
 
 COUNT = 3000
@@ -181,6 +183,92 @@ def test_an_answer_that_a_signal_cut_off_is_there_for_the_next_look() -> None:
             answering.join()
             assert list(survey) == [b"1"]
             assert survey.missing == ()
+
+
+def test_an_answer_is_kept_by_a_survey_that_is_over_meanwhile() -> None:
+    """The signal's function takes what else there is, which ends it, and raises."""
+    with joined(mm.Surveyor, mm.Respondent) as (surveyor, respondent):
+        surveyor.wait_for_peers(timeout=WAIT_S)
+        for _ in range(50):
+            survey = surveyor.survey(b"1", deadline=WAIT_S)
+            begun = threading.Event()
+            found: list[bytes] = []
+
+            def function(survey: mm.Survey = survey, found: list[bytes] = found) -> None:
+                found += survey
+                raise Stop
+
+            def stop_and_answer(begun: threading.Event = begun) -> None:
+                question = respondent.recv(timeout=WAIT_S)
+                begun.wait(WAIT_S)
+                signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)  # wakes nobody
+                question.reply(question)
+
+            answering = threading.Thread(target=stop_and_answer)
+            answering.start()
+            with handled(function), contextlib.suppress(Stop):
+                begun.set()
+                found.append(next(survey))
+            answering.join()
+            found += survey
+            assert found == [b"1"]
+            assert survey.missing == ()
+
+
+def test_what_a_raising_signal_left_makes_the_descriptor_readable() -> None:
+    """Somebody asked for it while an iteration waited."""
+    with joined(mm.Push, mm.Pull) as (push, pull), handled(stop):
+        stream = iter(pull)
+        begun = threading.Event()
+        asked: list[int] = []
+
+        def stop_and_send() -> None:
+            begun.wait(WAIT_S)
+            asked.append(pull.fileno())
+            signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)  # wakes nobody
+            push.send(b"1")
+
+        sending = threading.Thread(target=stop_and_send)
+        sending.start()
+        with pytest.raises(Stop):
+            begun.set()
+            next(stream)
+        sending.join()
+        assert select.select(asked, [], [], WAIT_S)[0]
+        assert pull.recv(timeout=0) == b"1"
+
+
+def test_what_a_signals_function_prefetched_comes_before_what_is_younger(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It receives just before the call that it interrupts looks into the core."""
+    count = 900
+    with joined(mm.Push, mm.Pull) as (push, pull):
+        iter(pull)  # from now on receives prefetch
+        inner: list[int] = []
+        real = pull._take_ahead
+
+        def interrupted(*told: Any) -> int:
+            monkeypatch.undo()
+            inner.append(int(pull.recv(timeout=0)))
+            return int(real(*told))
+
+        push.send_many([b"%d" % i for i in range(count)], timeout=WAIT_S)
+        push.drain(timeout=WAIT_S).raise_for_loss()
+        monkeypatch.setattr(pull, "_take_ahead", interrupted)
+        outer = [int(pull.recv(timeout=WAIT_S)) for _ in range(count - 1)]
+        assert inner == [0]
+        assert outer == list(range(1, count))
+
+
+def test_a_list_that_is_sent_without_waiting_is_interrupted_between_its_runs() -> None:
+    """Signals are looked at every so often, room or not."""
+    count = 600_000
+    roomy = {"send_queue_messages": 2 * count, "send_queue_bytes": 2**30}
+    with joined(mm.Push, mm.Pull, **roomy) as (push, _):
+        rc, sent = fast.send_list(push._handle, [b"x"] * count, 0, -1, 1)
+        assert rc == EINTR
+        assert 0 < sent < count
 
 
 @pytest.mark.parametrize("way", WAYS)

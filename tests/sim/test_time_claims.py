@@ -88,6 +88,20 @@ def test_a_sender_of_many_lets_its_queue_drain() -> None:
                 got += len(pull.recv_many(timeout=PATIENCE_S))
 
 
+@pytest.mark.parametrize("latency", [0.0001, 0.0002])
+def test_letting_a_queue_drain_takes_no_longer_than_the_caller_has(latency: float) -> None:
+    """`timeout` is "for all of it"."""
+    with (
+        world_of_two(latency=(latency, latency)) as (world, one, two),
+        linked(world, one, two) as (push, _),
+    ):
+        start = world.now
+        with pytest.raises(mm.TimedOutError) as caught:
+            push.send_many([LARGE] * 9000, timeout=0.001)
+        assert world.now - start <= 0.004  # the time is up, then each run looks once more
+        assert len(caught.value.unsent) + caught.value.sent == 9000
+
+
 def test_who_may_not_wait_queues_what_there_is_room_for() -> None:
     """With no time, or where a full queue is an error."""
     with world_of_two() as (world, one, two), linked(world, one, two) as (push, pull):

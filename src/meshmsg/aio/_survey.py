@@ -60,7 +60,7 @@ class Survey(Outcome):
         surveyor._fast += 1
         if surveyor._fast >= FAST_CALLS_MAX:
             await surveyor._turn()
-        while not self._over:
+        while not self._over or self._ready:
             answer = self._take()
             if answer is not None:
                 return answer
@@ -77,7 +77,7 @@ class Survey(Outcome):
             answer: Message = found
             return answer
         if found in OVER:
-            self.close()
+            self._over_now()
         elif found != EAGAIN:
             surveyor._check(found, "waiting for an answer")
         return None
@@ -106,6 +106,11 @@ class Survey(Outcome):
 
         Thread-safe: no; call it on its loop's thread. Closing twice is harmless.
         """
+        self._ready.clear()
+        self._over_now()
+
+    def _over_now(self) -> None:
+        """Have it be over; what a failed call left is still given out."""
         if not self._over:
             self._over = True
             self._surveyor._end(self._number)
