@@ -158,19 +158,6 @@ mmi_fast_span(const mm_batch *batch, uint32_t i, uint32_t *from, uint32_t *to)
     *to = first != NULL ? first[i + 1] : i + 1;
 }
 
-const uint8_t *
-mmi_fast_frame(const mm_batch *batch, uint32_t j, Py_ssize_t *size)
-{
-    if (batch->big != NULL) {
-        uint64_t length;
-        const uint8_t *data = mm_msg_frame(batch->big, j, &length);
-        *size = (Py_ssize_t)length;
-        return data;
-    }
-    *size = (Py_ssize_t)(batch->offset[j + 1] - batch->offset[j]);
-    return batch->data + batch->offset[j];
-}
-
 PyObject *
 mmi_fast_frames(const mm_batch *batch, uint32_t from, uint32_t to)
 {
@@ -185,12 +172,6 @@ mmi_fast_frames(const mm_batch *batch, uint32_t from, uint32_t to)
         }
     }
     return frames;
-}
-
-uint64_t
-mmi_fast_peer(const mm_batch *batch, uint32_t i)
-{
-    return batch->peer != NULL ? batch->peer[i] : batch->one_peer;
 }
 
 uint32_t

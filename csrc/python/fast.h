@@ -14,6 +14,7 @@
 
 #include "meshmsg.h"
 
+bool mmi_fast_is_plain(PyTypeObject *type);   /* making one runs nothing else; see mmi_fast_plain */
 bool mmi_fast_handle(PyObject *arg, mm_handle *handle);   /* false: an error is set */
 PyObject *mmi_fast_arguments(const char *form); /* NULL: a TypeError of what was expected */
 /* None, counted: headers of Python 3.12 and later do not count, as it is immortal there; but what
@@ -34,10 +35,26 @@ PyObject *mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t siz
 /* Of a batch: the frames [*from, *to) of message i; frame j; some frames as a list; who sent
  * message i, and how many of its frames are routing. */
 void mmi_fast_span(const mm_batch *batch, uint32_t i, uint32_t *from, uint32_t *to);
-const uint8_t *mmi_fast_frame(const mm_batch *batch, uint32_t j, Py_ssize_t *size);
 PyObject *mmi_fast_frames(const mm_batch *batch, uint32_t from, uint32_t to);
-uint64_t mmi_fast_peer(const mm_batch *batch, uint32_t i);
 uint32_t mmi_fast_envelope(const mm_batch *batch, uint32_t i);
+static inline uint64_t
+mmi_fast_peer(const mm_batch *batch, uint32_t i)
+{
+    return batch->peer != NULL ? batch->peer[i] : batch->one_peer;
+}
+static inline const uint8_t *
+mmi_fast_frame(const mm_batch *batch, uint32_t j, Py_ssize_t *size)
+{
+    if (batch->big != NULL) {
+        uint64_t length;
+        const uint8_t *data = mm_msg_frame(batch->big, j, &length);
+        *size = (Py_ssize_t)length;
+        return data;
+    }
+    *size = (Py_ssize_t)(batch->offset[j + 1] - batch->offset[j]);
+    return batch->data + batch->offset[j];
+}
+
 /* Message i as a request: its body, of that type, with peer, _way (sender, peer, routing frames)
  * and, if there are more, _frames. */
 PyObject *mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type,

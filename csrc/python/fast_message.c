@@ -42,6 +42,12 @@ mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
     return made;
 }
 
+bool
+mmi_fast_is_plain(PyTypeObject *type)
+{
+    return message_in_place && (PyType_GetFlags(type) & Py_TPFLAGS_HAVE_GC) == 0;
+}
+
 PyObject *
 mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
 {

@@ -78,6 +78,7 @@ ready_class(mmi_ready *r, uint64_t peer)
         PyObject *before = r->type;
         r->type = type;
         r->peer = peer;
+        r->plain = mmi_fast_is_plain((PyTypeObject *)type);
         Py_INCREF(type);
         Py_XDECREF(before);   /* may run anything as well */
     }
@@ -147,10 +148,27 @@ ready_unpack(mmi_ready *r, mmi_run **queue)
     }
 }
 
+/* The usual case, where nothing that is done runs anything else: bytes of the peer whose class was
+ * asked for last.  NULL without an error: it is another case. */
+static PyObject *
+ready_make_plain(const mmi_ready *r, mmi_run **queue)
+{
+    mmi_run *run = *queue;
+    if (run == NULL || run->list != NULL || run->owner != NULL || !r->plain ||
+        mmi_run_peer(run) != r->peer) {
+        return NULL;
+    }
+    PyObject *made = mmi_run_make(run, (uint32_t)run->at, r->type);
+    if (made != NULL && ++run->at == run->count) {
+        mmi_run_unref(run_unlink(queue));
+    }
+    return made;
+}
+
 PyObject *
 mmi_ready_take(mmi_ready *r, mmi_run **queue)
 {
-    PyObject *found = NULL;
+    PyObject *found = ready_make_plain(r, queue);
     while (found == NULL && *queue != NULL && PyErr_Occurred() == NULL) {
         mmi_run *run = *queue;
         if (run->list != NULL) {

@@ -18,6 +18,7 @@ typedef struct mmi_ready {
     PyObject *request;         /* the class of requests, if all messages are; else NULL */
     PyObject *type;            /* classes(peer), the last that was asked for; NULL: none yet */
     uint64_t peer;
+    bool plain;                /* making one of that type runs nothing else */
     uint64_t drops;            /* how often all was dropped */
     uint32_t quick;            /* taken by quick since the last rest */
     uint32_t sleepers;         /* threads that wait for a message inside the core */

@@ -161,12 +161,6 @@ mmi_run_next(mmi_run *run)
     return item;
 }
 
-uint64_t
-mmi_run_peer(const mmi_run *run)
-{
-    return mmi_fast_peer(run->batch, (uint32_t)run->at);
-}
-
 PyObject *
 mmi_run_make(const mmi_run *run, uint32_t i, PyObject *type)
 {

@@ -42,7 +42,11 @@ int mmi_run_received(mmi_run *run, PyObject *owner, bool plain, int rc);
 bool mmi_run_unpack(mmi_run *run);
 void mmi_run_fill(mmi_run *run, PyObject *list);         /* with these; takes the reference */
 PyObject *mmi_run_next(mmi_run *run);                    /* of a list */
-uint64_t mmi_run_peer(const mmi_run *run);               /* of a batch: who sent the next */
+static inline uint64_t
+mmi_run_peer(const mmi_run *run)                         /* of a batch: who sent the next */
+{
+    return mmi_fast_peer(run->batch, (uint32_t)run->at);
+}
 /* Message i of the batch as an object of that class, which is bytes without attributes of their
  * own. */
 PyObject *mmi_run_make(const mmi_run *run, uint32_t i, PyObject *type);
