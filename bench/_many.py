@@ -22,7 +22,9 @@ FIRST_DELIVERIES = 50_000
 TURNS = 200
 """Messages a fanout has at least."""
 TRIAL_SECONDS = 0.5
-"""How long each number of processes is tried, at most."""
+"""How long each number of processes is tried at a time, at most."""
+TRIALS = 2
+"""How often."""
 WARM = 10
 KIB = 1024
 CONNECTIONS_MAX = 100_000
@@ -84,9 +86,9 @@ class Fanout:
             self._count_for(FIRST_DELIVERIES)
             found = self._once(self.processes)
             self._count_for(found["deliveries_per_s"] * min(TRIAL_SECONDS, self._seconds))
-        tried = {parts: self._once(parts) for parts in self._parts}
-        self.processes = max(tried, key=lambda parts: tried[parts]["deliveries_per_s"])
-        best = tried[self.processes]
+        # In turn, and the best of each counts: one trial may have met something else.
+        trials = [(parts, self._once(parts)) for _ in range(TRIALS) for parts in self._parts]
+        self.processes, best = max(trials, key=lambda trial: trial[1]["deliveries_per_s"])
         if self._seconds is not None:
             self._count_for(best["deliveries_per_s"] * self._seconds)
         return best
