@@ -70,14 +70,21 @@ class Started:
         return status
 
 
+def heed_signals() -> None:
+    """As in a terminal, whatever the tests were started by has ignored."""
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def ignore_hang_up() -> None:
     """What nohup does."""
+    heed_signals()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 @contextmanager
 def measuring(
-    folder: Path, moment: str, before: Callable[[], None] | None = None
+    folder: Path, moment: str, before: Callable[[], None] = heed_signals
 ) -> Iterator[Started]:
     """The bench with that broker, at that moment, in a session of its own."""
     (folder / "redis-server").write_text(SERVER.format(python=sys.executable))
