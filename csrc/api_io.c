@@ -300,12 +300,10 @@ io_ease(mmi_socket *s, mmi_api_wait *w)
     uint64_t id = p->id, deadline_ns = mmi_api_deadline(s, w);
     uint64_t end = mmi_deadline(s->engine->now_ns, MMI_EASE_MS);
     bool whole = end <= deadline_ns;
-    s->easing++;
     int rc = mmi_socket_wait(s, MMI_EASED | MM_PEERS, 0, whole ? end : deadline_ns, 0);
     if (rc == MM_ECLOSED) {
         return rc;
     }
-    s->easing--;
     p = s->ops->sole(s->state);
     if (rc == MM_ETIMEDOUT && whole && p != NULL && p->id == id) {
         p->stands = true;

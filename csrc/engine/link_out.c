@@ -325,9 +325,7 @@ out_tell(mmi_link *link, uint64_t written_before)
     }
     if (link->pipe.outbox.bytes <= (size_t)MMI_EASE_BYTES / 2) {
         link->pipe.stands = false;
-        if (s->easing > 0) {
-            mmi_socket_note(s, MMI_EASED);
-        }
+        mmi_socket_note(s, MMI_EASED);
     }
     if (mmi_ring_low(&link->pipe.outbox)) {
         mmi_socket_note(s, MMI_ROOM);   /* who waits is woken for many messages, not for one */

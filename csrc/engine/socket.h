@@ -68,7 +68,6 @@ typedef struct mmi_socket {
     uint64_t wait_ns;              /* how long a receive that polls waits, on average */
     uint32_t pins;                 /* calls that dropped the lock and come back to it */
     uint32_t news;                 /* bits since the last update */
-    uint32_t easing;               /* calls that wait for MMI_EASED */
     bool closing;
     bool packs;                    /* what is sent is encoded at once, see mmi_proto_ops.packs */
     int fileno;                    /* -1: nobody asked */

@@ -57,9 +57,6 @@ class Receiver(Inbox[MessageT], Blocking):
 
         def take(ms: int, slice_ms: int) -> int:
             nonlocal found
-            found = self._take_many(max_messages)
-            if found:
-                return len(found)
             taken: list[MessageT] | int = self._ready.recv_many(
                 self, self._handle, max_messages, BATCH_BYTES, ms, slice_ms
             )

@@ -31,22 +31,14 @@ def test_forks_beside_a_thread_that_sends_neither_hang_nor_lose() -> None:
                 except mm.TimedOutError:
                     continue
 
-        threads = [threading.Thread(target=send), threading.Thread(target=receive)]
-        for thread in threads:
-            thread.start()
-        for _ in range(FORKS):
-            child = os.fork()
-            if child == 0:
-                try:
-                    push.send(b"never")
-                except mm.ForkedError:
-                    os._exit(0)
-                os._exit(1)
-            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        stop.set()
-        for thread in threads:
-            thread.join(WAIT_S)
-            assert not thread.is_alive()
+        def send_after_fork() -> None:
+            try:
+                push.send(b"never")
+            except mm.ForkedError:
+                os._exit(0)
+            os._exit(1)
+
+        forks_beside([threading.Thread(target=receive)], send, stop, send_after_fork)
         assert counts[0] == counts[1] > 0
 
 
@@ -98,7 +90,10 @@ def test_forks_beside_surveys_hang_nobody() -> None:
 
 
 def forks_beside(
-    threads: list[threading.Thread], work: Callable[[], None], stop: threading.Event
+    threads: list[threading.Thread],
+    work: Callable[[], None],
+    stop: threading.Event,
+    in_child: Callable[[], None] = lambda: None,
 ) -> None:
     """Fork often while that work and those threads go on; then have them end."""
     threads = [*threads, threading.Thread(target=work)]
@@ -108,6 +103,7 @@ def forks_beside(
     for _ in range(FORKS):
         child = os.fork()
         if child == 0:
+            in_child()
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     stop.set()
