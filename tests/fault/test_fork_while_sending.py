@@ -23,13 +23,15 @@ def test_forks_beside_a_thread_that_sends_neither_hang_nor_lose() -> None:
             while not stop.is_set():
                 push.send(b"x" * 50)
                 counts[0] += 1
+            push.send(b"end")
 
         def receive() -> None:
-            while counts[1] < counts[0] or not stop.is_set():
-                try:
-                    counts[1] += len(pull.recv_many(timeout=0.05))
-                except mm.TimedOutError:
-                    continue
+            last = b""
+            while last != b"end":
+                messages = pull.recv_many(timeout=WAIT_S)
+                counts[1] += len(messages)
+                last = messages[-1]
+            counts[1] -= 1  # the end is not of what was counted
 
         def send_after_fork() -> None:
             try:
