@@ -18,6 +18,7 @@ mmi_api_enter(mm_handle socket, mmi_socket **s)
     if (rc == MM_OK) {
         *s = object;
         mmi_engine_refresh(e);
+        mmi_engine_catch_up(e);
     }
     return rc;
 }

@@ -209,28 +209,45 @@ mmi_radix_rm_all(mmi_radix *r, void *subscriber,
     radix_holder_rm(r, subscriber);
 }
 
+/* The next node on the way of a text, which loses what it went; NULL: there is none. */
+static const mmi_radix_node *
+radix_down(const mmi_radix_node *node, const uint8_t **text, size_t *size)
+{
+    if (*size == 0 || node->child_count == 0) {
+        return NULL;
+    }
+    node = mmi_radix_child_at(node, mmi_radix_child_index(node, **text), **text);
+    if (node == NULL || node->label_size > *size ||
+        memcmp(node->label, *text, node->label_size) != 0) {
+        return NULL;
+    }
+    *text += node->label_size;
+    *size -= node->label_size;
+    return node;
+}
+
 void
 mmi_radix_match(const mmi_radix *r, const uint8_t *text, size_t size,
                 bool (*match)(void *arg, void *subscriber), void *arg)
 {
     const mmi_radix_node *node = r->root;
-    while (node != NULL) {
+    for (; node != NULL; node = radix_down(node, &text, &size)) {
         for (uint32_t i = 0; i < node->sub_count; i++) {
             if (!match(arg, node->subs[i].subscriber)) {
                 return;
             }
         }
-        if (size == 0) {
-            return;
-        }
-        node = mmi_radix_child_at(node, mmi_radix_child_index(node, text[0]), text[0]);
-        if (node == NULL || node->label_size > size ||
-            memcmp(node->label, text, node->label_size) != 0) {
-            return;
-        }
-        text += node->label_size;
-        size -= node->label_size;
     }
+}
+
+const void *
+mmi_radix_place(const mmi_radix *r, const uint8_t *text, size_t size)
+{
+    const mmi_radix_node *node = r->root, *last = NULL;
+    for (; node != NULL; node = radix_down(node, &text, &size)) {
+        last = node->sub_count > 0 ? node : last;
+    }
+    return last;
 }
 
 /* The node after this one in byte order, its topic in r->path; *size goes along.  NULL: no more. */

@@ -35,6 +35,9 @@ void mmi_radix_rm_all(mmi_radix *r, void *subscriber,
  * several matching topics is reported several times.  match returns false to stop early. */
 void mmi_radix_match(const mmi_radix *r, const uint8_t *text, size_t size,
                      bool (*match)(void *arg, void *subscriber), void *arg);
+/* What matches such a text, as a name: two texts that get the same match the same subscribers, as
+ * long as no topic comes or goes.  NULL: nobody. */
+const void *mmi_radix_place(const mmi_radix *r, const uint8_t *text, size_t size);
 /* Calls each for every topic held by a subscriber (NULL: any), once, in byte order. */
 void mmi_radix_each(const mmi_radix *r, void *subscriber,
                     void (*each)(void *arg, const uint8_t *topic, size_t size, uint32_t count),

@@ -58,6 +58,7 @@ typedef struct mmi_engine {
     mmi_timers timers;
     mmi_list sockets;              /* open, and closed but lingering       */
     mmi_list dirty, touched, dead; /* links, sockets, links: to be settled */
+    mmi_list lagging;              /* sockets whose outboxes are to catch up, see proto.h */
     mmi_list bursts;               /* links that the runner writes every MMI_PACE_US */
     mmi_list inproc;               /* listeners that poll cannot watch     */
     mmi_list wakers;
@@ -86,6 +87,9 @@ void mmi_engine_relock(mmi_engine *e);               /* and the clock is read */
 void mmi_engine_settle(mmi_engine *e, bool runner);
 /* The runner's round through the links in a burst: true: some wait for the next one. */
 bool mmi_settle_bursts(mmi_engine *e);
+/* Sockets that sent what is in no outbox yet put it there.  After the lock was taken, by whoever
+ * looks at outboxes; who only writes one need not. */
+void mmi_engine_catch_up(mmi_engine *e);
 void mmi_engine_leave(mmi_engine *e);                /* settle as a caller, then unlock */
 bool mmi_engine_leaves_quick(const mmi_engine *e);   /* there is nothing to settle */
 void mmi_engine_leave_quick(mmi_engine *e);          /* nothing was noted: unlock.  Else the same */

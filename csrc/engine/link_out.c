@@ -343,10 +343,8 @@ out_may_rest(const mmi_link *link, bool full)
 
 /* The next round will come, even if the runner sleeps because all bursts waited for the kernel. */
 static void
-out_rest(mmi_link *link)
+out_next_round(mmi_engine *e)
 {
-    mmi_engine *e = link->engine;
-    link->rested = true;
     if (!e->pacing && e->polling) {
         e->polling = false;
         e->plat.interrupt(e->plat.self);
@@ -381,7 +379,8 @@ mmi_link_flush(mmi_link *link)
             break;
         }
         if (out_may_rest(link, full)) {
-            out_rest(link);
+            link->rested = true;
+            out_next_round(link->engine);
             break;
         }
     }
@@ -406,6 +405,9 @@ mmi_link_flush(mmi_link *link)
     if (!mmi_link_pending(link)) {
         mmi_link_flushed(link);
     }
+    if (!mmi_list_empty(&link->engine->lagging)) {
+        out_next_round(link->engine);
+    }
     if (link->written != written && link->pipe.outbox.count == 0) {
         mmi_socket_note(link->socket, MM_DRAINED);
     }
@@ -429,6 +431,26 @@ pipe_wrote(mmi_pipe *p)
     if (!link->burst || mmi_link_flush_worth(link)) {
         mmi_link_dirty(link);
     }
+}
+
+/* In a burst the runner comes by every so often, or poll tells when the kernel has room again. */
+static uint32_t
+pipe_slack(const mmi_pipe *p, size_t *bytes)
+{
+    const mmi_link *link = MMI_CONTAINER_OF(p, mmi_link, pipe);
+    const mmi_ring *out = &p->outbox;
+    bool waits = (link->watched & MMI_WATCH_WRITE) != 0;
+    uint32_t count_max = out->count_max;
+    size_t bytes_max = out->bytes_max;
+    if (!waits) {   /* one less than what is worth a write by the sender */
+        count_max = count_max >= 2 ? count_max / 2 - 1 : 0;
+        bytes_max = bytes_max < OUT_INLINE_BYTES ? bytes_max : (size_t)OUT_INLINE_BYTES - 1;
+    }
+    if (!link->burst || out->count >= count_max || out->bytes >= bytes_max) {
+        return 0;
+    }
+    *bytes = bytes_max - out->bytes;
+    return count_max - out->count;
 }
 
 static void
@@ -476,4 +498,5 @@ const mmi_pipe_ops mmi_link_pipe_ops = {
     .subscription = pipe_subscription,
     .close = pipe_close,
     .unfit = pipe_unfit,
+    .slack = pipe_slack,
 };

@@ -43,6 +43,9 @@ mmi_settle_bursts(mmi_engine *e)
     while ((node = mmi_list_pop_front(&round)) != NULL) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, bursts);
         if (!mmi_link_pending(link)) {
+            mmi_engine_catch_up(e);   /* there may be something, since the lock was dropped */
+        }
+        if (!mmi_link_pending(link)) {
             link->burst = false;
             continue;
         }

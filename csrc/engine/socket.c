@@ -17,6 +17,25 @@ socket_random(mmi_proto_host *host)
     return mmi_engine_random(MMI_CONTAINER_OF(host, mmi_socket, host)->engine);
 }
 
+static void
+socket_lags(mmi_proto_host *host)
+{
+    mmi_socket *s = MMI_CONTAINER_OF(host, mmi_socket, host);
+    if (!mmi_list_linked(&s->lagging)) {
+        mmi_list_push_back(&s->engine->lagging, &s->lagging);
+    }
+}
+
+void
+mmi_engine_catch_up(mmi_engine *e)
+{
+    mmi_list *node;
+    while ((node = mmi_list_pop_front(&e->lagging)) != NULL) {
+        mmi_socket *s = MMI_CONTAINER_OF(node, mmi_socket, lagging);
+        s->ops->catch_up(s->state);
+    }
+}
+
 static mmi_socket *
 socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
 {
@@ -35,11 +54,13 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
     /* What may have to be dropped again, oldest first, stays as it is. */
     s->packs = ops->packs && opts->overflow != MM_OVERFLOW_DROP_OLDEST;
     s->fileno = -1;
-    s->host = (mmi_proto_host){
-        .stats = &s->stats, .opts = &s->opts, .random = socket_random, .event = mmi_proto_event
-    };
-    mmi_list *lists[] = { &s->node, &s->touched, &s->dialers, &s->listeners,
-                          &s->links, &s->waiters, &s->watches };
+    s->host = (mmi_proto_host){ .stats = &s->stats,
+                                .opts = &s->opts,
+                                .random = socket_random,
+                                .event = mmi_proto_event,
+                                .lags = socket_lags };
+    mmi_list *lists[] = { &s->node,      &s->touched, &s->lagging, &s->dialers,
+                          &s->listeners, &s->links,   &s->waiters, &s->watches };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
     }
@@ -111,6 +132,7 @@ mmi_socket_close(mmi_socket *s)
     if (s->closing) {
         return;
     }
+    mmi_engine_catch_up(e);
     s->closing = true;
     mmi_handle_free(s->handle);
     s->handle = 0;
@@ -165,6 +187,7 @@ mmi_socket_reap(mmi_socket *s)
     mmi_timer_clear(&e->timers, &s->tick_timer);
     mmi_list_rm(&s->node);
     mmi_list_rm(&s->touched);
+    mmi_list_rm(&s->lagging);
     mmi_free(s->state);
     mmi_free(s->events);
     mmi_free(s);
@@ -200,6 +223,7 @@ mmi_socket_hurry(mmi_socket *s)
     if (mmi_list_empty(&s->engine->bursts)) {
         return;   /* there may be many links */
     }
+    mmi_engine_catch_up(s->engine);
     MMI_LIST_EACH(&s->links, node, after) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
         if (link->burst && (link->watched & MMI_WATCH_WRITE) == 0 && mmi_link_pending(link)) {

@@ -53,7 +53,7 @@ typedef struct mmi_watch {
 } mmi_watch;
 
 typedef struct mmi_socket {
-    mmi_list node, touched;
+    mmi_list node, touched, lagging;
     mmi_engine *engine;
     mm_handle handle;              /* 0 once closed */
     const mmi_proto_ops *ops;

@@ -71,13 +71,15 @@ void
 mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
 {
     mmi_event events[STEP_EVENTS_MAX];
+    mmi_engine_catch_up(e);
     mmi_engine_settle(e, true);
     e->pacing = mmi_settle_bursts(e);
     mmi_engine_settle(e, true);
     uint64_t deadline = mmi_timers_next(&e->timers);
     /* With many links a round costs so much more, and each is worth more when it comes later. */
     uint64_t pace_ns = (uint64_t)STEP_PACE_NS * (1 + e->burst_count / STEP_PACE_LINKS);
-    if (e->pacing && e->now_ns + pace_ns < deadline) {
+    bool paced = e->pacing || !mmi_list_empty(&e->lagging);
+    if (paced && e->now_ns + pace_ns < deadline) {
         deadline = e->now_ns + pace_ns;
     }
     deadline = until_ns < deadline ? until_ns : deadline;
@@ -91,6 +93,7 @@ mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
     pthread_mutex_lock(&e->lock);
     e->polling = false;
     mmi_engine_refresh(e);
+    mmi_engine_catch_up(e);
     for (int i = 0; i < count; i++) {
         step_event(e, &events[i]);
     }

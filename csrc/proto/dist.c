@@ -15,8 +15,9 @@ typedef struct dist_walk {
     uint32_t count;            /* pipes seen */
     mmi_dist_node *first, **end;   /* and which, in order */
     bool share;                /* it is to be encoded once, for all of the same wire */
-    mmi_pack_out *pack;        /* where it was, behind the last octet; NULL: not yet */
-    size_t pack_size, pack_cost;
+    mmi_pipe_part part;        /* where it was, behind the last octet; no pack: not yet */
+    uint32_t shared, room_count;   /* who hold it there; the room that is left at all of them */
+    size_t room_bytes;
     int rc;
     void (*visit)(struct dist_walk *walk, mmi_dist_node *node);
 } dist_walk;
@@ -29,6 +30,7 @@ mmi_dist_init(mmi_dist *dist, mmi_proto_host *host)
     dist->quiet = false;
     dist->dropped = NULL;
     dist->shared = NULL;
+    dist->lag = (mmi_dist_lag){.room_count = 0};
     mmi_radix_init(&dist->topics);
     mmi_list_init(&dist->nodes);
     dist->node_count = 0;
@@ -56,6 +58,7 @@ mmi_dist_add(mmi_dist *dist, mmi_dist_node *node, mmi_pipe *pipe)
 void
 mmi_dist_rm(mmi_dist *dist, mmi_dist_node *node)
 {
+    mmi_dist_catch_up(dist);
     mmi_list_rm(&node->node);
     dist->node_count--;
     mmi_dist_stir(dist);
@@ -144,7 +147,7 @@ dist_encode(dist_walk *walk, const mmi_framing *framing)
 {
     mmi_dist *dist = walk->dist;
     mmi_pack_out *pack = dist->shared;
-    size_t size = framing->size(framing, walk->msg, &walk->pack_cost);
+    size_t cost, size = framing->size(framing, walk->msg, &cost);
     bool room = pack != NULL && pack->cap - pack->used >= size;
     if (room && pack->framing != framing) {
         return false;   /* it is for the peers of another wire until it is full */
@@ -158,19 +161,33 @@ dist_encode(dist_walk *walk, const mmi_framing *framing)
         dist->shared = pack;
     }
     framing->put(framing, walk->msg, pack->data + pack->used);
-    walk->pack = pack;
-    walk->pack_size = size;
+    walk->part = (mmi_pipe_part){pack, pack->used, size, 1, cost};
     return true;
+}
+
+/* Queues what is encoded, and notes how much more that pipe may get without being told. */
+static int
+dist_share(dist_walk *walk, mmi_pipe *p)
+{
+    if (!mmi_ring_fits(&p->outbox, walk->part.cost)) {
+        return MM_EAGAIN;
+    }
+    int rc = mmi_pipe_share(p, &walk->part);
+    size_t bytes = 0;
+    uint32_t count = rc == MM_OK && p->ops->slack != NULL ? p->ops->slack(p, &bytes) : 0;
+    walk->shared += count > 0;
+    walk->room_count = count < walk->room_count ? count : walk->room_count;
+    walk->room_bytes = bytes < walk->room_bytes ? bytes : walk->room_bytes;
+    return rc;
 }
 
 static int
 dist_queue(dist_walk *walk, mmi_pipe *p)
 {
     if (walk->share && p->packs) {
-        bool there = walk->pack != NULL ? walk->pack->framing == p->framing
-                                        : dist_encode(walk, p->framing);
-        if (there) {
-            return mmi_pipe_share(p, walk->pack, walk->pack_size, walk->pack_cost);
+        mmi_pack_out *pack = walk->part.pack;
+        if (pack != NULL ? pack->framing == p->framing : dist_encode(walk, p->framing)) {
+            return dist_share(walk, p);
         }
     }
     int rc = mmi_pipe_send(p, mmi_msg_ref(walk->msg));
@@ -203,13 +220,36 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
     }
 }
 
+/* All got it, in the same octets, and have room for more: the next may be only counted. */
+static void
+dist_may_lag(const dist_walk *walk)
+{
+    mmi_dist *dist = walk->dist;
+    const mmi_frame *topic = &walk->msg->frames[0];
+    if (walk->shared == walk->count && walk->room_count > 0 && dist->host->lags != NULL) {
+        const mmi_dist_lag lag = {.place = mmi_radix_place(&dist->topics, topic->data, topic->size),
+                                  .first = walk->first,
+                                  .node_count = walk->count,
+                                  .part = walk->part,
+                                  .room_count = walk->room_count,
+                                  .room_bytes = walk->room_bytes};
+        mmi_dist_lag_open(dist, &lag);
+    }
+}
+
 static int
 dist_send(mmi_dist *dist, mmi_msg *m, bool all)
 {
     if (m->frame_count == 0) {
         return MM_EINVAL;
     }
-    dist_walk walk = {.dist = dist, .msg = m, .cost = mmi_msg_cost(m), .rc = MM_OK};
+    mmi_dist_catch_up(dist);
+    dist_walk walk = {.dist = dist,
+                      .msg = m,
+                      .cost = mmi_msg_cost(m),
+                      .room_count = UINT32_MAX,
+                      .room_bytes = SIZE_MAX,
+                      .rc = MM_OK};
     bool looks = !mmi_drop_overflows(dist->host);
     walk.share = dist->node_count >= DIST_SHARE_PEERS && walk.cost <= (size_t)MMI_PACK_BODY_MAX;
     walk.visit = looks ? dist_visit_look : dist_visit_send;
@@ -222,8 +262,11 @@ dist_send(mmi_dist *dist, mmi_msg *m, bool all)
     for (uint32_t i = 0; looks && i < walk.count; i++, node = node->seen_next) {
         dist_visit_send(&walk, node);
     }
-    if (walk.pack != NULL) {
-        walk.pack->used += walk.pack_size;
+    if (walk.part.pack != NULL) {
+        walk.part.pack->used += walk.part.size;
+        if (!all) {
+            dist_may_lag(&walk);
+        }
     }
     if (all && walk.count == 0) {
         mmi_drop(dist->host, MMI_DROP_NO_PEER, 0, NULL);
@@ -235,7 +278,7 @@ dist_send(mmi_dist *dist, mmi_msg *m, bool all)
 int
 mmi_dist_send(mmi_dist *dist, mmi_msg *m)
 {
-    return dist_send(dist, m, false);
+    return mmi_dist_lag_send(dist, m) ? MM_OK : dist_send(dist, m, false);
 }
 
 int
@@ -260,6 +303,7 @@ dist_visit_count(dist_walk *walk, mmi_dist_node *node)
 uint32_t
 mmi_dist_reach(mmi_dist *dist, const uint8_t *topic, size_t size)
 {
+    mmi_dist_catch_up(dist);   /* a walk makes seen_next anew */
     dist_walk walk = {.dist = dist, .visit = dist_visit_count};
     dist_walk_topic(&walk, topic, size);
     return walk.count;

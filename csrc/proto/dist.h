@@ -1,6 +1,9 @@
 /*
  * dist.h: fan-out: one message to every pipe that wants it, once each, encoded once for all.
  *
+ * While message after message goes to the same pipes, which all have room and are flushed every so
+ * often, it is encoded and counted only: the outboxes lag, and catch up before anybody looks.
+ *
  * Law: a pipe gets a message at most once, however many of its topics match.  With a policy that
  * blocks, a message is queued on all matching pipes or on none.  quiet: a send was refused, and
  * nothing that could let it pass has happened since.
@@ -19,6 +22,16 @@ typedef struct mmi_dist_node {
     bool refused;              /* a blocking send found no room here      */
 } mmi_dist_node;
 
+/* What was sent and is in no outbox yet. */
+typedef struct mmi_dist_lag {
+    const void *place;         /* in the tree of topics: whom it goes to    */
+    mmi_dist_node *first;      /* and who that is, by seen_next             */
+    uint32_t node_count;
+    mmi_pipe_part part;        /* of the shared pack, up to its last octet  */
+    uint32_t room_count;       /* messages that every one of them still has room for; 0: none */
+    size_t room_bytes;
+} mmi_dist_lag;
+
 typedef struct mmi_dist {
     mmi_proto_host *host;
     mmi_radix topics;          /* subscribers are mmi_dist_node           */
@@ -27,6 +40,7 @@ typedef struct mmi_dist {
     uint64_t stamp;
     mmi_pack_out *shared;      /* what goes to many is encoded here; NULL: nothing was yet */
     bool quiet;
+    mmi_dist_lag lag;
     /* Told what a pipe does not get, or loses again to a newer message.  May be NULL. */
     void (*dropped)(struct mmi_dist *dist, mmi_pipe *p, uint64_t key);
 } mmi_dist;
@@ -43,8 +57,17 @@ void mmi_dist_stir(mmi_dist *dist); /* who gets what has changed: a refused send
  * MM_EINVAL, MM_ENOMEM. */
 int mmi_dist_send(mmi_dist *dist, mmi_msg *m) MMI_WARN_UNUSED;
 int mmi_dist_send_all(mmi_dist *dist, mmi_msg *m) MMI_WARN_UNUSED;
+/* The outboxes get what they lag behind.  Before a topic comes or goes, and see proto.h. */
+void mmi_dist_catch_up(mmi_dist *dist);
 bool mmi_dist_ready(const mmi_dist *dist);
 /* How many pipes a message of this topic goes to. */
 uint32_t mmi_dist_reach(mmi_dist *dist, const uint8_t *topic, size_t size);
+
+/* For dist.c alone (dist_lag.c). */
+
+/* They may lag from now on, by so many messages and bytes; part: what they got last. */
+void mmi_dist_lag_open(mmi_dist *dist, const mmi_dist_lag *lag);
+/* true: it took m, for all who get it.  false: it is to be sent as any. */
+bool mmi_dist_lag_send(mmi_dist *dist, mmi_msg *m);
 
 #endif

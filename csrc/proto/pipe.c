@@ -181,22 +181,22 @@ pipe_may_view(const mmi_ring *out, const mmi_pack_out *last)
            (last != NULL && last->owner != NULL && last->used - last->first >= PIPE_VIEW_MIN);
 }
 
-/* The pack at the end of the outbox that is to hold the next size octets of the shared one. */
+/* The pack at the end of the outbox that is to hold that part. */
 static mmi_pack_out *
-pipe_shared_pack(mmi_pipe *p, mmi_pack_out *shared, size_t size)
+pipe_shared_pack(mmi_pipe *p, const mmi_pipe_part *part)
 {
     mmi_ring *out = &p->outbox;
     mmi_pack_out *last = NULL;
     if (out->slot_count > 0) {
         last = mmi_pack_out_of(mmi_ring_at(out, out->slot_count - 1));
     }
-    if (last != NULL && last->owner == &shared->msg && last->used == shared->used) {
+    if (last != NULL && last->owner == &part->pack->msg && last->used == part->at) {
         return last;
     }
     if (!pipe_may_view(out, last)) {
-        return pipe_open_pack(p, size);
+        return pipe_open_pack(p, part->size);
     }
-    mmi_pack_out *view = mmi_pack_out_view(shared, shared->used);
+    mmi_pack_out *view = mmi_pack_out_view(part->pack, part->at);
     if (view != NULL && mmi_ring_push(out, &view->msg) != MM_OK) {
         mmi_msg_unref(&view->msg);
         view = NULL;
@@ -205,23 +205,20 @@ pipe_shared_pack(mmi_pipe *p, mmi_pack_out *shared, size_t size)
 }
 
 int
-mmi_pipe_share(mmi_pipe *p, mmi_pack_out *shared, size_t size, size_t cost)
+mmi_pipe_share(mmi_pipe *p, const mmi_pipe_part *part)
 {
-    if (!mmi_ring_fits(&p->outbox, cost)) {
-        return MM_EAGAIN;
-    }
-    mmi_pack_out *pack = pipe_shared_pack(p, shared, size);
+    mmi_pack_out *pack = pipe_shared_pack(p, part);
     if (pack == NULL) {
         return MM_ENOMEM;
     }
     if (pack->owner != NULL) {
-        mmi_pack_out_follow(pack, shared->used + size);
+        mmi_pack_out_follow(pack, part->at + part->size);
     } else {
-        memcpy(pack->data + pack->used, shared->data + shared->used, size);
-        pack->used += size;
+        memcpy(pack->data + pack->used, part->pack->data + part->at, part->size);
+        pack->used += part->size;
     }
-    mmi_ring_grew(&p->outbox, &pack->msg, 1, cost);
-    p->accepted++;
+    mmi_ring_grew(&p->outbox, &pack->msg, part->count, part->cost);
+    p->accepted += part->count;
     p->ops->wrote(p);
     return MM_OK;
 }

@@ -24,6 +24,9 @@ typedef struct mmi_pipe_ops {
     /* tell the peer; not subject to queue limits. MM_OK, MM_ENOMEM */
     void (*close)(mmi_pipe *p, int reason, const char *detail);  /* soon, not inside this call */
     void (*unfit)(mmi_pipe *p, uint32_t count); /* that many messages were dropped */
+    /* How many messages (and bytes) more the outbox may get without anybody being told (wrote), as
+     * whoever is to flush it comes by anyway, and sees to it that what lags catches up. NULL: 0. */
+    uint32_t (*slack)(const mmi_pipe *p, size_t *bytes);
 } mmi_pipe_ops;
 
 struct mmi_pipe {
@@ -58,10 +61,16 @@ mmi_pipe_check(const mmi_pipe *p, const mmi_msg *m)
 }
 /* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM; or as mmi_pipe_check. */
 int mmi_pipe_send(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
-/* The same for what goes to many: the message that stands encoded, in this pipe's words, behind the
- * last octet of a pack, which all who get it hold together as far as they get the same.  A refused
- * one leaves the pack as it is; its user appends, once all have it (mmi_pack_out.used). */
-int mmi_pipe_share(mmi_pipe *p, mmi_pack_out *shared, size_t size, size_t cost) MMI_WARN_UNUSED;
+/* Messages that stand encoded, in this pipe's words, end to end in a pack. */
+typedef struct mmi_pipe_part {
+    mmi_pack_out *pack;
+    size_t at, size;           /* octets */
+    uint32_t count;            /* messages */
+    size_t cost;
+} mmi_pipe_part;
+/* The same for what goes to many, who hold it together as far as they get the same: a part that
+ * fits, maybe behind the last octet of the pack, which its user makes longer once all have it. */
+int mmi_pipe_share(mmi_pipe *p, const mmi_pipe_part *part) MMI_WARN_UNUSED;
 /* NULL: empty, or, when the inbox is not, no memory.  Calls ops->room when reading was paused and
  * may go on. */
 mmi_msg *mmi_pipe_recv(mmi_pipe *p);

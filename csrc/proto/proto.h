@@ -18,6 +18,8 @@ typedef struct mmi_proto_host {
     void (*event)(struct mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
                   const char *detail);
     /* MM_EVENT_DROPPED is coalesced by the engine */
+    /* Outboxes lag: catch_up is to be called before anybody looks at them.  NULL: they must not. */
+    void (*lags)(struct mmi_proto_host *host);
 } mmi_proto_host;
 
 typedef struct mmi_proto_ops {
@@ -85,6 +87,9 @@ typedef struct mmi_proto_ops {
     void (*bound)(void *ps, uint64_t key, uint64_t deadline_ns, uint32_t answers);
     /* SURVEYOR: whom a survey asked; count of all; 0: no such survey. */
     uint32_t (*asked)(const void *ps, uint64_t key, uint64_t *pipe_ids, uint32_t cap);
+    /* PUB, XPUB: messages that were sent, and that outboxes have not got yet, are put there.  Before
+     * anything but another send looks at an outbox, and in the end within the pace of a burst. */
+    void (*catch_up)(void *ps);
     /* Does what is due by now; when to call again, UINT64_MAX: not until bound is called. */
     uint64_t (*tick)(void *ps, uint64_t now_ns);
     /* Messages (and bytes) held outside any pipe's outbox, still to be sent. */

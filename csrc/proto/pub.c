@@ -185,6 +185,7 @@ pub_subscribe(pub_sock *s, mmi_pipe *p, const uint8_t *topic, size_t size)
         return MM_EPROTO;
     }
     bool first;
+    mmi_dist_catch_up(&s->dist);
     int rc = mmi_radix_add(&s->dist.topics, topic, size, &pp->dist, &first);
     if (rc < 0) {
         return rc;
@@ -202,6 +203,7 @@ pub_cancel(pub_sock *s, mmi_pipe *p, const uint8_t *topic, size_t size)
 {
     pub_pipe *pp = p->state;
     bool last;
+    mmi_dist_catch_up(&s->dist);
     if (mmi_radix_rm(&s->dist.topics, topic, size, &pp->dist, &last) < 0) {
         return;   /* of what was never subscribed: harmless */
     }
@@ -225,6 +227,13 @@ pub_subscription(void *ps, mmi_pipe *p, bool add, const uint8_t *topic, size_t s
     }
     pub_cancel(s, p, topic, size);
     return MM_OK;
+}
+
+static void
+pub_catch_up(void *ps)
+{
+    pub_sock *s = ps;
+    mmi_dist_catch_up(&s->dist);
 }
 
 static uint32_t
@@ -255,6 +264,7 @@ const mmi_proto_ops mmi_pub_ops = {
     .ready = pub_ready,
     .subscription = pub_subscription,
     .reach = pub_reach,
+    .catch_up = pub_catch_up,
     .keyed_send = true,
     .packs = true,
 };
@@ -274,6 +284,7 @@ const mmi_proto_ops mmi_xpub_ops = {
     .ready = xpub_ready,
     .subscription = pub_subscription,
     .reach = pub_reach,
+    .catch_up = pub_catch_up,
     .held = xpub_held,
     .keyed_send = true,
     .packs = true,

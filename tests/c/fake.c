@@ -23,6 +23,21 @@ fake_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t c
     s->last_event_peer = peer;
 }
 
+static void
+fake_lags(mmi_proto_host *host)
+{
+    MMI_CONTAINER_OF(host, fake_sock, host)->lags = true;
+}
+
+void
+fake_catch_up(fake_sock *s)
+{
+    if (s->lags) {
+        s->lags = false;
+        s->ops->catch_up(s->state);
+    }
+}
+
 fake_sock *
 fake_open(int role, uint32_t overflow, uint32_t queue_messages)
 {
@@ -38,8 +53,11 @@ fake_open(int role, uint32_t overflow, uint32_t queue_messages)
                                .overflow = overflow,
                                .topic_size_max = 1000,
                                .subscriptions_max = 100};
-    s->host = (mmi_proto_host){
-        .stats = &s->stats, .opts = &s->opts, .random = fake_random, .event = fake_event};
+    s->host = (mmi_proto_host){.stats = &s->stats,
+                               .opts = &s->opts,
+                               .random = fake_random,
+                               .event = fake_event,
+                               .lags = fake_lags};
     s->state = calloc(1, s->ops->sock_size);
     CHECK(s->state != NULL);
     CHECK_INT(s->ops->init(s->state, &s->host), MM_OK);
@@ -106,12 +124,23 @@ fake_unfit(mmi_pipe *p, uint32_t count)
     fake_pipe_of(p)->sock->stats.dropped_unfit += count;
 }
 
+static uint32_t
+fake_slack(const mmi_pipe *p, size_t *bytes)
+{
+    const mmi_ring *out = &p->outbox;
+    const fake_sock *s = MMI_CONTAINER_OF(p, fake_pipe, pipe)->sock;
+    uint32_t room = out->count_max - out->count;
+    *bytes = out->bytes < out->bytes_max ? out->bytes_max - out->bytes : 0;
+    return s->slack < room ? s->slack : room;
+}
+
 static const mmi_pipe_ops fake_pipe_ops = {
     .wrote = fake_wrote,
     .room = fake_room,
     .subscription = fake_subscription,
     .close = fake_close_pipe,
     .unfit = fake_unfit,
+    .slack = fake_slack,
 };
 
 static void
@@ -189,7 +218,7 @@ fake_deliver(fake_pipe *p, mmi_msg *m)
 }
 
 mmi_msg *
-fake_take(fake_pipe *p)
+fake_take_lagging(fake_pipe *p)
 {
     mmi_pipe_invariants(&p->pipe);
     mmi_msg *m = mmi_pipe_pop_out(&p->pipe);
@@ -197,6 +226,13 @@ fake_take(fake_pipe *p)
         p->sock->ops->out(p->sock->state, &p->pipe);
     }
     return m;
+}
+
+mmi_msg *
+fake_take(fake_pipe *p)
+{
+    fake_catch_up(p->sock);
+    return fake_take_lagging(p);
 }
 
 uint32_t

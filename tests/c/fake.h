@@ -39,6 +39,8 @@ struct fake_sock {
     bool fail_subscription;            /* new peers cannot be told of topics    */
     const mmi_framing *framing;        /* of the wire of new peers              */
     bool packs;                        /* and what is sent to them is encoded   */
+    uint32_t slack;                    /* messages by which an outbox may lag   */
+    bool lags;                         /* some may                              */
 };
 
 /* A socket with queues of that many messages; its options may be changed before the first use. */
@@ -48,8 +50,10 @@ fake_pipe *fake_connect(fake_sock *s);                      /* NULL: refused, se
 fake_pipe *fake_connect_as(fake_sock *s, const char *identity);
 void fake_cut(fake_pipe *p);                                /* the peer is gone; p is freed */
 
+void fake_catch_up(fake_sock *s);                           /* before an outbox is looked at */
 int fake_deliver(fake_pipe *p, mmi_msg *m);                 /* the peer sent m; takes m if MM_OK */
 mmi_msg *fake_take(fake_pipe *p); /* the link wrote the front in full; NULL: empty */
+mmi_msg *fake_take_lagging(fake_pipe *p);   /* the same, and nobody looked at outboxes before */
 uint32_t fake_take_all(fake_pipe *p);                       /* takes and frees; how many */
 
 /* Messages: frames from texts.  fake_is takes m and checks its frames, joined by '|'. */

@@ -9,7 +9,7 @@
 #include "engine/engine.h"
 #include "sockets.h"
 
-enum { WAIT_MS = 20000, CHAIN = 5000, TOGETHER_MAX = 3 };
+enum { WAIT_MS = 20000, CHAIN = 5000, TOGETHER_MAX = 3, RECEIVERS_MAX = 3 };
 
 static int64_t (*plain_writev)(void *self, int s, const mmi_iov *iov, int n);
 static _Atomic(mm_handle) sender;   /* 0: writes are only writes */
@@ -71,24 +71,29 @@ take_chain(mm_handle socket)
 }
 
 static void
-chain_over(int from, int to)
+chain_over(int from, int to, uint32_t receivers)
 {
     char endpoint[MM_ENDPOINT_MAX + 1];
     mm_handle there = open_engine(), here = open_chaining();
-    mm_handle s = open_quiet(here, from), r = open_quiet(there, to);
+    mm_handle s = open_quiet(here, from), r[RECEIVERS_MAX];
     atomic_store(&next_number, 0);
     CHECK_INT(mm_bind(s, TCP, endpoint, sizeof endpoint), MM_OK);
-    if (to == MM_SUB) {
-        CHECK_INT(mm_subscribe(r, NULL, 0), MM_OK);
+    for (uint32_t i = 0; i < receivers; i++) {
+        r[i] = open_quiet(there, to);
+        if (to == MM_SUB) {
+            CHECK_INT(mm_subscribe(r[i], NULL, 0), MM_OK);
+        }
+        CHECK_INT(mm_connect(r[i], endpoint), MM_OK);
     }
-    CHECK_INT(mm_connect(r, endpoint), MM_OK);
-    CHECK_INT(mm_wait_peers(s, 1, WAIT_MS, 0), MM_OK);
+    CHECK_INT(mm_wait_peers(s, receivers, WAIT_MS, 0), MM_OK);
     if (to == MM_SUB) {
-        CHECK_INT(mm_wait_subscribers(s, NULL, 0, 1, WAIT_MS, 0), MM_OK);
+        CHECK_INT(mm_wait_subscribers(s, NULL, 0, receivers, WAIT_MS, 0), MM_OK);
     }
     atomic_store(&sender, s);
     send_next(s);
-    take_chain(r);
+    for (uint32_t i = 0; i < receivers; i++) {
+        take_chain(r[i]);
+    }
     atomic_store(&sender, 0);
     close_engine(here, WAIT_MS);
     close_engine(there, WAIT_MS);
@@ -97,13 +102,20 @@ chain_over(int from, int to)
 static void
 test_what_is_queued_during_a_write_goes_without_another_send(void)
 {
-    chain_over(MM_PUSH, MM_PULL);
+    chain_over(MM_PUSH, MM_PULL, 1);
 }
 
 static void
 test_nor_does_a_publisher_have_to_publish_again(void)
 {
-    chain_over(MM_PUB, MM_SUB);
+    chain_over(MM_PUB, MM_SUB, 1);
+}
+
+/* Their queues may lag behind what was sent (proto/dist_lag.c). */
+static void
+test_nor_one_with_several_subscribers(void)
+{
+    chain_over(MM_PUB, MM_SUB, RECEIVERS_MAX);
 }
 
 int
@@ -111,5 +123,6 @@ main(void)
 {
     RUN(test_what_is_queued_during_a_write_goes_without_another_send);
     RUN(test_nor_does_a_publisher_have_to_publish_again);
+    RUN(test_nor_one_with_several_subscribers);
     return 0;
 }

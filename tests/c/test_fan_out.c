@@ -1,8 +1,10 @@
 /*
  * test_fan_out.c: what goes to many peers is encoded once, in a pack that all their queues refer
  * to: who shares what, who gets copies, and that nobody sees what was for others.
- * Not here: who gets what (test_pub.c), connections (tests/unit).
- * Law: however the octets are shared, each queue holds its own messages, whole and in order.
+ * Not here: who gets what (test_pub.c), queues that lag (test_fan_out_lag.c), connections
+ * (tests/unit).
+ * Law: however the octets are shared, each queue holds its own messages, whole and in order;
+ * whether queues may lag or not.
  */
 #include "base/limits.h"
 #include "codec/sp_reader.h"
@@ -10,12 +12,15 @@
 
 enum { TEXT_MAX = 4096, PEERS = 3, LARGE = 10000 };
 
+static uint32_t fan_slack;
+
 static fake_sock *
 fan_open(uint32_t overflow, uint32_t queue_messages)
 {
     fake_sock *s = fake_open(MM_PUB, overflow, queue_messages);
     s->framing = &mmi_framing_zmtp;
     s->packs = true;
+    s->slack = fan_slack;
     return s;
 }
 
@@ -31,6 +36,7 @@ fan_connect(fake_sock *s, const char *topic)
 static mmi_pack_out *
 fan_pack(const fake_pipe *p, uint32_t i)
 {
+    fake_catch_up(p->sock);
     mmi_pack_out *pack = mmi_pack_out_of(mmi_ring_at(&p->pipe.outbox, i));
     CHECK(pack != NULL);
     return pack;
@@ -43,6 +49,7 @@ fan_is(const fake_pipe *p, const char *wanted)
     char text[TEXT_MAX] = "";
     size_t used = 0, cost;
     const mmi_framing *f = p->pipe.framing;
+    fake_catch_up(p->sock);
     mmi_pipe_invariants(&p->pipe);
     for (uint32_t i = 0; i < p->pipe.outbox.slot_count; i++) {
         const mmi_pack_out *pack = fan_pack(p, i);
@@ -78,6 +85,7 @@ test_what_goes_to_all_stands_in_memory_once(void)
         peers[i] = fan_connect(s, "");
     }
     CHECK(fake_send(s, "a1") == MM_OK && fake_send(s, "b2") == MM_OK);
+    fake_catch_up(s);
     for (int i = 0; i < PEERS; i++) {
         CHECK_INT(peers[i]->pipe.outbox.slot_count, 1);
         CHECK(fan_pack(peers[i], 0)->data == fan_pack(peers[0], 0)->data);
@@ -130,6 +138,7 @@ test_one_that_gets_little_of_it_keeps_copies(void)
         }
         (void)fake_take_all(all);
     }
+    fake_catch_up(s);
     for (uint32_t i = 0; i < few->pipe.outbox.slot_count; i++) {
         views += fan_pack(few, i)->owner != NULL;
     }
@@ -243,15 +252,19 @@ test_peers_of_two_wires_get_it_in_their_own_words(void)
 int
 main(void)
 {
-    RUN(test_what_goes_to_all_stands_in_memory_once);
-    RUN(test_a_lone_subscriber_has_packs_of_its_own);
-    RUN(test_nobody_sees_what_was_for_others);
-    RUN(test_one_that_gets_little_of_it_keeps_copies);
-    RUN(test_a_refused_message_leaves_no_trace);
-    RUN(test_one_that_lost_some_goes_on_with_what_it_has_room_for);
-    RUN(test_more_than_a_pack_is_several_and_each_is_shared);
-    RUN(test_a_view_is_divided_without_touching_the_others);
-    RUN(test_what_is_being_written_outlives_socket_and_peers);
-    RUN(test_peers_of_two_wires_get_it_in_their_own_words);
+    const uint32_t slacks[] = { 0, 1, UINT32_MAX };
+    for (size_t i = 0; i < MMI_COUNT_OF(slacks); i++) {
+        fan_slack = slacks[i];
+        RUN(test_what_goes_to_all_stands_in_memory_once);
+        RUN(test_a_lone_subscriber_has_packs_of_its_own);
+        RUN(test_nobody_sees_what_was_for_others);
+        RUN(test_one_that_gets_little_of_it_keeps_copies);
+        RUN(test_a_refused_message_leaves_no_trace);
+        RUN(test_one_that_lost_some_goes_on_with_what_it_has_room_for);
+        RUN(test_more_than_a_pack_is_several_and_each_is_shared);
+        RUN(test_a_view_is_divided_without_touching_the_others);
+        RUN(test_what_is_being_written_outlives_socket_and_peers);
+        RUN(test_peers_of_two_wires_get_it_in_their_own_words);
+    }
     return 0;
 }

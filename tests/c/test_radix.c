@@ -309,6 +309,30 @@ test_match_ends_when_told_to(void)
     mmi_radix_fini(&r);
 }
 
+static const void *
+place_of(const mmi_radix *r, const char *text)
+{
+    return mmi_radix_place(r, (const uint8_t *)text, strlen(text));
+}
+
+static void
+test_a_place_stands_for_who_matches(void)
+{
+    char a, b;
+    mmi_radix r;
+    mmi_radix_init(&r);
+    CHECK(place_of(&r, "x") == NULL);
+    CHECK_INT(mmi_radix_add(&r, (const uint8_t *)"abc", 3, &a, NULL), 1);
+    CHECK_INT(mmi_radix_add(&r, (const uint8_t *)"abd", 3, &b, NULL), 1);
+    CHECK(place_of(&r, "ab") == NULL && place_of(&r, "abe") == NULL);
+    CHECK(place_of(&r, "abc") != NULL && place_of(&r, "abc") == place_of(&r, "abcd"));
+    CHECK(place_of(&r, "abd") != NULL && place_of(&r, "abd") != place_of(&r, "abc"));
+    CHECK_INT(mmi_radix_add(&r, (const uint8_t *)"", 0, &b, NULL), 1);
+    CHECK(place_of(&r, "") != NULL && place_of(&r, "ab") == place_of(&r, "x"));
+    CHECK(place_of(&r, "abc") != place_of(&r, "x"));
+    mmi_radix_fini(&r);
+}
+
 int
 main(void)
 {
@@ -317,5 +341,6 @@ main(void)
     RUN(test_a_removal_without_memory_still_removes);
     RUN(test_depth_is_no_danger);
     RUN(test_match_ends_when_told_to);
+    RUN(test_a_place_stands_for_who_matches);
     return 0;
 }
