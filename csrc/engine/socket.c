@@ -223,7 +223,6 @@ mmi_socket_hurry(mmi_socket *s)
     if (mmi_list_empty(&s->engine->bursts)) {
         return;   /* there may be many links */
     }
-    mmi_engine_catch_up(s->engine);
     MMI_LIST_EACH(&s->links, node, after) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
         if (link->burst && (link->watched & MMI_WATCH_WRITE) == 0 && mmi_link_pending(link)) {

@@ -93,7 +93,6 @@ mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
     pthread_mutex_lock(&e->lock);
     e->polling = false;
     mmi_engine_refresh(e);
-    mmi_engine_catch_up(e);
     for (int i = 0; i < count; i++) {
         step_event(e, &events[i]);
     }

@@ -120,7 +120,6 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
         rc = wait_sleep(e, &w, end);
     }
     wait_uncount(e, &w);
-    mmi_engine_catch_up(e);   /* whoever waited looks now */
     if (w.closed) {
         return MM_ECLOSED;
     }

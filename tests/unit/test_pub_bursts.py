@@ -21,12 +21,14 @@ from tests.support.pairs import WAIT_S
 SUBSCRIBERS = 4
 COUNT = 20_000
 LOOKS = 200
+BURST = 100
 
 
 @dataclass
 class Flow:
-    """A publisher and its subscribers, each with an engine of its own."""
+    """A publisher, its engine, and subscribers with engines of their own."""
 
+    engine: mm.Engine
     pub: mm.Pub
     subs: list[mm.Sub]
 
@@ -35,14 +37,14 @@ class Flow:
 def flowing(bind: str, *, topics: str = "") -> Iterator[Flow]:
     """Connect them."""
     with ExitStack() as stack:
-        engines = [stack.enter_context(mm.Engine()) for _ in range(SUBSCRIBERS)]
-        pub = stack.enter_context(mm.Pub(bind=bind, overflow="block", engine=engines[0]))
+        engine, *engines = [stack.enter_context(mm.Engine()) for _ in range(1 + SUBSCRIBERS)]
+        pub = stack.enter_context(mm.Pub(bind=bind, overflow="block", engine=engine))
         subs = []
-        for engine in engines:
-            sub = mm.Sub(connect=pub.endpoint, topics=topics, engine=engine)
+        for own in engines:
+            sub = mm.Sub(connect=pub.endpoint, topics=topics, engine=own)
             subs.append(stack.enter_context(sub))
         pub.wait_for_subscribers(topics or "", count=SUBSCRIBERS, timeout=WAIT_S)
-        yield Flow(pub, subs)
+        yield Flow(engine, pub, subs)
 
 
 def number(i: int) -> bytes:
@@ -83,8 +85,25 @@ def test_all_get_all_in_order_and_drain_tells_when(bind: str, tmp_path: Path) ->
     assert all(numbers == wanted for numbers in came)
 
 
-def test_every_look_finds_every_message_in_one_place() -> None:
+def test_a_look_right_after_a_burst_finds_every_message() -> None:
     """Sent to so many: written, or queued; in the counters of the socket and of each peer."""
+    with flowing("tcp://127.0.0.1:0") as flow:
+        for sent in range(BURST, BURST * LOOKS, BURST):
+            for i in range(BURST):
+                flow.pub.send(number(i))
+            if sent % (2 * BURST) == 0:
+                stats = flow.pub.stats()
+                assert stats.sent_messages == sent
+                assert stats.written_messages + stats.queued_out_messages == sent * SUBSCRIBERS
+            else:
+                for peer in flow.pub.peers():
+                    assert peer.sent_messages + peer.queued_out_messages == sent
+            for sub in flow.subs:
+                assert len(list(islice(sub, BURST))) == BURST
+
+
+def test_every_look_beside_a_sender_finds_every_message() -> None:
+    """The same, at any moment."""
     stop = threading.Event()
 
     def send(pub: mm.Pub) -> None:
@@ -145,12 +164,13 @@ def test_who_goes_away_takes_its_share_and_no_more() -> None:
     assert all(numbers == [number(i) for i in range(COUNT)] for numbers in came)
 
 
-def test_closing_right_after_a_burst_sends_it_all() -> None:
+@pytest.mark.parametrize("closed", ["pub", "engine"])
+def test_closing_right_after_a_burst_sends_it_all(closed: str) -> None:
     """The linger is for what lagged as well."""
     with flowing("tcp://127.0.0.1:0") as flow, reading(flow.subs, 300) as came:
         for i in range(300):
             flow.pub.send(number(i))
-        flow.pub.close()
+        getattr(flow, closed).close()
     assert all(numbers == [number(i) for i in range(300)] for numbers in came)
 
 
