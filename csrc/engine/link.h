@@ -117,11 +117,16 @@ void mmi_link_unread_drop(mmi_link *link);
 void mmi_link_resume(mmi_link *link);                   /* the inbox has room again */
 
 /* link_out.c */
+enum {
+    MMI_LINK_WORTH_BYTES = 128 * 1024   /* queued: worth a write by the caller even in a burst */
+};
 void mmi_link_flush(mmi_link *link);
 /* A caller should write now, not leave it to the runner. */
 bool mmi_link_flush_due(const mmi_link *link, uint64_t now_ns);
 bool mmi_link_flush_worth(const mmi_link *link);        /* because there is a good deal to write */
 bool mmi_link_pending(const mmi_link *link);            /* anything left to write */
+
+/* link_pipe.c */
 extern const mmi_pipe_ops mmi_link_pipe_ops;
 
 /* link_command.c */
