@@ -70,16 +70,26 @@ take_chain(mm_handle socket)
     CHECK_INT(sum, count * (count - 1) / 2);
 }
 
+/* With room for all of it, as nobody reads the one while the other is read. */
+static mm_handle
+open_roomy(mm_handle engine, int role)
+{
+    mm_socket_opts opts = opts_of(role);
+    opts.heartbeat_interval_ms = 0;
+    opts.send_queue_messages = opts.recv_queue_messages = 2 * CHAIN;
+    return open_with(engine, role, &opts);
+}
+
 static void
 chain_over(int from, int to, uint32_t receivers)
 {
     char endpoint[MM_ENDPOINT_MAX + 1];
     mm_handle there = open_engine(), here = open_chaining();
-    mm_handle s = open_quiet(here, from), r[RECEIVERS_MAX];
+    mm_handle s = open_roomy(here, from), r[RECEIVERS_MAX];
     atomic_store(&next_number, 0);
     CHECK_INT(mm_bind(s, TCP, endpoint, sizeof endpoint), MM_OK);
     for (uint32_t i = 0; i < receivers; i++) {
-        r[i] = open_quiet(there, to);
+        r[i] = open_roomy(there, to);
         if (to == MM_SUB) {
             CHECK_INT(mm_subscribe(r[i], NULL, 0), MM_OK);
         }
