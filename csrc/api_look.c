@@ -126,14 +126,14 @@ mm_fileno(mm_handle socket, int *fd)
 }
 
 int
-mm_fileno_hold(mm_handle socket, int held)
+mm_hold(mm_handle socket, int held)
 {
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
     if (rc != MM_OK) {
         return rc;
     }
-    s->fileno_held = held != 0;
+    s->held = held != 0;
     mmi_socket_touch(s);
     return mmi_api_leave(s, MM_OK);
 }
@@ -209,6 +209,74 @@ mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap)
         return rc;
     }
     return mmi_api_end(e, mmi_waker_take(e, object, out, cap));
+}
+
+int
+mm_group_open(mm_handle engine, mm_handle *group)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_group *g;
+    rc = mmi_group_open(e, &g);
+    if (rc == MM_OK) {
+        *group = g->waker.handle;
+    }
+    return mmi_api_end(e, rc);
+}
+
+int
+mm_group_close(mm_handle group)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(group, MMI_HANDLE_GROUP, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_group_close(e, object);
+    return mmi_api_end(e, MM_OK);
+}
+
+int
+mm_group_add(mm_handle group, mm_handle socket)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_group *g = mmi_handle_object(group, MMI_HANDLE_GROUP, s->engine);
+    return mmi_api_leave(s, g == NULL ? MM_EINVAL : mmi_group_add(g, s));
+}
+
+int
+mm_group_remove(mm_handle group, mm_handle socket)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(group, MMI_HANDLE_GROUP, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_group_rm(e, object, socket);
+    return mmi_api_end(e, MM_OK);
+}
+
+int
+mm_group_poll(mm_handle group, mm_ready *out, uint32_t cap, int64_t timeout_ms, int64_t slice_ms)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = cap == 0 ? MM_EINVAL : mmi_handle_lock(group, MMI_HANDLE_GROUP, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_engine_refresh(e);
+    return mmi_api_end(e, mmi_group_poll(e, object, out, cap, timeout_ms, slice_ms));
 }
 
 int

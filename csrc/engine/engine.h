@@ -60,7 +60,8 @@ typedef struct mmi_engine {
     mmi_list dirty, touched, dead; /* links, sockets, links: to be settled */
     mmi_list bursts;               /* links that the runner writes every MMI_PACE_US */
     mmi_list inproc;               /* listeners that poll cannot watch     */
-    mmi_list wakers;
+    mmi_list wakers;               /* of event loops                       */
+    mmi_list groups;               /* wakers that threads wait in          */
     mmi_tag_entry *tags;
     uint32_t tag_count, tag_cap, tag_first_free;
     int *notifiers;                /* a stack of idle ones                 */
@@ -84,6 +85,7 @@ void mmi_engine_unlock(mmi_engine *e);
 void mmi_engine_relock(mmi_engine *e);               /* and the clock is read */
 /* Flush what is due, tell who waits, free what is dead.  runner: flush everything. */
 void mmi_engine_settle(mmi_engine *e, bool runner);
+void mmi_engine_hurry(mmi_engine *e);                /* the next settle writes what is in a burst */
 /* The runner's round through the links in a burst: true: some wait for the next one. */
 bool mmi_settle_bursts(mmi_engine *e);
 void mmi_engine_leave(mmi_engine *e);                /* settle as a caller, then unlock */

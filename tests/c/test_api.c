@@ -60,7 +60,7 @@ call_all(mm_handle s, mm_batch *batch, result *out)
         { "subscriber_count", mm_subscriber_count(s, octet, 1, &count) },
         { "router_peer", mm_router_peer(s, octet, 1, &id) },
         { "fileno", mm_fileno(s, &fd) },
-        { "fileno_hold", mm_fileno_hold(s, 0) },
+        { "hold", mm_hold(s, 0) },
         { "watch", mm_watch(s, 0, MM_READABLE) },
         { "stats", mm_socket_stats(s, &stats) },
         { "peers", mm_socket_peers(s, &peer, 1, &count) },
