@@ -29,10 +29,13 @@ typedef struct mmi_waiter {
     bool interrupted;      /* rung so that its caller looks at what it holds itself */
     bool counted;          /* in engine->waiters: not woken yet */
     bool leading;          /* it polls, and does not sleep on its notifier */
+    bool receives;         /* only then it may poll */
     bool alone, led;       /* nobody else depended on polling; it polled */
+    bool stalled;          /* and was kept from it: others want the core */
     int notifier;
     uint32_t spin_us;
-    uint64_t *average_ns;  /* of such waits; NULL: it does not wait to receive, and never polls */
+    uint64_t average_ns;   /* of the waits before that polled */
+    uint64_t waited_ns;    /* this one, if it polled */
 } mmi_waiter;
 
 typedef struct mmi_waker {
@@ -54,7 +57,7 @@ typedef struct mmi_group {
     mmi_list given;        /* watches told of last time: looked at again by the next call */
     mmi_waiter *waiter;    /* who waits now; NULL: nobody */
     uint32_t spin_us;      /* the least of its sockets' */
-    uint64_t wait_ns;      /* how long a wait that polls takes, on average */
+    uint64_t wait_ns;      /* how long a wait that polls takes, on average over the time waited */
 } mmi_group;
 
 typedef struct mmi_watch {
@@ -148,7 +151,7 @@ void mmi_group_close(mmi_engine *e, mmi_group *g);
 int mmi_group_add(mmi_group *g, mmi_socket *s) MMI_WARN_UNUSED;   /* MM_ENOTSUP, MM_ENOMEM */
 void mmi_group_rm(mmi_engine *e, mmi_group *g, mm_handle socket);
 /* How many can be received from, or were closed; waits for one with the lock dropped.  MM_ESTATE:
- * another thread waits here; MM_ECLOSED: p is gone; MM_EAGAIN, MM_ETIMEDOUT, MM_EINTR, MM_EMFILE.
+ * another thread waits here; MM_ECLOSED: g is gone; MM_EAGAIN, MM_ETIMEDOUT, MM_EINTR, MM_EMFILE.
  */
 int mmi_group_poll(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, int64_t timeout_ms,
                     int64_t slice_ms);

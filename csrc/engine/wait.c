@@ -35,16 +35,17 @@ wait_spin_ns(const mmi_engine *e, const mmi_waiter *w)
     if (w->spin_us != MM_SPIN_AUTO) {
         return w->spin_us * ns_per_us;
     }
-    bool worth = e->plat.cpus > WAIT_SPIN_CPUS && *w->average_ns < WAIT_SPIN_WORTH_NS;
+    bool worth = e->plat.cpus > WAIT_SPIN_CPUS && w->average_ns < WAIT_SPIN_WORTH_NS;
     return worth ? WAIT_SPIN_MAX_NS : 0;
 }
 
 static void
-wait_sample(uint64_t *average_ns, uint64_t waited_ns)
+wait_sample(mmi_socket *s, const mmi_waiter *w)
 {
-    uint64_t sample = waited_ns < WAIT_SAMPLE_MAX_NS ? waited_ns : WAIT_SAMPLE_MAX_NS;
-    *average_ns += sample / WAIT_AVERAGE_OF;
-    *average_ns -= *average_ns / WAIT_AVERAGE_OF;
+    uint64_t sample = w->waited_ns < WAIT_SAMPLE_MAX_NS ? w->waited_ns : WAIT_SAMPLE_MAX_NS;
+    s->wait_ns += sample / WAIT_AVERAGE_OF;
+    s->wait_ns -= s->wait_ns / WAIT_AVERAGE_OF;
+    s->wait_ns = w->stalled ? WAIT_SAMPLE_MAX_NS : s->wait_ns;
 }
 
 /* Polls in the runner's place until it is woken or too late. */
@@ -53,7 +54,7 @@ wait_lead(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
 {
     uint64_t start = e->now_ns;
     uint64_t spin_end = start + wait_spin_ns(e, w);
-    bool stalled = false, automatic = w->spin_us == MM_SPIN_AUTO;
+    bool automatic = w->spin_us == MM_SPIN_AUTO;
     e->leading = w->leading = true;
     e->outside++;
     e->leads++;
@@ -62,7 +63,7 @@ wait_lead(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
         bool spins = before < spin_end;
         mmi_engine_turn(e, spins ? 0 : deadline_ns);
         if (spins && e->now_ns - before > WAIT_STALL_NS && automatic) {
-            stalled = true;   /* others want this core: better to sleep, and to be woken in turn */
+            w->stalled = true;   /* others want this core: better to sleep, and to be woken in turn */
             spin_end = 0;
         }
     }
@@ -72,10 +73,7 @@ wait_lead(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
     if (e->closing) {
         e->plat.notifier_ring(e->plat.self, e->idle_notifier);
     }
-    if (!w->closed) {
-        wait_sample(w->average_ns, e->now_ns - start);
-        *w->average_ns = stalled ? WAIT_SAMPLE_MAX_NS : *w->average_ns;
-    }
+    w->waited_ns = e->now_ns - start;
 }
 
 /* Sleeps until it is woken or too late. MM_EMFILE, MM_ENOMEM: it cannot. */
@@ -101,7 +99,7 @@ mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns, int64_t slic
     w->counted = true;
     e->waiters++;
     mmi_engine_settle(e, true);
-    w->alone = w->average_ns != NULL && e->waiters == 1 && e->filenos == 0 &&
+    w->alone = w->receives && e->waiters == 1 && e->filenos == 0 &&
                mmi_list_empty(&e->wakers) && e->plat.callers_poll;
     w->led = !w->rung && !w->closed && w->alone && e->parked && !e->unpark && !e->leading;
     uint64_t slice = slice_ms > 0 ? mmi_deadline(e->now_ns, slice_ms) : UINT64_MAX;
@@ -128,9 +126,9 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
                 int64_t slice_ms)
 {
     mmi_engine *e = s->engine;
-    bool receives = (events & MM_READABLE) != 0 || key != 0;
-    mmi_waiter w = { .events = events, .key = key, .notifier = -1, .spin_us = s->opts.spin_us,
-                     .average_ns = receives ? &s->wait_ns : NULL };
+    mmi_waiter w = { .events = events, .key = key, .notifier = -1,
+                     .receives = (events & MM_READABLE) != 0 || key != 0,
+                     .spin_us = s->opts.spin_us, .average_ns = s->wait_ns };
     uint64_t parsed = s->stats.parsed_messages;
     mmi_list_push_back(&s->waiters, &w.node);
     mmi_socket_hurry(s);
@@ -139,7 +137,10 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
         return rc;
     }
     mmi_list_rm(&w.node);
-    if (receives) {
+    if (w.led) {
+        wait_sample(s, &w);
+    }
+    if (w.receives) {
         /* Whoever waits for answers waits for all of them, and wants them as they come. */
         uint64_t messages = key != 0 ? 0 : s->stats.parsed_messages - parsed;
         mmi_waited(e, w.alone, w.led, messages);
