@@ -157,8 +157,10 @@ class Poller(Generic[SocketT]):
         """
         ms = -1 if timeout is None else to_ms(timeout)
         if not self._sockets:
-            raise self._error(lib.MM_ECLOSED) if self._closed else UsageError(
-                "this Poller has no sockets to wait for; `add` some"
+            raise (
+                self._error(lib.MM_ECLOSED)
+                if self._closed
+                else UsageError("this Poller has no sockets to wait for; `add` some")
             )
         deadline = None if timeout is None else time.monotonic() + timeout
         found: Any = fast.poll(self._handle, self._sockets, ms, self._slice_ms)
@@ -241,6 +243,9 @@ class Poller(Generic[SocketT]):
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"of {len(self._sockets)} sockets"
         return f"<meshmsg.Poller {state}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError("a Poller cannot be pickled: it waits in this process; make one there")
 
 
 def _after_fork_in_child() -> None:
