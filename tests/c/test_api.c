@@ -62,6 +62,7 @@ call_all(mm_handle s, mm_batch *batch, result *out)
         { "fileno", mm_fileno(s, &fd) },
         { "hold", mm_hold(s, 0) },
         { "watch", mm_watch(s, 0, MM_READABLE) },
+        { "group_add", mm_group_add(0, s) },
         { "stats", mm_socket_stats(s, &stats) },
         { "peers", mm_socket_peers(s, &peer, 1, &count) },
         { "events", mm_socket_events(s, 1, &event, 1, &next) },
