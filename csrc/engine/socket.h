@@ -48,7 +48,7 @@ typedef struct mmi_waker {
     uint64_t parsed;       /* engine->parsed_messages when ready was taken from last */
     mmi_list watches;      /* all of this waker's */
     mmi_list ready;        /* those that fired and were not taken */
-    struct mmi_group *group;    /* whose this is: then there are no descriptors; NULL: a loop's */
+    struct mmi_group *group;   /* whose this is: then there are no descriptors; NULL: a loop's */
 } mmi_waker;
 
 /* Several sockets that one thread at a time waits for, in a call. */
@@ -110,8 +110,8 @@ void mmi_socket_note(mmi_socket *s, uint32_t news);
 void mmi_socket_hurry(mmi_socket *s);
 uint32_t mmi_socket_ready(const mmi_socket *s);
 
-/* Waits until it is rung, closed or too late, with the lock dropped; settles first.  As the next
- * one.  MM_ECLOSED: it is off every list, else its caller takes it off. */
+/* Settles, and waits with the lock dropped until it is rung, closed or too late; gives what
+ * mmi_socket_wait gives.  MM_ECLOSED: what it waited for is gone, else its caller takes it off. */
 int mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns,
                     int64_t slice_ms) MMI_WARN_UNUSED;
 /* Waits for events with the lock dropped.  MM_OK: look again; MM_ECLOSED: s is gone, do not touch
@@ -154,7 +154,7 @@ void mmi_group_rm(mmi_engine *e, mmi_group *g, mm_handle socket);
  * another thread waits here; MM_ECLOSED: g is gone; MM_EAGAIN, MM_ETIMEDOUT, MM_EINTR, MM_EMFILE.
  */
 int mmi_group_poll(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, int64_t timeout_ms,
-                    int64_t slice_ms);
+                   int64_t slice_ms);
 
 /* look.c */
 void mmi_socket_stats_now(mmi_socket *s, mm_stats *out);

@@ -63,7 +63,8 @@ wait_lead(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
         bool spins = before < spin_end;
         mmi_engine_turn(e, spins ? 0 : deadline_ns);
         if (spins && e->now_ns - before > WAIT_STALL_NS && automatic) {
-            w->stalled = true;   /* others want this core: better to sleep, and to be woken in turn */
+            /* Others want this core: better to sleep, and to be woken in turn. */
+            w->stalled = true;
             spin_end = 0;
         }
     }

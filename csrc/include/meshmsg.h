@@ -306,7 +306,7 @@ int mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap);   /* count; 0 e
 
 /* ---- groups: a thread waits for several sockets of one engine; one thread at a time, else MM_ESTATE ---- */
 int mm_group_open(mm_handle engine, mm_handle *group);
-int mm_group_close(mm_handle group);            /* who waits in it gets MM_ECLOSED */
+int mm_group_close(mm_handle group);              /* who waits in it gets MM_ECLOSED */
 /* MM_EINVAL: of another engine; MM_ENOTSUP: it cannot receive; twice is harmless */
 int mm_group_add(mm_handle group, mm_handle socket);
 int mm_group_remove(mm_handle group, mm_handle socket);   /* MM_OK also if it is not in it */

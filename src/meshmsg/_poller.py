@@ -23,6 +23,7 @@ from meshmsg._core import (
     lib,
     on_main_thread,
     raise_for,
+    text_of,
     to_ms,
 )
 from meshmsg._engine import Engine
@@ -94,9 +95,8 @@ class Poller(Generic[SocketT]):
         if rc < 0:
             if not known:
                 self._sockets.pop(socket._handle, None)
-            if rc == lib.MM_EINVAL:
-                rc = lib.MM_ECLOSED if os.getpid() == self._pid else lib.MM_EFORKED
-                raise self._error(rc)
+            if rc == lib.MM_EINVAL:  # the poller is no longer there
+                raise self._error(lib.MM_ECLOSED)
             socket._check(rc, "cannot be waited for")
         socket._watch()
 
@@ -115,6 +115,8 @@ class Poller(Generic[SocketT]):
                 self._engine = socket._engine
                 self._slice_ms = socket._slice_ms
                 self._handle = out[0]
+            elif os.getpid() != self._pid:
+                raise self._error(lib.MM_EFORKED)
             elif socket._engine is not self._engine:
                 raise UsageError(
                     f"this {type(socket).__name__} is of another engine than the sockets that are "
@@ -211,7 +213,7 @@ class Poller(Generic[SocketT]):
             )
         if code == lib.MM_ESTATE:
             return error_for(code, "another thread is waiting in this Poller; one at a time may")
-        return error_for(code, "cannot poll")
+        return error_for(code, f"cannot wait for sockets: {text_of(code)}")
 
     @property
     def closed(self) -> bool:
