@@ -172,7 +172,9 @@ class Poller(Generic[SocketT]):
         """Wait on after a first try that gave this; in between, signal handlers run."""
         slice_ms = self._slice_ms
         while not (found.__class__ is list and found):
-            if found == EAGAIN or found == lib.MM_ETIMEDOUT:
+            if found == EAGAIN:
+                return []
+            if found == lib.MM_ETIMEDOUT:
                 self._log_events()
                 return []
             if found == lib.MM_ECLOSED and not self._closed:

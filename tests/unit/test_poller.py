@@ -368,6 +368,31 @@ def test_a_simulated_engine_is_polled_in_its_own_time() -> None:
         push.close()
 
 
+def test_a_poller_and_an_event_loop_wait_side_by_side() -> None:
+    """Of one engine: each is told of what is its own, whoever reads it."""
+    rounds = 50
+    with joined(mm.Pair, mm.Pair) as (near, far), mm.Poller([far]) as poller:
+
+        def serve() -> None:
+            for _ in range(rounds):
+                assert poller.poll(WAIT_S) == [far]
+                far.send(far.recv(timeout=0))
+
+        async def ask() -> None:
+            async with aio.Push(bind="tcp://127.0.0.1:0") as push, aio.Pull() as pull:
+                pull.connect(push.endpoint)
+                for i in range(rounds):
+                    near.send(b"%d" % i)
+                    await push.send(b"%d" % i, timeout=WAIT_S)
+                    assert await pull.recv(timeout=WAIT_S) == b"%d" % i
+                    assert near.recv(timeout=WAIT_S) == b"%d" % i
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        asyncio.run(ask())
+        serving.join()
+
+
 def test_a_signals_function_may_raise_and_may_poll() -> None:
     """Nothing is lost by it: what is ready is told of again."""
     with joined(mm.Push, mm.Pull) as (push, pull), mm.Poller([pull]) as poller:
