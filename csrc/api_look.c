@@ -126,14 +126,14 @@ mm_fileno(mm_handle socket, int *fd)
 }
 
 int
-mm_fileno_hold(mm_handle socket, int held)
+mm_hold(mm_handle socket, int held)
 {
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
     if (rc != MM_OK) {
         return rc;
     }
-    s->fileno_held = held != 0;
+    s->held = held != 0;
     mmi_socket_touch(s);
     return mmi_api_leave(s, MM_OK);
 }

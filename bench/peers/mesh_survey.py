@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import select
 
 import meshmsg
 from meshmsg import aio
@@ -59,7 +58,7 @@ class AioSurveyor(Looped, Surveyor):
 
 
 class MeshRespondents(Respondents):
-    """One thread, that watches their descriptors: wakes it once for all whose question is there."""
+    """One thread, that waits for them by a Poller."""
 
     def __init__(self, task: Task) -> None:
         self._sockets = [meshmsg.Respondent(connect=task.url) for _ in range(task.connections)]
@@ -69,16 +68,13 @@ class MeshRespondents(Respondents):
         if len(self._sockets) == 1:
             self._answer_alone(self._sockets[0])
             return
-        watch, by_fileno = select.epoll(), {socket.fileno(): socket for socket in self._sockets}
-        for fileno in by_fileno:
-            watch.register(fileno, select.EPOLLIN)
-        left = len(by_fileno)
-        while left:
-            for fileno, _ in watch.poll():
-                question = by_fileno[fileno].recv()
-                question.reply(question)
-                left -= len(question) == len(STOP)
-        watch.close()
+        left = len(self._sockets)
+        with meshmsg.Poller(self._sockets) as poller:
+            while left:
+                for socket in poller.poll():
+                    question = socket.recv()
+                    question.reply(question)
+                    left -= len(question) == len(STOP)
         for socket in self._sockets:
             socket.drain(timeout=PATIENCE)
 

@@ -103,7 +103,8 @@ mmi_engine_open(mmi_plat *plat, mm_handle *out)
     e->plat = *plat;
     e->idle_notifier = e->park_notifier = -1;
     mmi_list *lists[] = { &e->sockets, &e->dirty,  &e->touched, &e->dead,
-                          &e->lagging, &e->bursts, &e->inproc,  &e->wakers };
+                          &e->lagging, &e->bursts, &e->inproc,  &e->wakers,
+                          &e->groups };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
     }
@@ -171,6 +172,9 @@ mmi_engine_close(mmi_engine *e, int64_t timeout_ms, uint64_t *abandoned)
     mmi_engine_refresh(e);
     MMI_LIST_EACH(&e->wakers, node, after) {
         mmi_waker_close(e, MMI_CONTAINER_OF(node, mmi_waker, node));
+    }
+    MMI_LIST_EACH(&e->groups, node, after) {
+        mmi_group_close(e, MMI_CONTAINER_OF(node, mmi_waker, node)->group);
     }
     MMI_LIST_EACH(&e->sockets, node, after) {
         mmi_socket_close(MMI_CONTAINER_OF(node, mmi_socket, node));

@@ -61,7 +61,8 @@ typedef struct mmi_engine {
     mmi_list lagging;              /* sockets whose outboxes are to catch up, see proto.h */
     mmi_list bursts;               /* links that the runner writes every MMI_PACE_US */
     mmi_list inproc;               /* listeners that poll cannot watch     */
-    mmi_list wakers;
+    mmi_list wakers;               /* of event loops                       */
+    mmi_list groups;               /* wakers that threads wait in          */
     mmi_tag_entry *tags;
     uint32_t tag_count, tag_cap, tag_first_free;
     int *notifiers;                /* a stack of idle ones                 */
@@ -85,6 +86,7 @@ void mmi_engine_unlock(mmi_engine *e);
 void mmi_engine_relock(mmi_engine *e);               /* and the clock is read */
 /* Flush what is due, tell who waits, free what is dead.  runner: flush everything. */
 void mmi_engine_settle(mmi_engine *e, bool runner);
+void mmi_engine_hurry(mmi_engine *e);                /* the next settle writes what is in a burst */
 /* The runner's round through the links in a burst: true: some wait for the next one. */
 bool mmi_settle_bursts(mmi_engine *e);
 /* Sockets that sent what is in no outbox yet put it there.  After the lock was taken, by whoever

@@ -60,6 +60,18 @@ mmi_settle_bursts(mmi_engine *e)
     return paced;
 }
 
+/* One whose thread waits for many sockets, and knows of no one that is in a hurry. */
+void
+mmi_engine_hurry(mmi_engine *e)
+{
+    MMI_LIST_EACH(&e->bursts, node, after) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, bursts);
+        if ((link->watched & MMI_WATCH_WRITE) == 0 && mmi_link_pending(link)) {
+            mmi_link_dirty(link);
+        }
+    }
+}
+
 /* The runner sleeps, and there is something for it: messages to write, or a timer that is due
  * sooner. */
 static void

@@ -20,7 +20,7 @@ enum {
     MMI_SOCKET_EVENTS_MAX = 256 /* events remembered */
 };
 
-/* A thread blocked in a call; lives on its stack. */
+/* A thread blocked in a call, for a socket or for those of a group; lives on its stack. */
 typedef struct mmi_waiter {
     mmi_list node;
     uint32_t events; /* MM_READABLE: one is woken; news (MM_PEERS, MM_DRAINED, MMI_ROOM): all are */
@@ -29,11 +29,17 @@ typedef struct mmi_waiter {
     bool interrupted;      /* rung so that its caller looks at what it holds itself */
     bool counted;          /* in engine->waiters: not woken yet */
     bool leading;          /* it polls, and does not sleep on its notifier */
+    bool receives;         /* only then it may poll */
+    bool alone, led;       /* nobody else depended on polling; it polled */
+    bool stalled;          /* and was kept from it: others want the core */
     int notifier;
+    uint32_t spin_us;
+    uint64_t average_ns;   /* of the waits before that polled */
+    uint64_t waited_ns;    /* this one, if it polled */
 } mmi_waiter;
 
 typedef struct mmi_waker {
-    mmi_list node;         /* engine->wakers */
+    mmi_list node;         /* engine->wakers, or engine->groups */
     mm_handle handle;
     int notifier;
     int outlook;           /* what its loop watches; -1: the notifier */
@@ -42,7 +48,17 @@ typedef struct mmi_waker {
     uint64_t parsed;       /* engine->parsed_messages when ready was taken from last */
     mmi_list watches;      /* all of this waker's */
     mmi_list ready;        /* those that fired and were not taken */
+    struct mmi_group *group;   /* whose this is: then there are no descriptors; NULL: a loop's */
 } mmi_waker;
+
+/* Several sockets that one thread at a time waits for, in a call. */
+typedef struct mmi_group {
+    mmi_waker waker;
+    mmi_list given;        /* watches told of last time: looked at again by the next call */
+    mmi_waiter *waiter;    /* who waits now; NULL: nobody */
+    uint32_t spin_us;      /* the least of its sockets' */
+    uint64_t wait_ns;      /* how long a wait that polls takes, on average over the time waited */
+} mmi_group;
 
 typedef struct mmi_watch {
     mmi_list socket_node, waker_node, ready_node;
@@ -71,7 +87,8 @@ typedef struct mmi_socket {
     bool closing;
     bool packs;                    /* what is sent is encoded at once, see mmi_proto_ops.packs */
     int fileno;                    /* -1: nobody asked */
-    bool fileno_rung, fileno_held;
+    bool fileno_rung;
+    bool held;                     /* the caller has received messages that it did not give out */
     mm_event *events;
     uint32_t event_cap;
     uint64_t event_seq;            /* of the newest; 0: none yet */
@@ -93,6 +110,10 @@ void mmi_socket_note(mmi_socket *s, uint32_t news);
 void mmi_socket_hurry(mmi_socket *s);
 uint32_t mmi_socket_ready(const mmi_socket *s);
 
+/* Settles, and waits with the lock dropped until it is rung, closed or too late; gives what
+ * mmi_socket_wait gives.  MM_ECLOSED: what it waited for is gone, else its caller takes it off. */
+int mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns,
+                    int64_t slice_ms) MMI_WARN_UNUSED;
 /* Waits for events with the lock dropped.  MM_OK: look again; MM_ECLOSED: s is gone, do not touch
  * it; MM_ETIMEDOUT; MM_EINTR (signal, or slice over).  MM_EMFILE: no notifier.  deadline_ns
  * absolute. */
@@ -119,6 +140,21 @@ int mmi_waker_take(mmi_engine *e, mmi_waker *w, mm_ready *out, uint32_t cap);
 void mmi_socket_fire(mmi_socket *s, uint32_t ready);   /* watches and fileno */
 void mmi_socket_unwatch(mmi_socket *s);                /* at close: every watch says closed */
 int mmi_socket_fileno(mmi_socket *s, int *fd) MMI_WARN_UNUSED;
+
+/* What else wake.c and group.c share: a watch is over; the news are passed on. */
+void mmi_watch_free(mmi_watch *watch);
+void mmi_group_ring(mmi_engine *e, mmi_group *g);
+
+/* group.c */
+int mmi_group_open(mmi_engine *e, mmi_group **out) MMI_WARN_UNUSED;
+void mmi_group_close(mmi_engine *e, mmi_group *g);
+int mmi_group_add(mmi_group *g, mmi_socket *s) MMI_WARN_UNUSED;   /* MM_ENOTSUP, MM_ENOMEM */
+void mmi_group_rm(mmi_engine *e, mmi_group *g, mm_handle socket);
+/* How many can be received from, or were closed; waits for one with the lock dropped.  MM_ESTATE:
+ * another thread waits here; MM_ECLOSED: g is gone; MM_EAGAIN, MM_ETIMEDOUT, MM_EINTR, MM_EMFILE.
+ */
+int mmi_group_poll(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, int64_t timeout_ms,
+                   int64_t slice_ms);
 
 /* look.c */
 void mmi_socket_stats_now(mmi_socket *s, mm_stats *out);

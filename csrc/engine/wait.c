@@ -29,32 +29,32 @@ wait_uncount(mmi_engine *e, mmi_waiter *w)
 
 /* How long to poll without sleeping.  By itself only when what is waited for comes within that. */
 static uint64_t
-wait_spin_ns(const mmi_socket *s)
+wait_spin_ns(const mmi_engine *e, const mmi_waiter *w)
 {
     const uint64_t ns_per_us = 1000;
-    if (s->opts.spin_us != MM_SPIN_AUTO) {
-        return s->opts.spin_us * ns_per_us;
+    if (w->spin_us != MM_SPIN_AUTO) {
+        return w->spin_us * ns_per_us;
     }
-    bool worth = s->engine->plat.cpus > WAIT_SPIN_CPUS && s->wait_ns < WAIT_SPIN_WORTH_NS;
+    bool worth = e->plat.cpus > WAIT_SPIN_CPUS && w->average_ns < WAIT_SPIN_WORTH_NS;
     return worth ? WAIT_SPIN_MAX_NS : 0;
 }
 
 static void
-wait_sample(mmi_socket *s, uint64_t waited_ns)
+wait_sample(mmi_socket *s, const mmi_waiter *w)
 {
-    uint64_t sample = waited_ns < WAIT_SAMPLE_MAX_NS ? waited_ns : WAIT_SAMPLE_MAX_NS;
+    uint64_t sample = w->waited_ns < WAIT_SAMPLE_MAX_NS ? w->waited_ns : WAIT_SAMPLE_MAX_NS;
     s->wait_ns += sample / WAIT_AVERAGE_OF;
     s->wait_ns -= s->wait_ns / WAIT_AVERAGE_OF;
+    s->wait_ns = w->stalled ? WAIT_SAMPLE_MAX_NS : s->wait_ns;
 }
 
 /* Polls in the runner's place until it is woken or too late. */
 static void
-wait_lead(mmi_socket *s, mmi_waiter *w, uint64_t deadline_ns)
+wait_lead(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
 {
-    mmi_engine *e = s->engine;
     uint64_t start = e->now_ns;
-    uint64_t spin_end = start + wait_spin_ns(s);
-    bool stalled = false, automatic = s->opts.spin_us == MM_SPIN_AUTO;
+    uint64_t spin_end = start + wait_spin_ns(e, w);
+    bool automatic = w->spin_us == MM_SPIN_AUTO;
     e->leading = w->leading = true;
     e->outside++;
     e->leads++;
@@ -63,7 +63,8 @@ wait_lead(mmi_socket *s, mmi_waiter *w, uint64_t deadline_ns)
         bool spins = before < spin_end;
         mmi_engine_turn(e, spins ? 0 : deadline_ns);
         if (spins && e->now_ns - before > WAIT_STALL_NS && automatic) {
-            stalled = true;   /* others want this core: better to sleep, and to be woken in turn */
+            /* Others want this core: better to sleep, and to be woken in turn. */
+            w->stalled = true;
             spin_end = 0;
         }
     }
@@ -73,10 +74,7 @@ wait_lead(mmi_socket *s, mmi_waiter *w, uint64_t deadline_ns)
     if (e->closing) {
         e->plat.notifier_ring(e->plat.self, e->idle_notifier);
     }
-    if (!w->closed) {
-        wait_sample(s, e->now_ns - start);
-        s->wait_ns = stalled ? WAIT_SAMPLE_MAX_NS : s->wait_ns;
-    }
+    w->waited_ns = e->now_ns - start;
 }
 
 /* Sleeps until it is woken or too late. MM_EMFILE, MM_ENOMEM: it cannot. */
@@ -95,45 +93,63 @@ wait_sleep(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
     return rc;
 }
 
-/* The socket settles before it sleeps: what this thread queued must be on its way. */
+/* It settles before it sleeps: what this thread queued must be on its way. */
+int
+mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns, int64_t slice_ms)
+{
+    w->counted = true;
+    e->waiters++;
+    mmi_engine_settle(e, true);
+    w->alone = w->receives && e->waiters == 1 && e->filenos == 0 &&
+               mmi_list_empty(&e->wakers) && e->plat.callers_poll;
+    w->led = !w->rung && !w->closed && w->alone && e->parked && !e->unpark && !e->leading;
+    uint64_t slice = slice_ms > 0 ? mmi_deadline(e->now_ns, slice_ms) : UINT64_MAX;
+    uint64_t end = slice < deadline_ns ? slice : deadline_ns;
+    int rc = MM_ETIMEDOUT;
+    if (w->led) {
+        wait_lead(e, w, end);
+    } else if (!w->rung && !w->closed) {
+        rc = wait_sleep(e, w, end);
+    }
+    wait_uncount(e, w);
+    w->alone = w->alone && e->waiters == 0;
+    if (w->closed) {
+        return MM_ECLOSED;
+    }
+    if (w->rung) {
+        return w->interrupted ? MM_EINTR : MM_OK;
+    }
+    return rc == MM_ETIMEDOUT && slice < deadline_ns ? MM_EINTR : rc;
+}
+
 int
 mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_ns,
                 int64_t slice_ms)
 {
     mmi_engine *e = s->engine;
-    mmi_waiter w = { .events = events, .key = key, .counted = true, .notifier = -1 };
-    bool receives = (events & MM_READABLE) != 0 || key != 0;
+    mmi_waiter w = { .events = events, .key = key, .notifier = -1,
+                     .receives = (events & MM_READABLE) != 0 || key != 0,
+                     .spin_us = s->opts.spin_us, .average_ns = s->wait_ns };
     uint64_t parsed = s->stats.parsed_messages;
     mmi_list_push_back(&s->waiters, &w.node);
-    e->waiters++;
     mmi_socket_hurry(s);
-    mmi_engine_settle(e, true);
-    bool alone = receives && e->waiters == 1 && e->filenos == 0 && mmi_list_empty(&e->wakers) &&
-                 e->plat.callers_poll;
-    bool lead = !w.rung && !w.closed && alone && e->parked && !e->unpark && !e->leading;
-    uint64_t slice = slice_ms > 0 ? mmi_deadline(e->now_ns, slice_ms) : UINT64_MAX;
-    uint64_t end = slice < deadline_ns ? slice : deadline_ns;
-    int rc = MM_ETIMEDOUT;
-    if (lead) {
-        wait_lead(s, &w, end);
-    } else if (!w.rung && !w.closed) {
-        rc = wait_sleep(e, &w, end);
-    }
-    wait_uncount(e, &w);
-    if (w.closed) {
-        return MM_ECLOSED;
+    int rc = mmi_waiter_wait(e, &w, deadline_ns, slice_ms);
+    if (rc == MM_ECLOSED) {
+        return rc;
     }
     mmi_list_rm(&w.node);
-    if (receives) {
+    if (w.led) {
+        wait_sample(s, &w);
+    }
+    if (w.receives) {
         /* Whoever waits for answers waits for all of them, and wants them as they come. */
         uint64_t messages = key != 0 ? 0 : s->stats.parsed_messages - parsed;
-        mmi_waited(e, alone && e->waiters == 0, lead, messages);
+        mmi_waited(e, w.alone, w.led, messages);
     }
     if (w.rung) {
         mmi_socket_touch(s);   /* if this thread does not use it up, the next one is due */
-        return w.interrupted ? MM_EINTR : MM_OK;
     }
-    return rc == MM_ETIMEDOUT && slice < deadline_ns ? MM_EINTR : rc;
+    return rc;
 }
 
 void

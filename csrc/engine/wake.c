@@ -1,7 +1,8 @@
 /*
  * wake.c: how event loops wait: a waker is one notifier and a list of sockets that became ready.
  *
- * Not here: blocking threads (wait.c).  Law: a watch fires once, then has to be asked for again;
+ * Not here: blocking threads (wait.c), and those that wait for several sockets (group.c), though
+ * their watches fire here.  Law: a watch fires once, then has to be asked for again;
  * the notifier is rung when the ready list goes from empty to non-empty, and stays rung until it is
  * empty; it is not rung for a loop that is polling at that moment (park.c), as it looks by itself.
  */
@@ -37,8 +38,8 @@ mmi_waker_open(mmi_engine *e, mmi_waker **out)
     return MM_OK;
 }
 
-static void
-watch_free(mmi_watch *watch)
+void
+mmi_watch_free(mmi_watch *watch)
 {
     mmi_list_rm(&watch->socket_node);
     mmi_list_rm(&watch->waker_node);
@@ -50,7 +51,7 @@ void
 mmi_waker_close(mmi_engine *e, mmi_waker *w)
 {
     MMI_LIST_EACH(&w->watches, node, after) {
-        watch_free(MMI_CONTAINER_OF(node, mmi_watch, waker_node));
+        mmi_watch_free(MMI_CONTAINER_OF(node, mmi_watch, waker_node));
     }
     mmi_list_rm(&w->node);
     mmi_handle_free(w->handle);
@@ -72,7 +73,9 @@ mmi_waker_close(mmi_engine *e, mmi_waker *w)
 static void
 waker_ring(mmi_engine *e, mmi_waker *w)
 {
-    if (!w->rung && !w->taking) {
+    if (w->group != NULL) {
+        mmi_group_ring(e, w->group);
+    } else if (!w->rung && !w->taking) {
         w->rung = true;
         e->plat.notifier_ring(e->plat.self, w->notifier);
     }
@@ -89,6 +92,14 @@ watch_fire(mmi_engine *e, mmi_watch *watch, uint32_t fired)
     }
     mmi_list_push_back(&w->ready, &watch->ready_node);
     waker_ring(e, w);
+}
+
+/* What a watch looks for and is so: to a group, what its caller holds is to be received too. */
+static uint32_t
+watch_due(const mmi_watch *watch, const mmi_socket *s, uint32_t ready)
+{
+    bool held = watch->waker->group != NULL && s->held;
+    return watch->wanted & (ready | (held ? (uint32_t)MM_READABLE : 0));
 }
 
 int
@@ -113,7 +124,7 @@ mmi_waker_watch(mmi_waker *w, mmi_socket *s, uint32_t events)
         mmi_list_push_back(&w->watches, &watch->waker_node);
     }
     watch->wanted |= events;
-    uint32_t now = mmi_socket_ready(s) & watch->wanted;
+    uint32_t now = watch_due(watch, s, mmi_socket_ready(s));
     if (s->ops->keyed_send) {
         now &= ~(uint32_t)MM_WRITABLE;   /* the caller tries once more after asking to be told */
     }
@@ -137,7 +148,7 @@ waker_pop(mmi_waker *w, mm_ready *out, uint32_t cap)
         watch->fired = 0;
         if (watch->closed) {
             out[count - 1].events = 0;
-            watch_free(watch);
+            mmi_watch_free(watch);
         }
     }
     return count;
@@ -203,11 +214,12 @@ mmi_socket_fire(mmi_socket *s, uint32_t ready)
 {
     MMI_LIST_EACH(&s->watches, node, after) {
         mmi_watch *watch = MMI_CONTAINER_OF(node, mmi_watch, socket_node);
-        if ((watch->wanted & ready) != 0) {
-            watch_fire(s->engine, watch, watch->wanted & ready);
+        uint32_t due = watch_due(watch, s, ready);
+        if (due != 0) {
+            watch_fire(s->engine, watch, due);
         }
     }
-    fileno_level(s, (ready & MM_READABLE) != 0 || s->fileno_held);
+    fileno_level(s, (ready & MM_READABLE) != 0 || s->held);
 }
 
 void

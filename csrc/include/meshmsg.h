@@ -291,7 +291,7 @@ int mm_peer_count(mm_handle socket, uint32_t *count);
 int mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uint32_t *count);
 int mm_router_peer(mm_handle socket, const uint8_t *identity, size_t size, uint64_t *peer);    /* MM_EHOSTUNREACH */
 int mm_fileno(mm_handle socket, int *fd);         /* level-triggered: readable while a recv would succeed */
-int mm_fileno_hold(mm_handle socket, int held);   /* 1: keep it readable, the caller holds received messages */
+int mm_hold(mm_handle socket, int held);          /* 1: the caller holds messages: readable for descriptors, groups */
 int mm_interrupt(mm_handle socket);               /* who waits to receive gets MM_EINTR: the caller holds messages */
 
 /* ---- wakers: one per event loop ---- */
@@ -303,6 +303,15 @@ int mm_waker_close(mm_handle waker);
  * told when a queue gets room: after asking for it, try the send once more before sleeping. */
 int mm_watch(mm_handle socket, mm_handle waker, uint32_t events);
 int mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap);   /* count; 0 events: closed */
+
+/* ---- groups: a thread waits for several sockets of one engine; one thread at a time, else MM_ESTATE ---- */
+int mm_group_open(mm_handle engine, mm_handle *group);
+int mm_group_close(mm_handle group);              /* who waits in it gets MM_ECLOSED */
+/* MM_EINVAL: of another engine; MM_ENOTSUP: it cannot receive; twice is harmless */
+int mm_group_add(mm_handle group, mm_handle socket);
+int mm_group_remove(mm_handle group, mm_handle socket);   /* MM_OK also if it is not in it */
+/* count: MM_READABLE can be received from; 0 events: closed, and no longer in it */
+int mm_group_poll(mm_handle group, mm_ready *out, uint32_t cap, int64_t timeout_ms, int64_t slice_ms);
 
 /* ---- looking in ---- */
 int mm_socket_stats(mm_handle socket, mm_stats *out);

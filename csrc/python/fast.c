@@ -218,6 +218,7 @@ static PyMethodDef fast_methods[] = {
     { "ask", (PyCFunction)(void (*)(void))mmi_fast_ask, METH_FASTCALL, NULL },
     { "replies", mmi_fast_replies, METH_O, NULL },
     { "watch", (PyCFunction)(void (*)(void))mmi_fast_watch, METH_FASTCALL, NULL },
+    { "poll", (PyCFunction)(void (*)(void))mmi_fast_poll, METH_FASTCALL, NULL },
     { "reply_now", (PyCFunction)(void (*)(void))mmi_fast_reply_now, METH_FASTCALL, NULL },
     { "call", (PyCFunction)(void (*)(void))mmi_fast_call, METH_FASTCALL, NULL },
     { "ready", (PyCFunction)(void (*)(void))mmi_fast_ready, METH_FASTCALL, NULL },

@@ -63,10 +63,11 @@ PyObject *mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *t
 /* The functions of fast_message.c. */
 PyObject *mmi_fast_class(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count);
-/* The functions of fast_loop.c. */
+/* The functions of fast_loop.c, and of fast_poll.c. */
 PyObject *mmi_fast_waker_take(PyObject *self, PyObject *arg);
 PyObject *mmi_fast_ask(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_replies(PyObject *self, PyObject *arg);
+PyObject *mmi_fast_poll(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_watch(PyObject *self, PyObject *const *args, Py_ssize_t count);
 /* The functions of fast_ask.c. */
 PyObject *mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count);

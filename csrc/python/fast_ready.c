@@ -300,6 +300,16 @@ ready_hold(PyObject *self, PyObject *unused)
     return mmi_fast_none();
 }
 
+/* tell() -> whether there are some, which the caller tells the core */
+static PyObject *
+ready_tell(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    mmi_ready *r = (mmi_ready *)self;
+    r->told = r->run != NULL;
+    return PyBool_FromLong(r->told);
+}
+
 /* known() -> (messages, bytes) of what is not made yet, and a list of what is */
 static PyObject *
 ready_known(PyObject *self, PyObject *unused)
@@ -367,6 +377,7 @@ static PyMethodDef ready_methods[] = {
     { "put_back", ready_put_back, METH_O, NULL },
     { "clear", ready_clear, METH_NOARGS, NULL },
     { "hold", ready_hold, METH_NOARGS, NULL },
+    { "tell", ready_tell, METH_NOARGS, NULL },
     { "known", ready_known, METH_NOARGS, NULL },
     { "take", ready_take_some, METH_O, NULL },
     { "recv", (PyCFunction)(void (*)(void))mmi_ready_recv, METH_FASTCALL, NULL },

@@ -23,6 +23,7 @@ typedef struct mmi_ready {
     uint32_t quick;            /* taken by quick since the last rest */
     uint32_t sleepers;         /* threads that wait for a message inside the core */
     bool held;                 /* an iterator is to ask each time */
+    bool told;                 /* what the core was told last: there are some */
 } mmi_ready;
 
 /* The oldest of a queue, as a new reference; NULL without an error: there is none. */

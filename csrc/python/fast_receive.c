@@ -53,12 +53,12 @@ receive_tell(PyObject *owner, const char *method, const char *form)
     PyErr_Restore(type, value, traceback);
 }
 
-/* What was found, once the owner's descriptor tells of what is left. */
+/* What was found, once the core, for who watches the owner, was told of what is left. */
 static PyObject *
 receive_settled(const mmi_ready *r, PyObject *owner, PyObject *found)
 {
-    if (r->held && found != NULL) {
-        receive_tell(owner, "_settle_fileno", NULL);
+    if (r->held && found != NULL && r->told != (r->run != NULL)) {
+        receive_tell(owner, "_settle_held", NULL);
     }
     return found;
 }

@@ -31,6 +31,7 @@ from meshmsg._info import Stats as Stats
 from meshmsg._message import Message as Message
 from meshmsg._message import Request as Request
 from meshmsg._options import SocketOptions as SocketOptions
+from meshmsg._poller import Poller as Poller
 from meshmsg._reqrep import Req as Req
 from meshmsg._roles import Bus as Bus
 from meshmsg._roles import Dealer as Dealer
@@ -66,6 +67,7 @@ __all__ = [
     "Pair",
     "PeerError",
     "PeerInfo",
+    "Poller",
     "Pub",
     "Pull",
     "Push",

@@ -26,7 +26,8 @@ class Inbox(Forming[MessageT]):
         socket."""
         self._prefetched = False
         """Whether anybody ever prefetched: until then a receive needs no lock."""
-        self._fileno_taken = False
+        self._watched = False
+        """Whether anybody waits for it from outside: by its descriptor, in a poller."""
 
     def _discard(self) -> int:
         with self._inbox_lock:
@@ -50,21 +51,28 @@ class Inbox(Forming[MessageT]):
             message: MessageT = self._ready.popleft()
         except IndexError:
             return None
-        if self._fileno_taken:
-            self._settle_fileno()
+        if self._watched:
+            self._settle_held()
         return message
 
     def _take_many(self, max_messages: int) -> list[MessageT]:
         """Prefetched messages, perhaps none."""
         found: list[MessageT] = self._ready.take(max_messages)
-        if self._fileno_taken:
-            self._settle_fileno()
+        if self._watched:
+            self._settle_held()
         return found
 
-    def _settle_fileno(self) -> None:
-        """Have the descriptor readable for what is ready here as well."""
+    def _settle_held(self) -> None:
+        """Have the core tell who watches of what is ready here as well."""
         with self._inbox_lock:
-            lib.mm_fileno_hold(self._handle, 1 if self._ready else 0)
+            lib.mm_hold(self._handle, self._ready.tell())
+
+    def _watch(self) -> None:
+        """From now on take messages from the core one call at a time, and tell it what is left."""
+        with self._inbox_lock:
+            self._watched = True
+            self._ready.hold()
+            self._settle_held()
 
     def _keep(self, messages: list[MessageT]) -> None:
         """Make ready what a call that failed had taken, beside what it left there; who waits looks.
@@ -73,8 +81,8 @@ class Inbox(Forming[MessageT]):
         """
         self._ready.put_back(messages)
         if self._ready:
-            if self._fileno_taken:
-                self._settle_fileno()
+            if self._watched:
+                self._settle_held()
             lib.mm_interrupt(self._handle)
 
     def fileno(self) -> int:
@@ -94,7 +102,5 @@ class Inbox(Forming[MessageT]):
         out = ffi.new("int *")
         with self._inbox_lock:
             self._check(lib.mm_fileno(self._handle, out), "asking for the descriptor")
-            self._fileno_taken = True
-            self._ready.hold()
-            self._settle_fileno()
+            self._watch()
         return int(out[0])

@@ -69,7 +69,7 @@ class Receiver(Inbox[MessageT], Blocking):
             try:
                 with self._inbox_lock:
                     ready = self._ready
-                    ahead = prefetch and not (self._fileno_taken or ready or ready.sleeps(0))
+                    ahead = prefetch and not (self._watched or ready or ready.sleeps(0))
                     rc = self._take_ahead(prefetch, found) if ahead else take(0, 0)
                     if rc > 0:
                         return found

@@ -48,6 +48,10 @@ def blocked(what: str) -> None:
             with mm.Push(bind=UP) as push:
                 say("ready")
                 push.send(b"x")
+        elif what == "poll":
+            with mm.Pull(bind=UP) as socket, mm.Poller([socket]) as poller:
+                say("ready")
+                poller.poll()
         elif what == "peers":
             with mm.Push(bind=UP) as push:
                 say("ready")

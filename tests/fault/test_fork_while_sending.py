@@ -91,6 +91,40 @@ def test_forks_beside_surveys_hang_nobody() -> None:
         forks_beside([threading.Thread(target=answer)], ask, stop)
 
 
+def test_forks_beside_a_poller_hang_nobody() -> None:
+    """Its waits and its answers are native calls; the child is told whose it is."""
+    with mm.Surveyor(bind="inproc://forks") as surveyor:
+        respondents = [mm.Respondent(connect="inproc://forks") for _ in range(2)]
+        surveyor.wait_for_peers(2, timeout=WAIT_S)
+        stop = threading.Event()
+        poller = mm.Poller(respondents)
+
+        def answer() -> None:
+            left = len(respondents)
+            while left:
+                for respondent in poller.poll():
+                    question = respondent.recv()
+                    question.reply(question)
+                    left -= question == b"end"
+
+        def ask() -> None:
+            while not stop.is_set():
+                assert list(surveyor.survey(b"?", deadline=WAIT_S)) == [b"?"] * 2
+            assert list(surveyor.survey(b"end", deadline=WAIT_S)) == [b"end"] * 2
+
+        def poll_after_fork() -> None:
+            try:
+                poller.poll()
+            except mm.ForkedError:
+                os._exit(0)
+            os._exit(1)
+
+        forks_beside([threading.Thread(target=answer)], ask, stop, poll_after_fork)
+        poller.close()
+        for respondent in respondents:
+            respondent.close()
+
+
 def forks_beside(
     threads: list[threading.Thread],
     work: Callable[[], None],

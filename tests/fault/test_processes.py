@@ -94,7 +94,7 @@ def test_a_stopped_peer_is_dropped_by_its_heartbeat_and_comes_back() -> None:
         push.send(b"again", timeout=WAIT_S)
 
 
-@pytest.mark.parametrize("what", ["recv", "send", "peers", "asyncio"])
+@pytest.mark.parametrize("what", ["recv", "send", "peers", "poll", "asyncio"])
 def test_ctrl_c_ends_a_blocked_call(what: str) -> None:
     """KeyboardInterrupt, in every kind of call."""
     with program("blocked", what) as process:

@@ -6,7 +6,7 @@ import contextlib
 import select
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,22 +14,11 @@ import pytest
 import meshmsg as mm
 from meshmsg._core import EINTR, fast
 from tests.support.pairs import WAIT_S, joined
+from tests.support.signals import handled
 
 COUNT = 3000
 SIZES = {"small": 10, "large": 100_000, "huge": 400_000}
 BODIES = {"small": COUNT, "large": COUNT // 10, "huge": COUNT // 50}
-
-
-@contextlib.contextmanager
-def handled(function: Callable[[], None]) -> Iterator[Callable[[], None]]:
-    """Have this run on the main thread whenever what is given here is called, by any thread."""
-    main = threading.main_thread().ident
-    assert main is not None
-    before = signal.signal(signal.SIGUSR1, lambda *_: function())
-    try:
-        yield lambda: signal.pthread_kill(main, signal.SIGUSR1)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
 
 
 def by_one(pull: Any, count: int) -> list[bytes]:

@@ -75,6 +75,11 @@ def contexts() -> None:
         assert_type(pub.subscribers("t"), int)
         assert_type(pub.send_many(data for data in (b"a", memoryview(b"b"))), int)
         assert_type(router.fileno(), int)
+        for ready in mm.Poller([rep]).poll(timeout=1):
+            assert_type(ready, mm.Rep)
+        mixed: mm.Poller[mm.Rep | mm.Pull] = mm.Poller()
+        assert_type(mixed.add(rep), None)
+        assert_type(mixed.poll()[0].recv(), mm.Request | mm.Message)
     with mm.Engine(poller="poll") as engine:
         assert_type(engine.close(), int)
     try:
@@ -97,6 +102,7 @@ def mistakes() -> None:
     mm.Push(owerflow="block")  # type: ignore[call-arg]
     mm.Push().send("text")  # type: ignore[arg-type]
     mm.Push().recv()  # type: ignore[attr-defined]
+    mm.Poller([mm.Push()])  # type: ignore[type-var]
     mm.Pull().send(b"")  # type: ignore[attr-defined]
     mm.Pull().recv(1.0)  # type: ignore[call-arg]
     mm.Router().send(b"x")  # type: ignore[call-arg]

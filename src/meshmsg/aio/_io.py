@@ -231,7 +231,7 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
 
     def _may_prefetch(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether only this loop's tasks receive: a loop cannot wake the tasks of another one."""
-        if self._several_loops or self._fileno_taken:
+        if self._several_loops or self._watched:
             return False
         before = self._receiving_loop() if self._receiving_loop is not None else None
         if before is loop:

@@ -1,0 +1,192 @@
+/*
+ * group.c: how one thread waits for several sockets: by a waker without descriptors, in which it
+ * waits as in a receive, polling itself where it may.
+ *
+ * Not here: what fires its watches (wake.c), how it waits (wait.c), when it may poll (park.c).
+ * Law: what it tells of is so at that moment; a watch either waits to fire, is ready, or was given
+ * out, and the next call looks again at what was given, so work is for what is ready only.
+ */
+#include "engine/link.h"
+
+static const uint64_t GROUP_SAMPLE_MAX_NS = 1000 * 1000;   /* a longer wait counts as this */
+
+int
+mmi_group_open(mmi_engine *e, mmi_group **out)
+{
+    mmi_group *g = mmi_alloc(sizeof *g);
+    if (g == NULL) {
+        return MM_ENOMEM;
+    }
+    g->waker.handle = mmi_handle_new(MMI_HANDLE_GROUP, e, g);
+    if (g->waker.handle == 0) {
+        mmi_free(g);
+        return MM_EMFILE;
+    }
+    g->waker.group = g;
+    g->spin_us = MM_SPIN_AUTO;
+    mmi_list_init(&g->waker.watches);
+    mmi_list_init(&g->waker.ready);
+    mmi_list_init(&g->given);
+    mmi_list_push_back(&e->groups, &g->waker.node);
+    *out = g;
+    return MM_OK;
+}
+
+void
+mmi_group_close(mmi_engine *e, mmi_group *g)
+{
+    if (g->waiter != NULL) {
+        g->waiter->closed = true;
+        mmi_waiter_ring(e, g->waiter);
+    }
+    MMI_LIST_EACH(&g->waker.watches, node, after) {
+        mmi_watch_free(MMI_CONTAINER_OF(node, mmi_watch, waker_node));
+    }
+    mmi_list_rm(&g->waker.node);
+    mmi_handle_free(g->waker.handle);
+    mmi_free(g);
+}
+
+/* Some are ready: who waits is to look. */
+void
+mmi_group_ring(mmi_engine *e, mmi_group *g)
+{
+    mmi_waiter *w = g->waiter;
+    if (w != NULL && !w->rung) {
+        w->rung = true;
+        mmi_waiter_ring(e, w);
+    }
+}
+
+int
+mmi_group_add(mmi_group *g, mmi_socket *s)
+{
+    if (s->ops->recv == NULL) {
+        return MM_ENOTSUP;
+    }
+    int now = mmi_waker_watch(&g->waker, s, MM_READABLE);
+    if (now < 0) {
+        return now;
+    }
+    g->spin_us = s->opts.spin_us < g->spin_us ? s->opts.spin_us : g->spin_us;
+    return MM_OK;
+}
+
+/* Spins as long as all of them agree to. */
+static void
+group_respin(mmi_engine *e, mmi_group *g)
+{
+    g->spin_us = MM_SPIN_AUTO;
+    MMI_LIST_EACH(&g->waker.watches, node, after) {
+        const mmi_watch *watch = MMI_CONTAINER_OF(node, mmi_watch, waker_node);
+        const mmi_socket *s = mmi_handle_object(watch->socket, MMI_HANDLE_SOCKET, e);
+        if (s != NULL && s->opts.spin_us < g->spin_us) {
+            g->spin_us = s->opts.spin_us;
+        }
+    }
+}
+
+void
+mmi_group_rm(mmi_engine *e, mmi_group *g, mm_handle socket)
+{
+    MMI_LIST_EACH(&g->waker.watches, node, after) {
+        mmi_watch *watch = MMI_CONTAINER_OF(node, mmi_watch, waker_node);
+        if (watch->socket == socket) {
+            mmi_watch_free(watch);
+            group_respin(e, g);
+            return;
+        }
+    }
+}
+
+/* What was given out comes after what fired since: so all have their turn. */
+static void
+group_look_again(mmi_group *g)
+{
+    mmi_list *node;
+    while ((node = mmi_list_pop_front(&g->given)) != NULL) {
+        mmi_list_push_back(&g->waker.ready, node);
+    }
+}
+
+/* Those that are ready still; the others wait to fire again. */
+static uint32_t
+group_pop(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap)
+{
+    uint32_t count = 0;
+    bool closed = false;
+    mmi_list *node;
+    while (count < cap && (node = mmi_list_pop_front(&g->waker.ready)) != NULL) {
+        mmi_watch *watch = MMI_CONTAINER_OF(node, mmi_watch, ready_node);
+        const mmi_socket *s = mmi_handle_object(watch->socket, MMI_HANDLE_SOCKET, e);
+        watch->fired = 0;
+        if (s == NULL) {
+            out[count++] = (mm_ready){ .socket = watch->socket };
+            mmi_watch_free(watch);
+            closed = true;
+        } else if (s->held || (mmi_socket_ready(s) & MM_READABLE) != 0) {
+            out[count++] = (mm_ready){ .socket = watch->socket, .events = MM_READABLE };
+            mmi_list_push_back(&g->given, node);
+        } else {
+            watch->wanted = MM_READABLE;
+        }
+    }
+    if (closed) {
+        group_respin(e, g);
+    }
+    return count;
+}
+
+/* Averaged over the time that was waited, not over the waits: a spin lasts through those between
+ * the bursts, however many short ones there are within. */
+static void
+group_sample(mmi_group *g, const mmi_waiter *w)
+{
+    bool most = w->stalled || w->waited_ns > GROUP_SAMPLE_MAX_NS;
+    uint64_t sample = most ? GROUP_SAMPLE_MAX_NS : w->waited_ns;
+    g->wait_ns = (g->wait_ns * (GROUP_SAMPLE_MAX_NS - sample) + sample * sample) /
+                 GROUP_SAMPLE_MAX_NS;
+}
+
+/* Waits once, then takes what is ready: how many, or why there are none. */
+static int
+group_wait(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, uint64_t deadline_ns,
+            int64_t slice_ms)
+{
+    mmi_waiter w = { .events = MM_READABLE, .notifier = -1, .receives = true,
+                     .spin_us = g->spin_us, .average_ns = g->wait_ns };
+    uint64_t parsed = e->parsed_messages;
+    g->waiter = &w;
+    mmi_engine_hurry(e);
+    int rc = mmi_waiter_wait(e, &w, deadline_ns, slice_ms);
+    if (rc == MM_ECLOSED) {
+        return rc;
+    }
+    g->waiter = NULL;
+    if (w.led) {
+        group_sample(g, &w);
+    }
+    uint32_t count = group_pop(e, g, out, cap);
+    /* Little for each of many is little. */
+    mmi_waited(e, w.alone, w.led, (e->parsed_messages - parsed) / (count > 0 ? count : 1));
+    return count > 0 ? (int)count : rc;
+}
+
+int
+mmi_group_poll(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, int64_t timeout_ms,
+                int64_t slice_ms)
+{
+    if (g->waiter != NULL) {
+        return MM_ESTATE;
+    }
+    group_look_again(g);
+    int count = (int)group_pop(e, g, out, cap);
+    if (count == 0 && timeout_ms == 0) {
+        return MM_EAGAIN;
+    }
+    uint64_t deadline = mmi_deadline(e->now_ns, timeout_ms);
+    while (count == 0) {   /* also when what was ready was gone again */
+        count = group_wait(e, g, out, cap, deadline, slice_ms);
+    }
+    return count;
+}
