@@ -18,7 +18,7 @@ mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint3
     return mmi_api_send(socket, m, timeout_ms, slice_ms, id);
 }
 
-/* Locked.  One step: MM_OK: the reply is in the batch. */
+/* Locked.  One step: MM_OK: the reply, or the next answer, is in the batch. */
 static int
 req_take(mmi_socket *s, uint64_t id, mmi_batch *b)
 {
@@ -32,8 +32,18 @@ req_take(mmi_socket *s, uint64_t id, mmi_batch *b)
     return rc;
 }
 
-int
-mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms)
+/* Locked.  What is there besides the first: it is no error that there is no more. */
+static void
+req_take_more(mmi_socket *s, uint64_t id, mmi_batch *b, uint32_t more)
+{
+    while (more-- > 0 && mmi_batch_reserve(b) == MM_OK && req_take(s, id, b) == MM_OK) {
+    }
+}
+
+/* Waits for one, and takes up to max of those that are there then. */
+static int
+req_wait(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t timeout_ms,
+         int64_t slice_ms)
 {
     mmi_batch *b = (mmi_batch *)batch;
     mmi_batch_reset(b);
@@ -45,6 +55,7 @@ mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int
     mmi_engine *e = s->engine;
     rc = s->ops->reply == NULL ? MM_ENOTSUP : req_take(s, id, b);
     if (rc != MM_EAGAIN) {
+        req_take_more(s, id, b, rc == MM_OK ? max - 1 : 0);
         mmi_engine_leave_quick(e);
         return rc == MM_OK ? mmi_api_fill(socket, b) : rc;
     }
@@ -57,8 +68,24 @@ mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int
         }
         rc = req_take(s, id, b);
     }
+    if (rc == MM_OK) {
+        req_take_more(s, id, b, max - 1);
+    }
     mmi_engine_leave(e);
     return rc == MM_OK ? mmi_api_fill(socket, b) : rc;
+}
+
+int
+mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms)
+{
+    return req_wait(socket, id, batch, 1, timeout_ms, slice_ms);
+}
+
+int
+mm_answers(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t timeout_ms,
+           int64_t slice_ms)
+{
+    return max == 0 ? MM_EINVAL : req_wait(socket, id, batch, max, timeout_ms, slice_ms);
 }
 
 int

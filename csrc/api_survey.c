@@ -6,6 +6,8 @@
  */
 #include "api.h"
 
+#include "proto/drop.h"
+
 /* Locked. MM_OK: m is gone, and *id is bounded. */
 static int
 survey_begin(mmi_socket *s, mmi_msg *m, uint32_t expect, int64_t deadline_ms, mmi_api_wait *w,
@@ -63,4 +65,22 @@ mm_survey_asked(mm_handle socket, uint64_t id, uint64_t *peers, uint32_t cap)
         return mmi_api_leave(s, MM_ENOTSUP);
     }
     return mmi_api_leave(s, (int)s->ops->asked(s->state, id, peers, cap));
+}
+
+int
+mm_answers_late(mm_handle socket, uint32_t count, uint64_t bytes)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->ops->asked == NULL || count > s->stats.received_messages ||
+        bytes > s->stats.received_bytes) {
+        return mmi_api_leave(s, MM_EINVAL);
+    }
+    s->stats.received_messages -= count;
+    s->stats.received_bytes -= bytes;
+    mmi_drop_count(&s->host, MMI_DROP_LATE, 0, count);
+    return mmi_api_leave(s, MM_OK);
 }

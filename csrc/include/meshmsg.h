@@ -276,9 +276,12 @@ int mm_request_cancel(mm_handle socket, uint64_t id);                  /* its re
 int mm_survey(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count, uint32_t expect,
               int64_t deadline_ms, int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
 int mm_survey_asked(mm_handle socket, uint64_t id, uint64_t *peers, uint32_t cap);  /* count: all that were asked */
-/* Its answers come one by one from mm_reply, which says MM_ESTATE when no more will come; mm_replies_ready tells its
- * id once for each answer or end that mm_reply has not said yet; mm_request_cancel forgets it, which has to be done
- * when it is over, too. */
+/* Waits for an answer, and gives up to max of those that are there then: count; MM_ESTATE when no more will come.
+ * mm_replies_ready tells its id once for each answer or end that was not said yet; mm_request_cancel forgets it, which
+ * has to be done when it is over, too. */
+int mm_answers(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t timeout_ms, int64_t slice_ms);
+/* So many answers, of so many bytes, that mm_answers gave were of no use any more: they count as late, not received. */
+int mm_answers_late(mm_handle socket, uint32_t count, uint64_t bytes);
 
 /* ---- waiting ---- */
 int mm_wait_peers(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms);

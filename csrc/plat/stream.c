@@ -18,7 +18,9 @@ enum {
     STREAM_BACKLOG = 1024,
     STREAM_KEEPALIVE_IDLE_S = 10,       /* the only sign of a dead peer where there is no PING */
     STREAM_KEEPALIVE_INTERVAL_S = 5,
-    STREAM_KEEPALIVE_PROBES = 3
+    STREAM_KEEPALIVE_PROBES = 3,
+    STREAM_JOIN_BYTES = 512,            /* of a write of a few pieces: sooner copied into one */
+    STREAM_JOIN_PIECES = 16
 };
 
 _Static_assert(sizeof(mmi_iov) == sizeof(struct iovec), "mmi_iov is handed to the system as iovec");
@@ -215,12 +217,35 @@ mmi_posix_readv(void *self, int s, const mmi_iov *iov, int n)
     }
 }
 
+/* A few small pieces end to end, as one write of one piece costs the kernel less than what the copy
+ * costs us.  0: they are more than that; else the size of all. */
+static size_t
+stream_join(const mmi_iov *iov, int n, uint8_t *all)
+{
+    size_t size = 0;
+    for (int i = 0; i < n; i++) {
+        if (iov[i].size > STREAM_JOIN_BYTES - size) {
+            return 0;
+        }
+        memcpy(all + size, iov[i].data, iov[i].size);
+        size += iov[i].size;
+    }
+    return size;
+}
+
 int64_t
 mmi_posix_writev(void *self, int s, const mmi_iov *iov, int n)
 {
     (void)self;
     if (mmi_memory_is(s)) {
         return mmi_memory_lend(s, iov, NULL, n);
+    }
+    uint8_t all[STREAM_JOIN_BYTES];
+    size_t size = n > 1 && n <= STREAM_JOIN_PIECES ? stream_join(iov, n, all) : 0;
+    const mmi_iov joined = { .data = all, .size = size };
+    if (size > 0) {
+        iov = &joined;
+        n = 1;
     }
     struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
     for (;;) {

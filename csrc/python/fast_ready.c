@@ -68,7 +68,10 @@ ready_class(mmi_ready *r, uint64_t peer)
         Py_INCREF(r->type);
         return r->type;
     }
-    PyObject *type = PyObject_CallFunction(r->classes, "K", (unsigned long long)peer);
+    PyObject *number = PyLong_FromUnsignedLongLong(peer);
+    PyObject *type =
+        number != NULL ? PyObject_CallFunctionObjArgs(r->classes, number, NULL) : NULL;
+    Py_XDECREF(number);
     if (type != NULL && !(PyType_Check(type) && (PyType_GetFlags((PyTypeObject *)type) &
                                                  Py_TPFLAGS_BYTES_SUBCLASS) != 0)) {
         Py_DECREF(type);

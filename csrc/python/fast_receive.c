@@ -258,19 +258,36 @@ mmi_ready_turn(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return mmi_fast_none();
 }
 
-/* The reply to a request, or the next answer of a survey, into that run: a code. */
+enum { RECEIVE_ANSWERS = 64 };   /* of a survey, taken at once */
+
+/* Up to max of the next answers of a survey into that run: a code. */
 static int
-receive_reply(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want, uint64_t id)
+receive_answers(mmi_run *run, const mmi_want *want, uint64_t id, uint32_t max)
 {
     int rc;
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_reply(want->handle, id, run->batch, want->timeout_ms, want->slice_ms);
+    rc = mm_answers(want->handle, id, run->batch, max, want->timeout_ms, want->slice_ms);
     Py_END_ALLOW_THREADS
-    return mmi_run_received(run, owner, plain, rc);
+    return rc;
 }
 
-/* answer(owner, handle, id, timeout_ms, slice_ms) -> the next answer of a survey: one that a failed
- * call left, or as mm_reply gives it; or a code */
+/* Those that are there, or waits for one: a thread that sleeps learns of none that another took. */
+static int
+receive_survey(mmi_ready *r, mmi_run *run, const mmi_want *want, uint64_t id)
+{
+    mmi_want now = *want;
+    now.timeout_ms = 0;
+    int rc = receive_answers(run, &now, id, r->sleepers > 0 ? 1 : RECEIVE_ANSWERS);
+    if (rc == MM_EAGAIN && want->timeout_ms != 0) {
+        r->sleepers++;
+        rc = receive_answers(run, want, id, 1);
+        r->sleepers--;
+    }
+    return rc;
+}
+
+/* answer(owner, handle, id, timeout_ms, slice_ms) -> the next answer of a survey: of those that were
+ * taken before, or as mm_answers gives it; or a code */
 PyObject *
 mmi_ready_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -290,7 +307,8 @@ mmi_ready_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (run == NULL) {
         return found;
     }
-    int rc = receive_reply(run, args[0], r->classes != NULL, &want, id);
+    int rc = receive_survey(r, run, &want, id);
+    rc = mmi_run_received(run, args[0], r->classes != NULL, rc);
     if (rc > 0) {
         return receive_result(receive_give(r, run, drops, false));
     }

@@ -71,6 +71,13 @@ def asked_of(handle: int, number: int) -> tuple[int, ...]:
         cap = count
 
 
+def count_late(handle: int, ready: Any) -> None:
+    """Drop answers that nobody wants any more; they count as late, as those that come later do."""
+    left = ready.take(len(ready)) if ready else []
+    if left:
+        lib.mm_answers_late(handle, len(left), sum(map(len, left)))
+
+
 class Survey(Outcome):
     """One survey under way: an iterator over its answers, and who gave them.
 
@@ -84,7 +91,7 @@ class Survey(Outcome):
         self._number = number
         self._asked = asked_of(surveyor._handle, number)
         self._ready: Any = fast.ready(message_class)
-        """Answers that a call took, and that a signal's function kept it from giving out."""
+        """Answers that came together, and were not given out yet."""
         self._over = False
 
     def __iter__(self) -> Self:
@@ -125,6 +132,8 @@ class Survey(Outcome):
         except UsageError as error:
             if error.code in OVER:
                 self._end()
+                if self._ready:  # another thread took them, and has not come for them
+                    return self.__next__()
                 raise StopIteration from None
             raise
         except BaseException:
@@ -141,17 +150,17 @@ class Survey(Outcome):
         Thread-safe: yes. Closing twice is harmless.
         """
         self._end()
-        self._ready.clear()
+        count_late(self._surveyor._handle, self._ready)
 
     def _end(self) -> None:
-        """Have it be over; what a failed call left is still given out."""
+        """Have it be over; answers that were there are still given out."""
         if not self._over:
             self._over = True
             lib.mm_request_cancel(self._surveyor._handle, self._number)
 
     def __del__(self) -> None:
-        if not getattr(self, "_over", True):
-            self._end()
+        if hasattr(self, "_over"):
+            self.close()
 
 
 class Surveyor(Forming[Message], FrameSender):
