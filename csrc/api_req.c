@@ -7,6 +7,8 @@
 
 #include "engine/batch.h"
 
+enum { REQ_JOIN_BYTES = 64 * 1024 };   /* of answers that are copied together */
+
 int
 mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
            int64_t timeout_ms, int64_t slice_ms, uint64_t *id)
@@ -32,11 +34,13 @@ req_take(mmi_socket *s, uint64_t id, mmi_batch *b)
     return rc;
 }
 
-/* Locked.  What is there besides the first: it is no error that there is no more. */
+/* Locked.  What is there besides the first, as long as it is worth a copy: it is no error that
+ * there is no more. */
 static void
 req_take_more(mmi_socket *s, uint64_t id, mmi_batch *b, uint32_t more)
 {
-    while (more-- > 0 && mmi_batch_reserve(b) == MM_OK && req_take(s, id, b) == MM_OK) {
+    while (more-- > 0 && b->bytes < (size_t)REQ_JOIN_BYTES && mmi_batch_reserve(b) == MM_OK &&
+           req_take(s, id, b) == MM_OK) {
     }
 }
 

@@ -6,7 +6,8 @@ the core, on the engine's clock; what comes later is counted and dropped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from collections.abc import Iterator
+from typing import Any, ClassVar, cast
 
 from meshmsg._core import EINTR, fast, ffi, lib
 from meshmsg._data import Data, pack_frames
@@ -15,9 +16,6 @@ from meshmsg._message import Message, message_class
 from meshmsg._options import check_count
 from meshmsg._send import FrameSender
 from meshmsg._unpack import Forming
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 ASKED_AT_ONCE = 256
 """Peers one look at who was asked tells of."""
@@ -29,9 +27,12 @@ class Outcome:
     """Who was asked and who answered, so far; once the survey is over, for good."""
 
     _asked: tuple[int, ...] = ()
+    _ready: Any = ()
+    """Answers that came together, and were not given out yet."""
 
     def __init__(self) -> None:
         self._answered: list[int] = []
+        """Whose answers were taken from the core, those that are ready still at its end."""
 
     @property
     def asked(self) -> tuple[int, ...]:
@@ -41,13 +42,20 @@ class Outcome:
     @property
     def answered(self) -> tuple[int, ...]:
         """The ids of those whose answers were given out, in that order."""
-        return tuple(self._answered)
+        return tuple(self._answered[: len(self._answered) - len(self._ready)])
 
     @property
     def missing(self) -> tuple[int, ...]:
         """The ids of the others: too slow, gone, or with a full queue when they were asked."""
-        answered = set(self._answered)
+        answered = set(self.answered)
         return tuple(peer for peer in self._asked if peer not in answered)
+
+    def _count_late(self, handle: int) -> None:
+        """Drop answers that nobody wants any more; they count as late, as later ones do."""
+        left = self._ready.take(len(self._ready)) if self._ready else []
+        if left:
+            self._answered = self._answered[: -len(left)]
+            lib.mm_answers_late(handle, len(left), sum(map(len, left)))
 
 
 def check_survey(deadline: float, expect: int | None) -> int:
@@ -71,13 +79,6 @@ def asked_of(handle: int, number: int) -> tuple[int, ...]:
         cap = count
 
 
-def count_late(handle: int, ready: Any) -> None:
-    """Drop answers that nobody wants any more; they count as late, as those that come later do."""
-    left = ready.take(len(ready)) if ready else []
-    if left:
-        lib.mm_answers_late(handle, len(left), sum(map(len, left)))
-
-
 class Survey(Outcome):
     """One survey under way: an iterator over its answers, and who gave them.
 
@@ -90,24 +91,23 @@ class Survey(Outcome):
         self._surveyor = surveyor
         self._number = number
         self._asked = asked_of(surveyor._handle, number)
-        self._ready: Any = fast.ready(message_class)
-        """Answers that came together, and were not given out yet."""
+        self._ready = fast.ready(message_class)
         self._over = False
 
-    def __iter__(self) -> Self:
-        """Iterate over the answers as they come."""
-        return self
+    def __iter__(self) -> Iterator[Message]:
+        """Iterate over the answers as they come; several loops share them."""
+        answers: Iterator[Message] = fast.stream(self._ready, self.__next__)
+        return answers
 
     def __next__(self) -> Message:
         if self._over and not self._ready:
             raise StopIteration
         surveyor = self._surveyor
         found: Any = self._ready.answer(
-            surveyor, surveyor._handle, self._number, -1, surveyor._slice_ms
+            surveyor, surveyor._handle, self._number, -1, surveyor._slice_ms, self._answered
         )
         if found.__class__ is int:
-            found = self._wait_on(found)
-        self._answered.append(found.peer)
+            return self._wait_on(found)
         answer: Message = found
         return answer
 
@@ -118,7 +118,7 @@ class Survey(Outcome):
         def take(ms: int, slice_ms: int) -> int:
             nonlocal found
             taken: Message | int = self._ready.answer(
-                surveyor, surveyor._handle, self._number, ms, slice_ms
+                surveyor, surveyor._handle, self._number, ms, slice_ms, self._answered
             )
             if isinstance(taken, int):
                 return taken
@@ -150,7 +150,7 @@ class Survey(Outcome):
         Thread-safe: yes. Closing twice is harmless.
         """
         self._end()
-        count_late(self._surveyor._handle, self._ready)
+        self._count_late(self._surveyor._handle)
 
     def _end(self) -> None:
         """Have it be over; answers that were there are still given out."""

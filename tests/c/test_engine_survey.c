@@ -16,18 +16,18 @@ static const uint64_t one = 1;
 typedef struct scene {
     mm_handle engine, asker, peer;
     mm_batch *batch;
+    char endpoint[256];
 } scene;
 
 static scene
 scene_open(void)
 {
     scene c = { .engine = open_engine() };
-    char endpoint[256];
     CHECK_INT(mm_batch_new(&c.batch), MM_OK);
     c.asker = open_socket(c.engine, MM_SURVEYOR);
     c.peer = open_socket(c.engine, MM_RESPONDENT);
-    CHECK_INT(mm_bind(c.asker, "tcp://127.0.0.1:0", endpoint, sizeof(endpoint)), MM_OK);
-    CHECK_INT(mm_connect(c.peer, endpoint), MM_OK);
+    CHECK_INT(mm_bind(c.asker, "tcp://127.0.0.1:0", c.endpoint, sizeof(c.endpoint)), MM_OK);
+    CHECK_INT(mm_connect(c.peer, c.endpoint), MM_OK);
     CHECK_INT(mm_wait_peers(c.asker, 1, WAIT_MS, 0), MM_OK);
     return c;
 }
@@ -128,6 +128,42 @@ test_a_wait_ends_at_its_own_time_and_the_survey_goes_on(void)
     CHECK_INT(mm_reply(c.asker, id, c.batch, -1, 1), MM_EINTR);
     CHECK_INT(serve(c.peer, c.batch, 1), MM_OK);
     CHECK_INT(mm_reply(c.asker, id, c.batch, -1, 0), 1);
+    scene_close(&c);
+}
+
+static void
+test_answers_come_together_and_may_be_late_after_all(void)
+{
+    enum { PEERS = 3 };
+    mm_stats stats;
+    scene c = scene_open();
+    mm_handle more[PEERS - 1];
+    for (int i = 0; i < PEERS - 1; i++) {
+        more[i] = open_socket(c.engine, MM_RESPONDENT);
+        CHECK_INT(mm_connect(more[i], c.endpoint), MM_OK);
+    }
+    CHECK_INT(mm_wait_peers(c.asker, PEERS, WAIT_MS, 0), MM_OK);
+    uint64_t id = scene_ask(&c, "a", WAIT_MS);
+    CHECK_INT(serve(c.peer, c.batch, 1), MM_OK);
+    for (int i = 0; i < PEERS - 1; i++) {
+        CHECK_INT(serve(more[i], c.batch, 1), MM_OK);
+    }
+    CHECK_INT(mm_answers(c.asker, id, c.batch, 0, 0, 0), MM_EINVAL);
+    int count = 0;
+    while (count < PEERS) {
+        int rc = mm_answers(c.asker, id, c.batch, 2, WAIT_MS, 0);
+        CHECK(rc == 1 || rc == 2);
+        CHECK(c.batch->peer[0] != 0 && c.batch->offset[rc] == (uint64_t)rc);
+        count += rc;
+    }
+    CHECK_INT(mm_answers(c.asker, id, c.batch, 2, WAIT_MS, 0), MM_ESTATE);
+    CHECK_INT(mm_answers_late(c.asker, PEERS + 1, 1), MM_EINVAL);
+    CHECK_INT(mm_answers_late(c.asker, 1, 100), MM_EINVAL);
+    CHECK_INT(mm_answers_late(c.peer, 0, 0), MM_ENOTSUP);
+    CHECK_INT(mm_answers_late(c.asker, 2, 2), MM_OK);
+    CHECK_INT(mm_socket_stats(c.asker, &stats), MM_OK);
+    CHECK(stats.received_messages == 1 && stats.received_bytes == 1 && stats.dropped_late == 2);
+    CHECK_INT(mm_request_cancel(c.asker, id), MM_OK);
     scene_close(&c);
 }
 
@@ -237,6 +273,7 @@ main(void)
     RUN(test_what_is_no_survey_is_refused);
     RUN(test_a_survey_ends_by_its_answers_or_by_its_deadline);
     RUN(test_a_wait_ends_at_its_own_time_and_the_survey_goes_on);
+    RUN(test_answers_come_together_and_may_be_late_after_all);
     RUN(test_many_threads_survey_at_once);
     RUN(test_closing_the_socket_ends_the_wait);
     RUN(test_no_memory_for_the_timer_of_a_surveyor_opens_none);

@@ -46,6 +46,41 @@ part(const mmi_plat *p, const joined *j)
     p->close(p->self, j->listener);
 }
 
+/* A few small pieces go as one, more or larger ones as they are: nobody can tell. */
+static void
+test_pieces_arrive_whole_whether_they_go_as_one_or_not(void)
+{
+    enum { PIECES_MAX = 40, ROOM = 1000 };
+    mmi_plat p = open_plat();
+    joined j = join_at(&p, addr_tcp4(0));
+    uint8_t sent[ROOM], got[ROOM];
+    mmi_iov iov[PIECES_MAX];
+    for (size_t i = 0; i < sizeof sent; i++) {
+        sent[i] = (uint8_t)(i * 7 + 1);
+    }
+    const size_t sizes[] = { 1, 40, 511, 512, 513, ROOM };
+    for (size_t s = 0; s < MMI_COUNT_OF(sizes); s++) {
+        for (int n = 1; n <= PIECES_MAX; n++) {
+            size_t left = sizes[s];
+            for (int i = 0; i < n; i++) {   /* some are empty, the last has the rest */
+                size_t size = i == n - 1 ? left : (left / 2) * (size_t)(i % 3 != 1);
+                iov[i] = (mmi_iov){ .data = sent + sizes[s] - left, .size = size };
+                left -= size;
+            }
+            CHECK_INT(p.writev(p.self, j.near_end, iov, n), (int64_t)sizes[s]);
+            for (size_t read = 0; read < sizes[s];) {
+                wait_for(j.far_end, POLLIN);
+                int64_t more = plat_get(&p, j.far_end, got + read, sizeof got - read);
+                CHECK(more > 0);
+                read += (size_t)more;
+            }
+            CHECK(memcmp(got, sent, sizes[s]) == 0);
+        }
+    }
+    part(&p, &j);
+    p.free(p.self);
+}
+
 static bool
 have_ipv6(void)
 {
@@ -284,6 +319,7 @@ main(void)
     int before = fds_open();
     RUN(test_both_ends_of_tcp_are_prompt_and_notice_a_dead_peer);
     RUN(test_no_descriptor_is_inherited_and_none_blocks);
+    RUN(test_pieces_arrive_whole_whether_they_go_as_one_or_not);
     RUN(test_who_is_accepted_is_named);
     RUN(test_an_address_is_free_again_at_once_though_its_connections_linger);
     RUN(test_every_interface_means_both_families);

@@ -13,47 +13,19 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
-from meshmsg.testing import SimWorld
 from tests.support import refcodec as ref
 from tests.support.pairs import WAIT_S
 from tests.support.rawpeer import RawPeer
+from tests.support.surveys import DEADLINE_S, simulated
 
 UP = "tcp://127.0.0.1:0"
-DEADLINE_S = 5.0
 DEADLINES_S = (0.3, 3.0, WAIT_S)
 """Tried in turn: the first one is enough but on a slow machine."""
-
-
-@dataclass
-class Simulated:
-    """A Surveyor and some Respondents in a world of their own, all connected."""
-
-    world: SimWorld
-    asker: mm.Surveyor
-    peers: list[mm.Respondent]
-
-    def answer(self, *which: int) -> list[bool]:
-        """Let these peers receive one survey and answer it with their number."""
-        return [self.peers[i].recv(timeout=WAIT_S).reply(b"%d" % i) for i in which]
-
-
-@contextmanager
-def simulated(count: int = 3, **options: Any) -> Iterator[Simulated]:
-    """Open a world of one Surveyor and so many Respondents."""
-    with SimWorld(7) as world, ExitStack() as stack:
-        asker = stack.enter_context(mm.Surveyor(bind=UP, engine=world.engine(), **options))
-        peers = []
-        for i in range(count):
-            peer = mm.Respondent(connect=asker.endpoint, engine=world.engine())
-            peers.append(stack.enter_context(peer))
-            asker.wait_for_peers(i + 1, timeout=WAIT_S)  # in the order of their ids
-        yield Simulated(world, asker, peers)
 
 
 def test_everybody_is_asked_and_the_last_answer_ends_the_survey() -> None:
