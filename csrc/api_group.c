@@ -70,5 +70,6 @@ mm_group_poll(mm_handle group, mm_ready *out, uint32_t cap, int64_t timeout_ms, 
         return rc;
     }
     mmi_engine_refresh(e);
+    mmi_engine_catch_up(e);
     return mmi_api_end(e, mmi_group_poll(e, object, out, cap, timeout_ms, slice_ms));
 }

@@ -21,6 +21,7 @@ look_wait(mm_handle socket, look_fn look, const void *arg, uint32_t events, int6
     mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
     while (rc == MM_OK && !look(s, arg)) {
         rc = mmi_api_wait_for(s, &w, events, 0);
+        mmi_engine_catch_up(e);
     }
     return mmi_api_end(e, rc);
 }

@@ -40,6 +40,7 @@ typedef struct mmi_engine {
     bool pacing;                   /* the runner sleeps no longer than MMI_PACE_US */
     bool leading;                  /* a caller that waits polls in the runner's place */
     bool parked, unpark;           /* the runner leaves polling to callers; it is to do it again */
+    bool hastened;                 /* who leads was rung before it polled: it is not to wait */
     bool park_wanted;              /* it may leave it to them */
     bool resting;                  /* it sleeps until who leads says that it has left */
     struct mmi_waker *joined;      /* whose event loop polls while the runner is parked; or NULL */
@@ -87,8 +88,10 @@ void mmi_engine_relock(mmi_engine *e);               /* and the clock is read */
 /* Flush what is due, tell who waits, free what is dead.  runner: flush everything. */
 void mmi_engine_settle(mmi_engine *e, bool runner);
 void mmi_engine_hurry(mmi_engine *e);                /* the next settle writes what is in a burst */
-/* The runner's round through the links in a burst: true: some wait for the next one. */
-bool mmi_settle_bursts(mmi_engine *e);
+/* The runner's round through the links in a burst. */
+void mmi_settle_bursts(mmi_engine *e);
+/* Some links wait for the next round, not for the kernel; or lagging sockets for the next turn. */
+bool mmi_settle_paced(const mmi_engine *e);
 /* Sockets that sent what is in no outbox yet put it there.  After the lock was taken, by whoever
  * looks at outboxes; who only writes one need not. */
 void mmi_engine_catch_up(mmi_engine *e);

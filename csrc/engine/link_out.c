@@ -403,7 +403,7 @@ mmi_link_flush(mmi_link *link)
     if (!mmi_link_pending(link)) {
         mmi_link_flushed(link);
     }
-    if (!mmi_list_empty(&link->engine->lagging)) {
+    if (link->burst || !mmi_list_empty(&link->engine->lagging)) {
         out_next_round(link->engine);
     }
     if (link->written != written && link->pipe.outbox.count == 0) {

@@ -28,11 +28,10 @@ settle_dirty(mmi_engine *e, bool runner)
 }
 
 /* The runner's round through the links in a burst: one that had nothing to write is in none any
- * more.  true: there are some that wait for the next round, not for the kernel. */
-bool
+ * more. */
+void
 mmi_settle_bursts(mmi_engine *e)
 {
-    bool paced = false;
     e->burst_count = 0;
     mmi_list round;
     mmi_list_init(&round);
@@ -55,6 +54,15 @@ mmi_settle_bursts(mmi_engine *e)
             e->now_ns - link->last_flush_ns >= (uint64_t)MMI_PACE_US * 1000) {
             mmi_link_flush(link);
         }
+    }
+}
+
+bool
+mmi_settle_paced(const mmi_engine *e)
+{
+    bool paced = !mmi_list_empty(&e->lagging);
+    MMI_LIST_EACH(&e->bursts, node, after) {
+        const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, bursts);
         paced |= (link->watched & MMI_WATCH_WRITE) == 0;
     }
     return paced;

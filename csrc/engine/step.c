@@ -73,19 +73,20 @@ mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
     mmi_event events[STEP_EVENTS_MAX];
     mmi_engine_catch_up(e);
     mmi_engine_settle(e, true);
-    e->pacing = mmi_settle_bursts(e);
+    mmi_settle_bursts(e);
     mmi_engine_settle(e, true);
+    e->pacing = mmi_settle_paced(e);   /* the lock is not dropped any more before the poll */
     uint64_t deadline = mmi_timers_next(&e->timers);
     /* With many links a round costs so much more, and each is worth more when it comes later. */
     uint64_t pace_ns = (uint64_t)STEP_PACE_NS * (1 + e->burst_count / STEP_PACE_LINKS);
-    bool paced = e->pacing || !mmi_list_empty(&e->lagging);
-    if (paced && e->now_ns + pace_ns < deadline) {
+    if (e->pacing && e->now_ns + pace_ns < deadline) {
         deadline = e->now_ns + pace_ns;
     }
     deadline = until_ns < deadline ? until_ns : deadline;
-    if (e->stop || step_inproc_pending(e)) {
+    if (e->stop || e->hastened || step_inproc_pending(e)) {
         deadline = e->now_ns;
     }
+    e->hastened = false;
     e->polling = true;
     e->poll_deadline_ns = deadline;
     pthread_mutex_unlock(&e->lock);

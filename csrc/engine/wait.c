@@ -56,6 +56,7 @@ wait_lead(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
     uint64_t spin_end = start + wait_spin_ns(e, w);
     bool automatic = w->spin_us == MM_SPIN_AUTO;
     e->leading = w->leading = true;
+    e->hastened = false;
     e->outside++;
     e->leads++;
     while (!w->rung && !w->closed && e->now_ns < deadline_ns) {
@@ -161,5 +162,7 @@ mmi_waiter_ring(mmi_engine *e, mmi_waiter *w)
     } else if (w->leading && e->polling) {
         e->polling = false;   /* once is enough until it polls again */
         e->plat.interrupt(e->plat.self);
+    } else if (w->leading) {
+        e->hastened = true;   /* it may write meanwhile, and poll before it looks */
     }
 }

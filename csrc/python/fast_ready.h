@@ -21,6 +21,7 @@ typedef struct mmi_ready {
     bool plain;                /* making one of that type runs nothing else */
     uint64_t drops;            /* how often all was dropped */
     uint32_t quick;            /* taken by quick since the last rest */
+    bool takes;                /* a thread takes answers of a survey, without waiting */
     uint32_t sleepers;         /* threads that wait for a message inside the core */
     bool held;                 /* an iterator is to ask each time */
     bool told;                 /* what the core was told last: there are some */

@@ -271,13 +271,19 @@ receive_answers(mmi_run *run, const mmi_want *want, uint64_t id, uint32_t max)
     return rc;
 }
 
-/* Those that are there, or waits for one: a thread that sleeps learns of none that another took. */
+/* Those that are there, or waits for one.  A thread that sleeps learns of none that another took,
+ * so nobody takes many meanwhile, nor goes to sleep while another takes many. */
 static int
 receive_survey(mmi_ready *r, mmi_run *run, const mmi_want *want, uint64_t id)
 {
     mmi_want now = *want;
     now.timeout_ms = 0;
+    if (r->takes) {
+        return MM_EINTR;   /* its answers are ready soon */
+    }
+    r->takes = true;
     int rc = receive_answers(run, &now, id, r->sleepers > 0 ? 1 : RECEIVE_ANSWERS);
+    r->takes = false;
     if (rc == MM_EAGAIN && want->timeout_ms != 0) {
         r->sleepers++;
         rc = receive_answers(run, want, id, 1);
@@ -286,31 +292,15 @@ receive_survey(mmi_ready *r, mmi_run *run, const mmi_want *want, uint64_t id)
     return rc;
 }
 
-/* Whose they are, for the caller's list. */
-static bool
-receive_note(PyObject *peers, const mmi_run *run, int count)
-{
-    for (int i = 0; i < count; i++) {
-        PyObject *peer = PyLong_FromUnsignedLongLong(mmi_fast_peer(run->batch, (uint32_t)i));
-        int rc = peer != NULL ? PyList_Append(peers, peer) : -1;
-        Py_XDECREF(peer);
-        if (rc != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* answer(owner, handle, id, timeout_ms, slice_ms, peers) -> the next answer of a survey: of those
- * that were taken before, or as mm_answers gives it; or a code.  Whose they are goes to the end of
- * the list peers, when they are taken. */
+/* answer(owner, handle, id, timeout_ms, slice_ms) -> the next answer of a survey: of those that
+ * were taken before, or as mm_answers gives it; or a code */
 PyObject *
 mmi_ready_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     mmi_ready *r = (mmi_ready *)self;
     mmi_want want = { 0 };
-    if (count != 6 || !PyList_Check(args[5])) {
-        return mmi_fast_arguments("(owner, handle, id, timeout_ms, slice_ms, peers)");
+    if (count != 5) {
+        return mmi_fast_arguments("(owner, handle, id, timeout_ms, slice_ms)");
     }
     uint64_t id = PyLong_AsUnsignedLongLong(args[2]), drops = r->drops;
     want.timeout_ms = PyLong_AsLongLong(args[3]);
@@ -325,10 +315,6 @@ mmi_ready_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     int rc = receive_survey(r, run, &want, id);
     rc = mmi_run_received(run, args[0], r->classes != NULL, rc);
-    if (rc > 0 && !receive_note(args[5], run, rc)) {
-        mmi_run_link(&r->run, run);   /* no memory: they are ready */
-        return NULL;
-    }
     if (rc > 0) {
         return receive_result(receive_give(r, run, drops, false));
     }

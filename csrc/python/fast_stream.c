@@ -21,7 +21,7 @@ stream_next(PyObject *self)
     const stream *s = (const stream *)self;
     mmi_ready *ready = (mmi_ready *)s->ready;
     PyObject *found = mmi_ready_next(ready);
-    if (found == NULL && PyErr_Occurred() == NULL && s->owner != NULL) {
+    if (found == NULL && PyErr_Occurred() == NULL) {
         found = mmi_ready_await(ready, s->owner, &s->want);
     }
     return found != NULL || PyErr_Occurred() != NULL ? found : PyObject_CallObject(s->refill, NULL);
@@ -73,8 +73,8 @@ static PyType_Spec stream_spec = {
     .slots = stream_slots,
 };
 
-/* stream(ready, refill[, owner, handle, max_messages, max_bytes, timeout_ms, slice_ms]) -> an
- * iterator: what is ready, or comes (as ready.turn), else what refill() gives until it raises
+/* stream(ready, refill, owner, handle, max_messages, max_bytes, timeout_ms, slice_ms) -> iterator:
+ * what is ready, or comes (as ready.turn), else what refill() gives until it raises
  * StopIteration */
 PyObject *
 mmi_fast_stream(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -84,21 +84,18 @@ mmi_fast_stream(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (count < 2 || !mmi_ready_is(args[0])) {
         return mmi_fast_arguments("(ready, refill, and what ready.turn takes)");
     }
-    bool waits = count > 2;
-    if (waits && !mmi_want_of(args + 2, count - 2, &want)) {
+    if (!mmi_want_of(args + 2, count - 2, &want)) {
         return NULL;
     }
     stream *s = (stream *)PyType_GenericNew(stream_type, NULL, NULL);
     if (s != NULL) {
         Py_INCREF(args[0]);
         Py_INCREF(args[1]);
+        Py_INCREF(args[2]);
         s->ready = args[0];
         s->refill = args[1];
-        if (waits) {
-            Py_INCREF(args[2]);
-            s->owner = args[2];
-            s->want = want;
-        }
+        s->owner = args[2];
+        s->want = want;
     }
     return (PyObject *)s;
 }

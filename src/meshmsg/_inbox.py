@@ -65,7 +65,10 @@ class Inbox(Forming[MessageT]):
     def _settle_held(self) -> None:
         """Have the core tell who watches of what is ready here as well."""
         with self._inbox_lock:
-            lib.mm_hold(self._handle, self._ready.tell())
+            told = None
+            while told is not bool(self._ready):  # a signal's function may receive in between
+                told = self._ready.tell()
+                lib.mm_hold(self._handle, told)
 
     def _watch(self) -> None:
         """From now on take messages from the core one call at a time, and tell it what is left."""

@@ -88,13 +88,14 @@ class Poller(Generic[SocketT]):
         if not isinstance(socket, Receiver):
             what = f"{type(socket).__module__}.{type(socket).__name__}"
             raise UsageError(f"{what} is no socket that a thread receives from with recv()")
-        handle = self._open(socket)
-        known = socket._handle in self._sockets
-        self._sockets[socket._handle] = socket  # first: it may be ready at once
-        rc = lib.mm_group_add(handle, socket._handle)
-        if rc < 0:
-            if not known:
+        with _lock:  # the core's poller and this one change together
+            handle = self._open(socket)
+            known = socket._handle in self._sockets
+            self._sockets[socket._handle] = socket  # first: it may be ready at once
+            rc = lib.mm_group_add(handle, socket._handle)
+            if rc < 0 and not known:
                 self._sockets.pop(socket._handle, None)
+        if rc < 0:
             if rc == lib.MM_EINVAL:  # the poller is no longer there
                 raise self._error(lib.MM_ECLOSED)
             socket._check(rc, "cannot be waited for")
@@ -132,8 +133,9 @@ class Poller(Generic[SocketT]):
         Args:
             socket: As it was given to `add`.
         """
-        if self._sockets.pop(socket._handle, None) is not None:
-            lib.mm_group_remove(self._handle, socket._handle)
+        with _lock:
+            if self._sockets.pop(socket._handle, None) is not None:
+                lib.mm_group_remove(self._handle, socket._handle)
 
     def poll(self, timeout: float | None = None) -> list[SocketT]:
         """Wait until a receive of one or more of the sockets would find a message.

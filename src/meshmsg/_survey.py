@@ -6,8 +6,7 @@ the core, on the engine's clock; what comes later is counted and dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from meshmsg._core import EINTR, fast, ffi, lib
 from meshmsg._data import Data, pack_frames
@@ -16,6 +15,9 @@ from meshmsg._message import Message, message_class
 from meshmsg._options import check_count
 from meshmsg._send import FrameSender
 from meshmsg._unpack import Forming
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 ASKED_AT_ONCE = 256
 """Peers one look at who was asked tells of."""
@@ -27,12 +29,9 @@ class Outcome:
     """Who was asked and who answered, so far; once the survey is over, for good."""
 
     _asked: tuple[int, ...] = ()
-    _ready: Any = ()
-    """Answers that came together, and were not given out yet."""
 
     def __init__(self) -> None:
         self._answered: list[int] = []
-        """Whose answers were taken from the core, those that are ready still at its end."""
 
     @property
     def asked(self) -> tuple[int, ...]:
@@ -42,20 +41,13 @@ class Outcome:
     @property
     def answered(self) -> tuple[int, ...]:
         """The ids of those whose answers were given out, in that order."""
-        return tuple(self._answered[: len(self._answered) - len(self._ready)])
+        return tuple(self._answered)
 
     @property
     def missing(self) -> tuple[int, ...]:
         """The ids of the others: too slow, gone, or with a full queue when they were asked."""
-        answered = set(self.answered)
+        answered = set(self._answered)
         return tuple(peer for peer in self._asked if peer not in answered)
-
-    def _count_late(self, handle: int) -> None:
-        """Drop answers that nobody wants any more; they count as late, as later ones do."""
-        left = self._ready.take(len(self._ready)) if self._ready else []
-        if left:
-            self._answered = self._answered[: -len(left)]
-            lib.mm_answers_late(handle, len(left), sum(map(len, left)))
 
 
 def check_survey(deadline: float, expect: int | None) -> int:
@@ -79,6 +71,14 @@ def asked_of(handle: int, number: int) -> tuple[int, ...]:
         cap = count
 
 
+def count_late(handle: int, ready: Any) -> None:
+    """Drop answers that nobody wants any more; they count as late, as those that come later do."""
+    left = ready.take(len(ready)) if ready else []
+    if left:
+        size = sum(sum(map(len, answer.frames)) for answer in left)
+        lib.mm_answers_late(handle, len(left), size)
+
+
 class Survey(Outcome):
     """One survey under way: an iterator over its answers, and who gave them.
 
@@ -91,34 +91,37 @@ class Survey(Outcome):
         self._surveyor = surveyor
         self._number = number
         self._asked = asked_of(surveyor._handle, number)
-        self._ready = fast.ready(message_class)
+        self._ready: Any = fast.ready(message_class)
+        """Answers that came together, and were not given out yet."""
         self._over = False
 
-    def __iter__(self) -> Iterator[Message]:
-        """Iterate over the answers as they come; several loops share them."""
-        answers: Iterator[Message] = fast.stream(self._ready, self.__next__)
-        return answers
+    def __iter__(self) -> Self:
+        """Iterate over the answers as they come."""
+        return self
 
     def __next__(self) -> Message:
         if self._over and not self._ready:
             raise StopIteration
         surveyor = self._surveyor
         found: Any = self._ready.answer(
-            surveyor, surveyor._handle, self._number, -1, surveyor._slice_ms, self._answered
+            surveyor, surveyor._handle, self._number, -1, surveyor._slice_ms
         )
         if found.__class__ is int:
-            return self._wait_on(found)
+            found = self._wait_on(found)
+            if found is None:  # another thread took some, and has not come for them
+                return self.__next__()
+        self._answered.append(found.peer)
         answer: Message = found
         return answer
 
-    def _wait_on(self, code: int) -> Message:
-        """Wait on after a first try that gave this code."""
+    def _wait_on(self, code: int) -> Message | None:
+        """Wait on after a first try that gave this code; None: it is over, but some are ready."""
         surveyor, found = self._surveyor, None
 
         def take(ms: int, slice_ms: int) -> int:
             nonlocal found
             taken: Message | int = self._ready.answer(
-                surveyor, surveyor._handle, self._number, ms, slice_ms, self._answered
+                surveyor, surveyor._handle, self._number, ms, slice_ms
             )
             if isinstance(taken, int):
                 return taken
@@ -132,8 +135,8 @@ class Survey(Outcome):
         except UsageError as error:
             if error.code in OVER:
                 self._end()
-                if self._ready:  # another thread took them, and has not come for them
-                    return self.__next__()
+                if self._ready:
+                    return None
                 raise StopIteration from None
             raise
         except BaseException:
@@ -150,7 +153,7 @@ class Survey(Outcome):
         Thread-safe: yes. Closing twice is harmless.
         """
         self._end()
-        self._count_late(self._surveyor._handle)
+        count_late(self._surveyor._handle, self._ready)
 
     def _end(self) -> None:
         """Have it be over; answers that were there are still given out."""

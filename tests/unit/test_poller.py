@@ -22,6 +22,8 @@ from tests.support.signals import handled
 
 CAP = 256
 """Sockets told of by one call, FAST_POLLED_MAX."""
+ADDED = 2000
+"""Times a socket is added and removed at once."""
 
 
 def told(poller: mm.Poller[Any], *wanted: Any) -> None:
@@ -459,3 +461,30 @@ def test_connection_trouble_is_logged_while_it_waits(caplog: pytest.LogCaptureFi
             return "CONNECT_FAILED" in caplog.text
 
         wait_until(logged)
+
+
+def test_threads_that_add_and_remove_the_same_socket_leave_it_in_or_out() -> None:
+    """Never in the core's poller and not in this one, which would be told of for ever."""
+    with joined(mm.Push, mm.Pull, "inproc://poller") as (push, pull), mm.Poller([pull]) as poller:
+        push.send(b"x")
+        start = threading.Barrier(3)
+
+        def work(what: Any) -> None:
+            for _ in range(ADDED):
+                start.wait()
+                what(pull)
+
+        threads = [
+            threading.Thread(target=work, args=(what,)) for what in (poller.add, poller.remove)
+        ]
+        for thread in threads:
+            thread.start()
+        for _ in range(ADDED):
+            start.wait()
+        for thread in threads:
+            thread.join(WAIT_S)
+        poller.add(pull)
+        assert poller.poll(WAIT_S) == [pull]
+        poller.remove(pull)
+        with pytest.raises(mm.UsageError):
+            poller.poll(0)

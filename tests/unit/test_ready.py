@@ -60,7 +60,7 @@ def test_no_list_is_refused() -> None:
     with pytest.raises(TypeError):
         fast.stream([], len)
     with pytest.raises(TypeError):
-        fast.stream(ready)
+        fast.stream(ready, len)
     with pytest.raises(TypeError):
         ready.recv(1)
     assert len(ready) == 0

@@ -14,7 +14,7 @@ from meshmsg._blocking import LEAST_S
 from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
 from meshmsg._data import Data, pack_frames
 from meshmsg._message import Message, message_class
-from meshmsg._survey import OVER, Outcome, asked_of, check_survey
+from meshmsg._survey import OVER, Outcome, asked_of, check_survey, count_late
 from meshmsg._unpack import Forming
 from meshmsg.aio._io import AsyncFrameSender
 from meshmsg.aio._loop import READABLE, LoopWaker
@@ -35,6 +35,7 @@ class Survey(Outcome):
 
     _over = False
     _number = 0
+    _ready: Any = ()
 
     def __init__(self, surveyor: Surveyor, question: Data, deadline: float, wanted: int) -> None:
         super().__init__()
@@ -45,6 +46,7 @@ class Survey(Outcome):
         self._beginning = asyncio.Lock()
         self._waiters: list[asyncio.Future[None]] = []
         self._ready = fast.ready(message_class)
+        """Answers that came together, and were not given out yet."""
 
     def __aiter__(self) -> Self:
         """Iterate over the answers as they come."""
@@ -70,10 +72,9 @@ class Survey(Outcome):
     def _take(self) -> Message | None:
         """Return an answer if there is one; closes a survey that is over."""
         surveyor = self._surveyor
-        found: Any = self._ready.answer(
-            surveyor, surveyor._handle, self._number, 0, 0, self._answered
-        )
+        found: Any = self._ready.answer(surveyor, surveyor._handle, self._number, 0, 0)
         if found.__class__ is not int:
+            self._answered.append(found.peer)
             if self._waiters and self._ready:
                 self._wake()
             answer: Message = found
@@ -109,7 +110,7 @@ class Survey(Outcome):
         Thread-safe: no; call it on its loop's thread. Closing twice is harmless.
         """
         self._over_now()
-        self._count_late(self._surveyor._handle)
+        count_late(self._surveyor._handle, self._ready)
 
     def _over_now(self) -> None:
         """Have it be over; answers that were there are still given out."""
@@ -122,7 +123,7 @@ class Survey(Outcome):
         if not self._over and self._number:
             self._over = True
             self._surveyor._end(self._number)
-        self._count_late(self._surveyor._handle)
+        count_late(self._surveyor._handle, self._ready)
 
 
 class Surveyor(Forming[Message], AsyncFrameSender):
