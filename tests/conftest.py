@@ -13,9 +13,13 @@ from pathlib import Path
 
 import pytest
 import uvloop
+from hypothesis import settings
 
 from meshmsg import _engine
 from tests.support.mm import lib
+
+settings.register_profile("untimed", deadline=None)  # the machine may be busy: nothing is timed
+settings.load_profile("untimed")
 
 SETTLE_TURNS = 6000
 """How often the leak check looks again: a detached look-up thread of the core ends by itself."""
