@@ -20,28 +20,24 @@ mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint3
     return mmi_api_send(socket, m, timeout_ms, slice_ms, id);
 }
 
-/* Locked.  One step: MM_OK: the reply, or the next answer, is in the batch. */
+/* Locked.  The reply, or up to max of the answers that are there, as long as they are worth a copy:
+ * MM_OK: one at least. */
 static int
-req_take(mmi_socket *s, uint64_t id, mmi_batch *b)
+req_take(mmi_socket *s, uint64_t id, mmi_batch *b, uint32_t max)
 {
-    mmi_msg *m = NULL;
-    int rc = s->ops->reply(s->state, id, &m);
-    if (rc == MM_OK) {
+    int rc = MM_OK;
+    while (b->message_count < max && b->bytes < (size_t)REQ_JOIN_BYTES) {
+        mmi_msg *m = NULL;
+        rc = mmi_batch_reserve(b);
+        rc = rc == MM_OK ? s->ops->reply(s->state, id, &m) : rc;
+        if (rc != MM_OK) {
+            break;
+        }
         mmi_batch_add(b, &(mmi_span){ .msg = m, .count = 1, .bytes = m->size });
         s->stats.received_messages++;
         s->stats.received_bytes += m->size;
     }
-    return rc;
-}
-
-/* Locked.  What is there besides the first, as long as it is worth a copy: it is no error that
- * there is no more. */
-static void
-req_take_more(mmi_socket *s, uint64_t id, mmi_batch *b, uint32_t more)
-{
-    while (more-- > 0 && b->bytes < (size_t)REQ_JOIN_BYTES && mmi_batch_reserve(b) == MM_OK &&
-           req_take(s, id, b) == MM_OK) {
-    }
+    return b->message_count > 0 ? MM_OK : rc;
 }
 
 /* Waits for one, and takes up to max of those that are there then. */
@@ -51,15 +47,14 @@ req_wait(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t t
 {
     mmi_batch *b = (mmi_batch *)batch;
     mmi_batch_reset(b);
-    int rc = mmi_batch_reserve(b);
     mmi_socket *s;
-    if (rc != MM_OK || (rc = mmi_api_enter_quick(socket, &s)) != MM_OK) {
+    int rc = mmi_api_enter_quick(socket, &s);
+    if (rc != MM_OK) {
         return rc;
     }
     mmi_engine *e = s->engine;
-    rc = s->ops->reply == NULL ? MM_ENOTSUP : req_take(s, id, b);
+    rc = s->ops->reply == NULL ? MM_ENOTSUP : req_take(s, id, b, max);
     if (rc != MM_EAGAIN) {
-        req_take_more(s, id, b, rc == MM_OK ? max - 1 : 0);
         mmi_engine_leave_quick(e);
         return rc == MM_OK ? mmi_api_fill(socket, b) : rc;
     }
@@ -70,10 +65,7 @@ req_wait(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t t
         if (rc != MM_OK) {
             break;
         }
-        rc = req_take(s, id, b);
-    }
-    if (rc == MM_OK) {
-        req_take_more(s, id, b, max - 1);
+        rc = req_take(s, id, b, max);
     }
     mmi_engine_leave(e);
     return rc == MM_OK ? mmi_api_fill(socket, b) : rc;

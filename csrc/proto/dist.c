@@ -230,7 +230,6 @@ dist_may_lag(const dist_walk *walk)
         const mmi_dist_lag lag = {.place = mmi_radix_place(&dist->topics, topic->data, topic->size),
                                   .first = walk->first,
                                   .node_count = walk->count,
-                                  .part = walk->part,
                                   .room_count = walk->room_count,
                                   .room_bytes = walk->room_bytes};
         mmi_dist_lag_open(dist, &lag);

@@ -65,7 +65,7 @@ uint32_t mmi_dist_reach(mmi_dist *dist, const uint8_t *topic, size_t size);
 
 /* For dist.c alone (dist_lag.c). */
 
-/* They may lag from now on, by so many messages and bytes; part: what they got last. */
+/* They may lag from now on, by so many messages and bytes, behind the shared pack as it is. */
 void mmi_dist_lag_open(mmi_dist *dist, const mmi_dist_lag *lag);
 /* true: it took m, for all who get it.  false: it is to be sent as any. */
 bool mmi_dist_lag_send(mmi_dist *dist, mmi_msg *m);

@@ -13,9 +13,7 @@ void
 mmi_dist_lag_open(mmi_dist *dist, const mmi_dist_lag *lag)
 {
     dist->lag = *lag;
-    dist->lag.part.at = dist->shared->used;
-    dist->lag.part.size = dist->lag.part.cost = 0;
-    dist->lag.part.count = 0;
+    dist->lag.part = (mmi_pipe_part){.pack = dist->shared, .at = dist->shared->used};
     dist->host->lags(dist->host);
 }
 
@@ -31,7 +29,7 @@ mmi_dist_lag_send(mmi_dist *dist, mmi_msg *m)
     size_t cost, size = f->size(f, m, &cost);
     if (cost > lag->room_bytes || size > pack->cap - pack->used ||
         mmi_msg_cost(m) > (size_t)MMI_PACK_BODY_MAX ||
-        (f->check != NULL && f->check(f, m) != MM_OK) ||
+        mmi_pipe_check(lag->first->pipe, m) != MM_OK ||
         lag->place != mmi_radix_place(&dist->topics, m->frames[0].data, m->frames[0].size)) {
         return false;
     }

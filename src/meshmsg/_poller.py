@@ -102,28 +102,27 @@ class Poller(Generic[SocketT]):
         socket._watch()
 
     def _open(self, socket: SocketT) -> int:
-        """Return the core's poller, which is of the first socket's engine."""
-        with _lock:
-            if self._closed:
-                raise self._error(lib.MM_ECLOSED)
-            if not self._handle:
-                out = ffi.new("mm_handle *")
-                rc = lib.mm_group_open(socket._engine._handle, out)
-                if rc in (lib.MM_ECLOSED, lib.MM_EFORKED):
-                    raise socket._error(rc, "cannot be waited for")
-                raise_for(rc, "opening a Poller")
-                self._pid = os.getpid()
-                self._engine = socket._engine
-                self._slice_ms = socket._slice_ms
-                self._handle = out[0]
-            elif os.getpid() != self._pid:
-                raise self._error(lib.MM_EFORKED)
-            elif socket._engine is not self._engine:
-                raise UsageError(
-                    f"this {type(socket).__name__} is of another engine than the sockets that are "
-                    "waited for already; a Poller waits for those of one engine"
-                )
-            return self._handle
+        """Return the core's poller, which is of the first socket's engine; under the lock."""
+        if self._closed:
+            raise self._error(lib.MM_ECLOSED)
+        if not self._handle:
+            out = ffi.new("mm_handle *")
+            rc = lib.mm_group_open(socket._engine._handle, out)
+            if rc in (lib.MM_ECLOSED, lib.MM_EFORKED):
+                raise socket._error(rc, "cannot be waited for")
+            raise_for(rc, "opening a Poller")
+            self._pid = os.getpid()
+            self._engine = socket._engine
+            self._slice_ms = socket._slice_ms
+            self._handle = out[0]
+        elif os.getpid() != self._pid:
+            raise self._error(lib.MM_EFORKED)
+        elif socket._engine is not self._engine:
+            raise UsageError(
+                f"this {type(socket).__name__} is of another engine than the sockets that are "
+                "waited for already; a Poller waits for those of one engine"
+            )
+        return self._handle
 
     def remove(self, socket: SocketT) -> None:
         """Wait for this socket no longer.

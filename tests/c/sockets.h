@@ -28,6 +28,14 @@ close_engine(mm_handle engine, int64_t linger_ms)
     CHECK_INT(mm_engine_close(engine, linger_ms, &abandoned), MM_OK);
 }
 
+/* A thread that does. */
+static inline void *
+close_run(void *arg)
+{
+    close_engine(*(mm_handle *)arg, PATIENCE_MS);
+    return NULL;
+}
+
 static inline mm_socket_opts
 opts_of(int role)
 {

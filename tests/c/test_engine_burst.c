@@ -6,10 +6,11 @@
  */
 #include <stdatomic.h>
 
-#include "engine/engine.h"
+#include "engine/link.h"
 #include "sockets.h"
 
-enum { WAIT_MS = 20000, CHAIN = 5000, TOGETHER_MAX = 3, RECEIVERS_MAX = 3 };
+enum { WAIT_MS = 20000, CHAIN = 5000, TOGETHER_MAX = 3, RECEIVERS_MAX = 3,
+       STALL_MS = 500, LARGE = 4096 };
 
 static int64_t (*plain_writev)(void *self, int s, const mmi_iov *iov, int n);
 static _Atomic(mm_handle) sender;   /* 0: writes are only writes */
@@ -37,13 +38,13 @@ chaining_writev(void *self, int s, const mmi_iov *iov, int n)
 }
 
 static mm_handle
-open_chaining(void)
+open_with_writev(int64_t (*writev)(void *self, int s, const mmi_iov *iov, int n))
 {
     mmi_plat plat;
     mm_handle engine;
     CHECK_INT(mmi_plat_posix(false, &plat), MM_OK);
     plain_writev = plat.writev;
-    plat.writev = chaining_writev;
+    plat.writev = writev;
     CHECK_INT(mmi_engine_open(&plat, &engine), MM_OK);
     return engine;
 }
@@ -84,7 +85,7 @@ static void
 chain_over(int from, int to, uint32_t receivers)
 {
     char endpoint[MM_ENDPOINT_MAX + 1];
-    mm_handle there = open_engine(), here = open_chaining();
+    mm_handle there = open_engine(), here = open_with_writev(chaining_writev);
     mm_handle s = open_roomy(here, from), r[RECEIVERS_MAX];
     atomic_store(&next_number, 0);
     CHECK_INT(mm_bind(s, TCP, endpoint, sizeof endpoint), MM_OK);
@@ -128,11 +129,68 @@ test_nor_one_with_several_subscribers(void)
     chain_over(MM_PUB, MM_SUB, RECEIVERS_MAX);
 }
 
+/* As after sends that came close upon each other: the only link of the socket is in a burst. */
+static void
+mark_burst(mm_handle socket)
+{
+    void *object;
+    mmi_engine *e;
+    CHECK_INT(mmi_handle_lock(socket, MMI_HANDLE_SOCKET, &object, &e), MM_OK);
+    mmi_link *link = MMI_CONTAINER_OF(((mmi_socket *)object)->links.next, mmi_link, node);
+    if (!link->burst) {
+        link->burst = true;
+        mmi_list_push_back(&e->bursts, &link->bursts);
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+static atomic_bool armed;   /* the kernel has no room for the next write, and one sends meanwhile */
+
+static int64_t
+stalling_writev(void *self, int s, const mmi_iov *iov, int n)
+{
+    if (!atomic_exchange(&armed, false)) {
+        return plain_writev(self, s, iov, n);
+    }
+    mark_burst(atomic_load(&sender));
+    send_next(atomic_load(&sender));
+    return MM_EAGAIN;
+}
+
+/* The only link that was in a burst waits for the kernel, so the runner is about to sleep long. */
+static void
+test_a_burst_that_begins_during_a_round_is_not_overslept(void)
+{
+    static uint8_t body[LARGE];
+    mm_socket_opts least = opts_of(MM_PULL);
+    least.heartbeat_interval_ms = 0;
+    least.recv_queue_messages = 1;
+    mm_handle there = open_engine(), here = open_with_writev(stalling_writev);
+    mm_handle stalled = open_quiet(here, MM_PUSH), silent = open_with(there, MM_PULL, &least);
+    mm_handle s = open_quiet(here, MM_PUSH), r = open_quiet(there, MM_PULL);
+    mm_handle inward = open_quiet(here, MM_PULL), prod = open_quiet(there, MM_PUSH);
+    join(inward, prod, TCP);
+    join(stalled, silent, TCP);
+    join(s, r, TCP);
+    while (mm_send(stalled, body, sizeof body, STALL_MS, 0) == MM_OK) {
+    }
+    atomic_store(&sender, s);
+    atomic_store(&armed, true);
+    mark_burst(stalled);
+    CHECK_INT(mm_send(prod, body, 1, WAIT_MS, 0), MM_OK);   /* gives the runner a turn */
+    take_all(r, 1, WAIT_MS);
+    CHECK(!atomic_load(&armed));
+    atomic_store(&sender, 0);
+    close_engine(here, 0);
+    close_engine(there, 0);
+}
+
 int
 main(void)
 {
     RUN(test_what_is_queued_during_a_write_goes_without_another_send);
     RUN(test_nor_does_a_publisher_have_to_publish_again);
     RUN(test_nor_one_with_several_subscribers);
+    RUN(test_a_burst_that_begins_during_a_round_is_not_overslept);
     return 0;
 }

@@ -176,13 +176,6 @@ test_a_group_that_is_polled_no_more_is_relieved(void)
     rig_end(&r);
 }
 
-static void *
-close_run(void *arg)
-{
-    close_engine(*(mm_handle *)arg, WAIT_MS);
-    return NULL;
-}
-
 static void
 test_an_engine_and_sockets_close_under_who_polls(void)
 {

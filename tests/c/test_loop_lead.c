@@ -249,13 +249,6 @@ test_what_did_not_fit_is_told_next_time(void)
     rig_close(&r);
 }
 
-static void *
-close_run(void *arg)
-{
-    close_engine(*(mm_handle *)arg, WAIT_MS);
-    return NULL;
-}
-
 /* Who watches copies of the descriptors is told, and then that the waker is gone. */
 static void
 test_an_engine_closes_under_a_loop_that_polls(void)
