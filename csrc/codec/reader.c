@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { READER_FIRST_PARTS = 4 };
+enum {
+    READER_FIRST_PARTS = 4,
+    READER_TOGETHER = 8     /* frames of a message that go into one block, if all are there */
+};
 
 void
 mmi_reader_init(mmi_reader *r, const mmi_reader_limits *limits)
@@ -187,6 +190,58 @@ reader_head(mmi_reader *r, const uint8_t **buf, size_t *size)
     return 0;
 }
 
+/* How many frames the message has that *buf begins with, and where they lie; 0: it does not lie
+ * there whole, or is to be read frame by frame, which tells what is wrong with it as well. */
+static uint32_t
+reader_frames(const mmi_reader *r, const uint8_t *buf, size_t size, uint64_t *sizes,
+              const uint8_t **bodies)
+{
+    uint64_t total = 0;
+    for (uint32_t count = 0; count < READER_TOGETHER && count < r->limits.frames_max;) {
+        mmi_frame_head head;
+        int n = mmi_frame_head_parse(buf, size, &head);
+        if (n <= 0 || (head.flags & MMI_FRAME_COMMAND) != 0 || head.size > size - (size_t)n ||
+            head.size > r->limits.message_size_max - total) {
+            return 0;
+        }
+        bodies[count] = buf + n;
+        sizes[count++] = head.size;
+        total += head.size;
+        buf += (size_t)n + (size_t)head.size;
+        size -= (size_t)n + (size_t)head.size;
+        if ((head.flags & MMI_FRAME_MORE) == 0) {
+            return count;
+        }
+    }
+    return 0;
+}
+
+/* A message of several frames that lies whole in the fed bytes, as envelopes mostly do, takes one
+ * block instead of one a frame.  1, an error, or 0: it is to be read frame by frame. */
+static int
+reader_together(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out)
+{
+    uint64_t sizes[READER_TOGETHER];
+    const uint8_t *bodies[READER_TOGETHER];
+    uint32_t count = reader_frames(r, *buf, *size, sizes, bodies);
+    if (count == 0) {
+        return 0;
+    }
+    out->msg = mmi_msg_new(sizes, count);
+    if (out->msg == NULL) {
+        return reader_fail(r, MM_REASON_MEMORY, "out of memory");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (sizes[i] > 0) {
+            memcpy(mmi_msg_data(out->msg, i), bodies[i], (size_t)sizes[i]);
+        }
+    }
+    const uint8_t *end = bodies[count - 1] + sizes[count - 1];
+    *size -= (size_t)(end - *buf);
+    *buf = end;
+    return 1;
+}
+
 /* A frame that lies whole in the fed bytes: 1, 0 (a part of a message) or an error. *whole: it
  * does. */
 static int
@@ -204,6 +259,12 @@ reader_whole(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out, b
     int rc = reader_check(r, &head);
     if (rc != MM_OK) {
         return rc;
+    }
+    if (r->part_count == 0 && (head.flags & MMI_FRAME_MORE) != 0) {
+        rc = reader_together(r, buf, size, out);
+        if (rc != 0) {
+            return rc;
+        }
     }
     const uint8_t *body = *buf + n;
     *whole = true;

@@ -69,20 +69,36 @@ surveyor_id_get(const mmi_frame *frame)
            (uint32_t)frame->data[2] << 8 | frame->data[3];
 }
 
+/* What the pipe owes a survey: mostly that is the first it owes at all.  NULL: nothing, *asked: it
+ * was asked, or the survey is over. */
+static mmi_debt *
+surveyor_debt(surveyor_sock *s, const mmi_pipe *p, uint32_t id, bool *asked)
+{
+    const surveyor_pipe *sp = p->state;
+    mmi_debt *first = MMI_CONTAINER_OF(sp->debts.next, mmi_debt, node);
+    if (!mmi_list_empty(&sp->debts) && first->survey->id == id) {
+        return first;
+    }
+    mmi_survey *v = mmi_survey_find(&s->surveys, id);
+    mmi_debt *debt = v == NULL ? NULL : mmi_survey_debt(v, p->id);
+    *asked = v == NULL || debt != NULL;
+    return debt != NULL && debt->open ? debt : NULL;
+}
+
 static void
 surveyor_received(surveyor_sock *s, mmi_pipe *p, mmi_msg *m)
 {
     mmi_drop_why why = MMI_DROP_MALFORMED;
     if (m->frame_count > MMI_SURVEY_ENVELOPE_FRAMES && m->frames[0].size == MMI_SURVEY_ID_SIZE &&
         m->frames[1].size == 0) {
-        mmi_survey *v = mmi_survey_find(&s->surveys, surveyor_id_get(&m->frames[0]));
-        mmi_debt *debt = v == NULL ? NULL : mmi_survey_debt(v, p->id);
-        if (debt != NULL && debt->open) {
+        bool asked;
+        mmi_debt *debt = surveyor_debt(s, p, surveyor_id_get(&m->frames[0]), &asked);
+        if (debt != NULL) {
             mmi_debt_pay(&s->surveys, debt, m);
             return;
         }
         /* Of a survey that is over, or an answer too many; but not to what it was not asked. */
-        why = v == NULL || debt != NULL ? MMI_DROP_LATE : MMI_DROP_MALFORMED;
+        why = asked ? MMI_DROP_LATE : MMI_DROP_MALFORMED;
     }
     p->dropped++;
     mmi_drop(s->host, why, p->id, m);
@@ -131,10 +147,13 @@ surveyor_ask_all(surveyor_sock *s)
         mmi_survey_ask(v, MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe->id);
     }
     mmi_survey_asked(v);
+    mmi_debt *debt = v->debts;
     MMI_LIST_EACH(&s->dist.nodes, node, after) {
         const mmi_pipe *p = MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe;
         surveyor_pipe *sp = p->state;
-        mmi_list_push_back(&sp->debts, &mmi_survey_debt(v, p->id)->node);
+        mmi_debt *own = debt->pipe_id == p->id ? debt : mmi_survey_debt(v, p->id);
+        mmi_list_push_back(&sp->debts, &own->node);
+        debt++;   /* mostly they are sorted as they came */
     }
     return v;
 }

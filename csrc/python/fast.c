@@ -223,6 +223,7 @@ static PyMethodDef fast_methods[] = {
     { "call", (PyCFunction)(void (*)(void))mmi_fast_call, METH_FASTCALL, NULL },
     { "ready", (PyCFunction)(void (*)(void))mmi_fast_ready, METH_FASTCALL, NULL },
     { "stream", (PyCFunction)(void (*)(void))mmi_fast_stream, METH_FASTCALL, NULL },
+    { "answers", (PyCFunction)(void (*)(void))mmi_fast_answers, METH_FASTCALL, NULL },
     { "message_class", (PyCFunction)(void (*)(void))mmi_fast_class, METH_FASTCALL, NULL },
     { "check", (PyCFunction)(void (*)(void))mmi_fast_check, METH_FASTCALL, NULL },
     { NULL, NULL, 0, NULL },

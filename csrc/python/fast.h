@@ -86,5 +86,6 @@ bool mmi_fast_receive_init(void);
 /* fast_stream.c */
 bool mmi_fast_stream_init(void);
 PyObject *mmi_fast_stream(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_answers(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
 #endif

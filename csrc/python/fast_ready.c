@@ -213,16 +213,20 @@ mmi_ready_take_list(mmi_ready *r, mmi_run **queue, Py_ssize_t max)
     return NULL;
 }
 
+/* What was taken; None: nothing was there. */
 static PyObject *
-ready_popleft(PyObject *self, PyObject *unused)
+ready_or_none(PyObject *found)
+{
+    return found != NULL || PyErr_Occurred() != NULL ? found : mmi_fast_none();
+}
+
+/* pop() -> the oldest; None: there is none */
+static PyObject *
+ready_pop(PyObject *self, PyObject *unused)
 {
     (void)unused;
     mmi_ready *r = (mmi_ready *)self;
-    PyObject *found = mmi_ready_take(r, &r->run);
-    if (found == NULL && PyErr_Occurred() == NULL) {
-        PyErr_SetString(PyExc_IndexError, "nothing is ready");
-    }
-    return found;
+    return ready_or_none(mmi_ready_take(r, &r->run));
 }
 
 /* quick(limit) -> the oldest; None: there is none, all is held, or so many were taken so since
@@ -233,14 +237,8 @@ ready_quick(PyObject *self, PyObject *limit)
     mmi_ready *r = (mmi_ready *)self;
     unsigned long most = PyLong_AsUnsignedLong(limit);
     PyObject *found = r->held || r->quick >= most ? NULL : mmi_ready_take(r, &r->run);
-    if (found != NULL) {
-        r->quick++;
-        return found;
-    }
-    if (PyErr_Occurred() != NULL) {
-        return NULL;
-    }
-    return mmi_fast_none();
+    r->quick += found != NULL;
+    return ready_or_none(found);
 }
 
 /* rested() -> how many were taken by quick since the last rest */
@@ -374,7 +372,7 @@ ready_dealloc(PyObject *self)
 }
 
 static PyMethodDef ready_methods[] = {
-    { "popleft", ready_popleft, METH_NOARGS, NULL },
+    { "pop", ready_pop, METH_NOARGS, NULL },
     { "quick", ready_quick, METH_O, NULL },
     { "rested", ready_rested, METH_NOARGS, NULL },
     { "put_back", ready_put_back, METH_O, NULL },

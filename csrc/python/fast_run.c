@@ -9,7 +9,7 @@ static mmi_run *run_spare;
 
 /* The batch of a larger run has memory worth freeing. */
 enum {
-    RUN_KEEP = 32,               /* messages */
+    RUN_KEEP = 64,               /* messages */
     RUN_KEEP_BYTES = 64 * 1024
 };
 
@@ -61,7 +61,7 @@ mmi_run_unref(mmi_run *run)
     if (--run->refs > 0) {
         return;
     }
-    if (run_spare != NULL || run->count >= RUN_KEEP || run->bytes >= RUN_KEEP_BYTES) {
+    if (run_spare != NULL || run->count > RUN_KEEP || run->bytes >= RUN_KEEP_BYTES) {
         run_free(run);
         return;
     }

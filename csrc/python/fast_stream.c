@@ -1,6 +1,6 @@
 /*
- * fast_stream.c: the iterator of a socket: what is ready (fast_ready.c), made as it is taken, so
- * that a message costs a loop one native call and no frame of Python.
+ * fast_stream.c: the iterator of a socket, or of a survey's answers: what is ready (fast_ready.c),
+ * made as it is taken, so that a message costs a loop one native call and no frame of Python.
  * Not here: receiving (fast_receive.c); where there is more to it, a Python function is asked.
  * Law: it keeps no message of its own, so leaving a loop loses none, and several threads may share
  * one.
@@ -9,11 +9,27 @@
 
 typedef struct stream {
     PyObject_HEAD
-    PyObject *ready, *refill, *owner;
+    PyObject *ready, *refill;
+    PyObject *owner;           /* whose turn it may have; NULL: all comes by the refill */
+    PyObject *peers;           /* a list: of whom each was that was ready; or NULL */
     mmi_want want;
 } stream;
 
 static PyTypeObject *stream_type;
+
+/* false: an error is set. */
+static bool
+stream_note(PyObject *peers, PyObject *message)
+{
+    static PyObject *name;
+    if (name == NULL) {
+        name = PyUnicode_InternFromString("peer");
+    }
+    PyObject *peer = name != NULL ? PyObject_GetAttr(message, name) : NULL;
+    bool noted = peer != NULL && PyList_Append(peers, peer) == 0;
+    Py_XDECREF(peer);
+    return noted;
+}
 
 static PyObject *
 stream_next(PyObject *self)
@@ -21,7 +37,10 @@ stream_next(PyObject *self)
     const stream *s = (const stream *)self;
     mmi_ready *ready = (mmi_ready *)s->ready;
     PyObject *found = mmi_ready_next(ready);
-    if (found == NULL && PyErr_Occurred() == NULL) {
+    if (found != NULL && s->peers != NULL && !stream_note(s->peers, found)) {
+        Py_CLEAR(found);
+    }
+    if (found == NULL && s->owner != NULL && PyErr_Occurred() == NULL) {
         found = mmi_ready_await(ready, s->owner, &s->want);
     }
     return found != NULL || PyErr_Occurred() != NULL ? found : PyObject_CallObject(s->refill, NULL);
@@ -41,6 +60,7 @@ stream_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(s->ready);
     Py_VISIT(s->refill);
     Py_VISIT(s->owner);
+    Py_VISIT(s->peers);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -54,6 +74,7 @@ stream_dealloc(PyObject *self)
     Py_XDECREF(s->ready);
     Py_XDECREF(s->refill);
     Py_XDECREF(s->owner);
+    Py_XDECREF(s->peers);
     PyObject_GC_Del(self);
     Py_DECREF(type);
 }
@@ -73,6 +94,19 @@ static PyType_Spec stream_spec = {
     .slots = stream_slots,
 };
 
+static PyObject *
+stream_new(PyObject *ready, PyObject *refill)
+{
+    stream *s = (stream *)PyType_GenericNew(stream_type, NULL, NULL);
+    if (s != NULL) {
+        Py_INCREF(ready);
+        Py_INCREF(refill);
+        s->ready = ready;
+        s->refill = refill;
+    }
+    return (PyObject *)s;
+}
+
 /* stream(ready, refill, owner, handle, max_messages, max_bytes, timeout_ms, slice_ms) -> iterator:
  * what is ready, or comes (as ready.turn), else what refill() gives until it raises
  * StopIteration */
@@ -87,15 +121,28 @@ mmi_fast_stream(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (!mmi_want_of(args + 2, count - 2, &want)) {
         return NULL;
     }
-    stream *s = (stream *)PyType_GenericNew(stream_type, NULL, NULL);
+    stream *s = (stream *)stream_new(args[0], args[1]);
     if (s != NULL) {
-        Py_INCREF(args[0]);
-        Py_INCREF(args[1]);
         Py_INCREF(args[2]);
-        s->ready = args[0];
-        s->refill = args[1];
         s->owner = args[2];
         s->want = want;
+    }
+    return (PyObject *)s;
+}
+
+/* answers(ready, peers: list, refill) -> iterator: what is ready, whose peer is noted, else what
+ * refill() gives, which notes it itself, until it raises StopIteration */
+PyObject *
+mmi_fast_answers(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 3 || !mmi_ready_is(args[0]) || !PyList_Check(args[1])) {
+        return mmi_fast_arguments("(ready, list, refill)");
+    }
+    stream *s = (stream *)stream_new(args[0], args[2]);
+    if (s != NULL) {
+        Py_INCREF(args[1]);
+        s->peers = args[1];
     }
     return (PyObject *)s;
 }

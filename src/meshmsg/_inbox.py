@@ -47,11 +47,8 @@ class Inbox(Forming[MessageT]):
 
     def _take_ready(self) -> MessageT | None:
         """One prefetched message, or None."""
-        try:
-            message: MessageT = self._ready.popleft()
-        except IndexError:
-            return None
-        if self._watched:
+        message: MessageT | None = self._ready.pop()
+        if message is not None and self._watched:
             self._settle_held()
         return message
 

@@ -6,7 +6,8 @@ the core, on the engine's clock; what comes later is counted and dropped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from collections.abc import Iterator
+from typing import Any, ClassVar, cast
 
 from meshmsg._core import EINTR, fast, ffi, lib
 from meshmsg._data import Data, pack_frames
@@ -15,9 +16,6 @@ from meshmsg._message import Message, message_class
 from meshmsg._options import check_count
 from meshmsg._send import FrameSender
 from meshmsg._unpack import Forming
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 ASKED_AT_ONCE = 256
 """Peers one look at who was asked tells of."""
@@ -95,24 +93,28 @@ class Survey(Outcome):
         """Answers that came together, and were not given out yet."""
         self._over = False
 
-    def __iter__(self) -> Self:
+    def __iter__(self) -> Iterator[Message]:
         """Iterate over the answers as they come."""
-        return self
+        answers: Iterator[Message] = fast.answers(self._ready, self._answered, self.__next__)
+        return answers
 
     def __next__(self) -> Message:
-        if self._over and not self._ready:
-            raise StopIteration
-        surveyor = self._surveyor
-        found: Any = self._ready.answer(
-            surveyor, surveyor._handle, self._number, -1, surveyor._slice_ms
-        )
-        if found.__class__ is int:
-            found = self._wait_on(found)
-            if found is None:  # another thread took some, and has not come for them
-                return self.__next__()
+        found: Any = self._ready.pop()
+        while found is None:
+            found = self._wait()
         self._answered.append(found.peer)
         answer: Message = found
         return answer
+
+    def _wait(self) -> Message | None:
+        """Wait for an answer; None: it is over, but another thread took some for all."""
+        if self._over and not self._ready:
+            raise StopIteration
+        surveyor = self._surveyor
+        found: Message | int = self._ready.answer(
+            surveyor, surveyor._handle, self._number, -1, surveyor._slice_ms
+        )
+        return self._wait_on(found) if isinstance(found, int) else found
 
     def _wait_on(self, code: int) -> Message | None:
         """Wait on after a first try that gave this code; None: it is over, but some are ready."""

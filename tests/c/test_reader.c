@@ -90,6 +90,10 @@ mixed_stream(void)
     for (int i = 0; i < 9; i++) {
         add_frame(&s, i < 8 ? MMI_FRAME_MORE : 0, "f", 1);
     }
+    add_frame(&s, MMI_FRAME_MORE, "id", 2);
+    add_frame(&s, MMI_FRAME_MORE, "", 0);
+    add_frame(&s, 0, big, sizeof big);
+    add_frame(&s, 0, "end", 3);
     return s;
 }
 
@@ -102,7 +106,7 @@ test_every_split_gives_the_same(void)
     mmi_reader_init(&r, &wide);
     CHECK_INT(feed(&r, s.data, s.size, &whole), 0);
     CHECK(mmi_reader_idle(&r) && strncmp(whole.text, "(one)()<2:ctx>(a||BBB", 21) == 0);
-    CHECK(strstr(whole.text, "|z)<4:topic>(f|f|f|f|f|f|f|f|f)") != NULL);
+    CHECK(strstr(whole.text, "|z)<4:topic>(f|f|f|f|f|f|f|f|f)(id||BBB") != NULL);
     mmi_reader_fini(&r);
     for (size_t cut = 0; cut <= s.size; cut++) {
         record l = { .size = 0 };
@@ -119,6 +123,28 @@ test_every_split_gives_the_same(void)
             CHECK_INT(feed(&r, s.data + at, s.size - at < piece ? s.size - at : piece, &l), 0);
         }
         CHECK(l.size == whole.size && memcmp(l.text, whole.text, l.size) == 0);
+        mmi_reader_fini(&r);
+    }
+}
+
+/* However many frames it has, up to those that are looked for together. */
+static void
+test_a_small_message_that_is_there_whole_takes_one_block(void)
+{
+    enum { TOGETHER = 8 };
+    for (int frames = 1; frames <= TOGETHER + 1; frames++) {
+        stream s = { .size = 0 };
+        for (int i = 1; i <= frames; i++) {
+            add_frame(&s, i < frames ? MMI_FRAME_MORE : 0, "body", (size_t)(i % 5));
+        }
+        mmi_reader r;
+        record l = { .size = 0 };
+        mmi_reader_init(&r, &wide);
+        mm_test_alloc_fail(2);
+        int rc = feed(&r, s.data, s.size, &l);
+        mm_test_alloc_fail(0);
+        CHECK_INT(rc, frames <= TOGETHER ? 0 : MM_ENOMEM);
+        CHECK(frames != 3 || strcmp(l.text, "(b|bo|bod)") == 0);
         mmi_reader_fini(&r);
     }
 }
@@ -311,6 +337,7 @@ int
 main(void)
 {
     RUN(test_every_split_gives_the_same);
+    RUN(test_a_small_message_that_is_there_whole_takes_one_block);
     RUN(test_a_reader_is_idle_only_between_messages);
     RUN(test_the_size_of_a_message_is_that_of_all_its_frames);
     RUN(test_frames_and_commands_at_the_limit_and_one_over);

@@ -257,6 +257,9 @@ def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() ->
     for wrong_ready in ((), (1,), (print, print)):
         with pytest.raises(TypeError):
             fast.ready(*wrong_ready)
+    for wrong_answers in ((), (ready, [], print, 1), ([], [], print), (ready, (), print)):
+        with pytest.raises(TypeError):
+            fast.answers(*wrong_answers)
     for wrong_reply in (
         (),
         (1, 2, [], "x"),

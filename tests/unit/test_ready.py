@@ -23,9 +23,8 @@ def test_what_is_put_back_comes_before_all_others() -> None:
     ready.put_back([b"0", b"1"])
     assert len(ready) == 5
     assert ready.known() == (0, 0, [b"0", b"1", b"2", b"3", b"4"])
-    assert [ready.popleft() for _ in range(5)] == [b"0", b"1", b"2", b"3", b"4"]
-    with pytest.raises(IndexError):
-        ready.popleft()
+    assert [ready.pop() for _ in range(5)] == [b"0", b"1", b"2", b"3", b"4"]
+    assert ready.pop() is None
 
 
 def test_what_was_cleared_is_gone_and_released() -> None:
@@ -35,7 +34,7 @@ def test_what_was_cleared_is_gone_and_released() -> None:
     ready = fast.ready(message_class)
     for _ in range(200):
         ready.put_back([body])
-    taken = ready.popleft()
+    taken = ready.pop()
     ready.clear()
     assert len(ready) == 0
     assert not ready
