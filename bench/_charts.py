@@ -38,6 +38,7 @@ COLOURS = {
     "raw-c-8k": "#8c8c8c",
     "raw-c-each": "#adadad",
     "raw-c-spin": "#555555",
+    "raw-c-epoll": "#4a4a4a",
     "raw-python": "#a08f80",
     MACHINE: "#b9c2cb",
 }

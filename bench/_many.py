@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,6 +62,17 @@ def shares(total: int, parts: int) -> list[int]:
     return [total // parts + (i < total % parts) for i in range(parts)]
 
 
+def suited(
+    once: Callable[[int], Figures], parts: Sequence[int], figure: str
+) -> tuple[int, Figures]:
+    """Try numbers of processes; return the one with the highest figure, and its figures.
+
+    In turn, and the best of each counts: one trial may have met something else.
+    """
+    trials = [(number, once(number)) for _ in range(TRIALS) for number in parts]
+    return max(trials, key=lambda trial: trial[1][figure])
+
+
 class Fanout:
     """Measures one peer; the warm-up finds out what suits it.
 
@@ -86,9 +98,7 @@ class Fanout:
             self._count_for(FIRST_DELIVERIES)
             found = self._once(self.processes)
             self._count_for(found["deliveries_per_s"] * min(TRIAL_SECONDS, self._seconds))
-        # In turn, and the best of each counts: one trial may have met something else.
-        trials = [(parts, self._once(parts)) for _ in range(TRIALS) for parts in self._parts]
-        self.processes, best = max(trials, key=lambda trial: trial[1]["deliveries_per_s"])
+        self.processes, best = suited(self._once, self._parts, "deliveries_per_s")
         if self._seconds is not None:
             self._count_for(best["deliveries_per_s"] * self._seconds)
         return best

@@ -17,7 +17,8 @@ def header(facts: dict[str, Any], chosen: argparse.Namespace) -> str:
         f"Linux {facts['kernel']}, Python {facts['python']}, "
         f"TCP congestion control {facts['tcp_congestion_control'] or 'unknown'}, "
         f"{chosen.rounds} round{'s' if chosen.rounds != 1 else ''} of {chosen.seconds:g} s "
-        f"(fixed rates: {chosen.rate_rounds} of {chosen.rate_seconds:g} s), "
+        f"(surveys: {chosen.survey_rounds} of {chosen.surveys:,}; "
+        f"fixed rates: {chosen.rate_rounds} of {chosen.rate_seconds:g} s), "
         f"load {facts['load_1_min']} at the beginning."
     )
 

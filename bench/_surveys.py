@@ -9,14 +9,14 @@ from typing import Any
 
 from ._args import add_common, add_size, add_transport, number_list, whole
 from ._lead import gather
-from ._many import shares
+from ._many import shares, suited
 from ._output import Output
 from ._rounds import Case, Figures, Row
 from ._stats import latency_figures, merged
 from ._task import Task
 from .peers.seam import Peer
 
-PEERS = "meshmsg,meshmsg-sp,meshmsg-asyncio,nanomsg,pynng"
+PEERS = "meshmsg,meshmsg-sp,meshmsg-asyncio,nanomsg,pynng,raw-c-epoll"
 SURVEYS = 1000
 WARM = 100
 
@@ -25,7 +25,11 @@ def add_commands(commands: Any) -> None:
     """Put survey among the commands."""
     parser = commands.add_parser("survey", help="time until all respondents have answered")
     parser.add_argument("--respondents", type=number_list(1), default="10,100")
-    parser.add_argument("--processes", type=whole(1), help="of respondents (default: cores)")
+    parser.add_argument(
+        "--processes",
+        type=whole(1),
+        help="of respondents (default: cores or one less, as suits each peer)",
+    )
     parser.add_argument("--count", type=whole(2), default=SURVEYS, help="surveys a measurement")
     add_transport(parser)
     add_size(parser, "64", least=2)
@@ -34,20 +38,35 @@ def add_commands(commands: Any) -> None:
 
 
 class Surveys:
-    """Measures one peer and keeps the distribution."""
+    """Measures one peer and keeps the distribution.
 
-    def __init__(self, peer: Peer, transport: str, task: Task, shares: list[int]) -> None:
-        self._peer, self._transport, self._task, self._shares = peer, transport, task, shares
+    The warm-up finds out in how many processes the respondents answer soonest: each peer has its
+    best, as the cores that its surveyor takes differ.
+    """
+
+    def __init__(self, peer: Peer, transport: str, task: Task, parts: list[int]) -> None:
+        """parts: numbers of processes to try."""
+        self._peer, self._transport, self._task, self._parts = peer, transport, task, parts
+        self._processes = parts[0]
         self._all: list[list[list[int]]] = []
 
     def __call__(self, warming: bool) -> Figures:
         """Measure once."""
-        task = replace(self._task, count=max(2, self._task.count // 10)) if warming else self._task
-        others = [replace(task, receives=True, connections=number) for number in self._shares]
+        if warming:
+            self._processes, found = suited(self._once, self._parts, "surveys_per_s")
+            self._all.clear()
+            return found
+        return self._once(self._processes)
+
+    def _once(self, parts: int) -> Figures:
+        task = self._task
+        others = [
+            replace(task, receives=True, connections=number)
+            for number in shares(task.connections, parts)
+        ]
         found = gather(self._peer, self._transport, [task, *others])
         asked = found.said[0]
-        if not warming:
-            self._all.append(asked["latency_ns"])
+        self._all.append(asked["latency_ns"])
         return {
             **latency_figures(asked["latency_ns"]),
             "surveys_per_s": asked["count"] / asked["seconds"],
@@ -56,7 +75,12 @@ class Surveys:
 
     def known(self) -> Row:
         """For the row."""
-        return {"latency_ns": merged(self._all)}
+        return {"latency_ns": merged(self._all), "processes": self._processes}
+
+
+def survey_parts(respondents: int, cores: int) -> list[int]:
+    """In how many processes to try them: one for each core, or one core left for who asks."""
+    return sorted({min(respondents, parts) for parts in (max(1, cores - 1), cores)})
 
 
 def survey_load(size: int, respondents: int) -> str:
@@ -68,8 +92,9 @@ def survey_case(
     peer: Peer, transport: str, size: int, respondents: int, chosen: argparse.Namespace
 ) -> Case:
     """One peer's case."""
-    # Respondents live in processes of their own: as many as can run at once, for every peer.
-    parts = shares(respondents, chosen.processes or len(os.sched_getaffinity(0)))
+    parts = survey_parts(respondents, len(os.sched_getaffinity(0)))
+    if chosen.processes:
+        parts = [min(respondents, chosen.processes)]
     warm = min(WARM, chosen.count)
     task = Task("survey", peer.name, False, "", size, chosen.count, warm, chosen.seed, respondents)
     one = Surveys(peer, transport, task, parts)

@@ -46,7 +46,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("raw-c", "raw-c-spin", "meshmsg-sp", "pynng"),
     ),
     "fanout tcp": ("meshmsg", "meshmsg-batch", "pyzmq"),
-    "survey tcp": ("meshmsg", "meshmsg-sp", "nanomsg"),
+    "survey tcp": ("meshmsg", "meshmsg-sp", "nanomsg", "raw-c-epoll"),
     "connections tcp": ("meshmsg", "pyzmq"),
     "rate tcp": ("meshmsg", "pyzmq"),
 }
@@ -180,7 +180,8 @@ class Extent:
 
     rounds: int = 5
     seconds: float = 1.0
-    rate_rounds: int = 3
+    survey_rounds: int = 15
+    rate_rounds: int = 5
     rate_seconds: float = 30.0
     trips: int = 5000
     surveys: int = SURVEYS
@@ -189,7 +190,7 @@ class Extent:
 
 WHOLE = Extent()
 """What docs/performance.md is made from."""
-SHORT = Extent(2, 0.3, 1, 3.0, 1000, 200, CONNECTIONS[:1])
+SHORT = Extent(2, 0.3, 2, 1, 3.0, 1000, 200, CONNECTIONS[:1])
 """A few minutes: enough to see what has become slower."""
 
 
@@ -202,6 +203,7 @@ def add_commands(commands: Any) -> None:
     for name, kind, what in (
         ("rounds", whole(1), "besides the warm-up"),
         ("seconds", positive, "about, a throughput"),
+        ("survey_rounds", whole(1), "of surveys, which are short"),
         ("rate_rounds", whole(1), "of a fixed rate, besides the warm-up"),
         ("rate_seconds", positive, "a fixed rate"),
         ("trips", whole(2), "of a latency"),
@@ -233,6 +235,8 @@ def cases_of(group: str, wanted: Sequence[Target], chosen: argparse.Namespace) -
         names = {name for target in about for name in (target.peer, target.beside)}
         if group.startswith("thr") and "meshmsg-batch" in names and not chosen.short:
             names.add("pyzmq-batch")
+        if group.startswith("survey") and not chosen.short:
+            names.add("raw-c-epoll")  # what bounds all of them
         peers = [peer_named(name) for name in GROUPS[group] if name in names]
         made.append(cases_at(group, at, peers, chosen))
     return [cases for cases in made if cases]
@@ -311,7 +315,8 @@ def targets(chosen: argparse.Namespace) -> int:
         groups += cases_of(group, own, chosen) if own else []
 
     def rounds_of(cases: Sequence[Case]) -> int:
-        return int(chosen.rate_rounds if cases[0].kind == "rate" else chosen.rounds)
+        own = {"rate": chosen.rate_rounds, "survey": chosen.survey_rounds}
+        return int(own.get(cases[0].kind, chosen.rounds))
 
     output.measure_all(groups, rounds_of, line.calibrate)
     output.targets = found = verdicts(output.rows, wanted)

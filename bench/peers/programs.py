@@ -90,4 +90,5 @@ PROGRAMS = (
     raw("raw-c-8k", ("thr",), "write=8192"),
     raw("raw-c-each", ("thr",), "write=0"),
     raw("raw-c-spin", ("lat",), "write=0", "spin=1"),
+    Program("raw-c-epoll", "raw_epoll.c", transports=("tcp", "ipc"), kinds=("survey",)),
 )

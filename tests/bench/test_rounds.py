@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from meshmsg.bench import _args
-from meshmsg.bench._many import shares
+from meshmsg.bench._many import shares, suited
 from meshmsg.bench._need import BenchError
 from meshmsg.bench._rounds import Case, Figures, order, run
 from meshmsg.bench._table import aligned, number, table
@@ -144,3 +144,15 @@ def test_shares_are_equal_and_add_up() -> None:
     """Never more parts than there are things."""
     assert shares(10, 3) == [4, 3, 3]
     assert shares(2, 5) == [1, 1]
+
+
+def test_the_number_of_processes_that_did_best_in_any_trial_is_taken() -> None:
+    """They take turns, so that what disturbs one trial does not decide."""
+    rates, tried = iter([5.0, 9.0, 8.0, 1.0]), []
+
+    def once(parts: int) -> dict[str, float]:
+        tried.append(parts)
+        return {"rate": next(rates)}
+
+    assert suited(once, [3, 4], "rate") == (4, {"rate": 9.0})
+    assert tried == [3, 4, 3, 4]

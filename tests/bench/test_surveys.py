@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from meshmsg.bench._surveys import survey_parts
 from meshmsg.bench._task import Task
 from meshmsg.bench.peers import peer_named
 from meshmsg.bench.peers.seam import Respondents, Surveyor
@@ -32,7 +33,7 @@ def test_every_survey_is_timed_to_its_last_answer(transport: str) -> None:
 def test_rivals_are_surveyed_the_same_way_when_they_are_there() -> None:
     """A bare machine has neither; what is there must not fail."""
     found = rows("survey", "--respondents", "5", "--processes", "2", "--count", "20",
-                 "--peer", "meshmsg,nanomsg,pynng")  # fmt: skip
+                 "--peer", "meshmsg,nanomsg,pynng,raw-c-epoll")  # fmt: skip
     for row in found:
         reason = row["missing"] or ""
         assert reason == "" or "is not" in reason, row
@@ -92,3 +93,14 @@ def test_respondents_over_sp_come_by_the_second_wire() -> None:
         assert {peer.wire for peer in seen._socket.peers()} == {wire}
         answers.close()
         asks.close()
+
+
+@pytest.mark.parametrize(
+    ("respondents", "cores", "parts"),
+    [(100, 4, [3, 4]), (2, 8, [2]), (5, 1, [1]), (100, 2, [1, 2])],
+)
+def test_respondents_are_tried_with_and_without_a_core_for_who_asks(
+    respondents: int, cores: int, parts: list[int]
+) -> None:
+    """Never in more processes than there are of them."""
+    assert survey_parts(respondents, cores) == parts

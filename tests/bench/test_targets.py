@@ -30,6 +30,8 @@ from meshmsg.bench.peers import PEERS
 from tests.support.benched import bench
 from tests.support.benched import made_row as row
 
+PACED = {"survey_rounds": 15, "surveys": 1000, "rate_rounds": 5, "rate_seconds": 30.0}
+
 RATE = Target("P1", "thr tcp", "receiver_per_s", "meshmsg", "pyzmq", 2.0, at=64)
 TIME = Target("P3", "lat tcp", "p50_us", "meshmsg", "pyzmq", 0.5, low=True, at=64)
 
@@ -143,7 +145,7 @@ def test_the_command_measures_what_it_is_asked_for(tmp_path: Path) -> None:
                  "--markdown", str(tmp_path / "t.md"))  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = (tmp_path / "t.md").read_text()
-    assert "1 round of 0.01 s (fixed rates: 3 of 30 s)" in told
+    assert "1 round of 0.01 s (surveys: 15 of 1,000; fixed rates: 5 of 30 s)" in told
     assert told.count("| P7 | thr inproc") == 4
     found = json.loads(out.read_text())["targets"]
     assert [one["number"] for one in found] == ["P7"] * 4
@@ -171,7 +173,7 @@ def test_the_table_is_the_one_of_the_document(tmp_path: Path) -> None:
             }
         )
     assert [one["what"] for one in found] == [target.words() for target in TARGETS]
-    chosen = argparse.Namespace(rounds=5, seconds=1.0, rate_rounds=3, rate_seconds=30.0)
+    chosen = argparse.Namespace(rounds=5, seconds=1.0, **PACED)
     made = markdown(found, facts(), chosen)
     assert [line for line in made.splitlines() if re.match(r"\| P\d", line)] == lines
     met = sum(one["met"] is True for one in found)
@@ -186,11 +188,12 @@ def test_the_table_says_where_and_how_it_was_measured() -> None:
         "time": "2026-11-21T10:00:00+00:00", "processor": "A Chip", "cores": 4,
         "kernel": "6.18", "python": "3.11.7", "tcp_congestion_control": "bbr", "load_1_min": 0.1,
     }  # fmt: skip
-    chosen = argparse.Namespace(rounds=5, seconds=1.0, rate_rounds=3, rate_seconds=30.0)
+    chosen = argparse.Namespace(rounds=5, seconds=1.0, **PACED)
     first, second, head, *_ = markdown([], known, chosen).splitlines()
     assert first == (
         "This table: 2026-11-21, A Chip, 4 cores, Linux 6.18, Python 3.11.7, TCP congestion "
-        "control bbr, 5 rounds of 1 s (fixed rates: 3 of 30 s), load 0.1 at the beginning."
+        "control bbr, 5 rounds of 1 s (surveys: 15 of 1,000; fixed rates: 5 of 30 s), load 0.1 at "
+        "the beginning."
     )
     assert (second, head) == ("", "| # | what | must reach | measured | |")
 
@@ -229,10 +232,10 @@ def test_fixed_rates_have_rounds_of_their_own(monkeypatch: Any, tmp_path: Path) 
     monkeypatch.setattr(_output, "table", lambda *_: [])
     monkeypatch.setattr(_baseline, "calibration_loop", lambda: loops.append(1) or 1.0)
     chosen = parser().parse_args(
-        ["targets", "--only", "P7,P10", "--baseline", str(tmp_path / "none")]
+        ["targets", "--only", "P7,P8,P10", "--baseline", str(tmp_path / "none")]
     )
     assert chosen.run(chosen) == 0
-    assert seen == [("thr", 5)] * 2 + [("rate", 3)] * len(LOADS)
+    assert seen == [("thr", 5)] * 2 + [("survey", 15)] + [("rate", 5)] * len(LOADS)
     assert len(loops) == _baseline.LOOPS * (len(seen) + 1)
 
 
