@@ -28,7 +28,7 @@ def add_commands(commands: Any) -> None:
     parser.add_argument(
         "--processes",
         type=whole(1),
-        help="of respondents (default: cores or one less, as suits each peer)",
+        help="of respondents (default: cores or 1 or 2 less, as suits each peer)",
     )
     parser.add_argument("--count", type=whole(2), default=SURVEYS, help="surveys a measurement")
     add_transport(parser)
@@ -79,8 +79,8 @@ class Surveys:
 
 
 def survey_parts(respondents: int, cores: int) -> list[int]:
-    """In how many processes to try them: one for each core, or one core left for who asks."""
-    return sorted({min(respondents, parts) for parts in (max(1, cores - 1), cores)})
+    """In how many processes to try them: for who asks none, one or two cores are left."""
+    return sorted({min(respondents, max(1, cores - left)) for left in (2, 1, 0)})
 
 
 def survey_load(size: int, respondents: int) -> str:

@@ -90,6 +90,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("p99_us", "p99 us", 1, range=True),
         Column("max_us", "max us", 1),
         Column("surveys_per_s", "surveys/s"),
+        Column("processes", "processes"),
         Column("sender_cpu_us", "CPU us/survey surveyor", 1),
         Column("receiver_cpu_us", "CPU us/survey respondents", 1),
         Column("sender_rss_mb", "RSS MB surveyor"),

@@ -236,7 +236,7 @@ def cases_of(group: str, wanted: Sequence[Target], chosen: argparse.Namespace) -
         if group.startswith("thr") and "meshmsg-batch" in names and not chosen.short:
             names.add("pyzmq-batch")
         if group.startswith("survey") and not chosen.short:
-            names.add("raw-c-epoll")  # what bounds all of them
+            names.add("raw-c-epoll")  # plain sockets, beside them
         peers = [peer_named(name) for name in GROUPS[group] if name in names]
         made.append(cases_at(group, at, peers, chosen))
     return [cases for cases in made if cases]

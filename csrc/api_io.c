@@ -31,7 +31,7 @@ io_make_room(mmi_socket *s)
 {
     mmi_engine *e = s->engine;
     mmi_engine_refresh(e);
-    mmi_engine_hurry(e, s);
+    mmi_socket_hurry(s);
     s->pins++;
     mmi_engine_settle(e, true);
     s->pins--;

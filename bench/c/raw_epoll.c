@@ -1,6 +1,8 @@
 /*
- * Surveys over plain sockets: a write to each connection, epoll, a read of each that is ready: the
- * least that one thread can do.  Respondents of a process wait by epoll as well.
+ * Surveys over plain sockets, by one thread that sleeps when nothing is there: a write to each
+ * connection, epoll, a read of each that is ready.  Respondents of a process wait by epoll as well.
+ * Not here: which survey an answer belongs to, whose it is, deadlines: a survey is over when so many
+ * messages came.
  * Law: a connection carries one message at a time each way, so a read has no second one in it.
  */
 #include "raw_socket.h"
@@ -39,6 +41,9 @@ bench_end *
 bench_open(const bench_task *task, char *endpoint, size_t endpoint_size)
 {
     bench_end *end = calloc(1, sizeof *end);
+    if (end == NULL) {
+        bench_fail("calloc");
+    }
     end->listener = end->epoll = -1;
     end->in_capacity = RAW_HEAD + task->size;
     end->fds = calloc(task->connections, sizeof *end->fds);
@@ -83,13 +88,23 @@ bench_flush(bench_end *end)
     (void)end; /* each message is a write */
 }
 
+/* Sleeps until some are ready: how many. */
+static int
+raw_wait(bench_end *end)
+{
+    int found = epoll_wait(end->epoll, end->events, RAW_EVENTS, -1);
+    if (found < 0 && errno != EINTR) {
+        bench_fail("epoll_wait");
+    }
+    return found > 0 ? found : 0;
+}
+
 /* The next that is ready. */
 static struct epoll_event
 raw_next(bench_end *end)
 {
     while (end->at == end->found) {
-        int found = epoll_wait(end->epoll, end->events, RAW_EVENTS, -1);
-        end->found = found > 0 ? found : 0;
+        end->found = raw_wait(end);
         end->at = 0;
     }
     return end->events[end->at++];
@@ -100,7 +115,7 @@ bench_recv(bench_end *end, size_t *size)
 {
     int fd = end->listener < 0 ? end->fds[0] : (int)raw_next(end).data.u64;
     uint32_t head = 0;
-    for (size_t had = 0; had < RAW_HEAD + (size_t)head || had < RAW_HEAD;) {
+    for (size_t had = 0; had < RAW_HEAD + (size_t)head;) {
         had += raw_read(fd, end->in + had, end->in_capacity - had, 0);
         memcpy(&head, end->in, RAW_HEAD);
     }
@@ -117,11 +132,11 @@ bench_poll(bench_end **ends, uint32_t count, uint32_t *ready)
             raw_join(first, ends[i]->fds[0], i);
         }
     }
-    int found = epoll_wait(first->epoll, first->events, RAW_EVENTS, -1);
+    int found = raw_wait(first);
     for (int i = 0; i < found; i++) {
         ready[i] = (uint32_t)first->events[i].data.u64;
     }
-    return found > 0 ? found : 0;
+    return found;
 }
 
 void

@@ -87,10 +87,7 @@ void mmi_engine_unlock(mmi_engine *e);
 void mmi_engine_relock(mmi_engine *e);               /* and the clock is read */
 /* Flush what is due, tell who waits, free what is dead.  runner: flush everything. */
 void mmi_engine_settle(mmi_engine *e, bool runner);
-/* What waits for the runner's next round, of that socket or (NULL) of all, is to be written by the
- * next settle. */
-struct mmi_socket;
-void mmi_engine_hurry(mmi_engine *e, const struct mmi_socket *s);
+void mmi_engine_hurry(mmi_engine *e);                /* the next settle writes what is in a burst */
 /* The runner's round through the links in a burst. */
 void mmi_settle_bursts(mmi_engine *e);
 /* Some links wait for the next round, not for the kernel; or lagging sockets for the next turn. */

@@ -157,7 +157,7 @@ group_wait(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, uint64_t de
                      .spin_us = g->spin_us, .average_ns = g->wait_ns };
     uint64_t parsed = e->parsed_messages;
     g->waiter = &w;
-    mmi_engine_hurry(e, NULL);
+    mmi_engine_hurry(e);
     int rc = mmi_waiter_wait(e, &w, deadline_ns, slice_ms);
     if (rc == MM_ECLOSED) {
         return rc;

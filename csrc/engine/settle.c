@@ -68,13 +68,13 @@ mmi_settle_paced(const mmi_engine *e)
     return paced;
 }
 
+/* One whose thread waits for many sockets, and knows of no one that is in a hurry. */
 void
-mmi_engine_hurry(mmi_engine *e, const mmi_socket *s)
+mmi_engine_hurry(mmi_engine *e)
 {
     MMI_LIST_EACH(&e->bursts, node, after) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, bursts);
-        bool meant = s == NULL || link->socket == s;
-        if (meant && (link->watched & MMI_WATCH_WRITE) == 0 && mmi_link_pending(link)) {
+        if ((link->watched & MMI_WATCH_WRITE) == 0 && mmi_link_pending(link)) {
             mmi_link_dirty(link);
         }
     }

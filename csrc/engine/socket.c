@@ -217,6 +217,20 @@ mmi_socket_note(mmi_socket *s, uint32_t news)
     mmi_socket_touch(s);
 }
 
+void
+mmi_socket_hurry(mmi_socket *s)
+{
+    if (mmi_list_empty(&s->engine->bursts)) {
+        return;   /* there may be many links */
+    }
+    MMI_LIST_EACH(&s->links, node, after) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        if (link->burst && (link->watched & MMI_WATCH_WRITE) == 0 && mmi_link_pending(link)) {
+            mmi_link_dirty(link);
+        }
+    }
+}
+
 uint32_t
 mmi_socket_ready(const mmi_socket *s)
 {

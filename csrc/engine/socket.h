@@ -106,6 +106,8 @@ void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed
 void mmi_socket_update(mmi_socket *s);             /* settle: wakes who is due */
 void mmi_socket_interrupt(mmi_socket *s);          /* who waits to receive ends its wait */
 void mmi_socket_note(mmi_socket *s, uint32_t news);
+/* What waits for the runner's next round is to be written by the next settle. */
+void mmi_socket_hurry(mmi_socket *s);
 uint32_t mmi_socket_ready(const mmi_socket *s);
 
 /* Settles, and waits with the lock dropped until it is rung, closed or too late; gives what

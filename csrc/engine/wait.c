@@ -133,7 +133,7 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
                      .spin_us = s->opts.spin_us, .average_ns = s->wait_ns };
     uint64_t parsed = s->stats.parsed_messages;
     mmi_list_push_back(&s->waiters, &w.node);
-    mmi_engine_hurry(e, s);
+    mmi_socket_hurry(s);
     int rc = mmi_waiter_wait(e, &w, deadline_ns, slice_ms);
     if (rc == MM_ECLOSED) {
         return rc;

@@ -119,13 +119,7 @@ mmi_survey_ask(mmi_survey *v, uint64_t pipe_id)
 void
 mmi_survey_asked(mmi_survey *v)
 {
-    bool sorted = true;   /* mostly they are, and a sort would cost more than all else here */
-    for (uint32_t i = 1; i < v->asked_count; i++) {
-        sorted = sorted && v->debts[i - 1].pipe_id < v->debts[i].pipe_id;
-    }
-    if (!sorted) {
-        qsort(v->debts, v->asked_count, sizeof(*v->debts), survey_compare);
-    }
+    qsort(v->debts, v->asked_count, sizeof(*v->debts), survey_compare);
     v->open_count = v->wanted = v->asked_count;
 }
 

@@ -147,13 +147,10 @@ surveyor_ask_all(surveyor_sock *s)
         mmi_survey_ask(v, MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe->id);
     }
     mmi_survey_asked(v);
-    mmi_debt *debt = v->debts;
     MMI_LIST_EACH(&s->dist.nodes, node, after) {
         const mmi_pipe *p = MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe;
         surveyor_pipe *sp = p->state;
-        mmi_debt *own = debt->pipe_id == p->id ? debt : mmi_survey_debt(v, p->id);
-        mmi_list_push_back(&sp->debts, &own->node);
-        debt++;   /* mostly they are sorted as they came */
+        mmi_list_push_back(&sp->debts, &mmi_survey_debt(v, p->id)->node);
     }
     return v;
 }

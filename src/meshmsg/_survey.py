@@ -78,7 +78,7 @@ def count_late(handle: int, ready: Any) -> None:
 
 
 class Survey(Outcome):
-    """One survey under way: an iterator over its answers, and who gave them.
+    """One survey under way: iterate over its answers, or take the `next`; and who gave them.
 
     It ends once everybody asked has answered or is gone, or as many as were expected have answered,
     or its deadline has passed. An answer is a Message; its `peer` says whose it is.
@@ -111,10 +111,11 @@ class Survey(Outcome):
         if self._over and not self._ready:
             raise StopIteration
         surveyor = self._surveyor
-        found: Message | int = self._ready.answer(
+        found: Any = self._ready.answer(
             surveyor, surveyor._handle, self._number, -1, surveyor._slice_ms
         )
-        return self._wait_on(found) if isinstance(found, int) else found
+        answer: Message | None = self._wait_on(found) if found.__class__ is int else found
+        return answer
 
     def _wait_on(self, code: int) -> Message | None:
         """Wait on after a first try that gave this code; None: it is over, but some are ready."""

@@ -203,7 +203,17 @@ test_the_size_of_a_message_is_that_of_all_its_frames(void)
         add_frame(&parts, MMI_FRAME_MORE, body, 60);
         add_frame(&parts, 0, body, size - 60);
         refused(&limits, &parts, size > 100 ? MM_REASON_MESSAGE_SIZE : 0);
+        parts.size = 0;
+        add_frame(&parts, MMI_FRAME_MORE, body, 50);
+        add_frame(&parts, MMI_FRAME_MORE, body, 0);
+        add_frame(&parts, 0, body, size - 50);
+        refused(&limits, &parts, size > 100 ? MM_REASON_MESSAGE_SIZE : 0);
     }
+    stream bad = { .size = 0 };
+    add_frame(&bad, MMI_FRAME_MORE, body, 1);
+    add_frame(&bad, MMI_FRAME_MORE, body, 1);
+    add_frame(&bad, 0x80, body, 1);
+    refused(&limits, &bad, MM_REASON_FRAME_FLAGS);
     stream s = { .size = 0 };
     add_frame(&s, 0, body, 100);   /* what one message had does not count for the next */
     add_frame(&s, 0, body, 100);

@@ -150,7 +150,8 @@ def test_a_receive_that_a_signal_ends_has_taken_nothing(
             assert way(pull, 1) == [b"1"]
 
 
-def test_an_answer_that_a_signal_cut_off_is_there_for_the_next_look() -> None:
+@pytest.mark.parametrize("looped", [False, True])
+def test_an_answer_that_a_signal_cut_off_is_there_for_the_next_look(looped: bool) -> None:
     """The function is due when the answer comes; nobody is missing for it."""
     with joined(mm.Surveyor, mm.Respondent) as (surveyor, respondent), handled(stop):
         surveyor.wait_for_peers(timeout=WAIT_S)
@@ -168,7 +169,7 @@ def test_an_answer_that_a_signal_cut_off_is_there_for_the_next_look() -> None:
             survey = surveyor.survey(b"1", deadline=WAIT_S)
             with pytest.raises(Stop):
                 begun.set()
-                next(survey)
+                next(iter(survey) if looped else survey)
             answering.join()
             assert list(survey) == [b"1"]
             assert survey.missing == ()
