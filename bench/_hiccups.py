@@ -62,6 +62,10 @@ class Hiccups:
         self._all.append(late)
         return figures_of(histogram(late))
 
+    def forget(self) -> None:
+        """Take the last round out of the distribution."""
+        self._all.pop()
+
     def known(self) -> Row:
         """For the row."""
         return distribution(self._all)
@@ -71,7 +75,7 @@ def hiccups_case(transport: str, load: str, rate: float, burst: int, seconds: fl
     """The machine's own row beside peers at a fixed rate."""
     one = Hiccups(rate / burst, seconds)
     facts = {"load": load, "rate": rate, "burst": burst, "count": one.count}
-    return Case(Machine(), "rate", transport, one, facts, extra=one.known)
+    return Case(Machine(), "rate", transport, one, facts, extra=one.known, forget=one.forget)
 
 
 def main() -> None:

@@ -19,8 +19,16 @@ def header(facts: dict[str, Any], chosen: argparse.Namespace) -> str:
         f"{chosen.rounds} round{'s' if chosen.rounds != 1 else ''} of {chosen.seconds:g} s "
         f"(surveys: {chosen.survey_rounds} of {chosen.surveys:,}; "
         f"fixed rates: {chosen.rate_rounds} of {chosen.rate_seconds:g} s), "
-        f"load {facts['load_1_min']} at the beginning."
+        f"load {facts['load_1_min']} at the beginning{disturbed(facts)}."
     )
+
+
+def disturbed(facts: dict[str, Any]) -> str:
+    """What the host of the machine took away, as far as it mattered."""
+    again, kept = facts.get("rounds_again", 0), facts.get("rounds_disturbed", 0)
+    if not again + kept:
+        return ""
+    return f"; the host disturbed {again + kept} rounds, of which {again} were measured again"
 
 
 def line(one: dict[str, Any]) -> str:

@@ -122,6 +122,10 @@ class FixedRate:
             **others_use(measured, task.count),
         }
 
+    def forget(self) -> None:
+        """Take the last round out of the distribution."""
+        self._all.pop()
+
     def known(self) -> Row:
         """For the row."""
         return distribution(self._all)
@@ -148,7 +152,7 @@ def rate_case(
         "burst": load.burst,
         "count": one.task(seconds).count,
     }
-    return Case(peer, kind, transport, one, facts, extra=one.known, needs="rate")
+    return Case(peer, kind, transport, one, facts, extra=one.known, forget=one.forget, needs="rate")
 
 
 def custom(chosen: argparse.Namespace) -> list[Load]:

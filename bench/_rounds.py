@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ._need import BenchError
 from ._stats import Summary
+from ._stolen import Patience
 from .peers.seam import Peer
 
 Figures = dict[str, float]
@@ -36,6 +38,8 @@ class Case:
     """The kind of measurement a peer must have; that of the case, if not said."""
     extra: Callable[[], Row] = dict
     """What is known only afterwards, of all rounds together: a distribution."""
+    forget: Callable[[], None] = lambda: None
+    """Has the last round not be among them."""
 
     def row(self) -> Row:
         """What goes into the table and the record."""
@@ -65,9 +69,13 @@ def order(cases: Sequence[Case], rounds: int) -> Iterator[tuple[int, Case]]:
 
 
 def run(
-    cases: Sequence[Case], rounds: int, told: Callable[[int, Case], None] = lambda _, __: None
+    cases: Sequence[Case],
+    rounds: int,
+    told: Callable[[int, Case], None] = lambda _, __: None,
+    patience: Patience | None = None,
 ) -> list[Row]:
     """Measure all cases against each other; a row each."""
+    patience = patience or Patience()
     for case in cases:
         case.failed = case.peer.why_not(case.needs or case.kind, case.transport)
     for number, case in order(cases, rounds):
@@ -75,7 +83,10 @@ def run(
             continue
         told(number, case)
         try:
-            figures = case.measure(number == 0)
+            if number:
+                figures = patience.measure(partial(case.measure, False), case.forget)
+            else:
+                figures = case.measure(True)
         except BenchError as error:
             case.failed = str(error)
             case.rounds.clear()

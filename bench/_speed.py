@@ -139,6 +139,10 @@ class Trips:
             self._all.append(counted)
         return {**latency_figures(counted), **use_figures(measured, task.count)}
 
+    def forget(self) -> None:
+        """Take the last round out of the distribution."""
+        self._all.pop()
+
     def known(self) -> Row:
         """For the row."""
         return {"latency_ns": merged(self._all)}
@@ -150,7 +154,7 @@ def trips_case(peer: Peer, transport: str, size: int, chosen: argparse.Namespace
     task = Task("lat", peer.name, True, "", size, chosen.count, warm, chosen.seed)
     one = Trips(peer, transport, task)
     facts = {"size": size, "count": chosen.count}
-    return Case(peer, "lat", transport, one, facts, extra=one.known)
+    return Case(peer, "lat", transport, one, facts, extra=one.known, forget=one.forget)
 
 
 def latency(chosen: argparse.Namespace) -> int:

@@ -73,6 +73,10 @@ class Surveys:
             **found.use_figures(task.count),
         }
 
+    def forget(self) -> None:
+        """Take the last round out of the distribution."""
+        self._all.pop()
+
     def known(self) -> Row:
         """For the row."""
         return {"latency_ns": merged(self._all), "processes": self._processes}
@@ -100,7 +104,7 @@ def survey_case(
     one = Surveys(peer, transport, task, parts)
     facts = {"load": survey_load(size, respondents), "size": size, "count": chosen.count}
     facts["respondents"] = respondents
-    return Case(peer, "survey", transport, one, facts, extra=one.known)
+    return Case(peer, "survey", transport, one, facts, extra=one.known, forget=one.forget)
 
 
 def surveys(chosen: argparse.Namespace) -> int:

@@ -21,6 +21,7 @@ from ._output import Output, written
 from ._rate import LOADS, rate_cases
 from ._rounds import Case, Row
 from ._speed import throughput_case, trips_case
+from ._stolen import Patience
 from ._surveys import SURVEYS, survey_case, survey_load
 from ._table import aligned
 from .peers import peer_named
@@ -186,11 +187,12 @@ class Extent:
     trips: int = 5000
     surveys: int = SURVEYS
     connections: tuple[int, ...] = CONNECTIONS
+    patience: float = 1200.0
 
 
 WHOLE = Extent()
 """What docs/performance.md is made from."""
-SHORT = Extent(2, 0.3, 2, 1, 3.0, 1000, 200, CONNECTIONS[:1])
+SHORT = Extent(2, 0.3, 2, 1, 3.0, 1000, 200, CONNECTIONS[:1], 60.0)
 """A few minutes: enough to see what has become slower."""
 
 
@@ -207,6 +209,7 @@ def add_commands(commands: Any) -> None:
         ("rate_rounds", whole(1), "of a fixed rate, besides the warm-up"),
         ("rate_seconds", positive, "a fixed rate"),
         ("trips", whole(2), "of a latency"),
+        ("patience", positive, "seconds for rounds again in which the host took processors away"),
     ):
         usual = f"{getattr(WHOLE, name):g}, short: {getattr(SHORT, name):g}"
         option = f"--{name.replace('_', '-')}"
@@ -318,7 +321,9 @@ def targets(chosen: argparse.Namespace) -> int:
         own = {"rate": chosen.rate_rounds, "survey": chosen.survey_rounds}
         return int(own.get(cases[0].kind, chosen.rounds))
 
-    output.measure_all(groups, rounds_of, line.calibrate)
+    patience = Patience(chosen.patience)
+    output.measure_all(groups, rounds_of, line.calibrate, patience)
+    output.facts |= {"rounds_again": patience.again, "rounds_disturbed": patience.disturbed}
     output.targets = found = verdicts(output.rows, wanted)
     for text in (*shown(found), *line.compare(output.rows)):
         output.line(text)

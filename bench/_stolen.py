@@ -1,0 +1,65 @@
+"""Rounds that are measured again, because the host of a virtual machine took its processors away.
+
+Law: whether a round counts is decided by what the host did meanwhile, for every peer alike, before
+anybody looks at its figures; the time for it is bounded, then rounds count as they are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ._facts import first_line
+
+SHARE_MAX = 0.01
+"""Of the machine's processor time: with more of it taken away, a round tells of the host."""
+STEAL = 7
+"""Which number of /proc/stat's first line it is (proc_stat(5)); those behind are in others."""
+
+
+class Ticks(NamedTuple):
+    """Processor time since the machine began: what was taken away, and all."""
+
+    stolen: int
+    all: int
+
+
+def processor_time(line: str | None = None) -> Ticks:
+    """Read it from /proc/stat, or that line of it; zeros where a system does not tell."""
+    words = (first_line("/proc/stat") if line is None else line).split()[1:]
+    ticks = [int(word) for word in words[: STEAL + 1]]
+    return Ticks(ticks[STEAL], sum(ticks)) if len(ticks) > STEAL else Ticks(0, 0)
+
+
+class Patience:
+    """Measures disturbed rounds again, as long as it lasts."""
+
+    def __init__(
+        self,
+        seconds: float = 0,
+        read: Callable[[], Ticks] = processor_time,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """seconds: for rounds that are thrown away, in all."""
+        self._left, self._read, self._now = seconds, read, now
+        self.again = 0
+        """Rounds that were measured again."""
+        self.disturbed = 0
+        """Those that count though they were disturbed."""
+
+    def measure(
+        self, once: Callable[[], dict[str, float]], forget: Callable[[], None]
+    ) -> dict[str, float]:
+        """Measure a round until nothing disturbs it; forget is called before each time again."""
+        while True:
+            start, before = self._now(), self._read()
+            figures = once()
+            took, after = self._now() - start, self._read()
+            calm = after.stolen - before.stolen <= SHARE_MAX * (after.all - before.all)
+            if calm or took > self._left:
+                self.disturbed += not calm
+                return figures
+            self._left -= took
+            self.again += 1
+            forget()
