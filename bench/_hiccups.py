@@ -13,7 +13,7 @@ from ._histogram import encoded, figures_of, histogram
 from ._launch import processes
 from ._paced import Clock, RealClock
 from ._rounds import MACHINE, Case, Figures, Row
-from ._stats import Counted, merged
+from ._stats import Counted, Distributions, merged
 from ._works import counted
 from .peers.seam import Peer
 
@@ -45,12 +45,12 @@ def distribution(many: list[Counted]) -> Row:
     return {"latency_ns": every, "hdr": encoded(made), "all_rounds": figures_of(made)}
 
 
-class Hiccups:
+class Hiccups(Distributions):
     """Measures the machine and keeps the distribution of all rounds."""
 
     def __init__(self, rate: float, seconds: float) -> None:
+        super().__init__()
         self.rate, self.count = rate, max(1, round(rate * min(seconds, SECONDS)))
-        self._all: list[Counted] = []
 
     def __call__(self, warming: bool) -> Figures:
         """Measure once; there is nothing to warm."""
@@ -61,10 +61,6 @@ class Hiccups:
             late: Counted = start(command).line()["late_ns"]
         self._all.append(late)
         return figures_of(histogram(late))
-
-    def forget(self) -> None:
-        """Take the last round out of the distribution."""
-        self._all.pop()
 
     def known(self) -> Row:
         """For the row."""

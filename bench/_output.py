@@ -34,7 +34,8 @@ class Output:
         self.targets: list[dict[str, Any]] = []
         """What was promised, where the command asks."""
         self._quiet = chosen.json == "-"
-        self._patience = Patience()
+        self.patience = Patience()
+        """With rounds that the machine's host disturbed: none, if the command sets no other."""
         for line in filter(None, (title, in_words(self.facts))):
             self.line(line)
 
@@ -51,7 +52,6 @@ class Output:
         groups: Sequence[Sequence[Case]],
         rounds_of: Callable[[Sequence[Case]], int] | None = None,
         between: Callable[[], None] = lambda: None,
-        patience: Patience | None = None,
     ) -> list[Row]:
         """The same for one group of cases after the other, with one bar for all.
 
@@ -59,13 +59,11 @@ class Output:
             groups: What is measured against each other, each.
             rounds_of: How many rounds a group has, if not as many as were chosen.
             between: Called before each group.
-            patience: With rounds that the machine's host disturbed; none, if not said.
         """
         chosen: int = self._chosen.rounds
         many = [rounds_of(cases) if rounds_of else chosen for cases in groups]
         turns = [(rounds + 1) * len(cases) for rounds, cases in zip(many, groups, strict=True)]
         rows: list[Row] = []
-        self._patience = patience or self._patience
         with progress(sum(turns)) as bar:
             for i, cases in enumerate(groups):
                 between()
@@ -83,7 +81,7 @@ class Output:
             done = before + number * len(cases) + cases.index(case)
             bar.begin(done, f"{case.kind} {case.facts.get('load', '')} {case.peer.name}, {of}")
 
-        return run(cases, rounds, words, self._patience)
+        return run(cases, rounds, words, self.patience)
 
     def record(self) -> dict[str, Any]:
         """All of it."""

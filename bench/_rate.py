@@ -15,7 +15,7 @@ from ._need import BenchError
 from ._output import Output
 from ._paced import HEAD
 from ._rounds import Case, Figures, Row
-from ._stats import Counted, merged
+from ._stats import Distributions, merged
 from ._task import Task
 from ._use import use_figures
 from .peers.seam import Peer
@@ -76,13 +76,13 @@ def add_commands(commands: Any) -> None:
     parser.set_defaults(run=rate)
 
 
-class FixedRate:
+class FixedRate(Distributions):
     """Measures one peer under one load and keeps the distribution of all rounds."""
 
     def __init__(self, peer: Peer, transport: str, load: Load, seconds: float, seed: int) -> None:
+        super().__init__()
         self._peer, self._transport, self._load = peer, transport, load
         self._seconds, self._seed = seconds, seed
-        self._all: list[Counted] = []
 
     def task(self, seconds: float) -> Task:
         """What both ends shall do."""
@@ -121,10 +121,6 @@ class FixedRate:
             **({"sender_late_p99_us": figures_of(histogram(late))["p99_us"]} if late else {}),
             **others_use(measured, task.count),
         }
-
-    def forget(self) -> None:
-        """Take the last round out of the distribution."""
-        self._all.pop()
 
     def known(self) -> Row:
         """For the row."""

@@ -11,7 +11,7 @@ from ._launch import Measured, measure
 from ._output import Output
 from ._rate import one_way_load, rate_cases
 from ._rounds import Case, Figures, Row
-from ._stats import latency_figures, merged
+from ._stats import Distributions, latency_figures, merged
 from ._task import Task
 from ._use import use_figures
 from .peers.seam import Peer
@@ -123,12 +123,12 @@ def _throughput(chosen: argparse.Namespace, kind: str) -> int:
     return output.finish()
 
 
-class Trips:
+class Trips(Distributions):
     """Measures round trips of one peer and keeps their distribution."""
 
     def __init__(self, peer: Peer, transport: str, task: Task) -> None:
+        super().__init__()
         self._peer, self._transport, self._task = peer, transport, task
-        self._all: list[list[list[int]]] = []
 
     def __call__(self, warming: bool) -> Figures:
         """Measure once."""
@@ -138,10 +138,6 @@ class Trips:
         if not warming:
             self._all.append(counted)
         return {**latency_figures(counted), **use_figures(measured, task.count)}
-
-    def forget(self) -> None:
-        """Take the last round out of the distribution."""
-        self._all.pop()
 
     def known(self) -> Row:
         """For the row."""

@@ -80,6 +80,17 @@ def merged(many: Sequence[Counted]) -> list[tuple[int, int]]:
     return sorted(counts.items())
 
 
+class Distributions:
+    """The distribution of each round that counts, of who measures one."""
+
+    def __init__(self) -> None:
+        self._all: list[Counted] = []
+
+    def forget(self) -> None:
+        """Have the last round not count."""
+        self._all.pop()
+
+
 def ratio(own: dict[str, Any], other: dict[str, Any], figure: str) -> float | None:
     """Median by median of two rows; None where one has none."""
     ours, theirs = own.get(figure), other.get(figure)

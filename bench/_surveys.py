@@ -12,7 +12,7 @@ from ._lead import gather
 from ._many import shares, suited
 from ._output import Output
 from ._rounds import Case, Figures, Row
-from ._stats import latency_figures, merged
+from ._stats import Distributions, latency_figures, merged
 from ._task import Task
 from .peers.seam import Peer
 
@@ -37,7 +37,7 @@ def add_commands(commands: Any) -> None:
     parser.set_defaults(run=surveys)
 
 
-class Surveys:
+class Surveys(Distributions):
     """Measures one peer and keeps the distribution.
 
     The warm-up finds out in how many processes the respondents answer soonest: each peer has its
@@ -46,9 +46,9 @@ class Surveys:
 
     def __init__(self, peer: Peer, transport: str, task: Task, parts: list[int]) -> None:
         """parts: numbers of processes to try."""
+        super().__init__()
         self._peer, self._transport, self._task, self._parts = peer, transport, task, parts
         self._processes = parts[0]
-        self._all: list[list[list[int]]] = []
 
     def __call__(self, warming: bool) -> Figures:
         """Measure once."""
@@ -72,10 +72,6 @@ class Surveys:
             "surveys_per_s": asked["count"] / asked["seconds"],
             **found.use_figures(task.count),
         }
-
-    def forget(self) -> None:
-        """Take the last round out of the distribution."""
-        self._all.pop()
 
     def known(self) -> Row:
         """For the row."""

@@ -321,8 +321,8 @@ def targets(chosen: argparse.Namespace) -> int:
         own = {"rate": chosen.rate_rounds, "survey": chosen.survey_rounds}
         return int(own.get(cases[0].kind, chosen.rounds))
 
-    patience = Patience(chosen.patience)
-    output.measure_all(groups, rounds_of, line.calibrate, patience)
+    output.patience = patience = Patience(chosen.patience)
+    output.measure_all(groups, rounds_of, line.calibrate)
     output.facts |= {"rounds_again": patience.again, "rounds_disturbed": patience.disturbed}
     output.targets = found = verdicts(output.rows, wanted)
     for text in (*shown(found), *line.compare(output.rows)):

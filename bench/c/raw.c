@@ -6,8 +6,6 @@
  */
 #include "raw_socket.h"
 
-#include <stdlib.h>
-
 enum { RAW_HEAD = 4, RAW_READ = 256 * 1024 };
 
 struct bench_end {

@@ -8,7 +8,6 @@
 #include "raw_socket.h"
 #include "survey.h"
 
-#include <stdlib.h>
 #include <sys/epoll.h>
 
 enum { RAW_HEAD = 4, RAW_BACKLOG = 1024, RAW_EVENTS = 256 };

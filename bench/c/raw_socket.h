@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -115,7 +116,7 @@ raw_read(int fd, uint8_t *to, size_t room, int flags)
     ssize_t n = recv(fd, to, room, flags);
     if (n == 0) {
         fprintf(stderr, "the other end is gone\n");
-        _exit(1);
+        exit(1);
     }
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
         bench_fail("recv");

@@ -72,9 +72,7 @@ class Survey(Outcome):
     def _take(self) -> Message | None:
         """Return an answer if there is one; closes a survey that is over."""
         surveyor = self._surveyor
-        found: Any = self._ready.pop()
-        if found is None:
-            found = self._ready.answer(surveyor, surveyor._handle, self._number, 0, 0)
+        found: Any = self._ready.answer(surveyor, surveyor._handle, self._number, 0, 0)
         if found.__class__ is not int:
             self._answered.append(found.peer)
             if self._waiters and self._ready:
