@@ -42,6 +42,7 @@ typedef struct mmi_engine {
     bool parked, unpark;           /* the runner leaves polling to callers; it is to do it again */
     bool hastened;                 /* who leads was rung before it polled: it is not to wait */
     bool park_wanted;              /* it may leave it to them */
+    bool helping;                  /* parked, it was rung to write beside a caller */
     bool resting;                  /* it sleeps until who leads says that it has left */
     struct mmi_waker *joined;      /* whose event loop polls while the runner is parked; or NULL */
     uint32_t burst_count;          /* links the last round wrote */
@@ -117,6 +118,7 @@ uint64_t mmi_deadline(uint64_t now_ns, int64_t ms);
 void mmi_runner_park(mmi_engine *e);                 /* the runner's: returns when it is to poll */
 void mmi_runner_unpark(mmi_engine *e);
 void mmi_runner_rouse(mmi_engine *e);
+void mmi_runner_help(mmi_engine *e);                 /* there is much to write, and no burst */
 bool mmi_runner_needed(const mmi_engine *e);         /* somebody depends on polling, nobody leads */
 /* What an event loop found brought so many messages; it may lead from now on, or no longer. */
 void mmi_loop_took(mmi_engine *e, struct mmi_waker *w, bool led, uint64_t messages);

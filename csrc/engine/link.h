@@ -72,6 +72,7 @@ typedef struct mmi_link {
     uint32_t pings_out;                  /* PINGs that are unanswered; ping_ns: since when */
     int64_t rtt_ns;
     uint32_t peer_ttl_ms;                /* what the peer's PING asked for; 0: nothing */
+    bool reads_little;                   /* its last read took less than MMI_SMALL_READ */
     bool hung; /* the stream hung up while reading was paused: poll is not asked */
     bool fin_sent;
     bool resume;                         /* the inbox has room again: read on at the next settle */
@@ -109,8 +110,18 @@ void mmi_link_hello_writable(mmi_link *link);
 
 static inline bool mmi_link_sp(const mmi_link *link) { return link->parser.wire == MMI_WIRE_SP; }
 
-/* link_in.c */
+/* link_read.c */
 void mmi_link_readable(mmi_link *link);
+/* A block to read into that no pack refers to.  NULL: no memory. */
+mmi_arena *mmi_link_arena(mmi_engine *e);
+/* A read gave 0 or an error.  discard: nobody was to have what still came. */
+void mmi_link_read_ended(mmi_link *link, int64_t n, bool discard);
+
+/* link_in.c */
+mmi_reader_room mmi_link_room(const mmi_link *link);    /* of packs; for a role that takes them */
+void mmi_link_pack(mmi_link *link, mmi_pack_in *pack);  /* one that was made to fit there */
+/* What is there becomes messages and commands, until the inbox is full: then some is left. */
+void mmi_link_eat(mmi_link *link, const uint8_t **buf, size_t *size, mmi_arena *arena);
 /* arena: that the octets are in, and which may be kept with what they become; or NULL. */
 void mmi_link_feed(mmi_link *link, uint8_t *buf, size_t size, mmi_arena *arena);
 void mmi_link_unread_drop(mmi_link *link);
@@ -125,6 +136,17 @@ void mmi_link_flush(mmi_link *link);
 bool mmi_link_flush_due(const mmi_link *link, uint64_t now_ns);
 bool mmi_link_flush_worth(const mmi_link *link);        /* because there is a good deal to write */
 bool mmi_link_pending(const mmi_link *link);            /* anything left to write */
+/* For who makes a link's first write in its own way: begins, false: not now; notes what that write
+ * took, while the state was that; goes on with what else there is, and ends. */
+typedef struct mmi_link_write {
+    int64_t n;                           /* octets; a negative mm_err; MM_ECLOSED also: the link
+                                            is no longer what it was */
+    size_t total;                        /* that were offered */
+    bool full;                           /* as much as a write takes */
+} mmi_link_write;
+bool mmi_link_write_begin(mmi_link *link);
+int64_t mmi_link_write_took(mmi_link *link, int state, int64_t n);
+void mmi_link_write_on(mmi_link *link, mmi_link_write last, uint64_t written_before);
 
 /* link_pipe.c */
 extern const mmi_pipe_ops mmi_link_pipe_ops;

@@ -13,8 +13,7 @@
 
 enum {
     IN_COPY_MAX = 32 * 1024,   /* bytes that are copied rather than kept in a whole buffer     */
-    IN_TAIL_MAX = 32 * 1024,   /* bytes of a message that waits for its rest before the parser */
-    IN_UNDER_LOCK_MAX = 4 * 1024   /* bytes that are sooner parsed than the lock is dropped       */
+    IN_TAIL_MAX = 32 * 1024    /* bytes of a message that waits for its rest before the parser */
 };
 
 static bool
@@ -140,8 +139,8 @@ link_message(mmi_link *link, mmi_msg *m)
     }
 }
 
-static void
-link_pack(mmi_link *link, mmi_pack_in *pack)
+void
+mmi_link_pack(mmi_link *link, mmi_pack_in *pack)
 {
     mmi_socket *s = link->socket;
     uint32_t count = pack->msg.count;
@@ -173,8 +172,8 @@ link_pack(mmi_link *link, mmi_pack_in *pack)
     }
 }
 
-static mmi_reader_room
-link_room(const mmi_link *link)
+mmi_reader_room
+mmi_link_room(const mmi_link *link)
 {
     const mmi_ring *in = &link->pipe.inbox;
     mmi_reader_room room = { .messages = 0, .cost = 0 };
@@ -259,19 +258,18 @@ link_keep_tail(mmi_link *link, const uint8_t *buf, size_t size)
     return true;
 }
 
-/* What is there becomes messages and commands, until the inbox is full: then some is left. */
-static void
-link_eat(mmi_link *link, const uint8_t **buf, size_t *size, mmi_arena *arena)
+void
+mmi_link_eat(mmi_link *link, const uint8_t **buf, size_t *size, mmi_arena *arena)
 {
     mmi_input input;
     while (mmi_link_lives(link) && link->held == NULL) {
-        mmi_reader_room room = link_room(link);
+        mmi_reader_room room = mmi_link_room(link);
         mmi_pack_in *pack = NULL;
         if (*size > 0 && room.messages > 0) {
             pack = mmi_parser_pack(&link->parser, buf, size, room, arena);
         }
         if (pack != NULL) {
-            link_pack(link, pack);
+            mmi_link_pack(link, pack);
             continue;
         }
         if (link_keep_tail(link, *buf, *size)) {
@@ -301,165 +299,10 @@ void
 mmi_link_feed(mmi_link *link, uint8_t *start, size_t size, mmi_arena *arena)
 {
     const uint8_t *buf = start;
-    link_eat(link, &buf, &size, arena);
+    mmi_link_eat(link, &buf, &size, arena);
     if (mmi_link_lives(link)) {
         link_keep_unread(link, start + (buf - start), size, arena);
     }
-}
-
-/* A block to read into that no pack refers to.  NULL: no memory. */
-static mmi_arena *
-link_arena(mmi_engine *e)
-{
-    if (mmi_arena_shared(e->arena)) {
-        mmi_arena *fresh = mmi_arena_new();
-        if (fresh == NULL) {
-            return NULL;
-        }
-        mmi_arena_unref(e->arena);
-        e->arena = fresh;
-    }
-    return e->arena;
-}
-
-/* A closing link: nobody is to have what still arrives. */
-static int64_t
-link_read_discard(mmi_link *link, mmi_arena *arena, size_t *offered)
-{
-    mmi_engine *e = link->engine;
-    mmi_iov iov = { .data = arena->data, .size = MMI_IO_BUFFER_SIZE };
-    *offered = iov.size;
-    return e->plat.readv(e->plat.self, link->stream, &iov, 1);
-}
-
-/* Whole messages and commands where the peer has them; what there is no room for stays there.
- * The lock is dropped for the making of the pack that most of it becomes. */
-static int64_t
-link_read_lent(mmi_link *link, const mmi_iov *piece)
-{
-    mmi_engine *e = link->engine;
-    const uint8_t *buf = piece->data;
-    size_t size = piece->size;
-    mmi_reader_room room = link_room(link);
-    mmi_pack_in *pack = NULL;
-    if (size > IN_UNDER_LOCK_MAX && room.messages > 0) {
-        link->reading = true;
-        mmi_engine_unlock(e);
-        pack = mmi_parser_pack(&link->parser, &buf, &size, room, NULL);
-        mmi_engine_relock(e);
-        link->reading = false;
-    }
-    if (!mmi_link_lives(link) || link->socket->closing) {
-        mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
-        return MM_ECLOSED;
-    }
-    link->last_in_ns = e->now_ns;
-    if (pack != NULL) {
-        link_pack(link, pack);
-    } else {
-        link_eat(link, &buf, &size, NULL);
-    }
-    e->plat.spend(e->plat.self, link->stream, piece->size - size);
-    return mmi_link_lives(link) ? (int64_t)(piece->size - size) : MM_ECLOSED;
-}
-
-/* One read: into an unfinished large body first, the rest into the arena.  The lock is dropped for
- * it, and for the making of the pack that most of it becomes.  MM_ECLOSED: the link is no longer
- * active. */
-static int64_t
-link_read(mmi_link *link, mmi_arena *arena, size_t *offered)
-{
-    mmi_engine *e = link->engine;
-    mmi_iov iov[2];
-    int count = 0;
-    uint8_t *area;
-    size_t tail = link->tail_size;
-    size_t direct = mmi_parser_direct(&link->parser, &area);
-    if (direct > 0) {
-        iov[count++] = (mmi_iov){ .data = area, .size = direct };
-    } else if (link->shared && tail == 0) {
-        *offered = 0;   /* there may be more, and it costs little to look */
-        int rc = e->plat.borrow(e->plat.self, link->stream, &iov[0]);
-        if (rc != MM_ENOTSUP) {
-            return rc == MM_OK ? link_read_lent(link, &iov[0]) : rc;
-        }
-    }
-    if (tail > 0) {
-        memcpy(arena->data, link->tail, tail);
-    }
-    if (direct == 0 || !link->shared) {
-        iov[count++] = (mmi_iov){ .data = arena->data + tail, .size = MMI_IO_BUFFER_SIZE - tail };
-    }
-    *offered = link->shared ? 0 : direct + MMI_IO_BUFFER_SIZE - tail;
-    mmi_reader_room room = link_room(link);
-    link->reading = true;
-    mmi_engine_unlock(e);
-    int64_t n = e->plat.readv(e->plat.self, link->stream, iov, count);
-    mmi_pack_in *pack = NULL;
-    const uint8_t *buf = arena->data;
-    size_t into_body = n > 0 && (uint64_t)n > direct ? direct : n > 0 ? (size_t)n : 0;
-    size_t size = n > 0 ? tail + (size_t)n - into_body : 0;
-    if (into_body == 0 && size > 0 && room.messages > 0) {
-        pack = mmi_parser_pack(&link->parser, &buf, &size, room, arena);
-    }
-    mmi_engine_relock(e);
-    link->reading = false;
-    if (!mmi_link_lives(link) || link->socket->closing) {
-        mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
-        return MM_ECLOSED;
-    }
-    if (n <= 0) {
-        return n;
-    }
-    link->last_in_ns = e->now_ns;
-    if (into_body > 0) {
-        mmi_parser_filled(&link->parser, into_body);
-    }
-    link->tail_size = 0;
-    if (pack != NULL) {
-        link_pack(link, pack);
-    }
-    mmi_link_feed(link, arena->data + (buf - arena->data), size, arena);
-    return n;
-}
-
-void
-mmi_link_readable(mmi_link *link)
-{
-    size_t total = 0;
-    if (link->reading) {
-        return;
-    }
-    while (link->state != MMI_LINK_DEAD && link->doomed == 0 && !mmi_link_paused(link) &&
-           total < MMI_LINK_STEP_BYTES) {
-        bool discard = link->socket->closing || link->state == MMI_LINK_FINISHING;
-        mmi_arena *arena = link_arena(link->engine);
-        if (arena == NULL) {
-            mmi_link_close(link, MM_REASON_MEMORY, NULL);
-            return;
-        }
-        size_t offered;
-        int64_t n = discard ? link_read_discard(link, arena, &offered)
-                            : link_read(link, arena, &offered);
-        if (n == MM_EAGAIN || n == MM_ECLOSED) {
-            break;   /* closing: poll tells again, and what comes is then discarded */
-        }
-        if (n == 0) {
-            bool clean =
-                discard || (mmi_parser_idle(&link->parser) && link->tail_size == 0);
-            mmi_link_close(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE, NULL);
-            return;
-        }
-        if (n < 0) {
-            mmi_link_close(link, MM_REASON_RESET, NULL);
-            return;
-        }
-        total += (size_t)n;
-        if ((size_t)n < offered) {
-            break;   /* most likely all there was; poll is level-triggered */
-        }
-    }
-    mmi_link_watch(link);
 }
 
 void

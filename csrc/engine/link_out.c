@@ -271,34 +271,9 @@ mmi_link_flush_due(const mmi_link *link, uint64_t now_ns)
                              link->last_in_ns > link->last_flush_ns));
 }
 
-/* One write, without the lock. Returns octets written, a negative mm_err, or MM_ECLOSED: the link
- * is no longer what it was; *total is what was offered, *full: it was as much as a write takes. */
-static int64_t
-out_write(mmi_link *link, size_t *total, bool *full)
+int64_t
+mmi_link_write_took(mmi_link *link, int state, int64_t n)
 {
-    mmi_engine *e = link->engine;
-    int state = link->state;
-    out_plan plan;
-    out_prepare(link);
-    out_gather(link, &plan);
-    *total = plan.total;
-    *full = plan.full;
-    if (plan.total == 0) {
-        return 0;
-    }
-    link->pipe.pinned = (uint32_t)plan.held_count;
-    const mmi_plat *p = &e->plat;
-    int64_t n;
-    if (link->shared) {
-        n = p->lend(p->self, link->stream, plan.iov, plan.owner, plan.iov_count);
-    } else {
-        mmi_engine_unlock(e);
-        n = p->writev(p->self, link->stream, plan.iov, plan.iov_count);
-        mmi_engine_relock(e);
-    }
-    for (int i = 0; i < plan.held_count; i++) {
-        mmi_msg_unref(plan.held[i]);
-    }
     if (link->state != state) {
         return MM_ECLOSED;
     }
@@ -308,6 +283,35 @@ out_write(mmi_link *link, size_t *total, bool *full)
     }
     link->pipe.pinned = link->msg_offset > 0 ? 1 : 0;
     return n;
+}
+
+/* One write, without the lock. */
+static mmi_link_write
+out_write(mmi_link *link)
+{
+    mmi_engine *e = link->engine;
+    int state = link->state;
+    out_plan plan;
+    out_prepare(link);
+    out_gather(link, &plan);
+    mmi_link_write w = { .total = plan.total, .full = plan.full };
+    if (plan.total == 0) {
+        return w;
+    }
+    link->pipe.pinned = (uint32_t)plan.held_count;
+    const mmi_plat *p = &e->plat;
+    if (link->shared) {
+        w.n = p->lend(p->self, link->stream, plan.iov, plan.owner, plan.iov_count);
+    } else {
+        mmi_engine_unlock(e);
+        w.n = p->writev(p->self, link->stream, plan.iov, plan.iov_count);
+        mmi_engine_relock(e);
+    }
+    for (int i = 0; i < plan.held_count; i++) {
+        mmi_msg_unref(plan.held[i]);
+    }
+    w.n = mmi_link_write_took(link, state, w.n);
+    return w;
 }
 
 /* After the writes of a flush: who waited for room or for an empty queue is told. */
@@ -349,39 +353,30 @@ out_next_round(mmi_engine *e)
     }
 }
 
-void
-mmi_link_flush(mmi_link *link)
+bool
+mmi_link_write_begin(mmi_link *link)
 {
     if (link->writing) {
-        return;
+        return false;
     }
     if (link->doomed != 0) {
         mmi_link_close(link, link->doomed, link->doomed_detail);
-        return;
+        return false;
     }
     if (link->resume) {
         mmi_link_resume(link);
     }
     if (link->state != MMI_LINK_ACTIVE && link->state != MMI_LINK_FINISHING) {
-        return;
+        return false;
     }
-    uint64_t written = link->written;
-    int64_t n = 0;
     link->writing = true;
     link->rested = false;
-    for (int round = 0; round < OUT_ROUNDS_MAX && mmi_link_pending(link); round++) {
-        size_t total;
-        bool full;
-        n = out_write(link, &total, &full);
-        if (n < 0 || (size_t)n < total || link->doomed != 0) {
-            break;
-        }
-        if (out_may_rest(link, full)) {
-            link->rested = true;
-            out_next_round(link->engine);
-            break;
-        }
-    }
+    return true;
+}
+
+static void
+out_end(mmi_link *link, int64_t n, uint64_t written_before)
+{
     link->writing = false;
     if (link->state == MMI_LINK_DEAD || n == MM_ECLOSED) {
         mmi_link_close(link, MM_REASON_RESET, NULL);   /* what was in flight is cut */
@@ -399,15 +394,49 @@ mmi_link_flush(mmi_link *link)
     if (link->resume) {
         mmi_link_dirty(link);   /* the inbox got room meanwhile, and who said so left it to us */
     }
-    out_tell(link, written);
+    out_tell(link, written_before);
     if (!mmi_link_pending(link)) {
         mmi_link_flushed(link);
     }
     if (link->burst || !mmi_list_empty(&link->engine->lagging)) {
         out_next_round(link->engine);
     }
-    if (link->written != written && link->pipe.outbox.count == 0) {
+    if (link->written != written_before && link->pipe.outbox.count == 0) {
         mmi_socket_note(link->socket, MM_DRAINED);
     }
     mmi_link_watch(link);
+}
+
+void
+mmi_link_write_on(mmi_link *link, mmi_link_write last, uint64_t written_before)
+{
+    for (int round = 1; round < OUT_ROUNDS_MAX; round++) {
+        if (last.n < 0 || (size_t)last.n < last.total || link->doomed != 0) {
+            break;
+        }
+        if (out_may_rest(link, last.full)) {
+            link->rested = true;
+            out_next_round(link->engine);
+            break;
+        }
+        if (!mmi_link_pending(link)) {
+            break;
+        }
+        last = out_write(link);
+    }
+    out_end(link, last.n, written_before);
+}
+
+void
+mmi_link_flush(mmi_link *link)
+{
+    if (!mmi_link_write_begin(link)) {
+        return;
+    }
+    uint64_t written = link->written;
+    if (mmi_link_pending(link)) {
+        mmi_link_write_on(link, out_write(link), written);
+    } else {
+        out_end(link, 0, written);
+    }
 }

@@ -13,7 +13,8 @@
 static const uint64_t PARK_NS = 10 * 1000 * 1000;
 enum {
     PARK_QUIET_WAITS = 3,     /* in a row, before the runner leaves polling to the caller   */
-    PARK_QUIET_MESSAGES = 16  /* read during a wait: more, and the runner reads beside it   */
+    PARK_QUIET_MESSAGES = 16, /* read during a wait: more, and the runner reads beside it   */
+    PARK_HELP_CPUS = 2        /* with no more, it takes the core of who is to answer        */
 };
 
 /* The one event loop there is, if it sees what poll would find; NULL: none, or several. */
@@ -82,7 +83,13 @@ mmi_runner_park(mmi_engine *e)
         bool roused = rests && !e->resting;
         e->resting = false;
         e->plat.notifier_clear(e->plat.self, e->park_notifier);
-        bool more = (leads != e->leads || roused) && !e->unpark && !mmi_runner_needed(e);
+        bool helped = e->helping;
+        if (helped) {
+            mmi_engine_settle(e, false);
+            e->helping = false;
+        }
+        bool seen = leads != e->leads || roused || helped;   /* somebody is about to wait, or does */
+        bool more = seen && !e->unpark && !mmi_runner_needed(e);
         e->parked = e->leading || more;
         before = leads;
     }
@@ -96,6 +103,15 @@ mmi_runner_rouse(mmi_engine *e)
 {
     if (e->resting) {
         e->resting = false;
+        e->plat.notifier_ring(e->plat.self, e->park_notifier);
+    }
+}
+
+void
+mmi_runner_help(mmi_engine *e)
+{
+    if (e->parked && !e->unpark && !e->helping && e->plat.cpus > PARK_HELP_CPUS) {
+        e->helping = true;
         e->plat.notifier_ring(e->plat.self, e->park_notifier);
     }
 }

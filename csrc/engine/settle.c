@@ -5,24 +5,69 @@
  * taken from one entry at a time, and whoever settles holds no pointer across it that is not
  * pinned.
  */
-#include "engine/link.h"
+#include "engine/link_small.h"
+
+enum {
+    SETTLE_MANY_LINKS = 32   /* to write: half of that takes longer than to wake the runner for it */
+};
 
 /*
- * A caller writes what it queued itself, so that a lone message needs no other thread.  In a burst
- * it leaves it to the runner, which then comes by every MMI_PACE_US without being woken, until
- * there is a good deal to write (docs/adr: inline or batched).
+ * The next link that is to be written now, off the list; NULL: none.  A caller writes what it
+ * queued itself, so that a lone message needs no other thread.  In a burst it leaves it to the
+ * runner, which then comes by every MMI_PACE_US without being woken, until there is a good deal to
+ * write (docs/adr: inline or batched).
  */
-static void
-settle_dirty(mmi_engine *e, bool runner)
+static mmi_link *
+settle_due(mmi_engine *e, bool runner)
 {
     mmi_list *node;
     while ((node = mmi_list_pop_front(&e->dirty)) != NULL) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, dirty);
         if (runner || e->thread == NULL || mmi_link_flush_due(link, e->now_ns)) {
-            mmi_link_flush(link);
-        } else if (!link->burst) {
+            return link;
+        }
+        if (!link->burst) {
             link->burst = true;
             mmi_list_push_back(&e->bursts, &link->bursts);
+        }
+    }
+    return NULL;
+}
+
+static bool
+settle_many(const mmi_engine *e)
+{
+    int count = 0;
+    MMI_LIST_EACH(&e->dirty, node, after) {
+        if (++count == SETTLE_MANY_LINKS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+settle_dirty(mmi_engine *e, bool runner)
+{
+    mmi_small_writes few;
+    few.count = 0;
+    if (settle_many(e)) {
+        mmi_runner_help(e);
+    }
+    for (;;) {
+        mmi_link *link = settle_due(e, runner);
+        if (link != NULL && mmi_small_writes_add(&few, link)) {
+            continue;
+        }
+        if (few.count > 0) {
+            if (link != NULL) {   /* it is its turn afterwards, should it still be there */
+                mmi_list_push_front(&e->dirty, &link->dirty);
+            }
+            mmi_small_writes_run(&few, e);
+        } else if (link != NULL) {
+            mmi_link_flush(link);
+        } else {
+            return;
         }
     }
 }

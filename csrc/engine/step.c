@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "engine/link.h"
+#include "engine/link_small.h"
 
 enum { STEP_EVENTS_MAX = 256, STEP_PACE_NS = MMI_PACE_US * 1000, STEP_PACE_LINKS = 16 };
 
@@ -28,6 +28,37 @@ step_event(mmi_engine *e, const mmi_event *event)
     case MMI_TAG_DIALER:
         mmi_dialer_resolved(object);
         break;
+    }
+}
+
+/* Of many links that can be read, those that mostly bring little are read together. */
+static bool
+step_together(mmi_engine *e, mmi_small_reads *few, const mmi_event *event)
+{
+    mmi_tag_kind kind;
+    mmi_link *link = mmi_tag_find(e, event->tag, &kind);
+    if (link == NULL || kind != MMI_TAG_LINK || event->events != MMI_WATCH_READ) {
+        return false;
+    }
+    if (few->count == MMI_SMALL_LINKS) {
+        mmi_small_reads_run(few, e);   /* the lock was dropped: it may be gone */
+        link = mmi_tag_find(e, event->tag, &kind);
+    }
+    return link != NULL && mmi_small_reads_add(few, link);
+}
+
+static void
+step_events(mmi_engine *e, const mmi_event *events, int count)
+{
+    mmi_small_reads few;
+    few.count = 0;
+    for (int i = 0; i < count; i++) {
+        if (count == 1 || !step_together(e, &few, &events[i])) {
+            step_event(e, &events[i]);
+        }
+    }
+    if (few.count > 0) {
+        mmi_small_reads_run(&few, e);
     }
 }
 
@@ -94,9 +125,7 @@ mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
     pthread_mutex_lock(&e->lock);
     e->polling = false;
     mmi_engine_refresh(e);
-    for (int i = 0; i < count; i++) {
-        step_event(e, &events[i]);
-    }
+    step_events(e, events, count);
     MMI_LIST_EACH(&e->inproc, node, after) {
         mmi_listener *l = MMI_CONTAINER_OF(node, mmi_listener, inproc_node);
         if (mmi_inproc_pending(l->inproc)) {
