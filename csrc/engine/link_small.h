@@ -1,5 +1,5 @@
 /*
- * link_small.h: a little to write, or to read, of each of several links, with the lock dropped once.
+ * link_small.h: what is little, written or read for several links with the lock dropped once.
  *
  * A question to a hundred peers is a hundred writes of two microseconds each, and as many reads of
  * half of one.  One by one, the lock and the clock are asked for between any two, who works beside

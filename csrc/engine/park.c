@@ -88,7 +88,7 @@ mmi_runner_park(mmi_engine *e)
             mmi_engine_settle(e, false);
             e->helping = false;
         }
-        bool seen = leads != e->leads || roused || helped;   /* somebody is about to wait, or does */
+        bool seen = leads != e->leads || roused || helped;   /* somebody waits, or is about to */
         bool more = seen && !e->unpark && !mmi_runner_needed(e);
         e->parked = e->leading || more;
         before = leads;

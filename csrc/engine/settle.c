@@ -8,7 +8,7 @@
 #include "engine/link_small.h"
 
 enum {
-    SETTLE_MANY_LINKS = 32   /* to write: half of that takes longer than to wake the runner for it */
+    SETTLE_MANY_LINKS = 32   /* to write: half of it takes longer than to wake the runner */
 };
 
 /*

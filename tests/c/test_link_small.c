@@ -434,8 +434,8 @@ parked(mm_handle engine)
     return is;
 }
 
-/* A lone caller, for whom the runner is parked: what goes to many is written by the two of them, and
- * the runner stays where it was. */
+/* A lone caller, for whom the runner is parked: what goes to many is written by the two of them,
+ * and the runner stays where it was. */
 static void
 test_a_parked_runner_helps_to_write_to_many(void)
 {
