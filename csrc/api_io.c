@@ -6,6 +6,8 @@
  */
 #include "api.h"
 
+#include <string.h>
+
 #include "engine/batch.h"
 
 enum {
@@ -166,6 +168,24 @@ mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint6
         m->pipe_id = to;
     }
     return mmi_api_send(socket, m, timeout_ms, slice_ms, NULL);
+}
+
+int
+mm_send_reply(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes,
+              uint32_t count, const uint8_t *body)
+{
+    mmi_msg *m = mmi_msg_new(sizes, count + 1);
+    if (m != NULL) {
+        size_t size = (size_t)sizes[count], routed = m->size - size;
+        m->pipe_id = to;
+        if (routed > 0) {
+            memcpy(mmi_msg_data(m, 0), route, routed);
+        }
+        if (size > 0) {
+            memcpy(mmi_msg_data(m, count), body, size);
+        }
+    }
+    return mmi_api_send(socket, m, 0, 0, NULL);
 }
 
 int

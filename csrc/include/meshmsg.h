@@ -221,6 +221,9 @@ int mm_send_bodies(mm_handle socket, const mm_body *bodies, size_t count, int64_
                    size_t *sent);                 /* as mm_send_many, from where they are */
 int mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
                    int64_t timeout_ms, int64_t slice_ms);
+/* A reply, never waiting: count frames of a way back, end to end, and a body; their sizes are count + 1. */
+int mm_send_reply(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes, uint32_t count,
+                  const uint8_t *body);
 int mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, size_t count,
                  int64_t timeout_ms, int64_t slice_ms, size_t *sent);   /* single-frame messages end to end */
 /* Up to max_messages and about max_bytes in one go; waits for the first only. Returns the count (> 0) or an error. */

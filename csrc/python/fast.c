@@ -4,8 +4,8 @@
  * cffi converts each argument and lets go of the interpreter's lock around each call; for a message
  * of 64 bytes that costs several times what the core does (docs/adr: native calls).  These take
  * bytes objects as they are, and let go of the lock only for what may enter the kernel.
- * Not here: requests, replies and answers (fast_ask.c); anything that is not done once a message;
- * other kinds of buffers than bytes.
+ * Not here: asking (fast_ask.c) and answering (fast_reply.c); anything that is not done once a
+ * message; other kinds of buffers than bytes.
  * Law: limited API; a function gives the core's code, and raises only for what is no call at all.
  */
 #include "python/fast.h"
@@ -213,7 +213,7 @@ static PyMethodDef fast_methods[] = {
     { "parts", fast_parts, METH_O, NULL },
     { "request", (PyCFunction)(void (*)(void))mmi_fast_request, METH_FASTCALL, NULL },
     { "await_reply", (PyCFunction)(void (*)(void))mmi_fast_await_reply, METH_FASTCALL, NULL },
-    { "reply", (PyCFunction)(void (*)(void))mmi_fast_reply, METH_FASTCALL, NULL },
+    { "no_way", mmi_fast_no_way, METH_NOARGS, NULL },
     { "waker_take", mmi_fast_waker_take, METH_O, NULL },
     { "ask", (PyCFunction)(void (*)(void))mmi_fast_ask, METH_FASTCALL, NULL },
     { "replies", mmi_fast_replies, METH_O, NULL },
@@ -237,6 +237,7 @@ static struct PyModuleDef fast_module = {
 PyMODINIT_FUNC
 PyInit__fast(void)
 {
-    bool there = mmi_fast_ready_init() && mmi_fast_receive_init() && mmi_fast_stream_init();
+    bool there = mmi_fast_ready_init() && mmi_fast_receive_init() && mmi_fast_stream_init() &&
+                 mmi_fast_reply_init();
     return there ? PyModule_Create(&fast_module) : NULL;
 }

@@ -55,10 +55,10 @@ mmi_fast_frame(const mm_batch *batch, uint32_t j, Py_ssize_t *size)
     return batch->data + batch->offset[j];
 }
 
-/* Message i as a request: its body, of that type, with peer, _way (sender, peer, routing frames)
- * and, if there are more, _frames. */
+/* Message i as a request to that socket: its body, of that type, with _way, by which it is answered,
+ * and, if there are more frames, _frames. */
 PyObject *mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type,
-                              PyObject *sender);
+                              PyObject *owner, mm_handle socket);
 
 /* The functions of fast_message.c. */
 PyObject *mmi_fast_class(PyObject *self, PyObject *const *args, Py_ssize_t count);
@@ -74,7 +74,10 @@ PyObject *mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t cou
 PyObject *mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_reply_now(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count);
-PyObject *mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
+
+/* fast_reply.c */
+bool mmi_fast_reply_init(void);
+PyObject *mmi_fast_no_way(PyObject *self, PyObject *unused);
 
 /* fast_ready.c */
 bool mmi_fast_ready_init(void);                  /* false: an error is set */

@@ -1,16 +1,9 @@
 /*
- * fast_ask.c: what is asked and answered, as Python functions: requests and their replies; and what
- * a Rep or a Respondent receives and replies.
- * Not here: messages that nobody answers (fast.c).  Law: as in fast.c.
+ * fast_ask.c: what is asked, as Python functions: requests, and taking their replies.
+ * Not here: answering them (fast_reply.c); messages that nobody answers (fast.c).
+ * Law: as in fast.c.
  */
 #include "python/fast.h"
-
-#include <string.h>
-
-enum {
-    FAST_REPLY_SIZE = 4096,   /* bytes of a reply that are put together without an allocation */
-    FAST_ROUTE_MAX = 64       /* frames of one, its way back included; more go by way of cffi */
-};
 
 /* request(handle, data: bytes, timeout_ms, slice_ms, out: list) -> code; out[0] is then the id:
  * there before a signal's function can raise, so that whoever catches it knows what to give up */
@@ -133,107 +126,4 @@ mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count)
         return NULL;
     }
     return fast_formed(rc, batch, args[5]);
-}
-
-/* Names of attributes, made once: each is found by its address. */
-static PyObject *
-fast_name(PyObject **name, const char *text)
-{
-    if (*name == NULL) {
-        *name = PyUnicode_InternFromString(text);
-    }
-    return *name;
-}
-
-static bool
-fast_set(PyObject *object, PyObject *name, PyObject *value)
-{
-    return name != NULL && PyObject_SetAttr(object, name, value) == 0;
-}
-
-PyObject *
-mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject *sender)
-{
-    uint32_t from, to;
-    mmi_fast_span(batch, i, &from, &to);
-    uint32_t body = from + mmi_fast_envelope(batch, i);
-    Py_ssize_t size;
-    const uint8_t *data = mmi_fast_frame(batch, to - 1, &size);
-    PyObject *made = mmi_fast_make(type, data, size);
-    PyObject *id = PyLong_FromUnsignedLongLong(mmi_fast_peer(batch, i));
-    PyObject *route = mmi_fast_frames(batch, from, body);
-    PyObject *way = NULL, *more = NULL;
-    static PyObject *peer_name, *way_name;
-    bool good = made != NULL && id != NULL && route != NULL &&
-                (way = PyTuple_Pack(3, sender, id, route)) != NULL &&
-                fast_set(made, fast_name(&peer_name, "peer"), id) &&
-                fast_set(made, fast_name(&way_name, "_way"), way);
-    if (good && body + 1 < to) {
-        PyObject *frames = mmi_fast_frames(batch, body, to);
-        more = frames == NULL ? NULL : PyList_AsTuple(frames);
-        Py_XDECREF(frames);
-        good = more != NULL && PyObject_SetAttrString(made, "_frames", more) == 0;
-    }
-    Py_XDECREF(id);
-    Py_XDECREF(route);
-    Py_XDECREF(way);
-    Py_XDECREF(more);
-    if (!good) {
-        Py_XDECREF(made);
-        return NULL;
-    }
-    return made;
-}
-
-/* Adds a frame to what is sent; false: it is not bytes, or there is no room in to. */
-static bool
-fast_append(PyObject *frame, char **to, char *end, uint64_t *size)
-{
-    char *body;
-    Py_ssize_t length;
-    if (PyBytes_AsStringAndSize(frame, &body, &length) != 0) {
-        return false;
-    }
-    if (end - *to < length) {
-        PyErr_SetString(PyExc_ValueError, "no room");
-        return false;
-    }
-    memcpy(*to, body, (size_t)length);
-    *to += length;
-    *size = (uint64_t)length;
-    return true;
-}
-
-/* reply(handle, peer, route: list[bytes], body: bytes) -> code: never waits.  Small ones only: up
- * to FAST_ROUTE_MAX frames and FAST_REPLY_SIZE bytes, else ValueError. */
-PyObject *
-mmi_fast_reply(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    (void)self;
-    mm_handle handle;
-    char bodies[FAST_REPLY_SIZE], *to = bodies;
-    uint64_t sizes[FAST_ROUTE_MAX];
-    if (count != 4 || !PyList_Check(args[2])) {
-        return mmi_fast_arguments("(handle, peer, route, body)");
-    }
-    uint64_t peer = PyLong_AsUnsignedLongLong(args[1]);
-    Py_ssize_t route = PyList_Size(args[2]);
-    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL) {
-        return NULL;
-    }
-    if (route >= FAST_ROUTE_MAX) {
-        PyErr_SetString(PyExc_ValueError, "no room");
-        return NULL;
-    }
-    for (Py_ssize_t i = 0; i <= route; i++) {
-        PyObject *frame = i < route ? PyList_GetItem(args[2], i) : args[3];
-        if (!fast_append(frame, &to, bodies + sizeof bodies, &sizes[i])) {
-            return NULL;
-        }
-    }
-    int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_send_frames(handle, peer, (const uint8_t *)bodies, sizes, (uint32_t)route + 1, 0, 0);
-    Py_END_ALLOW_THREADS
-    return PyLong_FromLong(rc);
 }

@@ -88,19 +88,23 @@ ready_class(mmi_ready *r, uint64_t peer)
     return type;
 }
 
-/* What the next message of a run is made with, as a new reference: its class, or who sends the
- * reply to a request.  Asking for it may run anything. */
+/* The class of the next message of a run, as a new reference; that of requests is known. */
 static PyObject *
-ready_with(mmi_ready *r, const mmi_run *run)
+ready_type_of(mmi_ready *r, const mmi_run *run)
 {
-    static PyObject *name;
     if (run->owner == NULL) {
         return ready_class(r, mmi_run_peer(run));
     }
-    if (name == NULL) {
-        name = PyUnicode_InternFromString("_reply");
-    }
-    return name == NULL ? NULL : PyObject_GetAttr(run->owner, name);
+    Py_INCREF(r->request);
+    return r->request;
+}
+
+static PyObject *
+ready_make_one(const mmi_run *run, uint32_t i, PyObject *type)
+{
+    return run->owner == NULL ? mmi_run_make(run, i, type)
+                              : mmi_fast_request_of(run->batch, i, (PyTypeObject *)type, run->owner,
+                                                    run->handle);
 }
 
 /* The next message of the first run, which is a batch of bytes or of requests.  NULL without an
@@ -111,17 +115,15 @@ ready_make(mmi_ready *r, mmi_run **queue)
     mmi_run *run = *queue;
     uint64_t peer = mmi_run_peer(run);
     run->refs++;
-    PyObject *with = ready_with(r, run), *made = NULL;
-    if (with != NULL && *queue == run && mmi_run_peer(run) == peer) {
+    PyObject *type = ready_type_of(r, run), *made = NULL;
+    if (type != NULL && *queue == run && mmi_run_peer(run) == peer) {
         /* Claimed, and the run gone with its last one, before an allocation runs anything. */
         Py_ssize_t at = run->at++;
         bool last = run->at == run->count;
         if (last) {
             (void)run_unlink(queue);
         }
-        made = run->owner == NULL ? mmi_run_make(run, (uint32_t)at, with)
-                                  : mmi_fast_request_of(run->batch, (uint32_t)at,
-                                                        (PyTypeObject *)r->request, with);
+        made = ready_make_one(run, (uint32_t)at, type);
         if (made != NULL && last) {
             mmi_run_unref(run);   /* the queue's reference; not the last */
         } else if (made == NULL && last) {
@@ -131,7 +133,7 @@ ready_make(mmi_ready *r, mmi_run **queue)
             run->at = at;
         }
     }
-    Py_XDECREF(with);
+    Py_XDECREF(type);
     mmi_run_unref(run);
     return made;
 }

@@ -103,8 +103,8 @@ mmi_run_received(mmi_run *run, PyObject *owner, bool plain, int rc)
     run->count = rc > 0 ? rc : 0;
     if (rc > 0) {
         const mm_batch *batch = run->batch;
-        run->bytes = batch->big != NULL ? UINT32_MAX
-                                        : batch->offset[batch->frame_count] - batch->offset[0];
+        bool lent = batch->big != NULL;   /* what it refers to goes as the batch is dropped */
+        run->bytes = lent ? 0 : batch->offset[batch->frame_count] - batch->offset[0];
     }
     if (rc > 0 && !(plain && run_is_plain(run->batch))) {
         Py_INCREF(owner);
@@ -121,6 +121,7 @@ mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want)
     rc = mm_recv(want->handle, run->batch, want->messages, want->bytes, want->timeout_ms,
                  want->slice_ms);
     Py_END_ALLOW_THREADS
+    run->handle = want->handle;
     return mmi_run_received(run, owner, plain, rc);
 }
 

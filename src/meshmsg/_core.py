@@ -35,6 +35,7 @@ def _load_fast() -> Any:
 fast: Any = _load_fast()
 EAGAIN: int = lib.MM_EAGAIN
 EINTR: int = lib.MM_EINTR
+ESTATE: int = lib.MM_ESTATE
 SLICE_MS = 100
 """Milliseconds a blocking call sleeps before it looks at signals again (main thread)."""
 _MS_MAX = 2**62

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from meshmsg._base import SocketBase
-from meshmsg._core import fast, ffi, lib
+from meshmsg._core import ffi, lib
 from meshmsg._data import Data, encode_topic
 from meshmsg._errors import MeshError, PeerError, UsageError
 from meshmsg._message import FullMessage, Message, Request
@@ -113,20 +113,11 @@ class RequestForm(Forming[Request], SocketBase):
     _role: ClassVar[int] = lib.MM_REP
     _made_of = Request
 
-    def _reply(self, peer: int, route: list[bytes], answer: bytes) -> bool:
-        try:
-            rc = fast.reply(self._handle, peer, route, answer)
-        except ValueError:  # too large for it
-            frames = [*route, answer]
-            sizes = ffi.new("uint64_t[]", [len(frame) for frame in frames])
-            rc = lib.mm_send_frames(self._handle, peer, b"".join(frames), sizes, len(frames), 0, 0)
-        if rc == 0:
-            return True
-        if rc == lib.MM_EMSGSIZE:
-            raise self._too_large(sum(map(len, route)) + len(answer), len(route) + 1)
-        if rc != lib.MM_EHOSTUNREACH:  # gone, or its queue is full: counted by the core
-            self._check(rc, "cannot reply")
-        return False
+    def _reply_error(self, code: int, size: int, frames: int) -> MeshError:
+        """Say what kept an answer from being sent; its way back is part of size and frames."""
+        if code == lib.MM_EMSGSIZE:
+            return self._too_large(size, frames)
+        return self._error(code, "cannot reply")
 
 
 def check_route(frames: Sequence[Data]) -> None:

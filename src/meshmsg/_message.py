@@ -6,10 +6,12 @@ Law: a Message is its body; nothing else takes part in comparison or hashing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from meshmsg._core import fast
+from meshmsg._core import ESTATE, fast
 from meshmsg._data import Data, bytes_of
-from meshmsg._errors import MeshError, UsageError
+from meshmsg._errors import UsageError
 
 
 class Message(bytes):
@@ -67,8 +69,11 @@ IN_PLACE: bool = fast.check(message_class(0), b"sample")
 class Request(FullMessage):
     """A request a Rep received. `reply` answers it, once."""
 
-    _way: tuple[Callable[[int, list[bytes], bytes], bool], int, list[bytes]] | None = None
-    """Who sends the answer, to which peer, behind which frames."""
+    _way: Any = fast.no_way()
+    """The way back to who asked (csrc/python/fast_reply.c); that of one no socket gave is used."""
+
+    if not TYPE_CHECKING:  # as of any Message; not set with each, as it is seldom asked for
+        peer = property(attrgetter("_way.peer"))
 
     def reply(self, data: Data) -> bool:
         """Answer this request.
@@ -87,14 +92,20 @@ class Request(FullMessage):
             TooLargeError: The answer is over message_size_max; another may be given.
             ClosedError: The socket was closed.
         """
-        body = data if isinstance(data, bytes) else bytes_of(data)
-        way = self.__dict__.pop("_way", None)  # one of several threads gets it
-        if way is None:
+        sent: bool | int | None = self._way.reply(data)
+        return True if sent is True else self._reply_on(sent, data)
+
+    def _reply_on(self, sent: bool | int | None, data: Data) -> bool:
+        """Reply after a first try: to nobody (False), with no bytes (None), or the code of why."""
+        if sent is None:
+            return Request.reply(self, bytes_of(data))
+        if sent is not False:
+            self._refuse(sent, len(data))
+        return False
+
+    def _refuse(self, code: int, size: int) -> NoReturn:
+        """Raise what kept an answer of that size from being sent."""
+        if code == ESTATE:
             raise UsageError("this request was answered already; each takes one reply")
-        send, peer, route = way
-        try:
-            sent: bool = send(peer, route, body)
-            return sent
-        except MeshError:
-            self._way = way
-            raise
+        socket, frames, routed = self._way.about()
+        raise socket._reply_error(code, routed + size, frames + 1)

@@ -260,24 +260,14 @@ def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() ->
     for wrong_answers in ((), (ready, [], print, 1), ([], [], print), (ready, (), print)):
         with pytest.raises(TypeError):
             fast.answers(*wrong_answers)
-    for wrong_reply in (
-        (),
-        (1, 2, [], "x"),
-        (1, 2, (), b"x"),
-        (1, 2, ["x"], b"x"),
-        (1, "2", [], b"x"),
-    ):
-        with pytest.raises(TypeError):
-            fast.reply(*wrong_reply)
-    for too_much in ([b""] * 64, [bytes(5000)]):
-        with pytest.raises(ValueError, match="no room"):
-            fast.reply(1, 2, too_much, b"x")
-    assert fast.reply(12345, 1, [b"way", b""], b"x") < 0
+    assert fast.no_way().reply("x") is None
+    assert fast.no_way().reply(b"x") == lib.MM_ESTATE
+    assert fast.no_way().about() == (None, 0, 0)
 
 
 @pytest.mark.parametrize("size", [0, 64, 4000, 5000, 100_000])
 def test_requests_and_replies_are_whole_whatever_their_size(size: int) -> None:
-    """Small ones go by the native calls, the others by cffi; nobody can tell."""
+    """Small ones are copied into a batch, or lent by the core; nobody can tell."""
     body = bytes(range(256)) * (size // 256) + bytes(size % 256)
     with mm.Rep(bind="inproc://whole") as rep, mm.Req(connect="inproc://whole") as req:
         asking = threading.Thread(target=lambda: answers.append(req.request(body, timeout=WAIT_S)))

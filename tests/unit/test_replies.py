@@ -21,6 +21,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from meshmsg._core import fast
 from tests.support.pairs import WAIT_S, joined
 
 Asked = tuple[mm.Rep, mm.Dealer, mm.Request]
@@ -115,11 +116,13 @@ def test_a_received_request_is_copied_and_shown_as_bytes(asked: Asked) -> None:
 
 
 def test_a_request_that_no_socket_gave_has_nobody_to_answer() -> None:
-    """It counts as answered."""
+    """It counts as answered; its way is that of all of them."""
     made = mm.Request(b"made")
     assert (made, made.peer, made.frames) == (b"made", 0, (b"made",))
     with pytest.raises(mm.UsageError, match="answered already"):
         made.reply(b"x")
+    with pytest.raises(TypeError):
+        type(fast.no_way())()
 
 
 def test_a_class_of_ones_own_is_asked_once_for_each_answer() -> None:
