@@ -41,6 +41,7 @@ mmi_rep_rm(void *ps, mmi_pipe *p)
     mmi_rep *s = ps;
     mmi_rep_pipe *rp = p->state;
     (void)mmi_map_rm(&s->pipes, p->id);
+    s->last = s->last == p ? NULL : s->last;
     mmi_fq_rm(&s->fq, &rp->fq, NULL);   /* nobody is there any more to be answered */
 }
 
@@ -102,10 +103,14 @@ mmi_rep_send(void *ps, mmi_msg *m)
     if (m->pipe_id == 0 || m->frame_count == 0) {
         return MM_EINVAL;
     }
-    mmi_pipe *p = mmi_map_find(&s->pipes, m->pipe_id);
+    mmi_pipe *p = s->last;
+    if (p == NULL || p->id != m->pipe_id) {
+        p = mmi_map_find(&s->pipes, m->pipe_id);
+    }
     if (p == NULL) {
         return rep_refuse(s, MMI_DROP_PEER_GONE, m);
     }
+    s->last = p;
     int rc = mmi_pipe_send(p, m);
     if (rc == MM_EAGAIN) {
         p->dropped++;

@@ -14,6 +14,7 @@ typedef struct mmi_rep {
     mmi_proto_host *host;
     mmi_fq fq;
     mmi_map pipes;             /* pipe id -> mmi_pipe */
+    mmi_pipe *last;            /* of them: was answered last, and most likely is again; or NULL */
     /* How many leading frames are the way back; 0: this is no request. */
     uint32_t (*envelope)(const mmi_msg *m);
 } mmi_rep;
