@@ -153,6 +153,45 @@ mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_b
     return io_recv(socket, (mmi_batch *)batch, &limits, &w);
 }
 
+/* Has anybody to be told that there is less to be received now? */
+static bool
+io_watched(const mmi_socket *s)
+{
+    bool watched = s->fileno >= 0 || s->news != 0 || !mmi_list_empty(&s->waiters);
+    MMI_LIST_EACH(&s->watches, node, after) {
+        watched |= MMI_CONTAINER_OF(node, mmi_watch, socket_node)->wanted != 0;
+    }
+    return watched;
+}
+
+int
+mm_recv_here(mm_handle socket, mm_batch *batch, int *more)
+{
+    mmi_batch *b = (mmi_batch *)batch;
+    *more = 0;
+    mmi_batch_reset(b);
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_batch_reserve_lent(b);
+    if (rc != MM_OK || (rc = mmi_handle_trylock(socket, MMI_HANDLE_SOCKET, &object, &e)) != MM_OK) {
+        return rc;
+    }
+    mmi_socket *s = object;
+    mmi_msg *m;
+    rc = s->ops->recv == NULL ? MM_ENOTSUP : s->ops->recv(s->state, &m);
+    if (rc == MM_OK) {
+        s->stats.received_messages++;
+        s->stats.received_bytes += m->size;
+        mmi_batch_lend(b, m);
+        if (io_watched(s)) {
+            mmi_socket_touch(s);
+        }
+        *more = mmi_engine_leaves_quick(e) ? 0 : MM_MORE_SETTLE;
+    }
+    pthread_mutex_unlock(&e->lock);
+    return rc == MM_OK ? 1 : rc;
+}
+
 int
 mm_recv_batch(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
               uint64_t gather_ns, int64_t timeout_ms, int64_t slice_ms)

@@ -348,6 +348,24 @@ mm_batch_set(mm_batch *batch, const uint8_t *bodies, const uint64_t *sizes, cons
 }
 
 int
+mmi_batch_reserve_lent(mmi_batch *b)
+{
+    return batch_size_arrays(b, 1, 0, 0) ? MM_OK : MM_ENOMEM;
+}
+
+void
+mmi_batch_lend(mmi_batch *b, mmi_msg *m)
+{
+    b->whole = m;
+    b->envelope[0] = m->envelope_count;
+    b->peer[0] = m->pipe_id;
+    b->pub.message_count = 1;
+    b->pub.big = m;
+    b->pub.envelope = b->envelope;
+    b->pub.peer = b->peer;
+}
+
+int
 mmi_batch_fill(mmi_batch *b, uint32_t *lost)
 {
     mm_batch *pub = &b->pub;
@@ -375,12 +393,7 @@ mmi_batch_fill(mmi_batch *b, uint32_t *lost)
         batch_copy(b);
         return MM_OK;
     }
-    pub->big = only->msg;
-    b->whole = only->msg;
-    b->envelope[0] = only->msg->envelope_count;
-    b->peer[0] = only->msg->pipe_id;
-    pub->envelope = b->envelope;
-    pub->peer = b->peer;
+    mmi_batch_lend(b, only->msg);
     b->taken_count = 0;
     return MM_OK;
 }

@@ -40,6 +40,8 @@ int mmi_batch_reserve(mmi_batch *b) MMI_WARN_UNUSED;
 void mmi_batch_add(mmi_batch *b, const mmi_span *span);     /* takes its reference */
 /* Would a lasting batch of this span alone pin much more than it is?  Then it will be a copy. */
 bool mmi_batch_pins(const mmi_batch *b, const mmi_span *span);
+int mmi_batch_reserve_lent(mmi_batch *b) MMI_WARN_UNUSED;   /* room for lend; MM_ENOMEM */
+void mmi_batch_lend(mmi_batch *b, mmi_msg *m);   /* all of it is m, by reference; takes it */
 /* Makes the public arrays of what was taken, by reference or by copy. MM_ENOMEM: *lost says how
  * many messages could not be kept. */
 int mmi_batch_fill(mmi_batch *b, uint32_t *lost) MMI_WARN_UNUSED;

@@ -229,6 +229,9 @@ int mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes,
 /* Up to max_messages and about max_bytes in one go; waits for the first only. Returns the count (> 0) or an error. */
 int mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
             int64_t timeout_ms, int64_t slice_ms);
+/* One message that is there, as big whatever its size, without entering the kernel or waiting for a lock: 1, and *more
+ * as by mm_send_queue; MM_EAGAIN: there is none, or it takes mm_recv. */
+int mm_recv_here(mm_handle socket, mm_batch *batch, int *more);
 int mm_batch_new(mm_batch **batch);
 void mm_batch_free(mm_batch *batch);              /* once nothing that was exported from it is left */
 void mm_batch_drop(mm_batch *batch);              /* empties it, now rather than by the next call */

@@ -384,6 +384,8 @@ static PyMethodDef ready_methods[] = {
     { "known", ready_known, METH_NOARGS, NULL },
     { "take", ready_take_some, METH_O, NULL },
     { "recv", (PyCFunction)(void (*)(void))mmi_ready_recv, METH_FASTCALL, NULL },
+    { "serve", (PyCFunction)(void (*)(void))mmi_ready_serve, METH_FASTCALL, NULL },
+    { "one", mmi_ready_one, METH_O, NULL },
     { "recv_many", (PyCFunction)(void (*)(void))mmi_ready_recv_many, METH_FASTCALL, NULL },
     { "turn", (PyCFunction)(void (*)(void))mmi_ready_turn, METH_FASTCALL, NULL },
     { "answer", (PyCFunction)(void (*)(void))mmi_ready_answer, METH_FASTCALL, NULL },

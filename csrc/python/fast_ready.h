@@ -25,6 +25,7 @@ typedef struct mmi_ready {
     uint32_t sleepers;         /* threads that wait for a message inside the core */
     bool held;                 /* an iterator is to ask each time */
     bool told;                 /* what the core was told last: there are some */
+    mmi_want one;              /* of the socket: one message, waited for */
 } mmi_ready;
 
 /* The oldest of a queue, as a new reference; NULL without an error: there is none. */
@@ -38,6 +39,8 @@ void mmi_run_link(mmi_run **queue, mmi_run *runs);        /* before those of the
 
 /* The methods of fast_receive.c. */
 PyObject *mmi_ready_recv(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_ready_serve(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_ready_one(PyObject *self, PyObject *owner);
 PyObject *mmi_ready_recv_many(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_ready_turn(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_ready_answer(PyObject *self, PyObject *const *args, Py_ssize_t count);

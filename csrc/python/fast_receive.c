@@ -81,45 +81,77 @@ receive_ready(mmi_ready *r, const mmi_want *want, bool many)
 }
 
 static PyObject *
-receive_into(mmi_ready *r, PyObject *const *args, Py_ssize_t count, bool many)
+receive_into(mmi_ready *r, PyObject *owner, const mmi_want *want, bool many)
 {
-    mmi_want want;
-    if (!mmi_want_of(args, count, &want)) {
-        return NULL;
-    }
-    PyObject *found = receive_ready(r, &want, many);
+    PyObject *found = receive_ready(r, want, many);
     if (found != NULL || PyErr_Occurred() != NULL) {
-        return receive_settled(r, args[0], found);
+        return receive_settled(r, owner, found);
     }
     mmi_run *run = mmi_run_new();
     if (run == NULL) {
         return NULL;
     }
     uint64_t drops = r->drops;
-    int rc = mmi_run_recv(run, args[0], r->classes != NULL, &want);
+    /* A request that is there, as when a Poller told of it, costs neither a wait nor a copy. */
+    bool here = r->request != NULL && want->messages == 1;
+    int rc = here ? mmi_run_recv_here(run, owner, want) : MM_EAGAIN;
+    if (rc < 0) {
+        rc = mmi_run_recv(run, owner, r->classes != NULL, want);
+    }
     if (rc > 0) {
         found = receive_give(r, run, drops, many);
-        return receive_result(receive_settled(r, args[0], found));
+        return receive_result(receive_settled(r, owner, found));
     }
     mmi_run_unref(run);
     return PyLong_FromLong(rc);
 }
 
+static PyObject *
+receive_as_told(PyObject *self, PyObject *const *args, Py_ssize_t count, bool many)
+{
+    mmi_want want;
+    bool told = mmi_want_of(args, count, &want);
+    return told ? receive_into((mmi_ready *)self, args[0], &want, many) : NULL;
+}
+
 /* recv(owner, handle, max_messages, max_bytes, timeout_ms, slice_ms) -> the first message of what
  * came, the others are ready then; or a code.  owner._unpack_at(address) makes a list of a batch
- * whose messages are more than bytes; owner._reply sends the reply to a request.  More than one
+ * whose messages are more than bytes; a request is answered by way of the handle.  More than one
  * message only when nothing is ready, and no other thread receives: order would be lost. */
 PyObject *
 mmi_ready_recv(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return receive_into((mmi_ready *)self, args, count, false);
+    return receive_as_told(self, args, count, false);
+}
+
+/* serve(handle, slice_ms): the socket that one() receives from */
+PyObject *
+mmi_ready_serve(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    mmi_want *one = &((mmi_ready *)self)->one;
+    if (count != 2) {
+        return mmi_fast_arguments("(handle, slice_ms)");
+    }
+    *one = (mmi_want){ .messages = 1, .bytes = 1, .timeout_ms = -1,
+                       .slice_ms = PyLong_AsLongLong(args[1]) };
+    bool good = mmi_fast_handle(args[0], &one->handle) && PyErr_Occurred() == NULL;
+    return good ? mmi_fast_none() : NULL;
+}
+
+/* one(owner) -> as recv, of a single message and as long as it takes: what is asked for most often
+ * has no numbers to be converted */
+PyObject *
+mmi_ready_one(PyObject *self, PyObject *owner)
+{
+    mmi_ready *r = (mmi_ready *)self;
+    return receive_into(r, owner, &r->one, false);
 }
 
 /* recv_many(as recv) -> list of all that came; or a code */
 PyObject *
 mmi_ready_recv_many(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return receive_into((mmi_ready *)self, args, count, true);
+    return receive_as_told(self, args, count, true);
 }
 
 /* sleeps(change) -> how many threads wait for a message inside the core, after that change */

@@ -125,6 +125,19 @@ mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want)
     return mmi_run_received(run, owner, plain, rc);
 }
 
+int
+mmi_run_recv_here(mmi_run *run, PyObject *owner, const mmi_want *want)
+{
+    int more, rc = mm_recv_here(want->handle, run->batch, &more);
+    if (more != 0) {
+        Py_BEGIN_ALLOW_THREADS
+        (void)mm_settle(want->handle);
+        Py_END_ALLOW_THREADS
+    }
+    run->handle = want->handle;
+    return mmi_run_received(run, owner, false, rc);
+}
+
 bool
 mmi_run_unpack(mmi_run *run)
 {

@@ -37,6 +37,9 @@ void mmi_run_unref(mmi_run *run);
 uint64_t mmi_run_bytes(const mmi_run *run);              /* of what the batch has still to give */
 /* Receives into it: a code.  Its messages are bytes, if plain and there are no others. */
 int mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want);
+/* The same for one that is there, by who keeps the interpreter's lock meanwhile; MM_EAGAIN: there is
+ * none, or it takes mmi_run_recv. */
+int mmi_run_recv_here(mmi_run *run, PyObject *owner, const mmi_want *want);
 /* What a receive into it came to: the code. */
 int mmi_run_received(mmi_run *run, PyObject *owner, bool plain, int rc);
 /* Makes the list of the batch, which may run anything.  false: an error, and it is as it was. */

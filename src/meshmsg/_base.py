@@ -76,6 +76,7 @@ class SocketBase(Looking):
             raise error_for(rc, f"opening a {type(self).__name__}: its engine was closed")
         raise_for(rc, f"opening a {type(self).__name__}")
         self._handle = out[0]
+        self._opened()
         _alive.add(self)
         try:
             self._attach(bind, connect)

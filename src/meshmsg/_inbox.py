@@ -17,6 +17,8 @@ from meshmsg._unpack import Forming, MessageT
 class Inbox(Forming[MessageT]):
     """The receiving side of a socket, without the waiting."""
 
+    _slice_ms: int
+
     def _prepare(self) -> None:
         super()._prepare()
         self._ready: Any = fast.ready(self._made_of)
@@ -28,6 +30,10 @@ class Inbox(Forming[MessageT]):
         """Whether anybody ever prefetched: until then a receive needs no lock."""
         self._watched = False
         """Whether anybody waits for it from outside: by its descriptor, in a poller."""
+
+    def _opened(self) -> None:
+        super()._opened()
+        self._ready.serve(self._handle, self._slice_ms)
 
     def _discard(self) -> int:
         with self._inbox_lock:

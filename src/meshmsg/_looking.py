@@ -44,6 +44,9 @@ class Looking:
         self._log_seq = 1
         self._event_lock = threading.RLock()
 
+    def _opened(self) -> None:
+        """Tell the socket's other parts its handle."""
+
     def _forget(self) -> None:
         """After a fork, in the child: locks may be held by threads that are not here."""
         self._event_lock = threading.RLock()

@@ -111,16 +111,13 @@ class Receiver(Inbox[MessageT], Blocking):
             WouldBlockError: Nothing is there (timeout=0).
             ClosedError: The socket was closed, here, while waiting.
         """
-        if self._ready:
-            message = self._take_ready()
-            if message is not None:
-                return message
         if self._prefetched:
-            return self._recv_in_turn(timeout)
+            message = self._take_ready()
+            return message if message is not None else self._recv_in_turn(timeout)
         found: Any
         try:
             if timeout is None:
-                found = self._ready.recv(self, self._handle, 1, BATCH_BYTES, -1, self._slice_ms)
+                found = self._ready.one(self)
             else:
                 to_ms(timeout)  # refuses what is no time
                 found = self._ready.recv(self, self._handle, 1, BATCH_BYTES, 0, 0)
