@@ -15,7 +15,7 @@ from ._need import BenchError
 from ._output import Output
 from ._paced import HEAD
 from ._rounds import Case, Figures, Row
-from ._stats import Distributions, merged
+from ._stats import Counted, Distributions, merged
 from ._task import Task
 from ._use import use_figures
 from .peers.seam import Peer
@@ -113,18 +113,24 @@ class FixedRate(Distributions):
         counted = merged(list(measured.receiver["by_producer"].values()))
         if not warming:
             self._all.append(counted)
-        late = measured.sender.get("late_ns")
         return {
             **figures_of(histogram(counted)),
             "receiver_per_s": measured.receiver["count"] / max(measured.receiver["seconds"], 1e-9),
             "refused": measured.sender["refused"],
-            **({"sender_late_p99_us": figures_of(histogram(late))["p99_us"]} if late else {}),
+            **late_figures(measured.sender.get("late_ns")),
             **others_use(measured, task.count),
         }
 
     def known(self) -> Row:
         """For the row."""
         return distribution(self._all)
+
+
+def late_figures(late: Counted | None) -> Figures:
+    """How late the sender was itself, before it had handed anything over: nobody's latency."""
+    figures = figures_of(histogram(late)) if late else {}
+    wanted = ("p99_us", "p99.99_us", "max_us")
+    return {f"sender_late_{name}": figures[name] for name in wanted if name in figures}
 
 
 def others_use(measured: Measured, count: int) -> Figures:

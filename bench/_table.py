@@ -64,6 +64,8 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("receiver_per_s", "received/s"),
         Column("refused", "refused"),
         Column("sender_late_p99_us", "sender late p99 us", 1),
+        Column("sender_late_p99.99_us", "sender late p99.99 us", 1),
+        Column("sender_late_max_us", "sender late max us", 1),
         Column("receiver_cpu_us", "CPU us/msg receiver", 1),
         Column("broker_cpu_us", "CPU us/msg broker", 1),
     ),

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from meshmsg.bench._rate import late_figures
 from tests.support.benched import bench, measured
 
 NO_COMPILER = not any(shutil.which(name) for name in ("cc", "gcc", "clang"))
@@ -22,7 +23,19 @@ def test_a_fixed_rate_counts_every_message(transport: str) -> None:
     figures = row["figures"]
     assert figures["refused"]["max"] == 0
     assert 0 < figures["p50_us"]["median"] <= figures["max_us"]["median"]
+    assert figures["sender_late_max_us"]["median"] <= figures["max_us"]["median"]
     assert row["hdr"]
+
+
+def test_what_the_sender_was_late_itself_is_told_apart() -> None:
+    """As far up as there are samples; a program that does not say tells nothing."""
+    pytest.importorskip("hdrh", reason="hdrhistogram is not installed")
+    many = late_figures([(1_000, 99_990), (5_000_000, 10)])
+    assert many["sender_late_p99_us"] == pytest.approx(1, rel=0.01)
+    assert many["sender_late_max_us"] == pytest.approx(5_000, rel=0.01)
+    assert "sender_late_p99.99_us" in many
+    assert "sender_late_p99.99_us" not in late_figures([(1_000, 100)])
+    assert late_figures(None) == {}
 
 
 @pytest.mark.skipif(NO_COMPILER, reason="there is no C compiler")
