@@ -186,8 +186,8 @@ mm_recv_here(mm_handle socket, mm_batch *batch, int *more)
         if (io_watched(s)) {
             mmi_socket_touch(s);
         }
-        *more = mmi_engine_leaves_quick(e) ? 0 : MM_MORE_SETTLE;
     }
+    *more = mmi_engine_leaves_quick(e) ? 0 : MM_MORE_SETTLE;   /* also for what was dropped */
     pthread_mutex_unlock(&e->lock);
     return rc == MM_OK ? 1 : rc;
 }

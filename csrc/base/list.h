@@ -28,7 +28,8 @@ mmi_list_push_back(mmi_list *list, mmi_list *node)
     list->prev = node;
 }
 
-static inline void mmi_list_push_front(mmi_list *list, mmi_list *node)
+static inline void
+mmi_list_push_front(mmi_list *list, mmi_list *node)
 {
     mmi_list_push_back(list->next, node);
 }

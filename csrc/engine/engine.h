@@ -118,7 +118,7 @@ uint64_t mmi_deadline(uint64_t now_ns, int64_t ms);
 void mmi_runner_park(mmi_engine *e);                 /* the runner's: returns when it is to poll */
 void mmi_runner_unpark(mmi_engine *e);
 void mmi_runner_rouse(mmi_engine *e);
-void mmi_runner_help(mmi_engine *e);                 /* there is much to write, and no burst */
+void mmi_runner_help(mmi_engine *e);                 /* there is much to write at once */
 bool mmi_runner_needed(const mmi_engine *e);         /* somebody depends on polling, nobody leads */
 /* What an event loop found brought so many messages; it may lead from now on, or no longer. */
 void mmi_loop_took(mmi_engine *e, struct mmi_waker *w, bool led, uint64_t messages);

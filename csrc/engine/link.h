@@ -72,7 +72,7 @@ typedef struct mmi_link {
     uint32_t pings_out;                  /* PINGs that are unanswered; ping_ns: since when */
     int64_t rtt_ns;
     uint32_t peer_ttl_ms;                /* what the peer's PING asked for; 0: nothing */
-    bool reads_little;                   /* its last read took less than MMI_SMALL_READ */
+    bool reads_little;                   /* there were less than MMI_SMALL_READ the last time */
     bool hung; /* the stream hung up while reading was paused: poll is not asked */
     bool fin_sent;
     bool resume;                         /* the inbox has room again: read on at the next settle */
@@ -111,6 +111,7 @@ void mmi_link_hello_writable(mmi_link *link);
 static inline bool mmi_link_sp(const mmi_link *link) { return link->parser.wire == MMI_WIRE_SP; }
 
 /* link_read.c */
+enum { MMI_SMALL_READ = 4 * 1024 };      /* bytes; a link that had no more may be read with others */
 void mmi_link_readable(mmi_link *link);
 /* A block to read into that no pack refers to.  NULL: no memory. */
 mmi_arena *mmi_link_arena(mmi_engine *e);
@@ -142,6 +143,7 @@ typedef struct mmi_link_write {
     int64_t n;                           /* octets; a negative mm_err; MM_ECLOSED also: the link
                                             is no longer what it was */
     size_t total;                        /* that were offered */
+    uint64_t at_ns;                      /* when it was made */
     bool full;                           /* as much as a write takes */
 } mmi_link_write;
 bool mmi_link_write_begin(mmi_link *link);

@@ -294,7 +294,7 @@ out_write(mmi_link *link)
     out_plan plan;
     out_prepare(link);
     out_gather(link, &plan);
-    mmi_link_write w = { .total = plan.total, .full = plan.full };
+    mmi_link_write w = { .total = plan.total, .at_ns = e->now_ns, .full = plan.full };
     if (plan.total == 0) {
         return w;
     }
@@ -311,6 +311,7 @@ out_write(mmi_link *link)
         mmi_msg_unref(plan.held[i]);
     }
     w.n = mmi_link_write_took(link, state, w.n);
+    w.at_ns = e->now_ns;
     return w;
 }
 
@@ -375,19 +376,19 @@ mmi_link_write_begin(mmi_link *link)
 }
 
 static void
-out_end(mmi_link *link, int64_t n, uint64_t written_before)
+out_end(mmi_link *link, mmi_link_write last, uint64_t written_before)
 {
     link->writing = false;
-    if (link->state == MMI_LINK_DEAD || n == MM_ECLOSED) {
+    if (link->state == MMI_LINK_DEAD || last.n == MM_ECLOSED) {
         mmi_link_close(link, MM_REASON_RESET, NULL);   /* what was in flight is cut */
         return;
     }
-    link->last_flush_ns = link->socket->last_flush_ns = link->engine->now_ns;
+    link->last_flush_ns = link->socket->last_flush_ns = last.at_ns;
     if (link->doomed != 0) {   /* somebody gave it up meanwhile */
         mmi_link_close(link, link->doomed, link->doomed_detail);
         return;
     }
-    if (n < 0 && n != MM_EAGAIN) {
+    if (last.n < 0 && last.n != MM_EAGAIN) {
         mmi_link_close(link, MM_REASON_RESET, NULL);
         return;
     }
@@ -410,21 +411,18 @@ out_end(mmi_link *link, int64_t n, uint64_t written_before)
 void
 mmi_link_write_on(mmi_link *link, mmi_link_write last, uint64_t written_before)
 {
-    for (int round = 1; round < OUT_ROUNDS_MAX; round++) {
-        if (last.n < 0 || (size_t)last.n < last.total || link->doomed != 0) {
-            break;
-        }
+    for (int round = 1; last.n >= 0 && (size_t)last.n == last.total && link->doomed == 0; round++) {
         if (out_may_rest(link, last.full)) {
             link->rested = true;
             out_next_round(link->engine);
             break;
         }
-        if (!mmi_link_pending(link)) {
+        if (round == OUT_ROUNDS_MAX || !mmi_link_pending(link)) {
             break;
         }
         last = out_write(link);
     }
-    out_end(link, last.n, written_before);
+    out_end(link, last, written_before);
 }
 
 void
@@ -437,6 +435,6 @@ mmi_link_flush(mmi_link *link)
     if (mmi_link_pending(link)) {
         mmi_link_write_on(link, out_write(link), written);
     } else {
-        out_end(link, 0, written);
+        out_end(link, (mmi_link_write){ .at_ns = link->engine->now_ns }, written);
     }
 }

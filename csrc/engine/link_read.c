@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "engine/link_small.h"
+#include "engine/link.h"
 
 enum {
     READ_UNDER_LOCK_MAX = 4 * 1024   /* bytes that are sooner parsed than the lock is dropped */

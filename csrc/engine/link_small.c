@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+_Static_assert(MMI_SMALL_LINKS * MMI_SMALL_READ <= MMI_IO_BUFFER_SIZE, "an arena has all pieces");
+
 /* All it has to write is one entry of its outbox, from the beginning, and that is small. */
 static bool
 write_fits(const mmi_link *link)
@@ -66,6 +68,7 @@ void
 mmi_small_writes_run(mmi_small_writes *all, mmi_engine *e)
 {
     const mmi_plat *p = &e->plat;
+    uint64_t began_ns = e->now_ns;   /* what comes from here on answers it: see flush_due */
     mmi_engine_unlock(e);
     for (uint32_t i = 0; i < all->count; i++) {
         mmi_small_write *one = &all->at[i];
@@ -76,6 +79,7 @@ mmi_small_writes_run(mmi_small_writes *all, mmi_engine *e)
     for (uint32_t i = 0; i < all->count; i++) {   /* of all, before the lock is dropped again */
         mmi_small_write *one = &all->at[i];
         one->write.n = mmi_link_write_took(one->link, MMI_LINK_ACTIVE, one->write.n);
+        one->write.at_ns = began_ns;
     }
     for (uint32_t i = 0; i < all->count; i++) {
         mmi_link_write_on(all->at[i].link, all->at[i].write, all->at[i].written_before);
@@ -119,7 +123,8 @@ read_took(mmi_link *link, uint8_t *buf, int64_t n, mmi_arena *arena)
     } else if (n != MM_EAGAIN) {
         mmi_link_read_ended(link, n, false);
     }
-    return n == MMI_SMALL_READ;
+    link->reads_little = n < MMI_SMALL_READ;
+    return !link->reads_little;
 }
 
 /* Reads into pieces of the arena, and makes messages of all before the arena is read into again. */

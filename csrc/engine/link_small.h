@@ -15,8 +15,7 @@
 
 enum {
     MMI_SMALL_LINKS = 8,                 /* at once */
-    MMI_SMALL_WRITE = 512,               /* bytes a link */
-    MMI_SMALL_READ = 4096
+    MMI_SMALL_WRITE = 512                /* bytes a link */
 };
 
 typedef struct mmi_small_write {

@@ -64,6 +64,23 @@ park_part(mmi_engine *e)
     }
 }
 
+/* Sleeps until it is time to look, or it is rung for more than to write beside a caller. */
+static void
+park_sleep(mmi_engine *e, uint64_t until_ns)
+{
+    bool rests = e->resting, helped;
+    do {
+        (void)mmi_engine_wait(e, e->park_notifier, until_ns);
+        helped = e->helping;
+        if (helped) {
+            mmi_engine_settle(e, false);
+            e->helping = false;
+        }
+        e->plat.notifier_clear(e->plat.self, e->park_notifier);   /* flags say what it was for */
+    } while (helped && !e->unpark && e->resting == rests && e->now_ns < until_ns &&
+             !mmi_runner_needed(e));
+}
+
 void
 mmi_runner_park(mmi_engine *e)
 {
@@ -79,17 +96,10 @@ mmi_runner_park(mmi_engine *e)
         uint64_t soon = e->now_ns + PARK_NS;
         bool rests = e->leading && leads == before;   /* for a whole period: it may be for long */
         e->resting = rests;
-        (void)mmi_engine_wait(e, e->park_notifier, rests || next < soon ? next : soon);
+        park_sleep(e, rests || next < soon ? next : soon);
         bool roused = rests && !e->resting;
         e->resting = false;
-        e->plat.notifier_clear(e->plat.self, e->park_notifier);
-        bool helped = e->helping;
-        if (helped) {
-            mmi_engine_settle(e, false);
-            e->helping = false;
-        }
-        bool seen = leads != e->leads || roused || helped;   /* somebody waits, or is about to */
-        bool more = seen && !e->unpark && !mmi_runner_needed(e);
+        bool more = (leads != e->leads || roused) && !e->unpark && !mmi_runner_needed(e);
         e->parked = e->leading || more;
         before = leads;
     }

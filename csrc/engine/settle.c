@@ -12,18 +12,24 @@ enum {
 };
 
 /*
- * The next link that is to be written now, off the list; NULL: none.  A caller writes what it
- * queued itself, so that a lone message needs no other thread.  In a burst it leaves it to the
- * runner, which then comes by every MMI_PACE_US without being woken, until there is a good deal to
- * write (docs/adr: inline or batched).
+ * A caller writes what it queued itself, so that a lone message needs no other thread.  In a burst
+ * it leaves it to the runner, which then comes by every MMI_PACE_US without being woken, until
+ * there is a good deal to write (docs/adr: inline or batched).
  */
+static bool
+settle_is_due(const mmi_engine *e, const mmi_link *link, bool runner)
+{
+    return runner || e->thread == NULL || mmi_link_flush_due(link, e->now_ns);
+}
+
+/* The next link that is to be written now, off the list; NULL: none. */
 static mmi_link *
 settle_due(mmi_engine *e, bool runner)
 {
     mmi_list *node;
     while ((node = mmi_list_pop_front(&e->dirty)) != NULL) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, dirty);
-        if (runner || e->thread == NULL || mmi_link_flush_due(link, e->now_ns)) {
+        if (settle_is_due(e, link, runner)) {
             return link;
         }
         if (!link->burst) {
@@ -35,11 +41,12 @@ settle_due(mmi_engine *e, bool runner)
 }
 
 static bool
-settle_many(const mmi_engine *e)
+settle_many(const mmi_engine *e, bool runner)
 {
     int count = 0;
     MMI_LIST_EACH(&e->dirty, node, after) {
-        if (++count == SETTLE_MANY_LINKS) {
+        count += settle_is_due(e, MMI_CONTAINER_OF(node, mmi_link, dirty), runner);
+        if (count == SETTLE_MANY_LINKS) {
             return true;
         }
     }
@@ -51,7 +58,7 @@ settle_dirty(mmi_engine *e, bool runner)
 {
     mmi_small_writes few;
     few.count = 0;
-    if (settle_many(e)) {
+    if (settle_many(e, runner)) {
         mmi_runner_help(e);
     }
     for (;;) {

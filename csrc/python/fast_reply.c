@@ -3,7 +3,8 @@
  * its way back, a native object that one call sends the answer along.
  * Not here: receiving (fast_receive.c); what an error is called (_message.py, _forms.py).
  * Law: limited API; of all answers to a request one is sent.  Its way is claimed before the answer
- * is sent, and free again only if nothing was; nothing in between can run anything.
+ * is sent, and free again only if nothing was: another thread that answers meanwhile is told that
+ * it was answered already.
  */
 #include "python/fast.h"
 
@@ -12,7 +13,7 @@
 
 typedef struct way {
     PyObject_VAR_HEAD
-    PyObject *owner;           /* the socket; NULL: no socket gave the request */
+    PyObject *owner;           /* the socket; NULL: it was answered, or no socket gave it */
     mm_handle socket;
     uint64_t peer;
     atomic_flag answered;      /* or just being answered */
@@ -135,6 +136,7 @@ way_reply(PyObject *self, PyObject *data)
                        (const uint8_t *)body);
     Py_END_ALLOW_THREADS
     if (rc == MM_OK || rc == MM_EHOSTUNREACH) {   /* gone, or its queue is full: counted */
+        Py_CLEAR(w->owner);   /* who keeps the request does not keep the socket */
         return PyBool_FromLong(rc == MM_OK);
     }
     atomic_flag_clear(&w->answered);

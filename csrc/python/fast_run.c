@@ -103,8 +103,8 @@ mmi_run_received(mmi_run *run, PyObject *owner, bool plain, int rc)
     run->count = rc > 0 ? rc : 0;
     if (rc > 0) {
         const mm_batch *batch = run->batch;
-        bool lent = batch->big != NULL;   /* what it refers to goes as the batch is dropped */
-        run->bytes = lent ? 0 : batch->offset[batch->frame_count] - batch->offset[0];
+        run->bytes = batch->big != NULL ? UINT32_MAX
+                                        : batch->offset[batch->frame_count] - batch->offset[0];
     }
     if (rc > 0 && !(plain && run_is_plain(run->batch))) {
         Py_INCREF(owner);
@@ -135,7 +135,9 @@ mmi_run_recv_here(mmi_run *run, PyObject *owner, const mmi_want *want)
         Py_END_ALLOW_THREADS
     }
     run->handle = want->handle;
-    return mmi_run_received(run, owner, false, rc);
+    rc = mmi_run_received(run, owner, false, rc);
+    run->bytes = 0;   /* lent, whatever its size: it goes as the batch is dropped */
+    return rc;
 }
 
 bool

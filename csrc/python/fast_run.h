@@ -24,7 +24,7 @@ bool mmi_want_of(PyObject *const *args, Py_ssize_t count, mmi_want *want);
 typedef struct mmi_run {
     uint32_t refs;
     Py_ssize_t at, count;
-    uint32_t bytes;            /* of the batch's arrays that are in use */
+    uint32_t bytes;            /* of the batch; UINT32_MAX: it is a large message */
     mm_batch *batch;
     PyObject *list;            /* the messages; NULL: they are in the batch */
     PyObject *owner;           /* owner._unpack_at(address) makes it; NULL: each is bytes */

@@ -105,7 +105,7 @@ class Request(FullMessage):
 
     def _refuse(self, code: int, size: int) -> NoReturn:
         """Raise what kept an answer of that size from being sent."""
-        if code == ESTATE:
-            raise UsageError("this request was answered already; each takes one reply")
         socket, frames, routed = self._way.about()
+        if code == ESTATE or socket is None:  # perhaps by another thread, meanwhile
+            raise UsageError("this request was answered already; each takes one reply")
         raise socket._reply_error(code, routed + size, frames + 1)

@@ -7,11 +7,35 @@
 #ifndef SOCKETS_H
 #define SOCKETS_H
 
+#include <sched.h>
+#include <time.h>
+
 #include "check.h"
 #include "meshmsg.h"
 
 enum { PATIENCE_MS = 60000 };   /* what no test times has so long: the machine may be busy */
 static const char TCP[] = "tcp://127.0.0.1:0";
+
+static inline uint64_t
+clock_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Looks again and again until it is so; a test that hangs fails instead. */
+#define AWAIT(cond)                                                                               \
+    for (uint64_t await_start = clock_ns(); !(cond); (void)sched_yield())                         \
+    CHECK((clock_ns() - await_start) / 1000000 < PATIENCE_MS)
+
+/* Lets what was written before be no part of a burst: the caller of a send then writes itself. */
+static inline void
+await_no_burst(void)
+{
+    const uint64_t start = clock_ns();
+    AWAIT(clock_ns() - start > 1000000);
+}
 
 static inline mm_handle
 open_engine(void)

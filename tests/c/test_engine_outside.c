@@ -7,18 +7,16 @@
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "engine/engine.h"
 #include "sockets.h"
 
-enum { WAIT_MS = 60000, BODY_SIZE = 100, NO_BURST_NS = 1000000 };
+enum { WAIT_MS = 60000, BODY_SIZE = 100 };
 
 static int64_t (*plain_writev)(void *self, int s, const mmi_iov *iov, int n);
 static int64_t (*plain_readv)(void *self, int s, const mmi_iov *iov, int n);
@@ -40,25 +38,6 @@ close_once(_Atomic(mm_handle) *socket)
     mm_handle due = atomic_exchange(socket, 0);
     if (due != 0) {
         CHECK_INT(mm_socket_close(due), MM_OK);
-    }
-}
-
-static uint64_t
-now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* Lets the handshake be no part of a burst: so the caller of a send writes, and the runner, which
- * is to notice what others do meanwhile, does not. */
-static void
-await_no_burst(void)
-{
-    uint64_t start = now_ns();
-    while (now_ns() - start < NO_BURST_NS) {
-        (void)sched_yield();
     }
 }
 
@@ -274,7 +253,7 @@ test_what_arrived_before_its_write_returned_is_not_counted_as_dropped(void)
     CHECK_INT(mm_bind(push, TCP, endpoint, sizeof endpoint), MM_OK);
     CHECK_INT(mm_connect(pull, endpoint), MM_OK);
     CHECK_INT(mm_wait_peers(push, 1, WAIT_MS, 0), MM_OK);
-    await_no_burst();
+    await_no_burst();   /* so the runner, which is to notice the rest, does not write */
     atomic_store(&peer, pull);
     CHECK_INT(mm_send(push, body, sizeof body, WAIT_MS, 0), MM_OK);
     while (peers_of(push) > 0) {

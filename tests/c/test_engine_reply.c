@@ -90,6 +90,15 @@ answer_lent(mm_handle rep, const mm_batch *batch, const uint8_t *body, size_t bo
     return mm_send_reply(rep, batch->peer[0], route, sizes, count, body);
 }
 
+/* The same, but it waits for the lock: the runner may have it at any moment. */
+static int
+recv_here(mm_handle rep, mm_batch *batch, int *more)
+{
+    int rc;
+    AWAIT((rc = mm_recv_here(rep, batch, more)) != MM_EAGAIN);
+    return rc;
+}
+
 static void
 test_a_request_that_is_there_is_lent_and_answered(void)
 {
@@ -105,7 +114,7 @@ test_a_request_that_is_there_is_lent_and_answered(void)
     CHECK_INT(mm_recv_here(rep, batch, &more), MM_EAGAIN);
     ask(req, rep, "question", 2, &id);
     for (int i = 0; i < 2; i++) {
-        CHECK_INT(mm_recv_here(rep, batch, &more), 1);
+        CHECK_INT(recv_here(rep, batch, &more), 1);
         CHECK_INT(mm_settle(rep), MM_OK);   /* should there be more to it, or not */
         CHECK_INT(batch->message_count, 1);
         CHECK(batch->big != NULL && batch->envelope[0] > 0 && batch->peer[0] != 0);
@@ -128,10 +137,10 @@ test_a_request_that_is_there_is_lent_and_answered(void)
     CHECK_INT(mm_socket_stats(rep, &stats), MM_OK);
     CHECK_INT(stats.received_messages, 2);
     CHECK_INT(mm_socket_close(rep), MM_OK);
-    CHECK_INT(mm_recv_here(rep, batch, &more), MM_ECLOSED);
+    CHECK_INT(recv_here(rep, batch, &more), MM_ECLOSED);
     CHECK_INT(mm_send_reply(rep, 12345, NULL, &size, 0, NULL), MM_ECLOSED);
     mm_handle push = open_socket(engine, MM_PUSH);
-    CHECK_INT(mm_recv_here(push, batch, &more), MM_ENOTSUP);
+    CHECK_INT(recv_here(push, batch, &more), MM_ENOTSUP);
     mm_batch_free(batch);
     close_engine(engine, 1000);
 }
@@ -156,11 +165,32 @@ test_who_watches_is_told_of_what_was_taken_where_it_was(void)
     CHECK_INT(mm_fileno(rep, &fd), MM_OK);
     ask(req, rep, "x", 2, &id);
     for (int left = 1; left >= 0; left--) {
-        CHECK_INT(mm_recv_here(rep, batch, &more), 1);
+        CHECK_INT(recv_here(rep, batch, &more), 1);
         CHECK_INT(more, MM_MORE_SETTLE);
         CHECK_INT(mm_settle(rep), MM_OK);
         CHECK_INT(readable(fd), left);
     }
+    mm_batch_free(batch);
+    close_engine(engine, 1000);
+}
+
+/* Nobody can answer a message without a way back: it is dropped by who looks for one. */
+static void
+test_what_is_dropped_on_the_way_is_settled_too(void)
+{
+    mm_handle engine = open_engine();
+    mm_batch *batch;
+    int more = 0;
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    mm_handle rep = open_socket(engine, MM_REP), dealer = open_socket(engine, MM_DEALER);
+    join(rep, dealer, "tcp://127.0.0.1:0");
+    CHECK_INT(mm_send(dealer, (const uint8_t *)"x", 1, WAIT_MS, 0), MM_OK);
+    AWAIT(mm_recv_here(rep, batch, &more) == MM_EAGAIN && more != 0);
+    CHECK_INT(more, MM_MORE_SETTLE);
+    CHECK_INT(mm_settle(rep), MM_OK);
+    mm_stats stats;
+    CHECK_INT(mm_socket_stats(rep, &stats), MM_OK);
+    CHECK_INT(stats.dropped_malformed, 1);
     mm_batch_free(batch);
     close_engine(engine, 1000);
 }
@@ -170,6 +200,7 @@ main(void)
 {
     RUN(test_a_request_that_is_there_is_lent_and_answered);
     RUN(test_who_watches_is_told_of_what_was_taken_where_it_was);
+    RUN(test_what_is_dropped_on_the_way_is_settled_too);
     RUN(test_a_reply_nobody_fetches_neither_wakes_nor_detains_who_waits_for_another);
     return 0;
 }
