@@ -86,10 +86,27 @@ await_another(void)
     AWAIT(!atomic_load(&wait_for_another) || atomic_load(&another));
 }
 
+/* As that turn is to fare. */
+static inline int64_t
+fare(int turn, int64_t (*plain)(void *self, int s, const mmi_iov *iov, int n), void *self, int s,
+     const mmi_iov *iov, int n)
+{
+    const mmi_iov first = { .data = iov->data, .size = 1 };
+    switch (turn < MANY ? fates[turn] : WHOLE) {
+    case SHORT:
+        return plain(self, s, &first, 1);
+    case NOTHING:
+        return MM_EAGAIN;
+    case RESET:
+        return MM_ECONNRESET;
+    default:
+        return plain(self, s, iov, n);
+    }
+}
+
 static inline int64_t
 fated_writev(void *self, int s, const mmi_iov *iov, int n)
 {
-    const mmi_iov first = { .data = iov->data, .size = 1 };
     if (!atomic_load(&armed)) {
         return plain_writev(self, s, iov, n);
     }
@@ -98,38 +115,19 @@ fated_writev(void *self, int s, const mmi_iov *iov, int n)
     await_another();
     close_in(turn);
     send_once();
-    switch (turn < MANY ? fates[turn] : WHOLE) {
-    case SHORT:
-        return plain_writev(self, s, &first, 1);
-    case NOTHING:
-        return MM_EAGAIN;
-    case RESET:
-        return MM_ECONNRESET;
-    default:
-        return plain_writev(self, s, iov, n);
-    }
+    return fare(turn, plain_writev, self, s, iov, n);
 }
 
 static inline int64_t
 fated_readv(void *self, int s, const mmi_iov *iov, int n)
 {
-    const mmi_iov first = { .data = iov->data, .size = 1 };
     if (!atomic_load(&armed)) {
         return plain_readv(self, s, iov, n);
     }
     int turn = atomic_fetch_add(&reads, 1);
     count_together();
     close_in(turn);
-    switch (turn < MANY ? fates[turn] : WHOLE) {
-    case SHORT:
-        return plain_readv(self, s, &first, 1);
-    case NOTHING:
-        return MM_EAGAIN;
-    case RESET:
-        return MM_ECONNRESET;
-    default:
-        return plain_readv(self, s, iov, n);
-    }
+    return fare(turn, plain_readv, self, s, iov, n);
 }
 
 /* A parked runner does not look by itself whether somebody still polls. */
