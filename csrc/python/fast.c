@@ -11,7 +11,9 @@
 #include "python/fast.h"
 
 enum {
-    FAST_RUN = 512   /* messages handed to the core at once */
+    FAST_RUN = 512,          /* messages handed to the core at once */
+    FAST_SOON_MAX = 64,      /* calls of a thread until send_soon says that it is enough */
+    FAST_SHARE = 1           /* how it says so: positive, as no code of the core is */
 };
 
 bool
@@ -51,6 +53,18 @@ fast_send(PyObject *self, PyObject *const *args, Py_ssize_t count)
         Py_END_ALLOW_THREADS
     }
     return PyLong_FromLong(rc);
+}
+
+/* send_soon(as send) -> as send; but one call in FAST_SOON_MAX of a thread sends nothing and gives
+ * FAST_SHARE: a task lets others run then, and sends afterwards. */
+static PyObject *
+fast_send_soon(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    static _Thread_local unsigned calls;
+    if (++calls % FAST_SOON_MAX == 0) {
+        return PyLong_FromLong(FAST_SHARE);
+    }
+    return fast_send(self, args, count);
 }
 
 /* Takes references to up to FAST_RUN messages from at on; how many, -1: one is not bytes. */
@@ -208,6 +222,7 @@ fast_parts(PyObject *self, PyObject *arg)
 
 static PyMethodDef fast_methods[] = {
     { "send", (PyCFunction)(void (*)(void))fast_send, METH_FASTCALL, NULL },
+    { "send_soon", (PyCFunction)(void (*)(void))fast_send_soon, METH_FASTCALL, NULL },
     { "send_list", (PyCFunction)(void (*)(void))fast_send_list, METH_FASTCALL, NULL },
     { "all_bytes", fast_all_bytes, METH_O, NULL },
     { "parts", fast_parts, METH_O, NULL },
@@ -239,5 +254,9 @@ PyInit__fast(void)
 {
     bool there = mmi_fast_ready_init() && mmi_fast_receive_init() && mmi_fast_stream_init() &&
                  mmi_fast_reply_init();
-    return there ? PyModule_Create(&fast_module) : NULL;
+    PyObject *module = there ? PyModule_Create(&fast_module) : NULL;
+    if (module != NULL && PyModule_AddIntConstant(module, "SOON_MAX", FAST_SOON_MAX) != 0) {
+        Py_CLEAR(module);
+    }
+    return module;
 }

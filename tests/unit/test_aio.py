@@ -98,32 +98,6 @@ def test_no_interleaving_of_cancels_loses_or_doubles_a_message(
     asyncio.run(run())
 
 
-def test_receives_that_never_wait_let_other_tasks_run() -> None:
-    """However fast messages come."""
-
-    async def run() -> None:
-        push, pull = await linked()
-        await push.send_many([b"x"] * 900)
-        await push.drain(timeout=WAIT_S)
-        turns = 0
-
-        async def other() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        task = asyncio.ensure_future(other())
-        for _ in range(900):
-            await pull.recv(timeout=WAIT_S)
-        task.cancel()
-        assert turns >= 900 // 64 - 1
-        push.close()
-        pull.close()
-
-    asyncio.run(run())
-
-
 @pytest.mark.leaves_threads  # uvloop keeps a pipe for forks
 @pytest.mark.parametrize("runner", [asyncio.run, uvloop.run])
 def test_many_requests_at_once_on_both_loops(runner: Any) -> None:

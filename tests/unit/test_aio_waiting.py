@@ -7,7 +7,6 @@ import gc
 import os
 import threading
 import weakref
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 import meshmsg as mm
 from meshmsg import aio
 from meshmsg.aio._loop import LoopWaker, waker_of
-from meshmsg.aio._waiting import FAST_CALLS_MAX
 from tests.support.linked import RUNNERS, UP, deliver, linked, turns
 from tests.support.pairs import WAIT_S
 
@@ -193,68 +191,6 @@ def test_a_time_out_around_an_iteration_does_not_end_it() -> None:
             async for message in pull:
                 assert message == b"2"
                 break
-
-    asyncio.run(run())
-
-
-async def spin(count: list[int]) -> None:
-    """Count the turns of the loop."""
-    while True:
-        count[0] += 1
-        await asyncio.sleep(0)
-
-
-async def one_by_one(push: mm.Push, pull: aio.Pull, count: int) -> None:
-    """Receive messages of which each is there already, and no more than that one."""
-    pull.fileno()
-    for _ in range(count):
-        await pull.recv()
-
-
-async def iterated(push: mm.Push, pull: aio.Pull, count: int) -> None:
-    """Iterate."""
-    async for _ in pull:
-        count -= 1
-        if count == 0:
-            return
-
-
-async def in_batches(push: mm.Push, pull: aio.Pull, count: int) -> None:
-    """Receive batches of one."""
-    for _ in range(count):
-        await pull.recv_many(1)
-
-
-@pytest.mark.parametrize("way", [one_by_one, iterated, in_batches])
-def test_no_way_of_receiving_starves_the_other_tasks(way: Callable[..., Awaitable[None]]) -> None:
-    """However many messages are there, others run after so many of them."""
-
-    async def run() -> None:
-        async with linked() as (push, pull):
-            count = FAST_CALLS_MAX * 6
-            deliver(push, *[b"x"] * count)
-            turned = [0]
-            other = asyncio.ensure_future(spin(turned))
-            await way(push, pull, count)
-            assert turned[0] >= 5
-            other.cancel()
-
-    asyncio.run(run())
-
-
-def test_sending_without_end_does_not_starve_the_other_tasks() -> None:
-    """A Pub that drops never waits; it still lets others run."""
-
-    async def run() -> None:
-        turned = [0]
-        other = asyncio.ensure_future(spin(turned))
-        async with aio.Pub(bind=UP) as pub:
-            for i in range(FAST_CALLS_MAX * 3):
-                await pub.send(b"x")
-                await pub.send(b"x", topic="t" if i % 2 else "")
-            await pub.send_many([b"x"] * 5000)
-        assert turned[0] >= 5
-        other.cancel()
 
     asyncio.run(run())
 

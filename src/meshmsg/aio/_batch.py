@@ -60,7 +60,7 @@ class AsyncBatchReceiver(Batching, AsyncReceiver[Message]):
         to_ms(timeout)
         self._fast += 1
         if self._fast >= FAST_CALLS_MAX:
-            await self._turn()
+            await self._share()
         found = self._prefetched_batch(max_messages, max_bytes)
         if found is not None:
             return found

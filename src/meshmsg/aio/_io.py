@@ -25,7 +25,7 @@ from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining, Waiting
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_send = fast.send
+_send = fast.send_soon
 _QUICK_CALLS_MAX = FAST_CALLS_MAX - 1
 """Messages that are there and are given out without a look at the loop; the next call looks."""
 PREFETCH_MESSAGES = 256
@@ -41,7 +41,7 @@ class AsyncFrameSender(AsyncDraining):
         body, sizes, count = pack_frames(frames)
         self._fast += 1
         if self._fast >= FAST_CALLS_MAX:
-            await self._turn()
+            await self._share()
         await self._sending(
             lambda: int(lib.mm_send_frames(self._handle, to, body, sizes, count, 0, 0)),
             timeout,
@@ -87,20 +87,19 @@ class AsyncSender(AsyncFrameSender):
         Raises:
             TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
         """
-        self._fast += 1
-        if self._fast >= FAST_CALLS_MAX:
-            await self._turn()
         try:
             rc = _send(self._handle, data)
         except TypeError:  # not bytes; perhaps nothing that can be sent
             body = buffer_of(data)
             rc = lib.mm_send_now(self._handle, body, len(body))
         if rc:
-            await self._send_on(data, timeout)
+            await self._send_on(rc, data, timeout)
 
-    async def _send_on(self, data: Data, timeout: float | None) -> None:
+    async def _send_on(self, rc: int, data: Data, timeout: float | None) -> None:
         """Send what was not taken at once."""
         body = buffer_of(data)  # in a function of its own: a lambda costs its function at any call
+        if rc > 0:  # enough for now; nothing was sent yet
+            await self._share()
         await self._sending(
             lambda: int(lib.mm_send(self._handle, body, len(body), 0, 0)), timeout, len(body), 1
         )
@@ -273,7 +272,7 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
     ) -> list[MessageT]:
         self._fast += 1 + self._ready.rested()
         if self._fast >= FAST_CALLS_MAX:
-            await self._turn()
+            await self._share()
         if timeout is not None:
             to_ms(timeout)  # refuses what is no time
         found: list[MessageT] = []

@@ -60,7 +60,7 @@ class Survey(Outcome):
                     await surveyor._begin(self)
         surveyor._fast += 1
         if surveyor._fast >= FAST_CALLS_MAX:
-            await surveyor._turn()
+            await surveyor._share()
         while not self._over or self._ready:
             answer = self._take()
             if answer is not None:

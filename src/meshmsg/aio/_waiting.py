@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from meshmsg._base import SocketBase
-from meshmsg._core import EAGAIN, ffi, lib, to_ms
+from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
 from meshmsg._errors import TimedOutError, WouldBlockError
 from meshmsg._info import DrainReport, drain_of
 from meshmsg._options import check_count
@@ -20,15 +20,19 @@ from meshmsg.aio._loop import DRAINED, PEERS, READABLE, LoopWaker, waker_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-FAST_CALLS_MAX = 64
-"""Calls without an await, after which other tasks get a turn."""
+FAST_CALLS_MAX: int = fast.SOON_MAX
+"""Calls without an await, after which other tasks get a turn if they had none for TURN_S."""
+TURN_S = 0.0002
+"""Seconds: a turn of the loop costs as much as ten calls or more, so none is taken sooner."""
 
 
 class Waiting(SocketBase):
     """What a socket's awaiting calls share."""
 
     _fast = 0
-    """Calls since this socket's user last let other tasks run."""
+    """Calls since it was last asked whether other tasks are to run."""
+    _turned = 0.0
+    """When they last did, on the loop's clock: of those this socket's calls let run."""
     _waker_used: LoopWaker | None = None
 
     def _waker(self, loop: asyncio.AbstractEventLoop) -> LoopWaker:
@@ -37,10 +41,18 @@ class Waiting(SocketBase):
             waker = self._waker_used = waker_of(self._engine, loop)
         return waker
 
+    async def _share(self) -> None:
+        """After FAST_CALLS_MAX calls: let other tasks run, if it is time."""
+        self._fast = 0
+        since = asyncio.get_running_loop().time() - self._turned
+        if not 0 <= since < TURN_S:  # below 0: another loop's clock
+            await self._turn()
+
     async def _turn(self) -> None:
         """Let other tasks run."""
         self._fast = 0
         await asyncio.sleep(0)
+        self._turned = asyncio.get_running_loop().time()
 
     async def _until(
         self, attempt: Callable[[], int], event: int, timeout: float | None, what: str
