@@ -56,6 +56,17 @@ mmi_list_pop_front(mmi_list *list)
     return node;
 }
 
+static inline mmi_list *
+mmi_list_pop_back(mmi_list *list)
+{
+    mmi_list *node = list->prev;
+    if (node == list) {
+        return NULL;
+    }
+    mmi_list_rm(node);
+    return node;
+}
+
 /* Safe against removal of the current node. */
 #define MMI_LIST_EACH(list, node, after)                                                           \
     for (mmi_list *node = (list)->next, *after = node->next; node != (list);                       \

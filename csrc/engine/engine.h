@@ -90,6 +90,7 @@ void mmi_engine_relock(mmi_engine *e);               /* and the clock is read */
 void mmi_engine_settle(mmi_engine *e, bool runner);
 void mmi_engine_hurry(mmi_engine *e);                /* the next settle writes what is in a burst */
 /* The runner's round through the links in a burst. */
+void mmi_settle_beside(mmi_engine *e);   /* as a thread that helps one that settles */
 void mmi_settle_bursts(mmi_engine *e);
 /* Some links wait for the next round, not for the kernel; or lagging sockets for the next turn. */
 bool mmi_settle_paced(const mmi_engine *e);

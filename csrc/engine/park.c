@@ -73,7 +73,7 @@ park_sleep(mmi_engine *e, uint64_t until_ns)
         (void)mmi_engine_wait(e, e->park_notifier, until_ns);
         helped = e->helping;
         if (helped) {
-            mmi_engine_settle(e, false);
+            mmi_settle_beside(e);
             e->helping = false;
         }
         e->plat.notifier_clear(e->plat.self, e->park_notifier);   /* flags say what it was for */

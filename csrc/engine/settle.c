@@ -24,10 +24,10 @@ settle_is_due(const mmi_engine *e, const mmi_link *link, bool runner)
 
 /* The next link that is to be written now, off the list; NULL: none. */
 static mmi_link *
-settle_due(mmi_engine *e, bool runner)
+settle_due(mmi_engine *e, bool runner, bool beside)
 {
     mmi_list *node;
-    while ((node = mmi_list_pop_front(&e->dirty)) != NULL) {
+    while ((node = beside ? mmi_list_pop_back(&e->dirty) : mmi_list_pop_front(&e->dirty)) != NULL) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, dirty);
         if (settle_is_due(e, link, runner)) {
             return link;
@@ -53,8 +53,11 @@ settle_many(const mmi_engine *e, bool runner)
     return false;
 }
 
+/* Who writes beside another begins at the other end: peers of one process have mostly come one after
+ * the other, so two processes get something to do at once.  Nobody waits for ever there: whoever
+ * queues more settles as well, from the front. */
 static void
-settle_dirty(mmi_engine *e, bool runner)
+settle_dirty(mmi_engine *e, bool runner, bool beside)
 {
     mmi_small_writes few;
     few.count = 0;
@@ -62,13 +65,13 @@ settle_dirty(mmi_engine *e, bool runner)
         mmi_runner_help(e);
     }
     for (;;) {
-        mmi_link *link = settle_due(e, runner);
+        mmi_link *link = settle_due(e, runner, beside);
         if (link != NULL && mmi_small_writes_add(&few, link)) {
             continue;
         }
         if (few.count > 0) {
             if (link != NULL) {   /* it is its turn afterwards, should it still be there */
-                mmi_list_push_front(&e->dirty, &link->dirty);
+                mmi_list_push_back(beside ? &e->dirty : e->dirty.next, &link->dirty);
             }
             mmi_small_writes_run(&few, e);
         } else if (link != NULL) {
@@ -164,11 +167,11 @@ settle_dead(mmi_engine *e)
     }
 }
 
-void
-mmi_engine_settle(mmi_engine *e, bool runner)
+static void
+settle(mmi_engine *e, bool runner, bool beside)
 {
     mmi_list *node;
-    settle_dirty(e, runner);
+    settle_dirty(e, runner, beside);
     settle_dead(e);
     while ((node = mmi_list_pop_front(&e->touched)) != NULL) {
         mmi_socket *s = MMI_CONTAINER_OF(node, mmi_socket, touched);
@@ -184,4 +187,16 @@ mmi_engine_settle(mmi_engine *e, bool runner)
     if (e->closing && mmi_list_empty(&e->sockets)) {
         e->plat.notifier_ring(e->plat.self, e->idle_notifier);
     }
+}
+
+void
+mmi_engine_settle(mmi_engine *e, bool runner)
+{
+    settle(e, runner, false);
+}
+
+void
+mmi_settle_beside(mmi_engine *e)
+{
+    settle(e, false, true);
 }

@@ -41,6 +41,7 @@ static atomic_int periods;             /* how often that was another time */
 static atomic_bool held;               /* who sleeps is not woken by time, but the caller */
 static atomic_bool another;            /* a thread that is not the caller has written */
 static atomic_bool wait_for_another;
+static struct { int count, stream[MANY]; } wrote[2];   /* by the caller; by another */
 
 /* Who has the lock back looks at the clock. */
 static inline void
@@ -86,6 +87,15 @@ await_another(void)
     AWAIT(!atomic_load(&wait_for_another) || atomic_load(&another));
 }
 
+static inline void
+note_writer(int s)
+{
+    int who = pthread_equal(pthread_self(), caller) ? 0 : 1;
+    if (wrote[who].count < MANY) {
+        wrote[who].stream[wrote[who].count++] = s;
+    }
+}
+
 /* As that turn is to fare. */
 static inline int64_t
 fare(int turn, int64_t (*plain)(void *self, int s, const mmi_iov *iov, int n), void *self, int s,
@@ -113,6 +123,7 @@ fated_writev(void *self, int s, const mmi_iov *iov, int n)
     int turn = atomic_fetch_add(&writes, 1);
     count_together();
     await_another();
+    note_writer(s);
     close_in(turn);
     send_once();
     return fare(turn, plain_writev, self, s, iov, n);
@@ -195,6 +206,7 @@ arm(void)
     atomic_store(&reads, 0);
     atomic_store(&together, 0);
     atomic_store(&another, false);
+    wrote[0].count = wrote[1].count = 0;
     atomic_store(&armed, true);
 }
 
