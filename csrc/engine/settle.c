@@ -53,9 +53,9 @@ settle_many(const mmi_engine *e, bool runner)
     return false;
 }
 
-/* Who writes beside another begins at the other end: peers of one process have mostly come one after
- * the other, so two processes get something to do at once.  Nobody waits for ever there: whoever
- * queues more settles as well, from the front. */
+/* Who writes beside another begins at the other end: peers of one process have mostly come one
+ * after the other, so two processes get something to do at once.  Nobody waits for ever there:
+ * whoever queues more settles as well, from the front. */
 static void
 settle_dirty(mmi_engine *e, bool runner, bool beside)
 {

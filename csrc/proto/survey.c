@@ -116,10 +116,24 @@ mmi_survey_ask(mmi_survey *v, uint64_t pipe_id)
     v->debts[v->asked_count++] = (mmi_debt){.survey = v, .pipe_id = pipe_id, .open = true};
 }
 
+/* They mostly are, as peers that come one after the other get rising ids. */
+static bool
+survey_sorted(const mmi_survey *v)
+{
+    for (uint32_t i = 1; i < v->asked_count; i++) {
+        if (v->debts[i - 1].pipe_id > v->debts[i].pipe_id) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void
 mmi_survey_asked(mmi_survey *v)
 {
-    qsort(v->debts, v->asked_count, sizeof(*v->debts), survey_compare);
+    if (!survey_sorted(v)) {
+        qsort(v->debts, v->asked_count, sizeof(*v->debts), survey_compare);
+    }
     v->open_count = v->wanted = v->asked_count;
 }
 

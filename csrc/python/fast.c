@@ -236,6 +236,7 @@ static PyMethodDef fast_methods[] = {
     { "poll", (PyCFunction)(void (*)(void))mmi_fast_poll, METH_FASTCALL, NULL },
     { "reply_now", (PyCFunction)(void (*)(void))mmi_fast_reply_now, METH_FASTCALL, NULL },
     { "call", (PyCFunction)(void (*)(void))mmi_fast_call, METH_FASTCALL, NULL },
+    { "survey", (PyCFunction)(void (*)(void))mmi_fast_survey, METH_FASTCALL, NULL },
     { "ready", (PyCFunction)(void (*)(void))mmi_fast_ready, METH_FASTCALL, NULL },
     { "stream", (PyCFunction)(void (*)(void))mmi_fast_stream, METH_FASTCALL, NULL },
     { "answers", (PyCFunction)(void (*)(void))mmi_fast_answers, METH_FASTCALL, NULL },

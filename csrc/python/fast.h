@@ -74,6 +74,8 @@ PyObject *mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t cou
 PyObject *mmi_fast_await_reply(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_reply_now(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count);
+/* The function of fast_survey.c. */
+PyObject *mmi_fast_survey(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
 /* fast_reply.c */
 bool mmi_fast_reply_init(void);

@@ -43,9 +43,17 @@ PyObject *mmi_ready_serve(PyObject *self, PyObject *const *args, Py_ssize_t coun
 PyObject *mmi_ready_one(PyObject *self, PyObject *owner);
 PyObject *mmi_ready_recv_many(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_ready_turn(PyObject *self, PyObject *const *args, Py_ssize_t count);
-PyObject *mmi_ready_answer(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_ready_sleeps(PyObject *self, PyObject *change);
 /* The next message, waited for; NULL without an error: there is more to it, for Python to do. */
 PyObject *mmi_ready_await(mmi_ready *r, PyObject *owner, const mmi_want *want);
+/* Of what came, which nobody else sees, the first, or with many a list of all; NULL without an
+ * error: the socket was closed meanwhile, that is, all was dropped more often than that.  What is
+ * left, also by an error, is ready then. */
+PyObject *mmi_ready_give(mmi_ready *r, mmi_run *run, uint64_t drops, bool many);
+
+/* fast_survey.c: as a method; and the next answer to that survey, waited for: NULL without an
+ * error: there is more to it, for Python to do. */
+PyObject *mmi_ready_answer(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_ready_await_answer(mmi_ready *r, PyObject *owner, const mmi_want *want, uint64_t id);
 
 #endif

@@ -7,10 +7,8 @@
  */
 #include "python/fast_ready.h"
 
-/* Of what came, which nobody else sees, the first, or with many a list of all; NULL without an
- * error: the socket was closed meanwhile.  What is left, also by an error, is ready then. */
-static PyObject *
-receive_give(mmi_ready *r, mmi_run *run, uint64_t drops, bool many)
+PyObject *
+mmi_ready_give(mmi_ready *r, mmi_run *run, uint64_t drops, bool many)
 {
     mmi_run *own = run;
     PyObject *found = NULL;
@@ -99,7 +97,7 @@ receive_into(mmi_ready *r, PyObject *owner, const mmi_want *want, bool many)
         rc = mmi_run_recv(run, owner, r->classes != NULL, want);
     }
     if (rc > 0) {
-        found = receive_give(r, run, drops, many);
+        found = mmi_ready_give(r, run, drops, many);
         return receive_result(receive_settled(r, owner, found));
     }
     mmi_run_unref(run);
@@ -184,7 +182,7 @@ receive_ahead(mmi_ready *r, PyObject *owner, const mmi_want *want, int *rc)
     now.timeout_ms = 0;
     *rc = mmi_run_recv(run, owner, r->classes != NULL, &now);
     if (*rc > 0) {
-        return receive_give(r, run, drops, false);
+        return mmi_ready_give(r, run, drops, false);
     }
     mmi_run_unref(run);
     r->sleepers += *rc == MM_EAGAIN;
@@ -204,7 +202,7 @@ receive_asleep(mmi_ready *r, PyObject *owner, const mmi_want *want, int *rc)
     }
     r->sleepers--;
     if (run != NULL && *rc > 0) {
-        return receive_give(r, run, drops, false);
+        return mmi_ready_give(r, run, drops, false);
     }
     if (run != NULL) {
         mmi_run_unref(run);
@@ -288,68 +286,4 @@ mmi_ready_turn(PyObject *self, PyObject *const *args, Py_ssize_t count)
         return found;
     }
     return mmi_fast_none();
-}
-
-enum { RECEIVE_ANSWERS = 64 };   /* of a survey, taken at once */
-
-/* Up to max of the next answers of a survey into that run: a code. */
-static int
-receive_answers(mmi_run *run, const mmi_want *want, uint64_t id, uint32_t max)
-{
-    int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_answers(want->handle, id, run->batch, max, want->timeout_ms, want->slice_ms);
-    Py_END_ALLOW_THREADS
-    return rc;
-}
-
-/* Those that are there, or waits for one.  A thread that sleeps learns of none that another took,
- * so nobody takes many meanwhile, nor goes to sleep while another takes many. */
-static int
-receive_survey(mmi_ready *r, mmi_run *run, const mmi_want *want, uint64_t id)
-{
-    mmi_want now = *want;
-    now.timeout_ms = 0;
-    if (r->takes) {
-        return MM_EINTR;   /* its answers are ready soon */
-    }
-    r->takes = true;
-    int rc = receive_answers(run, &now, id, r->sleepers > 0 ? 1 : RECEIVE_ANSWERS);
-    r->takes = false;
-    if (rc == MM_EAGAIN && want->timeout_ms != 0) {
-        r->sleepers++;
-        rc = receive_answers(run, want, id, 1);
-        r->sleepers--;
-    }
-    return rc;
-}
-
-/* answer(owner, handle, id, timeout_ms, slice_ms) -> the next answer of a survey: of those that
- * were taken before, or as mm_answers gives it; or a code */
-PyObject *
-mmi_ready_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    mmi_ready *r = (mmi_ready *)self;
-    mmi_want want = { 0 };
-    if (count != 5) {
-        return mmi_fast_arguments("(owner, handle, id, timeout_ms, slice_ms)");
-    }
-    uint64_t id = PyLong_AsUnsignedLongLong(args[2]), drops = r->drops;
-    want.timeout_ms = PyLong_AsLongLong(args[3]);
-    want.slice_ms = PyLong_AsLongLong(args[4]);
-    if (!mmi_fast_handle(args[1], &want.handle) || PyErr_Occurred() != NULL) {
-        return NULL;
-    }
-    PyObject *found = mmi_ready_take(r, &r->run);
-    mmi_run *run = found == NULL && PyErr_Occurred() == NULL ? mmi_run_new() : NULL;
-    if (run == NULL) {
-        return found;
-    }
-    int rc = receive_survey(r, run, &want, id);
-    rc = mmi_run_received(run, args[0], r->classes != NULL, rc);
-    if (rc > 0) {
-        return receive_result(receive_give(r, run, drops, false));
-    }
-    mmi_run_unref(run);
-    return PyLong_FromLong(rc);
 }

@@ -1,7 +1,8 @@
 /*
  * fast_stream.c: the iterator of a socket, or of a survey's answers: what is ready (fast_ready.c),
  * made as it is taken, so that a message costs a loop one native call and no frame of Python.
- * Not here: receiving (fast_receive.c); where there is more to it, a Python function is asked.
+ * Not here: receiving (fast_receive.c, fast_survey.c); where there is more to it, a Python function
+ * is asked.
  * Law: it keeps no message of its own, so leaving a loop loses none, and several threads may share
  * one.
  */
@@ -10,8 +11,9 @@
 typedef struct stream {
     PyObject_HEAD
     PyObject *ready, *refill;
-    PyObject *owner;           /* whose turn it may have; NULL: all comes by the refill */
-    PyObject *peers;           /* a list: of whom each was that was ready; or NULL */
+    PyObject *owner;           /* the socket */
+    PyObject *peers;           /* of a survey, a list: who gave each answer; else NULL */
+    uint64_t survey;           /* its id */
     mmi_want want;
 } stream;
 
@@ -37,11 +39,12 @@ stream_next(PyObject *self)
     const stream *s = (const stream *)self;
     mmi_ready *ready = (mmi_ready *)s->ready;
     PyObject *found = mmi_ready_next(ready);
+    if (found == NULL && PyErr_Occurred() == NULL) {
+        found = s->peers == NULL ? mmi_ready_await(ready, s->owner, &s->want)
+                                 : mmi_ready_await_answer(ready, s->owner, &s->want, s->survey);
+    }
     if (found != NULL && s->peers != NULL && !stream_note(s->peers, found)) {
         Py_CLEAR(found);
-    }
-    if (found == NULL && s->owner != NULL && PyErr_Occurred() == NULL) {
-        found = mmi_ready_await(ready, s->owner, &s->want);
     }
     return found != NULL || PyErr_Occurred() != NULL ? found : PyObject_CallObject(s->refill, NULL);
 }
@@ -94,17 +97,21 @@ static PyType_Spec stream_spec = {
     .slots = stream_slots,
 };
 
-static PyObject *
-stream_new(PyObject *ready, PyObject *refill)
+static stream *
+stream_new(PyObject *ready, PyObject *refill, PyObject *owner, PyObject *peers)
 {
     stream *s = (stream *)PyType_GenericNew(stream_type, NULL, NULL);
     if (s != NULL) {
         Py_INCREF(ready);
         Py_INCREF(refill);
+        Py_INCREF(owner);
+        Py_XINCREF(peers);
         s->ready = ready;
         s->refill = refill;
+        s->owner = owner;
+        s->peers = peers;
     }
-    return (PyObject *)s;
+    return s;
 }
 
 /* stream(ready, refill, owner, handle, max_messages, max_bytes, timeout_ms, slice_ms) -> iterator:
@@ -121,28 +128,33 @@ mmi_fast_stream(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (!mmi_want_of(args + 2, count - 2, &want)) {
         return NULL;
     }
-    stream *s = (stream *)stream_new(args[0], args[1]);
+    stream *s = stream_new(args[0], args[1], args[2], NULL);
     if (s != NULL) {
-        Py_INCREF(args[2]);
-        s->owner = args[2];
         s->want = want;
     }
     return (PyObject *)s;
 }
 
-/* answers(ready, peers: list, refill) -> iterator: what is ready, whose peer is noted, else what
- * refill() gives, which notes it itself, until it raises StopIteration */
+/* answers(ready, refill, owner, handle, id, slice_ms, peers: list) -> iterator: what is ready, or
+ * comes (as ready.answer), whose peer is noted, else what refill() gives, which notes it itself,
+ * until it raises StopIteration */
 PyObject *
 mmi_fast_answers(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if (count != 3 || !mmi_ready_is(args[0]) || !PyList_Check(args[1])) {
-        return mmi_fast_arguments("(ready, list, refill)");
+    mmi_want want = { .timeout_ms = -1 };
+    if (count != 7 || !mmi_ready_is(args[0]) || !PyList_Check(args[6])) {
+        return mmi_fast_arguments("(ready, refill, owner, handle, id, slice_ms, list)");
     }
-    stream *s = (stream *)stream_new(args[0], args[2]);
+    uint64_t id = PyLong_AsUnsignedLongLong(args[4]);
+    want.slice_ms = PyLong_AsLongLong(args[5]);
+    if (!mmi_fast_handle(args[3], &want.handle) || PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    stream *s = stream_new(args[0], args[1], args[2], args[6]);
     if (s != NULL) {
-        Py_INCREF(args[1]);
-        s->peers = args[1];
+        s->survey = id;
+        s->want = want;
     }
     return (PyObject *)s;
 }

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, cast
 
-from meshmsg._core import EINTR, fast, ffi, lib
-from meshmsg._data import Data, pack_frames
+from meshmsg._core import EINTR, fast, lib, to_ms
+from meshmsg._data import Data, bytes_of
 from meshmsg._errors import UsageError
 from meshmsg._message import Message, message_class
 from meshmsg._options import check_count
 from meshmsg._send import FrameSender
 from meshmsg._unpack import Forming
 
-ASKED_AT_ONCE = 256
-"""Peers one look at who was asked tells of."""
 OVER = (lib.MM_ESTATE, lib.MM_EINVAL)
 """What says that no answer will come: the survey is over, or was closed."""
 
@@ -26,15 +24,15 @@ OVER = (lib.MM_ESTATE, lib.MM_EINVAL)
 class Outcome:
     """Who was asked and who answered, so far; once the survey is over, for good."""
 
-    _asked: tuple[int, ...] = ()
-
     def __init__(self) -> None:
+        self._begun: list[Any] = [0, b""]
+        """Its id, 0: it has not begun, and the ids of those who were asked, as octets."""
         self._answered: list[int] = []
 
     @property
     def asked(self) -> tuple[int, ...]:
         """The ids of all peers that were connected when the survey began."""
-        return self._asked
+        return tuple(memoryview(self._begun[1]).cast("Q"))
 
     @property
     def answered(self) -> tuple[int, ...]:
@@ -45,7 +43,7 @@ class Outcome:
     def missing(self) -> tuple[int, ...]:
         """The ids of the others: too slow, gone, or with a full queue when they were asked."""
         answered = set(self._answered)
-        return tuple(peer for peer in self._asked if peer not in answered)
+        return tuple(peer for peer in self.asked if peer not in answered)
 
 
 def check_survey(deadline: float, expect: int | None) -> int:
@@ -56,17 +54,6 @@ def check_survey(deadline: float, expect: int | None) -> int:
         return 0
     check_count("expect", expect, 1)
     return expect
-
-
-def asked_of(handle: int, number: int) -> tuple[int, ...]:
-    """Return the peers a survey asked; of a closed socket, nobody."""
-    cap = ASKED_AT_ONCE
-    while True:
-        out = ffi.new("uint64_t[]", cap)
-        count = lib.mm_survey_asked(handle, number, out, cap)
-        if count <= cap:
-            return tuple(ffi.unpack(out, count)) if count > 0 else ()
-        cap = count
 
 
 def count_late(handle: int, ready: Any) -> None:
@@ -84,18 +71,25 @@ class Survey(Outcome):
     or its deadline has passed. An answer is a Message; its `peer` says whose it is.
     """
 
-    def __init__(self, surveyor: Surveyor, number: int) -> None:
+    def __init__(self, surveyor: Surveyor) -> None:
         super().__init__()
         self._surveyor = surveyor
-        self._number = number
-        self._asked = asked_of(surveyor._handle, number)
         self._ready: Any = fast.ready(message_class)
         """Answers that came together, and were not given out yet."""
         self._over = False
 
     def __iter__(self) -> Iterator[Message]:
         """Iterate over the answers as they come."""
-        answers: Iterator[Message] = fast.answers(self._ready, self._answered, self.__next__)
+        surveyor = self._surveyor
+        answers: Iterator[Message] = fast.answers(
+            self._ready,
+            self.__next__,
+            surveyor,
+            surveyor._handle,
+            self._begun[0],
+            surveyor._slice_ms,
+            self._answered,
+        )
         return answers
 
     def __next__(self) -> Message:
@@ -112,10 +106,21 @@ class Survey(Outcome):
             raise StopIteration
         surveyor = self._surveyor
         found: Any = self._ready.answer(
-            surveyor, surveyor._handle, self._number, -1, surveyor._slice_ms
+            surveyor, surveyor._handle, self._begun[0], -1, surveyor._slice_ms
         )
-        answer: Message | None = self._wait_on(found) if found.__class__ is int else found
-        return answer
+        if found.__class__ is not int:
+            answer: Message = found
+            return answer
+        if found not in OVER:
+            return self._wait_on(found)
+        self._no_more()
+        return None
+
+    def _no_more(self) -> None:
+        """The survey is over; there may be answers that are ready."""
+        self._end()
+        if not self._ready:
+            raise StopIteration
 
     def _wait_on(self, code: int) -> Message | None:
         """Wait on after a first try that gave this code; None: it is over, but some are ready."""
@@ -124,7 +129,7 @@ class Survey(Outcome):
         def take(ms: int, slice_ms: int) -> int:
             nonlocal found
             taken: Message | int = self._ready.answer(
-                surveyor, surveyor._handle, self._number, ms, slice_ms
+                surveyor, surveyor._handle, self._begun[0], ms, slice_ms
             )
             if isinstance(taken, int):
                 return taken
@@ -136,12 +141,10 @@ class Survey(Outcome):
                 surveyor._check(code, "waiting for an answer")
             surveyor._blocking(take, None, "waiting for an answer")
         except UsageError as error:
-            if error.code in OVER:
-                self._end()
-                if self._ready:
-                    return None
-                raise StopIteration from None
-            raise
+            if error.code not in OVER:
+                raise
+            self._no_more()
+            return None
         except BaseException:
             if found is not None:
                 self._ready.put_back([found])
@@ -162,7 +165,7 @@ class Survey(Outcome):
         """Have it be over; answers that were there are still given out."""
         if not self._over:
             self._over = True
-            lib.mm_request_cancel(self._surveyor._handle, self._number)
+            lib.mm_request_cancel(self._surveyor._handle, self._begun[0])
 
     def __del__(self) -> None:
         if hasattr(self, "_over"):
@@ -201,14 +204,16 @@ class Surveyor(Forming[Message], FrameSender):
             ClosedError: The socket was closed.
         """
         wanted = check_survey(deadline, expect)
-        body, sizes, count = pack_frames([question])
-        number = ffi.new("uint64_t *")
-        self._sending(
-            lambda ms, slice_ms: lib.mm_survey(
-                self._handle, body, sizes, count, wanted, ms, ms, slice_ms, number
-            ),
-            deadline,
-            len(body),
-            count,
-        )
-        return Survey(self, int(number[0]))
+        body = bytes_of(question)
+        survey = Survey(self)
+        begun, ms = survey._begun, to_ms(deadline)
+        if fast.survey(self._handle, body, wanted, ms, 0, 0, begun) != 0:
+            self._sending(
+                lambda ms, slice_ms: int(
+                    fast.survey(self._handle, body, wanted, ms, ms, slice_ms, begun)
+                ),
+                deadline,
+                len(body),
+                1,
+            )
+        return survey

@@ -105,6 +105,31 @@ test_every_peer_is_asked_with_one_message_that_has_its_id_in_front(void)
     fake_close(s);
 }
 
+/* As of connections that took turns to get ready. */
+static void
+test_each_peer_owes_its_own_answer_in_whatever_order_they_came(void)
+{
+    static const uint64_t places[][PEERS] = {{1, 2, 3}, {3, 2, 1}, {2, 3, 1}, {1, 3, 2}};
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+        fake_sock *s = fake_open(MM_SURVEYOR, MM_OVERFLOW_DROP_NEWEST, 10);
+        fake_pipe *p[PEERS];
+        for (int j = 0; j < PEERS; j++) {
+            p[j] = fake_connect(s);
+            p[j]->pipe.id = places[i][j];
+        }
+        uint64_t id = survey_ask(s, "q"), peers[PEERS];
+        CHECK_INT(s->ops->asked(s->state, id, peers, PEERS), PEERS);
+        for (int j = 0; j < PEERS; j++) {
+            CHECK_INT(peers[j], j + 1);
+            CHECK_INT(fake_deliver(p[j], survey_answer(id, "a")), MM_OK);
+            survey_next_is(s, id, p[j], "a");
+        }
+        CHECK_INT(survey_next(s, id), MM_ESTATE);
+        CHECK_INT(fake_dropped(s), 0);
+        fake_close(s);
+    }
+}
+
 static void
 test_ids_wrap_within_their_31_bits(void)
 {
@@ -440,6 +465,7 @@ int
 main(void)
 {
     RUN(test_every_peer_is_asked_with_one_message_that_has_its_id_in_front);
+    RUN(test_each_peer_owes_its_own_answer_in_whatever_order_they_came);
     RUN(test_ids_wrap_within_their_31_bits);
     RUN(test_answers_come_in_their_order_and_all_of_them_end_the_survey);
     RUN(test_many_surveys_at_once_do_not_disturb_each_other);

@@ -257,9 +257,27 @@ def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() ->
     for wrong_ready in ((), (1,), (print, print)):
         with pytest.raises(TypeError):
             fast.ready(*wrong_ready)
-    for wrong_answers in ((), (ready, [], print, 1), ([], [], print), (ready, (), print)):
+    for wrong_answers in (
+        (ready, print, None, 1, 2, 0),
+        ([], print, None, 1, 2, 0, []),
+        (ready, print, None, 1, 2, 0, ()),
+        (ready, print, None, "1", 2, 0, []),
+        (ready, print, None, 1, "2", 0, []),
+    ):
         with pytest.raises(TypeError):
             fast.answers(*wrong_answers)
+    for wrong_survey in (
+        (1, b"", 0, 1, 0, 0),
+        (1, "", 0, 1, 0, 0, [0, b""]),
+        (1, b"", 0, 1, 0, 0, [0]),
+        (1, b"", 0, "1", 0, 0, [0, b""]),
+        ("1", b"", 0, 1, 0, 0, [0, b""]),
+    ):
+        with pytest.raises(TypeError):
+            fast.survey(*wrong_survey)
+    begun = [0, b""]
+    assert fast.survey(12345, b"", 0, 1, 0, 0, begun) < 0
+    assert begun == [0, b""]
     assert fast.no_way().reply("x") is None
     assert fast.no_way().reply(b"x") == lib.MM_ESTATE
     assert fast.no_way().about() == (None, 0, 0)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from meshmsg._blocking import LEAST_S
 from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
-from meshmsg._data import Data, pack_frames
+from meshmsg._data import Data, bytes_of
 from meshmsg._message import Message, message_class
-from meshmsg._survey import OVER, Outcome, asked_of, check_survey, count_late
+from meshmsg._survey import OVER, Outcome, check_survey, count_late
 from meshmsg._unpack import Forming
 from meshmsg.aio._io import AsyncFrameSender
 from meshmsg.aio._loop import READABLE, LoopWaker
@@ -34,13 +34,12 @@ class Survey(Outcome):
     """
 
     _over = False
-    _number = 0
     _ready: Any = ()
 
     def __init__(self, surveyor: Surveyor, question: Data, deadline: float, wanted: int) -> None:
         super().__init__()
         self._surveyor = surveyor
-        self._question = pack_frames([question])
+        self._question = bytes_of(question)
         self._deadline = deadline
         self._wanted = wanted
         self._beginning = asyncio.Lock()
@@ -54,9 +53,9 @@ class Survey(Outcome):
 
     async def __anext__(self) -> Message:
         surveyor = self._surveyor
-        if self._number == 0 and not self._over:
+        if self._begun[0] == 0 and not self._over:
             async with self._beginning:
-                if self._number == 0 and not self._over:
+                if self._begun[0] == 0 and not self._over:
                     await surveyor._begin(self)
         surveyor._fast += 1
         if surveyor._fast >= FAST_CALLS_MAX:
@@ -72,7 +71,7 @@ class Survey(Outcome):
     def _take(self) -> Message | None:
         """Return an answer if there is one; closes a survey that is over."""
         surveyor = self._surveyor
-        found: Any = self._ready.answer(surveyor, surveyor._handle, self._number, 0, 0)
+        found: Any = self._ready.answer(surveyor, surveyor._handle, self._begun[0], 0, 0)
         if found.__class__ is not int:
             self._answered.append(found.peer)
             if self._waiters and self._ready:
@@ -116,13 +115,13 @@ class Survey(Outcome):
         """Have it be over; answers that were there are still given out."""
         if not self._over:
             self._over = True
-            self._surveyor._end(self._number)
+            self._surveyor._end(self._begun[0])
             self._wake()
 
     def __del__(self) -> None:
-        if not self._over and self._number:
+        if not self._over and self._begun[0]:
             self._over = True
-            self._surveyor._end(self._number)
+            self._surveyor._end(self._begun[0])
         count_late(self._surveyor._handle, self._ready)
 
 
@@ -161,25 +160,20 @@ class Surveyor(Forming[Message], AsyncFrameSender):
 
     async def _begin(self, survey: Survey) -> None:
         """Send the question of a survey; from then on it is told of its answers."""
-        body, sizes, count = survey._question
-        number = ffi.new("uint64_t *")
+        body, begun = survey._question, survey._begun
         loop = asyncio.get_running_loop()
         end = loop.time() + survey._deadline
         waker = self._asking_waker = self._waker(loop)  # before anything is sent: it may be refused
 
         def attempt() -> int:
             ms = to_ms(max(end - loop.time(), LEAST_S))
-            return int(
-                lib.mm_survey(self._handle, body, sizes, count, survey._wanted, ms, 0, 0, number)
-            )
+            return int(fast.survey(self._handle, body, survey._wanted, ms, 0, 0, begun))
 
-        await self._sending(attempt, survey._deadline, len(body), count)
+        await self._sending(attempt, survey._deadline, len(body), 1)
         if survey._over:  # closed while it waited for room
-            lib.mm_request_cancel(self._handle, number[0])
+            lib.mm_request_cancel(self._handle, begun[0])
             return
-        survey._number = int(number[0])
-        survey._asked = asked_of(self._handle, survey._number)
-        self._surveys[survey._number] = survey
+        self._surveys[begun[0]] = survey
         waker.on_readable[self._handle] = self._tell
         self._watch(waker)
 
