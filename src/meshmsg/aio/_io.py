@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _send = fast.send_soon
 _QUICK_CALLS_MAX = FAST_CALLS_MAX - 1
-"""Messages that are there and are given out without a look at the loop; the next call looks."""
+"""Messages that are ready and are given out without a look at the loop; the next call looks."""
 PREFETCH_MESSAGES = 256
 """Messages a receive takes from the core at once."""
 PREFETCH_BYTES = 256 * 1024
@@ -294,6 +294,13 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
             raise
         return found
 
+    async def _next_ready(self) -> MessageT | None:
+        """Go on with what is ready, once others had their turn, if it is time for it."""
+        self._ready.rested()
+        await self._share()
+        message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
+        return message
+
     def _keep_for(self, loop: asyncio.AbstractEventLoop, found: list[MessageT]) -> None:
         """Make ready what a call that failed had taken; the loop's next in line is told."""
         self._keep(found)
@@ -320,6 +327,8 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
             ClosedError: The socket was closed, here, while waiting.
         """
         message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
+        if message is None and self._ready:
+            message = await self._next_ready()
         if message is not None:
             return message
         return (await self._receive(1, timeout, PREFETCH_MESSAGES))[0]
@@ -371,6 +380,8 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
 
     async def __anext__(self) -> MessageT:
         message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
+        if message is None and self._ready:
+            message = await self._next_ready()
         if message is not None:
             return message
         try:
