@@ -88,9 +88,9 @@ void mmi_engine_unlock(mmi_engine *e);
 void mmi_engine_relock(mmi_engine *e);               /* and the clock is read */
 /* Flush what is due, tell who waits, free what is dead.  runner: flush everything. */
 void mmi_engine_settle(mmi_engine *e, bool runner);
+void mmi_settle_beside(mmi_engine *e);               /* as one that helps who settles */
 void mmi_engine_hurry(mmi_engine *e);                /* the next settle writes what is in a burst */
 /* The runner's round through the links in a burst. */
-void mmi_settle_beside(mmi_engine *e);   /* as a thread that helps one that settles */
 void mmi_settle_bursts(mmi_engine *e);
 /* Some links wait for the next round, not for the kernel; or lagging sockets for the next turn. */
 bool mmi_settle_paced(const mmi_engine *e);

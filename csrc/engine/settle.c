@@ -40,6 +40,16 @@ settle_due(mmi_engine *e, bool runner, bool beside)
     return NULL;
 }
 
+static void
+settle_put_back(mmi_engine *e, mmi_link *link, bool beside)
+{
+    if (beside) {
+        mmi_list_push_back(&e->dirty, &link->dirty);
+    } else {
+        mmi_list_push_front(&e->dirty, &link->dirty);
+    }
+}
+
 static bool
 settle_many(const mmi_engine *e, bool runner)
 {
@@ -70,8 +80,8 @@ settle_dirty(mmi_engine *e, bool runner, bool beside)
             continue;
         }
         if (few.count > 0) {
-            if (link != NULL) {   /* it is its turn afterwards, should it still be there */
-                mmi_list_push_back(beside ? &e->dirty : e->dirty.next, &link->dirty);
+            if (link != NULL) {   /* later, should it still be there */
+                settle_put_back(e, link, beside);
             }
             mmi_small_writes_run(&few, e);
         } else if (link != NULL) {

@@ -1,6 +1,7 @@
 /*
  * fast_ask.c: what is asked, as Python functions: requests, and taking their replies.
- * Not here: answering them (fast_reply.c); messages that nobody answers (fast.c).
+ * Not here: asking all (fast_survey.c); answering (fast_reply.c); messages that nobody answers
+ * (fast.c).
  * Law: as in fast.c.
  */
 #include "python/fast.h"

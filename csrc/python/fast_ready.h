@@ -1,6 +1,6 @@
 /*
  * fast_ready.h: what a socket has received and not given out (fast_ready.c), for who receives more
- * (fast_receive.c).
+ * (fast_receive.c, fast_survey.c).
  *
  * Law: as in fast_ready.c.
  */
@@ -46,10 +46,6 @@ PyObject *mmi_ready_turn(PyObject *self, PyObject *const *args, Py_ssize_t count
 PyObject *mmi_ready_sleeps(PyObject *self, PyObject *change);
 /* The next message, waited for; NULL without an error: there is more to it, for Python to do. */
 PyObject *mmi_ready_await(mmi_ready *r, PyObject *owner, const mmi_want *want);
-/* Of what came, which nobody else sees, the first, or with many a list of all; NULL without an
- * error: the socket was closed meanwhile, that is, all was dropped more often than that.  What is
- * left, also by an error, is ready then. */
-PyObject *mmi_ready_give(mmi_ready *r, mmi_run *run, uint64_t drops, bool many);
 
 /* fast_survey.c: as a method; and the next answer to that survey, waited for: NULL without an
  * error: there is more to it, for Python to do. */

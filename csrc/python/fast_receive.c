@@ -7,8 +7,10 @@
  */
 #include "python/fast_ready.h"
 
-PyObject *
-mmi_ready_give(mmi_ready *r, mmi_run *run, uint64_t drops, bool many)
+/* Of what came, which nobody else sees, the first, or with many a list of all; NULL without an
+ * error: the socket was closed meanwhile.  What is left, also by an error, is ready then. */
+static PyObject *
+receive_give(mmi_ready *r, mmi_run *run, uint64_t drops, bool many)
 {
     mmi_run *own = run;
     PyObject *found = NULL;
@@ -97,7 +99,7 @@ receive_into(mmi_ready *r, PyObject *owner, const mmi_want *want, bool many)
         rc = mmi_run_recv(run, owner, r->classes != NULL, want);
     }
     if (rc > 0) {
-        found = mmi_ready_give(r, run, drops, many);
+        found = receive_give(r, run, drops, many);
         return receive_result(receive_settled(r, owner, found));
     }
     mmi_run_unref(run);
@@ -182,7 +184,7 @@ receive_ahead(mmi_ready *r, PyObject *owner, const mmi_want *want, int *rc)
     now.timeout_ms = 0;
     *rc = mmi_run_recv(run, owner, r->classes != NULL, &now);
     if (*rc > 0) {
-        return mmi_ready_give(r, run, drops, false);
+        return receive_give(r, run, drops, false);
     }
     mmi_run_unref(run);
     r->sleepers += *rc == MM_EAGAIN;
@@ -202,7 +204,7 @@ receive_asleep(mmi_ready *r, PyObject *owner, const mmi_want *want, int *rc)
     }
     r->sleepers--;
     if (run != NULL && *rc > 0) {
-        return mmi_ready_give(r, run, drops, false);
+        return receive_give(r, run, drops, false);
     }
     if (run != NULL) {
         mmi_run_unref(run);

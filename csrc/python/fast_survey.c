@@ -68,7 +68,9 @@ mmi_fast_survey(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     PyObject *number = PyLong_FromUnsignedLongLong(id);
     if (number == NULL || PyList_SetItem(args[6], 0, number) != 0) {
+        Py_BEGIN_ALLOW_THREADS
         (void)mm_request_cancel(handle, id);
+        Py_END_ALLOW_THREADS
         return NULL;
     }
     PyObject *ids = survey_asked(handle, id, few, asked);
@@ -107,25 +109,37 @@ survey_receive(mmi_ready *r, mmi_run *run, const mmi_want *want, uint64_t id)
     return rc;
 }
 
-/* The next answer, of those that were taken before or as mm_answers gives it; NULL without an
- * error: none, and *rc is the code. */
+/* Receives as mm_answers does, and makes it ready before anything else can run: a code. */
+static int
+survey_fetch(mmi_ready *r, mmi_run *run, PyObject *owner, const mmi_want *want, uint64_t id)
+{
+    uint64_t drops = r->drops;
+    int rc = survey_receive(r, run, want, id);
+    rc = mmi_run_received(run, owner, r->classes != NULL, rc);
+    if (rc > 0 && r->drops == drops) {
+        mmi_run_link(&r->run, run);   /* what is there came meanwhile, and is younger */
+        return rc;
+    }
+    mmi_run_unref(run);
+    return rc > 0 ? MM_ECLOSED : rc;   /* closed meanwhile */
+}
+
+/* The next answer, of those that are ready or as mm_answers gives it; NULL without an error: none,
+ * and *rc is the code. */
 static PyObject *
 survey_next(mmi_ready *r, PyObject *owner, const mmi_want *want, uint64_t id, int *rc)
 {
-    uint64_t drops = r->drops;
     PyObject *found = mmi_ready_take(r, &r->run);
     mmi_run *run = found == NULL && PyErr_Occurred() == NULL ? mmi_run_new() : NULL;
     if (run == NULL) {
         return found;
     }
-    *rc = survey_receive(r, run, want, id);
-    *rc = mmi_run_received(run, owner, r->classes != NULL, *rc);
-    if (*rc > 0) {
-        *rc = MM_ECLOSED;
-        return mmi_ready_give(r, run, drops, false);
+    *rc = survey_fetch(r, run, owner, want, id);
+    if (*rc <= 0 || PyErr_CheckSignals() != 0) {   /* now, rather than once an answer was taken */
+        return NULL;
     }
-    mmi_run_unref(run);
-    return NULL;
+    *rc = MM_EINTR;   /* another thread may have taken all */
+    return mmi_ready_take(r, &r->run);
 }
 
 /* answer(owner, handle, id, timeout_ms, slice_ms) -> the next answer of a survey; or a code */
@@ -151,5 +165,5 @@ PyObject *
 mmi_ready_await_answer(mmi_ready *r, PyObject *owner, const mmi_want *want, uint64_t id)
 {
     int rc;
-    return survey_next(r, owner, want, id, &rc);
+    return PyErr_CheckSignals() == 0 ? survey_next(r, owner, want, id, &rc) : NULL;
 }

@@ -120,7 +120,7 @@ class Survey(Outcome):
         """The survey is over; there may be answers that are ready."""
         self._end()
         if not self._ready:
-            raise StopIteration
+            raise StopIteration from None
 
     def _wait_on(self, code: int) -> Message | None:
         """Wait on after a first try that gave this code; None: it is over, but some are ready."""
@@ -164,8 +164,8 @@ class Survey(Outcome):
     def _end(self) -> None:
         """Have it be over; answers that were there are still given out."""
         if not self._over:
-            self._over = True
             lib.mm_request_cancel(self._surveyor._handle, self._begun[0])
+            self._over = True
 
     def __del__(self) -> None:
         if hasattr(self, "_over"):

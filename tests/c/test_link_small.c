@@ -211,9 +211,7 @@ test_a_parked_runner_helps_to_write_to_many(void)
     int order[MANY];
     hub h;
     hub_open(&h, MM_BUS, MM_BUS, MANY);
-    do {
-        send_to_all(&h);
-    } while (wrote[0].count < MANY);   /* else the runner was about, not yet parked */
+    AWAIT((send_to_all(&h), wrote[0].count == MANY));   /* else the runner was about */
     memcpy(order, wrote[0].stream, sizeof order);
     for (int round = 0; round < 3; round++) {
         have_it_parked(&h);

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ import meshmsg as mm
 from meshmsg import aio
 from meshmsg.aio import _waiting
 from meshmsg.aio._waiting import FAST_CALLS_MAX
-from tests.support.linked import UP, deliver, linked, turns
+from tests.support.linked import RUNNERS, UP, deliver, linked
 from tests.support.pairs import WAIT_S
 
 ROUNDS = 6
@@ -93,53 +95,63 @@ def test_sending_without_end_does_not_starve_the_other_tasks() -> None:
     asyncio.run(run())
 
 
-def stopped(loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Have the loop's clock stand still at what is in the list."""
-    now = [loop.time()]
-    monkeypatch.setattr(loop, "time", lambda: now[0])
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What the clock shows as long as nobody changes it."""
+    now = [1000.0]
+    monkeypatch.setattr(_waiting, "_clock", lambda: now[0])
+    monkeypatch.setattr(_waiting._thread, "turned", now[0])
     return now
 
 
-def test_others_run_once_in_the_time_of_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as the clock stands, many calls take one turn; then as many take another."""
+@pytest.mark.leaves_threads  # uvloop keeps a pipe for forks
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_others_run_once_in_the_time_of_a_turn(runner: Any, clock: list[float]) -> None:
+    """As long as the clock stands nobody else runs, whichever socket is used; then they do once."""
 
     async def run() -> None:
-        now = stopped(asyncio.get_running_loop(), monkeypatch)
         turned = [0]
-        async with aio.Pub(bind=UP) as pub:
+        async with aio.Pub(bind=UP) as one, aio.Pub(bind=UP) as other:
 
             async def send_many_times() -> int:
                 for _ in range(FAST_CALLS_MAX * ROUNDS):
-                    await pub.send(b"x")
+                    await one.send(b"x")
+                    await other.send(b"x")
                 return turned[0]
 
-            other = asyncio.ensure_future(spin(turned))
+            spinning = asyncio.ensure_future(spin(turned))
+            assert await send_many_times() == 0
+            clock[0] += 2 * _waiting.TURN_S
             assert await send_many_times() == 1
             assert await send_many_times() == 1
-            now[0] += 2 * _waiting.TURN_S
+            clock[0] += 2 * _waiting.TURN_S
             assert await send_many_times() == 2
-            other.cancel()
+            spinning.cancel()
 
-    asyncio.run(run())
+    runner(run())
 
 
-def test_a_loop_whose_clock_is_behind_is_shared_all_the_same() -> None:
-    """A socket that was used in a loop before goes on in one whose time began anew."""
+def test_the_turns_of_another_loop_are_none_of_this_one(clock: list[float]) -> None:
+    """Two loops send by one socket: that one lets its tasks run does not help the other's."""
+    pub = aio.Pub(bind=UP)
     turned = [0]
 
-    async def send(pub: aio.Pub, at: float) -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            stopped(asyncio.get_running_loop(), patch)[0] = at
-            other = asyncio.ensure_future(spin(turned))
-            for _ in range(FAST_CALLS_MAX * 2):
-                await pub.send(b"x")
-            other.cancel()
+    async def send_a_list() -> None:
+        await pub.send_many([b"x"])
 
-    pub = aio.Pub(bind=UP)
-    asyncio.run(send(pub, 1e9))
-    before = turned[0]
-    asyncio.run(send(pub, 5.0))
-    assert turned[0] > before
+    async def send() -> None:
+        spinning = asyncio.ensure_future(spin(turned))
+        for _ in range(ROUNDS):
+            clock[0] += 2 * _waiting.TURN_S
+            thread = threading.Thread(target=asyncio.run, args=(send_a_list(),))
+            thread.start()
+            thread.join(WAIT_S)
+            for _ in range(FAST_CALLS_MAX):
+                await pub.send(b"x")
+        spinning.cancel()
+
+    asyncio.run(send())
+    assert turned[0] >= ROUNDS - 1
     pub.close()
 
 
@@ -150,22 +162,31 @@ def test_a_send_that_is_cancelled_while_others_run_has_sent_nothing() -> None:
     async def run() -> None:
         async with aio.Push(bind=UP) as push, aio.Pull(connect=push.endpoint) as pull:
             await push.wait_for_peers(timeout=WAIT_S)
-            sent = given_up = 0
+            sent: list[int] = []
             for i in range(FAST_CALLS_MAX * ROUNDS):
                 step = push.send(b"%d" % i)
                 try:
                     step.send(None)
                 except StopIteration:
-                    sent += 1
+                    sent.append(i)
                 else:
-                    given_up += 1
                     step.close()
-            assert given_up == ROUNDS
-            assert push.stats().sent_messages == sent
-            got = 0
-            while got < sent:
-                got += len(await pull.recv_many(timeout=WAIT_S))
-            await turns()
+            assert len(sent) == (FAST_CALLS_MAX - 1) * ROUNDS
+            assert push.stats().sent_messages == len(sent)
+            got = [int(await pull.recv(timeout=WAIT_S)) for _ in sent]
             assert got == sent
+            with pytest.raises(mm.WouldBlockError):
+                await pull.recv(timeout=0)
+
+
+def test_a_time_that_is_none_is_refused_with_each_send() -> None:
+    """Also where there is room, and nothing has to be waited for."""
+
+    async def run() -> None:
+        async with aio.Pub(bind=UP) as pub:
+            for _ in range(FAST_CALLS_MAX):
+                with pytest.raises(ValueError, match="timeout is"):
+                    await pub.send(b"x", timeout=-1)
+            assert pub.stats().sent_messages == 0
 
     asyncio.run(run())

@@ -200,6 +200,30 @@ def test_a_cancelled_wait_has_taken_no_answer(woken: bool, monkeypatch: pytest.M
     asyncio.run(main())
 
 
+def test_a_survey_whose_begin_was_cut_off_goes_on_with_the_same_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As by a signal's function, once the question was sent."""
+
+    def cut_off(_: object) -> None:
+        raise RuntimeError("raised by a signal's function")
+
+    async def run() -> None:
+        async with linked(1) as (asker, [peer]):
+            survey = asker.survey(b"q", deadline=WAIT_S)
+            monkeypatch.setattr(asker, "_watch", cut_off)
+            with pytest.raises(RuntimeError):
+                await anext(survey)
+            monkeypatch.undo()
+            waiting = asyncio.ensure_future(bodies(survey))
+            (await receive(peer)).reply(b"a")
+            assert await asyncio.wait_for(waiting, WAIT_S) == [b"a"]
+            with pytest.raises(mm.WouldBlockError):
+                peer.recv(timeout=0)
+
+    asyncio.run(run())
+
+
 def test_a_task_that_is_cancelled_forgets_its_survey() -> None:
     """Its answers are late; the other tasks are not disturbed."""
 

@@ -87,6 +87,8 @@ class AsyncSender(AsyncFrameSender):
         Raises:
             TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
         """
+        if timeout is not None:
+            to_ms(timeout)  # refuses what is no time
         try:
             rc = _send(self._handle, data)
         except TypeError:  # not bytes; perhaps nothing that can be sent
@@ -327,7 +329,7 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
             ClosedError: The socket was closed, here, while waiting.
         """
         message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
-        if message is None and self._ready:
+        if message is None and self._ready and not self._watched:
             message = await self._next_ready()
         if message is not None:
             return message
@@ -380,7 +382,7 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
 
     async def __anext__(self) -> MessageT:
         message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
-        if message is None and self._ready:
+        if message is None and self._ready and not self._watched:
             message = await self._next_ready()
         if message is not None:
             return message

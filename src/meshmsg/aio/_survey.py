@@ -34,6 +34,8 @@ class Survey(Outcome):
     """
 
     _over = False
+    _known = False
+    """Whether its loop tells it of its answers."""
     _ready: Any = ()
 
     def __init__(self, surveyor: Surveyor, question: Data, deadline: float, wanted: int) -> None:
@@ -53,9 +55,9 @@ class Survey(Outcome):
 
     async def __anext__(self) -> Message:
         surveyor = self._surveyor
-        if self._begun[0] == 0 and not self._over:
+        if not (self._known or self._over):
             async with self._beginning:
-                if self._begun[0] == 0 and not self._over:
+                if not (self._known or self._over):
                     await surveyor._begin(self)
         surveyor._fast += 1
         if surveyor._fast >= FAST_CALLS_MAX:
@@ -114,14 +116,14 @@ class Survey(Outcome):
     def _over_now(self) -> None:
         """Have it be over; answers that were there are still given out."""
         if not self._over:
-            self._over = True
             self._surveyor._end(self._begun[0])
+            self._over = True
             self._wake()
 
     def __del__(self) -> None:
         if not self._over and self._begun[0]:
-            self._over = True
             self._surveyor._end(self._begun[0])
+            self._over = True
         count_late(self._surveyor._handle, self._ready)
 
 
@@ -169,13 +171,15 @@ class Surveyor(Forming[Message], AsyncFrameSender):
             ms = to_ms(max(end - loop.time(), LEAST_S))
             return int(fast.survey(self._handle, body, survey._wanted, ms, 0, 0, begun))
 
-        await self._sending(attempt, survey._deadline, len(body), 1)
+        if begun[0] == 0:  # else it was sent, and a signal's function raised before all was done
+            await self._sending(attempt, survey._deadline, len(body), 1)
         if survey._over:  # closed while it waited for room
             lib.mm_request_cancel(self._handle, begun[0])
             return
         self._surveys[begun[0]] = survey
         waker.on_readable[self._handle] = self._tell
         self._watch(waker)
+        survey._known = True
 
     def _watch(self, waker: LoopWaker) -> None:
         if waker.watch(self._handle, READABLE) < 0:

@@ -7,6 +7,8 @@ result, so a cancelled call has done nothing.
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -21,9 +23,18 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 FAST_CALLS_MAX: int = fast.SOON_MAX
-"""Calls without an await, after which other tasks get a turn if they had none for TURN_S."""
+"""Calls without an await, after which other tasks get a turn if it is time for one."""
 TURN_S = 0.0002
-"""Seconds: a turn of the loop costs as much as ten calls or more, so none is taken sooner."""
+"""Seconds from one turn to the next: it costs the loop as much as ten calls or more."""
+_clock = time.monotonic
+
+
+class _Thread(threading.local):
+    turned = 0.0
+    """When such calls last let the others of this thread's loop run."""
+
+
+_thread = _Thread()
 
 
 class Waiting(SocketBase):
@@ -31,8 +42,6 @@ class Waiting(SocketBase):
 
     _fast = 0
     """Calls since it was last asked whether other tasks are to run."""
-    _turned = 0.0
-    """When they last did, on the loop's clock: of those this socket's calls let run."""
     _waker_used: LoopWaker | None = None
 
     def _waker(self, loop: asyncio.AbstractEventLoop) -> LoopWaker:
@@ -44,15 +53,14 @@ class Waiting(SocketBase):
     async def _share(self) -> None:
         """After FAST_CALLS_MAX calls: let other tasks run, if it is time."""
         self._fast = 0
-        since = asyncio.get_running_loop().time() - self._turned
-        if not 0 <= since < TURN_S:  # below 0: another loop's clock
+        if _clock() - _thread.turned >= TURN_S:
             await self._turn()
 
     async def _turn(self) -> None:
         """Let other tasks run."""
         self._fast = 0
         await asyncio.sleep(0)
-        self._turned = asyncio.get_running_loop().time()
+        _thread.turned = _clock()
 
     async def _until(
         self, attempt: Callable[[], int], event: int, timeout: float | None, what: str
