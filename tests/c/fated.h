@@ -39,6 +39,7 @@ static atomic_bool gate;               /* poll finds nothing while it is closed 
 static _Atomic(uint64_t) looks_at;     /* when a parked runner is to look who polls */
 static atomic_int periods;             /* how often that was another time */
 static atomic_bool held;               /* who sleeps is not woken by time, but the caller */
+static atomic_int slow_us, slowed_us;  /* that each write takes, and all took, by the clock */
 static atomic_bool another;            /* a thread that is not the caller has written */
 static atomic_bool wait_for_another;
 static struct { int count, stream[MANY]; } wrote[2];   /* by the caller; by another */
@@ -121,6 +122,7 @@ fated_writev(void *self, int s, const mmi_iov *iov, int n)
         return plain_writev(self, s, iov, n);
     }
     int turn = atomic_fetch_add(&writes, 1);
+    atomic_fetch_add(&slowed_us, atomic_load(&slow_us));
     count_together();
     await_another();
     note_writer(s);
@@ -166,7 +168,7 @@ static inline uint64_t
 counted_now(void *self)
 {
     looks++;
-    return plain_now(self);
+    return plain_now(self) + (uint64_t)atomic_load(&slowed_us) * 1000;
 }
 
 static inline mm_handle
@@ -195,6 +197,8 @@ open_fated(void)
     atomic_store(&gate, false);
     atomic_store(&wait_for_another, false);
     atomic_store(&held, false);
+    atomic_store(&slow_us, 0);
+    atomic_store(&slowed_us, 0);
     CHECK_INT(mmi_engine_open(&plat, &engine), MM_OK);
     return engine;
 }

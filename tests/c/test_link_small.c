@@ -230,6 +230,20 @@ test_a_parked_runner_helps_to_write_to_many(void)
     hub_close(&h);
 }
 
+/* A publisher's first writes begin a burst, and the rest is the runner's, however slow they are. */
+static void
+test_slow_writes_begin_a_burst_as_quick_ones_do(void)
+{
+    hub h;
+    hub_open(&h, MM_PUB, MM_SUB, PEERS);
+    send_to_all(&h);   /* the first answers the subscriptions, and is no burst */
+    atomic_store(&slow_us, 10);
+    send_to_all(&h);
+    CHECK_INT(wrote[0].count, MMI_SMALL_LINKS);
+    CHECK_INT(wrote[1].count, PEERS - MMI_SMALL_LINKS);
+    hub_close(&h);
+}
+
 /* One more to all; what they have is taken, so that there is room. */
 static int
 send_and_look(hub *h, const void *body, size_t size)
@@ -270,6 +284,7 @@ main(void)
     RUN(test_what_is_more_than_a_little_is_read_on);
     RUN(test_a_socket_closed_while_several_are_read_is_not_touched_again);
     RUN(test_a_parked_runner_helps_to_write_to_many);
+    RUN(test_slow_writes_begin_a_burst_as_quick_ones_do);
     RUN(test_a_runner_that_helps_does_not_stay_parked_for_it);
     return 0;
 }
