@@ -45,10 +45,10 @@ mmi_list_rm(mmi_list *node)
     mmi_list_init(node);
 }
 
+/* The node, off the list; NULL: the list is empty, as the node is the list itself. */
 static inline mmi_list *
-mmi_list_pop_front(mmi_list *list)
+mmi_list_pop(mmi_list *list, mmi_list *node)
 {
-    mmi_list *node = list->next;
     if (node == list) {
         return NULL;
     }
@@ -57,14 +57,15 @@ mmi_list_pop_front(mmi_list *list)
 }
 
 static inline mmi_list *
+mmi_list_pop_front(mmi_list *list)
+{
+    return mmi_list_pop(list, list->next);
+}
+
+static inline mmi_list *
 mmi_list_pop_back(mmi_list *list)
 {
-    mmi_list *node = list->prev;
-    if (node == list) {
-        return NULL;
-    }
-    mmi_list_rm(node);
-    return node;
+    return mmi_list_pop(list, list->prev);
 }
 
 /* Safe against removal of the current node. */

@@ -67,6 +67,7 @@ typedef struct mmi_link {
 
     mmi_timer timer;
     uint64_t started_ns, active_ns, wall_ns, last_in_ns, last_flush_ns, ping_ns;
+    uint64_t asked_ns;                   /* what comes later answers what was written last */
     uint64_t written, confirmed, parsed; /* messages */
     uint64_t ping_count;                 /* the context of the latest PING */
     uint32_t pings_out;                  /* PINGs that are unanswered; ping_ns: since when */
@@ -143,7 +144,7 @@ typedef struct mmi_link_write {
     int64_t n;                           /* octets; a negative mm_err; MM_ECLOSED also: the link
                                             is no longer what it was */
     size_t total;                        /* that were offered */
-    uint64_t at_ns;                      /* when it was made */
+    uint64_t at_ns;                      /* what comes from then on answers it */
     bool full;                           /* as much as a write takes */
 } mmi_link_write;
 bool mmi_link_write_begin(mmi_link *link);

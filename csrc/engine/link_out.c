@@ -268,7 +268,7 @@ mmi_link_flush_due(const mmi_link *link, uint64_t now_ns)
     return link->doomed != 0 || link->resume || link->socket->closing ||
            mmi_link_flush_worth(link) ||
            (!link->burst && (now_ns - out_last_flush_ns(link) >= OUT_BURST_NS ||
-                             link->last_in_ns > link->last_flush_ns));
+                             link->last_in_ns > link->asked_ns));
 }
 
 int64_t
@@ -383,9 +383,8 @@ out_end(mmi_link *link, mmi_link_write last, uint64_t written_before)
         mmi_link_close(link, MM_REASON_RESET, NULL);   /* what was in flight is cut */
         return;
     }
-    link->last_flush_ns = last.at_ns;
-    /* Of the end of it: several links' small writes together may take longer than a burst's gap. */
-    link->socket->last_flush_ns = link->engine->now_ns;
+    link->last_flush_ns = link->socket->last_flush_ns = link->engine->now_ns;
+    link->asked_ns = last.at_ns;
     if (link->doomed != 0) {   /* somebody gave it up meanwhile */
         mmi_link_close(link, link->doomed, link->doomed_detail);
         return;

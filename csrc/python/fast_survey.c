@@ -113,15 +113,14 @@ survey_receive(mmi_ready *r, mmi_run *run, const mmi_want *want, uint64_t id)
 static int
 survey_fetch(mmi_ready *r, mmi_run *run, PyObject *owner, const mmi_want *want, uint64_t id)
 {
-    uint64_t drops = r->drops;
     int rc = survey_receive(r, run, want, id);
     rc = mmi_run_received(run, owner, r->classes != NULL, rc);
-    if (rc > 0 && r->drops == drops) {
+    if (rc > 0) {
         mmi_run_link(&r->run, run);   /* what is there came meanwhile, and is younger */
-        return rc;
+    } else {
+        mmi_run_unref(run);
     }
-    mmi_run_unref(run);
-    return rc > 0 ? MM_ECLOSED : rc;   /* closed meanwhile */
+    return rc;
 }
 
 /* The next answer, of those that are ready or as mm_answers gives it; NULL without an error: none,
@@ -156,7 +155,7 @@ mmi_ready_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (!mmi_fast_handle(args[1], &want.handle) || PyErr_Occurred() != NULL) {
         return NULL;
     }
-    int rc = MM_ECLOSED;
+    int rc = MM_OK;
     PyObject *found = survey_next((mmi_ready *)self, args[0], &want, id, &rc);
     return found != NULL || PyErr_Occurred() != NULL ? found : PyLong_FromLong(rc);
 }

@@ -178,6 +178,8 @@ def test_a_send_that_is_cancelled_while_others_run_has_sent_nothing() -> None:
             with pytest.raises(mm.WouldBlockError):
                 await pull.recv(timeout=0)
 
+    asyncio.run(run())
+
 
 def test_a_time_that_is_none_is_refused_with_each_send() -> None:
     """Also where there is room, and nothing has to be waited for."""

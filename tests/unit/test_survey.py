@@ -376,13 +376,15 @@ def test_large_answers_come_by_reference() -> None:
 def test_more_peers_than_one_look_tells_of_are_asked(count: int) -> None:
     """One look into the core tells of 256."""
     with mm.Surveyor(bind="inproc://crowd") as asker, ExitStack() as stack:
-        for _ in range(count):
-            stack.enter_context(mm.Respondent(connect="inproc://crowd"))
+        peers = [stack.enter_context(mm.Respondent(connect="inproc://crowd")) for _ in range(count)]
         asker.wait_for_peers(count, timeout=WAIT_S)
         survey = asker.survey(b"q", deadline=WAIT_S)
         assert survey.asked == tuple(sorted(peer.id for peer in asker.peers()))
         assert survey.missing == survey.asked
-        survey.close()
+        for peer in peers:
+            assert peer.recv(timeout=WAIT_S).reply(b"a")
+        assert len(list(survey)) == count
+        assert survey.asked == tuple(sorted(survey.answered))
 
 
 # ---- against raw octets ----
