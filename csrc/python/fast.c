@@ -11,9 +11,7 @@
 #include "python/fast.h"
 
 enum {
-    FAST_RUN = 512,          /* messages handed to the core at once */
-    FAST_SOON_MAX = 64,      /* calls of a thread until send_soon says that it is enough */
-    FAST_SHARE = 1           /* how it says so: positive, as no code of the core is */
+    FAST_RUN = 512   /* messages handed to the core at once */
 };
 
 bool
@@ -30,41 +28,34 @@ mmi_fast_arguments(const char *form)
     return NULL;
 }
 
+int
+mmi_fast_send_bytes(mm_handle handle, PyObject *bytes)
+{
+    const uint8_t *body = (const uint8_t *)PyBytes_AsString(bytes);
+    size_t size = (size_t)PyBytes_Size(bytes);
+    int more = 0;
+    int rc = mm_send_queue(handle, body, size, &more);
+    if (more != 0) {
+        Py_BEGIN_ALLOW_THREADS
+        rc = more == MM_MORE_SETTLE ? mm_settle(handle) : mm_send_now(handle, body, size);
+        Py_END_ALLOW_THREADS
+    }
+    return rc;
+}
+
 /* send(handle, data: bytes) -> code */
 static PyObject *
 fast_send(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     mm_handle handle;
-    char *body;
-    Py_ssize_t size;
-    if (count != 2) {
-        return mmi_fast_arguments("(handle, data)");
+    if (count != 2 || !PyBytes_Check(args[1])) {
+        return mmi_fast_arguments("(handle, bytes)");
     }
-    if (!mmi_fast_handle(args[0], &handle) || PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
+    if (!mmi_fast_handle(args[0], &handle)) {
         return NULL;
     }
-    int more = 0;
-    int rc = mm_send_queue(handle, (const uint8_t *)body, (size_t)size, &more);
-    if (more != 0) {
-        Py_BEGIN_ALLOW_THREADS
-        rc = more == MM_MORE_SETTLE ? mm_settle(handle)
-                                    : mm_send_now(handle, (const uint8_t *)body, (size_t)size);
-        Py_END_ALLOW_THREADS
-    }
-    return PyLong_FromLong(rc);
-}
-
-/* send_soon(as send) -> as send; but one call in FAST_SOON_MAX of a thread sends nothing and gives
- * FAST_SHARE: a task lets others run then, and sends afterwards. */
-static PyObject *
-fast_send_soon(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    static _Thread_local unsigned calls;
-    if (++calls % FAST_SOON_MAX == 0) {
-        return PyLong_FromLong(FAST_SHARE);
-    }
-    return fast_send(self, args, count);
+    return PyLong_FromLong(mmi_fast_send_bytes(handle, args[1]));
 }
 
 /* Takes references to up to FAST_RUN messages from at on; how many, -1: one is not bytes. */
@@ -222,7 +213,10 @@ fast_parts(PyObject *self, PyObject *arg)
 
 static PyMethodDef fast_methods[] = {
     { "send", (PyCFunction)(void (*)(void))fast_send, METH_FASTCALL, NULL },
-    { "send_soon", (PyCFunction)(void (*)(void))fast_send_soon, METH_FASTCALL, NULL },
+    { "send_soon", (PyCFunction)(void (*)(void))mmi_fast_send_soon, METH_FASTCALL, NULL },
+    { "recv_soon", (PyCFunction)(void (*)(void))mmi_fast_recv_soon, METH_FASTCALL, NULL },
+    { "next_soon", (PyCFunction)(void (*)(void))mmi_fast_next_soon, METH_FASTCALL, NULL },
+    { "course", (PyCFunction)(void (*)(void))mmi_fast_course, METH_FASTCALL, NULL },
     { "send_list", (PyCFunction)(void (*)(void))fast_send_list, METH_FASTCALL, NULL },
     { "all_bytes", fast_all_bytes, METH_O, NULL },
     { "parts", fast_parts, METH_O, NULL },
@@ -254,9 +248,9 @@ PyMODINIT_FUNC
 PyInit__fast(void)
 {
     bool there = mmi_fast_ready_init() && mmi_fast_receive_init() && mmi_fast_stream_init() &&
-                 mmi_fast_reply_init();
+                 mmi_fast_reply_init() && mmi_fast_coroutine_init() && mmi_fast_soon_init();
     PyObject *module = there ? PyModule_Create(&fast_module) : NULL;
-    if (module != NULL && PyModule_AddIntConstant(module, "SOON_MAX", FAST_SOON_MAX) != 0) {
+    if (module != NULL && PyModule_AddIntConstant(module, "SOON_MAX", MMI_FAST_SOON_MAX) != 0) {
         Py_CLEAR(module);
     }
     return module;

@@ -26,6 +26,9 @@ mmi_fast_none(void)
     return Py_None;
 }
 
+/* Sends bytes, as mm_send_now: a code of the core. */
+int mmi_fast_send_bytes(mm_handle handle, PyObject *bytes);
+
 /* A new object of a subclass of bytes, with these bytes. */
 PyObject *mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size);
 /* The same of one whose objects have no attributes of their own: not looked at by the garbage
@@ -87,6 +90,17 @@ PyObject *mmi_fast_ready(PyObject *self, PyObject *const *args, Py_ssize_t count
 
 /* fast_receive.c */
 bool mmi_fast_receive_init(void);
+
+/* fast_coroutine.c, and fast_soon.c */
+enum {
+    MMI_FAST_SOON_MAX = 64   /* calls that need not wait, in a row; others may run then */
+};
+bool mmi_fast_coroutine_init(void);
+bool mmi_fast_soon_init(void);
+PyObject *mmi_fast_send_soon(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_recv_soon(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_next_soon(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_course(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
 /* fast_stream.c */
 bool mmi_fast_stream_init(void);

@@ -231,16 +231,21 @@ ready_pop(PyObject *self, PyObject *unused)
     return ready_or_none(mmi_ready_take(r, &r->run));
 }
 
+PyObject *
+mmi_ready_quick(mmi_ready *r, uint32_t most)
+{
+    PyObject *found = r->held || r->quick >= most ? NULL : mmi_ready_take(r, &r->run);
+    r->quick += found != NULL;
+    return found;
+}
+
 /* quick(limit) -> the oldest; None: there is none, all is held, or so many were taken so since
  * rested() */
 static PyObject *
 ready_quick(PyObject *self, PyObject *limit)
 {
-    mmi_ready *r = (mmi_ready *)self;
     unsigned long most = PyLong_AsUnsignedLong(limit);
-    PyObject *found = r->held || r->quick >= most ? NULL : mmi_ready_take(r, &r->run);
-    r->quick += found != NULL;
-    return ready_or_none(found);
+    return ready_or_none(mmi_ready_quick((mmi_ready *)self, (uint32_t)most));
 }
 
 /* rested() -> how many were taken by quick since the last rest */

@@ -34,6 +34,8 @@ PyObject *mmi_ready_take(mmi_ready *r, mmi_run **queue);
 PyObject *mmi_ready_take_list(mmi_ready *r, mmi_run **queue, Py_ssize_t max);
 bool mmi_ready_is(PyObject *object);
 PyObject *mmi_ready_next(mmi_ready *r);                   /* as take; all is held: NULL */
+/* The same; NULL also: so many were taken so since ready.rested(). */
+PyObject *mmi_ready_quick(mmi_ready *r, uint32_t most);
 void mmi_ready_drop(mmi_ready *r);                        /* all; may run anything */
 void mmi_run_link(mmi_run **queue, mmi_run *runs);        /* before those of the queue */
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,12 @@ from meshmsg._options import check_batch
 from meshmsg._send import array_error, arrays_in, chunks_of
 from meshmsg._unpack import MessageT
 from meshmsg.aio._loop import READABLE, WRITABLE
-from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining, Waiting
+from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining, Waiting, awaited
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
-_send = fast.send_soon
+_send, _recv, _next = fast.send_soon, fast.recv_soon, fast.next_soon
 _QUICK_CALLS_MAX = FAST_CALLS_MAX - 1
 """Messages that are ready and are given out without a look at the loop; the next call looks."""
 PREFETCH_MESSAGES = 256
@@ -74,7 +74,8 @@ class AsyncFrameSender(AsyncDraining):
 class AsyncSender(AsyncFrameSender):
     """A socket that sends."""
 
-    async def send(self, data: Data, *, timeout: float | None = None) -> None:
+    @awaited
+    def send(self, data: Data, *, timeout: float | None = None) -> Coroutine[Any, Any, None]:
         """Send one message; see `meshmsg.Push.send`.
 
         Cancel-safe: a cancelled call has sent nothing. Thread-safe: yes, but a loop waits on its
@@ -87,24 +88,22 @@ class AsyncSender(AsyncFrameSender):
         Raises:
             TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
         """
-        if timeout is not None:
-            to_ms(timeout)  # refuses what is no time
-        try:
-            rc = _send(self._handle, data)
-        except TypeError:  # not bytes; perhaps nothing that can be sent
-            body = buffer_of(data)
-            rc = lib.mm_send_now(self._handle, body, len(body))
-        if rc:
-            await self._send_on(rc, data, timeout)
+        coroutine: Coroutine[Any, Any, None] = _send(self, self._handle, data, timeout)
+        return coroutine
 
-    async def _send_on(self, rc: int, data: Data, timeout: float | None) -> None:
-        """Send what was not taken at once."""
-        body = buffer_of(data)  # in a function of its own: a lambda costs its function at any call
-        if rc > 0:  # enough for now; nothing was sent yet
-            await self._share()
+    async def _send_on(self, data: Data, timeout: float | None) -> None:
+        """Send what was not taken at once, or is not bytes."""
+        body = buffer_of(data)
         await self._sending(
             lambda: int(lib.mm_send(self._handle, body, len(body), 0, 0)), timeout, len(body), 1
         )
+
+    async def _share_and_send(self, data: Data, timeout: float | None) -> None:
+        """Send, after others had their turn."""
+        if timeout is not None:
+            to_ms(timeout)  # refuses what is no time
+        await self._share()
+        await self._send_on(data, timeout)
 
     async def send_frames(self, frames: Sequence[Data], *, timeout: float | None = None) -> None:
         """Send one message of several frames; see `meshmsg.Push.send_frames`.
@@ -310,7 +309,8 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
             with suppress(MeshError):  # without a waker nobody waits
                 self._waker(loop).wake_next(self._handle, READABLE)
 
-    async def recv(self, *, timeout: float | None = None) -> MessageT:
+    @awaited
+    def recv(self, *, timeout: float | None = None) -> Coroutine[Any, Any, MessageT]:
         """Receive one message, waiting for it if need be.
 
         Cancel-safe: a cancelled call has not taken a message. Thread-safe: yes, but a loop waits on
@@ -328,11 +328,15 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
             WouldBlockError: Nothing is there (timeout=0).
             ClosedError: The socket was closed, here, while waiting.
         """
-        message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
-        if message is None and self._ready and not self._watched:
+        coroutine: Coroutine[Any, Any, MessageT] = _recv(self, self._ready, timeout)
+        return coroutine
+
+    async def _recv_on(self, timeout: float | None) -> MessageT:
+        """Receive what is not ready, or once others had their turn."""
+        if self._ready and not self._watched:
             message = await self._next_ready()
-        if message is not None:
-            return message
+            if message is not None:
+                return message
         return (await self._receive(1, timeout, PREFETCH_MESSAGES))[0]
 
     async def recv_many(
@@ -376,17 +380,18 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
         """
         return list((await self.recv(timeout=timeout)).frames)
 
-    def __aiter__(self) -> Self:
+    def __aiter__(self) -> AsyncIterator[MessageT]:
         """Iterate over messages as they come; ends when the socket is closed."""
-        return self
+        iterator: AsyncIterator[MessageT] = fast.course(self, self._ready)
+        return iterator
 
-    async def __anext__(self) -> MessageT:
-        message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
-        if message is None and self._ready and not self._watched:
-            message = await self._next_ready()
-        if message is not None:
-            return message
+    @awaited
+    def __anext__(self) -> Coroutine[Any, Any, MessageT]:
+        coroutine: Coroutine[Any, Any, MessageT] = _next(self, self._ready)
+        return coroutine
+
+    async def _next_on(self) -> MessageT:
         try:
-            return (await self._receive(1, None, PREFETCH_MESSAGES))[0]
+            return await self._recv_on(None)
         except ClosedError:
             raise StopAsyncIteration from None

@@ -7,10 +7,11 @@ result, so a cancelled call has done nothing.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from meshmsg._base import SocketBase
 from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
@@ -27,6 +28,16 @@ FAST_CALLS_MAX: int = fast.SOON_MAX
 TURN_S = 0.0002
 """Seconds from one turn to the next: it costs the loop as much as ten calls or more."""
 _clock = time.monotonic
+CallT = TypeVar("CallT", bound=Callable[..., Any])
+
+
+def awaited(call: CallT) -> CallT:
+    """Say of a function that what it gives is a coroutine, to who asks (mocks, frameworks)."""
+    mark: Callable[[CallT], CallT] | None = getattr(inspect, "markcoroutinefunction", None)
+    if mark is not None:  # Python 3.12
+        return mark(call)
+    vars(call)["_is_coroutine"] = vars(asyncio.coroutines)["_is_coroutine"]
+    return call
 
 
 class _Thread(threading.local):

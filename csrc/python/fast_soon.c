@@ -1,0 +1,188 @@
+/*
+ * fast_soon.c: sending, receiving and iterating in an event loop, once a message: coroutines
+ * (fast_coroutine.c) that are over in one step if nothing has to be waited for.
+ * Not here: waiting, letting others run, and what is not plain bytes (aio/_io.py).
+ * Law: as in fast.c; a message is taken by the step that returns it.
+ */
+#include "python/fast_coroutine.h"
+#include "python/fast_ready.h"
+
+/* The iterator of a socket in a loop. */
+typedef struct course {
+    PyObject_HEAD
+    PyObject *owner, *ready;
+} course;
+
+static PyTypeObject *course_type;
+
+/* It goes on as a method of its owner, with up to two arguments. */
+static PyObject *
+soon_go_on(mmi_coroutine *c, const char *name, PyObject *one, PyObject *two)
+{
+    PyObject *method = PyObject_GetAttrString(c->owner, name);
+    c->rest = method != NULL ? PyObject_CallFunctionObjArgs(method, one, two, NULL) : NULL;
+    Py_XDECREF(method);
+    return NULL;
+}
+
+/* What is surely a time need not be looked at by Python. */
+static bool
+soon_is_time(PyObject *timeout)
+{
+    if (timeout == Py_None) {
+        return true;
+    }
+    bool is = (PyFloat_Check(timeout) || PyLong_Check(timeout)) && PyFloat_AsDouble(timeout) >= 0;
+    PyErr_Clear();   /* an integer beyond all bounds */
+    return is;
+}
+
+static PyObject *
+soon_send(mmi_coroutine *c)
+{
+    static _Thread_local unsigned calls;
+    bool enough = ++calls % MMI_FAST_SOON_MAX == 0;
+    if (!enough && PyBytes_Check(c->what) && soon_is_time(c->timeout)) {
+        int rc = mmi_fast_send_bytes(c->handle, c->what);
+        if (rc == MM_OK) {
+            return mmi_fast_none();
+        }
+    }
+    return soon_go_on(c, enough ? "_share_and_send" : "_send_on", c->what, c->timeout);
+}
+
+static PyObject *
+soon_recv(mmi_coroutine *c)
+{
+    PyObject *found = mmi_ready_quick((mmi_ready *)c->what, MMI_FAST_SOON_MAX - 1);
+    return found != NULL || PyErr_Occurred() != NULL
+               ? found
+               : soon_go_on(c, "_recv_on", c->timeout, NULL);
+}
+
+static PyObject *
+soon_next(mmi_coroutine *c)
+{
+    PyObject *found = mmi_ready_quick((mmi_ready *)c->what, MMI_FAST_SOON_MAX - 1);
+    return found != NULL || PyErr_Occurred() != NULL ? found
+                                                     : soon_go_on(c, "_next_on", NULL, NULL);
+}
+
+static PyObject *
+course_self(PyObject *self)
+{
+    Py_INCREF(self);
+    return self;
+}
+
+static PyObject *
+course_next(PyObject *self)
+{
+    const course *c = (const course *)self;
+    return (PyObject *)mmi_coroutine_new(soon_next, "__anext__", c->owner, c->ready, Py_None);
+}
+
+static int
+course_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    const course *c = (const course *)self;
+    Py_VISIT(c->owner);
+    Py_VISIT(c->ready);
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static void
+course_dealloc(PyObject *self)
+{
+    course *c = (course *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(c->owner);
+    Py_XDECREF(c->ready);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot course_slots[] = {
+    { Py_am_aiter, (void *)course_self },
+    { Py_am_anext, (void *)course_next },
+    { Py_tp_traverse, (void *)course_traverse },
+    { Py_tp_dealloc, (void *)course_dealloc },
+    { 0, NULL },
+};
+
+static PyType_Spec course_spec = {
+    .name = "meshmsg._fast.Course",
+    .basicsize = sizeof(course),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = course_slots,
+};
+
+/* send_soon(owner, handle, data, timeout) -> coroutine: sends, or goes on as owner._send_on(data,
+ * timeout); or, as others are to run, as owner._share_and_send(data, timeout) */
+PyObject *
+mmi_fast_send_soon(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    if (count != 4) {
+        return mmi_fast_arguments("(owner, handle, data, timeout)");
+    }
+    if (!mmi_fast_handle(args[1], &handle)) {
+        return NULL;
+    }
+    mmi_coroutine *made = mmi_coroutine_new(soon_send, "send", args[0], args[2], args[3]);
+    if (made != NULL) {
+        made->handle = handle;
+    }
+    return (PyObject *)made;
+}
+
+/* recv_soon(owner, ready, timeout) -> coroutine: what is ready, or goes on as
+ * owner._recv_on(timeout) */
+PyObject *
+mmi_fast_recv_soon(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 3 || !mmi_ready_is(args[1])) {
+        return mmi_fast_arguments("(owner, ready, timeout)");
+    }
+    return (PyObject *)mmi_coroutine_new(soon_recv, "recv", args[0], args[1], args[2]);
+}
+
+/* next_soon(owner, ready) -> coroutine: what is ready, or goes on as owner._next_on() */
+PyObject *
+mmi_fast_next_soon(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 2 || !mmi_ready_is(args[1])) {
+        return mmi_fast_arguments("(owner, ready)");
+    }
+    return (PyObject *)mmi_coroutine_new(soon_next, "__anext__", args[0], args[1], Py_None);
+}
+
+/* course(owner, ready) -> asynchronous iterator, of what next_soon gives */
+PyObject *
+mmi_fast_course(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 2 || !mmi_ready_is(args[1])) {
+        return mmi_fast_arguments("(owner, ready)");
+    }
+    course *c = (course *)PyType_GenericNew(course_type, NULL, NULL);
+    if (c != NULL) {
+        Py_INCREF(args[0]);
+        Py_INCREF(args[1]);
+        c->owner = args[0];
+        c->ready = args[1];
+    }
+    return (PyObject *)c;
+}
+
+bool
+mmi_fast_soon_init(void)
+{
+    course_type = (PyTypeObject *)PyType_FromSpec(&course_spec);
+    return course_type != NULL;
+}
