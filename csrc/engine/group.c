@@ -8,8 +8,6 @@
  */
 #include "engine/link.h"
 
-static const uint64_t GROUP_SAMPLE_MAX_NS = 1000 * 1000;   /* a longer wait counts as this */
-
 int
 mmi_group_open(mmi_engine *e, mmi_group **out)
 {
@@ -137,24 +135,13 @@ group_pop(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap)
     return count;
 }
 
-/* Averaged over the time that was waited, not over the waits: a spin lasts through those between
- * the bursts, however many short ones there are within. */
-static void
-group_sample(mmi_group *g, const mmi_waiter *w)
-{
-    bool most = w->stalled || w->waited_ns > GROUP_SAMPLE_MAX_NS;
-    uint64_t sample = most ? GROUP_SAMPLE_MAX_NS : w->waited_ns;
-    g->wait_ns = (g->wait_ns * (GROUP_SAMPLE_MAX_NS - sample) + sample * sample) /
-                 GROUP_SAMPLE_MAX_NS;
-}
-
 /* Waits once, then takes what is ready: how many, or why there are none. */
 static int
 group_wait(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, uint64_t deadline_ns,
             int64_t slice_ms)
 {
     mmi_waiter w = { .events = MM_READABLE, .notifier = -1, .receives = true,
-                     .spin_us = g->spin_us, .average_ns = g->wait_ns };
+                     .spin_us = g->spin_us, .spin_ns = mmi_spin_ns(&g->spin, e->now_ns) };
     uint64_t parsed = e->parsed_messages;
     g->waiter = &w;
     mmi_engine_hurry(e);
@@ -163,9 +150,7 @@ group_wait(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, uint64_t de
         return rc;
     }
     g->waiter = NULL;
-    if (w.led) {
-        group_sample(g, &w);
-    }
+    mmi_waiter_learn(e, &w, &g->spin);
     uint32_t count = group_pop(e, g, out, cap);
     /* Little for each of many is little. */
     mmi_waited(e, w.alone, w.led, (e->parsed_messages - parsed) / (count > 0 ? count : 1));

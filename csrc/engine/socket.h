@@ -10,6 +10,7 @@
 #define MMI_SOCKET_H
 
 #include "engine/engine.h"
+#include "engine/spin.h"
 #include "proto/proto.h"
 
 enum {
@@ -31,11 +32,11 @@ typedef struct mmi_waiter {
     bool leading;          /* it polls, and does not sleep on its notifier */
     bool receives;         /* only then it may poll */
     bool alone, led;       /* nobody else depended on polling; it polled */
-    bool stalled;          /* and was kept from it: others want the core */
     int notifier;
     uint32_t spin_us;
-    uint64_t average_ns;   /* of the waits before that polled */
-    uint64_t waited_ns;    /* this one, if it polled */
+    uint64_t spin_ns;      /* how long it spins, where that is left to us */
+    uint64_t waited_ns;    /* if it polled */
+    uint64_t stall_ns;     /* for so long it was kept from that: others want the core */
 } mmi_waiter;
 
 typedef struct mmi_waker {
@@ -57,7 +58,7 @@ typedef struct mmi_group {
     mmi_list given;        /* watches told of last time: looked at again by the next call */
     mmi_waiter *waiter;    /* who waits now; NULL: nobody */
     uint32_t spin_us;      /* the least of its sockets' */
-    uint64_t wait_ns;      /* how long a wait that polls takes, on average over the time waited */
+    mmi_spin spin;
 } mmi_group;
 
 typedef struct mmi_watch {
@@ -81,7 +82,7 @@ typedef struct mmi_socket {
     uint32_t peer_count, half_open, accepted;
     mmi_list waiters, watches;
     uint64_t last_flush_ns;        /* of any of its links */
-    uint64_t wait_ns;              /* how long a receive that polls waits, on average */
+    mmi_spin spin;                 /* of receives */
     uint32_t pins;                 /* calls that dropped the lock and come back to it */
     uint32_t news;                 /* bits since the last update */
     bool closing;
@@ -114,6 +115,8 @@ uint32_t mmi_socket_ready(const mmi_socket *s);
  * mmi_socket_wait gives.  MM_ECLOSED: what it waited for is gone, else its caller takes it off. */
 int mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns,
                     int64_t slice_ms) MMI_WARN_UNUSED;
+/* Whether a spin paid is learned from a wait that is over. */
+void mmi_waiter_learn(const mmi_engine *e, const mmi_waiter *w, mmi_spin *spin);
 /* Waits for events with the lock dropped.  MM_OK: look again; MM_ECLOSED: s is gone, do not touch
  * it; MM_ETIMEDOUT; MM_EINTR (signal, or slice over).  MM_EMFILE: no notifier.  deadline_ns
  * absolute. */

@@ -8,15 +8,8 @@
  */
 #include "engine/link.h"
 
-/* A spin that ends too early is worse than none: it costs the time and the wake-up.  So it is only
- * tried where waits are short, and then lasts as long as nearly all of them. */
-static const uint64_t WAIT_SPIN_WORTH_NS =
-                          100 * 1000, /* of an average wait: longer, and it sleeps */
-    WAIT_SPIN_MAX_NS = 500 * 1000,    /* of an automatic spin                      */
-    WAIT_STALL_NS = 100 * 1000,       /* of one look: it was interrupted           */
-    WAIT_SAMPLE_MAX_NS = 1000 * 1000; /* a longer wait counts as this              */
+static const uint64_t WAIT_STALL_NS = 100 * 1000;   /* of one look: it was interrupted */
 enum {
-    WAIT_AVERAGE_OF = 8,
     WAIT_SPIN_CPUS = 2   /* with no more, who spins takes the core of who is to answer */
 };
 
@@ -27,7 +20,7 @@ wait_uncount(mmi_engine *e, mmi_waiter *w)
     w->counted = false;
 }
 
-/* How long to poll without sleeping.  By itself only when what is waited for comes within that. */
+/* How long to poll without sleeping. */
 static uint64_t
 wait_spin_ns(const mmi_engine *e, const mmi_waiter *w)
 {
@@ -35,17 +28,7 @@ wait_spin_ns(const mmi_engine *e, const mmi_waiter *w)
     if (w->spin_us != MM_SPIN_AUTO) {
         return w->spin_us * ns_per_us;
     }
-    bool worth = e->plat.cpus > WAIT_SPIN_CPUS && w->average_ns < WAIT_SPIN_WORTH_NS;
-    return worth ? WAIT_SPIN_MAX_NS : 0;
-}
-
-static void
-wait_sample(mmi_socket *s, const mmi_waiter *w)
-{
-    uint64_t sample = w->waited_ns < WAIT_SAMPLE_MAX_NS ? w->waited_ns : WAIT_SAMPLE_MAX_NS;
-    s->wait_ns += sample / WAIT_AVERAGE_OF;
-    s->wait_ns -= s->wait_ns / WAIT_AVERAGE_OF;
-    s->wait_ns = w->stalled ? WAIT_SAMPLE_MAX_NS : s->wait_ns;
+    return e->plat.cpus > WAIT_SPIN_CPUS ? w->spin_ns : 0;
 }
 
 /* Polls in the runner's place until it is woken or too late. */
@@ -65,7 +48,7 @@ wait_lead(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
         mmi_engine_turn(e, spins ? 0 : deadline_ns);
         if (spins && e->now_ns - before > WAIT_STALL_NS && automatic) {
             /* Others want this core: better to sleep, and to be woken in turn. */
-            w->stalled = true;
+            w->stall_ns = e->now_ns - before;
             spin_end = 0;
         }
     }
@@ -123,6 +106,16 @@ mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns, int64_t slic
     return rc == MM_ETIMEDOUT && slice < deadline_ns ? MM_EINTR : rc;
 }
 
+void
+mmi_waiter_learn(const mmi_engine *e, const mmi_waiter *w, mmi_spin *spin)
+{
+    if (w->led && w->spin_us == MM_SPIN_AUTO) {
+        mmi_spin_wait wait = { .waited_ns = w->waited_ns, .stall_ns = w->stall_ns,
+                               .spun = w->spin_ns > 0 };
+        mmi_spin_waited(spin, e->now_ns, wait);
+    }
+}
+
 int
 mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_ns,
                 int64_t slice_ms)
@@ -130,7 +123,7 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
     mmi_engine *e = s->engine;
     mmi_waiter w = { .events = events, .key = key, .notifier = -1,
                      .receives = (events & MM_READABLE) != 0 || key != 0,
-                     .spin_us = s->opts.spin_us, .average_ns = s->wait_ns };
+                     .spin_us = s->opts.spin_us, .spin_ns = mmi_spin_ns(&s->spin, e->now_ns) };
     uint64_t parsed = s->stats.parsed_messages;
     mmi_list_push_back(&s->waiters, &w.node);
     mmi_socket_hurry(s);
@@ -139,9 +132,7 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
         return rc;
     }
     mmi_list_rm(&w.node);
-    if (w.led) {
-        wait_sample(s, &w);
-    }
+    mmi_waiter_learn(e, &w, &s->spin);
     if (w.receives) {
         /* Whoever waits for answers waits for all of them, and wants them as they come. */
         uint64_t messages = key != 0 ? 0 : s->stats.parsed_messages - parsed;

@@ -1,0 +1,34 @@
+/*
+ * spin.h: whether who waits polls for a while before it sleeps, where it is left to us.
+ *
+ * Not here: how it waits (wait.c).  Law: time is an argument; nothing is learned from waits whose
+ * caller said itself how long to spin.
+ */
+#ifndef MMI_ENGINE_SPIN_H
+#define MMI_ENGINE_SPIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What was learned from the waits of a socket, or of those for several.  All 0: nothing. */
+typedef struct mmi_spin {
+    uint64_t waited_ns, waits;         /* since the last judgement */
+    bool sleeps;                       /* without a spin */
+    uint64_t until_ns;                 /* no spin before that */
+    uint64_t slept_ns, slept_at_ns;    /* how long waits without one took on average, and when that
+                                        * was; 0: not known */
+} mmi_spin;
+
+/* A wait that is over. */
+typedef struct mmi_spin_wait {
+    uint64_t waited_ns;
+    uint64_t stall_ns;                 /* so long it was kept from its spin, as others wanted the
+                                        * processor; 0: it was not */
+    bool spun;
+} mmi_spin_wait;
+
+/* How long the next wait spins; 0: not at all. */
+uint64_t mmi_spin_ns(const mmi_spin *spin, uint64_t now_ns);
+void mmi_spin_waited(mmi_spin *spin, uint64_t now_ns, mmi_spin_wait wait);
+
+#endif
