@@ -9,7 +9,7 @@ static mmi_coroutine *coroutine_spare;   /* freed, for the next */
 static PyTypeObject *coroutine_type;
 
 mmi_coroutine *
-mmi_coroutine_new(mmi_coroutine_begin *begin, const char *name, PyObject *owner, PyObject *what,
+mmi_coroutine_new(const mmi_coroutine_kind *kind, PyObject *owner, PyObject *what,
                   PyObject *timeout)
 {
     mmi_coroutine *c = coroutine_spare;
@@ -22,14 +22,14 @@ mmi_coroutine_new(mmi_coroutine_begin *begin, const char *name, PyObject *owner,
     Py_INCREF(owner);
     Py_INCREF(what);
     Py_INCREF(timeout);
-    c->begin = begin;
-    c->name = name;
+    c->kind = kind;
     c->owner = owner;
     c->what = what;
     c->timeout = timeout;
     c->rest = NULL;
     c->handle = 0;
     c->state = MMI_COROUTINE_NEW;
+    c->asked = false;
     PyObject_GC_Track(c);
     return c;
 }
@@ -72,8 +72,11 @@ coroutine_step(PyObject *self, PyObject *value, PyObject **result)
     if (!coroutine_enter(c)) {
         return PYGEN_ERROR;
     }
-    *result = begins ? c->begin(c) : NULL;
+    *result = begins ? c->kind->begin(c) : NULL;
     PySendResult came = *result != NULL ? PYGEN_RETURN : PYGEN_ERROR;
+    if (begins && *result == NULL && PyErr_Occurred() == NULL) {
+        c->rest = c->kind->rest(c);
+    }
     if (c->rest != NULL) {
         came = PyIter_Send(c->rest, value, result);
     }
@@ -81,17 +84,13 @@ coroutine_step(PyObject *self, PyObject *value, PyObject **result)
     return came;
 }
 
-/* As Python's methods say it: what it returned, as a StopIteration. */
+/* As Python's methods say it: what it returned, which is no tuple, as a StopIteration. */
 static PyObject *
 coroutine_tell(PySendResult came, PyObject *result)
 {
     if (came == PYGEN_RETURN) {
-        PyObject *stop = PyObject_CallFunctionObjArgs(PyExc_StopIteration, result, NULL);
+        PyErr_SetObject(PyExc_StopIteration, result);
         Py_DECREF(result);
-        if (stop != NULL) {
-            PyErr_SetObject(PyExc_StopIteration, stop);
-            Py_DECREF(stop);
-        }
     }
     return came == PYGEN_NEXT ? result : NULL;
 }
@@ -121,51 +120,58 @@ coroutine_iternext(PyObject *self)
 static PyObject *
 coroutine_await(PyObject *self)
 {
-    mmi_coroutine_state state = ((const mmi_coroutine *)self)->state;
-    if (state == MMI_COROUTINE_RUNS || state == MMI_COROUTINE_WAITS) {
+    mmi_coroutine *c = (mmi_coroutine *)self;
+    if (c->state == MMI_COROUTINE_RUNS ||
+        (c->state == MMI_COROUTINE_WAITS && !c->kind->awaited_again)) {
         PyErr_SetString(PyExc_RuntimeError, "coroutine is being awaited already");
+        return NULL;
+    }
+    c->asked = true;
+    Py_INCREF(self);
+    return self;
+}
+
+/* What is awaited has to be an iterator; who only forgot to is not to iterate over it. */
+static PyObject *
+coroutine_iter(PyObject *self)
+{
+    const mmi_coroutine *c = (const mmi_coroutine *)self;
+    if (!c->asked && c->state == MMI_COROUTINE_NEW) {
+        PyErr_SetString(PyExc_TypeError, "'coroutine' object is not iterable");
         return NULL;
     }
     Py_INCREF(self);
     return self;
 }
 
-/* Raises what throw was given: an exception, or its type, value and traceback. */
-static PyObject *
-coroutine_raise(PyObject *args)
+/* What was thrown in was none, so it has not begun: it is not to warn of that. */
+static void
+coroutine_forget(PyObject *rest)
 {
-    PyObject *type = NULL, *value = NULL, *traceback = NULL;
-    if (!PyArg_ParseTuple(args, "O|OO:throw", &type, &value, &traceback)) {
-        return NULL;
-    }
-    if (PyExceptionInstance_Check(type)) {
-        value = type;
-        type = PyExceptionInstance_Class(value);
-    } else if (!PyExceptionClass_Check(type)) {
-        return mmi_fast_arguments("an exception, or its class");
-    }
-    Py_INCREF(type);
-    Py_XINCREF(value);
-    traceback = traceback != Py_None ? traceback : NULL;
-    Py_XINCREF(traceback);
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_XDECREF(PyObject_CallMethod(rest, "close", NULL));
     PyErr_Restore(type, value, traceback);
-    return NULL;
 }
 
-/* throw(exception), throw(type, value, traceback) */
+/* throw(exception), throw(type, value, traceback): into the rest, also where that has not begun */
 static PyObject *
 coroutine_throw(PyObject *self, PyObject *args)
 {
     mmi_coroutine *c = (mmi_coroutine *)self;
-    bool waits = c->state == MMI_COROUTINE_WAITS;
+    bool new = c->state == MMI_COROUTINE_NEW;
     if (!coroutine_enter(c)) {
         return NULL;
     }
-    PyObject *method = waits ? PyObject_GetAttrString(c->rest, "throw") : NULL;
+    c->rest = new ? c->kind->rest(c) : c->rest;
+    PyObject *method = c->rest != NULL ? PyObject_GetAttrString(c->rest, "throw") : NULL;
     PyObject *result = method != NULL ? PyObject_CallObject(method, args) : NULL;
     Py_XDECREF(method);
+    if (result == NULL && new && c->rest != NULL) {
+        coroutine_forget(c->rest);
+    }
     coroutine_leave(c, result != NULL);
-    return waits ? result : coroutine_raise(args);
+    return result;
 }
 
 /* close() */
@@ -190,19 +196,37 @@ static PyObject *
 coroutine_name(PyObject *self, void *unused)
 {
     (void)unused;
+    return PyUnicode_FromString(((const mmi_coroutine *)self)->kind->name);
+}
+
+static PyObject *
+coroutine_qualname(PyObject *self, void *unused)
+{
+    (void)unused;
     const mmi_coroutine *c = (const mmi_coroutine *)self;
     PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(c->owner), "__qualname__");
-    PyObject *whole = name != NULL ? PyUnicode_FromFormat("%S.%s", name, c->name) : NULL;
+    PyObject *whole = name != NULL ? PyUnicode_FromFormat("%S.%s", name, c->kind->name) : NULL;
     Py_XDECREF(name);
     return whole;
 }
 
-/* What tools look at, of the coroutine that goes on. */
+/* What tools look at, of the coroutine that goes on; where there is none, there is nothing. */
 static PyObject *
 coroutine_of_rest(PyObject *self, void *name)
 {
     const mmi_coroutine *c = (const mmi_coroutine *)self;
-    return c->rest != NULL ? PyObject_GetAttrString(c->rest, name) : mmi_fast_none();
+    if (c->rest == NULL) {
+        PyErr_SetString(PyExc_AttributeError, name);
+        return NULL;
+    }
+    return PyObject_GetAttrString(c->rest, name);
+}
+
+static PyObject *
+coroutine_suspended(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((const mmi_coroutine *)self)->state == MMI_COROUTINE_WAITS);
 }
 
 static PyObject *
@@ -218,7 +242,7 @@ coroutine_warn(PyObject *self)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *name = coroutine_name(self, NULL);
+    PyObject *name = coroutine_qualname(self, NULL);
     if (name == NULL || PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
                                          "coroutine '%U' was never awaited", name) != 0) {
         PyErr_WriteUnraisable(name);
@@ -269,8 +293,10 @@ static PyMethodDef coroutine_methods[] = {
 
 static PyGetSetDef coroutine_getset[] = {
     { "__name__", coroutine_name, NULL, NULL, NULL },
-    { "__qualname__", coroutine_name, NULL, NULL, NULL },
+    { "__qualname__", coroutine_qualname, NULL, NULL, NULL },
     { "cr_running", coroutine_running, NULL, NULL, NULL },
+    { "cr_suspended", coroutine_suspended, NULL, NULL, NULL },
+    { "cr_code", coroutine_of_rest, NULL, NULL, (void *)"cr_code" },
     { "cr_frame", coroutine_of_rest, NULL, NULL, (void *)"cr_frame" },
     { "cr_await", coroutine_of_rest, NULL, NULL, (void *)"cr_await" },
     { NULL, NULL, NULL, NULL, NULL },
@@ -279,7 +305,7 @@ static PyGetSetDef coroutine_getset[] = {
 static PyType_Slot coroutine_slots[] = {
     { Py_am_await, (void *)coroutine_await },
     { Py_am_send, (void *)coroutine_step },
-    { Py_tp_iter, (void *)coroutine_await },
+    { Py_tp_iter, (void *)coroutine_iter },
     { Py_tp_iternext, (void *)coroutine_iternext },
     { Py_tp_methods, coroutine_methods },
     { Py_tp_getset, coroutine_getset },
@@ -291,7 +317,7 @@ static PyType_Slot coroutine_slots[] = {
 static PyType_Spec coroutine_spec = {
     .name = "meshmsg._fast.Coroutine",
     .basicsize = sizeof(mmi_coroutine),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = coroutine_slots,
 };
 

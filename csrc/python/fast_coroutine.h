@@ -1,6 +1,6 @@
 /*
- * fast_coroutine.h: a coroutine without a frame, for what is awaited once a message: most calls
- * need not wait.  One that has to goes on as a coroutine of Python, to which everything is passed on.
+ * fast_coroutine.h: a coroutine without a frame, of a call to a socket that is made once a message:
+ * most need not wait.  One that has to goes on as a coroutine of Python, to which all is passed on.
  *
  * Law: nothing is done before it is awaited, or its task has the first step.
  */
@@ -9,27 +9,34 @@
 
 #include "python/fast.h"
 
+typedef struct mmi_coroutine mmi_coroutine;
+
+typedef struct mmi_coroutine_kind {
+    const char *name;      /* of the call */
+    /* What it returns, as a new reference; NULL without an error: the rest does it. */
+    PyObject *(*begin)(const mmi_coroutine *c);
+    /* The same as a coroutine of Python; NULL: an error is set. */
+    PyObject *(*rest)(const mmi_coroutine *c);
+    bool awaited_again;    /* while it waits: builtins.anext does so at each step */
+} mmi_coroutine_kind;
+
 typedef enum mmi_coroutine_state {
     MMI_COROUTINE_NEW, MMI_COROUTINE_RUNS, MMI_COROUTINE_WAITS, MMI_COROUTINE_OVER
 } mmi_coroutine_state;
 
-typedef struct mmi_coroutine mmi_coroutine;
-/* What it returns, as a new reference; NULL: an error is set, or c->rest is what goes on. */
-typedef PyObject *mmi_coroutine_begin(mmi_coroutine *c);
-
 struct mmi_coroutine {
     PyObject_HEAD
-    mmi_coroutine_begin *begin;
-    const char *name;      /* of the call that it is */
+    const mmi_coroutine_kind *kind;
     PyObject *owner;       /* the socket */
     PyObject *what;        /* is to be sent, or is ready to be taken */
     PyObject *timeout;     /* None: none */
-    PyObject *rest;        /* a coroutine of Python; NULL: none */
+    PyObject *rest;        /* of Python; NULL: none */
     mm_handle handle;      /* of the socket, to send */
     mmi_coroutine_state state;
+    bool asked;            /* for what can be iterated over: it is being awaited */
 };
 
-mmi_coroutine *mmi_coroutine_new(mmi_coroutine_begin *begin, const char *name, PyObject *owner,
-                                 PyObject *what, PyObject *timeout);
+mmi_coroutine *mmi_coroutine_new(const mmi_coroutine_kind *kind, PyObject *owner, PyObject *what,
+                                 PyObject *timeout);
 
 #endif

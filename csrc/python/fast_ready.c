@@ -410,7 +410,7 @@ static PyType_Slot ready_slots[] = {
 static PyType_Spec ready_spec = {
     .name = "meshmsg._fast.Ready",
     .basicsize = sizeof(mmi_ready),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = ready_slots,
 };
 

@@ -15,58 +15,65 @@ typedef struct course {
 
 static PyTypeObject *course_type;
 
-/* It goes on as a method of its owner, with up to two arguments. */
+/* Calls a method of the owner with up to two arguments. */
 static PyObject *
-soon_go_on(mmi_coroutine *c, const char *name, PyObject *one, PyObject *two)
+soon_call(const mmi_coroutine *c, const char *name, PyObject *one, PyObject *two)
 {
     PyObject *method = PyObject_GetAttrString(c->owner, name);
-    c->rest = method != NULL ? PyObject_CallFunctionObjArgs(method, one, two, NULL) : NULL;
+    PyObject *made = method != NULL ? PyObject_CallFunctionObjArgs(method, one, two, NULL) : NULL;
     Py_XDECREF(method);
-    return NULL;
+    return made;
 }
 
 /* What is surely a time need not be looked at by Python. */
 static bool
 soon_is_time(PyObject *timeout)
 {
-    if (timeout == Py_None) {
-        return true;
+    if (PyLong_CheckExact(timeout)) {
+        int beyond;
+        return PyLong_AsLongLongAndOverflow(timeout, &beyond) >= 0 && beyond == 0;
     }
-    bool is = (PyFloat_Check(timeout) || PyLong_Check(timeout)) && PyFloat_AsDouble(timeout) >= 0;
-    PyErr_Clear();   /* an integer beyond all bounds */
-    return is;
+    return timeout == Py_None || (PyFloat_CheckExact(timeout) && PyFloat_AsDouble(timeout) >= 0);
 }
 
 static PyObject *
-soon_send(mmi_coroutine *c)
+soon_send(const mmi_coroutine *c)
 {
     static _Thread_local unsigned calls;
     bool enough = ++calls % MMI_FAST_SOON_MAX == 0;
-    if (!enough && PyBytes_Check(c->what) && soon_is_time(c->timeout)) {
-        int rc = mmi_fast_send_bytes(c->handle, c->what);
-        if (rc == MM_OK) {
-            return mmi_fast_none();
-        }
-    }
-    return soon_go_on(c, enough ? "_share_and_send" : "_send_on", c->what, c->timeout);
+    bool plain = !enough && PyBytes_Check(c->what) && soon_is_time(c->timeout);
+    return plain && mmi_fast_send_bytes(c->handle, c->what) == MM_OK ? mmi_fast_none() : NULL;
 }
 
 static PyObject *
-soon_recv(mmi_coroutine *c)
+soon_send_rest(const mmi_coroutine *c)
 {
-    PyObject *found = mmi_ready_quick((mmi_ready *)c->what, MMI_FAST_SOON_MAX - 1);
-    return found != NULL || PyErr_Occurred() != NULL
-               ? found
-               : soon_go_on(c, "_recv_on", c->timeout, NULL);
+    return soon_call(c, "_send_on", c->what, c->timeout);
 }
 
 static PyObject *
-soon_next(mmi_coroutine *c)
+soon_take(const mmi_coroutine *c)
 {
-    PyObject *found = mmi_ready_quick((mmi_ready *)c->what, MMI_FAST_SOON_MAX - 1);
-    return found != NULL || PyErr_Occurred() != NULL ? found
-                                                     : soon_go_on(c, "_next_on", NULL, NULL);
+    return mmi_ready_quick((mmi_ready *)c->what, MMI_FAST_SOON_MAX - 1);
 }
+
+static PyObject *
+soon_recv_rest(const mmi_coroutine *c)
+{
+    return soon_call(c, "_recv_on", c->timeout, NULL);
+}
+
+static PyObject *
+soon_next_rest(const mmi_coroutine *c)
+{
+    return soon_call(c, "_next_on", NULL, NULL);
+}
+
+static const mmi_coroutine_kind
+    SOON_SEND = { .name = "send", .begin = soon_send, .rest = soon_send_rest },
+    SOON_RECV = { .name = "recv", .begin = soon_take, .rest = soon_recv_rest },
+    SOON_NEXT = { .name = "__anext__", .begin = soon_take, .rest = soon_next_rest,
+                  .awaited_again = true };
 
 static PyObject *
 course_self(PyObject *self)
@@ -79,7 +86,7 @@ static PyObject *
 course_next(PyObject *self)
 {
     const course *c = (const course *)self;
-    return (PyObject *)mmi_coroutine_new(soon_next, "__anext__", c->owner, c->ready, Py_None);
+    return (PyObject *)mmi_coroutine_new(&SOON_NEXT, c->owner, c->ready, Py_None);
 }
 
 static int
@@ -115,12 +122,12 @@ static PyType_Slot course_slots[] = {
 static PyType_Spec course_spec = {
     .name = "meshmsg._fast.Course",
     .basicsize = sizeof(course),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = course_slots,
 };
 
-/* send_soon(owner, handle, data, timeout) -> coroutine: sends, or goes on as owner._send_on(data,
- * timeout); or, as others are to run, as owner._share_and_send(data, timeout) */
+/* send_soon(owner, handle, data, timeout) -> coroutine: sends, or, also where others are to run
+ * first, goes on as owner._send_on(data, timeout) */
 PyObject *
 mmi_fast_send_soon(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -132,7 +139,7 @@ mmi_fast_send_soon(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (!mmi_fast_handle(args[1], &handle)) {
         return NULL;
     }
-    mmi_coroutine *made = mmi_coroutine_new(soon_send, "send", args[0], args[2], args[3]);
+    mmi_coroutine *made = mmi_coroutine_new(&SOON_SEND, args[0], args[2], args[3]);
     if (made != NULL) {
         made->handle = handle;
     }
@@ -148,7 +155,7 @@ mmi_fast_recv_soon(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (count != 3 || !mmi_ready_is(args[1])) {
         return mmi_fast_arguments("(owner, ready, timeout)");
     }
-    return (PyObject *)mmi_coroutine_new(soon_recv, "recv", args[0], args[1], args[2]);
+    return (PyObject *)mmi_coroutine_new(&SOON_RECV, args[0], args[1], args[2]);
 }
 
 /* next_soon(owner, ready) -> coroutine: what is ready, or goes on as owner._next_on() */
@@ -159,7 +166,7 @@ mmi_fast_next_soon(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (count != 2 || !mmi_ready_is(args[1])) {
         return mmi_fast_arguments("(owner, ready)");
     }
-    return (PyObject *)mmi_coroutine_new(soon_next, "__anext__", args[0], args[1], Py_None);
+    return (PyObject *)mmi_coroutine_new(&SOON_NEXT, args[0], args[1], Py_None);
 }
 
 /* course(owner, ready) -> asynchronous iterator, of what next_soon gives */

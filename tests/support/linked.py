@@ -36,6 +36,12 @@ def deliver(push: mm.Push, *bodies: bytes) -> None:
     push.drain(timeout=WAIT_S).raise_for_loss()
 
 
+async def ready(pull: aio.Pull, push: mm.Push, *bodies: bytes) -> None:
+    """Have these messages at hand, so that none has to be waited for."""
+    deliver(push, b"first", *bodies)
+    assert await pull.recv(timeout=WAIT_S) == b"first"
+
+
 async def turns(count: int = 5) -> None:
     """Let the other tasks run."""
     for _ in range(count):

@@ -3,7 +3,9 @@
 # pyright: strict, reportUnnecessaryTypeIgnoreComment=true
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Reversible
+from typing import Protocol
 
 from typing_extensions import assert_type
 
@@ -108,6 +110,34 @@ def mistakes() -> None:
     mm.Router().send(b"x")  # type: ignore[call-arg]
     mm.Surveyor().survey(b"q", 1.0)  # type: ignore[call-arg]
     mm.Surveyor().send(b"q")  # type: ignore[attr-defined]
+
+
+class Source(Protocol):
+    """What a user may ask of whatever receives."""
+
+    async def recv(self) -> bytes:
+        """Receive one."""
+        ...
+
+
+class Sink(Protocol):
+    """What a user may ask of whatever sends."""
+
+    async def send(self, data: bytes, /) -> None:
+        """Send one."""
+        ...
+
+
+async def waited_for() -> None:
+    """Coroutines as arguments."""
+    pull, push = aio.Pull(), aio.Push()
+    source: Source = pull
+    sink: Sink = push
+    assert_type(await source.recv(), bytes)
+    await sink.send(b"x")
+    assert_type(asyncio.create_task(push.send(b"x")), asyncio.Task[None])
+    assert_type(asyncio.create_task(pull.recv()), asyncio.Task[mm.Message])
+    assert_type(asyncio.create_task(anext(aiter(pull))), asyncio.Task[mm.Message])
 
 
 async def awaited() -> None:

@@ -7,8 +7,9 @@ returns it (or into the socket's own deque), so a cancelled call loses nothing.
 from __future__ import annotations
 
 import asyncio
+import sys
 import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,11 @@ from meshmsg._options import check_batch
 from meshmsg._send import array_error, arrays_in, chunks_of
 from meshmsg._unpack import MessageT
 from meshmsg.aio._loop import READABLE, WRITABLE
-from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining, Waiting, awaited
+from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining, Waiting, frameless
 
 if TYPE_CHECKING:
-    pass
+    from typing_extensions import Self
 
-_send, _recv, _next = fast.send_soon, fast.recv_soon, fast.next_soon
 _QUICK_CALLS_MAX = FAST_CALLS_MAX - 1
 """Messages that are ready and are given out without a look at the loop; the next call looks."""
 PREFETCH_MESSAGES = 256
@@ -74,8 +74,7 @@ class AsyncFrameSender(AsyncDraining):
 class AsyncSender(AsyncFrameSender):
     """A socket that sends."""
 
-    @awaited
-    def send(self, data: Data, *, timeout: float | None = None) -> Coroutine[Any, Any, None]:
+    async def send(self, data: Data, *, timeout: float | None = None) -> None:
         """Send one message; see `meshmsg.Push.send`.
 
         Cancel-safe: a cancelled call has sent nothing. Thread-safe: yes, but a loop waits on its
@@ -88,22 +87,18 @@ class AsyncSender(AsyncFrameSender):
         Raises:
             TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
         """
-        coroutine: Coroutine[Any, Any, None] = _send(self, self._handle, data, timeout)
-        return coroutine
+        await self._send_on(data, timeout)
 
     async def _send_on(self, data: Data, timeout: float | None) -> None:
-        """Send what was not taken at once, or is not bytes."""
+        """Send what is not sent natively: what is not bytes, has no room, or is one too many."""
+        to_ms(timeout)  # refuses what is no time
+        await self._share()
         body = buffer_of(data)
+        if lib.mm_send_now(self._handle, body, len(body)) == 0:
+            return
         await self._sending(
             lambda: int(lib.mm_send(self._handle, body, len(body), 0, 0)), timeout, len(body), 1
         )
-
-    async def _share_and_send(self, data: Data, timeout: float | None) -> None:
-        """Send, after others had their turn."""
-        if timeout is not None:
-            to_ms(timeout)  # refuses what is no time
-        await self._share()
-        await self._send_on(data, timeout)
 
     async def send_frames(self, frames: Sequence[Data], *, timeout: float | None = None) -> None:
         """Send one message of several frames; see `meshmsg.Push.send_frames`.
@@ -309,8 +304,7 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
             with suppress(MeshError):  # without a waker nobody waits
                 self._waker(loop).wake_next(self._handle, READABLE)
 
-    @awaited
-    def recv(self, *, timeout: float | None = None) -> Coroutine[Any, Any, MessageT]:
+    async def recv(self, *, timeout: float | None = None) -> MessageT:
         """Receive one message, waiting for it if need be.
 
         Cancel-safe: a cancelled call has not taken a message. Thread-safe: yes, but a loop waits on
@@ -328,8 +322,8 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
             WouldBlockError: Nothing is there (timeout=0).
             ClosedError: The socket was closed, here, while waiting.
         """
-        coroutine: Coroutine[Any, Any, MessageT] = _recv(self, self._ready, timeout)
-        return coroutine
+        message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
+        return message if message is not None else await self._recv_on(timeout)
 
     async def _recv_on(self, timeout: float | None) -> MessageT:
         """Receive what is not ready, or once others had their turn."""
@@ -380,18 +374,40 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
         """
         return list((await self.recv(timeout=timeout)).frames)
 
-    def __aiter__(self) -> AsyncIterator[MessageT]:
+    def __aiter__(self) -> Self:
         """Iterate over messages as they come; ends when the socket is closed."""
-        iterator: AsyncIterator[MessageT] = fast.course(self, self._ready)
-        return iterator
+        return self
 
-    @awaited
-    def __anext__(self) -> Coroutine[Any, Any, MessageT]:
-        coroutine: Coroutine[Any, Any, MessageT] = _next(self, self._ready)
-        return coroutine
+    async def __anext__(self) -> MessageT:
+        message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
+        return message if message is not None else await self._next_on()
 
     async def _next_on(self) -> MessageT:
         try:
             return await self._recv_on(None)
         except ClosedError:
             raise StopAsyncIteration from None
+
+
+def _send_soon(self: AsyncSender, data: Data, *, timeout: float | None = None) -> Any:
+    return fast.send_soon(self, self._handle, data, timeout)
+
+
+def _recv_soon(self: AsyncReceiver[Any], *, timeout: float | None = None) -> Any:
+    return fast.recv_soon(self, self._ready, timeout)
+
+
+def _next_soon(self: AsyncReceiver[Any]) -> Any:
+    return fast.next_soon(self, self._ready)
+
+
+def _iterator(self: AsyncReceiver[Any]) -> Any:
+    as_all = type(self).__anext__ is AsyncReceiver.__anext__
+    return fast.course(self, self._ready) if as_all else self
+
+
+frameless(AsyncSender, "send", _send_soon)
+if sys.version_info < (3, 12):  # from then on what such a coroutine returns goes by an exception
+    frameless(AsyncReceiver, "recv", _recv_soon)
+    frameless(AsyncReceiver, "__anext__", _next_soon)
+    frameless(AsyncReceiver, "__aiter__", _iterator)

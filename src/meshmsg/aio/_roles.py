@@ -5,10 +5,10 @@ Law: what a role cannot do is absent.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from meshmsg._core import lib
+from meshmsg._core import fast, lib
 from meshmsg._data import Data, encode_topic, encode_topics
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError
@@ -25,7 +25,7 @@ from meshmsg._options import SocketOptions, build_options, check_count
 from meshmsg.aio._batch import AsyncBatchReceiver
 from meshmsg.aio._io import AsyncFrameSender, AsyncReceiver, AsyncSender
 from meshmsg.aio._loop import PEERS
-from meshmsg.aio._waiting import AsyncDraining, awaited
+from meshmsg.aio._waiting import AsyncDraining, frameless
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -52,10 +52,9 @@ class Pair(AsyncSender, AsyncBatchReceiver):
 class _Publisher(PublishForm, AsyncSender):
     """What Pub and XPub share."""
 
-    @awaited
-    def send(
+    async def send(
         self, data: Data, *, topic: str | bytes = "", timeout: float | None = None
-    ) -> Coroutine[Any, Any, None]:
+    ) -> None:
         """Publish one message to every peer that subscribed to a prefix of its topic.
 
         Cancel-safe: a cancelled call has either sent all of it or nothing. Thread-safe: yes, but a
@@ -70,11 +69,9 @@ class _Publisher(PublishForm, AsyncSender):
             TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `meshmsg.Pub.send`.
         """
         if topic:
-            return self._publish(data, topic, timeout)
-        return super().send(data, timeout=timeout)
-
-    async def _publish(self, data: Data, topic: str | bytes, timeout: float | None) -> None:
-        await self._send_frames_to(0, [encode_topic(topic), data], timeout)
+            await self._send_frames_to(0, [encode_topic(topic), data], timeout)
+        else:
+            await super().send(data, timeout=timeout)
 
     async def wait_for_subscribers(
         self, topic: str | bytes = "", count: int = 1, *, timeout: float | None = None
@@ -101,6 +98,20 @@ class _Publisher(PublishForm, AsyncSender):
             timeout,
             f"not {count} subscribers to {topic!r}",
         )
+
+
+_publish = _Publisher.send
+
+
+def _publish_soon(
+    self: _Publisher, data: Data, *, topic: str | bytes = "", timeout: float | None = None
+) -> Any:
+    if topic:
+        return _publish(self, data, topic=topic, timeout=timeout)
+    return fast.send_soon(self, self._handle, data, timeout)
+
+
+frameless(_Publisher, "send", _publish_soon)
 
 
 class Pub(_Publisher):

@@ -7,11 +7,12 @@ result, so a cancelled call has done nothing.
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from meshmsg._base import SocketBase
 from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
@@ -26,18 +27,24 @@ if TYPE_CHECKING:
 FAST_CALLS_MAX: int = fast.SOON_MAX
 """Calls without an await, after which other tasks get a turn if it is time for one."""
 TURN_S = 0.0002
-"""Seconds from one turn to the next: it costs the loop as much as ten calls or more."""
+"""Seconds from one turn to the next: it costs the loop as much as 25 calls or more."""
 _clock = time.monotonic
-CallT = TypeVar("CallT", bound=Callable[..., Any])
 
 
-def awaited(call: CallT) -> CallT:
-    """Say of a function that what it gives is a coroutine, to who asks (mocks, frameworks)."""
-    mark: Callable[[CallT], CallT] | None = getattr(inspect, "markcoroutinefunction", None)
-    if mark is not None:  # Python 3.12
-        return mark(call)
-    vars(call)["_is_coroutine"] = vars(asyncio.coroutines)["_is_coroutine"]
-    return call
+def frameless(kind: type, name: str, call: Callable[..., Any]) -> None:
+    """Have a method done by another function, which does the same without a coroutine of Python.
+
+    The method stays what it is to who reads it, to type checkers and to `inspect.signature`.
+    """
+    method = vars(kind)[name]
+    functools.update_wrapper(call, method)
+    if inspect.iscoroutinefunction(method):
+        mark = getattr(inspect, "markcoroutinefunction", None)
+        if mark is not None:  # Python 3.12
+            mark(call)
+        else:
+            vars(call)["_is_coroutine"] = vars(asyncio.coroutines)["_is_coroutine"]
+    setattr(kind, name, call)
 
 
 class _Thread(threading.local):
