@@ -140,8 +140,8 @@ static int
 group_wait(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, uint64_t deadline_ns,
             int64_t slice_ms)
 {
-    mmi_waiter w = { .events = MM_READABLE, .notifier = -1, .receives = true,
-                     .spin_us = g->spin_us, .spin_ns = mmi_spin_ns(&g->spin, e->now_ns) };
+    mmi_waiter w = { .events = MM_READABLE, .notifier = -1, .receives = true };
+    mmi_waiter_spin(e, &w, g->spin_us, &g->spin);
     uint64_t parsed = e->parsed_messages;
     g->waiter = &w;
     mmi_engine_hurry(e);
@@ -150,7 +150,7 @@ group_wait(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, uint64_t de
         return rc;
     }
     g->waiter = NULL;
-    mmi_waiter_learn(e, &w, &g->spin);
+    mmi_waiter_learn(e, &w, &g->spin, e->parsed_messages);
     uint32_t count = group_pop(e, g, out, cap);
     /* Little for each of many is little. */
     mmi_waited(e, w.alone, w.led, (e->parsed_messages - parsed) / (count > 0 ? count : 1));

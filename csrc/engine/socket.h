@@ -33,8 +33,8 @@ typedef struct mmi_waiter {
     bool receives;         /* only then it may poll */
     bool alone, led;       /* nobody else depended on polling; it polled */
     int notifier;
-    uint32_t spin_us;
-    uint64_t spin_ns;      /* how long it spins, where that is left to us */
+    bool learns;           /* how long it spins is left to us */
+    uint64_t spin_ns;
     uint64_t waited_ns;    /* if it polled */
     uint64_t stall_ns;     /* for so long it was kept from that: others want the core */
 } mmi_waiter;
@@ -115,8 +115,9 @@ uint32_t mmi_socket_ready(const mmi_socket *s);
  * mmi_socket_wait gives.  MM_ECLOSED: what it waited for is gone, else its caller takes it off. */
 int mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns,
                     int64_t slice_ms) MMI_WARN_UNUSED;
-/* Whether a spin paid is learned from a wait that is over. */
-void mmi_waiter_learn(const mmi_engine *e, const mmi_waiter *w, mmi_spin *spin);
+/* How long a wait spins; and, when it is over, what is learned from it: messages came so far. */
+void mmi_waiter_spin(const mmi_engine *e, mmi_waiter *w, uint32_t spin_us, const mmi_spin *spin);
+void mmi_waiter_learn(const mmi_engine *e, const mmi_waiter *w, mmi_spin *spin, uint64_t messages);
 /* Waits for events with the lock dropped.  MM_OK: look again; MM_ECLOSED: s is gone, do not touch
  * it; MM_ETIMEDOUT; MM_EINTR (signal, or slice over).  MM_EMFILE: no notifier.  deadline_ns
  * absolute. */

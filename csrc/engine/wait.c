@@ -20,24 +20,12 @@ wait_uncount(mmi_engine *e, mmi_waiter *w)
     w->counted = false;
 }
 
-/* How long to poll without sleeping. */
-static uint64_t
-wait_spin_ns(const mmi_engine *e, const mmi_waiter *w)
-{
-    const uint64_t ns_per_us = 1000;
-    if (w->spin_us != MM_SPIN_AUTO) {
-        return w->spin_us * ns_per_us;
-    }
-    return e->plat.cpus > WAIT_SPIN_CPUS ? w->spin_ns : 0;
-}
-
 /* Polls in the runner's place until it is woken or too late. */
 static void
 wait_lead(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
 {
     uint64_t start = e->now_ns;
-    uint64_t spin_end = start + wait_spin_ns(e, w);
-    bool automatic = w->spin_us == MM_SPIN_AUTO;
+    uint64_t spin_end = start + w->spin_ns;
     e->leading = w->leading = true;
     e->hastened = false;
     e->outside++;
@@ -46,7 +34,7 @@ wait_lead(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
         uint64_t before = e->now_ns;
         bool spins = before < spin_end;
         mmi_engine_turn(e, spins ? 0 : deadline_ns);
-        if (spins && e->now_ns - before > WAIT_STALL_NS && automatic) {
+        if (spins && !w->rung && e->now_ns - before > WAIT_STALL_NS && w->learns) {
             /* Others want this core: better to sleep, and to be woken in turn. */
             w->stall_ns = e->now_ns - before;
             spin_end = 0;
@@ -107,12 +95,25 @@ mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns, int64_t slic
 }
 
 void
-mmi_waiter_learn(const mmi_engine *e, const mmi_waiter *w, mmi_spin *spin)
+mmi_waiter_spin(const mmi_engine *e, mmi_waiter *w, uint32_t spin_us, const mmi_spin *spin)
 {
-    if (w->led && w->spin_us == MM_SPIN_AUTO) {
+    const uint64_t ns_per_us = 1000;
+    w->learns = spin_us == MM_SPIN_AUTO && e->plat.cpus > WAIT_SPIN_CPUS;
+    w->spin_ns = w->learns ? mmi_spin_ns(spin, e->now_ns) : 0;
+    if (spin_us != MM_SPIN_AUTO) {
+        w->spin_ns = spin_us * ns_per_us;
+    }
+}
+
+void
+mmi_waiter_learn(const mmi_engine *e, const mmi_waiter *w, mmi_spin *spin, uint64_t messages)
+{
+    if (w->learns && w->led) {
         mmi_spin_wait wait = { .waited_ns = w->waited_ns, .stall_ns = w->stall_ns,
-                               .spun = w->spin_ns > 0 };
+                               .messages = messages, .spun = w->spin_ns > 0 };
         mmi_spin_waited(spin, e->now_ns, wait);
+    } else if (w->learns) {
+        mmi_spin_skip(spin, messages);
     }
 }
 
@@ -122,8 +123,8 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
 {
     mmi_engine *e = s->engine;
     mmi_waiter w = { .events = events, .key = key, .notifier = -1,
-                     .receives = (events & MM_READABLE) != 0 || key != 0,
-                     .spin_us = s->opts.spin_us, .spin_ns = mmi_spin_ns(&s->spin, e->now_ns) };
+                     .receives = (events & MM_READABLE) != 0 || key != 0 };
+    mmi_waiter_spin(e, &w, s->opts.spin_us, &s->spin);
     uint64_t parsed = s->stats.parsed_messages;
     mmi_list_push_back(&s->waiters, &w.node);
     mmi_socket_hurry(s);
@@ -132,8 +133,8 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
         return rc;
     }
     mmi_list_rm(&w.node);
-    mmi_waiter_learn(e, &w, &s->spin);
     if (w.receives) {
+        mmi_waiter_learn(e, &w, &s->spin, s->stats.parsed_messages);
         /* Whoever waits for answers waits for all of them, and wants them as they come. */
         uint64_t messages = key != 0 ? 0 : s->stats.parsed_messages - parsed;
         mmi_waited(e, w.alone, w.led, messages);

@@ -56,8 +56,8 @@ class SocketOptions(TypedDict, total=False):
     handshake_timeout, heartbeat_interval (None: off), heartbeat_timeout, reconnect_min,
     reconnect_max, linger: seconds.
     spin: seconds a receive polls before it sleeps: it saves the wake-up and costs that much of a
-    core. "auto" does so only while waits are under 20 us, or a spin makes them shorter. Only for a
-    thread that is the only one waiting on its engine.
+    core. "auto" does so only while waits are under 20 us, or under 100 us and a spin makes them
+    shorter. Only for a thread that is the only one waiting on its engine.
     """
 
     overflow: Overflow

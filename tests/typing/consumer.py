@@ -128,13 +128,15 @@ class Sink(Protocol):
         ...
 
 
+async def pass_on(source: Source, sink: Sink) -> None:
+    """A program of the user's own."""
+    await sink.send(await source.recv())
+
+
 async def waited_for() -> None:
     """Coroutines as arguments."""
     pull, push = aio.Pull(), aio.Push()
-    source: Source = pull
-    sink: Sink = push
-    assert_type(await source.recv(), bytes)
-    await sink.send(b"x")
+    await pass_on(pull, push)
     assert_type(asyncio.create_task(push.send(b"x")), asyncio.Task[None])
     assert_type(asyncio.create_task(pull.recv()), asyncio.Task[mm.Message])
     assert_type(asyncio.create_task(anext(aiter(pull))), asyncio.Task[mm.Message])
