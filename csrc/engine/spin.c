@@ -61,9 +61,8 @@ spin_judge(mmi_spin *spin, uint64_t now_ns, uint64_t for_one_ns)
     bool pays = spin->waited_ns / spin->waits <= SPIN_WORTH_NS &&
                 for_one_ns <= slept - slept / SPIN_GAIN;
     spin->sleeps = !known || !pays;
-    spin->until_ns = now_ns;
     if (known && !pays) {
-        spin->until_ns += SPIN_REST_NS << spin->vain;
+        spin->until_ns = now_ns + (SPIN_REST_NS << spin->vain);
         spin->vain += spin->vain < SPIN_VAIN_MAX;
     } else if (known) {
         spin->vain = 0;

@@ -92,8 +92,8 @@ class AsyncSender(AsyncFrameSender):
     async def _send_on(self, data: Data, timeout: float | None) -> None:
         """Send what is not sent natively: what is not bytes, has no room, or is one too many."""
         to_ms(timeout)  # refuses what is no time
-        await self._share()
         body = buffer_of(data)
+        await self._share()
         if lib.mm_send_now(self._handle, body, len(body)) == 0:
             return
         await self._sending(
