@@ -16,6 +16,8 @@ enum {
     IO_PACK_MIN = 16                  /* messages worth a pack that is filled without the lock */
 };
 
+_Static_assert((int)MM_PARTS_MAX == (int)MMI_BORROW_FRAMES_MAX, "what is sent as it lies is borrowed");
+
 /* What a socket refuses to send, before anything is copied. */
 static int
 io_check(const mmi_socket *s, uint64_t size, uint32_t frames)
@@ -113,21 +115,68 @@ mmi_api_send(mm_handle socket, mmi_msg *m, int64_t timeout_ms, int64_t slice_ms,
     return rc;
 }
 
-/* A small message of a role that encodes what it queues: copied once, into the pack it goes out
- * with. */
-static int
-io_send_small(mmi_socket *s, const uint8_t *body, size_t size, mmi_api_wait *w)
+static size_t
+io_size(const mm_body *frames, uint32_t count)
 {
-    mmi_msg m;
-    mmi_frame frame;
+    size_t size = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        size += frames[i].size;
+    }
+    return size;
+}
+
+/* A message over the caller's memory, for a role that encodes what it queues: so it is copied once,
+ * into the pack it goes out with. */
+static void
+io_borrow(mmi_msg *m, mmi_frame *room, const mm_body *frames, uint32_t count)
+{
+    mmi_msg_borrow(m, room, frames[0].data, frames[0].size);
+    for (uint32_t i = 1; i < count; i++) {
+        mmi_msg_borrow_more(m, frames[i].data, frames[i].size);
+    }
+}
+
+/* NULL: no memory. */
+static mmi_msg *
+io_copy(const mm_body *frames, uint32_t count)
+{
+    uint64_t sizes[MM_PARTS_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        sizes[i] = frames[i].size;
+    }
+    mmi_msg *m = mmi_msg_new(sizes, count);
+    for (uint32_t i = 0; m != NULL && i < count; i++) {
+        if (frames[i].size > 0) {
+            memcpy(mmi_msg_data(m, i), frames[i].data, frames[i].size);
+        }
+    }
+    return m;
+}
+
+static int
+io_send_parts(mm_handle socket, const mm_body *frames, uint32_t count, mmi_api_wait w)
+{
+    mmi_socket *s;
+    size_t size = io_size(frames, count);
+    int rc = mmi_api_enter_quick(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
     mmi_engine *e = s->engine;
-    int rc = io_check(s, size, 1);
-    if (rc == MM_OK) {
-        mmi_msg_borrow(&m, &frame, body, size);
-        rc = io_send(s, &m, w);
+    rc = io_check(s, size, count);
+    bool small = s->packs && size <= IO_BORROW_MAX;
+    if (rc == MM_OK && small) {
+        mmi_msg m;
+        mmi_frame room[MM_PARTS_MAX];
+        io_borrow(&m, room, frames, count);
+        rc = io_send(s, &m, &w);
     }
     mmi_engine_leave_quick(e);
-    return rc;
+    if (rc != MM_OK || small) {
+        return rc;
+    }
+    /* A large body is copied without the lock. */
+    return mmi_api_send(socket, io_copy(frames, count), w.timeout_ms, w.slice_ms, NULL);
 }
 
 int
@@ -139,21 +188,16 @@ mm_send_now(mm_handle socket, const uint8_t *body, size_t size)
 int
 mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms)
 {
-    mmi_socket *s;
-    int rc = mmi_api_enter_quick(socket, &s);
-    if (rc != MM_OK) {
-        return rc;
-    }
-    if (s->packs && size <= IO_BORROW_MAX) {
-        mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
-        return io_send_small(s, body, size, &w);
-    }
-    rc = io_check(s, size, 1); /* before a large body is copied, which is not done under the lock */
-    mmi_engine_leave_quick(s->engine);
-    if (rc != MM_OK) {
-        return rc;
-    }
-    return mmi_api_send(socket, mmi_msg_copy(body, size), timeout_ms, slice_ms, NULL);
+    const mm_body frame = { .data = body, .size = size };
+    return io_send_parts(socket, &frame, 1, mmi_api_wait_of(timeout_ms, slice_ms));
+}
+
+int
+mm_send_parts_now(mm_handle socket, const mm_body *frames, uint32_t count)
+{
+    return count == 0 || count > MM_PARTS_MAX
+               ? MM_EINVAL
+               : io_send_parts(socket, frames, count, mmi_api_wait_of(0, 0));
 }
 
 int
@@ -189,11 +233,12 @@ mm_send_reply(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_
 }
 
 int
-mm_send_queue(mm_handle socket, const uint8_t *body, size_t size, int *more)
+mm_send_queue(mm_handle socket, const mm_body *frames, uint32_t count, int *more)
 {
     mmi_socket *s;
+    size_t size = io_size(frames, count);
     *more = MM_MORE_SEND;
-    if (size > IO_BORROW_MAX) {
+    if (size > IO_BORROW_MAX || count == 0 || count > MM_PARTS_MAX) {
         return MM_OK;
     }
     mmi_engine *e;
@@ -204,10 +249,10 @@ mm_send_queue(mm_handle socket, const uint8_t *body, size_t size, int *more)
         return rc;
     }
     s = object;
-    if (s->packs && io_check(s, size, 1) == MM_OK) {
+    if (s->packs && io_check(s, size, count) == MM_OK) {
         mmi_msg m;
-        mmi_frame frame;
-        mmi_msg_borrow(&m, &frame, body, size);
+        mmi_frame room[MM_PARTS_MAX];
+        io_borrow(&m, room, frames, count);
         rc = s->ops->send(s->state, &m);
         if (rc == MM_OK) {
             s->stats.sent_messages++;

@@ -228,18 +228,36 @@ mmi_msg_borrow(mmi_msg *m, mmi_frame *frame, const uint8_t *body, size_t size)
     msg_frame_set(frame, body, size);
 }
 
+void
+mmi_msg_borrow_more(mmi_msg *m, const uint8_t *body, size_t size)
+{
+    MMI_ASSERT(m->borrowed && m->frame_count < MMI_BORROW_FRAMES_MAX);
+    msg_frame_set(&m->frames[m->frame_count++], body, size);
+    m->size += size;
+}
+
 mmi_msg *
 mmi_msg_own(mmi_msg *m)
 {
     if (!m->borrowed) {
         return m;
     }
-    mmi_msg *own = mmi_msg_copy(m->frames[0].data, m->frames[0].size);
-    if (own != NULL) {
-        own->pipe_id = m->pipe_id;
-        own->key = m->key;
-        mmi_msg_unref(m);
+    uint64_t sizes[MMI_BORROW_FRAMES_MAX];
+    for (uint32_t i = 0; i < m->frame_count; i++) {
+        sizes[i] = m->frames[i].size;
     }
+    mmi_msg *own = mmi_msg_new(sizes, m->frame_count);
+    if (own == NULL) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < m->frame_count; i++) {
+        if (m->frames[i].size > 0) {
+            memcpy(mmi_msg_data(own, i), m->frames[i].data, m->frames[i].size);
+        }
+    }
+    own->pipe_id = m->pipe_id;
+    own->key = m->key;
+    mmi_msg_unref(m);
     return own;
 }
 

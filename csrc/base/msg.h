@@ -13,7 +13,7 @@
 
 #include "base/base.h"
 
-enum { MMI_FRAME_HEAD_MAX = 9 };
+enum { MMI_FRAME_HEAD_MAX = 9, MMI_BORROW_FRAMES_MAX = 2 };
 
 typedef struct mmi_frame {
     const uint8_t *data;
@@ -71,6 +71,8 @@ mmi_msg *mmi_msg_strip(mmi_msg *m, uint32_t count) MMI_WARN_UNUSED;
 /* A message of one frame over memory of the caller's, in memory of the caller's: no allocation, and
  * nothing to free.  Whoever wants to keep it takes mmi_msg_own of it. */
 void mmi_msg_borrow(mmi_msg *m, mmi_frame *frame, const uint8_t *body, size_t size);
+/* One frame more of such a message, behind the others: up to MMI_BORROW_FRAMES_MAX, in an array. */
+void mmi_msg_borrow_more(mmi_msg *m, const uint8_t *body, size_t size);
 /* Takes m: itself, or of a borrowed one a copy.  NULL: no memory, the caller keeps m. */
 mmi_msg *mmi_msg_own(mmi_msg *m) MMI_WARN_UNUSED;
 

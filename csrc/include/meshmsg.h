@@ -211,12 +211,15 @@ int mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size);  /* MM_
  */
 int mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms);
 int mm_send_now(mm_handle socket, const uint8_t *body, size_t size);   /* mm_send that never waits */
-/* The same without entering the kernel or waiting for a lock: *more is then 0, or MM_MORE_SETTLE: queued, mm_settle has
- * the rest, or MM_MORE_SEND: nothing was done, as it takes mm_send_now. */
-enum { MM_MORE_SETTLE = 1, MM_MORE_SEND = 2 };
-int mm_send_queue(mm_handle socket, const uint8_t *body, size_t size, int *more);
-int mm_settle(mm_handle socket);
 typedef struct mm_body { const uint8_t *data; size_t size; } mm_body;
+/* The same of a message of up to MM_PARTS_MAX frames, from where they are. MM_EINVAL: none, or too many. */
+enum { MM_PARTS_MAX = 2 };
+int mm_send_parts_now(mm_handle socket, const mm_body *frames, uint32_t count);
+/* The same without entering the kernel or waiting for a lock: *more is then 0, or MM_MORE_SETTLE: queued, mm_settle has
+ * the rest, or MM_MORE_SEND: nothing was done, as it takes mm_send_parts_now. */
+enum { MM_MORE_SETTLE = 1, MM_MORE_SEND = 2 };
+int mm_send_queue(mm_handle socket, const mm_body *frames, uint32_t count, int *more);
+int mm_settle(mm_handle socket);
 int mm_send_bodies(mm_handle socket, const mm_body *bodies, size_t count, int64_t timeout_ms, int64_t slice_ms,
                    size_t *sent);                 /* as mm_send_many, from where they are */
 int mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,

@@ -6,8 +6,6 @@
  */
 #include "proto/dist.h"
 
-enum { DIST_SHARE_PEERS = 2 };   /* with fewer, it is encoded where it is queued */
-
 typedef struct dist_walk {
     mmi_dist *dist;
     mmi_msg *msg;
@@ -220,6 +218,19 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
     }
 }
 
+/* Is it worth encoding where all refer to it?  For an only peer in a burst, as its queue may then
+ * lag; else that one's is better encoded where it is queued. */
+static bool
+dist_shares(const mmi_dist *dist, size_t cost)
+{
+    if (cost > (size_t)MMI_PACK_BODY_MAX || dist->node_count == 0) {
+        return false;
+    }
+    const mmi_pipe *p = MMI_CONTAINER_OF(dist->nodes.next, mmi_dist_node, node)->pipe;
+    size_t bytes;
+    return dist->node_count > 1 || (p->ops->slack != NULL && p->ops->slack(p, &bytes) > 0);
+}
+
 /* All got it, in the same octets, and have room for more: the next may be only counted. */
 static void
 dist_may_lag(const dist_walk *walk)
@@ -250,7 +261,7 @@ dist_send(mmi_dist *dist, mmi_msg *m, bool all)
                       .room_bytes = SIZE_MAX,
                       .rc = MM_OK};
     bool looks = !mmi_drop_overflows(dist->host);
-    walk.share = dist->node_count >= DIST_SHARE_PEERS && walk.cost <= (size_t)MMI_PACK_BODY_MAX;
+    walk.share = dist_shares(dist, walk.cost);
     walk.visit = looks ? dist_visit_look : dist_visit_send;
     dist_walk_run(&walk, all);
     if (walk.rc != MM_OK) {

@@ -29,18 +29,41 @@ mmi_fast_arguments(const char *form)
 }
 
 int
-mmi_fast_send_bytes(mm_handle handle, PyObject *bytes)
+mmi_fast_send_parts(mm_handle handle, const mm_body *frames, uint32_t count)
 {
-    const uint8_t *body = (const uint8_t *)PyBytes_AsString(bytes);
-    size_t size = (size_t)PyBytes_Size(bytes);
     int more = 0;
-    int rc = mm_send_queue(handle, body, size, &more);
+    int rc = mm_send_queue(handle, frames, count, &more);
     if (more != 0) {
         Py_BEGIN_ALLOW_THREADS
-        rc = more == MM_MORE_SETTLE ? mm_settle(handle) : mm_send_now(handle, body, size);
+        rc = more == MM_MORE_SETTLE ? mm_settle(handle)
+                                    : mm_send_parts_now(handle, frames, count);
         Py_END_ALLOW_THREADS
     }
     return rc;
+}
+
+mm_body
+mmi_fast_body(PyObject *bytes)
+{
+    return (mm_body){ .data = (const uint8_t *)PyBytes_AsString(bytes),
+                      .size = (size_t)PyBytes_Size(bytes) };
+}
+
+int
+mmi_fast_send_bytes(mm_handle handle, PyObject *bytes)
+{
+    const mm_body body = mmi_fast_body(bytes);
+    return mmi_fast_send_parts(handle, &body, 1);
+}
+
+bool
+mmi_fast_is_time(PyObject *timeout)
+{
+    if (PyLong_CheckExact(timeout)) {
+        int beyond;
+        return PyLong_AsLongLongAndOverflow(timeout, &beyond) >= 0 && beyond == 0;
+    }
+    return timeout == Py_None || (PyFloat_CheckExact(timeout) && PyFloat_AsDouble(timeout) >= 0);
 }
 
 /* send(handle, data: bytes) -> code */
@@ -213,6 +236,7 @@ fast_parts(PyObject *self, PyObject *arg)
 
 static PyMethodDef fast_methods[] = {
     { "send", (PyCFunction)(void (*)(void))fast_send, METH_FASTCALL, NULL },
+    { "send_method", (PyCFunction)(void (*)(void))mmi_fast_send_method, METH_FASTCALL, NULL },
     { "send_soon", (PyCFunction)(void (*)(void))mmi_fast_send_soon, METH_FASTCALL, NULL },
     { "recv_soon", (PyCFunction)(void (*)(void))mmi_fast_recv_soon, METH_FASTCALL, NULL },
     { "next_soon", (PyCFunction)(void (*)(void))mmi_fast_next_soon, METH_FASTCALL, NULL },
@@ -250,7 +274,9 @@ PyInit__fast(void)
     bool there = mmi_fast_ready_init() && mmi_fast_receive_init() && mmi_fast_stream_init() &&
                  mmi_fast_reply_init() && mmi_fast_coroutine_init() && mmi_fast_soon_init();
     PyObject *module = there ? PyModule_Create(&fast_module) : NULL;
-    if (module != NULL && PyModule_AddIntConstant(module, "SOON_MAX", MMI_FAST_SOON_MAX) != 0) {
+    if (module != NULL &&
+        (PyModule_AddIntConstant(module, "SOON_MAX", MMI_FAST_SOON_MAX) != 0 ||
+         !mmi_fast_socket_init(module))) {
         Py_CLEAR(module);
     }
     return module;

@@ -26,8 +26,12 @@ mmi_fast_none(void)
     return Py_None;
 }
 
-/* Sends bytes, as mm_send_now: a code of the core. */
+/* Sends bytes, or up to MM_PARTS_MAX frames, as mm_send_now: a code of the core. */
 int mmi_fast_send_bytes(mm_handle handle, PyObject *bytes);
+int mmi_fast_send_parts(mm_handle handle, const mm_body *frames, uint32_t count);
+mm_body mmi_fast_body(PyObject *bytes);
+/* What is surely a time, or None for none, need not be looked at by Python. */
+bool mmi_fast_is_time(PyObject *timeout);
 
 /* A new object of a subclass of bytes, with these bytes. */
 PyObject *mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size);
@@ -63,6 +67,9 @@ mmi_fast_frame(const mm_batch *batch, uint32_t j, Py_ssize_t *size)
 PyObject *mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type,
                               PyObject *owner, mm_handle socket);
 
+/* The function of fast_socket.c, and its types. */
+PyObject *mmi_fast_send_method(PyObject *self, PyObject *const *args, Py_ssize_t count);
+bool mmi_fast_socket_init(PyObject *module);
 /* The functions of fast_message.c. */
 PyObject *mmi_fast_class(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count);

@@ -25,23 +25,12 @@ soon_call(const mmi_coroutine *c, const char *name, PyObject *one, PyObject *two
     return made;
 }
 
-/* What is surely a time need not be looked at by Python. */
-static bool
-soon_is_time(PyObject *timeout)
-{
-    if (PyLong_CheckExact(timeout)) {
-        int beyond;
-        return PyLong_AsLongLongAndOverflow(timeout, &beyond) >= 0 && beyond == 0;
-    }
-    return timeout == Py_None || (PyFloat_CheckExact(timeout) && PyFloat_AsDouble(timeout) >= 0);
-}
-
 static PyObject *
 soon_send(const mmi_coroutine *c)
 {
     static _Thread_local unsigned calls;
     bool enough = ++calls % MMI_FAST_SOON_MAX == 0;
-    bool plain = !enough && PyBytes_Check(c->what) && soon_is_time(c->timeout);
+    bool plain = !enough && PyBytes_Check(c->what) && mmi_fast_is_time(c->timeout);
     return plain && mmi_fast_send_bytes(c->handle, c->what) == MM_OK ? mmi_fast_none() : NULL;
 }
 

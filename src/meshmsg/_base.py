@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from meshmsg._core import error_for, ffi, lib, raise_for
+from meshmsg._core import NativeSocket, error_for, ffi, lib, raise_for
 from meshmsg._data import encode_url, several
 from meshmsg._engine import Engine, default_engine
 from meshmsg._errors import AddressError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _alive: weakref.WeakSet[SocketBase] = weakref.WeakSet()
 
 
-class SocketBase(Looking):
+class SocketBase(NativeSocket, Looking):
     """A socket of one role. Use the classes of the roles: Push, Pull, Pub, Sub, ...
 
     Args:
@@ -61,7 +61,7 @@ class SocketBase(Looking):
         bind: str | Iterable[str] | None,
         connect: str | Iterable[str] | None,
     ) -> None:
-        self._handle: int = 0
+        self._handle = 0
         self._opts = opts
         self._bound: list[tuple[str, str]] = []
         """What was asked for, and what was bound."""

@@ -11,9 +11,10 @@ import math
 import os
 import threading
 import warnings
+from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from meshmsg import _mm
 from meshmsg._errors import CLASSES, MeshError
@@ -33,6 +34,26 @@ def _load_fast() -> Any:
 
 
 fast: Any = _load_fast()
+
+if TYPE_CHECKING:
+
+    class NativeSocket:
+        """What native calls know of a socket."""
+
+        _handle: int
+else:
+    NativeSocket = fast.Socket
+
+_Method = TypeVar("_Method", bound=Callable[..., None])
+
+
+def sends_natively(method: _Method) -> _Method:
+    """Have a socket's `send` send plain bytes natively, and leave all else to this."""
+    topics = "topic" in method.__annotations__
+    native: _Method = fast.send_method(method, topics)
+    return native
+
+
 EAGAIN: int = lib.MM_EAGAIN
 EINTR: int = lib.MM_EINTR
 ESTATE: int = lib.MM_ESTATE

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from meshmsg._blocking import Draining
-from meshmsg._core import fast, lib
+from meshmsg._core import lib, sends_natively
 from meshmsg._data import Data, encode_topic, encode_topics
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError
@@ -29,9 +29,6 @@ from meshmsg._send import FrameSender, Sender
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-
-_send = fast.send
 
 
 class Push(Sender):
@@ -55,6 +52,7 @@ class Pair(Sender, BatchReceiver):
 class _Publisher(PublishForm, Sender):
     """What Pub and XPub share."""
 
+    @sends_natively
     def send(self, data: Data, *, topic: str | bytes = "", timeout: float | None = None) -> None:
         """Publish one message to every peer that subscribed to a prefix of its topic.
 
@@ -75,11 +73,7 @@ class _Publisher(PublishForm, Sender):
         """
         if topic:
             self._send_frames_to(0, [encode_topic(topic), data], timeout)
-            return
-        rc = -1
-        if timeout is None and type(data) is bytes:  # all that most calls need
-            rc = _send(self._handle, data)
-        if rc:
+        else:
             super().send(data, timeout=timeout)
 
     def wait_for_subscribers(

@@ -12,7 +12,17 @@ from typing import Any
 
 from meshmsg._base import SocketBase
 from meshmsg._blocking import LEAST_S, Draining
-from meshmsg._core import EAGAIN, EINTR, error_for, fast, ffi, lib, on_main_thread, to_ms
+from meshmsg._core import (
+    EAGAIN,
+    EINTR,
+    error_for,
+    fast,
+    ffi,
+    lib,
+    on_main_thread,
+    sends_natively,
+    to_ms,
+)
 from meshmsg._data import Data, buffer_of, bytes_of, pack_frames
 from meshmsg._errors import MeshError
 
@@ -121,6 +131,7 @@ class FrameSender(Draining):
 class Sender(FrameSender):
     """A socket that sends."""
 
+    @sends_natively
     def send(self, data: Data, *, timeout: float | None = None) -> None:
         """Send one message.
 

@@ -362,6 +362,7 @@ test_a_caller_whose_socket_is_closed_before_it_polls_does_not(void)
     mm_handle engine = open_hooked(), other = open_engine(), ask, echo;
     char endpoint[MM_ENDPOINT_MAX + 1];
     mm_batch *batch;
+    const mm_body frame = { .data = body, .size = sizeof body };
     int more;
     CHECK_INT(mm_batch_new(&batch), MM_OK);
     ask = open_brief(engine, MM_PAIR);
@@ -372,7 +373,7 @@ test_a_caller_whose_socket_is_closed_before_it_polls_does_not(void)
     for (int i = 0; i < QUIET_WAITS; i++) {
         CHECK_INT(mm_recv(ask, batch, 1, BODY_SIZE, 1, 0), MM_ETIMEDOUT);
     }
-    CHECK_INT(mm_send_queue(ask, body, sizeof body, &more), MM_OK);
+    CHECK_INT(mm_send_queue(ask, &frame, 1, &more), MM_OK);
     atomic_store(&close_in_write, ask);
     CHECK_INT(mm_recv(ask, batch, 1, BODY_SIZE, WAIT_MS, 0), MM_ECLOSED);
     mm_batch_free(batch);

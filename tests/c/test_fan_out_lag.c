@@ -51,6 +51,20 @@ test_queues_get_what_was_counted_when_they_catch_up(void)
 }
 
 static void
+test_the_queue_of_a_lone_subscriber_lags_as_any(void)
+{
+    fake_sock *s = lag_open(MM_OVERFLOW_BLOCK, UINT32_MAX);
+    fake_pipe *a = lag_connect(s, "");
+    for (int i = 0; i < 5; i++) {
+        CHECK_INT(fake_send(s, "x"), MM_OK);
+    }
+    CHECK(s->lags && a->pipe.outbox.count == 1 && a->wrote_count == 1);
+    fake_catch_up(s);
+    CHECK(a->pipe.outbox.count == 5 && a->wrote_count == 2);
+    fake_close(s);
+}
+
+static void
 test_what_was_written_meanwhile_does_not_come_twice(void)
 {
     fake_sock *s = lag_open(MM_OVERFLOW_BLOCK, UINT32_MAX);
@@ -255,6 +269,7 @@ int
 main(void)
 {
     RUN(test_queues_get_what_was_counted_when_they_catch_up);
+    RUN(test_the_queue_of_a_lone_subscriber_lags_as_any);
     RUN(test_what_was_written_meanwhile_does_not_come_twice);
     RUN(test_no_queue_lags_beyond_its_room);
     RUN(test_a_queue_may_only_lag_as_far_as_its_link_lets_it);

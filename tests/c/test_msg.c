@@ -155,6 +155,41 @@ test_strip_of_a_shared_message_leaves_the_other_holder_alone(void)
 }
 
 static void
+test_a_borrowed_message_is_owned_by_copying_all_its_frames(void)
+{
+    mmi_msg m;
+    mmi_frame room[MMI_BORROW_FRAMES_MAX];
+    uint8_t topic[] = "to", body[] = "what";
+    mmi_msg_borrow(&m, room, topic, 2);
+    mmi_msg_borrow_more(&m, body, 4);
+    CHECK(m.frame_count == 2 && m.size == 6);
+    CHECK_INT(mmi_msg_cost(&m), 6 + 2 * MMI_FRAME_OVERHEAD);
+    m.pipe_id = 7;
+    m.key = 8;
+    mm_test_alloc_fail(1);
+    CHECK(mmi_msg_own(&m) == NULL);
+    mm_test_alloc_fail(0);
+    mmi_msg *own = mmi_msg_own(&m);
+    memset(topic, 0, sizeof topic);
+    memset(body, 0, sizeof body);
+    CHECK(own->frame_count == 2 && own->size == 6 && own->pipe_id == 7 && own->key == 8);
+    CHECK(memcmp(own->frames[0].data, "to", 2) == 0 && memcmp(own->frames[1].data, "what", 4) == 0);
+    mmi_msg_unref(own);
+}
+
+static void
+test_a_borrowed_message_may_have_empty_frames(void)
+{
+    mmi_msg m;
+    mmi_frame room[MMI_BORROW_FRAMES_MAX];
+    mmi_msg_borrow(&m, room, NULL, 0);
+    mmi_msg_borrow_more(&m, NULL, 0);
+    mmi_msg *own = mmi_msg_own(&m);
+    CHECK(own->frame_count == 2 && own->size == 0);
+    mmi_msg_unref(own);
+}
+
+static void
 test_a_message_lives_as_long_as_one_reference(void)
 {
     mmi_msg *m = fake_text("x");
@@ -183,6 +218,8 @@ main(void)
     RUN(test_unwrap_gives_back_what_was_wrapped);
     RUN(test_strip_of_the_only_reference_is_in_place_and_cannot_fail);
     RUN(test_strip_of_a_shared_message_leaves_the_other_holder_alone);
+    RUN(test_a_borrowed_message_is_owned_by_copying_all_its_frames);
+    RUN(test_a_borrowed_message_may_have_empty_frames);
     RUN(test_a_message_lives_as_long_as_one_reference);
     return 0;
 }

@@ -34,16 +34,16 @@ class Flow:
 
 
 @contextmanager
-def flowing(bind: str, *, topics: str = "") -> Iterator[Flow]:
+def flowing(bind: str, *, topics: str = "", count: int = SUBSCRIBERS) -> Iterator[Flow]:
     """Connect them."""
     with ExitStack() as stack:
-        engine, *engines = [stack.enter_context(mm.Engine()) for _ in range(1 + SUBSCRIBERS)]
+        engine, *engines = [stack.enter_context(mm.Engine()) for _ in range(1 + count)]
         pub = stack.enter_context(mm.Pub(bind=bind, overflow="block", engine=engine))
         subs = []
         for own in engines:
             sub = mm.Sub(connect=pub.endpoint, topics=topics, engine=own)
             subs.append(stack.enter_context(sub))
-        pub.wait_for_subscribers(topics or "", count=SUBSCRIBERS, timeout=WAIT_S)
+        pub.wait_for_subscribers(topics or "", count=count, timeout=WAIT_S)
         yield Flow(engine, pub, subs)
 
 
@@ -69,32 +69,34 @@ def reading(subs: list[mm.Sub], count: int) -> Iterator[list[list[bytes]]]:
         assert not thread.is_alive()
 
 
+@pytest.mark.parametrize("count", [1, SUBSCRIBERS])
 @pytest.mark.parametrize("bind", ["tcp://127.0.0.1:0", "ipc://@", "inproc://bursts"])
-def test_all_get_all_in_order_and_drain_tells_when(bind: str, tmp_path: Path) -> None:
+def test_all_get_all_in_order_and_drain_tells_when(bind: str, count: int, tmp_path: Path) -> None:
     """The last messages of a burst, too, with nobody sending any more."""
     bind = bind.replace("@", f"{tmp_path}/s")
-    with flowing(bind) as flow, reading(flow.subs, COUNT) as came:
+    with flowing(bind, count=count) as flow, reading(flow.subs, COUNT) as came:
         for i in range(COUNT):
             flow.pub.send(number(i))
         flow.pub.drain(timeout=WAIT_S)
         stats = flow.pub.stats()
         assert stats.sent_messages == COUNT
-        assert stats.written_messages == COUNT * SUBSCRIBERS
+        assert stats.written_messages == COUNT * count
         assert stats.queued_out_messages == 0
     wanted = [number(i) for i in range(COUNT)]
     assert all(numbers == wanted for numbers in came)
 
 
-def test_a_look_right_after_a_burst_finds_every_message() -> None:
+@pytest.mark.parametrize("count", [1, SUBSCRIBERS])
+def test_a_look_right_after_a_burst_finds_every_message(count: int) -> None:
     """Sent to so many: written, or queued; in the counters of the socket and of each peer."""
-    with flowing("tcp://127.0.0.1:0") as flow:
+    with flowing("tcp://127.0.0.1:0", count=count) as flow:
         for sent in range(BURST, BURST * LOOKS, BURST):
             for i in range(BURST):
                 flow.pub.send(number(i))
             if sent % (2 * BURST) == 0:
                 stats = flow.pub.stats()
                 assert stats.sent_messages == sent
-                assert stats.written_messages + stats.queued_out_messages == sent * SUBSCRIBERS
+                assert stats.written_messages + stats.queued_out_messages == sent * count
             else:
                 for peer in flow.pub.peers():
                     assert peer.sent_messages + peer.queued_out_messages == sent
@@ -164,10 +166,11 @@ def test_who_goes_away_takes_its_share_and_no_more() -> None:
     assert all(numbers == [number(i) for i in range(COUNT)] for numbers in came)
 
 
+@pytest.mark.parametrize("count", [1, SUBSCRIBERS])
 @pytest.mark.parametrize("closed", ["pub", "engine"])
-def test_closing_right_after_a_burst_sends_it_all(closed: str) -> None:
+def test_closing_right_after_a_burst_sends_it_all(closed: str, count: int) -> None:
     """The linger is for what lagged as well."""
-    with flowing("tcp://127.0.0.1:0") as flow, reading(flow.subs, 300) as came:
+    with flowing("tcp://127.0.0.1:0", count=count) as flow, reading(flow.subs, 300) as came:
         for i in range(300):
             flow.pub.send(number(i))
         getattr(flow, closed).close()

@@ -1,0 +1,204 @@
+/*
+ * fast_socket.c: what a socket is to native calls, its handle; and its send() as a native method.
+ *
+ * A function of Python costs a message of 64 bytes more than the core does.  So one stands in its
+ * place that sends plain bytes at once, and leaves the rest to the function: what is not bytes,
+ * other arguments, no room, errors (docs/adr: native calls).
+ * Law: as in fast.c; who asks about the method (its names, text, source) is told of the function.
+ */
+#include "python/fast.h"
+
+#include <structmember.h>
+
+typedef struct fast_socket {
+    PyObject_HEAD
+    unsigned long long handle;
+} fast_socket;
+
+typedef struct fast_method {
+    PyObject_HEAD
+    PyObject *function;   /* does the same, in Python */
+    bool topics;          /* it takes one */
+} fast_method;
+
+static PyTypeObject *socket_type, *method_type;
+static PyObject *method_class;   /* types.MethodType */
+static PyObject *name_timeout, *name_topic;
+
+/* A topic that is not empty as a frame.  false: it is looked at by Python. */
+static bool
+method_topic(PyObject *topic, mm_body *frame)
+{
+    Py_ssize_t size;
+    const char *text = PyUnicode_Check(topic) ? PyUnicode_AsUTF8AndSize(topic, &size) : NULL;
+    if (text != NULL) {
+        *frame = (mm_body){ .data = (const uint8_t *)text, .size = (size_t)size };
+    } else if (PyBytes_Check(topic)) {
+        *frame = mmi_fast_body(topic);
+    } else {
+        PyErr_Clear();   /* surrogates */
+        return false;
+    }
+    return frame->size > 0;
+}
+
+/* The frames of send(socket, data, timeout=, topic=), how many; 0: the function does it. */
+static uint32_t
+method_frames(const fast_method *m, PyObject *args, PyObject *named, mm_body *frames)
+{
+    if (PyTuple_Size(args) != 2 || !PyObject_TypeCheck(PyTuple_GetItem(args, 0), socket_type) ||
+        !PyBytes_Check(PyTuple_GetItem(args, 1))) {
+        return 0;
+    }
+    Py_ssize_t left = named != NULL ? PyDict_Size(named) : 0;
+    uint32_t count = 0;
+    PyObject *timeout = left > 0 ? PyDict_GetItemWithError(named, name_timeout) : NULL;
+    PyObject *topic = left > 0 && m->topics ? PyDict_GetItemWithError(named, name_topic) : NULL;
+    if ((timeout != NULL && !mmi_fast_is_time(timeout)) ||
+        (topic != NULL && !method_topic(topic, &frames[count++]))) {
+        return 0;
+    }
+    frames[count++] = mmi_fast_body(PyTuple_GetItem(args, 1));
+    return left == (timeout != NULL) + (topic != NULL) ? count : 0;
+}
+
+static PyObject *
+method_call(PyObject *self, PyObject *args, PyObject *named)
+{
+    fast_method *m = (fast_method *)self;
+    mm_body frames[MM_PARTS_MAX];
+    uint32_t count = method_frames(m, args, named, frames);
+    if (count > 0) {
+        const fast_socket *s = (const fast_socket *)PyTuple_GetItem(args, 0);
+        if (mmi_fast_send_parts(s->handle, frames, count) == MM_OK) {
+            return mmi_fast_none();
+        }
+    }
+    return PyObject_Call(m->function, args, named);
+}
+
+static PyObject *
+method_get(PyObject *self, PyObject *object, PyObject *type)
+{
+    (void)type;
+    if (object != NULL && object != Py_None) {
+        return PyObject_CallFunctionObjArgs(method_class, self, object, NULL);
+    }
+    Py_INCREF(self);
+    return self;
+}
+
+static PyObject *
+method_attribute(PyObject *self, PyObject *name)
+{
+    PyObject *function = ((fast_method *)self)->function;
+    if (PyUnicode_CompareWithASCIIString(name, "__class__") == 0) {
+        return PyObject_GenericGetAttr(self, name);
+    }
+    if (PyUnicode_CompareWithASCIIString(name, "__wrapped__") == 0) {
+        Py_INCREF(function);
+        return function;
+    }
+    return PyObject_GetAttr(function, name);
+}
+
+static PyObject *
+method_repr(PyObject *self)
+{
+    return PyObject_Repr(((fast_method *)self)->function);
+}
+
+static int
+method_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((fast_method *)self)->function);
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static int
+method_clear(PyObject *self)
+{
+    Py_CLEAR(((fast_method *)self)->function);
+    return 0;
+}
+
+static void
+method_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    (void)method_clear(self);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef socket_members[] = {
+    { "_handle", T_ULONGLONG, offsetof(fast_socket, handle), 0, NULL },
+    { NULL, 0, 0, 0, NULL },
+};
+
+static PyType_Slot socket_slots[] = {
+    { Py_tp_members, socket_members },
+    { 0, NULL },
+};
+
+static PyType_Spec socket_spec = {
+    .name = "meshmsg._fast.Socket",
+    .basicsize = sizeof(fast_socket),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = socket_slots,
+};
+
+static PyType_Slot method_slots[] = {
+    { Py_tp_call, (void *)method_call },
+    { Py_tp_descr_get, (void *)method_get },
+    { Py_tp_repr, (void *)method_repr },
+    { Py_tp_getattro, (void *)method_attribute },
+    { Py_tp_traverse, (void *)method_traverse },
+    { Py_tp_clear, (void *)method_clear },
+    { Py_tp_dealloc, (void *)method_dealloc },
+    { 0, NULL },
+};
+
+/* A method descriptor: a call of it through a socket makes no bound one first. */
+static PyType_Spec method_spec = {
+    .name = "meshmsg._fast.SendMethod",
+    .basicsize = sizeof(fast_method),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+             Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = method_slots,
+};
+
+/* send_method(function, topics) -> method: what a class has instead of a function as
+ * send(self, data, *, timeout=None), and topic=, if it takes topics */
+PyObject *
+mmi_fast_send_method(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    int topics = count == 2 ? PyObject_IsTrue(args[1]) : -1;
+    if (topics < 0) {
+        return mmi_fast_arguments("(function, topics)");
+    }
+    fast_method *m = (fast_method *)PyType_GenericNew(method_type, NULL, NULL);
+    if (m != NULL) {
+        Py_INCREF(args[0]);
+        m->function = args[0];
+        m->topics = topics == 1;
+    }
+    return (PyObject *)m;
+}
+
+bool
+mmi_fast_socket_init(PyObject *module)
+{
+    PyObject *types = PyImport_ImportModule("types");
+    method_class = types != NULL ? PyObject_GetAttrString(types, "MethodType") : NULL;
+    Py_XDECREF(types);
+    socket_type = (PyTypeObject *)PyType_FromSpec(&socket_spec);
+    method_type = (PyTypeObject *)PyType_FromSpec(&method_spec);
+    name_timeout = PyUnicode_InternFromString("timeout");
+    name_topic = PyUnicode_InternFromString("topic");
+    return name_timeout != NULL && name_topic != NULL && method_class != NULL && socket_type != NULL && method_type != NULL &&
+           PyModule_AddObjectRef(module, "Socket", (PyObject *)socket_type) == 0;
+}
