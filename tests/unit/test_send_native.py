@@ -203,4 +203,4 @@ def test_who_asks_is_told_of_the_function(kind: Any) -> None:
         assert "send" in repr(method)
     assert inspect.isroutine(kind.send)
     with pytest.raises(AttributeError):
-        kind.send.no_such_thing
+        kind.send.no_such_thing()
