@@ -16,7 +16,8 @@ enum {
     IO_PACK_MIN = 16                  /* messages worth a pack that is filled without the lock */
 };
 
-_Static_assert((int)MM_PARTS_MAX == (int)MMI_BORROW_FRAMES_MAX, "what is sent as it lies is borrowed");
+_Static_assert((int)MM_PARTS_MAX == (int)MMI_BORROW_FRAMES_MAX,
+               "what is sent as it lies is borrowed");
 
 /* What a socket refuses to send, before anything is copied. */
 static int
@@ -125,6 +126,13 @@ io_size(const mm_body *frames, uint32_t count)
     return size;
 }
 
+/* Does it go into a pack?  So it need not be copied before. */
+static bool
+io_is_small(const mmi_socket *s, size_t size, uint32_t count)
+{
+    return s->packs && size <= (size_t)MMI_PACK_BODY_MAX - count * (size_t)MMI_FRAME_OVERHEAD;
+}
+
 /* A message over the caller's memory, for a role that encodes what it queues: so it is copied once,
  * into the pack it goes out with. */
 static void
@@ -164,7 +172,7 @@ io_send_parts(mm_handle socket, const mm_body *frames, uint32_t count, mmi_api_w
     }
     mmi_engine *e = s->engine;
     rc = io_check(s, size, count);
-    bool small = s->packs && size <= IO_BORROW_MAX;
+    bool small = io_is_small(s, size, count);
     if (rc == MM_OK && small) {
         mmi_msg m;
         mmi_frame room[MM_PARTS_MAX];
@@ -238,7 +246,7 @@ mm_send_queue(mm_handle socket, const mm_body *frames, uint32_t count, int *more
     mmi_socket *s;
     size_t size = io_size(frames, count);
     *more = MM_MORE_SEND;
-    if (size > IO_BORROW_MAX || count == 0 || count > MM_PARTS_MAX) {
+    if (count == 0 || count > MM_PARTS_MAX) {
         return MM_OK;
     }
     mmi_engine *e;
@@ -249,7 +257,7 @@ mm_send_queue(mm_handle socket, const mm_body *frames, uint32_t count, int *more
         return rc;
     }
     s = object;
-    if (s->packs && io_check(s, size, count) == MM_OK) {
+    if (io_is_small(s, size, count) && io_check(s, size, count) == MM_OK) {
         mmi_msg m;
         mmi_frame room[MM_PARTS_MAX];
         io_borrow(&m, room, frames, count);
@@ -398,7 +406,7 @@ io_send_run(mmi_socket *s, const mm_body *bodies, size_t count, mmi_api_wait *w,
         }
         mmi_msg borrowed, *m = &borrowed;
         mmi_frame frame;
-        if (s->packs && b->size <= IO_BORROW_MAX) {
+        if (io_is_small(s, b->size, 1)) {
             mmi_msg_borrow(m, &frame, b->data, b->size);
         } else {
             m = mmi_msg_copy(b->data, b->size);

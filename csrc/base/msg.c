@@ -111,7 +111,7 @@ mmi_msg_adopt(uint8_t *block, size_t size)
 mmi_msg *
 mmi_msg_join(mmi_msg **parts, uint32_t count)
 {
-    if (count == 1 && atomic_load_explicit(&parts[0]->refs, memory_order_acquire) == 1) {
+    if (count == 1 && !mmi_msg_shared(parts[0])) {
         return parts[0];
     }
     uint64_t frame_count = 0;
@@ -177,7 +177,7 @@ mmi_msg_prepend(mmi_msg *m, const uint8_t *body, size_t size)
 mmi_msg *
 mmi_msg_unwrap(mmi_msg *m)
 {
-    MMI_ASSERT(m->owner_count == 1 && atomic_load_explicit(&m->refs, memory_order_acquire) == 1);
+    MMI_ASSERT(m->owner_count == 1 && !mmi_msg_shared(m));
     mmi_msg *inner = m->owners[0];
     m->owner_count = 0;
     mmi_msg_unref(m);
@@ -189,7 +189,7 @@ mmi_msg_strip(mmi_msg *m, uint32_t count)
 {
     MMI_ASSERT(count < m->frame_count);
     mmi_msg *out = m;
-    if (atomic_load_explicit(&m->refs, memory_order_acquire) != 1) {
+    if (mmi_msg_shared(m)) {
         uint8_t *body;
         out = msg_block(m->frame_count, 1, 0, &body);
         if (out == NULL) {
@@ -275,7 +275,7 @@ mmi_msg_unref(mmi_msg *m)
         return;
     }
     /* The only holder needs no atomic decrement: nobody else can make a second reference. */
-    if (atomic_load_explicit(&m->refs, memory_order_acquire) != 1 &&
+    if (mmi_msg_shared(m) &&
         atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }

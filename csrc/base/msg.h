@@ -71,13 +71,19 @@ mmi_msg *mmi_msg_strip(mmi_msg *m, uint32_t count) MMI_WARN_UNUSED;
 /* A message of one frame over memory of the caller's, in memory of the caller's: no allocation, and
  * nothing to free.  Whoever wants to keep it takes mmi_msg_own of it. */
 void mmi_msg_borrow(mmi_msg *m, mmi_frame *frame, const uint8_t *body, size_t size);
-/* One frame more of such a message, behind the others: up to MMI_BORROW_FRAMES_MAX, in an array. */
+/* One frame more of such a message, behind the others: its frame is then the first of an array of
+ * MMI_BORROW_FRAMES_MAX. */
 void mmi_msg_borrow_more(mmi_msg *m, const uint8_t *body, size_t size);
 /* Takes m: itself, or of a borrowed one a copy.  NULL: no memory, the caller keeps m. */
 mmi_msg *mmi_msg_own(mmi_msg *m) MMI_WARN_UNUSED;
 
 mmi_msg *mmi_msg_ref(mmi_msg *m);
 void mmi_msg_unref(mmi_msg *m);                     /* NULL is fine */
+static inline bool                                  /* does anybody else hold it? */
+mmi_msg_shared(const mmi_msg *m)
+{
+    return atomic_load_explicit(&m->refs, memory_order_acquire) != 1;
+}
 static inline uint8_t *mmi_msg_data(mmi_msg *m, uint32_t i) { return (uint8_t *)m->frames[i].data; }
 size_t
 mmi_msg_cost(const mmi_msg *m); /* bytes a queue charges: bodies and MMI_FRAME_OVERHEAD a frame */

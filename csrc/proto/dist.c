@@ -34,12 +34,20 @@ mmi_dist_init(mmi_dist *dist, mmi_proto_host *host)
     dist->node_count = 0;
 }
 
+/* The shared pack is for the next message that goes to many; nothing may lag behind it. */
+static void
+dist_let_go(mmi_dist *dist)
+{
+    mmi_msg_unref(dist->shared != NULL ? &dist->shared->msg : NULL);
+    dist->shared = NULL;
+    dist->lag.room_count = 0;
+}
+
 void
 mmi_dist_fini(mmi_dist *dist)
 {
     mmi_radix_fini(&dist->topics);
-    mmi_msg_unref(dist->shared != NULL ? &dist->shared->msg : NULL);
-    dist->shared = NULL;
+    dist_let_go(dist);
 }
 
 void
@@ -59,12 +67,19 @@ mmi_dist_rm(mmi_dist *dist, mmi_dist_node *node)
     mmi_dist_catch_up(dist);
     mmi_list_rm(&node->node);
     dist->node_count--;
+    if (dist->node_count == 0) {
+        dist_let_go(dist);
+    }
     mmi_dist_stir(dist);
 }
 
 void
 mmi_dist_out(mmi_dist *dist, mmi_dist_node *node)
 {
+    const mmi_pack_out *shared = dist->shared;
+    if (shared != NULL && dist->lag.part.count == 0 && !mmi_msg_shared(&shared->msg)) {
+        dist_let_go(dist);   /* all was written: a publisher that rests need not keep it */
+    }
     if (node->refused && mmi_ring_low(&node->pipe->outbox)) {
         node->refused = false;
         mmi_dist_stir(dist);

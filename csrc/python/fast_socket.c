@@ -4,11 +4,16 @@
  * A function of Python costs a message of 64 bytes more than the core does.  So one stands in its
  * place that sends plain bytes at once, and leaves the rest to the function: what is not bytes,
  * other arguments, no room, errors (docs/adr: native calls).
- * Law: as in fast.c; who asks about the method (its names, text, source) is told of the function.
+ * Law: as in fast.c; to all but the interpreter the method is the function: its names, text,
+ * source, class, attributes.
  */
 #include "python/fast.h"
 
 #include <structmember.h>
+
+enum {
+    SOCKET_CALLS_MAX = 256   /* until the function gets its turn, and with it signals and threads */
+};
 
 typedef struct fast_socket {
     PyObject_HEAD
@@ -18,6 +23,7 @@ typedef struct fast_socket {
 typedef struct fast_method {
     PyObject_HEAD
     PyObject *function;   /* does the same, in Python */
+    PyObject *weak;       /* references to it */
     bool topics;          /* it takes one */
 } fast_method;
 
@@ -50,24 +56,29 @@ method_frames(const fast_method *m, PyObject *args, PyObject *named, mm_body *fr
         !PyBytes_Check(PyTuple_GetItem(args, 1))) {
         return 0;
     }
-    Py_ssize_t left = named != NULL ? PyDict_Size(named) : 0;
     uint32_t count = 0;
-    PyObject *timeout = left > 0 ? PyDict_GetItemWithError(named, name_timeout) : NULL;
-    PyObject *topic = left > 0 && m->topics ? PyDict_GetItemWithError(named, name_topic) : NULL;
-    if ((timeout != NULL && !mmi_fast_is_time(timeout)) ||
-        (topic != NULL && !method_topic(topic, &frames[count++]))) {
-        return 0;
+    if (named != NULL && PyDict_Size(named) > 0) {
+        PyObject *timeout = PyDict_GetItemWithError(named, name_timeout);
+        PyObject *topic = m->topics ? PyDict_GetItemWithError(named, name_topic) : NULL;
+        PyErr_Clear();   /* of a name that cannot be compared: the function will tell */
+        if (PyDict_Size(named) != (timeout != NULL) + (topic != NULL) ||
+            (timeout != NULL && !mmi_fast_is_time(timeout)) ||
+            (topic != NULL && !method_topic(topic, &frames[count++]))) {
+            return 0;
+        }
     }
     frames[count++] = mmi_fast_body(PyTuple_GetItem(args, 1));
-    return left == (timeout != NULL) + (topic != NULL) ? count : 0;
+    return count;
 }
 
 static PyObject *
 method_call(PyObject *self, PyObject *args, PyObject *named)
 {
+    static _Thread_local unsigned calls;
     fast_method *m = (fast_method *)self;
     mm_body frames[MM_PARTS_MAX];
-    uint32_t count = method_frames(m, args, named, frames);
+    bool turn = ++calls % SOCKET_CALLS_MAX == 0;
+    uint32_t count = turn ? 0 : method_frames(m, args, named, frames);
     if (count > 0) {
         const fast_socket *s = (const fast_socket *)PyTuple_GetItem(args, 0);
         if (mmi_fast_send_parts(s->handle, frames, count) == MM_OK) {
@@ -92,7 +103,8 @@ static PyObject *
 method_attribute(PyObject *self, PyObject *name)
 {
     PyObject *function = ((fast_method *)self)->function;
-    if (PyUnicode_CompareWithASCIIString(name, "__class__") == 0) {
+    if (PyUnicode_CompareWithASCIIString(name, "__reduce__") == 0 ||
+        PyUnicode_CompareWithASCIIString(name, "__reduce_ex__") == 0) {
         return PyObject_GenericGetAttr(self, name);
     }
     if (PyUnicode_CompareWithASCIIString(name, "__wrapped__") == 0) {
@@ -100,6 +112,28 @@ method_attribute(PyObject *self, PyObject *name)
         return function;
     }
     return PyObject_GetAttr(function, name);
+}
+
+static int
+method_assign(PyObject *self, PyObject *name, PyObject *value)
+{
+    return PyObject_SetAttr(((fast_method *)self)->function, name, value);
+}
+
+/* pydoc asks for it past method_attribute. */
+static PyObject *
+method_text(PyObject *self, void *arg)
+{
+    (void)arg;
+    return PyObject_GetAttrString(((fast_method *)self)->function, "__doc__");
+}
+
+/* Pickled and copied by its name, as a function is. */
+static PyObject *
+method_reduce(PyObject *self, PyObject *arg)
+{
+    (void)arg;
+    return PyObject_GetAttrString(((fast_method *)self)->function, "__qualname__");
 }
 
 static PyObject *
@@ -128,6 +162,7 @@ method_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
+    PyObject_ClearWeakRefs(self);
     (void)method_clear(self);
     PyObject_GC_Del(self);
     Py_DECREF(type);
@@ -150,7 +185,26 @@ static PyType_Spec socket_spec = {
     .slots = socket_slots,
 };
 
+static PyMemberDef method_members[] = {
+    { "__weaklistoffset__", T_PYSSIZET, offsetof(fast_method, weak), READONLY, NULL },
+    { NULL, 0, 0, 0, NULL },
+};
+
+static PyGetSetDef method_getters[] = {
+    { "__doc__", method_text, NULL, NULL, NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyMethodDef method_methods[] = {
+    { "__reduce__", method_reduce, METH_NOARGS, NULL },
+    { NULL, NULL, 0, NULL },
+};
+
 static PyType_Slot method_slots[] = {
+    { Py_tp_members, method_members },
+    { Py_tp_getset, method_getters },
+    { Py_tp_methods, method_methods },
+    { Py_tp_setattro, (void *)method_assign },
     { Py_tp_call, (void *)method_call },
     { Py_tp_descr_get, (void *)method_get },
     { Py_tp_repr, (void *)method_repr },
@@ -176,7 +230,7 @@ PyObject *
 mmi_fast_send_method(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    int topics = count == 2 ? PyObject_IsTrue(args[1]) : -1;
+    int topics = count == 2 && PyCallable_Check(args[0]) ? PyObject_IsTrue(args[1]) : -1;
     if (topics < 0) {
         return mmi_fast_arguments("(function, topics)");
     }
@@ -199,6 +253,7 @@ mmi_fast_socket_init(PyObject *module)
     method_type = (PyTypeObject *)PyType_FromSpec(&method_spec);
     name_timeout = PyUnicode_InternFromString("timeout");
     name_topic = PyUnicode_InternFromString("topic");
-    return name_timeout != NULL && name_topic != NULL && method_class != NULL && socket_type != NULL && method_type != NULL &&
+    return name_timeout != NULL && name_topic != NULL && method_class != NULL &&
+           socket_type != NULL && method_type != NULL &&
            PyModule_AddObjectRef(module, "Socket", (PyObject *)socket_type) == 0;
 }

@@ -74,7 +74,7 @@ class _Publisher(PublishForm, Sender):
         if topic:
             self._send_frames_to(0, [encode_topic(topic), data], timeout)
         else:
-            super().send(data, timeout=timeout)
+            self._send_body(data, timeout)
 
     def wait_for_subscribers(
         self, topic: str | bytes = "", count: int = 1, *, timeout: float | None = None

@@ -149,6 +149,9 @@ class Sender(FrameSender):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
+        self._send_body(data, timeout)
+
+    def _send_body(self, data: Data, timeout: float | None) -> None:
         if timeout is not None:
             to_ms(timeout)  # refuses what is no time
         try:

@@ -6,20 +6,35 @@ which of the two sent a message, but by a clock.
 
 from __future__ import annotations
 
+import copy
 import gc
 import inspect
+import itertools
+import pickle
+import pydoc
+import resource
 import weakref
+from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 import meshmsg as mm
+from meshmsg._core import fast
 from tests.support.pairs import WAIT_S, joined
 
 LARGE = 100_000
 """Bytes of a body that does not go into a pack."""
+PAGE = resource.getpagesize()
+
+
+def resident() -> int:
+    """Return the bytes of memory this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
 
 
 class Text(bytes):
@@ -167,9 +182,12 @@ def test_a_kept_method_keeps_its_socket_and_nothing_else_does() -> None:
     assert seen() is not None
     with pytest.raises(mm.ClosedError):
         kept(b"x")
-    del kept
-    gc.collect()
-    assert seen() is None
+    gc.disable()
+    try:
+        del kept
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 def test_limits_closed_sockets_and_full_queues_say_what_they_always_said() -> None:
@@ -190,9 +208,92 @@ def test_limits_closed_sockets_and_full_queues_say_what_they_always_said() -> No
                 push.send(b"x", timeout=timeout)
 
 
+NATIVE: list[dict[str, Any]] = [
+    {}, {"timeout": None}, {"timeout": 5}, {"topic": "t"}, {"topic": b"t", "timeout": 0.5},
+]  # fmt: skip
+WRITTEN: list[dict[str, Any]] = [{"timeout": -1}, {"topic": ""}, {"topic": "\udcff"}, {"to": 1}]
+
+
+@pytest.mark.parametrize("more", NATIVE + WRITTEN, ids=str)
+def test_what_is_plain_is_sent_without_the_function(more: dict[str, Any]) -> None:
+    """And what is not comes to it as it was given."""
+    calls: list[tuple[Any, ...]] = []
+    method = fast.send_method(lambda *args, **named: calls.append((args, named)), True)
+    with publishing("") as (pub, _sub):
+        for _ in range(3):  # one in many is the function's, whatever it is
+            method(pub, b"x", **more)
+        if more in WRITTEN:
+            assert calls == [((pub, b"x"), more)] * 3
+        else:
+            assert len(calls) <= 1
+            assert pub.stats().sent_messages >= 2
+
+
+def test_in_a_loop_of_c_signals_and_other_threads_have_their_turn() -> None:
+    """Every so often the function is called, and its call lets them."""
+    calls: list[object] = []
+    method = fast.send_method(lambda *args: calls.append(args), True)
+    with mm.Pub() as pub:
+        deque(map(method, itertools.repeat(pub, 1024), itertools.repeat(b"x")), maxlen=0)
+    assert len(calls) == 1024 // 256
+
+
+class Odd(str):
+    """A name that cannot be compared."""
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("odd")
+
+
+def test_a_name_that_cannot_be_compared_is_its_own_error() -> None:
+    """Not one of the interpreter's."""
+    with mm.Push() as push, pytest.raises((RuntimeError, TypeError), match="odd|keyword"):
+        push.send(b"x", **{Odd("timeout"): 1})
+
+
+def test_a_publisher_that_has_written_all_keeps_no_buffer() -> None:
+    """Of 128 KiB each, whatever a burst needed."""
+    count, size = 100, 1000
+    with ExitStack() as stack:
+        pairs = [stack.enter_context(publishing("")) for _ in range(count)]
+        before = resident()
+        for pub, sub in pairs:
+            for _ in range(150):
+                pub.send(b"x" * size)
+            for _ in range(150):
+                sub.recv(timeout=WAIT_S)
+            pub.drain(timeout=WAIT_S)
+        assert resident() - before < count * 64 * 1024
+
+
+@pytest.mark.parametrize("kind", [mm.Push, mm.Pub])
+def test_it_is_a_function_to_tools_that_mock_keep_and_copy(kind: Any) -> None:
+    """Of tests, signals, callbacks and pickles."""
+    assert inspect.isfunction(kind.send)
+    assert pickle.loads(pickle.dumps(kind.send)) is kind.send
+    assert copy.deepcopy(kind.send) is kind.send
+    assert weakref.ref(kind.send)() is kind.send
+    with kind() as socket:
+        method = weakref.WeakMethod(socket.send)
+        assert method() == socket.send
+        with patch.object(kind, "send", autospec=True) as mock:
+            socket.send(b"x", timeout=1)
+            mock.assert_called_once_with(socket, b"x", timeout=1)
+            with pytest.raises(TypeError):
+                socket.send(1, 2, 3)
+    try:
+        kind.send.note = "kept"
+        assert kind.send.note == "kept"
+    finally:
+        del kind.send.note
+
+
 @pytest.mark.parametrize("kind", [mm.Push, mm.Pub])
 def test_who_asks_is_told_of_the_function(kind: Any) -> None:
     """By tools that show documentation, signatures and source, of the class and of a socket."""
+    assert "Thread-safe: yes" in pydoc.render_doc(kind.send)
     with kind() as socket:
         kept = socket.send
     for method in (kind.send, kept):
