@@ -148,17 +148,10 @@ io_borrow(mmi_msg *m, mmi_frame *room, const mm_body *frames, uint32_t count)
 static mmi_msg *
 io_copy(const mm_body *frames, uint32_t count)
 {
-    uint64_t sizes[MM_PARTS_MAX];
-    for (uint32_t i = 0; i < count; i++) {
-        sizes[i] = frames[i].size;
-    }
-    mmi_msg *m = mmi_msg_new(sizes, count);
-    for (uint32_t i = 0; m != NULL && i < count; i++) {
-        if (frames[i].size > 0) {
-            memcpy(mmi_msg_data(m, i), frames[i].data, frames[i].size);
-        }
-    }
-    return m;
+    mmi_msg borrowed;
+    mmi_frame room[MM_PARTS_MAX];
+    io_borrow(&borrowed, room, frames, count);
+    return mmi_msg_own(&borrowed);
 }
 
 static int
