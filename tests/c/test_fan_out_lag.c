@@ -80,6 +80,27 @@ test_what_was_written_meanwhile_does_not_come_twice(void)
 }
 
 static void
+test_a_publisher_that_has_written_all_keeps_no_pack(void)
+{
+    fake_sock *s = lag_open(MM_OVERFLOW_BLOCK, UINT32_MAX);
+    fake_pipe *a = lag_connect(s, "");
+    CHECK(fake_send(s, "1") == MM_OK && fake_send(s, "2") == MM_OK);
+    mmi_msg *pack = mmi_msg_ref(mmi_pack_out_of(mmi_ring_at(&a->pipe.outbox, 0))->owner);
+    mmi_msg_unref(fake_take_lagging(a));
+    s->ops->out(s->state, &a->pipe);
+    CHECK(mmi_msg_shared(pack));   /* the second is in it alone */
+    fake_catch_up(s);
+    mmi_msg_unref(fake_take_lagging(a));
+    CHECK(mmi_msg_shared(pack));
+    s->ops->out(s->state, &a->pipe);
+    CHECK(!mmi_msg_shared(pack));
+    mmi_msg_unref(pack);
+    CHECK_INT(fake_send(s, "3"), MM_OK);
+    CHECK_INT(a->pipe.outbox.count, 1);
+    fake_close(s);
+}
+
+static void
 test_no_queue_lags_beyond_its_room(void)
 {
     fake_sock *s = lag_open(MM_OVERFLOW_BLOCK, UINT32_MAX);
@@ -271,6 +292,7 @@ main(void)
     RUN(test_queues_get_what_was_counted_when_they_catch_up);
     RUN(test_the_queue_of_a_lone_subscriber_lags_as_any);
     RUN(test_what_was_written_meanwhile_does_not_come_twice);
+    RUN(test_a_publisher_that_has_written_all_keeps_no_pack);
     RUN(test_no_queue_lags_beyond_its_room);
     RUN(test_a_queue_may_only_lag_as_far_as_its_link_lets_it);
     RUN(test_no_memory_to_catch_up_is_a_loss_that_is_counted);
