@@ -237,7 +237,6 @@ fast_parts(PyObject *self, PyObject *arg)
 static PyMethodDef fast_methods[] = {
     { "send", (PyCFunction)(void (*)(void))fast_send, METH_FASTCALL, NULL },
     { "send_method", (PyCFunction)(void (*)(void))mmi_fast_send_method, METH_FASTCALL, NULL },
-    { "send_soon", (PyCFunction)(void (*)(void))mmi_fast_send_soon, METH_FASTCALL, NULL },
     { "recv_soon", (PyCFunction)(void (*)(void))mmi_fast_recv_soon, METH_FASTCALL, NULL },
     { "next_soon", (PyCFunction)(void (*)(void))mmi_fast_next_soon, METH_FASTCALL, NULL },
     { "course", (PyCFunction)(void (*)(void))mmi_fast_course, METH_FASTCALL, NULL },

@@ -104,7 +104,9 @@ enum {
 };
 bool mmi_fast_coroutine_init(void);
 bool mmi_fast_soon_init(void);
-PyObject *mmi_fast_send_soon(PyObject *self, PyObject *const *args, Py_ssize_t count);
+/* A coroutine that sends or, also where others are to run first, goes on as
+ * owner._send_on(data, timeout). */
+PyObject *mmi_fast_send_soon(PyObject *owner, mm_handle handle, PyObject *data, PyObject *timeout);
 PyObject *mmi_fast_recv_soon(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_next_soon(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_course(PyObject *self, PyObject *const *args, Py_ssize_t count);

@@ -25,11 +25,18 @@ typedef struct fast_method {
     PyObject *function;   /* does the same, in Python */
     PyObject *weak;       /* references to it */
     bool topics;          /* it takes one */
+    bool soon;            /* it is awaited: a coroutine sends */
 } fast_method;
 
 static PyTypeObject *socket_type, *method_type;
 static PyObject *method_class;   /* types.MethodType */
 static PyObject *name_timeout, *name_topic;
+
+static bool
+method_is_of_socket(PyObject *args)
+{
+    return PyTuple_Size(args) == 2 && PyObject_TypeCheck(PyTuple_GetItem(args, 0), socket_type);
+}
 
 /* A topic that is not empty as a frame.  false: it is looked at by Python. */
 static bool
@@ -52,8 +59,7 @@ method_topic(PyObject *topic, mm_body *frame)
 static uint32_t
 method_frames(const fast_method *m, PyObject *args, PyObject *named, mm_body *frames)
 {
-    if (PyTuple_Size(args) != 2 || !PyObject_TypeCheck(PyTuple_GetItem(args, 0), socket_type) ||
-        !PyBytes_Check(PyTuple_GetItem(args, 1))) {
+    if (!method_is_of_socket(args) || !PyBytes_Check(PyTuple_GetItem(args, 1))) {
         return 0;
     }
     uint32_t count = 0;
@@ -71,11 +77,36 @@ method_frames(const fast_method *m, PyObject *args, PyObject *named, mm_body *fr
     return count;
 }
 
+/* The coroutine of send(socket, data, timeout=).  NULL: there is no memory, or, without an error,
+ * the function makes it. */
 static PyObject *
-method_call(PyObject *self, PyObject *args, PyObject *named)
+method_soon(PyObject *args, PyObject *named)
+{
+    PyObject *timeout = Py_None;
+    if (named != NULL && PyDict_Size(named) > 0) {
+        timeout = PyDict_Size(named) == 1 ? PyDict_GetItemWithError(named, name_timeout) : NULL;
+        PyErr_Clear();   /* as above */
+    }
+    if (timeout == NULL || !method_is_of_socket(args)) {
+        return NULL;
+    }
+    PyObject *socket = PyTuple_GetItem(args, 0);
+    return mmi_fast_send_soon(socket, ((const fast_socket *)socket)->handle,
+                              PyTuple_GetItem(args, 1), timeout);
+}
+
+static PyObject *
+method_call_soon(const fast_method *m, PyObject *args, PyObject *named)
+{
+    PyObject *made = method_soon(args, named);
+    return made != NULL || PyErr_Occurred() != NULL ? made
+                                                    : PyObject_Call(m->function, args, named);
+}
+
+static PyObject *
+method_call_now(const fast_method *m, PyObject *args, PyObject *named)
 {
     static _Thread_local unsigned calls;
-    fast_method *m = (fast_method *)self;
     mm_body frames[MM_PARTS_MAX];
     bool turn = ++calls % SOCKET_CALLS_MAX == 0;
     uint32_t count = turn ? 0 : method_frames(m, args, named, frames);
@@ -86,6 +117,13 @@ method_call(PyObject *self, PyObject *args, PyObject *named)
         }
     }
     return PyObject_Call(m->function, args, named);
+}
+
+static PyObject *
+method_call(PyObject *self, PyObject *args, PyObject *named)
+{
+    const fast_method *m = (const fast_method *)self;
+    return m->soon ? method_call_soon(m, args, named) : method_call_now(m, args, named);
 }
 
 static PyObject *
@@ -224,21 +262,21 @@ static PyType_Spec method_spec = {
     .slots = method_slots,
 };
 
-/* send_method(function, topics) -> method: what a class has instead of a function as
- * send(self, data, *, timeout=None), and topic=, if it takes topics */
+/* send_method(function, topics, soon) -> method: what a class has instead of a function as
+ * send(self, data, *, timeout=None), and topic=, if it takes topics; soon: a coroutine function */
 PyObject *
 mmi_fast_send_method(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    int topics = count == 2 && PyCallable_Check(args[0]) ? PyObject_IsTrue(args[1]) : -1;
-    if (topics < 0) {
-        return mmi_fast_arguments("(function, topics)");
+    if (count != 3 || !PyCallable_Check(args[0])) {
+        return mmi_fast_arguments("(function, topics, soon)");
     }
     fast_method *m = (fast_method *)PyType_GenericNew(method_type, NULL, NULL);
     if (m != NULL) {
         Py_INCREF(args[0]);
         m->function = args[0];
-        m->topics = topics == 1;
+        m->topics = args[1] == Py_True;
+        m->soon = args[2] == Py_True;
     }
     return (PyObject *)m;
 }

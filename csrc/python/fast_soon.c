@@ -115,20 +115,10 @@ static PyType_Spec course_spec = {
     .slots = course_slots,
 };
 
-/* send_soon(owner, handle, data, timeout) -> coroutine: sends, or, also where others are to run
- * first, goes on as owner._send_on(data, timeout) */
 PyObject *
-mmi_fast_send_soon(PyObject *self, PyObject *const *args, Py_ssize_t count)
+mmi_fast_send_soon(PyObject *owner, mm_handle handle, PyObject *data, PyObject *timeout)
 {
-    (void)self;
-    mm_handle handle;
-    if (count != 4) {
-        return mmi_fast_arguments("(owner, handle, data, timeout)");
-    }
-    if (!mmi_fast_handle(args[1], &handle)) {
-        return NULL;
-    }
-    mmi_coroutine *made = mmi_coroutine_new(&SOON_SEND, args[0], args[2], args[3]);
+    mmi_coroutine *made = mmi_coroutine_new(&SOON_SEND, owner, data, timeout);
     if (made != NULL) {
         made->handle = handle;
     }

@@ -7,6 +7,7 @@ function or a finalizer that receives in between borrows another one.
 from __future__ import annotations
 
 import atexit
+import inspect
 import math
 import os
 import threading
@@ -44,13 +45,16 @@ if TYPE_CHECKING:
 else:
     NativeSocket = fast.Socket
 
-_Method = TypeVar("_Method", bound=Callable[..., None])
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def sends_natively(method: _Method) -> _Method:
-    """Have a socket's `send` send plain bytes natively, and leave all else to this."""
+    """Have a socket's `send` send plain bytes natively, and leave all else to this.
+
+    Awaited, a coroutine without a frame does so (csrc/python/fast_coroutine.h).
+    """
     topics = "topic" in method.__annotations__
-    native: _Method = fast.send_method(method, topics)
+    native: _Method = fast.send_method(method, topics, inspect.iscoroutinefunction(method))
     return native
 
 

@@ -6,6 +6,7 @@ which of the two sent a message, but by a clock.
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import gc
 import inspect
@@ -22,6 +23,7 @@ from unittest.mock import patch
 import pytest
 
 import meshmsg as mm
+from meshmsg import aio
 from meshmsg._core import fast
 from tests.support.pairs import WAIT_S, joined
 
@@ -210,7 +212,7 @@ WRITTEN: list[dict[str, Any]] = [{"timeout": -1}, {"topic": ""}, {"topic": "\udc
 def test_what_is_plain_is_sent_without_the_function(more: dict[str, Any]) -> None:
     """And what is not comes to it as it was given."""
     calls: list[tuple[Any, ...]] = []
-    method = fast.send_method(lambda *args, **named: calls.append((args, named)), True)
+    method = fast.send_method(lambda *args, **named: calls.append((args, named)), True, False)
     with publishing("") as (pub, _sub):
         for _ in range(3):  # one in many is the function's, whatever it is
             method(pub, b"x", **more)
@@ -221,10 +223,54 @@ def test_what_is_plain_is_sent_without_the_function(more: dict[str, Any]) -> Non
             assert pub.stats().sent_messages >= 2
 
 
+@pytest.mark.parametrize("more", [{}, {"timeout": None}, {"timeout": 5}, {"timeout": -1}], ids=str)
+def test_an_awaited_one_needs_no_function_for_its_coroutine(more: dict[str, Any]) -> None:
+    """What is wrong with a time is told when it is awaited, as by the function's."""
+    calls: list[tuple[Any, ...]] = []
+    method = fast.send_method(lambda *args, **named: calls.append((args, named)), True, True)
+
+    async def main() -> None:
+        async with aio.Pub(bind="tcp://127.0.0.1:0") as pub:
+            sending = method(pub, b"x", **more)
+            assert pub.stats().sent_messages == 0
+            if more.get("timeout") == -1:
+                with pytest.raises(ValueError):
+                    await sending
+            else:
+                await sending
+                assert pub.stats().sent_messages == 1
+
+    asyncio.run(main())
+    assert calls == []
+
+
+@pytest.mark.parametrize("more", [{"topic": "t"}, {"topic": "t", "timeout": 5}, {"to": 1}], ids=str)
+def test_an_awaited_one_is_the_functions_with_other_arguments(more: dict[str, Any]) -> None:
+    """As they were given."""
+    calls: list[tuple[Any, ...]] = []
+    method = fast.send_method(lambda *args, **named: calls.append((args, named)), True, True)
+
+    async def main() -> None:
+        async with aio.Pub(bind="tcp://127.0.0.1:0") as pub:
+            method(pub, b"x", **more)
+            method(pub, data=b"x")
+            method(b"x")
+            assert calls == [((pub, b"x"), more), ((pub,), {"data": b"x"}), ((b"x",), {})]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("args", [(), (1,), (1, False), (lambda: None, True)])
+def test_a_method_is_made_of_a_function_and_what_it_takes(args: tuple[Any, ...]) -> None:
+    """All of it."""
+    with pytest.raises(TypeError, match="expected"):
+        fast.send_method(*args)
+
+
 def test_in_a_loop_of_c_signals_and_other_threads_have_their_turn() -> None:
     """Every so often the function is called, and its call lets them."""
     calls: list[object] = []
-    method = fast.send_method(lambda *args: calls.append(args), True)
+    method = fast.send_method(lambda *args: calls.append(args), True, False)
     with mm.Pub() as pub:
         deque(map(method, itertools.repeat(pub, 1024), itertools.repeat(b"x")), maxlen=0)
     assert len(calls) == 1024 // 256

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
+from meshmsg._core import EAGAIN, fast, ffi, lib, sends_natively, to_ms
 from meshmsg._data import Data, buffer_of, pack_frames
 from meshmsg._errors import ClosedError, MeshError
 from meshmsg._inbox import Inbox
@@ -74,6 +74,7 @@ class AsyncFrameSender(AsyncDraining):
 class AsyncSender(AsyncFrameSender):
     """A socket that sends."""
 
+    @sends_natively
     async def send(self, data: Data, *, timeout: float | None = None) -> None:
         """Send one message; see `meshmsg.Push.send`.
 
@@ -389,10 +390,6 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
             raise StopAsyncIteration from None
 
 
-def _send_soon(self: AsyncSender, data: Data, *, timeout: float | None = None) -> Any:
-    return fast.send_soon(self, self._handle, data, timeout)
-
-
 def _recv_soon(self: AsyncReceiver[Any], *, timeout: float | None = None) -> Any:
     return fast.recv_soon(self, self._ready, timeout)
 
@@ -406,7 +403,6 @@ def _iterator(self: AsyncReceiver[Any]) -> Any:
     return fast.course(self, self._ready) if as_all else self
 
 
-frameless(AsyncSender, "send", _send_soon)
 if sys.version_info < (3, 12):  # from then on what such a coroutine returns goes by an exception
     frameless(AsyncReceiver, "recv", _recv_soon)
     frameless(AsyncReceiver, "__anext__", _next_soon)

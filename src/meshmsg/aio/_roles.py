@@ -6,9 +6,9 @@ Law: what a role cannot do is absent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from meshmsg._core import fast, lib
+from meshmsg._core import lib, sends_natively
 from meshmsg._data import Data, encode_topic, encode_topics
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError
@@ -25,7 +25,7 @@ from meshmsg._options import SocketOptions, build_options, check_count
 from meshmsg.aio._batch import AsyncBatchReceiver
 from meshmsg.aio._io import AsyncFrameSender, AsyncReceiver, AsyncSender
 from meshmsg.aio._loop import PEERS
-from meshmsg.aio._waiting import AsyncDraining, frameless
+from meshmsg.aio._waiting import AsyncDraining
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -52,6 +52,7 @@ class Pair(AsyncSender, AsyncBatchReceiver):
 class _Publisher(PublishForm, AsyncSender):
     """What Pub and XPub share."""
 
+    @sends_natively
     async def send(
         self, data: Data, *, topic: str | bytes = "", timeout: float | None = None
     ) -> None:
@@ -98,20 +99,6 @@ class _Publisher(PublishForm, AsyncSender):
             timeout,
             f"not {count} subscribers to {topic!r}",
         )
-
-
-_publish = _Publisher.send
-
-
-def _publish_soon(
-    self: _Publisher, data: Data, *, topic: str | bytes = "", timeout: float | None = None
-) -> Any:
-    if topic:
-        return _publish(self, data, topic=topic, timeout=timeout)
-    return fast.send_soon(self, self._handle, data, timeout)
-
-
-frameless(_Publisher, "send", _publish_soon)
 
 
 class Pub(_Publisher):
