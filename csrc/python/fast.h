@@ -70,6 +70,8 @@ PyObject *mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *t
 /* The function of fast_socket.c, and its types. */
 PyObject *mmi_fast_send_method(PyObject *self, PyObject *const *args, Py_ssize_t count);
 bool mmi_fast_socket_init(PyObject *module);
+/* A topic that is not empty as a frame.  false: it is looked at by Python. */
+bool mmi_fast_topic(PyObject *topic, mm_body *frame);
 /* The functions of fast_message.c. */
 PyObject *mmi_fast_class(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count);
@@ -105,8 +107,10 @@ enum {
 bool mmi_fast_coroutine_init(void);
 bool mmi_fast_soon_init(void);
 /* A coroutine that sends or, also where others are to run first, goes on as
- * owner._send_on(data, timeout). */
-PyObject *mmi_fast_send_soon(PyObject *owner, mm_handle handle, PyObject *data, PyObject *timeout);
+ * owner._send_on(data, timeout), or, with a topic that is not NULL, as
+ * owner._publish_on(data, timeout, topic). */
+PyObject *mmi_fast_send_soon(PyObject *owner, mm_handle handle, PyObject *data, PyObject *timeout,
+                             PyObject *topic);
 PyObject *mmi_fast_recv_soon(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_next_soon(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_course(PyObject *self, PyObject *const *args, Py_ssize_t count);

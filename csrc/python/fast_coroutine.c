@@ -26,6 +26,7 @@ mmi_coroutine_new(const mmi_coroutine_kind *kind, PyObject *owner, PyObject *wha
     c->owner = owner;
     c->what = what;
     c->timeout = timeout;
+    c->topic = NULL;
     c->rest = NULL;
     c->handle = 0;
     c->state = MMI_COROUTINE_NEW;
@@ -258,6 +259,7 @@ coroutine_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(c->owner);
     Py_VISIT(c->what);
     Py_VISIT(c->timeout);
+    Py_VISIT(c->topic);
     Py_VISIT(c->rest);
     Py_VISIT(Py_TYPE(self));
     return 0;
@@ -275,6 +277,7 @@ coroutine_dealloc(PyObject *self)
     Py_DECREF(c->owner);
     Py_DECREF(c->what);
     Py_DECREF(c->timeout);
+    Py_XDECREF(c->topic);
     Py_XDECREF(c->rest);
     if (coroutine_spare == NULL) {
         coroutine_spare = c;

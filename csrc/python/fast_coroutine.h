@@ -30,6 +30,7 @@ struct mmi_coroutine {
     PyObject *owner;       /* the socket */
     PyObject *what;        /* is to be sent, or is ready to be taken */
     PyObject *timeout;     /* None: none */
+    PyObject *topic;       /* of what is to be sent; NULL: none */
     PyObject *rest;        /* of Python; NULL: none */
     mm_handle handle;      /* of the socket, to send */
     mmi_coroutine_state state;

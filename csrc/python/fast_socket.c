@@ -32,15 +32,13 @@ static PyTypeObject *socket_type, *method_type;
 static PyObject *method_class;   /* types.MethodType */
 static PyObject *name_timeout, *name_topic;
 
-static bool
-method_is_of_socket(PyObject *args)
-{
-    return PyTuple_Size(args) == 2 && PyObject_TypeCheck(PyTuple_GetItem(args, 0), socket_type);
-}
+/* What send(socket, data, timeout=, topic=) was given, borrowed; NULL: not this. */
+typedef struct method_given {
+    PyObject *socket, *data, *timeout, *topic;
+} method_given;
 
-/* A topic that is not empty as a frame.  false: it is looked at by Python. */
-static bool
-method_topic(PyObject *topic, mm_body *frame)
+bool
+mmi_fast_topic(PyObject *topic, mm_body *frame)
 {
     Py_ssize_t size;
     const char *text = PyUnicode_Check(topic) ? PyUnicode_AsUTF8AndSize(topic, &size) : NULL;
@@ -55,52 +53,46 @@ method_topic(PyObject *topic, mm_body *frame)
     return frame->size > 0;
 }
 
-/* The frames of send(socket, data, timeout=, topic=), how many; 0: the function does it. */
-static uint32_t
-method_frames(const fast_method *m, PyObject *args, PyObject *named, mm_body *frames)
+/* false: these are arguments for the function. */
+static bool
+method_read(const fast_method *m, PyObject *args, PyObject *named, method_given *given)
 {
-    if (!method_is_of_socket(args) || !PyBytes_Check(PyTuple_GetItem(args, 1))) {
-        return 0;
+    if (PyTuple_Size(args) != 2 || !PyObject_TypeCheck(PyTuple_GetItem(args, 0), socket_type)) {
+        return false;
     }
-    uint32_t count = 0;
-    if (named != NULL && PyDict_Size(named) > 0) {
-        PyObject *timeout = PyDict_GetItemWithError(named, name_timeout);
-        PyObject *topic = m->topics ? PyDict_GetItemWithError(named, name_topic) : NULL;
-        PyErr_Clear();   /* of a name that cannot be compared: the function will tell */
-        if (PyDict_Size(named) != (timeout != NULL) + (topic != NULL) ||
-            (timeout != NULL && !mmi_fast_is_time(timeout)) ||
-            (topic != NULL && !method_topic(topic, &frames[count++]))) {
-            return 0;
-        }
+    *given = (method_given){ PyTuple_GetItem(args, 0), PyTuple_GetItem(args, 1), NULL, NULL };
+    if (named == NULL || PyDict_Size(named) == 0) {
+        return true;
     }
-    frames[count++] = mmi_fast_body(PyTuple_GetItem(args, 1));
-    return count;
+    given->timeout = PyDict_GetItemWithError(named, name_timeout);
+    given->topic = m->topics ? PyDict_GetItemWithError(named, name_topic) : NULL;
+    PyErr_Clear();   /* of a name that cannot be compared: the function will tell */
+    return PyDict_Size(named) == (given->timeout != NULL) + (given->topic != NULL);
 }
 
-/* The coroutine of send(socket, data, timeout=).  NULL: there is no memory, or, without an error,
- * the function makes it. */
-static PyObject *
-method_soon(PyObject *args, PyObject *named)
+/* The frames of a message, how many; 0: the function does it. */
+static uint32_t
+method_frames(const method_given *given, mm_body *frames)
 {
-    PyObject *timeout = Py_None;
-    if (named != NULL && PyDict_Size(named) > 0) {
-        timeout = PyDict_Size(named) == 1 ? PyDict_GetItemWithError(named, name_timeout) : NULL;
-        PyErr_Clear();   /* as above */
+    uint32_t count = 0;
+    if (!PyBytes_Check(given->data) ||
+        (given->timeout != NULL && !mmi_fast_is_time(given->timeout)) ||
+        (given->topic != NULL && !mmi_fast_topic(given->topic, &frames[count++]))) {
+        return 0;
     }
-    if (timeout == NULL || !method_is_of_socket(args)) {
-        return NULL;
-    }
-    PyObject *socket = PyTuple_GetItem(args, 0);
-    return mmi_fast_send_soon(socket, ((const fast_socket *)socket)->handle,
-                              PyTuple_GetItem(args, 1), timeout);
+    frames[count++] = mmi_fast_body(given->data);
+    return count;
 }
 
 static PyObject *
 method_call_soon(const fast_method *m, PyObject *args, PyObject *named)
 {
-    PyObject *made = method_soon(args, named);
-    return made != NULL || PyErr_Occurred() != NULL ? made
-                                                    : PyObject_Call(m->function, args, named);
+    method_given given;
+    if (!method_read(m, args, named, &given)) {
+        return PyObject_Call(m->function, args, named);
+    }
+    return mmi_fast_send_soon(given.socket, ((const fast_socket *)given.socket)->handle, given.data,
+                              given.timeout != NULL ? given.timeout : Py_None, given.topic);
 }
 
 static PyObject *
@@ -108,10 +100,11 @@ method_call_now(const fast_method *m, PyObject *args, PyObject *named)
 {
     static _Thread_local unsigned calls;
     mm_body frames[MM_PARTS_MAX];
+    method_given given;
     bool turn = ++calls % SOCKET_CALLS_MAX == 0;
-    uint32_t count = turn ? 0 : method_frames(m, args, named, frames);
+    uint32_t count = !turn && method_read(m, args, named, &given) ? method_frames(&given, frames) : 0;
     if (count > 0) {
-        const fast_socket *s = (const fast_socket *)PyTuple_GetItem(args, 0);
+        const fast_socket *s = (const fast_socket *)given.socket;
         if (mmi_fast_send_parts(s->handle, frames, count) == MM_OK) {
             return mmi_fast_none();
         }

@@ -15,12 +15,13 @@ typedef struct course {
 
 static PyTypeObject *course_type;
 
-/* Calls a method of the owner with up to two arguments. */
+/* Calls a method of the owner with up to three arguments. */
 static PyObject *
-soon_call(const mmi_coroutine *c, const char *name, PyObject *one, PyObject *two)
+soon_call(const mmi_coroutine *c, const char *name, PyObject *one, PyObject *two, PyObject *three)
 {
     PyObject *method = PyObject_GetAttrString(c->owner, name);
-    PyObject *made = method != NULL ? PyObject_CallFunctionObjArgs(method, one, two, NULL) : NULL;
+    PyObject *made =
+        method != NULL ? PyObject_CallFunctionObjArgs(method, one, two, three, NULL) : NULL;
     Py_XDECREF(method);
     return made;
 }
@@ -29,15 +30,22 @@ static PyObject *
 soon_send(const mmi_coroutine *c)
 {
     static _Thread_local unsigned calls;
+    mm_body frames[MM_PARTS_MAX];
+    uint32_t count = 0;
     bool enough = ++calls % MMI_FAST_SOON_MAX == 0;
-    bool plain = !enough && PyBytes_Check(c->what) && mmi_fast_is_time(c->timeout);
-    return plain && mmi_fast_send_bytes(c->handle, c->what) == MM_OK ? mmi_fast_none() : NULL;
+    if (enough || !PyBytes_Check(c->what) || !mmi_fast_is_time(c->timeout) ||
+        (c->topic != NULL && !mmi_fast_topic(c->topic, &frames[count++]))) {
+        return NULL;
+    }
+    frames[count++] = mmi_fast_body(c->what);
+    return mmi_fast_send_parts(c->handle, frames, count) == MM_OK ? mmi_fast_none() : NULL;
 }
 
 static PyObject *
 soon_send_rest(const mmi_coroutine *c)
 {
-    return soon_call(c, "_send_on", c->what, c->timeout);
+    return c->topic != NULL ? soon_call(c, "_publish_on", c->what, c->timeout, c->topic)
+                            : soon_call(c, "_send_on", c->what, c->timeout, NULL);
 }
 
 static PyObject *
@@ -49,13 +57,13 @@ soon_take(const mmi_coroutine *c)
 static PyObject *
 soon_recv_rest(const mmi_coroutine *c)
 {
-    return soon_call(c, "_recv_on", c->timeout, NULL);
+    return soon_call(c, "_recv_on", c->timeout, NULL, NULL);
 }
 
 static PyObject *
 soon_next_rest(const mmi_coroutine *c)
 {
-    return soon_call(c, "_next_on", NULL, NULL);
+    return soon_call(c, "_next_on", NULL, NULL, NULL);
 }
 
 static const mmi_coroutine_kind
@@ -116,10 +124,13 @@ static PyType_Spec course_spec = {
 };
 
 PyObject *
-mmi_fast_send_soon(PyObject *owner, mm_handle handle, PyObject *data, PyObject *timeout)
+mmi_fast_send_soon(PyObject *owner, mm_handle handle, PyObject *data, PyObject *timeout,
+                   PyObject *topic)
 {
     mmi_coroutine *made = mmi_coroutine_new(&SOON_SEND, owner, data, timeout);
     if (made != NULL) {
+        Py_XINCREF(topic);
+        made->topic = topic;
         made->handle = handle;
     }
     return (PyObject *)made;

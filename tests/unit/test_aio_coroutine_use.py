@@ -185,6 +185,57 @@ def test_the_methods_they_stand_for_do_the_same(monkeypatch: pytest.MonkeyPatch)
     asyncio.run(run())
 
 
+TOPICS: list[tuple[Any, list[bytes]]] = [
+    ("news", [b"news"]), (b"news", [b"news"]), ("ü", ["ü".encode()]), ("n\udcff", [b"n\xff"]),
+    ("", []), (b"", []), (None, []),
+]  # fmt: skip
+
+
+def test_an_awaited_topic_is_a_frame_in_front() -> None:
+    """Of whatever kind the topic and the body are; without a topic there is none."""
+
+    async def run() -> None:
+        async with aio.Pub(bind="inproc://topics", overflow="block") as pub:
+            async with aio.Sub(connect=pub.endpoint, topics="") as sub:
+                await pub.wait_for_subscribers(timeout=WAIT_S)
+                for topic, frames in TOPICS:
+                    for body in (b"body", bytearray(b"own"), b"z" * 100_000):
+                        await pub.send(body, topic=topic, timeout=WAIT_S)
+                        assert await sub.recv_frames(timeout=WAIT_S) == [*frames, bytes(body)]
+                for wrong in (5, ["t"]):
+                    with pytest.raises(TypeError):
+                        await pub.send(b"x", topic=wrong)  # type: ignore[arg-type]
+                with pytest.raises(TypeError, match="a message is bytes"):
+                    await pub.send("x", topic="t")  # type: ignore[arg-type]
+                assert pub.stats().sent_messages == 3 * len(TOPICS)
+
+    asyncio.run(run())
+
+
+def test_an_awaited_topic_waits_for_room_and_can_be_given_up() -> None:
+    """Who waits and is cancelled has sent nothing; the others send when there is room."""
+
+    async def run() -> None:
+        tight = {"send_queue_messages": 1, "recv_queue_messages": 1}
+        async with aio.Pub(bind="inproc://tight", overflow="block", **tight) as pub:
+            async with aio.Sub(connect=pub.endpoint, topics="t", **tight) as sub:
+                await pub.wait_for_subscribers("t", timeout=WAIT_S)
+                bodies = [b"%d" % i * 1_000_000 for i in range(8)]  # of which three find room
+                tasks = [asyncio.create_task(pub.send(body, topic="t")) for body in bodies]
+                await turns()
+                waiting = [task for task in tasks if not task.done()]
+                assert waiting
+                waiting[-1].cancel()
+                left = [bodies[i] for i in range(len(tasks)) if tasks[i] is not waiting[-1]]
+                got = [await sub.recv_frames(timeout=WAIT_S) for _ in left]
+                assert sorted(got) == [[b"t", body] for body in left]
+                ended = await asyncio.gather(*tasks, return_exceptions=True)
+                assert sum(isinstance(end, asyncio.CancelledError) for end in ended) == 1
+                assert pub.stats().sent_messages == len(left)
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("name", ["send", "recv", "send_many", "recv_many"])
 def test_mocks_know_what_is_awaited(name: str) -> None:
     """A mock made to the form of a socket is awaited as the socket is."""

@@ -58,6 +58,9 @@ def publishing(topic: str) -> Iterator[tuple[mm.Pub, mm.Sub]]:
 
 
 BODIES = [b"", b"x", b"\0" * 255, b"y" * 256, Text(b"own"), b"z" * LARGE]
+BORROWED_MAX = 32 * 1024 - 2 * 64
+"""Bytes of two frames that are sent from where they lie; one more, and they are copied first."""
+EDGES = [b"e" * (BORROWED_MAX - len(b"news") + more) for more in (-1, 0, 1, 64, 65)]
 LIKE_BYTES = [bytearray(b"array"), memoryview(b"view"), memoryview(b"abcd")[1:3]]
 
 
@@ -75,7 +78,7 @@ def test_a_body_arrives_as_it_was(body: Any, timeout: Any) -> None:
         assert push.stats().sent_bytes == len(body)
 
 
-@pytest.mark.parametrize("body", [*BODIES, bytearray(b"array")], ids=lambda b: str(len(b)))
+@pytest.mark.parametrize("body", [*BODIES, *EDGES, bytearray(b"array")], ids=lambda b: str(len(b)))
 @pytest.mark.parametrize(
     ("topic", "frame"),
     [("news", b"news"), (b"news", b"news"), ("ü", "ü".encode()), ("n\udcff", b"n\xff")],
@@ -223,7 +226,7 @@ def test_what_is_plain_is_sent_without_the_function(more: dict[str, Any]) -> Non
             assert pub.stats().sent_messages >= 2
 
 
-@pytest.mark.parametrize("more", [{}, {"timeout": None}, {"timeout": 5}, {"timeout": -1}], ids=str)
+@pytest.mark.parametrize("more", [*NATIVE, {"timeout": -1}, {"timeout": -1, "topic": "t"}], ids=str)
 def test_an_awaited_one_needs_no_function_for_its_coroutine(more: dict[str, Any]) -> None:
     """What is wrong with a time is told when it is awaited, as by the function's."""
     calls: list[tuple[Any, ...]] = []
@@ -244,7 +247,7 @@ def test_an_awaited_one_needs_no_function_for_its_coroutine(more: dict[str, Any]
     assert calls == []
 
 
-@pytest.mark.parametrize("more", [{"topic": "t"}, {"topic": "t", "timeout": 5}, {"to": 1}], ids=str)
+@pytest.mark.parametrize("more", [{"to": 1}, {"topic": "t", "timeout": 5, "to": 1}], ids=str)
 def test_an_awaited_one_is_the_functions_with_other_arguments(more: dict[str, Any]) -> None:
     """As they were given."""
     calls: list[tuple[Any, ...]] = []

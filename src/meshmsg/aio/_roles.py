@@ -69,10 +69,16 @@ class _Publisher(PublishForm, AsyncSender):
         Raises:
             TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `meshmsg.Pub.send`.
         """
+        await self._publish_on(data, timeout, topic)
+
+    async def _publish_on(self, data: Data, timeout: float | None, topic: str | bytes) -> None:
+        """Publish what is not published natively, as `_send_on`."""
         if topic:
-            await self._send_frames_to(0, [encode_topic(topic), data], timeout)
+            frames = [encode_topic(topic), data]
+            await self._share()
+            await self._send_frames_to(0, frames, timeout)
         else:
-            await super().send(data, timeout=timeout)
+            await self._send_on(data, timeout)
 
     async def wait_for_subscribers(
         self, topic: str | bytes = "", count: int = 1, *, timeout: float | None = None
