@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "plat/posix.h"
 
 enum {
@@ -20,7 +21,8 @@ enum {
     STREAM_KEEPALIVE_INTERVAL_S = 5,
     STREAM_KEEPALIVE_PROBES = 3,
     STREAM_JOIN_BYTES = 512,            /* of a write of a few pieces: sooner copied into one */
-    STREAM_JOIN_PIECES = 16
+    STREAM_JOIN_PIECES = 16,
+    STREAM_UNIX_SEND_BYTES = 2 * MMI_IO_BUFFER_SIZE
 };
 
 _Static_assert(sizeof(mmi_iov) == sizeof(struct iovec), "mmi_iov is handed to the system as iovec");
@@ -33,10 +35,24 @@ stream_option(int fd, int level, int name, int value)
     (void)setsockopt(fd, level, name, &value, sizeof value);
 }
 
+/* What a unix socket holds for its peer is fixed (wmem_default, 208 KiB), unlike TCP's: less than one
+ * of our writes, so each would stop half-way and wait.  An accepted one has not its listener's. */
+static void
+stream_tune_unix(int fd)
+{
+    int system = 0;
+    socklen_t size = sizeof system;
+    (void)getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &system, &size);
+    if (system < STREAM_UNIX_SEND_BYTES) {
+        stream_option(fd, SOL_SOCKET, SO_SNDBUF, STREAM_UNIX_SEND_BYTES);
+    }
+}
+
 static void
 stream_tune(int fd, int family)
 {
     if (family == AF_UNIX) {
+        stream_tune_unix(fd);
         return;
     }
     /* No SO_SNDBUF, SO_RCVBUF: a size that is set ends the kernel's autotuning (tcp_wmem, tcp_rmem)
@@ -166,6 +182,9 @@ mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer)
         return errno == EAGAIN || errno == EWOULDBLOCK ? MM_EAGAIN : mmi_posix_error(errno);
     }
     mmi_addr_from_sockaddr(&addr, peer);   /* its options are those of the listener */
+    if (addr.ss_family == AF_UNIX) {
+        stream_tune_unix(fd);
+    }
     fd = mmi_posix_note(p, fd);
     *s = fd;
     return fd < 0 ? fd : MM_OK;

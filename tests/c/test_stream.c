@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 
+#include "base/limits.h"
 #include "places.h"
 #include "plat/posix.h"
 
@@ -124,6 +125,23 @@ test_both_ends_of_tcp_are_prompt_and_notice_a_dead_peer(void)
     }
     part(&p, &j);
     p.free(p.self);
+}
+
+static void
+test_both_ends_of_a_unix_stream_take_a_whole_write(void)
+{
+    mmi_plat p = open_plat();
+    char folder[PLACE_SIZE];
+    place_open(folder);
+    joined j = join_at(&p, addr_unix(folder, "s"));
+    uint8_t *block = calloc(1, MMI_IO_BUFFER_SIZE);
+    CHECK(block != NULL);
+    CHECK_INT(plat_put(&p, j.near_end, block, MMI_IO_BUFFER_SIZE), MMI_IO_BUFFER_SIZE);
+    CHECK_INT(plat_put(&p, j.far_end, block, MMI_IO_BUFFER_SIZE), MMI_IO_BUFFER_SIZE);
+    free(block);
+    part(&p, &j);
+    p.free(p.self);
+    place_close(folder);
 }
 
 static void
@@ -318,6 +336,7 @@ main(void)
 {
     int before = fds_open();
     RUN(test_both_ends_of_tcp_are_prompt_and_notice_a_dead_peer);
+    RUN(test_both_ends_of_a_unix_stream_take_a_whole_write);
     RUN(test_no_descriptor_is_inherited_and_none_blocks);
     RUN(test_pieces_arrive_whole_whether_they_go_as_one_or_not);
     RUN(test_who_is_accepted_is_named);
