@@ -35,8 +35,8 @@ stream_option(int fd, int level, int name, int value)
     (void)setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* What a unix socket holds for its peer is fixed (wmem_default, 208 KiB), unlike TCP's: less than one
- * of our writes, so each would stop half-way and wait.  An accepted one has not its listener's. */
+/* What a unix socket holds for its peer does not grow as TCP's does: wmem_default, 208 KiB, is less
+ * than one of our writes, and each would stop half-way.  An accepted one has not its listener's. */
 static void
 stream_tune_unix(int fd)
 {

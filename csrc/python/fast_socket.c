@@ -102,7 +102,8 @@ method_call_now(const fast_method *m, PyObject *args, PyObject *named)
     mm_body frames[MM_PARTS_MAX];
     method_given given;
     bool turn = ++calls % SOCKET_CALLS_MAX == 0;
-    uint32_t count = !turn && method_read(m, args, named, &given) ? method_frames(&given, frames) : 0;
+    bool plain = !turn && method_read(m, args, named, &given);
+    uint32_t count = plain ? method_frames(&given, frames) : 0;
     if (count > 0) {
         const fast_socket *s = (const fast_socket *)given.socket;
         if (mmi_fast_send_parts(s->handle, frames, count) == MM_OK) {
