@@ -182,8 +182,8 @@ class Extent:
     rounds: int = 5
     seconds: float = 1.0
     survey_rounds: int = 15
-    rate_rounds: int = 5
-    rate_seconds: float = 30.0
+    rate_rounds: int = 9
+    rate_seconds: float = 10.0
     trips: int = 5000
     surveys: int = SURVEYS
     connections: tuple[int, ...] = CONNECTIONS

@@ -68,6 +68,12 @@ mmi_free(void *ptr)
     free(ptr);
 }
 
+size_t
+mmi_alloc_size(void *ptr)
+{
+    return malloc_usable_size(ptr);
+}
+
 void
 mm_test_alloc_fail(int64_t countdown)
 {

@@ -23,5 +23,6 @@ _Noreturn void mmi_assert_failed(const char *text, const char *file, int line);
 void *mmi_alloc(size_t size) MMI_WARN_UNUSED;
 void *mmi_realloc(void *old, size_t size) MMI_WARN_UNUSED;   /* new bytes are not zeroed */
 void mmi_free(void *ptr);
+size_t mmi_alloc_size(void *ptr);   /* bytes it has room for; NULL: 0 */
 
 #endif

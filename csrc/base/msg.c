@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/large.h"
 #include "base/limits.h"
 #include "base/pack.h"
 
@@ -21,8 +22,9 @@ msg_block(uint64_t count, uint64_t owner_count, size_t body_size, uint8_t **body
     if (count > UINT32_MAX || owner_count > UINT32_MAX || body_size > SIZE_MAX / 2 - head) {
         return NULL;
     }
-    mmi_msg *m = mmi_realloc(NULL, head + body_size);
-    if (m == NULL) {
+    size_t size = head + body_size;
+    mmi_msg *m = size >= MMI_LARGE_MIN ? mmi_large_take(size) : NULL;
+    if (m == NULL && (m = mmi_realloc(NULL, size)) == NULL) {
         return NULL;
     }
     atomic_init(&m->refs, 1);
@@ -285,8 +287,12 @@ mmi_msg_unref(mmi_msg *m)
     for (uint32_t i = 0; i < m->owner_count; i++) {
         mmi_msg_unref(m->owners[i]);
     }
-    mmi_free(m->adopted);
-    if (m->kind == MMI_MSG_ONE || !mmi_pack_unused(m)) {
+    if (m->adopted != NULL) {
+        mmi_large_free(m->adopted);
+    }
+    if (m->kind == MMI_MSG_ONE && m->size >= MMI_LARGE_MIN) {
+        mmi_large_free(m);
+    } else if (m->kind == MMI_MSG_ONE || !mmi_pack_unused(m)) {
         mmi_free(m);
     }
 }

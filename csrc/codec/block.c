@@ -7,6 +7,26 @@
 
 #include <string.h>
 
+#include "base/large.h"
+
+/* Room for all of a large body, if a spare block has it. */
+static bool
+block_take_spare(mmi_block *b, uint64_t whole)
+{
+    bool large = whole >= (uint64_t)MMI_LARGE_MIN && whole <= (uint64_t)MMI_LARGE_KEPT_MAX;
+    uint8_t *spare = large ? mmi_large_take((size_t)whole) : NULL;
+    if (spare == NULL) {
+        return false;
+    }
+    if (b->size > 0) {
+        memcpy(spare, b->data, (size_t)b->size);
+    }
+    mmi_large_free(b->data);
+    b->data = spare;
+    b->cap = whole;
+    return true;
+}
+
 int
 mmi_block_grow(mmi_block *b, uint64_t want, uint64_t whole)
 {
@@ -22,6 +42,9 @@ mmi_block_grow(mmi_block *b, uint64_t want, uint64_t whole)
     }
     if (cap > whole) {
         cap = whole;
+    }
+    if (block_take_spare(b, whole)) {
+        return MM_OK;
     }
     uint8_t *grown = mmi_realloc(b->data, (size_t)cap);
     if (grown == NULL) {
@@ -53,6 +76,6 @@ mmi_block_take(mmi_block *b, uint64_t whole, const uint8_t **buf, size_t *size)
 void
 mmi_block_fini(mmi_block *b)
 {
-    mmi_free(b->data);
+    mmi_large_free(b->data);
     *b = (mmi_block){ 0 };
 }

@@ -30,7 +30,7 @@ from meshmsg.bench.peers import PEERS
 from tests.support.benched import bench
 from tests.support.benched import made_row as row
 
-PACED = {"survey_rounds": 15, "surveys": 1000, "rate_rounds": 5, "rate_seconds": 30.0}
+PACED = {"survey_rounds": 15, "surveys": 1000, "rate_rounds": 9, "rate_seconds": 10.0}
 
 RATE = Target("P1", "thr tcp", "receiver_per_s", "meshmsg", "pyzmq", 2.0, at=64)
 TIME = Target("P3", "lat tcp", "p50_us", "meshmsg", "pyzmq", 0.5, low=True, at=64)
