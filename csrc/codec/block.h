@@ -3,7 +3,7 @@
  * claimed.
  *
  * Not here: whether its size is allowed; that was asked before.  Law: size <= cap <= whole; cap is
- * at most twice what has arrived and is about to, or MMI_BLOCK_FIRST, unless a spare block was there.
+ * at most twice what has arrived and is about to, or MMI_BLOCK_FIRST, or what a spare block has.
  */
 #ifndef MMI_BLOCK_H
 #define MMI_BLOCK_H

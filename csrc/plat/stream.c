@@ -22,7 +22,7 @@ enum {
     STREAM_KEEPALIVE_PROBES = 3,
     STREAM_JOIN_BYTES = 512,            /* of a write of a few pieces: sooner copied into one */
     STREAM_JOIN_PIECES = 16,
-    STREAM_UNIX_SEND_BYTES = 2 * MMI_IO_BUFFER_SIZE
+    STREAM_UNIX_SEND_BYTES = 2 * MMI_IO_BUFFER_SIZE   /* the kernel counts what it needs as well */
 };
 
 _Static_assert(sizeof(mmi_iov) == sizeof(struct iovec), "mmi_iov is handed to the system as iovec");

@@ -49,13 +49,6 @@ mmi_fast_body(PyObject *bytes)
                       .size = (size_t)PyBytes_Size(bytes) };
 }
 
-int
-mmi_fast_send_bytes(mm_handle handle, PyObject *bytes)
-{
-    const mm_body body = mmi_fast_body(bytes);
-    return mmi_fast_send_parts(handle, &body, 1);
-}
-
 bool
 mmi_fast_is_time(PyObject *timeout)
 {
@@ -64,6 +57,35 @@ mmi_fast_is_time(PyObject *timeout)
         return PyLong_AsLongLongAndOverflow(timeout, &beyond) >= 0 && beyond == 0;
     }
     return timeout == Py_None || (PyFloat_CheckExact(timeout) && PyFloat_AsDouble(timeout) >= 0);
+}
+
+/* A topic that is not empty as a frame.  false: it is looked at by Python. */
+static bool
+fast_topic(PyObject *topic, mm_body *frame)
+{
+    Py_ssize_t size;
+    const char *text = PyUnicode_Check(topic) ? PyUnicode_AsUTF8AndSize(topic, &size) : NULL;
+    if (text != NULL) {
+        *frame = (mm_body){ .data = (const uint8_t *)text, .size = (size_t)size };
+    } else if (PyBytes_Check(topic)) {
+        *frame = mmi_fast_body(topic);
+    } else {
+        PyErr_Clear();   /* surrogates */
+        return false;
+    }
+    return frame->size > 0;
+}
+
+uint32_t
+mmi_fast_frames_of(PyObject *data, PyObject *timeout, PyObject *topic, mm_body *frames)
+{
+    uint32_t count = 0;
+    if (!PyBytes_Check(data) || !mmi_fast_is_time(timeout) ||
+        (topic != NULL && !fast_topic(topic, &frames[count++]))) {
+        return 0;
+    }
+    frames[count++] = mmi_fast_body(data);
+    return count;
 }
 
 /* send(handle, data: bytes) -> code */
@@ -78,7 +100,8 @@ fast_send(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (!mmi_fast_handle(args[0], &handle)) {
         return NULL;
     }
-    return PyLong_FromLong(mmi_fast_send_bytes(handle, args[1]));
+    const mm_body body = mmi_fast_body(args[1]);
+    return PyLong_FromLong(mmi_fast_send_parts(handle, &body, 1));
 }
 
 /* Takes references to up to FAST_RUN messages from at on; how many, -1: one is not bytes. */

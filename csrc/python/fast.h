@@ -26,10 +26,12 @@ mmi_fast_none(void)
     return Py_None;
 }
 
-/* Sends bytes, or up to MM_PARTS_MAX frames, as mm_send_now: a code of the core. */
-int mmi_fast_send_bytes(mm_handle handle, PyObject *bytes);
+/* Sends up to MM_PARTS_MAX frames as mm_send_parts_now: a code of the core. */
 int mmi_fast_send_parts(mm_handle handle, const mm_body *frames, uint32_t count);
 mm_body mmi_fast_body(PyObject *bytes);
+/* The frames of what is to be sent, MM_PARTS_MAX at most, and how many; topic: NULL for none.  0:
+ * that is not plain, and to be looked at by Python. */
+uint32_t mmi_fast_frames_of(PyObject *data, PyObject *timeout, PyObject *topic, mm_body *frames);
 /* What is surely a time, or None for none, need not be looked at by Python. */
 bool mmi_fast_is_time(PyObject *timeout);
 
@@ -70,8 +72,6 @@ PyObject *mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *t
 /* The function of fast_socket.c, and its types. */
 PyObject *mmi_fast_send_method(PyObject *self, PyObject *const *args, Py_ssize_t count);
 bool mmi_fast_socket_init(PyObject *module);
-/* A topic that is not empty as a frame.  false: it is looked at by Python. */
-bool mmi_fast_topic(PyObject *topic, mm_body *frame);
 /* The functions of fast_message.c. */
 PyObject *mmi_fast_class(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count);

@@ -32,26 +32,10 @@ static PyTypeObject *socket_type, *method_type;
 static PyObject *method_class;   /* types.MethodType */
 static PyObject *name_timeout, *name_topic;
 
-/* What send(socket, data, timeout=, topic=) was given, borrowed; NULL: not this. */
+/* What send(socket, data, timeout=, topic=) was given, borrowed; a topic may be NULL. */
 typedef struct method_given {
     PyObject *socket, *data, *timeout, *topic;
 } method_given;
-
-bool
-mmi_fast_topic(PyObject *topic, mm_body *frame)
-{
-    Py_ssize_t size;
-    const char *text = PyUnicode_Check(topic) ? PyUnicode_AsUTF8AndSize(topic, &size) : NULL;
-    if (text != NULL) {
-        *frame = (mm_body){ .data = (const uint8_t *)text, .size = (size_t)size };
-    } else if (PyBytes_Check(topic)) {
-        *frame = mmi_fast_body(topic);
-    } else {
-        PyErr_Clear();   /* surrogates */
-        return false;
-    }
-    return frame->size > 0;
-}
 
 /* false: these are arguments for the function. */
 static bool
@@ -60,28 +44,15 @@ method_read(const fast_method *m, PyObject *args, PyObject *named, method_given 
     if (PyTuple_Size(args) != 2 || !PyObject_TypeCheck(PyTuple_GetItem(args, 0), socket_type)) {
         return false;
     }
-    *given = (method_given){ PyTuple_GetItem(args, 0), PyTuple_GetItem(args, 1), NULL, NULL };
+    *given = (method_given){ PyTuple_GetItem(args, 0), PyTuple_GetItem(args, 1), Py_None, NULL };
     if (named == NULL || PyDict_Size(named) == 0) {
         return true;
     }
-    given->timeout = PyDict_GetItemWithError(named, name_timeout);
+    PyObject *timeout = PyDict_GetItemWithError(named, name_timeout);
+    given->timeout = timeout != NULL ? timeout : Py_None;
     given->topic = m->topics ? PyDict_GetItemWithError(named, name_topic) : NULL;
     PyErr_Clear();   /* of a name that cannot be compared: the function will tell */
-    return PyDict_Size(named) == (given->timeout != NULL) + (given->topic != NULL);
-}
-
-/* The frames of a message, how many; 0: the function does it. */
-static uint32_t
-method_frames(const method_given *given, mm_body *frames)
-{
-    uint32_t count = 0;
-    if (!PyBytes_Check(given->data) ||
-        (given->timeout != NULL && !mmi_fast_is_time(given->timeout)) ||
-        (given->topic != NULL && !mmi_fast_topic(given->topic, &frames[count++]))) {
-        return 0;
-    }
-    frames[count++] = mmi_fast_body(given->data);
-    return count;
+    return PyDict_Size(named) == (timeout != NULL) + (given->topic != NULL);
 }
 
 static PyObject *
@@ -92,7 +63,7 @@ method_call_soon(const fast_method *m, PyObject *args, PyObject *named)
         return PyObject_Call(m->function, args, named);
     }
     return mmi_fast_send_soon(given.socket, ((const fast_socket *)given.socket)->handle, given.data,
-                              given.timeout != NULL ? given.timeout : Py_None, given.topic);
+                              given.timeout, given.topic);
 }
 
 static PyObject *
@@ -103,7 +74,7 @@ method_call_now(const fast_method *m, PyObject *args, PyObject *named)
     method_given given;
     bool turn = ++calls % SOCKET_CALLS_MAX == 0;
     bool plain = !turn && method_read(m, args, named, &given);
-    uint32_t count = plain ? method_frames(&given, frames) : 0;
+    uint32_t count = plain ? mmi_fast_frames_of(given.data, given.timeout, given.topic, frames) : 0;
     if (count > 0) {
         const fast_socket *s = (const fast_socket *)given.socket;
         if (mmi_fast_send_parts(s->handle, frames, count) == MM_OK) {

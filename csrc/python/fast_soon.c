@@ -31,14 +31,10 @@ soon_send(const mmi_coroutine *c)
 {
     static _Thread_local unsigned calls;
     mm_body frames[MM_PARTS_MAX];
-    uint32_t count = 0;
     bool enough = ++calls % MMI_FAST_SOON_MAX == 0;
-    if (enough || !PyBytes_Check(c->what) || !mmi_fast_is_time(c->timeout) ||
-        (c->topic != NULL && !mmi_fast_topic(c->topic, &frames[count++]))) {
-        return NULL;
-    }
-    frames[count++] = mmi_fast_body(c->what);
-    return mmi_fast_send_parts(c->handle, frames, count) == MM_OK ? mmi_fast_none() : NULL;
+    uint32_t count = enough ? 0 : mmi_fast_frames_of(c->what, c->timeout, c->topic, frames);
+    bool sent = count > 0 && mmi_fast_send_parts(c->handle, frames, count) == MM_OK;
+    return sent ? mmi_fast_none() : NULL;
 }
 
 static PyObject *
