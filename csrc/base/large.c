@@ -8,6 +8,17 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/spare.h"
+
+#ifdef __SANITIZE_ADDRESS__   /* a body that is used after it was freed is to be found here, too */
+#include <sanitizer/asan_interface.h>
+#define LARGE_HIDE(block, size) ASAN_POISON_MEMORY_REGION(block, size)
+#define LARGE_SHOW(block, size) ASAN_UNPOISON_MEMORY_REGION(block, size)
+#else
+#define LARGE_HIDE(block, size) ((void)(block), (void)(size))
+#define LARGE_SHOW(block, size) ((void)(block), (void)(size))
+#endif
+
 enum { LARGE_SPARES_MAX = 8 };
 
 typedef struct large_spare {
@@ -22,41 +33,53 @@ static struct {
     large_spare spares[LARGE_SPARES_MAX];
 } large = { .busy = ATOMIC_FLAG_INIT };
 
-static bool
-large_enter(void)
-{
-    return !atomic_flag_test_and_set_explicit(&large.busy, memory_order_acquire);
-}
-
-static void
-large_leave(void)
-{
-    atomic_flag_clear_explicit(&large.busy, memory_order_release);
-}
+static _Atomic size_t large_lent;   /* bytes */
 
 static void *
 large_remove(uint32_t i)
 {
-    void *block = large.spares[i].block;
-    large.size -= large.spares[i].size;
+    const large_spare s = large.spares[i];
+    large.size -= s.size;
     large.count--;
-    memmove(&large.spares[i], &large.spares[i + 1], (large.count - i) * sizeof large.spares[0]);
-    return block;
+    memmove(&large.spares[i], &large.spares[i + 1], (large.count - i) * sizeof s);
+    LARGE_SHOW(s.block, s.size);
+    return s.block;
 }
 
 void *
 mmi_large_take(size_t size)
 {
     void *block = NULL;
-    if (!large_enter()) {
+    if (!mmi_spare_enter(&large.busy)) {
         return NULL;
     }
     for (uint32_t i = large.count; i > 0 && block == NULL; i--) {   /* the last may be cached yet */
         const large_spare *s = &large.spares[i - 1];
-        block = s->size >= size && s->size / 2 <= size ? large_remove(i - 1) : NULL;
+        block = s->size >= size && s->size - size <= size / 4 ? large_remove(i - 1) : NULL;
     }
-    large_leave();
+    mmi_spare_leave(&large.busy);
     return block;
+}
+
+void *
+mmi_large_lend(size_t size)
+{
+    const size_t most = (size_t)MMI_LARGE_KEPT_MAX;
+    if (size > most) {
+        return NULL;
+    }
+    size_t lent = atomic_fetch_add_explicit(&large_lent, size, memory_order_relaxed);
+    void *block = lent <= most - size ? mmi_large_take(size) : NULL;
+    if (block == NULL) {
+        mmi_large_settle(size);
+    }
+    return block;
+}
+
+void
+mmi_large_settle(size_t size)
+{
+    atomic_fetch_sub_explicit(&large_lent, size, memory_order_relaxed);
 }
 
 /* What has to be freed, count of it. */
@@ -64,16 +87,18 @@ static uint32_t
 large_keep(void *block, size_t size, void **old)
 {
     uint32_t count = 0;
-    if (size < MMI_LARGE_MIN || size > MMI_LARGE_KEPT_MAX || !large_enter()) {
+    if (size < (size_t)MMI_LARGE_MIN || size > (size_t)MMI_LARGE_KEPT_MAX ||
+        !mmi_spare_enter(&large.busy)) {
         old[0] = block;
         return 1;
     }
-    while (large.count == LARGE_SPARES_MAX || large.size + size > MMI_LARGE_KEPT_MAX) {
+    while (large.count == LARGE_SPARES_MAX || large.size + size > (size_t)MMI_LARGE_KEPT_MAX) {
         old[count++] = large_remove(0);
     }
+    LARGE_HIDE(block, size);
     large.spares[large.count++] = (large_spare){ block, size };
     large.size += size;
-    large_leave();
+    mmi_spare_leave(&large.busy);
     return count;
 }
 

@@ -23,7 +23,7 @@ msg_block(uint64_t count, uint64_t owner_count, size_t body_size, uint8_t **body
         return NULL;
     }
     size_t size = head + body_size;
-    mmi_msg *m = size >= MMI_LARGE_MIN ? mmi_large_take(size) : NULL;
+    mmi_msg *m = body_size >= (size_t)MMI_LARGE_MIN ? mmi_large_take(size) : NULL;
     if (m == NULL && (m = mmi_realloc(NULL, size)) == NULL) {
         return NULL;
     }
@@ -290,7 +290,7 @@ mmi_msg_unref(mmi_msg *m)
     if (m->adopted != NULL) {
         mmi_large_free(m->adopted);
     }
-    if (m->kind == MMI_MSG_ONE && m->size >= MMI_LARGE_MIN) {
+    if (m->kind == MMI_MSG_ONE && m->size >= (size_t)MMI_LARGE_MIN) {
         mmi_large_free(m);
     } else if (m->kind == MMI_MSG_ONE || !mmi_pack_unused(m)) {
         mmi_free(m);

@@ -5,25 +5,13 @@
  */
 #include "base/spare.h"
 
-static bool
-spare_enter(mmi_spares *s)
-{
-    return !atomic_flag_test_and_set_explicit(&s->busy, memory_order_acquire);
-}
-
-static void
-spare_leave(mmi_spares *s)
-{
-    atomic_flag_clear_explicit(&s->busy, memory_order_release);
-}
-
 void *
 mmi_spare_take(mmi_spares *s)
 {
     void *block = NULL;
-    if (spare_enter(s)) {
+    if (mmi_spare_enter(&s->busy)) {
         block = s->count > 0 ? s->blocks[--s->count] : NULL;
-        spare_leave(s);
+        mmi_spare_leave(&s->busy);
     }
     return block;
 }
@@ -32,12 +20,12 @@ bool
 mmi_spare_keep(mmi_spares *s, void *block, uint32_t most)
 {
     bool kept = false;
-    if (spare_enter(s)) {
+    if (mmi_spare_enter(&s->busy)) {
         kept = s->count < most && s->count < (uint32_t)MMI_SPARES_MAX;
         if (kept) {
             s->blocks[s->count++] = block;
         }
-        spare_leave(s);
+        mmi_spare_leave(&s->busy);
     }
     return kept;
 }

@@ -23,6 +23,19 @@ typedef struct mmi_spares {
 
 #define MMI_SPARES_INIT { .busy = ATOMIC_FLAG_INIT, .count = 0 }
 
+/* A flag held for a few instructions; false: somebody has it, and is not waited for. */
+static inline bool
+mmi_spare_enter(atomic_flag *busy)
+{
+    return !atomic_flag_test_and_set_explicit(busy, memory_order_acquire);
+}
+
+static inline void
+mmi_spare_leave(atomic_flag *busy)
+{
+    atomic_flag_clear_explicit(busy, memory_order_release);
+}
+
 void *mmi_spare_take(mmi_spares *s);               /* NULL: there is none */
 bool mmi_spare_keep(mmi_spares *s, void *block, uint32_t most);
 /* false: there are most of them: free it */

@@ -9,22 +9,18 @@
 
 #include "base/large.h"
 
-/* Room for all of a large body, if a spare block has it. */
+/* Room for all of a large body from the beginning on, if a spare block has it. */
 static bool
-block_take_spare(mmi_block *b, uint64_t whole)
+block_borrow(mmi_block *b, uint64_t whole)
 {
-    bool large = whole >= (uint64_t)MMI_LARGE_MIN && whole <= (uint64_t)MMI_LARGE_KEPT_MAX;
-    uint8_t *spare = large ? mmi_large_take((size_t)whole) : NULL;
-    if (spare == NULL) {
+    if (b->data != NULL || whole < (uint64_t)MMI_LARGE_MIN ||
+        whole > (uint64_t)MMI_LARGE_KEPT_MAX) {
         return false;
     }
-    if (b->size > 0) {
-        memcpy(spare, b->data, (size_t)b->size);
-    }
-    mmi_large_free(b->data);
-    b->data = spare;
-    b->cap = whole;
-    return true;
+    b->data = mmi_large_lend((size_t)whole);
+    b->lent = b->data != NULL;
+    b->cap = b->lent ? whole : 0;
+    return b->lent;
 }
 
 int
@@ -43,7 +39,7 @@ mmi_block_grow(mmi_block *b, uint64_t want, uint64_t whole)
     if (cap > whole) {
         cap = whole;
     }
-    if (block_take_spare(b, whole)) {
+    if (block_borrow(b, whole)) {
         return MM_OK;
     }
     uint8_t *grown = mmi_realloc(b->data, (size_t)cap);
@@ -76,6 +72,9 @@ mmi_block_take(mmi_block *b, uint64_t whole, const uint8_t **buf, size_t *size)
 void
 mmi_block_fini(mmi_block *b)
 {
+    if (b->lent) {
+        mmi_large_settle((size_t)b->cap);
+    }
     mmi_large_free(b->data);
     *b = (mmi_block){ 0 };
 }

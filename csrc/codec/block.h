@@ -3,7 +3,8 @@
  * claimed.
  *
  * Not here: whether its size is allowed; that was asked before.  Law: size <= cap <= whole; cap is
- * at most twice what has arrived and is about to, or MMI_BLOCK_FIRST, or what a spare block has.
+ * at most twice what has arrived and is about to, or MMI_BLOCK_FIRST, unless data is lent: a block
+ * that was there, of which a process lends few (base/large.h).
  */
 #ifndef MMI_BLOCK_H
 #define MMI_BLOCK_H
@@ -15,6 +16,7 @@ enum { MMI_BLOCK_FIRST = 4096 };     /* bytes taken at first, if the body is not
 typedef struct mmi_block {
     uint8_t *data;
     uint64_t size, cap;
+    bool lent;           /* until fini, also where a message has taken data over */
 } mmi_block;
 
 /* Room for want more bytes of a body of whole bytes (size + want <= whole).  MM_ENOMEM. */
@@ -22,6 +24,6 @@ int mmi_block_grow(mmi_block *b, uint64_t want, uint64_t whole) MMI_WARN_UNUSED;
 /* Takes what there is of it from *buf, advancing both.  MM_ENOMEM. */
 int mmi_block_take(mmi_block *b, uint64_t whole, const uint8_t **buf,
                    size_t *size) MMI_WARN_UNUSED;
-void mmi_block_fini(mmi_block *b);   /* frees it, and makes it empty */
+void mmi_block_fini(mmi_block *b);   /* frees data, and makes it empty */
 
 #endif

@@ -22,7 +22,7 @@ enum {
     STREAM_KEEPALIVE_PROBES = 3,
     STREAM_JOIN_BYTES = 512,            /* of a write of a few pieces: sooner copied into one */
     STREAM_JOIN_PIECES = 16,
-    STREAM_UNIX_SEND_BYTES = 2 * MMI_IO_BUFFER_SIZE   /* the kernel counts what it needs as well */
+    STREAM_UNIX_SEND_BYTES = 2 * MMI_IO_BUFFER_SIZE   /* Linux doubles that, up to wmem_max */
 };
 
 _Static_assert(sizeof(mmi_iov) == sizeof(struct iovec), "mmi_iov is handed to the system as iovec");
@@ -181,7 +181,7 @@ mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer)
     if (fd < 0) {
         return errno == EAGAIN || errno == EWOULDBLOCK ? MM_EAGAIN : mmi_posix_error(errno);
     }
-    mmi_addr_from_sockaddr(&addr, peer);   /* its options are those of the listener */
+    mmi_addr_from_sockaddr(&addr, peer);   /* its options are those of the listener, over TCP */
     if (addr.ss_family == AF_UNIX) {
         stream_tune_unix(fd);
     }

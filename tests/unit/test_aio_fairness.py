@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -77,20 +78,51 @@ def test_no_way_of_receiving_starves_the_other_tasks(way: Callable[..., Awaitabl
     asyncio.run(run())
 
 
+TOPICS: list[dict[str, Any]] = [{}, {"topic": "t"}]
+
+
 @pytest.mark.usefixtures("no_rest")
-def test_sending_without_end_does_not_starve_the_other_tasks() -> None:
+@pytest.mark.parametrize("more", TOPICS, ids=str)
+@pytest.mark.parametrize("body", [b"x", bytearray(b"x")], ids=["bytes", "bytearray"])
+def test_sending_without_end_does_not_starve_the_other_tasks(more: Any, body: Any) -> None:
     """A Pub that drops never waits; it still lets others run."""
 
     async def run() -> None:
         turned = [0]
         other = asyncio.ensure_future(spin(turned))
         async with aio.Pub(bind=UP) as pub:
-            for i in range(FAST_CALLS_MAX * 3):
-                await pub.send(b"x")
-                await pub.send(b"x", topic="t" if i % 2 else "")
+            for _ in range(FAST_CALLS_MAX * 6):
+                await pub.send(body, **more)
+            assert turned[0] >= 5
             await pub.send_many([b"x"] * 5000)
-        assert turned[0] >= 5
         other.cancel()
+
+    asyncio.run(run())
+
+
+@pytest.mark.usefixtures("no_rest")
+@pytest.mark.parametrize("more", TOPICS, ids=str)
+def test_what_is_sent_is_what_it_was_before_others_ran(more: Any) -> None:
+    """Who lets others run has looked at the body and the time first, and nobody can change it."""
+
+    async def run() -> None:
+        body = bytearray(b"before")
+
+        async def change() -> None:
+            with suppress(BufferError):
+                body[:] = b"changed, and longer"
+
+        async with aio.Pub(bind="inproc://what") as pub:
+            async with aio.Sub(connect=pub.endpoint, topics="") as sub:
+                await pub.wait_for_subscribers(timeout=WAIT_S)
+                changing = asyncio.create_task(change())
+                for wrong in ({"data": "text"}, {"data": b"x", "timeout": -1}):
+                    with pytest.raises((TypeError, ValueError)):
+                        await pub.send(**wrong, **more)  # type: ignore[arg-type]
+                assert not changing.done()
+                await pub.send(body, **more)
+                await changing
+                assert await sub.recv(timeout=WAIT_S) == b"before"
 
     asyncio.run(run())
 
@@ -155,16 +187,33 @@ def test_the_turns_of_another_loop_are_none_of_this_one(clock: list[float]) -> N
     pub.close()
 
 
+async def to_pull() -> tuple[Any, Any]:
+    """Return a sender and its receiver."""
+    push = aio.Push(bind=UP)
+    pull = aio.Pull(connect=push.endpoint)
+    await push.wait_for_peers(timeout=WAIT_S)
+    return push, pull
+
+
+async def to_subscriber() -> tuple[Any, Any]:
+    """Return a publisher and its subscriber."""
+    pub = aio.Pub(bind=UP)
+    sub = aio.Sub(connect=pub.endpoint, topics="t")
+    await pub.wait_for_subscribers("t", timeout=WAIT_S)
+    return pub, sub
+
+
 @pytest.mark.usefixtures("no_rest")
-def test_a_send_that_is_cancelled_while_others_run_has_sent_nothing() -> None:
+@pytest.mark.parametrize(("joined", "more"), [(to_pull, {}), (to_subscriber, {"topic": "t"})])
+def test_a_send_that_is_cancelled_while_others_run_has_sent_nothing(joined: Any, more: Any) -> None:
     """Each call that lets others run is given up right there; the others were sent."""
 
     async def run() -> None:
-        async with aio.Push(bind=UP) as push, aio.Pull(connect=push.endpoint) as pull:
-            await push.wait_for_peers(timeout=WAIT_S)
+        push, pull = await joined()
+        async with push, pull:
             sent: list[int] = []
             for i in range(FAST_CALLS_MAX * ROUNDS):
-                step = push.send(b"%d" % i)
+                step = push.send(b"%d" % i, **more)
                 try:
                     step.send(None)
                 except StopIteration:

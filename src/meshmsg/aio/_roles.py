@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from meshmsg._core import lib, sends_natively
+from meshmsg._core import lib, sends_natively, to_ms
 from meshmsg._data import Data, encode_topic, encode_topics
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError
@@ -25,7 +25,7 @@ from meshmsg._options import SocketOptions, build_options, check_count
 from meshmsg.aio._batch import AsyncBatchReceiver
 from meshmsg.aio._io import AsyncFrameSender, AsyncReceiver, AsyncSender
 from meshmsg.aio._loop import PEERS
-from meshmsg.aio._waiting import AsyncDraining
+from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -74,9 +74,9 @@ class _Publisher(PublishForm, AsyncSender):
     async def _publish_on(self, data: Data, timeout: float | None, topic: str | bytes) -> None:
         """Publish what is not published natively, as `_send_on`."""
         if topic:
-            frames = [encode_topic(topic), data]
-            await self._share()
-            await self._send_frames_to(0, frames, timeout)
+            to_ms(timeout)  # refuses what is no time
+            self._fast = FAST_CALLS_MAX  # others have their turn once the frames are copied
+            await self._send_frames_to(0, [encode_topic(topic), data], timeout)
         else:
             await self._send_on(data, timeout)
 
