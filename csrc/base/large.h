@@ -1,8 +1,8 @@
 /*
  * large.h: blocks for large bodies, of any size; some that nobody uses are kept for the next.
  *
- * The heap gives what is free at its end back to the system, and faults it in again: two thirds of
- * what a message of 1 MiB cost its sender, whenever bodies came and went there.
+ * The heap gives what is free at its end back to the system, and faults it in again: more than half
+ * of what a message of 1 MiB cost its sender, whenever bodies came and went there.
  * Not here: blocks of one size, which are kept by their kind (spare.h).
  * Law: as there, thread-safe, and never waits.  What is kept is bounded, and so is what is lent to
  * bodies of which a peer has only told the size.

@@ -4,10 +4,10 @@
  * The caller reads into memory of its own (one large buffer serves every link) and feeds it; only
  * an unfinished frame or multipart message stays here, so an idle reader holds nothing.  A body
  * larger than MMI_READER_DIRECT goes to a block that grows with what arrived, not with what was
- * claimed (block.h), and the caller may read straight into it. Commands may stand between the frames of a
- * message: libzmq puts its PINGs there. Law: a message is given out whole or not at all; total and
- * frame count are checked from the head, before any memory is taken; after an error the reader
- * stays in error.
+ * claimed (block.h), and the caller may read straight into it. Commands may stand between the
+ * frames of a message: libzmq puts its PINGs there. Law: a message is given out whole or not at
+ * all; total and frame count are checked from the head, before any memory is taken; after an error
+ * the reader stays in error.
  */
 #ifndef MMI_READER_H
 #define MMI_READER_H
