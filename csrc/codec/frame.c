@@ -5,6 +5,8 @@
  */
 #include "codec/frame.h"
 
+#include "base/octets.h"
+
 enum { FRAME_RESERVED = 0xf8, FRAME_SHORT_MAX = 255, FRAME_SHORT_HEAD = 2 };
 
 int
@@ -26,12 +28,8 @@ mmi_frame_head_parse(const uint8_t *buf, size_t len, mmi_frame_head *out)
     if (len < MMI_FRAME_HEAD_MAX) {
         return 0;
     }
-    uint64_t size = 0;
-    for (int i = 1; i < MMI_FRAME_HEAD_MAX; i++) {
-        size = size << 8 | buf[i];
-    }
-    out->size = size;
-    return size > INT64_MAX ? MM_EPROTO : MMI_FRAME_HEAD_MAX;
+    out->size = mmi_be64_get(buf + 1);
+    return out->size > INT64_MAX ? MM_EPROTO : MMI_FRAME_HEAD_MAX;
 }
 
 size_t
@@ -43,9 +41,7 @@ mmi_frame_head_put(uint8_t out[MMI_FRAME_HEAD_MAX], uint8_t flags, uint64_t size
         return FRAME_SHORT_HEAD;
     }
     out[0] = flags | MMI_FRAME_LONG;
-    for (int i = 1; i < MMI_FRAME_HEAD_MAX; i++) {
-        out[i] = (uint8_t)(size >> (8 * (MMI_FRAME_HEAD_MAX - 1 - i)));
-    }
+    mmi_be64_put(out + 1, size);
     return MMI_FRAME_HEAD_MAX;
 }
 

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/octets.h"
 #include "codec/reader.h"
 
 typedef struct pack_walk {
@@ -30,10 +31,7 @@ pack_head(const uint8_t *at, const uint8_t *end, const uint8_t **body, size_t *s
     if (end - at < MMI_FRAME_HEAD_MAX) {
         return false;
     }
-    uint64_t size64 = 0;
-    for (int i = 1; i < MMI_FRAME_HEAD_MAX; i++) {
-        size64 = size64 << 8 | at[i];
-    }
+    uint64_t size64 = mmi_be64_get(at + 1);
     *body = at + MMI_FRAME_HEAD_MAX;
     *size = (size_t)size64;
     return size64 <= (uint64_t)(end - *body);

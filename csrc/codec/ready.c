@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/octets.h"
 #include "codec/frame.h"
 #include "codec/hello.h"
 
@@ -84,9 +85,7 @@ ready_next(const uint8_t *data, size_t size, ready_property *out)
     if (size < 1 + name_size + READY_VALUE_LENGTH) {
         return 0;
     }
-    const uint8_t *length = data + 1 + name_size;
-    uint32_t value_size = (uint32_t)length[0] << 24 | (uint32_t)length[1] << 16 |
-                          (uint32_t)length[2] << 8 | length[3];
+    uint32_t value_size = mmi_be32_get(data + 1 + name_size);
     size_t head = 1 + name_size + READY_VALUE_LENGTH;
     if (value_size > size - head) {
         return 0;

@@ -5,6 +5,8 @@
  */
 #include "codec/sp_body.h"
 
+#include "base/octets.h"
+
 enum { SP_LENGTH = 8, SP_IPC_MESSAGE = 1, SP_LAST_WORD = 0x80, SP_HOPS_OCTET_MAX = 0xff };
 
 size_t
@@ -23,27 +25,17 @@ mmi_sp_length_parse(int mapping, const uint8_t *buf, size_t len, uint64_t *size)
     if (len < whole) {
         return 0;
     }
-    uint64_t value = 0;
-    for (size_t i = whole - SP_LENGTH; i < whole; i++) {
-        value = value << 8 | buf[i];
-    }
-    *size = value;
+    *size = mmi_be64_get(buf + whole - SP_LENGTH);
     return (int)whole;
-}
-
-static uint32_t
-sp_word(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
 static int
 sp_hops_parse(uint32_t hops_max, const uint8_t *data, size_t size)
 {
-    if (size < MMI_SP_WORD || sp_word(data) > SP_HOPS_OCTET_MAX) {
+    if (size < MMI_SP_WORD || mmi_be32_get(data) > SP_HOPS_OCTET_MAX) {
         return MM_EPROTO;
     }
-    return sp_word(data) > hops_max ? MM_EMSGSIZE : MMI_SP_WORD;
+    return mmi_be32_get(data) > hops_max ? MM_EMSGSIZE : MMI_SP_WORD;
 }
 
 /* Words up to and including the first with the top bit, words_max of them at most. */
@@ -141,11 +133,10 @@ mmi_sp_head_put(uint8_t out[MMI_SP_HEAD_MAX], int mapping, int form, const mmi_m
     if (mapping == MMI_SP_IPC) {
         out[at++] = SP_IPC_MESSAGE;
     }
-    for (int shift = 56; shift >= 0; shift -= 8) {
-        out[at++] = (uint8_t)(size >> shift);
+    mmi_be64_put(out + at, size);
+    at += SP_LENGTH;
+    if (hops > 0) {
+        mmi_be32_put(out + at, 1);   /* the first connection it goes over */
     }
-    for (size_t i = 0; i < hops; i++) {
-        out[at++] = i + 1 == hops;   /* the first connection it goes over */
-    }
-    return at;
+    return at + hops;
 }

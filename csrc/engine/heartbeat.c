@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "base/octets.h"
 #include "engine/link.h"
 
 enum { HEARTBEAT_MS_PER_DS = 100, HEARTBEAT_CONTEXT_SIZE = 8 };
@@ -73,9 +74,7 @@ heartbeat_send(mmi_link *link)
 {
     mmi_engine *e = link->socket->engine;
     uint8_t context[HEARTBEAT_CONTEXT_SIZE];
-    for (int i = 0; i < HEARTBEAT_CONTEXT_SIZE; i++) {
-        context[i] = (uint8_t)(link->written >> (8 * (HEARTBEAT_CONTEXT_SIZE - 1 - i)));
-    }
+    mmi_be64_put(context, link->written);
     uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_PING_CONTEXT_MAX];
     size_t size = mmi_command_put_ping(frame, heartbeat_ttl_ds(link), context, sizeof context);
     if (mmi_link_control(link, frame, size) != MM_OK) {
@@ -129,18 +128,15 @@ mmi_heartbeat_due(mmi_link *link)
 static void
 heartbeat_pong(mmi_link *link, const mmi_command *command)
 {
-    uint64_t count = 0;
+    /* libzmq < 4.3 echoes nothing, but answers each in turn. */
+    uint64_t count = link->ping_count;
     if (link->pings_out == 0 || (command->size != 0 && command->size != HEARTBEAT_CONTEXT_SIZE)) {
         return;   /* unasked for */
     }
-    for (size_t i = 0; i < command->size; i++) {
-        count = count << 8 | command->data[i];
-    }
-    if (command->size == 0) {
-        if (--link->pings_out > 0) {
-            return;
-        }
-        count = link->ping_count;   /* libzmq < 4.3 echoes nothing, but answers each in turn */
+    if (command->size > 0) {
+        count = mmi_be64_get(command->data);
+    } else if (--link->pings_out > 0) {
+        return;
     }
     if (count < link->confirmed || count > link->ping_count) {
         return;

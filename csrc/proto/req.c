@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/map.h"
+#include "base/octets.h"
 #include "proto/back.h"
 
 enum { REQ_ID_SIZE = 4, REQ_ENVELOPE_FRAMES = 2 };
@@ -130,13 +131,6 @@ req_add(void *ps, mmi_pipe *p)
     return MM_OK;
 }
 
-static uint32_t
-req_id_get(const mmi_frame *frame)
-{
-    return (uint32_t)frame->data[0] << 24 | (uint32_t)frame->data[1] << 16 |
-           (uint32_t)frame->data[2] << 8 | frame->data[3];
-}
-
 static void
 req_received(req_sock *s, mmi_pipe *p, mmi_msg *m)
 {
@@ -146,7 +140,7 @@ req_received(req_sock *s, mmi_pipe *p, mmi_msg *m)
         mmi_drop(s->host, MMI_DROP_MALFORMED, p->id, m);
         return;
     }
-    req_request *r = mmi_map_find(&s->requests, req_id_get(&m->frames[0]));
+    req_request *r = mmi_map_find(&s->requests, mmi_be32_get(m->frames[0].data));
     if (r == NULL || r->done) {
         p->dropped++;
         mmi_drop(s->host, MMI_DROP_LATE, p->id, m);
@@ -230,8 +224,8 @@ req_send(void *ps, mmi_msg *m)
     if (r == NULL) {
         return MM_ENOMEM;
     }
-    const uint8_t head[REQ_ID_SIZE] = {(uint8_t)(r->id >> 24), (uint8_t)(r->id >> 16),
-                                       (uint8_t)(r->id >> 8), (uint8_t)r->id};
+    uint8_t head[REQ_ID_SIZE];
+    mmi_be32_put(head, r->id);
     const uint64_t sizes[REQ_ENVELOPE_FRAMES] = {REQ_ID_SIZE, 0};
     const uint64_t old_key = m->key;
     m->key = r->id;

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/map.h"
+#include "base/octets.h"
 #include "proto/fq.h"
 
 enum { ROUTER_NUMBER_SIZE = 5 };   /* bytes: 00 and a big-endian counter */
@@ -125,9 +126,7 @@ router_number(router_sock *s, router_peer *peer)
     do {
         uint32_t number = ++s->last_number;
         peer->number[0] = 0;
-        for (int i = 1; i < ROUTER_NUMBER_SIZE; i++) {
-            peer->number[i] = (uint8_t)(number >> (8 * (ROUTER_NUMBER_SIZE - 1 - i)));
-        }
+        mmi_be32_put(peer->number + 1, number);
     } while (router_named(s, peer->number, ROUTER_NUMBER_SIZE) != NULL);
     peer->identity = peer->number;
     peer->identity_size = ROUTER_NUMBER_SIZE;

@@ -5,6 +5,7 @@
  * Law: who did not get the question, or went away, owes nothing any more.
  */
 #include "base/limits.h"
+#include "base/octets.h"
 #include "proto/dist.h"
 #include "proto/survey.h"
 
@@ -62,13 +63,6 @@ surveyor_add(void *ps, mmi_pipe *p)
     return MM_OK;
 }
 
-static uint32_t
-surveyor_id_get(const mmi_frame *frame)
-{
-    return (uint32_t)frame->data[0] << 24 | (uint32_t)frame->data[1] << 16 |
-           (uint32_t)frame->data[2] << 8 | frame->data[3];
-}
-
 /* What the pipe owes a survey: mostly that is the first it owes at all.  NULL: nothing, *asked: it
  * was asked, or the survey is over. */
 static mmi_debt *
@@ -92,7 +86,7 @@ surveyor_received(surveyor_sock *s, mmi_pipe *p, mmi_msg *m)
     if (m->frame_count > MMI_SURVEY_ENVELOPE_FRAMES && m->frames[0].size == MMI_SURVEY_ID_SIZE &&
         m->frames[1].size == 0) {
         bool asked;
-        mmi_debt *debt = surveyor_debt(s, p, surveyor_id_get(&m->frames[0]), &asked);
+        mmi_debt *debt = surveyor_debt(s, p, mmi_be32_get(m->frames[0].data), &asked);
         if (debt != NULL) {
             mmi_debt_pay(&s->surveys, debt, m);
             return;
@@ -169,8 +163,8 @@ surveyor_send(void *ps, mmi_msg *m)
     if (v == NULL) {
         return MM_ENOMEM;
     }
-    const uint8_t head[MMI_SURVEY_ID_SIZE] = {(uint8_t)(v->id >> 24), (uint8_t)(v->id >> 16),
-                                              (uint8_t)(v->id >> 8), (uint8_t)v->id};
+    uint8_t head[MMI_SURVEY_ID_SIZE];
+    mmi_be32_put(head, v->id);
     const uint64_t sizes[MMI_SURVEY_ENVELOPE_FRAMES] = {MMI_SURVEY_ID_SIZE, 0};
     const uint64_t old_key = m->key;
     m->key = v->id;
