@@ -283,14 +283,15 @@ io_encode(const mmi_framing *f, const mm_body *bodies, size_t count, size_t size
 {
     mmi_pack_out *pack = mmi_pack_out_new(f, MMI_PACK_CAP);
     for (size_t i = 0; pack != NULL && i < count && bodies[i].size <= size_max; i++) {
-        mmi_msg m;
-        mmi_frame frame;
-        mmi_msg_borrow(&m, &frame, bodies[i].data, bodies[i].size);
-        size_t cost, size = f->size(f, &m, &cost);
-        if (size > pack->cap - pack->used || cost > cost_max - pack->msg.cost) {
+        size_t cost = bodies[i].size + MMI_FRAME_OVERHEAD;
+        if (cost > cost_max - pack->msg.cost) {
             break;
         }
-        f->put(f, &m, pack->data + pack->used);
+        size_t size = f->put_body(bodies[i].data, bodies[i].size, pack->data + pack->used,
+                                  pack->cap - pack->used);
+        if (size == 0) {
+            break;
+        }
         pack->used += size;
         pack->msg.count++;
         pack->msg.cost += cost;
@@ -316,7 +317,7 @@ io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
     mmi_engine *e = s->engine;
     mmi_pipe *p = s->packs && s->ops->sole != NULL ? s->ops->sole(s->state) : NULL;
     const mmi_ring *out = p != NULL ? &p->outbox : NULL;
-    if (out == NULL || !p->packs || p->framing->check != NULL || out->bytes >= out->bytes_max) {
+    if (out == NULL || !p->packs || p->framing->put_body == NULL || out->bytes >= out->bytes_max) {
         return MM_EAGAIN;
     }
     size_t left = count - *sent, room = out->count_max - out->count;
@@ -340,15 +341,15 @@ io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
         rc = MM_ECLOSED;
     }
     uint32_t messages = pack != NULL ? pack->msg.count : 0;
+    size_t bytes = pack != NULL ? pack->msg.cost - messages * (size_t)MMI_FRAME_OVERHEAD : 0;
     rc = rc == MM_OK ? io_send_pack(s, pipe_id, pack) : rc;
     if (rc != MM_OK) {
         mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
         return rc;
     }
     s->stats.sent_messages += messages;
-    for (; messages > 0; messages--) {
-        s->stats.sent_bytes += bodies[(*sent)++].size;
-    }
+    s->stats.sent_bytes += bytes;
+    *sent += messages;
     return mmi_list_empty(&e->dirty) ? MM_OK : io_make_room(s);
 }
 

@@ -13,14 +13,19 @@
 enum { FRAMING_SHORT_MAX = 255, FRAMING_SHORT_HEAD = 2 };
 
 static size_t
+zmtp_head_size(size_t size)
+{
+    return size <= FRAMING_SHORT_MAX ? (size_t)FRAMING_SHORT_HEAD : (size_t)MMI_FRAME_HEAD_MAX;
+}
+
+static size_t
 zmtp_size(const mmi_framing *framing, const mmi_msg *m, size_t *cost)
 {
     (void)framing;
     size_t size = m->size;
     *cost = mmi_msg_cost(m);
     for (uint32_t i = 0; i < m->frame_count; i++) {
-        bool small = m->frames[i].size <= FRAMING_SHORT_MAX;
-        size += small ? (size_t)FRAMING_SHORT_HEAD : (size_t)MMI_FRAME_HEAD_MAX;
+        size += zmtp_head_size(m->frames[i].size);
     }
     return size;
 }
@@ -37,6 +42,20 @@ zmtp_put(const mmi_framing *framing, const mmi_msg *m, uint8_t *out)
             out += f->size;
         }
     }
+}
+
+static size_t
+zmtp_put_body(const uint8_t *body, size_t size, uint8_t *out, size_t room)
+{
+    size_t head = zmtp_head_size(size);
+    if (room < head || size > room - head) {
+        return 0;
+    }
+    (void)mmi_frame_head_put(out, 0, size);
+    if (size > 0) {
+        memcpy(out + head, body, size);
+    }
+    return head + size;
 }
 
 /* The frame at *at, which moves behind it: where its body is, and how large. true: more follow. */
@@ -95,6 +114,7 @@ zmtp_open(const mmi_framing *framing, const uint8_t *at)
 const mmi_framing mmi_framing_zmtp = {
     .size = zmtp_size,
     .put = zmtp_put,
+    .put_body = zmtp_put_body,
     .next = zmtp_next,
     .open = zmtp_open,
 };

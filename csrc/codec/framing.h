@@ -18,6 +18,9 @@ struct mmi_framing {
     /* Octets on the wire; cost: as mmi_msg_cost of what the peer takes it for. */
     size_t (*size)(const mmi_framing *f, const mmi_msg *m, size_t *cost);
     void (*put)(const mmi_framing *f, const mmi_msg *m, uint8_t *out);      /* writes them */
+    /* The short way for a message of one frame: writes it, if it fits into room, and returns its
+     * octets; else 0.  NULL: there is none. */
+    size_t (*put_body)(const uint8_t *body, size_t size, uint8_t *out, size_t room);
     /* Of the message there: octets, and its cost. */
     size_t (*next)(const mmi_framing *f, const uint8_t *at, size_t *cost);
     /* The message there, copied, as if it had been received.  NULL: no memory. */

@@ -42,6 +42,30 @@ round_trip(const mmi_framing *f, mmi_msg *m, const char *joined)
     free(out);
 }
 
+/* A message of one frame has a short way as well: the same octets, or none. */
+static void
+test_the_short_way_writes_what_put_does_if_it_fits(void)
+{
+    static const size_t sizes[] = { 0, 1, 254, 255, 256, 257, 1024, 65535, 65536 };
+    static uint8_t body[65536], whole[2][65536 + MMI_FRAME_HEAD_MAX];
+    const mmi_framing *f = &mmi_framing_zmtp;
+    for (size_t i = 0; i < MMI_COUNT_OF(sizes); i++) {
+        mmi_msg m;
+        mmi_frame frame;
+        size_t cost;
+        memset(body, (int)i + 1, sizes[i]);
+        memset(whole, 0, sizeof whole);
+        mmi_msg_borrow(&m, &frame, body, sizes[i]);
+        size_t size = f->size(f, &m, &cost);
+        CHECK_INT(f->put_body(body, sizes[i], whole[1], size - 1), 0);
+        CHECK_INT(f->put_body(body, sizes[i], whole[1], 0), 0);
+        CHECK(memcmp(whole[0], whole[1], sizeof whole[0]) == 0);   /* untouched */
+        f->put(f, &m, whole[0]);
+        CHECK_INT(f->put_body(sizes[i] > 0 ? body : NULL, sizes[i], whole[1], size), size);
+        CHECK(memcmp(whole[0], whole[1], sizeof whole[0]) == 0);
+    }
+}
+
 static void
 test_what_a_framing_puts_it_opens_again(void)
 {
@@ -426,6 +450,7 @@ test_packs_and_single_messages_are_the_same_bodies(void)
 int
 main(void)
 {
+    RUN(test_the_short_way_writes_what_put_does_if_it_fits);
     RUN(test_what_a_framing_puts_it_opens_again);
     RUN(test_sp_has_no_words_for_more_frames_than_its_form);
     RUN(test_frames_go_to_whose_wire_has_them_and_the_turn_goes_on);
