@@ -24,7 +24,7 @@ class MessageBatch:
     make a bytes of each message. Immutable, so it may be used by several threads.
     """
 
-    __slots__ = ("_batch", "_count", "_first", "_memory", "_topics")
+    __slots__ = ("_all", "_batch", "_count", "_first", "_topics")
 
     def __init__(self, batch: Any, first: int, count: int, topics: list[str] | None = None) -> None:
         self._batch = batch
@@ -32,7 +32,15 @@ class MessageBatch:
         """Of messages whose frames Python has seen already; else they stand in the batch."""
         self._first = first
         self._count = count
-        self._memory = memoryview(ffi.buffer(batch.body, batch.body_offset[first + count]))
+        self._all: memoryview | None = None
+
+    @property
+    def _memory(self) -> memoryview:
+        """All bodies; made when one is asked for, as many a batch is only counted or handed on."""
+        if self._all is None:
+            batch, end = self._batch, self._first + self._count
+            self._all = memoryview(ffi.buffer(batch.body, batch.body_offset[end]))
+        return self._all
 
     def __len__(self) -> int:
         return self._count

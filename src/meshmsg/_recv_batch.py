@@ -10,7 +10,7 @@ from typing import Any
 
 from meshmsg._batch import MessageBatch
 from meshmsg._blocking import Blocking
-from meshmsg._core import address_of, error_for, ffi, lib
+from meshmsg._core import EAGAIN, address_of, error_for, ffi, lib, to_ms
 from meshmsg._errors import UsageError
 from meshmsg._inbox import Inbox
 from meshmsg._message import Message
@@ -104,7 +104,26 @@ class BatchReceiver(Batching, Receiver[Message], Blocking):
         """
         check_batch(max_messages)
         wait_ns = gather_ns(max_wait)
+        to_ms(timeout)
         batch = new_batch()
+        try:
+            if not self._ready:  # mostly; and mostly there is something, so nobody need sleep
+                count = lib.mm_recv_batch(
+                    self._handle, batch, max_messages, max_bytes, wait_ns, 0, 0
+                )
+                if count > 0:
+                    return MessageBatch(batch, 0, count)
+                if count != EAGAIN:
+                    raise self._error(count, "no message", timeout)
+            return self._wait_batch(batch, max_messages, max_bytes, wait_ns, timeout)
+        except BaseException:
+            self._keep(self._unpack_at(address_of(batch)))
+            raise
+
+    def _wait_batch(
+        self, batch: Any, max_messages: int, max_bytes: int, wait_ns: int, timeout: float | None
+    ) -> MessageBatch:
+        """Wait for the first message, asleep in the core; the batch is the caller's to keep."""
         found: MessageBatch | None = None
         asleep = False
 
@@ -120,15 +139,11 @@ class BatchReceiver(Batching, Receiver[Message], Blocking):
             )
 
         try:
-            try:
-                with self._inbox_lock:  # nobody prefetches from now on
-                    asleep = True
-                    self._ready.sleeps(1)
-                count = self._blocking(take, timeout, "no message")
-            finally:
-                if asleep:
-                    self._ready.sleeps(-1)
-        except BaseException:
-            self._keep(self._unpack_at(address_of(batch)))
-            raise
+            with self._inbox_lock:  # nobody prefetches from now on
+                asleep = True
+                self._ready.sleeps(1)
+            count = self._blocking(take, timeout, "no message")
+        finally:
+            if asleep:
+                self._ready.sleeps(-1)
         return MessageBatch(batch, 0, count) if found is None else found

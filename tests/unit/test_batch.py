@@ -164,6 +164,33 @@ def test_nothing_there_is_told_as_elsewhere() -> None:
         pull.recv_batch()
 
 
+def test_a_bad_time_is_refused_though_messages_are_there() -> None:
+    """And they stay there."""
+    with mm.Push() as push, mm.Pull() as pull:
+        joined(push, pull)
+        push.send(b"here")
+        push.drain(timeout=WAIT_S)
+        with pytest.raises(ValueError, match="timeout"):
+            pull.recv_batch(timeout=-1)
+        assert pull.recv_batch(timeout=WAIT_S) == [b"here"]
+
+
+def test_a_batch_that_was_interrupted_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a signal between the core's return and ours."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with mm.Push() as push, mm.Pull() as pull:
+        joined(push, pull)
+        push.send(b"here")
+        push.drain(timeout=WAIT_S)
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr("meshmsg._recv_batch.MessageBatch", interrupted)
+            pull.recv_batch(timeout=WAIT_S)
+        assert pull.recv_batch(timeout=WAIT_S) == [b"here"]
+
+
 def test_prefetched_messages_come_first() -> None:
     """An iteration that was left has taken more than it gave."""
     with mm.Pub(bind=UP, overflow="block") as pub, mm.Sub(connect=pub.endpoint, topics=[""]) as sub:
