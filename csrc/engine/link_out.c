@@ -421,6 +421,8 @@ mmi_link_write_on(mmi_link *link, mmi_link_write last, uint64_t written_before)
         if (round == OUT_ROUNDS_MAX || !mmi_link_pending(link)) {
             break;
         }
+        out_tell(link, written_before);
+        mmi_socket_tell(link->socket);   /* who fills the queue does so beside the next write */
         last = out_write(link);
     }
     out_end(link, last, written_before);

@@ -144,6 +144,9 @@ mmi_link_readable(mmi_link *link)
     }
     while (link->state != MMI_LINK_DEAD && link->doomed == 0 && !mmi_link_paused(link) &&
            total < MMI_LINK_STEP_BYTES) {
+        if (total > 0) {
+            mmi_socket_tell(link->socket);   /* who takes messages does so beside this read */
+        }
         bool discard = link->socket->closing || link->state == MMI_LINK_FINISHING;
         mmi_arena *arena = mmi_link_arena(link->engine);
         if (arena == NULL) {

@@ -238,6 +238,14 @@ mmi_socket_ready(const mmi_socket *s)
 }
 
 void
+mmi_socket_tell(mmi_socket *s)
+{
+    if (mmi_list_linked(&s->touched) && !s->closing && !mmi_list_empty(&s->waiters)) {
+        mmi_socket_update(s);
+    }
+}
+
+void
 mmi_socket_interrupt(mmi_socket *s)
 {
     MMI_LIST_EACH(&s->waiters, node, after) {

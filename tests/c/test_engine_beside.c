@@ -1,0 +1,182 @@
+/*
+ * test_engine_beside.c: who waits goes on while another thread still writes or reads much.
+ * Not here: how fast that is (bench).  Here the platform holds the writer, or the reader, until who
+ * waits has gone on: were it told only when all is written or read, the test would wait for ever.
+ * Law: who waits for room is told between two writes of a flush, and who waits for messages between
+ * two reads of a step.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/ioctl.h>
+
+#include "engine/engine.h"
+#include "engine/socket.h"
+#include "sockets.h"
+
+enum { BODY = 1024, QUEUE = 1000, WRITES_TO_HALF = 3, FULL_READ = MMI_IO_BUFFER_SIZE };
+
+static int64_t (*plain_writev)(void *self, int s, const mmi_iov *iov, int n);
+static int64_t (*plain_readv)(void *self, int s, const mmi_iov *iov, int n);
+static atomic_bool hold_write;       /* the next one of a message, */
+static atomic_bool held, let_go;     /* which begins, and may end  */
+static atomic_int writes_after;
+static atomic_bool wait_for_full;    /* a read that takes all it was offered, and then another */
+static atomic_bool went_on;          /* who waited                                             */
+static atomic_bool looked;           /* the platform saw to it                                 */
+
+/* So much of the queue is written then that who waits for room must know. */
+static int64_t
+holding_writev(void *self, int s, const mmi_iov *iov, int n)
+{
+    if (atomic_exchange(&hold_write, false)) {
+        atomic_store(&held, true);
+        AWAIT(atomic_load(&let_go));
+        atomic_store(&writes_after, 1);
+    } else if (atomic_load(&writes_after) > 0 &&
+               atomic_fetch_add(&writes_after, 1) == WRITES_TO_HALF) {
+        AWAIT(atomic_load(&went_on));
+        atomic_store(&looked, true);
+    }
+    return plain_writev(self, s, iov, n);
+}
+
+static int64_t
+holding_readv(void *self, int s, const mmi_iov *iov, int n)
+{
+    static atomic_bool next;
+    if (n == 1 && iov[0].size == FULL_READ && atomic_exchange(&wait_for_full, false)) {
+        int there = 0;
+        AWAIT(ioctl(s, FIONREAD, &there) == 0 && there > FULL_READ);
+        atomic_store(&next, true);
+    } else if (atomic_exchange(&next, false)) {
+        AWAIT(atomic_load(&went_on));
+        atomic_store(&looked, true);
+    }
+    return plain_readv(self, s, iov, n);
+}
+
+static mm_handle
+open_holding(void)
+{
+    mmi_plat plat;
+    mm_handle engine;
+    CHECK_INT(mmi_plat_posix(false, &plat), MM_OK);
+    plain_writev = plat.writev;
+    plain_readv = plat.readv;
+    plat.writev = holding_writev;
+    plat.readv = holding_readv;
+    CHECK_INT(mmi_engine_open(&plat, &engine), MM_OK);
+    atomic_store(&went_on, false);
+    atomic_store(&looked, false);
+    return engine;
+}
+
+static mm_handle
+open_queue(mm_handle engine, int role)
+{
+    mm_socket_opts opts = opts_of(role);
+    opts.heartbeat_interval_ms = 0;
+    opts.send_queue_messages = QUEUE;
+    opts.recv_queue_messages = 3 * QUEUE;
+    return open_with(engine, role, &opts);
+}
+
+static int
+send_one(mm_handle push, int64_t timeout_ms)
+{
+    static const uint8_t body[BODY];
+    return mm_send(push, body, sizeof body, timeout_ms, 0);
+}
+
+/* One message; how it goes. */
+static void *
+send_run(void *push)
+{
+    CHECK_INT(send_one(*(mm_handle *)push, PATIENCE_MS), MM_OK);
+    return NULL;
+}
+
+/* One message that finds no room yet. */
+static void *
+send_late_run(void *push)
+{
+    (void)send_run(push);
+    atomic_store(&went_on, true);
+    return NULL;
+}
+
+static void *
+recv_run(void *pull)
+{
+    take_all(*(mm_handle *)pull, 1, PATIENCE_MS);
+    atomic_store(&went_on, true);
+    return NULL;
+}
+
+static bool
+somebody_waits(mm_handle socket)
+{
+    mmi_engine *e;
+    void *object;
+    CHECK_INT(mmi_handle_lock(socket, MMI_HANDLE_SOCKET, &object, &e), MM_OK);
+    bool waits = !mmi_list_empty(&((mmi_socket *)object)->waiters);
+    pthread_mutex_unlock(&e->lock);
+    return waits;
+}
+
+static void
+test_who_waits_for_room_goes_on_beside_a_long_flush(void)
+{
+    mm_handle near_end = open_holding(), far_end = open_engine();
+    mm_handle push = open_queue(near_end, MM_PUSH), pull = open_queue(far_end, MM_PULL);
+    pthread_t writer, waiter;
+    uint32_t sent = 2;
+    join(push, pull, "ipc://@test-engine-beside-write");
+    await_no_burst();
+    atomic_store(&hold_write, true);
+    CHECK_INT(pthread_create(&writer, NULL, send_run, &push), 0);
+    AWAIT(atomic_load(&held));
+    int rc;
+    while ((rc = send_one(push, 0)) == MM_OK) {
+        sent++;
+    }
+    CHECK_INT(rc, MM_EAGAIN);
+    CHECK_INT(sent, QUEUE + 1);   /* the one being written still counts; and one is to come */
+    CHECK_INT(pthread_create(&waiter, NULL, send_late_run, &push), 0);
+    AWAIT(somebody_waits(push));
+    atomic_store(&let_go, true);
+    CHECK_INT(pthread_join(waiter, NULL), 0);
+    CHECK_INT(pthread_join(writer, NULL), 0);
+    take_all(pull, sent, PATIENCE_MS);
+    CHECK(atomic_load(&looked));
+    close_engine(near_end, PATIENCE_MS);
+    close_engine(far_end, 0);
+}
+
+static void
+test_who_waits_for_messages_goes_on_beside_a_long_read(void)
+{
+    mm_handle near_end = open_holding(), far_end = open_engine();
+    mm_handle pull = open_queue(near_end, MM_PULL), push = open_queue(far_end, MM_PUSH);
+    pthread_t waiter;
+    join(pull, push, "ipc://@test-engine-beside-read");
+    CHECK_INT(pthread_create(&waiter, NULL, recv_run, &pull), 0);
+    AWAIT(somebody_waits(pull));
+    atomic_store(&wait_for_full, true);
+    for (int i = 0; i < QUEUE; i++) {
+        CHECK_INT(send_one(push, PATIENCE_MS), MM_OK);
+    }
+    CHECK_INT(pthread_join(waiter, NULL), 0);
+    take_all(pull, QUEUE - 1, PATIENCE_MS);
+    CHECK(atomic_load(&looked));
+    close_engine(far_end, PATIENCE_MS);
+    close_engine(near_end, 0);
+}
+
+int
+main(void)
+{
+    RUN(test_who_waits_for_room_goes_on_beside_a_long_flush);
+    RUN(test_who_waits_for_messages_goes_on_beside_a_long_read);
+    return 0;
+}
