@@ -315,9 +315,9 @@ out_write(mmi_link *link)
     return w;
 }
 
-/* After the writes of a flush: who waited for room or for an empty queue is told. */
+/* After a write: who waits for room is told. */
 static void
-out_tell(mmi_link *link, uint64_t written_before)
+out_tell_room(mmi_link *link, uint64_t written_before)
 {
     mmi_socket *s = link->socket;
     if (link->written == written_before || link->state != MMI_LINK_ACTIVE) {
@@ -326,12 +326,21 @@ out_tell(mmi_link *link, uint64_t written_before)
     if (s->ops->out != NULL) {
         s->ops->out(s->state, &link->pipe);
     }
-    if (link->pipe.outbox.bytes <= (size_t)MMI_EASE_BYTES / 2) {
-        link->pipe.stands = false;
-        mmi_socket_note(s, MMI_EASED);
-    }
     if (mmi_ring_low(&link->pipe.outbox)) {
         mmi_socket_note(s, MMI_ROOM);   /* who waits is woken for many messages, not for one */
+    }
+}
+
+/* After the writes of a flush: also who lets a long queue drain, which is to be refilled in the
+ * caches, not beside what is still in it. */
+static void
+out_tell(mmi_link *link, uint64_t written_before)
+{
+    out_tell_room(link, written_before);
+    if (link->written != written_before && link->state == MMI_LINK_ACTIVE &&
+        link->pipe.outbox.bytes <= (size_t)MMI_EASE_BYTES / 2) {
+        link->pipe.stands = false;
+        mmi_socket_note(link->socket, MMI_EASED);
     }
 }
 
@@ -421,7 +430,7 @@ mmi_link_write_on(mmi_link *link, mmi_link_write last, uint64_t written_before)
         if (round == OUT_ROUNDS_MAX || !mmi_link_pending(link)) {
             break;
         }
-        out_tell(link, written_before);
+        out_tell_room(link, written_before);
         mmi_socket_tell(link->socket);   /* who fills the queue does so beside the next write */
         last = out_write(link);
     }
