@@ -283,7 +283,7 @@ io_encode(const mmi_framing *f, const mm_body *bodies, size_t count, size_t size
 {
     mmi_pack_out *pack = mmi_pack_out_new(f, MMI_PACK_CAP);
     for (size_t i = 0; pack != NULL && i < count && bodies[i].size <= size_max; i++) {
-        size_t cost = bodies[i].size + MMI_FRAME_OVERHEAD;
+        size_t cost = bodies[i].size + MMI_FRAME_OVERHEAD;   /* as mmi_msg_cost of one frame */
         if (cost > cost_max - pack->msg.cost) {
             break;
         }
@@ -341,6 +341,7 @@ io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
         rc = MM_ECLOSED;
     }
     uint32_t messages = pack != NULL ? pack->msg.count : 0;
+    /* Each is of one frame. */
     size_t bytes = pack != NULL ? pack->msg.cost - messages * (size_t)MMI_FRAME_OVERHEAD : 0;
     rc = rc == MM_OK ? io_send_pack(s, pipe_id, pack) : rc;
     if (rc != MM_OK) {

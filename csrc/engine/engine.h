@@ -5,8 +5,8 @@
  * writes of links (docs/adr: locks).  Work under it is bounded: MMI_LINK_STEP_BYTES a link and
  * step. Changes are noted while the lock is held (dirty links, touched sockets, dead links) and
  * settled once, by mmi_engine_settle, before it is released: flush, wake, free.  So nothing is
- * freed or woken in the middle of a change. Law: an engine struct is static memory and its lock is
- * always valid.
+ * freed in the middle of a change, and nobody woken but between the reads or writes of much
+ * (mmi_socket_update_early). Law: an engine struct is static memory and its lock is always valid.
  */
 #ifndef MMI_ENGINE_H
 #define MMI_ENGINE_H

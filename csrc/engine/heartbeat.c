@@ -74,6 +74,7 @@ heartbeat_send(mmi_link *link)
 {
     mmi_engine *e = link->socket->engine;
     uint8_t context[HEARTBEAT_CONTEXT_SIZE];
+    _Static_assert(sizeof context == sizeof link->written, "the context is that number");
     mmi_be64_put(context, link->written);
     uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_PING_CONTEXT_MAX];
     size_t size = mmi_command_put_ping(frame, heartbeat_ttl_ds(link), context, sizeof context);
@@ -128,7 +129,6 @@ mmi_heartbeat_due(mmi_link *link)
 static void
 heartbeat_pong(mmi_link *link, const mmi_command *command)
 {
-    /* libzmq < 4.3 echoes nothing, but answers each in turn. */
     uint64_t count = link->ping_count;
     if (link->pings_out == 0 || (command->size != 0 && command->size != HEARTBEAT_CONTEXT_SIZE)) {
         return;   /* unasked for */
@@ -136,7 +136,7 @@ heartbeat_pong(mmi_link *link, const mmi_command *command)
     if (command->size > 0) {
         count = mmi_be64_get(command->data);
     } else if (--link->pings_out > 0) {
-        return;
+        return;   /* libzmq < 4.3 echoes nothing, but answers each in turn */
     }
     if (count < link->confirmed || count > link->ping_count) {
         return;

@@ -315,13 +315,13 @@ out_write(mmi_link *link)
     return w;
 }
 
-/* After a write: who waits for room is told. */
-static void
-out_tell_room(mmi_link *link, uint64_t written_before)
+/* After a write: room is news, if there is much.  false: nothing was written. */
+static bool
+out_note_room(mmi_link *link, uint64_t written_before)
 {
     mmi_socket *s = link->socket;
     if (link->written == written_before || link->state != MMI_LINK_ACTIVE) {
-        return;
+        return false;
     }
     if (s->ops->out != NULL) {
         s->ops->out(s->state, &link->pipe);
@@ -329,15 +329,15 @@ out_tell_room(mmi_link *link, uint64_t written_before)
     if (mmi_ring_low(&link->pipe.outbox)) {
         mmi_socket_note(s, MMI_ROOM);   /* who waits is woken for many messages, not for one */
     }
+    return true;
 }
 
-/* After the writes of a flush: also who lets a long queue drain, which is to be refilled in the
- * caches, not beside what is still in it. */
+/* After the writes of a flush.  Who lets a long queue drain is told no sooner: it is to be refilled
+ * in the caches, not beside what is still in it. */
 static void
-out_tell(mmi_link *link, uint64_t written_before)
+out_note(mmi_link *link, uint64_t written_before)
 {
-    out_tell_room(link, written_before);
-    if (link->written != written_before && link->state == MMI_LINK_ACTIVE &&
+    if (out_note_room(link, written_before) &&
         link->pipe.outbox.bytes <= (size_t)MMI_EASE_BYTES / 2) {
         link->pipe.stands = false;
         mmi_socket_note(link->socket, MMI_EASED);
@@ -405,7 +405,7 @@ out_end(mmi_link *link, mmi_link_write last, uint64_t written_before)
     if (link->resume) {
         mmi_link_dirty(link);   /* the inbox got room meanwhile, and who said so left it to us */
     }
-    out_tell(link, written_before);
+    out_note(link, written_before);
     if (!mmi_link_pending(link)) {
         mmi_link_flushed(link);
     }
@@ -416,6 +416,17 @@ out_end(mmi_link *link, mmi_link_write last, uint64_t written_before)
         mmi_socket_note(link->socket, MM_DRAINED);
     }
     mmi_link_watch(link);
+}
+
+/* Between two writes: who waits for room fills the queue beside the next one.  Not while a caller
+ * is at it, who may be making room for itself; nor where the lock is kept for a write. */
+static void
+out_wake(mmi_link *link, uint64_t written_before)
+{
+    if (!link->shared && link->socket->pins == 0) {
+        (void)out_note_room(link, written_before);
+        mmi_socket_update_early(link->socket);
+    }
 }
 
 void
@@ -430,8 +441,7 @@ mmi_link_write_on(mmi_link *link, mmi_link_write last, uint64_t written_before)
         if (round == OUT_ROUNDS_MAX || !mmi_link_pending(link)) {
             break;
         }
-        out_tell_room(link, written_before);
-        mmi_socket_tell(link->socket);   /* who fills the queue does so beside the next write */
+        out_wake(link, written_before);
         last = out_write(link);
     }
     out_end(link, last, written_before);

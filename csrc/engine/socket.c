@@ -238,7 +238,7 @@ mmi_socket_ready(const mmi_socket *s)
 }
 
 void
-mmi_socket_tell(mmi_socket *s)
+mmi_socket_update_early(mmi_socket *s)
 {
     if (mmi_list_linked(&s->touched) && !s->closing && !mmi_list_empty(&s->waiters)) {
         mmi_socket_update(s);

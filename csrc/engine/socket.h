@@ -105,7 +105,9 @@ void mmi_socket_tick(mmi_socket *s); /* the role does what is due, and says when
 void mmi_socket_end(mmi_socket *s); /* the linger is over: whatever is left is abandoned */
 void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed: settle looks */
 void mmi_socket_update(mmi_socket *s);             /* settle: wakes who is due */
-void mmi_socket_tell(mmi_socket *s); /* the same, before that: in the midst of much to read or write */
+/* The same before the settle, in the midst of much to read or write, for threads that wait in a call
+ * on the socket. */
+void mmi_socket_update_early(mmi_socket *s);
 void mmi_socket_interrupt(mmi_socket *s);          /* who waits to receive ends its wait */
 void mmi_socket_note(mmi_socket *s, uint32_t news);
 /* What waits for the runner's next round is to be written by the next settle. */

@@ -225,7 +225,8 @@ req_send(void *ps, mmi_msg *m)
         return MM_ENOMEM;
     }
     uint8_t head[REQ_ID_SIZE];
-    mmi_be32_put(head, r->id);
+    _Static_assert(sizeof head == sizeof(uint32_t), "what is put there");
+    mmi_be32_put(head, (uint32_t)r->id);
     const uint64_t sizes[REQ_ENVELOPE_FRAMES] = {REQ_ID_SIZE, 0};
     const uint64_t old_key = m->key;
     m->key = r->id;

@@ -126,6 +126,7 @@ router_number(router_sock *s, router_peer *peer)
     do {
         uint32_t number = ++s->last_number;
         peer->number[0] = 0;
+        _Static_assert(sizeof peer->number == 1 + sizeof number, "00 and the number");
         mmi_be32_put(peer->number + 1, number);
     } while (router_named(s, peer->number, ROUTER_NUMBER_SIZE) != NULL);
     peer->identity = peer->number;

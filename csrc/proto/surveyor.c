@@ -164,7 +164,8 @@ surveyor_send(void *ps, mmi_msg *m)
         return MM_ENOMEM;
     }
     uint8_t head[MMI_SURVEY_ID_SIZE];
-    mmi_be32_put(head, v->id);
+    _Static_assert(sizeof head == sizeof(uint32_t), "what is put there");
+    mmi_be32_put(head, (uint32_t)v->id);
     const uint64_t sizes[MMI_SURVEY_ENVELOPE_FRAMES] = {MMI_SURVEY_ID_SIZE, 0};
     const uint64_t old_key = m->key;
     m->key = v->id;

@@ -39,7 +39,9 @@ class MessageBatch:
         """All bodies; made when one is asked for, as many a batch is only counted or handed on."""
         if self._all is None:
             batch, end = self._batch, self._first + self._count
-            self._all = memoryview(ffi.buffer(batch.body, batch.body_offset[end]))
+            # A view of it refers to the bodies, and they to the batch: else it would outlive them.
+            bodies = ffi.gc(batch.body, lambda _bodies, _batch=batch: None)
+            self._all = memoryview(ffi.buffer(bodies, batch.body_offset[end]))
         return self._all
 
     def __len__(self) -> int:

@@ -104,16 +104,19 @@ class BatchReceiver(Batching, Receiver[Message], Blocking):
         """
         check_batch(max_messages)
         wait_ns = gather_ns(max_wait)
-        to_ms(timeout)
+        if timeout is not None:
+            to_ms(timeout)  # refuses what is no time
         batch = new_batch()
         try:
-            if not self._ready:  # mostly; and mostly there is something, so nobody need sleep
+            # Mostly there is something, and nobody ever iterated: beside who does, and to gather,
+            # it takes its turn.
+            if not (self._prefetched or self._ready or wait_ns):
                 count = lib.mm_recv_batch(
                     self._handle, batch, max_messages, max_bytes, wait_ns, 0, 0
                 )
                 if count > 0:
                     return MessageBatch(batch, 0, count)
-                if count != EAGAIN:
+                if count != EAGAIN or timeout == 0:
                     raise self._error(count, "no message", timeout)
             return self._wait_batch(batch, max_messages, max_bytes, wait_ns, timeout)
         except BaseException:

@@ -13,31 +13,45 @@
 #include "engine/socket.h"
 #include "sockets.h"
 
-enum { BODY = 1024, QUEUE = 1000, WRITES_TO_HALF = 3, FULL_READ = MMI_IO_BUFFER_SIZE };
+enum { BODY = 1024, QUEUE = 1000, HALF = QUEUE / 2 * (BODY + 9), FULL_READ = MMI_IO_BUFFER_SIZE };
 
 static int64_t (*plain_writev)(void *self, int s, const mmi_iov *iov, int n);
 static int64_t (*plain_readv)(void *self, int s, const mmi_iov *iov, int n);
 static atomic_bool hold_write;       /* the next one of a message, */
 static atomic_bool held, let_go;     /* which begins, and may end  */
-static atomic_int writes_after;
+static atomic_llong written_after;   /* octets; < 0: not counted */
 static atomic_bool wait_for_full;    /* a read that takes all it was offered, and then another */
 static atomic_bool went_on;          /* who waited                                             */
 static atomic_bool looked;           /* the platform saw to it                                 */
 
-/* So much of the queue is written then that who waits for room must know. */
+/* When over half of the queue is written, and the flush goes on, who waits for room must know.  So
+ * that it goes on, a write takes all it is offered, however little the system takes at a time. */
 static int64_t
 holding_writev(void *self, int s, const mmi_iov *iov, int n)
 {
     if (atomic_exchange(&hold_write, false)) {
         atomic_store(&held, true);
         AWAIT(atomic_load(&let_go));
-        atomic_store(&writes_after, 1);
-    } else if (atomic_load(&writes_after) > 0 &&
-               atomic_fetch_add(&writes_after, 1) == WRITES_TO_HALF) {
+        atomic_store(&written_after, 0);
+    } else if (atomic_load(&written_after) > HALF) {
         AWAIT(atomic_load(&went_on));
         atomic_store(&looked, true);
+        atomic_store(&written_after, -1);
     }
-    return plain_writev(self, s, iov, n);
+    int64_t all = 0;
+    for (int i = 0; i < n; i++) {
+        for (size_t at = 0; at < iov[i].size;) {
+            mmi_iov rest = { .data = (char *)iov[i].data + at, .size = iov[i].size - at };
+            int64_t put = plain_writev(self, s, &rest, 1);
+            CHECK(put > 0 || put == MM_EAGAIN);
+            at += put > 0 ? (size_t)put : 0;
+        }
+        all += (int64_t)iov[i].size;
+    }
+    if (atomic_load(&written_after) >= 0) {
+        (void)atomic_fetch_add(&written_after, all);
+    }
+    return all;
 }
 
 static int64_t
@@ -68,6 +82,7 @@ open_holding(void)
     CHECK_INT(mmi_engine_open(&plat, &engine), MM_OK);
     atomic_store(&went_on, false);
     atomic_store(&looked, false);
+    atomic_store(&written_after, -1);
     return engine;
 }
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import itertools
 import threading
+import weakref
 from collections.abc import Collection, Reversible, Sequence
 
 import pytest
@@ -115,6 +116,23 @@ def test_a_slice_outlives_its_batch_and_its_socket() -> None:
     gc.collect()
     assert part.to_list() == [b"00010", b"00011"]  # type: ignore[union-attr]
     assert bytes(view[:5]) == b"00800"
+
+
+def test_a_view_of_the_bodies_keeps_them() -> None:
+    """Though nobody has the batch any more."""
+    with mm.Push() as push, mm.Pull() as pull:
+        joined(push, pull)
+        push.send(b"bodies")
+        batch = pull.recv_batch(timeout=WAIT_S)
+        core = weakref.ref(batch._batch)
+        part = batch.data[2:4]
+        del batch
+        gc.collect()
+        assert core() is not None
+        assert part == b"di"
+        del part
+        gc.collect()
+        assert core() is None
 
 
 def test_limits_of_a_batch_are_kept() -> None:

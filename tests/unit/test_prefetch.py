@@ -85,7 +85,7 @@ def test_threads_that_iterate_and_threads_that_receive_each_see_order() -> None:
         mm.Push(connect=pull.endpoint) as push,
         mm.Push(connect=pull.endpoint) as other,
     ):
-        seen: list[list[tuple[int, int]]] = [[] for _ in range(6)]
+        seen: list[list[tuple[int, int]]] = [[] for _ in range(8)]
         left = threading.Semaphore(0)
 
         def note(mine: list[tuple[int, int]], message: bytes) -> None:
@@ -108,13 +108,19 @@ def test_threads_that_iterate_and_threads_that_receive_each_see_order() -> None:
                     for message in pull.recv_many(3):
                         note(mine, message)
 
+        def receive_batch(mine: list[tuple[int, int]]) -> None:
+            with suppress(mm.ClosedError):
+                while True:
+                    for message in pull.recv_batch(3):
+                        note(mine, message)
+
         def look(_: list[tuple[int, int]]) -> None:
             with suppress(mm.ClosedError):
                 while True:
                     pull.stats()
 
-        ways = (iterate, receive, receive_many)
-        threads = [threading.Thread(target=ways[i % 3], args=(seen[i],)) for i in range(6)]
+        ways = (iterate, receive, receive_many, receive_batch)
+        threads = [threading.Thread(target=way, args=(seen[i],)) for i, way in enumerate(ways * 2)]
         threads.append(threading.Thread(target=look, args=([],)))
         for sender, socket in enumerate((push, other)):
             bodies = [b"%d %d" % (sender, i) for i in range(count)]
