@@ -418,12 +418,12 @@ out_end(mmi_link *link, mmi_link_write last, uint64_t written_before)
     mmi_link_watch(link);
 }
 
-/* Between two writes: who waits for room fills the queue beside the next one.  Not while a caller
- * is at it, who may be making room for itself; nor where the lock is kept for a write. */
+/* Between two writes: who waits for room fills the queue beside the next one, unless the lock is
+ * kept for that. */
 static void
 out_wake(mmi_link *link, uint64_t written_before)
 {
-    if (!link->shared && link->socket->pins == 0) {
+    if (!link->shared) {
         (void)out_note_room(link, written_before);
         mmi_socket_update_early(link->socket);
     }
