@@ -21,7 +21,7 @@ tsan)
     sources=$(find csrc -name '*.c' -not -path 'csrc/python/*')
     mkdir -p "$folder/c"
     for program in test_engine_threads test_lead test_loop_lead test_group test_memory \
-        test_engine_burst test_link_small test_large; do
+        test_engine_beside test_engine_burst test_link_small test_large; do
         $cc -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=thread -Icsrc/include -Icsrc -Itests/c \
             $sources "tests/c/$program.c" -pthread -o "$folder/c/$program"
         TSAN_OPTIONS=die_after_fork=0:halt_on_error=1 "$folder/c/$program"

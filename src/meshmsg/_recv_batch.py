@@ -111,9 +111,7 @@ class BatchReceiver(Batching, Receiver[Message], Blocking):
             # Mostly there is something, and nobody ever iterated: beside who does, and to gather,
             # it takes its turn.
             if not (self._prefetched or self._ready or wait_ns):
-                count = lib.mm_recv_batch(
-                    self._handle, batch, max_messages, max_bytes, wait_ns, 0, 0
-                )
+                count = lib.mm_recv_batch(self._handle, batch, max_messages, max_bytes, 0, 0, 0)
                 if count > 0:
                     return MessageBatch(batch, 0, count)
                 if count != EAGAIN or timeout == 0:

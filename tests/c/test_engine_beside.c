@@ -11,6 +11,7 @@
 
 #include "engine/engine.h"
 #include "engine/socket.h"
+#include "places.h"
 #include "sockets.h"
 
 enum { BODY = 1024, QUEUE = 1000, HALF = QUEUE / 2 * (BODY + 9), FULL_READ = MMI_IO_BUFFER_SIZE };
@@ -96,6 +97,15 @@ open_queue(mm_handle engine, int role)
     return open_with(engine, role, &opts);
 }
 
+/* Over ipc: the system's buffer has room for more than one large read or write. */
+static void
+join_in(const char *folder, mm_handle listening, mm_handle dialing)
+{
+    char url[PLACE_SIZE + sizeof "ipc:///s"];
+    snprintf(url, sizeof url, "ipc://%s/s", folder);
+    join(listening, dialing, url);
+}
+
 static int
 send_one(mm_handle push, int64_t timeout_ms)
 {
@@ -142,11 +152,13 @@ somebody_waits(mm_handle socket)
 static void
 test_who_waits_for_room_goes_on_beside_a_long_flush(void)
 {
+    char folder[PLACE_SIZE];
+    place_open(folder);
     mm_handle near_end = open_holding(), far_end = open_engine();
     mm_handle push = open_queue(near_end, MM_PUSH), pull = open_queue(far_end, MM_PULL);
     pthread_t writer, waiter;
     uint32_t sent = 2;
-    join(push, pull, "ipc://@test-engine-beside-write");
+    join_in(folder, push, pull);
     await_no_burst();
     atomic_store(&hold_write, true);
     CHECK_INT(pthread_create(&writer, NULL, send_run, &push), 0);
@@ -166,15 +178,18 @@ test_who_waits_for_room_goes_on_beside_a_long_flush(void)
     CHECK(atomic_load(&looked));
     close_engine(near_end, PATIENCE_MS);
     close_engine(far_end, 0);
+    place_close(folder);
 }
 
 static void
 test_who_waits_for_messages_goes_on_beside_a_long_read(void)
 {
+    char folder[PLACE_SIZE];
+    place_open(folder);
     mm_handle near_end = open_holding(), far_end = open_engine();
     mm_handle pull = open_queue(near_end, MM_PULL), push = open_queue(far_end, MM_PUSH);
     pthread_t waiter;
-    join(pull, push, "ipc://@test-engine-beside-read");
+    join_in(folder, pull, push);
     CHECK_INT(pthread_create(&waiter, NULL, recv_run, &pull), 0);
     AWAIT(somebody_waits(pull));
     atomic_store(&wait_for_full, true);
@@ -186,6 +201,7 @@ test_who_waits_for_messages_goes_on_beside_a_long_read(void)
     CHECK(atomic_load(&looked));
     close_engine(far_end, PATIENCE_MS);
     close_engine(near_end, 0);
+    place_close(folder);
 }
 
 int
