@@ -97,13 +97,35 @@ open_queue(mm_handle engine, int role)
     return open_with(engine, role, &opts);
 }
 
-/* Over ipc: the system's buffer has room for more than one large read or write. */
+/* A pusher and a puller over ipc, where the system's buffer has room for more than one large read
+ * or write; one of them is on the engine whose platform holds, the near one. */
+typedef struct scene {
+    char folder[PLACE_SIZE];
+    mm_handle near_engine, far_engine;
+    mm_handle push, pull;
+} scene;
+
 static void
-join_in(const char *folder, mm_handle listening, mm_handle dialing)
+scene_open(scene *c, bool pushes)
 {
     char url[PLACE_SIZE + sizeof "ipc:///s"];
-    snprintf(url, sizeof url, "ipc://%s/s", folder);
-    join(listening, dialing, url);
+    place_open(c->folder);
+    snprintf(url, sizeof url, "ipc://%s/s", c->folder);
+    c->near_engine = open_holding();
+    c->far_engine = open_engine();
+    c->push = open_queue(pushes ? c->near_engine : c->far_engine, MM_PUSH);
+    c->pull = open_queue(pushes ? c->far_engine : c->near_engine, MM_PULL);
+    join(c->push, c->pull, url);
+}
+
+/* The platform saw what it was to see. */
+static void
+scene_close(scene *c)
+{
+    CHECK(atomic_load(&looked));
+    close_engine(c->near_engine, PATIENCE_MS);
+    close_engine(c->far_engine, PATIENCE_MS);
+    place_close(c->folder);
 }
 
 static int
@@ -152,56 +174,44 @@ somebody_waits(mm_handle socket)
 static void
 test_who_waits_for_room_goes_on_beside_a_long_flush(void)
 {
-    char folder[PLACE_SIZE];
-    place_open(folder);
-    mm_handle near_end = open_holding(), far_end = open_engine();
-    mm_handle push = open_queue(near_end, MM_PUSH), pull = open_queue(far_end, MM_PULL);
+    scene c;
     pthread_t writer, waiter;
     uint32_t sent = 2;
-    join_in(folder, push, pull);
+    scene_open(&c, true);
     await_no_burst();
     atomic_store(&hold_write, true);
-    CHECK_INT(pthread_create(&writer, NULL, send_run, &push), 0);
+    CHECK_INT(pthread_create(&writer, NULL, send_run, &c.push), 0);
     AWAIT(atomic_load(&held));
     int rc;
-    while ((rc = send_one(push, 0)) == MM_OK) {
+    while ((rc = send_one(c.push, 0)) == MM_OK) {
         sent++;
     }
     CHECK_INT(rc, MM_EAGAIN);
     CHECK_INT(sent, QUEUE + 1);   /* the one being written still counts; and one is to come */
-    CHECK_INT(pthread_create(&waiter, NULL, send_late_run, &push), 0);
-    AWAIT(somebody_waits(push));
+    CHECK_INT(pthread_create(&waiter, NULL, send_late_run, &c.push), 0);
+    AWAIT(somebody_waits(c.push));
     atomic_store(&let_go, true);
     CHECK_INT(pthread_join(waiter, NULL), 0);
     CHECK_INT(pthread_join(writer, NULL), 0);
-    take_all(pull, sent, PATIENCE_MS);
-    CHECK(atomic_load(&looked));
-    close_engine(near_end, PATIENCE_MS);
-    close_engine(far_end, 0);
-    place_close(folder);
+    take_all(c.pull, sent, PATIENCE_MS);
+    scene_close(&c);
 }
 
 static void
 test_who_waits_for_messages_goes_on_beside_a_long_read(void)
 {
-    char folder[PLACE_SIZE];
-    place_open(folder);
-    mm_handle near_end = open_holding(), far_end = open_engine();
-    mm_handle pull = open_queue(near_end, MM_PULL), push = open_queue(far_end, MM_PUSH);
+    scene c;
     pthread_t waiter;
-    join_in(folder, pull, push);
-    CHECK_INT(pthread_create(&waiter, NULL, recv_run, &pull), 0);
-    AWAIT(somebody_waits(pull));
+    scene_open(&c, false);
+    CHECK_INT(pthread_create(&waiter, NULL, recv_run, &c.pull), 0);
+    AWAIT(somebody_waits(c.pull));
     atomic_store(&wait_for_full, true);
     for (int i = 0; i < QUEUE; i++) {
-        CHECK_INT(send_one(push, PATIENCE_MS), MM_OK);
+        CHECK_INT(send_one(c.push, PATIENCE_MS), MM_OK);
     }
     CHECK_INT(pthread_join(waiter, NULL), 0);
-    take_all(pull, QUEUE - 1, PATIENCE_MS);
-    CHECK(atomic_load(&looked));
-    close_engine(far_end, PATIENCE_MS);
-    close_engine(near_end, 0);
-    place_close(folder);
+    take_all(c.pull, QUEUE - 1, PATIENCE_MS);
+    scene_close(&c);
 }
 
 int
