@@ -46,6 +46,6 @@ def markdown(
     """The header, the table, and how many are met."""
     met = sum(one["met"] is True for one in found)
     absent = sum(one["met"] is None for one in found)
-    count = f"{met} of {len(found)} are met" + (f", {absent} not measured." if absent else ".")
+    count = f"{met} of {len(found)} are met" + (f", {absent} not judged." if absent else ".")
     head = ["| # | what | must reach | measured | |", "|---|---|---|---|---|"]
     return "\n".join([header(facts, chosen), "", *head, *map(line, found), "", count, ""])

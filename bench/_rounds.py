@@ -34,6 +34,8 @@ class Case:
     """More that stands in the row: size, count, load."""
     failed: str | None = None
     rounds: list[Figures] = field(default_factory=list)
+    disturbed: int = 0
+    """Rounds in which the machine's host took processors away, and that count all the same."""
     needs: str = ""
     """The kind of measurement a peer must have; that of the case, if not said."""
     extra: Callable[[], Row] = dict
@@ -52,6 +54,7 @@ class Case:
             "transport": self.transport,
             **self.facts,
             "rounds": len(self.rounds),
+            "rounds_disturbed": self.disturbed,
             "missing": self.failed,
             **({} if self.failed else self.extra()),
             "figures": {
@@ -84,7 +87,8 @@ def run(
         told(number, case)
         try:
             if number:
-                figures = patience.measure(partial(case.measure, False), case.forget)
+                figures, calm = patience.measure(partial(case.measure, False), case.forget)
+                case.disturbed += not calm
             else:
                 figures = case.measure(True)
         except BenchError as error:

@@ -1,7 +1,7 @@
 """Rounds that are measured again, because the host of a virtual machine took its processors away.
 
 Law: whether a round counts is decided by what the host did meanwhile, for every peer alike, before
-anybody looks at its figures; the time for it is bounded, then rounds count as they are.
+anybody looks at its figures; the time for it is bounded, then rounds count as they are, and say so.
 """
 
 from __future__ import annotations
@@ -50,8 +50,12 @@ class Patience:
 
     def measure(
         self, once: Callable[[], dict[str, float]], forget: Callable[[], None]
-    ) -> dict[str, float]:
-        """Measure a round until nothing disturbs it; forget is called before each time again."""
+    ) -> tuple[dict[str, float], bool]:
+        """Measure a round until nothing disturbs it; forget is called before each time again.
+
+        Returns:
+            Its figures, and whether nothing did.
+        """
         while True:
             start, before = self._now(), self._read()
             figures = once()
@@ -59,7 +63,7 @@ class Patience:
             calm = after.stolen - before.stolen <= SHARE_MAX * (after.all - before.all)
             if calm or took > self._left:
                 self.disturbed += not calm
-                return figures
+                return figures, calm
             self._left -= took
             self.again += 1
             forget()

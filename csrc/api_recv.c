@@ -93,28 +93,50 @@ mmi_api_fill(mm_handle socket, mmi_batch *b)
     return rc == MM_OK ? (int)b->pub.message_count : rc;
 }
 
-/* Takes on until the limits or the time are reached.  Leaves the engine locked; what was taken is
- * there whatever happens. */
-static void
-io_gather(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes,
-          uint64_t gather_ns)
+/* Takes on until the limits or the time are reached: MM_OK; or a slice is over: MM_EINTR.
+ * Leaves the engine locked; what was taken is there whatever happens. */
+static int
+io_gather(mmi_socket *s, mmi_batch *b, const io_limits *limits, uint64_t max_bytes,
+          int64_t slice_ms)
 {
-    uint64_t end = s->engine->now_ns + gather_ns;
     int rc = MM_OK;
-    while (rc == MM_OK && b->message_count < max_messages && b->bytes < max_bytes) {
-        rc = io_take(s, b, max_messages, max_bytes, true);
-        if (rc == MM_EAGAIN && s->engine->now_ns < end) {
-            rc = mmi_socket_wait(s, MM_READABLE, 0, end, 0);
+    while (rc == MM_OK && b->message_count < limits->messages && b->bytes < max_bytes) {
+        rc = io_take(s, b, limits->messages, max_bytes, true);
+        if (rc == MM_EAGAIN && s->engine->now_ns < b->gather_end_ns) {
+            rc = mmi_socket_wait(s, MM_READABLE, 0, b->gather_end_ns, slice_ms);
+        }
+    }
+    return rc == MM_EINTR ? rc : MM_OK;
+}
+
+/* Waits for the first message and takes what is there with it. */
+static int
+io_first(mmi_socket *s, mmi_batch *b, const io_limits *limits, uint64_t max_bytes, mmi_api_wait *w)
+{
+    for (;;) {
+        int rc = s->ops->recv == NULL
+                     ? MM_ENOTSUP
+                     : io_take(s, b, limits->messages, max_bytes, limits->gather_ns > 0);
+        if (rc != MM_EAGAIN) {
+            return rc;
+        }
+        rc = mmi_api_wait_for(s, w, MM_READABLE, 0);
+        if (rc != MM_OK) {
+            return rc;
         }
     }
 }
 
-/* Waits for the first message, then takes what there is. The count, or an error. */
+/* Waits for the first message, then takes what there is. The count, or an error; 0: it gathers, and
+ * goes on when called again. */
 static int
 io_recv(mm_handle socket, mmi_batch *b, const io_limits *limits, mmi_api_wait *w)
 {
-    mmi_batch_reset(b);
-    b->lasting = limits->lasting;
+    bool goes_on = limits->gather_ns > 0 && b->taken_count > 0;   /* it has returned 0 */
+    if (!goes_on) {
+        mmi_batch_reset(b);
+        b->lasting = limits->lasting;
+    }
     if (limits->messages == 0) {
         return MM_EINVAL;
     }
@@ -122,26 +144,18 @@ io_recv(mm_handle socket, mmi_batch *b, const io_limits *limits, mmi_api_wait *w
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
     if (rc != MM_OK) {
-        return rc;
+        return goes_on ? mmi_api_fill(socket, b) : rc;   /* closed meanwhile: what it has */
     }
     mmi_engine *e = s->engine;
-    for (;;) {
-        rc = s->ops->recv == NULL
-                 ? MM_ENOTSUP
-                 : io_take(s, b, limits->messages, bytes, limits->gather_ns > 0);
-        if (rc != MM_EAGAIN) {
-            break;
-        }
-        rc = mmi_api_wait_for(s, w, MM_READABLE, 0);
-        if (rc != MM_OK) {
-            break;
-        }
+    if (!goes_on) {
+        rc = io_first(s, b, limits, bytes, w);
+        bool far = limits->gather_ns > UINT64_MAX - e->now_ns;
+        b->gather_end_ns = far ? UINT64_MAX : e->now_ns + limits->gather_ns;
     }
-    if (rc == MM_OK && limits->gather_ns > 0) {
-        io_gather(s, b, limits->messages, bytes, limits->gather_ns);
-    }
+    bool gathers = rc == MM_OK && limits->gather_ns > 0 &&
+                   io_gather(s, b, limits, bytes, w->slice_ms) == MM_EINTR;
     mmi_engine_leave(e);
-    return rc == MM_OK ? mmi_api_fill(socket, b) : rc;
+    return gathers ? 0 : rc == MM_OK ? mmi_api_fill(socket, b) : rc;
 }
 
 int

@@ -20,6 +20,7 @@ typedef struct mmi_batch {
     uint32_t taken_count, taken_cap;
     uint32_t message_count;                  /* of those */
     uint64_t bytes;
+    uint64_t gather_end_ns;                  /* when a receive that gathers is over */
     mmi_msg *whole;                          /* the entry that pub points into, or NULL */
     atomic_uint refs;                        /* its user, and each array exported from it */
     bool lasting;                            /* its user may keep it for long */

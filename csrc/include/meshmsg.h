@@ -239,6 +239,7 @@ int mm_batch_new(mm_batch **batch);
 void mm_batch_free(mm_batch *batch);              /* once nothing that was exported from it is left */
 void mm_batch_drop(mm_batch *batch);              /* empties it, now rather than by the next call */
 /* As mm_recv, and then for up to gather_ns more until the limits are reached; body and body_offset are set.
+ * 0: a slice is over while it gathers: again, with the same, or mm_batch_finish.
  * MM_EMSGSIZE: a body over 2^31 - 1 bytes, and it stays with the batch. */
 int mm_recv_batch(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes, uint64_t gather_ns,
                   int64_t timeout_ms, int64_t slice_ms);

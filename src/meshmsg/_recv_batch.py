@@ -10,7 +10,7 @@ from typing import Any
 
 from meshmsg._batch import MessageBatch
 from meshmsg._blocking import Blocking
-from meshmsg._core import EAGAIN, address_of, error_for, ffi, lib, to_ms
+from meshmsg._core import EAGAIN, EINTR, address_of, error_for, ffi, lib, to_ms
 from meshmsg._errors import UsageError
 from meshmsg._inbox import Inbox
 from meshmsg._message import Message
@@ -19,6 +19,8 @@ from meshmsg._recv import Receiver
 
 BATCH_MAX_MESSAGES = 4096
 BATCH_MAX_BYTES = 4 * 1024 * 1024
+GATHER_MAX_NS = 2**63 - 1
+"""Nanoseconds: some 292 years."""
 _NS_PER_S = 1_000_000_000
 
 
@@ -34,7 +36,7 @@ def gather_ns(max_wait: float) -> int:
     """Turn the seconds of max_wait into what C wants."""
     if not 0 <= max_wait < float("inf"):
         raise UsageError(f"max_wait is {max_wait!r}; seconds >= 0 to wait for a fuller batch")
-    return int(max_wait * _NS_PER_S)
+    return int(min(max_wait * _NS_PER_S, GATHER_MAX_NS))
 
 
 def batch_of(messages: list[Message]) -> MessageBatch:
@@ -118,6 +120,7 @@ class BatchReceiver(Batching, Receiver[Message], Blocking):
                     raise self._error(count, "no message", timeout)
             return self._wait_batch(batch, max_messages, max_bytes, wait_ns, timeout)
         except BaseException:
+            lib.mm_batch_finish(self._handle, batch)  # it may have been gathering
             self._keep(self._unpack_at(address_of(batch)))
             raise
 
@@ -126,18 +129,18 @@ class BatchReceiver(Batching, Receiver[Message], Blocking):
     ) -> MessageBatch:
         """Wait for the first message, asleep in the core; the batch is the caller's to keep."""
         found: MessageBatch | None = None
-        asleep = False
+        asleep = gathers = False
 
         def take(ms: int, slice_ms: int) -> int:
-            nonlocal found
-            found = self._prefetched_batch(max_messages, max_bytes)
+            nonlocal found, gathers
+            found = None if gathers else self._prefetched_batch(max_messages, max_bytes)
             if found is not None:
                 return len(found)
-            return int(
-                lib.mm_recv_batch(
-                    self._handle, batch, max_messages, max_bytes, wait_ns, ms, slice_ms
-                )
+            rc = lib.mm_recv_batch(
+                self._handle, batch, max_messages, max_bytes, wait_ns, ms, slice_ms
             )
+            gathers = rc == 0
+            return EINTR if gathers else int(rc)
 
         try:
             with self._inbox_lock:  # nobody prefetches from now on

@@ -61,7 +61,9 @@ def test_a_disturbed_round_is_measured_again_while_there_is_time(
     """Up to one hundredth of the processor time disturbs nobody."""
     machine = Machine(*shares)
     patience = Patience(seconds, machine.read, machine.now)
-    assert patience.measure(machine.once, machine.forget) == {"rate": float(counts)}
+    figures, calm = patience.measure(machine.once, machine.forget)
+    assert figures == {"rate": float(counts)}
+    assert calm == (kept == 0)
     assert (patience.again, patience.disturbed) == (again, kept)
     assert machine.forgotten == again
 
@@ -75,7 +77,17 @@ def test_rounds_are_as_many_as_were_asked_for_however_many_were_disturbed() -> N
     patience = Patience(100, machine.read, machine.now)
     (row,) = run([case], 3, patience=patience)
     assert row["each_round"] == [{"rate": 2.0}, {"rate": 4.0}, {"rate": 5.0}]
-    assert (machine.forgotten, patience.again) == (1, 1)
+    assert (machine.forgotten, patience.again, row["rounds_disturbed"]) == (1, 1, 0)
+
+
+def test_a_row_says_how_many_of_its_rounds_were_disturbed() -> None:
+    """Those that count although there was no time to measure them again."""
+    machine = Machine(0.9, 0.0, 0.5, 0.0, 0.2)
+    case = Case(
+        peer_named("meshmsg"), "thr", "tcp", lambda _: machine.once(), forget=machine.forget
+    )
+    (row,) = run([case], 4, patience=Patience(0, machine.read, machine.now))
+    assert (row["rounds"], row["rounds_disturbed"]) == (4, 2)
 
 
 @pytest.mark.parametrize("kind", [FixedRate, Surveys, Trips, Hiccups])

@@ -70,6 +70,29 @@ def test_what_was_not_measured_is_neither_met_nor_missed(
     assert (found["measured"], found["met"], found["reason"]) == (None, None, reason)
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "reason"),
+    [
+        (2, 0, ""),
+        (0, 2, ""),
+        (3, 0, "meshmsg: the host disturbed 3 of 5"),
+        (0, 3, "pyzmq: the host disturbed 3 of 5"),
+        (5, 4, "meshmsg: the host disturbed 5 of 5, pyzmq: the host disturbed 4 of 5"),
+    ],
+)
+def test_what_the_host_may_have_decided_is_neither_met_nor_missed(
+    ours: int, theirs: int, reason: str
+) -> None:
+    """Fewer than half of the rounds do not move a median out of the others' range."""
+    rows = [
+        row(peer, value, rounds=5, rounds_disturbed=count)
+        for peer, value, count in (("meshmsg", 300.0, ours), ("pyzmq", 100.0, theirs))
+    ]
+    (found,) = verdicts(rows, [RATE])
+    assert (found["measured"], found["reason"]) == (3.0, reason)
+    assert found["met"] is (None if reason else True)
+
+
 def test_a_rare_percentile_is_taken_from_all_rounds_together() -> None:
     """One round may have too few samples."""
     target = Target("P10", "thr tcp", "p99.99_us", "meshmsg", "pyzmq", 1.0, low=True, at=64)
@@ -91,7 +114,7 @@ def test_the_verdicts_are_shown_and_counted() -> None:
     missed = Target("P1", "thr tcp", "receiver_per_s", "meshmsg", "pyzmq", 9.0, at=64)
     lines = shown(verdicts(rows, [RATE, missed, TIME]))
     assert [line.split()[-1] for line in lines[1:4]] == ["met", "MISSED", "run"]
-    assert lines[4] == "1 met, 1 missed, 1 not measured"
+    assert lines[4] == "1 met, 1 missed, 1 not judged"
 
 
 @pytest.mark.parametrize("short", [False, True])
@@ -149,7 +172,7 @@ def test_the_command_measures_what_it_is_asked_for(tmp_path: Path) -> None:
     assert told.count("| P7 | thr inproc") == 4
     found = json.loads(out.read_text())["targets"]
     assert [one["number"] for one in found] == ["P7"] * 4
-    assert "not measured" in done.stdout
+    assert "not judged" in done.stdout
     assert json.loads((tmp_path / "b").read_text())["line"]
 
 
@@ -181,7 +204,7 @@ def test_the_table_is_the_one_of_the_document(tmp_path: Path) -> None:
     met = sum(one["met"] is True for one in found)
     absent = sum(one["met"] is None for one in found)
     assert f"{met} of {len(found)} are met" in made
-    assert f", {absent} not measured." in made
+    assert f", {absent} not judged." in made
 
 
 def test_the_table_says_where_and_how_it_was_measured() -> None:

@@ -168,6 +168,15 @@ def test_what_is_no_time_to_gather_is_refused(wait: float) -> None:
         pull.recv_batch(max_wait=wait)
 
 
+def test_gathering_may_take_for_ever() -> None:
+    """However long that is in nanoseconds; a full batch does not wait."""
+    with mm.Push() as push, mm.Pull() as pull:
+        joined(push, pull)
+        for _ in range(2):
+            push.send(b"one")
+            assert pull.recv_batch(1, max_wait=1e300, timeout=WAIT_S) == [b"one"]
+
+
 def test_nothing_there_is_told_as_elsewhere() -> None:
     """Now, in time, and after the end."""
     pull = mm.Pull()
