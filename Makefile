@@ -39,7 +39,7 @@ fuzz: $(BUILD)/dev.stamp
 sim: $(BUILD)/dev.stamp
 	MESHMSG_SIM_SEEDS=$${SEEDS:-2000} $(PY) -m pytest -q -n $(JOBS) tests/sim
 
-# The short set, a few minutes; both commands compare with the stored line (bench/baseline.json).
+# The short set, some ten minutes; both commands compare with the stored line (bench/baseline.json).
 bench: $(BUILD)/dev.stamp
 	$(PY) -m meshmsg.bench targets --short --json $(BUILD)/bench.json --report $(BUILD)/bench.html
 	$(PY) -m meshmsg.bench micro --seconds 0.1

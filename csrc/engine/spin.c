@@ -21,6 +21,8 @@ static const uint64_t SPIN_MAX_NS = 500 * 1000,
 enum {
     SPIN_WAITS = 64,         /* are a judgement, too                                  */
     SPIN_KNOWN_JUDGED = 512, /* for which it is known what waits take without         */
+    SPIN_TRUSTED = 8,        /* in which it paid: one in which it does not may be chance,
+                              * so it is only seen again what waits take without */
     SPIN_GAIN = 8,           /* the part of a wait that a spin has to save            */
     SPIN_VAIN_MAX = 4,       /* doublings of the rest                                 */
     SPIN_STALLS = 16         /* times as long as others wanted the processor, they get it */
@@ -61,7 +63,7 @@ spin_judge(mmi_spin *spin, uint64_t now_ns, uint64_t for_one_ns)
     bool pays = spin->waited_ns / spin->waits <= SPIN_WORTH_NS &&
                 for_one_ns <= slept - slept / SPIN_GAIN;
     spin->sleeps = !known || !pays;
-    if (known && !pays) {
+    if (known && !pays && spin->judged <= SPIN_TRUSTED) {
         spin->until_ns = now_ns + (SPIN_REST_NS << spin->vain);
         spin->vain += spin->vain < SPIN_VAIN_MAX;
     } else if (known) {

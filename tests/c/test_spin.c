@@ -220,6 +220,39 @@ test_a_long_wait_among_short_ones_changes_nothing(void)
     CHECK(slept < 5);
 }
 
+/* So many waits that spin, then some that should not have: how long it is until one spins again. */
+static uint64_t
+slept_after(world *w, unsigned waits)
+{
+    for (unsigned i = 0; i < waits; i++) {
+        CHECK(wait_once(w, 0));
+    }
+    w->spun_ns = 100 * US;   /* does not pay; some tens of them are a judgement */
+    while (wait_once(w, 0)) {
+    }
+    w->spun_ns = 25 * US;
+    uint64_t from = w->now_ns;
+    while (!wait_once(w, 0)) {
+    }
+    return w->now_ns - from;
+}
+
+static void
+test_what_paid_for_long_rests_only_when_it_fails_twice(void)
+{
+    world w = EXCHANGE;
+    while (mmi_spin_ns(&w.spin, w.now_ns) > 0) {   /* until it looks what a sleep takes */
+        (void)wait_once(&w, 0);
+    }
+    while (mmi_spin_ns(&w.spin, w.now_ns) == 0) {
+        (void)wait_once(&w, 0);
+    }
+    CHECK(slept_after(&w, 8 * 64) < 10 * MS);   /* it looked once more */
+    CHECK(slept_after(&w, 1 * 64) > 90 * MS);
+    CHECK(slept_after(&w, 8 * 64) < 10 * MS);
+    CHECK(slept_after(&w, 7 * 64) > 90 * MS);
+}
+
 static void
 test_who_was_kept_from_it_leaves_the_processor_to_others_for_longer(void)
 {
@@ -279,6 +312,7 @@ main(void)
     RUN(test_it_finds_out_when_a_spin_begins_to_pay);
     RUN(test_it_finds_out_when_a_spin_pays_no_more);
     RUN(test_a_long_wait_among_short_ones_changes_nothing);
+    RUN(test_what_paid_for_long_rests_only_when_it_fails_twice);
     RUN(test_who_was_kept_from_it_leaves_the_processor_to_others_for_longer);
     RUN(test_waits_after_a_stall_say_nothing_of_what_a_spin_saves);
     RUN(test_waits_with_others_between_them_are_not_judged_together);
