@@ -1,7 +1,8 @@
 """Rounds that are measured again, because the host of a virtual machine took its processors away.
 
 Law: whether a round counts is decided by what the host did meanwhile, for every peer alike, before
-anybody looks at its figures; the time for it is bounded, then rounds count as they are, and say so.
+anybody looks at its figures; the time for it, and for waiting until the host is calm again, is
+bounded; then rounds count as they are, and say so.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from ._facts import first_line
 
 SHARE_MAX = 0.01
 """Of the machine's processor time: with more of it taken away, a round tells of the host."""
+CALM_S = 2.0
+"""Seconds in which the host has to leave the processors alone before a round is measured again."""
+NAP_S = 0.001
 STEAL = 7
 """Which number of /proc/stat's first line it is (proc_stat(5)); those behind are in others."""
 
@@ -32,6 +36,13 @@ def processor_time(line: str | None = None) -> Ticks:
     return Ticks(ticks[STEAL], sum(ticks)) if len(ticks) > STEAL else Ticks(0, 0)
 
 
+def doze(seconds: float) -> None:
+    """Sleep lightly: a host that takes processors away shows it when somebody wakes up."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(NAP_S)
+
+
 class Patience:
     """Measures disturbed rounds again, as long as it lasts."""
 
@@ -40,9 +51,10 @@ class Patience:
         seconds: float = 0,
         read: Callable[[], Ticks] = processor_time,
         now: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = doze,
     ) -> None:
-        """seconds: for rounds that are thrown away, in all."""
-        self._left, self._read, self._now = seconds, read, now
+        """seconds: for rounds that are thrown away and for waiting, in all."""
+        self._left, self._read, self._now, self._wait = seconds, read, now, wait
         self.again = 0
         """Rounds that were measured again."""
         self.disturbed = 0
@@ -59,11 +71,25 @@ class Patience:
         while True:
             start, before = self._now(), self._read()
             figures = once()
-            took, after = self._now() - start, self._read()
-            calm = after.stolen - before.stolen <= SHARE_MAX * (after.all - before.all)
+            took, calm = self._now() - start, self._calm_since(before)
             if calm or took > self._left:
                 self.disturbed += not calm
                 return figures, calm
             self._left -= took
             self.again += 1
             forget()
+            self._wait_for_calm()
+
+    def _calm_since(self, before: Ticks) -> bool:
+        """Whether the host has taken no more than is nothing."""
+        after = self._read()
+        return after.stolen - before.stolen <= SHARE_MAX * (after.all - before.all)
+
+    def _wait_for_calm(self) -> None:
+        """It takes them away for minutes, with pauses: to look costs less than a round does."""
+        calm = False
+        while not calm and self._left >= CALM_S:
+            before = self._read()
+            self._wait(CALM_S)
+            self._left -= CALM_S
+            calm = self._calm_since(before)

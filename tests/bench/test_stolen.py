@@ -23,7 +23,7 @@ class Machine:
     def __init__(self, *shares: float) -> None:
         self._shares = itertools.chain(shares, itertools.repeat(0.0))
         self._stolen, self._seconds = 0.0, 0.0
-        self.measured, self.forgotten = 0, 0
+        self.measured, self.forgotten, self.waited = 0, 0, 0
 
     def read(self) -> Ticks:
         """Since it began; four processors of 100 ticks a second."""
@@ -33,10 +33,22 @@ class Machine:
         """Its clock."""
         return self._seconds
 
+    def wait(self, seconds: float) -> None:
+        """Let time pass; the host goes on."""
+        self.waited += 1
+        self._pass(seconds)
+
+    def _pass(self, seconds: float) -> None:
+        self._seconds += seconds
+        self._stolen += 400 * seconds * next(self._shares)
+
+    def patience(self, seconds: float) -> Patience:
+        """One that lives by its clock."""
+        return Patience(seconds, self.read, self.now, self.wait)
+
     def once(self) -> dict[str, float]:
         """Take one round."""
-        self._seconds += 2
-        self._stolen += 800 * next(self._shares)
+        self._pass(2)
         self.measured += 1
         return {"rate": float(self.measured)}
 
@@ -46,35 +58,38 @@ class Machine:
 
 
 @pytest.mark.parametrize(
-    ("shares", "seconds", "counts", "again", "kept"),
+    ("shares", "seconds", "counts", "waited", "kept"),
     [
         ((0.0, 0.5), 100, 1, 0, 0),
         ((0.01,), 100, 1, 0, 0),
-        ((0.02, 0.3, 0.0), 100, 3, 2, 0),
-        ((0.02, 0.3, 0.0), 3, 2, 1, 1),
+        ((0.02, 0.0, 0.3, 0.0, 0.0), 100, 3, 2, 0),  # a round, a wait, a round, a wait, a round
+        ((0.02, 0.3, 0.4, 0.0, 0.0), 100, 2, 3, 0),  # a round, three waits, a round
+        ((0.02, 0.0, 0.3), 5, 2, 1, 1),
+        ((0.02, 0.3, 0.4, 0.0, 0.3), 6, 2, 2, 0),  # waited as long as it could
+        ((0.02, 0.3), 3, 2, 0, 1),  # no time to wait
         ((0.02,), 0, 1, 0, 1),
     ],
 )
-def test_a_disturbed_round_is_measured_again_while_there_is_time(
-    shares: tuple[float, ...], seconds: float, counts: int, again: int, kept: int
+def test_a_disturbed_round_is_measured_again_in_calm_while_there_is_time(
+    shares: tuple[float, ...], seconds: float, counts: int, waited: int, kept: int
 ) -> None:
     """Up to one hundredth of the processor time disturbs nobody."""
     machine = Machine(*shares)
-    patience = Patience(seconds, machine.read, machine.now)
+    patience, again = machine.patience(seconds), counts - 1
     figures, calm = patience.measure(machine.once, machine.forget)
     assert figures == {"rate": float(counts)}
     assert calm == (kept == 0)
     assert (patience.again, patience.disturbed) == (again, kept)
-    assert machine.forgotten == again
+    assert (machine.forgotten, machine.waited) == (again, waited)
 
 
 def test_rounds_are_as_many_as_were_asked_for_however_many_were_disturbed() -> None:
     """The warm-up counts for nothing, so it is not measured again."""
-    machine = Machine(0.9, 0.0, 0.5, 0.0)
+    machine = Machine(0.9, 0.0, 0.5, 0.0, 0.0)
     case = Case(
         peer_named("meshmsg"), "thr", "tcp", lambda _: machine.once(), forget=machine.forget
     )
-    patience = Patience(100, machine.read, machine.now)
+    patience = machine.patience(100)
     (row,) = run([case], 3, patience=patience)
     assert row["each_round"] == [{"rate": 2.0}, {"rate": 4.0}, {"rate": 5.0}]
     assert (machine.forgotten, patience.again, row["rounds_disturbed"]) == (1, 1, 0)
@@ -86,7 +101,7 @@ def test_a_row_says_how_many_of_its_rounds_were_disturbed() -> None:
     case = Case(
         peer_named("meshmsg"), "thr", "tcp", lambda _: machine.once(), forget=machine.forget
     )
-    (row,) = run([case], 4, patience=Patience(0, machine.read, machine.now))
+    (row,) = run([case], 4, patience=machine.patience(0))
     assert (row["rounds"], row["rounds_disturbed"]) == (4, 2)
 
 
