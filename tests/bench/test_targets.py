@@ -30,7 +30,7 @@ from meshmsg.bench.peers import PEERS
 from tests.support.benched import bench
 from tests.support.benched import made_row as row
 
-PACED = {"survey_rounds": 15, "surveys": 1000, "rate_rounds": 9, "rate_seconds": 10.0}
+PACED = {"survey_rounds": 15, "surveys": 1000, "rate_rounds": 10, "rate_seconds": 10.0}
 
 RATE = Target("P1", "thr tcp", "receiver_per_s", "meshmsg", "pyzmq", 2.0, at=64)
 TIME = Target("P3", "lat tcp", "p50_us", "meshmsg", "pyzmq", 0.5, low=True, at=64)
@@ -168,7 +168,7 @@ def test_the_command_measures_what_it_is_asked_for(tmp_path: Path) -> None:
                  "--markdown", str(tmp_path / "t.md"))  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = (tmp_path / "t.md").read_text()
-    assert "1 round of 0.01 s (surveys: 15 of 1,000; fixed rates: 9 of 10 s)" in told
+    assert "1 round of 0.01 s (surveys: 15 of 1,000; fixed rates: 10 of 10 s)" in told
     assert told.count("| P7 | thr inproc") == 4
     found = json.loads(out.read_text())["targets"]
     assert [one["number"] for one in found] == ["P7"] * 4
@@ -217,7 +217,7 @@ def test_the_table_says_where_and_how_it_was_measured() -> None:
     first, second, head, *_ = markdown([], known, chosen).splitlines()
     assert first == (
         "This table: 2026-11-21, A Chip, 4 cores, Linux 6.18, Python 3.11.7, TCP congestion "
-        "control bbr, 5 rounds of 1 s (surveys: 15 of 1,000; fixed rates: 9 of 10 s), load 0.1 at "
+        "control bbr, 5 rounds of 1 s (surveys: 15 of 1,000; fixed rates: 10 of 10 s), load 0.1 at "
         "the beginning."
     )
     assert (second, head) == ("", "| # | what | must reach | measured | |")
@@ -260,7 +260,7 @@ def test_fixed_rates_have_rounds_of_their_own(monkeypatch: Any, tmp_path: Path) 
         ["targets", "--only", "P7,P8,P10", "--baseline", str(tmp_path / "none")]
     )
     assert chosen.run(chosen) == 0
-    assert seen == [("thr", 5)] * 2 + [("survey", 15)] + [("rate", 9)] * len(LOADS)
+    assert seen == [("thr", 5)] * 2 + [("survey", 15)] + [("rate", 10)] * len(LOADS)
     assert len(loops) == _baseline.LOOPS * (len(seen) + 1)
 
 
