@@ -6,11 +6,13 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(VENV)/bin/pip --disable-pip-version-check -q
 BUILD := .build
+SEED ?= 1
+COUNT ?= 200
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 60
 C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
-.PHONY: demo test check build asan tsan fuzz sim bench bench-all clean
+.PHONY: demo test check build asan tsan fuzz sim mutants bench bench-all wheels clean
 
 demo: $(BUILD)/demo.stamp
 	$(PY) -m examples.demo --out demo-out
@@ -39,6 +41,10 @@ fuzz: $(BUILD)/dev.stamp
 sim: $(BUILD)/dev.stamp
 	MESHMSG_SIM_SEEDS=$${SEEDS:-2000} $(PY) -m pytest -q -n $(JOBS) tests/sim
 
+# Changes one operator of the C core at a time: hours. A run that is cut off goes on where it stopped.
+mutants: $(BUILD)/dev.stamp
+	$(PY) -m tests.mutants --seed $(SEED) --count $(COUNT) --jobs $(JOBS)
+
 # The short set, some ten minutes; both commands compare with the stored line (bench/baseline.json).
 bench: $(BUILD)/dev.stamp
 	$(PY) -m meshmsg.bench targets --short --json $(BUILD)/bench.json --report $(BUILD)/bench.html
@@ -48,6 +54,23 @@ bench: $(BUILD)/dev.stamp
 bench-all: $(BUILD)/dev.stamp
 	$(PY) -m meshmsg.bench targets --markdown $(BUILD)/targets.md --json $(BUILD)/bench-all.json --report $(BUILD)/bench-all.html
 	$(PY) -m meshmsg.bench micro
+
+# What is published, into dist: with a container engine manylinux_2_28 and musllinux_1_2 wheels for x86_64 and
+# aarch64; without one, a wheel for this machine's C library. All are audited, and the sdist is beside them.
+wheels: $(BUILD)/wheels.stamp
+	$(VENV)/bin/cibuildwheel --platform linux --archs x86_64,aarch64 --print-build-identifiers
+	rm -rf dist
+	$(PY) -m build --sdist --outdir dist
+	@if docker info >/dev/null 2>&1; then \
+	  $(VENV)/bin/cibuildwheel --platform linux --output-dir dist; \
+	else \
+	  echo "No container engine is here: the wheel is for this machine's C library only."; \
+	  $(PY) -m build --wheel --outdir dist; \
+	fi
+	for wheel in dist/*.whl; do \
+	  $(VENV)/bin/auditwheel show $$wheel && $(VENV)/bin/abi3audit --strict $$wheel || exit 1; \
+	done
+	$(VENV)/bin/twine check --strict dist/*
 
 $(VENV)/ready:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
@@ -70,6 +93,10 @@ $(BUILD)/demo.stamp: $(BUILD)/core.stamp
 
 $(BUILD)/dev.stamp: $(BUILD)/demo.stamp
 	$(PIP) install --group dev
+	@touch $@
+
+$(BUILD)/wheels.stamp: $(BUILD)/core.stamp
+	$(PIP) install --group wheels
 	@touch $@
 
 $(BUILD)/asan.stamp: $(BUILD)/dev.stamp

@@ -166,6 +166,11 @@ api_opts_valid(int role, const mm_socket_opts *o)
         (o->identity_size > 0 && o->identity[0] == 0)) {
         return false;
     }
+    bool shares = role == MM_PUSH || role == MM_DEALER || role == MM_PAIR || role == MM_REQ;
+    if (o->no_peer > MM_NO_PEER_DROP || (o->no_peer != MM_NO_PEER_AS_FULL && !shares) ||
+        (o->no_peer == MM_NO_PEER_DROP && role == MM_REQ)) {
+        return false;
+    }
     return o->overflow >= MM_OVERFLOW_BLOCK && o->overflow <= MM_OVERFLOW_DROP_OLDEST &&
            o->send_queue_messages > 0 && o->recv_queue_messages > 0 && o->send_queue_bytes > 0 &&
            o->recv_queue_bytes > 0 && o->frames_max > 0 && o->half_open_max > 0 &&
@@ -215,8 +220,8 @@ api_bind_addr(mmi_socket **s, mm_handle socket, const mmi_url *url, mmi_addr *ou
     mmi_engine *e = (*s)->engine;
     mmi_addr addrs[MMI_ADDRS_MAX];
     if (url->scheme == MMI_IPC) {
-        return mmi_tran_find(MMI_IPC)->resolve(&e->plat, url, 0, out, 1) == 1 ? MM_OK
-                                                                              : MM_EADDRINVAL;
+        int found = mmi_tran_find(MMI_IPC)->resolve(&e->plat, url, 0, out, 1);
+        return found == 1 ? MM_OK : found;
     }
     if (strcmp(url->host, "*") == 0) {
         *out = (mmi_addr){ .kind = MMI_ADDR_TCP6, .any = true, .port = url->port };
@@ -230,7 +235,7 @@ api_bind_addr(mmi_socket **s, mm_handle socket, const mmi_url *url, mmi_addr *ou
         return MM_ECLOSED;
     }
     if (count <= 0) {
-        return MM_EADDRINVAL;
+        return count == 0 ? MM_ENOHOST : count;
     }
     *out = addrs[0];
     return MM_OK;
@@ -240,10 +245,7 @@ int
 mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size)
 {
     mmi_url parsed;
-    int rc = mmi_url_parse(url, &parsed, NULL);
-    if (rc == MM_OK && parsed.sp) {
-        rc = MM_EADDRINVAL;   /* a listener takes peers of both wires */
-    }
+    int rc = mmi_url_parse_to_bind(url, &parsed, NULL);
     if (rc != MM_OK) {
         return rc;
     }
@@ -251,6 +253,9 @@ mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size)
     rc = mmi_api_enter(socket, &s);
     if (rc != MM_OK) {
         return rc;
+    }
+    if (s->stopping) {
+        return mmi_api_leave(s, MM_ESTATE);
     }
     mmi_engine *e = s->engine;
     mmi_addr addr = { .kind = MMI_ADDR_NONE };
@@ -270,24 +275,39 @@ mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size)
     return mmi_api_end(e, rc);
 }
 
-int
-mm_connect(mm_handle socket, const char *url)
+static int
+api_connect(mm_handle socket, const char *url, const uint8_t *identity, size_t size)
 {
     mmi_url parsed;
-    int rc = mmi_url_parse(url, &parsed, NULL);
+    int rc = mmi_url_parse_to_connect(url, &parsed, NULL);
     if (rc != MM_OK) {
         return rc;
-    }
-    if (parsed.scheme == MMI_TCP && (parsed.port == 0 || strcmp(parsed.host, "*") == 0)) {
-        return MM_EADDRINVAL;   /* nowhere to go */
     }
     mmi_socket *s;
     rc = mmi_api_enter(socket, &s);
     if (rc != MM_OK) {
         return rc;
     }
+    if (s->stopping) {
+        return mmi_api_leave(s, MM_ESTATE);
+    }
     bool mute = parsed.sp && mmi_sp_of_role(s->ops->role) == NULL;
-    return mmi_api_leave(s, mute ? MM_ENOTSUP : mmi_dialer_open(s, &parsed));
+    bool nameless = size > 0 && s->ops->find == NULL;
+    return mmi_api_leave(s, mute || nameless ? MM_ENOTSUP
+                                             : mmi_dialer_open(s, &parsed, identity, size));
+}
+
+int
+mm_connect(mm_handle socket, const char *url)
+{
+    return api_connect(socket, url, NULL, 0);
+}
+
+int
+mm_connect_as(mm_handle socket, const char *url, const uint8_t *identity, size_t size)
+{
+    bool valid = size > 0 && size <= MM_IDENTITY_MAX && identity[0] != 0;
+    return valid ? api_connect(socket, url, identity, size) : MM_EINVAL;
 }
 
 int
@@ -298,7 +318,8 @@ mm_unbind(mm_handle socket, const char *url)
     if (rc != MM_OK) {
         return rc;
     }
-    rc = MM_EADDRINVAL;
+    mmi_url parsed;
+    rc = MM_ENOENT;
     MMI_LIST_EACH(&s->listeners, node, after) {
         mmi_listener *l = MMI_CONTAINER_OF(node, mmi_listener, node);
         if (strcmp(l->text, url) == 0 || strcmp(l->asked, url) == 0) {
@@ -306,6 +327,10 @@ mm_unbind(mm_handle socket, const char *url)
             rc = MM_OK;
             break;
         }
+    }
+    if (rc != MM_OK) {
+        int bad = mmi_url_parse(url, &parsed, NULL);
+        rc = bad != MM_OK ? bad : rc;
     }
     return mmi_api_leave(s, rc);
 }
@@ -324,7 +349,7 @@ mm_disconnect(mm_handle socket, const char *url)
     if (rc != MM_OK) {
         return rc;
     }
-    rc = MM_EADDRINVAL;
+    rc = MM_ENOENT;
     MMI_LIST_EACH(&s->dialers, node, after) {
         mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
         if (strcmp(d->text, text) == 0) {
@@ -365,4 +390,49 @@ int
 mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size)
 {
     return api_subscribe(socket, false, topic, size);
+}
+
+int
+mm_grant(mm_handle socket, uint64_t peer, int add, const uint8_t *topic, size_t size)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->ops->grant == NULL) {
+        rc = MM_ENOTSUP;
+    } else if (size > s->opts.topic_size_max) {
+        rc = MM_EMSGSIZE;
+    } else {
+        rc = s->ops->grant(s->state, peer, add != 0, topic, size);
+        mmi_socket_note(s, MM_PEERS);
+    }
+    return mmi_api_leave(s, rc);
+}
+
+int
+mm_welcome(mm_handle socket, const uint8_t *body, size_t size)
+{
+    mmi_msg *m = mmi_msg_copy(body, size);
+    if (m == NULL) {
+        return MM_ENOMEM;
+    }
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        mmi_msg_unref(m);
+        return rc;
+    }
+    if (s->ops->set_welcome == NULL) {
+        rc = MM_ENOTSUP;
+    } else if (size > s->opts.message_size_max) {
+        rc = MM_EMSGSIZE;
+    }
+    if (rc == MM_OK) {
+        s->ops->set_welcome(s->state, m);
+    } else {
+        mmi_msg_unref(m);
+    }
+    return mmi_api_leave(s, rc);
 }

@@ -38,13 +38,28 @@ mm_group_close(mm_handle group)
 int
 mm_group_add(mm_handle group, mm_handle socket)
 {
+    return mm_group_watch(group, socket, MM_READABLE);
+}
+
+int
+mm_group_watch(mm_handle group, mm_handle socket, uint32_t events)
+{
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
     if (rc != MM_OK) {
         return rc;
     }
     mmi_group *g = mmi_handle_object(group, MMI_HANDLE_GROUP, s->engine);
-    return mmi_api_leave(s, g == NULL ? MM_EINVAL : mmi_group_add(g, s));
+    return mmi_api_leave(s, g == NULL ? MM_EINVAL : mmi_group_add(g, s, events));
+}
+
+int
+mm_group_fileno(mm_handle group, int *fd)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(group, MMI_HANDLE_GROUP, &object, &e);
+    return rc != MM_OK ? rc : mmi_api_end(e, mmi_group_fileno(e, object, fd));
 }
 
 int

@@ -64,13 +64,37 @@ io_try_send(mmi_socket *s, mmi_msg *m)
     return rc;
 }
 
+/* Is a send that got MM_EAGAIN to wait? */
+static bool
+io_waits(const mmi_socket *s)
+{
+    if (s->host.alone && s->opts.no_peer == MM_NO_PEER_BLOCK) {
+        return true;
+    }
+    bool refuses = s->host.alone && s->opts.no_peer == MM_NO_PEER_ERROR;
+    return !refuses && s->opts.overflow != MM_OVERFLOW_ERROR;
+}
+
+int
+mm_send_waits(mm_handle socket)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    bool waits = io_waits(s);
+    mmi_engine_leave_quick(s->engine);
+    return waits ? 1 : 0;
+}
+
 /* Until it is sent, refused or too late. MM_OK: the message is gone. Leaves the engine locked. */
 static int
 io_send(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
 {
     for (;;) {
         int rc = io_try_send(s, m);
-        if (rc != MM_EAGAIN || s->opts.overflow == MM_OVERFLOW_ERROR) {
+        if (rc != MM_EAGAIN || !io_waits(s)) {
             return rc;
         }
         rc = mmi_api_wait_for(s, w, MMI_ROOM | MM_PEERS, 0);
@@ -430,7 +454,7 @@ mm_send_bodies(mm_handle socket, const mm_body *bodies, size_t count, int64_t ti
     mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
     for (;;) {
         rc = io_send_run(s, bodies, count, &w, sent);
-        if (rc != MM_EAGAIN || s->opts.overflow == MM_OVERFLOW_ERROR) {
+        if (rc != MM_EAGAIN || !io_waits(s)) {
             break;
         }
         rc = mmi_api_wait_for(s, &w, MMI_ROOM | MM_PEERS, 0);

@@ -77,6 +77,35 @@ mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_drain_info *
                      slice_ms);
 }
 
+typedef struct look_subscribed {
+    uint32_t count;
+    mm_subscribed_info *info;
+} look_subscribed;
+
+static bool
+look_is_subscribed(mmi_socket *s, const void *arg)
+{
+    const look_subscribed *wanted = arg;
+    bool all = mmi_socket_subscribed_look(s, wanted->info);
+    return all && wanted->info->confirmed + wanted->info->unconfirmable >= wanted->count;
+}
+
+int
+mm_wait_subscribed(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms,
+                   mm_subscribed_info *info)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    rc = mmi_api_leave(s, s->ops->subscribe == NULL ? MM_ENOTSUP : MM_OK);
+    look_subscribed wanted = { .count = count, .info = info };
+    return rc != MM_OK
+               ? rc
+               : look_wait(socket, look_is_subscribed, &wanted, MM_PEERS, timeout_ms, slice_ms);
+}
+
 int
 mm_peer_count(mm_handle socket, uint32_t *count)
 {
@@ -248,6 +277,64 @@ mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
     }
     *count = mmi_socket_peers(s, out, cap);
     return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_socket_attempts(mm_handle socket, mm_attempt *out, uint32_t cap, uint32_t *count)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    *count = mmi_socket_attempts(s, out, cap);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_events_open(mm_handle engine, int *fd)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    return rc == MM_OK ? mmi_api_end(e, mmi_events_open(e, fd)) : rc;
+}
+
+int
+mm_events_take(mm_handle engine, mm_handle *sockets, uint32_t cap)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    return rc == MM_OK ? mmi_api_end(e, mmi_events_take(e, sockets, cap)) : rc;
+}
+
+int
+mm_events_ring(mm_handle engine)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (e->events_notifier >= 0) {
+        e->plat.notifier_ring(e->plat.self, e->events_notifier);
+    }
+    return mmi_api_end(e, MM_OK);
+}
+
+int
+mm_events_close(mm_handle engine)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_events_close(e);
+    return mmi_api_end(e, MM_OK);
 }
 
 int

@@ -120,6 +120,9 @@ io_first(mmi_socket *s, mmi_batch *b, const io_limits *limits, uint64_t max_byte
         if (rc != MM_EAGAIN) {
             return rc;
         }
+        if (s->stopping && mmi_socket_stopped(s)) {
+            return MM_ECLOSED;
+        }
         rc = mmi_api_wait_for(s, w, MM_READABLE, 0);
         if (rc != MM_OK) {
             return rc;
@@ -233,6 +236,8 @@ mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t
         rc = MM_ENOTSUP;
     } else if (b->message_count < max_messages && b->bytes < max_bytes) {
         rc = io_take(s, b, max_messages, max_bytes, b->message_count > 0);
+        bool over = rc == MM_EAGAIN && b->message_count == 0 && s->stopping;
+        rc = over && mmi_socket_stopped(s) ? MM_ECLOSED : rc;
         rc = rc == MM_OK ? (int)b->message_count : rc;
     }
     return mmi_api_end(e, rc);
@@ -248,4 +253,16 @@ mm_batch_finish(mm_handle socket, mm_batch *batch)
     int count = mmi_api_fill(socket, b);
     int rc = count > 0 ? mmi_batch_bodies(b) : MM_OK;
     return rc == MM_OK ? count : rc;
+}
+
+int
+mm_stop_receiving(mm_handle socket, int64_t timeout_ms)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    uint64_t deadline_ns = mmi_deadline(s->engine->now_ns, timeout_ms);
+    return mmi_api_leave(s, s->ops->recv == NULL ? MM_ENOTSUP : mmi_socket_stop(s, deadline_ns));
 }

@@ -2,44 +2,39 @@
 
 It is no broker: it stores nothing beyond the bounded queues of its two sockets, and when one side
 is slow the other is slowed down.
-Law: every message taken from one side was passed on, refused with a count, or was in hand when
-the forwarder was closed; so received = forwarded + refused + abandoned, each way.
+Law: every message taken from one side was passed on, refused with a count, is in hand, or was in
+hand when the forwarder was closed; so received = forwarded + refused + abandoned + in hand.
 """
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 from meshmsg import (
     ClosedError,
     Dealer,
     MeshError,
+    Pub,
     Pull,
     Push,
     Router,
-    UsageError,
+    TimedOutError,
     XPub,
     XSub,
 )
 
+from ._flow import LOG, SLICE_S, Count, check_pair
+from ._flow import Flow as Flow
+from ._flow import ForwardStats as ForwardStats
+
 Front = Router | XSub | Pull
 Back = Dealer | XPub | Push
+Capture = Push | Pub | Dealer | Callable[[list[bytes]], object]
 
 _PAIRS = ((Router, Dealer), (XSub, XPub), (Pull, Push))
-
-
-@dataclass(frozen=True)
-class Flow:
-    """What went one way."""
-
-    forwarded: int
-    """Messages passed on to the other socket."""
-    refused: int
-    """Messages the other socket would not take: the requester is gone, for example."""
-    abandoned: int
-    """Messages in hand when the forwarder was closed: 0 or 1."""
 
 
 class Forward:
@@ -64,27 +59,28 @@ class Forward:
             print(forward.onward.forwarded, forward.backward.forwarded)
     """
 
-    def __init__(self, front: Front, back: Back) -> None:
+    def __init__(self, front: Front, back: Back, *, capture: Capture | None = None) -> None:
         """Start to forward.
 
         Args:
             front: The side requests, publications or jobs come from.
             back: The side they go to.
+            capture: Is given every message that was passed on, both ways, as its frames: a
+                function, or a socket, which stays its owner's. A socket never slows the forwarder
+                down: what it does not take at once, and what makes a function raise, is counted
+                (`Flow.uncaptured`).
 
         Raises:
             UsageError: These two do not make a pair; they are left open.
         """
-        if not any(isinstance(front, one) and isinstance(back, two) for one, two in _PAIRS):
-            raise UsageError(
-                f"cannot forward from {type(front).__name__} to {type(back).__name__}; pairs are "
-                "Router and Dealer, XSub and XPub, Pull and Push"
-            )
-        self._sockets = (front, back)
-        self._ways = [_Way(front, back)]
-        if not isinstance(front, Pull) and not isinstance(back, Push):
-            self._ways.append(_Way(back, front))
-        for way in self._ways:
-            way.thread.start()
+        both = check_pair(front, back, _PAIRS, capture)
+        self._front, self._back = front, back
+        self._lock = threading.Lock()
+        self._closed = False
+        self._ways = [_Way(front, back, capture)]
+        if both:
+            self._ways.append(_Way(back, front, capture))
+        self.start()
 
     def __enter__(self) -> Forward:
         return self
@@ -98,8 +94,22 @@ class Forward:
         self.close()
 
     def __repr__(self) -> str:
-        front, back = self._sockets
-        return f"<Forward {front!r} to {back!r}>"
+        return f"<Forward {self._front!r} to {self._back!r}>"
+
+    @property
+    def front(self) -> Front:
+        """The side requests, publications or jobs come from: where it is bound, who is there."""
+        return self._front
+
+    @property
+    def back(self) -> Back:
+        """The side they go to."""
+        return self._back
+
+    @property
+    def running(self) -> bool:
+        """Whether it forwards now."""
+        return any(way.running for way in self._ways)
 
     @property
     def onward(self) -> Flow:
@@ -111,48 +121,144 @@ class Forward:
         """What went from back to front; always nothing for `Pull` and `Push`."""
         return self._ways[1].flow() if len(self._ways) > 1 else Flow(0, 0, 0)
 
+    def stats(self) -> ForwardStats:
+        """All counts: what went each way, and those of both sockets.
+
+        Thread-safe: yes.
+
+        Returns:
+            The counts now.
+
+        Raises:
+            ClosedError: It was closed.
+        """
+        return ForwardStats(
+            running=self.running,
+            onward=self.onward,
+            backward=self.backward,
+            front=self._front.stats(),
+            back=self._back.stats(),
+        )
+
+    def start(self) -> None:
+        """Forward again after `stop`; a forwarder that is made has started.
+
+        Thread-safe: yes. Starting one that runs is harmless.
+
+        Raises:
+            ClosedError: It was closed.
+        """
+        with self._lock:
+            if self._closed:
+                raise ClosedError("this Forward was closed; make a new one with new sockets")
+            for way in self._ways:
+                way.start()
+
+    def stop(self) -> None:
+        """Stop to forward, and leave both sockets open: what comes waits in their queues.
+
+        What is in hand is passed on first, unless there is no room for it: then it is kept for
+        `start`.
+
+        Thread-safe: yes. Stopping one that does not run is harmless.
+        """
+        with self._lock:
+            for way in self._ways:
+                way.stop()
+
     def close(self) -> None:
         """Close both sockets and stop; what they have queued lingers as for any socket.
 
         Thread-safe: yes; closing twice is harmless.
         """
-        for socket in self._sockets:
-            socket.close()
-        for way in self._ways:
-            way.thread.join()
+        with self._lock:
+            self._closed = True
+            self._front.close()
+            self._back.close()
+            for way in self._ways:
+                way.stop(closed=True)
 
 
 class _Way:
     """One direction and its thread."""
 
-    def __init__(self, source: Front | Back, target: Front | Back) -> None:
-        assert not isinstance(source, Push)
-        assert not isinstance(target, Pull)
-        self._source, self._target = source, target
+    def __init__(self, source: Any, target: Any, capture: Any) -> None:
+        self._source, self._target, self._capture = source, target, capture
         self._lock = threading.Lock()
-        self._forwarded = self._refused = self._abandoned = 0
-        self.thread = threading.Thread(target=self._run, name="meshmsg-forward", daemon=True)
+        self._count = Count()
+        self._hand: list[bytes] | None = None
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether its thread runs."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self) -> None:
+        """Start the thread, unless it runs."""
+        if not self.running:
+            self._stopping.clear()
+            self._thread = threading.Thread(target=self._run, name="meshmsg-forward", daemon=True)
+            self._thread.start()
+
+    def stop(self, *, closed: bool = False) -> None:
+        """End the thread; what is in hand when all is closed is given up."""
+        self._stopping.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        if closed and self._hand is not None:
+            with self._lock:
+                self._count.abandoned += 1
+            self._hand = None
 
     def flow(self) -> Flow:
         """The counts now."""
         with self._lock:
-            return Flow(self._forwarded, self._refused, self._abandoned)
+            return self._count.flow()
 
     def _run(self) -> None:
-        while True:
-            try:
-                frames = self._source.recv_frames()
-            except ClosedError:
-                return
-            try:
-                self._target.send_frames(frames)
-            except ClosedError:
-                with self._lock:
-                    self._abandoned += 1
-                return
-            except MeshError:
-                with self._lock:
-                    self._refused += 1
+        try:
+            while not self._stopping.is_set():
+                frames = self._hand
+                if frames is None:
+                    try:
+                        frames = self._hand = self._source.recv_frames(timeout=SLICE_S)
+                    except TimedOutError:
+                        continue
+                self._pass(frames)
+        except ClosedError:
+            return
+
+    def _pass(self, frames: list[bytes]) -> None:
+        """Pass on what is in hand, or keep it, if there is no room for now."""
+        try:
+            self._target.send_frames(frames, timeout=SLICE_S)
+        except ClosedError:
+            raise
+        except TimedOutError:
+            return
+        except MeshError:
+            self._hand = None
+            with self._lock:
+                self._count.refused += 1
+            return
+        self._hand = None
+        taken = self._capture is None or self._give(frames)
+        with self._lock:
+            self._count.forwarded += 1
+            self._count.uncaptured += not taken
+
+    def _give(self, frames: list[bytes]) -> bool:
+        """Give a message that was passed on to `capture`; whether it took it."""
+        try:
+            if callable(self._capture):
+                self._capture(frames)
             else:
-                with self._lock:
-                    self._forwarded += 1
+                self._capture.send_frames(frames, timeout=0)
+        except MeshError:
+            return False
+        except Exception:
+            LOG.exception("the capture of %r to %r failed", self._source, self._target)
+            return False
+        return True

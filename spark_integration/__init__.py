@@ -18,8 +18,6 @@ Example, in a Spark job::
     spark.sparkContext.parallelize(range(2), 2).mapPartitions(partition).collect()
 """
 
-from __future__ import annotations
-
 from ._ledger import WorkStats as WorkStats
 from ._queue import WorkQueue as WorkQueue
 from ._worker import WorkBatch as WorkBatch

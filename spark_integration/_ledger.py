@@ -2,14 +2,16 @@
 
 It does no I/O, takes the time as an argument and knows workers only by name.
 Law: every record put in is in exactly one place (waiting, leased, acknowledged), so
-put = waiting + leased + acknowledged after each call; `check` asserts it.
+put = waiting + leased + acknowledged after each call; `check` asserts it.  A batch changes hands
+only when its worker is lost, hands it back, or is overdue while another one has room for it.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 WINDOW_MAX = 64  # batches one worker may hold at a time, whatever it asks for
 
@@ -29,7 +31,7 @@ class WorkStats:
     handed_out: int
     """Records sent to workers, repeats included."""
     handed_out_again: int
-    """Records taken back from a lost or silent worker: they are, or will be, handed out again."""
+    """Records taken from a lost or overdue worker: they are, or will be, handed out again."""
     repeated: int
     """Records acknowledged a second time: two workers did them."""
     batches: int
@@ -44,6 +46,13 @@ class WorkStats:
     """Workers that were told that there is no more work."""
     finished: bool
     """`finish` was called: no more records will be put."""
+    handed_back: int = 0
+    """Records that workers gave back with `WorkBatch.retry`."""
+    late: int = 0
+    """Records acknowledged by a worker that no longer held them; some are in `repeated`, too."""
+    stalled_seconds: float = 0.0
+    """How long the worker that has shown no progress for longest has shown none; 0: no batch is
+    begun."""
 
 
 @dataclass(eq=False)
@@ -55,29 +64,48 @@ class Batch:
     items: tuple[bytes, ...]
     attempt: int = 0
     holder: bytes | None = None
-    deadline: float = 0.0
+    progress: float | None = None
+    """When its worker began it, or last showed progress; None: it has not begun it."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    """What is known of one worker."""
+
+    window: int = 0
+    """Batches it wants to hold."""
+    held: dict[int, Batch] = field(default_factory=dict)
+    """What it holds, in the order it will do it."""
+    explicit: bool = False
+    """It says itself what it has begun; of others it is concluded."""
+    overdue: bool = False
+    """It has shown no progress for a lease: it gets nothing, and others may take what it has."""
 
 
 class Ledger:
     """Who has what.  Not thread-safe: its owner holds a lock."""
 
-    def __init__(self, *, batch_messages: int, batch_bytes: int, lease: float) -> None:
+    def __init__(self, *, batch_messages: int, batch_bytes: int, lease: float | None) -> None:
         self._batch_messages = batch_messages
         self._batch_bytes = batch_bytes
         self._lease = lease
         self._fresh: deque[bytes] = deque()
         self._fresh_bytes = 0
-        self._returned: deque[Batch] = deque()
+        self._returned: dict[int, Batch] = {}  # to be handed out again, in this order
+        self._delayed: dict[int, Batch] = {}  # the same, but not yet
+        self._due: list[tuple[float, int]] = []  # a heap: when a delayed batch is returned
         self._leased: dict[int, Batch] = {}
-        self._held: dict[bytes, int] = {}  # worker -> batches it holds
-        self._window: dict[bytes, int] = {}  # worker -> batches it wants to hold
+        self._workers: dict[bytes, _Worker] = {}
         self._turn: deque[bytes] = deque()  # workers in the order they are served
+        self._overdue: dict[bytes, _Worker] = {}
+        self._look_at = 0.0  # nobody can be overdue before that
         self._ended: set[bytes] = set()
+        self._taken: list[tuple[bytes, int]] = []  # who is to be told that what is its no longer
         self._returned_items = self._leased_items = 0
-        self._put = self._acknowledged = self._repeated = 0
-        self._handed_out = self._handed_out_again = 0
+        self._put = self._acknowledged = self._repeated = self._late = 0
+        self._handed_out = self._handed_out_again = self._handed_back = 0
         self._batches = self._workers_lost = 0
-        self._sizes: dict[int, int] = {}  # batch taken back -> its records: they may be done twice
+        self._sizes: dict[int, int] = {}  # batch that changed hands -> its records
         self.malformed = 0
         self.finished = False
 
@@ -94,12 +122,19 @@ class Ledger:
     @property
     def done(self) -> bool:
         """No more will come, and all that came is acknowledged."""
-        return self.finished and not self._fresh and not self._returned and not self._leased
+        return self.finished and not (
+            self._fresh or self._returned or self._delayed or self._leased
+        )
 
     @property
     def workers(self) -> list[bytes]:
         """The names of the workers that are here."""
-        return list(self._window)
+        return list(self._workers)
+
+    @property
+    def workers_ended(self) -> int:
+        """Workers that were told that there is no more."""
+        return len(self._ended)
 
     def put(self, item: bytes) -> int:
         """Add one record; its sequence number comes back."""
@@ -108,97 +143,140 @@ class Ledger:
         self._put += 1
         return self._put - 1
 
-    def ask(self, worker: bytes, window: int, done: Iterable[int]) -> None:
+    def ask(self, name: bytes, window: int, done: Iterable[int], now: float) -> None:
         """Note what a worker wants to hold, and what it has finished.  Asking twice is harmless."""
+        worker = self._here(name)
         for number in done:
-            self._acknowledge(number)
-        if worker not in self._window:
-            self._turn.append(worker)
-            self._held.setdefault(worker, 0)
-        self._window[worker] = max(0, min(window, WINDOW_MAX))
+            self._acknowledge(name, number)
+        worker.window = max(0, min(window, WINDOW_MAX))
+        self.end_again(name)
+        self._progress(name, worker, now)
+
+    def hold(self, name: bytes, begun: Iterable[int], waiting: Iterable[int], now: float) -> None:
+        """Note what a worker says that it has: what it began (its lease counts anew from now), and
+        what it will do next.  What was only returned since is its again; what another one has, or
+        is done, it will be told."""
+        worker = self._here(name)
+        worker.explicit = True
+        for numbers, progress in ((begun, now), (waiting, None)):
+            for number in numbers:
+                batch = self._leased.get(number) or self._reclaim(name, worker, number)
+                if number >= self._batches:
+                    self.malformed += 1
+                elif batch is None or batch.holder != name:
+                    self._taken.append((name, number))
+                elif progress is not None:
+                    batch.progress = progress
+        self._progress(name, worker, now)
+
+    def retry(self, name: bytes, numbers: Iterable[int], delay: float, now: float) -> None:
+        """Take back what a worker does not want to do: it goes out again after `delay` seconds."""
+        for number in numbers:
+            batch = self._leased.get(number)
+            if batch is None or batch.holder != name:
+                continue  # another one has it, or has done it
+            self._release(batch)
+            self._handed_back += len(batch.items)
+            if delay > 0:
+                del self._returned[number]
+                self._delayed[number] = batch
+                heapq.heappush(self._due, (now + delay, number))
+        self._progress(name, self._here(name), now)
 
     def assign(self, now: float) -> list[tuple[bytes, Batch]]:
         """Lease out what can be: one batch a worker in turn, so that none is starved."""
+        while self._due and self._due[0][0] <= now:
+            number = heapq.heappop(self._due)[1]
+            if number in self._delayed:  # else it was done late, or is held again
+                self._returned[number] = self._delayed.pop(number)
         out: list[tuple[bytes, Batch]] = []
         passed = 0
-        while passed < len(self._turn) and (self._returned or self._fresh):
-            worker = self._turn[0]
+        while passed < len(self._turn) and (self._returned or self._fresh or self._overdue):
+            name = self._turn[0]
             self._turn.rotate(-1)
-            if self._held[worker] >= self._window[worker]:
+            worker = self._workers[name]
+            room = len(worker.held) < worker.window and not worker.overdue
+            batch = self._next_batch() if room else None
+            if batch is None:
                 passed += 1
                 continue
             passed = 0
-            batch = self._next_batch()
             batch.attempt += 1
-            batch.holder, batch.deadline = worker, now + self._lease
-            self._leased[batch.number] = batch
-            self._leased_items += len(batch.items)
-            self._held[worker] += 1
             self._handed_out += len(batch.items)
-            out.append((worker, batch))
+            self._lease_to(name, worker, batch)
+            self._conclude(worker, now)
+            out.append((name, batch))
         return out
 
-    def give_back(self, number: int) -> None:
-        """Undo one lease: the batch goes out again, before anything new."""
-        batch = self._leased.pop(number)
-        self._leased_items -= len(batch.items)
-        self._returned_items += len(batch.items)
-        self._handed_out_again += len(batch.items)
-        self._sizes[number] = len(batch.items)
-        if batch.holder in self._held:
-            self._held[batch.holder] -= 1
-        batch.holder = None
-        self._returned.append(batch)
+    def taken(self) -> list[tuple[bytes, int]]:
+        """Whom to tell that a batch is no longer its, once."""
+        taken, self._taken = self._taken, []
+        return taken
+
+    def holds(self, name: bytes, number: int) -> bool:
+        """Whether this worker has this batch."""
+        return name in self._workers and number in self._workers[name].held
 
     def unreached(self, number: int) -> None:
         """Undo a lease that could not even be sent; its worker gets nothing until it asks again."""
         batch = self._leased[number]
-        if batch.holder in self._window:
-            self._window[batch.holder] = 0
-        self.give_back(number)
+        assert batch.holder is not None
+        self._workers[batch.holder].window = 0
+        self._release(batch)
         batch.attempt -= 1
         self._handed_out -= len(batch.items)
-        self._handed_out_again -= len(batch.items)
 
-    def worker_gone(self, worker: bytes) -> None:
+    def worker_gone(self, name: bytes) -> None:
         """Forget a worker; whatever it held goes to others."""
-        if worker not in self._window:
+        worker = self._workers.get(name)
+        if worker is None:
             return
-        held = [batch.number for batch in self._leased.values() if batch.holder == worker]
-        for number in held:
-            self.give_back(number)
-        self._workers_lost += bool(held)
-        self._turn.remove(worker)
-        del self._window[worker], self._held[worker]
+        self._workers_lost += bool(worker.held)
+        for batch in list(worker.held.values()):
+            self._release(batch)
+            self._handed_out_again += len(batch.items)
+        del self._workers[name]
+        self._turn.remove(name)
+        self._overdue.pop(name, None)
 
     def expire(self, now: float) -> None:
-        """Take back what was held for longer than the lease.
+        """Note who has shown no progress in what it began for a lease.
 
-        A worker that hangs gets nothing more until it asks again.
+        It keeps what it has until another worker has room for that, and gets nothing more until it
+        shows that it lives.
         """
-        for batch in [batch for batch in self._leased.values() if batch.deadline <= now]:
-            if batch.holder in self._window:
-                self._window[batch.holder] = 0
-            self.give_back(batch.number)
+        if self._lease is None or now < self._look_at:
+            return
+        self._look_at = now + self._lease
+        for name, worker in self._workers.items():
+            begun = [b.progress for b in worker.held.values() if b.progress is not None]
+            if not begun or worker.overdue:
+                continue
+            if min(begun) + self._lease <= now:
+                worker.overdue = True
+                self._overdue[name] = worker
+            else:
+                self._look_at = min(self._look_at, min(begun) + self._lease)
 
-    def idle(self, worker: bytes) -> bool:
+    def idle(self, name: bytes) -> bool:
         """This worker holds nothing: it waits for us."""
-        return not self._held.get(worker)
+        return name not in self._workers or not self._workers[name].held
 
     def to_end(self) -> list[bytes]:
         """Workers that may be told now that there is no more; they are then noted as told."""
         if not self.done:
             return []
-        out = [worker for worker in self._window if worker not in self._ended]
+        out = [name for name in self._workers if name not in self._ended]
         self._ended.update(out)
         return out
 
-    def end_again(self, worker: bytes) -> None:
+    def end_again(self, name: bytes) -> None:
         """A worker that was told asks once more: its answer was lost, so tell it again."""
-        self._ended.discard(worker)
+        self._ended.discard(name)
 
-    def stats(self) -> WorkStats:
+    def stats(self, now: float) -> WorkStats:
         """The counts, as they are now."""
+        begun = [b.progress for b in self._leased.values() if b.progress is not None]
         return WorkStats(
             put=self._put,
             waiting=self.waiting,
@@ -209,26 +287,91 @@ class Ledger:
             repeated=self._repeated,
             batches=self._batches,
             malformed=self.malformed,
-            workers=len(self._window),
+            workers=len(self._workers),
             workers_lost=self._workers_lost,
             workers_ended=len(self._ended),
             finished=self.finished,
+            handed_back=self._handed_back,
+            late=self._late,
+            stalled_seconds=max(0.0, now - min(begun)) if begun else 0.0,
         )
 
     def check(self) -> None:
         """Assert the law of this file."""
         leased = sum(len(batch.items) for batch in self._leased.values())
-        returned = sum(len(batch.items) for batch in self._returned)
-        assert (leased, returned) == (self._leased_items, self._returned_items)
+        returned = [*self._returned.values(), *self._delayed.values()]
+        items = sum(len(batch.items) for batch in returned)
+        assert (leased, items) == (self._leased_items, self._returned_items)
         assert self._put == self.waiting + leased + self._acknowledged
-        for worker, held in self._held.items():
-            assert held == sum(batch.holder == worker for batch in self._leased.values())
+        assert all(batch.holder is None for batch in returned)
+        held = {number: name for name, one in self._workers.items() for number in one.held}
+        assert held == {number: batch.holder for number, batch in self._leased.items()}
+        assert sum(len(one.held) for one in self._workers.values()) == len(held)
 
-    def _next_batch(self) -> Batch:
+    def _here(self, name: bytes) -> _Worker:
+        worker = self._workers.get(name)
+        if worker is None:
+            worker = self._workers[name] = _Worker()
+            self._turn.append(name)
+        return worker
+
+    def _progress(self, name: bytes, worker: _Worker, now: float) -> None:
+        """It lives: what it has is its again."""
+        if worker.overdue:
+            worker.overdue = False
+            self._overdue.pop(name, None)
+            for batch in worker.held.values():
+                batch.progress = now if batch.progress is not None else None
+            self._look_at = min(self._look_at, now + (self._lease or 0.0))
+        self._conclude(worker, now)
+
+    def _conclude(self, worker: _Worker, now: float) -> None:
+        """A worker that does not say so begins the first batch it holds as soon as it can."""
+        if not worker.explicit and worker.held:
+            first = next(iter(worker.held.values()))
+            first.progress = now if first.progress is None else first.progress
+
+    def _lease_to(self, name: bytes, worker: _Worker, batch: Batch) -> None:
+        batch.holder, batch.progress = name, None
+        self._leased[batch.number] = worker.held[batch.number] = batch
+        self._leased_items += len(batch.items)
+
+    def _release(self, batch: Batch) -> None:
+        """Undo a lease: the batch goes out again, before anything new."""
+        assert batch.holder is not None
+        del self._leased[batch.number], self._workers[batch.holder].held[batch.number]
+        self._leased_items -= len(batch.items)
+        self._returned_items += len(batch.items)
+        self._sizes[batch.number] = len(batch.items)
+        batch.holder = batch.progress = None
+        self._returned[batch.number] = batch
+
+    def _reclaim(self, name: bytes, worker: _Worker, number: int) -> Batch | None:
+        """A worker that was thought lost has this batch still, and nobody else has it."""
+        batch = self._take_returned(number)
+        if batch is not None:
+            self._lease_to(name, worker, batch)
+        return batch
+
+    def _next_batch(self) -> Batch | None:
+        """What goes out next; only to a worker that is not overdue, so never to who has it."""
+        for name, worker in self._overdue.items():
+            for batch in worker.held.values():
+                self._taken.append((name, batch.number))
+                self._release(batch)
+                self._handed_out_again += len(batch.items)
+                return self._take_returned(batch.number)
         if self._returned:
-            batch = self._returned.popleft()
+            return self._take_returned(next(iter(self._returned)))
+        return self._cut() if self._fresh else None
+
+    def _take_returned(self, number: int) -> Batch | None:
+        batch = self._returned.pop(number, None) or self._delayed.pop(number, None)
+        if batch is not None:
             self._returned_items -= len(batch.items)
-            return batch
+        return batch
+
+    def _cut(self) -> Batch:
         first = self._put - len(self._fresh)
         items: list[bytes] = []
         room = self._batch_bytes
@@ -242,17 +385,19 @@ class Ledger:
         self._batches += 1
         return Batch(self._batches - 1, first, tuple(items))
 
-    def _acknowledge(self, number: int) -> None:
-        batch = self._leased.pop(number, None)
+    def _acknowledge(self, name: bytes, number: int) -> None:
+        batch = self._leased.get(number)
         if batch is not None:
+            holder = batch.holder
+            assert holder is not None
+            del self._leased[number], self._workers[holder].held[number]
             self._leased_items -= len(batch.items)
-            if batch.holder in self._held:
-                self._held[batch.holder] -= 1
+            if holder != name:
+                self._late += len(batch.items)
+                self._taken.append((holder, number))
         else:
-            batch = next((one for one in self._returned if one.number == number), None)
-            if batch is not None:
-                self._returned.remove(batch)
-                self._returned_items -= len(batch.items)
+            batch = self._take_returned(number)
+            self._late += len(batch.items) if batch is not None else 0
         if batch is not None:
             self._acknowledged += len(batch.items)
         elif number in self._sizes:

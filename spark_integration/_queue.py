@@ -1,8 +1,8 @@
 """WorkQueue: hands records out to workers that ask, and again if a worker is lost.
 
-A ROUTER socket and one thread around the books in `_ledger`.  It is no broker: it lives in the
-program that has the records, and what it holds dies with that program.
-Law: everything that touches the ledger holds the lock, and nothing waits while holding it
+A ROUTER socket and one thread around `_desk`.  It is no broker: it lives in the program that has
+the records, and what it holds dies with that program.
+Law: everything that touches the desk holds the lock, and nothing waits while holding it
 except on the condition itself.
 """
 
@@ -15,24 +15,21 @@ from types import TracebackType
 
 from meshmsg import ClosedError, Engine, MeshError, Router, Stats, TimedOutError, UsageError
 
+from ._desk import CHUNK, GOODBYE, TICK, Desk, Word, checked
 from ._ledger import Ledger, WorkStats
-from ._wire import END, WAIT, pack_work, parse_ask
-
-_TICK = 0.1  # seconds between looks at the leases when no worker says anything
-_BATCH_MAX = 1000  # records in a batch: each is a frame, and peers accept 1,024 by default
-_RECORD_SIZE_MAX = 63 * 1024 * 1024  # bytes: with its header below what peers accept by default
-_CHUNK = 1000  # records put under one lock
-_GOODBYE = 5.0  # seconds the last answers to workers may take at close
 
 
 class WorkQueue:
     """Hand records out, in batches, to workers that ask for them.
 
     A worker holds a few batches at a time and says which ones it has finished whenever it asks
-    for more, so a slow worker is never overloaded and a fast one never starved.  A batch is handed
-    out again when its worker goes away, or keeps it for longer than `lease`; so every record is
-    done at least once as long as this object lives, and the same record carries the same
-    sequence number each time, by which a receiver of results can tell a repetition.
+    for more, so a slow worker is never overloaded and a fast one never starved.  A worker keeps
+    what it has as long as its connection lives; when that ends, by itself or because heartbeats
+    fail (within 15 s), its batches go to others at once.  A worker that lives but hangs is what
+    `lease` is for: whoever has begun a batch and shows no progress in it for that long may lose
+    all it has to workers that have room.  So every record is done at least once as long as this
+    object lives, and the same record carries the same sequence number each time, by which a
+    receiver of results can tell a repetition.
 
     Thread-safe: yes, every method.
 
@@ -53,7 +50,7 @@ class WorkQueue:
         batch_bytes: int = 1024 * 1024,
         backlog_messages: int = 50_000,
         backlog_bytes: int = 64 * 1024 * 1024,
-        lease: float = 120.0,
+        lease: float | None = None,
         insecure: bool = False,
         engine: Engine | None = None,
     ) -> None:
@@ -65,7 +62,10 @@ class WorkQueue:
             batch_bytes: The most bytes in a batch; a larger record travels alone.
             backlog_messages: `put` waits while this many records are with nobody.
             backlog_bytes: The same in bytes.
-            lease: Seconds a worker may keep a batch before it is given to another.
+            lease: Seconds without progress in a batch that was begun, after which another worker
+                may have it: the longest time one record may take.  Progress is to begin it, to
+                take a record from it, and `WorkBatch.extend`.  None: a worker that hangs keeps
+                what it has as long as its connection lives (`WorkStats.stalled_seconds` tells).
             insecure: Allow a bind outside loopback without security.
             engine: The engine to use; None takes that of the process.
 
@@ -74,22 +74,19 @@ class WorkQueue:
             AddressError: The address cannot be bound.
             InsecureBindError: The address is outside loopback and `insecure` is False.
         """
-        if not 1 <= batch_messages <= _BATCH_MAX:
-            raise UsageError(f"batch_messages is {batch_messages}; it must be 1 to {_BATCH_MAX}")
-        if min(batch_bytes, backlog_messages, backlog_bytes) < 1 or lease <= 0:
-            raise UsageError("batch_bytes, backlog_messages, backlog_bytes and lease must be > 0")
-        self._backlog_messages = backlog_messages
-        self._backlog_bytes = backlog_bytes
-        self._ledger = Ledger(
-            batch_messages=batch_messages, batch_bytes=batch_bytes, lease=float(lease)
+        self._desk = Desk(
+            batch_messages=batch_messages,
+            batch_bytes=batch_bytes,
+            backlog_messages=backlog_messages,
+            backlog_bytes=backlog_bytes,
+            lease=lease,
         )
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._peer_ids: dict[bytes, int] = {}  # worker -> the connection it asked on
         self._closed = False
         self._failure: BaseException | None = None
         self._router = Router(
-            bind=bind, insecure=insecure, engine=engine, handover=True, linger=_GOODBYE
+            bind=bind, insecure=insecure, engine=engine, handover=True, linger=GOODBYE
         )
         self._thread = threading.Thread(target=self._serve, name="meshmsg-work", daemon=True)
         self._thread.start()
@@ -108,11 +105,8 @@ class WorkQueue:
     def __repr__(self) -> str:
         if self._closed:
             return "<WorkQueue closed>"
-        now = self.stats()
-        return (
-            f"<WorkQueue {self.endpoint}: {now.workers} workers, {now.waiting} waiting, "
-            f"{now.leased} leased, {now.acknowledged} of {now.put} acknowledged>"
-        )
+        with self._lock:
+            return f"<WorkQueue {self.endpoint}: {self._desk.text(time.monotonic())}>"
 
     @property
     def endpoint(self) -> str:
@@ -159,7 +153,7 @@ class WorkQueue:
             UsageError: `finish` was called before.
             ClosedError: The queue was closed.
         """
-        record = _checked(record)
+        record = checked(record)
         with self._changed:
             self._wait_for_room(timeout)
             sequence = self._ledger.put(record)
@@ -186,8 +180,8 @@ class WorkQueue:
         count = 0
         chunk: list[bytes] = []
         for record in records:
-            chunk.append(_checked(record))
-            if len(chunk) == _CHUNK:
+            chunk.append(checked(record))
+            if len(chunk) == CHUNK:
                 count += self._put_chunk(chunk, timeout)
                 chunk = []
         return count + self._put_chunk(chunk, timeout)
@@ -222,15 +216,11 @@ class WorkQueue:
         with self._changed:
             if not self._ledger.finished:
                 raise UsageError("join() before finish() would wait for ever")
-            over = self._changed.wait_for(lambda: self._broken or self._over(workers), timeout)
+            over = self._changed.wait_for(lambda: self._broken or self._desk.over(workers), timeout)
             self._raise_if_broken()
             if not over:
-                now = self._ledger.stats()
-                raise TimedOutError(
-                    f"{now.waiting} records waiting and {now.leased} leased after {timeout} s; "
-                    f"{now.workers} workers here, {now.workers_ended} told to end"
-                )
-            return self._ledger.stats()
+                raise TimedOutError(self._desk.too_late(timeout, time.monotonic()))
+            return self._ledger.stats(time.monotonic())
 
     def stats(self) -> WorkStats:
         """The counts now.
@@ -238,7 +228,7 @@ class WorkQueue:
         Thread-safe: yes.
         """
         with self._lock:
-            return self._ledger.stats()
+            return self._ledger.stats(time.monotonic())
 
     def socket_stats(self) -> Stats:
         """The counts of the socket underneath: messages, bytes, queues.
@@ -260,11 +250,12 @@ class WorkQueue:
             self._thread.join()
 
     @property
+    def _ledger(self) -> Ledger:
+        return self._desk.ledger
+
+    @property
     def _broken(self) -> bool:
         return self._closed or self._failure is not None
-
-    def _over(self, workers: int) -> bool:
-        return self._ledger.done and self._ledger.stats().workers_ended >= workers
 
     def _raise_if_broken(self) -> None:
         if self._failure is not None:
@@ -274,38 +265,20 @@ class WorkQueue:
 
     def _wait_for_room(self, timeout: float | None) -> None:
         room = self._changed.wait_for(
-            lambda: (
-                self._broken
-                or self._ledger.finished
-                or (
-                    self._ledger.waiting < self._backlog_messages
-                    and self._ledger.fresh_bytes < self._backlog_bytes
-                )
-            ),
-            timeout,
+            lambda: self._broken or self._ledger.finished or self._desk.room > 0, timeout
         )
         self._raise_if_broken()
         if self._ledger.finished:
             raise UsageError("put() after finish()")
         if not room:
-            now = self._ledger.stats()
-            raise TimedOutError(
-                f"backlog full for {timeout} s: {now.waiting} records wait for "
-                f"{now.workers} workers (limit {self._backlog_messages} records, "
-                f"{self._backlog_bytes} bytes)"
-            )
+            raise TimedOutError(self._desk.full(timeout))
 
     def _put_chunk(self, chunk: list[bytes], timeout: float | None) -> int:
         put = 0
         while put < len(chunk):
             with self._changed:
                 self._wait_for_room(timeout)
-                room = self._backlog_messages - self._ledger.waiting
-                for record in chunk[put : put + room]:
-                    self._ledger.put(record)
-                    put += 1
-                    if self._ledger.fresh_bytes >= self._backlog_bytes:
-                        break
+                put += self._desk.put(chunk[put:])
                 self._hand_out()
         return put
 
@@ -314,14 +287,16 @@ class WorkQueue:
         try:
             while not self._closed:
                 try:
-                    frames = self._router.recv_frames(timeout=_TICK)
+                    frames = self._router.recv_frames(timeout=TICK)
                 except TimedOutError:
                     frames = None
                 with self._changed:
-                    self._look_at_peers()
+                    if self._router.events() or (frames and not self._desk.knows(frames[0])):
+                        self._desk.connected(
+                            {peer.identity: peer.id for peer in self._router.peers()}
+                        )
                     if frames is not None:
-                        self._hear(frames[0], frames[1:])
-                    self._ledger.expire(time.monotonic())
+                        self._desk.hear(frames[0], frames[1:], time.monotonic())
                     self._hand_out()
                     self._changed.notify_all()
         except MeshError as error:
@@ -330,52 +305,18 @@ class WorkQueue:
                     self._failure = error
                 self._changed.notify_all()
 
-    def _hear(self, worker: bytes, frames: list[bytes]) -> None:
-        asked = parse_ask(frames)
-        if asked is None:
-            self._ledger.malformed += 1
-            return
-        if worker not in self._peer_ids:
-            self._peer_ids = {peer.identity: peer.id for peer in self._router.peers()}
-        self._ledger.ask(worker, *asked)
-        self._ledger.end_again(worker)
-        self._hand_out()
-        if self._ledger.idle(worker) and not self._ledger.done:
-            self._say(worker, [WAIT])
-
-    def _look_at_peers(self) -> None:
-        """Take back the batches of workers whose connection is gone or is a new one."""
-        if not self._router.events():
-            return
-        now = {peer.identity: peer.id for peer in self._router.peers()}
-        for worker in self._ledger.workers:
-            if now.get(worker) != self._peer_ids.get(worker):
-                self._ledger.worker_gone(worker)
-        self._peer_ids = now
-
     def _hand_out(self) -> None:
-        for worker, batch in self._ledger.assign(time.monotonic()):
-            frames = pack_work(batch.number, batch.attempt, batch.first_sequence, batch.items)
-            if not self._say(worker, frames):
-                self._ledger.unreached(batch.number)
-        for worker in self._ledger.to_end():
-            if not self._say(worker, [END]):
-                self._ledger.end_again(worker)
+        self._desk.hand_out(time.monotonic())
+        while (word := self._desk.next_word()) is not None:
+            if not self._say(word):
+                self._desk.unsaid(word)
 
-    def _say(self, worker: bytes, frames: list[bytes]) -> bool:
+    def _say(self, word: Word) -> bool:
         """Send to one worker; False when it cannot be reached now (it will ask again)."""
         try:
-            self._router.send_frames([worker, *frames], timeout=0)
+            self._router.send_frames([word.worker, *word.frames], timeout=0)
         except ClosedError:
             raise
         except MeshError:
             return False
         return True
-
-
-def _checked(record: bytes) -> bytes:
-    if not isinstance(record, (bytes, bytearray, memoryview)):
-        raise TypeError(f"a record is bytes, not {type(record).__name__}; use .encode()")
-    if len(record) > _RECORD_SIZE_MAX:
-        raise UsageError(f"a record of {len(record)} bytes is over {_RECORD_SIZE_MAX}")
-    return bytes(record)

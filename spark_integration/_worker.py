@@ -7,41 +7,65 @@ Law: a batch is acknowledged only when the task comes back for the next one.
 
 from __future__ import annotations
 
-import os
+import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 
-from meshmsg import Dealer, Engine, PeerError, Stats, TimedOutError
+from meshmsg import Dealer, Engine, Poller, Stats, TimedOutError, WouldBlockError
 
-from ._wire import END, WORK, pack_ask, parse_header
-
-_ASK_AGAIN = 1.0  # seconds of silence after which a worker repeats its question
+from ._hand import ASK_AGAIN, BatchForm, Hand, worker_name
 
 
-@dataclass(frozen=True)
-class WorkBatch:
-    """Consecutive records from a work queue.  Iterating gives the records."""
+@dataclass(frozen=True, repr=False)
+class WorkBatch(BatchForm):
+    """Consecutive records from a work queue.  Iterating gives the records.
 
-    number: int
-    """Which batch of the queue this is: 0, 1, 2, ..."""
-    attempt: int
-    """1 the first time it was handed out, 2 after one worker was lost with it, ..."""
-    first_sequence: int
-    """The sequence number of the first record; the others follow it."""
-    records: tuple[bytes, ...]
-    """The records, as they were put."""
+    Where the queue has a lease, each record that is taken from it shows the queue that the worker
+    moves on; `extend` shows it, too, where one record takes longer than that.
+    """
 
-    def __len__(self) -> int:
-        return len(self.records)
+    _worker: Worker | None = field(default=None, repr=False, compare=False)
 
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.records)
+    def extend(self) -> bool:
+        """Tell the queue that this batch is still being worked on: its lease counts from now.
 
-    def numbered(self) -> Iterator[tuple[int, bytes]]:
-        """The records with their sequence numbers."""
-        return enumerate(self.records, self.first_sequence)
+        Thread-safe: yes, so another thread may do it while one record takes long.
+
+        Returns:
+            Whether the batch is still this worker's, as far as it has heard.
+
+        Raises:
+            ClosedError: The worker was closed.
+        """
+        if self._worker is not None:
+            self._worker._extend()
+        return not self.lost
+
+    def retry(self, *, delay: float = 0.0) -> None:
+        """Hand this batch back, to be handed out again, with the next `attempt`, to whoever asks.
+
+        It goes out before records that nobody had yet.  The loop then goes on to the next batch;
+        nothing is acknowledged.
+
+        Thread-safe: no; as for the worker.
+
+        Args:
+            delay: Seconds until it may go out again; so the same worker need not get it at once.
+
+        Raises:
+            UsageError: It was acknowledged or handed back before.
+            PeerError: The queue is of a version that cannot take it back.
+            TimedOutError: The queue could not be reached; the batch is still in hand.
+            ClosedError: The worker was closed.
+        """
+        if self._worker is not None:
+            self._worker._hand_back(self.number, delay)
+
+    def _renew(self) -> None:
+        if self._worker is not None:
+            self._worker._extend()
 
 
 class Worker:
@@ -49,9 +73,10 @@ class Worker:
 
     Coming back for the next batch acknowledges the one before: have its results confirmed first
     (`drain`), if losing them matters.  Leaving the loop early, by `break`, an exception or the
-    death of the process, acknowledges nothing: the batch in hand goes to another worker.
+    death of the process, acknowledges nothing: the batch in hand goes to another worker when this
+    one is closed, or at once if it begins a new loop.
 
-    Thread-safe: no; one worker belongs to one thread.
+    Thread-safe: no; one worker belongs to one thread (`WorkBatch.extend` may be called by others).
     """
 
     def __init__(
@@ -73,15 +98,11 @@ class Worker:
             identity: A name for this worker, unique among the workers; made up when empty.
             engine: The engine to use; None takes that of the process.
         """
-        if prefetch < 1 or silence <= 0:
-            raise ValueError("prefetch must be at least 1 and silence more than 0")
-        self._endpoint = endpoint
-        self._prefetch = prefetch
-        self._silence = silence
-        self._ended = False
-        self._asked = False  # a question is on its way
-        name = identity or f"worker-{os.getpid()}-{os.urandom(6).hex()}".encode()
-        self._dealer = Dealer(connect=endpoint, identity=name, engine=engine)
+        self._hand = Hand(endpoint, prefetch, silence)
+        self._lock = threading.Lock()  # what is heard and said, but for waiting
+        self._name = worker_name(identity)
+        self._dealer = Dealer(connect=endpoint, identity=self._name, engine=engine)
+        self._heard = Poller([self._dealer])  # a look costs less than a receive that finds nothing
 
     def __enter__(self) -> Worker:
         return self
@@ -94,19 +115,26 @@ class Worker:
     ) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        name = self._name.decode(errors="backslashreplace")
+        if self._dealer.closed:
+            return f"<Worker {name} closed, {self._hand.batches_done} batches done>"
+        return f"<Worker {name} of {self._hand.endpoint}: {self._hand.text()}>"
+
     def __iter__(self) -> Iterator[WorkBatch]:
         """Yield batches until the queue says that there is no more.
 
         Raises:
-            PeerError: The queue has been silent for too long, or is no work queue.
+            PeerError: The queue has been silent for too long, is no work queue, or is of a version
+                that does not understand this worker.
             ClosedError: The worker was closed.
         """
-        done: list[int] = []
-        while not self._ended:
-            batch = self._next(done)
-            if batch is not None:
-                yield batch
-                done = [batch.number]
+        left = self._hand.left_over()
+        if left is not None:
+            self._hand_back(left, 0.0)
+        while (batch := self._next()) is not None:
+            yield batch
+            self._hand.come_back(batch.number)
 
     def stats(self) -> Stats:
         """The counts of the socket underneath.
@@ -116,46 +144,58 @@ class Worker:
         return self._dealer.stats()
 
     def close(self) -> None:
-        """Close the socket: whatever is not acknowledged goes to other workers."""
-        self._dealer.close()
+        """Close the socket: whatever is not acknowledged goes to other workers.
 
-    def _next(self, done: list[int]) -> WorkBatch | None:
+        Thread-safe: yes; closing twice is harmless.
+        """
+        self._dealer.close()
+        self._heard.close()
+
+    def _next(self) -> WorkBatch | None:
         """Ask, and wait for an answer; None: the end."""
         heard = time.monotonic()
         while True:
-            frames = self._exchange(done)
-            if frames is None:
-                silent = time.monotonic() - heard
-                if silent >= self._silence:
-                    raise PeerError(
-                        f"no sign of the work queue at {self._endpoint} for {silent:.0f} s"
-                    )
+            with self._lock:
+                self._listen()
+                found = self._hand.take(time.monotonic())
+                self._ask(ASK_AGAIN)
+            if found is not None:
+                return WorkBatch(*found, self._hand, self)
+            if self._hand.ended:
+                return None
+            try:
+                frames = self._dealer.recv_frames(timeout=ASK_AGAIN)
+            except TimedOutError:
+                self._hand.silent(time.monotonic() - heard)
                 continue
             heard = time.monotonic()
-            if frames[0] == END:
-                self._ended = True
-                return None
-            if frames[0] == WORK:
-                header = parse_header(frames[1]) if len(frames) > 1 else None
-                if header is None:
-                    raise PeerError(f"{self._endpoint} is no work queue: its batch has no header")
-                number, attempt, first = header
-                return WorkBatch(number, attempt, first, tuple(frames[2:]))
+            with self._lock:
+                self._hand.hear(frames)
 
-    def _exchange(self, done: list[int]) -> list[bytes] | None:
-        """Say what is to be said, hear one answer; None after a second of silence.
+    def _listen(self) -> None:
+        """Hear what is there already; under the lock."""
+        while self._heard.poll(0):
+            self._hand.hear(self._dealer.recv_frames(timeout=0))
 
-        `done` is emptied once it is sent; a question is repeated in silence, for it is harmless.
-        """
-        try:
-            if done or not self._asked:
-                self._dealer.send_frames(pack_ask(self._prefetch, done), timeout=_ASK_AGAIN)
-                done.clear()
-                self._asked = True
-            return self._dealer.recv_frames(timeout=_ASK_AGAIN)
-        except TimedOutError:
-            self._asked = False
-            return None
+    def _ask(self, timeout: float, *, again: bool = False) -> None:
+        """Say what is to be said; what could not be is said next time.  Under the lock."""
+        question = self._hand.question(time.monotonic(), again=again)
+        if question is not None:
+            try:
+                self._dealer.send_frames(question, timeout=timeout)
+            except (TimedOutError, WouldBlockError):
+                return
+            self._hand.asked()
+
+    def _extend(self) -> None:
+        with self._lock:
+            self._listen()
+            self._ask(0, again=True)
+
+    def _hand_back(self, number: int, delay: float) -> None:
+        with self._lock:
+            self._dealer.send_frames(self._hand.hand_back(number, delay), timeout=ASK_AGAIN)
+            self._hand.put_down()
 
 
 def work(

@@ -12,18 +12,23 @@ case $kind in
 asan)
     libs="$($cc -print-file-name=libasan.so) $($cc -print-file-name=libubsan.so)"
     export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-    # Left out: what compiles or type-checks and runs nothing of the core in this process.
-    LD_PRELOAD=$libs $python -m pytest -q -p no:cacheprovider -n 2 tests/unit tests/conformance tests/hostile \
+    # Left out: what compiles or type-checks and runs nothing of the core in this process. The seeds are run
+    # without sanitizers as well, all of them.
+    MESHMSG_SIM_SEEDS=${MESHMSG_SIM_SEEDS:-60} LD_PRELOAD=$libs $python -m pytest -q -p no:cacheprovider -n 2 tests/unit tests/conformance tests/hostile \
         tests/sim --ignore tests/unit/test_c.py --ignore tests/unit/test_typing.py \
         --ignore tests/unit/test_fuzz_corpus.py
     ;;
 tsan)
-    sources=$(find csrc -name '*.c' -not -path 'csrc/python/*')
-    mkdir -p "$folder/c"
+    # The core once, side by side, for all programs.
+    flags="-std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=thread -Icsrc/include -Icsrc -Itests/c"
+    rm -rf "$folder/c"
+    mkdir -p "$folder/c/core"
+    find csrc -name '*.c' -not -path 'csrc/python/*' |
+        xargs -P "$(nproc)" -I{} sh -c \
+            "$cc $flags -c {} -o $folder/c/core/\$(echo {} | tr / _).o"
     for program in test_engine_threads test_lead test_loop_lead test_group test_memory \
         test_engine_beside test_engine_burst test_link_small test_large; do
-        $cc -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=thread -Icsrc/include -Icsrc -Itests/c \
-            $sources "tests/c/$program.c" -pthread -o "$folder/c/$program"
+        $cc $flags "tests/c/$program.c" "$folder"/c/core/*.o -pthread -o "$folder/c/$program"
         TSAN_OPTIONS=die_after_fork=0:halt_on_error=1 "$folder/c/$program"
     done
     echo "threads under TSan: clean"

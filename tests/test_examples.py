@@ -17,6 +17,8 @@ SAYS = {
     "survey_least_loaded.py": ["3 of 4 answered, 1 did not", "{'b': ['one more job']}"],
     "bus_table.py": ["ann and bob agree: True", "has everything: True", "all three agree: True"],
     "asyncio_pipeline.py": ["10000 jobs through 3 workers", "right: True"],
+    "stop_at_sigterm.py": ["3 workers got SIGTERM", "2000 jobs, each done once: True"],
+    "idle_queue.py": ["answers: FIRST, SECOND, THIRD", "nobody can do that", "worker: 1"],
     "talk_to_pyzmq.py": ["pyzmq"],
 }
 PROVOKED = {"request_reply.py": "CONNECT_FAILED"}  # it takes the server away

@@ -170,14 +170,25 @@ def test_importing_the_library_imports_little() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_readme_runs() -> None:
+README_LINES_MAX = 90
+
+
+def test_the_readme_is_short() -> None:
+    """What it is, speed, code, two commands, roles, links: the rest is in docs."""
+    assert len((ROOT / "README.md").read_text().splitlines()) <= README_LINES_MAX
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tour.md"])
+def test_the_programs_of_a_page_run(page: str) -> None:
     """Its Python blocks run as they stand."""
-    for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    assert len(blocks) >= 2
+    for block in blocks:
         subprocess.run([sys.executable, "-c", block], check=True, timeout=600, capture_output=True)
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "check", "asan", "tsan", "fuzz", "bench", "clean"]
+    "target", ["demo", "test", "check", "asan", "tsan", "fuzz", "mutants", "bench", "clean"]
 )
 def test_the_makefile_has_its_targets(target: str) -> None:
     """What README and the house promise can be made."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._compile import build, compiler, first_words, has_header, package_version
+from .._compile import SOURCES, build, compiler, first_words, has_header, package_version
 from .._task import Task
 from .seam import TRANSPORTS, Peer
 
@@ -28,6 +28,8 @@ class Program(Peer):
 
     def missing(self) -> str | None:
         """Whether it can be built."""
+        if not SOURCES.is_dir():
+            return "its source is in a source tree of meshmsg only"
         if compiler() is None:
             return "there is no C compiler"
         if self.header and not has_header(self.header):

@@ -1,6 +1,6 @@
 /*
  * base.c: the failed assertion and the one door to the heap.
- * Not here: any other state than that of the allocation test hooks.
+ * Not here: any other state than that of the test hooks.
  * Law: with the hooks off an allocation costs two relaxed loads more than malloc, and freeing one.
  */
 #include "base/base.h"
@@ -12,6 +12,7 @@
 
 static _Atomic int64_t base_fail_countdown, base_blocks, base_bytes;
 static atomic_bool base_counts;
+static _Atomic uint32_t base_cpus;
 
 void
 mmi_assert_failed(const char *text, const char *file, int line)
@@ -74,10 +75,10 @@ mmi_alloc_size(void *ptr)
     return malloc_usable_size(ptr);
 }
 
-void
+int64_t
 mm_test_alloc_fail(int64_t countdown)
 {
-    atomic_store_explicit(&base_fail_countdown, countdown, memory_order_relaxed);
+    return atomic_exchange_explicit(&base_fail_countdown, countdown, memory_order_relaxed);
 }
 
 int64_t
@@ -86,4 +87,16 @@ mm_test_alloc_live(int64_t *bytes)
     atomic_store_explicit(&base_counts, true, memory_order_relaxed);
     *bytes = atomic_load_explicit(&base_bytes, memory_order_relaxed);
     return atomic_load_explicit(&base_blocks, memory_order_relaxed);
+}
+
+void
+mm_test_cpus(uint32_t count)
+{
+    atomic_store_explicit(&base_cpus, count, memory_order_relaxed);
+}
+
+uint32_t
+mmi_cpus_told(void)
+{
+    return atomic_load_explicit(&base_cpus, memory_order_relaxed);
 }

@@ -25,4 +25,10 @@ void *mmi_realloc(void *old, size_t size) MMI_WARN_UNUSED;   /* new bytes are no
 void mmi_free(void *ptr);
 size_t mmi_alloc_size(void *ptr);   /* bytes it has room for; NULL: 0 */
 
+/* Processors that mm_test_cpus told of; 0: it did not. */
+uint32_t mmi_cpus_told(void);
+
+/* text.c: data as text, what is not printable as '?', cut to fit out. */
+void mmi_text_excerpt(char *out, size_t cap, const uint8_t *data, size_t size);
+
 #endif

@@ -24,6 +24,8 @@ enum {
 
     /* fixed */
     MMI_HEARTBEAT_TTL_MAX_DS = 655,          /* deciseconds: libzmq overflows above      */
+    MMI_PART_MS = 300000,                    /* an ended connection stays for its peer to read on */
+    MMI_ANSWER_MS = 3000,                    /* a peer's system has at least so long to answer */
     MMI_PING_CONTEXT_MAX = 16,               /* bytes                                    */
     MMI_HANDSHAKE_SIZE_MAX = 16 * 1024,      /* bytes a peer may send before it is known */
     MMI_COMMAND_OVERHEAD = 64,               /* bytes a command may have over its topic  */
@@ -37,8 +39,9 @@ enum {
     MMI_PACK_BODY_MAX = 32 * 1024,           /* bytes: a larger message goes by reference */
     MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */
     MMI_REQUESTS_MAX = 65536,                /* requests in flight, a REQ socket         */
+    MMI_REFUSAL_REASON_MAX = 1024,           /* bytes of the reason of a refusal         */
     MMI_SURVEYS_MAX = 65536,                 /* surveys not forgotten, a SURVEYOR socket */
-    MMI_NOTICES_MAX = 65536,                 /* untaken subscription notices, XPUB       */
+    MMI_NOTICES_MAX = 65536,                 /* topics that came and went untold, XPUB   */
     MMI_LEFT_MESSAGES_MAX = 1024 * 1024,     /* received from peers that went away       */
     MMI_LEFT_BYTES_MAX = 1024 * 1024 * 1024, /* bytes of those, at least                 */
     MMI_ENGINES_MAX = 256,                   /* engines a process                        */
@@ -46,7 +49,13 @@ enum {
     MMI_INPROC_RECONNECT_MS = 20,            /* inproc dialers look again this often     */
     MMI_ACCEPT_PAUSE_MS = 100,               /* after EMFILE                             */
     MMI_ACCEPTS_PER_STEP = 64,
-    MMI_RESOLVERS_MAX = 8                    /* threads looking up names at once         */
+    MMI_SILENT_MS = 1000,                    /* in a handshake, before an event says so  */
+    MMI_REFUSING_MAX = 64,                   /* connections over the limit that are told so */
+    MMI_REFUSING_MS = 1000,                  /* for a refused peer to read why           */
+    MMI_RESOLVERS_MAX = 8,                   /* threads looking up names at once         */
+    MMI_IPC_PATH_MAX = 107,                  /* octets, as a unix address holds; of an abstract
+                                                name with its @                          */
+    MMI_INPROC_NAME_MAX = 246                /* octets: what fits into an endpoint       */
 };
 
 #endif

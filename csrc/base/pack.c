@@ -70,20 +70,27 @@ mmi_pack_out_view(mmi_pack_out *owner, size_t at)
 }
 
 mmi_pack_out *
+mmi_pack_out_copy(const mmi_pack_out *pack, size_t at, size_t end, uint32_t count, size_t cost)
+{
+    mmi_pack_out *copy = mmi_pack_out_new(pack->framing, end - at);
+    if (copy != NULL) {
+        memcpy(copy->data, pack->data + at, end - at);
+        copy->used = end - at;
+        copy->msg.count = count;
+        copy->msg.cost = cost;
+    }
+    return copy;
+}
+
+mmi_pack_out *
 mmi_pack_out_split(mmi_pack_out *pack, size_t at, uint32_t count, size_t cost)
 {
-    size_t size = pack->used - at;
-    mmi_pack_out *rest = mmi_pack_out_new(pack->framing, size);
-    if (rest == NULL) {
-        return NULL;
+    mmi_pack_out *rest = mmi_pack_out_copy(pack, at, pack->used, count, cost);
+    if (rest != NULL) {
+        pack->used = pack->cap = at;   /* nothing is ever appended behind what was copied */
+        pack->msg.count -= count;
+        pack->msg.cost -= cost;
     }
-    memcpy(rest->data, pack->data + at, size);
-    rest->used = size;
-    rest->msg.count = count;
-    rest->msg.cost = cost;
-    pack->used = pack->cap = at;   /* nothing is ever appended behind what was copied */
-    pack->msg.count -= count;
-    pack->msg.cost -= cost;
     return rest;
 }
 

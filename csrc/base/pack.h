@@ -76,6 +76,10 @@ mmi_pack_out_follow(mmi_pack_out *view, size_t end)
 }
 /* Of mmi_msg_unref: nobody holds it any more.  true: it is kept for the next; false: to be freed. */
 bool mmi_pack_unused(mmi_msg *m);
+/* A pack of its own with a copy of the count messages from octet at to octet end.  NULL: no memory.
+ */
+mmi_pack_out *mmi_pack_out_copy(const mmi_pack_out *pack, size_t at, size_t end, uint32_t count,
+                                size_t cost) MMI_WARN_UNUSED;
 /* A new pack with the count messages from octet at on, which it takes out of pack.  NULL: no
  * memory, nothing has changed.  The copy is this pack's alone. */
 mmi_pack_out *mmi_pack_out_split(mmi_pack_out *pack, size_t at, uint32_t count,

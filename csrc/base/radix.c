@@ -121,6 +121,21 @@ mmi_radix_fini(mmi_radix *r)
     mmi_radix_init(r);
 }
 
+static int
+radix_path_reserve(mmi_radix *r, size_t size)
+{
+    if (size < r->path_cap) {
+        return MM_OK;
+    }
+    uint8_t *path = mmi_realloc(r->path, size + 1);
+    if (path == NULL) {
+        return MM_ENOMEM;
+    }
+    r->path = path;
+    r->path_cap = size + 1;
+    return MM_OK;
+}
+
 int
 mmi_radix_add(mmi_radix *r, const uint8_t *topic, size_t size, void *subscriber, bool *first)
 {
@@ -132,13 +147,8 @@ mmi_radix_add(mmi_radix *r, const uint8_t *topic, size_t size, void *subscriber,
     if (sub != NULL) {
         return sub->count == INT32_MAX ? MM_ENOMEM : (int)++sub->count;
     }
-    if (size >= r->path_cap) {
-        uint8_t *path = mmi_realloc(r->path, size + 1);
-        if (path == NULL) {
-            return MM_ENOMEM;
-        }
-        r->path = path;
-        r->path_cap = size + 1;
+    if (radix_path_reserve(r, size) != MM_OK) {
+        return MM_ENOMEM;
     }
     radix_holder *holder = radix_holder_reserve(r, subscriber);
     if (holder == NULL) {
@@ -190,19 +200,15 @@ mmi_radix_rm(mmi_radix *r, const uint8_t *topic, size_t size, void *subscriber, 
 
 void
 mmi_radix_rm_all(mmi_radix *r, void *subscriber,
-                 void (*gone)(void *arg, const uint8_t *topic, size_t size), void *arg)
+                 void (*gone)(void *arg, mmi_radix_node *node, void *mark, bool last), void *arg)
 {
     radix_holder *holder = radix_holder_find(r, subscriber);
     for (uint32_t i = 0; holder != NULL && i < holder->count; i++) {
         mmi_radix_node *node = holder->nodes[i];
+        void *mark = mmi_radix_sub_find(node, subscriber)->mark;
         radix_sub_rm(r, node, subscriber);
-        if (node->sub_count == 0 && gone != NULL) {
-            uint8_t *begin = r->path + r->path_cap;
-            for (const mmi_radix_node *at = node; at->parent != NULL; at = at->parent) {
-                begin -= at->label_size;
-                memcpy(begin, at->label, at->label_size);
-            }
-            gone(arg, begin, (size_t)(r->path + r->path_cap - begin));
+        if (gone != NULL) {
+            gone(arg, node, mark, node->sub_count == 0);
         }
         mmi_radix_prune(node);
     }
@@ -240,7 +246,7 @@ mmi_radix_match(const mmi_radix *r, const uint8_t *text, size_t size,
     }
 }
 
-const void *
+const mmi_radix_node *
 mmi_radix_place(const mmi_radix *r, const uint8_t *text, size_t size)
 {
     const mmi_radix_node *node = r->root, *last = NULL;
@@ -289,4 +295,69 @@ mmi_radix_each(const mmi_radix *r, void *subscriber,
             each(arg, r->path, size, count);
         }
     }
+}
+
+mmi_radix_node *
+mmi_radix_find(const mmi_radix *r, const uint8_t *topic, size_t size)
+{
+    mmi_radix_node *node = mmi_radix_node_find(r, topic, size);
+    return node != NULL && (node->sub_count > 0 || node->keeps > 0) ? node : NULL;
+}
+
+void **
+mmi_radix_mark(mmi_radix_node *node, const void *subscriber)
+{
+    if (subscriber == NULL) {
+        return &node->mark;
+    }
+    mmi_radix_sub *sub = mmi_radix_sub_find(node, subscriber);
+    return sub != NULL ? &sub->mark : NULL;
+}
+
+void
+mmi_radix_keep(mmi_radix_node *node)
+{
+    node->keeps++;
+}
+
+mmi_radix_node *
+mmi_radix_hold(mmi_radix *r, const uint8_t *topic, size_t size)
+{
+    if (radix_path_reserve(r, size) != MM_OK) {
+        return NULL;
+    }
+    mmi_radix_node *node = mmi_radix_node_make(r, topic, size);
+    if (node != NULL) {
+        node->keeps++;
+    }
+    return node;
+}
+
+void
+mmi_radix_release(mmi_radix_node *node)
+{
+    node->keeps--;
+    mmi_radix_prune(node);
+}
+
+size_t
+mmi_radix_topic_size(const mmi_radix_node *node)
+{
+    size_t size = 0;
+    for (; node->parent != NULL; node = node->parent) {
+        size += node->label_size;
+    }
+    return size;
+}
+
+const uint8_t *
+mmi_radix_topic(mmi_radix *r, const mmi_radix_node *node, size_t *size)
+{
+    uint8_t *begin = r->path + r->path_cap;
+    for (const mmi_radix_node *at = node; at->parent != NULL; at = at->parent) {
+        begin -= at->label_size;
+        memcpy(begin, at->label, at->label_size);
+    }
+    *size = (size_t)(r->path + r->path_cap - begin);
+    return begin;
 }

@@ -28,19 +28,35 @@ int mmi_radix_add(mmi_radix *r, const uint8_t *topic, size_t size, void *subscri
 /* Returns the count left (0: gone), or MM_EINVAL when the pair was not there.  *last: now nobody
  * has this topic. */
 int mmi_radix_rm(mmi_radix *r, const uint8_t *topic, size_t size, void *subscriber, bool *last);
-/* Forgets a subscriber; for each topic nobody holds any more calls gone (may be NULL). */
+/* Forgets a subscriber; for each topic it held, however often, calls gone (may be NULL): its node,
+ * which gone may keep, the mark of the pair, and whether nobody has this topic now. */
 void mmi_radix_rm_all(mmi_radix *r, void *subscriber,
-                      void (*gone)(void *arg, const uint8_t *topic, size_t size), void *arg);
+                      void (*gone)(void *arg, mmi_radix_node *node, void *mark, bool last),
+                      void *arg);
 /* Calls match once for each (topic, subscriber) pair whose topic is a prefix: a subscriber with
  * several matching topics is reported several times.  match returns false to stop early. */
 void mmi_radix_match(const mmi_radix *r, const uint8_t *text, size_t size,
                      bool (*match)(void *arg, void *subscriber), void *arg);
-/* What matches such a text, as a name: two texts that get the same match the same subscribers, as
- * long as no topic comes or goes.  NULL: nobody. */
-const void *mmi_radix_place(const mmi_radix *r, const uint8_t *text, size_t size);
+/* The longest topic that matches such a text: two texts that get the same match the same
+ * subscribers, as long as no topic comes or goes.  NULL: nobody. */
+const mmi_radix_node *mmi_radix_place(const mmi_radix *r, const uint8_t *text, size_t size);
 /* Calls each for every topic held by a subscriber (NULL: any), once, in byte order. */
 void mmi_radix_each(const mmi_radix *r, void *subscriber,
                     void (*each)(void *arg, const uint8_t *topic, size_t size, uint32_t count),
                     void *arg);
+
+/* The node of this very topic; NULL: nobody has it, and nobody keeps it. */
+mmi_radix_node *mmi_radix_find(const mmi_radix *r, const uint8_t *topic, size_t size);
+/* A pointer of the caller's, NULL at first: of a topic, or of a pair (subscriber not NULL).  NULL:
+ * there is no such pair.  Valid until the next topic comes or goes. */
+void **mmi_radix_mark(mmi_radix_node *node, const void *subscriber);
+/* The node, of a topic that somebody has or keeps, stays until it was released as often as kept. */
+void mmi_radix_keep(mmi_radix_node *node);
+/* The node of this topic, kept once more, whether anybody has it or not.  NULL: no memory. */
+mmi_radix_node *mmi_radix_hold(mmi_radix *r, const uint8_t *topic, size_t size) MMI_WARN_UNUSED;
+void mmi_radix_release(mmi_radix_node *node);
+/* The topic of a node, in scratch memory of the tree. */
+size_t mmi_radix_topic_size(const mmi_radix_node *node);
+const uint8_t *mmi_radix_topic(mmi_radix *r, const mmi_radix_node *node, size_t *size);
 
 #endif

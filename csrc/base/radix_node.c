@@ -18,7 +18,7 @@ mmi_radix_grow(void *array, uint32_t *cap, uint32_t count, size_t item_size)
     if (*cap > UINT32_MAX / 2) {
         return NULL;
     }
-    uint32_t wanted = *cap == 0 ? 2 : *cap * 2;
+    uint32_t wanted = *cap == 0 ? 1 : *cap * 2;   /* most topics have one subscriber */
     void *bigger = mmi_realloc(array, wanted * item_size);
     if (bigger != NULL) {
         *cap = wanted;
@@ -172,7 +172,7 @@ radix_merge(mmi_radix_node *node)
 void
 mmi_radix_prune(mmi_radix_node *node)
 {
-    while (node->parent != NULL && node->sub_count == 0) {
+    while (node->parent != NULL && node->sub_count == 0 && node->keeps == 0) {
         mmi_radix_node *parent = node->parent;
         if (node->child_count == 1) {
             radix_merge(node);

@@ -1,9 +1,9 @@
 /*
  * radix_node.h: the nodes of the prefix tree: finding, making and pruning them.
  * Not here: who holds which node (radix.c), and anything for other files than radix.c.
- * Law: a node other than the root has subscribers or two children (or one, when there was no memory
- * to merge it); children are sorted by first byte, subscribers by address; a node that has
- * subscribers keeps its address when others are split or merged.
+ * Law: a node other than the root has subscribers, is kept or has two children (or one, when there
+ * was no memory to merge it); children are sorted by first byte, subscribers by address; a node that
+ * has subscribers or is kept stays at its address when others are split or merged.
  */
 #ifndef MMI_RADIX_NODE_H
 #define MMI_RADIX_NODE_H
@@ -14,6 +14,7 @@ typedef struct mmi_radix_sub {
     void *subscriber;
     uint32_t count;
     uint32_t place;            /* of this node in the holder's list */
+    void *mark;                /* the user's */
 } mmi_radix_sub;
 
 struct mmi_radix_node {
@@ -24,6 +25,8 @@ struct mmi_radix_node {
     mmi_radix_sub *subs;
     uint32_t sub_count, sub_cap;
     uint32_t child_count, child_cap;
+    uint32_t keeps;
+    void *mark;                /* the user's */
 };
 
 /* The array, moved if need be, with room for one item more than count; NULL: no memory, array

@@ -39,11 +39,7 @@ mmi_ring_fini(mmi_ring *r)
 bool
 mmi_ring_fits_entry(const mmi_ring *r, const mmi_msg *m)
 {
-    if (m->kind == MMI_MSG_ONE) {
-        return mmi_ring_fits(r, mmi_msg_cost(m));
-    }
-    return m->count <= r->count_max - r->count && r->bytes <= r->bytes_max &&
-           m->cost <= r->bytes_max - r->bytes;
+    return mmi_ring_fits_count(r, m->count, mmi_msg_cost(m));
 }
 
 bool

@@ -19,14 +19,21 @@ typedef struct mmi_ring {
 
 void mmi_ring_init(mmi_ring *r, uint32_t count_max, size_t bytes_max);
 void mmi_ring_fini(mmi_ring *r);                                     /* unrefs what is left */
-/* One message of that cost. */
+/* The one rule of what fits, whatever entries it comes in: that many messages, together of that
+ * cost. */
 static inline bool
-mmi_ring_fits(const mmi_ring *r, size_t cost)
+mmi_ring_fits_count(const mmi_ring *r, uint32_t count, size_t cost)
 {
-    return r->count < r->count_max &&
-           (r->count == 0 || (r->bytes <= r->bytes_max && cost <= r->bytes_max - r->bytes));
+    return count <= r->count_max - r->count &&
+           ((r->bytes <= r->bytes_max && cost <= r->bytes_max - r->bytes) ||
+            (r->count == 0 && count == 1));
 }
-bool mmi_ring_fits_entry(const mmi_ring *r, const mmi_msg *m);       /* or all of a pack */
+static inline bool
+mmi_ring_fits(const mmi_ring *r, size_t cost)   /* one message */
+{
+    return mmi_ring_fits_count(r, 1, cost);
+}
+bool mmi_ring_fits_entry(const mmi_ring *r, const mmi_msg *m);   /* a message, or all of a pack */
 bool mmi_ring_low(const mmi_ring *r); /* at least half empty: time to wake who waits */
 /* MM_OK: the next push cannot say MM_ENOMEM, unless a pop comes first; MM_ENOMEM. */
 int mmi_ring_reserve(mmi_ring *r) MMI_WARN_UNUSED;

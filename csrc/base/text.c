@@ -17,7 +17,7 @@ static const char *const text_errors[] = {
     [-MM_ENOTSUP] = "this role, or the wire of its peers, cannot do that",
     [-MM_EINVAL] = "a bad argument",
     [-MM_EADDRINUSE] = "the address or identity is in use",
-    [-MM_EADDRINVAL] = "the address is malformed, unknown or not of this machine",
+    [-MM_EADDRINVAL] = "the address is malformed",
     [-MM_EPERM] = "not permitted",
     [-MM_EINSECURE] = "an unencrypted bind outside loopback was not asked for",
     [-MM_ECONNREFUSED] = "the connection was refused",
@@ -28,6 +28,16 @@ static const char *const text_errors[] = {
     [-MM_ENOMEM] = "out of memory",
     [-MM_EMFILE] = "too many open files",
     [-MM_EIO] = "input/output error",
+    [-MM_EREFUSED] = "the peer refused the request",
+    [-MM_EADDRNOTAVAIL] = "the address is not one of this machine",
+    [-MM_ENOHOST] = "the host name cannot be resolved",
+    [-MM_ENOENT] = "no such folder or endpoint",
+    [-MM_ENOTDIR] = "a part of the path is not a folder",
+    [-MM_ELOOP] = "too many symbolic links on the path",
+    [-MM_ENAMETOOLONG] = "a path or name is too long",
+    [-MM_EEXIST] = "a file that is no socket is there",
+    [-MM_EROFS] = "the file system is read-only",
+    [-MM_ENOSPC] = "no space left on the device",
 };
 
 static const char *const text_reasons[MM_REASON_COUNT] = {
@@ -61,6 +71,8 @@ static const char *const text_reasons[MM_REASON_COUNT] = {
     [MM_REASON_MEMORY] = "out of memory here",
     [MM_REASON_NOT_SP] = "the peer does not speak SP",
     [MM_REASON_SP_HEADER] = "malformed SP message header",
+    [MM_REASON_HANDSHAKE_EOF] = "closed by the peer in the handshake",
+    [MM_REASON_USER] = "the other side of an abstract name is another user",
 };
 
 static const char *const text_roles[MM_ROLE_COUNT] = {
@@ -98,4 +110,14 @@ const char *
 mm_role_name(int role)
 {
     return text_of(text_roles, MMI_COUNT_OF(text_roles), role, "unknown role");
+}
+
+void
+mmi_text_excerpt(char *out, size_t cap, const uint8_t *data, size_t size)
+{
+    size_t length = size < cap - 1 ? size : cap - 1;
+    for (size_t i = 0; i < length; i++) {
+        out[i] = data[i] >= 0x20 && data[i] < 0x7f ? (char)data[i] : '?';
+    }
+    out[length] = '\0';
 }

@@ -94,7 +94,7 @@ mm_codec_hello_new(int role, const uint8_t *identity, size_t identity_size)
         memcpy(h->identity, identity, identity_size);
     }
     mmi_hello_config config = { .role = role, .identity = h->identity,
-                                .identity_size = identity_size, .features = "1" };
+                                .identity_size = identity_size, .features = mmi_hello_features };
     if (mmi_hello_init(&h->hello, &config) != MM_OK) {
         mmi_free(h);
         return NULL;
@@ -135,6 +135,17 @@ mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_t *i
     *size = h->hello.peer.identity_size;
     memcpy(identity, h->hello.peer.identity, *size);
     return h->hello.reason;
+}
+
+int
+mm_url_why(const char *url, int use, char *why, size_t why_size)
+{
+    mmi_url parsed;
+    char text[MM_WHY_SIZE] = "";
+    int rc = use == MM_USE_BIND ? mmi_url_parse_to_bind(url, &parsed, text)
+                                : mmi_url_parse_to_connect(url, &parsed, text);
+    snprintf(why, why_size, "%s", text);
+    return rc;
 }
 
 int

@@ -20,6 +20,7 @@ static const struct {
     { "PING", MMI_COMMAND_PING },     { "PONG", MMI_COMMAND_PONG },
     { "CANCEL", MMI_COMMAND_CANCEL }, { "SUBSCRIBE", MMI_COMMAND_SUBSCRIBE },
     { "ERROR", MMI_COMMAND_ERROR },   { "READY", MMI_COMMAND_READY },
+    { "STOP", MMI_COMMAND_STOP },     { "STOPPED", MMI_COMMAND_STOPPED },
 };
 
 static int
@@ -114,6 +115,18 @@ mmi_command_put_subscription(uint8_t *out, uint8_t minor, bool add, const uint8_
         memcpy(out + at, topic, size);
     }
     return at + size;
+}
+
+size_t
+mmi_command_put_stop(uint8_t *out)
+{
+    return command_put(out, "STOP", NULL, 0, NULL, 0);
+}
+
+size_t
+mmi_command_put_stopped(uint8_t *out)
+{
+    return command_put(out, "STOPPED", NULL, 0, NULL, 0);
 }
 
 size_t

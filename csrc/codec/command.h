@@ -14,7 +14,9 @@ typedef enum mmi_command_kind {
     MMI_COMMAND_SUBSCRIBE,
     MMI_COMMAND_CANCEL,
     MMI_COMMAND_ERROR,
-    MMI_COMMAND_READY /* a second READY: an error above        */
+    MMI_COMMAND_READY,       /* a second READY: an error above        */
+    MMI_COMMAND_STOP,        /* send nothing more                     */
+    MMI_COMMAND_STOPPED      /* that was the last message             */
 } mmi_command_kind;
 
 typedef struct mmi_command {
@@ -35,6 +37,9 @@ size_t mmi_command_put_pong(uint8_t *out, const uint8_t *context, size_t size);
 size_t mmi_command_put_subscription(uint8_t *out, uint8_t minor, bool add, const uint8_t *topic,
                                     size_t size);
 
+/* Neither has data; what a peer puts there is ignored. */
+size_t mmi_command_put_stop(uint8_t *out);
+size_t mmi_command_put_stopped(uint8_t *out);
 /* text is cut at MMI_ERROR_TEXT_MAX octets; out has room for that and MMI_COMMAND_OVERHEAD. */
 enum { MMI_ERROR_TEXT_MAX = MM_DETAIL_MAX };
 size_t mmi_command_put_error(uint8_t *out, const char *text);

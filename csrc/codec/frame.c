@@ -46,13 +46,11 @@ mmi_frame_head_put(uint8_t out[MMI_FRAME_HEAD_MAX], uint8_t flags, uint64_t size
 }
 
 void
-mmi_msg_seal(mmi_msg *m)
+mmi_msg_seal(mmi_msg *m, uint32_t i)
 {
-    for (uint32_t i = 0; i < m->frame_count; i++) {
-        mmi_frame *f = &m->frames[i];
-        if (f->head_size == 0) {
-            uint8_t flags = i + 1 < m->frame_count ? MMI_FRAME_MORE : 0;
-            f->head_size = (uint8_t)mmi_frame_head_put(f->head, flags, f->size);
-        }
+    mmi_frame *f = &m->frames[i];
+    if (f->head_size == 0) {
+        uint8_t flags = i + 1 < m->frame_count ? MMI_FRAME_MORE : 0;
+        f->head_size = (uint8_t)mmi_frame_head_put(f->head, flags, f->size);
     }
 }

@@ -19,7 +19,7 @@ typedef struct mmi_frame_head {
 int mmi_frame_head_parse(const uint8_t *buf, size_t len, mmi_frame_head *out) MMI_WARN_UNUSED;
 /* Writes a head; returns its size (2 or 9).  LONG is chosen here, for a size over 255. */
 size_t mmi_frame_head_put(uint8_t out[MMI_FRAME_HEAD_MAX], uint8_t flags, uint64_t size);
-/* Encodes the heads of all frames of a message that are not encoded yet: the last without MORE. */
-void mmi_msg_seal(mmi_msg *m);
+/* Encodes the head of the i-th frame of a message, if it is not yet: the last without MORE. */
+void mmi_msg_seal(mmi_msg *m, uint32_t i);
 
 #endif

@@ -7,7 +7,6 @@
  */
 #include "codec/hello.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,13 +109,14 @@ hello_greeting(mmi_hello *h)
         return rc;
     }
     if (memcmp(h->in + GREETING_MECHANISM, hello_mechanism, GREETING_MECHANISM_SIZE) != 0) {
-        char name[GREETING_MECHANISM_SIZE + 1] = "";
-        for (int i = 0; i < GREETING_MECHANISM_SIZE && h->in[GREETING_MECHANISM + i] != 0; i++) {
-            int c = h->in[GREETING_MECHANISM + i];
-            name[i] = isprint(c) ? (char)c : '?';
-        }
+        char name[GREETING_MECHANISM_SIZE + 1];
+        const uint8_t *given = h->in + GREETING_MECHANISM;
+        mmi_text_excerpt(name, sizeof name, given, strnlen((const char *)given, sizeof name - 1));
         return mmi_hello_fail(h, MM_REASON_MECHANISM, "the peer's mechanism is '%s', ours NULL",
                               name);
+    }
+    if (h->config.refusal != NULL) {
+        return mmi_hello_fail(h, MM_REASON_CONNECTIONS, "%s", h->config.refusal);
     }
     bool old = h->in[GREETING_MAJOR] == ZMTP_MAJOR && h->in[GREETING_MINOR] == 0;
     h->peer.minor = old ? 0 : ZMTP_MINOR;
@@ -141,11 +141,7 @@ hello_command(mmi_hello *h, const uint8_t *body, size_t size)
                               "a command other than READY in the handshake");
     }
     char text[100];
-    size_t length = command.size < sizeof text - 1 ? command.size : sizeof text - 1;
-    for (size_t i = 0; i < length; i++) {
-        text[i] = isprint(command.data[i]) ? (char)command.data[i] : '?';
-    }
-    text[length] = '\0';
+    mmi_text_excerpt(text, sizeof text, command.data, command.size);
     return mmi_hello_fail(h, MM_REASON_ERROR_COMMAND, "the peer refused: %s", text);
 }
 
@@ -226,7 +222,7 @@ hello_say_error(mmi_hello *h)
 {
     bool told = h->reason == MM_REASON_METADATA || h->reason == MM_REASON_SOCKET_TYPE ||
                 h->reason == MM_REASON_IDENTITY || h->reason == MM_REASON_HANDSHAKE ||
-                h->reason == MM_REASON_FRAME_FLAGS;
+                h->reason == MM_REASON_FRAME_FLAGS || h->reason == MM_REASON_CONNECTIONS;
     if (told && h->out_size + MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX <= MMI_HELLO_OUT_MAX) {
         h->out_size += (uint32_t)mmi_command_put_error(h->out + h->out_size, h->detail);
     }

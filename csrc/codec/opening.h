@@ -26,8 +26,8 @@ typedef struct mmi_opening {
     mmi_sp_hello sp;
     /* private */
     mmi_opening_config config;
-    bool heard;
-    uint8_t first;                   /* octet heard                                           */
+    uint64_t heard;                  /* octets so far                                         */
+    uint8_t first;                   /* of them                                               */
 } mmi_opening;
 
 /* MM_ENOMEM.  What config refers to must outlive o. */
@@ -35,6 +35,8 @@ int mmi_opening_init(mmi_opening *o, const mmi_opening_config *config) MMI_WARN_
 void mmi_opening_fini(mmi_opening *o);
 /* As those of hello.h. */
 int mmi_opening_feed(mmi_opening *o, const uint8_t *buf, size_t size, size_t *used) MMI_WARN_UNUSED;
+/* The peer ended it, or time did: how, and what that suggests, in detail. */
+void mmi_opening_ended(mmi_opening *o, const char *how);
 size_t mmi_opening_output(const mmi_opening *o, const uint8_t **out);
 void mmi_opening_sent(mmi_opening *o, size_t size);
 

@@ -71,12 +71,13 @@ reader_check(mmi_reader *r, const mmi_frame_head *head)
     }
     if (head->size > l->message_size_max - r->parts_size) {
         return reader_fail(r, MM_REASON_MESSAGE_SIZE,
-                           "a frame of %llu bytes in a message of %llu bytes",
-                           (unsigned long long)head->size, (unsigned long long)l->message_size_max);
+                           "a message of %llu bytes, message_size_max is %llu",
+                           (unsigned long long)(r->parts_size + head->size),
+                           (unsigned long long)l->message_size_max);
     }
     if (r->part_count >= l->frames_max) {
-        return reader_fail(r, MM_REASON_FRAME_COUNT, "a message of more than %u frames",
-                           l->frames_max);
+        return reader_fail(r, MM_REASON_FRAME_COUNT,
+                           "a message of more than %u frames (frames_max)", l->frames_max);
     }
     return MM_OK;
 }

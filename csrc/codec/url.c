@@ -9,13 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { URL_WHY_SIZE = 128, URL_IPC_PATH_MAX = 107, URL_PORT_MAX = 65535, URL_PORT_DIGITS_MAX = 5 };
+#include "base/limits.h"
+
+enum { URL_PORT_MAX = 65535, URL_PORT_DIGITS_MAX = 5 };
+
+_Static_assert(MMI_INPROC_NAME_MAX + sizeof "inproc://" <= MM_ENDPOINT_MAX + 1, "its text fits");
 
 static int
 url_fail(char *why, const char *text)
 {
     if (why != NULL) {
-        snprintf(why, URL_WHY_SIZE, "%s", text);
+        snprintf(why, MM_WHY_SIZE, "%s", text);
     }
     return MM_EADDRINVAL;
 }
@@ -30,7 +34,8 @@ url_port(const char *text, uint16_t *port, char *why)
         return MM_OK;
     }
     if (digits == 0 || digits > URL_PORT_DIGITS_MAX) {
-        return url_fail(why, "the port is a number from 0 to 65535, or *");
+        return url_fail(why, digits == 0 ? "the port is missing: tcp://host:port"
+                                         : "the port is a number from 0 to 65535, or *");
     }
     for (size_t i = 0; i < digits; i++) {
         if (!isdigit((unsigned char)text[i])) {
@@ -63,10 +68,20 @@ url_tcp(const char *rest, mmi_url *out, char *why)
     bool bracketed = rest[0] == '[';
     const char *host = bracketed ? rest + 1 : rest;
     const char *end = bracketed ? strchr(rest, ']') : strrchr(rest, ':');
+    if (bracketed && end != NULL && end[1] == '\0') {
+        end = NULL;
+    }
+    if (end == NULL && (!bracketed || strchr(rest, ']') != NULL)) {
+        return url_fail(why, rest[0] == '\0' ? "the host and the port are missing: tcp://host:port"
+                                             : "the port is missing: tcp://host:port");
+    }
     if (end == NULL || end < host || (bracketed && end[1] != ':')) {
         return url_fail(why, "tcp wants host:port, an IPv6 address in brackets");
     }
     size_t size = (size_t)(end - host);
+    if (!bracketed && memchr(host, ':', size) != NULL) {
+        return url_fail(why, "a host with : is IPv6 and stands in brackets: tcp://[::1]:port");
+    }
     if (size >= sizeof out->host || !url_host_valid(host, size, bracketed)) {
         return url_fail(why, "the host is empty, too long or has odd characters");
     }
@@ -75,15 +90,39 @@ url_tcp(const char *rest, mmi_url *out, char *why)
     return url_port(bracketed ? end + 2 : end + 1, &out->port, why);
 }
 
+/* what: "path" or "name" */
 static int
-url_name(const char *rest, size_t size_max, mmi_url *out, char *why, const char *text)
+url_name(const char *rest, size_t size_max, mmi_url *out, char *why, const char *what)
 {
     size_t size = strlen(rest);
-    if (size == 0 || size > size_max) {
-        return url_fail(why, text);
+    if (size > size_max) {
+        if (why != NULL) {
+            snprintf(why, MM_WHY_SIZE, "the %s has %zu octets; %zu is the limit", what, size,
+                     size_max);
+        }
+        return MM_ENAMETOOLONG;
     }
     memcpy(out->host, rest, size + 1);
     return MM_OK;
+}
+
+static int
+url_ipc(const char *rest, mmi_url *out, char *why)
+{
+    if (rest[0] == '\0') {
+        return url_fail(why, "the path is missing: ipc:///path/of/a/file");
+    }
+    if (strcmp(rest, "@") == 0) {
+        return url_fail(why, "the name behind @ is missing");
+    }
+    return url_name(rest, MMI_IPC_PATH_MAX, out, why, rest[0] == '@' ? "name with its @" : "path");
+}
+
+static int
+url_inproc(const char *rest, mmi_url *out, char *why)
+{
+    return rest[0] == '\0' ? url_fail(why, "the name is missing: inproc://name")
+                           : url_name(rest, MMI_INPROC_NAME_MAX, out, why, "name");
 }
 
 int
@@ -100,14 +139,41 @@ mmi_url_parse(const char *text, mmi_url *out, char *why)
     }
     if (strncmp(text, "ipc://", 6) == 0) {
         out->scheme = MMI_IPC;
-        return url_name(text + 6, URL_IPC_PATH_MAX, out, why, "an ipc path has 1 to 107 octets");
+        return url_ipc(text + 6, out, why);
     }
     if (strncmp(text, "inproc://", 9) == 0 && !out->sp) {
         out->scheme = MMI_INPROC;
-        size_t room = sizeof out->host - 1 - strlen("inproc://");
-        return url_name(text + 9, room, out, why, "an inproc name has 1 to 246 octets");
+        return url_inproc(text + 9, out, why);
     }
-    return url_fail(why, "the scheme is not tcp, ipc, inproc, sp+tcp or sp+ipc");
+    return url_fail(why, strstr(text, "://") != NULL
+                             ? "the scheme is not tcp, ipc, inproc, sp+tcp or sp+ipc"
+                             : "the scheme is missing");
+}
+
+int
+mmi_url_parse_to_connect(const char *text, mmi_url *out, char *why)
+{
+    int rc = mmi_url_parse(text, out, why);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (strcmp(out->host, "*") == 0 && out->scheme != MMI_INPROC) {
+        return url_fail(why, "* is for bind; connect to what the other side's endpoint says");
+    }
+    if (out->scheme == MMI_TCP && out->port == 0) {
+        return url_fail(why, "port 0 is for bind; connect to what the other side's endpoint says");
+    }
+    return MM_OK;
+}
+
+int
+mmi_url_parse_to_bind(const char *text, mmi_url *out, char *why)
+{
+    int rc = mmi_url_parse(text, out, why);
+    if (rc == MM_OK && out->sp) {
+        return url_fail(why, "bind without sp+; a listener takes peers of ZMTP and of SP alike");
+    }
+    return rc;
 }
 
 int

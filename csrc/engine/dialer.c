@@ -16,12 +16,31 @@ enum { DIALER_DOUBLINGS_MAX = 20 };
 
 static void dialer_attempt(mmi_dialer *d);
 
-int
-mmi_dialer_open(mmi_socket *s, const mmi_url *url)
+static bool
+dialer_named(const mmi_socket *s, const uint8_t *identity, size_t size)
 {
+    MMI_LIST_EACH(&s->dialers, node, after) {
+        const mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
+        if (d->identity_size == size && memcmp(d->identity, identity, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int
+mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity, size_t size)
+{
+    if (size > 0 && dialer_named(s, identity, size)) {
+        return MM_ESTATE;
+    }
     mmi_dialer *d = mmi_alloc(sizeof *d);
     if (d == NULL) {
         return MM_ENOMEM;
+    }
+    if (size > 0) {
+        memcpy(d->identity, identity, size);
+        d->identity_size = (uint32_t)size;
     }
     d->socket = s;
     d->url = *url;
@@ -51,7 +70,7 @@ mmi_dialer_close(mmi_dialer *d)
     mmi_list_rm(&d->node);
     if (link != NULL) {
         link->dialer = NULL;
-        mmi_link_close(link, MM_REASON_LOCAL, NULL);
+        mmi_link_leave(link);
     }
     mmi_free(d);
 }
@@ -78,19 +97,22 @@ dialer_retry(mmi_dialer *d)
     uint64_t delay_ns = cap_ms * (mmi_engine_random(e) % DIALER_NS_PER_MS);
     d->addr_count = d->addr_next = 0;
     if (mmi_timer_set(&e->timers, &d->timer, e->now_ns + delay_ns) != MM_OK) {
-        mmi_socket_event(d->socket, MM_EVENT_CONNECT_FAILED, MM_REASON_MEMORY, 0, 1, d->text,
+        mmi_socket_event(d->socket, MM_EVENT_CONNECT_FAILED, MM_REASON_MEMORY, 0, 1, d->text, NULL,
                          "out of memory: no further attempt");
+        return;
     }
+    mmi_socket_event_retry(d->socket, d->told, delay_ns);
 }
 
 static void
-dialer_failed(mmi_dialer *d, int reason, const char *detail)
+dialer_failed(mmi_dialer *d, int reason, const char *address, const char *detail)
 {
     d->socket->stats.closed[reason]++;
     /* A name of this process that is not bound yet is no news; it is looked for all the time. */
     if (d->url.scheme != MMI_INPROC || d->attempt == 0) {
-        mmi_socket_event(d->socket, MM_EVENT_CONNECT_FAILED, reason, 0, 1, d->text,
+        mmi_socket_event(d->socket, MM_EVENT_CONNECT_FAILED, reason, 0, 1, d->text, address,
                          detail != NULL ? detail : mm_reason_text(reason));
+        d->told = d->socket->event_seq;
     }
 }
 
@@ -116,10 +138,13 @@ dialer_try(mmi_dialer *d)
                 return;
             }
         }
-        dialer_failed(d, rc == MM_ECONNREFUSED ? MM_REASON_REFUSED
-                         : rc == MM_ENOMEM     ? MM_REASON_MEMORY
-                                               : MM_REASON_UNREACHABLE,
-                      rc == MM_ECONNREFUSED ? NULL : mm_strerror(rc));
+        bool abstract = d->url.scheme == MMI_IPC && d->url.host[0] == '@';
+        int reason = rc == MM_ECONNREFUSED         ? MM_REASON_REFUSED
+                     : rc == MM_ENOMEM             ? MM_REASON_MEMORY
+                     : rc == MM_EPERM && abstract  ? MM_REASON_USER
+                                                   : MM_REASON_UNREACHABLE;
+        dialer_failed(d, reason, address,
+                      reason == MM_REASON_UNREACHABLE ? mm_strerror(rc) : NULL);
     } while (d->addr_next < d->addr_count);
     dialer_retry(d);
 }
@@ -136,7 +161,7 @@ dialer_attempt(mmi_dialer *d)
             return;
         }
         if (rc <= 0) {
-            dialer_failed(d, MM_REASON_UNREACHABLE, "the name is unknown");
+            dialer_failed(d, MM_REASON_UNREACHABLE, NULL, "the name is unknown");
             dialer_retry(d);
             return;
         }
@@ -162,7 +187,7 @@ mmi_dialer_resolved(mmi_dialer *d)
         return;
     }
     if (rc <= 0) {
-        dialer_failed(d, MM_REASON_UNREACHABLE, "the name is unknown");
+        dialer_failed(d, MM_REASON_UNREACHABLE, NULL, "the name is unknown");
         dialer_retry(d);
         return;
     }

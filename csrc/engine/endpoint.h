@@ -27,6 +27,9 @@ typedef struct mmi_dialer {
     mmi_addr addrs[MMI_ADDRS_MAX];
     int addr_count, addr_next;
     uint32_t attempt;
+    uint32_t identity_size;        /* not 0: the peer's name here, whatever it calls itself */
+    uint8_t identity[MM_IDENTITY_MAX];
+    uint64_t told;                 /* the event of its last failure; 0: none */
 } mmi_dialer;
 
 typedef struct mmi_listener {
@@ -45,8 +48,10 @@ typedef struct mmi_listener {
     uint32_t half_open_count;
 } mmi_listener;
 
-int mmi_dialer_open(mmi_socket *s, const mmi_url *url) MMI_WARN_UNUSED;
-void mmi_dialer_close(mmi_dialer *d);                       /* its link, if any, is closed too */
+/* identity: what to know the peer by; size 0: by what it says.  MM_ESTATE: another dialer has it. */
+int mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity,
+                    size_t size) MMI_WARN_UNUSED;
+void mmi_dialer_close(mmi_dialer *d);                       /* its link, if any, is left */
 void mmi_dialer_due(mmi_dialer *d);                         /* its timer fired */
 void mmi_dialer_resolved(mmi_dialer *d);                    /* poll said MMI_RESOLVED */
 void mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns);

@@ -101,10 +101,10 @@ mmi_engine_open(mmi_plat *plat, mm_handle *out)
         return MM_EMFILE;
     }
     e->plat = *plat;
-    e->idle_notifier = e->park_notifier = -1;
+    e->idle_notifier = e->park_notifier = e->events_notifier = -1;
     mmi_list *lists[] = { &e->sockets, &e->dirty,  &e->touched, &e->dead,
                           &e->lagging, &e->bursts, &e->inproc,  &e->wakers,
-                          &e->groups };
+                          &e->groups, &e->told };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
     }
@@ -150,10 +150,15 @@ engine_wait_idle(mmi_engine *e, bool (*done)(const mmi_engine *e), uint64_t dead
     }
 }
 
-static bool
-engine_no_sockets(const mmi_engine *e)
+bool
+mmi_engine_done(const mmi_engine *e)
 {
-    return mmi_list_empty(&e->sockets);
+    MMI_LIST_EACH(&e->sockets, node, after) {
+        if (!MMI_CONTAINER_OF(node, mmi_socket, node)->ended) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool
@@ -176,14 +181,15 @@ mmi_engine_close(mmi_engine *e, int64_t timeout_ms, uint64_t *abandoned)
     MMI_LIST_EACH(&e->groups, node, after) {
         mmi_group_close(e, MMI_CONTAINER_OF(node, mmi_waker, node)->group);
     }
+    mmi_events_close(e);
     MMI_LIST_EACH(&e->sockets, node, after) {
         mmi_socket_close(MMI_CONTAINER_OF(node, mmi_socket, node));
     }
     mmi_engine_settle(e, true);
     e->plat.interrupt(e->plat.self);
-    engine_wait_idle(e, engine_no_sockets, mmi_deadline(e->now_ns, timeout_ms));
+    engine_wait_idle(e, mmi_engine_done, mmi_deadline(e->now_ns, timeout_ms));
     MMI_LIST_EACH(&e->sockets, node, after) {
-        mmi_socket_end(MMI_CONTAINER_OF(node, mmi_socket, node));
+        mmi_socket_cut(MMI_CONTAINER_OF(node, mmi_socket, node));
     }
     mmi_engine_settle(e, true);
     engine_wait_idle(e, engine_nobody_outside, UINT64_MAX);

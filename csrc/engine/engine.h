@@ -26,6 +26,7 @@ typedef enum mmi_timer_kind {
     MMI_TIMER_LISTENER,      /* accept again                                       */
     MMI_TIMER_LINGER,        /* a closed socket's end                              */
     MMI_TIMER_TICK,          /* the role has something to do                       */
+    MMI_TIMER_STOP,          /* it waits no longer for the last messages           */
     MMI_TIMER_DROPS          /* tell of the drops since the last event             */
 } mmi_timer_kind;
 
@@ -65,6 +66,8 @@ typedef struct mmi_engine {
     mmi_list inproc;               /* listeners that poll cannot watch     */
     mmi_list wakers;               /* of event loops                       */
     mmi_list groups;               /* wakers that threads wait in          */
+    mmi_list told;                 /* sockets with events that nobody asked for yet */
+    int events_notifier;           /* rung while there are some; -1: nobody wants to know */
     mmi_tag_entry *tags;
     uint32_t tag_count, tag_cap, tag_first_free;
     int *notifiers;                /* a stack of idle ones                 */
@@ -100,6 +103,7 @@ void mmi_engine_catch_up(mmi_engine *e);
 void mmi_engine_leave(mmi_engine *e);                /* settle as a caller, then unlock */
 bool mmi_engine_leaves_quick(const mmi_engine *e);   /* there is nothing to settle */
 void mmi_engine_leave_quick(mmi_engine *e);          /* nothing was noted: unlock.  Else the same */
+bool mmi_engine_done(const mmi_engine *e);           /* no socket, or their lingers are over */
 void mmi_engine_refresh(mmi_engine *e);              /* now_ns from the clock */
 uint32_t mmi_engine_random(mmi_engine *e);
 

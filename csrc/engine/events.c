@@ -47,9 +47,24 @@ event_slot(mmi_socket *s)
     return slot;
 }
 
+/* Whoever wants to know of events is told that there is one: once, until it has asked. */
+static void
+event_ring(mmi_socket *s)
+{
+    mmi_engine *e = s->engine;
+    if (e->events_notifier < 0 || s->closing || mmi_list_linked(&s->told)) {
+        return;
+    }
+    bool first = mmi_list_empty(&e->told);
+    mmi_list_push_back(&e->told, &s->told);
+    if (first) {
+        e->plat.notifier_ring(e->plat.self, e->events_notifier);
+    }
+}
+
 void
 mmi_socket_event(mmi_socket *s, int kind, int reason, uint64_t peer, uint64_t count,
-                 const char *endpoint, const char *detail)
+                 const char *endpoint, const char *address, const char *detail)
 {
     mm_event *event = event_slot(s);
     s->event_seq++;
@@ -64,8 +79,60 @@ mmi_socket_event(mmi_socket *s, int kind, int reason, uint64_t peer, uint64_t co
     event->count = count;
     event->kind = (uint32_t)kind;
     event->reason = reason;
+    event->retry_ns = -1;
     snprintf(event->endpoint, sizeof event->endpoint, "%s", endpoint != NULL ? endpoint : "");
+    snprintf(event->address, sizeof event->address, "%s", address != NULL ? address : "");
     snprintf(event->detail, sizeof event->detail, "%s", detail != NULL ? detail : "");
+    event_ring(s);
+}
+
+int
+mmi_events_open(mmi_engine *e, int *fd)
+{
+    int notifier;
+    if (e->events_notifier >= 0) {
+        return MM_ESTATE;
+    }
+    int rc = e->plat.notifier_open(e->plat.self, &notifier);
+    if (rc == MM_OK) {
+        e->events_notifier = *fd = notifier;
+    }
+    return rc;
+}
+
+int
+mmi_events_take(mmi_engine *e, mm_handle *out, uint32_t cap)
+{
+    uint32_t count = 0;
+    mmi_list *node;
+    while (count < cap && (node = mmi_list_pop_front(&e->told)) != NULL) {
+        out[count++] = MMI_CONTAINER_OF(node, mmi_socket, told)->handle;
+    }
+    if (mmi_list_empty(&e->told) && e->events_notifier >= 0) {
+        e->plat.notifier_clear(e->plat.self, e->events_notifier);
+    }
+    return (int)count;
+}
+
+void
+mmi_events_close(mmi_engine *e)
+{
+    if (e->events_notifier >= 0) {
+        e->plat.notifier_ring(e->plat.self, e->events_notifier);   /* for copies of it */
+        e->plat.notifier_close(e->plat.self, e->events_notifier);
+        e->events_notifier = -1;
+    }
+    while (mmi_list_pop_front(&e->told) != NULL) {
+    }
+}
+
+void
+mmi_socket_event_retry(mmi_socket *s, uint64_t seq, uint64_t delay_ns)
+{
+    mm_event *event = seq > 0 && s->event_cap > 0 ? &s->events[(seq - 1) % s->event_cap] : NULL;
+    if (event != NULL && event->seq == seq) {
+        event->retry_ns = (int64_t)delay_ns;
+    }
 }
 
 void
@@ -76,7 +143,7 @@ mmi_socket_tell_drops(mmi_socket *s)
     }
     s->drops_event_ns = s->engine->now_ns;
     mmi_socket_event(s, MM_EVENT_DROPPED, MM_REASON_NONE, s->drops_peer, s->drops_pending, NULL,
-                     "messages dropped");
+                     NULL, "messages dropped");
     s->drops_pending = 0;
 }
 
@@ -86,7 +153,7 @@ mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint6
 {
     mmi_socket *s = MMI_CONTAINER_OF(host, mmi_socket, host);
     if (kind != MM_EVENT_DROPPED) {
-        mmi_socket_event(s, kind, reason, peer, count, NULL, detail);
+        mmi_socket_event(s, kind, reason, peer, count, NULL, NULL, detail);
         return;
     }
     s->drops_pending += count;

@@ -3,6 +3,8 @@
  * waits as in a receive, polling itself where it may.
  *
  * Not here: what fires its watches (wake.c), how it waits (wait.c), when it may poll (park.c).
+ * A thread that waits for other descriptors as well does so by the group's own (mmi_group_fileno),
+ * between two polls without waiting.
  * Law: what it tells of is so at that moment; a watch either waits to fire, is ready, or was given
  * out, and the next call looks again at what was given, so work is for what is ready only.
  */
@@ -22,6 +24,7 @@ mmi_group_open(mmi_engine *e, mmi_group **out)
     }
     g->waker.group = g;
     g->spin_us = MM_SPIN_AUTO;
+    g->fileno = -1;
     mmi_list_init(&g->waker.watches);
     mmi_list_init(&g->waker.ready);
     mmi_list_init(&g->given);
@@ -36,6 +39,11 @@ mmi_group_close(mmi_engine *e, mmi_group *g)
     if (g->waiter != NULL) {
         g->waiter->closed = true;
         mmi_waiter_ring(e, g->waiter);
+    }
+    if (g->fileno >= 0) {   /* who waits for a copy of it learns that there will be no more news */
+        e->plat.notifier_ring(e->plat.self, g->fileno);
+        e->plat.notifier_close(e->plat.self, g->fileno);
+        e->filenos--;
     }
     MMI_LIST_EACH(&g->waker.watches, node, after) {
         mmi_watch_free(MMI_CONTAINER_OF(node, mmi_watch, waker_node));
@@ -54,15 +62,50 @@ mmi_group_ring(mmi_engine *e, mmi_group *g)
         w->rung = true;
         mmi_waiter_ring(e, w);
     }
+    if (g->fileno >= 0 && !g->fileno_rung) {
+        g->fileno_rung = true;
+        e->plat.notifier_ring(e->plat.self, g->fileno);
+    }
 }
 
 int
-mmi_group_add(mmi_group *g, mmi_socket *s)
+mmi_group_fileno(mmi_engine *e, mmi_group *g, int *fd)
 {
-    if (s->ops->recv == NULL) {
+    if (g->fileno < 0) {
+        int rc = e->plat.notifier_open(e->plat.self, &g->fileno);
+        if (rc != MM_OK) {
+            g->fileno = -1;
+            return rc;
+        }
+        e->filenos++;
+        mmi_group_ring(e, g);   /* its first poll comes before the first wait */
+    }
+    *fd = g->fileno;
+    return MM_OK;
+}
+
+/* Nothing is left that was not told of: the descriptor waits for news. */
+static void
+group_hush(mmi_engine *e, mmi_group *g)
+{
+    if (g->fileno_rung && mmi_list_empty(&g->waker.ready)) {
+        g->fileno_rung = false;
+        e->plat.notifier_clear(e->plat.self, g->fileno);
+    }
+}
+
+int
+mmi_group_add(mmi_group *g, mmi_socket *s, uint32_t events)
+{
+    const uint32_t all = MM_READABLE | MM_WRITABLE;
+    if (events == 0 || (events & ~all) != 0) {
+        return MM_EINVAL;
+    }
+    bool receives = s->ops->recv != NULL, sends = s->ops->send != NULL && !s->ops->keyed_send;
+    if (((events & MM_READABLE) != 0 && !receives) || ((events & MM_WRITABLE) != 0 && !sends)) {
         return MM_ENOTSUP;
     }
-    int now = mmi_waker_watch(&g->waker, s, MM_READABLE);
+    int now = mmi_waker_watch(&g->waker, s, events);
     if (now < 0) {
         return now;
     }
@@ -117,16 +160,20 @@ group_pop(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap)
     while (count < cap && (node = mmi_list_pop_front(&g->waker.ready)) != NULL) {
         mmi_watch *watch = MMI_CONTAINER_OF(node, mmi_watch, ready_node);
         const mmi_socket *s = mmi_handle_object(watch->socket, MMI_HANDLE_SOCKET, e);
+        uint32_t now = 0;
         watch->fired = 0;
+        if (s != NULL) {
+            now = (mmi_socket_ready(s) | (s->held ? (uint32_t)MM_READABLE : 0)) & watch->asked;
+        }
         if (s == NULL) {
             out[count++] = (mm_ready){ .socket = watch->socket };
             mmi_watch_free(watch);
             closed = true;
-        } else if (s->held || (mmi_socket_ready(s) & MM_READABLE) != 0) {
-            out[count++] = (mm_ready){ .socket = watch->socket, .events = MM_READABLE };
+        } else if (now != 0) {
+            out[count++] = (mm_ready){ .socket = watch->socket, .events = now };
             mmi_list_push_back(&g->given, node);
         } else {
-            watch->wanted = MM_READABLE;
+            watch->wanted = watch->asked;
         }
     }
     if (closed) {
@@ -166,6 +213,7 @@ mmi_group_poll(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, int64_t
     }
     group_look_again(g);
     int count = (int)group_pop(e, g, out, cap);
+    group_hush(e, g);
     if (count == 0 && timeout_ms == 0) {
         return MM_EAGAIN;
     }

@@ -45,7 +45,9 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
     }
     link_init(link, s, stream, address);
     link->pipe.state = mmi_alloc(s->ops->pipe_size > 0 ? s->ops->pipe_size : 1);
-    uint64_t deadline = mmi_deadline(e->now_ns, s->opts.handshake_timeout_ms);
+    link->surplus = l != NULL && s->accepted >= s->opts.connections_max;
+    link->pipe.outgoing = d != NULL;
+    uint64_t deadline = mmi_link_patience_ns(link);
     if (link->pipe.state == NULL || mmi_tag_new(e, MMI_TAG_LINK, link, &link->tag) != MM_OK ||
         mmi_timer_set(&e->timers, &link->timer, deadline) != MM_OK) {
         mmi_tag_free(e, link->tag);
@@ -60,11 +62,12 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
     snprintf(link->endpoint, sizeof link->endpoint, "%s", d != NULL ? d->text : l->text);
     link->dialer = d;
     link->listener = l;
-    link->pipe.outgoing = d != NULL;
     mmi_list_push_back(&s->links, &link->node);
     s->half_open++;
     if (d != NULL) {
         d->link = link;
+    } else if (link->surplus) {
+        s->refusing++;
     } else {
         mmi_list_push_back(&l->half_open, &link->half_open);
         l->half_open_count++;
@@ -83,7 +86,7 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
 bool
 mmi_link_paused(const mmi_link *link)
 {
-    return link->held != NULL || link->unread_used < link->unread_size;
+    return link->halted || link->held != NULL || link->unread_used < link->unread_size;
 }
 
 static void
@@ -145,8 +148,11 @@ mmi_link_activated(mmi_link *link)
     s->peer_count++;
     s->stats.handshakes++;
     mmi_heartbeat_start(link);
+    if (s->stopping) {
+        mmi_stop_ask(link);
+    }
     mmi_socket_event(s, MM_EVENT_PEER_UP, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,
-                     link->address);
+                     link->address, mm_role_name(link->pipe.peer_role));
     mmi_socket_note(s, MM_PEERS);
 }
 
@@ -169,8 +175,8 @@ link_discard(mmi_link *link, mmi_ring *ring, uint64_t *counter)
 }
 
 /* What was not begun on the wire is no part of an entry that was, so the role may keep it. */
-static void
-link_unpin(mmi_link *link)
+void
+mmi_link_unpin(mmi_link *link)
 {
     mmi_pipe *p = &link->pipe;
     mmi_pack_out *front = p->pinned > 0 ? mmi_pack_out_of(mmi_ring_at(&p->outbox, 0)) : NULL;
@@ -191,12 +197,12 @@ link_deactivate(mmi_link *link)
     mm_stats *st = &s->stats;
     MMI_ASSERT(!link->writing);
     if (link->held != NULL && !s->closing) {
-        int rc = mmi_pipe_push_in(&link->pipe, link->held);
+        int rc = mmi_pipe_push_last(&link->pipe, link->held);
         if (rc == MM_OK) {
             link->held = NULL;
         }
     }
-    link_unpin(link);
+    mmi_link_unpin(link);
     s->ops->rm(s->state, &link->pipe);
     uint64_t left = link->pipe.outbox.count;
     if (s->closing) {
@@ -224,24 +230,23 @@ static void
 link_tell_end(mmi_link *link, int was, int reason, const char *detail)
 {
     mmi_socket *s = link->socket;
-    if (was == MMI_LINK_FINISHING) {
-        return;   /* told when it began to finish */
+    if (was == MMI_LINK_FINISHING || link->surplus) {
+        return;   /* told when it began to finish, or when it came */
     }
     s->stats.closed[reason]++;
-    if (was == MMI_LINK_ACTIVE) {
-        mmi_socket_event(s, MM_EVENT_PEER_DOWN, reason, link->pipe.id, 1, link->endpoint,
-                         detail != NULL ? detail : mm_reason_text(reason));
-        return;
-    }
-    int kind = was == MMI_LINK_CONNECTING ? MM_EVENT_CONNECT_FAILED : MM_EVENT_HANDSHAKE_FAILED;
+    int kind = was == MMI_LINK_ACTIVE       ? MM_EVENT_PEER_DOWN
+               : was == MMI_LINK_CONNECTING ? MM_EVENT_CONNECT_FAILED
+                                            : MM_EVENT_HANDSHAKE_FAILED;
     s->stats.handshakes_failed += was == MMI_LINK_HELLO;
-    mmi_socket_event(s, kind, reason, link->pipe.id, 1, link->endpoint,
+    mmi_socket_event(s, kind, reason, link->pipe.id, 1, link->endpoint, link->address,
                      detail != NULL ? detail : mm_reason_text(reason));
+    if (link->dialer != NULL) {
+        link->dialer->told = s->event_seq;
+    }
 }
 
-/* From any state to FINISHING or DEAD: leaves the protocol or the half-open list, and tells. */
-static void
-link_end(mmi_link *link, int state, int reason, const char *detail)
+void
+mmi_link_end(mmi_link *link, int state, int reason, const char *detail)
 {
     int was = link->state;
     if (was == MMI_LINK_ACTIVE) {
@@ -253,10 +258,8 @@ link_end(mmi_link *link, int state, int reason, const char *detail)
     link_tell_end(link, was, reason, detail);
 }
 
-/* A write is on its way: what it takes is to be counted as written, not as dropped, so who made it
- * closes the link when it is back.  The first reason counts. */
-static void
-link_doom(mmi_link *link, int reason, const char *detail)
+void
+mmi_link_doom(mmi_link *link, int reason, const char *detail)
 {
     if (link->doomed == 0) {
         size_t size = detail != NULL ? strlen(detail) + 1 : 0;
@@ -266,8 +269,28 @@ link_doom(mmi_link *link, int reason, const char *detail)
             memcpy(link->doomed_detail, detail, size);
         }
     }
+}
+
+/* A write is on its way: what it takes is to be counted as written, not as dropped, so who made it
+ * closes the link when it is back. */
+static void
+link_doom(mmi_link *link, int reason, const char *detail)
+{
+    mmi_link_doom(link, reason, detail);
     mmi_timer_clear(&link->engine->timers, &link->timer);
     mmi_link_watch(link);
+}
+
+void
+mmi_link_release_dialer(mmi_link *link)
+{
+    mmi_dialer *d = link->dialer;
+    if (d != NULL) {
+        uint64_t lived = link->active_ns != 0 ? link->engine->now_ns - link->active_ns : 0;
+        link->dialer = NULL;
+        d->link = NULL;
+        mmi_dialer_link_ended(d, lived);
+    }
 }
 
 void
@@ -282,27 +305,21 @@ mmi_link_close(mmi_link *link, int reason, const char *detail)
     }
     mmi_socket *s = link->socket;
     mmi_engine *e = s->engine;
-    link_end(link, MMI_LINK_DEAD, reason, detail);
+    mmi_link_end(link, MMI_LINK_DEAD, reason, detail);
     mmi_tag_free(e, link->tag);
     mmi_timer_clear(&e->timers, &link->timer);
     (void)e->plat.watch(e->plat.self, link->stream, 0, 0);
     link_count_write_watch(link, 0);
     link->watched = 0;
     if (!link->pipe.outgoing) {
-        s->accepted--;
+        *(link->surplus ? &s->refusing : &s->accepted) -= 1;
     }
     mmi_list_rm(&link->node);
     mmi_list_rm(&link->dirty);
     mmi_list_rm(&link->bursts);
     mmi_list_push_back(&e->dead, &link->dirty);
     mmi_socket_touch(s);
-    if (link->dialer != NULL) {
-        uint64_t lived = link->active_ns != 0 ? e->now_ns - link->active_ns : 0;
-        mmi_dialer *d = link->dialer;
-        link->dialer = NULL;
-        d->link = NULL;
-        mmi_dialer_link_ended(d, lived);
-    }
+    mmi_link_release_dialer(link);
 }
 
 void
@@ -329,7 +346,7 @@ mmi_link_free(mmi_link *link)
 void
 mmi_link_refuse(mmi_link *link, int reason, const char *detail)
 {
-    link_end(link, MMI_LINK_FINISHING, reason, detail);
+    mmi_link_end(link, MMI_LINK_FINISHING, reason, detail);
     mmi_link_dirty(link);
 }
 
@@ -338,13 +355,15 @@ mmi_link_finish(mmi_link *link)
 {
     mm_stats *st = &link->socket->stats;
     if (link->state != MMI_LINK_ACTIVE) {
-        mmi_link_close(link, MM_REASON_LOCAL, NULL);
+        mmi_link_part(link, MM_REASON_LOCAL, NULL);
         return;
     }
+    link->deaf = true;
     link_discard(link, &link->pipe.inbox, &st->dropped_closed);
     mmi_msg_unref(link->held);
     link->held = NULL;
     link->unread_used = link->unread_size;
+    link->halted = false;   /* its end is read, too */
     mmi_link_dirty(link);
 }
 
@@ -352,8 +371,13 @@ void
 mmi_link_flushed(mmi_link *link)
 {
     mmi_engine *e = link->engine;
-    if (link->state == MMI_LINK_ACTIVE && link->socket->closing) {
-        link_end(link, MMI_LINK_FINISHING, MM_REASON_LOCAL, NULL);
+    if (link->state == MMI_LINK_ACTIVE && link->leaving && !link->socket->closing) {
+        mmi_heartbeat_last(link);
+    }
+    if (link->state == MMI_LINK_ACTIVE && !mmi_link_pending(link) &&
+        (link->socket->closing || link->leaving)) {
+        mmi_link_end(link, MMI_LINK_FINISHING, MM_REASON_LOCAL, NULL);
+        mmi_part_begin(link);
     }
     if (link->state == MMI_LINK_FINISHING && !link->fin_sent) {
         link->fin_sent = true;
@@ -408,9 +432,18 @@ mmi_link_event(mmi_link *link, uint32_t events)
 void
 mmi_link_timer(mmi_link *link)
 {
-    if (link->state == MMI_LINK_ACTIVE) {
+    if (link->parting) {
+        mmi_part_due(link);
+    } else if (link->leaving) {
+        mmi_link_part(link, MM_REASON_LOCAL, NULL);   /* its linger is over */
+    } else if (link->state == MMI_LINK_ACTIVE) {
         mmi_heartbeat_due(link);
+    } else if (mmi_link_tell_silent(link)) {
+        return;
+    } else if (link->opening == NULL) {
+        mmi_link_close(link, MM_REASON_HANDSHAKE_TIMEOUT, "no answer to the attempt to connect");
     } else {
-        mmi_link_close(link, MM_REASON_HANDSHAKE_TIMEOUT, NULL);
+        mmi_opening_ended(link->opening, "the handshake took too long,");
+        mmi_link_close(link, MM_REASON_HANDSHAKE_TIMEOUT, link->opening->detail);
     }
 }

@@ -23,6 +23,15 @@ typedef enum mmi_link_state {
     MMI_LINK_DEAD
 } mmi_link_state;
 
+/* What a link's heartbeat has seen of its peer's silence. */
+typedef struct mmi_silence {
+    uint64_t owed_ns;                    /* since when its system owes an answer; 0: it does not */
+    uint64_t gone_ns;                    /* without one, when it is given up; UINT64_MAX: not    */
+    uint64_t held, written;              /* at the last look                                     */
+    uint64_t moved_ns;                   /* when it last took something, as far as we know       */
+    uint64_t stalled_ns;                 /* when it was told that it stands still; 0: it does not */
+} mmi_silence;
+
 typedef struct mmi_link {
     mmi_list node, dirty,
         half_open; /* socket->links; engine->dirty or ->dead; listener->half_open */
@@ -43,7 +52,7 @@ typedef struct mmi_link {
     uint8_t minor;                       /* of ZMTP 3; 0 over SP, which has no heartbeats either */
     uint8_t *identity;
     char features[64];
-    char address[64];                    /* the peer's, as text */
+    char address[128];                   /* the peer's, as text */
     char endpoint[MM_ENDPOINT_MAX + 1];  /* ours */
 
     uint8_t *commands;                   /* waiting, whole frames */
@@ -51,6 +60,10 @@ typedef struct mmi_link {
     uint8_t *command_out;                /* being written */
     size_t command_out_size, command_sent;
     uint64_t msg_offset; /* octets of the outbox's front message that were written */
+    /* Of one that was begun and stands alone: all its octets; the frame that goes on, and the
+     * octets in front of it. */
+    uint64_t msg_size, msg_frame_at;
+    uint32_t msg_frame;
     bool writing, reading;               /* a thread does, without the lock */
     bool shared;                         /* the stream takes and gives pieces by reference */
     bool burst; /* sends come fast: the runner writes them, every so often */
@@ -71,11 +84,24 @@ typedef struct mmi_link {
     uint64_t written, confirmed, parsed; /* messages */
     uint64_t ping_count;                 /* the context of the latest PING */
     uint32_t pings_out;                  /* PINGs that are unanswered; ping_ns: since when */
+    uint64_t asked, asked_pinged, asked_confirmed;   /* subscriptions and cancellations that were
+                                            queued; in front of the latest PING; of an answered one */
+    mmi_silence silence;
     int64_t rtt_ns;
     uint32_t peer_ttl_ms;                /* what the peer's PING asked for; 0: nothing */
     bool reads_little;                   /* there were less than MMI_SMALL_READ the last time */
     bool hung; /* the stream hung up while reading was paused: poll is not asked */
     bool fin_sent;
+    bool leaving;                        /* ends when what is queued was written */
+    bool stopped_due;                    /* STOPPED goes behind the last message */
+    bool halted;                         /* nothing more is read: the socket stops receiving */
+    uint8_t stopping;                    /* mm_stop: of what we asked the peer for */
+    bool stop_due;                       /* stops when the write that is on its way is back */
+    bool silent;                         /* it was told that the handshake takes long */
+    bool parts;                          /* doomed: it is to part */
+    bool parting;                        /* link_part.c: FINISHING, and stays as long as it is of use */
+    bool deaf;                           /* parting: its octets make no sense to us any more */
+    bool surplus;                        /* over the limit of connections: is only told so */
     bool resume;                         /* the inbox has room again: read on at the next settle */
     int doomed;          /* mm_reason: close at the next settle or after the write; 0: no */
     char *doomed_detail; /* or NULL */
@@ -91,9 +117,30 @@ static inline bool mmi_link_lives(const mmi_link *link)
 {
     return link->state == MMI_LINK_ACTIVE && link->doomed == 0;
 }
+/* From any state to FINISHING or DEAD: leaves the protocol or the half-open list, and tells. */
+void mmi_link_end(mmi_link *link, int state, int reason, const char *detail);
+void mmi_link_release_dialer(mmi_link *link);           /* which dials again */
+/* It is to be closed by who writes it next, for the first reason it was given. */
+void mmi_link_doom(mmi_link *link, int reason, const char *detail);
 void mmi_link_free(mmi_link *link);                     /* settle only, and not a busy one */
 static inline bool mmi_link_busy(const mmi_link *link) { return link->writing || link->reading; }
 void mmi_link_finish(mmi_link *link);  /* the socket was closed: flush, FIN, wait for the peer */
+/* stop.c: what the peer says about an end of messages, and the answer it waits for. */
+void mmi_stop_ask(mmi_link *link);     /* of an active link whose socket stops */
+void mmi_stop_asked(mmi_link *link);
+void mmi_stop_told(mmi_link *link);
+void mmi_stop_pong(mmi_link *link, const mmi_command *command);
+static inline bool mmi_stop_answer_due(const mmi_link *link)   /* nothing is left in front of it */
+{
+    return link->stopped_due && link->pipe.stopped && link->pipe.outbox.count == 0;
+}
+void mmi_stop_answer(mmi_link *link);
+/* link_leave.c.  The peer gets nothing more: what was not begun is handed on by roles that share
+ * out. */
+void mmi_link_stop(mmi_link *link);
+void mmi_link_unpin(mmi_link *link);   /* the front entry of the outbox is what was begun, alone */
+/* The same, and the link ends when what is left was written, within linger: disconnect. */
+void mmi_link_leave(mmi_link *link);
 void mmi_link_flushed(mmi_link *link); /* nothing left to write: FIN if that was waited for */
 /* Ends the handshake or the peer, with an ERROR command (if any) on its way out. */
 void mmi_link_refuse(mmi_link *link, int reason, const char *detail);
@@ -103,6 +150,12 @@ void mmi_link_timer(mmi_link *link);
 void mmi_link_dirty(mmi_link *link);                    /* has something to write */
 void mmi_link_watch(mmi_link *link);                    /* recomputes what poll is to report */
 bool mmi_link_paused(const mmi_link *link);             /* reading waits for room in the inbox */
+
+/* link_told.c.  An active peer broke a rule: it is told which, if it is of our kind and can be. */
+void mmi_link_breach(mmi_link *link, int reason, const char *detail);
+/* Until when the handshake may take; or, the first time, until it is told that it takes long. */
+uint64_t mmi_link_patience_ns(const mmi_link *link);
+bool mmi_link_tell_silent(mmi_link *link);              /* false: there is nothing to wait for */
 
 /* link_hello.c.  polled: by who polls; these drop the lock, and the link may be closed then. */
 void mmi_link_hello_start(mmi_link *link, bool polled);
@@ -160,10 +213,29 @@ int mmi_link_control(mmi_link *link, const uint8_t *frame, size_t size) MMI_WARN
 void mmi_link_commands_begin(mmi_link *link);           /* what waits is to be written */
 void mmi_link_commands_end(mmi_link *link);             /* it was */
 
+/* link_part.c */
+/* As mmi_link_close, but what was written can still be read: see there. */
+void mmi_link_part(mmi_link *link, int reason, const char *detail);
+void mmi_link_end_doomed(mmi_link *link);               /* in the way that was asked for */
+void mmi_part_begin(mmi_link *link);                    /* the state is FINISHING */
+void mmi_part_read(mmi_link *link, const uint8_t *buf, size_t size);
+void mmi_part_due(mmi_link *link);
+
+/* silence.c */
+typedef enum mmi_verdict {
+    MMI_VERDICT_NONE,                    /* too early to say, or it is only slow                 */
+    MMI_VERDICT_HUNG,                    /* its system answers, and it should have               */
+    MMI_VERDICT_GONE                     /* not even its system answers                          */
+} mmi_verdict;
+/* At a beat. patience: how long the peer may be silent. */
+mmi_verdict mmi_silence_judge(mmi_link *link, uint64_t patience_ns, uint64_t interval_ns);
+bool mmi_silence_stalled(const mmi_link *link);         /* now, as far as that is known */
+
 /* heartbeat.c */
 void mmi_heartbeat_start(mmi_link *link);
 void mmi_heartbeat_due(mmi_link *link);
 void mmi_heartbeat_command(mmi_link *link, const mmi_command *command);   /* PING or PONG */
+void mmi_heartbeat_last(mmi_link *link); /* one that asks for all that was written, if need be */
 void mmi_heartbeat_ping(mmi_link *link); /* now, unless one is out or the peer is ZMTP 3.0 */
 
 #endif

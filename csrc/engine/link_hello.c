@@ -8,8 +8,6 @@
 
 #include "engine/link.h"
 
-static const char LINK_FEATURES[] = "1";   /* X-Meshmsg: version 1, no extensions yet */
-
 enum { HELLO_READ_SIZE = 4096 };           /* octets a read takes during the handshake */
 
 /* The system calls of handshakes that poll told of are made without the lock: a caller that opens
@@ -31,6 +29,16 @@ hello_io(mmi_link *link, const mmi_iov *iov, bool writes)
     return link->state == MMI_LINK_HELLO ? n : MM_ECLOSED;
 }
 
+/* The peer is gone before it was one. */
+static void
+hello_ended(mmi_link *link, int reason)
+{
+    mmi_opening_ended(link->opening, reason == MM_REASON_RESET
+                                         ? "connection reset in the handshake"
+                                         : "closed by the peer in the handshake");
+    mmi_link_close(link, reason, link->opening->detail);
+}
+
 /* What there is to say.  Who polls drops the lock for it: the link may then be a closed one. */
 static void
 hello_write(mmi_link *link, bool polled)
@@ -49,7 +57,7 @@ hello_write(mmi_link *link, bool polled)
             break;
         }
         if (n < 0) {
-            mmi_link_close(link, MM_REASON_RESET, NULL);
+            hello_ended(link, MM_REASON_RESET);
             return;
         }
         mmi_opening_sent(link->opening, (size_t)n);
@@ -66,7 +74,8 @@ mmi_link_hello_start(mmi_link *link, bool polled)
         .zmtp = { .role = s->ops->role,
                   .identity = s->opts.identity,
                   .identity_size = s->opts.identity_size,
-                  .features = LINK_FEATURES },
+                  .features = mmi_hello_features,
+                  .refusal = link->surplus ? mm_reason_text(MM_REASON_CONNECTIONS) : NULL },
         .sp = d != NULL && d->sp != NULL ? d->sp : mmi_sp_of_role(s->ops->role),
         .wire = d == NULL ? 0 : d->url.sp ? MMI_WIRE_SP : MMI_WIRE_ZMTP,
     };
@@ -125,6 +134,27 @@ hello_refuse_peer(mmi_link *link, int rc)
     mmi_link_refuse(link, reason, detail);
 }
 
+/* What the peer is known by here: as it was dialed, else as it says.  MM_ENOMEM. */
+static int
+hello_keep_identity(mmi_link *link, const mmi_hello_peer *peer)
+{
+    const mmi_dialer *d = link->dialer;
+    bool dialed = d != NULL && d->identity_size > 0;
+    const uint8_t *identity = dialed ? d->identity : peer->identity;
+    size_t size = dialed ? d->identity_size : peer->identity_size;
+    if (size == 0) {
+        return MM_OK;
+    }
+    link->identity = mmi_alloc(size);
+    if (link->identity == NULL) {
+        return MM_ENOMEM;
+    }
+    memcpy(link->identity, identity, size);
+    link->pipe.identity = link->identity;
+    link->pipe.identity_size = size;
+    return MM_OK;
+}
+
 /* What the hello told is kept with the link.  MM_ENOMEM. */
 static int
 hello_keep_zmtp(mmi_link *link)
@@ -141,16 +171,9 @@ hello_keep_zmtp(mmi_link *link)
     link->minor = peer->minor;
     link->pipe.peer_role = peer->role;
     memcpy(link->features, peer->features, sizeof link->features);
-    if (peer->identity_size > 0) {
-        link->identity = mmi_alloc(peer->identity_size);
-        if (link->identity == NULL) {
-            return MM_ENOMEM;
-        }
-        memcpy(link->identity, peer->identity, peer->identity_size);
-        link->pipe.identity = link->identity;
-        link->pipe.identity_size = peer->identity_size;
-    }
-    return MM_OK;
+    link->pipe.hears_refusals = (peer->role == MM_REQ || peer->role == MM_SURVEYOR) &&
+                                mmi_hello_knows(peer->features, "refuse");
+    return hello_keep_identity(link, peer);
 }
 
 static void
@@ -231,7 +254,7 @@ mmi_link_hello_readable(mmi_link *link)
         return;
     }
     if (n <= 0) {
-        mmi_link_close(link, n == 0 ? MM_REASON_EOF_MID_MESSAGE : MM_REASON_RESET, NULL);
+        hello_ended(link, n == 0 ? MM_REASON_HANDSHAKE_EOF : MM_REASON_RESET);
         return;
     }
     size_t used = 0;

@@ -38,12 +38,12 @@ link_subscription(mmi_link *link, bool add, const uint8_t *topic, size_t size)
     case MM_EMSGSIZE:
         snprintf(detail, sizeof detail, "a topic of %zu bytes, the limit is %u", size,
                  s->opts.topic_size_max);
-        mmi_link_close(link, MM_REASON_TOPIC_SIZE, detail);
+        mmi_link_breach(link, MM_REASON_TOPIC_SIZE, detail);
         break;
     case MM_EPROTO:
         snprintf(detail, sizeof detail, "over %u subscriptions or %d bytes of topics",
                  s->opts.subscriptions_max, MMI_SUBSCRIPTION_BYTES_MAX);
-        mmi_link_close(link, MM_REASON_SUBSCRIPTIONS, detail);
+        mmi_link_breach(link, MM_REASON_SUBSCRIPTIONS, detail);
         break;
     default:
         mmi_link_close(link, MM_REASON_MEMORY, NULL);
@@ -54,11 +54,20 @@ link_subscription(mmi_link *link, bool add, const uint8_t *topic, size_t size)
 static void
 link_command(mmi_link *link, const mmi_command *command)
 {
-    char detail[MM_DETAIL_MAX + 1];
+    char text[100], detail[MM_DETAIL_MAX + 1];
     switch (command->kind) {
-    case MMI_COMMAND_PING:
     case MMI_COMMAND_PONG:
+        mmi_stop_pong(link, command);
         mmi_heartbeat_command(link, command);
+        break;
+    case MMI_COMMAND_PING:
+        mmi_heartbeat_command(link, command);
+        break;
+    case MMI_COMMAND_STOP:
+        mmi_stop_asked(link);
+        break;
+    case MMI_COMMAND_STOPPED:
+        mmi_stop_told(link);
         break;
     case MMI_COMMAND_SUBSCRIBE:
     case MMI_COMMAND_CANCEL:
@@ -66,8 +75,8 @@ link_command(mmi_link *link, const mmi_command *command)
                           command->size);
         break;
     case MMI_COMMAND_ERROR:
-        snprintf(detail, sizeof detail, "peer: %.*s",
-                 (int)(command->size < 100 ? command->size : 100), (const char *)command->data);
+        mmi_text_excerpt(text, sizeof text, command->data, command->size);
+        snprintf(detail, sizeof detail, "the peer refused: %s", text);
         mmi_link_close(link, MM_REASON_ERROR_COMMAND, detail);
         break;
     case MMI_COMMAND_READY:
@@ -284,7 +293,7 @@ mmi_link_eat(mmi_link *link, const uint8_t **buf, size_t *size, mmi_arena *arena
         if (rc < 0) {
             const char *detail;
             int reason = mmi_parser_reason(&link->parser, &detail);
-            mmi_link_close(link, reason, detail);
+            mmi_link_breach(link, reason, detail);
             return;
         }
         if (input.msg != NULL) {

@@ -54,20 +54,19 @@ out_part(out_plan *plan, const uint8_t *data, size_t size, uint64_t from, mmi_ms
     return from - skip;
 }
 
-/* The message that was held last, from an octet on. */
+/* The message that was held last, from an octet of its i-th frame on. */
 static void
-out_message(out_plan *plan, mmi_msg *m, uint64_t from)
+out_message(out_plan *plan, mmi_msg *m, uint32_t i, uint64_t from)
 {
     const mmi_framing *f = plan->framing;
-    if (f->head == NULL) {
-        mmi_msg_seal(m);
-    } else {
+    if (f->head != NULL) {
         uint8_t *head = plan->heads[plan->held_count - 1];
         from = out_part(plan, head, f->head(f, m, head), from, NULL);
     }
-    for (uint32_t i = 0; i < m->frame_count && !plan->full; i++) {
+    for (; i < m->frame_count && !plan->full; i++) {
         const mmi_frame *frame = &m->frames[i];
         if (f->head == NULL) {
+            mmi_msg_seal(m, i);
             from = out_part(plan, frame->head, frame->head_size, from, m);
         }
         from = out_part(plan, frame->data, frame->size, from, m);
@@ -88,7 +87,7 @@ out_begun(mmi_link *link, out_plan *plan, size_t *next)
     mmi_pack_out *pack = mmi_pack_out_of(m);
     out_hold(plan, m);
     if (pack == NULL) {
-        out_message(plan, m, link->msg_offset);
+        out_message(plan, m, link->msg_frame, link->msg_offset - link->msg_frame_at);
         return true;
     }
     size_t cost;
@@ -108,7 +107,7 @@ out_entry(mmi_link *link, out_plan *plan, uint32_t i, size_t from)
         out_hold(plan, m);
     }
     if (pack == NULL) {
-        out_message(plan, m, 0);
+        out_message(plan, m, 0, 0);
         return;
     }
     out_refer(plan, pack->data + from, pack->used - from, m);
@@ -145,15 +144,38 @@ out_gather(mmi_link *link, out_plan *plan)
     }
 }
 
+/* Finds the frame that goes on at msg_offset, from the one that was found last: so a message of
+ * many frames is walked through once, not at each write.  Where frames have no heads of their own
+ * there are few. */
+static void
+out_find_frame(mmi_link *link, const mmi_msg *m)
+{
+    while (link->pipe.framing->head == NULL && link->msg_frame < m->frame_count) {
+        const mmi_frame *frame = &m->frames[link->msg_frame];
+        uint64_t end = link->msg_frame_at + frame->head_size + frame->size;
+        if (link->msg_offset < end || frame->head_size == 0) {
+            break;   /* it goes on there, or was never begun */
+        }
+        link->msg_frame++;
+        link->msg_frame_at = end;
+    }
+}
+
 /* Notes n octets of the front entry, a message of its own; returns how many it did not need. */
 static uint64_t
 out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
 {
     const mmi_framing *f = link->pipe.framing;
     size_t cost;
-    uint64_t left = f->size(f, m, &cost) - link->msg_offset;
+    if (link->msg_offset == 0) {
+        link->msg_size = f->size(f, m, &cost);
+        link->msg_frame = 0;
+        link->msg_frame_at = 0;
+    }
+    uint64_t left = link->msg_size - link->msg_offset;
     if (n < left) {
         link->msg_offset += n;
+        out_find_frame(link, m);
         return 0;
     }
     link->msg_offset = 0;
@@ -236,6 +258,9 @@ out_prepare(mmi_link *link)
             link->pong_due = false;
         }
     }
+    if (mmi_stop_answer_due(link)) {
+        mmi_stop_answer(link);
+    }
 }
 
 bool
@@ -246,7 +271,8 @@ mmi_link_pending(const mmi_link *link)
         return link->opening != NULL && mmi_opening_output(link->opening, &out) > 0;
     }
     bool messages = link->state == MMI_LINK_ACTIVE && link->pipe.outbox.count > 0;
-    return messages || link->command_out_size > 0 || link->command_size > 0 || link->pong_due;
+    return messages || link->command_out_size > 0 || link->command_size > 0 || link->pong_due ||
+           mmi_stop_answer_due(link);
 }
 
 bool
@@ -265,7 +291,7 @@ out_last_flush_ns(const mmi_link *link)
 bool
 mmi_link_flush_due(const mmi_link *link, uint64_t now_ns)
 {
-    return link->doomed != 0 || link->resume || link->socket->closing ||
+    return link->doomed != 0 || link->resume || link->socket->closing || link->leaving ||
            mmi_link_flush_worth(link) ||
            (!link->burst && (now_ns - out_last_flush_ns(link) >= OUT_BURST_NS ||
                              link->last_in_ns > link->asked_ns));
@@ -370,7 +396,7 @@ mmi_link_write_begin(mmi_link *link)
         return false;
     }
     if (link->doomed != 0) {
-        mmi_link_close(link, link->doomed, link->doomed_detail);
+        mmi_link_end_doomed(link);
         return false;
     }
     if (link->resume) {
@@ -395,12 +421,15 @@ out_end(mmi_link *link, mmi_link_write last, uint64_t written_before)
     link->last_flush_ns = link->socket->last_flush_ns = link->engine->now_ns;
     link->asked_ns = last.at_ns;
     if (link->doomed != 0) {   /* somebody gave it up meanwhile */
-        mmi_link_close(link, link->doomed, link->doomed_detail);
+        mmi_link_end_doomed(link);
         return;
     }
     if (last.n < 0 && last.n != MM_EAGAIN) {
         mmi_link_close(link, MM_REASON_RESET, NULL);
         return;
+    }
+    if (link->stop_due) {
+        mmi_link_stop(link);
     }
     if (link->resume) {
         mmi_link_dirty(link);   /* the inbox got room meanwhile, and who said so left it to us */

@@ -6,7 +6,6 @@
  * Law: nothing is written or read here: it is noted, for the settle that follows or the runner.
  */
 #include "engine/link.h"
-#include "proto/drop.h"
 
 static mmi_link *
 pipe_link(mmi_pipe *p)
@@ -68,22 +67,17 @@ pipe_subscription(mmi_pipe *p, bool add, const uint8_t *topic, size_t size)
     size_t total = mmi_command_put_subscription(frame, link->minor, add, topic, size);
     int rc = mmi_link_control(link, frame, total);
     mmi_free(frame);
+    link->asked += rc == MM_OK;
     return rc;
 }
 
 static void
 pipe_close(mmi_pipe *p, int reason, const char *detail)
 {
-    (void)detail;
-    pipe_link(p)->doomed = reason;
-    mmi_link_dirty(pipe_link(p));
-}
-
-static void
-pipe_unfit(mmi_pipe *p, uint32_t count)
-{
-    p->dropped += count;
-    mmi_drop_count(&pipe_link(p)->socket->host, MMI_DROP_UNFIT, p->id, count);
+    mmi_link *link = pipe_link(p);
+    link->parts |= link->doomed == 0;
+    mmi_link_doom(link, reason, detail);
+    mmi_link_dirty(link);
 }
 
 const mmi_pipe_ops mmi_link_pipe_ops = {
@@ -91,6 +85,5 @@ const mmi_pipe_ops mmi_link_pipe_ops = {
     .room = pipe_room,
     .subscription = pipe_subscription,
     .close = pipe_close,
-    .unfit = pipe_unfit,
     .slack = pipe_slack,
 };

@@ -164,6 +164,9 @@ mmi_link_readable(mmi_link *link)
             mmi_link_read_ended(link, n, discard);
             return;
         }
+        if (link->parting) {
+            mmi_part_read(link, arena->data, (size_t)n);
+        }
         total += (size_t)n;
         if ((size_t)n < offered) {
             break;   /* most likely all there was; poll is level-triggered */

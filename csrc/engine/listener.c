@@ -57,7 +57,7 @@ mmi_listener_open(mmi_socket *s, const mmi_url *url, const mmi_addr *addr, const
         return rc;
     }
     mmi_list_push_back(&s->listeners, &l->node);
-    mmi_socket_event(s, MM_EVENT_LISTENING, MM_REASON_NONE, 0, 1, l->text, NULL);
+    mmi_socket_event(s, MM_EVENT_LISTENING, MM_REASON_NONE, 0, 1, l->text, NULL, NULL);
     *out = l;
     return MM_OK;
 }
@@ -120,6 +120,38 @@ listener_evict(mmi_listener *l)
     }
 }
 
+/* Another user came to an abstract name: the platform let go of it. */
+static void
+listener_stranger(mmi_listener *l, uint32_t uid)
+{
+    char detail[MM_DETAIL_MAX + 1];
+    snprintf(detail, sizeof detail,
+             "its user has the id %u; an abstract name is for the same user and root",
+             (unsigned)uid);
+    l->socket->stats.closed[MM_REASON_USER]++;
+    mmi_socket_event(l->socket, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_USER, 0, 1, l->text, l->text,
+                     detail);
+}
+
+/* One connection too many: that is told here at once; and to the peer, once it listens, if there
+ * are not too many of those.  false: the stream was closed. */
+static bool
+listener_refuse(mmi_listener *l, int stream, const char *address)
+{
+    mmi_socket *s = l->socket;
+    char detail[MM_DETAIL_MAX + 1];
+    snprintf(detail, sizeof detail, "too many connections: connections_max is %u",
+             s->opts.connections_max);
+    s->stats.closed[MM_REASON_CONNECTIONS]++;
+    mmi_socket_event(s, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_CONNECTIONS, 0, 1, l->text, address,
+                     detail);
+    if (s->refusing < MMI_REFUSING_MAX) {
+        return true;
+    }
+    s->engine->plat.close(s->engine->plat.self, stream);
+    return false;
+}
+
 static int
 listener_take(mmi_listener *l)
 {
@@ -131,19 +163,18 @@ listener_take(mmi_listener *l)
     int rc = l->inproc != NULL ? mmi_inproc_accept(l->inproc, &stream)
                                : e->plat.accept(e->plat.self, l->stream, &stream, &peer);
     if (rc != MM_OK) {
+        if (rc == MM_EPERM && l->scheme == MMI_IPC) {
+            listener_stranger(l, peer.uid);
+        }
         return rc;
-    }
-    if (s->accepted >= s->opts.connections_max) {
-        e->plat.close(e->plat.self, stream);
-        s->stats.closed[MM_REASON_CONNECTIONS]++;
-        mmi_socket_event(s, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_CONNECTIONS, 0, 1, l->text,
-                         mm_reason_text(MM_REASON_CONNECTIONS));
-        return MM_OK;
     }
     if (peer.kind == MMI_ADDR_NONE || peer.kind == MMI_ADDR_UNIX) {
         snprintf(address, sizeof address, "%s", l->text);
     } else {
         mmi_addr_format(&peer, address, sizeof address);
+    }
+    if (s->accepted >= s->opts.connections_max && !listener_refuse(l, stream, address)) {
+        return MM_OK;
     }
     rc = mmi_link_open(s, NULL, l, stream, false, address);
     listener_evict(l);
@@ -160,7 +191,7 @@ mmi_listener_accept(mmi_listener *l)
             if (!l->paused) {
                 l->paused = true;
                 mmi_socket_event(l->socket, MM_EVENT_ACCEPT_PAUSED, MM_REASON_NONE, 0, 1, l->text,
-                                 mm_strerror(rc));
+                                 NULL, mm_strerror(rc));
             }
             listener_pause(l);
             return;
@@ -169,6 +200,7 @@ mmi_listener_accept(mmi_listener *l)
     if (l->paused) {
         l->paused = false;
         listener_unpause(l);
-        mmi_socket_event(l->socket, MM_EVENT_ACCEPT_RESUMED, MM_REASON_NONE, 0, 1, l->text, NULL);
+        mmi_socket_event(l->socket, MM_EVENT_ACCEPT_RESUMED, MM_REASON_NONE, 0, 1, l->text, NULL,
+                         NULL);
     }
 }

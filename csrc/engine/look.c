@@ -1,7 +1,8 @@
 /*
  * look.c: what a socket tells about itself: counters, peers, whether all is delivered.
  *
- * Law: nothing here changes anything; every figure is exact at the moment it is taken.
+ * Law: nothing here changes anything, but peers may be asked for receipts; every figure is exact at
+ * the moment it is taken.
  */
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +49,7 @@ mmi_socket_stats_now(mmi_socket *s, mm_stats *out)
     out->half_open = s->half_open;
     out->listeners = look_count(&s->listeners);
     out->dialers = look_count(&s->dialers);
+    out->topics = s->ops->topics != NULL ? s->ops->topics(s->state) : 0;
 }
 
 static void
@@ -60,6 +62,7 @@ look_peer(const mmi_link *link, mm_peer *out)
         .role = (uint32_t)p->peer_role,
         .wire = (uint32_t)link->parser.wire,
         .zmtp_minor = link->minor,
+        .stop = link->stopping,
         .outgoing = p->outgoing,
         .identity_size = (uint32_t)p->identity_size,
         .queued_out_messages = p->outbox.count,
@@ -72,6 +75,7 @@ look_peer(const mmi_link *link, mm_peer *out)
         .confirmed_messages = link->confirmed,
         .subscriptions = p->subscriptions,
         .rtt_ns = link->rtt_ns,
+        .stalled = mmi_silence_stalled(link),
     };
     if (p->identity_size > 0) {
         memcpy(out->identity, p->identity, p->identity_size);
@@ -91,6 +95,29 @@ mmi_socket_peers(mmi_socket *s, mm_peer *out, uint32_t cap)
         }
         if (count < cap) {
             look_peer(link, &out[count]);
+        }
+        count++;
+    }
+    return count;
+}
+
+uint32_t
+mmi_socket_attempts(mmi_socket *s, mm_attempt *out, uint32_t cap)
+{
+    uint32_t count = 0;
+    MMI_LIST_EACH(&s->links, node, after) {
+        const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        if (link->state != MMI_LINK_CONNECTING && link->state != MMI_LINK_HELLO) {
+            continue;
+        }
+        if (count < cap) {
+            mm_attempt *at = &out[count];
+            *at = (mm_attempt){ .age_ns = s->engine->now_ns - link->started_ns,
+                                .octets = link->opening != NULL ? link->opening->heard : 0,
+                                .outgoing = link->pipe.outgoing,
+                                .connected = link->state == MMI_LINK_HELLO };
+            snprintf(at->endpoint, sizeof at->endpoint, "%s", link->endpoint);
+            snprintf(at->address, sizeof at->address, "%s", link->address);
         }
         count++;
     }
@@ -123,4 +150,25 @@ mmi_socket_drain_look(mmi_socket *s, mm_drain_info *info)
         }
     }
     return info->queued_messages == 0 && info->unconfirmed_messages == 0;
+}
+
+bool
+mmi_socket_subscribed_look(mmi_socket *s, mm_subscribed_info *info)
+{
+    *info = (mm_subscribed_info){ .confirmed = 0 };
+    MMI_LIST_EACH(&s->links, node, after) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        if (link->state != MMI_LINK_ACTIVE || link->pipe.stopped) {
+            continue;
+        }
+        if (mmi_link_sp(link) || (link->minor > 0 && link->asked == link->asked_confirmed)) {
+            info->confirmed++;
+        } else if (link->minor == 0 && link->command_size == 0 && link->command_out == NULL) {
+            info->unconfirmable++;
+        } else {
+            info->waiting++;
+            mmi_heartbeat_ping(link);
+        }
+    }
+    return info->waiting == 0;
 }

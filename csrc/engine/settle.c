@@ -194,7 +194,7 @@ settle(mmi_engine *e, bool runner, bool beside)
     if (!runner) {
         settle_runner(e);
     }
-    if (e->closing && mmi_list_empty(&e->sockets)) {
+    if (e->closing && mmi_engine_done(e)) {
         e->plat.notifier_ring(e->plat.self, e->idle_notifier);
     }
 }

@@ -59,7 +59,7 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
                                 .random = socket_random,
                                 .event = mmi_proto_event,
                                 .lags = socket_lags };
-    mmi_list *lists[] = { &s->node,      &s->touched, &s->lagging, &s->dialers,
+    mmi_list *lists[] = { &s->node,      &s->touched, &s->lagging, &s->dialers, &s->told,
                           &s->listeners, &s->links,   &s->waiters, &s->watches };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
@@ -67,6 +67,7 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
     s->linger_timer.kind = MMI_TIMER_LINGER;
     s->drops_timer.kind = MMI_TIMER_DROPS;
     s->tick_timer.kind = MMI_TIMER_TICK;
+    s->stop_timer.kind = MMI_TIMER_STOP;
     return s;
 }
 
@@ -134,6 +135,7 @@ mmi_socket_close(mmi_socket *s)
     }
     mmi_engine_catch_up(e);
     s->closing = true;
+    mmi_list_rm(&s->told);
     mmi_handle_free(s->handle);
     s->handle = 0;
     mmi_socket_tell_drops(s);
@@ -164,10 +166,20 @@ void
 mmi_socket_end(mmi_socket *s)
 {
     mmi_socket_close(s);
+    s->ended = true;
+    MMI_LIST_EACH(&s->links, node, after) {
+        mmi_link_part(MMI_CONTAINER_OF(node, mmi_link, node), MM_REASON_LOCAL, NULL);
+    }
+    mmi_socket_touch(s);
+}
+
+void
+mmi_socket_cut(mmi_socket *s)
+{
+    mmi_socket_end(s);
     MMI_LIST_EACH(&s->links, node, after) {
         mmi_link_close(MMI_CONTAINER_OF(node, mmi_link, node), MM_REASON_LOCAL, NULL);
     }
-    mmi_socket_touch(s);
 }
 
 void
@@ -185,6 +197,7 @@ mmi_socket_reap(mmi_socket *s)
     mmi_timer_clear(&e->timers, &s->linger_timer);
     mmi_timer_clear(&e->timers, &s->drops_timer);
     mmi_timer_clear(&e->timers, &s->tick_timer);
+    mmi_timer_clear(&e->timers, &s->stop_timer);
     mmi_list_rm(&s->node);
     mmi_list_rm(&s->touched);
     mmi_list_rm(&s->lagging);
@@ -234,7 +247,11 @@ mmi_socket_hurry(mmi_socket *s)
 uint32_t
 mmi_socket_ready(const mmi_socket *s)
 {
-    return s->ops->ready(s->state);
+    uint32_t ready = s->ops->ready(s->state);
+    if (s->stopping && mmi_socket_stopped(s)) {
+        ready |= MM_READABLE;   /* that there is nothing more */
+    }
+    return ready;
 }
 
 void

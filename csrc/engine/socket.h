@@ -58,6 +58,8 @@ typedef struct mmi_group {
     mmi_list given;        /* watches told of last time: looked at again by the next call */
     mmi_waiter *waiter;    /* who waits now; NULL: nobody */
     uint32_t spin_us;      /* the least of its sockets' */
+    int fileno;            /* rung when one becomes ready after a poll; -1: nobody asked for it */
+    bool fileno_rung;
     mmi_spin spin;
 } mmi_group;
 
@@ -66,11 +68,13 @@ typedef struct mmi_watch {
     mmi_waker *waker;
     mm_handle socket;
     uint32_t wanted, fired;
+    uint32_t asked;                /* of a group: what is wanted again by each poll */
     bool closed;
 } mmi_watch;
 
 typedef struct mmi_socket {
     mmi_list node, touched, lagging;
+    mmi_list told;                 /* engine->told */
     mmi_engine *engine;
     mm_handle handle;              /* 0 once closed */
     const mmi_proto_ops *ops;
@@ -80,12 +84,15 @@ typedef struct mmi_socket {
     mm_stats stats;                /* counters; what is "now" is computed when asked */
     mmi_list dialers, listeners, links;
     uint32_t peer_count, half_open, accepted;
+    uint32_t refusing;             /* accepted over the limit, to be told so; not in accepted */
     mmi_list waiters, watches;
     uint64_t last_flush_ns;        /* of any of its links */
     mmi_spin spin;                 /* of receives */
     uint32_t pins;                 /* calls that dropped the lock and come back to it */
     uint32_t news;                 /* bits since the last update */
     bool closing;
+    bool stopping;                 /* it takes no peers and asks for no messages any more */
+    bool ended;                    /* closed, and its linger is over: it waits for its links */
     bool packs;                    /* what is sent is encoded at once, see mmi_proto_ops.packs */
     int fileno;                    /* -1: nobody asked */
     bool fileno_rung;
@@ -94,15 +101,21 @@ typedef struct mmi_socket {
     uint32_t event_cap;
     uint64_t event_seq;            /* of the newest; 0: none yet */
     uint64_t drops_pending, drops_event_ns, drops_peer;
-    mmi_timer linger_timer, drops_timer, tick_timer;
+    mmi_timer linger_timer, drops_timer, tick_timer, stop_timer;
 } mmi_socket;
 
 int mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts,
                     mmi_socket **out) MMI_WARN_UNUSED;
 void mmi_socket_close(mmi_socket *s);              /* starts the linger */
+/* stop.c.  Takes no new peers, and asks those it has to send nothing more, until then.  MM_ENOMEM:
+ * there is no timer, it waits for nobody. */
+int mmi_socket_stop(mmi_socket *s, uint64_t deadline_ns) MMI_WARN_UNUSED;
+void mmi_socket_stop_late(mmi_socket *s);
+bool mmi_socket_stopped(const mmi_socket *s);      /* all that comes has come */
 void mmi_socket_reap(mmi_socket *s);               /* frees a closed socket whose links are gone */
 void mmi_socket_tick(mmi_socket *s); /* the role does what is due, and says when next */
-void mmi_socket_end(mmi_socket *s); /* the linger is over: whatever is left is abandoned */
+void mmi_socket_end(mmi_socket *s); /* the linger is over: what is not written is abandoned */
+void mmi_socket_cut(mmi_socket *s); /* and what the peer has not read, too: the engine goes */
 void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed: settle looks */
 void mmi_socket_update(mmi_socket *s);             /* settle: wakes who is due */
 /* The same before the settle, in the midst of much to read or write, for threads that wait in a call
@@ -129,9 +142,15 @@ int mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadl
 
 void mmi_waiter_ring(mmi_engine *e, mmi_waiter *w);
 
-/* Events.  endpoint and detail may be NULL. */
+/* Events.  endpoint (ours), address (the peer's) and detail may be NULL. */
 void mmi_socket_event(mmi_socket *s, int kind, int reason, uint64_t peer, uint64_t count,
-                      const char *endpoint, const char *detail);
+                      const char *endpoint, const char *address, const char *detail);
+/* events.c: one descriptor an engine for who is told of new events.  MM_ESTATE: it is open. */
+int mmi_events_open(mmi_engine *e, int *fd) MMI_WARN_UNUSED;
+int mmi_events_take(mmi_engine *e, mm_handle *out, uint32_t cap);
+void mmi_events_close(mmi_engine *e);              /* rings it first */
+/* The event of that number, if it is still there, was the end of an attempt: when the next one is. */
+void mmi_socket_event_retry(mmi_socket *s, uint64_t seq, uint64_t delay_ns);
 void mmi_socket_tell_drops(mmi_socket *s);         /* the pending DROPPED event */
 void mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
                      const char *detail);
@@ -155,7 +174,9 @@ void mmi_group_ring(mmi_engine *e, mmi_group *g);
 /* group.c */
 int mmi_group_open(mmi_engine *e, mmi_group **out) MMI_WARN_UNUSED;
 void mmi_group_close(mmi_engine *e, mmi_group *g);
-int mmi_group_add(mmi_group *g, mmi_socket *s) MMI_WARN_UNUSED;   /* MM_ENOTSUP, MM_ENOMEM */
+/* In place of what was asked of it before. MM_EINVAL, MM_ENOTSUP, MM_ENOMEM */
+int mmi_group_add(mmi_group *g, mmi_socket *s, uint32_t events) MMI_WARN_UNUSED;
+int mmi_group_fileno(mmi_engine *e, mmi_group *g, int *fd) MMI_WARN_UNUSED;   /* MM_EMFILE */
 void mmi_group_rm(mmi_engine *e, mmi_group *g, mm_handle socket);
 /* How many can be received from, or were closed; waits for one with the lock dropped.  MM_ESTATE:
  * another thread waits here; MM_ECLOSED: g is gone; MM_EAGAIN, MM_ETIMEDOUT, MM_EINTR, MM_EMFILE.
@@ -166,8 +187,10 @@ int mmi_group_poll(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, int
 /* look.c */
 void mmi_socket_stats_now(mmi_socket *s, mm_stats *out);
 uint32_t mmi_socket_peers(mmi_socket *s, mm_peer *out, uint32_t cap);
+uint32_t mmi_socket_attempts(mmi_socket *s, mm_attempt *out, uint32_t cap);   /* count of all */
 uint32_t mmi_socket_events(mmi_socket *s, uint64_t from_seq, mm_event *out, uint32_t cap,
                            uint64_t *next_seq);
 bool mmi_socket_drain_look(mmi_socket *s, mm_drain_info *info); /* true: nothing left to wait for */
+bool mmi_socket_subscribed_look(mmi_socket *s, mm_subscribed_info *info);   /* the same */
 
 #endif

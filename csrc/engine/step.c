@@ -78,6 +78,9 @@ step_timer(mmi_timer *timer)
     case MMI_TIMER_LINGER:
         mmi_socket_end(MMI_CONTAINER_OF(timer, mmi_socket, linger_timer));
         break;
+    case MMI_TIMER_STOP:
+        mmi_socket_stop_late(MMI_CONTAINER_OF(timer, mmi_socket, stop_timer));
+        break;
     case MMI_TIMER_TICK:
         mmi_socket_tick(MMI_CONTAINER_OF(timer, mmi_socket, tick_timer));
         break;

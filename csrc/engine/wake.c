@@ -123,7 +123,8 @@ mmi_waker_watch(mmi_waker *w, mmi_socket *s, uint32_t events)
         mmi_list_push_back(&s->watches, &watch->socket_node);
         mmi_list_push_back(&w->watches, &watch->waker_node);
     }
-    watch->wanted |= events;
+    watch->wanted = w->group != NULL ? events : watch->wanted | events;
+    watch->asked = events;
     uint32_t now = watch_due(watch, s, mmi_socket_ready(s));
     if (s->ops->keyed_send) {
         now &= ~(uint32_t)MM_WRITABLE;   /* the caller tries once more after asking to be told */

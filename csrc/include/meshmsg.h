@@ -26,7 +26,7 @@ typedef enum mm_err {
     MM_ENOTSUP = -7,       /* this role cannot do that                                   */
     MM_EINVAL = -8,        /* a bad argument                                             */
     MM_EADDRINUSE = -9,
-    MM_EADDRINVAL = -10,   /* malformed, unknown name, or not of this machine            */
+    MM_EADDRINVAL = -10,   /* malformed; mm_url_why says what is wrong                   */
     MM_EPERM = -11,
     MM_EINSECURE = -12,    /* bind outside loopback without MM_OPT_INSECURE              */
     MM_ECONNREFUSED = -13,
@@ -36,7 +36,17 @@ typedef enum mm_err {
     MM_EMSGSIZE = -17,
     MM_ENOMEM = -18,
     MM_EMFILE = -19,
-    MM_EIO = -20
+    MM_EIO = -20,
+    MM_EREFUSED = -21,     /* the peer will not answer the request                       */
+    MM_EADDRNOTAVAIL = -22, /* no address of this machine                                */
+    MM_ENOHOST = -23,      /* the host name cannot be resolved                           */
+    MM_ENOENT = -24,       /* no folder for the file; of unbind, disconnect: no endpoint */
+    MM_ENOTDIR = -25,
+    MM_ELOOP = -26,
+    MM_ENAMETOOLONG = -27, /* a path or name over its limit; mm_url_why says which       */
+    MM_EEXIST = -28,       /* what is there is no socket, and was kept                   */
+    MM_EROFS = -29,
+    MM_ENOSPC = -30
 } mm_err;
 
 typedef enum mm_role {
@@ -77,6 +87,8 @@ typedef enum mm_reason {
     MM_REASON_MEMORY,          /* out of memory here                                   */
     MM_REASON_NOT_SP,          /* first octets are no SP hello                         */
     MM_REASON_SP_HEADER,       /* an SP message that ends inside its header            */
+    MM_REASON_HANDSHAKE_EOF,   /* the peer closed before the handshake was done        */
+    MM_REASON_USER,            /* an abstract ipc name, and the other side is another user */
     MM_REASON_COUNT
 } mm_reason;
 
@@ -84,16 +96,23 @@ typedef enum mm_overflow {
     MM_OVERFLOW_BLOCK = 1, MM_OVERFLOW_ERROR, MM_OVERFLOW_DROP_NEWEST, MM_OVERFLOW_DROP_OLDEST
 } mm_overflow;
 
+/* Of PUSH, DEALER, PAIR and REQ: what a send does when no peer is there.  REQ does not drop. */
+typedef enum mm_no_peer {
+    MM_NO_PEER_AS_FULL, MM_NO_PEER_BLOCK, MM_NO_PEER_ERROR, MM_NO_PEER_DROP
+} mm_no_peer;
+
 typedef enum mm_event_kind {
     MM_EVENT_LISTENING = 1, MM_EVENT_PEER_UP, MM_EVENT_PEER_DOWN, MM_EVENT_CONNECT_FAILED,
     MM_EVENT_HANDSHAKE_FAILED, MM_EVENT_DROPPED, MM_EVENT_LATE_REPLY, MM_EVENT_ACCEPT_PAUSED,
-    MM_EVENT_ACCEPT_RESUMED
+    MM_EVENT_ACCEPT_RESUMED, MM_EVENT_PEER_STALLED, MM_EVENT_PEER_RESUMED, MM_EVENT_PEER_SILENT
 } mm_event_kind;
 
 enum {
     /* readiness bits; MM_PEERS: peers or subscriptions changed; MM_DRAINED: a queue is empty, or receipts came */
     MM_READABLE = 1, MM_WRITABLE = 2, MM_PEERS = 4, MM_DRAINED = 8,
     MM_OPT_INSECURE = 1, MM_OPT_HANDOVER = 2, MM_OPT_DROP_UNROUTABLE = 4, MM_OPT_XPUB_VERBOSE = 8,
+    MM_OPT_CONFLATE = 16, MM_OPT_CONFLATE_TOPIC = 32,     /* SUB: keeps the newest, of all or of each topic */
+    MM_OPT_XPUB_MANUAL = 64,                              /* its user decides what a peer is subscribed to */
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
     MM_SPIN_AUTO = 0x7fffffff,
     MM_BATCH_INLINE_MAX = 262144  /* bytes: a larger frame is handed over by reference, not copied into a batch */
@@ -106,7 +125,7 @@ typedef struct mm_msg mm_msg;     /* a received message, by reference */
 typedef struct mm_socket_opts {
     uint32_t send_queue_messages, recv_queue_messages;    /* per peer */
     uint64_t send_queue_bytes, recv_queue_bytes;          /* per peer */
-    uint32_t overflow;                                    /* mm_overflow */
+    uint32_t overflow, no_peer;                           /* mm_overflow; mm_no_peer, AS_FULL: as overflow says */
     uint32_t flags;                                       /* MM_OPT_ bits */
     uint64_t message_size_max;                            /* bytes, all frames together */
     uint32_t frames_max, topic_size_max, subscriptions_max, half_open_max, connections_max;
@@ -122,21 +141,29 @@ typedef struct mm_stats {
     uint64_t received_messages, received_bytes;   /* handed to the application                         */
     uint64_t written_messages, parsed_messages;   /* fully written to, fully read from, streams        */
     uint64_t confirmed_messages;                  /* written, and a later PING was answered            */
-    uint64_t in_doubt_messages;                   /* written to a connection that ended unconfirmed    */
+    uint64_t in_doubt_messages;                   /* written to a connection that ended, unconfirmed   */
     uint64_t dropped_overflow, dropped_no_peer, dropped_peer_gone, dropped_closed, dropped_late,
              dropped_filtered, dropped_malformed,
-             dropped_unfit;                       /* every drop, by reason; unfit: SP has no words for it */
+             dropped_unfit,                       /* every drop, by reason; unfit: SP has no words for it */
+             dropped_conflated;                   /* a newer one came, and only that was to be kept */
+    uint64_t unwanted_messages;                   /* published, and nobody had subscribed to them      */
     uint64_t filtered_messages;                   /* came from a publisher of SP, and nobody subscribed to them */
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;   /* now      */
     uint64_t connects, accepts, handshakes, handshakes_failed, disconnects;
     uint64_t events_lost;
-    uint32_t peers, half_open, listeners, dialers;                                         /* now      */
+    uint32_t peers, half_open, listeners, dialers, topics;                                 /* now      */
     uint64_t closed[64];                          /* by mm_reason                                      */
 } mm_stats;
 
+/* What became of asking a peer to send nothing more; cancelling: its subscriptions, as it knows no more than that. */
+enum {
+    MM_STOP_NONE, MM_STOP_ASKED, MM_STOP_STOPPED, MM_STOP_CANCELLING, MM_STOP_CANCELLED, MM_STOP_CANNOT, MM_STOP_LATE
+};
 typedef struct mm_peer {
     uint64_t id, since_ns;                        /* since: wall clock                                 */
     uint32_t role, wire, zmtp_minor, outgoing, identity_size;   /* wire: 1 ZMTP, 2 SP          */
+    uint32_t stop;                                /* mm_stop: after mm_stop_receiving                  */
+    uint32_t stalled;                             /* its system answers, itself it does not            */
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;
     uint64_t sent_messages, received_messages, dropped_messages, confirmed_messages;
     uint64_t subscriptions;
@@ -149,8 +176,16 @@ typedef struct mm_event {
     uint64_t seq, time_ns, peer, count;           /* time: wall clock; count: of what happened         */
     uint32_t kind;                                /* mm_event_kind                                     */
     int32_t reason;                               /* mm_reason                                         */
-    char endpoint[256], detail[128];
+    int64_t retry_ns;                             /* until the next attempt; -1: none, or not known    */
+    char endpoint[256], address[128], detail[128];  /* endpoint: ours; address: the peer's           */
 } mm_event;
+
+/* A connection whose handshake is not done yet. */
+typedef struct mm_attempt {
+    uint64_t age_ns, octets;                      /* since it began; that came from the other side     */
+    uint32_t outgoing, connected;                 /* connected: the other side has accepted it         */
+    char endpoint[256], address[128];
+} mm_attempt;
 
 typedef struct mm_drain_info {
     uint64_t queued_messages, queued_bytes;       /* accepted, not yet written                         */
@@ -158,6 +193,12 @@ typedef struct mm_drain_info {
     uint64_t unconfirmable_messages;              /* written to peers that cannot confirm (ZMTP 3.0, SP) */
     uint64_t confirmed_messages, in_doubt_messages, dropped_messages;  /* since the socket opened      */
 } mm_drain_info;
+
+typedef struct mm_subscribed_info {
+    uint32_t confirmed;                           /* peers that have all topics                        */
+    uint32_t unconfirmable;                       /* of ZMTP 3.0: the topics were written, they cannot say */
+    uint32_t waiting;                             /* those that have not said so yet                   */
+} mm_subscribed_info;
 
 /*
  * A batch of received messages: frames lie end to end in data (except big, below), in arrays that the
@@ -199,9 +240,18 @@ int mm_socket_open(mm_handle engine, int role, const mm_socket_opts *opts, mm_ha
 int mm_socket_close(mm_handle socket);
 int mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size);
 int mm_connect(mm_handle socket, const char *url);
-int mm_unbind(mm_handle socket, const char *url);       /* MM_EADDRINVAL: no such endpoint */
+/* The same of a ROUTER, which knows that peer by this identity, whatever it calls itself. MM_ENOTSUP: no ROUTER;
+ * MM_EINVAL: no identity; MM_ESTATE: another endpoint it connects to has this identity. */
+int mm_connect_as(mm_handle socket, const char *url, const uint8_t *identity, size_t size);
+int mm_unbind(mm_handle socket, const char *url);       /* MM_ENOENT: no such endpoint */
 int mm_disconnect(mm_handle socket, const char *url);
+/* Why a text is no endpoint to bind (MM_USE_BIND) or to connect to: MM_OK, MM_EADDRINVAL or MM_ENAMETOOLONG. */
+enum { MM_USE_BIND = 1, MM_USE_CONNECT, MM_WHY_SIZE = 128 };
+int mm_url_why(const char *url, int use, char *why, size_t why_size);
 int mm_subscribe(mm_handle socket, const uint8_t *topic, size_t size);
+/* XPUB with MM_OPT_XPUB_MANUAL: what that peer gets.  1; 0: it is so already; MM_EHOSTUNREACH: no such peer. */
+int mm_grant(mm_handle socket, uint64_t peer, int add, const uint8_t *topic, size_t size);
+int mm_welcome(mm_handle socket, const uint8_t *body, size_t size);   /* XPUB: to each new subscriber first */
 int mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size);  /* MM_EINVAL: was not subscribed */
 
 /*
@@ -211,6 +261,7 @@ int mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size);  /* MM_
  */
 int mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms);
 int mm_send_now(mm_handle socket, const uint8_t *body, size_t size);   /* mm_send that never waits */
+int mm_send_waits(mm_handle socket);   /* a send that got MM_EAGAIN: 1: is to wait; 0: not (overflow, no_peer) */
 typedef struct mm_body { const uint8_t *data; size_t size; } mm_body;
 /* The same of a message of up to MM_PARTS_MAX frames, from where they are. MM_EINVAL: none, or too many. */
 enum { MM_PARTS_MAX = 2 };
@@ -227,6 +278,11 @@ int mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const u
 /* A reply, never waiting: count frames of a way back, end to end, and a body; their sizes are count + 1. */
 int mm_send_reply(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes, uint32_t count,
                   const uint8_t *body);
+/* A refusal instead of it, with a reason of any octets. MM_OK: it is on its way. Else nothing was sent, and a reply
+ * may be: MM_ENOTSUP: whoever asked does not know refusals, or is not asked directly; MM_EHOSTUNREACH: it is gone;
+ * MM_EAGAIN: its queue is full; MM_EMSGSIZE: over 1,024 octets. */
+int mm_refuse(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes, uint32_t count,
+              const uint8_t *reason, size_t size);
 int mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, size_t count,
                  int64_t timeout_ms, int64_t slice_ms, size_t *sent);   /* single-frame messages end to end */
 /* Up to max_messages and about max_bytes in one go; waits for the first only. Returns the count (> 0) or an error. */
@@ -235,6 +291,9 @@ int mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t m
 /* One message that is there, as big whatever its size, without entering the kernel or waiting for a lock: 1, and *more
  * as by mm_send_queue; MM_EAGAIN: there is none, or it takes mm_recv. */
 int mm_recv_here(mm_handle socket, mm_batch *batch, int *more);
+/* No new peers, and those there are asked to send nothing more; what came is received as ever, and then, or once
+ * timeout_ms are over, receiving says MM_ECLOSED.  Again: the time begins anew. */
+int mm_stop_receiving(mm_handle socket, int64_t timeout_ms);
 int mm_batch_new(mm_batch **batch);
 void mm_batch_free(mm_batch *batch);              /* once nothing that was exported from it is left */
 void mm_batch_drop(mm_batch *batch);              /* empties it, now rather than by the next call */
@@ -277,6 +336,7 @@ int mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, u
                int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
 int mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms);
                                                   /* 1 message; MM_ECONNRESET: its peer went away, outcome unknown */
+                                                  /* MM_EREFUSED: the message is the reason */
 int mm_replies_ready(mm_handle socket, uint64_t *ids, uint32_t cap);   /* ids whose mm_reply will not wait; count */
 int mm_request_cancel(mm_handle socket, uint64_t id);                  /* its reply will be dropped as late */
 
@@ -290,6 +350,8 @@ int mm_survey_asked(mm_handle socket, uint64_t id, uint64_t *peers, uint32_t cap
  * mm_replies_ready tells its id once for each answer or end that was not said yet; mm_request_cancel forgets it, which
  * has to be done when it is over, too. */
 int mm_answers(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t timeout_ms, int64_t slice_ms);
+/* Up to max of those who refused since the last call: their reasons.  Never waits; MM_EAGAIN: nobody did. */
+int mm_refusals(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max);
 /* So many answers, of so many bytes, that mm_answers gave were of no use any more: they count as late, not received. */
 int mm_answers_late(mm_handle socket, uint32_t count, uint64_t bytes);
 
@@ -299,6 +361,9 @@ int mm_wait_subscribers(mm_handle socket, const uint8_t *topic, size_t size, uin
                         int64_t timeout_ms, int64_t slice_ms);
 /* MM_OK: all confirmed or unconfirmable */
 int mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_drain_info *info);
+/* SUB, XSUB: until there are so many peers, and all of them know of every subscription, as far as they can say. */
+int mm_wait_subscribed(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms,
+                       mm_subscribed_info *info);
 int mm_peer_count(mm_handle socket, uint32_t *count);
 /* a message of that topic would reach */
 int mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uint32_t *count);
@@ -322,8 +387,13 @@ int mm_group_open(mm_handle engine, mm_handle *group);
 int mm_group_close(mm_handle group);              /* who waits in it gets MM_ECLOSED */
 /* MM_EINVAL: of another engine; MM_ENOTSUP: it cannot receive; twice is harmless */
 int mm_group_add(mm_handle group, mm_handle socket);
+/* The same for MM_READABLE, MM_WRITABLE or both, in place of what was asked before. MM_ENOTSUP too: who writes to one
+ * peer by name, or to a topic (ROUTER, PUB, XPUB), as whether that can be sent depends on the message. */
+int mm_group_watch(mm_handle group, mm_handle socket, uint32_t events);
+/* Readable when a socket became ready after a poll that told of nothing; the next poll ends that. */
+int mm_group_fileno(mm_handle group, int *fd);
 int mm_group_remove(mm_handle group, mm_handle socket);   /* MM_OK also if it is not in it */
-/* count: MM_READABLE can be received from; 0 events: closed, and no longer in it */
+/* count: each with what was asked and is so; 0 events: closed, and no longer in it */
 int mm_group_poll(mm_handle group, mm_ready *out, uint32_t cap, int64_t timeout_ms, int64_t slice_ms);
 
 /* ---- looking in ---- */
@@ -332,6 +402,13 @@ int64_t mm_now_ms(mm_handle socket);              /* of its engine's clock, simu
 int mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count);  /* count: all there are */
 int mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq);
                                                   /* count; reading takes nothing away; first seq is 1 */
+int mm_socket_attempts(mm_handle socket, mm_attempt *out, uint32_t cap, uint32_t *count);  /* count: all there are */
+/* Once an engine: a descriptor that is readable while sockets of it have events that were not asked for here. Who
+ * watches a copy of it is told by it of the engine's end as well (MM_ECLOSED). MM_ESTATE: somebody does already. */
+int mm_events_open(mm_handle engine, int *fd);
+int mm_events_take(mm_handle engine, mm_handle *sockets, uint32_t cap);   /* count: those with new events, each once */
+int mm_events_ring(mm_handle engine);             /* who watches is to look for something else */
+int mm_events_close(mm_handle engine);
 
 /* ---- fork: called by os.register_at_fork; also registered with pthread_atfork, twice is harmless ---- */
 void mm_fork_prepare(void);
@@ -403,14 +480,20 @@ int mm_sim_run(mm_handle world, uint64_t for_ns);
 int mm_sim_partition(mm_handle world, uint32_t from, uint32_t to, uint64_t for_ns);   /* engines, by order of opening */
 int mm_sim_reset_all(mm_handle world);
 int mm_sim_jump_wall(mm_handle world, int64_t by_ns);
+/* The clock goes on for so long, and nobody runs meanwhile: every machine was suspended. */
+int mm_sim_suspend(mm_handle world, uint64_t for_ns);
 int mm_sim_look(mm_handle world, mm_sim_state *out);
 int mm_sim_trace(mm_handle world, uint64_t line, char *out, size_t size);   /* the last 512 lines are kept */
 
 /* ---- test hooks ---- */
-void mm_test_alloc_fail(int64_t countdown);       /* the n-th allocation from now fails once; 0: never */
+/* The n-th allocation from now fails once; 0: none does.  Returns what was left of the last n: 0 or less, it failed. */
+int64_t mm_test_alloc_fail(int64_t countdown);
 /* Blocks of memory the core holds, and their bytes, as the allocator rounds them: of those made since the first call.
  * Only differences mean something: what was made before and freed since counts below zero. */
 int64_t mm_test_alloc_live(int64_t *bytes);
+
+/* Engines opened from now on behave as with so many processors; 0: as with those there are. */
+void mm_test_cpus(uint32_t count);
 
 /* cdef:end */
 

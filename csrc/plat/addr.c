@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
@@ -35,6 +36,10 @@ mmi_addr_to_sockaddr(const mmi_addr *a, struct sockaddr_storage *out)
     struct sockaddr_un *un = (struct sockaddr_un *)out;
     un->sun_family = AF_UNIX;
     snprintf(un->sun_path, sizeof un->sun_path, "%s", a->path);
+    if (mmi_unix_abstract(a)) {
+        un->sun_path[0] = '\0';   /* then every octet counts, up to the size */
+        return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(a->path));
+    }
     return sizeof *un;
 }
 

@@ -21,6 +21,13 @@ struct mmi_poller {
     size_t watched_cap;    /* words */
 };
 
+/* No space is the kernel's word for a user's limit of watches: no file system is full. */
+static int
+epoll_error(void)
+{
+    return errno == ENOSPC ? MM_ENOMEM : mmi_posix_error(errno);
+}
+
 static void
 epoll_close(mmi_poller *p)
 {
@@ -46,7 +53,7 @@ epoll_open(int *error)
     p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event event = { .events = EPOLLIN, .data.u64 = EPOLL_WAKE_TAG };
     if (p->epoll < 0 || p->wake < 0 || epoll_ctl(p->epoll, EPOLL_CTL_ADD, p->wake, &event) != 0) {
-        *error = mmi_posix_error(errno);
+        *error = epoll_error();
         epoll_close(p);
         return NULL;
     }
@@ -100,7 +107,7 @@ epoll_watch(mmi_poller *p, int fd, uint32_t events, uint64_t tag)
         epoll_note(p, fd, true);
         return MM_OK;
     }
-    return mmi_posix_error(errno);
+    return epoll_error();
 }
 
 static void
@@ -160,10 +167,10 @@ mmi_epoll_outlook_open(void *self, int n, int *fd)
     struct epoll_event event = { .events = EPOLLIN };
     int set = epoll_create1(EPOLL_CLOEXEC);
     if (set < 0) {
-        return mmi_posix_error(errno);
+        return epoll_error();
     }
     if (epoll_ctl(set, EPOLL_CTL_ADD, n, &event) != 0) {
-        int rc = mmi_posix_error(errno);
+        int rc = epoll_error();
         close(set);
         return rc;
     }
@@ -178,7 +185,7 @@ mmi_epoll_outlook_join(void *self, int fd, bool on)
     struct epoll_event event = { .events = EPOLLIN };
     int op = on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL;
     if (epoll_ctl(fd, op, p->poller->epoll, &event) != 0) {
-        return mmi_posix_error(errno);
+        return epoll_error();
     }
     atomic_store(&p->joined, on);
     mmi_posix_outlook(p);

@@ -307,6 +307,16 @@ mmi_memory_spend(int s, size_t size)
     pthread_mutex_unlock(&end->pair->lock);
 }
 
+size_t
+mmi_memory_held(int s)
+{
+    memory_end *end = memory_find(s);
+    pthread_mutex_lock(&end->pair->lock);
+    size_t bytes = memory_other(end)->in.bytes;
+    pthread_mutex_unlock(&end->pair->lock);
+    return bytes;
+}
+
 void
 mmi_memory_finish(int s)
 {

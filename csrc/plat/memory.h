@@ -37,6 +37,7 @@ int64_t mmi_memory_readv(int s, const mmi_iov *iov, int n);
 int64_t mmi_memory_lend(int s, const mmi_iov *iov, mmi_msg *const *owners, int n);
 int mmi_memory_borrow(int s, mmi_iov *piece);
 void mmi_memory_spend(int s, size_t size);
+size_t mmi_memory_held(int s);                        /* octets the other end has not read */
 void mmi_memory_finish(int s);
 void mmi_memory_close(int s);
 void mmi_memory_watch(mmi_memory *m, int s, uint32_t events, uint64_t tag);

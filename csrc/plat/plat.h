@@ -22,11 +22,13 @@ typedef enum mmi_addr_kind {
 } mmi_addr_kind;
 typedef struct mmi_addr {
     uint8_t kind;
-    bool any; /* wildcard: listen on every interface, both families where there are two */
+    bool any; /* wildcard: listen on every interface, both families where there are two;
+                 MMI_ADDR_UNIX: on a fresh path, which listen fills in */
     uint16_t port;         /* host order */
     uint8_t ip[16];
     uint32_t scope;        /* IPv6 zone index */
-    char path[108];        /* MMI_ADDR_UNIX */
+    char path[108];        /* MMI_ADDR_UNIX; "@name": Linux's abstract namespace, no file */
+    uint32_t uid;          /* of the peer that accept refused with MM_EPERM */
 } mmi_addr;
 
 enum {
@@ -40,6 +42,15 @@ typedef struct mmi_event {
 } mmi_event;
 enum { MMI_RESOLVED = 8, MMI_ADDRS_MAX = 16 };
 
+/* What is known of the octets on their way to a peer, and of the system it runs on. */
+typedef struct mmi_transit {
+    uint64_t held;         /* written and not taken yet: by the peer's system, over TCP; by the peer
+                              itself, on this machine.  Octets, or the memory they take */
+    uint64_t heard_ns;     /* so long ago the peer's system last acknowledged or answered; 0 where
+                              it is our own */
+    bool owed;             /* and it has left something unanswered since then */
+} mmi_transit;
+
 typedef struct mmi_plat mmi_plat;
 struct mmi_plat {
     void *self;
@@ -52,7 +63,7 @@ struct mmi_plat {
     void (*random)(void *self, void *buf, size_t size);
 
     /* A number is resolved at once: *out is filled, returns the count.  A name: MM_EAGAIN, and
-     * later poll gives {tag, MMI_RESOLVED}; then resolve_take gives the count, or MM_EADDRINVAL.
+     * later poll gives {tag, MMI_RESOLVED}; then resolve_take gives the count, or MM_ENOHOST.
      * Forgetting a tag is allowed (resolve_forget) and needed before the engine goes.  A tag has
      * one look-up at a time. */
     int (*resolve)(void *self, const char *host, uint16_t port, uint64_t tag, mmi_addr *out,
@@ -63,13 +74,17 @@ struct mmi_plat {
                         int cap); /* blocks: lock NOT held */
 
     int (*connect)(void *self, const mmi_addr *a,
-                   int *s); /* MM_OK, or MM_EAGAIN: *s is set, watch for WRITE, then connected */
+                   int *s); /* MM_OK, or MM_EAGAIN: *s is set, watch for WRITE, then connected;
+                               MM_EPERM of an abstract name: another user listens there */
     int (*connected)(void *self, int s); /* how it ended: MM_OK, MM_ECONNREFUSED, ... */
     int (*listen)(
         void *self, mmi_addr *a,
-        int *l); /* fills in a port 0; MM_EADDRINUSE, MM_EADDRINVAL, MM_EPERM, MM_EMFILE */
+        int *l); /* fills in a port 0 and a fresh path; MM_EADDRINUSE, MM_EADDRNOTAVAIL, MM_EPERM,
+                    MM_EMFILE; of a path also MM_EEXIST (what is there is no socket, and stays),
+                    MM_ENOENT, MM_ENOTDIR, MM_ELOOP, MM_ENAMETOOLONG, MM_EROFS, MM_ENOSPC */
     int (*accept)(void *self, int l, int *s,
-                  mmi_addr *peer);     /* MM_EAGAIN: none; MM_EMFILE; others: skip this one */
+                  mmi_addr *peer);     /* MM_EAGAIN: none; MM_EMFILE; others: skip this one;
+                                          MM_EPERM of an abstract name: another user, peer->uid */
     int (*pair)(void *self, int s[2]); /* two joined streams (inproc) */
     /* Of a stream made by pair; NULL: they are written and read as any other.  lend is writev that
      * may keep what has an owner by reference, counted, until the peer has read it.  borrow gives
@@ -82,6 +97,9 @@ struct mmi_plat {
                      int n); /* > 0 bytes, 0 = EOF, MM_EAGAIN, MM_ECONNRESET */
     int64_t (*writev)(void *self, int s, const mmi_iov *iov,
                       int n);          /* > 0 bytes, may be short; MM_EAGAIN, MM_ECONNRESET */
+    /* probe_ms: while the peer has no room, its system is to be asked that often at least, where the
+     * platform can do so; 0: as usual. */
+    void (*transit)(void *self, int s, uint32_t probe_ms, mmi_transit *out);
     void (*finish)(void *self, int s); /* no more writes: FIN after what was written */
     void (*close)(void *self,
                   int s); /* stream or listener; removes its watch; a unix listener's file too */

@@ -81,45 +81,6 @@ posix_random(void *self, void *buf, size_t size)
     }
 }
 
-int
-mmi_posix_error(int error)
-{
-    switch (error) {
-    case EAGAIN:
-    case EINPROGRESS:
-        return MM_EAGAIN;
-    case ECONNREFUSED:
-    case ENOENT:          /* a unix socket that nobody bound */
-        return MM_ECONNREFUSED;
-    case EADDRINUSE:
-        return MM_EADDRINUSE;
-    case EADDRNOTAVAIL:
-    case EAFNOSUPPORT:
-    case ENOTDIR:
-    case ELOOP:
-    case ENAMETOOLONG:
-    case EINVAL:
-        return MM_EADDRINVAL;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-        return MM_EPERM;
-    case EMFILE:
-    case ENFILE:
-        return MM_EMFILE;
-    case ENOMEM:
-    case ENOBUFS:
-    case ENOSPC:
-        return MM_ENOMEM;
-    case ENETUNREACH:
-    case EHOSTUNREACH:
-    case ETIMEDOUT:
-        return MM_EHOSTUNREACH;
-    default:
-        return MM_ECONNRESET;
-    }
-}
-
 /* Notes it as open; MM_ENOMEM: it is not, and still the caller's. */
 static int
 posix_mark(mmi_posix *p, int fd)
@@ -258,14 +219,14 @@ posix_interrupt(void *self)
     p->ops->interrupt(p->poller);
 }
 
-/* As many as the affinity mask allows, which containers narrow. */
+/* As many as the affinity mask allows, which containers narrow; or as a test says. */
 static uint32_t
 posix_cpus(void)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
     int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count > 0 ? (uint32_t)count : 1;
+    return mmi_cpus_told() > 0 ? mmi_cpus_told() : count > 0 ? (uint32_t)count : 1;
 }
 
 static int
@@ -427,6 +388,7 @@ static const mmi_plat posix_plat = {
     .spend = mmi_posix_spend,
     .readv = mmi_posix_readv,
     .writev = mmi_posix_writev,
+    .transit = mmi_posix_transit,
     .finish = mmi_posix_finish,
     .close = mmi_posix_close,
     .watch = posix_watch,

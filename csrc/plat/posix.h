@@ -47,7 +47,7 @@ int mmi_epoll_outlook_join(void *self, int fd, bool on);
 /* Nobody is in poll: streams within the process are to tell by way of the poller's set. */
 void mmi_posix_outlook(mmi_posix *p);
 
-int mmi_posix_error(int error);                       /* errno -> mm_err */
+int mmi_posix_error(int error);                       /* errors.c: errno -> mm_err */
 int mmi_posix_note(mmi_posix *p, int fd); /* fd, noted as open; or closes it: MM_ENOMEM */
 void mmi_posix_shut(mmi_posix *p, int fd);            /* forgets and closes */
 int mmi_posix_timeout_ms(uint64_t deadline_ns);       /* for poll(2): -1 never, else rounded up */
@@ -74,10 +74,21 @@ int64_t mmi_posix_writev(void *self, int s, const mmi_iov *iov, int n);
 void mmi_posix_finish(void *self, int s);
 void mmi_posix_close(void *self, int s);
 
+/* transit.c */
+void mmi_posix_transit(void *self, int s, uint32_t probe_ms, mmi_transit *out);
+void mmi_posix_probe_as_usual(int s);
+
 /* unix_file.c: the file of a unix listener */
-int mmi_unix_listen(mmi_posix *p, int fd, const mmi_addr *a, int backlog);   /* binds, too */
+int mmi_unix_listen(mmi_posix *p, int fd, mmi_addr *a, int backlog);   /* binds, too */
 void mmi_unix_forget(mmi_posix *p, int fd);         /* removes the file when it is still ours */
 void mmi_unix_forget_all(mmi_posix *p);
+
+/* unix_name.c: names without a file */
+bool mmi_unix_abstract(const mmi_addr *a);
+/* Of a stream just accepted, or connected to a: MM_OK, or MM_EPERM when the name is abstract and the
+ * other side is neither this user nor root; *uid is then whose it is. */
+int mmi_unix_accepted(int fd, uint32_t *uid);
+int mmi_unix_connected(int fd, const mmi_addr *a);
 
 /* resolve.c */
 mmi_resolver *mmi_resolver_new(mmi_posix *p);

@@ -37,8 +37,9 @@ mmi_resolve_now(const char *host, uint16_t port, mmi_addr *out, int cap, bool nu
     hints.ai_flags = AI_NUMERICSERV | (number_only ? AI_NUMERICHOST : 0);
     struct addrinfo *list = NULL;
     snprintf(service, sizeof service, "%u", (unsigned)port);
-    if (getaddrinfo(host, service, &hints, &list) != 0) {
-        return MM_EADDRINVAL;
+    int failed = getaddrinfo(host, service, &hints, &list);
+    if (failed != 0) {
+        return failed == EAI_MEMORY ? MM_ENOMEM : MM_ENOHOST;
     }
     int count = 0;
     for (const struct addrinfo *at = list; at != NULL && count < cap; at = at->ai_next) {
@@ -49,7 +50,7 @@ mmi_resolve_now(const char *host, uint16_t port, mmi_addr *out, int cap, bool nu
         count += out[count].kind == MMI_ADDR_TCP4 || out[count].kind == MMI_ADDR_TCP6;
     }
     freeaddrinfo(list);
-    return count > 0 ? count : MM_EADDRINVAL;
+    return count > 0 ? count : MM_ENOHOST;
 }
 
 mmi_resolver *

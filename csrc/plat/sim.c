@@ -177,7 +177,7 @@ static int
 sim_resolve_wait(void *self, const char *host, uint16_t port, mmi_addr *out, int cap)
 {
     (void)self;
-    return strcmp(host, "nowhere.invalid") == 0 ? MM_EADDRINVAL : sim_loopback(port, out, cap);
+    return strcmp(host, "nowhere.invalid") == 0 ? MM_ENOHOST : sim_loopback(port, out, cap);
 }
 
 static int
@@ -209,7 +209,7 @@ sim_resolve_take(void *self, uint64_t tag, mmi_addr *out, int cap)
         sim_lookup *l = &e->world->lookups[i];
         if (l->used && l->engine == e && l->tag == tag && l->due_ns <= e->world->now_ns) {
             l->used = false;
-            return l->known ? sim_loopback(l->port, out, cap) : MM_EADDRINVAL;
+            return l->known ? sim_loopback(l->port, out, cap) : MM_ENOHOST;
         }
     }
     return MM_EAGAIN;
@@ -363,7 +363,8 @@ mmi_sim_plat(mmi_sim *world, mmi_plat *out)
         .resolve_forget = sim_resolve_forget, .resolve_wait = sim_resolve_wait,
         .connect = mmi_sim_connect, .connected = mmi_sim_connected, .listen = mmi_sim_listen,
         .accept = mmi_sim_accept, .pair = mmi_sim_pair, .readv = mmi_sim_readv,
-        .writev = mmi_sim_writev, .finish = mmi_sim_finish, .close = mmi_sim_close,
+        .writev = mmi_sim_writev, .transit = mmi_sim_transit, .finish = mmi_sim_finish,
+        .close = mmi_sim_close,
         .watch = sim_watch, .poll = sim_poll, .interrupt = sim_interrupt,
         .cpus = 1,
         .notifier_open = sim_notifier_open, .notifier_ring = sim_notifier_ring,

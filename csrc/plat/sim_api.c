@@ -131,7 +131,9 @@ mm_sim_partition(mm_handle world, uint32_t from, uint32_t to, uint64_t for_ns)
         return w == NULL ? MM_ECLOSED : MM_EINVAL;
     }
     bool ever = for_ns > UINT64_MAX - w->now_ns;
-    w->cut[from][to].until_ns = ever ? UINT64_MAX : w->now_ns + for_ns;
+    sim_partition *cut = &w->cut[from][to];
+    cut->since_ns = cut->until_ns > w->now_ns ? cut->since_ns : w->now_ns;
+    cut->until_ns = ever ? UINT64_MAX : w->now_ns + for_ns;
     mmi_sim_trace(w, &w->engines[from], "partition", (int)to, (int64_t)for_ns);
     return MM_OK;
 }
@@ -159,6 +161,18 @@ mm_sim_jump_wall(mm_handle world, int64_t by_ns)
         return MM_ECLOSED;
     }
     w->wall_jump_ns += (uint64_t)by_ns;
+    return MM_OK;
+}
+
+int
+mm_sim_suspend(mm_handle world, uint64_t for_ns)
+{
+    mmi_sim *w = mmi_sim_find(world);
+    if (w == NULL) {
+        return MM_ECLOSED;
+    }
+    w->now_ns = for_ns > UINT64_MAX - w->now_ns ? UINT64_MAX : w->now_ns + for_ns;
+    mmi_sim_trace(w, NULL, "suspend", 0, (int64_t)for_ns);
     return MM_OK;
 }
 

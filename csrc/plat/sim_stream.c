@@ -118,8 +118,8 @@ sim_eof(const mmi_sim *w, const sim_end *end)
            !end->black_hole && sim_cut_until(w, end) == 0;
 }
 
-static size_t
-sim_room(const mmi_sim *w, const sim_end *end)
+size_t
+mmi_sim_room(const mmi_sim *w, const sim_end *end)
 {
     const sim_end *peer = end->peer;
     if (peer == NULL) {
@@ -142,7 +142,7 @@ mmi_sim_end_ready(const mmi_sim *w, const sim_end *end)
     }
     uint32_t ready = sim_visible(w, end) > 0 || sim_eof(w, end) ? MMI_WATCH_READ : 0;
     bool gone = end->peer == NULL;
-    return ready | (sim_room(w, end) > 0 || gone ? (uint32_t)MMI_WATCH_WRITE : 0);
+    return ready | (mmi_sim_room(w, end) > 0 || gone ? (uint32_t)MMI_WATCH_WRITE : 0);
 }
 
 uint64_t
@@ -294,7 +294,9 @@ mmi_sim_listen(void *self, mmi_addr *a, int *l)
 {
     sim_engine *e = self;
     mmi_sim *w = e->world;
-    if (a->kind != MMI_ADDR_UNIX && a->port == 0) {
+    if (a->kind == MMI_ADDR_UNIX && a->any) {
+        snprintf(a->path, sizeof a->path, "/sim/%u", (unsigned)w->next_port++);
+    } else if (a->kind != MMI_ADDR_UNIX && a->port == 0) {
         a->port = w->next_port++;
     }
     if (sim_find_listener(w, a) != NULL) {
@@ -419,7 +421,7 @@ mmi_sim_writev(void *self, int s, const mmi_iov *iov, int n)
         mmi_sim_end_reset(w, end);
         return MM_ECONNRESET;
     }
-    size_t room = sim_room(w, end), total = 0;
+    size_t room = mmi_sim_room(w, end), total = 0;
     if (room == 0 || mmi_sim_chance(w, w->opts.eagain_ppm)) {
         return MM_EAGAIN;
     }
@@ -444,6 +446,7 @@ mmi_sim_writev(void *self, int s, const mmi_iov *iov, int n)
     to->chunks[to->chunk_count++] = (sim_chunk){ .due_ns = due, .size = total };
     to->data_size += total;
     end->bytes_written += total;
+    end->last_due_ns = due;
     mmi_sim_trace(w, e, "write", s, (int64_t)total);
     return (int64_t)total;
 }

@@ -45,6 +45,7 @@ typedef struct sim_end {
     uint64_t fin_ns;                /* when the peer's FIN is here; 0: none */
     uint64_t connected_ns;          /* dialed: when it is connected */
     uint64_t bytes_written;
+    uint64_t last_due_ns;           /* when what was written last is with the peer */
     bool reset, finished, black_hole;
     bool listening;
     mmi_addr addr;
@@ -65,7 +66,7 @@ typedef struct sim_lookup {
 } sim_lookup;
 
 typedef struct sim_partition {
-    uint64_t until_ns;              /* from engine a to engine b nothing arrives before this */
+    uint64_t since_ns, until_ns;    /* from engine a to engine b nothing arrives in between */
 } sim_partition;
 
 struct mmi_sim {
@@ -107,7 +108,11 @@ int mmi_sim_accept(void *self, int l, int *s, mmi_addr *peer);
 int mmi_sim_pair(void *self, int s[2]);
 int64_t mmi_sim_readv(void *self, int s, const mmi_iov *iov, int n);
 int64_t mmi_sim_writev(void *self, int s, const mmi_iov *iov, int n);
+size_t mmi_sim_room(const mmi_sim *w, const sim_end *end);    /* that the peer has for octets */
 void mmi_sim_finish(void *self, int s);
 void mmi_sim_close(void *self, int s);
+
+/* sim_transit.c */
+void mmi_sim_transit(void *self, int s, uint32_t probe_ms, mmi_transit *out);
 
 #endif

@@ -93,17 +93,21 @@ mmi_posix_connect(void *self, const mmi_addr *a, int *s)
     if (fd < 0) {
         return fd;
     }
+    int rc = MM_OK;
     if (connect(fd, (struct sockaddr *)&addr, size) == 0) {
-        *s = fd;
-        return MM_OK;
+        rc = mmi_unix_connected(fd, a);
+    } else if (errno == EINPROGRESS) {
+        rc = MM_EAGAIN;
+    } else {
+        /* A unix socket whose backlog is full says EAGAIN: nobody takes us now, as good as
+         * refused. */
+        rc = errno == EAGAIN ? MM_ECONNREFUSED : mmi_posix_error(errno);
     }
-    if (errno == EINPROGRESS) {
-        *s = fd;
-        return MM_EAGAIN;
+    if (rc != MM_OK && rc != MM_EAGAIN) {
+        mmi_posix_shut(p, fd);
+        return rc;
     }
-    /* A unix socket whose backlog is full says EAGAIN: nobody takes us now, as good as refused. */
-    int rc = errno == EAGAIN ? MM_ECONNREFUSED : mmi_posix_error(errno);
-    mmi_posix_shut(p, fd);
+    *s = fd;
     return rc;
 }
 
@@ -122,11 +126,11 @@ mmi_posix_connected(void *self, int s)
 static int
 stream_bind(mmi_posix *p, int fd, mmi_addr *a)
 {
-    struct sockaddr_storage addr;
-    socklen_t size = mmi_addr_to_sockaddr(a, &addr);
     if (a->kind == MMI_ADDR_UNIX) {
         return mmi_unix_listen(p, fd, a, STREAM_BACKLOG);
     }
+    struct sockaddr_storage addr;
+    socklen_t size = mmi_addr_to_sockaddr(a, &addr);
     stream_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (a->kind == MMI_ADDR_TCP6) {
         stream_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, !a->any);
@@ -150,7 +154,7 @@ mmi_posix_listen(void *self, mmi_addr *a, int *l)
     mmi_posix *p = self;
     int fd = stream_socket(p, a);
     int rc = fd < 0 ? fd : stream_bind(p, fd, a);
-    if (rc == MM_EADDRINVAL && a->any && a->kind == MMI_ADDR_TCP6) {
+    if (rc == MM_EADDRNOTAVAIL && a->any && a->kind == MMI_ADDR_TCP6) {
         /* No IPv6 on this machine: every IPv4 interface then. */
         if (fd >= 0) {
             mmi_posix_shut(p, fd);
@@ -183,6 +187,11 @@ mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer)
     }
     mmi_addr_from_sockaddr(&addr, peer);   /* its options are those of the listener, over TCP */
     if (addr.ss_family == AF_UNIX) {
+        int rc = mmi_unix_accepted(fd, &peer->uid);
+        if (rc != MM_OK) {
+            close(fd);
+            return rc;
+        }
         stream_tune_unix(fd);
     }
     fd = mmi_posix_note(p, fd);
@@ -287,6 +296,7 @@ mmi_posix_finish(void *self, int s)
     if (mmi_memory_is(s)) {
         mmi_memory_finish(s);
     } else {
+        mmi_posix_probe_as_usual(s);
         (void)shutdown(s, SHUT_WR);
     }
 }

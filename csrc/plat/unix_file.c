@@ -1,6 +1,6 @@
 /*
- * unix_file.c: the file of a unix listener: made private, replaced when stale, removed when still
- * ours.
+ * unix_file.c: the file of a unix listener: made private, in a fresh folder if wanted, replaced
+ * when stale, removed when still ours.
  *
  * Law: a file that is no socket is never touched, nor one that another listener answers on; the
  * file is only its owner's to open from the first moment, as its mode is set before it has a name.
@@ -9,6 +9,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -21,12 +23,16 @@ typedef struct mmi_unix_file {
     struct mmi_unix_file *next;
     int fd;
     char path[sizeof((mmi_addr *)0)->path];
+    bool fresh;            /* its folder was made for it */
     dev_t device;
     ino_t inode;
 } mmi_unix_file;
 
+static const char UNIX_FRESH_FOLDER[] = "/meshmsg-XXXXXX", UNIX_FRESH_NAME[] = "/socket";
+
 enum {
     UNIX_FILE_MODE = 0600,
+    UNIX_FOLDER_MODE = 0700,
     UNIX_LOCK_TRIES = 50,
     UNIX_LOCK_NAP_NS = 1000000,
     UNIX_LOCK_NONE = -1, /* the folder cannot be opened, so nobody has a lock on it */
@@ -65,13 +71,20 @@ unix_unlock(int lock)
     }
 }
 
+/* What is there: 0 is nothing. */
+static mode_t
+unix_mode(const mmi_addr *a)
+{
+    struct stat st;
+    return lstat(a->path, &st) == 0 ? st.st_mode : 0;
+}
+
 /* Is the file a socket that nobody listens on? Then it is left over from a process that died. */
 static bool
 unix_stale(const mmi_addr *a)
 {
-    struct stat st;
     struct sockaddr_storage addr;
-    if (lstat(a->path, &st) != 0 || !S_ISSOCK(st.st_mode)) {
+    if (!S_ISSOCK(unix_mode(a))) {
         return false;
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -91,7 +104,54 @@ unix_try_bind(int fd, const struct sockaddr_storage *addr, socklen_t size)
         return MM_OK;
     }
     /* No such folder: to who connects that is nobody there yet, to who binds a wrong address. */
-    return errno == ENOENT ? MM_EADDRINVAL : mmi_posix_error(errno);
+    return errno == ENOENT ? MM_ENOENT : mmi_posix_error(errno);
+}
+
+/* A path that nobody else can have, in a folder that nobody else can look into. */
+static int
+unix_fresh(mmi_addr *a)
+{
+    const char *root = secure_getenv("TMPDIR");
+    if (root == NULL || root[0] != '/') {
+        root = "/tmp";
+    }
+    int n = snprintf(a->path, sizeof a->path, "%s%s", root, UNIX_FRESH_FOLDER);
+    if (n < 0 || (size_t)n + sizeof UNIX_FRESH_NAME > sizeof a->path) {
+        return MM_ENAMETOOLONG;
+    }
+    /* The mode once more, as the umask may have taken some of it away. */
+    if (mkdtemp(a->path) == NULL) {
+        return errno == ENOENT ? MM_ENOENT : mmi_posix_error(errno);
+    }
+    if (chmod(a->path, UNIX_FOLDER_MODE) != 0) {
+        int rc = mmi_posix_error(errno);
+        (void)rmdir(a->path);
+        return rc;
+    }
+    memcpy(a->path + n, UNIX_FRESH_NAME, sizeof UNIX_FRESH_NAME);
+    return MM_OK;
+}
+
+/* The folder that unix_fresh made. */
+static void
+unix_rmdir(const char *path)
+{
+    char folder[sizeof((mmi_addr *)0)->path];
+    size_t size = strlen(path) - strlen(UNIX_FRESH_NAME);
+    memcpy(folder, path, size);
+    folder[size] = '\0';
+    (void)rmdir(folder);
+}
+
+/* An abstract name is there as long as the socket is, so there is nothing to note. */
+static int
+unix_bind_name(int fd, const mmi_addr *a, int backlog)
+{
+    struct sockaddr_storage addr;
+    socklen_t size = mmi_addr_to_sockaddr(a, &addr);
+    return bind(fd, (struct sockaddr *)&addr, size) == 0 && listen(fd, backlog) == 0
+               ? MM_OK
+               : mmi_posix_error(errno);
 }
 
 /* Binds, in place of a stale file if need be, and listens. */
@@ -110,6 +170,9 @@ unix_bind(int fd, const mmi_addr *a, int backlog)
     if (rc == MM_EADDRINUSE && lock != UNIX_LOCK_BUSY && unix_stale(a) && unlink(a->path) == 0) {
         rc = unix_try_bind(fd, &addr, size);
     }
+    if (rc == MM_EADDRINUSE && unix_mode(a) != 0 && !S_ISSOCK(unix_mode(a))) {
+        rc = MM_EEXIST;
+    }
     if (rc == MM_OK && listen(fd, backlog) != 0) {
         rc = mmi_posix_error(errno);
         (void)unlink(a->path);
@@ -119,21 +182,32 @@ unix_bind(int fd, const mmi_addr *a, int backlog)
 }
 
 int
-mmi_unix_listen(mmi_posix *p, int fd, const mmi_addr *a, int backlog)
+mmi_unix_listen(mmi_posix *p, int fd, mmi_addr *a, int backlog)
 {
+    if (mmi_unix_abstract(a)) {
+        return unix_bind_name(fd, a, backlog);
+    }
     mmi_unix_file *file = mmi_alloc(sizeof *file);
     if (file == NULL) {
         return MM_ENOMEM;
     }
     struct stat st;
-    int rc = unix_bind(fd, a, backlog);
+    int rc = a->any ? unix_fresh(a) : MM_OK;
+    bool made = a->any && rc == MM_OK;
+    if (rc == MM_OK) {
+        rc = unix_bind(fd, a, backlog);
+    }
     if (rc == MM_OK && lstat(a->path, &st) != 0) {
         rc = mmi_posix_error(errno);
     }
     if (rc != MM_OK) {
+        if (made) {
+            unix_rmdir(a->path);
+        }
         mmi_free(file);
         return rc;
     }
+    file->fresh = made;
     file->fd = fd;
     file->device = st.st_dev;
     file->inode = st.st_ino;
@@ -149,6 +223,9 @@ unix_remove(mmi_unix_file *file)
     struct stat st;
     if (lstat(file->path, &st) == 0 && st.st_dev == file->device && st.st_ino == file->inode) {
         unlink(file->path);
+    }
+    if (file->fresh) {
+        unix_rmdir(file->path);
     }
     mmi_free(file);
 }

@@ -25,14 +25,16 @@ typedef struct mmi_back {
 void mmi_back_init(mmi_back *back, mmi_proto_host *host);
 void mmi_back_fini(mmi_back *back);
 void mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe);   /* sends it what was kept */
-void mmi_back_rm(mmi_back *back, mmi_lb_node *node); /* keeps what was not begun, passes it on */
+/* Takes the pipe out of the turns, keeps what was not begun, and passes it on. */
+void mmi_back_stop(mmi_back *back, mmi_lb_node *node);
+void mmi_back_rm(mmi_back *back, mmi_lb_node *node); /* the same, unless it was stopped before */
 void mmi_back_out(mmi_back *back, mmi_lb_node *node);
 
-/* Sends as the socket's overflow policy says.  MM_OK: took m; MM_EAGAIN, MM_EINVAL (no frames),
- * MM_ENOTSUP (no peer's wire has words for it), MM_ENOMEM. */
+/* Sends as the socket's overflow says and, when there is no peer, as its no_peer does.  MM_OK: took
+ * m; MM_EAGAIN, MM_EINVAL (no frames), MM_ENOTSUP (no peer's wire has words for it), MM_ENOMEM. */
 int mmi_back_send(mmi_back *back, mmi_msg *m) MMI_WARN_UNUSED;
 mmi_pipe *mmi_back_sole(const mmi_back *back); /* see mmi_proto_ops */
-bool mmi_back_ready(const mmi_back *back);
+bool mmi_back_ready(const mmi_back *back);   /* would a send not wait */
 uint32_t mmi_back_count(const mmi_back *back, uint64_t *bytes); /* as the backlog of a role */
 
 #endif

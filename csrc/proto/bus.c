@@ -47,11 +47,21 @@ bus_add(void *ps, mmi_pipe *p)
 }
 
 static void
-bus_rm(void *ps, mmi_pipe *p)
+bus_stop(void *ps, mmi_pipe *p)
 {
     bus_sock *s = ps;
     bus_pipe *bp = p->state;
     mmi_dist_rm(&s->dist, &bp->dist);
+}
+
+static void
+bus_rm(void *ps, mmi_pipe *p)
+{
+    bus_sock *s = ps;
+    bus_pipe *bp = p->state;
+    if (!p->stopped) {
+        bus_stop(s, p);
+    }
     mmi_fq_rm(&s->fq, &bp->fq, mmi_fq_keep_all);
 }
 
@@ -108,6 +118,7 @@ const mmi_proto_ops mmi_bus_ops = {
     .fini = bus_fini,
     .add = bus_add,
     .rm = bus_rm,
+    .stop = bus_stop,
     .in = bus_in,
     .out = bus_out,
     .send = bus_send,

@@ -46,6 +46,14 @@ dealer_add(void *ps, mmi_pipe *p)
 }
 
 static void
+dealer_stop(void *ps, mmi_pipe *p)
+{
+    dealer_sock *s = ps;
+    dealer_pipe *rp = p->state;
+    mmi_back_stop(&s->back, &rp->lb);
+}
+
+static void
 dealer_rm(void *ps, mmi_pipe *p)
 {
     dealer_sock *s = ps;
@@ -128,6 +136,7 @@ const mmi_proto_ops mmi_dealer_ops = {
     .fini = dealer_fini,
     .add = dealer_add,
     .rm = dealer_rm,
+    .stop = dealer_stop,
     .in = dealer_in,
     .out = dealer_out,
     .send = dealer_send,

@@ -293,8 +293,12 @@ dist_send(mmi_dist *dist, mmi_msg *m, bool all)
             dist_may_lag(&walk);
         }
     }
-    if (all && walk.count == 0) {
-        mmi_drop(dist->host, MMI_DROP_NO_PEER, 0, NULL);
+    if (walk.count == 0) {
+        if (all) {
+            mmi_drop(dist->host, MMI_DROP_NO_PEER, 0, NULL);
+        } else {
+            dist->host->stats->unwanted_messages++;
+        }
     }
     mmi_msg_unref(m);
     return MM_OK;

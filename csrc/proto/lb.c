@@ -83,9 +83,10 @@ lb_move_all(mmi_list *from, mmi_list *to)
 static mmi_lb_node *
 lb_find(mmi_lb *lb, mmi_list *list, const mmi_msg *m)
 {
+    size_t cost = mmi_msg_cost(m);
     MMI_LIST_EACH(list, node, after) {
         const mmi_pipe *p = lb_node(node)->pipe;
-        bool fits = mmi_ring_fits_entry(&p->outbox, m);
+        bool fits = mmi_ring_fits(&p->outbox, cost);
         if (fits && mmi_pipe_check(p, m) == MM_OK) {
             return lb_node(node);
         }
@@ -96,8 +97,8 @@ lb_find(mmi_lb *lb, mmi_list *list, const mmi_msg *m)
     return NULL;
 }
 
-mmi_pipe *
-mmi_lb_next(mmi_lb *lb, const mmi_msg *m)
+int
+mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to)
 {
     if (!mmi_list_empty(&lb->passed)) {
         lb_move_all(&lb->passed, &lb->open);
@@ -106,12 +107,16 @@ mmi_lb_next(mmi_lb *lb, const mmi_msg *m)
     if (node == NULL) {
         node = lb_find(lb, &lb->full, m);
     }
-    if (node == NULL) {
-        lb_move_all(&lb->open, &lb->passed);   /* they have room, but no words */
-        return NULL;
+    if (node != NULL) {
+        lb_move(lb, node, node->full);
+        *to = node->pipe;
+        return MM_OK;
     }
-    lb_move(lb, node, node->full);
-    return node->pipe;
+    if (lb->pipe_count == 0 || lb_speaker(&lb->full, m) != NULL) {
+        lb_move_all(&lb->open, &lb->passed);   /* they have room, but no words */
+        return MM_EAGAIN;
+    }
+    return MM_ENOTSUP;   /* nobody will wait */
 }
 
 mmi_pipe *
@@ -131,14 +136,6 @@ mmi_lb_turn(mmi_lb *lb, const mmi_msg *m)
 int
 mmi_lb_send(mmi_lb *lb, mmi_msg *m, mmi_pipe **to)
 {
-    mmi_pipe *p = mmi_lb_next(lb, m);
-    if (p == NULL) {
-        if (lb->pipe_count == 0 || lb_speaker(&lb->full, m) != NULL) {
-            return MM_EAGAIN;
-        }
-        lb_move_all(&lb->passed, &lb->open);   /* nobody will wait */
-        return MM_ENOTSUP;
-    }
-    *to = p;
-    return mmi_pipe_send(p, m);
+    int rc = mmi_lb_next(lb, m, to);
+    return rc == MM_OK ? mmi_pipe_send(*to, m) : rc;
 }

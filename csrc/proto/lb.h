@@ -29,11 +29,13 @@ void mmi_lb_rm(mmi_lb *lb, mmi_lb_node *node);
 void mmi_lb_out(mmi_lb *lb, mmi_lb_node *node);           /* the pipe may have room again */
 
 bool mmi_lb_ready(const mmi_lb *lb);
-mmi_pipe *mmi_lb_next(mmi_lb *lb, const mmi_msg *m); /* the next with room for it; NULL: none */
+/* The next pipe in turn with room for m, not a pack.  MM_OK: it is *to; MM_EAGAIN; MM_ENOTSUP: there
+ * are pipes, and none has words for it. */
+int mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to) MMI_WARN_UNUSED;
 /* The next in turn that has words for it, with room or not; NULL: none. */
 mmi_pipe *mmi_lb_turn(mmi_lb *lb, const mmi_msg *m);
-/* Queues m on the next pipe, which *to then names.  MM_OK: took the reference; MM_EAGAIN;
- * MM_ENOTSUP: there are pipes, and none has words for it; MM_ENOMEM. */
+/* Queues m on the next pipe, which *to then names.  MM_OK: took the reference; else as mmi_lb_next,
+ * or MM_ENOMEM. */
 int mmi_lb_send(mmi_lb *lb, mmi_msg *m, mmi_pipe **to) MMI_WARN_UNUSED;
 
 #endif

@@ -49,6 +49,14 @@ pair_add(void *ps, mmi_pipe *p)
 }
 
 static void
+pair_stop(void *ps, mmi_pipe *p)
+{
+    pair_sock *s = ps;
+    pair_pipe *rp = p->state;
+    mmi_back_stop(&s->back, &rp->lb);
+}
+
+static void
 pair_rm(void *ps, mmi_pipe *p)
 {
     pair_sock *s = ps;
@@ -131,6 +139,7 @@ const mmi_proto_ops mmi_pair_ops = {
     .fini = pair_fini,
     .add = pair_add,
     .rm = pair_rm,
+    .stop = pair_stop,
     .in = pair_in,
     .out = pair_out,
     .send = pair_send,

@@ -57,70 +57,6 @@ pipe_packs(const mmi_pipe *p, const mmi_msg *m)
     return p->packs && m->kind == MMI_MSG_ONE && mmi_msg_cost(m) <= (size_t)MMI_PACK_BODY_MAX;
 }
 
-/* Puts the message that old has at *at, which moves behind it, into fresh, if there are words for
- * it.  MM_ENOMEM. */
-static int
-pipe_retell_one(const mmi_framing *old, const uint8_t **at, mmi_pack_out *fresh)
-{
-    size_t cost;
-    mmi_msg *m = old->open(old, *at);
-    if (m == NULL) {
-        return MM_ENOMEM;
-    }
-    const mmi_framing *to = fresh->framing;
-    *at += old->next(old, *at, &cost);
-    if (to->check == NULL || to->check(to, m) == MM_OK) {
-        size_t size = to->size(to, m, &cost);
-        MMI_ASSERT(size <= fresh->cap - fresh->used);
-        to->put(to, m, fresh->data + fresh->used);
-        fresh->used += size;
-        fresh->msg.count++;
-        fresh->msg.cost += cost;
-    }
-    mmi_msg_unref(m);
-    return MM_OK;
-}
-
-/* The messages of a pack of another wire in this pipe's words, as far as it has any.  NULL: no
- * memory. */
-static mmi_pack_out *
-pipe_retell(const mmi_pipe *p, const mmi_pack_out *pack)
-{
-    size_t cap = pack->used - pack->first + (size_t)pack->msg.count * MMI_FRAMING_HEAD_MAX;
-    mmi_pack_out *fresh = mmi_pack_out_new(p->framing, cap);
-    const uint8_t *at = pack->data + pack->first;
-    while (fresh != NULL && at < pack->data + pack->used) {
-        if (pipe_retell_one(pack->framing, &at, fresh) != MM_OK) {
-            mmi_msg_unref(&fresh->msg);
-            return NULL;
-        }
-    }
-    return fresh;
-}
-
-/* Queues a pack that was for a peer of another wire. */
-static int
-pipe_push_foreign(mmi_pipe *p, mmi_pack_out *pack)
-{
-    mmi_pack_out *fresh = pipe_retell(p, pack);
-    if (fresh == NULL) {
-        return MM_ENOMEM;
-    }
-    uint32_t count = fresh->msg.count, unfit = pack->msg.count - count;
-    int rc = count > 0 ? mmi_ring_push(&p->outbox, &fresh->msg) : MM_OK;
-    if (rc != MM_OK || count == 0) {
-        mmi_msg_unref(&fresh->msg);
-    }
-    if (rc == MM_OK) {
-        mmi_msg_unref(&pack->msg);
-        p->accepted -= unfit;
-        if (unfit > 0) {
-            p->ops->unfit(p, unfit);
-        }
-    }
-    return rc;
-}
-
 /* A small pack goes into the last one, if there is room: a block for every few messages would be
  * far more memory than they are charged for. */
 static bool
@@ -146,10 +82,8 @@ static int
 pipe_push(mmi_pipe *p, mmi_msg *m)
 {
     mmi_pack_out *pack = mmi_pack_out_of(m);
-    if (pack != NULL && p->framing != NULL && pack->framing != p->framing) {
-        return pipe_push_foreign(p, pack);
-    }
-    if (pack != NULL && pack->framing == p->framing && pipe_append(p, pack)) {
+    MMI_ASSERT(pack == NULL || p->framing == NULL || pack->framing == p->framing);
+    if (pack != NULL && pipe_append(p, pack)) {
         return MM_OK;
     }
     return mmi_ring_push(&p->outbox, m);
@@ -165,10 +99,51 @@ mmi_pipe_send(mmi_pipe *p, mmi_msg *m)
     }
     if (rc == MM_OK) {
         p->accepted += count;
-        if (p->outbox.count > 0) {   /* none is left of a pack there were no words for */
-            p->ops->wrote(p);
-        }
+        p->ops->wrote(p);
     }
+    return rc;
+}
+
+/* How many messages of a pack, from its first on, the outbox has room for. */
+static mmi_pipe_part
+pipe_fitting(const mmi_pipe *p, mmi_pack_out *pack)
+{
+    mmi_pipe_part part = {.pack = pack, .at = pack->first};
+    while (part.at + part.size < pack->used) {
+        size_t cost, size = p->framing->next(p->framing, pack->data + part.at + part.size, &cost);
+        if (!mmi_ring_fits_count(&p->outbox, part.count + 1, part.cost + cost)) {
+            break;
+        }
+        part.size += size;
+        part.cost += cost;
+        part.count++;
+    }
+    return part;
+}
+
+int
+mmi_pipe_send_fitting(mmi_pipe *p, mmi_ring *from)
+{
+    mmi_pack_out *pack = mmi_pack_out_of(mmi_ring_at(from, 0));
+    if (mmi_ring_reserve(&p->outbox) != MM_OK) {
+        return MM_ENOMEM;
+    }
+    mmi_msg *m;
+    if (mmi_ring_fits_entry(&p->outbox, &pack->msg)) {
+        m = mmi_ring_pop(from);
+    } else {
+        mmi_pipe_part part = pipe_fitting(p, pack);
+        mmi_pack_out *copy =
+            mmi_pack_out_copy(pack, part.at, part.at + part.size, part.count, part.cost);
+        if (copy == NULL) {
+            return MM_ENOMEM;
+        }
+        pack->first += part.size;
+        mmi_ring_shrank(from, &pack->msg, part.count, part.cost);
+        m = &copy->msg;
+    }
+    int rc = mmi_pipe_send(p, m);
+    MMI_ASSERT(rc == MM_OK);   /* it fits, and a slot was reserved */
     return rc;
 }
 
@@ -281,6 +256,14 @@ int
 mmi_pipe_push_in(mmi_pipe *p, mmi_msg *m)
 {
     return mmi_ring_push(&p->inbox, m);
+}
+
+int
+mmi_pipe_push_last(mmi_pipe *p, mmi_msg *m)
+{
+    mmi_ring *in = &p->inbox;
+    return in->slot_count == 0 ? mmi_ring_push(in, m)
+                               : mmi_ring_insert_after(in, in->slot_count - 1, m);
 }
 
 mmi_msg *

@@ -23,7 +23,6 @@ typedef struct mmi_pipe_ops {
     int (*subscription)(mmi_pipe *p, bool add, const uint8_t *topic, size_t size);
     /* tell the peer; not subject to queue limits. MM_OK, MM_ENOMEM */
     void (*close)(mmi_pipe *p, int reason, const char *detail);  /* soon, not inside this call */
-    void (*unfit)(mmi_pipe *p, uint32_t count); /* that many messages were dropped */
     /* How many messages (and bytes) more the outbox may get without anybody being told (wrote), as
      * whoever is to flush it comes by anyway, and sees to it that what lags catches up. NULL: 0. */
     uint32_t (*slack)(const mmi_pipe *p, size_t *bytes);
@@ -40,9 +39,11 @@ struct mmi_pipe {
     const mmi_pipe_ops *ops;
     const mmi_framing *framing; /* of the wire its peer speaks; NULL: one that has words for all */
     bool packs;                      /* small messages are encoded into packs   */
+    bool hears_refusals;             /* the peer asks, and knows them (refusal.h) */
     uint32_t pinned; /* entries at the front of the outbox that are being written: not to be dropped
                         nor moved */
     bool stands;     /* a sender has waited in vain for the outbox to drain             */
+    bool stopped;    /* nothing more is queued: the peer is being left, or asked for that */
     bool in_blocked; /* the link stopped reading: the inbox was full                    */
     uint64_t accepted, handed, dropped; /* messages: into outbox, out of inbox, dropped           */
     uint64_t subscriptions, subscription_bytes;   /* of the peer, counted by the publisher */
@@ -50,9 +51,8 @@ struct mmi_pipe {
 
 /* For protocols. */
 
-/* Has the wire words for it?  MM_OK; MM_ENOTSUP, MM_EINVAL: as its framing says.  Packs always go:
- * what is in them is told anew, and messages there are no words for are dropped, counted (unfit).
- */
+/* Has the wire words for it?  MM_OK; MM_ENOTSUP, MM_EINVAL: as its framing says.  Packs are
+ * only for pipes of their own framing. */
 static inline int
 mmi_pipe_check(const mmi_pipe *p, const mmi_msg *m)
 {
@@ -61,6 +61,9 @@ mmi_pipe_check(const mmi_pipe *p, const mmi_msg *m)
 }
 /* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM; or as mmi_pipe_check. */
 int mmi_pipe_send(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
+/* Takes as many messages as fit, at least the first must, from the pack of this framing at the front
+ * of a ring.  MM_OK; MM_ENOMEM: nothing has changed. */
+int mmi_pipe_send_fitting(mmi_pipe *p, mmi_ring *from) MMI_WARN_UNUSED;
 /* Messages that stand encoded, in this pipe's words, end to end in a pack. */
 typedef struct mmi_pipe_part {
     mmi_pack_out *pack;
@@ -87,6 +90,9 @@ bool mmi_pipe_droppable(const mmi_pipe *p, size_t cost);
 /* m has one reference and pipe_id set.  MM_OK: took it; MM_EAGAIN: full, the link keeps it and
  * stops reading; MM_ENOMEM: close the link (an empty inbox would never ask it to read on). */
 int mmi_pipe_push_in(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
+/* The same for the last message of a peer that is gone, which the inbox takes whatever its limits.
+ * MM_ENOMEM. */
+int mmi_pipe_push_last(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
 mmi_msg *mmi_pipe_pop_out(mmi_pipe *p);       /* the front entry was written in full */
 /* Divides the i-th entry of the outbox, a pack, behind the octet end: what stands behind becomes an
  * entry of its own.  MM_ENOMEM: nothing has changed. */

@@ -20,6 +20,7 @@ typedef struct mmi_proto_host {
     /* MM_EVENT_DROPPED is coalesced by the engine */
     /* Outboxes lag: catch_up is to be called before anybody looks at them.  NULL: they must not. */
     void (*lags)(struct mmi_proto_host *host);
+    bool alone;      /* the role shares out, and has nobody to: no_peer applies (back.c keeps it) */
 } mmi_proto_host;
 
 typedef struct mmi_proto_ops {
@@ -34,12 +35,16 @@ typedef struct mmi_proto_ops {
     /* Peer gone.  Takes what it wants to keep out of p's rings; what it leaves is counted
      * dropped_peer_gone and freed by the engine.  A pinned front is always left. */
     void (*rm)(void *ps, mmi_pipe *p);
+    /* p->stopped was just set: nothing more is to be queued for that peer, which may still be heard.
+     * Roles that share out take what is not pinned out of the outbox; others leave it.  rm comes
+     * later.  NULL: this role queues only answers. */
+    void (*stop)(void *ps, mmi_pipe *p);
     void (*in)(void *ps, mmi_pipe *p);   /* p's inbox went from empty to non-empty */
     void (*out)(void *ps, mmi_pipe *p);  /* something left p's outbox: there may be room again */
     /* MM_OK: the protocol owns m (REQ, SURVEYOR: m->key is set; who wants to read it holds a
      * reference). Else the caller still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH, MM_EINVAL,
-     * MM_EMSGSIZE (XSUB: topic), MM_ENOTSUP (no peer's wire has words for it), MM_ENOMEM. NULL:
-     * cannot send. */
+     * MM_EMSGSIZE (XSUB: topic; REQ, SURVEYOR: with its envelope), MM_ENOTSUP (no peer's wire has
+     * words for it), MM_ENOMEM. NULL: cannot send. */
     int (*send)(void *ps, mmi_msg *m);
     /* The pipe that all that is sent now goes to, when there is just one and nothing waits to go
      * first; a run of messages may then be queued there as a pack.  NULL: there is none such. */
@@ -59,21 +64,38 @@ typedef struct mmi_proto_ops {
     /* PUB, XPUB: from a peer, either wire form.  MM_OK; MM_EMSGSIZE topic too long; MM_ENOMEM;
      * MM_EPROTO too many: the engine closes the link with the right reason. */
     int (*subscription)(void *ps, mmi_pipe *p, bool add, const uint8_t *topic, size_t size);
+    /* XPUB that its user runs by hand: what that peer gets.  1; 0: it is so already;
+     * MM_EHOSTUNREACH no such peer; MM_ENOTSUP it is not run by hand; MM_ENOMEM. */
+    int (*grant)(void *ps, uint64_t pipe_id, bool add, const uint8_t *topic, size_t size);
+    /* XPUB: what each new subscriber gets first, NULL: nothing; takes m. */
+    void (*set_welcome)(void *ps, mmi_msg *m);
     /* SUB, XSUB: from the user.  MM_EINVAL: cancel of what was not subscribed; MM_EMSGSIZE;
      * MM_ENOMEM. */
     int (*subscribe)(void *ps, bool add, const uint8_t *topic, size_t size);
+    /* SUB: has that peer told that nothing is wanted any more; what still comes is, until then.
+     * MM_ENOMEM.  NULL: it subscribes to nothing. */
+    int (*cancel)(void *ps, mmi_pipe *p);
     /* SUB: does it want a message that begins so?  Asked as messages come from peers that send all
      * they have (SP): what is not wanted is not put into the inbox. */
     bool (*wants)(void *ps, const uint8_t *data, size_t size);
+    uint32_t (*topics)(const void *ps);  /* SUB, XSUB: how many it subscribed to */
     /* PUB, XPUB: peers a message of this topic would go to now. */
     uint32_t (*reach)(void *ps, const uint8_t *topic, size_t size);
     /* ROUTER: MM_EHOSTUNREACH. */
     int (*find)(void *ps, const uint8_t *identity, size_t size, uint64_t *pipe_id);
-    /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EAGAIN not yet; MM_ECONNRESET its
-     * peer went away, id forgotten; MM_EINVAL no such request; MM_ENOMEM.
+    /* REP, RESPONDENT: sends the refusal m (refusal.h) to the peer that asked.  MM_OK: the protocol
+     * owns m. Else the caller does, and nothing was counted: MM_EHOSTUNREACH gone, MM_ENOTSUP it
+     * knows none, MM_EAGAIN, MM_ENOMEM. */
+    int (*refuse)(void *ps, mmi_msg *m);
+    /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EREFUSED the same, and *m is the
+     * reason; MM_EAGAIN not yet; MM_ECONNRESET its peer went away, id forgotten; MM_EINVAL no such
+     * request; MM_ENOMEM.
      * SURVEYOR: MM_OK one answer; MM_ESTATE there are no more, the id stays until it is forgotten.
      */
     int (*reply)(void *ps, uint64_t key, mmi_msg **m);
+    /* SURVEYOR: the oldest refusal that was not told yet, *m is its reason.  MM_EAGAIN; MM_EINVAL no
+     * such survey; MM_ENOMEM. */
+    int (*refusal)(void *ps, uint64_t key, mmi_msg **m);
     /* REQ, SURVEYOR: would reply say anything but MM_EAGAIN?  Whether to wake who waits for this
      * very reply: MM_READABLE only tells that there is some reply, maybe one that nobody fetches.
      */

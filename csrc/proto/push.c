@@ -40,6 +40,14 @@ push_add(void *ps, mmi_pipe *p)
 }
 
 static void
+push_stop(void *ps, mmi_pipe *p)
+{
+    push_sock *s = ps;
+    push_pipe *pp = p->state;
+    mmi_back_stop(&s->back, &pp->lb);
+}
+
+static void
 push_rm(void *ps, mmi_pipe *p)
 {
     push_sock *s = ps;
@@ -98,6 +106,7 @@ const mmi_proto_ops mmi_push_ops = {
     .fini = push_fini,
     .add = push_add,
     .rm = push_rm,
+    .stop = push_stop,
     .in = push_in,
     .out = push_out,
     .send = push_send,

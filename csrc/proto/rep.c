@@ -88,7 +88,7 @@ mmi_rep_recv(void *ps, mmi_msg **m)
 
 /* A reply nobody takes: accepted and dropped, so that sent = written + dropped + queued holds. */
 static int
-rep_refuse(mmi_rep *s, mmi_drop_why why, const mmi_msg *m)
+rep_lose(mmi_rep *s, mmi_drop_why why, const mmi_msg *m)
 {
     s->host->stats->sent_messages++;
     s->host->stats->sent_bytes += m->size;
@@ -108,15 +108,26 @@ mmi_rep_send(void *ps, mmi_msg *m)
         p = mmi_map_find(&s->pipes, m->pipe_id);
     }
     if (p == NULL) {
-        return rep_refuse(s, MMI_DROP_PEER_GONE, m);
+        return rep_lose(s, MMI_DROP_PEER_GONE, m);
     }
     s->last = p;
     int rc = mmi_pipe_send(p, m);
     if (rc == MM_EAGAIN) {
         p->dropped++;
-        return rep_refuse(s, MMI_DROP_OVERFLOW, m);
+        return rep_lose(s, MMI_DROP_OVERFLOW, m);
     }
     return rc;
+}
+
+int
+mmi_rep_refuse(void *ps, mmi_msg *m)
+{
+    mmi_rep *s = ps;
+    mmi_pipe *p = mmi_map_find(&s->pipes, m->pipe_id);
+    if (p == NULL) {
+        return MM_EHOSTUNREACH;
+    }
+    return p->hears_refusals ? mmi_pipe_send(p, m) : MM_ENOTSUP;
 }
 
 uint32_t
@@ -138,5 +149,6 @@ const mmi_proto_ops mmi_rep_ops = {
     .out = mmi_rep_out,
     .send = mmi_rep_send,
     .recv = mmi_rep_recv,
+    .refuse = mmi_rep_refuse,
     .ready = mmi_rep_ready,
 };

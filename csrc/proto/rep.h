@@ -32,6 +32,7 @@ void mmi_rep_in(void *ps, mmi_pipe *p);
 void mmi_rep_out(void *ps, mmi_pipe *p);
 int mmi_rep_recv(void *ps, mmi_msg **m);
 int mmi_rep_send(void *ps, mmi_msg *m);
+int mmi_rep_refuse(void *ps, mmi_msg *m);
 uint32_t mmi_rep_ready(const void *ps);
 
 /* Frames up to and including the first empty one; 0: there is none, or nothing behind it. */

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/octets.h"
 #include "proto/back.h"
+#include "proto/refusal.h"
 
 enum { REQ_ID_SIZE = 4, REQ_ENVELOPE_FRAMES = 2 };
 static const uint32_t REQ_ID_MARK = 0x80000000;   /* SP wants it: the last word of a stack */
@@ -135,7 +136,7 @@ static void
 req_received(req_sock *s, mmi_pipe *p, mmi_msg *m)
 {
     if (m->frame_count <= REQ_ENVELOPE_FRAMES || m->frames[0].size != REQ_ID_SIZE ||
-        m->frames[1].size != 0) {
+        (m->frames[1].size != 0 && !mmi_refusal_is(m))) {
         p->dropped++;
         mmi_drop(s->host, MMI_DROP_MALFORMED, p->id, m);
         return;
@@ -160,6 +161,14 @@ req_in(void *ps, mmi_pipe *p)
     while ((m = mmi_pipe_recv(p)) != NULL) {
         req_received(s, p, m);
     }
+}
+
+static void
+req_stop(void *ps, mmi_pipe *p)
+{
+    req_sock *s = ps;
+    req_pipe *rp = p->state;
+    mmi_back_stop(&s->back, &rp->lb);
 }
 
 static void
@@ -214,8 +223,13 @@ static int
 req_send(void *ps, mmi_msg *m)
 {
     req_sock *s = ps;
+    const mm_socket_opts *o = s->host->opts;
     if (m->frame_count == 0) {
         return MM_EINVAL;
+    }
+    if (m->size + REQ_ID_SIZE > o->message_size_max ||
+        m->frame_count + REQ_ENVELOPE_FRAMES > o->frames_max) {
+        return MM_EMSGSIZE;   /* the peer would end the connection over it */
     }
     if (s->requests.count >= MMI_REQUESTS_MAX) {
         return MM_EAGAIN;
@@ -266,6 +280,7 @@ req_reply(void *ps, uint64_t key, mmi_msg **m)
         (void)req_take(s, r);
         return MM_ECONNRESET;
     }
+    bool refused = r->reply->frames[1].size != 0;
     mmi_msg *stripped = mmi_msg_strip(r->reply, REQ_ENVELOPE_FRAMES);
     if (stripped == NULL) {
         return MM_ENOMEM;
@@ -273,7 +288,7 @@ req_reply(void *ps, uint64_t key, mmi_msg **m)
     (void)req_take(s, r);   /* the reply is now stripped, or owned by what is */
     stripped->key = key;
     *m = stripped;
-    return MM_OK;
+    return refused ? MM_EREFUSED : MM_OK;
 }
 
 static bool
@@ -336,6 +351,7 @@ const mmi_proto_ops mmi_req_ops = {
     .fini = req_fini,
     .add = req_add,
     .rm = req_rm,
+    .stop = req_stop,
     .in = req_in,
     .out = req_out,
     .send = req_send,

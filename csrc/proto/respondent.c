@@ -47,5 +47,6 @@ const mmi_proto_ops mmi_respondent_ops = {
     .out = mmi_rep_out,
     .send = mmi_rep_send,
     .recv = mmi_rep_recv,
+    .refuse = mmi_rep_refuse,
     .ready = mmi_rep_ready,
 };

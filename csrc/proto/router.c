@@ -176,15 +176,25 @@ router_keep(mmi_pipe *p, mmi_msg *m)
 }
 
 static void
+router_stop(void *ps, mmi_pipe *p)
+{
+    router_sock *s = ps;
+    router_peer *peer = p->state;
+    router_unname(s, peer);
+    (void)mmi_map_rm(&s->pipes, p->id);
+    if (peer->refused) {
+        s->quiet = false;
+    }
+}
+
+static void
 router_rm(void *ps, mmi_pipe *p)
 {
     router_sock *s = ps;
     router_peer *peer = p->state;
     mmi_fq_rm(&s->fq, &peer->fq, router_keep);
-    router_unname(s, peer);
-    (void)mmi_map_rm(&s->pipes, p->id);
-    if (peer->refused) {
-        s->quiet = false;
+    if (!p->stopped) {
+        router_stop(s, p);
     }
 }
 
@@ -335,6 +345,7 @@ const mmi_proto_ops mmi_router_ops = {
     .fini = router_fini,
     .add = router_add,
     .rm = router_rm,
+    .stop = router_stop,
     .in = router_in,
     .out = router_out,
     .send = router_send,

@@ -26,14 +26,21 @@ survey_taken(mmi_surveys *all, mmi_debt *debt, size_t cost)
 }
 
 static void
-survey_drop_answers(mmi_surveys *all, mmi_survey *v, mmi_drop_why why)
+survey_drop_list(mmi_surveys *all, mmi_list *list, mmi_drop_why why)
 {
-    MMI_LIST_EACH(&v->answers, node, after) {
+    MMI_LIST_EACH(list, node, after) {
         mmi_debt *debt = MMI_CONTAINER_OF(node, mmi_debt, node);
         mmi_msg *answer = debt->answer;
         survey_taken(all, debt, mmi_msg_cost(answer));
         mmi_drop(all->host, why, debt->pipe_id, answer);
     }
+}
+
+static void
+survey_drop_answers(mmi_surveys *all, mmi_survey *v, mmi_drop_why why)
+{
+    survey_drop_list(all, &v->answers, why);
+    survey_drop_list(all, &v->refusals, why);
 }
 
 void
@@ -69,6 +76,7 @@ mmi_survey_new(mmi_surveys *all, uint32_t debts)
     }
     mmi_list_init(&v->node);
     mmi_list_init(&v->answers);
+    mmi_list_init(&v->refusals);
     v->id = survey_next_id(all);
     if (mmi_timer_set(&all->timers, &v->timer, UINT64_MAX) != MM_OK ||
         mmi_map_put(&all->by_id, v->id, v) != MM_OK) {
@@ -168,15 +176,28 @@ mmi_debt_settle(mmi_surveys *all, mmi_debt *debt)
     }
 }
 
+/* What came for it is kept on that list of the survey. */
+static void
+debt_hold(mmi_surveys *all, mmi_debt *debt, mmi_msg *m, mmi_list *list)
+{
+    mmi_debt_settle(all, debt);
+    debt->answer = m;
+    all->answer_count++;
+    all->answer_bytes += mmi_msg_cost(m);
+    mmi_list_push_back(list, &debt->node);
+}
+
+void
+mmi_debt_refuse(mmi_surveys *all, mmi_debt *debt, mmi_msg *refusal)
+{
+    debt_hold(all, debt, refusal, &debt->survey->refusals);
+}
+
 void
 mmi_debt_pay(mmi_surveys *all, mmi_debt *debt, mmi_msg *answer)
 {
     mmi_survey *v = debt->survey;
-    mmi_debt_settle(all, debt);
-    debt->answer = answer;
-    all->answer_count++;
-    all->answer_bytes += mmi_msg_cost(answer);
-    mmi_list_push_back(&v->answers, &debt->node);
+    debt_hold(all, debt, answer, &v->answers);
     if (--v->wanted == 0) {
         mmi_survey_end(all, v);
     }
@@ -191,23 +212,37 @@ mmi_survey_end(mmi_surveys *all, mmi_survey *v)
     }
 }
 
-int
-mmi_survey_take(mmi_surveys *all, mmi_survey *v, mmi_msg **m)
+/* The first of a list that is not empty, without its envelope.  MM_OK; MM_ENOMEM. */
+static int
+survey_take(mmi_surveys *all, mmi_survey *v, const mmi_list *list, mmi_msg **m)
 {
-    if (mmi_list_empty(&v->answers)) {
-        return mmi_survey_over(v) ? MM_ESTATE : MM_EAGAIN;
-    }
-    mmi_debt *debt = MMI_CONTAINER_OF(v->answers.next, mmi_debt, node);
+    mmi_debt *debt = MMI_CONTAINER_OF(list->next, mmi_debt, node);
     const size_t cost = mmi_msg_cost(debt->answer);
     mmi_msg *stripped = mmi_msg_strip(debt->answer, MMI_SURVEY_ENVELOPE_FRAMES);
     if (stripped == NULL) {
         return MM_ENOMEM;
     }
     survey_taken(all, debt, cost);   /* the answer is now stripped, or owned by what is */
-    if (!mmi_survey_speaks(v)) {
-        mmi_list_rm(&v->node);
-    }
     stripped->key = v->id;
     *m = stripped;
     return MM_OK;
+}
+
+int
+mmi_survey_take(mmi_surveys *all, mmi_survey *v, mmi_msg **m)
+{
+    if (mmi_list_empty(&v->answers)) {
+        return mmi_survey_over(v) ? MM_ESTATE : MM_EAGAIN;
+    }
+    int rc = survey_take(all, v, &v->answers, m);
+    if (!mmi_survey_speaks(v)) {
+        mmi_list_rm(&v->node);
+    }
+    return rc;
+}
+
+int
+mmi_survey_refusal(mmi_surveys *all, mmi_survey *v, mmi_msg **m)
+{
+    return mmi_list_empty(&v->refusals) ? MM_EAGAIN : survey_take(all, v, &v->refusals, m);
 }

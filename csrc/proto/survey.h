@@ -2,8 +2,8 @@
  * survey.h: surveys under way: what each peer asked owes each of them, the answers that came, and
  * when a survey is over.  Also how a survey looks on the wire, for both sides of it.
  * Not here: pipes' queues and fan-out (surveyor.c); the clock: whoever calls tells the time.
- * Law: a debt is open (on the list of its pipe), answered (on the list of its survey) or neither; a
- * survey is over when no debt is open; it is on news from when it has something new to say until
+ * Law: a debt is open (on the list of its pipe), answered or refused (on a list of its survey) or
+ * none of these; a survey is over when no debt is open; it is on news from when it has something new to say until
  * that was told, or is so no more.
  */
 #ifndef MMI_SURVEY_H
@@ -26,12 +26,13 @@ typedef struct mmi_debt {
     struct mmi_survey *survey;
     uint64_t pipe_id;
     bool open;
-    mmi_msg *answer;           /* as received; NULL: not here, or taken */
+    mmi_msg *answer;           /* or refusal, as received; NULL: not here, or taken */
 } mmi_debt;
 
 typedef struct mmi_survey {
     mmi_list node;             /* on news                               */
     mmi_list answers;          /* debts, oldest first                   */
+    mmi_list refusals;         /* the same                              */
     mmi_timer timer;
     uint64_t id;
     uint32_t open_count;
@@ -65,11 +66,14 @@ void mmi_survey_asked(mmi_survey *v);
 
 void mmi_debt_settle(mmi_surveys *all, mmi_debt *debt);   /* it will not be paid any more */
 void mmi_debt_pay(mmi_surveys *all, mmi_debt *debt, mmi_msg *answer);   /* takes answer */
+void mmi_debt_refuse(mmi_surveys *all, mmi_debt *debt, mmi_msg *refusal);   /* takes refusal */
 void mmi_survey_end(mmi_surveys *all, mmi_survey *v);     /* settles all that is open */
 void mmi_survey_news(mmi_surveys *all, mmi_survey *v);    /* something may have become of it */
 bool mmi_survey_over(const mmi_survey *v);
 bool mmi_survey_speaks(const mmi_survey *v);              /* an answer is there, or it is over */
 /* The oldest answer, without its envelope.  MM_EAGAIN; MM_ESTATE: no more will come; MM_ENOMEM. */
 int mmi_survey_take(mmi_surveys *all, mmi_survey *v, mmi_msg **m) MMI_WARN_UNUSED;
+/* The reason of the oldest refusal, likewise.  MM_EAGAIN: there is none; MM_ENOMEM. */
+int mmi_survey_refusal(mmi_surveys *all, mmi_survey *v, mmi_msg **m) MMI_WARN_UNUSED;
 
 #endif

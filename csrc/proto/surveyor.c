@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/octets.h"
 #include "proto/dist.h"
+#include "proto/refusal.h"
 #include "proto/survey.h"
 
 typedef struct surveyor_sock {
@@ -84,11 +85,11 @@ surveyor_received(surveyor_sock *s, mmi_pipe *p, mmi_msg *m)
 {
     mmi_drop_why why = MMI_DROP_MALFORMED;
     if (m->frame_count > MMI_SURVEY_ENVELOPE_FRAMES && m->frames[0].size == MMI_SURVEY_ID_SIZE &&
-        m->frames[1].size == 0) {
+        (m->frames[1].size == 0 || mmi_refusal_is(m))) {
         bool asked;
         mmi_debt *debt = surveyor_debt(s, p, mmi_be32_get(m->frames[0].data), &asked);
         if (debt != NULL) {
-            mmi_debt_pay(&s->surveys, debt, m);
+            (m->frames[1].size == 0 ? mmi_debt_pay : mmi_debt_refuse)(&s->surveys, debt, m);
             return;
         }
         /* Of a survey that is over, or an answer too many; but not to what it was not asked. */
@@ -109,6 +110,15 @@ surveyor_in(void *ps, mmi_pipe *p)
 }
 
 static void
+surveyor_stop(void *ps, mmi_pipe *p)
+{
+    surveyor_sock *s = ps;
+    surveyor_pipe *sp = p->state;
+    mmi_dist_rm(&s->dist, &sp->dist);
+    s->pipe_count--;
+}
+
+static void
 surveyor_rm(void *ps, mmi_pipe *p)
 {
     surveyor_sock *s = ps;
@@ -117,8 +127,9 @@ surveyor_rm(void *ps, mmi_pipe *p)
     MMI_LIST_EACH(&sp->debts, node, after) {
         mmi_debt_settle(&s->surveys, MMI_CONTAINER_OF(node, mmi_debt, node));
     }
-    mmi_dist_rm(&s->dist, &sp->dist);
-    s->pipe_count--;
+    if (!p->stopped) {
+        surveyor_stop(s, p);
+    }
 }
 
 static void
@@ -149,12 +160,34 @@ surveyor_ask_all(surveyor_sock *s)
     return v;
 }
 
+/* Has anybody's wire words for it?  MM_OK, also when nobody is there; MM_ENOTSUP. */
+static int
+surveyor_words(const surveyor_sock *s, const mmi_msg *m)
+{
+    if (m->frame_count == MMI_SURVEY_ENVELOPE_FRAMES + 1) {
+        return MM_OK;
+    }
+    int rc = MM_OK;
+    MMI_LIST_EACH(&s->dist.nodes, node, after) {
+        rc = mmi_pipe_check(MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe, m);
+        if (rc == MM_OK) {
+            break;
+        }
+    }
+    return rc;
+}
+
 static int
 surveyor_send(void *ps, mmi_msg *m)
 {
     surveyor_sock *s = ps;
+    const mm_socket_opts *o = s->host->opts;
     if (m->frame_count == 0) {
         return MM_EINVAL;
+    }
+    if (m->size + MMI_SURVEY_ID_SIZE > o->message_size_max ||
+        m->frame_count + MMI_SURVEY_ENVELOPE_FRAMES > o->frames_max) {
+        return MM_EMSGSIZE;   /* the peers would end their connections over it */
     }
     if (s->surveys.by_id.count >= MMI_SURVEYS_MAX) {
         return MM_EAGAIN;
@@ -170,7 +203,8 @@ surveyor_send(void *ps, mmi_msg *m)
     const uint64_t old_key = m->key;
     m->key = v->id;
     mmi_msg *wrapped = mmi_msg_prepend_frames(m, head, sizes, MMI_SURVEY_ENVELOPE_FRAMES);
-    int rc = wrapped == NULL ? MM_ENOMEM : mmi_dist_send_all(&s->dist, wrapped);
+    int rc = wrapped == NULL ? MM_ENOMEM : surveyor_words(s, wrapped);
+    rc = rc == MM_OK ? mmi_dist_send_all(&s->dist, wrapped) : rc;
     if (rc != MM_OK) {
         if (wrapped != NULL) {
             (void)mmi_msg_unwrap(wrapped);
@@ -237,6 +271,15 @@ surveyor_reply(void *ps, uint64_t key, mmi_msg **m)
     return v == NULL ? MM_EINVAL : mmi_survey_take(&s->surveys, v, m);
 }
 
+static int
+surveyor_refusal(void *ps, uint64_t key, mmi_msg **m)
+{
+    surveyor_sock *s = ps;
+    mmi_survey *v = mmi_survey_find(&s->surveys, key);
+    *m = NULL;
+    return v == NULL ? MM_EINVAL : mmi_survey_refusal(&s->surveys, v, m);
+}
+
 static bool
 surveyor_replied(const void *ps, uint64_t key)
 {
@@ -283,11 +326,13 @@ const mmi_proto_ops mmi_surveyor_ops = {
     .fini = surveyor_fini,
     .add = surveyor_add,
     .rm = surveyor_rm,
+    .stop = surveyor_stop,
     .in = surveyor_in,
     .out = surveyor_out,
     .send = surveyor_send,
     .ready = surveyor_ready,
     .reply = surveyor_reply,
+    .refusal = surveyor_refusal,
     .replied = surveyor_replied,
     .forget = surveyor_forget,
     .replies = surveyor_replies,

@@ -133,12 +133,28 @@ fast_go_on(int rc, int64_t took_ms, int64_t timeout_ms, int64_t slice_ms, int64_
 {
     if (timeout_ms > 0) {
         *left_ms = took_ms < timeout_ms ? timeout_ms - took_ms : 0;
-        rc = rc == MM_EAGAIN ? MM_ETIMEDOUT : rc;
+        rc = rc == MM_EAGAIN && *left_ms == 0 ? MM_ETIMEDOUT : rc;
     }
     return rc == MM_OK && slice_ms > 0 && took_ms >= slice_ms ? MM_EINTR : rc;
 }
 
-/* send_list(handle, messages: list[bytes], start, timeout_ms, slice_ms) -> (code, sent so far) */
+/* More were sent: of this list, and of all.  It is noted here, as a signal's function may raise
+ * before the caller has anything that is returned.  false: an error is set. */
+static bool
+fast_note_sent(PyObject *counts, Py_ssize_t sent)
+{
+    for (Py_ssize_t i = 0; i < 2; i++) {
+        Py_ssize_t before = PyLong_AsSsize_t(PyList_GetItem(counts, i));   /* borrowed */
+        PyObject *now = PyErr_Occurred() == NULL ? PyLong_FromSsize_t(before + sent) : NULL;
+        if (now == NULL || PyList_SetItem(counts, i, now) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* send_list(handle, messages: list[bytes], counts: list, timeout_ms, slice_ms) -> code; sends from
+ * counts[0] on, and adds what it sent to counts[0] and counts[1] */
 static PyObject *
 fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -146,10 +162,11 @@ fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
     mm_handle handle;
     PyObject *held[FAST_RUN];
     mm_body bodies[FAST_RUN];
-    if (count != 5 || !PyList_Check(args[1])) {
-        return mmi_fast_arguments("(handle, list, start, timeout_ms, slice_ms)");
+    if (count != 5 || !PyList_Check(args[1]) || !PyList_Check(args[2]) ||
+        PyList_Size(args[2]) != 2) {
+        return mmi_fast_arguments("(handle, list, list of two, timeout_ms, slice_ms)");
     }
-    Py_ssize_t at = PyLong_AsSsize_t(args[2]), end = PyList_Size(args[1]);
+    Py_ssize_t at = PyLong_AsSsize_t(PyList_GetItem(args[2], 0)), end = PyList_Size(args[1]);
     int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
     if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL) {
         return NULL;
@@ -171,13 +188,16 @@ fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
         for (int i = 0; i < run; i++) {
             Py_DecRef(held[i]);
         }
+        if (!fast_note_sent(args[2], (Py_ssize_t)sent)) {
+            return NULL;
+        }
         at += (Py_ssize_t)sent;
         end = PyList_Size(args[1]);   /* others may have changed it meanwhile */
         if (at < end) {
             rc = fast_go_on(rc, now_ms - start_ms, timeout_ms, slice_ms, &left_ms);
         }
     }
-    return Py_BuildValue("(in)", rc, at);
+    return PyLong_FromLong(rc);
 }
 
 /* all_bytes(list) -> bool: is every item exactly what send_list takes */
@@ -264,6 +284,7 @@ static PyMethodDef fast_methods[] = {
     { "next_soon", (PyCFunction)(void (*)(void))mmi_fast_next_soon, METH_FASTCALL, NULL },
     { "course", (PyCFunction)(void (*)(void))mmi_fast_course, METH_FASTCALL, NULL },
     { "send_list", (PyCFunction)(void (*)(void))fast_send_list, METH_FASTCALL, NULL },
+    { "gather", (PyCFunction)(void (*)(void))mmi_fast_gather, METH_FASTCALL, NULL },
     { "all_bytes", fast_all_bytes, METH_O, NULL },
     { "parts", fast_parts, METH_O, NULL },
     { "request", (PyCFunction)(void (*)(void))mmi_fast_request, METH_FASTCALL, NULL },

@@ -26,6 +26,16 @@ mmi_fast_none(void)
     return Py_None;
 }
 
+/* What is asked or answered: bytes, or a tuple of frames as bytes end to end and their sizes, as the
+ * octets of uint64_t.  It points into the object, and sizes may be &size, so it is not copied. */
+typedef struct mmi_question {
+    const uint8_t *data;
+    const uint64_t *sizes;
+    uint64_t size;             /* of all frames */
+    uint32_t count;
+} mmi_question;
+bool mmi_fast_question(PyObject *arg, mmi_question *out);   /* false: an error is set */
+
 /* Sends up to MM_PARTS_MAX frames as mm_send_parts_now: a code of the core. */
 int mmi_fast_send_parts(mm_handle handle, const mm_body *frames, uint32_t count);
 mm_body mmi_fast_body(PyObject *bytes);
@@ -69,6 +79,8 @@ mmi_fast_frame(const mm_batch *batch, uint32_t j, Py_ssize_t *size)
 PyObject *mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type,
                               PyObject *owner, mm_handle socket);
 
+/* The function of fast_gather.c. */
+PyObject *mmi_fast_gather(PyObject *self, PyObject *const *args, Py_ssize_t count);
 /* The function of fast_socket.c, and its types. */
 PyObject *mmi_fast_send_method(PyObject *self, PyObject *const *args, Py_ssize_t count);
 bool mmi_fast_socket_init(PyObject *module);

@@ -6,27 +6,83 @@
  */
 #include "python/fast.h"
 
-/* request(handle, data: bytes, timeout_ms, slice_ms, out: list) -> code; out[0] is then the id:
+/* The memory of bytes. false: an error is set. */
+static bool
+question_bytes(PyObject *object, const uint8_t **data, size_t *size)
+{
+    char *octets;
+    Py_ssize_t length;
+    if (PyBytes_AsStringAndSize(object, &octets, &length) != 0) {
+        return false;
+    }
+    *data = (const uint8_t *)octets;
+    *size = (size_t)length;
+    return true;
+}
+
+static bool
+question_frames(PyObject *tuple, mmi_question *out)
+{
+    const uint8_t *sizes;
+    size_t octets, size, total = 0;
+    if (PyTuple_Size(tuple) != 2) {
+        (void)mmi_fast_arguments("(frames end to end, their sizes)");
+        return false;
+    }
+    if (!question_bytes(PyTuple_GetItem(tuple, 0), &out->data, &size) ||
+        !question_bytes(PyTuple_GetItem(tuple, 1), &sizes, &octets)) {
+        return false;
+    }
+    out->sizes = (const uint64_t *)(const void *)sizes;
+    out->count = (uint32_t)(octets / sizeof(uint64_t));
+    out->size = size;
+    uint32_t i = 0;
+    for (; i < out->count && out->sizes[i] <= size - total; i++) {
+        total += (size_t)out->sizes[i];
+    }
+    if (i < out->count || total != size || octets % sizeof(uint64_t) != 0 || out->count == 0) {
+        (void)mmi_fast_arguments("frames and their sizes");
+        return false;
+    }
+    return true;
+}
+
+bool
+mmi_fast_question(PyObject *arg, mmi_question *out)
+{
+    if (PyTuple_Check(arg)) {
+        return question_frames(arg, out);
+    }
+    size_t size;
+    if (!question_bytes(arg, &out->data, &size)) {
+        return false;
+    }
+    out->size = size;
+    out->sizes = &out->size;
+    out->count = 1;
+    return true;
+}
+
+/* request(handle, question, timeout_ms, slice_ms, out: list) -> code; out[0] is then the id:
  * there before a signal's function can raise, so that whoever catches it knows what to give up */
 PyObject *
 mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     mm_handle handle;
-    char *body;
-    Py_ssize_t size;
+    mmi_question q;
     if (count != 5 || !PyList_Check(args[4])) {
-        return mmi_fast_arguments("(handle, data, timeout_ms, slice_ms, list)");
+        return mmi_fast_arguments("(handle, question, timeout_ms, slice_ms, list)");
     }
     int64_t timeout_ms = PyLong_AsLongLong(args[2]), slice_ms = PyLong_AsLongLong(args[3]);
     if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL ||
-        PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
+        !mmi_fast_question(args[1], &q)) {
         return NULL;
     }
     int rc;
-    uint64_t id = 0, length = (uint64_t)size;
+    uint64_t id = 0;
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_request(handle, (const uint8_t *)body, &length, 1, timeout_ms, slice_ms, &id);
+    rc = mm_request(handle, q.data, q.sizes, q.count, timeout_ms, slice_ms, &id);
     Py_END_ALLOW_THREADS
     PyObject *number = PyLong_FromUnsignedLongLong(id);
     if (number == NULL || PyList_SetItem(args[4], 0, number) != 0) {
@@ -95,7 +151,7 @@ mmi_fast_reply_now(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return fast_take_reply(args, 0, 0, args[3]);
 }
 
-/* call(handle, data: bytes, batch address, timeout_ms, slice_ms, types by peer, out: list) -> the
+/* call(handle, question, batch address, timeout_ms, slice_ms, types by peer, out: list) -> the
  * reply, or a code: of the request if out[0], its id, is 0 then; else as reply_now, but waits.  The
  * request does not wait for room. */
 PyObject *
@@ -103,21 +159,20 @@ mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     mm_handle handle;
-    char *body;
-    Py_ssize_t size;
+    mmi_question q;
     if (count != 7 || !PyDict_Check(args[5]) || !PyList_Check(args[6])) {
-        return mmi_fast_arguments("(handle, data, batch, timeout_ms, slice_ms, types, list)");
+        return mmi_fast_arguments("(handle, question, batch, timeout_ms, slice_ms, types, list)");
     }
     mm_batch *batch = PyLong_AsVoidPtr(args[2]);
     int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
     if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL ||
-        PyBytes_AsStringAndSize(args[1], &body, &size) != 0 || batch == NULL) {
+        !mmi_fast_question(args[1], &q) || batch == NULL) {
         return PyErr_Occurred() != NULL ? NULL : mmi_fast_arguments("a batch");
     }
     int rc;
-    uint64_t id = 0, length = (uint64_t)size;
+    uint64_t id = 0;
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_request(handle, (const uint8_t *)body, &length, 1, 0, 0, &id);
+    rc = mm_request(handle, q.data, q.sizes, q.count, 0, 0, &id);
     if (rc == MM_OK) {
         rc = mm_reply(handle, id, batch, timeout_ms, slice_ms);
     }

@@ -47,26 +47,25 @@ mmi_fast_waker_take(PyObject *self, PyObject *arg)
     return list;
 }
 
-/* ask(handle, waker, data: bytes) -> the id of a request whose socket the waker now watches, or a
+/* ask(handle, waker, question) -> the id of a request whose socket the waker now watches, or a
  * code: nothing was asked */
 PyObject *
 mmi_fast_ask(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     mm_handle handle, waker;
-    char *body;
-    Py_ssize_t size;
+    mmi_question q;
     if (count != 3) {
-        return mmi_fast_arguments("(handle, waker, data)");
+        return mmi_fast_arguments("(handle, waker, question)");
     }
     if (!mmi_fast_handle(args[0], &handle) || !mmi_fast_handle(args[1], &waker) ||
-        PyBytes_AsStringAndSize(args[2], &body, &size) != 0) {
+        !mmi_fast_question(args[2], &q)) {
         return NULL;
     }
     int rc;
-    uint64_t id = 0, length = (uint64_t)size;
+    uint64_t id = 0;
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_request(handle, (const uint8_t *)body, &length, 1, 0, 0, &id);
+    rc = mm_request(handle, q.data, q.sizes, q.count, 0, 0, &id);
     if (rc == MM_OK) {
         rc = mm_watch(handle, waker, MM_READABLE);
         if (rc < 0) {

@@ -11,11 +11,16 @@ enum {
 
 /* Appends the socket of a handle, if the dict still has it; false: an error is set. */
 static bool
-poll_append(PyObject *list, PyObject *sockets, const mm_ready *ready)
+poll_append(PyObject *list, PyObject *events, PyObject *sockets, const mm_ready *ready)
 {
     PyObject *key = PyLong_FromUnsignedLongLong(ready->socket);
     PyObject *socket = key != NULL ? PyDict_GetItemWithError(sockets, key) : NULL;   /* borrowed */
     bool done = socket != NULL ? PyList_Append(list, socket) == 0 : PyErr_Occurred() == NULL;
+    if (done && socket != NULL && events != NULL) {
+        PyObject *what = PyLong_FromUnsignedLong(ready->events);
+        done = what != NULL && PyList_Append(events, what) == 0;
+        Py_XDECREF(what);
+    }
     if (done && socket != NULL && ready->events == 0) {
         done = PyDict_DelItem(sockets, key) == 0;
     }
@@ -23,8 +28,19 @@ poll_append(PyObject *list, PyObject *sockets, const mm_ready *ready)
     return done;
 }
 
-/* poll(group, sockets by handle, timeout_ms, slice_ms) -> list of those that can be received from
- * or were closed, empty if what was ready is in the dict no more; or a code */
+/* Beside the list, what each is ready for; NULL: an error is set. Takes the list over. */
+static PyObject *
+poll_told(PyObject *list, PyObject *events)
+{
+    PyObject *told = list != NULL && events != NULL ? PyTuple_Pack(2, list, events) : NULL;
+    Py_XDECREF(list);
+    Py_XDECREF(events);
+    return told;
+}
+
+/* poll(group, sockets by handle, timeout_ms, slice_ms) -> list of those that can be received from,
+ * empty if what was ready is in the dict no more; (list, events of each) if one is ready for
+ * something else, or was closed; or a code */
 PyObject *
 mmi_fast_poll(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -45,11 +61,15 @@ mmi_fast_poll(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (rc < 0) {
         return PyLong_FromLong(rc);
     }
-    PyObject *list = PyList_New(0);
-    for (int i = 0; list != NULL && i < rc; i++) {
-        if (!poll_append(list, args[1], &ready[i])) {
+    bool plain = true;
+    for (int i = 0; i < rc; i++) {
+        plain = plain && ready[i].events == MM_READABLE;
+    }
+    PyObject *list = PyList_New(0), *events = plain ? NULL : PyList_New(0);
+    for (int i = 0; list != NULL && (plain || events != NULL) && i < rc; i++) {
+        if (!poll_append(list, events, args[1], &ready[i])) {
             Py_CLEAR(list);
         }
     }
-    return list;
+    return plain ? list : poll_told(list, events);
 }

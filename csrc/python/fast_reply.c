@@ -9,6 +9,7 @@
 #include "python/fast.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct way {
@@ -17,6 +18,7 @@ typedef struct way {
     mm_handle socket;
     uint64_t peer;
     atomic_flag answered;      /* or just being answered */
+    bool refused;              /* that was the answer */
     uint32_t count;            /* frames of the way back */
     uint64_t sizes[];          /* theirs, and that of the answer; then the frames, end to end */
 } way;
@@ -51,6 +53,7 @@ way_new(PyObject *owner, mm_handle socket, uint64_t peer, uint32_t count, size_t
         w->socket = socket;
         w->peer = peer;
         w->count = count;
+        w->refused = false;
         atomic_flag_clear(&w->answered);
     }
     return w;
@@ -112,28 +115,48 @@ mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObj
     return made;
 }
 
-/* reply(data) -> bool: was it sent, or is whoever asked gone; None: that is no bytes; or a code:
- * nothing was sent, MM_ESTATE: as it was answered before */
+/* Several frames along the way: a code. */
+static int
+way_send_frames(const way *w, const mmi_question *q)
+{
+    const size_t routed = way_size(w), count = (size_t)w->count + q->count;
+    uint64_t *sizes = malloc(count * sizeof(*sizes) + routed + (size_t)q->size);
+    if (sizes == NULL) {
+        return MM_ENOMEM;
+    }
+    uint8_t *bodies = (uint8_t *)&sizes[count];
+    memcpy(sizes, w->sizes, w->count * sizeof(*sizes));
+    memcpy(sizes + w->count, q->sizes, q->count * sizeof(*sizes));
+    memcpy(bodies, &w->sizes[w->count + 1], routed);
+    if (q->size > 0) {
+        memcpy(bodies + routed, q->data, (size_t)q->size);
+    }
+    int rc = mm_send_frames(w->socket, w->peer, bodies, sizes, (uint32_t)count, 0, 0);
+    free(sizes);
+    return rc;
+}
+
+/* reply(bytes or frames) -> bool: was it sent, or is whoever asked gone; None: that is neither; or
+ * a code: nothing was sent, MM_ESTATE: as it was answered before */
 static PyObject *
 way_reply(PyObject *self, PyObject *data)
 {
     way *w = (way *)self;
-    char *body;
-    Py_ssize_t size;
-    if (!PyBytes_Check(data)) {
+    mmi_question q;
+    if (!PyBytes_Check(data) && !PyTuple_Check(data)) {
         return mmi_fast_none();
     }
-    if (PyBytes_AsStringAndSize(data, &body, &size) != 0) {
+    if (!mmi_fast_question(data, &q)) {
         return NULL;
     }
     if (atomic_flag_test_and_set(&w->answered)) {
         return PyLong_FromLong(MM_ESTATE);
     }
-    w->sizes[w->count] = (uint64_t)size;
+    w->sizes[w->count] = q.size;
     int rc;
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_send_reply(w->socket, w->peer, way_frames(w), w->sizes, w->count,
-                       (const uint8_t *)body);
+    rc = q.count == 1 ? mm_send_reply(w->socket, w->peer, way_frames(w), w->sizes, w->count, q.data)
+                      : way_send_frames(w, &q);
     Py_END_ALLOW_THREADS
     if (rc == MM_OK || rc == MM_EHOSTUNREACH) {   /* gone, or its queue is full: counted */
         Py_CLEAR(w->owner);   /* who keeps the request does not keep the socket */
@@ -143,14 +166,44 @@ way_reply(PyObject *self, PyObject *data)
     return PyLong_FromLong(rc);
 }
 
-/* about() -> the socket (None: there is none), how many frames lead back, and octets in them */
+/* refuse(reason: bytes) -> bool: is the refusal on its way; False: nothing was sent, and it may
+ * still be answered; or a code: likewise, MM_ESTATE: as it was answered before */
+static PyObject *
+way_refuse(PyObject *self, PyObject *reason)
+{
+    way *w = (way *)self;
+    char *body;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(reason, &body, &size) != 0) {
+        return NULL;
+    }
+    if (atomic_flag_test_and_set(&w->answered)) {
+        return PyLong_FromLong(MM_ESTATE);
+    }
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = mm_refuse(w->socket, w->peer, way_frames(w), w->sizes, w->count, (const uint8_t *)body,
+                   (size_t)size);
+    Py_END_ALLOW_THREADS
+    if (rc == MM_OK) {
+        w->refused = true;
+        Py_CLEAR(w->owner);
+        return PyBool_FromLong(1);
+    }
+    atomic_flag_clear(&w->answered);
+    bool untold = rc == MM_ENOTSUP || rc == MM_EHOSTUNREACH || rc == MM_EAGAIN;
+    return untold ? PyBool_FromLong(0) : PyLong_FromLong(rc);
+}
+
+/* about() -> the socket (None: there is none), how many frames lead back, octets in them, and
+ * whether it was refused */
 static PyObject *
 way_about(PyObject *self, PyObject *unused)
 {
     (void)unused;
     const way *w = (const way *)self;
-    return Py_BuildValue("(Okn)", w->owner != NULL ? w->owner : Py_None, (unsigned long)w->count,
-                         (Py_ssize_t)way_size(w));
+    return Py_BuildValue("(OknN)", w->owner != NULL ? w->owner : Py_None, (unsigned long)w->count,
+                         (Py_ssize_t)way_size(w), PyBool_FromLong(w->refused));
 }
 
 static PyObject *
@@ -180,6 +233,7 @@ way_dealloc(PyObject *self)
 
 static PyMethodDef way_methods[] = {
     { "reply", way_reply, METH_O, NULL },
+    { "refuse", way_refuse, METH_O, NULL },
     { "about", way_about, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },
 };

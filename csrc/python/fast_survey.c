@@ -34,15 +34,14 @@ survey_asked(mm_handle handle, uint64_t id, const uint64_t *few, int count)
     return ids;
 }
 
-/* survey(handle, question: bytes, expect, deadline_ms, timeout_ms, slice_ms, out: list) -> code;
+/* survey(handle, question, expect, deadline_ms, timeout_ms, slice_ms, out: list) -> code;
  * out is then the id, and whom it asked: there before a signal's function can raise */
 PyObject *
 mmi_fast_survey(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     mm_handle handle;
-    char *body;
-    Py_ssize_t size;
+    mmi_question q;
     if (count != 7 || !PyList_Check(args[6]) || PyList_Size(args[6]) != 2) {
         return mmi_fast_arguments("(handle, question, expect, deadline_ms, timeout_ms, slice_ms, "
                                   "list of two)");
@@ -51,13 +50,13 @@ mmi_fast_survey(PyObject *self, PyObject *const *args, Py_ssize_t count)
     int64_t deadline_ms = PyLong_AsLongLong(args[3]), timeout_ms = PyLong_AsLongLong(args[4]);
     int64_t slice_ms = PyLong_AsLongLong(args[5]);
     if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL ||
-        PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
+        !mmi_fast_question(args[1], &q)) {
         return NULL;
     }
     int rc, asked = 0;
-    uint64_t id = 0, length = (uint64_t)size, few[SURVEY_ASKED];
+    uint64_t id = 0, few[SURVEY_ASKED];
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_survey(handle, (const uint8_t *)body, &length, 1, (uint32_t)expect, deadline_ms,
+    rc = mm_survey(handle, q.data, q.sizes, q.count, (uint32_t)expect, deadline_ms,
                    timeout_ms, slice_ms, &id);
     if (rc == MM_OK) {
         asked = mm_survey_asked(handle, id, few, SURVEY_ASKED);

@@ -41,7 +41,7 @@ int
 mmi_inproc_listen(const mmi_plat *pl, const char *name, mmi_inproc **out)
 {
     if (strlen(name) >= INPROC_NAME_SIZE) {
-        return MM_EADDRINVAL;
+        return MM_ENAMETOOLONG;
     }
     mmi_inproc *l = mmi_alloc(sizeof *l);
     if (l == NULL) {

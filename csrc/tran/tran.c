@@ -19,10 +19,11 @@ ipc_resolve(const mmi_plat *pl, const mmi_url *u, uint64_t tag, mmi_addr *out, i
     (void)pl;
     (void)tag;
     if (cap < 1 || strlen(u->host) >= sizeof out->path) {
-        return MM_EADDRINVAL;
+        return cap < 1 ? MM_EADDRINVAL : MM_ENAMETOOLONG;
     }
     memset(out, 0, sizeof *out);
     out->kind = MMI_ADDR_UNIX;
+    out->any = strcmp(u->host, "*") == 0;
     memcpy(out->path, u->host, strlen(u->host) + 1);
     return 1;
 }

@@ -5,11 +5,12 @@ asyncio, `meshmsg.testing` a simulated world, `meshmsg.patterns` topologies made
 `meshmsg.spark` what Spark jobs use. Importing this starts no thread and opens nothing.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from meshmsg._batch import MessageBatch as MessageBatch
 from meshmsg._core import ffi as _ffi
 from meshmsg._core import lib as _lib
+from meshmsg._elsewhere import module_hint as _module_hint
 from meshmsg._engine import Engine as Engine
 from meshmsg._errors import AddressError as AddressError
 from meshmsg._errors import ClosedError as ClosedError
@@ -17,6 +18,7 @@ from meshmsg._errors import ForkedError as ForkedError
 from meshmsg._errors import InsecureBindError as InsecureBindError
 from meshmsg._errors import MeshError as MeshError
 from meshmsg._errors import PeerError as PeerError
+from meshmsg._errors import RefusedError as RefusedError
 from meshmsg._errors import ResourceError as ResourceError
 from meshmsg._errors import TimedOutError as TimedOutError
 from meshmsg._errors import TooLargeError as TooLargeError
@@ -45,13 +47,23 @@ from meshmsg._roles import Router as Router
 from meshmsg._roles import Sub as Sub
 from meshmsg._roles import XPub as XPub
 from meshmsg._roles import XSub as XSub
+from meshmsg._stopping import StoppedPeer as StoppedPeer
+from meshmsg._stopping import StopReport as StopReport
+from meshmsg._survey import AskedPeer as AskedPeer
 from meshmsg._survey import Survey as Survey
 from meshmsg._survey import Surveyor as Surveyor
+
+if not _TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        raise _module_hint(__name__, name)
+
 
 __version__: str = _ffi.string(_lib.mm_version()).decode()
 
 __all__ = [
     "AddressError",
+    "AskedPeer",
     "Bus",
     "ClosedError",
     "Dealer",
@@ -72,6 +84,7 @@ __all__ = [
     "Pull",
     "Push",
     "Reason",
+    "RefusedError",
     "Rep",
     "Req",
     "Request",
@@ -80,6 +93,8 @@ __all__ = [
     "Router",
     "SocketOptions",
     "Stats",
+    "StopReport",
+    "StoppedPeer",
     "Sub",
     "Survey",
     "Surveyor",

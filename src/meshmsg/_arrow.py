@@ -53,6 +53,12 @@ def _struct(capsule: object, name: bytes) -> Any:
     return ffi.cast("void *", _pointer(capsule, name))
 
 
+def format_of(schema: Any) -> bytes:
+    """Return the type of a schema struct, as the C data interface writes it."""
+    found = ffi.cast("char **", schema)[0]  # its first member
+    return b"" if found == ffi.NULL else bytes(ffi.string(found))
+
+
 @contextmanager
 def _next_of(stream: Any) -> Iterator[tuple[Any, Any] | None]:
     out = ffi.new("void *[2]")

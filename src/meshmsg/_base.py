@@ -12,12 +12,17 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from meshmsg import _telling
+from meshmsg._addresses import address_error
 from meshmsg._core import NativeSocket, error_for, ffi, lib, raise_for
 from meshmsg._data import encode_url, several
+from meshmsg._elsewhere import Elsewhere
 from meshmsg._engine import Engine, default_engine
-from meshmsg._errors import AddressError
+from meshmsg._errors import MeshError
 from meshmsg._looking import Looking, log
 from meshmsg._options import SocketOptions, build_options
+from meshmsg._signature import describe
+from meshmsg._telling import Outlet, check_on_event
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -25,15 +30,16 @@ if TYPE_CHECKING:
 _alive: weakref.WeakSet[SocketBase] = weakref.WeakSet()
 
 
-class SocketBase(NativeSocket, Looking):
+class SocketBase(NativeSocket, Looking, Elsewhere):
     """A socket of one role. Use the classes of the roles: Push, Pull, Pub, Sub, ...
 
     Args:
-        bind: Endpoints to listen on: tcp://host:port (port 0 or *: any), ipc://path, inproc://name.
-            Peers of ZMTP and of SP (NNG, nanomsg) may come to the same one.
+        bind: Endpoints to listen on: tcp://host:port (port 0 or *: any), ipc://path, ipc://@name
+            (no file), ipc://* (a fresh path), inproc://name. Peers of ZMTP
+            and of SP (NNG, nanomsg) may come to the same one.
         connect: Endpoints to connect to, and to keep connected; sp+tcp:// and sp+ipc:// over SP.
         engine: The engine that serves it; None is the process's default one.
-        options: See `meshmsg.SocketOptions`.
+        options: See `help()` of a role's class.
 
     Raises:
         UsageError: An option is wrong.
@@ -44,6 +50,20 @@ class SocketBase(NativeSocket, Looking):
 
     _role: ClassVar[int] = 0
 
+    def __init_subclass__(cls, **given: object) -> None:
+        super().__init_subclass__(**given)
+        describe(cls)
+
+    if not TYPE_CHECKING:  # type checkers refuse it by the signature of __init__
+
+        def __new__(cls, *given: object, **options: object) -> SocketBase:
+            if given:
+                raise TypeError(
+                    f"{cls.__name__}() takes no positional argument: say bind={given[0]!r} to "
+                    f"listen there, connect={given[0]!r} to connect"
+                )
+            return super().__new__(cls)
+
     def __init__(
         self,
         *,
@@ -52,15 +72,19 @@ class SocketBase(NativeSocket, Looking):
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
-        self._open(build_options(self._role, options), engine, bind, connect)
+        self._open(options, engine, bind, connect)
 
     def _open(
         self,
-        opts: Any,
+        options: SocketOptions,
         engine: Engine | None,
         bind: str | Iterable[str] | None,
         connect: str | Iterable[str] | None,
+        *,
+        identity: bytes = b"",
+        flags: int = 0,
     ) -> None:
+        opts = build_options(self._role, options, identity=identity, flags=flags)
         self._handle = 0
         self._opts = opts
         self._bound: list[tuple[str, str]] = []
@@ -68,8 +92,16 @@ class SocketBase(NativeSocket, Looking):
         self._connected: list[str] = []
         self._opened_pid = os.getpid()
         self._prepare()
+        if engine is not None and not isinstance(engine, Engine):
+            raise TypeError(
+                f"engine is {engine!r}; it is a meshmsg.Engine, or None for the process's own"
+            )
         self._engine = engine if engine is not None else default_engine()
         self._slice_ms = self._engine._slice_ms
+        on_event = options.get("on_event")
+        check_on_event(on_event, simulated=self._slice_ms == 0)
+        loop = self._loop_of_events() if on_event is not None else None
+        self._outlet = Outlet(type(self).__name__, on_event, loop)
         out = ffi.new("mm_handle *")
         rc = lib.mm_socket_open(self._engine._handle, self._role, opts, out)
         if rc == lib.MM_ECLOSED:
@@ -79,10 +111,27 @@ class SocketBase(NativeSocket, Looking):
         self._opened()
         _alive.add(self)
         try:
+            self._tell_events(needed=on_event is not None)
             self._attach(bind, connect)
         except BaseException:
             self.close()
             raise
+
+    def _loop_of_events(self) -> Any:
+        """The event loop that `on_event` is called on; None: a thread of its own."""
+        return None
+
+    def _tell_events(self, *, needed: bool) -> None:
+        """Have events told as they happen."""
+        self._outlet.handle = self._handle
+        if self._slice_ms == 0:
+            return  # simulated: nothing happens but in calls, and those look
+        try:
+            _telling.join(self._outlet, self._engine._handle)
+        except MeshError as error:
+            if needed:
+                raise
+            log.warning("%s: connection trouble is logged by calls that wait only", error)
 
     def _attach(
         self, bind: str | Iterable[str] | None, connect: str | Iterable[str] | None
@@ -100,23 +149,18 @@ class SocketBase(NativeSocket, Looking):
         Thread-safe: yes. Looking up a name may take its time.
 
         Args:
-            url: tcp://host:port (port 0 or *: any free one), ipc://path, inproc://name. Over tcp
-                and ipc, a peer's first octet tells whether it speaks ZMTP or SP.
+            url: tcp://host:port (port 0 or *: any free one), ipc://path, ipc://@name (no file),
+                ipc://* (a fresh path), inproc://name. Over tcp and ipc, a peer's
+                first octet tells whether it speaks ZMTP or SP.
 
         Returns:
-            The endpoint as bound, with the port that was chosen.
+            The endpoint as bound, with the port or path that was chosen.
 
         Raises:
             AddressError: Malformed, unknown, in use or not permitted.
             InsecureBindError: Outside loopback, without insecure=True.
             ClosedError: The socket was closed.
         """
-        if isinstance(url, str) and url.startswith("sp+"):
-            raise AddressError(
-                f"{url}: bind to {url[3:]}; a listener takes peers of ZMTP and of SP alike",
-                code=lib.MM_EADDRINVAL,
-                address=url,
-            )
         out = ffi.new("char[]", lib.MM_ENDPOINT_MAX + 1)
         rc = lib.mm_bind(self._handle, encode_url(url), out, len(out))
         if rc == lib.MM_EINSECURE:
@@ -127,7 +171,7 @@ class SocketBase(NativeSocket, Looking):
                 "network is trusted",
                 address=url,
             )
-        self._check(rc, f"binding {type(self).__name__} to {url}", address=url)
+        self._check_url(rc, f"binding {type(self).__name__} to {url}", url, lib.MM_USE_BIND)
         bound = str(ffi.string(out).decode())
         self._bound.append((url, bound))
         return bound
@@ -140,18 +184,21 @@ class SocketBase(NativeSocket, Looking):
         Thread-safe: yes.
 
         Args:
-            url: tcp://host:port, ipc://path, inproc://name; for a peer that speaks SP (NNG,
-                nanomsg) sp+tcp://host:port, sp+ipc://path.
+            url: tcp://host:port, ipc://path, ipc://@name, inproc://name; for a peer that speaks
+                SP (NNG, nanomsg) sp+tcp://host:port, sp+ipc://path.
 
         Raises:
             AddressError: The endpoint is malformed.
             UsageError: sp+ of a role that SP has not.
             ClosedError: The socket was closed.
         """
-        rc = lib.mm_connect(self._handle, encode_url(url))
+        self._connect(url, lib.mm_connect(self._handle, encode_url(url)))
+
+    def _connect(self, url: str, rc: int) -> None:
+        """Note an endpoint that was connected to, or raise why it was not."""
         if rc == lib.MM_ENOTSUP:
             raise error_for(rc, f"{type(self).__name__} speaks no SP: {url}", address=url)
-        self._check(rc, f"connecting {type(self).__name__} to {url}", address=url)
+        self._check_url(rc, f"connecting {type(self).__name__} to {url}", url, lib.MM_USE_CONNECT)
         self._connected.append(url)
 
     def unbind(self, url: str) -> None:
@@ -167,14 +214,18 @@ class SocketBase(NativeSocket, Looking):
             ClosedError: The socket was closed.
         """
         rc = lib.mm_unbind(self._handle, encode_url(url))
-        self._check(rc, f"unbinding {url}: it is not bound here", address=url)
+        gone = f"it is not bound here; bound: {', '.join(self.endpoints) or 'nothing'}"
+        self._check_url(rc, f"unbinding {url}", url, lib.MM_USE_BIND, gone)
         for pair in self._bound:
             if url in pair:
                 self._bound.remove(pair)
                 break
 
     def disconnect(self, url: str) -> None:
-        """Close the connection to an endpoint and do not make it again.
+        """Leave the peer at an endpoint: the connection is not made again, and ends within linger.
+
+        What is queued and not begun goes to other peers or is kept for the next, by roles that
+        share out; by others it still goes out. See docs/semantics.md, "Closing".
 
         Thread-safe: yes.
 
@@ -186,9 +237,17 @@ class SocketBase(NativeSocket, Looking):
             ClosedError: The socket was closed.
         """
         rc = lib.mm_disconnect(self._handle, encode_url(url))
-        self._check(rc, f"disconnecting {url}: it was not connected to", address=url)
+        gone = f"it is not connected to; connected to: {', '.join(self._connected) or 'nothing'}"
+        self._check_url(rc, f"disconnecting {url}", url, lib.MM_USE_CONNECT, gone)
         if url in self._connected:
             self._connected.remove(url)
+
+    def _check_url(self, code: int, doing: str, url: str, use: int, gone: str = "") -> None:
+        """Raise what a call about an endpoint came to; gone: what no such endpoint means."""
+        if code in (lib.MM_ECLOSED, lib.MM_EFORKED):
+            raise self._error(code, doing, address=url)
+        if code < 0:
+            raise address_error(code, doing, url, use, gone)
 
     @property
     def endpoint(self) -> str:
@@ -216,8 +275,9 @@ class SocketBase(NativeSocket, Looking):
 
         Thread-safe: yes. Closing twice is harmless.
         """
-        self._log_events()
+        self._outlet.finish()
         lib.mm_socket_close(self._handle)
+        _telling.leave(self._outlet, self._engine._handle)
         count = self._discard()
         if count:
             log.info(
@@ -229,6 +289,7 @@ class SocketBase(NativeSocket, Looking):
         if handle and lib.mm_peer_count(handle, ffi.new("uint32_t *")) == 0:
             text = repr(self)
             lib.mm_socket_close(handle)
+            _telling.forget(self._engine._handle, handle)
             warnings.warn(f"unclosed {text}", ResourceWarning, source=self, stacklevel=1)
 
     def __repr__(self) -> str:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from functools import partial
+from operator import is_
+from typing import Any, ClassVar, overload
 
 from meshmsg._core import ffi
 
@@ -18,7 +20,8 @@ class MessageBatch:
 
     Takes part in Arrow's PyCapsule interface. `pyarrow.array(batch)` is this memory, bodies and
     offsets. `polars.Series(batch)` refers to the bodies here and makes 16 bytes of its own for
-    each; a body of 12 bytes or less stands in those. DuckDB reads the table `batch` from here.
+    each; a body of 12 bytes or less stands in those; it has no name, so `.alias("name")` gives it
+    one. DuckDB reads the table `batch` from here.
 
     It is no `collections.abc.Sequence`: polars looks for one before it looks for Arrow, and would
     make a bytes of each message. Immutable, so it may be used by several threads.
@@ -40,7 +43,9 @@ class MessageBatch:
         if self._all is None:
             batch, end = self._batch, self._first + self._count
             # A view of it refers to the bodies, and they to the batch: else it would outlive them.
-            bodies = ffi.gc(batch.body, lambda _bodies, _batch=batch: None)
+            # By a finalizer that does nothing, and runs no code of Python: a signal's function
+            # would run in it, and what it raises be gone.
+            bodies = ffi.gc(batch.body, partial(is_, batch))
             self._all = memoryview(ffi.buffer(bodies, batch.body_offset[end]))
         return self._all
 
@@ -159,6 +164,18 @@ class MessageBatch:
             for a, b in itertools.pairwise(firsts)
         ]
 
+    def __copy__(self) -> MessageBatch:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> MessageBatch:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "a MessageBatch cannot be pickled: it is memory of the core; pickle its bodies, "
+            "batch.to_list(), or the Arrow array pyarrow.array(batch)"
+        )
+
     def __arrow_c_schema__(self) -> object:
         from meshmsg._arrow import schema_capsule
 
@@ -174,7 +191,7 @@ class MessageBatch:
             return NotImplemented
         return len(self) == len(other) and self.to_list() == list(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<MessageBatch of {self._count} messages, {self.nbytes:,} bytes>"

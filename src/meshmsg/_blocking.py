@@ -7,15 +7,19 @@ thread.
 
 from __future__ import annotations
 
+import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from meshmsg._base import SocketBase
+from meshmsg._causes import What
 from meshmsg._core import EINTR, ffi, lib, on_main_thread, to_ms
 from meshmsg._errors import TimedOutError, WouldBlockError
 from meshmsg._info import DrainReport, drain_of
 from meshmsg._options import check_count
+from meshmsg._watch import Events, check_watch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,10 +29,36 @@ LEAST_S = 0.000001
 late."""
 
 
+def _in_running_loop() -> bool:
+    """Whether this thread runs an event loop of asyncio, which stands still in a blocking call."""
+    asyncio = sys.modules.get("asyncio.events")
+    return asyncio is not None and asyncio._get_running_loop() is not None
+
+
+def now_of(socket: SocketBase) -> float:
+    """Seconds on the clock of a socket's engine, which may be a simulated one."""
+    if socket._slice_ms:  # 0: its engine is simulated
+        return time.monotonic()
+    return float(lib.mm_now_ms(socket._handle)) / 1000
+
+
 class Blocking(SocketBase):
     """What a socket's blocking calls share."""
 
-    def _blocking(self, call: Callable[[int, int], int], timeout: float | None, what: str) -> int:
+    _warned = False
+
+    def _warn_of_a_loop(self) -> None:
+        """Once a socket: a wait of this thread's holds up its event loop."""
+        if not self._warned and _in_running_loop():
+            self._warned = True
+            warnings.warn(
+                f"a blocking call of {type(self).__name__} waits in a thread that runs an event "
+                f"loop, and holds it up; await one of meshmsg.aio.{type(self).__name__}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def _blocking(self, call: Callable[[int, int], int], timeout: float | None, what: What) -> int:
         """Call until it is done, failed or too late; in between, signal handlers run."""
         ms = to_ms(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -38,6 +68,7 @@ class Blocking(SocketBase):
             if rc != EINTR:
                 break
             self._log_events()
+            self._warn_of_a_loop()
             if not on_main_thread():
                 slice_ms = 0
             if deadline is not None:
@@ -64,8 +95,29 @@ class Blocking(SocketBase):
         self._blocking(
             lambda ms, slice_ms: lib.mm_wait_peers(self._handle, count, ms, slice_ms),
             timeout,
-            f"not {count} peers",
+            self._peers_of(count),
         )
+
+    def watch(self) -> Events:
+        """Tell what happens to the connections, from the socket's opening on: `for event in`.
+
+        The iterator waits for the next event. Each call gives one with a place of its own: what it
+        tells is told by `events()` and other iterators as well. It ends when the socket is closed.
+        One that falls more than 256 events behind misses some: a gap in `seq` shows it.
+
+        Thread-safe: yes; an iterator is for one thread.
+
+        Returns:
+            An iterator of `Event`.
+
+        Raises:
+            UsageError: The socket is of a simulated world; use `events()` there.
+            ResourceError: There was no descriptor or thread for it when the socket was opened.
+            ClosedError: The socket was closed.
+        """
+        self._check(self._peer_count(), "watching events")
+        check_watch(self._outlet, self._slice_ms)
+        return Events(self, self._outlet)
 
     def __enter__(self) -> Self:
         return self

@@ -18,7 +18,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from meshmsg import _mm
-from meshmsg._errors import CLASSES, MeshError
+from meshmsg._errors import CLASSES, ERRNOS, MeshError
 from meshmsg._mm import ffi as ffi
 from meshmsg._mm import lib as lib
 
@@ -60,6 +60,7 @@ def sends_natively(method: _Method) -> _Method:
 
 EAGAIN: int = lib.MM_EAGAIN
 EINTR: int = lib.MM_EINTR
+EREFUSED: int = lib.MM_EREFUSED
 ESTATE: int = lib.MM_ESTATE
 SLICE_MS = 100
 """Milliseconds a blocking call sleeps before it looks at signals again (main thread)."""
@@ -68,6 +69,7 @@ _MS_MAX = 2**62
 _BY_CODE: dict[int, type[MeshError]] = {
     getattr(lib, name): error_class for name, error_class in CLASSES.items()
 }
+_ERRNO_BY_CODE: dict[int, int] = {getattr(lib, name): value for name, value in ERRNOS.items()}
 
 
 def address_of(batch: Any) -> int:
@@ -134,7 +136,10 @@ def error_for(code: int, message: str, *, address: str = "") -> MeshError:
     """Make the exception of a code."""
     if code == lib.MM_ECLOSED and _exiting.is_set() and threading.current_thread().daemon:
         _stop_for_good()
-    return _BY_CODE.get(code, MeshError)(message, code=code, address=address)
+    error = _BY_CODE.get(code, MeshError)(message, code=code, address=address)
+    if code in _ERRNO_BY_CODE:
+        vars(error).update(errno=_ERRNO_BY_CODE[code], strerror=text_of(code))
+    return error
 
 
 def raise_for(code: int, what: str, *, address: str = "") -> None:

@@ -13,6 +13,7 @@ import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
+from meshmsg import _telling
 from meshmsg._core import SLICE_MS, ffi, lib, raise_for, to_ms
 from meshmsg._errors import UsageError
 
@@ -87,6 +88,7 @@ class Engine:
             if _defaults.get(self._pid) is self:
                 del _defaults[self._pid]
         lib.mm_engine_close(self._handle, ms, out)
+        _telling.engine_closed(self._handle)
         return int(out[0])
 
     def __enter__(self) -> Self:

@@ -6,6 +6,9 @@ class.
 
 from __future__ import annotations
 
+import errno
+from typing import Any
+
 
 class MeshError(Exception):
     """Any error of meshmsg.
@@ -32,21 +35,42 @@ class InsecureBindError(UsageError):
     """Binding outside loopback was refused, as nothing protects the connections."""
 
 
-class AddressError(MeshError, OSError):
-    """The address cannot be used: malformed, unknown, in use, not permitted. Fix the address."""
+class _Caused(MeshError):
+    """Of those that are also an OSError: what the system said, where it said something."""
+
+    # Of the class, so that an instance's own are in its __dict__ and pickled with it, which those
+    # of OSError are not.
+    errno: int | None = None
+    strerror: str | None = None
+    filename: Any = None
 
 
-class WouldBlockError(MeshError, BlockingIOError):
+class AddressError(_Caused, OSError):
+    """The address cannot be used: malformed, unknown, in use, not permitted. Fix the address.
+
+    Attributes:
+        errno: What the system calls the cause: EADDRINUSE, EADDRNOTAVAIL, EACCES, ENOENT, ENOTDIR,
+            ENAMETOOLONG, EROFS, ENXIO (a name that cannot be resolved), EINVAL (malformed).
+        strerror: The cause in words.
+        filename: The path, of an ipc endpoint; else None.
+    """
+
+
+class WouldBlockError(_Caused, BlockingIOError):
     """It cannot be done now (timeout=0 or overflow="error"). Try later."""
 
+    errno: int | None = errno.EAGAIN
 
-class TimedOutError(MeshError, TimeoutError):
+
+class TimedOutError(_Caused, TimeoutError):
     """Time is up; nothing was sent, nothing was taken.
 
     Attributes:
         sent: Of a `send_many`: how many messages were sent before.
         unsent: Of a `send_many`: the messages taken from the iterable and not sent, in order.
     """
+
+    errno: int | None = errno.ETIMEDOUT
 
     def __init__(self, message: str = "", *, code: int = 0, address: str = "") -> None:
         super().__init__(message, code=code, address=address)
@@ -62,7 +86,7 @@ class ForkedError(MeshError):
     """The socket was opened before a fork, and this is the child. Open a new one."""
 
 
-class PeerError(MeshError, ConnectionError):
+class PeerError(_Caused, ConnectionError):
     """The other side went away, cannot be reached, or broke the protocol.
 
     Attributes:
@@ -74,6 +98,26 @@ class PeerError(MeshError, ConnectionError):
     ) -> None:
         super().__init__(message, code=code, address=address)
         self.peer = peer
+
+
+class RefusedError(PeerError):
+    """The peer refused the request: it is there, and will not answer. Asking again is no help.
+
+    Attributes:
+        reason: Why, in the peer's words; "" when it gave none.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: int = 0,
+        address: str = "",
+        peer: bytes = b"",
+        reason: str = "",
+    ) -> None:
+        super().__init__(message, code=code, address=address, peer=peer)
+        self.reason = reason
 
 
 class TooLargeError(MeshError, ValueError):
@@ -92,8 +136,14 @@ class TooLargeError(MeshError, ValueError):
         self.limit = limit
 
 
-class ResourceError(MeshError, OSError):
-    """The system has no more memory, threads or descriptors."""
+class ResourceError(_Caused, OSError):
+    """The system has no more memory, threads, descriptors, or space on a device.
+
+    Attributes:
+        errno: ENOMEM, EMFILE, ENOSPC or EIO.
+        strerror: The cause in words.
+        filename: The path, where there is one.
+    """
 
 
 CLASSES: dict[str, type[MeshError]] = {
@@ -117,4 +167,41 @@ CLASSES: dict[str, type[MeshError]] = {
     "MM_ENOMEM": ResourceError,
     "MM_EMFILE": ResourceError,
     "MM_EIO": ResourceError,
+    "MM_EREFUSED": RefusedError,
+    "MM_EADDRNOTAVAIL": AddressError,
+    "MM_ENOHOST": AddressError,
+    "MM_ENOENT": AddressError,
+    "MM_ENOTDIR": AddressError,
+    "MM_ELOOP": AddressError,
+    "MM_ENAMETOOLONG": AddressError,
+    "MM_EEXIST": AddressError,
+    "MM_EROFS": AddressError,
+    "MM_ENOSPC": ResourceError,
 }
+
+ERRNOS: dict[str, int] = {
+    "MM_EADDRINUSE": errno.EADDRINUSE,
+    "MM_EADDRINVAL": errno.EINVAL,
+    "MM_EPERM": errno.EACCES,
+    "MM_EADDRNOTAVAIL": errno.EADDRNOTAVAIL,
+    "MM_ENOHOST": errno.ENXIO,
+    "MM_ENOENT": errno.ENOENT,
+    "MM_ENOTDIR": errno.ENOTDIR,
+    "MM_ELOOP": errno.ELOOP,
+    "MM_ENAMETOOLONG": errno.ENAMETOOLONG,
+    "MM_EEXIST": errno.EADDRINUSE,
+    "MM_EROFS": errno.EROFS,
+    "MM_ECONNREFUSED": errno.ECONNREFUSED,
+    "MM_ECONNRESET": errno.ECONNRESET,
+    "MM_EPROTO": errno.EPROTO,
+    "MM_EHOSTUNREACH": errno.EHOSTUNREACH,
+    "MM_ENOMEM": errno.ENOMEM,
+    "MM_EMFILE": errno.EMFILE,
+    "MM_ENOSPC": errno.ENOSPC,
+    "MM_EIO": errno.EIO,
+    "MM_EREFUSED": errno.ECONNREFUSED,
+}
+"""What the system calls it, of each code that becomes an AddressError, a PeerError or a
+ResourceError.
+
+A file in the way is "in use", as bind(2) says."""

@@ -5,16 +5,22 @@ Not here: waiting. Law: one place says which frame is what.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 from meshmsg._base import SocketBase
+from meshmsg._causes import What
 from meshmsg._core import ffi, lib
-from meshmsg._data import Data, encode_topic
+from meshmsg._data import Data, buffer_of, encode_topic, encode_url, pack_frames
 from meshmsg._errors import MeshError, PeerError, UsageError
 from meshmsg._message import FullMessage, Message, Request
+from meshmsg._options import check_identity
 from meshmsg._unpack import Forming
 
+ENVELOPE_SIZE = 4
+"""Bytes of the id in front of a request or survey."""
+ENVELOPE_FRAMES = 2
+"""Frames in front of it: the id, and an empty one."""
 KNOWN_MAX = 10
 """Identities the error of an unknown one lists."""
 
@@ -44,7 +50,8 @@ class TopicForm(Forming[Message], SocketBase):
             ClosedError: The socket was closed.
         """
         raw = encode_topic(topic)
-        self._check(lib.mm_subscribe(self._handle, raw, len(raw)), f"cannot subscribe to {topic!r}")
+        rc = lib.mm_subscribe(self._handle, *buffer_of(raw))
+        self._check(rc, f"cannot subscribe to {topic!r}")
 
     def unsubscribe(self, topic: str | bytes) -> None:
         """Take back one `subscribe`.
@@ -59,8 +66,18 @@ class TopicForm(Forming[Message], SocketBase):
             ClosedError: The socket was closed.
         """
         raw = encode_topic(topic)
-        rc = lib.mm_unsubscribe(self._handle, raw, len(raw))
+        rc = lib.mm_unsubscribe(self._handle, *buffer_of(raw))
         self._check(rc, f"{topic!r} is not subscribed to")
+
+    def _not_subscribed(self, count: int, info: Any) -> What:
+        """What a wait for subscriptions says that ends before so many peers have them."""
+
+        def told() -> str:
+            there = info.confirmed + info.unconfirmable + info.waiting
+            known = info.confirmed + info.unconfirmable
+            return f"{known} of {max(count, there)} peers known to have all topics"
+
+        return told
 
 
 class PublishForm(SocketBase):
@@ -82,9 +99,85 @@ class PublishForm(SocketBase):
         """
         raw = encode_topic(topic)
         out = ffi.new("uint32_t *")
-        rc = lib.mm_subscriber_count(self._handle, raw, len(raw), out)
+        rc = lib.mm_subscriber_count(self._handle, *buffer_of(raw), out)
         self._check(rc, "cannot count subscribers")
         return int(out[0])
+
+    def _subscribers_of(self, topic: str | bytes, count: int) -> What:
+        """What a wait for so many subscribers says that ends without them."""
+
+        def told() -> str:
+            if self._peer_count() < 0:
+                return f"waiting for {count} subscribers to {topic!r}"
+            return f"{self.subscribers(topic)} of {count} subscribers to {topic!r}"
+
+        return told
+
+
+class ManualForm(PublishForm):
+    """XPub: what its application decides."""
+
+    def _welcome(self, welcome: bytes) -> None:
+        if not isinstance(welcome, bytes):
+            raise TypeError(f"welcome is {type(welcome).__name__}; it is bytes")
+        if welcome:
+            rc = lib.mm_welcome(self._handle, *buffer_of(welcome))
+            if rc == lib.MM_EMSGSIZE:
+                raise self._too_large(len(welcome), 1)
+            self._check(rc, "setting the welcome")
+
+    def subscribe(self, topic: str | bytes, *, peer: int) -> bool:
+        """Have a peer get what is published under a topic (manual=True).
+
+        What it asked for, received as b"\\x01topic", and what it gets need not be the same. What it
+        gets ends with its connection.
+
+        Thread-safe: yes.
+
+        Args:
+            topic: A prefix; str is encoded as UTF-8.
+            peer: Whom, as in `message.peer` of what it asked for, or in `peers()`.
+
+        Returns:
+            False if the peer is gone.
+
+        Raises:
+            UsageError: The socket was not opened with manual=True.
+            TooLargeError: Over topic_size_max.
+            ClosedError: The socket was closed.
+        """
+        return self._grant(topic, peer, True) >= 0
+
+    def unsubscribe(self, topic: str | bytes, *, peer: int) -> bool:
+        """Have a peer no longer get what is published under a topic (manual=True).
+
+        Thread-safe: yes.
+
+        Args:
+            topic: As it was given to `subscribe`.
+            peer: Whom.
+
+        Returns:
+            False if the peer is gone, or did not have this topic.
+
+        Raises:
+            UsageError: The socket was not opened with manual=True.
+            TooLargeError: Over topic_size_max.
+            ClosedError: The socket was closed.
+        """
+        return self._grant(topic, peer, False) > 0
+
+    def _grant(self, topic: str | bytes, peer: int, add: bool) -> int:
+        raw = encode_topic(topic)
+        rc = int(lib.mm_grant(self._handle, peer, add, *buffer_of(raw)))
+        if rc == lib.MM_ENOTSUP:
+            raise UsageError(
+                f"this {type(self).__name__} subscribes its peers to what they ask for; to decide "
+                "it yourself, open it with manual=True"
+            )
+        if rc != lib.MM_EHOSTUNREACH:
+            self._check(rc, f"cannot change a subscription to {topic!r}")
+        return rc
 
 
 class IdentityForm(Forming[Message], SocketBase):
@@ -96,6 +189,39 @@ class IdentityForm(Forming[Message], SocketBase):
         message._frames = tuple(frames[1:])
         return message
 
+    def connect(self, url: str, *, identity: bytes = b"") -> None:
+        """Connect to an endpoint, and again whenever the connection ends.
+
+        Returns at once: connecting goes on in the background (`wait_for_peers`, `events`).
+
+        Thread-safe: yes.
+
+        Args:
+            url: tcp://host:port, ipc://path, ipc://@name, inproc://name.
+            identity: What to know the peer there by, whatever it calls itself, also when it was
+                connected to again; b"" goes by what it says. Messages can be sent to it once it is
+                connected.
+
+        Raises:
+            AddressError: The endpoint is malformed.
+            UsageError: The identity is too long, begins with a zero byte, or is already that of
+                another endpoint this Router connects to; or sp+, which has no Router.
+            ClosedError: The socket was closed.
+        """
+        named = check_identity(identity)
+        if not named:
+            super().connect(url)
+            return
+        rc = lib.mm_connect_as(self._handle, encode_url(url), *buffer_of(named))
+        if rc == lib.MM_ESTATE:
+            raise UsageError(
+                f"connecting to {url}: another endpoint this Router connects to has the identity "
+                f"{named!r}",
+                code=rc,
+                address=url,
+            )
+        self._connect(url, rc)
+
     def _unknown(self, error: MeshError, to: bytes) -> MeshError:
         if error.code != lib.MM_EHOSTUNREACH:
             return error
@@ -105,6 +231,17 @@ class IdentityForm(Forming[Message], SocketBase):
             code=error.code,
             peer=to,
         )
+
+
+class QuestionForm(Forming[Message], SocketBase):
+    """Req and Surveyor: what is asked goes out behind an id and an empty frame."""
+
+    def _too_large(self, size: int, count: int) -> MeshError:
+        """Say what is too large: size and count are those of the question alone."""
+        error = super()._too_large(size + ENVELOPE_SIZE, count + ENVELOPE_FRAMES)
+        about = f"a question of {size} bytes in {count} frames is, with its envelope, {error}"
+        error.args = (about,)
+        return error
 
 
 class RequestForm(Forming[Request], SocketBase):
@@ -120,12 +257,21 @@ class RequestForm(Forming[Request], SocketBase):
         return self._error(code, "cannot reply")
 
 
-def check_route(frames: Sequence[Data]) -> None:
-    """Refuse what a Router cannot send."""
-    if len(frames) < 2:
-        raise UsageError("a Router sends an identity and at least one frame behind it")
-    if isinstance(frames[0], str):
-        raise TypeError("an identity is bytes, not str; encode it: name.encode()")
+def pack_route(frames: Iterable[Data]) -> tuple[bytes, Any, int]:
+    """Return frames as C wants them; refuses what a Router cannot send."""
+    if not isinstance(frames, (bytes, str, bytearray, memoryview)):  # pack_frames refuses those
+        frames = list(frames)
+        if len(frames) < 2:
+            raise UsageError("a Router sends an identity and at least one frame behind it")
+        if isinstance(frames[0], str):
+            raise TypeError("an identity is bytes, not str; encode it: name.encode()")
+    return pack_frames(frames)
+
+
+def first_of(packed: tuple[bytes, Any, int]) -> bytes:
+    """Return the first of the frames that were packed."""
+    body, sizes, _ = packed
+    return body[: sizes[0]]
 
 
 def router_flags(handover: bool, on_unroutable: str) -> int:
@@ -134,3 +280,17 @@ def router_flags(handover: bool, on_unroutable: str) -> int:
         raise UsageError(f"on_unroutable is {on_unroutable!r}; it is 'error' or 'drop'")
     flags = lib.MM_OPT_HANDOVER if handover else 0
     return int(flags | (lib.MM_OPT_DROP_UNROUTABLE if on_unroutable == "drop" else 0))
+
+
+CONFLATE: dict[bool | str, int] = {
+    False: 0,
+    True: lib.MM_OPT_CONFLATE,
+    "topic": lib.MM_OPT_CONFLATE_TOPIC,
+}
+
+
+def conflate_flags(conflate: bool | str) -> int:
+    """Return the option bits of a Sub."""
+    if not isinstance(conflate, (bool, str)) or conflate not in CONFLATE:
+        raise UsageError(f"conflate is {conflate!r}; it is False, True or 'topic'")
+    return CONFLATE[conflate]

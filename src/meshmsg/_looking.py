@@ -6,42 +6,45 @@ socket.
 
 from __future__ import annotations
 
-import logging
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
+from meshmsg._causes import What, queues_of, topics_of, trouble_of
 from meshmsg._core import error_for, ffi, lib, text_of
 from meshmsg._errors import MeshError, TooLargeError
-from meshmsg._info import Event, EventKind, PeerInfo, Reason, Stats, event_of, peer_of, stats_of
+from meshmsg._eventlog import log as log
+from meshmsg._info import Event, PeerInfo, Stats, peer_of, stats_of
+from meshmsg._telling import Outlet, read_events
 
-log = logging.getLogger("meshmsg")
-
-_EVENTS_AT_ONCE = 64
-_TROUBLE = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER_DOWN)
-_EXPECTED = (Reason.EOF, Reason.LOCAL)
 _HINTS: dict[int, str] = {
-    lib.MM_EADDRINUSE: "another socket listens there; port 0 takes a free one",
-    lib.MM_EADDRINVAL: "endpoints are tcp://host:port, ipc:///path/of/a/file and inproc://name; to "
-    "connect over SP, sp+tcp://host:port and sp+ipc:///path/of/a/file",
     lib.MM_ENOTSUP: "over SP a message is one body, without frames",
     lib.MM_EMFILE: "close sockets that are not needed, or raise the limit of open files",
     lib.MM_ECLOSED: "open a new one",
 }
 
 
+def is_open(handle: int) -> bool:
+    """Whether a socket was not closed."""
+    return bool(lib.mm_peer_count(handle, ffi.new("uint32_t *")) == 0)
+
+
 class Looking:
     """What can be seen of a socket from outside."""
 
     _handle: int
+    _role: ClassVar[int]
     _opts: Any
+    _slice_ms: int
     _opened_pid: int
     _bound: list[tuple[str, str]]
+    _outlet: Outlet
     _connected: list[str]
+    _stops = False
+    """Whether it was to stop receiving."""
 
     def _prepare(self) -> None:
         """Make what the socket's other parts need, before it is opened."""
         self._event_seq = 1
-        self._log_seq = 1
         self._event_lock = threading.RLock()
 
     def _opened(self) -> None:
@@ -50,6 +53,7 @@ class Looking:
     def _forget(self) -> None:
         """After a fork, in the child: locks may be held by threads that are not here."""
         self._event_lock = threading.RLock()
+        self._outlet.after_fork()
 
     def _discard(self) -> int:
         """Drop what was received and not taken; tell how many messages."""
@@ -115,34 +119,13 @@ class Looking:
         return found
 
     def _read_events(self, seq: int) -> tuple[list[Event], int]:
-        found: list[Event] = []
-        out = ffi.new("mm_event[]", _EVENTS_AT_ONCE)
-        next_seq = ffi.new("uint64_t *")
-        while True:
-            count = lib.mm_socket_events(self._handle, seq, out, _EVENTS_AT_ONCE, next_seq)
-            self._check(count, "reading events")
-            found += [event_of(out[i]) for i in range(count)]
-            seq = next_seq[0]
-            if count < _EVENTS_AT_ONCE:
-                return found, seq
+        code, found, seq = read_events(self._handle, seq)
+        self._check(code, "reading events")
+        return found, seq
 
     def _log_events(self) -> None:
-        """Pass new connection trouble to logging; called from slow paths only."""
-        try:
-            with self._event_lock:
-                found, self._log_seq = self._read_events(self._log_seq)
-        except MeshError:
-            return
-        for event in found:
-            trouble = event.kind in _TROUBLE and event.reason not in _EXPECTED
-            log.log(
-                logging.WARNING if trouble else logging.DEBUG,
-                "%s %s %s: %s",
-                type(self).__name__,
-                event.endpoint,
-                event.kind.name,
-                event.detail or event.reason.name,
-            )
+        """Log what is new, where no thread does: without a descriptor for it, or simulated."""
+        self._outlet.log_new()
 
     # ---- errors ----
 
@@ -150,35 +133,64 @@ class Looking:
         """Say which socket this is, for messages."""
         places = [f"bound to {bound}" for _, bound in self._bound]
         places += [f"connected to {url}" for url in self._connected]
-        count = ffi.new("uint32_t *")
-        if lib.mm_peer_count(self._handle, count) == 0:
-            places.append("1 peer" if count[0] == 1 else f"{count[0]} peers")
+        count = self._peer_count()
+        if not places:
+            places.append("neither bound nor connected")
+        if count > 0 or (count == 0 and (self._bound or self._connected)):
+            places.append("1 peer" if count == 1 else f"{count} peers")
         return f"{type(self).__name__} {', '.join(places)}"
 
-    def _last_trouble(self) -> str:
-        try:
-            found, _ = self._read_events(1)
-        except MeshError:
-            return ""
-        bad = [event for event in found if event.kind in _TROUBLE]
-        return f"; last: {bad[-1].endpoint} {bad[-1].detail}" if bad else ""
+    def _peer_count(self) -> int:
+        """How many peers there are; below 0: the socket is closed."""
+        count = ffi.new("uint32_t *")
+        rc = int(lib.mm_peer_count(self._handle, count))
+        return rc if rc < 0 else int(count[0])
+
+    def _peers_of(self, count: int) -> What:
+        """What a wait for so many peers says that ends without them."""
+
+        def told() -> str:
+            there = self._peer_count()
+            return f"waiting for {count} peers" if there < 0 else f"{there} of {count} peers"
+
+        return told
+
+    def _why_not(self, what: str, timeout: float | None) -> str:
+        """Say what is known of why something could not be done, now or in time."""
+        queues = ""
+        if what.startswith("no room"):
+            if self._peer_count() == 0:
+                what = f"no peer{what.removeprefix('no room')}"
+            elif timeout != 0:
+                queues = queues_of(self)
+        if timeout == 0:
+            return f"{what} now ({self._about()})"
+        span = "" if timeout is None else f" within {timeout} s"
+        asked = topics_of(self) if what.startswith("no message") else ""
+        return f"{what}{span}{queues} ({self._about()}{asked}{trouble_of(self)})"
 
     def _error(
-        self, code: int, what: str, timeout: float | None = None, *, address: str = ""
+        self, code: int, what: What, timeout: float | None = None, *, address: str = ""
     ) -> MeshError:
         """Make the error of a failed call: what was tried, where, and what is known of the
         cause."""
+        what = what if isinstance(what, str) else what()
         if code == lib.MM_EAGAIN:
-            return error_for(code, f"{what} now ({self._about()})")
+            return error_for(code, self._why_not(what, 0))
         if code == lib.MM_ETIMEDOUT:
             self._log_events()
-            about = f"{self._about()}{self._last_trouble()}"
-            return error_for(code, f"{what} within {timeout} s ({about})")
+            return error_for(code, self._why_not(what, timeout))
         if code == lib.MM_EFORKED:
             return error_for(
                 code,
                 f"this {type(self).__name__} was opened in process {self._opened_pid}; "
                 "open a new one after fork",
+            )
+        if code == lib.MM_ECLOSED and self._stops and is_open(self._handle):
+            return error_for(
+                code,
+                f"{what}: this {type(self).__name__} stopped receiving, and has given out all "
+                "that came",
             )
         if code == lib.MM_ECLOSED:
             return error_for(code, f"{what}: this {type(self).__name__} was closed; open a new one")
@@ -188,7 +200,7 @@ class Looking:
         about = "" if address else f" ({self._about()})"
         return error_for(code, f"{what}{about}: {text_of(code)}{hint}", address=address)
 
-    def _check(self, code: int, what: str, *, address: str = "") -> None:
+    def _check(self, code: int, what: What, *, address: str = "") -> None:
         if code < 0:
             raise self._error(code, what, address=address)
 

@@ -5,10 +5,13 @@ Law: what is not given keeps the core's default for the role (mm_socket_defaults
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, TypedDict
 
 from meshmsg._core import ffi, lib, raise_for
+from meshmsg._data import exact_bytes
 from meshmsg._errors import UsageError
+from meshmsg._info import Event
 
 Overflow = Literal["block", "error", "drop_newest", "drop_oldest"]
 
@@ -18,6 +21,16 @@ _OVERFLOW: dict[str, int] = {
     "drop_newest": lib.MM_OVERFLOW_DROP_NEWEST,
     "drop_oldest": lib.MM_OVERFLOW_DROP_OLDEST,
 }
+NoPeer = Literal["block", "error", "drop"]
+
+_NO_PEER: dict[str | None, int] = {
+    None: lib.MM_NO_PEER_AS_FULL,
+    "block": lib.MM_NO_PEER_BLOCK,
+    "error": lib.MM_NO_PEER_ERROR,
+    "drop": lib.MM_NO_PEER_DROP,
+}
+_SHARING = (lib.MM_PUSH, lib.MM_DEALER, lib.MM_PAIR, lib.MM_REQ)
+"""Roles that give each message to one of their peers."""
 _U32_MAX = 2**32 - 1
 _U64_MAX = 2**63 - 1
 _COUNTS: dict[str, tuple[int, int]] = {
@@ -40,27 +53,44 @@ _SECONDS: dict[str, tuple[str, int]] = {
     "reconnect_max": ("reconnect_max_ms", 1),
     "linger": ("linger_ms", 0),
 }
+OPTION_TEXTS: dict[str, str] = {
+    "overflow": 'What a full queue does: "block", "error", "drop_newest" or "drop_oldest".',
+    "no_peer": 'What a send does when no peer is there: "block", "error" or "drop"; None is as '
+    "overflow. Of Push, Dealer, Pair and (but for dropping) Req.",
+    "insecure": "Allow binding outside loopback although nothing protects the connections.",
+    "send_queue_messages": "Messages queued for a peer.",
+    "send_queue_bytes": "Bytes queued for a peer.",
+    "recv_queue_messages": "Messages received from a peer and not taken.",
+    "recv_queue_bytes": "Bytes received from a peer and not taken.",
+    "message_size_max": "Bytes of a message, all its frames together.",
+    "frames_max": "Frames of a message.",
+    "topic_size_max": "Bytes of a topic.",
+    "subscriptions_max": "Topics of a peer.",
+    "half_open_max": "Unfinished handshakes of a listener; the oldest goes first.",
+    "connections_max": "Accepted connections of a socket.",
+    "handshake_timeout": "Seconds a whole handshake may take.",
+    "heartbeat_interval": "Seconds between heartbeats; None is none.",
+    "heartbeat_timeout": "Seconds of silence after which a peer is taken for gone.",
+    "reconnect_min": "Seconds until a lost connection is first made again.",
+    "reconnect_max": "Seconds that grows to, doubling, with jitter.",
+    "linger": "Seconds that what is queued has to go out after `close`.",
+    "spin": 'Seconds a receive polls before it sleeps, at the cost of a core; "auto" does so only '
+    "where it makes short waits shorter, for the only thread that waits on its engine.",
+    "on_event": "Called with each Event, on a thread of its own; of asyncio sockets, on the loop.",
+}
+"""What each option means, for help(): the one place where that is said in words."""
 SECONDS_MAX = 4_000_000
 """Seconds an option may be: what fits 32 bits of milliseconds."""
 
 
 class SocketOptions(TypedDict, total=False):
-    """The options every socket takes, all keyword-only; docs/semantics.md lists the defaults.
+    """The options every socket takes, all keyword-only.
 
-    overflow: what a full queue does: block, raise an error, drop the newest or the oldest message.
-    insecure: allow binding outside loopback although nothing protects the connections.
-    send_queue_messages, send_queue_bytes, recv_queue_messages, recv_queue_bytes: per peer.
-    message_size_max: bytes, all frames of a message together. frames_max: frames a message.
-    topic_size_max: bytes. subscriptions_max: topics a peer. half_open_max: handshakes a listener.
-    connections_max: accepted connections a socket.
-    handshake_timeout, heartbeat_interval (None: off), heartbeat_timeout, reconnect_min,
-    reconnect_max, linger: seconds.
-    spin: seconds a receive polls before it sleeps: it saves the wake-up and costs that much of a
-    core. "auto" does so only while waits are under 20 us, or under 100 us and a spin makes them
-    shorter. Only for a thread that is the only one waiting on its engine.
+    `help(meshmsg.Push)` explains each and gives its default; docs/semantics.md has the limits.
     """
 
     overflow: Overflow
+    no_peer: NoPeer | None
     insecure: bool
     send_queue_messages: int
     send_queue_bytes: int
@@ -79,6 +109,28 @@ class SocketOptions(TypedDict, total=False):
     reconnect_max: float
     linger: float
     spin: float | Literal["auto"]
+    on_event: Callable[[Event], object] | None
+
+
+if SocketOptions.__doc__ is not None:
+    SocketOptions.__doc__ += "\n" + "".join(
+        f"    {name}: {words}\n" for name, words in OPTION_TEXTS.items()
+    )
+
+
+def default_of(opts: Any, name: str) -> object:
+    """Return the value of an option as it would be given, from a filled mm_socket_opts."""
+    if name == "overflow":
+        return next(word for word, code in _OVERFLOW.items() if code == opts.overflow)
+    if name == "insecure":
+        return bool(opts.flags & lib.MM_OPT_INSECURE)
+    if name in ("on_event", "no_peer"):
+        return None
+    if name == "spin":
+        return "auto" if opts.spin_us == lib.MM_SPIN_AUTO else opts.spin_us / 1_000_000
+    if name in _SECONDS:
+        return getattr(opts, _SECONDS[name][0]) / 1000
+    return int(getattr(opts, name))
 
 
 def check_count(name: str, count: int, low: int = 0) -> None:
@@ -118,16 +170,36 @@ def _spin_us(value: object) -> int:
     return round(value * 1_000_000)
 
 
-def _set_identity(opts: Any, identity: bytes) -> None:
+def _no_peer(role: int, value: object) -> int:
+    if value not in _NO_PEER:
+        raise UsageError(f"no_peer is {value!r}; it is 'block', 'error', 'drop' or None")
+    if value is not None and role not in _SHARING:
+        raise UsageError(
+            f"no_peer is {value!r}, and only Push, Dealer, Pair and Req have a choice there: they "
+            "give each message to one of their peers"
+        )
+    if value == "drop" and role == lib.MM_REQ:
+        raise UsageError("no_peer is 'drop'; a request is not dropped: say 'error' or 'block'")
+    return _NO_PEER[str(value) if value is not None else None]
+
+
+def check_identity(identity: bytes) -> bytes:
+    """Refuse what is no identity of a peer."""
     if not isinstance(identity, (bytes, bytearray)):
         raise TypeError(f"identity is {type(identity).__name__}; it is bytes")
+    identity = exact_bytes(identity)
     if len(identity) > lib.MM_IDENTITY_MAX or identity[:1] == b"\0":
         raise UsageError(
             f"identity has {len(identity)} bytes; it has at most {lib.MM_IDENTITY_MAX} "
             "and does not begin with a zero byte"
         )
+    return identity
+
+
+def _set_identity(opts: Any, identity: bytes) -> None:
+    identity = check_identity(identity)
     opts.identity_size = len(identity)
-    ffi.memmove(opts.identity, bytes(identity), len(identity))
+    ffi.memmove(opts.identity, identity, len(identity))
 
 
 def build_options(
@@ -147,10 +219,12 @@ def build_options(
             if value not in _OVERFLOW:
                 raise UsageError(f"overflow is {value!r}; it is one of {', '.join(_OVERFLOW)}")
             opts.overflow = _OVERFLOW[str(value)]
+        elif name == "no_peer":
+            opts.no_peer = _no_peer(role, value)
         elif name == "insecure":
             flags |= lib.MM_OPT_INSECURE if value else 0
-        else:
-            known = sorted([*_COUNTS, *_SECONDS, "overflow", "insecure", "spin"])
+        elif name != "on_event":
+            known = sorted(SocketOptions.__annotations__)
             raise TypeError(f"unknown option {name!r}; the options are {', '.join(known)}")
     if opts.reconnect_max_ms < opts.reconnect_min_ms:
         raise UsageError(

@@ -7,32 +7,44 @@ and dropped; there is no state to get stuck in.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
-from meshmsg._blocking import LEAST_S, Draining
-from meshmsg._core import EINTR, borrow, fast, give_back, lib, to_ms
-from meshmsg._data import Data, bytes_of
+from meshmsg._attempts import NO_RETRY, Attempts, lost
+from meshmsg._blocking import LEAST_S, Draining, now_of
+from meshmsg._core import EINTR, EREFUSED, Slot, borrow, fast, give_back, lib, to_ms
+from meshmsg._data import (
+    Data,
+    Question,
+    bytes_of,
+    extent_of,
+    question_of,
+)
 from meshmsg._engine import Engine
-from meshmsg._errors import MeshError, PeerError, TimedOutError
+from meshmsg._errors import MeshError, PeerError, RefusedError, TimedOutError
+from meshmsg._forms import QuestionForm
 from meshmsg._message import Message, classes_of_peers
-from meshmsg._options import SocketOptions, build_options, check_count
-from meshmsg._unpack import Forming
+from meshmsg._options import SocketOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-def lost(error: MeshError, retries: int) -> PeerError:
-    """The error of a request whose peer went away."""
-    return PeerError(
-        "the peer that had the request went away before it answered; whether it did the work is "
-        f"unknown (retries={retries} are used up; ask again if asking twice does no harm)",
-        code=error.code,
-    )
+def shown(reason: str) -> str:
+    """What a peer says, fit for a line of a log."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in reason)
 
 
-class Req(Forming[Message], Draining):
+def refused(slot: Slot) -> RefusedError:
+    """The error of a request that was refused; its reason is in that batch."""
+    [(frames, _, _)] = fast.parts(slot.address)
+    slot.drop()
+    reason = frames[-1].decode("utf-8", "replace")
+    why = f": {shown(reason)}" if reason else ", and did not say why"
+    return RefusedError(f"the peer refused the request{why}", code=EREFUSED, reason=reason)
+
+
+class Req(QuestionForm, Draining):
     """Asks its Rep (or Router) peers, in turn.
 
     Args:
@@ -51,9 +63,16 @@ class Req(Forming[Message], Draining):
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
-        self._open(build_options(self._role, options, identity=identity), engine, bind, connect)
+        self._open(options, engine, bind, connect, identity=identity)
 
-    def request(self, data: Data, *, timeout: float | None = None, retries: int = 0) -> Message:
+    def request(
+        self,
+        data: Data,
+        *,
+        timeout: float | None = None,
+        retries: int = 0,
+        deadline: float | None = None,
+    ) -> Message:
         """Ask, and wait for the answer.
 
         Thread-safe: yes; many threads may ask at once, each gets its own answer.
@@ -62,60 +81,96 @@ class Req(Forming[Message], Draining):
             data: The question.
             timeout: Seconds an attempt may take, sending included; None waits for ever.
             retries: How often to ask again after a time-out or when the peer went away; each goes
-            to
-                the next peer. Only for questions that may be asked twice.
+                to the next peer. Only for questions that may be asked twice.
+            deadline: Seconds all attempts may take together; None sets no bound. The last attempt
+                has what is left of it.
 
         Returns:
             The answer. One that comes after its attempt was given up is dropped and counted.
 
         Raises:
             TimedOutError: No answer to any attempt.
+            WouldBlockError: The same, now (timeout=0); it is not asked again.
+            RefusedError: The peer refused it, in words of its own; it is not asked again.
             PeerError: The peer went away and no retry is left; the outcome is unknown.
-            TooLargeError: Over message_size_max.
+            UsageError: retries or deadline is none.
+            TooLargeError: Over message_size_max, with the 4 bytes of its id.
             ClosedError: The socket was closed.
         """
-        if retries != 0:
-            return self._ask_again(data, timeout, retries)
-        try:
-            return self._ask(data, timeout)
-        except PeerError as error:
-            raise lost(error, 0) from None
-
-    def _ask_again(self, data: Data, timeout: float | None, retries: int) -> Message:
-        check_count("retries", retries)
-        for left in range(retries, -1, -1):
-            try:
-                return self._ask(data, timeout)
-            except TimedOutError:
-                if left == 0:
-                    raise
-            except PeerError as error:
-                if left == 0:
-                    raise lost(error, retries) from None
-        raise AssertionError("the last attempt returns or raises")
-
-    def _ask(self, data: Data, timeout: float | None) -> Message:
-        ms = -1 if timeout is None else to_ms(timeout)
-        deadline = None if not timeout else time.monotonic() + timeout
         body: bytes = (
             data if data.__class__ is bytes else bytes_of(data)  # pyright: ignore[reportAssignmentType]
         )
-        number = [0]  # until it is sent
+        if retries != 0 or deadline is not None:
+            return self._ask_again(body, timeout, retries, deadline)
+        try:
+            return self._ask(body, timeout, [0])
+        except PeerError as error:
+            raise lost(error, NO_RETRY) from None
+
+    def request_frames(
+        self,
+        frames: Sequence[Data],
+        *,
+        timeout: float | None = None,
+        retries: int = 0,
+        deadline: float | None = None,
+    ) -> Message:
+        """Ask with a question of several frames, as ZeroMQ peers know them; else as `request`.
+
+        A question of several frames goes to peers of ZMTP only, as over SP a message is one body.
+
+        Thread-safe: yes; many threads may ask at once, each gets its own answer.
+
+        Args:
+            frames: The question, one frame at least; a frame may be empty.
+            timeout: As of `request`.
+            retries: As of `request`; each attempt sends all frames.
+            deadline: As of `request`.
+
+        Returns:
+            The answer: the last frame, with all of them as its `frames`.
+
+        Raises:
+            UsageError: There is no frame; there are several, and all peers speak SP; or as
+                `request`.
+            TooLargeError: Over message_size_max or frames_max, with the two frames of its envelope.
+            TimedOutError, RefusedError, PeerError, ClosedError: As `request`.
+        """
+        question = question_of(frames, "request_frames", "request")
+        return self._ask_again(question, timeout, retries, deadline)
+
+    def _ask_again(
+        self, question: Question, timeout: float | None, retries: int, deadline: float | None
+    ) -> Message:
+        attempts = Attempts(timeout, retries, deadline, now_of(self))
+        while True:
+            number = [0]
+            try:
+                return self._ask(question, attempts.begin(now_of(self)), number)
+            except (TimedOutError, PeerError) as error:
+                attempts.next(self, error, number[0] != 0, now_of(self))
+
+    def _ask(self, question: Question, timeout: float | None, number: list[int]) -> Message:
+        """Make one attempt; number[0] gets its id once it is sent."""
+        ms = -1 if timeout is None else to_ms(timeout)
+        deadline = None if not timeout else time.monotonic() + timeout
         slot = borrow()
         try:
             address = slot.address
             slice_ms = self._slice_ms
-            rc = fast.call(self._handle, body, address, ms, slice_ms, classes_of_peers, number)
+            rc = fast.call(self._handle, question, address, ms, slice_ms, classes_of_peers, number)
             if rc.__class__ is not int:
                 reply: Message = rc
                 return reply
             if not number[0]:
-                self._put(body, number, timeout)
+                ms = self._put(question, number, timeout)
                 rc = fast.await_reply(self._handle, number[0], address, ms, slice_ms)
             if rc == EINTR:
                 self._log_events()
                 left = timeout if deadline is None else max(deadline - time.monotonic(), LEAST_S)
-                self._await_reply(number[0], slot.batch, left, timeout)
+                self._await_reply(number[0], slot, left, timeout)
+            elif rc == EREFUSED:
+                raise refused(slot)
             elif rc < 0:
                 raise self._error(rc, "no reply", timeout)
             return self._unpack_one(slot)
@@ -126,28 +181,36 @@ class Req(Forming[Message], Draining):
         finally:
             give_back(slot)
 
-    def _put(self, body: bytes, number: list[int], timeout: float | None) -> None:
-        """Send a request, waiting for room; number[0] gets its id."""
+    def _put(self, question: Question, number: list[int], timeout: float | None) -> int:
+        """Send a request, waiting for room; number[0] gets its id. The milliseconds that are left
+        for the answer."""
+        began = now_of(self)
         try:
             self._blocking(
-                lambda ms, slice_ms: int(fast.request(self._handle, body, ms, slice_ms, number)),
+                lambda ms, slice_ms: int(
+                    fast.request(self._handle, question, ms, slice_ms, number)
+                ),
                 timeout,
                 "no room for a request",
             )
         except MeshError as error:
             if error.code == lib.MM_EMSGSIZE:
-                raise self._too_large(len(body), 1) from None
+                size, count = extent_of(question)
+                raise self._too_large(size, count) from None
             raise
+        return to_ms(timeout and max(timeout - (now_of(self) - began), LEAST_S))
 
     def _await_reply(
-        self, number: int, batch: Any, left: float | None, timeout: float | None
+        self, number: int, slot: Slot, left: float | None, timeout: float | None
     ) -> None:
         """Wait on for the reply to a request."""
         try:
             self._blocking(
-                lambda ms, slice_ms: lib.mm_reply(self._handle, number, batch, ms, slice_ms),
+                lambda ms, slice_ms: lib.mm_reply(self._handle, number, slot.batch, ms, slice_ms),
                 left,
                 "no reply",
             )
         except TimedOutError:
             raise self._error(lib.MM_ETIMEDOUT, "no reply", timeout) from None
+        except RefusedError:
+            raise refused(slot) from None

@@ -9,23 +9,27 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from meshmsg._blocking import Draining
-from meshmsg._core import lib, sends_natively
-from meshmsg._data import Data, encode_topic, encode_topics
+from meshmsg._core import ffi, lib, sends_natively
+from meshmsg._data import Data, buffer_of, encode_topic, encode_topics, is_topic, pack_frames
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError
 from meshmsg._forms import (
     IdentityForm,
+    ManualForm,
     PublishForm,
     RequestForm,
     TopicForm,
-    check_route,
+    conflate_flags,
+    first_of,
+    pack_route,
     router_flags,
 )
 from meshmsg._message import Message, Request
-from meshmsg._options import SocketOptions, build_options, check_count
+from meshmsg._options import SocketOptions, check_count
 from meshmsg._recv import Receiver
 from meshmsg._recv_batch import BatchReceiver
 from meshmsg._send import FrameSender, Sender
+from meshmsg._stopping import Stopping
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -37,7 +41,7 @@ class Push(Sender):
     _role: ClassVar[int] = lib.MM_PUSH
 
 
-class Pull(BatchReceiver):
+class Pull(Stopping, BatchReceiver):
     """Receives from its Push peers, in turn."""
 
     _role: ClassVar[int] = lib.MM_PULL
@@ -71,10 +75,32 @@ class _Publisher(PublishForm, Sender):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
-        if topic:
-            self._send_frames_to(0, [encode_topic(topic), data], timeout)
+        if is_topic(topic):
+            self._send_packed(pack_frames([data], topic), timeout)
         else:
             self._send_body(data, timeout)
+
+    def send_frames(
+        self,
+        frames: Sequence[Data],
+        *,
+        topic: str | bytes = "",
+        timeout: float | None = None,
+    ) -> None:
+        """Publish one message of several frames to every peer that subscribed to its topic.
+
+        Thread-safe: yes; all frames arrive, or none.
+
+        Args:
+            frames: The frames, at least one.
+            topic: Sent as a frame in front of them; without one, the first frame is matched.
+            timeout: Seconds to wait (overflow="block"); None waits for ever, 0 never waits.
+
+        Raises:
+            TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `send`.
+            UsageError: There is no frame.
+        """
+        self._send_packed(pack_frames(frames, topic), timeout)
 
     def wait_for_subscribers(
         self, topic: str | bytes = "", count: int = 1, *, timeout: float | None = None
@@ -97,10 +123,10 @@ class _Publisher(PublishForm, Sender):
         check_count("count", count)
         self._blocking(
             lambda ms, slice_ms: lib.mm_wait_subscribers(
-                self._handle, raw, len(raw), count, ms, slice_ms
+                self._handle, *buffer_of(raw), count, ms, slice_ms
             ),
             timeout,
-            f"not {count} subscribers to {topic!r}",
+            self._subscribers_of(topic, count),
         )
 
 
@@ -110,11 +136,13 @@ class Pub(_Publisher):
     _role: ClassVar[int] = lib.MM_PUB
 
 
-class XPub(_Publisher, Receiver[Message]):
+class XPub(ManualForm, _Publisher, Receiver[Message]):
     """A Pub that also receives its peers' subscriptions, as b"\\x01topic" and b"\\x00topic".
 
     Args:
-        verbose: Give every subscription, not only the first and the last of a topic.
+        verbose: Give each peer's subscriptions, not only the first and the last of a topic.
+        manual: As verbose; and what a peer gets is not what it asks for, but what `subscribe` says.
+        welcome: Sent to each new subscriber before anything else; b"" sends nothing.
     """
 
     _role: ClassVar[int] = lib.MM_XPUB
@@ -126,17 +154,65 @@ class XPub(_Publisher, Receiver[Message]):
         connect: str | Iterable[str] | None = None,
         engine: Engine | None = None,
         verbose: bool = False,
+        manual: bool = False,
+        welcome: bytes = b"",
         **options: Unpack[SocketOptions],
     ) -> None:
         flags = lib.MM_OPT_XPUB_VERBOSE if verbose else 0
-        self._open(build_options(self._role, options, flags=flags), engine, bind, connect)
+        flags |= lib.MM_OPT_XPUB_MANUAL if manual else 0
+        self._open(options, engine, None, None, flags=flags)
+        try:
+            self._welcome(welcome)
+            self._attach(bind, connect)
+        except BaseException:
+            self.close()
+            raise
 
 
-class Sub(TopicForm, BatchReceiver):
+class _Subscriber(TopicForm, BatchReceiver):
+    """What Sub and XSub share."""
+
+    def wait_for_subscribed(self, count: int = 1, *, timeout: float | None = None) -> int:
+        """Wait until the publishers know of every subscription made so far.
+
+        From then on nothing that they publish under these topics passes this socket by. A peer
+        proves it by answering a PING that was sent behind the subscriptions. One that speaks SP
+        sends everything, and has nothing to know. One of ZMTP 3.0 cannot say: it is waited for
+        until the subscriptions were written to its connection. Behind a forwarder it is the
+        forwarder that knows. A socket whose receive queue is full reads no answer.
+
+        Thread-safe: yes.
+
+        Args:
+            count: How many peers there must be at least; all that are connected must know.
+            timeout: Seconds to wait; None waits for ever, 0 only asks and looks.
+
+        Returns:
+            How many of the peers are known for certain to have the topics: those of ZMTP 3.0 are
+            not counted.
+
+        Raises:
+            TimedOutError: Not all of them said so in time, or there were not so many.
+            WouldBlockError: It is not known now (timeout=0).
+            ClosedError: The socket was closed.
+        """
+        check_count("count", count)
+        info = ffi.new("mm_subscribed_info *")
+        self._blocking(
+            lambda ms, slice_ms: lib.mm_wait_subscribed(self._handle, count, ms, slice_ms, info),
+            timeout,
+            self._not_subscribed(count, info),
+        )
+        return int(info.confirmed)
+
+
+class Sub(Stopping, _Subscriber):
     """Receives what its Pub peers publish under the topics it subscribed to.
 
     Args:
         topics: Prefixes to subscribe to at once; "" is everything.
+        conflate: Keep only the newest message: True, of all; "topic", of each topic. The others
+            count as `dropped_conflated`.
     """
 
     _role: ClassVar[int] = lib.MM_SUB
@@ -147,12 +223,15 @@ class Sub(TopicForm, BatchReceiver):
         bind: str | Iterable[str] | None = None,
         connect: str | Iterable[str] | None = None,
         topics: str | bytes | Iterable[str | bytes] = (),
+        conflate: bool | Literal["topic"] = False,
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
         wanted = encode_topics(topics)
-        self._open(build_options(self._role, options), engine, None, None)
+        self._open(options, engine, None, None, flags=conflate_flags(conflate))
         try:
+            if conflate:
+                self._watch()  # what is prefetched would not be the newest
             for topic in wanted:
                 self.subscribe(topic)
             self._attach(bind, connect)
@@ -161,7 +240,7 @@ class Sub(TopicForm, BatchReceiver):
             raise
 
 
-class XSub(TopicForm, Sender, BatchReceiver):
+class XSub(Sender, _Subscriber):
     """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for
     forwarders."""
 
@@ -186,7 +265,7 @@ class Dealer(Sender, BatchReceiver):
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
-        self._open(build_options(self._role, options, identity=identity), engine, bind, connect)
+        self._open(options, engine, bind, connect, identity=identity)
 
 
 class Router(IdentityForm, FrameSender, Receiver[Message]):
@@ -197,7 +276,7 @@ class Router(IdentityForm, FrameSender, Receiver[Message]):
         handover: A newcomer with the identity of a connected peer takes its place, instead of being
             refused.
         on_unroutable: What a message to an unknown peer does: "error" raises PeerError, "drop"
-        counts it.
+            counts it.
     """
 
     _role: ClassVar[int] = lib.MM_ROUTER
@@ -214,8 +293,7 @@ class Router(IdentityForm, FrameSender, Receiver[Message]):
         **options: Unpack[SocketOptions],
     ) -> None:
         flags = router_flags(handover, on_unroutable)
-        opts = build_options(self._role, options, identity=identity, flags=flags)
-        self._open(opts, engine, bind, connect)
+        self._open(options, engine, bind, connect, identity=identity, flags=flags)
 
     def send(self, data: Data, *, to: bytes, timeout: float | None = None) -> None:
         """Send one message to the peer of that identity.
@@ -248,11 +326,11 @@ class Router(IdentityForm, FrameSender, Receiver[Message]):
             UsageError: There is no frame behind the identity.
             WouldBlockError, TimedOutError, TooLargeError, ClosedError: As for any send.
         """
-        check_route(frames)
+        packed = pack_route(frames)
         try:
-            self._send_frames_to(0, frames, timeout)
+            self._send_packed(packed, timeout)
         except MeshError as error:
-            raise self._unknown(error, bytes(frames[0])) from None
+            raise self._unknown(error, first_of(packed)) from None
 
     def recv_frames(self, *, timeout: float | None = None) -> list[bytes]:
         """Receive one message as its frames; the first is the identity of who sent it.
@@ -273,14 +351,14 @@ class Router(IdentityForm, FrameSender, Receiver[Message]):
         return [message.peer, *message.frames]
 
 
-class Rep(RequestForm, Draining, Receiver[Request]):
+class Rep(RequestForm, Stopping, Draining, Receiver[Request]):
     """Answers requests: what it receives is a Request, whose `reply` answers it.
 
     Any number of requests may be open at once, and answered in any order, from any thread.
     """
 
 
-class Respondent(RequestForm, Draining, Receiver[Request]):
+class Respondent(RequestForm, Stopping, Draining, Receiver[Request]):
     """Answers surveys: what it receives is a Request, whose `reply` answers it, once.
 
     It need not answer. `reply` returns False once whoever asked is gone; an answer after the

@@ -23,16 +23,11 @@ from meshmsg._core import (
     sends_natively,
     to_ms,
 )
-from meshmsg._data import Data, buffer_of, bytes_of, pack_frames
+from meshmsg._data import Data, buffer_of, bytes_of, pack_frames, size_of
 from meshmsg._errors import MeshError
+from meshmsg._taken import Taken
 
 _send = fast.send
-CHUNK_MESSAGES = 1024
-"""Messages of a send_many that cross into C at once."""
-CHUNK_BYTES = 1024 * 1024
-"""Bytes of a send_many that cross into C at once (one message may be larger)."""
-SLOW_S = 0.001
-"""Seconds a message may take to come out of a send_many's iterable before it is sent at once."""
 
 
 def arrays_in(batch: object) -> Iterator[tuple[Any, Any]]:
@@ -42,49 +37,11 @@ def arrays_in(batch: object) -> Iterator[tuple[Any, Any]]:
     return arrays_of(batch)
 
 
-def chunks_of(messages: Iterable[Data]) -> Iterator[list[bytes]]:
-    """Cut into what crosses at once; of a list or tuple, nothing when anything in it is no
-    message."""
-    if not isinstance(messages, (list, tuple)):
-        yield from _chunks_of_stream(messages)
-        return
-    whole: list[Any] = list(messages)
-    if whole:
-        yield whole if fast.all_bytes(whole) else [bytes_of(message) for message in whole]
+def is_table(schema: Any) -> bool:
+    """Whether each element is a row: of a table, a data frame, a record batch, or a struct."""
+    from meshmsg._arrow import format_of
 
-
-def _chunks_of_stream(messages: Iterable[Data]) -> Iterator[list[bytes]]:
-    """Cut what comes one by one, perhaps slowly: a slow one is not kept until a chunk is full.
-
-    When the iterable fails, what it gave before still goes out first.
-    """
-    clock = time.monotonic
-    chunk: list[bytes] = []
-    size = 0
-    failed: Exception | None = None
-    source = iter(messages)
-    more = True
-    while more:
-        before = clock()
-        try:
-            for message in source:
-                body = message if type(message) is bytes else bytes_of(message)
-                chunk.append(body)
-                size += len(body)
-                now = clock()
-                if len(chunk) >= CHUNK_MESSAGES or size >= CHUNK_BYTES or now - before > SLOW_S:
-                    break
-                before = now
-            else:
-                more = False
-        except Exception as error:
-            failed = error
-            more = False
-        if chunk:
-            yield chunk
-            chunk, size = [], 0
-    if failed is not None:
-        raise failed
+    return format_of(schema) == b"+s"
 
 
 def array_error(
@@ -96,8 +53,14 @@ def array_error(
     elif error.code == lib.MM_EINVAL:
         error = error_for(
             lib.MM_EINVAL,
-            f"element {before + done} cannot be sent: send_batch takes arrays of binary, of binary "
-            "of fixed size or of strings, without nulls",
+            f"element {before + done} cannot be sent: "
+            + (
+                "it is a row of several columns; pass one column, for example table['body'] or "
+                "batch.column('body')"
+                if is_table(schema)
+                else "send_batch takes arrays of binary, of binary of fixed size or of strings, "
+                "without nulls"
+            ),
         )
     vars(error)["sent"] = before + done
     return error
@@ -116,14 +79,12 @@ class FrameSender(Draining):
                 raise self._too_large(size, count) from None
             raise
 
-    def _send_frames_to(self, to: int, frames: Sequence[Data], timeout: float | None) -> None:
-        body, sizes, count = pack_frames(frames)
+    def _send_packed(self, packed: tuple[bytes, Any, int], timeout: float | None) -> None:
+        body, _, count = packed
         self._sending(
-            lambda ms, slice_ms: lib.mm_send_frames(
-                self._handle, to, body, sizes, count, ms, slice_ms
-            ),
+            lambda ms, slice_ms: lib.mm_send_frames(self._handle, 0, *packed, ms, slice_ms),
             timeout,
-            len(body),
+            size_of(body),
             count,
         )
 
@@ -145,7 +106,8 @@ class Sender(FrameSender):
 
         Raises:
             TimedOutError: No room in time; nothing was sent.
-            WouldBlockError: No room now (timeout=0 or overflow="error"); nothing was sent.
+            WouldBlockError: No room now (timeout=0 or overflow="error"), or no peer
+                (no_peer="error"); nothing was sent.
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
@@ -154,25 +116,26 @@ class Sender(FrameSender):
     def _send_body(self, data: Data, timeout: float | None) -> None:
         if timeout is not None:
             to_ms(timeout)  # refuses what is no time
-        try:
+        if isinstance(data, bytes):
             rc = _send(self._handle, data)
-        except TypeError:  # not bytes; perhaps nothing that can be sent
-            body = buffer_of(data)
-            rc = lib.mm_send_now(self._handle, body, len(body))
+        else:
+            rc = lib.mm_send_now(self._handle, *buffer_of(data))
         if rc:
-            self._send_slowly(rc, buffer_of(data), len(data), timeout)
+            self._send_slowly(rc, data, timeout)
 
-    def _send_slowly(self, rc: int, body: bytes, size: int, timeout: float | None) -> None:
+    def _send_slowly(self, rc: int, data: Data, timeout: float | None) -> None:
+        """Send what was not taken at once, and why; what it was when it was given is sent."""
         if rc == EAGAIN and timeout != 0:
+            taken = buffer_of(bytes_of(data))
             self._sending(
-                lambda ms, slice_ms: lib.mm_send(self._handle, body, size, ms, slice_ms),
+                lambda ms, slice_ms: lib.mm_send(self._handle, *taken, ms, slice_ms),
                 timeout,
-                size,
+                taken[1],
                 1,
             )
             return
         if rc == lib.MM_EMSGSIZE:
-            raise self._too_large(size, 1)
+            raise self._too_large(buffer_of(data)[1], 1)
         raise self._error(rc, "no room for a message" if rc == EAGAIN else "cannot send", timeout)
 
     def send_frames(self, frames: Sequence[Data], *, timeout: float | None = None) -> None:
@@ -188,7 +151,7 @@ class Sender(FrameSender):
             TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `send`.
             UsageError: There is no frame.
         """
-        self._send_frames_to(0, frames, timeout)
+        self._send_packed(pack_frames(frames), timeout)
 
     def send_many(self, messages: Iterable[Data], *, timeout: float | None = None) -> int:
         """Send many messages, crossing into C once per batch.
@@ -197,25 +160,29 @@ class Sender(FrameSender):
 
         Args:
             messages: The bodies. A generator is taken from as they are sent, up to 1,024 ahead;
-            what
-                it gave before it failed is sent.
+                what it gave before it failed is sent.
             timeout: Seconds for all of it; None waits for ever, 0 never waits.
 
         Returns:
             How many were sent: all of them.
 
         Raises:
-            TimedOutError: Not all in time; `.sent` says how many were, `.unsent` holds those that
-            were
-                taken from the iterable and not sent.
-            WouldBlockError, TooLargeError, ClosedError: As `send`, with the same two attributes.
+            TimedOutError: Not all in time.
+            WouldBlockError, TooLargeError, ClosedError: As `send`.
+            BaseException: What the iterable or a signal's function raised. Whatever is raised has
+                `.sent`, how many were sent, and `.unsent`, a list of those that were taken and not
+                sent.
         """
         to_ms(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
-        total = 0
-        for chunk in chunks_of(messages):
-            total += self._send_chunk(chunk, total, deadline, timeout)
-        return total
+        taken = Taken(messages)
+        try:
+            while taken.fill():
+                self._send_chunk(taken, deadline, timeout)
+            return taken.counts[1]
+        except BaseException as error:
+            taken.tell(error)
+            raise
 
     def send_batch(self, batch: object, *, timeout: float | None = None) -> int:
         """Send each element of an Arrow array as a message, without making Python objects of them.
@@ -259,29 +226,23 @@ class Sender(FrameSender):
             )
         except MeshError as error:
             raise array_error(self, error, schema, values, before, int(done[0])) from None
+        except BaseException as error:  # of a signal's function
+            vars(error).update(sent=before + int(done[0]))
+            raise
         return int(done[0])
 
-    def _send_chunk(
-        self, chunk: list[bytes], before: int, deadline: float | None, timeout: float | None
-    ) -> int:
-        done = 0
+    def _send_chunk(self, taken: Taken, deadline: float | None, timeout: float | None) -> None:
+        chunk, counts = taken.chunk, taken.counts
         ms = -1
         slice_ms = self._slice_ms
-        while done < len(chunk):
+        while counts[0] < len(chunk):
             if deadline is not None:
                 ms = to_ms(max(deadline - time.monotonic(), LEAST_S)) if timeout else 0
-            rc, done = fast.send_list(self._handle, chunk, done, ms, slice_ms)
+            rc = fast.send_list(self._handle, chunk, counts, ms, slice_ms)
             if rc == EINTR:
                 self._log_events()
                 slice_ms = self._slice_ms if on_main_thread() else 0
+            elif rc == lib.MM_EMSGSIZE:
+                raise self._too_large(size_of(chunk[counts[0]]), 1)
             elif rc < 0:
-                raise self._unsent(rc, before + done, chunk[done:], timeout)
-        return done
-
-    def _unsent(self, rc: int, sent: int, unsent: list[bytes], timeout: float | None) -> MeshError:
-        if rc == lib.MM_EMSGSIZE:
-            error = self._too_large(len(unsent[0]), 1)
-        else:
-            error = self._error(rc, f"no room for more than {sent} messages", timeout)
-        vars(error).update(sent=sent, unsent=unsent)
-        return error
+                raise self._error(rc, f"no room for more than {counts[1]} messages", timeout)

@@ -6,25 +6,80 @@ the core, on the engine's clock; what comes later is counted and dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, cast
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from time import monotonic
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from meshmsg._core import EINTR, fast, lib, to_ms
-from meshmsg._data import Data, bytes_of
-from meshmsg._errors import UsageError
+from meshmsg._base import SocketBase
+from meshmsg._blocking import now_of
+from meshmsg._core import EINTR, borrow, fast, give_back, lib, to_ms
+from meshmsg._data import (
+    Data,
+    Question,
+    bytes_of,
+    extent_of,
+    question_of,
+)
+from meshmsg._errors import MeshError, UsageError
+from meshmsg._forms import QuestionForm
+from meshmsg._info import EventKind
 from meshmsg._message import Message, message_class
 from meshmsg._options import check_count
 from meshmsg._send import FrameSender
-from meshmsg._unpack import Forming
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+ID_SIZE = 8
+"""Octets of the id of one that was asked."""
+REFUSALS_AT_ONCE = 64
+"""Refusals one call into C tells of."""
 OVER = (lib.MM_ESTATE, lib.MM_EINVAL)
 """What says that no answer will come: the survey is over, or was closed."""
+
+
+class AskedPeer(int):
+    """A peer that a survey asked: an int, its id as in `peers()`, that knows more of it.
+
+    Attributes:
+        address: Where it is or was connected, as in `peers()`; "" when that is not known any more.
+        reason: Why it declined, in its own words; "" when it gave none, or did not decline.
+    """
+
+    address: str
+    reason: str
+
+    def __new__(cls, peer: int, address: str = "", reason: str = "") -> Self:
+        self = super().__new__(cls, peer)
+        self.address = address
+        self.reason = reason
+        return self
+
+    @property
+    def id(self) -> int:
+        """Its id, as in `peers()`."""
+        return int(self)
+
+    def __repr__(self) -> str:
+        why = f", reason={self.reason!r}" if self.reason else ""
+        return f"AskedPeer({int(self)}, address={self.address!r}{why})"
 
 
 class Outcome:
     """Who was asked and who answered, so far; once the survey is over, for good."""
 
-    def __init__(self) -> None:
+    _over = False
+    _addresses: Mapping[int, str] = MappingProxyType({})
+    _refused: Mapping[int, str] = MappingProxyType({})
+    """Of whom something is known; most surveys need neither."""
+
+    def __init__(self, surveyor: SocketBase, deadline: float) -> None:
+        self._surveyor: Any = surveyor
+        self._deadline = deadline
+        self._ends = (monotonic() if surveyor._slice_ms else now_of(surveyor)) + deadline
         self._begun: list[Any] = [0, b""]
         """Its id, 0: it has not begun, and the ids of those who were asked, as octets."""
         self._answered: list[int] = []
@@ -40,10 +95,76 @@ class Outcome:
         return tuple(self._answered)
 
     @property
-    def missing(self) -> tuple[int, ...]:
-        """The ids of the others: too slow, gone, or with a full queue when they were asked."""
-        answered = set(self._answered)
-        return tuple(peer for peer in self.asked if peer not in answered)
+    def declined(self) -> tuple[AskedPeer, ...]:
+        """Those that refused to answer, ids with addresses and reasons, in that order."""
+        self._hear()
+        return self._as_peers(list(self._refused))
+
+    @property
+    def missing(self) -> tuple[AskedPeer, ...]:
+        """The others, ids with addresses: too slow, gone, or with a full queue when asked."""
+        self._hear()
+        return self._as_peers(self._unheard())
+
+    def _unheard(self) -> list[int]:
+        heard = {*self._answered, *self._refused}
+        return [peer for peer in self.asked if peer not in heard]
+
+    def _hear(self) -> None:
+        """Note who refused, as far as that may have changed and the core still knows it."""
+        told = len(self._answered) + len(self._refused)
+        if self._over or told * ID_SIZE >= len(self._begun[1]):
+            return
+        slot = borrow()
+        try:
+            handle, number = self._surveyor._handle, self._begun[0]
+            while (rc := lib.mm_refusals(handle, number, slot.batch, REFUSALS_AT_ONCE)) > 0:
+                told_now = {
+                    peer: frames[-1].decode("utf-8", "replace")
+                    for frames, peer, _ in fast.parts(slot.address)
+                }
+                self._refused = {**self._refused, **told_now}
+            if rc == lib.MM_ENOMEM:
+                self._surveyor._check(rc, "looking for refusals")
+        finally:
+            slot.drop()
+            give_back(slot)
+
+    def _as_peers(self, ids: list[int]) -> tuple[AskedPeer, ...]:
+        """Say of ids where they are connected, or were, and why they declined."""
+        wanted = {peer for peer in ids if peer not in self._addresses}
+        if wanted:
+            with suppress(MeshError):  # closed: what is known is known
+                self._addresses = {**self._addresses, **self._find(wanted)}
+        return tuple(
+            AskedPeer(peer, self._addresses.get(peer, ""), self._refused.get(peer, ""))
+            for peer in ids
+        )
+
+    def _find(self, wanted: set[int]) -> dict[int, str]:
+        """Look for addresses: among the peers, and for those that left in what is known of it."""
+        surveyor = self._surveyor
+        found = {peer.id: peer.address for peer in surveyor.peers() if peer.id in wanted}
+        if len(found) < len(wanted):
+            for event in surveyor._read_events(1)[0]:
+                if event.kind is EventKind.PEER_UP and event.peer in wanted:
+                    found.setdefault(event.peer, event.address)
+        return found
+
+    def __repr__(self) -> str:
+        self._hear()
+        asked, missing = len(self.asked), len(self._unheard())
+        left = max(self._ends - now_of(self._surveyor), 0.0)
+        if self._over or left == 0:
+            state = "over"
+        elif math.isinf(left):
+            state = "no deadline"
+        else:
+            state = f"at most {left:.3g} s left"
+        counts = f"{asked} asked, {len(self._answered)} answered, {missing} missing"
+        if self._refused:
+            counts += f", {len(self._refused)} declined"
+        return f"<meshmsg.{type(self).__name__}: {counts}, {state}>"
 
 
 def check_survey(deadline: float, expect: int | None) -> int:
@@ -71,12 +192,10 @@ class Survey(Outcome):
     or its deadline has passed. An answer is a Message; its `peer` says whose it is.
     """
 
-    def __init__(self, surveyor: Surveyor) -> None:
-        super().__init__()
-        self._surveyor = surveyor
+    def __init__(self, surveyor: Surveyor, deadline: float) -> None:
+        super().__init__(surveyor, deadline)
         self._ready: Any = fast.ready(message_class)
         """Answers that came together, and were not given out yet."""
-        self._over = False
 
     def __iter__(self) -> Iterator[Message]:
         """Iterate over the answers as they come."""
@@ -164,15 +283,17 @@ class Survey(Outcome):
     def _end(self) -> None:
         """Have it be over; answers that were there are still given out."""
         if not self._over:
+            with suppress(MeshError):  # no memory: they count as late
+                self._hear()
             lib.mm_request_cancel(self._surveyor._handle, self._begun[0])
             self._over = True
 
     def __del__(self) -> None:
-        if hasattr(self, "_over"):
+        if hasattr(self, "_ready"):
             self.close()
 
 
-class Surveyor(Forming[Message], FrameSender):
+class Surveyor(QuestionForm, FrameSender):
     """Asks all its Respondent peers at once; they answer, or not, until a deadline."""
 
     _role: ClassVar[int] = lib.MM_SURVEYOR
@@ -193,7 +314,8 @@ class Surveyor(Forming[Message], FrameSender):
             expect: So many answers are enough; None wants one of each peer asked.
 
         Returns:
-            The survey: iterate over it; then `asked`, `answered` and `missing` say who did what.
+            The survey: iterate over it; then `asked`, `answered`, `declined` and `missing` say who
+            did what.
 
         Raises:
             UsageError: The deadline or the number of answers is none.
@@ -203,17 +325,46 @@ class Surveyor(Forming[Message], FrameSender):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
+        return self._ask(bytes_of(question), deadline, expect)
+
+    def survey_frames(
+        self, frames: Sequence[Data], *, deadline: float = 1.0, expect: int | None = None
+    ) -> Survey:
+        """Ask everybody with a question of several frames; else as `survey`.
+
+        Over SP a message is one body: peers of SP miss a question of several frames (counted, and
+        missing in the end).
+
+        Thread-safe: yes; any number of surveys may be under way, each gets its own answers.
+
+        Args:
+            frames: The question, one frame at least; a frame may be empty.
+            deadline: As of `survey`.
+            expect: As of `survey`.
+
+        Returns:
+            The survey. An answer that was given in several frames has them as `frames`.
+
+        Raises:
+            UsageError: There is no frame; there are several, and all peers speak SP; or as
+                `survey`.
+            TimedOutError, WouldBlockError, ClosedError: As `survey`.
+            TooLargeError: Over message_size_max or frames_max, with the two frames of the envelope.
+        """
+        return self._ask(question_of(frames, "survey_frames", "survey"), deadline, expect)
+
+    def _ask(self, question: Question, deadline: float, expect: int | None) -> Survey:
         wanted = check_survey(deadline, expect)
-        body = bytes_of(question)
-        survey = Survey(self)
+        survey = Survey(self, deadline)
         begun, ms = survey._begun, to_ms(deadline)
-        if fast.survey(self._handle, body, wanted, ms, 0, 0, begun) != 0:
+        if fast.survey(self._handle, question, wanted, ms, 0, 0, begun) != 0:
+            size, count = extent_of(question)
             self._sending(
                 lambda ms, slice_ms: int(
-                    fast.survey(self._handle, body, wanted, ms, ms, slice_ms, begun)
+                    fast.survey(self._handle, question, wanted, ms, ms, slice_ms, begun)
                 ),
                 deadline,
-                len(body),
-                1,
+                size,
+                count,
             )
         return survey

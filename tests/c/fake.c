@@ -5,6 +5,8 @@
  */
 #include "fake.h"
 
+#include "base/limits.h"
+
 static uint64_t fake_last_id = 100;
 
 static uint32_t
@@ -41,6 +43,12 @@ fake_catch_up(fake_sock *s)
 fake_sock *
 fake_open(int role, uint32_t overflow, uint32_t queue_messages)
 {
+    return fake_open_with(role, overflow, queue_messages, 0);
+}
+
+fake_sock *
+fake_open_with(int role, uint32_t overflow, uint32_t queue_messages, uint32_t flags)
+{
     fake_sock *s = calloc(1, sizeof(*s));
     CHECK(s != NULL);
     s->ops = mmi_proto_find(role);
@@ -51,6 +59,9 @@ fake_open(int role, uint32_t overflow, uint32_t queue_messages)
                                .send_queue_bytes = 1 << 20,
                                .recv_queue_bytes = 1 << 20,
                                .overflow = overflow,
+                               .flags = flags,
+                               .message_size_max = 1 << 30,
+                               .frames_max = MMI_FRAMES_MAX,
                                .topic_size_max = 1000,
                                .subscriptions_max = 100};
     s->host = (mmi_proto_host){.stats = &s->stats,
@@ -117,13 +128,6 @@ fake_close_pipe(mmi_pipe *p, int reason, const char *detail)
     fake_pipe_of(p)->closed_reason = reason;
 }
 
-static void
-fake_unfit(mmi_pipe *p, uint32_t count)
-{
-    p->dropped += count;
-    fake_pipe_of(p)->sock->stats.dropped_unfit += count;
-}
-
 static uint32_t
 fake_slack(const mmi_pipe *p, size_t *bytes)
 {
@@ -139,7 +143,6 @@ static const mmi_pipe_ops fake_pipe_ops = {
     .room = fake_room,
     .subscription = fake_subscription,
     .close = fake_close_pipe,
-    .unfit = fake_unfit,
     .slack = fake_slack,
 };
 
@@ -336,7 +339,7 @@ fake_dropped(const fake_sock *s)
     const mm_stats *st = &s->stats;
     return st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone +
            st->dropped_closed + st->dropped_late + st->dropped_filtered + st->dropped_malformed +
-           st->dropped_unfit;
+           st->dropped_unfit + st->dropped_conflated;
 }
 
 uint64_t

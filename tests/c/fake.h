@@ -45,6 +45,7 @@ struct fake_sock {
 
 /* A socket with queues of that many messages; its options may be changed before the first use. */
 fake_sock *fake_open(int role, uint32_t overflow, uint32_t queue_messages);
+fake_sock *fake_open_with(int role, uint32_t overflow, uint32_t queue_messages, uint32_t flags);
 void fake_close(fake_sock *s);                              /* cuts all peers, then fini */
 fake_pipe *fake_connect(fake_sock *s);                      /* NULL: refused, see add_rc */
 fake_pipe *fake_connect_as(fake_sock *s, const char *identity);

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <sys/un.h>
 
 #include "places.h"
@@ -65,6 +66,17 @@ test_a_unix_path_goes_whole_and_an_unnamed_peer_comes_back_without(void)
 }
 
 static void
+test_an_abstract_name_goes_with_its_own_octets_and_no_more(void)
+{
+    mmi_addr a = { .kind = MMI_ADDR_UNIX, .path = "@name" };
+    struct sockaddr_storage storage;
+    memset(&storage, 0xaa, sizeof storage);
+    CHECK_INT(mmi_addr_to_sockaddr(&a, &storage), offsetof(struct sockaddr_un, sun_path) + 5);
+    const struct sockaddr_un *un = (const struct sockaddr_un *)&storage;
+    CHECK(un->sun_family == AF_UNIX && memcmp(un->sun_path, "\0name", 5) == 0);
+}
+
+static void
 text_is(const mmi_addr *a, const char *wanted)
 {
     char text[160];
@@ -94,6 +106,8 @@ test_text_is_what_one_would_connect_to(void)
     text_is(&a, "tcp://0.0.0.0:0");
     a = addr_unix("/run", "x");
     text_is(&a, "ipc:///run/x");
+    a = (mmi_addr){ .kind = MMI_ADDR_UNIX, .path = "@x" };
+    text_is(&a, "ipc://@x");
     a = (mmi_addr){ .kind = MMI_ADDR_NONE };
     text_is(&a, "?");
     a = addr_of(MMI_ADDR_TCP6, "fe80::1", 7);
@@ -140,6 +154,7 @@ main(void)
     RUN(test_there_and_back_is_the_same);
     RUN(test_the_port_is_in_network_order_for_the_system);
     RUN(test_a_unix_path_goes_whole_and_an_unnamed_peer_comes_back_without);
+    RUN(test_an_abstract_name_goes_with_its_own_octets_and_no_more);
     RUN(test_text_is_what_one_would_connect_to);
     RUN(test_what_stays_on_this_machine);
     return 0;

@@ -63,6 +63,7 @@ call_all(mm_handle s, mm_batch *batch, result *out)
         { "hold", mm_hold(s, 0) },
         { "watch", mm_watch(s, 0, MM_READABLE) },
         { "group_add", mm_group_add(0, s) },
+        { "group_watch", mm_group_watch(0, s, MM_READABLE) },
         { "stats", mm_socket_stats(s, &stats) },
         { "peers", mm_socket_peers(s, &peer, 1, &count) },
         { "events", mm_socket_events(s, 1, &event, 1, &next) },
@@ -183,7 +184,7 @@ test_options_that_make_no_sense_open_no_socket(void)
     mm_handle engine = open_engine(), socket = 5;
     mm_socket_opts good, o;
     CHECK_INT(mm_socket_defaults(MM_DEALER, &good), MM_OK);
-    for (int what = 0; what < 19; what++) {
+    for (int what = 0; what < 22; what++) {
         int role = MM_DEALER;
         o = good;
         switch (what) {
@@ -205,6 +206,9 @@ test_options_that_make_no_sense_open_no_socket(void)
         case 15: o.identity_size = 1; o.identity[0] = 'x'; role = MM_PUSH; break;
         case 16: o.topic_size_max = UINT32_MAX; break;
         case 17: role = 0; break;
+        case 18: o.no_peer = MM_NO_PEER_DROP + 1; break;
+        case 19: o.no_peer = MM_NO_PEER_BLOCK; role = MM_PUB; o.identity_size = 0; break;
+        case 20: o.no_peer = MM_NO_PEER_DROP; role = MM_REQ; break;
         default: role = MM_ROLE_COUNT; break;
         }
         CHECK_INT(mm_socket_open(engine, role, &o, &socket), MM_EINVAL);
@@ -235,7 +239,7 @@ test_addresses_are_refused_before_anything_happens(void)
     CHECK_INT(mm_connect(s, "tcp://*:5"), MM_EADDRINVAL);
     CHECK_INT(mm_bind(s, "tcp://*:0", bound, sizeof bound), MM_EINSECURE);
     CHECK_INT(mm_bind(s, "tcp://0.0.0.0:0", bound, sizeof bound), MM_EINSECURE);
-    CHECK_INT(mm_bind(s, "ipc:///no/such/folder/s", bound, sizeof bound), MM_EADDRINVAL);
+    CHECK_INT(mm_bind(s, "ipc:///no/such/folder/s", bound, sizeof bound), MM_ENOENT);
     CHECK_INT(mm_bind(s, "tcp://192.0.2.1:0", bound, sizeof bound), MM_EINSECURE);
     CHECK(strcmp(bound, "untouched") == 0);
     CHECK_INT(mm_socket_stats(s, &stats), MM_OK);
@@ -245,7 +249,33 @@ test_addresses_are_refused_before_anything_happens(void)
     CHECK_INT(mm_bind(s, "tcp://127.0.0.1:0", bound, 5), MM_OK);
     CHECK_INT(strlen(bound), 4);   /* cut, and still ended */
     CHECK_INT(mm_unbind(s, "inproc://a"), MM_OK);
-    CHECK_INT(mm_unbind(s, "inproc://a"), MM_EADDRINVAL);
+    CHECK_INT(mm_unbind(s, "inproc://a"), MM_ENOENT);
+    CHECK_INT(mm_disconnect(s, "inproc://a"), MM_ENOENT);
+    close_last(engine);
+}
+
+static void
+test_only_a_router_names_the_peer_it_dials_and_each_name_once(void)
+{
+    mm_handle engine = open_engine(), pull = open_socket(engine, MM_PULL);
+    mm_handle router = open_socket(engine, MM_ROUTER);
+    uint8_t name[MM_IDENTITY_MAX + 1] = { 0 };
+    mm_stats stats;
+    CHECK_INT(mm_connect_as(router, "inproc://a", name, 1), MM_EINVAL);   /* begins with 0 */
+    memset(name, 'n', sizeof name);
+    CHECK_INT(mm_connect_as(router, "inproc://a", name, 0), MM_EINVAL);
+    CHECK_INT(mm_connect_as(router, "inproc://a", name, MM_IDENTITY_MAX + 1), MM_EINVAL);
+    CHECK_INT(mm_connect_as(pull, "inproc://a", name, 1), MM_ENOTSUP);
+    CHECK_INT(mm_connect_as(router, "inproc://", name, 1), MM_EADDRINVAL);
+    CHECK_INT(mm_connect_as(router, "inproc://a", name, MM_IDENTITY_MAX), MM_OK);
+    CHECK_INT(mm_connect_as(router, "inproc://a", name, MM_IDENTITY_MAX), MM_ESTATE);
+    CHECK_INT(mm_connect_as(router, "inproc://a", name, MM_IDENTITY_MAX - 1), MM_OK);
+    CHECK_INT(mm_socket_stats(router, &stats), MM_OK);
+    CHECK_INT(stats.dialers, 2);
+    CHECK_INT(mm_disconnect(router, "inproc://a"), MM_OK);
+    CHECK_INT(mm_connect_as(router, "inproc://b", name, MM_IDENTITY_MAX), MM_OK);
+    CHECK_INT(mm_socket_close(pull), MM_OK);
+    CHECK_INT(mm_socket_close(router), MM_OK);
     close_last(engine);
 }
 
@@ -278,6 +308,7 @@ main(void)
     RUN(test_a_role_says_what_it_cannot_do);
     RUN(test_options_that_make_no_sense_open_no_socket);
     RUN(test_addresses_are_refused_before_anything_happens);
+    RUN(test_only_a_router_names_the_peer_it_dials_and_each_name_once);
     RUN(test_engines_of_both_pollers_open_and_close_again_and_again);
     return 0;
 }

@@ -64,17 +64,20 @@ test_heads_that_cannot_be_are_refused_at_their_first_octet(void)
 }
 
 static void
-test_sealing_marks_all_frames_but_the_last_and_only_once(void)
+test_sealing_marks_frames_but_the_last_and_only_once(void)
 {
     const uint64_t sizes[] = { 0, 300, 2 };
     mmi_msg *m = mmi_msg_new(sizes, 3);
     CHECK(m != NULL);
-    mmi_msg_seal(m);
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK_INT(m->frames[i].head_size, 0);
+        mmi_msg_seal(m, i);
+    }
     CHECK(m->frames[0].head_size == 2 && m->frames[0].head[0] == MMI_FRAME_MORE);
     CHECK(m->frames[1].head_size == 9 && m->frames[1].head[0] == (MMI_FRAME_MORE | MMI_FRAME_LONG));
     CHECK(m->frames[2].head_size == 2 && m->frames[2].head[0] == 0 && m->frames[2].head[1] == 2);
     m->frames[2].head[1] = 77;
-    mmi_msg_seal(m);
+    mmi_msg_seal(m, 2);
     CHECK_INT(m->frames[2].head[1], 77);
     mmi_msg_unref(m);
 }
@@ -129,6 +132,8 @@ test_what_is_written_is_read_back(void)
         reads_back(out, mmi_command_put_ping(out, 655, topic, size), MMI_COMMAND_PING, topic, size);
         reads_back(out, mmi_command_put_pong(out, topic, size), MMI_COMMAND_PONG, topic, size);
     }
+    reads_back(out, mmi_command_put_stop(out), MMI_COMMAND_STOP, "", 0);
+    reads_back(out, mmi_command_put_stopped(out), MMI_COMMAND_STOPPED, "", 0);
     reads_back(out, mmi_command_put_error(out, ""), MMI_COMMAND_ERROR, "", 0);
     reads_back(out, mmi_command_put_error(out, "no"), MMI_COMMAND_ERROR, "no", 2);
     topic[MMI_ERROR_TEXT_MAX + 40] = '\0';
@@ -193,7 +198,7 @@ main(void)
 {
     RUN(test_a_head_is_two_octets_up_to_255_and_nine_beyond);
     RUN(test_heads_that_cannot_be_are_refused_at_their_first_octet);
-    RUN(test_sealing_marks_all_frames_but_the_last_and_only_once);
+    RUN(test_sealing_marks_frames_but_the_last_and_only_once);
     RUN(test_what_is_written_is_read_back);
     RUN(test_a_ping_says_its_time_to_live);
     RUN(test_commands_that_are_malformed_and_those_that_are_only_unknown);

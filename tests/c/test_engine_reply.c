@@ -174,7 +174,16 @@ test_who_watches_is_told_of_what_was_taken_where_it_was(void)
     close_engine(engine, 1000);
 }
 
-/* Nobody can answer a message without a way back: it is dropped by who looks for one. */
+static uint64_t
+malformed(mm_handle socket)
+{
+    mm_stats stats;
+    CHECK_INT(mm_socket_stats(socket, &stats), MM_OK);
+    return stats.dropped_malformed;
+}
+
+/* Nobody can answer a message without a way back: it is dropped by who looks for one, who settles
+ * what that left; unless the runner does so at that moment. */
 static void
 test_what_is_dropped_on_the_way_is_settled_too(void)
 {
@@ -185,12 +194,12 @@ test_what_is_dropped_on_the_way_is_settled_too(void)
     mm_handle rep = open_socket(engine, MM_REP), dealer = open_socket(engine, MM_DEALER);
     join(rep, dealer, "tcp://127.0.0.1:0");
     CHECK_INT(mm_send(dealer, (const uint8_t *)"x", 1, WAIT_MS, 0), MM_OK);
-    AWAIT(mm_recv_here(rep, batch, &more) == MM_EAGAIN && more != 0);
-    CHECK_INT(more, MM_MORE_SETTLE);
-    CHECK_INT(mm_settle(rep), MM_OK);
-    mm_stats stats;
-    CHECK_INT(mm_socket_stats(rep, &stats), MM_OK);
-    CHECK_INT(stats.dropped_malformed, 1);
+    AWAIT((mm_recv_here(rep, batch, &more) == MM_EAGAIN && more != 0) || malformed(rep) > 0);
+    if (more != 0) {
+        CHECK_INT(more, MM_MORE_SETTLE);
+        CHECK_INT(mm_settle(rep), MM_OK);
+    }
+    CHECK_INT(malformed(rep), 1);
     mm_batch_free(batch);
     close_engine(engine, 1000);
 }

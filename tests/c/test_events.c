@@ -26,6 +26,9 @@ open_socket(void)
     CHECK(s != NULL);
     engine.plat.wall_ns = clock_wall_ns;
     engine.now_ns = 50 * SECOND_NS;
+    engine.events_notifier = -1;
+    mmi_list_init(&engine.told);
+    mmi_list_init(&s->told);
     s->engine = &engine;
     return s;
 }
@@ -39,12 +42,44 @@ close_socket(mmi_socket *s)
     free(s);
 }
 
+static int rung, cleared, closed;
+
+static int
+notifier_open(void *self, int *notifier)
+{
+    (void)self;
+    *notifier = 7;
+    return MM_OK;
+}
+
+static void
+notifier_ring(void *self, int notifier)
+{
+    (void)self;
+    rung += notifier == 7;
+}
+
+static void
+notifier_clear(void *self, int notifier)
+{
+    (void)self;
+    cleared += notifier == 7;
+}
+
+static void
+notifier_close(void *self, int notifier)
+{
+    (void)self;
+    closed += notifier == 7;
+}
+
 /* An event that can be told from all others: its count is its number. */
 static void
 happen(mmi_socket *s, uint64_t number)
 {
     wall_ns = number * 10;
-    mmi_socket_event(s, MM_EVENT_PEER_UP, MM_REASON_NONE, number + 1000, number, "here", "there");
+    mmi_socket_event(s, MM_EVENT_PEER_UP, MM_REASON_NONE, number + 1000, number, "here", NULL,
+                     "there");
 }
 
 /* Reads all from a number on, in pieces, and checks each; how many there were. */
@@ -156,8 +191,8 @@ test_long_texts_are_cut_and_missing_ones_are_empty(void)
     uint64_t next;
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
-    mmi_socket_event(s, MM_EVENT_PEER_DOWN, MM_REASON_EOF, 1, 1, text, text);
-    mmi_socket_event(s, MM_EVENT_PEER_DOWN, MM_REASON_EOF, 1, 1, NULL, NULL);
+    mmi_socket_event(s, MM_EVENT_PEER_DOWN, MM_REASON_EOF, 1, 1, text, text, text);
+    mmi_socket_event(s, MM_EVENT_PEER_DOWN, MM_REASON_EOF, 1, 1, NULL, NULL, NULL);
     CHECK_INT(mmi_socket_events(s, 1, out, 2, &next), 2);
     CHECK_INT(strlen(out[0].endpoint), MM_ENDPOINT_MAX);
     CHECK_INT(strlen(out[0].detail), MM_DETAIL_MAX);
@@ -230,6 +265,44 @@ test_other_events_of_a_role_are_told_as_they_come(void)
     close_socket(s);
 }
 
+static void
+test_who_is_told_of_events_is_rung_once_until_it_asks(void)
+{
+    mmi_socket *s = open_socket(), *other = open_socket();
+    mm_handle out[2];
+    int fd;
+    s->handle = 11;
+    other->handle = 12;
+    engine.plat.notifier_open = notifier_open;
+    engine.plat.notifier_ring = notifier_ring;
+    engine.plat.notifier_clear = notifier_clear;
+    engine.plat.notifier_close = notifier_close;
+    happen(s, 1);   /* nobody wants to know yet */
+    CHECK_INT(mmi_events_open(&engine, &fd), MM_OK);
+    CHECK_INT(mmi_events_open(&engine, &fd), MM_ESTATE);
+    happen(s, 2);
+    happen(s, 3);
+    happen(other, 1);
+    CHECK_INT(rung, 1);
+    CHECK_INT(mmi_events_take(&engine, out, 1), 1);
+    CHECK_INT(out[0], 11);
+    CHECK_INT(cleared, 0);   /* there is more */
+    CHECK_INT(mmi_events_take(&engine, out, 2), 1);
+    CHECK_INT(out[0], 12);
+    CHECK_INT(cleared, 1);
+    CHECK_INT(mmi_events_take(&engine, out, 2), 0);
+    happen(s, 4);
+    CHECK_INT(rung, 2);
+    s->closing = true;
+    mmi_events_close(&engine);
+    CHECK_INT(closed, 1);
+    CHECK_INT(rung, 3);   /* who watches a copy is told of the end */
+    happen(other, 2);
+    CHECK_INT(rung, 3);
+    close_socket(other);
+    close_socket(s);
+}
+
 int
 main(void)
 {
@@ -241,5 +314,6 @@ main(void)
     RUN(test_the_first_drop_is_told_at_once_and_then_one_event_a_second);
     RUN(test_without_memory_for_the_timer_drops_are_told_at_once);
     RUN(test_other_events_of_a_role_are_told_as_they_come);
+    RUN(test_who_is_told_of_events_is_rung_once_until_it_asks);
     return 0;
 }

@@ -4,8 +4,11 @@
  *
  * Meant to run under TSan as well.  Law: nobody is left waiting, whoever polls.
  */
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "engine/engine.h"
 #include "sockets.h"
@@ -269,6 +272,78 @@ test_what_is_told_of_is_so_and_all_have_their_turn(void)
     CHECK_INT(mm_group_close(group), MM_ECLOSED);
 }
 
+/* Whether the descriptor of a group is readable now. */
+static bool
+rung(int fd)
+{
+    struct pollfd one = { .fd = fd, .events = POLLIN };
+    return poll(&one, 1, 0) == 1;
+}
+
+static void
+test_a_group_tells_what_was_asked_and_its_descriptor_that_there_is_news(void)
+{
+    mm_handle engine = open_engine(), group;
+    mm_handle here = open_socket(engine, MM_PAIR), there = open_socket(engine, MM_PAIR);
+    mm_ready ready;
+    int fd, same;
+    CHECK_INT(mm_group_open(engine, &group), MM_OK);
+    CHECK_INT(mm_group_watch(group, here, MM_WRITABLE), MM_OK);
+    CHECK_INT(mm_group_poll(group, &ready, 1, 0, 0), MM_EAGAIN);   /* it has no peer */
+    CHECK_INT(mm_group_fileno(group, &fd), MM_OK);
+    CHECK_INT(mm_group_fileno(group, &same), MM_OK);
+    CHECK_INT(fd, same);
+    CHECK(rung(fd));   /* there may have been news before it was asked for */
+    CHECK_INT(mm_group_poll(group, &ready, 1, 0, 0), MM_EAGAIN);
+    CHECK(!rung(fd));
+    join(there, here, TCP);
+    while (!rung(fd)) {
+        sched_yield();
+    }
+    CHECK_INT(mm_group_poll(group, &ready, 1, 0, 0), 1);
+    CHECK_INT(ready.events, MM_WRITABLE);
+    CHECK_INT(mm_send(there, (const uint8_t *)"x", 1, WAIT_MS, 0), MM_OK);
+    CHECK_INT(mm_group_watch(group, here, MM_READABLE | MM_WRITABLE), MM_OK);
+    do {
+        CHECK_INT(mm_group_poll(group, &ready, 1, WAIT_MS, 0), 1);
+    } while (ready.events != (MM_READABLE | MM_WRITABLE));
+    CHECK_INT(mm_group_watch(group, here, MM_READABLE), MM_OK);
+    CHECK_INT(mm_group_poll(group, &ready, 1, 0, 0), 1);
+    CHECK_INT(ready.events, MM_READABLE);
+    take_all(here, 1, 0);
+    CHECK_INT(mm_group_poll(group, &ready, 1, 0, 0), MM_EAGAIN);
+    CHECK(!rung(fd));
+    int copy = dup(fd);
+    CHECK_INT(mm_group_close(group), MM_OK);
+    CHECK(rung(copy));
+    close(copy);
+    close_engine(engine, 0);
+    CHECK_INT(mm_live_handles(), 0);
+}
+
+static void
+test_what_a_socket_cannot_do_is_not_waited_for(void)
+{
+    mm_handle engine = open_engine(), group;
+    static const struct { int role; uint32_t events; int rc; } asked[] = {
+        { MM_PULL, MM_WRITABLE, MM_ENOTSUP },      { MM_PUSH, MM_READABLE, MM_ENOTSUP },
+        { MM_ROUTER, MM_WRITABLE, MM_ENOTSUP },    { MM_PUB, MM_WRITABLE, MM_ENOTSUP },
+        { MM_PAIR, 0, MM_EINVAL },                 { MM_PAIR, MM_PEERS, MM_EINVAL },
+        { MM_PUSH, MM_WRITABLE, MM_OK },           { MM_ROUTER, MM_READABLE, MM_OK },
+    };
+    CHECK_INT(mm_group_open(engine, &group), MM_OK);
+    for (size_t i = 0; i < MMI_COUNT_OF(asked); i++) {
+        mm_handle s = open_socket(engine, asked[i].role);
+        CHECK_INT(mm_group_watch(group, s, asked[i].events), asked[i].rc);
+    }
+    CHECK_INT(mm_group_watch(group, 0, MM_READABLE), MM_ECLOSED);
+    CHECK_INT(mm_group_close(group), MM_OK);
+    int fd;
+    CHECK_INT(mm_group_fileno(group, &fd), MM_ECLOSED);
+    close_engine(engine, 0);
+    CHECK_INT(mm_live_handles(), 0);
+}
+
 static void
 test_what_is_no_member_is_refused(void)
 {
@@ -295,6 +370,8 @@ main(void)
 {
     RUN(test_what_is_told_of_is_so_and_all_have_their_turn);
     RUN(test_what_is_no_member_is_refused);
+    RUN(test_a_group_tells_what_was_asked_and_its_descriptor_that_there_is_news);
+    RUN(test_what_a_socket_cannot_do_is_not_waited_for);
     RUN(test_a_lone_group_polls_itself_and_misses_nothing);
     RUN(test_a_thread_beside_a_group_gets_its_message);
     RUN(test_a_group_that_is_polled_no_more_is_relieved);

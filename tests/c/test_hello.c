@@ -361,6 +361,20 @@ test_no_memory_at_any_point_is_said_and_leaks_nothing(void)
     }
 }
 
+static void
+test_a_feature_is_a_whole_word_behind_the_version(void)
+{
+    CHECK(mmi_hello_knows("1 refuse", "refuse"));
+    CHECK(mmi_hello_knows("1 a refuse b", "refuse"));
+    CHECK(mmi_hello_knows("2  refuse", "refuse"));
+    CHECK(mmi_hello_knows(mmi_hello_features, "refuse"));
+    static const char *const others[] = { "", "1", "1 ", "refuse", "1refuse", "1 refused",
+                                          "1 refus", "1 Refuse", "refuse 1" };
+    for (size_t i = 0; i < MMI_COUNT_OF(others); i++) {
+        CHECK(!mmi_hello_knows(others[i], "refuse"));
+    }
+}
+
 int
 main(void)
 {
@@ -373,6 +387,7 @@ main(void)
     RUN(test_properties_and_their_limits);
     RUN(test_properties_cut_at_every_length_are_refused);
     RUN(test_long_features_are_cut_and_unknown_types_refused);
+    RUN(test_a_feature_is_a_whole_word_behind_the_version);
     RUN(test_no_memory_at_any_point_is_said_and_leaks_nothing);
     return 0;
 }

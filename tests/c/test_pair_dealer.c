@@ -95,9 +95,40 @@ test_every_role_has_its_table(void)
     CHECK(mmi_proto_find(MM_ROLE_COUNT) == NULL);
 }
 
+/* What overflow says is for full queues; no_peer is for nobody: none came yet, or all left. */
+static void
+test_no_peer_says_what_a_send_to_nobody_does(void)
+{
+    static const int roles[] = { MM_PUSH, MM_DEALER, MM_PAIR };
+    for (size_t i = 0; i < 3 * 4 * 3; i++) {
+        uint32_t overflow = MM_OVERFLOW_BLOCK + (uint32_t)(i / 3 % 4);
+        uint32_t no_peer = MM_NO_PEER_BLOCK + (uint32_t)(i / 12);
+        bool drops = no_peer == MM_NO_PEER_DROP, waits = no_peer == MM_NO_PEER_BLOCK;
+        bool spills = overflow >= MM_OVERFLOW_DROP_NEWEST;
+        fake_sock *s = fake_open(roles[i % 3], overflow, 1);
+        s->opts.no_peer = no_peer;
+        for (uint32_t turn = 1; turn <= 2; turn++) {
+            CHECK(s->host.alone);
+            CHECK_INT(s->ops->ready(s->state) & MM_WRITABLE, waits ? 0 : MM_WRITABLE);
+            CHECK_INT(fake_send(s, "nobody"), drops ? MM_OK : MM_EAGAIN);
+            CHECK_INT(s->stats.dropped_no_peer, drops ? turn : 0);
+            fake_pipe *a = fake_connect(s);
+            CHECK(!s->host.alone);
+            CHECK_INT(fake_send(s, "first"), MM_OK);
+            CHECK_INT(fake_send(s, "full"), spills ? MM_OK : MM_EAGAIN);
+            CHECK_INT(s->stats.dropped_overflow, spills ? turn : 0);
+            CHECK_INT(s->ops->ready(s->state) & MM_WRITABLE, spills ? MM_WRITABLE : 0);
+            mmi_msg_unref(fake_take(a));
+            fake_cut(a);
+        }
+        fake_close(s);
+    }
+}
+
 int
 main(void)
 {
+    RUN(test_no_peer_says_what_a_send_to_nobody_does);
     RUN(test_pair_takes_one_peer_at_a_time);
     RUN(test_pair_keeps_for_the_next_peer_what_the_last_did_not_get);
     RUN(test_dealer_sends_in_turn_and_receives_fairly);

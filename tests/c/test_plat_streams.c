@@ -151,6 +151,78 @@ test_a_full_stream_says_again_until_the_peer_reads(const char *kind)
     world_close(&w);
 }
 
+/* Looks until nothing is held any more, for as long as world_await does. */
+static void
+await_taken(world *w, int s)
+{
+    mmi_transit t = { .held = 1 };
+    mmi_event events[EVENTS_MAX];
+    for (int looks = 0; looks < 10000 && t.held > 0; looks++) {
+        (void)world_poll(w, events, 1000000);
+        w->plat.transit(w->plat.self, s, 0, &t);
+    }
+    CHECK_INT(t.held, 0);
+    CHECK(!t.owed);
+}
+
+static void
+test_what_the_peer_has_taken_is_in_transit_no_more(const char *kind)
+{
+    world w = world_open(kind);
+    const mmi_plat *p = &w.plat;
+    joined j = world_join(&w);
+    static char block[65536];
+    mmi_event events[EVENTS_MAX];
+    mmi_transit t;
+    await_taken(&w, j.near_end);
+    world_watch(&w, j.near_end, MMI_WATCH_WRITE, TAG_NEAR);
+    while (plat_put(p, j.near_end, block, sizeof block) > 0 ||
+           world_poll(&w, events, 1000000) > 0) {
+    }
+    p->transit(p->self, j.near_end, 1000, &t);
+    CHECK(t.held > 0);
+    CHECK(t.heard_ns < 60 * PLACE_SECOND_NS);
+    uint64_t before = t.held;
+    world_watch(&w, j.far_end, MMI_WATCH_READ, TAG_FAR);
+    while (t.held >= before) {
+        world_await(&w, TAG_FAR, MMI_WATCH_READ);
+        CHECK(plat_get(p, j.far_end, block, sizeof block) > 0);
+        p->transit(p->self, j.near_end, 1000, &t);
+    }
+    while (t.held > 0) {
+        (void)plat_get(p, j.far_end, block, sizeof block);
+        (void)world_poll(&w, events, 1000000);
+        p->transit(p->self, j.near_end, 1000, &t);
+    }
+    await_taken(&w, j.near_end);
+    world_part(&w, &j);
+    world_close(&w);
+}
+
+static void
+test_what_is_in_transit_to_an_end_of_this_machine_is_what_it_has_not_read(const char *kind)
+{
+    world w = world_open(kind);
+    const mmi_plat *p = &w.plat;
+    int ends[2];
+    char buf[4];
+    mmi_transit t;
+    CHECK_INT(p->pair(p->self, ends), MM_OK);
+    p->transit(p->self, ends[0], 0, &t);
+    CHECK(t.held == 0 && !t.owed);
+    CHECK_INT(plat_put(p, ends[0], "pq", 2), 2);
+    p->transit(p->self, ends[0], 0, &t);
+    CHECK(t.held == 2 && !t.owed);
+    world_watch(&w, ends[1], MMI_WATCH_READ, TAG_FAR);
+    world_await(&w, TAG_FAR, MMI_WATCH_READ);
+    CHECK_INT(plat_get(p, ends[1], buf, sizeof buf), 2);
+    p->transit(p->self, ends[0], 0, &t);
+    CHECK_INT(t.held, 0);
+    p->close(p->self, ends[0]);
+    p->close(p->self, ends[1]);
+    world_close(&w);
+}
+
 static void
 test_a_pair_is_joined_both_ways(const char *kind)
 {
@@ -213,6 +285,8 @@ main(void)
         test_finish_ends_one_direction_after_what_was_written,
         test_a_closed_peer_is_an_end_for_the_reader_and_a_reset_for_the_writer,
         test_a_full_stream_says_again_until_the_peer_reads,
+        test_what_the_peer_has_taken_is_in_transit_no_more,
+        test_what_is_in_transit_to_an_end_of_this_machine_is_what_it_has_not_read,
         test_a_pair_is_joined_both_ways,
         test_a_unix_path_is_an_address_like_any_other,
     };

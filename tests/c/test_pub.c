@@ -1,9 +1,9 @@
 /*
- * test_pub.c: PUB and XPUB: who gets what, the overflow policies, and what XPUB tells its user.
- * Not here: limits of subscriptions (test_limits.c), the tree itself (test_radix.c).
+ * test_pub.c: PUB and XPUB: who gets what, and the overflow policies.
+ * Not here: what XPUB tells its user (test_xpub.c), limits of subscriptions (test_limits.c), the
+ * tree itself (test_radix.c).
  * Law: a subscriber gets a message at most once, and every copy that is lost is counted.
  */
-#include "base/limits.h"
 #include "fake.h"
 
 static int
@@ -69,15 +69,15 @@ test_a_message_nobody_wants_is_no_loss(void)
 }
 
 static void
-test_each_subscription_needs_its_own_cancel(void)
+test_one_cancel_ends_a_subscription_that_was_made_twice(void)
 {
     fake_sock *s = fake_open(MM_PUB, MM_OVERFLOW_DROP_NEWEST, 10);
+    s->opts.subscriptions_max = 1;
     fake_pipe *a = fake_connect(s);
     CHECK_INT(pub_tell(a, true, "t"), MM_OK);
     CHECK_INT(pub_tell(a, true, "t"), MM_OK);
-    CHECK(a->pipe.subscriptions == 2 && a->pipe.subscription_bytes == 2);
-    CHECK_INT(pub_tell(a, false, "t"), MM_OK);
-    CHECK_INT(pub_reach(s, "topic"), 1);
+    CHECK(a->pipe.subscriptions == 1 && a->pipe.subscription_bytes == 1);
+    CHECK_INT(pub_tell(a, true, "u"), MM_EPROTO);
     CHECK_INT(pub_tell(a, false, "t"), MM_OK);
     CHECK_INT(pub_reach(s, "topic"), 0);
     CHECK_INT(pub_tell(a, false, "t"), MM_OK);
@@ -201,125 +201,18 @@ test_pub_discards_what_is_no_subscription(void)
     fake_close(s);
 }
 
-static void
-test_xpub_hears_the_first_subscription_and_the_last_cancellation(void)
-{
-    fake_sock *s = fake_open(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10);
-    fake_pipe *a = fake_connect(s), *b = fake_connect(s);
-    CHECK_INT(s->ops->ready(s->state), MM_WRITABLE);
-    CHECK_INT(pub_tell(a, true, "t"), MM_OK);
-    CHECK_INT(pub_tell(b, true, "t"), MM_OK);
-    CHECK_INT(pub_tell(b, true, "u"), MM_OK);
-    CHECK_INT(s->ops->ready(s->state), MM_WRITABLE | MM_READABLE);
-    CHECK_INT(pub_tell(a, false, "t"), MM_OK);
-    CHECK_INT(pub_tell(b, false, "t"), MM_OK);
-    fake_recv_is(s, "\x01t");
-    fake_recv_is(s, "\x01u");
-    mmi_msg *m = NULL;
-    CHECK_INT(s->ops->recv(s->state, &m), MM_OK);
-    CHECK(m->size == 2 && memcmp(m->frames[0].data, "\0t", 2) == 0);
-    CHECK_INT(m->pipe_id, b->pipe.id);
-    mmi_msg_unref(m);
-    CHECK_INT(fake_recv_rc(s), MM_EAGAIN);
-    fake_close(s);
-}
-
-static void
-test_xpub_hears_the_cancellations_of_a_lost_peer(void)
-{
-    fake_sock *s = fake_open(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10);
-    fake_pipe *a = fake_connect(s), *b = fake_connect(s);
-    CHECK_INT(pub_tell(a, true, "mine"), MM_OK);
-    CHECK_INT(pub_tell(a, true, ""), MM_OK);
-    CHECK_INT(pub_tell(a, true, "both"), MM_OK);
-    CHECK_INT(pub_tell(b, true, "both"), MM_OK);
-    fake_recv_is(s, "\x01mine");
-    fake_recv_is(s, "\x01");
-    fake_recv_is(s, "\x01""both");
-    fake_cut(a);
-    mmi_msg *m = NULL;
-    CHECK_INT(s->ops->recv(s->state, &m), MM_OK);
-    CHECK(m->size == 5 && memcmp(m->frames[0].data, "\0mine", 5) == 0);
-    mmi_msg_unref(m);
-    CHECK_INT(s->ops->recv(s->state, &m), MM_OK);
-    CHECK(m->size == 1 && m->frames[0].data[0] == 0);
-    mmi_msg_unref(m);
-    CHECK_INT(fake_recv_rc(s), MM_EAGAIN);
-    CHECK_INT(pub_reach(s, "both"), 1);
-    fake_close(s);
-}
-
-static void
-test_verbose_xpub_hears_every_one(void)
-{
-    fake_sock *s = fake_open(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10);
-    s->opts.flags = MM_OPT_XPUB_VERBOSE;
-    fake_pipe *a = fake_connect(s), *b = fake_connect(s);
-    CHECK_INT(pub_tell(a, true, "t"), MM_OK);
-    CHECK_INT(pub_tell(b, true, "t"), MM_OK);
-    CHECK_INT(pub_tell(a, true, "t"), MM_OK);
-    CHECK_INT(pub_tell(b, false, "t"), MM_OK);
-    CHECK_INT(pub_tell(b, false, "t"), MM_OK);
-    fake_cut(a);
-    int heard[2] = {0, 0};
-    mmi_msg *m = NULL;
-    while (s->ops->recv(s->state, &m) == MM_OK) {
-        CHECK_INT(m->size, 2);
-        heard[m->frames[0].data[0]]++;
-        mmi_msg_unref(m);
-    }
-    CHECK(heard[1] == 3 && heard[0] == 3);
-    fake_close(s);
-}
-
-static void
-test_xpub_receives_other_messages_as_they_are(void)
-{
-    fake_sock *s = fake_open(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10);
-    fake_pipe *a = fake_connect(s);
-    CHECK_INT(fake_deliver(a, FRAMES("hello", "world")), MM_OK);
-    CHECK_INT(pub_tell(a, true, "t"), MM_OK);
-    fake_recv_is(s, "\x01t");
-    fake_recv_is(s, "hello|world");
-    CHECK_INT(fake_deliver(a, fake_text("last words")), MM_OK);
-    fake_cut(a);
-    mmi_msg *m = NULL;
-    CHECK_INT(s->ops->recv(s->state, &m), MM_OK);
-    mmi_msg_unref(m);
-    fake_recv_is(s, "last words");
-    fake_close(s);
-}
-
-static void
-test_notices_nobody_reads_are_bounded_and_counted(void)
-{
-    fake_sock *s = fake_open(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10);
-    fake_pipe *a = fake_connect(s);
-    for (int i = 0; i < MMI_NOTICES_MAX / 2 + 1; i++) {
-        CHECK_INT(pub_tell(a, true, "t"), MM_OK);
-        CHECK_INT(pub_tell(a, false, "t"), MM_OK);
-    }
-    CHECK_INT(s->stats.dropped_overflow, 2);
-    fake_close(s);
-}
-
 int
 main(void)
 {
     RUN(test_a_message_goes_once_to_each_peer_with_a_matching_prefix);
     RUN(test_fan_out_copies_no_body);
     RUN(test_a_message_nobody_wants_is_no_loss);
-    RUN(test_each_subscription_needs_its_own_cancel);
+    RUN(test_one_cancel_ends_a_subscription_that_was_made_twice);
     RUN(test_a_slow_subscriber_loses_the_newest_and_others_nothing);
     RUN(test_drop_oldest_keeps_the_newest_and_what_is_being_written);
     RUN(test_block_queues_on_all_matching_peers_or_on_none);
     RUN(test_block_may_pass_when_the_full_peer_cancels_or_goes);
     RUN(test_no_memory_queues_nothing_or_counts_the_copy);
     RUN(test_pub_discards_what_is_no_subscription);
-    RUN(test_xpub_hears_the_first_subscription_and_the_last_cancellation);
-    RUN(test_xpub_hears_the_cancellations_of_a_lost_peer);
-    RUN(test_verbose_xpub_hears_every_one);
-    RUN(test_xpub_receives_other_messages_as_they_are);
-    RUN(test_notices_nobody_reads_are_bounded_and_counted);
     return 0;
 }

@@ -4,6 +4,7 @@
  * Law: every message sent is somewhere: taken, queued, or in one counter.
  */
 #include "base/limits.h"
+#include "codec/sp_reader.h"
 #include "fake.h"
 
 static void
@@ -52,6 +53,102 @@ test_small_packs_share_a_block_and_large_ones_have_their_own(void)
     CHECK_INT(a->pipe.outbox.slot_count, 2);
     CHECK_INT(a->pipe.outbox.count, PACKS * SMALL + LARGE);
     mmi_pipe_invariants(&a->pipe);
+    fake_close(s);
+}
+
+/* A queue that is empty takes any one message, also one that stands in a pack. */
+static void
+test_a_message_over_the_limit_that_was_packed_goes_to_the_next_peer(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 100);
+    s->opts.send_queue_bytes = 100;
+    s->packs = true;
+    s->framing = &mmi_framing_zmtp;
+    char large[1001];
+    memset(large, 'x', sizeof large);
+    large[1000] = 0;
+    fake_pipe *a = fake_connect(s);
+    CHECK_INT(fake_send(s, large), MM_OK);
+    fake_cut(a);
+    CHECK_INT(fake_queued(s), 1);
+    fake_pipe *b = fake_connect(s);
+    CHECK_INT(b->pipe.outbox.count, 1);
+    CHECK_INT(fake_take_all(b), 1);
+    CHECK_INT(s->ops->ready(s->state), MM_WRITABLE);
+    CHECK_INT(fake_send(s, large), MM_OK);
+    fake_close(s);
+}
+
+/* Takes entries until there are none; the messages that were in them. */
+static uint32_t
+messages_taken(fake_pipe *p)
+{
+    uint32_t count = 0;
+    for (mmi_msg *m = fake_take(p); m != NULL; m = fake_take(p)) {
+        count += m->count;
+        mmi_msg_unref(m);
+    }
+    return count;
+}
+
+/* What is given back fills the room there is, also that of a queue with lower limits. */
+static void
+test_a_pack_that_fits_nowhere_as_a_whole_goes_in_parts(void)
+{
+    enum { MESSAGES = 40, ROOM = 7 };
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 100);
+    const mmi_framing *wires[] = {&mmi_framing_zmtp,
+                                  mmi_framing_sp(MMI_SP_TCP, mmi_sp_of_role(MM_PUSH))};
+    s->packs = true;
+    for (size_t i = 0; i < MMI_COUNT_OF(wires); i++) {
+        s->framing = &mmi_framing_zmtp;
+        s->opts.send_queue_messages = 100;
+        fake_pipe *a = fake_connect(s);
+        for (int k = 0; k < MESSAGES; k++) {
+            CHECK_INT(fake_send(s, "x"), MM_OK);
+        }
+        fake_cut(a);
+        uint64_t bytes;
+        CHECK_INT(s->ops->backlog(s->state, &bytes), MESSAGES);
+        CHECK_INT(bytes, MESSAGES * (1 + MMI_FRAME_OVERHEAD));
+        s->framing = wires[i];
+        s->opts.send_queue_messages = ROOM;
+        fake_pipe *b = fake_connect(s);
+        CHECK_INT(b->pipe.outbox.count, ROOM);
+        CHECK_INT(s->ops->backlog(s->state, &bytes), MESSAGES - ROOM);
+        CHECK_INT(bytes, (MESSAGES - ROOM) * (1 + MMI_FRAME_OVERHEAD));
+        CHECK_INT(messages_taken(b), MESSAGES);
+        CHECK_INT(fake_queued(s) + fake_dropped(s), 0);
+        fake_cut(b);
+    }
+    fake_close(s);
+}
+
+static void
+test_no_memory_for_a_part_leaves_the_pack_as_it_was(void)
+{
+    fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 100);
+    s->packs = true;
+    s->framing = &mmi_framing_zmtp;
+    fake_pipe *a = fake_connect(s);
+    for (int k = 0; k < 10; k++) {
+        CHECK_INT(fake_send(s, "x"), MM_OK);
+    }
+    fake_cut(a);
+    s->opts.send_queue_messages = 3;
+    mm_test_alloc_fail(1);
+    fake_pipe *b = fake_connect(s);
+    int64_t failures = 1;   /* the message that is looked at, a slot, the part */
+    for (; b->pipe.outbox.count == 0; failures++) {
+        uint64_t bytes;
+        CHECK_INT(s->ops->backlog(s->state, &bytes), 10);
+        mm_test_alloc_fail(failures);
+        s->ops->out(s->state, &b->pipe);
+        mm_test_alloc_fail(0);
+    }
+    CHECK(failures > 3 && b->pipe.outbox.count == 3);
+    CHECK_INT(fake_queued(s), 10);
+    CHECK_INT(messages_taken(b), 10);
     fake_close(s);
 }
 
@@ -366,6 +463,9 @@ int
 main(void)
 {
     RUN(test_small_packs_share_a_block_and_large_ones_have_their_own);
+    RUN(test_a_message_over_the_limit_that_was_packed_goes_to_the_next_peer);
+    RUN(test_a_pack_that_fits_nowhere_as_a_whole_goes_in_parts);
+    RUN(test_no_memory_for_a_part_leaves_the_pack_as_it_was);
     RUN(test_push_with_no_peer_says_again_and_is_not_writable);
     RUN(test_push_takes_turns_over_peers_with_room);
     RUN(test_push_becomes_writable_again_when_a_queue_is_half_empty);

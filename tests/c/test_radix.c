@@ -17,6 +17,7 @@ typedef struct model {
 
 typedef struct seen {
     const model *m;
+    mmi_radix *r;
     uint32_t hits[MODEL_SUBSCRIBERS], topics, gone;
     uint8_t last[TOPIC_MAX];
     size_t last_size;
@@ -92,12 +93,16 @@ seen_each(void *arg, const uint8_t *topic, size_t size, uint32_t count)
 }
 
 static void
-seen_gone(void *arg, const uint8_t *topic, size_t size)
+seen_gone(void *arg, mmi_radix_node *node, void *mark, bool last)
 {
     seen *s = arg;
+    size_t size;
+    const uint8_t *topic = mmi_radix_topic(s->r, node, &size);
     int i = model_find(s->m, topic, size);
-    CHECK(model_held(s->m, i) == 1 && s->m->counts[i][s->subscriber] > 0);
-    s->gone++;
+    CHECK(s->m->counts[i][s->subscriber] > 0);
+    CHECK(mark == &s->m->topics[i]);
+    CHECK(last == (model_held(s->m, i) == 1));
+    s->gone += last;
 }
 
 /* The law of radix_node.h, and how many pairs there are. */
@@ -152,6 +157,10 @@ model_add(model *m, mmi_radix *r, int topic, int who)
     }
     CHECK(first == (model_held(m, topic) == 0));
     CHECK_INT(rc, ++m->counts[topic][who]);
+    mmi_radix_node *node = mmi_radix_find(r, m->topics[topic], m->sizes[topic]);
+    void **mark = mmi_radix_mark(node, &m->names[who]);
+    CHECK(*mark == (rc == 1 ? NULL : &m->topics[topic]));
+    *mark = &m->topics[topic];
 }
 
 static void
@@ -171,7 +180,7 @@ model_rm(model *m, mmi_radix *r, int topic, int who)
 static void
 model_rm_all(model *m, mmi_radix *r, int who)
 {
-    seen s = {.m = m, .subscriber = who};
+    seen s = {.m = m, .r = r, .subscriber = who};
     uint32_t mine = 0, only_mine = 0;
     for (int i = 0; i < MODEL_TOPICS; i++) {
         mine += m->counts[i][who] > 0;
@@ -309,6 +318,36 @@ test_match_ends_when_told_to(void)
     mmi_radix_fini(&r);
 }
 
+static void
+test_a_kept_topic_stays_where_it_is_until_it_is_released(void)
+{
+    char who;
+    mmi_radix r;
+    mmi_radix_init(&r);
+    CHECK_INT(mmi_radix_add(&r, (const uint8_t *)"abc", 3, &who, NULL), 1);
+    mmi_radix_node *node = mmi_radix_find(&r, (const uint8_t *)"abc", 3);
+    CHECK(mmi_radix_find(&r, (const uint8_t *)"ab", 2) == NULL);
+    CHECK(mmi_radix_mark(node, &r) == NULL);
+    *mmi_radix_mark(node, NULL) = &who;
+    mmi_radix_keep(node);
+    mmi_radix_keep(node);
+    CHECK_INT(mmi_radix_rm(&r, (const uint8_t *)"abc", 3, &who, NULL), 0);
+    CHECK_INT(mmi_radix_add(&r, (const uint8_t *)"ab", 2, &who, NULL), 1);
+    CHECK_INT(mmi_radix_add(&r, (const uint8_t *)"abcde", 5, &who, NULL), 1);
+    mmi_radix_rm_all(&r, &who, NULL, NULL);
+    CHECK(mmi_radix_find(&r, (const uint8_t *)"abc", 3) == node);
+    CHECK(*mmi_radix_mark(node, NULL) == &who && mmi_radix_mark(node, &who) == NULL);
+    mmi_radix_release(node);
+    size_t size;
+    const uint8_t *topic = mmi_radix_topic(&r, node, &size);
+    CHECK(size == 3 && memcmp(topic, "abc", 3) == 0);
+    CHECK(mmi_radix_place(&r, (const uint8_t *)"abcd", 4) == NULL);
+    mmi_radix_release(node);
+    CHECK(mmi_radix_find(&r, (const uint8_t *)"abc", 3) == NULL);
+    CHECK_INT(r.root->child_count, 0);
+    mmi_radix_fini(&r);
+}
+
 static const void *
 place_of(const mmi_radix *r, const char *text)
 {
@@ -341,6 +380,7 @@ main(void)
     RUN(test_a_removal_without_memory_still_removes);
     RUN(test_depth_is_no_danger);
     RUN(test_match_ends_when_told_to);
+    RUN(test_a_kept_topic_stays_where_it_is_until_it_is_released);
     RUN(test_a_place_stands_for_who_matches);
     return 0;
 }

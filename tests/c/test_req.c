@@ -60,6 +60,17 @@ req_reply_rc(fake_sock *s, uint64_t id)
     return rc;
 }
 
+/* The size of the reason. */
+static size_t
+req_reply_rc_refused(fake_sock *s, uint64_t id)
+{
+    mmi_msg *m = NULL;
+    CHECK_INT(s->ops->reply(s->state, id, &m), MM_EREFUSED);
+    size_t size = m->size;
+    mmi_msg_unref(m);
+    return size;
+}
+
 static void
 req_reply_is(fake_sock *s, uint64_t id, const char *joined)
 {
@@ -168,6 +179,56 @@ test_malformed_replies_are_counted_and_change_nothing(void)
     CHECK_INT(fake_deliver(a, req_answer(id, "", "right")), MM_OK);
     req_reply_is(s, id, "right");
     CHECK_INT(s->stats.dropped_late, 0);
+    fake_close(s);
+}
+
+/* Whoever asked gets the reason, once; the books say received by then. */
+static void
+test_a_refusal_ends_its_request_and_brings_the_reason(void)
+{
+    fake_sock *s = fake_open(MM_REQ, MM_OVERFLOW_BLOCK, 10);
+    fake_pipe *a = fake_connect(s), *b = fake_connect(s);
+    uint64_t id = req_ask_ok(s, "x"), other = req_ask_ok(s, "y");
+    fake_take_all(a);
+    fake_take_all(b);
+    CHECK_INT(fake_deliver(b, req_answer(id, "REFUSED", "not my request")), MM_OK);
+    CHECK_INT(s->stats.dropped_malformed, 1);
+    CHECK_INT(fake_deliver(a, req_answer(id, "REFUSED", "busy")), MM_OK);
+    CHECK(s->ops->replied(s->state, id));
+    mmi_msg *m = NULL;
+    CHECK_INT(s->ops->reply(s->state, id, &m), MM_EREFUSED);
+    fake_is(m, "busy");
+    CHECK_INT(req_reply_rc(s, id), MM_EINVAL);
+    CHECK_INT(fake_deliver(a, req_answer(id, "REFUSED", "again")), MM_OK);
+    CHECK_INT(s->stats.dropped_late, 1);
+    CHECK_INT(fake_deliver(b, req_answer(other, "REFUSED", "")), MM_OK);
+    s->ops->forget(s->state, other);
+    CHECK_INT(s->stats.dropped_late, 2);
+    CHECK_INT(fake_queued(s), 0);
+    fake_close(s);
+}
+
+static void
+test_what_is_no_refusal_is_malformed(void)
+{
+    static const char *const words[] = { "REFUSE", "REFUSEDX", "refused", "\1" };
+    fake_sock *s = fake_open(MM_REQ, MM_OVERFLOW_BLOCK, 10);
+    fake_pipe *a = fake_connect(s);
+    uint64_t id = req_ask_ok(s, "x");
+    fake_take_all(a);
+    for (size_t i = 0; i < MMI_COUNT_OF(words); i++) {
+        CHECK_INT(fake_deliver(a, req_answer(id, words[i], "why")), MM_OK);
+    }
+    CHECK_INT(fake_deliver(a, req_answer(id, "REFUSED", NULL)), MM_OK);
+    char reason[MMI_REFUSAL_REASON_MAX + 2];
+    memset(reason, 'r', sizeof reason);
+    reason[MMI_REFUSAL_REASON_MAX + 1] = '\0';
+    CHECK_INT(fake_deliver(a, req_answer(id, "REFUSED", reason)), MM_OK);
+    CHECK_INT(s->stats.dropped_malformed, MMI_COUNT_OF(words) + 2);
+    CHECK(!s->ops->replied(s->state, id));
+    reason[MMI_REFUSAL_REASON_MAX] = '\0';
+    CHECK_INT(fake_deliver(a, req_answer(id, "REFUSED", reason)), MM_OK);
+    CHECK_INT(req_reply_rc_refused(s, id), MMI_REFUSAL_REASON_MAX);
     fake_close(s);
 }
 
@@ -330,6 +391,25 @@ test_a_refused_request_leaves_nothing_behind(void)
     fake_close(s);
 }
 
+/* The peer counts the id and the empty frame, and would end the connection over them. */
+static void
+test_the_envelope_counts_within_the_limits(void)
+{
+    fake_sock *s = fake_open(MM_REQ, MM_OVERFLOW_BLOCK, 10);
+    fake_connect(s);
+    int rc;
+    s->opts.message_size_max = ID_SIZE + 2;
+    (void)req_ask(s, "xyz", &rc);
+    CHECK_INT(rc, MM_EMSGSIZE);
+    req_ask_ok(s, "xy");
+    s->opts.frames_max = 2;
+    (void)req_ask(s, "x", &rc);
+    CHECK_INT(rc, MM_EMSGSIZE);
+    s->opts.frames_max = 3;
+    req_ask_ok(s, "x");
+    fake_close(s);
+}
+
 static void
 test_requests_in_flight_are_bounded(void)
 {
@@ -376,6 +456,8 @@ main(void)
     RUN(test_replies_come_back_by_id_in_any_order_stripped);
     RUN(test_a_shared_reply_that_cannot_be_stripped_can_be_asked_for_again);
     RUN(test_malformed_replies_are_counted_and_change_nothing);
+    RUN(test_a_refusal_ends_its_request_and_brings_the_reason);
+    RUN(test_what_is_no_refusal_is_malformed);
     RUN(test_unknown_duplicate_and_forgotten_replies_are_late);
     RUN(test_forgetting_a_request_drops_the_reply_that_is_there);
     RUN(test_a_lost_peer_ends_what_was_sent_and_hands_on_what_was_not);
@@ -384,6 +466,7 @@ main(void)
     RUN(test_a_reply_before_the_request_was_written_is_kept_when_the_peer_goes);
     RUN(test_a_dropped_request_ends_as_if_its_peer_had_gone);
     RUN(test_a_refused_request_leaves_nothing_behind);
+    RUN(test_the_envelope_counts_within_the_limits);
     RUN(test_requests_in_flight_are_bounded);
     RUN(test_closing_counts_replies_nobody_took);
     return 0;

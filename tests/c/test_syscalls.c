@@ -18,7 +18,7 @@
 
 typedef enum call {
     CALL_NONE, CALL_SOCKET, CALL_LISTEN, CALL_NAME, CALL_OPTION, CALL_ACCEPT, CALL_CONNECT,
-    CALL_READ, CALL_WRITE, CALL_MODE, CALL_RANDOM, CALL_EPOLL, CALL_THREAD
+    CALL_READ, CALL_WRITE, CALL_MODE, CALL_RANDOM, CALL_EPOLL, CALL_THREAD, CALL_BIND
 } call;
 
 static struct {
@@ -50,6 +50,12 @@ int
 socket(int family, int type, int protocol)
 {
     return failing(CALL_SOCKET) ? -1 : (int)syscall(SYS_socket, family, type, protocol);
+}
+
+int
+bind(int fd, const struct sockaddr *addr, socklen_t size)
+{
+    return failing(CALL_BIND) ? -1 : (int)syscall(SYS_bind, fd, addr, size);
 }
 
 int
@@ -159,9 +165,16 @@ test_a_bind_that_fails_half_way_leaves_nothing(void)
         { CALL_LISTEN, ENOBUFS, MM_ENOMEM, false, false },
         { CALL_NAME, ENOBUFS, MM_ENOMEM, false, true },
         { CALL_MODE, EPERM, MM_EPERM, true, false },
+        { CALL_BIND, ENOSPC, MM_ENOSPC, true, false },
+        { CALL_BIND, EDQUOT, MM_ENOSPC, true, false },
+        { CALL_BIND, EROFS, MM_EROFS, true, false },
+        { CALL_BIND, ENOENT, MM_ENOENT, true, false },
+        { CALL_BIND, EACCES, MM_EPERM, false, false },
+        { CALL_BIND, EADDRNOTAVAIL, MM_EADDRNOTAVAIL, false, true },
     };
     char folder[PLACE_SIZE];
     place_open(folder);
+    setenv("TMPDIR", folder, 1);   /* nor is a folder left that was made for a fresh path */
     mmi_plat p = open_faultless();
     int before = fds_open();
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
@@ -171,6 +184,9 @@ test_a_bind_that_fails_half_way_leaves_nothing(void)
             fail(table[i].what, table[i].error, 1);
             CHECK_INT(p.listen(p.self, &local, &l), table[i].wanted);
             CHECK(!place_has(local.path));
+            mmi_addr fresh = { .kind = MMI_ADDR_UNIX, .any = true };
+            fail(table[i].what, table[i].error, 1);
+            CHECK_INT(p.listen(p.self, &fresh, &l), table[i].wanted);
         }
         if (!table[i].unix_only) {
             fail(table[i].what, table[i].error, 1);
@@ -207,7 +223,7 @@ test_without_ipv6_every_interface_is_every_ipv4_one(void)
     mmi_addr any = { .kind = MMI_ADDR_TCP6, .any = true };
     int l, before = fds_open();
     fail(CALL_SOCKET, EAFNOSUPPORT, 2);   /* no IPv4 either */
-    CHECK_INT(p.listen(p.self, &any, &l), MM_EADDRINVAL);
+    CHECK_INT(p.listen(p.self, &any, &l), MM_EADDRNOTAVAIL);
     fds_are(before);
     p.free(p.self);
 }
@@ -219,7 +235,7 @@ test_a_connect_that_fails_at_once_leaves_no_descriptor(void)
         int error, wanted;
     } table[] = { { ECONNREFUSED, MM_ECONNREFUSED }, { ENETUNREACH, MM_EHOSTUNREACH },
                   { EHOSTUNREACH, MM_EHOSTUNREACH }, { EACCES, MM_EPERM },
-                  { EADDRNOTAVAIL, MM_EADDRINVAL },  { EAGAIN, MM_ECONNREFUSED } };
+                  { EADDRNOTAVAIL, MM_EADDRNOTAVAIL }, { EAGAIN, MM_ECONNREFUSED } };
     mmi_plat p = open_faultless();
     int before = fds_open(), s = -9;
     mmi_addr at = addr_tcp4(1);

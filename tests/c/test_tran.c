@@ -65,7 +65,7 @@ test_an_ipc_path_is_an_address_at_once_up_to_107_octets(void)
     CHECK(at.kind == MMI_ADDR_UNIX && strcmp(at.path, u.host) == 0 && at.port == 0);
     CHECK_INT(ipc->resolve(NULL, &u, 1, &at, 0), MM_EADDRINVAL);
     u.host[107] = 'p';
-    CHECK_INT(ipc->resolve(NULL, &u, 1, &at, 1), MM_EADDRINVAL);
+    CHECK_INT(ipc->resolve(NULL, &u, 1, &at, 1), MM_ENAMETOOLONG);
 }
 
 static void
@@ -117,7 +117,7 @@ test_a_name_too_long_is_no_address_and_the_longest_is_whole(void)
     int s;
     memset(name, 'n', sizeof name);
     name[NAME_MAX_SIZE + 1] = '\0';
-    CHECK_INT(mmi_inproc_listen(&p, name, &l), MM_EADDRINVAL);
+    CHECK_INT(mmi_inproc_listen(&p, name, &l), MM_ENAMETOOLONG);
     name[NAME_MAX_SIZE] = '\0';
     CHECK_INT(mmi_inproc_listen(&p, name, &l), MM_OK);
     CHECK_INT(dial(&p, name, &s), MM_OK);

@@ -215,7 +215,7 @@ test_what_is_no_stream_socket_is_never_touched(void)
     CHECK_INT(bind(live, (struct sockaddr *)&un, sizeof un), 0);
     for (size_t i = 0; i < MMI_COUNT_OF(all); i++) {
         ino_t inode = inode_of(all[i]->path);
-        CHECK_INT(listen_rc(&p, all[i], &l), MM_EADDRINUSE);
+        CHECK_INT(listen_rc(&p, all[i], &l), i < 3 ? MM_EEXIST : MM_EADDRINUSE);
         CHECK(inode_of(all[i]->path) == inode);
     }
     struct stat st;
@@ -272,10 +272,10 @@ test_a_path_that_cannot_be_is_a_bad_address(void)
     mmi_plat p = open_plat();
     int l, before = fds_open();
     mmi_addr a = addr_unix(folder, "no/such/folder");
-    CHECK_INT(listen_rc(&p, &a, &l), MM_EADDRINVAL);
+    CHECK_INT(listen_rc(&p, &a, &l), MM_ENOENT);
     CHECK_INT(p.connect(p.self, &a, &l), MM_ECONNREFUSED);   /* a dialer goes on trying */
     a = addr_unix("/dev/null", "x");
-    CHECK_INT(listen_rc(&p, &a, &l), MM_EADDRINVAL);
+    CHECK_INT(listen_rc(&p, &a, &l), MM_ENOTDIR);
     fds_are(before);
     p.free(p.self);
 }
@@ -326,11 +326,84 @@ test_no_memory_and_no_descriptors_leave_no_file(void)
     p.free(p.self);
 }
 
+static int
+fresh_rc(const mmi_plat *p, mmi_addr *a, int *l)
+{
+    *a = (mmi_addr){ .kind = MMI_ADDR_UNIX, .any = true };
+    return p->listen(p->self, a, l);
+}
+
+static void
+folder_of(const mmi_addr *a, char out[sizeof a->path])
+{
+    strcpy(out, a->path);
+    *strrchr(out, '/') = '\0';
+}
+
+static void
+test_a_fresh_path_is_in_a_folder_of_its_own_that_goes_with_it(void)
+{
+    mmi_plat p = open_plat();
+    mmi_addr one, two;
+    char first[sizeof one.path], second[sizeof two.path];
+    struct stat st;
+    int l, m, s, before = fds_open();
+    mode_t mask = umask(0777);   /* takes nothing away, as it would of a folder made naively */
+    CHECK_INT(fresh_rc(&p, &one, &l), MM_OK);
+    umask(0);                    /* and adds nothing */
+    CHECK_INT(fresh_rc(&p, &two, &m), MM_OK);
+    umask(mask);
+    folder_of(&one, first);
+    folder_of(&two, second);
+    CHECK(strcmp(first, second) != 0 && strncmp(first, folder, strlen(folder)) == 0);
+    CHECK(stat(first, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 0777) == 0700);
+    CHECK(stat(second, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 0777) == 0700);
+    CHECK_INT(p.connect(p.self, &two, &s), MM_OK);
+    p.close(p.self, s);
+    p.close(p.self, l);
+    CHECK(!place_has(first) && place_has(two.path));
+    p.close(p.self, m);
+    CHECK(!place_has(second));
+    CHECK_INT(fresh_rc(&p, &one, &l), MM_OK);   /* the end of the platform is the end of it, too */
+    fds_are(before + 1);
+    p.free(p.self);
+    CHECK(!place_has(one.path));
+}
+
+static void
+test_a_fresh_path_that_cannot_be_made_says_why_and_leaves_nothing(void)
+{
+    mmi_plat p = open_plat();
+    mmi_addr a;
+    char wrong[sizeof a.path * 2];
+    int l, before = fds_open();
+    snprintf(wrong, sizeof wrong, "%s/no", folder);
+    setenv("TMPDIR", wrong, 1);
+    CHECK_INT(fresh_rc(&p, &a, &l), MM_ENOENT);
+    memset(wrong, 'x', sizeof wrong);
+    wrong[0] = '/';
+    wrong[sizeof wrong - 1] = '\0';
+    setenv("TMPDIR", wrong, 1);
+    CHECK_INT(fresh_rc(&p, &a, &l), MM_ENAMETOOLONG);
+    setenv("TMPDIR", folder, 1);
+    bool listening = false;
+    for (int64_t n = 1; !listening; n++) {
+        mm_test_alloc_fail(n);
+        listening = fresh_rc(&p, &a, &l) == MM_OK;
+        mm_test_alloc_fail(0);
+        CHECK(n < 5);
+    }
+    p.close(p.self, l);
+    fds_are(before);   /* and the folder is empty, or it could not be removed at the end */
+    p.free(p.self);
+}
+
 int
 main(void)
 {
     int before = fds_open();
     place_open(folder);
+    setenv("TMPDIR", folder, 1);
     RUN(test_the_file_is_its_owners_alone_whatever_the_umask);
     RUN(test_a_stale_socket_file_is_replaced);
     RUN(test_a_stale_file_is_not_replaced_while_another_binds_there);
@@ -343,6 +416,8 @@ main(void)
     RUN(test_a_path_that_cannot_be_is_a_bad_address);
     RUN(test_the_longest_path_is_whole);
     RUN(test_no_memory_and_no_descriptors_leave_no_file);
+    RUN(test_a_fresh_path_is_in_a_folder_of_its_own_that_goes_with_it);
+    RUN(test_a_fresh_path_that_cannot_be_made_says_why_and_leaves_nothing);
     place_close(folder);
     fds_are(before);
     return 0;

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "codec/url.h"
 
-enum { WHY_SIZE = 128 };
+enum { WHY_SIZE = MM_WHY_SIZE };
 
 /* Parses a copy without a spare octet behind it, so that the sanitizer sees every step too far. */
 static int
@@ -45,6 +45,10 @@ test_what_is_understood(void)
         { "tcp://[name]:5", MMI_TCP, "name", 5, "tcp://name:5" },
         { "ipc:///run/x", MMI_IPC, "/run/x", 0, NULL },
         { "ipc://relative", MMI_IPC, "relative", 0, NULL },
+        { "ipc://@name", MMI_IPC, "@name", 0, NULL },
+        { "ipc://@/a/b c", MMI_IPC, "@/a/b c", 0, NULL },
+        { "ipc://./@name", MMI_IPC, "./@name", 0, NULL },
+        { "ipc://*", MMI_IPC, "*", 0, NULL },
         { "ipc:// a b:c?[", MMI_IPC, " a b:c?[", 0, NULL },
         { "inproc://name", MMI_INPROC, "name", 0, NULL },
         { "inproc://a/b:c d", MMI_INPROC, "a/b:c d", 0, NULL },
@@ -71,7 +75,8 @@ test_what_is_refused_with_a_reason(void)
         { "", "scheme" }, { "tcp", "scheme" }, { "tcp:", "scheme" }, { "tcp:/", "scheme" },
         { "TCP://a:1", "scheme" }, { "udp://a:1", "scheme" }, { " tcp://a:1", "scheme" },
         { "inproc:/x", "scheme" }, { "ipc:/x", "scheme" }, { "pgm://a:1", "scheme" },
-        { "tcp://", "host:port" }, { "tcp://a", "host:port" }, { "tcp://[::1]", "host:port" },
+        { "tcp://", "host and the port" }, { "tcp://a", "port is missing" },
+        { "tcp://[::1]", "port is missing" },
         { "tcp://[::1", "host:port" }, { "tcp://[", "host:port" }, { "tcp://[]", "host:port" },
         { "tcp://[::1]5", "host:port" }, { "tcp://[::1] :5", "host:port" },
         { "tcp://:5", "host" }, { "tcp://[]:5", "host" }, { "tcp://::1:5", "host" },
@@ -83,7 +88,8 @@ test_what_is_refused_with_a_reason(void)
         { "tcp://a: 5", "port" }, { "tcp://a:5 ", "port" }, { "tcp://a:-1", "port" },
         { "tcp://a:+1", "port" }, { "tcp://a:0x5", "port" }, { "tcp://a:**", "port" },
         { "tcp://a:5/", "port" }, { "tcp://a:4294967376", "port" }, { "tcp://a:5*", "port" },
-        { "ipc://", "107" }, { "inproc://", "246" },
+        { "ipc://", "path" }, { "ipc://@", "name" }, { "inproc://", "name" },
+        { "127.0.0.1:5555", "scheme is missing" }, { "http://a:1", "scheme is not" },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
         mmi_url u;
@@ -117,16 +123,54 @@ test_lengths_at_the_limit_and_one_over(void)
         size_t max;
     } table[] = {
         { "tcp://", ":1", 255 }, { "tcp://[", "]:1", 255 }, { "ipc://", "", 107 },
+        { "ipc://@x", "", 105 },
         { "inproc://", "", 246 },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
         mmi_url u;
         for (size_t size = table[i].max - 1; size <= table[i].max; size++) {
             CHECK_INT(parse_long(table[i].before, size, table[i].after, &u), MM_OK);
-            CHECK_INT(strlen(u.host), size);
+            CHECK_INT(strlen(u.host), size + (table[i].max == 105 ? 2 : 0));
         }
-        CHECK_INT(parse_long(table[i].before, table[i].max + 1, table[i].after, &u), MM_EADDRINVAL);
-        CHECK_INT(parse_long(table[i].before, 600, table[i].after, &u), MM_EADDRINVAL);
+        int wanted = i < 2 ? MM_EADDRINVAL : MM_ENAMETOOLONG;   /* no host has such a name */
+        CHECK_INT(parse_long(table[i].before, table[i].max + 1, table[i].after, &u), wanted);
+        CHECK_INT(parse_long(table[i].before, 600, table[i].after, &u), wanted);
+    }
+}
+
+static void
+test_a_limit_is_told_with_what_was_there(void)
+{
+    char text[200] = "ipc://", why[WHY_SIZE] = "";
+    mmi_url u;
+    memset(text + 6, 'x', 108);
+    CHECK_INT(parse(text, &u, why), MM_ENAMETOOLONG);
+    CHECK(strcmp(why, "the path has 108 octets; 107 is the limit") == 0);
+}
+
+static void
+test_some_endpoints_are_for_one_side_only(void)
+{
+    static const struct {
+        const char *text;
+        bool bind, connect;
+    } table[] = {
+        { "tcp://*:5", true, false },  { "tcp://127.0.0.1:*", true, false },
+        { "tcp://a:0", true, false },  { "ipc://*", true, false },
+        { "inproc://*", true, true },  { "ipc://@a", true, true },
+        { "sp+ipc://*", false, false }, { "sp+tcp://a:1", false, true },
+        { "sp+ipc://@a", false, true }, { "tcp://a", false, false },
+    };
+    for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
+        mmi_url u;
+        char why[WHY_SIZE] = "";
+        CHECK_INT(mmi_url_parse_to_bind(table[i].text, &u, why),
+                  table[i].bind ? MM_OK : MM_EADDRINVAL);
+        CHECK(table[i].bind == (why[0] == '\0'));
+        why[0] = '\0';
+        CHECK_INT(mmi_url_parse_to_connect(table[i].text, &u, why),
+                  table[i].connect ? MM_OK : MM_EADDRINVAL);
+        CHECK(table[i].connect == (why[0] == '\0'));
     }
 }
 
@@ -183,6 +227,8 @@ main(void)
     RUN(test_what_is_understood);
     RUN(test_what_is_refused_with_a_reason);
     RUN(test_lengths_at_the_limit_and_one_over);
+    RUN(test_a_limit_is_told_with_what_was_there);
+    RUN(test_some_endpoints_are_for_one_side_only);
     RUN(test_formatting_says_when_there_is_no_room);
     RUN(test_no_text_at_all_does_harm);
     return 0;

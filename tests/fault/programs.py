@@ -29,6 +29,10 @@ def say(text: str) -> None:
 def pull(endpoint: str) -> None:
     """Receive for ever; say each hundredth message."""
     with mm.Pull(connect=endpoint, heartbeat_interval=0.2, heartbeat_timeout=1.0) as socket:
+        socket.wait_for_peers(timeout=WAIT_S)
+        while all(peer.rtt is None for peer in socket.peers()):  # it knows that we beat
+            with contextlib.suppress(mm.TimedOutError):
+                socket.wait_for_peers(2, timeout=0.02)
         say("ready")
         for count, _ in enumerate(socket):
             if count % 100 == 0:

@@ -49,3 +49,25 @@ def test_who_waits_for_a_request_is_not_woken_for_nothing() -> None:
         with pytest.raises(mm.TimedOutError):
             rep.recv(timeout=WAIT_ONE_S)
         assert switches() - before < WAKES_MAX
+
+
+def asleep(thread: threading.Thread) -> int:
+    """Count how often a thread went to sleep."""
+    lines = Path(f"/proc/self/task/{thread.native_id}/status").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary"))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="counts by Linux's /proc")
+def test_who_tells_of_events_sleeps_while_there_are_none() -> None:
+    """Between peers that are connected and do not speak, nothing wakes it."""
+    with mm.Pull(bind="tcp://127.0.0.1:0") as pull, mm.Push(connect=pull.endpoint) as push:
+        push.wait_for_peers(timeout=WAIT_S)
+        (teller,) = (t for t in threading.enumerate() if t.name == "meshmsg-events")
+        events = pull.watch()
+        assert [next(events).kind for _ in range(2)][1] is mm.EventKind.PEER_UP
+        with pytest.raises(mm.TimedOutError):
+            pull.recv(timeout=0.2)  # its pause after the last event is over
+        before = asleep(teller)
+        with pytest.raises(mm.TimedOutError):
+            pull.recv(timeout=WAIT_ONE_S)
+        assert asleep(teller) == before

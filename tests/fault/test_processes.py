@@ -94,6 +94,27 @@ def test_a_stopped_peer_is_dropped_by_its_heartbeat_and_comes_back() -> None:
         push.send(b"again", timeout=WAIT_S)
 
 
+def test_a_stopped_peer_reads_what_it_was_sent_when_it_goes_on() -> None:
+    """It was given up meanwhile, with a FIN: all arrives, and we hear of it; then it reconnects."""
+    with (
+        mm.Push(bind=UP, heartbeat_interval=0.1, heartbeat_timeout=0.5) as push,
+        program("pull", push.endpoint) as peer,
+    ):
+        said(peer, "ready")
+        push.wait_for_peers(timeout=WAIT_S)
+        os.kill(peer.pid, signal.SIGSTOP)
+        os.waitpid(peer.pid, os.WUNTRACED)
+        push.send_many([b"x"] * 301, timeout=WAIT_S)
+        while not push.stats().closed.get(mm.Reason.HEARTBEAT):
+            push.drain(timeout=0.05)
+        assert push.stats().in_doubt_messages == 301
+        os.kill(peer.pid, signal.SIGCONT)
+        said(peer, "got 300")
+        push.wait_for_peers(timeout=WAIT_S)
+        stats = push.stats()
+        assert (stats.in_doubt_messages, stats.confirmed_messages) == (0, 301)
+
+
 @pytest.mark.parametrize("what", ["recv", "send", "peers", "poll", "asyncio"])
 def test_ctrl_c_ends_a_blocked_call(what: str) -> None:
     """KeyboardInterrupt, in every kind of call."""

@@ -19,6 +19,8 @@ READER = {
     "error": ref.error(b"reason"),
     "unknown": ref.command(b"WHAT", b"ever"),
     "survey": ref.survey(0x80000001, b"who?"),
+    "refusal": ref.refusal(0x80000001, b"busy"),
+    "stop": ref.command(b"STOP") + ref.command(b"STOPPED", b"data"),
     "between": ref.frame(b"a", 1) + ref.ping(1) + ref.frame(b"b"),
     "huge": b"\x02" + b"\xff" * 8,
 }
@@ -26,6 +28,7 @@ HELLO = {
     "push": ref.greeting() + ref.ready(b"PULL"),
     "dealer": ref.greeting() + ref.ready(b"ROUTER", (b"Identity", b"name")),
     "surveyor": ref.greeting() + ref.ready(b"SURVEYOR"),
+    "features": ref.greeting() + ref.ready(b"REQ", (b"X-Meshmsg", b"1 refuse  x")),
     "old": ref.greeting(minor=0) + ref.ready(b"SUB"),
     "curve": ref.greeting(mechanism=b"CURVE"),
     "twice": ref.greeting() + ref.ready(b"PULL", (b"Socket-Type", b"PULL")),

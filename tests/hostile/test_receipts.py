@@ -32,7 +32,8 @@ def test_one_pong_for_several_pings_confirms_everything() -> None:
             reports: list[mm.DrainReport] = []
             draining = threading.Thread(target=lambda: reports.append(push.drain(timeout=WAIT_S)))
             draining.start()
-            assert peer.frame() == (0, b"x")
+            while peer.frame() != (0, b"x"):
+                continue  # PINGs of before
             while next_ping(peer) != struct.pack(">Q", 1):
                 continue
             latest = next_ping(peer)

@@ -21,7 +21,7 @@ from tests.support.fetched import Unavailable, jeromq, run
 SOURCE = Path(__file__).with_name("JeromqPeer.java")
 QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m"]
 """Many short runs: start soon, and take little."""
-TRIES, SERVED_S = 5, 5.0
+TRIES, SERVED_S = 8, 2.0
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ HEALED_WITHIN_S = 60.0
 half-open connection is noticed after 15 s."""
 PATIENCE_S = 5.0
 UP = "tcp://127.0.0.1:0"
-RECV_SIDE = ("dropped_filtered", "dropped_malformed", "dropped_late")
+RECV_SIDE = ("dropped_filtered", "dropped_malformed", "dropped_late", "dropped_conflated")
 
 
 @dataclass

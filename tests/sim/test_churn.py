@@ -27,8 +27,8 @@ ROUNDING = 1024
 """The allocator rounds the same block differently, by what happens to lie behind it."""
 FIRST_TIMES = 2
 """Tables that are made when they are first needed, which may be late on the day."""
-KEPT_BLOCKS = 56
-"""32 spare packs, 16 spare arenas, and what a thread keeps for its next batch."""
+KEPT_BLOCKS = 64
+"""32 spare packs, 16 spare arenas, 8 large blocks, and what a thread keeps for its next batch."""
 UP = "tcp://127.0.0.1:0"
 SIZES = [0, 1, 100, 255, 256, 5_000, 16_384, 70_000, 300_000]
 HEARTBEATS: Any = {"heartbeat_interval": 60.0, "heartbeat_timeout": 180.0}

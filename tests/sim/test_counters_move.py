@@ -17,7 +17,11 @@ from tests.support.room import UP, all_there, pipeline, room
 from tests.support.stalled import FRAME_COST, PATIENCE_S, stalled
 
 Moved = dict[str, int]
-FAN_OUT = ("a_subscriber_leaves_with_its_queue", "sp_has_no_words_for_three_frames")
+FAN_OUT = (
+    "a_subscriber_leaves_with_its_queue",
+    "sp_has_no_words_for_three_frames",
+    "a_publisher_is_not_heard",
+)
 """Scenes of a publisher: it counts a message once, and each copy."""
 SCENES: dict[str, Callable[[], mm.Stats]] = {}
 WANTED: dict[str, Moved] = {}
@@ -110,7 +114,7 @@ def a_subscriber_leaves_with_its_queue() -> mm.Stats:
             pair.send(bytes(10_000))
         pair.settle()
         pair.receiver.close()
-        pair.world.run(5)
+        pair.world.run(15)
         return pair.sender.stats()
 
 
@@ -207,7 +211,7 @@ def more_happens_than_is_remembered() -> mm.Stats:
         return pull.stats()
 
 
-@scene(filtered_messages=2, parsed_messages=3, received_messages=1, dropped_filtered=0)
+@scene(filtered_messages=2, parsed_messages=3, received_messages=1, topics=1)
 def a_publisher_of_sp_sends_what_nobody_asked_for() -> mm.Stats:
     """It sends everything; what is not subscribed to goes no further."""
     with room() as r:
@@ -228,6 +232,59 @@ def sp_has_no_words_for_three_frames() -> mm.Stats:
         r.open("Sub", connect=f"sp+{pub.endpoint}")
         pub.wait_for_subscribers("", timeout=PATIENCE_S)
         pub.send_frames([b"a", b"b", b"c"])
+        return pub.stats()
+
+
+@scene(dropped_conflated=4, parsed_messages=5, received_messages=0, queued_in_messages=1)
+def only_the_newest_is_kept() -> mm.Stats:
+    """Four older ones are dropped, as was asked for."""
+    with room() as r:
+        pub = r.open("Pub", engine=r.hub, bind=UP)
+        sub = r.open("Sub", connect=pub.endpoint, topics="", conflate=True)
+        pub.wait_for_subscribers("", timeout=PATIENCE_S)
+        for _ in range(5):
+            pub.send(b"x")
+        pub.drain(timeout=PATIENCE_S)
+        return sub.stats()
+
+
+@scene(sent_messages=4, sent_bytes=6, written_messages=4, queued_out_messages=0)
+def an_xsub_subscribes_by_message() -> mm.Stats:
+    """Each is sent, and gone: as a command to every peer, also to those to come."""
+    with room() as r:
+        xpub = r.open("XPub", engine=r.hub, bind=UP)
+        xsub = r.open("XSub", connect=xpub.endpoint)
+        for text in (b"\x01t", b"\x01t", b"\x00", b"\x00"):  # the last two: never subscribed
+            xsub.send(text)
+        assert all_there(xpub) == [b"\x01t"]
+        return xsub.stats()
+
+
+@scene(parsed_messages=4, received_messages=4, received_bytes=12, queued_in_messages=0)
+def an_xpub_takes_notices_and_a_message() -> mm.Stats:
+    """A notice is a message from the moment it is taken; one that waits is a change to tell."""
+    with room() as r:
+        xpub = r.open("XPub", engine=r.hub, bind=UP)
+        xsub = r.open("XSub", connect=xpub.endpoint)
+        xsub.wait_for_peers(timeout=PATIENCE_S)
+        for text in (b"\x01t", b"\x01u", b"\x00t", b"upward"):
+            xsub.send(text, timeout=PATIENCE_S)
+        xsub.drain(timeout=PATIENCE_S)
+        assert sorted(all_there(xpub)) == [b"\x00t", b"\x01t", b"\x01u", b"upward"]
+        return xpub.stats()
+
+
+@scene(unwanted_messages=2, sent_messages=3, written_messages=1)
+def a_publisher_is_not_heard() -> mm.Stats:
+    """With nobody there, and with somebody there who wants something else."""
+    with room() as r:
+        pub = r.open("Pub", engine=r.hub, bind=UP)
+        pub.send(b"x", topic="a")
+        sub = r.open("Sub", connect=pub.endpoint, topics="b")
+        pub.wait_for_subscribers("b", timeout=PATIENCE_S)
+        pub.send(b"x", topic="a")
+        pub.send(b"x", topic="b")
+        assert all_there(sub) == [b"x"]
         return pub.stats()
 
 

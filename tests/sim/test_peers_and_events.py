@@ -140,6 +140,45 @@ def _accept(r: Room) -> Any:
     return pull
 
 
+@happens(mm.EventKind.PEER_STALLED)
+@happens(mm.EventKind.PEER_RESUMED)
+def _stalled(r: Room) -> Any:
+    pull = r.open("Pull", bind=UP, heartbeat_interval=None, recv_queue_messages=1)
+    push = r.open("Push", connect=pull.endpoint)
+    for _ in range(10):
+        push.send(b"x", timeout=PATIENCE_S)
+    r.world.run(60)
+    pull.recv_many(timeout=PATIENCE_S)
+    r.world.run(10)
+    return push
+
+
+def test_a_time_out_names_a_peer_that_is_stalled() -> None:
+    """It is connected, and that is not the whole truth."""
+    with room() as r:
+        pull = r.open("Pull", bind=UP, heartbeat_interval=None, recv_queue_messages=1)
+        push = r.open("Push", connect=pull.endpoint)
+        for _ in range(10):
+            push.send(b"x", timeout=PATIENCE_S)
+        r.world.run(60)
+        assert push.peers()[0].stalled
+        with pytest.raises(mm.TimedOutError, match=rf"; {pull.endpoint} is stalled: its system"):
+            push.wait_for_peers(2, timeout=1)
+        pull.recv_many(timeout=PATIENCE_S)
+        r.world.run(10)
+        with pytest.raises(mm.TimedOutError, match=r"1 peer\)$"):
+            push.wait_for_peers(2, timeout=1)
+
+
+@happens(mm.EventKind.PEER_SILENT)
+def _silent(r: Room) -> Any:
+    pull = r.open("Pull", bind=UP)
+    r.world.set_faults(SimFaults(half_open=1.0))
+    push = r.open("Push", connect=pull.endpoint)
+    r.world.run(2)
+    return push
+
+
 @pytest.mark.parametrize("kind", HAPPENED, ids=lambda kind: kind.name)
 def test_an_event_tells_what_happened(kind: mm.EventKind) -> None:
     """Its kind, its endpoint (but for drops and late replies), and why, when something failed."""

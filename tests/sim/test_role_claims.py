@@ -232,7 +232,7 @@ def test_a_pair_refuses_a_third_until_its_peer_leaves() -> None:
         assert (len(pair.peers()), second.peers()) == (1, [])
         assert pair.stats().closed[mm.Reason.ROLE_REFUSED] >= 2  # it tries again and again
         told = [event.detail for event in second.events() if event.reason]
-        assert set(told) == {"peer: this socket takes no more peers"}
+        assert set(told) == {"the peer refused: this socket takes no more peers"}
         first.close()
         while not (pair.peers() and second.peers()):
             r.world.run(1)

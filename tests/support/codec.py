@@ -8,7 +8,10 @@ from typing import Any
 
 from tests.support.mm import ffi, lib
 
-COMMANDS = {1: "UNKNOWN", 2: "PING", 3: "PONG", 4: "SUBSCRIBE", 5: "CANCEL", 6: "ERROR", 7: "READY"}
+COMMANDS = {
+    **{1: "UNKNOWN", 2: "PING", 3: "PONG", 4: "SUBSCRIBE", 5: "CANCEL", 6: "ERROR", 7: "READY"},
+    **{8: "STOP", 9: "STOPPED"},
+}
 BIG = 1 << 20
 
 

@@ -65,6 +65,11 @@ def survey(number: int, *bodies: bytes) -> bytes:
     return message(struct.pack(">I", number), b"", *bodies)
 
 
+def refusal(number: int, reason: bytes = b"") -> bytes:
+    """Encode what stands for an answer: the id, the word where the delimiter would be, why."""
+    return message(struct.pack(">I", number), b"REFUSED", reason)
+
+
 def ping(ttl: int, context: bytes = b"") -> bytes:
     """Encode PING."""
     return command(b"PING", struct.pack(">H", ttl) + context)

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import asyncio
+import mmap
+from array import array
 from collections.abc import Collection, Reversible
 from typing import Protocol
 
+import numpy
 from typing_extensions import assert_type
 
 import meshmsg as mm
 from meshmsg import aio
+from meshmsg._data import Data
 from meshmsg.testing import SimWorld
 
 
@@ -30,15 +34,49 @@ def sync() -> None:
         assert_type(message.topic, str)
     for request in mm.Rep(bind="inproc://x"):
         assert_type(request.reply(b"x"), bool)
-    assert_type(mm.Req(connect="inproc://x").request(b"q", retries=2), mm.Message)
+    assert_type(mm.Req(connect="inproc://x").request(b"q", retries=2, deadline=1), mm.Message)
+    assert_type(mm.Req(connect="inproc://x").request_frames([b"a", b"b"]).frames, tuple[bytes, ...])
+    with mm.Rep(bind="inproc://x").recv() as question:
+        assert_type(question, mm.Request)
+        assert_type(question.reply_frames([b"a", b"b"]), bool)
+        assert_type(question.refuse("busy"), bool)
     survey = mm.Surveyor(connect="inproc://x").survey(b"q", deadline=0.5, expect=2)
     assert_type(survey, mm.Survey)
     assert_type(list(survey), list[mm.Message])
-    assert_type(survey.missing, tuple[int, ...])
+    assert_type(survey.missing, tuple[mm.AskedPeer, ...])
+    assert_type(survey.missing[0].address, str)
     assert_type(mm.Respondent(bind="inproc://y").recv(), mm.Request)
     assert_type(mm.Bus(bind="inproc://z").recv_many(), list[mm.Message])
     with SimWorld(1) as world:
         assert_type(world.engine(), mm.Engine)
+
+
+def buffers() -> None:
+    """Whatever has a buffer can be sent; text cannot."""
+    wide = array("d", [1.5])
+    several: list[Data] = [b"x", wide, numpy.arange(4.0), memoryview(b"x")]
+    with mm.Push() as push, mm.Pub() as pub, mm.Req() as req, mm.Router() as router:
+        push.send(wide)
+        push.send(numpy.arange(4.0), timeout=1)
+        push.send(numpy.float64(4.0))
+        push.send_many(several)
+        push.send_many([numpy.arange(4.0), numpy.arange(5)])
+        push.send_many(iter([wide]))
+        push.send_frames([b"head", numpy.zeros((2, 2))])
+        pub.send(mmap.mmap(-1, 1), topic="t")
+        pub.send_frames([b"head", wide], topic=b"t")
+        req.request(wide)
+        router.send(wide, to=b"me")
+        push.send("text")  # type: ignore[arg-type]
+        push.send([b"x"])  # type: ignore[arg-type]
+        push.send_many(["text"])  # type: ignore[list-item]
+
+
+async def awaited_buffers(push: aio.Push, pub: aio.Pub) -> None:
+    """The same."""
+    await push.send(numpy.arange(4.0))
+    await pub.send_frames([array("d")], topic="t")
+    await push.send("text")  # type: ignore[arg-type]
 
 
 def batches() -> None:
@@ -82,6 +120,7 @@ def contexts() -> None:
         mixed: mm.Poller[mm.Rep | mm.Pull] = mm.Poller()
         assert_type(mixed.add(rep), None)
         assert_type(mixed.poll()[0].recv(), mm.Request | mm.Message)
+        assert_type(mixed.poll(timeout=1).readable, list[mm.Rep | mm.Pull])
     with mm.Engine(poller="poll") as engine:
         assert_type(engine.close(), int)
     try:
@@ -104,7 +143,7 @@ def mistakes() -> None:
     mm.Push(owerflow="block")  # type: ignore[call-arg]
     mm.Push().send("text")  # type: ignore[arg-type]
     mm.Push().recv()  # type: ignore[attr-defined]
-    mm.Poller([mm.Push()])  # type: ignore[type-var]
+    mm.Poller([1.0])  # type: ignore[type-var]
     mm.Pull().send(b"")  # type: ignore[attr-defined]
     mm.Pull().recv(1.0)  # type: ignore[call-arg]
     mm.Router().send(b"x")  # type: ignore[call-arg]
@@ -147,6 +186,7 @@ async def awaited() -> None:
     pull = aio.Pull(bind="tcp://127.0.0.1:0")
     assert_type(await pull.recv(), mm.Message)
     assert_type(await aio.Req(connect=pull.endpoint).request(b"q"), mm.Message)
+    assert_type(await aio.Req(connect=pull.endpoint).request_frames([b"q"]), mm.Message)
     assert_type(await pull.recv_batch(), mm.MessageBatch)
     async for message in pull:
         assert_type(message, mm.Message)
@@ -154,6 +194,9 @@ async def awaited() -> None:
         assert_type(request.reply(b"x"), bool)
     async for answer in aio.Surveyor(bind="inproc://s").survey(b"q"):
         assert_type(answer, mm.Message)
+    assert_type(await aio.Surveyor(bind="inproc://s").survey(b"q"), aio.Survey)
+    for _ in aio.Surveyor(bind="inproc://s").survey(b"q"):  # type: ignore[attr-defined]
+        pass
     assert_type(await aio.Bus(bind="inproc://b").recv(), mm.Message)
     async with aio.Rep() as rep, aio.Push() as push:
         assert_type(rep, aio.Rep)

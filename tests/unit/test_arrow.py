@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import importlib
 from collections.abc import Iterator
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -160,6 +162,21 @@ def test_what_is_no_message_is_refused_with_its_place(pair: tuple[mm.Push, mm.Pu
     for wrong in (pa.array([1, 2]), pa.array(["a", "a"]).dictionary_encode()):
         with pytest.raises(mm.UsageError, match="element 0"):
             push.send_batch(wrong)
+
+
+@pytest.mark.leaves_threads
+def test_a_table_is_told_to_be_sent_a_column_at_a_time(pair: tuple[mm.Push, mm.Pull]) -> None:
+    """Of pyarrow, polars and pandas; nothing of it is sent."""
+    table = pa.table({"body": [b"a"], "n": [1]})
+    wrong = [table, table.to_batches()[0]]
+    for name in ("polars", "pandas"):
+        if find_spec(name) is not None:
+            wrong.append(importlib.import_module(name).DataFrame({"body": [b"a"], "n": [1]}))
+    for each in wrong:
+        with pytest.raises(mm.UsageError, match=r"pass one column, for example table\['body'\]"):
+            pair[0].send_batch(each)
+    assert pair[0].stats().sent_messages == 0
+    assert pair[0].send_batch(table["body"]) == 1
 
 
 def test_too_large_an_element_says_how_large(pair: tuple[mm.Push, mm.Pull]) -> None:

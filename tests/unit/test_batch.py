@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import itertools
+import pickle
 import threading
 import weakref
 from collections.abc import Collection, Reversible, Sequence
@@ -49,6 +51,21 @@ def test_batches_hold_every_message_in_order(sizes: list[int]) -> None:
             push.send(body)
             found += pull.recv_batch(1, timeout=WAIT_S)
         assert found == bodies
+
+
+def test_a_batch_is_copied_as_what_cannot_change_and_says_how_to_pickle_it() -> None:
+    """Its bodies can be, and Arrow's array of them."""
+    with mm.Push() as push, mm.Pull() as pull:
+        joined(push, pull)
+        push.send_many([b"a", b"b"])
+        batch = pull.recv_batch(2, max_wait=WAIT_S, timeout=WAIT_S)
+    assert batch.data == b"ab"
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(TypeError, match=r"batch\.to_list\(\), or .*pyarrow\.array\(batch\)"):
+            pickle.dumps(batch, protocol)
+    assert copy.copy(batch) is batch
+    assert copy.deepcopy([batch])[0] is batch
+    assert pickle.loads(pickle.dumps(batch.to_list())) == [b"a", b"b"]
 
 
 def test_a_batch_is_a_sequence() -> None:

@@ -17,9 +17,12 @@ VECTORS = {
     "ready_dealer.bin": ref.ready(b"DEALER", (b"Identity", b"")),
     "ready_surveyor.bin": ref.ready(b"SURVEYOR"),
     "survey.bin": ref.survey(0x80000001, b"who?"),
+    "refusal.bin": ref.refusal(0x80000001, b"busy"),
+    "ready_rep.bin": ref.ready(b"REP", (b"X-Meshmsg", b"1 refuse stop")),
     "error.bin": ref.error(b"PUSH cannot talk to SUB"),
     "subscribe.bin": ref.subscription(True, b"fx."),
     "subscribe30.bin": ref.subscription(True, b"fx.", minor=0),
+    "stop.bin": ref.command(b"STOP") + ref.command(b"STOPPED"),
     "ping.bin": ref.ping(150, struct.pack(">Q", 7)),
 }
 
@@ -57,8 +60,16 @@ def test_ready_goes_out_once_the_greeting_was_accepted() -> None:
     hello = Hello(lib.MM_DEALER, b"me")
     hello.output()
     assert not hello.feed(ref.greeting())
-    properties = [(b"Socket-Type", b"DEALER"), (b"Identity", b"me"), (b"X-Meshmsg", b"1")]
+    properties = [
+        (b"Socket-Type", b"DEALER"),
+        (b"Identity", b"me"),
+        (b"X-Meshmsg", b"1 refuse stop"),
+    ]
     assert hello.output() == ref.command(b"READY", ref.metadata(properties))
+    rep = Hello(lib.MM_REP)
+    rep.output()
+    assert not rep.feed(ref.greeting())
+    assert rep.output() == (GOLDEN / "ready_rep.bin").read_bytes()
 
 
 NAMELESS = [

@@ -153,7 +153,7 @@ def test_an_unknown_identity_names_itself_and_some_that_are_known() -> None:
     [
         ("tcp://127.0.0.1", "tcp://host:port"),
         ("what is this", "inproc://name"),
-        ("tcp://127.0.0.1:x", "ipc://"),
+        ("tcp://127.0.0.1:x", "a number from 0 to 65535"),
     ],
 )
 def test_a_malformed_endpoint_is_told_what_endpoints_look_like(url: str, hint: str) -> None:

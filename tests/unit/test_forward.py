@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 
 import pytest
 
 import meshmsg
 from meshmsg.patterns import Flow, Forward
+from tests.support import refcodec as ref
+from tests.support.pairs import wait_until
+from tests.support.rawpeer import RawPeer
 
 LOOPBACK = "tcp://127.0.0.1:0"
 PATIENCE = 60.0  # seconds until a test gives up
@@ -142,3 +146,54 @@ def test_pairs_that_make_no_sense_are_refused() -> None:
             Forward(pull, dealer)
         assert not pull.closed
         assert not dealer.closed
+
+
+def test_a_forward_that_comes_late_passes_on_the_topics_of_all_subscribers() -> None:
+    """70,000 topics of ten Subs wait for it, more than were ever queued; all of them pass."""
+    many, each = 10, 7_000
+    with (
+        meshmsg.Pub(bind=LOOPBACK, subscriptions_max=many * each) as pub,
+        meshmsg.XPub(bind=LOOPBACK) as back,
+        ExitStack() as stack,
+    ):
+        for who in range(many):
+            topics = [f"{who}.{number}." for number in range(each)]
+            stack.enter_context(meshmsg.Sub(connect=back.endpoint, topics=topics))
+        wait_until(lambda: sum(peer.subscriptions for peer in back.peers()) == many * each)
+        with Forward(meshmsg.XSub(connect=pub.endpoint), back):
+            wait_until(lambda: [peer.subscriptions for peer in pub.peers()] == [many * each])
+
+
+def test_polite_subscribers_are_served_beside_two_that_flap() -> None:
+    """Two peers alternate SUBSCRIBE and CANCEL without end; the others' topics get upstream."""
+    front, back = meshmsg.XSub(bind=LOOPBACK), meshmsg.XPub(bind=LOOPBACK)
+    over = threading.Event()
+
+    def flap(peer: RawPeer, who: int) -> None:
+        topics = [b"%d.%d" % (who, number) for number in range(100)]
+        here = b"".join(ref.subscription(True, topic) for topic in topics)
+        gone = b"".join(ref.subscription(False, topic) for topic in topics)
+        while not over.is_set():
+            peer.send((here + gone) * 10)
+
+    with (
+        Forward(front, back),
+        meshmsg.Pub(connect=front.endpoint) as pub,
+        RawPeer(back.endpoint).shake(b"SUB") as one,
+        RawPeer(back.endpoint).shake(b"SUB") as two,
+        ExitStack() as stack,
+    ):
+        threads = [threading.Thread(target=flap, args=pair) for pair in ((one, 1), (two, 2))]
+        for thread in threads:
+            thread.start()
+        try:
+            for number in range(5):
+                topic = f"polite {number}"
+                sub = stack.enter_context(meshmsg.Sub(connect=back.endpoint, topics=topic))
+                pub.wait_for_subscribers(topic, timeout=PATIENCE)
+                pub.send(b"there", topic=topic)
+                assert sub.recv(timeout=PATIENCE) == b"there"
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join(PATIENCE)

@@ -27,7 +27,8 @@ def py_fields(kind: Any) -> set[str]:
 def test_stats_peers_and_events_have_every_field_of_the_core() -> None:
     """Times in seconds lose their unit from the name; nothing else is left out."""
     assert py_fields(mm.Stats) == c_fields("mm_stats")
-    renamed = {"since_ns": "since", "rtt_ns": "rtt", "time_ns": "time"}
+    renamed = {"since_ns": "since", "rtt_ns": "rtt", "time_ns": "time", "retry_ns": "retry_in"}
+    renamed["stop"] = "stopping"
     for kind, struct in ((mm.PeerInfo, "mm_peer"), (mm.Event, "mm_event")):
         assert py_fields(kind) == {renamed.get(name, name) for name in c_fields(struct)} - {
             "identity_size"
@@ -52,9 +53,9 @@ def test_dropped_is_the_sum_of_all_drops() -> None:
     with mm.Push() as push:
         stats = push.stats()
     drops = sorted(name for name in py_fields(mm.Stats) if name.startswith("dropped_"))
-    assert len(drops) == 8
+    assert len(drops) == 9
     counted = dataclasses.replace(stats, **{name: 10**i for i, name in enumerate(drops)})
-    assert counted.dropped == 11_111_111
+    assert counted.dropped == 111_111_111
 
 
 def report(**counts: int) -> mm.DrainReport:

@@ -106,6 +106,7 @@ CALLS: dict[str, list[Any]] = {
     "peers": [],
     "stats": [],
     "events": [],
+    "watch": [],
     "send": [b"x"],
     "send_many": [[b"x"]],
     "send_batch": [batch_of([mm.Message(b"x")])],
@@ -121,7 +122,11 @@ CALLS: dict[str, list[Any]] = {
     "unbind": ["inproc://closed"],
     "disconnect": ["inproc://closed"],
     "request": [b"q"],
+    "request_frames": [[b"q", b"r"]],
     "survey": [b"q"],
+    "survey_frames": [[b"q", b"r"]],
+    "stop_receiving": [],
+    "wait_for_subscribed": [],
 }
 
 
@@ -140,7 +145,9 @@ def test_after_the_end_every_call_says_so(role: str, end: str) -> None:
     }
     assert methods - {"close"} <= set(CALLS)
     for name in sorted(methods - {"close"}):
-        options = {"to": b"x"} if (role, name) == ("Router", "send") else {}
+        options: dict[str, Any] = {"to": b"x"} if (role, name) == ("Router", "send") else {}
+        if role == "XPub" and name.endswith("subscribe"):
+            options["peer"] = 1
         with pytest.raises(mm.ClosedError, match="closed"):
             getattr(socket, name)(*CALLS[name], **options)
     assert socket.closed

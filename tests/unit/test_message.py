@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -223,14 +224,28 @@ def test_native_calls_refuse_what_they_cannot_take() -> None:
             fast.send(*wrong)
     assert fast.send(12345, b"x") < 0
     for wrong_list in (
-        (1, (), 0, 0, 0),
-        (1, [], 0, 0),
-        (1, ["a"], 0, 0, 0),
-        (1, [b"a"], "0", 0, 0),
+        (1, (), [0, 0], 0, 0),
+        (1, [], [0, 0], 0),
+        (1, [], 0, 0, 0),
+        (1, [], [0], 0, 0),
+        (1, [], ["0", 0], 0, 0),
+        (1, ["a"], [0, 0], 0, 0),
+        (1, [b"a"], [0, 0], "0", 0),
     ):
         with pytest.raises(TypeError):
             fast.send_list(*wrong_list)
-    assert fast.send_list(12345, [b"x"], 0, 0, 0)[0] < 0
+    assert fast.send_list(12345, [b"x"], [0, 0], 0, 0) < 0
+    for wrong_gathering in (
+        ([b"a"], [], 1, 1, 0.1, time.monotonic, bytes),
+        (iter(()), (), 1, 1, 0.1, time.monotonic, bytes),
+        (iter(()), [], "1", 1, 0.1, time.monotonic, bytes),
+        (iter(()), [], 1, 1, 0.1, None, bytes),
+        (iter([1]), [], 1, 1, 0.1, time.monotonic, str),
+        (iter(()), [], 1, 1, 0.1, str, bytes),
+        (iter(()), []),
+    ):
+        with pytest.raises(TypeError):
+            fast.gather(*wrong_gathering)
     with pytest.raises(TypeError):
         fast.all_bytes(())
     assert fast.all_bytes([])
@@ -280,7 +295,33 @@ def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() ->
     assert begun == [0, b""]
     assert fast.no_way().reply("x") is None
     assert fast.no_way().reply(b"x") == lib.MM_ESTATE
-    assert fast.no_way().about() == (None, 0, 0)
+    assert fast.no_way().about() == (None, 0, 0, False)
+    one = (1).to_bytes(8, "little")
+    for wrong_frames in (
+        (),
+        (b"x",),
+        (b"x", one, b""),
+        ("x", one),
+        (b"x", "1"),
+        (b"x", b""),
+        (b"", b""),
+        (b"x", one[:7]),
+        (b"xy", one),
+        (b"x", one + one),
+        (b"x", b"\xff" * 8),
+        (b"x", b"\xff" * 8 + (2).to_bytes(8, "little")),
+    ):
+        for call in (
+            lambda q=wrong_frames: fast.survey(1, q, 0, 1, 0, 0, [0, b""]),
+            lambda q=wrong_frames: fast.request(1, q, 0, 0, [0]),
+            lambda q=wrong_frames: fast.ask(1, 1, q),
+            lambda q=wrong_frames: fast.no_way().reply(q),
+        ):
+            with pytest.raises(TypeError):
+                call()
+    with pytest.raises(TypeError):
+        fast.no_way().refuse("x")
+    assert fast.no_way().refuse(b"x") == lib.MM_ESTATE
 
 
 @pytest.mark.parametrize("size", [0, 64, 4000, 5000, 100_000])

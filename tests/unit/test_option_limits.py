@@ -24,8 +24,13 @@ SENDS: dict[str, Any] = {
     "Pair": lambda s, body: s.send(body, timeout=0),
     "Pub": lambda s, body: s.send(body, timeout=0),
     "XPub": lambda s, body: s.send(body, timeout=0),
-    "Req": lambda s, body: s.request(body, timeout=0),
 }
+ASKS: dict[str, Any] = {
+    "Req": lambda s, body: s.request(body, timeout=0),
+    "Surveyor": lambda s, body: s.survey(body),
+}
+ID_SIZE = 4
+"""Bytes in front of what is asked."""
 RECEIVES = {"Pull": "Push", "Dealer": "Dealer", "Pair": "Pair", "Rep": "Dealer", "Router": "Dealer"}
 
 
@@ -42,6 +47,21 @@ def test_message_size_max_holds_for_what_a_role_sends(role: str, limit: int) -> 
         except (mm.WouldBlockError, mm.TimedOutError):
             pass  # nobody is there, which is no matter of size
         assert socket.stats().dropped == 0
+
+
+@pytest.mark.parametrize("limit", [0, 1000])
+@pytest.mark.parametrize("role", ASKS)
+def test_message_size_max_holds_for_what_is_asked_with_its_id(role: str, limit: int) -> None:
+    """As the peer counts: it would end the connection over one byte more."""
+    with getattr(mm, role)(bind=UP, message_size_max=limit + ID_SIZE) as socket:
+        with pytest.raises(mm.TooLargeError) as refused:
+            ASKS[role](socket, bytes(limit + 1))
+        assert refused.value.size == refused.value.limit + 1 == limit + ID_SIZE + 1
+        try:
+            ASKS[role](socket, bytes(limit))
+        except mm.WouldBlockError:
+            pass  # nobody is there, which is no matter of size
+        assert socket.stats().dropped_overflow == 0
 
 
 @pytest.mark.parametrize("limit", [1, 100])

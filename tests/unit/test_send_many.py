@@ -3,15 +3,18 @@ way."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import meshmsg as mm
-from meshmsg._send import CHUNK_BYTES, CHUNK_MESSAGES, chunks_of
+from meshmsg import aio
+from meshmsg._taken import CHUNK_BYTES, CHUNK_MESSAGES, Taken
 from tests.support.pairs import WAIT_S, joined
 
 
@@ -32,7 +35,10 @@ SIZES = st.lists(
 def test_chunks_are_the_messages_in_order_and_within_limits(sizes: list[int], stream: bool) -> None:
     """A list is one chunk; of a stream each ends with the message that fills it. None is empty."""
     bodies = [bytes(size) for size in sizes]
-    chunks = list(chunks_of(iter(bodies) if stream else bodies))
+    taken = Taken(iter(bodies) if stream else bodies)
+    chunks: list[list[bytes]] = []
+    while taken.fill():
+        chunks.append(list(taken.chunk))
     assert [body for chunk in chunks for body in chunk] == bodies
     assert all(chunks)
     assert stream or len(chunks) <= 1
@@ -80,6 +86,122 @@ def test_what_a_generator_gave_before_it_failed_is_sent() -> None:
         assert counted(pull, 2) == [b"a", b"b"]
 
 
+ENDINGS = [RuntimeError, KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError]
+"""What a generator may fail with."""
+
+
+def then_raising(error: BaseException, bodies: list[bytes]) -> Iterator[bytes]:
+    """Give these, and then fail."""
+    yield from bodies
+    raise error
+
+
+async def awaited(bodies: Iterable[Any], **options: Any) -> mm.Stats:
+    """Send them in a loop; the sender's counters, which the error has when there is one."""
+    async with aio.Push(bind="tcp://127.0.0.1:0", **options) as push:
+        try:
+            await push.send_many(bodies, timeout=0.05)
+        except BaseException as error:
+            vars(error)["stats"] = push.stats()
+            raise
+        return push.stats()
+
+
+def at_once(bodies: Iterable[Any], **options: Any) -> mm.Stats:
+    """The same of a thread."""
+    with mm.Push(bind="tcp://127.0.0.1:0", **options) as push:
+        try:
+            push.send_many(bodies, timeout=0.05)
+        except BaseException as error:
+            vars(error)["stats"] = push.stats()
+            raise
+        return push.stats()
+
+
+def in_a_loop(bodies: Iterable[Any], **options: Any) -> mm.Stats:
+    """The same, awaited."""
+    return asyncio.run(awaited(bodies, **options))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, CHUNK_MESSAGES + 3])
+@pytest.mark.parametrize("ending", ENDINGS, ids=lambda kind: kind.__name__)
+def test_whatever_a_generator_raises_says_what_was_sent_and_what_was_not(
+    ending: type[BaseException], count: int
+) -> None:
+    """An error is raised once what came before it was sent; what ends the program, at once."""
+    bodies = [b"%d" % i for i in range(count)]
+    with joined(mm.Push, mm.Pull, send_queue_messages=count + 1) as (push, pull):
+        with pytest.raises(ending) as raised:
+            push.send_many(then_raising(ending(), bodies))
+        told = vars(raised.value)
+        assert told["sent"] == push.stats().sent_messages
+        assert bodies[told["sent"] :] == told["unsent"]
+        assert told["sent"] == (count if issubclass(ending, Exception) else count // 1024 * 1024)
+        assert counted(pull, told["sent"]) == bodies[: told["sent"]]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, CHUNK_MESSAGES + 3])
+@pytest.mark.parametrize("ending", ENDINGS, ids=lambda kind: kind.__name__)
+def test_in_a_loop_whatever_a_generator_raises_says_so_too(
+    ending: type[BaseException], count: int
+) -> None:
+    """By the same attributes."""
+    bodies = [b"%d" % i for i in range(count)]
+
+    async def run() -> None:
+        async with (
+            aio.Push(bind="tcp://127.0.0.1:0", send_queue_messages=count + 1) as push,
+            aio.Pull(connect=push.endpoint) as pull,
+        ):
+            await push.wait_for_peers(timeout=WAIT_S)
+            with pytest.raises(ending) as raised:
+                await push.send_many(then_raising(ending(), bodies))
+            told = vars(raised.value)
+            assert told["sent"] == push.stats().sent_messages
+            assert bodies[told["sent"] :] == told["unsent"]
+            for body in bodies[: told["sent"]]:
+                assert await pull.recv(timeout=WAIT_S) == body
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("send", [at_once, in_a_loop])
+@pytest.mark.parametrize("kind", [list, tuple, iter])
+def test_what_is_no_message_is_given_back_with_all_behind_what_was_sent(
+    send: Callable[..., mm.Stats], kind: Callable[[list[Any]], Any]
+) -> None:
+    """Of an iterator what was taken; it stands first then, as what is too large does."""
+    bodies: list[Any] = [b"1", bytearray(b"2"), "3", b"4"]
+    with pytest.raises(TypeError, match="encode") as refused:
+        send(kind(bodies), overflow="drop_newest")
+    told = vars(refused.value)
+    assert told["sent"] == told["stats"].sent_messages == (2 if kind is iter else 0)
+    assert told["unsent"] == (["3"] if kind is iter else bodies)
+    with pytest.raises(mm.TooLargeError) as large:
+        send(kind([b"1", bytes(101), b"3"]), overflow="drop_newest", message_size_max=100)
+    assert (vars(large.value)["sent"], vars(large.value)["unsent"]) == (1, [bytes(101), b"3"])
+
+
+@pytest.mark.parametrize("send", [at_once, in_a_loop])
+def test_an_error_of_the_iterable_is_the_context_of_what_kept_its_messages_from_being_sent(
+    send: Callable[..., mm.Stats],
+) -> None:
+    """Both are told of."""
+    failed = RuntimeError("the disk is gone")
+    with pytest.raises(mm.TimedOutError) as late:
+        send(then_raising(failed, [b"1", b"2"]))
+    assert late.value.__context__ is failed
+    assert (late.value.sent, late.value.unsent) == (0, [b"1", b"2"])
+
+
+@pytest.mark.parametrize("send", [at_once, in_a_loop])
+@pytest.mark.parametrize("one", [b"abc", bytearray(b"abc"), memoryview(b"abc"), "abc"])
+def test_one_message_is_not_many(send: Callable[..., mm.Stats], one: Any) -> None:
+    """Its items are no messages, and nobody means them."""
+    with pytest.raises(TypeError, match=r"for one message use send$"):
+        send(one)
+
+
 def test_a_slow_generator_does_not_hold_its_messages_back() -> None:
     """The first is received before the generator gives the second."""
     with joined(mm.Push, mm.Pull) as (push, pull):
@@ -121,7 +243,7 @@ def test_time_that_is_up_leaves_sent_and_unsent() -> None:
                 yield taken[-1]
 
         with pytest.raises(
-            mm.TimedOutError, match=r"no room for more than 0 messages within 0\.05 s"
+            mm.TimedOutError, match=r"no peer for more than 0 messages within 0\.05 s"
         ) as late:
             push.send_many(source(), timeout=0.05)
         assert late.value.sent == 0

@@ -103,6 +103,47 @@ def test_no_topic_is_no_frame(topic: Any) -> None:
         assert sub.recv_frames(timeout=WAIT_S) == [b"body"]
 
 
+@pytest.mark.parametrize("topic", ["ü", "ü".encode(), bytearray("ü".encode())])
+@pytest.mark.parametrize("kind", [mm.Pub, mm.XPub])
+def test_frames_have_a_topic_in_front_as_a_body_has(kind: Any, topic: Any) -> None:
+    """Of threads; without a topic, with an empty one, or of what is no frames, as always."""
+    with kind(bind="tcp://127.0.0.1:0") as pub, mm.Sub(connect=pub.endpoint, topics="") as sub:
+        pub.wait_for_subscribers("", timeout=WAIT_S)
+        pub.send_frames([b"a", b"b"], topic=topic)
+        pub.send_frames((b"a",), topic=topic, timeout=0)
+        pub.send_frames([b"a", b"b"], topic="")
+        pub.send_frames([b"a"])
+        raw = "ü".encode()
+        wanted = [[raw, b"a", b"b"], [raw, b"a"], [b"a", b"b"], [b"a"]]
+        assert [sub.recv_frames(timeout=WAIT_S) for _ in wanted] == wanted
+        with pytest.raises(mm.UsageError):
+            pub.send_frames([], topic=topic)
+        with pytest.raises(TypeError, match="sequence of frames"):
+            pub.send_frames(b"a", topic=topic)
+        with pytest.raises(TypeError, match="a topic is"):
+            pub.send_frames([b"a"], topic=5)
+        assert pub.stats().sent_messages == len(wanted)
+
+
+def test_in_a_loop_frames_have_a_topic_in_front() -> None:
+    """The same, awaited."""
+
+    async def run(kind: Any) -> list[list[bytes]]:
+        async with (
+            kind(bind="tcp://127.0.0.1:0") as pub,
+            aio.Sub(connect=pub.endpoint, topics="") as sub,
+        ):
+            await pub.wait_for_subscribers("", timeout=WAIT_S)
+            await pub.send_frames([b"a", b"b"], topic="t")
+            await pub.send_frames([b"a"], topic=b"", timeout=WAIT_S)
+            with pytest.raises(mm.UsageError):
+                await pub.send_frames([], topic="t")
+            return [await sub.recv_frames(timeout=WAIT_S) for _ in range(2)]
+
+    for kind in (aio.Pub, aio.XPub):
+        assert asyncio.run(run(kind)) == [[b"t", b"a", b"b"], [b"a"]]
+
+
 def test_topics_and_none_in_a_burst_stay_in_order_and_apart() -> None:
     """Of one publisher, small and large, to those who want them."""
     with publishing("t") as (pub, sub):

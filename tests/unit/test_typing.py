@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +19,27 @@ def test_a_consumer_type_checks(checker: str) -> None:
     """tests/typing/consumer.py, strictly."""
     if importlib.util.find_spec(checker) is None:
         pytest.skip(f"{checker} is not installed")
-    options = ["--strict", "--no-incremental"] if checker == "mypy" else []
+    mypy, pyright = ["--strict", "--no-incremental"], ["--pythonpath", sys.executable]
+    options = mypy if checker == "mypy" else pyright
     command = [sys.executable, "-m", checker, *options, "tests/typing/consumer.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_every_public_type_is_known() -> None:
+    """`pyright --verifytypes`, but for the bench: a command, whose modules nobody imports."""
+    if importlib.util.find_spec("pyright") is None:
+        pytest.skip("pyright is not installed")
+    command = [sys.executable, "-m", "pyright", "--verifytypes", "meshmsg", "--ignoreexternal"]
+    own = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [*command, "--outputjson"], cwd=ROOT, env=own, capture_output=True, text=True
+    )
+    symbols = json.loads(done.stdout)["typeCompleteness"]["symbols"]
+    public = [symbol for symbol in symbols if symbol["isExported"]]
+    assert len(public) > 100
+    assert [
+        symbol["name"]
+        for symbol in public
+        if not symbol["isTypeKnown"] and not symbol["name"].startswith("meshmsg.bench.")
+    ] == []

@@ -3,8 +3,10 @@
 Not in `import meshmsg`: who does not use asyncio does not load it.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from meshmsg._elsewhere import ASYNCIO_HINTS as _HINTS
+from meshmsg._elsewhere import module_hint as _module_hint
 from meshmsg.aio._reqrep import Req as Req
 from meshmsg.aio._roles import Bus as Bus
 from meshmsg.aio._roles import Dealer as Dealer
@@ -20,6 +22,12 @@ from meshmsg.aio._roles import XPub as XPub
 from meshmsg.aio._roles import XSub as XSub
 from meshmsg.aio._survey import Survey as Survey
 from meshmsg.aio._survey import Surveyor as Surveyor
+
+if not _TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        raise _module_hint(__name__, name, _HINTS)
+
 
 __all__ = [
     "Bus",

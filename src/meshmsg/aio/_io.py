@@ -14,14 +14,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._core import EAGAIN, fast, ffi, lib, sends_natively, to_ms
-from meshmsg._data import Data, buffer_of, pack_frames
+from meshmsg._data import Data, buffer_of, bytes_of, pack_frames, size_of
 from meshmsg._errors import ClosedError, MeshError
 from meshmsg._inbox import Inbox
 from meshmsg._options import check_batch
-from meshmsg._send import array_error, arrays_in, chunks_of
+from meshmsg._send import array_error, arrays_in
+from meshmsg._taken import Taken
 from meshmsg._unpack import MessageT
 from meshmsg.aio._loop import READABLE, WRITABLE
-from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining, Waiting, frameless
+from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining, Waiting, frameless, is_turn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -37,15 +38,15 @@ PREFETCH_BYTES = 256 * 1024
 class AsyncFrameSender(AsyncDraining):
     """A socket that sends frames, to anybody or to one peer."""
 
-    async def _send_frames_to(self, to: int, frames: Sequence[Data], timeout: float | None) -> None:
-        body, sizes, count = pack_frames(frames)
+    async def _send_packed(self, packed: tuple[bytes, Any, int], timeout: float | None) -> None:
+        body, _, count = packed
         self._fast += 1
         if self._fast >= FAST_CALLS_MAX:
             await self._share()
         await self._sending(
-            lambda: int(lib.mm_send_frames(self._handle, to, body, sizes, count, 0, 0)),
+            lambda: int(lib.mm_send_frames(self._handle, 0, *packed, 0, 0)),
             timeout,
-            len(body),
+            size_of(body),
             count,
         )
 
@@ -59,7 +60,7 @@ class AsyncFrameSender(AsyncDraining):
     ) -> None:
         def once() -> int:
             rc = attempt()
-            if rc == EAGAIN and self._opts.overflow == lib.MM_OVERFLOW_ERROR:
+            if rc == EAGAIN and lib.mm_send_waits(self._handle) == 0:
                 raise self._error(rc, what, 0)
             return rc
 
@@ -93,12 +94,15 @@ class AsyncSender(AsyncFrameSender):
     async def _send_on(self, data: Data, timeout: float | None) -> None:
         """Send what is not sent natively: what is not bytes, has no room, or is one too many."""
         to_ms(timeout)  # refuses what is no time
-        body = buffer_of(data)
-        await self._share()
-        if lib.mm_send_now(self._handle, body, len(body)) == 0:
+        self._fast = 0
+        if is_turn():
+            data = bytes_of(data)  # others may change it, or resize it, in their turn
+            await self._turn()
+        if lib.mm_send_now(self._handle, *buffer_of(data)) == 0:
             return
+        taken = buffer_of(bytes_of(data))
         await self._sending(
-            lambda: int(lib.mm_send(self._handle, body, len(body), 0, 0)), timeout, len(body), 1
+            lambda: int(lib.mm_send(self._handle, *taken, 0, 0)), timeout, taken[1], 1
         )
 
     async def send_frames(self, frames: Sequence[Data], *, timeout: float | None = None) -> None:
@@ -115,7 +119,7 @@ class AsyncSender(AsyncFrameSender):
             TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
             UsageError: There is no frame.
         """
-        await self._send_frames_to(0, frames, timeout)
+        await self._send_packed(pack_frames(frames), timeout)
 
     async def send_many(self, messages: Iterable[Data], *, timeout: float | None = None) -> int:
         """Send many messages, crossing into C once per batch; see `meshmsg.Push.send_many`.
@@ -132,19 +136,22 @@ class AsyncSender(AsyncFrameSender):
             How many were sent: all of them.
 
         Raises:
-            TimedOutError: `.sent` says how many were sent, `.unsent` holds those that were taken
-            and
-                were not.
-            WouldBlockError, TooLargeError, ClosedError: As `send`, with the same two attributes.
+            TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
+            BaseException: What the iterable raised. Whatever is raised has `.sent`, how many were
+                sent, and `.unsent`, a list of those that were taken and not sent.
         """
         to_ms(timeout)
         loop = asyncio.get_running_loop()
         deadline = None if timeout is None else loop.time() + timeout
-        total = 0
-        for chunk in chunks_of(messages):
-            left = deadline if deadline is None else max(deadline - loop.time(), 0.0)
-            total += await self._send_chunk(chunk, total, left, timeout)
-        return total
+        taken = Taken(messages)
+        try:
+            while taken.fill():
+                left = deadline if deadline is None else max(deadline - loop.time(), 0.0)
+                await self._send_chunk(taken, left, timeout)
+            return taken.counts[1]
+        except BaseException as error:  # cancelled, too
+            taken.tell(error)
+            raise
 
     async def send_batch(self, batch: object, *, timeout: float | None = None) -> int:
         """Send each element of an Arrow array as a message; see `meshmsg.Push.send_batch`.
@@ -184,39 +191,28 @@ class AsyncSender(AsyncFrameSender):
             await self._sending(attempt, left, 0, 1, "no room for more")
         except MeshError as error:
             raise array_error(self, error, schema, values, before, int(done[0])) from None
-        except asyncio.CancelledError as error:
+        except BaseException as error:  # cancelled, most likely
             vars(error).update(sent=before + int(done[0]))
             raise
         return int(done[0])
 
-    async def _send_chunk(
-        self, chunk: list[bytes], before: int, left: float | None, timeout: float | None
-    ) -> int:
-        done = 0
+    async def _send_chunk(self, taken: Taken, left: float | None, timeout: float | None) -> None:
+        chunk, counts = taken.chunk, taken.counts
 
         def attempt() -> int:
-            nonlocal done
-            rc, done = fast.send_list(self._handle, chunk, done, 0, 0)
-            return int(rc)
+            return int(fast.send_list(self._handle, chunk, counts, 0, 0))
 
         try:
             await self._turn()
             await self._sending(attempt, left, 0, 1)
         except MeshError as error:
             if error.code == lib.MM_EMSGSIZE:
-                error = self._too_large(len(chunk[done]), 1)
+                error = self._too_large(size_of(chunk[counts[0]]), 1)
             elif error.code in (EAGAIN, lib.MM_ETIMEDOUT):
-                waits = timeout and self._opts.overflow != lib.MM_OVERFLOW_ERROR
+                waits = timeout and lib.mm_send_waits(self._handle) != 0
                 code = lib.MM_ETIMEDOUT if waits else EAGAIN
-                error = self._error(
-                    code, f"no room for more than {before + done} messages", timeout
-                )
-            vars(error).update(sent=before + done, unsent=chunk[done:])
+                error = self._error(code, f"no room for more than {counts[1]} messages", timeout)
             raise error from None
-        except asyncio.CancelledError as error:
-            vars(error).update(sent=before + done, unsent=chunk[done:])
-            raise
-        return done
 
 
 class AsyncReceiver(Inbox[MessageT], Waiting):

@@ -7,17 +7,24 @@ forgotten, and its late answer counted.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from meshmsg._core import borrow, fast, give_back, lib, to_ms
-from meshmsg._data import Data, bytes_of
+from meshmsg._attempts import NO_RETRY, Attempts, lost
+from meshmsg._core import EAGAIN, EREFUSED, borrow, fast, give_back, lib, to_ms
+from meshmsg._data import (
+    Data,
+    Question,
+    bytes_of,
+    extent_of,
+    question_of,
+)
 from meshmsg._engine import Engine
 from meshmsg._errors import PeerError, TimedOutError
+from meshmsg._forms import QuestionForm
 from meshmsg._message import Message, classes_of_peers
-from meshmsg._options import SocketOptions, build_options, check_count
-from meshmsg._reqrep import lost
-from meshmsg._unpack import Forming
+from meshmsg._options import SocketOptions
+from meshmsg._reqrep import refused
 from meshmsg.aio._io import AsyncFrameSender
 from meshmsg.aio._loop import READABLE, Due, Waiter
 
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class Req(Forming[Message], AsyncFrameSender):
+class Req(QuestionForm, AsyncFrameSender):
     """Asks its Rep (or Router) peers, in turn. See `meshmsg.Req`. Use it from one loop.
 
     Args:
@@ -45,10 +52,15 @@ class Req(Forming[Message], AsyncFrameSender):
         **options: Unpack[SocketOptions],
     ) -> None:
         self._pending: dict[int, Waiter[Message]] = {}
-        self._open(build_options(self._role, options, identity=identity), engine, bind, connect)
+        self._open(options, engine, bind, connect, identity=identity)
 
     async def request(
-        self, data: Data, *, timeout: float | None = None, retries: int = 0
+        self,
+        data: Data,
+        *,
+        timeout: float | None = None,
+        retries: int = 0,
+        deadline: float | None = None,
     ) -> Message:
         """Ask, and wait for the answer; many tasks may ask at once.
 
@@ -59,42 +71,85 @@ class Req(Forming[Message], AsyncFrameSender):
             data: The question.
             timeout: Seconds an attempt may take, sending included; None waits for ever.
             retries: How often to ask again after a time-out or when the peer went away.
+            deadline: Seconds all attempts may take together; None sets no bound.
 
         Returns:
             The answer.
 
         Raises:
             TimedOutError: No answer to any attempt.
+            WouldBlockError: The same, now (timeout=0); it is not asked again.
+            RefusedError: The peer refused it, in words of its own; it is not asked again.
             PeerError: The peer went away and no retry is left; the outcome is unknown.
-            TooLargeError: Over message_size_max.
+            UsageError: retries or deadline is none.
+            TooLargeError: Over message_size_max, with the 4 bytes of its id.
             ClosedError: The socket was closed.
         """
-        if retries != 0:
-            check_count("retries", retries)
-        for left in range(retries, -1, -1):
-            try:
-                return await self._ask(data, timeout)
-            except TimedOutError:
-                if left == 0:
-                    raise
-            except PeerError as error:
-                if left == 0:
-                    raise lost(error, retries) from None
-        raise AssertionError("the last attempt returns or raises")
-
-    async def _ask(self, data: Data, timeout: float | None) -> Message:
         body: bytes = (
             data if data.__class__ is bytes else bytes_of(data)  # pyright: ignore[reportAssignmentType]
         )
+        if retries != 0 or deadline is not None:
+            return await self._ask_again(body, timeout, retries, deadline)
+        try:
+            return await self._ask(body, timeout, [0])
+        except PeerError as error:
+            raise lost(error, NO_RETRY) from None
+
+    async def request_frames(
+        self,
+        frames: Sequence[Data],
+        *,
+        timeout: float | None = None,
+        retries: int = 0,
+        deadline: float | None = None,
+    ) -> Message:
+        """Ask with a question of several frames; see `meshmsg.Req.request_frames`.
+
+        Cancel-safe: a cancelled request is forgotten, and its answer counted as late.
+        Thread-safe: no; use it from its loop's thread.
+
+        Args:
+            frames: The question, one frame at least; a frame may be empty.
+            timeout: As of `request`.
+            retries: As of `request`; each attempt sends all frames.
+            deadline: As of `request`.
+
+        Returns:
+            The answer: the last frame, with all of them as its `frames`.
+
+        Raises:
+            UsageError: There is no frame; there are several, and all peers speak SP; or as
+                `request`.
+            TooLargeError: Over message_size_max or frames_max, with the two frames of its envelope.
+            TimedOutError, RefusedError, PeerError, ClosedError: As `request`.
+        """
+        question = question_of(frames, "request_frames", "request")
+        return await self._ask_again(question, timeout, retries, deadline)
+
+    async def _ask_again(
+        self, question: Question, timeout: float | None, retries: int, deadline: float | None
+    ) -> Message:
+        clock = asyncio.get_running_loop().time
+        attempts = Attempts(timeout, retries, deadline, clock())
+        while True:
+            number = [0]
+            try:
+                return await self._ask(question, attempts.begin(clock()), number)
+            except (TimedOutError, PeerError) as error:
+                attempts.next(self, error, number[0] != 0, clock())
+
+    async def _ask(self, question: Question, timeout: float | None, number: list[int]) -> Message:
+        """Make one attempt; number[0] gets its id once it is sent."""
         loop = asyncio.get_running_loop()
         end = None
         if timeout is not None:
             to_ms(timeout)
             end = loop.time() + timeout
         waker = self._waker(loop)  # before anything is sent: it may be refused
-        request: int = fast.ask(self._handle, waker.handle, body)
+        request: int = fast.ask(self._handle, waker.handle, question)
         if request < 0:
-            request = await self._ask_on(body, timeout)
+            request = await self._ask_on(question, timeout)
+        number[0] = request
         future: Waiter[Message] = Waiter(loop=loop)
         self._pending[request] = future
         waker.on_readable[self._handle] = self._complete
@@ -109,23 +164,31 @@ class Req(Forming[Message], AsyncFrameSender):
             if not self._pending:
                 waker.on_readable.pop(self._handle, None)  # it must not keep this socket alive
 
-    async def _ask_on(self, body: bytes, timeout: float | None) -> int:
+    async def _ask_on(self, question: Question, timeout: float | None) -> int:
         """Send a request that was not taken at once; its id."""
         asked: int = 0
 
         def attempt() -> int:
             nonlocal asked
             waker = self._waker(asyncio.get_running_loop())
-            asked = int(fast.ask(self._handle, waker.handle, body))
+            asked = int(fast.ask(self._handle, waker.handle, question))
             return min(asked, 0)
 
-        await self._sending(attempt, timeout, len(body), 1, "no room for a request")
+        size, count = extent_of(question)
+        await self._sending(
+            attempt,
+            timeout,
+            size,
+            count,
+            "no room for a request",
+        )
         return asked
 
     def _too_late(self, request: int, timeout: float | None) -> None:
         future = self._pending.get(request)
         if future is not None and not future.done():
-            future.set_exception(self._error(lib.MM_ETIMEDOUT, "no reply", timeout))
+            code = lib.MM_ETIMEDOUT if timeout else EAGAIN  # as a thread is told
+            future.set_exception(self._error(code, "no reply", timeout))
 
     def _fail_all(self, code: int) -> None:
         for future in self._pending.values():
@@ -139,6 +202,8 @@ class Req(Forming[Message], AsyncFrameSender):
             if found.__class__ is not int:
                 reply: Message = found
                 return reply
+            if found == EREFUSED:
+                raise refused(slot)
             if found < 0:
                 raise self._error(found, "no reply")
             return self._unpack_one(slot)

@@ -8,20 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from meshmsg._core import lib, sends_natively, to_ms
-from meshmsg._data import Data, encode_topic, encode_topics
+from meshmsg._core import ffi, lib, sends_natively, to_ms
+from meshmsg._data import Data, buffer_of, encode_topic, encode_topics, is_topic, pack_frames
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError
 from meshmsg._forms import (
     IdentityForm,
+    ManualForm,
     PublishForm,
     RequestForm,
     TopicForm,
-    check_route,
+    conflate_flags,
+    first_of,
+    pack_route,
     router_flags,
 )
 from meshmsg._message import Message, Request
-from meshmsg._options import SocketOptions, build_options, check_count
+from meshmsg._options import SocketOptions, check_count
+from meshmsg._stopping import Stopping
 from meshmsg.aio._batch import AsyncBatchReceiver
 from meshmsg.aio._io import AsyncFrameSender, AsyncReceiver, AsyncSender
 from meshmsg.aio._loop import PEERS
@@ -37,7 +41,7 @@ class Push(AsyncSender):
     _role: ClassVar[int] = lib.MM_PUSH
 
 
-class Pull(AsyncBatchReceiver):
+class Pull(Stopping, AsyncBatchReceiver):
     """Receives from its Push peers, in turn."""
 
     _role: ClassVar[int] = lib.MM_PULL
@@ -73,12 +77,35 @@ class _Publisher(PublishForm, AsyncSender):
 
     async def _publish_on(self, data: Data, timeout: float | None, topic: str | bytes) -> None:
         """Publish what is not published natively, as `_send_on`."""
-        if topic:
+        if is_topic(topic):
             to_ms(timeout)  # refuses what is no time
             self._fast = FAST_CALLS_MAX  # others have their turn once the frames are copied
-            await self._send_frames_to(0, [encode_topic(topic), data], timeout)
+            await self._send_packed(pack_frames([data], topic), timeout)
         else:
             await self._send_on(data, timeout)
+
+    async def send_frames(
+        self,
+        frames: Sequence[Data],
+        *,
+        topic: str | bytes = "",
+        timeout: float | None = None,
+    ) -> None:
+        """Publish one message of several frames; see `meshmsg.Pub.send_frames`.
+
+        Cancel-safe: a cancelled call has sent nothing. Thread-safe: yes, but a loop waits on its
+        own thread.
+
+        Args:
+            frames: The frames, at least one.
+            topic: Sent as a frame in front of them; without one, the first frame is matched.
+            timeout: Seconds to wait (overflow="block"); None waits for ever, 0 never waits.
+
+        Raises:
+            TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
+            UsageError: There is no frame.
+        """
+        await self._send_packed(pack_frames(frames, topic), timeout)
 
     async def wait_for_subscribers(
         self, topic: str | bytes = "", count: int = 1, *, timeout: float | None = None
@@ -100,10 +127,10 @@ class _Publisher(PublishForm, AsyncSender):
         raw = encode_topic(topic)
         check_count("count", count)
         await self._until(
-            lambda: int(lib.mm_wait_subscribers(self._handle, raw, len(raw), count, 0, 0)),
+            lambda: int(lib.mm_wait_subscribers(self._handle, *buffer_of(raw), count, 0, 0)),
             PEERS,
             timeout,
-            f"not {count} subscribers to {topic!r}",
+            self._subscribers_of(topic, count),
         )
 
 
@@ -113,11 +140,13 @@ class Pub(_Publisher):
     _role: ClassVar[int] = lib.MM_PUB
 
 
-class XPub(_Publisher, AsyncReceiver[Message]):
+class XPub(ManualForm, _Publisher, AsyncReceiver[Message]):
     """A Pub that also receives its peers' subscriptions, as b"\\x01topic" and b"\\x00topic".
 
     Args:
-        verbose: Give every subscription, not only the first and the last of a topic.
+        verbose: Give each peer's subscriptions, not only the first and the last of a topic.
+        manual: As verbose; and what a peer gets is not what it asks for, but what `subscribe` says.
+        welcome: Sent to each new subscriber before anything else; b"" sends nothing.
     """
 
     _role: ClassVar[int] = lib.MM_XPUB
@@ -129,17 +158,66 @@ class XPub(_Publisher, AsyncReceiver[Message]):
         connect: str | Iterable[str] | None = None,
         engine: Engine | None = None,
         verbose: bool = False,
+        manual: bool = False,
+        welcome: bytes = b"",
         **options: Unpack[SocketOptions],
     ) -> None:
         flags = lib.MM_OPT_XPUB_VERBOSE if verbose else 0
-        self._open(build_options(self._role, options, flags=flags), engine, bind, connect)
+        flags |= lib.MM_OPT_XPUB_MANUAL if manual else 0
+        self._open(options, engine, None, None, flags=flags)
+        try:
+            self._welcome(welcome)
+            self._attach(bind, connect)
+        except BaseException:
+            self.close()
+            raise
 
 
-class Sub(TopicForm, AsyncBatchReceiver):
+class _Subscriber(TopicForm, AsyncBatchReceiver):
+    """What Sub and XSub share."""
+
+    async def wait_for_subscribed(self, count: int = 1, *, timeout: float | None = None) -> int:
+        """Wait until the publishers know of every subscription made so far.
+
+        From then on nothing that they publish under these topics passes this socket by. A peer
+        proves it by answering a PING that was sent behind the subscriptions. One that speaks SP
+        sends everything, and has nothing to know. One of ZMTP 3.0 cannot say: it is waited for
+        until the subscriptions were written to its connection. Behind a forwarder it is the
+        forwarder that knows. A socket whose receive queue is full reads no answer.
+
+        Cancel-safe: yes. Thread-safe: yes, but a loop waits on its own thread.
+
+        Args:
+            count: How many peers there must be at least; all that are connected must know.
+            timeout: Seconds to wait; None waits for ever, 0 only asks and looks.
+
+        Returns:
+            How many of the peers are known for certain to have the topics: those of ZMTP 3.0 are
+            not counted.
+
+        Raises:
+            TimedOutError: Not all of them said so in time, or there were not so many.
+            WouldBlockError: It is not known now (timeout=0).
+            ClosedError: The socket was closed.
+        """
+        check_count("count", count)
+        info = ffi.new("mm_subscribed_info *")
+        await self._until(
+            lambda: int(lib.mm_wait_subscribed(self._handle, count, 0, 0, info)),
+            PEERS,
+            timeout,
+            self._not_subscribed(count, info),
+        )
+        return int(info.confirmed)
+
+
+class Sub(Stopping, _Subscriber):
     """Receives what its Pub peers publish under the topics it subscribed to.
 
     Args:
         topics: Prefixes to subscribe to at once; "" is everything.
+        conflate: Keep only the newest message: True, of all; "topic", of each topic. The others
+            count as `dropped_conflated`.
     """
 
     _role: ClassVar[int] = lib.MM_SUB
@@ -150,12 +228,15 @@ class Sub(TopicForm, AsyncBatchReceiver):
         bind: str | Iterable[str] | None = None,
         connect: str | Iterable[str] | None = None,
         topics: str | bytes | Iterable[str | bytes] = (),
+        conflate: bool | Literal["topic"] = False,
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
         wanted = encode_topics(topics)
-        self._open(build_options(self._role, options), engine, None, None)
+        self._open(options, engine, None, None, flags=conflate_flags(conflate))
         try:
+            if conflate:
+                self._watch()  # what is prefetched would not be the newest
             for topic in wanted:
                 self.subscribe(topic)
             self._attach(bind, connect)
@@ -164,7 +245,7 @@ class Sub(TopicForm, AsyncBatchReceiver):
             raise
 
 
-class XSub(TopicForm, AsyncSender, AsyncBatchReceiver):
+class XSub(AsyncSender, _Subscriber):
     """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for
     forwarders."""
 
@@ -189,7 +270,7 @@ class Dealer(AsyncSender, AsyncBatchReceiver):
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
-        self._open(build_options(self._role, options, identity=identity), engine, bind, connect)
+        self._open(options, engine, bind, connect, identity=identity)
 
 
 class Router(IdentityForm, AsyncFrameSender, AsyncReceiver[Message]):
@@ -200,7 +281,7 @@ class Router(IdentityForm, AsyncFrameSender, AsyncReceiver[Message]):
         handover: A newcomer with the identity of a connected peer takes its place, instead of being
             refused.
         on_unroutable: What a message to an unknown peer does: "error" raises PeerError, "drop"
-        counts it.
+            counts it.
     """
 
     _role: ClassVar[int] = lib.MM_ROUTER
@@ -217,8 +298,7 @@ class Router(IdentityForm, AsyncFrameSender, AsyncReceiver[Message]):
         **options: Unpack[SocketOptions],
     ) -> None:
         flags = router_flags(handover, on_unroutable)
-        opts = build_options(self._role, options, identity=identity, flags=flags)
-        self._open(opts, engine, bind, connect)
+        self._open(options, engine, bind, connect, identity=identity, flags=flags)
 
     async def send(self, data: Data, *, to: bytes, timeout: float | None = None) -> None:
         """Send one message to the peer of that identity.
@@ -250,11 +330,11 @@ class Router(IdentityForm, AsyncFrameSender, AsyncReceiver[Message]):
             UsageError: There is no frame behind the identity.
             WouldBlockError, TimedOutError, TooLargeError, ClosedError: As for any send.
         """
-        check_route(frames)
+        packed = pack_route(frames)
         try:
-            await self._send_frames_to(0, frames, timeout)
+            await self._send_packed(packed, timeout)
         except MeshError as error:
-            raise self._unknown(error, bytes(frames[0])) from None
+            raise self._unknown(error, first_of(packed)) from None
 
     async def recv_frames(self, *, timeout: float | None = None) -> list[bytes]:
         """Receive one message as its frames; the first is the identity of who sent it.
@@ -276,14 +356,14 @@ class Router(IdentityForm, AsyncFrameSender, AsyncReceiver[Message]):
         return [message.peer, *message.frames]
 
 
-class Rep(RequestForm, AsyncDraining, AsyncReceiver[Request]):
+class Rep(RequestForm, Stopping, AsyncDraining, AsyncReceiver[Request]):
     """Answers requests: what it receives is a Request, whose `reply` answers it.
 
     `reply` never waits, so it is an ordinary function here too.
     """
 
 
-class Respondent(RequestForm, AsyncDraining, AsyncReceiver[Request]):
+class Respondent(RequestForm, Stopping, AsyncDraining, AsyncReceiver[Request]):
     """Answers surveys: what it receives is a Request, whose `reply` answers it, once.
 
     `reply` never waits, so it is an ordinary function here too.

@@ -1,21 +1,32 @@
 """Surveyor for asyncio: any number of tasks survey at once; an answer wakes only who waits for it.
 
 Law: as in meshmsg._survey; every answer is taken by the task that returns it, so a cancelled one
-has taken nothing; a survey that nobody refers to any more is forgotten.
+has taken nothing; a survey that nobody refers to any more is forgotten. The question goes out when
+`survey` is called; only where it finds no room it goes out when the survey is awaited or iterated.
 """
 
 from __future__ import annotations
 
 import asyncio
+import warnings
 import weakref
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from meshmsg._blocking import LEAST_S
+from meshmsg._blocking import LEAST_S, now_of
 from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
-from meshmsg._data import Data, bytes_of
+from meshmsg._data import (
+    Data,
+    Question,
+    bytes_of,
+    extent_of,
+    question_of,
+)
+from meshmsg._errors import MeshError
+from meshmsg._forms import QuestionForm
 from meshmsg._message import Message, message_class
 from meshmsg._survey import OVER, Outcome, check_survey, count_late
-from meshmsg._unpack import Forming
 from meshmsg.aio._io import AsyncFrameSender
 from meshmsg.aio._loop import READABLE, LoopWaker
 from meshmsg.aio._waiting import FAST_CALLS_MAX
@@ -30,24 +41,38 @@ IDS_AT_ONCE = 256
 class Survey(Outcome):
     """One survey: an asynchronous iterator over its answers, and who gave them.
 
-    See `meshmsg.Survey`. The question is sent when the iteration begins.
+    See `meshmsg.Survey`. Whoever awaits it gets it back once the question is on its way: at once,
+    but with overflow="block" and no room.
     """
 
+    _surveyor: Surveyor
     _over = False
     _known = False
     """Whether its loop tells it of its answers."""
+    _waits = False
+    """Whether there was no room for its question."""
     _ready: Any = ()
 
-    def __init__(self, surveyor: Surveyor, question: Data, deadline: float, wanted: int) -> None:
-        super().__init__()
-        self._surveyor = surveyor
-        self._question = bytes_of(question)
-        self._deadline = deadline
-        self._wanted = wanted
+    def __init__(
+        self,
+        surveyor: Surveyor,
+        ask: Callable[[int, list[Any]], int],
+        size: int,
+        count: int,
+        deadline: float,
+    ) -> None:
+        super().__init__(surveyor, deadline)
+        self._ask = ask
+        """Sends the question, for so many milliseconds, and notes what began; returns a code."""
+        self._size, self._count = size, count
         self._beginning = asyncio.Lock()
         self._waiters: list[asyncio.Future[None]] = []
         self._ready = fast.ready(message_class)
         """Answers that came together, and were not given out yet."""
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        """Wait until the question is on its way."""
+        return self._asked().__await__()
 
     def __aiter__(self) -> Self:
         """Iterate over the answers as they come."""
@@ -55,10 +80,7 @@ class Survey(Outcome):
 
     async def __anext__(self) -> Message:
         surveyor = self._surveyor
-        if not (self._known or self._over):
-            async with self._beginning:
-                if not (self._known or self._over):
-                    await surveyor._begin(self)
+        await self._asked()
         surveyor._fast += 1
         if surveyor._fast >= FAST_CALLS_MAX:
             await surveyor._share()
@@ -69,6 +91,19 @@ class Survey(Outcome):
             if not self._over:
                 await self._wait()
         raise StopAsyncIteration
+
+    async def _asked(self) -> Self:
+        """Have the question on its way, and the loop know of the survey."""
+        if not (self._known or self._over):
+            async with self._beginning:
+                if not (self._known or self._over):
+                    await self._surveyor._begin(self)
+        return self
+
+    def _try(self) -> int:
+        """Send the question, if there is room; a code."""
+        left = max(self._ends - now_of(self._surveyor), LEAST_S)
+        return self._ask(to_ms(left), self._begun)
 
     def _take(self) -> Message | None:
         """Return an answer if there is one; closes a survey that is over."""
@@ -116,6 +151,8 @@ class Survey(Outcome):
     def _over_now(self) -> None:
         """Have it be over; answers that were there are still given out."""
         if not self._over:
+            with suppress(MeshError):  # no memory: they count as late
+                self._hear()
             self._surveyor._end(self._begun[0])
             self._over = True
             self._wake()
@@ -124,10 +161,16 @@ class Survey(Outcome):
         if not self._over and self._begun[0]:
             self._surveyor._end(self._begun[0])
             self._over = True
+        elif not self._over and self._waits:
+            warnings.warn(
+                "a survey asked nobody: there was no room, and it was neither awaited nor iterated",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         count_late(self._surveyor._handle, self._ready)
 
 
-class Surveyor(Forming[Message], AsyncFrameSender):
+class Surveyor(QuestionForm, AsyncFrameSender):
     """Asks all its Respondent peers at once; see `meshmsg.Surveyor`. Use it from one loop."""
 
     _role: ClassVar[int] = lib.MM_SURVEYOR
@@ -140,43 +183,99 @@ class Surveyor(Forming[Message], AsyncFrameSender):
     def survey(self, question: Data, *, deadline: float = 1.0, expect: int | None = None) -> Survey:
         """Ask everybody who is connected, and give the answers as they come: `async for`.
 
-        The question goes out when the iteration begins, and the deadline runs from then on. With
-        nobody connected the survey is over at once; `wait_for_peers` waits for those who are to be
-        asked. A cancelled iteration has taken no answer, and may be resumed while the survey is not
-        over. The iteration raises what the sync `survey` raises.
+        The question is on its way when this returns, without an `await`. Only with overflow="block"
+        and no room at a peer it goes out once the survey is awaited or iterated over, within the
+        deadline. With nobody connected the survey is over at once; `wait_for_peers` waits for those
+        who are to be asked. A cancelled iteration has taken no answer, and may be resumed while the
+        survey is not over.
 
         Thread-safe: no; use it from its loop's thread.
 
         Args:
             question: The body. It is copied.
-            deadline: Seconds until the survey is over, whoever has answered by then.
+            deadline: Seconds until the survey is over, whoever has answered by then. It runs on the
+                engine's clock from this call on, while nobody waits as well.
             expect: So many answers are enough; None wants one of each peer asked.
 
         Returns:
-            The survey: iterate over it; then `asked`, `answered` and `missing` say who did what.
+            The survey: iterate over it; then `asked`, `answered`, `declined` and `missing` say who
+            did what.
 
         Raises:
             UsageError: The deadline or the number of answers is none.
+            TimedOutError: Of the `await` or the iteration: no room at a peer within the deadline
+                (overflow="block"); nobody was asked.
+            WouldBlockError: The same, now (overflow="error").
+            TooLargeError: Over message_size_max.
+            ClosedError: The socket was closed.
         """
-        return Survey(self, question, deadline, check_survey(deadline, expect))
+        return self._survey(bytes_of(question), deadline, expect)
+
+    def survey_frames(
+        self, frames: Sequence[Data], *, deadline: float = 1.0, expect: int | None = None
+    ) -> Survey:
+        """Ask everybody with a question of several frames; see `meshmsg.Surveyor.survey_frames`.
+
+        The question is on its way when this returns, as that of `survey`.
+
+        Thread-safe: no; use it from its loop's thread.
+
+        Args:
+            frames: The question, one frame at least; a frame may be empty.
+            deadline: As of `survey`.
+            expect: As of `survey`.
+
+        Returns:
+            The survey. An answer that was given in several frames has them as `frames`.
+
+        Raises:
+            UsageError: There is no frame; there are several, and all peers speak SP; or as
+                `survey`.
+            TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `survey`.
+        """
+        return self._survey(question_of(frames, "survey_frames", "survey"), deadline, expect)
+
+    def _survey(self, question: Question, deadline: float, expect: int | None) -> Survey:
+        wanted, handle = check_survey(deadline, expect), self._handle
+
+        def ask(ms: int, begun: list[Any]) -> int:
+            return int(fast.survey(handle, question, wanted, ms, 0, 0, begun))
+
+        return self._ask_now(Survey(self, ask, *extent_of(question), deadline))
+
+    def _ask_now(self, survey: Survey) -> Survey:
+        """Send the question of a survey, unless it has to wait for room."""
+        self._fast += 1
+        with suppress(RuntimeError):  # no loop runs yet: the iteration will find one
+            self._waker(asyncio.get_running_loop())  # before anything is sent: it may be refused
+        rc = survey._try()
+        if rc == EAGAIN and self._opts.overflow != lib.MM_OVERFLOW_ERROR:
+            survey._waits = True
+        elif rc == lib.MM_EMSGSIZE:
+            raise self._too_large(survey._size, survey._count)
+        elif rc < 0:
+            raise self._error(rc, "no room for a message", 0)
+        return survey
 
     async def _begin(self, survey: Survey) -> None:
-        """Send the question of a survey; from then on it is told of its answers."""
-        body, begun = survey._question, survey._begun
-        loop = asyncio.get_running_loop()
-        end = loop.time() + survey._deadline
-        waker = self._asking_waker = self._waker(loop)  # before anything is sent: it may be refused
-
-        def attempt() -> int:
-            ms = to_ms(max(end - loop.time(), LEAST_S))
-            return int(fast.survey(self._handle, body, survey._wanted, ms, 0, 0, begun))
-
-        if begun[0] == 0:  # else it was sent, and a signal's function raised before all was done
-            await self._sending(attempt, survey._deadline, len(body), 1)
+        """Have the question of a survey sent; from then on it is told of its answers."""
+        waker = self._asking_waker = self._waker(asyncio.get_running_loop())
+        survey._waits = False
+        if survey._begun[0] == 0:
+            left = max(survey._ends - now_of(self), LEAST_S)
+            try:
+                await self._sending(survey._try, left, survey._size, survey._count)
+            except MeshError as error:
+                if error.code == lib.MM_ETIMEDOUT:
+                    survey._over = True
+                    raise self._error(
+                        error.code, "no room for a message", survey._deadline
+                    ) from None
+                raise
         if survey._over:  # closed while it waited for room
-            lib.mm_request_cancel(self._handle, begun[0])
+            lib.mm_request_cancel(self._handle, survey._begun[0])
             return
-        self._surveys[begun[0]] = survey
+        self._surveys[survey._begun[0]] = survey
         waker.on_readable[self._handle] = self._tell
         self._watch(waker)
         survey._known = True

@@ -15,11 +15,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._base import SocketBase
+from meshmsg._causes import What
 from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
-from meshmsg._errors import TimedOutError, WouldBlockError
+from meshmsg._errors import TimedOutError, UsageError, WouldBlockError
 from meshmsg._info import DrainReport, drain_of
 from meshmsg._options import check_count
+from meshmsg._watch import check_watch
 from meshmsg.aio._loop import DRAINED, PEERS, READABLE, LoopWaker, waker_of
+from meshmsg.aio._watch import Events
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -55,12 +58,28 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
+def is_turn() -> bool:
+    """Whether it is time to let the others of this thread's loop run."""
+    return _clock() - _thread.turned >= TURN_S
+
+
 class Waiting(SocketBase):
     """What a socket's awaiting calls share."""
 
     _fast = 0
     """Calls since it was last asked whether other tasks are to run."""
     _waker_used: LoopWaker | None = None
+
+    if not TYPE_CHECKING:  # type checkers say so themselves
+
+        def __enter__(self) -> None:
+            raise TypeError(f"an asyncio {type(self).__name__} is closed by `async with`, not with")
+
+        def __exit__(self, *_: object) -> None:
+            """Never reached: entering raises."""
+
+        def __iter__(self) -> None:
+            raise TypeError(f"use `async for`: an asyncio {type(self).__name__} is awaited")
 
     def _waker(self, loop: asyncio.AbstractEventLoop) -> LoopWaker:
         waker = self._waker_used
@@ -71,7 +90,7 @@ class Waiting(SocketBase):
     async def _share(self) -> None:
         """After FAST_CALLS_MAX calls: let other tasks run, if it is time."""
         self._fast = 0
-        if _clock() - _thread.turned >= TURN_S:
+        if is_turn():
             await self._turn()
 
     async def _turn(self) -> None:
@@ -81,7 +100,7 @@ class Waiting(SocketBase):
         _thread.turned = _clock()
 
     async def _until(
-        self, attempt: Callable[[], int], event: int, timeout: float | None, what: str
+        self, attempt: Callable[[], int], event: int, timeout: float | None, what: What
     ) -> int:
         """Repeat an attempt until it is something else than "not now"."""
         ms = to_ms(timeout)  # refuses what is no time
@@ -145,8 +164,38 @@ class Waiting(SocketBase):
             lambda: int(lib.mm_wait_peers(self._handle, count, 0, 0)),
             PEERS,
             timeout,
-            f"not {count} peers",
+            self._peers_of(count),
         )
+
+    def watch(self) -> Events:
+        """Tell what happens to the connections, from the socket's opening on: `async for event in`.
+
+        Each call gives an iterator with a place of its own: what it tells is told by `events()` and
+        other iterators as well. It ends when the socket is closed. One that falls more than 256
+        events behind misses some: a gap in `seq` shows it.
+
+        Cancel-safe: a cancelled step has taken nothing. Thread-safe: an iterator is for one loop.
+
+        Returns:
+            An asynchronous iterator of `meshmsg.Event`.
+
+        Raises:
+            UsageError: The socket is of a simulated world; use `events()` there.
+            ResourceError: There was no descriptor or thread for it when the socket was opened.
+            ClosedError: The socket was closed.
+        """
+        self._check(self._peer_count(), "watching events")
+        check_watch(self._outlet, self._slice_ms)
+        return Events(self, self._outlet)
+
+    def _loop_of_events(self) -> asyncio.AbstractEventLoop:
+        try:
+            return asyncio.get_running_loop()
+        except RuntimeError:
+            raise UsageError(
+                f"on_event= of an asyncio {type(self).__name__} is called on its loop: "
+                "open the socket in a coroutine"
+            ) from None
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,8 +1,6 @@
 """Test tools for programs that use meshmsg: a simulated world with a virtual clock and seeded
 faults."""
 
-from __future__ import annotations
-
 from meshmsg.testing._sim import SimFaults as SimFaults
 from meshmsg.testing._sim import SimWorld as SimWorld
 

@@ -142,6 +142,10 @@ class SimWorld:
         """Set the wall clock forth or back; nothing but time stamps may notice."""
         raise_for(lib.mm_sim_jump_wall(self._handle, round(seconds * NS)), "jumping the clock")
 
+    def suspend(self, seconds: float) -> None:
+        """Stop every engine for so long: the clock goes on, and nobody runs meanwhile."""
+        raise_for(lib.mm_sim_suspend(self._handle, round(seconds * NS)), "suspending the world")
+
     def _look(self) -> Any:
         out = ffi.new("mm_sim_state *")
         raise_for(lib.mm_sim_look(self._handle, out), "looking at the world")

@@ -1,0 +1,69 @@
+/*
+ * link_told.c: what is told of a connection that does not do what it should: to us, that its
+ * handshake takes long; to the peer, which rule it broke.
+ *
+ * Not here: its end (link.c), the words for one in the handshake (codec/opening.c).
+ * Law: a peer is told nothing that its wire has no words for, or in the middle of a message.
+ */
+#include "engine/link.h"
+
+#include <stdio.h>
+
+uint64_t
+mmi_link_patience_ns(const mmi_link *link)
+{
+    uint32_t ms = link->socket->opts.handshake_timeout_ms;
+    if (link->surplus) {
+        ms = MMI_REFUSING_MS;
+    } else if (link->pipe.outgoing && !link->silent && ms > MMI_SILENT_MS) {
+        ms = MMI_SILENT_MS;
+    }
+    return mmi_deadline(link->started_ns, ms);
+}
+
+bool
+mmi_link_tell_silent(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    bool under_way = link->state == MMI_LINK_CONNECTING || link->state == MMI_LINK_HELLO;
+    if (!under_way || !link->pipe.outgoing || link->silent ||
+        s->opts.handshake_timeout_ms <= MMI_SILENT_MS) {
+        return false;
+    }
+    char detail[MM_DETAIL_MAX + 1];
+    uint64_t heard = link->opening != NULL ? link->opening->heard : 0;
+    if (link->state == MMI_LINK_CONNECTING) {
+        snprintf(detail, sizeof detail, "no answer to the attempt to connect for 1 s");
+    } else if (heard == 0) {
+        snprintf(detail, sizeof detail, "connected, and it said nothing for 1 s: it may be no %s",
+                 link->opening->wire == MMI_WIRE_SP ? "NNG peer" : "ZeroMQ peer");
+    } else {
+        snprintf(detail, sizeof detail, "the handshake is not done after 1 s, %llu octets came",
+                 (unsigned long long)heard);
+    }
+    link->silent = true;
+    mmi_socket_event(s, MM_EVENT_PEER_SILENT, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,
+                     link->address, detail);
+    if (mmi_timer_set(&s->engine->timers, &link->timer, mmi_link_patience_ns(link)) != MM_OK) {
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+    }
+    return true;
+}
+
+void
+mmi_link_breach(mmi_link *link, int reason, const char *detail)
+{
+    mmi_engine *e = link->engine;
+    bool hears = link->state == MMI_LINK_ACTIVE && !mmi_link_sp(link) && link->features[0] != '\0';
+    bool between = !link->writing && link->msg_offset == 0;   /* no command goes into a message */
+    uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
+    size_t size = mmi_command_put_error(frame, detail);
+    uint64_t end = mmi_deadline(e->now_ns, MMI_REFUSING_MS);
+    if (!hears || !between || link->socket->closing ||
+        mmi_timer_set(&e->timers, &link->timer, end) != MM_OK ||
+        mmi_link_control(link, frame, size) != MM_OK) {
+        mmi_link_close(link, reason, detail);
+        return;
+    }
+    mmi_link_refuse(link, reason, detail);
+}

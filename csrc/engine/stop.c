@@ -1,0 +1,176 @@
+/*
+ * stop.c: the end of receiving, without loss: peers are asked to send nothing more (STOP), hand on
+ * what they have not begun, and say when that was all (STOPPED).
+ *
+ * Not here: what a sender does with its queue (link_leave.c, proto.h: stop).
+ * Law: reading goes on until the peer has said so, or was found to be unable to, or time is up;
+ * what came until then is given out, and only then is there no more.
+ */
+#include <string.h>
+
+#include "codec/hello.h"
+#include "engine/link.h"
+
+static const uint8_t stop_fence[] = { 'S', 'T', 'O', 'P' };   /* the context of a PING of ours */
+
+/* Nothing more is read from it. */
+static void
+stop_halt(mmi_link *link, int state)
+{
+    link->stopping = (uint8_t)state;
+    link->halted = true;
+    mmi_link_watch(link);
+}
+
+/* A publisher that knows no STOP: the subscriptions are cancelled, and when it answers a PING
+ * behind that it has read so.  MM_ENOMEM. */
+static int
+stop_cancel(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    int rc = s->ops->cancel(s->state, &link->pipe);
+    if (rc == MM_OK && link->minor > 0) {
+        uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_PING_CONTEXT_MAX];
+        size_t size = mmi_command_put_ping(frame, 0, stop_fence, sizeof stop_fence);
+        rc = mmi_link_control(link, frame, size);
+    }
+    if (rc == MM_OK) {
+        link->stopping = link->minor > 0 ? MM_STOP_CANCELLING : MM_STOP_CANCELLED;
+    }
+    return rc;
+}
+
+void
+mmi_stop_ask(mmi_link *link)
+{
+    int rc = MM_ENOTSUP;
+    if (!mmi_link_sp(link) && mmi_hello_knows(link->features, "stop")) {
+        uint8_t frame[MMI_COMMAND_OVERHEAD];
+        rc = mmi_link_control(link, frame, mmi_command_put_stop(frame));
+        link->stopping = rc == MM_OK ? MM_STOP_ASKED : MM_STOP_NONE;
+    } else if (!mmi_link_sp(link) && link->socket->ops->cancel != NULL) {
+        rc = stop_cancel(link);
+    }
+    if (rc != MM_OK) {
+        stop_halt(link, MM_STOP_CANNOT);
+    }
+}
+
+/* No more peers come: nobody listens or dials. */
+static void
+stop_arrivals(mmi_socket *s)
+{
+    MMI_LIST_EACH(&s->listeners, node, after) {
+        mmi_listener_close(MMI_CONTAINER_OF(node, mmi_listener, node));
+    }
+    MMI_LIST_EACH(&s->dialers, node, after) {
+        mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
+        if (d->link != NULL) {
+            d->link->dialer = NULL;
+            d->link = NULL;
+        }
+        mmi_dialer_close(d);
+    }
+}
+
+int
+mmi_socket_stop(mmi_socket *s, uint64_t deadline_ns)
+{
+    if (!s->stopping) {
+        s->stopping = true;
+        stop_arrivals(s);
+        MMI_LIST_EACH(&s->links, node, after) {   /* who has heard nothing of us is no peer */
+            mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+            if (link->state == MMI_LINK_ACTIVE) {
+                mmi_stop_ask(link);
+            } else if (link->state == MMI_LINK_CONNECTING ||
+                       (link->state == MMI_LINK_HELLO && link->opening->wire == 0)) {
+                mmi_link_close(link, MM_REASON_LOCAL, NULL);
+            }
+        }
+    }
+    mmi_socket_touch(s);
+    if (deadline_ns > s->engine->now_ns &&
+        mmi_timer_set(&s->engine->timers, &s->stop_timer, deadline_ns) == MM_OK) {
+        return MM_OK;
+    }
+    mmi_socket_stop_late(s);
+    return deadline_ns > s->engine->now_ns ? MM_ENOMEM : MM_OK;
+}
+
+/* To who is in the midst of its handshake we may be a peer already: it is asked when that is
+ * done. */
+static bool
+stop_waits(const mmi_link *link)
+{
+    return link->state == MMI_LINK_HELLO ||
+           (link->state == MMI_LINK_ACTIVE &&
+            (link->stopping == MM_STOP_ASKED || link->stopping == MM_STOP_CANCELLING));
+}
+
+void
+mmi_socket_stop_late(mmi_socket *s)
+{
+    MMI_LIST_EACH(&s->links, node, after) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        if (link->state == MMI_LINK_HELLO) {
+            mmi_link_close(link, MM_REASON_LOCAL, NULL);
+        } else if (stop_waits(link)) {
+            stop_halt(link, MM_STOP_LATE);
+        }
+    }
+    mmi_socket_touch(s);
+}
+
+bool
+mmi_socket_stopped(const mmi_socket *s)
+{
+    MMI_LIST_EACH(&s->links, node, after) {
+        const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        bool came = link->held != NULL || link->unread_used < link->unread_size;
+        if (stop_waits(link) || (link->state == MMI_LINK_ACTIVE && came)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Of roles that only answer there is nothing to stop. */
+void
+mmi_stop_asked(mmi_link *link)
+{
+    if (link->socket->ops->stop != NULL) {
+        link->stopped_due = true;   /* one is owed at a time, so a flood costs nothing */
+        mmi_link_stop(link);
+        mmi_link_dirty(link);
+    }
+}
+
+void
+mmi_stop_answer(mmi_link *link)
+{
+    uint8_t frame[MMI_COMMAND_OVERHEAD];
+    if (mmi_link_control(link, frame, mmi_command_put_stopped(frame)) == MM_OK) {
+        link->stopped_due = false;
+        mmi_heartbeat_ping(link);   /* its answer confirms what was written */
+    }
+}
+
+void
+mmi_stop_told(mmi_link *link)
+{
+    if (link->stopping == MM_STOP_ASKED) {
+        link->stopping = MM_STOP_STOPPED;
+        mmi_socket_touch(link->socket);
+    }
+}
+
+void
+mmi_stop_pong(mmi_link *link, const mmi_command *command)
+{
+    if (link->stopping == MM_STOP_CANCELLING && command->size == sizeof stop_fence &&
+        memcmp(command->data, stop_fence, sizeof stop_fence) == 0) {
+        link->stopping = MM_STOP_CANCELLED;
+        mmi_socket_touch(link->socket);
+    }
+}

@@ -1,0 +1,335 @@
+"""The books of an `IdleQueue`: which worker has been idle longest, which request waits or is where.
+
+It does no I/O, takes the time as an argument and knows clients and workers only by name; drivers
+say what is in `out`, in order.
+Law: a request that was taken is in one place: it waits, is at one worker, or is settled (answered,
+refused, or dropped as its client left); so taken = waiting + at work + settled after each call.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+from meshmsg import UsageError
+
+READY, BYE, FAILED = b"READY", b"BYE", b"FAILED"
+TAG_SIZE = 8
+"""Octets of the number by which a request is known between the queue and its workers."""
+
+TICK_S = 0.1  # seconds between looks at connections and patience when nobody says anything
+READY_AGAIN_S = 1.0  # seconds of silence after which a worker says again that it is ready
+TURN = 64  # messages taken from one side before the other has its turn
+
+_ID_SIZE = 4  # octets of the id in front of the request of a meshmsg Req
+_ID_MARK = 0x80  # set in the first of them
+_REASON_MAX = 1024  # bytes of the reason of a refusal
+_REFUSED = b"REFUSED"
+
+
+@dataclass(frozen=True)
+class IdleStats:
+    """What an `IdleQueue` has done, and has now; counts of requests unless the name says else."""
+
+    taken: int
+    """Requests that clients sent."""
+    answered: int
+    """Requests whose answer was given to the client."""
+    refused: int
+    """Requests whose client was told that there will be no answer."""
+    dropped: int
+    """Requests whose client was gone before they were settled."""
+    retried: int
+    """Times a request went to another worker, as the one that had it was lost or took too long."""
+    late: int
+    """Answers of workers to requests that were settled already."""
+    malformed: int
+    """Messages that made no sense and were ignored."""
+    waiting: int
+    """Requests that wait for a worker now."""
+    at_work: int
+    """Requests that workers have now."""
+    workers: int
+    """Workers that are known now."""
+    idle: int
+    """Workers that wait for a request now."""
+
+
+class Word(NamedTuple):
+    """What is to be said."""
+
+    to_worker: bool
+    name: bytes
+    frames: list[bytes]
+    settles: str = ""
+    """How this ends a request: "answered" or "refused", if the client can be reached."""
+
+
+@dataclass(eq=False)
+class _Request:
+    tag: bytes
+    client: bytes
+    envelope: list[bytes]
+    body: list[bytes]
+    attempts: int = 0
+
+
+@dataclass(eq=False)
+class _Worker:
+    request: _Request | None = None
+    since: float = 0.0
+    """When it got that."""
+
+
+@dataclass
+class _Counts:
+    taken: int = 0
+    answered: int = 0
+    refused: int = 0
+    dropped: int = 0
+    retried: int = 0
+    late: int = 0
+    malformed: int = 0
+
+
+def refusal_body(reason: str) -> bytes:
+    """What a client is answered that knows no refusals."""
+    return b"REFUSED " + reason.encode()
+
+
+@dataclass(eq=False)
+class IdleBooks:
+    """Who is idle and what waits.  Not thread-safe: its owner holds a lock."""
+
+    backlog: int
+    retries: int
+    patience: float | None
+    refusal: Callable[[str], bytes] = refusal_body
+    out: deque[Word] = field(default_factory=deque)
+    _waiting: dict[bytes, _Request] = field(default_factory=dict)
+    _workers: dict[bytes, _Worker] = field(default_factory=dict)
+    _idle: dict[bytes, None] = field(default_factory=dict)  # the one that is idle longest first
+    _counts: _Counts = field(default_factory=_Counts)
+    _connections: Mapping[bytes, int] = field(default_factory=dict)
+    _look_at: float = 0.0  # nobody can be out of patience before that
+
+    def __post_init__(self) -> None:
+        if self.backlog < 0 or self.retries < 0:
+            raise UsageError("backlog and retries must be 0 or more")
+        if self.patience is not None and not self.patience > 0:
+            raise UsageError(f"patience is {self.patience}; it must be more than 0 s, or None")
+
+    def __repr__(self) -> str:
+        now = self.stats()
+        return (
+            f"{now.idle} of {now.workers} workers idle, {now.waiting} waiting, "
+            f"{now.answered} of {now.taken} answered"
+        )
+
+    def hear_client(self, client: bytes, frames: Sequence[bytes], now: float) -> None:
+        """Take a request: an envelope, an empty frame, a body."""
+        cut = next((i for i, frame in enumerate(frames) if not frame), None)
+        if cut is None or cut + 1 == len(frames):
+            self._counts.malformed += 1
+            return
+        tag = self._counts.taken.to_bytes(TAG_SIZE, "big")
+        self._counts.taken += 1
+        request = _Request(tag, client, list(frames[:cut]), list(frames[cut + 1 :]))
+        if len(self._waiting) >= self.backlog:
+            self._refuse(request, f"{self.backlog} requests wait already")
+            return
+        self._waiting[tag] = request
+        self._match(now)
+
+    def hear_worker(self, name: bytes, frames: Sequence[bytes], now: float) -> None:
+        """Note what a worker says: that it is ready, an answer, that it failed, or goodbye."""
+        if len(frames) < 2 or frames[0]:
+            self._counts.malformed += 1
+            return
+        word, rest = frames[1], list(frames[2:])
+        if word == BYE:
+            self.worker_gone(name, now)
+        elif word == READY:
+            self._rest(name)
+        elif word == FAILED and len(rest) == 2:
+            request = self._settle(name, rest[0], its_own=True)
+            if request is not None:
+                self._refuse(request, rest[1].decode(errors="replace") or "the worker failed")
+            self._rest(name)
+        elif len(word) == TAG_SIZE and rest:
+            request = self._settle(name, word)
+            if request is not None:
+                frames = [*request.envelope, b"", *rest]
+                self.out.append(Word(False, request.client, frames, "answered"))
+            self._rest(name)
+        else:
+            self._counts.malformed += 1
+        self._match(now)
+
+    def worker_gone(self, name: bytes, now: float) -> None:
+        """Forget a worker; what it had goes to another, or is refused."""
+        worker = self._workers.pop(name, None)
+        self._idle.pop(name, None)
+        if worker is not None and worker.request is not None:
+            self._again(worker.request, "was lost")
+            self._match(now)
+
+    def workers_here(self, connections: Mapping[bytes, int], now: float) -> None:
+        """Forget the workers whose connection is gone, or is a new one."""
+        before, self._connections = self._connections, connections
+        for name in list(self._workers):
+            if name not in connections or before.get(name, connections[name]) != connections[name]:
+                self.worker_gone(name, now)
+
+    def clients_here(self, names: set[bytes]) -> None:
+        """Drop what waits for clients that are not among these."""
+        gone = [tag for tag, one in self._waiting.items() if one.client not in names]
+        for tag in gone:
+            del self._waiting[tag]
+        self._counts.dropped += len(gone)
+
+    def expire(self, now: float) -> None:
+        """Take requests from workers that have had them for longer than `patience`.
+
+        Such a worker gets nothing more until it says something.
+        """
+        if self.patience is None or now < self._look_at:
+            return
+        self._look_at = now + self.patience
+        for worker in self._workers.values():
+            if worker.request is None:
+                continue
+            if worker.since + self.patience <= now:
+                request, worker.request = worker.request, None
+                self._again(request, f"took over {self.patience} s")
+            else:
+                self._look_at = min(self._look_at, worker.since + self.patience)
+        self._match(now)
+
+    def said(self, word: Word) -> None:
+        """This was sent."""
+        if word.settles == "answered":
+            self._counts.answered += 1
+        elif word.settles == "refused":
+            self._counts.refused += 1
+
+    def unsaid(self, word: Word, now: float) -> None:
+        """This could not be sent: its worker or client is gone, or takes no more."""
+        if word.to_worker:
+            worker = self._workers.get(word.name)
+            if worker is not None and worker.request is not None:
+                worker.request.attempts -= 1  # it never got there
+                self._counts.retried -= 1
+            self.worker_gone(word.name, now)
+        elif word.settles:
+            self._counts.dropped += 1
+
+    def stats(self) -> IdleStats:
+        """The counts, as they are now."""
+        return IdleStats(
+            **vars(self._counts),
+            waiting=len(self._waiting),
+            at_work=sum(one.request is not None for one in self._workers.values()),
+            workers=len(self._workers),
+            idle=len(self._idle),
+        )
+
+    def check(self) -> None:
+        """Assert the law of this file, when all of `out` was said."""
+        now = self.stats()
+        settled = now.answered + now.refused + now.dropped
+        unsaid = sum(bool(word.settles) for word in self.out)
+        assert now.taken == now.waiting + now.at_work + settled + unsaid
+        assert all(self._workers[name].request is None for name in self._idle)
+        assert not (self._idle and self._waiting)
+
+    def _rest(self, name: bytes) -> None:
+        """This worker is idle from now, unless it was already, or has something to do."""
+        worker = self._workers.setdefault(name, _Worker())
+        if worker.request is None:
+            self._idle.setdefault(name)
+
+    def _match(self, now: float) -> None:
+        """Give what waits to who has been idle longest."""
+        while self._waiting and self._idle:
+            name = next(iter(self._idle))
+            del self._idle[name]
+            request = self._waiting.pop(next(iter(self._waiting)))
+            request.attempts += 1
+            worker = self._workers[name]
+            worker.request, worker.since = request, now
+            self.out.append(Word(True, name, [b"", request.tag, *request.body]))
+
+    def _settle(self, name: bytes, tag: bytes, *, its_own: bool = False) -> _Request | None:
+        """The request with that tag, wherever it is; None: it is settled, or not this worker's."""
+        worker = self._workers.get(name)
+        if worker is not None and worker.request is not None and worker.request.tag == tag:
+            request, worker.request = worker.request, None
+            return request
+        self._counts.late += 1
+        if its_own:
+            return None
+        if tag in self._waiting:  # it took too long, and nobody else has it yet
+            return self._waiting.pop(tag)
+        for other in self._workers.values():
+            if other.request is not None and other.request.tag == tag:
+                request, other.request = other.request, None  # its answer will be late
+                return request
+        return None
+
+    def _again(self, request: _Request, why: str) -> None:
+        if request.attempts > self.retries:
+            self._refuse(request, f"the worker {why}, the last of {request.attempts}")
+            return
+        self._counts.retried += 1
+        self._waiting = {request.tag: request, **self._waiting}  # before all that came later
+
+    def _refuse(self, request: _Request, reason: str) -> None:
+        """Tell the client: a Req of meshmsg in its words, others by an answer."""
+        envelope = request.envelope
+        if len(envelope) == 1 and len(envelope[0]) == _ID_SIZE and envelope[0][0] & _ID_MARK:
+            frames = [envelope[0], _REFUSED, reason.encode()[:_REASON_MAX]]
+        else:
+            frames = [*envelope, b"", self.refusal(reason)]
+        self.out.append(Word(False, request.client, frames, "refused"))
+
+
+JobT = TypeVar("JobT", bound="JobForm")
+
+
+class JobForm(bytes):
+    """A request at a worker: the first frame of its body as `bytes`, all of them in `frames`."""
+
+    frames: tuple[bytes, ...]
+    """The frames the client sent."""
+    settled: bool = False
+    """Whether it was answered or refused."""
+    _tag: bytes = b""
+
+    @classmethod
+    def of(cls: type[JobT], frames: Sequence[bytes]) -> JobT | None:
+        """What the queue sent; None when it makes no sense."""
+        if len(frames) < 3 or frames[0] or len(frames[1]) != TAG_SIZE:
+            return None
+        job = cls(frames[2])
+        job._tag, job.frames = frames[1], tuple(frames[2:])
+        return job
+
+    def _answer(self, frames: Sequence[bytes]) -> list[bytes]:
+        if not frames:
+            raise UsageError(
+                'an answer has at least one frame; reply(b"") answers with an empty one'
+            )
+        self._settle()
+        return [b"", self._tag, *frames]
+
+    def _refusal(self, reason: str) -> list[bytes]:
+        self._settle()
+        return [b"", FAILED, self._tag, reason.encode()]
+
+    def _settle(self) -> None:
+        if self.settled:
+            raise UsageError("this job was answered or refused already")
+        self.settled = True

@@ -1,0 +1,235 @@
+"""Forward for asyncio: joins two sockets, with a task of the loop for each way.
+
+Law: as of the one for threads: received = forwarded + refused + abandoned + in hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from meshmsg import ClosedError, MeshError, TimedOutError, UsageError
+from meshmsg.aio import Dealer, Pub, Pull, Push, Router, XPub, XSub
+
+from .._flow import LOG, SLICE_S, Count, Flow, ForwardStats, check_pair
+
+Front = Router | XSub | Pull
+Back = Dealer | XPub | Push
+Capture = Push | Pub | Dealer | Callable[[list[bytes]], object]
+
+_PAIRS = ((Router, Dealer), (XSub, XPub), (Pull, Push))
+
+
+class Forward:
+    """Pass messages between two asyncio sockets: `meshmsg.patterns.Forward`, which see.
+
+    It is made on a running loop and belongs to it.
+
+    Thread-safe: no; as its loop.
+
+    Example::
+
+        front = aio.Router(bind="tcp://127.0.0.1:5555")     # clients connect here
+        back = aio.Dealer(bind="tcp://127.0.0.1:5556")      # servers connect here
+        async with Forward(front, back) as forward:
+            ...
+            print(forward.onward.forwarded, forward.backward.forwarded)
+    """
+
+    def __init__(self, front: Front, back: Back, *, capture: Capture | None = None) -> None:
+        """Start to forward.
+
+        Args:
+            front: The side requests, publications or jobs come from.
+            back: The side they go to.
+            capture: Is given every message that was passed on, both ways, as its frames: a
+                function, which is not awaited, or an asyncio socket, which stays its owner's.
+
+        Raises:
+            UsageError: These two do not make a pair, or no event loop runs; they are left open.
+        """
+        both = check_pair(front, back, _PAIRS, capture)
+        self._front, self._back = front, back
+        self._closed = False
+        self._ways = [_Way(front, back, capture)]
+        if both:
+            self._ways.append(_Way(back, front, capture))
+        self.start()
+
+    async def __aenter__(self) -> Forward:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<Forward {self._front!r} to {self._back!r}>"
+
+    @property
+    def front(self) -> Front:
+        """The side requests, publications or jobs come from: where it is bound, who is there."""
+        return self._front
+
+    @property
+    def back(self) -> Back:
+        """The side they go to."""
+        return self._back
+
+    @property
+    def running(self) -> bool:
+        """Whether it forwards now."""
+        return any(way.running for way in self._ways)
+
+    @property
+    def onward(self) -> Flow:
+        """What went from front to back."""
+        return self._ways[0].flow()
+
+    @property
+    def backward(self) -> Flow:
+        """What went from back to front; always nothing for `Pull` and `Push`."""
+        return self._ways[1].flow() if len(self._ways) > 1 else Flow(0, 0, 0)
+
+    def stats(self) -> ForwardStats:
+        """All counts: what went each way, and those of both sockets.
+
+        Thread-safe: no.
+
+        Returns:
+            The counts now.
+
+        Raises:
+            ClosedError: It was closed.
+        """
+        return ForwardStats(
+            running=self.running,
+            onward=self.onward,
+            backward=self.backward,
+            front=self._front.stats(),
+            back=self._back.stats(),
+        )
+
+    def start(self) -> None:
+        """Forward again after `stop`; a forwarder that is made has started.
+
+        Thread-safe: no. Starting one that runs is harmless.
+
+        Raises:
+            ClosedError: It was closed.
+            UsageError: No event loop runs.
+        """
+        if self._closed:
+            raise ClosedError("this Forward was closed; make a new one with new sockets")
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise UsageError("an asyncio Forward is started while its event loop runs") from None
+        for way in self._ways:
+            way.start(loop)
+
+    async def stop(self) -> None:
+        """Stop to forward, and leave both sockets open: what comes waits in their queues.
+
+        Cancel-safe: yes; it stops. Thread-safe: no. Stopping one that does not run is harmless.
+        """
+        for way in self._ways:
+            way.stopping = True
+        for way in self._ways:
+            await way.stop()
+
+    async def close(self) -> None:
+        """Close both sockets and stop; what they have queued lingers as for any socket.
+
+        Cancel-safe: yes; it is closed. Thread-safe: no; closing twice is harmless.
+        """
+        self._closed = True
+        self._front.close()
+        self._back.close()
+        for way in self._ways:
+            await way.stop(closed=True)
+
+
+class _Way:
+    """One direction and its task."""
+
+    def __init__(self, source: Any, target: Any, capture: Any) -> None:
+        self._source, self._target, self._capture = source, target, capture
+        self._count = Count()
+        self._hand: list[bytes] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.stopping = False
+
+    @property
+    def running(self) -> bool:
+        """Whether its task runs."""
+        return self._task is not None and not self._task.done()
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start the task, unless it runs."""
+        if not self.running:
+            self.stopping = False
+            self._task = loop.create_task(self._run())
+
+    async def stop(self, *, closed: bool = False) -> None:
+        """End the task; what is in hand when all is closed is given up."""
+        self.stopping = True
+        if self._task is not None and self._task is not asyncio.current_task():
+            await asyncio.wait([self._task])
+        if closed and self._hand is not None:
+            self._count.abandoned += 1
+            self._hand = None
+
+    def flow(self) -> Flow:
+        """The counts now."""
+        return self._count.flow()
+
+    async def _run(self) -> None:
+        try:
+            while not self.stopping:
+                frames = self._hand
+                if frames is None:
+                    try:
+                        frames = self._hand = await self._source.recv_frames(timeout=SLICE_S)
+                    except TimedOutError:
+                        continue
+                await self._pass(frames)
+        except ClosedError:
+            return
+
+    async def _pass(self, frames: list[bytes]) -> None:
+        """Pass on what is in hand, or keep it, if there is no room for now."""
+        try:
+            await self._target.send_frames(frames, timeout=SLICE_S)
+        except ClosedError:
+            raise
+        except TimedOutError:
+            return
+        except MeshError:
+            self._hand = None
+            self._count.refused += 1
+            return
+        self._hand = None
+        taken = self._capture is None or await self._give(frames)
+        self._count.forwarded += 1
+        self._count.uncaptured += not taken
+
+    async def _give(self, frames: list[bytes]) -> bool:
+        """Give a message that was passed on to `capture`; whether it took it."""
+        try:
+            if callable(self._capture):
+                self._capture(frames)
+            else:
+                await self._capture.send_frames(frames, timeout=0)
+        except MeshError:
+            return False
+        except Exception:
+            LOG.exception("the capture of %r to %r failed", self._source, self._target)
+            return False
+        return True

@@ -1,0 +1,352 @@
+"""IdleQueue and IdleWorker for asyncio: the same books, tasks of the loop in place of a thread.
+
+Not here: who gets what (`_idle`).
+Law: one task says what is to be said; the others change the books, and wake it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from types import TracebackType
+
+from meshmsg import ClosedError, Engine, MeshError, Stats, TimedOutError, UsageError
+from meshmsg.aio import Dealer, Router
+
+from .._idle import (
+    BYE,
+    READY,
+    READY_AGAIN_S,
+    TICK_S,
+    IdleBooks,
+    IdleStats,
+    JobForm,
+    Word,
+    refusal_body,
+)
+
+
+class IdleQueue:
+    """Give each request to the worker that has been idle longest: `meshmsg.patterns.IdleQueue`,
+    which see, for asyncio.
+
+    It is made on a running loop and belongs to it.
+
+    Thread-safe: no; as its loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        front: str | Iterable[str] = "tcp://127.0.0.1:0",
+        back: str | Iterable[str] = "tcp://127.0.0.1:0",
+        backlog: int = 1000,
+        retries: int = 1,
+        patience: float | None = None,
+        refusal: Callable[[str], bytes] = refusal_body,
+        insecure: bool = False,
+        engine: Engine | None = None,
+    ) -> None:
+        """Bind both sides, and start.
+
+        Args:
+            front: Where clients connect.
+            back: Where workers connect.
+            backlog: Requests that may wait for a worker; one more is refused.
+            retries: Times a request goes to another worker when one was lost with it.
+            patience: Seconds a worker may take for a request, after which it counts as lost until
+                it speaks; None: as long as its connection lives.
+            refusal: Makes the answer to clients that know no refusals, from the reason; it must
+                not raise.
+            insecure: Allow a bind outside loopback without security.
+            engine: The engine to use; None takes that of the process.
+
+        Raises:
+            UsageError: A number makes no sense, or no event loop runs.
+            AddressError: An address cannot be bound.
+            InsecureBindError: An address is outside loopback and `insecure` is False.
+        """
+        self._books = IdleBooks(backlog, retries, patience, refusal)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise UsageError("an asyncio IdleQueue is made while its event loop runs") from None
+        self._changed = asyncio.Condition()
+        self._due = asyncio.Event()
+        self._closed = False
+        self._failure: BaseException | None = None
+        self._front = Router(bind=front, insecure=insecure, engine=engine, handover=True)
+        try:
+            self._back = Router(bind=back, insecure=insecure, engine=engine, handover=True)
+        except BaseException:
+            self._front.close()
+            raise
+        tasks = (
+            self._hear(self._front, self._books.hear_client),
+            self._hear(self._back, self._books.hear_worker),
+            self._speak(),
+        )
+        self._tasks = [loop.create_task(task) for task in tasks]
+
+    async def __aenter__(self) -> IdleQueue:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<IdleQueue closed>"
+        return f"<IdleQueue {self._front.endpoint} to {self._back.endpoint}: {self._books!r}>"
+
+    @property
+    def front(self) -> Router:
+        """The side clients connect to; not to be received from."""
+        return self._front
+
+    @property
+    def back(self) -> Router:
+        """The side workers connect to; not to be received from."""
+        return self._back
+
+    async def wait_for_workers(self, count: int = 1, *, timeout: float | None = None) -> None:
+        """Wait until so many workers are here.
+
+        Cancel-safe: yes. Thread-safe: no.
+
+        Args:
+            count: How many.
+            timeout: Seconds to wait; None waits for ever.
+
+        Raises:
+            TimedOutError: There are fewer.
+            ClosedError: The queue was closed.
+        """
+
+        def over() -> bool:
+            return bool(self._closed or self._failure or self._books.stats().workers >= count)
+
+        async with self._changed:
+            try:
+                await asyncio.wait_for(self._changed.wait_for(over), timeout)
+            except asyncio.TimeoutError:
+                found = self._books.stats().workers
+                raise TimedOutError(f"{found} of {count} workers after {timeout} s") from None
+        if self._failure is not None:
+            raise ClosedError("the idle queue's task failed") from self._failure
+        if self._closed:
+            raise ClosedError("the idle queue is closed")
+
+    def stats(self) -> IdleStats:
+        """The counts now.
+
+        Thread-safe: no.
+
+        Returns:
+            A snapshot.
+        """
+        return self._books.stats()
+
+    def close(self) -> None:
+        """Stop, and close both sockets: what waits is not answered.
+
+        Thread-safe: no; closing twice is harmless.
+        """
+        self._closed = True
+        self._due.set()
+        self._front.close()
+        self._back.close()
+
+    async def _hear(
+        self, socket: Router, hear: Callable[[bytes, list[bytes], float], None]
+    ) -> None:
+        """A task: hear one side."""
+        try:
+            while not self._closed:
+                frames = await socket.recv_frames()
+                self._look(time.monotonic())
+                hear(frames[0], frames[1:], time.monotonic())
+                self._due.set()
+        except MeshError as error:
+            self._fail(error)
+
+    async def _speak(self) -> None:
+        """A task: notice who left and who takes too long, and say what is to be said."""
+        try:
+            while not self._closed:
+                try:
+                    await asyncio.wait_for(self._due.wait(), TICK_S)
+                except asyncio.TimeoutError:
+                    pass
+                self._due.clear()
+                now = time.monotonic()
+                self._look(now)
+                self._books.expire(now)
+                while self._books.out:
+                    word = self._books.out.popleft()
+                    if await self._say(word):
+                        self._books.said(word)
+                    else:
+                        self._books.unsaid(word, time.monotonic())
+                async with self._changed:
+                    self._changed.notify_all()
+        except MeshError as error:
+            self._fail(error)
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _look(self, now: float) -> None:
+        if self._back.events():
+            self._books.workers_here({peer.identity: peer.id for peer in self._back.peers()}, now)
+        if self._front.events():
+            self._books.clients_here({peer.identity for peer in self._front.peers()})
+
+    def _fail(self, error: MeshError) -> None:
+        if not self._closed and self._failure is None:  # else it is what close() wanted
+            self._failure = error
+        self._due.set()
+
+    async def _say(self, word: Word) -> bool:
+        """Send to one peer; False when it cannot be reached now."""
+        socket = self._back if word.to_worker else self._front
+        try:
+            await socket.send_frames([word.name, *word.frames], timeout=0)
+        except ClosedError:
+            raise
+        except MeshError:
+            return False
+        return True
+
+
+class Job(JobForm):
+    """A request that a worker has: the first frame as `bytes`, all of them in `frames`."""
+
+    _worker: IdleWorker
+
+    async def reply(self, *frames: bytes) -> None:
+        """Answer it; the worker is idle then, and gets the next one.
+
+        Cancel-safe: it was sent or not; it counts as settled. Thread-safe: no.
+
+        Args:
+            frames: The answer, one frame or more; at least one.
+
+        Raises:
+            UsageError: There is no frame, or it was answered or refused already.
+            ClosedError: The worker was closed.
+        """
+        await self._worker._say(self._answer(frames))
+
+    async def refuse(self, reason: str = "") -> None:
+        """Say that there will be no answer: the client is told, and no other worker gets it.
+
+        Cancel-safe: it was sent or not; it counts as settled. Thread-safe: no.
+
+        Args:
+            reason: Why.
+
+        Raises:
+            UsageError: It was answered or refused already.
+            ClosedError: The worker was closed.
+        """
+        await self._worker._say(self._refusal(reason))
+
+
+class IdleWorker:
+    """Take requests from an `IdleQueue`, one at a time; `async for` gets them.
+
+    Coming back for the next one without an answer refuses the one before.  When the worker is
+    closed, or dies, what it had goes to another one.
+
+    Thread-safe: no; as its loop.
+
+    Example::
+
+        async with IdleWorker("tcp://127.0.0.1:5556") as worker:
+            async for job in worker:
+                await job.reply(job.upper())
+    """
+
+    def __init__(
+        self, endpoint: str, *, identity: bytes = b"", engine: Engine | None = None
+    ) -> None:
+        """Connect; it is ready with the first iteration.
+
+        Args:
+            endpoint: The back endpoint of the queue.
+            identity: A name for this worker, unique among them; the queue makes one up when empty.
+            engine: The engine to use; None takes that of the process.
+        """
+        self._endpoint = endpoint
+        self._dealer = Dealer(connect=endpoint, identity=identity, engine=engine)
+        self._job: Job | None = None
+        self._taken = 0
+
+    async def __aenter__(self) -> IdleWorker:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._dealer.closed else f"of {self._endpoint}"
+        hand = "" if self._job is None or self._job.settled else ", one in hand"
+        return f"<IdleWorker {state}: {self._taken} jobs taken{hand}>"
+
+    async def __aiter__(self) -> AsyncIterator[Job]:
+        """Yield jobs, for ever; ends when the worker is closed, by another thread or a signal."""
+        try:
+            while True:
+                if self._job is None:
+                    await self._say([b"", READY])  # also when the queue may be a new one
+                else:
+                    if not self._job.settled:
+                        await self._job.refuse("the worker went on without an answer")
+                    self._job = None
+                try:
+                    job = Job.of(await self._dealer.recv_frames(timeout=READY_AGAIN_S))
+                except TimedOutError:
+                    continue
+                if job is not None:
+                    job._worker = self
+                    self._job = job
+                    self._taken += 1
+                    yield job
+        except ClosedError:
+            return
+
+    def stats(self) -> Stats:
+        """The counts of the socket underneath.
+
+        Thread-safe: yes.
+
+        Returns:
+            A snapshot.
+        """
+        return self._dealer.stats()
+
+    async def close(self) -> None:
+        """Say goodbye and close: what is in hand goes to another worker.
+
+        Cancel-safe: yes. Thread-safe: no; closing twice is harmless.
+        """
+        try:
+            await self._dealer.send_frames([b"", BYE], timeout=0)
+        except MeshError:
+            pass  # the end of the connection says it, too
+        self._dealer.close()
+
+    async def _say(self, frames: list[bytes]) -> None:
+        await self._dealer.send_frames(frames)

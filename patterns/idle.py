@@ -1,0 +1,360 @@
+"""IdleQueue and IdleWorker: each request goes to the worker that has been idle longest.
+
+A ROUTER socket for clients, one for workers and one thread around the books in `_idle`.  It is no
+broker: what waits in it dies with it.  Not here: who gets what (`_idle`).
+Law: everything that touches the books holds the lock, and nothing waits while holding it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+
+from meshmsg import (
+    ClosedError,
+    Dealer,
+    Engine,
+    MeshError,
+    Poller,
+    Router,
+    Stats,
+    TimedOutError,
+    WouldBlockError,
+)
+
+from ._idle import (
+    BYE,
+    READY,
+    READY_AGAIN_S,
+    TICK_S,
+    TURN,
+    IdleBooks,
+    JobForm,
+    Word,
+    refusal_body,
+)
+from ._idle import IdleStats as IdleStats
+
+
+class IdleQueue:
+    """Give each request to the worker that has been idle longest.
+
+    Clients are `Req` sockets, also REQ of libzmq; workers are `IdleWorker`, or whatever speaks
+    their words (docs/patterns.md).  A worker has one request at a time, so none waits behind a slow
+    one while another worker is idle.  What a lost worker had goes to another one, `retries` times;
+    then, and when too many wait, the client is told that there will be no answer: a `Req` by
+    RefusedError, others by an answer that `refusal` makes.
+
+    Thread-safe: yes, every method.
+
+    Example::
+
+        with IdleQueue(front="tcp://127.0.0.1:5555", back="tcp://127.0.0.1:5556") as queue:
+            ...
+            print(queue.stats())
+    """
+
+    def __init__(
+        self,
+        *,
+        front: str | Iterable[str] = "tcp://127.0.0.1:0",
+        back: str | Iterable[str] = "tcp://127.0.0.1:0",
+        backlog: int = 1000,
+        retries: int = 1,
+        patience: float | None = None,
+        refusal: Callable[[str], bytes] = refusal_body,
+        insecure: bool = False,
+        engine: Engine | None = None,
+    ) -> None:
+        """Bind both sides, and start.
+
+        Args:
+            front: Where clients connect.
+            back: Where workers connect.
+            backlog: Requests that may wait for a worker; one more is refused.
+            retries: Times a request goes to another worker when one was lost with it.
+            patience: Seconds a worker may take for a request, after which it counts as lost until
+                it speaks; None: as long as its connection lives.
+            refusal: Makes the answer to clients that know no refusals, from the reason; it must
+                not raise.
+            insecure: Allow a bind outside loopback without security.
+            engine: The engine to use; None takes that of the process.
+
+        Raises:
+            UsageError: A number makes no sense.
+            AddressError: An address cannot be bound.
+            InsecureBindError: An address is outside loopback and `insecure` is False.
+        """
+        self._books = IdleBooks(backlog, retries, patience, refusal)
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._closed = False
+        self._failure: BaseException | None = None
+        self._front = Router(bind=front, insecure=insecure, engine=engine, handover=True)
+        try:
+            self._back = Router(bind=back, insecure=insecure, engine=engine, handover=True)
+        except BaseException:
+            self._front.close()
+            raise
+        self._poller = Poller([self._front, self._back])
+        self._thread = threading.Thread(target=self._serve, name="meshmsg-idle", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> IdleQueue:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<IdleQueue closed>"
+        with self._lock:
+            return f"<IdleQueue {self._front.endpoint} to {self._back.endpoint}: {self._books!r}>"
+
+    @property
+    def front(self) -> Router:
+        """The side clients connect to; not to be received from."""
+        return self._front
+
+    @property
+    def back(self) -> Router:
+        """The side workers connect to; not to be received from."""
+        return self._back
+
+    def wait_for_workers(self, count: int = 1, *, timeout: float | None = None) -> None:
+        """Wait until so many workers are here.
+
+        Thread-safe: yes.
+
+        Args:
+            count: How many.
+            timeout: Seconds to wait; None waits for ever.
+
+        Raises:
+            TimedOutError: There are fewer.
+            ClosedError: The queue was closed.
+        """
+        with self._changed:
+            here = self._changed.wait_for(
+                lambda: self._closed or self._failure or self._books.stats().workers >= count,
+                timeout,
+            )
+            if self._failure is not None:
+                raise ClosedError("the idle queue's thread failed") from self._failure
+            if self._closed:
+                raise ClosedError("the idle queue is closed")
+            if not here:
+                found = self._books.stats().workers
+                raise TimedOutError(f"{found} of {count} workers after {timeout} s")
+
+    def stats(self) -> IdleStats:
+        """The counts now.
+
+        Thread-safe: yes.
+
+        Returns:
+            A snapshot.
+        """
+        with self._lock:
+            return self._books.stats()
+
+    def close(self) -> None:
+        """Stop, and close both sockets: what waits is not answered.
+
+        Thread-safe: yes; closing twice is harmless.
+        """
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._front.close()
+        self._back.close()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+        self._poller.close()
+
+    def _serve(self) -> None:
+        """The thread: hear clients and workers, notice who left, say what is to be said."""
+        try:
+            while not self._closed:
+                ready = self._poller.poll(TICK_S)
+                with self._changed:
+                    now = time.monotonic()
+                    if self._back.events():
+                        self._books.workers_here(
+                            {p.identity: p.id for p in self._back.peers()}, now
+                        )
+                    if self._front.events():
+                        self._books.clients_here({peer.identity for peer in self._front.peers()})
+                    for socket in ready:
+                        self._hear(socket, now)
+                    self._books.expire(now)
+                    self._say_all(now)
+                    self._changed.notify_all()
+        except MeshError as error:
+            with self._changed:
+                if not self._closed:  # else it is what close() wanted
+                    self._failure = error
+                self._changed.notify_all()
+
+    def _hear(self, socket: Router, now: float) -> None:
+        hear = self._books.hear_client if socket is self._front else self._books.hear_worker
+        try:
+            for _ in range(TURN):
+                frames = socket.recv_frames(timeout=0)
+                hear(frames[0], frames[1:], now)
+        except WouldBlockError:
+            return
+
+    def _say_all(self, now: float) -> None:
+        while self._books.out:
+            word = self._books.out.popleft()
+            if self._say(word):
+                self._books.said(word)
+            else:
+                self._books.unsaid(word, now)
+
+    def _say(self, word: Word) -> bool:
+        """Send to one peer; False when it cannot be reached now."""
+        socket = self._back if word.to_worker else self._front
+        try:
+            socket.send_frames([word.name, *word.frames], timeout=0)
+        except ClosedError:
+            raise
+        except MeshError:
+            return False
+        return True
+
+
+class Job(JobForm):
+    """A request that a worker has: the first frame as `bytes`, all of them in `frames`."""
+
+    _worker: IdleWorker
+
+    def reply(self, *frames: bytes) -> None:
+        """Answer it; the worker is idle then, and gets the next one.
+
+        Thread-safe: no; as for the worker.
+
+        Args:
+            frames: The answer, one frame or more; at least one.
+
+        Raises:
+            UsageError: There is no frame, or it was answered or refused already.
+            ClosedError: The worker was closed.
+        """
+        self._worker._say(self._answer(frames))
+
+    def refuse(self, reason: str = "") -> None:
+        """Say that there will be no answer: the client is told, and no other worker gets it.
+
+        Thread-safe: no; as for the worker.
+
+        Args:
+            reason: Why.
+
+        Raises:
+            UsageError: It was answered or refused already.
+            ClosedError: The worker was closed.
+        """
+        self._worker._say(self._refusal(reason))
+
+
+class IdleWorker:
+    """Take requests from an `IdleQueue`, one at a time; iterate to get them.
+
+    Coming back for the next one without an answer refuses the one before.  When the worker is
+    closed, or dies, what it had goes to another one.
+
+    Thread-safe: no; one worker belongs to one thread.
+
+    Example::
+
+        with IdleWorker("tcp://127.0.0.1:5556") as worker:
+            for job in worker:
+                job.reply(job.upper())
+    """
+
+    def __init__(
+        self, endpoint: str, *, identity: bytes = b"", engine: Engine | None = None
+    ) -> None:
+        """Connect; it is ready with the first iteration.
+
+        Args:
+            endpoint: The back endpoint of the queue.
+            identity: A name for this worker, unique among them; the queue makes one up when empty.
+            engine: The engine to use; None takes that of the process.
+        """
+        self._endpoint = endpoint
+        self._dealer = Dealer(connect=endpoint, identity=identity, engine=engine)
+        self._job: Job | None = None
+        self._taken = 0
+
+    def __enter__(self) -> IdleWorker:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._dealer.closed else f"of {self._endpoint}"
+        hand = "" if self._job is None or self._job.settled else ", one in hand"
+        return f"<IdleWorker {state}: {self._taken} jobs taken{hand}>"
+
+    def __iter__(self) -> Iterator[Job]:
+        """Yield jobs, for ever; ends when the worker is closed, by another thread or a signal."""
+        try:
+            while True:
+                if self._job is None:
+                    self._say([b"", READY])  # also when the queue may be a new one
+                else:
+                    if not self._job.settled:
+                        self._job.refuse("the worker went on without an answer")
+                    self._job = None
+                try:
+                    job = Job.of(self._dealer.recv_frames(timeout=READY_AGAIN_S))
+                except TimedOutError:
+                    continue
+                if job is not None:
+                    job._worker = self
+                    self._job = job
+                    self._taken += 1
+                    yield job
+        except ClosedError:
+            return
+
+    def stats(self) -> Stats:
+        """The counts of the socket underneath.
+
+        Thread-safe: yes.
+
+        Returns:
+            A snapshot.
+        """
+        return self._dealer.stats()
+
+    def close(self) -> None:
+        """Say goodbye and close: what is in hand goes to another worker.
+
+        Thread-safe: yes; closing twice is harmless.
+        """
+        try:
+            self._dealer.send_frames([b"", BYE], timeout=0)
+        except MeshError:
+            pass  # the end of the connection says it, too
+        self._dealer.close()
+
+    def _say(self, frames: list[bytes]) -> None:
+        self._dealer.send_frames(frames)

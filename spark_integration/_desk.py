@@ -1,0 +1,199 @@
+"""The queue's side of the talk with workers, without sockets: words in, words out.
+
+`WorkQueue` of threads and of asyncio are drivers around it.  Not here: who has what (`_ledger`),
+how words look (`_wire`).  Time is an argument.
+Law: what is to be said is in `out`, in order; a driver says it, or tells `unsaid`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from meshmsg import UsageError
+
+from ._ledger import Ledger
+from ._wire import (
+    END,
+    RETRY,
+    WAIT,
+    WORK,
+    pack_taken,
+    pack_terms,
+    pack_work,
+    parse_ask,
+    parse_retry,
+)
+
+BATCH_MAX = 1000  # records in a batch: each is a frame, and peers accept 1,024 by default
+RECORD_SIZE_MAX = 63 * 1024 * 1024  # bytes: with its header below what peers accept by default
+LEASE_MIN = 0.001  # seconds, and the resolution of what a worker is told of it
+TICK = 0.1  # seconds between looks at connections and leases when no worker says anything
+CHUNK = 1000  # records put under one lock
+GOODBYE = 5.0  # seconds the last answers to workers may take at close
+
+
+class Word(NamedTuple):
+    """What is to be said to a worker."""
+
+    worker: bytes
+    frames: list[bytes]
+    number: int = -1
+    """The batch in it, if it is one."""
+
+
+class Desk:
+    """Talks with the workers of one queue.  Not thread-safe: its owner holds a lock."""
+
+    def __init__(
+        self,
+        *,
+        batch_messages: int,
+        batch_bytes: int,
+        backlog_messages: int,
+        backlog_bytes: int,
+        lease: float | None,
+    ) -> None:
+        if not 1 <= batch_messages <= BATCH_MAX:
+            raise UsageError(f"batch_messages is {batch_messages}; it must be 1 to {BATCH_MAX}")
+        if min(batch_bytes, backlog_messages, backlog_bytes) < 1:
+            raise UsageError("batch_bytes, backlog_messages and backlog_bytes must be > 0")
+        if lease is not None and not lease >= LEASE_MIN:
+            raise UsageError(f"lease is {lease}; it must be {LEASE_MIN} s or more, or None")
+        self.ledger = Ledger(batch_messages=batch_messages, batch_bytes=batch_bytes, lease=lease)
+        self.out: deque[Word] = deque()
+        self._backlog = backlog_messages, backlog_bytes
+        self._lease = lease
+        self._connections: Mapping[bytes, int] = {}  # worker -> the connection it asked on
+        self._told: set[bytes] = set()  # who knows the terms
+
+    @property
+    def room(self) -> int:
+        """Records that may be put now."""
+        messages, octets = self._backlog
+        full = self.ledger.fresh_bytes >= octets
+        return 0 if full else max(0, messages - self.ledger.waiting)
+
+    def put(self, records: list[bytes]) -> int:
+        """Add records until there is no more room; how many."""
+        put = 0
+        for record in records[: self.room]:
+            self.ledger.put(record)
+            put += 1
+            if self.ledger.fresh_bytes >= self._backlog[1]:
+                break
+        return put
+
+    def knows(self, worker: bytes) -> bool:
+        """Whether this worker's connection is known; if not, tell `connected` first."""
+        return worker in self._connections
+
+    def connected(self, now: Mapping[bytes, int]) -> None:
+        """Take back what workers hold whose connection is gone, or is a new one."""
+        for worker in self.ledger.workers:
+            if worker not in now or now[worker] != self._connections.get(worker):
+                self.ledger.worker_gone(worker)
+                self._told.discard(worker)
+        self._connections = now
+
+    def hear(self, worker: bytes, frames: list[bytes], now: float) -> None:
+        """Note what a worker says, and answer."""
+        if frames and frames[0] == RETRY:
+            retry = parse_retry(frames)
+            if retry is not None:
+                if self.knows(worker):
+                    self.ledger.retry(worker, retry[1], retry[0], now)
+                self.hand_out(now)
+                return
+        asked = parse_ask(frames)
+        if asked is None:
+            self.ledger.malformed += 1
+            return
+        self.ledger.ask(worker, asked.window, asked.done, now)
+        if not self.knows(worker):  # it left after it said so
+            self.ledger.worker_gone(worker)
+            self.hand_out(now)
+            return
+        if asked.held is not None:
+            self.ledger.hold(worker, *asked.held, now)
+        if worker not in self._told:
+            self._told.add(worker)
+            self.out.append(Word(worker, pack_terms(self._lease)))
+        self.hand_out(now)
+        waits = asked.held is None or not any(asked.held)
+        if waits and self.ledger.idle(worker) and not self.ledger.done:
+            self.out.append(Word(worker, [WAIT]))
+
+    def hand_out(self, now: float) -> None:
+        """Give workers what can be given, and tell those who are to know."""
+        self.ledger.expire(now)
+        given = self.ledger.assign(now)
+        taken: dict[bytes, list[int]] = {}
+        for worker, number in self.ledger.taken():
+            taken.setdefault(worker, []).append(number)
+        self.out.extend(Word(worker, pack_taken(numbers)) for worker, numbers in taken.items())
+        for worker, batch in given:
+            frames = pack_work(batch.number, batch.attempt, batch.first_sequence, batch.items)
+            self.out.append(Word(worker, frames, batch.number))
+        self.out.extend(Word(worker, [END]) for worker in self.ledger.to_end())
+
+    def next_word(self) -> Word | None:
+        """What is to be said next; what has become wrong meanwhile is left out."""
+        while self.out:
+            word = self.out.popleft()
+            if word.number < 0 or self.ledger.holds(word.worker, word.number):
+                return word
+        return None
+
+    def unsaid(self, word: Word) -> None:
+        """This could not be sent: its worker is gone, or takes no more (it will ask again)."""
+        kind = word.frames[0]
+        if kind == WORK and self.ledger.holds(word.worker, word.number):
+            self.ledger.unreached(word.number)
+        elif kind == END:
+            self.ledger.end_again(word.worker)
+        else:
+            self._told.discard(word.worker)
+
+    def over(self, workers: int) -> bool:
+        """Everything is done, and so many workers were told."""
+        return self.ledger.done and self.ledger.workers_ended >= workers
+
+    def too_late(self, timeout: float | None, now: float) -> str:
+        """Why a `join` took too long."""
+        stats = self.ledger.stats(now)
+        stalled = (
+            f"; the slowest has shown no progress for {stats.stalled_seconds:.1f} s"
+            if stats.stalled_seconds
+            else ""
+        )
+        return (
+            f"{stats.waiting} records waiting and {stats.leased} leased after {timeout} s; "
+            f"{stats.workers} workers here, {stats.workers_ended} told to end{stalled}"
+        )
+
+    def full(self, timeout: float | None) -> str:
+        """Why a `put` took too long."""
+        messages, octets = self._backlog
+        return (
+            f"backlog full for {timeout} s: {self.ledger.waiting} records wait for "
+            f"{len(self.ledger.workers)} workers (limit {messages} records, {octets} bytes)"
+        )
+
+    def text(self, now: float) -> str:
+        """What goes on, for `repr`."""
+        stats = self.ledger.stats(now)
+        return (
+            f"{stats.workers} workers, {stats.waiting} waiting, {stats.leased} leased, "
+            f"{stats.acknowledged} of {stats.put} acknowledged"
+        )
+
+
+def checked(record: bytes) -> bytes:
+    """A record that can be put, as `bytes`."""
+    if not isinstance(record, (bytes, bytearray, memoryview)):
+        raise TypeError(f"a record is bytes, not {type(record).__name__}; use .encode()")
+    if len(record) > RECORD_SIZE_MAX:
+        raise UsageError(f"a record of {len(record)} bytes is over {RECORD_SIZE_MAX}")
+    return bytes(record)

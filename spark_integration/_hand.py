@@ -1,0 +1,209 @@
+"""The worker's side of the talk with a queue, without sockets: words in, words out.
+
+`Worker` of threads and of asyncio are drivers around it.  Not here: how words look (`_wire`).
+Time is an argument, but for a batch that is iterated over.
+Law: a batch is acknowledged only when `come_back` is called with it in hand.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from meshmsg import PeerError, UsageError
+
+from ._wire import (
+    END,
+    TAKEN,
+    TERMS,
+    VERSION,
+    WORK,
+    pack_ask,
+    pack_retry,
+    parse_header,
+    parse_numbers,
+    parse_terms,
+)
+
+ASK_AGAIN = 1.0  # seconds of silence after which a worker repeats its question
+_RENEWALS = 3  # times a lease that a batch which moves on is renewed
+
+
+@dataclass(frozen=True)
+class BatchForm:
+    """What the batches of threads and of asyncio share: records, and where they are from."""
+
+    number: int
+    """Which batch of the queue this is: 0, 1, 2, ..."""
+    attempt: int
+    """1 the first time it was handed out, 2 after one worker was lost with it, ..."""
+    first_sequence: int
+    """The sequence number of the first record; the others follow it."""
+    records: tuple[bytes, ...]
+    """The records, as they were put."""
+    _hand: Hand | None = field(default=None, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Give the records.  Each that is taken shows the queue that this worker moves on."""
+        hand = self._hand
+        if hand is None or hand.lease is None:
+            return iter(self.records)
+        return self._moving(hand)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self.number}: {len(self.records)} records from "
+            f"{self.first_sequence}, attempt {self.attempt}>"
+        )
+
+    def numbered(self) -> Iterator[tuple[int, bytes]]:
+        """The records with their sequence numbers."""
+        return enumerate(self, self.first_sequence)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the queue has taken this batch away, as far as this worker has heard.
+
+        It hears when it asks and when it extends.
+        """
+        return self._hand is not None and self.number in self._hand.lost
+
+    def _moving(self, hand: Hand) -> Iterator[bytes]:
+        for record in self.records:
+            if time.monotonic() >= hand.renew_at:
+                self._renew()
+            yield record
+
+    def _renew(self) -> None:
+        """Tell the queue, without waiting; a batch without a worker tells nobody."""
+
+
+class Hand:
+    """What a worker knows of its queue, and has of it.  Not thread-safe: its owner holds a lock."""
+
+    def __init__(self, endpoint: str, prefetch: int, silence: float) -> None:
+        if prefetch < 1 or silence <= 0:
+            raise ValueError("prefetch must be at least 1 and silence more than 0")
+        self.endpoint = endpoint
+        self.ended = False
+        self.lease: float | None = None
+        self.renew_at = math.inf
+        self.lost: set[int] = set()  # of what is in hand
+        self.batches_done = 0
+        self._prefetch = prefetch
+        self._silence = silence
+        self._version = 1  # what the queue speaks, as far as is known
+        self._asked = False  # a question is on its way, or was answered
+        self._unsaid = False  # the queue does not know yet what is in hand
+        self._done: list[int] = []
+        self._ahead: dict[int, tuple[int, int, int, tuple[bytes, ...]]] = {}
+        self._in_hand: int | None = None
+
+    def hear(self, frames: list[bytes]) -> None:
+        """Note what the queue says; words that are not known are passed over."""
+        if frames[0] == WORK:
+            header = parse_header(frames[1]) if len(frames) > 1 else None
+            if header is None:
+                raise PeerError(f"{self.endpoint} is no work queue: its batch has no header")
+            if header[0] not in (*self._ahead, self._in_hand):
+                self._ahead[header[0]] = (*header, tuple(frames[2:]))
+        elif frames[0] == TAKEN:
+            for number in (parse_numbers(frames[1]) if len(frames) == 2 else None) or ():
+                self._ahead.pop(number, None)
+                if number == self._in_hand:
+                    self.lost.add(number)
+        elif frames[0] == END:
+            self.ended = True
+        elif frames[0] == TERMS and (terms := parse_terms(frames)) is not None:
+            if terms.oldest > VERSION:
+                raise PeerError(
+                    f"the work queue at {self.endpoint} speaks version {terms.version} and "
+                    f"understands {terms.oldest} and later; this worker speaks {VERSION}: "
+                    "install the queue's version of meshmsg here"
+                )
+            self._version, self.lease = min(terms.version, VERSION), terms.lease
+
+    def take(self, now: float) -> tuple[int, int, int, tuple[bytes, ...]] | None:
+        """Begin the next batch, if one is here."""
+        if self._in_hand is not None or not self._ahead:
+            return None
+        number = next(iter(self._ahead))
+        self._in_hand = number
+        self._unsaid = self.lease is not None
+        self._renewed(now)
+        return self._ahead.pop(number)
+
+    def come_back(self, number: int) -> None:
+        """The task is done with what it has in hand; if it was handed back, with nothing."""
+        if number == self._in_hand:
+            self._done.append(number)
+            self.batches_done += 1
+            self.put_down()
+
+    def left_over(self) -> int | None:
+        """What an earlier loop left without being done with it, if the queue takes it back."""
+        if self._version < VERSION:
+            self.put_down()
+        return self._in_hand
+
+    def question(self, now: float, *, again: bool = False) -> list[bytes] | None:
+        """What is to be asked now, if anything; `asked` says that it was sent."""
+        if not (again or self._done or self._unsaid or not self._asked):
+            return None
+        held = None
+        if self._version >= VERSION:
+            held = ([] if self._in_hand is None else [self._in_hand], list(self._ahead))
+        self._renewed(now)
+        return pack_ask(self._prefetch, self._done, held)
+
+    def asked(self) -> None:
+        """The question was sent."""
+        self._done.clear()
+        self._unsaid = False
+        self._asked = True
+
+    def silent(self, seconds: float) -> None:
+        """Nothing was heard for so long: ask again; after too long it is an error."""
+        self._asked = False
+        if seconds >= self._silence:
+            raise PeerError(f"no sign of the work queue at {self.endpoint} for {seconds:.0f} s")
+
+    def hand_back(self, number: int, delay: float) -> list[bytes]:
+        """What gives the batch in hand back; `put_down` says that it was sent."""
+        if not delay >= 0:
+            raise ValueError(f"delay is {delay}; it must be 0 or more")
+        if number != self._in_hand:
+            raise UsageError(f"batch {number} is not in hand: it was acknowledged or handed back")
+        if self._version < VERSION:
+            raise PeerError(
+                f"the work queue at {self.endpoint} speaks version {self._version}, in which a "
+                "batch cannot be handed back; close the worker instead"
+            )
+        return pack_retry(delay, [number])
+
+    def put_down(self) -> None:
+        """Nothing is in hand any more."""
+        self._in_hand = None
+        self._unsaid = False
+        self.renew_at = math.inf
+        self.lost.clear()
+
+    def text(self) -> str:
+        """What goes on, for `repr`."""
+        hand = "nothing" if self._in_hand is None else f"batch {self._in_hand}"
+        return f"{hand} in hand, {len(self._ahead)} ahead, {self.batches_done} batches done"
+
+    def _renewed(self, now: float) -> None:
+        if self.lease is not None and self._in_hand is not None:
+            self.renew_at = now + self.lease / _RENEWALS
+
+
+def worker_name(identity: bytes) -> bytes:
+    """The name of a worker: as given, or one that no other has."""
+    return identity or f"worker-{os.getpid()}-{os.urandom(6).hex()}".encode()

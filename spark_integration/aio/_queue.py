@@ -1,0 +1,312 @@
+"""WorkQueue for asyncio: a ROUTER socket and two tasks of the loop around `_desk`.
+
+Not here: who has what (`_ledger`), what is said (`_desk`).
+Law: only the queue's own tasks use its socket; who puts changes the books, and wakes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+
+from meshmsg import ClosedError, Engine, MeshError, Stats, TimedOutError, UsageError
+from meshmsg.aio import Router
+
+from .._desk import CHUNK, GOODBYE, TICK, Desk, Word, checked
+from .._ledger import WorkStats
+
+
+class WorkQueue:
+    """Hand records out, in batches, to workers that ask for them: `meshmsg.spark.WorkQueue`, which
+    see, for asyncio.
+
+    It is made on a running loop and belongs to it.
+
+    Thread-safe: no; as its loop.
+
+    Example::
+
+        async with WorkQueue(bind="tcp://127.0.0.1:0") as queue:
+            start_workers(queue.endpoint)
+            await queue.put_many(records)
+            queue.finish()
+            print(await queue.join(timeout=60))
+    """
+
+    def __init__(
+        self,
+        *,
+        bind: str = "tcp://127.0.0.1:0",
+        batch_messages: int = 500,
+        batch_bytes: int = 1024 * 1024,
+        backlog_messages: int = 50_000,
+        backlog_bytes: int = 64 * 1024 * 1024,
+        lease: float | None = None,
+        insecure: bool = False,
+        engine: Engine | None = None,
+    ) -> None:
+        """Bind, and start to answer workers.
+
+        Args:
+            bind: Where workers connect; port 0 lets the system choose (see `endpoint`).
+            batch_messages: The most records in a batch; at most 1,000.
+            batch_bytes: The most bytes in a batch; a larger record travels alone.
+            backlog_messages: `put` waits while this many records are with nobody.
+            backlog_bytes: The same in bytes.
+            lease: Seconds without progress in a batch that was begun, after which another worker
+                may have it; None: a worker keeps it as long as its connection lives.
+            insecure: Allow a bind outside loopback without security.
+            engine: The engine to use; None takes that of the process.
+
+        Raises:
+            UsageError: A limit makes no sense, or no event loop is running.
+            AddressError: The address cannot be bound.
+            InsecureBindError: The address is outside loopback and `insecure` is False.
+        """
+        self._desk = Desk(
+            batch_messages=batch_messages,
+            batch_bytes=batch_bytes,
+            backlog_messages=backlog_messages,
+            backlog_bytes=backlog_bytes,
+            lease=lease,
+        )
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise UsageError("an asyncio WorkQueue is made while its event loop runs") from None
+        self._changed = asyncio.Condition()
+        self._due = asyncio.Event()  # there is something to say
+        self._closed = False
+        self._failure: BaseException | None = None
+        self._router = Router(
+            bind=bind, insecure=insecure, engine=engine, handover=True, linger=GOODBYE
+        )
+        self._tasks = [loop.create_task(self._hear()), loop.create_task(self._speak())]
+
+    async def __aenter__(self) -> WorkQueue:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<WorkQueue closed>"
+        return f"<WorkQueue {self.endpoint}: {self._desk.text(time.monotonic())}>"
+
+    @property
+    def endpoint(self) -> str:
+        """The address workers connect to."""
+        return self._router.endpoint
+
+    async def wait_for_workers(self, count: int = 1, *, timeout: float | None = None) -> None:
+        """Wait until so many workers are connected and have asked.
+
+        Cancel-safe: yes. Thread-safe: no.
+
+        Args:
+            count: How many.
+            timeout: Seconds to wait; None waits for ever.
+
+        Raises:
+            TimedOutError: There are fewer.
+            ClosedError: The queue was closed.
+        """
+        if not await self._until(lambda: len(self._desk.ledger.workers) >= count, timeout):
+            here = len(self._desk.ledger.workers)
+            raise TimedOutError(f"{here} of {count} workers after {timeout} s")
+
+    async def put(self, record: bytes, *, timeout: float | None = None) -> int:
+        """Add one record, waiting while the backlog is full.
+
+        Cancel-safe: yes; a cancelled call has added nothing. Thread-safe: no.
+
+        Args:
+            record: The bytes a worker will get.
+            timeout: Seconds to wait for room; None waits for ever.
+
+        Returns:
+            The sequence number of the record: 0, 1, 2, ...
+
+        Raises:
+            TimedOutError: The backlog stayed full; nothing was added.
+            UsageError: `finish` was called before.
+            ClosedError: The queue was closed.
+        """
+        record = checked(record)
+        await self._wait_for_room(timeout)
+        self._due.set()
+        return self._desk.ledger.put(record)
+
+    async def put_many(self, records: Iterable[bytes], *, timeout: float | None = None) -> int:
+        """Add many records, waiting while the backlog is full.
+
+        Cancel-safe: no; what was added before stays (see `stats`). Thread-safe: no.
+
+        Args:
+            records: What to add; taken as it is needed, so a generator may be endless.
+            timeout: Seconds to wait for room each time; None waits for ever.
+
+        Returns:
+            How many were added.
+
+        Raises:
+            TimedOutError: The backlog stayed full; what went before was added (see `stats`).
+            UsageError: `finish` was called before.
+            ClosedError: The queue was closed.
+        """
+        count = 0
+        chunk: list[bytes] = []
+        for record in records:
+            chunk.append(checked(record))
+            if len(chunk) == CHUNK:
+                count += await self._put_chunk(chunk, timeout)
+                chunk = []
+        return count + await self._put_chunk(chunk, timeout)
+
+    def finish(self) -> None:
+        """Say that no more records will come: workers end when all are acknowledged.
+
+        Thread-safe: no.
+        """
+        self._desk.ledger.finished = True
+        self._due.set()
+
+    async def join(self, *, workers: int = 0, timeout: float | None = None) -> WorkStats:
+        """Wait until every record is acknowledged and workers have been told that it is over.
+
+        Cancel-safe: yes. Thread-safe: no.
+
+        Args:
+            workers: How many workers must have been told, at least.
+            timeout: Seconds to wait; None waits for ever.
+
+        Returns:
+            The final counts.
+
+        Raises:
+            TimedOutError: Some records are still waiting or leased; nothing was changed.
+            UsageError: `finish` was not called: this would wait for ever.
+            ClosedError: The queue was closed.
+        """
+        if not self._desk.ledger.finished:
+            raise UsageError("join() before finish() would wait for ever")
+        if not await self._until(lambda: self._desk.over(workers), timeout):
+            raise TimedOutError(self._desk.too_late(timeout, time.monotonic()))
+        return self.stats()
+
+    def stats(self) -> WorkStats:
+        """The counts now.
+
+        Thread-safe: no.
+        """
+        return self._desk.ledger.stats(time.monotonic())
+
+    def socket_stats(self) -> Stats:
+        """The counts of the socket underneath: messages, bytes, queues.
+
+        Thread-safe: yes.
+        """
+        return self._router.stats()
+
+    def close(self) -> None:
+        """Stop: workers are no longer answered, and records not acknowledged are forgotten.
+
+        Thread-safe: no; closing twice is harmless.
+        """
+        self._closed = True
+        self._due.set()
+        self._router.close()
+
+    async def _until(self, true: Callable[[], bool], timeout: float | None) -> bool:
+        """Wait until it is so; False when time is up."""
+
+        def over() -> bool:
+            return self._closed or self._failure is not None or true()
+
+        async with self._changed:
+            try:
+                await asyncio.wait_for(self._changed.wait_for(over), timeout)
+            except asyncio.TimeoutError:
+                return False
+        if self._failure is not None:
+            raise ClosedError("the work queue's task failed") from self._failure
+        if self._closed:
+            raise ClosedError("the work queue is closed")
+        return True
+
+    async def _wait_for_room(self, timeout: float | None) -> None:
+        ledger = self._desk.ledger
+        room = await self._until(lambda: ledger.finished or self._desk.room > 0, timeout)
+        if ledger.finished:
+            raise UsageError("put() after finish()")
+        if not room:
+            raise TimedOutError(self._desk.full(timeout))
+
+    async def _put_chunk(self, chunk: list[bytes], timeout: float | None) -> int:
+        put = 0
+        while put < len(chunk):
+            await self._wait_for_room(timeout)
+            put += self._desk.put(chunk[put:])
+            self._due.set()
+        return put
+
+    async def _hear(self) -> None:
+        """One task: hear workers."""
+        try:
+            while not self._closed:
+                frames = await self._router.recv_frames()
+                if self._router.events() or not self._desk.knows(frames[0]):
+                    self._look()
+                self._desk.hear(frames[0], frames[1:], time.monotonic())
+                self._due.set()
+        except MeshError as error:
+            self._fail(error)
+
+    async def _speak(self) -> None:
+        """The other task: notice lost workers, hand out, and tell who waits here."""
+        try:
+            while not self._closed:
+                try:
+                    await asyncio.wait_for(self._due.wait(), TICK)
+                except asyncio.TimeoutError:
+                    pass
+                self._due.clear()
+                if self._router.events():
+                    self._look()
+                self._desk.hand_out(time.monotonic())
+                while (word := self._desk.next_word()) is not None:
+                    if not await self._say(word):
+                        self._desk.unsaid(word)
+                async with self._changed:
+                    self._changed.notify_all()
+        except MeshError as error:
+            self._fail(error)
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _look(self) -> None:
+        self._desk.connected({peer.identity: peer.id for peer in self._router.peers()})
+
+    def _fail(self, error: MeshError) -> None:
+        if not self._closed and self._failure is None:  # else it is what close() wanted
+            self._failure = error
+        self._due.set()
+
+    async def _say(self, word: Word) -> bool:
+        """Send to one worker; False when it cannot be reached now (it will ask again)."""
+        try:
+            await self._router.send_frames([word.worker, *word.frames], timeout=0)
+        except ClosedError:
+            raise
+        except MeshError:
+            return False
+        return True

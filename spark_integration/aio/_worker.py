@@ -1,0 +1,225 @@
+"""Worker and work() for asyncio: a DEALER socket that asks, in the task that iterates.
+
+Not here: what is said (`_hand`).
+Law: a batch is acknowledged only when the task comes back for the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from meshmsg import ClosedError, Engine, Stats, TimedOutError, WouldBlockError
+from meshmsg.aio import Dealer
+
+from .._hand import ASK_AGAIN, BatchForm, Hand, worker_name
+
+
+@dataclass(frozen=True, repr=False)
+class WorkBatch(BatchForm):
+    """Consecutive records from a work queue.  Iterating gives the records; `for`, not `async for`.
+
+    As `meshmsg.spark.WorkBatch`, but `extend` and `retry` are awaited.
+    """
+
+    _worker: Worker | None = field(default=None, repr=False, compare=False)
+
+    async def extend(self) -> bool:
+        """Tell the queue that this batch is still being worked on: its lease counts from now.
+
+        Cancel-safe: yes. Thread-safe: no.
+
+        Returns:
+            Whether the batch is still this worker's, as far as it has heard.
+
+        Raises:
+            ClosedError: The worker was closed.
+        """
+        if self._worker is not None:
+            await self._worker._extend()
+        return not self.lost
+
+    async def retry(self, *, delay: float = 0.0) -> None:
+        """Hand this batch back, to be handed out again, with the next `attempt`, to whoever asks.
+
+        Cancel-safe: it was handed back or not. Thread-safe: no.
+
+        Args:
+            delay: Seconds until it may go out again; so the same worker need not get it at once.
+
+        Raises:
+            UsageError, PeerError, TimedOutError, ClosedError: As `meshmsg.spark.WorkBatch.retry`.
+        """
+        if self._worker is not None:
+            await self._worker._hand_back(self.number, delay)
+
+    def _renew(self) -> None:
+        if self._worker is not None:
+            self._worker._renew()
+
+
+class Worker:
+    """Ask a `WorkQueue` for batches; `async for` gets them: `meshmsg.spark.Worker`, which see.
+
+    Thread-safe: no; as its loop.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        prefetch: int = 2,
+        silence: float = 60.0,
+        identity: bytes = b"",
+        engine: Engine | None = None,
+    ) -> None:
+        """Connect; the first question goes out with the first iteration.
+
+        Args:
+            endpoint: The endpoint of the queue.
+            prefetch: Batches to hold at a time, the one in hand included.
+            silence: Seconds without any sign of the queue before `PeerError`.
+            identity: A name for this worker, unique among the workers; made up when empty.
+            engine: The engine to use; None takes that of the process.
+        """
+        self._hand = Hand(endpoint, prefetch, silence)
+        self._lock = asyncio.Lock()  # what is heard and said, but for waiting
+        self._renewing: asyncio.Task[None] | None = None
+        self._name = worker_name(identity)
+        self._dealer = Dealer(connect=endpoint, identity=self._name, engine=engine)
+
+    async def __aenter__(self) -> Worker:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+        if self._renewing is not None:
+            await asyncio.gather(self._renewing, return_exceptions=True)
+
+    def __repr__(self) -> str:
+        name = self._name.decode(errors="backslashreplace")
+        if self._dealer.closed:
+            return f"<Worker {name} closed, {self._hand.batches_done} batches done>"
+        return f"<Worker {name} of {self._hand.endpoint}: {self._hand.text()}>"
+
+    async def __aiter__(self) -> AsyncIterator[WorkBatch]:
+        """Yield batches until the queue says that there is no more.
+
+        Raises:
+            PeerError: The queue has been silent for too long, is no work queue, or is of a version
+                that does not understand this worker.
+            ClosedError: The worker was closed.
+        """
+        left = self._hand.left_over()
+        if left is not None:
+            await self._hand_back(left, 0.0)
+        while (batch := await self._next()) is not None:
+            yield batch
+            self._hand.come_back(batch.number)
+
+    def stats(self) -> Stats:
+        """The counts of the socket underneath.
+
+        Thread-safe: yes.
+        """
+        return self._dealer.stats()
+
+    def close(self) -> None:
+        """Close the socket: whatever is not acknowledged goes to other workers.
+
+        Thread-safe: yes; closing twice is harmless.
+        """
+        self._dealer.close()
+
+    async def _next(self) -> WorkBatch | None:
+        """Ask, and wait for an answer; None: the end."""
+        heard = time.monotonic()
+        while True:
+            async with self._lock:
+                await self._listen()
+                found = self._hand.take(time.monotonic())
+                await self._ask(ASK_AGAIN)
+            if found is not None:
+                return WorkBatch(*found, self._hand, self)
+            if self._hand.ended:
+                return None
+            try:
+                frames = await self._dealer.recv_frames(timeout=ASK_AGAIN)
+            except TimedOutError:
+                self._hand.silent(time.monotonic() - heard)
+                continue
+            heard = time.monotonic()
+            self._hand.hear(frames)
+
+    async def _listen(self) -> None:
+        """Hear what is there already; under the lock."""
+        try:
+            while True:
+                self._hand.hear(await self._dealer.recv_frames(timeout=0))
+        except WouldBlockError:
+            return
+
+    async def _ask(self, timeout: float, *, again: bool = False) -> None:
+        """Say what is to be said; what could not be is said next time.  Under the lock."""
+        question = self._hand.question(time.monotonic(), again=again)
+        if question is not None:
+            try:
+                await self._dealer.send_frames(question, timeout=timeout)
+            except (TimedOutError, WouldBlockError):
+                return
+            self._hand.asked()
+
+    async def _extend(self) -> None:
+        async with self._lock:
+            await self._listen()
+            await self._ask(0, again=True)
+
+    def _renew(self) -> None:
+        """The task moves on: tell the queue as soon as it lets the loop run."""
+        if self._renewing is None or self._renewing.done():
+            self._renewing = asyncio.get_running_loop().create_task(self._say_so())
+
+    async def _say_so(self) -> None:
+        try:
+            await self._extend()
+        except ClosedError:
+            return
+
+    async def _hand_back(self, number: int, delay: float) -> None:
+        async with self._lock:
+            frames = self._hand.hand_back(number, delay)
+            await self._dealer.send_frames(frames, timeout=ASK_AGAIN)
+            self._hand.put_down()
+
+
+async def work(
+    endpoint: str, *, prefetch: int = 2, silence: float = 60.0, engine: Engine | None = None
+) -> AsyncIterator[WorkBatch]:
+    """Yield the batches of a work queue; the short form of `Worker`.
+
+    The socket is opened by the first iteration, and closed when it ends.  Who leaves the loop early
+    closes it by `aclosing(work(...))`, or uses `Worker`.
+
+    Args:
+        endpoint: The endpoint of the queue.
+        prefetch: Batches to hold at a time, the one in hand included.
+        silence: Seconds without any sign of the queue before `PeerError`.
+        engine: The engine to use; None takes that of the process.
+
+    Yields:
+        Batches, each acknowledged when the next is asked for.
+
+    Raises:
+        PeerError: The queue has been silent for too long.
+    """
+    async with Worker(endpoint, prefetch=prefetch, silence=silence, engine=engine) as worker:
+        async for batch in worker:
+            yield batch

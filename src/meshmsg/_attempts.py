@@ -1,0 +1,100 @@
+"""The attempts of one request: how long each may take, and whether there is a further one.
+
+Not here: asking (_reqrep, aio._reqrep). Law: pure; whoever calls tells the time. An attempt ends
+with its answer, a refusal, a lost peer or a time-out; another one may follow the last two only.
+"""
+
+from __future__ import annotations
+
+import math
+
+from meshmsg._blocking import LEAST_S
+from meshmsg._core import EREFUSED, lib, to_ms
+from meshmsg._errors import MeshError, PeerError, UsageError
+from meshmsg._looking import Looking
+from meshmsg._options import check_count
+
+NO_RETRY = "retries=0 are used up; ask again if asking twice does no harm"
+
+
+class Attempts:
+    """Those of one request, made so far and still to be made.
+
+    Args:
+        timeout: Seconds each may take; None: no limit.
+        retries: How many may follow the first one.
+        deadline: Seconds that all of them may take together; None: no limit.
+        now: Seconds on a clock.
+    """
+
+    def __init__(
+        self, timeout: float | None, retries: int, deadline: float | None, now: float
+    ) -> None:
+        check_count("retries", retries)
+        to_ms(timeout)  # refuses what is no time
+        if deadline is not None and (
+            isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not deadline > 0
+        ):
+            raise UsageError(f"deadline is {deadline!r}; it is seconds, above 0, or None")
+        self._timeout = timeout
+        self._retries = self._left = retries
+        self._deadline = deadline
+        self._began = now
+        self._ends = math.inf if deadline is None else now + deadline
+        self._made = 0
+
+    def begin(self, now: float) -> float | None:
+        """Count one more attempt; return the seconds it may take."""
+        self._made += 1
+        if self._deadline is None:
+            return self._timeout
+        left = max(self._ends - now, LEAST_S)
+        return left if self._timeout is None else min(left, self._timeout)
+
+    def next(self, form: Looking, error: MeshError, asked: bool, now: float) -> None:
+        """Say that there is another attempt after one that ended so, or raise what ends them all.
+
+        Args:
+            form: The socket that asked.
+            error: How the last attempt ended.
+            asked: Whether its question was sent.
+            now: Seconds on the same clock.
+        """
+        if error.code != EREFUSED and self._left > 0 and not self._over(now):
+            self._left -= 1
+            return
+        if isinstance(error, PeerError):
+            raise self._lost(error) from None
+        raise self._late(form, asked, now) from None
+
+    def _over(self, now: float) -> bool:
+        return now >= self._ends - LEAST_S
+
+    def _lost(self, error: PeerError) -> PeerError:
+        if self._left == 0:
+            why = f"retries={self._retries} are used up; ask again if asking twice does no harm"
+        else:
+            why = f"the deadline of {self._deadline} s is over"
+        return lost(error, why)
+
+    def _late(self, form: Looking, asked: bool, now: float) -> MeshError:
+        """The error of time that is up: how many attempts there were, of how long."""
+        what, how = ("no reply", "to") if asked else ("no room for a request", "in")
+        total = self._timeout if self._made == 1 else None
+        if self._made > 1:
+            each = "" if self._timeout is None else f" of {self._timeout} s each"
+            what += f" {how} {self._made} attempts{each}"
+        if self._over(now):
+            total = self._deadline
+        return form._error(lib.MM_ETIMEDOUT, what, total)
+
+
+def lost(error: PeerError, why: str) -> PeerError:
+    """The error of a request whose peer went away, or, as it is, of one that was refused."""
+    if error.code == EREFUSED:
+        return error
+    return PeerError(
+        "the peer that had the request went away before it answered; whether it did the work is "
+        f"unknown ({why})",
+        code=error.code,
+    )

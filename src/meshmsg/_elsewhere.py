@@ -1,0 +1,114 @@
+"""Names that other messaging libraries have and this one has not: the error says what to use.
+
+Law: they are absent (`hasattr` is false, type checkers know none of them); only the words of the
+error differ. A `__getattr__` would cost every `send` 70 ns, so each name is a descriptor that
+raises.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+_FRAMES_OUT = "send_frames(frames)"
+_QUEUES = "send_queue_messages=, recv_queue_messages= and the same in bytes, of the constructor"
+_OPTIONS = "options are arguments of the constructor: {role}(send_queue_messages=100, linger=2.0)"
+
+HINTS: dict[str, str] = {
+    "setsockopt": _OPTIONS,
+    "setsockopt_string": _OPTIONS,
+    "set": _OPTIONS,
+    "getsockopt": "what was chosen is in the constructor; what happens is in stats() and peers()",
+    "hwm": _QUEUES,
+    "set_hwm": _QUEUES,
+    "sndhwm": _QUEUES,
+    "rcvhwm": _QUEUES,
+    "send_json": "send(json.dumps(value).encode())",
+    "recv_json": "json.loads(socket.recv())",
+    "send_string": "send(text.encode())",
+    "recv_string": "recv().decode()",
+    "send_pyobj": "nothing is pickled here; send bytes of a format of yours, json or msgpack",
+    "recv_pyobj": "nothing is unpickled here; receive bytes of a format of yours, json or msgpack",
+    "send_serialized": _FRAMES_OUT,
+    "recv_serialized": "recv_frames()",
+    "send_multipart": _FRAMES_OUT,
+    "recv_multipart": "recv_frames(), or the `.frames` of a message",
+    "get_monitor_socket": "events(), or on_event= of the constructor",
+    "bind_to_random_port": 'bind("tcp://127.0.0.1:0"), which returns the endpoint',
+    "poll": "recv(timeout=...); a meshmsg.Poller waits for several sockets; asyncio needs none",
+    "dial": "connect(url)",
+    "listen": "bind(url)",
+    "asend": "the classes of meshmsg.aio, whose send is awaited",
+    "arecv": "the classes of meshmsg.aio, whose recv is awaited",
+    "publish": 'send(data, topic="...") of a Pub',
+    "term": "close(); there is no context to end",
+    "destroy": "close(); there is no context to end",
+}
+"""Attributes of the sockets of pyzmq, pynng and others, and what stands for them here."""
+
+MODULE_HINTS: dict[str, str] = {
+    "Context": "there is no context: open a socket, for example meshmsg.Push(bind=...)",
+    "Socket": "each role is a class: meshmsg.Push, Pull, Pub, Sub, Req, Rep, Dealer, Router, ...",
+    "asyncio": "meshmsg.aio",
+    "NOBLOCK": "timeout=0 of the call",
+    "DONTWAIT": "timeout=0 of the call",
+    "SNDMORE": _FRAMES_OUT,
+    "POLLIN": "a meshmsg.Poller of the sockets",
+    "POLLOUT": "a meshmsg.Poller, to which sockets are added with writable=True",
+    "proxy": "meshmsg.patterns.Forward",
+}
+"""Names of the modules of other libraries."""
+
+_ROLES = (
+    *("Push", "Pull", "Pub", "Sub", "XPub", "XSub", "Req", "Rep", "Dealer", "Router", "Pair"),
+    *("Surveyor", "Respondent", "Bus"),
+)
+MODULE_HINTS.update({role.upper(): f"meshmsg.{role}" for role in _ROLES})
+
+
+class _Absent:
+    """A name that is not there, and knows what is."""
+
+    def __init__(self, name: str, hint: str) -> None:
+        self._name = name
+        self._hint = hint
+
+    def __get__(self, instance: object, owner: type) -> None:
+        hint = self._hint.format(role=owner.__name__)
+        raise AttributeError(
+            f"{owner.__name__} has no {self._name!r}; use: {hint}",
+            name=self._name,
+            obj=owner if instance is None else instance,
+        )
+
+    def __repr__(self) -> str:
+        return f"<not here; use: {self._hint}>"
+
+
+class Elsewhere:
+    """Names of other libraries: not here, and the error says what is."""
+
+    if not TYPE_CHECKING:
+        for _name, _hint in HINTS.items():
+            locals()[_name] = _Absent(_name, _hint)
+        del _name, _hint
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in HINTS]
+
+
+ASYNCIO_HINTS: dict[str, str] = {
+    "Poller": "a task for each socket that awaits it; asyncio needs no Poller",
+    "SimWorld": "meshmsg.testing.SimWorld with the sockets for threads",
+    "WorkQueue": "meshmsg.spark.aio.WorkQueue",
+    "Worker": "meshmsg.spark.aio.Worker",
+    "work": "meshmsg.spark.aio.work",
+    "Forward": "meshmsg.patterns.aio.Forward",
+}
+"""Names that meshmsg has for threads, and what stands for them in asyncio."""
+
+
+def module_hint(module: str, name: str, hints: dict[str, str] | None = None) -> AttributeError:
+    """Make the error of a module that has no such name."""
+    hints = MODULE_HINTS if hints is None else hints
+    hint = f"; use: {hints[name]}" if name in hints else ""
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)

@@ -1,0 +1,153 @@
+"""What a Poller tells, and how it waits for plain descriptors beside sockets.
+
+Not here: the sockets (_poller.py). Law: a descriptor is told of as long as it is ready; whoever
+waits is woken by what is added, changed or closed meanwhile, as epoll is.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeVar
+
+from meshmsg._core import lib
+from meshmsg._errors import UsageError
+
+T = TypeVar("T")
+
+READABLE: int = lib.MM_READABLE
+WRITABLE: int = lib.MM_WRITABLE
+
+_EPOLL_OF = {READABLE: select.EPOLLIN, WRITABLE: select.EPOLLOUT}
+_EITHER = select.EPOLLERR | select.EPOLLHUP
+
+
+class HasFileno(Protocol):
+    """A file, a pipe, a socket of the standard library: whatever has a descriptor."""
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        ...
+
+
+class Ready(list[T]):
+    """What `Poller.poll` found: each that is ready, once. A list, which also tells what for.
+
+    A socket that was closed is in both `readable` and `writable`, so that the next call on it
+    says so.
+    """
+
+    __slots__ = ("_events",)
+    _events: list[int]
+
+    @property
+    def readable(self) -> list[T]:
+        """Those from which something can be received, or read."""
+        return self._ready_for(READABLE)
+
+    @property
+    def writable(self) -> list[T]:
+        """Those that take something, where that was asked for."""
+        return self._ready_for(WRITABLE)
+
+    def _ready_for(self, what: int) -> list[T]:
+        events = getattr(self, "_events", None)  # none are kept where all can be received from
+        if events is None:
+            return list(self) if what == READABLE else []
+        return [one for one, found in zip(self, events, strict=True) if found & what]
+
+
+def told_of(found: Iterable[T], events: Iterable[int]) -> Ready[T]:
+    """What is ready, with what for; 0: closed."""
+    ready = Ready(found)
+    ready._events = [event or READABLE | WRITABLE for event in events]
+    return ready
+
+
+def descriptor_of(member: Any) -> int | None:
+    """The descriptor of something that is no socket of ours; None: it has none."""
+    if isinstance(member, int) and not isinstance(member, bool):
+        return int(member)
+    fileno = getattr(member, "fileno", None)
+    if not callable(fileno):
+        return None
+    found = fileno()
+    return found if isinstance(found, int) else None
+
+
+class Descriptors:
+    """Plain descriptors that a Poller waits for, and what wakes it meanwhile."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._epoll.register(self._wake, select.EPOLLIN)
+        self._sockets = -1  # the core's: something is to be asked there
+        self.members: dict[int, tuple[Any, int]] = {}
+
+    def add(self, member: Any, fd: int, events: int) -> None:
+        """Wait for it, in place of what was asked of it before."""
+        mask = sum(flag for event, flag in _EPOLL_OF.items() if events & event)
+        try:
+            if fd in self.members:
+                self._epoll.modify(fd, mask)
+            else:
+                self._epoll.register(fd, mask)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"descriptor {fd} cannot be waited for: {error} (regular files are always ready)"
+            ) from None
+        self.members[fd] = member, events
+
+    def remove(self, member: Any) -> bool:
+        """Wait for it no longer; whether it was there."""
+        for fd, (one, _) in self.members.items():
+            if one is member or (isinstance(member, int) and fd == member):
+                break
+        else:
+            return False
+        del self.members[fd]
+        try:
+            self._epoll.unregister(fd)
+        except OSError:
+            return True  # it was closed, and epoll has forgotten it
+        return True
+
+    def listen_to(self, fd: int) -> None:
+        """Be woken by the core's descriptor as well: a copy of it is kept."""
+        self.forget_sockets()
+        self._sockets = os.dup(fd)
+        self._epoll.register(self._sockets, select.EPOLLIN)
+
+    def forget_sockets(self) -> None:
+        """The core's descriptor is no longer there."""
+        if self._sockets >= 0:
+            self._epoll.unregister(self._sockets)
+            os.close(self._sockets)
+            self._sockets = -1
+
+    def ready(self) -> list[tuple[Any, int]]:
+        """What is ready now, and what for."""
+        found = []
+        for fd, mask in self._epoll.poll(0):
+            member, asked = self.members.get(fd, (None, 0))
+            events = sum(event for event, flag in _EPOLL_OF.items() if mask & (flag | _EITHER))
+            if events & asked:
+                found.append((member, events & asked))
+        return found
+
+    def wait(self, seconds: float) -> None:
+        """Wait until something may be ready; signals run their functions meanwhile."""
+        self._epoll.poll(seconds)
+
+    def wake(self) -> None:
+        """Who waits is to look; for good."""
+        os.eventfd_write(self._wake, 1)
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        self.members.clear()
+        self.forget_sockets()
+        self._epoll.close()
+        os.close(self._wake)

@@ -1,0 +1,131 @@
+"""STOP and STOPPED in every state, again and again, with data, from peers that mean no good.
+
+Not here: what they are for (tests/unit/test_stopping.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from tests.hostile.test_hostile_roles import WIRE_PEER, pong
+from tests.support import refcodec as ref
+from tests.support.mm import live_bytes
+from tests.support.pairs import WAIT_S, wait_until
+from tests.support.rawpeer import RawPeer
+
+UP = "tcp://127.0.0.1:0"
+STOP, STOPPED = ref.command(b"STOP"), ref.command(b"STOPPED")
+KNOWS = (b"X-Meshmsg", b"1 stop")
+SENDERS = ["Push", "Pub", "XPub", "Req", "Dealer", "Pair"]
+
+
+@pytest.mark.parametrize("role", WIRE_PEER)
+def test_stops_by_the_thousand_hurt_no_role_and_cost_nothing(role: str) -> None:
+    """Unasked for, with data, repeated: still a good peer, and no memory is held for them."""
+    with getattr(mm, role)(bind=UP) as ours:
+        with RawPeer(ours.endpoint).shake(WIRE_PEER[role]) as peer:
+            pong(peer)
+            before = live_bytes()
+            for _ in range(20):
+                peer.send((STOP + STOPPED) * 200)
+                peer.send(ref.command(b"STOP", b"x" * 60) + ref.command(b"STOPPED", b"\0" * 60))
+                pong(peer)
+            assert live_bytes() - before < 64 * 1024
+            assert len(ours.peers()) == 1
+            assert ours.stats().disconnects == 0
+
+
+@pytest.mark.parametrize("command", [STOP, STOPPED], ids=["stop", "stopped"])
+def test_before_ready_they_end_the_handshake(command: bytes) -> None:
+    """As any other command does there."""
+    with mm.Push(bind=UP) as push, RawPeer(push.endpoint) as peer:
+        peer.send(ref.greeting() + command)
+        peer.until_closed()
+        wait_until(lambda: push.stats().handshakes_failed)
+        assert mm.Reason.HANDSHAKE in push.stats().closed
+
+
+@pytest.mark.parametrize("role", SENDERS)
+def test_who_stopped_gets_one_answer_at_a_time_and_nothing_more(role: str) -> None:
+    """STOPPED comes; later messages wait for others, and a subscription changes nothing."""
+    with getattr(mm, role)(bind=UP) as ours:
+        with RawPeer(ours.endpoint).shake(WIRE_PEER[role]) as peer:
+            ours.wait_for_peers(timeout=WAIT_S)
+            peer.send(STOP)
+            assert peer.frame()[1] == b"\x07STOPPED"
+            peer.send(ref.subscription(True, b""))
+            pong(peer)
+            if role in ("Pub", "XPub"):
+                assert ours.subscribers("") == 0
+                ours.send(b"nobody")
+            elif role == "Req":
+                with pytest.raises(mm.TimedOutError):
+                    ours.request(b"nobody", timeout=0.01)
+            else:
+                with pytest.raises(mm.WouldBlockError):
+                    ours.send(b"nobody", timeout=0)
+            pong(peer)
+
+
+def stopping(role: str, *features: tuple[bytes, bytes]) -> tuple[Any, RawPeer]:
+    """A socket that has asked this peer to stop, and got no answer yet."""
+    ours = getattr(mm, role)(bind=UP)
+    peer = RawPeer(ours.endpoint).shake(WIRE_PEER[role], *features)
+    ours.wait_for_peers(timeout=WAIT_S)
+    ours.stop_receiving(deadline=WAIT_S)
+    return ours, peer
+
+
+def test_a_peer_that_never_answers_holds_the_end_until_the_deadline() -> None:
+    """And what it sent is given out."""
+    ours, peer = stopping("Pull", KNOWS)
+    with ours, peer:
+        assert peer.frame()[1] == b"\x04STOP"
+        peer.send(ref.message(b"1") + ref.message(b"2"))
+        assert [ours.recv(timeout=WAIT_S), ours.recv(timeout=WAIT_S)] == [b"1", b"2"]
+        with pytest.raises(mm.WouldBlockError):
+            ours.recv(timeout=0)
+        assert [one.state for one in ours.stop_receiving(deadline=0.0).peers] == ["late"]
+        assert list(ours) == []
+
+
+def test_a_peer_that_sends_on_behind_its_last_message_harms_nobody() -> None:
+    """STOPPED, and then more: it was not the last, but the end has come."""
+    ours, peer = stopping("Pull", KNOWS)
+    with ours, peer:
+        peer.send(STOPPED + ref.message(b"more") * 50 + STOPPED)
+        wait_until(lambda: not ours.stop_receiving(deadline=WAIT_S).waiting)
+        peer.send(ref.ping(0, b"mark"))
+        assert set(map(bytes, ours)) <= {b"more"}
+
+
+def test_a_peer_that_does_not_say_it_knows_stop_is_sent_none() -> None:
+    """It would not know the command; it is not read from any more."""
+    ours, peer = stopping("Pull", (b"X-Meshmsg", b"1 refuse"))
+    with ours, peer:
+        assert [one.state for one in ours.stop_receiving().peers] == ["cannot"]
+        peer.send(ref.message(b"x") * 50)
+        assert list(ours) == []
+        ours.close()
+        assert b"STOP" not in peer.until_closed()
+
+
+def test_a_sub_cancels_what_a_foreign_publisher_knows_of() -> None:
+    """Every topic, then a PING; the answer to that, and no other, is the end."""
+    with mm.Sub(bind=UP, topics=["a", "b"]) as sub:
+        with RawPeer(sub.endpoint).shake(b"PUB") as peer:
+            sub.wait_for_peers(timeout=WAIT_S)
+            sub.stop_receiving(deadline=WAIT_S)
+            said = []
+            while not said or not said[-1].startswith(b"\x04PING"):
+                said.append(peer.frame()[1])
+            assert {b"\x06CANCELa", b"\x06CANCELb"} <= set(said)
+            peer.send(ref.message(b"a1") + ref.pong(b"STOQ") + ref.pong(b"STOP" + b"x"))
+            assert sub.recv(timeout=WAIT_S) == b"a1"
+            assert sub.stop_receiving(deadline=WAIT_S).waiting
+            peer.send(ref.message(b"a2") + ref.pong(said[-1][7:]))
+            assert list(sub) == [b"a2"]
+            assert [one.state for one in sub.stop_receiving().peers] == ["cancelled"]

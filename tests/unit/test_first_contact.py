@@ -1,0 +1,161 @@
+"""What somebody meets who comes from another library, or asks help(): words that say what to do.
+
+Not here: errors of calls that are right (test_errors).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import pydoc
+import re
+import warnings
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from meshmsg import aio
+from meshmsg._elsewhere import ASYNCIO_HINTS, HINTS, MODULE_HINTS
+from meshmsg._options import OPTION_TEXTS, SocketOptions
+
+ROLES = [name for name in aio.__all__ if hasattr(getattr(aio, name), "bind")]
+CLASSES = [getattr(module, name) for module in (mm, aio) for name in ROLES]
+
+
+def named(thing: Any) -> str:
+    """Return a test's id."""
+    return f"{thing.__module__.split('.')[1]}-{thing.__name__}"
+
+
+def test_every_option_has_its_words() -> None:
+    """In the order of SocketOptions, none left out."""
+    assert list(OPTION_TEXTS) == list(SocketOptions.__annotations__)
+
+
+@pytest.mark.parametrize("role", CLASSES, ids=named)
+def test_the_signature_and_the_help_of_a_class_show_every_option(role: Any) -> None:
+    """With the defaults that the core gives this role, and none as **options."""
+    shown = inspect.signature(role).parameters
+    assert {"bind", "connect", "engine", *SocketOptions.__annotations__} <= set(shown)
+    assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in shown.values())
+    text = pydoc.render_doc(role)
+    for name in SocketOptions.__annotations__:
+        assert f"{name}: {OPTION_TEXTS[name]} Default: {shown[name].default!r}." in text
+    assert shown["linger"].default == 1.0
+    assert shown["spin"].default == "auto"
+
+
+def test_defaults_differ_by_role_as_the_core_has_them() -> None:
+    """A Push blocks, a Pub drops, a Router says so."""
+    defaults = {
+        role: inspect.signature(getattr(mm, role)).parameters["overflow"].default for role in ROLES
+    }
+    assert defaults["Push"] == "block"
+    assert defaults["Pub"] == "drop_newest"
+    assert defaults["Router"] == "error"
+
+
+def test_the_defaults_shown_can_be_given() -> None:
+    """Each is a value its option takes, and changes nothing."""
+    shown = inspect.signature(mm.Push).parameters
+    given: Any = {name: shown[name].default for name in SocketOptions.__annotations__}
+    with mm.Push(**given) as push, mm.Push() as plain:
+        assert {n: getattr(push._opts, n) for n in dir(push._opts) if n != "identity"} == {
+            n: getattr(plain._opts, n) for n in dir(plain._opts) if n != "identity"
+        }
+
+
+@pytest.mark.parametrize("role", CLASSES, ids=named)
+def test_a_positional_address_is_told_bind_or_connect(role: Any) -> None:
+    """The commonest first line of all."""
+    with pytest.raises(TypeError, match=r"bind='tcp://x:1'.*connect='tcp://x:1'"):
+        role("tcp://x:1")
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_a_name_of_another_library_names_what_is_used_here(name: str) -> None:
+    """An AttributeError, on the class as on a socket; hasattr is false."""
+    assert not hasattr(mm.Pair, name)
+    with mm.Pair() as pair:
+        assert name not in dir(pair)
+        with pytest.raises(AttributeError, match=rf"^Pair has no '{name}'; use: ") as caught:
+            getattr(pair, name)
+        assert caught.value.name == name
+    with pytest.raises(AttributeError, match="use: "):
+        getattr(aio.Pair, name)
+
+
+@pytest.mark.parametrize("name", MODULE_HINTS)
+def test_a_name_of_another_librarys_module_names_what_is_used_here(name: str) -> None:
+    """Context, PUSH, NOBLOCK and the like."""
+    assert not hasattr(mm, name)
+    with pytest.raises(AttributeError, match=f"'meshmsg' has no attribute '{name}'; use: "):
+        getattr(mm, name)
+
+
+def test_an_unknown_name_stays_unknown() -> None:
+    """No hint is made up."""
+    with pytest.raises(AttributeError, match=r"^module 'meshmsg' has no attribute 'frobnicate'$"):
+        _ = mm.frobnicate  # type: ignore[attr-defined]
+    with mm.Push() as push, pytest.raises(AttributeError, match="frobnicate"):
+        _ = push.frobnicate  # type: ignore[attr-defined]
+
+
+def test_with_and_for_of_an_asyncio_socket_say_async() -> None:
+    """Before Python 3.14 the interpreter does not."""
+
+    async def main() -> None:
+        async with aio.Pull() as pull:
+            with pytest.raises(TypeError, match="async with"), pull:
+                pass
+            with pytest.raises(TypeError, match="async for"):
+                iter(pull)
+
+    asyncio.run(main())
+
+
+LONGER_THAN_A_SLICE_S = 0.25
+"""A wait looks at signals every 0.1 s on the main thread, and then at the loop."""
+
+
+@pytest.mark.parametrize(
+    ("role", "call"),
+    [
+        (mm.Pull, lambda pull: pull.recv(timeout=LONGER_THAN_A_SLICE_S)),
+        (mm.Push, lambda push: push.send(b"", timeout=LONGER_THAN_A_SLICE_S)),
+        (mm.Req, lambda req: req.request(b"", timeout=LONGER_THAN_A_SLICE_S)),
+        (mm.Pub, lambda pub: pub.wait_for_peers(timeout=LONGER_THAN_A_SLICE_S)),
+    ],
+    ids=["recv", "send", "request", "wait"],
+)
+def test_a_blocking_wait_in_an_event_loop_is_warned_of_once(role: Any, call: Any) -> None:
+    """The loop stands still meanwhile. Elsewhere there is nothing to say."""
+
+    async def main() -> None:
+        with role() as socket:
+            for _ in range(2):
+                with pytest.raises(mm.TimedOutError):
+                    call(socket)
+
+    with pytest.warns(RuntimeWarning, match=r"await one of meshmsg\.aio\.") as caught:
+        asyncio.run(main())
+    assert len(caught) == 1
+    with role() as socket, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(mm.TimedOutError):
+            call(socket)
+
+
+@pytest.mark.parametrize("name", ASYNCIO_HINTS)
+def test_what_asyncio_has_elsewhere_or_not_at_all_is_told(name: str) -> None:
+    """A Poller is not needed, the work queue is in a package of its own; others get no hint."""
+    with pytest.raises(AttributeError, match="; use: "):
+        getattr(aio, name)
+    named = re.search(r"meshmsg\.[\w.]+", ASYNCIO_HINTS[name])
+    if named is not None:
+        module, _, attribute = named.group().rpartition(".")
+        assert hasattr(importlib.import_module(module), attribute)
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'$"):
+        _ = aio.nonsense  # type: ignore[attr-defined]

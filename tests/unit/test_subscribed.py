@@ -1,0 +1,133 @@
+"""wait_for_subscribed: what the publishers know, proven by a PING behind the subscriptions."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import meshmsg as mm
+from meshmsg import aio
+from tests.support import refcodec as ref
+from tests.support.pairs import WAIT_S, endpoint_for
+from tests.support.room import UP, room
+from tests.support.stalled import PATIENCE_S
+
+
+@pytest.mark.parametrize("transport", ["tcp", "ipc", "inproc"])
+@pytest.mark.parametrize("role", ["Sub", "XSub"])
+def test_what_is_published_afterwards_arrives(role: str, transport: str, short_path: Path) -> None:
+    """A thousand topics, one more each time: the first message under it is not missed."""
+    with (
+        mm.Pub(bind=endpoint_for(transport, short_path)) as pub,
+        getattr(mm, role)(connect=pub.endpoint) as sub,
+    ):
+        for number in range(1000):
+            sub.subscribe(f"{number}.")
+        for number in range(20):
+            sub.subscribe(f"more {number}")
+            assert sub.wait_for_subscribed(timeout=WAIT_S) == 1
+            pub.send(b"x", topic=f"more {number}")
+            assert sub.recv(timeout=WAIT_S).topic == f"more {number}"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_peer_has_to_know_and_count_is_the_least_of_them(seed: int) -> None:
+    """Simulated: three publishers at once, latency, and beats of the heart in between."""
+    with room(seed, latency=(0.001, 0.3)) as r:
+        pubs = [r.open("Pub", bind=UP) for _ in range(3)]
+        sub = r.open("Sub", engine=r.hub, connect=[pub.endpoint for pub in pubs], topics="t")
+        assert sub.wait_for_subscribed(3, timeout=PATIENCE_S) == 3
+        for number in range(10):
+            r.world.run(seed + 0.9 * number)
+            topic = f"late {number}"
+            sub.subscribe(topic)
+            assert sub.wait_for_subscribed(timeout=PATIENCE_S) == 3
+            assert [pub.subscribers(topic) for pub in pubs] == [1, 1, 1]
+        with pytest.raises(mm.TimedOutError, match="3 of 4 peers known to have all topics"):
+            sub.wait_for_subscribed(4, timeout=1)
+        with pytest.raises(mm.UsageError, match="count is -1"):
+            sub.wait_for_subscribed(-1)
+
+
+def test_nobody_is_there() -> None:
+    """It waits for the first peer, and says so in vain."""
+    with mm.Sub(bind="tcp://127.0.0.1:0", topics="t") as sub:
+        with pytest.raises(mm.WouldBlockError, match="0 of 1 peers known"):
+            sub.wait_for_subscribed(timeout=0)
+        assert sub.wait_for_subscribed(0, timeout=0) == 0
+        with mm.Pub(connect=sub.endpoint):
+            assert sub.wait_for_subscribed(timeout=WAIT_S) == 1
+
+
+def test_a_peer_of_sp_has_nothing_to_know() -> None:
+    """It sends everything; what is subscribed to is compared here."""
+    with mm.Pub(bind="tcp://127.0.0.1:0") as pub:
+        with mm.Sub(connect=f"sp+{pub.endpoint}", topics="t") as sub:
+            assert sub.wait_for_subscribed(timeout=WAIT_S) == 1
+
+
+def publisher(minor: int) -> tuple[socket.socket, socket.socket, mm.Sub]:
+    """A raw publisher, and a Sub of one topic connected to it."""
+    server = socket.create_server(("127.0.0.1", 0))
+    sub = mm.Sub(connect=f"tcp://127.0.0.1:{server.getsockname()[1]}", topics="t")
+    peer, _ = server.accept()
+    peer.settimeout(WAIT_S)
+    peer.sendall(ref.greeting(minor=minor) + ref.ready(b"PUB"))
+    return server, peer, sub
+
+
+def test_a_peer_of_zmtp_30_cannot_say() -> None:
+    """It is waited for until the subscription was written, and not counted."""
+    server, peer, sub = publisher(0)
+    with server, peer, sub:
+        assert sub.wait_for_subscribed(timeout=WAIT_S) == 0
+        assert sub.peers()[0].zmtp_minor == 0
+
+
+def ping_of(peer: socket.socket) -> bytes:
+    """The context of the next PING that comes; what was said before it is read over."""
+    said = b""
+    while len(said.partition(b"\x04PING")[2]) < 18:
+        said += peer.recv(1)
+    return said[-16:]
+
+
+def test_only_the_answer_to_a_ping_behind_the_subscription_proves_it() -> None:
+    """The answer to an earlier PING does not, however late or often it comes."""
+    server, peer, sub = publisher(1)
+    with server, peer, sub, ThreadPoolExecutor() as pool:
+        sub.wait_for_peers(timeout=WAIT_S)
+        with pytest.raises(mm.WouldBlockError, match="0 of 1 peers known"):
+            sub.wait_for_subscribed(timeout=0)
+        early = ping_of(peer)
+        sub.subscribe("u")
+        waiting = pool.submit(sub.wait_for_subscribed, timeout=WAIT_S)
+        for _ in range(2):
+            peer.sendall(ref.pong(early))
+            late = ping_of(peer)  # it asks again, as that proved nothing
+            assert not waiting.done()
+        peer.sendall(ref.pong(late))
+        assert waiting.result(WAIT_S) == 1
+
+
+def test_asyncio_waits_as_well() -> None:
+    """The same, awaited; also for a peer that comes later, and for one that goes."""
+
+    async def scene() -> None:
+        async with aio.Sub(topics="t") as sub:
+            waiting = asyncio.ensure_future(sub.wait_for_subscribed(2, timeout=WAIT_S))
+            async with aio.Pub(bind="tcp://127.0.0.1:0") as one, aio.XPub(bind="inproc://x") as two:
+                sub.connect(one.endpoint)
+                sub.connect(two.endpoint)
+                assert await waiting == 2
+                sub.subscribe("u")
+                assert await sub.wait_for_subscribed(2, timeout=WAIT_S) == 2
+                assert one.subscribers("u") == two.subscribers("u") == 1
+            with pytest.raises(mm.WouldBlockError):
+                await sub.wait_for_subscribed(3, timeout=0)
+
+    asyncio.run(scene())
