@@ -200,15 +200,14 @@ mmi_radix_rm(mmi_radix *r, const uint8_t *topic, size_t size, void *subscriber, 
 
 void
 mmi_radix_rm_all(mmi_radix *r, void *subscriber,
-                 void (*gone)(void *arg, mmi_radix_node *node, void *mark, bool last), void *arg)
+                 void (*gone)(void *arg, mmi_radix_node *node, bool last), void *arg)
 {
     radix_holder *holder = radix_holder_find(r, subscriber);
     for (uint32_t i = 0; holder != NULL && i < holder->count; i++) {
         mmi_radix_node *node = holder->nodes[i];
-        void *mark = mmi_radix_sub_find(node, subscriber)->mark;
         radix_sub_rm(r, node, subscriber);
         if (gone != NULL) {
-            gone(arg, node, mark, node->sub_count == 0);
+            gone(arg, node, node->sub_count == 0);
         }
         mmi_radix_prune(node);
     }
@@ -304,14 +303,16 @@ mmi_radix_find(const mmi_radix *r, const uint8_t *topic, size_t size)
     return node != NULL && (node->sub_count > 0 || node->keeps > 0) ? node : NULL;
 }
 
-void **
-mmi_radix_mark(mmi_radix_node *node, const void *subscriber)
+bool
+mmi_radix_has(const mmi_radix_node *node, const void *subscriber)
 {
-    if (subscriber == NULL) {
-        return &node->mark;
-    }
-    mmi_radix_sub *sub = mmi_radix_sub_find(node, subscriber);
-    return sub != NULL ? &sub->mark : NULL;
+    return mmi_radix_sub_find(node, subscriber) != NULL;
+}
+
+void **
+mmi_radix_mark(mmi_radix_node *node)
+{
+    return &node->mark;
 }
 
 void

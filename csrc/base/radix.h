@@ -29,10 +29,9 @@ int mmi_radix_add(mmi_radix *r, const uint8_t *topic, size_t size, void *subscri
  * has this topic. */
 int mmi_radix_rm(mmi_radix *r, const uint8_t *topic, size_t size, void *subscriber, bool *last);
 /* Forgets a subscriber; for each topic it held, however often, calls gone (may be NULL): its node,
- * which gone may keep, the mark of the pair, and whether nobody has this topic now. */
+ * which gone may keep, and whether nobody has this topic now. */
 void mmi_radix_rm_all(mmi_radix *r, void *subscriber,
-                      void (*gone)(void *arg, mmi_radix_node *node, void *mark, bool last),
-                      void *arg);
+                      void (*gone)(void *arg, mmi_radix_node *node, bool last), void *arg);
 /* Calls match once for each (topic, subscriber) pair whose topic is a prefix: a subscriber with
  * several matching topics is reported several times.  match returns false to stop early. */
 void mmi_radix_match(const mmi_radix *r, const uint8_t *text, size_t size,
@@ -47,9 +46,9 @@ void mmi_radix_each(const mmi_radix *r, void *subscriber,
 
 /* The node of this very topic; NULL: nobody has it, and nobody keeps it. */
 mmi_radix_node *mmi_radix_find(const mmi_radix *r, const uint8_t *topic, size_t size);
-/* A pointer of the caller's, NULL at first: of a topic, or of a pair (subscriber not NULL).  NULL:
- * there is no such pair.  Valid until the next topic comes or goes. */
-void **mmi_radix_mark(mmi_radix_node *node, const void *subscriber);
+bool mmi_radix_has(const mmi_radix_node *node, const void *subscriber);
+/* A pointer of the caller's, NULL at first, of a topic that somebody has or keeps. */
+void **mmi_radix_mark(mmi_radix_node *node);
 /* The node, of a topic that somebody has or keeps, stays until it was released as often as kept. */
 void mmi_radix_keep(mmi_radix_node *node);
 /* The node of this topic, kept once more, whether anybody has it or not.  NULL: no memory. */

@@ -14,7 +14,6 @@ typedef struct mmi_radix_sub {
     void *subscriber;
     uint32_t count;
     uint32_t place;            /* of this node in the holder's list */
-    void *mark;                /* the user's */
 } mmi_radix_sub;
 
 struct mmi_radix_node {

@@ -30,7 +30,7 @@ conflate_rm(mmi_conflate *c, conflate_entry *entry)
 {
     mmi_msg *m = entry->msg;
     mmi_list_rm(&entry->node);
-    *mmi_radix_mark(entry->topic, NULL) = NULL;
+    *mmi_radix_mark(entry->topic) = NULL;
     mmi_radix_release(entry->topic);
     mmi_free(entry);
     c->count--;
@@ -67,7 +67,7 @@ conflate_add(mmi_conflate *c, mmi_radix *kept, const uint8_t *topic, size_t size
         mmi_free(entry);
         return NULL;
     }
-    *mmi_radix_mark(entry->topic, NULL) = entry;
+    *mmi_radix_mark(entry->topic) = entry;
     mmi_list_push_back(&c->queue, &entry->node);
     c->count++;
     return entry;
@@ -92,7 +92,7 @@ conflate_put(mmi_conflate *c, mmi_msg *m, size_t topic_size)
     const uint8_t *topic = m->frames[0].data;
     mmi_radix_node *node = mmi_radix_find(kept, topic, topic_size);
     conflate_entry *entry =
-        node != NULL ? *mmi_radix_mark(node, NULL) : conflate_add(c, kept, topic, topic_size);
+        node != NULL ? *mmi_radix_mark(node) : conflate_add(c, kept, topic, topic_size);
     if (entry == NULL) {   /* no memory */
         mmi_drop(c->host, MMI_DROP_OVERFLOW, m->pipe_id, m);
         return;

@@ -2,8 +2,9 @@
  * notices.c: one notice for a topic (or, each, for a topic and a peer), from its first change until
  * the user knows again what is so.
  * Not here: who subscribes (pub.c).
- * Law: a notice keeps its node; it is the mark of the node (each: of the pair, while that lasts),
- * and is freed once its topic is cancelled and the user knows, or was never told.
+ * Law: a notice keeps its node; it is the mark of the node (each: what its subscriber's map has for
+ * the node, until that left), and is freed once its topic is cancelled and the user knows, or was
+ * never told.  So of a topic (each: and a subscriber) there is one at most.
  */
 #include "proto/notices.h"
 
@@ -14,6 +15,7 @@
 typedef struct mmi_notice {
     mmi_list node, passing;    /* in the queue; in passing */
     mmi_radix_node *topic;
+    mmi_notices_own *own;      /* each: NULL once its subscriber left */
     uint64_t pipe_ids[2];      /* who cancelled last, who subscribed last */
     uint8_t changes;           /* to be told, 2 at most                   */
     bool told;                 /* the user takes it for subscribed        */
@@ -46,6 +48,18 @@ notice_stays(mmi_notices *n, mmi_notice *notice)
     }
 }
 
+static uint64_t
+notice_key(const mmi_radix_node *node)
+{
+    return (uint64_t)(uintptr_t)node;
+}
+
+static mmi_notice *
+notice_find(const mmi_notices *n, mmi_radix_node *node, const mmi_notices_own *own)
+{
+    return n->each ? mmi_map_find(&own->by_node, notice_key(node)) : *mmi_radix_mark(node);
+}
+
 /* There is nothing to tell of it, and nothing was. */
 static void
 notice_free(mmi_notices *n, mmi_notice *notice)
@@ -53,7 +67,9 @@ notice_free(mmi_notices *n, mmi_notice *notice)
     notice_stays(n, notice);
     mmi_list_rm(&notice->node);
     if (!n->each) {
-        *mmi_radix_mark(notice->topic, NULL) = NULL;
+        *mmi_radix_mark(notice->topic) = NULL;
+    } else if (notice->own != NULL) {
+        (void)mmi_map_rm(&notice->own->by_node, notice_key(notice->topic));
     }
     mmi_radix_release(notice->topic);
     mmi_free(notice);
@@ -84,36 +100,66 @@ notice_changed(mmi_notices *n, mmi_notice *notice, bool add, uint64_t pipe_id)
     }
 }
 
+/* NULL: no memory. */
+static mmi_notice *
+notice_new(const mmi_notices *n, mmi_radix_node *node, mmi_notices_own *own)
+{
+    mmi_notice *notice = mmi_alloc(sizeof(*notice));
+    if (notice == NULL) {
+        return NULL;
+    }
+    if (!n->each) {
+        *mmi_radix_mark(node) = notice;
+    } else if (mmi_map_put(&own->by_node, notice_key(node), notice) == MM_OK) {
+        notice->own = own;
+    } else {
+        mmi_free(notice);
+        return NULL;
+    }
+    mmi_list_init(&notice->node);
+    mmi_list_init(&notice->passing);
+    notice->topic = node;
+    mmi_radix_keep(node);
+    return notice;
+}
+
 int
-mmi_notices_added(mmi_notices *n, mmi_radix_node *node, const void *subscriber, bool first,
+mmi_notices_added(mmi_notices *n, mmi_radix_node *node, mmi_notices_own *own, bool first,
                   uint64_t pipe_id)
 {
     if (!n->each && !first) {
         return MM_OK;
     }
-    void **mark = mmi_radix_mark(node, n->each ? subscriber : NULL);
-    mmi_notice *notice = *mark;
+    mmi_notice *notice = notice_find(n, node, own);
     if (notice == NULL) {
-        notice = mmi_alloc(sizeof(*notice));
-        if (notice == NULL) {
-            return MM_ENOMEM;
-        }
-        mmi_list_init(&notice->node);
-        mmi_list_init(&notice->passing);
-        notice->topic = node;
-        mmi_radix_keep(node);
-        *mark = notice;
+        notice = notice_new(n, node, own);
+    }
+    if (notice == NULL) {
+        return MM_ENOMEM;
     }
     notice_changed(n, notice, true, pipe_id);
     return MM_OK;
 }
 
 void
-mmi_notices_removed(mmi_notices *n, mmi_radix_node *node, void *mark, bool last, uint64_t pipe_id)
+mmi_notices_removed(mmi_notices *n, mmi_radix_node *node, mmi_notices_own *own, bool last,
+                    uint64_t pipe_id)
 {
     if (n->each || last) {
-        notice_changed(n, n->each ? mark : *mmi_radix_mark(node, NULL), false, pipe_id);
+        notice_changed(n, notice_find(n, node, own), false, pipe_id);
     }
+}
+
+void
+mmi_notices_left(mmi_notices_own *own)
+{
+    for (uint32_t i = 0; i < own->by_node.cap; i++) {
+        mmi_notice *notice = own->by_node.slots[i].value;
+        if (notice != NULL) {
+            notice->own = NULL;
+        }
+    }
+    mmi_map_fini(&own->by_node);
 }
 
 int

@@ -4,8 +4,8 @@
  * as cancelled when the last one leaves it; or (each) the same of every peer by itself.
  *
  * Not here: the tree of topics (base/radix.h), which says what is so now.
- * Law: once the queue is empty, what was told is what the tree says.  Of a topic at most two changes
- * wait; a third undoes the second.  So what waits is bounded by the topics that peers have, those
+ * Law: once the queue is empty, what was told last of a topic (each: of a topic and a peer) is what
+ * the tree says.  Of one at most two changes wait; a third undoes the second.  So what waits is bounded by the topics that peers have, those
  * the user was told of, and topics that came and went untold, which are kept up to
  * MMI_NOTICES_MAX and MMI_SUBSCRIPTION_BYTES_MAX, and then forgotten, the oldest first.
  */
@@ -25,14 +25,22 @@ typedef struct mmi_notices {
     bool each;
 } mmi_notices;
 
+/* What one subscriber did, each by itself; all zeroes at first.  Found by the node of the topic, also
+ * once it has cancelled, as it may come back to the topic before its user was told. */
+typedef struct mmi_notices_own {
+    mmi_map by_node;           /* mmi_notice */
+} mmi_notices_own;
+
 void mmi_notices_init(mmi_notices *n, mmi_radix *topics, bool each);
 void mmi_notices_fini(mmi_notices *n); /* nobody is subscribed to anything any more */
 /* The subscriber was added to the topic of this node, whose first one it is.  MM_ENOMEM. */
-int mmi_notices_added(mmi_notices *n, mmi_radix_node *node, const void *subscriber, bool first,
+int mmi_notices_added(mmi_notices *n, mmi_radix_node *node, mmi_notices_own *own, bool first,
                       uint64_t pipe_id) MMI_WARN_UNUSED;
-/* It was taken off, with the mark that the pair had; node is kept or about to be pruned. */
-void mmi_notices_removed(mmi_notices *n, mmi_radix_node *node, void *mark, bool last,
+/* It was taken off; node is kept or about to be pruned. */
+void mmi_notices_removed(mmi_notices *n, mmi_radix_node *node, mmi_notices_own *own, bool last,
                          uint64_t pipe_id);
+/* It has no topics any more, and never comes back. */
+void mmi_notices_left(mmi_notices_own *own);
 static inline bool mmi_notices_ready(const mmi_notices *n) { return !mmi_list_empty(&n->queue); }
 /* The next one as a message: 01 or 00, and the topic.  MM_EAGAIN: none; MM_ENOMEM: none taken. */
 int mmi_notices_take(mmi_notices *n, mmi_msg **m) MMI_WARN_UNUSED;

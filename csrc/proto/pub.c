@@ -28,6 +28,7 @@ typedef struct pub_sock {
 typedef struct pub_pipe {
     mmi_dist_node dist;
     mmi_fq_node fq;
+    mmi_notices_own own;       /* XPUB, of each peer by itself */
     bool welcomed;
 } pub_pipe;
 
@@ -73,10 +74,11 @@ pub_fini(void *ps)
 }
 
 static void
-pub_gone(void *arg, mmi_radix_node *node, void *mark, bool last)
+pub_gone(void *arg, mmi_radix_node *node, bool last)
 {
     pub_leaving *leaving = arg;
-    mmi_notices_removed(&leaving->sock->notices, node, mark, last, leaving->pipe->id);
+    pub_pipe *pp = leaving->pipe->state;
+    mmi_notices_removed(&leaving->sock->notices, node, &pp->own, last, leaving->pipe->id);
 }
 
 static int
@@ -99,6 +101,7 @@ pub_stop(void *ps, mmi_pipe *p)
     pub_pipe *pp = p->state;
     pub_leaving leaving = {.sock = s, .pipe = p};
     mmi_radix_rm_all(s->heard, &pp->dist, s->tells ? pub_gone : NULL, &leaving);
+    mmi_notices_left(&pp->own);
     if (s->manual) {
         mmi_dist_catch_up(&s->dist);
         mmi_radix_rm_all(&s->dist.topics, &pp->dist, NULL, NULL);
@@ -185,7 +188,7 @@ static bool
 pub_has(const pub_sock *s, const pub_pipe *pp, const uint8_t *topic, size_t size)
 {
     mmi_radix_node *node = mmi_radix_find(s->heard, topic, size);
-    return node != NULL && mmi_radix_mark(node, &pp->dist) != NULL;
+    return node != NULL && mmi_radix_has(node, &pp->dist);
 }
 
 /* No message can have gone to it before, unless the user gave it topics that it never asked for. */
@@ -222,7 +225,7 @@ pub_subscribe(pub_sock *s, mmi_pipe *p, const uint8_t *topic, size_t size)
     mmi_dist_catch_up(&s->dist);
     int rc = mmi_radix_add(topics, topic, size, &pp->dist, &first);
     if (rc > 0 && s->tells) {
-        rc = mmi_notices_added(&s->notices, mmi_radix_find(topics, topic, size), &pp->dist, first,
+        rc = mmi_notices_added(&s->notices, mmi_radix_find(topics, topic, size), &pp->own, first,
                                p->id);
         if (rc != MM_OK) {
             (void)mmi_radix_rm(topics, topic, size, &pp->dist, NULL);
@@ -246,12 +249,11 @@ pub_cancel(pub_sock *s, mmi_pipe *p, const uint8_t *topic, size_t size)
     }
     mmi_dist_catch_up(&s->dist);
     mmi_radix_node *node = mmi_radix_find(s->heard, topic, size);
-    void *mark = *mmi_radix_mark(node, &pp->dist);
     bool last;
     mmi_radix_keep(node);
     (void)mmi_radix_rm(s->heard, topic, size, &pp->dist, &last);
     if (s->tells) {
-        mmi_notices_removed(&s->notices, node, mark, last, p->id);
+        mmi_notices_removed(&s->notices, node, &pp->own, last, p->id);
     }
     mmi_radix_release(node);
     p->subscriptions--;
@@ -290,7 +292,7 @@ xpub_grant(void *ps, uint64_t pipe_id, bool add, const uint8_t *topic, size_t si
     mmi_dist_catch_up(&s->dist);
     mmi_radix *topics = &s->dist.topics;
     mmi_radix_node *node = mmi_radix_find(topics, topic, size);
-    bool has = node != NULL && mmi_radix_mark(node, &pp->dist) != NULL;
+    bool has = node != NULL && mmi_radix_has(node, &pp->dist);
     if (has == add) {
         return 0;
     }

@@ -93,14 +93,13 @@ seen_each(void *arg, const uint8_t *topic, size_t size, uint32_t count)
 }
 
 static void
-seen_gone(void *arg, mmi_radix_node *node, void *mark, bool last)
+seen_gone(void *arg, mmi_radix_node *node, bool last)
 {
     seen *s = arg;
     size_t size;
     const uint8_t *topic = mmi_radix_topic(s->r, node, &size);
     int i = model_find(s->m, topic, size);
     CHECK(s->m->counts[i][s->subscriber] > 0);
-    CHECK(mark == &s->m->topics[i]);
     CHECK(last == (model_held(s->m, i) == 1));
     s->gone += last;
 }
@@ -158,9 +157,7 @@ model_add(model *m, mmi_radix *r, int topic, int who)
     CHECK(first == (model_held(m, topic) == 0));
     CHECK_INT(rc, ++m->counts[topic][who]);
     mmi_radix_node *node = mmi_radix_find(r, m->topics[topic], m->sizes[topic]);
-    void **mark = mmi_radix_mark(node, &m->names[who]);
-    CHECK(*mark == (rc == 1 ? NULL : &m->topics[topic]));
-    *mark = &m->topics[topic];
+    CHECK(mmi_radix_has(node, &m->names[who]));
 }
 
 static void
@@ -327,8 +324,8 @@ test_a_kept_topic_stays_where_it_is_until_it_is_released(void)
     CHECK_INT(mmi_radix_add(&r, (const uint8_t *)"abc", 3, &who, NULL), 1);
     mmi_radix_node *node = mmi_radix_find(&r, (const uint8_t *)"abc", 3);
     CHECK(mmi_radix_find(&r, (const uint8_t *)"ab", 2) == NULL);
-    CHECK(mmi_radix_mark(node, &r) == NULL);
-    *mmi_radix_mark(node, NULL) = &who;
+    CHECK(!mmi_radix_has(node, &r));
+    *mmi_radix_mark(node) = &who;
     mmi_radix_keep(node);
     mmi_radix_keep(node);
     CHECK_INT(mmi_radix_rm(&r, (const uint8_t *)"abc", 3, &who, NULL), 0);
@@ -336,7 +333,7 @@ test_a_kept_topic_stays_where_it_is_until_it_is_released(void)
     CHECK_INT(mmi_radix_add(&r, (const uint8_t *)"abcde", 5, &who, NULL), 1);
     mmi_radix_rm_all(&r, &who, NULL, NULL);
     CHECK(mmi_radix_find(&r, (const uint8_t *)"abc", 3) == node);
-    CHECK(*mmi_radix_mark(node, NULL) == &who && mmi_radix_mark(node, &who) == NULL);
+    CHECK(*mmi_radix_mark(node) == &who && !mmi_radix_has(node, &who));
     mmi_radix_release(node);
     size_t size;
     const uint8_t *topic = mmi_radix_topic(&r, node, &size);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import zmq
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.hostile.test_hostile_roles import pong
 from tests.interop.zmqside import zmq_socket
 from tests.sim.scenes import check_counters
+from tests.support import refcodec as ref
 from tests.support.pairs import WAIT_S, endpoint_for
+from tests.support.rawpeer import RawPeer
 from tests.support.room import UP, all_there, room
 from tests.support.stalled import PATIENCE_S
 
@@ -74,6 +78,53 @@ def test_who_waits_for_subscribers_is_told_of_what_is_given() -> None:
         assert xpub.subscribers("t") == 0
         assert not xpub.subscribe("t", peer=asked.peer)
         assert not xpub.unsubscribe("t", peer=asked.peer)
+
+
+def changes_its_mind(sub: mm.Sub | RawPeer) -> None:
+    """Subscribe, cancel and subscribe; the publisher has read it on return."""
+    if isinstance(sub, mm.Sub):
+        sub.subscribe("t")
+        sub.unsubscribe("t")
+        sub.subscribe("t")
+        sub.wait_for_subscribed(timeout=WAIT_S)
+    else:
+        sub.send(ref.subscription(True, b"t"))
+        sub.send(ref.subscription(False, b"t") + ref.subscription(True, b"t"))
+        pong(sub)
+
+
+@pytest.mark.parametrize("raw", [False, True], ids=["ours", "raw"])
+def test_who_changed_its_mind_before_anybody_looked_gets_what_it_asked_for_last(raw: bool) -> None:
+    """The application does as each notice says; the last one is what is so."""
+    with ExitStack() as ends:
+        xpub = ends.enter_context(mm.XPub(bind=LOOPBACK, manual=True))
+        sub: mm.Sub | RawPeer
+        if raw:
+            sub = ends.enter_context(RawPeer(xpub.endpoint).shake(b"SUB"))
+        else:
+            sub = ends.enter_context(mm.Sub(connect=xpub.endpoint, topics=()))
+            xpub.wait_for_peers(timeout=WAIT_S)
+        changes_its_mind(sub)
+        notice = xpub.recv(timeout=WAIT_S)
+        assert notice == b"\x01t"
+        assert isinstance(notice.peer, int)
+        assert xpub.subscribe("t", peer=notice.peer)
+        assert all_there(xpub) == []
+        assert xpub.subscribers("t") == 1
+        xpub.send(b"x", topic="t")
+        if isinstance(sub, mm.Sub):
+            assert sub.recv(timeout=WAIT_S) == b"x"
+
+
+@pytest.mark.parametrize("kind", [{}, {"verbose": True}, {"manual": True}])
+def test_one_topic_that_flaps_costs_no_more_than_two_notices(kind: dict[str, bool]) -> None:
+    """However often one peer does it."""
+    with mm.XPub(bind=LOOPBACK, **kind) as xpub, RawPeer(xpub.endpoint).shake(b"SUB") as peer:
+        for _ in range(20):
+            peer.send((ref.subscription(True, b"t") + ref.subscription(False, b"t")) * 100)
+            pong(peer)
+        assert all_there(xpub) == [b"\x01t", b"\x00t"]
+        assert xpub.subscribers("t") == 0
 
 
 @pytest.mark.parametrize("seed", range(5))

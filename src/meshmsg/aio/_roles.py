@@ -144,7 +144,8 @@ class XPub(ManualForm, _Publisher, AsyncReceiver[Message]):
     """A Pub that also receives its peers' subscriptions, as b"\\x01topic" and b"\\x00topic".
 
     Args:
-        verbose: Give each peer's subscriptions, not only the first and the last of a topic.
+        verbose: Give each peer's subscriptions, not only the first and the last of a topic. What a
+            peer did and undid before it was received is not told.
         manual: As verbose; and what a peer gets is not what it asks for, but what `subscribe` says.
         welcome: Sent to each new subscriber before anything else; b"" sends nothing.
     """
