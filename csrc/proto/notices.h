@@ -5,9 +5,10 @@
  *
  * Not here: the tree of topics (base/radix.h), which says what is so now.
  * Law: once the queue is empty, what was told last of a topic (each: of a topic and a peer) is what
- * the tree says.  Of one at most two changes wait; a third undoes the second.  So what waits is bounded by the topics that peers have, those
- * the user was told of, and topics that came and went untold, which are kept up to
- * MMI_NOTICES_MAX and MMI_SUBSCRIPTION_BYTES_MAX, and then forgotten, the oldest first.
+ * the tree says.  Of one at most two changes wait; a third undoes the second.  So what waits is
+ * bounded by the topics that peers have, those the user was told of, and topics that came and went
+ * untold, which are kept up to MMI_NOTICES_MAX and MMI_SUBSCRIPTION_BYTES_MAX, and then forgotten,
+ * the oldest first.
  */
 #ifndef MMI_NOTICES_H
 #define MMI_NOTICES_H

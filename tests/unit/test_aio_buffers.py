@@ -66,7 +66,7 @@ def test_what_waited_for_a_subscribers_room_arrives_as_it_is(topic: Any, kind: s
             await pub.wait_for_subscribers("", timeout=WAIT_S)
             filling: list[asyncio.Task[None]] = []
             sending: list[asyncio.Task[None]] = []
-            # What is full may get room once more, from what the kernel and the subscriber still take.
+            # What is full may get room once more: the kernel and the subscriber still take some.
             while not sending or sending[-1].done():
                 while not filling or filling[-1].done():
                     filling.append(asyncio.create_task(pub.send(bytes(1_000_000), timeout=WAIT_S)))
