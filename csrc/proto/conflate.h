@@ -15,18 +15,21 @@
 
 typedef struct mmi_conflate {
     mmi_proto_host *host;
+    mmi_radix *topics;         /* what is subscribed to                          */
     bool on, by_topic;
     mmi_list queue;            /* in the order in which their topics have waited */
     mmi_radix kept[2];         /* by topic; messages of one frame apart          */
+    uintptr_t number;          /* of the last message kept                       */
     uint32_t count;
     size_t bytes;              /* as mmi_msg_cost charges them                   */
 } mmi_conflate;
 
-void mmi_conflate_init(mmi_conflate *c, mmi_proto_host *host);
+void mmi_conflate_init(mmi_conflate *c, mmi_proto_host *host, mmi_radix *topics);
 void mmi_conflate_fini(mmi_conflate *c);    /* counts what is left as dropped_closed */
-/* All that was received, which is wanted as it is subscribed to these topics, or is dropped. */
-void mmi_conflate_take_in(mmi_conflate *c, mmi_pipe *p, const mmi_radix *topics);
+/* All that was received, which is wanted as it is subscribed to, or is dropped. */
+void mmi_conflate_take_in(mmi_conflate *c, mmi_pipe *p);
 int mmi_conflate_recv(mmi_conflate *c, mmi_msg **m);   /* as the recv of a role */
-void mmi_conflate_sift(mmi_conflate *c, const mmi_radix *topics); /* some topic was cancelled */
+/* This topic came, or is gone: what begins with it is kept under another one, or not at all. */
+void mmi_conflate_turned(mmi_conflate *c, bool add, const uint8_t *topic, size_t size);
 
 #endif

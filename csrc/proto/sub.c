@@ -47,7 +47,7 @@ sub_init_filtering(void *ps, mmi_proto_host *host)
     sub_sock *s = ps;
     s->filters = true;
     int rc = sub_init(ps, host);
-    mmi_conflate_init(&s->newest, host);
+    mmi_conflate_init(&s->newest, host, &s->topics);
     return rc;
 }
 
@@ -179,7 +179,7 @@ sub_in(void *ps, mmi_pipe *p)
     sub_sock *s = ps;
     sub_pipe *sp = p->state;
     if (s->newest.on) {
-        mmi_conflate_take_in(&s->newest, p, &s->topics);
+        mmi_conflate_take_in(&s->newest, p);
         return;
     }
     mmi_fq_in(&s->fq, &sp->fq);
@@ -235,8 +235,8 @@ sub_subscribe(void *ps, bool add, const uint8_t *topic, size_t size)
             p->ops->close(p, MM_REASON_MEMORY, "no memory for a subscription");
         }
     }
-    if (!add && s->newest.on) {
-        mmi_conflate_sift(&s->newest, &s->topics);
+    if (s->newest.on) {
+        mmi_conflate_turned(&s->newest, add, topic, size);
     } else if (!add) {
         sub_sift(s);
     }
