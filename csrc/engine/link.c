@@ -358,12 +358,11 @@ mmi_link_finish(mmi_link *link)
         mmi_link_part(link, MM_REASON_LOCAL, NULL);
         return;
     }
-    link->deaf = true;
     link_discard(link, &link->pipe.inbox, &st->dropped_closed);
     mmi_msg_unref(link->held);
     link->held = NULL;
-    link->unread_used = link->unread_size;
     link->halted = false;   /* its end is read, too */
+    mmi_part_rest(link);
     mmi_link_dirty(link);
 }
 

@@ -100,7 +100,7 @@ typedef struct mmi_link {
     bool silent;                         /* it was told that the handshake takes long */
     bool parts;                          /* doomed: it is to part */
     bool parting;                        /* link_part.c: FINISHING, and stays as long as it is of use */
-    bool deaf;                           /* parting: its octets make no sense to us any more */
+    bool deaf;                           /* its octets make no sense to us any more */
     bool surplus;                        /* over the limit of connections: is only told so */
     bool resume;                         /* the inbox has room again: read on at the next settle */
     int doomed;          /* mm_reason: close at the next settle or after the write; 0: no */
@@ -218,7 +218,10 @@ void mmi_link_commands_end(mmi_link *link);             /* it was */
 void mmi_link_part(mmi_link *link, int reason, const char *detail);
 void mmi_link_end_doomed(mmi_link *link);               /* in the way that was asked for */
 void mmi_part_begin(mmi_link *link);                    /* the state is FINISHING */
+/* What came for who takes nothing any more: it is closing, or ended.  Nothing else may be done with
+ * such octets, as the parser is not to miss any. */
 void mmi_part_read(mmi_link *link, const uint8_t *buf, size_t size);
+void mmi_part_rest(mmi_link *link);                     /* the same, of what came before */
 void mmi_part_due(mmi_link *link);
 
 /* silence.c */

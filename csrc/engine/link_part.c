@@ -11,11 +11,20 @@
 
 static const uint64_t PART_NS_PER_MS = 1000000;
 
+/* PONGs are receipts; as long as the link is active, PINGs are answered as well: its linger may be
+ * long, and its peer is to know that we live. */
+static bool
+part_heeds(const mmi_link *link, const mmi_command *command)
+{
+    return command->kind == MMI_COMMAND_PONG ||
+           (command->kind == MMI_COMMAND_PING && link->state == MMI_LINK_ACTIVE);
+}
+
 static void
 part_glean(mmi_link *link, const uint8_t *buf, size_t size)
 {
     mmi_input input;
-    while (!link->deaf) {
+    while (!link->deaf && (link->parting || link->state == MMI_LINK_ACTIVE)) {
         int rc = mmi_parser_next(&link->parser, &buf, &size, &input);
         if (rc == 0) {
             return;
@@ -23,7 +32,7 @@ part_glean(mmi_link *link, const uint8_t *buf, size_t size)
         link->deaf = rc < 0;
         if (rc > 0 && input.msg != NULL) {
             mmi_msg_unref(input.msg);
-        } else if (rc > 0 && input.command.kind == MMI_COMMAND_PONG) {
+        } else if (rc > 0 && part_heeds(link, &input.command)) {
             mmi_heartbeat_command(link, &input.command);
         }
     }
@@ -32,15 +41,16 @@ part_glean(mmi_link *link, const uint8_t *buf, size_t size)
 void
 mmi_part_read(mmi_link *link, const uint8_t *buf, size_t size)
 {
-    link->silence.moved_ns = link->engine->now_ns;
+    link->last_in_ns = link->silence.moved_ns = link->engine->now_ns;
     part_glean(link, buf, size);
 }
 
-/* What came and was not parsed yet. */
-static void
-part_rest(mmi_link *link)
+void
+mmi_part_rest(mmi_link *link)
 {
-    link->deaf |= link->reading;   /* what is read at this moment gets lost */
+    if (link->reading) {
+        return;   /* who reads has it, and what comes behind it */
+    }
     if (link->unread != NULL) {
         part_glean(link, link->unread + link->unread_used, link->unread_size - link->unread_used);
         mmi_link_unread_drop(link);
@@ -74,7 +84,7 @@ mmi_part_begin(mmi_link *link)
     link->doomed = 0;
     link->silence.owed_ns = 0;
     link->silence.moved_ns = link->engine->now_ns;
-    part_rest(link);
+    mmi_part_rest(link);
     part_again(link);
     mmi_link_dirty(link);
     mmi_link_watch(link);

@@ -26,14 +26,29 @@ mmi_link_arena(mmi_engine *e)
     return e->arena;
 }
 
-/* A closing link: nobody is to have what still arrives. */
+/* A closing link: nobody is to have what still arrives, but the peer lives. */
 static int64_t
 read_discard(mmi_link *link, mmi_arena *arena, size_t *offered)
 {
     mmi_engine *e = link->engine;
     mmi_iov iov = { .data = arena->data, .size = MMI_IO_BUFFER_SIZE };
     *offered = iov.size;
-    return e->plat.readv(e->plat.self, link->stream, &iov, 1);
+    int64_t n = e->plat.readv(e->plat.self, link->stream, &iov, 1);
+    if (n > 0) {
+        mmi_part_read(link, arena->data, (size_t)n);
+    }
+    return n;
+}
+
+/* It was read when the link was closed: not given out, but not missed either. */
+static void
+read_late(mmi_link *link, const uint8_t *buf, size_t size, size_t into_body)
+{
+    if (into_body > 0) {
+        mmi_parser_filled(&link->parser, into_body);
+    }
+    link->tail_size = 0;   /* it is in front of what was read */
+    mmi_part_read(link, buf, size);
 }
 
 /* Whole messages and commands where the peer has them; what there is no room for stays there.
@@ -110,6 +125,9 @@ read_once(mmi_link *link, mmi_arena *arena, size_t *offered)
     link->reading = false;
     if (!mmi_link_lives(link) || link->socket->closing) {
         mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
+        if (n > 0) {
+            read_late(link, buf, size, into_body);
+        }
         return MM_ECLOSED;
     }
     if (n <= 0) {
@@ -163,9 +181,6 @@ mmi_link_readable(mmi_link *link)
         if (n <= 0) {
             mmi_link_read_ended(link, n, discard);
             return;
-        }
-        if (link->parting) {
-            mmi_part_read(link, arena->data, (size_t)n);
         }
         total += (size_t)n;
         if ((size_t)n < offered) {

@@ -115,6 +115,9 @@ static bool
 read_took(mmi_link *link, uint8_t *buf, int64_t n, mmi_arena *arena)
 {
     if (!mmi_link_lives(link) || link->socket->closing) {
+        if (n > 0) {
+            mmi_part_read(link, buf, (size_t)n);
+        }
         return false;   /* closing: poll tells again, and what comes is then discarded */
     }
     if (n > 0) {

@@ -76,6 +76,24 @@ def test_a_close_leaves_to_a_slow_peer_what_was_written(linger: float) -> None:
         assert world.open_streams == 0
 
 
+@pytest.mark.parametrize("buffer_size", [4096, 256 * 1024], ids=["window closed", "window open"])
+def test_a_socket_that_lingers_hears_that_a_slow_peer_lives(buffer_size: int) -> None:
+    """It reads a message every seven seconds, and says all the while that it is there."""
+    with SimWorld(1, buffer_size=buffer_size) as world:
+        one, two = world.engine(), world.engine()
+        pull = mm.Pull(bind=UP, engine=two, recv_queue_messages=1)
+        push = mm.Push(connect=pull.endpoint, engine=one, linger=3600)
+        push.wait_for_peers(timeout=PATIENCE_S)
+        for _ in range(COUNT):
+            push.send(BODY, timeout=0)
+        world.run(7)  # it has promised signs of life
+        push.close()
+        for _ in range(COUNT):
+            world.run(7)
+            assert pull.recv(timeout=0) == BODY
+        pull.close()
+
+
 def test_what_is_left_of_a_connection_is_gone_when_its_machine_is() -> None:
     """Within some seconds more than the heartbeat's time-out."""
     with SimWorld(1) as world:
