@@ -271,10 +271,8 @@ mmi_link_doom(mmi_link *link, int reason, const char *detail)
     }
 }
 
-/* A write is on its way: what it takes is to be counted as written, not as dropped, so who made it
- * closes the link when it is back. */
-static void
-link_doom(mmi_link *link, int reason, const char *detail)
+void
+mmi_link_doom_written(mmi_link *link, int reason, const char *detail)
 {
     mmi_link_doom(link, reason, detail);
     mmi_timer_clear(&link->engine->timers, &link->timer);
@@ -300,7 +298,8 @@ mmi_link_close(mmi_link *link, int reason, const char *detail)
         return;   /* its socket may be gone: a link that reads outlives it */
     }
     if (link->state == MMI_LINK_ACTIVE && link->writing) {
-        link_doom(link, reason, detail);
+        link->parts = false;   /* even if that was asked for: its stream, or the engine, is gone */
+        mmi_link_doom_written(link, reason, detail);
         return;
     }
     mmi_socket *s = link->socket;

@@ -122,6 +122,9 @@ void mmi_link_end(mmi_link *link, int state, int reason, const char *detail);
 void mmi_link_release_dialer(mmi_link *link);           /* which dials again */
 /* It is to be closed by who writes it next, for the first reason it was given. */
 void mmi_link_doom(mmi_link *link, int reason, const char *detail);
+/* The same of one that is written at this moment: what that takes is to be counted as written, not
+ * as dropped, so who made it closes the link when it is back. */
+void mmi_link_doom_written(mmi_link *link, int reason, const char *detail);
 void mmi_link_free(mmi_link *link);                     /* settle only, and not a busy one */
 static inline bool mmi_link_busy(const mmi_link *link) { return link->writing || link->reading; }
 void mmi_link_finish(mmi_link *link);  /* the socket was closed: flush, FIN, wait for the peer */

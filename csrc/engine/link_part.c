@@ -80,6 +80,7 @@ mmi_part_begin(mmi_link *link)
         link->command_size = 0;
     }
     link->parting = true;
+    link->parts = false;   /* that is done: whoever dooms it from now on wants it closed */
     link->pong_due = link->stopped_due = link->hung = link->resume = link->halted = false;
     link->doomed = 0;
     link->silence.owed_ns = 0;
@@ -95,7 +96,7 @@ mmi_link_part(mmi_link *link, int reason, const char *detail)
 {
     if (link->state == MMI_LINK_ACTIVE && link->writing) {
         link->parts |= link->doomed == 0;
-        mmi_link_close(link, reason, detail);   /* its writer does it */
+        mmi_link_doom_written(link, reason, detail);   /* its writer does it */
         return;
     }
     if (link->state != MMI_LINK_ACTIVE) {
