@@ -248,9 +248,14 @@ out_written(mmi_link *link, uint64_t n)
     link->socket->stats.written_messages += link->written - before;
 }
 
+/* Answers to the peer are made when the commands before them are written: else a peer that asks on
+ * and on and never reads would have them pile up here. */
 static void
 out_prepare(mmi_link *link)
 {
+    if (link->command_size > 0 || link->command_out_size > 0) {
+        return;
+    }
     if (link->pong_due) {
         uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_PING_CONTEXT_MAX];
         size_t size = mmi_command_put_pong(frame, link->pong, link->pong_size);
