@@ -86,8 +86,9 @@ static bool
 look_is_subscribed(mmi_socket *s, const void *arg)
 {
     const look_subscribed *wanted = arg;
-    bool all = mmi_socket_subscribed_look(s, wanted->info);
-    return all && wanted->info->confirmed + wanted->info->unconfirmable >= wanted->count;
+    mm_subscribed_info *info = wanted->info;
+    bool all = mmi_socket_subscribed_look(s, info);
+    return all && info->confirmed + info->probable + info->unconfirmable >= wanted->count;
 }
 
 int

@@ -52,6 +52,32 @@ mmi_socket_stats_now(mmi_socket *s, mm_stats *out)
     out->topics = s->ops->topics != NULL ? s->ops->topics(s->state) : 0;
 }
 
+/* MM_STOP_: what we asked the peer for, or it us. */
+static uint32_t
+look_stop(const mmi_link *link)
+{
+    bool itself = link->pipe.stopped && !link->leaving;
+    return link->stopping == MM_STOP_NONE && itself ? MM_STOP_ITSELF : link->stopping;
+}
+
+/* MM_SUBSCRIBED_.  An engine of meshmsg hands subscriptions to the socket before it answers a PING
+ * behind them; that of libzmq does not. */
+static uint32_t
+look_subscribed(const mmi_link *link)
+{
+    if (link->socket->ops->subscribe == NULL) {
+        return MM_SUBSCRIBED_NONE;
+    }
+    if (mmi_link_sp(link)) {
+        return MM_SUBSCRIBED_CERTAIN;
+    }
+    if (link->minor > 0 && link->asked == link->asked_confirmed) {
+        return link->features[0] != '\0' ? MM_SUBSCRIBED_CERTAIN : MM_SUBSCRIBED_PROBABLE;
+    }
+    bool written = link->minor == 0 && link->command_size == 0 && link->command_out == NULL;
+    return written ? MM_SUBSCRIBED_WRITTEN : MM_SUBSCRIBED_WAITING;
+}
+
 static void
 look_peer(const mmi_link *link, mm_peer *out)
 {
@@ -62,7 +88,9 @@ look_peer(const mmi_link *link, mm_peer *out)
         .role = (uint32_t)p->peer_role,
         .wire = (uint32_t)link->parser.wire,
         .zmtp_minor = link->minor,
-        .stop = link->stopping,
+        .stop = look_stop(link),
+        .meshmsg = link->features[0] != '\0',
+        .subscribed = look_subscribed(link),
         .outgoing = p->outgoing,
         .identity_size = (uint32_t)p->identity_size,
         .queued_out_messages = p->outbox.count,
@@ -161,11 +189,11 @@ mmi_socket_subscribed_look(mmi_socket *s, mm_subscribed_info *info)
         if (link->state != MMI_LINK_ACTIVE || link->pipe.stopped) {
             continue;
         }
-        if (mmi_link_sp(link) || (link->minor > 0 && link->asked == link->asked_confirmed)) {
-            info->confirmed++;
-        } else if (link->minor == 0 && link->command_size == 0 && link->command_out == NULL) {
-            info->unconfirmable++;
-        } else {
+        uint32_t known = look_subscribed(link);
+        info->confirmed += known == MM_SUBSCRIBED_CERTAIN;
+        info->probable += known == MM_SUBSCRIBED_PROBABLE;
+        info->unconfirmable += known == MM_SUBSCRIBED_WRITTEN;
+        if (known == MM_SUBSCRIBED_WAITING) {
             info->waiting++;
             mmi_heartbeat_ping(link);
         }

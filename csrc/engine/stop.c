@@ -6,6 +6,7 @@
  * Law: reading goes on until the peer has said so, or was found to be unable to, or time is up;
  * what came until then is given out, and only then is there no more.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "codec/hello.h"
@@ -13,10 +14,20 @@
 
 static const uint8_t stop_fence[] = { 'S', 'T', 'O', 'P' };   /* the context of a PING of ours */
 
-/* Nothing more is read from it. */
+/* Nothing more is read from it; what it sends all the same may be lost, and nobody here can count
+ * that. */
 static void
 stop_halt(mmi_link *link, int state)
 {
+    static const char *const why[] = {
+        [MM_STOP_CANNOT] = "it knows no way to stop sending",
+        [MM_STOP_LATE] = "it had not said by the deadline that it was done",
+    };
+    char detail[MM_DETAIL_MAX + 1];
+    snprintf(detail, sizeof detail,
+             "%s; what is on its way from it may be lost, unknown how many", why[state]);
+    mmi_socket_event(link->socket, MM_EVENT_PEER_UNREAD, MM_REASON_NONE, link->pipe.id, 1,
+                     link->endpoint, link->address, detail);
     link->stopping = (uint8_t)state;
     link->halted = true;
     mmi_link_watch(link);

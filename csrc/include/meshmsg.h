@@ -102,9 +102,9 @@ typedef enum mm_no_peer {
 } mm_no_peer;
 
 typedef enum mm_event_kind {
-    MM_EVENT_LISTENING = 1, MM_EVENT_PEER_UP, MM_EVENT_PEER_DOWN, MM_EVENT_CONNECT_FAILED,
-    MM_EVENT_HANDSHAKE_FAILED, MM_EVENT_DROPPED, MM_EVENT_LATE_REPLY, MM_EVENT_ACCEPT_PAUSED,
-    MM_EVENT_ACCEPT_RESUMED, MM_EVENT_PEER_STALLED, MM_EVENT_PEER_RESUMED, MM_EVENT_PEER_SILENT
+    MM_EVENT_LISTENING = 1, MM_EVENT_PEER_UP, MM_EVENT_PEER_DOWN, MM_EVENT_CONNECT_FAILED, MM_EVENT_HANDSHAKE_FAILED,
+    MM_EVENT_DROPPED, MM_EVENT_LATE_REPLY, MM_EVENT_ACCEPT_PAUSED, MM_EVENT_ACCEPT_RESUMED, MM_EVENT_PEER_STALLED,
+    MM_EVENT_PEER_RESUMED, MM_EVENT_PEER_SILENT, MM_EVENT_PEER_UNREAD
 } mm_event_kind;
 
 enum {
@@ -155,18 +155,20 @@ typedef struct mm_stats {
     uint64_t closed[64];                          /* by mm_reason                                      */
 } mm_stats;
 
-/* What became of asking a peer to send nothing more; cancelling: its subscriptions, as it knows no more than that. */
+/* MM_STOP_: what became of asking a peer to send nothing more; cancelling: its subscriptions, as it knows no more than
+ * that; itself: it asked us.  MM_SUBSCRIBED_: of our topics at a peer; probable: it is not of meshmsg, and answered. */
 enum {
-    MM_STOP_NONE, MM_STOP_ASKED, MM_STOP_STOPPED, MM_STOP_CANCELLING, MM_STOP_CANCELLED, MM_STOP_CANNOT, MM_STOP_LATE
+    MM_STOP_NONE, MM_STOP_ASKED, MM_STOP_STOPPED, MM_STOP_CANCELLING, MM_STOP_CANCELLED, MM_STOP_CANNOT, MM_STOP_LATE,
+    MM_STOP_ITSELF,
+    MM_SUBSCRIBED_NONE = 0, MM_SUBSCRIBED_WAITING, MM_SUBSCRIBED_CERTAIN, MM_SUBSCRIBED_PROBABLE, MM_SUBSCRIBED_WRITTEN
 };
 typedef struct mm_peer {
     uint64_t id, since_ns;                        /* since: wall clock                                 */
     uint32_t role, wire, zmtp_minor, outgoing, identity_size;   /* wire: 1 ZMTP, 2 SP          */
-    uint32_t stop;                                /* mm_stop: after mm_stop_receiving                  */
-    uint32_t stalled;                             /* its system answers, itself it does not            */
+    uint32_t stop, subscribed;                    /* MM_STOP_, MM_SUBSCRIBED_                          */
+    uint32_t meshmsg, stalled;                    /* says it is of meshmsg; its system answers, itself it does not */
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;
-    uint64_t sent_messages, received_messages, dropped_messages, confirmed_messages;
-    uint64_t subscriptions;
+    uint64_t sent_messages, received_messages, dropped_messages, confirmed_messages, subscriptions;
     int64_t rtt_ns;                               /* -1: not measured yet                              */
     uint8_t identity[255];
     char endpoint[256], address[128];             /* endpoint: ours, as bound or connected             */
@@ -195,9 +197,7 @@ typedef struct mm_drain_info {
 } mm_drain_info;
 
 typedef struct mm_subscribed_info {
-    uint32_t confirmed;                           /* peers that have all topics                        */
-    uint32_t unconfirmable;                       /* of ZMTP 3.0: the topics were written, they cannot say */
-    uint32_t waiting;                             /* those that have not said so yet                   */
+    uint32_t confirmed, probable, unconfirmable, waiting;   /* peers: certain, probable, written, waiting */
 } mm_subscribed_info;
 
 /*

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from meshmsg._batch import MessageBatch as MessageBatch
 from meshmsg._core import ffi as _ffi
 from meshmsg._core import lib as _lib
+from meshmsg._drained import DrainReport as DrainReport
 from meshmsg._elsewhere import module_hint as _module_hint
 from meshmsg._engine import Engine as Engine
 from meshmsg._errors import AddressError as AddressError
@@ -24,7 +25,6 @@ from meshmsg._errors import TimedOutError as TimedOutError
 from meshmsg._errors import TooLargeError as TooLargeError
 from meshmsg._errors import UsageError as UsageError
 from meshmsg._errors import WouldBlockError as WouldBlockError
-from meshmsg._info import DrainReport as DrainReport
 from meshmsg._info import Event as Event
 from meshmsg._info import EventKind as EventKind
 from meshmsg._info import PeerInfo as PeerInfo
@@ -49,6 +49,7 @@ from meshmsg._roles import XPub as XPub
 from meshmsg._roles import XSub as XSub
 from meshmsg._stopping import StoppedPeer as StoppedPeer
 from meshmsg._stopping import StopReport as StopReport
+from meshmsg._subscribed import Subscribed as Subscribed
 from meshmsg._survey import AskedPeer as AskedPeer
 from meshmsg._survey import Survey as Survey
 from meshmsg._survey import Surveyor as Surveyor
@@ -96,6 +97,7 @@ __all__ = [
     "StopReport",
     "StoppedPeer",
     "Sub",
+    "Subscribed",
     "Survey",
     "Surveyor",
     "TimedOutError",

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from meshmsg._base import SocketBase
 from meshmsg._causes import What
 from meshmsg._core import EINTR, ffi, lib, on_main_thread, to_ms
+from meshmsg._drained import DrainReport, drain_of
 from meshmsg._errors import TimedOutError, WouldBlockError
-from meshmsg._info import DrainReport, drain_of
 from meshmsg._options import check_count
 from meshmsg._watch import Events, check_watch
 

@@ -19,6 +19,7 @@ TROUBLE = (
     EventKind.PEER_DOWN,
     EventKind.PEER_SILENT,
     EventKind.PEER_STALLED,
+    EventKind.PEER_UNREAD,
     EventKind.DROPPED,
     EventKind.ACCEPT_PAUSED,
 )

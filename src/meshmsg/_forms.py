@@ -69,16 +69,6 @@ class TopicForm(Forming[Message], SocketBase):
         rc = lib.mm_unsubscribe(self._handle, *buffer_of(raw))
         self._check(rc, f"{topic!r} is not subscribed to")
 
-    def _not_subscribed(self, count: int, info: Any) -> What:
-        """What a wait for subscriptions says that ends before so many peers have them."""
-
-        def told() -> str:
-            there = info.confirmed + info.unconfirmable + info.waiting
-            known = info.confirmed + info.unconfirmable
-            return f"{known} of {max(count, there)} peers known to have all topics"
-
-        return told
-
 
 class PublishForm(SocketBase):
     """Pub and XPub: who would get a message."""

@@ -13,7 +13,6 @@ from enum import IntEnum
 from typing import Any, Literal
 
 from meshmsg._core import ffi, lib
-from meshmsg._errors import MeshError
 
 
 def _plain(snapshot: Any) -> dict[str, Any]:
@@ -47,6 +46,8 @@ class EventKind(IntEnum):
         PEER_RESUMED: A peer that was stalled reads again, or said something.
         PEER_SILENT: An attempt to connect, or its handshake, has got no further for 1 s; it goes
             on.
+        PEER_UNREAD: `stop_receiving` reads nothing more from a peer that has not said that it is
+            done; what is on its way from it may be lost.
     """
 
     LISTENING = 1
@@ -61,6 +62,7 @@ class EventKind(IntEnum):
     PEER_STALLED = 10
     PEER_RESUMED = 11
     PEER_SILENT = 12
+    PEER_UNREAD = 13
 
 
 class Reason(IntEnum):
@@ -204,7 +206,15 @@ class PeerInfo:
         subscriptions: Topics it subscribed to.
         rtt: Seconds a heartbeat took there and back, None if there was none yet.
         stalled: Whether its system answers and it does not (PEER_STALLED).
-        stopping: What became of `stop_receiving`, as in `StoppedPeer`; None if it was not asked.
+        stopping: Of a socket that stops receiving: what became of asking this peer, as in
+            `StoppedPeer`. "stops": the peer itself stops receiving, and is sent nothing more. None:
+            neither.
+        meshmsg: Whether it says that it is a socket of meshmsg (over SP it cannot).
+        subscribed: Of a Sub or XSub: whether the peer has all its topics. "certain": its socket
+            has them, or it is of SP and sends everything. "probable": it answered a PING behind
+            them; a peer that is not of meshmsg may do so before its socket has them. "written":
+            they were written to it, and it cannot answer (ZMTP 3.0). "waiting": none of these yet.
+            None: this socket does not subscribe.
     """
 
     id: int
@@ -227,7 +237,9 @@ class PeerInfo:
     subscriptions: int
     rtt: float | None
     stalled: bool
-    stopping: Literal["asked", "stopped", "cancelled", "cannot", "late", "gone"] | None
+    stopping: Literal["asked", "stopped", "cancelled", "cannot", "late", "stops"] | None
+    meshmsg: bool
+    subscribed: Literal["waiting", "certain", "probable", "written"] | None
 
     def as_dict(self) -> dict[str, str | int | float | None]:
         """Return it as what JSON has.
@@ -356,46 +368,6 @@ class Stats:
         return counts | {f"closed_{r.name.lower()}": self.closed.get(r, 0) for r in reasons}
 
 
-@dataclass(frozen=True)
-class DrainReport:
-    """What became of the messages that were sent.
-
-    Attributes:
-        delivered: Confirmed: the peer has read them off its connection.
-        unconfirmed: Written, but the peer has not confirmed them in time.
-        unconfirmable: Written to peers that cannot confirm (ZMTP 3.0, SP).
-        queued: Not written yet.
-        in_doubt: Written to connections that ended before they were confirmed, and not since.
-        dropped: Dropped by the overflow policy, for want of a peer, with a peer that left, or as
-            its wire has no words for them (several frames, over SP).
-    """
-
-    delivered: int
-    unconfirmed: int
-    unconfirmable: int
-    queued: int
-    in_doubt: int
-    dropped: int
-
-    def raise_for_loss(self) -> None:
-        """Raise unless everything sent was delivered, or went to peers that cannot confirm.
-
-        Thread-safe: yes.
-
-        Raises:
-            MeshError: Something is not known to be delivered; the message says how much, and why.
-        """
-        parts = {
-            "still queued": self.queued,
-            "written but not confirmed": self.unconfirmed,
-            "in doubt, as their connection ended": self.in_doubt,
-            "dropped": self.dropped,
-        }
-        lost = [f"{count} {what}" for what, count in parts.items() if count]
-        if lost:
-            raise MeshError(f"not everything was delivered: {', '.join(lost)}")
-
-
 def text(value: Any) -> str:
     """Decode a C string of the library."""
     return str(ffi.string(value).decode("utf-8", "replace"))
@@ -425,13 +397,20 @@ _PEER_SAME = (
 )
 
 
-_STOPS: dict[int, Literal["asked", "stopped", "cancelled", "cannot", "late"]] = {
+_STOPS: dict[int, Literal["asked", "stopped", "cancelled", "cannot", "late", "stops"]] = {
     lib.MM_STOP_ASKED: "asked",
     lib.MM_STOP_STOPPED: "stopped",
     lib.MM_STOP_CANCELLING: "asked",
     lib.MM_STOP_CANCELLED: "cancelled",
     lib.MM_STOP_CANNOT: "cannot",
     lib.MM_STOP_LATE: "late",
+    lib.MM_STOP_ITSELF: "stops",
+}
+_SUBSCRIBED: dict[int, Literal["waiting", "certain", "probable", "written"]] = {
+    lib.MM_SUBSCRIBED_WAITING: "waiting",
+    lib.MM_SUBSCRIBED_CERTAIN: "certain",
+    lib.MM_SUBSCRIBED_PROBABLE: "probable",
+    lib.MM_SUBSCRIBED_WRITTEN: "written",
 }
 
 
@@ -450,6 +429,8 @@ def peer_of(raw: Any) -> PeerInfo:
         rtt=None if raw.rtt_ns < 0 else raw.rtt_ns / 1e9,
         stalled=bool(raw.stalled),
         stopping=_STOPS.get(raw.stop),
+        meshmsg=bool(raw.meshmsg),
+        subscribed=_SUBSCRIBED.get(raw.subscribed),
     )
 
 
@@ -465,15 +446,3 @@ def stats_of(raw: Any, prefetched: int, prefetched_bytes: int) -> Stats:
     same["queued_in_messages"] += prefetched
     same["queued_in_bytes"] += prefetched_bytes
     return Stats(**same, closed={r: int(raw.closed[r]) for r in Reason if raw.closed[r]})
-
-
-def drain_of(raw: Any) -> DrainReport:
-    """Make a DrainReport of an mm_drain_info."""
-    return DrainReport(
-        delivered=raw.confirmed_messages,
-        unconfirmed=raw.unconfirmed_messages,
-        unconfirmable=raw.unconfirmable_messages,
-        queued=raw.queued_messages,
-        in_doubt=raw.in_doubt_messages,
-        dropped=raw.dropped_messages,
-    )

@@ -30,6 +30,7 @@ from meshmsg._recv import Receiver
 from meshmsg._recv_batch import BatchReceiver
 from meshmsg._send import FrameSender, Sender
 from meshmsg._stopping import Stopping
+from meshmsg._subscribed import Subscribed, not_subscribed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -173,24 +174,26 @@ class XPub(ManualForm, _Publisher, Receiver[Message]):
 class _Subscriber(TopicForm, BatchReceiver):
     """What Sub and XSub share."""
 
-    def wait_for_subscribed(self, count: int = 1, *, timeout: float | None = None) -> int:
+    def wait_for_subscribed(self, count: int = 1, *, timeout: float | None = None) -> Subscribed:
         """Wait until the publishers know of every subscription made so far.
 
-        From then on nothing that they publish under these topics passes this socket by. A peer
-        proves it by answering a PING that was sent behind the subscriptions. One that speaks SP
-        sends everything, and has nothing to know. One of ZMTP 3.0 cannot say: it is waited for
-        until the subscriptions were written to its connection. Behind a forwarder it is the
-        forwarder that knows. A socket whose receive queue is full reads no answer.
+        What meshmsg publishers send under these topics from then on comes here. They prove that
+        they have the topics by answering a PING that was sent behind them. Publishers of SP send
+        everything anyway. Others do not prove it: libzmq answers before the socket of its program
+        has the topics, so the first messages it publishes then may be missed; one of ZMTP 3.0
+        cannot answer, and is waited for until the topics were written to its connection. What is
+        returned tells them apart. If a forwarder lies between, it is the forwarder that has the
+        topics. While this socket's receive queue is full, no answer is read.
 
         Thread-safe: yes.
 
         Args:
-            count: How many peers there must be at least; all that are connected must know.
+            count: How many peers there must be at least; all that are connected must have answered.
             timeout: Seconds to wait; None waits for ever, 0 only asks and looks.
 
         Returns:
-            How many of the peers are known for certain to have the topics: those of ZMTP 3.0 are
-            not counted.
+            How many peers are certain to have the topics, as an int whose `certain`, `probable`
+            and `written` list the peers.
 
         Raises:
             TimedOutError: Not all of them said so in time, or there were not so many.
@@ -202,9 +205,9 @@ class _Subscriber(TopicForm, BatchReceiver):
         self._blocking(
             lambda ms, slice_ms: lib.mm_wait_subscribed(self._handle, count, ms, slice_ms, info),
             timeout,
-            self._not_subscribed(count, info),
+            not_subscribed(count, info),
         )
-        return int(info.confirmed)
+        return Subscribed(int(info.confirmed), self.peers())
 
 
 class Sub(Stopping, _Subscriber):

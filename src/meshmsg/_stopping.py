@@ -8,26 +8,46 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from meshmsg._causes import listed
 from meshmsg._core import lib, to_ms
+from meshmsg._errors import ClosedError, MeshError
+from meshmsg._info import PeerInfo
 from meshmsg._looking import Looking
 
 StopState = Literal["asked", "stopped", "cancelled", "cannot", "late", "gone"]
 
+_WORDS: dict[StopState, str] = {
+    "asked": "has not answered yet",
+    "stopped": "has sent its last message, and all came; nothing is lost",
+    "cancelled": "has read that its subscriptions ended; what it still sent may be lost",
+    "cannot": "knows no way to stop sending; what was on its way may be lost",
+    "late": "had not said by the deadline that it was done; what was on its way may be lost",
+    "gone": "ended its connection before it answered; what was on its way may be lost",
+}
+
 
 @dataclass(frozen=True)
 class StoppedPeer:
-    """A peer that was asked to send nothing more, and what came of it.
+    """A peer that was asked to send nothing more, and what came of it; `str()` says it in words.
 
     `state` is "asked": it has not answered yet; "stopped": it has sent its last message, all of
     them are here, and what it had not begun is for others; "cancelled": a publisher that knows no
     more than the end of subscriptions has been told of it; "cannot": it knows nothing of the kind,
-    and was not read from any more; "late": it had not answered at the deadline; "gone": its
-    connection ended.
+    and was not read from any more; "late": it had not answered at the deadline, and was not read
+    from any more; "gone": its connection ended before it answered.
     """
 
     id: int
     address: str
     state: StopState
+
+    @property
+    def may_be_lost(self) -> bool:
+        """Whether messages that were on their way from it may be lost; how many nobody knows."""
+        return self.state not in ("asked", "stopped")
+
+    def __str__(self) -> str:
+        return f"{self.address} {_WORDS[self.state]}"
 
 
 @dataclass(frozen=True)
@@ -46,6 +66,23 @@ class StopReport:
         """Whether every peer has said that it had sent its last message: nothing is lost."""
         return all(peer.state == "stopped" for peer in self.peers)
 
+    @property
+    def may_be_lost(self) -> bool:
+        """Whether messages that were on their way from some peer may be lost."""
+        return any(peer.may_be_lost for peer in self.peers)
+
+    def raise_for_loss(self) -> None:
+        """Raise unless every peer has said that it had sent its last message.
+
+        Thread-safe: yes.
+
+        Raises:
+            MeshError: Messages may be lost, or a peer has yet to answer; it says of which peers.
+        """
+        if not self.clean:
+            bad = [str(peer) for peer in self.peers if peer.state != "stopped"]
+            raise MeshError(f"not everything is known to have come: {listed(bad)}")
+
 
 class Stopping(Looking):
     """A socket that can tell its peers to send nothing more."""
@@ -54,7 +91,7 @@ class Stopping(Looking):
         super()._prepare()
         self._asked: dict[int, StoppedPeer] = {}
 
-    def stop_receiving(self, *, deadline: float = 5.0) -> StopReport:
+    def stop_receiving(self, *, deadline: float | None = None) -> StopReport:
         """Have the peers send nothing more; what has come is still given out, and then the end.
 
         From now on the socket takes no new peers. Each peer hands what it has not begun to send to
@@ -64,10 +101,15 @@ class Stopping(Looking):
         still reply. This call waits for nothing, so a signal's function may make it. Made again, it
         tells how things stand, and the deadline begins anew.
 
+        Peers that have not answered at a deadline are not read from any more: what is on its way
+        from them may be lost. The log and `events` tell of it (PEER_UNREAD), and so does the
+        report: once the iteration has ended, `stop_receiving().raise_for_loss()`.
+
         Thread-safe: yes. Cancel-safe: it never waits.
 
         Args:
-            deadline: Seconds after which peers that have not answered are not read from any more.
+            deadline: Seconds that peers have to answer; None: as long as their connections last.
+                All that they have sent must be received before, so it depends on your program, too.
 
         Returns:
             What each peer was asked, and what it has answered so far.
@@ -77,13 +119,19 @@ class Stopping(Looking):
         """
         self._stops = True
         self._check(lib.mm_stop_receiving(self._handle, to_ms(deadline)), "stopping to receive")
-        here = {
-            peer.id: StoppedPeer(peer.id, peer.address, peer.stopping)
-            for peer in self.peers()
-            if peer.stopping is not None
-        }
+        here: dict[int, StoppedPeer] = {}
+        for peer in self._peers_or_the_end():
+            if peer.stopping is not None and peer.stopping != "stops":
+                here[peer.id] = StoppedPeer(peer.id, peer.address, peer.stopping)
         for number, peer in self._asked.items():
             if number not in here and peer.state != "stopped":
                 here[number] = StoppedPeer(number, peer.address, "gone")
         self._asked = {**self._asked, **here}
         return StopReport(tuple(self._asked.values()))
+
+    def _peers_or_the_end(self) -> list[PeerInfo]:
+        """List the peers; another thread may have closed the socket since."""
+        try:
+            return self.peers()
+        except ClosedError as error:
+            raise self._error(error.code, "stopping to receive") from None

@@ -5,6 +5,7 @@ Not here: what they are for (tests/unit/test_stopping.py).
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -90,6 +91,33 @@ def test_a_peer_that_never_answers_holds_the_end_until_the_deadline() -> None:
             ours.recv(timeout=0)
         assert [one.state for one in ours.stop_receiving(deadline=0.0).peers] == ["late"]
         assert list(ours) == []
+
+
+@pytest.mark.parametrize(
+    ("known", "state"), [((KNOWS,), "late"), ((), "cannot")], ids=["late", "cannot"]
+)
+def test_what_may_be_lost_by_stopping_is_told_by_the_log_an_event_and_the_report(
+    known: tuple[tuple[bytes, bytes], ...], state: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A peer that is read no further had not said that it was done: it may have sent more."""
+    ours, peer = stopping("Pull", *known)
+    with caplog.at_level(logging.WARNING, "meshmsg"), ours, peer:
+        report = ours.stop_receiving(deadline=0.0)
+        assert list(ours) == []
+        [told] = [one for one in ours.events() if one.kind is mm.EventKind.PEER_UNREAD]
+        assert told.peer == report.peers[0].id
+        assert told.address == report.peers[0].address
+        wait_until(lambda: any("PEER_UNREAD" in text for text in caplog.messages))
+        [words] = [text for text in caplog.messages if "PEER_UNREAD" in text]
+        assert "what is on its way from it may be lost, unknown how many" in words
+        assert report.peers[0].state == state
+        assert report.may_be_lost
+        assert not report.waiting
+        with pytest.raises(mm.MeshError, match=f"{told.address} .* may be lost") as caught:
+            report.raise_for_loss()
+        assert "not everything is known to have come" in str(caught.value)
+        ours.stop_receiving(deadline=0.0)
+        assert mm.EventKind.PEER_UNREAD not in [one.kind for one in ours.events()]
 
 
 def test_a_peer_that_sends_on_behind_its_last_message_harms_nobody() -> None:

@@ -100,13 +100,18 @@ def test_our_xpub_tells_of_a_libzmq_peer_s_topic_once() -> None:
             assert xpub.subscribers("t") == 0
 
 
-def test_libzmq_proves_what_it_was_subscribed_to() -> None:
-    """It answers the PING behind the SUBSCRIBE, all 16 octets of it: its socket has it to take."""
+def test_libzmq_answers_for_its_subscriptions_and_is_not_taken_for_certain() -> None:
+    """It answers the PING behind the SUBSCRIBE, all 16 octets of it, before its socket has it."""
     with zmq_socket(zmq.XPUB) as theirs, mm.Sub(topics="t") as sub:
         sub.connect(bind(theirs, UP))
         for topic in ("u", "v", "w"):
             sub.subscribe(topic)
-            assert sub.wait_for_subscribed(timeout=WAIT_S) == 1
+            known = sub.wait_for_subscribed(timeout=WAIT_S)
+            assert known == 0
+            assert known.certain == ()
+            assert [peer.address for peer in known.probable] == [sub.peers()[0].address]
+            assert not known.probable[0].meshmsg
+            assert repr(known).startswith("<0 certain; probable: tcp://")
         assert sorted(theirs.recv(zmq.NOBLOCK) for _ in range(4)) == [
             b"\x01t", b"\x01u", b"\x01v", b"\x01w"
         ]  # fmt: skip

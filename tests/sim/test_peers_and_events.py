@@ -179,6 +179,15 @@ def _silent(r: Room) -> Any:
     return push
 
 
+@happens(mm.EventKind.PEER_UNREAD)
+def _unread(r: Room) -> Any:
+    pull = r.open("Pull", bind=UP)
+    r.open("Push", connect=pull.endpoint)
+    pull.wait_for_peers(timeout=PATIENCE_S)
+    pull.stop_receiving(deadline=0.0)
+    return pull
+
+
 @pytest.mark.parametrize("kind", HAPPENED, ids=lambda kind: kind.name)
 def test_an_event_tells_what_happened(kind: mm.EventKind) -> None:
     """Its kind, its endpoint (but for drops and late replies), and why, when something failed."""

@@ -191,6 +191,31 @@ def test_a_subscriber_that_stops_has_no_gap(first: int) -> None:
             publisher_goes_on(r, dice)
 
 
+def test_a_slow_worker_that_stops_loses_nothing_however_long_it_takes() -> None:
+    """By default there is no deadline: what was begun comes, at the worker's pace."""
+    with room(buffer_size=1 << 16) as r:
+        push = r.open("Push", engine=r.hub, bind=UP)
+        pull = r.open("Pull", connect=push.endpoint, recv_queue_messages=2)
+        push.wait_for_peers(timeout=PATIENCE_S)
+        for number in range(120):
+            push.send(b"%d " % number + bytes(1000), timeout=0)
+        r.world.run(0.1)
+        pull.stop_receiving()
+        got = []
+        for message in pull:
+            got.append(int(message.split()[0]))
+            r.world.run(2.0)
+        assert len(got) > 20, "the worker was not slow beside what was on its way"
+        report = pull.stop_receiving()
+        assert report.clean
+        assert not report.may_be_lost
+        report.raise_for_loss()
+        other = r.open("Pull", connect=push.endpoint)
+        got += [int(message.split()[0]) for message in all_there(other)]
+        assert got == list(range(120))
+        assert push.stats().in_doubt_messages == 0
+
+
 @pytest.mark.parametrize("stage", range(12))
 def test_a_cut_or_a_deadline_in_the_midst_is_told(stage: int) -> None:
     """The peer answers no more, or is cut off: the iteration ends in time, and says why."""

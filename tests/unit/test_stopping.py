@@ -18,6 +18,7 @@ import zmq
 
 import meshmsg as mm
 from meshmsg import aio
+from meshmsg._stopping import StoppedPeer
 from tests.interop.zmqside import zmq_socket
 from tests.support.pairs import WAIT_S, endpoint_for, joined, wait_until
 
@@ -127,6 +128,35 @@ def test_a_thread_that_waits_is_told_of_the_end() -> None:
         pull.stop_receiving(deadline=WAIT_S)
         waiting.join(WAIT_S)
         assert ended == [[]]
+
+
+def test_a_close_from_another_thread_meanwhile_is_an_end_that_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The socket is closed between the asking and the look at who was asked."""
+    with mm.Pull(bind="tcp://127.0.0.1:0") as pull:
+        peers = pull.peers
+
+        def closed_first() -> list[mm.PeerInfo]:
+            pull.close()
+            return peers()
+
+        monkeypatch.setattr(pull, "peers", closed_first)
+        with pytest.raises(mm.ClosedError, match="^stopping to receive: this Pull was closed"):
+            pull.stop_receiving()
+
+
+def test_a_report_says_in_words_what_became_of_each_peer() -> None:
+    """What the log and an error say is what a program prints."""
+    states: list[Any] = ["asked", "stopped", "cancelled", "cannot", "late", "gone"]
+    peers = tuple(StoppedPeer(i, f"tcp://10.0.0.{i}:1", state) for i, state in enumerate(states))
+    assert [peer.may_be_lost for peer in peers] == [False, False, True, True, True, True]
+    for peer in peers[2:]:
+        assert str(peer).startswith(peer.address)
+        assert str(peer).endswith("may be lost")
+    with pytest.raises(mm.MeshError, match="tcp://10.0.0.0:1 has not answered yet"):
+        mm.StopReport(peers[:2]).raise_for_loss()
+    mm.StopReport(peers[1:2]).raise_for_loss()
 
 
 def test_without_peers_it_ends_at_once_and_no_peer_comes_any_more() -> None:

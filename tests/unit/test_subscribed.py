@@ -1,8 +1,9 @@
-"""wait_for_subscribed: what the publishers know, proven by a PING behind the subscriptions."""
+"""wait_for_subscribed: which publishers have the topics, for certain or probably."""
 
 from __future__ import annotations
 
 import asyncio
+import pickle
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,7 +30,9 @@ def test_what_is_published_afterwards_arrives(role: str, transport: str, short_p
             sub.subscribe(f"{number}.")
         for number in range(20):
             sub.subscribe(f"more {number}")
-            assert sub.wait_for_subscribed(timeout=WAIT_S) == 1
+            known = sub.wait_for_subscribed(timeout=WAIT_S)
+            assert known == len(known.certain) == 1
+            assert known.certain[0].meshmsg
             pub.send(b"x", topic=f"more {number}")
             assert sub.recv(timeout=WAIT_S).topic == f"more {number}"
 
@@ -67,16 +70,20 @@ def test_a_peer_of_sp_has_nothing_to_know() -> None:
     """It sends everything; what is subscribed to is compared here."""
     with mm.Pub(bind="tcp://127.0.0.1:0") as pub:
         with mm.Sub(connect=f"sp+{pub.endpoint}", topics="t") as sub:
-            assert sub.wait_for_subscribed(timeout=WAIT_S) == 1
+            known = sub.wait_for_subscribed(timeout=WAIT_S)
+            assert known == len(known.certain) == 1
+            assert not known.certain[0].meshmsg, "SP has no words for it"
 
 
-def publisher(minor: int) -> tuple[socket.socket, socket.socket, mm.Sub]:
+def publisher(
+    minor: int, *more: tuple[bytes, bytes]
+) -> tuple[socket.socket, socket.socket, mm.Sub]:
     """A raw publisher, and a Sub of one topic connected to it."""
     server = socket.create_server(("127.0.0.1", 0))
     sub = mm.Sub(connect=f"tcp://127.0.0.1:{server.getsockname()[1]}", topics="t")
     peer, _ = server.accept()
     peer.settimeout(WAIT_S)
-    peer.sendall(ref.greeting(minor=minor) + ref.ready(b"PUB"))
+    peer.sendall(ref.greeting(minor=minor) + ref.ready(b"PUB", *more))
     return server, peer, sub
 
 
@@ -84,8 +91,10 @@ def test_a_peer_of_zmtp_30_cannot_say() -> None:
     """It is waited for until the subscription was written, and not counted."""
     server, peer, sub = publisher(0)
     with server, peer, sub:
-        assert sub.wait_for_subscribed(timeout=WAIT_S) == 0
-        assert sub.peers()[0].zmtp_minor == 0
+        known = sub.wait_for_subscribed(timeout=WAIT_S)
+        assert known == 0
+        assert [peer.zmtp_minor for peer in known.written] == [0]
+        assert known.certain == known.probable == ()
 
 
 def ping_of(peer: socket.socket) -> bytes:
@@ -96,9 +105,11 @@ def ping_of(peer: socket.socket) -> bytes:
     return said[-16:]
 
 
-def test_only_the_answer_to_a_ping_behind_the_subscription_proves_it() -> None:
-    """The answer to an earlier PING does not, however late or often it comes."""
-    server, peer, sub = publisher(1)
+@pytest.mark.parametrize("of_meshmsg", [True, False])
+def test_only_the_answer_to_a_ping_behind_the_subscription_proves_it(of_meshmsg: bool) -> None:
+    """The answer to an earlier PING does not, however late or often it comes; that of a stranger
+    makes it probable."""
+    server, peer, sub = publisher(1, *([(b"X-Meshmsg", b"1")] if of_meshmsg else []))
     with server, peer, sub, ThreadPoolExecutor() as pool:
         sub.wait_for_peers(timeout=WAIT_S)
         with pytest.raises(mm.WouldBlockError, match="0 of 1 peers known"):
@@ -111,7 +122,10 @@ def test_only_the_answer_to_a_ping_behind_the_subscription_proves_it() -> None:
             late = ping_of(peer)  # it asks again, as that proved nothing
             assert not waiting.done()
         peer.sendall(ref.pong(late))
-        assert waiting.result(WAIT_S) == 1
+        known = waiting.result(WAIT_S)
+        assert known == len(known.certain) == of_meshmsg
+        assert len(known.probable) == (not of_meshmsg)
+        assert pickle.loads(pickle.dumps(known)).probable == known.probable
 
 
 def test_asyncio_waits_as_well() -> None:
@@ -125,7 +139,8 @@ def test_asyncio_waits_as_well() -> None:
                 sub.connect(two.endpoint)
                 assert await waiting == 2
                 sub.subscribe("u")
-                assert await sub.wait_for_subscribed(2, timeout=WAIT_S) == 2
+                known = await sub.wait_for_subscribed(2, timeout=WAIT_S)
+                assert [peer.role for peer in known.certain] == ["PUB", "XPUB"]
                 assert one.subscribers("u") == two.subscribers("u") == 1
             with pytest.raises(mm.WouldBlockError):
                 await sub.wait_for_subscribed(3, timeout=0)

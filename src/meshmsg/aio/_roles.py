@@ -26,6 +26,7 @@ from meshmsg._forms import (
 from meshmsg._message import Message, Request
 from meshmsg._options import SocketOptions, check_count
 from meshmsg._stopping import Stopping
+from meshmsg._subscribed import Subscribed, not_subscribed
 from meshmsg.aio._batch import AsyncBatchReceiver
 from meshmsg.aio._io import AsyncFrameSender, AsyncReceiver, AsyncSender
 from meshmsg.aio._loop import PEERS
@@ -177,24 +178,28 @@ class XPub(ManualForm, _Publisher, AsyncReceiver[Message]):
 class _Subscriber(TopicForm, AsyncBatchReceiver):
     """What Sub and XSub share."""
 
-    async def wait_for_subscribed(self, count: int = 1, *, timeout: float | None = None) -> int:
+    async def wait_for_subscribed(
+        self, count: int = 1, *, timeout: float | None = None
+    ) -> Subscribed:
         """Wait until the publishers know of every subscription made so far.
 
-        From then on nothing that they publish under these topics passes this socket by. A peer
-        proves it by answering a PING that was sent behind the subscriptions. One that speaks SP
-        sends everything, and has nothing to know. One of ZMTP 3.0 cannot say: it is waited for
-        until the subscriptions were written to its connection. Behind a forwarder it is the
-        forwarder that knows. A socket whose receive queue is full reads no answer.
+        What meshmsg publishers send under these topics from then on comes here. They prove that
+        they have the topics by answering a PING that was sent behind them. Publishers of SP send
+        everything anyway. Others do not prove it: libzmq answers before the socket of its program
+        has the topics, so the first messages it publishes then may be missed; one of ZMTP 3.0
+        cannot answer, and is waited for until the topics were written to its connection. What is
+        returned tells them apart. If a forwarder lies between, it is the forwarder that has the
+        topics. While this socket's receive queue is full, no answer is read.
 
         Cancel-safe: yes. Thread-safe: yes, but a loop waits on its own thread.
 
         Args:
-            count: How many peers there must be at least; all that are connected must know.
+            count: How many peers there must be at least; all that are connected must have answered.
             timeout: Seconds to wait; None waits for ever, 0 only asks and looks.
 
         Returns:
-            How many of the peers are known for certain to have the topics: those of ZMTP 3.0 are
-            not counted.
+            How many peers are certain to have the topics, as an int whose `certain`, `probable`
+            and `written` list the peers.
 
         Raises:
             TimedOutError: Not all of them said so in time, or there were not so many.
@@ -207,9 +212,9 @@ class _Subscriber(TopicForm, AsyncBatchReceiver):
             lambda: int(lib.mm_wait_subscribed(self._handle, count, 0, 0, info)),
             PEERS,
             timeout,
-            self._not_subscribed(count, info),
+            not_subscribed(count, info),
         )
-        return int(info.confirmed)
+        return Subscribed(int(info.confirmed), self.peers())
 
 
 class Sub(Stopping, _Subscriber):

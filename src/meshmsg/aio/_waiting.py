@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from meshmsg._base import SocketBase
 from meshmsg._causes import What
 from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
+from meshmsg._drained import DrainReport, drain_of
 from meshmsg._errors import TimedOutError, UsageError, WouldBlockError
-from meshmsg._info import DrainReport, drain_of
 from meshmsg._options import check_count
 from meshmsg._watch import check_watch
 from meshmsg.aio._loop import DRAINED, PEERS, READABLE, LoopWaker, waker_of
