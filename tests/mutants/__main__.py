@@ -1,8 +1,9 @@
 """make mutants SEED= COUNT=: changes one operator of the C core at a time, and sees a test fail.
 
-For each change: build what depends on it, run the C programs (those of the changed file first),
-then pytest, until something fails. What nothing notices survives, and is told at the end. Results
-are kept in a file, so that a run that was cut off goes on where it stopped.
+First every C program and every test of pytest runs once, and which blocks of the core it runs is
+kept (cover.py). For each change: build what depends on it and run the tests that run its line,
+the quickest first, until one fails and fails again alone. What nothing notices survives, and is
+told at the end. Results are kept in a file: a run that was cut off goes on where it stopped.
 Law: the unchanged tree passes everything first, else nothing that follows would mean anything.
 """
 
@@ -12,37 +13,19 @@ import argparse
 import json
 import os
 import queue
-import signal
-import subprocess
 import sys
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.mutants.blocks import Blocks
 from tests.mutants.build import BuildError, Tree
+from tests.mutants.cover import Cover, blocks_of, digest, fill, together
 from tests.mutants.mutate import Mutant, sample
+from tests.mutants.run import Runner
 
 ROOT = Path(__file__).resolve().parents[2]
-STAGES: dict[str, list[str]] = {
-    "sim": ["tests/sim"],
-    "unit": [
-        "tests/unit",
-        *("--ignore=tests/unit/test_c.py", "--ignore=tests/unit/test_typing.py"),
-        "--ignore=tests/unit/test_demo_parts.py",
-    ],
-    "conformance": ["tests/conformance"],
-    "hostile": ["tests/hostile"],
-    "fault": ["tests/fault"],
-    "interop": ["tests/interop"],
-}
-"""What pytest runs, in this order."""
-PROGRAM_S = 120
-"""Seconds a C program may take; a change that makes it longer is noticed."""
-SLOWER = 6
-"""How many times longer than unchanged a stage may take."""
-SLACK_S = 60
-"""Seconds on top of that."""
 LEAST_KILLED = 95
 """Per cent of the changes that must be noticed."""
 
@@ -53,7 +36,10 @@ class Outcome:
 
     mutant: Mutant
     killed_by: str
+    """What noticed it; "" when nothing did, "compiler" when it does not compile."""
     seconds: float
+    tests: int
+    """How many programs and tests run its line."""
 
     @property
     def counts(self) -> bool:
@@ -61,74 +47,22 @@ class Outcome:
         return self.killed_by != "compiler"
 
 
-def passes(args: list[str], tree: Tree, seconds: float) -> bool:
-    """Run a command in the tree; False when it fails or takes too long."""
-    env = {**os.environ, "PYTHONPATH": f"{tree.folder / 'src'}:{tree.folder}"}
-    env.update(ASAN_OPTIONS="detect_leaks=1", PYTHONDONTWRITEBYTECODE="1")
-    process = subprocess.Popen(
-        args,
-        cwd=tree.folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        return process.wait(seconds) == 0
-    except subprocess.TimeoutExpired:
-        return False
-    finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
-
-
-def stage(name: str) -> list[str]:
-    """Return the command of a stage."""
-    return [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *STAGES[name]]
-
-
-def programs_for(tree: Tree, path: str) -> list[str]:
-    """Return the C programs, those named after the file first."""
-    stem = Path(path).stem.split("_")[0]
-    return sorted(tree.programs, key=lambda name: stem not in name)
-
-
-def killer(tree: Tree, mutant: Mutant, limits: dict[str, float]) -> str:
-    """Return what noticed the change, "" when nothing did."""
+def killer(tree: Tree, mutant: Mutant, cover: Cover, blocks: dict[str, Blocks]) -> Outcome:
+    """Return what noticed the change."""
+    began = time.monotonic()
+    cases = cover.that_run(mutant, blocks)
     original = tree.text(mutant.path)
+    by, doubted = "", []
     try:
         tree.replace(mutant.path, mutant.apply(original))
-        if "python" not in Path(mutant.path).parts:
-            for name in programs_for(tree, mutant.path):
-                if not passes([f"sanitized/{name}"], tree, PROGRAM_S):
-                    return name
-        for name, seconds in limits.items():
-            if not passes(stage(name), tree, seconds * SLOWER + SLACK_S):
-                return name
-        return ""
+        by, doubted = Runner(tree).first_failed(cases)
     except BuildError:
-        return "compiler"
+        by = "compiler"
     finally:
         tree.replace(mutant.path, original)
-
-
-def unchanged(tree: Tree, stages: list[str]) -> dict[str, float]:
-    """Run everything on the unchanged tree; how long each stage takes."""
-    for name in tree.programs:
-        if not passes([f"sanitized/{name}"], tree, PROGRAM_S):
-            raise SystemExit(f"{name} fails on the unchanged tree")
-    taken = {}
-    for name in stages:
-        began = time.monotonic()
-        if not passes(stage(name), tree, 3600):
-            raise SystemExit(f"tests/{name} fails on the unchanged tree")
-        taken[name] = time.monotonic() - began
-        print(f"unchanged: {name} passes in {taken[name]:.0f} s", flush=True)
-    return taken
+    for name in doubted:
+        print(f"  {mutant}: {name} failed, but passed alone: not counted", flush=True)
+    return Outcome(mutant, by, round(time.monotonic() - began, 1), len(cases))
 
 
 def read_results(path: Path) -> dict[str, Outcome]:
@@ -136,7 +70,7 @@ def read_results(path: Path) -> dict[str, Outcome]:
     found = {}
     for line in path.read_text().splitlines() if path.exists() else []:
         raw = json.loads(line)
-        outcome = Outcome(Mutant(**raw["mutant"]), raw["killed_by"], raw["seconds"])
+        outcome = Outcome(**{**raw, "mutant": Mutant(**raw["mutant"])})
         found[str(outcome.mutant)] = outcome
     return found
 
@@ -150,31 +84,8 @@ def report(outcomes: list[Outcome]) -> int:
     stillborn = len(outcomes) - len(counted)
     print(f"{killed} of {len(counted)} killed ({share:.1f} %); {stillborn} did not compile")
     for outcome in alive:
-        print(f"survived: {outcome.mutant}")
+        print(f"survived {outcome.tests or 'no'} tests that run it: {outcome.mutant}")
     return int(share < LEAST_KILLED)
-
-
-def work(
-    tree: Tree,
-    todo: queue.SimpleQueue[Mutant],
-    limits: dict[str, float],
-    done: list[Outcome],
-    log: Path,
-) -> None:
-    """Take changes until there are none."""
-    while True:
-        try:
-            mutant = todo.get_nowait()
-        except queue.Empty:
-            return
-        began = time.monotonic()
-        by = killer(tree, mutant, limits)
-        outcome = Outcome(mutant, by, round(time.monotonic() - began, 1))
-        done.append(outcome)
-        with log.open("a") as out:
-            raw = {"mutant": vars(mutant), "killed_by": by, "seconds": outcome.seconds}
-            out.write(json.dumps(raw) + "\n")
-        print(f"[{len(done)}] {mutant}: {by or 'SURVIVED'} ({outcome.seconds:.0f} s)", flush=True)
 
 
 def main() -> int:
@@ -183,35 +94,59 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--stages", default=",".join(STAGES), help="of pytest, in order")
+    parser.add_argument("--again", action="store_true", help="try those that survived once more")
     parser.add_argument("--folder", type=Path, default=ROOT / ".build" / "mutants")
     options = parser.parse_args()
-    stages = [name for name in options.stages.split(",") if name]
     files = {
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
         for suffix in ("*.c", "*.h")
         for path in sorted((ROOT / "csrc").rglob(suffix))
     }
     drawn = sample(files, options.seed, options.count)
-    log = options.folder / f"results-{options.seed}.jsonl"
     options.folder.mkdir(parents=True, exist_ok=True)
+    log = options.folder / f"results-{options.seed}-{digest(ROOT, ('csrc',))}.jsonl"
     known = read_results(log)
+    if options.again:
+        known = {name: outcome for name, outcome in known.items() if outcome.killed_by}
     done = [known[str(m)] for m in drawn if str(m) in known]
-    todo: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
-    for mutant in drawn:
-        if str(mutant) not in known:
-            todo.put(mutant)
-    if not todo.empty():
+    left = [mutant for mutant in drawn if str(mutant) not in known]
+    if left:
         trees = [Tree(ROOT, options.folder / f"tree{i}") for i in range(options.jobs)]
-        limits = unchanged(trees[0], stages)
-        threads = [
-            threading.Thread(target=work, args=(tree, todo, limits, done, log)) for tree in trees
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        blocks = blocks_of(trees[0])
+        everything = digest(ROOT, ("csrc", "src", "patterns", "spark_integration", "tests"))
+        cover = Cover(options.folder / f"cover-{everything}.jsonl")
+        fill(cover, trees, blocks)
+        try_all(left, trees, cover, blocks, done, log)
     return report(done)
+
+
+def try_all(
+    left: list[Mutant],
+    trees: list[Tree],
+    cover: Cover,
+    blocks: dict[str, Blocks],
+    done: list[Outcome],
+    log: Path,
+) -> None:
+    """Take the changes one by one, on all trees side by side, and keep what became of each."""
+    todo: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
+    for mutant in left:
+        todo.put(mutant)
+
+    def work(tree: Tree) -> None:
+        while True:
+            try:
+                mutant = todo.get_nowait()
+            except queue.Empty:
+                return
+            outcome = killer(tree, mutant, cover, blocks)
+            done.append(outcome)
+            with log.open("a") as out:
+                out.write(json.dumps({**vars(outcome), "mutant": vars(mutant)}) + "\n")
+            by = outcome.killed_by or f"SURVIVED {outcome.tests} tests"
+            print(f"[{len(done)}] {mutant}: {by} ({outcome.seconds:.0f} s)", flush=True)
+
+    together([threading.Thread(target=work, args=(tree,)) for tree in trees])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Builds the C core of one tree, file by file, so that a changed file costs seconds.
 
 Two builds stand side by side: the core with sanitizers, for the C test programs, and the extension
-module, for pytest. Not here: what is changed (mutate), what is run (run).
+module, for pytest; both note which blocks run, if they are asked to (trace.c). Not here: what is
+changed (mutate.py), what is run (run.py).
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from pathlib import Path
 
 CC = os.environ.get("CC") or shutil.which("gcc") or "cc"
 COMMON = ["-std=c11", "-D_GNU_SOURCE", "-fPIC", "-pthread", "-MMD", "-w"]
-SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-PLAIN = ["-O1", "-fvisibility=hidden"]
+TRACED = ["-g", "-O0", "-fsanitize-coverage=trace-pc"]
+SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+PLAIN = ["-fvisibility=hidden"]
+LIBRARIES = {"sanitized": "libcore.so", "plain": "src/meshmsg/_mm.abi3.so"}
+TRACE = Path("tests/mutants/trace.c")
 TREE_PARTS = ("csrc", "src", "tests", "patterns", "spark_integration", "bench", "examples", "docs")
 TREE_FILES = (
     "pyproject.toml",
@@ -62,6 +66,7 @@ class Tree:
         self.native = [path for path in core if path.parts[1] == "python"]
         for path in [*self.core, *self.native, Path("_mm.c")]:
             self._compile(path)
+        self._compile(TRACE)
         self._compile(Path("tests/c/fake.c"))
         self.link()
         self.programs = sorted(path.stem for path in (folder / "tests/c").glob("test_*.c"))
@@ -85,20 +90,20 @@ class Tree:
 
     def link(self) -> None:
         """Link both builds."""
-        sanitized = sorted(map(str, self.objects["sanitized"].glob("*.o")))
-        _run([CC, "-shared", *SANITIZED, *sanitized, "-pthread", "-o", "libcore.so"], self.folder)
-        plain = sorted(map(str, self.objects["plain"].glob("*.o")))
-        target = "src/meshmsg/_mm.abi3.so"
-        _run([CC, "-shared", *plain, "-pthread", "-o", target], self.folder)
+        for kind, target in LIBRARIES.items():
+            flags = SANITIZED if kind == "sanitized" else []
+            objects = sorted(map(str, self.objects[kind].glob("*.o")))
+            _run([CC, "-shared", *flags, *objects, "-pthread", "-o", target], self.folder)
 
     def _kinds(self, source: Path) -> list[str]:
-        if source.parts[0] == "tests":
+        if source.parts[1:2] == ("c",):
             return ["sanitized"]
         return ["plain"] if source in self.native or source.name == "_mm.c" else [*self.objects]
 
     def _compile(self, source: Path, kind: str = "") -> None:
         for build in [kind] if kind else self._kinds(source):
             flags = SANITIZED if build == "sanitized" else PLAIN
+            flags = flags if source == TRACE else [*TRACED, *flags]
             paths = ["csrc", "csrc/include", "tests/c", sysconfig.get_paths()["include"]]
             target = self.objects[build] / ("_".join(source.parts)[:-2] + ".o")
             includes = [f"-I{path}" for path in paths]
@@ -107,7 +112,7 @@ class Tree:
             )
 
     def _program(self, name: str) -> None:
-        flags = [*COMMON, *SANITIZED, "-Icsrc", "-Icsrc/include", "-Itests/c"]
+        flags = [*COMMON, "-g", "-O1", *SANITIZED, "-Icsrc", "-Icsrc/include", "-Itests/c"]
         where = ["-L.", "-lcore", f"-Wl,-rpath,{self.folder}"]
         _run([CC, *flags, f"tests/c/{name}.c", *where, "-o", f"sanitized/{name}"], self.folder)
 
