@@ -204,6 +204,46 @@ test_without_memory_for_a_copy_a_batch_pins_and_loses_nothing(void)
     }
 }
 
+/* Is a batch of this message alone the message itself?  Whether or not, its frames are the same. */
+static bool
+is_lent(const uint64_t *sizes, uint32_t frames)
+{
+    mmi_msg *m = mmi_msg_new(sizes, frames);
+    CHECK(m != NULL);
+    for (uint32_t i = 0; i < frames; i++) {
+        memset(mmi_msg_data(m, i), (int)i + 1, sizes[i]);
+    }
+    mmi_batch *b = batch_new(false);
+    mmi_span span = { .msg = m, .count = 1, .bytes = m->size };
+    CHECK_INT(mmi_batch_reserve(b), MM_OK);
+    mmi_batch_add(b, &span);
+    batch_fill(b);
+    CHECK_INT(b->pub.message_count, 1);
+    bool lent = b->pub.big != NULL;
+    for (uint32_t i = 0; i < frames; i++) {
+        uint64_t size = lent ? 0 : b->pub.offset[i + 1] - b->pub.offset[i];
+        const uint8_t *data = lent ? mm_msg_frame(b->pub.big, i, &size)
+                                   : b->pub.data + b->pub.offset[i];
+        CHECK_INT(size, sizes[i]);
+        CHECK(data[0] == i + 1 && data[size - 1] == i + 1);
+    }
+    CHECK_INT(b->pub.body_offset[1], sizes[frames - 1]);
+    mm_batch_free(&b->pub);
+    return lent;
+}
+
+static void
+test_a_lone_message_is_lent_if_any_of_its_frames_is_over_the_limit(void)
+{
+    enum { MOST = MM_BATCH_INLINE_MAX };
+    CHECK(!is_lent((uint64_t[]){ MOST }, 1));
+    CHECK(is_lent((uint64_t[]){ MOST + 1 }, 1));
+    CHECK(!is_lent((uint64_t[]){ MOST, MOST, MOST }, 3));
+    CHECK(is_lent((uint64_t[]){ MOST + 1, 1, 1 }, 3));
+    CHECK(is_lent((uint64_t[]){ 1, MOST + 1, 1 }, 3));
+    CHECK(is_lent((uint64_t[]){ 1, 1, MOST + 1 }, 3));
+}
+
 int
 main(void)
 {
@@ -213,6 +253,7 @@ main(void)
     RUN(test_a_batch_that_does_not_last_is_never_copied);
     RUN(test_a_pack_that_is_no_more_than_a_copy_is_not_copied);
     RUN(test_many_small_batches_keep_no_arena);
+    RUN(test_a_lone_message_is_lent_if_any_of_its_frames_is_over_the_limit);
     RUN(test_without_memory_for_a_copy_a_batch_pins_and_loses_nothing);
     return 0;
 }
