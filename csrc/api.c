@@ -266,6 +266,9 @@ mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size)
             rc = MM_EINSECURE;
         }
     }
+    if (rc == MM_OK && s->stopping) {
+        rc = MM_ESTATE;   /* since the name was looked up */
+    }
     if (rc == MM_OK) {
         rc = mmi_listener_open(s, &parsed, &addr, url, &l);
     }
@@ -373,6 +376,8 @@ api_subscribe(mm_handle socket, bool add, const uint8_t *topic, size_t size)
         rc = MM_ENOTSUP;
     } else if (size > s->opts.topic_size_max) {
         rc = MM_EMSGSIZE;
+    } else if (add && s->stopping) {
+        rc = MM_ESTATE;   /* nothing comes any more */
     } else {
         rc = s->ops->subscribe(s->state, add, topic, size);
         mmi_socket_touch(s);

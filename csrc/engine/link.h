@@ -133,6 +133,9 @@ void mmi_stop_ask(mmi_link *link);     /* of an active link whose socket stops *
 void mmi_stop_asked(mmi_link *link);
 void mmi_stop_told(mmi_link *link);
 void mmi_stop_pong(mmi_link *link, const mmi_command *command);
+void mmi_stop_read(mmi_link *link);    /* what was being read was read: perhaps that was all */
+/* A message comes.  true: behind STOPPED; the connection ends for it, and the message is nobody's. */
+bool mmi_stop_breached(mmi_link *link);
 static inline bool mmi_stop_answer_due(const mmi_link *link)   /* nothing is left in front of it */
 {
     return link->stopped_due && link->pipe.stopped && link->pipe.outbox.count == 0;

@@ -113,6 +113,10 @@ link_message(mmi_link *link, mmi_msg *m)
         mmi_msg_unref(m);
         return;
     }
+    if (mmi_stop_breached(link)) {
+        mmi_msg_unref(m);
+        return;
+    }
     m->pipe_id = link->pipe.id;
     link->parsed++;
     s->stats.parsed_messages++;
@@ -154,6 +158,10 @@ mmi_link_pack(mmi_link *link, mmi_pack_in *pack)
     mmi_socket *s = link->socket;
     uint32_t count = pack->msg.count;
     bool was_empty = link->pipe.inbox.count == 0;
+    if (mmi_stop_breached(link)) {
+        mmi_msg_unref(&pack->msg);
+        return;
+    }
     pack->msg.pipe_id = link->pipe.id;
     link->parsed += count;
     s->stats.parsed_messages += count;

@@ -123,6 +123,7 @@ read_once(mmi_link *link, mmi_arena *arena, size_t *offered)
     }
     mmi_engine_relock(e);
     link->reading = false;
+    mmi_stop_read(link);
     if (!mmi_link_lives(link) || link->socket->closing) {
         mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
         if (n > 0) {

@@ -4,7 +4,8 @@
  *
  * Not here: what a sender does with its queue (link_leave.c, proto.h: stop).
  * Law: reading goes on until the peer has said so, or was found to be unable to, or time is up;
- * what came until then is given out, and only then is there no more.
+ * what came until then is given out, and only then is there no more.  Who sends on behind STOPPED
+ * breaks the protocol: its connection ends, and says so.
  */
 #include <stdio.h>
 #include <string.h>
@@ -138,12 +139,32 @@ mmi_socket_stopped(const mmi_socket *s)
 {
     MMI_LIST_EACH(&s->links, node, after) {
         const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
-        bool came = link->held != NULL || link->unread_used < link->unread_size;
+        /* Behind STOPPED come no messages, so a read finds none. */
+        bool reads = link->reading && link->stopping != MM_STOP_STOPPED;
+        bool came = link->held != NULL || link->unread_used < link->unread_size || reads;
         if (stop_waits(link) || (link->state == MMI_LINK_ACTIVE && came)) {
             return false;
         }
     }
     return true;
+}
+
+void
+mmi_stop_read(mmi_link *link)
+{
+    if (link->socket->stopping) {
+        mmi_socket_touch(link->socket);
+    }
+}
+
+bool
+mmi_stop_breached(mmi_link *link)
+{
+    bool breached = link->stopping == MM_STOP_STOPPED;
+    if (breached) {
+        mmi_link_breach(link, MM_REASON_COMMAND, "a message behind STOPPED");
+    }
+    return breached;
 }
 
 /* Of roles that only answer there is nothing to stop. */

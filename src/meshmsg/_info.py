@@ -90,7 +90,7 @@ class Reason(IntEnum):
         ERROR_COMMAND: It refused us; `detail` has its words.
         ROLE_REFUSED: This socket takes no more peers (Pair).
         FRAME_FLAGS: Flags of a frame that nobody defined.
-        COMMAND: A malformed command.
+        COMMAND: A malformed command, or a message behind STOPPED.
         COMMAND_SIZE: A command over its limit.
         MESSAGE_SIZE: A message over `message_size_max`; `detail` has both sizes.
         FRAME_COUNT: A message of more than `frames_max` frames.

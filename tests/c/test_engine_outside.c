@@ -23,10 +23,12 @@ static int64_t (*plain_readv)(void *self, int s, const mmi_iov *iov, int n);
 static _Atomic(mm_handle) close_in_write, close_in_read;   /* 0: nothing */
 static _Atomic(mm_handle) peer;                            /* leaves when it has the message */
 static int (*plain_watch)(void *self, int s, uint32_t events, uint64_t tag);
+static int (*plain_resolve)(void *self, const char *host, uint16_t port, mmi_addr *out, int cap);
+static _Atomic(mm_handle) stop_in_read, stop_in_resolve;   /* 0: nothing */
 static atomic_int raw_peer = -1;   /* a bare connection, whose link ends while it is written */
 static atomic_bool raw_armed, given_up;
-static _Atomic(mm_handle) drain_in_write;                  /* 0: nothing */
-static int drained;                                        /* messages, then */
+static _Atomic(mm_handle) drain_in_write;
+static int drained;   /* messages, then */
 static const char *raw_says;       /* what ends it; NULL: we end it ourselves */
 static size_t raw_says_size;
 static mm_handle raw_writer;
@@ -114,6 +116,29 @@ drain_once(void)
     mm_batch_free(batch);
 }
 
+/* Its time is up before what is read at this moment was given out. */
+static void
+stop_once(_Atomic(mm_handle) *socket)
+{
+    mm_handle due = atomic_exchange(socket, 0);
+    mm_batch *batch;
+    if (due == 0) {
+        return;
+    }
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    CHECK_INT(mm_stop_receiving(due, 0), MM_OK);
+    int rc = mm_recv(due, batch, 1, BODY_SIZE, 0, 0);
+    CHECK_INT(rc, socket == &stop_in_resolve ? MM_ECLOSED : MM_EAGAIN);
+    mm_batch_free(batch);
+}
+
+static int
+stopping_resolve(void *self, const char *host, uint16_t port, mmi_addr *out, int cap)
+{
+    stop_once(&stop_in_resolve);
+    return plain_resolve(self, host, port, out, cap);
+}
+
 static int64_t
 closing_writev(void *self, int s, const mmi_iov *iov, int n)
 {
@@ -140,6 +165,9 @@ closing_readv(void *self, int s, const mmi_iov *iov, int n)
 {
     int64_t size = plain_readv(self, s, iov, n);
     close_once(&close_in_read);
+    if (size > 0) {
+        stop_once(&stop_in_read);
+    }
     return size;
 }
 
@@ -152,6 +180,8 @@ open_hooked(void)
     plain_writev = plat.writev;
     plain_readv = plat.readv;
     plain_watch = plat.watch;
+    plain_resolve = plat.resolve_wait;
+    plat.resolve_wait = stopping_resolve;
     plat.watch = noting_watch;
     plat.writev = closing_writev;
     plat.readv = closing_readv;
@@ -188,6 +218,36 @@ test_a_socket_closed_while_its_link_writes_is_not_touched_again(void)
     CHECK_INT(mm_wait_peers(push, 2, WAIT_MS, 0), MM_ECLOSED);
     close_engine(engine, 1000);
     CHECK_INT(atomic_load(&close_in_write), 0);
+    CHECK_INT(mm_live_handles(), 0);
+}
+
+static void
+test_what_is_read_while_its_socket_stops_is_still_given_out(void)
+{
+    static const uint8_t body[BODY_SIZE];
+    mm_handle engine = open_hooked(), push, pull;
+    mm_batch *batch;
+    open_pair(engine, &push, &pull);
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    atomic_store(&stop_in_read, pull);
+    CHECK_INT(mm_send(push, body, sizeof body, WAIT_MS, 0), MM_OK);
+    CHECK_INT(mm_recv(pull, batch, 1, BODY_SIZE, WAIT_MS, 0), 1);
+    CHECK_INT(atomic_load(&stop_in_read), 0);
+    CHECK_INT(mm_recv(pull, batch, 1, BODY_SIZE, WAIT_MS, 0), MM_ECLOSED);
+    mm_batch_free(batch);
+    close_engine(engine, 1000);
+    CHECK_INT(mm_live_handles(), 0);
+}
+
+static void
+test_a_socket_that_stops_while_a_name_is_looked_up_does_not_listen(void)
+{
+    mm_handle engine = open_hooked(), pull = open_brief(engine, MM_PULL);
+    char endpoint[MM_ENDPOINT_MAX + 1];
+    atomic_store(&stop_in_resolve, pull);
+    CHECK_INT(mm_bind(pull, "tcp://localhost:0", endpoint, sizeof endpoint), MM_ESTATE);
+    CHECK_INT(atomic_load(&stop_in_resolve), 0);
+    close_engine(engine, 1000);
     CHECK_INT(mm_live_handles(), 0);
 }
 
@@ -425,6 +485,8 @@ int
 main(void)
 {
     RUN(test_a_socket_closed_while_its_link_writes_is_not_touched_again);
+    RUN(test_what_is_read_while_its_socket_stops_is_still_given_out);
+    RUN(test_a_socket_that_stops_while_a_name_is_looked_up_does_not_listen);
     RUN(test_a_socket_closed_while_its_link_reads_is_not_touched_again);
     RUN(test_a_socket_closed_in_the_middle_of_a_handshake_is_not_touched_again);
     RUN(test_what_arrived_before_its_write_returned_is_not_counted_as_dropped);

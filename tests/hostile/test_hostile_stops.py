@@ -120,14 +120,23 @@ def test_what_may_be_lost_by_stopping_is_told_by_the_log_an_event_and_the_report
         assert mm.EventKind.PEER_UNREAD not in [one.kind for one in ours.events()]
 
 
-def test_a_peer_that_sends_on_behind_its_last_message_harms_nobody() -> None:
-    """STOPPED, and then more: it was not the last, but the end has come."""
-    ours, peer = stopping("Pull", KNOWS)
+@pytest.mark.parametrize("role", ["Pull", "Sub", "Rep"])
+@pytest.mark.parametrize("count", [1, 50])
+def test_a_peer_that_sends_on_behind_its_last_message_is_cut(role: str, count: int) -> None:
+    """STOPPED, and then more: nothing of that is given out, and the connection says why it ended."""
+    ours, peer = stopping(role, KNOWS)
     with ours, peer:
-        peer.send(STOPPED + ref.message(b"more") * 50 + STOPPED)
+        assert peer.frame()[1] == b"\x04STOP"
+        peer.send(STOPPED)
         wait_until(lambda: not ours.stop_receiving(deadline=WAIT_S).waiting)
-        peer.send(ref.ping(0, b"mark"))
-        assert set(map(bytes, ours)) <= {b"more"}
+        peer.send(ref.message(b"more") * count + STOPPED)
+        wait_until(lambda: ours.stats().closed)
+        assert list(ours) == []
+        assert ours.stats().closed == {mm.Reason.COMMAND: 1}
+        assert ours.stats().parsed_messages == 0
+        gone = [event for event in ours.events() if event.reason == mm.Reason.COMMAND]
+        assert [event.detail for event in gone] == ["a message behind STOPPED"]
+        assert [one.state for one in ours.stop_receiving().peers] == ["stopped"]
 
 
 def test_a_peer_that_does_not_say_it_knows_stop_is_sent_none() -> None:

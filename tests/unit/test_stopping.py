@@ -175,6 +175,23 @@ def test_without_peers_it_ends_at_once_and_no_peer_comes_any_more() -> None:
             pass
 
 
+@pytest.mark.parametrize("module", [mm, aio])
+def test_who_stopped_receiving_cannot_subscribe_and_is_told_why(module: Any) -> None:
+    """Nothing would come; to unsubscribe is allowed, as it promises nothing."""
+
+    async def scene() -> None:
+        sub = module.Sub(bind="tcp://127.0.0.1:0", topics="a")
+        sub.stop_receiving()
+        with pytest.raises(mm.UsageError, match="cannot subscribe to 'b': this Sub was told to st"):
+            sub.subscribe("b")
+        sub.unsubscribe("a")
+        closed = sub.close()
+        if closed is not None:
+            await closed
+
+    asyncio.run(scene())
+
+
 def test_a_rep_stops_and_still_answers_what_it_has() -> None:
     """The Req asks another one from then on; every request is answered."""
     with (
