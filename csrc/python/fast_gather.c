@@ -31,10 +31,11 @@ gather_size(const gathering *g, PyObject *item)
     }
     PyObject *body = PyObject_CallFunctionObjArgs(g->convert, item, NULL);
     Py_ssize_t size = body != NULL ? PyBytes_Size(body) : -1;
-    if (size < 0 || PyList_SetItem(g->list, PyList_Size(g->list) - 1, body) != 0) {
+    if (size < 0) {
+        Py_XDECREF(body);
         return -1;
     }
-    return size;
+    return PyList_SetItem(g->list, PyList_Size(g->list) - 1, body) == 0 ? size : -1;
 }
 
 /* Takes the next; *size is its size, *slow whether it took its time.  1: taken; 0: there are no

@@ -4,7 +4,9 @@ way."""
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 import meshmsg as mm
 from meshmsg import aio
+from meshmsg._core import fast
 from meshmsg._taken import CHUNK_BYTES, CHUNK_MESSAGES, Taken
 from tests.support.pairs import WAIT_S, joined
 
@@ -269,3 +272,16 @@ def test_closing_in_between_says_what_was_not_sent() -> None:
         push.close()
         sending.join(WAIT_S)
         assert vars(failed[0])["unsent"] == [b"a", b"b"]
+
+
+def test_what_is_made_of_a_message_and_is_no_bytes_is_let_go() -> None:
+    """The call fails, and holds nothing afterwards."""
+
+    class Odd:
+        """No bytes."""
+
+    odd = Odd()
+    before = sys.getrefcount(odd)
+    with pytest.raises(TypeError):
+        fast.gather(iter([1]), [], 10, 10, 1.0, time.monotonic, lambda _: odd)
+    assert sys.getrefcount(odd) == before
