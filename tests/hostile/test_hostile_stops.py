@@ -123,7 +123,7 @@ def test_what_may_be_lost_by_stopping_is_told_by_the_log_an_event_and_the_report
 @pytest.mark.parametrize("role", ["Pull", "Sub", "Rep"])
 @pytest.mark.parametrize("count", [1, 50])
 def test_a_peer_that_sends_on_behind_its_last_message_is_cut(role: str, count: int) -> None:
-    """STOPPED, and then more: nothing of that is given out, and the connection says why it ended."""
+    """STOPPED, and then more: nothing of that is given out, and the event says why."""
     ours, peer = stopping(role, KNOWS)
     with ours, peer:
         assert peer.frame()[1] == b"\x04STOP"
