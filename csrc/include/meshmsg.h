@@ -248,8 +248,7 @@ int mm_disconnect(mm_handle socket, const char *url);
 /* Why a text is no endpoint to bind (MM_USE_BIND) or to connect to: MM_OK, MM_EADDRINVAL or MM_ENAMETOOLONG. */
 enum { MM_USE_BIND = 1, MM_USE_CONNECT, MM_WHY_SIZE = 128 };
 int mm_url_why(const char *url, int use, char *why, size_t why_size);
-/* MM_ESTATE: it stopped receiving. */
-int mm_subscribe(mm_handle socket, const uint8_t *topic, size_t size);
+int mm_subscribe(mm_handle socket, const uint8_t *topic, size_t size);   /* MM_ESTATE: it stopped receiving */
 /* XPUB with MM_OPT_XPUB_MANUAL: what that peer gets.  1; 0: it is so already; MM_EHOSTUNREACH: no such peer. */
 int mm_grant(mm_handle socket, uint64_t peer, int add, const uint8_t *topic, size_t size);
 int mm_welcome(mm_handle socket, const uint8_t *body, size_t size);   /* XPUB: to each new subscriber first */
