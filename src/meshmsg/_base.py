@@ -6,6 +6,7 @@ handle, never a pointer; whatever state it is in, every method either works or r
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 import weakref
@@ -19,8 +20,9 @@ from meshmsg._data import encode_url, several
 from meshmsg._elsewhere import Elsewhere
 from meshmsg._engine import Engine, default_engine
 from meshmsg._errors import MeshError
-from meshmsg._looking import Looking, log
+from meshmsg._looking import Looking
 from meshmsg._options import SocketOptions, build_options
+from meshmsg._records import give, record_of
 from meshmsg._signature import describe
 from meshmsg._telling import Outlet, check_on_event
 
@@ -131,7 +133,8 @@ class SocketBase(NativeSocket, Looking, Elsewhere):
         except MeshError as error:
             if needed:
                 raise
-            log.warning("%s: connection trouble is logged by calls that wait only", error)
+            words = f"{error}: connection trouble is logged by calls that wait only"
+            give(record_of(logging.WARNING, words))
 
     def _attach(
         self, bind: str | Iterable[str] | None, connect: str | Iterable[str] | None
@@ -275,21 +278,20 @@ class SocketBase(NativeSocket, Looking, Elsewhere):
 
         Thread-safe: yes. Closing twice is harmless.
         """
-        self._outlet.finish()
-        lib.mm_socket_close(self._handle)
-        _telling.leave(self._outlet, self._engine._handle)
-        count = self._discard()
-        if count:
-            log.info(
-                "%s closed with %d messages received and not taken", type(self).__name__, count
-            )
+        try:
+            self._outlet.finish()
+        finally:  # also if a signal's function raises
+            lib.mm_socket_close(self._handle)
+            count = self._discard()
+            name = type(self).__name__
+            words = f"{name} closed with {count} messages received and not taken" if count else ""
+            _telling.leave(self._outlet, self._engine._handle, words)
 
     def __del__(self) -> None:
         handle = getattr(self, "_handle", 0)
         if handle and lib.mm_peer_count(handle, ffi.new("uint32_t *")) == 0:
             text = repr(self)
             lib.mm_socket_close(handle)
-            _telling.forget(self._engine._handle, handle)
             warnings.warn(f"unclosed {text}", ResourceWarning, source=self, stacklevel=1)
 
     def __repr__(self) -> str:

@@ -165,9 +165,17 @@ def _stop_for_good() -> None:
 def _close_engines() -> None:
     """At exit: no thread of ours runs while the interpreter goes away; bounded by the linger."""
     from meshmsg import _engine
+    from meshmsg._records import records
 
     _exiting.set()
     abandoned = _engine.close_all()
+    unlogged = records.end()
+    if unlogged:
+        warnings.warn(
+            f"meshmsg: {unlogged} records of the log were left out at exit: its handlers are slow",
+            RuntimeWarning,
+            stacklevel=1,
+        )
     if abandoned:
         warnings.warn(
             f"meshmsg: {abandoned} messages were still queued at exit and are lost; "

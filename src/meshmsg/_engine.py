@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from meshmsg import _telling
 from meshmsg._core import SLICE_MS, ffi, lib, raise_for, to_ms
 from meshmsg._errors import UsageError
+from meshmsg._records import records
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -87,6 +88,7 @@ class Engine:
             _open.get(self._pid, {}).pop(self._handle, None)
             if _defaults.get(self._pid) is self:
                 del _defaults[self._pid]
+        _telling.engine_closing(self._handle)
         lib.mm_engine_close(self._handle, ms, out)
         _telling.engine_closed(self._handle)
         return int(out[0])
@@ -131,7 +133,9 @@ def close_all() -> int:
     with _lock:
         engines = list(_open.get(os.getpid(), {}).values())
     deadline = time.monotonic() + CLOSE_TIMEOUT_S
-    return sum(engine.close(timeout=max(deadline - time.monotonic(), 0.0)) for engine in engines)
+    lost = sum(engine.close(timeout=max(deadline - time.monotonic(), 0.0)) for engine in engines)
+    records.wait(CLOSE_TIMEOUT_S)
+    return lost
 
 
 def _after_fork_in_child() -> None:

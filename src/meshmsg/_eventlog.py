@@ -1,7 +1,8 @@
 """Events as records of logging: the first of a trouble at once, then fewer, with how many.
 
-Not here: when events are read (_telling). Law: what is logged depends on the events alone, also on
-their times; a record has the time of its event, and the event itself as `record.event`.
+Not here: when events are read (_telling), who calls the handlers (_records). Law: what is logged
+depends on the events alone, also on their times; a record has the time of its event, and the event
+itself as `record.event`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import logging
 from dataclasses import dataclass
 
 from meshmsg._info import Event, EventKind, Reason
-
-log = logging.getLogger("meshmsg")
+from meshmsg._records import give, record_of
+from meshmsg._records import log as log
 
 TROUBLE = (
     EventKind.CONNECT_FAILED,
@@ -56,8 +57,9 @@ class EventLog:
         self._bound: set[str] = set()
 
     def tell(self, event: Event) -> None:
-        """Log an event."""
-        emit(event, *self.judge(event))
+        """Log an event, here and now."""
+        level, words = self.judge(event)
+        give(record_of(level, words, event))
 
     def judge(self, event: Event) -> tuple[int, str]:
         """Say how loud an event is, and in what words; it is noted as told."""
@@ -120,14 +122,3 @@ class EventLog:
 def _forget_oldest(known: dict[Key, _Trouble] | dict[str, tuple[int, float]]) -> None:
     if len(known) > KNOWN_MAX:
         del known[next(iter(known))]  # type: ignore[arg-type]
-
-
-def emit(event: Event, level: int, words: str) -> None:
-    """Make a record with the time of the event."""
-    if not log.isEnabledFor(level):
-        return
-    record = log.makeRecord(log.name, level, __file__, 0, words, (), None, extra={"event": event})
-    record.relativeCreated += (event.time - record.created) * 1000
-    record.created = event.time
-    record.msecs = int(event.time % 1 * 1000)
-    log.handle(record)

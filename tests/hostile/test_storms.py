@@ -20,7 +20,7 @@ import meshmsg as mm
 from tests.hostile.test_hostile import check, served
 from tests.support import refcodec as ref
 from tests.support.mm import live_bytes
-from tests.support.pairs import WAIT_S
+from tests.support.pairs import WAIT_S, wait_until
 from tests.support.rawpeer import RawPeer
 
 RATE = 10_000
@@ -101,6 +101,7 @@ def test_what_a_storm_leaves_in_the_log_is_bounded(caplog: pytest.LogCaptureFixt
         with pytest.raises(mm.TimedOutError):
             pull.recv(timeout=0.001)
         stats = pull.stats()
+        wait_until(lambda: "it said 'garbage" in caplog.text)
         told = [r for r in caplog.records if "it said 'garbage" in r.getMessage()]
         warned = [record for record in told if record.levelno >= logging.WARNING]
         took = max(record.created for record in told) - min(record.created for record in told)

@@ -46,6 +46,12 @@ def told(socket: Any, text: str) -> None:
     wait_until(lambda: any(text in event.detail for event in socket.events()))
 
 
+def told_all() -> None:
+    """Wait until the threads that tell of events are gone: all sockets were closed."""
+    names = ("meshmsg-events", "meshmsg-log")
+    wait_until(lambda: all(thread.name not in names for thread in threading.enumerate()))
+
+
 def endpoint_for(transport: str, folder: Path) -> str:
     """Return an endpoint of a transport that nobody uses."""
     return {

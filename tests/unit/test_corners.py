@@ -13,7 +13,7 @@ import pytest
 import meshmsg as mm
 from meshmsg.testing import SimFaults, SimWorld
 from tests.support.mm import lib
-from tests.support.pairs import WAIT_S, joined
+from tests.support.pairs import WAIT_S, joined, wait_until
 
 UP = "tcp://127.0.0.1:0"
 
@@ -117,7 +117,7 @@ def test_closing_says_how_much_was_received_and_not_taken(
         next(iter(pull))
         with caplog.at_level(logging.INFO, logger="meshmsg"):
             pull.close()
-        assert "Pull closed with 9 messages received and not taken" in caplog.text
+            wait_until(lambda: "Pull closed with 9 messages received and not taken" in caplog.text)
 
 
 def test_a_request_that_is_interrupted_is_given_up() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.mm import ffi
-from tests.support.pairs import WAIT_S, joined, of_its_own
+from tests.support.pairs import WAIT_S, joined, of_its_own, told_all, wait_until
 
 
 def c_fields(struct: str) -> set[str]:
@@ -115,10 +115,12 @@ def test_connection_trouble_is_logged_and_expected_ends_are_not(
             pass
         with pytest.raises(mm.TimedOutError, match=rf"last: {gone} .*refused"):
             pull.recv(timeout=0.001)
+        wait_until(lambda: f"Pull {gone} CONNECT_FAILED" in caplog.text)
     warned = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert any(text.startswith(f"Pull {gone} CONNECT_FAILED") for text in warned)
+    told_all()
     caplog.clear()
     with caplog.at_level(logging.DEBUG, logger="meshmsg"), joined(mm.Push, mm.Pull):
-        pass
+        wait_until(lambda: "PEER_UP" in caplog.text)
+    told_all()
     assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
-    assert any("PEER_UP" in r.getMessage() for r in caplog.records)

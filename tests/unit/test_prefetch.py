@@ -207,7 +207,7 @@ def test_closing_tells_how_many_received_messages_nobody_took(
     assert next(iter(pull)) == b"0"
     with caplog.at_level("INFO", logger="meshmsg"):
         pull.close()
-    assert "4 messages received and not taken" in caplog.text
+        wait_until(lambda: "4 messages received and not taken" in caplog.text)
 
 
 def test_a_forked_child_does_not_receive_what_its_parent_prefetched(linked: Pair) -> None:

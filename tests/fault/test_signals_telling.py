@@ -1,0 +1,210 @@
+"""Signals in the calls that begin and end the telling of events: nothing is left half made.
+
+Law: a call is hit at each line in turn of the modules that tell, but not between the body of a
+`with` and its end, where no signal's function runs; then all works as if it had not been.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import linecache
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+import meshmsg.aio
+from tests.support.pairs import WAIT_S, told_all, wait_until
+
+UP = "tcp://127.0.0.1:0"
+MODULES = ("/meshmsg/_telling.py", "/meshmsg/_records.py", "/meshmsg/_watch.py", "/threading.py")
+
+
+@contextmanager
+def at_line(
+    number: int, do: Callable[[], None], modules: tuple[str, ...] = MODULES[:-1]
+) -> Iterator[Callable[[], bool]]:
+    """Do this once before that line of this thread's, counted in the modules; tells whether."""
+    left = number
+
+    def trace(frame: FrameType, what: str, _: Any) -> Any:
+        nonlocal left
+        if not frame.f_code.co_filename.endswith(modules):
+            return None
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        if what == "line" and not line.lstrip().startswith("with "):
+            left -= 1
+            if left == 0:
+                sys.settrace(None)
+                do()
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield lambda: left <= 0
+    finally:
+        sys.settrace(None)
+
+
+def interrupt() -> None:
+    """What Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+def tells(engine: mm.Engine) -> None:
+    """Events of a new socket are told."""
+    heard: queue.Queue[mm.Event] = queue.Queue()
+    with mm.Pull(bind=UP, engine=engine, on_event=heard.put):
+        assert heard.get(timeout=WAIT_S).kind is mm.EventKind.LISTENING
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_ctrl_c_at_any_line_of_opening_leaves_nothing_half_made() -> None:
+    """The first socket of an engine, which starts its thread."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    number, was_hit = 0, True
+    while was_hit:
+        number += 1
+        with mm.Engine() as engine:
+            with at_line(number, interrupt) as hit, suppress(KeyboardInterrupt):
+                mm.Push(engine=engine).close()
+            was_hit = hit()
+            assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == mask
+            tells(engine)
+    assert number > 20
+    told_all()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_ctrl_c_at_any_line_of_closing_closes_all_the_same() -> None:
+    """And its thread ends with it, once it is dropped."""
+    number, was_hit = 0, True
+    with mm.Engine() as engine:
+        while was_hit:
+            number += 1
+            push = mm.Push(bind=UP, engine=engine)
+            with at_line(number, interrupt) as hit, suppress(KeyboardInterrupt):
+                push.close()
+            was_hit = hit()
+            assert push.closed
+            del push
+            told_all()
+        tells(engine)
+    assert number > 5
+
+
+def test_a_signals_function_may_close_a_socket_in_the_midst_of_closing_another() -> None:
+    """No lock that it would need is held by the call it interrupts."""
+    done = threading.Event()
+
+    def work() -> None:
+        number, was_hit = 0, True
+        while was_hit:
+            number += 1
+            push, other = (
+                mm.Push(bind=UP, engine=engine, on_event=lambda _: None) for _ in range(2)
+            )
+            with at_line(number, other.close, MODULES) as hit:
+                push.close()
+            was_hit = hit()
+            other.close()
+        done.set()
+
+    engine = mm.Engine()
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    assert done.wait(WAIT_S)
+    engine.close()
+
+
+def test_ctrl_c_in_a_step_of_watch_loses_no_event() -> None:
+    """What was taken and not given out is given by the next step."""
+    number, was_hit = 0, True
+    while was_hit:
+        number += 1
+        given: list[int] = []
+        with mm.Pull(bind=[UP] * 3) as pull:
+            events = pull.watch()
+            given.append(next(events).seq)
+            with at_line(number, interrupt) as hit, suppress(KeyboardInterrupt):
+                given.append(next(events).seq)
+            was_hit = hit()
+            while len(given) < 3:
+                given.append(next(events).seq)
+            assert given == [1, 2, 3]
+    assert number > 5
+
+
+def test_ctrl_c_in_a_function_of_an_asyncio_socket_ends_the_loop_and_loses_no_event() -> None:
+    """It is for the program; what comes after is told when the loop runs again."""
+    heard: list[str] = []
+
+    def on_event(event: mm.Event) -> None:
+        heard.append(event.endpoint)
+        if len(heard) == 1:
+            raise KeyboardInterrupt
+
+    async def begin() -> meshmsg.aio.Pull:
+        pull = meshmsg.aio.Pull(on_event=on_event)
+        for _ in range(3):
+            pull.bind(UP)
+        return pull
+
+    async def tell(count: int) -> None:
+        while len(heard) < count:
+            await asyncio.sleep(0)
+
+    loop = asyncio.new_event_loop()
+    pull = loop.run_until_complete(begin())
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(asyncio.wait_for(tell(99), WAIT_S))
+    loop.run_until_complete(asyncio.wait_for(tell(3), WAIT_S))
+    assert tuple(heard) == pull.endpoints
+    pull.close()
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+
+
+def test_a_loop_that_stands_still_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it is to call does not pile up there."""
+    heard: list[mm.Event] = []
+
+    async def begin() -> meshmsg.aio.Pull:
+        return meshmsg.aio.Pull(on_event=heard.append)
+
+    asked: list[object] = []
+    loop = asyncio.new_event_loop()
+    pull = loop.run_until_complete(begin())
+    call = loop.call_soon_threadsafe
+    monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *a: (asked.append(a), call(*a)))
+    for i in range(5):
+        pull.bind(UP)
+        wait_until(lambda i=i: pull._outlet._log_seq == i + 2)
+    wait_until(lambda: asked)
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.run_until_complete(asyncio.sleep(0))
+    assert [event.endpoint for event in heard] == list(pull.endpoints)
+    assert len(asked) == 1
+    pull.close()
+    loop.close()
+
+
+def test_what_happened_before_the_engine_is_closed_is_told_after_it() -> None:
+    """As by the close() of a socket: neither the function nor who watches misses it."""
+    for _ in range(20):
+        heard: queue.Queue[mm.Event] = queue.Queue()
+        with mm.Engine() as engine:
+            pull = mm.Pull(bind=UP, engine=engine, on_event=heard.put)
+            events = pull.watch()
+        assert heard.get(timeout=WAIT_S).kind is mm.EventKind.LISTENING
+        assert [event.kind for event in events] == [mm.EventKind.LISTENING]
+        pull.close()
