@@ -30,7 +30,7 @@ WAITING_MAX = 1024
 def tell_of_error(where: str) -> None:
     """Tell of the error that is being handled, where no caller is there to have it."""
     kind, error, trace = sys.exc_info()
-    told = SimpleNamespace(
+    told: Any = SimpleNamespace(
         exc_type=kind, exc_value=error, exc_traceback=trace, err_msg=where, object=None
     )
     try:
