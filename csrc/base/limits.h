@@ -36,6 +36,7 @@ enum {
     MMI_EASE_BYTES = 3 * 1024 * 1024,        /* queued: who sends many lets half of it drain */
     MMI_EASE_MS = 2,                         /* that it waits for it                     */
     MMI_PACE_US = 50,                        /* between the writes of a burst            */
+    MMI_READY_BYTES = 1024,                  /* a message that who is writable takes     */
     MMI_PACK_BODY_MAX = 32 * 1024,           /* bytes: a larger message goes by reference */
     MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */
     MMI_REQUESTS_MAX = 65536,                /* requests in flight, a REQ socket         */

@@ -232,7 +232,9 @@ bool
 mmi_back_ready(const mmi_back *back)
 {
     bool refuses = back->host->alone && back->host->opts->no_peer == MM_NO_PEER_ERROR;
-    return mmi_lb_ready(&back->lb) || back_drops(back) || refuses;
+    /* What is kept goes first.  It waits for room, or, beside an empty outbox, for memory. */
+    bool room = back->kept.slot_count == 0 ? mmi_lb_ready(&back->lb) : mmi_lb_idle(&back->lb);
+    return room || back_drops(back) || refuses;
 }
 
 uint32_t

@@ -99,7 +99,7 @@ static uint32_t
 bus_ready(const void *ps)
 {
     const bus_sock *s = ps;
-    return (mmi_dist_ready(&s->dist) ? MM_WRITABLE : 0) |
+    return (mmi_dist_ready_all(&s->dist) ? MM_WRITABLE : 0) |
            (mmi_fq_ready(&s->fq) ? MM_READABLE : 0);
 }
 

@@ -32,6 +32,14 @@ mmi_dist_init(mmi_dist *dist, mmi_proto_host *host)
     mmi_radix_init(&dist->topics);
     mmi_list_init(&dist->nodes);
     dist->node_count = 0;
+    dist->refused_count = 0;
+}
+
+static void
+dist_refuse(mmi_dist *dist, mmi_dist_node *node, bool refused)
+{
+    dist->refused_count += (uint32_t)refused - (uint32_t)node->refused;
+    node->refused = refused;
 }
 
 /* The shared pack is for the next message that goes to many; nothing may lag behind it. */
@@ -66,6 +74,7 @@ mmi_dist_rm(mmi_dist *dist, mmi_dist_node *node)
 {
     mmi_dist_catch_up(dist);
     mmi_list_rm(&node->node);
+    dist_refuse(dist, node, false);
     dist->node_count--;
     if (dist->node_count == 0) {
         dist_let_go(dist);
@@ -81,7 +90,7 @@ mmi_dist_out(mmi_dist *dist, mmi_dist_node *node)
         dist_let_go(dist);   /* all was written: a publisher that rests need not keep it */
     }
     if (node->refused && mmi_ring_low(&node->pipe->outbox)) {
-        node->refused = false;
+        dist_refuse(dist, node, false);
         mmi_dist_stir(dist);
     }
 }
@@ -136,7 +145,7 @@ dist_visit_look(dist_walk *walk, mmi_dist_node *node)
         return;   /* it waits for nothing */
     }
     if (!mmi_ring_fits(&node->pipe->outbox, walk->cost)) {
-        node->refused = true;
+        dist_refuse(walk->dist, node, true);
         walk->rc = walk->rc == MM_OK ? MM_EAGAIN : walk->rc;
     } else if (mmi_ring_reserve(&node->pipe->outbox) != MM_OK) {
         walk->rc = MM_ENOMEM;
@@ -230,6 +239,8 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
     if (dist_queue(walk, p) != MM_OK) {
         p->dropped++;
         dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, walk->msg->key, NULL);
+    } else if (!mmi_drop_overflows(host) && !mmi_pipe_has_room(p)) {
+        dist_refuse(walk->dist, node, true);   /* what comes next */
     }
 }
 
@@ -320,6 +331,12 @@ bool
 mmi_dist_ready(const mmi_dist *dist)
 {
     return !dist->quiet || mmi_drop_overflows(dist->host);
+}
+
+bool
+mmi_dist_ready_all(const mmi_dist *dist)
+{
+    return dist->refused_count == 0 || mmi_drop_overflows(dist->host);
 }
 
 static void

@@ -19,7 +19,7 @@ typedef struct mmi_dist_node {
     mmi_pipe *pipe;
     uint64_t stamp;            /* of the last walk that saw it            */
     struct mmi_dist_node *seen_next;   /* the one that walk saw after it   */
-    bool refused;              /* a blocking send found no room here      */
+    bool refused;              /* a blocking send finds no room here      */
 } mmi_dist_node;
 
 /* What was sent and is in no outbox yet. */
@@ -37,6 +37,7 @@ typedef struct mmi_dist {
     mmi_radix topics;          /* subscribers are mmi_dist_node           */
     mmi_list nodes;
     uint32_t node_count;
+    uint32_t refused_count;    /* of the nodes                            */
     uint64_t stamp;
     mmi_pack_out *shared;      /* what goes to many is encoded here; NULL: nothing was yet */
     bool quiet;
@@ -60,6 +61,7 @@ int mmi_dist_send_all(mmi_dist *dist, mmi_msg *m) MMI_WARN_UNUSED;
 /* The outboxes get what they lag behind.  Before a topic comes or goes, and see proto.h. */
 void mmi_dist_catch_up(mmi_dist *dist);
 bool mmi_dist_ready(const mmi_dist *dist);
+bool mmi_dist_ready_all(const mmi_dist *dist);   /* of who sends to all: each has room */
 /* How many pipes a message of this topic goes to. */
 uint32_t mmi_dist_reach(mmi_dist *dist, const uint8_t *topic, size_t size);
 

@@ -1,7 +1,8 @@
 /*
  * lb.c: round robin over the pipes with room.
  * Not here: what to do when there is none (back.c).
- * Law: the front of a list is the next in turn; who was chosen goes to the back.
+ * Law: the front of a list is the next in turn; who was chosen goes to the back.  A pipe that has no
+ * room for a small message is full, also if nobody found that out by sending: ready is no guess.
  */
 #include "proto/lb.h"
 
@@ -46,16 +47,21 @@ mmi_lb_out(mmi_lb *lb, mmi_lb_node *node)
     }
 }
 
-bool
-mmi_lb_ready(const mmi_lb *lb)
-{
-    return !mmi_list_empty(&lb->open);
-}
-
 static mmi_lb_node *
 lb_node(mmi_list *node)
 {
     return MMI_CONTAINER_OF(node, mmi_lb_node, node);
+}
+
+bool
+mmi_lb_ready(const mmi_lb *lb)
+{
+    MMI_LIST_EACH(&lb->open, node, after) {   /* mostly the first */
+        if (mmi_pipe_has_room(lb_node(node)->pipe)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The first of a list that has words for it. */
@@ -68,6 +74,17 @@ lb_speaker(mmi_list *list, const mmi_msg *m)
         }
     }
     return NULL;
+}
+
+bool
+mmi_lb_idle(const mmi_lb *lb)
+{
+    MMI_LIST_EACH(&lb->open, node, after) {
+        if (lb_node(node)->pipe->outbox.count == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void
@@ -97,8 +114,9 @@ lb_find(mmi_lb *lb, mmi_list *list, const mmi_msg *m)
     return NULL;
 }
 
-int
-mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to)
+/* As mmi_lb_next. */
+static int
+lb_choose(mmi_lb *lb, const mmi_msg *m, mmi_lb_node **chosen)
 {
     if (!mmi_list_empty(&lb->passed)) {
         lb_move_all(&lb->passed, &lb->open);
@@ -109,7 +127,7 @@ mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to)
     }
     if (node != NULL) {
         lb_move(lb, node, node->full);
-        *to = node->pipe;
+        *chosen = node;
         return MM_OK;
     }
     if (lb->pipe_count == 0 || lb_speaker(&lb->full, m) != NULL) {
@@ -117,6 +135,17 @@ mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to)
         return MM_EAGAIN;
     }
     return MM_ENOTSUP;   /* nobody will wait */
+}
+
+int
+mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to)
+{
+    mmi_lb_node *node;
+    int rc = lb_choose(lb, m, &node);
+    if (rc == MM_OK) {
+        *to = node->pipe;
+    }
+    return rc;
 }
 
 mmi_pipe *
@@ -136,6 +165,15 @@ mmi_lb_turn(mmi_lb *lb, const mmi_msg *m)
 int
 mmi_lb_send(mmi_lb *lb, mmi_msg *m, mmi_pipe **to)
 {
-    int rc = mmi_lb_next(lb, m, to);
-    return rc == MM_OK ? mmi_pipe_send(*to, m) : rc;
+    mmi_lb_node *node;
+    int rc = lb_choose(lb, m, &node);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    *to = node->pipe;
+    rc = mmi_pipe_send(node->pipe, m);
+    if (rc == MM_OK && !node->full && !mmi_pipe_has_room(node->pipe)) {
+        lb_move(lb, node, true);
+    }
+    return rc;
 }

@@ -89,6 +89,12 @@ pipe_push(mmi_pipe *p, mmi_msg *m)
     return mmi_ring_push(&p->outbox, m);
 }
 
+bool
+mmi_pipe_has_room(const mmi_pipe *p)
+{
+    return mmi_ring_fits(&p->outbox, (size_t)MMI_READY_BYTES + MMI_FRAME_OVERHEAD);
+}
+
 int
 mmi_pipe_send(mmi_pipe *p, mmi_msg *m)
 {

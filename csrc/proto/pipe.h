@@ -59,6 +59,8 @@ mmi_pipe_check(const mmi_pipe *p, const mmi_msg *m)
     bool any = p->framing == NULL || p->framing->check == NULL || m->kind != MMI_MSG_ONE;
     return any ? MM_OK : p->framing->check(p->framing, m);
 }
+/* For a small message, up to MMI_READY_BYTES in one frame. */
+bool mmi_pipe_has_room(const mmi_pipe *p);
 /* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM; or as mmi_pipe_check. */
 int mmi_pipe_send(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
 /* Takes as many messages as fit, at least the first must, from the pack of this framing at the front

@@ -318,7 +318,7 @@ static uint32_t
 xsub_ready(const void *ps)
 {
     const sub_sock *s = ps;
-    return sub_ready(ps) | (mmi_dist_ready(&s->dist) ? MM_WRITABLE : 0);
+    return sub_ready(ps) | (mmi_dist_ready_all(&s->dist) ? MM_WRITABLE : 0);
 }
 
 static uint32_t

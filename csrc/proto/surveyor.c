@@ -221,7 +221,7 @@ static uint32_t
 surveyor_ready(const void *ps)
 {
     const surveyor_sock *s = ps;
-    bool writable = s->surveys.by_id.count < MMI_SURVEYS_MAX && mmi_dist_ready(&s->dist);
+    bool writable = s->surveys.by_id.count < MMI_SURVEYS_MAX && mmi_dist_ready_all(&s->dist);
     return (writable ? MM_WRITABLE : 0) | (mmi_list_empty(&s->surveys.news) ? 0 : MM_READABLE);
 }
 

@@ -107,9 +107,10 @@ class Poller(Generic[MemberT]):
                 or what has a `fileno()`, that epoll can wait for.
             readable: Wait until something can be received, or read; None: if it ever can, or
                 nothing else is asked.
-            writable: Wait until it takes a message, or octets, without waiting. Not for those who
-                write to one peer by name or to a topic (Router, Pub, XPub), and not for those who
-                ask (Req, Surveyor): there it depends on the message.
+            writable: Wait until it takes a message of up to 1 KiB, or octets, without waiting; it
+                does, unless others send or its peer leaves in between. Not for those who write to
+                one peer by name or to a topic (Router, Pub, XPub), and not for those who ask (Req,
+                Surveyor): there it depends on the message.
 
         Raises:
             UsageError: It is none of those, or cannot do that.

@@ -123,9 +123,9 @@ class Stopping(Looking):
         for peer in self._peers_or_the_end():
             if peer.stopping is not None and peer.stopping != "stops":
                 here[peer.id] = StoppedPeer(peer.id, peer.address, peer.stopping)
-        for number, peer in self._asked.items():
-            if number not in here and peer.state != "stopped":
-                here[number] = StoppedPeer(number, peer.address, "gone")
+        for number, asked in self._asked.items():
+            if number not in here and asked.state != "stopped":
+                here[number] = StoppedPeer(number, asked.address, "gone")
         self._asked = {**self._asked, **here}
         return StopReport(tuple(self._asked.values()))
 

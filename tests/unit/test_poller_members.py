@@ -14,6 +14,8 @@ import pytest
 import meshmsg as mm
 from meshmsg.testing import SimWorld
 from tests.support.pairs import WAIT_S, joined, wait_until
+from tests.support.room import UP, all_there, room
+from tests.support.stalled import PATIENCE_S
 
 BODY = bytes(100_000)
 FEW: dict[str, Any] = {"send_queue_messages": 2, "recv_queue_messages": 2}
@@ -322,3 +324,23 @@ def test_repr_names_what_is_waited_for() -> None:
         assert repr(poller).endswith("readable, 2 more>")
         for pull in pulls:
             pull.close()
+
+
+@pytest.mark.parametrize("ends", [("Push", "Pull"), ("Dealer", "Dealer"), ("Pair", "Pair"),
+                                  ("Bus", "Bus"), ("XSub", "XPub")])  # fmt: skip
+def test_what_is_told_of_as_writable_takes_a_message_without_waiting(ends: tuple[str, str]) -> None:
+    """Simulated: up to the last message that finds room, and again when the peer has read."""
+    options: dict[str, Any] = {"overflow": "block", "send_queue_messages": 3}
+    with room() as r:
+        taker = r.open(ends[1], engine=r.hub, bind=UP, recv_queue_messages=3)
+        sender = r.open(ends[0], connect=taker.endpoint, **options)
+        sender.wait_for_peers(timeout=PATIENCE_S)
+        with mm.Poller() as poller:
+            poller.add(sender, readable=False, writable=True)
+            for _ in range(5):
+                sent = 0
+                while poller.poll(0.01):
+                    sender.send(b"m" * 1024, timeout=0)
+                    sent += 1
+                assert sent > 3
+                assert len(all_there(taker)) == sent
