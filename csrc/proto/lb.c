@@ -1,7 +1,7 @@
 /*
  * lb.c: round robin over the pipes with room.
  * Not here: what to do when there is none (back.c).
- * Law: the front of a list is the next in turn; who was chosen goes to the back.  A pipe that has no
+ * Law: the front of a list is the next in turn; who was chosen goes to the back.  A pipe without
  * room for a small message is full, also if nobody found that out by sending: ready is no guess.
  */
 #include "proto/lb.h"

@@ -14,7 +14,7 @@ from meshmsg._core import ffi, lib
 from meshmsg._data import Data, buffer_of, encode_topic, encode_url, pack_frames
 from meshmsg._errors import MeshError, PeerError, UsageError
 from meshmsg._message import FullMessage, Message, Request
-from meshmsg._options import check_identity
+from meshmsg._options import check_flag, check_identity, check_peer
 from meshmsg._unpack import Forming
 
 ENVELOPE_SIZE = 4
@@ -138,7 +138,8 @@ class ManualForm(PublishForm):
             False if the peer is gone.
 
         Raises:
-            UsageError: The socket was not opened with manual=True.
+            UsageError: The socket was not opened with manual=True, or peer is no peer's number.
+            TypeError: peer is no number.
             TooLargeError: Over topic_size_max.
             ClosedError: The socket was closed.
         """
@@ -157,7 +158,8 @@ class ManualForm(PublishForm):
             False if the peer is gone, or did not have this topic.
 
         Raises:
-            UsageError: The socket was not opened with manual=True.
+            UsageError: The socket was not opened with manual=True, or peer is no peer's number.
+            TypeError: peer is no number.
             TooLargeError: Over topic_size_max.
             ClosedError: The socket was closed.
         """
@@ -165,7 +167,7 @@ class ManualForm(PublishForm):
 
     def _grant(self, topic: str | bytes, peer: int, add: bool) -> int:
         raw = encode_topic(topic)
-        rc = int(lib.mm_grant(self._handle, peer, add, *buffer_of(raw)))
+        rc = int(lib.mm_grant(self._handle, check_peer(peer), add, *buffer_of(raw)))
         if rc == lib.MM_ENOTSUP:
             raise UsageError(
                 f"this {type(self).__name__} subscribes its peers to what they ask for; to decide "
@@ -274,8 +276,14 @@ def router_flags(handover: bool, on_unroutable: str) -> int:
     """Return the option bits of a Router."""
     if on_unroutable not in ("error", "drop"):
         raise UsageError(f"on_unroutable is {on_unroutable!r}; it is 'error' or 'drop'")
-    flags = lib.MM_OPT_HANDOVER if handover else 0
+    flags = lib.MM_OPT_HANDOVER if check_flag("handover", handover) else 0
     return int(flags | (lib.MM_OPT_DROP_UNROUTABLE if on_unroutable == "drop" else 0))
+
+
+def xpub_flags(verbose: bool, manual: bool) -> int:
+    """Return the option bits of an XPub."""
+    flags = lib.MM_OPT_XPUB_VERBOSE if check_flag("verbose", verbose) else 0
+    return int(flags | (lib.MM_OPT_XPUB_MANUAL if check_flag("manual", manual) else 0))
 
 
 CONFLATE: dict[bool | str, int] = {

@@ -33,6 +33,7 @@ _SHARING = (lib.MM_PUSH, lib.MM_DEALER, lib.MM_PAIR, lib.MM_REQ)
 """Roles that give each message to one of their peers."""
 _U32_MAX = 2**32 - 1
 _U64_MAX = 2**63 - 1
+_PEER_MAX = 2**64 - 1
 _COUNTS: dict[str, tuple[int, int]] = {
     "send_queue_messages": (1, _U32_MAX),
     "recv_queue_messages": (1, _U32_MAX),
@@ -139,6 +140,25 @@ def check_count(name: str, count: int, low: int = 0) -> None:
         raise UsageError(f"{name} is {count!r}; it is a whole number from {low} to {_U32_MAX}")
 
 
+def check_flag(name: str, value: object) -> bool:
+    """Refuse what is neither True nor False: of words, "no" would be true."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r}; it is True or False")
+    return value
+
+
+def check_peer(peer: object) -> int:
+    """Refuse what is no number of a peer."""
+    if isinstance(peer, bool) or not isinstance(peer, int):
+        raise TypeError(f"peer is {peer!r}; it is a number, as in message.peer or peers()")
+    if not 0 < peer <= _PEER_MAX:
+        raise UsageError(
+            f"peer is {peer}; peers have numbers from 1 to {_PEER_MAX}, as in message.peer or in "
+            "peers()"
+        )
+    return peer
+
+
 def check_batch(max_messages: int) -> None:
     """Refuse what is no size of a batch."""
     check_count("max_messages", max_messages, 1)
@@ -222,7 +242,7 @@ def build_options(
         elif name == "no_peer":
             opts.no_peer = _no_peer(role, value)
         elif name == "insecure":
-            flags |= lib.MM_OPT_INSECURE if value else 0
+            flags |= lib.MM_OPT_INSECURE if check_flag(name, value) else 0
         elif name != "on_event":
             known = sorted(SocketOptions.__annotations__)
             raise TypeError(f"unknown option {name!r}; the options are {', '.join(known)}")

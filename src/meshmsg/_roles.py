@@ -23,6 +23,7 @@ from meshmsg._forms import (
     first_of,
     pack_route,
     router_flags,
+    xpub_flags,
 )
 from meshmsg._message import Message, Request
 from meshmsg._options import SocketOptions, check_count
@@ -160,9 +161,7 @@ class XPub(ManualForm, _Publisher, Receiver[Message]):
         welcome: bytes = b"",
         **options: Unpack[SocketOptions],
     ) -> None:
-        flags = lib.MM_OPT_XPUB_VERBOSE if verbose else 0
-        flags |= lib.MM_OPT_XPUB_MANUAL if manual else 0
-        self._open(options, engine, None, None, flags=flags)
+        self._open(options, engine, None, None, flags=xpub_flags(verbose, manual))
         try:
             self._welcome(welcome)
             self._attach(bind, connect)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -259,3 +260,36 @@ def test_who_is_not_read_from_any_more_does_not_hold_up_the_close() -> None:
         assert before == 2
         assert r.world.open_streams == 0
         assert push.stats().closed[mm.Reason.EOF] == 1
+
+
+@pytest.mark.parametrize("how", ["recv", "recv_many", "recv_batch"])
+@pytest.mark.parametrize("iterated", [0, 1, 5])
+@pytest.mark.parametrize(("queue", "size"), [(1, 1), (3, 3_000), (1000, 1), (1000, 70_000)])
+def test_what_the_counters_say_is_there_comes_out_without_waiting(
+    how: str, iterated: int, queue: int, size: int
+) -> None:
+    """Also what an iteration had prefetched: until nothing is queued, no receive finds nothing."""
+    with room() as r:
+        pull = r.open("Pull", engine=r.hub, bind=UP, recv_queue_messages=queue)
+        push = r.open("Push", connect=pull.endpoint)
+        pull.wait_for_peers(timeout=PATIENCE_S)
+        push.send_many([b"%d " % number + bytes(size) for number in range(CHUNK)])
+        r.world.run(1.0)
+        got = list(islice(pull, iterated))
+        pull.stop_receiving()
+        more = {} if how == "recv" else {"max_messages": 3}
+        open_ended = True
+        while open_ended:
+            queued = pull.stats().queued_in_messages
+            try:
+                found = getattr(pull, how)(timeout=0, **more)
+                got += [found] if how == "recv" else list(found)
+            except mm.WouldBlockError:
+                assert queued == 0
+                r.world.run(1.0)
+            except mm.ClosedError:
+                assert queued == 0
+                open_ended = False
+        stats = pull.stats()
+        assert len(got) == stats.parsed_messages == stats.received_messages
+        assert push.stats().queued_out_messages + stats.parsed_messages == CHUNK

@@ -262,3 +262,17 @@ def test_asyncio_runs_it_by_hand_as_well() -> None:
             assert [await sub.recv(timeout=WAIT_S) for _ in range(2)] == [b"t: hello", b"x"]
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize("name", ["subscribe", "unsubscribe"])
+def test_what_is_no_number_of_a_peer_is_refused_in_words(name: str) -> None:
+    """Not by an error of the C binding."""
+    with mm.XPub(manual=True) as xpub:
+        decide = getattr(xpub, name)
+        for bad in (-1, 0, 2**64):
+            with pytest.raises(mm.UsageError, match=f"peer is {bad}; peers have numbers from 1"):
+                decide("t", peer=bad)
+        for wrong in ("1", b"1", None, 1.0, True):
+            with pytest.raises(TypeError, match="peer is .*; it is a number, as in message.peer"):
+                decide("t", peer=wrong)
+        assert not decide("t", peer=2**64 - 1)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from meshmsg import aio
 from meshmsg._options import SECONDS_MAX, SocketOptions, build_options
 from tests.support.mm import ffi, lib
 
@@ -235,3 +236,17 @@ def test_an_engine_s_poller_is_checked() -> None:
     """One of two."""
     with pytest.raises(mm.UsageError, match="'epoll' or 'poll'"):
         mm.Engine(poller="select")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("module", [mm, aio])
+@pytest.mark.parametrize(
+    ("role", "name"),
+    [("XPub", "manual"), ("XPub", "verbose"), ("Router", "handover"), ("Pull", "insecure")],
+)
+@pytest.mark.parametrize("bad", ["yes", "", 1, None, b"1"])
+def test_what_is_either_so_or_not_is_true_or_false(
+    module: Any, role: str, name: str, bad: Any
+) -> None:
+    """A word is neither: "no" would be true."""
+    with pytest.raises(TypeError, match=f"{name} is {bad!r}; it is True or False"):
+        getattr(module, role)(**{name: bad})
