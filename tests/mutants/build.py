@@ -8,7 +8,6 @@ changed (mutate.py), what is run (run.py).
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -84,7 +83,10 @@ class Tree:
             BuildError: It does not compile.
         """
         (self.folder / path).write_text(text, encoding="utf-8")
-        for kind, source in self._dependents(path):
+        dependents = self._dependents(path)
+        if not dependents:
+            raise RuntimeError(f"nothing was built of {path}")
+        for kind, source in dependents:
             self._compile(source, kind)
         self.link()
 
@@ -121,11 +123,15 @@ class Tree:
         found = []
         for kind, folder in self.objects.items():
             for rule in sorted(folder.glob("*.d")):
-                names = re.split(r"[\s\\]+", rule.read_text().partition(":")[2].strip())
-                if path in names and (self.folder / names[0]).suffix == ".c":
-                    if rule.with_suffix(".o").exists():
-                        found.append((kind, Path(names[0])))
+                names = sources_of(rule.read_text())
+                if path in names and rule.with_suffix(".o").exists():
+                    found.append((kind, Path(names[0])))
         return found
+
+
+def sources_of(rule: str) -> list[str]:
+    """Return the files that a rule for make names, the compiled one first."""
+    return rule.partition(":")[2].replace("\\\n", " ").split()
 
 
 _EMIT = (

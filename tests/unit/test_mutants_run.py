@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.blocks import Blocks, noted, read_listing
-from tests.mutants.build import Tree
+from tests.mutants.build import Tree, sources_of
 from tests.mutants.cover import Cover
 from tests.mutants.mutate import Mutant
 from tests.mutants.run import FIRST_BATCH_S, GROWTH, Case, Runner, batches
@@ -63,6 +63,12 @@ def test_the_notes_of_a_run_become_a_set_of_blocks() -> None:
     notes[7] = 200
     assert noted([2, 3, 7], notes) == 0b101
     assert noted([], notes) == 0
+
+
+def test_what_an_object_was_made_of_is_read_whatever_lines_the_rule_is_broken_into() -> None:
+    """A long name breaks the line at once; a change of that file must be built all the same."""
+    assert sources_of("a.o: a.c \\\n b.h\n") == ["a.c", "b.h"]
+    assert sources_of("/long/a.o: \\\n a.c b.h \\\n c.h\n") == ["a.c", "b.h", "c.h"]
 
 
 def test_only_tests_that_run_the_line_are_chosen(tmp_path: Path) -> None:
