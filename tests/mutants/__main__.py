@@ -65,13 +65,13 @@ def killer(tree: Tree, mutant: Mutant, cover: Cover, blocks: dict[str, Blocks]) 
     return Outcome(mutant, by, round(time.monotonic() - began, 1), len(cases))
 
 
-def read_results(path: Path) -> dict[str, Outcome]:
+def read_results(path: Path) -> dict[Mutant, Outcome]:
     """Return what earlier runs found."""
     found = {}
     for line in path.read_text().splitlines() if path.exists() else []:
         raw = json.loads(line)
         outcome = Outcome(**{**raw, "mutant": Mutant(**raw["mutant"])})
-        found[str(outcome.mutant)] = outcome
+        found[outcome.mutant] = outcome
     return found
 
 
@@ -107,9 +107,9 @@ def main() -> int:
     log = options.folder / f"results-{options.seed}-{digest(ROOT, ('csrc',))}.jsonl"
     known = read_results(log)
     if options.again:
-        known = {name: outcome for name, outcome in known.items() if outcome.killed_by}
-    done = [known[str(m)] for m in drawn if str(m) in known]
-    left = [mutant for mutant in drawn if str(mutant) not in known]
+        known = {m: outcome for m, outcome in known.items() if outcome.killed_by}
+    done = [known[m] for m in drawn if m in known]
+    left = [mutant for mutant in drawn if mutant not in known]
     if left:
         trees = [Tree(ROOT, options.folder / f"tree{i}") for i in range(options.jobs)]
         blocks = blocks_of(trees[0])

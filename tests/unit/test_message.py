@@ -351,6 +351,10 @@ def test_native_calls_of_a_loop_refuse_what_they_cannot_take() -> None:
         *[(fast.watch, wrong) for wrong in ((), (1, 2), ("1", 2, 1), (1, "2", 1), (1, 2, "1"))],
         *[(fast.reply_now, wrong) for wrong in ((), (1, 2, batch), (1, 2, batch, ()))],
         *[(fast.reply_now, wrong) for wrong in ((1, 2, 0, {}), (1, "2", batch, {}))],
+        *[(fast.await_reply, wrong) for wrong in ((), (1, 2, batch, 0), (1, "2", batch, 0, 0))],
+        *[(fast.await_reply, wrong) for wrong in ((1, 2, 0, 0, 0), (1, 2, batch, "0", 0))],
+        *[(fast.request, wrong) for wrong in ((), (1, b"x", 0, 0), (1, b"x", 0, 0, (0,)))],
+        *[(fast.request, wrong) for wrong in (("1", b"x", 0, 0, [0]), (1, b"x", "0", 0, [0]))],
         (fast.call, (1, b"x", batch, 0, 0, {})),
         (fast.call, (1, "x", batch, 0, 0, {}, [0])),
         (fast.call, (1, b"x", 0, 0, 0, {}, [0])),
@@ -366,6 +370,8 @@ def test_native_calls_of_a_loop_refuse_what_they_cannot_take() -> None:
     number = [7]
     assert fast.call(12345, b"x", batch, 0, 0, {}, number) < 0
     assert number == [0]
+    assert fast.request(12345, b"x", 0, 0, number) < 0
+    assert fast.await_reply(12345, 1, batch, 0, 0) < 0
     assert fast.waker_take(12345) < 0
     assert fast.replies(12345) < 0
     assert fast.ask(12345, 1, b"x") < 0
