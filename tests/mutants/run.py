@@ -22,7 +22,7 @@ from tests.mutants.build import Tree
 
 SLOWER = 6
 """How many times longer than unchanged a test may take."""
-SLACK_S = 45
+SLACK_S = 20
 """Seconds on top of that, also for pytest to start and to end."""
 LOOK_S = 0.1
 """Seconds between two looks at a running command."""
