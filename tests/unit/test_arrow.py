@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import importlib
+import struct
 from collections.abc import Iterator
 from importlib.util import find_spec
 from types import ModuleType
@@ -74,6 +75,23 @@ def test_every_layout_is_sent(pair: tuple[mm.Push, mm.Pull], kind: str) -> None:
     while len(found) < 550:
         found += pull.recv_many(timeout=WAIT_S)
     assert found == [value.encode() for value in values[50:]]
+
+
+@pytest.mark.parametrize("step", [1, -1, 7])
+def test_views_may_stand_in_any_order(pair: tuple[mm.Push, mm.Pull], step: int) -> None:
+    """Elements that lie end to end go together, but only forwards."""
+    size, count = 20, 100  # octets; longer than what a view holds itself
+    bodies = [bytes([i]) * size for i in range(count)]
+    order = [i * step % count for i in range(count)]
+    views = b"".join(struct.pack("=i4sii", size, bodies[i][:4], 0, i * size) for i in order)
+    buffers = [None, pa.py_buffer(views), pa.py_buffer(b"".join(bodies))]
+    push, pull = pair
+    array = pa.Array.from_buffers(pa.binary_view(), count, buffers)
+    assert push.send_batch(array, timeout=WAIT_S) == count
+    found: list[bytes] = []
+    while len(found) < count:
+        found += pull.recv_many(timeout=WAIT_S)
+    assert found == [bodies[i] for i in order]
 
 
 @pytest.mark.parametrize("width", [0, 1, 3, 40_000])
