@@ -24,7 +24,10 @@ enum {
 
     /* fixed */
     MMI_HEARTBEAT_TTL_MAX_DS = 655,          /* deciseconds: libzmq overflows above      */
-    MMI_PART_MS = 300000,                    /* an ended connection stays for its peer to read on */
+    MMI_PART_MS = 300000,                    /* a peer may read no further in what an ended connection
+                                                still has for it */
+    MMI_PART_LIFE_MS = 3600000,              /* and have that, all in all */
+    MMI_PARTING_MAX = 4096,                  /* such connections, an engine: the oldest goes first */
     MMI_ANSWER_MS = 3000,                    /* a peer's system has at least so long to answer */
     MMI_PING_CONTEXT_MAX = 16,               /* bytes                                    */
     MMI_HANDSHAKE_SIZE_MAX = 16 * 1024,      /* bytes a peer may send before it is known */

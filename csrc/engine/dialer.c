@@ -3,7 +3,8 @@
  *
  * Not here: the connection (link.c).  Law: between two attempts lies a random time up to a cap that
  * doubles, from reconnect_min to reconnect_max (full jitter); a link that lived for
- * DIALER_STABLE_NS starts it over; names are looked up anew for each round of addresses.
+ * DIALER_STABLE_NS starts it over, or for DIALER_HEARD_NS if it ended as its peer fell silent;
+ * names are looked up anew for each round of addresses.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 static const uint64_t DIALER_STABLE_NS = 1000000000;
 static const uint64_t DIALER_NS_PER_MS = 1000000;
+static const uint64_t DIALER_HEARD_NS = MMI_PART_MS * 1000000ull;
 enum { DIALER_DOUBLINGS_MAX = 20 };
 
 static void dialer_attempt(mmi_dialer *d);
@@ -138,6 +140,9 @@ dialer_try(mmi_dialer *d)
                 return;
             }
         }
+        if (rc == MM_EMFILE) {
+            mmi_part_yield(e);   /* the next attempt has its descriptor */
+        }
         bool abstract = d->url.scheme == MMI_IPC && d->url.host[0] == '@';
         int reason = rc == MM_ECONNREFUSED         ? MM_REASON_REFUSED
                      : rc == MM_ENOMEM             ? MM_REASON_MEMORY
@@ -197,13 +202,13 @@ mmi_dialer_resolved(mmi_dialer *d)
 }
 
 void
-mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns)
+mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns, bool silent)
 {
     if (lived_ns == 0 && d->addr_next < d->addr_count) {
         dialer_try(d);   /* the next address of the same name */
         return;
     }
-    if (lived_ns >= DIALER_STABLE_NS) {
+    if (lived_ns >= (silent ? DIALER_HEARD_NS : DIALER_STABLE_NS)) {
         d->attempt = 0;
     }
     dialer_retry(d);

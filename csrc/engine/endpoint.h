@@ -54,7 +54,7 @@ int mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity,
 void mmi_dialer_close(mmi_dialer *d);                       /* its link, if any, is left */
 void mmi_dialer_due(mmi_dialer *d);                         /* its timer fired */
 void mmi_dialer_resolved(mmi_dialer *d);                    /* poll said MMI_RESOLVED */
-void mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns);
+void mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns, bool silent);
 
 /* addr: where to listen (ignored for inproc); bound gets the text. */
 int mmi_listener_open(mmi_socket *s, const mmi_url *url, const mmi_addr *addr, const char *asked,

@@ -63,6 +63,8 @@ typedef struct mmi_engine {
     mmi_list dirty, touched, dead; /* links, sockets, links: to be settled */
     mmi_list lagging;              /* sockets whose outboxes are to catch up, see proto.h */
     mmi_list bursts;               /* links that the runner writes every MMI_PACE_US */
+    mmi_list parting;              /* links that are kept for their peers to read on, oldest first */
+    uint32_t parting_count;
     mmi_list inproc;               /* listeners that poll cannot watch     */
     mmi_list wakers;               /* of event loops                       */
     mmi_list groups;               /* wakers that threads wait in          */

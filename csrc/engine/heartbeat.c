@@ -212,6 +212,9 @@ heartbeat_pong(mmi_link *link, const mmi_command *command)
         link->pings_out = 0;
     }
     heartbeat_asked(link, asked);
+    if (link->parting && count > link->confirmed) {
+        link->silence.moved_ns = s->engine->now_ns;
+    }
     s->stats.confirmed_messages += count - link->confirmed;
     s->stats.in_doubt_messages -= link->parting ? count - link->confirmed : 0;
     link->confirmed = count;

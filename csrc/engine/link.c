@@ -20,6 +20,7 @@ link_init(mmi_link *link, mmi_socket *s, int stream, const char *address)
     mmi_list_init(&link->dirty);
     mmi_list_init(&link->half_open);
     mmi_list_init(&link->bursts);
+    mmi_list_init(&link->parted);
     link->engine = s->engine;
     link->socket = s;
     link->stream = stream;
@@ -280,14 +281,14 @@ mmi_link_doom_written(mmi_link *link, int reason, const char *detail)
 }
 
 void
-mmi_link_release_dialer(mmi_link *link)
+mmi_link_release_dialer(mmi_link *link, int reason)
 {
     mmi_dialer *d = link->dialer;
     if (d != NULL) {
         uint64_t lived = link->active_ns != 0 ? link->engine->now_ns - link->active_ns : 0;
         link->dialer = NULL;
         d->link = NULL;
-        mmi_dialer_link_ended(d, lived);
+        mmi_dialer_link_ended(d, lived, reason == MM_REASON_HEARTBEAT);
     }
 }
 
@@ -316,9 +317,10 @@ mmi_link_close(mmi_link *link, int reason, const char *detail)
     mmi_list_rm(&link->node);
     mmi_list_rm(&link->dirty);
     mmi_list_rm(&link->bursts);
+    mmi_part_end(link);
     mmi_list_push_back(&e->dead, &link->dirty);
     mmi_socket_touch(s);
-    mmi_link_release_dialer(link);
+    mmi_link_release_dialer(link, reason);
 }
 
 void

@@ -36,6 +36,8 @@ typedef struct mmi_link {
     mmi_list node, dirty,
         half_open; /* socket->links; engine->dirty or ->dead; listener->half_open */
     mmi_list bursts;                     /* engine->bursts */
+    mmi_list parted;                     /* engine->parting */
+    uint64_t parted_ns;                  /* when it was put there */
     mmi_engine *engine;
     mmi_socket *socket;                  /* not to be used once the state is DEAD */
     mmi_dialer *dialer;                  /* or NULL */
@@ -119,7 +121,7 @@ static inline bool mmi_link_lives(const mmi_link *link)
 }
 /* From any state to FINISHING or DEAD: leaves the protocol or the half-open list, and tells. */
 void mmi_link_end(mmi_link *link, int state, int reason, const char *detail);
-void mmi_link_release_dialer(mmi_link *link);           /* which dials again */
+void mmi_link_release_dialer(mmi_link *link, int reason);   /* which dials again */
 /* It is to be closed by who writes it next, for the first reason it was given. */
 void mmi_link_doom(mmi_link *link, int reason, const char *detail);
 /* The same of one that is written at this moment: what that takes is to be counted as written, not
@@ -224,6 +226,9 @@ void mmi_link_commands_end(mmi_link *link);             /* it was */
 void mmi_link_part(mmi_link *link, int reason, const char *detail);
 void mmi_link_end_doomed(mmi_link *link);               /* in the way that was asked for */
 void mmi_part_begin(mmi_link *link);                    /* the state is FINISHING */
+void mmi_part_end(mmi_link *link);                      /* it is closed; fine if it never parted */
+/* The oldest of them is given up, at the next settle: there are too many, or no descriptors. */
+void mmi_part_yield(mmi_engine *e);
 /* What came for who takes nothing any more: it is closing, or ended.  Nothing else may be done with
  * such octets, as the parser is not to miss any. */
 void mmi_part_read(mmi_link *link, const uint8_t *buf, size_t size);

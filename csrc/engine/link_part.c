@@ -4,8 +4,10 @@
  * FIN, not a reset: a peer that is reset loses what its system holds, and a libzmq reader that is
  * busy loses it at the first PONG it sends to who is gone.  So the stream is kept and read until
  * the peer closes it.  Law: such a link is no peer any more; of what still comes, only PONGs count,
- * which take from what is in doubt; it stays until the peer closes, its machine is gone, or it has
- * taken and said nothing for MMI_PART_MS.
+ * which take from what is in doubt.  It stays until the peer closes, its machine is gone, or it has
+ * read no further for MMI_PART_MS, as far as its PONGs and the system tell; but no longer than
+ * MMI_PART_LIFE_MS, and not beside MMI_PARTING_MAX younger ones.  So the peer decides neither how
+ * long nor how many.  What it has not confirmed by then stays in doubt.
  */
 #include "engine/link.h"
 
@@ -41,7 +43,7 @@ part_glean(mmi_link *link, const uint8_t *buf, size_t size)
 void
 mmi_part_read(mmi_link *link, const uint8_t *buf, size_t size)
 {
-    link->last_in_ns = link->silence.moved_ns = link->engine->now_ns;
+    link->last_in_ns = link->engine->now_ns;
     part_glean(link, buf, size);
 }
 
@@ -72,8 +74,27 @@ part_again(mmi_link *link)
 }
 
 void
+mmi_part_end(mmi_link *link)
+{
+    link->engine->parting_count -= mmi_list_linked(&link->parted);
+    mmi_list_rm(&link->parted);
+}
+
+void
+mmi_part_yield(mmi_engine *e)
+{
+    if (!mmi_list_empty(&e->parting)) {
+        mmi_link *oldest = MMI_CONTAINER_OF(e->parting.next, mmi_link, parted);
+        mmi_part_end(oldest);
+        mmi_link_doom(oldest, MM_REASON_LOCAL, NULL);   /* not at once: who asks walks over links */
+        mmi_link_dirty(oldest);
+    }
+}
+
+void
 mmi_part_begin(mmi_link *link)
 {
+    mmi_engine *e = link->engine;
     if (link->msg_offset > 0) {   /* cut in the middle of a message: no command goes into it */
         link->msg_offset = 0;
         mmi_link_commands_end(link);
@@ -84,7 +105,11 @@ mmi_part_begin(mmi_link *link)
     link->pong_due = link->stopped_due = link->hung = link->resume = link->halted = false;
     link->doomed = 0;
     link->silence.owed_ns = 0;
-    link->silence.moved_ns = link->engine->now_ns;
+    link->silence.moved_ns = link->parted_ns = e->now_ns;
+    mmi_list_push_back(&e->parting, &link->parted);
+    if (++e->parting_count > MMI_PARTING_MAX) {
+        mmi_part_yield(e);
+    }
     mmi_part_rest(link);
     part_again(link);
     mmi_link_dirty(link);
@@ -110,7 +135,7 @@ mmi_link_part(mmi_link *link, int reason, const char *detail)
     }
     mmi_link_end(link, MMI_LINK_FINISHING, reason, detail);
     mmi_part_begin(link);
-    mmi_link_release_dialer(link);
+    mmi_link_release_dialer(link, reason);
 }
 
 void
@@ -130,12 +155,13 @@ mmi_part_due(mmi_link *link)
     mmi_silence *s = &link->silence;
     mmi_transit t;
     e->plat.transit(e->plat.self, link->stream, 0, &t);
-    s->moved_ns = t.held != s->held ? e->now_ns : s->moved_ns;
+    s->moved_ns = t.held < s->held ? e->now_ns : s->moved_ns;
     s->held = t.held;
     bool still = t.owed && s->owed_ns != 0;   /* as at the last look */
     s->owed_ns = t.owed ? e->now_ns : 0;
     if ((still && t.heard_ns >= MMI_HEARTBEAT_TIMEOUT_MS * PART_NS_PER_MS) ||
-        e->now_ns - s->moved_ns >= MMI_PART_MS * PART_NS_PER_MS) {
+        e->now_ns - s->moved_ns >= MMI_PART_MS * PART_NS_PER_MS ||
+        e->now_ns - link->parted_ns >= MMI_PART_LIFE_MS * PART_NS_PER_MS) {
         mmi_link_close(link, MM_REASON_LOCAL, NULL);
         return;
     }

@@ -188,6 +188,7 @@ mmi_listener_accept(mmi_listener *l)
     for (int i = 0; i < MMI_ACCEPTS_PER_STEP && rc != MM_EAGAIN; i++) {
         rc = listener_take(l);
         if (rc == MM_EMFILE || rc == MM_ENOMEM) {
+            mmi_part_yield(l->socket->engine);
             if (!l->paused) {
                 l->paused = true;
                 mmi_socket_event(l->socket, MM_EVENT_ACCEPT_PAUSED, MM_REASON_NONE, 0, 1, l->text,

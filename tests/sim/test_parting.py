@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 import meshmsg as mm
-from meshmsg.testing import SimWorld
+from meshmsg.testing import SimFaults, SimWorld
 from tests.sim.test_liveness import BODY, COUNT, PATIENCE_S, QUIET, UP
 
 
@@ -112,11 +112,13 @@ def test_what_is_left_of_a_connection_is_gone_when_its_machine_is() -> None:
         pull.close()
 
 
-def test_what_is_left_of_a_connection_does_not_stay_for_ever() -> None:
-    """A peer that neither reads nor says anything for five minutes (MMI_PART_MS)."""
+@pytest.mark.parametrize("quiet", [True, False])
+def test_what_is_left_of_a_connection_does_not_stay_for_ever(quiet: bool) -> None:
+    """A peer that reads no further for five minutes (MMI_PART_MS), whatever it says."""
+    options = QUIET if quiet else {"recv_queue_messages": 1}
     with SimWorld(1) as world:
         one, two = world.engine(), world.engine()
-        pull = mm.Pull(bind=UP, engine=two, **QUIET)
+        pull = mm.Pull(bind=UP, engine=two, **options)
         push = mm.Push(connect=pull.endpoint, engine=one)
         push.wait_for_peers(timeout=PATIENCE_S)
         for _ in range(COUNT):
@@ -127,5 +129,84 @@ def test_what_is_left_of_a_connection_does_not_stay_for_ever() -> None:
         world.run(290)
         assert world.open_streams == before
         world.run(20)
+        assert world.open_streams < before
+        pull.close()
+
+
+def parted(world: SimWorld, push: mm.Push, pull: mm.Pull) -> None:
+    """Connect, send what is not read, and disconnect."""
+    push.connect(pull.endpoint)
+    push.wait_for_peers(timeout=PATIENCE_S)
+    for _ in range(3):
+        push.send(b"unread", timeout=0)
+    world.run(0.01)
+    push.disconnect(pull.endpoint)
+    world.run(0.01)
+
+
+def test_a_peer_that_reads_on_for_ever_has_an_hour_for_it() -> None:
+    """Always a little, so that it seems worth waiting for (MMI_PART_LIFE_MS)."""
+    body = bytes(400_000)  # more than a read takes
+    with SimWorld(1, buffer_size=COUNT * len(body) * 2) as world:
+        one, two = world.engine(), world.engine()
+        pull = mm.Pull(bind=UP, engine=two, **QUIET)
+        push = mm.Push(connect=pull.endpoint, engine=one, linger=0)
+        push.wait_for_peers(timeout=PATIENCE_S)
+        for _ in range(COUNT):
+            push.send(body, timeout=PATIENCE_S)
+        world.run(1)
+        assert push.stats().written_messages == COUNT
+        push.disconnect(pull.endpoint)
+        world.run(1)
+        before = world.open_streams
+        for _ in range(35):
+            world.run(100)
+            pull.recv(timeout=0)
+            assert world.open_streams == before
+        world.run(120)
         assert world.open_streams == before - 1
+        stats = push.stats()
+        assert stats.in_doubt_messages == stats.written_messages - stats.confirmed_messages > 0
+        push.close()
+        pull.close()
+
+
+def test_of_too_many_such_connections_the_oldest_are_given_up() -> None:
+    """An engine keeps 4,096 of them (MMI_PARTING_MAX)."""
+    kept, more, at_once = 4096, 4, 100
+    with SimWorld(1, latency=(0.0, 0.0)) as world:
+        one, two = world.engine(), world.engine()
+        pull = mm.Pull(bind=UP, engine=two, **QUIET)
+        push = mm.Push(engine=one, linger=0)
+        before = world.open_streams
+        for count in range(at_once, kept + more + 1, at_once):
+            for _ in range(at_once):
+                push.connect(pull.endpoint)
+            push.wait_for_peers(count, timeout=PATIENCE_S)
+        push.send_many([b"unread"] * 3 * (kept + more), timeout=0)
+        world.run(1)
+        push.close()
+        world.run(1)
+        assert world.open_streams == before + kept + (kept + more)
+        pull.close()
+
+
+def test_the_oldest_such_connection_makes_room_when_there_are_no_descriptors() -> None:
+    """One at each attempt that finds none."""
+    with SimWorld(1) as world:
+        one, two = world.engine(), world.engine()
+        pull = mm.Pull(bind=UP, engine=two, **QUIET)
+        push = mm.Push(engine=one, bind=UP, linger=0)
+        before = world.open_streams
+        for _ in range(3):
+            parted(world, push, pull)
+        assert world.open_streams == before + 6
+        world.set_faults(SimFaults(accept_emfile=1.0))
+        other = mm.Pull(connect=push.endpoint, engine=two, **QUIET)
+        world.run(1)
+        world.heal()
+        push.wait_for_peers(timeout=PATIENCE_S)
+        assert world.open_streams == before + 3 + 2
+        other.close()
+        push.close()
         pull.close()
