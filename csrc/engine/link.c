@@ -220,6 +220,8 @@ link_deactivate(mmi_link *link)
     }
     if (link->minor > 0) {
         st->in_doubt_messages += link->written - link->confirmed;
+    } else {
+        s->unconfirmable_gone += link->written;
     }
     s->peer_count--;
     st->disconnects++;

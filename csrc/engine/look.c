@@ -157,7 +157,8 @@ mmi_socket_drain_look(mmi_socket *s, mm_drain_info *info)
 {
     const mm_stats *st = &s->stats;
     *info = (mm_drain_info){ .confirmed_messages = st->confirmed_messages,
-                             .in_doubt_messages = st->in_doubt_messages };
+                             .in_doubt_messages = st->in_doubt_messages,
+                             .unconfirmable_messages = s->unconfirmable_gone };
     look_backlog(s, &info->queued_messages, &info->queued_bytes);
     info->dropped_messages =
         st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone + st->dropped_unfit;

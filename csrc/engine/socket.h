@@ -82,6 +82,7 @@ typedef struct mmi_socket {
     mmi_proto_host host;
     mm_socket_opts opts;
     mm_stats stats;                /* counters; what is "now" is computed when asked */
+    uint64_t unconfirmable_gone;   /* messages written to peers that cannot confirm, and are gone */
     mmi_list dialers, listeners, links;
     uint32_t peer_count, half_open, accepted;
     uint32_t refusing;             /* accepted over the limit, to be told so; not in accepted */

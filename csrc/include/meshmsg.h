@@ -192,8 +192,8 @@ typedef struct mm_attempt {
 typedef struct mm_drain_info {
     uint64_t queued_messages, queued_bytes;       /* accepted, not yet written                         */
     uint64_t unconfirmed_messages;                /* written, receipt not yet confirmed                */
-    uint64_t unconfirmable_messages;              /* written to peers that cannot confirm (ZMTP 3.0, SP) */
-    uint64_t confirmed_messages, in_doubt_messages, dropped_messages;  /* since the socket opened      */
+    /* Since the socket opened; unconfirmable: written to peers that cannot confirm (ZMTP 3.0, SP). */
+    uint64_t unconfirmable_messages, confirmed_messages, in_doubt_messages, dropped_messages;
 } mm_drain_info;
 
 typedef struct mm_subscribed_info {

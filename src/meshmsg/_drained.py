@@ -19,7 +19,8 @@ class DrainReport:
     Attributes:
         delivered: Confirmed: the peer has read them off its connection.
         unconfirmed: Written, but the peer has not confirmed them in time.
-        unconfirmable: Written to peers that cannot confirm (ZMTP 3.0, SP).
+        unconfirmable: Written to peers that cannot confirm (ZMTP 3.0, SP), also to those that are
+            gone since: whether they read it is not known.
         queued: Not written yet.
         in_doubt: Written to connections that ended before they were confirmed, and not since.
         dropped: Dropped by the overflow policy, for want of a peer, with a peer that left, or as

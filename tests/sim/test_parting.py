@@ -210,3 +210,25 @@ def test_the_oldest_such_connection_makes_room_when_there_are_no_descriptors() -
         other.close()
         push.close()
         pull.close()
+
+
+@pytest.mark.parametrize("how", ["closed", "reset"])
+def test_what_was_written_over_sp_stays_unconfirmable_when_its_connection_is_gone(how: str) -> None:
+    """It may be lost, and SP has nothing that could say so: drain() goes on to tell of it."""
+    with SimWorld(1) as world:
+        one, two = world.engine(), world.engine()
+        pull = mm.Pull(bind=UP, engine=two)
+        push = mm.Push(connect=f"sp+{pull.endpoint}", engine=one)
+        for visit in (1, 2):
+            push.wait_for_peers(timeout=PATIENCE_S)
+            push.send_many([BODY] * COUNT, timeout=0)
+            assert push.drain(timeout=PATIENCE_S).unconfirmable == visit * COUNT
+            if how == "reset":
+                world.reset_all()
+                world.run(0.01)
+        pull.close()
+        world.run(1)
+        assert push.peers() == []
+        report = push.drain(timeout=0)
+        assert (report.delivered, report.unconfirmable, report.in_doubt) == (0, 2 * COUNT, 0)
+        push.close()
