@@ -152,7 +152,7 @@ mmi_socket_stopped(const mmi_socket *s)
 void
 mmi_stop_read(mmi_link *link)
 {
-    if (link->socket->stopping) {
+    if (link->state != MMI_LINK_DEAD && link->socket->stopping) {
         mmi_socket_touch(link->socket);
     }
 }
