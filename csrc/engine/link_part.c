@@ -13,15 +13,7 @@
 
 static const uint64_t PART_NS_PER_MS = 1000000;
 
-/* PONGs are receipts; as long as the link is active, PINGs are answered as well: its linger may be
- * long, and its peer is to know that we live. */
-static bool
-part_heeds(const mmi_link *link, const mmi_command *command)
-{
-    return command->kind == MMI_COMMAND_PONG ||
-           (command->kind == MMI_COMMAND_PING && link->state == MMI_LINK_ACTIVE);
-}
-
+/* A PING is not answered: that would be a receipt for messages that are thrown away here. */
 static void
 part_glean(mmi_link *link, const uint8_t *buf, size_t size)
 {
@@ -34,7 +26,7 @@ part_glean(mmi_link *link, const uint8_t *buf, size_t size)
         link->deaf = rc < 0;
         if (rc > 0 && input.msg != NULL) {
             mmi_msg_unref(input.msg);
-        } else if (rc > 0 && part_heeds(link, &input.command)) {
+        } else if (rc > 0 && input.command.kind == MMI_COMMAND_PONG) {
             mmi_heartbeat_command(link, &input.command);
         }
     }

@@ -94,6 +94,26 @@ def test_a_socket_that_lingers_hears_that_a_slow_peer_lives(buffer_size: int) ->
         pull.close()
 
 
+def test_a_socket_that_lingers_confirms_nothing_that_it_throws_away() -> None:
+    """Nobody is to have what comes after close(): whoever sent it is not told that it arrived."""
+    with SimWorld(1, buffer_size=4096) as world:
+        one, two = world.engine(), world.engine()
+        closed = mm.Pair(bind=UP, engine=one, linger=3600)
+        other = mm.Pair(connect=closed.endpoint, engine=two, recv_queue_messages=1)
+        closed.wait_for_peers(timeout=PATIENCE_S)
+        for _ in range(COUNT):
+            closed.send(BODY, timeout=0)
+        closed.close()
+        other.send(b"too late", timeout=0)
+        assert other.drain(timeout=0).unconfirmed == 1  # and asks for a receipt
+        for _ in range(COUNT):
+            assert other.recv(timeout=PATIENCE_S) == BODY
+        world.run(1)
+        report = other.drain(timeout=0)
+        assert (report.delivered, report.in_doubt) == (0, 1)
+        other.close()
+
+
 def test_what_is_left_of_a_connection_is_gone_when_its_machine_is() -> None:
     """Within some seconds more than the heartbeat's time-out."""
     with SimWorld(1) as world:
