@@ -56,8 +56,10 @@ mmi_socket_stats_now(mmi_socket *s, mm_stats *out)
 static uint32_t
 look_stop(const mmi_link *link)
 {
-    bool itself = link->pipe.stopped && !link->leaving;
-    return link->stopping == MM_STOP_NONE && itself ? MM_STOP_ITSELF : link->stopping;
+    if (link->stopping != MM_STOP_NONE || !link->pipe.stopped) {
+        return link->stopping;
+    }
+    return link->leaving ? MM_STOP_LEFT : MM_STOP_ITSELF;
 }
 
 /* MM_SUBSCRIBED_.  An engine of meshmsg hands subscriptions to the socket before it answers a PING

@@ -155,11 +155,11 @@ typedef struct mm_stats {
     uint64_t closed[64];                          /* by mm_reason                                      */
 } mm_stats;
 
-/* MM_STOP_: what became of asking a peer to send nothing more; cancelling: its subscriptions, as it knows no more than
- * that; itself: it asked us.  MM_SUBSCRIBED_: of our topics at a peer; probable: it is not of meshmsg, and answered. */
+/* MM_STOP_: what became of asking a peer to send nothing more; cancelling: its topics, as it knows no more than that;
+ * itself: it asked us; left: we disconnect.  MM_SUBSCRIBED_: to our topics; probable: not of meshmsg, and answered. */
 enum {
     MM_STOP_NONE, MM_STOP_ASKED, MM_STOP_STOPPED, MM_STOP_CANCELLING, MM_STOP_CANCELLED, MM_STOP_CANNOT, MM_STOP_LATE,
-    MM_STOP_ITSELF,
+    MM_STOP_ITSELF, MM_STOP_LEFT,
     MM_SUBSCRIBED_NONE = 0, MM_SUBSCRIBED_WAITING, MM_SUBSCRIBED_CERTAIN, MM_SUBSCRIBED_PROBABLE, MM_SUBSCRIBED_WRITTEN
 };
 typedef struct mm_peer {

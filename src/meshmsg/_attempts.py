@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from meshmsg._blocking import LEAST_S
+from meshmsg._causes import seconds
 from meshmsg._core import EREFUSED, lib, to_ms
 from meshmsg._errors import MeshError, PeerError, UsageError
 from meshmsg._looking import Looking
@@ -41,7 +42,7 @@ class Attempts:
         self._deadline = deadline
         self._began = now
         self._ends = math.inf if deadline is None else now + deadline
-        self._made = 0
+        self._made = self._sent = self._lost = 0
 
     def begin(self, now: float) -> float | None:
         """Count one more attempt; return the seconds it may take."""
@@ -60,33 +61,48 @@ class Attempts:
             asked: Whether its question was sent.
             now: Seconds on the same clock.
         """
+        self._sent += asked
+        self._lost += isinstance(error, PeerError)
         if error.code != EREFUSED and self._left > 0 and not self._over(now):
             self._left -= 1
             return
         if isinstance(error, PeerError):
-            raise self._lost(error) from None
-        raise self._late(form, asked, now) from None
+            raise self._peer_lost(error) from None
+        raise self._late(form, now) from None
 
     def _over(self, now: float) -> bool:
         return now >= self._ends - LEAST_S
 
-    def _lost(self, error: PeerError) -> PeerError:
+    def _peer_lost(self, error: PeerError) -> PeerError:
         if self._left == 0:
             why = f"retries={self._retries} are used up; ask again if asking twice does no harm"
         else:
-            why = f"the deadline of {self._deadline} s is over"
-        return lost(error, why)
+            why = f"the deadline of {seconds(self._deadline or 0)} is over"
+        return lost(error, why + (self._outcomes() if self._lost < self._made else ""))
 
-    def _late(self, form: Looking, asked: bool, now: float) -> MeshError:
-        """The error of time that is up: how many attempts there were, of how long."""
-        what, how = ("no reply", "to") if asked else ("no room for a request", "in")
-        total = self._timeout if self._made == 1 else None
-        if self._made > 1:
-            each = "" if self._timeout is None else f" of {self._timeout} s each"
-            what += f" {how} {self._made} attempts{each}"
-        if self._over(now):
-            total = self._deadline
-        return form._error(lib.MM_ETIMEDOUT, what, total)
+    def _late(self, form: Looking, now: float) -> MeshError:
+        """The error of time that is up: how many attempts there were, and what became of them."""
+        what, how = ("no reply", "to") if self._sent else ("no room for a request", "in")
+        total = self._deadline if self._over(now) else None
+        if self._made == 1:
+            return form._error(lib.MM_ETIMEDOUT, what, self._timeout if total is None else total)
+        each = "" if self._timeout is None else f" of {seconds(self._timeout)} each"
+        what += f" {how} {self._made} attempts{each}"
+        if total is not None:
+            what += f" within {seconds(total)}"
+        if self._sent and (self._lost or self._sent < self._made):
+            what += self._outcomes()
+        return form._error(lib.MM_ETIMEDOUT, what)
+
+    def _outcomes(self) -> str:
+        """Say which attempts may have been carried out by a peer, and which were never sent."""
+        silent, unsent = self._sent - self._lost, self._made - self._sent
+        parts = {
+            "lost with its peer and may have been done": self._lost,
+            "sent but not answered and may have been done": silent,
+            "never sent": unsent,
+        }
+        return "; " + ", ".join(f"{count} {what}" for what, count in parts.items() if count)
 
 
 def lost(error: PeerError, why: str) -> PeerError:

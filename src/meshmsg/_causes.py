@@ -22,6 +22,13 @@ What = str | Callable[[], str]
 
 TOLD_MAX = 3
 """Endpoints or queues that a sentence lists."""
+LOOKED_AT = 16
+"""Peers that an error of a call that did not wait looks at."""
+ENDING = {
+    "stops": "is stopping (stop_receiving) and takes no more",
+    "left": "is being left (disconnect)",
+}
+"""Peers that are sent nothing more, by `PeerInfo.stopping`."""
 SILENT_S = 0.05
 """Seconds without a word after which it is worth a sentence."""
 SHARING = (lib.MM_PUSH, lib.MM_DEALER, lib.MM_REQ, lib.MM_PAIR)
@@ -72,6 +79,11 @@ def written_out(url: str) -> str:
     port = ffi.new("uint16_t *")
     rc = lib.mm_codec_url(raw, host, len(host), port, again, len(again))
     return text(again) if rc > 0 else url
+
+
+def seconds(span: float) -> str:
+    """Write a time as it is to be read: to the millisecond, or less if it is shorter."""
+    return f"{round(span, 3) if span >= 0.001 or span == 0 else f'{span:.1g}'} s"
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -162,13 +174,9 @@ def _queue(peer: PeerInfo, messages: int, size: int) -> str:
     return f"{peer.address}: {peer.queued_out_bytes:,} of {size:,} bytes"
 
 
-def queues_of(socket: Looking) -> str:
-    """Say whose queues are full, and how full: why there is no room."""
+def _queues_of(socket: Looking, peers: list[PeerInfo]) -> str:
+    """Say whose queues are full, and how full."""
     messages, size = int(socket._opts.send_queue_messages), int(socket._opts.send_queue_bytes)
-    try:
-        peers = socket.peers()
-    except MeshError:
-        return ""
     full = [
         peer
         for peer in peers
@@ -183,6 +191,30 @@ def queues_of(socket: Looking) -> str:
         return f": its peer's queue is full ({told})"
     how_many = "all" if len(full) == len(peers) else f"{len(full)} of"
     return f": {how_many} {len(peers)} peers' queues are full ({told})"
+
+
+def _ending(peers: list[PeerInfo]) -> list[str]:
+    """Say of peers that are sent nothing more why that is so."""
+    return [f"{peer.address} {ENDING[peer.stopping]}" for peer in peers if peer.stopping in ENDING]
+
+
+def room_of(socket: Looking, what: str, *, in_detail: bool) -> tuple[str, str]:
+    """Say why there is no room: nobody is there, nobody takes more, or queues are full."""
+    nobody = f"no peer{what.removeprefix('no room')}"
+    try:
+        peers, count = socket._first_peers(LOOKED_AT)
+        if in_detail and count > len(peers):
+            peers = socket.peers()
+    except MeshError:
+        return what, ""
+    ending = _ending(peers)
+    told = listed(ending)
+    if len(ending) >= count:
+        return nobody, f": {told}" if ending else ""
+    if not in_detail:
+        return what, ""
+    queues = _queues_of(socket, [peer for peer in peers if peer.stopping not in ENDING])
+    return what, f"{queues}; {told}" if ending else queues
 
 
 def topics_of(socket: Looking) -> str:

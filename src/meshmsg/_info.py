@@ -207,8 +207,8 @@ class PeerInfo:
         rtt: Seconds a heartbeat took there and back, None if there was none yet.
         stalled: Whether its system answers and it does not (PEER_STALLED).
         stopping: Of a socket that stops receiving: what became of asking this peer, as in
-            `StoppedPeer`. "stops": the peer itself stops receiving, and is sent nothing more. None:
-            neither.
+            `StoppedPeer`. "stops": the peer itself stops receiving, and is sent nothing more.
+            "left": after `disconnect`, it still gets what was queued for it. None: none of these.
         meshmsg: Whether it says that it is a socket of meshmsg (over SP it cannot).
         subscribed: Of a Sub or XSub: whether the peer has all its topics. "certain": its socket
             has them, or it is of SP and sends everything. "probable": it answered a PING behind
@@ -237,7 +237,7 @@ class PeerInfo:
     subscriptions: int
     rtt: float | None
     stalled: bool
-    stopping: Literal["asked", "stopped", "cancelled", "cannot", "late", "stops"] | None
+    stopping: Literal["asked", "stopped", "cancelled", "cannot", "late", "stops", "left"] | None
     meshmsg: bool
     subscribed: Literal["waiting", "certain", "probable", "written"] | None
 
@@ -397,7 +397,7 @@ _PEER_SAME = (
 )
 
 
-_STOPS: dict[int, Literal["asked", "stopped", "cancelled", "cannot", "late", "stops"]] = {
+_STOPS: dict[int, Literal["asked", "stopped", "cancelled", "cannot", "late", "stops", "left"]] = {
     lib.MM_STOP_ASKED: "asked",
     lib.MM_STOP_STOPPED: "stopped",
     lib.MM_STOP_CANCELLING: "asked",
@@ -405,6 +405,7 @@ _STOPS: dict[int, Literal["asked", "stopped", "cancelled", "cannot", "late", "st
     lib.MM_STOP_CANNOT: "cannot",
     lib.MM_STOP_LATE: "late",
     lib.MM_STOP_ITSELF: "stops",
+    lib.MM_STOP_LEFT: "left",
 }
 _SUBSCRIBED: dict[int, Literal["waiting", "certain", "probable", "written"]] = {
     lib.MM_SUBSCRIBED_WAITING: "waiting",

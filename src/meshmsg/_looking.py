@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Any, ClassVar
 
-from meshmsg._causes import What, queues_of, topics_of, trouble_of
+from meshmsg._causes import What, room_of, seconds, topics_of, trouble_of
 from meshmsg._core import error_for, ffi, lib, text_of
 from meshmsg._errors import MeshError, TooLargeError
 from meshmsg._eventlog import log as log
@@ -159,13 +159,10 @@ class Looking:
         """Say what is known of why something could not be done, now or in time."""
         queues = ""
         if what.startswith("no room"):
-            if self._peer_count() == 0:
-                what = f"no peer{what.removeprefix('no room')}"
-            elif timeout != 0:
-                queues = queues_of(self)
+            what, queues = room_of(self, what, in_detail=timeout != 0)
         if timeout == 0:
-            return f"{what} now ({self._about()})"
-        span = "" if timeout is None else f" within {timeout} s"
+            return f"{what} now{queues} ({self._about()})"
+        span = "" if timeout is None else f" within {seconds(timeout)}"
         asked = topics_of(self) if what.startswith("no message") else ""
         return f"{what}{span}{queues} ({self._about()}{asked}{trouble_of(self)})"
 

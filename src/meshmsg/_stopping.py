@@ -121,11 +121,12 @@ class Stopping(Looking):
         self._check(lib.mm_stop_receiving(self._handle, to_ms(deadline)), "stopping to receive")
         here: dict[int, StoppedPeer] = {}
         for peer in self._peers_or_the_end():
-            if peer.stopping is not None and peer.stopping != "stops":
-                here[peer.id] = StoppedPeer(peer.id, peer.address, peer.stopping)
-        for number, asked in self._asked.items():
-            if number not in here and asked.state != "stopped":
-                here[number] = StoppedPeer(number, asked.address, "gone")
+            state = peer.stopping
+            if state is not None and state != "stops" and state != "left":
+                here[peer.id] = StoppedPeer(peer.id, peer.address, state)
+        for number, known in self._asked.items():
+            if number not in here and known.state != "stopped":
+                here[number] = StoppedPeer(number, known.address, "gone")
         self._asked = {**self._asked, **here}
         return StopReport(tuple(self._asked.values()))
 

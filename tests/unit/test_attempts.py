@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -75,6 +76,60 @@ def test_a_lost_peer_uses_up_a_retry_and_leaves_the_rest_of_the_time() -> None:
     given, error = asked(None, 1, 2.5, *[GONE] * 9)
     assert given == [2.5, 1.5]
     assert "retries=1 are used up" in str(error)
+
+
+def test_what_became_of_each_attempt_is_told_when_it_is_not_the_same() -> None:
+    """One that was sent may have been carried out, though the last one found no peer."""
+    attempts = Attempts(1.0, 3, None, 0.0)
+    with mm.Req() as req:
+        for error, was_sent in [(GONE, True), (LATE, True), (LATE, False)]:
+            attempts.begin(0.0)
+            attempts.next(req, error, was_sent, 1.0)
+        attempts.begin(0.0)
+        with pytest.raises(mm.TimedOutError) as failed:
+            attempts.next(req, LATE, False, 1.0)
+        assert str(failed.value).startswith(
+            "no reply to 4 attempts of 1.0 s each; 1 lost with its peer and may have been done, "
+            "1 sent but not answered and may have been done, 2 never sent (Req"
+        )
+        attempts = Attempts(1.0, 1, None, 0.0)
+        attempts.begin(0.0)
+        attempts.next(req, LATE, False, 1.0)
+        attempts.begin(0.0)
+        with pytest.raises(mm.PeerError, match=r"; 1 lost .* may have been done, 1 never sent\)$"):
+            attempts.next(req, GONE, True, 1.0)
+        attempts = Attempts(0.1, 1, None, 0.0)
+        attempts.begin(0.0)
+        attempts.next(req, LATE, False, 1.0)
+        attempts.begin(0.0)
+        with pytest.raises(mm.TimedOutError, match=r"^no peer for a request in 2 attempts of 0\.1"):
+            attempts.next(req, LATE, False, 1.0)
+
+
+@MODES
+def test_a_request_whose_peer_went_away_and_nobody_came_says_so(mode: str) -> None:
+    """It was sent once, so it may have been done, though the last attempt found nobody."""
+
+    def serve(rep: mm.Rep) -> None:
+        rep.recv(timeout=WAIT_S)
+        rep.close()
+
+    with mm.Rep(bind=UP) as rep, ThreadPoolExecutor() as pool:
+        serving = pool.submit(serve, rep)
+
+        async def ask() -> None:
+            async with aio.Req(connect=rep.endpoint) as req:
+                await req.request(b"q", timeout=WAIT_S, retries=1, deadline=1.0)
+
+        with pytest.raises(
+            mm.TimedOutError, match="^no reply to 2 attempts .* within 1.0 s; 1 lost"
+        ):
+            if mode == "asyncio":
+                asyncio.run(ask())
+            else:
+                with mm.Req(connect=rep.endpoint) as req:
+                    req.request(b"q", timeout=WAIT_S, retries=1, deadline=1.0)
+        serving.result()
 
 
 def test_a_refusal_ends_all_attempts() -> None:

@@ -20,6 +20,7 @@ import meshmsg.aio
 from tests.support import refcodec as ref
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 from tests.support.rawpeer import RawPeer
+from tests.support.room import room
 
 UP = "tcp://127.0.0.1:0"
 KINDS = pytest.mark.parametrize("names", [mm, meshmsg.aio], ids=["sync", "aio"])
@@ -277,3 +278,60 @@ def test_a_name_is_compared_as_the_core_writes_it() -> None:
         wait_until(lambda: any(e.kind is mm.EventKind.CONNECT_FAILED for e in pull.events()))
         with pytest.raises(mm.TimedOutError, match="last: tcp://127.0.0.1:9 connection refused"):
             pull.recv(timeout=0.001)
+
+
+@KINDS
+def test_a_peer_that_stops_receiving_is_no_full_queue(names: Any) -> None:
+    """It is told that it is stopping, at whatever time-out, and peers() says so, too."""
+    with opened([names.Push(bind=UP)]) as (push,):
+        with RawPeer(push.endpoint).shake(b"PULL") as peer:
+            wait_until(push.peers)
+            peer.send(ref.command(b"STOP"))
+            wait_until(lambda: push.peers()[0].stopping == "stops")
+            address = push.peers()[0].address
+            for timeout, span in ((0.01, "within 0.01 s"), (0, "now")):
+                assert said(names, lambda _, t=timeout: push.send(b"x", timeout=t)) == (
+                    f"no peer for a message {span}: {address} is stopping (stop_receiving) and "
+                    f"takes no more (Push bound to {push.endpoint}, 1 peer)"
+                )
+
+
+def test_a_peer_that_stops_is_told_beside_the_queues_that_are_full() -> None:
+    """The others are full, and it is not one of them."""
+    with mm.Push(bind=UP, send_queue_messages=1) as push:
+        with RawPeer(push.endpoint).shake(b"PULL") as one, RawPeer(push.endpoint) as two:
+            wait_until(push.peers)
+            one.send(ref.command(b"STOP"))
+            wait_until(lambda: push.peers()[0].stopping == "stops")
+            two.shake(b"PULL")
+            push.wait_for_peers(2, timeout=WAIT_S)
+            with pytest.raises(mm.TimedOutError) as failed:
+                while True:
+                    push.send(bytes(8 << 20), timeout=0.05)
+            words = str(failed.value)
+            assert ": its peer's queue is full (tcp://127.0.0.1:" in words
+            assert "1 of 1 messages); tcp://127.0.0.1:" in words
+            assert " is stopping (stop_receiving) and takes no more (Push bound to" in words
+
+
+def test_a_peer_that_is_being_left_is_told_as_such() -> None:
+    """After a disconnect it gets what was begun, and no more."""
+    with room(buffer_size=4096) as r:
+        pull = r.open("Pull", bind=UP, recv_queue_messages=1)
+        push = r.open("Push", connect=pull.endpoint, linger=60.0)
+        push.wait_for_peers(timeout=WAIT_S)
+        while not push.peers()[0].queued_out_messages:
+            push.send(bytes(100_000), timeout=1)
+        push.disconnect(pull.endpoint)
+        assert [peer.stopping for peer in push.peers()] == ["left"]
+        with pytest.raises(mm.WouldBlockError, match="no peer for a message now: .* is being left"):
+            push.send(b"x", timeout=0)
+
+
+@KINDS
+def test_times_are_rounded(names: Any) -> None:
+    """What is left of a time is a long fraction, which nobody wants to read."""
+    with opened([names.Pull(bind=UP)]) as (pull,):
+        for timeout, told in ((0.0123456789, "0.012 s"), (0.00012345, "0.0001 s")):
+            words = said(names, lambda _, t=timeout: pull.recv(timeout=t))
+            assert words.startswith(f"no message within {told} (Pull")
