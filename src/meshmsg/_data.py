@@ -32,6 +32,8 @@ SIZE_OCTETS = 8
 """Of the size of a frame, as native calls take it."""
 Question = bytes | tuple[bytes, bytes]
 """What native calls ask or answer: a body, or frames end to end and their sizes."""
+_TIMES = ("M", "m")
+"""NumPy's kinds of datetime64 and timedelta64."""
 _NAMES = re.compile(":[^:]*:")
 """Of the fields of a structure, in the format of a buffer."""
 
@@ -44,10 +46,11 @@ def _view_of(data: object) -> memoryview:
     try:
         view = memoryview(data)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError, BufferError):
-        raise TypeError(
-            f"a message is bytes-like, not {kind}; "
-            "turn it into bytes first, for example with json.dumps(value).encode()"
-        ) from None
+        if getattr(getattr(data, "dtype", None), "kind", "") in _TIMES:
+            hint = f'an array of times has no buffer (dtype {data.dtype}); send x.view("i8")'  # type: ignore[attr-defined]
+        else:
+            hint = "turn it into bytes first, for example with json.dumps(value).encode()"
+        raise TypeError(f"a message is bytes-like, not {kind}; {hint}") from None
     if not view.c_contiguous:
         raise TypeError(
             f"a message is bytes in one piece, and this {kind} is not contiguous; copy it first: "

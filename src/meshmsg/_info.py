@@ -82,7 +82,8 @@ class Reason(IntEnum):
         CONNECTIONS: One connection more than `connections_max`.
         NOT_ZMTP: Its first octets are no greeting of ZMTP; `detail` quotes them.
         OLD_ZMTP: It speaks ZMTP 1.0 or 2.0.
-        MECHANISM: It wants PLAIN, CURVE or another mechanism than NULL.
+        MECHANISM: It wants PLAIN, CURVE or another mechanism than NULL; of libzmq, which
+            ends such a connection without a word, it is HANDSHAKE_EOF.
         HANDSHAKE: A frame or command that does not belong into the handshake.
         METADATA: Properties in its READY that are malformed, twice or too large.
         SOCKET_TYPE: Its role is missing, unknown or no partner of ours.

@@ -292,3 +292,17 @@ def test_no_call_of_the_core_is_told_a_size_by_len() -> None:
                 ours = re.search(rf"\b{name}\b[\w, ]* = ffi\.new\(", path.read_text())
                 assert ours or name in lists, f"{path.name}:{call.lineno}: {ast.unparse(call)}"
     assert seen > 50
+
+
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]"])
+def test_an_array_of_times_is_refused_with_what_can_be_sent(dtype: str) -> None:
+    """NumPy gives no buffer of datetime64 and timedelta64; their numbers are integers."""
+    numpy = pytest.importorskip("numpy")
+    times = numpy.arange(3).astype("i8").view(dtype)
+    with (
+        mm.Push() as push,
+        pytest.raises(TypeError, match=r"not ndarray.*; send x\.view\(\"i8\"\)"),
+    ):
+        push.send(times, timeout=0)
+    with mm.Push() as push, pytest.raises(mm.WouldBlockError):
+        push.send(times.view("i8"), timeout=0)

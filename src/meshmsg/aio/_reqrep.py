@@ -81,7 +81,7 @@ class Req(QuestionForm, AsyncFrameSender):
             WouldBlockError: The same, now (timeout=0); it is not asked again.
             RefusedError: The peer refused it, in words of its own; it is not asked again.
             PeerError: The peer went away and no retry is left; the outcome is unknown.
-            UsageError: retries or deadline is none.
+            UsageError: `retries` is not a count, or `deadline` is not a time above 0.
             TooLargeError: Over message_size_max, with the 4 bytes of its id.
             ClosedError: The socket was closed.
         """

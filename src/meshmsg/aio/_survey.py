@@ -202,7 +202,7 @@ class Surveyor(QuestionForm, AsyncFrameSender):
             did what.
 
         Raises:
-            UsageError: The deadline or the number of answers is none.
+            UsageError: `deadline` is not a time above 0, or `expect` is not a number of answers.
             TimedOutError: Of the `await` or the iteration: no room at a peer within the deadline
                 (overflow="block"); nobody was asked.
             WouldBlockError: The same, now (overflow="error").
