@@ -94,7 +94,9 @@ def pack_frames(frames: Iterable[Data], topic: str | bytes | None = None) -> tup
     if isinstance(frames, (bytes, str, bytearray, memoryview)):
         raise TypeError("send_frames takes a sequence of frames; for a single one use send")
     parts = [exact_bytes(frame) for frame in frames]
-    if parts and topic is not None and is_topic(topic):
+    if not parts:
+        raise UsageError("send_frames takes at least one frame, which may be empty")
+    if topic is not None and is_topic(topic):
         parts.insert(0, encode_topic(topic))
     sizes = array("Q", map(size_of, parts))
     return b"".join(parts), ffi.from_buffer("uint64_t[]", sizes), len(parts)
@@ -138,6 +140,11 @@ def encode_topics(topics: str | bytes | Iterable[str | bytes]) -> list[bytes]:
     """Return one topic, or several, as bytes."""
     if isinstance(topics, (str, bytes)):
         return [encode_topic(topics)]
+    if not isinstance(topics, Iterable):
+        raise TypeError(
+            f'topics is {topics!r}; it is a topic or several, str or bytes; [""] is everything, '
+            "() is nothing"
+        )
     return [encode_topic(topic) for topic in topics]
 
 
@@ -158,4 +165,8 @@ def several(endpoints: str | Iterable[str] | None) -> list[str]:
     """Return one endpoint, several, or none as a list."""
     if endpoints is None:
         return []
-    return [endpoints] if isinstance(endpoints, str) else list(endpoints)
+    if isinstance(endpoints, str):
+        return [endpoints]
+    if isinstance(endpoints, bytes) or not isinstance(endpoints, Iterable):
+        encode_url(endpoints)  # raises, and says what an endpoint is
+    return list(endpoints)

@@ -42,6 +42,16 @@ HINTS: dict[str, str] = {
     "publish": 'send(data, topic="...") of a Pub',
     "term": "close(); there is no context to end",
     "destroy": "close(); there is no context to end",
+    "linger": _OPTIONS,
+    "identity": 'identity=b"..." of the constructor of Dealer, Req and Router',
+    "last_endpoint": "endpoint",
+    "monitor": "events(), or on_event= of the constructor",
+    "add_dialer": "connect(url)",
+    "add_listener": "bind(url)",
+    "recv_timeout": "recv(timeout=...), in seconds",
+    "send_timeout": "send(data, timeout=...), in seconds",
+    "rcvtimeo": "recv(timeout=...), in seconds",
+    "sndtimeo": "send(data, timeout=...), in seconds",
 }
 """Attributes of the sockets of pyzmq, pynng and others, and what stands for them here."""
 
@@ -55,6 +65,20 @@ MODULE_HINTS: dict[str, str] = {
     "POLLIN": "a meshmsg.Poller of the sockets",
     "POLLOUT": "a meshmsg.Poller, to which sockets are added with writable=True",
     "proxy": "meshmsg.patterns.Forward",
+    "device": "meshmsg.patterns.Forward",
+    "ZMQError": "meshmsg.MeshError, and its subclasses",
+    "NNGException": "meshmsg.MeshError, and its subclasses",
+    "Again": "meshmsg.WouldBlockError (timeout=0), meshmsg.TimedOutError",
+    "Timeout": "meshmsg.TimedOutError",
+    "Frame": "bytes; a message has its frames as `.frames`",
+    "SUBSCRIBE": "Sub(topics=[...]), or subscribe(topic)",
+    "LINGER": "linger= of the constructor, in seconds",
+    "IDENTITY": "identity= of the constructor",
+    "RCVTIMEO": "recv(timeout=...), in seconds",
+    "SNDTIMEO": "send(data, timeout=...), in seconds",
+    "SNDHWM": "send_queue_messages= of the constructor",
+    "RCVHWM": "recv_queue_messages= of the constructor",
+    "curve_keypair": "nothing: connections are not encrypted yet",
 }
 """Names of the modules of other libraries."""
 

@@ -84,6 +84,27 @@ SECONDS_MAX = 4_000_000
 """Seconds an option may be: what fits 32 bits of milliseconds."""
 
 
+OTHER_NAMES = {
+    "hwm": "send_queue_messages, recv_queue_messages",
+    "sndhwm": "send_queue_messages",
+    "rcvhwm": "recv_queue_messages",
+    "send_buffer_size": "send_queue_messages",
+    "recv_buffer_size": "recv_queue_messages",
+    "recv_max_size": "message_size_max",
+    "maxmsgsize": "message_size_max",
+    "reconnect_ivl": "reconnect_min",
+    "reconnect_ivl_max": "reconnect_max",
+    "heartbeat_ivl": "heartbeat_interval",
+    "timeout": "the timeout= of each call",
+    "recv_timeout": "the timeout= of each call",
+    "send_timeout": "the timeout= of each call",
+    "subscribe": "topics of a Sub",
+    "listen": "bind",
+    "dial": "connect",
+}
+"""What options of other libraries are called here."""
+
+
 class SocketOptions(TypedDict, total=False):
     """The options every socket takes, all keyword-only.
 
@@ -245,7 +266,8 @@ def build_options(
             flags |= lib.MM_OPT_INSECURE if check_flag(name, value) else 0
         elif name != "on_event":
             known = sorted(SocketOptions.__annotations__)
-            raise TypeError(f"unknown option {name!r}; the options are {', '.join(known)}")
+            meant = f"use {OTHER_NAMES[name]}; " if name in OTHER_NAMES else ""
+            raise TypeError(f"unknown option {name!r}; {meant}the options are {', '.join(known)}")
     if opts.reconnect_max_ms < opts.reconnect_min_ms:
         raise UsageError(
             f"reconnect_max is {opts.reconnect_max_ms / 1000} s, "

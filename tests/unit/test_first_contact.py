@@ -11,6 +11,7 @@ import inspect
 import pydoc
 import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -159,3 +160,31 @@ def test_what_asyncio_has_elsewhere_or_not_at_all_is_told(name: str) -> None:
         assert hasattr(importlib.import_module(module), attribute)
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'$"):
         _ = aio.nonsense  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("role", "options", "kind", "words"),
+    [
+        ("Push", {"bind": 5555}, TypeError, "an endpoint is a str like"),
+        ("Push", {"bind": b"tcp://x:1"}, TypeError, "a str like .*, not bytes"),
+        ("Push", {"connect": Path("/x")}, TypeError, "an endpoint is a str like"),
+        ("Sub", {"topics": None}, TypeError, "topics is None; .* is everything"),
+        ("Sub", {"topics": 5}, TypeError, "topics is 5; "),
+        ("Push", {"hwm": 5}, TypeError, "unknown option 'hwm'; use send_queue_messages"),
+        ("Push", {"dial": "x"}, TypeError, "unknown option 'dial'; use connect; "),
+    ],
+)
+def test_the_next_mistakes_say_what_is_meant(
+    role: str, options: dict[str, Any], kind: Any, words: str
+) -> None:
+    """What somebody who comes from elsewhere tries next."""
+    with pytest.raises(kind, match=words):
+        getattr(mm, role)(**options)
+
+
+@pytest.mark.parametrize("role", ["Push", "Pub", "Dealer", "Pair"])
+def test_no_frame_at_all_is_no_matter_of_room(role: str) -> None:
+    """One is needed, and it may be empty."""
+    with getattr(mm, role)() as one:
+        with pytest.raises(mm.UsageError, match="^send_frames takes at least one frame"):
+            one.send_frames([])
