@@ -1,15 +1,17 @@
 """The books of an `IdleQueue`: which worker has been idle longest, which request waits or is where.
 
 It does no I/O, takes the time as an argument and knows clients and workers only by name; drivers
-say what is in `out`, in order.
+say what `next_word` gives, and tell how that went.
 Law: a request that was taken is in one place: it waits, is at one worker, or is settled (answered,
 refused, or dropped as its client left); so taken = waiting + at work + settled after each call.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -17,16 +19,21 @@ from meshmsg import UsageError
 
 READY, BYE, FAILED = b"READY", b"BYE", b"FAILED"
 TAG_SIZE = 8
-"""Octets of the number by which a request is known between the queue and its workers."""
+"""Octets of the number by which a request is known between the queue and its workers: a count, and
+as many random ones, so that a queue that is restarted does not use the numbers of the one before,
+and no worker can guess the number of a request that it was not given."""
 
 TICK_S = 0.1  # seconds between looks at connections and patience when nobody says anything
 READY_AGAIN_S = 1.0  # seconds of silence after which a worker says again that it is ready
 TURN = 64  # messages taken from one side before the other has its turn
+TURN_BYTES = 1024 * 1024  # ... and bytes: the message with which there are so many is the last
 
+_COUNT_SIZE = 4  # octets of the count in that number
 _ID_SIZE = 4  # octets of the id in front of the request of a meshmsg Req
 _ID_MARK = 0x80  # set in the first of them
 _REASON_MAX = 1024  # bytes of the reason of a refusal
 _REFUSED = b"REFUSED"
+LOG = logging.getLogger("meshmsg")
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,7 @@ class IdleStats:
     refused: int
     """Requests whose client was told that there will be no answer."""
     dropped: int
-    """Requests whose client was gone before they were settled."""
+    """Requests whose client was gone, or took nothing more, before they were settled."""
     retried: int
     """Times a request went to another worker, as the one that had it was lost or took too long."""
     late: int
@@ -57,16 +64,6 @@ class IdleStats:
     """Workers that wait for a request now."""
 
 
-class Word(NamedTuple):
-    """What is to be said."""
-
-    to_worker: bool
-    name: bytes
-    frames: list[bytes]
-    settles: str = ""
-    """How this ends a request: "answered" or "refused", if the client can be reached."""
-
-
 @dataclass(eq=False)
 class _Request:
     tag: bytes
@@ -76,8 +73,20 @@ class _Request:
     attempts: int = 0
 
 
+class Word(NamedTuple):
+    """What is to be said."""
+
+    to_worker: bool
+    name: bytes
+    frames: list[bytes]
+    request: _Request
+    settles: str = ""
+    """How this ends a request: "answered" or "refused", if the client can be reached."""
+
+
 @dataclass(eq=False)
 class _Worker:
+    connection: int
     request: _Request | None = None
     since: float = 0.0
     """When it got that."""
@@ -96,7 +105,7 @@ class _Counts:
 
 def refusal_body(reason: str) -> bytes:
     """What a client is answered that knows no refusals."""
-    return b"REFUSED " + reason.encode()
+    return b"REFUSED " + reason.encode("utf-8", "backslashreplace")
 
 
 @dataclass(eq=False)
@@ -107,12 +116,15 @@ class IdleBooks:
     retries: int
     patience: float | None
     refusal: Callable[[str], bytes] = refusal_body
+    random: Callable[[int], bytes] = os.urandom
+    """Gives so many random octets."""
     out: deque[Word] = field(default_factory=deque)
     _waiting: dict[bytes, _Request] = field(default_factory=dict)
     _workers: dict[bytes, _Worker] = field(default_factory=dict)
     _idle: dict[bytes, None] = field(default_factory=dict)  # the one that is idle longest first
     _counts: _Counts = field(default_factory=_Counts)
-    _connections: Mapping[bytes, int] = field(default_factory=dict)
+    _connections: Mapping[bytes, int] = field(default_factory=dict)  # of workers
+    _clients: Collection[bytes] = ()
     _look_at: float = 0.0  # nobody can be out of patience before that
 
     def __post_init__(self) -> None:
@@ -129,22 +141,30 @@ class IdleBooks:
         )
 
     def hear_client(self, client: bytes, frames: Sequence[bytes], now: float) -> None:
-        """Take a request: an envelope, an empty frame, a body."""
+        """Take a request: an envelope, an empty frame, a body.
+
+        Tell `clients_here` before, when connections have changed.
+        """
         cut = next((i for i, frame in enumerate(frames) if not frame), None)
         if cut is None or cut + 1 == len(frames):
             self._counts.malformed += 1
             return
-        tag = self._counts.taken.to_bytes(TAG_SIZE, "big")
+        request = _Request(self._new_tag(), client, list(frames[:cut]), list(frames[cut + 1 :]))
         self._counts.taken += 1
-        request = _Request(tag, client, list(frames[:cut]), list(frames[cut + 1 :]))
+        if client not in self._clients:
+            self._counts.dropped += 1  # it left after it asked
+            return
         if len(self._waiting) >= self.backlog:
             self._refuse(request, f"{self.backlog} requests wait already")
             return
-        self._waiting[tag] = request
+        self._waiting[request.tag] = request
         self._match(now)
 
     def hear_worker(self, name: bytes, frames: Sequence[bytes], now: float) -> None:
-        """Note what a worker says: that it is ready, an answer, that it failed, or goodbye."""
+        """Note what a worker says: that it is ready, an answer, that it failed, or goodbye.
+
+        Tell `workers_here` before, when connections have changed.
+        """
         if len(frames) < 2 or frames[0]:
             self._counts.malformed += 1
             return
@@ -162,7 +182,7 @@ class IdleBooks:
             request = self._settle(name, word)
             if request is not None:
                 frames = [*request.envelope, b"", *rest]
-                self.out.append(Word(False, request.client, frames, "answered"))
+                self.out.append(Word(False, request.client, frames, request, "answered"))
             self._rest(name)
         else:
             self._counts.malformed += 1
@@ -178,13 +198,14 @@ class IdleBooks:
 
     def workers_here(self, connections: Mapping[bytes, int], now: float) -> None:
         """Forget the workers whose connection is gone, or is a new one."""
-        before, self._connections = self._connections, connections
-        for name in list(self._workers):
-            if name not in connections or before.get(name, connections[name]) != connections[name]:
+        self._connections = connections
+        for name, worker in list(self._workers.items()):
+            if connections.get(name) != worker.connection:
                 self.worker_gone(name, now)
 
-    def clients_here(self, names: set[bytes]) -> None:
+    def clients_here(self, names: Collection[bytes]) -> None:
         """Drop what waits for clients that are not among these."""
+        self._clients = names
         gone = [tag for tag, one in self._waiting.items() if one.client not in names]
         for tag in gone:
             del self._waiting[tag]
@@ -208,6 +229,14 @@ class IdleBooks:
                 self._look_at = min(self._look_at, worker.since + self.patience)
         self._match(now)
 
+    def next_word(self) -> Word | None:
+        """What is to be said next; a request that was taken from its worker meanwhile is not."""
+        while self.out:
+            word = self.out.popleft()
+            if not word.to_worker or self._has(word.name, word.request) is not None:
+                return word
+        return None
+
     def said(self, word: Word) -> None:
         """This was sent."""
         if word.settles == "answered":
@@ -217,14 +246,29 @@ class IdleBooks:
 
     def unsaid(self, word: Word, now: float) -> None:
         """This could not be sent: its worker or client is gone, or takes no more."""
-        if word.to_worker:
-            worker = self._workers.get(word.name)
-            if worker is not None and worker.request is not None:
-                worker.request.attempts -= 1  # it never got there
-                self._counts.retried -= 1
-            self.worker_gone(word.name, now)
-        elif word.settles:
+        if not word.to_worker:
             self._counts.dropped += 1
+        elif self._has(word.name, word.request) is not None:
+            word.request.attempts -= 1  # it never got there
+            self._workers[word.name].request = None
+            self._put_back(word.request)
+            self.worker_gone(word.name, now)
+            self._match(now)
+
+    def unfit(self, word: Word, why: str, now: float) -> None:
+        """This cannot be sent to anybody, being too large, for example: its client is told."""
+        if word.to_worker:
+            worker = self._has(word.name, word.request)
+            if worker is not None:
+                worker.request = None
+                self._idle = {word.name: None, **self._idle}  # as if it had not been its turn
+                self._refuse(word.request, f"the request cannot be passed on to a worker: {why}")
+                self._match(now)
+        elif word.settles == "answered":
+            self._refuse(word.request, f"the worker's answer cannot be passed on: {why}")
+        else:
+            self._counts.dropped += 1
+            LOG.warning("an idle queue cannot even refuse a request of %r: %s", word.name, why)
 
     def stats(self) -> IdleStats:
         """The counts, as they are now."""
@@ -246,8 +290,11 @@ class IdleBooks:
         assert not (self._idle and self._waiting)
 
     def _rest(self, name: bytes) -> None:
-        """This worker is idle from now, unless it was already, or has something to do."""
-        worker = self._workers.setdefault(name, _Worker())
+        """This worker is idle from now, unless it was already, has something to do, or left."""
+        connection = self._connections.get(name)
+        if connection is None:
+            return
+        worker = self._workers.setdefault(name, _Worker(connection))
         if worker.request is None:
             self._idle.setdefault(name)
 
@@ -260,7 +307,7 @@ class IdleBooks:
             request.attempts += 1
             worker = self._workers[name]
             worker.request, worker.since = request, now
-            self.out.append(Word(True, name, [b"", request.tag, *request.body]))
+            self.out.append(Word(True, name, [b"", request.tag, *request.body], request))
 
     def _settle(self, name: bytes, tag: bytes, *, its_own: bool = False) -> _Request | None:
         """The request with that tag, wherever it is; None: it is settled, or not this worker's."""
@@ -279,21 +326,51 @@ class IdleBooks:
                 return request
         return None
 
+    def _has(self, name: bytes, request: _Request) -> _Worker | None:
+        """The worker of that name, if it has this request."""
+        worker = self._workers.get(name)
+        return worker if worker is not None and worker.request is request else None
+
+    def _new_tag(self) -> bytes:
+        count = self._counts.taken % (1 << 8 * _COUNT_SIZE)
+        return count.to_bytes(_COUNT_SIZE, "big") + self.random(TAG_SIZE - _COUNT_SIZE)
+
     def _again(self, request: _Request, why: str) -> None:
         if request.attempts > self.retries:
             self._refuse(request, f"the worker {why}, the last of {request.attempts}")
             return
         self._counts.retried += 1
+        self._put_back(request)
+
+    def _put_back(self, request: _Request) -> None:
+        if request.client not in self._clients:
+            self._counts.dropped += 1
+            return
         self._waiting = {request.tag: request, **self._waiting}  # before all that came later
 
     def _refuse(self, request: _Request, reason: str) -> None:
         """Tell the client: a Req of meshmsg in its words, others by an answer."""
+        reason = _cut(reason)
         envelope = request.envelope
         if len(envelope) == 1 and len(envelope[0]) == _ID_SIZE and envelope[0][0] & _ID_MARK:
-            frames = [envelope[0], _REFUSED, reason.encode()[:_REASON_MAX]]
+            frames = [envelope[0], _REFUSED, reason.encode()]
         else:
-            frames = [*envelope, b"", self.refusal(reason)]
-        self.out.append(Word(False, request.client, frames, "refused"))
+            frames = [*envelope, b"", self._refusal(reason)]
+        self.out.append(Word(False, request.client, frames, request, "refused"))
+
+    def _refusal(self, reason: str) -> bytes:
+        """What the user's function makes of a reason; when it fails, what is made without one."""
+        try:
+            return bytes(memoryview(self.refusal(reason)))
+        except Exception:
+            LOG.exception("refusal= of an idle queue failed; the client is told %r", reason)
+            return refusal_body(reason)
+
+
+def _cut(reason: str) -> str:
+    """As much of a reason as a refusal may have, in whole characters."""
+    octets = reason.encode("utf-8", "backslashreplace")
+    return octets[:_REASON_MAX].decode("utf-8", "ignore")
 
 
 JobT = TypeVar("JobT", bound="JobForm")
@@ -318,18 +395,21 @@ class JobForm(bytes):
         return job
 
     def _answer(self, frames: Sequence[bytes]) -> list[bytes]:
+        """What answers it.  It counts as settled only when that was sent."""
         if not frames:
             raise UsageError(
                 'an answer has at least one frame; reply(b"") answers with an empty one'
             )
-        self._settle()
+        self._check_open()
         return [b"", self._tag, *frames]
 
     def _refusal(self, reason: str) -> list[bytes]:
-        self._settle()
-        return [b"", FAILED, self._tag, reason.encode()]
+        """What refuses it, likewise."""
+        if not isinstance(reason, str):
+            raise TypeError(f"a reason is str, not {type(reason).__name__}")
+        self._check_open()
+        return [b"", FAILED, self._tag, reason.encode("utf-8", "backslashreplace")]
 
-    def _settle(self) -> None:
+    def _check_open(self) -> None:
         if self.settled:
             raise UsageError("this job was answered or refused already")
-        self.settled = True

@@ -2,7 +2,8 @@
 
 A ROUTER socket for clients, one for workers and one thread around the books in `_idle`.  It is no
 broker: what waits in it dies with it.  Not here: who gets what (`_idle`).
-Law: everything that touches the books holds the lock, and nothing waits while holding it.
+Law: everything that touches the books holds the lock, and nothing waits while holding it.  Whether
+somebody came or left is read from `events(since=)`, which takes them from nobody.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from meshmsg import (
     Dealer,
     Engine,
     MeshError,
+    PeerError,
     Poller,
     Router,
     Stats,
@@ -26,10 +28,12 @@ from meshmsg import (
 
 from ._idle import (
     BYE,
+    LOG,
     READY,
     READY_AGAIN_S,
     TICK_S,
     TURN,
+    TURN_BYTES,
     IdleBooks,
     JobForm,
     Word,
@@ -47,7 +51,7 @@ class IdleQueue:
     then, and when too many wait, the client is told that there will be no answer: a `Req` by
     RefusedError, others by an answer that `refusal` makes.
 
-    Thread-safe: yes, every method.
+    Thread-safe: yes, every method; a signal's function may close it.
 
     Example::
 
@@ -77,8 +81,8 @@ class IdleQueue:
             retries: Times a request goes to another worker when one was lost with it.
             patience: Seconds a worker may take for a request, after which it counts as lost until
                 it speaks; None: as long as its connection lives.
-            refusal: Makes the answer to clients that know no refusals, from the reason; it must
-                not raise.
+            refusal: Makes the answer to clients that know no refusals, from the reason. When it
+                raises, that is logged, and the client gets what it would get without it.
             insecure: Allow a bind outside loopback without security.
             engine: The engine to use; None takes that of the process.
 
@@ -88,10 +92,10 @@ class IdleQueue:
             InsecureBindError: An address is outside loopback and `insecure` is False.
         """
         self._books = IdleBooks(backlog, retries, patience, refusal)
-        self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
+        self._changed = threading.Condition()
         self._closed = False
         self._failure: BaseException | None = None
+        self._seen = {False: 0, True: 0}  # of the front, of the back: the last event we know
         self._front = Router(bind=front, insecure=insecure, engine=engine, handover=True)
         try:
             self._back = Router(bind=back, insecure=insecure, engine=engine, handover=True)
@@ -111,12 +115,16 @@ class IdleQueue:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except ClosedError:
+            if value is None:  # else that is what the caller is to hear
+                raise
 
     def __repr__(self) -> str:
         if self._closed:
             return "<IdleQueue closed>"
-        with self._lock:
+        with self._changed:
             return f"<IdleQueue {self._front.endpoint} to {self._back.endpoint}: {self._books!r}>"
 
     @property
@@ -140,7 +148,7 @@ class IdleQueue:
 
         Raises:
             TimedOutError: There are fewer.
-            ClosedError: The queue was closed.
+            ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
         with self._changed:
             here = self._changed.wait_for(
@@ -163,74 +171,106 @@ class IdleQueue:
         Returns:
             A snapshot.
         """
-        with self._lock:
+        with self._changed:
             return self._books.stats()
 
     def close(self) -> None:
         """Stop, and close both sockets: what waits is not answered.
 
-        Thread-safe: yes; closing twice is harmless.
+        Thread-safe: yes, also from a signal's function; closing twice is harmless.
+
+        Raises:
+            ClosedError: The queue had failed, which should not happen; its `__cause__` says why,
+                and it is closed. Told once.
         """
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        self._closed = True
         self._front.close()
         self._back.close()
-        if threading.current_thread() is not self._thread:
+        if threading.current_thread() is not self._thread and not self._interrupted():
             self._thread.join()
-        self._poller.close()
+        failure, self._failure = self._failure, None
+        if failure is not None and not isinstance(failure, ClosedError):
+            raise ClosedError("the idle queue had failed before it was closed") from failure
+
+    def _interrupted(self) -> bool:
+        """Whether this is a signal's function, in whose thread a method holds the lock."""
+        try:
+            self._changed.notify(0)
+        except RuntimeError:  # this thread does not hold it
+            return False
+        return True
 
     def _serve(self) -> None:
-        """The thread: hear clients and workers, notice who left, say what is to be said."""
+        """The thread: serve until it is closed, or fails; then there is nobody to be asked."""
         try:
             while not self._closed:
-                ready = self._poller.poll(TICK_S)
-                with self._changed:
-                    now = time.monotonic()
-                    if self._back.events():
-                        self._books.workers_here(
-                            {p.identity: p.id for p in self._back.peers()}, now
-                        )
-                    if self._front.events():
-                        self._books.clients_here({peer.identity for peer in self._front.peers()})
-                    for socket in ready:
-                        self._hear(socket, now)
-                    self._books.expire(now)
-                    self._say_all(now)
-                    self._changed.notify_all()
-        except MeshError as error:
-            with self._changed:
-                if not self._closed:  # else it is what close() wanted
-                    self._failure = error
-                self._changed.notify_all()
+                self._turn(self._poller.poll(TICK_S))
+        except BaseException as error:
+            if not self._closed:  # else it is what close() wanted
+                self._failure = error
+                if not isinstance(error, ClosedError):
+                    LOG.exception("an idle queue failed, and is closed")
+        self._front.close()
+        self._back.close()
+        self._poller.close()
+        with self._changed:
+            self._changed.notify_all()
 
-    def _hear(self, socket: Router, now: float) -> None:
-        hear = self._books.hear_client if socket is self._front else self._books.hear_worker
+    def _turn(self, ready: Iterable[object]) -> None:
+        """Hear clients and workers, notice who came and left, say what is to be said."""
+        heard = [
+            (each, self._received(each)) for each in (self._back, self._front) if each in ready
+        ]
+        with self._changed:
+            now = time.monotonic()
+            self._look(now)  # after receiving: who has said something is known by then
+            for socket, messages in heard:
+                side = self._books.hear_worker if socket is self._back else self._books.hear_client
+                for frames in messages:
+                    side(frames[0], frames[1:], now)
+            self._books.expire(now)
+            while (word := self._books.next_word()) is not None:
+                self._say(word, now)
+            self._changed.notify_all()
+
+    def _received(self, socket: Router) -> list[list[bytes]]:
+        """What has come there, up to a limit."""
+        messages: list[list[bytes]] = []
+        size = 0
         try:
-            for _ in range(TURN):
-                frames = socket.recv_frames(timeout=0)
-                hear(frames[0], frames[1:], now)
+            while len(messages) < TURN and size < TURN_BYTES:
+                messages.append(socket.recv_frames(timeout=0))
+                size += sum(map(len, messages[-1]))
         except WouldBlockError:
-            return
+            pass
+        return messages
 
-    def _say_all(self, now: float) -> None:
-        while self._books.out:
-            word = self._books.out.popleft()
-            if self._say(word):
-                self._books.said(word)
-            else:
-                self._books.unsaid(word, now)
+    def _look(self, now: float) -> None:
+        """Tell the books who is connected, if that has changed."""
+        for socket in (self._back, self._front):
+            of_workers = socket is self._back
+            news = socket.events(since=self._seen[of_workers])
+            if news:
+                self._seen[of_workers] = news[-1].seq
+                here = {peer.identity: peer.id for peer in socket.peers()}
+                if of_workers:
+                    self._books.workers_here(here, now)
+                else:
+                    self._books.clients_here(here)
 
-    def _say(self, word: Word) -> bool:
-        """Send to one peer; False when it cannot be reached now."""
+    def _say(self, word: Word, now: float) -> None:
+        """Send to one peer, and note how that went."""
         socket = self._back if word.to_worker else self._front
         try:
             socket.send_frames([word.name, *word.frames], timeout=0)
         except ClosedError:
             raise
-        except MeshError:
-            return False
-        return True
+        except (PeerError, WouldBlockError):  # it is gone, or takes no more
+            self._books.unsaid(word, now)
+        except MeshError as error:
+            self._books.unfit(word, str(error), now)
+        else:
+            self._books.said(word)
 
 
 class Job(JobForm):
@@ -248,9 +288,11 @@ class Job(JobForm):
 
         Raises:
             UsageError: There is no frame, or it was answered or refused already.
+            TooLargeError, TypeError: This cannot be sent; it may still be answered or refused.
             ClosedError: The worker was closed.
         """
         self._worker._say(self._answer(frames))
+        self.settled = True
 
     def refuse(self, reason: str = "") -> None:
         """Say that there will be no answer: the client is told, and no other worker gets it.
@@ -258,20 +300,23 @@ class Job(JobForm):
         Thread-safe: no; as for the worker.
 
         Args:
-            reason: Why.
+            reason: Why; the client is told the first 1,024 bytes of it in UTF-8.
 
         Raises:
             UsageError: It was answered or refused already.
+            TooLargeError, TypeError: This cannot be sent; it may still be answered or refused.
             ClosedError: The worker was closed.
         """
         self._worker._say(self._refusal(reason))
+        self.settled = True
 
 
 class IdleWorker:
     """Take requests from an `IdleQueue`, one at a time; iterate to get them.
 
-    Coming back for the next one without an answer refuses the one before.  When the worker is
-    closed, or dies, what it had goes to another one.
+    Answer or refuse each job before you take the next one.  A job that is neither answered nor
+    refused by then is refused in your place: its client is told that "the worker went on without an
+    answer".  When the worker is closed, or dies, the job it had goes to another worker.
 
     Thread-safe: no; one worker belongs to one thread.
 

@@ -1,21 +1,32 @@
 """IdleQueue and IdleWorker for asyncio: the same books, tasks of the loop in place of a thread.
 
 Not here: who gets what (`_idle`).
-Law: one task says what is to be said; the others change the books, and wake it.
+Law: one task says what is to be said; the others change the books, and wake it.  A task that fails
+closes the queue, and says so.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from types import TracebackType
 
-from meshmsg import ClosedError, Engine, MeshError, Stats, TimedOutError, UsageError
+from meshmsg import (
+    ClosedError,
+    Engine,
+    MeshError,
+    PeerError,
+    Stats,
+    TimedOutError,
+    UsageError,
+    WouldBlockError,
+)
 from meshmsg.aio import Dealer, Router
 
 from .._idle import (
     BYE,
+    LOG,
     READY,
     READY_AGAIN_S,
     TICK_S,
@@ -57,8 +68,8 @@ class IdleQueue:
             retries: Times a request goes to another worker when one was lost with it.
             patience: Seconds a worker may take for a request, after which it counts as lost until
                 it speaks; None: as long as its connection lives.
-            refusal: Makes the answer to clients that know no refusals, from the reason; it must
-                not raise.
+            refusal: Makes the answer to clients that know no refusals, from the reason. When it
+                raises, that is logged, and the client gets what it would get without it.
             insecure: Allow a bind outside loopback without security.
             engine: The engine to use; None takes that of the process.
 
@@ -76,6 +87,7 @@ class IdleQueue:
         self._due = asyncio.Event()
         self._closed = False
         self._failure: BaseException | None = None
+        self._seen = {False: 0, True: 0}  # of the front, of the back: the last event we know
         self._front = Router(bind=front, insecure=insecure, engine=engine, handover=True)
         try:
             self._back = Router(bind=back, insecure=insecure, engine=engine, handover=True)
@@ -87,7 +99,7 @@ class IdleQueue:
             self._hear(self._back, self._books.hear_worker),
             self._speak(),
         )
-        self._tasks = [loop.create_task(task) for task in tasks]
+        self._tasks = [loop.create_task(self._guarded(task)) for task in tasks]
 
     async def __aenter__(self) -> IdleQueue:
         return self
@@ -98,8 +110,13 @@ class IdleQueue:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        try:
+            self.close()
+        except ClosedError:
+            if value is None:  # else that is what the caller is to hear
+                raise
+        finally:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def __repr__(self) -> str:
         if self._closed:
@@ -127,7 +144,7 @@ class IdleQueue:
 
         Raises:
             TimedOutError: There are fewer.
-            ClosedError: The queue was closed.
+            ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
 
         def over() -> bool:
@@ -158,71 +175,88 @@ class IdleQueue:
         """Stop, and close both sockets: what waits is not answered.
 
         Thread-safe: no; closing twice is harmless.
+
+        Raises:
+            ClosedError: The queue had failed, which should not happen; its `__cause__` says why,
+                and it is closed. Told once.
         """
         self._closed = True
         self._due.set()
         self._front.close()
         self._back.close()
+        failure, self._failure = self._failure, None
+        if failure is not None and not isinstance(failure, ClosedError):
+            raise ClosedError("the idle queue had failed before it was closed") from failure
+
+    async def _guarded(self, task: Coroutine[object, object, None]) -> None:
+        """Run one of the queue's tasks; when it fails there is nobody to be asked any more."""
+        try:
+            await task
+        except Exception as error:
+            if not self._closed and self._failure is None:  # else it is what close() wanted
+                self._failure = error
+                if not isinstance(error, ClosedError):
+                    LOG.exception("an idle queue failed, and is closed")
+        finally:
+            self._due.set()
+            self._front.close()
+            self._back.close()
+        async with self._changed:
+            self._changed.notify_all()
 
     async def _hear(
         self, socket: Router, hear: Callable[[bytes, list[bytes], float], None]
     ) -> None:
         """A task: hear one side."""
-        try:
-            while not self._closed:
-                frames = await socket.recv_frames()
-                self._look(time.monotonic())
-                hear(frames[0], frames[1:], time.monotonic())
-                self._due.set()
-        except MeshError as error:
-            self._fail(error)
+        while not self._closed:
+            frames = await socket.recv_frames()
+            now = time.monotonic()
+            self._look(now)  # after receiving: who has said something is known by then
+            hear(frames[0], frames[1:], now)
+            self._due.set()
 
     async def _speak(self) -> None:
         """A task: notice who left and who takes too long, and say what is to be said."""
-        try:
-            while not self._closed:
-                try:
-                    await asyncio.wait_for(self._due.wait(), TICK_S)
-                except asyncio.TimeoutError:
-                    pass
-                self._due.clear()
-                now = time.monotonic()
-                self._look(now)
-                self._books.expire(now)
-                while self._books.out:
-                    word = self._books.out.popleft()
-                    if await self._say(word):
-                        self._books.said(word)
-                    else:
-                        self._books.unsaid(word, time.monotonic())
-                async with self._changed:
-                    self._changed.notify_all()
-        except MeshError as error:
-            self._fail(error)
-        async with self._changed:
-            self._changed.notify_all()
+        while not self._closed:
+            try:
+                await asyncio.wait_for(self._due.wait(), TICK_S)
+            except asyncio.TimeoutError:
+                pass
+            self._due.clear()
+            now = time.monotonic()
+            self._look(now)
+            self._books.expire(now)
+            while (word := self._books.next_word()) is not None:
+                await self._say(word)
+            async with self._changed:
+                self._changed.notify_all()
 
     def _look(self, now: float) -> None:
-        if self._back.events():
-            self._books.workers_here({peer.identity: peer.id for peer in self._back.peers()}, now)
-        if self._front.events():
-            self._books.clients_here({peer.identity for peer in self._front.peers()})
+        """Tell the books who is connected, if that has changed."""
+        for socket in (self._back, self._front):
+            of_workers = socket is self._back
+            news = socket.events(since=self._seen[of_workers])
+            if news:
+                self._seen[of_workers] = news[-1].seq
+                here = {peer.identity: peer.id for peer in socket.peers()}
+                if of_workers:
+                    self._books.workers_here(here, now)
+                else:
+                    self._books.clients_here(here)
 
-    def _fail(self, error: MeshError) -> None:
-        if not self._closed and self._failure is None:  # else it is what close() wanted
-            self._failure = error
-        self._due.set()
-
-    async def _say(self, word: Word) -> bool:
-        """Send to one peer; False when it cannot be reached now."""
+    async def _say(self, word: Word) -> None:
+        """Send to one peer, and note how that went."""
         socket = self._back if word.to_worker else self._front
         try:
             await socket.send_frames([word.name, *word.frames], timeout=0)
         except ClosedError:
             raise
-        except MeshError:
-            return False
-        return True
+        except (PeerError, WouldBlockError):  # it is gone, or takes no more
+            self._books.unsaid(word, time.monotonic())
+        except MeshError as error:
+            self._books.unfit(word, str(error), time.monotonic())
+        else:
+            self._books.said(word)
 
 
 class Job(JobForm):
@@ -233,37 +267,42 @@ class Job(JobForm):
     async def reply(self, *frames: bytes) -> None:
         """Answer it; the worker is idle then, and gets the next one.
 
-        Cancel-safe: it was sent or not; it counts as settled. Thread-safe: no.
+        Cancel-safe: yes; a cancelled call has not answered it. Thread-safe: no.
 
         Args:
             frames: The answer, one frame or more; at least one.
 
         Raises:
             UsageError: There is no frame, or it was answered or refused already.
+            TooLargeError, TypeError: This cannot be sent; it may still be answered or refused.
             ClosedError: The worker was closed.
         """
         await self._worker._say(self._answer(frames))
+        self.settled = True
 
     async def refuse(self, reason: str = "") -> None:
         """Say that there will be no answer: the client is told, and no other worker gets it.
 
-        Cancel-safe: it was sent or not; it counts as settled. Thread-safe: no.
+        Cancel-safe: yes; a cancelled call has not refused it. Thread-safe: no.
 
         Args:
-            reason: Why.
+            reason: Why; the client is told the first 1,024 bytes of it in UTF-8.
 
         Raises:
             UsageError: It was answered or refused already.
+            TooLargeError, TypeError: This cannot be sent; it may still be answered or refused.
             ClosedError: The worker was closed.
         """
         await self._worker._say(self._refusal(reason))
+        self.settled = True
 
 
 class IdleWorker:
     """Take requests from an `IdleQueue`, one at a time; `async for` gets them.
 
-    Coming back for the next one without an answer refuses the one before.  When the worker is
-    closed, or dies, what it had goes to another one.
+    Answer or refuse each job before you take the next one.  A job that is neither answered nor
+    refused by then is refused in your place: its client is told that "the worker went on without an
+    answer".  When the worker is closed, or dies, the job it had goes to another worker.
 
     Thread-safe: no; as its loop.
 
@@ -340,13 +379,14 @@ class IdleWorker:
     async def close(self) -> None:
         """Say goodbye and close: what is in hand goes to another worker.
 
-        Cancel-safe: yes. Thread-safe: no; closing twice is harmless.
+        Cancel-safe: yes; it is closed. Thread-safe: no; closing twice is harmless.
         """
         try:
             await self._dealer.send_frames([b"", BYE], timeout=0)
         except MeshError:
             pass  # the end of the connection says it, too
-        self._dealer.close()
+        finally:
+            self._dealer.close()
 
     async def _say(self, frames: list[bytes]) -> None:
         await self._dealer.send_frames(frames)

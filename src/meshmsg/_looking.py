@@ -103,10 +103,14 @@ class Looking:
         self._check(lib.mm_socket_stats(self._handle, out), "reading counters")
         return stats_of(out, *self._held())
 
-    def events(self) -> list[Event]:
+    def events(self, *, since: int | None = None) -> list[Event]:
         """Tell what happened to the connections since the last call.
 
-        Thread-safe: yes; each event is given to one caller.
+        Thread-safe: yes; each event is given to one caller, but to all that say `since`.
+
+        Args:
+            since: The `seq` of the last event that you know, 0 at first: all newer ones, whoever
+                has had them, and without taking them from anybody.
 
         Returns:
             The new events, oldest first. The socket remembers 256; a gap in `seq` shows lost ones.
@@ -114,6 +118,8 @@ class Looking:
         Raises:
             ClosedError: The socket was closed.
         """
+        if since is not None:
+            return self._read_events(since + 1)[0]
         with self._event_lock:
             found, self._event_seq = self._read_events(self._event_seq)
         return found

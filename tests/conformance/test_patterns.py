@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import threading
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
@@ -14,49 +11,10 @@ import meshmsg as mm
 from meshmsg import aio, patterns
 from meshmsg.patterns import Flow
 from meshmsg.patterns import aio as patterns_aio
-from tests.support.inloop import PATIENCE, InLoop, LoopThread
+from tests.support.inloop import PATIENCE
+from tests.support.patterned import Kit, ask, serve, until
 
 UP = "tcp://127.0.0.1:0"
-
-
-class Kit:
-    """How a test makes the pattern and its sockets."""
-
-    def __init__(self, thread: LoopThread | None) -> None:
-        self._thread = thread
-
-    def socket(self, name: str, **options: Any) -> Any:
-        """A socket of this side."""
-        if self._thread is None:
-            return getattr(mm, name)(**options)
-        return self._thread.make(getattr(aio, name), **options)
-
-    def pattern(self, name: str, *args: Any, **options: Any) -> Any:
-        """A pattern of this side."""
-        if self._thread is None:
-            return getattr(patterns, name)(*args, **options)
-        real = [arg._real if isinstance(arg, InLoop) else arg for arg in args]
-        chosen = {k: v._real if isinstance(v, InLoop) else v for k, v in options.items()}
-        return self._thread.make(getattr(patterns_aio, name), *real, **chosen)
-
-
-@pytest.fixture(params=["sync", "asyncio"])
-def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
-    """One for each."""
-    thread = LoopThread() if request.param == "asyncio" else None
-    yield Kit(thread)
-    if thread is not None:
-        thread.close()
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for what another thread will do."""
-    pause = threading.Event()
-    for _ in range(int(PATIENCE / 0.005)):
-        if true():
-            return
-        pause.wait(0.005)
-    raise AssertionError("it did not come true")
 
 
 def test_a_forwarder_shows_its_sockets_and_counts(kit: Kit) -> None:
@@ -212,21 +170,6 @@ def test_threads_and_asyncio_have_the_same_names_and_arguments(name: str) -> Non
     assert {n for n in dir(one) if n[0] != "_"} == {n for n in dir(two) if n[0] != "_"}
     assert list(inspect.signature(one).parameters) == list(inspect.signature(two).parameters)
     assert patterns.__all__ == patterns_aio.__all__
-
-
-def ask(queue: Any, *bodies: bytes, **options: Any) -> list[bytes]:
-    """Be a client."""
-    with mm.Req(connect=queue.front.endpoint) as client:
-        return [bytes(client.request(body, timeout=PATIENCE, **options)) for body in bodies]
-
-
-def serve(worker: Any) -> int:
-    """Be a worker until it is closed; how many it answered."""
-    done = 0
-    for job in worker:
-        job.reply(b"re: " + job.frames[0], *job.frames[1:])
-        done += 1
-    return done
 
 
 def test_requests_go_to_workers_and_answers_come_back(kit: Kit) -> None:
