@@ -413,3 +413,7 @@ class JobForm(bytes):
     def _check_open(self) -> None:
         if self.settled:
             raise UsageError("this job was answered or refused already")
+
+    def _settle(self) -> None:
+        """What answers or refuses it was sent."""
+        self.settled = True

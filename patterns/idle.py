@@ -292,7 +292,7 @@ class Job(JobForm):
             ClosedError: The worker was closed.
         """
         self._worker._say(self._answer(frames))
-        self.settled = True
+        self._settle()
 
     def refuse(self, reason: str = "") -> None:
         """Say that there will be no answer: the client is told, and no other worker gets it.
@@ -308,7 +308,7 @@ class Job(JobForm):
             ClosedError: The worker was closed.
         """
         self._worker._say(self._refusal(reason))
-        self.settled = True
+        self._settle()
 
 
 class IdleWorker:

@@ -278,7 +278,7 @@ class Job(JobForm):
             ClosedError: The worker was closed.
         """
         await self._worker._say(self._answer(frames))
-        self.settled = True
+        self._settle()
 
     async def refuse(self, reason: str = "") -> None:
         """Say that there will be no answer: the client is told, and no other worker gets it.
@@ -294,7 +294,7 @@ class Job(JobForm):
             ClosedError: The worker was closed.
         """
         await self._worker._say(self._refusal(reason))
-        self.settled = True
+        self._settle()
 
 
 class IdleWorker:
