@@ -7,8 +7,11 @@ Law: what is to be said is in `out`, in order; a driver says it, or tells `unsai
 
 from __future__ import annotations
 
+import logging
+import os
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from meshmsg import UsageError
@@ -16,6 +19,7 @@ from meshmsg import UsageError
 from ._ledger import Ledger
 from ._wire import (
     END,
+    NUMBERS,
     RETRY,
     WAIT,
     WORK,
@@ -30,7 +34,9 @@ BATCH_MAX = 1000  # records in a batch: each is a frame, and peers accept 1,024 
 RECORD_SIZE_MAX = 63 * 1024 * 1024  # bytes: with its header below what peers accept by default
 LEASE_MIN = 0.001  # seconds, and the resolution of what a worker is told of it
 TICK = 0.1  # seconds between looks at connections and leases when no worker says anything
-CHUNK = 1000  # records put under one lock
+CHUNK = 1000  # records that are put before they are handed out, or others have their turn
+FIRST_SIZE = 8  # octets of the number of the first batch
+LOG = logging.getLogger("meshmsg")
 GOODBYE = 5.0  # seconds the last answers to workers may take at close
 
 
@@ -54,6 +60,7 @@ class Desk:
         backlog_messages: int,
         backlog_bytes: int,
         lease: float | None,
+        random: Callable[[int], bytes] = os.urandom,
     ) -> None:
         if not 1 <= batch_messages <= BATCH_MAX:
             raise UsageError(f"batch_messages is {batch_messages}; it must be 1 to {BATCH_MAX}")
@@ -65,6 +72,7 @@ class Desk:
         self.out: deque[Word] = deque()
         self._backlog = backlog_messages, backlog_bytes
         self._lease = lease
+        self._first = int.from_bytes(random(FIRST_SIZE), "big")  # what workers call batch 0
         self._connections: Mapping[bytes, int] = {}  # worker -> the connection it asked on
         self._told: set[bytes] = set()  # who knows the terms
 
@@ -74,16 +82,6 @@ class Desk:
         messages, octets = self._backlog
         full = self.ledger.fresh_bytes >= octets
         return 0 if full else max(0, messages - self.ledger.waiting)
-
-    def put(self, records: list[bytes]) -> int:
-        """Add records until there is no more room; how many."""
-        put = 0
-        for record in records[: self.room]:
-            self.ledger.put(record)
-            put += 1
-            if self.ledger.fresh_bytes >= self._backlog[1]:
-                break
-        return put
 
     def knows(self, worker: bytes) -> bool:
         """Whether this worker's connection is known; if not, tell `connected` first."""
@@ -103,23 +101,24 @@ class Desk:
             retry = parse_retry(frames)
             if retry is not None:
                 if self.knows(worker):
-                    self.ledger.retry(worker, retry[1], retry[0], now)
+                    self.ledger.retry(worker, self._ours(worker, retry[1]), retry[0], now)
                 self.hand_out(now)
                 return
         asked = parse_ask(frames)
         if asked is None:
             self.ledger.malformed += 1
             return
-        self.ledger.ask(worker, asked.window, asked.done, now)
+        self.ledger.ask(worker, asked.window, self._ours(worker, asked.done), now)
         if not self.knows(worker):  # it left after it said so
             self.ledger.worker_gone(worker)
             self.hand_out(now)
             return
         if asked.held is not None:
-            self.ledger.hold(worker, *asked.held, now)
+            begun, waiting = (self._ours(worker, numbers) for numbers in asked.held)
+            self.ledger.hold(worker, begun, waiting, now)
         if worker not in self._told:
             self._told.add(worker)
-            self.out.append(Word(worker, pack_terms(self._lease)))
+            self.out.append(Word(worker, pack_terms(self._lease, self._first)))
         self.hand_out(now)
         waits = asked.held is None or not any(asked.held)
         if waits and self.ledger.idle(worker) and not self.ledger.done:
@@ -131,12 +130,38 @@ class Desk:
         given = self.ledger.assign(now)
         taken: dict[bytes, list[int]] = {}
         for worker, number in self.ledger.taken():
-            taken.setdefault(worker, []).append(number)
+            taken.setdefault(worker, []).append(self._theirs(number))
         self.out.extend(Word(worker, pack_taken(numbers)) for worker, numbers in taken.items())
         for worker, batch in given:
-            frames = pack_work(batch.number, batch.attempt, batch.first_sequence, batch.items)
+            number = self._theirs(batch.number)
+            frames = pack_work(number, batch.attempt, batch.first_sequence, batch.items)
             self.out.append(Word(worker, frames, batch.number))
         self.out.extend(Word(worker, [END]) for worker in self.ledger.to_end())
+
+    def _theirs(self, number: int) -> int:
+        """What workers call a batch."""
+        return (self._first + number) % NUMBERS
+
+    def _ours(self, worker: bytes, numbers: Iterable[int]) -> list[int]:
+        """The batches of this queue that a worker speaks of; of others it is told they are not."""
+        ours: list[int] = []
+        stale: list[int] = []
+        for number in numbers:
+            mine = (number - self._first) % NUMBERS
+            if mine < self.ledger.batches:
+                ours.append(mine)
+            else:
+                stale.append(number)
+        if stale:
+            if not self.ledger.stale:
+                LOG.warning(
+                    "worker %r speaks of batches of another work queue, one that was here before, "
+                    "perhaps: they are counted (WorkStats.stale), and not taken for those of this",
+                    worker,
+                )
+            self.ledger.stale += len(stale)
+            self.out.append(Word(worker, pack_taken(stale)))
+        return ours
 
     def next_word(self) -> Word | None:
         """What is to be said next; what has become wrong meanwhile is left out."""
@@ -197,3 +222,10 @@ def checked(record: bytes) -> bytes:
     if len(record) > RECORD_SIZE_MAX:
         raise UsageError(f"a record of {len(record)} bytes is over {RECORD_SIZE_MAX}")
     return bytes(record)
+
+
+def tell_put(error: BaseException, count: int, taken: list[bytes]) -> None:
+    """Have an error that ended a `put_many` say how many were put, and what was taken and not."""
+    with suppress(AttributeError, TypeError):  # it has room for no attributes
+        error.put = count  # type: ignore[attr-defined]
+        error.unput = taken  # type: ignore[attr-defined]

@@ -2,7 +2,8 @@
 
 `Worker` of threads and of asyncio are drivers around it.  Not here: how words look (`_wire`).
 Time is an argument, but for a batch that is iterated over.
-Law: a batch is acknowledged only when `come_back` is called with it in hand.
+Law: nothing but `come_back` acknowledges a batch; the driver calls it when the task has finished
+the one that it has in hand.  An acknowledgement is kept until a question with it was sent.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from meshmsg import PeerError, UsageError
 
 from ._wire import (
     END,
+    NUMBERS,
     TAKEN,
     TERMS,
     VERSION,
@@ -45,6 +47,8 @@ class BatchForm:
     records: tuple[bytes, ...]
     """The records, as they were put."""
     _hand: Hand | None = field(default=None, repr=False, compare=False)
+    _name: int = field(default=0, repr=False, compare=False)
+    """What the queue calls it."""
 
     def __len__(self) -> int:
         return len(self.records)
@@ -72,7 +76,7 @@ class BatchForm:
 
         It hears when it asks and when it extends.
         """
-        return self._hand is not None and self.number in self._hand.lost
+        return self._hand is not None and self._name in self._hand.lost
 
     def _moving(self, hand: Hand) -> Iterator[bytes]:
         for record in self.records:
@@ -101,7 +105,9 @@ class Hand:
         self._version = 1  # what the queue speaks, as far as is known
         self._asked = False  # a question is on its way, or was answered
         self._unsaid = False  # the queue does not know yet what is in hand
+        self._first = 0  # the queue's number of its first batch
         self._done: list[int] = []
+        self._said = 0  # how many of those are in the last question
         self._ahead: dict[int, tuple[int, int, int, tuple[bytes, ...]]] = {}
         self._in_hand: int | None = None
 
@@ -128,21 +134,28 @@ class Hand:
                     "install the queue's version of meshmsg here"
                 )
             self._version, self.lease = min(terms.version, VERSION), terms.lease
+            if terms.first != self._first:
+                self._meet(terms.first)
 
-    def take(self, now: float) -> tuple[int, int, int, tuple[bytes, ...]] | None:
-        """Begin the next batch, if one is here."""
+    def take(self, now: float) -> tuple[int, int, int, tuple[bytes, ...], Hand, int] | None:
+        """Begin the next batch, if one is here: what a `BatchForm` is made of."""
         if self._in_hand is not None or not self._ahead:
             return None
         number = next(iter(self._ahead))
         self._in_hand = number
         self._unsaid = self.lease is not None
         self._renewed(now)
-        return self._ahead.pop(number)
+        name, attempt, first_sequence, records = self._ahead.pop(number)
+        return (name - self._first) % NUMBERS, attempt, first_sequence, records, self, name
 
-    def come_back(self, number: int) -> None:
+    def has(self, name: int) -> bool:
+        """Whether this batch is in hand."""
+        return name == self._in_hand
+
+    def come_back(self, name: int) -> None:
         """The task is done with what it has in hand; if it was handed back, with nothing."""
-        if number == self._in_hand:
-            self._done.append(number)
+        if name == self._in_hand:
+            self._done.append(name)
             self.batches_done += 1
             self.put_down()
 
@@ -160,11 +173,13 @@ class Hand:
         if self._version >= VERSION:
             held = ([] if self._in_hand is None else [self._in_hand], list(self._ahead))
         self._renewed(now)
+        self._said = len(self._done)
         return pack_ask(self._prefetch, self._done, held)
 
     def asked(self) -> None:
-        """The question was sent."""
-        self._done.clear()
+        """The question was sent; what was done since it was made is for the next one."""
+        del self._done[: self._said]
+        self._said = 0
         self._unsaid = False
         self._asked = True
 
@@ -174,18 +189,19 @@ class Hand:
         if seconds >= self._silence:
             raise PeerError(f"no sign of the work queue at {self.endpoint} for {seconds:.0f} s")
 
-    def hand_back(self, number: int, delay: float) -> list[bytes]:
+    def hand_back(self, name: int, delay: float) -> list[bytes]:
         """What gives the batch in hand back; `put_down` says that it was sent."""
         if not delay >= 0:
             raise ValueError(f"delay is {delay}; it must be 0 or more")
-        if number != self._in_hand:
+        if name != self._in_hand:
+            number = (name - self._first) % NUMBERS
             raise UsageError(f"batch {number} is not in hand: it was acknowledged or handed back")
         if self._version < VERSION:
             raise PeerError(
                 f"the work queue at {self.endpoint} speaks version {self._version}, in which a "
                 "batch cannot be handed back; close the worker instead"
             )
-        return pack_retry(delay, [number])
+        return pack_retry(delay, [name])
 
     def put_down(self) -> None:
         """Nothing is in hand any more."""
@@ -196,8 +212,19 @@ class Hand:
 
     def text(self) -> str:
         """What goes on, for `repr`."""
-        hand = "nothing" if self._in_hand is None else f"batch {self._in_hand}"
+        hand = "nothing"
+        if self._in_hand is not None:
+            hand = f"batch {(self._in_hand - self._first) % NUMBERS}"
         return f"{hand} in hand, {len(self._ahead)} ahead, {self.batches_done} batches done"
+
+    def _meet(self, first: int) -> None:
+        """The queue is another one than before: it knows nothing of what was had from that."""
+        self._first = first
+        self._ahead.clear()
+        self._done.clear()
+        self._said = 0
+        if self._in_hand is not None:
+            self.lost.add(self._in_hand)
 
     def _renewed(self, now: float) -> None:
         if self.lease is not None and self._in_hand is not None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 WINDOW_MAX = 64  # batches one worker may hold at a time, whatever it asks for
+MOVED_MAX = 10_000  # batches that changed hands and are remembered, to count who does them twice
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class WorkStats:
     handed_out_again: int
     """Records taken from a lost or overdue worker: they are, or will be, handed out again."""
     repeated: int
-    """Records acknowledged a second time: two workers did them."""
+    """Records acknowledged a second time: two workers did them.  (Of the last 10,000 batches that
+    changed hands; of older ones a second acknowledgement is `malformed`.)"""
     batches: int
     """Batches cut so far."""
     malformed: int
@@ -53,6 +55,9 @@ class WorkStats:
     stalled_seconds: float = 0.0
     """How long the worker that has shown no progress for longest has shown none; 0: no batch is
     begun."""
+    stale: int = 0
+    """Batches that workers spoke of and that are none of this queue: of one that was at this
+    address before it, mostly.  They are not believed, and told so."""
 
 
 @dataclass(eq=False)
@@ -107,12 +112,18 @@ class Ledger:
         self._batches = self._workers_lost = 0
         self._sizes: dict[int, int] = {}  # batch that changed hands -> its records
         self.malformed = 0
+        self.stale = 0
         self.finished = False
 
     @property
     def waiting(self) -> int:
         """Records nobody holds."""
         return len(self._fresh) + self._returned_items
+
+    @property
+    def batches(self) -> int:
+        """Batches cut so far: their numbers are below that."""
+        return self._batches
 
     @property
     def fresh_bytes(self) -> int:
@@ -294,6 +305,7 @@ class Ledger:
             handed_back=self._handed_back,
             late=self._late,
             stalled_seconds=max(0.0, now - min(begun)) if begun else 0.0,
+            stale=self.stale,
         )
 
     def check(self) -> None:
@@ -343,6 +355,8 @@ class Ledger:
         self._leased_items -= len(batch.items)
         self._returned_items += len(batch.items)
         self._sizes[batch.number] = len(batch.items)
+        if len(self._sizes) > MOVED_MAX:
+            del self._sizes[next(iter(self._sizes))]
         batch.holder = batch.progress = None
         self._returned[batch.number] = batch
 

@@ -15,7 +15,7 @@ from types import TracebackType
 
 from meshmsg import ClosedError, Engine, MeshError, Router, Stats, TimedOutError, UsageError
 
-from ._desk import CHUNK, GOODBYE, TICK, Desk, Word, checked
+from ._desk import CHUNK, GOODBYE, TICK, Desk, Word, checked, tell_put
 from ._ledger import Ledger, WorkStats
 
 
@@ -166,25 +166,39 @@ class WorkQueue:
         Thread-safe: yes; records of two callers may mix.
 
         Args:
-            records: What to add; taken as it is needed, so a generator may be endless.
+            records: What to add. Each is put as it is taken, so a generator may be endless, and
+                slow; what it gave before it raised is put.
             timeout: Seconds to wait for room each time; None waits for ever.
 
         Returns:
             How many were added.
 
         Raises:
-            TimedOutError: The backlog stayed full; what went before was added (see `stats`).
+            TimedOutError: The backlog stayed full.
             UsageError: `finish` was called before.
             ClosedError: The queue was closed.
+            BaseException: What the iterable raised. Whatever is raised has `.put`, how many were
+                added, and `.unput`, a list of what was taken and not added: one record at most.
         """
         count = 0
-        chunk: list[bytes] = []
-        for record in records:
-            chunk.append(checked(record))
-            if len(chunk) == CHUNK:
-                count += self._put_chunk(chunk, timeout)
-                chunk = []
-        return count + self._put_chunk(chunk, timeout)
+        taken: list[bytes] = []
+        try:
+            for record in records:
+                taken.append(checked(record))
+                with self._changed:
+                    if self._desk.room <= 0:
+                        self._hand_out()
+                    self._wait_for_room(timeout)
+                    self._ledger.put(taken.pop())
+                    count += 1
+                    if count % CHUNK == 0:  # for the others it is time at the end, or in a tick
+                        self._hand_out()
+            with self._changed:
+                self._hand_out()
+        except BaseException as error:
+            tell_put(error, count, taken)
+            raise
+        return count
 
     def finish(self) -> None:
         """Say that no more records will come: workers end when all are acknowledged.
@@ -263,24 +277,18 @@ class WorkQueue:
         if self._closed:
             raise ClosedError("the work queue is closed")
 
-    def _wait_for_room(self, timeout: float | None) -> None:
-        room = self._changed.wait_for(
-            lambda: self._broken or self._ledger.finished or self._desk.room > 0, timeout
-        )
+    def _check_open(self) -> None:
         self._raise_if_broken()
         if self._ledger.finished:
             raise UsageError("put() after finish()")
+
+    def _wait_for_room(self, timeout: float | None) -> None:
+        room = self._desk.room > 0 or self._changed.wait_for(
+            lambda: self._broken or self._ledger.finished or self._desk.room > 0, timeout
+        )
+        self._check_open()
         if not room:
             raise TimedOutError(self._desk.full(timeout))
-
-    def _put_chunk(self, chunk: list[bytes], timeout: float | None) -> int:
-        put = 0
-        while put < len(chunk):
-            with self._changed:
-                self._wait_for_room(timeout)
-                put += self._desk.put(chunk[put:])
-                self._hand_out()
-        return put
 
     def _serve(self) -> None:
         """The thread: hear workers, notice lost ones, hand out."""

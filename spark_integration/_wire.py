@@ -3,12 +3,14 @@
 Worker to queue:  [b"ask", window (u32), done]                     version 1
                   [b"ask", window (u32), done, begun, waiting]     version 2: and what it holds
                   [b"retry", delay in ms (u64), numbers]           version 2: hand these back
-Queue to worker:  [b"terms", version (u32), oldest (u32), lease in ms (u64; 0: none)]
+Queue to worker:  [b"terms", version (u32), oldest (u32), lease in ms (u64; 0: none), first (u64)]
                   [b"work", number (u64) attempt (u32) first sequence (u64), record, record, ...]
                   [b"taken", numbers]  these are no longer yours
                   [b"wait"]  nothing for you now, I am alive
                   [b"end"]   there is no more
-`done`, `begun`, `waiting` and `numbers` are numbers of batches (u64 each).  All numbers are in
+`done`, `begun`, `waiting` and `numbers` are numbers of batches (u64 each).  Those of a queue count
+from `first`, which is random: what a worker says about batches of a queue that was here before is
+not taken for what it says about these (older queues say no `first`: it is 0).  All numbers are in
 network order.  The queue tells its terms to every worker that asks first; a worker speaks version 1
 until it has heard them, and refuses a queue whose `oldest` is above its own version.  Words that
 one does not know are passed over, so 1 and 2 understand each other.
@@ -32,8 +34,11 @@ TERMS, WORK, TAKEN, WAIT, END = b"terms", b"work", b"taken", b"wait", b"end"
 _WINDOW = struct.Struct(">I")
 _DELAY = struct.Struct(">Q")
 _TERMS = struct.Struct(">IIQ")
+_FIRST = struct.Struct(">Q")
 _HEADER = struct.Struct(">QIQ")
 _NUMBER_SIZE = 8
+NUMBERS = 2**64
+"""How many numbers of batches there are; after the last one comes 0."""
 DELAY_MS_MAX = 2**64 - 1
 """The longest delay of a retry that can be told."""
 
@@ -55,6 +60,8 @@ class Terms(NamedTuple):
     version: int
     oldest: int
     lease: float | None
+    first: int = 0
+    """The number of its first batch."""
 
 
 def pack_numbers(numbers: Sequence[int]) -> bytes:
@@ -100,10 +107,10 @@ def parse_retry(frames: Sequence[bytes]) -> tuple[float, tuple[int, ...]] | None
     return None if numbers is None else (_DELAY.unpack(frames[1])[0] / 1000, numbers)
 
 
-def pack_terms(lease: float | None) -> list[bytes]:
+def pack_terms(lease: float | None, first: int = 0) -> list[bytes]:
     """What a queue says first."""
     ms = 0 if lease is None else max(1, _to_ms(lease))
-    return [TERMS, _TERMS.pack(VERSION, OLDEST, ms)]
+    return [TERMS, _TERMS.pack(VERSION, OLDEST, ms) + _FIRST.pack(first)]
 
 
 def parse_terms(frames: Sequence[bytes]) -> Terms | None:
@@ -111,7 +118,9 @@ def parse_terms(frames: Sequence[bytes]) -> Terms | None:
     if len(frames) < 2 or frames[0] != TERMS or len(frames[1]) < _TERMS.size:
         return None
     version, oldest, ms = _TERMS.unpack_from(frames[1])  # a later version may say more
-    return Terms(version, oldest, ms / 1000 or None)
+    said = len(frames[1]) >= _TERMS.size + _FIRST.size
+    first = _FIRST.unpack_from(frames[1], _TERMS.size)[0] if said else 0
+    return Terms(version, oldest, ms / 1000 or None, first)
 
 
 def pack_work(

@@ -3,6 +3,7 @@
 A DEALER socket that asks, and nothing else: no thread of its own, so it may be opened in a
 forked Spark worker and dies with it.
 Law: a batch is acknowledged only when the task comes back for the next one.
+What is known (`_hand`) is changed under the lock, and messages are received under it.
 """
 
 from __future__ import annotations
@@ -34,14 +35,13 @@ class WorkBatch(BatchForm):
         Thread-safe: yes, so another thread may do it while one record takes long.
 
         Returns:
-            Whether the batch is still this worker's, as far as it has heard.
+            Whether the batch is still this worker's, as far as it has heard; False, too, when it
+            was acknowledged or handed back.
 
         Raises:
             ClosedError: The worker was closed.
         """
-        if self._worker is not None:
-            self._worker._extend()
-        return not self.lost
+        return self._worker is None or self._worker._extend(self._name)
 
     def retry(self, *, delay: float = 0.0) -> None:
         """Hand this batch back, to be handed out again, with the next `attempt`, to whoever asks.
@@ -61,11 +61,11 @@ class WorkBatch(BatchForm):
             ClosedError: The worker was closed.
         """
         if self._worker is not None:
-            self._worker._hand_back(self.number, delay)
+            self._worker._hand_back(self._name, delay)
 
     def _renew(self) -> None:
         if self._worker is not None:
-            self._worker._extend()
+            self._worker._extend(self._name)
 
 
 class Worker:
@@ -102,7 +102,7 @@ class Worker:
         self._lock = threading.Lock()  # what is heard and said, but for waiting
         self._name = worker_name(identity)
         self._dealer = Dealer(connect=endpoint, identity=self._name, engine=engine)
-        self._heard = Poller([self._dealer])  # a look costs less than a receive that finds nothing
+        self._heard = Poller([self._dealer])
 
     def __enter__(self) -> Worker:
         return self
@@ -129,12 +129,14 @@ class Worker:
                 that does not understand this worker.
             ClosedError: The worker was closed.
         """
-        left = self._hand.left_over()
+        with self._lock:
+            left = self._hand.left_over()
         if left is not None:
             self._hand_back(left, 0.0)
         while (batch := self._next()) is not None:
             yield batch
-            self._hand.come_back(batch.number)
+            with self._lock:
+                self._hand.come_back(batch._name)
 
     def stats(self) -> Stats:
         """The counts of the socket underneath.
@@ -160,22 +162,22 @@ class Worker:
                 found = self._hand.take(time.monotonic())
                 self._ask(ASK_AGAIN)
             if found is not None:
-                return WorkBatch(*found, self._hand, self)
+                return WorkBatch(*found, self)
             if self._hand.ended:
                 return None
-            try:
-                frames = self._dealer.recv_frames(timeout=ASK_AGAIN)
-            except TimedOutError:
-                self._hand.silent(time.monotonic() - heard)
-                continue
-            heard = time.monotonic()
-            with self._lock:
-                self._hand.hear(frames)
+            if self._heard.poll(ASK_AGAIN):  # what is there is heard under the lock
+                heard = time.monotonic()
+            else:
+                with self._lock:
+                    self._hand.silent(time.monotonic() - heard)
 
     def _listen(self) -> None:
         """Hear what is there already; under the lock."""
-        while self._heard.poll(0):
-            self._hand.hear(self._dealer.recv_frames(timeout=0))
+        try:
+            while True:
+                self._hand.hear(self._dealer.recv_frames(timeout=0))
+        except WouldBlockError:
+            return
 
     def _ask(self, timeout: float, *, again: bool = False) -> None:
         """Say what is to be said; what could not be is said next time.  Under the lock."""
@@ -187,14 +189,18 @@ class Worker:
                 return
             self._hand.asked()
 
-    def _extend(self) -> None:
+    def _extend(self, name: int) -> bool:
+        """Tell the queue that a batch moves on, if it is in hand; whether it still is ours."""
         with self._lock:
+            if not self._hand.has(name):
+                return False
             self._listen()
             self._ask(0, again=True)
+            return name not in self._hand.lost
 
-    def _hand_back(self, number: int, delay: float) -> None:
+    def _hand_back(self, name: int, delay: float) -> None:
         with self._lock:
-            self._dealer.send_frames(self._hand.hand_back(number, delay), timeout=ASK_AGAIN)
+            self._dealer.send_frames(self._hand.hand_back(name, delay), timeout=ASK_AGAIN)
             self._hand.put_down()
 
 

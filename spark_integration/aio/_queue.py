@@ -14,7 +14,7 @@ from types import TracebackType
 from meshmsg import ClosedError, Engine, MeshError, Stats, TimedOutError, UsageError
 from meshmsg.aio import Router
 
-from .._desk import CHUNK, GOODBYE, TICK, Desk, Word, checked
+from .._desk import CHUNK, GOODBYE, TICK, Desk, Word, checked, tell_put
 from .._ledger import WorkStats
 
 
@@ -149,28 +149,40 @@ class WorkQueue:
     async def put_many(self, records: Iterable[bytes], *, timeout: float | None = None) -> int:
         """Add many records, waiting while the backlog is full.
 
-        Cancel-safe: no; what was added before stays (see `stats`). Thread-safe: no.
+        Cancel-safe: no; the CancelledError has `.put` and `.unput`. Thread-safe: no.
 
         Args:
-            records: What to add; taken as it is needed, so a generator may be endless.
+            records: What to add. Each is put as it is taken, so a generator may be endless, and
+                slow; what it gave before it raised is put.
             timeout: Seconds to wait for room each time; None waits for ever.
 
         Returns:
             How many were added.
 
         Raises:
-            TimedOutError: The backlog stayed full; what went before was added (see `stats`).
+            TimedOutError: The backlog stayed full.
             UsageError: `finish` was called before.
             ClosedError: The queue was closed.
+            BaseException: What the iterable raised. Whatever is raised has `.put`, how many were
+                added, and `.unput`, a list of what was taken and not added: one record at most.
         """
         count = 0
-        chunk: list[bytes] = []
-        for record in records:
-            chunk.append(checked(record))
-            if len(chunk) == CHUNK:
-                count += await self._put_chunk(chunk, timeout)
-                chunk = []
-        return count + await self._put_chunk(chunk, timeout)
+        taken: list[bytes] = []
+        try:
+            for record in records:
+                taken.append(checked(record))
+                if self._desk.room <= 0 or count % CHUNK == 0:
+                    self._due.set()
+                    await asyncio.sleep(0)  # others have their turn, however much room there is
+                    await self._wait_for_room(timeout)
+                self._desk.ledger.put(taken.pop())
+                count += 1
+        except BaseException as error:
+            tell_put(error, count, taken)
+            raise
+        finally:
+            self._due.set()
+        return count
 
     def finish(self) -> None:
         """Say that no more records will come: workers end when all are acknowledged.
@@ -250,14 +262,6 @@ class WorkQueue:
             raise UsageError("put() after finish()")
         if not room:
             raise TimedOutError(self._desk.full(timeout))
-
-    async def _put_chunk(self, chunk: list[bytes], timeout: float | None) -> int:
-        put = 0
-        while put < len(chunk):
-            await self._wait_for_room(timeout)
-            put += self._desk.put(chunk[put:])
-            self._due.set()
-        return put
 
     async def _hear(self) -> None:
         """One task: hear workers."""

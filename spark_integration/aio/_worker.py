@@ -33,14 +33,13 @@ class WorkBatch(BatchForm):
         Cancel-safe: yes. Thread-safe: no.
 
         Returns:
-            Whether the batch is still this worker's, as far as it has heard.
+            Whether the batch is still this worker's, as far as it has heard; False, too, when it
+            was acknowledged or handed back.
 
         Raises:
             ClosedError: The worker was closed.
         """
-        if self._worker is not None:
-            await self._worker._extend()
-        return not self.lost
+        return self._worker is None or await self._worker._extend(self._name)
 
     async def retry(self, *, delay: float = 0.0) -> None:
         """Hand this batch back, to be handed out again, with the next `attempt`, to whoever asks.
@@ -54,11 +53,11 @@ class WorkBatch(BatchForm):
             UsageError, PeerError, TimedOutError, ClosedError: As `meshmsg.spark.WorkBatch.retry`.
         """
         if self._worker is not None:
-            await self._worker._hand_back(self.number, delay)
+            await self._worker._hand_back(self._name, delay)
 
     def _renew(self) -> None:
         if self._worker is not None:
-            self._worker._renew()
+            self._worker._renew(self._name)
 
 
 class Worker:
@@ -123,7 +122,7 @@ class Worker:
             await self._hand_back(left, 0.0)
         while (batch := await self._next()) is not None:
             yield batch
-            self._hand.come_back(batch.number)
+            self._hand.come_back(batch._name)
 
     def stats(self) -> Stats:
         """The counts of the socket underneath.
@@ -148,7 +147,7 @@ class Worker:
                 found = self._hand.take(time.monotonic())
                 await self._ask(ASK_AGAIN)
             if found is not None:
-                return WorkBatch(*found, self._hand, self)
+                return WorkBatch(*found, self)
             if self._hand.ended:
                 return None
             try:
@@ -177,25 +176,29 @@ class Worker:
                 return
             self._hand.asked()
 
-    async def _extend(self) -> None:
+    async def _extend(self, name: int) -> bool:
+        """Tell the queue that a batch moves on, if it is in hand; whether it still is ours."""
         async with self._lock:
+            if not self._hand.has(name):
+                return False
             await self._listen()
             await self._ask(0, again=True)
+            return self._hand.has(name) and name not in self._hand.lost
 
-    def _renew(self) -> None:
+    def _renew(self, name: int) -> None:
         """The task moves on: tell the queue as soon as it lets the loop run."""
         if self._renewing is None or self._renewing.done():
-            self._renewing = asyncio.get_running_loop().create_task(self._say_so())
+            self._renewing = asyncio.get_running_loop().create_task(self._say_so(name))
 
-    async def _say_so(self) -> None:
+    async def _say_so(self, name: int) -> None:
         try:
-            await self._extend()
+            await self._extend(name)
         except ClosedError:
             return
 
-    async def _hand_back(self, number: int, delay: float) -> None:
+    async def _hand_back(self, name: int, delay: float) -> None:
         async with self._lock:
-            frames = self._hand.hand_back(number, delay)
+            frames = self._hand.hand_back(name, delay)
             await self._dealer.send_frames(frames, timeout=ASK_AGAIN)
             self._hand.put_down()
 

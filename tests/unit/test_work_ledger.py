@@ -439,11 +439,11 @@ def test_a_question_survives_the_wire_and_nonsense_does_not() -> None:
 
 def test_terms_and_retries_survive_the_wire() -> None:
     """Times go in whole milliseconds; what a later version adds to its terms is passed over."""
-    assert parse_terms(pack_terms(1.2345)) == (VERSION, OLDEST, 1.234)
-    assert parse_terms(pack_terms(None)) == (VERSION, OLDEST, None)
-    assert parse_terms(pack_terms(1e-9)) == (VERSION, OLDEST, 0.001)  # no lease is another thing
+    assert parse_terms(pack_terms(1.2345, 7)) == (VERSION, OLDEST, 1.234, 7)
+    assert parse_terms(pack_terms(None)) == (VERSION, OLDEST, None, 0)
+    assert parse_terms(pack_terms(1e-9)) == (VERSION, OLDEST, 0.001, 0)  # no lease is another thing
     later = pack_terms(None)
-    assert parse_terms([later[0], later[1] + b"more", b"and more"]) == (VERSION, OLDEST, None)
+    assert parse_terms([later[0], later[1] + b"more", b"and more"]) == (VERSION, OLDEST, None, 0)
     assert [parse_terms(bad) for bad in ([b"terms"], [b"terms", b"short"], [])] == [None] * 3
     assert parse_retry(pack_retry(0.5, [1, 2])) == (0.5, (1, 2))
     assert parse_retry(pack_retry(math.inf, [])) == (DELAY_MS_MAX / 1000, ())
