@@ -5,6 +5,7 @@ Not here: who moves the messages (forward.py, aio/).
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,26 +47,46 @@ class ForwardStats:
 
 
 class Count:
-    """The counts of one way, while they change."""
+    """The counts of one way, while they change.  One thread, or task, changes them."""
 
     def __init__(self) -> None:
-        self.forwarded = self.refused = self.abandoned = self.uncaptured = 0
+        self.forwarded = self.refused = self.uncaptured = 0
 
-    def flow(self) -> Flow:
+    def flow(self, abandoned: bool) -> Flow:
         """The counts now."""
-        return Flow(self.forwarded, self.refused, self.abandoned, self.uncaptured)
+        return Flow(self.forwarded, self.refused, int(abandoned), self.uncaptured)
 
 
-def check_pair(
-    front: object, back: object, pairs: Sequence[tuple[type, type]], capture: object
-) -> bool:
-    """Refuse what is no pair, and what cannot take captured messages; whether it has two ways."""
+def check_pair(front: object, back: object, pairs: Sequence[tuple[type, type]]) -> bool:
+    """Refuse what is no pair; whether it has two ways."""
     found = [pair for pair in pairs if isinstance(front, pair[0]) and isinstance(back, pair[1])]
     if not found:
         raise UsageError(
             f"cannot forward from {type(front).__name__} to {type(back).__name__}; pairs are "
             "Router and Dealer, XSub and XPub, Pull and Push, both for threads or both for asyncio"
         )
-    if capture is not None and not callable(capture) and not hasattr(capture, "send_frames"):
-        raise UsageError(f"capture is a {type(capture).__name__}: neither callable nor a sender")
     return found[0] is not pairs[-1]
+
+
+def check_capture(capture: object, *, awaited: bool) -> None:
+    """Refuse what cannot take captured messages; `awaited`: sockets are those of asyncio."""
+    if capture is None:
+        return
+    name = type(capture).__name__
+    sends = hasattr(capture, "send_frames")
+    if sends and hasattr(capture, "__aenter__") is not awaited:
+        found, wanted = ("threads", "asyncio") if awaited else ("asyncio", "threads")
+        raise TypeError(f"capture is a {name} for {found}; this Forward is for {wanted}")
+    calls = (capture, getattr(type(capture), "__call__", None))  # noqa: B004
+    if any(inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one) for one in calls):
+        raise TypeError("capture is a coroutine function, which is not awaited; use a plain one")
+    if not callable(capture) and not sends:
+        raise TypeError(f"capture is a {name}: neither callable nor a sender")
+
+
+def check_captured(found: object) -> None:
+    """Refuse what a function has only promised to do: nobody awaits it."""
+    if inspect.isawaitable(found):
+        if inspect.iscoroutine(found):
+            found.close()
+        raise TypeError("capture returned an awaitable, which is not awaited; use a plain function")

@@ -4,6 +4,7 @@ It is no broker: it stores nothing beyond the bounded queues of its two sockets,
 is slow the other is slowed down.
 Law: every message taken from one side was passed on, refused with a count, is in hand, or was in
 hand when the forwarder was closed; so received = forwarded + refused + abandoned + in hand.
+`stop` and `close` hold no lock: a signal's function, and a `capture`, may call them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from meshmsg import (
     XSub,
 )
 
-from ._flow import LOG, SLICE_S, Count, check_pair
+from ._flow import LOG, SLICE_S, Count, check_capture, check_captured, check_pair
 from ._flow import Flow as Flow
 from ._flow import ForwardStats as ForwardStats
 
@@ -48,7 +49,7 @@ class Forward:
 
     The forwarder owns both sockets from then on: closing it closes them.
 
-    Thread-safe: yes, every method.
+    Thread-safe: yes, every method; a signal's function may call all but `start`.
 
     Example::
 
@@ -72,8 +73,10 @@ class Forward:
 
         Raises:
             UsageError: These two do not make a pair; they are left open.
+            TypeError: `capture` takes no messages, as a coroutine function, or a socket of asyncio.
         """
-        both = check_pair(front, back, _PAIRS, capture)
+        both = check_pair(front, back, _PAIRS)
+        check_capture(capture, awaited=False)
         self._front, self._back = front, back
         self._lock = threading.Lock()
         self._closed = False
@@ -155,28 +158,30 @@ class Forward:
                 way.start()
 
     def stop(self) -> None:
-        """Stop to forward, and leave both sockets open: what comes waits in their queues.
+        """Stop forwarding, and leave both sockets open: what comes waits in their queues.
 
         What is in hand is passed on first, unless there is no room for it: then it is kept for
         `start`.
 
         Thread-safe: yes. Stopping one that does not run is harmless.
         """
-        with self._lock:
-            for way in self._ways:
-                way.stop()
+        for way in self._ways:
+            way.stopping = True
+        for way in self._ways:
+            way.stop()
 
     def close(self) -> None:
         """Close both sockets and stop; what they have queued lingers as for any socket.
 
         Thread-safe: yes; closing twice is harmless.
         """
-        with self._lock:
-            self._closed = True
-            self._front.close()
-            self._back.close()
-            for way in self._ways:
-                way.stop(closed=True)
+        self._closed = True
+        self._front.close()
+        self._back.close()
+        for way in self._ways:
+            way.closed = way.stopping = True
+        for way in self._ways:
+            way.stop()
 
 
 class _Way:
@@ -184,10 +189,11 @@ class _Way:
 
     def __init__(self, source: Any, target: Any, capture: Any) -> None:
         self._source, self._target, self._capture = source, target, capture
-        self._lock = threading.Lock()
         self._count = Count()
         self._hand: list[bytes] | None = None
-        self._stopping = threading.Event()
+        self.stopping = False
+        self.closed = False
+        """Whether what is in hand is given up."""
         self._thread: threading.Thread | None = None
 
     @property
@@ -197,29 +203,28 @@ class _Way:
 
     def start(self) -> None:
         """Start the thread, unless it runs."""
-        if not self.running:
-            self._stopping.clear()
-            self._thread = threading.Thread(target=self._run, name="meshmsg-forward", daemon=True)
-            self._thread.start()
+        if self.running:
+            if not self.stopping:
+                return
+            self.stop()
+        self.stopping = self.closed
+        self._thread = threading.Thread(target=self._run, name="meshmsg-forward", daemon=True)
+        self._thread.start()
 
-    def stop(self, *, closed: bool = False) -> None:
-        """End the thread; what is in hand when all is closed is given up."""
-        self._stopping.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
-        if closed and self._hand is not None:
-            with self._lock:
-                self._count.abandoned += 1
-            self._hand = None
+    def stop(self) -> None:
+        """End the thread, and wait for that, unless it is this one."""
+        self.stopping = True
+        thread = self._thread
+        if thread is not None and thread.ident and thread is not threading.current_thread():
+            thread.join()
 
     def flow(self) -> Flow:
         """The counts now."""
-        with self._lock:
-            return self._count.flow()
+        return self._count.flow(self.closed and not self.running and self._hand is not None)
 
     def _run(self) -> None:
         try:
-            while not self._stopping.is_set():
+            while not self.stopping:
                 frames = self._hand
                 if frames is None:
                     try:
@@ -240,20 +245,18 @@ class _Way:
             return
         except MeshError:
             self._hand = None
-            with self._lock:
-                self._count.refused += 1
+            self._count.refused += 1
             return
         self._hand = None
         taken = self._capture is None or self._give(frames)
-        with self._lock:
-            self._count.forwarded += 1
-            self._count.uncaptured += not taken
+        self._count.forwarded += 1
+        self._count.uncaptured += not taken
 
     def _give(self, frames: list[bytes]) -> bool:
         """Give a message that was passed on to `capture`; whether it took it."""
         try:
             if callable(self._capture):
-                self._capture(frames)
+                check_captured(self._capture(frames))
             else:
                 self._capture.send_frames(frames, timeout=0)
         except MeshError:

@@ -13,7 +13,16 @@ from typing import Any
 from meshmsg import ClosedError, MeshError, TimedOutError, UsageError
 from meshmsg.aio import Dealer, Pub, Pull, Push, Router, XPub, XSub
 
-from .._flow import LOG, SLICE_S, Count, Flow, ForwardStats, check_pair
+from .._flow import (
+    LOG,
+    SLICE_S,
+    Count,
+    Flow,
+    ForwardStats,
+    check_capture,
+    check_captured,
+    check_pair,
+)
 
 Front = Router | XSub | Pull
 Back = Dealer | XPub | Push
@@ -49,8 +58,10 @@ class Forward:
 
         Raises:
             UsageError: These two do not make a pair, or no event loop runs; they are left open.
+            TypeError: `capture` takes no messages, as a coroutine function, or a sync socket.
         """
-        both = check_pair(front, back, _PAIRS, capture)
+        both = check_pair(front, back, _PAIRS)
+        check_capture(capture, awaited=True)
         self._front, self._back = front, back
         self._closed = False
         self._ways = [_Way(front, back, capture)]
@@ -135,7 +146,7 @@ class Forward:
             way.start(loop)
 
     async def stop(self) -> None:
-        """Stop to forward, and leave both sockets open: what comes waits in their queues.
+        """Stop forwarding, and leave both sockets open: what comes waits in their queues.
 
         Cancel-safe: yes; it stops. Thread-safe: no. Stopping one that does not run is harmless.
         """
@@ -153,7 +164,9 @@ class Forward:
         self._front.close()
         self._back.close()
         for way in self._ways:
-            await way.stop(closed=True)
+            way.closed = way.stopping = True
+        for way in self._ways:
+            await way.stop()
 
 
 class _Way:
@@ -165,6 +178,8 @@ class _Way:
         self._hand: list[bytes] | None = None
         self._task: asyncio.Task[None] | None = None
         self.stopping = False
+        self.closed = False
+        """Whether what is in hand is given up."""
 
     @property
     def running(self) -> bool:
@@ -177,18 +192,15 @@ class _Way:
             self.stopping = False
             self._task = loop.create_task(self._run())
 
-    async def stop(self, *, closed: bool = False) -> None:
-        """End the task; what is in hand when all is closed is given up."""
+    async def stop(self) -> None:
+        """End the task."""
         self.stopping = True
         if self._task is not None and self._task is not asyncio.current_task():
             await asyncio.wait([self._task])
-        if closed and self._hand is not None:
-            self._count.abandoned += 1
-            self._hand = None
 
     def flow(self) -> Flow:
         """The counts now."""
-        return self._count.flow()
+        return self._count.flow(self.closed and not self.running and self._hand is not None)
 
     async def _run(self) -> None:
         try:
@@ -224,7 +236,7 @@ class _Way:
         """Give a message that was passed on to `capture`; whether it took it."""
         try:
             if callable(self._capture):
-                self._capture(frames)
+                check_captured(self._capture(frames))
             else:
                 await self._capture.send_frames(frames, timeout=0)
         except MeshError:

@@ -6,13 +6,13 @@ Law: a Message is its body; nothing else takes part in comparison or hashing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from meshmsg._core import ESTATE, fast, lib
 from meshmsg._data import Data, buffer_of, bytes_of, extent_of, question_of
-from meshmsg._errors import ClosedError, TooLargeError, UsageError
+from meshmsg._errors import ClosedError, MeshError, TooLargeError, UsageError
+from meshmsg._eventlog import log
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -188,8 +188,14 @@ class Request(FullMessage):
         trace: TracebackType | None,
     ) -> None:
         why = "it was not answered" if kind is None else f"{kind.__name__} while it was worked on"
-        with suppress(UsageError, ClosedError):  # answered; or nobody can be told any more
-            self.refuse(why)
+        try:
+            self.refuse(why.encode("utf-8", "replace")[:REASON_MAX].decode("utf-8", "ignore"))
+        except (UsageError, ClosedError):
+            pass  # answered; or nobody can be told any more
+        except MeshError as failed:
+            if error is None:
+                raise
+            log.warning("a request was not refused: %s", failed)  # its own error is more important
 
     def _reply_on(self, sent: bool | int | None, data: Data) -> bool:
         """Reply after a first try: to nobody (False), with no bytes (None), or the code of why."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -66,6 +67,7 @@ def test_every_message_that_passes_is_captured(kit: Kit, how: str) -> None:
         if how == "socket":
             seen += [listener.recv_frames(timeout=PATIENCE) for _ in range(2)]
         until(lambda: len(seen) == 2)
+        seen.sort(key=len)  # each way has a thread of its own
         assert seen == [[b"ann", b"a", b"b"], [b"ann", b"a", b"b", b"c"]]
         assert forward.onward.uncaptured == forward.backward.uncaptured == 0
 
@@ -143,13 +145,64 @@ def test_what_is_no_pair_or_no_capture_is_refused(kit: Kit) -> None:
     with kit.socket("Pull") as pull, kit.socket("Dealer") as dealer, kit.socket("Push") as push:
         with pytest.raises(mm.UsageError, match="from Pull to Dealer; pairs are Router"):
             kit.pattern("Forward", pull, dealer)
-        with pytest.raises(mm.UsageError, match="capture is a int"):
+        with pytest.raises(TypeError, match="capture is a int"):
             kit.pattern("Forward", pull, push, capture=5)
         assert not pull.closed
     with mm.Pull() as sync, aio_push() as awaited:
         for kind in (patterns.Forward, patterns_aio.Forward):
             with pytest.raises(mm.UsageError, match="both for threads or both for asyncio"):
                 kind(sync, awaited)  # type: ignore[arg-type]
+
+
+def test_a_capture_that_would_only_promise_is_refused(
+    kit: Kit, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A socket of the other kind, or a coroutine function; one that is found out later counts."""
+
+    async def later(frames: list[bytes]) -> None:
+        raise AssertionError(frames)
+
+    with kit.socket("Pull", bind=UP) as pull, kit.socket("Push", bind=UP) as push:
+        with mm.Push() as sync, aio_push() as awaited:
+            other = awaited if isinstance(pull, mm.Pull) else sync
+            for wrong in (other, later):
+                with pytest.raises(TypeError, match="this Forward is for|coroutine function"):
+                    kit.pattern("Forward", pull, push, capture=wrong)
+        assert not pull.closed
+        with (
+            kit.pattern("Forward", pull, push, capture=lambda frames: later(frames)) as forward,
+            mm.Push(connect=pull.endpoint) as one,
+            mm.Pull(connect=push.endpoint) as two,
+        ):
+            one.send(b"1", timeout=PATIENCE)
+            assert two.recv(timeout=PATIENCE) == b"1"
+            until(lambda: bool(forward.onward == Flow(1, 0, 0, 1)))
+    assert "capture returned an awaitable" in caplog.text
+    caplog.clear()  # what it logged holds the loop
+
+
+@pytest.mark.parametrize("how", ["stop", "close"])
+def test_a_forwarder_may_be_stopped_by_what_interrupts_its_own_methods(how: str) -> None:
+    """A signal's function in the middle of `start` or `stop`, and the `capture` in its thread."""
+    stopped = threading.Event()
+
+    def capture(_frames: list[bytes]) -> None:
+        getattr(forward, how)()
+        stopped.set()
+
+    front, back = mm.Pull(bind=UP), mm.Push(bind=UP)
+    with (
+        mm.Push(connect=front.endpoint) as push,
+        mm.Pull(connect=back.endpoint) as pull,
+        patterns.Forward(front, back, capture=capture) as forward,
+    ):
+        push.send(b"1", timeout=PATIENCE)
+        assert pull.recv(timeout=PATIENCE) == b"1"
+        assert stopped.wait(PATIENCE)
+        until(lambda: not forward.running)
+        with forward._lock:  # as within start()
+            getattr(forward, how)()
+        assert not forward.running
 
 
 class aio_push:

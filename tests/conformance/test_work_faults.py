@@ -1,5 +1,8 @@
 """The work queue when something goes wrong: iterables that raise, queues that are restarted,
-threads that extend; for threads and asyncio. The books alone are in tests/unit/test_work_ledger.py."""
+threads that extend; for threads and asyncio.
+
+Not here: the books alone (tests/unit/test_work_ledger.py).
+"""
 
 from __future__ import annotations
 

@@ -449,3 +449,31 @@ def test_a_peer_that_refuses_and_leaves_has_refused(mode: str) -> None:
     error = wait()
     assert isinstance(error, mm.RefusedError)
     assert error.reason == "closing down"
+
+
+def test_the_error_of_a_with_block_is_not_replaced_by_that_of_its_refusal() -> None:
+    """A class with a long name of an error does not make the refusal too long."""
+    long = type("é" * 1000, (Exception,), {})
+    with mm.Rep(bind=UP) as rep:
+        outcome = asking("sync", rep.endpoint, timeout=WAIT_S)
+        with pytest.raises(long), rep.recv(timeout=WAIT_S):
+            raise long
+        refused = outcome()
+    assert isinstance(refused, mm.RefusedError)
+    assert refused.reason == "é" * 512
+
+
+def test_a_refusal_that_fails_leaves_the_error_of_the_block(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is logged; without an error of the block it is raised."""
+
+    def fail(*_: object) -> bool:
+        raise mm.ResourceError("no memory")
+
+    monkeypatch.setattr(mm.Request, "refuse", fail)
+    with pytest.raises(KeyError), mm.Request(b"x"):
+        raise KeyError
+    assert "a request was not refused: no memory" in caplog.text
+    with pytest.raises(mm.ResourceError), mm.Request(b"x"):
+        pass
