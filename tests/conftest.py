@@ -39,6 +39,11 @@ def _tasks() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
+def _names_of_tasks() -> list[str]:
+    """Return what the kernel calls each thread: those of C are not in `threading.enumerate`."""
+    return [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+
+
 def _left(fds: dict[str, str], threads: int) -> tuple[list[str], int]:
     new = [f"{fd} -> {to}" for fd, to in _descriptors().items() if fd not in fds]
     return new, _tasks() - threads
@@ -67,7 +72,9 @@ def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
             return
         done.wait(0.01)
     assert not new, f"descriptors are still open: {new}"
-    assert extra <= 0, f"{extra} threads are still running: {threading.enumerate()}"
+    assert extra <= 0, (
+        f"{extra} threads are still running: {_names_of_tasks()}, of them {threading.enumerate()}"
+    )
 
 
 @pytest.fixture

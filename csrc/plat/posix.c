@@ -286,6 +286,7 @@ posix_thread_run(void *arg)
 {
     posix_thread *t = arg;
     (void)prctl(PR_SET_TIMERSLACK, POSIX_SLACK_NS, 0, 0, 0); /* refused: burst writes come later */
+    (void)prctl(PR_SET_NAME, "meshmsg", 0, 0, 0); /* for top -H and debuggers */
     t->run(t->arg);
     return NULL;
 }

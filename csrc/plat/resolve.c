@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/limits.h"
 #include "base/list.h"
@@ -104,6 +105,7 @@ static void *
 resolve_run(void *arg)
 {
     mmi_resolver *r = arg;
+    (void)prctl(PR_SET_NAME, "meshmsg-resolve", 0, 0, 0);
     pthread_mutex_lock(&r->lock);
     mmi_list *node;
     while ((node = mmi_list_pop_front(&r->waiting)) != NULL) {

@@ -10,6 +10,7 @@ import pickle
 import sys
 import threading
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ import pytest
 import meshmsg as mm
 from meshmsg._recv_batch import batch_of
 from tests.support.mm import lib
-from tests.support.pairs import WAIT_S, joined, of_its_own
+from tests.support.pairs import WAIT_S, joined, of_its_own, wait_until
 
 UP = "tcp://127.0.0.1:0"
 ROLES = [
@@ -190,6 +191,13 @@ def test_a_closed_engine_opens_nothing() -> None:
     assert engine.close() == 0
     with pytest.raises(mm.ClosedError, match="its engine was closed"):
         mm.Push(engine=engine)
+
+
+def test_the_thread_of_an_engine_has_a_name() -> None:
+    """Debuggers and top show it."""
+    with mm.Engine() as engine, mm.Pull(bind="tcp://127.0.0.1:0", engine=engine):
+        tasks = Path("/proc/self/task")
+        wait_until(lambda: "meshmsg\n" in [path.read_text() for path in tasks.glob("*/comm")])
 
 
 def test_closing_an_engine_wakes_whoever_waits_in_its_sockets() -> None:
