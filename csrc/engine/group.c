@@ -218,8 +218,12 @@ mmi_group_poll(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, int64_t
         return MM_EAGAIN;
     }
     uint64_t deadline = mmi_deadline(e->now_ns, timeout_ms);
+    bool had_fileno = g->fileno >= 0;
     while (count == 0) {   /* also when what was ready was gone again */
         count = group_wait(e, g, out, cap, deadline, slice_ms);
+        if (count == 0 && g->fileno >= 0 && !had_fileno) {
+            return MM_EINTR;   /* there are descriptors to wait for as well, from now on */
+        }
     }
     return count;
 }

@@ -122,7 +122,13 @@ def to_ms(timeout: float | None) -> int:
     """Turn seconds (None: for ever) into what C wants: milliseconds, -1 for ever."""
     if timeout is None:
         return -1
-    if not timeout >= 0:  # NaN too
+    try:
+        late = not timeout >= 0  # NaN too
+    except TypeError:
+        raise TypeError(
+            f"timeout is {timeout!r}; seconds as a number, or None to wait for ever"
+        ) from None
+    if late:
         raise ValueError(f"timeout is {timeout!r}; seconds >= 0, or None to wait for ever")
     return min(math.ceil(timeout * 1000), _MS_MAX) if timeout < _MS_MAX else _MS_MAX
 

@@ -55,6 +55,16 @@ HINTS: dict[str, str] = {
 }
 """Attributes of the sockets of pyzmq, pynng and others, and what stands for them here."""
 
+POLLER_HINTS: dict[str, str] = {
+    "register": "add(socket), or add(socket, writable=True)",
+    "modify": "add(socket, writable=True) once more: it takes the place of what was asked before",
+    "unregister": "remove(socket)",
+    "select": "poll(timeout=...), which returns the members that are ready",
+    "sockets": "repr(poller), or a list of your own of what was added",
+    "get_map": "repr(poller), or a list of your own of what was added",
+}
+"""Attributes of the pollers of pyzmq and of the selectors of the standard library."""
+
 MODULE_HINTS: dict[str, str] = {
     "Context": "there is no context: open a socket, for example meshmsg.Push(bind=...)",
     "Socket": "each role is a class: meshmsg.Push, Pull, Pub, Sub, Req, Rep, Dealer, Router, ...",
@@ -118,6 +128,19 @@ class Elsewhere:
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name not in HINTS]
+
+
+class ElsewherePoller:
+    """Names of other pollers: not here, and the error says what is."""
+
+    __slots__ = ()
+    if not TYPE_CHECKING:
+        for _name, _hint in POLLER_HINTS.items():
+            locals()[_name] = _Absent(_name, _hint)
+        del _name, _hint
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in POLLER_HINTS]
 
 
 ASYNCIO_HINTS: dict[str, str] = {

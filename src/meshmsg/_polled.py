@@ -1,7 +1,8 @@
 """What a Poller tells, and how it waits for plain descriptors beside sockets.
 
 Not here: the sockets (_poller.py). Law: a descriptor is told of as long as it is ready; whoever
-waits is woken by what is added, changed or closed meanwhile, as epoll is.
+waits is woken by what is added, changed or closed meanwhile, as epoll is. A forked child shares
+the epoll with its parent, and changes nothing of it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Ready(list[T]):
     """
 
     __slots__ = ("_events",)
-    _events: list[int]
+    _events: dict[int, tuple[T, int]]
+    """By the id of each, which it keeps from being another's, what it is ready for."""
 
     @property
     def readable(self) -> list[T]:
@@ -52,16 +54,22 @@ class Ready(list[T]):
         return self._ready_for(WRITABLE)
 
     def _ready_for(self, what: int) -> list[T]:
-        events = getattr(self, "_events", None)  # none are kept where all can be received from
-        if events is None:
-            return list(self) if what == READABLE else []
-        return [one for one, found in zip(self, events, strict=True) if found & what]
+        return [one for one in self if self.events_of(one) & what]
+
+    def events_of(self, one: T) -> int:
+        """What one of them was ready for: READABLE, WRITABLE or both; also once the list is
+        another."""
+        events: dict[int, tuple[T, int]] | None = getattr(self, "_events", None)
+        if events is None:  # none are kept where all can be received from
+            return READABLE
+        return events.get(id(one), (one, 0))[1]
 
 
 def told_of(found: Iterable[T], events: Iterable[int]) -> Ready[T]:
     """What is ready, with what for; 0: closed."""
     ready = Ready(found)
-    ready._events = [event or READABLE | WRITABLE for event in events]
+    pairs = zip(ready, events, strict=True)
+    ready._events = {id(one): (one, event or READABLE | WRITABLE) for one, event in pairs}
     return ready
 
 
@@ -80,6 +88,7 @@ class Descriptors:
     """Plain descriptors that a Poller waits for, and what wakes it meanwhile."""
 
     def __init__(self) -> None:
+        self._pid = os.getpid()
         self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll.register(self._wake, select.EPOLLIN)
@@ -94,7 +103,7 @@ class Descriptors:
                 self._epoll.modify(fd, mask)
             else:
                 self._epoll.register(fd, mask)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError) as error:
             raise UsageError(
                 f"descriptor {fd} cannot be waited for: {error} (regular files are always ready)"
             ) from None
@@ -123,7 +132,8 @@ class Descriptors:
     def forget_sockets(self) -> None:
         """The core's descriptor is no longer there."""
         if self._sockets >= 0:
-            self._epoll.unregister(self._sockets)
+            if os.getpid() == self._pid:
+                self._epoll.unregister(self._sockets)
             os.close(self._sockets)
             self._sockets = -1
 
@@ -143,7 +153,8 @@ class Descriptors:
 
     def wake(self) -> None:
         """Who waits is to look; for good."""
-        os.eventfd_write(self._wake, 1)
+        if os.getpid() == self._pid:
+            os.eventfd_write(self._wake, 1)
 
     def close(self) -> None:
         """Nobody waits any more."""

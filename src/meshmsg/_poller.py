@@ -27,6 +27,7 @@ from meshmsg._core import (
     text_of,
     to_ms,
 )
+from meshmsg._elsewhere import ElsewherePoller
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError, UsageError
 from meshmsg._polled import (
@@ -60,7 +61,7 @@ _WISHES = {0: "", READABLE: "readable", WRITABLE: "writable", READABLE | WRITABL
 _lock = threading.RLock()
 
 
-class Poller(Generic[MemberT]):
+class Poller(ElsewherePoller, Generic[MemberT]):
     """Waits for several sockets at once, for a thread that serves them all.
 
     It needs no descriptors, and where nobody else waits its thread reads the connections itself,
@@ -130,7 +131,9 @@ class Poller(Generic[MemberT]):
         with _lock:
             if self._closed:
                 raise self._error(lib.MM_ECLOSED)
-            self._check_fork()
+            if self._handle or self._descriptors is not None:
+                self._check_fork()
+            self._pid = os.getpid()
             if self._handle and not self._slice_ms:
                 raise _simulated()
             fresh = self._descriptors is None
@@ -232,8 +235,13 @@ class Poller(Generic[MemberT]):
 
         Args:
             member: As it was given to `add`.
+
+        Raises:
+            ForkedError: This poller was used before a fork; it is the parent's.
         """
         with _lock:
+            if self._handle or self._descriptors is not None:
+                self._check_fork()
             if not isinstance(member, SocketBase):
                 if self._descriptors is not None:
                     self._descriptors.remove(member)
@@ -314,7 +322,7 @@ class Poller(Generic[MemberT]):
             raise self._error(found)
         ready = [] if found.__class__ is int else told_from(found)
         others = [] if self._closed else descriptors.ready()
-        events = [*getattr(ready, "_events", [READABLE] * len(ready)), *(e for _, e in others)]
+        events = [*map(told_from(ready).events_of, ready), *(event for _, event in others)]
         return told_of([*ready, *(member for member, _ in others)], events)
 
     def _poll_on(self, found: Any, ms: int, deadline: float | None) -> Ready[MemberT]:
@@ -331,6 +339,10 @@ class Poller(Generic[MemberT]):
             if found == EINTR:
                 self._log_events()
                 slice_ms = slice_ms if on_main_thread() else 0
+                with _lock:  # whoever adds the first one while this waits has it set then
+                    both = self._descriptors is not None
+                if both:
+                    return self._poll_both(deadline)
             elif found.__class__ is int:
                 raise self._error(found)
             if deadline is not None and ms > 0:
@@ -385,7 +397,7 @@ class Poller(Generic[MemberT]):
             handle, self._handle = self._handle, 0
             descriptors, self._descriptors = self._descriptors, None
             if descriptors is not None:
-                if self._waiting:
+                if self._waiting and os.getpid() == self._pid:
                     descriptors.wake()  # and whoever waits there closes them
                 else:
                     descriptors.close()
