@@ -390,8 +390,7 @@ int mm_group_add(mm_handle group, mm_handle socket);
 /* The same for MM_READABLE, MM_WRITABLE or both, in place of what was asked before. MM_ENOTSUP too: who writes to one
  * peer by name, or to a topic (ROUTER, PUB, XPUB), as whether that can be sent depends on the message. */
 int mm_group_watch(mm_handle group, mm_handle socket, uint32_t events);
-/* Readable when a socket became ready after a poll that told of nothing; the next poll ends that. Whoever waits in the
- * group when it is asked for first gets MM_EINTR, to wait for it instead. */
+/* Readable when one became ready after a poll that told of nothing, until the next; who waits gets MM_EINTR, once. */
 int mm_group_fileno(mm_handle group, int *fd);
 int mm_group_remove(mm_handle group, mm_handle socket);   /* MM_OK also if it is not in it */
 /* count: each with what was asked and is so; 0 events: closed, and no longer in it */
