@@ -231,17 +231,15 @@ class Poller(ElsewherePoller, Generic[MemberT]):
     def remove(self, member: MemberT) -> None:
         """Wait for this one no longer.
 
-        Thread-safe: yes. Removing one that is not in it, or was closed, is harmless.
+        Thread-safe: yes. Removing one that is not in it, or was closed, is harmless; in a forked
+        child nothing happens to the parent's.
 
         Args:
             member: As it was given to `add`.
-
-        Raises:
-            ForkedError: This poller was used before a fork; it is the parent's.
         """
         with _lock:
-            if self._handle or self._descriptors is not None:
-                self._check_fork()
+            if os.getpid() != self._pid:
+                return
             if not isinstance(member, SocketBase):
                 if self._descriptors is not None:
                     self._descriptors.remove(member)
