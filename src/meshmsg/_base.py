@@ -22,9 +22,10 @@ from meshmsg._engine import Engine, default_engine
 from meshmsg._errors import MeshError
 from meshmsg._looking import Looking
 from meshmsg._options import SocketOptions, build_options
+from meshmsg._outlet import Outlet
 from meshmsg._records import give, record_of
 from meshmsg._signature import describe
-from meshmsg._telling import Outlet, check_on_event
+from meshmsg._telling import check_on_event
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -14,7 +14,7 @@ from meshmsg._core import error_for, ffi, lib, text_of
 from meshmsg._errors import MeshError, TooLargeError
 from meshmsg._eventlog import log as log
 from meshmsg._info import Event, PeerInfo, Stats, peer_of, stats_of
-from meshmsg._telling import Outlet, read_events
+from meshmsg._outlet import Outlet, read_events
 
 _HINTS: dict[int, str] = {
     lib.MM_ENOTSUP: "over SP a message is one body, without frames",

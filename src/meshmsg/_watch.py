@@ -9,14 +9,21 @@ from __future__ import annotations
 import threading
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from meshmsg._errors import ResourceError, UsageError
 from meshmsg._info import Event
-from meshmsg._telling import Outlet
+from meshmsg._outlet import Outlet
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+class Watcher(Protocol):
+    """Somebody that watches a socket, and looks at its events itself."""
+
+    def ring(self) -> None:
+        """Be told, by any thread, that there is something new."""
 
 
 def check_watch(outlet: Outlet, slice_ms: int) -> None:

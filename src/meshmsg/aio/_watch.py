@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from meshmsg._info import Event
-from meshmsg._telling import Outlet
+from meshmsg._outlet import Outlet
 
 if TYPE_CHECKING:
     from typing_extensions import Self
