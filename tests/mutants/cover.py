@@ -11,6 +11,7 @@ import hashlib
 import json
 import queue
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 from tests.mutants.blocks import Blocks
@@ -79,15 +80,18 @@ class Cover:
         self.cases: dict[str, list[Case]] = {}
         for line in path.read_text().splitlines() if path.exists() else []:
             raw = json.loads(line)
+            longest = max((seconds for _, seconds, _ in raw["cases"]), default=0.0)
             self.cases[raw["name"]] = [
-                Case(name, seconds, int(blocks, 16)) for name, seconds, blocks in raw["cases"]
+                Case(name, seconds, int(blocks, 16), longest)
+                for name, seconds, blocks in raw["cases"]
             ]
 
     def add(self, name: str, cases: list[Case]) -> None:
         """Keep what a program or a file of tests runs."""
         raw = {"name": name, "cases": [(c.name, c.seconds, f"{c.blocks:x}") for c in cases]}
         with self._lock, self._path.open("a") as out:
-            self.cases[name] = cases
+            longest = max((case.seconds for case in cases), default=0.0)
+            self.cases[name] = [replace(case, setup_s=longest) for case in cases]
             out.write(json.dumps(raw) + "\n")
 
     def that_run(self, mutant: Mutant, blocks: dict[str, Blocks]) -> list[Case]:

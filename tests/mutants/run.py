@@ -40,6 +40,8 @@ class Case:
     name: str
     seconds: float = 0.0
     blocks: int = 0
+    setup_s: float = 0.0
+    """Seconds that the longest of its file takes, which made what all of them use."""
 
     @property
     def kind(self) -> str:
@@ -49,7 +51,7 @@ class Case:
     @property
     def limit_s(self) -> float:
         """Seconds it may take."""
-        return self.seconds * SLOWER + SLACK_S
+        return max(self.seconds, self.setup_s) * SLOWER + SLACK_S
 
 
 @dataclass
@@ -187,6 +189,12 @@ class Runner:
         ran.failed = running if ran.fault else ""
         return ran
 
+    def passes(self, case: Case) -> bool:
+        """Run one alone."""
+        if case.kind == "sanitized":
+            return self.program(case.name, case.limit_s) is not None
+        return not self.tests(files_of([case]), [case]).fault
+
     def first_failed(self, cases: Sequence[Case]) -> tuple[str, list[str]]:
         """Run the cases, programs first and the quickest first, until one fails twice.
 
@@ -196,8 +204,8 @@ class Runner:
         doubted: list[str] = []
         ordered = sorted(cases, key=lambda case: case.seconds)
         for case in (case for case in ordered if case.kind == "sanitized"):
-            if self.program(case.name, case.limit_s) is None:
-                if self.program(case.name, case.limit_s) is None:
+            if not self.passes(case):
+                if not self.passes(case):
                     return case.name, doubted
                 doubted.append(case.name)
         for batch in batches([case for case in ordered if case.kind == "plain"]):
@@ -207,8 +215,7 @@ class Runner:
                 if not ran.fault:
                     break
                 name = ran.failed or left[0].name
-                alone = [case for case in left if case.name == name]
-                if self.tests(files_of(alone), alone).fault:
+                if not self.passes(next(case for case in left if case.name == name)):
                     return name, doubted
                 doubted.append(name)
                 done = {name, *(case.name for case in ran.passed)}

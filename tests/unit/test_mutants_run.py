@@ -5,10 +5,12 @@ Not here: which changes are drawn (test_mutants.py), building a tree (make mutan
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.mutants.__main__ import killer
 from tests.mutants.blocks import Blocks, noted, read_listing
 from tests.mutants.build import Tree, sources_of
 from tests.mutants.cover import Cover
@@ -102,19 +104,43 @@ def test_fails_the_first_time():
     Path("runs").open("a").write("x")
     assert Path("runs").read_text() != "x"
 
+def test_always_fails():
+    assert False
+
+def test_sees_the_change():
+    assert Path("x.c").read_text() == "a + b"
+
 def test_dies():
     os._exit(0)
 """
 
 
+class Small(Tree):
+    """A folder with no more than pytest needs to run TESTS; nothing is built."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make it."""
+        self.folder = folder
+        (folder / "tests").symlink_to(Path(__file__).resolve().parents[1])
+        (folder / "pytest.ini").write_text("[pytest]\n")
+        (folder / "test_x.py").write_text(TESTS)
+        (folder / "x.c").write_text("a + b")
+
+    def replace(self, path: str, text: str) -> None:
+        """Write it."""
+        (self.folder / path).write_text(text)
+
+
 @pytest.fixture
-def runner(tmp_path: Path) -> Runner:
-    """One that runs TESTS, in a folder with no more than it needs."""
-    (tmp_path / "tests").symlink_to(Path(__file__).resolve().parents[1])
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    (tmp_path / "test_x.py").write_text(TESTS)
-    tree = Tree.__new__(Tree)  # nothing is built
-    tree.folder = tmp_path
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Small:
+    """One in a folder of its own."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # it starts sooner
+    return Small(tmp_path)
+
+
+@pytest.fixture
+def runner(tree: Small) -> Runner:
+    """One that runs TESTS."""
     return Runner(tree)
 
 
@@ -140,3 +166,15 @@ def test_a_test_that_is_not_there_is_an_error_of_ours(runner: Runner) -> None:
     """To leave it out in silence would let the change survive."""
     with pytest.raises(RuntimeError, match="test_gone"):
         runner.first_failed(cases("passes", "gone"))
+
+
+def test_a_test_that_fails_without_the_change_as_well_is_not_what_noticed_it(tree: Small) -> None:
+    """Whatever made it fail; the next one may be."""
+    cover = Cover(tree.folder / "cover")
+    found = [replace(case, blocks=1) for case in cases("always_fails", "sees_the_change")]
+    cover.add("test_x.py", found)
+    outcome = killer(
+        tree, Mutant("x.c", 2, "+", "-", 1), cover, {"plain": Blocks({("x.c", 1): {8}})}
+    )
+    assert (outcome.killed_by, outcome.tests) == ("test_x.py::test_sees_the_change", 2)
+    assert tree.text("x.c") == "a + b"
