@@ -2,8 +2,9 @@
 
 First every C program and every test of pytest runs once, and which blocks of the core it runs is
 kept (cover.py). For each change: build what depends on it and run the tests that run its line,
-the quickest first, until one fails and fails again alone. What nothing notices survives, and is
-told at the end. Results are kept in a file: a run that was cut off goes on where it stopped.
+the cheap and narrow ones first, until one fails, fails again alone, and passes without the change.
+What nothing notices survives, and is told at the end. Results are kept in a file: a run that was
+cut off goes on where it stopped.
 Law: the unchanged tree passes everything first, else nothing that follows would mean anything.
 """
 
@@ -23,7 +24,7 @@ from tests.mutants.blocks import Blocks
 from tests.mutants.build import BuildError, Tree
 from tests.mutants.cover import Cover, blocks_of, digest, fill, together
 from tests.mutants.mutate import Mutant, sample
-from tests.mutants.run import Runner
+from tests.mutants.run import Runner, worthwhile
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAST_KILLED = 95
@@ -39,7 +40,7 @@ class Outcome:
     """What noticed it; "" when nothing did, "compiler" when it does not compile."""
     seconds: float
     tests: int
-    """How many programs and tests run its line."""
+    """How many programs and tests that run its line were chosen to notice it."""
 
     @property
     def counts(self) -> bool:
@@ -50,7 +51,7 @@ class Outcome:
 def killer(tree: Tree, mutant: Mutant, cover: Cover, blocks: dict[str, Blocks]) -> Outcome:
     """Return what noticed the change: a test that fails with it, and passes without it."""
     began = time.monotonic()
-    chosen = cover.that_run(mutant, blocks)
+    chosen = worthwhile(cover.that_run(mutant, blocks))
     left = {case.name: case for case in chosen}
     original = tree.text(mutant.path)
     by = ""

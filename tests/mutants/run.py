@@ -29,6 +29,8 @@ LOOK_S = 0.1
 FIRST_BATCH_S = 4.0
 """Seconds of tests that the first pytest of a change runs; each further one runs GROWTH as many."""
 GROWTH = 5
+ENOUGH_S = 150.0
+"""Seconds of tests of pytest for one change; what they do not notice counts as not noticed."""
 NO_TESTS = 5
 """The status of pytest when a file holds none."""
 
@@ -47,6 +49,11 @@ class Case:
     def kind(self) -> str:
         """The build it runs on."""
         return "plain" if "::" in self.name else "sanitized"
+
+    @property
+    def effort(self) -> float:
+        """What it costs to ask it: who runs little else is the likelier to notice a change."""
+        return self.seconds * self.blocks.bit_count()
 
     @property
     def limit_s(self) -> float:
@@ -196,19 +203,18 @@ class Runner:
         return not self.tests(files_of([case]), [case]).fault
 
     def first_failed(self, cases: Sequence[Case]) -> tuple[str, list[str]]:
-        """Run the cases, programs first and the quickest first, until one fails twice.
+        """Run the cases in this order until one fails, and fails again alone.
 
         Returns:
             Its name, "" when none did; and those that failed once but passed alone.
         """
         doubted: list[str] = []
-        ordered = sorted(cases, key=lambda case: case.seconds)
-        for case in (case for case in ordered if case.kind == "sanitized"):
+        for case in (case for case in cases if case.kind == "sanitized"):
             if not self.passes(case):
                 if not self.passes(case):
                     return case.name, doubted
                 doubted.append(case.name)
-        for batch in batches([case for case in ordered if case.kind == "plain"]):
+        for batch in batches([case for case in cases if case.kind == "plain"]):
             left = batch
             while left:
                 ran = self.tests(files_of(left), left)
@@ -226,6 +232,18 @@ class Runner:
 def files_of(cases: Sequence[Case]) -> list[str]:
     """Return the files of these tests, each once."""
     return list(dict.fromkeys(case.name.partition("::")[0] for case in cases))
+
+
+def worthwhile(cases: Sequence[Case]) -> list[Case]:
+    """Return what is to be run for one change: programs first, and those first that cost least."""
+    ordered = sorted(cases, key=lambda case: (case.kind == "plain", case.effort))
+    chosen: list[Case] = []
+    seconds = 0.0
+    for case in ordered:
+        seconds += case.seconds if case.kind == "plain" else 0.0
+        if seconds <= ENOUGH_S:
+            chosen.append(case)
+    return chosen
 
 
 def batches(cases: Sequence[Case]) -> list[list[Case]]:

@@ -15,7 +15,7 @@ from tests.mutants.blocks import Blocks, noted, read_listing
 from tests.mutants.build import Tree, sources_of
 from tests.mutants.cover import Cover
 from tests.mutants.mutate import Mutant
-from tests.mutants.run import FIRST_BATCH_S, GROWTH, Case, Runner, batches
+from tests.mutants.run import ENOUGH_S, FIRST_BATCH_S, GROWTH, Case, Runner, batches, worthwhile
 
 LISTING = """\
 0000000000001000 <first>:
@@ -82,6 +82,16 @@ def test_only_tests_that_run_the_line_are_chosen(tmp_path: Path) -> None:
     blocks = {"sanitized": Blocks({("a.c", 1): {5}}), "plain": plain}
     chosen = Cover(path).that_run(Mutant("a.c", 0, "+", "-", 1), blocks)
     assert [case.name for case in chosen] == ["test_c", "tests/x.py::b"]
+
+
+def test_what_is_chosen_begins_with_programs_and_the_narrow_and_ends_when_it_is_enough() -> None:
+    """A test that runs little besides the line is the likelier to notice; programs are all run."""
+    wide = Case("x::wide", 1, 0b111)
+    narrow = Case("x::narrow", 2, 0b1)
+    long = Case("x::long", ENOUGH_S - 3, 0b11)
+    program = Case("program", 1000, 0b111)
+    assert worthwhile([wide, long, program, narrow]) == [program, narrow, wide, long]
+    assert worthwhile([*[narrow] * 100, program]) == [program, *[narrow] * int(ENOUGH_S / 2)]
 
 
 def test_batches_grow_and_keep_the_order() -> None:
