@@ -281,6 +281,35 @@ test_out_of_descriptors_a_listener_pauses_and_comes_back(void)
     stage_close(&s);
 }
 
+static uint64_t
+now_ns(const stage *s)
+{
+    mm_sim_state state;
+    CHECK_INT(mm_sim_look(s->world, &state), MM_OK);
+    return state.now_ns;
+}
+
+static void
+test_closing_an_engine_takes_the_time_it_was_given(void)
+{
+    static const int64_t given_ms[] = { 0, 1, 700, -1 }, taken_ms[] = { 0, 1, 700, 1000 };
+    static const uint8_t body[60000];
+    for (int i = 0; i < 4; i++) {
+        stage s = stage_open(1);
+        pair p = joined(&s, 0, 0);
+        uint64_t abandoned;
+        CHECK_INT(mm_sim_partition(s.world, 1, 0, UINT64_MAX), MM_OK);   /* nothing arrives */
+        while (mm_send(p.push, body, sizeof body, 0, 0) == MM_OK) {
+        }
+        uint64_t before = now_ns(&s);
+        CHECK_INT(mm_engine_close(s.b, given_ms[i], &abandoned), MM_OK);
+        CHECK_INT((now_ns(&s) - before) / MS, taken_ms[i]);
+        CHECK(abandoned > 0);
+        close_engine(s.a, 1000);
+        CHECK_INT(mm_sim_close(s.world), MM_OK);
+    }
+}
+
 int
 main(void)
 {
@@ -293,5 +322,6 @@ main(void)
     RUN(test_those_that_say_nothing_are_evicted_or_time_out);
     RUN(test_connections_over_the_limit_are_closed_and_counted);
     RUN(test_out_of_descriptors_a_listener_pauses_and_comes_back);
+    RUN(test_closing_an_engine_takes_the_time_it_was_given);
     return 0;
 }
