@@ -281,6 +281,19 @@ test_out_of_descriptors_a_listener_pauses_and_comes_back(void)
     stage_close(&s);
 }
 
+static void
+test_an_end_that_loses_nothing_tells_of_no_loss(void)
+{
+    stage s = stage_open(1);
+    pair p = joined(&s, 1000, 3000);
+    CHECK_INT(mm_sim_reset_all(s.world), MM_OK);
+    CHECK_INT(mm_sim_run(s.world, 5 * SECOND), MM_OK);
+    CHECK_INT(happened(p.push, MM_EVENT_PEER_DOWN, MM_REASON_RESET, NULL), 1);
+    CHECK_INT(happened(p.push, MM_EVENT_DROPPED, MM_REASON_NONE, NULL), 0);
+    CHECK_INT(happened(p.pull, MM_EVENT_DROPPED, MM_REASON_NONE, NULL), 0);
+    stage_close(&s);
+}
+
 static uint64_t
 now_ns(const stage *s)
 {
@@ -322,6 +335,7 @@ main(void)
     RUN(test_those_that_say_nothing_are_evicted_or_time_out);
     RUN(test_connections_over_the_limit_are_closed_and_counted);
     RUN(test_out_of_descriptors_a_listener_pauses_and_comes_back);
+    RUN(test_an_end_that_loses_nothing_tells_of_no_loss);
     RUN(test_closing_an_engine_takes_the_time_it_was_given);
     return 0;
 }

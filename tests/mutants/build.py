@@ -12,10 +12,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 CC = os.environ.get("CC") or shutil.which("gcc") or "cc"
-COMMON = ["-std=c11", "-D_GNU_SOURCE", "-fPIC", "-pthread", "-MMD", "-w"]
+COMMON = ["-std=c11", "-D_GNU_SOURCE", "-fPIC", "-pthread", "-MMD"]
+WARNED = ["-Wall", "-Wextra", "-Werror"]
+"""As the core is always built: a change that this refuses is noticed before any test."""
 TRACED = ["-g", "-O0", "-fsanitize-coverage=trace-pc"]
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 PLAIN = ["-fvisibility=hidden"]
@@ -63,14 +66,12 @@ class Tree:
         core = sorted(path.relative_to(folder) for path in (folder / "csrc").rglob("*.c"))
         self.core = [path for path in core if path.parts[1] != "python"]
         self.native = [path for path in core if path.parts[1] == "python"]
-        for path in [*self.core, *self.native, Path("_mm.c")]:
-            self._compile(path)
-        self._compile(TRACE)
-        self._compile(Path("tests/c/fake.c"))
-        self.link()
+        sources = [*self.core, *self.native, Path("_mm.c"), TRACE, Path("tests/c/fake.c")]
         self.programs = sorted(path.stem for path in (folder / "tests/c").glob("test_*.c"))
-        for name in self.programs:
-            self._program(name)
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            list(pool.map(self._compile, sources))
+            self.link()
+            list(pool.map(self._program, self.programs))
 
     def text(self, path: str) -> str:
         """Return a file of the tree."""
@@ -106,6 +107,7 @@ class Tree:
         for build in [kind] if kind else self._kinds(source):
             flags = SANITIZED if build == "sanitized" else PLAIN
             flags = flags if source == TRACE else [*TRACED, *flags]
+            flags = flags if source.name == "_mm.c" else [*WARNED, *flags]
             paths = ["csrc", "csrc/include", "tests/c", sysconfig.get_paths()["include"]]
             target = self.objects[build] / ("_".join(source.parts)[:-2] + ".o")
             includes = [f"-I{path}" for path in paths]

@@ -29,7 +29,7 @@ LOOK_S = 0.1
 FIRST_BATCH_S = 4.0
 """Seconds of tests that the first pytest of a change runs; each further one runs GROWTH as many."""
 GROWTH = 5
-ENOUGH_S = 150.0
+ENOUGH_S = 60.0
 """Seconds of tests of pytest for one change; what they do not notice counts as not noticed."""
 NO_TESTS = 5
 """The status of pytest when a file holds none."""
