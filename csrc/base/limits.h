@@ -33,6 +33,8 @@ enum {
     MMI_HANDSHAKE_SIZE_MAX = 16 * 1024,      /* bytes a peer may send before it is known */
     MMI_COMMAND_OVERHEAD = 64,               /* bytes a command may have over its topic  */
     MMI_SUBSCRIPTION_BYTES_MAX = 16 * 1024 * 1024, /* bytes of topics a peer             */
+    MMI_CHANGES_WAITING_BYTES = 64 * 1024,   /* bytes of unwritten subscriptions and
+                                                cancellations, before they are summed up */
     MMI_SP_HOPS_MAX = 8,                     /* connections an SP message came over      */
     MMI_FRAME_OVERHEAD = 64,                 /* bytes charged to a queue for each frame  */
     MMI_IO_BUFFER_SIZE = 256 * 1024,         /* bytes a read or write moves at most      */

@@ -59,6 +59,8 @@ typedef struct mmi_link {
 
     uint8_t *commands;                   /* waiting, whole frames */
     size_t command_size, command_cap;
+    size_t folded_size;                  /* of them, when they were summed up last; 0: not yet */
+    bool cancels_wait;                   /* there is a cancellation among them */
     uint8_t *command_out;                /* being written */
     size_t command_out_size, command_sent;
     uint64_t msg_offset; /* octets of the outbox's front message that were written */
@@ -220,6 +222,10 @@ int mmi_link_control(mmi_link *link, const uint8_t *frame, size_t size) MMI_WARN
 /* MM_ENOMEM */
 void mmi_link_commands_begin(mmi_link *link);           /* what waits is to be written */
 void mmi_link_commands_end(mmi_link *link);             /* it was */
+
+/* link_fold.c: after a subscription (add) or cancellation was queued.  MM_ENOMEM: they stay as
+ * they are. */
+int mmi_link_fold(mmi_link *link, bool add) MMI_WARN_UNUSED;
 
 /* link_part.c */
 /* As mmi_link_close, but what was written can still be read: see there. */

@@ -1,7 +1,8 @@
 /*
  * link_command.c: commands on their way out: those that wait, and those that are being written.
  *
- * Not here: what they say (heartbeat.c, link_out.c), when they go (link_out.c).
+ * Not here: what they say (heartbeat.c, link_out.c), when they go (link_out.c), which of them need
+ * not be said any more (link_fold.c).
  * Law: what is being written is not changed by who queues more; whole frames only.
  */
 #include <string.h>
@@ -33,7 +34,8 @@ mmi_link_commands_begin(mmi_link *link)
     link->command_out_size = link->command_size;
     link->command_sent = 0;
     link->commands = NULL;
-    link->command_size = link->command_cap = 0;
+    link->command_size = link->command_cap = link->folded_size = 0;
+    link->cancels_wait = false;
 }
 
 void

@@ -199,6 +199,7 @@ hello_keep(mmi_link *link)
     const uint8_t *out;
     size_t left = mmi_opening_output(o, &out);
     int rc = left > 0 ? mmi_link_control(link, out, left) : MM_OK;
+    mmi_link_commands_begin(link);   /* it is no frame of its own: nothing may go in front of it */
     if (rc == MM_OK && o->wire == MMI_WIRE_SP) {
         hello_keep_sp(link);
     } else if (rc == MM_OK) {

@@ -68,7 +68,7 @@ pipe_subscription(mmi_pipe *p, bool add, const uint8_t *topic, size_t size)
     int rc = mmi_link_control(link, frame, total);
     mmi_free(frame);
     link->asked += rc == MM_OK;
-    return rc;
+    return rc == MM_OK ? mmi_link_fold(link, add) : rc;
 }
 
 static void

@@ -1,5 +1,5 @@
 /*
- * raw.h: a bare PULL in a simulated world, every octet of which is the test's.
+ * raw.h: a bare peer in a simulated world, every octet of which is the test's.
  * Not here: tests; what the octets mean (codec/command.h).
  * Law: what is sent there has room; what comes is not read until the test asks for it.
  */
@@ -18,7 +18,7 @@ static const char RAW_GREETING[64] = "\xff\0\0\0\0\0\0\0\0\x7f\x03\x01NULL";
 static const char RAW_READY[] = "\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PULL";
 
 typedef struct raw {
-    mm_handle world, engine, push;     /* the PUSH is an ordinary one */
+    mm_handle world, engine, ours;     /* an ordinary socket */
     mmi_plat plat;
     int stream;
 } raw;
@@ -45,23 +45,24 @@ raw_take(raw *r)
     return size;
 }
 
+/* As a PULL. */
 static inline void
 raw_shake(raw *r)
 {
     raw_put(r, RAW_GREETING, sizeof RAW_GREETING);
     raw_put(r, RAW_READY, sizeof RAW_READY - 1);
-    CHECK_INT(mm_wait_peers(r->push, 1, PATIENCE_MS, 0), MM_OK);
+    CHECK_INT(mm_wait_peers(r->ours, 1, PATIENCE_MS, 0), MM_OK);
 }
 
-/* A world with an engine that has a PUSH, and a bare platform. */
+/* A world with an engine that has a socket of that role, and a bare platform. */
 static inline raw
-raw_open(const mm_sim_opts *sim, const mm_socket_opts *opts)
+raw_open(int role, const mm_sim_opts *sim, const mm_socket_opts *opts)
 {
     raw r;
     CHECK_INT(mm_sim_open(1, sim, &r.world), MM_OK);
     CHECK_INT(mm_sim_engine_open(r.world, &r.engine), MM_OK);
     CHECK_INT(mmi_sim_plat(mmi_sim_find(r.world), &r.plat), MM_OK);
-    r.push = open_with(r.engine, MM_PUSH, opts);
+    r.ours = open_with(r.engine, role, opts);
     return r;
 }
 

@@ -19,10 +19,10 @@ flood_open(void)
     const mm_sim_opts sim = { .buffer_size = BUFFER_SIZE };
     mm_socket_opts opts = opts_of(MM_PUSH);
     opts.heartbeat_interval_ms = 0;
-    raw r = raw_open(&sim, &opts);
+    raw r = raw_open(MM_PUSH, &sim, &opts);
     unsigned port;
     char endpoint[MM_ENDPOINT_MAX + 1];
-    CHECK_INT(mm_bind(r.push, TCP, endpoint, sizeof endpoint), MM_OK);
+    CHECK_INT(mm_bind(r.ours, TCP, endpoint, sizeof endpoint), MM_OK);
     CHECK_INT(sscanf(endpoint, "tcp://127.0.0.1:%u", &port), 1);
     const mmi_addr at = addr_tcp4((uint16_t)port);
     CHECK_INT(r.plat.connect(r.plat.self, &at, &r.stream), MM_EAGAIN);

@@ -26,7 +26,7 @@ hang_once(raw *r, int listener)
     raw_put(r, ping, mmi_command_put_ping(ping, TTL_DS, NULL, 0));
     for (uint32_t count = 1; count > 0;) {
         CHECK_INT(mm_sim_run(r->world, MS), MM_OK);
-        CHECK_INT(mm_peer_count(r->push, &count), MM_OK);
+        CHECK_INT(mm_peer_count(r->ours, &count), MM_OK);
     }
 }
 
@@ -56,7 +56,7 @@ test_a_peer_that_hangs_again_and_again_is_dialed_less_and_less(void)
     mm_socket_opts opts = opts_of(MM_PUSH);
     opts.reconnect_min_ms = LEAST_MS;
     opts.reconnect_max_ms = MOST_MS;
-    raw r = raw_open(&sim, &opts);
+    raw r = raw_open(MM_PUSH, &sim, &opts);
     mmi_addr at = addr_tcp4(0);
     char endpoint[MM_ENDPOINT_MAX + 1];
     int listener;
@@ -64,12 +64,12 @@ test_a_peer_that_hangs_again_and_again_is_dialed_less_and_less(void)
     CHECK_INT(r.plat.listen(r.plat.self, &at, &listener), MM_OK);
     snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%u", (unsigned)at.port);
     CHECK_INT(mm_sim_look(r.world, &before), MM_OK);
-    CHECK_INT(mm_connect(r.push, endpoint), MM_OK);
+    CHECK_INT(mm_connect(r.ours, endpoint), MM_OK);
     for (int i = 0; i < HANGS; i++) {
         hang_once(&r, listener);
     }
-    CHECK(longest_wait(r.push) > MOST_MS / 4 * (int64_t)MS);
-    CHECK_INT(mm_disconnect(r.push, endpoint), MM_OK);
+    CHECK(longest_wait(r.ours) > MOST_MS / 4 * (int64_t)MS);
+    CHECK_INT(mm_disconnect(r.ours, endpoint), MM_OK);
     CHECK_INT(mm_sim_run(r.world, (PART_S + 10) * 1000 * MS), MM_OK);
     CHECK_INT(mm_sim_look(r.world, &after), MM_OK);
     CHECK_INT(after.open_streams, before.open_streams + HANGS);   /* the peer's ends of them */
