@@ -57,15 +57,15 @@ heartbeat_arm(mmi_link *link)
 {
     mmi_engine *e = link->socket->engine;
     uint32_t interval = heartbeat_interval_ms(link);
-    if (link->leaving) {
-        return;   /* its timer ends the linger */
+    uint64_t due = link->leaving ? link->leave_ns : UINT64_MAX;
+    if (interval > 0) {
+        uint64_t beat = mmi_deadline(e->now_ns, interval), end = heartbeat_end_ns(link);
+        due = beat < due ? beat : due;
+        due = end < due ? end : due;
     }
-    if (interval == 0) {
+    if (due == UINT64_MAX) {
         mmi_timer_clear(&e->timers, &link->timer);
-        return;
-    }
-    uint64_t beat = mmi_deadline(e->now_ns, interval), end = heartbeat_end_ns(link);
-    if (mmi_timer_set(&e->timers, &link->timer, beat < end ? beat : end) != MM_OK) {
+    } else if (mmi_timer_set(&e->timers, &link->timer, due) != MM_OK) {
         mmi_link_close(link, MM_REASON_MEMORY, NULL);
     }
 }

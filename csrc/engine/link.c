@@ -436,7 +436,7 @@ mmi_link_timer(mmi_link *link)
 {
     if (link->parting) {
         mmi_part_due(link);
-    } else if (link->leaving) {
+    } else if (link->leaving && link->engine->now_ns >= link->leave_ns) {
         mmi_link_part(link, MM_REASON_LOCAL, NULL);   /* its linger is over */
     } else if (link->state == MMI_LINK_ACTIVE) {
         mmi_heartbeat_due(link);

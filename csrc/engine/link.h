@@ -84,6 +84,7 @@ typedef struct mmi_link {
 
     mmi_timer timer;
     uint64_t started_ns, active_ns, wall_ns, last_in_ns, last_flush_ns, ping_ns;
+    uint64_t leave_ns;                   /* leaving: its linger is over */
     uint64_t asked_ns;                   /* what comes later answers what was written last */
     uint64_t written, confirmed, parsed; /* messages */
     uint64_t ping_count;                 /* the context of the latest PING */

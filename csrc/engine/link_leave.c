@@ -39,6 +39,8 @@ mmi_link_leave(mmi_link *link)
         return;
     }
     link->leaving = true;
+    link->leave_ns = end;
+    mmi_heartbeat_start(link);   /* it is judged as ever meanwhile: it may hang, or be gone */
     mmi_link_stop(link);
     mmi_link_dirty(link);
     if (!link->writing && !mmi_link_pending(link)) {

@@ -176,6 +176,31 @@ def test_what_does_not_go_out_within_linger_is_dropped_and_counted(
         check_counters(sender)
 
 
+@pytest.mark.parametrize("closes", [False, True], ids=["disconnect", "disconnect, close"])
+def test_a_peer_that_is_being_left_and_is_gone_is_given_up_before_linger_is_over(
+    closes: bool,
+) -> None:
+    """As any other: within the heartbeat's time-out and an interval."""
+    with room(buffer_size=4096) as r:
+        away = r.world.engine()
+        one = r.open("Sub", bind=UP, engine=away, topics="", heartbeat_interval=None)
+        sender = r.open("Pub", engine=r.hub, connect=one.endpoint, linger=3600.0)
+        sender.wait_for_peers(timeout=PATIENCE_S)
+        r.world.run(1.0)
+        before = r.world.open_streams
+        r.world.partition(r.hub, away, 7200.0)
+        for body in bodies(0, COUNT):
+            sender.send(body, timeout=0)
+        sender.disconnect(one.endpoint)
+        if closes:
+            sender.close()
+        r.world.run(21.0)
+        assert r.world.open_streams == before - 1
+        if not closes:
+            assert sender.stats().closed == {mm.Reason.HEARTBEAT: 1}
+            check_counters(sender)
+
+
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_a_peer_may_be_left_at_any_moment_and_nothing_is_lost(first: int) -> None:
     """Harmless faults, three workers, disconnects and connects in between: each message once."""
