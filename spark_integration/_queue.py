@@ -2,8 +2,9 @@
 
 A ROUTER socket and one thread around `_desk`.  It is no broker: it lives in the program that has
 the records, and what it holds dies with that program.
-Law: everything that touches the desk holds the lock, and nothing waits while holding it
-except on the condition itself.
+Law: everything that changes the books holds the lock, and nothing waits while holding it except on
+the condition itself.  A signal's function may run inside any method, so inside the lock: there it
+changes nothing but `finished` and `closed`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from types import TracebackType
 
 from meshmsg import ClosedError, Engine, MeshError, Router, Stats, TimedOutError, UsageError
 
-from ._desk import CHUNK, GOODBYE, TICK, Desk, Word, checked, tell_put
+from ._desk import CHUNK, GOODBYE, TICK, Desk, Life, Word, checked, tell_put
 from ._ledger import Ledger, WorkStats
 
 
@@ -31,7 +32,11 @@ class WorkQueue:
     object lives, and the same record carries the same sequence number each time, by which a
     receiver of results can tell a repetition.
 
-    Thread-safe: yes, every method.
+    If the queue itself fails, which should not happen, it is closed, logs why, and raises
+    ClosedError wherever something waits or is put, and in `close`.
+
+    Thread-safe: yes, every method.  A signal's function may call `close`, `finish` and `stats`; all
+    others raise UsageError there if it interrupted a method of this queue.
 
     Example::
 
@@ -81,10 +86,8 @@ class WorkQueue:
             backlog_bytes=backlog_bytes,
             lease=lease,
         )
-        self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
-        self._closed = False
-        self._failure: BaseException | None = None
+        self._changed = threading.Condition()
+        self._life = Life()
         self._router = Router(
             bind=bind, insecure=insecure, engine=engine, handover=True, linger=GOODBYE
         )
@@ -100,12 +103,16 @@ class WorkQueue:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except ClosedError:
+            if value is None:  # else that is what the caller is to hear
+                raise
 
     def __repr__(self) -> str:
-        if self._closed:
+        if self._life.closed:
             return "<WorkQueue closed>"
-        with self._lock:
+        with self._changed:
             return f"<WorkQueue {self.endpoint}: {self._desk.text(time.monotonic())}>"
 
     @property
@@ -124,13 +131,15 @@ class WorkQueue:
 
         Raises:
             TimedOutError: There are fewer.
-            ClosedError: The queue was closed.
+            ClosedError: The queue was closed, or has failed: its `__cause__` says why.
+            UsageError: Called by a signal's function that interrupted a method of this queue.
         """
+        self._refuse_in_signal("wait_for_workers")
         with self._changed:
             here = self._changed.wait_for(
-                lambda: self._broken or len(self._ledger.workers) >= count, timeout
+                lambda: self._life.over or len(self._ledger.workers) >= count, timeout
             )
-            self._raise_if_broken()
+            self._life.check()
             if not here:
                 raise TimedOutError(
                     f"{len(self._ledger.workers)} of {count} workers after {timeout} s"
@@ -150,14 +159,17 @@ class WorkQueue:
 
         Raises:
             TimedOutError: The backlog stayed full; nothing was added.
-            UsageError: `finish` was called before.
-            ClosedError: The queue was closed.
+            UsageError: `finish` was called before; or a signal's function called this that
+                interrupted a method of this queue.
+            ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
         record = checked(record)
+        self._refuse_in_signal("put")
         with self._changed:
             self._wait_for_room(timeout)
             sequence = self._ledger.put(record)
             self._hand_out()
+            self._life.check()
         return sequence
 
     def put_many(self, records: Iterable[bytes], *, timeout: float | None = None) -> int:
@@ -175,11 +187,12 @@ class WorkQueue:
 
         Raises:
             TimedOutError: The backlog stayed full.
-            UsageError: `finish` was called before.
-            ClosedError: The queue was closed.
+            UsageError: `finish` was called before; or as for `put`.
+            ClosedError: The queue was closed, or has failed: its `__cause__` says why.
             BaseException: What the iterable raised. Whatever is raised has `.put`, how many were
                 added, and `.unput`, a list of what was taken and not added: one record at most.
         """
+        self._refuse_in_signal("put_many")
         count = 0
         taken: list[bytes] = []
         try:
@@ -195,6 +208,7 @@ class WorkQueue:
                         self._hand_out()
             with self._changed:
                 self._hand_out()
+                self._life.check()
         except BaseException as error:
             tell_put(error, count, taken)
             raise
@@ -203,11 +217,12 @@ class WorkQueue:
     def finish(self) -> None:
         """Say that no more records will come: workers end when all are acknowledged.
 
-        Thread-safe: yes.
+        Thread-safe: yes, also from a signal's function.
         """
-        with self._changed:
-            self._ledger.finished = True
-            self._hand_out()
+        self._ledger.finished = True
+        if not self._interrupted():  # else workers are told when that method goes on
+            with self._changed:
+                self._hand_out()
 
     def join(self, *, workers: int = 0, timeout: float | None = None) -> WorkStats:
         """Wait until every record is acknowledged and workers have been told that it is over.
@@ -224,14 +239,17 @@ class WorkQueue:
 
         Raises:
             TimedOutError: Some records are still waiting or leased; nothing was changed.
-            UsageError: `finish` was not called: this would wait for ever.
-            ClosedError: The queue was closed.
+            UsageError: `finish` was not called: this would wait for ever; or as for `put`.
+            ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
+        self._refuse_in_signal("join")
         with self._changed:
             if not self._ledger.finished:
                 raise UsageError("join() before finish() would wait for ever")
-            over = self._changed.wait_for(lambda: self._broken or self._desk.over(workers), timeout)
-            self._raise_if_broken()
+            over = self._changed.wait_for(
+                lambda: self._life.over or self._desk.over(workers), timeout
+            )
+            self._life.check()
             if not over:
                 raise TimedOutError(self._desk.too_late(timeout, time.monotonic()))
             return self._ledger.stats(time.monotonic())
@@ -239,9 +257,9 @@ class WorkQueue:
     def stats(self) -> WorkStats:
         """The counts now.
 
-        Thread-safe: yes.
+        Thread-safe: yes, also from a signal's function.
         """
-        with self._lock:
+        with self._changed:
             return self._ledger.stats(time.monotonic())
 
     def socket_stats(self) -> Stats:
@@ -254,70 +272,87 @@ class WorkQueue:
     def close(self) -> None:
         """Stop: workers are no longer answered, and records not acknowledged are forgotten.
 
-        Thread-safe: yes; closing twice is harmless.
+        Thread-safe: yes, also from a signal's function; closing twice is harmless.
+
+        Raises:
+            ClosedError: The queue had failed, which should not happen; its `__cause__` says why,
+                and it is closed. Told once.
         """
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        self._router.close()
-        if threading.current_thread() is not self._thread:
+        self._life.closed = True
+        self._router.close()  # wakes the thread, which wakes who waits
+        if threading.current_thread() is not self._thread and not self._interrupted():
             self._thread.join()
+        self._life.tell()
 
     @property
     def _ledger(self) -> Ledger:
         return self._desk.ledger
 
-    @property
-    def _broken(self) -> bool:
-        return self._closed or self._failure is not None
+    def _interrupted(self) -> bool:
+        """Whether this is a signal's function, in whose thread a method holds the lock."""
+        try:
+            self._changed.notify(0)
+        except RuntimeError:  # this thread does not hold it
+            return False
+        return True
 
-    def _raise_if_broken(self) -> None:
-        if self._failure is not None:
-            raise ClosedError("the work queue's thread failed") from self._failure
-        if self._closed:
-            raise ClosedError("the work queue is closed")
-
-    def _check_open(self) -> None:
-        self._raise_if_broken()
-        if self._ledger.finished:
-            raise UsageError("put() after finish()")
+    def _refuse_in_signal(self, method: str) -> None:
+        if self._interrupted():
+            raise UsageError(
+                f"{method}() was called by a signal's function that interrupted a method of this "
+                "WorkQueue; it may call close(), finish() and stats()"
+            )
 
     def _wait_for_room(self, timeout: float | None) -> None:
         room = self._desk.room > 0 or self._changed.wait_for(
-            lambda: self._broken or self._ledger.finished or self._desk.room > 0, timeout
+            lambda: self._life.over or self._ledger.finished or self._desk.room > 0, timeout
         )
-        self._check_open()
+        self._life.check()
+        if self._ledger.finished:
+            raise UsageError("put() after finish()")
         if not room:
             raise TimedOutError(self._desk.full(timeout))
 
     def _serve(self) -> None:
-        """The thread: hear workers, notice lost ones, hand out."""
+        """The thread: hear workers, notice lost ones, hand out, until it is closed or fails."""
         try:
-            while not self._closed:
+            while not self._life.over:
                 try:
                     frames = self._router.recv_frames(timeout=TICK)
                 except TimedOutError:
                     frames = None
                 with self._changed:
-                    if self._router.events() or (frames and not self._desk.knows(frames[0])):
-                        self._desk.connected(
-                            {peer.identity: peer.id for peer in self._router.peers()}
-                        )
-                    if frames is not None:
-                        self._desk.hear(frames[0], frames[1:], time.monotonic())
+                    self._hear(frames)
                     self._hand_out()
                     self._changed.notify_all()
-        except MeshError as error:
-            with self._changed:
-                if not self._closed:  # else it is what close() wanted
-                    self._failure = error
-                self._changed.notify_all()
+        except BaseException as error:
+            self._life.fail(error)
+        self._router.close()
+        with self._changed:
+            self._changed.notify_all()
+
+    def _hear(self, frames: list[bytes] | None) -> None:
+        if self._router.events() or (frames and not self._desk.knows(frames[0])):
+            self._desk.connected({peer.identity: peer.id for peer in self._router.peers()})
+        if frames is not None:
+            self._desk.hear(frames[0], frames[1:], time.monotonic())
 
     def _hand_out(self) -> None:
-        self._desk.hand_out(time.monotonic())
-        while (word := self._desk.next_word()) is not None:
-            if not self._say(word):
-                self._desk.unsaid(word)
+        """Say all that is to be said.
+
+        When that is cut short, by a fault or by a signal's function that raises, nobody knows any
+        more what was said: the queue has failed.
+        """
+        try:
+            self._desk.hand_out(time.monotonic())
+            while (word := self._desk.next_word()) is not None:
+                if not self._say(word):
+                    self._desk.unsaid(word)
+        except BaseException as error:
+            self._life.fail(error)
+            self._router.close()  # ends the thread, which wakes who waits
+            if not isinstance(error, Exception):
+                raise
 
     def _say(self, word: Word) -> bool:
         """Send to one worker; False when it cannot be reached now (it will ask again)."""

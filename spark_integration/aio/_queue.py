@@ -1,20 +1,22 @@
 """WorkQueue for asyncio: a ROUTER socket and two tasks of the loop around `_desk`.
 
 Not here: who has what (`_ledger`), what is said (`_desk`).
-Law: only the queue's own tasks use its socket; who puts changes the books, and wakes them.
+Law: only the queue's own tasks use its socket; who puts changes the books, and wakes them.  A task
+that fails closes the queue, and says so.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from types import TracebackType
 
 from meshmsg import ClosedError, Engine, MeshError, Stats, TimedOutError, UsageError
 from meshmsg.aio import Router
 
-from .._desk import CHUNK, GOODBYE, TICK, Desk, Word, checked, tell_put
+from .._desk import CHUNK, GOODBYE, TICK, Desk, Life, Word, checked, tell_put
 from .._ledger import WorkStats
 
 
@@ -78,12 +80,13 @@ class WorkQueue:
             raise UsageError("an asyncio WorkQueue is made while its event loop runs") from None
         self._changed = asyncio.Condition()
         self._due = asyncio.Event()  # there is something to say
-        self._closed = False
-        self._failure: BaseException | None = None
+        self._life = Life()
         self._router = Router(
             bind=bind, insecure=insecure, engine=engine, handover=True, linger=GOODBYE
         )
-        self._tasks = [loop.create_task(self._hear()), loop.create_task(self._speak())]
+        self._tasks = [
+            loop.create_task(self._guarded(task)) for task in (self._hear(), self._speak())
+        ]
 
     async def __aenter__(self) -> WorkQueue:
         return self
@@ -94,11 +97,16 @@ class WorkQueue:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        try:
+            self.close()
+        except ClosedError:
+            if value is None:  # else that is what the caller is to hear
+                raise
+        finally:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def __repr__(self) -> str:
-        if self._closed:
+        if self._life.closed:
             return "<WorkQueue closed>"
         return f"<WorkQueue {self.endpoint}: {self._desk.text(time.monotonic())}>"
 
@@ -118,7 +126,7 @@ class WorkQueue:
 
         Raises:
             TimedOutError: There are fewer.
-            ClosedError: The queue was closed.
+            ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
         if not await self._until(lambda: len(self._desk.ledger.workers) >= count, timeout):
             here = len(self._desk.ledger.workers)
@@ -139,7 +147,7 @@ class WorkQueue:
         Raises:
             TimedOutError: The backlog stayed full; nothing was added.
             UsageError: `finish` was called before.
-            ClosedError: The queue was closed.
+            ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
         record = checked(record)
         await self._wait_for_room(timeout)
@@ -162,7 +170,7 @@ class WorkQueue:
         Raises:
             TimedOutError: The backlog stayed full.
             UsageError: `finish` was called before.
-            ClosedError: The queue was closed.
+            ClosedError: The queue was closed, or has failed: its `__cause__` says why.
             BaseException: What the iterable raised. Whatever is raised has `.put`, how many were
                 added, and `.unput`, a list of what was taken and not added: one record at most.
         """
@@ -207,7 +215,7 @@ class WorkQueue:
         Raises:
             TimedOutError: Some records are still waiting or leased; nothing was changed.
             UsageError: `finish` was not called: this would wait for ever.
-            ClosedError: The queue was closed.
+            ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
         if not self._desk.ledger.finished:
             raise UsageError("join() before finish() would wait for ever")
@@ -233,26 +241,32 @@ class WorkQueue:
         """Stop: workers are no longer answered, and records not acknowledged are forgotten.
 
         Thread-safe: no; closing twice is harmless.
+
+        Raises:
+            ClosedError: The queue had failed, which should not happen; its `__cause__` says why,
+                and it is closed. Told once.
         """
-        self._closed = True
+        self._life.closed = True
         self._due.set()
         self._router.close()
+        self._life.tell()
 
     async def _until(self, true: Callable[[], bool], timeout: float | None) -> bool:
-        """Wait until it is so; False when time is up."""
+        """Wait until it is so, and nobody else has run since; False when time is up."""
 
         def over() -> bool:
-            return self._closed or self._failure is not None or true()
+            return self._life.over or true()
 
-        async with self._changed:
-            try:
-                await asyncio.wait_for(self._changed.wait_for(over), timeout)
-            except asyncio.TimeoutError:
+        loop = asyncio.get_running_loop()
+        deadline = None if timeout is None else loop.time() + timeout
+        while not over():
+            left = None if deadline is None else deadline - loop.time()
+            if left is not None and left <= 0:
                 return False
-        if self._failure is not None:
-            raise ClosedError("the work queue's task failed") from self._failure
-        if self._closed:
-            raise ClosedError("the work queue is closed")
+            async with self._changed:
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._changed.wait_for(over), left)
+        self._life.check()
         return True
 
     async def _wait_for_room(self, timeout: float | None) -> None:
@@ -263,47 +277,46 @@ class WorkQueue:
         if not room:
             raise TimedOutError(self._desk.full(timeout))
 
-    async def _hear(self) -> None:
-        """One task: hear workers."""
+    async def _guarded(self, task: Coroutine[object, object, None]) -> None:
+        """Run one of the queue's tasks; when it ends the other one ends, too."""
         try:
-            while not self._closed:
-                frames = await self._router.recv_frames()
-                if self._router.events() or not self._desk.knows(frames[0]):
-                    self._look()
-                self._desk.hear(frames[0], frames[1:], time.monotonic())
-                self._due.set()
-        except MeshError as error:
-            self._fail(error)
-
-    async def _speak(self) -> None:
-        """The other task: notice lost workers, hand out, and tell who waits here."""
-        try:
-            while not self._closed:
-                try:
-                    await asyncio.wait_for(self._due.wait(), TICK)
-                except asyncio.TimeoutError:
-                    pass
-                self._due.clear()
-                if self._router.events():
-                    self._look()
-                self._desk.hand_out(time.monotonic())
-                while (word := self._desk.next_word()) is not None:
-                    if not await self._say(word):
-                        self._desk.unsaid(word)
-                async with self._changed:
-                    self._changed.notify_all()
-        except MeshError as error:
-            self._fail(error)
+            await task
+        except Exception as error:
+            self._life.fail(error)
+        finally:
+            self._due.set()
+            self._router.close()
         async with self._changed:
             self._changed.notify_all()
 
+    async def _hear(self) -> None:
+        """One task: hear workers."""
+        while not self._life.over:
+            frames = await self._router.recv_frames()
+            if self._router.events() or not self._desk.knows(frames[0]):
+                self._look()
+            self._desk.hear(frames[0], frames[1:], time.monotonic())
+            self._due.set()
+
+    async def _speak(self) -> None:
+        """The other task: notice lost workers, hand out, and tell who waits here."""
+        while not self._life.over:
+            try:
+                await asyncio.wait_for(self._due.wait(), TICK)
+            except asyncio.TimeoutError:
+                pass
+            self._due.clear()
+            if self._router.events():
+                self._look()
+            self._desk.hand_out(time.monotonic())
+            while (word := self._desk.next_word()) is not None:
+                if not await self._say(word):
+                    self._desk.unsaid(word)
+            async with self._changed:
+                self._changed.notify_all()
+
     def _look(self) -> None:
         self._desk.connected({peer.identity: peer.id for peer in self._router.peers()})
-
-    def _fail(self, error: MeshError) -> None:
-        if not self._closed and self._failure is None:  # else it is what close() wanted
-            self._failure = error
-        self._due.set()
 
     async def _say(self, word: Word) -> bool:
         """Send to one worker; False when it cannot be reached now (it will ask again)."""

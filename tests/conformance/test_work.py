@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Iterator
@@ -246,6 +247,41 @@ def test_what_waits_ends_when_the_queue_is_closed(kit: Kit) -> None:
             with pytest.raises(mm.ClosedError):
                 one.result(PATIENCE)
     assert repr(queue) == "<WorkQueue closed>"
+
+
+def test_what_is_so_already_is_found_without_waiting(kit: Kit) -> None:
+    """A timeout of 0 asks whether it can be done now; it can."""
+    with kit.queue(backlog_messages=2) as queue:
+        queue.wait_for_workers(0, timeout=0)
+        assert queue.put(b"x", timeout=0) == 0
+        assert queue.put_many([b"y"], timeout=0) == 1
+        with pytest.raises(mm.TimedOutError):
+            queue.put(b"z", timeout=0)
+        queue.finish()
+        with kit.worker(queue.endpoint) as worker:
+            assert len(list(worker)) == 1
+        assert queue.join(timeout=PATIENCE) == queue.join(timeout=0)
+
+
+def test_room_for_one_lets_one_of_many_put() -> None:
+    """They wake together, and all but one wait on: the backlog is a limit."""
+
+    async def main() -> list[int]:
+        async with spark_aio.WorkQueue(backlog_messages=1, batch_messages=1) as queue:
+            await queue.put(b"x")
+            putting = [asyncio.create_task(queue.put(b"y", timeout=PATIENCE)) for _ in range(5)]
+            waiting = []
+            async with spark_aio.Worker(queue.endpoint, prefetch=1) as worker:
+                async for _ in worker:
+                    while queue.stats().put < 6 and not queue.stats().waiting:
+                        await asyncio.sleep(0)
+                    waiting.append(queue.stats().waiting)
+                    if len(waiting) == 6:
+                        queue.finish()
+            await asyncio.gather(*putting)
+            return waiting
+
+    assert asyncio.run(main()) == [1, 1, 1, 1, 1, 0]
 
 
 def test_join_says_how_long_the_slowest_has_shown_nothing(kit: Kit) -> None:
