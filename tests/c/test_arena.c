@@ -195,6 +195,27 @@ test_so_do_messages_of_the_second_wire(void)
 }
 
 static void
+test_half_an_arena_and_no_octet_less_stays_in_it(void)
+{
+    enum { COUNT = 64, BODY = MMI_PACK_KEEPS_MIN / COUNT };
+    mmi_arena *arena = mmi_arena_new();
+    uint8_t *copy = malloc(MMI_IO_BUFFER_SIZE);
+    CHECK(arena != NULL && copy != NULL);
+    for (int over = -1; over <= 1; over++) {
+        size_t size = 0;
+        for (int i = 0; i < COUNT; i++) {
+            size_t body = BODY + (i == 0 ? (size_t)over : 0);
+            size += mmi_framing_zmtp.put_body(pattern, body, arena->data + size,
+                                              MMI_IO_BUFFER_SIZE - size);
+        }
+        memcpy(copy, arena->data, size);
+        CHECK_INT(read_arena(&mmi_framing_zmtp, zmtp_pack, arena, copy, size, plenty), over >= 0);
+    }
+    free(copy);
+    mmi_arena_unref(arena);
+}
+
+static void
 test_without_memory_nothing_is_taken_from_an_arena(void)
 {
     uint32_t seed = 3;
@@ -279,6 +300,7 @@ main(void)
     RUN(test_a_pack_of_most_of_an_arena_stays_in_it);
     RUN(test_messages_of_several_frames_stay_in_it_too);
     RUN(test_so_do_messages_of_the_second_wire);
+    RUN(test_half_an_arena_and_no_octet_less_stays_in_it);
     RUN(test_without_memory_nothing_is_taken_from_an_arena);
     RUN(test_what_is_left_of_a_sifted_pack_does_not_pin_the_arena);
     RUN(test_an_arena_nobody_holds_is_used_again);

@@ -4,6 +4,8 @@
  * Not here: what roles do with messages (test_push.c ...), real sockets (tests/fault).
  * Law: no real time; each bound is checked to the nanosecond of the virtual clock.
  */
+#include "engine/engine.h"
+#include "engine/handle.h"
 #include "plat/sim.h"
 #include "sockets.h"
 
@@ -294,6 +296,82 @@ test_an_end_that_loses_nothing_tells_of_no_loss(void)
     stage_close(&s);
 }
 
+static uint16_t two_ports[2];
+
+/* In place of the platform's: every name has two addresses. */
+static int
+resolve_two(void *self, const char *host, uint16_t port, uint64_t tag, mmi_addr *out, int cap)
+{
+    (void)self, (void)host, (void)port, (void)tag;
+    for (int i = 0; i < 2 && i < cap; i++) {
+        out[i] = (mmi_addr){ .kind = MMI_ADDR_TCP4, .port = two_ports[i], .ip = { 127, 0, 0, 1 } };
+    }
+    return 2;
+}
+
+static uint16_t
+bound_port(mm_handle socket)
+{
+    char endpoint[256];
+    CHECK_INT(mm_bind(socket, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    return (uint16_t)atoi(strrchr(endpoint, ':') + 1);
+}
+
+static mmi_engine *
+entered(mm_handle engine)
+{
+    void *object;
+    mmi_engine *e;
+    CHECK_INT(mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e), MM_OK);
+    return e;
+}
+
+/* The first address is that of a role it cannot talk to; or the second is. */
+static void
+test_only_who_was_no_peer_makes_a_dialer_try_the_next_address_at_once(void)
+{
+    for (int wrong = 0; wrong < 2; wrong++) {
+        stage s = stage_open(1);
+        mm_handle pull = open_socket(s.a, MM_PULL), pub = open_socket(s.a, MM_PUB);
+        mm_socket_opts opts = opts_of(MM_PUSH);
+        opts.reconnect_min_ms = opts.reconnect_max_ms = 3600000;
+        mm_handle push = open_with(s.b, MM_PUSH, &opts);
+        two_ports[wrong] = bound_port(pub);
+        two_ports[1 - wrong] = bound_port(pull);
+        mmi_engine *e = entered(s.b);
+        e->plat.resolve = resolve_two;
+        mmi_engine_leave(e);
+        CHECK_INT(mm_connect(push, "tcp://twice:1"), MM_OK);
+        CHECK_INT(mm_wait_peers(push, 1, 1000, 0), MM_OK);
+        CHECK_INT(happened(push, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_SOCKET_TYPE, NULL), wrong == 0);
+        CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);
+        CHECK_INT(mm_sim_reset_all(s.world), MM_OK);
+        CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);   /* of an hour, at random */
+        CHECK_INT(happened(push, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_SOCKET_TYPE, NULL), wrong == 0);
+        stage_close(&s);
+    }
+}
+
+static void
+test_only_an_engine_with_nothing_to_settle_is_left_quickly(void)
+{
+    stage s = stage_open(1);
+    (void)joined(&s, 0, 0);
+    CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);
+    mmi_engine *e = entered(s.b);
+    mmi_timer timer = { 0 };
+    CHECK(mmi_engine_leaves_quick(e));
+    CHECK_INT(mmi_timer_set(&e->timers, &timer, e->poll_deadline_ns - 1), MM_OK);
+    CHECK(!mmi_engine_leaves_quick(e));
+    mmi_timer_clear(&e->timers, &timer);
+    CHECK(mmi_engine_leaves_quick(e));
+    e->closing = true;
+    CHECK(!mmi_engine_leaves_quick(e));
+    e->closing = false;
+    mmi_engine_leave(e);
+    stage_close(&s);
+}
+
 static uint64_t
 now_ns(const stage *s)
 {
@@ -336,6 +414,8 @@ main(void)
     RUN(test_connections_over_the_limit_are_closed_and_counted);
     RUN(test_out_of_descriptors_a_listener_pauses_and_comes_back);
     RUN(test_an_end_that_loses_nothing_tells_of_no_loss);
+    RUN(test_only_who_was_no_peer_makes_a_dialer_try_the_next_address_at_once);
+    RUN(test_only_an_engine_with_nothing_to_settle_is_left_quickly);
     RUN(test_closing_an_engine_takes_the_time_it_was_given);
     return 0;
 }

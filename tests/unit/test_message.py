@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 import threading
 import time
@@ -255,6 +256,15 @@ def test_native_calls_refuse_what_they_cannot_take() -> None:
         fast.parts("1")
     with pytest.raises(TypeError):
         fast.check(mm.Message, "x")
+
+
+@pytest.mark.parametrize(("step", "taken"), [(0.25, 3), (0.5, 3), (0.75, 1)])
+def test_what_takes_longer_than_is_slow_is_the_last_to_be_gathered(step: float, taken: int) -> None:
+    """Not what takes just as long."""
+    times = itertools.count(0.0, step)
+    found: list[bytes] = []
+    more = fast.gather(iter([b"a"] * 3), found, 9, 99, 0.5, lambda: next(times), bytes)
+    assert (len(found), more) == (taken, taken < 3)
 
 
 def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() -> None:

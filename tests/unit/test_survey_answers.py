@@ -51,6 +51,23 @@ def test_more_answers_than_are_taken_at_once_are_all_given_out() -> None:
         assert sim.asker.stats().received_messages == count
 
 
+def test_a_loop_goes_by_way_of_next_only_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that is there costs it no call of Python's."""
+    with simulated(3) as sim:
+        survey = sim.asker.survey(b"who?", deadline=DEADLINE_S)
+        sim.answer(0, 1, 2)
+        sim.world.run(0.1)
+        asked: list[mm.Survey] = []
+
+        def ends(self: mm.Survey) -> mm.Message:
+            asked.append(self)
+            raise StopIteration
+
+        monkeypatch.setattr(mm.Survey, "__next__", ends)
+        assert len(list(survey)) == 3
+        assert asked == [survey]
+
+
 def test_large_answers_come_whole_beside_small_ones() -> None:
     """Only what is worth a copy is taken together."""
     sizes = [1, 3_000_000, 10, 70_000, 100, 0, 2_000_000]
