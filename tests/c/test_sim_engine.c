@@ -372,6 +372,56 @@ test_only_an_engine_with_nothing_to_settle_is_left_quickly(void)
     stage_close(&s);
 }
 
+static uint32_t probe_ms_asked;
+
+/* In place of the platform's: nothing is owed. */
+static void
+transit_noted(void *self, int stream, uint32_t probe_ms, mmi_transit *out)
+{
+    (void)self, (void)stream;
+    probe_ms_asked = probe_ms;
+    *out = (mmi_transit){ .held = 0 };
+}
+
+static void
+test_the_system_is_to_ask_after_a_silent_peer_twice_an_interval(void)
+{
+    stage s = stage_open(1);
+    (void)joined(&s, 1000, 3000);
+    mmi_engine *e = entered(s.b);
+    e->plat.transit = transit_noted;
+    mmi_engine_leave(e);
+    CHECK_INT(mm_sim_partition(s.world, 0, 1, SECOND * 2), MM_OK);
+    CHECK_INT(mm_sim_run(s.world, SECOND * 2), MM_OK);
+    CHECK_INT(probe_ms_asked, 500);
+    stage_close(&s);
+}
+
+/* One that is dialed and is not there yet; or that dialed and has said nothing. */
+static void
+test_receiving_ends_at_once_though_a_peer_may_be_about_to_come(void)
+{
+    for (int dialed = 0; dialed < 2; dialed++) {
+        stage s = stage_open(1);
+        mm_handle push = open_socket(s.a, MM_PUSH), pull = open_socket(s.b, MM_PULL);
+        uint64_t latency_ns = dialed ? SECOND : MS;
+        mm_sim_opts faults = { .latency_min_ns = latency_ns, .latency_max_ns = latency_ns,
+                               .half_open_ppm = 1000000 };
+        mm_batch *batch;
+        char url[64];
+        snprintf(url, sizeof url, "tcp://127.0.0.1:%u", bound_port(dialed ? push : pull));
+        CHECK_INT(mm_sim_faults(s.world, &faults), MM_OK);
+        CHECK_INT(mm_connect(dialed ? pull : push, url), MM_OK);
+        CHECK_INT(mm_sim_run(s.world, 100 * MS), MM_OK);
+        CHECK_INT(mm_batch_new(&batch), MM_OK);
+        CHECK_INT(mm_recv(pull, batch, 1, 1, 0, 0), MM_EAGAIN);
+        CHECK_INT(mm_stop_receiving(pull, 3600000), MM_OK);
+        CHECK_INT(mm_recv(pull, batch, 1, 1, 0, 0), MM_ECLOSED);
+        mm_batch_free(batch);
+        stage_close(&s);
+    }
+}
+
 static uint64_t
 now_ns(const stage *s)
 {
@@ -416,6 +466,8 @@ main(void)
     RUN(test_an_end_that_loses_nothing_tells_of_no_loss);
     RUN(test_only_who_was_no_peer_makes_a_dialer_try_the_next_address_at_once);
     RUN(test_only_an_engine_with_nothing_to_settle_is_left_quickly);
+    RUN(test_the_system_is_to_ask_after_a_silent_peer_twice_an_interval);
+    RUN(test_receiving_ends_at_once_though_a_peer_may_be_about_to_come);
     RUN(test_closing_an_engine_takes_the_time_it_was_given);
     return 0;
 }
