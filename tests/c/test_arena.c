@@ -216,6 +216,30 @@ test_half_an_arena_and_no_octet_less_stays_in_it(void)
 }
 
 static void
+test_a_pack_says_whether_its_messages_are_of_one_size(void)
+{
+    static const uint64_t sizes[][3] = { { 9, 9, 9 }, { 9, 9, 8 }, { 8, 9, 9 }, { 9, 8, 9 } };
+    const mmi_framing *sp = mmi_framing_sp(MMI_SP_TCP, mmi_sp_of_role(MM_PUSH));
+    for (int i = 0; i < 2 * (int)MMI_COUNT_OF(sizes); i++) {
+        const mmi_framing *f = i % 2 == 0 ? &mmi_framing_zmtp : sp;
+        uint8_t octets[128];
+        const uint8_t *buf = octets;
+        size_t size = 0, cost;
+        for (int j = 0; j < 3; j++) {
+            mmi_msg *m = mmi_msg_new(&sizes[i / 2][j], 1);
+            memcpy(mmi_msg_data(m, 0), pattern, sizes[i / 2][j]);
+            f->put(f, m, octets + size);
+            size += f->size(f, m, &cost);
+            mmi_msg_unref(m);
+        }
+        mmi_pack_in *pack = (f == sp ? sp_pack : zmtp_pack)(&buf, &size, plenty, NULL);
+        CHECK_INT(pack->msg.count, 3);
+        CHECK_INT(pack->one_size, i / 2 == 0 ? 9 : 0);
+        mmi_msg_unref(&pack->msg);
+    }
+}
+
+static void
 test_without_memory_nothing_is_taken_from_an_arena(void)
 {
     uint32_t seed = 3;
@@ -301,6 +325,7 @@ main(void)
     RUN(test_messages_of_several_frames_stay_in_it_too);
     RUN(test_so_do_messages_of_the_second_wire);
     RUN(test_half_an_arena_and_no_octet_less_stays_in_it);
+    RUN(test_a_pack_says_whether_its_messages_are_of_one_size);
     RUN(test_without_memory_nothing_is_taken_from_an_arena);
     RUN(test_what_is_left_of_a_sifted_pack_does_not_pin_the_arena);
     RUN(test_an_arena_nobody_holds_is_used_again);

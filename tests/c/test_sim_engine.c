@@ -326,6 +326,12 @@ entered(mm_handle engine)
     return e;
 }
 
+static uint32_t
+unfit(mm_handle socket)
+{
+    return happened(socket, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_SOCKET_TYPE, NULL);
+}
+
 /* The first address is that of a role it cannot talk to; or the second is. */
 static void
 test_only_who_was_no_peer_makes_a_dialer_try_the_next_address_at_once(void)
@@ -343,11 +349,11 @@ test_only_who_was_no_peer_makes_a_dialer_try_the_next_address_at_once(void)
         mmi_engine_leave(e);
         CHECK_INT(mm_connect(push, "tcp://twice:1"), MM_OK);
         CHECK_INT(mm_wait_peers(push, 1, 1000, 0), MM_OK);
-        CHECK_INT(happened(push, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_SOCKET_TYPE, NULL), wrong == 0);
+        CHECK_INT(unfit(push), wrong == 0);
         CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);
         CHECK_INT(mm_sim_reset_all(s.world), MM_OK);
         CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);   /* of an hour, at random */
-        CHECK_INT(happened(push, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_SOCKET_TYPE, NULL), wrong == 0);
+        CHECK_INT(unfit(push), wrong == 0);
         stage_close(&s);
     }
 }

@@ -50,6 +50,20 @@ def test_a_peer_s_fields_tell_of_that_peer() -> None:
         assert first.zmtp_minor == 1
 
 
+@pytest.mark.parametrize("sizes", [[10] * 100, [300_000] * 3, [10] * 50 + [300_000] + [10] * 50])
+def test_a_peer_s_messages_are_counted_however_they_came(sizes: list[int]) -> None:
+    """Many in one read, one in many, and both."""
+    with room() as r:
+        pull = r.open("Pull", engine=r.hub, bind=UP)
+        push = r.open("Push", connect=pull.endpoint)
+        push.wait_for_peers(timeout=PATIENCE_S)
+        push.send_many([bytes(size) for size in sizes], timeout=PATIENCE_S)
+        for size in sizes:
+            assert len(pull.recv(timeout=PATIENCE_S)) == size
+        assert pull.peers()[0].received_messages == len(sizes)
+        assert push.peers()[0].sent_messages == len(sizes)
+
+
 def test_a_subscriber_s_topics_and_drops_are_told() -> None:
     """PeerInfo.subscriptions and dropped_messages, per peer."""
     with stalled("Pub", overflow="drop_newest", send_queue_messages=2) as pair:
