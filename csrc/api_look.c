@@ -347,5 +347,8 @@ mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t ca
     if (rc != MM_OK) {
         return rc;
     }
+    if (cap == 0) {
+        mmi_socket_tell_drops(s);
+    }
     return mmi_api_leave(s, (int)mmi_socket_events(s, from_seq, out, cap, next_seq));
 }

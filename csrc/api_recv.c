@@ -7,6 +7,7 @@
 #include "api.h"
 
 #include "engine/batch.h"
+#include "proto/drop.h"
 
 static const uint64_t IO_BATCH_BYTES_MAX = 1u << 30;   /* offsets have 32 bits */
 
@@ -86,8 +87,7 @@ mmi_api_fill(mm_handle socket, mmi_batch *b)
     mmi_socket *s;
     if (rc != MM_OK && mmi_api_enter(socket, &s) == MM_OK) {
         s->stats.received_messages -= lost;
-        s->stats.dropped_overflow += lost;
-        mmi_proto_event(&s->host, MM_EVENT_DROPPED, MM_REASON_MEMORY, 0, lost, "out of memory");
+        mmi_drop_count(&s->host, MMI_DROP_MEMORY, 0, lost);
         mmi_engine_leave(s->engine);
     }
     return rc == MM_OK ? (int)b->pub.message_count : rc;

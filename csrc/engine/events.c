@@ -3,7 +3,8 @@
  * readers read by sequence number.
  *
  * Law: reading takes nothing away; what fell out before it was read is visible as a gap in the
- * numbers and in stats.events_lost; drops are told at once, then at most once a second.
+ * numbers and in stats.events_lost; drops are told at once, then at most once a second, each
+ * cause as an event of its own.
  */
 #include <stdio.h>
 #include <string.h>
@@ -138,13 +139,30 @@ mmi_socket_event_retry(mmi_socket *s, uint64_t seq, uint64_t delay_ns)
 void
 mmi_socket_tell_drops(mmi_socket *s)
 {
-    if (s->drops_pending == 0) {
-        return;
+    for (size_t i = 0; i < MMI_COUNT_OF(s->drops) && s->drops[i].count > 0; i++) {
+        mmi_socket_drops *drops = &s->drops[i];
+        s->drops_event_ns = s->engine->now_ns;
+        mmi_socket_event(s, MM_EVENT_DROPPED, MM_REASON_NONE, drops->peer, drops->count, NULL, NULL,
+                         drops->why);
+        drops->count = 0;
     }
-    s->drops_event_ns = s->engine->now_ns;
-    mmi_socket_event(s, MM_EVENT_DROPPED, MM_REASON_NONE, s->drops_peer, s->drops_pending, NULL,
-                     NULL, "messages dropped");
-    s->drops_pending = 0;
+}
+
+/* Adds to what is not told yet of the same cause: the same words. */
+static void
+drops_add(mmi_socket *s, const char *why, uint64_t peer, uint64_t count)
+{
+    size_t i = 0;
+    while (i < MMI_COUNT_OF(s->drops) && s->drops[i].count > 0 && s->drops[i].why != why) {
+        i++;
+    }
+    if (i == MMI_COUNT_OF(s->drops)) {
+        mmi_socket_tell_drops(s);
+        i = 0;
+    }
+    s->drops[i].why = why;
+    s->drops[i].count += count;
+    s->drops[i].peer = peer;
 }
 
 void
@@ -156,8 +174,10 @@ mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint6
         mmi_socket_event(s, kind, reason, peer, count, NULL, NULL, detail);
         return;
     }
-    s->drops_pending += count;
-    s->drops_peer = peer;
+    if (s->closing) {
+        return;   /* nobody can read of it any more */
+    }
+    drops_add(s, detail, peer, count);
     uint64_t due = s->drops_event_ns + EVENT_DROPS_INTERVAL_NS;
     if (s->drops_event_ns == 0 || s->engine->now_ns >= due) {
         mmi_socket_tell_drops(s);

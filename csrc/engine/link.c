@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/drop.h"
+
 static _Atomic uint64_t link_last_id;   /* pipe ids are unique in the process */
 
 static void
@@ -159,7 +161,7 @@ mmi_link_activated(mmi_link *link)
 
 /* What the protocol left in a ring goes, and is counted. */
 static void
-link_discard(mmi_link *link, mmi_ring *ring, uint64_t *counter)
+link_discard(mmi_link *link, mmi_ring *ring, mmi_drop_why why)
 {
     mmi_msg *m;
     uint64_t count = ring->count;
@@ -167,11 +169,9 @@ link_discard(mmi_link *link, mmi_ring *ring, uint64_t *counter)
         mmi_msg_unref(m);
     }
     link->pipe.pinned = ring == &link->pipe.outbox ? 0 : link->pipe.pinned;
-    *counter += count;
     link->pipe.dropped += count;
-    if (count > 0 && !link->socket->closing) {
-        mmi_proto_event(&link->socket->host, MM_EVENT_DROPPED, MM_REASON_NONE, link->pipe.id, count,
-                        NULL);
+    if (count > 0) {
+        mmi_drop_count(&link->socket->host, why, link->pipe.id, (uint32_t)count);
     }
 }
 
@@ -209,14 +209,12 @@ link_deactivate(mmi_link *link)
     if (s->closing) {
         s->engine->abandoned_messages += left;
     }
-    link_discard(link, &link->pipe.outbox,
-                 s->closing ? &st->dropped_closed : &st->dropped_peer_gone);
-    link_discard(link, &link->pipe.inbox,
-                 s->closing ? &st->dropped_closed : &st->dropped_peer_gone);
+    mmi_drop_why why = s->closing ? MMI_DROP_CLOSED : MMI_DROP_PEER_GONE;
+    link_discard(link, &link->pipe.outbox, why);
+    link_discard(link, &link->pipe.inbox, why);
     if (link->held != NULL) {
-        mmi_msg_unref(link->held);
+        mmi_drop(&s->host, why, link->pipe.id, link->held);
         link->held = NULL;
-        st->dropped_peer_gone++;
     }
     if (link->minor > 0) {
         st->in_doubt_messages += link->written - link->confirmed;
@@ -356,12 +354,11 @@ mmi_link_refuse(mmi_link *link, int reason, const char *detail)
 void
 mmi_link_finish(mmi_link *link)
 {
-    mm_stats *st = &link->socket->stats;
     if (link->state != MMI_LINK_ACTIVE) {
         mmi_link_part(link, MM_REASON_LOCAL, NULL);
         return;
     }
-    link_discard(link, &link->pipe.inbox, &st->dropped_closed);
+    link_discard(link, &link->pipe.inbox, MMI_DROP_CLOSED);
     mmi_msg_unref(link->held);
     link->held = NULL;
     link->halted = false;   /* its end is read, too */

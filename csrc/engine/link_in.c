@@ -122,10 +122,8 @@ link_message(mmi_link *link, mmi_msg *m)
     s->stats.parsed_messages++;
     link->engine->parsed_messages++;
     if (s->ops->in == NULL) {
-        s->stats.dropped_malformed++;   /* a message to a role that receives none */
-        link->pipe.dropped++;
-        mmi_proto_event(&s->host, MM_EVENT_DROPPED, MM_REASON_NONE, link->pipe.id, 1, NULL);
-        mmi_msg_unref(m);
+        link->pipe.dropped++;           /* a message to a role that receives none */
+        mmi_drop(&s->host, MMI_DROP_MALFORMED, link->pipe.id, m);
         return;
     }
     if (link_filters(link) && !s->ops->wants(s->state, m->frames[0].data, m->frames[0].size)) {
@@ -136,8 +134,7 @@ link_message(mmi_link *link, mmi_msg *m)
     bool was_empty = link->pipe.inbox.count == 0;
     int rc = mmi_pipe_push_in(&link->pipe, m);
     if (rc == MM_ENOMEM) {
-        s->stats.dropped_overflow++;
-        mmi_msg_unref(m);
+        mmi_drop(&s->host, MMI_DROP_MEMORY, link->pipe.id, m);
         mmi_link_close(link, MM_REASON_MEMORY, NULL);
         return;
     }
@@ -180,8 +177,7 @@ mmi_link_pack(mmi_link *link, mmi_pack_in *pack)
     int rc = mmi_pipe_push_in(&link->pipe, &pack->msg);
     if (rc != MM_OK) {
         MMI_ASSERT(rc == MM_ENOMEM);   /* it was made to fit */
-        s->stats.dropped_overflow += count;
-        mmi_msg_unref(&pack->msg);
+        mmi_drop(&s->host, MMI_DROP_MEMORY, link->pipe.id, &pack->msg);
         mmi_link_close(link, MM_REASON_MEMORY, NULL);
     } else if (was_empty) {
         s->ops->in(s->state, &link->pipe);

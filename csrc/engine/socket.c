@@ -138,7 +138,6 @@ mmi_socket_close(mmi_socket *s)
     mmi_list_rm(&s->told);
     mmi_handle_free(s->handle);
     s->handle = 0;
-    mmi_socket_tell_drops(s);
     socket_close_waiters(s);
     mmi_socket_unwatch(s);
     MMI_LIST_EACH(&s->listeners, node, after) {

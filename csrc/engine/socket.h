@@ -18,8 +18,15 @@ enum {
      * drain is down to a little. */
     MMI_ROOM = 16,
     MMI_EASED = 32,
-    MMI_SOCKET_EVENTS_MAX = 256 /* events remembered */
+    MMI_SOCKET_EVENTS_MAX = 256, /* events remembered */
+    MMI_SOCKET_DROPS_MAX = 4     /* causes of drops that wait to be told; one more: all are, now */
 };
+
+/* Messages dropped for one cause, that no event has told of yet. */
+typedef struct mmi_socket_drops {
+    const char *why;
+    uint64_t count, peer;  /* peer: of the last one */
+} mmi_socket_drops;
 
 /* A thread blocked in a call, for a socket or for those of a group; lives on its stack. */
 typedef struct mmi_waiter {
@@ -101,7 +108,8 @@ typedef struct mmi_socket {
     mm_event *events;
     uint32_t event_cap;
     uint64_t event_seq;            /* of the newest; 0: none yet */
-    uint64_t drops_pending, drops_event_ns, drops_peer;
+    mmi_socket_drops drops[MMI_SOCKET_DROPS_MAX];   /* not told yet, from the first place on */
+    uint64_t drops_event_ns;
     mmi_timer linger_timer, drops_timer, tick_timer, stop_timer;
 } mmi_socket;
 
@@ -152,7 +160,7 @@ int mmi_events_take(mmi_engine *e, mm_handle *out, uint32_t cap);
 void mmi_events_close(mmi_engine *e);              /* rings it first */
 /* The event of that number, if it is still there, was the end of an attempt: when the next one is. */
 void mmi_socket_event_retry(mmi_socket *s, uint64_t seq, uint64_t delay_ns);
-void mmi_socket_tell_drops(mmi_socket *s);         /* the pending DROPPED event */
+void mmi_socket_tell_drops(mmi_socket *s);         /* the pending DROPPED events */
 void mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
                      const char *detail);
 

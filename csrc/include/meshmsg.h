@@ -401,7 +401,7 @@ int mm_socket_stats(mm_handle socket, mm_stats *out);
 int64_t mm_now_ms(mm_handle socket);              /* of its engine's clock, simulated or not; < 0: an error */
 int mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count);  /* count: all there are */
 int mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq);
-                                                  /* count; reading takes nothing away; first seq is 1 */
+                  /* count; reading takes nothing away; first seq is 1; cap 0: tells of pending drops now */
 int mm_socket_attempts(mm_handle socket, mm_attempt *out, uint32_t cap, uint32_t *count);  /* count: all there are */
 /* Once an engine: a descriptor that is readable while sockets of it have events that were not asked for here. Who
  * watches a copy of it is told by it of the engine's end as well (MM_ECLOSED). MM_ESTATE: somebody does already. */

@@ -95,7 +95,8 @@ conflate_bound(mmi_conflate *c, conflate_entry *newest)
     const mm_socket_opts *o = c->host->opts;
     while (c->count > 1 && (c->count > o->recv_queue_messages || c->bytes > o->recv_queue_bytes)) {
         mmi_list *oldest = c->queue.next != &newest->node ? c->queue.next : newest->node.next;
-        conflate_drop(c, MMI_CONTAINER_OF(oldest, conflate_entry, node), MMI_DROP_OVERFLOW);
+        conflate_drop(c, MMI_CONTAINER_OF(oldest, conflate_entry, node),
+                      MMI_DROP_RECV_OVERFLOW);
     }
 }
 
@@ -125,7 +126,7 @@ conflate_put(mmi_conflate *c, mmi_msg *m, size_t topic_size)
     conflate_entry *entry =
         node != NULL ? *mmi_radix_mark(node) : conflate_add(c, kept, topic, topic_size);
     if (entry == NULL) {   /* no memory */
-        mmi_drop(c->host, MMI_DROP_OVERFLOW, m->pipe_id, m);
+        mmi_drop(c->host, MMI_DROP_MEMORY, m->pipe_id, m);
         return;
     }
     if (entry->msg != NULL) {
@@ -170,7 +171,7 @@ conflate_pack(mmi_conflate *c, const mmi_pipe *p, const mmi_span *span)
         }
         mmi_msg *m = mmi_pack_in_copy(pack, i);
         if (m == NULL) {
-            mmi_drop(c->host, MMI_DROP_OVERFLOW, p->id, NULL);
+            mmi_drop(c->host, MMI_DROP_MEMORY, p->id, NULL);
             continue;
         }
         conflate_put(c, m, topic_size);
@@ -261,7 +262,7 @@ conflate_change(mmi_conflate *c, conflate_entry *entry, size_t size)
     }
     node = mmi_radix_hold(kept, topic, size);
     if (node == NULL) {   /* no memory */
-        conflate_drop(c, entry, MMI_DROP_OVERFLOW);
+        conflate_drop(c, entry, MMI_DROP_MEMORY);
         return;
     }
     *mmi_radix_mark(entry->topic) = NULL;

@@ -10,6 +10,8 @@ drop_counter(mm_stats *stats, mmi_drop_why why)
 {
     switch (why) {
     case MMI_DROP_OVERFLOW:
+    case MMI_DROP_RECV_OVERFLOW:
+    case MMI_DROP_MEMORY:
         return &stats->dropped_overflow;
     case MMI_DROP_NO_PEER:
         return &stats->dropped_no_peer;
@@ -24,13 +26,18 @@ drop_counter(mm_stats *stats, mmi_drop_why why)
     case MMI_DROP_UNFIT:
         return &stats->dropped_unfit;
     case MMI_DROP_MALFORMED:
+    case MMI_DROP_WHYS:
         break;
     }
     return &stats->dropped_malformed;
 }
 
+/* Each has its own words, by which the engine tells them apart; in brackets are the options that
+ * say what is to become of such a message. */
 static const char *const drop_texts[] = {
-    [MMI_DROP_OVERFLOW] = "queue full",
+    [MMI_DROP_OVERFLOW] = "queue full (send_queue_messages, send_queue_bytes, overflow)",
+    [MMI_DROP_RECV_OVERFLOW] = "receive queue full (recv_queue_messages, recv_queue_bytes)",
+    [MMI_DROP_MEMORY] = "no memory for it",
     [MMI_DROP_NO_PEER] = "no peer to send to",
     [MMI_DROP_PEER_GONE] = "the peer is gone",
     [MMI_DROP_CLOSED] = "the socket was closed",
@@ -39,13 +46,15 @@ static const char *const drop_texts[] = {
     [MMI_DROP_MALFORMED] = "not what this role expects",
     [MMI_DROP_UNFIT] = "the peer's wire has no words for it",
 };
+static const char drop_text_alone[] = "no peer to send to (no_peer, overflow)";
 
 void
 mmi_drop_count(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, uint32_t count)
 {
     *drop_counter(host->stats, why) += count;
     int kind = why == MMI_DROP_LATE ? MM_EVENT_LATE_REPLY : MM_EVENT_DROPPED;
-    host->event(host, kind, MM_REASON_NONE, peer, count, drop_texts[why]);
+    bool alone = why == MMI_DROP_NO_PEER && host->alone;
+    host->event(host, kind, MM_REASON_NONE, peer, count, alone ? drop_text_alone : drop_texts[why]);
 }
 
 void

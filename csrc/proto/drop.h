@@ -11,7 +11,9 @@
 
 typedef enum mmi_drop_why {
     MMI_DROP_OVERFLOW, MMI_DROP_NO_PEER, MMI_DROP_PEER_GONE, MMI_DROP_CLOSED,
-    MMI_DROP_LATE, MMI_DROP_FILTERED, MMI_DROP_MALFORMED, MMI_DROP_UNFIT
+    MMI_DROP_LATE, MMI_DROP_FILTERED, MMI_DROP_MALFORMED, MMI_DROP_UNFIT,
+    MMI_DROP_RECV_OVERFLOW, MMI_DROP_MEMORY,   /* both count as dropped_overflow */
+    MMI_DROP_WHYS
 } mmi_drop_why;
 
 void mmi_drop_count(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, uint32_t count);

@@ -17,7 +17,7 @@ typedef struct mmi_proto_host {
     uint32_t (*random)(struct mmi_proto_host *host); /* from the platform, seeded in simulation */
     void (*event)(struct mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
                   const char *detail);
-    /* MM_EVENT_DROPPED is coalesced by the engine */
+    /* MM_EVENT_DROPPED is coalesced by the engine, each cause for itself; detail is a constant */
     /* Outboxes lag: catch_up is to be called before anybody looks at them.  NULL: they must not. */
     void (*lags)(struct mmi_proto_host *host);
     bool alone;      /* the role shares out, and has nobody to: no_peer applies (back.c keeps it) */

@@ -33,7 +33,8 @@ AGAIN_MAX_S = 60.0
 KNOWN_MAX = 1024
 """Endpoints and kinds of trouble that are remembered; the oldest is forgotten first."""
 
-Key = tuple[str, EventKind, Reason]
+Key = tuple[str, EventKind, Reason, str]
+"""Endpoint, kind, reason, and of drops the cause in words."""
 
 
 @dataclass
@@ -79,9 +80,10 @@ class EventLog:
             count, since = self._failed.pop(event.endpoint, (0, event.time))
             self._failed[event.endpoint] = (count + 1, since)
             _forget_oldest(self._failed)
-        key = (event.endpoint, event.kind, event.reason)
+        dropped = event.kind is EventKind.DROPPED
+        key = (event.endpoint, event.kind, event.reason, event.detail if dropped else "")
         trouble = self._troubles.get(key)
-        weight = event.count if event.kind is EventKind.DROPPED else 1
+        weight = event.count if dropped else 1
         words = self._words(event)
         if trouble is not None and trouble.due > event.time >= trouble.due - trouble.wait:
             trouble.quiet += weight
@@ -112,7 +114,7 @@ class EventLog:
     def _words(self, event: Event) -> str:
         words = event.detail or event.reason.name
         if event.kind is EventKind.DROPPED:
-            words = f"{event.count} {words}"
+            words = f"{event.count} message{'s' * (event.count > 1)} dropped: {words}"
         if event.address not in ("", event.endpoint):
             words += f" ({event.address})"
         place = f" {event.endpoint}" if event.endpoint else ""

@@ -37,8 +37,8 @@ class EventKind(IntEnum):
         CONNECT_FAILED: An attempt to connect reached nobody; it is made again (`retry_in`).
         HANDSHAKE_FAILED: A connection ended before it was a peer's: refused by either side, or no
             peer.
-        DROPPED: Messages were dropped, `count` of them since the last such event; `stats()` has
-            causes.
+        DROPPED: Messages were dropped for one cause, `count` of them since the last event of it;
+            `detail` is the cause, and the options that matter to it.
         LATE_REPLY: A reply or answer came that nobody waits for any more; it was dropped.
         ACCEPT_PAUSED: No descriptor or memory for another connection: nobody is let in for 0.1 s.
         ACCEPT_RESUMED: There is room again, and whoever waits is let in.

@@ -204,7 +204,7 @@ test_long_texts_are_cut_and_missing_ones_are_empty(void)
 static void
 drop(mmi_socket *s, uint64_t peer, uint64_t count)
 {
-    mmi_proto_event(&s->host, MM_EVENT_DROPPED, MM_REASON_NONE, peer, count, NULL);
+    mmi_proto_event(&s->host, MM_EVENT_DROPPED, MM_REASON_NONE, peer, count, "full");
 }
 
 static void
@@ -237,6 +237,32 @@ test_the_first_drop_is_told_at_once_and_then_one_event_a_second(void)
 }
 
 static void
+test_each_cause_of_drops_is_told_for_itself(void)
+{
+    static const char *const whys[MMI_SOCKET_DROPS_MAX + 1] = { "a", "b", "c", "d", "e" };
+    mmi_socket *s = open_socket();
+    mm_event out[8];
+    uint64_t next;
+    drop(s, 1, 1);
+    for (size_t round = 0; round < 2; round++) {
+        for (size_t i = 0; i < MMI_SOCKET_DROPS_MAX; i++) {
+            mmi_proto_event(&s->host, MM_EVENT_DROPPED, MM_REASON_NONE, round, i + 1, whys[i]);
+        }
+    }
+    CHECK_INT(s->event_seq, 1);
+    mmi_proto_event(&s->host, MM_EVENT_DROPPED, MM_REASON_NONE, 5, 9, whys[MMI_SOCKET_DROPS_MAX]);
+    CHECK_INT(mmi_socket_events(s, 2, out, 8, &next), MMI_SOCKET_DROPS_MAX);   /* no place: told */
+    for (size_t i = 0; i < MMI_SOCKET_DROPS_MAX; i++) {
+        CHECK(strcmp(out[i].detail, whys[i]) == 0 && out[i].count == 2 * (i + 1));
+        CHECK(out[i].peer == 1);
+    }
+    mmi_socket_tell_drops(s);
+    CHECK_INT(mmi_socket_events(s, next, out, 8, &next), 1);
+    CHECK(strcmp(out[0].detail, "e") == 0 && out[0].count == 9);
+    close_socket(s);
+}
+
+static void
 test_without_memory_for_the_timer_drops_are_told_at_once(void)
 {
     mmi_socket *s = open_socket();
@@ -245,7 +271,7 @@ test_without_memory_for_the_timer_drops_are_told_at_once(void)
     drop(s, 1, 5);
     mm_test_alloc_fail(0);
     CHECK_INT(s->event_seq, 2);
-    CHECK_INT(s->drops_pending, 0);
+    CHECK_INT(s->drops[0].count, 0);
     CHECK(s->drops_timer.index == 0);
     close_socket(s);
 }
@@ -312,6 +338,7 @@ main(void)
     RUN(test_no_memory_loses_events_and_never_makes_any_up);
     RUN(test_long_texts_are_cut_and_missing_ones_are_empty);
     RUN(test_the_first_drop_is_told_at_once_and_then_one_event_a_second);
+    RUN(test_each_cause_of_drops_is_told_for_itself);
     RUN(test_without_memory_for_the_timer_drops_are_told_at_once);
     RUN(test_other_events_of_a_role_are_told_as_they_come);
     RUN(test_who_is_told_of_events_is_rung_once_until_it_asks);

@@ -162,16 +162,18 @@ def test_drops_are_told_with_how_many(told: list[logging.LogRecord]) -> None:
         reason=Reason.NONE,
         endpoint="",
         address="",
-        detail="messages dropped",
+        detail="queue full",
         count=500,
         retry_in=None,
     )
     for second in (0, 0.5, 2):
         log.tell(at(second, drop))
     assert loud(told) == [
-        "Pub DROPPED: 500 messages dropped",
-        "Pub DROPPED: 500 messages dropped (1000 since the last record of it)",
+        "Pub DROPPED: 500 messages dropped: queue full",
+        "Pub DROPPED: 500 messages dropped: queue full (1000 since the last record of it)",
     ]
+    log.tell(at(2.5, dataclasses.replace(drop, detail="the peer is gone", count=1)))
+    assert loud(told)[2:] == ["Pub DROPPED: 1 message dropped: the peer is gone"]
 
 
 def test_what_is_remembered_is_bounded(told: list[logging.LogRecord]) -> None:
