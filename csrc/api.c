@@ -254,7 +254,7 @@ mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size)
     if (rc != MM_OK) {
         return rc;
     }
-    if (s->stopping) {
+    if (s->host.stopping) {
         return mmi_api_leave(s, MM_ESTATE);
     }
     mmi_engine *e = s->engine;
@@ -266,7 +266,7 @@ mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size)
             rc = MM_EINSECURE;
         }
     }
-    if (rc == MM_OK && s->stopping) {
+    if (rc == MM_OK && s->host.stopping) {
         rc = MM_ESTATE;   /* since the name was looked up */
     }
     if (rc == MM_OK) {
@@ -291,7 +291,7 @@ api_connect(mm_handle socket, const char *url, const uint8_t *identity, size_t s
     if (rc != MM_OK) {
         return rc;
     }
-    if (s->stopping) {
+    if (s->host.stopping) {
         return mmi_api_leave(s, MM_ESTATE);
     }
     bool mute = parsed.sp && mmi_sp_of_role(s->ops->role) == NULL;
@@ -376,8 +376,6 @@ api_subscribe(mm_handle socket, bool add, const uint8_t *topic, size_t size)
         rc = MM_ENOTSUP;
     } else if (size > s->opts.topic_size_max) {
         rc = MM_EMSGSIZE;
-    } else if (add && s->stopping) {
-        rc = MM_ESTATE;   /* nothing comes any more */
     } else {
         rc = s->ops->subscribe(s->state, add, topic, size);
         mmi_socket_touch(s);

@@ -120,7 +120,7 @@ io_first(mmi_socket *s, mmi_batch *b, const io_limits *limits, uint64_t max_byte
         if (rc != MM_EAGAIN) {
             return rc;
         }
-        if (s->stopping && mmi_socket_stopped(s)) {
+        if (s->host.stopping && mmi_socket_stopped(s)) {
             return MM_ECLOSED;
         }
         rc = mmi_api_wait_for(s, w, MM_READABLE, 0);
@@ -236,7 +236,7 @@ mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t
         rc = MM_ENOTSUP;
     } else if (b->message_count < max_messages && b->bytes < max_bytes) {
         rc = io_take(s, b, max_messages, max_bytes, b->message_count > 0);
-        bool over = rc == MM_EAGAIN && b->message_count == 0 && s->stopping;
+        bool over = rc == MM_EAGAIN && b->message_count == 0 && s->host.stopping;
         rc = over && mmi_socket_stopped(s) ? MM_ECLOSED : rc;
         rc = rc == MM_OK ? (int)b->message_count : rc;
     }

@@ -151,7 +151,7 @@ mmi_link_activated(mmi_link *link)
     s->peer_count++;
     s->stats.handshakes++;
     mmi_heartbeat_start(link);
-    if (s->stopping) {
+    if (s->host.stopping) {
         mmi_stop_ask(link);
     }
     mmi_socket_event(s, MM_EVENT_PEER_UP, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,

@@ -142,7 +142,8 @@ mmi_socket_attempts(mmi_socket *s, mm_attempt *out, uint32_t cap)
         }
         if (count < cap) {
             mm_attempt *at = &out[count];
-            *at = (mm_attempt){ .age_ns = s->engine->now_ns - link->started_ns,
+            *at = (mm_attempt){ .id = link->pipe.id,
+                                .age_ns = s->engine->now_ns - link->started_ns,
                                 .octets = link->opening != NULL ? link->opening->heard : 0,
                                 .outgoing = link->pipe.outgoing,
                                 .connected = link->state == MMI_LINK_HELLO };

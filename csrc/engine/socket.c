@@ -247,7 +247,7 @@ uint32_t
 mmi_socket_ready(const mmi_socket *s)
 {
     uint32_t ready = s->ops->ready(s->state);
-    if (s->stopping && mmi_socket_stopped(s)) {
+    if (s->host.stopping && mmi_socket_stopped(s)) {
         ready |= MM_READABLE;   /* that there is nothing more */
     }
     return ready;

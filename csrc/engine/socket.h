@@ -99,7 +99,6 @@ typedef struct mmi_socket {
     uint32_t pins;                 /* calls that dropped the lock and come back to it */
     uint32_t news;                 /* bits since the last update */
     bool closing;
-    bool stopping;                 /* it takes no peers and asks for no messages any more */
     bool ended;                    /* closed, and its linger is over: it waits for its links */
     bool packs;                    /* what is sent is encoded at once, see mmi_proto_ops.packs */
     int fileno;                    /* -1: nobody asked */

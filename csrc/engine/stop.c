@@ -15,14 +15,14 @@
 
 static const uint8_t stop_fence[] = { 'S', 'T', 'O', 'P' };   /* the context of a PING of ours */
 
-/* Nothing more is read from it; what it sends all the same may be lost, and nobody here can count
- * that. */
+/* What it sends all the same may be lost, and nobody here can count that. */
 static void
-stop_halt(mmi_link *link, int state)
+stop_tell(mmi_link *link, int state)
 {
     static const char *const why[] = {
         [MM_STOP_CANNOT] = "it knows no way to stop sending",
         [MM_STOP_LATE] = "it had not said by the deadline that it was done",
+        [MM_STOP_CANCELLED] = "its subscriptions were cancelled, and it cannot say that it is done",
     };
     char detail[MM_DETAIL_MAX + 1];
     snprintf(detail, sizeof detail,
@@ -30,6 +30,13 @@ stop_halt(mmi_link *link, int state)
     mmi_socket_event(link->socket, MM_EVENT_PEER_UNREAD, MM_REASON_NONE, link->pipe.id, 1,
                      link->endpoint, link->address, detail);
     link->stopping = (uint8_t)state;
+}
+
+/* Nothing more is read from it. */
+static void
+stop_halt(mmi_link *link, int state)
+{
+    stop_tell(link, state);
     link->halted = true;
     mmi_link_watch(link);
 }
@@ -47,7 +54,10 @@ stop_cancel(mmi_link *link)
         rc = mmi_link_control(link, frame, size);
     }
     if (rc == MM_OK) {
-        link->stopping = link->minor > 0 ? MM_STOP_CANCELLING : MM_STOP_CANCELLED;
+        link->stopping = MM_STOP_CANCELLING;
+    }
+    if (rc == MM_OK && link->minor == 0) {
+        stop_tell(link, MM_STOP_CANCELLED);
     }
     return rc;
 }
@@ -88,8 +98,8 @@ stop_arrivals(mmi_socket *s)
 int
 mmi_socket_stop(mmi_socket *s, uint64_t deadline_ns)
 {
-    if (!s->stopping) {
-        s->stopping = true;
+    if (!s->host.stopping) {
+        s->host.stopping = true;
         stop_arrivals(s);
         MMI_LIST_EACH(&s->links, node, after) {   /* who has heard nothing of us is no peer */
             mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
@@ -126,6 +136,7 @@ mmi_socket_stop_late(mmi_socket *s)
     MMI_LIST_EACH(&s->links, node, after) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
         if (link->state == MMI_LINK_HELLO) {
+            stop_tell(link, MM_STOP_LATE);   /* it may have sent messages behind its READY */
             mmi_link_close(link, MM_REASON_LOCAL, NULL);
         } else if (stop_waits(link)) {
             stop_halt(link, MM_STOP_LATE);
@@ -152,7 +163,7 @@ mmi_socket_stopped(const mmi_socket *s)
 void
 mmi_stop_read(mmi_link *link)
 {
-    if (link->state != MMI_LINK_DEAD && link->socket->stopping) {
+    if (link->state != MMI_LINK_DEAD && link->socket->host.stopping) {
         mmi_socket_touch(link->socket);
     }
 }
@@ -202,7 +213,7 @@ mmi_stop_pong(mmi_link *link, const mmi_command *command)
 {
     if (link->stopping == MM_STOP_CANCELLING && command->size == sizeof stop_fence &&
         memcmp(command->data, stop_fence, sizeof stop_fence) == 0) {
-        link->stopping = MM_STOP_CANCELLED;
+        stop_tell(link, MM_STOP_CANCELLED);
         mmi_socket_touch(link->socket);
     }
 }

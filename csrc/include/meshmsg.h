@@ -184,7 +184,7 @@ typedef struct mm_event {
 
 /* A connection whose handshake is not done yet. */
 typedef struct mm_attempt {
-    uint64_t age_ns, octets;                      /* since it began; that came from the other side     */
+    uint64_t id, age_ns, octets;                  /* id: the peer's, if it comes to be one; since it began; that came */
     uint32_t outgoing, connected;                 /* connected: the other side has accepted it         */
     char endpoint[256], address[128];
 } mm_attempt;

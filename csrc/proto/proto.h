@@ -21,6 +21,7 @@ typedef struct mmi_proto_host {
     /* Outboxes lag: catch_up is to be called before anybody looks at them.  NULL: they must not. */
     void (*lags)(struct mmi_proto_host *host);
     bool alone;      /* the role shares out, and has nobody to: no_peer applies (back.c keeps it) */
+    bool stopping;   /* the socket takes no peers and asks for no messages any more (the engine does) */
 } mmi_proto_host;
 
 typedef struct mmi_proto_ops {
@@ -70,9 +71,9 @@ typedef struct mmi_proto_ops {
     /* XPUB: what each new subscriber gets first, NULL: nothing; takes m. */
     void (*set_welcome)(void *ps, mmi_msg *m);
     /* SUB, XSUB: from the user.  MM_EINVAL: cancel of what was not subscribed; MM_EMSGSIZE;
-     * MM_ENOMEM. */
+     * MM_ESTATE: it asks for nothing any more; MM_ENOMEM. */
     int (*subscribe)(void *ps, bool add, const uint8_t *topic, size_t size);
-    /* SUB: has that peer told that nothing is wanted any more; what still comes is, until then.
+    /* SUB, XSUB: has that peer told that nothing is wanted any more; what still comes is, until then.
      * MM_ENOMEM.  NULL: it subscribes to nothing. */
     int (*cancel)(void *ps, mmi_pipe *p);
     /* SUB: does it want a message that begins so?  Asked as messages come from peers that send all

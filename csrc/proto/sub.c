@@ -220,6 +220,9 @@ sub_subscribe(void *ps, bool add, const uint8_t *topic, size_t size)
     if (size > s->host->opts->topic_size_max) {
         return MM_EMSGSIZE;
     }
+    if (add && s->host->stopping) {
+        return MM_ESTATE;   /* nothing comes any more */
+    }
     int count = add ? mmi_radix_add(&s->topics, topic, size, s, NULL)
                     : mmi_radix_rm(&s->topics, topic, size, s, NULL);
     if (count < 0) {
@@ -366,5 +369,6 @@ const mmi_proto_ops mmi_xsub_ops = {
     .ready = xsub_ready,
     .subscribe = sub_subscribe,
     .topics = sub_topics,
+    .cancel = sub_cancel,
     .held = sub_held,
 };

@@ -44,6 +44,7 @@ TROUBLE = (
 class Attempt(NamedTuple):
     """A connection whose handshake is not done yet."""
 
+    id: int
     endpoint: str
     address: str
     age: float
@@ -60,6 +61,7 @@ def attempts_of(handle: int, cap: int = 64) -> list[Attempt]:
         return []
     return [
         Attempt(
+            int(raw.id),
             text(raw.endpoint),
             text(raw.address),
             raw.age_ns / 1e9,

@@ -51,13 +51,9 @@ class TopicForm(Forming[Message], SocketBase):
             ClosedError: The socket was closed.
         """
         raw = encode_topic(topic)
-        rc = lib.mm_subscribe(self._handle, *buffer_of(raw))
-        if rc == lib.MM_ESTATE:
-            raise UsageError(
-                f"cannot subscribe to {topic!r}: this {type(self).__name__} was told to stop "
-                "receiving, so nothing would come; open a new one"
-            )
-        self._check(rc, f"cannot subscribe to {topic!r}")
+        self._check(
+            lib.mm_subscribe(self._handle, *buffer_of(raw)), f"cannot subscribe to {topic!r}"
+        )
 
     def unsubscribe(self, topic: str | bytes) -> None:
         """Take back one `subscribe`.

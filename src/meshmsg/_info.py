@@ -46,8 +46,8 @@ class EventKind(IntEnum):
         PEER_RESUMED: A peer that was stalled reads again, or said something.
         PEER_SILENT: An attempt to connect, or its handshake, has got no further for 1 s; it goes
             on.
-        PEER_UNREAD: `stop_receiving` reads nothing more from a peer that has not said that it is
-            done; what is on its way from it may be lost.
+        PEER_UNREAD: `stop_receiving` waits no longer for a peer that has not said that it is done:
+            it cannot, or not by the deadline; what is on its way from it may be lost.
     """
 
     LISTENING = 1

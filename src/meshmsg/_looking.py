@@ -195,6 +195,13 @@ class Looking:
                 f"{what}: this {type(self).__name__} stopped receiving, and has given out all "
                 "that came",
             )
+        if code == lib.MM_ESTATE and self._stops:
+            return error_for(
+                code,
+                f"{what}: this {type(self).__name__} was told to stop receiving, and takes no new "
+                "peers and no new topics; open a new one",
+                address=address,
+            )
         if code == lib.MM_ECLOSED:
             return error_for(code, f"{what}: this {type(self).__name__} was closed; open a new one")
         hint = f"; {_HINTS[code]}" if code in _HINTS else ""

@@ -243,7 +243,7 @@ class Sub(Stopping, _Subscriber):
             raise
 
 
-class XSub(Sender, _Subscriber):
+class XSub(Stopping, Sender, _Subscriber):
     """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for
     forwarders."""
 

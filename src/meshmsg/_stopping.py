@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from meshmsg._causes import listed
+from meshmsg._causes import attempts_of, listed
 from meshmsg._core import lib, to_ms
 from meshmsg._errors import ClosedError, MeshError
 from meshmsg._info import PeerInfo
@@ -16,13 +16,15 @@ from meshmsg._looking import Looking
 
 StopState = Literal["asked", "stopped", "cancelled", "cannot", "late", "gone"]
 
+ATTEMPTS_MAX = 4096
+"""Connections in their handshakes that a report has."""
 _WORDS: dict[StopState, str] = {
     "asked": "has not answered yet",
     "stopped": "has sent its last message, and all came; nothing is lost",
     "cancelled": "has read that its subscriptions ended; what it still sent may be lost",
     "cannot": "knows no way to stop sending; what was on its way may be lost",
     "late": "had not said by the deadline that it was done; what was on its way may be lost",
-    "gone": "ended its connection before it answered; what was on its way may be lost",
+    "gone": "lost its connection before it answered; what was on its way may be lost",
 }
 
 
@@ -118,8 +120,21 @@ class Stopping(Looking):
             ClosedError: The socket was closed.
         """
         self._stops = True
-        self._check(lib.mm_stop_receiving(self._handle, to_ms(deadline)), "stopping to receive")
-        here: dict[int, StoppedPeer] = {}
+        deadline_ms = to_ms(deadline)
+        for until_ms in (to_ms(None), deadline_ms):  # asked first: who comes late then is known
+            self._check(lib.mm_stop_receiving(self._handle, until_ms), "stopping to receive")
+            self._asked = self._look()
+        return StopReport(tuple(self._asked.values()))
+
+    def _look(self) -> dict[int, StoppedPeer]:
+        """Find what has become of those that were asked, and who is to be asked.
+
+        Who is still in its handshake may have sent messages, too: they come behind that.
+        """
+        attempts = attempts_of(self._handle, ATTEMPTS_MAX)
+        here: dict[int, StoppedPeer] = {
+            attempt.id: StoppedPeer(attempt.id, attempt.address, "asked") for attempt in attempts
+        }
         for peer in self._peers_or_the_end():
             state = peer.stopping
             if state is not None and state != "stops" and state != "left":
@@ -127,8 +142,7 @@ class Stopping(Looking):
         for number, known in self._asked.items():
             if number not in here and known.state != "stopped":
                 here[number] = StoppedPeer(number, known.address, "gone")
-        self._asked = {**self._asked, **here}
-        return StopReport(tuple(self._asked.values()))
+        return {**self._asked, **here}
 
     def _peers_or_the_end(self) -> list[PeerInfo]:
         """List the peers; another thread may have closed the socket since."""

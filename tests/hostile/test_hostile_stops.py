@@ -120,6 +120,51 @@ def test_what_may_be_lost_by_stopping_is_told_by_the_log_an_event_and_the_report
         assert mm.EventKind.PEER_UNREAD not in [one.kind for one in ours.events()]
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_peer_in_its_handshake_at_the_deadline_is_told_of(at_once: bool) -> None:
+    """It may have sent messages behind its READY, which did not come in time."""
+    with mm.Pull(bind=UP) as pull, RawPeer(pull.endpoint) as peer:
+        peer.send(ref.greeting())
+        wait_until(lambda: len(peer.socket.recv(64)))  # it was heard
+        if not at_once:
+            report = pull.stop_receiving()
+            assert [one.state for one in report.peers] == ["asked"]
+            assert report.waiting
+        report = pull.stop_receiving(deadline=0.0)
+        assert [one.state for one in report.peers] == ["gone"]
+        [told] = [one for one in pull.events() if one.kind is mm.EventKind.PEER_UNREAD]
+        assert (told.peer, told.address) == (report.peers[0].id, report.peers[0].address)
+        assert "it had not said by the deadline that it was done" in told.detail
+        assert list(pull) == []
+        with pytest.raises(mm.MeshError, match="may be lost"):
+            pull.stop_receiving().raise_for_loss()
+
+
+def test_a_peer_that_ends_its_handshake_while_the_socket_stops_is_asked_then() -> None:
+    """It is one entry of the report all the while."""
+    with mm.Pull(bind=UP) as pull, RawPeer(pull.endpoint) as peer:
+        peer.send(ref.greeting())
+        wait_until(lambda: len(peer.socket.recv(64)))
+        [before] = pull.stop_receiving().peers
+        peer.send(ref.ready(b"PUSH", KNOWS) + ref.message(b"x") + STOPPED)
+        assert list(pull) == [b"x"]
+        [after] = pull.stop_receiving().peers
+        assert (before.id, before.state, after.id, after.state) == (
+            after.id,
+            "asked",
+            before.id,
+            "stopped",
+        )
+
+
+def test_scanners_that_say_nothing_are_not_in_the_report() -> None:
+    """Who has heard nothing of us can have sent us nothing."""
+    with mm.Pull(bind=UP) as pull, RawPeer(pull.endpoint):
+        wait_until(lambda: pull.stats().half_open)
+        assert pull.stop_receiving().clean
+        assert list(pull) == []
+
+
 @pytest.mark.parametrize("role", ["Pull", "Sub", "Rep"])
 @pytest.mark.parametrize("count", [1, 50])
 def test_a_peer_that_sends_on_behind_its_last_message_is_cut(role: str, count: int) -> None:

@@ -192,6 +192,37 @@ def test_who_stopped_receiving_cannot_subscribe_and_is_told_why(module: Any) -> 
     asyncio.run(scene())
 
 
+@pytest.mark.parametrize("module", [mm, aio])
+def test_an_xsub_that_stopped_takes_no_subscription_as_a_message_either(module: Any) -> None:
+    """It may still cancel, and send its publishers what is none."""
+
+    async def scene() -> None:
+        async def done(result: Any) -> Any:
+            return await result if module is aio else result
+
+        xpub = module.XPub(bind="tcp://127.0.0.1:0")
+        xsub = module.XSub(connect=xpub.endpoint)
+        await done(xsub.send(b"\x01a"))
+        await done(xpub.wait_for_subscribers("a", timeout=WAIT_S))
+        await done(xpub.send(b"x", topic="a"))
+        xsub.stop_receiving()
+        got = [m async for m in xsub] if module is aio else list(xsub)
+        assert [m.frames for m in got] == [(b"a", b"x")]
+        assert xsub.stop_receiving().clean
+        for send in (xsub.send, xsub.send_many):
+            message = b"\x01b"
+            with pytest.raises(mm.UsageError, match="this XSub was told to stop receiving"):
+                await done(send(message if send == xsub.send else [message]))
+        with pytest.raises(mm.UsageError, match="cannot subscribe to 'b': this XSub was told to"):
+            xsub.subscribe("b")
+        await done(xsub.send(b"\x00a"))
+        await done(xsub.send(b"\x02upstream"))
+        xsub.close()
+        xpub.close()
+
+    asyncio.run(scene())
+
+
 def test_a_rep_stops_and_still_answers_what_it_has() -> None:
     """The Req asks another one from then on; every request is answered."""
     with (
@@ -263,15 +294,21 @@ def test_a_sub_gets_what_was_published_before() -> None:
 
 @pytest.mark.parametrize(
     ("role", "kind", "state"),
-    [(mm.Pull, zmq.PUSH, "cannot"), (mm.Sub, zmq.PUB, "cancelled"), (mm.Rep, zmq.REQ, "cannot")],
-    ids=["pull", "sub", "rep"],
+    [
+        (mm.Pull, zmq.PUSH, "cannot"),
+        (mm.Sub, zmq.PUB, "cancelled"),
+        (mm.XSub, zmq.PUB, "cancelled"),
+        (mm.Rep, zmq.REQ, "cannot"),
+    ],
+    ids=["pull", "sub", "xsub", "rep"],
 )
 def test_libzmq_is_told_what_it_knows_and_the_report_says_so(
     role: Any, kind: int, state: str
 ) -> None:
     """What had come is given out; the iteration ends; a publisher knows of no subscriber then."""
-    options = {"topics": [""]} if role is mm.Sub else {}
-    with role(bind="tcp://127.0.0.1:0", **options) as ours, zmq_socket(kind) as theirs:
+    with role(bind="tcp://127.0.0.1:0") as ours, zmq_socket(kind) as theirs:
+        if kind == zmq.PUB:
+            ours.subscribe("")
         theirs.connect(ours.endpoint)
         ours.wait_for_peers(timeout=WAIT_S)
         if kind == zmq.PUB:
@@ -285,6 +322,9 @@ def test_libzmq_is_told_what_it_knows_and_the_report_says_so(
         report = ours.stop_receiving(deadline=WAIT_S)
         assert [peer.state for peer in report.peers] == [state]
         assert not report.clean
+        told = [one for one in ours.events() if one.kind is mm.EventKind.PEER_UNREAD]
+        assert [one.peer for one in told] == [report.peers[0].id]
+        assert "what is on its way from it may be lost" in told[0].detail
 
 
 def test_sp_cannot_be_stopped_and_the_report_says_so() -> None:

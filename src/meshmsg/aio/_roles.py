@@ -250,7 +250,7 @@ class Sub(Stopping, _Subscriber):
             raise
 
 
-class XSub(AsyncSender, _Subscriber):
+class XSub(Stopping, AsyncSender, _Subscriber):
     """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for
     forwarders."""
 
