@@ -351,6 +351,26 @@ test_an_outlook_shows_its_notifier_and_while_joined_what_poll_would_find(void)
     p.free(p.self);
 }
 
+/* One after the other they are given descriptor 0, which was standard input. */
+static void
+test_descriptor_0_is_as_good_as_any(void)
+{
+    int saved = dup(0), n;
+    for (int who = 0; who < 3; who++) {
+        mmi_plat p;
+        mmi_addr at = addr_tcp4(0);
+        bool known = who > 0 && mmi_plat_posix(who == 1, &p) == MM_OK;
+        (void)close(0);
+        CHECK_INT(known ? MM_OK : mmi_plat_posix(false, &p), MM_OK);
+        CHECK(who != 1 || (p.notifier_open(p.self, &n) == MM_OK && n == 0));
+        CHECK(who != 2 || (p.listen(p.self, &at, &n) == MM_OK && n == 0));
+        CHECK(fcntl(0, F_GETFD) == FD_CLOEXEC);
+        p.free(p.self);
+        CHECK_INT(fcntl(0, F_GETFD), -1);
+    }
+    CHECK(saved < 0 || (dup2(saved, 0) == 0 && close(saved) == 0));
+}
+
 int
 main(void)
 {
@@ -368,6 +388,7 @@ main(void)
     RUN(test_a_watch_without_memory_leaves_the_stream_its_owners);
     RUN(test_a_descriptor_that_cannot_be_noted_is_closed);
     RUN(test_an_outlook_shows_its_notifier_and_while_joined_what_poll_would_find);
+    RUN(test_descriptor_0_is_as_good_as_any);
     fds_are(before);
     return 0;
 }
