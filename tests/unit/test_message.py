@@ -218,6 +218,23 @@ def test_messages_made_in_place_are_like_those_that_were_called() -> None:
         assert fast.check(message_class(1), b"z" * size)
 
 
+def test_messages_are_called_where_those_made_in_place_are_unlike() -> None:
+    """As on a Python whose bytes look otherwise: a class here says that they are another's."""
+
+    class Unlike(mm.Message):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            return False
+
+        __hash__ = bytes.__hash__
+
+    try:
+        assert not fast.check(Unlike, b"sample")
+    finally:
+        assert fast.check(message_class(0), b"sample")
+
+
 def test_native_calls_refuse_what_they_cannot_take() -> None:
     """With an exception, never more."""
     for wrong in ((), (1,), (1, "text"), ("x", b"y"), (1, b"x", 3)):
