@@ -481,40 +481,6 @@ test_an_inbox_that_is_emptied_during_a_write_is_read_on(void)
     close_engine(other, 1000);
 }
 
-static int (*plain_borrow)(void *self, int s, mmi_iov *piece);
-static atomic_int borrowed;
-
-static int
-noting_borrow(void *self, int s, mmi_iov *piece)
-{
-    int rc = plain_borrow(self, s, piece);
-    if (rc == MM_OK) {
-        atomic_fetch_add(&borrowed, 1);
-    }
-    return rc;
-}
-
-static void
-test_what_came_from_within_the_process_is_read_where_it_lies(void)
-{
-    static const uint8_t body[BODY_SIZE];
-    mmi_plat plat;
-    mm_handle engine;
-    CHECK_INT(mmi_plat_posix(false, &plat), MM_OK);
-    plain_borrow = plat.borrow;
-    plat.borrow = noting_borrow;
-    CHECK_INT(mmi_engine_open(&plat, &engine), MM_OK);
-    mm_handle push = open_brief(engine, MM_PUSH), pull = open_brief(engine, MM_PULL);
-    join(pull, push, "inproc://lies-there");
-    int before = atomic_load(&borrowed);
-    for (int i = 0; i < 3; i++) {
-        CHECK_INT(mm_send(push, body, sizeof body, WAIT_MS, 0), MM_OK);
-        take_all(pull, 1, WAIT_MS);
-    }
-    CHECK(atomic_load(&borrowed) > before);
-    close_engine(engine, 1000);
-}
-
 int
 main(void)
 {
@@ -530,6 +496,5 @@ main(void)
     RUN(test_what_arrived_is_in_doubt_when_we_then_disconnect);
     RUN(test_a_caller_whose_socket_is_closed_before_it_polls_does_not);
     RUN(test_an_inbox_that_is_emptied_during_a_write_is_read_on);
-    RUN(test_what_came_from_within_the_process_is_read_where_it_lies);
     return 0;
 }
