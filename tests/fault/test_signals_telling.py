@@ -142,6 +142,28 @@ def test_ctrl_c_in_a_step_of_watch_loses_no_event() -> None:
     assert number > 5
 
 
+def test_ctrl_c_in_a_step_of_an_asyncio_watch_loses_no_event() -> None:
+    """What was taken and not given out is given by the next step."""
+    modules = (*MODULES, "/meshmsg/aio/_watch.py")
+
+    async def watch(number: int) -> bool:
+        given: list[int] = []
+        async with meshmsg.aio.Pull(bind=[UP] * 3) as pull:
+            events = pull.watch()
+            given.append((await anext(events)).seq)
+            with at_line(number, interrupt, modules) as hit, suppress(KeyboardInterrupt):
+                given.append((await anext(events)).seq)
+            while len(given) < 3:
+                given.append((await anext(events)).seq)
+        assert given == [1, 2, 3]
+        return hit()
+
+    number = 1
+    while asyncio.run(asyncio.wait_for(watch(number), WAIT_S)):
+        number += 1
+    assert number > 5
+
+
 def test_ctrl_c_in_a_function_of_an_asyncio_socket_ends_the_loop_and_loses_no_event() -> None:
     """It is for the program; what comes after is told when the loop runs again."""
     heard: list[str] = []
@@ -195,6 +217,38 @@ def test_a_loop_that_stands_still_is_asked_once(monkeypatch: pytest.MonkeyPatch)
     assert [event.endpoint for event in heard] == list(pull.endpoints)
     assert len(asked) == 1
     pull.close()
+    loop.close()
+
+
+def test_a_loop_that_stands_still_is_asked_once_to_tell_who_watches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And who watches has them all when it runs again."""
+    given: list[mm.Event] = []
+
+    async def begin() -> tuple[meshmsg.aio.Pull, asyncio.Task[None]]:
+        pull = meshmsg.aio.Pull()
+        task = asyncio.ensure_future(watch(pull))
+        await asyncio.sleep(0)
+        return pull, task
+
+    async def watch(pull: meshmsg.aio.Pull) -> None:
+        async for event in pull.watch():
+            given.append(event)
+
+    asked: list[object] = []
+    loop = asyncio.new_event_loop()
+    pull, task = loop.run_until_complete(begin())
+    call = loop.call_soon_threadsafe
+    monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *a: (asked.append(a), call(*a)))
+    for i in range(5):
+        pull.bind(UP)
+        wait_until(lambda i=i: pull._outlet._log_seq == i + 2)
+    wait_until(lambda: asked)
+    pull.close()
+    loop.run_until_complete(asyncio.wait_for(task, WAIT_S))
+    assert len(given) == 5
+    assert len(asked) < 5  # not more often than it looked
     loop.close()
 
 

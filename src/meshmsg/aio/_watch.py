@@ -24,9 +24,12 @@ class Events:
     def __init__(self, socket: object, outlet: Outlet) -> None:
         self._socket = socket  # who waits for its events keeps it open
         self._outlet = outlet
-        self._seq = 1
         self._ready: deque[Event] = deque()
+        self._given = 0
+        """The number of the last one that was given out."""
         self._news = asyncio.Event()
+        self._due = False
+        """Whether the loop was asked to tell who waits, and nobody has looked since."""
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __aiter__(self) -> Self:
@@ -36,18 +39,41 @@ class Events:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             self._outlet.add_watcher(self)
-        while not self._ready:
+        while not self._drop_given():
             self._news.clear()
-            closed, found, self._seq = self._outlet.since(self._seq)
+            self._due = False
+            closed, found, _ = self._outlet.since(self._given + 1)
             self._ready.extend(found)
             if not found and closed:
                 raise StopAsyncIteration
             if not found:
                 await self._news.wait()
-        return self._ready.popleft()
+        event, before = self._ready[0], self._given
+        try:
+            self._given = event.seq
+            return event
+        except BaseException:  # of a signal's function: it is given by the next call
+            self._given = before
+            raise
+
+    def _drop_given(self) -> bool:
+        """Let go of what was given out; whether there is more."""
+        while self._ready and self._ready[0].seq <= self._given:
+            self._ready.popleft()
+        return bool(self._ready)
 
     def ring(self) -> None:
-        """There may be something new: called by any thread."""
-        if self._loop is not None:
-            with suppress(RuntimeError):  # it was closed: nobody waits
-                self._loop.call_soon_threadsafe(self._news.set)
+        """There may be something new: by any thread. A loop that stands still is asked once."""
+        if self._loop is None or self._due:
+            return
+        self._due = True
+        with suppress(RuntimeError):  # it was closed: nobody waits
+            self._loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        try:
+            self._news.set()
+        except BaseException:  # Ctrl-C ends the loop, which may run again
+            self._due = False
+            self.ring()
+            raise
