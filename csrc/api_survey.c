@@ -75,7 +75,7 @@ mm_answers_late(mm_handle socket, uint32_t count, uint64_t bytes)
     if (rc != MM_OK) {
         return rc;
     }
-    if (s->ops->asked == NULL) {
+    if (s->ops->replies == NULL) {
         return mmi_api_leave(s, MM_ENOTSUP);
     }
     if (count > s->stats.received_messages || bytes > s->stats.received_bytes) {

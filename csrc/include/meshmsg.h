@@ -352,7 +352,7 @@ int mm_survey_asked(mm_handle socket, uint64_t id, uint64_t *peers, uint32_t cap
 int mm_answers(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t timeout_ms, int64_t slice_ms);
 /* Up to max of those who refused since the last call: their reasons.  Never waits; MM_EAGAIN: nobody did. */
 int mm_refusals(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max);
-/* So many answers, of so many bytes, that mm_answers gave were of no use any more: they count as late, not received. */
+/* So many answers or replies, of so many bytes, that were given were of no use any more: late, and not received. */
 int mm_answers_late(mm_handle socket, uint32_t count, uint64_t bytes);
 
 /* ---- waiting ---- */

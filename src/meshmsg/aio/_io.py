@@ -304,8 +304,9 @@ class AsyncReceiver(Inbox[MessageT], Waiting):
     async def recv(self, *, timeout: float | None = None) -> MessageT:
         """Receive one message, waiting for it if need be.
 
-        Cancel-safe: a cancelled call has not taken a message. Thread-safe: yes, but a loop waits on
-        its own thread.
+        Cancel-safe: a cancelled call has not taken a message. Give a `timeout` rather than use
+        `asyncio.wait_for`, which before Python 3.12 swallows a cancellation that comes together
+        with a message. Thread-safe: yes, but a loop waits on its own thread.
 
         Args:
             timeout: Seconds to wait; None waits for ever, 0 never waits.

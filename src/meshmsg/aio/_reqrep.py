@@ -154,15 +154,25 @@ class Req(QuestionForm, AsyncFrameSender):
         self._pending[request] = future
         waker.on_readable[self._handle] = self._complete
         timer = None if end is None else loop.call_at(end, self._too_late, request, timeout)
+        had = False
         try:
-            return await future
+            reply = await future
+            had = True
+            return reply
         finally:
             if timer is not None:
                 timer.cancel()
             if self._pending.pop(request, None) is not None:
                 lib.mm_request_cancel(self._handle, request)
+            elif not had:
+                self._count_late(future)
             if not self._pending:
                 waker.on_readable.pop(self._handle, None)  # it must not keep this socket alive
+
+    def _count_late(self, future: Waiter[Message]) -> None:
+        """A reply that was taken for a task that is cancelled in this very moment."""
+        if future.done() and not future.cancelled() and future.exception() is None:
+            lib.mm_answers_late(self._handle, 1, sum(map(len, future.result().frames)))
 
     async def _ask_on(self, question: Question, timeout: float | None) -> int:
         """Send a request that was not taken at once; its id."""
