@@ -23,6 +23,7 @@ typedef struct fast_socket {
 typedef struct fast_method {
     PyObject_HEAD
     PyObject *function;   /* does the same, in Python */
+    PyObject *wrong;      /* says so of arguments that it does not take */
     PyObject *weak;       /* references to it */
     bool topics;          /* it takes one */
     bool soon;            /* it is awaited: a coroutine sends */
@@ -30,7 +31,7 @@ typedef struct fast_method {
 
 static PyTypeObject *socket_type, *method_type;
 static PyObject *method_class;   /* types.MethodType */
-static PyObject *name_timeout, *name_topic;
+static PyObject *name_data, *name_timeout, *name_topic;
 
 /* What send(socket, data, timeout=, topic=) was given, borrowed; a topic may be NULL. */
 typedef struct method_given {
@@ -55,12 +56,28 @@ method_read(const fast_method *m, PyObject *args, PyObject *named, method_given 
     return PyDict_Size(named) == (timeout != NULL) + (given->topic != NULL);
 }
 
+/* What the native way leaves. */
+static PyObject *
+method_call_function(const fast_method *m, PyObject *args, PyObject *named)
+{
+    Py_ssize_t placed = PyTuple_Size(args), known = 0;
+    Py_ssize_t count = named != NULL ? PyDict_Size(named) : 0;
+    if (count > 0) {
+        known += placed < 2 && PyDict_GetItemWithError(named, name_data) != NULL;
+        known += PyDict_GetItemWithError(named, name_timeout) != NULL;
+        known += m->topics && PyDict_GetItemWithError(named, name_topic) != NULL;
+        PyErr_Clear();
+    }
+    bool wrong = placed > 2 || count > known;
+    return PyObject_Call(wrong ? m->wrong : m->function, args, named);
+}
+
 static PyObject *
 method_call_soon(const fast_method *m, PyObject *args, PyObject *named)
 {
     method_given given;
     if (!method_read(m, args, named, &given)) {
-        return PyObject_Call(m->function, args, named);
+        return method_call_function(m, args, named);
     }
     return mmi_fast_send_soon(given.socket, ((const fast_socket *)given.socket)->handle, given.data,
                               given.timeout, given.topic);
@@ -81,7 +98,7 @@ method_call_now(const fast_method *m, PyObject *args, PyObject *named)
             return mmi_fast_none();
         }
     }
-    return PyObject_Call(m->function, args, named);
+    return method_call_function(m, args, named);
 }
 
 static PyObject *
@@ -149,6 +166,7 @@ static int
 method_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((fast_method *)self)->function);
+    Py_VISIT(((fast_method *)self)->wrong);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -157,6 +175,7 @@ static int
 method_clear(PyObject *self)
 {
     Py_CLEAR(((fast_method *)self)->function);
+    Py_CLEAR(((fast_method *)self)->wrong);
     return 0;
 }
 
@@ -227,19 +246,22 @@ static PyType_Spec method_spec = {
     .slots = method_slots,
 };
 
-/* send_method(function, topics, soon) -> method: what a class has instead of a function as
- * send(self, data, *, timeout=None), and topic=, if it takes topics; soon: a coroutine function */
+/* send_method(function, topics, soon, wrong) -> method: what a class has instead of a function as
+ * send(self, data, *, timeout=None), and topic=, if it takes topics; soon: a coroutine function;
+ * wrong: called instead, to raise, with what such a function does not take */
 PyObject *
 mmi_fast_send_method(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if (count != 3 || !PyCallable_Check(args[0])) {
-        return mmi_fast_arguments("(function, topics, soon)");
+    if (count != 4 || !PyCallable_Check(args[0]) || !PyCallable_Check(args[3])) {
+        return mmi_fast_arguments("(function, topics, soon, wrong)");
     }
     fast_method *m = (fast_method *)PyType_GenericNew(method_type, NULL, NULL);
     if (m != NULL) {
         Py_INCREF(args[0]);
         m->function = args[0];
+        Py_INCREF(args[3]);
+        m->wrong = args[3];
         m->topics = args[1] == Py_True;
         m->soon = args[2] == Py_True;
     }
@@ -254,9 +276,10 @@ mmi_fast_socket_init(PyObject *module)
     Py_XDECREF(types);
     socket_type = (PyTypeObject *)PyType_FromSpec(&socket_spec);
     method_type = (PyTypeObject *)PyType_FromSpec(&method_spec);
+    name_data = PyUnicode_InternFromString("data");
     name_timeout = PyUnicode_InternFromString("timeout");
     name_topic = PyUnicode_InternFromString("topic");
-    return name_timeout != NULL && name_topic != NULL && method_class != NULL &&
-           socket_type != NULL && method_type != NULL &&
+    return name_data != NULL && name_timeout != NULL && name_topic != NULL &&
+           method_class != NULL && socket_type != NULL && method_type != NULL &&
            PyModule_AddObjectRef(module, "Socket", (PyObject *)socket_type) == 0;
 }

@@ -26,6 +26,7 @@ from meshmsg._outlet import Outlet
 from meshmsg._records import give, record_of
 from meshmsg._signature import describe
 from meshmsg._telling import check_on_event
+from meshmsg._wrongrole import WrongRole
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _alive: weakref.WeakSet[SocketBase] = weakref.WeakSet()
 
 
-class SocketBase(NativeSocket, Looking, Elsewhere):
+class SocketBase(NativeSocket, Looking, Elsewhere, WrongRole):
     """A socket of one role. Use the classes of the roles: Push, Pull, Pub, Sub, ...
 
     Args:

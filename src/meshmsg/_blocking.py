@@ -20,6 +20,7 @@ from meshmsg._drained import DrainReport, drain_of
 from meshmsg._errors import TimedOutError, WouldBlockError
 from meshmsg._options import check_count
 from meshmsg._watch import Events, check_watch
+from meshmsg._wrongrole import NotAwaited
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -42,7 +43,7 @@ def now_of(socket: SocketBase) -> float:
     return float(lib.mm_now_ms(socket._handle)) / 1000
 
 
-class Blocking(SocketBase):
+class Blocking(SocketBase, NotAwaited):
     """What a socket's blocking calls share."""
 
     _warned = False

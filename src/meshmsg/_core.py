@@ -7,7 +7,6 @@ function or a finalizer that receives in between borrows another one.
 from __future__ import annotations
 
 import atexit
-import inspect
 import math
 import os
 import threading
@@ -15,12 +14,14 @@ import warnings
 from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from meshmsg import _mm
 from meshmsg._errors import CLASSES, ERRNOS, MeshError
 from meshmsg._mm import ffi as ffi
 from meshmsg._mm import lib as lib
+from meshmsg._wrongrole import wrong_send_of as wrong
 
 
 def _load_fast() -> Any:
@@ -54,7 +55,7 @@ def sends_natively(method: _Method) -> _Method:
     Awaited, a coroutine without a frame does so (csrc/python/fast_coroutine.h).
     """
     topics = "topic" in method.__annotations__
-    native: _Method = fast.send_method(method, topics, inspect.iscoroutinefunction(method))
+    native: _Method = fast.send_method(method, topics, iscoroutinefunction(method), wrong(topics))
     return native
 
 

@@ -37,6 +37,7 @@ HINTS: dict[str, str] = {
     "poll": "recv(timeout=...); a meshmsg.Poller waits for several sockets; asyncio needs none",
     "dial": "connect(url)",
     "listen": "bind(url)",
+    "reply": "request.reply(data), where request is what a Rep or Respondent received",
     "asend": "the classes of meshmsg.aio, whose send is awaited",
     "arecv": "the classes of meshmsg.aio, whose recv is awaited",
     "publish": 'send(data, topic="...") of a Pub',

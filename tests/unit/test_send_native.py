@@ -252,11 +252,20 @@ NATIVE: list[dict[str, Any]] = [
 WRITTEN: list[dict[str, Any]] = [{"timeout": -1}, {"topic": ""}, {"topic": "\udcff"}, {"to": 1}]
 
 
+def recording(calls: list[tuple[Any, ...]], awaited: bool) -> Any:
+    """A method that notes what is not sent natively, right or wrong."""
+
+    def take(*args: Any, **named: Any) -> None:
+        calls.append((args, named))
+
+    return fast.send_method(take, True, awaited, take)
+
+
 @pytest.mark.parametrize("more", NATIVE + WRITTEN, ids=str)
 def test_what_is_plain_is_sent_without_the_function(more: dict[str, Any]) -> None:
     """And what is not comes to it as it was given."""
     calls: list[tuple[Any, ...]] = []
-    method = fast.send_method(lambda *args, **named: calls.append((args, named)), True, False)
+    method = recording(calls, False)
     with publishing("") as (pub, _sub):
         for _ in range(3):  # one in many is the function's, whatever it is
             method(pub, b"x", **more)
@@ -271,7 +280,7 @@ def test_what_is_plain_is_sent_without_the_function(more: dict[str, Any]) -> Non
 def test_an_awaited_one_needs_no_function_for_its_coroutine(more: dict[str, Any]) -> None:
     """What is wrong with a time is told when it is awaited, as by the function's."""
     calls: list[tuple[Any, ...]] = []
-    method = fast.send_method(lambda *args, **named: calls.append((args, named)), True, True)
+    method = recording(calls, True)
 
     async def main() -> None:
         async with aio.Pub(bind="tcp://127.0.0.1:0") as pub:
@@ -292,7 +301,7 @@ def test_an_awaited_one_needs_no_function_for_its_coroutine(more: dict[str, Any]
 def test_an_awaited_one_is_the_functions_with_other_arguments(more: dict[str, Any]) -> None:
     """As they were given."""
     calls: list[tuple[Any, ...]] = []
-    method = fast.send_method(lambda *args, **named: calls.append((args, named)), True, True)
+    method = recording(calls, True)
 
     async def main() -> None:
         async with aio.Pub(bind="tcp://127.0.0.1:0") as pub:
@@ -304,7 +313,10 @@ def test_an_awaited_one_is_the_functions_with_other_arguments(more: dict[str, An
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("args", [(), (1,), (1, False), (lambda: None, True)])
+@pytest.mark.parametrize(
+    "args",
+    [(), (1,), (1, False), (lambda: None, True), (print, True, False), (print, True, False, 1)],
+)
 def test_a_method_is_made_of_a_function_and_what_it_takes(args: tuple[Any, ...]) -> None:
     """All of it."""
     with pytest.raises(TypeError, match="expected"):
@@ -313,8 +325,8 @@ def test_a_method_is_made_of_a_function_and_what_it_takes(args: tuple[Any, ...])
 
 def test_in_a_loop_of_c_signals_and_other_threads_have_their_turn() -> None:
     """Every so often the function is called, and its call lets them."""
-    calls: list[object] = []
-    method = fast.send_method(lambda *args: calls.append(args), True, False)
+    calls: list[tuple[Any, ...]] = []
+    method = recording(calls, False)
     with mm.Pub() as pub:
         deque(map(method, itertools.repeat(pub, 1024), itertools.repeat(b"x")), maxlen=0)
     assert len(calls) == 1024 // 256

@@ -21,6 +21,7 @@ from meshmsg._drained import DrainReport, drain_of
 from meshmsg._errors import TimedOutError, UsageError, WouldBlockError
 from meshmsg._options import check_count
 from meshmsg._watch import check_watch
+from meshmsg._wrongrole import has, no_iteration
 from meshmsg.aio._loop import DRAINED, PEERS, READABLE, LoopWaker, waker_of
 from meshmsg.aio._watch import Events
 
@@ -78,7 +79,12 @@ class Waiting(SocketBase):
         def __exit__(self, *_: object) -> None:
             """Never reached: entering raises."""
 
+        def __aiter__(self) -> None:
+            raise no_iteration(type(self))
+
         def __iter__(self) -> None:
+            if not has(type(self), "recv"):
+                raise no_iteration(type(self))
             raise TypeError(f"use `async for`: an asyncio {type(self).__name__} is awaited")
 
     def _waker(self, loop: asyncio.AbstractEventLoop) -> LoopWaker:
