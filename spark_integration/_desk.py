@@ -31,7 +31,9 @@ from ._wire import (
 )
 
 BATCH_MAX = 1000  # records in a batch: each is a frame, and peers accept 1,024 by default
-RECORD_SIZE_MAX = 63 * 1024 * 1024  # bytes: with its header below what peers accept by default
+RECORD_SIZE_MAX = 63 * 1024 * 1024  # bytes of a record, or of a batch of several: with its header
+# below what peers accept by default
+TURN = 64  # words that wait to be said before no worker is heard any more
 LEASE_MIN = 0.001  # seconds, and the resolution of what a worker is told of it
 TICK = 0.1  # seconds between looks at connections and leases when no worker says anything
 CHUNK = 1000  # records that are put before they are handed out, or others have their turn
@@ -101,8 +103,10 @@ class Desk:
     ) -> None:
         if not 1 <= batch_messages <= BATCH_MAX:
             raise UsageError(f"batch_messages is {batch_messages}; it must be 1 to {BATCH_MAX}")
-        if min(batch_bytes, backlog_messages, backlog_bytes) < 1:
-            raise UsageError("batch_bytes, backlog_messages and backlog_bytes must be > 0")
+        if not 1 <= batch_bytes <= RECORD_SIZE_MAX:
+            raise UsageError(f"batch_bytes is {batch_bytes}; it must be 1 to {RECORD_SIZE_MAX}")
+        if min(backlog_messages, backlog_bytes) < 1:
+            raise UsageError("backlog_messages and backlog_bytes must be > 0")
         if lease is not None and not lease >= LEASE_MIN:
             raise UsageError(f"lease is {lease}; it must be {LEASE_MIN} s or more, or None")
         self.ledger = Ledger(batch_messages=batch_messages, batch_bytes=batch_bytes, lease=lease)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 
 WINDOW_MAX = 64  # batches one worker may hold at a time, whatever it asks for
 MOVED_MAX = 10_000  # batches that changed hands and are remembered, to count who does them twice
+HAD_MAX = 64  # workers that had a batch and may still acknowledge it; those before are not believed
+_DUE_SPARE = 64  # entries of the heap of delayed batches that may be out of date
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class WorkStats:
     batches: int
     """Batches cut so far."""
     malformed: int
-    """Messages from workers that made no sense and were ignored."""
+    """What workers said that made no sense and was ignored: messages, and batches in them that they
+    never had."""
     workers: int
     """Workers that are connected and have asked."""
     workers_lost: int
@@ -53,8 +56,8 @@ class WorkStats:
     late: int = 0
     """Records acknowledged by a worker that no longer held them; some are in `repeated`, too."""
     stalled_seconds: float = 0.0
-    """How long the worker that has shown no progress for longest has shown none; 0: no batch is
-    begun."""
+    """How long the worker that has shown no progress for longest has shown none; 0: no worker holds
+    a batch."""
     stale: int = 0
     """Batches that workers spoke of and that are none of this queue: of one that was at this
     address before it, mostly.  They are not believed, and told so."""
@@ -70,7 +73,12 @@ class Batch:
     attempt: int = 0
     holder: bytes | None = None
     progress: float | None = None
-    """When its worker began it, or last showed progress; None: it has not begun it."""
+    """When its worker began it, was to begin it, or last showed progress; None: it waits there behind
+    another one."""
+    had: deque[bytes] = field(default_factory=lambda: deque(maxlen=HAD_MAX))
+    """Who had it: an acknowledgement of others is not believed."""
+    due: float = 0.0
+    """When it may go out again, if it was handed back with a delay."""
 
 
 @dataclass(eq=False)
@@ -81,8 +89,6 @@ class _Worker:
     """Batches it wants to hold."""
     held: dict[int, Batch] = field(default_factory=dict)
     """What it holds, in the order it will do it."""
-    explicit: bool = False
-    """It says itself what it has begun; of others it is concluded."""
     overdue: bool = False
     """It has shown no progress for a lease: it gets nothing, and others may take what it has."""
 
@@ -158,7 +164,7 @@ class Ledger:
         """Note what a worker wants to hold, and what it has finished.  Asking twice is harmless."""
         worker = self._here(name)
         for number in done:
-            self._acknowledge(name, number)
+            self._acknowledge(name, number, now)
         worker.window = max(0, min(window, WINDOW_MAX))
         self.end_again(name)
         self._progress(name, worker, now)
@@ -168,7 +174,6 @@ class Ledger:
         what it will do next.  What was only returned since is its again; what another one has, or
         is done, it will be told."""
         worker = self._here(name)
-        worker.explicit = True
         for numbers, progress in ((begun, now), (waiting, None)):
             for number in numbers:
                 batch = self._leased.get(number) or self._reclaim(name, worker, number)
@@ -176,7 +181,7 @@ class Ledger:
                     self.malformed += 1
                 elif batch is None or batch.holder != name:
                     self._taken.append((name, number))
-                elif progress is not None:
+                else:
                     batch.progress = progress
         self._progress(name, worker, now)
 
@@ -190,15 +195,15 @@ class Ledger:
             self._handed_back += len(batch.items)
             if delay > 0:
                 del self._returned[number]
-                self._delayed[number] = batch
-                heapq.heappush(self._due, (now + delay, number))
+                self._delay(batch, now + delay)
         self._progress(name, self._here(name), now)
 
     def assign(self, now: float) -> list[tuple[bytes, Batch]]:
         """Lease out what can be: one batch a worker in turn, so that none is starved."""
         while self._due and self._due[0][0] <= now:
-            number = heapq.heappop(self._due)[1]
-            if number in self._delayed:  # else it was done late, or is held again
+            due, number = heapq.heappop(self._due)
+            batch = self._delayed.get(number)
+            if batch is not None and batch.due == due:  # else it was done late, or is held again
                 self._returned[number] = self._delayed.pop(number)
         out: list[tuple[bytes, Batch]] = []
         passed = 0
@@ -338,13 +343,26 @@ class Ledger:
         self._conclude(worker, now)
 
     def _conclude(self, worker: _Worker, now: float) -> None:
-        """A worker that does not say so begins the first batch it holds as soon as it can."""
-        if not worker.explicit and worker.held:
-            first = next(iter(worker.held.values()))
-            first.progress = now if first.progress is None else first.progress
+        """A worker that holds batches and has begun none is to begin the first now.
+
+        So one that hangs before it begins has a lease, too, and so has one of version 1, which does
+        not say what it begins.
+        """
+        if worker.held and all(one.progress is None for one in worker.held.values()):
+            next(iter(worker.held.values())).progress = now
+
+    def _delay(self, batch: Batch, due: float) -> None:
+        batch.due = due
+        self._delayed[batch.number] = batch
+        heapq.heappush(self._due, (due, batch.number))
+        if len(self._due) > 2 * len(self._delayed) + _DUE_SPARE:  # most are out of date
+            self._due = [(one.due, one.number) for one in self._delayed.values()]
+            heapq.heapify(self._due)
 
     def _lease_to(self, name: bytes, worker: _Worker, batch: Batch) -> None:
         batch.holder, batch.progress = name, None
+        if name not in batch.had:
+            batch.had.append(name)
         self._leased[batch.number] = worker.held[batch.number] = batch
         self._leased_items += len(batch.items)
 
@@ -362,9 +380,11 @@ class Ledger:
 
     def _reclaim(self, name: bytes, worker: _Worker, number: int) -> Batch | None:
         """A worker that was thought lost has this batch still, and nobody else has it."""
-        batch = self._take_returned(number)
-        if batch is not None:
-            self._lease_to(name, worker, batch)
+        batch = self._unfinished(number)
+        if batch is None or name not in batch.had:
+            return None
+        self._take_returned(number)
+        self._lease_to(name, worker, batch)
         return batch
 
     def _next_batch(self) -> Batch | None:
@@ -399,22 +419,30 @@ class Ledger:
         self._batches += 1
         return Batch(self._batches - 1, first, tuple(items))
 
-    def _acknowledge(self, name: bytes, number: int) -> None:
-        batch = self._leased.get(number)
-        if batch is not None:
-            holder = batch.holder
-            assert holder is not None
+    def _acknowledge(self, name: bytes, number: int, now: float) -> None:
+        batch = self._unfinished(number)
+        if batch is None:
+            self._repeated += self._sizes.get(number, 0)
+            self.malformed += number not in self._sizes
+            return
+        if name not in batch.had:  # it cannot have done it
+            self.malformed += 1
+            return
+        holder = batch.holder
+        if holder is None:
+            self._take_returned(number)
+        else:
             del self._leased[number], self._workers[holder].held[number]
             self._leased_items -= len(batch.items)
-            if holder != name:
-                self._late += len(batch.items)
-                self._taken.append((holder, number))
-        else:
-            batch = self._take_returned(number)
-            self._late += len(batch.items) if batch is not None else 0
-        if batch is not None:
-            self._acknowledged += len(batch.items)
-        elif number in self._sizes:
-            self._repeated += self._sizes[number]
-        else:
-            self.malformed += 1
+        if holder != name:
+            self._late += len(batch.items)
+        if holder not in (name, None):
+            self._taken.append((holder, number))
+            self._conclude(self._workers[holder], now)
+        self._acknowledged += len(batch.items)
+
+    def _unfinished(self, number: int) -> Batch | None:
+        """The batch of that number, if it was cut and is not acknowledged."""
+        return (
+            self._leased.get(number) or self._returned.get(number) or self._delayed.get(number)
+        )

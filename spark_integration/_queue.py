@@ -14,7 +14,17 @@ import time
 from collections.abc import Iterable
 from types import TracebackType
 
-from meshmsg import ClosedError, Engine, MeshError, Router, Stats, TimedOutError, UsageError
+from meshmsg import (
+    ClosedError,
+    Engine,
+    PeerError,
+    ResourceError,
+    Router,
+    Stats,
+    TimedOutError,
+    UsageError,
+    WouldBlockError,
+)
 
 from ._desk import CHUNK, GOODBYE, TICK, Desk, Life, Word, checked, tell_put
 from ._ledger import Ledger, WorkStats
@@ -64,7 +74,7 @@ class WorkQueue:
         Args:
             bind: Where workers connect; port 0 lets the system choose (see `endpoint`).
             batch_messages: The most records in a batch; at most 1,000.
-            batch_bytes: The most bytes in a batch; a larger record travels alone.
+            batch_bytes: The most bytes in a batch, at most 63 MiB; a larger record travels alone.
             backlog_messages: `put` waits while this many records are with nobody.
             backlog_bytes: The same in bytes.
             lease: Seconds without progress in a batch that was begun, after which another worker
@@ -358,8 +368,6 @@ class WorkQueue:
         """Send to one worker; False when it cannot be reached now (it will ask again)."""
         try:
             self._router.send_frames([word.worker, *word.frames], timeout=0)
-        except ClosedError:
-            raise
-        except MeshError:
+        except (PeerError, WouldBlockError, ResourceError):
             return False
         return True

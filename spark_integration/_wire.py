@@ -8,7 +8,8 @@ Queue to worker:  [b"terms", version (u32), oldest (u32), lease in ms (u64; 0: n
                   [b"taken", numbers]  these are no longer yours
                   [b"wait"]  nothing for you now, I am alive
                   [b"end"]   there is no more
-`done`, `begun`, `waiting` and `numbers` are numbers of batches (u64 each).  Those of a queue count
+`done`, `begun`, `waiting` and `numbers` are numbers of batches (u64 each; of a worker at most 1,024
+in a frame).  Those of a queue count
 from `first`, which is random: what a worker says about batches of a queue that was here before is
 not taken for what it says about these (older queues say no `first`: it is 0).  All numbers are in
 network order.  The queue tells its terms to every worker that asks first; a worker speaks version 1
@@ -37,6 +38,9 @@ _TERMS = struct.Struct(">IIQ")
 _FIRST = struct.Struct(">Q")
 _HEADER = struct.Struct(">QIQ")
 _NUMBER_SIZE = 8
+NUMBERS_MAX = 1024
+"""Numbers of batches in a frame from a worker; it holds far fewer (`_ledger.WINDOW_MAX`), and a
+queue that took more could be kept busy, and made to answer at length, by one message."""
 NUMBERS = 2**64
 """How many numbers of batches there are; after the last one comes 0."""
 DELAY_MS_MAX = 2**64 - 1
@@ -87,7 +91,7 @@ def parse_ask(frames: Sequence[bytes]) -> Ask | None:
     """What a worker asks; None when it makes no sense."""
     if len(frames) not in (3, 5) or frames[0] != ASK or len(frames[1]) != _WINDOW.size:
         return None
-    numbers = [parsed for frame in frames[2:] if (parsed := parse_numbers(frame)) is not None]
+    numbers = [parsed for frame in frames[2:] if (parsed := _few_numbers(frame)) is not None]
     if len(numbers) != len(frames) - 2:
         return None
     (window,) = _WINDOW.unpack(frames[1])
@@ -103,7 +107,7 @@ def parse_retry(frames: Sequence[bytes]) -> tuple[float, tuple[int, ...]] | None
     """The delay in seconds, and the batches; None when it makes no sense."""
     if len(frames) != 3 or frames[0] != RETRY or len(frames[1]) != _DELAY.size:
         return None
-    numbers = parse_numbers(frames[2])
+    numbers = _few_numbers(frames[2])
     return None if numbers is None else (_DELAY.unpack(frames[1])[0] / 1000, numbers)
 
 
@@ -141,6 +145,11 @@ def parse_header(frame: bytes) -> tuple[int, int, int] | None:
 def pack_taken(numbers: Sequence[int]) -> list[bytes]:
     """What a queue sends about batches that are done, or with another worker."""
     return [TAKEN, pack_numbers(numbers)]
+
+
+def _few_numbers(frame: bytes) -> tuple[int, ...] | None:
+    """The numbers in a frame from a worker; None, too, when there are too many."""
+    return parse_numbers(frame) if len(frame) <= NUMBERS_MAX * _NUMBER_SIZE else None
 
 
 def _to_ms(seconds: float) -> int:

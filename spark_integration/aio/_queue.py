@@ -13,10 +13,19 @@ from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from types import TracebackType
 
-from meshmsg import ClosedError, Engine, MeshError, Stats, TimedOutError, UsageError
+from meshmsg import (
+    ClosedError,
+    Engine,
+    PeerError,
+    ResourceError,
+    Stats,
+    TimedOutError,
+    UsageError,
+    WouldBlockError,
+)
 from meshmsg.aio import Router
 
-from .._desk import CHUNK, GOODBYE, TICK, Desk, Life, Word, checked, tell_put
+from .._desk import CHUNK, GOODBYE, TICK, TURN, Desk, Life, Word, checked, tell_put
 from .._ledger import WorkStats
 
 
@@ -54,7 +63,7 @@ class WorkQueue:
         Args:
             bind: Where workers connect; port 0 lets the system choose (see `endpoint`).
             batch_messages: The most records in a batch; at most 1,000.
-            batch_bytes: The most bytes in a batch; a larger record travels alone.
+            batch_bytes: The most bytes in a batch, at most 63 MiB; a larger record travels alone.
             backlog_messages: `put` waits while this many records are with nobody.
             backlog_bytes: The same in bytes.
             lease: Seconds without progress in a batch that was begun, after which another worker
@@ -80,6 +89,8 @@ class WorkQueue:
             raise UsageError("an asyncio WorkQueue is made while its event loop runs") from None
         self._changed = asyncio.Condition()
         self._due = asyncio.Event()  # there is something to say
+        self._said = asyncio.Event()  # there is not much to say: workers may be heard
+        self._said.set()
         self._life = Life()
         self._router = Router(
             bind=bind, insecure=insecure, engine=engine, handover=True, linger=GOODBYE
@@ -285,6 +296,7 @@ class WorkQueue:
             self._life.fail(error)
         finally:
             self._due.set()
+            self._said.set()
             self._router.close()
         async with self._changed:
             self._changed.notify_all()
@@ -292,6 +304,10 @@ class WorkQueue:
     async def _hear(self) -> None:
         """One task: hear workers."""
         while not self._life.over:
+            if len(self._desk.out) >= TURN:  # or who asks faster than it is answered fills memory
+                self._said.clear()
+                self._due.set()
+                await self._said.wait()
             frames = await self._router.recv_frames()
             if self._router.events() or not self._desk.knows(frames[0]):
                 self._look()
@@ -312,6 +328,7 @@ class WorkQueue:
             while (word := self._desk.next_word()) is not None:
                 if not await self._say(word):
                     self._desk.unsaid(word)
+            self._said.set()
             async with self._changed:
                 self._changed.notify_all()
 
@@ -322,8 +339,6 @@ class WorkQueue:
         """Send to one worker; False when it cannot be reached now (it will ask again)."""
         try:
             await self._router.send_frames([word.worker, *word.frames], timeout=0)
-        except ClosedError:
-            raise
-        except MeshError:
+        except (PeerError, WouldBlockError, ResourceError):
             return False
         return True

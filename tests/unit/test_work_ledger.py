@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import struct
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from meshmsg.spark._ledger import WINDOW_MAX, Batch, Ledger
+from meshmsg.spark._ledger import HAD_MAX, WINDOW_MAX, Batch, Ledger
 from meshmsg.spark._wire import (
     DELAY_MS_MAX,
+    NUMBERS_MAX,
     OLDEST,
     VERSION,
     pack_ask,
@@ -154,18 +156,94 @@ def test_progress_keeps_a_batch_and_all_that_waits_behind_it() -> None:
 
 
 def test_a_batch_that_only_waits_at_its_worker_has_no_lease() -> None:
-    """However long the one before it takes; it goes with that when that is overdue."""
+    """However long the one before it takes; when that is done, it is to be begun."""
     ledger = filled(20)
     ledger.ask(b"a", 2, [], 0.0)
     ledger.assign(0.0)
     ledger.ask(b"idle", 2, [], 0.0)
-    ledger.hold(b"a", [0], [1], 0.0)
-    ledger.ask(b"a", 1, [0], LEASE * 0.9)  # begins the next one, and says so later
-    ledger.expire(LEASE * 5)
-    assert ledger.assign(LEASE * 5) == []
-    ledger.hold(b"a", [1], [], LEASE * 5)
-    ledger.expire(LEASE * 6)
-    assert numbers(ledger.assign(LEASE * 6)) == [(b"idle", 1)]
+    for now in (0.0, LEASE * 0.9, LEASE * 1.8):
+        ledger.hold(b"a", [0], [1], now)
+    ledger.ask(b"a", 1, [0], LEASE * 2.7)  # begins the next one, and says so later
+    ledger.expire(LEASE * 3.6)
+    assert ledger.assign(LEASE * 3.6) == []
+    ledger.hold(b"a", [1], [], LEASE * 3.6)
+    ledger.expire(LEASE * 4.5)
+    assert ledger.assign(LEASE * 4.5) == []
+    ledger.expire(LEASE * 4.6)
+    assert numbers(ledger.assign(LEASE * 4.6)) == [(b"idle", 1)]
+
+
+def test_a_worker_that_hangs_before_it_begins_has_a_lease_too() -> None:
+    """It handed back what it had begun, and never came for what was ahead."""
+    ledger = filled(20)
+    ledger.ask(b"a", 2, [], 0.0)
+    ledger.assign(0.0)
+    ledger.hold(b"a", [0], [1], 1.0)
+    ledger.retry(b"a", [0], 0.0, 2.0)
+    ledger.ask(b"idle", 2, [], 2.0)
+    assert numbers(ledger.assign(2.0)) == [(b"a", 0)]
+    assert ledger.stats(5.0).stalled_seconds == 3.0
+    ledger.expire(2.0 + LEASE)
+    assert numbers(ledger.assign(2.0 + LEASE)) == [(b"idle", 1), (b"idle", 0)]
+
+
+def test_when_another_was_first_with_a_batch_its_worker_is_to_begin_the_next() -> None:
+    """Or what is ahead there would have no lease, however long its worker hangs."""
+    ledger = filled(20)
+    ledger.ask(b"slow", 1, [], 0.0)
+    ledger.assign(0.0)
+    ledger.ask(b"b", 2, [], LEASE)
+    ledger.expire(LEASE)
+    assert numbers(ledger.assign(LEASE)) == [(b"b", 0), (b"b", 1)]
+    ledger.hold(b"b", [0], [1], LEASE)
+    ledger.ask(b"slow", 0, [0], LEASE + 1)
+    assert ledger.stats(LEASE + 5).stalled_seconds == 4.0
+    ledger.ask(b"idle", 2, [], LEASE + 1)
+    ledger.expire(LEASE * 2 + 1)
+    assert numbers(ledger.assign(LEASE * 2 + 1)) == [(b"idle", 1)]
+
+
+def test_who_never_had_a_batch_can_neither_finish_nor_claim_it() -> None:
+    """Whether it is leased, waits to go out again, or is delayed; it is told that it has it not."""
+    ledger = filled(30)
+    ledger.ask(b"a", 3, [], 0.0)
+    ledger.assign(0.0)
+    ledger.retry(b"a", [1], 0.0, 0.0)
+    ledger.retry(b"a", [2], 5.0, 0.0)
+    ledger.ask(b"liar", 0, [0, 1, 2], 0.0)
+    ledger.hold(b"liar", [0, 1], [2], 0.0)
+    ledger.check()
+    stats = ledger.stats(0.0)
+    assert (stats.acknowledged, stats.late, stats.malformed, stats.leased) == (0, 0, 3, 10)
+    assert ledger.taken() == [(b"liar", 0), (b"liar", 1), (b"liar", 2)]
+
+
+def test_a_batch_remembers_the_last_that_had_it() -> None:
+    """A batch that kills its workers does not grow by their names."""
+    ledger = filled(1)
+    for n in range(HAD_MAX + 1):
+        ledger.ask(b"%d" % n, 1, [], 0.0)
+        assert len(ledger.assign(0.0)) == 1
+        ledger.worker_gone(b"%d" % n)
+    ledger.ask(b"0", 0, [0], 0.0)
+    assert (ledger.stats(0.0).acknowledged, ledger.stats(0.0).malformed) == (0, 1)
+    ledger.ask(b"1", 0, [0], 0.0)
+    assert (ledger.stats(0.0).acknowledged, ledger.stats(0.0).late) == (1, 1)
+
+
+def test_a_batch_handed_back_again_and_again_waits_as_long_as_was_said_last() -> None:
+    """And what was said before takes no memory."""
+    ledger = filled(10)
+    ledger.ask(b"a", 1, [], 0.0)
+    ledger.assign(0.0)
+    for n in range(1000):
+        ledger.retry(b"a", [0], 1.0 + n, 0.0)
+        ledger.hold(b"a", [], [0], 0.0)  # claims it again, as if that had been lost on its way
+        ledger.check()
+    ledger.retry(b"a", [0], 5000.0, 0.0)
+    assert len(ledger._due) < 100
+    assert ledger.assign(4999.0) == []
+    assert numbers(ledger.assign(5000.0)) == [(b"a", 0)]
 
 
 def test_without_a_lease_only_the_end_of_a_worker_takes_what_it_has() -> None:
@@ -230,6 +308,15 @@ def test_what_a_worker_claims_to_hold_and_never_was_is_nonsense() -> None:
     ledger = filled(10)
     ledger.hold(b"a", [5], [2**64 - 1], 0.0)
     assert (ledger.stats(0.0).malformed, ledger.taken(), ledger.stats(0.0).leased) == (2, [], 0)
+
+
+@pytest.mark.parametrize("too_many", [-1, 0, 1])
+def test_a_worker_names_only_so_many_batches_in_a_frame(too_many: int) -> None:
+    """It can hold far fewer; more would keep the queue busy with nonsense."""
+    many = [5] * (NUMBERS_MAX + too_many)
+    heard = [parse_ask(pack_ask(1, many)), parse_ask(pack_ask(1, [], (many, [])))]
+    heard += [parse_ask(pack_ask(1, [], ([], many))), parse_retry(pack_retry(0.0, many))]
+    assert [one is None for one in heard] == [too_many > 0] * 4
 
 
 def test_a_batch_handed_back_goes_out_again_before_new_ones_and_after_its_delay() -> None:
