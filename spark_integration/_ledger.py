@@ -73,8 +73,8 @@ class Batch:
     attempt: int = 0
     holder: bytes | None = None
     progress: float | None = None
-    """When its worker began it, was to begin it, or last showed progress; None: it waits there behind
-    another one."""
+    """When its worker began it, was to begin it, or last showed progress; None: it waits at that
+    worker behind another one."""
     had: deque[bytes] = field(default_factory=lambda: deque(maxlen=HAD_MAX))
     """Who had it: an acknowledgement of others is not believed."""
     due: float = 0.0
@@ -443,6 +443,4 @@ class Ledger:
 
     def _unfinished(self, number: int) -> Batch | None:
         """The batch of that number, if it was cut and is not acknowledged."""
-        return (
-            self._leased.get(number) or self._returned.get(number) or self._delayed.get(number)
-        )
+        return self._leased.get(number) or self._returned.get(number) or self._delayed.get(number)
