@@ -8,9 +8,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "engine/engine.h"
+#include "engine/handle.h"
 #include "sockets.h"
 
 enum { TRIPS = 3000, WAIT_MS = 60000, BURST = 5000, RESPONDENTS = 40, SURVEYS = 200 };
+enum { QUIET_WAITS = 3, QUIET_MESSAGES = 16 };   /* as in engine/park.c */
 
 /* A lone caller that asks, and somebody who answers it. */
 typedef struct rig {
@@ -224,6 +227,35 @@ test_a_lone_surveyor_gets_every_answer(void)
     close_engine(two, WAIT_MS);
 }
 
+/* Whether the runner is asked to park after so many waits of a lone caller, each of few messages. */
+static bool
+parks_after(mmi_engine *e, int waits, int busy)
+{
+    e->quiet = 0;
+    e->park_wanted = false;
+    for (int i = 0; i < waits; i++) {
+        mmi_waited(e, true, false, i == busy ? QUIET_MESSAGES + 1 : QUIET_MESSAGES);
+    }
+    return e->park_wanted;
+}
+
+static void
+test_the_runner_is_to_park_after_some_quiet_waits_in_a_row(void)
+{
+    mm_handle engine = open_engine();
+    void *object;
+    mmi_engine *e;
+    CHECK_INT(mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e), MM_OK);
+    CHECK(!parks_after(e, QUIET_WAITS, -1));
+    CHECK(parks_after(e, QUIET_WAITS + 1, -1));
+    CHECK(!parks_after(e, QUIET_WAITS + 2, 1));   /* the row begins anew */
+    CHECK(parks_after(e, QUIET_WAITS + 3, 1));
+    e->quiet = 0;
+    e->park_wanted = false;
+    mmi_engine_leave(e);
+    close_engine(engine, WAIT_MS);
+}
+
 int
 main(void)
 {
@@ -233,5 +265,6 @@ main(void)
     RUN(test_bursts_of_others_are_written_whoever_polls);
     RUN(test_a_second_waiter_gets_its_message_though_another_polls);
     RUN(test_an_engine_closes_under_who_polls);
+    RUN(test_the_runner_is_to_park_after_some_quiet_waits_in_a_row);
     return 0;
 }
