@@ -13,6 +13,7 @@ import meshmsg as mm
 from meshmsg._core import fast
 from meshmsg._message import message_class
 from tests.support.pairs import WAIT_S, joined
+from tests.support.unlike import called
 
 
 def test_what_is_put_back_comes_before_all_others() -> None:
@@ -153,6 +154,28 @@ def test_a_finalizer_may_take_while_the_last_message_is_made() -> None:
         finally:
             gc.set_threshold(*thresholds)
         assert taken == [b"0", b"1", b"2"]
+
+
+def test_who_takes_while_a_message_is_called_gets_others() -> None:
+    """Where messages cannot be made in place, calling their class may run anything."""
+    ready = fast.ready(lambda peer: Taking)
+    taken: list[bytes] = []
+
+    class Taking(mm.Message):
+        __slots__ = ()
+
+        def __new__(cls, body: bytes) -> Taking:
+            taken.extend(ready.take(1))
+            return bytes.__new__(cls, body)
+
+    with joined(mm.Push, mm.Pull) as (push, pull):
+        push.send_many([b"%d" % i for i in range(9)], timeout=WAIT_S)
+        push.drain(timeout=WAIT_S).raise_for_loss()
+        with called():
+            taken.append(ready.recv(pull, pull._handle, 100, 1000, 0, 0))
+            while ready:
+                taken.append(ready.pop())
+        assert sorted(taken) == [b"%d" % i for i in range(9)]
 
 
 def test_an_error_while_a_message_is_made_takes_nothing() -> None:
