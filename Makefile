@@ -41,7 +41,8 @@ fuzz: $(BUILD)/dev.stamp
 sim: $(BUILD)/dev.stamp
 	MESHMSG_SIM_SEEDS=$${SEEDS:-2000} $(PY) -m pytest -q -n $(JOBS) tests/sim
 
-# Changes one operator of the C core at a time: hours. A run that is cut off goes on where it stopped.
+# Changes one operator of the C core at a time: an hour or two (tests/mutants/README.md). A run that is cut off goes on
+# where it stopped.
 mutants: $(BUILD)/dev.stamp
 	$(PY) -m tests.mutants --seed $(SEED) --count $(COUNT) --jobs $(JOBS)
 
