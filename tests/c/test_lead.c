@@ -227,7 +227,7 @@ test_a_lone_surveyor_gets_every_answer(void)
     close_engine(two, WAIT_MS);
 }
 
-/* Whether the runner is asked to park after so many waits of a lone caller, each of few messages. */
+/* Is the runner asked to park after so many waits of a lone caller, each of few messages? */
 static bool
 parks_after(mmi_engine *e, int waits, int busy)
 {
