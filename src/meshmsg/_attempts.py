@@ -10,7 +10,7 @@ import math
 
 from meshmsg._blocking import LEAST_S
 from meshmsg._causes import seconds
-from meshmsg._core import EREFUSED, lib, to_ms
+from meshmsg._core import EREFUSED, error_for, lib, to_ms
 from meshmsg._errors import MeshError, PeerError, UsageError
 from meshmsg._looking import Looking
 from meshmsg._options import check_count
@@ -73,7 +73,7 @@ class Attempts:
     def _over(self, now: float) -> bool:
         return now >= self._ends - LEAST_S
 
-    def _peer_lost(self, error: PeerError) -> PeerError:
+    def _peer_lost(self, error: PeerError) -> MeshError:
         if self._left == 0:
             why = f"retries={self._retries} are used up; ask again if asking twice does no harm"
         else:
@@ -105,12 +105,12 @@ class Attempts:
         return "; " + ", ".join(f"{count} {what}" for what, count in parts.items() if count)
 
 
-def lost(error: PeerError, why: str) -> PeerError:
+def lost(error: PeerError, why: str) -> MeshError:
     """The error of a request whose peer went away, or, as it is, of one that was refused."""
     if error.code == EREFUSED:
         return error
-    return PeerError(
+    return error_for(
+        error.code,
         "the peer that had the request went away before it answered; whether it did the work is "
         f"unknown ({why})",
-        code=error.code,
     )

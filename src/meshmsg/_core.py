@@ -139,11 +139,11 @@ def text_of(code: int) -> str:
     return str(ffi.string(lib.mm_strerror(code)).decode())
 
 
-def error_for(code: int, message: str, *, address: str = "") -> MeshError:
-    """Make the exception of a code."""
+def error_for(code: int, message: str, *, address: str = "", **more: Any) -> MeshError:
+    """Make the exception of a code; more: what its class has besides."""
     if code == lib.MM_ECLOSED and _exiting.is_set() and threading.current_thread().daemon:
         _stop_for_good()
-    error = _BY_CODE.get(code, MeshError)(message, code=code, address=address)
+    error = _BY_CODE.get(code, MeshError)(message, code=code, address=address, **more)
     if code in _ERRNO_BY_CODE:
         vars(error).update(errno=_ERRNO_BY_CODE[code], strerror=text_of(code))
     return error

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from meshmsg._base import SocketBase
 from meshmsg._causes import What
-from meshmsg._core import ffi, lib
+from meshmsg._core import error_for, ffi, lib
 from meshmsg._data import Data, buffer_of, encode_topic, encode_url, pack_frames
-from meshmsg._errors import MeshError, PeerError, UsageError
+from meshmsg._errors import MeshError, UsageError
 from meshmsg._message import FullMessage, Message, Request
 from meshmsg._options import check_flag, check_identity, check_peer
 from meshmsg._unpack import Forming
@@ -220,9 +220,9 @@ class IdentityForm(Forming[Message], SocketBase):
         if error.code != lib.MM_EHOSTUNREACH:
             return error
         known = [peer.identity for peer in self._first_peers(KNOWN_MAX)[0]]
-        return PeerError(
+        return error_for(
+            error.code,
             f"no peer has the identity {to!r} ({self._about()}; known: {known!r})",
-            code=error.code,
             peer=to,
         )
 

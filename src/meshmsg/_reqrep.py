@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from meshmsg._attempts import NO_RETRY, Attempts, lost
 from meshmsg._blocking import LEAST_S, Draining, now_of
-from meshmsg._core import EINTR, EREFUSED, Slot, borrow, fast, give_back, lib, to_ms
+from meshmsg._core import EINTR, EREFUSED, Slot, borrow, error_for, fast, give_back, lib, to_ms
 from meshmsg._data import (
     Data,
     Question,
@@ -23,6 +24,7 @@ from meshmsg._data import (
 from meshmsg._engine import Engine
 from meshmsg._errors import MeshError, PeerError, RefusedError, TimedOutError
 from meshmsg._forms import QuestionForm
+from meshmsg._looking import Looking
 from meshmsg._message import Message, classes_of_peers
 from meshmsg._options import SocketOptions
 
@@ -35,13 +37,22 @@ def shown(reason: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in reason)
 
 
-def refused(slot: Slot) -> RefusedError:
+def refused(socket: Looking, slot: Slot) -> MeshError:
     """The error of a request that was refused; its reason is in that batch."""
-    [(frames, _, _)] = fast.parts(slot.address)
+    [(frames, number, _)] = fast.parts(slot.address)
     slot.drop()
+    who = None
+    with suppress(MeshError):  # closed meanwhile
+        who = next((peer for peer in socket.peers() if peer.id == number), None)
     reason = frames[-1].decode("utf-8", "replace")
     why = f": {shown(reason)}" if reason else ", and did not say why"
-    return RefusedError(f"the peer refused the request{why}", code=EREFUSED, reason=reason)
+    return error_for(
+        EREFUSED,
+        f"the peer refused the request{why}",
+        address=who.endpoint if who is not None else "",
+        peer=who.identity if who is not None else b"",
+        reason=reason,
+    )
 
 
 class Req(QuestionForm, Draining):
@@ -170,7 +181,7 @@ class Req(QuestionForm, Draining):
                 left = timeout if deadline is None else max(deadline - time.monotonic(), LEAST_S)
                 self._await_reply(number[0], slot, left, timeout)
             elif rc == EREFUSED:
-                raise refused(slot)
+                raise refused(self, slot)
             elif rc < 0:
                 raise self._error(rc, "no reply", timeout)
             return self._unpack_one(slot)
@@ -213,4 +224,4 @@ class Req(QuestionForm, Draining):
         except TimedOutError:
             raise self._error(lib.MM_ETIMEDOUT, "no reply", timeout) from None
         except RefusedError:
-            raise refused(slot) from None
+            raise refused(self, slot) from None

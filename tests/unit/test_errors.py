@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import pickle
 from typing import Any
 
@@ -146,6 +147,8 @@ def test_an_unknown_identity_names_itself_and_some_that_are_known() -> None:
         with pytest.raises(mm.PeerError, match=r"b'bert'.*known: \[b'anna'\]") as error:
             router.send(b"x", to=b"bert")
         assert error.value.peer == b"bert"
+        assert error.value.errno == errno.EHOSTUNREACH
+        assert error.value.strerror
 
 
 @pytest.mark.parametrize(

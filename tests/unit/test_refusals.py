@@ -7,6 +7,7 @@ Not here: the roles alone (tests/c/test_refusal.c, test_req.c); worlds with faul
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import pickle
 import threading
@@ -72,6 +73,7 @@ def test_a_refused_request_fails_at_once_with_the_reason_and_is_not_asked_again(
         assert isinstance(error, (mm.PeerError, ConnectionError))
         assert str(error) == "the peer refused the request: no such account: 7\\n"
         assert error.reason == "no such account: 7\n"
+        assert (error.errno, error.address) == (errno.ECONNREFUSED, rep.endpoint)
         with pytest.raises(mm.WouldBlockError):
             rep.recv(timeout=0)
 

@@ -4,6 +4,7 @@ do."""
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import threading
 import weakref
@@ -159,6 +160,7 @@ def test_a_peer_that_leaves_with_the_request_is_a_peer_error(mode: str) -> None:
     assert isinstance(error, mm.PeerError)
     assert "is unknown" in str(error)
     assert "retries=0" in str(error)
+    assert error.errno == errno.ECONNRESET
 
 
 def ask_two(mode: str, endpoints: list[str]) -> list[object]:

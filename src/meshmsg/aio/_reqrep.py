@@ -213,7 +213,7 @@ class Req(QuestionForm, AsyncFrameSender):
                 reply: Message = found
                 return reply
             if found == EREFUSED:
-                raise refused(slot)
+                raise refused(self, slot)
             if found < 0:
                 raise self._error(found, "no reply")
             return self._unpack_one(slot)
