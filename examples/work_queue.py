@@ -16,7 +16,7 @@ def square(endpoint: str, name: str, done: dict[str, list[int]]) -> None:
 
 
 def main() -> None:
-    """One worker leaves with work in hand; two others do everything."""
+    """One worker leaves with work in hand, one stops cleanly; two others do all that is left."""
     done: dict[str, list[int]] = {}
     with WorkQueue(batch_messages=10) as queue:
         queue.put_many(str(number).encode() for number in range(1000))
@@ -26,6 +26,11 @@ def main() -> None:
             print(
                 f"one worker takes records {list(batch.records[:3])} ... and disappears with them"
             )
+        with Worker(queue.endpoint) as careful:
+            done["cas"] = []
+            for batch in careful:
+                careful.stop()  # as at SIGTERM: signal.signal(SIGTERM, lambda *_: careful.stop())
+                done["cas"].extend(int(record) ** 2 for record in batch)
         threads = [
             threading.Thread(target=square, args=(queue.endpoint, name, done))
             for name in ("ann", "bob")

@@ -150,6 +150,12 @@ class Desk:
             self.ledger.malformed += 1
             return
         self.ledger.ask(worker, asked.window, self._ours(worker, asked.done), now)
+        if asked.leaves:
+            self.ledger.leave(worker)
+            self._told.discard(worker)
+            self.out.append(Word(worker, [END]))
+            self.hand_out(now)
+            return
         if not self.knows(worker):  # it left after it said so
             self.ledger.worker_gone(worker)
             self.hand_out(now)

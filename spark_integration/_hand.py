@@ -8,6 +8,7 @@ the one that it has in hand.  An acknowledgement is kept until a question with i
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import time
@@ -31,6 +32,8 @@ from ._wire import (
 )
 
 ASK_AGAIN = 1.0  # seconds of silence after which a worker repeats its question
+LEAVE_S = 5.0  # seconds a queue may take to answer a worker that leaves
+LOG = logging.getLogger("meshmsg")
 _RENEWALS = 3  # times a lease that a batch which moves on is renewed
 
 
@@ -110,6 +113,7 @@ class Hand:
         self._said = 0  # how many of those are in the last question
         self._ahead: dict[int, tuple[int, int, int, tuple[bytes, ...]]] = {}
         self._in_hand: int | None = None
+        self._leave_by: float | None = None  # it leaves, and waits that long for the queue's answer
 
     def hear(self, frames: list[bytes]) -> None:
         """Note what the queue says; words that are not known are passed over."""
@@ -134,12 +138,31 @@ class Hand:
                     "install the queue's version of meshmsg here"
                 )
             self._version, self.lease = min(terms.version, VERSION), terms.lease
+            self._asked = self._asked and self._leave_by is None  # now it can be told that
             if terms.first != self._first:
                 self._meet(terms.first)
 
+    def leave(self, now: float) -> None:
+        """Take no more, and tell the queue; `ended` when it knows, or has not answered in time.
+
+        To be called again and again until then, with nothing in hand.
+        """
+        if self._leave_by is None:
+            self._leave_by = now + LEAVE_S
+            self._asked = False
+            self._ahead.clear()
+        elif now >= self._leave_by and not self.ended:
+            self.ended = True
+            LOG.warning(
+                "the work queue at %s did not answer a worker that leaves for %g s: it may not "
+                "know of the last batches that are done, and then others do them again",
+                self.endpoint,
+                LEAVE_S,
+            )
+
     def take(self, now: float) -> tuple[int, int, int, tuple[bytes, ...], Hand, int] | None:
         """Begin the next batch, if one is here: what a `BatchForm` is made of."""
-        if self._in_hand is not None or not self._ahead:
+        if self._in_hand is not None or not self._ahead or self._leave_by is not None:
             return None
         number = next(iter(self._ahead))
         self._in_hand = number
@@ -147,6 +170,11 @@ class Hand:
         self._renewed(now)
         name, attempt, first_sequence, records = self._ahead.pop(number)
         return (name - self._first) % NUMBERS, attempt, first_sequence, records, self, name
+
+    @property
+    def busy(self) -> bool:
+        """Whether a batch is in hand."""
+        return self._in_hand is not None
 
     def has(self, name: int) -> bool:
         """Whether this batch is in hand."""
@@ -169,12 +197,14 @@ class Hand:
         """What is to be asked now, if anything; `asked` says that it was sent."""
         if not (again or self._done or self._unsaid or not self._asked):
             return None
-        held = None
+        held: tuple[list[int], list[int]] | None = None
+        leaves = self._leave_by is not None
         if self._version >= VERSION:
             held = ([] if self._in_hand is None else [self._in_hand], list(self._ahead))
+            held = ([], []) if leaves else held
         self._renewed(now)
         self._said = len(self._done)
-        return pack_ask(self._prefetch, self._done, held)
+        return pack_ask(0 if leaves else self._prefetch, self._done, held)
 
     def asked(self) -> None:
         """The question was sent; what was done since it was made is for the next one."""
@@ -186,7 +216,7 @@ class Hand:
     def silent(self, seconds: float) -> None:
         """Nothing was heard for so long: ask again; after too long it is an error."""
         self._asked = False
-        if seconds >= self._silence:
+        if seconds >= self._silence and self._leave_by is None:
             raise PeerError(f"no sign of the work queue at {self.endpoint} for {seconds:.0f} s")
 
     def hand_back(self, name: int, delay: float) -> list[bytes]:

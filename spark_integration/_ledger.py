@@ -52,7 +52,7 @@ class WorkStats:
     finished: bool
     """`finish` was called: no more records will be put."""
     handed_back: int = 0
-    """Records that workers gave back with `WorkBatch.retry`."""
+    """Records that workers gave back with `WorkBatch.retry`, or had not begun at `Worker.stop`."""
     late: int = 0
     """Records acknowledged by a worker that no longer held them; some are in `repeated`, too."""
     stalled_seconds: float = 0.0
@@ -254,6 +254,15 @@ class Ledger:
         del self._workers[name]
         self._turn.remove(name)
         self._overdue.pop(name, None)
+
+    def leave(self, name: bytes) -> None:
+        """Forget a worker that says goodbye, with nothing in hand: it is not lost, and what it was
+        to do next goes to others as if it had not been handed out to it."""
+        for batch in list(self._workers[name].held.values()):
+            self._release(batch)
+            batch.attempt -= 1
+            self._handed_back += len(batch.items)
+        self.worker_gone(name)
 
     def expire(self, now: float) -> None:
         """Note who has shown no progress in what it began for a lease.

@@ -240,7 +240,8 @@ class WorkQueue:
         Thread-safe: yes.
 
         Args:
-            workers: How many workers must have been told, at least.  A worker that comes late
+            workers: How many workers must have been told, at least; those that left by
+                `Worker.stop` or were lost do not count.  A worker that comes late
                 still gets its answer, so give the number of tasks here and none is left asking.
             timeout: Seconds to wait; None waits for ever.
 

@@ -2,6 +2,7 @@
 
 Worker to queue:  [b"ask", window (u32), done]                     version 1
                   [b"ask", window (u32), done, begun, waiting]     version 2: and what it holds
+                  [b"ask", 0, done, none, none]                    version 2: it leaves ("end")
                   [b"retry", delay in ms (u64), numbers]           version 2: hand these back
 Queue to worker:  [b"terms", version (u32), oldest (u32), lease in ms (u64; 0: none), first (u64)]
                   [b"work", number (u64) attempt (u32) first sequence (u64), record, record, ...]
@@ -56,6 +57,11 @@ class Ask(NamedTuple):
     """Batches it has finished."""
     held: tuple[tuple[int, ...], tuple[int, ...]] | None
     """Batches it began, and those it will do next; None: it speaks version 1."""
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it has nothing in hand and wants no more: what is on its way to it, too."""
+        return self.window == 0 and self.held == ((), ())
 
 
 class Terms(NamedTuple):

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from meshmsg import Dealer, Engine, Poller, Stats, TimedOutError, WouldBlockError
+from meshmsg import ClosedError, Dealer, Engine, Poller, Stats, TimedOutError, WouldBlockError
 
 from ._hand import ASK_AGAIN, BatchForm, Hand, worker_name
 
@@ -74,9 +74,11 @@ class Worker:
     Coming back for the next batch acknowledges the one before: have its results confirmed first
     (`drain`), if losing them matters.  Leaving the loop early, by `break`, an exception or the
     death of the process, acknowledges nothing: the batch in hand goes to another worker when this
-    one is closed, or at once if it begins a new loop.
+    one is closed, or at once if it begins a new loop.  `stop` ends the loop after the batch in
+    hand: it is what SIGTERM is to do.
 
-    Thread-safe: no; one worker belongs to one thread (`WorkBatch.extend` may be called by others).
+    Thread-safe: no; one worker belongs to one thread (`WorkBatch.extend`, `stop` and `close` may be
+    called by others, `stop` and `close` by a signal's function, too).
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class Worker:
             engine: The engine to use; None takes that of the process.
         """
         self._hand = Hand(endpoint, prefetch, silence)
+        self._stopping = self._closed = False
         self._lock = threading.Lock()  # what is heard and said, but for waiting
         self._name = worker_name(identity)
         self._dealer = Dealer(connect=endpoint, identity=self._name, engine=engine)
@@ -122,21 +125,25 @@ class Worker:
         return f"<Worker {name} of {self._hand.endpoint}: {self._hand.text()}>"
 
     def __iter__(self) -> Iterator[WorkBatch]:
-        """Yield batches until the queue says that there is no more.
+        """Yield batches until the queue says that there is no more, or `stop` or `close` is called.
 
         Raises:
             PeerError: The queue has been silent for too long, is no work queue, or is of a version
                 that does not understand this worker.
-            ClosedError: The worker was closed.
+            ClosedError: Its engine was closed.
         """
-        with self._lock:
-            left = self._hand.left_over()
-        if left is not None:
-            self._hand_back(left, 0.0)
-        while (batch := self._next()) is not None:
-            yield batch
+        try:
             with self._lock:
-                self._hand.come_back(batch._name)
+                left = self._hand.left_over()
+            if left is not None:
+                self._hand_back(left, 0.0)
+            while (batch := self._next()) is not None:
+                yield batch
+                with self._lock:
+                    self._hand.come_back(batch._name)
+        except ClosedError:
+            if not self._closed:
+                raise
 
     def stats(self) -> Stats:
         """The counts of the socket underneath.
@@ -145,11 +152,28 @@ class Worker:
         """
         return self._dealer.stats()
 
-    def close(self) -> None:
-        """Close the socket: whatever is not acknowledged goes to other workers.
+    def stop(self) -> None:
+        """End the loop cleanly, as at SIGTERM: the batch in hand is done, no other is begun.
 
-        Thread-safe: yes; closing twice is harmless.
+        The loop ends when it comes back for the next batch, which acknowledges the one in hand as
+        ever; a loop that waits ends at once. What the worker had ahead goes to others, and the
+        queue is told that it leaves, so it is not lost (`WorkStats.workers_lost`). A queue that
+        does not answer that within 5 s is told of by a WARNING in the log. Returns at once; later
+        loops of this worker end at once, too.
+
+        Thread-safe: yes, also from a signal's function; stopping twice is harmless.
         """
+        self._stopping = True
+        self._heard.close()  # wakes who waits; see `_wait`
+
+    def close(self) -> None:
+        """Close the socket, and end the loop: whatever is not acknowledged goes to other workers.
+
+        So does the batch in hand, even if it is done: use `stop` where that matters.
+
+        Thread-safe: yes, also from a signal's function; closing twice is harmless.
+        """
+        self._closed = True
         self._dealer.close()
         self._heard.close()
 
@@ -158,6 +182,8 @@ class Worker:
         heard = time.monotonic()
         while True:
             with self._lock:
+                if self._stopping:
+                    self._hand.leave(time.monotonic())
                 self._listen()
                 found = self._hand.take(time.monotonic())
                 self._ask(ASK_AGAIN)
@@ -165,11 +191,22 @@ class Worker:
                 return WorkBatch(*found, self)
             if self._hand.ended:
                 return None
-            if self._heard.poll(ASK_AGAIN):  # what is there is heard under the lock
+            ready = self._wait()
+            if ready:  # what is there is heard under the lock
                 heard = time.monotonic()
-            else:
+            elif ready is not None:
                 with self._lock:
                     self._hand.silent(time.monotonic() - heard)
+
+    def _wait(self) -> bool | None:
+        """Whether something came, or it is time to ask again; None: `stop` was called."""
+        try:
+            return bool(self._heard.poll(ASK_AGAIN))
+        except ClosedError:
+            if not self._stopping:
+                raise
+            self._heard = Poller([self._dealer])  # for the queue's answer
+            return None
 
     def _listen(self) -> None:
         """Hear what is there already; under the lock."""

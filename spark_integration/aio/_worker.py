@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -61,9 +62,11 @@ class WorkBatch(BatchForm):
 
 
 class Worker:
-    """Ask a `WorkQueue` for batches; `async for` gets them: `meshmsg.spark.Worker`, which see.
+    """Ask a `WorkQueue` for batches; `async for` gets them.
 
-    Thread-safe: no; as its loop.
+    What it does and promises is told by `meshmsg.spark.Worker`, as are its arguments.
+
+    Thread-safe: no, as its loop, but for `stop`.
     """
 
     def __init__(
@@ -86,6 +89,9 @@ class Worker:
         """
         self._hand = Hand(endpoint, prefetch, silence)
         self._lock = asyncio.Lock()  # what is heard and said, but for waiting
+        self._stopping = self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None  # where it waits
+        self._leaving: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
         self._name = worker_name(identity)
         self._dealer = Dealer(connect=endpoint, identity=self._name, engine=engine)
@@ -100,8 +106,8 @@ class Worker:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-        if self._renewing is not None:
-            await asyncio.gather(self._renewing, return_exceptions=True)
+        tasks = [one for one in (self._renewing, self._leaving) if one is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def __repr__(self) -> str:
         name = self._name.decode(errors="backslashreplace")
@@ -110,19 +116,24 @@ class Worker:
         return f"<Worker {name} of {self._hand.endpoint}: {self._hand.text()}>"
 
     async def __aiter__(self) -> AsyncIterator[WorkBatch]:
-        """Yield batches until the queue says that there is no more.
+        """Yield batches until the queue says that there is no more, or `stop` or `close` is called.
 
         Raises:
             PeerError: The queue has been silent for too long, is no work queue, or is of a version
                 that does not understand this worker.
-            ClosedError: The worker was closed.
+            ClosedError: Its engine was closed.
         """
-        left = self._hand.left_over()
-        if left is not None:
-            await self._hand_back(left, 0.0)
-        while (batch := await self._next()) is not None:
-            yield batch
-            self._hand.come_back(batch._name)
+        self._loop = asyncio.get_running_loop()
+        try:
+            left = self._hand.left_over()
+            if left is not None:
+                await self._hand_back(left, 0.0)
+            while (batch := await self._next()) is not None:
+                yield batch
+                self._hand.come_back(batch._name)
+        except ClosedError:
+            if not self._closed:
+                raise
 
     def stats(self) -> Stats:
         """The counts of the socket underneath.
@@ -131,11 +142,30 @@ class Worker:
         """
         return self._dealer.stats()
 
+    def stop(self) -> None:
+        """End the loop cleanly, as at SIGTERM: the batch in hand is done, no other is begun.
+
+        The loop ends when it comes back for the next batch, which acknowledges the one in hand as
+        ever; a loop that waits ends at once. What the worker had ahead goes to others, and the
+        queue is told that it leaves, so it is not lost (`WorkStats.workers_lost`). A queue that
+        does not answer that within 5 s is told of by a WARNING in the log. Returns at once; later
+        loops of this worker end at once, too.
+
+        Thread-safe: yes, also from a signal's function; stopping twice is harmless.
+        """
+        self._stopping = True
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._wake)
+
     def close(self) -> None:
-        """Close the socket: whatever is not acknowledged goes to other workers.
+        """Close the socket, and end the loop: whatever is not acknowledged goes to other workers.
+
+        So does the batch in hand, even if it is done: use `stop` where that matters.
 
         Thread-safe: yes; closing twice is harmless.
         """
+        self._closed = True
         self._dealer.close()
 
     async def _next(self) -> WorkBatch | None:
@@ -143,6 +173,8 @@ class Worker:
         heard = time.monotonic()
         while True:
             async with self._lock:
+                if self._stopping:
+                    self._hand.leave(time.monotonic())
                 await self._listen()
                 found = self._hand.take(time.monotonic())
                 await self._ask(ASK_AGAIN)
@@ -157,6 +189,19 @@ class Worker:
                 continue
             heard = time.monotonic()
             self._hand.hear(frames)
+
+    def _wake(self) -> None:
+        """Have the queue told now; its answer wakes the task that waits in `_next`."""
+        if self._leaving is None:
+            self._leaving = asyncio.get_running_loop().create_task(self._leave())
+
+    async def _leave(self) -> None:
+        async with self._lock:
+            if self._hand.busy:  # it is told when the task comes back
+                return
+            self._hand.leave(time.monotonic())
+            with suppress(ClosedError):
+                await self._ask(0)
 
     async def _listen(self) -> None:
         """Hear what is there already; under the lock."""
