@@ -99,25 +99,24 @@ def test_a_documented_overflow_policy_is_the_role_s_default(policy: str, roles: 
         assert getattr(defaults(role), "overflow") == wanted  # noqa: B009
 
 
-FIXED = PAGE.partition("\nFixed: ")[2].partition("\n\n")[0].replace("\n", " ")
+FIXED = PAGE.partition("\nFixed, ")[2].partition("| constant |\n")[2].partition("\n\n")[0]
 MENTIONED = [
-    (name, words)
-    for words, name in re.findall(
-        r"(\d[\d,.]* ?(?:KiB|MiB|Mi|GiB|ms|us)?[^()\d]*?) \((MMI_\w+)", FIXED
-    )
+    (name, limit) for limit, name in re.findall(r"\| ([^|]+) \| (MMI_\w+) \|$", FIXED, re.MULTILINE)
 ]
 
 
-def test_the_fixed_limits_are_read_from_the_page() -> None:
-    """Most of them have their number right in front."""
-    assert len(MENTIONED) >= 18
+def test_every_row_of_the_fixed_limits_is_read_and_every_limit_stands_somewhere() -> None:
+    """Each constant of the core, in one of the tables or in the text."""
+    assert len(MENTIONED) == len(FIXED.splitlines()) - 1
+    assert set(LIMITS) == set(re.findall(r"MMI_\w+", PAGE))
 
 
 @pytest.mark.parametrize(("name", "words"), MENTIONED)
 def test_a_fixed_limit_has_the_documented_number(name: str, words: str) -> None:
-    """The number in front of its name."""
+    """The number in its row."""
     value = number(words)
-    assert LIMITS[name] == (value * 10 // 1000 if name.endswith("_DS") else value)
+    unit = {"_DS": 100}.get(name[-3:], 1)  # a time is read as milliseconds
+    assert LIMITS[name] * unit == value
 
 
 def test_the_limit_of_engines_is_real() -> None:
