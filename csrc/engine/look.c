@@ -27,6 +27,15 @@ look_backlog(const mmi_socket *s, uint64_t *messages, uint64_t *bytes)
     *bytes = held;
 }
 
+/* What came from that peer and was not received: in the inbox, and the one that has no room there. */
+static uint32_t
+look_inbox(const mmi_link *link, uint64_t *bytes)
+{
+    const mmi_ring *in = &link->pipe.inbox;
+    *bytes = in->bytes + (link->held != NULL ? mmi_msg_cost(link->held) : 0);
+    return in->count + (link->held != NULL);
+}
+
 void
 mmi_socket_stats_now(mmi_socket *s, mm_stats *out)
 {
@@ -42,8 +51,8 @@ mmi_socket_stats_now(mmi_socket *s, mm_stats *out)
         }
         out->queued_out_messages += link->pipe.outbox.count;
         out->queued_out_bytes += link->pipe.outbox.bytes;
-        out->queued_in_messages += link->pipe.inbox.count + (link->held != NULL);
-        out->queued_in_bytes += link->pipe.inbox.bytes;
+        out->queued_in_messages += look_inbox(link, &held);
+        out->queued_in_bytes += held;
     }
     out->peers = s->peer_count;
     out->half_open = s->half_open;
@@ -84,6 +93,8 @@ static void
 look_peer(const mmi_link *link, mm_peer *out)
 {
     const mmi_pipe *p = &link->pipe;
+    uint64_t in_bytes = 0;
+    uint32_t in_count = look_inbox(link, &in_bytes);
     *out = (mm_peer){
         .id = p->id,
         .since_ns = link->wall_ns,
@@ -97,8 +108,8 @@ look_peer(const mmi_link *link, mm_peer *out)
         .identity_size = (uint32_t)p->identity_size,
         .queued_out_messages = p->outbox.count,
         .queued_out_bytes = p->outbox.bytes,
-        .queued_in_messages = p->inbox.count,
-        .queued_in_bytes = p->inbox.bytes,
+        .queued_in_messages = in_count,
+        .queued_in_bytes = in_bytes,
         .sent_messages = link->written,
         .received_messages = link->parsed,
         .dropped_messages = p->dropped,

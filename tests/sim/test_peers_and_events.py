@@ -184,6 +184,19 @@ def test_a_time_out_names_a_peer_that_is_stalled() -> None:
             push.wait_for_peers(2, timeout=1)
 
 
+def test_a_peer_has_all_that_came_from_it_also_what_found_no_room_in_the_queue() -> None:
+    """Its figures and those of the socket agree, in messages and in bytes."""
+    with room() as r:
+        pull = r.open("Pull", bind=UP, recv_queue_messages=1)
+        push = r.open("Push", connect=pull.endpoint)
+        for _ in range(5):
+            push.send(b"x" * 100, timeout=PATIENCE_S)
+        r.world.run(1)
+        [peer], stats = pull.peers(), pull.stats()
+        assert peer.queued_in_messages == stats.queued_in_messages == stats.parsed_messages == 2
+        assert peer.queued_in_bytes == stats.queued_in_bytes == 2 * (100 + 64)
+
+
 @happens(mm.EventKind.PEER_SILENT)
 def _silent(r: Room) -> Any:
     pull = r.open("Pull", bind=UP)
