@@ -27,7 +27,7 @@ look_backlog(const mmi_socket *s, uint64_t *messages, uint64_t *bytes)
     *bytes = held;
 }
 
-/* What came from that peer and was not received: in the inbox, and the one that has no room there. */
+/* What came from that peer and was not received: the inbox, and the one without room there. */
 static uint32_t
 look_inbox(const mmi_link *link, uint64_t *bytes)
 {

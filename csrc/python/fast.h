@@ -35,6 +35,9 @@ typedef struct mmi_question {
     uint32_t count;
 } mmi_question;
 bool mmi_fast_question(PyObject *arg, mmi_question *out);   /* false: an error is set */
+/* out[0] becomes the id of what was asked; 0: nothing was.  false: it cannot, as the error says, and
+ * what was asked is given up, as nobody would take the answer. */
+bool mmi_fast_tell_id(PyObject *out, mm_handle handle, uint64_t id);
 
 /* Sends up to MM_PARTS_MAX frames as mm_send_parts_now: a code of the core. */
 int mmi_fast_send_parts(mm_handle handle, const mm_body *frames, uint32_t count);

@@ -63,6 +63,21 @@ mmi_fast_question(PyObject *arg, mmi_question *out)
     return true;
 }
 
+bool
+mmi_fast_tell_id(PyObject *out, mm_handle handle, uint64_t id)
+{
+    PyObject *number = PyLong_FromUnsignedLongLong(id);
+    if (number != NULL && PyList_SetItem(out, 0, number) == 0) {
+        return true;
+    }
+    if (id != 0) {
+        Py_BEGIN_ALLOW_THREADS
+        (void)mm_request_cancel(handle, id);
+        Py_END_ALLOW_THREADS
+    }
+    return false;
+}
+
 /* request(handle, question, timeout_ms, slice_ms, out: list) -> code; out[0] is then the id:
  * there before a signal's function can raise, so that whoever catches it knows what to give up */
 PyObject *
@@ -84,11 +99,7 @@ mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
     Py_BEGIN_ALLOW_THREADS
     rc = mm_request(handle, q.data, q.sizes, q.count, timeout_ms, slice_ms, &id);
     Py_END_ALLOW_THREADS
-    PyObject *number = PyLong_FromUnsignedLongLong(id);
-    if (number == NULL || PyList_SetItem(args[4], 0, number) != 0) {
-        return NULL;
-    }
-    return PyLong_FromLong(rc);
+    return mmi_fast_tell_id(args[4], handle, id) ? PyLong_FromLong(rc) : NULL;
 }
 
 /* The message in a batch of a single frame, of a peer whose type is known; else the code, as always
@@ -107,7 +118,10 @@ fast_formed(int rc, const mm_batch *batch, PyObject *types)
     }
     Py_ssize_t size;
     const uint8_t *data = mmi_fast_frame(batch, 0, &size);
-    return mmi_fast_plain((PyTypeObject *)type, data, size);
+    Py_INCREF(type);   /* an allocation may run what takes it out of types */
+    PyObject *made = mmi_fast_plain((PyTypeObject *)type, data, size);
+    Py_DECREF(type);
+    return made;
 }
 
 /* A reply or an answer, as fast_formed gives it: waits for it as mm_reply does. */
@@ -177,9 +191,5 @@ mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count)
         rc = mm_reply(handle, id, batch, timeout_ms, slice_ms);
     }
     Py_END_ALLOW_THREADS
-    PyObject *number = PyLong_FromUnsignedLongLong(id);
-    if (number == NULL || PyList_SetItem(args[6], 0, number) != 0) {
-        return NULL;
-    }
-    return fast_formed(rc, batch, args[5]);
+    return mmi_fast_tell_id(args[6], handle, id) ? fast_formed(rc, batch, args[5]) : NULL;
 }

@@ -65,11 +65,7 @@ mmi_fast_survey(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (rc != MM_OK) {
         return PyLong_FromLong(rc);
     }
-    PyObject *number = PyLong_FromUnsignedLongLong(id);
-    if (number == NULL || PyList_SetItem(args[6], 0, number) != 0) {
-        Py_BEGIN_ALLOW_THREADS
-        (void)mm_request_cancel(handle, id);
-        Py_END_ALLOW_THREADS
+    if (!mmi_fast_tell_id(args[6], handle, id)) {
         return NULL;
     }
     PyObject *ids = survey_asked(handle, id, few, asked);

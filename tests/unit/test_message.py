@@ -15,7 +15,7 @@ import pytest
 import meshmsg as mm
 from meshmsg._core import Slot, fast, lib
 from meshmsg._message import IN_PLACE, PEERS_MAX, FullMessage, message_class
-from tests.support.pairs import WAIT_S, joined
+from tests.support.pairs import WAIT_S, joined, wait_until
 from tests.support.unlike import called
 
 
@@ -405,3 +405,21 @@ def test_a_request_that_cannot_be_watched_for_is_not_asked() -> None:
         assert fast.ask(req._handle, 12345, b"x") == lib.MM_EINVAL
         assert fast.replies(req._handle) == []
         assert fast.call(req._handle, b"y", Slot().address, 0, 0, {}, [0]) == lib.MM_EAGAIN
+
+
+@pytest.mark.parametrize("how", ["request", "call"])
+def test_a_request_whose_id_cannot_be_told_is_given_up(how: str) -> None:
+    """Nobody would ever take its reply, which would stay with the socket: it counts as late."""
+    with mm.Rep(bind="tcp://127.0.0.1:0") as rep, mm.Req(connect=rep.endpoint) as req:
+        req.wait_for_peers(timeout=WAIT_S)
+        nowhere: list[int] = []
+        slot = Slot()
+        with pytest.raises(IndexError):
+            if how == "request":
+                fast.request(req._handle, b"q", 0, 0, nowhere)
+            else:
+                fast.call(req._handle, b"q", slot.address, 0, 0, {}, nowhere)
+        rep.recv(timeout=WAIT_S).reply(b"a")
+        wait_until(lambda: req.stats().parsed_messages == 1)
+        stats = req.stats()
+        assert (stats.dropped_late, stats.queued_in_messages) == (1, 0)
