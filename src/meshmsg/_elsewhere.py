@@ -1,17 +1,22 @@
 """Names that other messaging libraries have and this one has not: the error says what to use.
 
-Law: they are absent (`hasattr` is false, type checkers know none of them); only the words of the
-error differ. A `__getattr__` would cost every `send` 70 ns, so each name is a descriptor that
-raises.
+Law: they are absent (`hasattr` is false, `dir()` and type checkers know none of them), and setting
+one does not pass in silence; only the words of the error differ. A `__getattr__` would cost every
+`send` 70 ns, and a `__setattr__` likewise, so each name is a descriptor that raises.
 """
 
 from __future__ import annotations
 
+from abc import ABCMeta
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 _FRAMES_OUT = "send_frames(frames)"
 _QUEUES = "send_queue_messages=, recv_queue_messages= and the same in bytes, of the constructor"
 _OPTIONS = "options are arguments of the constructor: {role}(send_queue_messages=100, linger=2.0)"
+_BUFFERS = "nothing: the system's buffers are as large as the system makes them"
+_SIZE_MAX = "message_size_max= of the constructor, in bytes"
+_RECONNECT = "reconnect_min= and reconnect_max= of the constructor, in seconds"
 
 HINTS: dict[str, str] = {
     "setsockopt": _OPTIONS,
@@ -45,6 +50,17 @@ HINTS: dict[str, str] = {
     "destroy": "close(); there is no context to end",
     "linger": _OPTIONS,
     "identity": 'identity=b"..." of the constructor of Dealer, Req and Router',
+    "routing_id": 'identity=b"..." of the constructor of Dealer, Req and Router',
+    "maxmsgsize": _SIZE_MAX,
+    "recv_max_size": _SIZE_MAX,
+    "reconnect_ivl": _RECONNECT,
+    "reconnect_ivl_max": _RECONNECT,
+    "reconnect_time_min": _RECONNECT,
+    "reconnect_time_max": _RECONNECT,
+    "sndbuf": _BUFFERS,
+    "rcvbuf": _BUFFERS,
+    "send_buffer_size": _QUEUES,
+    "recv_buffer_size": _QUEUES,
     "last_endpoint": "endpoint",
     "monitor": "events(), or on_event= of the constructor",
     "add_dialer": "connect(url)",
@@ -100,6 +116,9 @@ _ROLES = (
 MODULE_HINTS.update({role.upper(): f"meshmsg.{role}" for role in _ROLES})
 
 
+_SUBSCRIBING = "; topics are topics=[...] of the constructor, or subscribe(topic)"
+
+
 class _Absent:
     """A name that is not there, and knows what is."""
 
@@ -107,19 +126,42 @@ class _Absent:
         self._name = name
         self._hint = hint
 
-    def __get__(self, instance: object, owner: type) -> None:
+    def _error(self, owner: type, where: object) -> AttributeError:
         hint = self._hint.format(role=owner.__name__)
-        raise AttributeError(
-            f"{owner.__name__} has no {self._name!r}; use: {hint}",
-            name=self._name,
-            obj=owner if instance is None else instance,
-        )
+        if self._hint is _OPTIONS and hasattr(owner, "subscribe"):
+            hint += _SUBSCRIBING
+        words = f"{owner.__name__} has no {self._name!r}; use: {hint}"
+        return AttributeError(words, name=self._name, obj=where)
+
+    def __get__(self, instance: object, owner: type) -> None:
+        raise self._error(owner, owner if instance is None else instance)
+
+    def __set__(self, instance: object, value: object) -> None:
+        raise self._error(type(instance), instance)
 
     def __repr__(self) -> str:
         return f"<not here; use: {self._hint}>"
 
 
-class Elsewhere:
+def _there(kind: type, names: Iterable[str]) -> list[str]:
+    """Leave out the names whose descriptors say that they are absent."""
+    seen: dict[str, object] = {}
+    for base in reversed(kind.__mro__):
+        seen.update(vars(base))
+    return [name for name in names if not isinstance(seen.get(name), _Absent)]
+
+
+class _Listed(ABCMeta):
+    """Has `dir()` of a class, and with it completion and mocks, tell what is there.
+
+    An ABCMeta, so that a class may be made of a socket and an abstract class.
+    """
+
+    def __dir__(cls) -> list[str]:
+        return _there(cls, super().__dir__())
+
+
+class Elsewhere(metaclass=_Listed):
     """Names of other libraries: not here, and the error says what is."""
 
     if not TYPE_CHECKING:
@@ -128,10 +170,10 @@ class Elsewhere:
         del _name, _hint
 
     def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if name not in HINTS]
+        return _there(type(self), super().__dir__())
 
 
-class ElsewherePoller:
+class ElsewherePoller(metaclass=_Listed):
     """Names of other pollers: not here, and the error says what is."""
 
     __slots__ = ()
@@ -141,7 +183,7 @@ class ElsewherePoller:
         del _name, _hint
 
     def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if name not in POLLER_HINTS]
+        return _there(type(self), super().__dir__())
 
 
 ASYNCIO_HINTS: dict[str, str] = {
