@@ -25,7 +25,7 @@ from meshmsg._core import (
 )
 from meshmsg._data import Data, buffer_of, bytes_of, pack_frames, size_of
 from meshmsg._errors import MeshError
-from meshmsg._taken import Taken
+from meshmsg._taken import Taken, no_room_after
 
 _send = fast.send
 
@@ -160,7 +160,8 @@ class Sender(FrameSender):
 
         Args:
             messages: The bodies. A generator is taken from as they are sent, up to 1,024 ahead;
-                what it gave before it failed is sent.
+                what it gave before it failed is sent, and so is what stands before something that
+                is no message.
             timeout: Seconds for all of it; None waits for ever, 0 never waits.
 
         Returns:
@@ -245,4 +246,4 @@ class Sender(FrameSender):
             elif rc == lib.MM_EMSGSIZE:
                 raise self._too_large(size_of(chunk[counts[0]]), 1)
             elif rc < 0:
-                raise self._error(rc, f"no room for more than {counts[1]} messages", timeout)
+                raise self._error(rc, no_room_after(counts[1]), timeout)

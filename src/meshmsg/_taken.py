@@ -7,7 +7,7 @@ raises, each message that was taken is counted as sent or is given back, in orde
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from meshmsg._core import fast
@@ -30,6 +30,17 @@ class Taken:
                 f"send_many takes several messages, a list of them for example, and this is one "
                 f"({type(messages).__name__}); for one message use send"
             )
+        if isinstance(messages, Mapping):
+            raise TypeError(
+                f"send_many takes messages, and of a {type(messages).__name__} it would send the "
+                "keys; say which: x.keys() or x.values()"
+            )
+        if hasattr(messages, "__aiter__") and not hasattr(messages, "__iter__"):
+            raise TypeError(
+                f"send_many takes an iterable, and {type(messages).__name__} is an asynchronous "
+                "one; send each with `async for message in x: await socket.send(message)`, or make "
+                "a list first: [message async for message in x]"
+            )
         self.chunk: list[bytes] = []
         """What was taken last; all before it was sent."""
         self.counts = [0, 0]
@@ -40,13 +51,13 @@ class Taken:
         self._more = True
         self._failed: Exception | None = None
         self._refused: list[Any] = []
-        """What came out of the iterable and is no message."""
+        """What came out of the iterable and is no message, and of a list all behind it."""
 
     def fill(self) -> bool:
         """Take what is to be sent next, once all before it was sent; False: there is no more.
 
-        Of a list nothing is given when anything in it is no message. When an iterable fails, what
-        it gave before is given out first.
+        When an iterable fails, or something in it is no message, what came before is given out
+        first.
 
         Raises:
             Exception: What the iterable raised, or what says that something is no message.
@@ -54,15 +65,27 @@ class Taken:
         self.chunk.clear()
         self.counts[0] = 0
         if self._whole is not None:
-            whole: list[Any] = list(self._whole)
-            if not fast.all_bytes(whole):
-                whole = [bytes_of(message) for message in whole]
-            self.chunk, self._whole, self._more = whole, None, False
+            self._convert(list(self._whole))
         elif self._more:
             self._gather()
         if not self.chunk and self._failed is not None:
             raise self._failed
         return bool(self.chunk)
+
+    def _convert(self, whole: list[Any]) -> None:
+        """Turn what is no bytes into such, up to what is no message."""
+        failed: Exception | None = None
+        refused: list[Any] = []
+        if not fast.all_bytes(whole):
+            for i, message in enumerate(whole):
+                try:
+                    whole[i] = bytes_of(message)
+                except Exception as error:
+                    failed, refused = error, whole[i:]
+                    del whole[i:]
+                    break
+        self._failed, self._refused = failed, refused
+        self.chunk, self._whole, self._more = whole, None, False
 
     def _gather(self) -> None:
         """Take what comes one by one, perhaps slowly: a slow one waits for no other."""
@@ -88,3 +111,8 @@ class Taken:
         vars(error).update(sent=self.counts[1], unsent=unsent)
         if self._failed is not None and error is not self._failed:
             error.__context__ = self._failed
+
+
+def no_room_after(count: int) -> str:
+    """What a send_many says that found no room once so many were sent."""
+    return f"no room for another message after {count:,}" if count else "no room for a message"

@@ -56,7 +56,7 @@ async def test_send_many_out_of_time_gives_back_what_it_took() -> None:
                 taken.append(b"%d" % number + bytes(2000))
                 yield taken[-1]
 
-        with pytest.raises(mm.TimedOutError, match=r"no room for more than \d+ messages") as late:
+        with pytest.raises(mm.TimedOutError, match=r"no room for (a|another) message") as late:
             await push.send_many(source(), timeout=0.02)
         assert taken[late.value.sent :] == late.value.unsent
 

@@ -5,8 +5,8 @@ Not in `import meshmsg`: who does not use asyncio does not load it.
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from meshmsg._elsewhere import ASYNCIO_HINTS as _HINTS
 from meshmsg._elsewhere import module_hint as _module_hint
+from meshmsg._hints import ASYNCIO_HINTS as _HINTS
 from meshmsg.aio._reqrep import Req as Req
 from meshmsg.aio._roles import Bus as Bus
 from meshmsg.aio._roles import Dealer as Dealer

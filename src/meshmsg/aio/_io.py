@@ -19,7 +19,7 @@ from meshmsg._errors import ClosedError, MeshError
 from meshmsg._inbox import Inbox
 from meshmsg._options import check_batch
 from meshmsg._send import array_error, arrays_in
-from meshmsg._taken import Taken
+from meshmsg._taken import Taken, no_room_after
 from meshmsg._unpack import MessageT
 from meshmsg.aio._loop import READABLE, WRITABLE
 from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining, Waiting, frameless, is_turn
@@ -211,7 +211,7 @@ class AsyncSender(AsyncFrameSender):
             elif error.code in (EAGAIN, lib.MM_ETIMEDOUT):
                 waits = timeout and lib.mm_send_waits(self._handle) != 0
                 code = lib.MM_ETIMEDOUT if waits else EAGAIN
-                error = self._error(code, f"no room for more than {counts[1]} messages", timeout)
+                error = self._error(code, no_room_after(counts[1]), timeout)
             raise error from None
 
 
