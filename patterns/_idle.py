@@ -11,11 +11,11 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from meshmsg import UsageError
+from meshmsg import PeerInfo, UsageError
 
 READY, BYE, FAILED = b"READY", b"BYE", b"FAILED"
 TAG_SIZE = 8
@@ -33,6 +33,7 @@ _ID_SIZE = 4  # octets of the id in front of the request of a meshmsg Req
 _ID_MARK = 0x80  # set in the first of them
 _REASON_MAX = 1024  # bytes of the reason of a refusal
 _REFUSED = b"REFUSED"
+_ROUTE = "with 3 frames before it (the worker's name, an empty one, a number)"
 LOG = logging.getLogger("meshmsg")
 
 
@@ -103,6 +104,15 @@ class _Counts:
     malformed: int = 0
 
 
+def names_of(peers: Iterable[PeerInfo]) -> tuple[dict[bytes, int], set[bytes]]:
+    """Who is connected, by which connection, and who of them is a REQ socket."""
+    peers = list(peers)
+    return (
+        {peer.identity: peer.id for peer in peers},
+        {peer.identity for peer in peers if peer.role == "REQ"},
+    )
+
+
 def refusal_body(reason: str) -> bytes:
     """What a client is answered that knows no refusals."""
     return b"REFUSED " + reason.encode("utf-8", "backslashreplace")
@@ -124,6 +134,9 @@ class IdleBooks:
     _idle: dict[bytes, None] = field(default_factory=dict)  # the one that is idle longest first
     _counts: _Counts = field(default_factory=_Counts)
     _connections: Mapping[bytes, int] = field(default_factory=dict)  # of workers
+    _strict: Collection[
+        bytes
+    ] = ()  # workers that are REQ sockets: what they ask drops what they got
     _clients: Collection[bytes] = ()
     _look_at: float = 0.0  # nobody can be out of patience before that
 
@@ -131,7 +144,7 @@ class IdleBooks:
         if self.backlog < 0 or self.retries < 0:
             raise UsageError("backlog and retries must be 0 or more")
         if self.patience is not None and not self.patience > 0:
-            raise UsageError(f"patience is {self.patience}; it must be more than 0 s, or None")
+            raise UsageError(f"patience is {self.patience:g} s; it must be more than 0 s, or None")
 
     def __repr__(self) -> str:
         now = self.stats()
@@ -172,6 +185,7 @@ class IdleBooks:
         if word == BYE:
             self.worker_gone(name, now)
         elif word == READY:
+            self._drop_unheard(name)
             self._rest(name)
         elif word == FAILED and len(rest) == 2:
             request = self._settle(name, rest[0], its_own=True)
@@ -196,9 +210,11 @@ class IdleBooks:
             self._again(worker.request, "was lost")
             self._match(now)
 
-    def workers_here(self, connections: Mapping[bytes, int], now: float) -> None:
-        """Forget the workers whose connection is gone, or is a new one."""
-        self._connections = connections
+    def workers_here(
+        self, connections: Mapping[bytes, int], now: float, strict: Collection[bytes] = ()
+    ) -> None:
+        """Forget the workers whose connection is gone, or is a new one; `strict`: who is a REQ."""
+        self._connections, self._strict = connections, strict
         for name, worker in list(self._workers.items()):
             if connections.get(name) != worker.connection:
                 self.worker_gone(name, now)
@@ -224,7 +240,7 @@ class IdleBooks:
                 continue
             if worker.since + self.patience <= now:
                 request, worker.request = worker.request, None
-                self._again(request, f"took over {self.patience} s")
+                self._again(request, f"took over {self.patience:g} s")
             else:
                 self._look_at = min(self._look_at, worker.since + self.patience)
         self._match(now)
@@ -262,7 +278,9 @@ class IdleBooks:
             if worker is not None:
                 worker.request = None
                 self._idle = {word.name: None, **self._idle}  # as if it had not been its turn
-                self._refuse(word.request, f"the request cannot be passed on to a worker: {why}")
+                self._refuse(
+                    word.request, f"the request cannot be passed on to a worker, {_ROUTE}: {why}"
+                )
                 self._match(now)
         elif word.settles == "answered":
             self._refuse(word.request, f"the worker's answer cannot be passed on: {why}")
@@ -288,6 +306,18 @@ class IdleBooks:
         assert now.taken == now.waiting + now.at_work + settled + unsaid
         assert all(self._workers[name].request is None for name in self._idle)
         assert not (self._idle and self._waiting)
+
+    def _drop_unheard(self, name: bytes) -> None:
+        """A REQ that says that it is ready has not heard the request it was given, and never will.
+
+        That happens when one of the same name was here before, and its READY was read only when it
+        had left: a REQ throws away what came before it asked.  Others, which repeat their READY,
+        have the request: it crossed that on its way.
+        """
+        worker = self._workers.get(name)
+        if worker is not None and worker.request is not None and name in self._strict:
+            request, worker.request = worker.request, None
+            self._again(request, "was given it before it was ready")
 
     def _rest(self, name: bytes) -> None:
         """This worker is idle from now, unless it was already, has something to do, or left."""

@@ -37,6 +37,7 @@ from ._idle import (
     IdleBooks,
     JobForm,
     Word,
+    names_of,
     refusal_body,
 )
 from ._idle import IdleStats as IdleStats
@@ -51,7 +52,10 @@ class IdleQueue:
     then, and when too many wait, the client is told that there will be no answer: a `Req` by
     RefusedError, others by an answer that `refusal` makes.
 
-    Thread-safe: yes, every method; a signal's function may close it.
+    If the queue itself fails, which should not happen, it is closed, logs why, and raises
+    ClosedError in `wait_for_workers` and `close`.
+
+    Thread-safe: yes, every method.  A signal's function may call them all.
 
     Example::
 
@@ -161,7 +165,7 @@ class IdleQueue:
                 raise ClosedError("the idle queue is closed")
             if not here:
                 found = self._books.stats().workers
-                raise TimedOutError(f"{found} of {count} workers after {timeout} s")
+                raise TimedOutError(f"{found} of {count} workers after {timeout:g} s")
 
     def stats(self) -> IdleStats:
         """The counts now.
@@ -252,9 +256,9 @@ class IdleQueue:
             news = socket.events(since=self._seen[of_workers])
             if news:
                 self._seen[of_workers] = news[-1].seq
-                here = {peer.identity: peer.id for peer in socket.peers()}
+                here, strict = names_of(socket.peers())
                 if of_workers:
-                    self._books.workers_here(here, now)
+                    self._books.workers_here(here, now, strict)
                 else:
                     self._books.clients_here(here)
 

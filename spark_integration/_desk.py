@@ -108,7 +108,7 @@ class Desk:
         if min(backlog_messages, backlog_bytes) < 1:
             raise UsageError("backlog_messages and backlog_bytes must be > 0")
         if lease is not None and not lease >= LEASE_MIN:
-            raise UsageError(f"lease is {lease}; it must be {LEASE_MIN} s or more, or None")
+            raise UsageError(f"lease is {lease:g} s; it must be {LEASE_MIN} s or more, or None")
         self.ledger = Ledger(batch_messages=batch_messages, batch_bytes=batch_bytes, lease=lease)
         self.out: deque[Word] = deque()
         self._backlog = backlog_messages, backlog_bytes
@@ -241,7 +241,7 @@ class Desk:
             else ""
         )
         return (
-            f"{stats.waiting} records waiting and {stats.leased} leased after {timeout} s; "
+            f"{stats.waiting} records waiting and {stats.leased} leased after {_seconds(timeout)}; "
             f"{stats.workers} workers here, {stats.workers_ended} told to end{stalled}"
         )
 
@@ -249,7 +249,7 @@ class Desk:
         """Why a `put` took too long."""
         messages, octets = self._backlog
         return (
-            f"backlog full for {timeout} s: {self.ledger.waiting} records wait for "
+            f"backlog full for {_seconds(timeout)}: {self.ledger.waiting} records wait for "
             f"{len(self.ledger.workers)} workers (limit {messages} records, {octets} bytes)"
         )
 
@@ -260,6 +260,15 @@ class Desk:
             f"{stats.workers} workers, {stats.waiting} waiting, {stats.leased} leased, "
             f"{stats.acknowledged} of {stats.put} acknowledged"
         )
+
+
+def few_workers(here: int, count: int, timeout: float | None) -> str:
+    """Why a `wait_for_workers` took too long."""
+    return f"{here} of {count} workers after {_seconds(timeout)}"
+
+
+def _seconds(timeout: float | None) -> str:
+    return "ever" if timeout is None else f"{timeout:g} s"
 
 
 def checked(record: bytes) -> bytes:

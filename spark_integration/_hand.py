@@ -222,7 +222,7 @@ class Hand:
     def hand_back(self, name: int, delay: float) -> list[bytes]:
         """What gives the batch in hand back; `put_down` says that it was sent."""
         if not delay >= 0:
-            raise ValueError(f"delay is {delay}; it must be 0 or more")
+            raise ValueError(f"delay is {delay:g} s; it must be 0 or more")
         if name != self._in_hand:
             number = (name - self._first) % NUMBERS
             raise UsageError(f"batch {number} is not in hand: it was acknowledged or handed back")

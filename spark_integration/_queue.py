@@ -26,7 +26,7 @@ from meshmsg import (
     WouldBlockError,
 )
 
-from ._desk import CHUNK, GOODBYE, TICK, Desk, Life, Word, checked, tell_put
+from ._desk import CHUNK, GOODBYE, TICK, Desk, Life, Word, checked, few_workers, tell_put
 from ._ledger import Ledger, WorkStats
 
 
@@ -151,9 +151,7 @@ class WorkQueue:
             )
             self._life.check()
             if not here:
-                raise TimedOutError(
-                    f"{len(self._ledger.workers)} of {count} workers after {timeout} s"
-                )
+                raise TimedOutError(few_workers(len(self._ledger.workers), count, timeout))
 
     def put(self, record: bytes, *, timeout: float | None = None) -> int:
         """Add one record, waiting while the backlog is full.

@@ -32,9 +32,10 @@ _PAIRS = ((Router, Dealer), (XSub, XPub), (Pull, Push))
 
 
 class Forward:
-    """Pass messages between two asyncio sockets: `meshmsg.patterns.Forward`, which see.
+    """Pass messages between two asyncio sockets, with tasks of its own, until it is closed.
 
-    It is made on a running loop and belongs to it.
+    It is `meshmsg.patterns.Forward` for asyncio: the same pairs of sockets, which it owns from then
+    on.  It is made on a running loop and belongs to it.
 
     Thread-safe: no; as its loop.
 

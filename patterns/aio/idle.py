@@ -34,15 +34,16 @@ from .._idle import (
     IdleStats,
     JobForm,
     Word,
+    names_of,
     refusal_body,
 )
 
 
 class IdleQueue:
-    """Give each request to the worker that has been idle longest: `meshmsg.patterns.IdleQueue`,
-    which see, for asyncio.
+    """Give each request to the worker that has been idle longest.
 
-    It is made on a running loop and belongs to it.
+    It is `meshmsg.patterns.IdleQueue` for asyncio, and keeps the same promises: its documentation
+    says which.  It is made on a running loop and belongs to it.
 
     Thread-safe: no; as its loop.
     """
@@ -155,7 +156,7 @@ class IdleQueue:
                 await asyncio.wait_for(self._changed.wait_for(over), timeout)
             except asyncio.TimeoutError:
                 found = self._books.stats().workers
-                raise TimedOutError(f"{found} of {count} workers after {timeout} s") from None
+                raise TimedOutError(f"{found} of {count} workers after {timeout:g} s") from None
         if self._failure is not None:
             raise ClosedError("the idle queue's task failed") from self._failure
         if self._closed:
@@ -238,9 +239,9 @@ class IdleQueue:
             news = socket.events(since=self._seen[of_workers])
             if news:
                 self._seen[of_workers] = news[-1].seq
-                here = {peer.identity: peer.id for peer in socket.peers()}
+                here, strict = names_of(socket.peers())
                 if of_workers:
-                    self._books.workers_here(here, now)
+                    self._books.workers_here(here, now, strict)
                 else:
                     self._books.clients_here(here)
 

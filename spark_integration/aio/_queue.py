@@ -25,15 +25,15 @@ from meshmsg import (
 )
 from meshmsg.aio import Router
 
-from .._desk import CHUNK, GOODBYE, TICK, TURN, Desk, Life, Word, checked, tell_put
+from .._desk import CHUNK, GOODBYE, TICK, TURN, Desk, Life, Word, checked, few_workers, tell_put
 from .._ledger import WorkStats
 
 
 class WorkQueue:
-    """Hand records out, in batches, to workers that ask for them: `meshmsg.spark.WorkQueue`, which
-    see, for asyncio.
+    """Hand records out, in batches, to workers that ask for them.
 
-    It is made on a running loop and belongs to it.
+    It is `meshmsg.spark.WorkQueue` for asyncio, and keeps the same promises: its documentation says
+    which.  It is made on a running loop and belongs to it.
 
     Thread-safe: no; as its loop.
 
@@ -141,7 +141,7 @@ class WorkQueue:
         """
         if not await self._until(lambda: len(self._desk.ledger.workers) >= count, timeout):
             here = len(self._desk.ledger.workers)
-            raise TimedOutError(f"{here} of {count} workers after {timeout} s")
+            raise TimedOutError(few_workers(here, count, timeout))
 
     async def put(self, record: bytes, *, timeout: float | None = None) -> int:
         """Add one record, waiting while the backlog is full.

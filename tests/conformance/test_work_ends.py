@@ -132,3 +132,18 @@ def test_what_a_signal_s_function_cannot_do_is_refused(method: str, arguments: l
             getattr(queue, method)(*arguments)
         assert queue.stats().put == 0
         queue.join(timeout=PATIENCE)
+
+
+def test_times_in_errors_are_rounded(kit: Kit) -> None:
+    """As a reader wants them, whatever the sum of two floats is."""
+    span = 0.01 + 0.02
+    with kit.work("WorkQueue", backlog_messages=1) as queue, kit.pattern("IdleQueue") as idle:
+        for one in (queue, idle):
+            with pytest.raises(mm.TimedOutError, match=r"0 of 1 workers after 0\.03 s"):
+                one.wait_for_workers(timeout=span)
+        queue.put(b"x")
+        with pytest.raises(mm.TimedOutError, match=r"backlog full for 0\.03 s"):
+            queue.put(b"y", timeout=span)
+        queue.finish()
+        with pytest.raises(mm.TimedOutError, match=r"0 leased after 0\.03 s"):
+            queue.join(timeout=span)

@@ -108,6 +108,24 @@ def test_a_worker_whose_connection_is_a_new_one_has_lost_what_it_had() -> None:
     assert (one.stats().at_work, one.stats().waiting) == (0, 1)
 
 
+def test_a_req_that_says_it_is_ready_has_not_heard_what_it_was_given() -> None:
+    """The READY that was read first was of the socket before it; others only repeat theirs."""
+    one = books()
+    one.workers_here({b"a": 1, b"b": 1}, 0.0, {b"a"})
+    for name in (b"a", b"b"):
+        one.hear_worker(name, [b"", READY], 0.0)
+        one.hear_client(b"x", [b"", b"job of " + name], 0.0)
+    assert [body for _, body, _ in jobs(one)] == [b"job of a", b"job of b"]
+    one.hear_worker(b"b", [b"", READY], 0.0)
+    assert jobs(one) == []
+    one.hear_worker(b"a", [b"", READY], 0.0)
+    assert [(name, body) for name, body, _ in jobs(one)] == [(b"a", b"job of a")]
+    one.hear_worker(b"a", [b"", READY], 0.0)
+    refusal = b"REFUSED the worker was given it before it was ready, the last of 2"
+    assert [word.frames[-1] for word in said(one)] == [refusal]
+    assert (one.stats().retried, one.stats().at_work, one.stats().idle) == (1, 1, 1)
+
+
 def test_a_worker_that_takes_too_long_loses_its_request_and_may_still_answer_first() -> None:
     """Whoever answers first counts; the other answer is late. It gets nothing until it speaks."""
     one = books(patience=PATIENCE)
@@ -254,7 +272,10 @@ def test_a_request_that_cannot_be_passed_on_is_refused_and_its_worker_gets_the_n
     one.unfit(word, "over 10 bytes", 0.0)
     one.hear_client(b"y", [b"", b"next"], 0.0)
     words = [(word.name, word.frames[-1]) for word in said(one)]
-    reason = b"the request cannot be passed on to a worker: over 10 bytes"
+    reason = (
+        b"the request cannot be passed on to a worker, with 3 frames before it "
+        b"(the worker's name, an empty one, a number): over 10 bytes"
+    )
     assert words == [(b"b", b"fine"), (b"x", reason), (b"a", b"next")]
     assert (one.stats().refused, one.stats().workers, one.stats().retried) == (1, 2, 0)
 
