@@ -187,7 +187,7 @@ def test_a_queue_whose_engine_is_closed_ends_and_says_so() -> None:
         queue.put(b"never done")
         queue.finish()
         engine.close()
-        with pytest.raises(mm.ClosedError, match="thread failed"):
+        with pytest.raises(mm.ClosedError, match="the work queue failed"):
             queue.join(timeout=WAIT_S)
 
 
