@@ -20,14 +20,20 @@ enum {
 };
 static const uint64_t HEARTBEAT_NS_PER_MS = 1000000;
 
-/* How long the peer may be silent: our own timeout, or what it asked for, whichever is shorter. */
+/* Is it what the peer promised that counts, as that is shorter than our own timeout? */
+static bool
+heartbeat_by_ttl(const mmi_link *link)
+{
+    const mm_socket_opts *o = &link->socket->opts;
+    uint32_t own = o->heartbeat_interval_ms > 0 && link->minor > 0 ? o->heartbeat_timeout_ms : 0;
+    return own == 0 || (link->peer_ttl_ms > 0 && link->peer_ttl_ms < own);
+}
+
+/* How long the peer may be silent. */
 static uint64_t
 heartbeat_patience_ms(const mmi_link *link)
 {
-    const mm_socket_opts *o = &link->socket->opts;
-    uint64_t own = o->heartbeat_interval_ms > 0 && link->minor > 0 ? o->heartbeat_timeout_ms : 0;
-    uint64_t ttl = link->peer_ttl_ms;
-    return own == 0 || (ttl > 0 && ttl < own) ? ttl : own;
+    return heartbeat_by_ttl(link) ? link->peer_ttl_ms : link->socket->opts.heartbeat_timeout_ms;
 }
 
 /* Between two beats, which are also when we look at a silent peer. */
@@ -157,13 +163,16 @@ mmi_heartbeat_due(mmi_link *link)
     mmi_engine *e = link->socket->engine;
     const mm_socket_opts *o = &link->socket->opts;
     heartbeat_forgive(link);
+    char detail[MM_DETAIL_MAX + 1];
     switch (mmi_silence_judge(link, heartbeat_patience_ms(link) * HEARTBEAT_NS_PER_MS,
                               heartbeat_interval_ms(link) * HEARTBEAT_NS_PER_MS)) {
     case MMI_VERDICT_GONE:
-        mmi_link_close(link, MM_REASON_HEARTBEAT, NULL);
+        mmi_told_gone(link, heartbeat_by_ttl(link), detail, sizeof detail);
+        mmi_link_close(link, MM_REASON_HEARTBEAT, detail);
         return;
     case MMI_VERDICT_HUNG:
-        mmi_link_part(link, MM_REASON_HEARTBEAT, NULL);
+        mmi_told_hung(link, heartbeat_by_ttl(link), detail, sizeof detail);
+        mmi_link_part(link, MM_REASON_HEARTBEAT, detail);
         return;
     case MMI_VERDICT_NONE:
         break;

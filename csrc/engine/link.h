@@ -167,6 +167,10 @@ void mmi_link_breach(mmi_link *link, int reason, const char *detail);
 /* Until when the handshake may take; or, the first time, until it is told that it takes long. */
 uint64_t mmi_link_patience_ns(const mmi_link *link);
 bool mmi_link_tell_silent(mmi_link *link);              /* false: there is nothing to wait for */
+/* In words: how long it was silent, or that its machine is, and what limit that is over: the ttl of
+ * the peer's PING, or our time-out. */
+void mmi_told_hung(const mmi_link *link, bool by_ttl, char *out, size_t cap);
+void mmi_told_gone(const mmi_link *link, bool by_ttl, char *out, size_t cap);
 
 /* link_hello.c.  polled: by who polls; these drop the lock, and the link may be closed then. */
 void mmi_link_hello_start(mmi_link *link, bool polled);

@@ -1,6 +1,6 @@
 /*
  * link_told.c: what is told of a connection that does not do what it should: to us, that its
- * handshake takes long; to the peer, which rule it broke.
+ * handshake takes long, or why it was given up; to the peer, which rule it broke.
  *
  * Not here: its end (link.c), the words for one in the handshake (codec/opening.c).
  * Law: a peer is told nothing that its wire has no words for, or in the middle of a message.
@@ -8,6 +8,47 @@
 #include "engine/link.h"
 
 #include <stdio.h>
+
+enum { TOLD_SPAN_CAP = 32, TOLD_MS_PER_S = 1000, TOLD_NS_PER_MS = 1000000 };
+
+/* A time as it is to be read: "15 s", "0.250 s". */
+static const char *
+told_span(char *out, uint64_t ms)
+{
+    unsigned long long s = ms / TOLD_MS_PER_S, rest = ms % TOLD_MS_PER_S;
+    if (rest == 0) {
+        snprintf(out, TOLD_SPAN_CAP, "%llu s", s);
+    } else {
+        snprintf(out, TOLD_SPAN_CAP, "%llu.%03llu s", s, rest);
+    }
+    return out;
+}
+
+void
+mmi_told_hung(const mmi_link *link, bool by_ttl, char *out, size_t cap)
+{
+    char silent[TOLD_SPAN_CAP], limit[TOLD_SPAN_CAP];
+    told_span(silent, (link->engine->now_ns - link->last_in_ns) / TOLD_NS_PER_MS);
+    if (!by_ttl) {
+        snprintf(out, cap, "silent for %s: heartbeat_timeout is %s", silent,
+                 told_span(limit, link->socket->opts.heartbeat_timeout_ms));
+        return;
+    }
+    /* A peer of ours keeps its promises while it lives; of others, the options of libzmq. */
+    bool of_ours = link->features[0] != '\0';
+    snprintf(out, cap, "silent for %s, over the ttl of %s that its own PING promised%s", silent,
+             told_span(limit, link->peer_ttl_ms),
+             of_ours ? "" : "; its HEARTBEAT_IVL must be below its HEARTBEAT_TTL");
+}
+
+void
+mmi_told_gone(const mmi_link *link, bool by_ttl, char *out, size_t cap)
+{
+    char limit[TOLD_SPAN_CAP];
+    uint32_t ms = by_ttl ? link->peer_ttl_ms : link->socket->opts.heartbeat_timeout_ms;
+    snprintf(out, cap, "silent, and its machine does not answer either: %s is %s",
+             by_ttl ? "the ttl of its PING" : "heartbeat_timeout", told_span(limit, ms));
+}
 
 uint64_t
 mmi_link_patience_ns(const mmi_link *link)

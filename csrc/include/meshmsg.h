@@ -65,7 +65,7 @@ typedef enum mm_reason {
     MM_REASON_REFUSED,         /* nobody listens there                                 */
     MM_REASON_UNREACHABLE,     /* no route, no such name, no such file                 */
     MM_REASON_HANDSHAKE_TIMEOUT,
-    MM_REASON_HEARTBEAT,       /* silent for longer than the heartbeat timeout         */
+    MM_REASON_HEARTBEAT,       /* silent for longer than it may be                     */
     MM_REASON_EVICTED,         /* oldest of too many half-open handshakes              */
     MM_REASON_CONNECTIONS,     /* the listener's connection limit                      */
     MM_REASON_NOT_ZMTP,        /* first octets are no ZMTP greeting                    */

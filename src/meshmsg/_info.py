@@ -77,7 +77,8 @@ class Reason(IntEnum):
         REFUSED: Nobody listens there.
         UNREACHABLE: No route, no such name, no such file.
         HANDSHAKE_TIMEOUT: The handshake was not done within `handshake_timeout`.
-        HEARTBEAT: Silent for longer than `heartbeat_timeout`.
+        HEARTBEAT: Silent for longer than `heartbeat_timeout`, or than the ttl that its own PING
+            promised; `detail` says which.
         EVICTED: The oldest of more than `half_open_max` unfinished handshakes.
         CONNECTIONS: One connection more than `connections_max`.
         NOT_ZMTP: Its first octets are no greeting of ZMTP; `detail` quotes them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -54,7 +55,9 @@ def test_a_silent_peer_with_unread_subscriptions_is_kept() -> None:
 def test_a_silent_peer_that_was_sent_nothing_but_pings_is_given_up() -> None:
     """It owes an answer to the first of them."""
     with mm.Push(bind=UP, **HEART) as push, RawPeer(push.endpoint).shake(b"PULL"):
-        assert until(push, mm.EventKind.PEER_DOWN).reason is mm.Reason.HEARTBEAT
+        down = until(push, mm.EventKind.PEER_DOWN)
+        assert down.reason is mm.Reason.HEARTBEAT
+        assert re.fullmatch(r"silent for [\d.]+ s: heartbeat_timeout is 0\.200 s", down.detail)
 
 
 def test_a_peer_that_promised_signs_of_life_and_gives_none_is_given_up() -> None:
@@ -64,3 +67,19 @@ def test_a_peer_that_promised_signs_of_life_and_gives_none_is_given_up() -> None
         push.send(b"x", timeout=WAIT_S)
         assert until(push, mm.EventKind.PEER_DOWN).reason is mm.Reason.HEARTBEAT
         assert push.stats().in_doubt_messages == 1
+
+
+@pytest.mark.parametrize("features", [(), ((b"X-Meshmsg", b"1"),)])
+def test_an_end_for_the_ttl_of_the_peer_does_not_blame_our_time_out(
+    features: tuple[tuple[bytes, bytes], ...],
+) -> None:
+    """It was the peer that promised too much; where its options are known, they are named."""
+    with mm.Push(bind=UP) as push, RawPeer(push.endpoint) as peer:
+        peer.shake(b"PULL", *features).send(ref.ping(1, b""))
+        down = until(push, mm.EventKind.PEER_DOWN)
+        assert down.reason is mm.Reason.HEARTBEAT
+        words, _, advice = down.detail.partition("; ")
+        assert re.fullmatch(
+            r"silent for [\d.]+ s, over the ttl of 0\.100 s that its own PING promised", words
+        )
+        assert advice == ("" if features else "its HEARTBEAT_IVL must be below its HEARTBEAT_TTL")
