@@ -52,7 +52,8 @@ class IdleStats:
     retried: int
     """Times a request went to another worker, as the one that had it was lost or took too long."""
     late: int
-    """Answers of workers to requests that were settled already."""
+    """Answers of workers that nobody got: the request was settled already, by another one mostly.
+    Also refusals of workers that no longer had the request."""
     malformed: int
     """Messages that made no sense and were ignored."""
     waiting: int
@@ -345,15 +346,14 @@ class IdleBooks:
         if worker is not None and worker.request is not None and worker.request.tag == tag:
             request, worker.request = worker.request, None
             return request
+        if not its_own:
+            if tag in self._waiting:  # it took too long, and nobody else has it yet
+                return self._waiting.pop(tag)
+            for other in self._workers.values():
+                if other.request is not None and other.request.tag == tag:
+                    request, other.request = other.request, None  # its answer will be late
+                    return request
         self._counts.late += 1
-        if its_own:
-            return None
-        if tag in self._waiting:  # it took too long, and nobody else has it yet
-            return self._waiting.pop(tag)
-        for other in self._workers.values():
-            if other.request is not None and other.request.tag == tag:
-                request, other.request = other.request, None  # its answer will be late
-                return request
         return None
 
     def _has(self, name: bytes, request: _Request) -> _Worker | None:

@@ -38,6 +38,8 @@ LEASE_MIN = 0.001  # seconds, and the resolution of what a worker is told of it
 TICK = 0.1  # seconds between looks at connections and leases when no worker says anything
 CHUNK = 1000  # records that are put before they are handed out, or others have their turn
 FIRST_SIZE = 8  # octets of the number of the first batch
+Record = bytes | bytearray | memoryview
+"""What may be put."""
 LOG = logging.getLogger("meshmsg")
 GOODBYE = 5.0  # seconds the last answers to workers may take at close
 
@@ -271,16 +273,24 @@ def _seconds(timeout: float | None) -> str:
     return "ever" if timeout is None else f"{timeout:g} s"
 
 
-def checked(record: bytes) -> bytes:
+def checked(record: Record) -> bytes:
     """A record that can be put, as `bytes`."""
+    kind = type(record).__name__
+    if isinstance(record, str):
+        raise TypeError("a record is bytes, not str; encode it: text.encode()")
     if not isinstance(record, (bytes, bytearray, memoryview)):
-        raise TypeError(f"a record is bytes, not {type(record).__name__}; use .encode()")
-    if len(record) > RECORD_SIZE_MAX:
-        raise UsageError(f"a record of {len(record)} bytes is over {RECORD_SIZE_MAX}")
-    return bytes(record)
+        how = "x.tobytes()" if hasattr(record, "tobytes") else "json.dumps(value).encode()"
+        raise TypeError(
+            f"a record is bytes, bytearray or memoryview, not {kind}; turn it into bytes first, "
+            f"for example with {how}"
+        )
+    octets = bytes(record)
+    if len(octets) > RECORD_SIZE_MAX:
+        raise UsageError(f"a record of {len(octets)} bytes is over {RECORD_SIZE_MAX}")
+    return octets
 
 
-def tell_put(error: BaseException, count: int, taken: list[bytes]) -> None:
+def tell_put(error: BaseException, count: int, taken: list[Record]) -> None:
     """Have an error that ended a `put_many` say how many were put, and what was taken and not."""
     with suppress(AttributeError, TypeError):  # it has room for no attributes
         error.put = count  # type: ignore[attr-defined]

@@ -26,7 +26,7 @@ from meshmsg import (
     WouldBlockError,
 )
 
-from ._desk import CHUNK, GOODBYE, TICK, Desk, Life, Word, checked, few_workers, tell_put
+from ._desk import CHUNK, GOODBYE, TICK, Desk, Life, Record, Word, checked, few_workers, tell_put
 from ._ledger import Ledger, WorkStats
 
 
@@ -153,22 +153,24 @@ class WorkQueue:
             if not here:
                 raise TimedOutError(few_workers(len(self._ledger.workers), count, timeout))
 
-    def put(self, record: bytes, *, timeout: float | None = None) -> int:
+    def put(self, record: Record, *, timeout: float | None = None) -> int:
         """Add one record, waiting while the backlog is full.
 
         Thread-safe: yes.
 
         Args:
-            record: The bytes a worker will get.
+            record: What a worker will get, as bytes: bytes, or a bytearray or memoryview, which is
+                copied.
             timeout: Seconds to wait for room; None waits for ever.
 
         Returns:
             The sequence number of the record: 0, 1, 2, ...
 
         Raises:
+            TypeError: This is no record.
             TimedOutError: The backlog stayed full; nothing was added.
-            UsageError: `finish` was called before; or a signal's function called this that
-                interrupted a method of this queue.
+            UsageError: `finish` was called before, or this is over 63 MiB; or a signal's function
+                called this that interrupted a method of this queue.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
         record = checked(record)
@@ -180,37 +182,41 @@ class WorkQueue:
             self._life.check()
         return sequence
 
-    def put_many(self, records: Iterable[bytes], *, timeout: float | None = None) -> int:
+    def put_many(self, records: Iterable[Record], *, timeout: float | None = None) -> int:
         """Add many records, waiting while the backlog is full.
 
         Thread-safe: yes; records of two callers may mix.
 
         Args:
-            records: What to add. Each is put as it is taken, so a generator may be endless, and
-                slow; what it gave before it raised is put.
+            records: What to add, as for `put`. Each is put as it is taken, so a generator may be
+                endless, and slow; what it gave before it raised is put.
             timeout: Seconds to wait for room each time; None waits for ever.
 
         Returns:
             How many were added.
 
         Raises:
+            TypeError: One of them is no record.
             TimedOutError: The backlog stayed full.
-            UsageError: `finish` was called before; or as for `put`.
+            UsageError: `finish` was called before, or a record is over 63 MiB; or as for `put`.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
             BaseException: What the iterable raised. Whatever is raised has `.put`, how many were
-                added, and `.unput`, a list of what was taken and not added: one record at most.
+                added, and `.unput`, a list of what was taken and not added: one record at most,
+                the refused one, too.
         """
         self._refuse_in_signal("put_many")
         count = 0
-        taken: list[bytes] = []
+        taken: list[Record] = []
         try:
             for record in records:
-                taken.append(checked(record))
+                taken.append(record)
+                octets = checked(record)
                 with self._changed:
                     if self._desk.room <= 0:
                         self._hand_out()
                     self._wait_for_room(timeout)
-                    self._ledger.put(taken.pop())
+                    self._ledger.put(octets)
+                    taken.clear()
                     count += 1
                     if count % CHUNK == 0:  # for the others it is time at the end, or in a tick
                         self._hand_out()
@@ -238,9 +244,9 @@ class WorkQueue:
         Thread-safe: yes.
 
         Args:
-            workers: How many workers must have been told, at least; those that left by
-                `Worker.stop` or were lost do not count.  A worker that comes late
-                still gets its answer, so give the number of tasks here and none is left asking.
+            workers: How many workers must have been told, at least; those that left before
+                that, by `Worker.stop` or lost, do not count.  A worker that comes late still gets
+                its answer, so give the number of tasks here and none is left asking.
             timeout: Seconds to wait; None waits for ever.
 
         Returns:

@@ -25,7 +25,19 @@ from meshmsg import (
 )
 from meshmsg.aio import Router
 
-from .._desk import CHUNK, GOODBYE, TICK, TURN, Desk, Life, Word, checked, few_workers, tell_put
+from .._desk import (
+    CHUNK,
+    GOODBYE,
+    TICK,
+    TURN,
+    Desk,
+    Life,
+    Record,
+    Word,
+    checked,
+    few_workers,
+    tell_put,
+)
 from .._ledger import WorkStats
 
 
@@ -143,21 +155,23 @@ class WorkQueue:
             here = len(self._desk.ledger.workers)
             raise TimedOutError(few_workers(here, count, timeout))
 
-    async def put(self, record: bytes, *, timeout: float | None = None) -> int:
+    async def put(self, record: Record, *, timeout: float | None = None) -> int:
         """Add one record, waiting while the backlog is full.
 
         Cancel-safe: yes; a cancelled call has added nothing. Thread-safe: no.
 
         Args:
-            record: The bytes a worker will get.
+            record: What a worker will get, as bytes: bytes, or a bytearray or memoryview, which is
+                copied.
             timeout: Seconds to wait for room; None waits for ever.
 
         Returns:
             The sequence number of the record: 0, 1, 2, ...
 
         Raises:
+            TypeError: This is no record.
             TimedOutError: The backlog stayed full; nothing was added.
-            UsageError: `finish` was called before.
+            UsageError: `finish` was called before, or a record is over 63 MiB.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
         record = checked(record)
@@ -165,36 +179,40 @@ class WorkQueue:
         self._due.set()
         return self._desk.ledger.put(record)
 
-    async def put_many(self, records: Iterable[bytes], *, timeout: float | None = None) -> int:
+    async def put_many(self, records: Iterable[Record], *, timeout: float | None = None) -> int:
         """Add many records, waiting while the backlog is full.
 
         Cancel-safe: no; the CancelledError has `.put` and `.unput`. Thread-safe: no.
 
         Args:
-            records: What to add. Each is put as it is taken, so a generator may be endless, and
-                slow; what it gave before it raised is put.
+            records: What to add, as for `put`. Each is put as it is taken, so a generator may be
+                endless, and slow; what it gave before it raised is put.
             timeout: Seconds to wait for room each time; None waits for ever.
 
         Returns:
             How many were added.
 
         Raises:
+            TypeError: One of them is no record.
             TimedOutError: The backlog stayed full.
-            UsageError: `finish` was called before.
+            UsageError: `finish` was called before, or a record is over 63 MiB.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
             BaseException: What the iterable raised. Whatever is raised has `.put`, how many were
-                added, and `.unput`, a list of what was taken and not added: one record at most.
+                added, and `.unput`, a list of what was taken and not added: one record at most,
+                the refused one, too.
         """
         count = 0
-        taken: list[bytes] = []
+        taken: list[Record] = []
         try:
             for record in records:
-                taken.append(checked(record))
+                taken.append(record)
+                octets = checked(record)
                 if self._desk.room <= 0 or count % CHUNK == 0:
                     self._due.set()
                     await asyncio.sleep(0)  # others have their turn, however much room there is
                     await self._wait_for_room(timeout)
-                self._desk.ledger.put(taken.pop())
+                self._desk.ledger.put(octets)
+                taken.clear()
                 count += 1
         except BaseException as error:
             tell_put(error, count, taken)

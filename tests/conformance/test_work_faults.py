@@ -6,6 +6,8 @@ Not here: the books alone (tests/unit/test_work_ledger.py).
 
 from __future__ import annotations
 
+import re
+from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,8 +74,39 @@ def test_what_an_iterable_gave_before_it_raised_is_put(make: Any) -> None:
         assert queue.stats().put == 1234
         with pytest.raises(TypeError, match="encode") as told_type:
             queue.put_many([b"good", "bad", b"not looked at"])
-        assert told_type.value.put == 1  # type: ignore[attr-defined]
+        assert (told_type.value.put, told_type.value.unput) == (1, ["bad"])  # type: ignore[attr-defined]
         assert queue.stats().put == 1235
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("text", "not str; encode it: text.encode()"),
+        (5, "not int; turn it into bytes first, for example with json.dumps(value).encode()"),
+        (None, "not NoneType; turn it into bytes first"),
+        (array("i", [1]), r"not array; turn it into bytes first, for example with x.tobytes()"),
+    ],
+)
+def test_what_is_no_record_is_refused_with_a_hint_that_fits(
+    make: Any, wrong: object, says: str
+) -> None:
+    """And it is the record that was taken and not put."""
+    with make("WorkQueue") as queue:
+        with pytest.raises(TypeError, match=re.escape(says)) as told:
+            queue.put_many([b"good", wrong, b"not looked at"])
+        assert told.value.unput == [wrong]  # type: ignore[attr-defined]
+        with pytest.raises(TypeError, match=re.escape(says)):
+            queue.put(wrong)
+        assert queue.stats().put == 1
+
+
+def test_a_record_may_be_any_of_bytes_and_is_copied(make: Any) -> None:
+    """What changes it later changes nothing."""
+    with make("WorkQueue") as queue, make("Worker", queue.endpoint) as worker:
+        changes = bytearray(b"one")
+        queue.put_many([changes, memoryview(array("H", [258])), b"three"])
+        changes[:] = b"two"
+        assert list(next(iter(worker)).records) == [b"one", array("H", [258]).tobytes(), b"three"]
 
 
 def test_what_was_taken_and_not_put_in_time_is_in_the_error(make: Any) -> None:

@@ -138,11 +138,25 @@ def test_a_worker_that_takes_too_long_loses_its_request_and_may_still_answer_fir
     one.hear_worker(b"fast", [b"", READY], PATIENCE)
     assert [name for name, _, _ in jobs(one)] == [b"fast"]
     one.hear_worker(b"slow", [b"", tag, b"at last"], PATIENCE)
+    assert one.stats().late == 0
     assert [word.frames for word in said(one)] == [[b"", b"at last"]]
     one.hear_worker(b"fast", [b"", tag, b"too late"], PATIENCE)
     assert said(one) == []
     now = one.stats()
-    assert (now.answered, now.late, now.idle, now.retried) == (1, 2, 2, 1)
+    assert (now.answered, now.late, now.idle, now.retried) == (1, 1, 2, 1)
+
+
+def test_an_answer_counts_once_however_long_it_took() -> None:
+    """Of a worker that is alone, and slower than the patience with it."""
+    one = books(patience=PATIENCE)
+    one.hear_worker(b"slow", [b"", READY], 0.0)
+    one.hear_client(b"x", [b"", b"job"], 0.0)
+    ((_, _, tag),) = jobs(one)
+    one.expire(PATIENCE)
+    one.hear_worker(b"slow", [b"", tag, b"at last"], PATIENCE)
+    assert len(said(one)) == 1
+    now = one.stats()
+    assert (now.answered, now.late, now.retried, now.waiting) == (1, 0, 1, 0)
 
 
 def test_a_worker_that_fails_says_so_and_nobody_else_tries() -> None:
