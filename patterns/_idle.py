@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from meshmsg import PeerInfo, UsageError
+from meshmsg import ClosedError, PeerInfo, UsageError
 
 READY, BYE, FAILED = b"READY", b"BYE", b"FAILED"
 TAG_SIZE = 8
@@ -64,6 +64,43 @@ class IdleStats:
     """Workers that are known now."""
     idle: int
     """Workers that wait for a request now."""
+
+
+class Life:
+    """Whether a queue is open, was closed, or has failed; and what its methods raise then."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._failure: BaseException | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody has anything to wait for any more."""
+        return self.closed or self._failure is not None
+
+    def fail(self, error: BaseException) -> None:
+        """Note why the queue cannot go on, and log it.
+
+        Once it is over, errors are only what comes of that: its sockets are closed.
+        """
+        if self.over:
+            return
+        self._failure = error
+        if not isinstance(error, ClosedError):  # else its engine was closed: no fault of ours
+            LOG.error("an idle queue failed, and is closed", exc_info=error)
+
+    def check(self) -> None:
+        """Raise if it is over."""
+        if self._failure is not None:
+            raise ClosedError("the idle queue failed, and is closed") from self._failure
+        if self.closed:
+            raise ClosedError("the idle queue is closed")
+
+    def tell(self) -> None:
+        """Raise if it had failed before it was closed; once."""
+        failure, self._failure = self._failure, None
+        if failure is not None and not isinstance(failure, ClosedError):
+            raise ClosedError("the idle queue had failed before it was closed") from failure
 
 
 @dataclass(eq=False)

@@ -28,7 +28,6 @@ from meshmsg import (
 
 from ._idle import (
     BYE,
-    LOG,
     READY,
     READY_AGAIN_S,
     TICK_S,
@@ -36,6 +35,7 @@ from ._idle import (
     TURN_BYTES,
     IdleBooks,
     JobForm,
+    Life,
     Word,
     names_of,
     refusal_body,
@@ -97,8 +97,7 @@ class IdleQueue:
         """
         self._books = IdleBooks(backlog, retries, patience, refusal)
         self._changed = threading.Condition()
-        self._closed = False
-        self._failure: BaseException | None = None
+        self._life = Life()
         self._seen = {False: 0, True: 0}  # of the front, of the back: the last event we know
         self._front = Router(bind=front, insecure=insecure, engine=engine, handover=True)
         try:
@@ -126,7 +125,7 @@ class IdleQueue:
                 raise
 
     def __repr__(self) -> str:
-        if self._closed:
+        if self._life.closed:
             return "<IdleQueue closed>"
         with self._changed:
             return f"<IdleQueue {self._front.endpoint} to {self._back.endpoint}: {self._books!r}>"
@@ -156,13 +155,9 @@ class IdleQueue:
         """
         with self._changed:
             here = self._changed.wait_for(
-                lambda: self._closed or self._failure or self._books.stats().workers >= count,
-                timeout,
+                lambda: self._life.over or self._books.stats().workers >= count, timeout
             )
-            if self._failure is not None:
-                raise ClosedError("the idle queue's thread failed") from self._failure
-            if self._closed:
-                raise ClosedError("the idle queue is closed")
+            self._life.check()
             if not here:
                 found = self._books.stats().workers
                 raise TimedOutError(f"{found} of {count} workers after {timeout:g} s")
@@ -187,14 +182,12 @@ class IdleQueue:
             ClosedError: The queue had failed, which should not happen; its `__cause__` says why,
                 and it is closed. Told once.
         """
-        self._closed = True
+        self._life.closed = True
         self._front.close()
         self._back.close()
         if threading.current_thread() is not self._thread and not self._interrupted():
             self._thread.join()
-        failure, self._failure = self._failure, None
-        if failure is not None and not isinstance(failure, ClosedError):
-            raise ClosedError("the idle queue had failed before it was closed") from failure
+        self._life.tell()
 
     def _interrupted(self) -> bool:
         """Whether this is a signal's function, in whose thread a method holds the lock."""
@@ -207,13 +200,10 @@ class IdleQueue:
     def _serve(self) -> None:
         """The thread: serve until it is closed, or fails; then there is nobody to be asked."""
         try:
-            while not self._closed:
+            while not self._life.over:
                 self._turn(self._poller.poll(TICK_S))
         except BaseException as error:
-            if not self._closed:  # else it is what close() wanted
-                self._failure = error
-                if not isinstance(error, ClosedError):
-                    LOG.exception("an idle queue failed, and is closed")
+            self._life.fail(error)
         self._front.close()
         self._back.close()
         self._poller.close()

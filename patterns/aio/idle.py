@@ -26,13 +26,13 @@ from meshmsg.aio import Dealer, Router
 
 from .._idle import (
     BYE,
-    LOG,
     READY,
     READY_AGAIN_S,
     TICK_S,
     IdleBooks,
     IdleStats,
     JobForm,
+    Life,
     Word,
     names_of,
     refusal_body,
@@ -86,8 +86,7 @@ class IdleQueue:
             raise UsageError("an asyncio IdleQueue is made while its event loop runs") from None
         self._changed = asyncio.Condition()
         self._due = asyncio.Event()
-        self._closed = False
-        self._failure: BaseException | None = None
+        self._life = Life()
         self._seen = {False: 0, True: 0}  # of the front, of the back: the last event we know
         self._front = Router(bind=front, insecure=insecure, engine=engine, handover=True)
         try:
@@ -120,7 +119,7 @@ class IdleQueue:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def __repr__(self) -> str:
-        if self._closed:
+        if self._life.closed:
             return "<IdleQueue closed>"
         return f"<IdleQueue {self._front.endpoint} to {self._back.endpoint}: {self._books!r}>"
 
@@ -149,18 +148,16 @@ class IdleQueue:
         """
 
         def over() -> bool:
-            return bool(self._closed or self._failure or self._books.stats().workers >= count)
+            return self._life.over or self._books.stats().workers >= count
 
-        async with self._changed:
-            try:
-                await asyncio.wait_for(self._changed.wait_for(over), timeout)
-            except asyncio.TimeoutError:
-                found = self._books.stats().workers
-                raise TimedOutError(f"{found} of {count} workers after {timeout:g} s") from None
-        if self._failure is not None:
-            raise ClosedError("the idle queue's task failed") from self._failure
-        if self._closed:
-            raise ClosedError("the idle queue is closed")
+        if not over():  # else wait_for might not even look, with no time left
+            async with self._changed:
+                try:
+                    await asyncio.wait_for(self._changed.wait_for(over), timeout)
+                except asyncio.TimeoutError:
+                    found = self._books.stats().workers
+                    raise TimedOutError(f"{found} of {count} workers after {timeout:g} s") from None
+        self._life.check()
 
     def stats(self) -> IdleStats:
         """The counts now.
@@ -181,23 +178,18 @@ class IdleQueue:
             ClosedError: The queue had failed, which should not happen; its `__cause__` says why,
                 and it is closed. Told once.
         """
-        self._closed = True
+        self._life.closed = True
         self._due.set()
         self._front.close()
         self._back.close()
-        failure, self._failure = self._failure, None
-        if failure is not None and not isinstance(failure, ClosedError):
-            raise ClosedError("the idle queue had failed before it was closed") from failure
+        self._life.tell()
 
     async def _guarded(self, task: Coroutine[object, object, None]) -> None:
         """Run one of the queue's tasks; when it fails there is nobody to be asked any more."""
         try:
             await task
         except Exception as error:
-            if not self._closed and self._failure is None:  # else it is what close() wanted
-                self._failure = error
-                if not isinstance(error, ClosedError):
-                    LOG.exception("an idle queue failed, and is closed")
+            self._life.fail(error)
         finally:
             self._due.set()
             self._front.close()
@@ -209,7 +201,7 @@ class IdleQueue:
         self, socket: Router, hear: Callable[[bytes, list[bytes], float], None]
     ) -> None:
         """A task: hear one side."""
-        while not self._closed:
+        while not self._life.over:
             frames = await socket.recv_frames()
             now = time.monotonic()
             self._look(now)  # after receiving: who has said something is known by then
@@ -218,7 +210,7 @@ class IdleQueue:
 
     async def _speak(self) -> None:
         """A task: notice who left and who takes too long, and say what is to be said."""
-        while not self._closed:
+        while not self._life.over:
             try:
                 await asyncio.wait_for(self._due.wait(), TICK_S)
             except asyncio.TimeoutError:

@@ -168,6 +168,14 @@ def test_a_queue_that_fails_is_closed_and_says_so(
     del told, closed, waiting, queue
 
 
+def test_workers_that_are_here_are_found_without_waiting(kit: Kit) -> None:
+    """A timeout of 0 asks whether it is so now; it is."""
+    with kit.pattern("IdleQueue") as queue:
+        queue.wait_for_workers(0, timeout=0)
+        with pytest.raises(mm.TimedOutError, match="0 of 1 workers after 0 s"):
+            queue.wait_for_workers(1, timeout=0)
+
+
 def test_the_error_of_a_block_is_not_replaced_by_that_of_its_queue(
     kit: Kit, caplog: pytest.LogCaptureFixture
 ) -> None:
