@@ -7,11 +7,12 @@
  */
 #include "codec/command.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "codec/frame.h"
 
-enum { COMMAND_TTL_SIZE = 2 };
+enum { COMMAND_TTL_SIZE = 2, COMMAND_REFUSAL_MAX = 99 };   /* octets that are told */
 
 static const struct {
     const char *name;
@@ -65,6 +66,30 @@ mmi_command_parse(const uint8_t *body, size_t size, mmi_command *out)
         out->data += 1;
     }
     return MM_OK;
+}
+
+/* RFC 27; libzmq sends its handler's status and no more. */
+static const struct {
+    const char *status, *meaning;
+} command_zap[] = {
+    { "300", "a temporary error" },
+    { "400", "authentication failed" },
+    { "500", "an internal error" },
+};
+
+void
+mmi_command_refusal(const mmi_command *error, char *out, size_t cap)
+{
+    char text[COMMAND_REFUSAL_MAX + 1];
+    mmi_text_excerpt(text, sizeof text, error->data, error->size);
+    for (size_t i = 0; i < MMI_COUNT_OF(command_zap); i++) {
+        if (strcmp(text, command_zap[i].status) == 0) {
+            snprintf(out, cap, "the peer refused: %s (its authenticator, ZAP, refused us: %s)",
+                     text, command_zap[i].meaning);
+            return;
+        }
+    }
+    snprintf(out, cap, "the peer refused: %s", text);
 }
 
 /* A whole command frame: name, then two pieces of data (each may be empty). */

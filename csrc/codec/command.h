@@ -29,6 +29,9 @@ typedef struct mmi_command {
 /* Parses the body of a command frame. MM_OK; MM_EPROTO: malformed (no name, name beyond the body,
  * PING shorter than 7 octets, context over 16, ERROR reason beyond the body). */
 int mmi_command_parse(const uint8_t *body, size_t size, mmi_command *out) MMI_WARN_UNUSED;
+/* What an ERROR says, in words: its text made printable, and what it means if it is a status of
+ * ZAP. */
+void mmi_command_refusal(const mmi_command *error, char *out, size_t cap);
 /* Whole frames, head included, into out; returns the size.  cap must be >= MMI_COMMAND_OVERHEAD +
  * topic/context size. */
 size_t mmi_command_put_ping(uint8_t *out, uint16_t ttl_ds, const uint8_t *context, size_t size);

@@ -87,6 +87,9 @@ static int
 hello_check_greeting(mmi_hello *h)
 {
     const uint8_t *in = h->in;
+    if (in[0] == MMI_HELLO_ZMTP1) {
+        return mmi_hello_fail(h, MM_REASON_OLD_ZMTP, "%s", MMI_HELLO_ZMTP1_TEXT);
+    }
     if (in[0] != 0xff) {
         return mmi_hello_fail(h, MM_REASON_NOT_ZMTP,
                               "the first octet is %02x, a ZMTP greeting's ff", in[0]);
@@ -140,9 +143,9 @@ hello_command(mmi_hello *h, const uint8_t *body, size_t size)
         return mmi_hello_fail(h, MM_REASON_HANDSHAKE,
                               "a command other than READY in the handshake");
     }
-    char text[100];
-    mmi_text_excerpt(text, sizeof text, command.data, command.size);
-    return mmi_hello_fail(h, MM_REASON_ERROR_COMMAND, "the peer refused: %s", text);
+    char detail[MM_DETAIL_MAX + 1];
+    mmi_command_refusal(&command, detail, sizeof detail);
+    return mmi_hello_fail(h, MM_REASON_ERROR_COMMAND, "%s", detail);
 }
 
 /* How many octets the present step needs in all, as far as that is known yet; 0: it failed. */

@@ -18,6 +18,12 @@ enum {
     MMI_PROPERTIES_MAX = 64          /* properties in a READY                               */
 };
 
+/* ZMTP 1.0 begins with the size of the identity, mostly of none, and one.  A peer of it that has an
+ * identity begins with another octet, and is a stranger. */
+enum { MMI_HELLO_ZMTP1 = 0x01 };
+#define MMI_HELLO_ZMTP1_TEXT \
+    "its first octet is 01, as of ZMTP 1.0 (ZeroMQ 2); we speak 3.0 and later"
+
 typedef struct mmi_hello_config {
     int role;                        /* mm_role, ours                                       */
     const uint8_t *identity;         /* sent for REQ, DEALER and ROUTER (often empty)       */

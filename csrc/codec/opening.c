@@ -67,6 +67,10 @@ opening_stranger(mmi_opening *o, int reason, const uint8_t *buf, size_t size)
         line++;
     }
     mmi_text_excerpt(said, sizeof said, buf, line);
+    if (buf[0] == MMI_HELLO_ZMTP1) {
+        return opening_fail(o, reason == MM_REASON_NOT_ZMTP ? MM_REASON_OLD_ZMTP : reason,
+                            MMI_HELLO_ZMTP1_TEXT);
+    }
     if (buf[0] >= 0x20 && buf[0] < 0x7f) {
         snprintf(detail, sizeof detail, "not ZeroMQ or NNG: it said '%s'", said);
     } else {

@@ -54,7 +54,7 @@ link_subscription(mmi_link *link, bool add, const uint8_t *topic, size_t size)
 static void
 link_command(mmi_link *link, const mmi_command *command)
 {
-    char text[100], detail[MM_DETAIL_MAX + 1];
+    char detail[MM_DETAIL_MAX + 1];
     switch (command->kind) {
     case MMI_COMMAND_PONG:
         mmi_stop_pong(link, command);
@@ -75,8 +75,7 @@ link_command(mmi_link *link, const mmi_command *command)
                           command->size);
         break;
     case MMI_COMMAND_ERROR:
-        mmi_text_excerpt(text, sizeof text, command->data, command->size);
-        snprintf(detail, sizeof detail, "the peer refused: %s", text);
+        mmi_command_refusal(command, detail, sizeof detail);
         mmi_link_close(link, MM_REASON_ERROR_COMMAND, detail);
         break;
     case MMI_COMMAND_READY:

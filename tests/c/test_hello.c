@@ -201,6 +201,7 @@ test_greetings_that_are_not_ours(void)
         int reason;
     } table[] = {
         { 0, 0xfe, MM_REASON_NOT_ZMTP }, { 0, 0x00, MM_REASON_NOT_ZMTP },
+        { 0, 0x01, MM_REASON_OLD_ZMTP },
         { 9, 0x7e, MM_REASON_OLD_ZMTP }, { 10, 2, MM_REASON_OLD_ZMTP },
         { 10, 0, MM_REASON_OLD_ZMTP },   { 12, 'P', MM_REASON_MECHANISM },
         { 31, 'x', MM_REASON_MECHANISM }, { 16, 1, MM_REASON_MECHANISM },

@@ -146,7 +146,7 @@ REFUSED = [
     (b"GET / HTTP/1.1\r\n", "NOT_ZMTP"),
     (b"\x16\x03\x01\x02\x00\x01", "NOT_ZMTP"),
     (b"\x00SP\x00\x00\x50\x00\x00", "NOT_ZMTP"),
-    (b"\x01\x00", "NOT_ZMTP"),
+    (b"\x01\x00", "OLD_ZMTP"),
     (b"\xff" + bytes(8) + b"\x7e", "OLD_ZMTP"),
     (b"\xff" + bytes(8) + b"\x7f\x01", "OLD_ZMTP"),
     (b"\xff" + bytes(8) + b"\x7f\x00", "OLD_ZMTP"),

@@ -125,6 +125,20 @@ def test_a_stranger_of_tls_is_told_as_such() -> None:
         assert failed.detail == "not ZeroMQ or NNG: its first octet is 16, as of TLS"
 
 
+def test_a_peer_of_zmtp_1_is_told_as_such() -> None:
+    """ZeroMQ 2 begins with the size of its identity, mostly of none; whoever of us connected."""
+    words = "its first octet is 01, as of ZMTP 1.0 (ZeroMQ 2); we speak 3.0 and later"
+    with mm.Pull(bind=UP) as pull, RawPeer(pull.endpoint) as peer:
+        peer.send(b"\x01\x00")
+        failed = first(pull, mm.EventKind.HANDSHAKE_FAILED)
+        assert (failed.reason, failed.detail) == (mm.Reason.OLD_ZMTP, words)
+    for scheme, reason in (("tcp", mm.Reason.OLD_ZMTP), ("sp+tcp", mm.Reason.NOT_SP)):
+        with listening(lambda one: one.sendall(b"\x01\x00")) as url:
+            with mm.Push(connect=f"{scheme}{url.removeprefix('tcp')}") as push:
+                failed = first(push, mm.EventKind.HANDSHAKE_FAILED)
+        assert (failed.reason, failed.detail) == (reason, words)
+
+
 GUESSES = {
     "nothing": (b"", "before it said anything: a port scan, a health check"),
     "a signature": (ref.greeting()[:10], "after 10 octets: it may want PLAIN or CURVE"),
@@ -278,6 +292,25 @@ def test_an_error_of_a_peer_is_made_printable() -> None:
         peer.shake(b"PUSH").send(ref.error(b"no\nWARNING root logged in"))
         down = first(pull, mm.EventKind.PEER_DOWN)
         assert down.detail == "the peer refused: no?WARNING root logged in"
+
+
+REFUSALS_OF_ZAP = {
+    b"300": "300 (its authenticator, ZAP, refused us: a temporary error)",
+    b"400": "400 (its authenticator, ZAP, refused us: authentication failed)",
+    b"500": "500 (its authenticator, ZAP, refused us: an internal error)",
+    b"404": "404",
+    b"4000": "4000",
+}
+
+
+@pytest.mark.parametrize("status", REFUSALS_OF_ZAP)
+def test_a_refusal_of_an_authenticator_is_put_into_words(status: bytes) -> None:
+    """libzmq sends the status code of its handler alone: RFC 27 says what it means."""
+    with mm.Pull(bind=UP) as pull, RawPeer(pull.endpoint) as peer:
+        peer.send(ref.greeting() + ref.error(status))
+        failed = first(pull, mm.EventKind.HANDSHAKE_FAILED)
+        assert failed.detail == f"the peer refused: {REFUSALS_OF_ZAP[status]}"
+        assert failed.reason is mm.Reason.ERROR_COMMAND
 
 
 def test_an_identity_that_was_taken_over_is_told() -> None:
