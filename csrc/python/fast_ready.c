@@ -42,14 +42,14 @@ ready_length(PyObject *self)
     return length;
 }
 
-/* Puts a list's items before all others, in their order.  false: an error is set. */
+/* Puts a list's first items before all others, in their order.  false: an error is set. */
 static bool
-ready_insert(mmi_run **queue, PyObject *list)
+ready_insert(mmi_run **queue, PyObject *list, Py_ssize_t count)
 {
-    if (PyList_Size(list) == 0) {
+    if (count == 0) {
         return true;
     }
-    PyObject *copy = PyList_GetSlice(list, 0, PyList_Size(list));
+    PyObject *copy = PyList_GetSlice(list, 0, count);
     mmi_run *run = copy != NULL ? mmi_run_new() : NULL;
     if (run == NULL) {
         Py_XDECREF(copy);
@@ -193,21 +193,19 @@ mmi_ready_take(mmi_ready *r, mmi_run **queue)
 PyObject *
 mmi_ready_take_list(mmi_ready *r, mmi_run **queue, Py_ssize_t max)
 {
-    PyObject *list = PyList_New(0);
-    while (list != NULL && PyList_Size(list) < max) {
-        PyObject *found = mmi_ready_take(r, queue);
-        int rc = found != NULL ? PyList_Append(list, found) : -1;
-        Py_XDECREF(found);
-        if (rc != 0) {
-            break;
-        }
+    PyObject *list = PyList_New(0), *found = NULL;
+    Py_ssize_t count = 0;
+    /* Each has its place before it is taken: who is taken and finds none would be lost. */
+    while (list != NULL && count < max && PyList_Append(list, Py_None) == 0 &&
+           (found = mmi_ready_take(r, queue)) != NULL) {
+        (void)PyList_SetItem(list, count++, found);
     }
-    if (PyErr_Occurred() == NULL) {
+    if (PyErr_Occurred() == NULL && PyList_SetSlice(list, count, count + 1, NULL) == 0) {
         return list;
     }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    if (list != NULL && !ready_insert(queue, list)) {
+    if (list != NULL && !ready_insert(queue, list, count)) {
         PyErr_Clear();   /* no memory to put it back; the first error says so */
     }
     Py_XDECREF(list);
@@ -275,7 +273,7 @@ ready_put_back(PyObject *self, PyObject *list)
     if (!PyList_Check(list)) {
         return mmi_fast_arguments("a list");
     }
-    if (!ready_insert(&((mmi_ready *)self)->run, list)) {
+    if (!ready_insert(&((mmi_ready *)self)->run, list, PyList_Size(list))) {
         return NULL;
     }
     return mmi_fast_none();

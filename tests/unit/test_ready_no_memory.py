@@ -1,0 +1,40 @@
+"""Receiving many, with the n-th allocation of the interpreter failing, for every n there is.
+
+Not here: the core's own (tests/sim/test_no_memory.py). Law: a call that found no memory has taken
+nothing: all messages come afterwards, in order.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import meshmsg as mm
+from tests.support.pairs import WAIT_S, joined
+
+COUNT = 40
+POINTS = 120
+"""More than such a call allocates."""
+
+
+def test_a_receive_of_many_that_finds_no_memory_has_taken_nothing() -> None:
+    """Not the message either for which its list had no room."""
+    memory = pytest.importorskip("_testcapi")
+    bodies = [b"%d" % number for number in range(COUNT)]
+    with joined(mm.Push, mm.Pull, "tcp://127.0.0.1:0") as (push, pull):
+        for n in range(POINTS):
+            push.send_many(bodies)
+            push.drain(timeout=WAIT_S)
+            got: list[bytes] = []
+            memory.set_nomemory(n, n + 1)
+            try:
+                got = pull.recv_many(COUNT, timeout=WAIT_S)  # type: ignore[assignment]
+            except MemoryError:
+                pass
+            finally:
+                memory.remove_mem_hooks()
+            while len(got) < COUNT:
+                try:
+                    got += pull.recv_many(COUNT, timeout=1.0)
+                except mm.TimedOutError:
+                    break
+            assert got == bodies, n
