@@ -12,10 +12,10 @@ import logging
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from meshmsg import PeerError, UsageError
+from meshmsg import Event, PeerError, PeerInfo, Reason, UsageError
 
 from ._wire import (
     END,
@@ -34,6 +34,8 @@ from ._wire import (
 ASK_AGAIN = 1.0  # seconds of silence after which a worker repeats its question
 LEAVE_S = 5.0  # seconds a queue may take to answer a worker that leaves
 LOG = logging.getLogger("meshmsg")
+_NO_QUEUE = (Reason.SOCKET_TYPE, Reason.NOT_ZMTP, Reason.OLD_ZMTP)
+"""Why a connection ended to what is no queue, and will not become one."""
 _RENEWALS = 3  # times a lease that a batch which moves on is renewed
 
 
@@ -213,11 +215,27 @@ class Hand:
         self._unsaid = False
         self._asked = True
 
-    def silent(self, seconds: float) -> None:
-        """Nothing was heard for so long: ask again; after too long it is an error."""
+    def wait(self, seconds: float) -> float:
+        """How long to wait for the next word, when nothing was heard for so long."""
+        if self._leave_by is not None:
+            return ASK_AGAIN
+        return max(0.0, min(ASK_AGAIN, self._silence - seconds))
+
+    def silent(self, seconds: float, peers: Sequence[PeerInfo], events: Sequence[Event]) -> None:
+        """Nothing was heard for so long: ask again; after too long it is an error.
+
+        At once if whoever is there can be no queue, by its role or by what ended the last attempt.
+        """
         self._asked = False
-        if seconds >= self._silence and self._leave_by is None:
-            raise PeerError(f"no sign of the work queue at {self.endpoint} for {seconds:.0f} s")
+        if self._leave_by is not None:
+            return
+        wrong = [f"a {peer.role} socket is there" for peer in peers if peer.role != "ROUTER"]
+        if not peers and events and events[-1].reason in _NO_QUEUE:
+            wrong.append(events[-1].detail)
+        if wrong:
+            raise PeerError(f"{self.endpoint} is no work queue: {wrong[0]}")
+        if seconds >= self._silence:
+            raise PeerError(f"no sign of the work queue at {self.endpoint} for {self._silence:g} s")
 
     def hand_back(self, name: int, delay: float) -> list[bytes]:
         """What gives the batch in hand back; `put_down` says that it was sent."""

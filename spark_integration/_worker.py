@@ -186,22 +186,23 @@ class Worker:
                     self._hand.leave(time.monotonic())
                 self._listen()
                 found = self._hand.take(time.monotonic())
-                self._ask(ASK_AGAIN)
+                self._ask(self._hand.wait(time.monotonic() - heard))
             if found is not None:
                 return WorkBatch(*found, self)
             if self._hand.ended:
                 return None
-            ready = self._wait()
+            ready = self._wait(self._hand.wait(time.monotonic() - heard))
             if ready:  # what is there is heard under the lock
                 heard = time.monotonic()
             elif ready is not None:
                 with self._lock:
-                    self._hand.silent(time.monotonic() - heard)
+                    seconds = time.monotonic() - heard
+                    self._hand.silent(seconds, self._dealer.peers(), self._dealer.events(since=0))
 
-    def _wait(self) -> bool | None:
+    def _wait(self, timeout: float) -> bool | None:
         """Whether something came, or it is time to ask again; None: `stop` was called."""
         try:
-            return bool(self._heard.poll(ASK_AGAIN))
+            return bool(self._heard.poll(timeout))
         except ClosedError:
             if not self._stopping:
                 raise

@@ -177,15 +177,17 @@ class Worker:
                     self._hand.leave(time.monotonic())
                 await self._listen()
                 found = self._hand.take(time.monotonic())
-                await self._ask(ASK_AGAIN)
+                await self._ask(self._hand.wait(time.monotonic() - heard))
             if found is not None:
                 return WorkBatch(*found, self)
             if self._hand.ended:
                 return None
             try:
-                frames = await self._dealer.recv_frames(timeout=ASK_AGAIN)
-            except TimedOutError:
-                self._hand.silent(time.monotonic() - heard)
+                wait = self._hand.wait(time.monotonic() - heard)
+                frames = await self._dealer.recv_frames(timeout=wait)
+            except (TimedOutError, WouldBlockError):
+                seconds = time.monotonic() - heard
+                self._hand.silent(seconds, self._dealer.peers(), self._dealer.events(since=0))
                 continue
             heard = time.monotonic()
             self._hand.hear(frames)

@@ -194,6 +194,27 @@ def test_what_is_done_while_a_question_is_sent_is_in_the_next_one() -> None:
     assert parsed.done == (found[5],)
 
 
+@pytest.mark.parametrize(
+    ("role", "says"),
+    [
+        ("Rep", "a REP socket is there"),
+        ("Dealer", "a DEALER socket is there"),
+        ("Pull", "DEALER cannot talk to PULL"),
+    ],
+)
+def test_a_worker_of_what_is_no_work_queue_says_so(
+    make: Any, role: str, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As soon as it is known, not after the silence."""
+    with getattr(mm, role)(bind="tcp://127.0.0.1:0") as other:
+        with (
+            make("Worker", other.endpoint, silence=PATIENCE) as worker,
+            pytest.raises(mm.PeerError, match=f"{other.endpoint} is no work queue: {says}"),
+        ):
+            next(iter(worker))
+    caplog.clear()
+
+
 def test_extending_when_another_was_faster_to_hear_is_no_error(make: Any) -> None:
     """And a batch that was acknowledged is nobody's to extend."""
     with make("WorkQueue", batch_messages=1) as queue, make("Worker", queue.endpoint) as worker:

@@ -120,7 +120,7 @@ def test_a_queue_that_does_not_answer_a_worker_that_leaves_is_told_of(
     assert asked is not None
     assert asked.leaves
     hand.asked()
-    hand.silent(LEAVE_S)
+    hand.silent(LEAVE_S, [], [])
     hand.leave(1.0 + LEAVE_S / 2)
     assert not hand.ended
     hand.leave(1.0 + LEAVE_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ import pytest
 
 import meshmsg
 from meshmsg.spark import WorkBatch, Worker, WorkQueue, work
+from meshmsg.spark._hand import ASK_AGAIN, Hand
 from meshmsg.spark._wire import pack_ask
 
 PATIENCE = 60.0  # seconds until a test gives up; none of them waits that long
@@ -284,10 +286,22 @@ def test_closing_wakes_a_put_and_a_join_that_wait(crew: Crew) -> None:
 
 def test_a_worker_notices_that_there_is_no_queue() -> None:
     """Silence ends in PeerError with the endpoint in it, not in waiting for ever."""
-    with meshmsg.Pull(bind="tcp://127.0.0.1:0") as other:
-        endpoint = other.endpoint
-        with pytest.raises(meshmsg.PeerError, match="no sign of the work queue at tcp://127"):
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        endpoint = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+        with pytest.raises(meshmsg.PeerError, match=rf"no sign of the .* {endpoint} for 0\.5 s$"):
             next(work(endpoint, silence=0.5))
+
+
+def test_a_silence_shorter_than_the_time_between_questions_is_kept() -> None:
+    """The worker does not wait for longer than it may."""
+    hand = Hand("tcp://somewhere", 2, 0.5)
+    assert hand.wait(0.0) == 0.5
+    assert hand.wait(0.375) == 0.125
+    assert hand.wait(1.0) == 0.0
+    assert Hand("tcp://somewhere", 2, 60.0).wait(1.0) == ASK_AGAIN
+    hand.silent(0.4, [], [])
+    with pytest.raises(meshmsg.PeerError, match=r"for 0\.5 s"):
+        hand.silent(0.5, [], [])
 
 
 def test_nonsense_from_a_peer_is_counted_and_others_are_served(crew: Crew) -> None:
