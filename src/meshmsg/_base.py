@@ -107,18 +107,20 @@ class SocketBase(NativeSocket, Looking, Elsewhere, WrongRole):
         loop = self._loop_of_events() if on_event is not None else None
         self._outlet = Outlet(type(self).__name__, on_event, loop)
         out = ffi.new("mm_handle *")
-        rc = lib.mm_socket_open(self._engine._handle, self._role, opts, out)
-        if rc == lib.MM_ECLOSED:
-            raise error_for(rc, f"opening a {type(self).__name__}: its engine was closed")
-        raise_for(rc, f"opening a {type(self).__name__}")
-        self._handle = out[0]
-        self._opened()
-        _alive.add(self)
         try:
+            rc = lib.mm_socket_open(self._engine._handle, self._role, opts, out)
+            if rc == lib.MM_ECLOSED:
+                raise error_for(rc, f"opening a {type(self).__name__}: its engine was closed")
+            raise_for(rc, f"opening a {type(self).__name__}")
+            self._handle = out[0]
+            self._opened()
+            _alive.add(self)
             self._tell_events(needed=on_event is not None)
             self._attach(bind, connect)
-        except BaseException:
-            self.close()
+        except BaseException:  # of a signal's function, too, wherever it came
+            self._handle = out[0]
+            if self._handle:
+                self.close()
             raise
 
     def _loop_of_events(self) -> Any:

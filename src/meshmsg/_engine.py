@@ -51,8 +51,14 @@ class Engine:
             raise UsageError(f"poller is {poller!r}; it is 'epoll' or 'poll'")
         out = ffi.new("mm_handle *")
         flags = lib.MM_ENGINE_POLL if poller == "poll" else 0
-        raise_for(lib.mm_engine_open(flags, out), "opening an engine")
-        self._register(out[0])
+        try:
+            raise_for(lib.mm_engine_open(flags, out), "opening an engine")
+            self._register(out[0])
+        except BaseException:  # of a signal's function, too, wherever it came
+            if out[0]:
+                _open.get(os.getpid(), {}).pop(out[0], None)
+                lib.mm_engine_close(out[0], 0, ffi.new("uint64_t *"))
+            raise
 
     _slice_ms = SLICE_MS
     """How long a blocking call sleeps before signals are looked at; 0 where time is simulated."""

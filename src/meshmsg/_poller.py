@@ -208,17 +208,9 @@ class Poller(ElsewherePoller, Generic[MemberT]):
         if self._closed:
             raise self._error(lib.MM_ECLOSED)
         if not self._handle:
-            out = ffi.new("mm_handle *")
-            rc = lib.mm_group_open(socket._engine._handle, out)
-            if rc in (lib.MM_ECLOSED, lib.MM_EFORKED):
-                raise socket._error(rc, "cannot be waited for")
-            raise_for(rc, "opening a Poller")
             if self._descriptors is not None:
                 self._check_fork()
-            self._pid = os.getpid()
-            self._engine = socket._engine
-            self._slice_ms = socket._slice_ms
-            self._handle = out[0]
+            self._open_for(socket)
         elif os.getpid() != self._pid:
             raise self._error(lib.MM_EFORKED)
         elif socket._engine is not self._engine:
@@ -227,6 +219,23 @@ class Poller(ElsewherePoller, Generic[MemberT]):
                 "waited for already; a Poller waits for those of one engine"
             )
         return self._handle
+
+    def _open_for(self, socket: Any) -> None:
+        out = ffi.new("mm_handle *")
+        try:
+            rc = lib.mm_group_open(socket._engine._handle, out)
+            if rc in (lib.MM_ECLOSED, lib.MM_EFORKED):
+                raise socket._error(rc, "cannot be waited for")
+            raise_for(rc, "opening a Poller")
+            self._pid = os.getpid()
+            self._engine = socket._engine
+            self._slice_ms = socket._slice_ms
+            self._handle = out[0]
+        except BaseException:  # of a signal's function, too, wherever it came
+            self._handle = 0
+            if out[0]:
+                lib.mm_group_close(out[0])
+            raise
 
     def remove(self, member: MemberT) -> None:
         """Wait for this one no longer.

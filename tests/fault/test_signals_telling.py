@@ -21,10 +21,13 @@ import pytest
 
 import meshmsg as mm
 import meshmsg.aio
+from tests.support.mm import live_blocks
 from tests.support.pairs import WAIT_S, told_all, wait_until
 
 UP = "tcp://127.0.0.1:0"
 MODULES = tuple(f"/meshmsg/_{name}.py" for name in ("telling", "outlet", "records", "watch"))
+
+OPENING = tuple(f"/meshmsg/_{name}.py" for name in ("base", "core", "poller", "engine"))
 
 
 @contextmanager
@@ -80,6 +83,31 @@ def test_ctrl_c_at_any_line_of_opening_leaves_nothing_half_made() -> None:
             tells(engine)
     assert number > 20
     told_all()
+
+
+OPENERS: dict[str, Callable[[mm.Pull], Any]] = {
+    "socket": lambda pull: mm.Push(engine=pull._engine),
+    "poller": lambda pull: mm.Poller([pull]),
+    "engine": lambda _: mm.Engine(),
+}
+
+
+@pytest.mark.parametrize("what", OPENERS)
+def test_ctrl_c_at_any_line_of_opening_leaves_nothing_in_the_core(what: str) -> None:
+    """What the core had opened, and nobody had noted, is given back."""
+    number, was_hit = 0, True
+    with mm.Engine() as engine, mm.Pull(engine=engine) as pull:
+        OPENERS[what](pull).close()
+        before = live_blocks()
+        while was_hit:
+            number += 1
+            with suppress(KeyboardInterrupt):
+                with at_line(number, interrupt, OPENING) as hit:
+                    opened = OPENERS[what](pull)
+                opened.close()
+            was_hit = hit()
+            wait_until(lambda: live_blocks() <= before)
+    assert number > 5
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
