@@ -7,6 +7,7 @@ function or a finalizer that receives in between borrows another one.
 from __future__ import annotations
 
 import atexit
+import logging  # noqa: F401  (its end at exit is then after ours, and has our last records)
 import math
 import os
 import threading

@@ -94,9 +94,9 @@ class Engine:
             _open.get(self._pid, {}).pop(self._handle, None)
             if _defaults.get(self._pid) is self:
                 del _defaults[self._pid]
-        _telling.engine_closing(self._handle)
+        teller = _telling.engine_closing(self._handle)
         lib.mm_engine_close(self._handle, ms, out)
-        _telling.engine_closed(self._handle)
+        _telling.engine_closed(teller)
         return int(out[0])
 
     def __enter__(self) -> Self:

@@ -211,18 +211,18 @@ def leave(outlet: Outlet, engine: int, last_words: str) -> None:
         teller.outlets.pop(outlet.handle, None)
 
 
-def engine_closing(engine: int) -> None:
-    """Its sockets are about to be closed: what they remember is told yet."""
+def engine_closing(engine: int) -> _Teller | None:
+    """Its sockets are about to be closed: what they remember is told yet, by this one."""
     teller = _tellers.get(engine)
     for known in list(teller.outlets.values()) if teller is not None else ():
         outlet = known()
         if outlet is not None:
             outlet.finish()
+    return teller
 
 
-def engine_closed(engine: int) -> None:
+def engine_closed(teller: _Teller | None) -> None:
     """Wait until its thread has ended, but not for a function of a user's that does not return."""
-    teller = _tellers.get(engine)
     if teller is None:
         return
     teller.hurry()

@@ -61,3 +61,24 @@ def test_a_program_ends_without_a_word(what: str) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+LAST_RECORDS = """
+import meshmsg
+import logging.handlers, sys
+to = logging.handlers.MemoryHandler(1000, 100, logging.StreamHandler(sys.stdout))
+log = logging.getLogger("meshmsg")
+log.addHandler(to)
+log.setLevel(logging.DEBUG)
+push = meshmsg.Push(bind="tcp://127.0.0.1:0", no_peer="drop")
+for _ in range(5):
+    push.send(b"x")
+"""
+
+
+def test_what_is_told_at_exit_reaches_a_handler_that_keeps_records() -> None:
+    """The end of logging, which empties such handlers, comes after ours, whoever imported it."""
+    done = subprocess.run(
+        [sys.executable, "-c", LAST_RECORDS], capture_output=True, text=True, timeout=WAIT_S
+    )
+    assert "4 messages dropped" in done.stdout
