@@ -81,6 +81,17 @@ mmi_parser_filled(mmi_parser *p, size_t size)
     }
 }
 
+bool
+mmi_parser_skip(mmi_parser *p)
+{
+    if (p->wire == MMI_WIRE_ZMTP) {
+        mmi_reader_skip(&p->of.zmtp);
+    } else if (parser_sp(p)) {
+        mmi_sp_reader_fini(&p->of.sp);
+    }
+    return p->wire == MMI_WIRE_ZMTP;
+}
+
 int
 mmi_parser_reason(const mmi_parser *p, const char **detail)
 {

@@ -32,6 +32,8 @@ mmi_pack_in *mmi_parser_pack(const mmi_parser *p, const uint8_t **buf, size_t *s
 bool mmi_parser_waits(const mmi_parser *p, const uint8_t *buf, size_t size, size_t size_max);
 size_t mmi_parser_direct(mmi_parser *p, uint8_t **area);
 void mmi_parser_filled(mmi_parser *p, size_t size);
+/* As mmi_reader_skip.  false: this wire has no commands, so nothing comes any more; feed it no more. */
+bool mmi_parser_skip(mmi_parser *p);
 
 /* Of the error, once next failed. */
 int mmi_parser_reason(const mmi_parser *p, const char **detail);

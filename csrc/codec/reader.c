@@ -29,14 +29,22 @@ reader_free_block(mmi_reader *r)
     r->block_given = false;
 }
 
-void
-mmi_reader_fini(mmi_reader *r)
+static void
+reader_free_parts(mmi_reader *r)
 {
     while (r->part_count > 0) {
         mmi_msg_unref(r->parts[--r->part_count]);
     }
     mmi_free(r->parts);
     r->parts = NULL;
+    r->part_cap = 0;
+    r->parts_size = 0;
+}
+
+void
+mmi_reader_fini(mmi_reader *r)
+{
+    reader_free_parts(r);
     reader_free_block(r);
 }
 
@@ -278,11 +286,57 @@ reader_whole(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out, b
                        out);
 }
 
+void
+mmi_reader_skip(mmi_reader *r)
+{
+    if (r->skips) {
+        return;
+    }
+    r->skips = true;
+    reader_free_parts(r);
+    if (r->in_body && (r->head.flags & MMI_FRAME_COMMAND) == 0) {
+        r->skip_left = r->head.size - r->block.size;
+        reader_free_block(r);
+    }
+}
+
+/* As mmi_reader_next of one that gives out only commands. */
+static int
+reader_next_command(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out)
+{
+    while (r->reason == 0) {
+        if (!r->in_body) {
+            int rc = reader_head(r, buf, size);
+            if (rc <= 0) {
+                return rc;
+            }
+            r->in_body = true;
+            r->skip_left = r->head.size;
+        }
+        if ((r->head.flags & MMI_FRAME_COMMAND) != 0) {
+            bool finished;
+            return reader_body(r, buf, size, out, &finished);
+        }
+        size_t n = r->skip_left < *size ? (size_t)r->skip_left : *size;
+        *buf += n;
+        *size -= n;
+        r->skip_left -= n;
+        if (r->skip_left > 0) {
+            return 0;
+        }
+        r->in_body = false;
+    }
+    return r->reason == MM_REASON_MEMORY ? MM_ENOMEM : MM_EPROTO;
+}
+
 int
 mmi_reader_next(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out)
 {
     if (r->block_given) {
         reader_free_block(r);
+    }
+    if (r->skips) {
+        return reader_next_command(r, buf, size, out);
     }
     while (r->reason == 0) {
         bool finished = false;
@@ -310,7 +364,7 @@ mmi_reader_next(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out
 size_t
 mmi_reader_direct(mmi_reader *r, uint8_t **area)
 {
-    bool large = r->in_body && r->head.size > MMI_READER_DIRECT &&
+    bool large = r->in_body && !r->skips && r->head.size > MMI_READER_DIRECT &&
                  (r->head.flags & MMI_FRAME_COMMAND) == 0;
     if (!large || r->reason != 0 || r->block.size >= r->head.size) {
         return 0;

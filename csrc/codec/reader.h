@@ -40,6 +40,8 @@ typedef struct mmi_reader {
     uint8_t head_have;
     bool in_body;                 /* a head was accepted, its body is not complete      */
     bool block_given;             /* block holds a command given out: free at next call */
+    bool skips;                   /* only commands are kept                             */
+    uint64_t skip_left;           /* of the body that is skipped                        */
     mmi_frame_head head;
     mmi_block block;              /* the body so far                                    */
 } mmi_reader;
@@ -71,6 +73,9 @@ bool mmi_reader_waits(const mmi_reader *r, const uint8_t *buf, size_t size, size
 size_t mmi_reader_direct(mmi_reader *r, uint8_t **area);
 void mmi_reader_filled(mmi_reader *r,
                        size_t size); /* then mmi_reader_next with no bytes may give the message */
+/* From now on only commands are given out: what there is of a message is freed, and no more of any is
+ * kept.  Not while somebody fills what mmi_reader_direct gave. */
+void mmi_reader_skip(mmi_reader *r);
 void mmi_reader_invariants(const mmi_reader *r);
 
 #endif

@@ -281,6 +281,15 @@ mmi_link_doom_written(mmi_link *link, int reason, const char *detail)
 }
 
 void
+mmi_link_leave_place(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    if (!link->pipe.outgoing) {
+        *(link->surplus ? &s->refusing : &s->accepted) -= 1;
+    }
+}
+
+void
 mmi_link_release_dialer(mmi_link *link, int reason)
 {
     mmi_dialer *d = link->dialer;
@@ -311,8 +320,8 @@ mmi_link_close(mmi_link *link, int reason, const char *detail)
     (void)e->plat.watch(e->plat.self, link->stream, 0, 0);
     link_count_write_watch(link, 0);
     link->watched = 0;
-    if (!link->pipe.outgoing) {
-        *(link->surplus ? &s->refusing : &s->accepted) -= 1;
+    if (!link->parting) {
+        mmi_link_leave_place(link);
     }
     mmi_list_rm(&link->node);
     mmi_list_rm(&link->dirty);

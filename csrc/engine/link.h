@@ -124,6 +124,7 @@ static inline bool mmi_link_lives(const mmi_link *link)
 }
 /* From any state to FINISHING or DEAD: leaves the protocol or the half-open list, and tells. */
 void mmi_link_end(mmi_link *link, int state, int reason, const char *detail);
+void mmi_link_leave_place(mmi_link *link);   /* of connections_max; once: as it parts, or is closed */
 void mmi_link_release_dialer(mmi_link *link, int reason);   /* which dials again */
 /* It is to be closed by who writes it next, for the first reason it was given. */
 void mmi_link_doom(mmi_link *link, int reason, const char *detail);

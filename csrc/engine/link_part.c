@@ -13,20 +13,20 @@
 
 static const uint64_t PART_NS_PER_MS = 1000000;
 
-/* A PING is not answered: that would be a receipt for messages that are thrown away here. */
+/* A PING is not answered: that would be a receipt for messages that are thrown away here.  No
+ * message is put together: a peer that hangs in the midst of a large one would keep its memory. */
 static void
 part_glean(mmi_link *link, const uint8_t *buf, size_t size)
 {
     mmi_input input;
+    link->deaf |= !mmi_parser_skip(&link->parser);
     while (!link->deaf && (link->parting || link->state == MMI_LINK_ACTIVE)) {
         int rc = mmi_parser_next(&link->parser, &buf, &size, &input);
         if (rc == 0) {
             return;
         }
         link->deaf = rc < 0;
-        if (rc > 0 && input.msg != NULL) {
-            mmi_msg_unref(input.msg);
-        } else if (rc > 0 && input.command.kind == MMI_COMMAND_PONG) {
+        if (rc > 0 && input.command.kind == MMI_COMMAND_PONG) {
             mmi_heartbeat_command(link, &input.command);
         }
     }
@@ -43,8 +43,9 @@ void
 mmi_part_rest(mmi_link *link)
 {
     if (link->reading) {
-        return;   /* who reads has it, and what comes behind it */
+        return;   /* who reads has it, and what comes behind it: it calls this again */
     }
+    part_glean(link, NULL, 0);
     if (link->unread != NULL) {
         part_glean(link, link->unread + link->unread_used, link->unread_size - link->unread_used);
         mmi_link_unread_drop(link);
@@ -93,6 +94,7 @@ mmi_part_begin(mmi_link *link)
         link->command_size = 0;
     }
     link->parting = true;
+    mmi_link_leave_place(link);   /* a successor may come: here others count, MMI_PARTING_MAX */
     link->parts = false;   /* that is done: whoever dooms it from now on wants it closed */
     link->pong_due = link->stopped_due = link->hung = link->resume = link->halted = false;
     link->doomed = 0;

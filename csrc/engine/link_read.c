@@ -70,6 +70,7 @@ read_lent(mmi_link *link, const mmi_iov *piece)
     }
     if (!mmi_link_lives(link) || link->socket->closing) {
         mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
+        mmi_part_rest(link);
         return MM_ECLOSED;
     }
     link->last_in_ns = e->now_ns;
@@ -129,6 +130,7 @@ read_once(mmi_link *link, mmi_arena *arena, size_t *offered)
         if (n > 0) {
             read_late(link, buf, size, into_body);
         }
+        mmi_part_rest(link);
         return MM_ECLOSED;
     }
     if (n <= 0) {

@@ -158,6 +158,9 @@ mmi_small_reads_run(mmi_small_reads *all, mmi_engine *e)
     for (uint32_t i = 0; i < all->count; i++) {
         mmi_link *link = all->link[i];
         link->reading = false;
+        if (link->parting) {
+            mmi_part_rest(link);
+        }
         mmi_stop_read(link);
         if (arena == NULL || all->more[i]) {
             mmi_link_readable(link);   /* which says so if there is no memory */

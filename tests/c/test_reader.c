@@ -343,6 +343,58 @@ test_no_memory_at_any_point_ends_the_reader_and_leaks_nothing(void)
     }
 }
 
+/* Wherever it is told to: what there is of a message is freed, and no more is kept; commands come. */
+static void
+test_a_reader_that_skips_gives_out_the_commands_and_keeps_no_message(void)
+{
+    stream s = mixed_stream();
+    for (size_t from = 0; from < s.size; from++) {
+        mmi_reader r;
+        mmi_input in;
+        record l = { .size = 0 };
+        const uint8_t *at = s.data + from;
+        size_t left = s.size - from;
+        mmi_reader_init(&r, &wide);
+        CHECK_INT(feed(&r, s.data, from, &l), 0);
+        mmi_reader_skip(&r);
+        int64_t bytes, before = mm_test_alloc_live(&bytes);
+        while (mmi_reader_next(&r, &at, &left, &in) == 1) {
+            CHECK(in.msg == NULL);
+        }
+        CHECK_INT(r.reason, 0);
+        CHECK_INT(left, 0);
+        CHECK(mmi_reader_idle(&r));
+        CHECK(mm_test_alloc_live(&bytes) <= before + 1);   /* of a command, until the next call */
+        mmi_reader_fini(&r);
+    }
+}
+
+static void
+test_a_large_body_that_is_skipped_is_kept_nowhere(void)
+{
+    static uint8_t piece[64 * 1024];
+    const uint64_t size = 16 * 1024 * 1024;
+    uint8_t head[MMI_FRAME_HEAD_MAX];
+    record l = { .size = 0 };
+    mmi_reader r;
+    mmi_reader_init(&r, &(mmi_reader_limits){ .message_size_max = size, .frames_max = 1,
+                                              .command_size_max = 64 });
+    CHECK_INT(feed(&r, head, (size_t)mmi_frame_head_put(head, 0, size), &l), 0);
+    CHECK_INT(feed(&r, piece, sizeof piece, &l), 0);
+    CHECK(r.block.data != NULL);
+    mmi_reader_skip(&r);
+    for (uint64_t came = sizeof piece; came < size; came += sizeof piece) {
+        uint8_t *area;
+        CHECK(!mmi_reader_idle(&r));
+        CHECK_INT(mmi_reader_direct(&r, &area), 0);
+        CHECK_INT(feed(&r, piece, sizeof piece, &l), 0);
+        CHECK(r.block.data == NULL);
+        mmi_reader_invariants(&r);
+    }
+    CHECK(mmi_reader_idle(&r));
+    mmi_reader_fini(&r);
+}
+
 int
 main(void)
 {
@@ -354,6 +406,8 @@ main(void)
     RUN(test_what_is_claimed_is_refused_before_it_is_there);
     RUN(test_memory_follows_what_arrived);
     RUN(test_a_large_body_is_read_in_directly);
+    RUN(test_a_reader_that_skips_gives_out_the_commands_and_keeps_no_message);
+    RUN(test_a_large_body_that_is_skipped_is_kept_nowhere);
     RUN(test_no_memory_at_any_point_ends_the_reader_and_leaks_nothing);
     return 0;
 }

@@ -83,3 +83,19 @@ def test_an_end_for_the_ttl_of_the_peer_does_not_blame_our_time_out(
             r"silent for [\d.]+ s, over the ttl of 0\.100 s that its own PING promised", words
         )
         assert advice == ("" if features else "its HEARTBEAT_IVL must be below its HEARTBEAT_TTL")
+
+
+def test_the_successor_of_a_peer_that_was_given_up_is_let_in() -> None:
+    """What is left of the old connection takes no place of `connections_max`."""
+    with mm.Pull(bind=UP, connections_max=1, **HEART) as pull:
+        with RawPeer(pull.endpoint).shake(b"PUSH") as peer:
+            peer.send(ref.ping(2, b""))
+            assert until(pull, mm.EventKind.PEER_DOWN).reason is mm.Reason.HEARTBEAT
+            with mm.Push(connect=pull.endpoint) as push, mm.Push() as surplus:
+                push.wait_for_peers(timeout=WAIT_S)
+                assert pull.stats().closed.get(mm.Reason.CONNECTIONS, 0) == 0
+                surplus.connect(pull.endpoint)
+                until(surplus, mm.EventKind.HANDSHAKE_FAILED)
+                assert pull.stats().closed[mm.Reason.CONNECTIONS] >= 1
+                push.send(b"x", timeout=WAIT_S)
+                assert pull.recv(timeout=WAIT_S) == b"x"
