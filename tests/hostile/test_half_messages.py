@@ -1,6 +1,7 @@
-"""Peers that hang in the midst of a large message: what is closed on our side gives its memory back.
+"""Peers that hang in the midst of a large message: what is closed here gives its memory back.
 
-Not here: what they still read (tests/sim/test_parting.py), what a reader skips (tests/c/test_reader.c).
+Not here: what they still read (tests/sim/test_parting.py), what a reader skips
+(tests/c/test_reader.c).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.mm import live_bytes
-from tests.support.pairs import WAIT_S, wait_until
+from tests.support.pairs import wait_until
 from tests.support.rawpeer import RawPeer
 
 UP = "tcp://127.0.0.1:0"
