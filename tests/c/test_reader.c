@@ -343,7 +343,7 @@ test_no_memory_at_any_point_ends_the_reader_and_leaks_nothing(void)
     }
 }
 
-/* Wherever it is told to: what there is of a message is freed, and no more is kept; commands come. */
+/* Wherever it is told to: what there is of a message is freed, no more is kept; commands come. */
 static void
 test_a_reader_that_skips_gives_out_the_commands_and_keeps_no_message(void)
 {
