@@ -39,6 +39,8 @@ TROUBLE = (
     EventKind.PEER_DOWN,
     EventKind.PEER_SILENT,
 )
+WORDLESS = "before it said anything"
+"""In the detail of a handshake that ended so: of the same peer, what it said before tells more."""
 
 
 class Attempt(NamedTuple):
@@ -110,7 +112,7 @@ def _of_attempt(attempt: Attempt) -> str:
     )
 
 
-def _of_event(event: Event, times: int, now: float | None) -> str:
+def _of_event(event: Event, times: int, wordless: int) -> str:
     """Say what ended the last attempt, or the last peer."""
     words = f"last: {event.endpoint} "
     if event.address not in ("", event.endpoint):
@@ -118,24 +120,49 @@ def _of_event(event: Event, times: int, now: float | None) -> str:
     words += event.detail
     if times > 1:
         words += f", {times} times"
-    left = event.time + event.retry_in - now if event.retry_in is not None and now else 0
-    return f"{words}, next attempt in {left:.1f} s" if left >= 0.1 else words
+    if wordless:
+        words += f"; {wordless} more time{'s' if wordless > 1 else ''} {WORDLESS}"
+    return words
+
+
+def _wordless(event: Event) -> bool:
+    """Whether it is a handshake that the peer ended without a word: that may have been lost."""
+    ended = event.reason in (Reason.HANDSHAKE_EOF, Reason.RESET)
+    return ended and event.kind is EventKind.HANDSHAKE_FAILED and WORDLESS in event.detail
+
+
+def _most_telling(trouble: list[Event]) -> Event:
+    """Find what tells most of the last trouble: what the same peer said an attempt or more ago."""
+    last = trouble[0]
+    said = next((event for event in trouble if not _wordless(event)), last)
+    same = said.kind is EventKind.HANDSHAKE_FAILED and said.address == last.address
+    return said if same else last
 
 
 def _last_of(endpoint: str, events: list[Event], now: float | None) -> str:
     """Say what the last trouble with an endpoint was, if nothing better came after it."""
-    found: Event | None = None
-    times = 0
+    trouble: list[Event] = []
     for event in reversed(events):
         if event.endpoint != endpoint:
             continue
         if event.kind not in TROUBLE or event.reason is Reason.LOCAL:
             break
-        found = found or event
-        if (event.kind, event.reason) != (found.kind, found.reason):
+        trouble.append(event)
+    if not trouble:
+        return ""
+    found = _most_telling(trouble)
+    said = found.kind is EventKind.HANDSHAKE_FAILED and not _wordless(found)
+    times = wordless = 0
+    for event in trouble:
+        if said and _wordless(event) and event.address == found.address:
+            wordless += 1
+        elif (event.kind, event.reason) == (found.kind, found.reason):
+            times += 1
+        else:
             break
-        times += 1
-    return "" if found is None else _of_event(found, times, now)
+    words, last = _of_event(found, times, wordless), trouble[0]
+    left = last.time + last.retry_in - now if last.retry_in is not None and now else 0
+    return f"{words}, next attempt in {left:.1f} s" if left >= 0.1 else words
 
 
 def trouble_of(socket: Looking) -> str:

@@ -17,6 +17,7 @@ import pytest
 
 import meshmsg as mm
 import meshmsg.aio
+from meshmsg import _causes
 from tests.support import refcodec as ref
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 from tests.support.rawpeer import RawPeer
@@ -135,6 +136,46 @@ def test_a_refused_connection_is_told_with_the_next_attempt(names: Any) -> None:
             rf"last: {gone} connection refused(, next attempt in [\d.]+ s)?\)$",
             words,
         )
+
+
+URL = "tcp://10.0.0.7:5555"
+TELLING = "closed by the peer in the handshake after 10 octets: it may want PLAIN"
+WORDLESS = "closed by the peer in the handshake before it said anything: no ZeroMQ peer, or ..."
+CAUSES = {
+    "an end after some words": ("t", TELLING),
+    "and then one without": ("tttv", f"{TELLING}, 3 times; 1 more time before it said anything"),
+    "without words in between": (
+        "tvtr",
+        f"{TELLING}, 2 times; 2 more times before it said anything",
+    ),
+    "without words only": ("vv", f"{WORDLESS}, 2 times"),
+    "what came before a peer": ("tuv", WORDLESS),
+    "what another peer said": ("ov", f"{WORDLESS}, 2 times"),
+    "nobody listens any more": ("tvc", "connection refused"),
+    "a listener that is back": ("cv", WORDLESS),
+}
+
+
+@pytest.mark.parametrize("story", CAUSES)
+def test_what_a_peer_said_tells_more_than_its_later_silence(story: str) -> None:
+    """Mostly libzmq says its signature before it closes, at times not: the peer is the same."""
+    kind, reason = mm.EventKind, mm.Reason
+    events = {
+        "t": (kind.HANDSHAKE_FAILED, reason.HANDSHAKE_EOF, URL, TELLING),
+        "o": (kind.HANDSHAKE_FAILED, reason.HANDSHAKE_EOF, "tcp://10.0.0.8:1", TELLING),
+        "v": (kind.HANDSHAKE_FAILED, reason.HANDSHAKE_EOF, URL, WORDLESS),
+        "r": (kind.HANDSHAKE_FAILED, reason.RESET, URL, WORDLESS),
+        "u": (kind.PEER_UP, reason.NONE, URL, "PULL"),
+        "c": (kind.CONNECT_FAILED, reason.REFUSED, URL, "connection refused"),
+    }
+    letters, words = CAUSES[story]
+    log = [
+        mm.Event(i, 1000.0 + i, what, why, 1, 1, URL, address, detail, 7.0)
+        for i, (what, why, address, detail) in enumerate(events[one] for one in letters)
+    ]
+    assert _causes._last_of(URL, log, None) == f"last: {URL} {words}"
+    now = 1000.0 + len(log)
+    assert _causes._last_of(URL, log, now) == f"last: {URL} {words}, next attempt in 6.0 s"
 
 
 @KINDS
