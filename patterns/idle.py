@@ -96,7 +96,8 @@ class IdleQueue:
             InsecureBindError: An address is outside loopback and `insecure` is False.
         """
         self._books = IdleBooks(backlog, retries, patience, refusal)
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # entered itself: a Condition may be left locked by a signal
+        self._changed = threading.Condition(self._lock)
         self._life = Life()
         self._seen = {False: 0, True: 0}  # of the front, of the back: the last event we know
         self._front = Router(bind=front, insecure=insecure, engine=engine, handover=True)
@@ -127,7 +128,7 @@ class IdleQueue:
     def __repr__(self) -> str:
         if self._life.closed:
             return "<IdleQueue closed>"
-        with self._changed:
+        with self._lock:
             return f"<IdleQueue {self._front.endpoint} to {self._back.endpoint}: {self._books!r}>"
 
     @property
@@ -153,7 +154,7 @@ class IdleQueue:
             TimedOutError: There are fewer.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
-        with self._changed:
+        with self._lock:
             here = self._changed.wait_for(
                 lambda: self._life.over or self._books.stats().workers >= count, timeout
             )
@@ -170,7 +171,7 @@ class IdleQueue:
         Returns:
             A snapshot.
         """
-        with self._changed:
+        with self._lock:
             return self._books.stats()
 
     def close(self) -> None:
@@ -207,7 +208,7 @@ class IdleQueue:
         self._front.close()
         self._back.close()
         self._poller.close()
-        with self._changed:
+        with self._lock:
             self._changed.notify_all()
 
     def _turn(self, ready: Iterable[object]) -> None:
@@ -215,7 +216,7 @@ class IdleQueue:
         heard = [
             (each, self._received(each)) for each in (self._back, self._front) if each in ready
         ]
-        with self._changed:
+        with self._lock:
             now = time.monotonic()
             self._look(now)  # after receiving: who has said something is known by then
             for socket, messages in heard:
@@ -335,6 +336,7 @@ class IdleWorker:
         self._dealer = Dealer(connect=endpoint, identity=identity, engine=engine)
         self._job: Job | None = None
         self._taken = 0
+        self._heard = 0  # messages that were received and are known here
 
     def __enter__(self) -> IdleWorker:
         return self
@@ -357,6 +359,10 @@ class IdleWorker:
         try:
             while True:
                 if self._job is None:
+                    received = self._dealer.stats().received_messages
+                    if received != self._heard:  # what was raised as it came took one away
+                        self._say([b"", BYE])  # the queue gives it to another, or says so
+                        self._heard = received
                     self._say([b"", READY])  # also when the queue may be a new one
                 else:
                     if not self._job.settled:
@@ -366,11 +372,14 @@ class IdleWorker:
                     job = Job.of(self._dealer.recv_frames(timeout=READY_AGAIN_S))
                 except TimedOutError:
                     continue
-                if job is not None:
-                    job._worker = self
-                    self._job = job
-                    self._taken += 1
-                    yield job
+                if job is None:
+                    self._heard += 1
+                    continue
+                job._worker = self
+                self._job = job
+                self._heard += 1
+                self._taken += 1
+                yield job
         except ClosedError:
             return
 

@@ -96,7 +96,8 @@ class WorkQueue:
             backlog_bytes=backlog_bytes,
             lease=lease,
         )
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # entered itself: a Condition may be left locked by a signal
+        self._changed = threading.Condition(self._lock)
         self._life = Life()
         self._router = Router(
             bind=bind, insecure=insecure, engine=engine, handover=True, linger=GOODBYE
@@ -122,7 +123,7 @@ class WorkQueue:
     def __repr__(self) -> str:
         if self._life.closed:
             return "<WorkQueue closed>"
-        with self._changed:
+        with self._lock:
             return f"<WorkQueue {self.endpoint}: {self._desk.text(time.monotonic())}>"
 
     @property
@@ -145,7 +146,7 @@ class WorkQueue:
             UsageError: Called by a signal's function that interrupted a method of this queue.
         """
         self._refuse_in_signal("wait_for_workers")
-        with self._changed:
+        with self._lock:
             here = self._changed.wait_for(
                 lambda: self._life.over or len(self._ledger.workers) >= count, timeout
             )
@@ -175,7 +176,7 @@ class WorkQueue:
         """
         record = checked(record)
         self._refuse_in_signal("put")
-        with self._changed:
+        with self._lock:
             self._wait_for_room(timeout)
             sequence = self._ledger.put(record)
             self._hand_out()
@@ -211,16 +212,16 @@ class WorkQueue:
             for record in records:
                 taken.append(record)
                 octets = checked(record)
-                with self._changed:
+                with self._lock:
                     if self._desk.room <= 0:
                         self._hand_out()
                     self._wait_for_room(timeout)
                     self._ledger.put(octets)
-                    taken.clear()
                     count += 1
+                    taken.clear()
                     if count % CHUNK == 0:  # for the others it is time at the end, or in a tick
                         self._hand_out()
-            with self._changed:
+            with self._lock:
                 self._hand_out()
                 self._life.check()
         except BaseException as error:
@@ -235,7 +236,7 @@ class WorkQueue:
         """
         self._ledger.finished = True
         if not self._interrupted():  # else workers are told when that method goes on
-            with self._changed:
+            with self._lock:
                 self._hand_out()
 
     def join(self, *, workers: int = 0, timeout: float | None = None) -> WorkStats:
@@ -258,7 +259,7 @@ class WorkQueue:
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
         self._refuse_in_signal("join")
-        with self._changed:
+        with self._lock:
             if not self._ledger.finished:
                 raise UsageError("join() before finish() would wait for ever")
             over = self._changed.wait_for(
@@ -274,7 +275,7 @@ class WorkQueue:
 
         Thread-safe: yes, also from a signal's function.
         """
-        with self._changed:
+        with self._lock:
             return self._ledger.stats(time.monotonic())
 
     def socket_stats(self) -> Stats:
@@ -336,14 +337,14 @@ class WorkQueue:
                     frames = self._router.recv_frames(timeout=TICK)
                 except TimedOutError:
                     frames = None
-                with self._changed:
+                with self._lock:
                     self._hear(frames)
                     self._hand_out()
                     self._changed.notify_all()
         except BaseException as error:
             self._life.fail(error)
         self._router.close()
-        with self._changed:
+        with self._lock:
             self._changed.notify_all()
 
     def _hear(self, frames: list[bytes] | None) -> None:

@@ -320,6 +320,7 @@ class IdleWorker:
         self._dealer = Dealer(connect=endpoint, identity=identity, engine=engine)
         self._job: Job | None = None
         self._taken = 0
+        self._heard = 0  # messages that were received and are known here
 
     async def __aenter__(self) -> IdleWorker:
         return self
@@ -342,6 +343,10 @@ class IdleWorker:
         try:
             while True:
                 if self._job is None:
+                    received = self._dealer.stats().received_messages
+                    if received != self._heard:  # what was raised as it came took one away
+                        await self._say([b"", BYE])  # the queue gives it to another, or says so
+                        self._heard = received
                     await self._say([b"", READY])  # also when the queue may be a new one
                 else:
                     if not self._job.settled:
@@ -351,11 +356,14 @@ class IdleWorker:
                     job = Job.of(await self._dealer.recv_frames(timeout=READY_AGAIN_S))
                 except TimedOutError:
                     continue
-                if job is not None:
-                    job._worker = self
-                    self._job = job
-                    self._taken += 1
-                    yield job
+                if job is None:
+                    self._heard += 1
+                    continue
+                job._worker = self
+                self._job = job
+                self._heard += 1
+                self._taken += 1
+                yield job
         except ClosedError:
             return
 
