@@ -41,6 +41,7 @@ from ._idle import (
     refusal_body,
 )
 from ._idle import IdleStats as IdleStats
+from ._leaving import Leaving
 
 
 class IdleQueue:
@@ -99,6 +100,7 @@ class IdleQueue:
         self._lock = threading.RLock()  # entered itself: a Condition may be left locked by a signal
         self._changed = threading.Condition(self._lock)
         self._life = Life()
+        self._leaving = Leaving()
         self._seen = {False: 0, True: 0}  # of the front, of the back: the last event we know
         self._front = Router(bind=front, insecure=insecure, engine=engine, handover=True)
         try:
@@ -245,11 +247,11 @@ class IdleQueue:
         for socket in (self._back, self._front):
             of_workers = socket is self._back
             news = socket.events(since=self._seen[of_workers])
-            if news:
-                self._seen[of_workers] = news[-1].seq
+            if news or (of_workers and self._leaving):
+                self._seen[of_workers] = news[-1].seq if news else self._seen[of_workers]
                 here, strict = names_of(socket.peers())
                 if of_workers:
-                    self._books.workers_here(here, now, strict)
+                    self._books.workers_here(self._leaving.here(here, now), now, strict)
                 else:
                     self._books.clients_here(here)
 

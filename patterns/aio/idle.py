@@ -37,6 +37,7 @@ from .._idle import (
     names_of,
     refusal_body,
 )
+from .._leaving import Leaving
 
 
 class IdleQueue:
@@ -87,6 +88,7 @@ class IdleQueue:
         self._changed = asyncio.Condition()
         self._due = asyncio.Event()
         self._life = Life()
+        self._leaving = Leaving()
         self._seen = {False: 0, True: 0}  # of the front, of the back: the last event we know
         self._front = Router(bind=front, insecure=insecure, engine=engine, handover=True)
         try:
@@ -229,11 +231,11 @@ class IdleQueue:
         for socket in (self._back, self._front):
             of_workers = socket is self._back
             news = socket.events(since=self._seen[of_workers])
-            if news:
-                self._seen[of_workers] = news[-1].seq
+            if news or (of_workers and self._leaving):
+                self._seen[of_workers] = news[-1].seq if news else self._seen[of_workers]
                 here, strict = names_of(socket.peers())
                 if of_workers:
-                    self._books.workers_here(here, now, strict)
+                    self._books.workers_here(self._leaving.here(here, now), now, strict)
                 else:
                     self._books.clients_here(here)
 
