@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from meshmsg import ClosedError, PeerInfo, UsageError
+from meshmsg import PeerInfo, UsageError
 
 READY, BYE, FAILED = b"READY", b"BYE", b"FAILED"
 TAG_SIZE = 8
@@ -64,43 +64,6 @@ class IdleStats:
     """Workers that are known now."""
     idle: int
     """Workers that wait for a request now."""
-
-
-class Life:
-    """Whether a queue is open, was closed, or has failed; and what its methods raise then."""
-
-    def __init__(self) -> None:
-        self.closed = False
-        self._failure: BaseException | None = None
-
-    @property
-    def over(self) -> bool:
-        """Whether nobody has anything to wait for any more."""
-        return self.closed or self._failure is not None
-
-    def fail(self, error: BaseException) -> None:
-        """Note why the queue cannot go on, and log it.
-
-        Once it is over, errors are only what comes of that: its sockets are closed.
-        """
-        if self.over:
-            return
-        self._failure = error
-        if not isinstance(error, ClosedError):  # else its engine was closed: no fault of ours
-            LOG.error("an idle queue failed, and is closed", exc_info=error)
-
-    def check(self) -> None:
-        """Raise if it is over."""
-        if self._failure is not None:
-            raise ClosedError("the idle queue failed, and is closed") from self._failure
-        if self.closed:
-            raise ClosedError("the idle queue is closed")
-
-    def tell(self) -> None:
-        """Raise if it had failed before it was closed; once."""
-        failure, self._failure = self._failure, None
-        if failure is not None and not isinstance(failure, ClosedError):
-            raise ClosedError("the idle queue had failed before it was closed") from failure
 
 
 @dataclass(eq=False)
@@ -336,6 +299,16 @@ class IdleBooks:
             idle=len(self._idle),
         )
 
+    def few_workers(self, count: int, timeout: float | None) -> str:
+        """Why a `wait_for_workers` took too long."""
+        here = len(self._workers)
+        text = f"{here} of {count} workers after {timeout or 0:g} s"
+        silent = len(self._connections) - here
+        if silent <= 0:
+            return text
+        who = f"{silent} more connected, but not" if here else f"{silent} connected, none of them"
+        return f"{text}; {who} asking for work yet (a worker asks when it is iterated)"
+
     def check(self) -> None:
         """Assert the law of this file, when all of `out` was said."""
         now = self.stats()
@@ -404,7 +377,7 @@ class IdleBooks:
 
     def _again(self, request: _Request, why: str) -> None:
         if request.attempts > self.retries:
-            self._refuse(request, f"the worker {why}, the last of {request.attempts}")
+            self._refuse(request, f"the worker {why}, the last of {request.attempts} attempts")
             return
         self._counts.retried += 1
         self._put_back(request)

@@ -35,13 +35,13 @@ from ._idle import (
     TURN_BYTES,
     IdleBooks,
     JobForm,
-    Life,
     Word,
     names_of,
     refusal_body,
 )
 from ._idle import IdleStats as IdleStats
 from ._leaving import Leaving
+from ._life import Life
 
 
 class IdleQueue:
@@ -128,19 +128,19 @@ class IdleQueue:
                 raise
 
     def __repr__(self) -> str:
-        if self._life.closed:
+        if self._life.over:
             return "<IdleQueue closed>"
         with self._lock:
             return f"<IdleQueue {self._front.endpoint} to {self._back.endpoint}: {self._books!r}>"
 
     @property
     def front(self) -> Router:
-        """The side clients connect to; not to be received from."""
+        """The side clients connect to: its endpoint, peers. Not to be received from or closed."""
         return self._front
 
     @property
     def back(self) -> Router:
-        """The side workers connect to; not to be received from."""
+        """The side workers connect to: its endpoint, peers. Not to be received from or closed."""
         return self._back
 
     def wait_for_workers(self, count: int = 1, *, timeout: float | None = None) -> None:
@@ -162,8 +162,7 @@ class IdleQueue:
             )
             self._life.check()
             if not here:
-                found = self._books.stats().workers
-                raise TimedOutError(f"{found} of {count} workers after {timeout:g} s")
+                raise TimedOutError(self._books.few_workers(count, timeout))
 
     def stats(self) -> IdleStats:
         """The counts now.
@@ -172,8 +171,13 @@ class IdleQueue:
 
         Returns:
             A snapshot.
+
+        Raises:
+            ClosedError: The queue has ended though nobody closed it: it failed, or its front or
+                back, or its engine, was closed by others; its `__cause__` says why.
         """
         with self._lock:
+            self._life.check_failure()
             return self._books.stats()
 
     def close(self) -> None:

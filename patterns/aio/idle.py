@@ -32,12 +32,12 @@ from .._idle import (
     IdleBooks,
     IdleStats,
     JobForm,
-    Life,
     Word,
     names_of,
     refusal_body,
 )
 from .._leaving import Leaving
+from .._life import Life
 
 
 class IdleQueue:
@@ -121,18 +121,18 @@ class IdleQueue:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def __repr__(self) -> str:
-        if self._life.closed:
+        if self._life.over:
             return "<IdleQueue closed>"
         return f"<IdleQueue {self._front.endpoint} to {self._back.endpoint}: {self._books!r}>"
 
     @property
     def front(self) -> Router:
-        """The side clients connect to; not to be received from."""
+        """The side clients connect to: its endpoint, peers. Not to be received from or closed."""
         return self._front
 
     @property
     def back(self) -> Router:
-        """The side workers connect to; not to be received from."""
+        """The side workers connect to: its endpoint, peers. Not to be received from or closed."""
         return self._back
 
     async def wait_for_workers(self, count: int = 1, *, timeout: float | None = None) -> None:
@@ -157,8 +157,7 @@ class IdleQueue:
                 try:
                     await asyncio.wait_for(self._changed.wait_for(over), timeout)
                 except asyncio.TimeoutError:
-                    found = self._books.stats().workers
-                    raise TimedOutError(f"{found} of {count} workers after {timeout:g} s") from None
+                    raise TimedOutError(self._books.few_workers(count, timeout)) from None
         self._life.check()
 
     def stats(self) -> IdleStats:
@@ -168,7 +167,12 @@ class IdleQueue:
 
         Returns:
             A snapshot.
+
+        Raises:
+            ClosedError: The queue has ended though nobody closed it: it failed, or its front or
+                back, or its engine, was closed by others; its `__cause__` says why.
         """
+        self._life.check_failure()
         return self._books.stats()
 
     def close(self) -> None:

@@ -233,3 +233,44 @@ class Cut:
     async def send_frames(self, *_: object, **__: object) -> None:
         """Be cancelled, as at any await."""
         raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("side", ["front", "back"])
+def test_a_queue_whose_socket_was_closed_by_others_says_so(
+    kit: Kit, side: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In its log, and whatever it is asked; its own close is harmless."""
+    queue = kit.pattern("IdleQueue")
+    waiting = ThreadPoolExecutor(1)
+    told = waiting.submit(queue.wait_for_workers)
+    getattr(queue, side).close()
+    with pytest.raises(mm.ClosedError, match="front or back, or its engine, was closed by others"):
+        told.result(PATIENCE)
+    with pytest.raises(mm.ClosedError, match="closed by others"):
+        queue.stats()
+    assert repr(queue) == "<IdleQueue closed>"
+    assert caplog.text.count("an idle queue serves nobody any more") == 1
+    queue.close()
+    waiting.shutdown()
+    caplog.clear()
+    del told, queue, waiting
+
+
+def test_workers_that_are_connected_and_do_not_ask_are_told_of(kit: Kit) -> None:
+    """Who forgot to iterate is told that."""
+    with (
+        kit.pattern("IdleQueue") as queue,
+        kit.pattern("IdleWorker", queue.back.endpoint, identity=b"one") as worker,
+        kit.pattern("IdleWorker", queue.back.endpoint, identity=b"two"),
+        ThreadPoolExecutor(1) as pool,
+    ):
+        until(lambda: bool(len(queue.back.peers()) == 2))
+        until(lambda: bool(len(queue._books._connections) == 2))
+        with pytest.raises(mm.TimedOutError, match="; 2 connected, none of them asking for work"):
+            queue.wait_for_workers(timeout=0.01)
+        working = pool.submit(serve, worker)
+        queue.wait_for_workers(timeout=PATIENCE)
+        with pytest.raises(mm.TimedOutError, match="1 of 2 .*; 1 more connected, but not asking"):
+            queue.wait_for_workers(2, timeout=0.01)
+        worker.close()
+        working.result(PATIENCE)

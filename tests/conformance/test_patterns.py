@@ -253,7 +253,7 @@ def test_a_request_is_asked_of_another_worker_when_one_is_lost(kit: Kit) -> None
         for _ in range(2):
             with kit.pattern("IdleWorker", queue.back.endpoint) as worker:
                 assert next(iter(worker)).frames == (b"job",)
-        with pytest.raises(mm.RefusedError, match="the worker was lost, the last of 2"):
+        with pytest.raises(mm.RefusedError, match="the worker was lost, the last of 2 attempts"):
             asking.result(PATIENCE)
         until(lambda: bool(queue.stats().refused == 1))
         assert (queue.stats().retried, queue.stats().workers) == (1, 0)

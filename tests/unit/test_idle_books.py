@@ -91,7 +91,7 @@ def test_what_a_lost_worker_had_goes_to_another_and_then_is_refused() -> None:
     one.hear_worker(b"b", [b"", BYE], 0.0)
     ((refusal, kind),) = [(word.frames, word.settles) for word in said(one)]
     assert kind == "refused"
-    assert refusal == [b"", b"REFUSED the worker was lost, the last of 2"]
+    assert refusal == [b"", b"REFUSED the worker was lost, the last of 2 attempts"]
     assert (one.stats().retried, one.stats().waiting) == (1, 1)
 
 
@@ -121,7 +121,7 @@ def test_a_req_that_says_it_is_ready_has_not_heard_what_it_was_given() -> None:
     one.hear_worker(b"a", [b"", READY], 0.0)
     assert [(name, body) for name, body, _ in jobs(one)] == [(b"a", b"job of a")]
     one.hear_worker(b"a", [b"", READY], 0.0)
-    refusal = b"REFUSED the worker was given it before it was ready, the last of 2"
+    refusal = b"REFUSED the worker was given it before it was ready, the last of 2 attempts"
     assert [word.frames[-1] for word in said(one)] == [refusal]
     assert (one.stats().retried, one.stats().at_work, one.stats().idle) == (1, 1, 1)
 
