@@ -281,6 +281,18 @@ mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
 }
 
 int
+mm_stop_look(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    *count = mmi_stop_look(s, out, cap);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
 mm_socket_attempts(mm_handle socket, mm_attempt *out, uint32_t cap, uint32_t *count)
 {
     mmi_socket *s;

@@ -55,6 +55,7 @@ enum {
     MMI_INPROC_RECONNECT_MS = 20,            /* inproc dialers look again this often     */
     MMI_ACCEPT_PAUSE_MS = 100,               /* after EMFILE                             */
     MMI_ACCEPTS_PER_STEP = 64,
+    MMI_STOP_ENDED_MAX = 65536,              /* peers that ended while a socket stops */
     MMI_SILENT_MS = 1000,                    /* in a handshake, before an event says so  */
     MMI_REFUSING_MAX = 64,                   /* connections over the limit that are told so */
     MMI_REFUSING_MS = 1000,                  /* for a refused peer to read why           */

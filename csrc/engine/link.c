@@ -256,6 +256,7 @@ mmi_link_end(mmi_link *link, int state, int reason, const char *detail)
         link_leave_half_open(link);
     }
     link->state = state;
+    mmi_stop_ended(link, was);
     link_tell_end(link, was, reason, detail);
 }
 

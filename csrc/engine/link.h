@@ -136,6 +136,7 @@ static inline bool mmi_link_busy(const mmi_link *link) { return link->writing ||
 void mmi_link_finish(mmi_link *link);  /* the socket was closed: flush, FIN, wait for the peer */
 /* stop.c: what the peer says about an end of messages, and the answer it waits for. */
 void mmi_stop_ask(mmi_link *link);     /* of an active link whose socket stops */
+void mmi_stop_ended(mmi_link *link, int was);   /* from that state; its socket may be stopping */
 void mmi_stop_asked(mmi_link *link);
 void mmi_stop_told(mmi_link *link);
 void mmi_stop_pong(mmi_link *link, const mmi_command *command);

@@ -60,7 +60,7 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
                                 .event = mmi_proto_event,
                                 .lags = socket_lags };
     mmi_list *lists[] = { &s->node,      &s->touched, &s->lagging, &s->dialers, &s->told,
-                          &s->listeners, &s->links,   &s->waiters, &s->watches };
+                          &s->listeners, &s->links,   &s->waiters, &s->watches, &s->stop_ended };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
     }
@@ -202,6 +202,7 @@ mmi_socket_reap(mmi_socket *s)
     mmi_list_rm(&s->lagging);
     mmi_free(s->state);
     mmi_free(s->events);
+    mmi_stop_fini(s);
     mmi_free(s);
 }
 

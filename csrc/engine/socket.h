@@ -92,6 +92,9 @@ typedef struct mmi_socket {
     uint64_t unconfirmable_gone;   /* messages written to peers that cannot confirm, and are gone */
     mmi_list dialers, listeners, links;
     uint32_t peer_count, half_open, accepted;
+    mmi_list stop_ended;           /* asked to stop, and ended since: stop.c */
+    uint32_t stop_ended_count;
+    uint64_t stop_unlisted;        /* of those that had not answered, the ones there was no room for */
     uint32_t refusing;             /* accepted over the limit, to be told so; not in accepted */
     mmi_list waiters, watches;
     uint64_t last_flush_ns;        /* of any of its links */
@@ -120,6 +123,9 @@ void mmi_socket_close(mmi_socket *s);              /* starts the linger */
 int mmi_socket_stop(mmi_socket *s, uint64_t deadline_ns) MMI_WARN_UNUSED;
 void mmi_socket_stop_late(mmi_socket *s);
 bool mmi_socket_stopped(const mmi_socket *s);      /* all that comes has come */
+/* What became of all that were asked, those that ended since first; count of all. */
+uint32_t mmi_stop_look(const mmi_socket *s, mm_peer *out, uint32_t cap);
+void mmi_stop_fini(mmi_socket *s);
 void mmi_socket_reap(mmi_socket *s);               /* frees a closed socket whose links are gone */
 void mmi_socket_tick(mmi_socket *s); /* the role does what is due, and says when next */
 void mmi_socket_end(mmi_socket *s); /* the linger is over: what is not written is abandoned */

@@ -5,7 +5,9 @@
  * Not here: what a sender does with its queue (link_leave.c, proto.h: stop).
  * Law: reading goes on until the peer has said so, or was found to be unable to, or time is up;
  * what came until then is given out, and only then is there no more.  Who sends on behind STOPPED
- * breaks the protocol: its connection ends, and says so.
+ * breaks the protocol: its connection ends, and says so.  What became of a peer that was asked is
+ * known as long as the socket, also when its connection has ended: of MMI_STOP_ENDED_MAX of those by
+ * address; how many more had not answered is counted.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +16,14 @@
 #include "engine/link.h"
 
 static const uint8_t stop_fence[] = { 'S', 'T', 'O', 'P' };   /* the context of a PING of ours */
+
+/* A peer that was asked, and whose connection ended since. */
+typedef struct stop_ended {
+    mmi_list node;
+    uint64_t id;
+    int state;
+    char address[];
+} stop_ended;
 
 /* What it sends all the same may be lost, and nobody here can count that. */
 static void
@@ -216,4 +226,79 @@ mmi_stop_pong(mmi_link *link, const mmi_command *command)
         stop_tell(link, MM_STOP_CANCELLED);
         mmi_socket_touch(link->socket);
     }
+}
+
+/* To who has heard of us in its handshake we may be a peer already, as in stop_waits. */
+void
+mmi_stop_ended(mmi_link *link, int was)
+{
+    mmi_socket *s = link->socket;
+    bool heard = was == MMI_LINK_ACTIVE ||
+                 (was == MMI_LINK_HELLO && link->opening != NULL && link->opening->wire != 0);
+    if (!s->host.stopping || s->closing || !heard) {
+        return;
+    }
+    bool open = link->stopping == MM_STOP_NONE || link->stopping == MM_STOP_ASKED ||
+                link->stopping == MM_STOP_CANCELLING;
+    int state = open ? MM_STOP_GONE : link->stopping;
+    size_t size = strlen(link->address) + 1;
+    stop_ended *one = NULL;
+    if (s->stop_ended_count < MMI_STOP_ENDED_MAX) {
+        one = mmi_alloc(sizeof *one + size);
+    }
+    if (one == NULL) {
+        s->stop_unlisted += state != MM_STOP_STOPPED;
+        return;
+    }
+    one->id = link->pipe.id;
+    one->state = state;
+    memcpy(one->address, link->address, size);
+    mmi_list_init(&one->node);
+    mmi_list_push_back(&s->stop_ended, &one->node);
+    s->stop_ended_count++;
+}
+
+void
+mmi_stop_fini(mmi_socket *s)
+{
+    MMI_LIST_EACH(&s->stop_ended, node, after) {
+        mmi_free(MMI_CONTAINER_OF(node, stop_ended, node));
+    }
+}
+
+static void
+look_put(mm_peer *out, uint64_t id, int state, const char *address)
+{
+    *out = (mm_peer){ .id = id, .stop = (uint32_t)state };
+    snprintf(out->address, sizeof out->address, "%s", address);
+}
+
+uint32_t
+mmi_stop_look(const mmi_socket *s, mm_peer *out, uint32_t cap)
+{
+    uint32_t count = 0;
+    MMI_LIST_EACH(&s->stop_ended, node, after) {
+        const stop_ended *one = MMI_CONTAINER_OF(node, stop_ended, node);
+        if (count++ < cap) {
+            look_put(&out[count - 1], one->id, one->state, one->address);
+        }
+    }
+    MMI_LIST_EACH(&s->links, node, after) {
+        const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        bool asked = link->state == MMI_LINK_ACTIVE || link->state == MMI_LINK_HELLO;
+        if (!s->host.stopping || !asked) {
+            continue;
+        }
+        if (count++ < cap) {
+            int state = link->stopping != MM_STOP_NONE ? link->stopping : MM_STOP_ASKED;
+            look_put(&out[count - 1], link->pipe.id, state, link->address);
+        }
+    }
+    if (s->stop_unlisted > 0 && count++ < cap) {
+        char more[64];
+        snprintf(more, sizeof more, "each of %llu more peers",
+                 (unsigned long long)s->stop_unlisted);
+        look_put(&out[count - 1], 0, MM_STOP_GONE, more);
+    }
+    return count;
 }

@@ -156,10 +156,10 @@ typedef struct mm_stats {
 } mm_stats;
 
 /* MM_STOP_: what became of asking a peer to send nothing more; cancelling: its topics, as it knows no more than that;
- * itself: it asked us; left: we disconnect.  MM_SUBSCRIBED_: to our topics; probable: not of meshmsg, and answered. */
+ * itself: it asked us; left: we disconnect; gone: unanswered.  MM_SUBSCRIBED_: to topics; probable: not of meshmsg. */
 enum {
     MM_STOP_NONE, MM_STOP_ASKED, MM_STOP_STOPPED, MM_STOP_CANCELLING, MM_STOP_CANCELLED, MM_STOP_CANNOT, MM_STOP_LATE,
-    MM_STOP_ITSELF, MM_STOP_LEFT,
+    MM_STOP_ITSELF, MM_STOP_LEFT, MM_STOP_GONE,
     MM_SUBSCRIBED_NONE = 0, MM_SUBSCRIBED_WAITING, MM_SUBSCRIBED_CERTAIN, MM_SUBSCRIBED_PROBABLE, MM_SUBSCRIBED_WRITTEN
 };
 typedef struct mm_peer {
@@ -294,6 +294,7 @@ int mm_recv_here(mm_handle socket, mm_batch *batch, int *more);
 /* No new peers, and those there are asked to send nothing more; what came is received as ever, and then, or once
  * timeout_ms are over, receiving says MM_ECLOSED.  Again: the time begins anew. */
 int mm_stop_receiving(mm_handle socket, int64_t timeout_ms);
+int mm_stop_look(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count);   /* id, stop, address of all asked */
 int mm_batch_new(mm_batch **batch);
 void mm_batch_free(mm_batch *batch);              /* once nothing that was exported from it is left */
 void mm_batch_drop(mm_batch *batch);              /* empties it, now rather than by the next call */
@@ -365,8 +366,7 @@ int mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_drain_in
 int mm_wait_subscribed(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms,
                        mm_subscribed_info *info);
 int mm_peer_count(mm_handle socket, uint32_t *count);
-/* a message of that topic would reach */
-int mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uint32_t *count);
+int mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uint32_t *count);  /* that would get it */
 int mm_router_peer(mm_handle socket, const uint8_t *identity, size_t size, uint64_t *peer);    /* MM_EHOSTUNREACH */
 int mm_fileno(mm_handle socket, int *fd);         /* level-triggered: readable while a recv would succeed */
 int mm_hold(mm_handle socket, int held);          /* 1: the caller holds messages: readable for descriptors, groups */

@@ -8,16 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from meshmsg._causes import attempts_of, listed
-from meshmsg._core import lib, to_ms
-from meshmsg._errors import ClosedError, MeshError
-from meshmsg._info import PeerInfo
+from meshmsg._causes import listed
+from meshmsg._core import ffi, lib, to_ms
+from meshmsg._errors import MeshError
+from meshmsg._info import text
 from meshmsg._looking import Looking
 
 StopState = Literal["asked", "stopped", "cancelled", "cannot", "late", "gone"]
 
-ATTEMPTS_MAX = 4096
-"""Connections in their handshakes that a report has."""
+_STATES: dict[int, StopState] = {
+    lib.MM_STOP_ASKED: "asked",
+    lib.MM_STOP_STOPPED: "stopped",
+    lib.MM_STOP_CANCELLING: "asked",
+    lib.MM_STOP_CANCELLED: "cancelled",
+    lib.MM_STOP_CANNOT: "cannot",
+    lib.MM_STOP_LATE: "late",
+    lib.MM_STOP_GONE: "gone",
+}
 _WORDS: dict[StopState, str] = {
     "asked": "has not answered yet",
     "stopped": "has sent its last message, and all came; nothing is lost",
@@ -37,6 +44,9 @@ class StoppedPeer:
     more than the end of subscriptions has been told of it; "cannot": it knows nothing of the kind,
     and was not read from any more; "late": it had not answered at the deadline, and was not read
     from any more; "gone": its connection ended before it answered.
+
+    The socket knows this of 65,536 peers that ended since; if more had not answered, one entry of
+    `id` 0 says how many.
     """
 
     id: int
@@ -89,10 +99,6 @@ class StopReport:
 class Stopping(Looking):
     """A socket that can tell its peers to send nothing more."""
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._asked: dict[int, StoppedPeer] = {}
-
     def stop_receiving(self, *, deadline: float | None = None) -> StopReport:
         """Have the peers send nothing more; what has come is still given out, and then the end.
 
@@ -120,33 +126,25 @@ class Stopping(Looking):
             ClosedError: The socket was closed.
         """
         self._stops = True
-        deadline_ms = to_ms(deadline)
-        for until_ms in (to_ms(None), deadline_ms):  # asked first: who comes late then is known
-            self._check(lib.mm_stop_receiving(self._handle, until_ms), "stopping to receive")
-            self._asked = self._look()
-        return StopReport(tuple(self._asked.values()))
+        code = lib.mm_stop_receiving(self._handle, to_ms(deadline))
+        self._check(code, "stopping to receive")
+        return StopReport(self._outcomes())
 
-    def _look(self) -> dict[int, StoppedPeer]:
-        """Find what has become of those that were asked, and who is to be asked.
+    def _outcomes(self) -> tuple[StoppedPeer, ...]:
+        """List what has become of all that were asked, also of those that are gone since.
 
         Who is still in its handshake may have sent messages, too: they come behind that.
         """
-        attempts = attempts_of(self._handle, ATTEMPTS_MAX)
-        here: dict[int, StoppedPeer] = {
-            attempt.id: StoppedPeer(attempt.id, attempt.address, "asked") for attempt in attempts
-        }
-        for peer in self._peers_or_the_end():
-            state = peer.stopping
-            if state is not None and state != "stops" and state != "left":
-                here[peer.id] = StoppedPeer(peer.id, peer.address, state)
-        for number, known in self._asked.items():
-            if number not in here and known.state != "stopped":
-                here[number] = StoppedPeer(number, known.address, "gone")
-        return {**self._asked, **here}
-
-    def _peers_or_the_end(self) -> list[PeerInfo]:
-        """List the peers; another thread may have closed the socket since."""
-        try:
-            return self.peers()
-        except ClosedError as error:
-            raise self._error(error.code, "stopping to receive") from None
+        cap, count = 16, ffi.new("uint32_t *")
+        while True:
+            out = ffi.new("mm_peer[]", cap)
+            code = lib.mm_stop_look(self._handle, out, cap, count)
+            self._check(code, "stopping to receive")
+            if count[0] <= cap:
+                break
+            cap = count[0] + 16
+        found = [
+            StoppedPeer(int(raw.id), text(raw.address), _STATES[raw.stop])
+            for raw in out[0 : count[0]]
+        ]
+        return tuple(sorted(found, key=lambda peer: peer.id))

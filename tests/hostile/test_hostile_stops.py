@@ -5,12 +5,14 @@ Not here: what they are for (tests/unit/test_stopping.py).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
+from meshmsg import aio
 from tests.hostile.test_hostile_roles import WIRE_PEER, pong
 from tests.support import refcodec as ref
 from tests.support.mm import live_bytes
@@ -131,7 +133,7 @@ def test_a_peer_in_its_handshake_at_the_deadline_is_told_of(at_once: bool) -> No
             assert [one.state for one in report.peers] == ["asked"]
             assert report.waiting
         report = pull.stop_receiving(deadline=0.0)
-        assert [one.state for one in report.peers] == ["gone"]
+        assert [one.state for one in report.peers] == ["late"]
         [told] = [one for one in pull.events() if one.kind is mm.EventKind.PEER_UNREAD]
         assert (told.peer, told.address) == (report.peers[0].id, report.peers[0].address)
         assert "it had not said by the deadline that it was done" in told.detail
@@ -155,6 +157,46 @@ def test_a_peer_that_ends_its_handshake_while_the_socket_stops_is_asked_then() -
             before.id,
             "stopped",
         )
+
+
+def test_a_peer_that_was_asked_between_two_reports_and_died_is_in_the_second() -> None:
+    """It was in its handshake at the first: what was lost with it is not passed over."""
+    with mm.Pull(bind=UP) as pull, RawPeer(pull.endpoint) as peer:
+        peer.send(ref.greeting())
+        wait_until(lambda: len(peer.socket.recv(64)))
+        pull.stop_receiving()
+        peer.send(ref.ready(b"PUSH", KNOWS) + ref.message(b"1") + b"\0\x10half")
+        assert pull.recv(timeout=WAIT_S) == b"1"
+        peer.socket.close()
+        assert list(pull) == []
+        report = pull.stop_receiving()
+        assert [one.state for one in report.peers] == ["gone"]
+        assert report.may_be_lost
+        with pytest.raises(mm.MeshError, match="lost its connection before it answered"):
+            report.raise_for_loss()
+
+
+@pytest.mark.parametrize("module", [mm, aio])
+def test_a_peer_that_had_answered_and_then_ended_is_not_gone(module: Any) -> None:
+    """It ends between two reports, in the order of things: nothing of it is lost."""
+
+    async def scene() -> None:
+        pull = module.Pull(bind=UP)
+        with RawPeer(pull.endpoint).shake(b"PUSH", KNOWS) as peer:
+            wait_until(pull.peers)
+            [asked] = pull.stop_receiving().peers
+            assert asked.state == "asked"
+            peer.send(STOPPED)
+        wait_until(lambda: not pull.peers())
+        report = pull.stop_receiving()
+        assert [(one.id, one.state) for one in report.peers] == [(asked.id, "stopped")]
+        assert report.peers[0].address == asked.address
+        report.raise_for_loss()
+        closed = pull.close()
+        if closed is not None:
+            await closed
+
+    asyncio.run(scene())
 
 
 def test_scanners_that_say_nothing_are_not_in_the_report() -> None:

@@ -135,13 +135,13 @@ def test_a_close_from_another_thread_meanwhile_is_an_end_that_says_so(
 ) -> None:
     """The socket is closed between the asking and the look at who was asked."""
     with mm.Pull(bind="tcp://127.0.0.1:0") as pull:
-        peers = pull.peers
+        outcomes = pull._outcomes
 
-        def closed_first() -> list[mm.PeerInfo]:
+        def closed_first() -> tuple[StoppedPeer, ...]:
             pull.close()
-            return peers()
+            return outcomes()
 
-        monkeypatch.setattr(pull, "peers", closed_first)
+        monkeypatch.setattr(pull, "_outcomes", closed_first)
         with pytest.raises(mm.ClosedError, match="^stopping to receive: this Pull was closed"):
             pull.stop_receiving()
 
