@@ -6,8 +6,8 @@
  * Law: reading goes on until the peer has said so, or was found to be unable to, or time is up;
  * what came until then is given out, and only then is there no more.  Who sends on behind STOPPED
  * breaks the protocol: its connection ends, and says so.  What became of a peer that was asked is
- * known as long as the socket, also when its connection has ended: of MMI_STOP_ENDED_MAX of those by
- * address; how many more had not answered is counted.
+ * known as long as the socket is there, also when its connection has ended: one by one of
+ * MMI_STOP_ENDED_MAX of those; how many more had not answered is counted.
  */
 #include <stdio.h>
 #include <string.h>
