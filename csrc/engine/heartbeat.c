@@ -237,6 +237,7 @@ mmi_heartbeat_command(mmi_link *link, const mmi_command *command)
         heartbeat_pong(link, command);
         return;
     }
+    link->pinged = true;
     uint32_t ttl_ms = (uint32_t)command->ttl_ds * HEARTBEAT_MS_PER_DS;
     if (ttl_ms != link->peer_ttl_ms) {
         link->peer_ttl_ms = ttl_ms;

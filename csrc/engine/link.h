@@ -94,6 +94,7 @@ typedef struct mmi_link {
     mmi_silence silence;
     int64_t rtt_ns;
     uint32_t peer_ttl_ms;                /* what the peer's PING asked for; 0: nothing */
+    bool pinged;                         /* the peer has sent a PING */
     bool reads_little;                   /* there were less than MMI_SMALL_READ the last time */
     bool hung; /* the stream hung up while reading was paused: poll is not asked */
     bool fin_sent;
@@ -169,6 +170,8 @@ void mmi_link_breach(mmi_link *link, int reason, const char *detail);
 /* Until when the handshake may take; or, the first time, until it is told that it takes long. */
 uint64_t mmi_link_patience_ns(const mmi_link *link);
 bool mmi_link_tell_silent(mmi_link *link);              /* false: there is nothing to wait for */
+/* The stream is reset: closes it, and says what of ours that cut, and what may be why. */
+void mmi_link_reset(mmi_link *link);
 /* In words: how long it was silent, or that its machine is, and what limit that is over: the ttl of
  * the peer's PING, or our time-out. */
 void mmi_told_hung(const mmi_link *link, bool by_ttl, char *out, size_t cap);

@@ -420,7 +420,7 @@ out_end(mmi_link *link, mmi_link_write last, uint64_t written_before)
 {
     link->writing = false;
     if (link->state == MMI_LINK_DEAD || last.n == MM_ECLOSED) {
-        mmi_link_close(link, MM_REASON_RESET, NULL);   /* what was in flight is cut */
+        mmi_link_reset(link);   /* what was in flight is cut */
         return;
     }
     link->last_flush_ns = link->socket->last_flush_ns = link->engine->now_ns;
@@ -430,7 +430,7 @@ out_end(mmi_link *link, mmi_link_write last, uint64_t written_before)
         return;
     }
     if (last.n < 0 && last.n != MM_EAGAIN) {
-        mmi_link_close(link, MM_REASON_RESET, NULL);
+        mmi_link_reset(link);
         return;
     }
     if (link->stop_due) {

@@ -151,9 +151,12 @@ read_once(mmi_link *link, mmi_arena *arena, size_t *offered)
 void
 mmi_link_read_ended(mmi_link *link, int64_t n, bool discard)
 {
+    if (n < 0) {
+        mmi_link_reset(link);
+        return;
+    }
     bool clean = discard || (mmi_parser_idle(&link->parser) && link->tail_size == 0);
-    int reason = n < 0 ? MM_REASON_RESET : clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE;
-    mmi_link_close(link, reason, NULL);
+    mmi_link_close(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE, NULL);
 }
 
 void

@@ -50,6 +50,37 @@ mmi_told_gone(const mmi_link *link, bool by_ttl, char *out, size_t cap)
              by_ttl ? "the ttl of its PING" : "heartbeat_timeout", told_span(limit, ms));
 }
 
+/* The front message stands alone and was begun: its size is known. */
+static bool
+told_begun(const mmi_link *link)
+{
+    const mmi_ring *outbox = &link->pipe.outbox;
+    return link->msg_offset > 0 && outbox->slot_count > 0 &&
+           mmi_pack_out_of(mmi_ring_at(outbox, 0)) == NULL;
+}
+
+void
+mmi_link_reset(mmi_link *link)
+{
+    char begun[MM_DETAIL_MAX + 1] = "", detail[MM_DETAIL_MAX + 1];
+    const char *guess = "";
+    bool of_ours = link->features[0] != '\0';   /* those say why they end a connection */
+    bool cut = told_begun(link);
+    bool pinged = link->pinged && (link->watched & MMI_WATCH_WRITE) != 0;   /* it took no more */
+    if (cut) {
+        snprintf(begun, sizeof begun, " after %llu of %llu octets of a message",
+                 (unsigned long long)link->msg_offset, (unsigned long long)link->msg_size);
+    }
+    if (!of_ours && cut) {
+        guess = pinged ? ": its MAXMSGSIZE or HEARTBEAT_TIMEOUT may be why"
+                       : ": it may limit the size of messages";
+    } else if (!of_ours && pinged) {
+        guess = "; it sends PINGs of its own: if it reads slowly, its HEARTBEAT_TIMEOUT may be why";
+    }
+    snprintf(detail, sizeof detail, "%s%s%s", mm_reason_text(MM_REASON_RESET), begun, guess);
+    mmi_link_close(link, MM_REASON_RESET, detail);
+}
+
 uint64_t
 mmi_link_patience_ns(const mmi_link *link)
 {

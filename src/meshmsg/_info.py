@@ -73,7 +73,8 @@ class Reason(IntEnum):
         LOCAL: Closed here, on purpose.
         EOF: The peer closed between two messages: the usual end.
         EOF_MID_MESSAGE: The peer closed inside a message.
-        RESET: The connection was reset, or another error of the system ended it.
+        RESET: The connection was reset, or another error of the system ended it. `detail` says
+            what of ours it cut, and, of a peer that is not of meshmsg, what may be why.
         REFUSED: Nobody listens there.
         UNREACHABLE: No route, no such name, no such file.
         HANDSHAKE_TIMEOUT: The handshake was not done within `handshake_timeout`.

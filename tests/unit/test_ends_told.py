@@ -5,6 +5,7 @@ Not here: the wording of calls that time out (test_causes).
 
 from __future__ import annotations
 
+import re
 import socket
 import struct
 import threading
@@ -311,6 +312,59 @@ def test_a_refusal_of_an_authenticator_is_put_into_words(status: bytes) -> None:
         failed = first(pull, mm.EventKind.HANDSHAKE_FAILED)
         assert failed.detail == f"the peer refused: {REFUSALS_OF_ZAP[status]}"
         assert failed.reason is mm.Reason.ERROR_COMMAND
+
+
+MEGABYTES = 8 << 20
+RESETS: dict[str, tuple[dict[str, bytes], bytes, int, str]] = {
+    "of a large message": (
+        {},
+        b"",
+        MEGABYTES,
+        r" after \d+ of 8388617 octets of a message: it may limit the size of messages",
+    ),
+    "of one that sends PINGs": (
+        {},
+        ref.ping(0),
+        MEGABYTES,
+        r" after \d+ of 8388617 octets of a message: "
+        r"its MAXMSGSIZE or HEARTBEAT_TIMEOUT may be why",
+    ),
+    "of many small messages": ({}, b"", 1000, ""),
+    "of many to one that sends PINGs": (
+        {},
+        ref.ping(0),
+        1000,
+        "; it sends PINGs of its own: if it reads slowly, its HEARTBEAT_TIMEOUT may be why",
+    ),
+    "of a peer of ours": (
+        {"X-Meshmsg": b"1"},
+        ref.ping(0),
+        MEGABYTES,
+        r" after \d+ of 8388617 octets of a message",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RESETS)
+def test_a_reset_tells_what_it_cut_and_what_may_be_why(what: str) -> None:
+    """A reader of libzmq gives no reason, be it a limit of its own or its heartbeat."""
+    properties, said, size, words = RESETS[what]
+    with mm.Push(bind=UP) as push, RawPeer(push.endpoint) as peer:
+        peer.shake(b"PULL", *((name.encode(), value) for name, value in properties.items()))
+        peer.send(said)
+        push.wait_for_peers(timeout=WAIT_S)
+        while said and b"PONG" not in peer.frame()[1]:
+            pass  # it was read
+        while True:  # until it takes no more
+            try:
+                push.send(bytes(size), timeout=0.05)
+            except mm.TimedOutError:
+                break
+        peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+        peer.socket.close()
+        down = first(push, mm.EventKind.PEER_DOWN)
+        assert down.reason is mm.Reason.RESET
+        assert re.fullmatch(f"connection reset{words}", down.detail)
 
 
 def test_an_identity_that_was_taken_over_is_told() -> None:
