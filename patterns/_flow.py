@@ -18,32 +18,38 @@ LOG = logging.getLogger("meshmsg")
 
 @dataclass(frozen=True)
 class Flow:
-    """What went one way."""
+    """What went one way.
+
+    Attributes:
+        forwarded: Messages passed on to the other socket.
+        refused: Messages the other socket would not take: the requester is gone, for example.
+        abandoned: Messages in hand when the forwarder was closed: 0 or 1.
+        uncaptured: Messages that were passed on, and that `capture` did not take.
+    """
 
     forwarded: int
-    """Messages passed on to the other socket."""
     refused: int
-    """Messages the other socket would not take: the requester is gone, for example."""
     abandoned: int
-    """Messages in hand when the forwarder was closed: 0 or 1."""
     uncaptured: int = 0
-    """Messages that were passed on, and that `capture` did not take."""
 
 
 @dataclass(frozen=True)
 class ForwardStats:
-    """What a forwarder has done, and what its sockets count."""
+    """What a forwarder has done, and what its sockets count.
+
+    Attributes:
+        running: Whether it forwards now.
+        onward: What went from front to back.
+        backward: What went from back to front.
+        front: The counts of the front socket.
+        back: The counts of the back socket.
+    """
 
     running: bool
-    """Whether it forwards now."""
     onward: Flow
-    """What went from front to back."""
     backward: Flow
-    """What went from back to front."""
     front: Stats
-    """The counts of the front socket."""
     back: Stats
-    """The counts of the back socket."""
 
 
 class Count:

@@ -39,31 +39,35 @@ LOG = logging.getLogger("meshmsg")
 
 @dataclass(frozen=True)
 class IdleStats:
-    """What an `IdleQueue` has done, and has now; counts of requests unless the name says else."""
+    """What an `IdleQueue` has done, and has now; counts of requests unless the name says else.
+
+    Attributes:
+        taken: Requests that clients sent.
+        answered: Requests whose answer was given to the client.
+        refused: Requests whose client was told that there will be no answer.
+        dropped: Requests whose client was gone, or took nothing more, before they were settled.
+        retried: Times a request went to another worker, as the one that had it was lost or took too
+            long.
+        late: Answers of workers that nobody got: the request was settled already, by another one
+            mostly. Also refusals of workers that no longer had the request.
+        malformed: Messages that made no sense and were ignored.
+        waiting: Requests that wait for a worker now.
+        at_work: Requests that workers have now.
+        workers: Workers that are known now.
+        idle: Workers that wait for a request now.
+    """
 
     taken: int
-    """Requests that clients sent."""
     answered: int
-    """Requests whose answer was given to the client."""
     refused: int
-    """Requests whose client was told that there will be no answer."""
     dropped: int
-    """Requests whose client was gone, or took nothing more, before they were settled."""
     retried: int
-    """Times a request went to another worker, as the one that had it was lost or took too long."""
     late: int
-    """Answers of workers that nobody got: the request was settled already, by another one mostly.
-    Also refusals of workers that no longer had the request."""
     malformed: int
-    """Messages that made no sense and were ignored."""
     waiting: int
-    """Requests that wait for a worker now."""
     at_work: int
-    """Requests that workers have now."""
     workers: int
-    """Workers that are known now."""
     idle: int
-    """Workers that wait for a request now."""
 
 
 @dataclass(eq=False)
@@ -426,7 +430,7 @@ class JobForm(bytes):
     _tag: bytes = b""
 
     @classmethod
-    def of(cls: type[JobT], frames: Sequence[bytes]) -> JobT | None:
+    def _of(cls: type[JobT], frames: Sequence[bytes]) -> JobT | None:
         """What the queue sent; None when it makes no sense."""
         if len(frames) < 3 or frames[0] or len(frames[1]) != TAG_SIZE:
             return None

@@ -358,7 +358,7 @@ class IdleWorker:
     def __repr__(self) -> str:
         state = "closed" if self._dealer.closed else f"of {self._endpoint}"
         hand = "" if self._job is None or self._job.settled else ", one in hand"
-        return f"<IdleWorker {state}: {self._taken} jobs taken{hand}>"
+        return f"<IdleWorker {state}: {self._taken} job{'s' * (self._taken != 1)} taken{hand}>"
 
     def __iter__(self) -> Iterator[Job]:
         """Yield jobs, for ever; ends when the worker is closed, by another thread or a signal."""
@@ -375,7 +375,7 @@ class IdleWorker:
                         self._job.refuse("the worker went on without an answer")
                     self._job = None
                 try:
-                    job = Job.of(self._dealer.recv_frames(timeout=READY_AGAIN_S))
+                    job = Job._of(self._dealer.recv_frames(timeout=READY_AGAIN_S))
                 except TimedOutError:
                     continue
                 if job is None:

@@ -243,23 +243,25 @@ class Desk:
             else ""
         )
         return (
-            f"{stats.waiting} records waiting and {stats.leased} leased after {_seconds(timeout)}; "
-            f"{stats.workers} workers here, {stats.workers_ended} told to end{stalled}"
+            f"{_count(stats.waiting, 'record')} waiting and {stats.leased} leased "
+            f"after {_seconds(timeout)}; "
+            f"{_count(stats.workers, 'worker')} here, {stats.workers_ended} told to end{stalled}"
         )
 
     def full(self, timeout: float | None) -> str:
         """Why a `put` took too long."""
         messages, octets = self._backlog
         return (
-            f"backlog full for {_seconds(timeout)}: {self.ledger.waiting} records wait for "
-            f"{len(self.ledger.workers)} workers (limit {messages} records, {octets} bytes)"
+            f"backlog full for {_seconds(timeout)}: {_count(self.ledger.waiting, 'record')} "
+            f"waiting for {_count(len(self.ledger.workers), 'worker')} "
+            f"(limit {messages} records, {octets} bytes)"
         )
 
     def text(self, now: float) -> str:
         """What goes on, for `repr`."""
         stats = self.ledger.stats(now)
         return (
-            f"{stats.workers} workers, {stats.waiting} waiting, {stats.leased} leased, "
+            f"{_count(stats.workers, 'worker')}, {stats.waiting} waiting, {stats.leased} leased, "
             f"{stats.acknowledged} of {stats.put} acknowledged"
         )
 
@@ -267,6 +269,10 @@ class Desk:
 def few_workers(here: int, count: int, timeout: float | None) -> str:
     """Why a `wait_for_workers` took too long."""
     return f"{here} of {count} workers after {_seconds(timeout)}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _seconds(timeout: float | None) -> str:

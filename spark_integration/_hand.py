@@ -66,8 +66,9 @@ class BatchForm:
         return self._moving(hand)
 
     def __repr__(self) -> str:
+        size = f"{len(self.records)} record{'s' * (len(self.records) != 1)}"
         return (
-            f"<{type(self).__name__} {self.number}: {len(self.records)} records from "
+            f"<{type(self).__name__} {self.number}: {size} from "
             f"{self.first_sequence}, attempt {self.attempt}>"
         )
 
@@ -258,12 +259,17 @@ class Hand:
         self.renew_at = math.inf
         self.lost.clear()
 
+    @property
+    def done_text(self) -> str:
+        """How many batches are done."""
+        return f"{self.batches_done} batch{'es' * (self.batches_done != 1)} done"
+
     def text(self) -> str:
         """What goes on, for `repr`."""
         hand = "nothing"
         if self._in_hand is not None:
             hand = f"batch {(self._in_hand - self._first) % NUMBERS}"
-        return f"{hand} in hand, {len(self._ahead)} ahead, {self.batches_done} batches done"
+        return f"{hand} in hand, {len(self._ahead)} ahead, {self.done_text}"
 
     def _meet(self, first: int) -> None:
         """The queue is another one than before: it knows nothing of what was had from that."""

@@ -21,46 +21,52 @@ _DUE_SPARE = 64  # entries of the heap of delayed batches that may be out of dat
 
 @dataclass(frozen=True)
 class WorkStats:
-    """What a work queue has done so far; counts of records unless the name says otherwise."""
+    """What a work queue has done so far; counts of records unless the name says otherwise.
+
+    Attributes:
+        put: Records given to the queue.
+        waiting: Records not held by any worker now.
+        leased: Records held by workers that have not acknowledged them yet.
+        acknowledged: Records whose worker said they are done; each is counted once.
+        handed_out: Records sent to workers, repeats included.
+        handed_out_again: Records taken from a lost or overdue worker: they are, or will be, handed
+            out again.
+        repeated: Records acknowledged a second time: two workers did them. (Of the last 10,000
+            batches that changed hands; of older ones a second acknowledgement is `malformed`.)
+        batches: Batches cut so far.
+        malformed: What workers said that made no sense and was ignored: messages, and batches in
+            them that they never had.
+        workers: Workers that are connected and have asked.
+        workers_lost: Workers that went away while they held records.
+        workers_ended: Workers that were told that there is no more work.
+        finished: `finish` was called: no more records will be put.
+        handed_back: Records that workers gave back with `WorkBatch.retry`, or had not begun at
+            `Worker.stop`.
+        late: Records acknowledged by a worker that no longer held them; some are in `repeated`,
+            too.
+        stalled_seconds: How long the worker that has shown no progress for longest has shown none;
+            0: no worker holds a batch.
+        stale: Batches that workers spoke of and that are none of this queue: of one that was at
+            this address before it, mostly. They are not believed, and told so.
+    """
 
     put: int
-    """Records given to the queue."""
     waiting: int
-    """Records not held by any worker now."""
     leased: int
-    """Records held by workers that have not acknowledged them yet."""
     acknowledged: int
-    """Records whose worker said they are done; each is counted once."""
     handed_out: int
-    """Records sent to workers, repeats included."""
     handed_out_again: int
-    """Records taken from a lost or overdue worker: they are, or will be, handed out again."""
     repeated: int
-    """Records acknowledged a second time: two workers did them.  (Of the last 10,000 batches that
-    changed hands; of older ones a second acknowledgement is `malformed`.)"""
     batches: int
-    """Batches cut so far."""
     malformed: int
-    """What workers said that made no sense and was ignored: messages, and batches in them that they
-    never had."""
     workers: int
-    """Workers that are connected and have asked."""
     workers_lost: int
-    """Workers that went away while they held records."""
     workers_ended: int
-    """Workers that were told that there is no more work."""
     finished: bool
-    """`finish` was called: no more records will be put."""
     handed_back: int = 0
-    """Records that workers gave back with `WorkBatch.retry`, or had not begun at `Worker.stop`."""
     late: int = 0
-    """Records acknowledged by a worker that no longer held them; some are in `repeated`, too."""
     stalled_seconds: float = 0.0
-    """How long the worker that has shown no progress for longest has shown none; 0: no worker holds
-    a batch."""
     stale: int = 0
-    """Batches that workers spoke of and that are none of this queue: of one that was at this
-    address before it, mostly.  They are not believed, and told so."""
 
 
 @dataclass(eq=False)

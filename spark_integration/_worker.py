@@ -121,7 +121,7 @@ class Worker:
     def __repr__(self) -> str:
         name = self._name.decode(errors="backslashreplace")
         if self._dealer.closed:
-            return f"<Worker {name} closed, {self._hand.batches_done} batches done>"
+            return f"<Worker {name} closed, {self._hand.done_text}>"
         return f"<Worker {name} of {self._hand.endpoint}: {self._hand.text()}>"
 
     def __iter__(self) -> Iterator[WorkBatch]:

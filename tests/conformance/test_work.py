@@ -231,7 +231,7 @@ def test_what_waits_ends_when_the_queue_is_closed(kit: Kit) -> None:
     """put, join and wait_for_workers raise ClosedError; time-outs say what is the matter."""
     queue = kit.queue(backlog_messages=1)
     queue.put(b"x")
-    with pytest.raises(mm.TimedOutError, match="1 records wait for 0 workers"):
+    with pytest.raises(mm.TimedOutError, match="1 record waiting for 0 workers"):
         queue.put(b"y", timeout=0.01)
     with pytest.raises(mm.TimedOutError, match="0 of 2 workers"):
         queue.wait_for_workers(2, timeout=0.01)
@@ -311,8 +311,8 @@ def test_what_a_worker_is_and_does_shows_in_its_repr(kit: Kit) -> None:
             assert "batch 0 in hand" in repr(worker)
             assert repr(batch) == "<WorkBatch 0: 2 records from 0, attempt 1>"
             next(batches)
-            assert "1 batches done" in repr(worker)
-        assert repr(worker) == "<Worker ann closed, 1 batches done>"
+            assert "1 batch done" in repr(worker)
+        assert repr(worker) == "<Worker ann closed, 1 batch done>"
 
 
 def test_a_queue_of_the_first_version_is_understood(kit: Kit) -> None:

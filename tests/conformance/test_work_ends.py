@@ -115,7 +115,7 @@ def test_a_signal_s_function_may_finish_a_queue_whose_method_it_interrupted() ->
         with queue._changed:
             queue.finish()
             assert queue.stats().finished
-            assert "1 workers" in repr(queue)
+            assert "1 worker," in repr(queue)
         assert doing.result(PATIENCE) == []
         assert queue.join(workers=1, timeout=PATIENCE).workers_ended == 1
 

@@ -365,10 +365,10 @@ def test_a_refusal_function_that_fails_changes_nothing_but_words(
 
 def test_a_job_is_settled_once() -> None:
     """And what the queue never sends is none."""
-    assert [JobForm.of(bad) for bad in ([], [b"", b"x", b"y"], [b"x", bytes(8), b"y"])] == [
+    assert [JobForm._of(bad) for bad in ([], [b"", b"x", b"y"], [b"x", bytes(8), b"y"])] == [
         None
     ] * 3
-    job = JobForm.of([b"", bytes(8), b"a", b"b"])
+    job = JobForm._of([b"", bytes(8), b"a", b"b"])
     assert job is not None
     assert (job, job.frames, job.settled) == (b"a", (b"a", b"b"), False)
     with pytest.raises(mm.UsageError, match="at least one frame"):

@@ -5,15 +5,17 @@ What they do when all goes well is in test_forward.py and test_workqueue.py.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 import meshmsg as mm
-from meshmsg.patterns import Flow, Forward
-from meshmsg.spark import Worker, WorkQueue, work
+from meshmsg.patterns import Flow, Forward, IdleStats
+from meshmsg.spark import Worker, WorkQueue, WorkStats, work
 from tests.support import refcodec as ref
 from tests.support.pairs import WAIT_S
 from tests.support.rawpeer import RawPeer
@@ -218,3 +220,15 @@ def test_strangers_at_the_queue_s_port_do_not_disturb_it() -> None:
             put = queue.stats().put
             assert sum(len(batch) for batch in work(queue.endpoint)) == put
             assert queue.join(timeout=WAIT_S).acknowledged == put
+
+
+@pytest.mark.parametrize("kind", [WorkStats, IdleStats, Flow])
+def test_help_says_what_each_count_means(kind: type) -> None:
+    """And so does the table in docs/patterns.md, in the same words."""
+    said = " ".join((kind.__doc__ or "").split())
+    page = (Path(__file__).parents[2] / "docs" / "patterns.md").read_text()
+    table = page.split(f"`{kind.__name__}` |")[1].split("\n\n")[0]
+    for name in kind.__annotations__:
+        assert f" {name}: " in said
+        (row,) = re.findall(rf"^\| `{name}` \| (.*) \|$", table, re.MULTILINE)
+        assert f" {name}: {row}" in said

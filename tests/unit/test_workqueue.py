@@ -208,7 +208,7 @@ def test_put_waits_while_the_backlog_is_full(crew: Crew) -> None:
     with WorkQueue(backlog_messages=10, batch_messages=5) as queue:
         assert queue.put_many(records(10)) == 10
         with pytest.raises(
-            meshmsg.TimedOutError, match=r"10 records wait for 0 workers \(limit 10"
+            meshmsg.TimedOutError, match=r"10 records waiting for 0 workers \(limit 10"
         ):
             queue.put(b"one more", timeout=0.01)
         assert queue.stats().put == 10
@@ -246,7 +246,7 @@ def test_wrong_use_is_refused_with_a_reason() -> None:
         queue.finish()
         with pytest.raises(meshmsg.UsageError):
             queue.put(b"y")
-        with pytest.raises(meshmsg.TimedOutError, match="1 records waiting and 0 leased"):
+        with pytest.raises(meshmsg.TimedOutError, match="1 record waiting and 0 leased"):
             queue.join(timeout=0.01)
     with pytest.raises(meshmsg.ClosedError):
         queue.put(b"z")
