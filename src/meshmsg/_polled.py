@@ -7,13 +7,14 @@ the epoll with its parent, and changes nothing of it.
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
-from meshmsg._core import lib
-from meshmsg._errors import UsageError
+from meshmsg._core import error_for, lib, text_of
+from meshmsg._errors import MeshError, UsageError
 
 T = TypeVar("T")
 
@@ -84,13 +85,26 @@ def descriptor_of(member: Any) -> int | None:
     return found if isinstance(found, int) else None
 
 
+def _none_left(error: OSError) -> MeshError:
+    """What to raise when the system gives no more descriptors, or no memory for them."""
+    code = lib.MM_ENOMEM if error.errno == errno.ENOMEM else lib.MM_EMFILE
+    return error_for(code, f"waiting for descriptors: {text_of(code)}")
+
+
 class Descriptors:
     """Plain descriptors that a Poller waits for, and what wakes it meanwhile."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()
-        self._epoll = select.epoll()
-        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        try:
+            self._epoll = select.epoll()
+        except OSError as error:
+            raise _none_left(error) from None
+        try:
+            self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        except OSError as error:
+            self._epoll.close()
+            raise _none_left(error) from None
         self._epoll.register(self._wake, select.EPOLLIN)
         self._sockets = -1  # the core's: something is to be asked there
         self.members: dict[int, tuple[Any, int]] = {}
@@ -126,7 +140,10 @@ class Descriptors:
     def listen_to(self, fd: int) -> None:
         """Be woken by the core's descriptor as well: a copy of it is kept."""
         self.forget_sockets()
-        self._sockets = os.dup(fd)
+        try:
+            self._sockets = os.dup(fd)
+        except OSError as error:
+            raise _none_left(error) from None
         self._epoll.register(self._sockets, select.EPOLLIN)
 
     def forget_sockets(self) -> None:

@@ -117,6 +117,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
             UsageError: It is none of those, or cannot do that.
             ClosedError: The socket or this poller was closed.
             ForkedError: The socket or this poller was opened before a fork.
+            ResourceError: There is no descriptor left to wait with.
         """
         if isinstance(member, SocketBase):
             self._add_socket(member, self._wishes(member, readable, writable))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket as std
 import threading
@@ -344,3 +345,25 @@ def test_what_is_told_of_as_writable_takes_a_message_without_waiting(ends: tuple
                     sent += 1
                 assert sent > 3
                 assert len(all_there(taker)) == sent
+
+
+@pytest.mark.parametrize("call", ["select.epoll", "os.eventfd", "os.dup"])
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENOMEM])
+def test_no_descriptor_to_wait_with_is_an_error_of_ours(
+    call: str, code: int, ends: tuple[std.socket, std.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says what could not be done; once there is one, the same call does it."""
+
+    def none_left(*_: Any) -> int:
+        raise OSError(code, os.strerror(code))
+
+    with mm.Pull(bind="tcp://127.0.0.1:0") as pull, mm.Poller[Any]([pull]) as poller:
+        with monkeypatch.context() as patch:
+            patch.setattr(f"meshmsg._polled.{call}", none_left)
+            with pytest.raises(mm.ResourceError, match="^waiting for descriptors: ") as caught:
+                poller.add(ends[0])
+            assert caught.value.errno == code
+        assert poller.poll(0) == []
+        poller.add(ends[0])
+        ends[1].send(b"x")
+        assert poller.poll(timeout=WAIT_S) == [ends[0]]
