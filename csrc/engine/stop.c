@@ -298,7 +298,7 @@ mmi_stop_look(const mmi_socket *s, mm_peer *out, uint32_t cap)
         char more[64];
         snprintf(more, sizeof more, "each of %llu more peers",
                  (unsigned long long)s->stop_unlisted);
-        look_put(&out[count - 1], 0, MM_STOP_GONE, more);
+        look_put(&out[count - 1], 0, MM_STOP_GONE, s->stop_unlisted == 1 ? "another peer" : more);
     }
     return count;
 }

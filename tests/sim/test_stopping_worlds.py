@@ -16,6 +16,7 @@ import pytest
 import meshmsg as mm
 from meshmsg.testing import SimFaults
 from tests.sim.scenes import check_counters
+from tests.sim.test_no_memory import failing
 from tests.support.room import UP, Room, all_there, room
 from tests.support.stalled import PATIENCE_S
 
@@ -293,3 +294,24 @@ def test_what_the_counters_say_is_there_comes_out_without_waiting(
         stats = pull.stats()
         assert len(got) == stats.parsed_messages == stats.received_messages
         assert push.stats().queued_out_messages + stats.parsed_messages == CHUNK
+
+
+def test_a_peer_that_ends_when_there_is_no_memory_to_note_it_is_counted_in_the_report() -> None:
+    """Whichever allocation fails as they are cut off: nobody is passed over."""
+    counted, failed, point = 0, [True], 0
+    while failed[0]:
+        point += 1
+        with room() as r:
+            pull, _ = r.around("Pull", "Push", 2)
+            assert pull.stop_receiving().waiting
+            with failing(point) as failed:
+                r.world.reset_all()
+                r.world.run(0.001)
+            assert pull.peers() == []
+            report = pull.stop_receiving()
+            assert [one.state for one in report.peers] == ["gone", "gone"]
+            if report.peers[0].id == 0:
+                counted += 1
+                with pytest.raises(mm.MeshError, match="another peer lost its connection"):
+                    report.raise_for_loss()
+    assert counted > 0
