@@ -62,7 +62,7 @@ told_begun(const mmi_link *link)
 void
 mmi_link_reset(mmi_link *link)
 {
-    char begun[MM_DETAIL_MAX + 1] = "", detail[MM_DETAIL_MAX + 1];
+    char begun[MM_DETAIL_MAX + 1] = "", detail[2 * MM_DETAIL_MAX];   /* an event takes what fits */
     const char *guess = "";
     bool of_ours = link->features[0] != '\0';   /* those say why they end a connection */
     bool cut = told_begun(link);
