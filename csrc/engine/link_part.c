@@ -137,6 +137,8 @@ mmi_link_end_doomed(mmi_link *link)
 {
     if (link->parts) {
         mmi_link_part(link, link->doomed, link->doomed_detail);
+    } else if (link->doomed == MM_REASON_RESET) {
+        mmi_link_reset(link);
     } else {
         mmi_link_close(link, link->doomed, link->doomed_detail);
     }

@@ -66,7 +66,11 @@ mmi_link_reset(mmi_link *link)
     const char *guess = "";
     bool of_ours = link->features[0] != '\0';   /* those say why they end a connection */
     bool cut = told_begun(link);
-    bool pinged = link->pinged && (link->watched & MMI_WATCH_WRITE) != 0;   /* it took no more */
+    bool pinged = link->pinged && mmi_link_pending(link);   /* it took no more */
+    if (link->state == MMI_LINK_ACTIVE && link->writing) {
+        mmi_link_close(link, MM_REASON_RESET, NULL);   /* its writer comes here, too */
+        return;
+    }
     if (cut) {
         snprintf(begun, sizeof begun, " after %llu of %llu octets of a message",
                  (unsigned long long)link->msg_offset, (unsigned long long)link->msg_size);
