@@ -76,6 +76,8 @@ class SocketBase(NativeSocket, Looking, Elsewhere, WrongRole):
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
+        """Open the socket, and bind and connect it; what is taken and raised is said of its
+        class."""
         self._open(options, engine, bind, connect)
 
     def _open(

@@ -51,15 +51,26 @@ def _view_of(data: object) -> memoryview:
         else:
             hint = "turn it into bytes first, for example with json.dumps(value).encode()"
         raise TypeError(f"a message is bytes-like, not {kind}; {hint}") from None
+    if type(data).__module__.startswith("numpy.ma"):
+        raise TypeError(
+            f"a message is bytes, and of this {kind} the mask would be lost; send x.filled(), "
+            "with a value for what is masked, or x.data and x.mask"
+        )
     if not view.c_contiguous:
         raise TypeError(
-            f"a message is bytes in one piece, and this {kind} is not contiguous; copy it first: "
+            f"a message is bytes in one piece, and this {kind} is not contiguous in C order (by "
+            "rows); copy it first: "
             + ("numpy.ascontiguousarray(x)" if kind == "ndarray" else "bytes(x)")
         )
     if "O" in view.format and "O" in _NAMES.sub("", view.format):
+        plain = view.format == "O"
         raise TypeError(
             f"a message is bytes, and this {kind} holds references to Python objects; "
-            "convert it first, for example with x.astype(float)"
+            + (
+                "convert it first, for example with x.astype(float)"
+                if plain
+                else "send the fields of numbers only, for example x['size'].tobytes()"
+            )
         )
     return view
 

@@ -26,6 +26,8 @@ TROUBLE = (
 )
 RECOVERED = (EventKind.ACCEPT_RESUMED, EventKind.PEER_RESUMED)
 EXPECTED = (Reason.EOF, Reason.LOCAL)
+WANTED = "not subscribed any more"
+"""The cause of a drop (csrc/proto/drop.c) that the socket's user asked for: `unsubscribe`."""
 AGAIN_FIRST_S = 1.0
 """Seconds until the same trouble is logged again; doubled each time."""
 AGAIN_MAX_S = 60.0
@@ -66,12 +68,13 @@ class EventLog:
         """Say how loud an event is, and in what words; it is noted as told."""
         if event.kind is EventKind.LISTENING:
             self._bound.add(event.endpoint)
-        if event.kind in TROUBLE and event.reason not in EXPECTED:
+        wanted = event.kind is EventKind.DROPPED and event.detail == WANTED
+        if event.kind in TROUBLE and event.reason not in EXPECTED and not wanted:
             return self._judge_trouble(event)
         again = ""
         if event.kind is EventKind.PEER_UP and event.endpoint not in self._bound:
             again = self._recovered(event)
-        told = again or event.kind in RECOVERED
+        told = again or wanted or event.kind in RECOVERED
         return logging.INFO if told else logging.DEBUG, self._words(event) + again
 
     def _judge_trouble(self, event: Event) -> tuple[int, str]:

@@ -69,7 +69,9 @@ class TopicForm(Forming[Message], SocketBase):
         """
         raw = encode_topic(topic)
         rc = lib.mm_unsubscribe(self._handle, *buffer_of(raw))
-        self._check(rc, f"{topic!r} is not subscribed to")
+        if rc == lib.MM_EINVAL:
+            raise error_for(rc, f"{topic!r} is not subscribed to ({self._about()})")
+        self._check(rc, f"cannot unsubscribe from {topic!r}")
 
 
 class PublishForm(SocketBase):

@@ -29,6 +29,9 @@ class Message(bytes):
     Attributes:
         topic: Of a Sub: the topic it was published under, "" when it was a single frame.
         peer: Who sent it: for a Router the peer's identity, else its id in `peers()`.
+
+    A copy is the message itself. Pickled it is its body, plain bytes, so that whoever unpickles it
+    needs no meshmsg (Spark's JVM has none): pickle `(m.topic, m.frames)` where more is needed.
     """
 
     __slots__ = ()
@@ -41,8 +44,14 @@ class Message(bytes):
         """All frames of the message, as ZeroMQ peers send them; the last is the body."""
         return self._frames or (bytes(self),)
 
+    def __copy__(self) -> Self:
+        return self  # nothing in it changes
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
     def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
-        return bytes, (bytes(self),)
+        return bytes, (bytes(self),)  # who reads it may have no meshmsg: the JVM of Spark has not
 
 
 class FullMessage(Message):

@@ -11,7 +11,7 @@ import errno
 import os
 import select
 from collections.abc import Iterable
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from meshmsg._core import error_for, lib, text_of
 from meshmsg._errors import MeshError, UsageError
@@ -57,6 +57,15 @@ class Ready(list[T]):
     def _ready_for(self, what: int) -> list[T]:
         return [one for one in self if self.events_of(one) & what]
 
+    if not TYPE_CHECKING:  # what dict() asks for
+
+        def keys(self) -> NoReturn:
+            """Say that these are no pairs, as the pollers of others give."""
+            raise TypeError(
+                "poll() returns a list of what is ready, not pairs: `for one in poller.poll()`; "
+                "its `readable` and `writable` tell what each is ready for"
+            )
+
     def events_of(self, one: T) -> int:
         """What one of them was ready for: READABLE, WRITABLE or both; also once the list is
         another."""
@@ -76,6 +85,14 @@ def told_of(found: Iterable[T], events: Iterable[int]) -> Ready[T]:
 
 def descriptor_of(member: Any) -> int | None:
     """The descriptor of something that is no socket of ours; None: it has none."""
+    kind = type(member)
+    if any(base.__module__.partition(".")[0] == "zmq" for base in kind.__mro__):
+        raise UsageError(
+            f"a {kind.__module__}.{kind.__name__} cannot be waited for here: the descriptor of "
+            "libzmq tells only that something changed, so messages would be left lying; receive "
+            "from it in a thread of its own, or wait for both in a zmq.Poller, which takes the "
+            "fileno() of a meshmsg socket"
+        )
     if isinstance(member, int) and not isinstance(member, bool):
         return int(member)
     fileno = getattr(member, "fileno", None)
@@ -118,9 +135,9 @@ class Descriptors:
             else:
                 self._epoll.register(fd, mask)
         except (OSError, ValueError, OverflowError) as error:
-            raise UsageError(
-                f"descriptor {fd} cannot be waited for: {error} (regular files are always ready)"
-            ) from None
+            file = isinstance(error, PermissionError)  # what epoll says of those that never wait
+            why = "it is a regular file or a directory, which is always ready" if file else error
+            raise UsageError(f"descriptor {fd} cannot be waited for: {why}") from None
         self.members[fd] = member, events
 
     def remove(self, member: Any) -> bool:

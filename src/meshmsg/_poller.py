@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
 from meshmsg._base import SocketBase
 from meshmsg._blocking import LEAST_S
@@ -68,7 +68,8 @@ class Poller(ElsewherePoller, Generic[MemberT]):
     as a lone `recv` does. Files, pipes and other descriptors may be waited for as well; then it
     has two of its own. A poller that is dropped is closed.
 
-    For threads: asyncio needs none, a task awaits each socket.
+    For threads: asyncio needs none, a task awaits each socket. For type checkers a mixture is
+    named: `Poller[Pull | Rep]([pull, rep])`; else `poll` gives what all have in common.
 
     Args:
         members: What to wait for to be readable; `add` takes more, and other wishes.
@@ -77,7 +78,17 @@ class Poller(ElsewherePoller, Generic[MemberT]):
         UsageError, ClosedError: As `add`.
     """
 
-    def __init__(self, members: Iterable[MemberT] = ()) -> None:
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(self, members: Iterable[MemberT] = ()) -> None: ...
+        @overload  # of no common kind
+        def __init__(
+            self: Poller[SocketBase | HasFileno | int],
+            members: Iterable[SocketBase | HasFileno | int],
+        ) -> None: ...
+
+    def __init__(self: Poller[Any], members: Iterable[Any] = ()) -> None:
         self._handle: int = 0
         self._closed = False
         self._waiting = False  # for descriptors
@@ -95,7 +106,13 @@ class Poller(ElsewherePoller, Generic[MemberT]):
             self.close()
             raise
 
-    def add(self, member: MemberT, *, readable: bool | None = None, writable: bool = False) -> None:
+    def add(
+        self,
+        member: MemberT,
+        *flags: NoReturn,
+        readable: bool | None = None,
+        writable: bool = False,
+    ) -> None:
         """Wait for this one as well, also if another thread is in `poll` already.
 
         From then on, and after `remove` too, a socket takes messages from the core one call at a
@@ -106,6 +123,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
         Args:
             member: A socket, not an asyncio one, of the same engine as the others; or a descriptor,
                 or what has a `fileno()`, that epoll can wait for.
+            flags: None: what to wait for is said by name.
             readable: Wait until something can be received, or read; None: if it ever can, or
                 nothing else is asked.
             writable: Wait until it takes a message of up to 1 KiB, or octets, without waiting; it
@@ -119,6 +137,10 @@ class Poller(ElsewherePoller, Generic[MemberT]):
             ForkedError: The socket or this poller was opened before a fork.
             ResourceError: There is no descriptor left to wait with.
         """
+        if flags:
+            raise TypeError(
+                "what to wait for is said by name: add(socket, readable=True, writable=True)"
+            )
         if isinstance(member, SocketBase):
             self._add_socket(member, self._wishes(member, readable, writable))
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import mmap
+import sys
 from array import array
 from collections.abc import Collection, Reversible
 from typing import Protocol
@@ -121,6 +122,12 @@ def contexts() -> None:
         assert_type(mixed.add(rep), None)
         assert_type(mixed.poll()[0].recv(), mm.Request | mm.Message)
         assert_type(mixed.poll(timeout=1).readable, list[mm.Rep | mm.Pull])
+        named = mm.Poller[mm.Pull | mm.Rep | int]([mm.Pull(), rep, 5])
+        assert_type(named.poll()[0], mm.Pull | mm.Rep | int)
+        for one in mm.Poller([mm.Pull(), 5]).poll():
+            assert one is not None
+        for other in mm.Poller([mm.Pull(), sys.stdin, rep]).poll():
+            assert other is not None
     with mm.Engine(poller="poll") as engine:
         assert_type(engine.close(), int)
     try:
@@ -144,6 +151,7 @@ def mistakes() -> None:
     mm.Push().send("text")  # type: ignore[arg-type]
     mm.Push().recv()  # type: ignore[attr-defined]
     mm.Poller([1.0])  # type: ignore[type-var]
+    mm.Poller[mm.Pull]().add(mm.Pull(), 1)  # type: ignore[arg-type]
     mm.Pull().send(b"")  # type: ignore[attr-defined]
     mm.Pull().recv(1.0)  # type: ignore[call-arg]
     mm.Router().send(b"x")  # type: ignore[call-arg]

@@ -294,6 +294,26 @@ def test_no_call_of_the_core_is_told_a_size_by_len() -> None:
     assert seen > 50
 
 
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda n: n.ma.array([1.0, 2.0], mask=[0, 1]), r"mask would be lost; send x\.filled\(\)"),
+        (
+            lambda n: n.array([[1, 2], [3, 4]], order="F"),
+            r"not contiguous in C order .*numpy\.ascontiguousarray\(x\)",
+        ),
+        (lambda n: n.array([object()]), r"references to Python objects; .*x\.astype\(float\)"),
+        (lambda n: n.array([(1, None)], "i8,O"), "references .*; send the fields of numbers only"),
+    ],
+    ids=["masked", "columns first", "objects", "objects in a record"],
+)
+def test_an_array_that_cannot_be_sent_says_what_can(make: Any, words: str) -> None:
+    """What is advised can be done with this very array."""
+    numpy = pytest.importorskip("numpy")
+    with mm.Push() as push, pytest.raises(TypeError, match=words):
+        push.send(make(numpy), timeout=0)
+
+
 @pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]"])
 def test_an_array_of_times_is_refused_with_what_can_be_sent(dtype: str) -> None:
     """NumPy gives no buffer of datetime64 and timedelta64; their numbers are integers."""

@@ -33,7 +33,7 @@ def test_what_has_a_buffer_is_sent_as_its_bytes(data: Any) -> None:
         push.send_frames([data, bytearray(b"x")])
         assert pull.recv(timeout=WAIT_S) == bytes(data)
         assert pull.recv_frames(timeout=WAIT_S) == [bytes(data), b"x"]
-        with pytest.raises(TypeError, match="contiguous"):
+        with pytest.raises(TypeError, match="one piece"):
             push.send(memoryview(b"abcdef")[::2])
 
 
@@ -234,3 +234,17 @@ def test_a_simulated_world_is_sealed_off(transport: str) -> None:
             assert pull.recv(timeout=5) == b"%d" % world.seed
             push.close()
             pull.close()
+
+
+def test_what_was_never_subscribed_to_is_said_plainly() -> None:
+    """Which topic, and of which socket."""
+    with mm.Sub(connect="inproc://plain") as sub:
+        with pytest.raises(mm.UsageError, match=r"^'zz' is not subscribed to \(Sub connected.*\)$"):
+            sub.unsubscribe("zz")
+    with pytest.raises(mm.ClosedError):
+        sub.unsubscribe("zz")
+
+
+def test_the_help_of_opening_a_socket_is_of_ours() -> None:
+    """Not that of `object`."""
+    assert (mm.Push.__init__.__doc__ or "").startswith("Open the socket")

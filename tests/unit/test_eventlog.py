@@ -62,6 +62,16 @@ def loud(records: list[logging.LogRecord]) -> list[str]:
     return [record.getMessage() for record in records if record.levelno >= logging.INFO]
 
 
+def test_what_was_unsubscribed_is_dropped_without_a_warning() -> None:
+    """Who unsubscribes asked for it (test_drops_told has the cause); other drops are trouble."""
+    dropped = dataclasses.replace(FAILED, kind=EventKind.DROPPED, reason=Reason.NONE, count=632)
+    ours = dataclasses.replace(dropped, detail="not subscribed any more")
+    level, words = EventLog("Sub").judge(ours)
+    assert level == logging.INFO
+    assert "632 messages dropped" in words
+    assert EventLog("Sub").judge(dropped)[0] == logging.WARNING
+
+
 def test_the_first_failure_is_told_at_once_with_the_next_attempt(
     told: list[logging.LogRecord],
 ) -> None:

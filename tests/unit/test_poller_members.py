@@ -367,3 +367,47 @@ def test_no_descriptor_to_wait_with_is_an_error_of_ours(
         poller.add(ends[0])
         ends[1].send(b"x")
         assert poller.poll(timeout=WAIT_S) == [ends[0]]
+
+
+class Edged:
+    """As a socket of pyzmq: its descriptor tells of changes only."""
+
+    __module__ = "zmq.sugar.socket"
+
+    def fileno(self) -> int:
+        """One that could be waited for."""
+        return 0
+
+
+def test_a_socket_of_pyzmq_is_refused_with_what_to_do() -> None:
+    """What came while nobody looked would stay there, and nobody would be told."""
+
+    class Own(Edged):
+        """As users make them."""
+
+    with mm.Poller[Any]() as poller:
+        for member in (Edged(), Own()):
+            with pytest.raises(mm.UsageError, match=r"thread of its own.*zmq\.Poller.*fileno"):
+                poller.add(member)
+
+
+def test_a_descriptor_that_cannot_be_waited_for_says_why(tmp_path: Path) -> None:
+    """A file is always ready; one that is not open is just that."""
+    with mm.Poller[Any]() as poller, (tmp_path / "file").open("wb") as file:
+        with pytest.raises(mm.UsageError, match="it is a regular file or a directory, which is"):
+            poller.add(file)
+        with pytest.raises(mm.UsageError, match="Bad file descriptor$"):
+            poller.add(999_999)
+
+
+def test_what_other_pollers_take_and_give_is_told() -> None:
+    """`add(socket, POLLIN)`, and `dict(poller.poll())`."""
+    with joined(mm.Push, mm.Pull) as (push, pull), mm.Poller[Any]() as poller:
+        with pytest.raises(TypeError, match=r"said by name: add\(socket, readable=True, writable"):
+            poller.add(pull, 1)  # type: ignore[arg-type]
+        poller.add(pull)
+        push.send(b"x")
+        found = poller.poll(timeout=WAIT_S)
+        with pytest.raises(TypeError, match="a list of what is ready, not pairs"):
+            dict(found)
+        assert found == [pull]
