@@ -190,9 +190,20 @@ mmi_link_unpin(mmi_link *link)
     (void)(mmi_pipe_split_out(p, 0, end) == MM_OK);
 }
 
+/* An answer is a receipt: who asks little, and ends between two beats, gets no PONG any more. */
+static void
+link_count_answers(mmi_link *link)
+{
+    uint64_t known = link->pipe.answered < link->written ? link->pipe.answered : link->written;
+    if (known > link->confirmed) {
+        link->socket->stats.confirmed_messages += known - link->confirmed;
+        link->confirmed = known;
+    }
+}
+
 /* The peer is no longer one: the pipe leaves the protocol. */
 static void
-link_deactivate(mmi_link *link)
+link_deactivate(mmi_link *link, int reason)
 {
     mmi_socket *s = link->socket;
     mm_stats *st = &s->stats;
@@ -204,6 +215,7 @@ link_deactivate(mmi_link *link)
         }
     }
     mmi_link_unpin(link);
+    link->pipe.ended = reason;
     s->ops->rm(s->state, &link->pipe);
     uint64_t left = link->pipe.outbox.count;
     if (s->closing) {
@@ -217,6 +229,7 @@ link_deactivate(mmi_link *link)
         link->held = NULL;
     }
     if (link->minor > 0) {
+        link_count_answers(link);
         st->in_doubt_messages += link->written - link->confirmed;
     } else {
         s->unconfirmable_gone += link->written;
@@ -251,7 +264,7 @@ mmi_link_end(mmi_link *link, int state, int reason, const char *detail)
 {
     int was = link->state;
     if (was == MMI_LINK_ACTIVE) {
-        link_deactivate(link);
+        link_deactivate(link, reason);
     } else if (was == MMI_LINK_CONNECTING || was == MMI_LINK_HELLO) {
         link_leave_half_open(link);
     }

@@ -140,7 +140,7 @@ typedef struct mm_stats {
     uint64_t sent_messages, sent_bytes;           /* accepted from the application                     */
     uint64_t received_messages, received_bytes;   /* handed to the application                         */
     uint64_t written_messages, parsed_messages;   /* fully written to, fully read from, streams        */
-    uint64_t confirmed_messages;                  /* written, and a later PING was answered            */
+    uint64_t confirmed_messages;                  /* written, and it or a later PING was answered      */
     uint64_t in_doubt_messages;                   /* written to a connection that ended, unconfirmed   */
     uint64_t dropped_overflow, dropped_no_peer, dropped_peer_gone, dropped_closed, dropped_late,
              dropped_filtered, dropped_malformed,
@@ -337,6 +337,7 @@ int mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, u
                int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
 int mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms);
                                                   /* 1 message; MM_ECONNRESET: its peer went away, outcome unknown */
+                                                  /* MM_EMSGSIZE: an answer over the limits ended the connection */
                                                   /* MM_EREFUSED: the message is the reason */
 int mm_replies_ready(mm_handle socket, uint64_t *ids, uint32_t cap);   /* ids whose mm_reply will not wait; count */
 int mm_request_cancel(mm_handle socket, uint64_t id);                  /* its reply will be dropped as late */

@@ -46,6 +46,8 @@ struct mmi_pipe {
     bool stopped;    /* nothing more is queued: the peer is being left, or asked for that */
     bool in_blocked; /* the link stopped reading: the inbox was full                    */
     uint64_t accepted, handed, dropped; /* messages: into outbox, out of inbox, dropped           */
+    uint64_t answered;               /* answers that came, each to another message of the outbox */
+    int ended;                       /* mm_reason; set before it leaves the protocol */
     uint64_t subscriptions, subscription_bytes;   /* of the peer, counted by the publisher */
 };
 

@@ -89,8 +89,8 @@ typedef struct mmi_proto_ops {
      * knows none, MM_EAGAIN, MM_ENOMEM. */
     int (*refuse)(void *ps, mmi_msg *m);
     /* REQ: MM_OK the caller owns *m, and the id is forgotten; MM_EREFUSED the same, and *m is the
-     * reason; MM_EAGAIN not yet; MM_ECONNRESET its peer went away, id forgotten; MM_EINVAL no such
-     * request; MM_ENOMEM.
+     * reason; MM_EAGAIN not yet; MM_ECONNRESET its peer went away, MM_EMSGSIZE an answer over the
+     * limits ended the connection, id forgotten; MM_EINVAL no such request; MM_ENOMEM.
      * SURVEYOR: MM_OK one answer; MM_ESTATE there are no more, the id stays until it is forgotten.
      */
     int (*reply)(void *ps, uint64_t key, mmi_msg **m);

@@ -21,7 +21,8 @@ typedef struct req_request {
     uint64_t id;
     uint64_t pipe_id;          /* 0: it is kept, no peer has it          */
     bool done;
-    mmi_msg *reply;            /* as received; done without: peer gone   */
+    mmi_msg *reply;            /* as received                            */
+    int lost;                  /* done without a reply: why, an mm_err   */
     size_t reply_cost;
 } req_request;
 
@@ -149,6 +150,7 @@ req_received(req_sock *s, mmi_pipe *p, mmi_msg *m)
         p->dropped++;
         mmi_drop(s->host, MMI_DROP_MALFORMED, p->id, m);
     } else {
+        p->answered++;
         req_done(s, r, m);
     }
 }
@@ -178,8 +180,11 @@ req_rm(void *ps, mmi_pipe *p)
     req_pipe *rp = p->state;
     req_in(s, p);
     mmi_back_rm(&s->back, &rp->lb);
-    /* What is still here was begun on the wire, or there was no memory to keep it. */
+    /* What is still here was begun on the wire, or there was no memory to keep it.  Which of them had
+     * the answer that we do not take is not known: to ask again would end the next connection, too. */
+    bool refused = p->ended == MM_REASON_MESSAGE_SIZE || p->ended == MM_REASON_FRAME_COUNT;
     MMI_LIST_EACH(&rp->waiting, node, after) {
+        req_of(node)->lost = refused ? MM_EMSGSIZE : MM_ECONNRESET;
         req_done(s, req_of(node), NULL);
     }
 }
@@ -211,6 +216,7 @@ req_new(req_sock *s)
         return NULL;
     }
     mmi_list_init(&r->node);
+    r->lost = MM_ECONNRESET;
     r->id = req_next_id(s);
     if (mmi_map_put(&s->requests, r->id, r) != MM_OK) {
         mmi_free(r);
@@ -277,8 +283,9 @@ req_reply(void *ps, uint64_t key, mmi_msg **m)
         return MM_EAGAIN;
     }
     if (r->reply == NULL) {
+        int lost = r->lost;
         (void)req_take(s, r);
-        return MM_ECONNRESET;
+        return lost;
     }
     bool refused = r->reply->frames[1].size != 0;
     mmi_msg *stripped = mmi_msg_strip(r->reply, REQ_ENVELOPE_FRAMES);

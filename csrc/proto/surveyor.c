@@ -89,6 +89,7 @@ surveyor_received(surveyor_sock *s, mmi_pipe *p, mmi_msg *m)
         bool asked;
         mmi_debt *debt = surveyor_debt(s, p, mmi_be32_get(m->frames[0].data), &asked);
         if (debt != NULL) {
+            p->answered++;
             (m->frames[1].size == 0 ? mmi_debt_pay : mmi_debt_refuse)(&s->surveys, debt, m);
             return;
         }

@@ -124,7 +124,7 @@ class TooLargeError(MeshError, ValueError):
     """A message is over a limit.
 
     Attributes:
-        size: What it was, in bytes.
+        size: What it was, in bytes; 0 when that is not known.
         limit: What it may be, in bytes.
     """
 

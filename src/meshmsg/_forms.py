@@ -12,7 +12,7 @@ from meshmsg._base import SocketBase
 from meshmsg._causes import What
 from meshmsg._core import error_for, ffi, lib
 from meshmsg._data import Data, buffer_of, encode_topic, encode_url, pack_frames
-from meshmsg._errors import MeshError, UsageError
+from meshmsg._errors import MeshError, TooLargeError, UsageError
 from meshmsg._message import FullMessage, Message, Request
 from meshmsg._options import check_flag, check_identity, check_peer
 from meshmsg._unpack import Forming
@@ -238,6 +238,20 @@ class QuestionForm(Forming[Message], SocketBase):
         about = f"a question of {size} bytes in {count} frames is, with its envelope, {error}"
         error.args = (about,)
         return error
+
+    def _no_reply(self, code: int, timeout: float | None = None) -> MeshError:
+        """Say why there is no reply to a request that was sent."""
+        if code != lib.MM_EMSGSIZE:
+            return self._error(code, "no reply", timeout)
+        limit, frames = int(self._opts.message_size_max), int(self._opts.frames_max)
+        return TooLargeError(
+            f"no reply: an answer was over the {limit} bytes (message_size_max) or the {frames} "
+            f"frames (frames_max) that this {type(self).__name__} takes, and the connection was "
+            "ended for it, with this request and any other on it; each may have been done, and is "
+            "not asked again. Raise the limit, or ask for less",
+            code=code,
+            limit=limit,
+        )
 
 
 class RequestForm(Forming[Request], SocketBase):

@@ -273,8 +273,9 @@ class Stats:
         received_bytes: Bytes of those.
         written_messages: Written to connections, to the last octet.
         parsed_messages: Read from connections, to the last octet.
-        confirmed_messages: Written, and a peer has confirmed to have read them.
-        in_doubt_messages: Written to a connection that ended before they were confirmed.
+        confirmed_messages: Written, and a peer has confirmed to have read them, or its answers did.
+        in_doubt_messages: Written to a connection that ended before they were confirmed: lost, or
+            read shortly before. Taken back when a receipt still comes.
         dropped_overflow: Dropped as a queue was full.
         dropped_no_peer: Dropped for want of a peer.
         dropped_peer_gone: Dropped with a peer that left.

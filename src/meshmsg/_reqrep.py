@@ -22,7 +22,7 @@ from meshmsg._data import (
     question_of,
 )
 from meshmsg._engine import Engine
-from meshmsg._errors import MeshError, PeerError, RefusedError, TimedOutError
+from meshmsg._errors import MeshError, PeerError, RefusedError, TimedOutError, TooLargeError
 from meshmsg._forms import QuestionForm
 from meshmsg._looking import Looking
 from meshmsg._message import Message, classes_of_peers
@@ -105,7 +105,9 @@ class Req(QuestionForm, Draining):
             RefusedError: The peer refused it, in words of its own; it is not asked again.
             PeerError: The peer went away and no retry is left; the outcome is unknown.
             UsageError: `retries` is not a count, or `deadline` is not a time above 0.
-            TooLargeError: Over message_size_max, with the 4 bytes of its id.
+            TooLargeError: Over message_size_max, with the 4 bytes of its id; or the connection was
+                ended here, as an answer was over a limit: the outcome is unknown, and it is not
+                asked again.
             ClosedError: The socket was closed.
         """
         body: bytes = (
@@ -183,7 +185,7 @@ class Req(QuestionForm, Draining):
             elif rc == EREFUSED:
                 raise refused(self, slot)
             elif rc < 0:
-                raise self._error(rc, "no reply", timeout)
+                raise self._no_reply(rc, timeout)
             return self._unpack_one(slot)
         except BaseException:  # also of a signal's function, wherever it came
             lib.mm_request_cancel(self._handle, number[0])
@@ -225,3 +227,5 @@ class Req(QuestionForm, Draining):
             raise self._error(lib.MM_ETIMEDOUT, "no reply", timeout) from None
         except RefusedError:
             raise refused(self, slot) from None
+        except TooLargeError as error:
+            raise self._no_reply(error.code) from None

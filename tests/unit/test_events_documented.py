@@ -48,6 +48,18 @@ def test_the_page_and_help_explain_every_name_alike(kind: Any) -> None:
     assert len(set(rows.values())) >= len(rows) - 4  # "Bytes of those." is said four times more
 
 
+@pytest.mark.parametrize("kind", [mm.Stats, mm.PeerInfo])
+def test_the_page_says_what_is_a_counter_and_what_a_gauge(kind: Any) -> None:
+    """By names that are fields; none is both."""
+    row = f"| `{'stats' if kind is mm.Stats else 'peers'}()` | "
+    [line] = [line for line in PAGE.splitlines() if line.startswith(row)]
+    counters, gauges = (re.findall(r"`(\w+)`", cell) for cell in line[len(row) :].split(" | "))
+    assert {*counters, *gauges} <= set(names_of(kind))
+    assert not set(counters) & set(gauges)
+    now = {name for name in names_of(kind) if name.startswith("queued_")}
+    assert now <= set(gauges)
+
+
 @pytest.mark.parametrize(
     ("kind", "enum", "prefix"),
     [(mm.EventKind, "mm_event_kind", "MM_EVENT_"), (mm.Reason, "mm_reason", "MM_REASON_")],

@@ -111,15 +111,15 @@ def test_an_answer_goes_to_its_own_request_however_late_and_in_whatever_order(mo
         asyncio.run(run())
 
 
-def ask(mode: str, endpoint: str, **options: Any) -> mm.Message:
+def ask(mode: str, endpoint: str, *, size_max: int = 1 << 20, **options: Any) -> mm.Message:
     """Ask once, with a socket of its own."""
     if mode == "sync":
-        with mm.Req(connect=endpoint) as req:
+        with mm.Req(connect=endpoint, message_size_max=size_max) as req:
             req.wait_for_peers(timeout=WAIT_S)
             return req.request(b"q", **options)
 
     async def run() -> mm.Message:
-        async with aio.Req(connect=endpoint) as req:
+        async with aio.Req(connect=endpoint, message_size_max=size_max) as req:
             await req.wait_for_peers(timeout=WAIT_S)
             return await req.request(b"q", **options)
 
@@ -180,6 +180,36 @@ def ask_two(mode: str, endpoints: list[str]) -> list[object]:
             return list(await asyncio.gather(*tasks))
 
     return asyncio.run(run())
+
+
+@MODES
+@pytest.mark.parametrize("url", [UP, "sp+" + UP, "ipc://*", "inproc://over"])
+@pytest.mark.parametrize("retries", [0, 3])
+def test_an_answer_over_the_limit_says_so_and_is_not_asked_for_again(
+    mode: str, url: str, retries: int
+) -> None:
+    """It was we who ended the connection: the peer is there, and would answer the same again."""
+    with serving(lambda request: bytes(2000)) as server:
+        endpoint = server.rep.bind(url.removeprefix("sp+"))
+        where = "sp+" + endpoint if url.startswith("sp+") else endpoint
+        with pytest.raises(mm.TooLargeError, match=r"over the 1000 bytes.*not asked again") as told:
+            ask(mode, where, size_max=1000, timeout=WAIT_S, retries=retries)
+        assert told.value.limit == 1000
+        assert server.seen == [b"q"]
+
+
+def test_what_was_answered_is_not_in_doubt() -> None:
+    """A peer that closes between two beats has confirmed nothing, but its answers tell."""
+    with (
+        serving(echo) as server,
+        mm.Req(connect=server.rep.endpoint, heartbeat_interval=0) as req,
+    ):
+        for _ in range(5):
+            req.request(b"q", timeout=WAIT_S)
+        server.close()
+        wait_until(lambda: req.stats().disconnects == 1)
+        stats = req.stats()
+        assert (stats.confirmed_messages, stats.in_doubt_messages) == (5, 0)
 
 
 @MODES

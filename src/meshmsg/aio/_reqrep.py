@@ -82,7 +82,9 @@ class Req(QuestionForm, AsyncFrameSender):
             RefusedError: The peer refused it, in words of its own; it is not asked again.
             PeerError: The peer went away and no retry is left; the outcome is unknown.
             UsageError: `retries` is not a count, or `deadline` is not a time above 0.
-            TooLargeError: Over message_size_max, with the 4 bytes of its id.
+            TooLargeError: Over message_size_max, with the 4 bytes of its id; or the connection was
+                ended here, as an answer was over a limit: the outcome is unknown, and it is not
+                asked again.
             ClosedError: The socket was closed.
         """
         body: bytes = (
@@ -215,7 +217,7 @@ class Req(QuestionForm, AsyncFrameSender):
             if found == EREFUSED:
                 raise refused(self, slot)
             if found < 0:
-                raise self._error(found, "no reply")
+                raise self._no_reply(found)
             return self._unpack_one(slot)
         except BaseException:
             slot.drop()
