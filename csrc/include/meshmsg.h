@@ -337,8 +337,7 @@ int mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, u
                int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
 int mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms);
                                                   /* 1 message; MM_ECONNRESET: its peer went away, outcome unknown */
-                                                  /* MM_EMSGSIZE: an answer over the limits ended the connection */
-                                                  /* MM_EREFUSED: the message is the reason */
+                                  /* MM_EMSGSIZE: an answer over the limits; MM_EREFUSED: it is the reason */
 int mm_replies_ready(mm_handle socket, uint64_t *ids, uint32_t cap);   /* ids whose mm_reply will not wait; count */
 int mm_request_cancel(mm_handle socket, uint64_t id);                  /* its reply will be dropped as late */
 

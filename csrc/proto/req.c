@@ -180,8 +180,8 @@ req_rm(void *ps, mmi_pipe *p)
     req_pipe *rp = p->state;
     req_in(s, p);
     mmi_back_rm(&s->back, &rp->lb);
-    /* What is still here was begun on the wire, or there was no memory to keep it.  Which of them had
-     * the answer that we do not take is not known: to ask again would end the next connection, too. */
+    /* What is still here was begun on the wire, or there was no memory to keep it.  Which of them
+     * had the answer that we do not take is unknown: it would end the next connection, too. */
     bool refused = p->ended == MM_REASON_MESSAGE_SIZE || p->ended == MM_REASON_FRAME_COUNT;
     MMI_LIST_EACH(&rp->waiting, node, after) {
         req_of(node)->lost = refused ? MM_EMSGSIZE : MM_ECONNRESET;

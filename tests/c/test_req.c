@@ -316,24 +316,6 @@ test_an_answer_over_a_limit_ends_what_was_sent_in_words_of_its_own(void)
     }
 }
 
-/* The engine takes them for receipts (link.c). */
-static void
-test_a_pipe_counts_the_answers_to_what_it_was_asked(void)
-{
-    fake_sock *s = fake_open(MM_REQ, MM_OVERFLOW_BLOCK, 10);
-    fake_pipe *p = fake_connect(s);
-    uint64_t one = req_ask_ok(s, "one"), two = req_ask_ok(s, "two");
-    mmi_msg_unref(fake_take(p));
-    mmi_msg_unref(fake_take(p));
-    CHECK_INT(fake_deliver(p, req_answer(two, "", "2")), MM_OK);
-    CHECK_INT(p->pipe.answered, 1);
-    CHECK_INT(fake_deliver(p, req_answer(two, "", "again")), MM_OK);
-    CHECK_INT(fake_deliver(p, req_answer(one + 7, "", "nobody's")), MM_OK);
-    CHECK_INT(p->pipe.answered, 1);
-    req_reply_is(s, two, "2");
-    fake_close(s);
-}
-
 static void
 test_a_kept_request_is_answered_by_nobody_until_it_is_sent(void)
 {
@@ -502,7 +484,6 @@ main(void)
     RUN(test_forgetting_a_request_drops_the_reply_that_is_there);
     RUN(test_a_lost_peer_ends_what_was_sent_and_hands_on_what_was_not);
     RUN(test_an_answer_over_a_limit_ends_what_was_sent_in_words_of_its_own);
-    RUN(test_a_pipe_counts_the_answers_to_what_it_was_asked);
     RUN(test_a_kept_request_is_answered_by_nobody_until_it_is_sent);
     RUN(test_a_forgotten_request_in_the_backlog_is_harmless);
     RUN(test_a_reply_before_the_request_was_written_is_kept_when_the_peer_goes);
