@@ -81,7 +81,7 @@ class Asked:
             if rc == EAGAIN:
                 return None
             if rc == EREFUSED:
-                return refused(slot)
+                return refused(self.req, slot)
             if rc < 0:
                 return mm.PeerError("gone", code=rc)
             self.outcomes.append(self.req._unpack_one(slot))
