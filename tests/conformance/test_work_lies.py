@@ -27,7 +27,7 @@ def records(count: int) -> list[bytes]:
 
 def first_of(liar: mm.Dealer) -> int:
     """Ask for nothing, and hear the number of the queue's first batch."""
-    liar.send_frames(wire.pack_ask(0, [], ([], [])), timeout=PATIENCE)
+    liar.send_frames(wire.pack_ask(0, []), timeout=PATIENCE)  # of version 1: it does not leave
     terms = wire.parse_terms(liar.recv_frames(timeout=PATIENCE))
     assert terms is not None
     return terms.first
