@@ -60,6 +60,12 @@ def _left(fds: dict[str, str], tasks: set[str]) -> tuple[list[str], int]:
     return new, extra
 
 
+def pytest_collection_finish() -> None:
+    """Take what was imported and collected out of what each test's `gc.collect` walks: 0.2 s."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def pipes_of_libuv() -> None:
     """Open what libuv opens once a process and keeps, so that it is no leak of the first test."""
