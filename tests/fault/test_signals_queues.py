@@ -105,7 +105,7 @@ def test_a_job_that_ctrl_c_took_away_from_its_worker_is_given_out_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The worker had received it, and did not know it yet."""
-    made = _idle.JobForm.of.__func__  # type: ignore[attr-defined]
+    made = _idle.JobForm._of.__func__  # type: ignore[attr-defined]
     strikes = [KeyboardInterrupt()]
 
     def of(kind: Any, frames: Any) -> Any:
@@ -113,7 +113,7 @@ def test_a_job_that_ctrl_c_took_away_from_its_worker_is_given_out_again(
             raise strikes.pop()
         return made(kind, frames)
 
-    monkeypatch.setattr(_idle.JobForm, "of", classmethod(of))
+    monkeypatch.setattr(_idle.JobForm, "_of", classmethod(of))
     with IdleQueue(retries=1) as queue, mm.Req(connect=queue.front.endpoint) as req:
         answers: list[bytes] = []
         asking = threading.Thread(target=lambda: answers.append(req.request(b"q", timeout=WAIT_S)))

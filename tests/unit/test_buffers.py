@@ -256,6 +256,7 @@ def test_names_and_topics_are_taken_as_they_are() -> None:
     with published() as (pub, sub):
         sub.unsubscribe("")
         sub.subscribe(Lying(b"news"))
+        sub.wait_for_subscribed(timeout=WAIT_S)  # else the first subscription may still stand
         pub.wait_for_subscribers(Lying(b"news"), timeout=WAIT_S)
         assert pub.subscribers(Raising(b"news")) == 1
         assert pub.subscribers("new") == 0
