@@ -1,7 +1,7 @@
 """Compiles and runs the C unit tests, each under the address and undefined-behaviour sanitizers.
 
-The core is compiled once per session, side by side, into objects that every test program links.
-Not here: the tests (tests/c).
+The core is compiled once per session, side by side, into a shared library that every test program
+and every replay of a fuzzer's corpus links. Not here: the tests (tests/c), the fuzzers (tests/fuzz).
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests" / "c"
 CC = os.environ.get("CC") or shutil.which("cc") or ""
 FLAGS = [
-    *["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-pthread"],
+    *["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-pthread", "-fPIC"],
     *["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"],
     *[f"-I{ROOT / name}" for name in ("csrc", "csrc/include", "tests/c")],
 ]
 CORE = [path for path in (ROOT / "csrc").rglob("*.c") if path.parent.name != "python"]
 SOURCES = [*sorted(CORE), TESTS / "fake.c"]
 PROGRAMS = sorted(TESTS.glob("test_*.c"))
+FUZZ = ROOT / "tests" / "fuzz"
 
 pytestmark = pytest.mark.skipif(not CC, reason="no C compiler on this machine")
 
@@ -39,13 +40,9 @@ def run(args: list[str | Path], timeout: float = 600) -> subprocess.CompletedPro
 
 
 @pytest.fixture(scope="session")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Return the core, compiled with the sanitizers, and the fake socket.
-
-    All of it goes into each program, not an archive of it: what only registers itself when the
-    program starts (the fork hooks) would be left out.
-    """
-    folder = tmp_path_factory.mktemp("objects")
+def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a library of the core, compiled with the sanitizers, and of the fake socket."""
+    folder = tmp_path_factory.mktemp("core")
 
     def compiled(source: Path) -> Path:
         target = folder / f"{source.parent.name}_{source.stem}.o"
@@ -54,18 +51,26 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         return target
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        return list(pool.map(compiled, SOURCES))
+        objects = list(pool.map(compiled, SOURCES))
+    library = folder / "libcore.so"
+    done = run([CC, *FLAGS, "-shared", *objects, "-o", library])
+    assert done.returncode == 0, done.stderr
+    return library
+
+
+def linked(sources: list[Path], core: Path, binary: Path) -> Path:
+    """Return a program of these sources and the core."""
+    built = run([CC, *FLAGS, *sources, core, f"-Wl,-rpath,{core.parent}", "-o", binary])
+    assert built.returncode == 0, built.stderr
+    return binary
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_c_program_ends_without_a_failed_check_or_a_sanitizer_report(
-    program: Path, objects: list[Path], tmp_path: Path
+    program: Path, core: Path, tmp_path: Path
 ) -> None:
     """Each C program checks one file's rules; the sanitizers check its memory."""
-    binary = tmp_path / program.stem
-    built = run([CC, *FLAGS, program, *objects, "-o", binary])
-    assert built.returncode == 0, built.stderr
-    done = run([binary], timeout=600)
+    done = run([linked([program], core, tmp_path / program.stem)])
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
 
 
@@ -77,3 +82,14 @@ def test_every_c_test_function_is_run_by_its_program(program: Path) -> None:
     defined = re.findall(r"^(test_\w+)\(", text, re.MULTILINE)
     assert defined
     assert [name for name in defined if not re.search(rf"\b{name}\b", main)] == []
+
+
+@pytest.mark.parametrize("name", ["reader", "hello", "sp", "opening"])
+def test_the_corpus_of_a_fuzzer_is_harmless(name: str, core: Path, tmp_path: Path) -> None:
+    """Every input, whole and in pieces, gives the same and breaks nothing."""
+    inputs = sorted((FUZZ / "corpus" / name).iterdir())
+    assert len(inputs) >= 5
+    sources = [FUZZ / "fuzz_main.c", FUZZ / f"fuzz_{name}.c"]
+    done = run([linked(sources, core, tmp_path / "replay"), *inputs])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{len(inputs)} inputs\n"
