@@ -21,6 +21,7 @@ class Subscribed(int):
 
     Attributes:
         certain: Peers whose socket has the topics: of meshmsg, or of SP, which sends everything.
+            An XPub with `manual=True` among them still decides itself what it sends.
         probable: Peers that are not of meshmsg and answered a PING behind the topics. libzmq does
             so before its socket has taken them over: what its program publishes meanwhile is
             missed.

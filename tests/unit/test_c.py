@@ -1,7 +1,7 @@
 """Compiles and runs the C unit tests, each under the address and undefined-behaviour sanitizers.
 
 The core is compiled once per session, side by side, into a shared library that every test program
-and every replay of a fuzzer's corpus links. Not here: the tests (tests/c), the fuzzers (tests/fuzz).
+and every replay of a fuzzer's corpus links. Not here: the tests (tests/c, tests/fuzz).
 """
 
 from __future__ import annotations
