@@ -25,7 +25,7 @@ tsan)
     flags="-std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=thread -Icsrc/include -Icsrc -Itests/c"
     rm -rf "$folder/c"
     mkdir -p "$folder/c/core"
-    find csrc -name '*.c' -not -path 'csrc/python/*' |
+    find csrc -name '*.c' -not -path 'csrc/binding/*' |
         xargs -P "$(nproc)" -I{} sh -c \
             "$cc $flags -c {} -o $folder/c/core/\$(echo {} | tr / _).o"
     for program in test_engine_threads test_lead test_loop_lead test_group test_memory \

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy import rules
+from tests.tidy import circles, rules
 
 ROOT = Path(__file__).resolve().parents[1]
 Rule = Callable[[str, str], list[str]]
@@ -72,8 +72,9 @@ def test_a_rule_holds(rule: Rule, paths: list[Path], base: Path) -> None:
 @pytest.mark.parametrize(
     ("rule", "path", "bad"),
     [
-        (rules.wrong_includes, "codec/x.c", '#include "engine/link.h"\n'),
-        (rules.wrong_includes, "codec/x.c", '#include "plat/plat.h"\n'),
+        (rules.wrong_includes, "wire/x.c", '#include "link/link.h"\n'),
+        (rules.wrong_includes, "wire/x.c", '#include "plat/plat.h"\n'),
+        (rules.wrong_includes, "other/x.c", ""),
         (rules.system_includes, "engine/x.c", "#include <sys/socket.h>\n"),
         (rules.long_c, "x.c", "x" * 111),
         (rules.long_c, "x.c", "void\nf(void)\n{\n" + ";\n" * 80 + "}\n"),
@@ -124,6 +125,38 @@ def test_no_c_file_is_dead() -> None:
     for header in (p for p in C if p.suffix == ".h"):
         name = str(header.relative_to(ROOT / "csrc")).removeprefix("include/")
         assert f'"{name}"' in text, f"{name} is included nowhere"
+
+
+CIRCLE_FILES_MAX = 23
+"""Files of the largest circle of calls in csrc.  It may only fall."""
+CIRCLES_MAX = 6
+"""Circles of calls in csrc, likewise."""
+
+
+def test_the_files_of_c_call_no_floor_above_them_and_few_call_back() -> None:
+    """By the functions they name."""
+    folder = ROOT / "csrc"
+    texts = {str(p.relative_to(folder)): p.read_text() for p in C if p.suffix == ".c"}
+    graph = circles.needs(texts)
+    assert circles.upward(graph, rules.FLOORS) == []
+    found = circles.circles(graph)
+    assert max(map(len, found)) <= CIRCLE_FILES_MAX
+    assert len(found) <= CIRCLES_MAX
+
+
+def test_a_circle_and_a_call_upwards_are_noticed() -> None:
+    """Of files that call each other, also by way of a third; names in comments are no calls."""
+    graph = circles.needs(
+        {
+            "base/a.c": "void\nmmi_a(int x)\n{\n    mmi_b();\n}\n",
+            "base/b.c": "void\nmmi_b(void)\n{\n    mmi_c();\n}\n",
+            "api/c.c": "void\nmmi_c(void)\n{\n    mmi_a(1);\n}\n",
+            "api/d.c": "/* mmi_c */ void\nmmi_d(void)\n{\n}\n",
+        }
+    )
+    assert circles.circles(graph) == [["api/c.c", "base/a.c", "base/b.c"]]
+    assert circles.upward(graph, {"base": 0, "api": 1}) == [("base/b.c", "api/c.c")]
+    assert graph["api/d.c"] == set()
 
 
 def test_no_document_is_dead() -> None:

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "base/radix.h"
-#include "codec/framing.h"
-#include "codec/sp_body.h"
+#include "wire/framing.h"
+#include "wire/sp/body.h"
 
 enum { MICRO_TOPIC_MAX = 32 };
 

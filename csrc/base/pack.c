@@ -1,6 +1,6 @@
 /*
  * pack.c: several messages in one block.  See pack.h.
- * Not here: how a message looks on the wire (codec/framing.h).
+ * Not here: how a message looks on the wire (wire/framing.h).
  * Law: one allocation a pack, besides the arena it may be a part of.
  */
 #include "base/pack.h"

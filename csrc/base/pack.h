@@ -21,7 +21,7 @@ enum {
     MMI_PACK_FRAMES_MAX = 16       /* frames of a message in a received pack                     */
 };
 
-struct mmi_framing;            /* codec/framing.h: how messages look on a wire */
+struct mmi_framing;            /* wire/framing.h: how messages look on a wire */
 
 typedef struct mmi_pack_out {
     mmi_msg msg;               /* kind MMI_MSG_PACK_OUT                       */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/link.h"
+#include "link/link.h"
 
 static const uint64_t DIALER_STABLE_NS = 1000000000;
 static const uint64_t DIALER_NS_PER_MS = 1000000;

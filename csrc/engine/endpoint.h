@@ -7,8 +7,8 @@
 #ifndef MMI_ENDPOINT_H
 #define MMI_ENDPOINT_H
 
-#include "codec/sp.h"
-#include "codec/url.h"
+#include "wire/sp/sp.h"
+#include "wire/url.h"
 #include "engine/socket.h"
 #include "tran/tran.h"
 

@@ -1,7 +1,7 @@
 /*
  * engine.c: opening and closing an engine, waiting without its lock, and what engines share.
  *
- * Not here: the step (step.c), what is stepped (link, endpoint, socket).
+ * Not here: the step (sched/turn.c), what is stepped (link, endpoint, socket).
  * Law: engine structs are static; whoever waits outside the lock is counted in e->outside, and the
  * engine's platform is not freed before that is zero.
  */
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "engine/link.h"
+#include "link/link.h"
 
 static mmi_engine engines[MMI_ENGINES_MAX];
 static bool engine_lock_ready[MMI_ENGINES_MAX];

@@ -61,7 +61,7 @@ typedef struct mmi_engine {
     mmi_timers timers;
     mmi_list sockets;              /* open, and closed but lingering       */
     mmi_list dirty, touched, dead; /* links, sockets, links: to be settled */
-    mmi_list lagging;              /* sockets whose outboxes are to catch up, see proto.h */
+    mmi_list lagging;              /* sockets whose outboxes are to catch up, see role/role.h */
     mmi_list bursts;               /* links that the runner writes every MMI_PACE_US */
     mmi_list parting;              /* links that are kept for their peers to read on, oldest first */
     uint32_t parting_count;
@@ -121,7 +121,7 @@ int mmi_engine_wait(mmi_engine *e, int notifier, uint64_t deadline_ns);
 /* now + ms, saturating; ms < 0: never. */
 uint64_t mmi_deadline(uint64_t now_ns, int64_t ms);
 
-/* park.c: when the runner leaves polling to who waits, and takes it back. */
+/* sched/poller.c: when the runner leaves polling to who waits, and takes it back. */
 void mmi_runner_park(mmi_engine *e);                 /* the runner's: returns when it is to poll */
 void mmi_runner_unpark(mmi_engine *e);
 void mmi_runner_rouse(mmi_engine *e);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/link.h"
+#include "link/link.h"
 
 enum { EVENTS_FIRST = 16 };
 static const uint64_t EVENT_DROPS_INTERVAL_NS = 1000000000;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/link.h"
+#include "link/link.h"
 
 static int
 listener_start(mmi_listener *l, const mmi_url *url, const mmi_addr *addr)

@@ -1,7 +1,7 @@
 /*
  * socket.c: the life of a socket: open, closed but lingering, gone; and its readiness.
  *
- * Not here: waiting (wait.c, wake.c), looking in (look.c), events (events.c).
+ * Not here: waiting (wait.c, sched/waker.c), looking in (engine/inspect.c), events (events.c).
  * Law: after mmi_socket_close no user call reaches it; it is freed by settle, once its links are
  * gone.
  */
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "engine/link.h"
+#include "link/link.h"
 
 static uint32_t
 socket_random(mmi_proto_host *host)

@@ -10,8 +10,8 @@
 #define MMI_SOCKET_H
 
 #include "engine/engine.h"
-#include "engine/spin.h"
-#include "proto/proto.h"
+#include "sched/spin.h"
+#include "role/role.h"
 
 enum {
     /* Internal, news rather than a level: some outbox was emptied a little; one that a sender lets
@@ -169,7 +169,7 @@ void mmi_socket_tell_drops(mmi_socket *s);         /* the pending DROPPED events
 void mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
                      const char *detail);
 
-/* wake.c */
+/* sched/waker.c */
 int mmi_waker_open(mmi_engine *e, mmi_waker **out) MMI_WARN_UNUSED;
 void mmi_waker_close(mmi_engine *e, mmi_waker *w);
 /* Which of the events are so already, and told at once; MM_ENOMEM. */
@@ -181,11 +181,11 @@ void mmi_socket_fire(mmi_socket *s, uint32_t ready);   /* watches and fileno */
 void mmi_socket_unwatch(mmi_socket *s);                /* at close: every watch says closed */
 int mmi_socket_fileno(mmi_socket *s, int *fd) MMI_WARN_UNUSED;
 
-/* What else wake.c and group.c share: a watch is over; the news are passed on. */
+/* What else sched/waker.c and sched/pollset.c share: a watch is over; the news are passed on. */
 void mmi_watch_free(mmi_watch *watch);
 void mmi_group_ring(mmi_engine *e, mmi_group *g);
 
-/* group.c */
+/* sched/pollset.c */
 int mmi_group_open(mmi_engine *e, mmi_group **out) MMI_WARN_UNUSED;
 void mmi_group_close(mmi_engine *e, mmi_group *g);
 /* In place of what was asked of it before. MM_EINVAL, MM_ENOTSUP, MM_ENOMEM */
@@ -198,7 +198,7 @@ void mmi_group_rm(mmi_engine *e, mmi_group *g, mm_handle socket);
 int mmi_group_poll(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, int64_t timeout_ms,
                    int64_t slice_ms);
 
-/* look.c */
+/* engine/inspect.c */
 void mmi_socket_stats_now(mmi_socket *s, mm_stats *out);
 uint32_t mmi_socket_peers(mmi_socket *s, mm_peer *out, uint32_t cap);
 uint32_t mmi_socket_attempts(mmi_socket *s, mm_attempt *out, uint32_t cap);   /* count of all */

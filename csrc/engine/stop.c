@@ -2,7 +2,7 @@
  * stop.c: the end of receiving, without loss: peers are asked to send nothing more (STOP), hand on
  * what they have not begun, and say when that was all (STOPPED).
  *
- * Not here: what a sender does with its queue (link_leave.c, proto.h: stop).
+ * Not here: what a sender does with its queue (link/leave.c, role/role.h: stop).
  * Law: reading goes on until the peer has said so, or was found to be unable to, or time is up;
  * what came until then is given out, and only then is there no more.  Who sends on behind STOPPED
  * breaks the protocol: its connection ends, and says so.  What became of a peer that was asked is
@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codec/hello.h"
-#include "engine/link.h"
+#include "wire/zmtp/hello.h"
+#include "link/link.h"
 
 static const uint8_t stop_fence[] = { 'S', 'T', 'O', 'P' };   /* the context of a PING of ours */
 

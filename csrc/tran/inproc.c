@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/list.h"
-#include "plat/memory.h"
+#include "plat/memory/memory.h"
 #include "tran/tran.h"
 
 enum { INPROC_BACKLOG_MAX = 128, INPROC_NAME_SIZE = 256 };

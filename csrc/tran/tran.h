@@ -9,7 +9,7 @@
 #ifndef MMI_TRAN_H
 #define MMI_TRAN_H
 
-#include "codec/url.h"
+#include "wire/url.h"
 #include "plat/plat.h"
 
 typedef struct mmi_tran_ops {

@@ -26,7 +26,7 @@ from meshmsg._wrongrole import wrong_send_of as wrong
 
 
 def _load_fast() -> Any:
-    """Return the functions of csrc/python/fast.c: a second module in the same shared object."""
+    """Return the functions of csrc/binding/module.c: a second module in the same shared object."""
     loader = ExtensionFileLoader("meshmsg._fast", str(_mm.__file__))
     spec = spec_from_file_location("meshmsg._fast", _mm.__file__, loader=loader)
     if spec is None:
@@ -53,7 +53,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 def sends_natively(method: _Method) -> _Method:
     """Have a socket's `send` send plain bytes natively, and leave all else to this.
 
-    Awaited, a coroutine without a frame does so (csrc/python/fast_coroutine.h).
+    Awaited, a coroutine without a frame does so (csrc/binding/coroutine.h).
     """
     topics = "topic" in method.__annotations__
     native: _Method = fast.send_method(method, topics, iscoroutinefunction(method), wrong(topics))

@@ -27,7 +27,7 @@ TROUBLE = (
 RECOVERED = (EventKind.ACCEPT_RESUMED, EventKind.PEER_RESUMED)
 EXPECTED = (Reason.EOF, Reason.LOCAL)
 WANTED = "not subscribed any more"
-"""The cause of a drop (csrc/proto/drop.c) that the socket's user asked for: `unsubscribe`."""
+"""The cause of a drop (csrc/queue/drop.c) that the socket's user asked for: `unsubscribe`."""
 AGAIN_FIRST_S = 1.0
 """Seconds until the same trouble is logged again; doubled each time."""
 AGAIN_MAX_S = 60.0

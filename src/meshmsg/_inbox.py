@@ -22,7 +22,7 @@ class Inbox(Forming[MessageT]):
     def _prepare(self) -> None:
         super()._prepare()
         self._ready: Any = fast.ready(self._made_of)
-        """Messages (see csrc/python/fast_ready.c), made as they are taken."""
+        """Messages (see csrc/binding/ready.c), made as they are taken."""
         self._inbox_lock = threading.RLock()
         """Re-entrant, as a signal may come while it is held, and what runs then may close the
         socket."""

@@ -93,7 +93,7 @@ class Request(FullMessage):
     """
 
     _way: Any = fast.no_way()
-    """The way back to who asked (csrc/python/fast_reply.c); that of one no socket gave is used."""
+    """The way back to who asked (csrc/binding/reply.c); that of one no socket gave is used."""
 
     if not TYPE_CHECKING:  # as of any Message; not set with each, as it is seldom asked for
         peer = property(attrgetter("_way.peer"), doc="Who asked: its id in `peers()`.")

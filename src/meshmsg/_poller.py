@@ -1,6 +1,6 @@
 """Poller: one thread waits for several sockets, and other descriptors, at once.
 
-Not here: what makes a socket ready, and how the thread waits (csrc/engine/group.c); descriptors
+Not here: what makes a socket ready, and how the thread waits (csrc/sched/pollset.c); descriptors
 (_polled.py). Law: what it tells of was so at that moment, and is told of again as long as it is.
 """
 

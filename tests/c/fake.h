@@ -2,13 +2,13 @@
  * fake.h: a world for protocol roles: a socket without an engine, and peers whose queues the test
  * fills and empties by hand.
  * Not here: bytes, threads, time.
- * Law: the fake does exactly what proto.h says the engine does, and checks the pipes' invariants.
+ * Law: the fake does exactly what role/role.h says the engine does, and checks the pipes' invariants.
  */
 #ifndef FAKE_H
 #define FAKE_H
 
 #include "check.h"
-#include "proto/proto.h"
+#include "role/role.h"
 
 enum { FAKE_PIPES_MAX = 64, FAKE_LOG_SIZE = 4096 };
 

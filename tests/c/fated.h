@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "engine/link_small.h"
+#include "link/small.h"
 #include "sockets.h"
 
 enum { WAIT_MS = 60000, PEERS = 20, MANY = 40, SMALL = 60 };

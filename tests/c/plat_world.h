@@ -8,7 +8,7 @@
 #define PLAT_WORLD_H
 
 #include "places.h"
-#include "plat/sim.h"
+#include "plat/sim/sim.h"
 
 enum { TAG_LISTENER = 7, TAG_NEAR, TAG_FAR, TAG_OTHER, EVENTS_MAX = 8 };
 

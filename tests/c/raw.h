@@ -1,13 +1,13 @@
 /*
  * raw.h: a bare peer in a simulated world, every octet of which is the test's.
- * Not here: tests; what the octets mean (codec/command.h).
+ * Not here: tests; what the octets mean (wire/zmtp/command.h).
  * Law: what is sent there has room; what comes is not read until the test asks for it.
  */
 #ifndef RAW_H
 #define RAW_H
 
-#include "codec/command.h"
-#include "plat/sim.h"
+#include "wire/zmtp/command.h"
+#include "plat/sim/sim.h"
 #include "places.h"
 #include "sockets.h"
 

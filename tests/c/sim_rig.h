@@ -7,7 +7,7 @@
 #define SIM_RIG_H
 
 #include "places.h"
-#include "plat/sim_world.h"
+#include "plat/sim/world.h"
 
 typedef struct sim_rig {
     mm_handle world;

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 
 #include "places.h"
-#include "plat/posix.h"
+#include "plat/posix/posix.h"
 
 static mmi_addr
 addr_of(uint8_t kind, const char *ip, uint16_t port)

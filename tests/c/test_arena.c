@@ -5,9 +5,9 @@
  */
 #include "base/arena.h"
 #include "check.h"
-#include "codec/framing.h"
-#include "codec/reader.h"
-#include "codec/sp_reader.h"
+#include "wire/framing.h"
+#include "wire/zmtp/reader.h"
+#include "wire/sp/reader.h"
 
 enum { ROUNDS = 60, BODY_MAX = 20000, MESSAGES_MAX = 65536 };
 

@@ -4,7 +4,7 @@
  * Not here: sending them, and whatever comes by way of a library (tests/unit/test_arrow.py).
  * Law: a format that is not wholly understood is refused before a buffer is looked at.
  */
-#include "engine/arrow.h"
+#include "batch/arrow.h"
 
 #include "check.h"
 

@@ -4,7 +4,7 @@
  * Law: a batch that lasts pins at most PINS_TIMES its own octets, or that of LEAST octets; its
  * messages are the same, copied or not.
  */
-#include "engine/batch.h"
+#include "batch/batch.h"
 
 #include "check.h"
 

@@ -5,7 +5,7 @@
  * Law: what waits to be told is bounded by the topics that differ, not by how often they changed;
  * a publisher that reads has in the end the topics that the subscriber has, whatever came before.
  */
-#include "codec/frame.h"
+#include "wire/zmtp/frame.h"
 #include "raw.h"
 
 enum {

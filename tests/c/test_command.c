@@ -4,8 +4,8 @@
  * Law: what is written is read back the same; each length is believed only as far as it is there.
  */
 #include "check.h"
-#include "codec/command.h"
-#include "codec/frame.h"
+#include "wire/zmtp/command.h"
+#include "wire/zmtp/frame.h"
 
 /* Parses a copy of exactly that size, so that the sanitizer sees a read beyond it. */
 static int

@@ -6,7 +6,7 @@
  */
 #include <stdatomic.h>
 
-#include "engine/link.h"
+#include "link/link.h"
 #include "sockets.h"
 
 enum { WAIT_MS = 20000, CHAIN = 5000, TOGETHER_MAX = 3, RECEIVERS_MAX = 3,
@@ -122,7 +122,7 @@ test_nor_does_a_publisher_have_to_publish_again(void)
     chain_over(MM_PUB, MM_SUB, 1);
 }
 
-/* Their queues may lag behind what was sent (proto/dist_lag.c). */
+/* Their queues may lag behind what was sent (queue/dist_lag.c). */
 static void
 test_nor_one_with_several_subscribers(void)
 {

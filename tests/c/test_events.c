@@ -4,7 +4,7 @@
  * Law: reading takes nothing away; what is missing is visible as a gap, and counted.
  */
 #include "check.h"
-#include "engine/link.h"
+#include "link/link.h"
 
 enum { FULL = MMI_SOCKET_EVENTS_MAX };
 

@@ -7,7 +7,7 @@
  * whether queues may lag or not.
  */
 #include "base/limits.h"
-#include "codec/sp_reader.h"
+#include "wire/sp/reader.h"
 #include "fake.h"
 
 enum { TEXT_MAX = 4096, PEERS = 3, LARGE = 10000 };

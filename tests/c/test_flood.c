@@ -1,6 +1,6 @@
 /*
  * test_flood.c: a peer that asks and asks and never reads the answers, in a simulated world.
- * Not here: what the commands mean (codec/command.h), peers that are too slow (tests/sim).
+ * Not here: what the commands mean (wire/zmtp/command.h), peers that are too slow (tests/sim).
  * Law: what we keep for a peer that does not read is bounded, whatever it sends; one that then
  * reads has its answers.
  */

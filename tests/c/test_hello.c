@@ -4,9 +4,9 @@
  * Law: refused at the first octet that cannot be right, with a reason; no octet behind is used.
  */
 #include "check.h"
-#include "codec/command.h"
-#include "codec/frame.h"
-#include "codec/hello.h"
+#include "wire/zmtp/command.h"
+#include "wire/zmtp/frame.h"
+#include "wire/zmtp/hello.h"
 
 enum { GREETING = 64, BYTES_MAX = 20000 };
 

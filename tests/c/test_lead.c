@@ -13,7 +13,7 @@
 #include "sockets.h"
 
 enum { TRIPS = 3000, WAIT_MS = 60000, BURST = 5000, RESPONDENTS = 40, SURVEYS = 200 };
-enum { QUIET_WAITS = 3, QUIET_MESSAGES = 16 };   /* as in engine/park.c */
+enum { QUIET_WAITS = 3, QUIET_MESSAGES = 16 };   /* as in sched/poller.c */
 
 /* A lone caller that asks, and somebody who answers it. */
 typedef struct rig {

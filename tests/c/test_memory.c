@@ -8,8 +8,8 @@
 #include <pthread.h>
 
 #include "places.h"
-#include "plat/memory_end.h"
-#include "plat/posix.h"
+#include "plat/memory/end.h"
+#include "plat/posix/posix.h"
 
 enum { BODY = 20000, MANY = 3 * 1024, LARGE = 64 * 1024 * 1024 };
 

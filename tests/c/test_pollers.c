@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 
 #include "places.h"
-#include "plat/posix.h"
+#include "plat/posix/posix.h"
 
 enum { MANY = 600, CAP = 1024 };
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "places.h"
-#include "plat/posix.h"
+#include "plat/posix/posix.h"
 
 static void
 test_a_deadline_becomes_a_timeout_rounded_up(void)

@@ -4,7 +4,7 @@
  * Law: every message sent is somewhere: taken, queued, or in one counter.
  */
 #include "base/limits.h"
-#include "codec/sp_reader.h"
+#include "wire/sp/reader.h"
 #include "fake.h"
 
 static void

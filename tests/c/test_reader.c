@@ -5,7 +5,7 @@
  * Law: a message comes out whole or not at all; memory follows what arrived, not what was claimed.
  */
 #include "check.h"
-#include "codec/reader.h"
+#include "wire/zmtp/reader.h"
 
 enum { STREAM_MAX = 4096, LOG_MAX = 8192 };
 

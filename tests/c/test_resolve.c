@@ -12,7 +12,7 @@
 
 #include "base/limits.h"
 #include "places.h"
-#include "plat/posix.h"
+#include "plat/posix/posix.h"
 
 enum { SPREAD = 20 };   /* addresses of the name "many" */
 

@@ -6,7 +6,7 @@
  */
 #include "engine/engine.h"
 #include "engine/handle.h"
-#include "plat/sim.h"
+#include "plat/sim/sim.h"
 #include "sockets.h"
 
 enum { EVENTS = 256 };

@@ -5,7 +5,7 @@
  * Law: time moves only when nobody can; the same seed gives the same trace.
  */
 #include "check.h"
-#include "plat/sim_world.h"
+#include "plat/sim/world.h"
 
 static const uint64_t MS = 1000000, HOUR = 3600ull * 1000000000;
 static const mm_sim_opts quiet = { .latency_min_ns = 1000, .latency_max_ns = 1000 };

@@ -4,7 +4,7 @@
  * Not here: the wire itself (tests/unit/test_codec_sp_*.py).
  * Law: after every step the reader's invariants hold, and nothing is left at the end.
  */
-#include "codec/sp_reader.h"
+#include "wire/sp/reader.h"
 
 #include "check.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/limits.h"
 #include "places.h"
-#include "plat/posix.h"
+#include "plat/posix/posix.h"
 
 static void
 wait_for(int fd, short events)

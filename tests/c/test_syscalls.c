@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 
 #include "places.h"
-#include "plat/posix.h"
+#include "plat/posix/posix.h"
 
 typedef enum call {
     CALL_NONE, CALL_SOCKET, CALL_LISTEN, CALL_NAME, CALL_OPTION, CALL_ACCEPT, CALL_CONNECT,

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "places.h"
-#include "plat/sim.h"
+#include "plat/sim/sim.h"
 #include "tran/tran.h"
 
 enum { BACKLOG = 128, NAME_MAX_SIZE = 255 };

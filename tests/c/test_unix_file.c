@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "places.h"
-#include "plat/posix.h"
+#include "plat/posix/posix.h"
 
 static char folder[PLACE_SIZE];
 

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 
 #include "places.h"
-#include "plat/posix.h"
+#include "plat/posix/posix.h"
 
 enum { STRANGER = 4242 };
 

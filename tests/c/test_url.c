@@ -4,7 +4,7 @@
  * Law: what was parsed and formatted parses to the same; no text is read beyond its end.
  */
 #include "check.h"
-#include "codec/url.h"
+#include "wire/url.h"
 
 enum { WHY_SIZE = MM_WHY_SIZE };
 

@@ -5,7 +5,7 @@
  * Law: what one wire cannot say is refused or counted, and nothing else is lost or changed.
  */
 #include "base/limits.h"
-#include "codec/sp_reader.h"
+#include "wire/sp/reader.h"
 #include "fake.h"
 
 enum { ROUNDS = 2000, STREAM_MAX = 64 * 1024 };

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "codec/hello.h"
+#include "wire/zmtp/hello.h"
 
 typedef struct fuzz_end {
     int rc, reason, role;

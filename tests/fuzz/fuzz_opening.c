@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "codec/opening.h"
-#include "codec/parser.h"
+#include "wire/handshake.h"
+#include "wire/parser.h"
 
 enum { FUZZ_SIZE_MAX = 3000 };
 

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "codec/reader.h"
+#include "wire/zmtp/reader.h"
 
 static const mmi_reader_limits fuzz_limits = { .message_size_max = 100000, .frames_max = 64,
                                                .command_size_max = 5000 };

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "codec/sp_hello.h"
-#include "codec/sp_reader.h"
+#include "wire/sp/hello.h"
+#include "wire/sp/reader.h"
 
 enum { FUZZ_IPC = 0x80, FUZZ_HOPS = 4, FUZZ_SIZE = 100000 };
 

@@ -64,8 +64,8 @@ class Tree:
             path.mkdir()
         _run([sys.executable, "-c", _EMIT], folder)
         core = sorted(path.relative_to(folder) for path in (folder / "csrc").rglob("*.c"))
-        self.core = [path for path in core if path.parts[1] != "python"]
-        self.native = [path for path in core if path.parts[1] == "python"]
+        self.core = [path for path in core if path.parts[1] != "binding"]
+        self.native = [path for path in core if path.parts[1] == "binding"]
         sources = [*self.core, *self.native, Path("_mm.c"), TRACE, Path("tests/c/fake.c")]
         self.programs = sorted(path.stem for path in (folder / "tests/c").glob("test_*.c"))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:

@@ -23,7 +23,7 @@ FLAGS = [
     *["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"],
     *[f"-I{ROOT / name}" for name in ("csrc", "csrc/include", "tests/c")],
 ]
-CORE = [path for path in (ROOT / "csrc").rglob("*.c") if path.parent.name != "python"]
+CORE = [path for path in (ROOT / "csrc").rglob("*.c") if path.parent.name != "binding"]
 SOURCES = [*sorted(CORE), TESTS / "fake.c"]
 PROGRAMS = sorted(TESTS.glob("test_*.c"))
 FUZZ = ROOT / "tests" / "fuzz"
@@ -45,7 +45,7 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("core")
 
     def compiled(source: Path) -> Path:
-        target = folder / f"{source.parent.name}_{source.stem}.o"
+        target = folder / ("_".join(source.parts[-3:]) + ".o")
         done = run([CC, *FLAGS, "-c", source, "-o", target])
         assert done.returncode == 0, done.stderr
         return target

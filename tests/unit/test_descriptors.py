@@ -9,7 +9,7 @@ import sys
 import pytest
 
 ROOM = 2048
-"""POSIX_FILES in csrc/plat/posix.c."""
+"""POSIX_FILES in csrc/plat/posix/posix.c."""
 TABLE = """
 import resource, sys, threading
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -1,0 +1,441 @@
+/*
+ * api.c: engines, sockets, endpoints, subscriptions, fileno, wakers: handle, lock, call, leave.
+ *
+ * Not here: sending and receiving (api/send.c), waiting for peers and looking in (api/inspect.c).
+ * Law: every argument is checked here, once; nothing a user passes reaches an assertion.
+ */
+#include "api/api.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int
+mmi_api_enter(mm_handle socket, mmi_socket **s)
+{
+    mmi_engine *e;
+    void *object;
+    int rc = mmi_handle_lock(socket, MMI_HANDLE_SOCKET, &object, &e);
+    if (rc == MM_OK) {
+        *s = object;
+        mmi_engine_refresh(e);
+        mmi_engine_catch_up(e);
+    }
+    return rc;
+}
+
+int
+mmi_api_enter_quick(mm_handle socket, mmi_socket **s)
+{
+    mmi_engine *e;
+    void *object;
+    int rc = mmi_handle_lock(socket, MMI_HANDLE_SOCKET, &object, &e);
+    if (rc == MM_OK) {
+        *s = object;
+    }
+    return rc;
+}
+
+int
+mmi_api_end(mmi_engine *e, int rc)
+{
+    mmi_engine_leave(e);
+    return rc;
+}
+
+int
+mmi_api_leave(mmi_socket *s, int rc)
+{
+    return mmi_api_end(s->engine, rc);
+}
+
+uint64_t
+mmi_api_deadline(const mmi_socket *s, mmi_api_wait *w)
+{
+    if (!w->started) {
+        w->started = true;
+        w->deadline_ns = mmi_deadline(s->engine->now_ns, w->timeout_ms);
+    }
+    return w->deadline_ns;
+}
+
+int
+mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, uint64_t key)
+{
+    return w->timeout_ms == 0
+               ? MM_EAGAIN
+               : mmi_socket_wait(s, events, key, mmi_api_deadline(s, w), w->slice_ms);
+}
+
+int
+mm_engine_open(uint32_t flags, mm_handle *engine)
+{
+    if ((flags & ~(uint32_t)MM_ENGINE_POLL) != 0 || engine == NULL) {
+        return MM_EINVAL;
+    }
+    mmi_plat plat;
+    int rc = mmi_plat_posix((flags & MM_ENGINE_POLL) != 0, &plat);
+    return rc == MM_OK ? mmi_engine_open(&plat, engine) : rc;
+}
+
+int
+mm_sim_engine_open(mm_handle world, mm_handle *engine)
+{
+    mmi_sim *sim = mmi_sim_find(world);
+    if (sim == NULL || engine == NULL) {
+        return MM_EINVAL;
+    }
+    mmi_plat plat;
+    int rc = mmi_sim_plat(sim, &plat);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    rc = mmi_engine_open(&plat, engine);
+    if (rc == MM_OK) {
+        void *object;
+        mmi_engine *e;
+        rc = mmi_handle_lock(*engine, MMI_HANDLE_ENGINE, &object, &e);
+        if (rc == MM_OK) {
+            mmi_sim_attach(&e->plat, mmi_engine_step_now, e);
+            mmi_engine_leave(e);
+        }
+    }
+    return rc;
+}
+
+int
+mm_engine_close(mm_handle engine, int64_t timeout_ms, uint64_t *abandoned_messages)
+{
+    void *object;
+    mmi_engine *e;
+    uint64_t abandoned = 0;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    if (rc == MM_OK) {
+        rc = mmi_engine_close(e, timeout_ms < 0 ? MMI_LINGER_MS : timeout_ms, &abandoned);
+    }
+    if (abandoned_messages != NULL) {
+        *abandoned_messages = abandoned;
+    }
+    return rc;
+}
+
+int
+mm_live_handles(void)
+{
+    return mmi_handle_count();
+}
+
+int
+mm_socket_defaults(int role, mm_socket_opts *opts)
+{
+    if (mmi_proto_find(role) == NULL) {
+        return MM_EINVAL;
+    }
+    *opts = (mm_socket_opts){
+        .send_queue_messages = MMI_QUEUE_MESSAGES,
+        .recv_queue_messages = MMI_QUEUE_MESSAGES,
+        .send_queue_bytes = MMI_QUEUE_BYTES,
+        .recv_queue_bytes = MMI_QUEUE_BYTES,
+        .overflow = MM_OVERFLOW_BLOCK,
+        .message_size_max = MMI_MESSAGE_SIZE_MAX,
+        .frames_max = MMI_FRAMES_MAX,
+        .topic_size_max = MMI_TOPIC_SIZE_MAX,
+        .subscriptions_max = MMI_SUBSCRIPTIONS_MAX,
+        .half_open_max = MMI_HALF_OPEN_MAX,
+        .connections_max = MMI_CONNECTIONS_MAX,
+        .handshake_timeout_ms = MMI_HANDSHAKE_TIMEOUT_MS,
+        .heartbeat_interval_ms = MMI_HEARTBEAT_INTERVAL_MS,
+        .heartbeat_timeout_ms = MMI_HEARTBEAT_TIMEOUT_MS,
+        .reconnect_min_ms = MMI_RECONNECT_MIN_MS,
+        .reconnect_max_ms = MMI_RECONNECT_MAX_MS,
+        .linger_ms = MMI_LINGER_MS,
+        .spin_us = MM_SPIN_AUTO,
+    };
+    if (role == MM_PUB || role == MM_XPUB || role == MM_SURVEYOR || role == MM_BUS) {
+        opts->overflow = MM_OVERFLOW_DROP_NEWEST;
+    } else if (role == MM_ROUTER || role == MM_REP || role == MM_RESPONDENT) {
+        opts->overflow = MM_OVERFLOW_ERROR;
+    }
+    return MM_OK;
+}
+
+static bool
+api_opts_valid(int role, const mm_socket_opts *o)
+{
+    bool named = role == MM_REQ || role == MM_DEALER || role == MM_ROUTER;
+    if (o->identity_size > MM_IDENTITY_MAX || (o->identity_size > 0 && !named) ||
+        (o->identity_size > 0 && o->identity[0] == 0)) {
+        return false;
+    }
+    bool shares = role == MM_PUSH || role == MM_DEALER || role == MM_PAIR || role == MM_REQ;
+    if (o->no_peer > MM_NO_PEER_DROP || (o->no_peer != MM_NO_PEER_AS_FULL && !shares) ||
+        (o->no_peer == MM_NO_PEER_DROP && role == MM_REQ)) {
+        return false;
+    }
+    return o->overflow >= MM_OVERFLOW_BLOCK && o->overflow <= MM_OVERFLOW_DROP_OLDEST &&
+           o->send_queue_messages > 0 && o->recv_queue_messages > 0 && o->send_queue_bytes > 0 &&
+           o->recv_queue_bytes > 0 && o->frames_max > 0 && o->half_open_max > 0 &&
+           o->connections_max > 0 && o->handshake_timeout_ms > 0 && o->reconnect_min_ms > 0 &&
+           o->reconnect_max_ms >= o->reconnect_min_ms &&
+           (o->heartbeat_interval_ms == 0 || o->heartbeat_timeout_ms > 0) &&
+           o->topic_size_max <= UINT32_MAX - MMI_COMMAND_OVERHEAD;
+}
+
+int
+mm_socket_open(mm_handle engine, int role, const mm_socket_opts *opts, mm_handle *socket)
+{
+    if (mmi_proto_find(role) == NULL || !api_opts_valid(role, opts)) {
+        return MM_EINVAL;
+    }
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_socket *s;
+    rc = mmi_socket_open(e, role, opts, &s);
+    if (rc == MM_OK) {
+        *socket = s->handle;
+    }
+    return mmi_api_end(e, rc);
+}
+
+int
+mm_socket_close(mm_handle socket)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_engine *e = s->engine;
+    mmi_socket_close(s);
+    return mmi_api_end(e, MM_OK);
+}
+
+/* Where to listen. The engine's lock is dropped while a name is looked up: *s may be gone after. */
+static int
+api_bind_addr(mmi_socket **s, mm_handle socket, const mmi_url *url, mmi_addr *out)
+{
+    mmi_engine *e = (*s)->engine;
+    mmi_addr addrs[MMI_ADDRS_MAX];
+    if (url->scheme == MMI_IPC) {
+        int found = mmi_tran_find(MMI_IPC)->resolve(&e->plat, url, 0, out, 1);
+        return found == 1 ? MM_OK : found;
+    }
+    if (strcmp(url->host, "*") == 0) {
+        *out = (mmi_addr){ .kind = MMI_ADDR_TCP6, .any = true, .port = url->port };
+        return MM_OK;
+    }
+    mmi_engine_unlock(e);
+    int count = e->plat.resolve_wait(e->plat.self, url->host, url->port, addrs, MMI_ADDRS_MAX);
+    mmi_engine_relock(e);
+    *s = mmi_handle_object(socket, MMI_HANDLE_SOCKET, e);
+    if (*s == NULL) {
+        return MM_ECLOSED;
+    }
+    if (count <= 0) {
+        return count == 0 ? MM_ENOHOST : count;
+    }
+    *out = addrs[0];
+    return MM_OK;
+}
+
+int
+mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size)
+{
+    mmi_url parsed;
+    int rc = mmi_url_parse_to_bind(url, &parsed, NULL);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_socket *s;
+    rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->host.stopping) {
+        return mmi_api_leave(s, MM_ESTATE);
+    }
+    mmi_engine *e = s->engine;
+    mmi_addr addr = { .kind = MMI_ADDR_NONE };
+    mmi_listener *l = NULL;
+    if (parsed.scheme != MMI_INPROC) {
+        rc = api_bind_addr(&s, socket, &parsed, &addr);
+        if (rc == MM_OK && !mmi_addr_loopback(&addr) && (s->opts.flags & MM_OPT_INSECURE) == 0) {
+            rc = MM_EINSECURE;
+        }
+    }
+    if (rc == MM_OK && s->host.stopping) {
+        rc = MM_ESTATE;   /* since the name was looked up */
+    }
+    if (rc == MM_OK) {
+        rc = mmi_listener_open(s, &parsed, &addr, url, &l);
+    }
+    if (rc == MM_OK && bound_size > 0) {
+        snprintf(bound, bound_size, "%s", l->text);
+    }
+    return mmi_api_end(e, rc);
+}
+
+static int
+api_connect(mm_handle socket, const char *url, const uint8_t *identity, size_t size)
+{
+    mmi_url parsed;
+    int rc = mmi_url_parse_to_connect(url, &parsed, NULL);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_socket *s;
+    rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->host.stopping) {
+        return mmi_api_leave(s, MM_ESTATE);
+    }
+    bool mute = parsed.sp && mmi_sp_of_role(s->ops->role) == NULL;
+    bool nameless = size > 0 && s->ops->find == NULL;
+    return mmi_api_leave(s, mute || nameless ? MM_ENOTSUP
+                                             : mmi_dialer_open(s, &parsed, identity, size));
+}
+
+int
+mm_connect(mm_handle socket, const char *url)
+{
+    return api_connect(socket, url, NULL, 0);
+}
+
+int
+mm_connect_as(mm_handle socket, const char *url, const uint8_t *identity, size_t size)
+{
+    bool valid = size > 0 && size <= MM_IDENTITY_MAX && identity[0] != 0;
+    return valid ? api_connect(socket, url, identity, size) : MM_EINVAL;
+}
+
+int
+mm_unbind(mm_handle socket, const char *url)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_url parsed;
+    rc = MM_ENOENT;
+    MMI_LIST_EACH(&s->listeners, node, after) {
+        mmi_listener *l = MMI_CONTAINER_OF(node, mmi_listener, node);
+        if (strcmp(l->text, url) == 0 || strcmp(l->asked, url) == 0) {
+            mmi_listener_close(l);
+            rc = MM_OK;
+            break;
+        }
+    }
+    if (rc != MM_OK) {
+        int bad = mmi_url_parse(url, &parsed, NULL);
+        rc = bad != MM_OK ? bad : rc;
+    }
+    return mmi_api_leave(s, rc);
+}
+
+int
+mm_disconnect(mm_handle socket, const char *url)
+{
+    mmi_url parsed;
+    char text[MM_ENDPOINT_MAX + 1];
+    int rc = mmi_url_parse(url, &parsed, NULL);
+    if (rc != MM_OK || (rc = mmi_url_format(&parsed, text, sizeof text)) != MM_OK) {
+        return rc;
+    }
+    mmi_socket *s;
+    rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    rc = MM_ENOENT;
+    MMI_LIST_EACH(&s->dialers, node, after) {
+        mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
+        if (strcmp(d->text, text) == 0) {
+            mmi_dialer_close(d);
+            rc = MM_OK;
+            break;
+        }
+    }
+    return mmi_api_leave(s, rc);
+}
+
+static int
+api_subscribe(mm_handle socket, bool add, const uint8_t *topic, size_t size)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->ops->subscribe == NULL) {
+        rc = MM_ENOTSUP;
+    } else if (size > s->opts.topic_size_max) {
+        rc = MM_EMSGSIZE;
+    } else {
+        rc = s->ops->subscribe(s->state, add, topic, size);
+        mmi_socket_touch(s);
+    }
+    return mmi_api_leave(s, rc);
+}
+
+int
+mm_subscribe(mm_handle socket, const uint8_t *topic, size_t size)
+{
+    return api_subscribe(socket, true, topic, size);
+}
+
+int
+mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size)
+{
+    return api_subscribe(socket, false, topic, size);
+}
+
+int
+mm_grant(mm_handle socket, uint64_t peer, int add, const uint8_t *topic, size_t size)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->ops->grant == NULL) {
+        rc = MM_ENOTSUP;
+    } else if (size > s->opts.topic_size_max) {
+        rc = MM_EMSGSIZE;
+    } else {
+        rc = s->ops->grant(s->state, peer, add != 0, topic, size);
+        mmi_socket_note(s, MM_PEERS);
+    }
+    return mmi_api_leave(s, rc);
+}
+
+int
+mm_welcome(mm_handle socket, const uint8_t *body, size_t size)
+{
+    mmi_msg *m = mmi_msg_copy(body, size);
+    if (m == NULL) {
+        return MM_ENOMEM;
+    }
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        mmi_msg_unref(m);
+        return rc;
+    }
+    if (s->ops->set_welcome == NULL) {
+        rc = MM_ENOTSUP;
+    } else if (size > s->opts.message_size_max) {
+        rc = MM_EMSGSIZE;
+    }
+    if (rc == MM_OK) {
+        s->ops->set_welcome(s->state, m);
+    } else {
+        mmi_msg_unref(m);
+    }
+    return mmi_api_leave(s, rc);
+}

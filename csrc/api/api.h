@@ -1,0 +1,47 @@
+/*
+ * api.h: what the files of the public surface share.  Each public function: handle, lock, call,
+ * wait if asked, leave.
+ */
+#ifndef MMI_API_H
+#define MMI_API_H
+
+#include "link/link.h"
+#include "plat/sim/sim.h"
+
+/* MM_OK: *s is valid, its engine locked, the clock read. */
+int mmi_api_enter(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
+/* The same, but the clock is not read: for calls that most often need no time. */
+int mmi_api_enter_quick(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
+int mmi_api_leave(mmi_socket *s, int rc);            /* settles, unlocks, returns rc */
+
+/* One blocked call: the deadline is fixed at its start. */
+typedef struct mmi_api_wait {
+    int64_t timeout_ms, slice_ms;
+    uint64_t deadline_ns;
+    bool started;
+} mmi_api_wait;
+
+static inline mmi_api_wait
+mmi_api_wait_of(int64_t timeout_ms, int64_t slice_ms)
+{
+    return (mmi_api_wait){ .timeout_ms = timeout_ms, .slice_ms = slice_ms };
+}
+
+/* When the call is to end at the latest. */
+uint64_t mmi_api_deadline(const mmi_socket *s, mmi_api_wait *w);
+/* MM_OK: try again. Else what the call is to return; on MM_ECLOSED the lock is still held, by *e.
+ */
+int mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, uint64_t key) MMI_WARN_UNUSED;
+/* Sends m as the socket's policy says, waiting if it may.  MM_OK: m is no longer the caller's. Else
+ * as mmi_api_wait_for. */
+int mmi_api_send_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w) MMI_WARN_UNUSED;
+/* Ends a call whose socket may be gone: settles and unlocks the engine. */
+int mmi_api_end(mmi_engine *e, int rc);
+
+/* Sends a message that was just made (NULL: there was no memory); *key gets its request id. */
+int mmi_api_send(mm_handle socket, mmi_msg *m, int64_t timeout_ms, int64_t slice_ms, uint64_t *key);
+/* Makes the arrays of what was taken: the count, or an error that was counted as a loss. */
+struct mmi_batch;
+int mmi_api_fill(mm_handle socket, struct mmi_batch *b);
+
+#endif

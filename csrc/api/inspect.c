@@ -1,0 +1,366 @@
+/*
+ * api/inspect.c: waiting for peers and receipts, looking in, and how event loops wait.
+ *
+ * Law: looking changes nothing; waiting for peers and subscriptions is by event, never by polling.
+ */
+#include "api/api.h"
+
+/* Waits until look(s, ...) holds. */
+typedef bool (*look_fn)(mmi_socket *s, const void *arg);
+
+static int
+look_wait(mm_handle socket, look_fn look, const void *arg, uint32_t events, int64_t timeout_ms,
+          int64_t slice_ms)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_engine *e = s->engine;
+    mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
+    while (rc == MM_OK && !look(s, arg)) {
+        rc = mmi_api_wait_for(s, &w, events, 0);
+        mmi_engine_catch_up(e);
+    }
+    return mmi_api_end(e, rc);
+}
+
+static bool
+look_has_peers(mmi_socket *s, const void *arg)
+{
+    return s->peer_count >= *(const uint32_t *)arg;
+}
+
+int
+mm_wait_peers(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms)
+{
+    return look_wait(socket, look_has_peers, &count, MM_PEERS, timeout_ms, slice_ms);
+}
+
+typedef struct look_topic {
+    const uint8_t *topic;
+    size_t size;
+    uint32_t count;
+} look_topic;
+
+static bool
+look_has_subscribers(mmi_socket *s, const void *arg)
+{
+    const look_topic *t = arg;
+    return s->ops->reach(s->state, t->topic, t->size) >= t->count;
+}
+
+int
+mm_wait_subscribers(mm_handle socket, const uint8_t *topic, size_t size, uint32_t count,
+                    int64_t timeout_ms, int64_t slice_ms)
+{
+    uint32_t now;
+    int rc = mm_subscriber_count(socket, topic, size, &now);
+    look_topic t = { .topic = topic, .size = size, .count = count };
+    return rc != MM_OK
+               ? rc
+               : look_wait(socket, look_has_subscribers, &t, MM_PEERS, timeout_ms, slice_ms);
+}
+
+static bool
+look_drained(mmi_socket *s, const void *arg)
+{
+    mm_drain_info *const *info = arg;
+    return mmi_socket_drain_look(s, *info);
+}
+
+int
+mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_drain_info *info)
+{
+    return look_wait(socket, look_drained, &info, MM_DRAINED | MMI_ROOM | MM_PEERS, timeout_ms,
+                     slice_ms);
+}
+
+typedef struct look_subscribed {
+    uint32_t count;
+    mm_subscribed_info *info;
+} look_subscribed;
+
+static bool
+look_is_subscribed(mmi_socket *s, const void *arg)
+{
+    const look_subscribed *wanted = arg;
+    mm_subscribed_info *info = wanted->info;
+    bool all = mmi_socket_subscribed_look(s, info);
+    return all && info->confirmed + info->probable + info->unconfirmable >= wanted->count;
+}
+
+int
+mm_wait_subscribed(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms,
+                   mm_subscribed_info *info)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    rc = mmi_api_leave(s, s->ops->subscribe == NULL ? MM_ENOTSUP : MM_OK);
+    look_subscribed wanted = { .count = count, .info = info };
+    return rc != MM_OK
+               ? rc
+               : look_wait(socket, look_is_subscribed, &wanted, MM_PEERS, timeout_ms, slice_ms);
+}
+
+int
+mm_peer_count(mm_handle socket, uint32_t *count)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    *count = s->peer_count;
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uint32_t *count)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->ops->reach == NULL) {
+        return mmi_api_leave(s, MM_ENOTSUP);
+    }
+    *count = s->ops->reach(s->state, topic, size);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_router_peer(mm_handle socket, const uint8_t *identity, size_t size, uint64_t *peer)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (s->ops->find == NULL) {
+        return mmi_api_leave(s, MM_ENOTSUP);
+    }
+    return mmi_api_leave(s, s->ops->find(s->state, identity, size, peer));
+}
+
+int
+mm_fileno(mm_handle socket, int *fd)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    return rc == MM_OK ? mmi_api_leave(s, mmi_socket_fileno(s, fd)) : rc;
+}
+
+int
+mm_hold(mm_handle socket, int held)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    s->held = held != 0;
+    mmi_socket_touch(s);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_interrupt(mm_handle socket)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_socket_interrupt(s);
+    mmi_socket_touch(s);   /* a descriptor's level is right again after that */
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_waker_open(mm_handle engine, mm_handle *waker, int fds[2])
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_waker *w;
+    rc = mmi_waker_open(e, &w);
+    if (rc == MM_OK) {
+        *waker = w->handle;
+        fds[0] = w->outlook >= 0 ? w->outlook : w->notifier;
+        fds[1] = w->notifier;
+    }
+    return mmi_api_end(e, rc);
+}
+
+int
+mm_waker_close(mm_handle waker)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(waker, MMI_HANDLE_WAKER, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_waker_close(e, object);
+    return mmi_api_end(e, MM_OK);
+}
+
+int
+mm_watch(mm_handle socket, mm_handle waker, uint32_t events)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_waker *w = mmi_handle_object(waker, MMI_HANDLE_WAKER, s->engine);
+    if (w == NULL ||
+        (events & ~(uint32_t)(MM_READABLE | MM_WRITABLE | MM_PEERS | MM_DRAINED)) != 0) {
+        return mmi_api_leave(s, MM_EINVAL);
+    }
+    return mmi_api_leave(s, mmi_waker_watch(w, s, events));
+}
+
+int
+mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(waker, MMI_HANDLE_WAKER, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    return mmi_api_end(e, mmi_waker_take(e, object, out, cap));
+}
+
+int
+mm_socket_stats(mm_handle socket, mm_stats *out)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_socket_stats_now(s, out);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int64_t
+mm_now_ms(mm_handle socket)
+{
+    const uint64_t ns_per_ms = 1000000;
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    int64_t ms = (int64_t)(s->engine->now_ns / ns_per_ms);
+    mmi_engine_leave_quick(s->engine);
+    return ms;
+}
+
+int
+mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    *count = mmi_socket_peers(s, out, cap);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_stop_look(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    *count = mmi_stop_look(s, out, cap);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_socket_attempts(mm_handle socket, mm_attempt *out, uint32_t cap, uint32_t *count)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    *count = mmi_socket_attempts(s, out, cap);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_events_open(mm_handle engine, int *fd)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    return rc == MM_OK ? mmi_api_end(e, mmi_events_open(e, fd)) : rc;
+}
+
+int
+mm_events_take(mm_handle engine, mm_handle *sockets, uint32_t cap)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    return rc == MM_OK ? mmi_api_end(e, mmi_events_take(e, sockets, cap)) : rc;
+}
+
+int
+mm_events_ring(mm_handle engine)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (e->events_notifier >= 0) {
+        e->plat.notifier_ring(e->plat.self, e->events_notifier);
+    }
+    return mmi_api_end(e, MM_OK);
+}
+
+int
+mm_events_close(mm_handle engine)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_events_close(e);
+    return mmi_api_end(e, MM_OK);
+}
+
+int
+mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t cap,
+                 uint64_t *next_seq)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (cap == 0) {
+        mmi_socket_tell_drops(s);
+    }
+    return mmi_api_leave(s, (int)mmi_socket_events(s, from_seq, out, cap, next_seq));
+}

@@ -1,0 +1,485 @@
+/*
+ * api/send.c: sending; each call waits here, if asked to.
+ *
+ * Not here: receiving (api/recv.c), requests (api/request.c).  Law: try now, wait separately: a call
+ * that fails has sent nothing (send_many says how many it sent).
+ */
+#include "api/api.h"
+
+#include <string.h>
+
+#include "batch/batch.h"
+
+enum {
+    IO_BORROW_MAX = MMI_PACK_BODY_MAX - MMI_FRAME_OVERHEAD,   /* bytes; larger: copied first */
+    IO_RUN = 512,                     /* messages sent under one lock                          */
+    IO_PACK_MIN = 16                  /* messages worth a pack that is filled without the lock */
+};
+
+_Static_assert((int)MM_PARTS_MAX == (int)MMI_BORROW_FRAMES_MAX,
+               "what is sent as it lies is borrowed");
+
+/* What a socket refuses to send, before anything is copied. */
+static int
+io_check(const mmi_socket *s, uint64_t size, uint32_t frames)
+{
+    if (s->ops->send == NULL) {
+        return MM_ENOTSUP;
+    }
+    return size > s->opts.message_size_max || frames > s->opts.frames_max ? MM_EMSGSIZE : MM_OK;
+}
+
+/* What was queued and not written yet is written now: MM_OK, or MM_ECLOSED: s is gone, do not touch
+ * it. */
+static int
+io_make_room(mmi_socket *s)
+{
+    mmi_engine *e = s->engine;
+    mmi_engine_refresh(e);
+    mmi_socket_hurry(s);
+    s->pins++;
+    mmi_engine_settle(e, true);
+    s->pins--;
+    if (s->closing) {
+        mmi_socket_touch(s);   /* its end waited for us */
+        return MM_ECLOSED;
+    }
+    return MM_OK;
+}
+
+/* One try. MM_OK: the message is no longer the caller's. */
+static int
+io_try_send(mmi_socket *s, mmi_msg *m)
+{
+    size_t size = m->size;
+    int rc = s->ops->send(s->state, m);
+    if (rc == MM_EAGAIN) {
+        rc = io_make_room(s);
+        rc = rc == MM_OK ? s->ops->send(s->state, m) : rc;
+    }
+    if (rc == MM_OK) {
+        s->stats.sent_messages++;
+        s->stats.sent_bytes += size;
+    }
+    return rc;
+}
+
+/* Is a send that got MM_EAGAIN to wait? */
+static bool
+io_waits(const mmi_socket *s)
+{
+    if (s->host.alone && s->opts.no_peer == MM_NO_PEER_BLOCK) {
+        return true;
+    }
+    bool refuses = s->host.alone && s->opts.no_peer == MM_NO_PEER_ERROR;
+    return !refuses && s->opts.overflow != MM_OVERFLOW_ERROR;
+}
+
+int
+mm_send_waits(mm_handle socket)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    bool waits = io_waits(s);
+    mmi_engine_leave_quick(s->engine);
+    return waits ? 1 : 0;
+}
+
+/* Until it is sent, refused or too late. MM_OK: the message is gone. Leaves the engine locked. */
+static int
+io_send(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
+{
+    for (;;) {
+        int rc = io_try_send(s, m);
+        if (rc != MM_EAGAIN || !io_waits(s)) {
+            return rc;
+        }
+        rc = mmi_api_wait_for(s, w, MMI_ROOM | MM_PEERS, 0);
+        if (rc != MM_OK) {
+            return rc;
+        }
+    }
+}
+
+int
+mmi_api_send_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
+{
+    int rc = io_check(s, m->size, m->frame_count);
+    return rc == MM_OK ? io_send(s, m, w) : rc;
+}
+
+/* Sends a message that was just made (NULL: there was no memory); *key gets its request id. */
+int
+mmi_api_send(mm_handle socket, mmi_msg *m, int64_t timeout_ms, int64_t slice_ms, uint64_t *key)
+{
+    if (m == NULL) {
+        return MM_ENOMEM;
+    }
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc == MM_OK) {
+        mmi_engine *e = s->engine;
+        mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
+        mmi_msg *kept = key != NULL ? mmi_msg_ref(m) : NULL;
+        rc = io_check(s, m->size, m->frame_count);
+        if (rc == MM_OK) {
+            rc = io_send(s, m, &w);
+        }
+        if (kept != NULL) {
+            *key = kept->key;
+            mmi_msg_unref(kept);
+        }
+        mmi_engine_leave(e);
+    }
+    if (rc != MM_OK) {
+        mmi_msg_unref(m);
+    }
+    return rc;
+}
+
+static size_t
+io_size(const mm_body *frames, uint32_t count)
+{
+    size_t size = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        size += frames[i].size;
+    }
+    return size;
+}
+
+/* Does it go into a pack?  So it need not be copied before. */
+static bool
+io_is_small(const mmi_socket *s, size_t size, uint32_t count)
+{
+    return s->packs && size <= (size_t)MMI_PACK_BODY_MAX - count * (size_t)MMI_FRAME_OVERHEAD;
+}
+
+/* A message over the caller's memory, for a role that encodes what it queues: so it is copied once,
+ * into the pack it goes out with. */
+static void
+io_borrow(mmi_msg *m, mmi_frame *room, const mm_body *frames, uint32_t count)
+{
+    mmi_msg_borrow(m, room, frames[0].data, frames[0].size);
+    for (uint32_t i = 1; i < count; i++) {
+        mmi_msg_borrow_more(m, frames[i].data, frames[i].size);
+    }
+}
+
+/* NULL: no memory. */
+static mmi_msg *
+io_copy(const mm_body *frames, uint32_t count)
+{
+    mmi_msg borrowed;
+    mmi_frame room[MM_PARTS_MAX];
+    io_borrow(&borrowed, room, frames, count);
+    return mmi_msg_own(&borrowed);
+}
+
+static int
+io_send_parts(mm_handle socket, const mm_body *frames, uint32_t count, mmi_api_wait w)
+{
+    mmi_socket *s;
+    size_t size = io_size(frames, count);
+    int rc = mmi_api_enter_quick(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_engine *e = s->engine;
+    rc = io_check(s, size, count);
+    bool small = io_is_small(s, size, count);
+    if (rc == MM_OK && small) {
+        mmi_msg m;
+        mmi_frame room[MM_PARTS_MAX];
+        io_borrow(&m, room, frames, count);
+        rc = io_send(s, &m, &w);
+    }
+    mmi_engine_leave_quick(e);
+    if (rc != MM_OK || small) {
+        return rc;
+    }
+    /* A large body is copied without the lock. */
+    return mmi_api_send(socket, io_copy(frames, count), w.timeout_ms, w.slice_ms, NULL);
+}
+
+int
+mm_send_now(mm_handle socket, const uint8_t *body, size_t size)
+{
+    return mm_send(socket, body, size, 0, 0);
+}
+
+int
+mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms)
+{
+    const mm_body frame = { .data = body, .size = size };
+    return io_send_parts(socket, &frame, 1, mmi_api_wait_of(timeout_ms, slice_ms));
+}
+
+int
+mm_send_parts_now(mm_handle socket, const mm_body *frames, uint32_t count)
+{
+    return count == 0 || count > MM_PARTS_MAX
+               ? MM_EINVAL
+               : io_send_parts(socket, frames, count, mmi_api_wait_of(0, 0));
+}
+
+int
+mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes,
+               uint32_t count, int64_t timeout_ms, int64_t slice_ms)
+{
+    if (count == 0) {
+        return MM_EINVAL;
+    }
+    mmi_msg *m = mmi_msg_copy_frames(bodies, sizes, count);
+    if (m != NULL) {
+        m->pipe_id = to;
+    }
+    return mmi_api_send(socket, m, timeout_ms, slice_ms, NULL);
+}
+
+int
+mm_send_reply(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes,
+              uint32_t count, const uint8_t *body)
+{
+    mmi_msg *m = mmi_msg_new(sizes, count + 1);
+    if (m != NULL) {
+        size_t size = (size_t)sizes[count], routed = m->size - size;
+        m->pipe_id = to;
+        if (routed > 0) {
+            memcpy(mmi_msg_data(m, 0), route, routed);
+        }
+        if (size > 0) {
+            memcpy(mmi_msg_data(m, count), body, size);
+        }
+    }
+    return mmi_api_send(socket, m, 0, 0, NULL);
+}
+
+int
+mm_send_queue(mm_handle socket, const mm_body *frames, uint32_t count, int *more)
+{
+    mmi_socket *s;
+    size_t size = io_size(frames, count);
+    *more = MM_MORE_SEND;
+    if (count == 0 || count > MM_PARTS_MAX) {
+        return MM_OK;
+    }
+    mmi_engine *e;
+    void *object;
+    int rc = mmi_handle_trylock(socket, MMI_HANDLE_SOCKET, &object, &e);
+    if (rc != MM_OK) {
+        *more = rc == MM_EAGAIN ? MM_MORE_SEND : 0;
+        return rc;
+    }
+    s = object;
+    if (io_is_small(s, size, count) && io_check(s, size, count) == MM_OK) {
+        mmi_msg m;
+        mmi_frame room[MM_PARTS_MAX];
+        io_borrow(&m, room, frames, count);
+        rc = s->ops->send(s->state, &m);
+        if (rc == MM_OK) {
+            s->stats.sent_messages++;
+            s->stats.sent_bytes += size;
+            *more = mmi_engine_leaves_quick(e) ? 0 : MM_MORE_SETTLE;
+        }
+    }
+    pthread_mutex_unlock(&e->lock);
+    return MM_OK;
+}
+
+int
+mm_settle(mm_handle socket)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc == MM_OK) {
+        mmi_engine_leave(s->engine);
+    }
+    return rc == MM_ECLOSED ? MM_OK : rc;   /* closing flushes what was queued */
+}
+
+/* What fits into a pack, and into a queue with that room. NULL: no memory. */
+static mmi_pack_out *
+io_encode(const mmi_framing *f, const mm_body *bodies, size_t count, size_t size_max,
+          size_t cost_max)
+{
+    mmi_pack_out *pack = mmi_pack_out_new(f, MMI_PACK_CAP);
+    for (size_t i = 0; pack != NULL && i < count && bodies[i].size <= size_max; i++) {
+        size_t cost = bodies[i].size + MMI_FRAME_OVERHEAD;   /* as mmi_msg_cost of one frame */
+        if (cost > cost_max - pack->msg.cost) {
+            break;
+        }
+        size_t size = f->put_body(bodies[i].data, bodies[i].size, pack->data + pack->used,
+                                  pack->cap - pack->used);
+        if (size == 0) {
+            break;
+        }
+        pack->used += size;
+        pack->msg.count++;
+        pack->msg.cost += cost;
+    }
+    return pack;
+}
+
+/* Those of a pack are sent, if they still can be. */
+static int
+io_send_pack(mmi_socket *s, uint64_t pipe_id, mmi_pack_out *pack)
+{
+    mmi_pipe *p = s->ops->sole(s->state);
+    bool same = p != NULL && p->id == pipe_id && p->framing == pack->framing;
+    return same && mmi_ring_fits_entry(&p->outbox, &pack->msg) ? mmi_pipe_send(p, &pack->msg)
+                                                               : MM_EAGAIN;
+}
+
+/* A run for an only peer is encoded without the lock, which others then find free. MM_OK;
+ * MM_EAGAIN: it is to be sent one by one; MM_ECLOSED: s is gone. */
+static int
+io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
+{
+    mmi_engine *e = s->engine;
+    mmi_pipe *p = s->packs && s->ops->sole != NULL ? s->ops->sole(s->state) : NULL;
+    const mmi_ring *out = p != NULL ? &p->outbox : NULL;
+    if (out == NULL || !p->packs || p->framing->put_body == NULL || out->bytes >= out->bytes_max) {
+        return MM_EAGAIN;
+    }
+    size_t left = count - *sent, room = out->count_max - out->count;
+    size_t cost_max = out->bytes_max - out->bytes;
+    size_t size_max = s->opts.message_size_max < IO_BORROW_MAX ? s->opts.message_size_max
+                                                               : (size_t)IO_BORROW_MAX;
+    if (left < IO_PACK_MIN || room < IO_PACK_MIN || bodies[*sent].size > size_max) {
+        return MM_EAGAIN;
+    }
+    const mmi_framing *framing = p->framing;
+    uint64_t pipe_id = p->id;
+    s->pins++;
+    mmi_engine_unlock(e);
+    mmi_pack_out *pack =
+        io_encode(framing, bodies + *sent, left < room ? left : room, size_max, cost_max);
+    mmi_engine_relock(e);
+    s->pins--;
+    int rc = pack == NULL || pack->msg.count == 0 ? MM_EAGAIN : MM_OK;
+    if (s->closing) {
+        mmi_socket_touch(s);   /* its end waited for us */
+        rc = MM_ECLOSED;
+    }
+    uint32_t messages = pack != NULL ? pack->msg.count : 0;
+    /* Each is of one frame. */
+    size_t bytes = pack != NULL ? pack->msg.cost - messages * (size_t)MMI_FRAME_OVERHEAD : 0;
+    rc = rc == MM_OK ? io_send_pack(s, pipe_id, pack) : rc;
+    if (rc != MM_OK) {
+        mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
+        return rc;
+    }
+    s->stats.sent_messages += messages;
+    s->stats.sent_bytes += bytes;
+    *sent += messages;
+    return mmi_list_empty(&e->dirty) ? MM_OK : io_make_room(s);
+}
+
+/* A queue that has outgrown the caches is slow for both ends.  So who sends many and may wait lets
+ * it drain first; but as long as it does drain: a peer that stands still costs one such wait.
+ * MM_ECLOSED: s is gone; MM_EINTR. */
+static int
+io_ease(mmi_socket *s, mmi_api_wait *w)
+{
+    mmi_pipe *p = s->ops->sole(s->state);
+    bool may_wait = w->timeout_ms != 0 && s->opts.overflow == MM_OVERFLOW_BLOCK;
+    if (!may_wait || p == NULL || p->stands || p->outbox.bytes < (size_t)MMI_EASE_BYTES) {
+        return MM_OK;
+    }
+    uint64_t id = p->id, deadline_ns = mmi_api_deadline(s, w);
+    uint64_t end = mmi_deadline(s->engine->now_ns, MMI_EASE_MS);
+    bool whole = end <= deadline_ns;
+    int rc = mmi_socket_wait(s, MMI_EASED | MM_PEERS, 0, whole ? end : deadline_ns, 0);
+    if (rc == MM_ECLOSED) {
+        return rc;
+    }
+    p = s->ops->sole(s->state);
+    if (rc == MM_ETIMEDOUT && whole && p != NULL && p->id == id) {
+        p->stands = true;
+    }
+    return rc == MM_EINTR ? rc : MM_OK;
+}
+
+/* As many as go without waiting for room; *sent counts on. */
+static int
+io_send_run(mmi_socket *s, const mm_body *bodies, size_t count, mmi_api_wait *w, size_t *sent)
+{
+    while (*sent < count) {
+        int rc = io_send_apart(s, bodies, count, sent);
+        if (rc == MM_OK) {
+            rc = io_ease(s, w);
+        }
+        if (rc == MM_OK) {
+            continue;
+        }
+        if (rc == MM_ECLOSED || rc == MM_EINTR) {
+            return rc;
+        }
+        const mm_body *b = &bodies[*sent];
+        rc = io_check(s, b->size, 1);
+        if (rc != MM_OK) {
+            return rc;
+        }
+        mmi_msg borrowed, *m = &borrowed;
+        mmi_frame frame;
+        if (io_is_small(s, b->size, 1)) {
+            mmi_msg_borrow(m, &frame, b->data, b->size);
+        } else {
+            m = mmi_msg_copy(b->data, b->size);
+        }
+        rc = m == NULL ? MM_ENOMEM : io_try_send(s, m);
+        if (rc != MM_OK) {
+            mmi_msg_unref(m);
+            return rc;
+        }
+        (*sent)++;
+    }
+    return MM_OK;
+}
+
+int
+mm_send_bodies(mm_handle socket, const mm_body *bodies, size_t count, int64_t timeout_ms,
+               int64_t slice_ms, size_t *sent)
+{
+    mmi_socket *s;
+    *sent = 0;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_engine *e = s->engine;
+    mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
+    for (;;) {
+        rc = io_send_run(s, bodies, count, &w, sent);
+        if (rc != MM_EAGAIN || !io_waits(s)) {
+            break;
+        }
+        rc = mmi_api_wait_for(s, &w, MMI_ROOM | MM_PEERS, 0);
+        if (rc != MM_OK) {
+            break;
+        }
+    }
+    return mmi_api_end(e, rc);
+}
+
+int
+mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, size_t count,
+             int64_t timeout_ms, int64_t slice_ms, size_t *sent)
+{
+    mm_body run[IO_RUN];
+    int rc = MM_OK;
+    *sent = 0;
+    while (rc == MM_OK && *sent < count) {
+        size_t n = 0, done = 0;
+        for (; n < IO_RUN && *sent + n < count; n++) {
+            run[n] = (mm_body){ .data = bodies, .size = (size_t)sizes[*sent + n] };
+            bodies += run[n].size;
+        }
+        rc = mm_send_bodies(socket, run, n, timeout_ms, slice_ms, &done);
+        *sent += done;
+    }
+    return rc;
+}

@@ -1,0 +1,448 @@
+/*
+ * binding/ready.c: what a socket has received and not given out, as a Python object: a deque as far as
+ * Python sees, made of the batches it came in.
+ *
+ * So a message is made when somebody takes it, not 512 at once: it is still in the cache then.
+ * Not here: the batches (binding/run.c); receiving (binding/receive.c); iterating (binding/stream.c).
+ * Law: the interpreter's lock is held; making an object, and a signal's function, may run anything,
+ * so a message is claimed before it is made; what was received is here before a signal's function
+ * can raise.
+ */
+#include "binding/ready.h"
+
+static PyTypeObject *ready_type;
+
+static mmi_run *
+run_unlink(mmi_run **queue)
+{
+    mmi_run *run = *queue;
+    *queue = run->next;
+    run->next = NULL;
+    return run;
+}
+
+void
+mmi_run_link(mmi_run **queue, mmi_run *runs)
+{
+    mmi_run **last = &runs;
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = *queue;
+    *queue = runs;
+}
+
+static Py_ssize_t
+ready_length(PyObject *self)
+{
+    Py_ssize_t length = 0;
+    for (const mmi_run *run = ((const mmi_ready *)self)->run; run != NULL; run = run->next) {
+        length += run->count - run->at;
+    }
+    return length;
+}
+
+/* Puts a list's first items before all others, in their order.  false: an error is set. */
+static bool
+ready_insert(mmi_run **queue, PyObject *list, Py_ssize_t count)
+{
+    if (count == 0) {
+        return true;
+    }
+    PyObject *copy = PyList_GetSlice(list, 0, count);
+    mmi_run *run = copy != NULL ? mmi_run_new() : NULL;
+    if (run == NULL) {
+        Py_XDECREF(copy);
+        return false;
+    }
+    mmi_run_fill(run, copy);
+    mmi_run_link(queue, run);
+    return true;
+}
+
+/* The class of a peer's messages, as a new reference; asking for it may run anything. */
+static PyObject *
+ready_class(mmi_ready *r, uint64_t peer)
+{
+    if (r->type != NULL && r->peer == peer) {
+        Py_INCREF(r->type);
+        return r->type;
+    }
+    PyObject *number = PyLong_FromUnsignedLongLong(peer);
+    PyObject *type =
+        number != NULL ? PyObject_CallFunctionObjArgs(r->classes, number, NULL) : NULL;
+    Py_XDECREF(number);
+    if (type != NULL && !(PyType_Check(type) && (PyType_GetFlags((PyTypeObject *)type) &
+                                                 Py_TPFLAGS_BYTES_SUBCLASS) != 0)) {
+        Py_DECREF(type);
+        return mmi_fast_arguments("a class of bytes");
+    }
+    if (type != NULL) {
+        PyObject *before = r->type;
+        r->type = type;
+        r->peer = peer;
+        r->plain = mmi_fast_is_plain((PyTypeObject *)type);
+        Py_INCREF(type);
+        Py_XDECREF(before);   /* may run anything as well */
+    }
+    return type;
+}
+
+/* The class of the next message of a run, as a new reference; that of requests is known. */
+static PyObject *
+ready_type_of(mmi_ready *r, const mmi_run *run)
+{
+    if (run->owner == NULL) {
+        return ready_class(r, mmi_run_peer(run));
+    }
+    Py_INCREF(r->request);
+    return r->request;
+}
+
+static PyObject *
+ready_make_one(const mmi_run *run, uint32_t i, PyObject *type)
+{
+    return run->owner == NULL ? mmi_run_make(run, i, type)
+                              : mmi_fast_request_of(run->batch, i, (PyTypeObject *)type, run->owner,
+                                                    run->handle);
+}
+
+/* The next message of the first run, which is a batch of bytes or of requests.  NULL without an
+ * error: it is another run's turn meanwhile. */
+static PyObject *
+ready_make(mmi_ready *r, mmi_run **queue)
+{
+    mmi_run *run = *queue;
+    uint64_t peer = mmi_run_peer(run);
+    run->refs++;
+    PyObject *type = ready_type_of(r, run), *made = NULL;
+    if (type != NULL && *queue == run && mmi_run_peer(run) == peer) {
+        /* Claimed, and the run gone with its last one, before an allocation runs anything. */
+        Py_ssize_t at = run->at++;
+        bool last = run->at == run->count;
+        if (last) {
+            (void)run_unlink(queue);
+        }
+        made = ready_make_one(run, (uint32_t)at, type);
+        if (made != NULL && last) {
+            mmi_run_unref(run);   /* the queue's reference; not the last */
+        } else if (made == NULL && last) {
+            run->at = at;
+            mmi_run_link(queue, run);
+        } else if (made == NULL && run->at == at + 1) {
+            run->at = at;
+        }
+    }
+    Py_XDECREF(type);
+    mmi_run_unref(run);
+    return made;
+}
+
+/* The first run's messages become a list.  Meanwhile nobody sees it: who unpacks it a second time
+ * would double them. */
+static void
+ready_unpack(mmi_ready *r, mmi_run **queue)
+{
+    mmi_run *run = run_unlink(queue);
+    uint64_t drops = r->drops;
+    (void)mmi_run_unpack(run);
+    if (run->at < run->count && r->drops == drops) {
+        mmi_run_link(queue, run);
+    } else {
+        mmi_run_unref(run);
+    }
+}
+
+/* The usual case, where nothing that is done runs anything else: bytes of the peer whose class was
+ * asked for last.  NULL without an error: it is another case. */
+static PyObject *
+ready_make_plain(const mmi_ready *r, mmi_run **queue)
+{
+    mmi_run *run = *queue;
+    if (run == NULL || run->list != NULL || run->owner != NULL || !r->plain ||
+        mmi_run_peer(run) != r->peer) {
+        return NULL;
+    }
+    PyObject *made = mmi_run_make(run, (uint32_t)run->at, r->type);
+    if (made != NULL && ++run->at == run->count) {
+        mmi_run_unref(run_unlink(queue));
+    }
+    return made;
+}
+
+PyObject *
+mmi_ready_take(mmi_ready *r, mmi_run **queue)
+{
+    PyObject *found = ready_make_plain(r, queue);
+    while (found == NULL && *queue != NULL && PyErr_Occurred() == NULL) {
+        mmi_run *run = *queue;
+        if (run->list != NULL) {
+            found = mmi_run_next(run);
+            if (run->at == run->count) {
+                mmi_run_unref(run_unlink(queue));
+            }
+        } else if (run->owner != NULL && r->request == NULL) {
+            ready_unpack(r, queue);
+        } else {
+            found = ready_make(r, queue);
+        }
+    }
+    return found;
+}
+
+PyObject *
+mmi_ready_take_list(mmi_ready *r, mmi_run **queue, Py_ssize_t max)
+{
+    PyObject *list = PyList_New(0), *found = NULL;
+    Py_ssize_t count = 0;
+    /* Each has its place before it is taken: who is taken and finds none would be lost. */
+    while (list != NULL && count < max && PyList_Append(list, Py_None) == 0 &&
+           (found = mmi_ready_take(r, queue)) != NULL) {
+        (void)PyList_SetItem(list, count++, found);
+    }
+    if (PyErr_Occurred() == NULL && PyList_SetSlice(list, count, count + 1, NULL) == 0) {
+        return list;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (list != NULL && !ready_insert(queue, list, count)) {
+        PyErr_Clear();   /* no memory to put it back; the first error says so */
+    }
+    Py_XDECREF(list);
+    PyErr_Restore(type, value, traceback);
+    return NULL;
+}
+
+/* What was taken; None: nothing was there. */
+static PyObject *
+ready_or_none(PyObject *found)
+{
+    return found != NULL || PyErr_Occurred() != NULL ? found : mmi_fast_none();
+}
+
+/* pop() -> the oldest; None: there is none */
+static PyObject *
+ready_pop(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    mmi_ready *r = (mmi_ready *)self;
+    return ready_or_none(mmi_ready_take(r, &r->run));
+}
+
+PyObject *
+mmi_ready_quick(mmi_ready *r, uint32_t most)
+{
+    PyObject *found = r->held || r->quick >= most ? NULL : mmi_ready_take(r, &r->run);
+    r->quick += found != NULL;
+    return found;
+}
+
+/* quick(limit) -> the oldest; None: there is none, all is held, or so many were taken so since
+ * rested() */
+static PyObject *
+ready_quick(PyObject *self, PyObject *limit)
+{
+    unsigned long most = PyLong_AsUnsignedLong(limit);
+    return ready_or_none(mmi_ready_quick((mmi_ready *)self, (uint32_t)most));
+}
+
+/* rested() -> how many were taken by quick since the last rest */
+static PyObject *
+ready_rested(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    mmi_ready *r = (mmi_ready *)self;
+    unsigned long count = r->quick;
+    r->quick = 0;
+    return PyLong_FromUnsignedLong(count);
+}
+
+/* take(max) -> list: of what is there, perhaps nothing */
+static PyObject *
+ready_take_some(PyObject *self, PyObject *arg)
+{
+    mmi_ready *r = (mmi_ready *)self;
+    Py_ssize_t max = PyLong_AsSsize_t(arg);
+    return PyErr_Occurred() != NULL ? NULL : mmi_ready_take_list(r, &r->run, max);
+}
+
+/* put_back(list): before all others, in their order */
+static PyObject *
+ready_put_back(PyObject *self, PyObject *list)
+{
+    if (!PyList_Check(list)) {
+        return mmi_fast_arguments("a list");
+    }
+    if (!ready_insert(&((mmi_ready *)self)->run, list, PyList_Size(list))) {
+        return NULL;
+    }
+    return mmi_fast_none();
+}
+
+/* Each may run anything, which finds the rest. */
+void
+mmi_ready_drop(mmi_ready *r)
+{
+    r->drops++;
+    while (r->run != NULL) {
+        mmi_run_unref(run_unlink(&r->run));
+    }
+}
+
+static PyObject *
+ready_clear(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    mmi_ready_drop((mmi_ready *)self);
+    return mmi_fast_none();
+}
+
+/* hold(): iterators go by their refill for every message */
+static PyObject *
+ready_hold(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    ((mmi_ready *)self)->held = true;
+    return mmi_fast_none();
+}
+
+/* tell() -> whether there are some, which the caller tells the core */
+static PyObject *
+ready_tell(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    mmi_ready *r = (mmi_ready *)self;
+    r->told = r->run != NULL;
+    return PyBool_FromLong(r->told);
+}
+
+/* known() -> (messages, bytes) of what is not made yet, and a list of what is */
+static PyObject *
+ready_known(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    Py_ssize_t count = 0;
+    uint64_t bytes = 0;
+    PyObject *made = PyList_New(0);
+    const mmi_ready *r = (const mmi_ready *)self;
+    for (const mmi_run *run = r->run; made != NULL && run != NULL; run = run->next) {
+        if (run->list == NULL) {
+            count += run->count - run->at;
+            bytes += mmi_run_bytes(run);
+        }
+        for (Py_ssize_t i = run->at; run->list != NULL && i < run->count; i++) {
+            if (PyList_Append(made, PyList_GetItem(run->list, i)) != 0) {
+                Py_DECREF(made);
+                return NULL;
+            }
+        }
+    }
+    return made == NULL ? NULL : Py_BuildValue("(nKN)", count, (unsigned long long)bytes, made);
+}
+
+static int
+ready_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    const mmi_ready *r = (const mmi_ready *)self;
+    for (const mmi_run *run = r->run; run != NULL; run = run->next) {
+        Py_VISIT(run->list);
+        Py_VISIT(run->owner);
+    }
+    Py_VISIT(r->classes);
+    Py_VISIT(r->request);
+    Py_VISIT(r->type);
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static int
+ready_forget(PyObject *self)
+{
+    mmi_ready_drop((mmi_ready *)self);
+    return 0;
+}
+
+static void
+ready_dealloc(PyObject *self)
+{
+    mmi_ready *r = (mmi_ready *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    mmi_ready_drop(r);
+    Py_XDECREF(r->classes);
+    Py_XDECREF(r->request);
+    Py_XDECREF(r->type);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef ready_methods[] = {
+    { "pop", ready_pop, METH_NOARGS, NULL },
+    { "quick", ready_quick, METH_O, NULL },
+    { "rested", ready_rested, METH_NOARGS, NULL },
+    { "put_back", ready_put_back, METH_O, NULL },
+    { "clear", ready_clear, METH_NOARGS, NULL },
+    { "hold", ready_hold, METH_NOARGS, NULL },
+    { "tell", ready_tell, METH_NOARGS, NULL },
+    { "known", ready_known, METH_NOARGS, NULL },
+    { "take", ready_take_some, METH_O, NULL },
+    { "recv", (PyCFunction)(void (*)(void))mmi_ready_recv, METH_FASTCALL, NULL },
+    { "serve", (PyCFunction)(void (*)(void))mmi_ready_serve, METH_FASTCALL, NULL },
+    { "one", mmi_ready_one, METH_O, NULL },
+    { "recv_many", (PyCFunction)(void (*)(void))mmi_ready_recv_many, METH_FASTCALL, NULL },
+    { "turn", (PyCFunction)(void (*)(void))mmi_ready_turn, METH_FASTCALL, NULL },
+    { "answer", (PyCFunction)(void (*)(void))mmi_ready_answer, METH_FASTCALL, NULL },
+    { "sleeps", mmi_ready_sleeps, METH_O, NULL },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyType_Slot ready_slots[] = {
+    { Py_tp_methods, ready_methods },
+    { Py_tp_traverse, (void *)ready_traverse },
+    { Py_tp_clear, (void *)ready_forget },
+    { Py_tp_dealloc, (void *)ready_dealloc },
+    { Py_sq_length, (void *)ready_length },
+    { 0, NULL },
+};
+
+static PyType_Spec ready_spec = {
+    .name = "meshmsg._fast.Ready",
+    .basicsize = sizeof(mmi_ready),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = ready_slots,
+};
+
+bool
+mmi_ready_is(PyObject *object)
+{
+    return Py_TYPE(object) == ready_type;
+}
+
+PyObject *
+mmi_ready_next(mmi_ready *r)
+{
+    return r->held ? NULL : mmi_ready_take(r, &r->run);
+}
+
+/* ready(classes): for messages; ready(class): for requests */
+PyObject *
+mmi_fast_ready(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 1 || !PyCallable_Check(args[0])) {
+        return mmi_fast_arguments("(classes by peer, or the class of requests)");
+    }
+    mmi_ready *r = (mmi_ready *)PyType_GenericNew(ready_type, NULL, NULL);
+    if (r != NULL) {
+        Py_INCREF(args[0]);
+        *(PyType_Check(args[0]) ? &r->request : &r->classes) = args[0];
+    }
+    return (PyObject *)r;
+}
+
+bool
+mmi_fast_ready_init(void)
+{
+    ready_type = (PyTypeObject *)PyType_FromSpec(&ready_spec);
+    return ready_type != NULL;
+}

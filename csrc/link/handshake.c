@@ -1,0 +1,276 @@
+/*
+ * link/handshake.c: the handshake of a link, from the stream being there to the pipe being added.
+ *
+ * Not here: its bytes (wire/handshake.c).  Law: nobody is a peer before both sides have said who
+ * they are; a refusal is heard by the peer where its wire allows, and always by our own events.
+ */
+#include <string.h>
+
+#include "link/link.h"
+
+enum { HELLO_READ_SIZE = 4096 };           /* octets a read takes during the handshake */
+
+/* The system calls of handshakes that poll told of are made without the lock: a caller that opens
+ * connections by the thousand would else wait for each of them. */
+static int64_t
+hello_io(mmi_link *link, const mmi_iov *iov, bool writes)
+{
+    mmi_engine *e = link->engine;
+    bool *busy = writes ? &link->writing : &link->reading;
+    *busy = true;
+    mmi_engine_unlock(e);
+    int64_t n = writes ? e->plat.writev(e->plat.self, link->stream, iov, 1)
+                       : e->plat.readv(e->plat.self, link->stream, iov, 1);
+    mmi_engine_relock(e);
+    *busy = false;
+    if (link->doomed != 0) {
+        mmi_link_dirty(link);   /* somebody gave it up meanwhile */
+    }
+    return link->state == MMI_LINK_HELLO ? n : MM_ECLOSED;
+}
+
+/* The peer is gone before it was one. */
+static void
+hello_ended(mmi_link *link, int reason)
+{
+    mmi_opening_ended(link->opening, reason == MM_REASON_RESET
+                                         ? "connection reset in the handshake"
+                                         : "closed by the peer in the handshake");
+    mmi_link_close(link, reason, link->opening->detail);
+}
+
+/* What there is to say.  Who polls drops the lock for it: the link may then be a closed one. */
+static void
+hello_write(mmi_link *link, bool polled)
+{
+    mmi_engine *e = link->engine;
+    const uint8_t *out;
+    size_t size;
+    while ((size = mmi_opening_output(link->opening, &out)) > 0) {
+        mmi_iov iov = { .data = (void *)out, .size = size };
+        int64_t n = polled ? hello_io(link, &iov, true)
+                           : e->plat.writev(e->plat.self, link->stream, &iov, 1);
+        if (n == MM_ECLOSED) {
+            return;
+        }
+        if (n == MM_EAGAIN) {
+            break;
+        }
+        if (n < 0) {
+            hello_ended(link, MM_REASON_RESET);
+            return;
+        }
+        mmi_opening_sent(link->opening, (size_t)n);
+    }
+    mmi_link_watch(link);
+}
+
+void
+mmi_link_hello_start(mmi_link *link, bool polled)
+{
+    mmi_socket *s = link->socket;
+    const mmi_dialer *d = link->dialer;
+    mmi_opening_config config = {
+        .zmtp = { .role = s->ops->role,
+                  .identity = s->opts.identity,
+                  .identity_size = s->opts.identity_size,
+                  .features = mmi_hello_features,
+                  .refusal = link->surplus ? mm_reason_text(MM_REASON_CONNECTIONS) : NULL },
+        .sp = d != NULL && d->sp != NULL ? d->sp : mmi_sp_of_role(s->ops->role),
+        .wire = d == NULL ? 0 : d->url.sp ? MMI_WIRE_SP : MMI_WIRE_ZMTP,
+    };
+    link->state = MMI_LINK_HELLO;
+    link->opening = mmi_alloc(sizeof *link->opening);
+    if (link->opening == NULL || mmi_opening_init(link->opening, &config) != MM_OK) {
+        mmi_free(link->opening);
+        link->opening = NULL;
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+        return;
+    }
+    if (d != NULL) {
+        s->stats.connects++;
+    }
+    hello_write(link, polled);
+}
+
+void
+mmi_link_hello_writable(mmi_link *link)
+{
+    hello_write(link, true);
+}
+
+/* Moves what the handshake still has to say (an ERROR; over SP our hello, which tells why) to where
+ * FINISHING flushes from. */
+static void
+hello_refused(mmi_link *link)
+{
+    const uint8_t *out;
+    size_t size = mmi_opening_output(link->opening, &out);
+    if (link->dialer != NULL && link->opening->sp.instead != NULL) {
+        link->dialer->sp = link->opening->sp.instead;
+    }
+    if (size == 0 || mmi_link_control(link, out, size) != MM_OK) {
+        mmi_link_close(link, link->opening->reason, link->opening->detail);
+        return;
+    }
+    mmi_link_refuse(link, link->opening->reason, link->opening->detail);
+}
+
+static void
+hello_refuse_peer(mmi_link *link, int rc)
+{
+    int reason = rc == MM_ESTATE       ? MM_REASON_ROLE_REFUSED
+                 : rc == MM_EADDRINUSE ? MM_REASON_IDENTITY
+                                       : MM_REASON_MEMORY;
+    const char *detail = rc == MM_ESTATE       ? "this socket takes no more peers"
+                         : rc == MM_EADDRINUSE ? "a connected peer has this identity"
+                                               : "out of memory";
+    uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
+    size_t size = mmi_command_put_error(frame, detail);
+    if (mmi_link_sp(link) || mmi_link_control(link, frame, size) != MM_OK) {
+        mmi_link_close(link, reason, detail);
+        return;
+    }
+    mmi_link_refuse(link, reason, detail);
+}
+
+/* What the peer is known by here: as it was dialed, else as it says.  MM_ENOMEM. */
+static int
+hello_keep_identity(mmi_link *link, const mmi_hello_peer *peer)
+{
+    const mmi_dialer *d = link->dialer;
+    bool dialed = d != NULL && d->identity_size > 0;
+    const uint8_t *identity = dialed ? d->identity : peer->identity;
+    size_t size = dialed ? d->identity_size : peer->identity_size;
+    if (size == 0) {
+        return MM_OK;
+    }
+    link->identity = mmi_alloc(size);
+    if (link->identity == NULL) {
+        return MM_ENOMEM;
+    }
+    memcpy(link->identity, identity, size);
+    link->pipe.identity = link->identity;
+    link->pipe.identity_size = size;
+    return MM_OK;
+}
+
+/* What the hello told is kept with the link.  MM_ENOMEM. */
+static int
+hello_keep_zmtp(mmi_link *link)
+{
+    const mm_socket_opts *o = &link->socket->opts;
+    const mmi_hello_peer *peer = &link->opening->zmtp.peer;
+    mmi_reader_limits limits = {
+        .message_size_max = o->message_size_max,
+        .frames_max = o->frames_max,
+        .command_size_max = o->topic_size_max + MMI_COMMAND_OVERHEAD,
+    };
+    mmi_parser_init_zmtp(&link->parser, &limits);
+    link->pipe.framing = &mmi_framing_zmtp;
+    link->minor = peer->minor;
+    link->pipe.peer_role = peer->role;
+    memcpy(link->features, peer->features, sizeof link->features);
+    link->pipe.hears_refusals = (peer->role == MM_REQ || peer->role == MM_SURVEYOR) &&
+                                mmi_hello_knows(peer->features, "refuse");
+    return hello_keep_identity(link, peer);
+}
+
+static void
+hello_keep_sp(mmi_link *link)
+{
+    const mmi_sp_hello *hello = &link->opening->sp;
+    mmi_sp_reader_limits limits = {
+        .message_size_max = link->socket->opts.message_size_max,
+        .hops_max = MMI_SP_HOPS_MAX,
+        .mapping = link->mapping,
+        .form = hello->ours->form,
+    };
+    mmi_parser_init_sp(&link->parser, &limits);
+    link->pipe.framing = mmi_framing_sp(link->mapping, hello->ours);
+    link->pipe.peer_role = hello->theirs->role;
+}
+
+/* MM_ENOMEM. */
+static int
+hello_keep(mmi_link *link)
+{
+    mmi_opening *o = link->opening;
+    const uint8_t *out;
+    size_t left = mmi_opening_output(o, &out);
+    int rc = left > 0 ? mmi_link_control(link, out, left) : MM_OK;
+    mmi_link_commands_begin(link);   /* it is no frame of its own: nothing may go in front of it */
+    if (rc == MM_OK && o->wire == MMI_WIRE_SP) {
+        hello_keep_sp(link);
+    } else if (rc == MM_OK) {
+        rc = hello_keep_zmtp(link);
+    }
+    link->pipe.packs = link->socket->packs;
+    mmi_opening_fini(o);
+    mmi_free(o);
+    link->opening = NULL;
+    return rc;
+}
+
+/* A subscriber of SP says nothing of its topics: it is sent everything. */
+static void
+hello_subscribe_all(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    int rc = s->ops->subscription(s->state, &link->pipe, true, (const uint8_t *)"", 0);
+    if (rc != MM_OK) {
+        mmi_link_close(link, rc == MM_EPROTO ? MM_REASON_SUBSCRIPTIONS : MM_REASON_MEMORY, NULL);
+    }
+}
+
+/* Both sides have said who they are: the link becomes a peer. */
+static void
+hello_done(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    if (hello_keep(link) != MM_OK) {
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+        return;
+    }
+    int rc = s->ops->add(s->state, &link->pipe);
+    if (rc != MM_OK) {
+        hello_refuse_peer(link, rc);
+        return;
+    }
+    mmi_link_activated(link);
+    mmi_socket_touch(s);
+    mmi_link_dirty(link);
+    if (mmi_link_sp(link) && s->ops->subscription != NULL) {
+        hello_subscribe_all(link);
+    }
+}
+
+void
+mmi_link_hello_readable(mmi_link *link)
+{
+    uint8_t buf[HELLO_READ_SIZE];
+    mmi_iov iov = { .data = buf, .size = sizeof buf };
+    int64_t n = hello_io(link, &iov, false);
+    if (n == MM_EAGAIN || n == MM_ECLOSED) {
+        return;
+    }
+    if (n <= 0) {
+        hello_ended(link, n == 0 ? MM_REASON_HANDSHAKE_EOF : MM_REASON_RESET);
+        return;
+    }
+    size_t used = 0;
+    int rc = mmi_opening_feed(link->opening, buf, (size_t)n, &used);
+    if (rc < 0) {
+        hello_refused(link);
+        return;
+    }
+    mmi_link_hello_writable(link);   /* our answer, once theirs was accepted */
+    if (link->state != MMI_LINK_HELLO || rc == 0) {
+        return;
+    }
+    hello_done(link);
+    if (link->state == MMI_LINK_ACTIVE && used < (size_t)n) {
+        mmi_link_feed(link, buf + used, (size_t)n - used, NULL);
+    }
+    mmi_link_watch(link);
+}

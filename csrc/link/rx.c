@@ -1,0 +1,355 @@
+/*
+ * link/rx.c: from bytes of an active link to messages in its pipe's inbox and commands carried out.
+ *
+ * Not here: parsing (wire/parser.h).  Law: when the inbox is full, reading stops and nothing is
+ * lost: the message that found no room and the bytes behind it are kept, and the kernel's buffer
+ * slows the peer.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "link/link.h"
+#include "queue/drop.h"
+
+enum {
+    IN_COPY_MAX = 32 * 1024,   /* bytes that are copied rather than kept in a whole buffer     */
+    IN_TAIL_MAX = 32 * 1024    /* bytes of a message that waits for its rest before the parser */
+};
+
+static bool
+link_is_publisher(const mmi_link *link)
+{
+    return link->socket->ops->subscription != NULL;
+}
+
+static void
+link_subscription(mmi_link *link, bool add, const uint8_t *topic, size_t size)
+{
+    mmi_socket *s = link->socket;
+    if (!link_is_publisher(link)) {
+        return;   /* a command we have no use for is ignored */
+    }
+    int rc = s->ops->subscription(s->state, &link->pipe, add, topic, size);
+    mmi_socket_note(s, MM_PEERS);
+    char detail[MM_DETAIL_MAX + 1];
+    switch (rc) {
+    case MM_OK:
+        break;
+    case MM_EMSGSIZE:
+        snprintf(detail, sizeof detail, "a topic of %zu bytes, the limit is %u", size,
+                 s->opts.topic_size_max);
+        mmi_link_breach(link, MM_REASON_TOPIC_SIZE, detail);
+        break;
+    case MM_EPROTO:
+        snprintf(detail, sizeof detail, "over %u subscriptions or %d bytes of topics",
+                 s->opts.subscriptions_max, MMI_SUBSCRIPTION_BYTES_MAX);
+        mmi_link_breach(link, MM_REASON_SUBSCRIPTIONS, detail);
+        break;
+    default:
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+        break;
+    }
+}
+
+static void
+link_command(mmi_link *link, const mmi_command *command)
+{
+    char detail[MM_DETAIL_MAX + 1];
+    switch (command->kind) {
+    case MMI_COMMAND_PONG:
+        mmi_stop_pong(link, command);
+        mmi_heartbeat_command(link, command);
+        break;
+    case MMI_COMMAND_PING:
+        mmi_heartbeat_command(link, command);
+        break;
+    case MMI_COMMAND_STOP:
+        mmi_stop_asked(link);
+        break;
+    case MMI_COMMAND_STOPPED:
+        mmi_stop_told(link);
+        break;
+    case MMI_COMMAND_SUBSCRIBE:
+    case MMI_COMMAND_CANCEL:
+        link_subscription(link, command->kind == MMI_COMMAND_SUBSCRIBE, command->data,
+                          command->size);
+        break;
+    case MMI_COMMAND_ERROR:
+        mmi_command_refusal(command, detail, sizeof detail);
+        mmi_link_close(link, MM_REASON_ERROR_COMMAND, detail);
+        break;
+    case MMI_COMMAND_READY:
+        mmi_link_close(link, MM_REASON_HANDSHAKE, "a second READY");
+        break;
+    default:
+        break;
+    }
+}
+
+/* The 3.0 form of a subscription: a message of one frame that begins with 01 or 00. */
+static bool
+link_is_subscription(const mmi_link *link, const mmi_msg *m)
+{
+    return link_is_publisher(link) && !mmi_link_sp(link) && m->frame_count == 1 &&
+           m->frames[0].size > 0 && m->frames[0].data[0] <= 1;
+}
+
+/* Must what comes from this peer be compared with our topics?  A publisher of SP sends all it
+ * has. */
+static bool
+link_filters(const mmi_link *link)
+{
+    return mmi_link_sp(link) && link->socket->ops->wants != NULL;
+}
+
+static void
+link_message(mmi_link *link, mmi_msg *m)
+{
+    mmi_socket *s = link->socket;
+    if (link_is_subscription(link, m)) {
+        link_subscription(link, m->frames[0].data[0] == 1, m->frames[0].data + 1,
+                          m->frames[0].size - 1);
+        mmi_msg_unref(m);
+        return;
+    }
+    if (mmi_stop_breached(link)) {
+        mmi_msg_unref(m);
+        return;
+    }
+    m->pipe_id = link->pipe.id;
+    link->parsed++;
+    s->stats.parsed_messages++;
+    link->engine->parsed_messages++;
+    if (s->ops->in == NULL) {
+        link->pipe.dropped++;           /* a message to a role that receives none */
+        mmi_drop(&s->host, MMI_DROP_MALFORMED, link->pipe.id, m);
+        return;
+    }
+    if (link_filters(link) && !s->ops->wants(s->state, m->frames[0].data, m->frames[0].size)) {
+        s->stats.filtered_messages++;
+        mmi_msg_unref(m);
+        return;
+    }
+    bool was_empty = link->pipe.inbox.count == 0;
+    int rc = mmi_pipe_push_in(&link->pipe, m);
+    if (rc == MM_ENOMEM) {
+        mmi_drop(&s->host, MMI_DROP_MEMORY, link->pipe.id, m);
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+        return;
+    }
+    if (rc != MM_OK) {
+        link->held = m;
+        link->pipe.in_blocked = true;
+        return;
+    }
+    if (was_empty) {
+        s->ops->in(s->state, &link->pipe);
+        mmi_socket_touch(s);
+    }
+}
+
+void
+mmi_link_pack(mmi_link *link, mmi_pack_in *pack)
+{
+    mmi_socket *s = link->socket;
+    uint32_t count = pack->msg.count;
+    bool was_empty = link->pipe.inbox.count == 0;
+    if (mmi_stop_breached(link)) {
+        mmi_msg_unref(&pack->msg);
+        return;
+    }
+    pack->msg.pipe_id = link->pipe.id;
+    link->parsed += count;
+    s->stats.parsed_messages += count;
+    link->engine->parsed_messages += count;
+    if (link_filters(link)) {
+        size_t before = mmi_pack_in_bytes(pack, 0, count);
+        uint32_t unwanted = mmi_pack_in_sift(pack, s->ops->wants, s->state);
+        pack = mmi_pack_in_fit(pack, before);
+        s->stats.filtered_messages += unwanted;
+        count -= unwanted;
+    }
+    if (count == 0) {
+        mmi_msg_unref(&pack->msg);
+        return;
+    }
+    int rc = mmi_pipe_push_in(&link->pipe, &pack->msg);
+    if (rc != MM_OK) {
+        MMI_ASSERT(rc == MM_ENOMEM);   /* it was made to fit */
+        mmi_drop(&s->host, MMI_DROP_MEMORY, link->pipe.id, &pack->msg);
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+    } else if (was_empty) {
+        s->ops->in(s->state, &link->pipe);
+        mmi_socket_touch(s);
+    }
+}
+
+mmi_reader_room
+mmi_link_room(const mmi_link *link)
+{
+    const mmi_ring *in = &link->pipe.inbox;
+    mmi_reader_room room = { .messages = 0, .cost = 0 };
+    if (link->socket->ops->take != NULL && in->count < in->count_max && in->bytes < in->bytes_max) {
+        room = (mmi_reader_room){ .messages = in->count_max - in->count,
+                                  .cost = in->bytes_max - in->bytes };
+    }
+    return room;
+}
+
+void
+mmi_link_unread_drop(mmi_link *link)
+{
+    if (link->unread_arena == NULL) {
+        mmi_free(link->unread);
+    }
+    mmi_arena_unref(link->unread_arena);
+    link->unread_arena = NULL;
+    link->unread = NULL;
+    link->unread_size = link->unread_used = 0;
+}
+
+/* What came behind a message that found no room.  Much of it stays where it is. */
+static void
+link_keep_unread(mmi_link *link, uint8_t *buf, size_t size, mmi_arena *arena)
+{
+    if (size == 0) {
+        return;
+    }
+    if (link->unread != NULL) {
+        link->unread_used = (size_t)(buf - link->unread);   /* fed from there */
+        return;
+    }
+    if (arena != NULL && size > IN_COPY_MAX) {
+        link->unread_arena = mmi_arena_ref(arena);
+        link->unread = buf;
+    } else {
+        link->unread = mmi_realloc(NULL, size);
+        if (link->unread == NULL) {
+            mmi_link_close(link, MM_REASON_MEMORY, NULL);
+            return;
+        }
+        memcpy(link->unread, buf, size);
+    }
+    link->unread_size = size;
+    link->unread_used = 0;
+}
+
+/* What the parser dropped itself: SP messages that came over too many connections, or answer
+ * nothing. */
+static void
+link_note_skipped(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    uint64_t count = mmi_parser_skipped(&link->parser) - link->skipped;
+    if (count > 0) {
+        link->skipped += count;
+        link->parsed += count;
+        link->pipe.dropped += count;
+        s->stats.parsed_messages += count;
+        mmi_drop_count(&s->host, MMI_DROP_MALFORMED, link->pipe.id, (uint32_t)count);
+    }
+}
+
+/* The end of what was read is the beginning of a small message: it is kept for the next read, which
+ * puts the rest behind it, and so is not parsed twice nor by itself.  false: it is to be parsed. */
+static bool
+link_keep_tail(mmi_link *link, const uint8_t *buf, size_t size)
+{
+    bool keep = size > 0 && mmi_link_lives(link) && !mmi_link_paused(link) &&
+                link->socket->ops->take != NULL &&
+                mmi_parser_waits(&link->parser, buf, size, IN_TAIL_MAX);
+    uint8_t *kept = keep ? mmi_realloc(link->tail, size) : NULL;
+    if (kept == NULL) {
+        mmi_free(link->tail);
+        link->tail = NULL;
+        return false;
+    }
+    memcpy(kept, buf, size);
+    link->tail = kept;
+    link->tail_size = size;
+    return true;
+}
+
+void
+mmi_link_eat(mmi_link *link, const uint8_t **buf, size_t *size, mmi_arena *arena)
+{
+    mmi_input input;
+    while (mmi_link_lives(link) && link->held == NULL) {
+        mmi_reader_room room = mmi_link_room(link);
+        mmi_pack_in *pack = NULL;
+        if (*size > 0 && room.messages > 0) {
+            pack = mmi_parser_pack(&link->parser, buf, size, room, arena);
+        }
+        if (pack != NULL) {
+            mmi_link_pack(link, pack);
+            continue;
+        }
+        if (link_keep_tail(link, *buf, *size)) {
+            *size = 0;
+            return;
+        }
+        int rc = mmi_parser_next(&link->parser, buf, size, &input);
+        link_note_skipped(link);
+        if (rc == 0) {
+            return;
+        }
+        if (rc < 0) {
+            const char *detail;
+            int reason = mmi_parser_reason(&link->parser, &detail);
+            mmi_link_breach(link, reason, detail);
+            return;
+        }
+        if (input.msg != NULL) {
+            link_message(link, input.msg);
+        } else {
+            link_command(link, &input.command);
+        }
+    }
+}
+
+void
+mmi_link_feed(mmi_link *link, uint8_t *start, size_t size, mmi_arena *arena)
+{
+    const uint8_t *buf = start;
+    mmi_link_eat(link, &buf, &size, arena);
+    if (mmi_link_lives(link)) {
+        link_keep_unread(link, start + (buf - start), size, arena);
+    }
+}
+
+void
+mmi_link_resume(mmi_link *link)
+{
+    link->resume = false;
+    if (link->state != MMI_LINK_ACTIVE || link->socket->closing) {
+        return;
+    }
+    if (link->held != NULL) {
+        mmi_msg *m = link->held;
+        bool was_empty = link->pipe.inbox.count == 0;
+        if (mmi_pipe_push_in(&link->pipe, m) != MM_OK) {
+            return;
+        }
+        link->held = NULL;
+        link->pipe.in_blocked = false;
+        if (was_empty) {
+            link->socket->ops->in(link->socket->state, &link->pipe);
+        }
+        mmi_socket_touch(link->socket);
+    }
+    if (link->unread != NULL) {
+        size_t used = link->unread_used;
+        link->unread_used = link->unread_size;   /* unless the feed is stopped again */
+        mmi_link_feed(link, link->unread + used, link->unread_size - used, link->unread_arena);
+        if (link->unread_used == link->unread_size) {
+            mmi_link_unread_drop(link);
+        }
+    }
+    link->hung = false;
+    /* Silence while we did not listen does not count. */
+    link->last_in_ns = link->engine->now_ns;
+    if (link->state == MMI_LINK_ACTIVE) {
+        link->watched |= MMI_WATCH_HANGUP;   /* never asked for: have it set again */
+        mmi_link_watch(link);
+    }
+}

@@ -1,0 +1,145 @@
+/*
+ * link/told.c: what is told of a connection that does not do what it should: to us, that its
+ * handshake takes long, or why it was given up; to the peer, which rule it broke.
+ *
+ * Not here: its end (link.c), the words for one in the handshake (wire/handshake.c).
+ * Law: a peer is told nothing that its wire has no words for, or in the middle of a message.
+ */
+#include "link/link.h"
+
+#include <stdio.h>
+
+enum { TOLD_SPAN_CAP = 32, TOLD_MS_PER_S = 1000, TOLD_NS_PER_MS = 1000000 };
+
+/* A time as it is to be read: "15 s", "0.250 s". */
+static const char *
+told_span(char *out, uint64_t ms)
+{
+    unsigned long long s = ms / TOLD_MS_PER_S, rest = ms % TOLD_MS_PER_S;
+    if (rest == 0) {
+        snprintf(out, TOLD_SPAN_CAP, "%llu s", s);
+    } else {
+        snprintf(out, TOLD_SPAN_CAP, "%llu.%03llu s", s, rest);
+    }
+    return out;
+}
+
+void
+mmi_told_hung(const mmi_link *link, bool by_ttl, char *out, size_t cap)
+{
+    char silent[TOLD_SPAN_CAP], limit[TOLD_SPAN_CAP];
+    told_span(silent, (link->engine->now_ns - link->last_in_ns) / TOLD_NS_PER_MS);
+    if (!by_ttl) {
+        snprintf(out, cap, "silent for %s: heartbeat_timeout is %s", silent,
+                 told_span(limit, link->socket->opts.heartbeat_timeout_ms));
+        return;
+    }
+    /* A peer of ours keeps its promises while it lives; of others, the options of libzmq. */
+    bool of_ours = link->features[0] != '\0';
+    snprintf(out, cap, "silent for %s, over the ttl of %s that its own PING promised%s", silent,
+             told_span(limit, link->peer_ttl_ms),
+             of_ours ? "" : "; its HEARTBEAT_IVL must be below its HEARTBEAT_TTL");
+}
+
+void
+mmi_told_gone(const mmi_link *link, bool by_ttl, char *out, size_t cap)
+{
+    char limit[TOLD_SPAN_CAP];
+    uint32_t ms = by_ttl ? link->peer_ttl_ms : link->socket->opts.heartbeat_timeout_ms;
+    snprintf(out, cap, "silent, and its machine does not answer either: %s is %s",
+             by_ttl ? "the ttl of its PING" : "heartbeat_timeout", told_span(limit, ms));
+}
+
+/* The front message stands alone and was begun: its size is known. */
+static bool
+told_begun(const mmi_link *link)
+{
+    const mmi_ring *outbox = &link->pipe.outbox;
+    return link->msg_offset > 0 && outbox->slot_count > 0 &&
+           mmi_pack_out_of(mmi_ring_at(outbox, 0)) == NULL;
+}
+
+void
+mmi_link_reset(mmi_link *link)
+{
+    char begun[MM_DETAIL_MAX + 1] = "", detail[2 * MM_DETAIL_MAX];   /* an event takes what fits */
+    const char *guess = "";
+    bool of_ours = link->features[0] != '\0';   /* those say why they end a connection */
+    bool cut = told_begun(link);
+    bool pinged = link->pinged && mmi_link_pending(link);   /* it took no more */
+    if (link->state == MMI_LINK_ACTIVE && link->writing) {
+        mmi_link_close(link, MM_REASON_RESET, NULL);   /* its writer comes here, too */
+        return;
+    }
+    if (cut) {
+        snprintf(begun, sizeof begun, " after %llu of %llu octets of a message",
+                 (unsigned long long)link->msg_offset, (unsigned long long)link->msg_size);
+    }
+    if (!of_ours && cut) {
+        guess = pinged ? ": its MAXMSGSIZE or HEARTBEAT_TIMEOUT may be why"
+                       : ": it may limit the size of messages";
+    } else if (!of_ours && pinged) {
+        guess = "; it sends PINGs of its own: if it reads slowly, its HEARTBEAT_TIMEOUT may be why";
+    }
+    snprintf(detail, sizeof detail, "%s%s%s", mm_reason_text(MM_REASON_RESET), begun, guess);
+    mmi_link_close(link, MM_REASON_RESET, detail);
+}
+
+uint64_t
+mmi_link_patience_ns(const mmi_link *link)
+{
+    uint32_t ms = link->socket->opts.handshake_timeout_ms;
+    if (link->surplus) {
+        ms = MMI_REFUSING_MS;
+    } else if (link->pipe.outgoing && !link->silent && ms > MMI_SILENT_MS) {
+        ms = MMI_SILENT_MS;
+    }
+    return mmi_deadline(link->started_ns, ms);
+}
+
+bool
+mmi_link_tell_silent(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    bool under_way = link->state == MMI_LINK_CONNECTING || link->state == MMI_LINK_HELLO;
+    if (!under_way || !link->pipe.outgoing || link->silent ||
+        s->opts.handshake_timeout_ms <= MMI_SILENT_MS) {
+        return false;
+    }
+    char detail[MM_DETAIL_MAX + 1];
+    uint64_t heard = link->opening != NULL ? link->opening->heard : 0;
+    if (link->state == MMI_LINK_CONNECTING) {
+        snprintf(detail, sizeof detail, "no answer to the attempt to connect for 1 s");
+    } else if (heard == 0) {
+        snprintf(detail, sizeof detail, "connected, and it said nothing for 1 s: it may be no %s",
+                 link->opening->wire == MMI_WIRE_SP ? "NNG peer" : "ZeroMQ peer");
+    } else {
+        snprintf(detail, sizeof detail, "the handshake is not done after 1 s, %llu octets came",
+                 (unsigned long long)heard);
+    }
+    link->silent = true;
+    mmi_socket_event(s, MM_EVENT_PEER_SILENT, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,
+                     link->address, detail);
+    if (mmi_timer_set(&s->engine->timers, &link->timer, mmi_link_patience_ns(link)) != MM_OK) {
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+    }
+    return true;
+}
+
+void
+mmi_link_breach(mmi_link *link, int reason, const char *detail)
+{
+    mmi_engine *e = link->engine;
+    bool hears = link->state == MMI_LINK_ACTIVE && !mmi_link_sp(link) && link->features[0] != '\0';
+    bool between = !link->writing && link->msg_offset == 0;   /* no command goes into a message */
+    uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
+    size_t size = mmi_command_put_error(frame, detail);
+    uint64_t end = mmi_deadline(e->now_ns, MMI_REFUSING_MS);
+    if (!hears || !between || link->socket->closing ||
+        mmi_timer_set(&e->timers, &link->timer, end) != MM_OK ||
+        mmi_link_control(link, frame, size) != MM_OK) {
+        mmi_link_close(link, reason, detail);
+        return;
+    }
+    mmi_link_refuse(link, reason, detail);
+}

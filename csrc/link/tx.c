@@ -1,0 +1,496 @@
+/*
+ * link/tx.c: from a pipe's outbox and waiting commands to bytes on the stream.
+ *
+ * Packs and large frames go by reference, all in one writev, which is made without the engine's
+ * lock: meanwhile others queue more, and who writes looks again before it stops.  What the kernel
+ * did not take stays in the outbox; only the octets of its front message that went are noted.
+ * Law: one thread at a time writes a link; commands go between messages, never inside one; a
+ * message counts as written when its last octet was taken.
+ */
+#include <string.h>
+
+#include "link/link.h"
+
+enum {
+    OUT_IOV_MAX = 256,
+    OUT_ROUNDS_MAX = 16                  /* writes a flush makes before others get their turn */
+};
+/* Sends closer than this to a write are a burst: to a write of the same link; or of any link of a
+ * socket whose messages go to whoever it has, as else two peers in turn would make none.  What
+ * answers something that came since is none: a quick exchange of questions and answers. */
+static const uint64_t OUT_BURST_NS = 20000;
+
+/* One write: what goes, and the entries of the outbox it keeps alive. */
+typedef struct out_plan {
+    const mmi_framing *framing;
+    uint8_t heads[OUT_IOV_MAX][MMI_FRAMING_HEAD_MAX]; /* of messages whose frames have none */
+    mmi_iov iov[OUT_IOV_MAX];
+    mmi_msg *owner[OUT_IOV_MAX];         /* of the octets; NULL: the plan's or the link's */
+    mmi_msg *held[OUT_IOV_MAX];
+    int iov_count, held_count;
+    size_t total;
+    bool full;
+} out_plan;
+
+static void
+out_refer(out_plan *plan, const uint8_t *data, size_t size, mmi_msg *owner)
+{
+    if (size == 0 || plan->full) {
+        return;
+    }
+    plan->owner[plan->iov_count] = owner;
+    plan->iov[plan->iov_count++] = (mmi_iov){ .data = (void *)data, .size = size };
+    plan->total += size;
+    plan->full = plan->iov_count == OUT_IOV_MAX || plan->total >= MMI_IO_BUFFER_SIZE;
+}
+
+/* The octets of a part from the from-th of the message on; returns how many of them are still to be
+ * left out of the next one. */
+static uint64_t
+out_part(out_plan *plan, const uint8_t *data, size_t size, uint64_t from, mmi_msg *owner)
+{
+    size_t skip = from < size ? (size_t)from : size;
+    out_refer(plan, data + skip, size - skip, owner);
+    return from - skip;
+}
+
+/* The message that was held last, from an octet of its i-th frame on. */
+static void
+out_message(out_plan *plan, mmi_msg *m, uint32_t i, uint64_t from)
+{
+    const mmi_framing *f = plan->framing;
+    if (f->head != NULL) {
+        uint8_t *head = plan->heads[plan->held_count - 1];
+        from = out_part(plan, head, f->head(f, m, head), from, NULL);
+    }
+    for (; i < m->frame_count && !plan->full; i++) {
+        const mmi_frame *frame = &m->frames[i];
+        if (f->head == NULL) {
+            mmi_msg_seal(m, i);
+            from = out_part(plan, frame->head, frame->head_size, from, m);
+        }
+        from = out_part(plan, frame->data, frame->size, from, m);
+    }
+}
+
+static void
+out_hold(out_plan *plan, mmi_msg *m)
+{
+    plan->held[plan->held_count++] = mmi_msg_ref(m);
+}
+
+/* The rest of the begun message at the front. true: it and its entry are all in the plan. */
+static bool
+out_begun(mmi_link *link, out_plan *plan, size_t *next)
+{
+    mmi_msg *m = mmi_ring_at(&link->pipe.outbox, 0);
+    mmi_pack_out *pack = mmi_pack_out_of(m);
+    out_hold(plan, m);
+    if (pack == NULL) {
+        out_message(plan, m, link->msg_frame, link->msg_offset - link->msg_frame_at);
+        return true;
+    }
+    size_t cost;
+    size_t size = plan->framing->next(plan->framing, pack->data + pack->first, &cost);
+    out_refer(plan, pack->data + pack->first + link->msg_offset, size - link->msg_offset, m);
+    *next = pack->first + size;
+    return *next == pack->used;
+}
+
+/* The i-th entry, a pack from the octet from on. */
+static void
+out_entry(mmi_link *link, out_plan *plan, uint32_t i, size_t from)
+{
+    mmi_msg *m = mmi_ring_at(&link->pipe.outbox, i);
+    mmi_pack_out *pack = mmi_pack_out_of(m);
+    if (i >= (uint32_t)plan->held_count) {
+        out_hold(plan, m);
+    }
+    if (pack == NULL) {
+        out_message(plan, m, 0, 0);
+        return;
+    }
+    out_refer(plan, pack->data + from, pack->used - from, m);
+}
+
+/* The rest of a begun message, then commands, then as many messages as fit. */
+static void
+out_gather(mmi_link *link, out_plan *plan)
+{
+    mmi_ring *outbox = &link->pipe.outbox;
+    bool active = link->state == MMI_LINK_ACTIVE;
+    uint32_t i = 0;
+    size_t from = 0;
+    bool inside = false;
+    plan->framing = link->pipe.framing;
+    plan->iov_count = plan->held_count = 0;
+    plan->total = 0;
+    plan->full = false;
+    if (active && link->msg_offset > 0) {
+        inside = !out_begun(link, plan, &from);
+        i = inside ? 0 : 1;
+    }
+    if (link->command_out_size == 0 && link->command_size > 0) {
+        mmi_link_commands_begin(link);
+    }
+    if (link->command_out_size > 0) {
+        out_refer(plan, link->command_out + link->command_sent,
+                  link->command_out_size - link->command_sent, NULL);
+    }
+    for (; active && i < outbox->slot_count && !plan->full; i++) {
+        mmi_pack_out *pack = inside ? NULL : mmi_pack_out_of(mmi_ring_at(outbox, i));
+        out_entry(link, plan, i, pack != NULL ? pack->first : from);
+        inside = false;
+    }
+}
+
+/* Finds the frame that goes on at msg_offset, from the one that was found last: so a message of
+ * many frames is walked through once, not at each write.  Where frames have no heads of their own
+ * there are few. */
+static void
+out_find_frame(mmi_link *link, const mmi_msg *m)
+{
+    while (link->pipe.framing->head == NULL && link->msg_frame < m->frame_count) {
+        const mmi_frame *frame = &m->frames[link->msg_frame];
+        uint64_t end = link->msg_frame_at + frame->head_size + frame->size;
+        if (link->msg_offset < end || frame->head_size == 0) {
+            break;   /* it goes on there, or was never begun */
+        }
+        link->msg_frame++;
+        link->msg_frame_at = end;
+    }
+}
+
+/* Notes n octets of the front entry, a message of its own; returns how many it did not need. */
+static uint64_t
+out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
+{
+    const mmi_framing *f = link->pipe.framing;
+    size_t cost;
+    if (link->msg_offset == 0) {
+        link->msg_size = f->size(f, m, &cost);
+        link->msg_frame = 0;
+        link->msg_frame_at = 0;
+    }
+    uint64_t left = link->msg_size - link->msg_offset;
+    if (n < left) {
+        link->msg_offset += n;
+        out_find_frame(link, m);
+        return 0;
+    }
+    link->msg_offset = 0;
+    mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
+    link->written++;
+    return n - left;
+}
+
+/* The same for messages of the pack at the front: one, if only_first. */
+static uint64_t
+out_pack_written(mmi_link *link, mmi_pack_out *pack, uint64_t n, bool only_first)
+{
+    const mmi_framing *f = link->pipe.framing;
+    uint32_t count = 0;
+    size_t cost = 0, one;
+    uint64_t left = pack->used - pack->first - link->msg_offset;
+    if (n >= left && !only_first) {   /* all of them, as mostly: they need no look at each */
+        link->msg_offset = 0;
+        link->written += pack->msg.count;
+        mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
+        return n - left;
+    }
+    while (n > 0 && pack->first < pack->used && !(only_first && count > 0)) {
+        size_t size = f->next(f, pack->data + pack->first, &one);
+        if (n < size - link->msg_offset) {
+            link->msg_offset += n;
+            n = 0;
+            break;
+        }
+        n -= size - link->msg_offset;
+        link->msg_offset = 0;
+        pack->first += size;
+        cost += one;
+        count++;
+    }
+    link->written += count;
+    mmi_ring_shrank(&link->pipe.outbox, &pack->msg, count, cost);
+    if (pack->msg.count == 0) {
+        mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
+    }
+    return n;
+}
+
+static uint64_t
+out_front_written(mmi_link *link, uint64_t n, bool only_first)
+{
+    mmi_msg *m = mmi_ring_at(&link->pipe.outbox, 0);
+    mmi_pack_out *pack = mmi_pack_out_of(m);
+    return pack == NULL ? out_one_written(link, m, n)
+                        : out_pack_written(link, pack, n, only_first);
+}
+
+static void
+out_written(mmi_link *link, uint64_t n)
+{
+    uint64_t before = link->written;
+    if (link->msg_offset > 0) {
+        n = out_front_written(link, n, true);
+    }
+    uint64_t commands = link->command_out_size - link->command_sent;
+    uint64_t part = n < commands ? n : commands;
+    link->command_sent += (size_t)part;
+    n -= part;
+    if (link->command_sent == link->command_out_size) {
+        mmi_link_commands_end(link);
+    }
+    while (n > 0) {
+        n = out_front_written(link, n, false);
+    }
+    link->socket->stats.written_messages += link->written - before;
+}
+
+/* Answers to the peer are made when the commands before them are written: else a peer that asks on
+ * and on and never reads would have them pile up here. */
+static void
+out_prepare(mmi_link *link)
+{
+    if (link->command_size > 0 || link->command_out_size > 0) {
+        return;
+    }
+    if (link->pong_due) {
+        uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_PING_CONTEXT_MAX];
+        size_t size = mmi_command_put_pong(frame, link->pong, link->pong_size);
+        if (mmi_link_control(link, frame, size) == MM_OK) {
+            link->pong_due = false;
+        }
+    }
+    if (mmi_stop_answer_due(link)) {
+        mmi_stop_answer(link);
+    }
+}
+
+bool
+mmi_link_pending(const mmi_link *link)
+{
+    if (link->state == MMI_LINK_HELLO) {
+        const uint8_t *out;
+        return link->opening != NULL && mmi_opening_output(link->opening, &out) > 0;
+    }
+    bool messages = link->state == MMI_LINK_ACTIVE && link->pipe.outbox.count > 0;
+    return messages || link->command_out_size > 0 || link->command_size > 0 || link->pong_due ||
+           mmi_stop_answer_due(link);
+}
+
+bool
+mmi_link_flush_worth(const mmi_link *link)
+{
+    const mmi_ring *out = &link->pipe.outbox;
+    return out->bytes >= MMI_LINK_WORTH_BYTES || out->count >= out->count_max / 2;
+}
+
+static uint64_t
+out_last_flush_ns(const mmi_link *link)
+{
+    return link->socket->packs ? link->socket->last_flush_ns : link->last_flush_ns;
+}
+
+bool
+mmi_link_flush_due(const mmi_link *link, uint64_t now_ns)
+{
+    return link->doomed != 0 || link->resume || link->socket->closing || link->leaving ||
+           mmi_link_flush_worth(link) ||
+           (!link->burst && (now_ns - out_last_flush_ns(link) >= OUT_BURST_NS ||
+                             link->last_in_ns > link->asked_ns));
+}
+
+int64_t
+mmi_link_write_took(mmi_link *link, int state, int64_t n)
+{
+    if (link->state != state) {
+        return MM_ECLOSED;
+    }
+    link->pipe.pinned = 0;
+    if (n > 0) {
+        out_written(link, (uint64_t)n);
+    }
+    link->pipe.pinned = link->msg_offset > 0 ? 1 : 0;
+    return n;
+}
+
+/* One write, without the lock. */
+static mmi_link_write
+out_write(mmi_link *link)
+{
+    mmi_engine *e = link->engine;
+    int state = link->state;
+    out_plan plan;
+    out_prepare(link);
+    out_gather(link, &plan);
+    mmi_link_write w = { .total = plan.total, .at_ns = e->now_ns, .full = plan.full };
+    if (plan.total == 0) {
+        return w;
+    }
+    link->pipe.pinned = (uint32_t)plan.held_count;
+    const mmi_plat *p = &e->plat;
+    if (link->shared) {
+        w.n = p->lend(p->self, link->stream, plan.iov, plan.owner, plan.iov_count);
+    } else {
+        mmi_engine_unlock(e);
+        w.n = p->writev(p->self, link->stream, plan.iov, plan.iov_count);
+        mmi_engine_relock(e);
+    }
+    for (int i = 0; i < plan.held_count; i++) {
+        mmi_msg_unref(plan.held[i]);
+    }
+    w.n = mmi_link_write_took(link, state, w.n);
+    w.at_ns = e->now_ns;
+    return w;
+}
+
+/* After a write: room is news, if there is much.  false: nothing was written. */
+static bool
+out_note_room(mmi_link *link, uint64_t written_before)
+{
+    mmi_socket *s = link->socket;
+    if (link->written == written_before || link->state != MMI_LINK_ACTIVE) {
+        return false;
+    }
+    if (s->ops->out != NULL) {
+        s->ops->out(s->state, &link->pipe);
+    }
+    if (mmi_ring_low(&link->pipe.outbox)) {
+        mmi_socket_note(s, MMI_ROOM);   /* who waits is woken for many messages, not for one */
+    }
+    return true;
+}
+
+/* After the writes of a flush.  Who lets a long queue drain is told no sooner: it is to be refilled
+ * in the caches, not beside what is still in it. */
+static void
+out_note(mmi_link *link, uint64_t written_before)
+{
+    if (out_note_room(link, written_before) &&
+        link->pipe.outbox.bytes <= (size_t)MMI_EASE_BYTES / 2) {
+        link->pipe.stands = false;
+        mmi_socket_note(link->socket, MMI_EASED);
+    }
+}
+
+/* In a burst, what others queued during a write is for the next round, unless it is a good deal:
+ * else a fast sender would have its messages written by the dozen, each write waking the peer. */
+static bool
+out_may_rest(const mmi_link *link, bool full)
+{
+    return link->burst && !full && !link->socket->closing && link->state == MMI_LINK_ACTIVE &&
+           !mmi_link_flush_worth(link);
+}
+
+/* The next round will come, even if the runner sleeps because all bursts waited for the kernel. */
+static void
+out_next_round(mmi_engine *e)
+{
+    if (!e->pacing && e->polling) {
+        e->polling = false;
+        e->plat.interrupt(e->plat.self);
+    }
+}
+
+bool
+mmi_link_write_begin(mmi_link *link)
+{
+    if (link->writing) {
+        return false;
+    }
+    if (link->doomed != 0) {
+        mmi_link_end_doomed(link);
+        return false;
+    }
+    if (link->resume) {
+        mmi_link_resume(link);
+    }
+    if (link->state != MMI_LINK_ACTIVE && link->state != MMI_LINK_FINISHING) {
+        return false;
+    }
+    link->writing = true;
+    link->rested = false;
+    return true;
+}
+
+static void
+out_end(mmi_link *link, mmi_link_write last, uint64_t written_before)
+{
+    link->writing = false;
+    if (link->state == MMI_LINK_DEAD || last.n == MM_ECLOSED) {
+        mmi_link_reset(link);   /* what was in flight is cut */
+        return;
+    }
+    link->last_flush_ns = link->socket->last_flush_ns = link->engine->now_ns;
+    link->asked_ns = last.at_ns;
+    if (link->doomed != 0) {   /* somebody gave it up meanwhile */
+        mmi_link_end_doomed(link);
+        return;
+    }
+    if (last.n < 0 && last.n != MM_EAGAIN) {
+        mmi_link_reset(link);
+        return;
+    }
+    if (link->stop_due) {
+        mmi_link_stop(link);
+    }
+    if (link->resume) {
+        mmi_link_dirty(link);   /* the inbox got room meanwhile, and who said so left it to us */
+    }
+    out_note(link, written_before);
+    if (!mmi_link_pending(link)) {
+        mmi_link_flushed(link);
+    }
+    if (link->burst || !mmi_list_empty(&link->engine->lagging)) {
+        out_next_round(link->engine);
+    }
+    if (link->written != written_before && link->pipe.outbox.count == 0) {
+        mmi_socket_note(link->socket, MM_DRAINED);
+    }
+    mmi_link_watch(link);
+}
+
+/* Between two writes: who waits for room fills the queue beside the next one, unless the lock is
+ * kept for that. */
+static void
+out_wake(mmi_link *link, uint64_t written_before)
+{
+    if (!link->shared) {
+        (void)out_note_room(link, written_before);
+        mmi_socket_update_early(link->socket);
+    }
+}
+
+void
+mmi_link_write_on(mmi_link *link, mmi_link_write last, uint64_t written_before)
+{
+    for (int round = 1; last.n >= 0 && (size_t)last.n == last.total && link->doomed == 0; round++) {
+        if (out_may_rest(link, last.full)) {
+            link->rested = true;
+            out_next_round(link->engine);
+            break;
+        }
+        if (round == OUT_ROUNDS_MAX || !mmi_link_pending(link)) {
+            break;
+        }
+        out_wake(link, written_before);
+        last = out_write(link);
+    }
+    out_end(link, last, written_before);
+}
+
+void
+mmi_link_flush(mmi_link *link)
+{
+    if (!mmi_link_write_begin(link)) {
+        return;
+    }
+    uint64_t written = link->written;
+    if (mmi_link_pending(link)) {
+        mmi_link_write_on(link, out_write(link), written);
+    } else {
+        out_end(link, (mmi_link_write){ .at_ns = link->engine->now_ns }, written);
+    }
+}

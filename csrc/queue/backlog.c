@@ -1,0 +1,245 @@
+/*
+ * queue/backlog.c: load-balanced sending with a backlog and the overflow policies.
+ * Not here: the order of the peers (lb.c).
+ * Law: as in queue/backlog.h; a send that fails has changed nothing.
+ */
+#include "queue/backlog.h"
+
+void
+mmi_back_init(mmi_back *back, mmi_proto_host *host)
+{
+    back->host = host;
+    back->note = NULL;
+    host->alone = true;
+    mmi_lb_init(&back->lb);
+    /* No limits of its own: it holds only what was within the limits of the pipes it came from. */
+    mmi_ring_init(&back->kept, UINT32_MAX, SIZE_MAX);
+}
+
+void
+mmi_back_fini(mmi_back *back)
+{
+    mmi_drop_ring(back->host, &back->kept);
+}
+
+static void
+back_note(mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe *p)
+{
+    if (back->note != NULL) {
+        back->note(back, key, where, p);
+    }
+}
+
+static void
+back_drop(mmi_back *back, mmi_drop_why why, uint64_t peer, mmi_msg *m)
+{
+    uint64_t key = m->key;
+    mmi_drop(back->host, why, peer, m);
+    back_note(back, key, MMI_BACK_DROPPED, NULL);
+}
+
+/* MM_OK: queued; MM_EAGAIN: no pipe has room; MM_ENOTSUP; MM_ENOMEM. */
+static int
+back_queue(mmi_back *back, mmi_msg *m)
+{
+    uint64_t key = m->key;
+    mmi_pipe *p = NULL;
+    int rc = mmi_lb_send(&back->lb, m, &p);
+    if (rc == MM_OK) {
+        back_note(back, key, MMI_BACK_QUEUED, p);
+    }
+    return rc;
+}
+
+/* The message at the front of what is kept.  MM_OK: it is gone; MM_EAGAIN; MM_ENOMEM. */
+static int
+back_flush_one(mmi_back *back)
+{
+    mmi_msg *m = mmi_msg_ref(mmi_ring_at(&back->kept, 0));
+    int rc = back_queue(back, m);
+    if (rc == MM_OK || rc == MM_ENOTSUP) {
+        (void)mmi_ring_pop(&back->kept);
+    }
+    if (rc == MM_ENOTSUP) {
+        back_drop(back, MMI_DROP_UNFIT, 0, m);
+        rc = MM_OK;
+    }
+    mmi_msg_unref(m);
+    return rc;
+}
+
+/* The same for messages of the pack there: as many as the next peer has room for; one, if it speaks
+ * another wire. */
+static int
+back_flush_pack(mmi_back *back, mmi_pack_out *pack)
+{
+    const mmi_framing *f = pack->framing;
+    const uint8_t *at = pack->data + pack->first;
+    mmi_msg *m = back->lb.pipe_count > 0 ? f->open(f, at) : NULL;
+    if (m == NULL) {
+        return back->lb.pipe_count > 0 ? MM_ENOMEM : MM_EAGAIN;
+    }
+    mmi_pipe *p = NULL;
+    int rc = mmi_lb_next(&back->lb, m, &p);
+    if (rc == MM_OK && p->framing == f) {
+        mmi_msg_unref(m);
+        return mmi_pipe_send_fitting(p, &back->kept);
+    }
+    rc = rc == MM_OK ? mmi_pipe_send(p, m) : rc;
+    if (rc == MM_ENOTSUP) {
+        back_drop(back, MMI_DROP_UNFIT, 0, m);
+    } else if (rc != MM_OK) {
+        mmi_msg_unref(m);
+        return rc;
+    }
+    size_t cost;
+    pack->first += f->next(f, at, &cost);
+    mmi_ring_shrank(&back->kept, &pack->msg, 1, cost);
+    if (pack->msg.count == 0) {
+        mmi_msg_unref(mmi_ring_pop(&back->kept));
+    }
+    return MM_OK;
+}
+
+/* Sends what is kept, but for what was for a peer of another wire and has no words in that of those
+ * who are left. MM_OK: nothing is left; MM_EAGAIN; MM_ENOMEM. */
+static int
+back_flush(mmi_back *back)
+{
+    int rc = MM_OK;
+    while (rc == MM_OK && back->kept.slot_count > 0) {
+        mmi_pack_out *pack = mmi_pack_out_of(mmi_ring_at(&back->kept, 0));
+        rc = pack != NULL ? back_flush_pack(back, pack) : back_flush_one(back);
+    }
+    return rc;
+}
+
+void
+mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe)
+{
+    mmi_lb_add(&back->lb, node, pipe);
+    back->host->alone = false;
+    (void)back_flush(back);   /* what does not go now goes at the next out or send */
+}
+
+void
+mmi_back_stop(mmi_back *back, mmi_lb_node *node)
+{
+    mmi_pipe *p = node->pipe;
+    uint32_t first = p->pinned;
+    mmi_lb_rm(&back->lb, node);
+    back->host->alone = back->lb.pipe_count == 0;
+    while (p->outbox.slot_count > first) {
+        mmi_msg *m = mmi_ring_at(&p->outbox, first);
+        if (mmi_ring_push(&back->kept, m) != MM_OK) {
+            break;   /* the engine counts what stays */
+        }
+        (void)mmi_ring_remove_at(&p->outbox, first);
+        back_note(back, m->key, MMI_BACK_KEPT, NULL);
+    }
+    (void)back_flush(back);
+}
+
+void
+mmi_back_rm(mmi_back *back, mmi_lb_node *node)
+{
+    if (!node->pipe->stopped) {
+        mmi_back_stop(back, node);
+    }
+}
+
+void
+mmi_back_out(mmi_back *back, mmi_lb_node *node)
+{
+    if (!node->pipe->stopped) {
+        mmi_lb_out(&back->lb, node);
+    }
+    (void)back_flush(back);
+}
+
+/* Nothing has room, and the oldest is to go.  MM_OK: m is queued, kept or dropped; MM_ENOMEM. */
+static int
+back_send_dropping_oldest(mmi_back *back, mmi_msg *m)
+{
+    if (back->kept.count > 0) {
+        uint64_t key = m->key;
+        if (mmi_ring_push(&back->kept, m) != MM_OK) {
+            return MM_ENOMEM;
+        }
+        back_note(back, key, MMI_BACK_KEPT, NULL);
+        back_drop(back, MMI_DROP_OVERFLOW, 0, mmi_ring_pop(&back->kept));
+        return MM_OK;
+    }
+    size_t cost = mmi_msg_cost(m);
+    mmi_pipe *p = mmi_lb_turn(&back->lb, m);   /* there is one: else the send was refused */
+    if (!mmi_pipe_droppable(p, cost)) {
+        p->dropped++;
+        back_drop(back, MMI_DROP_OVERFLOW, p->id, m);
+        return MM_OK;
+    }
+    while (!mmi_ring_fits(&p->outbox, cost)) {
+        back_drop(back, MMI_DROP_OVERFLOW, p->id, mmi_pipe_drop_oldest(p));
+    }
+    uint64_t key = m->key;
+    int rc = mmi_pipe_send(p, m);
+    MMI_ASSERT(rc == MM_OK);   /* what was dropped has left a slot */
+    back_note(back, key, MMI_BACK_QUEUED, p);
+    return MM_OK;
+}
+
+/* Is what finds no room, or nobody, dropped? */
+static bool
+back_drops(const mmi_back *back)
+{
+    const mmi_proto_host *host = back->host;
+    bool own = host->alone && host->opts->no_peer != MM_NO_PEER_AS_FULL;
+    return own ? host->opts->no_peer == MM_NO_PEER_DROP : mmi_drop_overflows(host);
+}
+
+int
+mmi_back_send(mmi_back *back, mmi_msg *m)
+{
+    if (m->frame_count == 0) {
+        return MM_EINVAL;
+    }
+    int rc = back_flush(back);
+    if (rc == MM_OK) {
+        rc = back_queue(back, m);
+    }
+    if (rc != MM_EAGAIN || !back_drops(back)) {
+        return rc;
+    }
+    if (back->host->alone) {
+        back_drop(back, MMI_DROP_NO_PEER, 0, m);
+        return MM_OK;
+    }
+    if (back->host->opts->overflow == MM_OVERFLOW_DROP_OLDEST) {
+        return back_send_dropping_oldest(back, m);
+    }
+    back_drop(back, MMI_DROP_OVERFLOW, 0, m);
+    return MM_OK;
+}
+
+mmi_pipe *
+mmi_back_sole(const mmi_back *back)
+{
+    const mmi_lb *lb = &back->lb;
+    bool sole = lb->pipe_count == 1 && !mmi_list_empty(&lb->open) && back->kept.count == 0;
+    return sole ? MMI_CONTAINER_OF(lb->open.next, mmi_lb_node, node)->pipe : NULL;
+}
+
+bool
+mmi_back_ready(const mmi_back *back)
+{
+    bool refuses = back->host->alone && back->host->opts->no_peer == MM_NO_PEER_ERROR;
+    /* What is kept goes first.  It waits for room, or, beside an empty outbox, for memory. */
+    bool room = back->kept.slot_count == 0 ? mmi_lb_ready(&back->lb) : mmi_lb_idle(&back->lb);
+    return room || back_drops(back) || refuses;
+}
+
+uint32_t
+mmi_back_count(const mmi_back *back, uint64_t *bytes)
+{
+    *bytes = back->kept.bytes;
+    return back->kept.count;
+}

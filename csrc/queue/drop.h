@@ -1,0 +1,29 @@
+/*
+ * drop.h: how a role gives up a message: counted in exactly one counter, told as an event, freed.
+ * Not here: whether to drop (the policies and roles decide).
+ * Law: no role frees a message that was not delivered except through here, or leaves it to the
+ * engine.
+ */
+#ifndef MMI_DROP_H
+#define MMI_DROP_H
+
+#include "queue/host.h"
+
+typedef enum mmi_drop_why {
+    MMI_DROP_OVERFLOW, MMI_DROP_NO_PEER, MMI_DROP_PEER_GONE, MMI_DROP_CLOSED,
+    MMI_DROP_LATE, MMI_DROP_FILTERED, MMI_DROP_MALFORMED, MMI_DROP_UNFIT,
+    MMI_DROP_RECV_OVERFLOW, MMI_DROP_MEMORY,   /* both count as dropped_overflow */
+    MMI_DROP_WHYS
+} mmi_drop_why;
+
+void mmi_drop_count(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, uint32_t count);
+/* m may be NULL: counted only, as one.  peer: whose it was or was to be, 0: nobody's. */
+void mmi_drop(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, mmi_msg *m);
+void mmi_drop_inbox(mmi_proto_host *host,
+                    mmi_pipe *p); /* for roles that receive nothing: all of it, malformed */
+void mmi_drop_ring(mmi_proto_host *host,
+                   mmi_ring *r); /* at the role's end: all of it, closed; and fini */
+bool mmi_drop_overflows(
+    const mmi_proto_host *host); /* the socket's policy drops rather than says MM_EAGAIN */
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * queue/host.h: what queues and roles may count and use of their socket.
+ *
+ * Not here: what a role is (role/role.h).  Law: it lives as long as the socket.
+ */
+#ifndef MMI_HOST_H
+#define MMI_HOST_H
+
+#include "queue/pipe.h"
+
+typedef struct mmi_proto_host {
+    mm_stats *stats; /* dropped_* are the role's to count (REP: sent_* of replies it drops, too) */
+    const mm_socket_opts *opts;
+    uint32_t (*random)(struct mmi_proto_host *host); /* from the platform, seeded in simulation */
+    void (*event)(struct mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
+                  const char *detail);
+    /* MM_EVENT_DROPPED is coalesced by the engine, each cause for itself; detail is a constant */
+    /* Outboxes lag: catch_up is to be called before anybody looks at them.  NULL: they must not. */
+    void (*lags)(struct mmi_proto_host *host);
+    bool alone;      /* the role shares out, and has nobody to: no_peer applies (queue/backlog.c keeps it) */
+    bool stopping;   /* the socket takes no peers and asks for no messages any more (the engine does) */
+} mmi_proto_host;
+
+#endif

@@ -1,0 +1,179 @@
+/*
+ * lb.c: round robin over the pipes with room.
+ * Not here: what to do when there is none (queue/backlog.c).
+ * Law: the front of a list is the next in turn; who was chosen goes to the back.  A pipe without
+ * room for a small message is full, also if nobody found that out by sending: ready is no guess.
+ */
+#include "queue/lb.h"
+
+void
+mmi_lb_init(mmi_lb *lb)
+{
+    mmi_list_init(&lb->open);
+    mmi_list_init(&lb->full);
+    mmi_list_init(&lb->passed);
+    lb->pipe_count = 0;
+}
+
+static void
+lb_move(mmi_lb *lb, mmi_lb_node *node, bool full)
+{
+    mmi_list_rm(&node->node);
+    mmi_list_push_back(full ? &lb->full : &lb->open, &node->node);
+    node->full = full;
+}
+
+void
+mmi_lb_add(mmi_lb *lb, mmi_lb_node *node, mmi_pipe *pipe)
+{
+    mmi_list_init(&node->node);
+    node->pipe = pipe;
+    lb->pipe_count++;
+    lb_move(lb, node, false);
+}
+
+void
+mmi_lb_rm(mmi_lb *lb, mmi_lb_node *node)
+{
+    mmi_list_rm(&node->node);
+    lb->pipe_count--;
+}
+
+void
+mmi_lb_out(mmi_lb *lb, mmi_lb_node *node)
+{
+    if (node->full && mmi_ring_low(&node->pipe->outbox)) {
+        lb_move(lb, node, false);
+    }
+}
+
+static mmi_lb_node *
+lb_node(mmi_list *node)
+{
+    return MMI_CONTAINER_OF(node, mmi_lb_node, node);
+}
+
+bool
+mmi_lb_ready(const mmi_lb *lb)
+{
+    MMI_LIST_EACH(&lb->open, node, after) {   /* mostly the first */
+        if (mmi_pipe_has_room(lb_node(node)->pipe)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first of a list that has words for it. */
+static mmi_lb_node *
+lb_speaker(mmi_list *list, const mmi_msg *m)
+{
+    MMI_LIST_EACH(list, node, after) {
+        if (mmi_pipe_check(lb_node(node)->pipe, m) == MM_OK) {
+            return lb_node(node);
+        }
+    }
+    return NULL;
+}
+
+bool
+mmi_lb_idle(const mmi_lb *lb)
+{
+    MMI_LIST_EACH(&lb->open, node, after) {
+        if (lb_node(node)->pipe->outbox.count == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+lb_move_all(mmi_list *from, mmi_list *to)
+{
+    mmi_list *node;
+    while ((node = mmi_list_pop_front(from)) != NULL) {
+        mmi_list_push_back(to, node);
+    }
+}
+
+/* The first of a list that has words for it and room. */
+static mmi_lb_node *
+lb_find(mmi_lb *lb, mmi_list *list, const mmi_msg *m)
+{
+    size_t cost = mmi_msg_cost(m);
+    MMI_LIST_EACH(list, node, after) {
+        const mmi_pipe *p = lb_node(node)->pipe;
+        bool fits = mmi_ring_fits(&p->outbox, cost);
+        if (fits && mmi_pipe_check(p, m) == MM_OK) {
+            return lb_node(node);
+        }
+        if (!fits && !lb_node(node)->full) {
+            lb_move(lb, lb_node(node), true);
+        }
+    }
+    return NULL;
+}
+
+/* As mmi_lb_next. */
+static int
+lb_choose(mmi_lb *lb, const mmi_msg *m, mmi_lb_node **chosen)
+{
+    if (!mmi_list_empty(&lb->passed)) {
+        lb_move_all(&lb->passed, &lb->open);
+    }
+    mmi_lb_node *node = lb_find(lb, &lb->open, m);
+    if (node == NULL) {
+        node = lb_find(lb, &lb->full, m);
+    }
+    if (node != NULL) {
+        lb_move(lb, node, node->full);
+        *chosen = node;
+        return MM_OK;
+    }
+    if (lb->pipe_count == 0 || lb_speaker(&lb->full, m) != NULL) {
+        lb_move_all(&lb->open, &lb->passed);   /* they have room, but no words */
+        return MM_EAGAIN;
+    }
+    return MM_ENOTSUP;   /* nobody will wait */
+}
+
+int
+mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to)
+{
+    mmi_lb_node *node;
+    int rc = lb_choose(lb, m, &node);
+    if (rc == MM_OK) {
+        *to = node->pipe;
+    }
+    return rc;
+}
+
+mmi_pipe *
+mmi_lb_turn(mmi_lb *lb, const mmi_msg *m)
+{
+    mmi_lb_node *node = lb_speaker(&lb->open, m);
+    if (node == NULL) {
+        node = lb_speaker(&lb->full, m);
+    }
+    if (node == NULL) {
+        return NULL;
+    }
+    lb_move(lb, node, node->full);
+    return node->pipe;
+}
+
+int
+mmi_lb_send(mmi_lb *lb, mmi_msg *m, mmi_pipe **to)
+{
+    mmi_lb_node *node;
+    int rc = lb_choose(lb, m, &node);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    *to = node->pipe;
+    rc = mmi_pipe_send(node->pipe, m);
+    if (rc == MM_OK && !node->full && !mmi_pipe_has_room(node->pipe)) {
+        lb_move(lb, node, true);
+    }
+    return rc;
+}

@@ -1,0 +1,42 @@
+/*
+ * lb.h: load balance: which pipe the next message goes to, round robin over those that have room.
+ *
+ * Law: each pipe is on exactly one of the lists.  A pipe that was found full counts as ready
+ * only when it has become half empty, so a blocked sender is woken for a batch and not for a slot;
+ * a send looks at the full ones too, so what fits is never refused.  A pipe that has room, but
+ * whose wire has no words for the message that was refused last, is on a third list until the next
+ * send: whoever waits to send that message is not told of its room.
+ */
+#ifndef MMI_LB_H
+#define MMI_LB_H
+
+#include "queue/pipe.h"
+
+typedef struct mmi_lb_node {
+    mmi_list node;
+    mmi_pipe *pipe;
+    bool full;                 /* which list it is on */
+} mmi_lb_node;
+
+typedef struct mmi_lb {
+    mmi_list open, full, passed;
+    uint32_t pipe_count;
+} mmi_lb;
+
+void mmi_lb_init(mmi_lb *lb);
+void mmi_lb_add(mmi_lb *lb, mmi_lb_node *node, mmi_pipe *pipe);
+void mmi_lb_rm(mmi_lb *lb, mmi_lb_node *node);
+void mmi_lb_out(mmi_lb *lb, mmi_lb_node *node);           /* the pipe may have room again */
+
+bool mmi_lb_ready(const mmi_lb *lb);                      /* one has room for a small message */
+bool mmi_lb_idle(const mmi_lb *lb);                       /* one has nothing to write */
+/* The next pipe in turn with room for m, not a pack.  MM_OK: it is *to; MM_EAGAIN; MM_ENOTSUP: there
+ * are pipes, and none has words for it. */
+int mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to) MMI_WARN_UNUSED;
+/* The next in turn that has words for it, with room or not; NULL: none. */
+mmi_pipe *mmi_lb_turn(mmi_lb *lb, const mmi_msg *m);
+/* Queues m on the next pipe, which *to then names.  MM_OK: took the reference; else as mmi_lb_next,
+ * or MM_ENOMEM. */
+int mmi_lb_send(mmi_lb *lb, mmi_msg *m, mmi_pipe **to) MMI_WARN_UNUSED;
+
+#endif

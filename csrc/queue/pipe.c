@@ -1,0 +1,328 @@
+/*
+ * pipe.c: the two queues of a peer and their counters.
+ * Not here: which peer a message goes to or comes from, and what is dropped when.
+ * Law: a pinned front is partly on the wire: it is never dropped, nor given to another peer.
+ */
+#include "queue/pipe.h"
+
+#include <string.h>
+
+enum {
+    PIPE_VIEW_MIN = MMI_PACK_CAP / 2,   /* octets of the view before, for one more        */
+    PIPE_APPEND_MAX = MMI_PACK_CAP / 4  /* octets of a pack that goes into the one before */
+};
+
+/* A pack at the end of the outbox with room for size octets: the last one, or a new one. */
+static mmi_pack_out *
+pipe_open_pack(mmi_pipe *p, size_t size)
+{
+    mmi_ring *out = &p->outbox;
+    if (out->slot_count > 0) {
+        mmi_pack_out *last = mmi_pack_out_of(mmi_ring_at(out, out->slot_count - 1));
+        if (last != NULL && last->cap - last->used >= size) {
+            return last;
+        }
+    }
+    size_t cap = out->count == 0 ? (size_t)MMI_PACK_FIRST_CAP : (size_t)MMI_PACK_CAP;
+    mmi_pack_out *pack = mmi_pack_out_new(p->framing, size > cap ? size : cap);
+    if (pack != NULL && mmi_ring_push(out, &pack->msg) != MM_OK) {
+        mmi_msg_unref(&pack->msg);
+        pack = NULL;
+    }
+    return pack;
+}
+
+/* MM_OK: m is encoded at the end of the outbox; MM_EAGAIN full; MM_ENOMEM. */
+static int
+pipe_pack(mmi_pipe *p, mmi_msg *m)
+{
+    size_t cost, size = p->framing->size(p->framing, m, &cost);
+    if (!mmi_ring_fits(&p->outbox, cost)) {
+        return MM_EAGAIN;
+    }
+    mmi_pack_out *pack = pipe_open_pack(p, size);
+    if (pack == NULL) {
+        return MM_ENOMEM;
+    }
+    p->framing->put(p->framing, m, pack->data + pack->used);
+    pack->used += size;
+    mmi_ring_grew(&p->outbox, &pack->msg, 1, cost);
+    mmi_msg_unref(m);
+    return MM_OK;
+}
+
+static bool
+pipe_packs(const mmi_pipe *p, const mmi_msg *m)
+{
+    return p->packs && m->kind == MMI_MSG_ONE && mmi_msg_cost(m) <= (size_t)MMI_PACK_BODY_MAX;
+}
+
+/* A small pack goes into the last one, if there is room: a block for every few messages would be
+ * far more memory than they are charged for. */
+static bool
+pipe_append(mmi_pipe *p, mmi_pack_out *pack)
+{
+    mmi_ring *out = &p->outbox;
+    if (out->slot_count == 0 || pack->first > 0 || pack->used > (size_t)PIPE_APPEND_MAX ||
+        !mmi_ring_fits_entry(out, &pack->msg)) {
+        return false;
+    }
+    mmi_pack_out *last = mmi_pack_out_of(mmi_ring_at(out, out->slot_count - 1));
+    if (last == NULL || last->framing != pack->framing || last->cap - last->used < pack->used) {
+        return false;
+    }
+    memcpy(last->data + last->used, pack->data, pack->used);
+    last->used += pack->used;
+    mmi_ring_grew(out, &last->msg, pack->msg.count, pack->msg.cost);
+    mmi_msg_unref(&pack->msg);
+    return true;
+}
+
+static int
+pipe_push(mmi_pipe *p, mmi_msg *m)
+{
+    mmi_pack_out *pack = mmi_pack_out_of(m);
+    MMI_ASSERT(pack == NULL || p->framing == NULL || pack->framing == p->framing);
+    if (pack != NULL && pipe_append(p, pack)) {
+        return MM_OK;
+    }
+    return mmi_ring_push(&p->outbox, m);
+}
+
+bool
+mmi_pipe_has_room(const mmi_pipe *p)
+{
+    return mmi_ring_fits(&p->outbox, (size_t)MMI_READY_BYTES + MMI_FRAME_OVERHEAD);
+}
+
+int
+mmi_pipe_send(mmi_pipe *p, mmi_msg *m)
+{
+    uint32_t count = m->count;
+    int rc = mmi_pipe_check(p, m);
+    if (rc == MM_OK) {
+        rc = pipe_packs(p, m) ? pipe_pack(p, m) : pipe_push(p, m);
+    }
+    if (rc == MM_OK) {
+        p->accepted += count;
+        p->ops->wrote(p);
+    }
+    return rc;
+}
+
+/* How many messages of a pack, from its first on, the outbox has room for. */
+static mmi_pipe_part
+pipe_fitting(const mmi_pipe *p, mmi_pack_out *pack)
+{
+    mmi_pipe_part part = {.pack = pack, .at = pack->first};
+    while (part.at + part.size < pack->used) {
+        size_t cost, size = p->framing->next(p->framing, pack->data + part.at + part.size, &cost);
+        if (!mmi_ring_fits_count(&p->outbox, part.count + 1, part.cost + cost)) {
+            break;
+        }
+        part.size += size;
+        part.cost += cost;
+        part.count++;
+    }
+    return part;
+}
+
+int
+mmi_pipe_send_fitting(mmi_pipe *p, mmi_ring *from)
+{
+    mmi_pack_out *pack = mmi_pack_out_of(mmi_ring_at(from, 0));
+    if (mmi_ring_reserve(&p->outbox) != MM_OK) {
+        return MM_ENOMEM;
+    }
+    mmi_msg *m;
+    if (mmi_ring_fits_entry(&p->outbox, &pack->msg)) {
+        m = mmi_ring_pop(from);
+    } else {
+        mmi_pipe_part part = pipe_fitting(p, pack);
+        mmi_pack_out *copy =
+            mmi_pack_out_copy(pack, part.at, part.at + part.size, part.count, part.cost);
+        if (copy == NULL) {
+            return MM_ENOMEM;
+        }
+        pack->first += part.size;
+        mmi_ring_shrank(from, &pack->msg, part.count, part.cost);
+        m = &copy->msg;
+    }
+    int rc = mmi_pipe_send(p, m);
+    MMI_ASSERT(rc == MM_OK);   /* it fits, and a slot was reserved */
+    return rc;
+}
+
+/* A view costs little, but keeps all of the shared pack in memory: so a queue of many entries has
+ * only views that are large, and copies of the rest. */
+static bool
+pipe_may_view(const mmi_ring *out, const mmi_pack_out *last)
+{
+    return out->slot_count <= 1 ||
+           (last != NULL && last->owner != NULL && last->used - last->first >= PIPE_VIEW_MIN);
+}
+
+/* The pack at the end of the outbox that is to hold that part. */
+static mmi_pack_out *
+pipe_shared_pack(mmi_pipe *p, const mmi_pipe_part *part)
+{
+    mmi_ring *out = &p->outbox;
+    mmi_pack_out *last = NULL;
+    if (out->slot_count > 0) {
+        last = mmi_pack_out_of(mmi_ring_at(out, out->slot_count - 1));
+    }
+    if (last != NULL && last->owner == &part->pack->msg && last->used == part->at) {
+        return last;
+    }
+    if (!pipe_may_view(out, last)) {
+        return pipe_open_pack(p, part->size);
+    }
+    mmi_pack_out *view = mmi_pack_out_view(part->pack, part->at);
+    if (view != NULL && mmi_ring_push(out, &view->msg) != MM_OK) {
+        mmi_msg_unref(&view->msg);
+        view = NULL;
+    }
+    return view;
+}
+
+int
+mmi_pipe_share(mmi_pipe *p, const mmi_pipe_part *part)
+{
+    mmi_pack_out *pack = pipe_shared_pack(p, part);
+    if (pack == NULL) {
+        return MM_ENOMEM;
+    }
+    if (pack->owner != NULL) {
+        mmi_pack_out_follow(pack, part->at + part->size);
+    } else {
+        memcpy(pack->data + pack->used, part->pack->data + part->at, part->size);
+        pack->used += part->size;
+    }
+    mmi_ring_grew(&p->outbox, &pack->msg, part->count, part->cost);
+    p->accepted += part->count;
+    p->ops->wrote(p);
+    return MM_OK;
+}
+
+static void
+pipe_took(mmi_pipe *p, uint32_t count)
+{
+    p->handed += count;
+    if (p->in_blocked && mmi_ring_low(&p->inbox)) {
+        p->ops->room(p);
+    }
+}
+
+mmi_msg *
+mmi_pipe_recv(mmi_pipe *p)
+{
+    mmi_msg *m = mmi_ring_pop_one(&p->inbox);
+    if (m != NULL) {
+        pipe_took(p, 1);
+    }
+    return m;
+}
+
+bool
+mmi_pipe_take(mmi_pipe *p, uint32_t max_messages, size_t max_bytes, mmi_span *out)
+{
+    if (!mmi_ring_take(&p->inbox, max_messages, max_bytes, out)) {
+        return false;
+    }
+    pipe_took(p, out->count);
+    return true;
+}
+
+mmi_msg *
+mmi_pipe_drop_oldest(mmi_pipe *p)
+{
+    if (p->outbox.slot_count <= p->pinned) {
+        return NULL;
+    }
+    p->dropped++;
+    return mmi_ring_remove_at(&p->outbox, p->pinned);
+}
+
+bool
+mmi_pipe_droppable(const mmi_pipe *p, size_t cost)
+{
+    const mmi_ring *r = &p->outbox;
+    size_t pinned_cost = 0;
+    for (uint32_t i = 0; i < p->pinned && i < r->slot_count; i++) {
+        pinned_cost += mmi_msg_cost(mmi_ring_at(r, i));
+    }
+    if (pinned_cost == 0) {
+        return r->count_max > 0;
+    }
+    return r->count_max > p->pinned && pinned_cost <= r->bytes_max &&
+           cost <= r->bytes_max - pinned_cost;
+}
+
+int
+mmi_pipe_push_in(mmi_pipe *p, mmi_msg *m)
+{
+    return mmi_ring_push(&p->inbox, m);
+}
+
+int
+mmi_pipe_push_last(mmi_pipe *p, mmi_msg *m)
+{
+    mmi_ring *in = &p->inbox;
+    return in->slot_count == 0 ? mmi_ring_push(in, m)
+                               : mmi_ring_insert_after(in, in->slot_count - 1, m);
+}
+
+mmi_msg *
+mmi_pipe_pop_out(mmi_pipe *p)
+{
+    p->pinned -= p->pinned > 0;
+    return mmi_ring_pop(&p->outbox);
+}
+
+int
+mmi_pipe_split_out(mmi_pipe *p, uint32_t i, size_t end)
+{
+    mmi_ring *out = &p->outbox;
+    mmi_pack_out *pack = mmi_pack_out_of(mmi_ring_at(out, i));
+    if (pack == NULL || end >= pack->used) {
+        return MM_OK;
+    }
+    uint32_t count = 0;
+    size_t cost = 0, one;
+    for (size_t at = end; at < pack->used; count++, cost += one) {
+        at += p->framing->next(p->framing, pack->data + at, &one);
+    }
+    mmi_pack_out *rest =
+        mmi_ring_reserve(out) == MM_OK ? mmi_pack_out_split(pack, end, count, cost) : NULL;
+    if (rest == NULL) {
+        return MM_ENOMEM;
+    }
+    out->count -= count;   /* where they stand anew they are counted again */
+    out->bytes -= cost;
+    int rc = mmi_ring_insert_after(out, i, &rest->msg);
+    MMI_ASSERT(rc == MM_OK);   /* a slot was reserved */
+    return rc;
+}
+
+static void
+pipe_ring_invariants(const mmi_ring *r)
+{
+    size_t bytes = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->slot_count; i++) {
+        bytes += mmi_msg_cost(mmi_ring_at(r, i));
+        count += mmi_ring_at(r, i)->count;
+    }
+    MMI_ASSERT(bytes == r->bytes && count == r->count);
+    MMI_ASSERT(r->count <= r->count_max && r->slot_count <= r->cap);
+    MMI_ASSERT(r->bytes <= r->bytes_max || r->count == 1);
+}
+
+void
+mmi_pipe_invariants(const mmi_pipe *p)
+{
+    MMI_ASSERT(p->id != 0 && p->ops != NULL);
+    MMI_ASSERT(p->pinned <= p->outbox.slot_count);
+    pipe_ring_invariants(&p->inbox);
+    pipe_ring_invariants(&p->outbox);
+}

@@ -1,0 +1,106 @@
+/*
+ * pipe.h: one peer as a protocol sees it: two bounded queues and a few facts.  No bytes, no I/O.
+ *
+ * The engine's link feeds the inbox and empties the outbox; the protocol does the reverse.  All
+ * calls with the engine lock held.  Law: count and bytes of both rings stay within their limits;
+ * every message that leaves a pipe without being delivered is counted by whoever takes it out.
+ */
+#ifndef MMI_PIPE_H
+#define MMI_PIPE_H
+
+#include "base/list.h"
+#include "base/pack.h"
+#include "base/ring.h"
+#include "wire/framing.h"
+
+typedef struct mmi_pipe mmi_pipe;
+
+/* What a pipe asks of the engine; the engine fills it in.  None of them calls back into the
+ * protocol. */
+typedef struct mmi_pipe_ops {
+    void (*wrote)(mmi_pipe *p);      /* the outbox is no longer empty: have it flushed           */
+    void (*room)(mmi_pipe *p);       /* the inbox has room again: read on if reading was paused  */
+    int (*subscription)(mmi_pipe *p, bool add, const uint8_t *topic, size_t size);
+    /* tell the peer; not subject to queue limits. MM_OK, MM_ENOMEM */
+    void (*close)(mmi_pipe *p, int reason, const char *detail);  /* soon, not inside this call */
+    /* How many messages (and bytes) more the outbox may get without anybody being told (wrote), as
+     * whoever is to flush it comes by anyway, and sees to it that what lags catches up. NULL: 0. */
+    uint32_t (*slack)(const mmi_pipe *p, size_t *bytes);
+} mmi_pipe_ops;
+
+struct mmi_pipe {
+    uint64_t id;                     /* unique in the process, never 0          */
+    int peer_role;                   /* mm_role */
+    bool outgoing;                   /* we dialed                               */
+    const uint8_t *identity; /* the peer's, as it said it, or as ROUTER named it; may be empty */
+    size_t identity_size;
+    mmi_ring inbox, outbox;
+    void *state;                     /* the protocol's, pipe_size bytes, zeroed */
+    const mmi_pipe_ops *ops;
+    const mmi_framing *framing; /* of the wire its peer speaks; NULL: one that has words for all */
+    bool packs;                      /* small messages are encoded into packs   */
+    bool hears_refusals;             /* the peer asks, and knows them (refusal.h) */
+    uint32_t pinned; /* entries at the front of the outbox that are being written: not to be dropped
+                        nor moved */
+    bool stands;     /* a sender has waited in vain for the outbox to drain             */
+    bool stopped;    /* nothing more is queued: the peer is being left, or asked for that */
+    bool in_blocked; /* the link stopped reading: the inbox was full                    */
+    uint64_t accepted, handed, dropped; /* messages: into outbox, out of inbox, dropped           */
+    uint64_t answered;               /* answers that came, each to another message of the outbox */
+    int ended;                       /* mm_reason; set before it leaves the protocol */
+    uint64_t subscriptions, subscription_bytes;   /* of the peer, counted by the publisher */
+};
+
+/* For protocols. */
+
+/* Has the wire words for it?  MM_OK; MM_ENOTSUP, MM_EINVAL: as its framing says.  Packs are
+ * only for pipes of their own framing. */
+static inline int
+mmi_pipe_check(const mmi_pipe *p, const mmi_msg *m)
+{
+    bool any = p->framing == NULL || p->framing->check == NULL || m->kind != MMI_MSG_ONE;
+    return any ? MM_OK : p->framing->check(p->framing, m);
+}
+/* For a small message, up to MMI_READY_BYTES in one frame. */
+bool mmi_pipe_has_room(const mmi_pipe *p);
+/* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM; or as mmi_pipe_check. */
+int mmi_pipe_send(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
+/* Takes as many messages as fit, at least the first must, from the pack of this framing at the front
+ * of a ring.  MM_OK; MM_ENOMEM: nothing has changed. */
+int mmi_pipe_send_fitting(mmi_pipe *p, mmi_ring *from) MMI_WARN_UNUSED;
+/* Messages that stand encoded, in this pipe's words, end to end in a pack. */
+typedef struct mmi_pipe_part {
+    mmi_pack_out *pack;
+    size_t at, size;           /* octets */
+    uint32_t count;            /* messages */
+    size_t cost;
+} mmi_pipe_part;
+/* The same for what goes to many, who hold it together as far as they get the same: a part that
+ * fits, maybe behind the last octet of the pack, which its user makes longer once all have it. */
+int mmi_pipe_share(mmi_pipe *p, const mmi_pipe_part *part) MMI_WARN_UNUSED;
+/* NULL: empty, or, when the inbox is not, no memory.  Calls ops->room when reading was paused and
+ * may go on. */
+mmi_msg *mmi_pipe_recv(mmi_pipe *p);
+/* The same without a copy: some messages of the front entry, up to max_messages and, after the
+ * first, max_bytes.  false: empty. */
+bool mmi_pipe_take(mmi_pipe *p, uint32_t max_messages, size_t max_bytes, mmi_span *out);
+/* From the outbox, no pinned one; NULL: none.  The caller counts and unrefs. */
+mmi_msg *mmi_pipe_drop_oldest(mmi_pipe *p);
+/* Would that cost fit if all that may be dropped were? */
+bool mmi_pipe_droppable(const mmi_pipe *p, size_t cost);
+
+/* For the engine. */
+
+/* m has one reference and pipe_id set.  MM_OK: took it; MM_EAGAIN: full, the link keeps it and
+ * stops reading; MM_ENOMEM: close the link (an empty inbox would never ask it to read on). */
+int mmi_pipe_push_in(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
+/* The same for the last message of a peer that is gone, which the inbox takes whatever its limits.
+ * MM_ENOMEM. */
+int mmi_pipe_push_last(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
+mmi_msg *mmi_pipe_pop_out(mmi_pipe *p);       /* the front entry was written in full */
+/* Divides the i-th entry of the outbox, a pack, behind the octet end: what stands behind becomes an
+ * entry of its own.  MM_ENOMEM: nothing has changed. */
+int mmi_pipe_split_out(mmi_pipe *p, uint32_t i, size_t end) MMI_WARN_UNUSED;
+void mmi_pipe_invariants(const mmi_pipe *p);
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * push.c: PUSH: each message to one peer, in turn, to whoever has room.
+ * Not here: receiving; what a peer sends us is discarded and counted.
+ * Law: all sending is queue/backlog.c's.
+ */
+#include "queue/backlog.h"
+#include "role/role.h"
+
+typedef struct push_sock {
+    mmi_proto_host *host;
+    mmi_back back;
+} push_sock;
+
+typedef struct push_pipe {
+    mmi_lb_node lb;
+} push_pipe;
+
+static int
+push_init(void *ps, mmi_proto_host *host)
+{
+    push_sock *s = ps;
+    s->host = host;
+    mmi_back_init(&s->back, host);
+    return MM_OK;
+}
+
+static void
+push_fini(void *ps)
+{
+    push_sock *s = ps;
+    mmi_back_fini(&s->back);
+}
+
+static int
+push_add(void *ps, mmi_pipe *p)
+{
+    push_sock *s = ps;
+    push_pipe *pp = p->state;
+    mmi_back_add(&s->back, &pp->lb, p);
+    return MM_OK;
+}
+
+static void
+push_stop(void *ps, mmi_pipe *p)
+{
+    push_sock *s = ps;
+    push_pipe *pp = p->state;
+    mmi_back_stop(&s->back, &pp->lb);
+}
+
+static void
+push_rm(void *ps, mmi_pipe *p)
+{
+    push_sock *s = ps;
+    push_pipe *pp = p->state;
+    mmi_back_rm(&s->back, &pp->lb);
+}
+
+static void
+push_in(void *ps, mmi_pipe *p)
+{
+    push_sock *s = ps;
+    mmi_drop_inbox(s->host, p);
+}
+
+static void
+push_out(void *ps, mmi_pipe *p)
+{
+    push_sock *s = ps;
+    push_pipe *pp = p->state;
+    mmi_back_out(&s->back, &pp->lb);
+}
+
+static int
+push_send(void *ps, mmi_msg *m)
+{
+    push_sock *s = ps;
+    return mmi_back_send(&s->back, m);
+}
+
+static mmi_pipe *
+push_sole(const void *ps)
+{
+    const push_sock *s = ps;
+    return mmi_back_sole(&s->back);
+}
+
+static uint32_t
+push_ready(const void *ps)
+{
+    const push_sock *s = ps;
+    return mmi_back_ready(&s->back) ? MM_WRITABLE : 0;
+}
+
+static uint32_t
+push_backlog(const void *ps, uint64_t *bytes)
+{
+    const push_sock *s = ps;
+    return mmi_back_count(&s->back, bytes);
+}
+
+const mmi_proto_ops mmi_push_ops = {
+    .role = MM_PUSH,
+    .sock_size = sizeof(push_sock),
+    .pipe_size = sizeof(push_pipe),
+    .init = push_init,
+    .fini = push_fini,
+    .add = push_add,
+    .rm = push_rm,
+    .stop = push_stop,
+    .in = push_in,
+    .out = push_out,
+    .send = push_send,
+    .sole = push_sole,
+    .ready = push_ready,
+    .backlog = push_backlog,
+    .packs = true,
+};

@@ -1,0 +1,153 @@
+/*
+ * sched/turn.c: one turn of the engine: poll, ready links, timers.
+ *
+ * Not here: what links and endpoints do, settling (sched/flush.c).  Law: the lock is held but around
+ * poll; events are looked up by tag, so one for something closed meanwhile leads nowhere.
+ */
+#include <string.h>
+
+#include "link/small.h"
+
+enum { STEP_EVENTS_MAX = 256, STEP_PACE_NS = MMI_PACE_US * 1000, STEP_PACE_LINKS = 16 };
+
+static void
+step_event(mmi_engine *e, const mmi_event *event)
+{
+    mmi_tag_kind kind;
+    void *object = mmi_tag_find(e, event->tag, &kind);
+    if (object == NULL) {
+        return;
+    }
+    switch (kind) {
+    case MMI_TAG_LINK:
+        mmi_link_event(object, event->events);
+        break;
+    case MMI_TAG_LISTENER:
+        mmi_listener_accept(object);
+        break;
+    case MMI_TAG_DIALER:
+        mmi_dialer_resolved(object);
+        break;
+    }
+}
+
+/* Of many links that can be read, those that mostly bring little are read together. */
+static bool
+step_together(mmi_engine *e, mmi_small_reads *few, const mmi_event *event)
+{
+    mmi_tag_kind kind;
+    mmi_link *link = mmi_tag_find(e, event->tag, &kind);
+    if (link == NULL || kind != MMI_TAG_LINK || event->events != MMI_WATCH_READ) {
+        return false;
+    }
+    if (few->count == MMI_SMALL_LINKS) {
+        mmi_small_reads_run(few, e);   /* the lock was dropped: it may be gone */
+        link = mmi_tag_find(e, event->tag, &kind);
+    }
+    return link != NULL && mmi_small_reads_add(few, link);
+}
+
+static void
+step_events(mmi_engine *e, const mmi_event *events, int count)
+{
+    mmi_small_reads few;
+    few.count = 0;
+    for (int i = 0; i < count; i++) {
+        if (count == 1 || !step_together(e, &few, &events[i])) {
+            step_event(e, &events[i]);
+        }
+    }
+    if (few.count > 0) {
+        mmi_small_reads_run(&few, e);
+    }
+}
+
+static void
+step_timer(mmi_timer *timer)
+{
+    switch (timer->kind) {
+    case MMI_TIMER_LINK:
+        mmi_link_timer(MMI_CONTAINER_OF(timer, mmi_link, timer));
+        break;
+    case MMI_TIMER_DIALER:
+        mmi_dialer_due(MMI_CONTAINER_OF(timer, mmi_dialer, timer));
+        break;
+    case MMI_TIMER_LISTENER:
+        mmi_listener_accept(MMI_CONTAINER_OF(timer, mmi_listener, timer));
+        break;
+    case MMI_TIMER_LINGER:
+        mmi_socket_end(MMI_CONTAINER_OF(timer, mmi_socket, linger_timer));
+        break;
+    case MMI_TIMER_STOP:
+        mmi_socket_stop_late(MMI_CONTAINER_OF(timer, mmi_socket, stop_timer));
+        break;
+    case MMI_TIMER_TICK:
+        mmi_socket_tick(MMI_CONTAINER_OF(timer, mmi_socket, tick_timer));
+        break;
+    default:
+        mmi_socket_tell_drops(MMI_CONTAINER_OF(timer, mmi_socket, drops_timer));
+        break;
+    }
+}
+
+static bool
+step_inproc_pending(const mmi_engine *e)
+{
+    MMI_LIST_EACH(&e->inproc, node, after) {
+        if (mmi_inproc_pending(MMI_CONTAINER_OF(node, mmi_listener, inproc_node)->inproc)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void
+mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
+{
+    mmi_event events[STEP_EVENTS_MAX];
+    mmi_engine_catch_up(e);
+    mmi_engine_settle(e, true);
+    mmi_settle_bursts(e);
+    mmi_engine_settle(e, true);
+    e->pacing = mmi_settle_paced(e);   /* the lock is not dropped any more before the poll */
+    uint64_t deadline = mmi_timers_next(&e->timers);
+    /* With many links a round costs so much more, and each is worth more when it comes later. */
+    uint64_t pace_ns = (uint64_t)STEP_PACE_NS * (1 + e->burst_count / STEP_PACE_LINKS);
+    if (e->pacing && e->now_ns + pace_ns < deadline) {
+        deadline = e->now_ns + pace_ns;
+    }
+    deadline = until_ns < deadline ? until_ns : deadline;
+    if (e->stop || e->hastened || step_inproc_pending(e)) {
+        deadline = e->now_ns;
+    }
+    e->hastened = false;
+    e->polling = true;
+    e->poll_deadline_ns = deadline;
+    pthread_mutex_unlock(&e->lock);
+    int count = e->plat.poll(e->plat.self, events, STEP_EVENTS_MAX, deadline);
+    pthread_mutex_lock(&e->lock);
+    e->polling = false;
+    mmi_engine_refresh(e);
+    step_events(e, events, count);
+    MMI_LIST_EACH(&e->inproc, node, after) {
+        mmi_listener *l = MMI_CONTAINER_OF(node, mmi_listener, inproc_node);
+        if (mmi_inproc_pending(l->inproc)) {
+            mmi_listener_accept(l);
+        }
+    }
+    mmi_timer *due;
+    while ((due = mmi_timers_pop_due(&e->timers, e->now_ns)) != NULL) {
+        step_timer(due);
+    }
+    mmi_engine_settle(e, true);
+}
+
+void
+mmi_engine_step_now(void *engine)
+{
+    mmi_engine *e = engine;
+    pthread_mutex_lock(&e->lock);
+    mmi_engine_refresh(e);
+    mmi_engine_turn(e, e->thread != NULL ? e->now_ns : UINT64_MAX);
+    pthread_mutex_unlock(&e->lock);
+}

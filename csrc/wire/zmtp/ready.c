@@ -1,0 +1,216 @@
+/*
+ * ready.c: the properties of READY, theirs and ours; and who may talk to whom.  RFC 37, metadata.
+ *
+ * Names are taken in any case and sent as libzmq spells them, which compares them exactly.
+ * Law: every length is checked before it is used; a property twice, or more than
+ * MMI_PROPERTIES_MAX, refuses the peer.
+ */
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/octets.h"
+#include "wire/zmtp/frame.h"
+#include "wire/zmtp/hello.h"
+
+enum { READY_VALUE_LENGTH = 4 };
+
+static const char ready_type[] = "Socket-Type";
+static const char ready_identity[] = "Identity";
+static const char ready_features[] = "X-Meshmsg";
+const char mmi_hello_features[] = "1 refuse stop";
+
+typedef struct ready_property {
+    const uint8_t *name, *value;
+    size_t name_size, value_size;
+} ready_property;
+
+static const uint8_t ready_pairs[][2] = {
+    { MM_PUSH, MM_PULL },     { MM_PUB, MM_SUB },       { MM_PUB, MM_XSUB },
+    { MM_XPUB, MM_SUB },      { MM_XPUB, MM_XSUB },     { MM_REQ, MM_REP },
+    { MM_REQ, MM_ROUTER },    { MM_REP, MM_DEALER },    { MM_DEALER, MM_DEALER },
+    { MM_DEALER, MM_ROUTER }, { MM_ROUTER, MM_ROUTER }, { MM_PAIR, MM_PAIR },
+    { MM_SURVEYOR, MM_RESPONDENT }, { MM_BUS, MM_BUS },
+};
+
+bool
+mmi_hello_knows(const char *features, const char *word)
+{
+    const char *at = strchr(features, ' ');   /* behind the version */
+    while (at != NULL) {
+        at++;
+        const char *end = strchr(at, ' ');
+        size_t size = end != NULL ? (size_t)(end - at) : strlen(at);
+        if (size == strlen(word) && memcmp(at, word, size) == 0) {
+            return true;
+        }
+        at = end;
+    }
+    return false;
+}
+
+bool
+mmi_roles_match(int ours, int theirs)
+{
+    for (size_t i = 0; i < MMI_COUNT_OF(ready_pairs); i++) {
+        int a = ready_pairs[i][0], b = ready_pairs[i][1];
+        if ((a == ours && b == theirs) || (a == theirs && b == ours)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int
+mmi_role_of_name(const uint8_t *name, size_t size)
+{
+    for (int role = 1; role < MM_ROLE_COUNT; role++) {
+        const char *text = mm_role_name(role);
+        if (strlen(text) == size && memcmp(text, name, size) == 0) {
+            return role;
+        }
+    }
+    return 0;
+}
+
+static bool
+ready_is(const ready_property *p, const char *name)
+{
+    return strlen(name) == p->name_size &&
+           strncasecmp(name, (const char *)p->name, p->name_size) == 0;
+}
+
+static bool
+ready_name_valid(const ready_property *p)
+{
+    for (size_t i = 0; i < p->name_size; i++) {
+        if (!isalnum(p->name[i]) && strchr("-_.+", p->name[i]) == NULL) {
+            return false;
+        }
+        if (p->name[i] == 0) {
+            return false;   /* strchr finds the terminator */
+        }
+    }
+    return p->name_size > 0;
+}
+
+/* One property off the front of data. Returns its size on the wire, 0: malformed. */
+static size_t
+ready_next(const uint8_t *data, size_t size, ready_property *out)
+{
+    size_t name_size = data[0];
+    if (size < 1 + name_size + READY_VALUE_LENGTH) {
+        return 0;
+    }
+    uint32_t value_size = mmi_be32_get(data + 1 + name_size);
+    size_t head = 1 + name_size + READY_VALUE_LENGTH;
+    if (value_size > size - head) {
+        return 0;
+    }
+    *out = (ready_property){ .name = data + 1, .name_size = name_size,
+                             .value = data + head, .value_size = value_size };
+    return ready_name_valid(out) ? head + value_size : 0;
+}
+
+static int
+ready_take(mmi_hello *h, const ready_property *p)
+{
+    if (ready_is(p, ready_type)) {
+        h->peer.role = mmi_role_of_name(p->value, p->value_size);
+        if (h->peer.role == 0) {
+            return mmi_hello_fail(h, MM_REASON_SOCKET_TYPE, "an unknown Socket-Type of %zu octets",
+                                  p->value_size);
+        }
+    } else if (ready_is(p, ready_identity)) {
+        if (p->value_size > MM_IDENTITY_MAX || (p->value_size > 0 && p->value[0] == 0)) {
+            return mmi_hello_fail(
+                h, MM_REASON_IDENTITY,
+                "an identity of %zu octets; it has %d at most and does not begin with 0",
+                p->value_size, MM_IDENTITY_MAX);
+        }
+        h->peer.identity_size = (uint8_t)p->value_size;
+        memcpy(h->peer.identity, p->value, p->value_size);
+    } else if (ready_is(p, ready_features)) {
+        size_t size = p->value_size < sizeof h->peer.features - 1 ? p->value_size
+                                                                  : sizeof h->peer.features - 1;
+        memcpy(h->peer.features, p->value, size);
+        h->peer.features[size] = '\0';
+    }
+    return MM_OK;
+}
+
+int
+mmi_ready_parse(mmi_hello *h, const uint8_t *data, size_t size)
+{
+    ready_property seen[MMI_PROPERTIES_MAX];
+    size_t count = 0, at = 0;
+    while (at < size) {
+        if (count == MMI_PROPERTIES_MAX) {
+            return mmi_hello_fail(h, MM_REASON_METADATA, "over %d properties", MMI_PROPERTIES_MAX);
+        }
+        size_t used = ready_next(data + at, size - at, &seen[count]);
+        if (used == 0) {
+            return mmi_hello_fail(h, MM_REASON_METADATA, "a malformed property at octet %zu", at);
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (seen[i].name_size == seen[count].name_size &&
+                strncasecmp((const char *)seen[i].name, (const char *)seen[count].name,
+                            seen[i].name_size) == 0) {
+                return mmi_hello_fail(h, MM_REASON_METADATA, "a property twice, at octet %zu", at);
+            }
+        }
+        int rc = ready_take(h, &seen[count]);
+        if (rc != MM_OK) {
+            return rc;
+        }
+        count++;
+        at += used;
+    }
+    if (h->peer.role == 0) {
+        return mmi_hello_fail(h, MM_REASON_SOCKET_TYPE, "no Socket-Type");
+    }
+    if (!mmi_roles_match(h->config.role, h->peer.role)) {
+        return mmi_hello_fail(h, MM_REASON_SOCKET_TYPE, "%s cannot talk to %s",
+                              mm_role_name(h->config.role), mm_role_name(h->peer.role));
+    }
+    return MM_OK;
+}
+
+static size_t
+ready_put_property(uint8_t *out, const char *name, const void *value, size_t size)
+{
+    size_t name_size = strlen(name);
+    uint8_t *at = out;
+    *at++ = (uint8_t)name_size;
+    memcpy(at, name, name_size);
+    at += name_size;
+    for (int shift = 24; shift >= 0; shift -= 8) {
+        *at++ = (uint8_t)(size >> shift);
+    }
+    if (size > 0) {
+        memcpy(at, value, size);
+    }
+    return (size_t)(at - out) + size;
+}
+
+size_t
+mmi_ready_put(const mmi_hello_config *config, uint8_t *out)
+{
+    uint8_t body[MMI_HELLO_OUT_MAX / 2];   /* the properties below take 400 octets at most */
+    size_t size = 0;
+    memcpy(body, "\x05READY", 6);
+    size += 6;
+    const char *type = mm_role_name(config->role);
+    size += ready_put_property(body + size, ready_type, type, strlen(type));
+    if (config->role == MM_REQ || config->role == MM_DEALER || config->role == MM_ROUTER) {
+        size += ready_put_property(body + size, ready_identity, config->identity,
+                                   config->identity_size);
+    }
+    if (config->features != NULL) {
+        size_t length = strnlen(config->features, sizeof((mmi_hello_peer *)0)->features - 1);
+        size += ready_put_property(body + size, ready_features, config->features, length);
+    }
+    size_t head = mmi_frame_head_put(out, MMI_FRAME_COMMAND, size);
+    memcpy(out + head, body, size);
+    return head + size;
+}
