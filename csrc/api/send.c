@@ -1,8 +1,8 @@
 /*
  * api/send.c: sending; each call waits here, if asked to.
  *
- * Not here: receiving (api/recv.c), requests (api/request.c).  Law: try now, wait separately: a call
- * that fails has sent nothing (send_many says how many it sent).
+ * Not here: receiving (api/recv.c), requests (api/request.c).  Law: try now, wait separately: a
+ * call that fails has sent nothing (send_many says how many it sent).
  */
 #include "api/api.h"
 

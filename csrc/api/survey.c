@@ -1,5 +1,6 @@
 /*
- * api/survey.c: asking everybody: a survey begins here; its answers come as replies do (api/send.c).
+ * api/survey.c: asking everybody: a survey begins here; its answers come as replies do
+ * (api/send.c).
  *
  * Law: the bounds of a survey are set before the lock that it was sent under is let go, so no
  * answer comes to one without them.

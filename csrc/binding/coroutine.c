@@ -1,5 +1,6 @@
 /*
- * binding/coroutine.c: a coroutine without a frame (binding/coroutine.h): what makes it one to Python.
+ * binding/coroutine.c: a coroutine without a frame (binding/coroutine.h): what makes it one to
+ * Python.
  * Not here: what each begins with (binding/soon.c).
  * Law: as Python's own in what it refuses and raises.
  */

@@ -1,6 +1,6 @@
 /*
- * binding/loop.c: what an event loop does for each thing that is ready, as Python functions: what is
- * ready, asking, and whose replies are there.
+ * binding/loop.c: what an event loop does for each thing that is ready, as Python functions: what
+ * is ready, asking, and whose replies are there.
  * Not here: how tasks are woken (aio/_loop.py).  Law: as in binding/module.c; none of these waits.
  */
 #include "binding/binding.h"

@@ -4,8 +4,8 @@
  * cffi converts each argument and lets go of the interpreter's lock around each call; for a message
  * of 64 bytes that costs several times what the core does (docs/adr: native calls).  These take
  * bytes objects as they are, and let go of the lock only for what may enter the kernel.
- * Not here: asking (binding/ask.c) and answering (binding/reply.c); anything that is not done once a
- * message; other kinds of buffers than bytes.
+ * Not here: asking (binding/ask.c) and answering (binding/reply.c); anything that is not done once
+ * a message; other kinds of buffers than bytes.
  * Law: limited API; a function gives the core's code, and raises only for what is no call at all.
  */
 #include "binding/binding.h"

@@ -1,11 +1,12 @@
 /*
- * binding/socket.c: what a socket is to native calls, its handle; and its send() as a native method.
+ * binding/socket.c: what a socket is to native calls, its handle; and its send() as a native
+ * method.
  *
  * A function of Python costs a message of 64 bytes more than the core does.  So one stands in its
  * place that sends plain bytes at once, and leaves the rest to the function: what is not bytes,
  * other arguments, no room, errors (docs/adr: native calls).
- * Law: as in binding/module.c; to all but the interpreter the method is the function: its names, text,
- * source, class, attributes.
+ * Law: as in binding/module.c; to all but the interpreter the method is the function: its names,
+ * text, source, class, attributes.
  */
 #include "binding/binding.h"
 

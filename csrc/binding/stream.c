@@ -1,8 +1,9 @@
 /*
- * binding/stream.c: the iterator of a socket, or of a survey's answers: what is ready (binding/ready.c),
- * made as it is taken, so that a message costs a loop one native call and no frame of Python.
- * Not here: receiving (binding/receive.c, binding/survey.c); where there is more to it, a Python function
- * is asked.
+ * binding/stream.c: the iterator of a socket, or of a survey's answers: what is ready
+ * (binding/ready.c), made as it is taken, so that a message costs a loop one native call and no
+ * frame of Python.
+ * Not here: receiving (binding/receive.c, binding/survey.c); where there is more to it, a Python
+ * function is asked.
  * Law: it keeps no message of its own, so leaving a loop loses none, and several threads may share
  * one.
  */

@@ -1,8 +1,8 @@
 /*
  * binding/survey.c: asking all peers at once, as a Python function, and taking their answers.
  * Not here: asking one (binding/ask.c); giving answers out (binding/ready.c, binding/stream.c).
- * Law: as in binding/module.c; a survey that began is known to its caller before anything else can fail or
- * run.
+ * Law: as in binding/module.c; a survey that began is known to its caller before anything else can
+ * fail or run.
  */
 #include "binding/ready.h"
 

@@ -1,7 +1,7 @@
 /*
  * dist_lag.c: messages that go where the last one went are encoded behind it and counted; the
- * outboxes get all of them at once, when somebody is about to look (catch_up, role/role.h).  So what a
- * message costs its sender does not grow with the number of its subscribers.
+ * outboxes get all of them at once, when somebody is about to look (catch_up, role/role.h).  So
+ * what a message costs its sender does not grow with the number of its subscribers.
  * Not here: what is sent one by one (dist.c).
  * Law: an outbox that lags would take what it lags behind, by count and by bytes, and takes nothing
  * else before; the topics and the pipes do not change meanwhile.

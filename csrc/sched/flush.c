@@ -1,8 +1,9 @@
 /*
- * sched/flush.c: what is done once a turn or a call, before the lock is released: flush, free, wake.
+ * sched/flush.c: what is done once a turn or a call, before the lock is released: flush, free,
+ * wake.
  *
- * Not here: what is done in between (sched/turn.c, api).  Law: writing drops the lock, so the lists are
- * taken from one entry at a time, and whoever settles holds no pointer across it that is not
+ * Not here: what is done in between (sched/turn.c, api).  Law: writing drops the lock, so the lists
+ * are taken from one entry at a time, and whoever settles holds no pointer across it that is not
  * pinned.
  */
 #include "link/small.h"

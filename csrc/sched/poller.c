@@ -1,6 +1,6 @@
 /*
- * sched/poller.c: who polls.  Normally the runner does.  A lone caller that waits again and again for
- * little each time (requests and replies) polls itself: the message then wakes the thread that
+ * sched/poller.c: who polls.  Normally the runner does.  A lone caller that waits again and again
+ * for little each time (requests and replies) polls itself: the message then wakes the thread that
  * wants it, and not the runner first.  The runner is parked meanwhile.
  *
  * Not here: how such a caller waits (wait.c).

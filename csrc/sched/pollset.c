@@ -1,10 +1,10 @@
 /*
- * sched/pollset.c: how one thread waits for several sockets: by a waker without descriptors, in which it
- * waits as in a receive, polling itself where it may.
+ * sched/pollset.c: how one thread waits for several sockets: by a waker without descriptors, in
+ * which it waits as in a receive, polling itself where it may.
  *
- * Not here: what fires its watches (sched/waker.c), how it waits (wait.c), when it may poll (sched/poller.c).
- * A thread that waits for other descriptors as well does so by the group's own (mmi_group_fileno),
- * between two polls without waiting.
+ * Not here: what fires its watches (sched/waker.c), how it waits (wait.c), when it may poll
+ * (sched/poller.c). A thread that waits for other descriptors as well does so by the group's own
+ * (mmi_group_fileno), between two polls without waiting.
  * Law: what it tells of is so at that moment; a watch either waits to fire, is ready, or was given
  * out, and the next call looks again at what was given, so work is for what is ready only.
  */

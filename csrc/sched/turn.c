@@ -1,8 +1,8 @@
 /*
  * sched/turn.c: one turn of the engine: poll, ready links, timers.
  *
- * Not here: what links and endpoints do, settling (sched/flush.c).  Law: the lock is held but around
- * poll; events are looked up by tag, so one for something closed meanwhile leads nowhere.
+ * Not here: what links and endpoints do, settling (sched/flush.c).  Law: the lock is held but
+ * around poll; events are looked up by tag, so one for something closed meanwhile leads nowhere.
  */
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * wait.c: how a thread blocks in a call.  It sleeps on a notifier, outside the engine's lock; or,
  * while the runner is parked, it polls itself, spinning a little first where that pays.
  *
- * Not here: who is woken when (socket.c), who polls when (sched/poller.c).  Law: a waiter lives on its
- * caller's stack, and is off every list before the call returns; one that was woken and did not
+ * Not here: who is woken when (socket.c), who polls when (sched/poller.c).  Law: a waiter lives on
+ * its caller's stack, and is off every list before the call returns; one that was woken and did not
  * need it passes the wake on.
  */
 #include "link/link.h"

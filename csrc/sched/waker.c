@@ -1,10 +1,12 @@
 /*
- * sched/waker.c: how event loops wait: a waker is one notifier and a list of sockets that became ready.
+ * sched/waker.c: how event loops wait: a waker is one notifier and a list of sockets that became
+ * ready.
  *
- * Not here: blocking threads (wait.c), and those that wait for several sockets (sched/pollset.c), though
- * their watches fire here.  Law: a watch fires once, then has to be asked for again;
+ * Not here: blocking threads (wait.c), and those that wait for several sockets (sched/pollset.c),
+ * though their watches fire here.  Law: a watch fires once, then has to be asked for again;
  * the notifier is rung when the ready list goes from empty to non-empty, and stays rung until it is
- * empty; it is not rung for a loop that is polling at that moment (sched/poller.c), as it looks by itself.
+ * empty; it is not rung for a loop that is polling at that moment (sched/poller.c), as it looks by
+ * itself.
  */
 #include "engine/socket.h"
 

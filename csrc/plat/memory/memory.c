@@ -1,9 +1,9 @@
 /*
  * memory.c: the ends of streams within the process: opened, watched, written, read and closed.
  *
- * Not here: how their bytes are kept (plat/memory/queue.c).  Law: a platform is woken when an end of its
- * gets something to tell and its poll sleeps, and not again before it has looked; a closed end
- * is in no list and no table, and the last of a pair frees it.
+ * Not here: how their bytes are kept (plat/memory/queue.c).  Law: a platform is woken when an end
+ * of its gets something to tell and its poll sleeps, and not again before it has looked; a closed
+ * end is in no list and no table, and the last of a pair frees it.
  */
 #include <string.h>
 

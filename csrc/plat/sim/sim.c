@@ -1,9 +1,9 @@
 /*
  * sim.c: the simulated world's clock, chance, trace and order of events; and its platform table.
  *
- * Not here: streams (plat/sim/stream.c), the public calls (api/sim.c).  Law: time moves only when no
- * engine can; an engine can when it was interrupted, its deadline has come, or something it watches
- * is ready.
+ * Not here: streams (plat/sim/stream.c), the public calls (api/sim.c).  Law: time moves only when
+ * no engine can; an engine can when it was interrupted, its deadline has come, or something it
+ * watches is ready.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /*
  * wire/sp/body.c: the length in front of an SP message, and the words between it and the body.
  *
- * Not here: the stream (wire/sp/reader.c).  Law: pure; every length is checked against what is there.
+ * Not here: the stream (wire/sp/reader.c).  Law: pure; every length is checked against what is
+ * there.
  */
 #include "wire/sp/body.h"
 

@@ -2,7 +2,8 @@
  * wire/sp/reader.c: lengths and bodies of an SP connection -> messages.  See wire/sp/reader.h.
  *
  * The common case, a whole message in the fed bytes, is parsed where it lies and copied once, into
- * the message.  Not here: what the header words mean (wire/sp/body.c).  Law: as in wire/sp/reader.h.
+ * the message.  Not here: what the header words mean (wire/sp/body.c).  Law: as in
+ * wire/sp/reader.h.
  */
 #include "wire/sp/reader.h"
 
