@@ -5,7 +5,7 @@ Run it: python examples/work_queue.py
 
 import threading
 
-from meshmsg.spark import Worker, WorkQueue, work
+from meshmsg.patterns import Worker, WorkQueue, work
 
 
 def square(endpoint: str, name: str, done: dict[str, list[int]]) -> None:

@@ -1,21 +1,33 @@
-"""Whether an `IdleQueue` is open, was closed or has failed, and what its methods raise then.
+"""Whether a queue is open, was closed or has failed, and what its methods raise then.
 
-Not here: its books (`_idle`).  Law: what ended it is logged once.
+Not here: its books.  Law: what ended it is logged once.
 """
 
 from __future__ import annotations
 
+import logging
+
 from meshmsg import ClosedError
 
-from ._idle import LOG
+LOG = logging.getLogger("meshmsg")
 
 
 class Life:
     """Whether a queue is open, was closed, or has failed; and what its methods raise then."""
 
-    def __init__(self) -> None:
+    def __init__(self, article: str, name: str, parts: str) -> None:
+        """Begin open.
+
+        Args:
+            article: What stands before the name in a sentence: "a" or "an".
+            name: What it is: "work queue".
+            parts: What of it can be closed by others: "its engine".
+        """
         self.closed = False
         self._failure: BaseException | None = None
+        self._one = f"{article} {name}"
+        self._this = f"the {name}"
+        self._parts = parts
 
     @property
     def over(self) -> bool:
@@ -32,29 +44,31 @@ class Life:
         self._failure = error
         if isinstance(error, ClosedError):
             LOG.warning(
-                "an idle queue serves nobody any more: its front or back, or its engine, was "
-                "closed by others; its own close() is what closes it"
+                "%s serves nobody any more: %s was closed by others; its own close() is what "
+                "closes it",
+                self._one,
+                self._parts,
             )
         else:
-            LOG.error("an idle queue failed, and is closed", exc_info=error)
+            LOG.error("%s failed, and is closed", self._one, exc_info=error)
 
     def check_failure(self) -> None:
         """Raise if it has ended though nobody closed it."""
         if isinstance(self._failure, ClosedError):
             raise ClosedError(
-                "the idle queue is closed: its front or back, or its engine, was closed by others"
+                f"{self._this} is closed: {self._parts} was closed by others"
             ) from self._failure
         if self._failure is not None:
-            raise ClosedError("the idle queue failed, and is closed") from self._failure
+            raise ClosedError(f"{self._this} failed, and is closed") from self._failure
 
     def check(self) -> None:
         """Raise if it is over."""
         self.check_failure()
         if self.closed:
-            raise ClosedError("the idle queue is closed")
+            raise ClosedError(f"{self._this} is closed")
 
     def tell(self) -> None:
         """Raise if it had failed before it was closed; once."""
         failure, self._failure = self._failure, None
         if failure is not None and not isinstance(failure, ClosedError):
-            raise ClosedError("the idle queue had failed before it was closed") from failure
+            raise ClosedError(f"{self._this} had failed before it was closed") from failure

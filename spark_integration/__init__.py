@@ -1,8 +1,8 @@
-"""Feed Spark tasks, or any other workers, straight from the program that has the data.
+"""What only users of Spark need.
 
-`WorkQueue` runs where the records are; `work` (or `Worker`) runs inside the task and asks for
-more when it has finished what it had.  Nothing here imports pyspark: a task is any code that
-iterates over batches.  `import meshmsg` does not import this package.
+The work queue whose records Spark's tasks ask for needs no Spark and lives in `meshmsg.patterns`;
+its names are here, too, as here is where users of Spark look for them.  `import meshmsg` does not
+import this package.
 
 Example, in a Spark job::
 
@@ -18,10 +18,10 @@ Example, in a Spark job::
     spark.sparkContext.parallelize(range(2), 2).mapPartitions(partition).collect()
 """
 
-from ._ledger import WorkStats as WorkStats
-from ._queue import WorkQueue as WorkQueue
-from ._worker import WorkBatch as WorkBatch
-from ._worker import Worker as Worker
-from ._worker import work as work
+from meshmsg.patterns import WorkBatch as WorkBatch
+from meshmsg.patterns import Worker as Worker
+from meshmsg.patterns import WorkQueue as WorkQueue
+from meshmsg.patterns import WorkStats as WorkStats
+from meshmsg.patterns import work as work
 
 __all__ = ["WorkBatch", "WorkQueue", "WorkStats", "Worker", "work"]

@@ -12,7 +12,7 @@ import dataclasses
 import sys
 
 import meshmsg
-from meshmsg.spark import WorkQueue
+from meshmsg.patterns import WorkQueue
 
 from . import records
 from .children import leave_with_parent

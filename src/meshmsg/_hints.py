@@ -112,9 +112,9 @@ MODULE_HINTS.update({role.upper(): f"meshmsg.{role}" for role in _ROLES})
 ASYNCIO_HINTS: dict[str, str] = {
     "Poller": "a task for each socket that awaits it; asyncio needs no Poller",
     "SimWorld": "meshmsg.testing.SimWorld with the sockets for threads",
-    "WorkQueue": "meshmsg.spark.aio.WorkQueue",
-    "Worker": "meshmsg.spark.aio.Worker",
-    "work": "meshmsg.spark.aio.work",
+    "WorkQueue": "meshmsg.patterns.aio.WorkQueue",
+    "Worker": "meshmsg.patterns.aio.Worker",
+    "work": "meshmsg.patterns.aio.work",
     "Forward": "meshmsg.patterns.aio.Forward",
 }
 """Names that meshmsg has for threads, and what stands for them in asyncio."""

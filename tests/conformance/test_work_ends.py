@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg import spark
-from meshmsg.spark import _wire as wire
+from meshmsg import patterns
+from meshmsg.patterns.workqueue import _wire as wire
 from tests.support.inloop import PATIENCE
 from tests.support.patterned import Kit, until
 
@@ -27,8 +27,8 @@ def test_a_queue_that_fails_is_closed_and_tells_all_who_wait(
     kit: Kit, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In its log, to put, join and wait_for_workers, once to who closes it; its workers see it."""
-    queue = kit.work("WorkQueue", backlog_messages=1)
-    other = kit.work("WorkQueue")
+    queue = kit.pattern("WorkQueue", backlog_messages=1)
+    other = kit.pattern("WorkQueue")
     queue.put(b"one")
     other.put(b"one")
     other.finish()
@@ -64,7 +64,7 @@ def test_a_failure_while_handing_out_closes_the_queue(
     kit: Kit, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whichever thread it is in: who puts hands out, too."""
-    queue = kit.work("WorkQueue")
+    queue = kit.pattern("WorkQueue")
     queue._desk.hand_out = fail
     with pytest.raises(mm.ClosedError, match="the work queue failed") as told:
         while True:  # asyncio hands out in a task of its own
@@ -80,7 +80,7 @@ def test_the_error_of_a_block_is_not_replaced_by_that_of_its_work_queue(
     kit: Kit, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Who leaves by an error of their own hears that one."""
-    with pytest.raises(KeyError), kit.work("WorkQueue") as queue:
+    with pytest.raises(KeyError), kit.pattern("WorkQueue") as queue:
         queue._desk.hand_out = fail
         with pytest.raises(mm.ClosedError):
             queue.wait_for_workers(timeout=PATIENCE)
@@ -92,7 +92,7 @@ def test_a_block_whose_work_queue_failed_does_not_end_well(
     kit: Kit, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Though nobody waited for anything."""
-    with pytest.raises(mm.ClosedError, match="failed before"), kit.work("WorkQueue") as queue:
+    with pytest.raises(mm.ClosedError, match="failed before"), kit.pattern("WorkQueue") as queue:
         queue._desk.hand_out = fail
         until(lambda: "a work queue failed" in caplog.text)
     caplog.clear()
@@ -100,7 +100,7 @@ def test_a_block_whose_work_queue_failed_does_not_end_well(
 
 def test_a_signal_s_function_may_close_a_queue_whose_method_it_interrupted() -> None:
     """The method holds the lock, and goes on only when the function has returned."""
-    queue = spark.WorkQueue()
+    queue = patterns.WorkQueue()
     with queue._changed:
         queue.close()
     queue._thread.join(PATIENCE)
@@ -109,8 +109,8 @@ def test_a_signal_s_function_may_close_a_queue_whose_method_it_interrupted() -> 
 
 def test_a_signal_s_function_may_finish_a_queue_whose_method_it_interrupted() -> None:
     """Workers are told when the method that holds the lock goes on."""
-    with spark.WorkQueue() as queue, ThreadPoolExecutor(1) as pool:
-        doing = pool.submit(lambda: list(spark.work(queue.endpoint)))
+    with patterns.WorkQueue() as queue, ThreadPoolExecutor(1) as pool:
+        doing = pool.submit(lambda: list(patterns.work(queue.endpoint)))
         queue.wait_for_workers(timeout=PATIENCE)
         with queue._changed:
             queue.finish()
@@ -126,7 +126,7 @@ def test_a_signal_s_function_may_finish_a_queue_whose_method_it_interrupted() ->
 )
 def test_what_a_signal_s_function_cannot_do_is_refused(method: str, arguments: list[Any]) -> None:
     """The method that it interrupted is halfway through the books, and cannot go on before."""
-    with spark.WorkQueue() as queue:
+    with patterns.WorkQueue() as queue:
         queue.finish()
         with queue._changed, pytest.raises(mm.UsageError, match=rf"{method}\(\) .* signal"):
             getattr(queue, method)(*arguments)
@@ -137,7 +137,7 @@ def test_what_a_signal_s_function_cannot_do_is_refused(method: str, arguments: l
 def test_times_in_errors_are_rounded(kit: Kit) -> None:
     """As a reader wants them, whatever the sum of two floats is."""
     span = 0.01 + 0.02
-    with kit.work("WorkQueue", backlog_messages=1) as queue, kit.pattern("IdleQueue") as idle:
+    with kit.pattern("WorkQueue", backlog_messages=1) as queue, kit.pattern("IdleQueue") as idle:
         for one in (queue, idle):
             with pytest.raises(mm.TimedOutError, match=r"0 of 1 workers after 0\.03 s"):
                 one.wait_for_workers(timeout=span)

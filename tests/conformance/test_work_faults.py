@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg import spark
-from meshmsg.spark import _wire as wire
-from meshmsg.spark import aio as spark_aio
-from meshmsg.spark._desk import Desk
-from meshmsg.spark._hand import Hand
-from meshmsg.spark._ledger import MOVED_MAX, Ledger
+from meshmsg import patterns
+from meshmsg.patterns import aio as patterns_aio
+from meshmsg.patterns.workqueue import _wire as wire
+from meshmsg.patterns.workqueue._desk import Desk
+from meshmsg.patterns.workqueue._hand import Hand
+from meshmsg.patterns.workqueue._ledger import MOVED_MAX, Ledger
 from tests.support.inloop import PATIENCE, LoopThread
 
 
@@ -30,8 +30,8 @@ def make(request: pytest.FixtureRequest) -> Iterator[Any]:
 
     def made(name: str, *args: Any, **options: Any) -> Any:
         if thread is None:
-            return getattr(spark, name)(*args, **options)
-        return thread.make(getattr(spark_aio, name), *args, **options)
+            return getattr(patterns, name)(*args, **options)
+        return thread.make(getattr(patterns_aio, name), *args, **options)
 
     yield made
     if thread is not None:
@@ -127,11 +127,11 @@ def test_records_of_a_slow_iterable_are_handed_out_before_it_ends(make: Any) -> 
 
         def slow() -> Iterator[bytes]:
             yield b"first"
-            with spark.Worker(queue.endpoint) as quick:
+            with patterns.Worker(queue.endpoint) as quick:
                 got.append(list(next(iter(quick)).records))
             yield b"second"
 
-        if isinstance(worker, spark.Worker):  # the loop of asyncio is busy with the iterable
+        if isinstance(worker, patterns.Worker):  # the loop of asyncio is busy with the iterable
             assert queue.put_many(slow(), timeout=PATIENCE) == 2
             assert got == [[b"first"]]
 

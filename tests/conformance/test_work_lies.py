@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg.spark import _wire as wire
-from meshmsg.spark import aio as spark_aio
-from meshmsg.spark._desk import RECORD_SIZE_MAX, TURN
+from meshmsg.patterns import aio as patterns_aio
+from meshmsg.patterns.workqueue import _wire as wire
+from meshmsg.patterns.workqueue._desk import RECORD_SIZE_MAX, TURN
 from tests.support.inloop import PATIENCE
 from tests.support.patterned import Kit, until
 
@@ -36,8 +36,8 @@ def first_of(liar: mm.Dealer) -> int:
 def test_nobody_finishes_what_they_never_had(kit: Kit) -> None:
     """Every record is done by who got it, whatever others say of it."""
     with (
-        kit.work("WorkQueue", batch_messages=1, lease=PATIENCE) as queue,
-        kit.work("Worker", queue.endpoint, prefetch=1) as worker,
+        kit.pattern("WorkQueue", batch_messages=1, lease=PATIENCE) as queue,
+        kit.pattern("Worker", queue.endpoint, prefetch=1) as worker,
         mm.Dealer(connect=queue.endpoint) as liar,
     ):
         queue.put_many(records(5))
@@ -64,7 +64,7 @@ def test_nobody_finishes_what_they_never_had(kit: Kit) -> None:
 def test_messages_that_are_too_much_are_counted(kit: Kit) -> None:
     """More frames, more numbers and a wider window than any worker has; others are served."""
     many = [7] * (wire.NUMBERS_MAX + 1)
-    with kit.work("WorkQueue", batch_messages=1) as queue:
+    with kit.pattern("WorkQueue", batch_messages=1) as queue:
         queue.put_many(records(100))
         queue.finish()
         with mm.Dealer(connect=queue.endpoint) as liar:
@@ -78,7 +78,7 @@ def test_messages_that_are_too_much_are_counted(kit: Kit) -> None:
             liar.send_frames(wire.pack_ask(2**32 - 1, []), timeout=PATIENCE)
             until(lambda: bool(queue.stats().leased == 64))
             assert queue.stats().malformed == 4
-        with kit.work("Worker", queue.endpoint) as worker:
+        with kit.pattern("Worker", queue.endpoint) as worker:
             done = [record for batch in worker for record in batch.records]
     assert sorted(done) == sorted(records(100))
 
@@ -86,11 +86,11 @@ def test_messages_that_are_too_much_are_counted(kit: Kit) -> None:
 def test_a_batch_that_no_worker_could_get_is_refused_when_the_queue_is_made(kit: Kit) -> None:
     """It would be tried again and again, and never be sent."""
     with pytest.raises(mm.UsageError, match=f"must be 1 to {RECORD_SIZE_MAX}"):
-        kit.work("WorkQueue", batch_bytes=RECORD_SIZE_MAX + 1)
+        kit.pattern("WorkQueue", batch_bytes=RECORD_SIZE_MAX + 1)
     half = bytes(RECORD_SIZE_MAX // 2)
     with (
-        kit.work("WorkQueue", batch_bytes=RECORD_SIZE_MAX, backlog_bytes=1 << 30) as queue,
-        kit.work("Worker", queue.endpoint) as worker,
+        kit.pattern("WorkQueue", batch_bytes=RECORD_SIZE_MAX, backlog_bytes=1 << 30) as queue,
+        kit.pattern("Worker", queue.endpoint) as worker,
     ):
         assert queue.put_many([half, half, half]) == 3
         queue.finish()
@@ -101,7 +101,7 @@ def test_who_asks_faster_than_it_is_answered_does_not_fill_memory() -> None:
     """A queue of asyncio hears nobody while it has so much to say."""
 
     async def main() -> int:
-        async with spark_aio.WorkQueue() as queue:
+        async with patterns_aio.WorkQueue() as queue:
             may_say, real = asyncio.Event(), queue._say
 
             async def say(word: Any) -> bool:
@@ -122,7 +122,7 @@ def test_who_asks_faster_than_it_is_answered_does_not_fill_memory() -> None:
                     await asyncio.sleep(0)
             return most
 
-    async def liar_is_heard(queue: spark_aio.WorkQueue) -> None:
+    async def liar_is_heard(queue: patterns_aio.WorkQueue) -> None:
         """Give the queue time to hear all that came, if it would."""
         for _ in range(1000):
             await asyncio.sleep(0)

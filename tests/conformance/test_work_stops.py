@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg import spark
-from meshmsg.spark import _wire as wire
-from meshmsg.spark._hand import LEAVE_S, Hand
+from meshmsg import patterns
+from meshmsg.patterns.workqueue import _wire as wire
+from meshmsg.patterns.workqueue._hand import LEAVE_S, Hand
 from tests.support.inloop import PATIENCE
 from tests.support.patterned import Kit, until
 from tests.support.signals import handled
@@ -23,10 +23,10 @@ from tests.support.signals import handled
 
 def test_a_worker_that_stops_finishes_its_batch_and_hands_back_what_is_ahead(kit: Kit) -> None:
     """Nothing is done twice or lost, and what it had not begun goes out as for the first time."""
-    queue = kit.work("WorkQueue", batch_messages=5)
+    queue = kit.pattern("WorkQueue", batch_messages=5)
     queue.put_many([b"%d" % number for number in range(20)])
     queue.finish()
-    with kit.work("Worker", queue.endpoint, prefetch=3) as worker:
+    with kit.pattern("Worker", queue.endpoint, prefetch=3) as worker:
         batches = iter(worker)
         done = [record for _, record in zip(range(5), next(batches), strict=True)]
         until(lambda: bool(queue.stats().leased == 15))
@@ -36,7 +36,7 @@ def test_a_worker_that_stops_finishes_its_batch_and_hands_back_what_is_ahead(kit
         stats = queue.stats()
         assert (stats.acknowledged, stats.leased, stats.handed_back) == (5, 0, 10)
         assert list(worker) == []
-    with kit.work("Worker", queue.endpoint) as other:
+    with kit.pattern("Worker", queue.endpoint) as other:
         for batch in other:
             assert batch.attempt == 1
             done.extend(batch)
@@ -51,7 +51,7 @@ def test_a_worker_that_stops_finishes_its_batch_and_hands_back_what_is_ahead(kit
 
 def test_stopping_wakes_a_worker_that_waits(kit: Kit) -> None:
     """Another thread may do it, and the queue is told without waiting for the next question."""
-    with kit.work("WorkQueue") as queue, kit.work("Worker", queue.endpoint) as worker:
+    with kit.pattern("WorkQueue") as queue, kit.pattern("Worker", queue.endpoint) as worker:
         with ThreadPoolExecutor(1) as pool:
             waits = pool.submit(lambda: list(worker))
             queue.wait_for_workers(timeout=PATIENCE)
@@ -62,7 +62,7 @@ def test_stopping_wakes_a_worker_that_waits(kit: Kit) -> None:
 
 def test_a_worker_that_is_stopped_before_it_begins_ends_its_loop_at_once(kit: Kit) -> None:
     """A signal may come so early; nothing was begun."""
-    with kit.work("WorkQueue") as queue, kit.work("Worker", queue.endpoint) as worker:
+    with kit.pattern("WorkQueue") as queue, kit.pattern("Worker", queue.endpoint) as worker:
         queue.put(b"record")
         worker.stop()
         assert list(worker) == []
@@ -72,7 +72,7 @@ def test_a_worker_that_is_stopped_before_it_begins_ends_its_loop_at_once(kit: Ki
 
 def test_closing_a_worker_ends_its_loop_without_an_error(kit: Kit) -> None:
     """As for IdleWorker; what it has in hand goes to others."""
-    with kit.work("WorkQueue") as queue, kit.work("Worker", queue.endpoint) as worker:
+    with kit.pattern("WorkQueue") as queue, kit.pattern("Worker", queue.endpoint) as worker:
         with ThreadPoolExecutor(1) as pool:
             waits = pool.submit(lambda: list(worker))
             queue.wait_for_workers(timeout=PATIENCE)
@@ -84,7 +84,7 @@ def test_closing_a_worker_ends_its_loop_without_an_error(kit: Kit) -> None:
 @pytest.mark.parametrize("method", ["stop", "close"])
 def test_a_signal_s_function_ends_the_loop_of_a_worker_that_waits(method: str) -> None:
     """The function runs inside the wait that it ends."""
-    with spark.WorkQueue() as queue, spark.Worker(queue.endpoint) as worker:
+    with patterns.WorkQueue() as queue, patterns.Worker(queue.endpoint) as worker:
 
         def wake() -> None:
             queue.wait_for_workers(timeout=PATIENCE)
@@ -100,7 +100,7 @@ def test_a_signal_s_function_ends_the_loop_of_a_worker_that_waits(method: str) -
 @pytest.mark.parametrize("method", ["stop", "close"])
 def test_a_signal_s_function_may_stop_a_worker_whose_method_it_interrupted(method: str) -> None:
     """The method holds the lock, and goes on only when the function has returned."""
-    with spark.WorkQueue() as queue, spark.Worker(queue.endpoint) as worker:
+    with patterns.WorkQueue() as queue, patterns.Worker(queue.endpoint) as worker:
         with worker._lock:
             getattr(worker, method)()
         assert list(worker) == []
@@ -131,7 +131,7 @@ def test_a_queue_that_does_not_answer_a_worker_that_leaves_is_told_of(
 
 def test_a_question_of_a_worker_that_pauses_is_no_goodbye(kit: Kit) -> None:
     """It has something in hand: that stays its own."""
-    with kit.work("WorkQueue", batch_messages=1) as queue:
+    with kit.pattern("WorkQueue", batch_messages=1) as queue:
         queue.put_many([b"one"])
         with mm.Dealer(connect=queue.endpoint, identity=b"other") as other:
             other.send_frames(wire.pack_ask(1, []), timeout=PATIENCE)

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg.patterns import IdleQueue, IdleWorker, _idle
-from meshmsg.spark import WorkQueue
+from meshmsg.patterns import IdleQueue, IdleWorker, WorkQueue
+from meshmsg.patterns.idle import _books
 from tests.support.pairs import WAIT_S
 
-LOCKS = ("threading.py", "/idle.py", "/_queue.py")
+LOCKS = ("threading.py", "/_idle.py", "/_queue.py")
 """Where a method of a queue, or its lock, may be interrupted."""
 
 ONE_STEP = ("with ", "taken.append(")
@@ -105,7 +105,7 @@ def test_a_job_that_ctrl_c_took_away_from_its_worker_is_given_out_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The worker had received it, and did not know it yet."""
-    made = _idle.JobForm._of.__func__  # type: ignore[attr-defined]
+    made = _books.JobForm._of.__func__  # type: ignore[attr-defined]
     strikes = [KeyboardInterrupt()]
 
     def of(kind: Any, frames: Any) -> Any:
@@ -113,7 +113,7 @@ def test_a_job_that_ctrl_c_took_away_from_its_worker_is_given_out_again(
             raise strikes.pop()
         return made(kind, frames)
 
-    monkeypatch.setattr(_idle.JobForm, "_of", classmethod(of))
+    monkeypatch.setattr(_books.JobForm, "_of", classmethod(of))
     with IdleQueue(retries=1) as queue, mm.Req(connect=queue.front.endpoint) as req:
         answers: list[bytes] = []
         asking = threading.Thread(target=lambda: answers.append(req.request(b"q", timeout=WAIT_S)))

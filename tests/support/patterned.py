@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import meshmsg as mm
-from meshmsg import aio, patterns, spark
+from meshmsg import aio, patterns
 from meshmsg.patterns import aio as patterns_aio
-from meshmsg.spark import aio as spark_aio
 from tests.support.inloop import PATIENCE, InLoop, LoopThread
 
 
@@ -35,12 +34,6 @@ class Kit:
         real = [arg._real if isinstance(arg, InLoop) else arg for arg in args]
         chosen = {k: v._real if isinstance(v, InLoop) else v for k, v in options.items()}
         return self._thread.make(getattr(patterns_aio, name), *real, **chosen)
-
-    def work(self, name: str, *args: Any, **options: Any) -> Any:
-        """A WorkQueue or a Worker of this side."""
-        if self._thread is None:
-            return getattr(spark, name)(*args, **options)
-        return self._thread.make(getattr(spark_aio, name), *args, **options)
 
 
 def until(true: Callable[[], bool]) -> None:

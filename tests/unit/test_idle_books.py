@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meshmsg as mm
-from meshmsg.patterns._idle import BYE, FAILED, READY, IdleBooks, JobForm, Word
+from meshmsg.patterns.idle._books import BYE, FAILED, READY, IdleBooks, JobForm, Word
 
 PATIENCE = 10.0
 ID = b"\x80\x00\x00\x01"

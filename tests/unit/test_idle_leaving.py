@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meshmsg.patterns._leaving import LAST_WORDS_S, Leaving
+from meshmsg.patterns.idle._leaving import LAST_WORDS_S, Leaving
 
 
 def test_who_left_is_kept_for_a_moment() -> None:

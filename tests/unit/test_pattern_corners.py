@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
-from meshmsg.patterns import Flow, Forward, IdleStats
-from meshmsg.spark import Worker, WorkQueue, WorkStats, work
+from meshmsg.patterns import Flow, Forward, IdleStats, Worker, WorkQueue, WorkStats, work
 from tests.support import refcodec as ref
 from tests.support.pairs import WAIT_S
 from tests.support.rawpeer import RawPeer
@@ -181,16 +180,6 @@ def test_a_closed_queue_says_so_from_every_call() -> None:
         with pytest.raises(mm.ClosedError):
             wait()
     assert queue.stats().put == 1
-
-
-def test_a_queue_whose_engine_is_closed_ends_and_says_so() -> None:
-    """Whoever waits in join is woken, not left for ever."""
-    with mm.Engine() as engine, WorkQueue(bind=UP, engine=engine) as queue:
-        queue.put(b"never done")
-        queue.finish()
-        engine.close()
-        with pytest.raises(mm.ClosedError, match="the work queue failed"):
-            queue.join(timeout=WAIT_S)
 
 
 def test_a_large_record_travels_alone_and_one_too_large_not_at_all() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from meshmsg.spark._ledger import HAD_MAX, WINDOW_MAX, Batch, Ledger
+from meshmsg.patterns.workqueue._ledger import HAD_MAX, WINDOW_MAX, Batch, Ledger
 
 LEASE = 10.0
 

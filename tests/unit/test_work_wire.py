@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from meshmsg.spark._wire import (
+from meshmsg.patterns.workqueue._wire import (
     DELAY_MS_MAX,
     NUMBERS_MAX,
     OLDEST,

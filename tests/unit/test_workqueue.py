@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import meshmsg
-from meshmsg.spark import WorkBatch, Worker, WorkQueue, work
-from meshmsg.spark._hand import ASK_AGAIN, Hand
-from meshmsg.spark._wire import pack_ask
+from meshmsg.patterns import WorkBatch, Worker, WorkQueue, work
+from meshmsg.patterns.workqueue._hand import ASK_AGAIN, Hand
+from meshmsg.patterns.workqueue._wire import pack_ask
 
 PATIENCE = 60.0  # seconds until a test gives up; none of them waits that long
 

@@ -11,25 +11,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
-from typing import Any
 
 from meshmsg import (
     ClosedError,
     Dealer,
-    MeshError,
     Pub,
     Pull,
     Push,
     Router,
-    TimedOutError,
     XPub,
     XSub,
 )
 
-from ._flow import LOG, SLICE_S, Count, check_capture, check_captured, check_pair
-from ._flow import Flow as Flow
-from ._flow import ForwardStats as ForwardStats
+from ._flow import Flow, ForwardStats, check_capture, check_pair
+from ._way import WayForm
 
 Front = Router | XSub | Pull
 Back = Dealer | XPub | Push
@@ -184,17 +181,10 @@ class Forward:
             way.stop()
 
 
-class _Way:
+class _Way(WayForm):
     """One direction and its thread."""
 
-    def __init__(self, source: Any, target: Any, capture: Any) -> None:
-        self._source, self._target, self._capture = source, target, capture
-        self._count = Count()
-        self._hand: list[bytes] | None = None
-        self.stopping = False
-        self.closed = False
-        """Whether what is in hand is given up."""
-        self._thread: threading.Thread | None = None
+    _thread: threading.Thread | None = None
 
     @property
     def running(self) -> bool:
@@ -220,48 +210,16 @@ class _Way:
 
     def flow(self) -> Flow:
         """The counts now."""
-        return self._count.flow(self.closed and not self.running and self._hand is not None)
+        return self._flow(self.running)
 
     def _run(self) -> None:
-        try:
-            while not self.stopping:
-                frames = self._hand
-                if frames is None:
-                    try:
-                        frames = self._hand = self._source.recv_frames(timeout=SLICE_S)
-                    except TimedOutError:
-                        continue
-                self._pass(frames)
-        except ClosedError:
-            return
-
-    def _pass(self, frames: list[bytes]) -> None:
-        """Pass on what is in hand, or keep it, if there is no room for now."""
-        try:
-            self._target.send_frames(frames, timeout=SLICE_S)
-        except ClosedError:
-            raise
-        except TimedOutError:
-            return
-        except MeshError:
-            self._hand = None
-            self._count.refused += 1
-            return
-        self._hand = None
-        taken = self._capture is None or self._give(frames)
-        self._count.forwarded += 1
-        self._count.uncaptured += not taken
-
-    def _give(self, frames: list[bytes]) -> bool:
-        """Give a message that was passed on to `capture`; whether it took it."""
-        try:
-            if callable(self._capture):
-                check_captured(self._capture(frames))
-            else:
-                self._capture.send_frames(frames, timeout=0)
-        except MeshError:
-            return False
-        except Exception:
-            LOG.exception("the capture of %r to %r failed", self._source, self._target)
-            return False
-        return True
+        steps = self.steps()
+        with suppress(StopIteration):
+            call = next(steps)
+            while True:
+                try:
+                    found = call()
+                except Exception as error:
+                    call = steps.throw(error)
+                else:
+                    call = steps.send(found)

@@ -1,6 +1,6 @@
 """What forwarders of threads and of asyncio share: their pairs, their counts.
 
-Not here: who moves the messages (forward.py, aio/).
+Not here: how messages move (`_way`), and who moves them (`_forward`, `_aio`).
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ from meshmsg import (
     WouldBlockError,
 )
 
-from ._desk import CHUNK, GOODBYE, TICK, Desk, Life, Record, Word, checked, few_workers, tell_put
+from .._life import Life
+from ._desk import CHUNK, GOODBYE, TICK, Desk, Record, Word, checked, few_workers, tell_put
 from ._ledger import Ledger, WorkStats
 
 
@@ -98,7 +99,7 @@ class WorkQueue:
         )
         self._lock = threading.RLock()  # entered itself: a Condition may be left locked by a signal
         self._changed = threading.Condition(self._lock)
-        self._life = Life()
+        self._life = Life("a", "work queue", "its engine")
         self._router = Router(
             bind=bind, insecure=insecure, engine=engine, handover=True, linger=GOODBYE
         )

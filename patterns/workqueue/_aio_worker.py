@@ -16,14 +16,14 @@ from types import TracebackType
 from meshmsg import ClosedError, Engine, Stats, TimedOutError, WouldBlockError
 from meshmsg.aio import Dealer
 
-from .._hand import ASK_AGAIN, BatchForm, Hand, worker_name
+from ._hand import ASK_AGAIN, BatchForm, Hand, worker_name
 
 
 @dataclass(frozen=True, repr=False)
 class WorkBatch(BatchForm):
     """Consecutive records from a work queue.  Iterating gives the records; `for`, not `async for`.
 
-    As `meshmsg.spark.WorkBatch`, but `extend` and `retry` are awaited.
+    As `meshmsg.patterns.WorkBatch`, but `extend` and `retry` are awaited.
     """
 
     _worker: Worker | None = field(default=None, repr=False, compare=False)
@@ -51,7 +51,7 @@ class WorkBatch(BatchForm):
             delay: Seconds until it may go out again; so the same worker need not get it at once.
 
         Raises:
-            UsageError, PeerError, TimedOutError, ClosedError: As `meshmsg.spark.WorkBatch.retry`.
+            UsageError, PeerError, TimedOutError, ClosedError: As for threads.
         """
         if self._worker is not None:
             await self._worker._hand_back(self._name, delay)
@@ -64,7 +64,7 @@ class WorkBatch(BatchForm):
 class Worker:
     """Ask a `WorkQueue` for batches; `async for` gets them.
 
-    What it does and promises is told by `meshmsg.spark.Worker`, as are its arguments.
+    What it does and promises is told by `meshmsg.patterns.Worker`, as are its arguments.
 
     Thread-safe: no, as its loop, but for `stop`.
     """

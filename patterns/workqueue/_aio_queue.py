@@ -25,27 +25,27 @@ from meshmsg import (
 )
 from meshmsg.aio import Router
 
-from .._desk import (
+from .._life import Life
+from ._desk import (
     CHUNK,
     GOODBYE,
     TICK,
     TURN,
     Desk,
-    Life,
     Record,
     Word,
     checked,
     few_workers,
     tell_put,
 )
-from .._ledger import WorkStats
+from ._ledger import WorkStats
 
 
 class WorkQueue:
     """Hand records out, in batches, to workers that ask for them.
 
-    It is `meshmsg.spark.WorkQueue` for asyncio, and keeps the same promises: its documentation says
-    which.  It is made on a running loop and belongs to it.
+    It is `meshmsg.patterns.WorkQueue` for asyncio, and keeps the same promises: its documentation
+    says which.  It is made on a running loop and belongs to it.
 
     Thread-safe: no; as its loop.
 
@@ -103,7 +103,7 @@ class WorkQueue:
         self._due = asyncio.Event()  # there is something to say
         self._said = asyncio.Event()  # there is not much to say: workers may be heard
         self._said.set()
-        self._life = Life()
+        self._life = Life("a", "work queue", "its engine")
         self._router = Router(
             bind=bind, insecure=insecure, engine=engine, handover=True, linger=GOODBYE
         )

@@ -1,68 +1,51 @@
-"""IdleQueue and IdleWorker: each request goes to the worker that has been idle longest.
+"""IdleQueue and IdleWorker for asyncio: the same books, tasks of the loop in place of a thread.
 
-A ROUTER socket for clients, one for workers and one thread around the books in `_idle`.  It is no
-broker: what waits in it dies with it.  Not here: who gets what (`_idle`).
-Law: everything that touches the books holds the lock, and nothing waits while holding it.  Whether
-somebody came or left is read from `events(since=)`, which takes them from nobody.
+Not here: who gets what (`_books`).
+Law: one task says what is to be said; the others change the books, and wake it.  A task that fails
+closes the queue, and says so.
 """
 
 from __future__ import annotations
 
-import threading
+import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from types import TracebackType
 
 from meshmsg import (
     ClosedError,
-    Dealer,
     Engine,
     MeshError,
     PeerError,
-    Poller,
-    Router,
     Stats,
     TimedOutError,
+    UsageError,
     WouldBlockError,
 )
+from meshmsg.aio import Dealer, Router
 
-from ._idle import (
+from .._life import Life
+from ._books import (
     BYE,
     READY,
     READY_AGAIN_S,
     TICK_S,
-    TURN,
-    TURN_BYTES,
     IdleBooks,
+    IdleStats,
     JobForm,
     Word,
-    names_of,
     refusal_body,
 )
-from ._idle import IdleStats as IdleStats
-from ._leaving import Leaving
-from ._life import Life
+from ._presence import Presence
 
 
 class IdleQueue:
     """Give each request to the worker that has been idle longest.
 
-    Clients are `Req` sockets, also REQ of libzmq; workers are `IdleWorker`, or whatever speaks
-    their words (docs/patterns.md).  A worker has one request at a time, so none waits behind a slow
-    one while another worker is idle.  What a lost worker had goes to another one, `retries` times;
-    then, and when too many wait, the client is told that there will be no answer: a `Req` by
-    RefusedError, others by an answer that `refusal` makes.
+    It is `meshmsg.patterns.IdleQueue` for asyncio, and keeps the same promises: its documentation
+    says which.  It is made on a running loop and belongs to it.
 
-    If the queue itself fails, which should not happen, it is closed, logs why, and raises
-    ClosedError in `wait_for_workers` and `close`.
-
-    Thread-safe: yes, every method.  A signal's function may call them all.
-
-    Example::
-
-        with IdleQueue(front="tcp://127.0.0.1:5555", back="tcp://127.0.0.1:5556") as queue:
-            ...
-            print(queue.stats())
+    Thread-safe: no; as its loop.
     """
 
     def __init__(
@@ -92,30 +75,36 @@ class IdleQueue:
             engine: The engine to use; None takes that of the process.
 
         Raises:
-            UsageError: A number makes no sense.
+            UsageError: A number makes no sense, or no event loop runs.
             AddressError: An address cannot be bound.
             InsecureBindError: An address is outside loopback and `insecure` is False.
         """
         self._books = IdleBooks(backlog, retries, patience, refusal)
-        self._lock = threading.RLock()  # entered itself: a Condition may be left locked by a signal
-        self._changed = threading.Condition(self._lock)
-        self._life = Life()
-        self._leaving = Leaving()
-        self._seen = {False: 0, True: 0}  # of the front, of the back: the last event we know
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise UsageError("an asyncio IdleQueue is made while its event loop runs") from None
+        self._changed = asyncio.Condition()
+        self._due = asyncio.Event()
+        self._life = Life("an", "idle queue", "its front or back, or its engine,")
         self._front = Router(bind=front, insecure=insecure, engine=engine, handover=True)
         try:
             self._back = Router(bind=back, insecure=insecure, engine=engine, handover=True)
         except BaseException:
             self._front.close()
             raise
-        self._poller = Poller([self._front, self._back])
-        self._thread = threading.Thread(target=self._serve, name="meshmsg-idle", daemon=True)
-        self._thread.start()
+        self._presence = Presence(self._books, clients=self._front, workers=self._back)
+        tasks = (
+            self._hear(self._front, self._books.hear_client),
+            self._hear(self._back, self._books.hear_worker),
+            self._speak(),
+        )
+        self._tasks = [loop.create_task(self._guarded(task)) for task in tasks]
 
-    def __enter__(self) -> IdleQueue:
+    async def __aenter__(self) -> IdleQueue:
         return self
 
-    def __exit__(
+    async def __aexit__(
         self,
         kind: type[BaseException] | None,
         value: BaseException | None,
@@ -126,12 +115,13 @@ class IdleQueue:
         except ClosedError:
             if value is None:  # else that is what the caller is to hear
                 raise
+        finally:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def __repr__(self) -> str:
         if self._life.over:
             return "<IdleQueue closed>"
-        with self._lock:
-            return f"<IdleQueue {self._front.endpoint} to {self._back.endpoint}: {self._books!r}>"
+        return f"<IdleQueue {self._front.endpoint} to {self._back.endpoint}: {self._books!r}>"
 
     @property
     def front(self) -> Router:
@@ -143,10 +133,10 @@ class IdleQueue:
         """The side workers connect to: its endpoint, peers. Not to be received from or closed."""
         return self._back
 
-    def wait_for_workers(self, count: int = 1, *, timeout: float | None = None) -> None:
+    async def wait_for_workers(self, count: int = 1, *, timeout: float | None = None) -> None:
         """Wait until so many workers are here.
 
-        Thread-safe: yes.
+        Cancel-safe: yes. Thread-safe: no.
 
         Args:
             count: How many.
@@ -156,18 +146,22 @@ class IdleQueue:
             TimedOutError: There are fewer.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
-        with self._lock:
-            here = self._changed.wait_for(
-                lambda: self._life.over or self._books.stats().workers >= count, timeout
-            )
-            self._life.check()
-            if not here:
-                raise TimedOutError(self._books.few_workers(count, timeout))
+
+        def over() -> bool:
+            return self._life.over or self._books.stats().workers >= count
+
+        if not over():  # else wait_for might not even look, with no time left
+            async with self._changed:
+                try:
+                    await asyncio.wait_for(self._changed.wait_for(over), timeout)
+                except asyncio.TimeoutError:
+                    raise TimedOutError(self._books.few_workers(count, timeout)) from None
+        self._life.check()
 
     def stats(self) -> IdleStats:
         """The counts now.
 
-        Thread-safe: yes.
+        Thread-safe: no.
 
         Returns:
             A snapshot.
@@ -176,100 +170,75 @@ class IdleQueue:
             ClosedError: The queue has ended though nobody closed it: it failed, or its front or
                 back, or its engine, was closed by others; its `__cause__` says why.
         """
-        with self._lock:
-            self._life.check_failure()
-            return self._books.stats()
+        self._life.check_failure()
+        return self._books.stats()
 
     def close(self) -> None:
         """Stop, and close both sockets: what waits is not answered.
 
-        Thread-safe: yes, also from a signal's function; closing twice is harmless.
+        Thread-safe: no; closing twice is harmless.
 
         Raises:
             ClosedError: The queue had failed, which should not happen; its `__cause__` says why,
                 and it is closed. Told once.
         """
         self._life.closed = True
+        self._due.set()
         self._front.close()
         self._back.close()
-        if threading.current_thread() is not self._thread and not self._interrupted():
-            self._thread.join()
         self._life.tell()
 
-    def _interrupted(self) -> bool:
-        """Whether this is a signal's function, in whose thread a method holds the lock."""
+    async def _guarded(self, task: Coroutine[object, object, None]) -> None:
+        """Run one of the queue's tasks; when it fails there is nobody to be asked any more."""
         try:
-            self._changed.notify(0)
-        except RuntimeError:  # this thread does not hold it
-            return False
-        return True
-
-    def _serve(self) -> None:
-        """The thread: serve until it is closed, or fails; then there is nobody to be asked."""
-        try:
-            while not self._life.over:
-                self._turn(self._poller.poll(TICK_S))
-        except BaseException as error:
+            await task
+        except Exception as error:
             self._life.fail(error)
-        self._front.close()
-        self._back.close()
-        self._poller.close()
-        with self._lock:
+        finally:
+            self._due.set()
+            self._front.close()
+            self._back.close()
+        async with self._changed:
             self._changed.notify_all()
 
-    def _turn(self, ready: Iterable[object]) -> None:
-        """Hear clients and workers, notice who came and left, say what is to be said."""
-        heard = [
-            (each, self._received(each)) for each in (self._back, self._front) if each in ready
-        ]
-        with self._lock:
+    async def _hear(
+        self, socket: Router, hear: Callable[[bytes, list[bytes], float], None]
+    ) -> None:
+        """A task: hear one side."""
+        while not self._life.over:
+            frames = await socket.recv_frames()
             now = time.monotonic()
-            self._look(now)  # after receiving: who has said something is known by then
-            for socket, messages in heard:
-                side = self._books.hear_worker if socket is self._back else self._books.hear_client
-                for frames in messages:
-                    side(frames[0], frames[1:], now)
+            self._presence.check(now)  # after receiving: who has said something is known by then
+            hear(frames[0], frames[1:], now)
+            self._due.set()
+
+    async def _speak(self) -> None:
+        """A task: notice who left and who takes too long, and say what is to be said."""
+        while not self._life.over:
+            try:
+                await asyncio.wait_for(self._due.wait(), TICK_S)
+            except asyncio.TimeoutError:
+                pass
+            self._due.clear()
+            now = time.monotonic()
+            self._presence.check(now)
             self._books.expire(now)
             while (word := self._books.next_word()) is not None:
-                self._say(word, now)
-            self._changed.notify_all()
+                await self._say(word)
+            async with self._changed:
+                self._changed.notify_all()
 
-    def _received(self, socket: Router) -> list[list[bytes]]:
-        """What has come there, up to a limit."""
-        messages: list[list[bytes]] = []
-        size = 0
-        try:
-            while len(messages) < TURN and size < TURN_BYTES:
-                messages.append(socket.recv_frames(timeout=0))
-                size += sum(map(len, messages[-1]))
-        except WouldBlockError:
-            pass
-        return messages
-
-    def _look(self, now: float) -> None:
-        """Tell the books who is connected, if that has changed."""
-        for socket in (self._back, self._front):
-            of_workers = socket is self._back
-            news = socket.events(since=self._seen[of_workers])
-            if news or (of_workers and self._leaving):
-                self._seen[of_workers] = news[-1].seq if news else self._seen[of_workers]
-                here, strict = names_of(socket.peers())
-                if of_workers:
-                    self._books.workers_here(self._leaving.here(here, now), now, strict)
-                else:
-                    self._books.clients_here(here)
-
-    def _say(self, word: Word, now: float) -> None:
+    async def _say(self, word: Word) -> None:
         """Send to one peer, and note how that went."""
         socket = self._back if word.to_worker else self._front
         try:
-            socket.send_frames([word.name, *word.frames], timeout=0)
+            await socket.send_frames([word.name, *word.frames], timeout=0)
         except ClosedError:
             raise
         except (PeerError, WouldBlockError):  # it is gone, or takes no more
-            self._books.unsaid(word, now)
+            self._books.unsaid(word, time.monotonic())
         except MeshError as error:
-            self._books.unfit(word, str(error), now)
+            self._books.unfit(word, str(error), time.monotonic())
         else:
             self._books.said(word)
 
@@ -279,10 +248,10 @@ class Job(JobForm):
 
     _worker: IdleWorker
 
-    def reply(self, *frames: bytes) -> None:
+    async def reply(self, *frames: bytes) -> None:
         """Answer it; the worker is idle then, and gets the next one.
 
-        Thread-safe: no; as for the worker.
+        Cancel-safe: yes; a cancelled call has not answered it. Thread-safe: no.
 
         Args:
             frames: The answer, one frame or more; at least one.
@@ -292,13 +261,13 @@ class Job(JobForm):
             TooLargeError, TypeError: This cannot be sent; it may still be answered or refused.
             ClosedError: The worker was closed.
         """
-        self._worker._say(self._answer(frames))
+        await self._worker._say(self._answer(frames))
         self._settle()
 
-    def refuse(self, reason: str = "") -> None:
+    async def refuse(self, reason: str = "") -> None:
         """Say that there will be no answer: the client is told, and no other worker gets it.
 
-        Thread-safe: no; as for the worker.
+        Cancel-safe: yes; a cancelled call has not refused it. Thread-safe: no.
 
         Args:
             reason: Why; the client is told the first 1,024 bytes of it in UTF-8.
@@ -308,24 +277,24 @@ class Job(JobForm):
             TooLargeError, TypeError: This cannot be sent; it may still be answered or refused.
             ClosedError: The worker was closed.
         """
-        self._worker._say(self._refusal(reason))
+        await self._worker._say(self._refusal(reason))
         self._settle()
 
 
 class IdleWorker:
-    """Take requests from an `IdleQueue`, one at a time; iterate to get them.
+    """Take requests from an `IdleQueue`, one at a time; `async for` gets them.
 
     Answer or refuse each job before you take the next one.  A job that is neither answered nor
     refused by then is refused in your place: its client is told that "the worker went on without an
     answer".  When the worker is closed, or dies, the job it had goes to another worker.
 
-    Thread-safe: no; one worker belongs to one thread.
+    Thread-safe: no; as its loop.
 
     Example::
 
-        with IdleWorker("tcp://127.0.0.1:5556") as worker:
-            for job in worker:
-                job.reply(job.upper())
+        async with IdleWorker("tcp://127.0.0.1:5556") as worker:
+            async for job in worker:
+                await job.reply(job.upper())
     """
 
     def __init__(
@@ -344,38 +313,38 @@ class IdleWorker:
         self._taken = 0
         self._heard = 0  # messages that were received and are known here
 
-    def __enter__(self) -> IdleWorker:
+    async def __aenter__(self) -> IdleWorker:
         return self
 
-    def __exit__(
+    async def __aexit__(
         self,
         kind: type[BaseException] | None,
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        await self.close()
 
     def __repr__(self) -> str:
         state = "closed" if self._dealer.closed else f"of {self._endpoint}"
         hand = "" if self._job is None or self._job.settled else ", one in hand"
         return f"<IdleWorker {state}: {self._taken} job{'s' * (self._taken != 1)} taken{hand}>"
 
-    def __iter__(self) -> Iterator[Job]:
+    async def __aiter__(self) -> AsyncIterator[Job]:
         """Yield jobs, for ever; ends when the worker is closed, by another thread or a signal."""
         try:
             while True:
                 if self._job is None:
                     received = self._dealer.stats().received_messages
                     if received != self._heard:  # what was raised as it came took one away
-                        self._say([b"", BYE])  # the queue gives it to another, or says so
+                        await self._say([b"", BYE])  # the queue gives it to another, or says so
                         self._heard = received
-                    self._say([b"", READY])  # also when the queue may be a new one
+                    await self._say([b"", READY])  # also when the queue may be a new one
                 else:
                     if not self._job.settled:
-                        self._job.refuse("the worker went on without an answer")
+                        await self._job.refuse("the worker went on without an answer")
                     self._job = None
                 try:
-                    job = Job._of(self._dealer.recv_frames(timeout=READY_AGAIN_S))
+                    job = Job._of(await self._dealer.recv_frames(timeout=READY_AGAIN_S))
                 except TimedOutError:
                     continue
                 if job is None:
@@ -399,16 +368,17 @@ class IdleWorker:
         """
         return self._dealer.stats()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Say goodbye and close: what is in hand goes to another worker.
 
-        Thread-safe: yes; closing twice is harmless.
+        Cancel-safe: yes; it is closed. Thread-safe: no; closing twice is harmless.
         """
         try:
-            self._dealer.send_frames([b"", BYE], timeout=0)
+            await self._dealer.send_frames([b"", BYE], timeout=0)
         except MeshError:
             pass  # the end of the connection says it, too
-        self._dealer.close()
+        finally:
+            self._dealer.close()
 
-    def _say(self, frames: list[bytes]) -> None:
-        self._dealer.send_frames(frames)
+    async def _say(self, frames: list[bytes]) -> None:
+        await self._dealer.send_frames(frames)

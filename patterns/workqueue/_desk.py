@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from meshmsg import ClosedError, UsageError
+from meshmsg import UsageError
 
 from ._ledger import Ledger
 from ._wire import (
@@ -42,43 +42,6 @@ Record = bytes | bytearray | memoryview
 """What may be put."""
 LOG = logging.getLogger("meshmsg")
 GOODBYE = 5.0  # seconds the last answers to workers may take at close
-
-
-class Life:
-    """Whether a queue is open, was closed, or has failed; and what its methods raise then."""
-
-    def __init__(self) -> None:
-        self.closed = False
-        self._failure: BaseException | None = None
-
-    @property
-    def over(self) -> bool:
-        """Whether nobody has anything to wait for any more."""
-        return self.closed or self._failure is not None
-
-    def fail(self, error: BaseException) -> None:
-        """Note why the queue cannot go on, and log it.
-
-        Once it is over, errors are only what comes of that: its socket is closed.
-        """
-        if self.over:
-            return
-        self._failure = error
-        if not isinstance(error, ClosedError):  # else its engine was closed: no fault of ours
-            LOG.error("a work queue failed, and is closed", exc_info=error)
-
-    def check(self) -> None:
-        """Raise if it is over."""
-        if self._failure is not None:
-            raise ClosedError("the work queue failed, and is closed") from self._failure
-        if self.closed:
-            raise ClosedError("the work queue is closed")
-
-    def tell(self) -> None:
-        """Raise if it had failed before it was closed; once."""
-        failure, self._failure = self._failure, None
-        if failure is not None and not isinstance(failure, ClosedError):
-            raise ClosedError("the work queue had failed before it was closed") from failure
 
 
 class Word(NamedTuple):

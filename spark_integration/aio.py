@@ -1,0 +1,9 @@
+"""The work queue of `meshmsg.patterns.aio`, where users of Spark look for it."""
+
+from meshmsg.patterns.aio import WorkBatch as WorkBatch
+from meshmsg.patterns.aio import Worker as Worker
+from meshmsg.patterns.aio import WorkQueue as WorkQueue
+from meshmsg.patterns.aio import WorkStats as WorkStats
+from meshmsg.patterns.aio import work as work
+
+__all__ = ["WorkBatch", "WorkQueue", "WorkStats", "Worker", "work"]
