@@ -213,32 +213,24 @@ mm_socket_close(mm_handle socket)
     return mmi_api_end(e, MM_OK);
 }
 
-/* Where to listen. The engine's lock is dropped while a name is looked up: *s may be gone after. */
+/* Where to listen. The engine's lock is dropped while that is looked up: *s may be gone after. */
 static int
 api_bind_addr(mmi_socket **s, mm_handle socket, const mmi_url *url, mmi_addr *out)
 {
     mmi_engine *e = (*s)->engine;
-    mmi_addr addrs[MMI_ADDRS_MAX];
-    if (url->scheme == MMI_IPC) {
-        int found = mmi_tran_find(MMI_IPC)->resolve(&e->plat, url, 0, out, 1);
-        return found == 1 ? MM_OK : found;
+    const mmi_tran *tran = mmi_tran_find(url->scheme);
+    int rc = MM_OK;
+    if (tran->locate != NULL) {
+        mmi_engine_unlock(e);
+        rc = tran->locate(&e->plat, url, out);
+        mmi_engine_relock(e);
+        *s = mmi_handle_object(socket, MMI_HANDLE_SOCKET, e);
     }
-    if (strcmp(url->host, "*") == 0) {
-        *out = (mmi_addr){ .kind = MMI_ADDR_TCP6, .any = true, .port = url->port };
-        return MM_OK;
-    }
-    mmi_engine_unlock(e);
-    int count = e->plat.resolve_wait(e->plat.self, url->host, url->port, addrs, MMI_ADDRS_MAX);
-    mmi_engine_relock(e);
-    *s = mmi_handle_object(socket, MMI_HANDLE_SOCKET, e);
     if (*s == NULL) {
         return MM_ECLOSED;
     }
-    if (count <= 0) {
-        return count == 0 ? MM_ENOHOST : count;
-    }
-    *out = addrs[0];
-    return MM_OK;
+    bool near = (tran->flags & MMI_TRAN_LOCAL) != 0 || mmi_addr_loopback(out);
+    return rc == MM_OK && !near && ((*s)->opts.flags & MM_OPT_INSECURE) == 0 ? MM_EINSECURE : rc;
 }
 
 int
@@ -260,12 +252,7 @@ mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size)
     mmi_engine *e = s->engine;
     mmi_addr addr = { .kind = MMI_ADDR_NONE };
     mmi_listener *l = NULL;
-    if (parsed.scheme != MMI_INPROC) {
-        rc = api_bind_addr(&s, socket, &parsed, &addr);
-        if (rc == MM_OK && !mmi_addr_loopback(&addr) && (s->opts.flags & MM_OPT_INSECURE) == 0) {
-            rc = MM_EINSECURE;
-        }
-    }
+    rc = api_bind_addr(&s, socket, &parsed, &addr);
     if (rc == MM_OK && s->host.stopping) {
         rc = MM_ESTATE;   /* since the name was looked up */
     }

@@ -89,8 +89,8 @@ dialer_retry(mmi_dialer *d)
     if (cap_ms > o->reconnect_max_ms) {
         cap_ms = o->reconnect_max_ms;
     }
-    if (d->url.scheme == MMI_INPROC) {
-        cap_ms = MMI_INPROC_RECONNECT_MS;   /* a look into a table of this process: cheap */
+    if (d->tran->redial_ms > 0) {
+        cap_ms = d->tran->redial_ms;
     }
     if (d->attempt < DIALER_DOUBLINGS_MAX) {
         d->attempt++;
@@ -110,11 +110,26 @@ static void
 dialer_failed(mmi_dialer *d, int reason, const char *address, const char *detail)
 {
     d->socket->stats.closed[reason]++;
-    /* A name of this process that is not bound yet is no news; it is looked for all the time. */
-    if (d->url.scheme != MMI_INPROC || d->attempt == 0) {
+    /* What is looked for all the time is no news each time. */
+    if (d->tran->redial_ms == 0 || d->attempt == 0) {
         mmi_socket_event(d->socket, MM_EVENT_CONNECT_FAILED, reason, 0, 1, d->text, address,
                          detail != NULL ? detail : mm_reason_text(reason));
         d->told = d->socket->event_seq;
+    }
+}
+
+/* What the transport left open, as the code has it. */
+static void
+dialer_say(mmi_tran_why *why, int rc)
+{
+    if (why->reason != MM_REASON_NONE) {
+        return;
+    }
+    why->reason = rc == MM_ECONNREFUSED ? MM_REASON_REFUSED
+                  : rc == MM_ENOMEM     ? MM_REASON_MEMORY
+                                        : MM_REASON_UNREACHABLE;
+    if (why->reason == MM_REASON_UNREACHABLE) {
+        snprintf(why->detail, sizeof why->detail, "%s", mm_strerror(rc));
     }
 }
 
@@ -133,7 +148,8 @@ dialer_try(mmi_dialer *d)
             snprintf(address, sizeof address, "%s", d->text);
         }
         int stream;
-        int rc = d->tran->dial(&e->plat, &d->url, a, &stream);
+        mmi_tran_why why = { .reason = MM_REASON_NONE };
+        int rc = d->tran->dial(&e->plat, &d->url, a, &stream, &why);
         if (rc == MM_OK || rc == MM_EAGAIN) {
             rc = mmi_link_open(d->socket, d, NULL, stream, rc == MM_EAGAIN, address);
             if (rc == MM_OK) {
@@ -143,13 +159,8 @@ dialer_try(mmi_dialer *d)
         if (rc == MM_EMFILE) {
             mmi_part_yield(e);   /* the next attempt has its descriptor */
         }
-        bool abstract = d->url.scheme == MMI_IPC && d->url.host[0] == '@';
-        int reason = rc == MM_ECONNREFUSED         ? MM_REASON_REFUSED
-                     : rc == MM_ENOMEM             ? MM_REASON_MEMORY
-                     : rc == MM_EPERM && abstract  ? MM_REASON_USER
-                                                   : MM_REASON_UNREACHABLE;
-        dialer_failed(d, reason, address,
-                      reason == MM_REASON_UNREACHABLE ? mm_strerror(rc) : NULL);
+        dialer_say(&why, rc);
+        dialer_failed(d, why.reason, address, why.detail[0] != '\0' ? why.detail : NULL);
     } while (d->addr_next < d->addr_count);
     dialer_retry(d);
 }

@@ -17,7 +17,7 @@ struct mmi_link;
 typedef struct mmi_dialer {
     mmi_list node;                 /* socket->dialers */
     mmi_socket *socket;
-    const mmi_tran_ops *tran;
+    const mmi_tran *tran;
     mmi_url url;
     char text[MM_ENDPOINT_MAX + 1];
     uint64_t tag;
@@ -34,14 +34,14 @@ typedef struct mmi_dialer {
 
 typedef struct mmi_listener {
     mmi_list node;                 /* socket->listeners */
-    mmi_list inproc_node;          /* engine->inproc */
+    mmi_list rung_node;            /* engine->rung, if poll cannot watch it */
     mmi_socket *socket;
     char text[MM_ENDPOINT_MAX + 1];    /* as bound */
     char asked[MM_ENDPOINT_MAX + 1];   /* as the user wrote it */
     uint64_t tag;
-    int scheme;                    /* mmi_scheme */
-    int stream;                    /* -1: inproc */
-    mmi_inproc *inproc;
+    const mmi_tran *tran;
+    mmi_tran_listener at;
+    bool listening;
     bool paused;                   /* out of descriptors or memory */
     mmi_timer timer;               /* when to try again */
     mmi_list half_open;            /* links that have not finished their handshake, oldest first */
@@ -56,10 +56,11 @@ void mmi_dialer_due(mmi_dialer *d);                         /* its timer fired *
 void mmi_dialer_resolved(mmi_dialer *d);                    /* poll said MMI_RESOLVED */
 void mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns, bool silent);
 
-/* addr: where to listen (ignored for inproc); bound gets the text. */
+/* addr: where to listen, if its transport looks that up. */
 int mmi_listener_open(mmi_socket *s, const mmi_url *url, const mmi_addr *addr, const char *asked,
                       mmi_listener **out) MMI_WARN_UNUSED;
 void mmi_listener_close(mmi_listener *l);                   /* its links stay */
-void mmi_listener_accept(mmi_listener *l);                  /* readable, or its pause is over */
+void mmi_listener_accept(mmi_listener *l);                  /* readable or rung, or its pause is over */
+bool mmi_listener_rung(const mmi_listener *l);              /* of one in engine->rung: somebody waits */
 
 #endif

@@ -103,7 +103,7 @@ mmi_engine_open(mmi_plat *plat, mm_handle *out)
     e->plat = *plat;
     e->idle_notifier = e->park_notifier = e->events_notifier = -1;
     mmi_list *lists[] = { &e->sockets, &e->dirty,  &e->touched, &e->dead,
-                          &e->lagging, &e->bursts, &e->inproc,  &e->wakers,
+                          &e->lagging, &e->bursts, &e->rung,   &e->wakers,
                           &e->groups, &e->told,  &e->parting };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);

@@ -65,7 +65,7 @@ typedef struct mmi_engine {
     mmi_list bursts;               /* links that the runner writes every MMI_PACE_US */
     mmi_list parting;              /* links that are kept for their peers to read on, oldest first */
     uint32_t parting_count;
-    mmi_list inproc;               /* listeners that poll cannot watch     */
+    mmi_list rung;                 /* listeners that poll cannot watch     */
     mmi_list wakers;               /* of event loops                       */
     mmi_list groups;               /* wakers that threads wait in          */
     mmi_list told;                 /* sockets with events that nobody asked for yet */

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "engine/engine.h"
+#include "plat/memory/memory.h"
 #include "tran/tran.h"
 
 static pthread_mutex_t fork_lock;
@@ -40,7 +41,8 @@ mm_fork_prepare(void)
         return;
     }
     mmi_engines_lock();
-    mmi_inproc_lock();
+    mmi_tran_fork_lock();
+    mmi_memory_lock();
     mmi_handle_table_lock();
 }
 
@@ -49,7 +51,8 @@ mm_fork_parent(void)
 {
     if (--fork_depth == 0) {
         mmi_handle_table_unlock();
-        mmi_inproc_unlock();
+        mmi_memory_unlock();
+        mmi_tran_fork_unlock();
         mmi_engines_unlock();
     }
     pthread_mutex_unlock(&fork_lock);
@@ -64,6 +67,7 @@ mm_fork_child(void)
     fork_depth = 0;
     fork_lock_init();
     mmi_handle_after_fork();
-    mmi_inproc_after_fork();
+    mmi_memory_after_fork();
+    mmi_tran_fork_child();
     mmi_engines_after_fork();
 }

@@ -11,25 +11,23 @@
 #include "link/link.h"
 
 static int
+listener_watch(mmi_listener *l)
+{
+    mmi_engine *e = l->socket->engine;
+    if (l->tran->pending != NULL) {
+        mmi_list_push_back(&e->rung, &l->rung_node);
+        return MM_OK;
+    }
+    return e->plat.watch(e->plat.self, l->at.stream, MMI_WATCH_READ, l->tag);
+}
+
+static int
 listener_start(mmi_listener *l, const mmi_url *url, const mmi_addr *addr)
 {
     mmi_engine *e = l->socket->engine;
-    if (url->scheme == MMI_INPROC) {
-        int rc = mmi_inproc_listen(&e->plat, url->host, &l->inproc);
-        if (rc == MM_OK) {
-            mmi_list_push_back(&e->inproc, &l->inproc_node);
-            rc = mmi_url_format(url, l->text, sizeof l->text);
-        }
-        return rc;
-    }
-    mmi_addr bound = *addr;
-    int rc = e->plat.listen(e->plat.self, &bound, &l->stream);
-    if (rc != MM_OK) {
-        l->stream = -1;
-        return rc;
-    }
-    mmi_addr_format(&bound, l->text, sizeof l->text);
-    return e->plat.watch(e->plat.self, l->stream, MMI_WATCH_READ, l->tag);
+    int rc = l->tran->listen(&e->plat, url, addr, &l->at, l->text, sizeof l->text);
+    l->listening = rc == MM_OK;
+    return rc == MM_OK ? listener_watch(l) : rc;
 }
 
 int
@@ -41,12 +39,11 @@ mmi_listener_open(mmi_socket *s, const mmi_url *url, const mmi_addr *addr, const
         return MM_ENOMEM;
     }
     l->socket = s;
-    l->scheme = url->scheme;
-    l->stream = -1;
+    l->tran = mmi_tran_find(url->scheme);
     l->timer.kind = MMI_TIMER_LISTENER;
     snprintf(l->asked, sizeof l->asked, "%s", asked);
     mmi_list_init(&l->node);
-    mmi_list_init(&l->inproc_node);
+    mmi_list_init(&l->rung_node);
     mmi_list_init(&l->half_open);
     int rc = mmi_tag_new(s->engine, MMI_TAG_LISTENER, l, &l->tag);
     if (rc == MM_OK) {
@@ -69,12 +66,9 @@ mmi_listener_close(mmi_listener *l)
     mmi_timer_clear(&e->timers, &l->timer);
     mmi_tag_free(e, l->tag);
     mmi_list_rm(&l->node);
-    mmi_list_rm(&l->inproc_node);
-    if (l->inproc != NULL) {
-        mmi_inproc_close(l->inproc);
-    }
-    if (l->stream >= 0) {
-        e->plat.close(e->plat.self, l->stream);
+    mmi_list_rm(&l->rung_node);
+    if (l->listening) {
+        l->tran->close(&e->plat, &l->at);
     }
     MMI_LIST_EACH(&l->socket->links, node, after) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
@@ -94,19 +88,17 @@ listener_pause(mmi_listener *l)
         MM_OK) {
         return;   /* stays watched: it is tried again at once */
     }
-    if (l->stream >= 0 && e->plat.watch(e->plat.self, l->stream, 0, l->tag) != MM_OK) {
+    if (l->tran->pending != NULL) {
+        mmi_list_rm(&l->rung_node);
+    } else if (e->plat.watch(e->plat.self, l->at.stream, 0, l->tag) != MM_OK) {
         mmi_timer_clear(&e->timers, &l->timer);
     }
-    mmi_list_rm(&l->inproc_node);
 }
 
 static void
 listener_unpause(mmi_listener *l)
 {
-    mmi_engine *e = l->socket->engine;
-    if (l->stream < 0) {
-        mmi_list_push_back(&e->inproc, &l->inproc_node);
-    } else if (e->plat.watch(e->plat.self, l->stream, MMI_WATCH_READ, l->tag) != MM_OK) {
+    if (listener_watch(l) != MM_OK) {
         listener_pause(l);
     }
 }
@@ -120,17 +112,13 @@ listener_evict(mmi_listener *l)
     }
 }
 
-/* Another user came to an abstract name: the platform let go of it. */
+/* Somebody came whom the transport let go of again. */
 static void
-listener_stranger(mmi_listener *l, uint32_t uid)
+listener_turned_away(mmi_listener *l, const mmi_tran_why *why)
 {
-    char detail[MM_DETAIL_MAX + 1];
-    snprintf(detail, sizeof detail,
-             "its user has the id %u; an abstract name is for the same user and root",
-             (unsigned)uid);
-    l->socket->stats.closed[MM_REASON_USER]++;
-    mmi_socket_event(l->socket, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_USER, 0, 1, l->text, l->text,
-                     detail);
+    l->socket->stats.closed[why->reason]++;
+    mmi_socket_event(l->socket, MM_EVENT_HANDSHAKE_FAILED, why->reason, 0, 1, l->text, l->text,
+                     why->detail[0] != '\0' ? why->detail : NULL);
 }
 
 /* One connection too many: that is told here at once; and to the peer, once it listens, if there
@@ -160,15 +148,15 @@ listener_take(mmi_listener *l)
     mmi_addr peer = { .kind = MMI_ADDR_NONE };
     char address[MM_ENDPOINT_MAX + 1];
     int stream;
-    int rc = l->inproc != NULL ? mmi_inproc_accept(l->inproc, &stream)
-                               : e->plat.accept(e->plat.self, l->stream, &stream, &peer);
+    mmi_tran_why why = { .reason = MM_REASON_NONE };
+    int rc = l->tran->accept(&e->plat, &l->at, &stream, &peer, &why);
     if (rc != MM_OK) {
-        if (rc == MM_EPERM && l->scheme == MMI_IPC) {
-            listener_stranger(l, peer.uid);
+        if (why.reason != MM_REASON_NONE) {
+            listener_turned_away(l, &why);
         }
         return rc;
     }
-    if (peer.kind == MMI_ADDR_NONE || peer.kind == MMI_ADDR_UNIX) {
+    if (peer.kind == MMI_ADDR_NONE) {
         snprintf(address, sizeof address, "%s", l->text);
     } else {
         mmi_addr_format(&peer, address, sizeof address);
@@ -179,6 +167,12 @@ listener_take(mmi_listener *l)
     rc = mmi_link_open(s, NULL, l, stream, false, address);
     listener_evict(l);
     return rc;
+}
+
+bool
+mmi_listener_rung(const mmi_listener *l)
+{
+    return l->tran->pending(&l->at);
 }
 
 void

@@ -59,9 +59,9 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
         mmi_free(link);
         return MM_ENOMEM;
     }
-    int scheme = d != NULL ? (int)d->url.scheme : l->scheme;
-    link->mapping = scheme == MMI_IPC ? MMI_SP_IPC : MMI_SP_TCP;
-    link->shared = scheme == MMI_INPROC && e->plat.lend != NULL;
+    const mmi_tran *tran = d != NULL ? d->tran : l->tran;
+    link->mapping = tran->sp_mapping;
+    link->shared = (tran->flags & MMI_TRAN_LENDS) != 0 && e->plat.lend != NULL;
     snprintf(link->endpoint, sizeof link->endpoint, "%s", d != NULL ? d->text : l->text);
     link->dialer = d;
     link->listener = l;

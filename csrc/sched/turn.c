@@ -91,10 +91,10 @@ step_timer(mmi_timer *timer)
 }
 
 static bool
-step_inproc_pending(const mmi_engine *e)
+step_rung(const mmi_engine *e)
 {
-    MMI_LIST_EACH(&e->inproc, node, after) {
-        if (mmi_inproc_pending(MMI_CONTAINER_OF(node, mmi_listener, inproc_node)->inproc)) {
+    MMI_LIST_EACH(&e->rung, node, after) {
+        if (mmi_listener_rung(MMI_CONTAINER_OF(node, mmi_listener, rung_node))) {
             return true;
         }
     }
@@ -117,7 +117,7 @@ mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
         deadline = e->now_ns + pace_ns;
     }
     deadline = until_ns < deadline ? until_ns : deadline;
-    if (e->stop || e->hastened || step_inproc_pending(e)) {
+    if (e->stop || e->hastened || step_rung(e)) {
         deadline = e->now_ns;
     }
     e->hastened = false;
@@ -129,9 +129,9 @@ mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
     e->polling = false;
     mmi_engine_refresh(e);
     step_events(e, events, count);
-    MMI_LIST_EACH(&e->inproc, node, after) {
-        mmi_listener *l = MMI_CONTAINER_OF(node, mmi_listener, inproc_node);
-        if (mmi_inproc_pending(l->inproc)) {
+    MMI_LIST_EACH(&e->rung, node, after) {
+        mmi_listener *l = MMI_CONTAINER_OF(node, mmi_listener, rung_node);
+        if (mmi_listener_rung(l)) {
             mmi_listener_accept(l);
         }
     }

@@ -2,143 +2,165 @@
  * inproc.c: names of this process.  Dialing one joins two streams of the platform and leaves one
  * end with the listener, whose engine is woken to accept it.
  *
- * Not here: framing; an inproc link speaks the same wire as any other.  Law: the table's lock is
- * taken last and nothing else is locked under it; a listener is in the table exactly while it is
- * open.
+ * Not here: framing; an inproc link speaks the same wire as any other.  Law: under the
+ * table's lock only the platform's own are taken; a name is in the table exactly while its listener
+ * is open.
  */
+#include <pthread.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/list.h"
-#include "plat/memory/memory.h"
 #include "tran/tran.h"
+#include "wire/sp/body.h"
 
-enum { INPROC_BACKLOG_MAX = 128, INPROC_NAME_SIZE = 256 };
+enum { INPROC_BACKLOG_MAX = 128, INPROC_NAME_SIZE = MMI_INPROC_NAME_MAX + 1 };
 
-struct mmi_inproc {
+typedef struct inproc_name {
     mmi_list node;
     mmi_plat plat;                        /* of the listener's engine */
-    char name[INPROC_NAME_SIZE];
+    char text[INPROC_NAME_SIZE];
     int waiting[INPROC_BACKLOG_MAX];      /* streams nobody accepted yet, oldest first */
     int waiting_count;
-};
+} inproc_name;
 
 static pthread_mutex_t inproc_table = PTHREAD_MUTEX_INITIALIZER;
 static mmi_list inproc_names = { &inproc_names, &inproc_names };
 
-static mmi_inproc *
-inproc_find(const mmi_plat *pl, const char *name)
+static inproc_name *
+inproc_find(const mmi_plat *pl, const char *text)
 {
     MMI_LIST_EACH(&inproc_names, node, after) {
-        mmi_inproc *l = MMI_CONTAINER_OF(node, mmi_inproc, node);
-        if (l->plat.domain == pl->domain && strcmp(l->name, name) == 0) {
-            return l;
+        inproc_name *name = MMI_CONTAINER_OF(node, inproc_name, node);
+        if (name->plat.domain == pl->domain && strcmp(name->text, text) == 0) {
+            return name;
         }
     }
     return NULL;
 }
 
-int
-mmi_inproc_listen(const mmi_plat *pl, const char *name, mmi_inproc **out)
+static int
+inproc_listen(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, mmi_tran_listener *l,
+              char *bound, size_t bound_size)
 {
-    if (strlen(name) >= INPROC_NAME_SIZE) {
+    (void)a;
+    if (strlen(u->host) >= INPROC_NAME_SIZE || mmi_url_format(u, bound, bound_size) != MM_OK) {
         return MM_ENAMETOOLONG;
     }
-    mmi_inproc *l = mmi_alloc(sizeof *l);
-    if (l == NULL) {
+    inproc_name *name = mmi_alloc(sizeof *name);
+    if (name == NULL) {
         return MM_ENOMEM;
     }
-    l->plat = *pl;
-    memcpy(l->name, name, strlen(name) + 1);
+    name->plat = *pl;
+    memcpy(name->text, u->host, strlen(u->host) + 1);
     pthread_mutex_lock(&inproc_table);
-    bool taken = inproc_find(pl, name) != NULL;
+    bool taken = inproc_find(pl, u->host) != NULL;
     if (!taken) {
-        mmi_list_push_back(&inproc_names, &l->node);
+        mmi_list_push_back(&inproc_names, &name->node);
     }
     pthread_mutex_unlock(&inproc_table);
     if (taken) {
-        mmi_free(l);
+        mmi_free(name);
         return MM_EADDRINUSE;
     }
-    *out = l;
+    l->state = name;
     return MM_OK;
 }
 
-int
-mmi_inproc_accept(mmi_inproc *l, int *stream)
+static bool
+inproc_pending(const mmi_tran_listener *l)
 {
-    int rc = MM_EAGAIN;
+    const inproc_name *name = l->state;
     pthread_mutex_lock(&inproc_table);
-    if (l->waiting_count > 0) {
-        *stream = l->waiting[0];
-        l->waiting_count--;
-        memmove(l->waiting, l->waiting + 1, (size_t)l->waiting_count * sizeof l->waiting[0]);
+    bool pending = name->waiting_count > 0;
+    pthread_mutex_unlock(&inproc_table);
+    return pending;
+}
+
+static int
+inproc_accept(const mmi_plat *pl, const mmi_tran_listener *l, int *stream, mmi_addr *peer,
+              mmi_tran_why *why)
+{
+    (void)pl;
+    (void)why;
+    inproc_name *name = l->state;
+    int rc = MM_EAGAIN;
+    peer->kind = MMI_ADDR_NONE;
+    pthread_mutex_lock(&inproc_table);
+    if (name->waiting_count > 0) {
+        *stream = name->waiting[0];
+        name->waiting_count--;
+        memmove(name->waiting, name->waiting + 1,
+                (size_t)name->waiting_count * sizeof name->waiting[0]);
         rc = MM_OK;
     }
     pthread_mutex_unlock(&inproc_table);
     return rc;
 }
 
-bool
-mmi_inproc_pending(const mmi_inproc *l)
+static void
+inproc_close(const mmi_plat *pl, const mmi_tran_listener *l)
 {
+    inproc_name *name = l->state;
     pthread_mutex_lock(&inproc_table);
-    bool pending = l->waiting_count > 0;
+    mmi_list_rm(&name->node);
     pthread_mutex_unlock(&inproc_table);
-    return pending;
-}
-
-void
-mmi_inproc_close(mmi_inproc *l)
-{
-    pthread_mutex_lock(&inproc_table);
-    mmi_list_rm(&l->node);
-    pthread_mutex_unlock(&inproc_table);
-    for (int i = 0; i < l->waiting_count; i++) {
-        l->plat.close(l->plat.self, l->waiting[i]);
+    for (int i = 0; i < name->waiting_count; i++) {
+        pl->close(pl->self, name->waiting[i]);
     }
-    mmi_free(l);
+    mmi_free(name);
 }
 
 static int
-inproc_dial(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, int *stream)
+inproc_dial(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, int *stream,
+            mmi_tran_why *why)
 {
     (void)a;
+    (void)why;
     int ends[2];
     pthread_mutex_lock(&inproc_table);
-    mmi_inproc *l = inproc_find(pl, u->host);
-    int rc = l == NULL || l->waiting_count == INPROC_BACKLOG_MAX ? MM_ECONNREFUSED : MM_OK;
-    if (rc == MM_OK) {
-        rc = pl->pair(pl->self, ends);
-    }
+    inproc_name *name = inproc_find(pl, u->host);
+    bool room = name != NULL && name->waiting_count < INPROC_BACKLOG_MAX;
+    int rc = room ? pl->pair(pl->self, ends) : MM_ECONNREFUSED;
     if (rc == MM_OK) {
         *stream = ends[0];
-        l->waiting[l->waiting_count++] = ends[1];
-        l->plat.interrupt(l->plat.self);
+        name->waiting[name->waiting_count++] = ends[1];
+        name->plat.interrupt(name->plat.self);
     }
     pthread_mutex_unlock(&inproc_table);
     return rc;
 }
 
-const mmi_tran_ops mmi_inproc_ops = { .scheme = "inproc", .local = true, .dial = inproc_dial };
-
-void
-mmi_inproc_lock(void)
+static void
+inproc_fork_lock(void)
 {
     pthread_mutex_lock(&inproc_table);
-    mmi_memory_lock();
 }
 
-void
-mmi_inproc_unlock(void)
+static void
+inproc_fork_unlock(void)
 {
-    mmi_memory_unlock();
     pthread_mutex_unlock(&inproc_table);
 }
 
-void
-mmi_inproc_after_fork(void)
+static void
+inproc_fork_child(void)
 {
     pthread_mutex_init(&inproc_table, NULL);
-    mmi_memory_after_fork();
     mmi_list_init(&inproc_names);   /* the names are the parent's */
 }
+
+const mmi_tran mmi_tran_inproc = {
+    .scheme = MMI_INPROC,
+    .flags = MMI_TRAN_LOCAL | MMI_TRAN_LENDS,
+    .sp_mapping = MMI_SP_TCP,
+    .redial_ms = MMI_INPROC_RECONNECT_MS,
+    .dial = inproc_dial,
+    .listen = inproc_listen,
+    .pending = inproc_pending,
+    .accept = inproc_accept,
+    .close = inproc_close,
+    .fork_lock = inproc_fork_lock,
+    .fork_unlock = inproc_fork_unlock,
+    .fork_child = inproc_fork_child
+};

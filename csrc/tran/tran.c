@@ -1,58 +1,49 @@
 /*
- * tran.c: tcp and ipc: from a URL to platform addresses; and the table of transports.
+ * tran.c: the list of transports.
  *
- * Law: a number is an address at once, a name is looked up by the platform, off this thread.
+ * Not here: what one does (its own file).
  */
 #include "tran/tran.h"
 
-#include <string.h>
+static const mmi_tran *const trans[] = { &mmi_tran_tcp, &mmi_tran_ipc, &mmi_tran_inproc };
 
-static int
-tcp_resolve(const mmi_plat *pl, const mmi_url *u, uint64_t tag, mmi_addr *out, int cap)
-{
-    return pl->resolve(pl->self, u->host, u->port, tag, out, cap);
-}
-
-static int
-ipc_resolve(const mmi_plat *pl, const mmi_url *u, uint64_t tag, mmi_addr *out, int cap)
-{
-    (void)pl;
-    (void)tag;
-    if (cap < 1 || strlen(u->host) >= sizeof out->path) {
-        return cap < 1 ? MM_EADDRINVAL : MM_ENAMETOOLONG;
-    }
-    memset(out, 0, sizeof *out);
-    out->kind = MMI_ADDR_UNIX;
-    out->any = strcmp(u->host, "*") == 0;
-    memcpy(out->path, u->host, strlen(u->host) + 1);
-    return 1;
-}
-
-static int
-stream_dial(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, int *stream)
-{
-    (void)u;
-    return pl->connect(pl->self, a, stream);
-}
-
-static const mmi_tran_ops tran_tcp = {
-    .scheme = "tcp", .local = false, .resolve = tcp_resolve, .dial = stream_dial
-};
-static const mmi_tran_ops tran_ipc = {
-    .scheme = "ipc", .local = true, .resolve = ipc_resolve, .dial = stream_dial
-};
-
-const mmi_tran_ops *
+const mmi_tran *
 mmi_tran_find(int scheme)
 {
-    switch (scheme) {
-    case MMI_TCP:
-        return &tran_tcp;
-    case MMI_IPC:
-        return &tran_ipc;
-    case MMI_INPROC:
-        return &mmi_inproc_ops;
-    default:
-        return NULL;
+    for (size_t i = 0; i < MMI_COUNT_OF(trans); i++) {
+        if (trans[i]->scheme == scheme) {
+            return trans[i];
+        }
+    }
+    return NULL;
+}
+
+void
+mmi_tran_fork_lock(void)
+{
+    for (size_t i = 0; i < MMI_COUNT_OF(trans); i++) {
+        if (trans[i]->fork_lock != NULL) {
+            trans[i]->fork_lock();
+        }
+    }
+}
+
+void
+mmi_tran_fork_unlock(void)
+{
+    for (size_t i = MMI_COUNT_OF(trans); i-- > 0;) {
+        if (trans[i]->fork_unlock != NULL) {
+            trans[i]->fork_unlock();
+        }
+    }
+}
+
+void
+mmi_tran_fork_child(void)
+{
+    for (size_t i = 0; i < MMI_COUNT_OF(trans); i++) {
+        if (trans[i]->fork_child != NULL) {
+            trans[i]->fork_child();
+        }
     }
 }

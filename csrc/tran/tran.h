@@ -1,41 +1,79 @@
 /*
- * tran.h: a transport turns an endpoint into byte streams.  Framing, handshake and queues live
- * above, once.
+ * tran.h: a transport turns an endpoint into streams of the platform.  It is a table of functions;
+ * tran.c lists them all.  Nobody else knows a scheme: what differs between transports is a field
+ * or a function here.
  *
- * tcp and ipc are thin: they turn a URL into platform addresses.  inproc keeps a table of names for
- * the whole process, with its own lock, and joins two streams of the platform. Calls: engine lock
- * held, none blocks.
+ * Not here: what is read and written on a stream (link), when to dial again (engine/dialer.c), who
+ * is let in (engine/listener.c).  Law: the engine's lock is held and nothing blocks, unless it says
+ * otherwise; what a function does not fill in on failure stays as it was.
  */
 #ifndef MMI_TRAN_H
 #define MMI_TRAN_H
 
-#include "wire/url.h"
 #include "plat/plat.h"
+#include "wire/url.h"
 
-typedef struct mmi_tran_ops {
-    const char *scheme;
-    bool local;             /* same machine by nature: no InsecureBind, no name resolution */
-    /* Fills addrs from the url. count; MM_EAGAIN: being resolved, see plat->resolve. NULL for
-     * inproc. */
+enum {
+    MMI_TRAN_LOCAL = 1,   /* its endpoints are of this machine: bind asks for no MM_OPT_INSECURE */
+    MMI_TRAN_LENDS = 2    /* its streams are made by plat->pair: what is written may be lent */
+};
+
+/* What listens: listen fills it in. */
+typedef struct mmi_tran_listener {
+    int stream;      /* that poll watches for MMI_WATCH_READ; without a meaning if there is pending */
+    void *state;     /* of the transport's own */
+} mmi_tran_listener;
+
+/* Why there is no stream, where the code does not say it all.  It comes zeroed. */
+typedef struct mmi_tran_why {
+    int reason;                        /* mm_reason, or MM_REASON_NONE: see the code */
+    char detail[MM_DETAIL_MAX + 1];    /* "": the reason says it all */
+} mmi_tran_why;
+
+typedef struct mmi_tran {
+    int scheme;              /* mmi_scheme */
+    uint32_t flags;          /* MMI_TRAN_ */
+    int sp_mapping;          /* mmi_sp_mapping: how a peer of SP frames its messages over it */
+    uint32_t redial_ms;      /* not 0: a dial that fails costs next to nothing.  It is tried again that
+                                often, whatever the socket's options say, and told once */
+
+    /* To connect: the addresses there are.  Their count, or MM_ENOHOST; MM_EAGAIN: poll will say
+     * MMI_RESOLVED of that tag, see plat->resolve.  NULL: dial needs the url only. */
     int (*resolve)(const mmi_plat *pl, const mmi_url *u, uint64_t tag, mmi_addr *out, int cap);
-    int (*dial)(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a,
-                int *stream); /* MM_OK; MM_EAGAIN in progress; MM_ECONNREFUSED ... */
-} mmi_tran_ops;
+    /* One attempt.  a: one of resolve's, or NULL.  MM_OK; MM_EAGAIN: *stream is set, and connected
+     * once poll says MMI_WATCH_WRITE and plat->connected agrees; MM_ECONNREFUSED ... */
+    int (*dial)(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, int *stream,
+                mmi_tran_why *why);
 
-const mmi_tran_ops *mmi_tran_find(int scheme);
+    /* To bind: where that is.  May block: the lock is NOT held.  NULL: listen needs the url only. */
+    int (*locate)(const mmi_plat *pl, const mmi_url *u, mmi_addr *out);
+    /* a: what locate found, or NULL.  bound gets the endpoint, with what was left open filled in (a
+     * port 0, a fresh path).  MM_EADDRINUSE ..., see plat->listen. */
+    int (*listen)(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, mmi_tran_listener *l,
+                  char *bound, size_t bound_size);
+    /* NULL: poll watches l->stream.  Else poll cannot: it is asked before and after each poll whether
+     * somebody waits to be accepted, and who comes calls interrupt of the listener's platform. */
+    bool (*pending)(const mmi_tran_listener *l);
+    /* peer: kind MMI_ADDR_NONE: none but the listener's own.  MM_EAGAIN: none there; MM_EMFILE, MM_ENOMEM: try
+     * again later; others: that one is gone, and why may say for what. */
+    int (*accept)(const mmi_plat *pl, const mmi_tran_listener *l, int *stream, mmi_addr *peer,
+                  mmi_tran_why *why);
+    void (*close)(const mmi_plat *pl, const mmi_tran_listener *l);   /* and who waits in it */
 
-/* inproc: a listener is a queue of streams waiting to be accepted, rung through wake. */
-typedef struct mmi_inproc mmi_inproc;
-int mmi_inproc_listen(const mmi_plat *pl, const char *name,
-                      mmi_inproc **out) MMI_WARN_UNUSED;           /* MM_EADDRINUSE */
-int mmi_inproc_accept(mmi_inproc *l, int *stream) MMI_WARN_UNUSED; /* MM_EAGAIN: none */
-bool mmi_inproc_pending(const mmi_inproc *l);
-void mmi_inproc_close(mmi_inproc *l);
-extern const mmi_tran_ops mmi_inproc_ops;
+    /* Of what it has for the whole process; NULL: nothing.  Around a fork, its lock is taken in the
+     * parent and released there; the child makes it new and forgets what is the parent's. */
+    void (*fork_lock)(void);
+    void (*fork_unlock)(void);
+    void (*fork_child)(void);
+} mmi_tran;
 
-/* For fork.c. */
-void mmi_inproc_lock(void);
-void mmi_inproc_unlock(void);
-void mmi_inproc_after_fork(void);
+const mmi_tran *mmi_tran_find(int scheme);   /* NULL: there is none */
+
+/* For fork.c: those of all transports. */
+void mmi_tran_fork_lock(void);
+void mmi_tran_fork_unlock(void);
+void mmi_tran_fork_child(void);
+
+extern const mmi_tran mmi_tran_tcp, mmi_tran_ipc, mmi_tran_inproc;
 
 #endif

@@ -1,0 +1,91 @@
+/*
+ * ipc.c: ipc://path, ipc://@name, and ipc:// with path * (bind: a fresh one).
+ *
+ * Not here: the files, and who may open a name (plat/posix/unix_file.c, unix_name.c).  Law: both
+ * sides are told when an abstract name was closed to them because of their user.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tran/tran.h"
+#include "wire/sp/body.h"
+
+static int
+ipc_addr(const mmi_url *u, mmi_addr *out)
+{
+    if (strlen(u->host) >= sizeof out->path) {
+        return MM_ENAMETOOLONG;
+    }
+    memset(out, 0, sizeof *out);
+    out->kind = MMI_ADDR_UNIX;
+    out->any = strcmp(u->host, "*") == 0;
+    memcpy(out->path, u->host, strlen(u->host) + 1);
+    return MM_OK;
+}
+
+static int
+ipc_resolve(const mmi_plat *pl, const mmi_url *u, uint64_t tag, mmi_addr *out, int cap)
+{
+    (void)pl;
+    (void)tag;
+    int rc = cap < 1 ? MM_EADDRINVAL : ipc_addr(u, out);
+    return rc == MM_OK ? 1 : rc;
+}
+
+static int
+ipc_dial(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, int *stream, mmi_tran_why *why)
+{
+    int rc = pl->connect(pl->self, a, stream);
+    if (rc == MM_EPERM && u->host[0] == '@') {
+        why->reason = MM_REASON_USER;   /* of a file, it may as well be its mode */
+    }
+    return rc;
+}
+
+static int
+ipc_listen(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, mmi_tran_listener *l,
+           char *bound, size_t bound_size)
+{
+    (void)a;
+    mmi_addr at;
+    int rc = ipc_addr(u, &at);
+    if (rc == MM_OK) {
+        rc = pl->listen(pl->self, &at, &l->stream);
+    }
+    if (rc == MM_OK) {
+        mmi_addr_format(&at, bound, bound_size);
+    }
+    return rc;
+}
+
+static int
+ipc_accept(const mmi_plat *pl, const mmi_tran_listener *l, int *stream, mmi_addr *peer,
+           mmi_tran_why *why)
+{
+    int rc = pl->accept(pl->self, l->stream, stream, peer);
+    if (rc == MM_EPERM) {
+        why->reason = MM_REASON_USER;
+        snprintf(why->detail, sizeof why->detail,
+                 "its user has the id %u; an abstract name is for the same user and root",
+                 (unsigned)peer->uid);
+    }
+    peer->kind = MMI_ADDR_NONE;   /* who connects has no path */
+    return rc;
+}
+
+static void
+ipc_close(const mmi_plat *pl, const mmi_tran_listener *l)
+{
+    pl->close(pl->self, l->stream);
+}
+
+const mmi_tran mmi_tran_ipc = {
+    .scheme = MMI_IPC,
+    .flags = MMI_TRAN_LOCAL,
+    .sp_mapping = MMI_SP_IPC,
+    .resolve = ipc_resolve,
+    .dial = ipc_dial,
+    .listen = ipc_listen,
+    .accept = ipc_accept,
+    .close = ipc_close
+};
