@@ -1,21 +1,23 @@
-"""What only users of Spark need.
+"""What only users of Spark need: `run_tasks`.
 
-The work queue whose records Spark's tasks ask for needs no Spark and lives in `meshmsg.patterns`;
-its names are here, too, as here is where users of Spark look for them.  `import meshmsg` does not
-import this package.
+The work queue that such tasks ask for records needs no Spark and lives in `meshmsg.patterns`; its
+names are here, too, as here is where users of Spark look for them.  `import meshmsg` does not
+import this package, nor does this package import pyspark before it needs it.
 
 Example, in a Spark job::
 
-    from meshmsg.spark import work
+    from meshmsg.spark import run_tasks, work
 
-    def partition(_: Iterable[int]) -> Iterator[int]:
+    def task(partition: int, attempt: int) -> int:
+        done = 0
         with meshmsg.Push(connect=RESULTS) as results:
             for batch in work(WORK):
                 results.send_many(transform(record) for record in batch)
                 results.drain(timeout=30).raise_for_loss()   # only now ask for more
-            yield batch_count
+                done += len(batch)
+        return done
 
-    spark.sparkContext.parallelize(range(2), 2).mapPartitions(partition).collect()
+    print(run_tasks(spark, task, count=2))
 """
 
 from meshmsg.patterns import WorkBatch as WorkBatch
@@ -24,4 +26,6 @@ from meshmsg.patterns import WorkQueue as WorkQueue
 from meshmsg.patterns import WorkStats as WorkStats
 from meshmsg.patterns import work as work
 
-__all__ = ["WorkBatch", "WorkQueue", "WorkStats", "Worker", "work"]
+from ._tasks import run_tasks as run_tasks
+
+__all__ = ["WorkBatch", "WorkQueue", "WorkStats", "Worker", "run_tasks", "work"]

@@ -9,26 +9,18 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
 import meshmsg
+from meshmsg.spark import run_tasks
 
 from .children import leave_with_parent
 from .meter import tell
-from .task import Plan, TaskReport, run
+from .task import Plan, run
 
 ROOT = Path(__file__).resolve().parents[2]
 ATTEMPTS = 4
-
-
-def partition(plan: Plan, index: int, _: Iterable[int]) -> Iterator[TaskReport]:
-    """The function Spark calls in an executor."""
-    from pyspark import TaskContext
-
-    task = TaskContext.get()
-    yield run(plan, index, task.attemptNumber() if task is not None else 0)
 
 
 def main(arguments: list[str]) -> int:
@@ -61,8 +53,7 @@ def main(arguments: list[str]) -> int:
         try:
             tell(push, "spark", version=spark.version)
             plan = Plan(options.work, options.results, options.telemetry, options.kill_after)
-            indexes = spark.sparkContext.parallelize(range(options.partitions), options.partitions)
-            reports = indexes.mapPartitionsWithIndex(partial(partition, plan)).collect()
+            reports = run_tasks(spark, partial(run, plan), count=options.partitions)
             tasks = [[one.partition, one.attempt, one.pid, one.taken] for one in reports]
             tell(push, "done", who="job", tasks=tasks)
             push.drain(timeout=10).raise_for_loss()

@@ -1,12 +1,19 @@
-"""What users of Spark import from meshmsg.spark."""
+"""What users of Spark import from meshmsg.spark.  With real Spark it runs in tests/test_demo.py."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
 import pytest
 
+import meshmsg as mm
 from meshmsg import patterns, spark
 from meshmsg.patterns import aio as patterns_aio
 from meshmsg.spark import aio as spark_aio
+from tests.support.pairs import WAIT_S
 
 
 @pytest.mark.parametrize("name", ["WorkBatch", "WorkQueue", "WorkStats", "Worker", "work"])
@@ -14,3 +21,58 @@ def test_the_work_queue_is_the_one_of_the_patterns(name: str) -> None:
     """The same objects, so what is made by one name is known by the other."""
     assert getattr(spark, name) is getattr(patterns, name)
     assert getattr(spark_aio, name) is getattr(patterns_aio, name)
+
+
+def test_importing_it_does_not_import_pyspark() -> None:
+    """Whoever has no Spark can import it, and whoever has waits for nothing."""
+    code = "import sys, meshmsg.spark; assert 'pyspark' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Context:
+    """As much of a SparkContext, and of its RDD, as is used; it runs in this process."""
+
+    def parallelize(self, numbers: Iterable[int], count: int) -> Context:
+        """Cut into so many partitions."""
+        self._numbers, self._count = list(numbers), count
+        return self
+
+    def mapPartitionsWithIndex(self, task: Callable[..., Iterator[Any]]) -> Context:
+        """Note what is to be run."""
+        self._task = task
+        return self
+
+    def collect(self) -> list[Any]:
+        """Run it once a partition."""
+        return [one for i in range(self._count) for one in self._task(i, self._numbers[i : i + 1])]
+
+
+class Session:
+    """A SparkSession that is none."""
+
+    sparkContext = Context()
+
+
+def test_each_task_has_its_partition_and_attempt_and_gives_back_its_answer() -> None:
+    """Here they are workers of a queue, one after the other: the first does all there is."""
+    pytest.importorskip("pyspark")
+    with patterns.WorkQueue(batch_messages=2) as queue:
+        queue.put_many([b"a", b"b", b"c"], timeout=WAIT_S)
+        queue.finish()
+
+        def task(partition: int, attempt: int) -> tuple[int, int, list[bytes]]:
+            return (
+                partition,
+                attempt,
+                [one for batch in spark.work(queue.endpoint) for one in batch],
+            )
+
+        done = spark.run_tasks(Session(), task, count=2)  # type: ignore[arg-type]
+        queue.join(workers=2, timeout=WAIT_S)
+    assert done == [(0, 0, [b"a", b"b", b"c"]), (1, 0, [])]
+
+
+def test_no_tasks_are_a_mistake() -> None:
+    """Before Spark is asked for anything."""
+    with pytest.raises(mm.UsageError, match="count is 0; it must be 1 or more"):
+        spark.run_tasks(Session(), lambda *_: None, count=0)  # type: ignore[arg-type]

@@ -1,0 +1,55 @@
+"""run_tasks: workers that are tasks of one Spark job.
+
+Not here: what they do there; a worker of a work queue asks by `work` or `Worker`.
+Law: pyspark is imported when a job is run, and in its tasks, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from meshmsg import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+
+
+def run_tasks(session: SparkSession, task: Callable[[int, int], T], *, count: int) -> list[T]:
+    """Run `task(partition, attempt)` in so many tasks of one Spark job; wait until all have ended.
+
+    A task opens its own sockets, as they cannot be sent to it: see the example of this package.
+
+    Thread-safe: as the session.
+
+    Args:
+        session: Whose executors run them. One of Spark Connect cannot: it has no `sparkContext`.
+        task: What runs in an executor, with the number of the partition, 0 to count - 1, and of the
+            attempt, 0 the first time. Spark tries a task that fails again, on any executor, as
+            often as it is configured to; a master of `local[2]` never does, `local[2,4]` tries it
+            four times. It is pickled, and meshmsg must be installed where it runs.
+        count: How many tasks. If the executors have room for fewer at a time, the others begin when
+            these have ended: then do not wait for all of them with `WorkQueue.wait_for_workers`.
+
+    Returns:
+        What each returned, in the order of partitions.
+
+    Raises:
+        UsageError: `count` is less than 1.
+        Exception: What Spark raises when a task failed as often as it may.
+    """
+    if count < 1:
+        raise UsageError(f"count is {count}; it must be 1 or more")
+    numbers = session.sparkContext.parallelize(range(count), count)
+    return numbers.mapPartitionsWithIndex(partial(_partition, task)).collect()
+
+
+def _partition(task: Callable[[int, int], T], index: int, _: Iterable[int]) -> Iterator[T]:
+    """What Spark calls in an executor; of the module, so that only its name is pickled."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    yield task(index, context.attemptNumber() if context is not None else 0)
