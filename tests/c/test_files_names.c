@@ -1,5 +1,6 @@
 /*
- * test_files_names.c: what file.h promises of names, folders and lists, kept by each implementation.
+ * test_files_names.c: what file.h promises of names, folders and lists, kept by each
+ * implementation.
  * Not here: what is in a file (test_files.c); links and other files that only the system has
  * (test_files_posix.c).
  * Law: one suite, many implementations.
@@ -90,7 +91,8 @@ test_a_file_is_made_only_when_that_is_asked_for(files_world *w)
     CHECK_ERROR(CALL(w, open, w->dir, "f", 0, &file), MM_ENOENT, ENOENT);
     CHECK_ERROR(CALL(w, open, w->dir, "f", MMI_FILE_WRITE, &file), MM_ENOENT, ENOENT);
     CHECK_ERROR(CALL(w, open, w->dir, "f", MMI_FILE_CREATE, &file), MM_EINVAL, EINVAL);
-    CHECK_ERROR(CALL(w, open, w->dir, "f", MMI_FILE_WRITE | MMI_FILE_NEW, &file), MM_EINVAL, EINVAL);
+    const uint32_t no_create = MMI_FILE_WRITE | MMI_FILE_NEW;
+    CHECK_ERROR(CALL(w, open, w->dir, "f", no_create, &file), MM_EINVAL, EINVAL);
     CHECK_ERROR(CALL(w, open, w->dir, "f", 8, &file), MM_EINVAL, EINVAL);
     CHECK_INT(list_of(w, w->dir).count, 0);
     CHECK_INT(CALL(w, open, w->dir, "f", make_it | MMI_FILE_NEW, &file), MM_OK);
