@@ -218,7 +218,7 @@ static int
 api_bind_addr(mmi_socket **s, mm_handle socket, const mmi_url *url, mmi_addr *out)
 {
     mmi_engine *e = (*s)->engine;
-    const mmi_tran *tran = mmi_tran_find(url->scheme);
+    const mmi_tran *tran = mmi_tran_of(url);
     int rc = MM_OK;
     if (tran->locate != NULL) {
         mmi_engine_unlock(e);
@@ -237,7 +237,7 @@ int
 mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size)
 {
     mmi_url parsed;
-    int rc = mmi_url_parse_to_bind(url, &parsed, NULL);
+    int rc = mmi_tran_parse(url, MM_USE_BIND, &parsed, NULL);
     if (rc != MM_OK) {
         return rc;
     }
@@ -269,7 +269,7 @@ static int
 api_connect(mm_handle socket, const char *url, const uint8_t *identity, size_t size)
 {
     mmi_url parsed;
-    int rc = mmi_url_parse_to_connect(url, &parsed, NULL);
+    int rc = mmi_tran_parse(url, MM_USE_CONNECT, &parsed, NULL);
     if (rc != MM_OK) {
         return rc;
     }
@@ -319,7 +319,7 @@ mm_unbind(mm_handle socket, const char *url)
         }
     }
     if (rc != MM_OK) {
-        int bad = mmi_url_parse(url, &parsed, NULL);
+        int bad = mmi_tran_parse(url, 0, &parsed, NULL);
         rc = bad != MM_OK ? bad : rc;
     }
     return mmi_api_leave(s, rc);
@@ -330,7 +330,7 @@ mm_disconnect(mm_handle socket, const char *url)
 {
     mmi_url parsed;
     char text[MM_ENDPOINT_MAX + 1];
-    int rc = mmi_url_parse(url, &parsed, NULL);
+    int rc = mmi_tran_parse(url, 0, &parsed, NULL);
     if (rc != MM_OK || (rc = mmi_url_format(&parsed, text, sizeof text)) != MM_OK) {
         return rc;
     }

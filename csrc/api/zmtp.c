@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tran/tran.h"
 #include "wire/zmtp/hello.h"
 #include "wire/zmtp/reader.h"
-#include "wire/url.h"
 
 struct mm_codec_reader {
     mmi_reader reader;
@@ -142,8 +142,7 @@ mm_url_why(const char *url, int use, char *why, size_t why_size)
 {
     mmi_url parsed;
     char text[MM_WHY_SIZE] = "";
-    int rc = use == MM_USE_BIND ? mmi_url_parse_to_bind(url, &parsed, text)
-                                : mmi_url_parse_to_connect(url, &parsed, text);
+    int rc = mmi_tran_parse(url, use == MM_USE_BIND ? MM_USE_BIND : MM_USE_CONNECT, &parsed, text);
     snprintf(why, why_size, "%s", text);
     return rc;
 }
@@ -153,12 +152,11 @@ mm_codec_url(const char *text, char *host, size_t host_size, uint16_t *port, cha
              size_t again_size)
 {
     mmi_url url;
-    int rc = mmi_url_parse(text, &url, NULL);
+    int rc = mmi_tran_parse(text, 0, &url, NULL);
     if (rc != MM_OK) {
         return rc;
     }
     snprintf(host, host_size, "%s", url.host);
     *port = url.port;
-    rc = mmi_url_format(&url, again, again_size);
-    return rc != MM_OK ? rc : url.scheme;
+    return mmi_url_format(&url, again, again_size);
 }

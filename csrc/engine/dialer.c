@@ -46,7 +46,7 @@ mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity, size
     }
     d->socket = s;
     d->url = *url;
-    d->tran = mmi_tran_find(url->scheme);
+    d->tran = mmi_tran_of(url);
     d->timer.kind = MMI_TIMER_DIALER;
     int rc = mmi_url_format(url, d->text, sizeof d->text);
     if (rc == MM_OK) {

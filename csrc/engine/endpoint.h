@@ -8,7 +8,6 @@
 #define MMI_ENDPOINT_H
 
 #include "wire/sp/sp.h"
-#include "wire/url.h"
 #include "engine/socket.h"
 #include "tran/tran.h"
 

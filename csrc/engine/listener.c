@@ -39,7 +39,7 @@ mmi_listener_open(mmi_socket *s, const mmi_url *url, const mmi_addr *addr, const
         return MM_ENOMEM;
     }
     l->socket = s;
-    l->tran = mmi_tran_find(url->scheme);
+    l->tran = mmi_tran_of(url);
     l->timer.kind = MMI_TIMER_LISTENER;
     snprintf(l->asked, sizeof l->asked, "%s", asked);
     mmi_list_init(&l->node);

@@ -432,7 +432,7 @@ int mm_codec_hello_feed(mm_codec_hello *h, const uint8_t *buf, size_t size, size
 size_t mm_codec_hello_output(mm_codec_hello *h, uint8_t *out, size_t size);
 /* mm_reason */
 int mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_t *identity, size_t *size);
-/* The scheme (1 tcp, 2 ipc, 3 inproc) or a negative mm_err. */
+/* MM_OK or a negative mm_err. */
 int mm_codec_url(const char *text, char *host, size_t host_size, uint16_t *port, char *again, size_t again_size);
 
 /* ---- the SP codec (csrc/codec/sp*), likewise.  id: a protocol's number on the wire; ipc: 0 for the TCP form ---- */

@@ -16,6 +16,8 @@
 
 enum { INPROC_BACKLOG_MAX = 128, INPROC_NAME_SIZE = MMI_INPROC_NAME_MAX + 1 };
 
+_Static_assert(MMI_INPROC_NAME_MAX + sizeof "inproc://" <= MM_ENDPOINT_MAX + 1, "its text fits");
+
 typedef struct inproc_name {
     mmi_list node;
     mmi_plat plat;                        /* of the listener's engine */
@@ -26,6 +28,13 @@ typedef struct inproc_name {
 
 static pthread_mutex_t inproc_table = PTHREAD_MUTEX_INITIALIZER;
 static mmi_list inproc_names = { &inproc_names, &inproc_names };
+
+static int
+inproc_parse(const char *rest, mmi_url *out, char *why)
+{
+    return rest[0] == '\0' ? mmi_url_refuse(why, "the name is missing: inproc://name")
+                           : mmi_url_name(rest, MMI_INPROC_NAME_MAX, "name", out, why);
+}
 
 static inproc_name *
 inproc_find(const mmi_plat *pl, const char *text)
@@ -151,10 +160,11 @@ inproc_fork_child(void)
 }
 
 const mmi_tran mmi_tran_inproc = {
-    .scheme = MMI_INPROC,
+    .scheme = "inproc",
     .flags = MMI_TRAN_LOCAL | MMI_TRAN_LENDS,
     .sp_mapping = MMI_SP_TCP,
     .redial_ms = MMI_INPROC_RECONNECT_MS,
+    .parse = inproc_parse,
     .dial = inproc_dial,
     .listen = inproc_listen,
     .pending = inproc_pending,

@@ -7,8 +7,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "tran/tran.h"
 #include "wire/sp/body.h"
+
+static int
+ipc_parse(const char *rest, mmi_url *out, char *why)
+{
+    if (rest[0] == '\0') {
+        return mmi_url_refuse(why, "the path is missing: ipc:///path/of/a/file");
+    }
+    if (strcmp(rest, "@") == 0) {
+        return mmi_url_refuse(why, "the name behind @ is missing");
+    }
+    out->any = strcmp(rest, "*") == 0;
+    return mmi_url_name(rest, MMI_IPC_PATH_MAX, rest[0] == '@' ? "name with its @" : "path", out,
+                        why);
+}
 
 static int
 ipc_addr(const mmi_url *u, mmi_addr *out)
@@ -18,7 +33,7 @@ ipc_addr(const mmi_url *u, mmi_addr *out)
     }
     memset(out, 0, sizeof *out);
     out->kind = MMI_ADDR_UNIX;
-    out->any = strcmp(u->host, "*") == 0;
+    out->any = u->any;
     memcpy(out->path, u->host, strlen(u->host) + 1);
     return MM_OK;
 }
@@ -80,9 +95,10 @@ ipc_close(const mmi_plat *pl, const mmi_tran_listener *l)
 }
 
 const mmi_tran mmi_tran_ipc = {
-    .scheme = MMI_IPC,
-    .flags = MMI_TRAN_LOCAL,
+    .scheme = "ipc",
+    .flags = MMI_TRAN_LOCAL | MMI_TRAN_SP,
     .sp_mapping = MMI_SP_IPC,
+    .parse = ipc_parse,
     .resolve = ipc_resolve,
     .dial = ipc_dial,
     .listen = ipc_listen,

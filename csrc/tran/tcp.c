@@ -4,10 +4,14 @@
  * Not here: look-ups and streams (plat).  Law: to connect, a number is an address at once and a
  * name is looked up off this thread; to bind, the thread that binds looks it up.
  */
-#include <string.h>
-
 #include "tran/tran.h"
 #include "wire/sp/body.h"
+
+static int
+tcp_parse(const char *rest, mmi_url *out, char *why)
+{
+    return mmi_url_host(rest, out, why);
+}
 
 static int
 tcp_resolve(const mmi_plat *pl, const mmi_url *u, uint64_t tag, mmi_addr *out, int cap)
@@ -27,7 +31,7 @@ static int
 tcp_locate(const mmi_plat *pl, const mmi_url *u, mmi_addr *out)
 {
     mmi_addr found[MMI_ADDRS_MAX];
-    if (strcmp(u->host, "*") == 0) {
+    if (u->any) {
         *out = (mmi_addr){ .kind = MMI_ADDR_TCP6, .any = true, .port = u->port };
         return MM_OK;
     }
@@ -67,8 +71,10 @@ tcp_close(const mmi_plat *pl, const mmi_tran_listener *l)
 }
 
 const mmi_tran mmi_tran_tcp = {
-    .scheme = MMI_TCP,
+    .scheme = "tcp",
+    .flags = MMI_TRAN_SP,
     .sp_mapping = MMI_SP_TCP,
+    .parse = tcp_parse,
     .resolve = tcp_resolve,
     .dial = tcp_dial,
     .locate = tcp_locate,

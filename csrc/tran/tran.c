@@ -1,21 +1,66 @@
 /*
- * tran.c: the list of transports.
+ * tran.c: the list of transports, and which one an endpoint is for.
  *
  * Not here: what one does (its own file).
  */
 #include "tran/tran.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static const mmi_tran *const trans[] = { &mmi_tran_tcp, &mmi_tran_ipc, &mmi_tran_inproc };
 
 const mmi_tran *
-mmi_tran_find(int scheme)
+mmi_tran_of(const mmi_url *u)
 {
     for (size_t i = 0; i < MMI_COUNT_OF(trans); i++) {
-        if (trans[i]->scheme == scheme) {
+        if (strcmp(trans[i]->scheme, u->scheme) == 0) {
             return trans[i];
         }
     }
     return NULL;
+}
+
+static int
+tran_unknown(char *why)
+{
+    char list[MM_WHY_SIZE] = "";
+    size_t at = 0;
+    for (int sp = 0; sp <= 1; sp++) {
+        for (size_t i = 0; i < MMI_COUNT_OF(trans) && at < sizeof list; i++) {
+            if (sp == 0 || (trans[i]->flags & MMI_TRAN_SP) != 0) {
+                at += (size_t)snprintf(list + at, sizeof list - at, "%s%s%s", at > 0 ? ", " : "",
+                                       sp > 0 ? "sp+" : "", trans[i]->scheme);
+            }
+        }
+    }
+    return mmi_url_refuse(why, "the scheme is not one of %s", list);
+}
+
+int
+mmi_tran_parse(const char *text, int use, mmi_url *out, char *why)
+{
+    const char *rest = mmi_url_split(text, out);
+    if (rest == NULL) {
+        return mmi_url_refuse(why, "the scheme is missing");
+    }
+    const mmi_tran *tran = mmi_tran_of(out);
+    if (tran == NULL || (out->sp && (tran->flags & MMI_TRAN_SP) == 0)) {
+        return tran_unknown(why);
+    }
+    int rc = tran->parse(rest, out, why);
+    if (rc != MM_OK || use == 0) {
+        return rc;
+    }
+    if (use == MM_USE_BIND) {
+        return !out->sp ? MM_OK : mmi_url_refuse(why, "bind without sp+; a listener takes peers of "
+                                                      "ZMTP and of SP alike");
+    }
+    if (out->any || (out->ported && out->port == 0)) {
+        return mmi_url_refuse(why, "%s is for bind; connect to what the other side's endpoint says",
+                              out->any ? "*" : "port 0");
+    }
+    return MM_OK;
 }
 
 void

@@ -15,7 +15,8 @@
 
 enum {
     MMI_TRAN_LOCAL = 1,   /* its endpoints are of this machine: bind asks for no MM_OPT_INSECURE */
-    MMI_TRAN_LENDS = 2    /* its streams are made by plat->pair: what is written may be lent */
+    MMI_TRAN_LENDS = 2,   /* its streams are made by plat->pair: what is written may be lent */
+    MMI_TRAN_SP = 4       /* sp+scheme:// is an endpoint, too */
 };
 
 /* What listens: listen fills it in. */
@@ -31,11 +32,14 @@ typedef struct mmi_tran_why {
 } mmi_tran_why;
 
 typedef struct mmi_tran {
-    int scheme;              /* mmi_scheme */
+    const char *scheme;      /* of at most MMI_SCHEME_MAX octets */
     uint32_t flags;          /* MMI_TRAN_ */
     int sp_mapping;          /* mmi_sp_mapping: how a peer of SP frames its messages over it */
     uint32_t redial_ms;      /* not 0: a dial that fails costs next to nothing.  It is tried again that
                                 often, whatever the socket's options say, and told once */
+
+    /* What is behind scheme://: mmi_url_host or mmi_url_name, and what else is to be said of it. */
+    int (*parse)(const char *rest, mmi_url *out, char *why);
 
     /* To connect: the addresses there are.  Their count, or MM_ENOHOST; MM_EAGAIN: poll will say
      * MMI_RESOLVED of that tag, see plat->resolve.  NULL: dial needs the url only. */
@@ -54,8 +58,8 @@ typedef struct mmi_tran {
     /* NULL: poll watches l->stream.  Else poll cannot: it is asked before and after each poll whether
      * somebody waits to be accepted, and who comes calls interrupt of the listener's platform. */
     bool (*pending)(const mmi_tran_listener *l);
-    /* peer: kind MMI_ADDR_NONE: none but the listener's own.  MM_EAGAIN: none there; MM_EMFILE, MM_ENOMEM: try
-     * again later; others: that one is gone, and why may say for what. */
+    /* peer: of kind MMI_ADDR_NONE if it has no address but the listener's.  MM_EAGAIN: nobody is there;
+     * MM_EMFILE, MM_ENOMEM: try again later; others: that one is gone, and why may say for what. */
     int (*accept)(const mmi_plat *pl, const mmi_tran_listener *l, int *stream, mmi_addr *peer,
                   mmi_tran_why *why);
     void (*close)(const mmi_plat *pl, const mmi_tran_listener *l);   /* and who waits in it */
@@ -67,7 +71,11 @@ typedef struct mmi_tran {
     void (*fork_child)(void);
 } mmi_tran;
 
-const mmi_tran *mmi_tran_find(int scheme);   /* NULL: there is none */
+/* Endpoint text to parts, and its transport.  use: MM_USE_BIND or MM_USE_CONNECT: what only the other
+ * can use is refused; 0: either.  MM_OK, or MM_EADDRINVAL or MM_ENAMETOOLONG with a reason in why (may be
+ * NULL, else MM_WHY_SIZE octets).  Any thread, no lock. */
+int mmi_tran_parse(const char *text, int use, mmi_url *out, char *why) MMI_WARN_UNUSED;
+const mmi_tran *mmi_tran_of(const mmi_url *u);   /* of one that was parsed */
 
 /* For fork.c: those of all transports. */
 void mmi_tran_fork_lock(void);

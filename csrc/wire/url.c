@@ -1,52 +1,69 @@
 /*
- * url.c: endpoint text -> parts, strictly: what is not understood is refused, with a reason.
+ * url.c: the two ways in which an endpoint is written, strictly: what is not understood is refused,
+ * with a reason.
  *
- * Not here: what a host name means.  Law: pure; no input is too long or too odd to be refused.
+ * Not here: which schemes there are, and which way is whose (tran); what a host name means.  Law:
+ * pure; no input is too long or too odd to be refused.
  */
 #include "wire/url.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limits.h"
-
 enum { URL_PORT_MAX = 65535, URL_PORT_DIGITS_MAX = 5 };
+static const char URL_SP[] = "sp+", URL_BEHIND[] = "://";
 
-_Static_assert(MMI_INPROC_NAME_MAX + sizeof "inproc://" <= MM_ENDPOINT_MAX + 1, "its text fits");
-
-static int
-url_fail(char *why, const char *text)
+int
+mmi_url_refuse(char *why, const char *format, ...)
 {
     if (why != NULL) {
-        snprintf(why, MM_WHY_SIZE, "%s", text);
+        va_list args;
+        va_start(args, format);
+        vsnprintf(why, MM_WHY_SIZE, format, args);
+        va_end(args);
     }
     return MM_EADDRINVAL;
 }
 
-static int
-url_port(const char *text, uint16_t *port, char *why)
+const char *
+mmi_url_split(const char *text, mmi_url *out)
 {
-    size_t digits = strlen(text);
+    memset(out, 0, sizeof *out);
+    if (strncmp(text, URL_SP, strlen(URL_SP)) == 0) {
+        out->sp = true;
+        text += strlen(URL_SP);
+    }
+    const char *end = strstr(text, URL_BEHIND);
+    if (end == NULL) {
+        return NULL;
+    }
+    if (end - text <= MMI_SCHEME_MAX) {
+        memcpy(out->scheme, text, (size_t)(end - text));
+    }
+    return end + strlen(URL_BEHIND);
+}
+
+static int
+url_port(const char *text, mmi_url *out, char *why)
+{
+    size_t digits = strlen(text), good = strspn(text, "0123456789");
     uint32_t value = 0;
+    out->ported = true;
     if (strcmp(text, "*") == 0) {
-        *port = 0;
         return MM_OK;
     }
-    if (digits == 0 || digits > URL_PORT_DIGITS_MAX) {
-        return url_fail(why, digits == 0 ? "the port is missing: tcp://host:port"
-                                         : "the port is a number from 0 to 65535, or *");
+    if (digits == 0) {
+        return mmi_url_refuse(why, "the port is missing: %s://host:port", out->scheme);
     }
-    for (size_t i = 0; i < digits; i++) {
-        if (!isdigit((unsigned char)text[i])) {
-            return url_fail(why, "the port is a number from 0 to 65535, or *");
-        }
+    for (size_t i = 0; i < digits && i < URL_PORT_DIGITS_MAX; i++) {
         value = value * 10 + (uint32_t)(text[i] - '0');
     }
-    if (value > URL_PORT_MAX) {
-        return url_fail(why, "the port is a number from 0 to 65535, or *");
+    if (good < digits || digits > URL_PORT_DIGITS_MAX || value > URL_PORT_MAX) {
+        return mmi_url_refuse(why, "the port is a number from 0 to %d, or *", (int)URL_PORT_MAX);
     }
-    *port = (uint16_t)value;
+    out->port = (uint16_t)value;
     return MM_OK;
 }
 
@@ -62,136 +79,59 @@ url_host_valid(const char *host, size_t size, bool bracketed)
     return size > 0;
 }
 
-static int
-url_tcp(const char *rest, mmi_url *out, char *why)
+int
+mmi_url_host(const char *rest, mmi_url *out, char *why)
 {
     bool bracketed = rest[0] == '[';
     const char *host = bracketed ? rest + 1 : rest;
     const char *end = bracketed ? strchr(rest, ']') : strrchr(rest, ':');
-    if (bracketed && end != NULL && end[1] == '\0') {
-        end = NULL;
+    if (rest[0] == '\0') {
+        return mmi_url_refuse(why, "the host and the port are missing: %s://host:port",
+                              out->scheme);
     }
-    if (end == NULL && (!bracketed || strchr(rest, ']') != NULL)) {
-        return url_fail(why, rest[0] == '\0' ? "the host and the port are missing: tcp://host:port"
-                                             : "the port is missing: tcp://host:port");
+    if (bracketed ? end != NULL && end[1] == '\0' : end == NULL) {
+        return mmi_url_refuse(why, "the port is missing: %s://host:port", out->scheme);
     }
     if (end == NULL || end < host || (bracketed && end[1] != ':')) {
-        return url_fail(why, "tcp wants host:port, an IPv6 address in brackets");
+        return mmi_url_refuse(why, "%s wants host:port, an IPv6 address in brackets", out->scheme);
     }
     size_t size = (size_t)(end - host);
     if (!bracketed && memchr(host, ':', size) != NULL) {
-        return url_fail(why, "a host with : is IPv6 and stands in brackets: tcp://[::1]:port");
+        return mmi_url_refuse(why, "a host with : is IPv6 and stands in brackets: %s://[::1]:port",
+                              out->scheme);
     }
     if (size >= sizeof out->host || !url_host_valid(host, size, bracketed)) {
-        return url_fail(why, "the host is empty, too long or has odd characters");
+        return mmi_url_refuse(why, "the host is empty, too long or has odd characters");
     }
     memcpy(out->host, host, size);
     out->host[size] = '\0';
-    return url_port(bracketed ? end + 2 : end + 1, &out->port, why);
+    out->any = strcmp(out->host, "*") == 0;
+    return url_port(bracketed ? end + 2 : end + 1, out, why);
 }
 
-/* what: "path" or "name" */
-static int
-url_name(const char *rest, size_t size_max, mmi_url *out, char *why, const char *what)
+int
+mmi_url_name(const char *rest, size_t size_max, const char *what, mmi_url *out, char *why)
 {
     size_t size = strlen(rest);
-    if (size > size_max) {
-        if (why != NULL) {
-            snprintf(why, MM_WHY_SIZE, "the %s has %zu octets; %zu is the limit", what, size,
-                     size_max);
-        }
+    if (size > size_max || size >= sizeof out->host) {
+        (void)mmi_url_refuse(why, "the %s has %zu octets; %zu is the limit", what, size, size_max);
         return MM_ENAMETOOLONG;
     }
     memcpy(out->host, rest, size + 1);
     return MM_OK;
 }
 
-static int
-url_ipc(const char *rest, mmi_url *out, char *why)
-{
-    if (rest[0] == '\0') {
-        return url_fail(why, "the path is missing: ipc:///path/of/a/file");
-    }
-    if (strcmp(rest, "@") == 0) {
-        return url_fail(why, "the name behind @ is missing");
-    }
-    return url_name(rest, MMI_IPC_PATH_MAX, out, why, rest[0] == '@' ? "name with its @" : "path");
-}
-
-static int
-url_inproc(const char *rest, mmi_url *out, char *why)
-{
-    return rest[0] == '\0' ? url_fail(why, "the name is missing: inproc://name")
-                           : url_name(rest, MMI_INPROC_NAME_MAX, out, why, "name");
-}
-
-int
-mmi_url_parse(const char *text, mmi_url *out, char *why)
-{
-    memset(out, 0, sizeof *out);
-    if (strncmp(text, "sp+", 3) == 0) {
-        out->sp = true;
-        text += 3;
-    }
-    if (strncmp(text, "tcp://", 6) == 0) {
-        out->scheme = MMI_TCP;
-        return url_tcp(text + 6, out, why);
-    }
-    if (strncmp(text, "ipc://", 6) == 0) {
-        out->scheme = MMI_IPC;
-        return url_ipc(text + 6, out, why);
-    }
-    if (strncmp(text, "inproc://", 9) == 0 && !out->sp) {
-        out->scheme = MMI_INPROC;
-        return url_inproc(text + 9, out, why);
-    }
-    return url_fail(why, strstr(text, "://") != NULL
-                             ? "the scheme is not tcp, ipc, inproc, sp+tcp or sp+ipc"
-                             : "the scheme is missing");
-}
-
-int
-mmi_url_parse_to_connect(const char *text, mmi_url *out, char *why)
-{
-    int rc = mmi_url_parse(text, out, why);
-    if (rc != MM_OK) {
-        return rc;
-    }
-    if (strcmp(out->host, "*") == 0 && out->scheme != MMI_INPROC) {
-        return url_fail(why, "* is for bind; connect to what the other side's endpoint says");
-    }
-    if (out->scheme == MMI_TCP && out->port == 0) {
-        return url_fail(why, "port 0 is for bind; connect to what the other side's endpoint says");
-    }
-    return MM_OK;
-}
-
-int
-mmi_url_parse_to_bind(const char *text, mmi_url *out, char *why)
-{
-    int rc = mmi_url_parse(text, out, why);
-    if (rc == MM_OK && out->sp) {
-        return url_fail(why, "bind without sp+; a listener takes peers of ZMTP and of SP alike");
-    }
-    return rc;
-}
-
 int
 mmi_url_format(const mmi_url *u, char *out, size_t size)
 {
-    const char *wire = u->sp ? "sp+" : "";
+    const char *wire = u->sp ? URL_SP : "";
     int n;
-    switch (u->scheme) {
-    case MMI_TCP:
-        n = snprintf(out, size, strchr(u->host, ':') != NULL ? "%stcp://[%s]:%u" : "%stcp://%s:%u",
-                     wire, u->host, (unsigned)u->port);
-        break;
-    case MMI_IPC:
-        n = snprintf(out, size, "%sipc://%s", wire, u->host);
-        break;
-    default:
-        n = snprintf(out, size, "inproc://%s", u->host);
-        break;
+    if (u->ported) {
+        bool v6 = strchr(u->host, ':') != NULL;
+        n = snprintf(out, size, v6 ? "%s%s://[%s]:%u" : "%s%s://%s:%u", wire, u->scheme, u->host,
+                     (unsigned)u->port);
+    } else {
+        n = snprintf(out, size, "%s%s://%s", wire, u->scheme, u->host);
     }
     return n >= 0 && (size_t)n < size ? MM_OK : MM_EINVAL;
 }

@@ -1,30 +1,40 @@
 /*
- * url.h: endpoint text -> parts.  tcp://host:port  tcp://[v6%scope]:port  tcp:// with host * (any)
- * ipc://path  ipc://@name (abstract namespace)  ipc:// with path * (bind: a fresh one)  inproc://name, and
- * sp+tcp://, sp+ipc:// for a peer that speaks SP.
- * Pure.  Not here: name resolution.
+ * url.h: the text of endpoints: [sp+]scheme://rest, where the rest is host:port or a name.
+ *
+ * Not here: which schemes there are, and what each takes (tran/tran.h: mmi_tran_parse); what a host
+ * name means (plat).  Law: pure.
  */
 #ifndef MMI_URL_H
 #define MMI_URL_H
 
 #include "base/base.h"
 
-typedef enum mmi_scheme { MMI_TCP = 1, MMI_IPC, MMI_INPROC } mmi_scheme;
+enum { MMI_SCHEME_MAX = 15 };   /* octets */
 
 typedef struct mmi_url {
-    int scheme;
+    char scheme[MMI_SCHEME_MAX + 1];
     bool sp;              /* connect over SP, not ZMTP                                            */
-    char host[256];       /* tcp: name, address without brackets, or "*"; ipc: path; inproc: name */
-    uint16_t port;        /* tcp; 0: any */
+    bool any;             /* the host is "*": where to listen is left open                        */
+    bool ported;          /* host:port, not a name                                                */
+    char host[256];       /* or the name; an IPv6 address without its brackets                    */
+    uint16_t port;        /* 0: left open */
 } mmi_url;
 
-/* MM_OK, or MM_EADDRINVAL or MM_ENAMETOOLONG (ipc paths over 107 octets, inproc names over 246) with
- * a reason in why (may be NULL, else MM_WHY_SIZE octets).  Trailing bytes, missing or over-large
- * ports and empty hosts are errors; of the last two also what only the other one can use. */
-int mmi_url_parse(const char *text, mmi_url *out, char *why) MMI_WARN_UNUSED;
-int mmi_url_parse_to_bind(const char *text, mmi_url *out, char *why) MMI_WARN_UNUSED;
-int mmi_url_parse_to_connect(const char *text, mmi_url *out, char *why) MMI_WARN_UNUSED;
-int mmi_url_format(const mmi_url *u, char *out,
-                   size_t size) MMI_WARN_UNUSED; /* MM_EINVAL: does not fit */
+/* Clears *out, takes sp+ and the scheme off the front and returns the rest; NULL: no scheme is there.
+ * One longer than MMI_SCHEME_MAX is none that anybody has: out gets "". */
+const char *mmi_url_split(const char *text, mmi_url *out) MMI_WARN_UNUSED;
+
+/* The rest, after mmi_url_split.  MM_OK, or MM_EADDRINVAL or MM_ENAMETOOLONG with a reason in why (may
+ * be NULL, else MM_WHY_SIZE octets).  host:port, [v6%scope]:port, and * for either: trailing octets, missing
+ * or over-large ports and empty hosts are refused. */
+int mmi_url_host(const char *rest, mmi_url *out, char *why) MMI_WARN_UNUSED;
+/* A name of at most size_max octets (less than there are in mmi_url.host); what: what to call it. */
+int mmi_url_name(const char *rest, size_t size_max, const char *what, mmi_url *out,
+                 char *why) MMI_WARN_UNUSED;
+/* Puts down the reason.  MM_EADDRINVAL. */
+int mmi_url_refuse(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The whole text again.  MM_EINVAL: it does not fit. */
+int mmi_url_format(const mmi_url *u, char *out, size_t size) MMI_WARN_UNUSED;
 
 #endif

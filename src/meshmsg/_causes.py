@@ -82,7 +82,7 @@ def written_out(url: str) -> str:
     raw = url.encode("utf-8", "surrogateescape")
     port = ffi.new("uint16_t *")
     rc = lib.mm_codec_url(raw, host, len(host), port, again, len(again))
-    return text(again) if rc > 0 else url
+    return text(again) if rc == 0 else url
 
 
 def seconds(span: float) -> str:

@@ -16,14 +16,14 @@ url_of(const char *text)
 {
     mmi_url u;
     char why[128] = "";
-    CHECK_INT(mmi_url_parse(text, &u, why), MM_OK);
+    CHECK_INT(mmi_tran_parse(text, 0, &u, why), MM_OK);
     return u;
 }
 
 static mmi_url
 named(const char *name)
 {
-    mmi_url u = { .scheme = MMI_INPROC };
+    mmi_url u = { .scheme = "inproc" };
     snprintf(u.host, sizeof u.host, "%s", name);
     return u;
 }
@@ -53,11 +53,14 @@ accepted(const mmi_plat *p, const mmi_tran_listener *l, int *s)
 }
 
 static void
-test_each_scheme_has_its_transport_and_no_other_number_has_one(void)
+test_each_scheme_has_its_transport_and_no_other_has_one(void)
 {
-    CHECK(mmi_tran_find(MMI_TCP) == &mmi_tran_tcp && mmi_tran_find(MMI_IPC) == &mmi_tran_ipc);
-    CHECK(mmi_tran_find(MMI_INPROC) == &mmi_tran_inproc);
-    CHECK(mmi_tran_find(0) == NULL && mmi_tran_find(4) == NULL && mmi_tran_find(-1) == NULL);
+    const mmi_url tcp = url_of("tcp://a:1"), over_sp = url_of("sp+tcp://a:1");
+    const mmi_url ipc = url_of("ipc:///a"), inproc = url_of("inproc://a");
+    CHECK(mmi_tran_of(&tcp) == &mmi_tran_tcp && mmi_tran_of(&over_sp) == &mmi_tran_tcp);
+    CHECK(mmi_tran_of(&ipc) == &mmi_tran_ipc && mmi_tran_of(&inproc) == &mmi_tran_inproc);
+    const mmi_url none = { .scheme = "" }, longer = { .scheme = "tcps" }, part = { .scheme = "tc" };
+    CHECK(mmi_tran_of(&none) == NULL && mmi_tran_of(&longer) == NULL && mmi_tran_of(&part) == NULL);
 }
 
 static void
@@ -65,7 +68,7 @@ test_tcp_is_resolved_by_the_platform_and_dialed(void)
 {
     mmi_plat p = open_plat();
     mmi_url u = url_of("tcp://127.0.0.1:0");
-    const mmi_tran *tcp = mmi_tran_find(u.scheme);
+    const mmi_tran *tcp = mmi_tran_of(&u);
     mmi_addr at[2];
     mmi_tran_why why = { .reason = MM_REASON_NONE };
     int l, s;
@@ -80,8 +83,8 @@ test_tcp_is_resolved_by_the_platform_and_dialed(void)
 static void
 test_an_ipc_path_is_an_address_at_once_up_to_107_octets(void)
 {
-    mmi_url u = { .scheme = MMI_IPC };
-    const mmi_tran *ipc = mmi_tran_find(MMI_IPC);
+    mmi_url u = { .scheme = "ipc" };
+    const mmi_tran *ipc = mmi_tran_of(&u);
     mmi_addr at;
     memset(u.host, 'p', 107);
     CHECK_INT(ipc->resolve(NULL, &u, 1, &at, 1), 1);
@@ -99,7 +102,7 @@ test_ipc_dials_who_listens_on_the_path(void)
     mmi_plat p = open_plat();
     snprintf(text, sizeof text, "ipc://%s/s", folder);
     mmi_url u = url_of(text);
-    const mmi_tran *ipc = mmi_tran_find(u.scheme);
+    const mmi_tran *ipc = mmi_tran_of(&u);
     mmi_addr at;
     mmi_tran_why why = { .reason = MM_REASON_NONE };
     int l, s;
@@ -275,7 +278,7 @@ int
 main(void)
 {
     int before = fds_open();
-    RUN(test_each_scheme_has_its_transport_and_no_other_number_has_one);
+    RUN(test_each_scheme_has_its_transport_and_no_other_has_one);
     RUN(test_tcp_is_resolved_by_the_platform_and_dialed);
     RUN(test_an_ipc_path_is_an_address_at_once_up_to_107_octets);
     RUN(test_ipc_dials_who_listens_on_the_path);

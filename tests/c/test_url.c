@@ -1,10 +1,11 @@
 /*
- * test_url.c: endpoint text to parts and back: what is understood, and what is refused.
+ * test_url.c: endpoint text to parts and back, each transport's: what is understood, and what is
+ * refused.
  * Not here: what a host name means (test_resolve.c).
  * Law: what was parsed and formatted parses to the same; no text is read beyond its end.
  */
 #include "check.h"
-#include "wire/url.h"
+#include "tran/tran.h"
 
 enum { WHY_SIZE = MM_WHY_SIZE };
 
@@ -15,9 +16,16 @@ parse(const char *text, mmi_url *out, char *why)
     char *copy = malloc(strlen(text) + 1);
     CHECK(copy != NULL);
     memcpy(copy, text, strlen(text) + 1);
-    int rc = mmi_url_parse(copy, out, why);
+    int rc = mmi_tran_parse(copy, 0, out, why);
     free(copy);
     return rc;
+}
+
+static bool
+same(const mmi_url *u, const mmi_url *v)
+{
+    return strcmp(u->scheme, v->scheme) == 0 && strcmp(u->host, v->host) == 0 &&
+           u->port == v->port && u->sp == v->sp && u->any == v->any && u->ported == v->ported;
 }
 
 static void
@@ -25,44 +33,44 @@ test_what_is_understood(void)
 {
     static const struct {
         const char *text;
-        int scheme;
+        const char *scheme;
         const char *host;
         uint16_t port;
         const char *again;     /* NULL: as it was */
     } table[] = {
-        { "tcp://127.0.0.1:5555", MMI_TCP, "127.0.0.1", 5555, NULL },
-        { "tcp://host.example-1.org:1", MMI_TCP, "host.example-1.org", 1, NULL },
-        { "tcp://*:80", MMI_TCP, "*", 80, NULL },
-        { "tcp://*:*", MMI_TCP, "*", 0, "tcp://*:0" },
-        { "tcp://localhost:*", MMI_TCP, "localhost", 0, "tcp://localhost:0" },
-        { "tcp://a:0", MMI_TCP, "a", 0, NULL },
-        { "tcp://a:65535", MMI_TCP, "a", 65535, NULL },
-        { "tcp://a:00080", MMI_TCP, "a", 80, "tcp://a:80" },
-        { "tcp://[::1]:5", MMI_TCP, "::1", 5, NULL },
-        { "tcp://[::]:*", MMI_TCP, "::", 0, "tcp://[::]:0" },
-        { "tcp://[fe80::1%eth0]:5", MMI_TCP, "fe80::1%eth0", 5, NULL },
-        { "tcp://[2001:db8::1]:65535", MMI_TCP, "2001:db8::1", 65535, NULL },
-        { "tcp://[name]:5", MMI_TCP, "name", 5, "tcp://name:5" },
-        { "ipc:///run/x", MMI_IPC, "/run/x", 0, NULL },
-        { "ipc://relative", MMI_IPC, "relative", 0, NULL },
-        { "ipc://@name", MMI_IPC, "@name", 0, NULL },
-        { "ipc://@/a/b c", MMI_IPC, "@/a/b c", 0, NULL },
-        { "ipc://./@name", MMI_IPC, "./@name", 0, NULL },
-        { "ipc://*", MMI_IPC, "*", 0, NULL },
-        { "ipc:// a b:c?[", MMI_IPC, " a b:c?[", 0, NULL },
-        { "inproc://name", MMI_INPROC, "name", 0, NULL },
-        { "inproc://a/b:c d", MMI_INPROC, "a/b:c d", 0, NULL },
+        { "tcp://127.0.0.1:5555", "tcp", "127.0.0.1", 5555, NULL },
+        { "tcp://host.example-1.org:1", "tcp", "host.example-1.org", 1, NULL },
+        { "tcp://*:80", "tcp", "*", 80, NULL },
+        { "tcp://*:*", "tcp", "*", 0, "tcp://*:0" },
+        { "tcp://localhost:*", "tcp", "localhost", 0, "tcp://localhost:0" },
+        { "tcp://a:0", "tcp", "a", 0, NULL },
+        { "tcp://a:65535", "tcp", "a", 65535, NULL },
+        { "tcp://a:00080", "tcp", "a", 80, "tcp://a:80" },
+        { "tcp://[::1]:5", "tcp", "::1", 5, NULL },
+        { "tcp://[::]:*", "tcp", "::", 0, "tcp://[::]:0" },
+        { "tcp://[fe80::1%eth0]:5", "tcp", "fe80::1%eth0", 5, NULL },
+        { "tcp://[2001:db8::1]:65535", "tcp", "2001:db8::1", 65535, NULL },
+        { "tcp://[name]:5", "tcp", "name", 5, "tcp://name:5" },
+        { "ipc:///run/x", "ipc", "/run/x", 0, NULL },
+        { "ipc://relative", "ipc", "relative", 0, NULL },
+        { "ipc://@name", "ipc", "@name", 0, NULL },
+        { "ipc://@/a/b c", "ipc", "@/a/b c", 0, NULL },
+        { "ipc://./@name", "ipc", "./@name", 0, NULL },
+        { "ipc://*", "ipc", "*", 0, NULL },
+        { "ipc:// a b:c?[", "ipc", " a b:c?[", 0, NULL },
+        { "inproc://name", "inproc", "name", 0, NULL },
+        { "inproc://a/b:c d", "inproc", "a/b:c d", 0, NULL },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
         mmi_url u, v;
         char again[300];
         CHECK_INT(parse(table[i].text, &u, NULL), MM_OK);
-        CHECK(u.scheme == table[i].scheme && u.port == table[i].port);
+        CHECK(strcmp(u.scheme, table[i].scheme) == 0 && u.port == table[i].port);
         CHECK(strcmp(u.host, table[i].host) == 0);
         CHECK_INT(mmi_url_format(&u, again, sizeof again), MM_OK);
         CHECK(strcmp(again, table[i].again != NULL ? table[i].again : table[i].text) == 0);
         CHECK_INT(parse(again, &v, NULL), MM_OK);
-        CHECK(v.scheme == u.scheme && v.port == u.port && strcmp(v.host, u.host) == 0);
+        CHECK(same(&u, &v));
     }
 }
 
@@ -89,7 +97,10 @@ test_what_is_refused_with_a_reason(void)
         { "tcp://a:+1", "port" }, { "tcp://a:0x5", "port" }, { "tcp://a:**", "port" },
         { "tcp://a:5/", "port" }, { "tcp://a:4294967376", "port" }, { "tcp://a:5*", "port" },
         { "ipc://", "path" }, { "ipc://@", "name" }, { "inproc://", "name" },
-        { "127.0.0.1:5555", "scheme is missing" }, { "http://a:1", "scheme is not" },
+        { "127.0.0.1:5555", "scheme is missing" }, { "://a:1", "scheme is not" },
+        { "http://a:1", "scheme is not one of tcp, ipc, inproc, sp+tcp, sp+ipc" },
+        { "sp+inproc://a", "scheme is not one of" }, { "sp+sp+tcp://a:1", "scheme is not" },
+        { "abcdefghijklmno://a", "scheme is not" }, { "abcdefghijklmnop://a", "scheme is not" },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
         mmi_url u;
@@ -164,11 +175,11 @@ test_some_endpoints_are_for_one_side_only(void)
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
         mmi_url u;
         char why[WHY_SIZE] = "";
-        CHECK_INT(mmi_url_parse_to_bind(table[i].text, &u, why),
+        CHECK_INT(mmi_tran_parse(table[i].text, MM_USE_BIND, &u, why),
                   table[i].bind ? MM_OK : MM_EADDRINVAL);
         CHECK(table[i].bind == (why[0] == '\0'));
         why[0] = '\0';
-        CHECK_INT(mmi_url_parse_to_connect(table[i].text, &u, why),
+        CHECK_INT(mmi_tran_parse(table[i].text, MM_USE_CONNECT, &u, why),
                   table[i].connect ? MM_OK : MM_EADDRINVAL);
         CHECK(table[i].connect == (why[0] == '\0'));
     }
@@ -215,7 +226,7 @@ test_no_text_at_all_does_harm(void)
             taken++;
             CHECK_INT(mmi_url_format(&u, again, sizeof again), MM_OK);
             CHECK_INT(parse(again, &v, NULL), MM_OK);
-            CHECK(v.scheme == u.scheme && v.port == u.port && strcmp(u.host, v.host) == 0);
+            CHECK(same(&u, &v));
         }
     }
     CHECK(taken > 1000);

@@ -29,7 +29,7 @@ from tests.support.pairs import of_its_own
 MALFORMED = {
     "": "the scheme is missing; endpoints are tcp://host:port",
     "127.0.0.1:5555": "the scheme is missing; endpoints are tcp://host:port",
-    "http://127.0.0.1:5": "the scheme is not tcp, ipc, inproc",
+    "http://127.0.0.1:5": "the scheme is not one of tcp, ipc, inproc",
     "tcp://127.0.0.1": "the port is missing: tcp://host:port",
     "tcp://127.0.0.1:": "the port is missing: tcp://host:port",
     "tcp://[::1]": "the port is missing: tcp://host:port",
