@@ -16,7 +16,7 @@ import pytest
 import uvloop
 from hypothesis import settings
 
-from meshmsg import _engine
+from meshmsg._socket import engine
 from tests.support.mm import lib
 
 settings.register_profile("untimed", deadline=None)  # the machine may be busy: nothing is timed
@@ -77,7 +77,7 @@ def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Check descriptors, threads and handles around every test."""
     fds, tasks, handles = _descriptors(), set(os.listdir("/proc/self/task")), lib.mm_live_handles()
     yield
-    _engine.close_all()
+    engine.close_all()
     gc.collect()
     assert lib.mm_live_handles() == handles, "sockets or engines are still open"
     if request.node.get_closest_marker("leaves_threads"):

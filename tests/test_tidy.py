@@ -59,6 +59,7 @@ def complaints(rule: Rule, paths: list[Path], base: Path = ROOT) -> list[str]:
         (rules.banned_calls, [*LIBRARY, *OUTSIDE], ROOT),
         (rules.sleeps, TESTS, ROOT),
         (rules.private_imports, [p for p in LIBRARY if "src" not in p.parts], ROOT),
+        (rules.imports_extension, files("src", ".py"), ROOT),
         (rules.impure_cdef, [ROOT / "csrc/include/meshmsg.h"], ROOT),
     ],
     ids=lambda v: getattr(v, "__name__", ""),
@@ -89,7 +90,9 @@ def test_a_rule_holds(rule: Rule, paths: list[Path], base: Path) -> None:
         (rules.banned_calls, "x.py", "import pickle"),
         (rules.banned_calls, "x.py", "eval('1')"),
         (rules.sleeps, "x.py", "import time\ntime.sleep(1)"),
-        (rules.private_imports, "x.py", "from meshmsg._core import lib"),
+        (rules.private_imports, "x.py", "from meshmsg._binding.core import lib"),
+        (rules.imports_extension, "src/meshmsg/_socket/x.py", "from meshmsg._mm import lib"),
+        (rules.imports_extension, "src/meshmsg/_socket/x.py", "from meshmsg import _mm"),
         (rules.impure_cdef, "x.h", "/* cdef:begin */\n#define X\n/* cdef:end */"),
         (rules.impure_cdef, "x.h", "/* cdef:begin */\nextern int x;\n/* cdef:end */"),
     ],
@@ -103,6 +106,12 @@ def test_most_files_are_small() -> None:
     """The median is at most 200 lines."""
     for group in (C, LIBRARY, TESTS):
         assert statistics.median(len(p.read_text().splitlines()) for p in group) <= 200
+
+
+def test_no_folder_of_the_library_is_crowded() -> None:
+    """So that what is in it is seen at a glance; a sample of too many is noticed."""
+    assert rules.crowded([str(p.relative_to(ROOT)) for p in files("src", ".py")]) == []
+    assert rules.crowded([f"src/meshmsg/x{i}.py" for i in range(rules.FOLDER_FILES_MAX + 1)])
 
 
 TEST_RATIO_MIN = 1.0

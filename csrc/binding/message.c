@@ -1,7 +1,8 @@
 /*
  * binding/message.c: messages: their classes, and making them.
  *
- * Not here: from which batch (binding/run.c), and what else a message can have (_message.py).
+ * Not here: from which batch (binding/run.c), and what else a message can have
+ * (_binding/message.py).
  * Law: what is laid out here by hand was compared with what Python makes itself (check).
  */
 #include "binding/binding.h"
@@ -98,7 +99,7 @@ mmi_fast_class(PyObject *self, PyObject *const *args, Py_ssize_t count)
         { 0, NULL },
     };
     static PyType_Spec spec = {
-        .name = "meshmsg._message.Message", .flags = Py_TPFLAGS_DEFAULT, .slots = slots
+        .name = "meshmsg.Message", .flags = Py_TPFLAGS_DEFAULT, .slots = slots
     };
     if (count != 2 || !PyType_Check(args[0]) || !PyLong_Check(args[1])) {
         return mmi_fast_arguments("(class of bytes, peer)");

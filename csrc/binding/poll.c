@@ -1,7 +1,7 @@
 /*
  * binding/poll.c: what a thread that waits for several sockets does each time, as a Python
  * function.
- * Not here: the waiting (sched/pollset.c); going on after a signal (_poller.py).
+ * Not here: the waiting (sched/pollset.c); going on after a signal (_sync/poller.py).
  * Law: as in binding/module.c; a closed socket is told of once, and is then in the dict no more.
  */
 #include "binding/binding.h"

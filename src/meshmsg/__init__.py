@@ -7,52 +7,52 @@ asyncio, `meshmsg.testing` a simulated world, `meshmsg.patterns` topologies made
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from meshmsg._batch import MessageBatch as MessageBatch
-from meshmsg._core import ffi as _ffi
-from meshmsg._core import lib as _lib
-from meshmsg._drained import DrainReport as DrainReport
-from meshmsg._elsewhere import module_hint as _module_hint
-from meshmsg._engine import Engine as Engine
-from meshmsg._errors import AddressError as AddressError
-from meshmsg._errors import ClosedError as ClosedError
-from meshmsg._errors import ForkedError as ForkedError
-from meshmsg._errors import InsecureBindError as InsecureBindError
-from meshmsg._errors import MeshError as MeshError
-from meshmsg._errors import PeerError as PeerError
-from meshmsg._errors import RefusedError as RefusedError
-from meshmsg._errors import ResourceError as ResourceError
-from meshmsg._errors import TimedOutError as TimedOutError
-from meshmsg._errors import TooLargeError as TooLargeError
-from meshmsg._errors import UsageError as UsageError
-from meshmsg._errors import WouldBlockError as WouldBlockError
-from meshmsg._info import Event as Event
-from meshmsg._info import EventKind as EventKind
-from meshmsg._info import PeerInfo as PeerInfo
-from meshmsg._info import Reason as Reason
-from meshmsg._info import Stats as Stats
-from meshmsg._message import Message as Message
-from meshmsg._message import Request as Request
-from meshmsg._options import SocketOptions as SocketOptions
-from meshmsg._poller import Poller as Poller
-from meshmsg._reqrep import Req as Req
-from meshmsg._roles import Bus as Bus
-from meshmsg._roles import Dealer as Dealer
-from meshmsg._roles import Pair as Pair
-from meshmsg._roles import Pub as Pub
-from meshmsg._roles import Pull as Pull
-from meshmsg._roles import Push as Push
-from meshmsg._roles import Rep as Rep
-from meshmsg._roles import Respondent as Respondent
-from meshmsg._roles import Router as Router
-from meshmsg._roles import Sub as Sub
-from meshmsg._roles import XPub as XPub
-from meshmsg._roles import XSub as XSub
-from meshmsg._stopping import StoppedPeer as StoppedPeer
-from meshmsg._stopping import StopReport as StopReport
-from meshmsg._subscribed import Subscribed as Subscribed
-from meshmsg._survey import AskedPeer as AskedPeer
-from meshmsg._survey import Survey as Survey
-from meshmsg._survey import Surveyor as Surveyor
+from meshmsg._binding.batch import MessageBatch as MessageBatch
+from meshmsg._binding.core import ffi as _ffi
+from meshmsg._binding.core import lib as _lib
+from meshmsg._binding.errors import AddressError as AddressError
+from meshmsg._binding.errors import ClosedError as ClosedError
+from meshmsg._binding.errors import ForkedError as ForkedError
+from meshmsg._binding.errors import InsecureBindError as InsecureBindError
+from meshmsg._binding.errors import MeshError as MeshError
+from meshmsg._binding.errors import PeerError as PeerError
+from meshmsg._binding.errors import RefusedError as RefusedError
+from meshmsg._binding.errors import ResourceError as ResourceError
+from meshmsg._binding.errors import TimedOutError as TimedOutError
+from meshmsg._binding.errors import TooLargeError as TooLargeError
+from meshmsg._binding.errors import UsageError as UsageError
+from meshmsg._binding.errors import WouldBlockError as WouldBlockError
+from meshmsg._binding.message import Message as Message
+from meshmsg._binding.message import Request as Request
+from meshmsg._binding.snapshots import Event as Event
+from meshmsg._binding.snapshots import EventKind as EventKind
+from meshmsg._binding.snapshots import PeerInfo as PeerInfo
+from meshmsg._binding.snapshots import Reason as Reason
+from meshmsg._binding.snapshots import Stats as Stats
+from meshmsg._hints.absent_names import module_hint as _module_hint
+from meshmsg._socket.drain_report import DrainReport as DrainReport
+from meshmsg._socket.engine import Engine as Engine
+from meshmsg._socket.options import SocketOptions as SocketOptions
+from meshmsg._socket.stopping import StoppedPeer as StoppedPeer
+from meshmsg._socket.stopping import StopReport as StopReport
+from meshmsg._socket.subscribed import Subscribed as Subscribed
+from meshmsg._sync.poller import Poller as Poller
+from meshmsg._sync.request import Req as Req
+from meshmsg._sync.roles import Bus as Bus
+from meshmsg._sync.roles import Dealer as Dealer
+from meshmsg._sync.roles import Pair as Pair
+from meshmsg._sync.roles import Pub as Pub
+from meshmsg._sync.roles import Pull as Pull
+from meshmsg._sync.roles import Push as Push
+from meshmsg._sync.roles import Rep as Rep
+from meshmsg._sync.roles import Respondent as Respondent
+from meshmsg._sync.roles import Router as Router
+from meshmsg._sync.roles import Sub as Sub
+from meshmsg._sync.roles import XPub as XPub
+from meshmsg._sync.roles import XSub as XSub
+from meshmsg._sync.survey import AskedPeer as AskedPeer
+from meshmsg._sync.survey import Survey as Survey
+from meshmsg._sync.survey import Surveyor as Surveyor
 
 if not _TYPE_CHECKING:
 
@@ -107,3 +107,6 @@ __all__ = [
     "XPub",
     "XSub",
 ]
+
+for _name in __all__:  # they are what is imported, whichever file they are written in
+    globals()[_name].__module__ = __name__

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg._core import EINTR, fast
+from meshmsg._binding.core import EINTR, fast
 from tests.support.pairs import WAIT_S, joined
 from tests.support.signals import handled
 

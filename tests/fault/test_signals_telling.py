@@ -25,9 +25,15 @@ from tests.support.mm import live_blocks
 from tests.support.pairs import WAIT_S, told_all, wait_until
 
 UP = "tcp://127.0.0.1:0"
-MODULES = tuple(f"/meshmsg/_{name}.py" for name in ("telling", "outlet", "records", "watch"))
+MODULES = (
+    *(f"/meshmsg/_events/{name}.py" for name in ("event_thread", "outlet", "log_records")),
+    "/meshmsg/_sync/watch.py",
+)
 
-OPENING = tuple(f"/meshmsg/_{name}.py" for name in ("base", "core", "poller", "engine"))
+OPENING = tuple(
+    f"/meshmsg/{name}.py"
+    for name in ("_socket/base", "_binding/core", "_sync/poller", "_socket/engine")
+)
 
 
 @contextmanager

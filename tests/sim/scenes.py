@@ -234,7 +234,7 @@ def req_rep(scene: Scene) -> None:
 
 def ask(req: Any, body: bytes) -> int | None:
     """Send a request; return its id, or None when there was no room in time."""
-    from meshmsg._core import ffi, lib
+    from meshmsg._binding.core import ffi, lib
 
     number = ffi.new("uint64_t *")
     sizes = ffi.new("uint64_t[]", [len(body)])
@@ -264,7 +264,7 @@ def receive_and_answer(rep: Any) -> None:
 
 def take_reply(req: Any, number: int, body: bytes) -> int:
     """1: the reply came, and it is this request's; 0: an error did."""
-    from meshmsg._core import borrow, give_back, lib
+    from meshmsg._binding.core import borrow, give_back, lib
 
     slot = borrow()
     try:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg._attempts import Attempts
-from meshmsg._core import EAGAIN, EREFUSED, borrow, ffi, give_back, lib
-from meshmsg._data import question_of
-from meshmsg._reqrep import refused
+from meshmsg._binding.core import EAGAIN, EREFUSED, borrow, ffi, give_back, lib
+from meshmsg._binding.data import question_of
+from meshmsg._socket.attempts import Attempts
+from meshmsg._sync.request import refused
 from meshmsg.testing import SimFaults, SimWorld
 
 UP = "tcp://127.0.0.1:0"

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import meshmsg as mm
-from meshmsg._core import fast
-from meshmsg._message import message_class
+from meshmsg._binding.core import fast
+from meshmsg._binding.message import message_class
 
 
 class _Unlike(mm.Message):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 
 FLOORS = {
     "base": 0,
@@ -39,6 +40,9 @@ BANNED_WORDS = re.compile(
     r"\b(?:class|def|struct|enum)\s+\w*?(manager|handler|util|helper|session)\w*", re.IGNORECASE
 )
 UNFINISHED = re.compile(r"NotImplementedError\(|\bTODO\b|\bFIXME\b|\bXXX\b")
+EXTENSION = {"meshmsg._mm", "meshmsg._fast"}
+FOLDER_FILES_MAX = 15
+"""Python files of a folder of the library."""
 BANNED_CALLS = {"pickle", "marshal", "shelve", "eval", "exec"}
 
 
@@ -174,6 +178,28 @@ def private_imports(path: str, text: str) -> list[str]:
             if not own and any(part.startswith("_") for part in parts):
                 found.append(f"{path}:{node.lineno}: {node.module}")
     return found
+
+
+def imports_extension(path: str, text: str) -> list[str]:
+    """One module of the library imports what is built of C."""
+    if path.endswith("meshmsg/_binding/core.py"):
+        return []
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or "", *(f"{node.module}.{a.name}" for a in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found += [f"{path}:{node.lineno}: {n}" for n in names if n in EXTENSION]
+    return found
+
+
+def crowded(paths: list[str]) -> list[str]:
+    """A folder has few files, so that a list of them can be read."""
+    count = Counter(path.rpartition("/")[0] for path in paths)
+    return [f"{name}: {n} files" for name, n in count.items() if n > FOLDER_FILES_MAX]
 
 
 def impure_cdef(path: str, text: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing_extensions import assert_type
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._data import Data
+from meshmsg._binding.data import Data
 from meshmsg.testing import SimWorld
 
 

@@ -20,8 +20,8 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._addresses import address_error, path_of
-from meshmsg._errors import CLASSES, ERRNOS
+from meshmsg._binding.addresses import address_error, path_of
+from meshmsg._binding.errors import CLASSES, ERRNOS
 from meshmsg.testing import SimWorld
 from tests.support.mm import lib
 from tests.support.pairs import of_its_own

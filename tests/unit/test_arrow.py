@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import pytest
 
 import meshmsg as mm
-from meshmsg import _arrow
+from meshmsg._binding import arrow
 from tests.support.mm import ffi
 from tests.support.pairs import WAIT_S
 
@@ -133,7 +133,7 @@ class Relabelled:
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         """Hand over the capsules, with another format: the first member of a schema."""
         capsules = self.array.__arrow_c_array__()
-        schema = _arrow._pointer(capsules[0], b"arrow_schema")
+        schema = arrow._pointer(capsules[0], b"arrow_schema")
         ctypes.c_void_p.from_address(schema).value = ctypes.addressof(self.label)
         return capsules
 
@@ -220,7 +220,7 @@ class Handed(mm.MessageBatch):
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         """Hand over the capsules, whose third buffer holds the bodies."""
         capsules = super().__arrow_c_array__(requested_schema)
-        array = _Array.from_address(_arrow._pointer(capsules[1], b"arrow_array"))
+        array = _Array.from_address(arrow._pointer(capsules[1], b"arrow_array"))
         self.addresses.append(array.buffers[2])
         return capsules
 

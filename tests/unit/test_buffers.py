@@ -20,8 +20,8 @@ import pytest
 import meshmsg
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._core import ffi
-from meshmsg._data import buffer_of, bytes_of, exact_bytes, pack_frames
+from meshmsg._binding.core import ffi
+from meshmsg._binding.data import buffer_of, bytes_of, exact_bytes, pack_frames
 from tests.support.buffers import BODY, KINDS, REFUSED, Lying, Raising
 from tests.support.pairs import WAIT_S, joined
 

@@ -17,7 +17,7 @@ import pytest
 
 import meshmsg as mm
 import meshmsg.aio
-from meshmsg import _causes
+from meshmsg._socket import causes
 from tests.support import refcodec as ref
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 from tests.support.rawpeer import RawPeer
@@ -173,9 +173,9 @@ def test_what_a_peer_said_tells_more_than_its_later_silence(story: str) -> None:
         mm.Event(i, 1000.0 + i, what, why, 1, 1, URL, address, detail, 7.0)
         for i, (what, why, address, detail) in enumerate(events[one] for one in letters)
     ]
-    assert _causes._last_of(URL, log, None) == f"last: {URL} {words}"
+    assert causes._last_of(URL, log, None) == f"last: {URL} {words}"
     now = 1000.0 + len(log)
-    assert _causes._last_of(URL, log, now) == f"last: {URL} {words}, next attempt in 6.0 s"
+    assert causes._last_of(URL, log, now) == f"last: {URL} {words}, next attempt in 6.0 s"
 
 
 @KINDS

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg import _engine
+from meshmsg._socket import engine
 from tests.support.mm import lib
 from tests.support.pairs import WAIT_S, endpoint_for
 from tests.unit import test_thread_stress as stress
@@ -29,7 +29,7 @@ PUBLISHED = 3_000
 @pytest.fixture(autouse=True, params=[1, 4, 16])
 def processors(request: pytest.FixtureRequest) -> Iterator[int]:
     """So many, for the engines of the test; the default engine is opened anew."""
-    _engine.close_all()
+    engine.close_all()
     lib.mm_test_cpus(request.param)
     yield request.param
     lib.mm_test_cpus(0)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
-from meshmsg._options import SocketOptions
+from meshmsg._socket.options import SocketOptions
 from tests.support.mm import ffi, lib
 
 ROOT = Path(__file__).resolve().parents[2]

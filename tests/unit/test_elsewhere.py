@@ -12,7 +12,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._hints import HINTS, MODULE_HINTS, POLLER_HINTS
+from meshmsg._hints.words import HINTS, MODULE_HINTS, POLLER_HINTS
 
 
 @pytest.mark.parametrize("name", HINTS)

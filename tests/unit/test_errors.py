@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg._core import error_for, raise_for, text_of, to_ms
-from meshmsg._errors import CLASSES
+from meshmsg._binding.core import error_for, raise_for, text_of, to_ms
+from meshmsg._binding.errors import CLASSES
 from tests.support.mm import lib
 from tests.support.pairs import WAIT_S
 

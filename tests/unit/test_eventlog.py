@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from meshmsg import Event, EventKind, Reason
-from meshmsg._eventlog import KNOWN_MAX, EventLog
+from meshmsg._events.event_log import KNOWN_MAX, EventLog
 
 URL = "tcp://10.0.0.1:5555"
 FAILED = Event(

@@ -18,8 +18,8 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._hints import ASYNCIO_HINTS
-from meshmsg._options import OPTION_TEXTS, SocketOptions
+from meshmsg._hints.words import ASYNCIO_HINTS
+from meshmsg._socket.options import OPTION_TEXTS, SocketOptions
 
 ROLES = [name for name in aio.__all__ if hasattr(getattr(aio, name), "bind")]
 CLASSES = [getattr(module, name) for module in (mm, aio) for name in ROLES]
@@ -27,7 +27,16 @@ CLASSES = [getattr(module, name) for module in (mm, aio) for name in ROLES]
 
 def named(thing: Any) -> str:
     """Return a test's id."""
-    return f"{thing.__module__.split('.')[1]}-{thing.__name__}"
+    return f"{thing.__module__}-{thing.__name__}"
+
+
+@pytest.mark.parametrize("module", [mm, aio, mm.testing], ids=lambda module: module.__name__)
+def test_a_class_names_the_module_it_is_imported_from(module: Any) -> None:
+    """In a trace, in help() and in a pickle: none of them knows in which file it is written."""
+    for name in module.__all__:
+        thing = getattr(module, name)
+        assert (thing.__module__, thing.__qualname__) == (module.__name__, name)
+    assert type(mm.Message(b"")).__module__ == "meshmsg"
 
 
 def test_every_option_has_its_words() -> None:

@@ -123,7 +123,7 @@ def test_what_a_slow_handler_has_no_time_for_is_left_out_and_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is told where they would have been."""
-    monkeypatch.setattr("meshmsg._records.WAITING_MAX", 4)
+    monkeypatch.setattr("meshmsg._events.log_records.WAITING_MAX", 4)
     inside, go = threading.Event(), threading.Event()
     told: list[str] = []
 
@@ -147,7 +147,7 @@ def test_what_a_slow_handler_has_no_time_for_is_left_out_and_counted(
 
 
 def _records() -> Any:
-    from meshmsg._records import records
+    from meshmsg._events.log_records import records
 
     return records
 

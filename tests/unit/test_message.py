@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg._core import Slot, fast, lib
-from meshmsg._message import IN_PLACE, PEERS_MAX, FullMessage, message_class
+from meshmsg._binding.core import Slot, fast, lib
+from meshmsg._binding.message import IN_PLACE, PEERS_MAX, FullMessage, message_class
 from tests.support.pairs import WAIT_S, joined, wait_until
 from tests.support.unlike import called
 

@@ -8,7 +8,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._options import SECONDS_MAX, SocketOptions, build_options
+from meshmsg._socket.options import SECONDS_MAX, SocketOptions, build_options
 from tests.support.mm import ffi, lib
 
 U32 = 2**32 - 1

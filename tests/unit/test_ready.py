@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 import meshmsg as mm
-from meshmsg._core import fast
-from meshmsg._message import message_class
+from meshmsg._binding.core import fast
+from meshmsg._binding.message import message_class
 from tests.support.pairs import WAIT_S, joined
 from tests.support.unlike import called
 

@@ -21,7 +21,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._core import fast
+from meshmsg._binding.core import fast
 from tests.support.pairs import WAIT_S, joined
 
 Asked = tuple[mm.Rep, mm.Dealer, mm.Request]

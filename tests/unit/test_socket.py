@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg._errors import CLASSES
+from meshmsg._binding.errors import CLASSES
 from tests.support.mm import ffi, lib
 from tests.support.pairs import WAIT_S, joined, of_its_own, told
 

@@ -20,7 +20,7 @@ import pytest
 
 import meshmsg as mm
 import meshmsg.aio
-from meshmsg import _telling
+from meshmsg._events import event_thread
 from meshmsg.testing import SimWorld
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 
@@ -380,7 +380,7 @@ def test_without_a_descriptor_for_it_calls_that_wait_log_and_a_function_is_refus
     def full(fd: int) -> int:
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(_telling.os, "dup", full)
+    monkeypatch.setattr(event_thread.os, "dup", full)
     with mm.Pull(connect=GONE) as pull:
         assert "logged by calls that wait only" in caplog.text
         wait_until(pull.events)

@@ -13,7 +13,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._wrongrole import DOES, OF_SOME
+from meshmsg._hints.wrong_role import DOES, OF_SOME
 from tests.unit.test_first_contact import CLASSES, ROLES, named
 
 

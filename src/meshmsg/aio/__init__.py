@@ -5,9 +5,9 @@ Not in `import meshmsg`: who does not use asyncio does not load it.
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from meshmsg._elsewhere import module_hint as _module_hint
-from meshmsg._hints import ASYNCIO_HINTS as _HINTS
-from meshmsg.aio._reqrep import Req as Req
+from meshmsg._hints.absent_names import module_hint as _module_hint
+from meshmsg._hints.words import ASYNCIO_HINTS as _HINTS
+from meshmsg.aio._request import Req as Req
 from meshmsg.aio._roles import Bus as Bus
 from meshmsg.aio._roles import Dealer as Dealer
 from meshmsg.aio._roles import Pair as Pair
@@ -46,3 +46,6 @@ __all__ = [
     "XPub",
     "XSub",
 ]
+
+for _name in __all__:  # they are what is imported, whichever file they are written in
+    globals()[_name].__module__ = __name__

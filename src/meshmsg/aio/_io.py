@@ -1,6 +1,6 @@
 """Sending and receiving for asyncio.
 
-Not here: waiting (_waiting, _loop). Law: nothing is taken from the core but by the task that
+Not here: waiting (_waiting.py, _loop.py). Law: nothing is taken from the core but by the task that
 returns it (or into the socket's own deque), so a cancelled call loses nothing.
 """
 
@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._core import EAGAIN, fast, ffi, lib, sends_natively, to_ms
-from meshmsg._data import Data, buffer_of, bytes_of, pack_frames, size_of
-from meshmsg._errors import ClosedError, MeshError
-from meshmsg._inbox import Inbox
-from meshmsg._options import check_batch
-from meshmsg._send import array_error, arrays_in
-from meshmsg._taken import Taken, no_room_after
-from meshmsg._unpack import MessageT
+from meshmsg._binding.core import EAGAIN, fast, ffi, lib, sends_natively, to_ms
+from meshmsg._binding.data import Data, buffer_of, bytes_of, pack_frames, size_of
+from meshmsg._binding.errors import ClosedError, MeshError
+from meshmsg._socket.inbox import Inbox
+from meshmsg._socket.options import check_batch
+from meshmsg._socket.unpack import MessageT
+from meshmsg._socket.unsent import Taken, no_room_after
+from meshmsg._sync.send import array_error, arrays_in
 from meshmsg.aio._loop import READABLE, WRITABLE
 from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining, Waiting, frameless, is_turn
 

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any, TypeVar
 
-from meshmsg._core import fast, ffi, lib, raise_for
-from meshmsg._engine import Engine
-from meshmsg._errors import UsageError
+from meshmsg._binding.core import fast, ffi, lib, raise_for
+from meshmsg._binding.errors import UsageError
+from meshmsg._socket.engine import Engine
 
 FoundT = TypeVar("FoundT")
 

@@ -8,11 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from meshmsg._core import ffi, lib, sends_natively, to_ms
-from meshmsg._data import Data, buffer_of, encode_topic, encode_topics, is_topic, pack_frames
-from meshmsg._engine import Engine
-from meshmsg._errors import MeshError
-from meshmsg._forms import (
+from meshmsg._binding.core import ffi, lib, sends_natively, to_ms
+from meshmsg._binding.data import (
+    Data,
+    buffer_of,
+    encode_topic,
+    encode_topics,
+    is_topic,
+    pack_frames,
+)
+from meshmsg._binding.errors import MeshError
+from meshmsg._binding.message import Message, Request
+from meshmsg._socket.engine import Engine
+from meshmsg._socket.forms import (
     IdentityForm,
     ManualForm,
     PublishForm,
@@ -24,13 +32,12 @@ from meshmsg._forms import (
     router_flags,
     xpub_flags,
 )
-from meshmsg._message import Message, Request
-from meshmsg._options import SocketOptions, check_count
-from meshmsg._stopping import Stopping
-from meshmsg._subscribed import Subscribed, not_subscribed
-from meshmsg.aio._batch import AsyncBatchReceiver
+from meshmsg._socket.options import SocketOptions, check_count
+from meshmsg._socket.stopping import Stopping
+from meshmsg._socket.subscribed import Subscribed, not_subscribed
 from meshmsg.aio._io import AsyncFrameSender, AsyncReceiver, AsyncSender
 from meshmsg.aio._loop import PEERS
+from meshmsg.aio._recv_batch import AsyncBatchReceiver
 from meshmsg.aio._waiting import FAST_CALLS_MAX, AsyncDraining
 
 if TYPE_CHECKING:

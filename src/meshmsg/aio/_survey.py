@@ -1,6 +1,6 @@
 """Surveyor for asyncio: any number of tasks survey at once; an answer wakes only who waits for it.
 
-Law: as in meshmsg._survey; every answer is taken by the task that returns it, so a cancelled one
+Law: as in _sync/survey.py; every answer is taken by the task that returns it, so a cancelled one
 has taken nothing; a survey that nobody refers to any more is forgotten. The question goes out when
 `survey` is called; only where it finds no room it goes out when the survey is awaited or iterated.
 """
@@ -14,19 +14,19 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from meshmsg._blocking import LEAST_S, now_of
-from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
-from meshmsg._data import (
+from meshmsg._binding.core import EAGAIN, fast, ffi, lib, to_ms
+from meshmsg._binding.data import (
     Data,
     Question,
     bytes_of,
     extent_of,
     question_of,
 )
-from meshmsg._errors import MeshError
-from meshmsg._forms import QuestionForm
-from meshmsg._message import Message, message_class
-from meshmsg._survey import OVER, Outcome, check_survey, count_late
+from meshmsg._binding.errors import MeshError
+from meshmsg._binding.message import Message, message_class
+from meshmsg._socket.forms import QuestionForm
+from meshmsg._sync.blocking import LEAST_S, now_of
+from meshmsg._sync.survey import OVER, Outcome, check_survey, count_late
 from meshmsg.aio._io import AsyncFrameSender
 from meshmsg.aio._loop import READABLE, LoopWaker
 from meshmsg.aio._waiting import FAST_CALLS_MAX

@@ -1,6 +1,6 @@
 """What a socket's awaiting calls share: try at once, and only await when it cannot be done now.
 
-Not here: sending and receiving (_io). Law: every attempt is made by the task that returns its
+Not here: sending and receiving (_io.py). Law: every attempt is made by the task that returns its
 result, so a cancelled call has done nothing.
 """
 
@@ -14,14 +14,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._base import SocketBase
-from meshmsg._causes import What
-from meshmsg._core import EAGAIN, fast, ffi, lib, to_ms
-from meshmsg._drained import DrainReport, drain_of
-from meshmsg._errors import TimedOutError, UsageError, WouldBlockError
-from meshmsg._options import check_count
-from meshmsg._watch import check_watch
-from meshmsg._wrongrole import has, no_iteration
+from meshmsg._binding.core import EAGAIN, fast, ffi, lib, to_ms
+from meshmsg._binding.errors import TimedOutError, UsageError, WouldBlockError
+from meshmsg._hints.wrong_role import has, no_iteration
+from meshmsg._socket.base import SocketBase
+from meshmsg._socket.causes import What
+from meshmsg._socket.drain_report import DrainReport, drain_of
+from meshmsg._socket.options import check_count
+from meshmsg._sync.watch import check_watch
 from meshmsg.aio._loop import DRAINED, PEERS, READABLE, LoopWaker, waker_of
 from meshmsg.aio._watch import Events
 

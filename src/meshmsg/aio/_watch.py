@@ -1,7 +1,7 @@
 """Watching a socket's events: `async for event in socket.watch()`.
 
-Not here: who tells that there are some (meshmsg._telling). Law: each stream has a place of its own
-in the socket's events, takes nothing away from anybody, and ends when the socket is closed.
+Not here: who tells that there are some (_events/event_thread.py). Law: each stream has a place of
+its own in the socket's events, takes nothing away from anybody, and ends when the socket is closed.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from meshmsg._info import Event
-from meshmsg._outlet import Outlet
+from meshmsg._binding.snapshots import Event
+from meshmsg._events.outlet import Outlet
 
 if TYPE_CHECKING:
     from typing_extensions import Self

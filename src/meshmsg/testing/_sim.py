@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._core import ffi, lib, raise_for
-from meshmsg._engine import Engine
+from meshmsg._binding.core import ffi, lib, raise_for
+from meshmsg._socket.engine import Engine
 
 if TYPE_CHECKING:
     from typing_extensions import Self

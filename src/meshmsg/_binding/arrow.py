@@ -1,0 +1,97 @@
+"""Arrow's PyCapsule interface: capsules around the core's structs, and structs out of capsules.
+
+Source: https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html. Not here: what
+is done with the arrays (batch.py, _sync/send.py). Law: whoever made a struct frees it: a capsule of
+ours by its destructor, which is C, as it may run at any time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from meshmsg._binding.core import ffi, lib
+
+_new = ctypes.pythonapi.PyCapsule_New
+_new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_new.restype = ctypes.py_object
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_pointer.restype = ctypes.c_void_p
+
+
+def _destructors() -> tuple[int, int]:
+    found = ffi.new("void *[2]")
+    address = ctypes.cast(ctypes.pythonapi.PyCapsule_GetPointer, ctypes.c_void_p).value
+    lib.mm_arrow_setup(ffi.cast("void *", address), found, found + 1)
+    return int(ffi.cast("uintptr_t", found[0])), int(ffi.cast("uintptr_t", found[1]))
+
+
+_DROP_SCHEMA, _DROP_ARRAY = _destructors()
+
+
+def _capsule(struct: Any, name: bytes, destructor: int) -> object:
+    if struct == ffi.NULL:
+        raise MemoryError("no memory for an Arrow array")
+    capsule: object = _new(int(ffi.cast("uintptr_t", struct)), name, destructor)
+    return capsule
+
+
+def schema_capsule() -> object:
+    """Return a capsule of the schema of a binary array."""
+    return _capsule(lib.mm_arrow_schema(), b"arrow_schema", _DROP_SCHEMA)
+
+
+def array_capsule(batch: Any, first: int, count: int) -> object:
+    """Return a capsule of the bodies of a batch, which live until whoever takes it releases it."""
+    return _capsule(lib.mm_arrow_array(batch, first, count), b"arrow_array", _DROP_ARRAY)
+
+
+def _struct(capsule: object, name: bytes) -> Any:
+    return ffi.cast("void *", _pointer(capsule, name))
+
+
+def format_of(schema: Any) -> bytes:
+    """Return the type of a schema struct, as the C data interface writes it."""
+    found = ffi.cast("char **", schema)[0]  # its first member
+    return b"" if found == ffi.NULL else bytes(ffi.string(found))
+
+
+@contextmanager
+def _next_of(stream: Any) -> Iterator[tuple[Any, Any] | None]:
+    out = ffi.new("void *[2]")
+    rc = lib.mm_arrow_next(stream, out, out + 1)
+    if rc < 0:
+        raise ValueError("the Arrow stream failed")
+    try:
+        yield (out[0], out[1]) if rc else None
+    finally:
+        lib.mm_arrow_drop(out[0], out[1])
+
+
+def arrays_of(data: object) -> Iterator[tuple[Any, Any]]:
+    """Yield the schema and array structs of whatever speaks the interface, one chunk at a time.
+
+    Raises:
+        TypeError: It does not speak it.
+    """
+    as_array = getattr(data, "__arrow_c_array__", None)
+    as_stream = getattr(data, "__arrow_c_stream__", None)
+    if as_array is not None:
+        schema, array = as_array()
+        yield _struct(schema, b"arrow_schema"), _struct(array, b"arrow_array")
+    elif as_stream is not None:
+        capsule = as_stream()
+        stream = _struct(capsule, b"arrow_array_stream")
+        while True:
+            with _next_of(stream) as found:
+                if found is None:
+                    return
+                yield found
+    else:
+        raise TypeError(
+            f"send_batch takes an Arrow array or a MessageBatch, not {type(data).__name__}; "
+            "for a list of bytes use send_many"
+        )

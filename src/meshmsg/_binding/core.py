@@ -1,0 +1,201 @@
+"""The border to C: the only module that imports the extension.
+
+Not here: sockets. Law: a call that receives borrows a batch for as long as it reads it: a signal's
+function or a finalizer that receives in between borrows another one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging  # noqa: F401  (its end at exit is then after ours, and has our last records)
+import math
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from meshmsg import _mm
+from meshmsg._binding.errors import CLASSES, ERRNOS, MeshError
+from meshmsg._hints.wrong_role import wrong_send_of as wrong
+from meshmsg._mm import ffi as ffi
+from meshmsg._mm import lib as lib
+
+
+def _load_fast() -> Any:
+    """Return the functions of csrc/binding/module.c: a second module in the same shared object."""
+    loader = ExtensionFileLoader("meshmsg._fast", str(_mm.__file__))
+    spec = spec_from_file_location("meshmsg._fast", _mm.__file__, loader=loader)
+    if spec is None:
+        raise ImportError("meshmsg._mm has no file", name="meshmsg._fast")
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+fast: Any = _load_fast()
+
+if TYPE_CHECKING:
+
+    class NativeSocket:
+        """What native calls know of a socket."""
+
+        _handle: int
+else:
+    NativeSocket = fast.Socket
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def sends_natively(method: _Method) -> _Method:
+    """Have a socket's `send` send plain bytes natively, and leave all else to this.
+
+    Awaited, a coroutine without a frame does so (csrc/binding/coroutine.h).
+    """
+    topics = "topic" in method.__annotations__
+    native: _Method = fast.send_method(method, topics, iscoroutinefunction(method), wrong(topics))
+    return native
+
+
+EAGAIN: int = lib.MM_EAGAIN
+EINTR: int = lib.MM_EINTR
+EREFUSED: int = lib.MM_EREFUSED
+ESTATE: int = lib.MM_ESTATE
+SLICE_MS = 100
+"""Milliseconds a blocking call sleeps before it looks at signals again (main thread)."""
+_MS_MAX = 2**62
+
+_BY_CODE: dict[int, type[MeshError]] = {
+    getattr(lib, name): error_class for name, error_class in CLASSES.items()
+}
+_ERRNO_BY_CODE: dict[int, int] = {getattr(lib, name): value for name, value in ERRNOS.items()}
+
+
+def address_of(batch: Any) -> int:
+    """Return where a batch is, for native calls."""
+    return int(ffi.cast("uintptr_t", batch))
+
+
+class Slot:
+    """A batch of the core's, and where it is."""
+
+    __slots__ = ("address", "batch")
+
+    def __init__(self) -> None:
+        out = ffi.new("mm_batch **")
+        if lib.mm_batch_new(out) != 0:
+            raise MemoryError("no memory for a receive batch")
+        self.batch: Any = ffi.gc(out[0], lib.mm_batch_free)
+        self.address = address_of(out[0])
+
+    def drop(self) -> None:
+        """Let go of what it holds: a large message would stay until the next use."""
+        lib.mm_batch_drop(self.batch)
+
+
+_idle_slots: list[Slot] = []
+IDLE_SLOTS_MAX = 32
+"""Batches that are kept for the next calls; more are freed."""
+
+
+def borrow() -> Slot:
+    """Take a batch that nobody reads; `give_back` it once it was read."""
+    try:
+        return _idle_slots.pop()
+    except IndexError:
+        return Slot()
+
+
+def give_back(slot: Slot) -> None:
+    """Let the next call that receives have it."""
+    if len(_idle_slots) < IDLE_SLOTS_MAX:
+        _idle_slots.append(slot)
+
+
+def on_main_thread() -> bool:
+    """Tell whether signals are handled on this thread."""
+    return threading.get_ident() == threading.main_thread().ident
+
+
+def to_ms(timeout: float | None) -> int:
+    """Turn seconds (None: for ever) into what C wants: milliseconds, -1 for ever."""
+    if timeout is None:
+        return -1
+    try:
+        late = not timeout >= 0  # NaN too
+    except TypeError:
+        raise TypeError(
+            f"timeout is {timeout!r}; seconds as a number, or None to wait for ever"
+        ) from None
+    if late:
+        raise ValueError(f"timeout is {timeout!r}; seconds >= 0, or None to wait for ever")
+    return min(math.ceil(timeout * 1000), _MS_MAX) if timeout < _MS_MAX else _MS_MAX
+
+
+def text_of(code: int) -> str:
+    """Return the core's own words for a code."""
+    return str(ffi.string(lib.mm_strerror(code)).decode())
+
+
+def error_for(code: int, message: str, *, address: str = "", **more: Any) -> MeshError:
+    """Make the exception of a code; more: what its class has besides."""
+    if code == lib.MM_ECLOSED and _exiting.is_set() and threading.current_thread().daemon:
+        _stop_for_good()
+    error = _BY_CODE.get(code, MeshError)(message, code=code, address=address, **more)
+    if code in _ERRNO_BY_CODE:
+        vars(error).update(errno=_ERRNO_BY_CODE[code], strerror=text_of(code))
+    return error
+
+
+def raise_for(code: int, what: str, *, address: str = "") -> None:
+    """Raise what a negative result means; what says who was doing what, to what."""
+    if code < 0:
+        raise error_for(code, f"{what}: {text_of(code)}", address=address)
+
+
+_exiting = threading.Event()
+
+
+def _stop_for_good() -> None:
+    """Keep a daemon thread here until the process is gone, as the interpreter itself does later on.
+
+    What it waited for was closed by the exit, not by the program: the trace of an error nobody made
+    would be printed while standard error is being closed, which aborts the process.
+    """
+    lock = threading.Lock()
+    while True:
+        lock.acquire()
+
+
+def _close_engines() -> None:
+    """At exit: no thread of ours runs while the interpreter goes away; bounded by the linger."""
+    from meshmsg._events.log_records import records
+    from meshmsg._socket.engine import close_all
+
+    _exiting.set()
+    abandoned = close_all()
+    unlogged = records.end()
+    if unlogged:
+        warnings.warn(
+            f"meshmsg: {unlogged} records of the log were left out at exit: its handlers are slow",
+            RuntimeWarning,
+            stacklevel=1,
+        )
+    if abandoned:
+        warnings.warn(
+            f"meshmsg: {abandoned} messages were still queued at exit and are lost; "
+            "call drain() before the program ends",
+            RuntimeWarning,  # a ResourceWarning would not be shown
+            stacklevel=1,
+        )
+
+
+atexit.register(_close_engines)
+os.register_at_fork(
+    before=lib.mm_fork_prepare,
+    after_in_parent=lib.mm_fork_parent,
+    after_in_child=lib.mm_fork_child,
+)

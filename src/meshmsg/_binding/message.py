@@ -1,0 +1,223 @@
+"""What a receive gives: bytes that know where they came from.
+
+Law: a Message is its body; nothing else takes part in comparison or hashing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from meshmsg._binding.core import ESTATE, fast, lib
+from meshmsg._binding.data import Data, buffer_of, bytes_of, extent_of, question_of
+from meshmsg._binding.errors import ClosedError, MeshError, TooLargeError, UsageError
+from meshmsg._events.event_log import log
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+REASON_MAX = 1024
+"""Bytes the reason of a refusal may have."""
+
+
+class Message(bytes):
+    """A received message: the body, as bytes, with what else is known of it.
+
+    Attributes:
+        topic: Of a Sub: the topic it was published under, "" when it was a single frame.
+        peer: Who sent it: for a Router the peer's identity, else its id in `peers()`.
+
+    A copy is the message itself. Pickled it is its body, plain bytes, so that whoever unpickles it
+    needs no meshmsg (Spark's JVM has none): pickle `(m.topic, m.frames)` where more is needed.
+    """
+
+    __slots__ = ()
+    topic: str = ""
+    peer: int | bytes = 0
+    _frames: tuple[bytes, ...] = ()
+
+    @property
+    def frames(self) -> tuple[bytes, ...]:
+        """All frames of the message, as ZeroMQ peers send them; the last is the body."""
+        return self._frames or (bytes(self),)
+
+    def __copy__(self) -> Self:
+        return self  # nothing in it changes
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
+        return bytes, (bytes(self),)  # who reads it may have no meshmsg: the JVM of Spark has not
+
+
+class FullMessage(Message):
+    """One of several frames, or of a peer with a name: what is known of it are attributes."""
+
+
+PEERS_MAX = 4096
+"""Peers whose class of message is remembered; after that many all are forgotten."""
+
+
+class ClassesOfPeers(dict[int, type[Message]]):
+    """The Message of each peer: the id stands in the class, so that making one sets nothing.
+
+    An attribute of its own would cost each message a dictionary: more than the message itself.
+    """
+
+    def __missing__(self, peer: int) -> type[Message]:
+        if len(self) >= PEERS_MAX:
+            self.clear()
+        found: type[Message] = fast.message_class(Message, peer)
+        self[peer] = found
+        return found
+
+
+classes_of_peers = ClassesOfPeers()
+message_class: Callable[[int], type[Message]] = classes_of_peers.__getitem__
+"""Returns the Message of a peer; no function of Python, as it is asked for with each message."""
+
+IN_PLACE: bool = fast.check(message_class(0), b"sample")
+"""Whether this Python lays out bytes as the core knows; else messages are made by calls."""
+
+
+class Request(FullMessage):
+    """A request a Rep or Respondent received: `reply` answers it, or `refuse` says that nobody
+    will.
+
+    Used in a `with` statement, it is refused at the end unless it was answered by then, with the
+    name of the error that ended the block.
+    """
+
+    _way: Any = fast.no_way()
+    """The way back to who asked (csrc/binding/reply.c); that of one no socket gave is used."""
+
+    if not TYPE_CHECKING:  # as of any Message; not set with each, as it is seldom asked for
+        peer = property(attrgetter("_way.peer"), doc="Who asked: its id in `peers()`.")
+
+    def reply(self, data: Data) -> bool:
+        """Answer this request.
+
+        Never blocks. Thread-safe: yes; of several threads one answers.
+
+        Args:
+            data: The answer: bytes, or anything contiguous with a buffer.
+
+        Returns:
+            False when whoever asked is gone or takes no more; the answer is then counted as
+            dropped.
+
+        Raises:
+            UsageError: It was answered already.
+            TooLargeError: The answer is over message_size_max; another may be given.
+            ClosedError: The socket was closed.
+        """
+        sent: bool | int | None = self._way.reply(data)
+        return True if sent is True else self._reply_on(sent, data)
+
+    def reply_frames(self, frames: Sequence[Data]) -> bool:
+        """Answer this request with several frames, as ZeroMQ peers know them; else as `reply`.
+
+        Never blocks. Thread-safe: yes; of several threads one answers.
+
+        Args:
+            frames: The answer, one frame at least; a frame may be empty. Whoever asked gets the
+                last one as the message, and all as its `frames`.
+
+        Returns:
+            False when whoever asked is gone or takes no more; the answer is then counted as
+            dropped.
+
+        Raises:
+            UsageError: There is no frame; there are several, and whoever asked speaks SP, where an
+                answer is one body (another may be given); or it was answered already.
+            TooLargeError: Over message_size_max or frames_max, with the way back; another may be
+                given.
+            ClosedError: The socket was closed.
+        """
+        answer = question_of(frames, "reply_frames", "reply")
+        sent: bool | int = self._way.reply(answer)
+        if sent.__class__ is not bool:
+            self._refuse(int(sent), *extent_of(answer))
+        return bool(sent)
+
+    def refuse(self, reason: str = "") -> bool:
+        """Tell whoever asked that there will be no answer, and why.
+
+        A `Req` then raises RefusedError at once, and does not ask again, whatever `retries` it has
+        left; a `Survey` counts the peer as `declined`. Peers of meshmsg that ask directly
+        understand it. Others (ZeroMQ, SP, a Dealer or a forwarder in between, which could hand it
+        on as an answer) are sent nothing: this returns False, and `reply` may still tell them, in
+        words of your own. A request that is dropped is not refused: `with request:` does that.
+
+        Never blocks. Thread-safe: yes; of several threads one answers or refuses.
+
+        Args:
+            reason: Why, for people and logs: up to 1,024 bytes of UTF-8.
+
+        Returns:
+            True when the refusal is on its way. False when nothing was sent, as whoever asked does
+            not understand it, is gone or takes no more: the request is still open.
+
+        Raises:
+            UsageError: It was answered or refused already.
+            TooLargeError: The reason is too long; another may be given.
+            ClosedError: The socket was closed.
+        """
+        if not isinstance(reason, str):
+            raise TypeError(f"a reason is str, not {type(reason).__name__}")
+        body = reason.encode("utf-8", "backslashreplace")
+        sent: bool | int = self._way.refuse(body)
+        if sent.__class__ is not bool:
+            self._not_refused(int(sent), len(body))
+        return bool(sent)
+
+    def _not_refused(self, code: int, size: int) -> NoReturn:
+        """Raise what kept a refusal with a reason of that size from being sent."""
+        if code == lib.MM_EMSGSIZE and size > REASON_MAX:
+            raise TooLargeError(
+                f"a reason of {size} bytes; it may have {REASON_MAX}",
+                code=code,
+                size=size,
+                limit=REASON_MAX,
+            )
+        self._refuse(code, size)
+
+    def __enter__(self) -> Self:
+        """Refuse it at the end of the `with` block, unless it was answered there."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        why = "it was not answered" if kind is None else f"{kind.__name__} while it was worked on"
+        try:
+            self.refuse(why.encode("utf-8", "replace")[:REASON_MAX].decode("utf-8", "ignore"))
+        except (UsageError, ClosedError):
+            pass  # answered; or nobody can be told any more
+        except MeshError as failed:
+            if error is None:
+                raise
+            log.warning("a request was not refused: %s", failed)  # its own error is more important
+
+    def _reply_on(self, sent: bool | int | None, data: Data) -> bool:
+        """Reply after a first try: to nobody (False), with no bytes (None), or the code of why."""
+        if sent is None:
+            return Request.reply(self, bytes_of(data))
+        if sent is not False:
+            self._refuse(sent, buffer_of(data)[1])
+        return False
+
+    def _refuse(self, code: int, size: int, count: int = 1) -> NoReturn:
+        """Raise what kept an answer of that size from being sent."""
+        socket, frames, routed, refused = self._way.about()
+        if code == ESTATE or socket is None:  # perhaps by another thread, meanwhile
+            done = "refused" if refused else "answered"
+            raise UsageError(f"this request was {done} already; each takes one reply or refusal")
+        raise socket._reply_error(code, routed + size, frames + count)

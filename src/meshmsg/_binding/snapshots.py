@@ -1,0 +1,454 @@
+"""What a socket tells about itself: frozen snapshots of its counters, peers and events.
+
+Law: every field has the meaning its C namesake has in meshmsg.h; Reason and EventKind are checked
+against the C enums by a test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Literal
+
+from meshmsg._binding.core import ffi, lib
+
+
+def _plain(snapshot: Any) -> dict[str, Any]:
+    """Return the fields of a snapshot, in their order."""
+    return {name: getattr(snapshot, name) for name in snapshot.__dataclass_fields__}
+
+
+def _explain(kind: type[IntEnum]) -> None:
+    """Give each member of an enum its line of the class's docstring."""
+    lines = re.findall(r"^        (\w+): (.*(?:\n {12}.*)*)", kind.__doc__ or "", re.MULTILINE)
+    for name, words in lines:
+        kind[name].__doc__ = " ".join(words.split())
+
+
+class EventKind(IntEnum):
+    """What happened.
+
+    Attributes:
+        LISTENING: An endpoint was bound.
+        PEER_UP: A peer is connected, and its handshake is done; `detail` is its role on the wire.
+        PEER_DOWN: A peer is gone; `reason` and `detail` say why.
+        CONNECT_FAILED: An attempt to connect reached nobody; it is made again (`retry_in`).
+        HANDSHAKE_FAILED: A connection ended before it was a peer's: refused by either side, or no
+            peer.
+        DROPPED: Messages were dropped for one cause, `count` of them since the last event of it;
+            `detail` is the cause, and the options that matter to it.
+        LATE_REPLY: A reply or answer came that nobody waits for any more; it was dropped.
+        ACCEPT_PAUSED: No descriptor or memory for another connection: nobody is let in for 0.1 s.
+        ACCEPT_RESUMED: There is room again, and whoever waits is let in.
+        PEER_STALLED: A peer's system answers, but the peer itself reads and says nothing.
+        PEER_RESUMED: A peer that was stalled reads again, or said something.
+        PEER_SILENT: An attempt to connect, or its handshake, has got no further for 1 s; it goes
+            on.
+        PEER_UNREAD: `stop_receiving` waits no longer for a peer that has not said that it is done:
+            it cannot, or not by the deadline; what is on its way from it may be lost.
+    """
+
+    LISTENING = 1
+    PEER_UP = 2
+    PEER_DOWN = 3
+    CONNECT_FAILED = 4
+    HANDSHAKE_FAILED = 5
+    DROPPED = 6
+    LATE_REPLY = 7
+    ACCEPT_PAUSED = 8
+    ACCEPT_RESUMED = 9
+    PEER_STALLED = 10
+    PEER_RESUMED = 11
+    PEER_SILENT = 12
+    PEER_UNREAD = 13
+
+
+class Reason(IntEnum):
+    """Why a connection ended or was never made.
+
+    Attributes:
+        NONE: No reason, as of events that are no end.
+        LOCAL: Closed here, on purpose.
+        EOF: The peer closed between two messages: the usual end.
+        EOF_MID_MESSAGE: The peer closed inside a message.
+        RESET: The connection was reset, or another error of the system ended it. `detail` says
+            what of ours it cut, and, of a peer that is not of meshmsg, what may be why.
+        REFUSED: Nobody listens there.
+        UNREACHABLE: No route, no such name, no such file.
+        HANDSHAKE_TIMEOUT: The handshake was not done within `handshake_timeout`.
+        HEARTBEAT: Silent for longer than `heartbeat_timeout`, or than the ttl that its own PING
+            promised; `detail` says which.
+        EVICTED: The oldest of more than `half_open_max` unfinished handshakes.
+        CONNECTIONS: One connection more than `connections_max`.
+        NOT_ZMTP: Its first octets are no greeting of ZMTP; `detail` quotes them.
+        OLD_ZMTP: It speaks ZMTP 1.0 or 2.0.
+        MECHANISM: It wants PLAIN, CURVE or another mechanism than NULL; of libzmq, which
+            ends such a connection without a word, it is HANDSHAKE_EOF.
+        HANDSHAKE: A frame or command that does not belong into the handshake.
+        METADATA: Properties in its READY that are malformed, twice or too large.
+        SOCKET_TYPE: Its role is missing, unknown or no partner of ours.
+        IDENTITY: Its identity is malformed or taken, or was taken over.
+        ERROR_COMMAND: It refused us; `detail` has its words.
+        ROLE_REFUSED: This socket takes no more peers (Pair).
+        FRAME_FLAGS: Flags of a frame that nobody defined.
+        COMMAND: A malformed command, or a message behind STOPPED.
+        COMMAND_SIZE: A command over its limit.
+        MESSAGE_SIZE: A message over `message_size_max`; `detail` has both sizes.
+        FRAME_COUNT: A message of more than `frames_max` frames.
+        TOPIC_SIZE: A topic over `topic_size_max`.
+        SUBSCRIPTIONS: More topics than `subscriptions_max`, or more than 16 MiB of them.
+        MEMORY: No memory here.
+        NOT_SP: Its first octets are no hello of SP; `detail` quotes them.
+        SP_HEADER: A message of SP that ends inside its header.
+        HANDSHAKE_EOF: The peer closed before the handshake was done; `detail` says how far it came.
+        USER: An abstract ipc name, and the other side is another user.
+    """
+
+    NONE = 0
+    LOCAL = 1
+    EOF = 2
+    EOF_MID_MESSAGE = 3
+    RESET = 4
+    REFUSED = 5
+    UNREACHABLE = 6
+    HANDSHAKE_TIMEOUT = 7
+    HEARTBEAT = 8
+    EVICTED = 9
+    CONNECTIONS = 10
+    NOT_ZMTP = 11
+    OLD_ZMTP = 12
+    MECHANISM = 13
+    HANDSHAKE = 14
+    METADATA = 15
+    SOCKET_TYPE = 16
+    IDENTITY = 17
+    ERROR_COMMAND = 18
+    ROLE_REFUSED = 19
+    FRAME_FLAGS = 20
+    COMMAND = 21
+    COMMAND_SIZE = 22
+    MESSAGE_SIZE = 23
+    FRAME_COUNT = 24
+    TOPIC_SIZE = 25
+    SUBSCRIPTIONS = 26
+    MEMORY = 27
+    NOT_SP = 28
+    SP_HEADER = 29
+    HANDSHAKE_EOF = 30
+    USER = 31
+
+
+_explain(EventKind)
+_explain(Reason)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a socket's connections.
+
+    Attributes:
+        seq: Its number at this socket, from 1; a gap means events were lost before they were read.
+        time: Wall clock, seconds since the epoch.
+        kind: What happened.
+        reason: Why, for ends and failures.
+        peer: The peer's id, 0 when there is none.
+        count: How many of it, for DROPPED.
+        endpoint: Ours, as bound or connected.
+        address: The peer's address, "" when there is none or it is not known yet.
+        detail: In words.
+        retry_in: Seconds until the next attempt to connect, None when there is none or it is not
+            known yet.
+    """
+
+    seq: int
+    time: float
+    kind: EventKind
+    reason: Reason
+    peer: int
+    count: int
+    endpoint: str
+    address: str
+    detail: str
+    retry_in: float | None
+
+    def as_dict(self) -> dict[str, str | int | float | None]:
+        """Return it as what JSON has.
+
+        Thread-safe: yes.
+
+        Returns:
+            All fields by name; `kind` and `reason` by their names.
+        """
+        return {**_plain(self), "kind": self.kind.name, "reason": self.reason.name}
+
+
+@dataclass(frozen=True)
+class PeerInfo:
+    """One connected peer, as it was when asked.
+
+    Attributes:
+        id: Its number, of this process; `message.peer` of most roles.
+        role: Its role on the wire: PULL, SUB, ...
+        identity: The name a Router knows it by, b"" if it has none.
+        endpoint: Ours: as bound, or as connected to.
+        address: Its own, as seen from here.
+        outgoing: Whether we connected to it.
+        since: When its handshake was done: wall clock, seconds since the epoch.
+        wire: "zmtp" or "sp".
+        zmtp_minor: 1 for ZMTP 3.1, 0 for 3.0 and SP.
+        queued_out_messages: Messages queued for it now.
+        queued_out_bytes: Bytes queued for it now.
+        queued_in_messages: Messages received from it and not taken yet.
+        queued_in_bytes: Bytes received from it and not taken yet.
+        sent_messages: Messages written to its connection.
+        received_messages: Messages read from its connection.
+        dropped_messages: Messages to or from it that were dropped.
+        confirmed_messages: Messages it has confirmed to have read; stays 0 over ZMTP 3.0 and SP.
+        subscriptions: Topics it subscribed to.
+        rtt: Seconds a heartbeat took there and back, None if there was none yet.
+        stalled: Whether its system answers and it does not (PEER_STALLED).
+        stopping: Of a socket that stops receiving: what became of asking this peer, as in
+            `StoppedPeer`. "stops": the peer itself stops receiving, and is sent nothing more.
+            "left": after `disconnect`, it still gets what was queued for it. None: none of these.
+        meshmsg: Whether it says that it is a socket of meshmsg (over SP it cannot).
+        subscribed: Of a Sub or XSub: whether the peer has all its topics. "certain": its socket
+            has them, or it is of SP and sends everything; an XPub with `manual=True` among them
+            still decides itself what it sends. "probable": it answered a PING behind
+            them; a peer that is not of meshmsg may do so before its socket has them. "written":
+            they were written to it, and it cannot answer (ZMTP 3.0). "waiting": none of these yet.
+            None: this socket does not subscribe.
+    """
+
+    id: int
+    role: str
+    identity: bytes
+    endpoint: str
+    address: str
+    outgoing: bool
+    since: float
+    wire: str
+    zmtp_minor: int
+    queued_out_messages: int
+    queued_out_bytes: int
+    queued_in_messages: int
+    queued_in_bytes: int
+    sent_messages: int
+    received_messages: int
+    dropped_messages: int
+    confirmed_messages: int
+    subscriptions: int
+    rtt: float | None
+    stalled: bool
+    stopping: Literal["asked", "stopped", "cancelled", "cannot", "late", "stops", "left"] | None
+    meshmsg: bool
+    subscribed: Literal["waiting", "certain", "probable", "written"] | None
+
+    def as_dict(self) -> dict[str, str | int | float | None]:
+        """Return it as what JSON has.
+
+        Thread-safe: yes.
+
+        Returns:
+            All fields by name; `identity` as text, with escapes for what is no UTF-8.
+        """
+        return {**_plain(self), "identity": self.identity.decode("utf-8", "backslashreplace")}
+
+
+@dataclass(frozen=True)
+class Stats:
+    """The counters of a socket since it was opened, and how things stand now.
+
+    Nothing is unaccounted for: at any time, sent + parsed = written + received + queued_out +
+    queued_in + dropped + filtered, in messages. Pub, XPub, Surveyor and Bus count a message as sent
+    once, and each copy of it as written, queued or dropped; unwanted are those that had no copy, as
+    nobody had subscribed to them. News of a subscription
+    that an XPub receives counts as parsed in that moment. Filtered is what a Sub was sent by
+    publishers of SP, who send everything, and did not subscribe to.
+
+    Attributes:
+        sent_messages: Accepted from the application.
+        sent_bytes: Bytes of those.
+        received_messages: Handed to the application.
+        received_bytes: Bytes of those.
+        written_messages: Written to connections, to the last octet.
+        parsed_messages: Read from connections, to the last octet.
+        confirmed_messages: Written, and a peer has confirmed to have read them, or its answers did.
+        in_doubt_messages: Written to a connection that ended before they were confirmed: lost, or
+            read shortly before. Taken back when a receipt still comes.
+        dropped_overflow: Dropped as a queue was full.
+        dropped_no_peer: Dropped for want of a peer.
+        dropped_peer_gone: Dropped with a peer that left.
+        dropped_closed: Dropped when the socket was closed.
+        dropped_late: Replies and answers that nobody waited for any more.
+        dropped_filtered: Received, but unsubscribed before they were taken (Sub).
+        dropped_malformed: Received, and no message for this role.
+        dropped_unfit: Not sent to a peer whose wire, SP, has no words for them.
+        dropped_conflated: Dropped as a newer message came, and only that was to be kept.
+        unwanted_messages: Published, and nobody had subscribed to them.
+        filtered_messages: Sent to a Sub by a publisher of SP, which sends all, and not subscribed
+            to.
+        queued_out_messages: Queued for peers now.
+        queued_out_bytes: Bytes of those.
+        queued_in_messages: Received and not taken, now.
+        queued_in_bytes: Bytes of those.
+        connects: Connections that were made from here.
+        accepts: Connections that were accepted.
+        handshakes: Handshakes that were done: peers there have been.
+        handshakes_failed: Handshakes that were not.
+        disconnects: Peers that are gone.
+        events_lost: Events that fell out of the 256 remembered ones.
+        peers: Peers now.
+        half_open: Handshakes under way now.
+        listeners: Endpoints bound now.
+        dialers: Endpoints connected to, or tried, now.
+        topics: Topics this Sub or XSub is subscribed to now.
+        closed: Connections that ended or were never made, by Reason.
+    """
+
+    sent_messages: int
+    sent_bytes: int
+    received_messages: int
+    received_bytes: int
+    written_messages: int
+    parsed_messages: int
+    confirmed_messages: int
+    in_doubt_messages: int
+    dropped_overflow: int
+    dropped_no_peer: int
+    dropped_peer_gone: int
+    dropped_closed: int
+    dropped_late: int
+    dropped_filtered: int
+    dropped_malformed: int
+    dropped_unfit: int
+    dropped_conflated: int
+    unwanted_messages: int
+    filtered_messages: int
+    queued_out_messages: int
+    queued_out_bytes: int
+    queued_in_messages: int
+    queued_in_bytes: int
+    connects: int
+    accepts: int
+    handshakes: int
+    handshakes_failed: int
+    disconnects: int
+    events_lost: int
+    peers: int
+    half_open: int
+    listeners: int
+    dialers: int
+    topics: int
+    closed: Mapping[Reason, int]
+
+    @property
+    def dropped(self) -> int:
+        """All drops together."""
+        return (
+            self.dropped_overflow
+            + self.dropped_no_peer
+            + self.dropped_peer_gone
+            + self.dropped_closed
+            + self.dropped_late
+            + self.dropped_filtered
+            + self.dropped_malformed
+            + self.dropped_unfit
+            + self.dropped_conflated
+        )
+
+    def as_dict(self) -> dict[str, int]:
+        """Return all counters by name, for metrics.
+
+        Thread-safe: yes.
+
+        Returns:
+            Always the same names: the fields, `dropped`, which is the sum of all drops, and in
+            place of `closed` a counter for each reason: `closed_local`, `closed_eof`, ...
+        """
+        counts: dict[str, int] = {**_plain(self), "dropped": self.dropped}
+        del counts["closed"]
+        reasons = list(Reason)[1:]
+        return counts | {f"closed_{r.name.lower()}": self.closed.get(r, 0) for r in reasons}
+
+
+def text(value: Any) -> str:
+    """Decode a C string of the library."""
+    return str(ffi.string(value).decode("utf-8", "replace"))
+
+
+def event_of(raw: Any) -> Event:
+    """Make an Event of an mm_event."""
+    return Event(
+        seq=raw.seq,
+        time=raw.time_ns / 1e9,
+        kind=EventKind(raw.kind),
+        reason=Reason(raw.reason),
+        peer=raw.peer,
+        count=raw.count,
+        endpoint=text(raw.endpoint),
+        address=text(raw.address),
+        detail=text(raw.detail),
+        retry_in=None if raw.retry_ns < 0 else raw.retry_ns / 1e9,
+    )
+
+
+_WIRES = {1: "zmtp", 2: "sp"}
+_PEER_SAME = (
+    *("id", "zmtp_minor", "queued_out_messages", "queued_out_bytes", "queued_in_messages"),
+    *("queued_in_bytes", "sent_messages", "received_messages", "dropped_messages"),
+    *("confirmed_messages", "subscriptions"),
+)
+
+
+_STOPS: dict[int, Literal["asked", "stopped", "cancelled", "cannot", "late", "stops", "left"]] = {
+    lib.MM_STOP_ASKED: "asked",
+    lib.MM_STOP_STOPPED: "stopped",
+    lib.MM_STOP_CANCELLING: "asked",
+    lib.MM_STOP_CANCELLED: "cancelled",
+    lib.MM_STOP_CANNOT: "cannot",
+    lib.MM_STOP_LATE: "late",
+    lib.MM_STOP_ITSELF: "stops",
+    lib.MM_STOP_LEFT: "left",
+}
+_SUBSCRIBED: dict[int, Literal["waiting", "certain", "probable", "written"]] = {
+    lib.MM_SUBSCRIBED_WAITING: "waiting",
+    lib.MM_SUBSCRIBED_CERTAIN: "certain",
+    lib.MM_SUBSCRIBED_PROBABLE: "probable",
+    lib.MM_SUBSCRIBED_WRITTEN: "written",
+}
+
+
+def peer_of(raw: Any) -> PeerInfo:
+    """Make a PeerInfo of an mm_peer."""
+    same = {name: int(getattr(raw, name)) for name in _PEER_SAME}
+    return PeerInfo(
+        **same,
+        role=text(lib.mm_role_name(raw.role)),
+        wire=_WIRES[raw.wire],
+        identity=bytes(ffi.buffer(raw.identity, raw.identity_size)),
+        endpoint=text(raw.endpoint),
+        address=text(raw.address),
+        outgoing=bool(raw.outgoing),
+        since=raw.since_ns / 1e9,
+        rtt=None if raw.rtt_ns < 0 else raw.rtt_ns / 1e9,
+        stalled=bool(raw.stalled),
+        stopping=_STOPS.get(raw.stop),
+        meshmsg=bool(raw.meshmsg),
+        subscribed=_SUBSCRIBED.get(raw.subscribed),
+    )
+
+
+_STATS_SAME = tuple(name for name in Stats.__dataclass_fields__ if name != "closed")
+
+
+def stats_of(raw: Any, prefetched: int, prefetched_bytes: int) -> Stats:
+    """Make a Stats of an mm_stats; what this side holds prefetched counts as queued, not
+    received."""
+    same = {name: int(getattr(raw, name)) for name in _STATS_SAME}
+    same["received_messages"] -= prefetched
+    same["received_bytes"] -= prefetched_bytes
+    same["queued_in_messages"] += prefetched
+    same["queued_in_bytes"] += prefetched_bytes
+    return Stats(**same, closed={r: int(raw.closed[r]) for r in Reason if raw.closed[r]})

@@ -1,0 +1,156 @@
+"""Records of logging, and the thread that gives them to its handlers.
+
+A handler is a user's: it may be slow, hold a lock of its own, raise, or send on a socket of ours.
+Not here: what the records say (event_log.py). Law: who writes here never waits for a handler; so
+many records wait, what comes then is left out, counted and told of; the thread is there while there
+is something to give.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from meshmsg._binding.snapshots import Event
+
+log = logging.getLogger("meshmsg")
+
+WAITING_MAX = 1024
+"""Records that wait for the log's handlers; more are left out, and counted."""
+
+
+def tell_of_error(where: str) -> None:
+    """Tell of the error that is being handled, where no caller is there to have it."""
+    kind, error, trace = sys.exc_info()
+    told: Any = SimpleNamespace(
+        exc_type=kind, exc_value=error, exc_traceback=trace, err_msg=where, object=None
+    )
+    try:
+        sys.unraisablehook(told)
+    except BaseException:
+        return  # standard error is closed, say: there is nobody left to tell
+
+
+def record_of(level: int, words: str, event: Event | None = None, error: Any = None) -> Any:
+    """Make a record, with the time of the event; None: nobody wants one of this level."""
+    if not log.isEnabledFor(level):
+        return None
+    extra = None if event is None else {"event": event}
+    record = log.makeRecord(log.name, level, __file__, 0, words, (), error, extra=extra)
+    if event is not None:
+        record.relativeCreated += (event.time - record.created) * 1000
+        record.created = event.time
+        record.msecs = int(event.time % 1 * 1000)
+    return record
+
+
+def give(record: logging.LogRecord | None) -> None:
+    """Call the handlers here and now; one that fails is in nobody's way."""
+    if record is None:
+        return
+    try:
+        log.handle(record)
+    except Exception:  # of a filter, say
+        tell_of_error("a filter or handler of the log 'meshmsg' raised an error")
+
+
+class Records:
+    """The records that wait, and the thread that gives them."""
+
+    def __init__(self) -> None:
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """In the child: what waits is the parent's, and so is the thread."""
+        self._lock = threading.RLock()
+        self._waiting: deque[logging.LogRecord] = deque()
+        self._left_out = 0
+        self._thread: threading.Thread | None = None
+        """The one that gives; an older one that finds another here ends."""
+        self._over = False
+
+    def put(self, record: logging.LogRecord | None) -> None:
+        """Have a record given soon."""
+        if record is None:
+            return
+        with self._lock:
+            if len(self._waiting) >= WAITING_MAX or self._over:
+                self._left_out += 1
+                return
+            self._note_left_out()
+            self._waiting.append(record)
+        self._begin()
+
+    def _note_left_out(self) -> None:
+        if not self._left_out or self._over:
+            return
+        words = (
+            f"{self._left_out} records were left out here: the log's handlers are slower than "
+            f"what happens, and {WAITING_MAX} records waited for them"
+        )
+        self._left_out = 0
+        record = record_of(logging.WARNING, words)
+        if record is not None:
+            self._waiting.append(record)
+
+    def _begin(self) -> None:
+        """Start the thread, unless it runs; a signal's function may have prevented that before."""
+        with self._lock:
+            thread = self._thread
+            if not self._waiting or (thread is not None and thread.is_alive()):
+                return
+            thread = threading.Thread(target=self._run, name="meshmsg-log", daemon=True)
+            self._thread = thread
+        try:
+            thread.start()
+        except RuntimeError:  # there is no thread left: the caller's own
+            self._thread = threading.current_thread()
+            self._give_all()
+
+    def _run(self) -> None:
+        # It is no thread for signals: they go to the program's own.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        self._give_all()
+
+    def _give_all(self) -> None:
+        while True:
+            with self._lock:
+                if self._thread is not threading.current_thread():
+                    return
+                if not self._waiting:
+                    self._note_left_out()
+                if not self._waiting or self._over:
+                    self._thread = None
+                    return
+                record = self._waiting.popleft()
+            try:
+                give(record)
+            except BaseException:
+                tell_of_error("a handler of the log 'meshmsg' raised what ends a program")
+
+    def wait(self, seconds: float) -> None:
+        """Wait until all were given, but not for a handler that does not return."""
+        self._begin()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            with suppress(RuntimeError):  # another thread is about to start it
+                thread.join(seconds)
+
+    def end(self) -> int:
+        """At exit: give no more; say how many were not given."""
+        with self._lock:
+            self._over = True
+            return len(self._waiting) + self._left_out
+
+
+records = Records()
+
+os.register_at_fork(after_in_child=records.after_fork)

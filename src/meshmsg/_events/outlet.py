@@ -1,0 +1,200 @@
+"""Where the events of one socket go: to the log, to `on_event=` and to who watches.
+
+Not here: the thread that has it look (event_thread.py), what the log says (event_log.py). Law: each
+of them has a place of its own in the socket's events; no lock is held while a function of a user's
+is called; a socket is known by its handle only, and not kept alive.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from meshmsg._binding.core import ffi, lib
+from meshmsg._binding.snapshots import Event, event_of
+from meshmsg._events.event_log import EventLog
+from meshmsg._events.log_records import give, record_of, records
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from logging import LogRecord
+
+    from meshmsg._sync.watch import Watcher
+
+OnEvent = Callable[[Event], object]
+
+EVENTS_FIRST = 4
+EVENTS_AT_ONCE = 64
+
+
+def read_events(handle: int, seq: int) -> tuple[int, list[Event], int]:
+    """Read a socket's events from a number on: a code, those, and the number of the next."""
+    found: list[Event] = []
+    cap = EVENTS_FIRST  # mostly there are few, or none
+    next_seq = ffi.new("uint64_t *")
+    while True:
+        out = ffi.new("mm_event[]", cap)
+        count = lib.mm_socket_events(handle, seq, out, cap, next_seq)
+        if count < 0:
+            return count, found, seq
+        found += [event_of(out[i]) for i in range(count)]
+        seq = int(next_seq[0])
+        if count < cap:
+            return 0, found, seq
+        cap = EVENTS_AT_ONCE
+
+
+class Outlet:
+    """Where the events of one socket go; it knows the socket by its handle only."""
+
+    def __init__(self, name: str, on_event: OnEvent | None, loop: AbstractEventLoop | None) -> None:
+        self.handle = 0
+        self.told = False
+        """Whether a thread tells of what happens as it happens."""
+        self.left = False
+        """Whether the socket was closed, so that no thread is to begin telling of it."""
+        self._name = name
+        self._on_event = on_event
+        self._loop = loop
+        self._due = False
+        """Whether the loop was asked to call the function, and has not begun to."""
+        self._log = EventLog(name)
+        self._log_seq = self._call_seq = 1
+        self._lock = threading.RLock()
+        self._watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
+        self._last: list[Event] | None = None
+        """All that is remembered of the socket, once it is closed."""
+        self._last_words = ""
+
+    def after_fork(self) -> None:
+        """In the child: the lock may be held by a thread that is not here."""
+        self._lock = threading.RLock()
+        self._on_event = None
+        self._watchers = weakref.WeakSet()
+
+    def log_new(self) -> None:
+        """Log what is new; by calls that wait, where no thread tells."""
+        if not self.told:
+            self._log_since(give)
+
+    def _log_since(self, take: Callable[[LogRecord | None], None]) -> None:
+        """Log what is new, each event once. A handler may use sockets, this one as well: while it
+        is called, no lock is held."""
+        with self._lock:
+            _, found, after = self.since(self._log_seq)
+            made = []
+            if found and found[0].seq > self._log_seq:
+                words = (
+                    f"{self._name}: {found[0].seq - self._log_seq} events are missing here: they "
+                    "came faster than they were told, and a socket remembers 256"
+                )
+                made.append(record_of(logging.WARNING, words))
+            self._log_seq = after
+            for event in found:
+                level, words = self._log.judge(event)
+                made.append(record_of(level, words, event))
+        for record in made:
+            take(record)
+
+    def tell(self) -> None:
+        """Log what is new, and call who wants to know; by the thread that tells."""
+        self._log_since(records.put)
+        self._tell_function()
+        self.ring()
+
+    def ring(self) -> None:
+        """Tell those that watch that there is something new."""
+        with self._lock:
+            watchers = list(self._watchers)
+        for watcher in watchers:
+            watcher.ring()
+
+    def finish(self) -> None:
+        """The socket is about to be closed: keep what it remembers, and was not told yet."""
+        lib.mm_socket_events(self.handle, 1, ffi.NULL, 0, ffi.new("uint64_t *"))  # drops are told
+        code, found, _ = read_events(self.handle, 1 if self.is_heard() else self._log_seq)
+        self._last = found if code == 0 else self._last
+
+    def has_news(self) -> bool:
+        """Whether anything is still to be told of a socket that was closed."""
+        last = self._last
+        unlogged = bool(last) and last[-1].seq >= self._log_seq  # type: ignore[index]
+        return unlogged or self.is_heard() or bool(self._last_words)
+
+    def end(self, last_words: str) -> None:
+        """The socket was closed: log this as well; where a thread tells, that does it."""
+        self._last_words = last_words
+        if not self.told:
+            self._log_since(give)
+
+    def tell_last(self) -> None:
+        """After the socket was closed: what had not been told; by the thread that tells."""
+        self._log_since(records.put)
+        self.log_last_words()
+        self._tell_function()
+        self.ring()
+
+    def log_last_words(self) -> None:
+        """Log what the end of the socket came to, if anything."""
+        words, self._last_words = self._last_words, ""
+        if words:
+            (records.put if self.told else give)(record_of(logging.INFO, words))
+
+    def since(self, seq: int) -> tuple[bool, list[Event], int]:
+        """Tell what is new to who has seen the events before a number; whether it was closed."""
+        code, found, after = read_events(self.handle, seq)
+        if code == 0:
+            return False, found, after
+        last = [event for event in self._last or () if event.seq >= seq]
+        return True, last, last[-1].seq + 1 if last else seq
+
+    def add_watcher(self, watcher: Watcher) -> None:
+        """Tell this one as well, for as long as somebody refers to it."""
+        with self._lock:
+            self._watchers.add(watcher)
+
+    def is_heard(self) -> bool:
+        """Whether anybody but the log wants to know."""
+        return self._on_event is not None or len(self._watchers) > 0
+
+    def _tell_function(self) -> None:
+        """Call it here, or have its loop call it; a loop that stands still is asked once."""
+        if self._on_event is None or self._due:
+            return
+        if self._loop is None:
+            self._call_new()
+            return
+        self._due = True
+        with suppress(RuntimeError):  # the loop was closed: nobody is there to be told
+            self._loop.call_soon_threadsafe(self._call_in_loop)
+
+    def _call_in_loop(self) -> None:
+        self._due = False
+        try:
+            self._call_new()
+        except BaseException:  # Ctrl-C ends the loop, which may run again
+            self._tell_function()
+            raise
+
+    def _call_new(self) -> None:
+        """Call the function with what is new to it."""
+        for event in self.since(self._call_seq)[1]:
+            self._call_seq = event.seq + 1  # before: whatever it raises, it has had this one
+            self._call(event)
+
+    def _call(self, event: Event) -> None:
+        on_event = self._on_event
+        if on_event is None:
+            return
+        try:
+            on_event(event)
+        except BaseException as error:
+            if self._loop is not None and isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise  # of a signal, perhaps: it is for the program
+            words = f"on_event= of a {self._name} raised an error, for {event}"
+            records.put(record_of(logging.ERROR, words, error=sys.exc_info()))

@@ -1,0 +1,159 @@
+"""What a role cannot do, and arguments that `send` does not take: the error says what is meant.
+
+Not here: names of other libraries (absent_names.py). Law: as there: what a role has not is absent
+to `hasattr` and to type checkers; only the words of the error differ, and a call that is right pays
+nothing for them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+DOES: dict[str, str] = {
+    "Push": "it sends: send, send_many, send_frames",
+    "Pull": "it receives: recv, recv_many, recv_frames, or a `for` loop",
+    "Pub": 'it publishes: send(data, topic="...")',
+    "Sub": "it receives what it subscribed to: subscribe(topic), recv, or a `for` loop",
+    "XPub": 'it publishes, and receives subscriptions: send(data, topic="..."), recv',
+    "XSub": "it subscribes, sends to its publishers and receives: subscribe(topic), send, recv",
+    "Req": "it asks: request(data), which gives the reply",
+    "Rep": "it receives requests, and each is answered by itself: recv, then request.reply(data)",
+    "Dealer": "it sends and receives: send, recv",
+    "Router": "it sends to a peer by its identity, and receives: send(data, to=...), recv",
+    "Pair": "it sends and receives: send, recv",
+    "Surveyor": "it asks all its peers: survey(data), and then iterate over the answers",
+    "Respondent": "it receives surveys, and each is answered by itself: recv, request.reply(data)",
+    "Bus": "it sends and receives: send, recv",
+}
+"""What each role does, and how."""
+
+OF_SOME = (
+    *("send", "send_many", "send_frames", "send_batch"),
+    *("recv", "recv_many", "recv_frames", "recv_batch", "stop_receiving"),
+    *("subscribe", "unsubscribe", "wait_for_subscribed", "subscribers", "wait_for_subscribers"),
+    *("request", "survey", "drain"),
+)
+"""Methods that some roles have."""
+
+_ARGUMENTS: dict[str, str] = {
+    "flags": "zmq.NOBLOCK is timeout=0, zmq.SNDMORE is send_frames(frames)",
+    "block": "block=False is timeout=0",
+    "copy": "what is sent is copied, and may be changed afterwards",
+    "track": "drain() tells what has arrived",
+    "topic": 'a topic is of Pub and XPub: send(data, topic="...")',
+    "to": "an identity is of Router: send(data, to=...)",
+}
+"""Arguments of `send` that other libraries, or other roles, have."""
+
+
+def role_of(owner: type) -> str:
+    """Return the name of the role that a class is, or is made of."""
+    return next((base.__name__ for base in owner.__mro__ if base.__name__ in DOES), "")
+
+
+def has(owner: type, name: str) -> bool:
+    """Whether a class has a method of its own; `hasattr` would ask for the error to be made."""
+    found = next((base for base in owner.__mro__ if name in vars(base)), WrongRole)
+    return found is not WrongRole
+
+
+def cannot(owner: type, name: str) -> str:
+    """Say that a role has no such method, what it does have, and who has it."""
+    package = importlib.import_module("meshmsg")
+    others = ", ".join(role for role in DOES if has(getattr(package, role), name))
+    role = role_of(owner)
+    does = f": {DOES[role]}" if role else ""
+    return f"{owner.__name__} has no {name!r}{does}; who has {name!r}: {others}"
+
+
+def no_iteration(owner: type) -> TypeError:
+    """Make the error of a loop over a socket that receives nothing."""
+    role = role_of(owner)
+    does = f"; {DOES[role]}" if role else ""
+    return TypeError(f"{owner.__name__} receives nothing that a loop could go over{does}")
+
+
+def wrong_send(topics: bool, given: int, named: Mapping[str, object]) -> TypeError:
+    """Make the error of a `send` with more than it takes.
+
+    Args:
+        topics: Whether it takes a topic.
+        given: How many values it was given by their position.
+        named: Those it was given by name.
+    """
+    form = 'send(data, topic="...", timeout=seconds)' if topics else "send(data, timeout=seconds)"
+    known = ("data", "timeout", "topic") if topics else ("data", "timeout")
+    if given > 1:
+        hint = 'the topic goes by name, topic="..."; ' if topics else ""
+        hint += _ARGUMENTS["flags"]
+        return TypeError(f"send takes one value by position, not {given}: {form}; {hint}")
+    name = next((name for name in named if name not in known), "")
+    if not name:
+        return TypeError(f"send got its data twice: {form}")
+    hint = f"; {_ARGUMENTS[name]}" if name in _ARGUMENTS else ""
+    return TypeError(f"send has no argument {name!r}: {form}{hint}")
+
+
+def wrong_send_of(topics: bool) -> Callable[..., None]:
+    """Return what is called instead of a `send`, with arguments that it does not take."""
+
+    def refuse(*given: object, **named: object) -> None:
+        raise wrong_send(topics, len(given) - 1, named)
+
+    return refuse
+
+
+class _OfOthers:
+    """A method that is not this role's, and knows whose it is."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> None:
+        raise AttributeError(
+            cannot(owner, self._name), name=self._name, obj=owner if instance is None else instance
+        )
+
+
+class WrongRole:
+    """Methods of other roles: not here, and the error says whose they are."""
+
+    if not TYPE_CHECKING:
+        for _name in OF_SOME:
+            locals()[_name] = _OfOthers(_name)
+        del _name
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in OF_SOME or has(type(self), name)]
+
+
+class NotAwaited:
+    """A sync socket in `async with` or `async for`, or in a loop although it receives nothing."""
+
+    if not TYPE_CHECKING:
+
+        class _Enter:
+            """As if it were absent: `hasattr` tells sync sockets from those of asyncio by it."""
+
+            def __get__(self, instance: object, owner: type) -> None:
+                raise AttributeError(
+                    f"a {owner.__name__} for threads is closed by `with`; `async with` is for "
+                    f"meshmsg.aio.{role_of(owner)}",
+                    name="__aenter__",
+                    obj=owner if instance is None else instance,
+                )
+
+        __aenter__ = __aexit__ = _Enter()
+        del _Enter
+
+        def __aiter__(self) -> None:
+            owner = type(self)
+            raise TypeError(
+                f"a {owner.__name__} for threads is iterated over by `for`; `async for` is for "
+                f"meshmsg.aio.{role_of(owner)}"
+            )
+
+        def __iter__(self) -> None:
+            raise no_iteration(type(self))

@@ -1,0 +1,259 @@
+"""Why a call had to give up, in words: what is so at that moment, never what was once.
+
+Not here: the errors themselves (inspection.py). Law: each sentence comes from peers, attempts,
+counters or the last event of an endpoint that has no peer now; an endpoint that has one has no
+trouble.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from meshmsg._binding.core import ffi, lib
+from meshmsg._binding.errors import MeshError
+from meshmsg._binding.snapshots import Event, EventKind, PeerInfo, Reason, text
+
+if TYPE_CHECKING:
+    from meshmsg._socket.inspection import Looking
+
+What = str | Callable[[], str]
+"""What could not be done; a function where it is to be found out then."""
+
+TOLD_MAX = 3
+"""Endpoints or queues that a sentence lists."""
+LOOKED_AT = 16
+"""Peers that an error of a call that did not wait looks at."""
+ENDING = {
+    "stops": "is stopping (stop_receiving) and takes no more",
+    "left": "is being left (disconnect)",
+}
+"""Peers that are sent nothing more, by `PeerInfo.stopping`."""
+SILENT_S = 0.05
+"""Seconds without a word after which it is worth a sentence."""
+SHARING = (lib.MM_PUSH, lib.MM_DEALER, lib.MM_REQ, lib.MM_PAIR)
+"""Roles that send to any one peer: no room means no room at any."""
+TROUBLE = (
+    EventKind.CONNECT_FAILED,
+    EventKind.HANDSHAKE_FAILED,
+    EventKind.PEER_DOWN,
+    EventKind.PEER_SILENT,
+)
+WORDLESS = "before it said anything"
+"""In the detail of a handshake that ended so: of the same peer, what it said before tells more."""
+
+
+class Attempt(NamedTuple):
+    """A connection whose handshake is not done yet."""
+
+    id: int
+    endpoint: str
+    address: str
+    age: float
+    octets: int
+    outgoing: bool
+    connected: bool
+
+
+def attempts_of(handle: int, cap: int = 64) -> list[Attempt]:
+    """List connections whose handshakes are under way: the first ones."""
+    out = ffi.new("mm_attempt[]", cap)
+    count = ffi.new("uint32_t *")
+    if lib.mm_socket_attempts(handle, out, cap, count) < 0:
+        return []
+    return [
+        Attempt(
+            int(raw.id),
+            text(raw.endpoint),
+            text(raw.address),
+            raw.age_ns / 1e9,
+            int(raw.octets),
+            bool(raw.outgoing),
+            bool(raw.connected),
+        )
+        for raw in out[0 : min(count[0], cap)]
+    ]
+
+
+def written_out(url: str) -> str:
+    """Write an endpoint as the core does, so that it compares with those of events and peers."""
+    again = ffi.new("char[]", lib.MM_ENDPOINT_MAX + 1)
+    host = ffi.new("char[]", lib.MM_ENDPOINT_MAX + 1)
+    raw = url.encode("utf-8", "surrogateescape")
+    port = ffi.new("uint16_t *")
+    rc = lib.mm_codec_url(raw, host, len(host), port, again, len(again))
+    return text(again) if rc == 0 else url
+
+
+def seconds(span: float) -> str:
+    """Write a time as it is to be read: to the millisecond, or less if it is shorter."""
+    return f"{round(span, 3) if span >= 0.001 or span == 0 else f'{span:.1g}'} s"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Join the first few, and tell how many more there are."""
+    more = len(parts) - TOLD_MAX
+    return "; ".join(parts[:TOLD_MAX]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _of_attempt(attempt: Attempt) -> str:
+    """Say how far a connection has come that is no peer's yet."""
+    age = f"{attempt.age:.1f} s"
+    if not attempt.connected:
+        return f"no answer from {attempt.address} to the attempt to connect for {age}"
+    if attempt.octets == 0:
+        return (
+            f"connected to {attempt.address}, which has not said anything for {age} "
+            "(it may not be a ZeroMQ or NNG peer)"
+        )
+    return (
+        f"the handshake with {attempt.address} is not done after {age} "
+        f"({attempt.octets} octets came)"
+    )
+
+
+def _of_event(event: Event, times: int, wordless: int) -> str:
+    """Say what ended the last attempt, or the last peer."""
+    words = f"last: {event.endpoint} "
+    if event.address not in ("", event.endpoint):
+        words += f"(with {event.address}) "
+    words += event.detail
+    if times > 1:
+        words += f", {times} times"
+    if wordless:
+        words += f"; {wordless} more time{'s' if wordless > 1 else ''} {WORDLESS}"
+    return words
+
+
+def _wordless(event: Event) -> bool:
+    """Whether it is a handshake that the peer ended without a word: that may have been lost."""
+    ended = event.reason in (Reason.HANDSHAKE_EOF, Reason.RESET)
+    return ended and event.kind is EventKind.HANDSHAKE_FAILED and WORDLESS in event.detail
+
+
+def _most_telling(trouble: list[Event]) -> Event:
+    """Find what tells most of the last trouble: what the same peer said an attempt or more ago."""
+    last = trouble[0]
+    said = next((event for event in trouble if not _wordless(event)), last)
+    same = said.kind is EventKind.HANDSHAKE_FAILED and said.address == last.address
+    return said if same else last
+
+
+def _last_of(endpoint: str, events: list[Event], now: float | None) -> str:
+    """Say what the last trouble with an endpoint was, if nothing better came after it."""
+    trouble: list[Event] = []
+    for event in reversed(events):
+        if event.endpoint != endpoint:
+            continue
+        if event.kind not in TROUBLE or event.reason is Reason.LOCAL:
+            break
+        trouble.append(event)
+    if not trouble:
+        return ""
+    found = _most_telling(trouble)
+    said = found.kind is EventKind.HANDSHAKE_FAILED and not _wordless(found)
+    times = wordless = 0
+    for event in trouble:
+        if said and _wordless(event) and event.address == found.address:
+            wordless += 1
+        elif (event.kind, event.reason) == (found.kind, found.reason):
+            times += 1
+        else:
+            break
+    words, last = _of_event(found, times, wordless), trouble[0]
+    left = last.time + last.retry_in - now if last.retry_in is not None and now else 0
+    return f"{words}, next attempt in {left:.1f} s" if left >= 0.1 else words
+
+
+def trouble_of(socket: Looking) -> str:
+    """Say what is known of peers that are stalled, and of endpoints that have no peer now."""
+    try:
+        peers = socket.peers()
+        events, _ = socket._read_events(1)
+    except MeshError:
+        return ""
+    attempts = {
+        attempt.endpoint: attempt
+        for attempt in attempts_of(socket._handle)
+        if attempt.outgoing and attempt.age >= SILENT_S
+    }
+    served = {peer.endpoint for peer in peers}
+    now = time.time() if socket._slice_ms else None  # a simulated world has a time of its own
+    wanted = [written_out(url) for url in socket._connected]
+    parts = [
+        f"{peer.address} is stalled: its system answers, but it reads and says nothing"
+        for peer in peers
+        if peer.stalled
+    ]
+    for endpoint in dict.fromkeys([*wanted, *(bound for _, bound in socket._bound)]):
+        if endpoint in served:
+            continue
+        if endpoint in attempts:
+            parts.append(_of_attempt(attempts[endpoint]))
+        else:
+            parts.append(_last_of(endpoint, events, now))
+    told = listed([part for part in parts if part])
+    return f"; {told}" if told else ""
+
+
+def _queue(peer: PeerInfo, messages: int, size: int) -> str:
+    """Say how full a peer's queue is, by what it has least room for."""
+    if peer.queued_out_messages / messages >= peer.queued_out_bytes / size:
+        return f"{peer.address}: {peer.queued_out_messages:,} of {messages:,} messages"
+    return f"{peer.address}: {peer.queued_out_bytes:,} of {size:,} bytes"
+
+
+def _queues_of(socket: Looking, peers: list[PeerInfo]) -> str:
+    """Say whose queues are full, and how full."""
+    messages, size = int(socket._opts.send_queue_messages), int(socket._opts.send_queue_bytes)
+    full = [
+        peer
+        for peer in peers
+        if peer.queued_out_messages >= messages or peer.queued_out_bytes * 2 >= size
+    ]
+    if socket._role in SHARING and peers:
+        full = peers
+    if not full:
+        return ""
+    told = listed([_queue(peer, messages, size) for peer in full])
+    if len(peers) == 1:
+        return f": its peer's queue is full ({told})"
+    how_many = "all" if len(full) == len(peers) else f"{len(full)} of"
+    return f": {how_many} {len(peers)} peers' queues are full ({told})"
+
+
+def _ending(peers: list[PeerInfo]) -> list[str]:
+    """Say of peers that are sent nothing more why that is so."""
+    return [f"{peer.address} {ENDING[peer.stopping]}" for peer in peers if peer.stopping in ENDING]
+
+
+def room_of(socket: Looking, what: str, *, in_detail: bool) -> tuple[str, str]:
+    """Say why there is no room: nobody is there, nobody takes more, or queues are full."""
+    nobody = f"no peer{what.removeprefix('no room')}"
+    try:
+        peers, count = socket._first_peers(LOOKED_AT)
+        if in_detail and count > len(peers):
+            peers = socket.peers()
+    except MeshError:
+        return what, ""
+    ending = _ending(peers)
+    told = listed(ending)
+    if len(ending) >= count:
+        return nobody, f": {told}" if ending else ""
+    if not in_detail:
+        return what, ""
+    queues = _queues_of(socket, [peer for peer in peers if peer.stopping not in ENDING])
+    return what, f"{queues}; {told}" if ending else queues
+
+
+def topics_of(socket: Looking) -> str:
+    """Say of a subscriber that it asked for nothing: the commonest reason that nothing comes."""
+    if socket._role not in (lib.MM_SUB, lib.MM_XSUB):
+        return ""
+    out = ffi.new("mm_stats *")
+    if lib.mm_socket_stats(socket._handle, out) < 0 or out.topics:
+        return ""
+    if socket._role == lib.MM_XSUB:
+        return "; subscribed to nothing: send b'\\x01', or subscribe(\"\"), for everything"
+    return '; subscribed to nothing: topics=[""] is everything'

@@ -1,0 +1,65 @@
+"""What became of the messages that a socket sent: what `drain` reports.
+
+Not here: waiting for it (_sync/blocking.py, aio/_io.py). Law: every field has the meaning its C
+namesake has in meshmsg.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from meshmsg._binding.errors import MeshError
+
+
+@dataclass(frozen=True)
+class DrainReport:
+    """What became of the messages that were sent.
+
+    Attributes:
+        delivered: Confirmed: the peer has read them off its connection.
+        unconfirmed: Written, but the peer has not confirmed them in time.
+        unconfirmable: Written to peers that cannot confirm (ZMTP 3.0, SP), also to those that are
+            gone since: whether they read it is not known.
+        queued: Not written yet.
+        in_doubt: Written to connections that ended before they were confirmed, and not since.
+        dropped: Dropped by the overflow policy, for want of a peer, with a peer that left, or as
+            its wire has no words for them (several frames, over SP).
+    """
+
+    delivered: int
+    unconfirmed: int
+    unconfirmable: int
+    queued: int
+    in_doubt: int
+    dropped: int
+
+    def raise_for_loss(self) -> None:
+        """Raise unless everything sent was delivered, or went to peers that cannot confirm.
+
+        Thread-safe: yes.
+
+        Raises:
+            MeshError: Something is not known to be delivered; the message says how much, and why.
+        """
+        parts = {
+            "still queued": self.queued,
+            "written but not confirmed": self.unconfirmed,
+            "in doubt, as their connection ended": self.in_doubt,
+            "dropped": self.dropped,
+        }
+        lost = [f"{count} {what}" for what, count in parts.items() if count]
+        if lost:
+            raise MeshError(f"not everything was delivered: {', '.join(lost)}")
+
+
+def drain_of(raw: Any) -> DrainReport:
+    """Make a DrainReport of an mm_drain_info."""
+    return DrainReport(
+        delivered=raw.confirmed_messages,
+        unconfirmed=raw.unconfirmed_messages,
+        unconfirmable=raw.unconfirmable_messages,
+        queued=raw.queued_messages,
+        in_doubt=raw.in_doubt_messages,
+        dropped=raw.dropped_messages,
+    )

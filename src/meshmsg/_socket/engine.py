@@ -1,0 +1,153 @@
+"""Engines: the threads and connections under the sockets.
+
+Most programs never see one: the first socket of a process makes the default engine. Law: no engine
+exists before the first socket, so importing starts no thread, and a forked child makes its own.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal
+
+from meshmsg._binding.core import SLICE_MS, ffi, lib, raise_for, to_ms
+from meshmsg._binding.errors import UsageError
+from meshmsg._events import event_thread
+from meshmsg._events.log_records import records
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+CLOSE_TIMEOUT_S = 1.0
+"""Seconds the engines' queues have to go out when the program ends."""
+
+_lock = threading.RLock()
+_open: dict[int, dict[int, Engine]] = {}
+_defaults: dict[int, Engine] = {}
+
+
+class Engine:
+    """Owns connections, queues and the thread that serves them.
+
+    Sockets share the process's default engine unless they are given one. Engines do not share a
+    lock, so two busy groups of sockets run side by side on two engines.
+
+    At the end of a `with` block it is closed; what is lost by that is told by a RuntimeWarning.
+
+    Thread-safe: yes.
+
+    Args:
+        poller: "epoll", or "poll" for systems without it.
+
+    Raises:
+        ResourceError: No descriptors, threads or memory; 256 engines are the limit.
+    """
+
+    def __init__(self, *, poller: Literal["epoll", "poll"] = "epoll") -> None:
+        if poller not in ("epoll", "poll"):
+            raise UsageError(f"poller is {poller!r}; it is 'epoll' or 'poll'")
+        out = ffi.new("mm_handle *")
+        flags = lib.MM_ENGINE_POLL if poller == "poll" else 0
+        try:
+            raise_for(lib.mm_engine_open(flags, out), "opening an engine")
+            self._register(out[0])
+        except BaseException:  # of a signal's function, too, wherever it came
+            if out[0]:
+                _open.get(os.getpid(), {}).pop(out[0], None)
+                lib.mm_engine_close(out[0], 0, ffi.new("uint64_t *"))
+            raise
+
+    _slice_ms = SLICE_MS
+    """How long a blocking call sleeps before signals are looked at; 0 where time is simulated."""
+
+    def _register(self, handle: int) -> None:
+        self._handle: int = handle
+        self._pid = os.getpid()
+        with _lock:
+            _open.setdefault(self._pid, {})[handle] = self
+
+    @classmethod
+    def _adopt(cls, handle: int) -> Self:
+        """Wrap an engine that was opened elsewhere (a simulated one)."""
+        self = cls.__new__(cls)
+        self._slice_ms = 0
+        self._register(handle)
+        return self
+
+    def close(self, *, timeout: float = CLOSE_TIMEOUT_S) -> int:
+        """Close all sockets of this engine, give their queues some time, and end its thread.
+
+        Thread-safe: yes. Closing twice is harmless.
+
+        Args:
+            timeout: Seconds for what is queued to be written.
+
+        Returns:
+            How many messages were still queued then, and are lost.
+        """
+        ms = to_ms(timeout)
+        out = ffi.new("uint64_t *")
+        with _lock:
+            _open.get(self._pid, {}).pop(self._handle, None)
+            if _defaults.get(self._pid) is self:
+                del _defaults[self._pid]
+        teller = event_thread.engine_closing(self._handle)
+        lib.mm_engine_close(self._handle, ms, out)
+        event_thread.engine_closed(teller)
+        return int(out[0])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        lost = self.close()
+        if lost:
+            warnings.warn(
+                f"meshmsg: {lost} messages were still queued when {self!r} was closed and are "
+                "lost; call drain() before",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def __repr__(self) -> str:
+        return f"<meshmsg.Engine {self._handle:#x}>"
+
+
+def default_engine() -> Engine:
+    """Return this process's engine; the first call makes it."""
+    pid = os.getpid()
+    engine = _defaults.get(pid)
+    if engine is None:
+        made = Engine()
+        with _lock:
+            engine = _defaults.setdefault(pid, made)
+        if engine is not made:
+            made.close(timeout=0)
+    return engine
+
+
+def close_all() -> int:
+    """Close every engine of this process; return how many messages are lost by it."""
+    with _lock:
+        engines = list(_open.get(os.getpid(), {}).values())
+    deadline = time.monotonic() + CLOSE_TIMEOUT_S
+    lost = sum(engine.close(timeout=max(deadline - time.monotonic(), 0.0)) for engine in engines)
+    records.wait(CLOSE_TIMEOUT_S)
+    return lost
+
+
+def _after_fork_in_child() -> None:
+    """The lock may have been held by a thread that is not here."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,68 @@
+"""What `help()`, IPython and Jupyter show of a socket's class: every option, with its default.
+
+The constructors take `**options: Unpack[SocketOptions]`, which type checkers understand and people
+do not see. So each class tells its signature with the options spelled out, and its docstring ends
+with a line for each. Law: names, order and types are those of SocketOptions, defaults those of the
+core for the role; nothing is said twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from meshmsg._binding.core import ffi, lib
+from meshmsg._socket.options import OPTION_TEXTS, SocketOptions, default_of
+
+if TYPE_CHECKING:
+    from inspect import Signature
+
+_HEAD = "\n\nOptions, keyword-only (docs/semantics.md has all limits):\n"
+
+
+class _ClassSignature:
+    """The class's `__signature__`, made when somebody asks."""
+
+    def __get__(self, instance: object, owner: Any) -> Signature:
+        from inspect import Parameter, signature  # costs more than all the rest of an import
+
+        shown = signature(owner.__init__)
+        fixed = [
+            parameter
+            for parameter in list(shown.parameters.values())[1:]
+            if parameter.kind is not Parameter.VAR_KEYWORD
+        ]
+        defaults = defaults_of(owner)
+        options = [
+            Parameter(
+                name,
+                Parameter.KEYWORD_ONLY,
+                default=defaults[name],
+                annotation=getattr(kind, "__forward_arg__", kind),
+            )
+            for name, kind in SocketOptions.__annotations__.items()
+        ]
+        return shown.replace(parameters=[*fixed, *options], return_annotation=owner)
+
+
+def defaults_of(role_class: Any) -> dict[str, Any]:
+    """Return the value each option has in this class when it is not given."""
+    opts = ffi.new("mm_socket_opts *")
+    if lib.mm_socket_defaults(role_class._role, opts) < 0:
+        return dict.fromkeys(SocketOptions.__annotations__)
+    return {name: default_of(opts, name) for name in SocketOptions.__annotations__}
+
+
+def describe(role_class: Any) -> None:
+    """Give a class of a role its signature, and its docstring the options."""
+    if not role_class._role:
+        return
+    role_class.__signature__ = _ClassSignature()
+    text = role_class.__dict__.get("__doc__")
+    if text is None:  # python -OO, or a class of a user's
+        return
+    defaults = defaults_of(role_class)
+    rows = "".join(
+        f"    {name}: {words} Default: {defaults[name]!r}.\n"
+        for name, words in OPTION_TEXTS.items()
+    )
+    role_class.__doc__ = text.rstrip() + _HEAD + rows

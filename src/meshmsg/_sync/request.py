@@ -1,0 +1,241 @@
+"""Req: asks, and waits for the answer; any number of requests at once.
+
+Law: an answer belongs to exactly the request it answers, by id; one that comes too late is counted
+and dropped; there is no state to get stuck in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar
+
+from meshmsg._binding.core import (
+    EINTR,
+    EREFUSED,
+    Slot,
+    borrow,
+    error_for,
+    fast,
+    give_back,
+    lib,
+    to_ms,
+)
+from meshmsg._binding.data import (
+    Data,
+    Question,
+    bytes_of,
+    extent_of,
+    question_of,
+)
+from meshmsg._binding.errors import MeshError, PeerError, RefusedError, TimedOutError, TooLargeError
+from meshmsg._binding.message import Message, classes_of_peers
+from meshmsg._socket.attempts import NO_RETRY, Attempts, lost
+from meshmsg._socket.engine import Engine
+from meshmsg._socket.forms import QuestionForm
+from meshmsg._socket.inspection import Looking
+from meshmsg._socket.options import SocketOptions
+from meshmsg._sync.blocking import LEAST_S, Draining, now_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+def shown(reason: str) -> str:
+    """What a peer says, fit for a line of a log."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in reason)
+
+
+def refused(socket: Looking, slot: Slot) -> MeshError:
+    """The error of a request that was refused; its reason is in that batch."""
+    [(frames, number, _)] = fast.parts(slot.address)
+    slot.drop()
+    who = None
+    with suppress(MeshError):  # closed meanwhile
+        who = next((peer for peer in socket.peers() if peer.id == number), None)
+    reason = frames[-1].decode("utf-8", "replace")
+    why = f": {shown(reason)}" if reason else ", and did not say why"
+    return error_for(
+        EREFUSED,
+        f"the peer refused the request{why}",
+        address=who.endpoint if who is not None else "",
+        peer=who.identity if who is not None else b"",
+        reason=reason,
+    )
+
+
+class Req(QuestionForm, Draining):
+    """Asks its Rep (or Router) peers, in turn.
+
+    Args:
+        identity: The name Router peers know it by. Give none to reach a REP of libzmq: until that
+            one has noticed that the last peer of a name is gone, it ignores the next for ever.
+    """
+
+    _role: ClassVar[int] = lib.MM_REQ
+
+    def __init__(
+        self,
+        *,
+        bind: str | Iterable[str] | None = None,
+        connect: str | Iterable[str] | None = None,
+        identity: bytes = b"",
+        engine: Engine | None = None,
+        **options: Unpack[SocketOptions],
+    ) -> None:
+        self._open(options, engine, bind, connect, identity=identity)
+
+    def request(
+        self,
+        data: Data,
+        *,
+        timeout: float | None = None,
+        retries: int = 0,
+        deadline: float | None = None,
+    ) -> Message:
+        """Ask, and wait for the answer.
+
+        Thread-safe: yes; many threads may ask at once, each gets its own answer.
+
+        Args:
+            data: The question.
+            timeout: Seconds an attempt may take, sending included; None waits for ever.
+            retries: How often to ask again after a time-out or when the peer went away; each goes
+                to the next peer. Only for questions that may be asked twice.
+            deadline: Seconds all attempts may take together; None sets no bound. The last attempt
+                has what is left of it.
+
+        Returns:
+            The answer. One that comes after its attempt was given up is dropped and counted.
+
+        Raises:
+            TimedOutError: No answer to any attempt.
+            WouldBlockError: The same, now (timeout=0); it is not asked again.
+            RefusedError: The peer refused it, in words of its own; it is not asked again.
+            PeerError: The peer went away and no retry is left; the outcome is unknown.
+            UsageError: `retries` is not a count, or `deadline` is not a time above 0.
+            TooLargeError: Over message_size_max, with the 4 bytes of its id; or the connection was
+                ended here, as an answer was over a limit: the outcome is unknown, and it is not
+                asked again.
+            ClosedError: The socket was closed.
+        """
+        body: bytes = (
+            data if data.__class__ is bytes else bytes_of(data)  # pyright: ignore[reportAssignmentType]
+        )
+        if retries != 0 or deadline is not None:
+            return self._ask_again(body, timeout, retries, deadline)
+        try:
+            return self._ask(body, timeout, [0])
+        except PeerError as error:
+            raise lost(error, NO_RETRY) from None
+
+    def request_frames(
+        self,
+        frames: Sequence[Data],
+        *,
+        timeout: float | None = None,
+        retries: int = 0,
+        deadline: float | None = None,
+    ) -> Message:
+        """Ask with a question of several frames, as ZeroMQ peers know them; else as `request`.
+
+        A question of several frames goes to peers of ZMTP only, as over SP a message is one body.
+
+        Thread-safe: yes; many threads may ask at once, each gets its own answer.
+
+        Args:
+            frames: The question, one frame at least; a frame may be empty.
+            timeout: As of `request`.
+            retries: As of `request`; each attempt sends all frames.
+            deadline: As of `request`.
+
+        Returns:
+            The answer: the last frame, with all of them as its `frames`.
+
+        Raises:
+            UsageError: There is no frame; there are several, and all peers speak SP; or as
+                `request`.
+            TooLargeError: Over message_size_max or frames_max, with the two frames of its envelope.
+            TimedOutError, RefusedError, PeerError, ClosedError: As `request`.
+        """
+        question = question_of(frames, "request_frames", "request")
+        return self._ask_again(question, timeout, retries, deadline)
+
+    def _ask_again(
+        self, question: Question, timeout: float | None, retries: int, deadline: float | None
+    ) -> Message:
+        attempts = Attempts(timeout, retries, deadline, now_of(self))
+        while True:
+            number = [0]
+            try:
+                return self._ask(question, attempts.begin(now_of(self)), number)
+            except (TimedOutError, PeerError) as error:
+                attempts.next(self, error, number[0] != 0, now_of(self))
+
+    def _ask(self, question: Question, timeout: float | None, number: list[int]) -> Message:
+        """Make one attempt; number[0] gets its id once it is sent."""
+        ms = -1 if timeout is None else to_ms(timeout)
+        deadline = None if not timeout else time.monotonic() + timeout
+        slot = borrow()
+        try:
+            address = slot.address
+            slice_ms = self._slice_ms
+            rc = fast.call(self._handle, question, address, ms, slice_ms, classes_of_peers, number)
+            if rc.__class__ is not int:
+                reply: Message = rc
+                return reply
+            if not number[0]:
+                ms = self._put(question, number, timeout)
+                rc = fast.await_reply(self._handle, number[0], address, ms, slice_ms)
+            if rc == EINTR:
+                self._log_events()
+                left = timeout if deadline is None else max(deadline - time.monotonic(), LEAST_S)
+                self._await_reply(number[0], slot, left, timeout)
+            elif rc == EREFUSED:
+                raise refused(self, slot)
+            elif rc < 0:
+                raise self._no_reply(rc, timeout)
+            return self._unpack_one(slot)
+        except BaseException:  # also of a signal's function, wherever it came
+            lib.mm_request_cancel(self._handle, number[0])
+            slot.drop()
+            raise
+        finally:
+            give_back(slot)
+
+    def _put(self, question: Question, number: list[int], timeout: float | None) -> int:
+        """Send a request, waiting for room; number[0] gets its id. The milliseconds that are left
+        for the answer."""
+        began = now_of(self)
+        try:
+            self._blocking(
+                lambda ms, slice_ms: int(
+                    fast.request(self._handle, question, ms, slice_ms, number)
+                ),
+                timeout,
+                "no room for a request",
+            )
+        except MeshError as error:
+            if error.code == lib.MM_EMSGSIZE:
+                size, count = extent_of(question)
+                raise self._too_large(size, count) from None
+            raise
+        return to_ms(timeout and max(timeout - (now_of(self) - began), LEAST_S))
+
+    def _await_reply(
+        self, number: int, slot: Slot, left: float | None, timeout: float | None
+    ) -> None:
+        """Wait on for the reply to a request."""
+        try:
+            self._blocking(
+                lambda ms, slice_ms: lib.mm_reply(self._handle, number, slot.batch, ms, slice_ms),
+                left,
+                "no reply",
+            )
+        except TimedOutError:
+            raise self._error(lib.MM_ETIMEDOUT, "no reply", timeout) from None
+        except RefusedError:
+            raise refused(self, slot) from None
+        except TooLargeError as error:
+            raise self._no_reply(error.code) from None
