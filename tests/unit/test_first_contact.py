@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg import aio
+from meshmsg import aio, testing
 from meshmsg._hints.words import ASYNCIO_HINTS
 from meshmsg._socket.options import OPTION_TEXTS, SocketOptions
 
@@ -30,7 +30,7 @@ def named(thing: Any) -> str:
     return f"{thing.__module__}-{thing.__name__}"
 
 
-@pytest.mark.parametrize("module", [mm, aio, mm.testing], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [mm, aio, testing], ids=lambda module: module.__name__)
 def test_a_class_names_the_module_it_is_imported_from(module: Any) -> None:
     """In a trace, in help() and in a pickle: none of them knows in which file it is written."""
     for name in module.__all__:
