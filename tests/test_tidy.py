@@ -75,6 +75,7 @@ def test_a_rule_holds(rule: Rule, paths: list[Path], base: Path) -> None:
     [
         (rules.wrong_includes, "wire/x.c", '#include "link/link.h"\n'),
         (rules.wrong_includes, "wire/x.c", '#include "plat/plat.h"\n'),
+        (rules.wrong_includes, "link/x.c", '#include "ends/ends.h"\n'),
         (rules.wrong_includes, "other/x.c", ""),
         (rules.system_includes, "engine/x.c", "#include <sys/socket.h>\n"),
         (rules.long_c, "x.c", "x" * 111),
@@ -136,9 +137,9 @@ def test_no_c_file_is_dead() -> None:
         assert f'"{name}"' in text, f"{name} is included nowhere"
 
 
-CIRCLE_FILES_MAX = 23
+CIRCLE_FILES_MAX = 14
 """Files of the largest circle of calls in csrc.  It may only fall."""
-CIRCLES_MAX = 6
+CIRCLES_MAX = 5
 """Circles of calls in csrc, likewise."""
 
 

@@ -5,7 +5,9 @@
 #ifndef MMI_API_H
 #define MMI_API_H
 
+#include "ends/ends.h"
 #include "link/link.h"
+#include "sched/sched.h"
 #include "plat/sim/sim.h"
 
 /* MM_OK: *s is valid, its engine locked, the clock read. */

@@ -1,5 +1,7 @@
 /*
- * engine.h: the engine owns sockets, links, endpoints and timers, and steps them.
+ * engine.h: the engine's state, and what everybody needs of it: its lock, clock, tags, notifiers.
+ *
+ * Not here: what it owns (socket, link, ends), and who does what when (sched).
  *
  * One mutex an engine covers everything in it; it is dropped around poll, wait, and the reads and
  * writes of links (docs/adr: locks).  Work under it is bounded: MMI_LINK_STEP_BYTES a link and
@@ -80,32 +82,11 @@ typedef struct mmi_engine {
     mmi_arena *arena;              /* that the next read fills             */
 } mmi_engine;
 
-/* Opens an engine over a platform, which it then owns (also on failure). */
-int mmi_engine_open(mmi_plat *plat, mm_handle *out) MMI_WARN_UNUSED;
-/* Lock held on entry, released on return. */
-int mmi_engine_close(mmi_engine *e, int64_t timeout_ms, uint64_t *abandoned);
-/* One poll, no longer than until_ns, then each ready link, then timers.  The lock is held, and
- * dropped for the poll.  One thread at a time: the runner, or who leads. */
-void mmi_engine_turn(mmi_engine *e, uint64_t until_ns);
-void mmi_engine_step_now(void *engine);              /* for the simulated world */
+/* A free engine, locked and marked open, all else 0; NULL: too many. */
+mmi_engine *mmi_engine_take(void);
 /* Around a system call that needs nothing of the engine but its platform. */
 void mmi_engine_unlock(mmi_engine *e);
 void mmi_engine_relock(mmi_engine *e);               /* and the clock is read */
-/* Flush what is due, tell who waits, free what is dead.  runner: flush everything. */
-void mmi_engine_settle(mmi_engine *e, bool runner);
-void mmi_settle_beside(mmi_engine *e);               /* as one that helps who settles */
-void mmi_engine_hurry(mmi_engine *e);                /* the next settle writes what is in a burst */
-/* The runner's round through the links in a burst. */
-void mmi_settle_bursts(mmi_engine *e);
-/* Some links wait for the next round, not for the kernel; or lagging sockets for the next turn. */
-bool mmi_settle_paced(const mmi_engine *e);
-/* Sockets that sent what is in no outbox yet put it there.  After the lock was taken, by whoever
- * looks at outboxes; who only writes one need not. */
-void mmi_engine_catch_up(mmi_engine *e);
-void mmi_engine_leave(mmi_engine *e);                /* settle as a caller, then unlock */
-bool mmi_engine_leaves_quick(const mmi_engine *e);   /* there is nothing to settle */
-void mmi_engine_leave_quick(mmi_engine *e);          /* nothing was noted: unlock.  Else the same */
-bool mmi_engine_done(const mmi_engine *e);           /* no socket, or their lingers are over */
 void mmi_engine_refresh(mmi_engine *e);              /* now_ns from the clock */
 uint32_t mmi_engine_random(mmi_engine *e);
 
@@ -120,16 +101,6 @@ int mmi_engine_wait(mmi_engine *e, int notifier, uint64_t deadline_ns);
 
 /* now + ms, saturating; ms < 0: never. */
 uint64_t mmi_deadline(uint64_t now_ns, int64_t ms);
-
-/* sched/poller.c: when the runner leaves polling to who waits, and takes it back. */
-void mmi_runner_park(mmi_engine *e);                 /* the runner's: returns when it is to poll */
-void mmi_runner_unpark(mmi_engine *e);
-void mmi_runner_rouse(mmi_engine *e);
-void mmi_runner_help(mmi_engine *e);                 /* there is much to write at once */
-bool mmi_runner_needed(const mmi_engine *e);         /* somebody depends on polling, nobody leads */
-/* What an event loop found brought so many messages; it may lead from now on, or no longer. */
-void mmi_loop_took(mmi_engine *e, struct mmi_waker *w, bool led, uint64_t messages);
-void mmi_waited(mmi_engine *e, bool alone, bool led, uint64_t messages);   /* a wait has ended */
 
 /* For fork.c: every engine's lock, in order; and what a child does. */
 void mmi_engines_lock(void);

@@ -223,6 +223,26 @@ hello_subscribe_all(mmi_link *link)
     }
 }
 
+/* From here on the protocol knows it. */
+static void
+hello_activate(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    mmi_link_leave_half_open(link);
+    link->state = MMI_LINK_ACTIVE;
+    link->active_ns = link->last_in_ns = s->engine->now_ns;
+    link->wall_ns = s->engine->plat.wall_ns(s->engine->plat.self);
+    s->peer_count++;
+    s->stats.handshakes++;
+    mmi_heartbeat_start(link);
+    if (s->host.stopping) {
+        mmi_stop_ask(link);
+    }
+    mmi_socket_event(s, MM_EVENT_PEER_UP, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,
+                     link->address, mm_role_name(link->pipe.peer_role));
+    mmi_socket_note(s, MM_PEERS);
+}
+
 /* Both sides have said who they are: the link becomes a peer. */
 static void
 hello_done(mmi_link *link)
@@ -237,7 +257,7 @@ hello_done(mmi_link *link)
         hello_refuse_peer(link, rc);
         return;
     }
-    mmi_link_activated(link);
+    hello_activate(link);
     mmi_socket_touch(s);
     mmi_link_dirty(link);
     if (mmi_link_sp(link) && s->ops->subscription != NULL) {

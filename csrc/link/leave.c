@@ -1,7 +1,8 @@
 /*
- * link/leave.c: a peer that is to get nothing more, and one that is left.
+ * link/leave.c: a peer that is to get nothing more, one that is left, and what follows when all was
+ * written.
  *
- * Not here: the end of a connection (link.c), of a socket (socket.c).
+ * Not here: the end of a connection (link/end.c, link/part.c), of a socket (ends/socket.c).
  * Law: what a role that shares out had not begun to write is handed on at once; what is written at
  * this moment, or is nobody else's, goes out.
  */
@@ -45,5 +46,38 @@ mmi_link_leave(mmi_link *link)
     mmi_link_dirty(link);
     if (!link->writing && !mmi_link_pending(link)) {
         mmi_link_flushed(link);
+    }
+}
+
+void
+mmi_link_finish(mmi_link *link)
+{
+    if (link->state != MMI_LINK_ACTIVE) {
+        mmi_link_part(link, MM_REASON_LOCAL, NULL);
+        return;
+    }
+    mmi_link_discard(link, &link->pipe.inbox, MMI_DROP_CLOSED);
+    mmi_msg_unref(link->held);
+    link->held = NULL;
+    link->halted = false;   /* its end is read, too */
+    mmi_part_rest(link);
+    mmi_link_dirty(link);
+}
+
+void
+mmi_link_flushed(mmi_link *link)
+{
+    mmi_engine *e = link->engine;
+    if (link->state == MMI_LINK_ACTIVE && link->leaving && !link->socket->closing) {
+        mmi_heartbeat_last(link);
+    }
+    if (link->state == MMI_LINK_ACTIVE && !mmi_link_pending(link) &&
+        (link->socket->closing || link->leaving)) {
+        mmi_link_end(link, MMI_LINK_FINISHING, MM_REASON_LOCAL, NULL);
+        mmi_part_begin(link);
+    }
+    if (link->state == MMI_LINK_FINISHING && !link->fin_sent) {
+        link->fin_sent = true;
+        e->plat.finish(e->plat.self, link->stream);
     }
 }

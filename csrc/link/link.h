@@ -10,9 +10,12 @@
 #ifndef MMI_LINK_H
 #define MMI_LINK_H
 
+#include "queue/drop.h"
 #include "wire/handshake.h"
 #include "wire/parser.h"
-#include "engine/endpoint.h"
+#include "socket/endpoint.h"
+
+enum { MMI_MS_PER_DS = 100 };            /* a PING tells its ttl in tenths of a second */
 
 typedef enum mmi_link_state {
     MMI_LINK_CONNECTING = 1, /* the stream is not there yet */
@@ -116,6 +119,25 @@ typedef struct mmi_link {
 /* A new link over a stream (connected, or connecting when pending); owns it, also on failure. */
 int mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pending,
                   const char *address) MMI_WARN_UNUSED;
+void mmi_link_free(mmi_link *link);                     /* settle only, and not a busy one */
+void mmi_link_event(mmi_link *link, uint32_t events);   /* poll's */
+void mmi_link_timer(mmi_link *link);
+static inline bool mmi_link_busy(const mmi_link *link) { return link->writing || link->reading; }
+
+/* link/note.c */
+void mmi_link_dirty(mmi_link *link);                    /* has something to write */
+bool mmi_link_paused(const mmi_link *link);             /* reading waits for room in the inbox */
+bool mmi_link_pending(const mmi_link *link);            /* anything left to write */
+bool mmi_link_flush_worth(const mmi_link *link);        /* there is a good deal to write */
+void mmi_link_watch(mmi_link *link);                    /* recomputes what poll is to report */
+void mmi_link_unwatch(mmi_link *link);                  /* nothing more */
+/* It is to be closed by who writes it next, for the first reason it was given. */
+void mmi_link_doom(mmi_link *link, int reason, const char *detail);
+/* The same of one that is written at this moment: what that takes is to be counted as written, not
+ * as dropped, so who made it closes the link when it is back. */
+void mmi_link_doom_written(mmi_link *link, int reason, const char *detail);
+
+/* link/end.c */
 /* At once, but for an active link that is written at this moment: its writer closes it.  Whoever
  * goes on with it looks whether it still lives. */
 void mmi_link_close(mmi_link *link, int reason, const char *detail);
@@ -127,17 +149,15 @@ static inline bool mmi_link_lives(const mmi_link *link)
 void mmi_link_end(mmi_link *link, int state, int reason, const char *detail);
 void mmi_link_leave_place(mmi_link *link);   /* of connections_max; once: as it parts, or is closed */
 void mmi_link_release_dialer(mmi_link *link, int reason);   /* which dials again */
-/* It is to be closed by who writes it next, for the first reason it was given. */
-void mmi_link_doom(mmi_link *link, int reason, const char *detail);
-/* The same of one that is written at this moment: what that takes is to be counted as written, not
- * as dropped, so who made it closes the link when it is back. */
-void mmi_link_doom_written(mmi_link *link, int reason, const char *detail);
-void mmi_link_free(mmi_link *link);                     /* settle only, and not a busy one */
-static inline bool mmi_link_busy(const mmi_link *link) { return link->writing || link->reading; }
-void mmi_link_finish(mmi_link *link);  /* the socket was closed: flush, FIN, wait for the peer */
-/* stop.c: what the peer says about an end of messages, and the answer it waits for. */
+void mmi_link_leave_half_open(mmi_link *link);          /* its handshake is over */
+void mmi_link_discard(mmi_link *link, mmi_ring *ring, mmi_drop_why why);   /* counted as dropped */
+void mmi_link_unpin(mmi_link *link);   /* the front entry of the outbox is what was begun, alone */
+void mmi_part_end(mmi_link *link);     /* off the list of those that part, if it is there */
+/* Ends the handshake or the peer, with an ERROR command (if any) on its way out. */
+void mmi_link_refuse(mmi_link *link, int reason, const char *detail);
+
+/* link/stop.c: what the peer says about an end of messages, and the answer it waits for. */
 void mmi_stop_ask(mmi_link *link);     /* of an active link whose socket stops */
-void mmi_stop_ended(mmi_link *link, int was);   /* from that state; its socket may be stopping */
 void mmi_stop_asked(mmi_link *link);
 void mmi_stop_told(mmi_link *link);
 void mmi_stop_pong(mmi_link *link, const mmi_command *command);
@@ -149,21 +169,21 @@ static inline bool mmi_stop_answer_due(const mmi_link *link)   /* nothing is lef
     return link->stopped_due && link->pipe.stopped && link->pipe.outbox.count == 0;
 }
 void mmi_stop_answer(mmi_link *link);
+void mmi_stop_late(mmi_link *link);    /* its socket waits no longer for its answer */
+/* link/stopped.c */
+bool mmi_stop_waits(const mmi_link *link);         /* it was asked, or will be, and may say so yet */
+void mmi_stop_ended(mmi_link *link, int was);   /* from that state; its socket may be stopping */
+bool mmi_socket_stopped(const mmi_socket *s);      /* all that comes has come */
+/* What became of all that were asked, those that ended since first; count of all. */
+uint32_t mmi_stop_look(const mmi_socket *s, mm_peer *out, uint32_t cap);
+void mmi_stop_fini(mmi_socket *s);
 /* link/leave.c.  The peer gets nothing more: what was not begun is handed on by roles that share
  * out. */
 void mmi_link_stop(mmi_link *link);
-void mmi_link_unpin(mmi_link *link);   /* the front entry of the outbox is what was begun, alone */
 /* The same, and the link ends when what is left was written, within linger: disconnect. */
 void mmi_link_leave(mmi_link *link);
 void mmi_link_flushed(mmi_link *link); /* nothing left to write: FIN if that was waited for */
-/* Ends the handshake or the peer, with an ERROR command (if any) on its way out. */
-void mmi_link_refuse(mmi_link *link, int reason, const char *detail);
-void mmi_link_activated(mmi_link *link);                /* after ops->add */
-void mmi_link_event(mmi_link *link, uint32_t events);   /* poll's */
-void mmi_link_timer(mmi_link *link);
-void mmi_link_dirty(mmi_link *link);                    /* has something to write */
-void mmi_link_watch(mmi_link *link);                    /* recomputes what poll is to report */
-bool mmi_link_paused(const mmi_link *link);             /* reading waits for room in the inbox */
+void mmi_link_finish(mmi_link *link);  /* the socket was closed: flush, FIN, wait for the peer */
 
 /* link/told.c.  An active peer broke a rule: it is told which, if it is of our kind and can be. */
 void mmi_link_breach(mmi_link *link, int reason, const char *detail);
@@ -199,8 +219,15 @@ void mmi_link_pack(mmi_link *link, mmi_pack_in *pack);  /* one that was made to 
 void mmi_link_eat(mmi_link *link, const uint8_t **buf, size_t *size, mmi_arena *arena);
 /* arena: that the octets are in, and which may be kept with what they become; or NULL. */
 void mmi_link_feed(mmi_link *link, uint8_t *buf, size_t size, mmi_arena *arena);
-void mmi_link_unread_drop(mmi_link *link);
 void mmi_link_resume(mmi_link *link);                   /* the inbox has room again */
+
+/* link/keep.c */
+/* What came behind a message that found no room.  Much of it stays where it is. */
+void mmi_link_keep_unread(mmi_link *link, uint8_t *buf, size_t size, mmi_arena *arena);
+void mmi_link_unread_drop(mmi_link *link);
+/* The end of what was read is the beginning of a small message: it is kept for the next read, which
+ * puts the rest behind it, and so is not parsed twice nor by itself.  false: it is to be parsed. */
+bool mmi_link_keep_tail(mmi_link *link, const uint8_t *buf, size_t size);
 
 /* link/tx.c */
 enum {
@@ -209,8 +236,6 @@ enum {
 void mmi_link_flush(mmi_link *link);
 /* A caller should write now, not leave it to the runner. */
 bool mmi_link_flush_due(const mmi_link *link, uint64_t now_ns);
-bool mmi_link_flush_worth(const mmi_link *link);        /* because there is a good deal to write */
-bool mmi_link_pending(const mmi_link *link);            /* anything left to write */
 /* For who makes a link's first write in its own way: begins, false: not now; notes what that write
  * took, while the state was that; goes on with what else there is, and ends. */
 typedef struct mmi_link_write {
@@ -242,7 +267,6 @@ int mmi_link_fold(mmi_link *link, bool add) MMI_WARN_UNUSED;
 void mmi_link_part(mmi_link *link, int reason, const char *detail);
 void mmi_link_end_doomed(mmi_link *link);               /* in the way that was asked for */
 void mmi_part_begin(mmi_link *link);                    /* the state is FINISHING */
-void mmi_part_end(mmi_link *link);                      /* it is closed; fine if it never parted */
 /* The oldest of them is given up, at the next settle: there are too many, or no descriptors. */
 void mmi_part_yield(mmi_engine *e);
 /* What came for who takes nothing any more: it is closing, or ended.  Nothing else may be done with
@@ -251,7 +275,7 @@ void mmi_part_read(mmi_link *link, const uint8_t *buf, size_t size);
 void mmi_part_rest(mmi_link *link);                     /* the same, of what came before */
 void mmi_part_due(mmi_link *link);
 
-/* silence.c */
+/* link/silence.c */
 typedef enum mmi_verdict {
     MMI_VERDICT_NONE,                    /* too early to say, or it is only slow                 */
     MMI_VERDICT_HUNG,                    /* its system answers, and it should have               */
@@ -261,11 +285,15 @@ typedef enum mmi_verdict {
 mmi_verdict mmi_silence_judge(mmi_link *link, uint64_t patience_ns, uint64_t interval_ns);
 bool mmi_silence_stalled(const mmi_link *link);         /* now, as far as that is known */
 
-/* heartbeat.c */
+/* link/ping.c */
+void mmi_heartbeat_send(mmi_link *link);
+void mmi_heartbeat_last(mmi_link *link); /* one that asks for all that was written, if need be */
+void mmi_heartbeat_ping(mmi_link *link); /* now, unless one is out or the peer is ZMTP 3.0 */
+void mmi_heartbeat_pong(mmi_link *link, const mmi_command *command);
+
+/* link/heartbeat.c */
 void mmi_heartbeat_start(mmi_link *link);
 void mmi_heartbeat_due(mmi_link *link);
 void mmi_heartbeat_command(mmi_link *link, const mmi_command *command);   /* PING or PONG */
-void mmi_heartbeat_last(mmi_link *link); /* one that asks for all that was written, if need be */
-void mmi_heartbeat_ping(mmi_link *link); /* now, unless one is out or the peer is ZMTP 3.0 */
 
 #endif

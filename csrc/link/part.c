@@ -27,7 +27,7 @@ part_glean(mmi_link *link, const uint8_t *buf, size_t size)
         }
         link->deaf = rc < 0;
         if (rc > 0 && input.command.kind == MMI_COMMAND_PONG) {
-            mmi_heartbeat_command(link, &input.command);
+            mmi_heartbeat_pong(link, &input.command);
         }
     }
 }
@@ -64,13 +64,6 @@ part_again(mmi_link *link)
     if (mmi_timer_set(&e->timers, &link->timer, next) != MM_OK) {
         mmi_link_close(link, MM_REASON_LOCAL, NULL);
     }
-}
-
-void
-mmi_part_end(mmi_link *link)
-{
-    link->engine->parting_count -= mmi_list_linked(&link->parted);
-    mmi_list_rm(&link->parted);
 }
 
 void

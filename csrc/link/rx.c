@@ -6,15 +6,8 @@
  * slows the peer.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "link/link.h"
-#include "queue/drop.h"
-
-enum {
-    IN_COPY_MAX = 32 * 1024,   /* bytes that are copied rather than kept in a whole buffer     */
-    IN_TAIL_MAX = 32 * 1024    /* bytes of a message that waits for its rest before the parser */
-};
 
 static bool
 link_is_publisher(const mmi_link *link)
@@ -196,44 +189,6 @@ mmi_link_room(const mmi_link *link)
     return room;
 }
 
-void
-mmi_link_unread_drop(mmi_link *link)
-{
-    if (link->unread_arena == NULL) {
-        mmi_free(link->unread);
-    }
-    mmi_arena_unref(link->unread_arena);
-    link->unread_arena = NULL;
-    link->unread = NULL;
-    link->unread_size = link->unread_used = 0;
-}
-
-/* What came behind a message that found no room.  Much of it stays where it is. */
-static void
-link_keep_unread(mmi_link *link, uint8_t *buf, size_t size, mmi_arena *arena)
-{
-    if (size == 0) {
-        return;
-    }
-    if (link->unread != NULL) {
-        link->unread_used = (size_t)(buf - link->unread);   /* fed from there */
-        return;
-    }
-    if (arena != NULL && size > IN_COPY_MAX) {
-        link->unread_arena = mmi_arena_ref(arena);
-        link->unread = buf;
-    } else {
-        link->unread = mmi_realloc(NULL, size);
-        if (link->unread == NULL) {
-            mmi_link_close(link, MM_REASON_MEMORY, NULL);
-            return;
-        }
-        memcpy(link->unread, buf, size);
-    }
-    link->unread_size = size;
-    link->unread_used = 0;
-}
-
 /* What the parser dropped itself: SP messages that came over too many connections, or answer
  * nothing. */
 static void
@@ -250,26 +205,6 @@ link_note_skipped(mmi_link *link)
     }
 }
 
-/* The end of what was read is the beginning of a small message: it is kept for the next read, which
- * puts the rest behind it, and so is not parsed twice nor by itself.  false: it is to be parsed. */
-static bool
-link_keep_tail(mmi_link *link, const uint8_t *buf, size_t size)
-{
-    bool keep = size > 0 && mmi_link_lives(link) && !mmi_link_paused(link) &&
-                link->socket->ops->take != NULL &&
-                mmi_parser_waits(&link->parser, buf, size, IN_TAIL_MAX);
-    uint8_t *kept = keep ? mmi_realloc(link->tail, size) : NULL;
-    if (kept == NULL) {
-        mmi_free(link->tail);
-        link->tail = NULL;
-        return false;
-    }
-    memcpy(kept, buf, size);
-    link->tail = kept;
-    link->tail_size = size;
-    return true;
-}
-
 void
 mmi_link_eat(mmi_link *link, const uint8_t **buf, size_t *size, mmi_arena *arena)
 {
@@ -284,7 +219,7 @@ mmi_link_eat(mmi_link *link, const uint8_t **buf, size_t *size, mmi_arena *arena
             mmi_link_pack(link, pack);
             continue;
         }
-        if (link_keep_tail(link, *buf, *size)) {
+        if (mmi_link_keep_tail(link, *buf, *size)) {
             *size = 0;
             return;
         }
@@ -313,7 +248,7 @@ mmi_link_feed(mmi_link *link, uint8_t *start, size_t size, mmi_arena *arena)
     const uint8_t *buf = start;
     mmi_link_eat(link, &buf, &size, arena);
     if (mmi_link_lives(link)) {
-        link_keep_unread(link, start + (buf - start), size, arena);
+        mmi_link_keep_unread(link, start + (buf - start), size, arena);
     }
 }
 

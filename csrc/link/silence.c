@@ -1,7 +1,7 @@
 /*
- * silence.c: what it means that a peer says nothing: it is slow, it hangs, or it is gone.
+ * link/silence.c: what it means that a peer says nothing: it is slow, it hangs, or it is gone.
  *
- * Not here: when that is asked (heartbeat.c), what becomes of the connection (link.c).
+ * Not here: when that is asked (link/heartbeat.c), what becomes of the connection (link/end.c).
  * Law: a peer is given up only for what it must have read, or for what its system would have
  * answered: a PING behind messages that it may not have read yet asks it nothing; nor does silence
  * while we do not read ourselves (the inbox is full).  docs/adr: slow, stalled, hung, gone.

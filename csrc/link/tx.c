@@ -268,25 +268,6 @@ out_prepare(mmi_link *link)
     }
 }
 
-bool
-mmi_link_pending(const mmi_link *link)
-{
-    if (link->state == MMI_LINK_HELLO) {
-        const uint8_t *out;
-        return link->opening != NULL && mmi_opening_output(link->opening, &out) > 0;
-    }
-    bool messages = link->state == MMI_LINK_ACTIVE && link->pipe.outbox.count > 0;
-    return messages || link->command_out_size > 0 || link->command_size > 0 || link->pong_due ||
-           mmi_stop_answer_due(link);
-}
-
-bool
-mmi_link_flush_worth(const mmi_link *link)
-{
-    const mmi_ring *out = &link->pipe.outbox;
-    return out->bytes >= MMI_LINK_WORTH_BYTES || out->count >= out->count_max / 2;
-}
-
 static uint64_t
 out_last_flush_ns(const mmi_link *link)
 {

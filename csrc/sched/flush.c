@@ -6,7 +6,9 @@
  * are taken from one entry at a time, and whoever settles holds no pointer across it that is not
  * pinned.
  */
+#include "ends/ends.h"
 #include "link/small.h"
+#include "sched/sched.h"
 
 enum {
     SETTLE_MANY_LINKS = 32   /* to write: half of it takes longer than to wake the runner */
@@ -134,6 +136,20 @@ mmi_settle_paced(const mmi_engine *e)
     return paced;
 }
 
+void
+mmi_socket_hurry(mmi_socket *s)
+{
+    if (mmi_list_empty(&s->engine->bursts)) {
+        return;   /* there may be many links */
+    }
+    MMI_LIST_EACH(&s->links, node, after) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        if (link->burst && (link->watched & MMI_WATCH_WRITE) == 0 && mmi_link_pending(link)) {
+            mmi_link_dirty(link);
+        }
+    }
+}
+
 /* One whose thread waits for many sockets, and knows of no one that is in a hurry. */
 void
 mmi_engine_hurry(mmi_engine *e)
@@ -178,6 +194,17 @@ settle_dead(mmi_engine *e)
     }
 }
 
+bool
+mmi_engine_done(const mmi_engine *e)
+{
+    MMI_LIST_EACH(&e->sockets, node, after) {
+        if (!MMI_CONTAINER_OF(node, mmi_socket, node)->ended) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void
 settle(mmi_engine *e, bool runner, bool beside)
 {
@@ -210,4 +237,30 @@ void
 mmi_settle_beside(mmi_engine *e)
 {
     settle(e, false, true);
+}
+
+void
+mmi_engine_leave(mmi_engine *e)
+{
+    mmi_engine_settle(e, false);
+    pthread_mutex_unlock(&e->lock);
+}
+
+bool
+mmi_engine_leaves_quick(const mmi_engine *e)
+{
+    bool sleeps = e->polling || e->thread == NULL;
+    bool sooner = sleeps && mmi_timers_next(&e->timers) < e->poll_deadline_ns;
+    return mmi_list_empty(&e->dirty) && mmi_list_empty(&e->touched) && mmi_list_empty(&e->dead) &&
+           !e->closing && !sooner;
+}
+
+void
+mmi_engine_leave_quick(mmi_engine *e)
+{
+    if (!mmi_engine_leaves_quick(e)) {
+        mmi_engine_refresh(e);
+        mmi_engine_settle(e, false);
+    }
+    pthread_mutex_unlock(&e->lock);
 }

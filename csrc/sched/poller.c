@@ -3,53 +3,21 @@
  * for little each time (requests and replies) polls itself: the message then wakes the thread that
  * wants it, and not the runner first.  The runner is parked meanwhile.
  *
- * Not here: how such a caller waits (wait.c).
+ * Not here: how such a caller waits (sched/wait.c), how the runner is told to take it back
+ * (wake/runner.c).
  * Law: the runner is parked only while nobody but the caller that leads depends on polling, and
  * looks every PARK_NS whether there still is one, or once that one has left polling, if it led for
  * longer; one thread at a time polls.
  */
-#include "link/link.h"
+#include "sched/sched.h"
 
 static const uint64_t PARK_NS = 10 * 1000 * 1000;
-enum {
-    PARK_QUIET_WAITS = 3,     /* in a row, before the runner leaves polling to the caller   */
-    PARK_QUIET_MESSAGES = 16, /* read during a wait: more, and the runner reads beside it   */
-    PARK_HELP_CPUS = 2        /* with no more, it takes the core of who is to answer        */
-};
-
-/* The one event loop there is, if it sees what poll would find; NULL: none, or several. */
-static mmi_waker *
-park_loop(const mmi_engine *e)
-{
-    if (mmi_list_empty(&e->wakers) || e->wakers.next != e->wakers.prev) {
-        return NULL;
-    }
-    mmi_waker *w = MMI_CONTAINER_OF(e->wakers.next, mmi_waker, node);
-    return w->outlook >= 0 ? w : NULL;
-}
-
-/* An event loop is there that does not poll itself. */
-static bool
-park_loops(const mmi_engine *e)
-{
-    const mmi_waker *loop = park_loop(e);
-    return !mmi_list_empty(&e->wakers) && (loop == NULL || (e->parked && e->joined != loop));
-}
-
-bool
-mmi_runner_needed(const mmi_engine *e)
-{
-    return !e->leading &&
-           (e->waiters > 0 || e->filenos > 0 || e->closing || park_loops(e) ||
-            (e->write_watches > 0 && e->joined == NULL) || !mmi_list_empty(&e->bursts) ||
-            !mmi_list_empty(&e->dirty) || mmi_timers_next(&e->timers) <= e->now_ns);
-}
 
 /* The loop's descriptor tells of what poll would find, or no longer. */
 static void
 park_join(mmi_engine *e)
 {
-    mmi_waker *loop = park_loop(e);
+    mmi_waker *loop = mmi_runner_loop(e);
     if (loop != NULL && e->plat.outlook_join(e->plat.self, loop->outlook, true) == MM_OK) {
         e->joined = loop;
     }
@@ -105,55 +73,4 @@ mmi_runner_park(mmi_engine *e)
     }
     park_part(e);
     e->unpark = false;
-}
-
-/* The caller that led goes away, and may not come back: the runner is to look soon. */
-void
-mmi_runner_rouse(mmi_engine *e)
-{
-    if (e->resting) {
-        e->resting = false;
-        e->plat.notifier_ring(e->plat.self, e->park_notifier);
-    }
-}
-
-void
-mmi_runner_help(mmi_engine *e)
-{
-    if (e->parked && !e->unpark && !e->helping && e->plat.cpus > PARK_HELP_CPUS) {
-        e->helping = true;
-        e->plat.notifier_ring(e->plat.self, e->park_notifier);
-    }
-}
-
-void
-mmi_runner_unpark(mmi_engine *e)
-{
-    if (e->parked && !e->unpark) {
-        e->unpark = true;
-        e->plat.notifier_ring(e->plat.self, e->park_notifier);
-    }
-}
-
-void
-mmi_waited(mmi_engine *e, bool alone, bool led, uint64_t messages)
-{
-    if (!alone || messages > PARK_QUIET_MESSAGES) {
-        e->quiet = 0;
-        if (led) {
-            mmi_runner_unpark(e);
-        }
-        return;
-    }
-    if (e->quiet < PARK_QUIET_WAITS) {
-        e->quiet++;
-    } else if (!e->parked) {
-        e->park_wanted = true;
-    }
-}
-
-void
-mmi_loop_took(mmi_engine *e, mmi_waker *w, bool led, uint64_t messages)
-{
-    mmi_waited(e, park_loop(e) == w && e->waiters == 0 && e->filenos == 0, led, messages);
 }

@@ -2,13 +2,13 @@
  * sched/pollset.c: how one thread waits for several sockets: by a waker without descriptors, in
  * which it waits as in a receive, polling itself where it may.
  *
- * Not here: what fires its watches (sched/waker.c), how it waits (wait.c), when it may poll
- * (sched/poller.c). A thread that waits for other descriptors as well does so by the group's own
- * (mmi_group_fileno), between two polls without waiting.
+ * Not here: what fires its watches (socket/ready.c), how it waits (sched/wait.c), when it may
+ * poll (wake/runner.c).  A thread that waits for other descriptors as well does so by the group's
+ * own (mmi_group_fileno), between two polls without waiting.
  * Law: what it tells of is so at that moment; a watch either waits to fire, is ready, or was given
  * out, and the next call looks again at what was given, so work is for what is ready only.
  */
-#include "link/link.h"
+#include "sched/sched.h"
 
 int
 mmi_group_open(mmi_engine *e, mmi_group **out)
@@ -51,21 +51,6 @@ mmi_group_close(mmi_engine *e, mmi_group *g)
     mmi_list_rm(&g->waker.node);
     mmi_handle_free(g->waker.handle);
     mmi_free(g);
-}
-
-/* Some are ready: who waits is to look. */
-void
-mmi_group_ring(mmi_engine *e, mmi_group *g)
-{
-    mmi_waiter *w = g->waiter;
-    if (w != NULL && !w->rung) {
-        w->rung = true;
-        mmi_waiter_ring(e, w);
-    }
-    if (g->fileno >= 0 && !g->fileno_rung) {
-        g->fileno_rung = true;
-        e->plat.notifier_ring(e->plat.self, g->fileno);
-    }
 }
 
 int

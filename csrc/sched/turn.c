@@ -4,9 +4,9 @@
  * Not here: what links and endpoints do, settling (sched/flush.c).  Law: the lock is held but
  * around poll; events are looked up by tag, so one for something closed meanwhile leads nowhere.
  */
-#include <string.h>
-
+#include "ends/ends.h"
 #include "link/small.h"
+#include "sched/sched.h"
 
 enum { STEP_EVENTS_MAX = 256, STEP_PACE_NS = MMI_PACE_US * 1000, STEP_PACE_LINKS = 16 };
 

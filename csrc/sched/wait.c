@@ -1,24 +1,17 @@
 /*
- * wait.c: how a thread blocks in a call.  It sleeps on a notifier, outside the engine's lock; or,
- * while the runner is parked, it polls itself, spinning a little first where that pays.
+ * sched/wait.c: how a thread blocks in a call.  It sleeps on a notifier, outside the engine's
+ * lock; or, while the runner is parked, it polls itself, spinning a little first where that pays.
  *
- * Not here: who is woken when (socket.c), who polls when (sched/poller.c).  Law: a waiter lives on
- * its caller's stack, and is off every list before the call returns; one that was woken and did not
- * need it passes the wake on.
+ * Not here: who is woken when (socket/ready.c), who polls when (wake/runner.c).
+ * Law: a waiter lives on its caller's stack, and is off every list before the call returns; one
+ * that was woken and did not need it passes the wake on.
  */
-#include "link/link.h"
+#include "sched/sched.h"
 
 static const uint64_t WAIT_STALL_NS = 100 * 1000;   /* of one look: it was interrupted */
 enum {
     WAIT_SPIN_CPUS = 2   /* with no more, who spins takes the core of who is to answer */
 };
-
-static void
-wait_uncount(mmi_engine *e, mmi_waiter *w)
-{
-    e->waiters -= w->counted;
-    w->counted = false;
-}
 
 /* Polls in the runner's place until it is woken or too late. */
 static void
@@ -83,7 +76,7 @@ mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns, int64_t slic
     } else if (!w->rung && !w->closed) {
         rc = wait_sleep(e, w, end);
     }
-    wait_uncount(e, w);
+    mmi_waiter_uncount(e, w);
     w->alone = w->alone && e->waiters == 0;
     if (w->closed) {
         return MM_ECLOSED;
@@ -143,18 +136,4 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
         mmi_socket_touch(s);   /* if this thread does not use it up, the next one is due */
     }
     return rc;
-}
-
-void
-mmi_waiter_ring(mmi_engine *e, mmi_waiter *w)
-{
-    wait_uncount(e, w);
-    if (!w->leading && w->notifier >= 0) {
-        e->plat.notifier_ring(e->plat.self, w->notifier);
-    } else if (w->leading && e->polling) {
-        e->polling = false;   /* once is enough until it polls again */
-        e->plat.interrupt(e->plat.self);
-    } else if (w->leading) {
-        e->hastened = true;   /* it may write meanwhile, and poll before it looks */
-    }
 }

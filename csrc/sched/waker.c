@@ -2,13 +2,11 @@
  * sched/waker.c: how event loops wait: a waker is one notifier and a list of sockets that became
  * ready.
  *
- * Not here: blocking threads (wait.c), and those that wait for several sockets (sched/pollset.c),
- * though their watches fire here.  Law: a watch fires once, then has to be asked for again;
- * the notifier is rung when the ready list goes from empty to non-empty, and stays rung until it is
- * empty; it is not rung for a loop that is polling at that moment (sched/poller.c), as it looks by
- * itself.
+ * Not here: blocking threads (sched/wait.c), those that wait for several sockets
+ * (sched/pollset.c), and how all are rung (wake/wake.c).
+ * Law: what was taken is off the list, and comes again only if it is asked for again.
  */
-#include "engine/socket.h"
+#include "sched/sched.h"
 
 int
 mmi_waker_open(mmi_engine *e, mmi_waker **out)
@@ -41,15 +39,6 @@ mmi_waker_open(mmi_engine *e, mmi_waker **out)
 }
 
 void
-mmi_watch_free(mmi_watch *watch)
-{
-    mmi_list_rm(&watch->socket_node);
-    mmi_list_rm(&watch->waker_node);
-    mmi_list_rm(&watch->ready_node);
-    mmi_free(watch);
-}
-
-void
 mmi_waker_close(mmi_engine *e, mmi_waker *w)
 {
     MMI_LIST_EACH(&w->watches, node, after) {
@@ -69,39 +58,6 @@ mmi_waker_close(mmi_engine *e, mmi_waker *w)
         e->plat.notifier_close(e->plat.self, w->outlook);
     }
     mmi_free(w);
-}
-
-/* Something is ready: its loop is to come for it, unless it is there. */
-static void
-waker_ring(mmi_engine *e, mmi_waker *w)
-{
-    if (w->group != NULL) {
-        mmi_group_ring(e, w->group);
-    } else if (!w->rung && !w->taking) {
-        w->rung = true;
-        e->plat.notifier_ring(e->plat.self, w->notifier);
-    }
-}
-
-static void
-watch_fire(mmi_engine *e, mmi_watch *watch, uint32_t fired)
-{
-    mmi_waker *w = watch->waker;
-    watch->fired |= fired;
-    watch->wanted &= ~fired;
-    if (mmi_list_linked(&watch->ready_node)) {
-        return;
-    }
-    mmi_list_push_back(&w->ready, &watch->ready_node);
-    waker_ring(e, w);
-}
-
-/* What a watch looks for and is so: to a group, what its caller holds is to be received too. */
-static uint32_t
-watch_due(const mmi_watch *watch, const mmi_socket *s, uint32_t ready)
-{
-    bool held = watch->waker->group != NULL && s->held;
-    return watch->wanted & (ready | (held ? (uint32_t)MM_READABLE : 0));
 }
 
 int
@@ -127,12 +83,12 @@ mmi_waker_watch(mmi_waker *w, mmi_socket *s, uint32_t events)
     }
     watch->wanted = w->group != NULL ? events : watch->wanted | events;
     watch->asked = events;
-    uint32_t now = watch_due(watch, s, mmi_socket_ready(s));
+    uint32_t now = mmi_watch_due(watch, s, mmi_socket_ready(s));
     if (s->ops->keyed_send) {
         now &= ~(uint32_t)MM_WRITABLE;   /* the caller tries once more after asking to be told */
     }
     if (now != 0) {
-        watch_fire(s->engine, watch, now);
+        mmi_watch_fire(s->engine, watch, now);
     }
     return (int)now;
 }
@@ -189,71 +145,10 @@ mmi_waker_take(mmi_engine *e, mmi_waker *w, mm_ready *out, uint32_t cap)
     w->parsed = e->parsed_messages;
     uint32_t count = waker_pop(w, out, cap);
     if (!mmi_list_empty(&w->ready)) {
-        waker_ring(e, w);
+        mmi_waker_ring(e, w);
     } else if (w->rung) {
         w->rung = false;
         e->plat.notifier_clear(e->plat.self, w->notifier);
     }
     return (int)count;
-}
-
-static void
-fileno_level(mmi_socket *s, bool readable)
-{
-    const mmi_plat *plat = &s->engine->plat;
-    if (s->fileno < 0 || readable == s->fileno_rung) {
-        return;
-    }
-    s->fileno_rung = readable;
-    if (readable) {
-        plat->notifier_ring(plat->self, s->fileno);
-    } else {
-        plat->notifier_clear(plat->self, s->fileno);
-    }
-}
-
-void
-mmi_socket_fire(mmi_socket *s, uint32_t ready)
-{
-    MMI_LIST_EACH(&s->watches, node, after) {
-        mmi_watch *watch = MMI_CONTAINER_OF(node, mmi_watch, socket_node);
-        uint32_t due = watch_due(watch, s, ready);
-        if (due != 0) {
-            watch_fire(s->engine, watch, due);
-        }
-    }
-    fileno_level(s, (ready & MM_READABLE) != 0 || s->held);
-}
-
-void
-mmi_socket_unwatch(mmi_socket *s)
-{
-    MMI_LIST_EACH(&s->watches, node, after) {
-        mmi_watch *watch = MMI_CONTAINER_OF(node, mmi_watch, socket_node);
-        mmi_list_rm(&watch->socket_node);
-        watch->closed = true;
-        watch_fire(s->engine, watch, 0);
-    }
-    if (s->fileno >= 0) {
-        s->engine->plat.notifier_close(s->engine->plat.self, s->fileno);
-        s->fileno = -1;
-        s->engine->filenos--;
-    }
-}
-
-int
-mmi_socket_fileno(mmi_socket *s, int *fd)
-{
-    if (s->fileno < 0) {
-        int rc = s->engine->plat.notifier_open(s->engine->plat.self, &s->fileno);
-        if (rc != MM_OK) {
-            s->fileno = -1;
-            return rc;
-        }
-        s->fileno_rung = false;
-        s->engine->filenos++;
-        mmi_socket_touch(s);
-    }
-    *fd = s->fileno;
-    return MM_OK;
 }

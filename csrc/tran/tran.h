@@ -3,8 +3,8 @@
  * tran.c lists them all.  Nobody else knows a scheme: what differs between transports is a field
  * or a function here.
  *
- * Not here: what is read and written on a stream (link), when to dial again (engine/dialer.c), who
- * is let in (engine/listener.c).  Law: the engine's lock is held and nothing blocks, unless it says
+ * Not here: what is read and written on a stream (link), when to dial again (ends/dialer.c), who
+ * is let in (ends/listener.c).  Law: the engine's lock is held and nothing blocks, unless it says
  * otherwise; what a function does not fill in on failure stays as it was.
  */
 #ifndef MMI_TRAN_H

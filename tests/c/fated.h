@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "link/small.h"
+#include "sched/sched.h"
 #include "sockets.h"
 
 enum { WAIT_MS = 60000, PEERS = 20, MANY = 40, SMALL = 60 };

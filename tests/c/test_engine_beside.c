@@ -9,8 +9,7 @@
 #include <stdatomic.h>
 #include <sys/ioctl.h>
 
-#include "engine/engine.h"
-#include "engine/socket.h"
+#include "sched/sched.h"
 #include "places.h"
 #include "sockets.h"
 

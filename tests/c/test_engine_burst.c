@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "link/link.h"
+#include "sched/sched.h"
 #include "sockets.h"
 
 enum { WAIT_MS = 20000, CHAIN = 5000, TOGETHER_MAX = 3, RECEIVERS_MAX = 3,

@@ -5,9 +5,9 @@
  */
 #include <stdatomic.h>
 
-#include "engine/engine.h"
 #include "engine/handle.h"
 #include "sockets.h"
+#include "sched/sched.h"
 
 static int (*plain_borrow)(void *self, int s, mmi_iov *piece);
 static atomic_int borrowed;

@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/engine.h"
 #include "sockets.h"
+#include "sched/sched.h"
 
 enum { WAIT_MS = 60000, BODY_SIZE = 100 };
 

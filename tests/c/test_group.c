@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "engine/engine.h"
 #include "sockets.h"
+#include "sched/sched.h"
 
 enum { MANY = 20, ROUNDS = 300, WARM = 50, WAIT_MS = 60000, CAP = 64 };
 

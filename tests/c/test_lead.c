@@ -8,12 +8,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "engine/engine.h"
 #include "engine/handle.h"
 #include "sockets.h"
+#include "sched/sched.h"
 
 enum { TRIPS = 3000, WAIT_MS = 60000, BURST = 5000, RESPONDENTS = 40, SURVEYS = 200 };
-enum { QUIET_WAITS = 3, QUIET_MESSAGES = 16 };   /* as in sched/poller.c */
+enum { QUIET_WAITS = 3, QUIET_MESSAGES = 16 };   /* as in wake/runner.c */
 
 /* A lone caller that asks, and somebody who answers it. */
 typedef struct rig {

@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "engine/engine.h"
 #include "sockets.h"
+#include "sched/sched.h"
 
 static mmi_plat plain;
 static _Thread_local bool sends;       /* this thread's next write is the one */

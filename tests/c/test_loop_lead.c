@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/engine.h"
 #include "sockets.h"
+#include "sched/sched.h"
 
 enum { TRIPS = 2000, WARM = 50, WAIT_MS = 20000, BURST = 3000, MORE = 64 };
 

@@ -4,10 +4,10 @@
  * Not here: what roles do with messages (test_push.c ...), real sockets (tests/fault).
  * Law: no real time; each bound is checked to the nanosecond of the virtual clock.
  */
-#include "engine/engine.h"
 #include "engine/handle.h"
 #include "plat/sim/sim.h"
 #include "sockets.h"
+#include "sched/sched.h"
 
 enum { EVENTS = 256 };
 

@@ -5,7 +5,7 @@
  * Law: time is the sum of the waits and of what is between them.
  */
 #include "check.h"
-#include "sched/spin.h"
+#include "wake/spin.h"
 
 #define US ((uint64_t)1000)
 #define MS (1000 * US)

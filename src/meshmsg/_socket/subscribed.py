@@ -1,7 +1,7 @@
 """Which publishers have a topic: what `wait_for_subscribed` returns, and what it says in vain.
 
 Not here: waiting (_sync/roles.py, aio/_roles.py), what the core knows of each peer
-(engine/inspect.c). Law: only what the peer's socket has for certain is counted.
+(ends/inspect.c). Law: only what the peer's socket has for certain is counted.
 """
 
 from __future__ import annotations

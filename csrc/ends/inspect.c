@@ -1,5 +1,5 @@
 /*
- * engine/inspect.c: what a socket tells about itself: counters, peers, whether all is delivered.
+ * ends/inspect.c: what a socket tells about itself: counters, peers, whether all is delivered.
  *
  * Law: nothing here changes anything, but peers may be asked for receipts; every figure is exact at
  * the moment it is taken.
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ends/ends.h"
 #include "link/link.h"
 
 static uint32_t

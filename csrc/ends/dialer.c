@@ -1,7 +1,7 @@
 /*
- * dialer.c: keeps one connection to an endpoint: resolve, connect, and again after it ended.
+ * ends/dialer.c: keeps one connection to an endpoint: resolve, connect, and again after it ended.
  *
- * Not here: the connection (link.c).  Law: between two attempts lies a random time up to a cap that
+ * Not here: the connection (link).  Law: between two attempts lies a random time up to a cap that
  * doubles, from reconnect_min to reconnect_max (full jitter); a link that lived for
  * DIALER_STABLE_NS starts it over, or for DIALER_HEARD_NS if it ended as its peer fell silent;
  * names are looked up anew for each round of addresses.
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ends/ends.h"
 #include "link/link.h"
 
 static const uint64_t DIALER_STABLE_NS = 1000000000;

@@ -1,14 +1,13 @@
 /*
- * endpoint.h: where peers come from: dialers try again and again, listeners accept.
+ * endpoint.h: where peers come from, as their links see it: dialers and listeners.
  *
- * All calls with the engine lock held.  Law: a dialer has at most one link; after it ended the next
- * attempt is exponentially later, with full jitter, unless the link had lived long enough.
+ * Not here: what these do (ends/ends.h).  Law: a dialer has at most one link.
  */
 #ifndef MMI_ENDPOINT_H
 #define MMI_ENDPOINT_H
 
 #include "wire/sp/sp.h"
-#include "engine/socket.h"
+#include "socket/socket.h"
 #include "tran/tran.h"
 
 struct mmi_link;
@@ -46,20 +45,5 @@ typedef struct mmi_listener {
     mmi_list half_open;            /* links that have not finished their handshake, oldest first */
     uint32_t half_open_count;
 } mmi_listener;
-
-/* identity: what to know the peer by; size 0: by what it says.  MM_ESTATE: another dialer has it. */
-int mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity,
-                    size_t size) MMI_WARN_UNUSED;
-void mmi_dialer_close(mmi_dialer *d);                       /* its link, if any, is left */
-void mmi_dialer_due(mmi_dialer *d);                         /* its timer fired */
-void mmi_dialer_resolved(mmi_dialer *d);                    /* poll said MMI_RESOLVED */
-void mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns, bool silent);
-
-/* addr: where to listen, if its transport looks that up. */
-int mmi_listener_open(mmi_socket *s, const mmi_url *url, const mmi_addr *addr, const char *asked,
-                      mmi_listener **out) MMI_WARN_UNUSED;
-void mmi_listener_close(mmi_listener *l);                   /* its links stay */
-void mmi_listener_accept(mmi_listener *l);                  /* readable or rung, or its pause is over */
-bool mmi_listener_rung(const mmi_listener *l);              /* of one in engine->rung: somebody waits */
 
 #endif

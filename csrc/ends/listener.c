@@ -1,13 +1,14 @@
 /*
- * listener.c: accepts peers, within limits.
+ * ends/listener.c: accepts peers, within limits.
  *
- * Not here: what they say (link.c).  Law: at most half_open_max handshakes are unfinished: a
+ * Not here: what they say (link).  Law: at most half_open_max handshakes are unfinished: a
  * newcomer evicts the oldest, so silent connections cannot lock others out; out of descriptors, it
  * pauses and comes back.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "ends/ends.h"
 #include "link/link.h"
 
 static int

@@ -1,5 +1,5 @@
 /*
- * events.c: what happened to a socket's connections, kept in a small ring that any number of
+ * socket/events.c: what happened to a socket's connections, kept in a small ring that any number of
  * readers read by sequence number.
  *
  * Law: reading takes nothing away; what fell out before it was read is visible as a gap in the
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "link/link.h"
+#include "socket/socket.h"
 
 enum { EVENTS_FIRST = 16 };
 static const uint64_t EVENT_DROPS_INTERVAL_NS = 1000000000;

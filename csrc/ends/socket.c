@@ -1,40 +1,17 @@
 /*
- * socket.c: the life of a socket: open, closed but lingering, gone; and its readiness.
+ * ends/socket.c: the life of a socket: open, closed but lingering, gone.
  *
- * Not here: waiting (wait.c, sched/waker.c), looking in (engine/inspect.c), events (events.c).
+ * Not here: what it is ready for (socket/ready.c), waiting (sched), looking in (ends/inspect.c).
  * Law: after mmi_socket_close no user call reaches it; it is freed by settle, once its links are
  * gone.
  */
-#include "engine/socket.h"
-
-#include <string.h>
-
+#include "ends/ends.h"
 #include "link/link.h"
 
-static uint32_t
-socket_random(mmi_proto_host *host)
-{
-    return mmi_engine_random(MMI_CONTAINER_OF(host, mmi_socket, host)->engine);
-}
-
-static void
-socket_lags(mmi_proto_host *host)
-{
-    mmi_socket *s = MMI_CONTAINER_OF(host, mmi_socket, host);
-    if (!mmi_list_linked(&s->lagging)) {
-        mmi_list_push_back(&s->engine->lagging, &s->lagging);
-    }
-}
-
-void
-mmi_engine_catch_up(mmi_engine *e)
-{
-    mmi_list *node;
-    while ((node = mmi_list_pop_front(&e->lagging)) != NULL) {
-        mmi_socket *s = MMI_CONTAINER_OF(node, mmi_socket, lagging);
-        s->ops->catch_up(s->state);
-    }
-}
+static const mmi_socket_ends socket_ends = {
+    .stopped = mmi_socket_stopped,
+    .link_ended = mmi_dialer_link_ended,
+};
 
 static mmi_socket *
 socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
@@ -54,11 +31,8 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
     /* What may have to be dropped again, oldest first, stays as it is. */
     s->packs = ops->packs && opts->overflow != MM_OVERFLOW_DROP_OLDEST;
     s->fileno = -1;
-    s->host = (mmi_proto_host){ .stats = &s->stats,
-                                .opts = &s->opts,
-                                .random = socket_random,
-                                .event = mmi_proto_event,
-                                .lags = socket_lags };
+    s->ends = &socket_ends;
+    mmi_socket_host(s);
     mmi_list *lists[] = { &s->node,      &s->touched, &s->lagging, &s->dialers, &s->told,
                           &s->listeners, &s->links,   &s->waiters, &s->watches, &s->stop_ended };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
@@ -213,94 +187,4 @@ mmi_socket_tick(mmi_socket *s)
     int rc = mmi_timer_set(&s->engine->timers, &s->tick_timer, next);
     MMI_ASSERT(rc == MM_OK);   /* it has had its place in the heap since the socket was opened */
     mmi_socket_touch(s);
-}
-
-void
-mmi_socket_touch(mmi_socket *s)
-{
-    if (!mmi_list_linked(&s->touched)) {
-        mmi_list_push_back(&s->engine->touched, &s->touched);
-    }
-}
-
-void
-mmi_socket_note(mmi_socket *s, uint32_t news)
-{
-    s->news |= news;
-    mmi_socket_touch(s);
-}
-
-void
-mmi_socket_hurry(mmi_socket *s)
-{
-    if (mmi_list_empty(&s->engine->bursts)) {
-        return;   /* there may be many links */
-    }
-    MMI_LIST_EACH(&s->links, node, after) {
-        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
-        if (link->burst && (link->watched & MMI_WATCH_WRITE) == 0 && mmi_link_pending(link)) {
-            mmi_link_dirty(link);
-        }
-    }
-}
-
-uint32_t
-mmi_socket_ready(const mmi_socket *s)
-{
-    uint32_t ready = s->ops->ready(s->state);
-    if (s->host.stopping && mmi_socket_stopped(s)) {
-        ready |= MM_READABLE;   /* that there is nothing more */
-    }
-    return ready;
-}
-
-void
-mmi_socket_update_early(mmi_socket *s)
-{
-    if (mmi_list_linked(&s->touched) && !s->closing && !mmi_list_empty(&s->waiters)) {
-        mmi_socket_update(s);
-    }
-}
-
-void
-mmi_socket_interrupt(mmi_socket *s)
-{
-    MMI_LIST_EACH(&s->waiters, node, after) {
-        mmi_waiter *w = MMI_CONTAINER_OF(node, mmi_waiter, node);
-        if ((w->events & MM_READABLE) != 0 && !w->rung) {
-            w->rung = w->interrupted = true;
-            mmi_waiter_ring(s->engine, w);
-        }
-    }
-    mmi_socket_fire(s, MM_READABLE);
-}
-
-/* Each readiness wakes one thread, which passes it on when it leaves; what is news to all wakes
- * all. */
-void
-mmi_socket_update(mmi_socket *s)
-{
-    uint32_t ready = mmi_socket_ready(s);
-    uint32_t news = s->news;
-    uint32_t single = ready & MM_READABLE;
-    s->news = 0;
-    MMI_LIST_EACH(&s->waiters, node, after) {
-        mmi_waiter *w = MMI_CONTAINER_OF(node, mmi_waiter, node);
-        uint32_t due = w->events & (single | news);
-        if (w->key == 0) {
-            single &= ~(w->events & single);
-        } else if (s->ops->replied(s->state, w->key)) {
-            due |= MM_READABLE;
-        }
-        if (due != 0 && !w->rung) {
-            w->rung = true;
-            mmi_waiter_ring(s->engine, w);
-        }
-    }
-    if (s->ops->keyed_send) {
-        /* Whether a send can succeed depends on the message: only news can tell, not a level. */
-        ready &= ~(uint32_t)MM_WRITABLE;
-        ready |= (news & (MMI_ROOM | MM_PEERS)) != 0 ? MM_WRITABLE : 0;
-    }
-    mmi_socket_fire(s, ready | (news & (MM_PEERS | MM_DRAINED)));
 }

@@ -1,11 +1,11 @@
 /*
  * spin.h: whether who waits polls for a while before it sleeps, where it is left to us.
  *
- * Not here: how it waits (wait.c).  Law: time is an argument; nothing is learned from waits whose
+ * Not here: how it waits (sched/wait.c).  Law: time is an argument; nothing is learned from waits whose
  * caller said itself how long to spin.
  */
-#ifndef MMI_ENGINE_SPIN_H
-#define MMI_ENGINE_SPIN_H
+#ifndef MMI_SPIN_H
+#define MMI_SPIN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,11 +3,11 @@
  * where less time is waited for a message with it, as between two who answer each other: what comes
  * at a pace of its own comes no sooner.  So from time to time a few waits sleep, to see.
  *
- * Not here: who may poll at all (sched/poller.c).
+ * Not here: who may poll at all (wake/runner.c).
  * Law: a judgement is of as many waits, or as much time, as make one long wait among short ones
  * harmless; waits between which there was another are not judged together.
  */
-#include "sched/spin.h"
+#include "wake/spin.h"
 
 /* A spin that ends too early is worse than none: it costs the time and the wake-up.  So it lasts as
  * long as nearly all waits do, or is not tried. */

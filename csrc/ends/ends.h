@@ -1,0 +1,51 @@
+/*
+ * ends.h: the life of a socket, and where its peers come from: dialers try again and again,
+ * listeners accept.
+ *
+ * Not here: the connections themselves (link), when what is due is done (sched).
+ * All calls with the engine lock held.  Law: after an end of its link the next attempt of a dialer
+ * is exponentially later, with full jitter, unless the link had lived long enough.
+ */
+#ifndef MMI_ENDS_H
+#define MMI_ENDS_H
+
+#include "socket/endpoint.h"
+
+/* ends/socket.c */
+int mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts,
+                    mmi_socket **out) MMI_WARN_UNUSED;
+void mmi_socket_close(mmi_socket *s);              /* starts the linger */
+void mmi_socket_reap(mmi_socket *s);               /* frees a closed socket whose links are gone */
+void mmi_socket_tick(mmi_socket *s); /* the role does what is due, and says when next */
+void mmi_socket_end(mmi_socket *s); /* the linger is over: what is not written is abandoned */
+void mmi_socket_cut(mmi_socket *s); /* and what the peer has not read, too: the engine goes */
+
+/* ends/stop.c.  Takes no new peers, and asks those it has to send nothing more, until then.
+ * MM_ENOMEM: there is no timer, it waits for nobody. */
+int mmi_socket_stop(mmi_socket *s, uint64_t deadline_ns) MMI_WARN_UNUSED;
+void mmi_socket_stop_late(mmi_socket *s);
+
+/* ends/dialer.c.  identity: what to know the peer by; size 0: by what it says.
+ * MM_ESTATE: another dialer has it. */
+int mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity,
+                    size_t size) MMI_WARN_UNUSED;
+void mmi_dialer_close(mmi_dialer *d);                       /* its link, if any, is left */
+void mmi_dialer_due(mmi_dialer *d);                         /* its timer fired */
+void mmi_dialer_resolved(mmi_dialer *d);                    /* poll said MMI_RESOLVED */
+void mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns, bool silent);
+
+/* ends/listener.c.  addr: where to listen, if its transport looks that up. */
+int mmi_listener_open(mmi_socket *s, const mmi_url *url, const mmi_addr *addr, const char *asked,
+                      mmi_listener **out) MMI_WARN_UNUSED;
+void mmi_listener_close(mmi_listener *l);                   /* its links stay */
+void mmi_listener_accept(mmi_listener *l);                  /* readable or rung, or its pause is over */
+bool mmi_listener_rung(const mmi_listener *l);              /* of one in engine->rung: somebody waits */
+
+/* ends/inspect.c */
+void mmi_socket_stats_now(mmi_socket *s, mm_stats *out);
+uint32_t mmi_socket_peers(mmi_socket *s, mm_peer *out, uint32_t cap);
+uint32_t mmi_socket_attempts(mmi_socket *s, mm_attempt *out, uint32_t cap);   /* count of all */
+bool mmi_socket_drain_look(mmi_socket *s, mm_drain_info *info); /* true: nothing left to wait for */
+bool mmi_socket_subscribed_look(mmi_socket *s, mm_subscribed_info *info);   /* the same */
+
+#endif

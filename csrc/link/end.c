@@ -1,0 +1,197 @@
+/*
+ * link/end.c: the end of a connection: the pipe leaves the protocol, what is left is counted, and
+ * it is told.
+ *
+ * Not here: an end of which the peer may still read all that was written (link/part.c), what is
+ * told of one that breaks a rule (link/told.c), the memory (link/link.c).
+ * Law: closing takes the pipe from the protocol first; memory goes at the next settle.
+ */
+#include "link/link.h"
+
+void
+mmi_link_leave_half_open(mmi_link *link)
+{
+    link->socket->half_open--;
+    if (link->listener != NULL && mmi_list_linked(&link->half_open)) {
+        link->listener->half_open_count--;
+    }
+    mmi_list_rm(&link->half_open);
+}
+
+/* What was not begun on the wire is no part of an entry that was, so the role may keep it. */
+void
+mmi_link_unpin(mmi_link *link)
+{
+    mmi_pipe *p = &link->pipe;
+    mmi_pack_out *front = p->pinned > 0 ? mmi_pack_out_of(mmi_ring_at(&p->outbox, 0)) : NULL;
+    if (front == NULL) {
+        return;
+    }
+    size_t cost;
+    size_t end = front->first + p->framing->next(p->framing, front->data + front->first, &cost);
+    /* No memory: the engine counts the rest with what was begun. */
+    (void)(mmi_pipe_split_out(p, 0, end) == MM_OK);
+}
+
+/* What the protocol left in a ring goes, and is counted. */
+void
+mmi_link_discard(mmi_link *link, mmi_ring *ring, mmi_drop_why why)
+{
+    mmi_msg *m;
+    uint64_t count = ring->count;
+    while ((m = mmi_ring_pop(ring)) != NULL) {
+        mmi_msg_unref(m);
+    }
+    link->pipe.pinned = ring == &link->pipe.outbox ? 0 : link->pipe.pinned;
+    link->pipe.dropped += count;
+    if (count > 0) {
+        mmi_drop_count(&link->socket->host, why, link->pipe.id, (uint32_t)count);
+    }
+}
+
+/* An answer is a receipt: who asks little, and ends between two beats, gets no PONG any more. */
+static void
+link_count_answers(mmi_link *link)
+{
+    uint64_t known = link->pipe.answered < link->written ? link->pipe.answered : link->written;
+    if (known > link->confirmed) {
+        link->socket->stats.confirmed_messages += known - link->confirmed;
+        link->confirmed = known;
+    }
+}
+
+/* The peer is no longer one: the pipe leaves the protocol. */
+static void
+link_deactivate(mmi_link *link, int reason)
+{
+    mmi_socket *s = link->socket;
+    mm_stats *st = &s->stats;
+    MMI_ASSERT(!link->writing);
+    if (link->held != NULL && !s->closing) {
+        int rc = mmi_pipe_push_last(&link->pipe, link->held);
+        if (rc == MM_OK) {
+            link->held = NULL;
+        }
+    }
+    mmi_link_unpin(link);
+    link->pipe.ended = reason;
+    s->ops->rm(s->state, &link->pipe);
+    uint64_t left = link->pipe.outbox.count;
+    if (s->closing) {
+        s->engine->abandoned_messages += left;
+    }
+    mmi_drop_why why = s->closing ? MMI_DROP_CLOSED : MMI_DROP_PEER_GONE;
+    mmi_link_discard(link, &link->pipe.outbox, why);
+    mmi_link_discard(link, &link->pipe.inbox, why);
+    if (link->held != NULL) {
+        mmi_drop(&s->host, why, link->pipe.id, link->held);
+        link->held = NULL;
+    }
+    if (link->minor > 0) {
+        link_count_answers(link);
+        st->in_doubt_messages += link->written - link->confirmed;
+    } else {
+        s->unconfirmable_gone += link->written;
+    }
+    s->peer_count--;
+    st->disconnects++;
+    mmi_socket_note(s, MM_PEERS);
+    mmi_socket_note(s, MM_DRAINED);
+}
+
+static void
+link_tell_end(mmi_link *link, int was, int reason, const char *detail)
+{
+    mmi_socket *s = link->socket;
+    if (was == MMI_LINK_FINISHING || link->surplus) {
+        return;   /* told when it began to finish, or when it came */
+    }
+    s->stats.closed[reason]++;
+    int kind = was == MMI_LINK_ACTIVE       ? MM_EVENT_PEER_DOWN
+               : was == MMI_LINK_CONNECTING ? MM_EVENT_CONNECT_FAILED
+                                            : MM_EVENT_HANDSHAKE_FAILED;
+    s->stats.handshakes_failed += was == MMI_LINK_HELLO;
+    mmi_socket_event(s, kind, reason, link->pipe.id, 1, link->endpoint, link->address,
+                     detail != NULL ? detail : mm_reason_text(reason));
+    if (link->dialer != NULL) {
+        link->dialer->told = s->event_seq;
+    }
+}
+
+void
+mmi_link_end(mmi_link *link, int state, int reason, const char *detail)
+{
+    int was = link->state;
+    if (was == MMI_LINK_ACTIVE) {
+        link_deactivate(link, reason);
+    } else if (was == MMI_LINK_CONNECTING || was == MMI_LINK_HELLO) {
+        mmi_link_leave_half_open(link);
+    }
+    link->state = state;
+    mmi_stop_ended(link, was);
+    link_tell_end(link, was, reason, detail);
+}
+
+void
+mmi_link_leave_place(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    if (!link->pipe.outgoing) {
+        *(link->surplus ? &s->refusing : &s->accepted) -= 1;
+    }
+}
+
+void
+mmi_link_release_dialer(mmi_link *link, int reason)
+{
+    mmi_dialer *d = link->dialer;
+    if (d != NULL) {
+        uint64_t lived = link->active_ns != 0 ? link->engine->now_ns - link->active_ns : 0;
+        link->dialer = NULL;
+        d->link = NULL;
+        d->socket->ends->link_ended(d, lived, reason == MM_REASON_HEARTBEAT);
+    }
+}
+
+void
+mmi_part_end(mmi_link *link)
+{
+    link->engine->parting_count -= mmi_list_linked(&link->parted);
+    mmi_list_rm(&link->parted);
+}
+
+void
+mmi_link_close(mmi_link *link, int reason, const char *detail)
+{
+    if (link->state == MMI_LINK_DEAD) {
+        return;   /* its socket may be gone: a link that reads outlives it */
+    }
+    if (link->state == MMI_LINK_ACTIVE && link->writing) {
+        link->parts = false;   /* even if that was asked for: its stream, or the engine, is gone */
+        mmi_link_doom_written(link, reason, detail);
+        return;
+    }
+    mmi_socket *s = link->socket;
+    mmi_engine *e = s->engine;
+    mmi_link_end(link, MMI_LINK_DEAD, reason, detail);
+    mmi_tag_free(e, link->tag);
+    mmi_timer_clear(&e->timers, &link->timer);
+    mmi_link_unwatch(link);
+    if (!link->parting) {
+        mmi_link_leave_place(link);
+    }
+    mmi_list_rm(&link->node);
+    mmi_list_rm(&link->dirty);
+    mmi_list_rm(&link->bursts);
+    mmi_part_end(link);
+    mmi_list_push_back(&e->dead, &link->dirty);
+    mmi_socket_touch(s);
+    mmi_link_release_dialer(link, reason);
+}
+
+void
+mmi_link_refuse(mmi_link *link, int reason, const char *detail)
+{
+    mmi_link_end(link, MMI_LINK_FINISHING, reason, detail);
+    mmi_link_dirty(link);
+}

@@ -1,0 +1,118 @@
+/*
+ * socket.h: what a user opens: a protocol role over links, with endpoints, waiters, counters,
+ * events.
+ *
+ * Not here: its life and where its peers are (ends), bytes (link), waiting (sched).  All calls with
+ * the engine lock held.
+ * Law: a closed socket has no handle, takes and gives no message, and lives on only until its links
+ * have flushed or its linger is over.
+ */
+#ifndef MMI_SOCKET_H
+#define MMI_SOCKET_H
+
+#include "role/role.h"
+#include "wake/wake.h"
+
+enum {
+    /* Internal, news rather than a level: some outbox was emptied a little; one that a sender lets
+     * drain is down to a little. */
+    MMI_ROOM = 16,
+    MMI_EASED = 32,
+    MMI_SOCKET_EVENTS_MAX = 256, /* events remembered */
+    MMI_SOCKET_DROPS_MAX = 4     /* causes of drops that wait to be told; one more: all are, now */
+};
+
+/* Messages dropped for one cause, that no event has told of yet. */
+typedef struct mmi_socket_drops {
+    const char *why;
+    uint64_t count, peer;  /* peer: of the last one */
+} mmi_socket_drops;
+
+struct mmi_socket;
+struct mmi_dialer;
+
+/* What the rooms below need at once of those above; ends/socket.c sets it. */
+typedef struct mmi_socket_ends {
+    bool (*stopped)(const struct mmi_socket *s);   /* it stops receiving: all that comes has come */
+    void (*link_ended)(struct mmi_dialer *d, uint64_t lived_ns, bool silent);   /* dial again */
+} mmi_socket_ends;
+
+typedef struct mmi_socket {
+    mmi_list node, touched, lagging;
+    mmi_list told;                 /* engine->told */
+    mmi_engine *engine;
+    mm_handle handle;              /* 0 once closed */
+    const mmi_proto_ops *ops;
+    void *state;                   /* of the role */
+    mmi_proto_host host;
+    const mmi_socket_ends *ends;
+    mm_socket_opts opts;
+    mm_stats stats;                /* counters; what is "now" is computed when asked */
+    uint64_t unconfirmable_gone;   /* messages written to peers that cannot confirm, and are gone */
+    mmi_list dialers, listeners, links;
+    uint32_t peer_count, half_open, accepted;
+    mmi_list stop_ended;           /* asked to stop, and ended since: link/stopped.c */
+    uint32_t stop_ended_count;
+    uint64_t stop_unlisted;        /* of those that had not answered, the ones there was no room for */
+    uint32_t refusing;             /* accepted over the limit, to be told so; not in accepted */
+    mmi_list waiters, watches;
+    uint64_t last_flush_ns;        /* of any of its links */
+    mmi_spin spin;                 /* of receives */
+    uint32_t pins;                 /* calls that dropped the lock and come back to it */
+    uint32_t news;                 /* bits since the last update */
+    bool closing;
+    bool ended;                    /* closed, and its linger is over: it waits for its links */
+    bool packs;                    /* what is sent is encoded at once, see mmi_proto_ops.packs */
+    int fileno;                    /* -1: nobody asked */
+    bool fileno_rung;
+    bool held;                     /* the caller has received messages that it did not give out */
+    mm_event *events;
+    uint32_t event_cap;
+    uint64_t event_seq;            /* of the newest; 0: none yet */
+    mmi_socket_drops drops[MMI_SOCKET_DROPS_MAX];   /* not told yet, from the first place on */
+    uint64_t drops_event_ns;
+    mmi_timer linger_timer, drops_timer, tick_timer, stop_timer;
+} mmi_socket;
+
+/* socket/ready.c */
+void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed: settle looks */
+void mmi_socket_update(mmi_socket *s);             /* settle: wakes who is due */
+/* The same before the settle, in the midst of much to read or write, for threads that wait in a call
+ * on the socket. */
+void mmi_socket_update_early(mmi_socket *s);
+void mmi_socket_interrupt(mmi_socket *s);          /* who waits to receive ends its wait */
+void mmi_socket_note(mmi_socket *s, uint32_t news);
+uint32_t mmi_socket_ready(const mmi_socket *s);
+void mmi_socket_fire(mmi_socket *s, uint32_t ready);   /* watches and fileno */
+void mmi_socket_unwatch(mmi_socket *s);                /* at close: every watch says closed */
+int mmi_socket_fileno(mmi_socket *s, int *fd) MMI_WARN_UNUSED;
+/* What a watch looks for and is so: to a group, what its caller holds is to be received too. */
+static inline uint32_t
+mmi_watch_due(const mmi_watch *watch, const mmi_socket *s, uint32_t ready)
+{
+    bool held = watch->waker->group != NULL && s->held;
+    return watch->wanted & (ready | (held ? (uint32_t)MM_READABLE : 0));
+}
+
+/* socket/events.c.  endpoint (ours), address (the peer's) and detail may be NULL. */
+void mmi_socket_event(mmi_socket *s, int kind, int reason, uint64_t peer, uint64_t count,
+                      const char *endpoint, const char *address, const char *detail);
+/* One descriptor an engine for who is told of new events.  MM_ESTATE: it is open. */
+int mmi_events_open(mmi_engine *e, int *fd) MMI_WARN_UNUSED;
+int mmi_events_take(mmi_engine *e, mm_handle *out, uint32_t cap);
+void mmi_events_close(mmi_engine *e);              /* rings it first */
+/* The event of that number, if it is still there, was the end of an attempt: when the next one is. */
+void mmi_socket_event_retry(mmi_socket *s, uint64_t seq, uint64_t delay_ns);
+void mmi_socket_tell_drops(mmi_socket *s);         /* the pending DROPPED events */
+void mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
+                     const char *detail);
+uint32_t mmi_socket_events(mmi_socket *s, uint64_t from_seq, mm_event *out, uint32_t cap,
+                           uint64_t *next_seq);
+
+/* socket/host.c */
+void mmi_socket_host(mmi_socket *s);               /* what its role may ask of it */
+/* Sockets that sent what is in no outbox yet put it there.  After the lock was taken, by whoever
+ * looks at outboxes; who only writes one need not. */
+void mmi_engine_catch_up(mmi_engine *e);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * wake/wake.c: how one that waits is rung: a thread in a call, a group that a thread waits in, an
+ * event loop.
+ *
+ * Not here: who is due (socket/ready.c), how they wait (sched/wait.c, sched/waker.c,
+ * sched/pollset.c).  Law: a watch fires once, then has to be asked for again; the notifier of a
+ * waker is rung when its ready list goes from empty to non-empty, and stays rung until it is empty;
+ * it is not rung for a loop that is polling at that moment (wake/runner.c), as it looks by itself.
+ */
+#include "wake/wake.h"
+
+void
+mmi_waiter_uncount(mmi_engine *e, mmi_waiter *w)
+{
+    e->waiters -= w->counted;
+    w->counted = false;
+}
+
+void
+mmi_waiter_ring(mmi_engine *e, mmi_waiter *w)
+{
+    mmi_waiter_uncount(e, w);
+    if (!w->leading && w->notifier >= 0) {
+        e->plat.notifier_ring(e->plat.self, w->notifier);
+    } else if (w->leading && e->polling) {
+        e->polling = false;   /* once is enough until it polls again */
+        e->plat.interrupt(e->plat.self);
+    } else if (w->leading) {
+        e->hastened = true;   /* it may write meanwhile, and poll before it looks */
+    }
+}
+
+/* Some are ready: who waits is to look. */
+void
+mmi_group_ring(mmi_engine *e, mmi_group *g)
+{
+    mmi_waiter *w = g->waiter;
+    if (w != NULL && !w->rung) {
+        w->rung = true;
+        mmi_waiter_ring(e, w);
+    }
+    if (g->fileno >= 0 && !g->fileno_rung) {
+        g->fileno_rung = true;
+        e->plat.notifier_ring(e->plat.self, g->fileno);
+    }
+}
+
+/* Its loop is to come for it, unless it is there. */
+void
+mmi_waker_ring(mmi_engine *e, mmi_waker *w)
+{
+    if (w->group != NULL) {
+        mmi_group_ring(e, w->group);
+    } else if (!w->rung && !w->taking) {
+        w->rung = true;
+        e->plat.notifier_ring(e->plat.self, w->notifier);
+    }
+}
+
+void
+mmi_watch_fire(mmi_engine *e, mmi_watch *watch, uint32_t fired)
+{
+    mmi_waker *w = watch->waker;
+    watch->fired |= fired;
+    watch->wanted &= ~fired;
+    if (mmi_list_linked(&watch->ready_node)) {
+        return;
+    }
+    mmi_list_push_back(&w->ready, &watch->ready_node);
+    mmi_waker_ring(e, w);
+}
+
+void
+mmi_watch_free(mmi_watch *watch)
+{
+    mmi_list_rm(&watch->socket_node);
+    mmi_list_rm(&watch->waker_node);
+    mmi_list_rm(&watch->ready_node);
+    mmi_free(watch);
+}

@@ -1,0 +1,84 @@
+/*
+ * wake.h: who waits, and how it is rung: threads in calls, groups of sockets that a thread waits
+ * in, event loops, and the runner.
+ *
+ * Not here: what they wait for (socket/ready.c), how they wait (sched).
+ * Law: all calls with the engine lock held; to ring never waits.
+ */
+#ifndef MMI_WAKE_H
+#define MMI_WAKE_H
+
+#include "engine/engine.h"
+#include "wake/spin.h"
+
+/* A thread blocked in a call, for a socket or for those of a group; lives on its stack. */
+typedef struct mmi_waiter {
+    mmi_list node;
+    uint32_t events; /* MM_READABLE: one is woken; news (MM_PEERS, MM_DRAINED, MMI_ROOM): all are */
+    uint64_t key;          /* waits for the reply to this request; 0: for no reply */
+    bool rung, closed;
+    bool interrupted;      /* rung so that its caller looks at what it holds itself */
+    bool counted;          /* in engine->waiters: not woken yet */
+    bool leading;          /* it polls, and does not sleep on its notifier */
+    bool receives;         /* only then it may poll */
+    bool alone, led;       /* nobody else depended on polling; it polled */
+    int notifier;
+    bool learns;           /* how long it spins is left to us */
+    uint64_t spin_ns;
+    uint64_t waited_ns;    /* if it polled */
+    uint64_t stall_ns;     /* for so long it was kept from that: others want the core */
+} mmi_waiter;
+
+typedef struct mmi_waker {
+    mmi_list node;         /* engine->wakers, or engine->groups */
+    mm_handle handle;
+    int notifier;
+    int outlook;           /* what its loop watches; -1: the notifier */
+    bool rung;             /* the notifier is */
+    bool taking;           /* its loop polls at this moment, and then looks at ready by itself */
+    uint64_t parsed;       /* engine->parsed_messages when ready was taken from last */
+    mmi_list watches;      /* all of this waker's */
+    mmi_list ready;        /* those that fired and were not taken */
+    struct mmi_group *group;   /* whose this is: then there are no descriptors; NULL: a loop's */
+} mmi_waker;
+
+/* Several sockets that one thread at a time waits for, in a call. */
+typedef struct mmi_group {
+    mmi_waker waker;
+    mmi_list given;        /* watches told of last time: looked at again by the next call */
+    mmi_waiter *waiter;    /* who waits now; NULL: nobody */
+    uint32_t spin_us;      /* the least of its sockets' */
+    int fileno;            /* rung when one becomes ready after a poll; -1: nobody asked for it */
+    bool fileno_rung;
+    mmi_spin spin;
+} mmi_group;
+
+typedef struct mmi_watch {
+    mmi_list socket_node, waker_node, ready_node;
+    mmi_waker *waker;
+    mm_handle socket;
+    uint32_t wanted, fired;
+    uint32_t asked;                /* of a group: what is wanted again by each poll */
+    bool closed;
+} mmi_watch;
+
+/* wake/wake.c */
+void mmi_waiter_ring(mmi_engine *e, mmi_waiter *w);
+void mmi_waiter_uncount(mmi_engine *e, mmi_waiter *w);   /* nobody waits for what it waited for */
+void mmi_watch_fire(mmi_engine *e, mmi_watch *watch, uint32_t fired);
+void mmi_watch_free(mmi_watch *watch);                   /* it is over */
+void mmi_waker_ring(mmi_engine *e, mmi_waker *w);        /* something is ready */
+void mmi_group_ring(mmi_engine *e, mmi_group *g);
+
+/* wake/runner.c: the runner leaves polling to who waits, and takes it back. */
+void mmi_runner_unpark(mmi_engine *e);
+void mmi_runner_rouse(mmi_engine *e);
+void mmi_runner_help(mmi_engine *e);                 /* there is much to write at once */
+bool mmi_runner_needed(const mmi_engine *e);         /* somebody depends on polling, nobody leads */
+/* The one event loop there is, if it sees what poll would find; NULL: none, or several. */
+mmi_waker *mmi_runner_loop(const mmi_engine *e);
+/* What an event loop found brought so many messages; it may lead from now on, or no longer. */
+void mmi_loop_took(mmi_engine *e, mmi_waker *w, bool led, uint64_t messages);
+void mmi_waited(mmi_engine *e, bool alone, bool led, uint64_t messages);   /* a wait has ended */
+
+#endif
