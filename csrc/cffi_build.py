@@ -1,7 +1,7 @@
-"""Describes the extension module to cffi: the cdef is cut out of the public header.
+"""Describes the extension module to cffi: the cdef is cut out of the three headers, in order.
 
 MESHMSG_SANITIZE=address,undefined or thread builds with that sanitizer; MESHMSG_DEBUG=1 without
-optimisation. Not here: any declaration; csrc/include/meshmsg.h is the one source of truth.
+optimisation. Not here: any declaration; the headers of csrc/include are the one source of truth.
 """
 
 from __future__ import annotations
@@ -15,17 +15,26 @@ from cffi import FFI
 CSRC = Path(__file__).resolve().parent
 ROOT = CSRC.parent
 BEGIN, END = "/* cdef:begin */", "/* cdef:end */"
+HEADERS = ("meshmsg.h", "meshmsg_binding.h", "meshmsg_testing.h")
+"""Each includes the one before it."""
+EXPORTED = re.compile(r"^MM_API ", re.MULTILINE)
+"""A macro, and for a library of C only."""
+
+
+def cdef_of(header: str) -> str:
+    """Return the text between the markers of a header."""
+    _, begin, rest = (CSRC / "include" / header).read_text(encoding="utf-8").partition(BEGIN)
+    text, end, _ = rest.partition(END)
+    if not begin or not end:
+        raise RuntimeError(f"{header}: markers {BEGIN} and {END} are missing")
+    if re.search(r"^\s*#", text, re.MULTILINE):
+        raise RuntimeError(f"{header}: a preprocessor line stands inside the cdef markers")
+    return EXPORTED.sub("", text)
 
 
 def cdef() -> str:
-    """Return the text between the markers of the public header."""
-    _, begin, rest = (CSRC / "include" / "meshmsg.h").read_text(encoding="utf-8").partition(BEGIN)
-    text, end, _ = rest.partition(END)
-    if not begin or not end:
-        raise RuntimeError(f"meshmsg.h: markers {BEGIN} and {END} are missing")
-    if re.search(r"^\s*#", text, re.MULTILINE):
-        raise RuntimeError("meshmsg.h: a preprocessor line stands inside the cdef markers")
-    return text
+    """Return what the extension module is to know."""
+    return "".join(map(cdef_of, HEADERS))
 
 
 def files(pattern: str) -> list[str]:
@@ -56,7 +65,7 @@ ffi = FFI()
 ffi.cdef(cdef())
 ffi.set_source(
     "meshmsg._mm",
-    '#include "meshmsg.h"',
+    f'#include "{HEADERS[-1]}"',
     sources=files("*.c"),
     depends=files("*.h"),
     include_dirs=[os.path.relpath(CSRC / "include", ROOT), os.path.relpath(CSRC, ROOT)],

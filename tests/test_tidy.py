@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy import circles, rules
+from tests.tidy import circles, headers, rules
 
 ROOT = Path(__file__).resolve().parents[1]
 Rule = Callable[[str, str], list[str]]
@@ -60,7 +60,7 @@ def complaints(rule: Rule, paths: list[Path], base: Path = ROOT) -> list[str]:
         (rules.sleeps, TESTS, ROOT),
         (rules.private_imports, [p for p in LIBRARY if "src" not in p.parts], ROOT),
         (rules.imports_extension, files("src", ".py"), ROOT),
-        (rules.impure_cdef, [ROOT / "csrc/include/meshmsg.h"], ROOT),
+        (rules.impure_cdef, files("csrc/include", ".h"), ROOT),
     ],
     ids=lambda v: getattr(v, "__name__", ""),
 )
@@ -200,6 +200,30 @@ def test_every_reason_is_documented() -> None:
     reasons = [r for r in re.findall(r"MM_REASON_(\w+)", header) if r != "COUNT"]
     wire = (ROOT / "docs/wire.md").read_text()
     assert [name for name in reasons if name not in wire] == []
+
+
+def test_each_header_declares_what_is_used_by_those_it_is_for() -> None:
+    """C programs the public one, Python the binding's, tests the last; and nothing is left over."""
+    folder = ROOT / "csrc" / "include"
+    public, binding, testing = (
+        (folder / f"meshmsg{end}.h").read_text() for end in ("", "_binding", "_testing")
+    )
+    own = [*(p for p in C if p.parent != folder), *files("src", ".py")]
+    theirs = [*C_TESTS, *TESTS, *files("bench", ".py"), *files("examples", ".c")]
+    core, outside = [p.read_text() for p in own], [p.read_text() for p in theirs]
+    assert headers.unused(public, core + outside) == []
+    assert headers.unused(binding, core) == []
+    assert headers.unused(testing, core + outside) == []
+    assert all(headers.functions(public).values())
+    assert not any([*headers.functions(binding).values(), *headers.functions(testing).values()])
+
+
+def test_what_nobody_uses_of_a_header_is_noticed() -> None:
+    """A definition is no use, and neither is a comment."""
+    header = "MM_API int mm_a(int x);\nvoid mm_b(void);\nenum { MM_C = 1, MM_D };\n#define MM_E\n"
+    assert headers.functions(header) == {"mm_a": True, "mm_b": False}
+    code = ["int\nmm_a(int x)\n{\n    return MM_C; /* mm_b MM_D */\n}\n"]
+    assert headers.unused(header, code) == ["MM_D", "mm_a", "mm_b"]
 
 
 def test_importing_the_library_imports_little() -> None:

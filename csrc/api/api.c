@@ -183,12 +183,15 @@ api_opts_valid(int role, const mm_socket_opts *o)
 int
 mm_socket_open(mm_handle engine, int role, const mm_socket_opts *opts, mm_handle *socket)
 {
-    if (mmi_proto_find(role) == NULL || !api_opts_valid(role, opts)) {
+    mm_socket_opts defaults;
+    int rc = mm_socket_defaults(role, &defaults);
+    opts = opts != NULL ? opts : &defaults;
+    if (rc != MM_OK || !api_opts_valid(role, opts)) {
         return MM_EINVAL;
     }
     void *object;
     mmi_engine *e;
-    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
     if (rc != MM_OK) {
         return rc;
     }
@@ -294,10 +297,11 @@ mm_connect(mm_handle socket, const char *url)
 }
 
 int
-mm_connect_as(mm_handle socket, const char *url, const uint8_t *identity, size_t size)
+mm_connect_as(mm_handle socket, const char *url, const void *identity, size_t size)
 {
-    bool valid = size > 0 && size <= MM_IDENTITY_MAX && identity[0] != 0;
-    return valid ? api_connect(socket, url, identity, size) : MM_EINVAL;
+    const uint8_t *name = identity;
+    bool valid = size > 0 && size <= MM_IDENTITY_MAX && name[0] != 0;
+    return valid ? api_connect(socket, url, name, size) : MM_EINVAL;
 }
 
 int
@@ -371,19 +375,19 @@ api_subscribe(mm_handle socket, bool add, const uint8_t *topic, size_t size)
 }
 
 int
-mm_subscribe(mm_handle socket, const uint8_t *topic, size_t size)
+mm_subscribe(mm_handle socket, const void *topic, size_t size)
 {
     return api_subscribe(socket, true, topic, size);
 }
 
 int
-mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size)
+mm_unsubscribe(mm_handle socket, const void *topic, size_t size)
 {
     return api_subscribe(socket, false, topic, size);
 }
 
 int
-mm_grant(mm_handle socket, uint64_t peer, int add, const uint8_t *topic, size_t size)
+mm_grant(mm_handle socket, uint64_t peer, int add, const void *topic, size_t size)
 {
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
@@ -402,7 +406,7 @@ mm_grant(mm_handle socket, uint64_t peer, int add, const uint8_t *topic, size_t 
 }
 
 int
-mm_welcome(mm_handle socket, const uint8_t *body, size_t size)
+mm_welcome(mm_handle socket, const void *body, size_t size)
 {
     mmi_msg *m = mmi_msg_copy(body, size);
     if (m == NULL) {

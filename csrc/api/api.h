@@ -7,8 +7,10 @@
 
 #include "ends/ends.h"
 #include "link/link.h"
-#include "sched/sched.h"
+#include "meshmsg_binding.h"
+#include "meshmsg_testing.h"
 #include "plat/sim/sim.h"
+#include "sched/sched.h"
 
 /* MM_OK: *s is valid, its engine locked, the clock read. */
 int mmi_api_enter(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;

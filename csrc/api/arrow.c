@@ -75,12 +75,6 @@ mm_arrow_array(mm_batch *batch, uint32_t first, uint32_t count)
     return array;
 }
 
-int64_t
-mm_arrow_length(const void *array)
-{
-    return ((const mmi_arrow_array *)array)->length;
-}
-
 uint64_t
 mm_arrow_size(const void *schema, const void *array, uint64_t index)
 {
@@ -93,25 +87,16 @@ mm_arrow_size(const void *schema, const void *array, uint64_t index)
     return size;
 }
 
-/* A run of elements from i on that lie end to end: how many, their sizes, and where. */
+/* A run of elements from i on, up to a null: how many. */
 static size_t
-arrow_run(const mmi_arrow_view *v, uint64_t i, const uint8_t **start, uint64_t *sizes)
+arrow_run(const mmi_arrow_view *v, uint64_t i, mm_body *run)
 {
-    const uint8_t *next = NULL;
     size_t count = 0;
     for (; count < ARROW_RUN && i + count < (uint64_t)v->array->length; count++) {
-        size_t size;
         if (mmi_arrow_null(v, i + count)) {
             break;
         }
-        const uint8_t *at = mmi_arrow_at(v, i + count, &size);
-        if (count == 0) {
-            *start = at;
-        } else if (at != next) {
-            break;
-        }
-        sizes[count] = size;
-        next = at + size;
+        run[count].data = mmi_arrow_at(v, i + count, &run[count].size);
     }
     return count;
 }
@@ -123,11 +108,10 @@ mm_send_arrow(mm_handle socket, const void *schema, const void *array, uint64_t 
     mmi_arrow_view view;
     int rc = mmi_arrow_open(schema, array, &view);
     while (rc == MM_OK && *done < (uint64_t)view.array->length) {
-        uint64_t sizes[ARROW_RUN];
-        const uint8_t *start = NULL;
-        size_t sent = 0, count = arrow_run(&view, *done, &start, sizes);
+        mm_body run[ARROW_RUN];
+        size_t sent = 0, count = arrow_run(&view, *done, run);
         rc = count == 0 ? MM_EINVAL
-                        : mm_send_many(socket, start, sizes, count, timeout_ms, slice_ms, &sent);
+                        : mm_send_many(socket, run, count, timeout_ms, slice_ms, &sent);
         *done += sent;
     }
     return rc;

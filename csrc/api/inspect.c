@@ -52,7 +52,7 @@ look_has_subscribers(mmi_socket *s, const void *arg)
 }
 
 int
-mm_wait_subscribers(mm_handle socket, const uint8_t *topic, size_t size, uint32_t count,
+mm_wait_subscribers(mm_handle socket, const void *topic, size_t size, uint32_t count,
                     int64_t timeout_ms, int64_t slice_ms)
 {
     uint32_t now;
@@ -120,7 +120,7 @@ mm_peer_count(mm_handle socket, uint32_t *count)
 }
 
 int
-mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uint32_t *count)
+mm_subscriber_count(mm_handle socket, const void *topic, size_t size, uint32_t *count)
 {
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
@@ -135,7 +135,7 @@ mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uint32_
 }
 
 int
-mm_router_peer(mm_handle socket, const uint8_t *identity, size_t size, uint64_t *peer)
+mm_router_peer(mm_handle socket, const void *identity, size_t size, uint64_t *peer)
 {
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
@@ -281,7 +281,7 @@ mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
 }
 
 int
-mm_stop_look(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
+mm_stop_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
 {
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);

@@ -68,7 +68,7 @@ io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes, 
             break;
         }
         mmi_batch_add(b, &span);
-        if (span.bytes > MM_BATCH_INLINE_MAX || (b->taken_count == 1 && io_whole(b, &span))) {
+        if (span.bytes > MMI_BATCH_INLINE_MAX || (b->taken_count == 1 && io_whole(b, &span))) {
             break;   /* the last one: a large message, or a pack that needs no copy if alone */
         }
     }

@@ -1,20 +1,27 @@
 /*
- * api/request.c: requests and their replies.
+ * api/request.c: requests, and receiving their replies.
  *
- * Not here: which reply is whose (role/req.c).  Law: as in api/send.c and api/recv.c.
+ * Not here: which reply is whose (role/req.c), sending one (api/reply.c).
+ * Law: as in api/send.c and api/recv.c.
  */
 #include "api/api.h"
 
-#include <string.h>
-
 #include "batch/batch.h"
-#include "role/refusal.h"
 
 enum { REQ_JOIN_BYTES = 64 * 1024 };   /* of answers that are copied together */
 
 int
-mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
-           int64_t timeout_ms, int64_t slice_ms, uint64_t *id)
+mm_request(mm_handle socket, const mm_body *frames, uint32_t count, int64_t timeout_ms,
+           int64_t slice_ms, uint64_t *id)
+{
+    return count == 0
+               ? MM_EINVAL
+               : mmi_api_send(socket, mmi_msg_gather(frames, count), timeout_ms, slice_ms, id);
+}
+
+int
+mm_request_packed(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
+                  int64_t timeout_ms, int64_t slice_ms, uint64_t *id)
 {
     if (count == 0) {
         return MM_EINVAL;
@@ -89,20 +96,21 @@ req_wait(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t t
 }
 
 int
-mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms)
+mm_recv_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms,
+              int64_t slice_ms)
 {
     return req_wait(socket, id, batch, 1, timeout_ms, slice_ms);
 }
 
 int
-mm_answers(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t timeout_ms,
-           int64_t slice_ms)
+mm_recv_answers(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t timeout_ms,
+                int64_t slice_ms)
 {
     return max == 0 ? MM_EINVAL : req_wait(socket, id, batch, max, timeout_ms, slice_ms);
 }
 
 int
-mm_refusals(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max)
+mm_recv_refusals(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max)
 {
     mmi_batch *b = (mmi_batch *)batch;
     mmi_batch_reset(b);
@@ -114,60 +122,6 @@ mm_refusals(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max)
     rc = s->ops->refusal == NULL ? MM_ENOTSUP : req_take(s, s->ops->refusal, id, b, max);
     mmi_engine_leave_quick(s->engine);
     return req_filled(socket, b, rc);
-}
-
-/* The refusal of what came along that route: only whoever asks directly is told.  NULL: *rc. */
-static mmi_msg *
-req_refusal(const uint8_t *route, const uint64_t *sizes, uint32_t count, const uint8_t *reason,
-            size_t size, int *rc)
-{
-    if (size > MMI_REFUSAL_REASON_MAX) {
-        *rc = MM_EMSGSIZE;
-        return NULL;
-    }
-    if (count != MMI_REFUSAL_ENVELOPE_FRAMES || sizes[0] != sizeof(uint32_t) || sizes[1] != 0) {
-        *rc = MM_ENOTSUP;
-        return NULL;
-    }
-    const uint64_t all[MMI_REFUSAL_FRAMES] = {sizes[0], MMI_REFUSAL_WORD_SIZE, size};
-    mmi_msg *m = mmi_msg_new(all, MMI_REFUSAL_FRAMES);
-    if (m == NULL) {
-        *rc = MM_ENOMEM;
-        return NULL;
-    }
-    memcpy(mmi_msg_data(m, 0), route, (size_t)sizes[0]);
-    memcpy(mmi_msg_data(m, 1), MMI_REFUSAL_WORD, MMI_REFUSAL_WORD_SIZE);
-    if (size > 0) {
-        memcpy(mmi_msg_data(m, 2), reason, size);
-    }
-    return m;
-}
-
-int
-mm_refuse(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes,
-          uint32_t count, const uint8_t *reason, size_t size)
-{
-    int rc = MM_OK;
-    mmi_msg *m = req_refusal(route, sizes, count, reason, size, &rc);
-    if (m == NULL) {
-        return rc;
-    }
-    m->pipe_id = to;
-    size = m->size;
-    mmi_socket *s;
-    rc = mmi_api_enter(socket, &s);
-    if (rc == MM_OK) {
-        rc = s->ops->refuse == NULL ? MM_ENOTSUP : s->ops->refuse(s->state, m);
-        if (rc == MM_OK) {
-            s->stats.sent_messages++;
-            s->stats.sent_bytes += size;
-        }
-        rc = mmi_api_leave(s, rc);
-    }
-    if (rc != MM_OK) {
-        mmi_msg_unref(m);
-    }
-    return rc;
 }
 
 int

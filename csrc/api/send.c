@@ -1,18 +1,15 @@
 /*
  * api/send.c: sending; each call waits here, if asked to.
  *
- * Not here: receiving (api/recv.c), requests (api/request.c).  Law: try now, wait separately: a
- * call that fails has sent nothing (send_many says how many it sent).
+ * Not here: receiving (api/recv.c), requests (api/request.c), replies (api/reply.c).  Law: try now,
+ * wait separately: a call that fails has sent nothing (send_many says how many it sent).
  */
 #include "api/api.h"
-
-#include <string.h>
 
 #include "batch/batch.h"
 
 enum {
     IO_BORROW_MAX = MMI_PACK_BODY_MAX - MMI_FRAME_OVERHEAD,   /* bytes; larger: copied first */
-    IO_RUN = 512,                     /* messages sent under one lock                          */
     IO_PACK_MIN = 16                  /* messages worth a pack that is filled without the lock */
 };
 
@@ -205,28 +202,37 @@ io_send_parts(mm_handle socket, const mm_body *frames, uint32_t count, mmi_api_w
 }
 
 int
-mm_send_now(mm_handle socket, const uint8_t *body, size_t size)
-{
-    return mm_send(socket, body, size, 0, 0);
-}
-
-int
-mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms)
+mm_send(mm_handle socket, const void *body, size_t size, int64_t timeout_ms, int64_t slice_ms)
 {
     const mm_body frame = { .data = body, .size = size };
     return io_send_parts(socket, &frame, 1, mmi_api_wait_of(timeout_ms, slice_ms));
 }
 
 int
-mm_send_parts_now(mm_handle socket, const mm_body *frames, uint32_t count)
+mm_send_now(mm_handle socket, const void *body, size_t size)
 {
-    return count == 0 || count > MM_PARTS_MAX
-               ? MM_EINVAL
-               : io_send_parts(socket, frames, count, mmi_api_wait_of(0, 0));
+    return mm_send(socket, body, size, 0, 0);
 }
 
 int
-mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes,
+mm_send_frames(mm_handle socket, uint64_t to, const mm_body *frames, uint32_t count,
+               int64_t timeout_ms, int64_t slice_ms)
+{
+    if (count == 0) {
+        return MM_EINVAL;
+    }
+    if (to == 0 && count <= MM_PARTS_MAX) {
+        return io_send_parts(socket, frames, count, mmi_api_wait_of(timeout_ms, slice_ms));
+    }
+    mmi_msg *m = mmi_msg_gather(frames, count);
+    if (m != NULL) {
+        m->pipe_id = to;
+    }
+    return mmi_api_send(socket, m, timeout_ms, slice_ms, NULL);
+}
+
+int
+mm_send_packed(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes,
                uint32_t count, int64_t timeout_ms, int64_t slice_ms)
 {
     if (count == 0) {
@@ -237,24 +243,6 @@ mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint6
         m->pipe_id = to;
     }
     return mmi_api_send(socket, m, timeout_ms, slice_ms, NULL);
-}
-
-int
-mm_send_reply(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes,
-              uint32_t count, const uint8_t *body)
-{
-    mmi_msg *m = mmi_msg_new(sizes, count + 1);
-    if (m != NULL) {
-        size_t size = (size_t)sizes[count], routed = m->size - size;
-        m->pipe_id = to;
-        if (routed > 0) {
-            memcpy(mmi_msg_data(m, 0), route, routed);
-        }
-        if (size > 0) {
-            memcpy(mmi_msg_data(m, count), body, size);
-        }
-    }
-    return mmi_api_send(socket, m, 0, 0, NULL);
 }
 
 int
@@ -441,8 +429,8 @@ io_send_run(mmi_socket *s, const mm_body *bodies, size_t count, mmi_api_wait *w,
 }
 
 int
-mm_send_bodies(mm_handle socket, const mm_body *bodies, size_t count, int64_t timeout_ms,
-               int64_t slice_ms, size_t *sent)
+mm_send_many(mm_handle socket, const mm_body *bodies, size_t count, int64_t timeout_ms,
+             int64_t slice_ms, size_t *sent)
 {
     mmi_socket *s;
     *sent = 0;
@@ -463,23 +451,4 @@ mm_send_bodies(mm_handle socket, const mm_body *bodies, size_t count, int64_t ti
         }
     }
     return mmi_api_end(e, rc);
-}
-
-int
-mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, size_t count,
-             int64_t timeout_ms, int64_t slice_ms, size_t *sent)
-{
-    mm_body run[IO_RUN];
-    int rc = MM_OK;
-    *sent = 0;
-    while (rc == MM_OK && *sent < count) {
-        size_t n = 0, done = 0;
-        for (; n < IO_RUN && *sent + n < count; n++) {
-            run[n] = (mm_body){ .data = bodies, .size = (size_t)sizes[*sent + n] };
-            bodies += run[n].size;
-        }
-        rc = mm_send_bodies(socket, run, n, timeout_ms, slice_ms, &done);
-        *sent += done;
-    }
-    return rc;
 }

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "meshmsg_testing.h"
 #include "wire/sp/hello.h"
 #include "wire/sp/reader.h"
 

@@ -29,14 +29,11 @@ survey_begin(mmi_socket *s, mmi_msg *m, uint32_t expect, int64_t deadline_ms, mm
     return rc;
 }
 
-int
-mm_survey(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
-          uint32_t expect, int64_t deadline_ms, int64_t timeout_ms, int64_t slice_ms, uint64_t *id)
+/* Asks m, which was just made (NULL: there was no memory). */
+static int
+survey_ask(mm_handle socket, mmi_msg *m, uint32_t expect, int64_t deadline_ms, int64_t timeout_ms,
+           int64_t slice_ms, uint64_t *id)
 {
-    if (count == 0 || deadline_ms <= 0) {
-        return MM_EINVAL;
-    }
-    mmi_msg *m = mmi_msg_copy_frames(bodies, sizes, count);
     if (m == NULL) {
         return MM_ENOMEM;
     }
@@ -52,6 +49,27 @@ mm_survey(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32
         mmi_msg_unref(m);
     }
     return rc;
+}
+
+int
+mm_survey(mm_handle socket, const mm_body *frames, uint32_t count, uint32_t expect,
+          int64_t deadline_ms, int64_t timeout_ms, int64_t slice_ms, uint64_t *id)
+{
+    return count == 0 || deadline_ms <= 0
+               ? MM_EINVAL
+               : survey_ask(socket, mmi_msg_gather(frames, count), expect, deadline_ms, timeout_ms,
+                            slice_ms, id);
+}
+
+int
+mm_survey_packed(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
+                 uint32_t expect, int64_t deadline_ms, int64_t timeout_ms, int64_t slice_ms,
+                 uint64_t *id)
+{
+    return count == 0 || deadline_ms <= 0
+               ? MM_EINVAL
+               : survey_ask(socket, mmi_msg_copy_frames(bodies, sizes, count), expect, deadline_ms,
+                            timeout_ms, slice_ms, id);
 }
 
 int

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "meshmsg_testing.h"
 #include "tran/tran.h"
 #include "wire/zmtp/hello.h"
 #include "wire/zmtp/reader.h"
@@ -66,6 +67,12 @@ mm_codec_reader_next(mm_codec_reader *r, const uint8_t *buf, size_t size, size_t
         *data_size = r->input.command.size;
     }
     return rc;
+}
+
+void
+mm_msg_free(mm_msg *msg)
+{
+    mmi_msg_unref(msg);
 }
 
 int
@@ -148,7 +155,7 @@ mm_url_why(const char *url, int use, char *why, size_t why_size)
 }
 
 int
-mm_codec_url(const char *text, char *host, size_t host_size, uint16_t *port, char *again,
+mm_url_parts(const char *text, char *host, size_t host_size, uint16_t *port, char *again,
              size_t again_size)
 {
     mmi_url url;

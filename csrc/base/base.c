@@ -4,6 +4,7 @@
  * Law: with the hooks off an allocation costs two relaxed loads more than malloc, and freeing one.
  */
 #include "base/base.h"
+#include "meshmsg_testing.h"
 
 #include <malloc.h>
 #include <stdatomic.h>

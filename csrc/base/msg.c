@@ -98,6 +98,28 @@ mmi_msg_copy_frames(const uint8_t *bodies, const uint64_t *sizes, uint32_t count
 }
 
 mmi_msg *
+mmi_msg_gather(const mm_body *frames, uint32_t count)
+{
+    size_t total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (frames[i].size > SIZE_MAX / 4 - total) {
+            return NULL;
+        }
+        total += frames[i].size;
+    }
+    uint8_t *body;
+    mmi_msg *m = msg_block(count, 0, total, &body);
+    for (uint32_t i = 0; m != NULL && i < count; i++) {
+        msg_frame_set(&m->frames[i], body, frames[i].size);
+        if (frames[i].size > 0) {
+            memcpy(body, frames[i].data, frames[i].size);
+        }
+        body += frames[i].size;
+    }
+    return m;
+}
+
+mmi_msg *
 mmi_msg_adopt(uint8_t *block, size_t size)
 {
     uint8_t *body;

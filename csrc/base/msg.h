@@ -48,6 +48,7 @@ mmi_msg *mmi_msg_new(const uint64_t *sizes, uint32_t count) MMI_WARN_UNUSED; /* 
 mmi_msg *mmi_msg_copy(const uint8_t *body, size_t size) MMI_WARN_UNUSED;           /* one frame */
 mmi_msg *mmi_msg_copy_frames(const uint8_t *bodies, const uint64_t *sizes,
                              uint32_t count) MMI_WARN_UNUSED;
+mmi_msg *mmi_msg_gather(const mm_body *frames, uint32_t count) MMI_WARN_UNUSED;   /* likewise */
 /* One frame over a block from mmi_alloc/mmi_realloc, which the message then owns.  NULL: the caller
  * still does. */
 mmi_msg *mmi_msg_adopt(uint8_t *block, size_t size) MMI_WARN_UNUSED;

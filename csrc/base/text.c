@@ -91,7 +91,7 @@ text_of(const char *const *table, size_t count, int64_t index, const char *unkno
 const char *
 mm_version(void)
 {
-    return "0.1.0";
+    return MM_VERSION;
 }
 
 const char *

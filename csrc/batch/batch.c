@@ -2,7 +2,7 @@
  * batch.c: fills a batch: frames end to end in one block, with offsets, as Arrow lays out binary
  * data.
  *
- * A lone message with a frame over MM_BATCH_INLINE_MAX is handed over by reference, and so is a
+ * A lone message with a frame over MMI_BATCH_INLINE_MAX is handed over by reference, and so is a
  * part of one pack, unless it is to last and would pin much more than it is.  Law: nothing is
  * copied twice; arrays over BATCH_KEEP_BYTES are freed at the next use, so one large batch pins
  * nothing.
@@ -158,7 +158,7 @@ static bool
 batch_is_big(const mmi_msg *m)
 {
     for (uint32_t i = 0; m->kind == MMI_MSG_ONE && i < m->frame_count; i++) {
-        if (m->frames[i].size > MM_BATCH_INLINE_MAX) {
+        if (m->frames[i].size > MMI_BATCH_INLINE_MAX) {
             return true;
         }
     }
@@ -455,27 +455,4 @@ mmi_batch_bodies(mmi_batch *b)
     pub->body = last->data;
     pub->body_offset = b->body_offset;
     return MM_OK;
-}
-
-uint32_t
-mm_msg_frame_count(const mm_msg *msg)
-{
-    return msg->frame_count;
-}
-
-const uint8_t *
-mm_msg_frame(const mm_msg *msg, uint32_t index, uint64_t *size)
-{
-    if (index >= msg->frame_count) {
-        *size = 0;
-        return NULL;
-    }
-    *size = msg->frames[index].size;
-    return msg->frames[index].data;
-}
-
-void
-mm_msg_free(mm_msg *msg)
-{
-    mmi_msg_unref(msg);
 }

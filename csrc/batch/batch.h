@@ -7,9 +7,11 @@
 #define MMI_BATCH_H
 
 #include "base/pack.h"
+#include "meshmsg_binding.h"
 
 enum {
     MMI_BATCH_MESSAGES_MAX = 65536,          /* messages a batch takes at most */
+    MMI_BATCH_INLINE_MAX = 262144,           /* bytes: a larger frame is given by reference */
     MMI_BATCH_SPANS_MAX = 4096,              /* entries of queues it takes them from */
     MMI_BATCH_WHOLE_MIN = 32                 /* messages of one pack that are worth no copy */
 };
@@ -49,5 +51,8 @@ int mmi_batch_fill(mmi_batch *b, uint32_t *lost) MMI_WARN_UNUSED;
 /* Then: sets body and body_offset.  MM_ENOMEM, MM_EMSGSIZE: over 2^31 - 1 bytes. */
 int mmi_batch_bodies(mmi_batch *b) MMI_WARN_UNUSED;
 mmi_batch *mmi_batch_ref(mmi_batch *b);
+/* Of message i, which there is: leading frames that are routing; frame j, those included. */
+uint32_t mmi_batch_envelope(const mm_batch *batch, uint32_t i);
+const void *mmi_batch_frame(const mm_batch *batch, uint32_t i, uint32_t j, size_t *size);
 
 #endif

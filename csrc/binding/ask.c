@@ -97,7 +97,7 @@ mmi_fast_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
     int rc;
     uint64_t id = 0;
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_request(handle, q.data, q.sizes, q.count, timeout_ms, slice_ms, &id);
+    rc = mm_request_packed(handle, q.data, q.sizes, q.count, timeout_ms, slice_ms, &id);
     Py_END_ALLOW_THREADS
     return mmi_fast_tell_id(args[4], handle, id) ? PyLong_FromLong(rc) : NULL;
 }
@@ -124,7 +124,7 @@ fast_formed(int rc, const mm_batch *batch, PyObject *types)
     return made;
 }
 
-/* A reply or an answer, as fast_formed gives it: waits for it as mm_reply does. */
+/* A reply or an answer, as fast_formed gives it: waits for it as mm_recv_reply does. */
 static PyObject *
 fast_take_reply(PyObject *const *args, int64_t timeout_ms, int64_t slice_ms, PyObject *types)
 {
@@ -136,7 +136,7 @@ fast_take_reply(PyObject *const *args, int64_t timeout_ms, int64_t slice_ms, PyO
     }
     int rc;
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_reply(handle, id, batch, timeout_ms, slice_ms);
+    rc = mm_recv_reply(handle, id, batch, timeout_ms, slice_ms);
     Py_END_ALLOW_THREADS
     return fast_formed(rc, batch, types);
 }
@@ -186,9 +186,9 @@ mmi_fast_call(PyObject *self, PyObject *const *args, Py_ssize_t count)
     int rc;
     uint64_t id = 0;
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_request(handle, q.data, q.sizes, q.count, 0, 0, &id);
+    rc = mm_request_packed(handle, q.data, q.sizes, q.count, 0, 0, &id);
     if (rc == MM_OK) {
-        rc = mm_reply(handle, id, batch, timeout_ms, slice_ms);
+        rc = mm_recv_reply(handle, id, batch, timeout_ms, slice_ms);
     }
     Py_END_ALLOW_THREADS
     return mmi_fast_tell_id(args[6], handle, id) ? fast_formed(rc, batch, args[5]) : NULL;

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "meshmsg.h"
+#include "meshmsg_binding.h"
 
 bool mmi_fast_is_plain(PyTypeObject *type);   /* making one runs nothing else; see mmi_fast_plain */
 bool mmi_fast_handle(PyObject *arg, mm_handle *handle);   /* false: an error is set */
@@ -39,7 +39,7 @@ bool mmi_fast_question(PyObject *arg, mmi_question *out);   /* false: an error i
  * what was asked is given up, as nobody would take the answer. */
 bool mmi_fast_tell_id(PyObject *out, mm_handle handle, uint64_t id);
 
-/* Sends up to MM_PARTS_MAX frames as mm_send_parts_now: a code of the core. */
+/* Sends up to MM_PARTS_MAX frames, and never waits: a code of the core. */
 int mmi_fast_send_parts(mm_handle handle, const mm_body *frames, uint32_t count);
 mm_body mmi_fast_body(PyObject *bytes);
 /* The frames of what is to be sent, MM_PARTS_MAX at most, and how many; topic: NULL for none.  0:

@@ -36,7 +36,7 @@ mmi_fast_send_parts(mm_handle handle, const mm_body *frames, uint32_t count)
     if (more != 0) {
         Py_BEGIN_ALLOW_THREADS
         rc = more == MM_MORE_SETTLE ? mm_settle(handle)
-                                    : mm_send_parts_now(handle, frames, count);
+                                    : mm_send_frames(handle, 0, frames, count, 0, 0);
         Py_END_ALLOW_THREADS
     }
     return rc;
@@ -182,7 +182,7 @@ fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
         int64_t now_ms = 0;
         Py_BEGIN_ALLOW_THREADS
         start_ms = start_ms < 0 ? mm_now_ms(handle) : start_ms;
-        rc = mm_send_bodies(handle, bodies, (size_t)run, left_ms, slice_ms, &sent);
+        rc = mm_send_many(handle, bodies, (size_t)run, left_ms, slice_ms, &sent);
         now_ms = at + (Py_ssize_t)sent < end ? mm_now_ms(handle) : now_ms;
         Py_END_ALLOW_THREADS
         for (int i = 0; i < run; i++) {

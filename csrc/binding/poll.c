@@ -57,7 +57,7 @@ mmi_fast_poll(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     int rc;
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_group_poll(group, ready, FAST_POLLED_MAX, timeout_ms, slice_ms);
+    rc = mm_pollset_poll(group, ready, FAST_POLLED_MAX, timeout_ms, slice_ms);
     Py_END_ALLOW_THREADS
     if (rc < 0) {
         return PyLong_FromLong(rc);

@@ -132,7 +132,7 @@ way_send_frames(const way *w, const mmi_question *q)
     if (q->size > 0) {
         memcpy(bodies + routed, q->data, (size_t)q->size);
     }
-    int rc = mm_send_frames(w->socket, w->peer, bodies, sizes, (uint32_t)count, 0, 0);
+    int rc = mm_send_packed(w->socket, w->peer, bodies, sizes, (uint32_t)count, 0, 0);
     free(sizes);
     return rc;
 }
@@ -156,7 +156,8 @@ way_reply(PyObject *self, PyObject *data)
     w->sizes[w->count] = q.size;
     int rc;
     Py_BEGIN_ALLOW_THREADS
-    rc = q.count == 1 ? mm_send_reply(w->socket, w->peer, way_frames(w), w->sizes, w->count, q.data)
+    rc = q.count == 1 ? mm_send_reply_along(w->socket, w->peer, way_frames(w), w->sizes, w->count,
+                                            q.data)
                       : way_send_frames(w, &q);
     Py_END_ALLOW_THREADS
     if (rc == MM_OK || rc == MM_EHOSTUNREACH) {   /* gone, or its queue is full: counted */
@@ -183,8 +184,8 @@ way_refuse(PyObject *self, PyObject *reason)
     }
     int rc;
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_refuse(w->socket, w->peer, way_frames(w), w->sizes, w->count, (const uint8_t *)body,
-                   (size_t)size);
+    rc = mm_send_refusal_along(w->socket, w->peer, way_frames(w), w->sizes, w->count,
+                               (const uint8_t *)body, (size_t)size);
     Py_END_ALLOW_THREADS
     if (rc == MM_OK) {
         w->refused = true;

@@ -56,7 +56,7 @@ mmi_fast_survey(PyObject *self, PyObject *const *args, Py_ssize_t count)
     int rc, asked = 0;
     uint64_t id = 0, few[SURVEY_ASKED];
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_survey(handle, q.data, q.sizes, q.count, (uint32_t)expect, deadline_ms,
+    rc = mm_survey_packed(handle, q.data, q.sizes, q.count, (uint32_t)expect, deadline_ms,
                    timeout_ms, slice_ms, &id);
     if (rc == MM_OK) {
         asked = mm_survey_asked(handle, id, few, SURVEY_ASKED);
@@ -78,7 +78,7 @@ survey_answers(mmi_run *run, const mmi_want *want, uint64_t id, uint32_t max)
 {
     int rc;
     Py_BEGIN_ALLOW_THREADS
-    rc = mm_answers(want->handle, id, run->batch, max, want->timeout_ms, want->slice_ms);
+    rc = mm_recv_answers(want->handle, id, run->batch, max, want->timeout_ms, want->slice_ms);
     Py_END_ALLOW_THREADS
     return rc;
 }
@@ -104,7 +104,7 @@ survey_receive(mmi_ready *r, mmi_run *run, const mmi_want *want, uint64_t id)
     return rc;
 }
 
-/* Receives as mm_answers does, and makes it ready before anything else can run: a code. */
+/* Receives as mm_recv_answers does, and makes it ready before anything else can run: a code. */
 static int
 survey_fetch(mmi_ready *r, mmi_run *run, PyObject *owner, const mmi_want *want, uint64_t id)
 {
@@ -118,8 +118,8 @@ survey_fetch(mmi_ready *r, mmi_run *run, PyObject *owner, const mmi_want *want, 
     return rc;
 }
 
-/* The next answer, of those that are ready or as mm_answers gives it; NULL without an error: none,
- * and *rc is the code. */
+/* The next answer, of those that are ready or as mm_recv_answers gives it; NULL without an error:
+ * none, and *rc is the code. */
 static PyObject *
 survey_next(mmi_ready *r, PyObject *owner, const mmi_want *want, uint64_t id, int *rc)
 {

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "engine/engine.h"
+#include "meshmsg_binding.h"
 #include "plat/memory/memory.h"
 #include "tran/tran.h"
 

@@ -1,11 +1,25 @@
 /*
- * meshmsg.h: the whole public C surface.  The text between the two cdef markers is also what cffi
- * reads, so it holds only enums, opaque typedefs, plain structs and prototypes; constants are enums.
+ * meshmsg.h: what a C program uses, alone (docs/c.md is the introduction, examples/c a whole program).
+ * Not here: what only the Python binding calls (meshmsg_binding.h), simulation and what tests look into
+ * (meshmsg_testing.h); of those nothing is exported by libmeshmsg.  Nothing has a callback: C never calls its user.
  *
- * Law: every function may be called from any thread; every int result is MM_OK (or a count) or a
- * negative mm_err; no function keeps a pointer it was given after it returns; handles carry a
- * generation, so a stale one gives MM_ECLOSED and one from before a fork gives MM_EFORKED.
- * Not here: anything with a callback.  C never calls its user.
+ * Threads: every function may be called from any thread, several on one socket at once.  Of a batch, and of a pollset
+ * while somebody waits in it, one thread at a time.
+ * Ownership: no function keeps a pointer that it was given after it returns, and what is sent is copied or written
+ * before.  What a call fills belongs to the caller; what is read of a batch lasts until the batch is used again.
+ * Handles carry a generation: a stale one gives MM_ECLOSED, one from before a fork MM_EFORKED in the child, and one of
+ * another kind MM_EINVAL, so none of them can do harm.
+ * Errors: an int result is MM_OK, or a count where it says so, or a negative mm_err; mm_strerror has the words.  A call
+ * that fails has done nothing (mm_send_many says how much it did).  What befalls a connection is no error of a call, as
+ * the engine connects again: mm_socket_events and mm_socket_stats tell of it.
+ * Time-outs: timeout_ms < 0 waits for ever; 0 never waits (MM_EAGAIN); when it is over, MM_ETIMEDOUT.  slice_ms (> 0)
+ * ends a wait with MM_EINTR that early, and so the caller, who looks at what else it has to do, calls again with the
+ * time left; 0 is for everybody else.  A signal may end a wait likewise: with MM_EINTR, call again.
+ * Versions: until 1.0 structures may grow and functions change from one minor version to the next: the library's
+ * SONAME and the header then change together.  MM_VERSION is this header's, mm_version() the library's.
+ *
+ * cffi reads the text between the two cdef markers, so it holds only enums, opaque typedefs, plain structs and
+ * prototypes; constants are enums.
  */
 #ifndef MESHMSG_H
 #define MESHMSG_H
@@ -13,7 +27,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MM_VERSION "0.1.0"
+
+/* Says which functions a library exports, while that library is compiled: all else in it is hidden. */
+#ifdef MM_BUILDS_LIBRARY
+#define MM_API __attribute__((visibility("default")))
+#else
+#define MM_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* cdef:begin */
+
 
 typedef enum mm_err {
     MM_OK = 0,
@@ -114,12 +142,13 @@ enum {
     MM_OPT_CONFLATE = 16, MM_OPT_CONFLATE_TOPIC = 32,     /* SUB: keeps the newest, of all or of each topic */
     MM_OPT_XPUB_MANUAL = 64,                              /* its user decides what a peer is subscribed to */
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
-    MM_SPIN_AUTO = 0x7fffffff,
-    MM_BATCH_INLINE_MAX = 262144  /* bytes: a larger frame is handed over by reference, not copied into a batch */
+    MM_SPIN_AUTO = 0x7fffffff
 };
 
-typedef uint64_t mm_handle;       /* 0 is never a valid handle */
-typedef struct mm_msg mm_msg;     /* a received message, by reference */
+typedef uint64_t mm_handle;           /* of an engine, a socket, a pollset; 0 is never a valid one */
+typedef struct mm_batch mm_batch;     /* received messages, and the memory they lie in */
+/* Octets of the caller's: a frame, or a message of one.  Read during the call only. */
+typedef struct mm_body { const void *data; size_t size; } mm_body;
 
 /* Limits and policies of one socket.  mm_socket_defaults fills it for a role. */
 typedef struct mm_socket_opts {
@@ -200,301 +229,148 @@ typedef struct mm_subscribed_info {
     uint32_t confirmed, probable, unconfirmable, waiting;   /* peers: certain, probable, written, waiting */
 } mm_subscribed_info;
 
-/*
- * A batch of received messages: frames lie end to end in data (except big, below), in arrays that the
- * library owns and reuses.  One batch belongs to one thread at a time.
- * message i has frames first_frame[i] .. first_frame[i + 1] - 1; frame j is data[offset[j]] .. data[offset[j + 1]].
- * offset[0] need not be 0.  first_frame NULL: every message is one frame, message i is frame i.
- * envelope[i]: how many of its leading frames are routing (REQ/REP envelope; not the ROUTER identity); NULL: none.
- * peer NULL: all are of one_peer.
- * big: when not NULL the batch holds exactly one message, and its frames are read with mm_msg_frame; it is the batch's.
- */
-typedef struct mm_batch {
-    uint32_t message_count, frame_count;
-    const uint8_t *data;
-    const uint32_t *offset, *first_frame, *envelope;
-    const uint64_t *peer;                         /* peer id of each message */
-    uint64_t one_peer;
-    uint32_t one_size;                            /* not 0: each message is one frame of that size */
-    const uint8_t *body;                          /* mm_recv_batch: bodies (last frames) end to end ... */
-    const uint32_t *body_offset;                  /* ... i is body[body_offset[i]] .. body[body_offset[i + 1]] */
-    mm_msg *big;
-} mm_batch;
-
-typedef struct mm_ready { mm_handle socket; uint32_t events; uint32_t reserved; } mm_ready;
-
 /* ---- engine: threads, timers, connections.  flags: MM_ENGINE_POLL asks for poll(2) rather than epoll ---- */
 enum { MM_ENGINE_POLL = 1 };
-int mm_engine_open(uint32_t flags, mm_handle *engine);
-int mm_engine_close(mm_handle engine, int64_t timeout_ms, uint64_t *abandoned_messages);
-const char *mm_version(void);
-const char *mm_strerror(int code);
-const char *mm_reason_text(int reason);
-const char *mm_role_name(int role);               /* as on the wire: "PUSH" */
-int mm_live_handles(void);                        /* engines and sockets open now, for leak checks */
+MM_API int mm_engine_open(uint32_t flags, mm_handle *engine);
+/* Closes its sockets, and waits up to timeout_ms (< 0: 1,000) for what they have queued.
+ * *abandoned_messages (or NULL): how many messages were given up. */
+MM_API int mm_engine_close(mm_handle engine, int64_t timeout_ms, uint64_t *abandoned_messages);
+MM_API const char *mm_version(void);
+MM_API const char *mm_strerror(int code);
+MM_API const char *mm_reason_text(int reason);
+MM_API const char *mm_role_name(int role);        /* as on the wire: "PUSH" */
 
 /* ---- sockets ---- */
-int mm_socket_defaults(int role, mm_socket_opts *opts);
-int mm_socket_open(mm_handle engine, int role, const mm_socket_opts *opts, mm_handle *socket);
-/* wakes all waiters with MM_ECLOSED; what is queued lingers in the engine */
-int mm_socket_close(mm_handle socket);
-int mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size);
-int mm_connect(mm_handle socket, const char *url);
+MM_API int mm_socket_defaults(int role, mm_socket_opts *opts);
+/* opts: NULL for the defaults.  MM_EINVAL: no such role, or what it cannot have. */
+MM_API int mm_socket_open(mm_handle engine, int role, const mm_socket_opts *opts, mm_handle *socket);
+/* Whoever waits in it gets MM_ECLOSED; what is queued is written for up to linger_ms more, by the engine. */
+MM_API int mm_socket_close(mm_handle socket);
+/* "tcp://127.0.0.1:5555" (port 0: a free one), "ipc:///run/x.sock", "inproc://name"; with "sp+" in front for peers of
+ * nanomsg and NNG.  bound (or NULL, 0): the endpoint to connect to.  Outside loopback only with MM_OPT_INSECURE. */
+MM_API int mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size);
+/* Returns at once; the engine connects, and goes on trying, until mm_disconnect. */
+MM_API int mm_connect(mm_handle socket, const char *url);
 /* The same of a ROUTER, which knows that peer by this identity, whatever it calls itself. MM_ENOTSUP: no ROUTER;
  * MM_EINVAL: no identity; MM_ESTATE: another endpoint it connects to has this identity. */
-int mm_connect_as(mm_handle socket, const char *url, const uint8_t *identity, size_t size);
-int mm_unbind(mm_handle socket, const char *url);       /* MM_ENOENT: no such endpoint */
-int mm_disconnect(mm_handle socket, const char *url);
+MM_API int mm_connect_as(mm_handle socket, const char *url, const void *identity, size_t size);
+MM_API int mm_unbind(mm_handle socket, const char *url);       /* MM_ENOENT: no such endpoint */
+MM_API int mm_disconnect(mm_handle socket, const char *url);
 /* Why a text is no endpoint to bind (MM_USE_BIND) or to connect to: MM_OK, MM_EADDRINVAL or MM_ENAMETOOLONG. */
 enum { MM_USE_BIND = 1, MM_USE_CONNECT, MM_WHY_SIZE = 128 };
-int mm_url_why(const char *url, int use, char *why, size_t why_size);
-int mm_subscribe(mm_handle socket, const uint8_t *topic, size_t size);   /* MM_ESTATE: it stopped receiving */
+MM_API int mm_url_why(const char *url, int use, char *why, size_t why_size);
+/* SUB, XSUB: messages whose first frame begins with topic.  MM_ESTATE: it stopped receiving. */
+MM_API int mm_subscribe(mm_handle socket, const void *topic, size_t size);
+MM_API int mm_unsubscribe(mm_handle socket, const void *topic, size_t size);   /* MM_EINVAL: was not subscribed */
 /* XPUB with MM_OPT_XPUB_MANUAL: what that peer gets.  1; 0: it is so already; MM_EHOSTUNREACH: no such peer. */
-int mm_grant(mm_handle socket, uint64_t peer, int add, const uint8_t *topic, size_t size);
-int mm_welcome(mm_handle socket, const uint8_t *body, size_t size);   /* XPUB: to each new subscriber first */
-int mm_unsubscribe(mm_handle socket, const uint8_t *topic, size_t size);  /* MM_EINVAL: was not subscribed */
+MM_API int mm_grant(mm_handle socket, uint64_t peer, int add, const void *topic, size_t size);
+MM_API int mm_welcome(mm_handle socket, const void *body, size_t size);   /* XPUB: to each new subscriber first */
 
-/*
- * timeout_ms: < 0 waits for ever, 0 never waits (MM_EAGAIN).  A wait ends with MM_EINTR on a signal, and after
- * slice_ms (> 0) as well, so that the caller can look at its signals and call again with the time left.
- * to: 0, or the peer id a ROUTER, REP or RESPONDENT message goes to.
- */
-int mm_send(mm_handle socket, const uint8_t *body, size_t size, int64_t timeout_ms, int64_t slice_ms);
-int mm_send_now(mm_handle socket, const uint8_t *body, size_t size);   /* mm_send that never waits */
-int mm_send_waits(mm_handle socket);   /* a send that got MM_EAGAIN: 1: is to wait; 0: not (overflow, no_peer) */
-typedef struct mm_body { const uint8_t *data; size_t size; } mm_body;
-/* The same of a message of up to MM_PARTS_MAX frames, from where they are. MM_EINVAL: none, or too many. */
-enum { MM_PARTS_MAX = 2 };
-int mm_send_parts_now(mm_handle socket, const mm_body *frames, uint32_t count);
-/* The same without entering the kernel or waiting for a lock: *more is then 0, or MM_MORE_SETTLE: queued, mm_settle has
- * the rest, or MM_MORE_SEND: nothing was done, as it takes mm_send_parts_now. */
-enum { MM_MORE_SETTLE = 1, MM_MORE_SEND = 2 };
-int mm_send_queue(mm_handle socket, const mm_body *frames, uint32_t count, int *more);
-int mm_settle(mm_handle socket);
-int mm_send_bodies(mm_handle socket, const mm_body *bodies, size_t count, int64_t timeout_ms, int64_t slice_ms,
-                   size_t *sent);                 /* as mm_send_many, from where they are */
-int mm_send_frames(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
+/* ---- sending.  MM_EAGAIN also where overflow or no_peer says that a full queue, or no peer, is an error ---- */
+/* One message of one frame. */
+MM_API int mm_send(mm_handle socket, const void *body, size_t size, int64_t timeout_ms, int64_t slice_ms);
+/* One message of count frames; of PUB the first is the topic.  to: 0, or, of a ROUTER, the id of a peer; 0 there: its
+ * first frame is the identity of one.  MM_EINVAL: no frame; MM_EMSGSIZE: over a limit of the socket. */
+MM_API int mm_send_frames(mm_handle socket, uint64_t to, const mm_body *frames, uint32_t count,
+                          int64_t timeout_ms, int64_t slice_ms);
+/* Messages of one frame each.  *sent: how many, also when it fails, as one of them had to wait too long. */
+MM_API int mm_send_many(mm_handle socket, const mm_body *bodies, size_t count, int64_t timeout_ms, int64_t slice_ms,
+                        size_t *sent);
+
+/* ---- receiving, by the batch: one or many messages, in memory that is used again ---- */
+MM_API int mm_batch_new(mm_batch **batch);
+MM_API void mm_batch_free(mm_batch *batch);       /* NULL is fine */
+MM_API void mm_batch_drop(mm_batch *batch);       /* empties it now rather than by the next call */
+/* Waits for one message, and takes up to max_messages and about max_bytes of those that are there then: the count. */
+MM_API int mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
                    int64_t timeout_ms, int64_t slice_ms);
-/* A reply, never waiting: count frames of a way back, end to end, and a body; their sizes are count + 1. */
-int mm_send_reply(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes, uint32_t count,
-                  const uint8_t *body);
+/* Of message i: its frames, without what is routing in front of a request or an answer; frame j (NULL: there is none),
+ * which need not end with a 0; and the id of the peer that sent it. */
+MM_API uint32_t mm_batch_frame_count(const mm_batch *batch, uint32_t i);
+MM_API const void *mm_batch_frame(const mm_batch *batch, uint32_t i, uint32_t j, size_t *size);
+MM_API uint64_t mm_batch_peer(const mm_batch *batch, uint32_t i);
+/* No new peers, and those there are asked to send nothing more; what came is received as ever, and then, or once
+ * timeout_ms are over, receiving says MM_ECLOSED.  Again: the time begins anew. */
+MM_API int mm_stop_receiving(mm_handle socket, int64_t timeout_ms);
+/* id, stop and address of all that were asked; count: all there are */
+MM_API int mm_stop_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count);
+
+/* ---- REP and RESPONDENT: answers to message i of a batch that was received here; neither ever waits ---- */
+/* MM_EHOSTUNREACH: whoever asked is gone, or its queue is full (both are counted as dropped); MM_EINVAL: there is no
+ * message i, or no frame. */
+MM_API int mm_send_reply(mm_handle socket, const mm_batch *batch, uint32_t i, const mm_body *frames, uint32_t count);
 /* A refusal instead of it, with a reason of any octets. MM_OK: it is on its way. Else nothing was sent, and a reply
  * may be: MM_ENOTSUP: whoever asked does not know refusals, or is not asked directly; MM_EHOSTUNREACH: it is gone;
  * MM_EAGAIN: its queue is full; MM_EMSGSIZE: over 1,024 octets. */
-int mm_refuse(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes, uint32_t count,
-              const uint8_t *reason, size_t size);
-int mm_send_many(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, size_t count,
-                 int64_t timeout_ms, int64_t slice_ms, size_t *sent);   /* single-frame messages end to end */
-/* Up to max_messages and about max_bytes in one go; waits for the first only. Returns the count (> 0) or an error. */
-int mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
-            int64_t timeout_ms, int64_t slice_ms);
-/* One message that is there, as big whatever its size, without entering the kernel or waiting for a lock: 1, and *more
- * as by mm_send_queue; MM_EAGAIN: there is none, or it takes mm_recv. */
-int mm_recv_here(mm_handle socket, mm_batch *batch, int *more);
-/* No new peers, and those there are asked to send nothing more; what came is received as ever, and then, or once
- * timeout_ms are over, receiving says MM_ECLOSED.  Again: the time begins anew. */
-int mm_stop_receiving(mm_handle socket, int64_t timeout_ms);
-int mm_stop_look(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count);   /* id, stop, address of all asked */
-int mm_batch_new(mm_batch **batch);
-void mm_batch_free(mm_batch *batch);              /* once nothing that was exported from it is left */
-void mm_batch_drop(mm_batch *batch);              /* empties it, now rather than by the next call */
-/* As mm_recv, and then for up to gather_ns more until the limits are reached; body and body_offset are set.
- * 0: a slice is over while it gathers: again, with the same, or mm_batch_finish.
- * MM_EMSGSIZE: a body over 2^31 - 1 bytes, and it stays with the batch. */
-int mm_recv_batch(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes, uint64_t gather_ns,
-                  int64_t timeout_ms, int64_t slice_ms);
-uint32_t mm_msg_frame_count(const mm_msg *msg);
-const uint8_t *mm_msg_frame(const mm_msg *msg, uint32_t index, uint64_t *size);
-void mm_msg_free(mm_msg *msg);
-
-/* The same in steps, for event loops: takes what is there besides what the batch has (a new one is empty), up to the
- * limits in all: the count so far; 0: it is full; MM_EAGAIN.  Then finish makes the arrays: the count. */
-int mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes);
-int mm_batch_finish(mm_handle socket, mm_batch *batch);   /* again: as it was */
-/* A batch of these single-frame messages instead of what it had. */
-int mm_batch_set(mm_batch *batch, const uint8_t *bodies, const uint64_t *sizes, const uint64_t *peers, uint32_t count);
-
-/*
- * ---- Arrow, by its C data interface: schema, array and stream are its structs, as PyCapsules hold them ----
- * mm_arrow_setup: where PyCapsule_GetPointer is; it is called only by the two destructors of capsules, which
- * release what nobody took and free the struct.  A new struct is NULL when there is no memory.
- */
-void mm_arrow_setup(void *capsule_pointer, void **schema_destructor, void **array_destructor);
-void *mm_arrow_schema(void);                      /* a new one, of a binary array */
-void *mm_arrow_array(mm_batch *batch, uint32_t first, uint32_t count);   /* of bodies, which stay until its release */
-/* Sends elements [*done, length) of a binary (of fixed size, too) or string array; *done counts on, also on failure.
- * MM_EINVAL: another type, or a null at *done. */
-int mm_send_arrow(mm_handle socket, const void *schema, const void *array, uint64_t *done,
-                  int64_t timeout_ms, int64_t slice_ms);
-int64_t mm_arrow_length(const void *array);
-uint64_t mm_arrow_size(const void *schema, const void *array, uint64_t index);   /* of an element */
-/* The next array of a stream, as two new structs; 1, 0 at its end, MM_EIO when it fails. */
-int mm_arrow_next(void *stream, void **schema, void **array);
-void mm_arrow_drop(void *schema, void *array);    /* releases and frees what mm_arrow_next gave */
+MM_API int mm_send_refusal(mm_handle socket, const mm_batch *batch, uint32_t i, const void *reason, size_t size);
 
 /* ---- REQ: many requests in flight, each with an id ---- */
-int mm_request(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
-               int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
-int mm_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms);
-                                                  /* 1 message; MM_ECONNRESET: its peer went away, outcome unknown */
-                                  /* MM_EMSGSIZE: an answer over the limits; MM_EREFUSED: it is the reason */
-int mm_replies_ready(mm_handle socket, uint64_t *ids, uint32_t cap);   /* ids whose mm_reply will not wait; count */
-int mm_request_cancel(mm_handle socket, uint64_t id);                  /* its reply will be dropped as late */
+MM_API int mm_request(mm_handle socket, const mm_body *frames, uint32_t count, int64_t timeout_ms, int64_t slice_ms,
+                      uint64_t *id);
+/* Waits for the reply: 1 message; MM_ECONNRESET: its peer went away, outcome unknown; MM_EMSGSIZE: an answer over the
+ * limits; MM_EREFUSED: it is the reason.  A time that is over leaves the request as it is: wait again, or cancel it. */
+MM_API int mm_recv_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms);
+/* count: the ids of those whose mm_recv_reply will not wait */
+MM_API int mm_replies_ready(mm_handle socket, uint64_t *ids, uint32_t cap);
+MM_API int mm_request_cancel(mm_handle socket, uint64_t id);          /* its reply will be dropped as late */
 
 /* ---- SURVEYOR: one question to all peers, many surveys at once, each with an id ---- */
 /* Asks every peer there is.  The survey is over once all of them, or expect (> 0) of them, have answered or are gone,
  * and at the latest deadline_ms after this call began; sending may wait for timeout_ms of that. */
-int mm_survey(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count, uint32_t expect,
-              int64_t deadline_ms, int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
-int mm_survey_asked(mm_handle socket, uint64_t id, uint64_t *peers, uint32_t cap);  /* count: all that were asked */
+MM_API int mm_survey(mm_handle socket, const mm_body *frames, uint32_t count, uint32_t expect, int64_t deadline_ms,
+                     int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
+/* count: all that were asked */
+MM_API int mm_survey_asked(mm_handle socket, uint64_t id, uint64_t *peers, uint32_t cap);
 /* Waits for an answer, and gives up to max of those that are there then: count; MM_ESTATE when no more will come.
  * mm_replies_ready tells its id once for each answer or end that was not said yet; mm_request_cancel forgets it, which
  * has to be done when it is over, too. */
-int mm_answers(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t timeout_ms, int64_t slice_ms);
+MM_API int mm_recv_answers(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t timeout_ms,
+                           int64_t slice_ms);
 /* Up to max of those who refused since the last call: their reasons.  Never waits; MM_EAGAIN: nobody did. */
-int mm_refusals(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max);
-/* So many answers or replies, of so many bytes, that were given were of no use any more: late, and not received. */
-int mm_answers_late(mm_handle socket, uint32_t count, uint64_t bytes);
+MM_API int mm_recv_refusals(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max);
 
-/* ---- waiting ---- */
-int mm_wait_peers(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms);
-int mm_wait_subscribers(mm_handle socket, const uint8_t *topic, size_t size, uint32_t count,
-                        int64_t timeout_ms, int64_t slice_ms);
-/* MM_OK: all confirmed or unconfirmable */
-int mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_drain_info *info);
+/* ---- waiting for peers, and for what was sent ---- */
+MM_API int mm_wait_peers(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms);
+MM_API int mm_wait_subscribers(mm_handle socket, const void *topic, size_t size, uint32_t count,
+                               int64_t timeout_ms, int64_t slice_ms);
 /* SUB, XSUB: until there are so many peers, and all of them know of every subscription, as far as they can say. */
-int mm_wait_subscribed(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms,
-                       mm_subscribed_info *info);
-int mm_peer_count(mm_handle socket, uint32_t *count);
-int mm_subscriber_count(mm_handle socket, const uint8_t *topic, size_t size, uint32_t *count);  /* that would get it */
-int mm_router_peer(mm_handle socket, const uint8_t *identity, size_t size, uint64_t *peer);    /* MM_EHOSTUNREACH */
-int mm_fileno(mm_handle socket, int *fd);         /* level-triggered: readable while a recv would succeed */
-int mm_hold(mm_handle socket, int held);          /* 1: the caller holds messages: readable for descriptors, groups */
-int mm_interrupt(mm_handle socket);               /* who waits to receive gets MM_EINTR: the caller holds messages */
+MM_API int mm_wait_subscribed(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms,
+                              mm_subscribed_info *info);
+/* MM_OK: all that was sent is confirmed or unconfirmable. */
+MM_API int mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_drain_info *info);
+MM_API int mm_peer_count(mm_handle socket, uint32_t *count);
+/* PUB, XPUB: those who would get a message of that topic */
+MM_API int mm_subscriber_count(mm_handle socket, const void *topic, size_t size, uint32_t *count);
+/* ROUTER: the id of the peer of that identity.  MM_EHOSTUNREACH: there is none. */
+MM_API int mm_router_peer(mm_handle socket, const void *identity, size_t size, uint64_t *peer);
+/* For poll(2) or epoll: level-triggered, readable while a receive would succeed.  The socket's: do not close it. */
+MM_API int mm_fileno(mm_handle socket, int *fd);
 
-/* ---- wakers: one per event loop ---- */
-/* fds[0] is readable when there is something to take. Who watches a copy of it, to be told of the waker's end as
- * well, keeps a copy of fds[1] with it. */
-int mm_waker_open(mm_handle engine, mm_handle *waker, int fds[2]);
-int mm_waker_close(mm_handle waker);
-/* One shot; fires now if already true, and gives what is. MM_WRITABLE of a ROUTER, or of a PUB that blocks, is only
- * told when a queue gets room: after asking for it, try the send once more before sleeping. */
-int mm_watch(mm_handle socket, mm_handle waker, uint32_t events);
-int mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap);   /* count; 0 events: closed */
-
-/* ---- groups: a thread waits for several sockets of one engine; one thread at a time, else MM_ESTATE ---- */
-int mm_group_open(mm_handle engine, mm_handle *group);
-int mm_group_close(mm_handle group);              /* who waits in it gets MM_ECLOSED */
-/* MM_EINVAL: of another engine; MM_ENOTSUP: it cannot receive; twice is harmless */
-int mm_group_add(mm_handle group, mm_handle socket);
-/* The same for MM_READABLE, MM_WRITABLE or both, in place of what was asked before. MM_ENOTSUP too: who writes to one
- * peer by name, or to a topic (ROUTER, PUB, XPUB), as whether that can be sent depends on the message. */
-int mm_group_watch(mm_handle group, mm_handle socket, uint32_t events);
-/* Readable when one became ready after a poll that told of nothing, until the next; who waits gets MM_EINTR, once. */
-int mm_group_fileno(mm_handle group, int *fd);
-int mm_group_remove(mm_handle group, mm_handle socket);   /* MM_OK also if it is not in it */
+/* ---- pollsets: a thread waits for several sockets of one engine; one thread at a time, else MM_ESTATE ---- */
+typedef struct mm_ready { mm_handle socket; uint32_t events; uint32_t reserved; } mm_ready;
+MM_API int mm_pollset_open(mm_handle engine, mm_handle *pollset);
+MM_API int mm_pollset_close(mm_handle pollset);   /* whoever waits in it gets MM_ECLOSED */
+/* For MM_READABLE, MM_WRITABLE or both, in place of what was asked before; twice is harmless.  MM_EINVAL: of another
+ * engine; MM_ENOTSUP: it cannot do that, or writes to one peer by name, or to a topic (ROUTER, PUB, XPUB), as whether
+ * that can be sent depends on the message. */
+MM_API int mm_pollset_watch(mm_handle pollset, mm_handle socket, uint32_t events);
+MM_API int mm_pollset_remove(mm_handle pollset, mm_handle socket);   /* MM_OK also if it is not in it */
 /* count: each with what was asked and is so; 0 events: closed, and no longer in it */
-int mm_group_poll(mm_handle group, mm_ready *out, uint32_t cap, int64_t timeout_ms, int64_t slice_ms);
+MM_API int mm_pollset_poll(mm_handle pollset, mm_ready *out, uint32_t cap, int64_t timeout_ms, int64_t slice_ms);
+/* Readable when one became ready after a poll that told of nothing, until the next; who waits gets MM_EINTR, once. */
+MM_API int mm_pollset_fileno(mm_handle pollset, int *fd);
 
 /* ---- looking in ---- */
-int mm_socket_stats(mm_handle socket, mm_stats *out);
-int64_t mm_now_ms(mm_handle socket);              /* of its engine's clock, simulated or not; < 0: an error */
-int mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count);  /* count: all there are */
-int mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq);
-                  /* count; reading takes nothing away; first seq is 1; cap 0: tells of pending drops now */
-int mm_socket_attempts(mm_handle socket, mm_attempt *out, uint32_t cap, uint32_t *count);  /* count: all there are */
-/* Once an engine: a descriptor that is readable while sockets of it have events that were not asked for here. Who
- * watches a copy of it is told by it of the engine's end as well (MM_ECLOSED). MM_ESTATE: somebody does already. */
-int mm_events_open(mm_handle engine, int *fd);
-int mm_events_take(mm_handle engine, mm_handle *sockets, uint32_t cap);   /* count: those with new events, each once */
-int mm_events_ring(mm_handle engine);             /* who watches is to look for something else */
-int mm_events_close(mm_handle engine);
-
-/* ---- fork: called by os.register_at_fork; also registered with pthread_atfork, twice is harmless ---- */
-void mm_fork_prepare(void);
-void mm_fork_parent(void);
-void mm_fork_child(void);
-
-/* ---- the codec, for tests and tools (csrc/codec): pure functions ---- */
-typedef struct mm_codec_reader mm_codec_reader;
-typedef struct mm_codec_hello mm_codec_hello;
-int mm_codec_frame_head(const uint8_t *buf, size_t size, uint8_t *flags, uint64_t *body_size);
-mm_codec_reader *mm_codec_reader_new(uint64_t message_size_max, uint32_t frames_max, uint32_t command_size_max);
-void mm_codec_reader_free(mm_codec_reader *r);
-/* 1: a message (*msg, to be freed) or a command (its kind and data, valid until the next call); 0: need more; < 0 */
-int mm_codec_reader_next(mm_codec_reader *r, const uint8_t *buf, size_t size, size_t *used, mm_msg **msg,
-                         int *command, const uint8_t **data, size_t *data_size);
-int mm_codec_reader_reason(const mm_codec_reader *r);
-uint64_t mm_codec_reader_held(const mm_codec_reader *r);   /* bytes it has taken for an unfinished frame */
-mm_codec_hello *mm_codec_hello_new(int role, const uint8_t *identity, size_t identity_size);
-void mm_codec_hello_free(mm_codec_hello *h);
-int mm_codec_hello_feed(mm_codec_hello *h, const uint8_t *buf, size_t size, size_t *used);
-size_t mm_codec_hello_output(mm_codec_hello *h, uint8_t *out, size_t size);
-/* mm_reason */
-int mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_t *identity, size_t *size);
-/* MM_OK or a negative mm_err. */
-int mm_codec_url(const char *text, char *host, size_t host_size, uint16_t *port, char *again, size_t again_size);
-
-/* ---- the SP codec (csrc/codec/sp*), likewise.  id: a protocol's number on the wire; ipc: 0 for the TCP form ---- */
-typedef struct mm_codec_sp_reader mm_codec_sp_reader;
-typedef struct mm_codec_sp_hello mm_codec_sp_hello;
-int mm_codec_sniff(const uint8_t *buf, size_t size);   /* 1 ZMTP, 2 SP, 0 need more, MM_EPROTO neither */
-/* form: 1 raw, 2 hop count, 3 the id of what was asked, 4 a stack of hops and an id; MM_EINVAL: no such protocol */
-int mm_codec_sp_protocol(uint32_t id, uint32_t *peer_id, int *role, int *form);
-uint32_t mm_codec_sp_of_role(int role);                /* 0: it speaks no SP */
-mm_codec_sp_hello *mm_codec_sp_hello_new(uint32_t id, int answer);
-void mm_codec_sp_hello_free(mm_codec_sp_hello *h);
-int mm_codec_sp_hello_feed(mm_codec_sp_hello *h, const uint8_t *buf, size_t size, size_t *used);
-size_t mm_codec_sp_hello_output(mm_codec_sp_hello *h, uint8_t *out, size_t size);
-int mm_codec_sp_hello_result(const mm_codec_sp_hello *h, uint32_t *ours, uint32_t *theirs);   /* mm_reason */
-mm_codec_sp_reader *mm_codec_sp_reader_new(uint64_t message_size_max, uint32_t hops_max, int ipc, uint32_t id);
-void mm_codec_sp_reader_free(mm_codec_sp_reader *r);
-/* 1: a message, to be freed; 0: need more; < 0 */
-int mm_codec_sp_reader_next(mm_codec_sp_reader *r, const uint8_t *buf, size_t size, size_t *used, mm_msg **msg);
-/* mm_reason; held: bytes taken for an unfinished message; skipped: messages with too many hops */
-int mm_codec_sp_reader_look(const mm_codec_sp_reader *r, uint64_t *held, uint64_t *skipped);
-/* What goes in front of the octets of these frames, 13 at most; MM_EINVAL, MM_ENOTSUP: not in SP's form. */
-int mm_codec_sp_head(uint32_t id, int ipc, uint32_t hops_max, const uint8_t *bodies, const uint64_t *sizes,
-                     uint32_t count, uint8_t *out, size_t *size);
-
-/* ---- the simulated world (csrc/plat/sim*.c) ---- */
-/* Chances are parts per million, of each operation. */
-typedef struct mm_sim_opts {
-    uint64_t latency_min_ns, latency_max_ns;   /* of each write, connect and look-up                 */
-    uint64_t buffer_size;                      /* bytes a stream holds in each direction; 0: 256 KiB */
-    uint64_t reset_after_bytes;                /* a stream is reset once this much was written; 0: no */
-    uint32_t split_ppm;                        /* a read gives less than there is                    */
-    uint32_t short_write_ppm, eagain_ppm, reset_ppm, refuse_ppm, accept_emfile_ppm;
-    uint32_t half_open_ppm;                    /* a new stream swallows everything and never ends    */
-} mm_sim_opts;
-typedef struct mm_sim_state {
-    uint64_t now_ns, trace_hash, trace_lines;
-    uint32_t engines, open_streams;
-} mm_sim_state;
-int mm_sim_open(uint64_t seed, const mm_sim_opts *opts, mm_handle *world);
-int mm_sim_close(mm_handle world);             /* MM_ESTATE: engines are still open */
-int mm_sim_engine_open(mm_handle world, mm_handle *engine);
-int mm_sim_faults(mm_handle world, const mm_sim_opts *opts);   /* from now on */
-int mm_sim_heal(mm_handle world);              /* no faults, no partitions from now on */
-int mm_sim_run(mm_handle world, uint64_t for_ns);
-int mm_sim_partition(mm_handle world, uint32_t from, uint32_t to, uint64_t for_ns);   /* engines, by order of opening */
-int mm_sim_reset_all(mm_handle world);
-int mm_sim_jump_wall(mm_handle world, int64_t by_ns);
-/* The clock goes on for so long, and nobody runs meanwhile: every machine was suspended. */
-int mm_sim_suspend(mm_handle world, uint64_t for_ns);
-int mm_sim_look(mm_handle world, mm_sim_state *out);
-int mm_sim_trace(mm_handle world, uint64_t line, char *out, size_t size);   /* the last 512 lines are kept */
-
-/* ---- test hooks ---- */
-/* The n-th allocation from now fails once; 0: none does.  Returns what was left of the last n: 0 or less, it failed. */
-int64_t mm_test_alloc_fail(int64_t countdown);
-/* Blocks of memory the core holds, and their bytes, as the allocator rounds them: of those made since the first call.
- * Only differences mean something: what was made before and freed since counts below zero. */
-int64_t mm_test_alloc_live(int64_t *bytes);
-
-/* Engines opened from now on behave as with so many processors; 0: as with those there are. */
-void mm_test_cpus(uint32_t count);
+MM_API int mm_socket_stats(mm_handle socket, mm_stats *out);
+MM_API int mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count);  /* count: all there are */
+/* count; reading takes nothing away; first seq is 1; cap 0: tells of pending drops now */
+MM_API int mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq);
+MM_API int mm_socket_attempts(mm_handle socket, mm_attempt *out, uint32_t cap, uint32_t *count);  /* likewise */
 
 /* cdef:end */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * check.h: the smallest test harness: a failed check tells where and ends the program.
- * Not here: anything of meshmsg (fake.h).
+ * Not here: anything that uses meshmsg (fake.h), but its headers, which every test needs.
  * Law: a test is a function without arguments; RUN prints its name before it runs.
  */
 #ifndef CHECK_H
@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "meshmsg_testing.h"
 
 #define CHECK(cond) \
     ((cond) ? (void)0 : check_failed(#cond, __FILE__, __LINE__))

@@ -11,7 +11,6 @@
 #include <time.h>
 
 #include "check.h"
-#include "meshmsg.h"
 
 enum { PATIENCE_MS = 60000 };   /* what no test times has so long: the machine may be busy */
 static const char TCP[] = "tcp://127.0.0.1:0";

@@ -17,6 +17,7 @@ enum { CALLS = 32 };
 
 static const uint64_t size_one = 1;
 static const uint8_t octet[1] = { 'x' };
+static const mm_body body = { octet, 1 };
 
 static void
 close_last(mm_handle engine)
@@ -46,11 +47,14 @@ call_all(mm_handle s, mm_batch *batch, result *out)
         { "subscribe", mm_subscribe(s, octet, 1) },
         { "unsubscribe", mm_unsubscribe(s, octet, 1) },
         { "send", mm_send(s, octet, 1, 0, 0) },
-        { "send_frames", mm_send_frames(s, 0, octet, &size_one, 1, 0, 0) },
-        { "send_many", mm_send_many(s, octet, &size_one, 1, 0, 0, &sent) },
+        { "send_frames", mm_send_frames(s, 0, &body, 1, 0, 0) },
+        { "send_packed", mm_send_packed(s, 0, octet, &size_one, 1, 0, 0) },
+        { "send_many", mm_send_many(s, &body, 1, 0, 0, &sent) },
         { "recv", mm_recv(s, batch, 1, 100, 0, 0) },
-        { "request", mm_request(s, octet, &size_one, 1, 0, 0, &id) },
-        { "reply", mm_reply(s, 1, batch, 0, 0) },
+        { "request", mm_request(s, &body, 1, 0, 0, &id) },
+        { "request_packed", mm_request_packed(s, octet, &size_one, 1, 0, 0, &id) },
+        { "survey", mm_survey(s, &body, 1, 0, 1, 0, 0, &id) },
+        { "reply", mm_recv_reply(s, 1, batch, 0, 0) },
         { "replies_ready", mm_replies_ready(s, &id, 1) },
         { "request_cancel", mm_request_cancel(s, 1) },
         { "wait_peers", mm_wait_peers(s, 1, 0, 0) },
@@ -62,8 +66,7 @@ call_all(mm_handle s, mm_batch *batch, result *out)
         { "fileno", mm_fileno(s, &fd) },
         { "hold", mm_hold(s, 0) },
         { "watch", mm_watch(s, 0, MM_READABLE) },
-        { "group_add", mm_group_add(0, s) },
-        { "group_watch", mm_group_watch(0, s, MM_READABLE) },
+        { "pollset_watch", mm_pollset_watch(0, s, MM_READABLE) },
         { "stats", mm_socket_stats(s, &stats) },
         { "peers", mm_socket_peers(s, &peer, 1, &count) },
         { "events", mm_socket_events(s, 1, &event, 1, &next) },
@@ -165,7 +168,7 @@ test_a_role_says_what_it_cannot_do(void)
         CHECK_INT(mm_recv(s, batch, 0, 1, 0, 0), MM_EINVAL);
         CHECK((mm_send(s, octet, 1, 0, 0) == MM_ENOTSUP) == !sends || role == MM_REQ);
         bool asks = role == MM_REQ || role == MM_SURVEYOR;
-        CHECK_INT(mm_reply(s, 1, batch, 0, 0) == MM_ENOTSUP, !asks);
+        CHECK_INT(mm_recv_reply(s, 1, batch, 0, 0) == MM_ENOTSUP, !asks);
         CHECK_INT(mm_subscribe(s, octet, 1), subscribes ? MM_OK : MM_ENOTSUP);
         CHECK_INT(mm_subscriber_count(s, octet, 1, &count), reaches ? MM_OK : MM_ENOTSUP);
         CHECK_INT(mm_wait_subscribers(s, octet, 1, 0, 0, 0), reaches ? MM_OK : MM_ENOTSUP);

@@ -235,7 +235,7 @@ is_lent(const uint64_t *sizes, uint32_t frames)
 static void
 test_a_lone_message_is_lent_if_any_of_its_frames_is_over_the_limit(void)
 {
-    enum { MOST = MM_BATCH_INLINE_MAX };
+    enum { MOST = MMI_BATCH_INLINE_MAX };
     CHECK(!is_lent((uint64_t[]){ MOST }, 1));
     CHECK(is_lent((uint64_t[]){ MOST + 1 }, 1));
     CHECK(!is_lent((uint64_t[]){ MOST, MOST, MOST }, 3));

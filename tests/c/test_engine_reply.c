@@ -23,7 +23,7 @@ serve(mm_handle rep, mm_batch *batch, int answer)
         sizes[i] = batch->offset[i + 1] - batch->offset[i];
     }
     if (answer) {
-        CHECK_INT(mm_send_frames(rep, batch->peer[0], batch->data, sizes, batch->frame_count,
+        CHECK_INT(mm_send_packed(rep, batch->peer[0], batch->data, sizes, batch->frame_count,
                                  WAIT_MS, 0), MM_OK);
     }
 }
@@ -41,16 +41,16 @@ test_a_reply_nobody_fetches_neither_wakes_nor_detains_who_waits_for_another(void
     CHECK_INT(mm_bind(rep, "tcp://127.0.0.1:0", endpoint, sizeof(endpoint)), MM_OK);
     CHECK_INT(mm_connect(req, endpoint), MM_OK);
     CHECK_INT(mm_wait_peers(req, 1, WAIT_MS, 0), MM_OK);
-    CHECK_INT(mm_request(req, (const uint8_t *)"a", &size, 1, WAIT_MS, 0, &first), MM_OK);
-    CHECK_INT(mm_request(req, (const uint8_t *)"b", &size, 1, WAIT_MS, 0, &second), MM_OK);
+    CHECK_INT(mm_request_packed(req, (const uint8_t *)"a", &size, 1, WAIT_MS, 0, &first), MM_OK);
+    CHECK_INT(mm_request_packed(req, (const uint8_t *)"b", &size, 1, WAIT_MS, 0, &second), MM_OK);
     serve(rep, batch, 0);
     serve(rep, batch, 1);
-    CHECK_INT(mm_reply(req, first, batch, SHORT_MS, 0), MM_ETIMEDOUT);
+    CHECK_INT(mm_recv_reply(req, first, batch, SHORT_MS, 0), MM_ETIMEDOUT);
     while (mm_replies_ready(req, &id, 1) == 0) {
         (void)sched_yield();   /* on a slow machine it is not there yet */
     }
     CHECK(id == second);
-    CHECK_INT(mm_reply(req, second, batch, WAIT_MS, 0), 1);
+    CHECK_INT(mm_recv_reply(req, second, batch, WAIT_MS, 0), 1);
     mm_batch_free(batch);
     close_engine(engine, 1000);
 }
@@ -62,7 +62,7 @@ ask(mm_handle req, mm_handle rep, const char *body, uint32_t times, uint64_t *id
     const uint64_t size = strlen(body);
     mm_stats stats = { 0 };
     for (uint32_t i = 0; i < times; i++) {
-        CHECK_INT(mm_request(req, (const uint8_t *)body, &size, 1, WAIT_MS, 0, id), MM_OK);
+        CHECK_INT(mm_request_packed(req, (const uint8_t *)body, &size, 1, WAIT_MS, 0, id), MM_OK);
     }
     while (stats.queued_in_messages < times) {
         CHECK_INT(mm_socket_stats(rep, &stats), MM_OK);
@@ -87,7 +87,7 @@ answer_lent(mm_handle rep, const mm_batch *batch, const uint8_t *body, size_t bo
         sizes[i] = size;
     }
     sizes[count] = body_size;
-    return mm_send_reply(rep, batch->peer[0], route, sizes, count, body);
+    return mm_send_reply_along(rep, batch->peer[0], route, sizes, count, body);
 }
 
 /* The same, but it waits for the lock: the runner may have it at any moment. */
@@ -126,19 +126,19 @@ test_a_request_that_is_there_is_lent_and_answered(void)
     static const uint8_t large[1001];
     CHECK_INT(answer_lent(rep, batch, large, sizeof large), MM_EMSGSIZE);
     CHECK_INT(answer_lent(rep, batch, (const uint8_t *)"answer", 6), MM_OK);
-    CHECK_INT(mm_reply(req, id, batch, WAIT_MS, 0), 1);
+    CHECK_INT(mm_recv_reply(req, id, batch, WAIT_MS, 0), 1);
     CHECK(batch->offset[1] - batch->offset[0] == 6 &&
           memcmp(batch->data + batch->offset[0], "answer", 6) == 0);
     CHECK_INT(mm_recv_here(rep, batch, &more), MM_EAGAIN);
     CHECK_INT(batch->message_count, 0);
     size = 0;
-    CHECK_INT(mm_send_reply(rep, 12345, NULL, &size, 0, NULL), MM_EHOSTUNREACH);
+    CHECK_INT(mm_send_reply_along(rep, 12345, NULL, &size, 0, NULL), MM_EHOSTUNREACH);
     mm_stats stats;
     CHECK_INT(mm_socket_stats(rep, &stats), MM_OK);
     CHECK_INT(stats.received_messages, 2);
     CHECK_INT(mm_socket_close(rep), MM_OK);
     CHECK_INT(recv_here(rep, batch, &more), MM_ECLOSED);
-    CHECK_INT(mm_send_reply(rep, 12345, NULL, &size, 0, NULL), MM_ECLOSED);
+    CHECK_INT(mm_send_reply_along(rep, 12345, NULL, &size, 0, NULL), MM_ECLOSED);
     mm_handle push = open_socket(engine, MM_PUSH);
     CHECK_INT(recv_here(push, batch, &more), MM_ENOTSUP);
     mm_batch_free(batch);

@@ -43,8 +43,8 @@ static uint64_t
 scene_ask(const scene *c, const char *body, int64_t deadline_ms)
 {
     uint64_t id;
-    CHECK_INT(mm_survey(c->asker, (const uint8_t *)body, &one, 1, 0, deadline_ms, WAIT_MS, 0, &id),
-              MM_OK);
+    const mm_body asked = { body, 1 };
+    CHECK_INT(mm_survey(c->asker, &asked, 1, 0, deadline_ms, WAIT_MS, 0, &id), MM_OK);
     return id;
 }
 
@@ -63,7 +63,7 @@ serve(mm_handle peer, mm_batch *batch, int answer)
         sizes[i] = batch->offset[i + 1] - batch->offset[i];
     }
     if (answer) {
-        CHECK_INT(mm_send_frames(peer, batch->peer[0], batch->data, sizes, batch->frame_count,
+        CHECK_INT(mm_send_packed(peer, batch->peer[0], batch->data, sizes, batch->frame_count,
                                  WAIT_MS, 0), MM_OK);
     }
     return MM_OK;
@@ -75,20 +75,20 @@ test_what_is_no_survey_is_refused(void)
     scene c = scene_open();
     const uint8_t *body = (const uint8_t *)"x";
     uint64_t id = 0, peers[1];
-    CHECK_INT(mm_survey(c.asker, body, &one, 0, 0, 1000, 0, 0, &id), MM_EINVAL);
-    CHECK_INT(mm_survey(c.asker, body, &one, 1, 0, 0, 0, 0, &id), MM_EINVAL);
-    CHECK_INT(mm_survey(c.asker, body, &one, 1, 0, -1, 0, 0, &id), MM_EINVAL);
-    CHECK_INT(mm_survey(c.peer, body, &one, 1, 0, 1000, 0, 0, &id), MM_ENOTSUP);
+    CHECK_INT(mm_survey_packed(c.asker, body, &one, 0, 0, 1000, 0, 0, &id), MM_EINVAL);
+    CHECK_INT(mm_survey_packed(c.asker, body, &one, 1, 0, 0, 0, 0, &id), MM_EINVAL);
+    CHECK_INT(mm_survey_packed(c.asker, body, &one, 1, 0, -1, 0, 0, &id), MM_EINVAL);
+    CHECK_INT(mm_survey_packed(c.peer, body, &one, 1, 0, 1000, 0, 0, &id), MM_ENOTSUP);
     CHECK_INT(mm_survey_asked(c.peer, 1, peers, 1), MM_ENOTSUP);
     CHECK_INT(mm_survey_asked(c.asker, 1, peers, 1), 0);
-    CHECK_INT(mm_reply(c.asker, 1, c.batch, WAIT_MS, 0), MM_EINVAL);
+    CHECK_INT(mm_recv_reply(c.asker, 1, c.batch, WAIT_MS, 0), MM_EINVAL);
     CHECK_INT(mm_recv(c.asker, c.batch, 1, 1000, 0, 0), MM_ENOTSUP);
     CHECK_INT(mm_request_cancel(c.asker, 1), MM_OK);
     mm_test_alloc_fail(1);
-    CHECK_INT(mm_survey(c.asker, body, &one, 1, 0, 1000, 0, 0, &id), MM_ENOMEM);
+    CHECK_INT(mm_survey_packed(c.asker, body, &one, 1, 0, 1000, 0, 0, &id), MM_ENOMEM);
     mm_test_alloc_fail(0);
     CHECK_INT(mm_socket_close(c.asker), MM_OK);
-    CHECK_INT(mm_survey(c.asker, body, &one, 1, 0, 1000, 0, 0, &id), MM_ECLOSED);
+    CHECK_INT(mm_survey_packed(c.asker, body, &one, 1, 0, 1000, 0, 0, &id), MM_ECLOSED);
     CHECK_INT(mm_survey_asked(c.asker, 1, peers, 1), MM_ECLOSED);
     CHECK_INT(id, 0);
     scene_close(&c);
@@ -101,20 +101,20 @@ test_a_survey_ends_by_its_answers_or_by_its_deadline(void)
     uint64_t answered = scene_ask(&c, "a", WAIT_MS), silent = scene_ask(&c, "b", SHORT_MS), ids[4];
     CHECK_INT(serve(c.peer, c.batch, 1), MM_OK);
     CHECK_INT(serve(c.peer, c.batch, 0), MM_OK);
-    CHECK_INT(mm_reply(c.asker, silent, c.batch, -1, 0), MM_ESTATE);
+    CHECK_INT(mm_recv_reply(c.asker, silent, c.batch, -1, 0), MM_ESTATE);
     for (int found = 0; found < 2;) {
         found += mm_replies_ready(c.asker, ids + found, 4 - (uint32_t)found);
         (void)sched_yield();   /* on a slow machine the answer is not there yet */
     }
     CHECK(ids[0] + ids[1] == answered + silent && ids[0] != ids[1]);
     CHECK_INT(mm_replies_ready(c.asker, ids, 4), 0);
-    CHECK_INT(mm_reply(c.asker, answered, c.batch, -1, 0), 1);
+    CHECK_INT(mm_recv_reply(c.asker, answered, c.batch, -1, 0), 1);
     CHECK(c.batch->frame_count == 1 && c.batch->data[0] == 'a');
     CHECK_INT(mm_survey_asked(c.asker, answered, ids, 4), 1);
     CHECK_INT(ids[0], c.batch->peer[0]);
-    CHECK_INT(mm_reply(c.asker, answered, c.batch, -1, 0), MM_ESTATE);
+    CHECK_INT(mm_recv_reply(c.asker, answered, c.batch, -1, 0), MM_ESTATE);
     CHECK_INT(mm_request_cancel(c.asker, answered), MM_OK);
-    CHECK_INT(mm_reply(c.asker, answered, c.batch, -1, 0), MM_EINVAL);
+    CHECK_INT(mm_recv_reply(c.asker, answered, c.batch, -1, 0), MM_EINVAL);
     scene_close(&c);
 }
 
@@ -123,11 +123,11 @@ test_a_wait_ends_at_its_own_time_and_the_survey_goes_on(void)
 {
     scene c = scene_open();
     uint64_t id = scene_ask(&c, "a", WAIT_MS);
-    CHECK_INT(mm_reply(c.asker, id, c.batch, 1, 0), MM_ETIMEDOUT);
-    CHECK_INT(mm_reply(c.asker, id, c.batch, 0, 0), MM_EAGAIN);
-    CHECK_INT(mm_reply(c.asker, id, c.batch, -1, 1), MM_EINTR);
+    CHECK_INT(mm_recv_reply(c.asker, id, c.batch, 1, 0), MM_ETIMEDOUT);
+    CHECK_INT(mm_recv_reply(c.asker, id, c.batch, 0, 0), MM_EAGAIN);
+    CHECK_INT(mm_recv_reply(c.asker, id, c.batch, -1, 1), MM_EINTR);
     CHECK_INT(serve(c.peer, c.batch, 1), MM_OK);
-    CHECK_INT(mm_reply(c.asker, id, c.batch, -1, 0), 1);
+    CHECK_INT(mm_recv_reply(c.asker, id, c.batch, -1, 0), 1);
     scene_close(&c);
 }
 
@@ -148,15 +148,15 @@ test_answers_come_together_and_may_be_late_after_all(void)
     for (int i = 0; i < PEERS - 1; i++) {
         CHECK_INT(serve(more[i], c.batch, 1), MM_OK);
     }
-    CHECK_INT(mm_answers(c.asker, id, c.batch, 0, 0, 0), MM_EINVAL);
+    CHECK_INT(mm_recv_answers(c.asker, id, c.batch, 0, 0, 0), MM_EINVAL);
     int count = 0;
     while (count < PEERS) {
-        int rc = mm_answers(c.asker, id, c.batch, 2, WAIT_MS, 0);
+        int rc = mm_recv_answers(c.asker, id, c.batch, 2, WAIT_MS, 0);
         CHECK(rc == 1 || rc == 2);
         CHECK(c.batch->peer[0] != 0 && c.batch->offset[rc] == (uint64_t)rc);
         count += rc;
     }
-    CHECK_INT(mm_answers(c.asker, id, c.batch, 2, WAIT_MS, 0), MM_ESTATE);
+    CHECK_INT(mm_recv_answers(c.asker, id, c.batch, 2, WAIT_MS, 0), MM_ESTATE);
     CHECK_INT(mm_answers_late(c.asker, PEERS + 1, 1), MM_EINVAL);
     CHECK_INT(mm_answers_late(c.asker, 1, 100), MM_EINVAL);
     CHECK_INT(mm_answers_late(c.peer, 0, 0), MM_ENOTSUP);
@@ -188,7 +188,7 @@ thread_ask(void *arg)
     for (int i = 0; i < SURVEYS; i++) {
         const char body[2] = {(char)('a' + i % 26), 0};
         uint64_t id = scene_ask(c, body, i % 10 == 9 ? 1 : WAIT_MS);
-        int rc = mm_reply(c->asker, id, batch, -1, 0);
+        int rc = mm_recv_reply(c->asker, id, batch, -1, 0);
         CHECK(rc == 1 || (i % 10 == 9 && rc == MM_ESTATE));
         CHECK(rc != 1 || (batch->frame_count == 1 && batch->data[0] == (uint8_t)body[0]));
         CHECK_INT(mm_request_cancel(c->asker, id), MM_OK);
@@ -237,7 +237,7 @@ test_closing_the_socket_ends_the_wait(void)
     uint64_t id = scene_ask(&c, "a", WAIT_MS);
     CHECK_INT(mm_batch_new(&batch), MM_OK);
     CHECK_INT(pthread_create(&closer, NULL, thread_close, &c), 0);
-    CHECK_INT(mm_reply(c.asker, id, batch, -1, 0), MM_ECLOSED);
+    CHECK_INT(mm_recv_reply(c.asker, id, batch, -1, 0), MM_ECLOSED);
     CHECK_INT(pthread_join(closer, NULL), 0);
     mm_batch_free(batch);
     scene_close(&c);

@@ -30,9 +30,9 @@ flow_sender(void *arg)
     (void)arg;
     uint32_t id = atomic_fetch_add(&shared.next_sender, 1);
     static uint32_t bodies[SENDERS][RUN][RUN_WORDS];
-    uint64_t sizes[RUN];
+    mm_body run[RUN];
     for (uint32_t i = 0; i < RUN; i++) {
-        sizes[i] = sizeof bodies[0][0];
+        run[i] = (mm_body){ bodies[id][i], sizeof bodies[id][i] };
     }
     for (uint32_t i = 0; i < EACH; i++) {   /* one by one, and in runs, in turn */
         uint32_t body = id * EACH + i;
@@ -42,8 +42,8 @@ flow_sender(void *arg)
             continue;
         }
         bodies[id][i % RUN][0] = body;
-        CHECK(i % RUN < RUN - 1 || mm_send_many(shared.push, (uint8_t *)bodies[id], sizes, RUN,
-                                                WAIT_MS, 0, &sent) == MM_OK);
+        CHECK(i % RUN < RUN - 1 ||
+              mm_send_many(shared.push, run, RUN, WAIT_MS, 0, &sent) == MM_OK);
     }
     return NULL;
 }
@@ -103,13 +103,13 @@ going_sender(void *arg)
 {
     mm_handle push = *(mm_handle *)arg;
     static uint8_t bodies[RUN * RUN_WORDS];
-    uint64_t sizes[RUN];
+    mm_body run[RUN];
     for (uint32_t i = 0; i < RUN; i++) {
-        sizes[i] = RUN_WORDS;
+        run[i] = (mm_body){ bodies + i * RUN_WORDS, RUN_WORDS };
     }
     while (!atomic_load(&going_over)) {
         size_t sent;
-        int rc = mm_send_many(push, bodies, sizes, RUN, 1, 0, &sent);
+        int rc = mm_send_many(push, run, RUN, 1, 0, &sent);
         CHECK(rc == MM_OK || rc == MM_ETIMEDOUT || rc == MM_EAGAIN);
     }
     return NULL;
@@ -148,8 +148,8 @@ requester(void *arg)
     for (uint32_t i = 0; i < REQUESTS; i++) {
         uint32_t body[2] = { (uint32_t)(uintptr_t)arg, i };
         uint64_t size = sizeof body, id;
-        CHECK(mm_request(req_socket, (uint8_t *)body, &size, 1, WAIT_MS, 0, &id) == MM_OK);
-        CHECK(mm_reply(req_socket, id, batch, WAIT_MS, 0) == 1);
+        CHECK(mm_request_packed(req_socket, (uint8_t *)body, &size, 1, WAIT_MS, 0, &id) == MM_OK);
+        CHECK(mm_recv_reply(req_socket, id, batch, WAIT_MS, 0) == 1);
         CHECK(batch->offset[1] - batch->offset[0] == sizeof body);
         CHECK(memcmp(batch->data, body, sizeof body) == 0);   /* its own reply, nobody else's */
     }
@@ -173,7 +173,7 @@ replier(void *arg)
         for (uint32_t j = 0; j < batch->frame_count; j++) {
             sizes[j] = batch->offset[j + 1] - batch->offset[j];
         }
-        CHECK(mm_send_frames(rep, batch->peer[0], batch->data, sizes, batch->frame_count, 0, 0) ==
+        CHECK(mm_send_packed(rep, batch->peer[0], batch->data, sizes, batch->frame_count, 0, 0) ==
               MM_OK);
     }
     mm_batch_free(batch);

@@ -44,7 +44,7 @@ serve_run(void *arg)
     mm_ready ready[CAP];
     CHECK_INT(mm_batch_new(&batch), MM_OK);
     for (;;) {
-        int count = mm_group_poll(r->group, ready, CAP, -1, 50);
+        int count = mm_pollset_poll(r->group, ready, CAP, -1, 50);
         if (count == MM_EINTR) {
             continue;
         }
@@ -73,12 +73,12 @@ static void
 rig_open(rig *r, uint32_t spin_us)
 {
     *r = (rig){ .one = open_engine(), .two = open_engine() };
-    CHECK_INT(mm_group_open(r->one, &r->group), MM_OK);
+    CHECK_INT(mm_pollset_open(r->one, &r->group), MM_OK);
     for (int i = 0; i < MANY; i++) {
         r->here[i] = open_spinning(r->one, MM_PAIR, spin_us);
         r->there[i] = open_spinning(r->two, MM_PAIR, 0);
         join(r->there[i], r->here[i], TCP);
-        CHECK_INT(mm_group_add(r->group, r->here[i]), MM_OK);
+        CHECK_INT(mm_pollset_watch(r->group, r->here[i], MM_READABLE), MM_OK);
     }
     CHECK_INT(pthread_create(&r->serving, NULL, serve_run, r), 0);
 }
@@ -111,7 +111,7 @@ rig_end(rig *r)
 static void
 rig_close(rig *r)
 {
-    CHECK_INT(mm_group_close(r->group), MM_OK);
+    CHECK_INT(mm_pollset_close(r->group), MM_OK);
     pthread_join(r->serving, NULL);
     rig_end(r);
 }
@@ -169,7 +169,7 @@ test_a_group_that_is_polled_no_more_is_relieved(void)
     for (uint32_t round = 0; round < WARM; round++) {
         rig_round(&r, round);
     }
-    CHECK_INT(mm_group_close(r.group), MM_OK);
+    CHECK_INT(mm_pollset_close(r.group), MM_OK);
     pthread_join(r.serving, NULL);
     for (int i = 0; i < MANY; i++) {
         mm_drain_info info;
@@ -207,14 +207,14 @@ test_membership_changes_under_who_polls(void)
     rig_open(&r, MM_SPIN_AUTO);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         mm_handle s = r.here[round % MANY], other = open_socket(r.one, MM_PULL);
-        CHECK_INT(mm_group_add(r.group, other), MM_OK);
-        CHECK_INT(mm_group_remove(r.group, s), MM_OK);
-        CHECK_INT(mm_group_remove(r.group, s), MM_OK);
-        CHECK_INT(mm_group_add(r.group, s), MM_OK);
-        CHECK_INT(mm_group_add(r.group, s), MM_OK);
+        CHECK_INT(mm_pollset_watch(r.group, other, MM_READABLE), MM_OK);
+        CHECK_INT(mm_pollset_remove(r.group, s), MM_OK);
+        CHECK_INT(mm_pollset_remove(r.group, s), MM_OK);
+        CHECK_INT(mm_pollset_watch(r.group, s, MM_READABLE), MM_OK);
+        CHECK_INT(mm_pollset_watch(r.group, s, MM_READABLE), MM_OK);
         rig_round(&r, round);
         CHECK_INT(mm_socket_close(other), MM_OK);
-        CHECK_INT(mm_group_remove(r.group, other), MM_OK);
+        CHECK_INT(mm_pollset_remove(r.group, other), MM_OK);
     }
     rig_close(&r);
 }
@@ -225,26 +225,26 @@ test_what_is_told_of_is_so_and_all_have_their_turn(void)
     mm_handle engine = open_engine(), group, push = open_quiet(engine, MM_PUSH), pulls[MANY];
     mm_ready ready[MANY];
     uint32_t seen[MANY] = { 0 };
-    CHECK_INT(mm_group_open(engine, &group), MM_OK);
+    CHECK_INT(mm_pollset_open(engine, &group), MM_OK);
     CHECK_INT(mm_bind(push, "inproc://turns", NULL, 0), MM_OK);
     for (int i = 0; i < MANY; i++) {
         pulls[i] = open_quiet(engine, MM_PULL);
         CHECK_INT(mm_connect(pulls[i], "inproc://turns"), MM_OK);
-        CHECK_INT(mm_group_add(group, pulls[i]), MM_OK);
+        CHECK_INT(mm_pollset_watch(group, pulls[i], MM_READABLE), MM_OK);
     }
     CHECK_INT(mm_wait_peers(push, MANY, WAIT_MS, 0), MM_OK);
-    CHECK_INT(mm_group_poll(group, ready, 0, 0, 0), MM_EINVAL);
-    CHECK_INT(mm_group_poll(group, ready, MANY, 0, 0), MM_EAGAIN);
-    CHECK_INT(mm_group_poll(group, ready, MANY, 1, 0), MM_ETIMEDOUT);
-    CHECK_INT(mm_group_poll(group, ready, MANY, WAIT_MS, 1), MM_EINTR);
+    CHECK_INT(mm_pollset_poll(group, ready, 0, 0, 0), MM_EINVAL);
+    CHECK_INT(mm_pollset_poll(group, ready, MANY, 0, 0), MM_EAGAIN);
+    CHECK_INT(mm_pollset_poll(group, ready, MANY, 1, 0), MM_ETIMEDOUT);
+    CHECK_INT(mm_pollset_poll(group, ready, MANY, WAIT_MS, 1), MM_EINTR);
     for (int i = 0; i < MANY; i++) {
         CHECK_INT(mm_send(push, (const uint8_t *)"x", 1, WAIT_MS, 0), MM_OK);
     }
     for (int all = 0; all < MANY;) {
-        all = mm_group_poll(group, ready, MANY, WAIT_MS, 0);
+        all = mm_pollset_poll(group, ready, MANY, WAIT_MS, 0);
     }
     for (int round = 0; round < MANY; round++) {
-        CHECK_INT(mm_group_poll(group, ready, MANY - 1, 0, 0), MANY - 1);
+        CHECK_INT(mm_pollset_poll(group, ready, MANY - 1, 0, 0), MANY - 1);
         for (int i = 0; i < MANY; i++) {
             for (int j = 0; j < MANY - 1; j++) {
                 seen[i] += ready[j].socket == pulls[i];
@@ -254,22 +254,22 @@ test_what_is_told_of_is_so_and_all_have_their_turn(void)
     for (int i = 0; i < MANY; i++) {
         CHECK_INT(seen[i], MANY - 1);
         take_all(pulls[i], 1, 0);
-        CHECK_INT(mm_group_poll(group, ready, MANY, 0, 0),
+        CHECK_INT(mm_pollset_poll(group, ready, MANY, 0, 0),
                   i < MANY - 1 ? MANY - 1 - i : MM_EAGAIN);
     }
     CHECK_INT(mm_hold(pulls[3], 1), MM_OK);
-    CHECK_INT(mm_group_poll(group, ready, MANY, WAIT_MS, 0), 1);
+    CHECK_INT(mm_pollset_poll(group, ready, MANY, WAIT_MS, 0), 1);
     CHECK_INT(ready[0].events, MM_READABLE);
     CHECK_INT(mm_hold(pulls[3], 0), MM_OK);
-    CHECK_INT(mm_group_poll(group, ready, MANY, 0, 0), MM_EAGAIN);
+    CHECK_INT(mm_pollset_poll(group, ready, MANY, 0, 0), MM_EAGAIN);
     CHECK_INT(mm_socket_close(pulls[3]), MM_OK);
-    CHECK_INT(mm_group_poll(group, ready, MANY, WAIT_MS, 0), 1);
+    CHECK_INT(mm_pollset_poll(group, ready, MANY, WAIT_MS, 0), 1);
     CHECK_INT(ready[0].events, 0);
     CHECK(ready[0].socket == pulls[3]);
-    CHECK_INT(mm_group_poll(group, ready, MANY, 0, 0), MM_EAGAIN);
+    CHECK_INT(mm_pollset_poll(group, ready, MANY, 0, 0), MM_EAGAIN);
     close_engine(engine, WAIT_MS);
-    CHECK_INT(mm_group_poll(group, ready, MANY, 0, 0), MM_ECLOSED);
-    CHECK_INT(mm_group_close(group), MM_ECLOSED);
+    CHECK_INT(mm_pollset_poll(group, ready, MANY, 0, 0), MM_ECLOSED);
+    CHECK_INT(mm_pollset_close(group), MM_ECLOSED);
 }
 
 /* Whether the descriptor of a group is readable now. */
@@ -287,34 +287,34 @@ test_a_group_tells_what_was_asked_and_its_descriptor_that_there_is_news(void)
     mm_handle here = open_socket(engine, MM_PAIR), there = open_socket(engine, MM_PAIR);
     mm_ready ready;
     int fd, same;
-    CHECK_INT(mm_group_open(engine, &group), MM_OK);
-    CHECK_INT(mm_group_watch(group, here, MM_WRITABLE), MM_OK);
-    CHECK_INT(mm_group_poll(group, &ready, 1, 0, 0), MM_EAGAIN);   /* it has no peer */
-    CHECK_INT(mm_group_fileno(group, &fd), MM_OK);
-    CHECK_INT(mm_group_fileno(group, &same), MM_OK);
+    CHECK_INT(mm_pollset_open(engine, &group), MM_OK);
+    CHECK_INT(mm_pollset_watch(group, here, MM_WRITABLE), MM_OK);
+    CHECK_INT(mm_pollset_poll(group, &ready, 1, 0, 0), MM_EAGAIN);   /* it has no peer */
+    CHECK_INT(mm_pollset_fileno(group, &fd), MM_OK);
+    CHECK_INT(mm_pollset_fileno(group, &same), MM_OK);
     CHECK_INT(fd, same);
     CHECK(rung(fd));   /* there may have been news before it was asked for */
-    CHECK_INT(mm_group_poll(group, &ready, 1, 0, 0), MM_EAGAIN);
+    CHECK_INT(mm_pollset_poll(group, &ready, 1, 0, 0), MM_EAGAIN);
     CHECK(!rung(fd));
     join(there, here, TCP);
     while (!rung(fd)) {
         sched_yield();
     }
-    CHECK_INT(mm_group_poll(group, &ready, 1, 0, 0), 1);
+    CHECK_INT(mm_pollset_poll(group, &ready, 1, 0, 0), 1);
     CHECK_INT(ready.events, MM_WRITABLE);
     CHECK_INT(mm_send(there, (const uint8_t *)"x", 1, WAIT_MS, 0), MM_OK);
-    CHECK_INT(mm_group_watch(group, here, MM_READABLE | MM_WRITABLE), MM_OK);
+    CHECK_INT(mm_pollset_watch(group, here, MM_READABLE | MM_WRITABLE), MM_OK);
     do {
-        CHECK_INT(mm_group_poll(group, &ready, 1, WAIT_MS, 0), 1);
+        CHECK_INT(mm_pollset_poll(group, &ready, 1, WAIT_MS, 0), 1);
     } while (ready.events != (MM_READABLE | MM_WRITABLE));
-    CHECK_INT(mm_group_watch(group, here, MM_READABLE), MM_OK);
-    CHECK_INT(mm_group_poll(group, &ready, 1, 0, 0), 1);
+    CHECK_INT(mm_pollset_watch(group, here, MM_READABLE), MM_OK);
+    CHECK_INT(mm_pollset_poll(group, &ready, 1, 0, 0), 1);
     CHECK_INT(ready.events, MM_READABLE);
     take_all(here, 1, 0);
-    CHECK_INT(mm_group_poll(group, &ready, 1, 0, 0), MM_EAGAIN);
+    CHECK_INT(mm_pollset_poll(group, &ready, 1, 0, 0), MM_EAGAIN);
     CHECK(!rung(fd));
     int copy = dup(fd);
-    CHECK_INT(mm_group_close(group), MM_OK);
+    CHECK_INT(mm_pollset_close(group), MM_OK);
     CHECK(rung(copy));
     close(copy);
     close_engine(engine, 0);
@@ -331,15 +331,15 @@ test_what_a_socket_cannot_do_is_not_waited_for(void)
         { MM_PAIR, 0, MM_EINVAL },                 { MM_PAIR, MM_PEERS, MM_EINVAL },
         { MM_PUSH, MM_WRITABLE, MM_OK },           { MM_ROUTER, MM_READABLE, MM_OK },
     };
-    CHECK_INT(mm_group_open(engine, &group), MM_OK);
+    CHECK_INT(mm_pollset_open(engine, &group), MM_OK);
     for (size_t i = 0; i < MMI_COUNT_OF(asked); i++) {
         mm_handle s = open_socket(engine, asked[i].role);
-        CHECK_INT(mm_group_watch(group, s, asked[i].events), asked[i].rc);
+        CHECK_INT(mm_pollset_watch(group, s, asked[i].events), asked[i].rc);
     }
-    CHECK_INT(mm_group_watch(group, 0, MM_READABLE), MM_ECLOSED);
-    CHECK_INT(mm_group_close(group), MM_OK);
+    CHECK_INT(mm_pollset_watch(group, 0, MM_READABLE), MM_ECLOSED);
+    CHECK_INT(mm_pollset_close(group), MM_OK);
     int fd;
-    CHECK_INT(mm_group_fileno(group, &fd), MM_ECLOSED);
+    CHECK_INT(mm_pollset_fileno(group, &fd), MM_ECLOSED);
     close_engine(engine, 0);
     CHECK_INT(mm_live_handles(), 0);
 }
@@ -349,17 +349,18 @@ test_what_is_no_member_is_refused(void)
 {
     mm_handle one = open_engine(), two = open_engine(), group, other;
     mm_ready ready;
-    CHECK_INT(mm_group_open(one, &group), MM_OK);
-    CHECK_INT(mm_group_add(group, open_socket(two, MM_PULL)), MM_EINVAL);
-    CHECK_INT(mm_group_add(group, open_socket(one, MM_PUSH)), MM_ENOTSUP);
-    CHECK_INT(mm_group_add(group, group), MM_EINVAL);
-    CHECK_INT(mm_group_add(open_socket(one, MM_PULL), open_socket(one, MM_PULL)), MM_EINVAL);
-    CHECK_INT(mm_group_open(group, &other), MM_EINVAL);
-    CHECK_INT(mm_group_poll(one, &ready, 1, 0, 0), MM_EINVAL);
-    CHECK_INT(mm_group_remove(one, 0), MM_EINVAL);
-    CHECK_INT(mm_group_close(one), MM_EINVAL);
-    CHECK_INT(mm_group_close(group), MM_OK);
-    CHECK_INT(mm_group_remove(group, 0), MM_ECLOSED);
+    CHECK_INT(mm_pollset_open(one, &group), MM_OK);
+    CHECK_INT(mm_pollset_watch(group, open_socket(two, MM_PULL), MM_READABLE), MM_EINVAL);
+    CHECK_INT(mm_pollset_watch(group, open_socket(one, MM_PUSH), MM_READABLE), MM_ENOTSUP);
+    CHECK_INT(mm_pollset_watch(group, group, MM_READABLE), MM_EINVAL);
+    CHECK_INT(mm_pollset_watch(open_socket(one, MM_PULL), open_socket(one, MM_PULL), MM_READABLE),
+              MM_EINVAL);
+    CHECK_INT(mm_pollset_open(group, &other), MM_EINVAL);
+    CHECK_INT(mm_pollset_poll(one, &ready, 1, 0, 0), MM_EINVAL);
+    CHECK_INT(mm_pollset_remove(one, 0), MM_EINVAL);
+    CHECK_INT(mm_pollset_close(one), MM_EINVAL);
+    CHECK_INT(mm_pollset_close(group), MM_OK);
+    CHECK_INT(mm_pollset_remove(group, 0), MM_ECLOSED);
     close_engine(one, 0);
     close_engine(two, 0);
     CHECK_INT(mm_live_handles(), 0);

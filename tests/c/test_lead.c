@@ -187,7 +187,7 @@ answers_run(void *arg)
         for (uint32_t j = 0; j < 3; j++) {
             sizes[j] = batch->offset[j + 1] - batch->offset[j];
         }
-        CHECK_INT(mm_send_frames(s, batch->peer[0], batch->data, sizes, 3, 0, 0), MM_OK);
+        CHECK_INT(mm_send_packed(s, batch->peer[0], batch->data, sizes, 3, 0, 0), MM_OK);
     }
     mm_batch_free(batch);
     return NULL;
@@ -211,10 +211,11 @@ test_a_lone_surveyor_gets_every_answer(void)
     CHECK_INT(mm_wait_peers(asks, RESPONDENTS, WAIT_MS, 0), MM_OK);
     CHECK_INT(pthread_create(&answering, NULL, answers_run, respondents), 0);
     for (uint32_t i = 0; i < SURVEYS; i++) {
-        uint64_t id, size = sizeof i;
+        const mm_body asked = { &i, sizeof i };
+        uint64_t id;
         uint32_t back, count = 0;
-        CHECK_INT(mm_survey(asks, (const uint8_t *)&i, &size, 1, 0, WAIT_MS, 0, 0, &id), MM_OK);
-        for (; mm_reply(asks, id, batch, WAIT_MS, 0) == 1; count++) {
+        CHECK_INT(mm_survey(asks, &asked, 1, 0, WAIT_MS, 0, 0, &id), MM_OK);
+        for (; mm_recv_reply(asks, id, batch, WAIT_MS, 0) == 1; count++) {
             memcpy(&back, batch->data + batch->offset[0], sizeof back);
             CHECK_INT(back, i);
         }

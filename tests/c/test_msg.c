@@ -53,9 +53,23 @@ test_copied_frames_lie_end_to_end(void)
 }
 
 static void
+test_gathered_frames_are_copied_from_where_they_lie(void)
+{
+    const mm_body frames[] = {{"aa", 2}, {NULL, 0}, {"bbb", 3}};
+    mmi_msg *m = mmi_msg_gather(frames, 3);
+    CHECK_INT(m->size, 5);
+    fake_is(m, "aa||bbb");
+    mm_test_alloc_fail(1);
+    CHECK(mmi_msg_gather(frames, 3) == NULL);
+    mm_test_alloc_fail(0);
+}
+
+static void
 test_sizes_that_cannot_be_added_are_no_memory(void)
 {
     const uint64_t huge[] = {UINT64_MAX, 1}, half[] = {SIZE_MAX / 2, SIZE_MAX / 2};
+    const mm_body halves[] = {{"x", SIZE_MAX / 2}, {"x", SIZE_MAX / 2}};
+    CHECK(mmi_msg_gather(halves, 2) == NULL);
     CHECK(mmi_msg_new(huge, 2) == NULL);
     CHECK(mmi_msg_new(half, 2) == NULL);
 }
@@ -210,6 +224,7 @@ main(void)
     RUN(test_a_copy_of_nothing_is_an_empty_frame);
     RUN(test_a_small_copy_is_one_allocation);
     RUN(test_copied_frames_lie_end_to_end);
+    RUN(test_gathered_frames_are_copied_from_where_they_lie);
     RUN(test_sizes_that_cannot_be_added_are_no_memory);
     RUN(test_an_adopted_block_is_freed_with_the_message);
     RUN(test_join_takes_all_frames_and_forgets_encoded_heads);

@@ -238,7 +238,7 @@ def ask(req: Any, body: bytes) -> int | None:
 
     number = ffi.new("uint64_t *")
     sizes = ffi.new("uint64_t[]", [len(body)])
-    rc = lib.mm_request(req._handle, body, sizes, 1, 2000, 0, number)
+    rc = lib.mm_request_packed(req._handle, body, sizes, 1, 2000, 0, number)
     return int(number[0]) if rc == 0 else None
 
 
@@ -268,7 +268,7 @@ def take_reply(req: Any, number: int, body: bytes) -> int:
 
     slot = borrow()
     try:
-        rc = lib.mm_reply(req._handle, number, slot.batch, 2000, 0)
+        rc = lib.mm_recv_reply(req._handle, number, slot.batch, 2000, 0)
         if rc < 0:
             assert rc in (lib.MM_ETIMEDOUT, lib.MM_ECONNRESET)
             lib.mm_request_cancel(req._handle, number)

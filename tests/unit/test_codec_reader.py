@@ -193,7 +193,7 @@ def test_frame_heads_are_read_as_the_reference_reads_them(data: bytes) -> None:
 def test_endpoints_are_understood(text: str, host: str, port: int) -> None:
     """And written back the same way (a * port becomes 0)."""
     out, again, number = ffi.new("char[]", 256), ffi.new("char[]", 300), ffi.new("uint16_t *")
-    assert lib.mm_codec_url(text.encode(), out, 256, number, again, 300) == 0
+    assert lib.mm_url_parts(text.encode(), out, 256, number, again, 300) == 0
     assert (ffi.string(out).decode(), number[0]) == (host, port)
     assert ffi.string(again).decode() == text.replace("*:*", "*:0")
 
@@ -234,6 +234,6 @@ def test_endpoints_are_understood(text: str, host: str, port: int) -> None:
 def test_what_is_no_endpoint_is_refused(text: str) -> None:
     """With an address error."""
     out, again, number = ffi.new("char[]", 256), ffi.new("char[]", 300), ffi.new("uint16_t *")
-    rc = lib.mm_codec_url(text.encode(), out, 256, number, again, 300)
+    rc = lib.mm_url_parts(text.encode(), out, 256, number, again, 300)
     long = len(text) > 100 and not text.startswith("tcp")
     assert rc == (lib.MM_ENAMETOOLONG if long else lib.MM_EADDRINVAL)

@@ -9,6 +9,7 @@
 #define MMI_SIM_WORLD_H
 
 #include "base/list.h"
+#include "meshmsg_testing.h"
 #include "plat/sim/sim.h"
 
 enum {

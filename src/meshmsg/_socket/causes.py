@@ -82,7 +82,7 @@ def written_out(url: str) -> str:
     host = ffi.new("char[]", lib.MM_ENDPOINT_MAX + 1)
     raw = url.encode("utf-8", "surrogateescape")
     port = ffi.new("uint16_t *")
-    rc = lib.mm_codec_url(raw, host, len(host), port, again, len(again))
+    rc = lib.mm_url_parts(raw, host, len(host), port, again, len(again))
     return text(again) if rc == 0 else url
 
 

@@ -139,7 +139,7 @@ class Stopping(Looking):
         cap, count = 16, ffi.new("uint32_t *")
         while True:
             out = ffi.new("mm_peer[]", cap)
-            code = lib.mm_stop_look(self._handle, out, cap, count)
+            code = lib.mm_stop_peers(self._handle, out, cap, count)
             self._check(code, "stopping to receive")
             if count[0] <= cap:
                 break

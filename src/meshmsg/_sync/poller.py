@@ -201,7 +201,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
             known = self._asked.get(socket._handle)
             self._sockets[socket._handle] = socket  # first: it may be ready at once
             self._asked[socket._handle] = asked
-            rc = lib.mm_group_watch(handle, socket._handle, asked)
+            rc = lib.mm_pollset_watch(handle, socket._handle, asked)
             if rc < 0:
                 if known is None:
                     self._sockets.pop(socket._handle, None)
@@ -220,7 +220,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
     def _listen(self, descriptors: Descriptors) -> None:
         """Let the descriptors wake for what becomes ready in the core; under the lock."""
         fd = ffi.new("int *")
-        raise_for(lib.mm_group_fileno(self._handle, fd), "waiting for descriptors as well")
+        raise_for(lib.mm_pollset_fileno(self._handle, fd), "waiting for descriptors as well")
         descriptors.listen_to(fd[0])
 
     def _check_fork(self) -> None:
@@ -247,7 +247,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
     def _open_for(self, socket: Any) -> None:
         out = ffi.new("mm_handle *")
         try:
-            rc = lib.mm_group_open(socket._engine._handle, out)
+            rc = lib.mm_pollset_open(socket._engine._handle, out)
             if rc in (lib.MM_ECLOSED, lib.MM_EFORKED):
                 raise socket._error(rc, "cannot be waited for")
             raise_for(rc, "opening a Poller")
@@ -258,7 +258,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
         except BaseException:  # of a signal's function, too, wherever it came
             self._handle = 0
             if out[0]:
-                lib.mm_group_close(out[0])
+                lib.mm_pollset_close(out[0])
             raise
 
     def remove(self, member: MemberT) -> None:
@@ -278,7 +278,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
                     self._descriptors.remove(member)
             elif self._sockets.pop(member._handle, None) is not None:
                 self._asked.pop(member._handle, None)
-                lib.mm_group_remove(self._handle, member._handle)
+                lib.mm_pollset_remove(self._handle, member._handle)
 
     def poll(self, timeout: float | None = None) -> Ready[MemberT]:
         """Wait until one or more of them are ready for what was asked.
@@ -433,11 +433,11 @@ class Poller(ElsewherePoller, Generic[MemberT]):
                 else:
                     descriptors.close()
         if handle:
-            lib.mm_group_close(handle)
+            lib.mm_pollset_close(handle)
 
     def __del__(self) -> None:
         if getattr(self, "_handle", 0):
-            lib.mm_group_close(self._handle)
+            lib.mm_pollset_close(self._handle)
         descriptors = getattr(self, "_descriptors", None)
         if descriptors is not None:
             descriptors.close()

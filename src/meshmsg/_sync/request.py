@@ -229,7 +229,9 @@ class Req(QuestionForm, Draining):
         """Wait on for the reply to a request."""
         try:
             self._blocking(
-                lambda ms, slice_ms: lib.mm_reply(self._handle, number, slot.batch, ms, slice_ms),
+                lambda ms, slice_ms: lib.mm_recv_reply(
+                    self._handle, number, slot.batch, ms, slice_ms
+                ),
                 left,
                 "no reply",
             )

@@ -82,7 +82,7 @@ class FrameSender(Draining):
     def _send_packed(self, packed: tuple[bytes, Any, int], timeout: float | None) -> None:
         body, _, count = packed
         self._sending(
-            lambda ms, slice_ms: lib.mm_send_frames(self._handle, 0, *packed, ms, slice_ms),
+            lambda ms, slice_ms: lib.mm_send_packed(self._handle, 0, *packed, ms, slice_ms),
             timeout,
             size_of(body),
             count,

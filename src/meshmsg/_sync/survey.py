@@ -118,7 +118,7 @@ class Outcome:
         slot = borrow()
         try:
             handle, number = self._surveyor._handle, self._begun[0]
-            while (rc := lib.mm_refusals(handle, number, slot.batch, REFUSALS_AT_ONCE)) > 0:
+            while (rc := lib.mm_recv_refusals(handle, number, slot.batch, REFUSALS_AT_ONCE)) > 0:
                 told_now = {
                     peer: frames[-1].decode("utf-8", "replace")
                     for frames, peer, _ in fast.parts(slot.address)

@@ -44,7 +44,7 @@ class AsyncFrameSender(AsyncDraining):
         if self._fast >= FAST_CALLS_MAX:
             await self._share()
         await self._sending(
-            lambda: int(lib.mm_send_frames(self._handle, 0, *packed, 0, 0)),
+            lambda: int(lib.mm_send_packed(self._handle, 0, *packed, 0, 0)),
             timeout,
             size_of(body),
             count,

@@ -1,0 +1,125 @@
+/*
+ * meshmsg_binding.h: what only the Python binding calls (csrc/binding and src/meshmsg): forms of sending and receiving
+ * that fit what Python has in its hands, event loops, Arrow, the thread that logs, forks.
+ * Not here: what a C program uses (meshmsg.h, whose laws hold here too); nothing here is exported by libmeshmsg.
+ */
+#ifndef MESHMSG_BINDING_H
+#define MESHMSG_BINDING_H
+
+#include "meshmsg.h"
+
+/* cdef:begin */
+
+/* ---- what a batch holds ---- */
+typedef struct mm_msg mm_msg;     /* a received message, by reference */
+uint32_t mm_msg_frame_count(const mm_msg *msg);
+const uint8_t *mm_msg_frame(const mm_msg *msg, uint32_t index, uint64_t *size);
+/*
+ * Frames lie end to end in data (except big, below), in arrays that the library owns and reuses.
+ * message i has frames first_frame[i] .. first_frame[i + 1] - 1; frame j is data[offset[j]] .. data[offset[j + 1]].
+ * offset[0] need not be 0.  first_frame NULL: every message is one frame, message i is frame i.
+ * envelope[i]: how many of its leading frames are routing (REQ/REP envelope; not the ROUTER identity); NULL: none.
+ * peer NULL: all are of one_peer.
+ * big: when not NULL the batch holds exactly one message, and its frames are read with mm_msg_frame; it is the batch's.
+ */
+struct mm_batch {
+    uint32_t message_count, frame_count;
+    const uint8_t *data;
+    const uint32_t *offset, *first_frame, *envelope;
+    const uint64_t *peer;                         /* peer id of each message */
+    uint64_t one_peer;
+    uint32_t one_size;                            /* not 0: each message is one frame of that size */
+    const uint8_t *body;                          /* mm_recv_batch: bodies (last frames) end to end ... */
+    const uint32_t *body_offset;                  /* ... i is body[body_offset[i]] .. body[body_offset[i + 1]] */
+    mm_msg *big;
+};
+
+/* ---- sending.  Packed: the frames of a message end to end, and their sizes ---- */
+int mm_send_now(mm_handle socket, const void *body, size_t size);   /* mm_send that never waits */
+int mm_send_waits(mm_handle socket);   /* a send that got MM_EAGAIN: 1: is to wait; 0: not (overflow, no_peer) */
+/* Up to MM_PARTS_MAX frames, without entering the kernel or waiting for a lock: *more is then 0, or MM_MORE_SETTLE:
+ * queued, mm_settle has the rest, or MM_MORE_SEND: nothing was done, as it takes mm_send_frames. */
+enum { MM_PARTS_MAX = 2, MM_MORE_SETTLE = 1, MM_MORE_SEND = 2 };
+int mm_send_queue(mm_handle socket, const mm_body *frames, uint32_t count, int *more);
+int mm_settle(mm_handle socket);
+/* to: as of mm_send_frames, or whom a REP or RESPONDENT answers, with the way back in front. */
+int mm_send_packed(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
+                   int64_t timeout_ms, int64_t slice_ms);
+int mm_request_packed(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
+                      int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
+int mm_survey_packed(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count, uint32_t expect,
+                     int64_t deadline_ms, int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
+/* mm_send_reply by a way back that was kept: count frames, end to end, and a body; their sizes are count + 1. */
+int mm_send_reply_along(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes, uint32_t count,
+                        const uint8_t *body);
+/* mm_send_refusal by such a way. */
+int mm_send_refusal_along(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes, uint32_t count,
+                          const uint8_t *reason, size_t size);
+
+/* ---- receiving ---- */
+/* One message that is there, as big whatever its size, without entering the kernel or waiting for a lock: 1, and *more
+ * as by mm_send_queue; MM_EAGAIN: there is none, or it takes mm_recv. */
+int mm_recv_here(mm_handle socket, mm_batch *batch, int *more);
+/* As mm_recv, and then for up to gather_ns more until the limits are reached; body and body_offset are set.
+ * 0: a slice is over while it gathers: again, with the same, or mm_batch_finish.
+ * MM_EMSGSIZE: a body over 2^31 - 1 bytes, and it stays with the batch. */
+int mm_recv_batch(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes, uint64_t gather_ns,
+                  int64_t timeout_ms, int64_t slice_ms);
+/* The same in steps, for event loops: takes what is there besides what the batch has (a new one is empty), up to the
+ * limits in all: the count so far; 0: it is full; MM_EAGAIN.  Then finish makes the arrays: the count. */
+int mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes);
+int mm_batch_finish(mm_handle socket, mm_batch *batch);   /* again: as it was */
+/* A batch of these single-frame messages instead of what it had. */
+int mm_batch_set(mm_batch *batch, const uint8_t *bodies, const uint64_t *sizes, const uint64_t *peers, uint32_t count);
+/* So many answers or replies, of so many bytes, that were given were of no use any more: late, and not received. */
+int mm_answers_late(mm_handle socket, uint32_t count, uint64_t bytes);
+int mm_hold(mm_handle socket, int held);          /* 1: the caller holds messages: readable for descriptors, pollsets */
+int mm_interrupt(mm_handle socket);               /* who waits to receive gets MM_EINTR: the caller holds messages */
+int64_t mm_now_ms(mm_handle socket);              /* of its engine's clock, simulated or not; < 0: an error */
+
+/*
+ * ---- Arrow, by its C data interface: schema, array and stream are its structs, as PyCapsules hold them ----
+ * mm_arrow_setup: where PyCapsule_GetPointer is; it is called only by the two destructors of capsules, which
+ * release what nobody took and free the struct.  A new struct is NULL when there is no memory.
+ */
+void mm_arrow_setup(void *capsule_pointer, void **schema_destructor, void **array_destructor);
+void *mm_arrow_schema(void);                      /* a new one, of a binary array */
+void *mm_arrow_array(mm_batch *batch, uint32_t first, uint32_t count);   /* of bodies, which stay until its release */
+/* Sends elements [*done, length) of a binary (of fixed size, too) or string array; *done counts on, also on failure.
+ * MM_EINVAL: another type, or a null at *done. */
+int mm_send_arrow(mm_handle socket, const void *schema, const void *array, uint64_t *done,
+                  int64_t timeout_ms, int64_t slice_ms);
+uint64_t mm_arrow_size(const void *schema, const void *array, uint64_t index);   /* of an element */
+/* The next array of a stream, as two new structs; 1, 0 at its end, MM_EIO when it fails. */
+int mm_arrow_next(void *stream, void **schema, void **array);
+void mm_arrow_drop(void *schema, void *array);    /* releases and frees what mm_arrow_next gave */
+
+/* ---- wakers: one per event loop ---- */
+/* fds[0] is readable when there is something to take. Who watches a copy of it, to be told of the waker's end as
+ * well, keeps a copy of fds[1] with it. */
+int mm_waker_open(mm_handle engine, mm_handle *waker, int fds[2]);
+int mm_waker_close(mm_handle waker);
+/* One shot; fires now if already true, and gives what is. MM_WRITABLE of a ROUTER, or of a PUB that blocks, is only
+ * told when a queue gets room: after asking for it, try the send once more before sleeping. */
+int mm_watch(mm_handle socket, mm_handle waker, uint32_t events);
+int mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap);   /* count; 0 events: closed */
+
+/* ---- events of an engine ---- */
+/* Once an engine: a descriptor that is readable while sockets of it have events that were not asked for here. Who
+ * watches a copy of it is told by it of the engine's end as well (MM_ECLOSED). MM_ESTATE: somebody does already. */
+int mm_events_open(mm_handle engine, int *fd);
+int mm_events_take(mm_handle engine, mm_handle *sockets, uint32_t cap);   /* count: those with new events, each once */
+int mm_events_ring(mm_handle engine);             /* who watches is to look for something else */
+int mm_events_close(mm_handle engine);
+
+/* The host and port of an endpoint, and how we write it: MM_OK or a negative mm_err. */
+int mm_url_parts(const char *text, char *host, size_t host_size, uint16_t *port, char *again, size_t again_size);
+
+/* ---- fork: called by os.register_at_fork; also registered with pthread_atfork, twice is harmless ---- */
+void mm_fork_prepare(void);
+void mm_fork_parent(void);
+void mm_fork_child(void);
+
+/* cdef:end */
+
+#endif

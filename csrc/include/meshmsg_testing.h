@@ -1,0 +1,95 @@
+/*
+ * meshmsg_testing.h: what tests, benchmarks and meshmsg.testing look into: the codecs as pure functions, the simulated
+ * world, and hooks for memory, processors and what is left open.
+ * Not here: what a program uses (meshmsg.h); nothing here is exported by libmeshmsg.
+ */
+#ifndef MESHMSG_TESTING_H
+#define MESHMSG_TESTING_H
+
+#include "meshmsg_binding.h"
+
+/* cdef:begin */
+
+/* ---- the codec, for tests and tools (csrc/wire/zmtp): pure functions ---- */
+typedef struct mm_codec_reader mm_codec_reader;
+typedef struct mm_codec_hello mm_codec_hello;
+int mm_codec_frame_head(const uint8_t *buf, size_t size, uint8_t *flags, uint64_t *body_size);
+mm_codec_reader *mm_codec_reader_new(uint64_t message_size_max, uint32_t frames_max, uint32_t command_size_max);
+void mm_codec_reader_free(mm_codec_reader *r);
+/* 1: a message (*msg, to be freed) or a command (its kind and data, valid until the next call); 0: need more; < 0 */
+int mm_codec_reader_next(mm_codec_reader *r, const uint8_t *buf, size_t size, size_t *used, mm_msg **msg,
+                         int *command, const uint8_t **data, size_t *data_size);
+void mm_msg_free(mm_msg *msg);
+int mm_codec_reader_reason(const mm_codec_reader *r);
+uint64_t mm_codec_reader_held(const mm_codec_reader *r);   /* bytes it has taken for an unfinished frame */
+mm_codec_hello *mm_codec_hello_new(int role, const uint8_t *identity, size_t identity_size);
+void mm_codec_hello_free(mm_codec_hello *h);
+int mm_codec_hello_feed(mm_codec_hello *h, const uint8_t *buf, size_t size, size_t *used);
+size_t mm_codec_hello_output(mm_codec_hello *h, uint8_t *out, size_t size);
+/* mm_reason */
+int mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_t *identity, size_t *size);
+
+/* ---- the SP codec (csrc/wire/sp), likewise.  id: a protocol's number on the wire; ipc: 0 for the TCP form ---- */
+typedef struct mm_codec_sp_reader mm_codec_sp_reader;
+typedef struct mm_codec_sp_hello mm_codec_sp_hello;
+int mm_codec_sniff(const uint8_t *buf, size_t size);   /* 1 ZMTP, 2 SP, 0 need more, MM_EPROTO neither */
+/* form: 1 raw, 2 hop count, 3 the id of what was asked, 4 a stack of hops and an id; MM_EINVAL: no such protocol */
+int mm_codec_sp_protocol(uint32_t id, uint32_t *peer_id, int *role, int *form);
+uint32_t mm_codec_sp_of_role(int role);                /* 0: it speaks no SP */
+mm_codec_sp_hello *mm_codec_sp_hello_new(uint32_t id, int answer);
+void mm_codec_sp_hello_free(mm_codec_sp_hello *h);
+int mm_codec_sp_hello_feed(mm_codec_sp_hello *h, const uint8_t *buf, size_t size, size_t *used);
+size_t mm_codec_sp_hello_output(mm_codec_sp_hello *h, uint8_t *out, size_t size);
+int mm_codec_sp_hello_result(const mm_codec_sp_hello *h, uint32_t *ours, uint32_t *theirs);   /* mm_reason */
+mm_codec_sp_reader *mm_codec_sp_reader_new(uint64_t message_size_max, uint32_t hops_max, int ipc, uint32_t id);
+void mm_codec_sp_reader_free(mm_codec_sp_reader *r);
+/* 1: a message, to be freed; 0: need more; < 0 */
+int mm_codec_sp_reader_next(mm_codec_sp_reader *r, const uint8_t *buf, size_t size, size_t *used, mm_msg **msg);
+/* mm_reason; held: bytes taken for an unfinished message; skipped: messages with too many hops */
+int mm_codec_sp_reader_look(const mm_codec_sp_reader *r, uint64_t *held, uint64_t *skipped);
+/* What goes in front of the octets of these frames, 13 at most; MM_EINVAL, MM_ENOTSUP: not in SP's form. */
+int mm_codec_sp_head(uint32_t id, int ipc, uint32_t hops_max, const uint8_t *bodies, const uint64_t *sizes,
+                     uint32_t count, uint8_t *out, size_t *size);
+
+/* ---- the simulated world (csrc/plat/sim) ---- */
+/* Chances are parts per million, of each operation. */
+typedef struct mm_sim_opts {
+    uint64_t latency_min_ns, latency_max_ns;   /* of each write, connect and look-up                 */
+    uint64_t buffer_size;                      /* bytes a stream holds in each direction; 0: 256 KiB */
+    uint64_t reset_after_bytes;                /* a stream is reset once this much was written; 0: no */
+    uint32_t split_ppm;                        /* a read gives less than there is                    */
+    uint32_t short_write_ppm, eagain_ppm, reset_ppm, refuse_ppm, accept_emfile_ppm;
+    uint32_t half_open_ppm;                    /* a new stream swallows everything and never ends    */
+} mm_sim_opts;
+typedef struct mm_sim_state {
+    uint64_t now_ns, trace_hash, trace_lines;
+    uint32_t engines, open_streams;
+} mm_sim_state;
+int mm_sim_open(uint64_t seed, const mm_sim_opts *opts, mm_handle *world);
+int mm_sim_close(mm_handle world);             /* MM_ESTATE: engines are still open */
+int mm_sim_engine_open(mm_handle world, mm_handle *engine);
+int mm_sim_faults(mm_handle world, const mm_sim_opts *opts);   /* from now on */
+int mm_sim_heal(mm_handle world);              /* no faults, no partitions from now on */
+int mm_sim_run(mm_handle world, uint64_t for_ns);
+int mm_sim_partition(mm_handle world, uint32_t from, uint32_t to, uint64_t for_ns);   /* engines, by order of opening */
+int mm_sim_reset_all(mm_handle world);
+int mm_sim_jump_wall(mm_handle world, int64_t by_ns);
+/* The clock goes on for so long, and nobody runs meanwhile: every machine was suspended. */
+int mm_sim_suspend(mm_handle world, uint64_t for_ns);
+int mm_sim_look(mm_handle world, mm_sim_state *out);
+int mm_sim_trace(mm_handle world, uint64_t line, char *out, size_t size);   /* the last 512 lines are kept */
+
+/* ---- test hooks ---- */
+int mm_live_handles(void);                        /* engines and sockets open now, for leak checks */
+/* The n-th allocation from now fails once; 0: none does.  Returns what was left of the last n: 0 or less, it failed. */
+int64_t mm_test_alloc_fail(int64_t countdown);
+/* Blocks of memory the core holds, and their bytes, as the allocator rounds them: of those made since the first call.
+ * Only differences mean something: what was made before and freed since counts below zero. */
+int64_t mm_test_alloc_live(int64_t *bytes);
+
+/* Engines opened from now on behave as with so many processors; 0: as with those there are. */
+void mm_test_cpus(uint32_t count);
+
+/* cdef:end */
+
+#endif
