@@ -49,6 +49,7 @@ def complaints(rule: Rule, paths: list[Path], base: Path = ROOT) -> list[str]:
     [
         (rules.wrong_includes, C, ROOT / "csrc"),
         (rules.system_includes, C, ROOT / "csrc"),
+        (rules.asks_which_wire, C, ROOT / "csrc"),
         (rules.long_c, C, ROOT),
         (rules.long_c, C_TESTS, ROOT),
         (rules.missing_header, [*C, *C_TESTS], ROOT),
@@ -78,6 +79,10 @@ def test_a_rule_holds(rule: Rule, paths: list[Path], base: Path) -> None:
         (rules.wrong_includes, "link/x.c", '#include "ends/ends.h"\n'),
         (rules.wrong_includes, "other/x.c", ""),
         (rules.system_includes, "engine/x.c", "#include <sys/socket.h>\n"),
+        (rules.asks_which_wire, "link/x.c", "n = mmi_command_put_ping(out, 0, NULL, 0);\n"),
+        (rules.asks_which_wire, "engine/x.c", '#include "wire/zmtp/frame.h"\n'),
+        (rules.asks_which_wire, "sched/x.c", "if (link->wire->id == 2) {\n"),
+        (rules.asks_which_wire, "api/x.c", "if (link->wire == &mmi_wire_sp) {\n"),
         (rules.long_c, "x.c", "x" * 111),
         (rules.long_c, "x.c", "void\nf(void)\n{\n" + ";\n" * 80 + "}\n"),
         (rules.long_c, "x.c", "\n" * 501),

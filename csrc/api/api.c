@@ -284,7 +284,7 @@ api_connect(mm_handle socket, const char *url, const uint8_t *identity, size_t s
     if (s->host.stopping) {
         return mmi_api_leave(s, MM_ESTATE);
     }
-    bool mute = parsed.sp && mmi_sp_of_role(s->ops->role) == NULL;
+    bool mute = !parsed.wire->hello->speaks(s->ops->role);
     bool nameless = size > 0 && s->ops->find == NULL;
     return mmi_api_leave(s, mute || nameless ? MM_ENOTSUP
                                              : mmi_dialer_open(s, &parsed, identity, size));

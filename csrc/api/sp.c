@@ -20,7 +20,8 @@ struct mm_codec_sp_hello {
 int
 mm_codec_sniff(const uint8_t *buf, size_t size)
 {
-    return mmi_wire_sniff(buf, size);
+    const mmi_wire *wire = size > 0 ? mmi_wire_sniff(buf[0]) : NULL;
+    return size == 0 ? 0 : wire != NULL ? wire->id : MM_EPROTO;
 }
 
 int

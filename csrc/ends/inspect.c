@@ -80,13 +80,13 @@ look_subscribed(const mmi_link *link)
     if (link->socket->ops->subscribe == NULL) {
         return MM_SUBSCRIBED_NONE;
     }
-    if (mmi_link_sp(link)) {
+    if (!link->wire->tells_topics) {
         return MM_SUBSCRIBED_CERTAIN;
     }
-    if (link->minor > 0 && link->asked == link->asked_confirmed) {
+    if (link->wire->beats && link->asked == link->asked_confirmed) {
         return link->features[0] != '\0' ? MM_SUBSCRIBED_CERTAIN : MM_SUBSCRIBED_PROBABLE;
     }
-    bool written = link->minor == 0 && link->command_size == 0 && link->command_out == NULL;
+    bool written = !link->wire->beats && link->command_size == 0 && link->command_out == NULL;
     return written ? MM_SUBSCRIBED_WRITTEN : MM_SUBSCRIBED_WAITING;
 }
 
@@ -100,8 +100,8 @@ look_peer(const mmi_link *link, mm_peer *out)
         .id = p->id,
         .since_ns = link->wall_ns,
         .role = (uint32_t)p->peer_role,
-        .wire = (uint32_t)link->parser.wire,
-        .zmtp_minor = link->minor,
+        .wire = (uint32_t)link->wire->id,
+        .zmtp_minor = link->wire->minor,
         .stop = look_stop(link),
         .meshmsg = link->features[0] != '\0',
         .subscribed = look_subscribed(link),
@@ -184,7 +184,7 @@ mmi_socket_drain_look(mmi_socket *s, mm_drain_info *info)
         }
         info->queued_messages += link->pipe.outbox.count;
         info->queued_bytes += link->pipe.outbox.bytes;
-        if (link->minor == 0) {
+        if (!link->wire->beats) {
             info->unconfirmable_messages += link->written;
         } else {
             info->unconfirmed_messages += link->written - link->confirmed;

@@ -35,7 +35,7 @@ mmi_socket_stop(mmi_socket *s, uint64_t deadline_ns)
             if (link->state == MMI_LINK_ACTIVE) {
                 mmi_stop_ask(link);
             } else if (link->state == MMI_LINK_CONNECTING ||
-                       (link->state == MMI_LINK_HELLO && link->opening->wire == 0)) {
+                       (link->state == MMI_LINK_HELLO && link->opening->wire == NULL)) {
                 mmi_link_close(link, MM_REASON_LOCAL, NULL);
             }
         }

@@ -42,7 +42,7 @@ void
 mmi_link_commands_end(mmi_link *link)
 {
     mmi_free(link->command_out);
-    if (link->asked > 0 && link->minor == 0 && link->command_size == 0) {
+    if (link->asked > 0 && !link->wire->beats && link->command_size == 0) {
         mmi_socket_note(link->socket, MM_PEERS);   /* all that can be known of them: written */
     }
     link->command_out = NULL;

@@ -87,7 +87,7 @@ link_deactivate(mmi_link *link, int reason)
         mmi_drop(&s->host, why, link->pipe.id, link->held);
         link->held = NULL;
     }
-    if (link->minor > 0) {
+    if (link->wire->beats) {
         link_count_answers(link);
         st->in_doubt_messages += link->written - link->confirmed;
     } else {

@@ -10,68 +10,41 @@
 #include <string.h>
 
 #include "base/radix.h"
-#include "wire/zmtp/frame.h"
 #include "link/link.h"
-
-/* A frame of the buffer. */
-typedef struct fold_frame {
-    size_t size;
-    bool change;                         /* else some other command */
-    bool add;
-    const uint8_t *topic;
-    size_t topic_size;
-} fold_frame;
 
 typedef struct fold {
     mmi_radix topics;                    /* each has one subscriber: one of the marks below */
     uint8_t *out;
     size_t size;
-    uint8_t minor;
+    const mmi_wire *wire;
 } fold;
 
 static char fold_adds, fold_cancels;     /* marks: only their addresses mean something */
 
-static fold_frame
-fold_read(const uint8_t *data, size_t size, uint8_t minor)
+static bool
+fold_is_change(const mmi_command *c)
 {
-    mmi_frame_head head;
-    int n = mmi_frame_head_parse(data, size, &head);
-    MMI_ASSERT(n > 0 && head.size <= size - (size_t)n);   /* we wrote it */
-    const uint8_t *body = data + n;
-    fold_frame frame = { .size = (size_t)n + (size_t)head.size };
-    mmi_command c;
-    if (minor == 0) {
-        frame.change = (head.flags & MMI_FRAME_COMMAND) == 0;
-        frame.add = head.size > 0 && body[0] == 1;
-        frame.topic = body + 1;
-        frame.topic_size = (size_t)head.size - 1;
-    } else if (mmi_command_parse(body, (size_t)head.size, &c) == MM_OK) {
-        frame.change = c.kind == MMI_COMMAND_SUBSCRIBE || c.kind == MMI_COMMAND_CANCEL;
-        frame.add = c.kind == MMI_COMMAND_SUBSCRIBE;
-        frame.topic = c.data;
-        frame.topic_size = c.size;
-    }
-    return frame;
+    return c->kind == MMI_COMMAND_SUBSCRIBE || c->kind == MMI_COMMAND_CANCEL;
 }
 
 /* MM_ENOMEM. */
 static int
-fold_change(fold *f, const fold_frame *frame)
+fold_change(fold *f, const mmi_command *c)
 {
-    void *same = frame->add ? &fold_adds : &fold_cancels;
-    void *other = frame->add ? &fold_cancels : &fold_adds;
-    int left = mmi_radix_rm(&f->topics, frame->topic, frame->topic_size, other, NULL);
+    bool add = c->kind == MMI_COMMAND_SUBSCRIBE;
+    void *same = add ? &fold_adds : &fold_cancels, *other = add ? &fold_cancels : &fold_adds;
+    int left = mmi_radix_rm(&f->topics, c->data, c->size, other, NULL);
     if (left != MM_EINVAL) {
         return MM_OK;
     }
-    int rc = mmi_radix_add(&f->topics, frame->topic, frame->topic_size, same, NULL);
+    int rc = mmi_radix_add(&f->topics, c->data, c->size, same, NULL);
     return rc < 0 ? rc : MM_OK;
 }
 
 static void
 fold_put(fold *f, bool add, const uint8_t *topic, size_t size)
 {
-    f->size += mmi_command_put_subscription(f->out + f->size, f->minor, add, topic, size);
+    f->size += f->wire->put_topic(f->out + f->size, add, topic, size);
 }
 
 static void
@@ -93,12 +66,13 @@ fold_put_others(fold *f, const mmi_link *link)
 {
     for (size_t at = 0; at < link->command_size;) {
         const uint8_t *data = link->commands + at;
-        fold_frame frame = fold_read(data, link->command_size - at, link->minor);
-        if (!frame.change) {
-            memcpy(f->out + f->size, data, frame.size);
-            f->size += frame.size;
+        mmi_command c;
+        size_t size = f->wire->read_back(data, link->command_size - at, &c);
+        if (!fold_is_change(&c)) {
+            memcpy(f->out + f->size, data, size);
+            f->size += size;
         }
-        at += frame.size;
+        at += size;
     }
 }
 
@@ -122,14 +96,14 @@ fold_write(fold *f, mmi_link *link)
 static int
 fold_all(mmi_link *link)
 {
-    fold f = { .minor = link->minor, .out = mmi_alloc(link->command_size) };
+    fold f = { .wire = link->wire, .out = mmi_alloc(link->command_size) };
     int rc = f.out != NULL ? MM_OK : MM_ENOMEM;
     mmi_radix_init(&f.topics);
     for (size_t at = 0; rc == MM_OK && at < link->command_size;) {
         const uint8_t *data = link->commands + at;
-        fold_frame frame = fold_read(data, link->command_size - at, link->minor);
-        rc = frame.change ? fold_change(&f, &frame) : MM_OK;
-        at += frame.size;
+        mmi_command c;
+        at += f.wire->read_back(data, link->command_size - at, &c);
+        rc = fold_is_change(&c) ? fold_change(&f, &c) : MM_OK;
     }
     if (rc == MM_OK) {
         fold_write(&f, link);

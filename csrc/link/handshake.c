@@ -4,6 +4,7 @@
  * Not here: its bytes (wire/handshake.c).  Law: nobody is a peer before both sides have said who
  * they are; a refusal is heard by the peer where its wire allows, and always by our own events.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "link/link.h"
@@ -71,13 +72,14 @@ mmi_link_hello_start(mmi_link *link, bool polled)
     mmi_socket *s = link->socket;
     const mmi_dialer *d = link->dialer;
     mmi_opening_config config = {
-        .zmtp = { .role = s->ops->role,
-                  .identity = s->opts.identity,
-                  .identity_size = s->opts.identity_size,
-                  .features = mmi_hello_features,
-                  .refusal = link->surplus ? mm_reason_text(MM_REASON_CONNECTIONS) : NULL },
-        .sp = d != NULL && d->sp != NULL ? d->sp : mmi_sp_of_role(s->ops->role),
-        .wire = d == NULL ? 0 : d->url.sp ? MMI_WIRE_SP : MMI_WIRE_ZMTP,
+        .role = s->ops->role,
+        .identity = s->opts.identity,
+        .identity_size = s->opts.identity_size,
+        .features = mmi_wire_features,
+        .refusal = link->surplus ? mm_reason_text(MM_REASON_CONNECTIONS) : NULL,
+        .wire = d != NULL ? d->url.wire : NULL,
+        .as = d != NULL ? d->as : 0,
+        .marks = link->marks,
     };
     link->state = MMI_LINK_HELLO;
     link->opening = mmi_alloc(sizeof *link->opening);
@@ -99,15 +101,15 @@ mmi_link_hello_writable(mmi_link *link)
     hello_write(link, true);
 }
 
-/* Moves what the handshake still has to say (an ERROR; over SP our hello, which tells why) to where
+/* Moves what the handshake still has to say (an ERROR, or a hello that tells why) to where
  * FINISHING flushes from. */
 static void
 hello_refused(mmi_link *link)
 {
     const uint8_t *out;
     size_t size = mmi_opening_output(link->opening, &out);
-    if (link->dialer != NULL && link->opening->sp.instead != NULL) {
-        link->dialer->sp = link->opening->sp.instead;
+    if (link->dialer != NULL && link->opening->instead != 0) {
+        link->dialer->as = link->opening->instead;
     }
     if (size == 0 || mmi_link_control(link, out, size) != MM_OK) {
         mmi_link_close(link, link->opening->reason, link->opening->detail);
@@ -126,8 +128,8 @@ hello_refuse_peer(mmi_link *link, int rc)
                          : rc == MM_EADDRINUSE ? "a connected peer has this identity"
                                                : "out of memory";
     uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
-    size_t size = mmi_command_put_error(frame, detail);
-    if (mmi_link_sp(link) || mmi_link_control(link, frame, size) != MM_OK) {
+    if (link->wire->put_error == NULL ||
+        mmi_link_control(link, frame, link->wire->put_error(frame, detail)) != MM_OK) {
         mmi_link_close(link, reason, detail);
         return;
     }
@@ -136,7 +138,7 @@ hello_refuse_peer(mmi_link *link, int rc)
 
 /* What the peer is known by here: as it was dialed, else as it says.  MM_ENOMEM. */
 static int
-hello_keep_identity(mmi_link *link, const mmi_hello_peer *peer)
+hello_keep_identity(mmi_link *link, const mmi_wire_peer *peer)
 {
     const mmi_dialer *d = link->dialer;
     bool dialed = d != NULL && d->identity_size > 0;
@@ -157,38 +159,24 @@ hello_keep_identity(mmi_link *link, const mmi_hello_peer *peer)
 
 /* What the hello told is kept with the link.  MM_ENOMEM. */
 static int
-hello_keep_zmtp(mmi_link *link)
+hello_keep_peer(mmi_link *link)
 {
     const mm_socket_opts *o = &link->socket->opts;
-    const mmi_hello_peer *peer = &link->opening->zmtp.peer;
-    mmi_reader_limits limits = {
+    const mmi_wire_limits limits = {
         .message_size_max = o->message_size_max,
         .frames_max = o->frames_max,
         .command_size_max = o->topic_size_max + MMI_COMMAND_OVERHEAD,
     };
-    mmi_parser_init_zmtp(&link->parser, &limits);
-    link->pipe.framing = &mmi_framing_zmtp;
-    link->minor = peer->minor;
-    link->pipe.peer_role = peer->role;
-    memcpy(link->features, peer->features, sizeof link->features);
-    link->pipe.hears_refusals = (peer->role == MM_REQ || peer->role == MM_SURVEYOR) &&
-                                mmi_hello_knows(peer->features, "refuse");
-    return hello_keep_identity(link, peer);
-}
-
-static void
-hello_keep_sp(mmi_link *link)
-{
-    const mmi_sp_hello *hello = &link->opening->sp;
-    mmi_sp_reader_limits limits = {
-        .message_size_max = link->socket->opts.message_size_max,
-        .hops_max = MMI_SP_HOPS_MAX,
-        .mapping = link->mapping,
-        .form = hello->ours->form,
-    };
-    mmi_parser_init_sp(&link->parser, &limits);
-    link->pipe.framing = mmi_framing_sp(link->mapping, hello->ours);
-    link->pipe.peer_role = hello->theirs->role;
+    mmi_wire_peer peer;
+    mmi_opening_peer(link->opening, &peer);
+    link->wire = peer.wire;
+    mmi_parser_init(&link->parser, &limits, peer.wire, link->opening);
+    link->pipe.framing = peer.framing;
+    link->pipe.peer_role = peer.role;
+    snprintf(link->features, sizeof link->features, "%s", peer.features);
+    link->pipe.hears_refusals = (peer.role == MM_REQ || peer.role == MM_SURVEYOR) &&
+                                mmi_wire_knows(peer.features, "refuse");
+    return hello_keep_identity(link, &peer);
 }
 
 /* MM_ENOMEM. */
@@ -200,10 +188,8 @@ hello_keep(mmi_link *link)
     size_t left = mmi_opening_output(o, &out);
     int rc = left > 0 ? mmi_link_control(link, out, left) : MM_OK;
     mmi_link_commands_begin(link);   /* it is no frame of its own: nothing may go in front of it */
-    if (rc == MM_OK && o->wire == MMI_WIRE_SP) {
-        hello_keep_sp(link);
-    } else if (rc == MM_OK) {
-        rc = hello_keep_zmtp(link);
+    if (rc == MM_OK) {
+        rc = hello_keep_peer(link);
     }
     link->pipe.packs = link->socket->packs;
     mmi_opening_fini(o);
@@ -212,7 +198,7 @@ hello_keep(mmi_link *link)
     return rc;
 }
 
-/* A subscriber of SP says nothing of its topics: it is sent everything. */
+/* A subscriber that cannot say its topics is sent everything. */
 static void
 hello_subscribe_all(mmi_link *link)
 {
@@ -260,7 +246,7 @@ hello_done(mmi_link *link)
     hello_activate(link);
     mmi_socket_touch(s);
     mmi_link_dirty(link);
-    if (mmi_link_sp(link) && s->ops->subscription != NULL) {
+    if (!link->wire->tells_topics && s->ops->subscription != NULL) {
         hello_subscribe_all(link);
     }
 }

@@ -2,7 +2,7 @@
  * link/heartbeat.c: is the peer alive?  RFC 37, PING and PONG, beat by beat.
  *
  * Any octet from the peer counts as life; what silence means is said in link/silence.c, what a PING
- * says and its PONG confirms in link/ping.c.  Peers of ZMTP 3.0 get no PING: TCP keepalive covers
+ * says and its PONG confirms in link/ping.c.  Where the wire has no PINGs, TCP keepalive covers
  * them.
  * Law: one PONG is owed at a time, so a flood costs nothing.
  */
@@ -20,7 +20,7 @@ static bool
 heartbeat_by_ttl(const mmi_link *link)
 {
     const mm_socket_opts *o = &link->socket->opts;
-    uint32_t own = o->heartbeat_interval_ms > 0 && link->minor > 0 ? o->heartbeat_timeout_ms : 0;
+    uint32_t own = o->heartbeat_interval_ms > 0 && link->wire->beats ? o->heartbeat_timeout_ms : 0;
     return own == 0 || (link->peer_ttl_ms > 0 && link->peer_ttl_ms < own);
 }
 
@@ -36,7 +36,7 @@ static uint32_t
 heartbeat_interval_ms(const mmi_link *link)
 {
     uint32_t interval = link->socket->opts.heartbeat_interval_ms;
-    if (interval == 0 || link->minor == 0) {
+    if (interval == 0 || !link->wire->beats) {
         return link->peer_ttl_ms;
     }
     return link->peer_ttl_ms > 0 && link->peer_ttl_ms < interval ? link->peer_ttl_ms : interval;
@@ -128,7 +128,7 @@ mmi_heartbeat_due(mmi_link *link)
     if (mmi_link_paused(link)) {
         link->last_in_ns = e->now_ns;
     }
-    if (o->heartbeat_interval_ms > 0 && link->minor > 0) {
+    if (o->heartbeat_interval_ms > 0 && link->wire->beats) {
         heartbeat_beat(link);
     }
     heartbeat_arm(link);

@@ -58,7 +58,7 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
         return MM_ENOMEM;
     }
     const mmi_tran *tran = d != NULL ? d->tran : l->tran;
-    link->mapping = tran->sp_mapping;
+    link->marks = (tran->flags & MMI_TRAN_MARKS) != 0;
     link->shared = (tran->flags & MMI_TRAN_LENDS) != 0 && e->plat.lend != NULL;
     snprintf(link->endpoint, sizeof link->endpoint, "%s", d != NULL ? d->text : l->text);
     link->dialer = d;

@@ -50,11 +50,11 @@ typedef struct mmi_link {
     uint64_t tag;
     uint32_t watched;
     mmi_opening *opening;                /* until the handshake is done */
-    mmi_parser parser;                   /* from then on; its wire is the link's */
+    const mmi_wire *wire;                /* from then on */
+    mmi_parser parser;                   /* likewise */
     uint64_t skipped;                    /* messages it dropped and we have counted */
     mmi_pipe pipe;
-    int mapping;                         /* mmi_sp_mapping, should it speak SP */
-    uint8_t minor;                       /* of ZMTP 3; 0 over SP, which has no heartbeats either */
+    bool marks;                          /* MMI_TRAN_MARKS of its transport */
     uint8_t *identity;
     char features[64];
     char address[128];                   /* the peer's, as text */
@@ -202,8 +202,6 @@ void mmi_link_hello_start(mmi_link *link, bool polled);
 void mmi_link_hello_readable(mmi_link *link);
 void mmi_link_hello_writable(mmi_link *link);
 
-static inline bool mmi_link_sp(const mmi_link *link) { return link->parser.wire == MMI_WIRE_SP; }
-
 /* link/read.c */
 enum { MMI_SMALL_READ = 4 * 1024 };      /* bytes; a link that had no more may be read with others */
 void mmi_link_readable(mmi_link *link);
@@ -288,7 +286,7 @@ bool mmi_silence_stalled(const mmi_link *link);         /* now, as far as that i
 /* link/ping.c */
 void mmi_heartbeat_send(mmi_link *link);
 void mmi_heartbeat_last(mmi_link *link); /* one that asks for all that was written, if need be */
-void mmi_heartbeat_ping(mmi_link *link); /* now, unless one is out or the peer is ZMTP 3.0 */
+void mmi_heartbeat_ping(mmi_link *link); /* now, unless one is out or its wire has none */
 void mmi_heartbeat_pong(mmi_link *link, const mmi_command *command);
 
 /* link/heartbeat.c */

@@ -30,7 +30,7 @@ mmi_heartbeat_send(mmi_link *link)
     mmi_be64_put(context + PING_CONTEXT_SIZE, link->asked);
     uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_PING_CONTEXT_MAX];
     size_t context_size = link->asked > 0 ? sizeof context : (size_t)PING_CONTEXT_SIZE;
-    size_t size = mmi_command_put_ping(frame, ping_ttl_ds(link), context, context_size);
+    size_t size = link->wire->put_ping(frame, ping_ttl_ds(link), context, context_size);
     if (mmi_link_control(link, frame, size) != MM_OK) {
         return;   /* the next beat tries again */
     }
@@ -44,7 +44,7 @@ mmi_heartbeat_send(mmi_link *link)
 void
 mmi_heartbeat_ping(mmi_link *link)
 {
-    if (link->state == MMI_LINK_ACTIVE && link->minor > 0 && link->pings_out == 0) {
+    if (link->state == MMI_LINK_ACTIVE && link->wire->beats && link->pings_out == 0) {
         mmi_heartbeat_send(link);
     }
 }
@@ -53,7 +53,7 @@ void
 mmi_heartbeat_last(mmi_link *link)
 {
     bool asked = link->pings_out > 0 && link->ping_count == link->written;
-    if (link->minor > 0 && link->written != link->confirmed && !asked) {
+    if (link->wire->beats && link->written != link->confirmed && !asked) {
         mmi_heartbeat_send(link);
     }
 }

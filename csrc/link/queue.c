@@ -57,14 +57,14 @@ static int
 pipe_subscription(mmi_pipe *p, bool add, const uint8_t *topic, size_t size)
 {
     mmi_link *link = pipe_link(p);
-    if (mmi_link_sp(link)) {
+    if (!link->wire->tells_topics) {
         return MM_OK;   /* it sends everything, and we compare */
     }
     uint8_t *frame = mmi_alloc(size + MMI_COMMAND_OVERHEAD);
     if (frame == NULL) {
         return MM_ENOMEM;
     }
-    size_t total = mmi_command_put_subscription(frame, link->minor, add, topic, size);
+    size_t total = link->wire->put_topic(frame, add, topic, size);
     int rc = mmi_link_control(link, frame, total);
     mmi_free(frame);
     link->asked += rc == MM_OK;

@@ -68,7 +68,7 @@ link_command(mmi_link *link, const mmi_command *command)
                           command->size);
         break;
     case MMI_COMMAND_ERROR:
-        mmi_command_refusal(command, detail, sizeof detail);
+        link->wire->refusal(command, detail, sizeof detail);
         mmi_link_close(link, MM_REASON_ERROR_COMMAND, detail);
         break;
     case MMI_COMMAND_READY:
@@ -79,29 +79,29 @@ link_command(mmi_link *link, const mmi_command *command)
     }
 }
 
-/* The 3.0 form of a subscription: a message of one frame that begins with 01 or 00. */
+/* The form of a subscription that is a message. */
 static bool
-link_is_subscription(const mmi_link *link, const mmi_msg *m)
+link_is_subscription(const mmi_link *link, const mmi_msg *m, mmi_command *topic)
 {
-    return link_is_publisher(link) && !mmi_link_sp(link) && m->frame_count == 1 &&
-           m->frames[0].size > 0 && m->frames[0].data[0] <= 1;
+    return link_is_publisher(link) && link->wire->topic_message != NULL &&
+           link->wire->topic_message(m, topic);
 }
 
-/* Must what comes from this peer be compared with our topics?  A publisher of SP sends all it
- * has. */
+/* Must what comes from this peer be compared with our topics?  Not where it
+ * was told them. */
 static bool
 link_filters(const mmi_link *link)
 {
-    return mmi_link_sp(link) && link->socket->ops->wants != NULL;
+    return !link->wire->tells_topics && link->socket->ops->wants != NULL;
 }
 
 static void
 link_message(mmi_link *link, mmi_msg *m)
 {
     mmi_socket *s = link->socket;
-    if (link_is_subscription(link, m)) {
-        link_subscription(link, m->frames[0].data[0] == 1, m->frames[0].data + 1,
-                          m->frames[0].size - 1);
+    mmi_command topic;
+    if (link_is_subscription(link, m, &topic)) {
+        link_subscription(link, topic.kind == MMI_COMMAND_SUBSCRIBE, topic.data, topic.size);
         mmi_msg_unref(m);
         return;
     }

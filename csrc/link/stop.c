@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/zmtp/hello.h"
 #include "link/link.h"
 
 static const uint8_t stop_fence[] = { 'S', 'T', 'O', 'P' };   /* the context of a PING of ours */
@@ -49,15 +48,15 @@ stop_cancel(mmi_link *link)
 {
     mmi_socket *s = link->socket;
     int rc = s->ops->cancel(s->state, &link->pipe);
-    if (rc == MM_OK && link->minor > 0) {
+    if (rc == MM_OK && link->wire->beats) {
         uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_PING_CONTEXT_MAX];
-        size_t size = mmi_command_put_ping(frame, 0, stop_fence, sizeof stop_fence);
+        size_t size = link->wire->put_ping(frame, 0, stop_fence, sizeof stop_fence);
         rc = mmi_link_control(link, frame, size);
     }
     if (rc == MM_OK) {
         link->stopping = MM_STOP_CANCELLING;
     }
-    if (rc == MM_OK && link->minor == 0) {
+    if (rc == MM_OK && !link->wire->beats) {
         stop_tell(link, MM_STOP_CANCELLED);
     }
     return rc;
@@ -67,11 +66,11 @@ void
 mmi_stop_ask(mmi_link *link)
 {
     int rc = MM_ENOTSUP;
-    if (!mmi_link_sp(link) && mmi_hello_knows(link->features, "stop")) {
+    if (mmi_wire_knows(link->features, "stop")) {
         uint8_t frame[MMI_COMMAND_OVERHEAD];
-        rc = mmi_link_control(link, frame, mmi_command_put_stop(frame));
+        rc = mmi_link_control(link, frame, link->wire->put_stop(frame));
         link->stopping = rc == MM_OK ? MM_STOP_ASKED : MM_STOP_NONE;
-    } else if (!mmi_link_sp(link) && link->socket->ops->cancel != NULL) {
+    } else if (link->wire->tells_topics && link->socket->ops->cancel != NULL) {
         rc = stop_cancel(link);
     }
     if (rc != MM_OK) {
@@ -112,7 +111,7 @@ void
 mmi_stop_answer(mmi_link *link)
 {
     uint8_t frame[MMI_COMMAND_OVERHEAD];
-    if (mmi_link_control(link, frame, mmi_command_put_stopped(frame)) == MM_OK) {
+    if (mmi_link_control(link, frame, link->wire->put_stopped(frame)) == MM_OK) {
         link->stopped_due = false;
         mmi_heartbeat_ping(link);   /* its answer confirms what was written */
     }

@@ -51,7 +51,7 @@ mmi_stop_ended(mmi_link *link, int was)
 {
     mmi_socket *s = link->socket;
     bool heard = was == MMI_LINK_ACTIVE ||
-                 (was == MMI_LINK_HELLO && link->opening != NULL && link->opening->wire != 0);
+                 (was == MMI_LINK_HELLO && link->opening != NULL && link->opening->wire != NULL);
     if (!s->host.stopping || s->closing || !heard) {
         return;
     }

@@ -112,7 +112,7 @@ mmi_link_tell_silent(mmi_link *link)
         snprintf(detail, sizeof detail, "no answer to the attempt to connect for 1 s");
     } else if (heard == 0) {
         snprintf(detail, sizeof detail, "connected, and it said nothing for 1 s: it may be no %s",
-                 link->opening->wire == MMI_WIRE_SP ? "NNG peer" : "ZeroMQ peer");
+                 link->opening->wire->peer_name);
     } else {
         snprintf(detail, sizeof detail, "the handshake is not done after 1 s, %llu octets came",
                  (unsigned long long)heard);
@@ -130,14 +130,13 @@ void
 mmi_link_breach(mmi_link *link, int reason, const char *detail)
 {
     mmi_engine *e = link->engine;
-    bool hears = link->state == MMI_LINK_ACTIVE && !mmi_link_sp(link) && link->features[0] != '\0';
+    bool hears = link->state == MMI_LINK_ACTIVE && link->features[0] != '\0';
     bool between = !link->writing && link->msg_offset == 0;   /* no command goes into a message */
     uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
-    size_t size = mmi_command_put_error(frame, detail);
     uint64_t end = mmi_deadline(e->now_ns, MMI_REFUSING_MS);
     if (!hears || !between || link->socket->closing ||
         mmi_timer_set(&e->timers, &link->timer, end) != MM_OK ||
-        mmi_link_control(link, frame, size) != MM_OK) {
+        mmi_link_control(link, frame, link->wire->put_error(frame, detail)) != MM_OK) {
         mmi_link_close(link, reason, detail);
         return;
     }

@@ -23,7 +23,7 @@ static const uint64_t OUT_BURST_NS = 20000;
 /* One write: what goes, and the entries of the outbox it keeps alive. */
 typedef struct out_plan {
     const mmi_framing *framing;
-    uint8_t heads[OUT_IOV_MAX][MMI_FRAMING_HEAD_MAX]; /* of messages whose frames have none */
+    uint8_t heads[OUT_IOV_MAX][MMI_FRAMING_HEAD_MAX]; /* of messages that do not keep theirs */
     mmi_iov iov[OUT_IOV_MAX];
     mmi_msg *owner[OUT_IOV_MAX];         /* of the octets; NULL: the plan's or the link's */
     mmi_msg *held[OUT_IOV_MAX];
@@ -59,17 +59,12 @@ static void
 out_message(out_plan *plan, mmi_msg *m, uint32_t i, uint64_t from)
 {
     const mmi_framing *f = plan->framing;
-    if (f->head != NULL) {
-        uint8_t *head = plan->heads[plan->held_count - 1];
-        from = out_part(plan, head, f->head(f, m, head), from, NULL);
-    }
+    uint8_t *own = plan->heads[plan->held_count - 1];
     for (; i < m->frame_count && !plan->full; i++) {
-        const mmi_frame *frame = &m->frames[i];
-        if (f->head == NULL) {
-            mmi_msg_seal(m, i);
-            from = out_part(plan, frame->head, frame->head_size, from, m);
-        }
-        from = out_part(plan, frame->data, frame->size, from, m);
+        size_t size;
+        const uint8_t *head = f->head(f, m, i, own, &size);
+        from = out_part(plan, head, size, from, head == own ? NULL : m);
+        from = out_part(plan, m->frames[i].data, m->frames[i].size, from, m);
     }
 }
 
@@ -145,16 +140,18 @@ out_gather(mmi_link *link, out_plan *plan)
 }
 
 /* Finds the frame that goes on at msg_offset, from the one that was found last: so a message of
- * many frames is walked through once, not at each write.  Where frames have no heads of their own
- * there are few. */
+ * many frames is walked through once, not at each write. */
 static void
-out_find_frame(mmi_link *link, const mmi_msg *m)
+out_find_frame(mmi_link *link, mmi_msg *m)
 {
-    while (link->pipe.framing->head == NULL && link->msg_frame < m->frame_count) {
-        const mmi_frame *frame = &m->frames[link->msg_frame];
-        uint64_t end = link->msg_frame_at + frame->head_size + frame->size;
-        if (link->msg_offset < end || frame->head_size == 0) {
-            break;   /* it goes on there, or was never begun */
+    const mmi_framing *f = link->pipe.framing;
+    uint8_t own[MMI_FRAMING_HEAD_MAX];
+    while (link->msg_frame < m->frame_count) {
+        size_t size;
+        (void)f->head(f, m, link->msg_frame, own, &size);
+        uint64_t end = link->msg_frame_at + size + m->frames[link->msg_frame].size;
+        if (link->msg_offset < end) {
+            break;   /* it goes on there */
         }
         link->msg_frame++;
         link->msg_frame_at = end;
@@ -258,7 +255,7 @@ out_prepare(mmi_link *link)
     }
     if (link->pong_due) {
         uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_PING_CONTEXT_MAX];
-        size_t size = mmi_command_put_pong(frame, link->pong, link->pong_size);
+        size_t size = link->wire->put_pong(frame, link->pong, link->pong_size);
         if (mmi_link_control(link, frame, size) == MM_OK) {
             link->pong_due = false;
         }

@@ -6,7 +6,6 @@
 #ifndef MMI_ENDPOINT_H
 #define MMI_ENDPOINT_H
 
-#include "wire/sp/sp.h"
 #include "socket/socket.h"
 #include "tran/tran.h"
 
@@ -21,7 +20,7 @@ typedef struct mmi_dialer {
     uint64_t tag;
     mmi_timer timer;
     struct mmi_link *link;
-    const mmi_sp_protocol *sp;     /* what to dial as, since the peer said so; NULL: as the role */
+    uint32_t as;                   /* what to dial as, since the peer said so; 0: as the role */
     mmi_addr addrs[MMI_ADDRS_MAX];
     int addr_count, addr_next;
     uint32_t attempt;

@@ -12,7 +12,6 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "tran/tran.h"
-#include "wire/sp/body.h"
 
 enum { INPROC_BACKLOG_MAX = 128, INPROC_NAME_SIZE = MMI_INPROC_NAME_MAX + 1 };
 
@@ -162,7 +161,6 @@ inproc_fork_child(void)
 const mmi_tran mmi_tran_inproc = {
     .scheme = "inproc",
     .flags = MMI_TRAN_LOCAL | MMI_TRAN_LENDS,
-    .sp_mapping = MMI_SP_TCP,
     .redial_ms = MMI_INPROC_RECONNECT_MS,
     .parse = inproc_parse,
     .dial = inproc_dial,

@@ -9,7 +9,6 @@
 
 #include "base/limits.h"
 #include "tran/tran.h"
-#include "wire/sp/body.h"
 
 static int
 ipc_parse(const char *rest, mmi_url *out, char *why)
@@ -96,8 +95,7 @@ ipc_close(const mmi_plat *pl, const mmi_tran_listener *l)
 
 const mmi_tran mmi_tran_ipc = {
     .scheme = "ipc",
-    .flags = MMI_TRAN_LOCAL | MMI_TRAN_SP,
-    .sp_mapping = MMI_SP_IPC,
+    .flags = MMI_TRAN_LOCAL | MMI_TRAN_SP | MMI_TRAN_MARKS,
     .parse = ipc_parse,
     .resolve = ipc_resolve,
     .dial = ipc_dial,

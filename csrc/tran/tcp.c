@@ -5,7 +5,6 @@
  * name is looked up off this thread; to bind, the thread that binds looks it up.
  */
 #include "tran/tran.h"
-#include "wire/sp/body.h"
 
 static int
 tcp_parse(const char *rest, mmi_url *out, char *why)
@@ -73,7 +72,6 @@ tcp_close(const mmi_plat *pl, const mmi_tran_listener *l)
 const mmi_tran mmi_tran_tcp = {
     .scheme = "tcp",
     .flags = MMI_TRAN_SP,
-    .sp_mapping = MMI_SP_TCP,
     .parse = tcp_parse,
     .resolve = tcp_resolve,
     .dial = tcp_dial,

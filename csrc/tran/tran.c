@@ -45,7 +45,7 @@ mmi_tran_parse(const char *text, int use, mmi_url *out, char *why)
         return mmi_url_refuse(why, "the scheme is missing");
     }
     const mmi_tran *tran = mmi_tran_of(out);
-    if (tran == NULL || (out->sp && (tran->flags & MMI_TRAN_SP) == 0)) {
+    if (tran == NULL || (out->wire->prefix[0] != '\0' && (tran->flags & MMI_TRAN_SP) == 0)) {
         return tran_unknown(why);
     }
     int rc = tran->parse(rest, out, why);
@@ -53,8 +53,10 @@ mmi_tran_parse(const char *text, int use, mmi_url *out, char *why)
         return rc;
     }
     if (use == MM_USE_BIND) {
-        return !out->sp ? MM_OK : mmi_url_refuse(why, "bind without sp+; a listener takes peers of "
-                                                      "ZMTP and of SP alike");
+        return out->wire->prefix[0] == '\0'
+                   ? MM_OK
+                   : mmi_url_refuse(why, "bind without %s; a listener takes peers of ZMTP "
+                                         "and of SP alike", out->wire->prefix);
     }
     if (out->any || (out->ported && out->port == 0)) {
         return mmi_url_refuse(why, "%s is for bind; connect to what the other side's endpoint says",

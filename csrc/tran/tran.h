@@ -16,7 +16,8 @@
 enum {
     MMI_TRAN_LOCAL = 1,   /* its endpoints are of this machine: bind asks for no MM_OPT_INSECURE */
     MMI_TRAN_LENDS = 2,   /* its streams are made by plat->pair: what is written may be lent */
-    MMI_TRAN_SP = 4       /* sp+scheme:// is an endpoint, too */
+    MMI_TRAN_SP = 4,      /* sp+scheme:// is an endpoint, too */
+    MMI_TRAN_MARKS = 8    /* a wire that marks its messages on some transports does so here: SP */
 };
 
 /* What listens: listen fills it in. */
@@ -34,7 +35,6 @@ typedef struct mmi_tran_why {
 typedef struct mmi_tran {
     const char *scheme;      /* of at most MMI_SCHEME_MAX octets */
     uint32_t flags;          /* MMI_TRAN_ */
-    int sp_mapping;          /* mmi_sp_mapping: how a peer of SP frames its messages over it */
     uint32_t redial_ms;      /* not 0: a dial that fails costs next to nothing.  It is tried again that
                                 often, whatever the socket's options say, and told once */
 

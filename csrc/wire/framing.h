@@ -9,7 +9,6 @@
 #define MMI_FRAMING_H
 
 #include "base/msg.h"
-#include "wire/sp/sp.h"
 
 enum { MMI_FRAMING_HEAD_MAX = 13 };   /* octets in front of a message, or of each of its frames */
 
@@ -27,15 +26,12 @@ struct mmi_framing {
     mmi_msg *(*open)(const mmi_framing *f, const uint8_t *at);
     /* Has this wire words for it?  MM_OK, MM_ENOTSUP, MM_EINVAL.  NULL: for every message. */
     int (*check)(const mmi_framing *f, const mmi_msg *m);
-    /* What goes in front of all frames; returns its size.  NULL: each frame has a head of its own,
-     * as mmi_msg_seal leaves it there. */
-    size_t (*head)(const mmi_framing *f, const mmi_msg *m, uint8_t out[MMI_FRAMING_HEAD_MAX]);
-    /* SP */
+    /* What goes in front of the i-th frame: in out, or in m, which keeps it as long as it lives.
+     * *size: its octets, maybe 0. */
+    const uint8_t *(*head)(const mmi_framing *f, mmi_msg *m, uint32_t i,
+                           uint8_t out[MMI_FRAMING_HEAD_MAX], size_t *size);
+    /* SP, private */
     uint8_t mapping, form, bodies_max;
 };
-
-extern const mmi_framing mmi_framing_zmtp;
-/* Of what a protocol sends over a mapping (mmi_sp_mapping). */
-const mmi_framing *mmi_framing_sp(int mapping, const mmi_sp_protocol *ours);
 
 #endif

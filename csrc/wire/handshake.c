@@ -1,6 +1,6 @@
 /*
  * wire/handshake.c: from the first octet to the hello of its wire.
- * Not here: what either hello says (hello.c, wire/sp/hello.c).
+ * Not here: what a hello says (zmtp/hello.c, sp/hello.c).
  * Law: as in wire/handshake.h.
  */
 #include "wire/handshake.h"
@@ -10,12 +10,11 @@
 
 enum {
     OPENING_EXCERPT_MAX = 60,            /* octets of what a stranger said that are shown */
-    OPENING_GREETING_SIZE = 64,
     OPENING_TLS_HANDSHAKE = 0x16, OPENING_TLS_MAJOR = 3
 };
 
-static int
-opening_fail(mmi_opening *o, int reason, const char *detail)
+int
+mmi_opening_fail(mmi_opening *o, int reason, const char *detail)
 {
     o->reason = reason;
     snprintf(o->detail, sizeof o->detail, "%s", detail);
@@ -24,21 +23,13 @@ opening_fail(mmi_opening *o, int reason, const char *detail)
 
 /* The wire is known: its hello begins. */
 static int
-opening_begin(mmi_opening *o, int wire)
+opening_begin(mmi_opening *o, const mmi_wire *wire)
 {
-    if (wire == MMI_WIRE_SP && o->config.sp == NULL) {
-        return opening_fail(o, MM_REASON_SOCKET_TYPE, "an SP peer, and this role speaks no SP");
+    int rc = wire->hello->begin(o);
+    if (rc == MM_OK) {
+        o->wire = wire;
     }
-    if (wire == MMI_WIRE_SP && o->config.zmtp.refusal != NULL) {
-        return opening_fail(o, MM_REASON_CONNECTIONS, o->config.zmtp.refusal);
-    }
-    if (wire == MMI_WIRE_SP) {
-        mmi_sp_hello_init(&o->sp, o->config.sp, o->config.wire == 0);
-    } else if (mmi_hello_init(&o->zmtp, &o->config.zmtp) != MM_OK) {
-        return opening_fail(o, MM_REASON_MEMORY, "out of memory");
-    }
-    o->wire = wire;
-    return MM_OK;
+    return rc;
 }
 
 int
@@ -46,14 +37,14 @@ mmi_opening_init(mmi_opening *o, const mmi_opening_config *config)
 {
     memset(o, 0, sizeof *o);
     o->config = *config;
-    return config->wire == 0 ? MM_OK : opening_begin(o, config->wire);
+    return config->wire == NULL ? MM_OK : opening_begin(o, config->wire);
 }
 
 void
 mmi_opening_fini(mmi_opening *o)
 {
-    if (o->wire == MMI_WIRE_ZMTP) {
-        mmi_hello_fini(&o->zmtp);
+    if (o->wire != NULL) {
+        o->wire->hello->fini(o);
     }
 }
 
@@ -68,7 +59,7 @@ opening_stranger(mmi_opening *o, int reason, const uint8_t *buf, size_t size)
     }
     mmi_text_excerpt(said, sizeof said, buf, line);
     if (buf[0] == MMI_HELLO_ZMTP1) {
-        return opening_fail(o, reason == MM_REASON_NOT_ZMTP ? MM_REASON_OLD_ZMTP : reason,
+        return mmi_opening_fail(o, reason == MM_REASON_NOT_ZMTP ? MM_REASON_OLD_ZMTP : reason,
                             MMI_HELLO_ZMTP1_TEXT);
     }
     if (buf[0] >= 0x20 && buf[0] < 0x7f) {
@@ -78,33 +69,32 @@ opening_stranger(mmi_opening *o, int reason, const uint8_t *buf, size_t size)
         snprintf(detail, sizeof detail, "not ZeroMQ or NNG: its first octet is %02x%s", buf[0],
                  tls ? ", as of TLS" : "");
     }
-    return opening_fail(o, reason, detail);
+    return mmi_opening_fail(o, reason, detail);
 }
 
 static int
 opening_sniff(mmi_opening *o, const uint8_t *buf, size_t size)
 {
-    int wire = mmi_wire_sniff(buf, size);
-    return wire > 0 ? opening_begin(o, wire) : opening_stranger(o, MM_REASON_NOT_ZMTP, buf, size);
+    const mmi_wire *wire = mmi_wire_sniff(buf[0]);
+    return wire != NULL ? opening_begin(o, wire)
+                        : opening_stranger(o, MM_REASON_NOT_ZMTP, buf, size);
 }
 
 /* A hello failed.  One that dialed with the wrong wire is told the right one. */
 static int
 opening_failed(mmi_opening *o, int rc, const uint8_t *buf, size_t size)
 {
-    bool sp = o->wire == MMI_WIRE_SP;
-    int other = mmi_wire_sniff(&o->first, 1);
-    o->reason = sp ? o->sp.reason : o->zmtp.reason;
-    snprintf(o->detail, sizeof o->detail, "%s", sp ? o->sp.detail : o->zmtp.detail);
-    if (o->reason == MM_REASON_NOT_ZMTP && other == MMI_WIRE_SP) {
-        return opening_fail(o, o->reason, "the peer speaks SP: connect to sp+tcp:// or sp+ipc://");
+    const mmi_wire *other = mmi_wire_sniff(o->first);
+    const char *detail;
+    o->reason = o->wire->hello->failure(o, &detail);
+    snprintf(o->detail, sizeof o->detail, "%s", detail);
+    if (o->reason != o->wire->hello->foreign || other == o->wire) {
+        return rc;
     }
-    if (o->reason == MM_REASON_NOT_SP && other == MMI_WIRE_ZMTP) {
-        return opening_fail(o, o->reason, "the peer speaks ZMTP: connect to tcp:// or ipc://");
+    if (other != NULL) {
+        return mmi_opening_fail(o, o->reason, other->hello->instead);
     }
-    bool foreign = o->reason == MM_REASON_NOT_ZMTP || o->reason == MM_REASON_NOT_SP;
-    return foreign && other < 0 && o->heard == size ? opening_stranger(o, o->reason, buf, size)
-                                                    : rc;
+    return o->heard == size ? opening_stranger(o, o->reason, buf, size) : rc;
 }
 
 int
@@ -118,14 +108,13 @@ mmi_opening_feed(mmi_opening *o, const uint8_t *buf, size_t size, size_t *used)
         o->first = buf[0];
     }
     o->heard += size;
-    if (o->wire == 0) {
+    if (o->wire == NULL) {
         int rc = size > 0 ? opening_sniff(o, buf, size) : MM_OK;
-        if (rc != MM_OK || o->wire == 0) {
+        if (rc != MM_OK || o->wire == NULL) {
             return rc;
         }
     }
-    int rc = o->wire == MMI_WIRE_SP ? mmi_sp_hello_feed(&o->sp, buf, size, used)
-                                    : mmi_hello_feed(&o->zmtp, buf, size, used);
+    int rc = o->wire->hello->feed(o, buf, size, used);
     return rc < 0 ? opening_failed(o, rc, buf, size) : rc;
 }
 
@@ -133,20 +122,8 @@ mmi_opening_feed(mmi_opening *o, const uint8_t *buf, size_t size, size_t *used)
 static const char *
 opening_guess(const mmi_opening *o)
 {
-    bool dialed = o->config.wire != 0;
-    if (o->heard == 0 && !dialed) {
-        return "a port scan, a health check, or a peer that gave up";
-    }
-    if (o->wire == MMI_WIRE_SP) {
-        return o->heard == 0 ? "it may speak ZMTP (tcp:// instead of sp+tcp://), or be no NNG peer"
-                             : "it may not want this role";
-    }
-    if (o->heard == 0) {
-        return "no ZeroMQ peer, or it wants PLAIN or CURVE, or takes no more";
-    }
-    return o->heard < OPENING_GREETING_SIZE
-               ? "it may want PLAIN or CURVE (ours is NULL), or speak ZMTP 2"
-               : "it may not want this role, or be closing";
+    return o->wire == NULL ? "a port scan, a health check, or a peer that gave up"
+                           : o->wire->hello->guess(o->heard);
 }
 
 void
@@ -165,19 +142,20 @@ size_t
 mmi_opening_output(const mmi_opening *o, const uint8_t **out)
 {
     *out = NULL;
-    if (o->wire == 0) {
-        return 0;
-    }
-    return o->wire == MMI_WIRE_SP ? mmi_sp_hello_output(&o->sp, out)
-                                  : mmi_hello_output(&o->zmtp, out);
+    return o->wire == NULL ? 0 : o->wire->hello->output(o, out);
 }
 
 void
 mmi_opening_sent(mmi_opening *o, size_t size)
 {
-    if (o->wire == MMI_WIRE_SP) {
-        mmi_sp_hello_sent(&o->sp, size);
-    } else {
-        mmi_hello_sent(&o->zmtp, size);
+    if (o->wire != NULL) {
+        o->wire->hello->sent(o, size);
     }
+}
+
+void
+mmi_opening_peer(const mmi_opening *o, mmi_wire_peer *out)
+{
+    *out = (mmi_wire_peer){ .wire = o->wire, .features = "" };
+    o->wire->hello->peer(o, out);
 }

@@ -1,6 +1,6 @@
 /*
- * wire/handshake.h: the handshake of a connection, whichever wire it turns out to be: the hello of ZMTP or
- * of SP, and before it, for who listens, the look at the peer's first octet.
+ * wire/handshake.h: the handshake of a connection, whichever wire it turns out to be: its hello, and
+ * before it, for who listens, the look at the peer's first octet.
  *
  * Who listens says nothing until then, so that a peer of either wire hears only its own; who dials
  * was told the wire and speaks at once.  Not here: timeouts, sockets.  Law: allocates nothing
@@ -9,28 +9,39 @@
 #ifndef MMI_OPENING_H
 #define MMI_OPENING_H
 
-#include "wire/zmtp/hello.h"
 #include "wire/sp/hello.h"
+#include "wire/wire.h"
+#include "wire/zmtp/hello.h"
 
 typedef struct mmi_opening_config {
-    mmi_hello_config zmtp;
-    const mmi_sp_protocol *sp;       /* NULL: this role speaks no SP                          */
-    int wire;                        /* MMI_WIRE_ of who dials; 0: the peer's first octet tells */
+    int role;                        /* mm_role, ours                                         */
+    const uint8_t *identity;         /* told where the wire and the role have one             */
+    size_t identity_size;
+    const char *features;            /* mmi_wire_features, or NULL: not told                  */
+    const char *refusal;             /* what any peer is told instead of a welcome, or NULL   */
+    const mmi_wire *wire;            /* of who dials; NULL: the peer's first octet tells      */
+    uint32_t as;                     /* what to dial as, as instead of an opening before said; 0:
+                                        as the role */
+    bool marks;                      /* the transport is one where SP marks its messages (ipc) */
 } mmi_opening_config;
 
 typedef struct mmi_opening {
-    int wire;                        /* MMI_WIRE_; 0: not known yet                           */
+    const mmi_wire *wire;            /* NULL: not known yet, and nothing was said             */
     int reason;                      /* mm_reason of the error                                */
     char detail[MM_DETAIL_MAX + 1];
-    mmi_hello zmtp;                  /* of the one that wire says: peer, theirs ... once done */
-    mmi_sp_hello sp;
+    uint32_t instead;                /* refused, but would not be as this; 0: it would be     */
+    uint64_t heard;                  /* octets so far                                         */
     /* private */
     mmi_opening_config config;
-    uint64_t heard;                  /* octets so far                                         */
-    uint8_t first;                   /* of them                                               */
+    uint8_t first;                   /* of what was heard                                     */
+    union {
+        mmi_hello zmtp;
+        mmi_sp_hello sp;
+    } of;
 } mmi_opening;
 
-/* MM_ENOMEM.  What config refers to must outlive o. */
+/* MM_ENOMEM, or MM_EPROTO: a role that the wire has no words for.  What config refers to must
+ * outlive o. */
 int mmi_opening_init(mmi_opening *o, const mmi_opening_config *config) MMI_WARN_UNUSED;
 void mmi_opening_fini(mmi_opening *o);
 /* As those of hello.h. */
@@ -39,5 +50,9 @@ int mmi_opening_feed(mmi_opening *o, const uint8_t *buf, size_t size, size_t *us
 void mmi_opening_ended(mmi_opening *o, const char *how);
 size_t mmi_opening_output(const mmi_opening *o, const uint8_t **out);
 void mmi_opening_sent(mmi_opening *o, size_t size);
+/* It is done: who the peer is. */
+void mmi_opening_peer(const mmi_opening *o, mmi_wire_peer *out);
+/* Of a hello's begin or feed: the error.  MM_ENOMEM or MM_EPROTO. */
+int mmi_opening_fail(mmi_opening *o, int reason, const char *detail);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { URL_PORT_MAX = 65535, URL_PORT_DIGITS_MAX = 5 };
-static const char URL_SP[] = "sp+", URL_BEHIND[] = "://";
+static const char URL_BEHIND[] = "://";
 
 int
 mmi_url_refuse(char *why, const char *format, ...)
@@ -31,10 +31,7 @@ const char *
 mmi_url_split(const char *text, mmi_url *out)
 {
     memset(out, 0, sizeof *out);
-    if (strncmp(text, URL_SP, strlen(URL_SP)) == 0) {
-        out->sp = true;
-        text += strlen(URL_SP);
-    }
+    out->wire = mmi_wire_of_text(&text);
     const char *end = strstr(text, URL_BEHIND);
     if (end == NULL) {
         return NULL;
@@ -124,7 +121,7 @@ mmi_url_name(const char *rest, size_t size_max, const char *what, mmi_url *out, 
 int
 mmi_url_format(const mmi_url *u, char *out, size_t size)
 {
-    const char *wire = u->sp ? URL_SP : "";
+    const char *wire = u->wire->prefix;
     int n;
     if (u->ported) {
         bool v6 = strchr(u->host, ':') != NULL;

@@ -7,13 +7,13 @@
 #ifndef MMI_URL_H
 #define MMI_URL_H
 
-#include "base/base.h"
+#include "wire/wire.h"
 
 enum { MMI_SCHEME_MAX = 15 };   /* octets */
 
 typedef struct mmi_url {
     char scheme[MMI_SCHEME_MAX + 1];
-    bool sp;              /* connect over SP, not ZMTP                                            */
+    const mmi_wire *wire; /* to connect over                                                       */
     bool any;             /* the host is "*": where to listen is left open                        */
     bool ported;          /* host:port, not a name                                                */
     char host[256];       /* or the name; an IPv6 address without its brackets                    */

@@ -9,6 +9,8 @@
 
 #include "check.h"
 #include "role/role.h"
+#include "wire/sp/body.h"
+#include "wire/zmtp/frame.h"
 
 enum { FAKE_PIPES_MAX = 64, FAKE_LOG_SIZE = 4096 };
 

@@ -4,6 +4,7 @@
  * Law: refused at the first octet that cannot be right, with a reason; no octet behind is used.
  */
 #include "check.h"
+#include "wire/wire.h"
 #include "wire/zmtp/command.h"
 #include "wire/zmtp/frame.h"
 #include "wire/zmtp/hello.h"
@@ -365,14 +366,14 @@ test_no_memory_at_any_point_is_said_and_leaks_nothing(void)
 static void
 test_a_feature_is_a_whole_word_behind_the_version(void)
 {
-    CHECK(mmi_hello_knows("1 refuse", "refuse"));
-    CHECK(mmi_hello_knows("1 a refuse b", "refuse"));
-    CHECK(mmi_hello_knows("2  refuse", "refuse"));
-    CHECK(mmi_hello_knows(mmi_hello_features, "refuse"));
+    CHECK(mmi_wire_knows("1 refuse", "refuse"));
+    CHECK(mmi_wire_knows("1 a refuse b", "refuse"));
+    CHECK(mmi_wire_knows("2  refuse", "refuse"));
+    CHECK(mmi_wire_knows(mmi_wire_features, "refuse"));
     static const char *const others[] = { "", "1", "1 ", "refuse", "1refuse", "1 refused",
                                           "1 refus", "1 Refuse", "refuse 1" };
     for (size_t i = 0; i < MMI_COUNT_OF(others); i++) {
-        CHECK(!mmi_hello_knows(others[i], "refuse"));
+        CHECK(!mmi_wire_knows(others[i], "refuse"));
     }
 }
 

@@ -8,7 +8,7 @@
 #include "base/large.h"
 #include "base/msg.h"
 #include "check.h"
-#include "wire/zmtp/block.h"
+#include "wire/block.h"
 
 enum { MIB = 1024 * 1024, THREADS = 4, ROUNDS = 3000 };
 

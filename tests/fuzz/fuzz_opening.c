@@ -56,16 +56,9 @@ fuzz_pack(fuzz_end *end, mmi_pack_in *pack)
 static void
 fuzz_established(fuzz_side *s)
 {
-    const mmi_reader_limits zmtp = { .message_size_max = FUZZ_SIZE_MAX, .frames_max = 8,
+    const mmi_wire_limits limits = { .message_size_max = FUZZ_SIZE_MAX, .frames_max = 8,
                                      .command_size_max = 256 };
-    if (s->opening.wire == MMI_WIRE_ZMTP) {
-        mmi_parser_init_zmtp(&s->parser, &zmtp);
-        return;
-    }
-    const mmi_sp_reader_limits sp = { .message_size_max = FUZZ_SIZE_MAX,
-                                      .hops_max = MMI_SP_HOPS_MAX, .mapping = MMI_SP_TCP,
-                                      .form = s->opening.sp.ours->form };
-    mmi_parser_init_sp(&s->parser, &sp);
+    mmi_parser_init(&s->parser, &limits, s->opening.wire, &s->opening);
 }
 
 static void
@@ -117,8 +110,8 @@ static fuzz_end
 fuzz_run(const uint8_t *data, size_t size, size_t piece, int role, int wire)
 {
     fuzz_side s = { .packs = piece >= size };
-    const mmi_opening_config config = { .zmtp = { .role = role, .features = "1" },
-                                        .sp = mmi_sp_of_role(role), .wire = wire };
+    const mmi_wire *const wires[] = { NULL, &mmi_wire_zmtp, &mmi_wire_sp };
+    const mmi_opening_config config = { .role = role, .features = "1", .wire = wires[wire] };
     if (mmi_opening_init(&s.opening, &config) != MM_OK) {
         return s.end;   /* dialing over SP as a role that has none */
     }
@@ -131,7 +124,7 @@ fuzz_run(const uint8_t *data, size_t size, size_t piece, int role, int wire)
         data += part;
         size -= part;
     }
-    s.end.wire = s.opening.wire;
+    s.end.wire = s.opening.wire != NULL ? s.opening.wire->id : 0;
     s.end.reason = s.opening.reason;
     MMI_ASSERT((s.end.rc < 0) == (s.end.reason != 0));
     mmi_opening_fini(&s.opening);

@@ -106,8 +106,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_run(&cut, data + 2, size - 2, 1 + data[0] % 16, data[1]);
     MMI_ASSERT(whole.rc == cut.rc && whole.reason == cut.reason && whole.hash == cut.hash);
     MMI_ASSERT(whole.reader.skipped == cut.reader.skipped);
-    int wire = mmi_wire_sniff(data + 2, size - 2);
-    MMI_ASSERT(wire == MMI_WIRE_SP || whole.reason == MM_REASON_NOT_SP);
-    MMI_ASSERT((wire < 0) == (data[2] != 0xff && data[2] != 0x00));
+    const mmi_wire *wire = mmi_wire_sniff(data[2]);
+    MMI_ASSERT(wire == &mmi_wire_sp || whole.reason == MM_REASON_NOT_SP);
+    MMI_ASSERT((wire == NULL) == (data[2] != 0xff && data[2] != 0x00));
     return 0;
 }

@@ -92,6 +92,23 @@ def long_c(path: str, text: str) -> list[str]:
     return found
 
 
+OF_ONE_WIRE = re.compile(
+    r"\b(?:mmi_sp_|MMI_SP_|mmi_command_(?:put|parse)|mmi_frame_head|mmi_hello|mmi_ready_(?:put|parse)|"
+    r"mmi_reader_(?!room\b)|mmi_msg_seal|MMI_WIRE_|mmi_wire_(?:zmtp|sp\b)|mmi_framing_|"
+    r"wire/(?:zmtp|sp)/)\w*|\bwire\s*->\s*(?:id|minor|name)\s*[=!<>]=?"
+)
+"""Names of one wire, and questions which it is."""
+BELONGS_TO_A_WIRE = ("base/limits.h", "wire/", "include/", "api/sp.c", "api/zmtp.c")
+"""Where those may stand: the wires themselves, and the doors to them that tests and tools use."""
+
+
+def asks_which_wire(path: str, text: str) -> list[str]:
+    """Outside csrc/wire a wire is its table."""
+    if path.startswith(BELONGS_TO_A_WIRE):
+        return []
+    return [f"{path}: {m.group()}: ask the wire's table" for m in OF_ONE_WIRE.finditer(text)]
+
+
 def missing_header(path: str, text: str) -> list[str]:
     """Each C file says what it is."""
     return [] if text.startswith("/*\n * ") else [f"{path}: no comment at the top"]

@@ -10,7 +10,7 @@
 #ifndef MMI_SP_BODY_H
 #define MMI_SP_BODY_H
 
-#include "base/msg.h"
+#include "wire/framing.h"
 #include "wire/sp/sp.h"
 
 typedef enum mmi_sp_mapping { MMI_SP_TCP = 1, MMI_SP_IPC } mmi_sp_mapping;
@@ -51,5 +51,8 @@ int mmi_sp_check(int form, uint32_t bodies_max, uint32_t hops_max,
                  const mmi_msg *m) MMI_WARN_UNUSED;
 /* What goes in front of all octets of all frames of a checked message; returns its size. */
 size_t mmi_sp_head_put(uint8_t out[MMI_SP_HEAD_MAX], int mapping, int form, const mmi_msg *m);
+
+/* framing.c: of what a protocol sends over a mapping. */
+const mmi_framing *mmi_framing_sp(int mapping, const mmi_sp_protocol *ours);
 
 #endif

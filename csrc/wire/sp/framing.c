@@ -31,17 +31,20 @@ sp_size(const mmi_framing *f, const mmi_msg *m, size_t *cost)
     return sp_head_size(f) + m->size;
 }
 
-static size_t
-sp_head(const mmi_framing *f, const mmi_msg *m, uint8_t out[MMI_FRAMING_HEAD_MAX])
+/* All of it stands in front of the first frame. */
+static const uint8_t *
+sp_head(const mmi_framing *f, mmi_msg *m, uint32_t i, uint8_t out[MMI_FRAMING_HEAD_MAX],
+        size_t *size)
 {
-    return mmi_sp_head_put(out, f->mapping, f->form, m);
+    *size = i == 0 ? mmi_sp_head_put(out, f->mapping, f->form, m) : 0;
+    return out;
 }
 
 static void
 sp_put(const mmi_framing *f, const mmi_msg *m, uint8_t *out)
 {
     uint8_t head[MMI_FRAMING_HEAD_MAX];
-    size_t head_size = sp_head(f, m, head);
+    size_t head_size = mmi_sp_head_put(head, f->mapping, f->form, m);
     memcpy(out, head, head_size);
     out += head_size;
     for (uint32_t i = 0; i < m->frame_count; i++) {

@@ -10,10 +10,9 @@
 #ifndef MMI_SP_READER_H
 #define MMI_SP_READER_H
 
-#include "base/limits.h"
-#include "wire/zmtp/block.h"
-#include "wire/zmtp/reader.h"
+#include "wire/block.h"
 #include "wire/sp/body.h"
+#include "wire/wire.h"
 
 typedef struct mmi_sp_reader_limits {
     uint64_t message_size_max;    /* header words and body; MM_REASON_MESSAGE_SIZE    */

@@ -1,11 +1,9 @@
 /*
- * sp.c: the table of SP protocols, and the first octet that tells the wires apart.
+ * sp.c: the table of SP protocols.
  *
  * Not here: any state.  Law: pure; a peer's number finds a row or nothing.
  */
 #include "wire/sp/sp.h"
-
-enum { SP_FIRST_ZMTP = 0xff, SP_FIRST_SP = 0x00 };
 
 static const mmi_sp_protocol sp_protocols[] = {
     { MMI_SP_PAIR1, MMI_SP_PAIR1, MM_PAIR, MMI_SP_HOPS, 1, "PAIRv1" },
@@ -47,14 +45,4 @@ bool
 mmi_sp_match(const mmi_sp_protocol *ours, const mmi_sp_protocol *theirs)
 {
     return ours->peer_id == theirs->id;
-}
-
-int
-mmi_wire_sniff(const uint8_t *buf, size_t size)
-{
-    if (size == 0) {
-        return 0;
-    }
-    return buf[0] == SP_FIRST_ZMTP ? MMI_WIRE_ZMTP
-                                   : (buf[0] == SP_FIRST_SP ? MMI_WIRE_SP : MM_EPROTO);
 }

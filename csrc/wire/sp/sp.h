@@ -1,6 +1,6 @@
 /*
  * sp.h: the second wire: SP, the scalability protocols of nanomsg and NNG.  Which protocols there
- * are, who may talk to whom, and what each puts in front of a body; and which wire a peer speaks.
+ * are, who may talk to whom, and what each puts in front of a body.
  *
  * Not here: the hello (wire/sp/hello.h), bodies (wire/sp/body.h), the stream (wire/sp/reader.h).
  * Law: numbers are those of the SP documents and never change; a row with role 0 is a protocol that
@@ -38,11 +38,5 @@ const mmi_sp_protocol *mmi_sp_find(uint32_t id);       /* NULL: unknown */
 /* The protocol that a role speaks: PAIR1 for PAIR.  NULL: there is none. */
 const mmi_sp_protocol *mmi_sp_of_role(int role);
 bool mmi_sp_match(const mmi_sp_protocol *ours, const mmi_sp_protocol *theirs);
-
-enum { MMI_WIRE_ZMTP = 1, MMI_WIRE_SP = 2 };
-
-/* Which wire the first octet of a peer belongs to.  0: none has come; MM_EPROTO: neither (HTTP, a
- * TLS hello, ZMTP 1.0). */
-int mmi_wire_sniff(const uint8_t *buf, size_t size) MMI_WARN_UNUSED;
 
 #endif

@@ -4,27 +4,8 @@
 #ifndef MMI_COMMAND_H
 #define MMI_COMMAND_H
 
-#include "base/base.h"
 #include "base/limits.h"
-
-typedef enum mmi_command_kind {
-    MMI_COMMAND_UNKNOWN = 1, /* well-formed, to be ignored            */
-    MMI_COMMAND_PING,
-    MMI_COMMAND_PONG,
-    MMI_COMMAND_SUBSCRIBE,
-    MMI_COMMAND_CANCEL,
-    MMI_COMMAND_ERROR,
-    MMI_COMMAND_READY,       /* a second READY: an error above        */
-    MMI_COMMAND_STOP,        /* send nothing more                     */
-    MMI_COMMAND_STOPPED      /* that was the last message             */
-} mmi_command_kind;
-
-typedef struct mmi_command {
-    int kind;
-    uint16_t ttl_ds;           /* PING                                  */
-    const uint8_t *data;       /* PING/PONG context, topic, ERROR reason */
-    size_t size;
-} mmi_command;
+#include "wire/input.h"
 
 /* Parses the body of a command frame. MM_OK; MM_EPROTO: malformed (no name, name beyond the body,
  * PING shorter than 7 octets, context over 16, ERROR reason beyond the body). */
@@ -44,7 +25,6 @@ size_t mmi_command_put_subscription(uint8_t *out, uint8_t minor, bool add, const
 size_t mmi_command_put_stop(uint8_t *out);
 size_t mmi_command_put_stopped(uint8_t *out);
 /* text is cut at MMI_ERROR_TEXT_MAX octets; out has room for that and MMI_COMMAND_OVERHEAD. */
-enum { MMI_ERROR_TEXT_MAX = MM_DETAIL_MAX };
 size_t mmi_command_put_error(uint8_t *out, const char *text);
 
 #endif

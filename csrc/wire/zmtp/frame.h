@@ -5,7 +5,7 @@
 #ifndef MMI_FRAME_H
 #define MMI_FRAME_H
 
-#include "base/msg.h"
+#include "wire/framing.h"
 
 enum { MMI_FRAME_MORE = 1, MMI_FRAME_LONG = 2, MMI_FRAME_COMMAND = 4 };
 
@@ -21,5 +21,7 @@ int mmi_frame_head_parse(const uint8_t *buf, size_t len, mmi_frame_head *out) MM
 size_t mmi_frame_head_put(uint8_t out[MMI_FRAME_HEAD_MAX], uint8_t flags, uint64_t size);
 /* Encodes the head of the i-th frame of a message, if it is not yet: the last without MORE. */
 void mmi_msg_seal(mmi_msg *m, uint32_t i);
+
+extern const mmi_framing mmi_framing_zmtp;   /* framing.c */
 
 #endif

@@ -111,10 +111,22 @@ zmtp_open(const mmi_framing *framing, const uint8_t *at)
     return m;
 }
 
+static const uint8_t *
+zmtp_head(const mmi_framing *framing, mmi_msg *m, uint32_t i, uint8_t out[MMI_FRAMING_HEAD_MAX],
+          size_t *size)
+{
+    (void)framing;
+    (void)out;
+    mmi_msg_seal(m, i);   /* once, however many peers it goes to */
+    *size = m->frames[i].head_size;
+    return m->frames[i].head;
+}
+
 const mmi_framing mmi_framing_zmtp = {
     .size = zmtp_size,
     .put = zmtp_put,
     .put_body = zmtp_put_body,
     .next = zmtp_next,
     .open = zmtp_open,
+    .head = zmtp_head,
 };

@@ -62,10 +62,6 @@ int mmi_hello_feed(mmi_hello *h, const uint8_t *buf, size_t size, size_t *used) 
 /* What is to be written now: size, 0 when nothing. */
 size_t mmi_hello_output(const mmi_hello *h, const uint8_t **out);
 void mmi_hello_sent(mmi_hello *h, size_t size);
-/* What we say of ourselves in X-Meshmsg: the version, then words for what else we understand. */
-extern const char mmi_hello_features[];
-/* Has a peer with those features (hello_peer's) that one? */
-bool mmi_hello_knows(const char *features, const char *word);
 bool mmi_roles_match(int ours, int theirs);     /* WIRE.md 4.3 legal pairs */
 int mmi_role_of_name(const uint8_t *name,
                      size_t size); /* exact, case-sensitive value; 0: unknown */

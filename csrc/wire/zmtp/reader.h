@@ -13,20 +13,12 @@
 #define MMI_READER_H
 
 #include "base/limits.h"
-#include "wire/zmtp/block.h"
+#include "wire/block.h"
 #include "wire/zmtp/command.h"
 #include "wire/zmtp/frame.h"
-#include "wire/pack_run.h"
+#include "wire/wire.h"
 
-enum {
-    MMI_READER_DIRECT = 64 * 1024
-}; /* bytes: a larger body is assembled in a block of its own */
-
-typedef struct mmi_reader_limits {
-    uint64_t message_size_max;    /* MM_REASON_MESSAGE_SIZE */
-    uint32_t frames_max;          /* MM_REASON_FRAME_COUNT  */
-    uint32_t command_size_max;    /* MM_REASON_COMMAND_SIZE; a long topic is checked above */
-} mmi_reader_limits;
+typedef mmi_wire_limits mmi_reader_limits;
 
 typedef struct mmi_reader {
     mmi_reader_limits limits;
@@ -45,12 +37,6 @@ typedef struct mmi_reader {
     mmi_frame_head head;
     mmi_block block;              /* the body so far                                    */
 } mmi_reader;
-
-typedef struct mmi_input {
-    mmi_msg *msg;                 /* a message (the caller owns it), or NULL: a command  */
-    mmi_command
-        command; /* data points into the fed bytes or the reader: valid until the next call */
-} mmi_input;
 
 void mmi_reader_init(mmi_reader *r, const mmi_reader_limits *limits);
 void mmi_reader_fini(mmi_reader *r);

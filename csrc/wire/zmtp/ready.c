@@ -18,7 +18,6 @@ enum { READY_VALUE_LENGTH = 4 };
 static const char ready_type[] = "Socket-Type";
 static const char ready_identity[] = "Identity";
 static const char ready_features[] = "X-Meshmsg";
-const char mmi_hello_features[] = "1 refuse stop";
 
 typedef struct ready_property {
     const uint8_t *name, *value;
@@ -32,22 +31,6 @@ static const uint8_t ready_pairs[][2] = {
     { MM_DEALER, MM_ROUTER }, { MM_ROUTER, MM_ROUTER }, { MM_PAIR, MM_PAIR },
     { MM_SURVEYOR, MM_RESPONDENT }, { MM_BUS, MM_BUS },
 };
-
-bool
-mmi_hello_knows(const char *features, const char *word)
-{
-    const char *at = strchr(features, ' ');   /* behind the version */
-    while (at != NULL) {
-        at++;
-        const char *end = strchr(at, ' ');
-        size_t size = end != NULL ? (size_t)(end - at) : strlen(at);
-        if (size == strlen(word) && memcmp(at, word, size) == 0) {
-            return true;
-        }
-        at = end;
-    }
-    return false;
-}
 
 bool
 mmi_roles_match(int ours, int theirs)

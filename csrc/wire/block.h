@@ -11,7 +11,10 @@
 
 #include "base/base.h"
 
-enum { MMI_BLOCK_FIRST = 4096 };     /* bytes taken at first, if the body is not smaller */
+enum {
+    MMI_BLOCK_FIRST = 4096,          /* bytes taken at first, if the body is not smaller  */
+    MMI_READER_DIRECT = 64 * 1024    /* bytes: a larger body is read straight into its block */
+};
 
 typedef struct mmi_block {
     uint8_t *data;

@@ -3,7 +3,7 @@
  *
  * Not here: messages.  Law: doubles, so that a body of any size costs a few copies of itself.
  */
-#include "wire/zmtp/block.h"
+#include "wire/block.h"
 
 #include <string.h>
 

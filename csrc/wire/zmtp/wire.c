@@ -1,0 +1,290 @@
+/*
+ * zmtp/wire.c: ZMTP as the tables of wire.h: 3.1, and what a peer of 3.0 is spoken to with.
+ *
+ * 3.0 has no heartbeats, and a subscription is a message there.  We take both forms from any
+ * peer, as libzmq does, and answer a PING of one that should have none.
+ * Not here: any octet (hello.c, reader.c, command.c).  Law: as in wire.h.
+ */
+#include "wire/handshake.h"
+#include "wire/parser.h"
+#include "wire/zmtp/command.h"
+
+enum { ZMTP_MINOR = 1, ZMTP_FIRST = 0xff, ZMTP_GREETING_SIZE = 64 };
+
+static int
+zmtp_begin(mmi_opening *o)
+{
+    const mmi_opening_config *config = &o->config;
+    const mmi_hello_config ours = { .role = config->role,
+                                    .identity = config->identity,
+                                    .identity_size = config->identity_size,
+                                    .features = config->features,
+                                    .refusal = config->refusal };
+    return mmi_hello_init(&o->of.zmtp, &ours) == MM_OK
+               ? MM_OK
+               : mmi_opening_fail(o, MM_REASON_MEMORY, "out of memory");
+}
+
+static void
+zmtp_hello_fini(mmi_opening *o)
+{
+    mmi_hello_fini(&o->of.zmtp);
+}
+
+static int
+zmtp_feed(mmi_opening *o, const uint8_t *buf, size_t size, size_t *used)
+{
+    return mmi_hello_feed(&o->of.zmtp, buf, size, used);
+}
+
+static size_t
+zmtp_output(const mmi_opening *o, const uint8_t **out)
+{
+    return mmi_hello_output(&o->of.zmtp, out);
+}
+
+static void
+zmtp_sent(mmi_opening *o, size_t size)
+{
+    mmi_hello_sent(&o->of.zmtp, size);
+}
+
+static int
+zmtp_failure(const mmi_opening *o, const char **detail)
+{
+    *detail = o->of.zmtp.detail;
+    return o->of.zmtp.reason;
+}
+
+static void
+zmtp_peer(const mmi_opening *o, mmi_wire_peer *out)
+{
+    const mmi_hello_peer *peer = &o->of.zmtp.peer;
+    *out = (mmi_wire_peer){ .wire = peer->minor > 0 ? &mmi_wire_zmtp : &mmi_wire_zmtp_3_0,
+                            .framing = &mmi_framing_zmtp,
+                            .role = peer->role,
+                            .identity = peer->identity,
+                            .identity_size = peer->identity_size,
+                            .features = peer->features };
+}
+
+static const char *
+zmtp_guess(uint64_t heard)
+{
+    if (heard == 0) {
+        return "no ZeroMQ peer, or it wants PLAIN or CURVE, or takes no more";
+    }
+    return heard < ZMTP_GREETING_SIZE ? "it may want PLAIN or CURVE (ours is NULL), or speak ZMTP 2"
+                                      : "it may not want this role, or be closing";
+}
+
+static bool
+zmtp_speaks(int role)
+{
+    return role > 0 && role < MM_ROLE_COUNT;
+}
+
+static const mmi_wire_hello zmtp_hello = {
+    .begin = zmtp_begin,
+    .fini = zmtp_hello_fini,
+    .feed = zmtp_feed,
+    .output = zmtp_output,
+    .sent = zmtp_sent,
+    .failure = zmtp_failure,
+    .peer = zmtp_peer,
+    .guess = zmtp_guess,
+    .speaks = zmtp_speaks,
+    .first = ZMTP_FIRST,
+    .foreign = MM_REASON_NOT_ZMTP,
+    .instead = "the peer speaks ZMTP: connect to tcp:// or ipc://",
+};
+
+static void
+zmtp_reader_init(mmi_parser *p, const mmi_wire_limits *limits, const mmi_opening *o)
+{
+    (void)o;
+    mmi_reader_init(&p->of.zmtp, limits);
+}
+
+static void
+zmtp_reader_fini(mmi_parser *p)
+{
+    mmi_reader_fini(&p->of.zmtp);
+}
+
+static bool
+zmtp_idle(const mmi_parser *p)
+{
+    return mmi_reader_idle(&p->of.zmtp);
+}
+
+static int
+zmtp_next(mmi_parser *p, const uint8_t **buf, size_t *size, mmi_input *out)
+{
+    return mmi_reader_next(&p->of.zmtp, buf, size, out);
+}
+
+static mmi_pack_in *
+zmtp_pack(const mmi_parser *p, const uint8_t **buf, size_t *size, mmi_reader_room room,
+          mmi_arena *arena)
+{
+    return mmi_reader_pack(&p->of.zmtp, buf, size, room, arena);
+}
+
+static bool
+zmtp_waits(const mmi_parser *p, const uint8_t *buf, size_t size, size_t size_max)
+{
+    return mmi_reader_waits(&p->of.zmtp, buf, size, size_max);
+}
+
+static size_t
+zmtp_direct(mmi_parser *p, uint8_t **area)
+{
+    return mmi_reader_direct(&p->of.zmtp, area);
+}
+
+static void
+zmtp_filled(mmi_parser *p, size_t size)
+{
+    mmi_reader_filled(&p->of.zmtp, size);
+}
+
+static bool
+zmtp_skip(mmi_parser *p)
+{
+    mmi_reader_skip(&p->of.zmtp);
+    return true;
+}
+
+static int
+zmtp_reason(const mmi_parser *p, const char **detail)
+{
+    *detail = p->of.zmtp.detail;
+    return p->of.zmtp.reason;
+}
+
+static uint64_t
+zmtp_skipped(const mmi_parser *p)
+{
+    (void)p;
+    return 0;
+}
+
+static const mmi_wire_reader zmtp_reader = {
+    .init = zmtp_reader_init,
+    .fini = zmtp_reader_fini,
+    .idle = zmtp_idle,
+    .next = zmtp_next,
+    .pack = zmtp_pack,
+    .waits = zmtp_waits,
+    .direct = zmtp_direct,
+    .filled = zmtp_filled,
+    .skip = zmtp_skip,
+    .reason = zmtp_reason,
+    .skipped = zmtp_skipped,
+};
+
+/* A message of one frame that begins with 01 or 00. */
+static bool
+zmtp_topic_message(const mmi_msg *m, mmi_command *out)
+{
+    if (m->frame_count != 1 || m->frames[0].size == 0 || m->frames[0].data[0] > 1) {
+        return false;
+    }
+    *out = (mmi_command){ .kind = m->frames[0].data[0] == 1 ? MMI_COMMAND_SUBSCRIBE
+                                                            : MMI_COMMAND_CANCEL,
+                          .data = m->frames[0].data + 1,
+                          .size = m->frames[0].size - 1 };
+    return true;
+}
+
+/* The frame there, which we wrote ourselves. */
+static size_t
+zmtp_own_frame(const uint8_t *at, size_t size, mmi_frame_head *head, const uint8_t **body)
+{
+    int n = mmi_frame_head_parse(at, size, head);
+    MMI_ASSERT(n > 0 && head->size <= size - (size_t)n);
+    *body = at + n;
+    return (size_t)n + (size_t)head->size;
+}
+
+static size_t
+zmtp_read_back(const uint8_t *at, size_t size, mmi_command *out)
+{
+    mmi_frame_head head;
+    const uint8_t *body;
+    size_t whole = zmtp_own_frame(at, size, &head, &body);
+    if (mmi_command_parse(body, (size_t)head.size, out) != MM_OK) {
+        out->kind = MMI_COMMAND_UNKNOWN;
+    }
+    return whole;
+}
+
+static size_t
+zmtp_3_0_read_back(const uint8_t *at, size_t size, mmi_command *out)
+{
+    mmi_frame_head head;
+    const uint8_t *body;
+    size_t whole = zmtp_own_frame(at, size, &head, &body);
+    out->kind = MMI_COMMAND_UNKNOWN;
+    if ((head.flags & MMI_FRAME_COMMAND) == 0 && head.size > 0) {
+        *out = (mmi_command){ .kind = body[0] == 1 ? MMI_COMMAND_SUBSCRIBE : MMI_COMMAND_CANCEL,
+                              .data = body + 1,
+                              .size = (size_t)head.size - 1 };
+    }
+    return whole;
+}
+
+static size_t
+zmtp_put_topic(uint8_t *out, bool add, const uint8_t *topic, size_t size)
+{
+    return mmi_command_put_subscription(out, ZMTP_MINOR, add, topic, size);
+}
+
+static size_t
+zmtp_3_0_put_topic(uint8_t *out, bool add, const uint8_t *topic, size_t size)
+{
+    return mmi_command_put_subscription(out, 0, add, topic, size);
+}
+
+const mmi_wire mmi_wire_zmtp = {
+    .name = "ZMTP 3.1",
+    .prefix = "",
+    .peer_name = "ZeroMQ peer",
+    .id = MMI_WIRE_ZMTP,
+    .minor = ZMTP_MINOR,
+    .beats = true,
+    .tells_topics = true,
+    .hello = &zmtp_hello,
+    .reader = &zmtp_reader,
+    .put_ping = mmi_command_put_ping,
+    .put_pong = mmi_command_put_pong,
+    .put_error = mmi_command_put_error,
+    .put_stop = mmi_command_put_stop,
+    .put_stopped = mmi_command_put_stopped,
+    .put_topic = zmtp_put_topic,
+    .read_back = zmtp_read_back,
+    .topic_message = zmtp_topic_message,
+    .refusal = mmi_command_refusal,
+};
+
+const mmi_wire mmi_wire_zmtp_3_0 = {
+    .name = "ZMTP 3.0",
+    .prefix = "",
+    .peer_name = "ZeroMQ peer",
+    .id = MMI_WIRE_ZMTP,
+    .minor = 0,
+    .beats = false,
+    .tells_topics = true,
+    .hello = &zmtp_hello,
+    .reader = &zmtp_reader,
+    .put_ping = NULL,
+    .put_pong = mmi_command_put_pong,
+    .put_error = mmi_command_put_error,
+    .put_stop = mmi_command_put_stop,
+    .put_stopped = mmi_command_put_stopped,
+    .put_topic = zmtp_3_0_put_topic,
+    .read_back = zmtp_3_0_read_back,
+    .topic_message = zmtp_topic_message,
+    .refusal = mmi_command_refusal,
+};
