@@ -11,12 +11,13 @@
 #include <stdio.h>
 
 #include "places.h"
-#include "plat/file.h"
+#include "plat/sim/disk.h"
 
-static const char *const files_kinds[] = { "posix" };
+static const char *const files_kinds[] = { "posix", "sim" };
 
 typedef struct files_world {
     mmi_files files;
+    mmi_disk *disk;        /* NULL: the system's */
     char path[PLACE_SIZE]; /* posix: of the folder */
     int dir;
 } files_world;
@@ -25,19 +26,32 @@ static inline files_world
 files_open(const char *kind)
 {
     files_world w = { .path = "/" };
-    mmi_files_posix(&w.files);
-    place_open(w.path);
+    if (strcmp(kind, "sim") == 0) {
+        w.disk = mmi_disk_new(1, &(mmi_disk_opts){ .capacity = 0 });
+        CHECK(w.disk != NULL);
+        mmi_disk_files(w.disk, &w.files);
+    } else {
+        mmi_files_posix(&w.files);
+        place_open(w.path);
+    }
     CHECK(strcmp(w.files.name, kind) == 0);
     CHECK_INT(w.files.root(w.files.self, w.path, &w.dir), MM_OK);
     return w;
 }
 
-/* Whatever the test left there goes with it. */
+/* Whatever the test left there goes with it; not what it left open. */
 static inline void
 files_close(files_world *w)
 {
     char command[PLACE_SIZE + 16];
     w->files.close(w->files.self, w->dir);
+    if (w->disk != NULL) {
+        mmi_disk_state state;
+        mmi_disk_look(w->disk, &state);
+        CHECK_INT(state.handles, 0);
+        mmi_disk_free(w->disk);
+        return;
+    }
     snprintf(command, sizeof command, "rm -rf '%s'", w->path);
     CHECK_INT(system(command), 0);
 }

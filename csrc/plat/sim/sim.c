@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plat/sim/chance.h"
 #include "plat/sim/world.h"
 
 enum { SIM_STEPS_AN_INSTANT = 20000 };   /* then the clock is pushed on: nothing may hang */
@@ -18,11 +19,7 @@ static const uint64_t SIM_WALL_START_NS = 1700000000ull * 1000000000;
 uint64_t
 mmi_sim_random(mmi_sim *w)
 {
-    /* splitmix64: small, and good for any seed */
-    uint64_t z = (w->random_state += 0x9e3779b97f4a7c15ull);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
+    return sim_chance_next(&w->random_state);
 }
 
 bool
