@@ -9,9 +9,6 @@
 
 #include "base/limits.h"
 
-enum { PACK_SPARES_MAX = 32 };   /* 4 MiB a process */
-static mmi_spares pack_spares = MMI_SPARES_INIT;
-
 static void
 pack_init(mmi_msg *m, mmi_msg_kind kind)
 {
@@ -20,23 +17,10 @@ pack_init(mmi_msg *m, mmi_msg_kind kind)
     m->kind = (uint8_t)kind;
 }
 
-bool
-mmi_pack_unused(mmi_msg *m)
-{
-    mmi_pack_in *in = mmi_pack_in_of(m);
-    if (in != NULL) {
-        mmi_arena_unref(in->arena);
-        return false;
-    }
-    mmi_pack_out *out = mmi_pack_out_of(m);
-    return out != NULL && out->room == MMI_PACK_CAP &&
-           mmi_spare_keep(&pack_spares, out, PACK_SPARES_MAX);
-}
-
 mmi_pack_out *
 mmi_pack_out_new(const struct mmi_framing *framing, size_t cap)
 {
-    mmi_pack_out *pack = cap == MMI_PACK_CAP ? mmi_spare_take(&pack_spares) : NULL;
+    mmi_pack_out *pack = cap == MMI_PACK_CAP ? mmi_pack_spare() : NULL;
     if (pack == NULL) {
         pack = mmi_realloc(NULL, sizeof *pack + cap);
     }

@@ -74,6 +74,8 @@ mmi_pack_out_follow(mmi_pack_out *view, size_t end)
 {
     view->used = view->cap = end;   /* nothing else is ever appended to it */
 }
+/* base/pack_spare.c: a block of MMI_PACK_CAP octets and a head that was kept; NULL: there is none. */
+void *mmi_pack_spare(void);
 /* Of mmi_msg_unref: nobody holds it any more.  true: it is kept for the next; false: to be freed. */
 bool mmi_pack_unused(mmi_msg *m);
 /* A pack of its own with a copy of the count messages from octet at to octet end.  NULL: no memory.

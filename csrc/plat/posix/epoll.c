@@ -178,6 +178,14 @@ mmi_epoll_outlook_open(void *self, int n, int *fd)
     return *fd < 0 ? *fd : MM_OK;
 }
 
+void
+mmi_posix_outlook(mmi_posix *p)
+{
+    if (atomic_load(&p->joined) && !mmi_memory_doze(&p->memory)) {
+        p->ops->interrupt(p->poller);
+    }
+}
+
 int
 mmi_epoll_outlook_join(void *self, int fd, bool on)
 {

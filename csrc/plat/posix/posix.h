@@ -48,13 +48,25 @@ int mmi_epoll_outlook_join(void *self, int fd, bool on);
 void mmi_posix_outlook(mmi_posix *p);
 
 int mmi_posix_error(int error);                       /* errors.c: errno -> mm_err */
+
+/* open.c */
+int mmi_posix_mark(mmi_posix *p, int fd);             /* as open; MM_ENOMEM: still the caller's */
 int mmi_posix_note(mmi_posix *p, int fd); /* fd, noted as open; or closes it: MM_ENOMEM */
 void mmi_posix_shut(mmi_posix *p, int fd);            /* forgets and closes */
+void mmi_posix_close_all(mmi_posix *p);
+
+/* clock.c */
 int mmi_posix_timeout_ms(uint64_t deadline_ns);       /* for poll(2): -1 never, else rounded up */
 /* poll(2) until a deadline, to the nanosecond where it is near; 0 does not wait. */
 int mmi_posix_poll(struct pollfd *fds, nfds_t count, uint64_t deadline_ns);
 uint64_t mmi_posix_now_ns(void);
+uint64_t mmi_posix_clock(void *self);                 /* the functions of mmi_plat */
+uint64_t mmi_posix_wall_clock(void *self);
+
+/* thread.c */
 int mmi_posix_detach(void *(*run)(void *arg), void *arg); /* a thread of its own, signals blocked */
+int mmi_posix_thread_start(void *self, void (*run)(void *arg), void *arg, void **thread);
+void mmi_posix_thread_join(void *self, void *thread);
 
 /* addr.c */
 socklen_t mmi_addr_to_sockaddr(const mmi_addr *a, struct sockaddr_storage *out);

@@ -1,49 +1,18 @@
 /*
- * sim.c: the simulated world's clock, chance, trace and order of events; and its platform table.
+ * plat/sim/sim.c: the simulated world's clock and order of events; and its platform table.
  *
- * Not here: streams (plat/sim/stream.c), the public calls (api/sim.c).  Law: time moves only when
+ * Not here: chance (plat/sim/trace.c), streams (plat/sim/stream.c), the public calls (api/sim.c).  Law: time moves only when
  * no engine can; an engine can when it was interrupted, its deadline has come, or something it
  * watches is ready.
  */
-#include <stdio.h>
 #include <string.h>
 
-#include "plat/sim/chance.h"
 #include "plat/sim/world.h"
 
 enum { SIM_STEPS_AN_INSTANT = 20000 };   /* then the clock is pushed on: nothing may hang */
 static const uint64_t SIM_WAIT_MAX_NS = 3600ull * 1000000000;   /* one virtual hour */
 static const uint64_t SIM_PUSH_NS = 1000;
 static const uint64_t SIM_WALL_START_NS = 1700000000ull * 1000000000;
-
-uint64_t
-mmi_sim_random(mmi_sim *w)
-{
-    return sim_chance_next(&w->random_state);
-}
-
-bool
-mmi_sim_chance(mmi_sim *w, uint32_t ppm)
-{
-    return ppm > 0 && mmi_sim_random(w) % 1000000 < ppm;
-}
-
-uint64_t
-mmi_sim_between(mmi_sim *w, uint64_t low, uint64_t high)
-{
-    return high <= low ? low : low + mmi_sim_random(w) % (high - low + 1);
-}
-
-void
-mmi_sim_trace(mmi_sim *w, const sim_engine *e, const char *what, int id, int64_t value)
-{
-    char *line = w->trace[w->trace_count++ % SIM_TRACE_LINES];
-    snprintf(line, SIM_TRACE_WIDTH, "%12.6f ms engine %u %s %d: %lld", (double)w->now_ns / 1e6,
-             e != NULL ? e->index : 99, what, id, (long long)value);
-    for (const char *c = line; *c != '\0'; c++) {
-        w->hash = (w->hash ^ (uint8_t)*c) * 0x100000001b3ull;   /* FNV-1a */
-    }
-}
 
 static bool
 sim_lookup_due(const mmi_sim *w, const sim_lookup *l)

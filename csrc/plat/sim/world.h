@@ -86,11 +86,13 @@ struct mmi_sim {
     uint64_t trace_count;
 };
 
-/* sim.c */
+/* plat/sim/trace.c */
 uint64_t mmi_sim_random(mmi_sim *w);
 bool mmi_sim_chance(mmi_sim *w, uint32_t ppm);                /* parts per million */
 uint64_t mmi_sim_between(mmi_sim *w, uint64_t low, uint64_t high);
 void mmi_sim_trace(mmi_sim *w, const sim_engine *e, const char *what, int id, int64_t value);
+
+/* plat/sim/sim.c */
 /* Runs until the time, or until *stop is true (may be NULL). */
 void mmi_sim_run_until(mmi_sim *w, uint64_t until_ns, const bool *stop);
 
