@@ -1,9 +1,9 @@
 /*
  * plat/sim/sim.c: the simulated world's clock and order of events; and its platform table.
  *
- * Not here: chance (plat/sim/trace.c), streams (plat/sim/stream.c), the public calls (api/sim.c).  Law: time moves only when
- * no engine can; an engine can when it was interrupted, its deadline has come, or something it
- * watches is ready.
+ * Not here: chance (plat/sim/trace.c), streams (plat/sim/stream.c), the public calls (api/sim.c).
+ * Law: time moves only when no engine can; an engine can when it was interrupted, its deadline has
+ * come, or something it watches is ready.
  */
 #include <string.h>
 
