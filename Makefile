@@ -1,5 +1,6 @@
 # make demo: build and run the main job.  make test: everything that must pass.
 # Both install what they need into .venv; a bare machine needs Python >= 3.10, its venv module, and gcc.
+# make install-c: the library for C programs (docs/c.md), which needs a C compiler only.
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +13,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 60
 C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
-.PHONY: demo test check build asan tsan fuzz sim mutants bench bench-all wheels clean
+.PHONY: demo test check build asan tsan fuzz sim mutants bench bench-all wheels build-c install-c clean
 
 demo: $(BUILD)/demo.stamp
 	$(PY) -m examples.demo --out demo-out
@@ -72,6 +73,45 @@ wheels: $(BUILD)/wheels.stamp
 	  $(VENV)/bin/auditwheel show $$wheel && $(VENV)/bin/abi3audit --strict $$wheel || exit 1; \
 	done
 	$(VENV)/bin/twine check --strict dist/*
+
+# ---- the library for C: libmeshmsg.so, libmeshmsg.a, meshmsg.pc and meshmsg.h; Python is not needed ----
+
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DESTDIR ?=
+# Until 1.0 a structure or a function that changes takes the next number.
+SOVERSION := 0
+CORE := $(filter-out csrc/binding/%,$(filter %.c,$(C_SOURCES)))
+CORE_OBJECTS := $(CORE:csrc/%.c=$(BUILD)/c/%.o)
+# As the extension is compiled (csrc/cffi_build.py); only what meshmsg.h marks is exported.
+CORE_FLAGS := -std=c11 -D_GNU_SOURCE -fvisibility=hidden -Wall -Wextra -pthread -O2 -g1
+CORE_LIBRARIES := $(BUILD)/c/libmeshmsg.so.$(SOVERSION) $(BUILD)/c/libmeshmsg.a
+
+build-c: $(CORE_LIBRARIES)
+
+install-c: $(CORE_LIBRARIES)
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 csrc/include/meshmsg.h $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 $(BUILD)/c/libmeshmsg.a $(DESTDIR)$(LIBDIR)
+	install -m 755 $(BUILD)/c/libmeshmsg.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)
+	ln -sf libmeshmsg.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libmeshmsg.so
+	version=$$(sed -n 's/^#define MM_VERSION "\(.*\)"/\1/p' csrc/include/meshmsg.h) && \
+	sed -e "s|@VERSION@|$$version|" -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
+	  -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' csrc/meshmsg.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/meshmsg.pc
+
+$(BUILD)/c/libmeshmsg.so.$(SOVERSION): $(CORE_OBJECTS)
+	$(CC) -shared -pthread -Wl,-soname,$(@F) -Wl,-z,defs $(LDFLAGS) $^ -o $@
+
+$(BUILD)/c/libmeshmsg.a: $(CORE_OBJECTS)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/c/%.o: csrc/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CORE_FLAGS) $(CFLAGS) -fPIC -DMM_BUILDS_LIBRARY -MMD -MP -Icsrc -Icsrc/include -c $< -o $@
+
+-include $(CORE_OBJECTS:.o=.d)
 
 $(VENV)/ready:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \

@@ -28,7 +28,7 @@ def files(folder: str, *suffixes: str) -> list[Path]:
 
 
 C = files("csrc", ".c", ".h")
-C_TESTS = files("tests", ".c", ".h")
+C_TESTS = [*files("tests", ".c", ".h"), *files("examples", ".c")]
 LIBRARY = [*files("src", ".py"), *files("patterns", ".py"), *files("spark_integration", ".py")]
 OUTSIDE = [
     *files("bench", ".py"),
@@ -214,7 +214,7 @@ def test_each_header_declares_what_is_used_by_those_it_is_for() -> None:
         (folder / f"meshmsg{end}.h").read_text() for end in ("", "_binding", "_testing")
     )
     own = [*(p for p in C if p.parent != folder), *files("src", ".py")]
-    theirs = [*C_TESTS, *TESTS, *files("bench", ".py"), *files("examples", ".c")]
+    theirs = [*C_TESTS, *TESTS, *files("bench", ".py")]
     core, outside = [p.read_text() for p in own], [p.read_text() for p in theirs]
     assert headers.unused(public, core + outside) == []
     assert headers.unused(binding, core) == []
@@ -260,7 +260,8 @@ def test_the_programs_of_a_page_run(page: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "check", "asan", "tsan", "fuzz", "mutants", "bench", "clean"]
+    "target",
+    ["demo", "test", "check", "asan", "tsan", "fuzz", "mutants", "bench", "install-c", "clean"],
 )
 def test_the_makefile_has_its_targets(target: str) -> None:
     """What README and the house promise can be made."""
