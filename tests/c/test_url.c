@@ -25,7 +25,7 @@ static bool
 same(const mmi_url *u, const mmi_url *v)
 {
     return strcmp(u->scheme, v->scheme) == 0 && strcmp(u->host, v->host) == 0 &&
-           u->port == v->port && u->sp == v->sp && u->any == v->any && u->ported == v->ported;
+           u->port == v->port && u->wire == v->wire && u->any == v->any && u->ported == v->ported;
 }
 
 static void
