@@ -142,6 +142,16 @@ def test_no_c_file_is_dead() -> None:
         assert f'"{name}"' in text, f"{name} is included nowhere"
 
 
+def test_what_a_room_says_is_private_no_other_includes() -> None:
+    """As `link/inside.h` says; tests may look."""
+    texts = {str(p.relative_to(ROOT / "csrc")): p.read_text() for p in C}
+    assert rules.private_includes(texts) == []
+    mine = {"link/inside.h": "/*\n * Private to link/.\n */\n"}
+    include = '#include "link/inside.h"\n'
+    assert rules.private_includes({**mine, "link/x.c": include}) == []
+    assert len(rules.private_includes({**mine, "ends/x.c": include})) == 1
+
+
 CIRCLE_FILES_MAX = 14
 """Files of the largest circle of calls in csrc.  It may only fall."""
 CIRCLES_MAX = 2

@@ -20,8 +20,10 @@ void mmi_socket_tick(mmi_socket *s); /* the role does what is due, and says when
 void mmi_socket_end(mmi_socket *s); /* the linger is over: what is not written is abandoned */
 void mmi_socket_cut(mmi_socket *s); /* and what the peer has not read, too: the engine goes */
 
-/* ends/stop.c.  Takes no new peers, and asks those it has to send nothing more, until then.
- * MM_ENOMEM: there is no timer, it waits for nobody. */
+/* ends/stop.c.  No more peers come: nobody listens or dials; the links stay. */
+void mmi_socket_no_arrivals(mmi_socket *s);
+/* The same, and those it has are asked to send nothing more, until then.  MM_ENOMEM: there is no
+ * timer, it waits for nobody. */
 int mmi_socket_stop(mmi_socket *s, uint64_t deadline_ns) MMI_WARN_UNUSED;
 void mmi_socket_stop_late(mmi_socket *s);
 

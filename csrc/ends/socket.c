@@ -114,17 +114,7 @@ mmi_socket_close(mmi_socket *s)
     s->handle = 0;
     socket_close_waiters(s);
     mmi_socket_unwatch(s);
-    MMI_LIST_EACH(&s->listeners, node, after) {
-        mmi_listener_close(MMI_CONTAINER_OF(node, mmi_listener, node));
-    }
-    MMI_LIST_EACH(&s->dialers, node, after) {
-        mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
-        if (d->link != NULL) {
-            d->link->dialer = NULL;   /* the link stays to flush; nobody dials again */
-            d->link = NULL;
-        }
-        mmi_dialer_close(d);
-    }
+    mmi_socket_no_arrivals(s);
     MMI_LIST_EACH(&s->links, node, after) {
         mmi_link_finish(MMI_CONTAINER_OF(node, mmi_link, node));
     }

@@ -7,9 +7,8 @@
 #include "ends/ends.h"
 #include "link/link.h"
 
-/* No more peers come: nobody listens or dials. */
-static void
-stop_arrivals(mmi_socket *s)
+void
+mmi_socket_no_arrivals(mmi_socket *s)
 {
     MMI_LIST_EACH(&s->listeners, node, after) {
         mmi_listener_close(MMI_CONTAINER_OF(node, mmi_listener, node));
@@ -17,7 +16,7 @@ stop_arrivals(mmi_socket *s)
     MMI_LIST_EACH(&s->dialers, node, after) {
         mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
         if (d->link != NULL) {
-            d->link->dialer = NULL;
+            d->link->dialer = NULL;   /* the link stays; nobody dials again */
             d->link = NULL;
         }
         mmi_dialer_close(d);
@@ -29,7 +28,7 @@ mmi_socket_stop(mmi_socket *s, uint64_t deadline_ns)
 {
     if (!s->host.stopping) {
         s->host.stopping = true;
-        stop_arrivals(s);
+        mmi_socket_no_arrivals(s);
         MMI_LIST_EACH(&s->links, node, after) {   /* who has heard nothing of us is no peer */
             mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
             if (link->state == MMI_LINK_ACTIVE) {

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "link/link.h"
+#include "link/inside.h"
 
 int
 mmi_link_control(mmi_link *link, const uint8_t *frame, size_t size)

@@ -6,7 +6,7 @@
  * told of one that breaks a rule (link/told.c), the memory (link/link.c).
  * Law: closing takes the pipe from the protocol first; memory goes at the next settle.
  */
-#include "link/link.h"
+#include "link/inside.h"
 
 void
 mmi_link_leave_half_open(mmi_link *link)

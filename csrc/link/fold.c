@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/radix.h"
-#include "link/link.h"
+#include "link/inside.h"
 
 typedef struct fold {
     mmi_radix topics;                    /* each has one subscriber: one of the marks below */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "link/link.h"
+#include "link/inside.h"
 
 enum { HELLO_READ_SIZE = 4096 };           /* octets a read takes during the handshake */
 

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "link/link.h"
+#include "link/inside.h"
 
 enum {
     HEARTBEAT_LATE_PART = 3   /* of the time-out: a beat that is later was missed by us */

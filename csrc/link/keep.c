@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "link/link.h"
+#include "link/inside.h"
 
 enum {
     IN_COPY_MAX = 32 * 1024,   /* bytes that are copied rather than kept in a whole buffer     */

@@ -6,7 +6,7 @@
  * Law: what a role that shares out had not begun to write is handed on at once; what is written at
  * this moment, or is nobody else's, goes out.
  */
-#include "link/link.h"
+#include "link/inside.h"
 
 void
 mmi_link_stop(mmi_link *link)

@@ -4,9 +4,9 @@
  *
  * Not here: what it does then: handshake (link/handshake.c), bytes in (link/rx.c), bytes out
  * (link/tx.c), heartbeats (link/heartbeat.c), its end (link/end.c).
- * Law: only the last settle of a closed link frees it.
+ * Law: a closed link is freed by a settle, once no thread reads or writes it.
  */
-#include "link/link.h"
+#include "link/inside.h"
 
 #include <stdio.h>
 

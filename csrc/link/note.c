@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "link/link.h"
+#include "link/inside.h"
 
 void
 mmi_link_dirty(mmi_link *link)

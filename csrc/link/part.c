@@ -9,7 +9,7 @@
  * MMI_PART_LIFE_MS, and not beside MMI_PARTING_MAX younger ones.  So the peer decides neither how
  * long nor how many.  What it has not confirmed by then stays in doubt.
  */
-#include "link/link.h"
+#include "link/inside.h"
 
 static const uint64_t PART_NS_PER_MS = 1000000;
 

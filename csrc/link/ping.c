@@ -7,7 +7,7 @@
  * Law: a PONG confirms the count it brings back.
  */
 #include "base/octets.h"
-#include "link/link.h"
+#include "link/inside.h"
 
 enum { PING_CONTEXT_SIZE = 8 };   /* bytes of one count */
 

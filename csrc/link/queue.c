@@ -5,7 +5,7 @@
  * Not here: the queues themselves (queue/pipe.c), writing (link/tx.c).
  * Law: nothing is written or read here: it is noted, for the settle that follows or the runner.
  */
-#include "link/link.h"
+#include "link/inside.h"
 
 static mmi_link *
 pipe_link(mmi_pipe *p)

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "link/link.h"
+#include "link/inside.h"
 
 enum {
     READ_UNDER_LOCK_MAX = 4 * 1024   /* bytes that are sooner parsed than the lock is dropped */

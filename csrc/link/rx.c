@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 
-#include "link/link.h"
+#include "link/inside.h"
 
 static bool
 link_is_publisher(const mmi_link *link)

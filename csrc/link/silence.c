@@ -6,7 +6,7 @@
  * answered: a PING behind messages that it may not have read yet asks it nothing; nor does silence
  * while we do not read ourselves (the inbox is full).  docs/adr: slow, stalled, hung, gone.
  */
-#include "link/link.h"
+#include "link/inside.h"
 
 static const uint64_t SILENCE_NS_PER_MS = 1000000;
 enum { SILENCE_PROBES = 2 };   /* of a closed window, an interval */

@@ -1,7 +1,7 @@
 /*
  * link/small.c: what is little, written or read for several links with the lock dropped once.
  */
-#include "link/small.h"
+#include "link/inside.h"
 
 #include <string.h>
 

@@ -15,8 +15,18 @@
 
 enum {
     MMI_SMALL_LINKS = 8,                 /* at once */
-    MMI_SMALL_WRITE = 512                /* bytes a link */
+    MMI_SMALL_WRITE = 512,               /* bytes a link */
+    MMI_SMALL_READ = 4 * 1024            /* the same; one that had no more is read with others */
 };
+
+/* A write of a link. */
+typedef struct mmi_link_write {
+    int64_t n;                           /* octets; a negative mm_err; MM_ECLOSED also: the link
+                                            is no longer what it was */
+    size_t total;                        /* that were offered */
+    uint64_t at_ns;                      /* what comes from then on answers it */
+    bool full;                           /* as much as a write takes */
+} mmi_link_write;
 
 typedef struct mmi_small_write {
     mmi_link *link;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "link/link.h"
+#include "link/inside.h"
 
 static const uint8_t stop_fence[] = { 'S', 'T', 'O', 'P' };   /* the context of a PING of ours */
 

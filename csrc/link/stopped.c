@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "link/link.h"
+#include "link/inside.h"
 
 /* A peer that was asked, and whose connection ended since. */
 typedef struct stop_ended {

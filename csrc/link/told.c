@@ -5,7 +5,7 @@
  * Not here: its end (link/end.c), the words for one in the handshake (wire/handshake.c).
  * Law: a peer is told nothing that its wire has no words for, or in the middle of a message.
  */
-#include "link/link.h"
+#include "link/inside.h"
 
 #include <stdio.h>
 

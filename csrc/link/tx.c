@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "link/link.h"
+#include "link/inside.h"
 
 enum {
     OUT_IOV_MAX = 256,

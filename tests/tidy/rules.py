@@ -67,6 +67,26 @@ def wrong_includes(path: str, text: str) -> list[str]:
     return found
 
 
+PRIVATE_HEADER = re.compile(r"\bPrivate to (\w+)/\.")
+"""What a header says that is for the files of its own room."""
+
+
+def private_includes(texts: dict[str, str]) -> list[str]:
+    """Who includes a header that says that it is private to another floor; `texts` is the text of
+    each C file by its path."""
+    owners = {
+        path: said[1]
+        for path, text in texts.items()
+        if path.endswith(".h") and (said := PRIVATE_HEADER.search(text.partition("*/")[0]))
+    }
+    return [
+        f"{path}: {name} is private to {owners[name]}"
+        for path, text in sorted(texts.items())
+        for name in re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, re.MULTILINE)
+        if floor_of(path) != owners.get(name, floor_of(path))
+    ]
+
+
 def system_includes(path: str, text: str) -> list[str]:
     """Only plat/ touches the system."""
     if floor_of(path) == "plat":

@@ -1,5 +1,5 @@
 /*
- * plat/sim/world.h: what the files of the simulated world share.  Private to plat/.
+ * plat/sim/world.h: what the files of the simulated world share, api/sim.c among them.
  *
  * A stream is two ends; each end holds what is on its way to it, in chunks that become visible at
  * their time.  Law: one thread; all chance comes from the world's generator; every operation is
