@@ -8,12 +8,30 @@
 #include <stdio.h>
 #include <string.h>
 
-static const mmi_tran *const trans[] = { &mmi_tran_tcp, &mmi_tran_ipc, &mmi_tran_inproc };
+enum { TRANS_MAX = 8 };
+
+static const mmi_tran *trans[TRANS_MAX] = { &mmi_tran_tcp, &mmi_tran_ipc, &mmi_tran_inproc };
+
+int
+mmi_tran_add(const mmi_tran *tran)
+{
+    const size_t size = strlen(tran->scheme);
+    for (size_t i = 0; i < TRANS_MAX && size > 0 && size <= MMI_SCHEME_MAX; i++) {
+        if (trans[i] == NULL) {
+            trans[i] = tran;
+            return MM_OK;
+        }
+        if (strcmp(trans[i]->scheme, tran->scheme) == 0) {
+            return MM_EINVAL;
+        }
+    }
+    return MM_EINVAL;
+}
 
 const mmi_tran *
 mmi_tran_of(const mmi_url *u)
 {
-    for (size_t i = 0; i < MMI_COUNT_OF(trans); i++) {
+    for (size_t i = 0; i < TRANS_MAX && trans[i] != NULL; i++) {
         if (strcmp(trans[i]->scheme, u->scheme) == 0) {
             return trans[i];
         }
@@ -27,7 +45,7 @@ tran_unknown(char *why)
     char list[MM_WHY_SIZE] = "";
     size_t at = 0;
     for (int sp = 0; sp <= 1; sp++) {
-        for (size_t i = 0; i < MMI_COUNT_OF(trans) && at < sizeof list; i++) {
+        for (size_t i = 0; i < TRANS_MAX && trans[i] != NULL && at < sizeof list; i++) {
             if (sp == 0 || (trans[i]->flags & MMI_TRAN_SP) != 0) {
                 at += (size_t)snprintf(list + at, sizeof list - at, "%s%s%s", at > 0 ? ", " : "",
                                        sp > 0 ? "sp+" : "", trans[i]->scheme);
@@ -68,7 +86,7 @@ mmi_tran_parse(const char *text, int use, mmi_url *out, char *why)
 void
 mmi_tran_fork_lock(void)
 {
-    for (size_t i = 0; i < MMI_COUNT_OF(trans); i++) {
+    for (size_t i = 0; i < TRANS_MAX && trans[i] != NULL; i++) {
         if (trans[i]->fork_lock != NULL) {
             trans[i]->fork_lock();
         }
@@ -78,8 +96,8 @@ mmi_tran_fork_lock(void)
 void
 mmi_tran_fork_unlock(void)
 {
-    for (size_t i = MMI_COUNT_OF(trans); i-- > 0;) {
-        if (trans[i]->fork_unlock != NULL) {
+    for (size_t i = TRANS_MAX; i-- > 0;) {
+        if (trans[i] != NULL && trans[i]->fork_unlock != NULL) {
             trans[i]->fork_unlock();
         }
     }
@@ -88,7 +106,7 @@ mmi_tran_fork_unlock(void)
 void
 mmi_tran_fork_child(void)
 {
-    for (size_t i = 0; i < MMI_COUNT_OF(trans); i++) {
+    for (size_t i = 0; i < TRANS_MAX && trans[i] != NULL; i++) {
         if (trans[i]->fork_child != NULL) {
             trans[i]->fork_child();
         }

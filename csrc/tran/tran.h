@@ -77,11 +77,42 @@ typedef struct mmi_tran {
 int mmi_tran_parse(const char *text, int use, mmi_url *out, char *why) MMI_WARN_UNUSED;
 const mmi_tran *mmi_tran_of(const mmi_url *u);   /* of one that was parsed */
 
+/* For tests, which bring one of their own: before the first endpoint is used, from one thread.
+ * MM_EINVAL: its scheme is taken, empty or too long, or there is no room. */
+int mmi_tran_add(const mmi_tran *tran) MMI_WARN_UNUSED;
+
 /* For fork.c: those of all transports. */
 void mmi_tran_fork_lock(void);
 void mmi_tran_fork_unlock(void);
 void mmi_tran_fork_child(void);
 
 extern const mmi_tran mmi_tran_tcp, mmi_tran_ipc, mmi_tran_inproc;
+
+/*
+ * What is not built yet, and where it goes.
+ *
+ * Shared memory: its streams are the platform's, as those of inproc are (plat/memory): a plat/shm
+ * beside it, to which posix.c hands what belongs to it.  dial connects to a unix socket and returns
+ * MM_EAGAIN; plat->connected says MM_EAGAIN until both sides have the descriptors.  Nothing above
+ * plat and tran sees a difference.
+ *
+ * TLS over tcp, WebSocket: a stream of the platform below, with words of its own before the wire's,
+ * and octets that are not the wire's.  That is a second table, handed out by dial and accept beside
+ * the stream, with a state a connection (NULL: the octets are the wire's, and all is as now):
+ *     step     one step of its own handshake: MM_OK; MM_EAGAIN and what to watch for; or why not
+ *     readv    as plat->readv: MM_EAGAIN also if what came is no whole record yet
+ *     writev   as plat->writev; an octet it took is no longer the link's
+ *     buffered octets it has read and not given yet: poll does not know of them, so a link looks
+ *              here before it waits
+ *     flush    has it octets that the system did not take?  then the link waits for room
+ *     finish   its own goodbye, then plat->finish
+ *     free
+ * A link of such a stream is MMI_LINK_CONNECTING until step is done, on the listening side as well
+ * (mmi_link_open: pending), under the deadline and in the count of half-open links that it has from
+ * its first moment; mmi_link_event asks step where it asks plat->connected.  It reads and writes in
+ * link/handshake.c, read.c, tx.c and leave.c; link/small.c leaves it out, as it does those whose
+ * memory is lent.  What step found out of the peer (a certificate's name) belongs into the event
+ * and mm_peer, beside what a mechanism of ZMTP says of it.
+ */
 
 #endif
