@@ -37,6 +37,11 @@ SYSTEM_HEADERS = re.compile(
     r"^\s*#\s*include\s*<(sys/|unistd|fcntl|netinet|netdb|arpa|poll|signal|time\.h|net/)",
     re.MULTILINE,
 )
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+SCHEME = re.compile(r"inproc|(?<![a-z])(?:tcp|ipc)(?![a-z])", re.IGNORECASE)
+KNOW_SCHEMES = {"tran", "plat", "wire", "include"}
+"""Transports, the streams of the system, the mappings of SP (named after TCP and IPC in its RFCs)
+and what their peers are told to connect to, and comments of the public header."""
 BANNED_WORDS = re.compile(
     r"\b(?:class|def|struct|enum)\s+\w*?(manager|handler|util|helper|session)\w*", re.IGNORECASE
 )
@@ -92,6 +97,15 @@ def system_includes(path: str, text: str) -> list[str]:
     if floor_of(path) == "plat":
         return []
     return [f"{path}: system header {m.group().strip()}" for m in SYSTEM_HEADERS.finditer(text)]
+
+
+def named_schemes(path: str, text: str) -> list[str]:
+    """Only a transport knows a scheme; examples in comments are fine."""
+    if floor_of(path) in KNOW_SCHEMES or path in ("base/limits.h", "api/sp.c"):
+        return []
+    code = COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+    lines = enumerate(code.splitlines())
+    return [f"{path}:{i + 1}: names a scheme" for i, line in lines if SCHEME.search(line)]
 
 
 def long_c(path: str, text: str) -> list[str]:
