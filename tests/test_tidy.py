@@ -85,6 +85,7 @@ def test_a_rule_holds(rule: Rule, paths: list[Path], base: Path) -> None:
         (rules.asks_which_wire, "sched/x.c", "if (link->wire->id == 2) {\n"),
         (rules.asks_which_wire, "api/x.c", "if (link->wire == &mmi_wire_sp) {\n"),
         (rules.named_schemes, "link/x.c", "if (scheme == MMI_IPC) {\n"),
+        (rules.named_schemes, "wire/url.c", 'return memcmp(text, "tcp", 3) == 0;\n'),
         (rules.named_schemes, "api/x.c", '/* tcp */ strncmp(url, "ipc://", 6)\n'),
         (rules.named_schemes, "ends/x.c", "mmi_inproc_pending(l);\n"),
         (rules.named_schemes, "sched/x.c", "setsockopt(s, IPPROTO_TCP, TCP_NODELAY, 1);\n"),

@@ -87,14 +87,14 @@ mm_codec_sp_hello_result(const mm_codec_sp_hello *h, uint32_t *ours, uint32_t *t
 }
 
 mm_codec_sp_reader *
-mm_codec_sp_reader_new(uint64_t message_size_max, uint32_t hops_max, int ipc, uint32_t id)
+mm_codec_sp_reader_new(uint64_t message_size_max, uint32_t hops_max, int marked, uint32_t id)
 {
     const mmi_sp_protocol *protocol = mmi_sp_find(id);
     mm_codec_sp_reader *r = protocol == NULL ? NULL : mmi_alloc(sizeof *r);
     if (r != NULL) {
         mmi_sp_reader_limits limits = { .message_size_max = message_size_max,
                                         .hops_max = hops_max,
-                                        .mapping = ipc != 0 ? MMI_SP_IPC : MMI_SP_TCP,
+                                        .mapping = marked != 0 ? MMI_SP_MARKED : MMI_SP_PLAIN,
                                         .form = protocol->form };
         mmi_sp_reader_init(&r->reader, &limits);
     }
@@ -131,7 +131,7 @@ mm_codec_sp_reader_look(const mm_codec_sp_reader *r, uint64_t *held, uint64_t *s
 }
 
 int
-mm_codec_sp_head(uint32_t id, int ipc, uint32_t hops_max, const uint8_t *bodies,
+mm_codec_sp_head(uint32_t id, int marked, uint32_t hops_max, const uint8_t *bodies,
                  const uint64_t *sizes, uint32_t count, uint8_t *out, size_t *size)
 {
     const mmi_sp_protocol *protocol = mmi_sp_find(id);
@@ -144,7 +144,7 @@ mm_codec_sp_head(uint32_t id, int ipc, uint32_t hops_max, const uint8_t *bodies,
     }
     int rc = mmi_sp_check(protocol->form, protocol->bodies_max, hops_max, m);
     if (rc == MM_OK) {
-        int mapping = ipc != 0 ? MMI_SP_IPC : MMI_SP_TCP;
+        int mapping = marked != 0 ? MMI_SP_MARKED : MMI_SP_PLAIN;
         *size = mmi_sp_head_put(out, mapping, protocol->form, m);
     }
     mmi_msg_unref(m);

@@ -29,7 +29,7 @@ size_t mm_codec_hello_output(mm_codec_hello *h, uint8_t *out, size_t size);
 /* mm_reason */
 int mm_codec_hello_result(const mm_codec_hello *h, int *role, int *minor, uint8_t *identity, size_t *size);
 
-/* ---- the SP codec (csrc/wire/sp), likewise.  id: a protocol's number on the wire; ipc: 0 for the TCP form ---- */
+/* ---- the SP codec (csrc/wire/sp), likewise.  id: a protocol's number on the wire; marked: the mapping to IPC ---- */
 typedef struct mm_codec_sp_reader mm_codec_sp_reader;
 typedef struct mm_codec_sp_hello mm_codec_sp_hello;
 int mm_codec_sniff(const uint8_t *buf, size_t size);   /* 1 ZMTP, 2 SP, 0 need more, MM_EPROTO neither */
@@ -41,14 +41,14 @@ void mm_codec_sp_hello_free(mm_codec_sp_hello *h);
 int mm_codec_sp_hello_feed(mm_codec_sp_hello *h, const uint8_t *buf, size_t size, size_t *used);
 size_t mm_codec_sp_hello_output(mm_codec_sp_hello *h, uint8_t *out, size_t size);
 int mm_codec_sp_hello_result(const mm_codec_sp_hello *h, uint32_t *ours, uint32_t *theirs);   /* mm_reason */
-mm_codec_sp_reader *mm_codec_sp_reader_new(uint64_t message_size_max, uint32_t hops_max, int ipc, uint32_t id);
+mm_codec_sp_reader *mm_codec_sp_reader_new(uint64_t message_size_max, uint32_t hops_max, int marked, uint32_t id);
 void mm_codec_sp_reader_free(mm_codec_sp_reader *r);
 /* 1: a message, to be freed; 0: need more; < 0 */
 int mm_codec_sp_reader_next(mm_codec_sp_reader *r, const uint8_t *buf, size_t size, size_t *used, mm_msg **msg);
 /* mm_reason; held: bytes taken for an unfinished message; skipped: messages with too many hops */
 int mm_codec_sp_reader_look(const mm_codec_sp_reader *r, uint64_t *held, uint64_t *skipped);
 /* What goes in front of the octets of these frames, 13 at most; MM_EINVAL, MM_ENOTSUP: not in SP's form. */
-int mm_codec_sp_head(uint32_t id, int ipc, uint32_t hops_max, const uint8_t *bodies, const uint64_t *sizes,
+int mm_codec_sp_head(uint32_t id, int marked, uint32_t hops_max, const uint8_t *bodies, const uint64_t *sizes,
                      uint32_t count, uint8_t *out, size_t *size);
 
 /* ---- the simulated world (csrc/plat/sim) ---- */

@@ -110,7 +110,7 @@ sp_pack(const uint8_t **buf, size_t *size, mmi_reader_room room, mmi_arena *aren
 {
     mmi_sp_reader r;
     mmi_sp_reader_limits limits = { .message_size_max = 1 << 20, .hops_max = 8,
-                                    .mapping = MMI_SP_TCP, .form = MMI_SP_RAW };
+                                    .mapping = MMI_SP_PLAIN, .form = MMI_SP_RAW };
     mmi_sp_reader_init(&r, &limits);
     mmi_pack_in *pack = mmi_sp_reader_pack(&r, buf, size, room, arena);
     mmi_sp_reader_fini(&r);
@@ -190,7 +190,7 @@ test_messages_of_several_frames_stay_in_it_too(void)
 static void
 test_so_do_messages_of_the_second_wire(void)
 {
-    const mmi_framing *sp = mmi_framing_sp(MMI_SP_TCP, mmi_sp_of_role(MM_PUSH));
+    const mmi_framing *sp = mmi_framing_sp(MMI_SP_PLAIN, mmi_sp_of_role(MM_PUSH));
     CHECK(rounds_of(sp, sp_pack, 1) > ROUNDS / 4);
 }
 
@@ -219,7 +219,7 @@ static void
 test_a_pack_says_whether_its_messages_are_of_one_size(void)
 {
     static const uint64_t sizes[][3] = { { 9, 9, 9 }, { 9, 9, 8 }, { 8, 9, 9 }, { 9, 8, 9 } };
-    const mmi_framing *sp = mmi_framing_sp(MMI_SP_TCP, mmi_sp_of_role(MM_PUSH));
+    const mmi_framing *sp = mmi_framing_sp(MMI_SP_PLAIN, mmi_sp_of_role(MM_PUSH));
     for (int i = 0; i < 2 * (int)MMI_COUNT_OF(sizes); i++) {
         const mmi_framing *f = i % 2 == 0 ? &mmi_framing_zmtp : sp;
         uint8_t octets[128];

@@ -238,7 +238,7 @@ test_peers_of_two_wires_get_it_in_their_own_words(void)
 {
     fake_sock *s = fan_open(MM_OVERFLOW_BLOCK, 100);
     fake_pipe *a = fan_connect(s, ""), *b = fan_connect(s, "");
-    s->framing = mmi_framing_sp(MMI_SP_TCP, mmi_sp_of_role(MM_PUB));
+    s->framing = mmi_framing_sp(MMI_SP_PLAIN, mmi_sp_of_role(MM_PUB));
     fake_pipe *c = fan_connect(s, "");
     CHECK(fake_send(s, "a1") == MM_OK && fake_send(s, "b2") == MM_OK);
     fan_is(a, "ab");

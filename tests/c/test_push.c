@@ -98,7 +98,7 @@ test_a_pack_that_fits_nowhere_as_a_whole_goes_in_parts(void)
     enum { MESSAGES = 40, ROOM = 7 };
     fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 100);
     const mmi_framing *wires[] = {&mmi_framing_zmtp,
-                                  mmi_framing_sp(MMI_SP_TCP, mmi_sp_of_role(MM_PUSH))};
+                                  mmi_framing_sp(MMI_SP_PLAIN, mmi_sp_of_role(MM_PUSH))};
     s->packs = true;
     for (size_t i = 0; i < MMI_COUNT_OF(wires); i++) {
         s->framing = &mmi_framing_zmtp;

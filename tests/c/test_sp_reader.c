@@ -17,7 +17,7 @@ reader_of(int form)
 {
     mmi_sp_reader r;
     mmi_sp_reader_limits limits = { .message_size_max = LIMIT, .hops_max = MMI_SP_HOPS_MAX,
-                                    .mapping = MMI_SP_TCP, .form = form };
+                                    .mapping = MMI_SP_PLAIN, .form = form };
     mmi_sp_reader_init(&r, &limits);
     return r;
 }

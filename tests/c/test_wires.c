@@ -78,7 +78,7 @@ test_what_a_framing_puts_it_opens_again(void)
 {
     round_trip(&mmi_framing_zmtp, fake_text("body"), "body");
     round_trip(&mmi_framing_zmtp, FRAMES("a", "", "c"), "a||c");
-    for (int mapping = MMI_SP_TCP; mapping <= MMI_SP_IPC; mapping++) {
+    for (int mapping = MMI_SP_PLAIN; mapping <= MMI_SP_MARKED; mapping++) {
         round_trip(framing_of(mapping, MM_PUSH), fake_text("body"), "body");
         round_trip(framing_of(mapping, MM_PULL), fake_text(""), "");
         round_trip(framing_of(mapping, MM_PAIR), fake_text("body"), "body");
@@ -99,7 +99,7 @@ test_sp_has_no_words_for_more_frames_than_its_form(void)
         { MM_REP, fake_text("no envelope"), MM_EINVAL },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(cases); i++) {
-        const mmi_framing *f = framing_of(MMI_SP_TCP, cases[i].role);
+        const mmi_framing *f = framing_of(MMI_SP_PLAIN, cases[i].role);
         CHECK_INT(f->check(f, cases[i].m), cases[i].rc);
         mmi_msg_unref(cases[i].m);
     }
@@ -112,7 +112,7 @@ two_wires(int role, uint32_t overflow, uint32_t queue, fake_pipe **zmtp, fake_pi
     fake_sock *s = fake_open(role, overflow, queue);
     s->framing = &mmi_framing_zmtp;
     *zmtp = fake_connect(s);
-    s->framing = framing_of(MMI_SP_TCP, role);
+    s->framing = framing_of(MMI_SP_PLAIN, role);
     *sp = fake_connect(s);
     return s;
 }
@@ -145,7 +145,7 @@ test_frames_that_nobody_can_have_are_refused_whatever_the_policy(void)
                                   MM_OVERFLOW_DROP_OLDEST };
     for (size_t i = 0; i < MMI_COUNT_OF(policies); i++) {
         fake_sock *s = fake_open(MM_PUSH, policies[i], 1);
-        s->framing = framing_of(MMI_SP_TCP, MM_PUSH);
+        s->framing = framing_of(MMI_SP_PLAIN, MM_PUSH);
         fake_pipe *sp = fake_connect(s);
         CHECK_INT(fake_send_msg(s, FRAMES("a", "b")), MM_ENOTSUP);
         CHECK((s->ops->ready(s->state) & MM_WRITABLE) != 0);
@@ -218,14 +218,14 @@ outbox_is(const fake_pipe *p, const char *wanted)
 static const mmi_framing *
 pair_v0(void)
 {
-    return mmi_framing_sp(MMI_SP_IPC, mmi_sp_find(MMI_SP_PAIR0));
+    return mmi_framing_sp(MMI_SP_MARKED, mmi_sp_find(MMI_SP_PAIR0));
 }
 
 static void
 test_a_pack_is_told_anew_in_the_words_of_the_next_peer(void)
 {
     fake_sock *s = fake_open(MM_PAIR, MM_OVERFLOW_BLOCK, 100);
-    const mmi_framing *wires[] = { &mmi_framing_zmtp, framing_of(MMI_SP_TCP, MM_PAIR), pair_v0(),
+    const mmi_framing *wires[] = { &mmi_framing_zmtp, framing_of(MMI_SP_PLAIN, MM_PAIR), pair_v0(),
                                    &mmi_framing_zmtp, pair_v0() };
     s->packs = true;
     s->framing = wires[0];
@@ -259,7 +259,7 @@ test_a_pack_of_nothing_but_frames_leaves_nothing(void)
     CHECK_INT(fake_send_msg(s, FRAMES("a", "b")), MM_OK);
     CHECK_INT(fake_send_msg(s, FRAMES("c", "d")), MM_OK);
     fake_cut(p);
-    s->framing = framing_of(MMI_SP_TCP, MM_PUSH);
+    s->framing = framing_of(MMI_SP_PLAIN, MM_PUSH);
     p = fake_connect(s);
     CHECK(p->pipe.outbox.slot_count == 0 && p->wrote_count == 0 && p->pipe.accepted == 0);
     CHECK(s->stats.dropped_unfit == 2 && fake_queued(s) == 0);
@@ -277,7 +277,7 @@ test_without_memory_what_is_left_of_a_pack_stays(void)
     CHECK_INT(fake_send_msg(s, FRAMES("no", "words")), MM_OK);
     CHECK_INT(fake_send(s, "three"), MM_OK);
     fake_cut(p);
-    s->framing = framing_of(MMI_SP_IPC, MM_PUSH);
+    s->framing = framing_of(MMI_SP_MARKED, MM_PUSH);
     mm_test_alloc_fail(1);   /* the first message, when the peer comes */
     p = fake_connect(s);
     uint64_t bytes;
@@ -321,7 +321,7 @@ static void
 test_a_reply_in_frames_to_a_peer_of_sp_is_refused_and_can_be_made_anew(void)
 {
     fake_sock *s = fake_open(MM_REP, MM_OVERFLOW_ERROR, 10);
-    s->framing = framing_of(MMI_SP_TCP, MM_REP);
+    s->framing = framing_of(MMI_SP_PLAIN, MM_REP);
     fake_pipe *p = fake_connect(s);
     CHECK_INT(fake_deliver(p, FRAMES("\x80""123", "", "q")), MM_OK);
     fake_recv_is(s, "\x80""123||q");
@@ -443,8 +443,8 @@ test_packs_and_single_messages_are_the_same_bodies(void)
 {
     static uint8_t stream[STREAM_MAX], packed[STREAM_MAX], single[STREAM_MAX];
     const mmi_framing *forms[] = {
-        framing_of(MMI_SP_TCP, MM_PUSH), framing_of(MMI_SP_IPC, MM_PUSH),
-        framing_of(MMI_SP_TCP, MM_PAIR), framing_of(MMI_SP_IPC, MM_PAIR)
+        framing_of(MMI_SP_PLAIN, MM_PUSH), framing_of(MMI_SP_MARKED, MM_PUSH),
+        framing_of(MMI_SP_PLAIN, MM_PAIR), framing_of(MMI_SP_MARKED, MM_PAIR)
     };
     uint32_t seed = 1;
     for (int round = 0; round < ROUNDS; round++) {

@@ -10,7 +10,7 @@
 #include "wire/sp/hello.h"
 #include "wire/sp/reader.h"
 
-enum { FUZZ_IPC = 0x80, FUZZ_HOPS = 4, FUZZ_SIZE = 100000 };
+enum { FUZZ_MARKED = 0x80, FUZZ_HOPS = 4, FUZZ_SIZE = 100000 };
 
 static const uint8_t fuzz_ids[] = {
     MMI_SP_PAIR0, MMI_SP_PAIR1, MMI_SP_PUB, MMI_SP_SUB, MMI_SP_REQ, MMI_SP_REP,
@@ -73,7 +73,8 @@ fuzz_run(fuzz_side *s, const uint8_t *data, size_t size, size_t piece, uint8_t k
 {
     s->protocol = mmi_sp_find(fuzz_ids[(kind & 0x7f) % MMI_COUNT_OF(fuzz_ids)]);
     mmi_sp_reader_limits limits = { .message_size_max = FUZZ_SIZE, .hops_max = FUZZ_HOPS,
-                                    .mapping = (kind & FUZZ_IPC) != 0 ? MMI_SP_IPC : MMI_SP_TCP,
+                                    .mapping = (kind & FUZZ_MARKED) != 0 ? MMI_SP_MARKED
+                                                                         : MMI_SP_PLAIN,
                                     .form = s->protocol->form };
     mmi_sp_hello_init(&s->hello, s->protocol, true);
     mmi_sp_reader_init(&s->reader, &limits);

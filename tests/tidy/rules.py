@@ -39,9 +39,9 @@ SYSTEM_HEADERS = re.compile(
 )
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 SCHEME = re.compile(r"inproc|(?<![a-z])(?:tcp|ipc)(?![a-z])", re.IGNORECASE)
-KNOW_SCHEMES = {"tran", "plat", "wire", "include"}
-"""Transports, the streams of the system, the mappings of SP (named after TCP and IPC in its RFCs)
-and what their peers are told to connect to, and comments of the public header."""
+KNOW_SCHEMES = {"base/limits.h", "wire/zmtp/wire.c", "wire/sp/wire.c"}
+"""Beside transports and the streams of the system: limits, and what a peer of the other wire is
+told to connect to."""
 BANNED_WORDS = re.compile(
     r"\b(?:class|def|struct|enum)\s+\w*?(manager|handler|util|helper|session)\w*", re.IGNORECASE
 )
@@ -101,7 +101,7 @@ def system_includes(path: str, text: str) -> list[str]:
 
 def named_schemes(path: str, text: str) -> list[str]:
     """Only a transport knows a scheme; examples in comments are fine."""
-    if floor_of(path) in KNOW_SCHEMES or path in ("base/limits.h", "api/sp.c"):
+    if floor_of(path) in ("tran", "plat") or path in KNOW_SCHEMES:
         return []
     code = COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
     lines = enumerate(code.splitlines())

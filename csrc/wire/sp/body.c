@@ -8,19 +8,19 @@
 
 #include "base/octets.h"
 
-enum { SP_LENGTH = 8, SP_IPC_MESSAGE = 1, SP_LAST_WORD = 0x80, SP_HOPS_OCTET_MAX = 0xff };
+enum { SP_LENGTH = 8, SP_MARK = 1, SP_LAST_WORD = 0x80, SP_HOPS_OCTET_MAX = 0xff };
 
 size_t
 mmi_sp_length_size(int mapping)
 {
-    return mapping == MMI_SP_IPC ? MMI_SP_LENGTH_MAX : SP_LENGTH;
+    return mapping == MMI_SP_MARKED ? MMI_SP_LENGTH_MAX : SP_LENGTH;
 }
 
 int
 mmi_sp_length_parse(int mapping, const uint8_t *buf, size_t len, uint64_t *size)
 {
     size_t whole = mmi_sp_length_size(mapping);
-    if (mapping == MMI_SP_IPC && len > 0 && buf[0] != SP_IPC_MESSAGE) {
+    if (mapping == MMI_SP_MARKED && len > 0 && buf[0] != SP_MARK) {
         return MM_EPROTO;
     }
     if (len < whole) {
@@ -131,8 +131,8 @@ mmi_sp_head_put(uint8_t out[MMI_SP_HEAD_MAX], int mapping, int form, const mmi_m
     size_t at = 0;
     size_t hops = form == MMI_SP_HOPS ? MMI_SP_WORD : 0;
     uint64_t size = (uint64_t)m->size + hops;
-    if (mapping == MMI_SP_IPC) {
-        out[at++] = SP_IPC_MESSAGE;
+    if (mapping == MMI_SP_MARKED) {
+        out[at++] = SP_MARK;
     }
     mmi_be64_put(out + at, size);
     at += SP_LENGTH;

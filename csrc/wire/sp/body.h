@@ -1,10 +1,11 @@
 /*
  * wire/sp/body.h: one SP message <-> a message with frames.  Pure.
  *
- * On the wire: a head (its length; for IPC 01 in front of that), then header words of 4 octets as
- * the protocol's form says, then the body.  In a message the words stand as they came in the first
- * frame, and an empty frame divides them from the body, as in a ZMTP envelope: so the roles need
- * not know which wire a request came by, and what goes out is the head and then all frames' octets.
+ * On the wire: a head (its length; where it is marked, 01 in front of that), then header words of 4
+ * octets as the protocol's form says, then the body.  In a message the words stand as they came in
+ * the first frame, and an empty frame divides them from the body, as in a ZMTP envelope: so the
+ * roles need not know which wire a request came by, and what goes out is the head and then all
+ * frames' octets.
  * Law: no word beyond hops_max is looked at; what a peer sends is a result, never an assertion.
  */
 #ifndef MMI_SP_BODY_H
@@ -13,7 +14,8 @@
 #include "wire/framing.h"
 #include "wire/sp/sp.h"
 
-typedef enum mmi_sp_mapping { MMI_SP_TCP = 1, MMI_SP_IPC } mmi_sp_mapping;
+/* The mappings to TCP and to IPC in its RFCs: the second marks each message. */
+typedef enum mmi_sp_mapping { MMI_SP_PLAIN = 1, MMI_SP_MARKED } mmi_sp_mapping;
 
 enum {
     MMI_SP_LENGTH_MAX = 9,           /* octets: 01 and the length                            */
@@ -24,7 +26,7 @@ enum {
 
 /* Octets that the length takes in a mapping: 8 or 9. */
 size_t mmi_sp_length_size(int mapping);
-/* > 0: octets taken; 0: need more; MM_EPROTO: not 01 in front of an IPC length. */
+/* > 0: octets taken; 0: need more; MM_EPROTO: no mark where there is one. */
 int mmi_sp_length_parse(int mapping, const uint8_t *buf, size_t len, uint64_t *size)
     MMI_WARN_UNUSED;
 

@@ -100,7 +100,7 @@ sp_check(const mmi_framing *f, const mmi_msg *m)
     SP_FRAMING(on, MMI_SP_RAW, 1), SP_FRAMING(on, MMI_SP_RAW, 2), SP_FRAMING(on, MMI_SP_HOPS, 1), \
     SP_FRAMING(on, MMI_SP_ASKED, 1), SP_FRAMING(on, MMI_SP_STACK, 1)
 
-static const mmi_framing sp_framings[] = { SP_FRAMINGS(MMI_SP_TCP), SP_FRAMINGS(MMI_SP_IPC) };
+static const mmi_framing sp_framings[] = { SP_FRAMINGS(MMI_SP_PLAIN), SP_FRAMINGS(MMI_SP_MARKED) };
 
 const mmi_framing *
 mmi_framing_sp(int mapping, const mmi_sp_protocol *ours)

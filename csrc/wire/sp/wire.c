@@ -60,7 +60,7 @@ sp_failure(const mmi_opening *o, const char **detail)
 static int
 sp_mapping(const mmi_opening *o)
 {
-    return o->config.marks ? MMI_SP_IPC : MMI_SP_TCP;
+    return o->config.marks ? MMI_SP_MARKED : MMI_SP_PLAIN;
 }
 
 static void
