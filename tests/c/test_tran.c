@@ -23,7 +23,7 @@ url_of(const char *text)
 static mmi_url
 named(const char *name)
 {
-    mmi_url u = { .scheme = "inproc" };
+    mmi_url u = { .scheme = "inproc", .wire = &mmi_wire_zmtp };
     snprintf(u.host, sizeof u.host, "%s", name);
     return u;
 }
