@@ -103,10 +103,21 @@ mm_send_reply(mm_handle socket, const mm_batch *batch, uint32_t i, const mm_body
     memcpy(all + routed, frames, count * sizeof *all);
     mmi_msg *m = mmi_msg_gather(all, routed + count);
     mmi_free(all);
-    if (m != NULL) {
-        m->pipe_id = mm_batch_peer(batch, i);
+    if (m == NULL) {
+        return MM_ENOMEM;
     }
-    return mmi_api_send(socket, m, 0, 0, NULL);
+    m->pipe_id = mm_batch_peer(batch, i);
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc == MM_OK) {
+        mmi_engine *e = s->engine;
+        mmi_api_wait w = mmi_api_wait_of(0, 0);
+        rc = mmi_api_end(e, s->ops->refuse == NULL ? MM_ENOTSUP : mmi_api_send_locked(s, m, &w));
+    }
+    if (rc != MM_OK) {
+        mmi_msg_unref(m);
+    }
+    return rc;
 }
 
 int

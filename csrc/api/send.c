@@ -121,7 +121,8 @@ mmi_api_send(mm_handle socket, mmi_msg *m, int64_t timeout_ms, int64_t slice_ms,
         mmi_engine *e = s->engine;
         mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
         mmi_msg *kept = key != NULL ? mmi_msg_ref(m) : NULL;
-        rc = io_check(s, m->size, m->frame_count);
+        bool asks = s->ops->reply != NULL && s->ops->bound == NULL;   /* surveys: api/survey.c */
+        rc = key != NULL && !asks ? MM_ENOTSUP : io_check(s, m->size, m->frame_count);
         if (rc == MM_OK) {
             rc = io_send(s, m, &w);
         }

@@ -77,6 +77,9 @@ typedef enum mm_err {
     MM_ENOSPC = -30
 } mm_err;
 
+/* Who talks to whom: PUSH to PULL (each message to one of them), PUB and XPUB to SUB and XSUB (to all who subscribed),
+ * REQ to REP (a request and its reply), SURVEYOR to RESPONDENT (a question to all, their answers), PAIR to PAIR, BUS to
+ * BUS (to all neighbours); DEALER (to one in turn) and ROUTER (to the peer it names) to each other, to REQ and REP. */
 typedef enum mm_role {
     MM_PUSH = 1, MM_PULL, MM_PUB, MM_SUB, MM_XPUB, MM_XSUB, MM_REQ, MM_REP, MM_DEALER, MM_ROUTER, MM_PAIR,
     MM_SURVEYOR, MM_RESPONDENT, MM_BUS,
@@ -120,6 +123,8 @@ typedef enum mm_reason {
     MM_REASON_COUNT
 } mm_reason;
 
+/* What a send does when the queue is full: it waits, it says MM_EAGAIN, or a message is dropped and counted: the one
+ * that is sent, or the one that waited longest. */
 typedef enum mm_overflow {
     MM_OVERFLOW_BLOCK = 1, MM_OVERFLOW_ERROR, MM_OVERFLOW_DROP_NEWEST, MM_OVERFLOW_DROP_OLDEST
 } mm_overflow;
@@ -138,7 +143,10 @@ typedef enum mm_event_kind {
 enum {
     /* readiness bits; MM_PEERS: peers or subscriptions changed; MM_DRAINED: a queue is empty, or receipts came */
     MM_READABLE = 1, MM_WRITABLE = 2, MM_PEERS = 4, MM_DRAINED = 8,
-    MM_OPT_INSECURE = 1, MM_OPT_HANDOVER = 2, MM_OPT_DROP_UNROUTABLE = 4, MM_OPT_XPUB_VERBOSE = 8,
+    MM_OPT_INSECURE = 1,                                  /* may bind outside loopback; nothing is encrypted */
+    MM_OPT_HANDOVER = 2,                                  /* ROUTER: a newcomer takes over an identity that is in use */
+    MM_OPT_DROP_UNROUTABLE = 4,                           /* ROUTER: to nobody: dropped, not MM_EHOSTUNREACH */
+    MM_OPT_XPUB_VERBOSE = 8,                              /* XPUB: gives each peer's subscriptions, not the first */
     MM_OPT_CONFLATE = 16, MM_OPT_CONFLATE_TOPIC = 32,     /* SUB: keeps the newest, of all or of each topic */
     MM_OPT_XPUB_MANUAL = 64,                              /* its user decides what a peer is subscribed to */
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
@@ -267,7 +275,7 @@ MM_API int mm_grant(mm_handle socket, uint64_t peer, int add, const void *topic,
 MM_API int mm_welcome(mm_handle socket, const void *body, size_t size);   /* XPUB: to each new subscriber first */
 
 /* ---- sending.  MM_EAGAIN also where overflow or no_peer says that a full queue, or no peer, is an error ---- */
-/* One message of one frame. */
+/* One message of one frame.  (REQ and SURVEYOR have mm_request and mm_survey, REP and RESPONDENT mm_send_reply.) */
 MM_API int mm_send(mm_handle socket, const void *body, size_t size, int64_t timeout_ms, int64_t slice_ms);
 /* One message of count frames; of PUB the first is the topic.  to: 0, or, of a ROUTER, the id of a peer; 0 there: its
  * first frame is the identity of one.  MM_EINVAL: no frame; MM_EMSGSIZE: over a limit of the socket. */
@@ -297,7 +305,7 @@ MM_API int mm_stop_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t 
 
 /* ---- REP and RESPONDENT: answers to message i of a batch that was received here; neither ever waits ---- */
 /* MM_EHOSTUNREACH: whoever asked is gone, or its queue is full (both are counted as dropped); MM_EINVAL: there is no
- * message i, or no frame. */
+ * message i, or no frame; MM_ENOTSUP: another role. */
 MM_API int mm_send_reply(mm_handle socket, const mm_batch *batch, uint32_t i, const mm_body *frames, uint32_t count);
 /* A refusal instead of it, with a reason of any octets. MM_OK: it is on its way. Else nothing was sent, and a reply
  * may be: MM_ENOTSUP: whoever asked does not know refusals, or is not asked directly; MM_EHOSTUNREACH: it is gone;

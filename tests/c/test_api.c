@@ -169,6 +169,8 @@ test_a_role_says_what_it_cannot_do(void)
         CHECK((mm_send(s, octet, 1, 0, 0) == MM_ENOTSUP) == !sends || role == MM_REQ);
         bool asks = role == MM_REQ || role == MM_SURVEYOR;
         CHECK_INT(mm_recv_reply(s, 1, batch, 0, 0) == MM_ENOTSUP, !asks);
+        CHECK_INT(mm_request(s, &body, 1, 0, 0, &id) == MM_ENOTSUP, role != MM_REQ);
+        CHECK_INT(mm_survey(s, &body, 1, 0, 1, 0, 0, &id) == MM_ENOTSUP, role != MM_SURVEYOR);
         CHECK_INT(mm_subscribe(s, octet, 1), subscribes ? MM_OK : MM_ENOTSUP);
         CHECK_INT(mm_subscriber_count(s, octet, 1, &count), reaches ? MM_OK : MM_ENOTSUP);
         CHECK_INT(mm_wait_subscribers(s, octet, 1, 0, 0, 0), reaches ? MM_OK : MM_ENOTSUP);

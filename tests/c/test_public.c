@@ -148,6 +148,7 @@ test_a_request_is_answered_from_the_batch_it_stands_in(void)
         CHECK(frame_is(c.reply, 0, 0, "this") && frame_is(c.reply, 0, 1, ""));
         CHECK(frame_is(c.reply, 0, 2, "that"));
     }
+    CHECK_INT(mm_send_reply(c.one, c.reply, 0, answer, 1), MM_ENOTSUP);
     mm_batch_drop(c.batch);
     CHECK_INT(mm_send_reply(c.two, c.batch, 0, answer, 1), MM_EINVAL);
     CHECK_INT(mm_send_refusal(c.two, c.batch, 0, "no", 2), MM_EINVAL);
@@ -206,6 +207,7 @@ test_all_who_are_asked_answer_and_a_router_writes_to_one(void)
     CHECK_INT(mm_send(c.one, "hello", 5, WAIT_MS, 0), MM_OK);
     CHECK_INT(mm_recv(c.two, c.batch, 1, ANY, WAIT_MS, 0), 1);
     CHECK(frame_is(c.batch, 0, 1, "hello"));
+    CHECK_INT(mm_send_reply(c.two, c.batch, 0, answer, 2), MM_ENOTSUP);
     CHECK_INT(mm_send_frames(c.two, mm_batch_peer(c.batch, 0), answer, 2, WAIT_MS, 0), MM_OK);
     CHECK_INT(mm_recv(c.one, c.reply, 1, ANY, WAIT_MS, 0), 1);
     CHECK(frame_is(c.reply, 0, 0, "0") && frame_is(c.reply, 0, 1, "3"));
