@@ -47,15 +47,15 @@ sim: $(BUILD)/dev.stamp
 mutants: $(BUILD)/dev.stamp
 	$(PY) -m tests.mutants --seed $(SEED) --count $(COUNT) --jobs $(JOBS)
 
-# The short set, some ten minutes; both commands compare with the stored line (bench/baseline.json).
+# The short set, some ten minutes; both commands compare with the stored line (bench/targets/baseline.json).
 bench: $(BUILD)/dev.stamp
-	$(PY) -m meshmsg.bench targets --short --json $(BUILD)/bench.json --report $(BUILD)/bench.html
-	$(PY) -m meshmsg.bench micro --seconds 0.1
+	$(PY) -m bench targets --short --json $(BUILD)/bench.json --report $(BUILD)/bench.html
+	$(PY) -m bench micro --seconds 0.1
 
 # The whole that docs/performance.md is made from, on a machine with nothing else to do.
 bench-all: $(BUILD)/dev.stamp
-	$(PY) -m meshmsg.bench targets --markdown $(BUILD)/targets.md --json $(BUILD)/bench-all.json --report $(BUILD)/bench-all.html
-	$(PY) -m meshmsg.bench micro
+	$(PY) -m bench targets --markdown $(BUILD)/targets.md --json $(BUILD)/bench-all.json --report $(BUILD)/bench-all.html
+	$(PY) -m bench micro
 
 # What is published, into dist: with a container engine manylinux_2_28 and musllinux_1_2 wheels for x86_64 and
 # aarch64; without one, a wheel for this machine's C library. All are audited, and the sdist is beside them.

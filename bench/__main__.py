@@ -9,47 +9,46 @@ from collections.abc import Sequence
 
 import meshmsg
 
-from ._args import check_base
-from ._many import add_commands as add_many
-from ._micro import add_commands as add_micro
-from ._need import BenchError
-from ._rate import add_commands as add_rate
-from ._report_command import add_commands as add_report
-from ._run import add_commands as add_run
-from ._speed import add_commands as add_speed
-from ._surveys import add_commands as add_surveys
-from ._targets import add_commands as add_targets
+from .base.need import BenchError
+from .base.rooms import COMMAND, ONLY_IN_A_CHECKOUT, room_with
+from .commands import many, rate, report, run, speed, surveys
+from .commands.args import check_base
+
+OF_A_CHECKOUT = ("targets", "micro")
+"""Commands whose room an installed meshmsg does not have."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands."""
+    """All commands that are here."""
     top = argparse.ArgumentParser(
-        prog="python -m meshmsg.bench",
+        prog=COMMAND,
         description="Measure meshmsg beside others, interleaved, sender and receiver apart.",
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    for add in (
-        add_speed,
-        add_rate,
-        add_many,
-        add_surveys,
-        add_run,
-        add_targets,
-        add_micro,
-        add_report,
-    ):
-        add(commands)
+    of_a_checkout = [room_with("targets", name) for name in OF_A_CHECKOUT]
+    for module in (speed, rate, many, surveys, run, *filter(None, of_a_checkout), report):
+        module.add_commands(commands)
+    if not all(of_a_checkout):
+        top.epilog = f"What is about meshmsg itself ({', '.join(OF_A_CHECKOUT)}) and what it is "
+        top.epilog += f"measured beside {ONLY_IN_A_CHECKOUT}."
     return top
+
+
+def check_here(arguments: Sequence[str]) -> None:
+    """Refuse a command whose room is not here."""
+    if arguments and arguments[0] in OF_A_CHECKOUT and room_with("targets", "targets") is None:
+        raise BenchError(f"{arguments[0]} {ONLY_IN_A_CHECKOUT} {arguments[0]}")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure and print; the exit status."""
-    chosen = parser().parse_args(arguments)
     try:
+        check_here(arguments)
+        chosen = parser().parse_args(arguments)
         check_base(chosen)
         status: int = chosen.run(chosen)
     except (BenchError, meshmsg.MeshError) as error:
-        print(f"python -m meshmsg.bench: {error}", file=sys.stderr)
+        print(f"{COMMAND}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -3,6 +3,7 @@ symbol, which works on each Python it is for; and one line to who has no compile
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -89,20 +90,45 @@ def test_the_wheel_holds_all_packages(wheel: Path) -> None:
     assert not [name for name in names if name.startswith(("tests", "csrc", "examples"))]
 
 
-def test_the_wheel_leaves_in_the_source_tree_what_only_works_there(
-    wheel: Path, unpacked: Path
-) -> None:
-    """Micro-benchmarks, C programs, the stored line; asked for them, an installed bench says so."""
+ROOMS = {"base", "commands", "ends", "measure", "peers", "report", "scenarios"}
+"""Of the bench, what measures a machine of one's own."""
+
+
+def test_the_wheel_has_the_rooms_of_the_bench_that_measure_meshmsg(wheel: Path) -> None:
+    """Not the rivals, nor what was promised, nor the micro-benchmarks."""
     names = zipfile.ZipFile(wheel).namelist()
-    assert not [
-        name for name in names if re.search(r"bench/(c|micro)/|baseline\.json|test_\w+\.py", name)
-    ]
+    of_bench = [name.split("/")[2:] for name in names if name.startswith("meshmsg/bench/")]
+    assert {parts[0] for parts in of_bench if len(parts) > 1} == ROOMS
+    assert {parts[0] for parts in of_bench if len(parts) == 1} == {"__init__.py", "__main__.py"}
     assert "meshmsg/bench/scenarios/mixed.yaml" in names
-    micro = bench(unpacked, "micro")
-    assert micro.returncode != 0
-    assert "are in a source tree of meshmsg only" in micro.stderr
-    raw = bench(unpacked, "thr", "--peer", "raw-c", "--seconds", "0.1")
-    assert "its source is in a source tree of meshmsg only" in raw.stdout + raw.stderr
+    assert not [name for name in names if re.search(r"test_\w+\.py|\.c$|\.json$", name)]
+
+
+@pytest.mark.parametrize("command", ["targets", "micro"])
+def test_a_command_that_an_installed_bench_has_not_says_where_it_is(
+    unpacked: Path, command: str
+) -> None:
+    """As does its help."""
+    done = bench(unpacked, command, "--short")
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"python -m meshmsg.bench: {command} is in a checkout of meshmsg only: there, "
+        f"python -m bench {command}\n"
+    )
+    assert "is in a checkout of meshmsg only" in bench(unpacked, "--help").stdout
+
+
+def test_an_installed_bench_measures_meshmsg_and_says_where_rivals_are(unpacked: Path) -> None:
+    """By a command and by a scenario; the rivals it is told of are rows that say so."""
+    told = ("--rounds", "1", "--json", "-")
+    thr = bench(unpacked, "thr", "--count", "100", "--size", "64", "--transport", "tcp", *told)
+    run = bench(unpacked, "run", "fixed-rate", "--scale", "0.001", *told)
+    for done in (thr, run):
+        assert done.returncode == 0, done.stderr
+        rows = {row["peer"]: row["missing"] for row in json.loads(done.stdout)["rows"]}
+        assert rows["meshmsg"] is None
+        assert rows["libzmq-c"] == rows["raw-c"]
+        assert rows["raw-c"] == "is in a checkout of meshmsg only: there, python -m bench"
 
 
 def bench(unpacked: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -126,7 +152,7 @@ def test_the_sdist_is_the_source_tree(wheel: Path) -> None:
         "docs/adr/README.md",
         "examples/pub_sub.py",
         "src/meshmsg/bench/c/raw.c",
-        "src/meshmsg/bench/baseline.json",
+        "src/meshmsg/bench/targets/baseline.json",
         "tests/test_packaging.py",
         "tests/golden/greeting.bin",
     ):

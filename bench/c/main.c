@@ -1,6 +1,6 @@
 /*
  * The process of a rival in C: reads its task from key=value arguments, measures, and speaks the
- * JSON lines of bench/_worker.py with its parent. Both ends as two threads for inproc (task=both).
+ * JSON lines of bench/ends/process.py with its parent. Both ends as two threads for inproc (task=both).
  * Not here: how messages travel (each rival's own file). Law: as in Python, the clock runs only
  * between the first and the last measured message of this end; both ends tell when that was.
  */

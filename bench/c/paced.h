@@ -1,5 +1,5 @@
 /*
- * Schedules and counted latencies for the rivals in C, in the form bench/_paced.py has in Python:
+ * Schedules and counted latencies for the rivals in C, in the form bench/ends/schedule.py has in Python:
  * each message begins with the nanosecond at which it was due, then producer and flags.
  * Law: latency counts from when a message was due, not from when it was sent.
  */

@@ -1,7 +1,7 @@
 /*
  * Surveys, for rivals in C that have them: one asks many and waits for all answers.
  * Not here: how a survey travels; what a respondent answers is its question.
- * Law: a question of one byte ends a respondent, as in bench/_works_survey.py.
+ * Law: a question of one byte ends a respondent, as in bench/ends/survey.py.
  */
 #ifndef BENCH_SURVEY_H
 #define BENCH_SURVEY_H

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench._compile import compiler
+from meshmsg.bench.base.tools import compiler
 
 HERE = Path(__file__).resolve().parent
 CSRC = HERE.parents[1] / "csrc"

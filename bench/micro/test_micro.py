@@ -1,8 +1,8 @@
 """Micro-benchmarks: queues, subscriptions, crossings into C.
 
-`python -m meshmsg.bench micro` runs them and compares with the stored line; by hand, with all that
+`python -m bench micro` runs them and compares with the stored line; by hand, with all that
 pytest-benchmark can: `pytest bench/micro --benchmark-autosave`, later `--benchmark-compare`. Not
-here: the codec (test_codec.py), and processes and sockets (`python -m meshmsg.bench`). Law: no
+here: the codec (test_codec.py), and processes and sockets (`python -m bench`). Law: no
 assertion about time; each bench checks that what it timed did what it should.
 """
 

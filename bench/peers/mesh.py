@@ -8,7 +8,7 @@ from typing import Any
 
 import meshmsg
 
-from .._task import PATIENCE, Task
+from ..base.task import PATIENCE, Task
 from .mesh_survey import MeshRespondents, MeshSurveyor
 from .seam import Answerer, Asker, Peer, Receiver, Respondents, Sender, Surveyor
 

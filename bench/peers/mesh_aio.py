@@ -5,7 +5,7 @@ from __future__ import annotations
 import meshmsg
 from meshmsg import aio
 
-from .._task import PATIENCE, Task
+from ..base.task import PATIENCE, Task
 from .looped import LoopedAnswerer, LoopedAsker, LoopedReceiver, LoopedSender
 from .mesh_survey import AioRespondents, AioSurveyor
 from .seam import Answerer, Asker, Peer, Receiver, Respondents, Sender, Surveyor

@@ -6,7 +6,7 @@ from typing import Any
 
 import meshmsg
 
-from .._task import Task
+from ..base.task import Task
 from .mesh import Mesh, MeshPublisher, MeshReceiver, MeshSender, MeshSubscriber
 from .seam import Receiver, Sender
 

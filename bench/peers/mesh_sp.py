@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .._task import Task
+from ..base.task import Task
 from .mesh import Mesh
 from .mesh_batch import MeshBatch
 from .seam import Asker, Receiver, Respondents, Sender

@@ -7,7 +7,7 @@ import asyncio
 import meshmsg
 from meshmsg import aio
 
-from .._task import PATIENCE, STOP, Task
+from ..base.task import PATIENCE, STOP, Task
 from .looped import Looped
 from .seam import Respondents, Surveyor
 

@@ -1,8 +1,8 @@
 """The one shape all peers have: ends of a measurement, and who makes them.
 
-A Python peer is a Peer whose methods open ends in this process; a program (programs.py) is a Peer
-that only has a command. Nothing here takes the time but Asker.ask_times: the clock belongs between
-the call and the return, inside a loop's coroutine too.
+A Python peer is a Peer whose methods open ends in this process; a program (rivals/programs.py) is a
+Peer that only has a command. Nothing here takes the time but Asker.ask_times: the clock belongs
+between the call and the return, inside a loop's coroutine too.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 
-from .._need import BenchError
-from .._task import Task
+from ..base.need import BenchError
+from ..base.rooms import BENCH
+from ..base.task import Task
 
 TRANSPORTS = ("tcp", "ipc", "inproc")
 ONLY_WAITS = "has no non-blocking send"
@@ -135,6 +136,8 @@ class Peer:
     """Connections to one receiver."""
     package: str = ""
     """The distribution whose version is told."""
+    in_python: bool = True
+    """Whether its ends are Python's, so that many can be threads of one process."""
     offers: bool = False
     """Whether its senders can refuse a message instead of waiting for room."""
 
@@ -153,7 +156,7 @@ class Peer:
         """What to run as a process for one end, or (inproc) for both."""
         self.check_sending(*tasks)
         told = json.dumps([task.as_json() for task in tasks])
-        return [sys.executable, "-m", "meshmsg.bench._worker", told]
+        return [sys.executable, "-m", f"{BENCH}.ends.process", told]
 
     def check_sending(self, *tasks: Task) -> None:
         """Refuse a sender that shall not wait, where there is no such thing."""

@@ -6,8 +6,8 @@ import struct
 from itertools import accumulate, pairwise
 from typing import Any
 
-from .._need import is_there, need
-from .._task import PATIENCE, Task
+from ..base.need import is_there, need
+from ..base.task import PATIENCE, Task
 from .looped import LoopedAnswerer, LoopedAsker, LoopedReceiver, LoopedSender
 from .seam import Answerer, Asker, Peer, Receiver, Sender
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench import _baseline
-from meshmsg.bench._baseline import StoredLine
-from meshmsg.bench._need import BenchError
+from meshmsg.bench.base.need import BenchError
+from meshmsg.bench.targets import baseline
+from meshmsg.bench.targets.baseline import StoredLine
 from tests.support.benched import bench
 from tests.support.benched import made_row as row
 
@@ -25,7 +25,7 @@ def test_a_line_holds_multiples_of_the_calibration_loop_of_our_own_peers() -> No
         row("meshmsg", 1.0, missing="gone", kind="cpu"),
         row("meshmsg", 7.0, "p99.9_us", kind="rate", load="l"),
     ]
-    assert _baseline.line_of(rows, 0.5) == {
+    assert baseline.line_of(rows, 0.5) == {
         "thr tcp 64 B meshmsg receiver_per_s": 500.0,
         "lat tcp 64 B meshmsg p50_us": 50e-6 / 0.5,
     }
@@ -40,7 +40,7 @@ def test_changes_within_noise_are_not_told() -> None:
         "c p50_us": 1.0,
         "d p50_us": 2.0,
     }
-    assert _baseline.changes(now, before) == [
+    assert baseline.changes(now, before) == [
         "SLOWER: 0.50 x  b receiver_per_s",
         "SLOWER: 0.33 x  c p50_us",
         "faster: 2.00 x  d p50_us",
@@ -55,7 +55,7 @@ def of(path: Path, *, saves: bool = False) -> StoredLine:
 @pytest.fixture
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which the loop takes a quarter of a second."""
-    monkeypatch.setattr(_baseline, "calibration_loop", lambda: 0.25)
+    monkeypatch.setattr(baseline, "calibration_loop", lambda: 0.25)
 
 
 @pytest.mark.usefixtures("steady")
@@ -84,11 +84,11 @@ def test_storing_a_part_keeps_the_rest(tmp_path: Path) -> None:
 def test_the_machine_is_looked_at_before_and_after(monkeypatch: Any, tmp_path: Path) -> None:
     """The median of all loops counts: one slow spell at the end says little."""
     path = tmp_path / "line.json"
-    monkeypatch.setattr(_baseline, "calibration_loop", lambda: 0.5)
+    monkeypatch.setattr(baseline, "calibration_loop", lambda: 0.5)
     line = of(path, saves=True)
     line.calibrate()
     line.calibrate()
-    monkeypatch.setattr(_baseline, "calibration_loop", lambda: 9.0)
+    monkeypatch.setattr(baseline, "calibration_loop", lambda: 9.0)
     line.compare([row("meshmsg", 1000.0)])
     assert list(json.loads(path.read_text())["line"].values()) == [500.0]
 
@@ -116,15 +116,15 @@ def test_a_line_that_cannot_be_stored_is_found_before_measuring(tmp_path: Path) 
 def test_a_fixed_rate_is_not_compared_by_the_cpu_of_who_watches_the_clock() -> None:
     """Most of that is the generator's."""
     rows = [row("meshmsg", 9.0, "cpu_us", kind=kind, load="l") for kind in ("rate", "fanout")]
-    assert list(_baseline.line_of(rows, 1.0)) == ["fanout tcp l meshmsg cpu_us"]
+    assert list(baseline.line_of(rows, 1.0)) == ["fanout tcp l meshmsg cpu_us"]
 
 
 def test_the_stored_line_has_no_cpu_of_a_fixed_rate() -> None:
     """Of the file that comes with the bench."""
-    line = json.loads(_baseline.STORED.read_text())["line"]
+    line = json.loads(baseline.STORED.read_text())["line"]
     assert [key for key in line if key.startswith("rate") and key.endswith("cpu_us")] == []
 
 
 def test_the_calibration_loop_takes_time() -> None:
     """Else nothing could be divided by it."""
-    assert _baseline.calibration_loop() > 0
+    assert baseline.calibration_loop() > 0

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench._compile import folder as cache
-from meshmsg.bench._need import BenchError
-from meshmsg.bench._task import Task
-from meshmsg.bench.peers import PEERS, activemq_broker, kafka_broker, rabbit_broker
-from meshmsg.bench.peers.brokers import Broker
+from meshmsg.bench.base.need import BenchError
+from meshmsg.bench.base.task import Task
+from meshmsg.bench.peers.roster import PEERS
+from meshmsg.bench.rivals import activemq_broker, kafka_broker, rabbit_broker
+from meshmsg.bench.rivals.brokers import Broker
+from meshmsg.bench.rivals.compile import folder as cache
 from tests.support.benched import measured
 from tests.support.fakeclients import QUEUE_MAX, FakeKafka, FakePika, FakeStomp
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench import _launch
-from meshmsg.bench._need import BenchError
-from meshmsg.bench._task import Task
-from meshmsg.bench.peers import PEERS
-from meshmsg.bench.peers.brokers import Broker, Running, free_port, group_use
+from meshmsg.bench.base.need import BenchError
+from meshmsg.bench.base.task import Task
+from meshmsg.bench.measure import launch
+from meshmsg.bench.peers.roster import PEERS
+from meshmsg.bench.rivals.brokers import Broker, Running, free_port, group_use
 from tests.support.benched import measured
 
 LISTENER = """
@@ -127,11 +127,11 @@ def test_a_process_that_hangs_is_stopped_and_the_row_says_so() -> None:
     hangs = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     with (
         pytest.raises(BenchError, match=r"was stopped after 0\.2 s"),
-        _launch.processes(0.2) as start,
+        launch.processes(0.2) as start,
     ):
         start(hangs).line()
     dies = [sys.executable, "-c", "raise SystemExit('no')"]
-    with pytest.raises(BenchError, match="no"), _launch.processes() as start:
+    with pytest.raises(BenchError, match="no"), launch.processes() as start:
         start(dies).line()
 
 
@@ -152,5 +152,5 @@ def test_a_measurement_of_a_peer_that_fails_leaves_no_process() -> None:
             return commands[-1]
 
     with pytest.raises(BenchError, match="it fell over"):
-        _launch.measure(Broken(), "tcp", task)
+        launch.measure(Broken(), "tcp", task)
     assert len(commands) == 2

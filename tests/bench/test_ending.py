@@ -153,7 +153,7 @@ def test_a_hang_up_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
 
 def python(text: str) -> list[str]:
     """Run some lines in a process, as signals go to the main thread; what it printed."""
-    lines = "import os, signal, threading\nfrom meshmsg.bench._signals import held\n"
+    lines = "import os, signal, threading\nfrom meshmsg.bench.base.signals import held\n"
     lines += "signal.signal(signal.SIGINT, signal.default_int_handler)\n" + text  # also under nohup
     done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench._hiccups import SECONDS, Hiccups, hiccups_case, lateness
-from meshmsg.bench._launch import Measured
-from meshmsg.bench._rate import LOADS, others_use, rate_cases
-from meshmsg.bench._table import table
-from meshmsg.bench.peers import peer_named
+from meshmsg.bench.commands.rate import LOADS, others_use, rate_cases
+from meshmsg.bench.measure.hiccups import SECONDS, Hiccups, hiccups_case, lateness
+from meshmsg.bench.measure.launch import Measured
+from meshmsg.bench.peers.roster import peer_named
+from meshmsg.bench.report.table import table
 from tests.support.benched import bench, rows
 
 MS = 1_000_000

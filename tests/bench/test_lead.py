@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench import _many
-from meshmsg.bench._lead import LEADS, Gathered, ThreadEnd, lead_one, lead_others
-from meshmsg.bench._many import Fanout, fanout_case, fanout_parts
-from meshmsg.bench._task import Task
-from meshmsg.bench.peers import PEERS, peer_named
+from meshmsg.bench.base.task import Task
+from meshmsg.bench.commands import many
+from meshmsg.bench.commands.many import Fanout, fanout_case, fanout_parts
+from meshmsg.bench.ends.lead import LEADS, Gathered, ThreadEnd, lead_one, lead_others
+from meshmsg.bench.peers.roster import PEERS, peer_named
 from tests.support.benched import rows
 
 USED = {"cpu_s": 2.0, "rss_mb": 10.0}
@@ -173,7 +173,7 @@ def test_the_warm_up_finds_the_count_for_the_time_wanted() -> None:
 
 def test_processes_that_are_asked_for_are_not_chosen(monkeypatch: Any) -> None:
     """One number, the same for all peers, and never more than there are subscribers."""
-    monkeypatch.setattr(_many.os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(many.os, "sched_getaffinity", lambda _: set(range(8)))
     chosen = argparse.Namespace(processes=5, count=200, seconds=1.0, seed=1)
     for subscribers, parts in ((100, [5]), (3, [3])):
         case = fanout_case(peer_named("meshmsg"), "tcp", 64, subscribers, chosen)

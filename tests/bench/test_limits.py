@@ -10,18 +10,18 @@ from typing import Any, cast
 
 import pytest
 
-from meshmsg.bench import _launch
-from meshmsg.bench._launch import LIMIT, Measured, measure, processes, time_for
-from meshmsg.bench._need import BenchError
-from meshmsg.bench._run import Played
-from meshmsg.bench._scenario import Producer, load
-from meshmsg.bench._stage import Consumers, limit_of, produce
-from meshmsg.bench._task import Task
-from meshmsg.bench._works import passed, recv_throughput, send_throughput, whole_way
-from meshmsg.bench.peers import PEERS
-from meshmsg.bench.peers.brokers import Broker, Running
+from meshmsg.bench.base.need import BenchError
+from meshmsg.bench.base.task import Task
+from meshmsg.bench.commands.run import Played
+from meshmsg.bench.ends.works import passed, recv_throughput, send_throughput, whole_way
+from meshmsg.bench.measure import launch
+from meshmsg.bench.measure.launch import LIMIT, Measured, measure, processes, time_for
+from meshmsg.bench.measure.stage import Consumers, limit_of, produce
 from meshmsg.bench.peers.mesh import Mesh
+from meshmsg.bench.peers.roster import PEERS
 from meshmsg.bench.peers.seam import Receiver, Sender
+from meshmsg.bench.rivals.brokers import Broker, Running
+from meshmsg.bench.scenarios.scenario import Producer, load
 from tests.support.scenarios import scenario
 
 SECOND_NS = 1_000_000_000
@@ -175,7 +175,7 @@ def test_a_measurement_gets_the_time_its_messages_need(monkeypatch: pytest.Monke
         raise BenchError("enough")
         yield
 
-    monkeypatch.setattr(_launch, "processes", noted)
+    monkeypatch.setattr(launch, "processes", noted)
     task = Task("thr", "meshmsg", True, "", 0, 1_000_000)
     for more in ((), (7.0,)):
         with pytest.raises(BenchError, match="enough"):

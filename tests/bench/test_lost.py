@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 import meshmsg as mm
-from meshmsg.bench import _meet
-from meshmsg.bench._meet import Distant, Served
-from meshmsg.bench._need import BenchError
-from meshmsg.bench._stage import produce
-from meshmsg.bench.peers.brokers import free_port
+from meshmsg.bench.base.need import BenchError
+from meshmsg.bench.measure import meet
+from meshmsg.bench.measure.meet import Distant, Served
+from meshmsg.bench.measure.stage import produce
+from meshmsg.bench.rivals.brokers import free_port
 from tests.support.benched import BENCH
 from tests.support.scenarios import scenario
 
@@ -55,7 +55,7 @@ def side() -> Iterator[Side]:
 
 def test_a_sender_with_nobody_there_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a time that it tells."""
-    monkeypatch.setattr(_meet, "MEET_S", 0.05)
+    monkeypatch.setattr(meet, "MEET_S", 0.05)
     with pytest.raises(BenchError, match=r"no receiver at tcp://127.0.0.1:\d+ within 0.05 s"):
         Distant(f"tcp://127.0.0.1:{free_port()}", SCENARIO)
 
@@ -63,8 +63,8 @@ def test_a_sender_with_nobody_there_says_so(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_sender_that_looks_for_a_receiver_ends_when_told_to() -> None:
     """At once, and without a traceback."""
     pytest.importorskip("yaml", reason="pyyaml is not installed")
-    meet = f"tcp://127.0.0.1:{free_port()}"
-    command = [*BENCH, "run", "million", "--role", "sender", "--meet", meet]
+    url = f"tcp://127.0.0.1:{free_port()}"
+    command = [*BENCH, "run", "million", "--role", "sender", "--meet", url]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -73,7 +73,7 @@ def test_a_sender_that_looks_for_a_receiver_ends_when_told_to() -> None:
         while "looking for the receiver" not in process.stdout.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)
-        assert process.wait(_meet.MEET_S / 2) == 128 + signal.SIGTERM
+        assert process.wait(meet.MEET_S / 2) == 128 + signal.SIGTERM
         assert "Traceback" not in process.stderr.read()
 
 
@@ -81,7 +81,7 @@ def test_a_receiver_whose_sender_is_lost_ends_its_consumers_and_itself(
     monkeypatch: pytest.MonkeyPatch, side: Side
 ) -> None:
     """It had begun a step."""
-    monkeypatch.setattr(_meet, "GONE_S", 0.0)
+    monkeypatch.setattr(meet, "GONE_S", 0.0)
     distant = Distant(side.served.endpoint, SCENARIO)
     distant.begin(0, "meshmsg", False)
     (process,) = side.served._consumers._running.values()
@@ -95,7 +95,7 @@ def test_a_receiver_that_waits_for_messages_notices_too(
     monkeypatch: pytest.MonkeyPatch, side: Side
 ) -> None:
     """It sits in a step then, not in a receive of its own."""
-    monkeypatch.setattr(_meet, "GONE_S", 0.0)
+    monkeypatch.setattr(meet, "GONE_S", 0.0)
     distant = Distant(side.served.endpoint, SCENARIO)
     distant.begin(0, "meshmsg", False)
     waiting, wait = threading.Event(), side.served._consumers.ready
@@ -124,7 +124,7 @@ def test_a_receiver_that_waits_for_messages_notices_too(
 
 def test_a_stranger_who_leaves_ends_nothing(monkeypatch: pytest.MonkeyPatch, side: Side) -> None:
     """Only a sender that began is waited for; the next one is served to its end."""
-    monkeypatch.setattr(_meet, "GONE_S", 0.0)
+    monkeypatch.setattr(meet, "GONE_S", 0.0)
     with mm.Req(connect=side.served.endpoint) as stranger:
         stranger.request(b'{"do": "clock"}', timeout=JOIN_S)
     with Distant(side.served.endpoint, SCENARIO) as distant:
@@ -137,7 +137,7 @@ def test_a_sender_whose_receiver_is_lost_says_so_at_once_and_for_all_that_follow
     monkeypatch: pytest.MonkeyPatch, side: Side
 ) -> None:
     """And it asks nobody to abandon the step."""
-    monkeypatch.setattr(_meet, "MEET_S", 0.05)
+    monkeypatch.setattr(meet, "MEET_S", 0.05)
     with Distant(side.served.endpoint, SCENARIO) as distant:
         distant.begin(0, "meshmsg", False)
         side.served._rep.close()
@@ -145,7 +145,7 @@ def test_a_sender_whose_receiver_is_lost_says_so_at_once_and_for_all_that_follow
         with pytest.raises(BenchError, match="the receiver is gone"):
             distant.ready()
         distant.abandon(BenchError("no"))
-        monkeypatch.setattr(_meet, "MEET_S", 1e6)  # who waited again would wait for ever
+        monkeypatch.setattr(meet, "MEET_S", 1e6)  # who waited again would wait for ever
         with pytest.raises(BenchError, match="the receiver is gone"):
             distant.begin(0, "meshmsg", False)
 
@@ -219,7 +219,7 @@ def test_a_place_that_somebody_has_is_a_sentence(side: Side) -> None:
 def test_who_looks_for_the_sender_ends_with_the_meeting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever closed it."""
     served = Served(SCENARIO, "tcp://127.0.0.1:0", insecure=False)
-    monkeypatch.setattr(_meet, "LOOK_S", 0.0)
+    monkeypatch.setattr(meet, "LOOK_S", 0.0)
     served._begun.set()
     served._rep.close()
     served._watch(threading.Event())

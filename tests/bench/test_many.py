@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from meshmsg.bench._rate import late_figures
+from meshmsg.bench.commands.rate import late_figures
 from tests.support.benched import bench, measured
 
 NO_COMPILER = not any(shutil.which(name) for name in ("cc", "gcc", "clang"))

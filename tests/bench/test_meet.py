@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg.bench._meet import Distant, Served
-from meshmsg.bench._need import BenchError
-from meshmsg.bench._scenario import scenario_of
+from meshmsg.bench.base.need import BenchError
+from meshmsg.bench.measure.meet import Distant, Served
+from meshmsg.bench.scenarios.scenario import scenario_of
 
 SCENARIO = scenario_of(
     {

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench._launch import measure
-from meshmsg.bench._need import BenchError
-from meshmsg.bench._stage import Consumers, produce
-from meshmsg.bench._task import Task
-from meshmsg.bench.peers import PEERS
-from meshmsg.bench.peers.programs import Program
+from meshmsg.bench.base.need import BenchError
+from meshmsg.bench.base.task import Task
+from meshmsg.bench.measure.launch import measure
+from meshmsg.bench.measure.stage import Consumers, produce
+from meshmsg.bench.peers.roster import PEERS
 from meshmsg.bench.peers.seam import Sender
+from meshmsg.bench.rivals.programs import Program
 from tests.support.benched import record
 from tests.support.scenarios import scenario
 

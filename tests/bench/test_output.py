@@ -12,11 +12,12 @@ import pytest
 
 import meshmsg
 from meshmsg.bench import __main__ as command
-from meshmsg.bench import _args, _output, _progress
-from meshmsg.bench._need import BenchError
-from meshmsg.bench._output import Output, check_writable
-from meshmsg.bench._rounds import Case, Figures
+from meshmsg.bench.base.need import BenchError
+from meshmsg.bench.commands import args
+from meshmsg.bench.measure.rounds import Case, Figures
 from meshmsg.bench.peers.seam import Peer
+from meshmsg.bench.report import output, progress
+from meshmsg.bench.report.output import Output, check_writable
 from tests.support.benched import bench
 
 FAST = ("--transport", "inproc", "--size", "8", "--count", "20", "--rounds", "1")
@@ -79,7 +80,7 @@ def test_a_report_without_the_library_that_draws_is_refused_at_once(
     def gone(module: str, what_for: str) -> None:
         raise BenchError(f"{what_for} needs {module}")
 
-    monkeypatch.setattr(_output, "need", gone)
+    monkeypatch.setattr(output, "need", gone)
     with pytest.raises(BenchError, match="a report needs matplotlib"):
         Output(chosen(report=str(tmp_path / "r.html")))
 
@@ -98,11 +99,11 @@ def test_an_error_of_the_library_is_a_sentence(monkeypatch: Any, capsys: Any) ->
 
 def test_somebody_who_is_measured_may_be_the_base() -> None:
     """And without --peer nobody is known to be missing."""
-    peers = _args.peer_list("meshmsg,pyzmq")
-    _args.check_base(argparse.Namespace(peer=peers, base="pyzmq"))
-    _args.check_base(argparse.Namespace(peer=peers, base=None))
-    _args.check_base(argparse.Namespace(peer=None, base="pyzmq"))
-    _args.check_base(argparse.Namespace())
+    peers = args.peer_list("meshmsg,pyzmq")
+    args.check_base(argparse.Namespace(peer=peers, base="pyzmq"))
+    args.check_base(argparse.Namespace(peer=peers, base=None))
+    args.check_base(argparse.Namespace(peer=None, base="pyzmq"))
+    args.check_base(argparse.Namespace())
 
 
 class FakePeer(Peer):
@@ -147,7 +148,7 @@ def test_one_count_goes_through_the_whole_run(monkeypatch: Any) -> None:
     """A line a measurement where nothing can draw; whoever is missing is counted as done."""
     told = Terminal()
     monkeypatch.setattr(sys, "stderr", told)
-    monkeypatch.setattr(_progress, "is_there", lambda _: False)
+    monkeypatch.setattr(progress, "is_there", lambda _: False)
     Output(chosen()).measure_all(groups())
     assert told.getvalue().splitlines() == [
         "1 of 8: thr  a, warm-up",
@@ -175,16 +176,16 @@ def test_a_bar_is_one_a_run_and_leaves_only_the_tables(monkeypatch: Any, capsys:
     told = Terminal()
     monkeypatch.setattr(sys, "stderr", told)
     monkeypatch.setenv("TERM", "xterm")
-    made: list[_progress.Bar] = []
+    made: list[progress.Bar] = []
 
-    class Kept(_progress.Bar):
+    class Kept(progress.Bar):
         """The same, known to the test."""
 
         def __init__(self, total: int) -> None:
             super().__init__(total)
             made.append(self)
 
-    monkeypatch.setattr(_progress, "Bar", Kept)
+    monkeypatch.setattr(progress, "Bar", Kept)
     Output(chosen()).measure_all(groups())
     (bar,) = made
     (task,) = bar._bar.tasks

@@ -6,8 +6,16 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from meshmsg.bench._paced import END, HEAD, Arrived, RealClock, recv_paced, send_paced, size_of
-from meshmsg.bench._task import Task
+from meshmsg.bench.base.task import Task
+from meshmsg.bench.ends.schedule import (
+    END,
+    HEAD,
+    Arrived,
+    RealClock,
+    recv_paced,
+    send_paced,
+    size_of,
+)
 
 MS = 1_000_000
 

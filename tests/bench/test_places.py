@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench._hosts import host_of, is_loopback, reached, tcp
-from meshmsg.bench._launch import processes
-from meshmsg.bench._need import BenchError
-from meshmsg.bench._stage import Consumers, produce
-from meshmsg.bench._task import Task
-from meshmsg.bench.peers import PEERS
-from meshmsg.bench.peers.brokers import free_port
-from meshmsg.bench.peers.zenoh_python import locator, with_port
+from meshmsg.bench.base.hosts import host_of, is_loopback, reached, tcp
+from meshmsg.bench.base.need import BenchError
+from meshmsg.bench.base.task import Task
+from meshmsg.bench.measure.launch import processes
+from meshmsg.bench.measure.stage import Consumers, produce
+from meshmsg.bench.peers.roster import PEERS
+from meshmsg.bench.rivals.brokers import free_port
+from meshmsg.bench.rivals.zenoh_python import locator, with_port
 from tests.support.scenarios import scenario
 
 OTHER = "127.0.0.2"

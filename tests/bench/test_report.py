@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench._facts import facts
-from meshmsg.bench._need import BenchError, is_there
-from meshmsg.bench._report_command import record_in
-from meshmsg.bench.peers import PEERS
+from meshmsg.bench.base.facts import facts
+from meshmsg.bench.base.need import BenchError, is_there
+from meshmsg.bench.commands.report import record_in
+from meshmsg.bench.peers.roster import PEERS
 from tests.support.benched import bench
 
 DRAWS = pytest.mark.skipif(not is_there("matplotlib"), reason="matplotlib is not installed")
@@ -76,7 +76,7 @@ class Page(HTMLParser):
 @KEEPS
 def test_a_report_holds_charts_tables_and_facts_and_loads_nothing() -> None:
     """One page for all kinds."""
-    from meshmsg.bench._report import html
+    from meshmsg.bench.report.page import html
 
     late = [(1000, 90), (2000, 9), (9000, 1)]
     rows = [
@@ -108,7 +108,7 @@ def test_a_report_holds_charts_tables_and_facts_and_loads_nothing() -> None:
 @KEEPS
 def test_a_report_shows_targets() -> None:
     """Met, missed, and not measured."""
-    from meshmsg.bench._report import html
+    from meshmsg.bench.report.page import html
 
     found = [
         {
@@ -129,7 +129,7 @@ def test_a_report_shows_targets() -> None:
 @KEEPS
 def test_nothing_measured_is_a_report_without_charts() -> None:
     """And no error."""
-    from meshmsg.bench._report import html
+    from meshmsg.bench.report.page import html
 
     rows = [
         row(kind, "zenoh", missing="not there", figures={}, latency_ns=[])
@@ -141,7 +141,7 @@ def test_nothing_measured_is_a_report_without_charts() -> None:
 
 def test_a_distribution_becomes_points_of_growing_rarity() -> None:
     """One in a hundred is at 100."""
-    from meshmsg.bench._charts import tail
+    from meshmsg.bench.report.charts import tail
 
     rare, late = tail([(1000, 90), (2000, 9), (9000, 1)])
     assert rare == pytest.approx([1, 10, 10, 100, 100, 100])
@@ -150,11 +150,11 @@ def test_a_distribution_becomes_points_of_growing_rarity() -> None:
 
 def test_axes_are_labelled_in_units_people_read() -> None:
     """Sizes, times, counts."""
-    from meshmsg.bench import _charts
+    from meshmsg.bench.report import charts
 
-    assert [_charts.bytes_of(v) for v in (64, 1024, 1 << 20)] == ["64 B", "1 KiB", "1 MiB"]
-    assert [_charts.seconds(v) for v in (0.5, 10, 5000, 2e6)] == ["0.5 µs", "10 µs", "5 ms", "2 s"]
-    assert [_charts.short(v) for v in (5, 20_000, 1.5e6, 2e9)] == ["5", "20k", "1.5M", "2G"]
+    assert [charts.bytes_of(v) for v in (64, 1024, 1 << 20)] == ["64 B", "1 KiB", "1 MiB"]
+    assert [charts.seconds(v) for v in (0.5, 10, 5000, 2e6)] == ["0.5 µs", "10 µs", "5 ms", "2 s"]
+    assert [charts.short(v) for v in (5, 20_000, 1.5e6, 2e9)] == ["5", "20k", "1.5M", "2G"]
 
 
 def test_a_record_holds_machine_versions_options_and_rows(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
 @KEEPS
 def test_a_step_of_several_producers_beside_one_with_bursts_is_drawn() -> None:
     """Only what has a burst is drawn against it; the machine has no backlog."""
-    from meshmsg.bench._report import html
+    from meshmsg.bench.report.page import html
 
     late = [(1000, 90), (9000, 1)]
     rows = [
@@ -212,7 +212,7 @@ def test_a_step_of_several_producers_beside_one_with_bursts_is_drawn() -> None:
 @KEEPS
 def test_several_records_keep_their_names_and_their_facts() -> None:
     """The page is named after none of them, unless all have one name."""
-    from meshmsg.bench._report import html
+    from meshmsg.bench.report.page import html
 
     two = [record(row("cpu", "meshmsg"), title=title) for title in ("First", "")]
     two[0]["facts"] = {**two[0]["facts"], "time": "2026-01-02T03:04:05+00:00", "kernel": "6.1"}
@@ -229,7 +229,7 @@ def test_several_records_keep_their_names_and_their_facts() -> None:
 
 def test_the_machine_of_a_rate_does_not_hide_the_machine_it_is() -> None:
     """A row's name is that of a fact, too."""
-    from meshmsg.bench._report import known_of
+    from meshmsg.bench.report.page import known_of
 
     late = [(1000, 90)]
     made = record(row("rate", "machine", version="", latency_ns=late), row("cpu", "meshmsg"))
@@ -239,10 +239,10 @@ def test_the_machine_of_a_rate_does_not_hide_the_machine_it_is() -> None:
 
 def test_every_peer_has_a_colour_of_its_own() -> None:
     """Else two lines of a chart look the same."""
-    from meshmsg.bench import _charts
+    from meshmsg.bench.report import charts
 
-    colours = [_charts.colour(name) for name in (*PEERS, "machine")]
-    assert _charts.OTHER not in colours
+    colours = [charts.colour(name) for name in (*PEERS, "machine")]
+    assert charts.OTHER not in colours
     assert len(set(colours)) == len(colours)
 
 

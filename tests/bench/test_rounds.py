@@ -6,13 +6,13 @@ import argparse
 
 import pytest
 
-from meshmsg.bench import _args
-from meshmsg.bench._many import shares, suited
-from meshmsg.bench._need import BenchError
-from meshmsg.bench._rounds import Case, Figures, order, run
-from meshmsg.bench._table import aligned, number, table
-from meshmsg.bench.peers import PEERS, peer_named
+from meshmsg.bench.base.need import BenchError
+from meshmsg.bench.commands import args
+from meshmsg.bench.commands.many import shares, suited
+from meshmsg.bench.measure.rounds import Case, Figures, order, run
+from meshmsg.bench.peers.roster import PEERS, peer_named
 from meshmsg.bench.peers.seam import Peer
+from meshmsg.bench.report.table import aligned, number, table
 
 
 class FakePeer(Peer):
@@ -120,21 +120,21 @@ def test_peers_have_the_names_they_are_found_by() -> None:
 
 def test_arguments_are_lists_with_commas_and_numbers_with_bounds() -> None:
     """Each refusal is a sentence."""
-    assert _args.words("a, b,,a") == ["a", "b"]
-    assert _args.number_list(0)("64,1e3,1_000") == [64, 1000, 1000]
-    assert _args.positive("0.5") == 0.5
-    assert [peer.name for peer in _args.peer_list("raw-c,meshmsg")] == ["raw-c", "meshmsg"]
+    assert args.words("a, b,,a") == ["a", "b"]
+    assert args.number_list(0)("64,1e3,1_000") == [64, 1000, 1000]
+    assert args.positive("0.5") == 0.5
+    assert [peer.name for peer in args.peer_list("raw-c,meshmsg")] == ["raw-c", "meshmsg"]
     for read, text in (
-        (_args.number_list(1), "0"),
-        (_args.number_list(1), ""),
-        (_args.whole(0), "1.5"),
-        (_args.whole(0), "x"),
-        (_args.positive, "0"),
-        (_args.positive, "x"),
-        (_args.positive, "inf"),
-        (_args.transport_list, "tcp,udp"),
-        (_args.transport_list, ""),
-        (_args.peer_list, "nobody"),
+        (args.number_list(1), "0"),
+        (args.number_list(1), ""),
+        (args.whole(0), "1.5"),
+        (args.whole(0), "x"),
+        (args.positive, "0"),
+        (args.positive, "x"),
+        (args.positive, "inf"),
+        (args.transport_list, "tcp,udp"),
+        (args.transport_list, ""),
+        (args.peer_list, "nobody"),
     ):
         with pytest.raises(argparse.ArgumentTypeError):
             read(text)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench._need import BenchError
-from meshmsg.bench._run import scaled
-from meshmsg.bench._scenario import Scenario, known, load, scenario_of
-from meshmsg.bench._stage import messages_of
+from meshmsg.bench.base.need import BenchError
+from meshmsg.bench.commands.run import scaled
+from meshmsg.bench.measure.stage import messages_of
+from meshmsg.bench.scenarios.scenario import Scenario, known, load, scenario_of
 from tests.support.benched import BENCH, bench, record
 
 

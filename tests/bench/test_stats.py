@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from meshmsg.bench._need import BenchError, is_there, need
-from meshmsg.bench._stats import (
+from meshmsg.bench.base.need import BenchError, is_there, need
+from meshmsg.bench.ends.works import counted
+from meshmsg.bench.measure.stats import (
     PERCENTILES,
     Summary,
     latency_figures,
@@ -16,7 +17,6 @@ from meshmsg.bench._stats import (
     ratio,
     told,
 )
-from meshmsg.bench._works import counted
 
 TIMES = st.lists(st.integers(min_value=0, max_value=10**12), min_size=1, max_size=300)
 
@@ -51,7 +51,7 @@ def test_percentiles_agree_with_the_histogram_library(times: list[int]) -> None:
     """Within the digits both keep; where a rank is no whole number, the library may take the one
     below."""
     pytest.importorskip("hdrh", reason="hdrhistogram is not installed")
-    from meshmsg.bench._histogram import figures_of, histogram
+    from meshmsg.bench.measure.histogram import figures_of, histogram
 
     pairs = counted(times)
     own, library = latency_figures(pairs), figures_of(histogram(pairs))
@@ -68,7 +68,7 @@ def test_the_histogram_is_kept_in_the_form_other_tools_read() -> None:
     pytest.importorskip("hdrh", reason="hdrhistogram is not installed")
     from hdrh.histogram import HdrHistogram
 
-    from meshmsg.bench._histogram import encoded, histogram
+    from meshmsg.bench.measure.histogram import encoded, histogram
 
     again = HdrHistogram.decode(encoded(histogram([(1000, 3), (50_000, 1)])))
     assert again.get_total_count() == 4

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench._hiccups import Hiccups
-from meshmsg.bench._markdown import disturbed
-from meshmsg.bench._rate import FixedRate
-from meshmsg.bench._rounds import Case, run
-from meshmsg.bench._speed import Trips
-from meshmsg.bench._stolen import Patience, Ticks, processor_time
-from meshmsg.bench._surveys import Surveys
-from meshmsg.bench.peers import peer_named
+from meshmsg.bench.commands.rate import FixedRate
+from meshmsg.bench.commands.speed import Trips
+from meshmsg.bench.commands.surveys import Surveys
+from meshmsg.bench.measure.hiccups import Hiccups
+from meshmsg.bench.measure.rounds import Case, run
+from meshmsg.bench.measure.stolen import Patience, Ticks, processor_time
+from meshmsg.bench.peers.roster import peer_named
+from meshmsg.bench.targets.markdown import disturbed
 
 
 class Machine:

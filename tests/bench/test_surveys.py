@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench._surveys import survey_parts
-from meshmsg.bench._task import Task
-from meshmsg.bench.peers import peer_named
+from meshmsg.bench.base.task import Task
+from meshmsg.bench.commands.surveys import survey_parts
+from meshmsg.bench.peers.roster import peer_named
 from meshmsg.bench.peers.seam import Respondents, Surveyor
 from tests.support.benched import bench, rows
 

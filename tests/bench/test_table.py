@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench._table import (
+from meshmsg.bench.report.table import (
     COLUMNS,
     Column,
     cell,
@@ -40,8 +40,8 @@ def test_a_rare_percentile_is_that_of_all_rounds_where_one_has_too_few_samples()
 def test_rounds_together_have_the_tail_that_none_of_them_has() -> None:
     """A million samples in ten rounds: one in a million of all, and of none."""
     pytest.importorskip("hdrh", reason="hdrhistogram is not installed")
-    from meshmsg.bench._hiccups import distribution
-    from meshmsg.bench._histogram import figures_of, histogram
+    from meshmsg.bench.measure.hiccups import distribution
+    from meshmsg.bench.measure.histogram import figures_of, histogram
 
     one = [(1000, 99_999), (2000, 1)]
     assert "p99.9999_us" not in figures_of(histogram(one))

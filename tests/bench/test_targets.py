@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from meshmsg.bench import _baseline, _output
 from meshmsg.bench.__main__ import parser
-from meshmsg.bench._facts import facts
-from meshmsg.bench._markdown import markdown
-from meshmsg.bench._rate import LOADS
-from meshmsg.bench._targets import (
+from meshmsg.bench.base.facts import facts
+from meshmsg.bench.commands.rate import LOADS
+from meshmsg.bench.peers.roster import PEERS
+from meshmsg.bench.report import output
+from meshmsg.bench.targets import baseline
+from meshmsg.bench.targets.markdown import markdown
+from meshmsg.bench.targets.targets import (
     GROUPS,
     SHORT,
     TARGETS,
@@ -26,7 +28,6 @@ from meshmsg.bench._targets import (
     shown,
     verdicts,
 )
-from meshmsg.bench.peers import PEERS
 from tests.support.benched import bench
 from tests.support.benched import made_row as row
 
@@ -253,15 +254,15 @@ def test_fixed_rates_have_rounds_of_their_own(monkeypatch: Any, tmp_path: Path) 
         seen.append((cases[0].kind, rounds))
         return []
 
-    monkeypatch.setattr(_output, "run", measured)
-    monkeypatch.setattr(_output, "table", lambda *_: [])
-    monkeypatch.setattr(_baseline, "calibration_loop", lambda: loops.append(1) or 1.0)
+    monkeypatch.setattr(output, "run", measured)
+    monkeypatch.setattr(output, "table", lambda *_: [])
+    monkeypatch.setattr(baseline, "calibration_loop", lambda: loops.append(1) or 1.0)
     chosen = parser().parse_args(
         ["targets", "--only", "P7,P8,P10", "--baseline", str(tmp_path / "none")]
     )
     assert chosen.run(chosen) == 0
     assert seen == [("thr", 5)] * 2 + [("survey", 15)] + [("rate", 10)] * len(LOADS)
-    assert len(loops) == _baseline.LOOPS * (len(seen) + 1)
+    assert len(loops) == baseline.LOOPS * (len(seen) + 1)
 
 
 def test_a_promise_nobody_made_is_an_error() -> None:

@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg.bench import _compile, _facts
-from meshmsg.bench._compile import first_words, package_version
-from meshmsg.bench.peers import PEERS, activemq_broker, rabbit_broker
-from meshmsg.bench.peers.programs import PROGRAMS
+from meshmsg.bench.base import facts, tools
+from meshmsg.bench.base.tools import first_words, package_version
+from meshmsg.bench.peers.roster import PEERS
+from meshmsg.bench.rivals import activemq_broker, rabbit_broker
+from meshmsg.bench.rivals.programs import PROGRAMS
 
 
 @pytest.mark.parametrize("name", [name for name in PEERS if name.startswith("meshmsg")])
 def test_meshmsg_tells_the_version_of_the_core_that_runs(name: str) -> None:
     """Not that of a distribution: a tree has none."""
-    assert PEERS[name].version() == mm.__version__ == _facts.facts()["meshmsg"]
+    assert PEERS[name].version() == mm.__version__ == facts.facts()["meshmsg"]
 
 
 @pytest.mark.parametrize("name", sorted(PEERS))
@@ -115,24 +116,24 @@ def test_the_commit_is_that_of_the_tree(tmp_path: Path, monkeypatch: pytest.Monk
         pytest.skip("git is not installed")
     code = tmp_path / "code.py"
     code.write_text("x = 1\n")
-    monkeypatch.setattr(_facts, "__file__", str(code))
-    assert _facts.commit() == ""
+    monkeypatch.setattr(facts, "__file__", str(code))
+    assert facts.commit() == ""
     git("init", "-q")
-    assert _facts.commit() == ""
+    assert facts.commit() == ""
     git("add", "code.py")
     git("commit", "-q", "-m", "first")
     head = git("rev-parse", "HEAD").strip()
-    assert _facts.commit() == head[:12]
+    assert facts.commit() == head[:12]
     code.write_text("x = 2\n")
-    assert _facts.commit() == f"{head[:12]}-dirty"
+    assert facts.commit() == f"{head[:12]}-dirty"
 
 
 def test_the_compiler_is_among_the_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing, where there is none."""
-    if _compile.compiler() is not None:
-        assert any(character.isdigit() for character in _facts.facts()["c_compiler"])
-    monkeypatch.setattr(_facts, "compiler", lambda: "/no/such/compiler")
-    assert _facts.facts()["c_compiler"] == ""
+    if tools.compiler() is not None:
+        assert any(character.isdigit() for character in facts.facts()["c_compiler"])
+    monkeypatch.setattr(facts, "compiler", lambda: "/no/such/compiler")
+    assert facts.facts()["c_compiler"] == ""
 
 
 def test_first_words_of_what_cannot_say_any(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +142,6 @@ def test_first_words_of_what_cannot_say_any(monkeypatch: pytest.MonkeyPatch) -> 
     assert first_words(sys.executable, "-c", "print('x'); raise SystemExit(1)") == ""
     assert first_words(sys.executable, "-c", "") == ""
     assert first_words(sys.executable, "-c", "print(' one \\ntwo')") == "one"
-    monkeypatch.setattr(_compile, "WORDS_SECONDS", 0.01)
+    monkeypatch.setattr(tools, "WORDS_SECONDS", 0.01)
     assert first_words(sys.executable, "-c", "import sys; sys.stdin.read(); input()") == ""
     assert package_version("") == package_version("no-such-package") == ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from meshmsg.bench._scenario import Scenario, scenario_of
+from meshmsg.bench.scenarios.scenario import Scenario, scenario_of
 
 
 def scenario(

@@ -1,0 +1,1 @@
+"""The commands, a file for each kind of measurement; `args` is what they share."""

@@ -1,0 +1,164 @@
+"""One process of a measurement: its tasks are the JSON argument.
+
+It speaks JSON lines with its parent: {"endpoint": ...} from the end that binds, {"ready": true}
+when both are warm, its figures when it has measured, and on the word "end" what it used. The end
+that sends waits for "go" before it measures. With two tasks both ends are threads here (inproc).
+Law: the clock runs only between the first and the last measured message of this end (where only
+the receiver's counts, from the sender's first: works.whole_way); nothing is closed before the
+parent has heard from both that all is there.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..base.memory import memory
+from ..base.need import BenchError
+from ..base.task import Task
+from ..peers.roster import peer_named
+from .lead import LEADS, ThreadEnd
+from .many import accept_many, connect_many, publish, subscribe
+from .paced import recv_rate, send_rate
+from .survey import answer_everything, ask_everybody
+from .works import Fact, Work, answer, ask, recv_throughput, send_throughput
+
+WORKS: dict[tuple[str, bool], Work] = {  # (kind, whether it receives)
+    ("thr", False): send_throughput,
+    ("thr", True): recv_throughput,
+    ("lat", False): ask,
+    ("lat", True): answer,
+    ("rate", False): send_rate,
+    ("rate", True): recv_rate,
+    ("fanout", False): publish,
+    ("fanout", True): subscribe,
+    ("connections", False): connect_many,
+    ("connections", True): accept_many,
+    ("survey", False): ask_everybody,
+    ("survey", True): answer_everything,
+}
+
+
+@dataclass
+class Line:
+    """How an end talks with the parent."""
+
+    say: Callable[[Fact], None]
+    hear: Callable[[str], None]
+    """Wait for that word."""
+    started: dict[str, float] = field(default_factory=dict)
+
+    def endpoint(self, url: str) -> None:
+        """Tell where it is bound."""
+        self.say({"endpoint": url})
+
+    def ready(self, *, waits: bool) -> None:
+        """Tell that it is warm; wait for the word to go on, if it is to."""
+        self.started = usage()
+        self.say({"ready": True})
+        if waits:
+            self.hear("go")
+
+
+def usage() -> dict[str, float]:
+    """CPU seconds and the most memory of this process, so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {"cpu_s": used.ru_utime + used.ru_stime, "rss_mb": memory("VmHWM") / 1024}
+
+
+def run(task: Task, line: Line) -> None:
+    """Measure as one end."""
+    end, figures = WORKS[task.kind, task.receives](peer_named(task.peer), task, line)
+    line.say(figures)
+    line.hear("end")
+    used = usage()
+    used["cpu_s"] -= line.started["cpu_s"]
+    line.say(dict(used))
+    end.close()
+
+
+def both(first: Task, second: Task, line: Line) -> None:
+    """Measure with both ends as threads: the second's process is the first's."""
+    said: dict[bool, list[Fact]] = {True: [], False: []}
+    failed: list[BaseException] = []
+    bound, finished = threading.Event(), threading.Barrier(2)
+
+    def end(task: Task) -> None:
+        def say(fact: Fact) -> None:
+            said[task.receives].append(fact)
+            if "endpoint" in fact:
+                bound.set()
+
+        def hear(word: str) -> None:
+            if word == "end":
+                finished.wait()
+
+        try:
+            run(task, Line(say, hear))
+        except BaseException as error:
+            failed.append(error)
+            bound.set()
+            finished.abort()
+
+    threads = [threading.Thread(target=end, args=(task,), daemon=True) for task in (first, second)]
+    threads[0].start()
+    bound.wait()
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+    line.say(said[True][-2])
+    line.say(said[False][-2])
+    line.hear("end")
+    line.say(said[True][-1])
+
+
+def together(tasks: list[Task], line: Line) -> None:
+    """Measure with one end and all those around it as threads, led from here: so for inproc."""
+    ends: list[ThreadEnd] = []
+
+    def start(task: Task) -> ThreadEnd:
+        ends.append(ThreadEnd(lambda say, hear: run(task, Line(say, hear))))
+        return ends[-1]
+
+    found = LEADS[tasks[0].kind](start, tasks)
+    line.say({"said": found.said, "used": found.used[:1]})
+    for end in ends:
+        end.join()
+
+
+def from_parent(word: str) -> None:
+    """Wait for a word; anything else means that the parent is gone."""
+    if sys.stdin.readline().strip() != word:
+        raise SystemExit("the parent is gone")
+
+
+def to_parent(fact: Fact) -> None:
+    """Say one line."""
+    print(json.dumps(fact), flush=True)
+
+
+def main() -> None:
+    """Run as a process."""
+    told: list[dict[str, Any]] = json.loads(sys.argv[1])
+    tasks = [Task(**one) for one in told]
+    line = Line(to_parent, from_parent)
+    try:
+        if len(tasks) > 1 and tasks[0].kind in LEADS:
+            together(tasks, line)
+        elif len(tasks) == 2:
+            both(tasks[0], tasks[1], line)
+        else:
+            run(tasks[0], line)
+    except BenchError as error:
+        raise SystemExit(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""All peers by name. To add one: a file with a Peer, and its line here or in rivals/roster.py.
+
+Law: the names are the same whether rivals/ is here or not, so a scenario or a command line that
+has them is understood everywhere; where they are not, their rows say so.
+"""
+
+from __future__ import annotations
+
+from ..base.need import BenchError
+from ..base.rooms import ONLY_IN_A_CHECKOUT, room_with
+from .mesh import Mesh, MeshSpin
+from .mesh_aio import MeshAio
+from .mesh_batch import MeshBatch
+from .mesh_sp import MeshSp, MeshSpBatch
+from .seam import Peer
+from .zmq_python import Pyzmq, PyzmqAio, PyzmqBatch
+
+RIVALS = (
+    *("pynng", "zenoh", "raw-python"),
+    *("libzmq-c", "nanomsg", "raw-c", "raw-c-64k", "raw-c-8k", "raw-c-each", "raw-c-spin"),
+    *("raw-c-epoll", "redis", "nats", "rabbitmq", "activemq", "kafka"),
+)
+"""The names of those in rivals/."""
+
+
+class Elsewhere(Peer):
+    """A rival that is not here."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def missing(self) -> str:
+        """Where it is."""
+        return ONLY_IN_A_CHECKOUT
+
+
+def rivals() -> list[Peer]:
+    """Those in rivals/; where that is not here, what says so for each."""
+    found = room_with("rivals", "roster")
+    return [Elsewhere(name) for name in RIVALS] if found is None else list(found.RIVALS)
+
+
+PEERS: dict[str, Peer] = {
+    peer.name: peer
+    for peer in (
+        Mesh(),
+        MeshBatch(),
+        MeshAio(),
+        MeshSpin(),
+        MeshSp(),
+        MeshSpBatch(),
+        Pyzmq(),
+        PyzmqBatch(),
+        PyzmqAio(),
+        *rivals(),
+    )
+}
+
+
+def peer_named(name: str) -> Peer:
+    """Look one up."""
+    try:
+        return PEERS[name]
+    except KeyError:
+        raise BenchError(f"no peer {name!r}; there are {', '.join(PEERS)}") from None

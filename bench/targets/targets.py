@@ -1,0 +1,345 @@
+"""The command targets: what the project promised of its speed, each with the ratio measured here.
+
+A target is data: which figure of which rows, against whom, and the bound. Measurements are those of
+the other commands, shared where targets need the same. Law: a target is met by medians of one run
+in which both sides took turns; what could not be measured, or only while the machine's host took
+processors away, is neither met nor missed, and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..base.need import BenchError
+from ..commands.args import add_output, positive, some_words, whole
+from ..commands.many import connections_case, fanout_case, fanout_load
+from ..commands.rate import LOADS, rate_cases
+from ..commands.speed import throughput_case, trips_case
+from ..commands.surveys import SURVEYS, survey_case, survey_load
+from ..measure.rounds import Case, Row
+from ..measure.stolen import Patience
+from ..peers.roster import peer_named
+from ..peers.seam import Peer
+from ..report.output import Output, written
+from ..report.table import aligned
+from .baseline import StoredLine, add_baseline
+from .markdown import markdown
+
+SUBSCRIBERS = (1, 10, 100)
+CONNECTIONS = (1000, 10_000)
+RESPONDENTS = 100
+SIZES = (64, 1024, 16384)
+FANOUTS = {
+    fanout_load(size, number): (size, number) for size in (64, 1024) for number in SUBSCRIBERS
+}
+"""Size and subscribers, by the name of the load."""
+GROUPS: dict[str, tuple[str, ...]] = {
+    "thr tcp": (
+        *("meshmsg", "meshmsg-batch", "meshmsg-asyncio", "pyzmq", "pyzmq-batch"),
+        *("pyzmq-asyncio", "libzmq-c", "raw-c", "meshmsg-sp", "pynng"),
+    ),
+    "thr ipc": ("meshmsg-batch", "pyzmq", "pyzmq-batch", "raw-c"),
+    "thr inproc": ("meshmsg", "meshmsg-batch", "pyzmq"),
+    "lat tcp": (
+        *("meshmsg", "meshmsg-spin", "meshmsg-asyncio", "pyzmq", "pyzmq-asyncio"),
+        *("raw-c", "raw-c-spin", "meshmsg-sp", "pynng"),
+    ),
+    "fanout tcp": ("meshmsg", "meshmsg-batch", "pyzmq"),
+    "survey tcp": ("meshmsg", "meshmsg-sp", "nanomsg", "raw-c-epoll"),
+    "connections tcp": ("meshmsg", "pyzmq"),
+    "rate tcp": ("meshmsg", "pyzmq"),
+}
+"""What is measured together, by whom."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One promise."""
+
+    number: str
+    group: str
+    figure: str
+    peer: str
+    beside: str
+    """The peer it is compared with; nothing: the figure itself counts."""
+    bound: float
+    low: bool = False
+    """Whether the bound is the most it may be; else it is the least."""
+    at: str | int | None = None
+    """The size, load, or number of subscribers or connections."""
+
+    def holds(self, value: float) -> bool:
+        """Whether it is met."""
+        return value <= self.bound if self.low else value >= self.bound
+
+    def words(self) -> str:
+        """For people."""
+        at = f" {self.at:,} B" if isinstance(self.at, int) else f" {self.at}" if self.at else ""
+        figure = self.figure.removesuffix("_us").removesuffix("_per_s")
+        beside = f" ÷ {self.beside}" if self.beside else ""
+        return f"{self.group}{at}: {figure}, {self.peer}{beside}"
+
+    def of(self, rows: Sequence[Row]) -> tuple[float | None, str]:
+        """The value measured, and why it does not count, or why there is none."""
+        found = {row["peer"]: row for row in rows if self._is_about(row)}
+        names = [self.peer, *([self.beside] if self.beside else [])]
+        for name in names:
+            row = found.get(name)
+            if row is None:
+                return None, "not measured in this run"
+            if row["missing"] is not None:
+                return None, f"{name}: {row['missing']}"
+        values = [self._value(found[name]) for name in names]
+        if None in values:
+            return None, "too few samples"
+        own, *others = (float(value) for value in values if value is not None)
+        if others and not others[0]:
+            return None, f"{self.beside} is 0"
+        return own / others[0] if others else own, disturbed(found[name] for name in names)
+
+    def _value(self, row: Row) -> float | None:
+        """The median of rounds; where one round has too few samples, that of all together."""
+        figure = row["figures"].get(self.figure)
+        together: dict[str, float] = row.get("all_rounds", {})
+        return figure["median"] if figure else together.get(self.figure)
+
+    def _is_about(self, row: Row) -> bool:
+        where = f"{row['kind']} {row['transport']}"
+        return where == self.group and self.at in (row["size"] if "load" not in row else None,
+                                                   row.get("load"))  # fmt: skip
+
+
+def disturbed(rows: Iterable[Row]) -> str:
+    """Which medians may be of rounds that the machine's host disturbed."""
+    return ", ".join(
+        f"{row['peer']}: the host disturbed {count} of {row['rounds']}"
+        for row in rows
+        if (count := row.get("rounds_disturbed", 0)) and 2 * count >= row["rounds"]
+    )
+
+
+def least(
+    number: str, group: str, peer: str, beside: str, bounds: dict[Any, float]
+) -> list[Target]:
+    """Rates at the receiver, by size."""
+    return [
+        Target(number, group, "receiver_per_s", peer, beside, b, at=a) for a, b in bounds.items()
+    ]
+
+
+def fanouts() -> list[Target]:
+    """P6."""
+    return [
+        Target("P6", "fanout tcp", "deliveries_per_s", "meshmsg", "pyzmq", 2.5, at=load)
+        for load in FANOUTS
+    ]
+
+
+def surveys() -> list[Target]:
+    """P8, over either wire."""
+    load = survey_load(64, RESPONDENTS)
+    return [
+        Target("P8", "survey tcp", "p50_us", name, "nanomsg", 0.5, low=True, at=load)
+        for name in ("meshmsg", "meshmsg-sp")
+    ]
+
+
+def fixed_rates() -> list[Target]:
+    """P10."""
+    return [
+        Target("P10", "rate tcp", figure, "meshmsg", "pyzmq", 1.0, low=True, at=load)
+        for load in LOADS
+        for figure in ("p99_us", "p99.9_us", "p99.99_us", "max_us")
+    ]
+
+
+TARGETS: tuple[Target, ...] = (
+    *least("P1", "thr tcp", "meshmsg", "pyzmq", {64: 2, 1024: 2.5, 16384: 2.5}),
+    *least("P1", "thr tcp", "meshmsg", "libzmq-c", dict.fromkeys(SIZES, 1.0)),
+    *least("P2", "thr tcp", "meshmsg-batch", "pyzmq", {64: 10, 1024: 4.5}),
+    *least("P2", "thr tcp", "meshmsg-batch", "raw-c", {1024: 0.8, 16384: 0.8}),
+    *least("P2", "thr ipc", "meshmsg-batch", "pyzmq", {64: 10, 1024: 4.5}),
+    *least("P2", "thr ipc", "meshmsg-batch", "raw-c", {1024: 0.8, 16384: 0.8}),
+    Target("P3", "lat tcp", "p50_us", "meshmsg", "pyzmq", 0.6, low=True, at=64),
+    Target("P3", "lat tcp", "p50_us", "meshmsg", "raw-c", 1.15, low=True, at=64),
+    Target("P3", "lat tcp", "p99_us", "meshmsg", "raw-c", 1.3, low=True, at=64),
+    Target("P4", "lat tcp", "p50_us", "meshmsg-spin", "raw-c-spin", 2.0, low=True, at=64),
+    *least("P5", "thr tcp", "meshmsg-asyncio", "pyzmq-asyncio", {64: 10, 1024: 10}),
+    *least("P5", "thr tcp", "meshmsg-asyncio", "meshmsg", {64: 0.5, 1024: 0.5}),
+    Target("P5", "lat tcp", "p50_us", "meshmsg-asyncio", "pyzmq-asyncio", 0.5, low=True, at=64),
+    *fanouts(),
+    *least("P7", "thr inproc", "meshmsg", "pyzmq", {64: 2, 1024: 2}),
+    *least("P7", "thr inproc", "meshmsg-batch", "pyzmq", {64: 10, 1024: 10}),
+    *surveys(),
+    *least("P8b", "thr tcp", "meshmsg-sp", "pynng", {64: 5, 1024: 5}),
+    Target("P8c", "lat tcp", "p50_us", "meshmsg-sp", "pynng", 0.6, low=True, at=64),
+    Target("P9", "connections tcp", "server_bytes", "meshmsg", "", 8192, low=True, at="1,000"),
+    Target("P9", "connections tcp", "connects_per_s", "meshmsg", "pyzmq", 1.5, at="1,000"),
+    Target("P9", "connections tcp", "server_bytes", "meshmsg", "", 8192, low=True, at="10,000"),
+    *fixed_rates(),
+    Target("P11", "thr tcp", "cpu_us", "meshmsg-batch", "pyzmq", 0.5, low=True, at=1024),
+    Target("P11", "thr tcp", "cpu_us", "meshmsg", "pyzmq", 0.8, low=True, at=1024),
+)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured."""
+
+    rounds: int = 5
+    seconds: float = 1.0
+    survey_rounds: int = 15
+    rate_rounds: int = 10
+    rate_seconds: float = 10.0
+    """Times the rounds: the 10,000 messages of 1 MiB at 100/s of which there is a p99.99."""
+    trips: int = 5000
+    surveys: int = SURVEYS
+    connections: tuple[int, ...] = CONNECTIONS
+    patience: float = 1200.0
+
+
+WHOLE = Extent()
+"""What docs/performance.md is made from."""
+SHORT = Extent(3, 0.3, 3, 3, 3.0, 1000, 200, CONNECTIONS[:1], 300.0)
+"""Some ten minutes: enough to see what has become slower. Three rounds, so one cannot decide."""
+
+
+def add_commands(commands: Any) -> None:
+    """Put targets among the commands."""
+    numbers = list(dict.fromkeys(target.number for target in TARGETS))
+    parser = commands.add_parser("targets", help="what was promised, and what was measured")
+    parser.add_argument("--only", type=some_words, help=f"with commas, of {', '.join(numbers)}")
+    parser.add_argument("--short", action="store_true", help="a few minutes; other defaults")
+    for name, kind, what in (
+        ("rounds", whole(1), "besides the warm-up"),
+        ("seconds", positive, "about, a throughput"),
+        ("survey_rounds", whole(1), "of surveys, which are short"),
+        ("rate_rounds", whole(1), "of a fixed rate, besides the warm-up"),
+        ("rate_seconds", positive, "a fixed rate"),
+        ("trips", whole(2), "of a latency"),
+        ("patience", positive, "seconds for rounds again in which the host took processors away"),
+    ):
+        usual = f"{getattr(WHOLE, name):g}, short: {getattr(SHORT, name):g}"
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, type=kind, help=f"{what} (default: {usual})")
+    parser.add_argument("--seed", type=whole(0), default=1, help="of the messages' contents")
+    parser.add_argument("--strict", action="store_true", help="fail when a target is missed")
+    parser.add_argument("--markdown", metavar="FILE", help="write the table of targets there")
+    add_output(parser)
+    add_baseline(parser)
+    parser.set_defaults(run=targets, processes=None, base="pyzmq")
+
+
+def fill(chosen: argparse.Namespace) -> None:
+    """Give what was not said its default."""
+    for name, value in vars(SHORT if chosen.short else WHOLE).items():
+        if getattr(chosen, name, None) is None:
+            setattr(chosen, name, value)
+
+
+def cases_of(group: str, wanted: Sequence[Target], chosen: argparse.Namespace) -> list[list[Case]]:
+    """The cases of a group, those beside each other that are compared."""
+    made = []
+    for at in dict.fromkeys(target.at for target in wanted):
+        # The short set measures at each size whom a target there is about; the whole, everybody.
+        about = [one for one in wanted if one.at == at or not chosen.short]
+        names = {name for target in about for name in (target.peer, target.beside)}
+        if group.startswith("thr") and "meshmsg-batch" in names and not chosen.short:
+            names.add("pyzmq-batch")
+        if group.startswith("survey") and not chosen.short:
+            names.add("raw-c-epoll")  # plain sockets, beside them
+        peers = [peer_named(name) for name in GROUPS[group] if name in names]
+        made.append(cases_at(group, at, peers, chosen))
+    return [cases for cases in made if cases]
+
+
+def cases_at(
+    group: str, at: str | int | None, peers: Sequence[Peer], chosen: argparse.Namespace
+) -> list[Case]:
+    """Those of one size, load or number; none, where that is not measured this time."""
+    kind, transport = group.split()
+    size = at if isinstance(at, int) else 0
+    counts = {"lat": chosen.trips, "survey": chosen.surveys}
+    chosen = argparse.Namespace(**{**vars(chosen), "count": counts.get(kind)})
+    if kind == "thr":
+        return [throughput_case(peer, transport, size, chosen) for peer in peers]
+    if kind == "lat":
+        return [trips_case(peer, transport, size, chosen) for peer in peers]
+    if kind == "fanout":
+        size, number = FANOUTS[str(at)]
+        return [fanout_case(peer, transport, size, number, chosen) for peer in peers]
+    if kind == "survey":
+        return [survey_case(peer, transport, 64, RESPONDENTS, chosen) for peer in peers]
+    if kind == "connections":
+        there = [number for number in chosen.connections if f"{number:,}" == at]
+        return [connections_case(peer, transport, n) for n in there for peer in peers]
+    return rate_cases(peers, transport, LOADS[str(at)], chosen.rate_seconds, chosen.seed)
+
+
+def verdicts(rows: Sequence[Row], wanted: Sequence[Target]) -> list[dict[str, Any]]:
+    """Each target with what was measured."""
+    found = []
+    for target in wanted:
+        value, reason = target.of(rows)
+        met = None if value is None or reason else target.holds(value)
+        found.append(
+            {
+                "number": target.number,
+                "what": target.words(),
+                "must": f"{'<=' if target.low else '>='} {target.bound:g}",
+                "measured": value,
+                "met": met,
+                "reason": reason,
+            }
+        )
+    return found
+
+
+def shown(found: Sequence[dict[str, Any]]) -> list[str]:
+    """For the terminal."""
+    lines = [["", "target", "must be", "measured", ""]]
+    for one in found:
+        value = "-" if one["measured"] is None else f"{one['measured']:,.2f}"
+        verdict = "met" if one["met"] else one["reason"] if one["met"] is None else "MISSED"
+        lines.append([one["number"], one["what"], one["must"], value, verdict])
+    met = sum(one["met"] is True for one in found)
+    missed = sum(one["met"] is False for one in found)
+    return [
+        *aligned(lines, left=(0, 1, 4)),
+        f"{met} met, {missed} missed, {len(found) - met - missed} not judged",
+        "",
+    ]
+
+
+def targets(chosen: argparse.Namespace) -> int:
+    """The command targets."""
+    wanted = [t for t in TARGETS if chosen.only is None or t.number in chosen.only]
+    unknown = sorted(set(chosen.only or ()) - {target.number for target in wanted})
+    if unknown:
+        raise BenchError(f"no target {', '.join(unknown)}")
+    fill(chosen)
+    output = Output(chosen, "What was promised of meshmsg's speed, and what was measured")
+    line = StoredLine(chosen)
+    groups: list[list[Case]] = []
+    for group in GROUPS:
+        own = [target for target in wanted if target.group == group]
+        groups += cases_of(group, own, chosen) if own else []
+
+    def rounds_of(cases: Sequence[Case]) -> int:
+        own = {"rate": chosen.rate_rounds, "survey": chosen.survey_rounds}
+        return int(own.get(cases[0].kind, chosen.rounds))
+
+    output.patience = patience = Patience(chosen.patience)
+    output.measure_all(groups, rounds_of, line.calibrate)
+    output.facts |= {"rounds_again": patience.again, "rounds_disturbed": patience.disturbed}
+    output.targets = found = verdicts(output.rows, wanted)
+    for text in (*shown(found), *line.compare(output.rows)):
+        output.line(text)
+    output.finish()
+    if chosen.markdown:
+        written(chosen.markdown, markdown(found, output.facts, chosen))
+    missed = [one for one in found if one["met"] is False]
+    return 1 if missed and chosen.strict else 0
