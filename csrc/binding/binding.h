@@ -15,6 +15,7 @@
 #include "meshmsg_binding.h"
 
 bool mmi_fast_is_plain(PyTypeObject *type);   /* making one runs nothing else; see mmi_fast_plain */
+/* binding/args.c */
 bool mmi_fast_handle(PyObject *arg, mm_handle *handle);   /* false: an error is set */
 PyObject *mmi_fast_arguments(const char *form); /* NULL: a TypeError of what was expected */
 /* None, counted: headers of Python 3.12 and later do not count, as it is immortal there; but what
@@ -39,7 +40,7 @@ bool mmi_fast_question(PyObject *arg, mmi_question *out);   /* false: an error i
  * what was asked is given up, as nobody would take the answer. */
 bool mmi_fast_tell_id(PyObject *out, mm_handle handle, uint64_t id);
 
-/* Sends up to MM_PARTS_MAX frames, and never waits: a code of the core. */
+/* binding/send.c.  Sends up to MM_PARTS_MAX frames, and never waits: a code of the core. */
 int mmi_fast_send_parts(mm_handle handle, const mm_body *frames, uint32_t count);
 mm_body mmi_fast_body(PyObject *bytes);
 /* The frames of what is to be sent, MM_PARTS_MAX at most, and how many; topic: NULL for none.  0:
@@ -54,7 +55,7 @@ PyObject *mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size
  * collector, as it can be in no cycle. */
 PyObject *mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size);
 
-/* Of a batch: the frames [*from, *to) of message i; frame j; some frames as a list; who sent
+/* binding/frames.c.  Of a batch: the frames [*from, *to) of message i; frame j; some frames as a list; who sent
  * message i, and how many of its frames are routing. */
 void mmi_fast_span(const mm_batch *batch, uint32_t i, uint32_t *from, uint32_t *to);
 PyObject *mmi_fast_frames(const mm_batch *batch, uint32_t from, uint32_t to);
@@ -82,6 +83,11 @@ mmi_fast_frame(const mm_batch *batch, uint32_t j, Py_ssize_t *size)
 PyObject *mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type,
                               PyObject *owner, mm_handle socket);
 
+/* The functions of binding/send.c, and of binding/frames.c. */
+PyObject *mmi_fast_send(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_fast_all_bytes(PyObject *self, PyObject *list);
+PyObject *mmi_fast_parts(PyObject *self, PyObject *arg);
 /* The function of binding/gather.c. */
 PyObject *mmi_fast_gather(PyObject *self, PyObject *const *args, Py_ssize_t count);
 /* The function of binding/socket.c, and its types. */
@@ -108,7 +114,7 @@ PyObject *mmi_fast_survey(PyObject *self, PyObject *const *args, Py_ssize_t coun
 bool mmi_fast_reply_init(void);
 PyObject *mmi_fast_no_way(PyObject *self, PyObject *unused);
 
-/* binding/ready.c */
+/* binding/ready_type.c */
 bool mmi_fast_ready_init(void);                  /* false: an error is set */
 PyObject *mmi_fast_ready(PyObject *self, PyObject *const *args, Py_ssize_t count);
 

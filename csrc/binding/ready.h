@@ -32,12 +32,16 @@ typedef struct mmi_ready {
 PyObject *mmi_ready_take(mmi_ready *r, mmi_run **queue);
 /* Up to max of the oldest of a queue, as a list. */
 PyObject *mmi_ready_take_list(mmi_ready *r, mmi_run **queue, Py_ssize_t max);
-bool mmi_ready_is(PyObject *object);
 PyObject *mmi_ready_next(mmi_ready *r);                   /* as take; all is held: NULL */
 /* The same; NULL also: so many were taken so since ready.rested(). */
 PyObject *mmi_ready_quick(mmi_ready *r, uint32_t most);
 void mmi_ready_drop(mmi_ready *r);                        /* all; may run anything */
+/* Puts a list's first items before all others, in their order.  false: an error is set. */
+bool mmi_ready_insert(mmi_run **queue, PyObject *list, Py_ssize_t count);
 void mmi_run_link(mmi_run **queue, mmi_run *runs);        /* before those of the queue */
+
+/* binding/ready_type.c */
+bool mmi_ready_is(PyObject *object);
 
 /* The methods of binding/receive.c. */
 PyObject *mmi_ready_recv(PyObject *self, PyObject *const *args, Py_ssize_t count);

@@ -1,0 +1,154 @@
+/*
+ * binding/send.c: sending one message, and a list of them.
+ *
+ * Not here: send() as a method of a socket (binding/socket.c), and in an event loop
+ * (binding/soon.c).
+ * Law: the interpreter's lock is let go of only for what may enter the kernel, or takes long.
+ */
+#include "binding/binding.h"
+
+enum {
+    SEND_RUN = 512   /* messages handed to the core at once */
+};
+
+int
+mmi_fast_send_parts(mm_handle handle, const mm_body *frames, uint32_t count)
+{
+    int more = 0;
+    int rc = mm_send_queue(handle, frames, count, &more);
+    if (more != 0) {
+        Py_BEGIN_ALLOW_THREADS
+        rc = more == MM_MORE_SETTLE ? mm_settle(handle)
+                                    : mm_send_frames(handle, 0, frames, count, 0, 0);
+        Py_END_ALLOW_THREADS
+    }
+    return rc;
+}
+
+/* send(handle, data: bytes) -> code */
+PyObject *
+mmi_fast_send(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    if (count != 2 || !PyBytes_Check(args[1])) {
+        return mmi_fast_arguments("(handle, bytes)");
+    }
+    if (!mmi_fast_handle(args[0], &handle)) {
+        return NULL;
+    }
+    const mm_body body = mmi_fast_body(args[1]);
+    return PyLong_FromLong(mmi_fast_send_parts(handle, &body, 1));
+}
+
+/* Takes references to up to SEND_RUN messages from at on; how many, -1: one is not bytes. */
+static int
+send_take(PyObject *list, Py_ssize_t at, Py_ssize_t end, PyObject **held, mm_body *bodies)
+{
+    int count = 0;
+    for (; count < SEND_RUN && at + count < end; count++) {
+        PyObject *item = PyList_GetItem(list, at + count);   /* borrowed */
+        char *body;
+        Py_ssize_t size;
+        if (item == NULL || PyBytes_AsStringAndSize(item, &body, &size) != 0) {
+            while (count > 0) {
+                Py_DecRef(held[--count]);
+            }
+            return -1;
+        }
+        Py_IncRef(item);
+        held[count] = item;
+        bodies[count] = (mm_body){ .data = (const uint8_t *)body, .size = (size_t)size };
+    }
+    return count;
+}
+
+/* After a run: what the call is to return; MM_OK: to go on with the time that is *left.  Signals
+ * are looked at between runs as well, in case none of them has to wait. */
+static int
+send_go_on(int rc, int64_t took_ms, int64_t timeout_ms, int64_t slice_ms, int64_t *left_ms)
+{
+    if (timeout_ms > 0) {
+        *left_ms = took_ms < timeout_ms ? timeout_ms - took_ms : 0;
+        rc = rc == MM_EAGAIN && *left_ms == 0 ? MM_ETIMEDOUT : rc;
+    }
+    return rc == MM_OK && slice_ms > 0 && took_ms >= slice_ms ? MM_EINTR : rc;
+}
+
+/* More were sent: of this list, and of all.  It is noted here, as a signal's function may raise
+ * before the caller has anything that is returned.  false: an error is set. */
+static bool
+send_note(PyObject *counts, Py_ssize_t sent)
+{
+    for (Py_ssize_t i = 0; i < 2; i++) {
+        Py_ssize_t before = PyLong_AsSsize_t(PyList_GetItem(counts, i));   /* borrowed */
+        PyObject *now = PyErr_Occurred() == NULL ? PyLong_FromSsize_t(before + sent) : NULL;
+        if (now == NULL || PyList_SetItem(counts, i, now) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* send_list(handle, messages: list[bytes], counts: list, timeout_ms, slice_ms) -> code; sends from
+ * counts[0] on, and adds what it sent to counts[0] and counts[1] */
+PyObject *
+mmi_fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    PyObject *held[SEND_RUN];
+    mm_body bodies[SEND_RUN];
+    if (count != 5 || !PyList_Check(args[1]) || !PyList_Check(args[2]) ||
+        PyList_Size(args[2]) != 2) {
+        return mmi_fast_arguments("(handle, list, list of two, timeout_ms, slice_ms)");
+    }
+    Py_ssize_t at = PyLong_AsSsize_t(PyList_GetItem(args[2], 0)), end = PyList_Size(args[1]);
+    int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
+    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    int rc = MM_OK;
+    int64_t start_ms = -1, left_ms = timeout_ms;
+    while (rc == MM_OK && at < end) {
+        int run = send_take(args[1], at, end, held, bodies);
+        if (run < 0) {
+            return NULL;
+        }
+        size_t sent = 0;
+        int64_t now_ms = 0;
+        Py_BEGIN_ALLOW_THREADS
+        start_ms = start_ms < 0 ? mm_now_ms(handle) : start_ms;
+        rc = mm_send_many(handle, bodies, (size_t)run, left_ms, slice_ms, &sent);
+        now_ms = at + (Py_ssize_t)sent < end ? mm_now_ms(handle) : now_ms;
+        Py_END_ALLOW_THREADS
+        for (int i = 0; i < run; i++) {
+            Py_DecRef(held[i]);
+        }
+        if (!send_note(args[2], (Py_ssize_t)sent)) {
+            return NULL;
+        }
+        at += (Py_ssize_t)sent;
+        end = PyList_Size(args[1]);   /* others may have changed it meanwhile */
+        if (at < end) {
+            rc = send_go_on(rc, now_ms - start_ms, timeout_ms, slice_ms, &left_ms);
+        }
+    }
+    return PyLong_FromLong(rc);
+}
+
+/* all_bytes(list) -> bool: is every item exactly what send_list takes */
+PyObject *
+mmi_fast_all_bytes(PyObject *self, PyObject *list)
+{
+    (void)self;
+    if (!PyList_Check(list)) {
+        return mmi_fast_arguments("a list");
+    }
+    for (Py_ssize_t i = 0, end = PyList_Size(list); i < end; i++) {
+        if (!PyBytes_Check(PyList_GetItem(list, i))) {
+            return PyBool_FromLong(0);
+        }
+    }
+    return PyBool_FromLong(1);
+}
