@@ -144,7 +144,7 @@ dialer_try(mmi_dialer *d)
         const mmi_addr *a = d->addr_count > 0 ? &d->addrs[d->addr_next] : NULL;
         d->addr_next++;
         if (a != NULL) {
-            mmi_addr_format(a, address, sizeof address);
+            mmi_addr_format(a, d->tran->scheme, address, sizeof address);
         } else {
             snprintf(address, sizeof address, "%s", d->text);
         }

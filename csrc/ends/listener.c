@@ -160,7 +160,7 @@ listener_take(mmi_listener *l)
     if (peer.kind == MMI_ADDR_NONE) {
         snprintf(address, sizeof address, "%s", l->text);
     } else {
-        mmi_addr_format(&peer, address, sizeof address);
+        mmi_addr_format(&peer, l->tran->scheme, address, sizeof address);
     }
     if (s->accepted >= s->opts.connections_max && !listener_refuse(l, stream, address)) {
         return MM_OK;

@@ -136,8 +136,8 @@ struct mmi_plat {
 
 int mmi_plat_posix(bool use_poll, mmi_plat *out) MMI_WARN_UNUSED;        /* MM_EMFILE, MM_ENOMEM */
 
-void mmi_addr_format(const mmi_addr *a, char *out,
-                     size_t size); /* "tcp://127.0.0.1:5555", "tcp://[::1]:1", "ipc:///run/x" */
+/* "scheme://127.0.0.1:5555", "scheme://[::1]:1", "scheme:///run/x"; of none "?". */
+void mmi_addr_format(const mmi_addr *a, const char *scheme, char *out, size_t size);
 bool mmi_addr_loopback(const mmi_addr *a); /* unix counts as loopback; a wildcard does not */
 
 /* The mutex of an engine: plain, with a name that says what it is for.  fork.c re-initialises it in

@@ -67,7 +67,7 @@ ipc_listen(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, mmi_tran_lis
         rc = pl->listen(pl->self, &at, &l->stream);
     }
     if (rc == MM_OK) {
-        mmi_addr_format(&at, bound, bound_size);
+        mmi_addr_format(&at, u->scheme, bound, bound_size);
     }
     return rc;
 }

@@ -46,11 +46,10 @@ static int
 tcp_listen(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, mmi_tran_listener *l,
            char *bound, size_t bound_size)
 {
-    (void)u;
     mmi_addr at = *a;
     int rc = pl->listen(pl->self, &at, &l->stream);
     if (rc == MM_OK) {
-        mmi_addr_format(&at, bound, bound_size);
+        mmi_addr_format(&at, u->scheme, bound, bound_size);
     }
     return rc;
 }

@@ -80,14 +80,14 @@ static void
 text_is(const mmi_addr *a, const char *wanted)
 {
     char text[160];
-    mmi_addr_format(a, text, sizeof text);
+    mmi_addr_format(a, a->kind == MMI_ADDR_UNIX ? "ipc" : "tcp", text, sizeof text);
     if (strcmp(text, wanted) != 0) {
         fprintf(stderr, "'%s', wanted '%s'\n", text, wanted);
         exit(1);
     }
     for (size_t size = 1; size <= strlen(wanted) + 1; size++) {   /* cut at every length */
         memset(text, '#', sizeof text);
-        mmi_addr_format(a, text, size);
+        mmi_addr_format(a, a->kind == MMI_ADDR_UNIX ? "ipc" : "tcp", text, size);
         CHECK_INT(strlen(text), size - 1);
         CHECK(strncmp(text, wanted, size - 1) == 0 && text[size] == '#');
     }

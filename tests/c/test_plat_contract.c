@@ -109,7 +109,7 @@ test_a_number_is_resolved_at_once_and_a_name_by_an_event(const char *kind)
     mmi_addr found[MMI_ADDRS_MAX];
     char text[64];
     CHECK_INT(p->resolve(p->self, "127.0.0.1", 5, TAG_OTHER, found, MMI_ADDRS_MAX), 1);
-    mmi_addr_format(&found[0], text, sizeof text);
+    mmi_addr_format(&found[0], "tcp", text, sizeof text);
     CHECK(strcmp(text, "tcp://127.0.0.1:5") == 0);
     CHECK_INT(p->resolve_take(p->self, TAG_OTHER, found, MMI_ADDRS_MAX), MM_EAGAIN);
     CHECK_INT(p->resolve(p->self, "localhost", 6, TAG_OTHER, found, MMI_ADDRS_MAX), MM_EAGAIN);

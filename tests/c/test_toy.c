@@ -67,6 +67,8 @@ await_event(const pair_of_engines *p, mm_handle socket, uint32_t kind, int reaso
         for (int i = 0; i < count; i++) {
             if (events[i].kind == kind && events[i].reason == reason) {
                 CHECK(strcmp(events[i].endpoint, "toy://a") == 0);
+                CHECK(strstr(events[i].address, "://") == NULL ||
+                      strncmp(events[i].address, "toy://", strlen("toy://")) == 0);
                 CHECK(detail == NULL || strcmp(events[i].detail, detail) == 0);
                 return;
             }

@@ -84,13 +84,15 @@ toy_listen(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, mmi_tran_lis
     toy_name *name = toy_find("");
     int rc = toy_find(u->host) != NULL ? MM_EADDRINUSE : name == NULL ? MM_EMFILE : MM_OK;
     if (rc == MM_OK) {
+        rc = mmi_url_format(u, bound, bound_size);
+    }
+    if (rc == MM_OK) {
         rc = pl->listen(pl->self, &at, &l->stream);
     }
     if (rc == MM_OK) {
         memcpy(name->text, u->host, strlen(u->host) + 1);
         name->at = at;
         l->state = name;
-        rc = mmi_url_format(u, bound, bound_size);
     }
     pthread_mutex_unlock(&toy_table);
     return rc;

@@ -64,14 +64,14 @@ mmi_addr_from_sockaddr(const struct sockaddr_storage *in, mmi_addr *out)
 }
 
 void
-mmi_addr_format(const mmi_addr *a, char *out, size_t size)
+mmi_addr_format(const mmi_addr *a, const char *scheme, char *out, size_t size)
 {
     char ip[INET6_ADDRSTRLEN] = "";
     char zone[IF_NAMESIZE + 1] = "";
     switch (a->kind) {
     case MMI_ADDR_TCP4:
         inet_ntop(AF_INET, a->ip, ip, sizeof ip);
-        snprintf(out, size, "tcp://%s:%u", ip, (unsigned)a->port);
+        snprintf(out, size, "%s://%s:%u", scheme, ip, (unsigned)a->port);
         break;
     case MMI_ADDR_TCP6:
         inet_ntop(AF_INET6, a->ip, ip, sizeof ip);
@@ -81,10 +81,10 @@ mmi_addr_format(const mmi_addr *a, char *out, size_t size)
                 snprintf(zone, sizeof zone, "%%%u", (unsigned)a->scope);
             }
         }
-        snprintf(out, size, "tcp://[%s%s]:%u", ip, zone, (unsigned)a->port);
+        snprintf(out, size, "%s://[%s%s]:%u", scheme, ip, zone, (unsigned)a->port);
         break;
     case MMI_ADDR_UNIX:
-        snprintf(out, size, "ipc://%s", a->path);
+        snprintf(out, size, "%s://%s", scheme, a->path);
         break;
     default:
         snprintf(out, size, "?");
