@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import meshmsg
+from meshmsg import aio
 from tests.tidy import circles, headers, rules
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -124,6 +126,16 @@ def test_no_folder_of_the_library_is_crowded() -> None:
     """So that what is in it is seen at a glance; a sample of too many is noticed."""
     assert rules.crowded([str(p.relative_to(ROOT)) for p in files("src", ".py")]) == []
     assert rules.crowded([f"src/meshmsg/x{i}.py" for i in range(rules.FOLDER_FILES_MAX + 1)])
+
+
+def test_a_public_class_is_made_of_few() -> None:
+    """Sync and asyncio; a sample that is made of too many is noticed."""
+    public = [getattr(module, name) for module in (meshmsg, aio) for name in module.__all__]
+    assert [c for kind in public for c in rules.deep(kind)] == []
+    tall: type = object
+    for i in range(rules.MRO_MAX + 1):
+        tall = type(f"Floor{i}", (tall,), {"__module__": "meshmsg.sample"})
+    assert rules.deep(tall)
 
 
 TEST_RATIO_MIN = 1.0

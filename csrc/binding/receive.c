@@ -2,7 +2,7 @@
  * binding/receive.c: receiving: what comes out of the core is given out, or becomes ready.
  *
  * Not here: what is ready (binding/ready.c); order among several threads (_socket/inbox.py,
- * _sync/recv.py).
+ * _sync/receiving.py).
  * Law: nobody waits for the core's lock with the interpreter's in hand (ADR 12); what was received
  * is its call's own until it is given out, and is ready before a signal's function can raise.
  */

@@ -2,7 +2,7 @@
  * binding/reply.c: what a Rep or a Respondent receives, and how it is answered: a request is bytes
  * and its way back, a native object that one call sends the answer along.
  * Not here: receiving (binding/receive.c); what an error is called (_binding/message.py,
- * _socket/forms.py).
+ * _roles/forms.py).
  * Law: limited API; of all answers to a request one is sent.  Its way is claimed before the answer
  * is sent, and free again only if nothing was: another thread that answers meanwhile is told that
  * it was answered already.

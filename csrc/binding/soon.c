@@ -1,7 +1,8 @@
 /*
  * binding/soon.c: sending, receiving and iterating in an event loop, once a message: coroutines
  * (binding/coroutine.c) that are over in one step if nothing has to be waited for.
- * Not here: waiting, letting others run, and what is not plain bytes (aio/_io.py).
+ * Not here: waiting, letting others run, and what is not plain bytes (aio/_sending.py,
+ * aio/_receiving.py).
  * Law: as in binding/module.c; a message is taken by the step that returns it.
  */
 #include "binding/coroutine.h"

@@ -30,12 +30,13 @@ from meshmsg._binding.snapshots import PeerInfo as PeerInfo
 from meshmsg._binding.snapshots import Reason as Reason
 from meshmsg._binding.snapshots import Stats as Stats
 from meshmsg._hints.absent_names import module_hint as _module_hint
-from meshmsg._socket.drain_report import DrainReport as DrainReport
+from meshmsg._roles.drain_report import DrainReport as DrainReport
+from meshmsg._roles.stopping import StoppedPeer as StoppedPeer
+from meshmsg._roles.stopping import StopReport as StopReport
+from meshmsg._roles.subscribed import Subscribed as Subscribed
+from meshmsg._roles.surveys import AskedPeer as AskedPeer
 from meshmsg._socket.engine import Engine as Engine
 from meshmsg._socket.options import SocketOptions as SocketOptions
-from meshmsg._socket.stopping import StoppedPeer as StoppedPeer
-from meshmsg._socket.stopping import StopReport as StopReport
-from meshmsg._socket.subscribed import Subscribed as Subscribed
 from meshmsg._sync.poller import Poller as Poller
 from meshmsg._sync.request import Req as Req
 from meshmsg._sync.roles import Bus as Bus
@@ -50,7 +51,6 @@ from meshmsg._sync.roles import Router as Router
 from meshmsg._sync.roles import Sub as Sub
 from meshmsg._sync.roles import XPub as XPub
 from meshmsg._sync.roles import XSub as XSub
-from meshmsg._sync.survey import AskedPeer as AskedPeer
 from meshmsg._sync.survey import Survey as Survey
 from meshmsg._sync.survey import Surveyor as Surveyor
 

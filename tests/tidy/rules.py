@@ -47,6 +47,8 @@ BANNED_WORDS = re.compile(
 )
 UNFINISHED = re.compile(r"NotImplementedError\(|\bTODO\b|\bFIXME\b|\bXXX\b")
 EXTENSION = {"meshmsg._mm", "meshmsg._fast"}
+MRO_MAX = 5
+"""Classes of the library's a public class is made of, itself included; not the native one."""
 FOLDER_FILES_MAX = 15
 """Python files of a folder of the library."""
 BANNED_CALLS = {"pickle", "marshal", "shelve", "eval", "exec"}
@@ -159,6 +161,19 @@ def long_python(path: str, text: str) -> list[str]:
     return found
 
 
+def is_form(base: ast.expr) -> bool:
+    """Whether a base of a class is the form of a role, which has the docstring."""
+    name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+    return name.endswith("Form")
+
+
+def deep(kind: type) -> list[str]:
+    """A class is made of few others of the library, so that a method is found at once."""
+    own = [base for base in kind.__mro__ if base.__module__.startswith("meshmsg")]
+    written = [base for base in own if base.__module__ != "meshmsg._fast"]
+    return [f"{kind}: {written}"] if len(written) > MRO_MAX else []
+
+
 def undocumented(path: str, text: str) -> list[str]:
     """Modules, public classes and their public methods have docstrings."""
     tree = ast.parse(text)
@@ -168,6 +183,8 @@ def undocumented(path: str, text: str) -> list[str]:
         if not isinstance(node, (ast.Module, ast.ClassDef)):
             continue
         for child in node.body if not getattr(node, "name", "").startswith("_") else []:
+            if isinstance(child, ast.ClassDef) and any(map(is_form, child.bases)):
+                continue  # its docstring is its form's
             if (
                 isinstance(child, kinds)
                 and not child.name.startswith("_")

@@ -15,17 +15,19 @@ from unittest import mock
 import pytest
 
 from meshmsg import aio
-from meshmsg.aio import _io, _waiting
-from meshmsg.aio._waiting import FAST_CALLS_MAX
+from meshmsg.aio import _receiving, _turns
+from meshmsg.aio._turns import FAST_CALLS_MAX
 from tests.support.linked import deliver, linked, ready, turns
 
 
 @pytest.fixture(autouse=True)
 def natively(monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are before Python 3.12, from when on these three are coroutines of Python."""
-    monkeypatch.setattr(_io.AsyncReceiver, "recv", _io._recv_soon)
-    monkeypatch.setattr(_io.AsyncReceiver, "__anext__", _io._next_soon)
-    monkeypatch.setattr(_io.AsyncReceiver, "__aiter__", _io._iterator)
+    for role in (getattr(aio, name) for name in aio.__all__):
+        if hasattr(role, "recv"):
+            monkeypatch.setattr(role, "recv", _receiving._recv_soon)
+            monkeypatch.setattr(role, "__anext__", _receiving._next_soon)
+            monkeypatch.setattr(role, "__aiter__", _receiving._iterator)
 
 
 class Mine(Exception):
@@ -53,7 +55,7 @@ def test_it_says_what_it_is() -> None:
             assert not any(hasattr(receiving, f"cr_{of}") for of in ("frame", "await", "code"))
             task = asyncio.create_task(receiving)
             await turns()
-            assert "_io.py" in repr(task)
+            assert "_receiving.py" in repr(task)
             assert task.get_stack()
             assert inspect.getcoroutinestate(receiving) == inspect.CORO_SUSPENDED
             assert receiving.cr_await is not None
@@ -134,7 +136,7 @@ def test_it_is_awaited_once() -> None:
 
 def test_it_can_be_driven_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """By send, by next and by `yield from`: what it returns is in the StopIteration."""
-    monkeypatch.setattr(_waiting, "_clock", lambda: 0.0)  # none of these has to let others run
+    monkeypatch.setattr(_turns, "_clock", lambda: 0.0)  # none of these has to let others run
 
     def from_it(coroutine: Any) -> Generator[Any, None, Any]:
         got = yield from coroutine.__await__()
@@ -244,9 +246,9 @@ def test_who_goes_on_with_it_from_within_is_refused(monkeypatch: pytest.MonkeyPa
                 refused.append(at_work.cr_running)
                 return 0.0
 
-            monkeypatch.setattr(_waiting, "_clock", clock)
-            monkeypatch.setattr(_waiting, "TURN_S", 1.0)
-            monkeypatch.setattr(_waiting._thread, "turned", 0.0)
+            monkeypatch.setattr(_turns, "_clock", clock)
+            monkeypatch.setattr(_turns, "TURN_S", 1.0)
+            monkeypatch.setattr(_turns._thread, "turned", 0.0)
             for _ in range(FAST_CALLS_MAX):  # one of them asks for the time
                 at_work = bus.send(b"x")
                 await at_work

@@ -12,7 +12,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg.aio._waiting import FAST_CALLS_MAX
+from meshmsg.aio._turns import FAST_CALLS_MAX
 from tests.support.linked import RUNNERS, deliver, linked, ready, turns
 from tests.support.pairs import WAIT_S
 

@@ -12,8 +12,8 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg.aio import _waiting
-from meshmsg.aio._waiting import FAST_CALLS_MAX
+from meshmsg.aio import _turns
+from meshmsg.aio._turns import FAST_CALLS_MAX
 from tests.support.linked import RUNNERS, UP, deliver, linked
 from tests.support.pairs import WAIT_S
 
@@ -23,7 +23,7 @@ ROUNDS = 6
 @pytest.fixture
 def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others are to run after so many calls, however little time has passed."""
-    monkeypatch.setattr(_waiting, "TURN_S", 0.0)
+    monkeypatch.setattr(_turns, "TURN_S", 0.0)
 
 
 async def spin(count: list[int]) -> None:
@@ -131,8 +131,8 @@ def test_what_is_sent_is_what_it_was_before_others_ran(more: Any) -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What the clock shows as long as nobody changes it."""
     now = [1000.0]
-    monkeypatch.setattr(_waiting, "_clock", lambda: now[0])
-    monkeypatch.setattr(_waiting._thread, "turned", now[0])
+    monkeypatch.setattr(_turns, "_clock", lambda: now[0])
+    monkeypatch.setattr(_turns._thread, "turned", now[0])
     return now
 
 
@@ -153,10 +153,10 @@ def test_others_run_once_in_the_time_of_a_turn(runner: Any, clock: list[float]) 
 
             spinning = asyncio.ensure_future(spin(turned))
             assert await send_many_times() == 0
-            clock[0] += 2 * _waiting.TURN_S
+            clock[0] += 2 * _turns.TURN_S
             assert await send_many_times() == 1
             assert await send_many_times() == 1
-            clock[0] += 2 * _waiting.TURN_S
+            clock[0] += 2 * _turns.TURN_S
             assert await send_many_times() == 2
             spinning.cancel()
 
@@ -174,7 +174,7 @@ def test_the_turns_of_another_loop_are_none_of_this_one(clock: list[float]) -> N
     async def send() -> None:
         spinning = asyncio.ensure_future(spin(turned))
         for _ in range(ROUNDS):
-            clock[0] += 2 * _waiting.TURN_S
+            clock[0] += 2 * _turns.TURN_S
             thread = threading.Thread(target=asyncio.run, args=(send_a_list(),))
             thread.start()
             thread.join(WAIT_S)

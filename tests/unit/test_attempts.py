@@ -12,7 +12,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._socket.attempts import Attempts
+from meshmsg._roles.attempts import Attempts
 from meshmsg.testing import SimWorld
 from tests.support.pairs import WAIT_S
 

@@ -230,7 +230,7 @@ def test_a_batch_that_was_interrupted_loses_nothing(monkeypatch: pytest.MonkeyPa
         push.send(b"here")
         push.drain(timeout=WAIT_S)
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr("meshmsg._sync.recv_batch.MessageBatch", interrupted)
+            patch.setattr("meshmsg._sync.batches.MessageBatch", interrupted)
             pull.recv_batch(timeout=WAIT_S)
         assert pull.recv_batch(timeout=WAIT_S) == [b"here"]
 

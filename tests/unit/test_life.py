@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg._sync.recv_batch import batch_of
+from meshmsg._roles.batches import batch_of
 from tests.support.mm import lib
 from tests.support.pairs import WAIT_S, joined, of_its_own, wait_until
 

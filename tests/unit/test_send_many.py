@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import meshmsg as mm
 from meshmsg import aio
 from meshmsg._binding.core import fast
-from meshmsg._socket.unsent import CHUNK_BYTES, CHUNK_MESSAGES, Taken
+from meshmsg._roles.unsent import CHUNK_BYTES, CHUNK_MESSAGES, Taken
 from tests.support.pairs import WAIT_S, joined
 
 

@@ -18,7 +18,7 @@ import zmq
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._socket.stopping import StoppedPeer
+from meshmsg._roles.stopping import StoppedPeer
 from tests.interop.zmqside import zmq_socket
 from tests.support.pairs import WAIT_S, endpoint_for, joined, wait_until
 

@@ -1,8 +1,8 @@
 """Arrow's PyCapsule interface: capsules around the core's structs, and structs out of capsules.
 
 Source: https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html. Not here: what
-is done with the arrays (batch.py, _sync/send.py). Law: whoever made a struct frees it: a capsule of
-ours by its destructor, which is C, as it may run at any time.
+is done with the arrays (batch.py, _sync/sending.py). Law: whoever made a struct frees it: a capsule
+of ours by its destructor, which is C, as it may run at any time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Many messages as one object: contiguous bodies and offsets, which is how Arrow lays out binary.
 
-Not here: receiving one (_sync/recv.py). Law: no Python object per message until one is asked for;
-the memory lives as long as the batch, a slice of it, or an Arrow array made of it.
+Not here: receiving one (_sync/receiving.py). Law: no Python object per message until one is asked
+for; the memory lives as long as the batch, a slice of it, or an Arrow array made of it.
 """
 
 from __future__ import annotations

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from meshmsg._hints.words import HINTS, MODULE_HINTS, OPTIONS, POLLER_HINTS
 
+KindT = TypeVar("KindT", bound=type)
 _SUBSCRIBING = "; topics are topics=[...] of the constructor, or subscribe(topic)"
 
 
-class _Absent:
+class Absence:
+    """Something in place of a name that is not there."""
+
+
+class _Absent(Absence):
     """A name that is not there, and knows what is."""
 
     def __init__(self, name: str, hint: str) -> None:
@@ -40,37 +45,32 @@ class _Absent:
         return f"<not here; use: {self._hint}>"
 
 
-def _there(kind: type, names: Iterable[str]) -> list[str]:
+def there(kind: type, names: Iterable[str]) -> list[str]:
     """Leave out the names whose descriptors say that they are absent."""
     seen: dict[str, object] = {}
     for base in reversed(kind.__mro__):
         seen.update(vars(base))
-    return [name for name in names if not isinstance(seen.get(name), _Absent)]
+    return [name for name in names if not isinstance(seen.get(name), Absence)]
 
 
-class _Listed(ABCMeta):
+class Listed(ABCMeta):
     """Has `dir()` of a class, and with it completion and mocks, tell what is there.
 
     An ABCMeta, so that a class may be made of a socket and an abstract class.
     """
 
     def __dir__(cls) -> list[str]:
-        return _there(cls, super().__dir__())
+        return there(cls, super().__dir__())
 
 
-class Elsewhere(metaclass=_Listed):
-    """Names of other libraries: not here, and the error says what is."""
-
-    if not TYPE_CHECKING:
-        for _name, _hint in HINTS.items():
-            locals()[_name] = _Absent(_name, _hint)
-        del _name, _hint
-
-    def __dir__(self) -> list[str]:
-        return _there(type(self), super().__dir__())
+def of_other_libraries(kind: KindT) -> KindT:
+    """Have a class of sockets say, of each name of other libraries, what is here instead."""
+    for name, hint in HINTS.items():
+        setattr(kind, name, _Absent(name, hint))
+    return kind
 
 
-class ElsewherePoller(metaclass=_Listed):
+class ElsewherePoller(metaclass=Listed):
     """Names of other pollers: not here, and the error says what is."""
 
     __slots__ = ()
@@ -80,7 +80,7 @@ class ElsewherePoller(metaclass=_Listed):
         del _name, _hint
 
     def __dir__(self) -> list[str]:
-        return _there(type(self), super().__dir__())
+        return there(type(self), super().__dir__())
 
 
 def module_hint(module: str, name: str, hints: dict[str, str] | None = None) -> AttributeError:

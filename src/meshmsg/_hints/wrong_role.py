@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+
+from meshmsg._hints.absent_names import Absence, KindT
 
 DOES: dict[str, str] = {
     "Push": "it sends: send, send_many, send_frames",
@@ -55,8 +56,8 @@ def role_of(owner: type) -> str:
 
 def has(owner: type, name: str) -> bool:
     """Whether a class has a method of its own; `hasattr` would ask for the error to be made."""
-    found = next((base for base in owner.__mro__ if name in vars(base)), WrongRole)
-    return found is not WrongRole
+    found = next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), None)
+    return found is not None and not isinstance(found, Absence)
 
 
 def cannot(owner: type, name: str) -> str:
@@ -105,7 +106,7 @@ def wrong_send_of(topics: bool) -> Callable[..., None]:
     return refuse
 
 
-class _OfOthers:
+class _OfOthers(Absence):
     """A method that is not this role's, and knows whose it is."""
 
     def __init__(self, name: str) -> None:
@@ -117,43 +118,46 @@ class _OfOthers:
         )
 
 
-class WrongRole:
-    """Methods of other roles: not here, and the error says whose they are."""
-
-    if not TYPE_CHECKING:
-        for _name in OF_SOME:
-            locals()[_name] = _OfOthers(_name)
-        del _name
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if name not in OF_SOME or has(type(self), name)]
+def of_other_roles(kind: KindT) -> KindT:
+    """Have a class of sockets say, of methods that some roles have, whose they are."""
+    for name in OF_SOME:
+        setattr(kind, name, _OfOthers(name))
+    return kind
 
 
-class NotAwaited:
-    """A sync socket in `async with` or `async for`, or in a loop although it receives nothing."""
+class _NoEnter(Absence):
+    """As if it were absent: `hasattr` tells sync sockets from those of asyncio by it."""
 
-    if not TYPE_CHECKING:
+    def __get__(self, instance: object, owner: type) -> None:
+        raise AttributeError(
+            f"a {owner.__name__} for threads is closed by `with`; `async with` is for "
+            f"meshmsg.aio.{role_of(owner)}",
+            name="__aenter__",
+            obj=owner if instance is None else instance,
+        )
 
-        class _Enter:
-            """As if it were absent: `hasattr` tells sync sockets from those of asyncio by it."""
 
-            def __get__(self, instance: object, owner: type) -> None:
-                raise AttributeError(
-                    f"a {owner.__name__} for threads is closed by `with`; `async with` is for "
-                    f"meshmsg.aio.{role_of(owner)}",
-                    name="__aenter__",
-                    obj=owner if instance is None else instance,
-                )
+def _no_async_for(self: object) -> None:
+    owner = type(self)
+    raise TypeError(
+        f"a {owner.__name__} for threads is iterated over by `for`; `async for` is for "
+        f"meshmsg.aio.{role_of(owner)}"
+    )
 
-        __aenter__ = __aexit__ = _Enter()
-        del _Enter
 
-        def __aiter__(self) -> None:
-            owner = type(self)
-            raise TypeError(
-                f"a {owner.__name__} for threads is iterated over by `for`; `async for` is for "
-                f"meshmsg.aio.{role_of(owner)}"
-            )
+def _no_for(self: object) -> None:
+    raise no_iteration(type(self))
 
-        def __iter__(self) -> None:
-            raise no_iteration(type(self))
+
+def not_awaited(kind: KindT) -> KindT:
+    """Have sockets for threads say so in `async with` and `async for`, and in a loop although they
+    receive nothing."""
+    refusals = {
+        "__aenter__": _NoEnter(),
+        "__aexit__": _NoEnter(),
+        "__aiter__": _no_async_for,
+        "__iter__": _no_for,
+    }
+    for name, refusal in refusals.items():
+        setattr(kind, name, refusal)
+    return kind

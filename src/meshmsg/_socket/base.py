@@ -1,14 +1,16 @@
-"""What every socket has, sync or asyncio: its life and its endpoints. Nothing waits here.
+"""What every socket has, sync or asyncio: its life, its endpoints, and what is seen of it from
+outside. Nothing waits here.
 
-Not here: looking in (inspection.py), sending and receiving (_sync/send.py, _sync/recv.py, aio).
-Law: a socket holds a handle, never a pointer; whatever state it is in, every method either works or
-raises one of ours.
+Not here: what a failed call says (failures.py), sending and receiving (_sync/sending.py,
+_sync/receiving.py, aio). Law: a socket holds a handle, never a pointer; whatever state it is in,
+every method either works or raises one of ours.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import threading
 import warnings
 import weakref
 from collections.abc import Iterable
@@ -18,14 +20,16 @@ from meshmsg._binding.addresses import address_error
 from meshmsg._binding.core import NativeSocket, error_for, ffi, lib, raise_for
 from meshmsg._binding.data import encode_url, several
 from meshmsg._binding.errors import MeshError
+from meshmsg._binding.snapshots import Event, PeerInfo, Stats, peer_of, stats_of
 from meshmsg._events import event_thread
 from meshmsg._events.event_thread import check_on_event
 from meshmsg._events.log_records import give, record_of
-from meshmsg._events.outlet import Outlet
-from meshmsg._hints.absent_names import Elsewhere
-from meshmsg._hints.wrong_role import WrongRole
+from meshmsg._events.outlet import Outlet, read_events
+from meshmsg._hints.absent_names import Listed, of_other_libraries, there
+from meshmsg._hints.wrong_role import of_other_roles
+from meshmsg._socket.causes import What
 from meshmsg._socket.engine import Engine, default_engine
-from meshmsg._socket.inspection import Looking
+from meshmsg._socket.failures import error_of, too_large
 from meshmsg._socket.options import SocketOptions, build_options
 from meshmsg._socket.signature import describe
 
@@ -35,7 +39,9 @@ if TYPE_CHECKING:
 _alive: weakref.WeakSet[SocketBase] = weakref.WeakSet()
 
 
-class SocketBase(NativeSocket, Looking, Elsewhere, WrongRole):
+@of_other_libraries
+@of_other_roles
+class SocketBase(NativeSocket, metaclass=Listed):
     """A socket of one role. Use the classes of the roles: Push, Pull, Pub, Sub, ...
 
     Args:
@@ -54,6 +60,12 @@ class SocketBase(NativeSocket, Looking, Elsewhere, WrongRole):
     """
 
     _role: ClassVar[int] = 0
+    _receives: ClassVar[bool] = False
+    """Whether the role receives messages."""
+    _sends: ClassVar[bool] = False
+    """Whether the role sends to whoever has room, so that it can be said if there is any."""
+    _stops = False
+    """Whether it was to stop receiving."""
 
     def __init_subclass__(cls, **given: object) -> None:
         super().__init_subclass__(**given)
@@ -150,6 +162,141 @@ class SocketBase(NativeSocket, Looking, Elsewhere, WrongRole):
             self.bind(url)
         for url in several(connect):
             self.connect(url)
+
+    # ---- looking in ----
+
+    def _prepare(self) -> None:
+        """Make what the socket's other parts need, before it is opened."""
+        self._event_seq = 1
+        self._event_lock = threading.RLock()
+
+    def _opened(self) -> None:
+        """Tell the socket's other parts its handle."""
+
+    def _forget(self) -> None:
+        """After a fork, in the child: locks may be held by threads that are not here."""
+        self._event_lock = threading.RLock()
+        self._outlet.after_fork()
+
+    def _discard(self) -> int:
+        """Drop what was received and not taken; tell how many messages."""
+        return 0
+
+    def _held(self) -> tuple[int, int]:
+        """Tell how many messages and bytes were received and not taken yet."""
+        return 0, 0
+
+    def peers(self) -> list[PeerInfo]:
+        """Tell who is connected now, with queues, counters and round-trip times.
+
+        Thread-safe: yes.
+
+        Returns:
+            One entry a peer.
+
+        Raises:
+            ClosedError: The socket was closed.
+        """
+        cap = 16
+        while True:
+            found, count = self._first_peers(cap)
+            if count <= cap:
+                return found
+            cap = count + 16
+
+    def _first_peers(self, cap: int) -> tuple[list[PeerInfo], int]:
+        """Some peers, and how many there are."""
+        out = ffi.new("mm_peer[]", cap)
+        count = ffi.new("uint32_t *")
+        self._check(lib.mm_socket_peers(self._handle, out, cap, count), "listing peers")
+        return [peer_of(out[i]) for i in range(min(count[0], cap))], int(count[0])
+
+    def stats(self) -> Stats:
+        """Tell the socket's counters.
+
+        Thread-safe: yes.
+
+        Returns:
+            A frozen snapshot.
+
+        Raises:
+            ClosedError: The socket was closed.
+        """
+        out = ffi.new("mm_stats *")
+        self._check(lib.mm_socket_stats(self._handle, out), "reading counters")
+        return stats_of(out, *self._held())
+
+    def events(self, *, since: int | None = None) -> list[Event]:
+        """Tell what happened to the connections since the last call.
+
+        Thread-safe: yes; each event is given to one caller, but to all that say `since`.
+
+        Args:
+            since: The `seq` of the last event that you know, 0 at first: all newer ones, whoever
+                has had them, and without taking them from anybody.
+
+        Returns:
+            The new events, oldest first. The socket remembers 256; a gap in `seq` shows lost ones.
+
+        Raises:
+            ClosedError: The socket was closed.
+        """
+        if since is not None:
+            return self._read_events(since + 1)[0]
+        with self._event_lock:
+            found, self._event_seq = self._read_events(self._event_seq)
+        return found
+
+    def _read_events(self, seq: int) -> tuple[list[Event], int]:
+        code, found, seq = read_events(self._handle, seq)
+        self._check(code, "reading events")
+        return found, seq
+
+    def _log_events(self) -> None:
+        """Log what is new, where no thread does: without a descriptor for it, or simulated."""
+        self._outlet.log_new()
+
+    # ---- errors ----
+
+    def _about(self) -> str:
+        """Say which socket this is, for messages."""
+        places = [f"bound to {bound}" for _, bound in self._bound]
+        places += [f"connected to {url}" for url in self._connected]
+        count = self._peer_count()
+        if not places:
+            places.append("neither bound nor connected")
+        if count > 0 or (count == 0 and (self._bound or self._connected)):
+            places.append("1 peer" if count == 1 else f"{count} peers")
+        return f"{type(self).__name__} {', '.join(places)}"
+
+    def _peer_count(self) -> int:
+        """How many peers there are; below 0: the socket is closed."""
+        count = ffi.new("uint32_t *")
+        rc = int(lib.mm_peer_count(self._handle, count))
+        return rc if rc < 0 else int(count[0])
+
+    def _peers_of(self, count: int) -> What:
+        """What a wait for so many peers says that ends without them."""
+
+        def told() -> str:
+            there = self._peer_count()
+            return f"waiting for {count} peers" if there < 0 else f"{there} of {count} peers"
+
+        return told
+
+    def _error(
+        self, code: int, what: What, timeout: float | None = None, *, address: str = ""
+    ) -> MeshError:
+        """Make the error of a failed call: what was tried, where, and what is known of the
+        cause."""
+        return error_of(self, code, what, timeout, address=address)
+
+    def _check(self, code: int, what: What, *, address: str = "") -> None:
+        if code < 0:
+            raise self._error(code, what, address=address)
+
+    def _too_large(self, size: int, count: int) -> MeshError:
+        return too_large(self, size, count)
 
     # ---- endpoints ----
 
@@ -300,6 +447,9 @@ class SocketBase(NativeSocket, Looking, Elsewhere, WrongRole):
             text = repr(self)
             lib.mm_socket_close(handle)
             warnings.warn(f"unclosed {text}", ResourceWarning, source=self, stacklevel=1)
+
+    def __dir__(self) -> list[str]:
+        return there(type(self), super().__dir__())
 
     def __repr__(self) -> str:
         out = ffi.new("mm_stats *")

@@ -1,6 +1,6 @@
 """Why a call had to give up, in words: what is so at that moment, never what was once.
 
-Not here: the errors themselves (inspection.py). Law: each sentence comes from peers, attempts,
+Not here: the errors themselves (failures.py). Law: each sentence comes from peers, attempts,
 counters or the last event of an endpoint that has no peer now; an endpoint that has one has no
 trouble.
 """
@@ -16,7 +16,7 @@ from meshmsg._binding.errors import MeshError
 from meshmsg._binding.snapshots import Event, EventKind, PeerInfo, Reason, text
 
 if TYPE_CHECKING:
-    from meshmsg._socket.inspection import Looking
+    from meshmsg._socket.base import SocketBase
 
 What = str | Callable[[], str]
 """What could not be done; a function where it is to be found out then."""
@@ -166,7 +166,7 @@ def _last_of(endpoint: str, events: list[Event], now: float | None) -> str:
     return f"{words}, next attempt in {left:.1f} s" if left >= 0.1 else words
 
 
-def trouble_of(socket: Looking) -> str:
+def trouble_of(socket: SocketBase) -> str:
     """Say what is known of peers that are stalled, and of endpoints that have no peer now."""
     try:
         peers = socket.peers()
@@ -204,7 +204,7 @@ def _queue(peer: PeerInfo, messages: int, size: int) -> str:
     return f"{peer.address}: {peer.queued_out_bytes:,} of {size:,} bytes"
 
 
-def _queues_of(socket: Looking, peers: list[PeerInfo]) -> str:
+def _queues_of(socket: SocketBase, peers: list[PeerInfo]) -> str:
     """Say whose queues are full, and how full."""
     messages, size = int(socket._opts.send_queue_messages), int(socket._opts.send_queue_bytes)
     full = [
@@ -228,7 +228,7 @@ def _ending(peers: list[PeerInfo]) -> list[str]:
     return [f"{peer.address} {ENDING[peer.stopping]}" for peer in peers if peer.stopping in ENDING]
 
 
-def room_of(socket: Looking, what: str, *, in_detail: bool) -> tuple[str, str]:
+def room_of(socket: SocketBase, what: str, *, in_detail: bool) -> tuple[str, str]:
     """Say why there is no room: nobody is there, nobody takes more, or queues are full."""
     nobody = f"no peer{what.removeprefix('no room')}"
     try:
@@ -247,7 +247,7 @@ def room_of(socket: Looking, what: str, *, in_detail: bool) -> tuple[str, str]:
     return what, f"{queues}; {told}" if ending else queues
 
 
-def topics_of(socket: Looking) -> str:
+def topics_of(socket: SocketBase) -> str:
     """Say of a subscriber that it asked for nothing: the commonest reason that nothing comes."""
     if socket._role not in (lib.MM_SUB, lib.MM_XSUB):
         return ""

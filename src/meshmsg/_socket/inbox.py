@@ -1,26 +1,36 @@
-"""What a socket has received and not given out: messages prefetched in batches, in order.
+"""What a socket has received and not given out: messages prefetched in batches, in order; and what
+C hands over made into messages.
 
-Law: a prefetched message is in `_ready` before anybody can take a later one from the core, and
-nobody prefetches while another thread sleeps in a receive: so order holds, and no message waits
-behind a thread that is busy with an earlier one.
+Not here: waiting. Law: a prefetched message is in `_ready` before anybody can take a later one from
+the core, and nobody prefetches while another thread sleeps in a receive: so order holds, and no
+message waits behind a thread that is busy with an earlier one. A batch is read at once, by the
+thread it belongs to; nothing made here points into it.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
 
-from meshmsg._binding.core import fast, ffi, lib
-from meshmsg._socket.unpack import Forming, MessageT
+from meshmsg._binding.core import Slot, fast, ffi, lib
+from meshmsg._binding.message import FullMessage, Message, Request, message_class
+from meshmsg._socket.base import SocketBase
+from meshmsg._socket.signature import verb
+
+MessageT = TypeVar("MessageT", bound=Message)
 
 
-class Inbox(Forming[MessageT]):
-    """The receiving side of a socket, without the waiting."""
+class Inbox(SocketBase, Generic[MessageT]):
+    """The receiving side of a socket, without waiting; nothing, of a role that receives nothing."""
 
-    _slice_ms: int
+    _made_of: Callable[[int], type[Message]] | type[Request] = staticmethod(message_class)
+    """The class of a peer's messages of one frame; or that of requests, which all are."""
 
     def _prepare(self) -> None:
         super()._prepare()
+        if not self._receives:
+            return
         self._ready: Any = fast.ready(self._made_of)
         """Messages (see csrc/binding/ready.c), made as they are taken."""
         self._inbox_lock = threading.RLock()
@@ -33,9 +43,12 @@ class Inbox(Forming[MessageT]):
 
     def _opened(self) -> None:
         super()._opened()
-        self._ready.serve(self._handle, self._slice_ms)
+        if self._receives:
+            self._ready.serve(self._handle, self._slice_ms)
 
     def _discard(self) -> int:
+        if not self._receives:
+            return 0
         with self._inbox_lock:
             count = len(self._ready)
             self._ready.clear()
@@ -43,10 +56,13 @@ class Inbox(Forming[MessageT]):
 
     def _forget(self) -> None:
         super()._forget()
-        self._ready.clear()
-        self._inbox_lock = threading.RLock()
+        if self._receives:
+            self._ready.clear()
+            self._inbox_lock = threading.RLock()
 
     def _held(self) -> tuple[int, int]:
+        if not self._receives:
+            return 0, 0
         count, size, made = self._ready.known()
         size += sum(sum(map(len, message.frames)) for message in made)
         return count + len(made), size
@@ -91,22 +107,48 @@ class Inbox(Forming[MessageT]):
                 self._settle_held()
             lib.mm_interrupt(self._handle)
 
-    def fileno(self) -> int:
-        """Return a descriptor that is readable exactly while a receive would find a message.
+    def _unpack_at(self, address: int) -> list[MessageT]:
+        """Turn the batch at that address into messages."""
+        form = self._message
+        return [
+            form(frames, peer, envelope)
+            if len(frames) > 1  # every role reads a single frame alike
+            else cast("MessageT", message_class(peer)(frames[0]))
+            for frames, peer, envelope in fast.parts(address)
+        ]
 
-        For event loops of others: level-triggered; do not read from it. Once it was asked for, the
-        socket takes messages from the core one call at a time.
+    def _unpack_one(self, slot: Slot) -> MessageT:
+        """Turn a batch of one message into that message."""
+        [message] = self._unpack_at(slot.address)
+        slot.drop()
+        return message
 
-        Thread-safe: yes.
+    def _message(self, frames: list[bytes], peer: int, envelope: int) -> MessageT:
+        """Make a message of its frames, two or more; roles that read them differently override
+        this."""
+        message = FullMessage(frames[-1])
+        message.peer = peer
+        message._frames = tuple(frames)
+        return cast("MessageT", message)
 
-        Returns:
-            The descriptor, the same each time; it belongs to the socket.
 
-        Raises:
-            ClosedError: The socket was closed.
-        """
-        out = ffi.new("int *")
-        with self._inbox_lock:
-            self._check(lib.mm_fileno(self._handle, out), "asking for the descriptor")
-            self._watch()
-        return int(out[0])
+@verb
+def fileno(self: Inbox[Any]) -> int:
+    """Return a descriptor that is readable exactly while a receive would find a message.
+
+    For event loops of others: level-triggered; do not read from it. Once it was asked for, the
+    socket takes messages from the core one call at a time.
+
+    Thread-safe: yes.
+
+    Returns:
+        The descriptor, the same each time; it belongs to the socket.
+
+    Raises:
+        ClosedError: The socket was closed.
+    """
+    out = ffi.new("int *")
+    with self._inbox_lock:
+        self._check(lib.mm_fileno(self._handle, out), "asking for the descriptor")
+        self._watch()
+    return int(out[0])

@@ -8,7 +8,8 @@ core for the role; nothing is said twice.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._socket.options import OPTION_TEXTS, SocketOptions, default_of
@@ -16,6 +17,7 @@ from meshmsg._socket.options import OPTION_TEXTS, SocketOptions, default_of
 if TYPE_CHECKING:
     from inspect import Signature
 
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 _HEAD = "\n\nOptions, keyword-only (docs/semantics.md has all limits):\n"
 
 
@@ -52,13 +54,30 @@ def defaults_of(role_class: Any) -> dict[str, Any]:
     return {name: default_of(opts, name) for name in SocketOptions.__annotations__}
 
 
+def described(form_text: str, own: str | None) -> str:
+    """Join what a form says of a role and what its sync or asyncio class adds, before the Args."""
+    if not own:
+        return form_text
+    at = form_text.find("Args:")
+    if at < 0:
+        return f"{form_text.rstrip()}\n\n    {own}\n"
+    indent = form_text[form_text.rfind("\n", 0, at) + 1 : at]
+    return f"{form_text[:at]}{own}\n\n{indent}{form_text[at:]}"
+
+
 def describe(role_class: Any) -> None:
-    """Give a class of a role its signature, and its docstring the options."""
-    if not role_class._role:
-        return
+    """Give a class of a role its signature, and its docstring the options.
+
+    Its docstring is its form's: of the class that says the role's number.
+    """
+    if "_role" in vars(role_class):
+        return  # a form
     role_class.__signature__ = _ClassSignature()
-    text = role_class.__dict__.get("__doc__")
-    if text is None:  # python -OO, or a class of a user's
+    form = next((base for base in role_class.__bases__ if vars(base).get("_role")), None)
+    text = vars(role_class).get("__doc__")
+    if form is not None and form.__doc__:
+        text = described(form.__doc__, text)
+    if text is None or not role_class._role:  # python -OO, or a class of a user's
         return
     defaults = defaults_of(role_class)
     rows = "".join(
@@ -66,3 +85,9 @@ def describe(role_class: Any) -> None:
         for name, words in OPTION_TEXTS.items()
     )
     role_class.__doc__ = text.rstrip() + _HEAD + rows
+
+
+def verb(function: MethodT) -> MethodT:
+    """Have a function be a method of several roles; help() shows it as one of the class's."""
+    function.__annotations__.pop("self", None)
+    return function

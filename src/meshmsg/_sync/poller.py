@@ -29,8 +29,8 @@ from meshmsg._binding.core import (
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._hints.absent_names import ElsewherePoller
 from meshmsg._socket.base import SocketBase
+from meshmsg._socket.clock import LEAST_S
 from meshmsg._socket.engine import Engine
-from meshmsg._sync.blocking import LEAST_S
 from meshmsg._sync.poller_descriptors import (
     READABLE,
     WRITABLE,
@@ -40,8 +40,6 @@ from meshmsg._sync.poller_descriptors import (
     descriptor_of,
     told_of,
 )
-from meshmsg._sync.recv import Receiver
-from meshmsg._sync.send import Sender
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -175,7 +173,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
     def _wishes(self, socket: SocketBase, readable: bool | None, writable: bool) -> int:
         """Return what to wait for, if this socket can do that."""
         what = f"{type(socket).__module__}.{type(socket).__name__}"
-        receives, sends = isinstance(socket, Receiver), isinstance(socket, Sender)
+        receives, sends = socket._receives, socket._sends
         if type(socket).__module__.startswith("meshmsg.aio"):
             raise UsageError(
                 f"{what} is no socket that a thread receives from with recv(); asyncio needs no "
@@ -214,7 +212,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
             if rc == lib.MM_ENOTSUP:
                 raise _unsure(socket)
             socket._check(rc, "cannot be waited for")
-        if isinstance(socket, Receiver):
+        if socket._receives:
             socket._watch()
 
     def _listen(self, descriptors: Descriptors) -> None:

@@ -7,16 +7,14 @@ and dropped; there is no state to get stuck in.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import (
     EINTR,
     EREFUSED,
     Slot,
     borrow,
-    error_for,
     fast,
     give_back,
     lib,
@@ -31,60 +29,19 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError, PeerError, RefusedError, TimedOutError, TooLargeError
 from meshmsg._binding.message import Message, classes_of_peers
-from meshmsg._socket.attempts import NO_RETRY, Attempts, lost
-from meshmsg._socket.engine import Engine
-from meshmsg._socket.forms import QuestionForm
-from meshmsg._socket.inspection import Looking
-from meshmsg._socket.options import SocketOptions
-from meshmsg._sync.blocking import LEAST_S, Draining, now_of
+from meshmsg._roles.attempts import NO_RETRY, Attempts, lost
+from meshmsg._roles.forms import ReqForm
+from meshmsg._roles.refusals import refused
+from meshmsg._socket.clock import LEAST_S, now_of
+from meshmsg._sync.sending import drain
+from meshmsg._sync.socket import Socket
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    pass
 
 
-def shown(reason: str) -> str:
-    """What a peer says, fit for a line of a log."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in reason)
-
-
-def refused(socket: Looking, slot: Slot) -> MeshError:
-    """The error of a request that was refused; its reason is in that batch."""
-    [(frames, number, _)] = fast.parts(slot.address)
-    slot.drop()
-    who = None
-    with suppress(MeshError):  # closed meanwhile
-        who = next((peer for peer in socket.peers() if peer.id == number), None)
-    reason = frames[-1].decode("utf-8", "replace")
-    why = f": {shown(reason)}" if reason else ", and did not say why"
-    return error_for(
-        EREFUSED,
-        f"the peer refused the request{why}",
-        address=who.endpoint if who is not None else "",
-        peer=who.identity if who is not None else b"",
-        reason=reason,
-    )
-
-
-class Req(QuestionForm, Draining):
-    """Asks its Rep (or Router) peers, in turn.
-
-    Args:
-        identity: The name Router peers know it by. Give none to reach a REP of libzmq: until that
-            one has noticed that the last peer of a name is gone, it ignores the next for ever.
-    """
-
-    _role: ClassVar[int] = lib.MM_REQ
-
-    def __init__(
-        self,
-        *,
-        bind: str | Iterable[str] | None = None,
-        connect: str | Iterable[str] | None = None,
-        identity: bytes = b"",
-        engine: Engine | None = None,
-        **options: Unpack[SocketOptions],
-    ) -> None:
-        self._open(options, engine, bind, connect, identity=identity)
+class Req(ReqForm, Socket[Message]):
+    drain = drain
 
     def request(
         self,

@@ -1,309 +1,113 @@
 """The sockets, one class a role, for threads that may block. The same names are in meshmsg.aio.
 
-Law: what a role cannot do is absent.
+A class is its role's form and the verbs that wait. Not here: constructors, docstrings and what
+never waits (_roles/forms.py). Law: what a role cannot do is absent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Sequence
 
-from meshmsg._binding.core import ffi, lib, sends_natively
-from meshmsg._binding.data import (
-    Data,
-    buffer_of,
-    encode_topic,
-    encode_topics,
-    is_topic,
-    pack_frames,
-)
+from meshmsg._binding.data import Data
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.message import Message, Request
-from meshmsg._socket.engine import Engine
-from meshmsg._socket.forms import (
-    IdentityForm,
-    ManualForm,
-    PublishForm,
-    RequestForm,
-    TopicForm,
-    conflate_flags,
-    first_of,
-    pack_route,
-    router_flags,
-    xpub_flags,
-)
-from meshmsg._socket.options import SocketOptions, check_count
-from meshmsg._socket.stopping import Stopping
-from meshmsg._socket.subscribed import Subscribed, not_subscribed
-from meshmsg._sync.blocking import Draining
-from meshmsg._sync.recv import Receiver
-from meshmsg._sync.recv_batch import BatchReceiver
-from meshmsg._sync.send import FrameSender, Sender
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from meshmsg._roles import forms
+from meshmsg._sync import batches, publishing, receiving, sending
+from meshmsg._sync.socket import Socket
 
 
-class Push(Sender):
-    """Hands each message to one of its Pull peers, in turn, to those that have room."""
-
-    _role: ClassVar[int] = lib.MM_PUSH
-
-
-class Pull(Stopping, BatchReceiver):
-    """Receives from its Push peers, in turn."""
-
-    _role: ClassVar[int] = lib.MM_PULL
+class Push(forms.PushForm, Socket[Message]):
+    send = sending.send
+    send_many = sending.send_many
+    send_frames = sending.send_frames
+    send_batch = sending.send_batch
+    drain = sending.drain
 
 
-class Pair(Sender, BatchReceiver):
-    """Talks to exactly one other Pair."""
-
-    _role: ClassVar[int] = lib.MM_PAIR
-
-
-class _Publisher(PublishForm, Sender):
-    """What Pub and XPub share."""
-
-    @sends_natively
-    def send(self, data: Data, *, topic: str | bytes = "", timeout: float | None = None) -> None:
-        """Publish one message to every peer that subscribed to a prefix of its topic.
-
-        By default a peer whose queue is full misses it (counted, and told in `events`).
-
-        Thread-safe: yes.
-
-        Args:
-            data: The body. It is copied.
-            topic: Sent as a frame of its own; without one, the body itself is matched.
-            timeout: Seconds to wait (overflow="block"); None waits for ever, 0 never waits.
-
-        Raises:
-            TimedOutError: A subscriber had no room in time (overflow="block"); nobody got it.
-            WouldBlockError: The same, now (overflow="error" or timeout=0).
-            TooLargeError: Over message_size_max.
-            ClosedError: The socket was closed.
-        """
-        if is_topic(topic):
-            self._send_packed(pack_frames([data], topic), timeout)
-        else:
-            self._send_body(data, timeout)
-
-    def send_frames(
-        self,
-        frames: Sequence[Data],
-        *,
-        topic: str | bytes = "",
-        timeout: float | None = None,
-    ) -> None:
-        """Publish one message of several frames to every peer that subscribed to its topic.
-
-        Thread-safe: yes; all frames arrive, or none.
-
-        Args:
-            frames: The frames, at least one.
-            topic: Sent as a frame in front of them; without one, the first frame is matched.
-            timeout: Seconds to wait (overflow="block"); None waits for ever, 0 never waits.
-
-        Raises:
-            TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `send`.
-            UsageError: There is no frame.
-        """
-        self._send_packed(pack_frames(frames, topic), timeout)
-
-    def wait_for_subscribers(
-        self, topic: str | bytes = "", count: int = 1, *, timeout: float | None = None
-    ) -> None:
-        """Wait until a message of this topic would reach so many peers.
-
-        Thread-safe: yes.
-
-        Args:
-            topic: The topic a message will have.
-            count: How many peers.
-            timeout: Seconds to wait; None waits for ever, 0 only looks.
-
-        Raises:
-            TimedOutError: There were not so many in time.
-            WouldBlockError: There are not so many now (timeout=0).
-            ClosedError: The socket was closed.
-        """
-        raw = encode_topic(topic)
-        check_count("count", count)
-        self._blocking(
-            lambda ms, slice_ms: lib.mm_wait_subscribers(
-                self._handle, *buffer_of(raw), count, ms, slice_ms
-            ),
-            timeout,
-            self._subscribers_of(topic, count),
-        )
+class Pull(forms.PullForm, Socket[Message]):
+    recv = receiving.recv
+    recv_many = receiving.recv_many
+    recv_frames = receiving.recv_frames
+    __iter__ = receiving.iterate
+    recv_batch = batches.recv_batch
 
 
-class Pub(_Publisher):
-    """Publishes to its Sub peers, each according to what it subscribed to."""
-
-    _role: ClassVar[int] = lib.MM_PUB
-
-
-class XPub(ManualForm, _Publisher, Receiver[Message]):
-    """A Pub that also receives its peers' subscriptions, as b"\\x01topic" and b"\\x00topic".
-
-    Args:
-        verbose: Give each peer's subscriptions, not only the first and the last of a topic. What a
-            peer did and undid before it was received is not told.
-        manual: As verbose; and what a peer gets is not what it asks for, but what `subscribe` says.
-        welcome: Sent to each new subscriber before anything else; b"" sends nothing.
-    """
-
-    _role: ClassVar[int] = lib.MM_XPUB
-
-    def __init__(
-        self,
-        *,
-        bind: str | Iterable[str] | None = None,
-        connect: str | Iterable[str] | None = None,
-        engine: Engine | None = None,
-        verbose: bool = False,
-        manual: bool = False,
-        welcome: bytes = b"",
-        **options: Unpack[SocketOptions],
-    ) -> None:
-        self._open(options, engine, None, None, flags=xpub_flags(verbose, manual))
-        try:
-            self._welcome(welcome)
-            self._attach(bind, connect)
-        except BaseException:
-            self.close()
-            raise
+class Pair(forms.PairForm, Socket[Message]):
+    send = sending.send
+    send_many = sending.send_many
+    send_frames = sending.send_frames
+    send_batch = sending.send_batch
+    drain = sending.drain
+    recv = receiving.recv
+    recv_many = receiving.recv_many
+    recv_frames = receiving.recv_frames
+    __iter__ = receiving.iterate
+    recv_batch = batches.recv_batch
 
 
-class _Subscriber(TopicForm, BatchReceiver):
-    """What Sub and XSub share."""
-
-    def wait_for_subscribed(self, count: int = 1, *, timeout: float | None = None) -> Subscribed:
-        """Wait until the publishers know of every subscription made so far.
-
-        What meshmsg publishers send under these topics from then on comes here. They prove that
-        they have the topics by answering a PING that was sent behind them. Publishers of SP send
-        everything anyway. Others do not prove it: libzmq answers before the socket of its program
-        has the topics, so the first messages it publishes then may be missed; one of ZMTP 3.0
-        cannot answer, and is waited for until the topics were written to its connection. What is
-        returned tells them apart. If a forwarder lies between, it is the forwarder that has the
-        topics. While this socket's receive queue is full, no answer is read.
-
-        Thread-safe: yes.
-
-        Args:
-            count: How many peers there must be at least; all that are connected must have answered.
-            timeout: Seconds to wait; None waits for ever, 0 only asks and looks.
-
-        Returns:
-            How many peers are certain to have the topics, as an int whose `certain`, `probable`
-            and `written` list the peers.
-
-        Raises:
-            TimedOutError: Not all of them said so in time, or there were not so many.
-            WouldBlockError: It is not known now (timeout=0).
-            ClosedError: The socket was closed.
-        """
-        check_count("count", count)
-        info = ffi.new("mm_subscribed_info *")
-        self._blocking(
-            lambda ms, slice_ms: lib.mm_wait_subscribed(self._handle, count, ms, slice_ms, info),
-            timeout,
-            not_subscribed(count, info),
-        )
-        return Subscribed(int(info.confirmed), self.peers())
+class Pub(forms.PubForm, Socket[Message]):
+    send = publishing.send
+    send_frames = publishing.send_frames
+    send_many = sending.send_many
+    send_batch = sending.send_batch
+    drain = sending.drain
+    wait_for_subscribers = publishing.wait_for_subscribers
 
 
-class Sub(Stopping, _Subscriber):
-    """Receives what its Pub peers publish under the topics it subscribed to.
-
-    Args:
-        topics: Prefixes to subscribe to at once; "" is everything.
-        conflate: Keep only the newest message: True, of all; "topic", of each topic. The others
-            count as `dropped_conflated`.
-    """
-
-    _role: ClassVar[int] = lib.MM_SUB
-
-    def __init__(
-        self,
-        *,
-        bind: str | Iterable[str] | None = None,
-        connect: str | Iterable[str] | None = None,
-        topics: str | bytes | Iterable[str | bytes] = (),
-        conflate: bool | Literal["topic"] = False,
-        engine: Engine | None = None,
-        **options: Unpack[SocketOptions],
-    ) -> None:
-        wanted = encode_topics(topics)
-        self._open(options, engine, None, None, flags=conflate_flags(conflate))
-        try:
-            if conflate:
-                self._watch()  # what is prefetched would not be the newest
-            for topic in wanted:
-                self.subscribe(topic)
-            self._attach(bind, connect)
-        except BaseException:
-            self.close()
-            raise
+class XPub(forms.XPubForm, Socket[Message]):
+    send = publishing.send
+    send_frames = publishing.send_frames
+    send_many = sending.send_many
+    send_batch = sending.send_batch
+    drain = sending.drain
+    wait_for_subscribers = publishing.wait_for_subscribers
+    recv = receiving.recv
+    recv_many = receiving.recv_many
+    recv_frames = receiving.recv_frames
+    __iter__ = receiving.iterate
 
 
-class XSub(Stopping, Sender, _Subscriber):
-    """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for
-    forwarders."""
-
-    _role: ClassVar[int] = lib.MM_XSUB
-
-
-class Dealer(Sender, BatchReceiver):
-    """Sends to its peers in turn, receives from them in turn; for Router, Rep and Dealer peers.
-
-    Args:
-        identity: The name Router peers know it by; b"" lets them choose.
-    """
-
-    _role: ClassVar[int] = lib.MM_DEALER
-
-    def __init__(
-        self,
-        *,
-        bind: str | Iterable[str] | None = None,
-        connect: str | Iterable[str] | None = None,
-        identity: bytes = b"",
-        engine: Engine | None = None,
-        **options: Unpack[SocketOptions],
-    ) -> None:
-        self._open(options, engine, bind, connect, identity=identity)
+class Sub(forms.SubForm, Socket[Message]):
+    recv = receiving.recv
+    recv_many = receiving.recv_many
+    recv_frames = receiving.recv_frames
+    __iter__ = receiving.iterate
+    recv_batch = batches.recv_batch
+    wait_for_subscribed = publishing.wait_for_subscribed
 
 
-class Router(IdentityForm, FrameSender, Receiver[Message]):
-    """Knows its peers by identity: each message says from whom it came, or to whom it goes.
+class XSub(forms.XSubForm, Socket[Message]):
+    send = sending.send
+    send_many = sending.send_many
+    send_frames = sending.send_frames
+    send_batch = sending.send_batch
+    drain = sending.drain
+    recv = receiving.recv
+    recv_many = receiving.recv_many
+    recv_frames = receiving.recv_frames
+    __iter__ = receiving.iterate
+    recv_batch = batches.recv_batch
+    wait_for_subscribed = publishing.wait_for_subscribed
 
-    Args:
-        identity: The name other Routers know it by.
-        handover: A newcomer with the identity of a connected peer takes its place, instead of being
-            refused.
-        on_unroutable: What a message to an unknown peer does: "error" raises PeerError, "drop"
-            counts it.
-    """
 
-    _role: ClassVar[int] = lib.MM_ROUTER
+class Dealer(forms.DealerForm, Socket[Message]):
+    send = sending.send
+    send_many = sending.send_many
+    send_frames = sending.send_frames
+    send_batch = sending.send_batch
+    drain = sending.drain
+    recv = receiving.recv
+    recv_many = receiving.recv_many
+    recv_frames = receiving.recv_frames
+    __iter__ = receiving.iterate
+    recv_batch = batches.recv_batch
 
-    def __init__(
-        self,
-        *,
-        bind: str | Iterable[str] | None = None,
-        connect: str | Iterable[str] | None = None,
-        identity: bytes = b"",
-        handover: bool = False,
-        on_unroutable: Literal["error", "drop"] = "error",
-        engine: Engine | None = None,
-        **options: Unpack[SocketOptions],
-    ) -> None:
-        flags = router_flags(handover, on_unroutable)
-        self._open(options, engine, bind, connect, identity=identity, flags=flags)
+
+class Router(forms.RouterForm, Socket[Message]):
+    drain = sending.drain
+    recv = receiving.recv
+    recv_many = receiving.recv_many
+    __iter__ = receiving.iterate
 
     def send(self, data: Data, *, to: bytes, timeout: float | None = None) -> None:
         """Send one message to the peer of that identity.
@@ -336,11 +140,11 @@ class Router(IdentityForm, FrameSender, Receiver[Message]):
             UsageError: There is no frame behind the identity.
             WouldBlockError, TimedOutError, TooLargeError, ClosedError: As for any send.
         """
-        packed = pack_route(frames)
+        packed = forms.pack_route(frames)
         try:
-            self._send_packed(packed, timeout)
+            sending.send_packed(self, packed, timeout)
         except MeshError as error:
-            raise self._unknown(error, first_of(packed)) from None
+            raise self._unknown(error, forms.first_of(packed)) from None
 
     def recv_frames(self, *, timeout: float | None = None) -> list[bytes]:
         """Receive one message as its frames; the first is the identity of who sent it.
@@ -361,29 +165,29 @@ class Router(IdentityForm, FrameSender, Receiver[Message]):
         return [message.peer, *message.frames]
 
 
-class Rep(RequestForm, Stopping, Draining, Receiver[Request]):
-    """Answers requests: what it receives is a Request, whose `reply` answers it.
-
-    Any number of requests may be open at once, and answered in any order, from any thread.
-    """
-
-
-class Respondent(RequestForm, Stopping, Draining, Receiver[Request]):
-    """Answers surveys: what it receives is a Request, whose `reply` answers it, once.
-
-    It need not answer. `reply` returns False once whoever asked is gone; an answer after the
-    survey's deadline is sent, and counted as late over there.
-    """
-
-    _role: ClassVar[int] = lib.MM_RESPONDENT
+class Rep(forms.RepForm, Socket[Request]):
+    drain = sending.drain
+    recv = receiving.recv
+    recv_many = receiving.recv_many
+    recv_frames = receiving.recv_frames
+    __iter__ = receiving.iterate
 
 
-class Bus(Sender, Receiver[Message]):
-    """Sends each message to all Bus peers it is connected to, and receives from all of them.
+class Respondent(forms.RespondentForm, Socket[Request]):
+    drain = sending.drain
+    recv = receiving.recv
+    recv_many = receiving.recv_many
+    recv_frames = receiving.recv_frames
+    __iter__ = receiving.iterate
 
-    Messages go to direct peers and no further, and never come back to who sent them. By default a
-    peer whose queue is full misses a message (counted, and told in `events`); with nobody connected
-    it is counted and dropped.
-    """
 
-    _role: ClassVar[int] = lib.MM_BUS
+class Bus(forms.BusForm, Socket[Message]):
+    send = sending.send
+    send_many = sending.send_many
+    send_frames = sending.send_frames
+    send_batch = sending.send_batch
+    drain = sending.drain
+    recv = receiving.recv
+    recv_many = receiving.recv_many
+    recv_frames = receiving.recv_frames
+    __iter__ = receiving.iterate

@@ -7,8 +7,8 @@ forgotten, and its late answer counted.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import EAGAIN, EREFUSED, borrow, fast, give_back, lib, to_ms
 from meshmsg._binding.data import (
@@ -20,39 +20,25 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import PeerError, TimedOutError
 from meshmsg._binding.message import Message, classes_of_peers
-from meshmsg._socket.attempts import NO_RETRY, Attempts, lost
-from meshmsg._socket.engine import Engine
-from meshmsg._socket.forms import QuestionForm
-from meshmsg._socket.options import SocketOptions
-from meshmsg._sync.request import refused
-from meshmsg.aio._io import AsyncFrameSender
+from meshmsg._roles.attempts import NO_RETRY, Attempts, lost
+from meshmsg._roles.forms import ReqForm
+from meshmsg._roles.refusals import refused
 from meshmsg.aio._loop import READABLE, Due, Waiter
+from meshmsg.aio._sending import drain, sending
+from meshmsg.aio._socket import Socket
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    pass
 
 
-class Req(QuestionForm, AsyncFrameSender):
-    """Asks its Rep (or Router) peers, in turn. See `meshmsg.Req`. Use it from one loop.
+class Req(ReqForm, Socket[Message]):
+    """Use it from one loop."""
 
-    Args:
-        identity: The name Router peers know it by. Give none to reach a REP of libzmq: until that
-            one has noticed that the last peer of a name is gone, it ignores the next for ever.
-    """
+    drain = drain
 
-    _role: ClassVar[int] = lib.MM_REQ
-
-    def __init__(
-        self,
-        *,
-        bind: str | Iterable[str] | None = None,
-        connect: str | Iterable[str] | None = None,
-        identity: bytes = b"",
-        engine: Engine | None = None,
-        **options: Unpack[SocketOptions],
-    ) -> None:
+    def _prepare(self) -> None:
+        super()._prepare()
         self._pending: dict[int, Waiter[Message]] = {}
-        self._open(options, engine, bind, connect, identity=identity)
 
     async def request(
         self,
@@ -187,7 +173,8 @@ class Req(QuestionForm, AsyncFrameSender):
             return min(asked, 0)
 
         size, count = extent_of(question)
-        await self._sending(
+        await sending(
+            self,
             attempt,
             timeout,
             size,

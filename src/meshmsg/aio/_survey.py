@@ -12,7 +12,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EAGAIN, fast, ffi, lib, to_ms
 from meshmsg._binding.data import (
@@ -24,12 +24,13 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.message import Message, message_class
-from meshmsg._socket.forms import QuestionForm
-from meshmsg._sync.blocking import LEAST_S, now_of
-from meshmsg._sync.survey import OVER, Outcome, check_survey, count_late
-from meshmsg.aio._io import AsyncFrameSender
+from meshmsg._roles.forms import SurveyorForm
+from meshmsg._roles.surveys import OVER, Outcome, check_survey, count_late
+from meshmsg._socket.clock import LEAST_S, now_of
 from meshmsg.aio._loop import READABLE, LoopWaker
-from meshmsg.aio._waiting import FAST_CALLS_MAX
+from meshmsg.aio._sending import drain, sending
+from meshmsg.aio._socket import Socket
+from meshmsg.aio._turns import FAST_CALLS_MAX
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -170,10 +171,10 @@ class Survey(Outcome):
         count_late(self._surveyor._handle, self._ready)
 
 
-class Surveyor(QuestionForm, AsyncFrameSender):
-    """Asks all its Respondent peers at once; see `meshmsg.Surveyor`. Use it from one loop."""
+class Surveyor(SurveyorForm, Socket[Message]):
+    """Use it from one loop."""
 
-    _role: ClassVar[int] = lib.MM_SURVEYOR
+    drain = drain
     _asking_waker: LoopWaker | None = None
 
     def _prepare(self) -> None:
@@ -264,7 +265,7 @@ class Surveyor(QuestionForm, AsyncFrameSender):
         if survey._begun[0] == 0:
             left = max(survey._ends - now_of(self), LEAST_S)
             try:
-                await self._sending(survey._try, left, survey._size, survey._count)
+                await sending(self, survey._try, left, survey._size, survey._count)
             except MeshError as error:
                 if error.code == lib.MM_ETIMEDOUT:
                     survey._over = True
@@ -277,10 +278,10 @@ class Surveyor(QuestionForm, AsyncFrameSender):
             return
         self._surveys[survey._begun[0]] = survey
         waker.on_readable[self._handle] = self._tell
-        self._watch(waker)
+        self._watch_answers(waker)
         survey._known = True
 
-    def _watch(self, waker: LoopWaker) -> None:
+    def _watch_answers(self, waker: LoopWaker) -> None:
         if waker.watch(self._handle, READABLE) < 0:
             self._wake_all()
 
@@ -301,7 +302,7 @@ class Surveyor(QuestionForm, AsyncFrameSender):
             if survey is not None:
                 survey._wake()
         if self._surveys and self._asking_waker is not None:
-            self._watch(self._asking_waker)
+            self._watch_answers(self._asking_waker)
 
     def _end(self, number: int) -> None:
         """Forget a survey; the loop knows this socket only while there are any."""

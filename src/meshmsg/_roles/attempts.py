@@ -11,10 +11,10 @@ import math
 
 from meshmsg._binding.core import EREFUSED, error_for, lib, to_ms
 from meshmsg._binding.errors import MeshError, PeerError, UsageError
+from meshmsg._socket.base import SocketBase
 from meshmsg._socket.causes import seconds
-from meshmsg._socket.inspection import Looking
+from meshmsg._socket.clock import LEAST_S
 from meshmsg._socket.options import check_count
-from meshmsg._sync.blocking import LEAST_S
 
 NO_RETRY = "retries=0 are used up; ask again if asking twice does no harm"
 
@@ -53,7 +53,7 @@ class Attempts:
         left = max(self._ends - now, LEAST_S)
         return left if self._timeout is None else min(left, self._timeout)
 
-    def next(self, form: Looking, error: MeshError, asked: bool, now: float) -> None:
+    def next(self, form: SocketBase, error: MeshError, asked: bool, now: float) -> None:
         """Say that there is another attempt after one that ended so, or raise what ends them all.
 
         Args:
@@ -81,7 +81,7 @@ class Attempts:
             why = f"the deadline of {seconds(self._deadline or 0)} is over"
         return lost(error, why + (self._outcomes() if self._lost < self._made else ""))
 
-    def _late(self, form: Looking, now: float) -> MeshError:
+    def _late(self, form: SocketBase, now: float) -> MeshError:
         """The error of time that is up: how many attempts there were, and what became of them."""
         what, how = ("no reply", "to") if self._sent else ("no room for a request", "in")
         total = self._deadline if self._over(now) else None

@@ -1,7 +1,7 @@
-"""Waiting, for threads that may block: in slices, so that signals are looked at.
+"""The socket for threads, which may block: it waits in slices, so that signals are looked at.
 
-Not here: sending and receiving (send.py, recv.py). Law: a wait ends when it is done, failed or too
-late, and in between the interpreter runs signal handlers at least every SLICE_MS on the main
+Not here: sending and receiving (sending.py, receiving.py). Law: a wait ends when it is done, failed
+or too late, and in between the interpreter runs signal handlers at least every SLICE_MS on the main
 thread.
 """
 
@@ -13,21 +13,16 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from meshmsg._binding.core import EINTR, ffi, lib, on_main_thread, to_ms
-from meshmsg._binding.errors import TimedOutError, WouldBlockError
-from meshmsg._hints.wrong_role import NotAwaited
-from meshmsg._socket.base import SocketBase
+from meshmsg._binding.core import EINTR, lib, on_main_thread, to_ms
+from meshmsg._hints.wrong_role import not_awaited
 from meshmsg._socket.causes import What
-from meshmsg._socket.drain_report import DrainReport, drain_of
+from meshmsg._socket.clock import LEAST_S
+from meshmsg._socket.inbox import Inbox, MessageT
 from meshmsg._socket.options import check_count
 from meshmsg._sync.watch import Events, check_watch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-LEAST_S = 0.000001
-"""What is left of a time that is up: the call then waits its shortest, and says that it is too
-late."""
 
 
 def _in_running_loop() -> bool:
@@ -36,15 +31,9 @@ def _in_running_loop() -> bool:
     return asyncio is not None and asyncio._get_running_loop() is not None
 
 
-def now_of(socket: SocketBase) -> float:
-    """Seconds on the clock of a socket's engine, which may be a simulated one."""
-    if socket._slice_ms:  # 0: its engine is simulated
-        return time.monotonic()
-    return float(lib.mm_now_ms(socket._handle)) / 1000
-
-
-class Blocking(SocketBase, NotAwaited):
-    """What a socket's blocking calls share."""
+@not_awaited
+class Socket(Inbox[MessageT]):
+    """A socket for threads: what its blocking calls share."""
 
     _warned = False
 
@@ -125,35 +114,3 @@ class Blocking(SocketBase, NotAwaited):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class Draining(Blocking):
-    """A socket whose messages can be waited for until they have arrived."""
-
-    def drain(self, *, timeout: float | None = None) -> DrainReport:
-        """Wait until the peers have received what was sent.
-
-        A peer confirms by answering a heartbeat that was sent behind the messages; that works with
-        libzmq too. It says that the peer's engine has read them, not that its application has.
-
-        Thread-safe: yes.
-
-        Args:
-            timeout: Seconds to wait; None waits for ever, 0 only looks.
-
-        Returns:
-            What was delivered, what was not, and why; it does not raise when time is up.
-
-        Raises:
-            ClosedError: The socket was closed.
-        """
-        info = ffi.new("mm_drain_info *")
-        try:
-            self._blocking(
-                lambda ms, slice_ms: lib.mm_drain(self._handle, ms, slice_ms, info),
-                timeout,
-                "not drained",
-            )
-        except (TimedOutError, WouldBlockError):
-            pass
-        return drain_of(info)

@@ -1,75 +1,50 @@
-"""What a socket's awaiting calls share: try at once, and only await when it cannot be done now.
+"""The socket for asyncio, and what its awaiting calls share: try at once, and only await when it
+cannot be done now.
 
-Not here: sending and receiving (_io.py). Law: every attempt is made by the task that returns its
-result, so a cancelled call has done nothing.
+Not here: sending and receiving (_sending.py, _receiving.py). Law: every attempt is made by the task
+that returns its result, so a cancelled call has done nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
-import inspect
-import threading
-import time
+import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from meshmsg._binding.core import EAGAIN, fast, ffi, lib, to_ms
-from meshmsg._binding.errors import TimedOutError, UsageError, WouldBlockError
+from meshmsg._binding.core import EAGAIN, lib, to_ms
+from meshmsg._binding.errors import UsageError
 from meshmsg._hints.wrong_role import has, no_iteration
-from meshmsg._socket.base import SocketBase
 from meshmsg._socket.causes import What
-from meshmsg._socket.drain_report import DrainReport, drain_of
+from meshmsg._socket.inbox import Inbox, MessageT
 from meshmsg._socket.options import check_count
 from meshmsg._sync.watch import check_watch
-from meshmsg.aio._loop import DRAINED, PEERS, READABLE, LoopWaker, waker_of
+from meshmsg.aio._loop import PEERS, READABLE, LoopWaker, waker_of
+from meshmsg.aio._publishing import publish_on
+from meshmsg.aio._receiving import next_on, recv_on
+from meshmsg.aio._sending import send_on
+from meshmsg.aio._turns import is_turn, others_run
 from meshmsg.aio._watch import Events
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-FAST_CALLS_MAX: int = fast.SOON_MAX
-"""Calls without an await, after which other tasks get a turn if it is time for one."""
-TURN_S = 0.0002
-"""Seconds from one turn to the next: it costs the loop as much as 25 calls or more."""
-_clock = time.monotonic
 
-
-def frameless(kind: type, name: str, call: Callable[..., Any]) -> None:
-    """Have a method done by another function, which does the same without a coroutine of Python.
-
-    The method stays what it is to who reads it, to type checkers and to `inspect.signature`.
-    """
-    method = vars(kind)[name]
-    functools.update_wrapper(call, method)
-    if inspect.iscoroutinefunction(method):
-        mark = getattr(inspect, "markcoroutinefunction", None)
-        if mark is not None:  # Python 3.12
-            mark(call)
-        else:
-            vars(call)["_is_coroutine"] = vars(asyncio.coroutines)["_is_coroutine"]
-    setattr(kind, name, call)
-
-
-class _Thread(threading.local):
-    turned = 0.0
-    """When such calls last let the others of this thread's loop run."""
-
-
-_thread = _Thread()
-
-
-def is_turn() -> bool:
-    """Whether it is time to let the others of this thread's loop run."""
-    return _clock() - _thread.turned >= TURN_S
-
-
-class Waiting(SocketBase):
-    """What a socket's awaiting calls share."""
+class Socket(Inbox[MessageT]):
+    """A socket for asyncio: what its awaiting calls share."""
 
     _fast = 0
     """Calls since it was last asked whether other tasks are to run."""
     _waker_used: LoopWaker | None = None
+    _receiving_loop: weakref.ref[asyncio.AbstractEventLoop] | None = None
+    """The one loop whose tasks receive."""
+    _several_loops = False
+    """Whether tasks of several loops do."""
+    # csrc/binding/soon.c goes on with these, by name:
+    _send_on = send_on
+    _publish_on = publish_on
+    _recv_on = recv_on
+    _next_on = next_on
 
     if not TYPE_CHECKING:  # type checkers say so themselves
 
@@ -102,8 +77,7 @@ class Waiting(SocketBase):
     async def _turn(self) -> None:
         """Let other tasks run."""
         self._fast = 0
-        await asyncio.sleep(0)
-        _thread.turned = _clock()
+        await others_run()
 
     async def _until(
         self, attempt: Callable[[], int], event: int, timeout: float | None, what: What
@@ -208,33 +182,3 @@ class Waiting(SocketBase):
 
     async def __aexit__(self, *_: object) -> None:
         self.close()
-
-
-class AsyncDraining(Waiting):
-    """A socket whose messages can be waited for until they have arrived."""
-
-    async def drain(self, *, timeout: float | None = None) -> DrainReport:
-        """Wait until the peers have received what was sent; see `meshmsg.Push.drain`.
-
-        Cancel-safe: yes. Thread-safe: yes, but a loop waits on its own thread.
-
-        Args:
-            timeout: Seconds to wait; None waits for ever, 0 only looks.
-
-        Returns:
-            What was delivered, what was not, and why; it does not raise when time is up.
-
-        Raises:
-            ClosedError: The socket was closed.
-        """
-        info = ffi.new("mm_drain_info *")
-        try:
-            await self._until(
-                lambda: int(lib.mm_drain(self._handle, 0, 0, info)),
-                DRAINED,
-                timeout,
-                "not drained",
-            )
-        except (TimedOutError, WouldBlockError):
-            pass
-        return drain_of(info)

@@ -1,6 +1,6 @@
 """What became of the messages that a socket sent: what `drain` reports.
 
-Not here: waiting for it (_sync/blocking.py, aio/_io.py). Law: every field has the meaning its C
+Not here: waiting for it (_sync/socket.py, aio/_sending.py). Law: every field has the meaning its C
 namesake has in meshmsg.h.
 """
 

@@ -1,7 +1,7 @@
 """The end of receiving, without loss: what peers were asked for, and what became of it.
 
-Not here: receiving itself (_sync/recv.py, aio). Law: asking never waits, so a signal's function may
-do it.
+Not here: receiving itself (_sync/receiving.py, aio). Law: asking never waits, so a signal's
+function may do it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Literal
 from meshmsg._binding.core import ffi, lib, to_ms
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.snapshots import text
+from meshmsg._socket.base import SocketBase
 from meshmsg._socket.causes import listed
-from meshmsg._socket.inspection import Looking
+from meshmsg._socket.signature import verb
 
 StopState = Literal["asked", "stopped", "cancelled", "cannot", "late", "gone"]
 
@@ -97,55 +98,53 @@ class StopReport:
             raise MeshError(f"not everything is known to have come: {listed(bad)}")
 
 
-class Stopping(Looking):
-    """A socket that can tell its peers to send nothing more."""
+@verb
+def stop_receiving(self: SocketBase, *, deadline: float | None = None) -> StopReport:
+    """Have the peers send nothing more; what has come is still given out, and then the end.
 
-    def stop_receiving(self, *, deadline: float | None = None) -> StopReport:
-        """Have the peers send nothing more; what has come is still given out, and then the end.
+    From now on the socket takes no new peers. Each peer hands what it has not begun to send to
+    others (a Push), or keeps it for the next, and says when it has sent its last message. An
+    iteration, or receives one by one, give out all that came until then. Then the iteration
+    ends, and a receive raises ClosedError; the socket is still to be closed, and a Rep may
+    still reply. This call waits for nothing, so a signal's function may make it. Made again, it
+    tells how things stand, and the deadline begins anew.
 
-        From now on the socket takes no new peers. Each peer hands what it has not begun to send to
-        others (a Push), or keeps it for the next, and says when it has sent its last message. An
-        iteration, or receives one by one, give out all that came until then. Then the iteration
-        ends, and a receive raises ClosedError; the socket is still to be closed, and a Rep may
-        still reply. This call waits for nothing, so a signal's function may make it. Made again, it
-        tells how things stand, and the deadline begins anew.
+    Peers that have not answered at a deadline are not read from any more: what is on its way
+    from them may be lost. The log and `events` tell of it (PEER_UNREAD), and so does the
+    report: once the iteration has ended, `stop_receiving().raise_for_loss()`.
 
-        Peers that have not answered at a deadline are not read from any more: what is on its way
-        from them may be lost. The log and `events` tell of it (PEER_UNREAD), and so does the
-        report: once the iteration has ended, `stop_receiving().raise_for_loss()`.
+    Thread-safe: yes. Cancel-safe: it never waits.
 
-        Thread-safe: yes. Cancel-safe: it never waits.
+    Args:
+        deadline: Seconds that peers have to answer; None: as long as their connections last.
+            All that they have sent must be received before, so it depends on your program, too.
 
-        Args:
-            deadline: Seconds that peers have to answer; None: as long as their connections last.
-                All that they have sent must be received before, so it depends on your program, too.
+    Returns:
+        What each peer was asked, and what it has answered so far.
 
-        Returns:
-            What each peer was asked, and what it has answered so far.
+    Raises:
+        ClosedError: The socket was closed.
+    """
+    self._stops = True
+    code = lib.mm_stop_receiving(self._handle, to_ms(deadline))
+    self._check(code, "stopping to receive")
+    return StopReport(_outcomes(self))
 
-        Raises:
-            ClosedError: The socket was closed.
-        """
-        self._stops = True
-        code = lib.mm_stop_receiving(self._handle, to_ms(deadline))
+
+def _outcomes(self: SocketBase) -> tuple[StoppedPeer, ...]:
+    """List what has become of all that were asked, also of those that are gone since.
+
+    Who is still in its handshake may have sent messages, too: they come behind that.
+    """
+    cap, count = 16, ffi.new("uint32_t *")
+    while True:
+        out = ffi.new("mm_peer[]", cap)
+        code = lib.mm_stop_peers(self._handle, out, cap, count)
         self._check(code, "stopping to receive")
-        return StopReport(self._outcomes())
-
-    def _outcomes(self) -> tuple[StoppedPeer, ...]:
-        """List what has become of all that were asked, also of those that are gone since.
-
-        Who is still in its handshake may have sent messages, too: they come behind that.
-        """
-        cap, count = 16, ffi.new("uint32_t *")
-        while True:
-            out = ffi.new("mm_peer[]", cap)
-            code = lib.mm_stop_peers(self._handle, out, cap, count)
-            self._check(code, "stopping to receive")
-            if count[0] <= cap:
-                break
-            cap = count[0] + 16
-        found = [
-            StoppedPeer(int(raw.id), text(raw.address), _STATES[raw.stop])
-            for raw in out[0 : count[0]]
-        ]
-        return tuple(sorted(found, key=lambda peer: peer.id))
+        if count[0] <= cap:
+            break
+        cap = count[0] + 16
+    found = [
+        StoppedPeer(int(raw.id), text(raw.address), _STATES[raw.stop]) for raw in out[0 : count[0]]
+    ]
+    return tuple(sorted(found, key=lambda peer: peer.id))

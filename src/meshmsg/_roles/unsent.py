@@ -1,7 +1,8 @@
 """What a send_many took from its iterable, and how much of that was sent.
 
-Not here: sending it (_sync/send.py, aio/_io.py). Law: whatever ends a send_many, also what a
-signal's function raises, each message that was taken is counted as sent or is given back, in order.
+Not here: sending it (_sync/sending.py, aio/_sending.py). Law: whatever ends a send_many, also what
+a signal's function raises, each message that was taken is counted as sent or is given back, in
+order.
 """
 
 from __future__ import annotations

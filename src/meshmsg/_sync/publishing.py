@@ -1,0 +1,140 @@
+"""Publishing, for threads that may block: sending under a topic, and waiting until both ends know
+of it.
+
+Not here: subscribing, and counting subscribers (_roles/topics.py). Law: as of any send
+(sending.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from meshmsg._binding.core import ffi, lib, sends_natively
+from meshmsg._binding.data import Data, buffer_of, encode_topic, is_topic, pack_frames
+from meshmsg._roles.subscribed import Subscribed, not_subscribed
+from meshmsg._roles.topics import subscribers_of
+from meshmsg._socket.options import check_count
+from meshmsg._socket.signature import verb
+from meshmsg._sync.sending import send_body, send_packed
+from meshmsg._sync.socket import Socket
+
+
+@sends_natively
+@verb
+def send(
+    self: Socket[Any], data: Data, *, topic: str | bytes = "", timeout: float | None = None
+) -> None:
+    """Publish one message to every peer that subscribed to a prefix of its topic.
+
+    By default a peer whose queue is full misses it (counted, and told in `events`).
+
+    Thread-safe: yes.
+
+    Args:
+        data: The body. It is copied.
+        topic: Sent as a frame of its own; without one, the body itself is matched.
+        timeout: Seconds to wait (overflow="block"); None waits for ever, 0 never waits.
+
+    Raises:
+        TimedOutError: A subscriber had no room in time (overflow="block"); nobody got it.
+        WouldBlockError: The same, now (overflow="error" or timeout=0).
+        TooLargeError: Over message_size_max.
+        ClosedError: The socket was closed.
+    """
+    if is_topic(topic):
+        send_packed(self, pack_frames([data], topic), timeout)
+    else:
+        send_body(self, data, timeout)
+
+
+@verb
+def send_frames(
+    self: Socket[Any],
+    frames: Sequence[Data],
+    *,
+    topic: str | bytes = "",
+    timeout: float | None = None,
+) -> None:
+    """Publish one message of several frames to every peer that subscribed to its topic.
+
+    Thread-safe: yes; all frames arrive, or none.
+
+    Args:
+        frames: The frames, at least one.
+        topic: Sent as a frame in front of them; without one, the first frame is matched.
+        timeout: Seconds to wait (overflow="block"); None waits for ever, 0 never waits.
+
+    Raises:
+        TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `send`.
+        UsageError: There is no frame.
+    """
+    send_packed(self, pack_frames(frames, topic), timeout)
+
+
+@verb
+def wait_for_subscribers(
+    self: Socket[Any], topic: str | bytes = "", count: int = 1, *, timeout: float | None = None
+) -> None:
+    """Wait until a message of this topic would reach so many peers.
+
+    Thread-safe: yes.
+
+    Args:
+        topic: The topic a message will have.
+        count: How many peers.
+        timeout: Seconds to wait; None waits for ever, 0 only looks.
+
+    Raises:
+        TimedOutError: There were not so many in time.
+        WouldBlockError: There are not so many now (timeout=0).
+        ClosedError: The socket was closed.
+    """
+    raw = encode_topic(topic)
+    check_count("count", count)
+    self._blocking(
+        lambda ms, slice_ms: lib.mm_wait_subscribers(
+            self._handle, *buffer_of(raw), count, ms, slice_ms
+        ),
+        timeout,
+        subscribers_of(self, topic, count),
+    )
+
+
+@verb
+def wait_for_subscribed(
+    self: Socket[Any], count: int = 1, *, timeout: float | None = None
+) -> Subscribed:
+    """Wait until the publishers know of every subscription made so far.
+
+    What meshmsg publishers send under these topics from then on comes here. They prove that
+    they have the topics by answering a PING that was sent behind them. Publishers of SP send
+    everything anyway. Others do not prove it: libzmq answers before the socket of its program
+    has the topics, so the first messages it publishes then may be missed; one of ZMTP 3.0
+    cannot answer, and is waited for until the topics were written to its connection. What is
+    returned tells them apart. If a forwarder lies between, it is the forwarder that has the
+    topics. While this socket's receive queue is full, no answer is read.
+
+    Thread-safe: yes.
+
+    Args:
+        count: How many peers there must be at least; all that are connected must have answered.
+        timeout: Seconds to wait; None waits for ever, 0 only asks and looks.
+
+    Returns:
+        How many peers are certain to have the topics, as an int whose `certain`, `probable`
+        and `written` list the peers.
+
+    Raises:
+        TimedOutError: Not all of them said so in time, or there were not so many.
+        WouldBlockError: It is not known now (timeout=0).
+        ClosedError: The socket was closed.
+    """
+    check_count("count", count)
+    info = ffi.new("mm_subscribed_info *")
+    self._blocking(
+        lambda ms, slice_ms: lib.mm_wait_subscribed(self._handle, count, ms, slice_ms, info),
+        timeout,
+        not_subscribed(count, info),
+    )
+    return Subscribed(int(info.confirmed), self.peers())

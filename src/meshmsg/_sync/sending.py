@@ -1,0 +1,263 @@
+"""Sending, for threads that may block.
+
+Law: a call that fails has sent nothing; send_many says how much it sent, and gives back what it
+took from its iterable and did not send.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from meshmsg._binding.core import (
+    EAGAIN,
+    EINTR,
+    fast,
+    ffi,
+    lib,
+    on_main_thread,
+    sends_natively,
+    to_ms,
+)
+from meshmsg._binding.data import Data, buffer_of, bytes_of, pack_frames, size_of
+from meshmsg._binding.errors import MeshError, TimedOutError, WouldBlockError
+from meshmsg._roles.arrays import array_error, arrays_in
+from meshmsg._roles.drain_report import DrainReport, drain_of
+from meshmsg._roles.unsent import Taken, no_room_after
+from meshmsg._socket.clock import LEAST_S
+from meshmsg._socket.signature import verb
+from meshmsg._sync.socket import Socket
+
+_send = fast.send
+
+
+def sending(
+    self: Socket[Any], call: Callable[[int, int], int], timeout: float | None, size: int, count: int
+) -> None:
+    """Send, waiting for room."""
+    try:
+        self._blocking(call, timeout, "no room for a message")
+    except MeshError as error:
+        if error.code == lib.MM_EMSGSIZE:
+            raise self._too_large(size, count) from None
+        raise
+
+
+def send_packed(self: Socket[Any], packed: tuple[bytes, Any, int], timeout: float | None) -> None:
+    """Send frames that were packed."""
+    body, _, count = packed
+    sending(
+        self,
+        lambda ms, slice_ms: lib.mm_send_packed(self._handle, 0, *packed, ms, slice_ms),
+        timeout,
+        size_of(body),
+        count,
+    )
+
+
+@sends_natively
+@verb
+def send(self: Socket[Any], data: Data, *, timeout: float | None = None) -> None:
+    """Send one message.
+
+    Blocks while the queues of all peers are full, or there is no peer (overflow="block").
+
+    Thread-safe: yes.
+
+    Args:
+        data: The body: bytes, or anything contiguous with a buffer. It is copied.
+        timeout: Seconds to wait; None waits for ever, 0 never waits.
+
+    Raises:
+        TimedOutError: No room in time; nothing was sent.
+        WouldBlockError: No room now (timeout=0 or overflow="error"), or no peer
+            (no_peer="error"); nothing was sent.
+        TooLargeError: Over message_size_max.
+        ClosedError: The socket was closed.
+    """
+    send_body(self, data, timeout)
+
+
+def send_body(self: Socket[Any], data: Data, timeout: float | None) -> None:
+    """Send one message of one frame."""
+    if timeout is not None:
+        to_ms(timeout)  # refuses what is no time
+    if isinstance(data, bytes):
+        rc = _send(self._handle, data)
+    else:
+        rc = lib.mm_send_now(self._handle, *buffer_of(data))
+    if rc:
+        _send_slowly(self, rc, data, timeout)
+
+
+def _send_slowly(self: Socket[Any], rc: int, data: Data, timeout: float | None) -> None:
+    """Send what was not taken at once, and why; what it was when it was given is sent."""
+    if rc == EAGAIN and timeout != 0:
+        taken = buffer_of(bytes_of(data))
+        sending(
+            self,
+            lambda ms, slice_ms: lib.mm_send(self._handle, *taken, ms, slice_ms),
+            timeout,
+            taken[1],
+            1,
+        )
+        return
+    if rc == lib.MM_EMSGSIZE:
+        raise self._too_large(buffer_of(data)[1], 1)
+    raise self._error(rc, "no room for a message" if rc == EAGAIN else "cannot send", timeout)
+
+
+@verb
+def send_frames(self: Socket[Any], frames: Sequence[Data], *, timeout: float | None = None) -> None:
+    """Send one message of several frames, as ZeroMQ peers know them.
+
+    Thread-safe: yes; all frames arrive, or none.
+
+    Args:
+        frames: The frames, at least one.
+        timeout: Seconds to wait; None waits for ever, 0 never waits.
+
+    Raises:
+        TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `send`.
+        UsageError: There is no frame.
+    """
+    send_packed(self, pack_frames(frames), timeout)
+
+
+@verb
+def send_many(self: Socket[Any], messages: Iterable[Data], *, timeout: float | None = None) -> int:
+    """Send many messages, crossing into C once per batch.
+
+    Thread-safe: yes; messages of several threads may interleave.
+
+    Args:
+        messages: The bodies. A generator is taken from as they are sent, up to 1,024 ahead;
+            what it gave before it failed is sent, and so is what stands before something that
+            is no message.
+        timeout: Seconds for all of it; None waits for ever, 0 never waits.
+
+    Returns:
+        How many were sent: all of them.
+
+    Raises:
+        TimedOutError: Not all in time.
+        WouldBlockError, TooLargeError, ClosedError: As `send`.
+        BaseException: What the iterable or a signal's function raised. Whatever is raised has
+            `.sent`, how many were sent, and `.unsent`, a list of those that were taken and not
+            sent.
+    """
+    to_ms(timeout)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    taken = Taken(messages)
+    try:
+        while taken.fill():
+            _send_chunk(self, taken, deadline, timeout)
+        return taken.counts[1]
+    except BaseException as error:
+        taken.tell(error)
+        raise
+
+
+@verb
+def send_batch(self: Socket[Any], batch: object, *, timeout: float | None = None) -> int:
+    """Send each element of an Arrow array as a message, without making Python objects of them.
+
+    Thread-safe: yes; messages of several threads may interleave.
+
+    Args:
+        batch: A `MessageBatch`, or whatever speaks Arrow's PyCapsule interface and is binary
+            (of fixed size, too) or string: arrays and chunked arrays of pyarrow, series of
+            polars, and so on.
+        timeout: Seconds for all of it; None waits for ever, 0 never waits.
+
+    Returns:
+        How many were sent: all of them.
+
+    Raises:
+        TimedOutError: Not all in time; `.sent` says how many were.
+        WouldBlockError, TooLargeError, ClosedError: As `send`, with the same attribute.
+        UsageError: The array is of another type, or has a null; `.sent` likewise.
+        TypeError: It is no Arrow array.
+    """
+    to_ms(timeout)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    total = 0
+    for schema, values in arrays_in(batch):
+        total += _send_array(self, schema, values, total, deadline, timeout)
+    return total
+
+
+def _send_array(
+    self: Socket[Any],
+    schema: Any,
+    values: Any,
+    before: int,
+    deadline: float | None,
+    timeout: float | None,
+) -> int:
+    done = ffi.new("uint64_t *")
+    left = timeout if not deadline else max(deadline - time.monotonic(), LEAST_S)
+    try:
+        self._blocking(
+            lambda ms, slice_ms: lib.mm_send_arrow(
+                self._handle, schema, values, done, ms, slice_ms
+            ),
+            left if timeout else timeout,
+            "no room for more",
+        )
+    except MeshError as error:
+        raise array_error(self, error, schema, values, before, int(done[0])) from None
+    except BaseException as error:  # of a signal's function
+        vars(error).update(sent=before + int(done[0]))
+        raise
+    return int(done[0])
+
+
+def _send_chunk(
+    self: Socket[Any], taken: Taken, deadline: float | None, timeout: float | None
+) -> None:
+    chunk, counts = taken.chunk, taken.counts
+    ms = -1
+    slice_ms = self._slice_ms
+    while counts[0] < len(chunk):
+        if deadline is not None:
+            ms = to_ms(max(deadline - time.monotonic(), LEAST_S)) if timeout else 0
+        rc = fast.send_list(self._handle, chunk, counts, ms, slice_ms)
+        if rc == EINTR:
+            self._log_events()
+            slice_ms = self._slice_ms if on_main_thread() else 0
+        elif rc == lib.MM_EMSGSIZE:
+            raise self._too_large(size_of(chunk[counts[0]]), 1)
+        elif rc < 0:
+            raise self._error(rc, no_room_after(counts[1]), timeout)
+
+
+@verb
+def drain(self: Socket[Any], *, timeout: float | None = None) -> DrainReport:
+    """Wait until the peers have received what was sent.
+
+    A peer confirms by answering a heartbeat that was sent behind the messages; that works with
+    libzmq too. It says that the peer's engine has read them, not that its application has.
+
+    Thread-safe: yes.
+
+    Args:
+        timeout: Seconds to wait; None waits for ever, 0 only looks.
+
+    Returns:
+        What was delivered, what was not, and why; it does not raise when time is up.
+
+    Raises:
+        ClosedError: The socket was closed.
+    """
+    info = ffi.new("mm_drain_info *")
+    try:
+        self._blocking(
+            lambda ms, slice_ms: lib.mm_drain(self._handle, ms, slice_ms, info),
+            timeout,
+            "not drained",
+        )
+    except (TimedOutError, WouldBlockError):
+        pass
+    return drain_of(info)

@@ -1,0 +1,249 @@
+"""Sending for asyncio.
+
+Not here: waiting (_socket.py, _loop.py). Law: a cancelled call has sent all of it or nothing;
+send_many says how much it sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from meshmsg._binding.core import EAGAIN, fast, ffi, lib, sends_natively, to_ms
+from meshmsg._binding.data import Data, buffer_of, bytes_of, pack_frames, size_of
+from meshmsg._binding.errors import MeshError, TimedOutError, WouldBlockError
+from meshmsg._roles.arrays import array_error, arrays_in
+from meshmsg._roles.drain_report import DrainReport, drain_of
+from meshmsg._roles.unsent import Taken, no_room_after
+from meshmsg._socket.signature import verb
+from meshmsg.aio._loop import DRAINED, WRITABLE
+from meshmsg.aio._turns import FAST_CALLS_MAX, is_turn
+
+if TYPE_CHECKING:
+    from meshmsg.aio._socket import Socket
+
+
+async def send_packed(
+    self: Socket[Any], packed: tuple[bytes, Any, int], timeout: float | None
+) -> None:
+    """Send frames that were packed."""
+    body, _, count = packed
+    self._fast += 1
+    if self._fast >= FAST_CALLS_MAX:
+        await self._share()
+    await sending(
+        self,
+        lambda: int(lib.mm_send_packed(self._handle, 0, *packed, 0, 0)),
+        timeout,
+        size_of(body),
+        count,
+    )
+
+
+async def sending(
+    self: Socket[Any],
+    attempt: Callable[[], int],
+    timeout: float | None,
+    size: int,
+    count: int,
+    what: str = "no room for a message",
+) -> None:
+    """Send, waiting for room."""
+
+    def once() -> int:
+        rc = attempt()
+        if rc == EAGAIN and lib.mm_send_waits(self._handle) == 0:
+            raise self._error(rc, what, 0)
+        return rc
+
+    try:
+        await self._until(once, WRITABLE, timeout, what)
+    except MeshError as error:
+        if error.code == lib.MM_EMSGSIZE:
+            raise self._too_large(size, count) from None
+        raise
+
+
+@sends_natively
+@verb
+async def send(self: Socket[Any], data: Data, *, timeout: float | None = None) -> None:
+    """Send one message; see `meshmsg.Push.send`.
+
+    Cancel-safe: a cancelled call has sent nothing. Thread-safe: yes, but a loop waits on its
+    own thread.
+
+    Args:
+        data: The body: bytes, or anything contiguous with a buffer. It is copied.
+        timeout: Seconds to wait; None waits for ever, 0 never waits.
+
+    Raises:
+        TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
+    """
+    await self._send_on(data, timeout)
+
+
+async def send_on(self: Socket[Any], data: Data, timeout: float | None) -> None:
+    """Send what is not sent natively: what is not bytes, has no room, or is one too many."""
+    to_ms(timeout)  # refuses what is no time
+    self._fast = 0
+    if is_turn():
+        data = bytes_of(data)  # others may change it, or resize it, in their turn
+        await self._turn()
+    if lib.mm_send_now(self._handle, *buffer_of(data)) == 0:
+        return
+    taken = buffer_of(bytes_of(data))
+    await sending(self, lambda: int(lib.mm_send(self._handle, *taken, 0, 0)), timeout, taken[1], 1)
+
+
+@verb
+async def send_frames(
+    self: Socket[Any], frames: Sequence[Data], *, timeout: float | None = None
+) -> None:
+    """Send one message of several frames; see `meshmsg.Push.send_frames`.
+
+    Cancel-safe: a cancelled call has sent nothing. Thread-safe: yes, but a loop waits on its
+    own thread.
+
+    Args:
+        frames: The frames, at least one.
+        timeout: Seconds to wait; None waits for ever, 0 never waits.
+
+    Raises:
+        TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
+        UsageError: There is no frame.
+    """
+    await send_packed(self, pack_frames(frames), timeout)
+
+
+@verb
+async def send_many(
+    self: Socket[Any], messages: Iterable[Data], *, timeout: float | None = None
+) -> int:
+    """Send many messages, crossing into C once per batch; see `meshmsg.Push.send_many`.
+
+    Cancel-safe: a cancelled call has sent some of them; its CancelledError has `.sent` and
+    `.unsent`, too (with Python 3.10, who awaits a cancelled task gets another error, with this
+    one as its `__context__`). Thread-safe: yes, but a loop waits on its own thread.
+
+    Args:
+        messages: The bodies.
+        timeout: Seconds for all of it; None waits for ever, 0 never waits.
+
+    Returns:
+        How many were sent: all of them.
+
+    Raises:
+        TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
+        BaseException: What the iterable raised. Whatever is raised has `.sent`, how many were
+            sent, and `.unsent`, a list of those that were taken and not sent.
+    """
+    to_ms(timeout)
+    loop = asyncio.get_running_loop()
+    deadline = None if timeout is None else loop.time() + timeout
+    taken = Taken(messages)
+    try:
+        while taken.fill():
+            left = deadline if deadline is None else max(deadline - loop.time(), 0.0)
+            await _send_chunk(self, taken, left, timeout)
+        return taken.counts[1]
+    except BaseException as error:  # cancelled, too
+        taken.tell(error)
+        raise
+
+
+@verb
+async def send_batch(self: Socket[Any], batch: object, *, timeout: float | None = None) -> int:
+    """Send each element of an Arrow array as a message; see `meshmsg.Push.send_batch`.
+
+    Cancel-safe: a cancelled call has sent some of them; its CancelledError has `.sent`.
+    Thread-safe: yes, but a loop waits on its own thread.
+
+    Args:
+        batch: A `MessageBatch`, or whatever speaks Arrow's PyCapsule interface and is binary
+            (of fixed size, too) or string.
+        timeout: Seconds for all of it; None waits for ever, 0 never waits.
+
+    Returns:
+        How many were sent: all of them.
+
+    Raises:
+        TimedOutError, WouldBlockError, TooLargeError, ClosedError, UsageError, TypeError: As
+            the sync one.
+    """
+    to_ms(timeout)
+    loop = asyncio.get_running_loop()
+    deadline = None if timeout is None else loop.time() + timeout
+    total = 0
+    for schema, values in arrays_in(batch):
+        left = deadline if deadline is None else max(deadline - loop.time(), 0.0)
+        total += await _send_array(self, schema, values, total, left)
+    return total
+
+
+async def _send_array(
+    self: Socket[Any], schema: Any, values: Any, before: int, left: float | None
+) -> int:
+    done = ffi.new("uint64_t *")
+
+    def attempt() -> int:
+        return int(lib.mm_send_arrow(self._handle, schema, values, done, 0, 0))
+
+    try:
+        await self._turn()
+        await sending(self, attempt, left, 0, 1, "no room for more")
+    except MeshError as error:
+        raise array_error(self, error, schema, values, before, int(done[0])) from None
+    except BaseException as error:  # cancelled, most likely
+        vars(error).update(sent=before + int(done[0]))
+        raise
+    return int(done[0])
+
+
+async def _send_chunk(
+    self: Socket[Any], taken: Taken, left: float | None, timeout: float | None
+) -> None:
+    chunk, counts = taken.chunk, taken.counts
+
+    def attempt() -> int:
+        return int(fast.send_list(self._handle, chunk, counts, 0, 0))
+
+    try:
+        await self._turn()
+        await sending(self, attempt, left, 0, 1)
+    except MeshError as error:
+        if error.code == lib.MM_EMSGSIZE:
+            error = self._too_large(size_of(chunk[counts[0]]), 1)
+        elif error.code in (EAGAIN, lib.MM_ETIMEDOUT):
+            waits = timeout and lib.mm_send_waits(self._handle) != 0
+            code = lib.MM_ETIMEDOUT if waits else EAGAIN
+            error = self._error(code, no_room_after(counts[1]), timeout)
+        raise error from None
+
+
+@verb
+async def drain(self: Socket[Any], *, timeout: float | None = None) -> DrainReport:
+    """Wait until the peers have received what was sent; see `meshmsg.Push.drain`.
+
+    Cancel-safe: yes. Thread-safe: yes, but a loop waits on its own thread.
+
+    Args:
+        timeout: Seconds to wait; None waits for ever, 0 only looks.
+
+    Returns:
+        What was delivered, what was not, and why; it does not raise when time is up.
+
+    Raises:
+        ClosedError: The socket was closed.
+    """
+    info = ffi.new("mm_drain_info *")
+    try:
+        await self._until(
+            lambda: int(lib.mm_drain(self._handle, 0, 0, info)),
+            DRAINED,
+            timeout,
+            "not drained",
+        )
+    except (TimedOutError, WouldBlockError):
+        pass
+    return drain_of(info)
