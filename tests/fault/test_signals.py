@@ -13,6 +13,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._binding.core import EINTR, fast
+from meshmsg._sync import receiving
 from tests.support.pairs import WAIT_S, joined
 from tests.support.signals import handled
 
@@ -236,7 +237,7 @@ def test_what_a_signals_function_prefetched_comes_before_what_is_younger(
     with joined(mm.Push, mm.Pull) as (push, pull):
         iter(pull)  # from now on receives prefetch
         inner: list[int] = []
-        real = pull._take_ahead
+        real = receiving._take_ahead
 
         def interrupted(*told: Any) -> int:
             monkeypatch.undo()
@@ -245,7 +246,7 @@ def test_what_a_signals_function_prefetched_comes_before_what_is_younger(
 
         push.send_many([b"%d" % i for i in range(count)], timeout=WAIT_S)
         push.drain(timeout=WAIT_S).raise_for_loss()
-        monkeypatch.setattr(pull, "_take_ahead", interrupted)
+        monkeypatch.setattr(receiving, "_take_ahead", interrupted)
         outer = [int(pull.recv(timeout=WAIT_S)) for _ in range(count - 1)]
         assert inner == [0]
         assert outer == list(range(1, count))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from meshmsg import aio
+from meshmsg.aio import _receiving
 from tests.support.linked import RUNNERS, deliver, linked, turns
 from tests.support.pairs import WAIT_S
 
@@ -59,7 +59,7 @@ def test_a_signals_function_that_raises_in_one_task_strands_no_other(
 
     async def run() -> None:
         async with linked() as (push, pull):
-            real, failing = aio.Pull._take, [True]
+            real, failing = _receiving._take, [True]
 
             def take(*args: Any) -> int:
                 rc = real(*args)
@@ -68,7 +68,7 @@ def test_a_signals_function_that_raises_in_one_task_strands_no_other(
                     raise Stop
                 return rc
 
-            monkeypatch.setattr(aio.Pull, "_take", take)
+            monkeypatch.setattr(_receiving, "_take", take)
             tasks = [asyncio.ensure_future(pull.recv()) for _ in range(3)]
             await turns()
             deliver(push, b"1", b"2", b"3")

@@ -211,7 +211,7 @@ def test_a_survey_whose_begin_was_cut_off_goes_on_with_the_same_question(
     async def run() -> None:
         async with linked(1) as (asker, [peer]):
             survey = asker.survey(b"q", deadline=WAIT_S)
-            monkeypatch.setattr(asker, "_watch", cut_off)
+            monkeypatch.setattr(asker, "_watch_answers", cut_off)
             with pytest.raises(RuntimeError):
                 await anext(survey)
             monkeypatch.undo()

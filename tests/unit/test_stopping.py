@@ -18,6 +18,7 @@ import zmq
 
 import meshmsg as mm
 from meshmsg import aio
+from meshmsg._roles import stopping
 from meshmsg._roles.stopping import StoppedPeer
 from tests.interop.zmqside import zmq_socket
 from tests.support.pairs import WAIT_S, endpoint_for, joined, wait_until
@@ -135,13 +136,13 @@ def test_a_close_from_another_thread_meanwhile_is_an_end_that_says_so(
 ) -> None:
     """The socket is closed between the asking and the look at who was asked."""
     with mm.Pull(bind="tcp://127.0.0.1:0") as pull:
-        outcomes = pull._outcomes
+        outcomes = stopping._outcomes
 
-        def closed_first() -> tuple[StoppedPeer, ...]:
-            pull.close()
-            return outcomes()
+        def closed_first(socket: mm.Pull) -> tuple[StoppedPeer, ...]:
+            socket.close()
+            return outcomes(socket)
 
-        monkeypatch.setattr(pull, "_outcomes", closed_first)
+        monkeypatch.setattr(stopping, "_outcomes", closed_first)
         with pytest.raises(mm.ClosedError, match="^stopping to receive: this Pull was closed"):
             pull.stop_receiving()
 

@@ -226,11 +226,13 @@ def iterate(self: SelfT) -> SelfT:
 @frameless(_next_soon)
 @verb
 async def step(self: Socket[MessageT]) -> MessageT:
+    """Give the next message, for `async for`."""
     message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
     return message if message is not None else await next_on(self)
 
 
 async def next_on(self: Socket[MessageT]) -> MessageT:
+    """Wait for the next message, for `async for`."""
     try:
         return await recv_on(self, None)
     except ClosedError:
