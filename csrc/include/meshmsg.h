@@ -10,8 +10,9 @@
  * Handles carry a generation: a stale one gives MM_ECLOSED, one from before a fork MM_EFORKED in the child, and one of
  * another kind MM_EINVAL, so none of them can do harm.
  * Errors: an int result is MM_OK, or a count where it says so, or a negative mm_err; mm_strerror has the words.  A call
- * that fails has done nothing (mm_send_many says how much it did).  What befalls a connection is no error of a call, as
- * the engine connects again: mm_socket_events and mm_socket_stats tell of it.
+ * that fails has done nothing (mm_send_many says how much it did); any may say MM_ENOMEM, and those that open, bind or
+ * wait MM_EMFILE: no descriptor is left.  What befalls a connection is no error of a call, as the engine connects
+ * again: mm_socket_events and mm_socket_stats tell of it.
  * Time-outs: timeout_ms < 0 waits for ever; 0 never waits (MM_EAGAIN); when it is over, MM_ETIMEDOUT.  slice_ms (> 0)
  * ends a wait with MM_EINTR that early, and so the caller, who looks at what else it has to do, calls again with the
  * time left; 0 is for everybody else.  A signal may end a wait likewise: with MM_EINTR, call again.
