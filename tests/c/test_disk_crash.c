@@ -113,6 +113,28 @@ test_a_file_that_grew_has_its_old_size_or_its_new_or_one_between(void)
 }
 
 static void
+test_what_is_behind_the_end_that_a_crash_left_is_zeros(void)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        disk_rig r = rig_plain(seed);
+        int file = rig_durable(&r, "f", "");
+        fill(&r, file, 0, 1000, 'a');
+        CHECK_INT(CALL(&r, sync_data, file), MM_OK);
+        fill(&r, file, 1000, 9000, 'b');
+        rig_crash(&r);
+        file = reopened(&r);
+        uint64_t end = file_size(&r.files, file);
+        CHECK_INT(CALL(&r, truncate, file, 10000), MM_OK);
+        char buf[10000];
+        CHECK_INT(CALL(&r, read, file, 0, buf, sizeof buf), sizeof buf);
+        for (uint64_t i = end; i < sizeof buf; i++) {
+            CHECK_INT(buf[i], 0);
+        }
+        rig_close(&r);
+    }
+}
+
+static void
 test_a_cut_that_was_not_synced_may_never_have_been(void)
 {
     int cut = 0, whole = 0;
@@ -262,6 +284,15 @@ test_memory_grows_with_what_is_written_and_goes_when_it_is_removed(void)
     }
     (void)mm_test_alloc_live(&now);
     CHECK(now - before < LITTLE);
+    for (uint64_t i = 0; i < 20; i++) {
+        fill(&r, file, i * 8 * PAGE, 8 * PAGE, 'x');
+    }
+    (void)mm_test_alloc_live(&now);
+    CHECK(now - before > LITTLE);
+    CHECK_INT(CALL(&r, truncate, file, 0), MM_OK);
+    CHECK_INT(CALL(&r, sync, file), MM_OK);
+    (void)mm_test_alloc_live(&now);
+    CHECK(now - before < LITTLE);
     rig_close(&r);
     (void)mm_test_alloc_live(&now);
     CHECK_INT(now, before);
@@ -298,6 +329,7 @@ main(void)
     RUN(test_what_was_synced_is_there_whatever_the_seed);
     RUN(test_what_was_not_synced_is_torn_at_any_sector_in_any_order);
     RUN(test_a_file_that_grew_has_its_old_size_or_its_new_or_one_between);
+    RUN(test_what_is_behind_the_end_that_a_crash_left_is_zeros);
     RUN(test_a_cut_that_was_not_synced_may_never_have_been);
     RUN(test_a_sector_written_twice_may_be_as_it_was_in_between);
     RUN(test_a_dead_process_leaves_everything_it_wrote_and_no_lock);
