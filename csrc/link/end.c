@@ -73,6 +73,11 @@ link_deactivate(mmi_link *link, int reason)
             link->held = NULL;
         }
     }
+    if (link->sealed_left > 0) {   /* of what was not taken the peer can open nothing */
+        link->cut = true;
+        link->sealed_left = 0;
+        link->pipe.pinned = link->msg_offset > 0 ? 1 : 0;
+    }
     mmi_link_unpin(link);
     link->pipe.ended = reason;
     s->ops->rm(s->state, &link->pipe);

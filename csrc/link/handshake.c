@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "link/inside.h"
+#include "link/shield.h"
 
-enum { HELLO_READ_SIZE = 4096 };           /* octets a read takes during the handshake */
+enum { HELLO_READ_SIZE = MMI_LINK_SHIELD_FIRST };   /* octets a read takes during the handshake */
 
 /* The system calls of handshakes that poll told of are made without the lock: a caller that opens
  * connections by the thousand would else wait for each of them. */
@@ -80,6 +81,8 @@ mmi_link_hello_start(mmi_link *link, bool polled)
         .wire = d != NULL ? d->url.wire : NULL,
         .as = d != NULL ? d->as : 0,
         .marks = link->marks,
+        .mechanism = s->mechanism,
+        .mechanism_config = s->mechanism_config,
     };
     link->state = MMI_LINK_HELLO;
     link->opening = mmi_alloc(sizeof *link->opening);
@@ -171,6 +174,10 @@ hello_keep_peer(mmi_link *link)
     mmi_opening_peer(link->opening, &peer);
     link->wire = peer.wire;
     mmi_parser_init(&link->parser, &limits, peer.wire, link->opening);
+    mmi_shield shield = mmi_opening_take_shield(link->opening);
+    if (shield.mechanism != NULL && mmi_link_shield_begin(link, shield) != MM_OK) {
+        return MM_ENOMEM;
+    }
     link->pipe.framing = peer.framing;
     link->pipe.peer_role = peer.role;
     snprintf(link->features, sizeof link->features, "%s", peer.features);
@@ -186,11 +193,13 @@ hello_keep(mmi_link *link)
     mmi_opening *o = link->opening;
     const uint8_t *out;
     size_t left = mmi_opening_output(o, &out);
-    int rc = left > 0 ? mmi_link_control(link, out, left) : MM_OK;
-    mmi_link_commands_begin(link);   /* it is no frame of its own: nothing may go in front of it */
-    if (rc == MM_OK) {
-        rc = hello_keep_peer(link);
+    int rc = hello_keep_peer(link);
+    if (rc == MM_OK && link->shield != NULL) {
+        rc = mmi_link_shield_first(link, out, left);
+    } else if (rc == MM_OK && left > 0) {
+        rc = mmi_link_control(link, out, left);
     }
+    mmi_link_commands_begin(link);   /* it is no frame of its own: nothing may go in front of it */
     link->pipe.packs = link->socket->packs;
     mmi_opening_fini(o);
     mmi_free(o);
@@ -251,6 +260,17 @@ hello_done(mmi_link *link)
     }
 }
 
+/* What came behind the peer's handshake. */
+static void
+hello_feed_rest(mmi_link *link, uint8_t *buf, size_t size)
+{
+    if (link->shield != NULL) {
+        mmi_link_shield_feed(link, buf, size);
+    } else {
+        mmi_link_feed(link, buf, size, NULL);
+    }
+}
+
 void
 mmi_link_hello_readable(mmi_link *link)
 {
@@ -276,7 +296,7 @@ mmi_link_hello_readable(mmi_link *link)
     }
     hello_done(link);
     if (link->state == MMI_LINK_ACTIVE && used < (size_t)n) {
-        mmi_link_feed(link, buf + used, (size_t)n - used, NULL);
+        hello_feed_rest(link, buf + used, (size_t)n - used);
     }
     mmi_link_watch(link);
 }

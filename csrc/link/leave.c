@@ -14,7 +14,8 @@ mmi_link_stop(mmi_link *link)
     if (link->state != MMI_LINK_ACTIVE || link->pipe.stopped) {
         return;
     }
-    link->stop_due = link->writing;   /* only its writer knows what was begun */
+    /* Only its writer knows what was begun; and what is sealed goes out. */
+    link->stop_due = link->writing || link->sealed_left > 0;
     if (link->stop_due) {
         return;
     }

@@ -7,6 +7,7 @@
  * Law: a closed link is freed by a settle, once no thread reads or writes it.
  */
 #include "link/inside.h"
+#include "link/shield.h"
 
 #include <stdio.h>
 
@@ -93,6 +94,7 @@ mmi_link_free(mmi_link *link)
         mmi_free(link->opening);
     }
     mmi_parser_fini(&link->parser);
+    mmi_link_shield_free(link);
     mmi_ring_fini(&link->pipe.inbox);
     mmi_ring_fini(&link->pipe.outbox);
     mmi_free(link->pipe.state);

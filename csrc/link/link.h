@@ -52,6 +52,9 @@ typedef struct mmi_link {
     mmi_opening *opening;                /* until the handshake is done */
     const mmi_wire *wire;                /* from then on */
     mmi_parser parser;                   /* likewise */
+    struct mmi_link_shield *shield;      /* link/shield.h; NULL: its octets are not protected */
+    size_t sealed_left;                  /* octets that are sealed, and not taken yet */
+    bool cut;                            /* some were thrown away: nothing more can be written */
     uint64_t skipped;                    /* messages it dropped and we have counted */
     mmi_pipe pipe;
     bool marks;                          /* MMI_TRAN_MARKS of its transport */

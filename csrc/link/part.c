@@ -81,7 +81,7 @@ void
 mmi_part_begin(mmi_link *link)
 {
     mmi_engine *e = link->engine;
-    if (link->msg_offset > 0) {   /* cut in the middle of a message: no command goes into it */
+    if (link->msg_offset > 0 || link->cut) {   /* in a message, or a record: no command goes there */
         link->msg_offset = 0;
         mmi_link_commands_end(link);
         link->command_size = 0;
@@ -117,7 +117,7 @@ mmi_link_part(mmi_link *link, int reason, const char *detail)
         }
         return;
     }
-    if (link->msg_offset == 0 && !link->socket->closing) {
+    if (link->msg_offset == 0 && link->sealed_left == 0 && !link->socket->closing) {
         mmi_heartbeat_last(link);
     }
     mmi_link_end(link, MMI_LINK_FINISHING, reason, detail);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "link/inside.h"
+#include "link/shield.h"
 
 enum {
     READ_UNDER_LOCK_MAX = 4 * 1024   /* bytes that are sooner parsed than the lock is dropped */
@@ -155,7 +156,8 @@ mmi_link_read_ended(mmi_link *link, int64_t n, bool discard)
         mmi_link_reset(link);
         return;
     }
-    bool clean = discard || (mmi_parser_idle(&link->parser) && link->tail_size == 0);
+    bool clean = discard || (mmi_parser_idle(&link->parser) && link->tail_size == 0 &&
+                             mmi_link_shield_idle(link));
     mmi_link_close(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE, NULL);
 }
 
@@ -179,8 +181,10 @@ mmi_link_readable(mmi_link *link)
             return;
         }
         size_t offered;
-        int64_t n = discard ? read_discard(link, arena, &offered)
-                            : read_once(link, arena, &offered);
+        int64_t n = link->shield != NULL
+                        ? mmi_link_shield_read(link, arena, discard, &offered)
+                    : discard ? read_discard(link, arena, &offered)
+                              : read_once(link, arena, &offered);
         if (n == MM_EAGAIN || n == MM_ECLOSED) {
             break;   /* closing: poll tells again, and what comes is then discarded */
         }

@@ -13,7 +13,7 @@ write_fits(const mmi_link *link)
 {
     const mmi_ring *out = &link->pipe.outbox;
     return link->state == MMI_LINK_ACTIVE && !link->writing && link->doomed == 0 &&
-           !link->resume && !link->shared && !link->pong_due && link->command_size == 0 &&
+           !link->resume && !link->shared && link->shield == NULL && !link->pong_due && link->command_size == 0 &&
            link->command_out_size == 0 && link->msg_offset == 0 && out->slot_count == 1 &&
            out->bytes <= (size_t)MMI_SMALL_WRITE;
 }
@@ -94,7 +94,7 @@ read_fits(mmi_link *link)
     uint8_t *area;
     return mmi_link_lives(link) && !link->socket->closing && !link->reading && !link->shared &&
            link->reads_little && link->tail_size == 0 && !mmi_link_paused(link) &&
-           mmi_parser_direct(&link->parser, &area) == 0;
+           link->shield == NULL && mmi_parser_direct(&link->parser, &area) == 0;
 }
 
 bool

@@ -131,7 +131,8 @@ mmi_link_breach(mmi_link *link, int reason, const char *detail)
 {
     mmi_engine *e = link->engine;
     bool hears = link->state == MMI_LINK_ACTIVE && link->features[0] != '\0';
-    bool between = !link->writing && link->msg_offset == 0;   /* no command goes into a message */
+    /* No command goes into a message, or a record. */
+    bool between = !link->writing && link->msg_offset == 0 && link->sealed_left == 0;
     uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
     uint64_t end = mmi_deadline(e->now_ns, MMI_REFUSING_MS);
     if (!hears || !between || link->socket->closing ||

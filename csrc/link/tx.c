@@ -10,134 +10,14 @@
 #include <string.h>
 
 #include "link/inside.h"
+#include "link/plan.h"
+#include "link/shield.h"
 
-enum {
-    OUT_IOV_MAX = 256,
-    OUT_ROUNDS_MAX = 16                  /* writes a flush makes before others get their turn */
-};
+enum { OUT_ROUNDS_MAX = 16 };            /* writes a flush makes before others get their turn */
 /* Sends closer than this to a write are a burst: to a write of the same link; or of any link of a
  * socket whose messages go to whoever it has, as else two peers in turn would make none.  What
  * answers something that came since is none: a quick exchange of questions and answers. */
 static const uint64_t OUT_BURST_NS = 20000;
-
-/* One write: what goes, and the entries of the outbox it keeps alive. */
-typedef struct out_plan {
-    const mmi_framing *framing;
-    uint8_t heads[OUT_IOV_MAX][MMI_FRAMING_HEAD_MAX]; /* of messages that do not keep theirs */
-    mmi_iov iov[OUT_IOV_MAX];
-    mmi_msg *owner[OUT_IOV_MAX];         /* of the octets; NULL: the plan's or the link's */
-    mmi_msg *held[OUT_IOV_MAX];
-    int iov_count, held_count;
-    size_t total;
-    bool full;
-} out_plan;
-
-static void
-out_refer(out_plan *plan, const uint8_t *data, size_t size, mmi_msg *owner)
-{
-    if (size == 0 || plan->full) {
-        return;
-    }
-    plan->owner[plan->iov_count] = owner;
-    plan->iov[plan->iov_count++] = (mmi_iov){ .data = (void *)data, .size = size };
-    plan->total += size;
-    plan->full = plan->iov_count == OUT_IOV_MAX || plan->total >= MMI_IO_BUFFER_SIZE;
-}
-
-/* The octets of a part from the from-th of the message on; returns how many of them are still to be
- * left out of the next one. */
-static uint64_t
-out_part(out_plan *plan, const uint8_t *data, size_t size, uint64_t from, mmi_msg *owner)
-{
-    size_t skip = from < size ? (size_t)from : size;
-    out_refer(plan, data + skip, size - skip, owner);
-    return from - skip;
-}
-
-/* The message that was held last, from an octet of its i-th frame on. */
-static void
-out_message(out_plan *plan, mmi_msg *m, uint32_t i, uint64_t from)
-{
-    const mmi_framing *f = plan->framing;
-    uint8_t *own = plan->heads[plan->held_count - 1];
-    for (; i < m->frame_count && !plan->full; i++) {
-        size_t size;
-        const uint8_t *head = f->head(f, m, i, own, &size);
-        from = out_part(plan, head, size, from, head == own ? NULL : m);
-        from = out_part(plan, m->frames[i].data, m->frames[i].size, from, m);
-    }
-}
-
-static void
-out_hold(out_plan *plan, mmi_msg *m)
-{
-    plan->held[plan->held_count++] = mmi_msg_ref(m);
-}
-
-/* The rest of the begun message at the front. true: it and its entry are all in the plan. */
-static bool
-out_begun(mmi_link *link, out_plan *plan, size_t *next)
-{
-    mmi_msg *m = mmi_ring_at(&link->pipe.outbox, 0);
-    mmi_pack_out *pack = mmi_pack_out_of(m);
-    out_hold(plan, m);
-    if (pack == NULL) {
-        out_message(plan, m, link->msg_frame, link->msg_offset - link->msg_frame_at);
-        return true;
-    }
-    size_t cost;
-    size_t size = plan->framing->next(plan->framing, pack->data + pack->first, &cost);
-    out_refer(plan, pack->data + pack->first + link->msg_offset, size - link->msg_offset, m);
-    *next = pack->first + size;
-    return *next == pack->used;
-}
-
-/* The i-th entry, a pack from the octet from on. */
-static void
-out_entry(mmi_link *link, out_plan *plan, uint32_t i, size_t from)
-{
-    mmi_msg *m = mmi_ring_at(&link->pipe.outbox, i);
-    mmi_pack_out *pack = mmi_pack_out_of(m);
-    if (i >= (uint32_t)plan->held_count) {
-        out_hold(plan, m);
-    }
-    if (pack == NULL) {
-        out_message(plan, m, 0, 0);
-        return;
-    }
-    out_refer(plan, pack->data + from, pack->used - from, m);
-}
-
-/* The rest of a begun message, then commands, then as many messages as fit. */
-static void
-out_gather(mmi_link *link, out_plan *plan)
-{
-    mmi_ring *outbox = &link->pipe.outbox;
-    bool active = link->state == MMI_LINK_ACTIVE;
-    uint32_t i = 0;
-    size_t from = 0;
-    bool inside = false;
-    plan->framing = link->pipe.framing;
-    plan->iov_count = plan->held_count = 0;
-    plan->total = 0;
-    plan->full = false;
-    if (active && link->msg_offset > 0) {
-        inside = !out_begun(link, plan, &from);
-        i = inside ? 0 : 1;
-    }
-    if (link->command_out_size == 0 && link->command_size > 0) {
-        mmi_link_commands_begin(link);
-    }
-    if (link->command_out_size > 0) {
-        out_refer(plan, link->command_out + link->command_sent,
-                  link->command_out_size - link->command_sent, NULL);
-    }
-    for (; active && i < outbox->slot_count && !plan->full; i++) {
-        mmi_pack_out *pack = inside ? NULL : mmi_pack_out_of(mmi_ring_at(outbox, i));
-        out_entry(link, plan, i, pack != NULL ? pack->first : from);
-        inside = false;
-    }
-}
 
 /* Finds the frame that goes on at msg_offset, from the one that was found last: so a message of
  * many frames is walked through once, not at each write. */
@@ -286,23 +166,61 @@ mmi_link_write_took(mmi_link *link, int state, int64_t n)
     if (link->state != state) {
         return MM_ECLOSED;
     }
-    link->pipe.pinned = 0;
     if (n > 0) {
         out_written(link, (uint64_t)n);
     }
-    link->pipe.pinned = link->msg_offset > 0 ? 1 : 0;
+    if (link->sealed_left == 0) {   /* else it is as if it were still being written */
+        link->pipe.pinned = link->msg_offset > 0 ? 1 : 0;
+    }
     return n;
+}
+
+/* The same where octets are protected: a batch that was sealed goes first, and what it is of stays
+ * in the outbox until its records were taken. */
+static mmi_link_write
+out_write_sealed(mmi_link *link)
+{
+    mmi_engine *e = link->engine;
+    int state = link->state;
+    mmi_link_plan plan = { .iov_count = 0 };
+    mmi_link_write w = { .at_ns = e->now_ns };
+    if (link->cut) {
+        return w;
+    }
+    if (link->sealed_left == 0) {
+        out_prepare(link);
+        mmi_link_plan_gather(link, &plan);
+        if (plan.total == 0) {
+            return w;
+        }
+        w.full = plan.full;
+        link->pipe.pinned = (uint32_t)plan.held_count;
+    }
+    mmi_engine_unlock(e);
+    w.n = mmi_link_shield_write(link, plan.iov, plan.iov_count, &w.total);
+    mmi_engine_relock(e);
+    link->sealed_left = link->shield->out_left;
+    mmi_link_plan_release(&plan);
+    if (w.n == MM_ENOMEM || w.n == MM_EPROTO) {
+        mmi_link_doom(link, w.n == MM_ENOMEM ? MM_REASON_MEMORY : MM_REASON_MECHANISM, NULL);
+    }
+    w.n = mmi_link_write_took(link, state, w.n);
+    w.at_ns = e->now_ns;
+    return w;
 }
 
 /* One write, without the lock. */
 static mmi_link_write
 out_write(mmi_link *link)
 {
+    if (link->shield != NULL) {
+        return out_write_sealed(link);
+    }
     mmi_engine *e = link->engine;
     int state = link->state;
-    out_plan plan;
+    mmi_link_plan plan;
     out_prepare(link);
-    out_gather(link, &plan);
+    mmi_link_plan_gather(link, &plan);
     mmi_link_write w = { .total = plan.total, .at_ns = e->now_ns, .full = plan.full };
     if (plan.total == 0) {
         return w;
@@ -316,9 +234,7 @@ out_write(mmi_link *link)
         w.n = p->writev(p->self, link->stream, plan.iov, plan.iov_count);
         mmi_engine_relock(e);
     }
-    for (int i = 0; i < plan.held_count; i++) {
-        mmi_msg_unref(plan.held[i]);
-    }
+    mmi_link_plan_release(&plan);
     w.n = mmi_link_write_took(link, state, w.n);
     w.at_ns = e->now_ns;
     return w;
@@ -384,6 +300,10 @@ mmi_link_write_begin(mmi_link *link)
     }
     if (link->resume) {
         mmi_link_resume(link);
+        mmi_link_shield_resume(link);
+    }
+    if (link->writing) {
+        return false;   /* the lock was dropped */
     }
     if (link->state != MMI_LINK_ACTIVE && link->state != MMI_LINK_FINISHING) {
         return false;

@@ -62,6 +62,8 @@ typedef struct mmi_socket {
     uint32_t news;                 /* bits since the last update */
     bool closing;
     bool ended;                    /* closed, and its linger is over: it waits for its links */
+    const struct mmi_mechanism *mechanism;   /* that protects its connections; NULL: none does */
+    const void *mechanism_config;            /* the mechanism's; outlives the socket */
     bool packs;                    /* what is sent is encoded at once, see mmi_proto_ops.packs */
     int fileno;                    /* -1: nobody asked */
     bool fileno_rung;

@@ -123,7 +123,7 @@ static const char *
 opening_guess(const mmi_opening *o)
 {
     return o->wire == NULL ? "a port scan, a health check, or a peer that gave up"
-                           : o->wire->hello->guess(o->heard);
+                           : o->wire->hello->guess(o);
 }
 
 void
@@ -151,6 +151,12 @@ mmi_opening_sent(mmi_opening *o, size_t size)
     if (o->wire != NULL) {
         o->wire->hello->sent(o, size);
     }
+}
+
+mmi_shield
+mmi_opening_take_shield(mmi_opening *o)
+{
+    return o->wire->hello->take_shield(o);
 }
 
 void

@@ -22,6 +22,8 @@ typedef struct mmi_opening_config {
     const mmi_wire *wire;            /* of who dials; NULL: the peer's first octet tells      */
     uint32_t as;                     /* what to dial as, as instead of an opening before said; 0:
                                         as the role */
+    const mmi_mechanism *mechanism;  /* that is to protect it; NULL: none                     */
+    const void *mechanism_config;
     bool marks;                      /* the transport is one where SP marks its messages (ipc) */
 } mmi_opening_config;
 
@@ -52,6 +54,8 @@ size_t mmi_opening_output(const mmi_opening *o, const uint8_t **out);
 void mmi_opening_sent(mmi_opening *o, size_t size);
 /* It is done: who the peer is. */
 void mmi_opening_peer(const mmi_opening *o, mmi_wire_peer *out);
+/* What protects it from here on, which is the caller's then. */
+mmi_shield mmi_opening_take_shield(mmi_opening *o);
 /* Of a hello's begin or feed: the error.  MM_ENOMEM or MM_EPROTO. */
 int mmi_opening_fail(mmi_opening *o, int reason, const char *detail);
 

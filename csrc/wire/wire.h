@@ -17,6 +17,7 @@
 #include "base/limits.h"
 #include "wire/framing.h"
 #include "wire/input.h"
+#include "wire/mechanism.h"
 #include "wire/pack_run.h"
 
 struct mmi_opening;
@@ -52,9 +53,8 @@ typedef struct mmi_wire_hello {
     /* It failed: the mm_reason. */
     int (*failure)(const struct mmi_opening *o, const char **detail);
     void (*peer)(const struct mmi_opening *o, mmi_wire_peer *out);   /* it is done */
-    /* What usually is behind an end after so many octets of the peer, of one we dialed or spoke
-     * to. */
-    const char *(*guess)(uint64_t heard);
+    mmi_shield (*take_shield)(struct mmi_opening *o);   /* likewise; it is the caller's then */
+    const char *(*guess)(const struct mmi_opening *o);   /* what usually is behind an end of it */
     bool (*speaks)(int role);        /* has it words for that mm_role of ours? */
     uint8_t first;                   /* the octet a peer of it begins with */
     int foreign;                     /* the mm_reason of a peer that is of another wire */

@@ -20,6 +20,10 @@ sp_begin(mmi_opening *o)
     if (config->refusal != NULL) {
         return mmi_opening_fail(o, MM_REASON_CONNECTIONS, config->refusal);
     }
+    if (config->mechanism != NULL) {
+        return mmi_opening_fail(o, MM_REASON_MECHANISM,
+                                "an SP peer, and SP has no mechanism; this endpoint asks for one");
+    }
     mmi_sp_hello_init(&o->of.sp, ours, config->wire == NULL);
     return MM_OK;
 }
@@ -73,10 +77,17 @@ sp_peer(const mmi_opening *o, mmi_wire_peer *out)
 }
 
 static const char *
-sp_guess(uint64_t heard)
+sp_guess(const mmi_opening *o)
 {
-    return heard == 0 ? "it may speak ZMTP (tcp:// instead of sp+tcp://), or be no NNG peer"
-                      : "it may not want this role";
+    return o->heard == 0 ? "it may speak ZMTP (tcp:// instead of sp+tcp://), or be no NNG peer"
+                         : "it may not want this role";
+}
+
+static mmi_shield
+sp_take_shield(mmi_opening *o)
+{
+    (void)o;
+    return (mmi_shield){ .mechanism = NULL };
 }
 
 static bool
@@ -93,6 +104,7 @@ static const mmi_wire_hello sp_hello = {
     .sent = sp_sent,
     .failure = sp_failure,
     .peer = sp_peer,
+    .take_shield = sp_take_shield,
     .guess = sp_guess,
     .speaks = sp_speaks,
     .first = 0x00,

@@ -15,13 +15,13 @@
 #include "wire/zmtp/frame.h"
 
 enum {
-    HELLO_GREETING = 0, HELLO_COMMAND, HELLO_DONE, HELLO_FAILED,   /* states */
+    HELLO_GREETING = 0, HELLO_COMMAND, HELLO_MECHANISM, HELLO_DONE, HELLO_FAILED,   /* states */
     GREETING_SIZE = 64, GREETING_SIGNATURE_END = 9, GREETING_MAJOR = 10, GREETING_MINOR = 11,
     GREETING_MECHANISM = 12, GREETING_MECHANISM_SIZE = 20,
     ZMTP_MAJOR = 3, ZMTP_MINOR = 1, HELLO_FIRST_CAP = 128
 };
 
-static const char hello_mechanism[GREETING_MECHANISM_SIZE] = "NULL";
+_Static_assert((int)GREETING_MECHANISM_SIZE == (int)MMI_MECHANISM_NAME_MAX, "RFC 23");
 
 int
 mmi_hello_fail(mmi_hello *h, int reason, const char *format, ...)
@@ -35,8 +35,17 @@ mmi_hello_fail(mmi_hello *h, int reason, const char *format, ...)
     return MM_EPROTO;
 }
 
+/* As it stands in the greeting: with zeros behind it. */
 static void
-hello_greet(uint8_t *out)
+hello_mechanism(const mmi_hello *h, uint8_t out[GREETING_MECHANISM_SIZE])
+{
+    const char *name = mmi_mechanism_name(h->config.mechanism);
+    memset(out, 0, GREETING_MECHANISM_SIZE);
+    memcpy(out, name, strnlen(name, GREETING_MECHANISM_SIZE));
+}
+
+static void
+hello_greet(const mmi_hello *h, uint8_t *out)
 {
     memset(out, 0, GREETING_SIZE);
     out[0] = 0xff;
@@ -44,7 +53,7 @@ hello_greet(uint8_t *out)
     out[GREETING_SIGNATURE_END] = 0x7f;
     out[GREETING_MAJOR] = ZMTP_MAJOR;
     out[GREETING_MINOR] = ZMTP_MINOR;
-    memcpy(out + GREETING_MECHANISM, hello_mechanism, GREETING_MECHANISM_SIZE);
+    hello_mechanism(h, out + GREETING_MECHANISM);
 }
 
 int
@@ -56,7 +65,7 @@ mmi_hello_init(mmi_hello *h, const mmi_hello_config *config)
     if (h->out == NULL) {
         return MM_ENOMEM;
     }
-    hello_greet(h->out);
+    hello_greet(h, h->out);
     h->out_size = GREETING_SIZE;
     return MM_OK;
 }
@@ -67,19 +76,30 @@ mmi_hello_fini(mmi_hello *h)
     mmi_free(h->in);
     mmi_free(h->out);
     h->in = h->out = NULL;
+    if (h->shield.mechanism != NULL) {
+        h->shield.mechanism->end(h->shield.self);
+        h->shield.mechanism = NULL;
+    }
 }
 
 size_t
 mmi_hello_output(const mmi_hello *h, const uint8_t **out)
 {
     *out = h->out + h->out_sent;
+    if (h->out_sent == h->out_size && h->shield.mechanism != NULL) {
+        return h->shield.mechanism->output(h->shield.self, out);
+    }
     return h->out_size - h->out_sent;
 }
 
 void
 mmi_hello_sent(mmi_hello *h, size_t size)
 {
-    h->out_sent += (uint32_t)size;
+    if (h->out_sent == h->out_size && h->shield.mechanism != NULL) {
+        h->shield.mechanism->sent(h->shield.self, size);
+    } else {
+        h->out_sent += (uint32_t)size;
+    }
 }
 
 /* Looks at the octets of the greeting as they come. MM_OK: none of them is wrong so far. */
@@ -105,18 +125,66 @@ hello_check_greeting(mmi_hello *h)
 }
 
 static int
+hello_begin_mechanism(mmi_hello *h)
+{
+    const mmi_mechanism *m = h->config.mechanism;
+    uint8_t metadata[MMI_HELLO_OUT_MAX];
+    size_t size = mmi_ready_put_metadata(&h->config, metadata);
+    h->shield.self = m->begin(h->config.mechanism_config, h->config.dials, metadata, size);
+    if (h->shield.self == NULL) {
+        mmi_hello_fail(h, MM_REASON_MEMORY, "out of memory");
+        return MM_ENOMEM;
+    }
+    h->shield.mechanism = m;
+    h->state = HELLO_MECHANISM;
+    return MM_OK;
+}
+
+/* The octets are the mechanism's until it is done.  1: it is; 0: it needs more. */
+static int
+hello_feed_mechanism(mmi_hello *h, const uint8_t *buf, size_t size, size_t *used)
+{
+    const mmi_mechanism *m = h->shield.mechanism;
+    char detail[MM_DETAIL_MAX + 1] = "";
+    size_t part = 0;
+    int rc = m->feed(h->shield.self, buf + *used, size - *used, &part, detail);
+    *used += part;
+    h->total += (uint32_t)part;
+    if (rc == MM_ENOMEM) {
+        mmi_hello_fail(h, MM_REASON_MEMORY, "out of memory");
+        return rc;
+    }
+    if (rc < 0) {
+        return mmi_hello_fail(h, MM_REASON_MECHANISM, "%s: %s", m->name, detail);
+    }
+    if (rc == 0 && h->total > MMI_HANDSHAKE_SIZE_MAX) {
+        return mmi_hello_fail(h, MM_REASON_METADATA, "over %d octets of a handshake",
+                              MMI_HANDSHAKE_SIZE_MAX);
+    }
+    if (rc == 1) {
+        const uint8_t *metadata = m->metadata(h->shield.self, &size);
+        int parsed = mmi_ready_parse(h, metadata, size);
+        h->state = parsed == MM_OK ? HELLO_DONE : h->state;
+        return parsed == MM_OK ? 1 : parsed;
+    }
+    return 0;
+}
+
+static int
 hello_greeting(mmi_hello *h)
 {
     int rc = hello_check_greeting(h);
     if (rc != MM_OK || h->in_size < GREETING_SIZE) {
         return rc;
     }
-    if (memcmp(h->in + GREETING_MECHANISM, hello_mechanism, GREETING_MECHANISM_SIZE) != 0) {
+    uint8_t ours[GREETING_MECHANISM_SIZE];
+    hello_mechanism(h, ours);
+    if (memcmp(h->in + GREETING_MECHANISM, ours, GREETING_MECHANISM_SIZE) != 0) {
         char name[GREETING_MECHANISM_SIZE + 1];
         const uint8_t *given = h->in + GREETING_MECHANISM;
         mmi_text_excerpt(name, sizeof name, given, strnlen((const char *)given, sizeof name - 1));
-        return mmi_hello_fail(h, MM_REASON_MECHANISM, "the peer's mechanism is '%s', ours NULL",
-                              name);
+        return mmi_hello_fail(h, MM_REASON_MECHANISM, "the peer's mechanism is '%s', ours %s", name,
+                              mmi_mechanism_name(h->config.mechanism));
     }
     if (h->config.refusal != NULL) {
         return mmi_hello_fail(h, MM_REASON_CONNECTIONS, "%s", h->config.refusal);
@@ -124,6 +192,9 @@ hello_greeting(mmi_hello *h)
     bool old = h->in[GREETING_MAJOR] == ZMTP_MAJOR && h->in[GREETING_MINOR] == 0;
     h->peer.minor = old ? 0 : ZMTP_MINOR;
     h->in_size = 0;
+    if (h->config.mechanism != NULL) {
+        return hello_begin_mechanism(h);
+    }
     h->state = HELLO_COMMAND;
     h->out_size += (uint32_t)mmi_ready_put(&h->config, h->out + h->out_size);
     return MM_OK;
@@ -223,6 +294,9 @@ hello_advance(mmi_hello *h, uint64_t need)
 static void
 hello_say_error(mmi_hello *h)
 {
+    if (h->config.mechanism != NULL) {
+        return;   /* nothing is told plainly */
+    }
     bool told = h->reason == MM_REASON_METADATA || h->reason == MM_REASON_SOCKET_TYPE ||
                 h->reason == MM_REASON_IDENTITY || h->reason == MM_REASON_HANDSHAKE ||
                 h->reason == MM_REASON_FRAME_FLAGS || h->reason == MM_REASON_CONNECTIONS;
@@ -240,6 +314,9 @@ mmi_hello_feed(mmi_hello *h, const uint8_t *buf, size_t size, size_t *used)
     }
     int rc = MM_OK;
     while (rc == MM_OK && h->state != HELLO_DONE) {
+        if (h->state == HELLO_MECHANISM) {
+            return hello_feed_mechanism(h, buf, size, used);
+        }
         uint64_t need = hello_need(h);
         if (need == 0) {
             rc = MM_EPROTO;

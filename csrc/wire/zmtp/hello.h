@@ -1,10 +1,10 @@
 /*
- * hello.h: the ZMTP 3.x greeting and NULL handshake, as a state machine over bytes.  RFC 23,
- * RFC 37.
+ * hello.h: the ZMTP 3.x greeting, and the handshake of NULL or of a mechanism, as a state machine
+ * over bytes.  RFC 23, RFC 37.
  *
  * Symmetric: our greeting goes out at once, our READY as soon as the peer's greeting is accepted
  * (not before: its mechanism and version may refuse us), and it is done when the peer's READY is
- * accepted. Not here: timeouts, sockets, what to do with the peer.  Law: consumes only its own
+ * accepted.  A mechanism takes the place of both READYs, and carries what they would say. Not here: timeouts, sockets, what to do with the peer.  Law: consumes only its own
  * bytes; never keeps more than MMI_HANDSHAKE_SIZE_MAX; after an error it stays in error.
  */
 #ifndef MMI_HELLO_H
@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "base/limits.h"
+#include "wire/mechanism.h"
 
 enum {
     MMI_HELLO_OUT_MAX = 1024,        /* octets: greeting, READY and ERROR, at their largest */
@@ -30,6 +31,9 @@ typedef struct mmi_hello_config {
     size_t identity_size;
     const char *features;            /* value of X-Meshmsg, or NULL: not sent               */
     const char *refusal;             /* what any peer is told instead of READY, or NULL     */
+    const mmi_mechanism *mechanism;  /* NULL: none                                          */
+    const void *mechanism_config;
+    bool dials;                      /* we do                                               */
 } mmi_hello_config;
 
 typedef struct mmi_hello_peer {
@@ -46,10 +50,11 @@ typedef struct mmi_hello {
     char detail[MM_DETAIL_MAX + 1];  /* what, where, the limit: for the event               */
     mmi_hello_config config;
     uint8_t *in;                     /* private: the greeting or command so far             */
-    uint32_t in_size, in_cap, total; /* private: total is all that was fed                  */
+    uint32_t in_size, in_cap, total; /* private: total is what the mechanism was fed         */
     uint8_t *out;                    /* private: what is to be written, MMI_HELLO_OUT_MAX   */
     uint32_t out_size, out_sent;
     mmi_hello_peer peer;             /* valid once done                                     */
+    mmi_shield shield;               /* from the peer's greeting on; who takes it sets it NULL */
 } mmi_hello;
 
 int mmi_hello_init(mmi_hello *h, const mmi_hello_config *config)
@@ -70,6 +75,8 @@ int mmi_role_of_name(const uint8_t *name,
  * into out. */
 int mmi_ready_parse(mmi_hello *h, const uint8_t *data, size_t size) MMI_WARN_UNUSED;
 size_t mmi_ready_put(const mmi_hello_config *config, uint8_t *out);
+/* The same without frame and name, for a mechanism; out has MMI_HELLO_OUT_MAX octets. */
+size_t mmi_ready_put_metadata(const mmi_hello_config *config, uint8_t *out);
 /* Puts h into error; returns MM_EPROTO. */
 int mmi_hello_fail(mmi_hello *h, int reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -177,22 +177,27 @@ ready_put_property(uint8_t *out, const char *name, const void *value, size_t siz
 }
 
 size_t
-mmi_ready_put(const mmi_hello_config *config, uint8_t *out)
+mmi_ready_put_metadata(const mmi_hello_config *config, uint8_t *out)
 {
-    uint8_t body[MMI_HELLO_OUT_MAX / 2];   /* the properties below take 400 octets at most */
-    size_t size = 0;
-    memcpy(body, "\x05READY", 6);
-    size += 6;
     const char *type = mm_role_name(config->role);
-    size += ready_put_property(body + size, ready_type, type, strlen(type));
+    size_t size = ready_put_property(out, ready_type, type, strlen(type));
     if (config->role == MM_REQ || config->role == MM_DEALER || config->role == MM_ROUTER) {
-        size += ready_put_property(body + size, ready_identity, config->identity,
+        size += ready_put_property(out + size, ready_identity, config->identity,
                                    config->identity_size);
     }
     if (config->features != NULL) {
         size_t length = strnlen(config->features, sizeof((mmi_hello_peer *)0)->features - 1);
-        size += ready_put_property(body + size, ready_features, config->features, length);
+        size += ready_put_property(out + size, ready_features, config->features, length);
     }
+    return size;
+}
+
+size_t
+mmi_ready_put(const mmi_hello_config *config, uint8_t *out)
+{
+    uint8_t body[MMI_HELLO_OUT_MAX / 2];   /* the properties take 400 octets at most */
+    memcpy(body, "\x05READY", 6);
+    size_t size = 6 + mmi_ready_put_metadata(config, body + 6);
     size_t head = mmi_frame_head_put(out, MMI_FRAME_COMMAND, size);
     memcpy(out + head, body, size);
     return head + size;

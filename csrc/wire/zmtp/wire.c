@@ -19,7 +19,10 @@ zmtp_begin(mmi_opening *o)
                                     .identity = config->identity,
                                     .identity_size = config->identity_size,
                                     .features = config->features,
-                                    .refusal = config->refusal };
+                                    .refusal = config->refusal,
+                                    .mechanism = config->mechanism,
+                                    .mechanism_config = config->mechanism_config,
+                                    .dials = config->wire != NULL };
     return mmi_hello_init(&o->of.zmtp, &ours) == MM_OK
                ? MM_OK
                : mmi_opening_fail(o, MM_REASON_MEMORY, "out of memory");
@@ -68,14 +71,26 @@ zmtp_peer(const mmi_opening *o, mmi_wire_peer *out)
                             .features = peer->features };
 }
 
-static const char *
-zmtp_guess(uint64_t heard)
+static mmi_shield
+zmtp_take_shield(mmi_opening *o)
 {
-    if (heard == 0) {
+    mmi_shield shield = o->of.zmtp.shield;
+    o->of.zmtp.shield = (mmi_shield){ .mechanism = NULL };
+    return shield;
+}
+
+static const char *
+zmtp_guess(const mmi_opening *o)
+{
+    if (o->config.mechanism != NULL) {
+        return "it may want another mechanism, or not know who we are, or not want this role";
+    }
+    if (o->heard == 0) {
         return "no ZeroMQ peer, or it wants PLAIN or CURVE, or takes no more";
     }
-    return heard < ZMTP_GREETING_SIZE ? "it may want PLAIN or CURVE (ours is NULL), or speak ZMTP 2"
-                                      : "it may not want this role, or be closing";
+    return o->heard < ZMTP_GREETING_SIZE
+               ? "it may want PLAIN or CURVE (ours is NULL), or speak ZMTP 2"
+               : "it may not want this role, or be closing";
 }
 
 static bool
@@ -92,6 +107,7 @@ static const mmi_wire_hello zmtp_hello = {
     .sent = zmtp_sent,
     .failure = zmtp_failure,
     .peer = zmtp_peer,
+    .take_shield = zmtp_take_shield,
     .guess = zmtp_guess,
     .speaks = zmtp_speaks,
     .first = ZMTP_FIRST,

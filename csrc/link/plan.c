@@ -1,0 +1,122 @@
+/*
+ * link/plan.c: see link/plan.h.
+ * Not here: how a message is framed (wire/framing.h).
+ * Law: commands go between messages, never inside one.
+ */
+#include "link/plan.h"
+
+static void
+plan_refer(mmi_link_plan *plan, const uint8_t *data, size_t size, mmi_msg *owner)
+{
+    if (size == 0 || plan->full) {
+        return;
+    }
+    plan->owner[plan->iov_count] = owner;
+    plan->iov[plan->iov_count++] = (mmi_iov){ .data = (void *)data, .size = size };
+    plan->total += size;
+    plan->full = plan->iov_count == MMI_LINK_PLAN_PIECES || plan->total >= plan->limit;
+}
+
+/* The octets of a part from the from-th of the message on; returns how many of them are still to be
+ * left out of the next one. */
+static uint64_t
+plan_part(mmi_link_plan *plan, const uint8_t *data, size_t size, uint64_t from, mmi_msg *owner)
+{
+    size_t skip = from < size ? (size_t)from : size;
+    plan_refer(plan, data + skip, size - skip, owner);
+    return from - skip;
+}
+
+/* The message that was held last, from an octet of its i-th frame on. */
+static void
+plan_message(mmi_link_plan *plan, mmi_msg *m, uint32_t i, uint64_t from)
+{
+    const mmi_framing *f = plan->framing;
+    uint8_t *own = plan->heads[plan->held_count - 1];
+    for (; i < m->frame_count && !plan->full; i++) {
+        size_t size;
+        const uint8_t *head = f->head(f, m, i, own, &size);
+        from = plan_part(plan, head, size, from, head == own ? NULL : m);
+        from = plan_part(plan, m->frames[i].data, m->frames[i].size, from, m);
+    }
+}
+
+static void
+plan_hold(mmi_link_plan *plan, mmi_msg *m)
+{
+    plan->held[plan->held_count++] = mmi_msg_ref(m);
+}
+
+/* The rest of the begun message at the front. true: it and its entry are all in the plan. */
+static bool
+plan_begun(mmi_link *link, mmi_link_plan *plan, size_t *next)
+{
+    mmi_msg *m = mmi_ring_at(&link->pipe.outbox, 0);
+    mmi_pack_out *pack = mmi_pack_out_of(m);
+    plan_hold(plan, m);
+    if (pack == NULL) {
+        plan_message(plan, m, link->msg_frame, link->msg_offset - link->msg_frame_at);
+        return true;
+    }
+    size_t cost;
+    size_t size = plan->framing->next(plan->framing, pack->data + pack->first, &cost);
+    plan_refer(plan, pack->data + pack->first + link->msg_offset, size - link->msg_offset, m);
+    *next = pack->first + size;
+    return *next == pack->used;
+}
+
+/* The i-th entry, a pack from the octet from on. */
+static void
+plan_entry(mmi_link *link, mmi_link_plan *plan, uint32_t i, size_t from)
+{
+    mmi_msg *m = mmi_ring_at(&link->pipe.outbox, i);
+    mmi_pack_out *pack = mmi_pack_out_of(m);
+    if (i >= (uint32_t)plan->held_count) {
+        plan_hold(plan, m);
+    }
+    if (pack == NULL) {
+        plan_message(plan, m, 0, 0);
+        return;
+    }
+    plan_refer(plan, pack->data + from, pack->used - from, m);
+}
+
+/* The rest of a begun message, then commands, then as many messages as fit. */
+void
+mmi_link_plan_gather(mmi_link *link, mmi_link_plan *plan)
+{
+    mmi_ring *outbox = &link->pipe.outbox;
+    bool active = link->state == MMI_LINK_ACTIVE;
+    uint32_t i = 0;
+    size_t from = 0;
+    bool inside = false;
+    plan->framing = link->pipe.framing;
+    plan->iov_count = plan->held_count = 0;
+    plan->total = 0;
+    plan->limit = link->shield == NULL ? (size_t)MMI_IO_BUFFER_SIZE : (size_t)MMI_LINK_PLAN_SEALED;
+    plan->full = false;
+    if (active && link->msg_offset > 0) {
+        inside = !plan_begun(link, plan, &from);
+        i = inside ? 0 : 1;
+    }
+    if (link->command_out_size == 0 && link->command_size > 0) {
+        mmi_link_commands_begin(link);
+    }
+    if (link->command_out_size > 0) {
+        plan_refer(plan, link->command_out + link->command_sent,
+                  link->command_out_size - link->command_sent, NULL);
+    }
+    for (; active && i < outbox->slot_count && !plan->full; i++) {
+        mmi_pack_out *pack = inside ? NULL : mmi_pack_out_of(mmi_ring_at(outbox, i));
+        plan_entry(link, plan, i, pack != NULL ? pack->first : from);
+        inside = false;
+    }
+}
+
+void
+mmi_link_plan_release(mmi_link_plan *plan)
+{
+    for (int i = 0; i < plan->held_count; i++) {
+        mmi_msg_unref(plan->held[i]);
+    }
+}

@@ -1,0 +1,303 @@
+/*
+ * link/shield.c: see link/shield.h.
+ * Not here: what is to be written (link/tx.c), what becomes of what was read (link/rx.c).
+ * Law: the mechanism is called without the engine's lock, and blocks grow with what is written.
+ */
+#include "link/shield.h"
+
+#include <string.h>
+
+#include "link/plan.h"
+
+enum {
+    SHIELD_READ = 64 * 1024,             /* octets that are read at once; what they become fits
+                                            beside them, but for records that are larger       */
+    SHIELD_FIRST_CAP = 1024              /* octets of the block for a batch, at first          */
+};
+
+int
+mmi_link_shield_begin(mmi_link *link, mmi_shield shield)
+{
+    struct mmi_link_shield *s = mmi_alloc(sizeof *s);
+    uint8_t *plain = mmi_alloc(shield.mechanism->record_max);
+    if (s == NULL || plain == NULL) {
+        mmi_free(s);
+        mmi_free(plain);
+        shield.mechanism->end(shield.self);
+        return MM_ENOMEM;
+    }
+    s->of = shield;
+    s->plain = plain;
+    link->shield = s;
+    link->shared = false;   /* what is lent is plain */
+    return MM_OK;
+}
+
+void
+mmi_link_shield_free(mmi_link *link)
+{
+    struct mmi_link_shield *s = link->shield;
+    if (s != NULL) {
+        s->of.mechanism->end(s->of.self);
+        mmi_free(s->plain);
+        mmi_free(s->out);
+        mmi_free(s->records);
+        mmi_free(s);
+        link->shield = NULL;
+    }
+}
+
+/* MM_ENOMEM */
+static int
+shield_reserve(struct mmi_link_shield *s, size_t size)
+{
+    size_t cap = s->out_cap == 0 ? (size_t)SHIELD_FIRST_CAP : s->out_cap;
+    while (cap < s->out_size + size) {
+        cap *= 2;
+    }
+    if (cap > s->out_cap) {
+        uint8_t *grown = mmi_realloc(s->out, cap);
+        if (grown == NULL) {
+            return MM_ENOMEM;
+        }
+        s->out = grown;
+        s->out_cap = cap;
+    }
+    if (s->record_count == s->record_cap) {
+        uint32_t more = s->record_cap == 0 ? 4 : s->record_cap * 2;
+        mmi_link_record *grown = mmi_realloc(s->records, more * sizeof *grown);
+        if (grown == NULL) {
+            return MM_ENOMEM;
+        }
+        s->records = grown;
+        s->record_cap = more;
+    }
+    return MM_OK;
+}
+
+int
+mmi_link_shield_first(mmi_link *link, const uint8_t *data, size_t size)
+{
+    struct mmi_link_shield *s = link->shield;
+    int rc = shield_reserve(s, size);
+    if (rc == MM_OK && size > 0) {
+        memcpy(s->out + s->out_size, data, size);
+        s->out_size += size;
+        link->sealed_left = s->out_left = s->out_size;
+    }
+    return rc;
+}
+
+/* One more record of the batch.  MM_OK, or as seal. */
+static int
+shield_seal(struct mmi_link_shield *s, const uint8_t *plain, size_t size)
+{
+    const mmi_mechanism *m = s->of.mechanism;
+    int rc = shield_reserve(s, m->room(s->of.self, size));
+    if (rc != MM_OK) {
+        return rc;
+    }
+    int64_t n = m->seal(s->of.self, plain, size, s->out + s->out_size);
+    if (n < 0) {
+        return (int)n;
+    }
+    size_t before = s->record_count > 0 ? s->records[s->record_count - 1].plain : 0;
+    s->out_size += (size_t)n;
+    s->records[s->record_count++] =
+        (mmi_link_record){ .plain = before + size, .sealed = s->out_size };
+    return MM_OK;
+}
+
+/* A batch of the beginning of these octets.  Pieces are put together, as a record is sealed from one
+ * block; a large piece is sealed where it lies. */
+static int
+shield_batch(struct mmi_link_shield *s, const mmi_iov *iov, int n)
+{
+    size_t record_max = s->of.mechanism->record_max, have = 0, left = MMI_LINK_PLAN_SEALED;
+    int rc = MM_OK;
+    for (int i = 0; i < n && left > 0 && rc == MM_OK; i++) {
+        const uint8_t *at = iov[i].data;
+        size_t size = iov[i].size < left ? iov[i].size : left;
+        left -= size;
+        while (size > 0 && rc == MM_OK) {
+            size_t part = size < record_max - have ? size : record_max - have;
+            if (part < record_max) {
+                memcpy(s->plain + have, at, part);
+                have += part;
+            } else {
+                rc = shield_seal(s, at, part);
+            }
+            if (have == record_max) {
+                rc = shield_seal(s, s->plain, have);
+                have = 0;
+            }
+            at += part;
+            size -= part;
+        }
+    }
+    return rc == MM_OK && have > 0 ? shield_seal(s, s->plain, have) : rc;
+}
+
+/* Plain octets of the records that were taken whole since it was asked last. */
+static size_t
+shield_taken(struct mmi_link_shield *s, size_t sent)
+{
+    size_t before = s->record_next > 0 ? s->records[s->record_next - 1].plain : 0, now = before;
+    while (s->record_next < s->record_count && s->records[s->record_next].sealed <= sent) {
+        now = s->records[s->record_next++].plain;
+    }
+    return now - before;
+}
+
+int64_t
+mmi_link_shield_write(mmi_link *link, const mmi_iov *iov, int n, size_t *total)
+{
+    struct mmi_link_shield *s = link->shield;
+    const mmi_plat *p = &link->engine->plat;
+    if (s->out_left == 0) {
+        s->out_size = 0;
+        s->record_count = s->record_next = 0;
+        int rc = shield_batch(s, iov, n);
+        if (rc != MM_OK) {
+            return rc;
+        }
+        s->out_left = s->out_size;
+    }
+    size_t before = s->record_next > 0 ? s->records[s->record_next - 1].plain : 0;
+    *total = s->record_count > 0 ? s->records[s->record_count - 1].plain - before : 0;
+    if (s->out_left > 0) {
+        mmi_iov rest = { .data = s->out + (s->out_size - s->out_left),
+                         .size = s->out_left };
+        int64_t sent = p->writev(p->self, link->stream, &rest, 1);
+        if (sent < 0) {
+            return sent;
+        }
+        s->out_left -= (size_t)sent;
+    }
+    return (int64_t)shield_taken(s, s->out_size - s->out_left);
+}
+
+/* Feeds what open has more to give, until the inbox is full.  Drops the lock. */
+static void
+shield_more(mmi_link *link)
+{
+    struct mmi_link_shield *s = link->shield;
+    mmi_engine *e = link->engine;
+    while (s->more && mmi_link_lives(link) && !mmi_link_paused(link) && !link->socket->closing) {
+        mmi_arena *arena = mmi_arena_new();   /* packs may keep the one before */
+        if (arena == NULL) {
+            mmi_link_close(link, MM_REASON_MEMORY, NULL);
+            return;
+        }
+        size_t tail = link->tail_size, cap = MMI_IO_BUFFER_SIZE - tail;
+        if (tail > 0) {
+            memcpy(arena->data, link->tail, tail);
+        }
+        link->reading = true;
+        mmi_engine_unlock(e);
+        int64_t n = s->of.mechanism->open(s->of.self, NULL, 0, arena->data + tail, cap);
+        mmi_engine_relock(e);
+        link->reading = false;
+        mmi_stop_read(link);
+        s->more = n == (int64_t)cap;
+        if (n > 0 && mmi_link_lives(link) && !link->socket->closing) {
+            link->tail_size = 0;
+            mmi_link_feed(link, arena->data, tail + (size_t)n, arena);
+        }
+        mmi_arena_unref(arena);
+    }
+}
+
+/* Feeds n plain octets that lie behind a tail at the beginning of a block with room for cap. */
+static void
+shield_feed(mmi_link *link, mmi_arena *arena, size_t tail, size_t cap, int64_t n)
+{
+    link->tail_size = 0;
+    mmi_link_feed(link, arena->data, tail + (size_t)n, arena);
+    link->shield->more = (size_t)n == cap;
+    shield_more(link);
+}
+
+/* The octets are not what the peer sealed: who did is not to be told. */
+static int64_t
+shield_refused(mmi_link *link, int64_t rc)
+{
+    bool memory = rc == MM_ENOMEM;
+    mmi_link_close(link, memory ? MM_REASON_MEMORY : MM_REASON_MECHANISM,
+                   memory ? NULL : "octets that the peer did not protect, or that were changed");
+    return MM_ECLOSED;
+}
+
+int64_t
+mmi_link_shield_read(mmi_link *link, mmi_arena *arena, bool discard, size_t *offered)
+{
+    struct mmi_link_shield *s = link->shield;
+    mmi_engine *e = link->engine;
+    size_t tail = link->tail_size, cap = MMI_IO_BUFFER_SIZE - SHIELD_READ - tail;
+    mmi_iov in = { .data = arena->data + tail + cap, .size = SHIELD_READ };
+    *offered = in.size;
+    if (tail > 0) {
+        memcpy(arena->data, link->tail, tail);
+    }
+    link->reading = true;
+    mmi_engine_unlock(e);
+    int64_t n = e->plat.readv(e->plat.self, link->stream, &in, 1);
+    int64_t plain = n > 0 ? s->of.mechanism->open(s->of.self, in.data, (size_t)n,
+                                                  arena->data + tail, cap)
+                          : 0;
+    mmi_engine_relock(e);
+    link->reading = false;
+    mmi_stop_read(link);
+    if (discard || !mmi_link_lives(link) || link->socket->closing) {
+        if (plain > 0) {
+            link->tail_size = 0;   /* it is in front of what was read */
+            mmi_part_read(link, arena->data, tail + (size_t)plain);
+        }
+        mmi_part_rest(link);
+        return discard && link->state != MMI_LINK_DEAD ? n : MM_ECLOSED;
+    }
+    if (plain < 0) {
+        return shield_refused(link, plain);
+    }
+    if (n > 0) {
+        link->last_in_ns = e->now_ns;
+        shield_feed(link, arena, tail, cap, plain);
+    }
+    return n;
+}
+
+void
+mmi_link_shield_feed(mmi_link *link, const uint8_t *buf, size_t size)
+{
+    struct mmi_link_shield *s = link->shield;
+    mmi_engine *e = link->engine;
+    mmi_arena *arena = size > 0 ? mmi_arena_new() : NULL;
+    if (arena == NULL) {
+        if (size > 0) {
+            mmi_link_close(link, MM_REASON_MEMORY, NULL);
+        }
+        return;
+    }
+    link->reading = true;
+    mmi_engine_unlock(e);
+    int64_t n = s->of.mechanism->open(s->of.self, buf, size, arena->data, MMI_IO_BUFFER_SIZE);
+    mmi_engine_relock(e);
+    link->reading = false;
+    mmi_stop_read(link);
+    if (!mmi_link_lives(link) || link->socket->closing) {
+        mmi_part_rest(link);
+    } else if (n < 0) {
+        (void)shield_refused(link, n);
+    } else {
+        shield_feed(link, arena, 0, MMI_IO_BUFFER_SIZE, n);
+    }
+    mmi_arena_unref(arena);
+}
+
+void
+mmi_link_shield_resume(mmi_link *link)
+{
+    if (link->shield != NULL && link->shield->more && !link->reading) {
+        shield_more(link);
+    }
+}
