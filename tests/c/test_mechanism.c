@@ -1,0 +1,411 @@
+/*
+ * test_mechanism.c: connections that a mechanism protects: all messages arrive, whatever their size
+ * and however the stream cuts them; who has another mechanism, another key, or none is refused, and
+ * both sides know why; what was changed on the way ends the connection.
+ * Not here: what a mechanism is (wire/mechanism.h), the one that is used here (toy.h).
+ * Law: with a mechanism a connection promises what it promises without.
+ */
+#include "toy.h"
+
+#include "engine/handle.h"
+#include "link/link.h"
+#include "sockets.h"
+
+enum { LARGEST = 3 * 1024 * 1024, COUNT = 300, CUT_SEEDS = 6 };
+
+static const mmi_mechanism toy_small = TOY("TOYXOR", 100), toy_large = TOY("TOYXOR", 16 * 1024),
+                           toy_other = TOY("TOYOTHER", 1024);
+static const toy_config toy_key = { .key = 0x42 }, toy_frames = { .key = 0x42, .whole_frames = true },
+                        toy_wrong = { .key = 0x43 };
+static uint8_t toy_body[LARGEST];
+
+/* Two engines, of a world or of this machine, and a socket of each. */
+typedef struct sides {
+    mm_handle world, engine[2], push, pull;
+} sides;
+
+static void
+protect(mm_handle socket, const mmi_mechanism *mechanism, const toy_config *config)
+{
+    void *object;
+    mmi_engine *e;
+    CHECK_INT(mmi_handle_lock(socket, MMI_HANDLE_SOCKET, &object, &e), MM_OK);
+    ((mmi_socket *)object)->mechanism = mechanism;
+    ((mmi_socket *)object)->mechanism_config = config;
+    pthread_mutex_unlock(&e->lock);
+}
+
+static sides
+sides_open(uint64_t seed, const mm_sim_opts *faults)
+{
+    sides s = { .world = 0 };
+    mm_socket_opts push = opts_of(MM_PUSH), pull = opts_of(MM_PULL);
+    if (faults != NULL) {
+        CHECK_INT(mm_sim_open(seed, faults, &s.world), MM_OK);
+        CHECK_INT(mm_sim_engine_open(s.world, &s.engine[0]), MM_OK);
+        CHECK_INT(mm_sim_engine_open(s.world, &s.engine[1]), MM_OK);
+    } else {
+        s.engine[0] = open_engine();
+        s.engine[1] = open_engine();
+    }
+    push.reconnect_max_ms = push.reconnect_min_ms;
+    s.push = open_with(s.engine[0], MM_PUSH, &push);
+    s.pull = open_with(s.engine[1], MM_PULL, &pull);
+    return s;
+}
+
+static void
+sides_close(sides *s)
+{
+    close_engine(s->engine[0], 0);
+    close_engine(s->engine[1], 0);
+    if (s->world != 0) {
+        CHECK_INT(mm_sim_close(s->world), MM_OK);
+    }
+}
+
+/* Octets of the i-th message: most are small, some large, one is very large. */
+static size_t
+size_of(uint32_t i)
+{
+    static const size_t sizes[] = { 0, 1, 99, 100, 101, 255, 256, 4096, 16383, 16384, 32768, 65535,
+                                    65536, 65537, 200000, 262144, LARGEST };
+    return i % 100 < MMI_COUNT_OF(sizes) ? sizes[i % 100] : i % 61;
+}
+
+static void
+send_one(mm_handle push, uint32_t i, size_t size)
+{
+    memset(toy_body, (int)(i + 1), size < 64 ? size : 64);
+    if (size > 64) {
+        toy_body[size - 1] = (uint8_t)(i * 7);
+    }
+    const mm_body frames[] = { { .data = &i, .size = sizeof i }, { .data = toy_body, .size = size } };
+    CHECK_INT(mm_send_frames(push, 0, frames, 2, PATIENCE_MS, 0), MM_OK);
+}
+
+/* The number of the message that comes next, which must be whole. */
+static uint32_t
+take_one(mm_handle pull, mm_batch *batch, size_t (*sized)(uint32_t i))
+{
+    uint32_t i;
+    size_t size;
+    CHECK_INT(mm_recv(pull, batch, 1, 1 << 20, PATIENCE_MS, 0), 1);
+    CHECK_INT(mm_batch_frame_count(batch, 0), 2);
+    const uint8_t *number = mm_batch_frame(batch, 0, 0, &size);
+    CHECK_INT(size, sizeof i);
+    memcpy(&i, number, sizeof i);
+    const uint8_t *body = mm_batch_frame(batch, 0, 1, &size);
+    CHECK_INT(size, sized(i));
+    for (size_t j = 0; j < size && j < 64; j++) {
+        CHECK(body[j] == (uint8_t)(i + 1) || j + 1 == size);
+    }
+    CHECK(size <= 64 || body[size - 1] == (uint8_t)(i * 7));
+    return i;
+}
+
+/* So many go one way, in runs, and come in order. */
+static void
+flow(sides *s, uint32_t count, uint32_t run, size_t (*sized)(uint32_t i))
+{
+    mm_batch *batch;
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    for (uint32_t sent = 0, got = 0; got < count;) {
+        for (uint32_t i = 0; i < run && sent < count; i++, sent++) {
+            send_one(s->push, sent, sized(sent));
+        }
+        for (; got < sent; got++) {
+            CHECK_INT(take_one(s->pull, batch, sized), got);
+        }
+    }
+    mm_batch_free(batch);
+    mm_stats stats;
+    CHECK_INT(mm_socket_stats(s->push, &stats), MM_OK);
+    CHECK_INT(stats.written_messages, count);
+    CHECK_INT(stats.disconnects, 0);
+}
+
+static void
+flow_over(const mmi_mechanism *mechanism, const toy_config *config, const char *url, bool world)
+{
+    sides s = sides_open(1, world ? &(mm_sim_opts){ .latency_max_ns = 100000 } : NULL);
+    protect(s.push, mechanism, config);
+    protect(s.pull, mechanism, config);
+    join(s.pull, s.push, url);
+    flow(&s, COUNT, 50, size_of);
+    sides_close(&s);
+}
+
+static void
+test_messages_of_all_sizes_arrive_over_tcp(void)
+{
+    flow_over(&toy_small, &toy_key, TCP, false);
+    flow_over(&toy_large, &toy_key, TCP, false);
+    flow_over(&toy_large, &toy_frames, TCP, false);
+}
+
+static void
+test_messages_of_all_sizes_arrive_in_the_simulator(void)
+{
+    flow_over(&toy_small, &toy_key, TCP, true);
+    flow_over(&toy_large, &toy_frames, TCP, true);
+}
+
+/* Streams within the process are lent octets where nobody protects them. */
+static void
+test_an_engine_may_talk_to_itself(void)
+{
+    mm_handle engine = open_engine();
+    sides s = { .engine = { engine, engine }, .push = open_socket(engine, MM_PUSH),
+                .pull = open_socket(engine, MM_PULL) };
+    protect(s.push, &toy_large, &toy_key);
+    protect(s.pull, &toy_large, &toy_key);
+    join(s.pull, s.push, "inproc://toys");
+    flow(&s, COUNT, 20, size_of);
+    close_engine(engine, 0);
+}
+
+static size_t
+small_size(uint32_t i)
+{
+    return i % 10 == 0 ? 300 : i % 17;
+}
+
+static void
+test_reads_and_writes_may_be_cut_at_every_octet(void)
+{
+    const mm_sim_opts cuts[] = {
+        { .buffer_size = 1 },                                         /* each octet by itself */
+        { .buffer_size = 3 },
+        { .split_ppm = 1000000, .short_write_ppm = 1000000 },
+        { .buffer_size = 5000, .split_ppm = 500000, .eagain_ppm = 300000, .latency_max_ns = 5000 },
+    };
+    for (size_t i = 0; i < MMI_COUNT_OF(cuts); i++) {
+        for (uint64_t seed = 1; seed <= CUT_SEEDS; seed++) {
+            const toy_config *config = seed % 2 == 0 ? &toy_frames : &toy_key;
+            sides s = sides_open(seed, &cuts[i]);
+            protect(s.push, &toy_small, config);
+            protect(s.pull, &toy_small, config);
+            join(s.pull, s.push, TCP);
+            flow(&s, 100, 10, small_size);
+            sides_close(&s);
+        }
+    }
+}
+
+/* How often it happened, with words of the detail. */
+static uint32_t
+told(mm_handle socket, int kind, int reason, const char *words)
+{
+    mm_event events[64];
+    uint64_t next = 0;
+    uint32_t found = 0;
+    int count = mm_socket_events(socket, 0, events, 64, &next);
+    for (int i = 0; i < count; i++) {
+        found += events[i].kind == (uint32_t)kind && events[i].reason == reason &&
+                 strstr(events[i].detail, words) != NULL;
+    }
+    return found;
+}
+
+/* They try for a second, and never become peers. */
+static void
+refused(sides *s, const char *prefix)
+{
+    char endpoint[MM_ENDPOINT_MAX + 1], url[MM_ENDPOINT_MAX + 8];
+    CHECK_INT(mm_bind(s->pull, TCP, endpoint, sizeof endpoint), MM_OK);
+    snprintf(url, sizeof url, "%s%s", prefix, endpoint);
+    CHECK_INT(mm_connect(s->push, url), MM_OK);
+    CHECK_INT(mm_wait_peers(s->push, 1, 1000, 0), MM_ETIMEDOUT);
+    CHECK_INT(mm_wait_peers(s->pull, 1, 1, 0), MM_ETIMEDOUT);
+}
+
+static void
+test_who_has_another_mechanism_is_refused_and_both_say_which(void)
+{
+    const struct { const mmi_mechanism *push, *pull; const char *to_push, *to_pull; } cases[] = {
+        { &toy_large, NULL, "'NULL', ours TOYXOR", "'TOYXOR', ours NULL" },
+        { NULL, &toy_large, "'TOYXOR', ours NULL", "'NULL', ours TOYXOR" },
+        { &toy_large, &toy_other, "'TOYOTHER', ours TOYXOR", "'TOYXOR', ours TOYOTHER" },
+    };
+    for (size_t i = 0; i < MMI_COUNT_OF(cases); i++) {
+        sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0 });
+        protect(s.push, cases[i].push, &toy_key);
+        protect(s.pull, cases[i].pull, &toy_key);
+        refused(&s, "");
+        int kind = MM_EVENT_HANDSHAKE_FAILED;
+        CHECK(told(s.push, kind, MM_REASON_MECHANISM, cases[i].to_push) > 0);
+        CHECK(told(s.pull, kind, MM_REASON_MECHANISM, cases[i].to_pull) > 0);
+        sides_close(&s);
+    }
+}
+
+static void
+test_who_has_another_key_is_refused_by_the_mechanism(void)
+{
+    sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0 });
+    protect(s.push, &toy_large, &toy_key);
+    protect(s.pull, &toy_large, &toy_wrong);
+    refused(&s, "");
+    CHECK(told(s.push, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_MECHANISM, "TOYXOR: another key") +
+              told(s.pull, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_MECHANISM, "TOYXOR: another key") >
+          0);
+    sides_close(&s);
+}
+
+static void
+test_a_peer_of_sp_is_refused_where_a_mechanism_is_asked_for(void)
+{
+    sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0 });
+    protect(s.pull, &toy_large, &toy_key);
+    refused(&s, "sp+");
+    CHECK(told(s.pull, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_MECHANISM, "SP has no mechanism") > 0);
+    sides_close(&s);
+}
+
+static void
+test_a_role_that_does_not_fit_is_refused_by_its_properties(void)
+{
+    sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0 });
+    mm_handle rep = open_socket(s.engine[1], MM_REP);
+    s.pull = rep;
+    protect(s.push, &toy_large, &toy_key);
+    protect(s.pull, &toy_large, &toy_key);
+    refused(&s, "");
+    CHECK(told(s.pull, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_SOCKET_TYPE, "REP cannot talk to PUSH") >
+          0);
+    sides_close(&s);
+}
+
+static void
+test_a_record_that_was_changed_ends_the_connection(void)
+{
+    const toy_config spoils = { .key = toy_key.key, .spoils = 40 };
+    sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0 });
+    protect(s.push, &toy_small, &spoils);
+    protect(s.pull, &toy_small, &toy_key);
+    join(s.pull, s.push, TCP);
+    mm_batch *batch;
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    for (uint32_t i = 0; i < 60; i++) {
+        send_one(s.push, i, small_size(i));
+        CHECK_INT(mm_sim_run(s.world, 1000000), MM_OK);
+    }
+    CHECK(told(s.pull, MM_EVENT_PEER_DOWN, MM_REASON_MECHANISM, "changed") > 0);
+    for (uint32_t i = 0; i < 20; i++) {   /* what came before is whole */
+        CHECK_INT(take_one(s.pull, batch, small_size), i);
+    }
+    mm_batch_free(batch);
+    sides_close(&s);
+}
+
+static size_t
+large_size(uint32_t i)
+{
+    return i % 3 == 0 ? 700000 : 100 + i;
+}
+
+/* Large records lie in the mechanism, and small messages behind one another, while the inbox is
+ * full: they come when there is room, and only then. */
+static void
+test_a_full_inbox_holds_back_what_was_opened(void)
+{
+    const mmi_mechanism *mechanisms[] = { &toy_small, &toy_large };
+    for (size_t i = 0; i < 2 * MMI_COUNT_OF(mechanisms); i++) {
+        const toy_config *config = i % 2 == 0 ? &toy_key : &toy_frames;
+        sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0, .buffer_size = 4 << 20 });
+        mm_socket_opts narrow = opts_of(MM_PULL);
+        narrow.recv_queue_messages = 1;
+        CHECK_INT(mm_socket_close(s.pull), MM_OK);
+        s.pull = open_with(s.engine[1], MM_PULL, &narrow);
+        protect(s.push, mechanisms[i / 2], config);
+        protect(s.pull, mechanisms[i / 2], config);
+        join(s.pull, s.push, TCP);
+        mm_batch *batch;
+        CHECK_INT(mm_batch_new(&batch), MM_OK);
+        for (uint32_t n = 0; n < 30; n++) {
+            send_one(s.push, n, large_size(n));
+        }
+        for (uint32_t n = 0; n < 30; n++) {
+            CHECK_INT(mm_sim_run(s.world, 10000000), MM_OK);
+            mm_stats stats;
+            CHECK_INT(mm_socket_stats(s.pull, &stats), MM_OK);
+            CHECK(stats.parsed_messages <= n + 3);
+            CHECK_INT(take_one(s.pull, batch, large_size), n);
+        }
+        mm_batch_free(batch);
+        sides_close(&s);
+    }
+}
+
+static size_t
+middle_size(uint32_t i)
+{
+    return 1000 + i % 7;
+}
+
+/* A peer that takes nothing more goes away in the middle of a batch: what was not taken goes to the
+ * next one.  No message is at both, and all that were not written to the first are at the second,
+ * but for one that was begun. */
+static void
+test_what_was_sealed_and_not_taken_goes_to_the_next_peer(void)
+{
+    enum { SENT = 400, TAKEN = 20 };
+    sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0, .buffer_size = 20000 });
+    mm_socket_opts narrow = opts_of(MM_PULL);
+    narrow.recv_queue_messages = 5;
+    mm_handle first = open_with(s.engine[1], MM_PULL, &narrow);
+    protect(s.push, &toy_small, &toy_key);
+    protect(s.pull, &toy_small, &toy_key);
+    protect(first, &toy_small, &toy_key);
+    join(first, s.push, TCP);
+    mm_batch *batch;
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    for (uint32_t i = 0; i < SENT; i++) {
+        send_one(s.push, i, middle_size(i));
+    }
+    for (uint32_t i = 0; i < TAKEN; i++) {
+        CHECK_INT(take_one(first, batch, middle_size), i);
+    }
+    CHECK_INT(mm_sim_run(s.world, 1000000), MM_OK);
+    mm_stats stats;
+    CHECK_INT(mm_socket_stats(s.push, &stats), MM_OK);
+    uint64_t written = stats.written_messages;
+    /* What the peer has read, its inbox, and what the stream holds: no batch beyond that. */
+    CHECK(written > TAKEN && written < TAKEN + 5 + 3 * 20);
+    CHECK_INT(mm_socket_close(first), MM_OK);
+    join(s.pull, s.push, TCP);
+    uint32_t least = SENT, got = 0;
+    for (int rounds = 0; rounds < 100; rounds++) {
+        CHECK_INT(mm_sim_run(s.world, 10000000), MM_OK);
+        CHECK_INT(mm_socket_stats(s.pull, &stats), MM_OK);
+        for (uint64_t n = stats.queued_in_messages; n > 0; n--, got++) {
+            uint32_t i = take_one(s.pull, batch, middle_size);
+            least = got == 0 ? i : least;
+            CHECK_INT(i, least + got);   /* in order: so none comes twice */
+        }
+    }
+    CHECK_INT(mm_socket_stats(s.push, &stats), MM_OK);
+    CHECK_INT(least + got, SENT);
+    CHECK(least >= written && least <= written + 1);
+    CHECK_INT(stats.dropped_peer_gone, least - written);
+    mm_batch_free(batch);
+    sides_close(&s);
+}
+
+int
+main(void)
+{
+    RUN(test_messages_of_all_sizes_arrive_over_tcp);
+    RUN(test_messages_of_all_sizes_arrive_in_the_simulator);
+    RUN(test_an_engine_may_talk_to_itself);
+    RUN(test_reads_and_writes_may_be_cut_at_every_octet);
+    RUN(test_who_has_another_mechanism_is_refused_and_both_say_which);
+    RUN(test_who_has_another_key_is_refused_by_the_mechanism);
+    RUN(test_a_peer_of_sp_is_refused_where_a_mechanism_is_asked_for);
+    RUN(test_a_role_that_does_not_fit_is_refused_by_its_properties);
+    RUN(test_a_record_that_was_changed_ends_the_connection);
+    RUN(test_a_full_inbox_holds_back_what_was_opened);
+    RUN(test_what_was_sealed_and_not_taken_goes_to_the_next_peer);
+    return 0;
+}
