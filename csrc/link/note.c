@@ -31,8 +31,8 @@ mmi_link_pending(const mmi_link *link)
         return link->opening != NULL && mmi_opening_output(link->opening, &out) > 0;
     }
     bool messages = link->state == MMI_LINK_ACTIVE && link->pipe.outbox.count > 0;
-    return messages || link->sealed_left > 0 || link->command_out_size > 0 || link->command_size > 0 || link->pong_due ||
-           mmi_stop_answer_due(link);
+    return messages || link->sealed_left > 0 || link->command_out_size > 0 ||
+           link->command_size > 0 || link->pong_due || mmi_stop_answer_due(link);
 }
 
 bool

@@ -81,7 +81,7 @@ void
 mmi_part_begin(mmi_link *link)
 {
     mmi_engine *e = link->engine;
-    if (link->msg_offset > 0 || link->cut) {   /* in a message, or a record: no command goes there */
+    if (link->msg_offset > 0 || link->cut) {   /* nothing goes in the midst of it */
         link->msg_offset = 0;
         mmi_link_commands_end(link);
         link->command_size = 0;

@@ -108,8 +108,8 @@ shield_seal(struct mmi_link_shield *s, const uint8_t *plain, size_t size)
     return MM_OK;
 }
 
-/* A batch of the beginning of these octets.  Pieces are put together, as a record is sealed from one
- * block; a large piece is sealed where it lies. */
+/* A batch of the beginning of these octets.  Pieces are put together, as a record is sealed from
+ * one block; a large piece is sealed where it lies. */
 static int
 shield_batch(struct mmi_link_shield *s, const mmi_iov *iov, int n)
 {

@@ -13,9 +13,9 @@ write_fits(const mmi_link *link)
 {
     const mmi_ring *out = &link->pipe.outbox;
     return link->state == MMI_LINK_ACTIVE && !link->writing && link->doomed == 0 &&
-           !link->resume && !link->shared && link->shield == NULL && !link->pong_due && link->command_size == 0 &&
-           link->command_out_size == 0 && link->msg_offset == 0 && out->slot_count == 1 &&
-           out->bytes <= (size_t)MMI_SMALL_WRITE;
+           !link->resume && !link->shared && link->shield == NULL && !link->pong_due &&
+           link->command_size == 0 && link->command_out_size == 0 && link->msg_offset == 0 &&
+           out->slot_count == 1 && out->bytes <= (size_t)MMI_SMALL_WRITE;
 }
 
 /* The octets of that entry, which everybody who was sent the same message has.  false: too many. */

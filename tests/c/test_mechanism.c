@@ -2,10 +2,10 @@
  * test_mechanism.c: connections that a mechanism protects: all messages arrive, whatever their size
  * and however the stream cuts them; who has another mechanism, another key, or none is refused, and
  * both sides know why; what was changed on the way ends the connection.
- * Not here: what a mechanism is (wire/mechanism.h), the one that is used here (toy.h).
+ * Not here: what a mechanism is (wire/mechanism.h), the one that is used here (toy_mechanism.h).
  * Law: with a mechanism a connection promises what it promises without.
  */
-#include "toy.h"
+#include "toy_mechanism.h"
 
 #include "engine/handle.h"
 #include "link/link.h"
@@ -15,8 +15,8 @@ enum { LARGEST = 3 * 1024 * 1024, COUNT = 300, CUT_SEEDS = 6 };
 
 static const mmi_mechanism toy_small = TOY("TOYXOR", 100), toy_large = TOY("TOYXOR", 16 * 1024),
                            toy_other = TOY("TOYOTHER", 1024);
-static const toy_config toy_key = { .key = 0x42 }, toy_frames = { .key = 0x42, .whole_frames = true },
-                        toy_wrong = { .key = 0x43 };
+static const toy_config toy_key = { .key = 0x42 }, toy_wrong = { .key = 0x43 },
+                        toy_frames = { .key = 0x42, .whole_frames = true };
 static uint8_t toy_body[LARGEST];
 
 /* Two engines, of a world or of this machine, and a socket of each. */
@@ -80,7 +80,8 @@ send_one(mm_handle push, uint32_t i, size_t size)
     if (size > 64) {
         toy_body[size - 1] = (uint8_t)(i * 7);
     }
-    const mm_body frames[] = { { .data = &i, .size = sizeof i }, { .data = toy_body, .size = size } };
+    const mm_body frames[] = { { .data = &i, .size = sizeof i },
+                               { .data = toy_body, .size = size } };
     CHECK_INT(mm_send_frames(push, 0, frames, 2, PATIENCE_MS, 0), MM_OK);
 }
 
@@ -272,8 +273,8 @@ test_a_role_that_does_not_fit_is_refused_by_its_properties(void)
     protect(s.push, &toy_large, &toy_key);
     protect(s.pull, &toy_large, &toy_key);
     refused(&s, "");
-    CHECK(told(s.pull, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_SOCKET_TYPE, "REP cannot talk to PUSH") >
-          0);
+    const char *why = "REP cannot talk to PUSH";
+    CHECK(told(s.pull, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_SOCKET_TYPE, why) > 0);
     sides_close(&s);
 }
 
