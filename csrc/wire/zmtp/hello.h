@@ -4,8 +4,9 @@
  *
  * Symmetric: our greeting goes out at once, our READY as soon as the peer's greeting is accepted
  * (not before: its mechanism and version may refuse us), and it is done when the peer's READY is
- * accepted.  A mechanism takes the place of both READYs, and carries what they would say. Not here: timeouts, sockets, what to do with the peer.  Law: consumes only its own
- * bytes; never keeps more than MMI_HANDSHAKE_SIZE_MAX; after an error it stays in error.
+ * accepted.  A mechanism takes the place of both READYs, and carries what they would say.
+ * Not here: timeouts, sockets, what to do with the peer.  Law: consumes only its own bytes; never
+ * keeps more than MMI_HANDSHAKE_SIZE_MAX; after an error it stays in error.
  */
 #ifndef MMI_HELLO_H
 #define MMI_HELLO_H
