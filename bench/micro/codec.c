@@ -9,6 +9,7 @@
 #include "base/radix.h"
 #include "wire/framing.h"
 #include "wire/sp/body.h"
+#include "wire/zmtp/frame.h"
 
 enum { MICRO_TOPIC_MAX = 32 };
 
@@ -18,7 +19,7 @@ micro_write(int sp, const uint8_t *body, size_t size, uint32_t count, uint8_t *o
 {
     const mmi_framing *framing = &mmi_framing_zmtp;
     if (sp) {
-        framing = mmi_framing_sp(MMI_SP_TCP, mmi_sp_find(MMI_SP_PUSH));
+        framing = mmi_framing_sp(MMI_SP_PLAIN, mmi_sp_find(MMI_SP_PUSH));
     }
     size_t octets = 0;
     for (uint32_t i = 0; i < count && framing != NULL; i++) {
