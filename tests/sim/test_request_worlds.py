@@ -17,7 +17,7 @@ import meshmsg as mm
 from meshmsg._binding.core import EAGAIN, EREFUSED, borrow, ffi, give_back, lib
 from meshmsg._binding.data import question_of
 from meshmsg._roles.attempts import Attempts
-from meshmsg._roles.refusals import refused
+from meshmsg._roles.questions import refused
 from meshmsg.testing import SimFaults, SimWorld
 
 UP = "tcp://127.0.0.1:0"

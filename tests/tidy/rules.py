@@ -46,6 +46,17 @@ BANNED_WORDS = re.compile(
     r"\b(?:class|def|struct|enum)\s+\w*?(manager|handler|util|helper|session)\w*", re.IGNORECASE
 )
 UNFINISHED = re.compile(r"NotImplementedError\(|\bTODO\b|\bFIXME\b|\bXXX\b")
+ROOMS = {
+    "_hints": 0,
+    "_binding": 1,
+    "_events": 2,
+    "_socket": 3,
+    "_roles": 4,
+    "_sync": 5,
+    "aio": 5,
+    "testing": 5,
+}
+"""The folders below src/meshmsg and how high each stands."""
 EXTENSION = {"meshmsg._mm", "meshmsg._fast"}
 MRO_MAX = 5
 """Classes of the library's a public class is made of, itself included; not the native one."""
@@ -262,6 +273,20 @@ def imports_extension(path: str, text: str) -> list[str]:
         else:
             continue
         found += [f"{path}:{node.lineno}: {n}" for n in names if n in EXTENSION]
+    return found
+
+
+def wrong_rooms(path: str, text: str) -> list[str]:
+    """A room of the library imports only rooms below it, or itself; for its types as well."""
+    own = path.partition("meshmsg/")[2].split("/")[0]
+    if own not in ROOMS:
+        return []
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("meshmsg."):
+            other = (node.module or "").split(".")[1]
+            if other != own and other in ROOMS and ROOMS[other] >= ROOMS[own]:
+                found.append(f"{path}:{node.lineno}: {node.module} is no room below {own}")
     return found
 
 

@@ -6,12 +6,9 @@ function or a finalizer that receives in between borrows another one.
 
 from __future__ import annotations
 
-import atexit
-import logging  # noqa: F401  (its end at exit is then after ours, and has our last records)
 import math
 import os
 import threading
-import warnings
 from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
@@ -142,7 +139,7 @@ def text_of(code: int) -> str:
 
 def error_for(code: int, message: str, *, address: str = "", **more: Any) -> MeshError:
     """Make the exception of a code; more: what its class has besides."""
-    if code == lib.MM_ECLOSED and _exiting.is_set() and threading.current_thread().daemon:
+    if code == lib.MM_ECLOSED and exiting.is_set() and threading.current_thread().daemon:
         _stop_for_good()
     error = _BY_CODE.get(code, MeshError)(message, code=code, address=address, **more)
     if code in _ERRNO_BY_CODE:
@@ -156,7 +153,8 @@ def raise_for(code: int, what: str, *, address: str = "") -> None:
         raise error_for(code, f"{what}: {text_of(code)}", address=address)
 
 
-_exiting = threading.Event()
+exiting = threading.Event()
+"""Whether the program is at its end, and its engines are being closed."""
 
 
 def _stop_for_good() -> None:
@@ -170,30 +168,6 @@ def _stop_for_good() -> None:
         lock.acquire()
 
 
-def _close_engines() -> None:
-    """At exit: no thread of ours runs while the interpreter goes away; bounded by the linger."""
-    from meshmsg._events.log_records import records
-    from meshmsg._socket.engine import close_all
-
-    _exiting.set()
-    abandoned = close_all()
-    unlogged = records.end()
-    if unlogged:
-        warnings.warn(
-            f"meshmsg: {unlogged} records of the log were left out at exit: its handlers are slow",
-            RuntimeWarning,
-            stacklevel=1,
-        )
-    if abandoned:
-        warnings.warn(
-            f"meshmsg: {abandoned} messages were still queued at exit and are lost; "
-            "call drain() before the program ends",
-            RuntimeWarning,  # a ResourceWarning would not be shown
-            stacklevel=1,
-        )
-
-
-atexit.register(_close_engines)
 os.register_at_fork(
     before=lib.mm_fork_prepare,
     after_in_parent=lib.mm_fork_parent,

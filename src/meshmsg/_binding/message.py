@@ -5,6 +5,7 @@ Law: a Message is its body; nothing else takes part in comparison or hashing.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from meshmsg._binding.core import ESTATE, fast, lib
 from meshmsg._binding.data import Data, buffer_of, bytes_of, extent_of, question_of
 from meshmsg._binding.errors import ClosedError, MeshError, TooLargeError, UsageError
-from meshmsg._events.event_log import log
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -204,7 +204,8 @@ class Request(FullMessage):
         except MeshError as failed:
             if error is None:
                 raise
-            log.warning("a request was not refused: %s", failed)  # its own error is more important
+            # its own error is more important
+            logging.getLogger("meshmsg").warning("a request was not refused: %s", failed)
 
     def _reply_on(self, sent: bool | int | None, data: Data) -> bool:
         """Reply after a first try: to nobody (False), with no bytes (None), or the code of why."""

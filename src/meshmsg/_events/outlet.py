@@ -13,9 +13,10 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from meshmsg._binding.core import ffi, lib
+from meshmsg._binding.errors import ResourceError, UsageError
 from meshmsg._binding.snapshots import Event, event_of
 from meshmsg._events.event_log import EventLog
 from meshmsg._events.log_records import give, record_of, records
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from logging import LogRecord
 
-    from meshmsg._sync.watch import Watcher
 
 OnEvent = Callable[[Event], object]
 
@@ -47,6 +47,13 @@ def read_events(handle: int, seq: int) -> tuple[int, list[Event], int]:
         if count < cap:
             return 0, found, seq
         cap = EVENTS_AT_ONCE
+
+
+class Watcher(Protocol):
+    """Somebody that watches a socket, and looks at its events itself."""
+
+    def ring(self) -> None:
+        """Be told, by any thread, that there is something new."""
 
 
 class Outlet:
@@ -198,3 +205,11 @@ class Outlet:
                 raise  # of a signal, perhaps: it is for the program
             words = f"on_event= of a {self._name} raised an error, for {event}"
             records.put(record_of(logging.ERROR, words, error=sys.exc_info()))
+
+
+def check_watch(outlet: Outlet, slice_ms: int) -> None:
+    """Refuse where nobody would tell."""
+    if slice_ms == 0:
+        raise UsageError("watch() needs a thread; a simulated world has none: use events()")
+    if not outlet.told:
+        raise ResourceError("watch() needs a thread and a descriptor, and there was none left")

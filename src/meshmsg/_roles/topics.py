@@ -1,19 +1,42 @@
-"""Topics: subscribing to them, and who is subscribed; what the roles of publish/subscribe share.
+"""Topics: the forms of Pub, Sub, XPub and XSub; subscribing, and who is subscribed.
 
-Not here: waiting for subscribers (_sync/publishing.py, aio/_publishing.py). Law: nothing here
-waits.
+Not here: forms of other roles (forms.py), waiting for subscribers (_sync/publishing.py,
+aio/_publishing.py). Law: nothing here waits.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from meshmsg._binding.core import error_for, ffi, lib
-from meshmsg._binding.data import buffer_of, encode_topic
+from meshmsg._binding.core import error_for, lib
+from meshmsg._binding.data import (
+    buffer_of,
+    encode_topic,
+    encode_topics,
+)
+from meshmsg._binding.errors import UsageError
 from meshmsg._binding.message import FullMessage, Message
+from meshmsg._roles import stopping
+from meshmsg._socket import inbox
 from meshmsg._socket.base import SocketBase
+from meshmsg._socket.engine import Engine
+from meshmsg._socket.inbox import Inbox
+from meshmsg._socket.options import SocketOptions, check_flag, check_peer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+from meshmsg._binding.core import ffi
 from meshmsg._socket.causes import What
 from meshmsg._socket.signature import verb
+
+CONFLATE: dict[bool | str, int] = {
+    False: 0,
+    True: lib.MM_OPT_CONFLATE,
+    "topic": lib.MM_OPT_CONFLATE_TOPIC,
+}
 
 
 def message_of_topic(self: Any, frames: list[bytes], peer: int, envelope: int) -> Message:
@@ -96,3 +119,178 @@ def subscribers_of(self: SocketBase, topic: str | bytes, count: int) -> What:
         return f"{subscribers(self, topic)} of {count} subscribers to {topic!r}"
 
     return told
+
+
+class PubForm(Inbox[Message]):
+    """Publishes to its Sub peers, each according to what it subscribed to."""
+
+    _role: ClassVar[int] = lib.MM_PUB
+    _sends = True
+    subscribers = subscribers
+
+
+class XPubForm(Inbox[Message]):
+    """A Pub that also receives its peers' subscriptions, as b"\\x01topic" and b"\\x00topic".
+
+    Args:
+        verbose: Give each peer's subscriptions, not only the first and the last of a topic. What a
+            peer did and undid before it was received is not told.
+        manual: As verbose; and what a peer gets is not what it asks for, but what `subscribe` says.
+        welcome: Sent to each new subscriber before anything else; b"" sends nothing.
+    """
+
+    _role: ClassVar[int] = lib.MM_XPUB
+    _sends = True
+    _receives = True
+    fileno = inbox.fileno
+    subscribers = subscribers
+
+    def __init__(
+        self,
+        *,
+        bind: str | Iterable[str] | None = None,
+        connect: str | Iterable[str] | None = None,
+        engine: Engine | None = None,
+        verbose: bool = False,
+        manual: bool = False,
+        welcome: bytes = b"",
+        **options: Unpack[SocketOptions],
+    ) -> None:
+        self._open(options, engine, None, None, flags=xpub_flags(verbose, manual))
+        try:
+            self._welcome(welcome)
+            self._attach(bind, connect)
+        except BaseException:
+            self.close()
+            raise
+
+    def _welcome(self, welcome: bytes) -> None:
+        if not isinstance(welcome, bytes):
+            raise TypeError(f"welcome is {type(welcome).__name__}; it is bytes")
+        if welcome:
+            rc = lib.mm_welcome(self._handle, *buffer_of(welcome))
+            if rc == lib.MM_EMSGSIZE:
+                raise self._too_large(len(welcome), 1)
+            self._check(rc, "setting the welcome")
+
+    def subscribe(self, topic: str | bytes, *, peer: int) -> bool:
+        """Have a peer get what is published under a topic (manual=True).
+
+        What it asked for, received as b"\\x01topic", and what it gets need not be the same. What it
+        gets ends with its connection.
+
+        Thread-safe: yes.
+
+        Args:
+            topic: A prefix; str is encoded as UTF-8.
+            peer: Whom, as in `message.peer` of what it asked for, or in `peers()`.
+
+        Returns:
+            False if the peer is gone.
+
+        Raises:
+            UsageError: The socket was not opened with manual=True, or peer is no peer's number.
+            TypeError: peer is no number.
+            TooLargeError: Over topic_size_max.
+            ClosedError: The socket was closed.
+        """
+        return self._grant(topic, peer, True) >= 0
+
+    def unsubscribe(self, topic: str | bytes, *, peer: int) -> bool:
+        """Have a peer no longer get what is published under a topic (manual=True).
+
+        Thread-safe: yes.
+
+        Args:
+            topic: As it was given to `subscribe`.
+            peer: Whom.
+
+        Returns:
+            False if the peer is gone, or did not have this topic.
+
+        Raises:
+            UsageError: The socket was not opened with manual=True, or peer is no peer's number.
+            TypeError: peer is no number.
+            TooLargeError: Over topic_size_max.
+            ClosedError: The socket was closed.
+        """
+        return self._grant(topic, peer, False) > 0
+
+    def _grant(self, topic: str | bytes, peer: int, add: bool) -> int:
+        raw = encode_topic(topic)
+        rc = int(lib.mm_grant(self._handle, check_peer(peer), add, *buffer_of(raw)))
+        if rc == lib.MM_ENOTSUP:
+            raise UsageError(
+                f"this {type(self).__name__} subscribes its peers to what they ask for; to decide "
+                "it yourself, open it with manual=True"
+            )
+        if rc != lib.MM_EHOSTUNREACH:
+            self._check(rc, f"cannot change a subscription to {topic!r}")
+        return rc
+
+
+class SubForm(Inbox[Message]):
+    """Receives what its Pub peers publish under the topics it subscribed to.
+
+    Args:
+        topics: Prefixes to subscribe to at once; "" is everything.
+        conflate: Keep only the newest message: True, of all; "topic", of each topic. The others
+            count as `dropped_conflated`.
+    """
+
+    _role: ClassVar[int] = lib.MM_SUB
+    _receives = True
+    fileno = inbox.fileno
+    stop_receiving = stopping.stop_receiving
+    _message = message_of_topic
+    subscribe = subscribe
+    unsubscribe = unsubscribe
+
+    def __init__(
+        self,
+        *,
+        bind: str | Iterable[str] | None = None,
+        connect: str | Iterable[str] | None = None,
+        topics: str | bytes | Iterable[str | bytes] = (),
+        conflate: bool | Literal["topic"] = False,
+        engine: Engine | None = None,
+        **options: Unpack[SocketOptions],
+    ) -> None:
+        wanted = encode_topics(topics)
+        self._open(options, engine, None, None, flags=conflate_flags(conflate))
+        try:
+            if conflate:
+                self._watch()  # what is prefetched would not be the newest
+            for topic in wanted:
+                self.subscribe(topic)
+            self._attach(bind, connect)
+        except BaseException:
+            self.close()
+            raise
+
+
+class XSubForm(Inbox[Message]):
+    """A Sub that sends its subscriptions as messages b"\\x01topic" and b"\\x00topic"; for
+    forwarders."""
+
+    _role: ClassVar[int] = lib.MM_XSUB
+    _sends = True
+    _receives = True
+    fileno = inbox.fileno
+    stop_receiving = stopping.stop_receiving
+    _message = message_of_topic
+    subscribe = subscribe
+    unsubscribe = unsubscribe
+
+
+def xpub_flags(verbose: bool, manual: bool) -> int:
+    """Return the option bits of an XPub."""
+    flags = lib.MM_OPT_XPUB_VERBOSE if check_flag("verbose", verbose) else 0
+    return int(flags | (lib.MM_OPT_XPUB_MANUAL if check_flag("manual", manual) else 0))
+
+
+def conflate_flags(conflate: bool | str) -> int:
+    """Return the option bits of a Sub."""
+    if not isinstance(conflate, (bool, str)) or conflate not in CONFLATE:
+        raise UsageError(f"conflate is {conflate!r}; it is False, True or 'topic'")
+    return CONFLATE[conflate]

@@ -6,6 +6,7 @@ exists before the first socket, so importing starts no thread, and a forked chil
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -13,7 +14,7 @@ import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from meshmsg._binding.core import SLICE_MS, ffi, lib, raise_for, to_ms
+from meshmsg._binding.core import SLICE_MS, exiting, ffi, lib, raise_for, to_ms
 from meshmsg._binding.errors import UsageError
 from meshmsg._events import event_thread
 from meshmsg._events.log_records import records
@@ -151,3 +152,26 @@ def _after_fork_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def _close_at_exit() -> None:
+    """At exit: no thread of ours runs while the interpreter goes away; bounded by the linger."""
+    exiting.set()
+    abandoned = close_all()
+    unlogged = records.end()
+    if unlogged:
+        warnings.warn(
+            f"meshmsg: {unlogged} records of the log were left out at exit: its handlers are slow",
+            RuntimeWarning,
+            stacklevel=1,
+        )
+    if abandoned:
+        warnings.warn(
+            f"meshmsg: {abandoned} messages were still queued at exit and are lost; "
+            "call drain() before the program ends",
+            RuntimeWarning,  # a ResourceWarning would not be shown
+            stacklevel=1,
+        )
+
+
+atexit.register(_close_at_exit)  # before the end of logging, which was imported before: LIFO

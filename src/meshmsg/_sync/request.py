@@ -30,8 +30,7 @@ from meshmsg._binding.data import (
 from meshmsg._binding.errors import MeshError, PeerError, RefusedError, TimedOutError, TooLargeError
 from meshmsg._binding.message import Message, classes_of_peers
 from meshmsg._roles.attempts import NO_RETRY, Attempts, lost
-from meshmsg._roles.forms import ReqForm
-from meshmsg._roles.refusals import refused
+from meshmsg._roles.questions import ReqForm, refused
 from meshmsg._socket.clock import LEAST_S, now_of
 from meshmsg._sync.sending import drain
 from meshmsg._sync.socket import Socket

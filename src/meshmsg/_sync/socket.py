@@ -14,12 +14,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import EINTR, lib, on_main_thread, to_ms
+from meshmsg._events.outlet import check_watch
 from meshmsg._hints.wrong_role import not_awaited
 from meshmsg._socket.causes import What
 from meshmsg._socket.clock import LEAST_S
 from meshmsg._socket.inbox import Inbox, MessageT
 from meshmsg._socket.options import check_count
-from meshmsg._sync.watch import Events, check_watch
+from meshmsg._sync.watch import Events
 
 if TYPE_CHECKING:
     from typing_extensions import Self

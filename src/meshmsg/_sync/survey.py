@@ -20,7 +20,7 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.message import Message, message_class
-from meshmsg._roles.forms import SurveyorForm
+from meshmsg._roles.questions import SurveyorForm
 from meshmsg._roles.surveys import OVER, Outcome, check_survey, count_late
 from meshmsg._sync.sending import drain, sending
 from meshmsg._sync.socket import Socket

@@ -10,29 +10,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from meshmsg._binding.errors import ResourceError, UsageError
 from meshmsg._binding.snapshots import Event
 from meshmsg._events.outlet import Outlet
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-class Watcher(Protocol):
-    """Somebody that watches a socket, and looks at its events itself."""
-
-    def ring(self) -> None:
-        """Be told, by any thread, that there is something new."""
-
-
-def check_watch(outlet: Outlet, slice_ms: int) -> None:
-    """Refuse where nobody would tell."""
-    if slice_ms == 0:
-        raise UsageError("watch() needs a thread; a simulated world has none: use events()")
-    if not outlet.told:
-        raise ResourceError("watch() needs a thread and a descriptor, and there was none left")
 
 
 class Events:

@@ -21,8 +21,7 @@ from meshmsg._binding.data import (
 from meshmsg._binding.errors import PeerError, TimedOutError
 from meshmsg._binding.message import Message, classes_of_peers
 from meshmsg._roles.attempts import NO_RETRY, Attempts, lost
-from meshmsg._roles.forms import ReqForm
-from meshmsg._roles.refusals import refused
+from meshmsg._roles.questions import ReqForm, refused
 from meshmsg.aio._loop import READABLE, Due, Waiter
 from meshmsg.aio._sending import drain, sending
 from meshmsg.aio._socket import Socket

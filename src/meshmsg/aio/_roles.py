@@ -1,7 +1,7 @@
 """The sockets for asyncio: the same names, options and meanings as in meshmsg, awaitable.
 
 A class is its role's form and the verbs that wait. Not here: constructors, docstrings and what
-never waits (_roles/forms.py). Law: what a role cannot do is absent.
+never waits (_roles). Law: what a role cannot do is absent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from meshmsg._binding.data import Data
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.message import Message, Request
-from meshmsg._roles import forms
+from meshmsg._roles import forms, questions, topics
 from meshmsg.aio import _batches as batches
 from meshmsg.aio import _publishing as publishing
 from meshmsg.aio import _receiving as receiving
@@ -50,7 +50,7 @@ class Pair(forms.PairForm, Socket[Message]):
     recv_batch = batches.recv_batch
 
 
-class Pub(forms.PubForm, Socket[Message]):
+class Pub(topics.PubForm, Socket[Message]):
     send = publishing.send
     send_frames = publishing.send_frames
     send_many = sending.send_many
@@ -59,7 +59,7 @@ class Pub(forms.PubForm, Socket[Message]):
     wait_for_subscribers = publishing.wait_for_subscribers
 
 
-class XPub(forms.XPubForm, Socket[Message]):
+class XPub(topics.XPubForm, Socket[Message]):
     send = publishing.send
     send_frames = publishing.send_frames
     send_many = sending.send_many
@@ -73,7 +73,7 @@ class XPub(forms.XPubForm, Socket[Message]):
     __anext__ = receiving.step
 
 
-class Sub(forms.SubForm, Socket[Message]):
+class Sub(topics.SubForm, Socket[Message]):
     recv = receiving.recv
     recv_many = receiving.recv_many
     recv_frames = receiving.recv_frames
@@ -83,7 +83,7 @@ class Sub(forms.SubForm, Socket[Message]):
     wait_for_subscribed = publishing.wait_for_subscribed
 
 
-class XSub(forms.XSubForm, Socket[Message]):
+class XSub(topics.XSubForm, Socket[Message]):
     send = sending.send
     send_many = sending.send_many
     send_frames = sending.send_frames
@@ -175,7 +175,7 @@ class Router(forms.RouterForm, Socket[Message]):
         return [message.peer, *message.frames]
 
 
-class Rep(forms.RepForm, Socket[Request]):
+class Rep(questions.RepForm, Socket[Request]):
     """`reply` never waits, so it is an ordinary function here too."""
 
     drain = sending.drain
@@ -186,7 +186,7 @@ class Rep(forms.RepForm, Socket[Request]):
     __anext__ = receiving.step
 
 
-class Respondent(forms.RespondentForm, Socket[Request]):
+class Respondent(questions.RespondentForm, Socket[Request]):
     """`reply` never waits, so it is an ordinary function here too."""
 
     drain = sending.drain

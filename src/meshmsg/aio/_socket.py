@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import EAGAIN, lib, to_ms
 from meshmsg._binding.errors import UsageError
+from meshmsg._events.outlet import check_watch
 from meshmsg._hints.wrong_role import has, no_iteration
 from meshmsg._socket.causes import What
 from meshmsg._socket.inbox import Inbox, MessageT
 from meshmsg._socket.options import check_count
-from meshmsg._sync.watch import check_watch
 from meshmsg.aio._loop import PEERS, READABLE, LoopWaker, waker_of
 from meshmsg.aio._publishing import publish_on
 from meshmsg.aio._receiving import next_on, recv_on

@@ -24,7 +24,7 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.message import Message, message_class
-from meshmsg._roles.forms import SurveyorForm
+from meshmsg._roles.questions import SurveyorForm
 from meshmsg._roles.surveys import OVER, Outcome, check_survey, count_late
 from meshmsg._socket.clock import LEAST_S, now_of
 from meshmsg.aio._loop import READABLE, LoopWaker
