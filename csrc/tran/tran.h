@@ -51,8 +51,8 @@ typedef struct mmi_tran {
 
     /* To bind: where that is.  May block: the lock is NOT held.  NULL: listen needs the url only. */
     int (*locate)(const mmi_plat *pl, const mmi_url *u, mmi_addr *out);
-    /* a: what locate found, or NULL.  bound gets the endpoint, with what was left open filled in (a
-     * port 0, a fresh path).  MM_EADDRINUSE ..., see plat->listen. */
+    /* a: what locate found; of no kind where there is no locate.  bound gets the endpoint, with what
+     * was left open filled in (a port 0, a fresh path).  MM_EADDRINUSE ..., see plat->listen. */
     int (*listen)(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, mmi_tran_listener *l,
                   char *bound, size_t bound_size);
     /* NULL: poll watches l->stream.  Else poll cannot: it is asked before and after each poll whether
