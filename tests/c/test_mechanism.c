@@ -11,7 +11,7 @@
 #include "link/link.h"
 #include "sockets.h"
 
-enum { LARGEST = 3 * 1024 * 1024, COUNT = 300, CUT_SEEDS = 6 };
+enum { LARGEST = 3 * 1024 * 1024, COUNT = 300, CUT_SEEDS = 6, FAILURES = 120 };
 
 static const mmi_mechanism toy_small = TOY("TOYXOR", 100), toy_large = TOY("TOYXOR", 16 * 1024),
                            toy_other = TOY("TOYOTHER", 1024);
@@ -394,6 +394,47 @@ test_what_was_sealed_and_not_taken_goes_to_the_next_peer(void)
     sides_close(&s);
 }
 
+/* Receives until a message of that size comes. */
+static void
+take_until(mm_handle pull, size_t wanted)
+{
+    mm_batch *batch;
+    size_t size = 0;
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    while (size != wanted) {
+        CHECK_INT(mm_recv(pull, batch, 1, 1 << 20, PATIENCE_MS, 0), 1);
+        (void)mm_batch_frame(batch, 0, 0, &size);
+    }
+    mm_batch_free(batch);
+}
+
+/* Whatever allocation fails, nothing worse happens than that a connection ends, and the next one
+ * carries on. */
+static void
+test_without_memory_a_connection_ends_and_the_next_one_carries_on(void)
+{
+    for (int64_t n = 1; n <= FAILURES; n++) {
+        const toy_config *config = n % 2 == 0 ? &toy_key : &toy_frames;
+        sides s = sides_open(1, &(mm_sim_opts){ .buffer_size = 5000 });
+        char endpoint[MM_ENDPOINT_MAX + 1];
+        protect(s.push, &toy_small, config);
+        protect(s.pull, &toy_small, config);
+        CHECK_INT(mm_bind(s.pull, TCP, endpoint, sizeof endpoint), MM_OK);
+        CHECK_INT(mm_connect(s.push, endpoint), MM_OK);
+        mm_test_alloc_fail(n);
+        for (uint32_t i = 0; i < 20; i++) {
+            int rc = mm_send(s.push, toy_body, 1000, PATIENCE_MS, 0);
+            CHECK(rc == MM_OK || rc == MM_ENOMEM);
+        }
+        (void)mm_sim_run(s.world, 100000000);
+        mm_test_alloc_fail(0);
+        CHECK_INT(mm_wait_peers(s.push, 1, PATIENCE_MS, 0), MM_OK);
+        CHECK_INT(mm_send(s.push, "the last", 8, PATIENCE_MS, 0), MM_OK);
+        take_until(s.pull, 8);
+        sides_close(&s);
+    }
+}
+
 int
 main(void)
 {
@@ -408,5 +449,6 @@ main(void)
     RUN(test_a_record_that_was_changed_ends_the_connection);
     RUN(test_a_full_inbox_holds_back_what_was_opened);
     RUN(test_what_was_sealed_and_not_taken_goes_to_the_next_peer);
+    RUN(test_without_memory_a_connection_ends_and_the_next_one_carries_on);
     return 0;
 }
