@@ -1,6 +1,6 @@
 /*
  * binding/gather.c: what a send_many takes out of its iterable to send it, as a Python function.
- * Not here: sending it (binding/module.c).
+ * Not here: sending it (binding/send.c).
  * Law: what came out of the iterable is in the list before any function of Python runs, so that
  * whatever ends the call, nothing that was taken is gone.
  */

@@ -1,10 +1,10 @@
 /*
- * binding/ready.c: what a socket has received and not given out, as a Python object: a deque as far
- * as Python sees, made of the batches it came in.
+ * binding/ready.c: what a socket has received and not given out: a deque as far as Python sees, made
+ * of the batches it came in.
  *
  * So a message is made when somebody takes it, not 512 at once: it is still in the cache then.
- * Not here: the batches (binding/run.c); receiving (binding/receive.c); iterating
- * (binding/stream.c).
+ * Not here: its type (binding/ready_type.c); the batches (binding/run.c); receiving
+ * (binding/receive.c); iterating (binding/stream.c).
  * Law: the interpreter's lock is held; making an object, and a signal's function, may run anything,
  * so a message is claimed before it is made; what was received is here before a signal's function
  * can raise.
