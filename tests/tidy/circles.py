@@ -3,7 +3,7 @@
 Includes tell what a file may see, calls what it cannot do without: a file that is called by what it
 calls is understood only together with it.
 
-Not here: the limits (tests/test_tidy.py).
+Not here: that there is none (tests/test_tidy.py).
 """
 
 from __future__ import annotations

@@ -7,33 +7,19 @@
  */
 #include "wire/zmtp/hello.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "wire/zmtp/command.h"
 #include "wire/zmtp/frame.h"
 
 enum {
-    HELLO_GREETING = 0, HELLO_COMMAND, HELLO_MECHANISM, HELLO_DONE, HELLO_FAILED,   /* states */
+    HELLO_GREETING = 0, HELLO_COMMAND, HELLO_MECHANISM, HELLO_DONE,   /* states */
     GREETING_SIZE = 64, GREETING_SIGNATURE_END = 9, GREETING_MAJOR = 10, GREETING_MINOR = 11,
     GREETING_MECHANISM = 12, GREETING_MECHANISM_SIZE = 20,
     ZMTP_MAJOR = 3, ZMTP_MINOR = 1, HELLO_FIRST_CAP = 128
 };
 
 _Static_assert((int)GREETING_MECHANISM_SIZE == (int)MMI_MECHANISM_NAME_MAX, "RFC 23");
-
-int
-mmi_hello_fail(mmi_hello *h, int reason, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(h->detail, sizeof h->detail, format, args);
-    va_end(args);
-    h->reason = reason;
-    h->state = HELLO_FAILED;
-    return MM_EPROTO;
-}
 
 /* As it stands in the greeting: with zeros behind it. */
 static void
@@ -309,7 +295,7 @@ int
 mmi_hello_feed(mmi_hello *h, const uint8_t *buf, size_t size, size_t *used)
 {
     *used = 0;
-    if (h->state == HELLO_FAILED) {
+    if (h->reason != MM_REASON_NONE) {
         return h->reason == MM_REASON_MEMORY ? MM_ENOMEM : MM_EPROTO;
     }
     int rc = MM_OK;

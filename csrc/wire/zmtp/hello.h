@@ -47,7 +47,7 @@ typedef struct mmi_hello_peer {
 
 typedef struct mmi_hello {
     uint32_t state;                  /* private                                             */
-    int reason;                      /* mm_reason of the error                              */
+    int reason;                      /* mm_reason of the error; 0: none                             */
     char detail[MM_DETAIL_MAX + 1];  /* what, where, the limit: for the event               */
     mmi_hello_config config;
     uint8_t *in;                     /* private: the greeting or command so far             */
@@ -78,7 +78,7 @@ int mmi_ready_parse(mmi_hello *h, const uint8_t *data, size_t size) MMI_WARN_UNU
 size_t mmi_ready_put(const mmi_hello_config *config, uint8_t *out);
 /* The same without frame and name, for a mechanism; out has MMI_HELLO_OUT_MAX octets. */
 size_t mmi_ready_put_metadata(const mmi_hello_config *config, uint8_t *out);
-/* Puts h into error; returns MM_EPROTO. */
+/* fail.c.  Puts h into error; returns MM_EPROTO. */
 int mmi_hello_fail(mmi_hello *h, int reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
