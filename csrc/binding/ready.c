@@ -1,6 +1,6 @@
 /*
- * binding/ready.c: what a socket has received and not given out: a deque as far as Python sees, made
- * of the batches it came in.
+ * binding/ready.c: what a socket has received and not given out: a deque as far as Python sees,
+ * made of the batches it came in.
  *
  * So a message is made when somebody takes it, not 512 at once: it is still in the cache then.
  * Not here: its type (binding/ready_type.c); the batches (binding/run.c); receiving
