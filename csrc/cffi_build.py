@@ -1,7 +1,7 @@
 """Describes the extension module to cffi: the cdef is cut out of the three headers, in order.
 
 MESHMSG_SANITIZE=address,undefined or thread builds with that sanitizer; MESHMSG_DEBUG=1 without
-optimisation. Not here: any declaration; the headers of csrc/include are the one source of truth.
+optimisation; both look at the state machines after each change (MMI_CHECKED). Not here: any declaration; the headers of csrc/include are the one source of truth.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ def compile_args() -> list[str]:
     """Return the compiler's arguments for this build."""
     args = ["-std=c11", "-D_GNU_SOURCE", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread"]
     args += ["-O0", "-g"] if os.environ.get("MESHMSG_DEBUG") else ["-O2", "-g1"]
+    if os.environ.get("MESHMSG_DEBUG") or os.environ.get("MESHMSG_SANITIZE"):
+        args += ["-DMMI_CHECKED"]
     if os.environ.get("MESHMSG_WERROR"):
         # cffi's own generated file is not ours to keep free of these.
         args += ["-Werror", "-Wno-error=unused-parameter", "-Wno-error=sign-compare"]

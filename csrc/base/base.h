@@ -16,6 +16,11 @@
 #define MMI_ASSERT(cond) ((cond) ? (void)0 : mmi_assert_failed(#cond, __FILE__, __LINE__))
 #define MMI_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Builds for finding faults look at state machines after each change: MESHMSG_DEBUG, sanitizers. */
+#if !defined(MMI_CHECKED) && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
+#define MMI_CHECKED
+#endif
+
 _Noreturn void mmi_assert_failed(const char *text, const char *file, int line);
 
 /* Allocation: zeroed; NULL when there is no memory (or mm_test_alloc_fail says so).  free takes

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/timer.h"
 #include "engine/handle.h"
+#include "engine/lead.h"
 #include "plat/plat.h"
 
 /* What a poll event's tag or a timer leads to. */
@@ -39,27 +40,17 @@ typedef struct mmi_tag_entry {
 
 typedef struct mmi_engine {
     mmi_mutex lock;
-    bool open, closing, stop, polling;
-    bool pacing;                   /* the runner sleeps no longer than MMI_PACE_US */
-    bool leading;                  /* a caller that waits polls in the runner's place */
-    bool parked, unpark;           /* the runner leaves polling to callers; it is to do it again */
-    bool hastened;                 /* who leads was rung before it polled: it is not to wait */
-    bool park_wanted;              /* it may leave it to them */
-    bool helping;                  /* parked, it was rung to write beside a caller */
-    bool resting;                  /* it sleeps until who leads says that it has left */
-    struct mmi_waker *joined;      /* whose event loop polls while the runner is parked; or NULL */
+    bool open, closing, stop;
+    mmi_lead lead;               /* who polls */
     uint32_t burst_count;          /* links the last round wrote */
-    uint32_t quiet;                /* waits of a lone caller in a row that brought little each */
     uint32_t waiters, filenos;     /* calls that sleep; descriptors that users select on */
     uint32_t write_watches;        /* links that wait for room in the kernel */
-    uint64_t leads;                /* waits that polled themselves */
     uint64_t parsed_messages;      /* by all links */
-    int park_notifier;
+    int park_notifier;             /* a parked runner sleeps on it */
     mm_handle handle;
     mmi_plat plat;
     void *thread;                  /* NULL: stepped by the simulated world */
     uint64_t now_ns;               /* of this step or call                 */
-    uint64_t poll_deadline_ns;     /* until when the runner sleeps         */
     mmi_timers timers;
     mmi_list sockets;              /* open, and closed but lingering       */
     mmi_list dirty, touched, dead; /* links, sockets, links: to be settled */

@@ -172,7 +172,7 @@ mmi_link_readable(mmi_link *link)
            total < MMI_LINK_STEP_BYTES) {
         if (total > 0) {   /* there is much: who takes messages does so beside this read */
             mmi_socket_update_early(link->socket);
-            link->engine->quiet = 0;   /* though its wait brought few, if they are large */
+            mmi_lead_busy(link->engine);   /* though its wait brought few, if they are large */
         }
         bool discard = link->socket->closing || link->state == MMI_LINK_FINISHING;
         mmi_arena *arena = mmi_link_arena(link->engine);

@@ -282,9 +282,8 @@ out_may_rest(const mmi_link *link, bool full)
 static void
 out_next_round(mmi_engine *e)
 {
-    if (!e->pacing && e->polling) {
-        e->polling = false;
-        e->plat.interrupt(e->plat.self);
+    if (!e->lead.paced && e->lead.in_poll) {
+        mmi_lead_interrupt(e);
     }
 }
 

@@ -75,7 +75,7 @@ settle_dirty(mmi_engine *e, bool runner, bool beside)
     mmi_small_writes few;
     few.count = 0;
     if (settle_many(e, runner)) {
-        mmi_runner_help(e);
+        mmi_lead_kick(e, MMI_HELP);
     }
     for (;;) {
         mmi_link *link = settle_due(e, runner, beside);
@@ -162,23 +162,29 @@ mmi_engine_hurry(mmi_engine *e)
     }
 }
 
+/* A simulated one sleeps between its steps. */
+static bool
+settle_sleeps(const mmi_engine *e)
+{
+    return e->lead.in_poll || e->thread == NULL;
+}
+
 /* The runner sleeps, and there is something for it: messages to write, or a timer that is due
  * sooner. */
 static void
 settle_runner(mmi_engine *e)
 {
-    if (e->parked && !e->leading) {
+    const mmi_lead *p = &e->lead;
+    if (p->runner != MMI_RUNNER_ACTIVE && p->owner == MMI_OWNER_RUNNER) {
         if (mmi_runner_needed(e)) {
-            mmi_runner_unpark(e);
+            mmi_lead_kick(e, MMI_TAKE_BACK);
         }
         return;
     }
-    bool sooner = mmi_timers_next(&e->timers) < e->poll_deadline_ns;
-    bool sleeps = e->polling || e->thread == NULL;   /* a simulated one sleeps between its steps */
-    bool burst = !e->pacing && !mmi_list_empty(&e->bursts);
-    if (sleeps && (sooner || burst || !mmi_list_empty(&e->dirty))) {
-        e->polling = false;   /* one interrupt is enough until it polls again */
-        e->plat.interrupt(e->plat.self);
+    bool sooner = mmi_timers_next(&e->timers) < p->deadline_ns;
+    bool burst = !p->paced && !mmi_list_empty(&e->bursts);
+    if (settle_sleeps(e) && (sooner || burst || !mmi_list_empty(&e->dirty))) {
+        mmi_lead_interrupt(e);
     }
 }
 
@@ -249,8 +255,7 @@ mmi_engine_leave(mmi_engine *e)
 bool
 mmi_engine_leaves_quick(const mmi_engine *e)
 {
-    bool sleeps = e->polling || e->thread == NULL;
-    bool sooner = sleeps && mmi_timers_next(&e->timers) < e->poll_deadline_ns;
+    bool sooner = settle_sleeps(e) && mmi_timers_next(&e->timers) < e->lead.deadline_ns;
     return mmi_list_empty(&e->dirty) && mmi_list_empty(&e->touched) && mmi_list_empty(&e->dead) &&
            !e->closing && !sooner;
 }

@@ -14,7 +14,7 @@ engine_run(void *arg)
     pthread_mutex_lock(&e->lock);
     while (!e->stop) {
         mmi_engine_refresh(e);
-        if (e->park_wanted) {
+        if ((e->lead.wake & MMI_MAY_PARK) != 0) {
             mmi_runner_park(e);
         }
         mmi_engine_turn(e, UINT64_MAX);
@@ -114,7 +114,7 @@ int
 mmi_engine_close(mmi_engine *e, int64_t timeout_ms, uint64_t *abandoned)
 {
     e->closing = true;
-    mmi_runner_unpark(e);
+    mmi_lead_kick(e, MMI_TAKE_BACK);
     mmi_handle_free(e->handle);
     e->handle = 0;
     mmi_engine_refresh(e);

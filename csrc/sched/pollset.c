@@ -3,7 +3,7 @@
  * which it waits as in a receive, polling itself where it may.
  *
  * Not here: what fires its watches (socket/ready.c), how it waits (sched/wait.c), when it may
- * poll (wake/runner.c).  A thread that waits for other descriptors as well does so by the group's
+ * poll (engine/lead.h).  A thread that waits for other descriptors as well does so by the group's
  * own (mmi_group_fileno), between two polls without waiting.
  * Law: what it tells of is so at that moment; a watch either waits to fire, is ready, or was given
  * out, and the next call looks again at what was given, so work is for what is ready only.
@@ -185,7 +185,7 @@ group_wait(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, uint64_t de
     mmi_waiter_learn(e, &w, &g->spin, e->parsed_messages);
     uint32_t count = group_pop(e, g, out, cap);
     /* Little for each of many is little. */
-    mmi_waited(e, w.alone, w.led, (e->parsed_messages - parsed) / (count > 0 ? count : 1));
+    mmi_lead_waited(e, w.alone, w.led, (e->parsed_messages - parsed) / (count > 0 ? count : 1));
     return count > 0 ? (int)count : rc;
 }
 

@@ -37,8 +37,10 @@ bool mmi_engine_done(const mmi_engine *e);           /* no socket, or their ling
 /* What waits for the runner's next round is to be written by the next settle. */
 void mmi_socket_hurry(mmi_socket *s);
 
-/* sched/poller.c: the runner leaves polling to who waits; returns when it is to poll again. */
+/* sched/runner.c */
+/* The runner leaves polling to who waits, with the lock dropped; returns when it is to poll again. */
 void mmi_runner_park(mmi_engine *e);
+void mmi_runner_part(mmi_engine *e);                 /* no loop's descriptor tells for it any more */
 
 /* sched/wait.c */
 /* Settles, and waits with the lock dropped until it is rung, closed or too late; gives what

@@ -109,24 +109,22 @@ mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
     mmi_engine_settle(e, true);
     mmi_settle_bursts(e);
     mmi_engine_settle(e, true);
-    e->pacing = mmi_settle_paced(e);   /* the lock is not dropped any more before the poll */
+    bool paced = mmi_settle_paced(e);   /* the lock is not dropped any more before the poll */
     uint64_t deadline = mmi_timers_next(&e->timers);
     /* With many links a round costs so much more, and each is worth more when it comes later. */
     uint64_t pace_ns = (uint64_t)STEP_PACE_NS * (1 + e->burst_count / STEP_PACE_LINKS);
-    if (e->pacing && e->now_ns + pace_ns < deadline) {
+    if (paced && e->now_ns + pace_ns < deadline) {
         deadline = e->now_ns + pace_ns;
     }
     deadline = until_ns < deadline ? until_ns : deadline;
-    if (e->stop || e->hastened || step_rung(e)) {
+    if (e->stop || (e->lead.wake & MMI_POLL_NOW) != 0 || step_rung(e)) {
         deadline = e->now_ns;
     }
-    e->hastened = false;
-    e->polling = true;
-    e->poll_deadline_ns = deadline;
+    mmi_lead_poll_begin(e, deadline, paced);
     pthread_mutex_unlock(&e->lock);
     int count = e->plat.poll(e->plat.self, events, STEP_EVENTS_MAX, deadline);
     pthread_mutex_lock(&e->lock);
-    e->polling = false;
+    mmi_lead_poll_end(e);
     mmi_engine_refresh(e);
     step_events(e, events, count);
     MMI_LIST_EACH(&e->rung, node, after) {

@@ -2,7 +2,7 @@
  * sched/wait.c: how a thread blocks in a call.  It sleeps on a notifier, outside the engine's
  * lock; or, while the runner is parked, it polls itself, spinning a little first where that pays.
  *
- * Not here: who is woken when (socket/ready.c), who polls when (wake/runner.c).
+ * Not here: who is woken when (socket/ready.c), who polls when (engine/lead.h).
  * Law: a waiter lives on its caller's stack, and is off every list before the call returns; one
  * that was woken and did not need it passes the wake on.
  */
@@ -19,10 +19,8 @@ wait_lead(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
 {
     uint64_t start = e->now_ns;
     uint64_t spin_end = start + w->spin_ns;
-    e->leading = w->leading = true;
-    e->hastened = false;
-    e->outside++;
-    e->leads++;
+    w->leading = true;
+    mmi_lead_enter(e, MMI_OWNER_THREAD);
     while (!w->rung && !w->closed && e->now_ns < deadline_ns) {
         uint64_t before = e->now_ns;
         bool spins = before < spin_end;
@@ -33,12 +31,7 @@ wait_lead(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
             spin_end = 0;
         }
     }
-    e->leading = false;
-    e->outside--;
-    mmi_runner_rouse(e);
-    if (e->closing) {
-        e->plat.notifier_ring(e->plat.self, e->idle_notifier);
-    }
+    mmi_lead_leave(e);
     w->waited_ns = e->now_ns - start;
 }
 
@@ -67,7 +60,7 @@ mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns, int64_t slic
     mmi_engine_settle(e, true);
     w->alone = w->receives && e->waiters == 1 && e->filenos == 0 &&
                mmi_list_empty(&e->wakers) && e->plat.callers_poll;
-    w->led = !w->rung && !w->closed && w->alone && e->parked && !e->unpark && !e->leading;
+    w->led = !w->rung && !w->closed && w->alone && mmi_lead_vacant(&e->lead);
     uint64_t slice = slice_ms > 0 ? mmi_deadline(e->now_ns, slice_ms) : UINT64_MAX;
     uint64_t end = slice < deadline_ns ? slice : deadline_ns;
     int rc = MM_ETIMEDOUT;
@@ -130,7 +123,7 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
         mmi_waiter_learn(e, &w, &s->spin, s->stats.parsed_messages);
         /* Whoever waits for answers waits for all of them, and wants them as they come. */
         uint64_t messages = key != 0 ? 0 : s->stats.parsed_messages - parsed;
-        mmi_waited(e, w.alone, w.led, messages);
+        mmi_lead_waited(e, w.alone, w.led, messages);
     }
     if (w.rung) {
         mmi_socket_touch(s);   /* if this thread does not use it up, the next one is due */

@@ -46,9 +46,8 @@ mmi_waker_close(mmi_engine *e, mmi_waker *w)
     }
     mmi_list_rm(&w->node);
     mmi_handle_free(w->handle);
-    if (e->joined == w) {
-        (void)e->plat.outlook_join(e->plat.self, w->outlook, false);
-        e->joined = NULL;   /* the runner notices when it looks, if not sooner */
+    if (e->lead.loop == w) {
+        mmi_runner_part(e);   /* the runner notices when it looks, if not sooner */
     }
     /* Who watches a copy of the descriptor learns that there will be no more news. */
     e->plat.notifier_ring(e->plat.self, w->notifier);
@@ -118,15 +117,10 @@ static bool
 waker_lead(mmi_engine *e, mmi_waker *w)
 {
     mm_handle handle = w->handle;
-    e->leading = w->taking = true;
-    e->outside++;
-    e->leads++;
+    w->taking = true;
+    mmi_lead_enter(e, MMI_OWNER_LOOP);
     mmi_engine_turn(e, 0);
-    e->leading = false;
-    e->outside--;
-    if (e->closing) {
-        e->plat.notifier_ring(e->plat.self, e->idle_notifier);
-    }
+    mmi_lead_leave(e);
     if (mmi_handle_object(handle, MMI_HANDLE_WAKER, e) == NULL) {
         return false;
     }
@@ -137,11 +131,12 @@ waker_lead(mmi_engine *e, mmi_waker *w)
 int
 mmi_waker_take(mmi_engine *e, mmi_waker *w, mm_ready *out, uint32_t cap)
 {
-    bool lead = e->parked && !e->unpark && !e->leading && e->joined == w;
+    bool lead = mmi_lead_vacant(&e->lead) && e->lead.loop == w;
     if (lead && !waker_lead(e, w)) {
         return MM_ECLOSED;
     }
-    mmi_loop_took(e, w, lead, e->parsed_messages - w->parsed);
+    /* It may lead from now on, or no longer. */
+    mmi_lead_waited(e, mmi_waker_lone(e, w), lead, e->parsed_messages - w->parsed);
     w->parsed = e->parsed_messages;
     uint32_t count = waker_pop(w, out, cap);
     if (!mmi_list_empty(&w->ready)) {

@@ -3,7 +3,7 @@
  * where less time is waited for a message with it, as between two who answer each other: what comes
  * at a pace of its own comes no sooner.  So from time to time a few waits sleep, to see.
  *
- * Not here: who may poll at all (wake/runner.c).
+ * Not here: who may poll at all (engine/lead.h).
  * Law: a judgement is of as many waits, or as much time, as make one long wait among short ones
  * harmless; waits between which there was another are not judged together.
  */

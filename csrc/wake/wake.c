@@ -5,7 +5,7 @@
  * Not here: who is due (socket/ready.c), how they wait (sched/wait.c, sched/waker.c,
  * sched/pollset.c).  Law: a watch fires once, then has to be asked for again; the notifier of a
  * waker is rung when its ready list goes from empty to non-empty, and stays rung until it is empty;
- * it is not rung for a loop that is polling at that moment (wake/runner.c), as it looks by itself.
+ * it is not rung for a loop that is polling at that moment (sched/waker.c), as it looks by itself.
  */
 #include "wake/wake.h"
 
@@ -22,11 +22,8 @@ mmi_waiter_ring(mmi_engine *e, mmi_waiter *w)
     mmi_waiter_uncount(e, w);
     if (!w->leading && w->notifier >= 0) {
         e->plat.notifier_ring(e->plat.self, w->notifier);
-    } else if (w->leading && e->polling) {
-        e->polling = false;   /* once is enough until it polls again */
-        e->plat.interrupt(e->plat.self);
     } else if (w->leading) {
-        e->hastened = true;   /* it may write meanwhile, and poll before it looks */
+        mmi_lead_kick(e, MMI_POLL_NOW);   /* it may write meanwhile, and poll before it looks */
     }
 }
 

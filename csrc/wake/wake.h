@@ -70,15 +70,10 @@ void mmi_watch_free(mmi_watch *watch);                   /* it is over */
 void mmi_waker_ring(mmi_engine *e, mmi_waker *w);        /* something is ready */
 void mmi_group_ring(mmi_engine *e, mmi_group *g);
 
-/* wake/runner.c: the runner leaves polling to who waits, and takes it back. */
-void mmi_runner_unpark(mmi_engine *e);
-void mmi_runner_rouse(mmi_engine *e);
-void mmi_runner_help(mmi_engine *e);                 /* there is much to write at once */
-bool mmi_runner_needed(const mmi_engine *e);         /* somebody depends on polling, nobody leads */
+/* wake/depends.c */
+bool mmi_runner_needed(const mmi_engine *e);         /* something depends on polling, nobody leads */
 /* The one event loop there is, if it sees what poll would find; NULL: none, or several. */
-mmi_waker *mmi_runner_loop(const mmi_engine *e);
-/* What an event loop found brought so many messages; it may lead from now on, or no longer. */
-void mmi_loop_took(mmi_engine *e, mmi_waker *w, bool led, uint64_t messages);
-void mmi_waited(mmi_engine *e, bool alone, bool led, uint64_t messages);   /* a wait has ended */
+mmi_waker *mmi_waker_alone(const mmi_engine *e);
+bool mmi_waker_lone(const mmi_engine *e, const mmi_waker *w);   /* and nothing else waits */
 
 #endif

@@ -13,7 +13,7 @@
 #include "sched/sched.h"
 
 enum { TRIPS = 3000, WAIT_MS = 60000, BURST = 5000, RESPONDENTS = 40, SURVEYS = 200 };
-enum { QUIET_WAITS = 3, QUIET_MESSAGES = 16 };   /* as in wake/runner.c */
+enum { QUIET_WAITS = 3, QUIET_MESSAGES = 16 };   /* as in engine/lead.c */
 
 /* A lone caller that asks, and somebody who answers it. */
 typedef struct rig {
@@ -232,12 +232,12 @@ test_a_lone_surveyor_gets_every_answer(void)
 static bool
 parks_after(mmi_engine *e, int waits, int busy)
 {
-    e->quiet = 0;
-    e->park_wanted = false;
+    e->lead.quiet = 0;
+    e->lead.wake = 0;
     for (int i = 0; i < waits; i++) {
-        mmi_waited(e, true, false, i == busy ? QUIET_MESSAGES + 1 : QUIET_MESSAGES);
+        mmi_lead_waited(e, true, false, i == busy ? QUIET_MESSAGES + 1 : QUIET_MESSAGES);
     }
-    return e->park_wanted;
+    return (e->lead.wake & MMI_MAY_PARK) != 0;
 }
 
 static void
@@ -251,8 +251,8 @@ test_the_runner_is_to_park_after_some_quiet_waits_in_a_row(void)
     CHECK(parks_after(e, QUIET_WAITS + 1, -1));
     CHECK(!parks_after(e, QUIET_WAITS + 2, 1));   /* the row begins anew */
     CHECK(parks_after(e, QUIET_WAITS + 3, 1));
-    e->quiet = 0;
-    e->park_wanted = false;
+    e->lead.quiet = 0;
+    e->lead.wake = 0;
     mmi_engine_leave(e);
     close_engine(engine, WAIT_MS);
 }

@@ -171,7 +171,7 @@ parked(mm_handle engine)
     void *object;
     mmi_engine *e;
     CHECK_INT(mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e), MM_OK);
-    bool is = e->parked;
+    bool is = e->lead.runner != MMI_RUNNER_ACTIVE;
     pthread_mutex_unlock(&e->lock);
     return is;
 }

@@ -44,7 +44,7 @@ leads(mm_handle engine)
     void *object;
     mmi_engine *e;
     CHECK_INT(mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e), MM_OK);
-    uint64_t count = e->leads;
+    uint64_t count = e->lead.leads;
     mmi_engine_leave(e);
     return count;
 }
