@@ -26,11 +26,14 @@ mmi_lead_decide(mmi_lead_look look)
 {
     uint64_t look_ns = look.now_ns + PARK_NS;
     uint64_t soon_ns = look.timer_ns < look_ns ? look.timer_ns : look_ns;
-    if (look.owner != MMI_OWNER_RUNNER && !look.led) {   /* for a whole period: it may be long */
+    bool leads = look.owner != MMI_OWNER_RUNNER;
+    /* One that leads for a whole period may do so for long; and for the runner that is to take
+     * polling back there is nothing to see before that one leaves. */
+    if (leads && (!look.led || look.take_back)) {
         return (mmi_lead_next){ MMI_RUNNER_PARKED_LONG, look.timer_ns };
     }
     bool more = (look.led || look.left) && !look.take_back && !look.needed;
-    if (look.owner != MMI_OWNER_RUNNER || more) {
+    if (leads || more) {
         return (mmi_lead_next){ MMI_RUNNER_PARKED, soon_ns };
     }
     return (mmi_lead_next){ MMI_RUNNER_ACTIVE, 0 };
@@ -63,10 +66,9 @@ void
 mmi_lead_leave(mmi_engine *e)
 {
     mmi_lead *p = &e->lead;
-    bool rouses = p->owner == MMI_OWNER_THREAD;
     p->owner = MMI_OWNER_RUNNER;
     p->wake &= ~(uint32_t)MMI_POLL_NOW;
-    if (rouses && p->runner == MMI_RUNNER_PARKED_LONG) {
+    if (p->runner == MMI_RUNNER_PARKED_LONG) {
         p->runner = MMI_RUNNER_PARKED;
         lead_ring_runner(e);
     }
@@ -181,6 +183,7 @@ mmi_lead_invariants(const mmi_engine *e)
     const mmi_lead *p = &e->lead;
     bool parked = p->runner != MMI_RUNNER_ACTIVE, leads = p->owner != MMI_OWNER_RUNNER;
     MMI_ASSERT(parked || !leads);
+    MMI_ASSERT(leads || p->runner != MMI_RUNNER_PARKED_LONG);   /* else it would sleep on */
     MMI_ASSERT(!p->in_poll || leads || !parked);   /* one thread at a time polls */
     MMI_ASSERT(parked || (p->wake & (MMI_TAKE_BACK | MMI_HELP)) == 0);
     MMI_ASSERT(!parked || (p->wake & MMI_MAY_PARK) == 0);

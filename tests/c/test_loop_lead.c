@@ -146,6 +146,75 @@ test_a_loop_that_never_looks_again_is_relieved(void)
     rig_close(&r);
 }
 
+static mm_handle watched;   /* the engine whose loop leads for long */
+static int (*poll_of_plat)(void *, mmi_event *, int, uint64_t);
+static int led_for_long;
+
+static mmi_lead
+lead_of(mm_handle engine)
+{
+    void *object;
+    mmi_engine *e;
+    CHECK_INT(mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e), MM_OK);
+    mmi_lead lead = e->lead;
+    pthread_mutex_unlock(&e->lock);
+    return lead;
+}
+
+/* A loop that leads does so until the runner waits for it to leave. */
+static int
+poll_for_long(void *self, mmi_event *events, int cap, uint64_t deadline_ns)
+{
+    if (lead_of(watched).owner == MMI_OWNER_LOOP) {
+        AWAIT(lead_of(watched).runner == MMI_RUNNER_PARKED_LONG);
+        led_for_long = true;
+    }
+    return poll_of_plat(self, events, cap, deadline_ns);
+}
+
+/* If it is the loop that is to poll next: that takes long. */
+static bool
+lead_for_long(rig *r)
+{
+    void *object;
+    mmi_engine *e;
+    mm_ready ready[4];
+    loop_trips(&r->l, 1);
+    CHECK_INT(mmi_handle_lock(r->l.engine, MMI_HANDLE_ENGINE, &object, &e), MM_OK);
+    bool leads = mmi_lead_vacant(&e->lead) && e->lead.loop != NULL;
+    if (leads) {
+        watched = r->l.engine;
+        poll_of_plat = e->plat.poll;
+        e->plat.poll = poll_for_long;
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (leads) {
+        CHECK(mm_waker_take(r->l.waker, ready, 4) >= 0);
+        CHECK_INT(mmi_handle_lock(r->l.engine, MMI_HANDLE_ENGINE, &object, &e), MM_OK);
+        e->plat.poll = poll_of_plat;
+        pthread_mutex_unlock(&e->lock);
+    }
+    return led_for_long;
+}
+
+/* It led for so long that the runner waits to be told that it has left; then it is busy for ever. */
+static void
+test_a_loop_that_led_for_long_tells_the_runner_that_it_has_left(void)
+{
+    rig r;
+    rig_open(&r);
+    mm_handle push = open_spinning(r.other, MM_PUSH, 0);
+    mm_handle pull = open_spinning(r.l.engine, MM_PULL, 0);
+    mm_drain_info info;
+    join(pull, push, TCP);
+    led_for_long = false;
+    AWAIT(lead_for_long(&r));
+    CHECK(lead_of(r.l.engine).runner != MMI_RUNNER_PARKED_LONG);
+    CHECK_INT(mm_send(push, (const uint8_t *)"x", 1, WAIT_MS, 0), MM_OK);
+    CHECK_INT(mm_drain(push, WAIT_MS, 0, &info), MM_OK);
+    rig_close(&r);
+}
+
 static void *
 recv_run(void *arg)
 {
@@ -281,6 +350,7 @@ main(void)
 {
     RUN(test_a_lone_loop_polls_itself_and_gets_every_answer);
     RUN(test_a_loop_that_never_looks_again_is_relieved);
+    RUN(test_a_loop_that_led_for_long_tells_the_runner_that_it_has_left);
     RUN(test_a_thread_beside_a_loop_gets_its_message);
     RUN(test_bursts_beside_a_loop_are_written);
     RUN(test_a_second_loop_is_told_of_its_messages);
