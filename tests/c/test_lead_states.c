@@ -69,11 +69,14 @@ static const row ROWS[] = {
     { ENTER_THREAD, R, P, OUT, 0, MMI_TAKE_BACK, MMI_OWNER_THREAD, SAME, SAME, 0, 0, 0, 0 },
     { ENTER_LOOP, R, P, OUT, 0, MMI_TAKE_BACK, MMI_OWNER_LOOP, SAME, SAME, 0, 0, 0, 0 },
     { LEAVE, T | L, P, OUT, 0, 0, MMI_OWNER_RUNNER, SAME, SAME, 0, MMI_POLL_NOW, 0, 0 },
-    { LEAVE, T | L, PL, OUT, 0, 0, MMI_OWNER_RUNNER, MMI_RUNNER_PARKED, SAME, 0, MMI_POLL_NOW, 1, 0 },
+    { LEAVE, T | L, PL, OUT, 0, 0, MMI_OWNER_RUNNER, MMI_RUNNER_PARKED, SAME, 0, MMI_POLL_NOW,
+      1, 0 },
     { POLL_BEGIN, ANY, ANY, OUT, 0, 0, SAME, SAME, true, 0, MMI_POLL_NOW, 0, 0 },
     { POLL_END, ANY, ANY, BOTH, 0, 0, SAME, SAME, false, 0, 0, 0, 0 },
-    { KICK_TAKE_BACK, ANY, P | PL, BOTH, 0, MMI_TAKE_BACK, SAME, SAME, SAME, MMI_TAKE_BACK, 0, 1, 0 },
-    { KICK_HELP, ANY, P | PL, BOTH, 0, MMI_TAKE_BACK | MMI_HELP, SAME, SAME, SAME, MMI_HELP, 0, 1, 0 },
+    { KICK_TAKE_BACK, ANY, P | PL, BOTH, 0, MMI_TAKE_BACK, SAME, SAME, SAME, MMI_TAKE_BACK, 0, 1,
+      0 },
+    { KICK_HELP, ANY, P | PL, BOTH, 0, MMI_TAKE_BACK | MMI_HELP, SAME, SAME, SAME, MMI_HELP, 0, 1,
+      0 },
     { KICK_POLL_NOW, ANY, ANY, IN, 0, 0, SAME, SAME, false, 0, 0, 0, 1 },
     { KICK_POLL_NOW, T | L, ANY, OUT, 0, 0, SAME, SAME, SAME, MMI_POLL_NOW, 0, 0, 0 },
     { KICK_MAY_PARK, ANY, A, BOTH, 0, 0, SAME, SAME, SAME, MMI_MAY_PARK, 0, 0, 0 },
@@ -153,7 +156,8 @@ check_event(mmi_lead before, event event)
     mmi_lead_invariants(e);
     CHECK(possible(&e->lead));
     CHECK_INT(e->lead.owner, row != NULL && row->owner != SAME ? row->owner : (int)before.owner);
-    CHECK_INT(e->lead.runner, row != NULL && row->runner != SAME ? row->runner : (int)before.runner);
+    CHECK_INT(e->lead.runner,
+              row != NULL && row->runner != SAME ? row->runner : (int)before.runner);
     CHECK_INT(e->lead.in_poll, row != NULL && row->in_poll != SAME ? row->in_poll : before.in_poll);
     CHECK_INT(e->lead.wake, row != NULL ? (before.wake & ~row->clears) | row->sets : before.wake);
     CHECK_INT(runner_rung, row != NULL ? row->rings : 0);
@@ -261,7 +265,8 @@ test_every_look_decides_as_its_row_says(void)
         int yes = i / 3 % 16, found = 0;
         mmi_lead_look look = { .owner = (mmi_lead_owner)(i % 3), .take_back = (yes & 1) != 0,
                                .led = (yes & 2) != 0, .left = (yes & 4) != 0,
-                               .needed = (yes & 8) != 0, .now_ns = now, .timer_ns = timers[i / 48] };
+                               .needed = (yes & 8) != 0, .now_ns = now,
+                               .timer_ns = timers[i / 48] };
         bool leads = look.owner != MMI_OWNER_RUNNER;
         mmi_lead_next next = mmi_lead_decide(look);
         for (size_t j = 0; j < MMI_COUNT_OF(LOOKS); j++) {

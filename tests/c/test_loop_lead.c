@@ -197,7 +197,8 @@ lead_for_long(rig *r)
     return led_for_long;
 }
 
-/* It led for so long that the runner waits to be told that it has left; then it is busy for ever. */
+/* It led for so long that the runner waits to be told that it has left; then it is busy for
+ * ever. */
 static void
 test_a_loop_that_led_for_long_tells_the_runner_that_it_has_left(void)
 {
