@@ -94,9 +94,7 @@ socket_close_waiters(mmi_socket *s)
 {
     mmi_list *node;
     while ((node = mmi_list_pop_front(&s->waiters)) != NULL) {
-        mmi_waiter *w = MMI_CONTAINER_OF(node, mmi_waiter, node);
-        w->closed = true;
-        mmi_waiter_ring(s->engine, w);
+        mmi_waiter_wake(s->engine, MMI_CONTAINER_OF(node, mmi_waiter, node), MMI_WAITER_CLOSED);
     }
 }
 

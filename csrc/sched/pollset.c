@@ -37,8 +37,7 @@ void
 mmi_group_close(mmi_engine *e, mmi_group *g)
 {
     if (g->waiter != NULL) {
-        g->waiter->closed = true;
-        mmi_waiter_ring(e, g->waiter);
+        mmi_waiter_wake(e, g->waiter, MMI_WAITER_CLOSED);
     }
     if (g->fileno >= 0) {   /* who waits for a copy of it learns that there will be no more news */
         e->plat.notifier_ring(e->plat.self, g->fileno);
@@ -172,7 +171,7 @@ static int
 group_wait(mmi_engine *e, mmi_group *g, mm_ready *out, uint32_t cap, uint64_t deadline_ns,
             int64_t slice_ms)
 {
-    mmi_waiter w = { .events = MM_READABLE, .notifier = -1, .receives = true };
+    mmi_waiter w = { .events = MM_READABLE, .receives = true };
     mmi_waiter_spin(e, &w, g->spin_us, &g->spin);
     uint64_t parsed = e->parsed_messages;
     g->waiter = &w;

@@ -19,13 +19,13 @@ wait_lead(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
 {
     uint64_t start = e->now_ns;
     uint64_t spin_end = start + w->spin_ns;
-    w->leading = true;
     mmi_lead_enter(e, MMI_OWNER_THREAD);
-    while (!w->rung && !w->closed && e->now_ns < deadline_ns) {
+    mmi_waiter_lead(e, w);
+    while (mmi_waiter_waits(w) && e->now_ns < deadline_ns) {
         uint64_t before = e->now_ns;
         bool spins = before < spin_end;
         mmi_engine_turn(e, spins ? 0 : deadline_ns);
-        if (spins && !w->rung && e->now_ns - before > WAIT_STALL_NS && w->learns) {
+        if (spins && mmi_waiter_waits(w) && e->now_ns - before > WAIT_STALL_NS && w->learns) {
             /* Others want this core: better to sleep, and to be woken in turn. */
             w->stall_ns = e->now_ns - before;
             spin_end = 0;
@@ -44,7 +44,7 @@ wait_sleep(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
     if (rc != MM_OK) {
         return rc;
     }
-    w->notifier = notifier;
+    mmi_waiter_sleep(e, w, notifier);
     mmi_engine_settle(e, false);   /* the runner knows of new timers, and that somebody waits */
     rc = mmi_engine_wait(e, notifier, deadline_ns);
     mmi_notifier_give(e, notifier);
@@ -55,29 +55,31 @@ wait_sleep(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns)
 int
 mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns, int64_t slice_ms)
 {
-    w->counted = true;
-    e->waiters++;
+    mmi_waiter_queue(e, w);
     mmi_engine_settle(e, true);
     w->alone = w->receives && e->waiters == 1 && e->filenos == 0 &&
                mmi_list_empty(&e->wakers) && e->plat.callers_poll;
-    w->led = !w->rung && !w->closed && w->alone && mmi_lead_vacant(&e->lead);
+    w->led = mmi_waiter_waits(w) && w->alone && mmi_lead_vacant(&e->lead);
     uint64_t slice = slice_ms > 0 ? mmi_deadline(e->now_ns, slice_ms) : UINT64_MAX;
     uint64_t end = slice < deadline_ns ? slice : deadline_ns;
     int rc = MM_ETIMEDOUT;
     if (w->led) {
         wait_lead(e, w, end);
-    } else if (!w->rung && !w->closed) {
+    } else if (mmi_waiter_waits(w)) {
         rc = wait_sleep(e, w, end);
     }
-    mmi_waiter_uncount(e, w);
+    mmi_waiter_end(e, w);
     w->alone = w->alone && e->waiters == 0;
-    if (w->closed) {
+    switch (w->state) {
+    case MMI_WAITER_CLOSED:
         return MM_ECLOSED;
+    case MMI_WAITER_INTERRUPTED:
+        return MM_EINTR;
+    case MMI_WAITER_LATE:
+        return rc == MM_ETIMEDOUT && slice < deadline_ns ? MM_EINTR : rc;
+    default:
+        return MM_OK;
     }
-    if (w->rung) {
-        return w->interrupted ? MM_EINTR : MM_OK;
-    }
-    return rc == MM_ETIMEDOUT && slice < deadline_ns ? MM_EINTR : rc;
 }
 
 void
@@ -108,7 +110,7 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
                 int64_t slice_ms)
 {
     mmi_engine *e = s->engine;
-    mmi_waiter w = { .events = events, .key = key, .notifier = -1,
+    mmi_waiter w = { .events = events, .key = key,
                      .receives = (events & MM_READABLE) != 0 || key != 0 };
     mmi_waiter_spin(e, &w, s->opts.spin_us, &s->spin);
     uint64_t parsed = s->stats.parsed_messages;
@@ -125,7 +127,7 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
         uint64_t messages = key != 0 ? 0 : s->stats.parsed_messages - parsed;
         mmi_lead_waited(e, w.alone, w.led, messages);
     }
-    if (w.rung) {
+    if (w.state != MMI_WAITER_LATE) {
         mmi_socket_touch(s);   /* if this thread does not use it up, the next one is due */
     }
     return rc;

@@ -98,9 +98,8 @@ mmi_socket_interrupt(mmi_socket *s)
 {
     MMI_LIST_EACH(&s->waiters, node, after) {
         mmi_waiter *w = MMI_CONTAINER_OF(node, mmi_waiter, node);
-        if ((w->events & MM_READABLE) != 0 && !w->rung) {
-            w->rung = w->interrupted = true;
-            mmi_waiter_ring(s->engine, w);
+        if ((w->events & MM_READABLE) != 0) {
+            mmi_waiter_wake(s->engine, w, MMI_WAITER_INTERRUPTED);
         }
     }
     mmi_socket_fire(s, MM_READABLE);
@@ -123,9 +122,8 @@ mmi_socket_update(mmi_socket *s)
         } else if (s->ops->replied(s->state, w->key)) {
             due |= MM_READABLE;
         }
-        if (due != 0 && !w->rung) {
-            w->rung = true;
-            mmi_waiter_ring(s->engine, w);
+        if (due != 0) {
+            mmi_waiter_wake(s->engine, w, MMI_WAITER_WOKEN);
         }
     }
     if (s->ops->keyed_send) {

@@ -1,40 +1,19 @@
 /*
- * wake/wake.c: how one that waits is rung: a thread in a call, a group that a thread waits in, an
- * event loop.
+ * wake/wake.c: how one that waits is rung: a group that a thread waits in, an event loop.
  *
- * Not here: who is due (socket/ready.c), how they wait (sched/wait.c, sched/waker.c,
- * sched/pollset.c).  Law: a watch fires once, then has to be asked for again; the notifier of a
+ * Not here: a thread in a call (wake/waiter.c), who is due (socket/ready.c), how they wait
+ * (sched/wait.c, sched/waker.c, sched/pollset.c).  Law: a watch fires once, then has to be asked for again; the notifier of a
  * waker is rung when its ready list goes from empty to non-empty, and stays rung until it is empty;
  * it is not rung for a loop that is polling at that moment (sched/waker.c), as it looks by itself.
  */
 #include "wake/wake.h"
 
-void
-mmi_waiter_uncount(mmi_engine *e, mmi_waiter *w)
-{
-    e->waiters -= w->counted;
-    w->counted = false;
-}
-
-void
-mmi_waiter_ring(mmi_engine *e, mmi_waiter *w)
-{
-    mmi_waiter_uncount(e, w);
-    if (!w->leading && w->notifier >= 0) {
-        e->plat.notifier_ring(e->plat.self, w->notifier);
-    } else if (w->leading) {
-        mmi_lead_kick(e, MMI_POLL_NOW);   /* it may write meanwhile, and poll before it looks */
-    }
-}
-
 /* Some are ready: who waits is to look. */
 void
 mmi_group_ring(mmi_engine *e, mmi_group *g)
 {
-    mmi_waiter *w = g->waiter;
-    if (w != NULL && !w->rung) {
-        w->rung = true;
-        mmi_waiter_ring(e, w);
+    if (g->waiter != NULL) {
+        mmi_waiter_wake(e, g->waiter, MMI_WAITER_WOKEN);
     }
     if (g->fileno >= 0 && !g->fileno_rung) {
         g->fileno_rung = true;

@@ -8,26 +8,8 @@
 #ifndef MMI_WAKE_H
 #define MMI_WAKE_H
 
-#include "engine/engine.h"
 #include "wake/spin.h"
-
-/* A thread blocked in a call, for a socket or for those of a group; lives on its stack. */
-typedef struct mmi_waiter {
-    mmi_list node;
-    uint32_t events; /* MM_READABLE: one is woken; news (MM_PEERS, MM_DRAINED, MMI_ROOM): all are */
-    uint64_t key;          /* waits for the reply to this request; 0: for no reply */
-    bool rung, closed;
-    bool interrupted;      /* rung so that its caller looks at what it holds itself */
-    bool counted;          /* in engine->waiters: not woken yet */
-    bool leading;          /* it polls, and does not sleep on its notifier */
-    bool receives;         /* only then it may poll */
-    bool alone, led;       /* nobody else depended on polling; it polled */
-    int notifier;
-    bool learns;           /* how long it spins is left to us */
-    uint64_t spin_ns;
-    uint64_t waited_ns;    /* if it polled */
-    uint64_t stall_ns;     /* for so long it was kept from that: others want the core */
-} mmi_waiter;
+#include "wake/waiter.h"
 
 typedef struct mmi_waker {
     mmi_list node;         /* engine->wakers, or engine->groups */
@@ -63,8 +45,6 @@ typedef struct mmi_watch {
 } mmi_watch;
 
 /* wake/wake.c */
-void mmi_waiter_ring(mmi_engine *e, mmi_waiter *w);
-void mmi_waiter_uncount(mmi_engine *e, mmi_waiter *w);   /* nobody waits for what it waited for */
 void mmi_watch_fire(mmi_engine *e, mmi_watch *watch, uint32_t fired);
 void mmi_watch_free(mmi_watch *watch);                   /* it is over */
 void mmi_waker_ring(mmi_engine *e, mmi_waker *w);        /* something is ready */
