@@ -1,7 +1,8 @@
 """Describes the extension module to cffi: the cdef is cut out of the three headers, in order.
 
 MESHMSG_SANITIZE=address,undefined or thread builds with that sanitizer; MESHMSG_DEBUG=1 without
-optimisation; both look at the state machines after each change (MMI_CHECKED). Not here: any declaration; the headers of csrc/include are the one source of truth.
+optimisation; both look at the state machines after each change (MMI_CHECKED). Not here: any
+declaration; the headers of csrc/include are the one source of truth.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
  * wake/wake.c: how one that waits is rung: a group that a thread waits in, an event loop.
  *
  * Not here: a thread in a call (wake/waiter.c), who is due (socket/ready.c), how they wait
- * (sched/wait.c, sched/waker.c, sched/pollset.c).  Law: a watch fires once, then has to be asked for again; the notifier of a
- * waker is rung when its ready list goes from empty to non-empty, and stays rung until it is empty;
- * it is not rung for a loop that is polling at that moment (sched/waker.c), as it looks by itself.
+ * (sched/wait.c, sched/waker.c, sched/pollset.c).
+ * Law: a watch fires once, then has to be asked for again; the notifier of a waker is rung when its
+ * ready list goes from empty to non-empty, and stays rung until it is empty; it is not rung
+ * for a loop that is polling at that moment (sched/waker.c), as it looks by itself.
  */
 #include "wake/wake.h"
 

@@ -1,5 +1,6 @@
 /*
- * test_waiter.c: a thread blocked in a call, as a table: every state, every event, and what follows.
+ * test_waiter.c: a thread blocked in a call, as a table: every state, every event, and what
+ * follows.
  * Not here: threads (test_lead.c, test_group.c), who is due (socket/ready.c).
  * Law: it is rung once at most, and counted while nobody has woken it.
  */
