@@ -367,7 +367,7 @@ test_only_an_engine_with_nothing_to_settle_is_left_quickly(void)
     mmi_engine *e = entered(s.b);
     mmi_timer timer = { 0 };
     CHECK(mmi_engine_leaves_quick(e));
-    CHECK_INT(mmi_timer_set(&e->timers, &timer, e->poll_deadline_ns - 1), MM_OK);
+    CHECK_INT(mmi_timer_set(&e->timers, &timer, e->lead.deadline_ns - 1), MM_OK);
     CHECK(!mmi_engine_leaves_quick(e));
     mmi_timer_clear(&e->timers, &timer);
     CHECK(mmi_engine_leaves_quick(e));
