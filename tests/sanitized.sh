@@ -29,7 +29,7 @@ tsan)
         xargs -P "$(nproc)" -I{} sh -c \
             "$cc $flags -c {} -o $folder/c/core/\$(echo {} | tr / _).o"
     for program in test_engine_threads test_lead test_loop_lead test_group test_memory \
-        test_engine_beside test_engine_burst test_link_small test_large; do
+        test_engine_beside test_engine_burst test_link_small test_large test_lead_states test_waiter; do
         $cc $flags "tests/c/$program.c" "$folder"/c/core/*.o -pthread -o "$folder/c/$program"
         TSAN_OPTIONS=die_after_fork=0:halt_on_error=1 "$folder/c/$program"
     done
