@@ -107,7 +107,7 @@ typedef struct mmi_link {
     bool leaving;                        /* ends when what is queued was written */
     bool stopped_due;                    /* STOPPED goes behind the last message */
     bool halted;                         /* nothing more is read: the socket stops receiving */
-    uint8_t stopping;                    /* mm_stop: of what we asked the peer for */
+    uint8_t stopping;                    /* MM_STOP_: of what we asked the peer for */
     bool stop_due;                       /* stops when the write that is on its way is back */
     bool silent;                         /* it was told that the handshake takes long */
     bool parts;                          /* doomed: it is to part */

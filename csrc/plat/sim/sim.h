@@ -18,7 +18,7 @@ typedef struct mmi_sim mmi_sim;
 /* Fills *out with a platform whose engine lives in this world; free takes it out of the world
  * again. */
 int mmi_sim_plat(mmi_sim *world, mmi_plat *out) MMI_WARN_UNUSED;
-/* How the world steps the engine of that platform: one mmi_engine_step that does not wait. */
+/* How the world steps the engine of that platform: mmi_engine_step_now, which does not wait. */
 void mmi_sim_attach(const mmi_plat *plat, void (*step)(void *arg), void *arg);
 mmi_sim *mmi_sim_find(mm_handle world);   /* NULL: no such world */
 
