@@ -1,7 +1,7 @@
 /*
  * binding/ask.c: what is asked, as Python functions: requests, and taking their replies.
  * Not here: asking all (binding/survey.c); answering (binding/reply.c); messages that nobody
- * answers (binding/module.c).
+ * answers (binding/send.c, binding/receive.c).
  * Law: as in binding/module.c.
  */
 #include "binding/binding.h"

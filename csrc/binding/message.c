@@ -30,7 +30,7 @@ mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
         if (made != NULL) {
             char *to = PyBytes_AsString(made);
             message_copy(to, data, size);
-            ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see fast_check */
+            ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see mmi_fast_check */
         }
         return made;
     }
@@ -62,7 +62,7 @@ mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
         char *to = PyBytes_AsString((PyObject *)made);
         message_copy(to, data, size);
         to[size] = '\0';
-        ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see fast_check */
+        ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see mmi_fast_check */
     }
     return (PyObject *)made;
 }
