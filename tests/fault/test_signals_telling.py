@@ -207,22 +207,19 @@ def test_ctrl_c_in_a_function_of_an_asyncio_socket_ends_the_loop_and_loses_no_ev
         if len(heard) == 1:
             raise KeyboardInterrupt
 
-    made: list[meshmsg.aio.Pull] = []
-
-    async def begin() -> None:
-        made.append(meshmsg.aio.Pull(on_event=on_event))
-        for _ in range(3):
-            made[0].bind(UP)
+    async def begin() -> meshmsg.aio.Pull:
+        return meshmsg.aio.Pull(on_event=on_event)
 
     async def tell(count: int) -> None:
         while len(heard) < count:
             await asyncio.sleep(0)
 
     loop = asyncio.new_event_loop()
+    pull = loop.run_until_complete(begin())
+    for _ in range(3):  # while the loop stands: the one it runs next is hit, and not the one before
+        pull.bind(UP)
     with pytest.raises(KeyboardInterrupt):
-        loop.run_until_complete(begin())  # the loop may tell of the first before it is out of here
         loop.run_until_complete(asyncio.wait_for(tell(99), WAIT_S))
-    pull = made[0]
     loop.run_until_complete(asyncio.wait_for(tell(3), WAIT_S))
     assert tuple(heard) == pull.endpoints
     pull.close()
