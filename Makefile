@@ -1,4 +1,4 @@
-# make demo: build and run the main job.  make test: everything that must pass.
+# make demo: build and run the main job; make demo SECURE=1: protected by CURVE.  make test: everything that must pass.
 # Both install what they need into .venv; a bare machine needs Python >= 3.10, its venv module, and gcc.
 # make install-c: the library for C programs (docs/c.md), which needs a C compiler only.
 
@@ -15,8 +15,8 @@ C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
 .PHONY: demo test check build asan tsan fuzz sim mutants bench bench-all wheels build-c install-c clean
 
-demo: $(BUILD)/demo.stamp
-	$(PY) -m examples.demo --out demo-out
+demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
+	$(PY) -m examples.demo --out demo-out $(if $(SECURE),--secure)
 
 test: check asan tsan
 	$(PY) -m pytest -q -n $(JOBS) --dist loadfile tests
@@ -26,6 +26,7 @@ build: $(BUILD)/dev.stamp
 check: $(BUILD)/dev.stamp
 	$(VENV)/bin/ruff check src patterns spark_integration bench examples tests csrc setup.py
 	$(VENV)/bin/ruff format --check .
+	find csrc tests examples bench -name '*.c' | xargs $(VENV)/bin/clang-format --dry-run -Werror
 	$(VENV)/bin/mypy
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/pyright
 	$(PY) -m pytest -q tests/test_tidy.py
@@ -101,7 +102,7 @@ install-c: $(CORE_LIBRARIES)
 	  -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' csrc/meshmsg.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/meshmsg.pc
 
 $(BUILD)/c/libmeshmsg.so.$(SOVERSION): $(CORE_OBJECTS)
-	$(CC) -shared -pthread -Wl,-soname,$(@F) -Wl,-z,defs $(LDFLAGS) $^ -o $@
+	$(CC) -shared -pthread -Wl,-soname,$(@F) -Wl,-z,defs $(LDFLAGS) $^ -ldl -o $@
 
 $(BUILD)/c/libmeshmsg.a: $(CORE_OBJECTS)
 	rm -f $@
@@ -130,6 +131,10 @@ $(BUILD)/core.stamp: $(VENV)/ready pyproject.toml setup.py $(C_SOURCES)
 
 $(BUILD)/demo.stamp: $(BUILD)/core.stamp
 	$(PIP) install --no-build-isolation -e '.[demo]'
+	@touch $@
+
+$(BUILD)/secure.stamp: $(BUILD)/demo.stamp
+	$(PIP) install --no-build-isolation -e '.[demo,curve]'
 	@touch $@
 
 $(BUILD)/dev.stamp: $(BUILD)/demo.stamp

@@ -1,5 +1,6 @@
 """Only what pyproject.toml cannot say: the cffi extension and its abi3 tag, what a built one has
-not (debug information, a path of the builder's Python), and a word to who has no compiler."""
+not (debug information, a path of the builder's Python), and a word to who has no compiler, or a
+Python that it is not for."""
 
 import os
 import shlex
@@ -12,8 +13,6 @@ from setuptools import setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 
-# cffi turns the limited API off by itself on free-threaded Pythons; the tag must agree.
-LIMITED = not sysconfig.get_config_var("Py_GIL_DISABLED")
 KEEPS_SYMBOLS = os.environ.get("MESHMSG_SANITIZE") or os.environ.get("MESHMSG_DEBUG")
 
 
@@ -61,8 +60,13 @@ class BuildExtension(build_ext):
         super().build_extension(ext)
 
 
+if sysconfig.get_config_var("Py_GIL_DISABLED"):  # before anything else refuses its limited API
+    raise SystemExit(
+        "meshmsg needs a Python with the GIL, and this one is a free-threaded build (as "
+        "python3.13t): use python3.13, say"
+    )
 setup(
     cffi_modules=["csrc/cffi_build.py:ffi"],
     cmdclass={"build": Build, "build_ext": BuildExtension},
-    options={"bdist_wheel": {"py_limited_api": "cp310"}} if LIMITED else {},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

@@ -61,7 +61,8 @@ def compile_args() -> list[str]:
 def link_args() -> list[str]:
     """Return the linker's arguments for this build."""
     sanitize = os.environ.get("MESHMSG_SANITIZE")
-    return ["-pthread"] + ([f"-fsanitize={sanitize}"] if sanitize else [])
+    # glibc before 2.34 has dlopen in a library of its own; elsewhere this one is empty.
+    return ["-pthread", "-ldl"] + ([f"-fsanitize={sanitize}"] if sanitize else [])
 
 
 ffi = FFI()

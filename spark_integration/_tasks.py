@@ -6,7 +6,9 @@ Law: pyspark is imported when a job is run, and in its tasks, not before.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,9 +18,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
+_VARIABLE = "MESHMSG_SECURITY"
 
 
-def run_tasks(session: SparkSession, task: Callable[[int, int], T], *, count: int) -> list[T]:
+def run_tasks(
+    session: SparkSession,
+    task: Callable[[int, int], T],
+    *,
+    count: int,
+    security: str | os.PathLike[str] | None = None,
+) -> list[T]:
     """Run `task(partition, attempt)` in so many tasks of one Spark job; wait until all have ended.
 
     A task opens its own sockets, as they cannot be sent to it: see the example of this package.
@@ -33,23 +42,53 @@ def run_tasks(session: SparkSession, task: Callable[[int, int], T], *, count: in
             four times. It is pickled, and meshmsg must be installed where it runs.
         count: How many tasks. If the executors have room for fewer at a time, the others begin when
             these have ended: then do not wait for all of them with `WorkQueue.wait_for_workers`.
+        security: What protects the sockets that the task opens and gives no `security=`: the path
+            of a file of policies where the task runs, as MESHMSG_SECURITY names one. Keys are in
+            files there, too, and never sent. None is what the environment of the executors says.
 
     Returns:
         What each returned, in the order of partitions.
 
     Raises:
         UsageError: `count` is less than 1.
+        TypeError: `security` is no path.
         Exception: What Spark raises when a task failed as often as it may.
     """
     if count < 1:
         raise UsageError(f"count is {count}; it must be 1 or more")
+    if security is not None and not isinstance(security, (str, os.PathLike)):
+        raise TypeError(
+            f"security is {type(security).__name__}; it is the path of a file of policies where "
+            "the tasks run: keys are not sent to executors"
+        )
+    path = None if security is None else os.fspath(security)
     numbers = session.sparkContext.parallelize(range(count), count)
-    return numbers.mapPartitionsWithIndex(partial(_partition, task)).collect()
+    return numbers.mapPartitionsWithIndex(partial(_partition, task, path)).collect()
 
 
-def _partition(task: Callable[[int, int], T], index: int, _: Iterable[int]) -> Iterator[T]:
+def _partition(
+    task: Callable[[int, int], T], security: str | None, index: int, _: Iterable[int]
+) -> Iterator[T]:
     """What Spark calls in an executor; of the module, so that only its name is pickled."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    yield task(index, context.attemptNumber() if context is not None else 0)
+    with _protected(security):
+        done = task(index, context.attemptNumber() if context is not None else 0)
+    yield done
+
+
+@contextmanager
+def _protected(path: str | None) -> Iterator[None]:
+    """Have the environment name a file; a process of Spark runs one task after the other."""
+    if path is None:
+        yield
+        return
+    before = os.environ.get(_VARIABLE)
+    os.environ[_VARIABLE] = path
+    try:
+        yield
+    finally:
+        del os.environ[_VARIABLE]
+        if before is not None:
+            os.environ[_VARIABLE] = before

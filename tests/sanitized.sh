@@ -28,8 +28,8 @@ tsan)
     find csrc -name '*.c' -not -path 'csrc/binding/*' |
         xargs -P "$(nproc)" -I{} sh -c \
             "$cc $flags -c {} -o $folder/c/core/\$(echo {} | tr / _).o"
-    for program in test_engine_threads test_lead test_loop_lead test_group test_memory \
-        test_engine_beside test_engine_burst test_link_small test_large test_lead_states test_waiter; do
+    for program in test_engine_threads test_lead test_loop_lead test_pollset test_memory \
+        test_engine_beside test_engine_burst test_tx_room test_link_small test_large test_lead_states test_waiter test_curve test_plain; do
         $cc $flags "tests/c/$program.c" "$folder"/c/core/*.o -pthread -o "$folder/c/$program"
         TSAN_OPTIONS=die_after_fork=0:halt_on_error=1 "$folder/c/$program"
     done

@@ -95,7 +95,7 @@ def test_the_example_compiles_by_pkg_config_and_says_what_it_shows(
     run(CC, *C_FLAGS, source, *installed.flags(), "-o", tmp_path / "shared")
     own = {"LD_LIBRARY_PATH": str(installed.lib)}
     assert run(tmp_path / "shared", **own).splitlines() == wanted
-    static = [installed.lib / "libmeshmsg.a", "-pthread", "-o", tmp_path / "static"]
+    static = [installed.lib / "libmeshmsg.a", "-pthread", "-ldl", "-o", tmp_path / "static"]
     run(CC, *C_FLAGS, f"-I{installed.root / 'opt/mesh/include'}", source, *static)
     assert run(tmp_path / "static").splitlines() == wanted
 

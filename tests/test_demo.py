@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import meshmsg as mm
+
 ROOT = Path(__file__).resolve().parents[1]
 MISSING = [
     name for name in ("pyspark", "vega_datasets", "matplotlib", "numpy") if find_spec(name) is None
@@ -51,6 +53,23 @@ def test_the_demo_loses_nothing_and_draws_a_picture(tmp_path: Path) -> None:
     assert "The table agrees with the one added up directly from the files." in done.stdout
     assert "37,958 were acknowledged" in done.stdout
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+@needs_spark
+@pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
+def test_a_protected_demo_loses_nothing_and_says_who_was_let_in(tmp_path: Path) -> None:
+    """Keys of the processes and of Spark's tasks, which get a path only."""
+    done = demo(tmp_path, "--secure")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert numbers(done.stdout) == (37958, 37958, 0, 0)
+    found = re.search(r"All (\d+) connections .* authenticated by CURVE: (.*)\.", done.stdout)
+    assert found is not None, done.stdout
+    # of each of the two tasks its results and its samples
+    assert found.groups() == ("6", "1 of driver, 1 of producer, 4 of worker")
+    assert "results a second" in done.stdout
+    folder = re.search(r"were made in (\S+)\.", done.stdout)
+    assert folder is not None
+    assert not Path(folder[1]).exists()
 
 
 @needs_spark

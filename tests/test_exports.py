@@ -60,26 +60,40 @@ def test_all_is_what_there_is(module: types.ModuleType) -> None:
     assert sorted(public(module)) == list(module.__all__)
 
 
+def table(title: str) -> list[str]:
+    """Return the rows of the tables below a title of docs/api.md."""
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    return re.findall(
+        r"^\| (`.*) \|$", page.partition(title)[2].partition("\n## ")[0], re.MULTILINE
+    )
+
+
 def test_every_name_is_documented_and_no_other() -> None:
     """The tables of docs/api.md."""
-    rows = re.findall(r"^\| (`[^|]+) \|", (ROOT / "docs/api.md").read_text(), re.MULTILINE)
-    documented = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    rows = [
+        row
+        for title in ("## Sockets", "## What comes out", "## Keys", "## Security", "## Errors")
+        for row in table(title)
+    ]
+    documented = [n for row in rows for n in re.findall(r"`(\w+)`", row.partition(" | ")[0])]
     assert sorted(documented) == sorted(mm.__all__)
 
 
-def test_the_documented_methods_exist() -> None:
-    """Every `word` of the lists of methods is one of Push, Pull or both."""
-    text = (ROOT / "docs/api.md").read_text().partition("Every socket:")[2].partition("##")[0]
-    listed = {word for part in re.findall(r"`([^`]+)`", text) for word in part.split()} - {
-        "with",
-        "for",
-    }
-    assert listed == (set(public(mm.Push)) | set(public(mm.Pull)))
+@pytest.mark.parametrize("module", [mm, aio], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("role", SOCKETS)
+def test_a_socket_can_do_what_its_rows_say_and_no_more(module: types.ModuleType, role: str) -> None:
+    """The table of methods in docs/api.md, as of an instance: all public attributes."""
+    said: set[str] = set()
+    for methods, _, roles in (row.partition(" | ") for row in table("## What a socket can do")):
+        if roles == "every socket" or role in roles.split(", "):
+            said |= {word for part in re.findall(r"`([^`]+)`", methods) for word in part.split()}
+    assert ("for" in said) == ("recv" in said)
+    assert said - {"with", "for"} == set(public(getattr(module, role)))
 
 
 def test_asyncio_has_every_role() -> None:
     """A socket class here is a socket class there."""
-    roles = [name for name in mm.__all__ if hasattr(getattr(mm, name), "bind")]
+    roles = [name for name in mm.__all__ if hasattr(getattr(mm, name), "unbind")]
     assert roles == SOCKETS
 
 
@@ -120,8 +134,9 @@ def test_options_are_keyword_only_and_typed(module: Any, name: str) -> None:
             assert "return" in hints
 
 
-CLASSES = [getattr(mm, name) for name in mm.__all__]
-CLASSES += [getattr(aio, name) for name in aio.__all__]
+NAMES = [*(getattr(mm, name) for name in mm.__all__), *(getattr(aio, n) for n in aio.__all__)]
+CLASSES = [thing for thing in NAMES if isinstance(thing, type)]
+FUNCTIONS = [thing for thing in NAMES if inspect.isfunction(thing)]
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda c: f"{c.__module__}.{c.__name__}")
@@ -131,16 +146,26 @@ def test_docstrings_say_what_people_look_for(kind: Any) -> None:
     if issubclass(kind, (enum.Enum, BaseException, dict)):
         return
     for name, value in public(kind).items():
-        if not callable(value) or name in (*dir(bytes), *dir(int)):
-            continue
-        assert value.__doc__, f"{kind.__name__}.{name}"
-        assert "Thread-safe:" in value.__doc__, f"{kind.__name__}.{name}"
-        if is_awaited(value):
-            assert "Cancel-safe:" in value.__doc__, f"{kind.__name__}.{name}"
-        if len(inspect.signature(value).parameters) > 1:
-            assert "Args:" in value.__doc__, f"{kind.__name__}.{name}"
-        if inspect.signature(value).return_annotation not in ("None", None):
-            assert "Returns:" in value.__doc__, f"{kind.__name__}.{name}"
+        if callable(value) and name not in (*dir(bytes), *dir(int)):
+            check_docstring(value, f"{kind.__name__}.{name}", own=1)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_docstrings_of_functions_say_it_too(function: Any) -> None:
+    """As those of methods."""
+    check_docstring(function, function.__name__, own=0)
+
+
+def check_docstring(value: Any, name: str, *, own: int) -> None:
+    """Look for what everybody asks; `own` is how many parameters are not the caller's to give."""
+    assert value.__doc__, name
+    assert "Thread-safe:" in value.__doc__, name
+    if is_awaited(value):
+        assert "Cancel-safe:" in value.__doc__, name
+    if len(inspect.signature(value).parameters) > own:
+        assert "Args:" in value.__doc__, name
+    if inspect.signature(value).return_annotation not in ("None", None):
+        assert "Returns:" in value.__doc__, name
 
 
 def test_every_parameter_is_described() -> None:

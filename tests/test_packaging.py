@@ -1,5 +1,5 @@
 """What is shipped: an sdist that builds, an abi3 wheel with everything in it and one exported
-symbol, which works on each Python it is for; and one line to who has no compiler."""
+symbol, which works on each Python it is for; and one line to who has no compiler, or no GIL."""
 
 from __future__ import annotations
 
@@ -138,6 +138,14 @@ def bench(unpacked: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=unpacked, env=own)
 
 
+def test_the_wheel_has_a_program(wheel: Path) -> None:
+    """Which is what `python -m meshmsg` runs."""
+    archive = zipfile.ZipFile(wheel)
+    [name] = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
+    assert "meshmsg = meshmsg._cli.program:main" in archive.read(name).decode()
+    assert "meshmsg/__main__.py" in archive.namelist()
+
+
 def test_the_sdist_is_the_source_tree(wheel: Path) -> None:
     """With what is read and what is run: docs, examples, tests, the changelog, the Makefile."""
     [sdist] = wheel.parent.glob("*.tar.gz")
@@ -185,7 +193,7 @@ def test_the_wheel_says_its_license(wheel: Path) -> None:
 
 @pytest.mark.skipif(not shutil.which("nm"), reason="nm is not on this machine")
 def test_the_extension_exports_its_two_modules(wheel: Path, tmp_path: Path) -> None:
-    """PyInit__mm and PyInit__fast: nothing of ours can clash with another library."""
+    """PyInit__mm and PyInit__native: nothing of ours can clash with another library."""
     zipfile.ZipFile(wheel).extract("meshmsg/_mm.abi3.so", tmp_path)
     listed = subprocess.run(
         ["nm", "-D", "--defined-only", tmp_path / "meshmsg/_mm.abi3.so"],
@@ -194,8 +202,8 @@ def test_the_extension_exports_its_two_modules(wheel: Path, tmp_path: Path) -> N
         check=True,
     )
     assert [line.split()[-1] for line in listed.stdout.splitlines()] == [
-        "PyInit__fast",
         "PyInit__mm",
+        "PyInit__native",
     ]
 
 
@@ -209,7 +217,7 @@ def test_the_extension_is_stripped_and_knows_no_path_of_the_builder(unpacked: Pa
     assert not re.search(r"NEEDED.*(libpython|libffi|libstdc)", told)
 
 
-@pytest.mark.parametrize(("command", "lines_max"), [("wheel", 3), ("editable", 20)])
+@pytest.mark.parametrize(("command", "lines_max"), [("wheel", 3), ("editable", 21)])
 def test_without_a_compiler_one_line_says_what_to_install(
     source: Path, command: str, lines_max: int
 ) -> None:
@@ -227,6 +235,22 @@ def test_without_a_compiler_one_line_says_what_to_install(
         done.stderr.splitlines()[-1],
     )
     assert len(lines) <= lines_max
+
+
+@pytest.mark.parametrize("command", ["wheel", "editable"])
+def test_a_free_threaded_python_is_told_so_in_one_line(source: Path, command: str) -> None:
+    """Its headers refuse the limited API; and what is ready has no lock but the GIL."""
+    code = (
+        "import sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1; "
+        f"import setuptools.build_meta as b; b.build_{command}('.')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=source, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert done.stderr.splitlines()[-1] == (
+        "meshmsg needs a Python with the GIL, and this one is a free-threaded build (as "
+        "python3.13t): use python3.13, say"
+    )
+    assert not re.search(r"\b(?:gcc|cc)\b", done.stdout + done.stderr)  # nothing was compiled
 
 
 def python(version: str) -> str:

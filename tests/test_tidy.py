@@ -7,6 +7,7 @@ import re
 import statistics
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 import meshmsg
 from meshmsg import aio
-from tests.tidy import circles, headers, rules
+from tests.tidy import circles, headers, prose, rules
 
 ROOT = Path(__file__).resolve().parents[1]
 Rule = Callable[[str, str], list[str]]
@@ -39,6 +40,8 @@ OUTSIDE = [
     ROOT / "csrc/cffi_build.py",
 ]
 TESTS = files("tests", ".py")
+DECISIONS = files("docs/adr", ".md")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def complaints(rule: Rule, paths: list[Path], base: Path = ROOT) -> list[str]:
@@ -53,6 +56,7 @@ def complaints(rule: Rule, paths: list[Path], base: Path = ROOT) -> list[str]:
         (rules.system_includes, C, ROOT / "csrc"),
         (rules.asks_which_wire, C, ROOT / "csrc"),
         (rules.named_schemes, C, ROOT / "csrc"),
+        (rules.called_by_name, C, ROOT / "csrc"),
         (rules.long_c, C, ROOT),
         (rules.long_c, C_TESTS, ROOT),
         (rules.missing_header, [*C, *C_TESTS], ROOT),
@@ -60,6 +64,9 @@ def complaints(rule: Rule, paths: list[Path], base: Path = ROOT) -> list[str]:
         (rules.undocumented, [*LIBRARY, *TESTS], ROOT),
         (rules.banned_names, [*C, *LIBRARY, *OUTSIDE], ROOT),
         (rules.unfinished, [*C, *LIBRARY, *OUTSIDE], ROOT),
+        (rules.retired_words, [*C, *LIBRARY, *PAGES, *DECISIONS], ROOT),
+        (prose.long_sentences, PAGES, ROOT),
+        (prose.long_lines, [*PAGES, *DECISIONS], ROOT),
         (rules.banned_calls, [*LIBRARY, *OUTSIDE], ROOT),
         (rules.sleeps, TESTS, ROOT),
         (rules.private_imports, [p for p in LIBRARY if "src" not in p.parts], ROOT),
@@ -80,9 +87,11 @@ def test_a_rule_holds(rule: Rule, paths: list[Path], base: Path) -> None:
     [
         (rules.wrong_includes, "wire/x.c", '#include "link/link.h"\n'),
         (rules.wrong_includes, "wire/x.c", '#include "plat/plat.h"\n'),
+        (rules.wrong_includes, "crypto/x.c", '#include "plat/library.h"\n'),
         (rules.wrong_includes, "link/x.c", '#include "ends/ends.h"\n'),
         (rules.wrong_includes, "other/x.c", ""),
         (rules.system_includes, "engine/x.c", "#include <sys/socket.h>\n"),
+        (rules.system_includes, "crypto/x.c", "#include <dlfcn.h>\n"),
         (rules.asks_which_wire, "link/x.c", "n = mmi_command_put_ping(out, 0, NULL, 0);\n"),
         (rules.asks_which_wire, "engine/x.c", '#include "wire/zmtp/frame.h"\n'),
         (rules.asks_which_wire, "sched/x.c", "if (link->wire->id == 2) {\n"),
@@ -92,6 +101,10 @@ def test_a_rule_holds(rule: Rule, paths: list[Path], base: Path) -> None:
         (rules.named_schemes, "api/x.c", '/* tcp */ strncmp(url, "ipc://", 6)\n'),
         (rules.named_schemes, "ends/x.c", "mmi_inproc_pending(l);\n"),
         (rules.named_schemes, "sched/x.c", "setsockopt(s, IPPROTO_TCP, TCP_NODELAY, 1);\n"),
+        (rules.called_by_name, "binding/x.c", 'PyObject_CallMethod(owner, "_keep", NULL);\n'),
+        (rules.called_by_name, "binding/x.c", "PyObject_CallMethodObjArgs(a, name, NULL);\n"),
+        (rules.called_by_name, "binding/stream.c", 'PyObject_GetAttrString(f(a), "peer")\n'),
+        (rules.called_by_name, "binding/x.c", 'PyObject_HasAttrString(((t *)a)->b, "recv");\n'),
         (rules.long_c, "x.c", "x" * 111),
         (rules.long_c, "x.c", "void\nf(void)\n{\n" + ";\n" * 80 + "}\n"),
         (rules.long_c, "x.c", "\n" * 501),
@@ -102,6 +115,15 @@ def test_a_rule_holds(rule: Rule, paths: list[Path], base: Path) -> None:
         (rules.undocumented, "x.py", "x = 1\n"),
         (rules.banned_names, "x.py", "class SocketManager: ..."),
         (rules.unfinished, "x.py", "raise NotImplementedError('later')"),
+        (rules.retired_words, "x.c", "mmi_pack_put(p);"),
+        (rules.retired_words, "x.c", "/* a queue that lags */"),
+        (rules.retired_words, "x.py", "teller.hurry()"),
+        (rules.retired_words, "x.py", "# a queue that lags"),
+        (prose.long_sentences, "x.md", "A word " + "and one more " * 10),
+        (prose.long_sentences, "x.md", "* An item\n  " + "and more " * 15),
+        (prose.long_sentences, "x.md", "Code `a. B`, [a link](c. D), e.g. this, " + "more " * 26),
+        (prose.long_lines, "x.md", "one two " * 16),
+        (prose.long_lines, "x.md", "* one\n\n    " + "of the same item " * 8),
         (rules.banned_calls, "x.py", "import pickle"),
         (rules.banned_calls, "x.py", "eval('1')"),
         (rules.sleeps, "x.py", "import time\ntime.sleep(1)"),
@@ -119,6 +141,26 @@ def test_a_rule_notices_a_bad_sample(rule: Rule, path: str, bad: str) -> None:
     assert rule(path, bad)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ten words. " + "This is a sentence of ten words, as are all. " * 4,
+        "* An item " + "of many words " * 6 + "\n* and another " + "of many words " * 6,
+        "# " + "A title " * 20,
+        "| " + "a row of a table " * 20 + "|",
+        "```\n" + "code " * 40 + "\n```",
+        "Text:\n\n    " + "code " * 40 + "\n\n    " + "code " * 40,
+        "`" + "code " * 20 + "`, `" + "code " * 20 + "`",
+        "[A link](https://example.org/" + "x" * 120 + ")",
+    ],
+)
+def test_prose_that_is_short_and_what_is_no_prose_is_let_through(text: str) -> None:
+    """Code, tables, titles and addresses are neither wrapped nor counted."""
+    wrapped = "\n".join(textwrap.wrap(text)) if text.startswith(("Ten", "*", "`c")) else text
+    assert prose.long_sentences("x.md", text) == []
+    assert prose.long_lines("x.md", wrapped) == []
+
+
 def test_most_files_are_small() -> None:
     """The median is at most 200 lines."""
     for group in (C, LIBRARY, TESTS):
@@ -134,7 +176,8 @@ def test_no_folder_of_the_library_is_crowded() -> None:
 def test_a_public_class_is_made_of_few() -> None:
     """Sync and asyncio; a sample that is made of too many is noticed."""
     public = [getattr(module, name) for module in (meshmsg, aio) for name in module.__all__]
-    assert [c for kind in public for c in rules.deep(kind)] == []
+    kinds = [thing for thing in public if isinstance(thing, type)]
+    assert [c for kind in kinds for c in rules.deep(kind)] == []
     tall: type = object
     for i in range(rules.MRO_MAX + 1):
         tall = type(f"Floor{i}", (tall,), {"__module__": "meshmsg.sample"})
@@ -197,12 +240,81 @@ def test_a_circle_and_a_call_upwards_are_noticed() -> None:
     assert graph["api/d.c"] == set()
 
 
+def test_no_module_imports_one_that_imports_it() -> None:
+    """In the library, the patterns and the bench; for types as well."""
+    folders = {"patterns": "patterns", "spark_integration": "spark", "bench": "bench"}
+    own = files("src", ".py", ".pyi")
+    texts = {str(p.relative_to(ROOT / "src")): p.read_text() for p in own}
+    for folder, name in folders.items():
+        for path in files(folder, ".py"):
+            inside = path.relative_to(ROOT / folder)
+            texts[f"meshmsg/{name}/{inside}"] = path.read_text()
+    assert circles.circles(circles.imports(texts)) == []
+
+
+def test_a_circle_of_imports_is_noticed() -> None:
+    """Also by way of a third, of a package's module, and where it is for types alone."""
+    graph = circles.imports(
+        {
+            "m/__init__.py": "from m._low.a import A\n",
+            "m/_low/__init__.py": "",
+            "m/_low/a.py": "from m._low import b\n",
+            "m/_low/b.py": "import m._low.c\n",
+            "m/_low/c.py": "if TYPE_CHECKING:\n    from m._low.a import A\n",
+            "m/_low/d.py": "from m import _built\nfrom m._low.a import A\n",
+            "m/_built.pyi": "",
+        }
+    )
+    assert circles.circles(graph) == [["m._low.a", "m._low.b", "m._low.c"]]
+    assert graph["m._low.d"] == {"m._built", "m._low.a"}
+
+
 def test_no_document_is_dead() -> None:
     """Every page is reached from README or from another page."""
     pages = files("docs", ".md")
     text = "\n".join(p.read_text() for p in [*pages, ROOT / "README.md"])
     for page in pages:
         assert f"{page.name})" in text or f"{page.parent.name}/{page.name}" in text, page
+
+
+def test_each_link_of_a_page_leads_somewhere() -> None:
+    """To a file, and to a title in it; bad samples are noticed."""
+    pages = {str(p): p.read_text() for p in [*PAGES, *DECISIONS, ROOT / "CHANGELOG.md"]}
+    assert [c for path, text in pages.items() for c in prose.dead_links(path, text)] == []
+    here = str(ROOT / "docs" / "x.md")
+    assert prose.dead_links(here, "# One `two`\n[a](tour.md#topics) [b](#one-two)") == []
+    assert len(prose.dead_links(here, "[a](none.md) [b](tour.md#none) [c](#none)")) == 3
+
+
+def test_each_page_that_code_names_is_there() -> None:
+    """In comments, docstrings and the Makefile."""
+    named = {
+        (name, str(path.relative_to(ROOT)))
+        for path in [*C, *C_TESTS, *LIBRARY, *OUTSIDE, *TESTS, ROOT / "Makefile"]
+        for name in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text())
+    }
+    assert named
+    assert [(name, where) for name, where in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_the_list_of_decisions_is_true() -> None:
+    """Each page once, by its number and title; a page begins with what was decided."""
+    listed = re.findall(
+        r"^(\d+)\. \[(.*)\]\((\S+)\)", (ROOT / "docs/adr/README.md").read_text(), re.MULTILINE
+    )
+    found = []
+    for page in DECISIONS:
+        if page.name == "README.md":
+            continue
+        title, _, body = page.read_text().partition("\n\n")
+        number, text = title.removeprefix("# ").split(". ", 1)
+        assert page.name.startswith(f"{int(number):04}-"), page.name
+        first, second = (body + "\n\n").split("\n\n")[:2]
+        superseded = first.startswith(("*Superseded by [", "*Changed by ["))
+        assert (second if superseded else first).startswith("**Decision.**"), page.name
+        found.append((number, text, page.name))
+    assert listed == found
+    assert [number for number, _, _ in listed] == [str(i + 1) for i in range(len(listed))]
 
 
 def test_the_links_are_what_the_design_says() -> None:
@@ -273,9 +385,11 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= README_LINES_MAX
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tour.md", "docs/events.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/tour.md", "docs/events.md", "docs/patterns.md"]
+)
 def test_the_programs_of_a_page_run(page: str) -> None:
-    """Its Python blocks run as they stand."""
+    """Its Python blocks run as they stand; what is a part of a program is marked `py`."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert blocks
     for block in blocks:

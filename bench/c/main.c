@@ -403,8 +403,7 @@ main(int argc, char **argv)
     r.task.receives = strcmp(end, "sender") != 0;
     r.alone = true;
     r.mixed = strcmp(r.task.kind, "rate") == 0;
-    if (r.task.connections < 1 || r.task.connections > PACED_CONNECTIONS_MAX ||
-        r.task.burst < 1) {
+    if (r.task.connections < 1 || r.task.connections > PACED_CONNECTIONS_MAX || r.task.burst < 1) {
         fprintf(stderr, "from 1 to %d connections, bursts of 1 or more\n", PACED_CONNECTIONS_MAX);
         return 1;
     }

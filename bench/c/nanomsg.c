@@ -50,7 +50,7 @@ nano_wants_port(const char *url, char host[NANO_HOST_SIZE])
 static unsigned
 nano_free_port(const char *host)
 {
-    struct sockaddr_in in = {.sin_family = AF_INET};
+    struct sockaddr_in in = { .sin_family = AF_INET };
     socklen_t size = sizeof in;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd < 0 || inet_pton(AF_INET, host, &in.sin_addr) != 1 ||
@@ -162,7 +162,7 @@ bench_poll(bench_end **ends, uint32_t count, uint32_t *ready)
     static struct nn_pollfd fds[PACED_CONNECTIONS_MAX];
     int found = 0;
     for (uint32_t i = 0; i < count; i++) {
-        fds[i] = (struct nn_pollfd){.fd = ends[i]->socket, .events = NN_POLLIN};
+        fds[i] = (struct nn_pollfd){ .fd = ends[i]->socket, .events = NN_POLLIN };
     }
     if (nn_poll(fds, (int)count, -1) < 0) {
         bench_fail(nn_strerror(nn_errno()));

@@ -78,7 +78,7 @@ paced_wait(int64_t due)
     int64_t left = due - paced_now();
     if (left > NAP_NS) {
         left -= NAP_NS;
-        struct timespec nap = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
+        struct timespec nap = { .tv_sec = left / 1000000000, .tv_nsec = left % 1000000000 };
         nanosleep(&nap, NULL);
     }
     while (paced_now() < due) {

@@ -29,7 +29,7 @@ struct bench_end {
 static void
 raw_join(bench_end *end, int fd, uint64_t data)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = data};
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = data };
     end->epoll = end->epoll < 0 ? epoll_create1(0) : end->epoll;
     if (epoll_ctl(end->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
         bench_fail("epoll_ctl");

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..base.need import BenchError
 from ..base.task import Task
-from ..measure.gather import gather
+from ..measure.launch import gather
 from ..measure.rounds import Case, Figures, Row
 from ..peers.seam import Peer
 from ..report.output import Output

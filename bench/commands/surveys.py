@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..base.task import Task
-from ..measure.gather import gather
+from ..measure.launch import gather
 from ..measure.rounds import Case, Figures, Row
 from ..measure.stats import Distributions, latency_figures, merged
 from ..peers.seam import Peer

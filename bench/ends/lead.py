@@ -1,8 +1,9 @@
-"""Leads one end, and the many around it, through a measurement: as processes, or (inproc) threads.
+"""Leads the ends of a measurement through it, two or one and the many around it: as processes, or
+(inproc) threads.
 
-Not here: what an end does (the files beside), who starts processes (measure/gather.py), and how two
-are led (measure/launch.py). Law: both ways take the same steps, so that their figures mean the
-same.
+Not here: what an end does (the files beside), who starts processes (measure/launch.py), and the two
+sides of a scenario (measure/stage.py). Law: both ways take the same steps, so that their figures
+mean the same.
 """
 
 from __future__ import annotations
@@ -59,6 +60,23 @@ class Gathered:
 Start = Callable[[Task], Led]
 
 
+def nothing() -> None:
+    """Where there is nothing to be done."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """What is done around what is measured, by whoever leads: what a broker uses is read then."""
+
+    warm: Callable[[], None] = nothing
+    """All are warm, and nothing was measured yet."""
+    done: Callable[[], None] = nothing
+    """All is measured, and nothing was closed yet."""
+
+
+Lead = Callable[[Start, Sequence[Task], Around], Gathered]
+
+
 def opened(start: Start, tasks: Sequence[Task]) -> list[Led]:
     """Start the end that binds, then those that connect to it; all are warm afterwards."""
     one = start(tasks[0])
@@ -76,25 +94,44 @@ def ended(ends: Sequence[Led]) -> list[Fact]:
     return [end.line() for end in ends]
 
 
-def lead_one(start: Start, tasks: Sequence[Task]) -> Gathered:
+def lead_pair(start: Start, tasks: Sequence[Task], around: Around) -> Gathered:
+    """The end that connects begins, and the one that binds says when it has everything."""
+    ends = opened(start, tasks)
+    around.warm()
+    ends[1].word("go")
+    said = [ends[1].line(), ends[0].line()]
+    around.done()
+    return Gathered(said[::-1], ended(ends))
+
+
+def lead_one(start: Start, tasks: Sequence[Task], around: Around) -> Gathered:
     """The end that binds begins; the others do what comes of it."""
     ends = opened(start, tasks)
+    around.warm()
     ends[0].word("go")
-    return Gathered([end.line() for end in ends], ended(ends))
+    said = [end.line() for end in ends]
+    around.done()
+    return Gathered(said, ended(ends))
 
 
-def lead_others(start: Start, tasks: Sequence[Task]) -> Gathered:
+def lead_others(start: Start, tasks: Sequence[Task], around: Around) -> Gathered:
     """The others begin, and go on when the end that binds has them all."""
     ends = opened(start, tasks)
+    around.warm()
     for end in ends[1:]:
         end.word("go")
     served = ends[0].line()
     for end in ends[1:]:
         end.word("idle")
-    return Gathered([served, *(end.line() for end in ends[1:])], ended(ends))
+    said = [served, *(end.line() for end in ends[1:])]
+    around.done()
+    return Gathered(said, ended(ends))
 
 
-LEADS: dict[str, Callable[[Start, Sequence[Task]], Gathered]] = {
+LEADS: dict[str, Lead] = {
+    "thr": lead_pair,
+    "lat": lead_pair,
+    "rate": lead_pair,
     "fanout": lead_one,
     "survey": lead_one,
     "connections": lead_others,

@@ -2,10 +2,11 @@
 
 It speaks JSON lines with its parent: {"endpoint": ...} from the end that binds, {"ready": true}
 when both are warm, its figures when it has measured, and on the word "end" what it used. The end
-that sends waits for "go" before it measures. With two tasks both ends are threads here (inproc).
+that sends waits for "go" before it measures. With several tasks all ends are threads here (inproc):
+it says the figures of each, and on "end" what the process used.
 Law: the clock runs only between the first and the last measured message of this end (where only
 the receiver's counts, from the sender's first: works.whole_way); nothing is closed before the
-parent has heard from both that all is there.
+leader has heard from all that all is there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import json
 import resource
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +22,7 @@ from ..base.memory import memory
 from ..base.need import BenchError
 from ..base.task import Task
 from ..peers.roster import peer_named
-from .lead import LEADS, ThreadEnd
+from .lead import LEADS, Around, ThreadEnd
 from .many import accept_many, connect_many, publish, subscribe
 from .paced import recv_rate, send_rate
 from .survey import answer_everything, ask_everybody
@@ -82,53 +82,19 @@ def run(task: Task, line: Line) -> None:
     end.close()
 
 
-def both(first: Task, second: Task, line: Line) -> None:
-    """Measure with both ends as threads: the second's process is the first's."""
-    said: dict[bool, list[Fact]] = {True: [], False: []}
-    failed: list[BaseException] = []
-    bound, finished = threading.Event(), threading.Barrier(2)
-
-    def end(task: Task) -> None:
-        def say(fact: Fact) -> None:
-            said[task.receives].append(fact)
-            if "endpoint" in fact:
-                bound.set()
-
-        def hear(word: str) -> None:
-            if word == "end":
-                finished.wait()
-
-        try:
-            run(task, Line(say, hear))
-        except BaseException as error:
-            failed.append(error)
-            bound.set()
-            finished.abort()
-
-    threads = [threading.Thread(target=end, args=(task,), daemon=True) for task in (first, second)]
-    threads[0].start()
-    bound.wait()
-    threads[1].start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
-    line.say(said[True][-2])
-    line.say(said[False][-2])
-    line.hear("end")
-    line.say(said[True][-1])
-
-
 def together(tasks: list[Task], line: Line) -> None:
-    """Measure with one end and all those around it as threads, led from here: so for inproc."""
+    """Measure with all ends as threads, led from here: so for inproc."""
     ends: list[ThreadEnd] = []
 
     def start(task: Task) -> ThreadEnd:
         ends.append(ThreadEnd(lambda say, hear: run(task, Line(say, hear))))
         return ends[-1]
 
-    found = LEADS[tasks[0].kind](start, tasks)
-    line.say({"said": found.said, "used": found.used[:1]})
+    found = LEADS[tasks[0].kind](start, tasks, Around())
+    for said in found.said:
+        line.say(said)
+    line.hear("end")
+    line.say(found.used[0])
     for end in ends:
         end.join()
 
@@ -150,10 +116,8 @@ def main() -> None:
     tasks = [Task(**one) for one in told]
     line = Line(to_parent, from_parent)
     try:
-        if len(tasks) > 1 and tasks[0].kind in LEADS:
+        if len(tasks) > 1:
             together(tasks, line)
-        elif len(tasks) == 2:
-            both(tasks[0], tasks[1], line)
         else:
             run(tasks[0], line)
     except BenchError as error:

@@ -6,7 +6,7 @@ import json
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +15,7 @@ from ..base.hosts import LOOPBACK, tcp
 from ..base.need import BenchError
 from ..base.signals import held
 from ..base.task import PATIENCE, Task
+from ..ends.lead import LEADS, Around, Gathered
 from ..ends.works import whole_way
 from ..peers.seam import Peer
 
@@ -26,6 +27,7 @@ SLOWEST_BYTES_PER_S = 10e6
 """The same for large messages: both times are allowed."""
 SCHEDULES = 2
 """How often the time of its schedule a measurement at a rate may take."""
+NO_WORD = "a process ended without a word"
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,26 @@ def time_for(count: int, size: int, rate: float) -> float:
     return count / SLOWEST_PER_S + count * size / SLOWEST_BYTES_PER_S
 
 
+class Group:
+    """The processes of one measurement: when one fails, all end, and its words are the reason."""
+
+    def __init__(self) -> None:
+        self.started: list[Process] = []
+        self.failed = ""
+        self._lock = threading.Lock()
+
+    def fail(self, why: str) -> None:
+        """One of them failed; only the first is heard, the others are killed for it."""
+        with self._lock:
+            self.failed = self.failed or why
+        for process in self.started:
+            process.kill()
+
+
 class Process:
     """One process of a measurement; it is killed when it takes too long."""
 
-    def __init__(self, command: list[str], limit: float = LIMIT) -> None:
+    def __init__(self, command: list[str], limit: float, group: Group) -> None:
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -58,17 +76,26 @@ class Process:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self._errors: list[str] = []
-        self._reader = threading.Thread(target=self._read_errors, daemon=True)
-        self._reader.start()
+        self._group = group
         self._limit, self._is_late = limit, False
+        self._reader = threading.Thread(target=self._read_errors, daemon=True)
         self._timer = threading.Timer(limit, self._too_late)
         self._timer.daemon = True
+        self._reader.start()
         self._timer.start()
 
     def _read_errors(self) -> None:
+        """Until it has ended: if it failed, nobody is left waiting for it."""
         assert self._process.stderr is not None
-        self._errors.extend(self._process.stderr)
+        words = [words.strip() for words in self._process.stderr if words.strip()]
+        if self._process.wait() != 0:
+            self._group.fail(self._why(words))
+
+    def _why(self, words: list[str]) -> str:
+        if self._is_late:
+            allowed = f"{self._limit:,.1f} s, the time allowed for so many messages"
+            return f"was stopped after {allowed}"
+        return words[-1] if words else NO_WORD
 
     def _too_late(self) -> None:
         self._is_late = True
@@ -84,11 +111,7 @@ class Process:
         line = self._process.stdout.readline()
         if not line:
             self._reader.join(PATIENCE)
-            words = [words.strip() for words in self._errors if words.strip()]
-            if self._is_late:
-                allowed = f"{self._limit:,.1f} s, the time allowed for so many messages"
-                raise BenchError(f"was stopped after {allowed}")
-            raise BenchError(words[-1] if words else "a process ended without a word")
+            raise BenchError(self._group.failed or NO_WORD)
         fact: dict[str, Any] = json.loads(line)
         return fact
 
@@ -123,20 +146,20 @@ class Process:
 @contextmanager
 def processes(limit: float = LIMIT) -> Iterator[Any]:
     """A function that starts processes; all have ended when the block has."""
-    started: list[Process] = []
+    group = Group()
 
     def start(command: list[str]) -> Process:
         with held():  # one that is not on the list would be left behind
-            started.append(Process(command, limit))
-        return started[-1]
+            group.started.append(Process(command, limit, group))
+        return group.started[-1]
 
     try:
         yield start
-        for process in reversed(started):
+        for process in reversed(group.started):
             process.stop(kill=False)
     finally:
         with held():
-            for process in reversed(started):
+            for process in reversed(group.started):
                 process.stop(kill=True)
 
 
@@ -153,30 +176,34 @@ def url_for(peer: Peer, transport: str, bind: str = "", host: str = LOOPBACK) ->
             yield url
 
 
+def lead(start: Any, peer: Peer, transport: str, tasks: Sequence[Task], around: Around) -> Gathered:
+    """Lead the ends through a measurement: each a process, or (inproc) all in one."""
+    if transport != "inproc":
+        return LEADS[tasks[0].kind](lambda task: start(peer.command(task)), tasks, around)
+    process = start(peer.command(*tasks))
+    said = [process.line() for _ in tasks]
+    process.word("end")
+    return Gathered(said, [process.line()])
+
+
 def measure(peer: Peer, transport: str, task: Task, limit: float | None = None) -> Measured:
     """Run one measurement of two ends; the task is the receiver's."""
     allowed = limit or LIMIT + time_for(task.count, task.size, task.rate)
+    broker_use: dict[str, float] = {}
+    around = Around(peer.measuring, lambda: broker_use.update(peer.broker_use()))
     with url_for(peer, transport) as url, processes(allowed) as start:
         first = replace(task, receives=True, url=url)
-        second = replace(first, receives=False)
-        if transport == "inproc":
-            return _in_one(start(peer.command(first, second)))
-        receiver = start(peer.command(first))
-        there = receiver.line()["endpoint"]
-        sender = start(peer.command(replace(second, url=there)))
-        sender.line()
-        receiver.line()
-        peer.measuring()
-        sender.word("go")
-        sent, received = sender.line(), receiver.line()
-        broker_use = peer.broker_use()
-        sender.word("end")
-        receiver.word("end")
-        received = whole_way(sent, received)
-        return Measured(sent, received, sender.line(), receiver.line(), broker_use)
+        tasks = [first, replace(first, receives=False)]
+        found = lead(start, peer, transport, tasks, around)
+    received, sent = found.said
+    receiver_use, sender_use = [*found.used, {}][:2]
+    return Measured(sent, whole_way(sent, received), sender_use, receiver_use, broker_use)
 
 
-def _in_one(process: Process) -> Measured:
-    received, sent = process.line(), process.line()
-    process.word("end")
-    return Measured(sent, whole_way(sent, received), {}, process.line())
+def gather(peer: Peer, transport: str, tasks: Sequence[Task]) -> Gathered:
+    """Run one measurement of one end and the many around it; the first task is of the one that
+    binds."""
+    if transport == "inproc" and not peer.in_python:
+        raise BenchError("is a program for each end: these are not measured over inproc")
+    with url_for(peer, transport) as url, processes() as start:
+        return lead(start, peer, transport, [replace(task, url=url) for task in tasks], Around())

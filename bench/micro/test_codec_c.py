@@ -31,7 +31,8 @@ def codec(tmp_path_factory: pytest.TempPathFactory) -> Any:
     if cc is None:
         pytest.skip("there is no C compiler")
     made = tmp_path_factory.mktemp("micro") / "codec.so"
-    sources = [HERE / "codec.c", *sorted(CSRC.glob("base/*.c")), *sorted(CSRC.glob("wire/**/*.c"))]
+    below = [path for name in ("base", "crypto", "wire") for path in CSRC.glob(f"{name}/**/*.c")]
+    sources = [HERE / "codec.c", *sorted(below)]
     include = [f"-I{CSRC}", f"-I{CSRC / 'include'}"]
     command = [cc, *FLAGS, *include, *map(str, sources), "-o", str(made)]
     subprocess.run(command, check=True, timeout=120)

@@ -21,8 +21,8 @@ SPIN_S = 0.01
 class MeshSender(Sender):
     """A Push that is called once a message."""
 
-    def __init__(self, task: Task) -> None:
-        self._socket: meshmsg.Push | meshmsg.Pub = meshmsg.Push(connect=task.url)
+    def __init__(self, task: Task, **options: Any) -> None:
+        self._socket: meshmsg.Push | meshmsg.Pub = meshmsg.Push(connect=task.url, **options)
 
     def send(self, body: bytes) -> None:
         """Send one."""
@@ -65,12 +65,13 @@ class MeshPublisher(MeshSender):
 class MeshReceiver(Receiver):
     """A Pull, or a Sub, that is iterated over."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, **options: Any) -> None:
         self._socket: meshmsg.Pull | meshmsg.Sub = meshmsg.Pull(
             bind=task.url,
             connections_max=AT_ONCE_MAX,
             half_open_max=AT_ONCE_MAX,
             insecure=task.insecure,
+            **options,
         )
         self.endpoint = self._socket.endpoint
         self._messages: Iterator[bytes] = iter(self._socket)
@@ -100,8 +101,8 @@ class MeshSubscriber(MeshReceiver):
 class MeshAsker(Asker):
     """A Req."""
 
-    def __init__(self, task: Task) -> None:
-        self._socket = meshmsg.Req(connect=task.url)
+    def __init__(self, task: Task, **options: Any) -> None:
+        self._socket = meshmsg.Req(connect=task.url, **options)
 
     def ask(self, body: bytes) -> None:
         """Ask once."""
@@ -115,8 +116,8 @@ class MeshAsker(Asker):
 class MeshAnswerer(Answerer):
     """A Rep."""
 
-    def __init__(self, task: Task) -> None:
-        self._socket = meshmsg.Rep(bind=task.url)
+    def __init__(self, task: Task, **options: Any) -> None:
+        self._socket = meshmsg.Rep(bind=task.url, **options)
         self.endpoint = self._socket.endpoint
 
     def answer_count(self, count: int) -> None:

@@ -11,13 +11,15 @@ from ..base.rooms import ONLY_IN_A_CHECKOUT, room_with
 from .mesh import Mesh, MeshSpin
 from .mesh_aio import MeshAio
 from .mesh_batch import MeshBatch
+from .mesh_curve import MeshCurve, MeshCurveBatch
 from .mesh_sp import MeshSp, MeshSpBatch
 from .seam import Peer
-from .zmq_python import Pyzmq, PyzmqAio, PyzmqBatch
+from .zmq_python import Pyzmq, PyzmqAio, PyzmqBatch, PyzmqCurve
 
 RIVALS = (
     *("pynng", "zenoh", "raw-python"),
     *("libzmq-c", "nanomsg", "raw-c", "raw-c-64k", "raw-c-8k", "raw-c-each", "raw-c-spin"),
+    "libsodium-c",
     *("raw-c-epoll", "redis", "nats", "rabbitmq", "activemq", "kafka"),
 )
 """The names of those in rivals/."""
@@ -49,9 +51,12 @@ PEERS: dict[str, Peer] = {
         MeshSpin(),
         MeshSp(),
         MeshSpBatch(),
+        MeshCurve(),
+        MeshCurveBatch(),
         Pyzmq(),
         PyzmqBatch(),
         PyzmqAio(),
+        PyzmqCurve(),
         *rivals(),
     )
 }

@@ -6,6 +6,7 @@ import struct
 from itertools import accumulate, pairwise
 from typing import Any
 
+from ..base.keys import CLIENT, SERVER
 from ..base.need import is_there, need
 from ..base.task import PATIENCE, Task
 from .looped import LoopedAnswerer, LoopedAsker, LoopedReceiver, LoopedSender
@@ -20,13 +21,27 @@ def zmq() -> Any:
     return need("zmq", "the peer pyzmq")
 
 
-def opened(role: str, task: Task, *, binds: bool, asyncio: bool = False) -> tuple[Any, str]:
+def protect(socket: Any, *, binds: bool) -> None:
+    """By CURVE; who binds is the server, and takes whoever knows its key: it has no list."""
+    public, secret = SERVER if binds else CLIENT
+    socket.curve_publickey, socket.curve_secretkey = public.encode(), secret.encode()
+    if binds:
+        socket.curve_server = True
+    else:
+        socket.curve_serverkey = SERVER[0].encode()
+
+
+def opened(
+    role: str, task: Task, *, binds: bool, asyncio: bool = False, curve: bool = False
+) -> tuple[Any, str]:
     """A socket, and where it is to be found."""
     library = zmq()
     context = need("zmq.asyncio", "").Context() if asyncio else library.Context.instance()
     context.max_sockets = max(context.max_sockets, 2 * task.connections + 100)
     socket = context.socket(getattr(library, role))
     socket.linger = int(PATIENCE * 1000)
+    if curve:
+        protect(socket, binds=binds)
     if role == "XPUB":
         socket.setsockopt(library.XPUB_NODROP, 1)
         socket.setsockopt(library.XPUB_VERBOSE, 1)
@@ -43,8 +58,8 @@ def opened(role: str, task: Task, *, binds: bool, asyncio: bool = False) -> tupl
 class ZmqSender(Sender):
     """A PUSH, or an XPUB that blocks."""
 
-    def __init__(self, task: Task, role: str = "PUSH") -> None:
-        self._socket, self.endpoint = opened(role, task, binds=role == "XPUB")
+    def __init__(self, task: Task, role: str = "PUSH", *, curve: bool = False) -> None:
+        self._socket, self.endpoint = opened(role, task, binds=role == "XPUB", curve=curve)
         self._again: type[Exception] = zmq().Again
 
     def send(self, body: bytes) -> None:
@@ -78,8 +93,8 @@ class ZmqSender(Sender):
 class ZmqReceiver(Receiver):
     """A PULL or a SUB."""
 
-    def __init__(self, task: Task, role: str = "PULL") -> None:
-        self._socket, self.endpoint = opened(role, task, binds=role == "PULL")
+    def __init__(self, task: Task, role: str = "PULL", *, curve: bool = False) -> None:
+        self._socket, self.endpoint = opened(role, task, binds=role == "PULL", curve=curve)
 
     def recv(self) -> bytes:
         """Receive one."""
@@ -100,8 +115,8 @@ class ZmqReceiver(Receiver):
 class ZmqAsker(Asker):
     """A REQ."""
 
-    def __init__(self, task: Task) -> None:
-        self._socket, _ = opened("REQ", task, binds=False)
+    def __init__(self, task: Task, *, curve: bool = False) -> None:
+        self._socket, _ = opened("REQ", task, binds=False, curve=curve)
 
     def ask(self, body: bytes) -> None:
         """Ask once."""
@@ -116,8 +131,8 @@ class ZmqAsker(Asker):
 class ZmqAnswerer(Answerer):
     """A REP."""
 
-    def __init__(self, task: Task) -> None:
-        self._socket, self.endpoint = opened("REP", task, binds=True)
+    def __init__(self, task: Task, *, curve: bool = False) -> None:
+        self._socket, self.endpoint = opened("REP", task, binds=True, curve=curve)
 
     def answer_count(self, count: int) -> None:
         """Answer so many."""
@@ -169,6 +184,35 @@ class Pyzmq(Peer):
     def subscriber(self, task: Task) -> Receiver:
         """A SUB."""
         return ZmqReceiver(task, "SUB")
+
+
+class PyzmqCurve(Pyzmq):
+    """pyzmq with CURVE, message by message."""
+
+    name = "pyzmq-curve"
+    transports: tuple[str, ...] = ("tcp", "ipc")
+    kinds: tuple[str, ...] = ("thr", "lat", "connections")
+
+    def missing(self) -> str | None:
+        """Whether it is installed, and was built with libsodium."""
+        why = super().missing()
+        return why or (None if zmq().has("curve") else "this libzmq has no CURVE")
+
+    def sender(self, task: Task) -> Sender:
+        """A PUSH."""
+        return ZmqSender(task, curve=True)
+
+    def receiver(self, task: Task) -> Receiver:
+        """A PULL."""
+        return ZmqReceiver(task, curve=True)
+
+    def asker(self, task: Task) -> Asker:
+        """A REQ."""
+        return ZmqAsker(task, curve=True)
+
+    def answerer(self, task: Task) -> Answerer:
+        """A REP."""
+        return ZmqAnswerer(task, curve=True)
 
 
 class BatchSender(ZmqSender):

@@ -40,16 +40,17 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "thr tcp": (
         *("meshmsg", "meshmsg-batch", "meshmsg-asyncio", "pyzmq", "pyzmq-batch"),
         *("pyzmq-asyncio", "libzmq-c", "raw-c", "meshmsg-sp", "pynng"),
+        *("meshmsg-curve", "meshmsg-curve-batch", "pyzmq-curve", "libsodium-c"),
     ),
     "thr ipc": ("meshmsg-batch", "pyzmq", "pyzmq-batch", "raw-c"),
     "thr inproc": ("meshmsg", "meshmsg-batch", "pyzmq"),
     "lat tcp": (
         *("meshmsg", "meshmsg-spin", "meshmsg-asyncio", "pyzmq", "pyzmq-asyncio"),
-        *("raw-c", "raw-c-spin", "meshmsg-sp", "pynng"),
+        *("raw-c", "raw-c-spin", "meshmsg-sp", "pynng", "meshmsg-curve", "pyzmq-curve"),
     ),
     "fanout tcp": ("meshmsg", "meshmsg-batch", "pyzmq"),
     "survey tcp": ("meshmsg", "meshmsg-sp", "nanomsg", "raw-c-epoll"),
-    "connections tcp": ("meshmsg", "pyzmq"),
+    "connections tcp": ("meshmsg", "pyzmq", "meshmsg-curve", "pyzmq-curve"),
     "rate tcp": ("meshmsg", "pyzmq"),
 }
 """What is measured together, by whom."""
@@ -147,6 +148,23 @@ def surveys() -> list[Target]:
     ]
 
 
+def curve() -> list[Target]:
+    """P14: CURVE beside libzmq's, beside libsodium alone, and beside no protection.
+
+    Memory is all of a connection's, of which CURVE may add 4 KiB to P9's 4.
+    """
+    ours, theirs = "meshmsg-curve", "pyzmq-curve"
+    sizes = dict.fromkeys((64, 1024), 2.0)
+    alone = dict.fromkeys((64, 1024), 0.7)
+    return [
+        *least("P14", "thr tcp", ours, theirs, sizes),
+        *least("P14", "thr tcp", f"{ours}-batch", "libsodium-c", alone),
+        Target("P14", "lat tcp", "p50_us", ours, "meshmsg", 1.3, low=True, at=64),
+        Target("P14", "connections tcp", "connects_per_s", ours, theirs, 1.5, at="1,000"),
+        Target("P14", "connections tcp", "server_bytes", ours, "", 8192, low=True, at="1,000"),
+    ]
+
+
 def fixed_rates() -> list[Target]:
     """P10."""
     return [
@@ -182,6 +200,7 @@ TARGETS: tuple[Target, ...] = (
     *fixed_rates(),
     Target("P11", "thr tcp", "cpu_us", "meshmsg-batch", "pyzmq", 0.5, low=True, at=1024),
     Target("P11", "thr tcp", "cpu_us", "meshmsg", "pyzmq", 0.8, low=True, at=1024),
+    *curve(),
 )
 
 

@@ -18,7 +18,7 @@ mmi_api_enter(mm_handle socket, mmi_socket **s)
     if (rc == MM_OK) {
         *s = object;
         mmi_engine_refresh(e);
-        mmi_engine_catch_up(e);
+        mmi_engine_materialize(e);
     }
     return rc;
 }
@@ -103,19 +103,26 @@ mm_sim_engine_open(mm_handle world, mm_handle *engine)
 }
 
 int
-mm_engine_close(mm_handle engine, int64_t timeout_ms, uint64_t *abandoned_messages)
+mm_engine_end(mm_handle engine, int64_t timeout_ms, uint64_t *abandoned_messages, mm_ended *out,
+              uint32_t cap)
 {
     void *object;
     mmi_engine *e;
-    uint64_t abandoned = 0;
+    mmi_engine_lost lost = { .ended = out, .cap = cap };
     int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
     if (rc == MM_OK) {
-        rc = mmi_engine_close(e, timeout_ms < 0 ? MMI_LINGER_MS : timeout_ms, &abandoned);
+        rc = mmi_engine_close(e, timeout_ms < 0 ? MMI_LINGER_MS : timeout_ms, &lost);
     }
     if (abandoned_messages != NULL) {
-        *abandoned_messages = abandoned;
+        *abandoned_messages = lost.messages;
     }
-    return rc;
+    return rc == MM_OK ? (int)lost.count : rc;
+}
+
+int
+mm_engine_close(mm_handle engine, int64_t timeout_ms, uint64_t *abandoned_messages)
+{
+    return mm_engine_end(engine, timeout_ms, abandoned_messages, NULL, 0);
 }
 
 int
@@ -216,6 +223,40 @@ mm_socket_close(mm_handle socket)
     return mmi_api_end(e, MM_OK);
 }
 
+/* Whether an outer mechanism protects it is said twice, by the endpoint and by the socket, and no
+ * two mechanisms seal.  MM_EADDRINVAL: one says so and the other does not; MM_EINVAL. */
+static int
+api_outer_agrees(const mmi_socket *s, const mmi_url *url, bool dials)
+{
+    const mmi_mechanism *outer = s->outer;
+    if (url->outer != (outer != NULL)) {
+        return MM_EADDRINVAL;
+    }
+    if (outer == NULL) {
+        return MM_OK;
+    }
+    if (mmi_mechanism_seals(s->mechanism)) {
+        return MM_EINVAL;
+    }
+    return outer->may == NULL ? MM_OK : outer->may(s->outer_config, dials);
+}
+
+int
+mmi_api_protect(mmi_socket *s, const mmi_mechanism *mechanism, const void *config, size_t size)
+{
+    if (!mmi_list_empty(&s->dialers) || !mmi_list_empty(&s->listeners) ||
+        !mmi_list_empty(&s->links)) {
+        return MM_ESTATE;
+    }
+    const void *kept = mmi_engine_policy(s->engine, config, size);
+    if (kept == NULL) {
+        return MM_ENOMEM;
+    }
+    s->mechanism = mechanism;
+    s->mechanism_config = kept;
+    return MM_OK;
+}
+
 /* Where to listen. The engine's lock is dropped while that is looked up: *s may be gone after. */
 static int
 api_bind_addr(mmi_socket **s, mm_handle socket, const mmi_url *url, mmi_addr *out)
@@ -233,7 +274,10 @@ api_bind_addr(mmi_socket **s, mm_handle socket, const mmi_url *url, mmi_addr *ou
         return MM_ECLOSED;
     }
     bool near = (tran->flags & MMI_TRAN_LOCAL) != 0 || mmi_addr_loopback(out);
-    return rc == MM_OK && !near && ((*s)->opts.flags & MM_OPT_INSECURE) == 0 ? MM_EINSECURE : rc;
+    bool safe = near || mmi_mechanism_seals((*s)->mechanism) || (*s)->outer != NULL ||
+                ((*s)->opts.flags & MM_OPT_INSECURE) != 0;
+    rc = rc == MM_OK ? api_outer_agrees(*s, url, false) : rc;
+    return rc == MM_OK && !safe ? MM_EINSECURE : rc;
 }
 
 int
@@ -286,8 +330,8 @@ api_connect(mm_handle socket, const char *url, const uint8_t *identity, size_t s
     }
     bool mute = !parsed.wire->hello->speaks(s->ops->role);
     bool nameless = size > 0 && s->ops->find == NULL;
-    return mmi_api_leave(s, mute || nameless ? MM_ENOTSUP
-                                             : mmi_dialer_open(s, &parsed, identity, size));
+    rc = mute || nameless ? MM_ENOTSUP : api_outer_agrees(s, &parsed, true);
+    return mmi_api_leave(s, rc != MM_OK ? rc : mmi_dialer_open(s, &parsed, identity, size));
 }
 
 int
@@ -314,7 +358,7 @@ mm_unbind(mm_handle socket, const char *url)
     }
     mmi_url parsed;
     rc = MM_ENOENT;
-    MMI_LIST_EACH(&s->listeners, node, after) {
+    MMI_LIST_EACH (&s->listeners, node, after) {
         mmi_listener *l = MMI_CONTAINER_OF(node, mmi_listener, node);
         if (strcmp(l->text, url) == 0 || strcmp(l->asked, url) == 0) {
             mmi_listener_close(l);
@@ -344,7 +388,7 @@ mm_disconnect(mm_handle socket, const char *url)
         return rc;
     }
     rc = MM_ENOENT;
-    MMI_LIST_EACH(&s->dialers, node, after) {
+    MMI_LIST_EACH (&s->dialers, node, after) {
         mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
         if (strcmp(d->text, text) == 0) {
             mmi_dialer_close(d);

@@ -18,6 +18,9 @@ int mmi_api_enter(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
 int mmi_api_enter_quick(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
 int mmi_api_leave(mmi_socket *s, int rc);            /* settles, unlocks, returns rc */
 
+/* All connections of a socket from now on.  MM_ESTATE: it has endpoints; MM_ENOMEM. */
+int mmi_api_protect(mmi_socket *s, const mmi_mechanism *mechanism, const void *config, size_t size);
+
 /* One blocked call: the deadline is fixed at its start. */
 typedef struct mmi_api_wait {
     int64_t timeout_ms, slice_ms;

@@ -110,8 +110,7 @@ mm_send_arrow(mm_handle socket, const void *schema, const void *array, uint64_t 
     while (rc == MM_OK && *done < (uint64_t)view.array->length) {
         mm_body run[ARROW_RUN];
         size_t sent = 0, count = arrow_run(&view, *done, run);
-        rc = count == 0 ? MM_EINVAL
-                        : mm_send_many(socket, run, count, timeout_ms, slice_ms, &sent);
+        rc = count == 0 ? MM_EINVAL : mm_send_many(socket, run, count, timeout_ms, slice_ms, &sent);
         *done += sent;
     }
     return rc;

@@ -4,13 +4,14 @@
  * Law: looking changes nothing; waiting for peers and subscriptions is by event, never by polling.
  */
 #include "api/api.h"
+#include "socket/ended.h"
 
 /* Waits until look(s, ...) holds. */
-typedef bool (*look_fn)(mmi_socket *s, const void *arg);
+typedef bool (*inspect_fn)(mmi_socket *s, const void *arg);
 
 static int
-look_wait(mm_handle socket, look_fn look, const void *arg, uint32_t events, int64_t timeout_ms,
-          int64_t slice_ms)
+inspect_wait(mm_handle socket, inspect_fn look, const void *arg, uint32_t events,
+             int64_t timeout_ms, int64_t slice_ms)
 {
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
@@ -21,13 +22,13 @@ look_wait(mm_handle socket, look_fn look, const void *arg, uint32_t events, int6
     mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
     while (rc == MM_OK && !look(s, arg)) {
         rc = mmi_api_wait_for(s, &w, events, 0);
-        mmi_engine_catch_up(e);
+        mmi_engine_materialize(e);
     }
     return mmi_api_end(e, rc);
 }
 
 static bool
-look_has_peers(mmi_socket *s, const void *arg)
+inspect_has_peers(mmi_socket *s, const void *arg)
 {
     return s->peer_count >= *(const uint32_t *)arg;
 }
@@ -35,19 +36,19 @@ look_has_peers(mmi_socket *s, const void *arg)
 int
 mm_wait_peers(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms)
 {
-    return look_wait(socket, look_has_peers, &count, MM_PEERS, timeout_ms, slice_ms);
+    return inspect_wait(socket, inspect_has_peers, &count, MM_PEERS, timeout_ms, slice_ms);
 }
 
-typedef struct look_topic {
+typedef struct inspect_topic {
     const uint8_t *topic;
     size_t size;
     uint32_t count;
-} look_topic;
+} inspect_topic;
 
 static bool
-look_has_subscribers(mmi_socket *s, const void *arg)
+inspect_has_subscribers(mmi_socket *s, const void *arg)
 {
-    const look_topic *t = arg;
+    const inspect_topic *t = arg;
     return s->ops->reach(s->state, t->topic, t->size) >= t->count;
 }
 
@@ -57,37 +58,37 @@ mm_wait_subscribers(mm_handle socket, const void *topic, size_t size, uint32_t c
 {
     uint32_t now;
     int rc = mm_subscriber_count(socket, topic, size, &now);
-    look_topic t = { .topic = topic, .size = size, .count = count };
+    inspect_topic t = { .topic = topic, .size = size, .count = count };
     return rc != MM_OK
                ? rc
-               : look_wait(socket, look_has_subscribers, &t, MM_PEERS, timeout_ms, slice_ms);
+               : inspect_wait(socket, inspect_has_subscribers, &t, MM_PEERS, timeout_ms, slice_ms);
 }
 
 static bool
-look_drained(mmi_socket *s, const void *arg)
+inspect_drained(mmi_socket *s, const void *arg)
 {
     mm_drain_info *const *info = arg;
-    return mmi_socket_drain_look(s, *info);
+    return mmi_socket_drain_inspect(s, *info);
 }
 
 int
 mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_drain_info *info)
 {
-    return look_wait(socket, look_drained, &info, MM_DRAINED | MMI_ROOM | MM_PEERS, timeout_ms,
-                     slice_ms);
+    return inspect_wait(socket, inspect_drained, &info, MM_DRAINED | MMI_ROOM | MM_PEERS,
+                        timeout_ms, slice_ms);
 }
 
-typedef struct look_subscribed {
+typedef struct inspect_subscribed {
     uint32_t count;
     mm_subscribed_info *info;
-} look_subscribed;
+} inspect_subscribed;
 
 static bool
-look_is_subscribed(mmi_socket *s, const void *arg)
+inspect_is_subscribed(mmi_socket *s, const void *arg)
 {
-    const look_subscribed *wanted = arg;
+    const inspect_subscribed *wanted = arg;
     mm_subscribed_info *info = wanted->info;
-    bool all = mmi_socket_subscribed_look(s, info);
+    bool all = mmi_socket_subscribed_inspect(s, info);
     return all && info->confirmed + info->probable + info->unconfirmable >= wanted->count;
 }
 
@@ -101,10 +102,10 @@ mm_wait_subscribed(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t
         return rc;
     }
     rc = mmi_api_leave(s, s->ops->subscribe == NULL ? MM_ENOTSUP : MM_OK);
-    look_subscribed wanted = { .count = count, .info = info };
-    return rc != MM_OK
-               ? rc
-               : look_wait(socket, look_is_subscribed, &wanted, MM_PEERS, timeout_ms, slice_ms);
+    inspect_subscribed wanted = { .count = count, .info = info };
+    return rc != MM_OK ? rc
+                       : inspect_wait(socket, inspect_is_subscribed, &wanted, MM_PEERS, timeout_ms,
+                                      slice_ms);
 }
 
 int
@@ -157,14 +158,14 @@ mm_fileno(mm_handle socket, int *fd)
 }
 
 int
-mm_hold(mm_handle socket, int held)
+mm_mark_unclaimed(mm_handle socket, int some)
 {
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
     if (rc != MM_OK) {
         return rc;
     }
-    s->held = held != 0;
+    s->unclaimed = some != 0;
     mmi_socket_touch(s);
     return mmi_api_leave(s, MM_OK);
 }
@@ -268,40 +269,37 @@ mm_now_ms(mm_handle socket)
     return ms;
 }
 
-int
-mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
+/* Fills an array with as many as there is room for, and counts all. */
+typedef uint32_t (*inspect_list)(mmi_socket *s, void *out, uint32_t cap);
+
+static int
+inspect_all(mm_handle socket, inspect_list list, void *out, uint32_t cap, uint32_t *count)
 {
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
     if (rc != MM_OK) {
         return rc;
     }
-    *count = mmi_socket_peers(s, out, cap);
+    *count = list(s, out, cap);
     return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
+{
+    return inspect_all(socket, mmi_socket_peers, out, cap, count);
 }
 
 int
 mm_stop_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
 {
-    mmi_socket *s;
-    int rc = mmi_api_enter(socket, &s);
-    if (rc != MM_OK) {
-        return rc;
-    }
-    *count = mmi_stop_look(s, out, cap);
-    return mmi_api_leave(s, MM_OK);
+    return inspect_all(socket, mmi_stop_inspect, out, cap, count);
 }
 
 int
 mm_socket_attempts(mm_handle socket, mm_attempt *out, uint32_t cap, uint32_t *count)
 {
-    mmi_socket *s;
-    int rc = mmi_api_enter(socket, &s);
-    if (rc != MM_OK) {
-        return rc;
-    }
-    *count = mmi_socket_attempts(s, out, cap);
-    return mmi_api_leave(s, MM_OK);
+    return inspect_all(socket, mmi_socket_attempts, out, cap, count);
 }
 
 int
@@ -320,6 +318,21 @@ mm_events_take(mm_handle engine, mm_handle *sockets, uint32_t cap)
     mmi_engine *e;
     int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
     return rc == MM_OK ? mmi_api_end(e, mmi_events_take(e, sockets, cap)) : rc;
+}
+
+int
+mm_ended_take(mm_handle engine, mm_ended *out, uint32_t cap, uint64_t *unlisted, uint32_t *pending)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    int count = (int)mmi_ended_take(e, out, cap);
+    *unlisted = cap > 0 ? mmi_ended_take_unlisted(e) : 0;
+    *pending = mmi_ended_pending(e);
+    return mmi_api_end(e, count);
 }
 
 int

@@ -14,8 +14,8 @@ mm_pollset_open(mm_handle engine, mm_handle *pollset)
     if (rc != MM_OK) {
         return rc;
     }
-    mmi_group *g;
-    rc = mmi_group_open(e, &g);
+    mmi_pollset *g;
+    rc = mmi_pollset_open(e, &g);
     if (rc == MM_OK) {
         *pollset = g->waker.handle;
     }
@@ -27,11 +27,11 @@ mm_pollset_close(mm_handle pollset)
 {
     void *object;
     mmi_engine *e;
-    int rc = mmi_handle_lock(pollset, MMI_HANDLE_GROUP, &object, &e);
+    int rc = mmi_handle_lock(pollset, MMI_HANDLE_POLLSET, &object, &e);
     if (rc != MM_OK) {
         return rc;
     }
-    mmi_group_close(e, object);
+    mmi_pollset_close(e, object);
     return mmi_api_end(e, MM_OK);
 }
 
@@ -43,8 +43,8 @@ mm_pollset_watch(mm_handle pollset, mm_handle socket, uint32_t events)
     if (rc != MM_OK) {
         return rc;
     }
-    mmi_group *g = mmi_handle_object(pollset, MMI_HANDLE_GROUP, s->engine);
-    return mmi_api_leave(s, g == NULL ? MM_EINVAL : mmi_group_add(g, s, events));
+    mmi_pollset *g = mmi_handle_object(pollset, MMI_HANDLE_POLLSET, s->engine);
+    return mmi_api_leave(s, g == NULL ? MM_EINVAL : mmi_pollset_add(g, s, events));
 }
 
 int
@@ -52,8 +52,8 @@ mm_pollset_fileno(mm_handle pollset, int *fd)
 {
     void *object;
     mmi_engine *e;
-    int rc = mmi_handle_lock(pollset, MMI_HANDLE_GROUP, &object, &e);
-    return rc != MM_OK ? rc : mmi_api_end(e, mmi_group_fileno(e, object, fd));
+    int rc = mmi_handle_lock(pollset, MMI_HANDLE_POLLSET, &object, &e);
+    return rc != MM_OK ? rc : mmi_api_end(e, mmi_pollset_fileno(e, object, fd));
 }
 
 int
@@ -61,11 +61,11 @@ mm_pollset_remove(mm_handle pollset, mm_handle socket)
 {
     void *object;
     mmi_engine *e;
-    int rc = mmi_handle_lock(pollset, MMI_HANDLE_GROUP, &object, &e);
+    int rc = mmi_handle_lock(pollset, MMI_HANDLE_POLLSET, &object, &e);
     if (rc != MM_OK) {
         return rc;
     }
-    mmi_group_rm(e, object, socket);
+    mmi_pollset_rm(e, object, socket);
     return mmi_api_end(e, MM_OK);
 }
 
@@ -75,11 +75,11 @@ mm_pollset_poll(mm_handle pollset, mm_ready *out, uint32_t cap, int64_t timeout_
 {
     void *object;
     mmi_engine *e;
-    int rc = cap == 0 ? MM_EINVAL : mmi_handle_lock(pollset, MMI_HANDLE_GROUP, &object, &e);
+    int rc = cap == 0 ? MM_EINVAL : mmi_handle_lock(pollset, MMI_HANDLE_POLLSET, &object, &e);
     if (rc != MM_OK) {
         return rc;
     }
     mmi_engine_refresh(e);
-    mmi_engine_catch_up(e);
-    return mmi_api_end(e, mmi_group_poll(e, object, out, cap, timeout_ms, slice_ms));
+    mmi_engine_materialize(e);
+    return mmi_api_end(e, mmi_pollset_poll(e, object, out, cap, timeout_ms, slice_ms));
 }

@@ -69,7 +69,7 @@ io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes, 
         }
         mmi_batch_add(b, &span);
         if (span.bytes > MMI_BATCH_INLINE_MAX || (b->taken_count == 1 && io_whole(b, &span))) {
-            break;   /* the last one: a large message, or a pack that needs no copy if alone */
+            break;   /* the last one: a large message, or a segment that needs no copy if alone */
         }
     }
     s->stats.received_messages += b->message_count - before;
@@ -175,14 +175,14 @@ static bool
 io_watched(const mmi_socket *s)
 {
     bool watched = s->fileno >= 0 || s->news != 0 || !mmi_list_empty(&s->waiters);
-    MMI_LIST_EACH(&s->watches, node, after) {
+    MMI_LIST_EACH (&s->watches, node, after) {
         watched |= MMI_CONTAINER_OF(node, mmi_watch, socket_node)->wanted != 0;
     }
     return watched;
 }
 
 int
-mm_recv_here(mm_handle socket, mm_batch *batch, int *more)
+mm_recv_nowait(mm_handle socket, mm_batch *batch, int *more)
 {
     mmi_batch *b = (mmi_batch *)batch;
     *more = 0;
@@ -213,8 +213,9 @@ int
 mm_recv_batch(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
               uint64_t gather_ns, int64_t timeout_ms, int64_t slice_ms)
 {
-    io_limits limits = { .messages = max_messages, .bytes = max_bytes, .gather_ns = gather_ns,
-                         .lasting = true };
+    io_limits limits = {
+        .messages = max_messages, .bytes = max_bytes, .gather_ns = gather_ns, .lasting = true
+    };
     mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
     int count = io_recv(socket, (mmi_batch *)batch, &limits, &w);
     int rc = count > 0 ? mmi_batch_bodies((mmi_batch *)batch) : MM_OK;

@@ -42,7 +42,7 @@ reply_refusal(const uint8_t *route, const uint64_t *sizes, uint32_t count, const
         *rc = MM_ENOTSUP;
         return NULL;
     }
-    const uint64_t all[MMI_REFUSAL_FRAMES] = {sizes[0], MMI_REFUSAL_WORD_SIZE, size};
+    const uint64_t all[MMI_REFUSAL_FRAMES] = { sizes[0], MMI_REFUSAL_WORD_SIZE, size };
     mmi_msg *m = mmi_msg_new(all, MMI_REFUSAL_FRAMES);
     if (m == NULL) {
         *rc = MM_ENOMEM;
@@ -91,9 +91,8 @@ mm_send_reply(mm_handle socket, const mm_batch *batch, uint32_t i, const mm_body
         return MM_EINVAL;
     }
     const uint32_t routed = mmi_batch_envelope(batch, i);
-    mm_body *all = count <= UINT32_MAX - routed
-                       ? mmi_alloc(((size_t)routed + count) * sizeof *all)
-                       : NULL;
+    mm_body *all =
+        count <= UINT32_MAX - routed ? mmi_alloc(((size_t)routed + count) * sizeof *all) : NULL;
     if (all == NULL) {
         return MM_ENOMEM;
     }

@@ -96,8 +96,7 @@ req_wait(mm_handle socket, uint64_t id, mm_batch *batch, uint32_t max, int64_t t
 }
 
 int
-mm_recv_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms,
-              int64_t slice_ms)
+mm_recv_reply(mm_handle socket, uint64_t id, mm_batch *batch, int64_t timeout_ms, int64_t slice_ms)
 {
     return req_wait(socket, id, batch, 1, timeout_ms, slice_ms);
 }

@@ -9,8 +9,8 @@
 #include "batch/batch.h"
 
 enum {
-    IO_BORROW_MAX = MMI_PACK_BODY_MAX - MMI_FRAME_OVERHEAD,   /* bytes; larger: copied first */
-    IO_PACK_MIN = 16                  /* messages worth a pack that is filled without the lock */
+    IO_BORROW_MAX = MMI_SEGMENT_BODY_MAX - MMI_FRAME_OVERHEAD,   /* bytes; larger: copied first */
+    IO_SEGMENT_MIN = 16 /* messages worth a segment that is filled without the lock */
 };
 
 _Static_assert((int)MM_PARTS_MAX == (int)MMI_BORROW_FRAMES_MAX,
@@ -33,12 +33,12 @@ io_make_room(mmi_socket *s)
 {
     mmi_engine *e = s->engine;
     mmi_engine_refresh(e);
-    mmi_socket_hurry(s);
+    mmi_socket_flush_now(s);
     s->pins++;
     mmi_engine_settle(e, true);
     s->pins--;
     if (s->closing) {
-        mmi_socket_touch(s);   /* its end waited for us */
+        mmi_socket_touch(s); /* its end waited for us */
         return MM_ECLOSED;
     }
     return MM_OK;
@@ -121,7 +121,7 @@ mmi_api_send(mm_handle socket, mmi_msg *m, int64_t timeout_ms, int64_t slice_ms,
         mmi_engine *e = s->engine;
         mmi_api_wait w = mmi_api_wait_of(timeout_ms, slice_ms);
         mmi_msg *kept = key != NULL ? mmi_msg_ref(m) : NULL;
-        bool asks = s->ops->reply != NULL && s->ops->bound == NULL;   /* surveys: api/survey.c */
+        bool asks = s->ops->reply != NULL && s->ops->bound == NULL; /* surveys: api/survey.c */
         rc = key != NULL && !asks ? MM_ENOTSUP : io_check(s, m->size, m->frame_count);
         if (rc == MM_OK) {
             rc = io_send(s, m, &w);
@@ -148,15 +148,15 @@ io_size(const mm_body *frames, uint32_t count)
     return size;
 }
 
-/* Does it go into a pack?  So it need not be copied before. */
+/* Does it go into a segment?  So it need not be copied before. */
 static bool
 io_is_small(const mmi_socket *s, size_t size, uint32_t count)
 {
-    return s->packs && size <= (size_t)MMI_PACK_BODY_MAX - count * (size_t)MMI_FRAME_OVERHEAD;
+    return s->segments && size <= (size_t)MMI_SEGMENT_BODY_MAX - count * (size_t)MMI_FRAME_OVERHEAD;
 }
 
 /* A message over the caller's memory, for a role that encodes what it queues: so it is copied once,
- * into the pack it goes out with. */
+ * into the segment it goes out with. */
 static void
 io_borrow(mmi_msg *m, mmi_frame *room, const mm_body *frames, uint32_t count)
 {
@@ -286,40 +286,40 @@ mm_settle(mm_handle socket)
     if (rc == MM_OK) {
         mmi_engine_leave(s->engine);
     }
-    return rc == MM_ECLOSED ? MM_OK : rc;   /* closing flushes what was queued */
+    return rc == MM_ECLOSED ? MM_OK : rc; /* closing flushes what was queued */
 }
 
-/* What fits into a pack, and into a queue with that room. NULL: no memory. */
-static mmi_pack_out *
+/* What fits into a segment, and into a queue with that room. NULL: no memory. */
+static mmi_segment_out *
 io_encode(const mmi_framing *f, const mm_body *bodies, size_t count, size_t size_max,
           size_t cost_max)
 {
-    mmi_pack_out *pack = mmi_pack_out_new(f, MMI_PACK_CAP);
-    for (size_t i = 0; pack != NULL && i < count && bodies[i].size <= size_max; i++) {
-        size_t cost = bodies[i].size + MMI_FRAME_OVERHEAD;   /* as mmi_msg_cost of one frame */
-        if (cost > cost_max - pack->msg.cost) {
+    mmi_segment_out *segment = mmi_segment_out_new(f, MMI_SEGMENT_CAP);
+    for (size_t i = 0; segment != NULL && i < count && bodies[i].size <= size_max; i++) {
+        size_t cost = bodies[i].size + MMI_FRAME_OVERHEAD; /* as mmi_msg_cost of one frame */
+        if (cost > cost_max - segment->msg.cost) {
             break;
         }
-        size_t size = f->put_body(bodies[i].data, bodies[i].size, pack->data + pack->used,
-                                  pack->cap - pack->used);
+        size_t size = f->put_body(bodies[i].data, bodies[i].size, segment->data + segment->used,
+                                  segment->cap - segment->used);
         if (size == 0) {
             break;
         }
-        pack->used += size;
-        pack->msg.count++;
-        pack->msg.cost += cost;
+        segment->used += size;
+        segment->msg.count++;
+        segment->msg.cost += cost;
     }
-    return pack;
+    return segment;
 }
 
-/* Those of a pack are sent, if they still can be. */
+/* Those of a segment are sent, if they still can be. */
 static int
-io_send_pack(mmi_socket *s, uint64_t pipe_id, mmi_pack_out *pack)
+io_send_segment(mmi_socket *s, uint64_t pipe_id, mmi_segment_out *segment)
 {
     mmi_pipe *p = s->ops->sole(s->state);
-    bool same = p != NULL && p->id == pipe_id && p->framing == pack->framing;
-    return same && mmi_ring_fits_entry(&p->outbox, &pack->msg) ? mmi_pipe_send(p, &pack->msg)
-                                                               : MM_EAGAIN;
+    bool same = p != NULL && p->id == pipe_id && p->framing == segment->framing;
+    return same && mmi_ring_fits_entry(&p->outbox, &segment->msg) ? mmi_pipe_send(p, &segment->msg)
+                                                                  : MM_EAGAIN;
 }
 
 /* A run for an only peer is encoded without the lock, which others then find free. MM_OK;
@@ -328,37 +328,38 @@ static int
 io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
 {
     mmi_engine *e = s->engine;
-    mmi_pipe *p = s->packs && s->ops->sole != NULL ? s->ops->sole(s->state) : NULL;
+    mmi_pipe *p = s->segments && s->ops->sole != NULL ? s->ops->sole(s->state) : NULL;
     const mmi_ring *out = p != NULL ? &p->outbox : NULL;
-    if (out == NULL || !p->packs || p->framing->put_body == NULL || out->bytes >= out->bytes_max) {
+    if (out == NULL || !p->segments || p->framing->put_body == NULL ||
+        out->bytes >= out->bytes_max) {
         return MM_EAGAIN;
     }
     size_t left = count - *sent, room = out->count_max - out->count;
     size_t cost_max = out->bytes_max - out->bytes;
-    size_t size_max = s->opts.message_size_max < IO_BORROW_MAX ? s->opts.message_size_max
-                                                               : (size_t)IO_BORROW_MAX;
-    if (left < IO_PACK_MIN || room < IO_PACK_MIN || bodies[*sent].size > size_max) {
+    size_t size_max =
+        s->opts.message_size_max < IO_BORROW_MAX ? s->opts.message_size_max : (size_t)IO_BORROW_MAX;
+    if (left < IO_SEGMENT_MIN || room < IO_SEGMENT_MIN || bodies[*sent].size > size_max) {
         return MM_EAGAIN;
     }
     const mmi_framing *framing = p->framing;
     uint64_t pipe_id = p->id;
     s->pins++;
     mmi_engine_unlock(e);
-    mmi_pack_out *pack =
+    mmi_segment_out *segment =
         io_encode(framing, bodies + *sent, left < room ? left : room, size_max, cost_max);
     mmi_engine_relock(e);
     s->pins--;
-    int rc = pack == NULL || pack->msg.count == 0 ? MM_EAGAIN : MM_OK;
+    int rc = segment == NULL || segment->msg.count == 0 ? MM_EAGAIN : MM_OK;
     if (s->closing) {
-        mmi_socket_touch(s);   /* its end waited for us */
+        mmi_socket_touch(s); /* its end waited for us */
         rc = MM_ECLOSED;
     }
-    uint32_t messages = pack != NULL ? pack->msg.count : 0;
+    uint32_t messages = segment != NULL ? segment->msg.count : 0;
     /* Each is of one frame. */
-    size_t bytes = pack != NULL ? pack->msg.cost - messages * (size_t)MMI_FRAME_OVERHEAD : 0;
-    rc = rc == MM_OK ? io_send_pack(s, pipe_id, pack) : rc;
+    size_t bytes = segment != NULL ? segment->msg.cost - messages * (size_t)MMI_FRAME_OVERHEAD : 0;
+    rc = rc == MM_OK ? io_send_segment(s, pipe_id, segment) : rc;
     if (rc != MM_OK) {
-        mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
+        mmi_msg_unref(segment != NULL ? &segment->msg : NULL);
         return rc;
     }
     s->stats.sent_messages += messages;
@@ -371,23 +372,23 @@ io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
  * it drain first; but as long as it does drain: a peer that stands still costs one such wait.
  * MM_ECLOSED: s is gone; MM_EINTR. */
 static int
-io_ease(mmi_socket *s, mmi_api_wait *w)
+io_throttle(mmi_socket *s, mmi_api_wait *w)
 {
     mmi_pipe *p = s->ops->sole(s->state);
     bool may_wait = w->timeout_ms != 0 && s->opts.overflow == MM_OVERFLOW_BLOCK;
-    if (!may_wait || p == NULL || p->stands || p->outbox.bytes < (size_t)MMI_EASE_BYTES) {
+    if (!may_wait || p == NULL || p->stalled || p->outbox.bytes < (size_t)MMI_THROTTLE_BYTES) {
         return MM_OK;
     }
     uint64_t id = p->id, deadline_ns = mmi_api_deadline(s, w);
-    uint64_t end = mmi_deadline(s->engine->now_ns, MMI_EASE_MS);
+    uint64_t end = mmi_deadline(s->engine->now_ns, MMI_THROTTLE_MS);
     bool whole = end <= deadline_ns;
-    int rc = mmi_socket_wait(s, MMI_EASED | MM_PEERS, 0, whole ? end : deadline_ns, 0);
+    int rc = mmi_socket_wait(s, MMI_UNTHROTTLED | MM_PEERS, 0, whole ? end : deadline_ns, 0);
     if (rc == MM_ECLOSED) {
         return rc;
     }
     p = s->ops->sole(s->state);
     if (rc == MM_ETIMEDOUT && whole && p != NULL && p->id == id) {
-        p->stands = true;
+        p->stalled = true;
     }
     return rc == MM_EINTR ? rc : MM_OK;
 }
@@ -399,7 +400,7 @@ io_send_run(mmi_socket *s, const mm_body *bodies, size_t count, mmi_api_wait *w,
     while (*sent < count) {
         int rc = io_send_apart(s, bodies, count, sent);
         if (rc == MM_OK) {
-            rc = io_ease(s, w);
+            rc = io_throttle(s, w);
         }
         if (rc == MM_OK) {
             continue;

@@ -177,17 +177,17 @@ mm_sim_suspend(mm_handle world, uint64_t for_ns)
 }
 
 int
-mm_sim_look(mm_handle world, mm_sim_state *out)
+mm_sim_inspect(mm_handle world, mm_sim_state *out)
 {
     mmi_sim *w = mmi_sim_find(world);
     if (w == NULL) {
         return MM_ECLOSED;
     }
-    *out = (mm_sim_state){.now_ns = w->now_ns,
-                          .trace_hash = w->hash,
-                          .trace_lines = w->trace_count,
-                          .engines = w->engine_count,
-                          .open_streams = mmi_sim_open_ends(w)};
+    *out = (mm_sim_state){ .now_ns = w->now_ns,
+                           .trace_hash = w->hash,
+                           .trace_lines = w->trace_count,
+                           .engines = w->engine_count,
+                           .open_streams = mmi_sim_open_ends(w) };
     return MM_OK;
 }
 

@@ -123,7 +123,7 @@ mm_codec_sp_reader_next(mm_codec_sp_reader *r, const uint8_t *buf, size_t size, 
 }
 
 int
-mm_codec_sp_reader_look(const mm_codec_sp_reader *r, uint64_t *held, uint64_t *skipped)
+mm_codec_sp_reader_inspect(const mm_codec_sp_reader *r, uint64_t *held, uint64_t *skipped)
 {
     *held = r->reader.block.cap;
     *skipped = r->reader.skipped;

@@ -100,8 +100,10 @@ mm_codec_hello_new(int role, const uint8_t *identity, size_t identity_size)
     if (identity_size > 0) {
         memcpy(h->identity, identity, identity_size);
     }
-    mmi_hello_config config = { .role = role, .identity = h->identity,
-                                .identity_size = identity_size, .features = mmi_wire_features };
+    mmi_hello_config config = { .role = role,
+                                .identity = h->identity,
+                                .identity_size = identity_size,
+                                .features = mmi_wire_features };
     if (mmi_hello_init(&h->hello, &config) != MM_OK) {
         mmi_free(h);
         return NULL;

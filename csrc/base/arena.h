@@ -1,8 +1,8 @@
 /*
- * arena.h: a block that a read fills.  A pack of received messages may be a part of one, and then
+ * arena.h: a block that a read fills.  A segment of received messages may be a part of one, and then
  * keeps it: the messages are used where the kernel has put them.
  *
- * Law: whoever reads into an arena is its only holder; what a pack refers to is never changed.
+ * Law: whoever reads into an arena is its only holder; what a segment refers to is never changed.
  */
 #ifndef MMI_ARENA_H
 #define MMI_ARENA_H

@@ -33,6 +33,13 @@ size_t mmi_alloc_size(void *ptr);   /* bytes it has room for; NULL: 0 */
 /* Processors that mm_test_cpus told of; 0: it did not. */
 uint32_t mmi_cpus_told(void);
 
+/* What a word ends with behind a number: 1 octet, 2 octets. */
+static inline const char *
+mmi_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* text.c: data as text, what is not printable as '?', cut to fit out. */
 void mmi_text_excerpt(char *out, size_t cap, const uint8_t *data, size_t size);
 

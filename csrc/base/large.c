@@ -10,7 +10,7 @@
 
 #include "base/spare.h"
 
-#ifdef __SANITIZE_ADDRESS__   /* a body that is used after it was freed is to be found here, too */
+#ifdef __SANITIZE_ADDRESS__ /* a body that is used after it was freed is to be found here, too */
 #include <sanitizer/asan_interface.h>
 #define LARGE_HIDE(block, size) ASAN_POISON_MEMORY_REGION(block, size)
 #define LARGE_SHOW(block, size) ASAN_UNPOISON_MEMORY_REGION(block, size)
@@ -23,17 +23,17 @@ enum { LARGE_SPARES_MAX = 8 };
 
 typedef struct large_spare {
     void *block;
-    size_t size;   /* bytes */
+    size_t size; /* bytes */
 } large_spare;
 
 static struct {
     atomic_flag busy;
     uint32_t count;
-    size_t size;   /* bytes of all */
+    size_t size; /* bytes of all */
     large_spare spares[LARGE_SPARES_MAX];
 } large = { .busy = ATOMIC_FLAG_INIT };
 
-static _Atomic size_t large_lent;   /* bytes */
+static _Atomic size_t large_lent; /* bytes */
 
 static void *
 large_remove(uint32_t i)
@@ -53,7 +53,7 @@ mmi_large_take(size_t size)
     if (!mmi_spare_enter(&large.busy)) {
         return NULL;
     }
-    for (uint32_t i = large.count; i > 0 && block == NULL; i--) {   /* the last may be cached yet */
+    for (uint32_t i = large.count; i > 0 && block == NULL; i--) { /* the last may be cached yet */
         const large_spare *s = &large.spares[i - 1];
         block = s->size >= size && s->size - size <= size / 4 ? large_remove(i - 1) : NULL;
     }

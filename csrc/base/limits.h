@@ -30,7 +30,10 @@ enum {
     MMI_PARTING_MAX = 4096,                  /* such connections, an engine: the oldest goes first */
     MMI_ANSWER_MS = 3000,                    /* a peer's system has at least so long to answer */
     MMI_PING_CONTEXT_MAX = 16,               /* bytes                                    */
+    MMI_HALF_OPEN_ADDRESS_MAX = 64,          /* unfinished handshakes that an address keeps though
+                                                a listener has too many                  */
     MMI_HANDSHAKE_SIZE_MAX = 16 * 1024,      /* bytes a peer may send before it is known */
+    MMI_ALLOW_TIMEOUT_MS = 5000,             /* for an answer whether a peer may come in */
     MMI_COMMAND_OVERHEAD = 64,               /* bytes a command may have over its topic  */
     MMI_SUBSCRIPTION_BYTES_MAX = 16 * 1024 * 1024, /* bytes of topics a peer             */
     MMI_CHANGES_WAITING_BYTES = 64 * 1024,   /* bytes of unwritten subscriptions and
@@ -38,11 +41,11 @@ enum {
     MMI_SP_HOPS_MAX = 8,                     /* connections an SP message came over      */
     MMI_FRAME_OVERHEAD = 64,                 /* bytes charged to a queue for each frame  */
     MMI_IO_BUFFER_SIZE = 256 * 1024,         /* bytes a read or write moves at most      */
-    MMI_EASE_BYTES = 3 * 1024 * 1024,        /* queued: who sends many lets half of it drain */
-    MMI_EASE_MS = 2,                         /* that it waits for it                     */
+    MMI_THROTTLE_BYTES = 3 * 1024 * 1024,        /* queued: who sends many lets half of it drain */
+    MMI_THROTTLE_MS = 2,                         /* that it waits for it                     */
     MMI_PACE_US = 50,                        /* between the writes of a burst            */
     MMI_READY_BYTES = 1024,                  /* a message that who is writable takes     */
-    MMI_PACK_BODY_MAX = 32 * 1024,           /* bytes: a larger message goes by reference */
+    MMI_SEGMENT_BODY_MAX = 32 * 1024,           /* bytes: a larger message goes by reference */
     MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */
     MMI_REQUESTS_MAX = 65536,                /* requests in flight, a REQ socket         */
     MMI_REFUSAL_REASON_MAX = 1024,           /* bytes of the reason of a refusal         */
@@ -52,6 +55,8 @@ enum {
     MMI_LEFT_BYTES_MAX = 1024 * 1024 * 1024, /* bytes of those, at least                 */
     MMI_ENGINES_MAX = 256,                   /* engines a process                        */
     MMI_SOCKETS_MAX = 65536,                 /* sockets a process                        */
+    MMI_ENDED_MAX = 256,                     /* drops of closed sockets that nobody was told of yet,
+                                                an engine: more are summed up */
     MMI_INPROC_RECONNECT_MS = 20,            /* inproc dialers look again this often     */
     MMI_ACCEPT_PAUSE_MS = 100,               /* after EMFILE                             */
     MMI_ACCEPTS_PER_STEP = 64,

@@ -33,7 +33,7 @@ map_grow(mmi_map *map)
     if (map->cap > UINT32_MAX / 4) {
         return MM_ENOMEM;
     }
-    mmi_map bigger = {.cap = map->cap == 0 ? (uint32_t)MAP_CAP_MIN : map->cap * 2};
+    mmi_map bigger = { .cap = map->cap == 0 ? (uint32_t)MAP_CAP_MIN : map->cap * 2 };
     bigger.slots = mmi_alloc((size_t)bigger.cap * sizeof(*bigger.slots));
     if (bigger.slots == NULL) {
         return MM_ENOMEM;
@@ -70,7 +70,7 @@ mmi_map_put(mmi_map *map, uint64_t key, void *value)
     if (map->count >= map->cap / 2 && map_grow(map) != MM_OK) {
         return MM_ENOMEM;
     }
-    map->slots[map_slot(map, key)] = (mmi_map_slot){.key = key, .value = value};
+    map->slots[map_slot(map, key)] = (mmi_map_slot){ .key = key, .value = value };
     map->count++;
     return MM_OK;
 }

@@ -10,7 +10,7 @@
 
 #include "base/large.h"
 #include "base/limits.h"
-#include "base/pack.h"
+#include "base/segment.h"
 
 /* A block for count frames, owner_count owners and body_size bytes; frames are left to the caller.
  * *body is where the bodies begin. */
@@ -36,6 +36,7 @@ msg_block(uint64_t count, uint64_t owner_count, size_t body_size, uint8_t **body
     m->envelope_count = 0;
     m->owner_count = (uint32_t)owner_count;
     m->pipe_id = 0;
+    m->known = NULL;
     m->key = 0;
     m->size = body_size;
     m->frames = (mmi_frame *)(m + 1);
@@ -185,7 +186,7 @@ mmi_msg_prepend_frames(mmi_msg *m, const uint8_t *bodies, const uint64_t *sizes,
     }
     out->size += m->size;
     out->envelope_count = m->envelope_count;
-    out->pipe_id = m->pipe_id;
+    mmi_msg_from(out, m->pipe_id, m->known);
     out->key = m->key;
     out->owners[0] = m;
     return out;
@@ -222,7 +223,7 @@ mmi_msg_strip(mmi_msg *m, uint32_t count)
         memcpy(out->frames, m->frames, m->frame_count * sizeof(mmi_frame));
         out->size = m->size;
         out->envelope_count = m->envelope_count;
-        out->pipe_id = m->pipe_id;
+        mmi_msg_from(out, m->pipe_id, m->known);
         out->key = m->key;
         out->owners[0] = m;
     }
@@ -244,6 +245,7 @@ mmi_msg_borrow(mmi_msg *m, mmi_frame *frame, const uint8_t *body, size_t size)
     m->count = m->frame_count = 1;
     m->envelope_count = m->owner_count = 0;
     m->pipe_id = m->key = 0;
+    m->known = NULL;
     m->size = size;
     m->cost = 0;
     m->frames = frame;
@@ -279,7 +281,7 @@ mmi_msg_own(mmi_msg *m)
             memcpy(mmi_msg_data(own, i), m->frames[i].data, m->frames[i].size);
         }
     }
-    own->pipe_id = m->pipe_id;
+    mmi_msg_from(own, m->pipe_id, m->known);
     own->key = m->key;
     mmi_msg_unref(m);
     return own;
@@ -299,13 +301,13 @@ mmi_msg_unref(mmi_msg *m)
         return;
     }
     /* The only holder needs no atomic decrement: nobody else can make a second reference. */
-    if (mmi_msg_shared(m) &&
-        atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1) {
+    if (mmi_msg_shared(m) && atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
     if (m->borrowed) {
         return;
     }
+    mmi_known_unref(m->known);
     for (uint32_t i = 0; i < m->owner_count; i++) {
         mmi_msg_unref(m->owners[i]);
     }
@@ -314,7 +316,7 @@ mmi_msg_unref(mmi_msg *m)
     }
     if (m->kind == MMI_MSG_ONE && m->size >= (size_t)MMI_LARGE_MIN) {
         mmi_large_free(m);
-    } else if (m->kind == MMI_MSG_ONE || !mmi_pack_unused(m)) {
+    } else if (m->kind == MMI_MSG_ONE || !mmi_segment_unused(m)) {
         mmi_free(m);
     }
 }

@@ -11,7 +11,7 @@
 
 #include <stdatomic.h>
 
-#include "base/base.h"
+#include "base/known.h"
 
 enum { MMI_FRAME_HEAD_MAX = 9, MMI_BORROW_FRAMES_MAX = 2 };
 
@@ -22,21 +22,22 @@ typedef struct mmi_frame {
     uint8_t head_size;                 /* 0: not encoded yet                        */
 } mmi_frame;
 
-/* What stands in a queue: one message, or a pack of several (base/pack.h). */
-typedef enum mmi_msg_kind { MMI_MSG_ONE, MMI_MSG_PACK_OUT, MMI_MSG_PACK_IN } mmi_msg_kind;
+/* What stands in a queue: one message, or a segment of several (base/segment.h). */
+typedef enum mmi_msg_kind { MMI_MSG_ONE, MMI_MSG_SEGMENT_OUT, MMI_MSG_SEGMENT_IN } mmi_msg_kind;
 
 typedef struct mm_msg {
     atomic_uint refs;
     uint8_t kind;              /* mmi_msg_kind                                      */
     bool borrowed;             /* lives on its sender's stack, body and all         */
-    uint32_t count;            /* messages: 1, or those of the pack                 */
+    uint32_t count;            /* messages: 1, or those of the segment                 */
     uint32_t frame_count;
     uint32_t envelope_count;   /* leading frames that are routing, not content      */
     uint32_t owner_count;
     uint64_t pipe_id;          /* received: from whom.  to be sent: to whom, or 0   */
+    mmi_known *known;          /* received: whom its peer is known as, or NULL      */
     uint64_t key;              /* REQ: the request id                               */
     size_t size;               /* bytes of all frames                               */
-    size_t cost;               /* of a pack: what a queue charges for it            */
+    size_t cost;               /* of a segment: what a queue charges for it            */
     mmi_frame *frames;
     struct mm_msg **owners;    /* messages that own frames this one refers to       */
     void *adopted;             /* a malloc'ed body this message frees               */
@@ -78,6 +79,13 @@ void mmi_msg_borrow_more(mmi_msg *m, const uint8_t *body, size_t size);
 /* Takes m: itself, or of a borrowed one a copy.  NULL: no memory, the caller keeps m. */
 mmi_msg *mmi_msg_own(mmi_msg *m) MMI_WARN_UNUSED;
 
+/* It came from that peer; of m nobody else has a reference. */
+static inline void
+mmi_msg_from(mmi_msg *m, uint64_t pipe_id, mmi_known *known)
+{
+    m->pipe_id = pipe_id;
+    m->known = mmi_known_ref(known);
+}
 mmi_msg *mmi_msg_ref(mmi_msg *m);
 void mmi_msg_unref(mmi_msg *m);                     /* NULL is fine */
 static inline bool                                  /* does anybody else hold it? */

@@ -171,7 +171,7 @@ mmi_radix_add(mmi_radix *r, const uint8_t *topic, size_t size, void *subscriber,
     node->subs = subs;
     uint32_t i = mmi_radix_sub_index(node, subscriber);
     memmove(node->subs + i + 1, node->subs + i, (node->sub_count - i) * sizeof(*node->subs));
-    node->subs[i] = (mmi_radix_sub){.subscriber = subscriber, .count = 1, .place = holder->count};
+    node->subs[i] = (mmi_radix_sub){ .subscriber = subscriber, .count = 1, .place = holder->count };
     node->sub_count++;
     holder->nodes[holder->count++] = node;
     r->topic_count++;

@@ -110,8 +110,8 @@ radix_node_new(mmi_radix_node *parent, const uint8_t *label, size_t size)
 static mmi_radix_node *
 radix_leaf_add(mmi_radix_node *node, uint32_t index, const uint8_t *label, size_t size)
 {
-    mmi_radix_node **children = mmi_radix_grow(node->children, &node->child_cap,
-                                               node->child_count, sizeof(*children));
+    mmi_radix_node **children =
+        mmi_radix_grow(node->children, &node->child_cap, node->child_count, sizeof(*children));
     if (children == NULL) {
         return NULL;
     }

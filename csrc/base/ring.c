@@ -114,14 +114,14 @@ mmi_ring_pop(mmi_ring *r)
     return m;
 }
 
-/* The next count messages of the pack at the front are no longer there. */
+/* The next count messages of the segment at the front are no longer there. */
 static void
-ring_advance(mmi_ring *r, mmi_pack_in *pack, uint32_t count)
+ring_advance(mmi_ring *r, mmi_segment_in *segment, uint32_t count)
 {
-    size_t cost = mmi_pack_in_cost(pack, pack->first, count);
-    mmi_ring_shrank(r, &pack->msg, count, cost);
-    pack->first += count;
-    if (pack->msg.count == 0) {
+    size_t cost = mmi_segment_in_cost(segment, segment->first, count);
+    mmi_ring_shrank(r, &segment->msg, count, cost);
+    segment->first += count;
+    if (segment->msg.count == 0) {
         mmi_msg_unref(mmi_ring_pop(r));
     }
 }
@@ -132,13 +132,13 @@ mmi_ring_pop_one(mmi_ring *r)
     if (r->slot_count == 0) {
         return NULL;
     }
-    mmi_pack_in *pack = mmi_pack_in_of(mmi_ring_at(r, 0));
-    if (pack == NULL) {
+    mmi_segment_in *segment = mmi_segment_in_of(mmi_ring_at(r, 0));
+    if (segment == NULL) {
         return mmi_ring_pop(r);
     }
-    mmi_msg *m = mmi_pack_in_copy(pack, pack->first);
+    mmi_msg *m = mmi_segment_in_copy(segment, segment->first);
     if (m != NULL) {
-        ring_advance(r, pack, 1);
+        ring_advance(r, segment, 1);
     }
     return m;
 }
@@ -149,16 +149,16 @@ mmi_ring_take(mmi_ring *r, uint32_t max_messages, size_t max_bytes, mmi_span *ou
     if (r->slot_count == 0) {
         return false;
     }
-    mmi_pack_in *pack = mmi_pack_in_of(mmi_ring_at(r, 0));
-    if (pack == NULL) {
+    mmi_segment_in *segment = mmi_segment_in_of(mmi_ring_at(r, 0));
+    if (segment == NULL) {
         mmi_msg *m = mmi_ring_pop(r);
         *out = (mmi_span){ .msg = m, .count = 1, .bytes = m->size };
         return true;
     }
-    uint32_t count = mmi_pack_in_within(pack, max_messages, max_bytes);
-    *out = (mmi_span){ .msg = mmi_msg_ref(&pack->msg), .first = pack->first, .count = count };
-    out->bytes = mmi_pack_in_bytes(pack, pack->first, count);
-    ring_advance(r, pack, count);
+    uint32_t count = mmi_segment_in_within(segment, max_messages, max_bytes);
+    *out = (mmi_span){ .msg = mmi_msg_ref(&segment->msg), .first = segment->first, .count = count };
+    out->bytes = mmi_segment_in_bytes(segment, segment->first, count);
+    ring_advance(r, segment, count);
     return true;
 }
 
@@ -204,10 +204,10 @@ mmi_ring_insert_after(mmi_ring *r, uint32_t i, mmi_msg *m)
 }
 
 void
-mmi_ring_shrank(mmi_ring *r, mmi_msg *pack, uint32_t count, size_t cost)
+mmi_ring_shrank(mmi_ring *r, mmi_msg *segment, uint32_t count, size_t cost)
 {
-    pack->count -= count;
-    pack->cost -= cost;
+    segment->count -= count;
+    segment->cost -= cost;
     r->count -= count;
     r->bytes -= cost;
 }

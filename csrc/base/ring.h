@@ -1,14 +1,14 @@
 /*
- * ring.h: a queue of messages and packs, bounded in messages and in bytes.  It grows as it fills,
+ * ring.h: a queue of messages and segments, bounded in messages and in bytes.  It grows as it fills,
  * so an idle queue costs nothing.
  * Law: count <= count_max; bytes <= bytes_max, except that an empty ring takes any one message.
- * count is messages, those of a pack each by itself; slot_count is entries.
+ * count is messages, those of a segment each by itself; slot_count is entries.
  * Not thread-safe: the engine lock covers it.
  */
 #ifndef MMI_RING_H
 #define MMI_RING_H
 
-#include "base/pack.h"
+#include "base/segment.h"
 
 typedef struct mmi_ring {
     mmi_msg **slots;
@@ -33,7 +33,7 @@ mmi_ring_fits(const mmi_ring *r, size_t cost)   /* one message */
 {
     return mmi_ring_fits_count(r, 1, cost);
 }
-bool mmi_ring_fits_entry(const mmi_ring *r, const mmi_msg *m);   /* a message, or all of a pack */
+bool mmi_ring_fits_entry(const mmi_ring *r, const mmi_msg *m);   /* a message, or all of a segment */
 bool mmi_ring_low(const mmi_ring *r); /* at least half empty: time to wake who waits */
 /* MM_OK: the next push cannot say MM_ENOMEM, unless a pop comes first; MM_ENOMEM. */
 int mmi_ring_reserve(mmi_ring *r) MMI_WARN_UNUSED;
@@ -49,15 +49,15 @@ mmi_msg *mmi_ring_at(const mmi_ring *r, uint32_t i);    /* i-th entry, i < slot_
 mmi_msg *mmi_ring_remove_at(mmi_ring *r, uint32_t i);   /* takes the i-th out, order kept */
 /* Puts an entry behind the i-th, whatever the limits.  MM_OK: took it; MM_ENOMEM. */
 int mmi_ring_insert_after(mmi_ring *r, uint32_t i, mmi_msg *m) MMI_WARN_UNUSED;
-/* A pack in the ring grew, or lost messages at its front: count and cost are adjusted here. */
+/* A segment in the ring grew, or lost messages at its front: count and cost are adjusted here. */
 static inline void
-mmi_ring_grew(mmi_ring *r, mmi_msg *pack, uint32_t count, size_t cost)
+mmi_ring_grew(mmi_ring *r, mmi_msg *segment, uint32_t count, size_t cost)
 {
-    pack->count += count;
-    pack->cost += cost;
+    segment->count += count;
+    segment->cost += cost;
     r->count += count;
     r->bytes += cost;
 }
-void mmi_ring_shrank(mmi_ring *r, mmi_msg *pack, uint32_t count, size_t cost);
+void mmi_ring_shrank(mmi_ring *r, mmi_msg *segment, uint32_t count, size_t cost);
 
 #endif

@@ -73,13 +73,32 @@ static const char *const text_reasons[MM_REASON_COUNT] = {
     [MM_REASON_SP_HEADER] = "malformed SP message header",
     [MM_REASON_HANDSHAKE_EOF] = "closed by the peer in the handshake",
     [MM_REASON_USER] = "the other side of an abstract name is another user",
+    [MM_REASON_CRYPTO] = "octets that the peer did not protect, or that were changed",
+    [MM_REASON_SEQUENCE] = "a protected message was repeated or left out",
+    [MM_REASON_NOT_ALLOWED] = "the peer may not come in",
+    [MM_REASON_REVOKED] = "the peer may not be here any more: what it proved is no longer taken",
+    [MM_REASON_CERTIFICATE] = "the peer's certificate is not taken",
+    [MM_REASON_TLS_ALERT] = "the peer ended TLS, and said why",
+    [MM_REASON_TLS_EXPECTED] = "this endpoint speaks TLS, and the peer does not",
+    [MM_REASON_PLAINTEXT] = "the peer speaks TLS, and this endpoint does not",
+    [MM_REASON_ALLOW_TIMEOUT] = "nobody said in time whether the peer may come in",
 };
 
 static const char *const text_roles[MM_ROLE_COUNT] = {
-    [MM_PUSH] = "PUSH", [MM_PULL] = "PULL",     [MM_PUB] = "PUB",       [MM_SUB] = "SUB",
-    [MM_XPUB] = "XPUB", [MM_XSUB] = "XSUB",     [MM_REQ] = "REQ",       [MM_REP] = "REP",
-    [MM_DEALER] = "DEALER", [MM_ROUTER] = "ROUTER", [MM_PAIR] = "PAIR",
-    [MM_SURVEYOR] = "SURVEYOR", [MM_RESPONDENT] = "RESPONDENT", [MM_BUS] = "BUS",
+    [MM_PUSH] = "PUSH",
+    [MM_PULL] = "PULL",
+    [MM_PUB] = "PUB",
+    [MM_SUB] = "SUB",
+    [MM_XPUB] = "XPUB",
+    [MM_XSUB] = "XSUB",
+    [MM_REQ] = "REQ",
+    [MM_REP] = "REP",
+    [MM_DEALER] = "DEALER",
+    [MM_ROUTER] = "ROUTER",
+    [MM_PAIR] = "PAIR",
+    [MM_SURVEYOR] = "SURVEYOR",
+    [MM_RESPONDENT] = "RESPONDENT",
+    [MM_BUS] = "BUS",
 };
 
 static const char *

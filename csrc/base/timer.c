@@ -34,8 +34,7 @@ timers_down(mmi_timers *t, uint32_t i, mmi_timer *timer)
         if (child >= t->count) {
             break;
         }
-        if (child + 1 < t->count &&
-            t->heap[child + 1]->deadline_ns < t->heap[child]->deadline_ns) {
+        if (child + 1 < t->count && t->heap[child + 1]->deadline_ns < t->heap[child]->deadline_ns) {
             child++;
         }
         if (t->heap[child]->deadline_ns >= timer->deadline_ns) {

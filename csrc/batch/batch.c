@@ -3,7 +3,7 @@
  * data.
  *
  * A lone message with a frame over MMI_BATCH_INLINE_MAX is handed over by reference, and so is a
- * part of one pack, unless it is to last and would pin much more than it is.  Law: nothing is
+ * part of one segment, unless it is to last and would pin much more than it is.  Law: nothing is
  * copied twice; arrays over BATCH_KEEP_BYTES are freed at the next use, so one large batch pins
  * nothing.
  */
@@ -40,6 +40,7 @@ mm_batch_free(mm_batch *batch)
     mmi_batch_reset(b);
     mmi_free(b->body);
     mmi_free(b->body_offset);
+    mmi_free(b->known);
     mmi_free(b->taken);
     mmi_free(b->data);
     mmi_free(b->offset);
@@ -62,6 +63,12 @@ mmi_batch_ref(mmi_batch *b)
     return b;
 }
 
+mm_batch *
+mm_batch_share(mm_batch *batch)
+{
+    return &mmi_batch_ref((mmi_batch *)batch)->pub;
+}
+
 void
 mmi_batch_reset(mmi_batch *b)
 {
@@ -70,6 +77,9 @@ mmi_batch_reset(mmi_batch *b)
     }
     mmi_msg_unref(b->whole);
     b->whole = NULL;
+    if (b->known_count > 0) {
+        mmi_batch_known_drop(b);
+    }
     b->message_count = 0;
     b->bytes = 0;
     b->pub = (mm_batch){ 0 };
@@ -168,27 +178,27 @@ batch_is_big(const mmi_msg *m)
 static uint32_t
 batch_span_frames(const mmi_span *span)
 {
-    const mmi_pack_in *pack = mmi_pack_in_of(span->msg);
-    if (pack == NULL) {
+    const mmi_segment_in *segment = mmi_segment_in_of(span->msg);
+    if (segment == NULL) {
         return span->msg->frame_count;
     }
-    return pack->first_frame == NULL
-               ? span->count
-               : pack->first_frame[span->first + span->count] - pack->first_frame[span->first];
+    return segment->first_frame == NULL ? span->count
+                                        : segment->first_frame[span->first + span->count] -
+                                              segment->first_frame[span->first];
 }
 
 bool
 mmi_batch_pins(const mmi_batch *b, const mmi_span *span)
 {
-    const mmi_pack_in *pack = mmi_pack_in_of(span->msg);
-    if (!b->lasting || pack == NULL) {
+    const mmi_segment_in *segment = mmi_segment_in_of(span->msg);
+    if (!b->lasting || segment == NULL) {
         return false;
     }
-    size_t own = span->bytes + batch_span_frames(span) * sizeof *pack->offset;
+    size_t own = span->bytes + batch_span_frames(span) * sizeof *segment->offset;
     if (own < BATCH_FIRST_BYTES) {
         own = BATCH_FIRST_BYTES;   /* a copy takes no less */
     }
-    return pack->held > own * BATCH_PINS_TIMES;
+    return segment->pinned > own * BATCH_PINS_TIMES;
 }
 
 /* Where the copying stands. */
@@ -212,23 +222,24 @@ batch_copy_one(mmi_batch *b, batch_pen *pen, const mmi_msg *m)
 }
 
 static void
-batch_copy_pack(mmi_batch *b, batch_pen *pen, const mmi_pack_in *pack, const mmi_span *span)
+batch_copy_segment(mmi_batch *b, batch_pen *pen, const mmi_segment_in *segment,
+                   const mmi_span *span)
 {
     uint32_t first, frames = batch_span_frames(span);
-    (void)mmi_pack_in_frames(pack, span->first, &first);
+    (void)mmi_segment_in_frames(segment, span->first, &first);
     for (uint32_t i = 0; i < span->count; i++) {
         uint32_t frame;
-        (void)mmi_pack_in_frames(pack, span->first + i, &frame);
+        (void)mmi_segment_in_frames(segment, span->first + i, &frame);
         b->first_frame[pen->message] = pen->frame + frame - first;
         b->envelope[pen->message] = 0;
-        b->peer[pen->message++] = pack->msg.pipe_id;
+        b->peer[pen->message++] = segment->msg.pipe_id;
     }
-    uint32_t start = pack->offset[first];
+    uint32_t start = segment->offset[first];
     for (uint32_t j = 0; j < frames; j++) {
-        b->offset[pen->frame++] = pen->at + pack->offset[first + j] - start;
+        b->offset[pen->frame++] = pen->at + segment->offset[first + j] - start;
     }
     if (span->bytes > 0) {
-        memcpy(b->data + pen->at, pack->data + start, span->bytes);
+        memcpy(b->data + pen->at, segment->data + start, span->bytes);
     }
     pen->at += (uint32_t)span->bytes;
 }
@@ -238,8 +249,8 @@ static uint32_t
 batch_one_size(const mmi_span *span)
 {
     const mmi_msg *m = span->msg;
-    if (m->kind == MMI_MSG_PACK_IN) {
-        return mmi_pack_in_of(span->msg)->one_size;
+    if (m->kind == MMI_MSG_SEGMENT_IN) {
+        return mmi_segment_in_of(span->msg)->one_size;
     }
     return m->frame_count == 1 && m->envelope_count == 0 ? (uint32_t)m->size : 0;
 }
@@ -264,17 +275,21 @@ batch_copy(mmi_batch *b)
     batch_pen pen = { 0, 0, 0 };
     batch_compare(b);
     for (uint32_t i = 0; i < b->taken_count; i++) {
-        const mmi_pack_in *pack = mmi_pack_in_of(b->taken[i].msg);
-        if (pack == NULL) {
+        const mmi_segment_in *segment = mmi_segment_in_of(b->taken[i].msg);
+        if (segment == NULL) {
             batch_copy_one(b, &pen, b->taken[i].msg);
         } else {
-            batch_copy_pack(b, &pen, pack, &b->taken[i]);
+            batch_copy_segment(b, &pen, segment, &b->taken[i]);
+        }
+        if (b->taken[i].msg->known != NULL) {
+            mmi_batch_known_add(b, b->taken[i].msg->known);
         }
         mmi_msg_unref(b->taken[i].msg);
     }
     b->taken_count = 0;
     b->first_frame[pen.message] = pen.frame;
     b->offset[pen.frame] = pen.at;
+    b->pub.known = b->known_count > 0;
     b->pub.frame_count = pen.frame;
     b->pub.data = b->data;
     b->pub.offset = b->offset;
@@ -283,27 +298,28 @@ batch_copy(mmi_batch *b)
     b->pub.peer = b->peer;
 }
 
-/* The whole batch is a part of one pack: the user sees the pack itself. */
+/* The whole batch is a part of one segment: the user sees the segment itself. */
 static void
 batch_point(mmi_batch *b)
 {
     mm_batch *pub = &b->pub;
     const mmi_span *span = &b->taken[0];
-    const mmi_pack_in *pack = mmi_pack_in_of(span->msg);
+    const mmi_segment_in *segment = mmi_segment_in_of(span->msg);
     uint32_t first;
-    (void)mmi_pack_in_frames(pack, span->first, &first);
+    (void)mmi_segment_in_frames(segment, span->first, &first);
     pub->frame_count = batch_span_frames(span);
-    pub->data = pack->data;
+    pub->data = segment->data;
     pub->first_frame = NULL;
-    pub->offset = pack->offset + first;
+    pub->offset = segment->offset + first;
     if (pub->frame_count != span->count) {
-        pub->first_frame = pack->first_frame + span->first;
-        pub->offset = pack->offset;   /* frames are counted from the first of the pack */
+        pub->first_frame = segment->first_frame + span->first;
+        pub->offset = segment->offset;   /* frames are counted from the first of the segment */
     }
-    pub->one_size = pack->one_size;
+    pub->one_size = segment->one_size;
     pub->envelope = NULL;
     pub->peer = NULL;
     pub->one_peer = span->msg->pipe_id;
+    pub->known = span->msg->known != NULL;
     b->whole = span->msg;
     b->taken_count = 0;
 }
@@ -342,8 +358,11 @@ mm_batch_set(mm_batch *batch, const uint8_t *bodies, const uint64_t *sizes, cons
     if (bytes > 0) {
         memcpy(b->data, bodies, bytes);
     }
-    *batch = (mm_batch){ .message_count = count, .frame_count = count, .data = b->data,
-                         .offset = b->offset, .peer = b->peer };
+    *batch = (mm_batch){ .message_count = count,
+                         .frame_count = count,
+                         .data = b->data,
+                         .offset = b->offset,
+                         .peer = b->peer };
     return mmi_batch_bodies(b);
 }
 
@@ -360,6 +379,7 @@ mmi_batch_lend(mmi_batch *b, mmi_msg *m)
     b->envelope[0] = m->envelope_count;
     b->peer[0] = m->pipe_id;
     b->pub.message_count = 1;
+    b->pub.known = m->known != NULL;
     b->pub.big = m;
     b->pub.envelope = b->envelope;
     b->pub.peer = b->peer;
@@ -372,7 +392,7 @@ mmi_batch_fill(mmi_batch *b, uint32_t *lost)
     *pub = (mm_batch){ .message_count = b->message_count };
     *lost = 0;
     const mmi_span *only = b->taken_count == 1 ? &b->taken[0] : NULL;
-    bool whole = only != NULL && only->msg->kind == MMI_MSG_PACK_IN;
+    bool whole = only != NULL && only->msg->kind == MMI_MSG_SEGMENT_IN;
     if (whole && !mmi_batch_pins(b, only)) {
         batch_point(b);
         return MM_OK;
@@ -382,7 +402,8 @@ mmi_batch_fill(mmi_batch *b, uint32_t *lost)
     for (uint32_t i = 0; i < b->taken_count && !big; i++) {
         frames += batch_span_frames(&b->taken[i]);
     }
-    if (!batch_size_arrays(b, b->message_count, frames, big ? 0 : b->bytes)) {
+    if (!mmi_batch_known_room(b) ||
+        !batch_size_arrays(b, b->message_count, frames, big ? 0 : b->bytes)) {
         if (!whole) {
             return batch_lose(b, lost);
         }

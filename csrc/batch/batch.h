@@ -6,14 +6,14 @@
 #ifndef MMI_BATCH_H
 #define MMI_BATCH_H
 
-#include "base/pack.h"
+#include "base/segment.h"
 #include "meshmsg_binding.h"
 
 enum {
     MMI_BATCH_MESSAGES_MAX = 65536,          /* messages a batch takes at most */
     MMI_BATCH_INLINE_MAX = 262144,           /* bytes: a larger frame is given by reference */
     MMI_BATCH_SPANS_MAX = 4096,              /* entries of queues it takes them from */
-    MMI_BATCH_WHOLE_MIN = 32                 /* messages of one pack that are worth no copy */
+    MMI_BATCH_WHOLE_MIN = 32                 /* messages of one segment that are worth no copy */
 };
 
 typedef struct mmi_batch {
@@ -24,6 +24,8 @@ typedef struct mmi_batch {
     uint64_t bytes;
     uint64_t gather_end_ns;                  /* when a receive that gathers is over */
     mmi_msg *whole;                          /* the entry that pub points into, or NULL */
+    mmi_known **known;                       /* whom peers of what was copied are known as */
+    uint32_t known_count, known_cap;
     atomic_uint refs;                        /* its user, and each array exported from it */
     bool lasting;                            /* its user may keep it for long */
     uint8_t *body;                           /* bodies of messages of several frames */
@@ -51,6 +53,10 @@ int mmi_batch_fill(mmi_batch *b, uint32_t *lost) MMI_WARN_UNUSED;
 /* Then: sets body and body_offset.  MM_ENOMEM, MM_EMSGSIZE: over 2^31 - 1 bytes. */
 int mmi_batch_bodies(mmi_batch *b) MMI_WARN_UNUSED;
 mmi_batch *mmi_batch_ref(mmi_batch *b);
+/* batch/known.c.  Room for those of what was taken; false: no memory.  Then what is copied is known as that. */
+bool mmi_batch_known_room(mmi_batch *b) MMI_WARN_UNUSED;
+void mmi_batch_known_add(mmi_batch *b, mmi_known *known);
+void mmi_batch_known_drop(mmi_batch *b);
 /* Of message i, which there is: leading frames that are routing; frame j, those included. */
 uint32_t mmi_batch_envelope(const mm_batch *batch, uint32_t i);
 const void *mmi_batch_frame(const mm_batch *batch, uint32_t i, uint32_t j, size_t *size);

@@ -7,28 +7,28 @@
 #include "binding/binding.h"
 
 bool
-mmi_fast_handle(PyObject *arg, mm_handle *handle)
+mmi_py_handle(PyObject *arg, mm_handle *handle)
 {
     *handle = PyLong_AsUnsignedLongLong(arg);
     return *handle != (mm_handle)-1 || PyErr_Occurred() == NULL;
 }
 
 PyObject *
-mmi_fast_arguments(const char *form)
+mmi_py_arguments(const char *form)
 {
     PyErr_Format(PyExc_TypeError, "expected %s", form);
     return NULL;
 }
 
 mm_body
-mmi_fast_body(PyObject *bytes)
+mmi_py_body(PyObject *bytes)
 {
     return (mm_body){ .data = (const uint8_t *)PyBytes_AsString(bytes),
                       .size = (size_t)PyBytes_Size(bytes) };
 }
 
 bool
-mmi_fast_is_time(PyObject *timeout)
+mmi_py_is_time(PyObject *timeout)
 {
     if (PyLong_CheckExact(timeout)) {
         int beyond;
@@ -39,14 +39,14 @@ mmi_fast_is_time(PyObject *timeout)
 
 /* A topic that is not empty as a frame.  false: it is looked at by Python. */
 static bool
-fast_topic(PyObject *topic, mm_body *frame)
+args_topic(PyObject *topic, mm_body *frame)
 {
     Py_ssize_t size;
     const char *text = PyUnicode_Check(topic) ? PyUnicode_AsUTF8AndSize(topic, &size) : NULL;
     if (text != NULL) {
         *frame = (mm_body){ .data = (const uint8_t *)text, .size = (size_t)size };
     } else if (PyBytes_Check(topic)) {
-        *frame = mmi_fast_body(topic);
+        *frame = mmi_py_body(topic);
     } else {
         PyErr_Clear();   /* surrogates */
         return false;
@@ -55,13 +55,13 @@ fast_topic(PyObject *topic, mm_body *frame)
 }
 
 uint32_t
-mmi_fast_frames_of(PyObject *data, PyObject *timeout, PyObject *topic, mm_body *frames)
+mmi_py_frames_of(PyObject *data, PyObject *timeout, PyObject *topic, mm_body *frames)
 {
     uint32_t count = 0;
-    if (!PyBytes_Check(data) || !mmi_fast_is_time(timeout) ||
-        (topic != NULL && !fast_topic(topic, &frames[count++]))) {
+    if (!PyBytes_Check(data) || !mmi_py_is_time(timeout) ||
+        (topic != NULL && !args_topic(topic, &frames[count++]))) {
         return 0;
     }
-    frames[count++] = mmi_fast_body(data);
+    frames[count++] = mmi_py_body(data);
     return count;
 }

@@ -1,7 +1,7 @@
 /*
  * binding/coroutine.c: a coroutine without a frame (binding/coroutine.h): what makes it one to
  * Python.
- * Not here: what each begins with (binding/soon.c).
+ * Not here: what each begins with (binding/async.c).
  * Law: as Python's own in what it refuses and raises.
  */
 #include "binding/coroutine.h"
@@ -184,12 +184,12 @@ coroutine_close(PyObject *self, PyObject *unused)
     mmi_coroutine *c = (mmi_coroutine *)self;
     bool waits = c->state == MMI_COROUTINE_WAITS;
     if (c->state == MMI_COROUTINE_OVER) {
-        return mmi_fast_none();
+        return mmi_py_none();
     }
     if (!coroutine_enter(c)) {
         return NULL;
     }
-    PyObject *result = waits ? PyObject_CallMethod(c->rest, "close", NULL) : mmi_fast_none();
+    PyObject *result = waits ? PyObject_CallMethod(c->rest, "close", NULL) : mmi_py_none();
     coroutine_leave(c, false);
     return result;
 }
@@ -245,8 +245,8 @@ coroutine_warn(PyObject *self)
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *name = coroutine_qualname(self, NULL);
-    if (name == NULL || PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
-                                         "coroutine '%U' was never awaited", name) != 0) {
+    if (name == NULL ||
+        PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "coroutine '%U' was never awaited", name) != 0) {
         PyErr_WriteUnraisable(name);
     }
     Py_XDECREF(name);
@@ -319,14 +319,14 @@ static PyType_Slot coroutine_slots[] = {
 };
 
 static PyType_Spec coroutine_spec = {
-    .name = "meshmsg._fast.Coroutine",
+    .name = "meshmsg._native.Coroutine",
     .basicsize = sizeof(mmi_coroutine),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = coroutine_slots,
 };
 
 bool
-mmi_fast_coroutine_init(void)
+mmi_py_coroutine_init(void)
 {
     coroutine_type = (PyTypeObject *)PyType_FromSpec(&coroutine_spec);
     return coroutine_type != NULL;

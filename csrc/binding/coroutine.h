@@ -4,8 +4,8 @@
  *
  * Law: nothing is done before it is awaited, or its task has the first step.
  */
-#ifndef MMI_PYTHON_FAST_COROUTINE_H
-#define MMI_PYTHON_FAST_COROUTINE_H
+#ifndef MMI_BINDING_COROUTINE_H
+#define MMI_BINDING_COROUTINE_H
 
 #include "binding/binding.h"
 

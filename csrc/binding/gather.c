@@ -63,16 +63,17 @@ gather_next(gathering *g, PyObject *iterator, Py_ssize_t *size, bool *slow)
  * more.  Appends messages until there are so many, so many bytes, or one took longer to come than
  * slow_s; what is no bytes becomes what convert(it) returns. */
 PyObject *
-mmi_fast_gather(PyObject *self, PyObject *const *args, Py_ssize_t count)
+mmi_py_gather(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     if (count != 7 || !PyIter_Check(args[0]) || !PyList_Check(args[1])) {
-        return mmi_fast_arguments("(iterator, list, max_messages, max_bytes, slow_s, clock, "
-                                  "convert)");
+        return mmi_py_arguments("(iterator, list, max_messages, max_bytes, slow_s, clock, "
+                                "convert)");
     }
     Py_ssize_t messages = PyLong_AsSsize_t(args[2]), bytes = PyLong_AsSsize_t(args[3]);
-    gathering g = { .list = args[1], .convert = args[6], .clock = args[5],
-                    .slow_s = PyFloat_AsDouble(args[4]) };
+    gathering g = {
+        .list = args[1], .convert = args[6], .clock = args[5], .slow_s = PyFloat_AsDouble(args[4])
+    };
     if (PyErr_Occurred() != NULL || !gather_clock(&g, &g.before)) {
         return NULL;
     }

@@ -1,8 +1,8 @@
 /*
  * binding/message.c: messages: their classes, and making them.
  *
- * Not here: from which batch (binding/run.c), and what else a message can have
- * (_binding/message.py).
+ * Not here: from which batch (binding/run.c), what one of several frames has (binding/form.c), and
+ * what else a message can have (_binding/message.py).
  * Law: what is laid out here by hand was compared with what Python makes itself (check).
  */
 #include "binding/binding.h"
@@ -22,7 +22,7 @@ message_copy(char *to, const uint8_t *data, Py_ssize_t size)
 }
 
 PyObject *
-mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
+mmi_py_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
 {
     if (message_in_place) {
         allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -30,7 +30,7 @@ mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
         if (made != NULL) {
             char *to = PyBytes_AsString(made);
             message_copy(to, data, size);
-            ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see mmi_fast_check */
+            ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see mmi_py_check */
         }
         return made;
     }
@@ -44,16 +44,16 @@ mmi_fast_make(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
 }
 
 bool
-mmi_fast_is_plain(PyTypeObject *type)
+mmi_py_is_plain(PyTypeObject *type)
 {
     return message_in_place && (PyType_GetFlags(type) & Py_TPFLAGS_HAVE_GC) == 0;
 }
 
 PyObject *
-mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
+mmi_py_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
 {
     if (!message_in_place) {
-        return mmi_fast_make(type, data, size);
+        return mmi_py_make(type, data, size);
     }
     bool collected = (PyType_GetFlags(type) & Py_TPFLAGS_HAVE_GC) != 0;
     PyVarObject *made = collected ? PyObject_GC_NewVar(PyVarObject, type, size)
@@ -62,7 +62,7 @@ mmi_fast_plain(PyTypeObject *type, const uint8_t *data, Py_ssize_t size)
         char *to = PyBytes_AsString((PyObject *)made);
         message_copy(to, data, size);
         to[size] = '\0';
-        ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see mmi_fast_check */
+        ((Py_hash_t *)(void *)to)[-1] = -1;   /* not computed yet; see mmi_py_check */
     }
     return (PyObject *)made;
 }
@@ -89,7 +89,7 @@ message_traverse(PyObject *self, visitproc visit, void *arg)
 
 /* message_class(base, peer) -> a subclass of base, which is one of bytes, whose peer is that. */
 PyObject *
-mmi_fast_class(PyObject *self, PyObject *const *args, Py_ssize_t count)
+mmi_py_class(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     static PyType_Slot slots[] = {
@@ -98,11 +98,11 @@ mmi_fast_class(PyObject *self, PyObject *const *args, Py_ssize_t count)
         { Py_tp_free, (void *)PyObject_Free },
         { 0, NULL },
     };
-    static PyType_Spec spec = {
-        .name = "meshmsg.Message", .flags = Py_TPFLAGS_DEFAULT, .slots = slots
-    };
+    static PyType_Spec spec = { .name = "meshmsg.Message",
+                                .flags = Py_TPFLAGS_DEFAULT,
+                                .slots = slots };
     if (count != 2 || !PyType_Check(args[0]) || !PyLong_Check(args[1])) {
-        return mmi_fast_arguments("(class of bytes, peer)");
+        return mmi_py_arguments("(class of bytes, peer)");
     }
     PyObject *bases = PyTuple_Pack(1, args[0]);
     PyObject *made = bases != NULL ? PyType_FromSpecWithBases(&spec, bases) : NULL;
@@ -124,19 +124,19 @@ message_is_like(PyObject *made, PyObject *sample)
 
 /* check(type, sample: bytes) -> bool: filling in place gives what calling the type gives. */
 PyObject *
-mmi_fast_check(PyObject *self, PyObject *const *args, Py_ssize_t count)
+mmi_py_check(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     char *body;
     Py_ssize_t size;
     if (count != 2 || !PyType_Check(args[0]) ||
         PyBytes_AsStringAndSize(args[1], &body, &size) != 0) {
-        return mmi_fast_arguments("(type, sample)");
+        return mmi_py_arguments("(type, sample)");
     }
     PyTypeObject *type = (PyTypeObject *)args[0];
     message_in_place = true;
-    PyObject *made[] = { mmi_fast_make(type, (const uint8_t *)body, size),
-                         mmi_fast_plain(type, (const uint8_t *)body, size) };
+    PyObject *made[] = { mmi_py_make(type, (const uint8_t *)body, size),
+                         mmi_py_plain(type, (const uint8_t *)body, size) };
     for (int i = 0; i < 2; i++) {
         message_in_place = message_in_place && message_is_like(made[i], args[1]);
         Py_XDECREF(made[i]);

@@ -7,7 +7,7 @@
 #include "binding/binding.h"
 
 enum {
-    FAST_POLLED_MAX = 256   /* sockets told of by one call */
+    POLL_READY_MAX = 256   /* sockets told of by one call */
 };
 
 /* Appends the socket of a handle, if the dict still has it; false: an error is set. */
@@ -15,7 +15,7 @@ static bool
 poll_append(PyObject *list, PyObject *events, PyObject *sockets, const mm_ready *ready)
 {
     PyObject *key = PyLong_FromUnsignedLongLong(ready->socket);
-    PyObject *socket = key != NULL ? PyDict_GetItemWithError(sockets, key) : NULL;   /* borrowed */
+    PyObject *socket = key != NULL ? PyDict_GetItemWithError(sockets, key) : NULL; /* borrowed */
     bool done = socket != NULL ? PyList_Append(list, socket) == 0 : PyErr_Occurred() == NULL;
     if (done && socket != NULL && events != NULL) {
         PyObject *what = PyLong_FromUnsignedLong(ready->events);
@@ -39,27 +39,27 @@ poll_told(PyObject *list, PyObject *events)
     return told;
 }
 
-/* poll(group, sockets by handle, timeout_ms, slice_ms) -> list of those that can be received from,
- * empty if what was ready is in the dict no more; (list, events of each) if one is ready for
+/* poll(pollset, sockets by handle, timeout_ms, slice_ms) -> list of those that can be received
+ * from, empty if what was ready is in the dict no more; (list, events of each) if one is ready for
  * something else, or was closed; or a code */
 PyObject *
-mmi_fast_poll(PyObject *self, PyObject *const *args, Py_ssize_t count)
+mmi_py_poll(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    mm_handle group;
-    mm_ready ready[FAST_POLLED_MAX];
+    mm_handle pollset;
+    mm_ready ready[POLL_READY_MAX];
     if (count != 4 || !PyDict_Check(args[1])) {
-        return mmi_fast_arguments("(group, sockets by handle, timeout_ms, slice_ms)");
+        return mmi_py_arguments("(pollset, sockets by handle, timeout_ms, slice_ms)");
     }
     int64_t timeout_ms = PyLong_AsLongLong(args[2]), slice_ms = PyLong_AsLongLong(args[3]);
-    if (!mmi_fast_handle(args[0], &group) || PyErr_Occurred() != NULL) {
+    if (!mmi_py_handle(args[0], &pollset) || PyErr_Occurred() != NULL) {
         return NULL;
     }
     int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_pollset_poll(group, ready, FAST_POLLED_MAX, timeout_ms, slice_ms);
-    Py_END_ALLOW_THREADS
-    if (rc < 0) {
+    Py_BEGIN_ALLOW_THREADS rc =
+        mm_pollset_poll(pollset, ready, POLL_READY_MAX, timeout_ms, slice_ms);
+    Py_END_ALLOW_THREADS if (rc < 0)
+    {
         return PyLong_FromLong(rc);
     }
     bool plain = true;

@@ -3,6 +3,7 @@
  * made of the batches it came in.
  *
  * So a message is made when somebody takes it, not 512 at once: it is still in the cache then.
+ * The core is told of what is left here, if somebody watches the socket or sleeps in it.
  * Not here: its type (binding/ready_type.c); the batches (binding/run.c); receiving
  * (binding/receive.c); iterating (binding/stream.c).
  * Law: the interpreter's lock is held; making an object, and a signal's function, may run anything,
@@ -50,52 +51,53 @@ mmi_ready_insert(mmi_run **queue, PyObject *list, Py_ssize_t count)
 
 /* The class of a peer's messages, as a new reference; asking for it may run anything. */
 static PyObject *
-ready_class(mmi_ready *r, uint64_t peer)
+ready_class(mmi_ready *r, const mmi_run *run)
 {
+    uint64_t peer = mmi_run_peer(run);
     if (r->type != NULL && r->peer == peer) {
         Py_INCREF(r->type);
         return r->type;
     }
-    PyObject *number = PyLong_FromUnsignedLongLong(peer);
-    PyObject *type =
-        number != NULL ? PyObject_CallFunctionObjArgs(r->classes, number, NULL) : NULL;
-    Py_XDECREF(number);
-    if (type != NULL && !(PyType_Check(type) && (PyType_GetFlags((PyTypeObject *)type) &
-                                                 Py_TPFLAGS_BYTES_SUBCLASS) != 0)) {
-        Py_DECREF(type);
-        return mmi_fast_arguments("a class of bytes");
-    }
+    PyObject *type = mmi_form_class(r->form, run->batch, peer);
     if (type != NULL) {
         PyObject *before = r->type;
         r->type = type;
         r->peer = peer;
-        r->plain = mmi_fast_is_plain((PyTypeObject *)type);
+        r->plain = mmi_py_is_plain((PyTypeObject *)type);
         Py_INCREF(type);
         Py_XDECREF(before);   /* may run anything as well */
     }
     return type;
 }
 
-/* The class of the next message of a run, as a new reference; that of requests is known. */
+/* The class of the next message of a run, as a new reference, if it is one frame; others, and
+ * requests, have one class each. */
 static PyObject *
 ready_type_of(mmi_ready *r, const mmi_run *run)
 {
-    if (run->owner == NULL) {
-        return ready_class(r, mmi_run_peer(run));
+    uint32_t from, to;
+    mmi_py_span(run->batch, (uint32_t)run->at, &from, &to);
+    if (run->owner == NULL && to - from == 1) {
+        return ready_class(r, run);
     }
-    Py_INCREF(r->request);
-    return r->request;
+    Py_INCREF(r->form->full);
+    return (PyObject *)r->form->full;
 }
 
+/* Message i, of the class that ready_type_of gave. */
 static PyObject *
-ready_make_one(const mmi_run *run, uint32_t i, PyObject *type)
+ready_make_one(const mmi_ready *r, const mmi_run *run, uint32_t i, PyObject *type)
 {
-    return run->owner == NULL ? mmi_run_make(run, i, type)
-                              : mmi_fast_request_of(run->batch, i, (PyTypeObject *)type, run->owner,
-                                                    run->handle);
+    if (run->owner != NULL) {
+        return mmi_py_request_of(run->batch, i, (PyTypeObject *)type, run->owner, run->handle);
+    }
+    uint32_t from, to;
+    mmi_py_span(run->batch, i, &from, &to);
+    return to - from == 1 ? mmi_run_make(run, from, type)
+                          : mmi_form_full(r->form, run->batch, i, from, to);
 }
 
-/* The next message of the first run, which is a batch of bytes or of requests.  NULL without an
+/* The next message of the first run, which is a batch.  NULL without an
  * error: it is another run's turn meanwhile. */
 static PyObject *
 ready_make(mmi_ready *r, mmi_run **queue)
@@ -111,7 +113,7 @@ ready_make(mmi_ready *r, mmi_run **queue)
         if (last) {
             (void)run_unlink(queue);
         }
-        made = ready_make_one(run, (uint32_t)at, type);
+        made = ready_make_one(r, run, (uint32_t)at, type);
         if (made != NULL && last) {
             mmi_run_unref(run);   /* the queue's reference; not the last */
         } else if (made == NULL && last) {
@@ -126,28 +128,13 @@ ready_make(mmi_ready *r, mmi_run **queue)
     return made;
 }
 
-/* The first run's messages become a list.  Meanwhile nobody sees it: who unpacks it a second time
- * would double them. */
-static void
-ready_unpack(mmi_ready *r, mmi_run **queue)
-{
-    mmi_run *run = run_unlink(queue);
-    uint64_t drops = r->drops;
-    (void)mmi_run_unpack(run);
-    if (run->at < run->count && r->drops == drops) {
-        mmi_run_link(queue, run);
-    } else {
-        mmi_run_unref(run);
-    }
-}
-
-/* The usual case, where nothing that is done runs anything else: bytes of the peer whose class was
- * asked for last.  NULL without an error: it is another case. */
+/* The usual case, where nothing that is done runs anything else: one frame of the peer whose class
+ * was asked for last.  NULL without an error: it is another case. */
 static PyObject *
 ready_make_plain(const mmi_ready *r, mmi_run **queue)
 {
     mmi_run *run = *queue;
-    if (run == NULL || run->list != NULL || run->owner != NULL || !r->plain ||
+    if (run == NULL || run->list != NULL || run->owner != NULL || !run->single || !r->plain ||
         mmi_run_peer(run) != r->peer) {
         return NULL;
     }
@@ -169,8 +156,6 @@ mmi_ready_take(mmi_ready *r, mmi_run **queue)
             if (run->at == run->count) {
                 mmi_run_unref(run_unlink(queue));
             }
-        } else if (run->owner != NULL && r->request == NULL) {
-            ready_unpack(r, queue);
         } else {
             found = ready_make(r, queue);
         }
@@ -202,11 +187,48 @@ mmi_ready_take_list(mmi_ready *r, mmi_run **queue, Py_ssize_t max)
 }
 
 PyObject *
-mmi_ready_quick(mmi_ready *r, uint32_t most)
+mmi_ready_quick(mmi_ready *r)
 {
-    PyObject *found = r->held || r->quick >= most ? NULL : mmi_ready_take(r, &r->run);
-    r->quick += found != NULL;
+    PyObject *found = r->watched || mmi_py_async_due() ? NULL : mmi_ready_take(r, &r->run);
+    if (found != NULL) {
+        (void)mmi_py_async_count(1);
+    }
     return found;
+}
+
+void
+mmi_ready_settle(mmi_ready *r)
+{
+    bool told;
+    mmi_lock_take(&r->lock);   /* what is told last is so */
+    do {
+        told = r->told = r->run != NULL;
+        Py_BEGIN_ALLOW_THREADS(void) mm_mark_unclaimed(r->one.handle, told);
+        Py_END_ALLOW_THREADS
+    } while (told != (r->run != NULL));   /* others may receive meanwhile */
+    mmi_lock_drop(&r->lock);
+}
+
+PyObject *
+mmi_ready_settled(mmi_ready *r, PyObject *found)
+{
+    if (r->watched && found != NULL && r->told != (r->run != NULL)) {
+        mmi_ready_settle(r);
+    }
+    return found;
+}
+
+void
+mmi_ready_keep(mmi_ready *r)
+{
+    if (r->run == NULL) {
+        return;
+    }
+    if (r->watched) {
+        mmi_ready_settle(r);
+    }
+    Py_BEGIN_ALLOW_THREADS(void) mm_interrupt(r->one.handle);
+    Py_END_ALLOW_THREADS
 }
 
 /* Each may run anything, which finds the rest. */
@@ -219,8 +241,17 @@ mmi_ready_drop(mmi_ready *r)
     }
 }
 
+void
+mmi_ready_give_back(mmi_ready *r, mmi_run *runs, uint64_t drops)
+{
+    mmi_run_link(&r->run, runs);   /* what is there came meanwhile, and is younger */
+    if (r->drops != drops) {
+        mmi_ready_drop(r);         /* closed meanwhile */
+    }
+}
+
 PyObject *
 mmi_ready_next(mmi_ready *r)
 {
-    return r->held ? NULL : mmi_ready_take(r, &r->run);
+    return r->watched ? NULL : mmi_ready_take(r, &r->run);
 }

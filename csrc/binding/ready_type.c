@@ -8,6 +8,8 @@
  */
 #include "binding/ready.h"
 
+#include <structmember.h>
+
 static PyTypeObject *ready_type;
 
 static Py_ssize_t
@@ -24,7 +26,7 @@ ready_length(PyObject *self)
 static PyObject *
 ready_or_none(PyObject *found)
 {
-    return found != NULL || PyErr_Occurred() != NULL ? found : mmi_fast_none();
+    return found != NULL || PyErr_Occurred() != NULL ? found : mmi_py_none();
 }
 
 /* pop() -> the oldest; None: there is none */
@@ -33,27 +35,15 @@ ready_pop(PyObject *self, PyObject *unused)
 {
     (void)unused;
     mmi_ready *r = (mmi_ready *)self;
-    return ready_or_none(mmi_ready_take(r, &r->run));
+    return ready_or_none(mmi_ready_settled(r, mmi_ready_take(r, &r->run)));
 }
 
-/* quick(limit) -> the oldest; None: there is none, all is held, or so many were taken so since
- * rested() */
+/* quick() -> the oldest; None: there is none, it is watched, or others are due a turn */
 static PyObject *
-ready_quick(PyObject *self, PyObject *limit)
-{
-    unsigned long most = PyLong_AsUnsignedLong(limit);
-    return ready_or_none(mmi_ready_quick((mmi_ready *)self, (uint32_t)most));
-}
-
-/* rested() -> how many were taken by quick since the last rest */
-static PyObject *
-ready_rested(PyObject *self, PyObject *unused)
+ready_quick(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    mmi_ready *r = (mmi_ready *)self;
-    unsigned long count = r->quick;
-    r->quick = 0;
-    return PyLong_FromUnsignedLong(count);
+    return ready_or_none(mmi_ready_quick((mmi_ready *)self));
 }
 
 /* take(max) -> list: of what is there, perhaps nothing */
@@ -62,7 +52,8 @@ ready_take_some(PyObject *self, PyObject *arg)
 {
     mmi_ready *r = (mmi_ready *)self;
     Py_ssize_t max = PyLong_AsSsize_t(arg);
-    return PyErr_Occurred() != NULL ? NULL : mmi_ready_take_list(r, &r->run, max);
+    return PyErr_Occurred() != NULL ? NULL
+                                    : mmi_ready_settled(r, mmi_ready_take_list(r, &r->run, max));
 }
 
 /* put_back(list): before all others, in their order */
@@ -70,12 +61,12 @@ static PyObject *
 ready_put_back(PyObject *self, PyObject *list)
 {
     if (!PyList_Check(list)) {
-        return mmi_fast_arguments("a list");
+        return mmi_py_arguments("a list");
     }
     if (!mmi_ready_insert(&((mmi_ready *)self)->run, list, PyList_Size(list))) {
         return NULL;
     }
-    return mmi_fast_none();
+    return mmi_py_none();
 }
 
 static PyObject *
@@ -83,26 +74,63 @@ ready_clear(PyObject *self, PyObject *unused)
 {
     (void)unused;
     mmi_ready_drop((mmi_ready *)self);
-    return mmi_fast_none();
+    return mmi_py_none();
 }
 
-/* hold(): iterators go by their refill for every message */
+/* keep(list): as put_back, by a call that failed: most likely a signal's function raised, or it was
+ * cancelled; who waits looks, also for what the call had left here itself */
 static PyObject *
-ready_hold(PyObject *self, PyObject *unused)
+ready_keep(PyObject *self, PyObject *list)
 {
-    (void)unused;
-    ((mmi_ready *)self)->held = true;
-    return mmi_fast_none();
+    PyObject *done = ready_put_back(self, list);
+    mmi_ready_keep((mmi_ready *)self);
+    return done;
 }
 
-/* tell() -> whether there are some, which the caller tells the core */
+/* watch(): somebody does, from outside: from now on iterators go by their refill for every message,
+ * nobody prefetches, and the core is told of what is left here */
 static PyObject *
-ready_tell(PyObject *self, PyObject *unused)
+ready_watch(PyObject *self, PyObject *unused)
 {
     (void)unused;
     mmi_ready *r = (mmi_ready *)self;
-    r->told = r->run != NULL;
-    return PyBool_FromLong(r->told);
+    mmi_lock_take(&r->lock);
+    r->watched = true;
+    mmi_ready_settle(r);
+    mmi_lock_drop(&r->lock);
+    return mmi_py_none();
+}
+
+/* forget(): in a forked child: what is ready is the parent's, and threads that held the lock are
+ * not here */
+static PyObject *
+ready_after_fork(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    mmi_ready *r = (mmi_ready *)self;
+    mmi_ready_drop(r);
+    return mmi_lock_init(&r->lock) ? mmi_py_none() : NULL;
+}
+
+/* with ready: no other thread prefetches, nor goes to sleep */
+static PyObject *
+ready_enter(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    if (!mmi_lock_wait(&((mmi_ready *)self)->lock)) {
+        return NULL;
+    }
+    Py_INCREF(self);
+    return self;
+}
+
+static PyObject *
+ready_exit(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)args;
+    (void)count;
+    mmi_lock_drop(&((mmi_ready *)self)->lock);
+    return mmi_py_none();
 }
 
 /* known() -> (messages, bytes) of what is not made yet, and a list of what is */
@@ -137,8 +165,7 @@ ready_traverse(PyObject *self, visitproc visit, void *arg)
         Py_VISIT(run->list);
         Py_VISIT(run->owner);
     }
-    Py_VISIT(r->classes);
-    Py_VISIT(r->request);
+    Py_VISIT(r->form);
     Py_VISIT(r->type);
     Py_VISIT(Py_TYPE(self));
     return 0;
@@ -158,8 +185,8 @@ ready_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     mmi_ready_drop(r);
-    Py_XDECREF(r->classes);
-    Py_XDECREF(r->request);
+    mmi_lock_fini(&r->lock);
+    Py_XDECREF(r->form);
     Py_XDECREF(r->type);
     PyObject_GC_Del(self);
     Py_DECREF(type);
@@ -167,12 +194,14 @@ ready_dealloc(PyObject *self)
 
 static PyMethodDef ready_methods[] = {
     { "pop", ready_pop, METH_NOARGS, NULL },
-    { "quick", ready_quick, METH_O, NULL },
-    { "rested", ready_rested, METH_NOARGS, NULL },
+    { "quick", ready_quick, METH_NOARGS, NULL },
     { "put_back", ready_put_back, METH_O, NULL },
     { "clear", ready_clear, METH_NOARGS, NULL },
-    { "hold", ready_hold, METH_NOARGS, NULL },
-    { "tell", ready_tell, METH_NOARGS, NULL },
+    { "keep", ready_keep, METH_O, NULL },
+    { "watch", ready_watch, METH_NOARGS, NULL },
+    { "forget", ready_after_fork, METH_NOARGS, NULL },
+    { "__enter__", ready_enter, METH_NOARGS, NULL },
+    { "__exit__", (PyCFunction)(void (*)(void))ready_exit, METH_FASTCALL, NULL },
     { "known", ready_known, METH_NOARGS, NULL },
     { "take", ready_take_some, METH_O, NULL },
     { "recv", (PyCFunction)(void (*)(void))mmi_ready_recv, METH_FASTCALL, NULL },
@@ -181,11 +210,18 @@ static PyMethodDef ready_methods[] = {
     { "recv_many", (PyCFunction)(void (*)(void))mmi_ready_recv_many, METH_FASTCALL, NULL },
     { "turn", (PyCFunction)(void (*)(void))mmi_ready_turn, METH_FASTCALL, NULL },
     { "answer", (PyCFunction)(void (*)(void))mmi_ready_answer, METH_FASTCALL, NULL },
+    { "hold", (PyCFunction)(void (*)(void))mmi_ready_hold, METH_FASTCALL, NULL },
     { "sleeps", mmi_ready_sleeps, METH_O, NULL },
     { NULL, NULL, 0, NULL },
 };
 
+static PyMemberDef ready_members[] = {
+    { "watched", T_BOOL, offsetof(mmi_ready, watched), READONLY, NULL },
+    { NULL, 0, 0, 0, NULL },
+};
+
 static PyType_Slot ready_slots[] = {
+    { Py_tp_members, ready_members },
     { Py_tp_methods, ready_methods },
     { Py_tp_traverse, (void *)ready_traverse },
     { Py_tp_clear, (void *)ready_forget },
@@ -195,7 +231,7 @@ static PyType_Slot ready_slots[] = {
 };
 
 static PyType_Spec ready_spec = {
-    .name = "meshmsg._fast.Ready",
+    .name = "meshmsg._native.Ready",
     .basicsize = sizeof(mmi_ready),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = ready_slots,
@@ -207,24 +243,27 @@ mmi_ready_is(PyObject *object)
     return Py_TYPE(object) == ready_type;
 }
 
-/* ready(classes): for messages; ready(class): for requests */
+/* ready(form) -> Ready: for messages of that form */
 PyObject *
-mmi_fast_ready(PyObject *self, PyObject *const *args, Py_ssize_t count)
+mmi_py_ready(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if (count != 1 || !PyCallable_Check(args[0])) {
-        return mmi_fast_arguments("(classes by peer, or the class of requests)");
+    if (count != 1 || !mmi_form_is(args[0])) {
+        return mmi_py_arguments("(form)");
     }
     mmi_ready *r = (mmi_ready *)PyType_GenericNew(ready_type, NULL, NULL);
     if (r != NULL) {
         Py_INCREF(args[0]);
-        *(PyType_Check(args[0]) ? &r->request : &r->classes) = args[0];
+        r->form = (mmi_form *)args[0];
+    }
+    if (r != NULL && !mmi_lock_init(&r->lock)) {
+        Py_CLEAR(r);
     }
     return (PyObject *)r;
 }
 
 bool
-mmi_fast_ready_init(void)
+mmi_py_ready_init(void)
 {
     ready_type = (PyTypeObject *)PyType_FromSpec(&ready_spec);
     return ready_type != NULL;

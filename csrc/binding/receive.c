@@ -1,8 +1,8 @@
 /*
  * binding/receive.c: receiving: what comes out of the core is given out, or becomes ready.
  *
- * Not here: what is ready (binding/ready.c); order among several threads (_socket/inbox.py,
- * _sync/receiving.py).
+ * Not here: what is ready (binding/ready.c); order among several threads
+ * (binding/lock.h, _sync/receiving.py).
  * Law: nobody waits for the core's lock with the interpreter's in hand (ADR 12); what was received
  * is its call's own until it is given out, and is ready before a signal's function can raise.
  */
@@ -19,10 +19,7 @@ receive_give(mmi_ready *r, mmi_run *run, uint64_t drops, bool many)
         found = many ? mmi_ready_take_list(r, &own, run->count) : mmi_ready_take(r, &own);
     }
     if (own != NULL) {
-        mmi_run_link(&r->run, own);   /* what is there came meanwhile, and is younger */
-        if (r->drops != drops) {
-            mmi_ready_drop(r);        /* closed meanwhile */
-        }
+        mmi_ready_give_back(r, own, drops);
     }
     if (many && found != NULL && PyList_Size(found) == 0) {
         Py_DECREF(found);
@@ -36,32 +33,6 @@ static PyObject *
 receive_result(PyObject *found)
 {
     return found != NULL || PyErr_Occurred() != NULL ? found : PyLong_FromLong(MM_ECLOSED);
-}
-
-/* Calls that method of the owner, whatever error is set, which stays: it is told of what became
- * ready behind its back. */
-static void
-receive_tell(PyObject *owner, const char *method, const char *form)
-{
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *result = PyObject_CallMethod(owner, method, form);
-    Py_XDECREF(result);
-    if (result == NULL && type == NULL) {
-        PyErr_WriteUnraisable(owner);
-    }
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
-}
-
-/* What was found, once the core, for who watches the owner, was told of what is left. */
-static PyObject *
-receive_settled(const mmi_ready *r, PyObject *owner, PyObject *found)
-{
-    if (r->held && found != NULL && r->told != (r->run != NULL)) {
-        receive_tell(owner, "_settle_held", NULL);
-    }
-    return found;
 }
 
 /* What is ready goes first: a signal's function may have received since the caller looked. */
@@ -86,7 +57,7 @@ receive_into(mmi_ready *r, PyObject *owner, const mmi_want *want, bool many)
 {
     PyObject *found = receive_ready(r, want, many);
     if (found != NULL || PyErr_Occurred() != NULL) {
-        return receive_settled(r, owner, found);
+        return mmi_ready_settled(r, found);
     }
     mmi_run *run = mmi_run_new();
     if (run == NULL) {
@@ -94,14 +65,14 @@ receive_into(mmi_ready *r, PyObject *owner, const mmi_want *want, bool many)
     }
     uint64_t drops = r->drops;
     /* A request that is there, as when a Poller told of it, costs neither a wait nor a copy. */
-    bool here = r->request != NULL && want->messages == 1;
-    int rc = here ? mmi_run_recv_here(run, owner, want) : MM_EAGAIN;
+    bool here = mmi_form_is_request(r->form) && want->messages == 1;
+    int rc = here ? mmi_run_recv_nowait(run, owner, want) : MM_EAGAIN;
     if (rc < 0) {
-        rc = mmi_run_recv(run, owner, r->classes != NULL, want);
+        rc = mmi_run_recv(run, mmi_ready_answers(r, owner), want);
     }
     if (rc > 0) {
         found = receive_give(r, run, drops, many);
-        return receive_result(receive_settled(r, owner, found));
+        return receive_result(mmi_ready_settled(r, found));
     }
     mmi_run_unref(run);
     return PyLong_FromLong(rc);
@@ -116,9 +87,9 @@ receive_as_told(PyObject *self, PyObject *const *args, Py_ssize_t count, bool ma
 }
 
 /* recv(owner, handle, max_messages, max_bytes, timeout_ms, slice_ms) -> the first message of what
- * came, the others are ready then; or a code.  owner._unpack_at(address) makes a list of a batch
- * whose messages are more than bytes; a request is answered by way of the handle.  More than one
- * message only when nothing is ready, and no other thread receives: order would be lost. */
+ * came, the others are ready then; or a code.  A request is answered by way of owner and handle.
+ * More than one message only when nothing is ready, and no other thread receives: order would be
+ * lost. */
 PyObject *
 mmi_ready_recv(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -131,12 +102,13 @@ mmi_ready_serve(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     mmi_want *one = &((mmi_ready *)self)->one;
     if (count != 2) {
-        return mmi_fast_arguments("(handle, slice_ms)");
+        return mmi_py_arguments("(handle, slice_ms)");
     }
-    *one = (mmi_want){ .messages = 1, .bytes = 1, .timeout_ms = -1,
-                       .slice_ms = PyLong_AsLongLong(args[1]) };
-    bool good = mmi_fast_handle(args[0], &one->handle) && PyErr_Occurred() == NULL;
-    return good ? mmi_fast_none() : NULL;
+    *one = (mmi_want){
+        .messages = 1, .bytes = 1, .timeout_ms = -1, .slice_ms = PyLong_AsLongLong(args[1])
+    };
+    bool good = mmi_py_handle(args[0], &one->handle) && PyErr_Occurred() == NULL;
+    return good ? mmi_py_none() : NULL;
 }
 
 /* one(owner) -> as recv, of a single message and as long as it takes: what is asked for most often
@@ -168,14 +140,14 @@ mmi_ready_sleeps(PyObject *self, PyObject *change)
     return PyLong_FromUnsignedLong(r->sleepers);
 }
 
-/* Takes what is there, under the lock of who prefetches: the first message, and those behind it are
+/* Takes what is there, with the lock held: the first message, and those behind it are
  * ready then; NULL without an error: none, and *rc says why (MM_EAGAIN: this thread counts as
  * asleep). */
 static PyObject *
 receive_ahead(mmi_ready *r, PyObject *owner, const mmi_want *want, int *rc)
 {
     *rc = MM_EINTR;
-    bool shared = r->held || r->run != NULL || r->sleepers > 0;
+    bool shared = r->watched || r->run != NULL || r->sleepers > 0;
     mmi_run *run = shared ? NULL : mmi_run_new();
     if (run == NULL) {
         return NULL;
@@ -183,7 +155,7 @@ receive_ahead(mmi_ready *r, PyObject *owner, const mmi_want *want, int *rc)
     uint64_t drops = r->drops;
     mmi_want now = *want;
     now.timeout_ms = 0;
-    *rc = mmi_run_recv(run, owner, r->classes != NULL, &now);
+    *rc = mmi_run_recv(run, mmi_ready_answers(r, owner), &now);
     if (*rc > 0) {
         return receive_give(r, run, drops, false);
     }
@@ -201,7 +173,7 @@ receive_asleep(mmi_ready *r, PyObject *owner, const mmi_want *want, int *rc)
     mmi_run *run = mmi_run_new();
     one.messages = 1;
     if (run != NULL) {
-        *rc = mmi_run_recv(run, owner, r->classes != NULL, &one);
+        *rc = mmi_run_recv(run, mmi_ready_answers(r, owner), &one);
     }
     r->sleepers--;
     if (run != NULL && *rc > 0) {
@@ -213,56 +185,18 @@ receive_asleep(mmi_ready *r, PyObject *owner, const mmi_want *want, int *rc)
     return NULL;
 }
 
-/* Names that every wait needs, made once. */
-static PyObject *receive_lock_name, *receive_acquire, *receive_release;
-
-bool
-mmi_fast_receive_init(void)
-{
-    receive_lock_name = PyUnicode_InternFromString("_inbox_lock");
-    receive_acquire = PyUnicode_InternFromString("acquire");
-    receive_release = PyUnicode_InternFromString("release");
-    return receive_lock_name != NULL && receive_acquire != NULL && receive_release != NULL;
-}
-
-/* Whether the lock was free, and is held now. */
-static bool
-receive_lock(PyObject *lock)
-{
-    PyObject *result = PyObject_CallMethodObjArgs(lock, receive_acquire, Py_False, NULL);
-    bool done = result == Py_True;
-    Py_XDECREF(result);
-    PyErr_Clear();   /* then Python takes it, and says what is wrong with it */
-    return done;
-}
-
-/* Lets go of the lock, whatever error is set. */
-static void
-receive_unlock(PyObject *lock)
-{
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *result = PyObject_CallMethodObjArgs(lock, receive_release, NULL);
-    Py_XDECREF(result);
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
-}
-
 PyObject *
 mmi_ready_await(mmi_ready *r, PyObject *owner, const mmi_want *want)
 {
-    PyObject *lock =
-        PyErr_CheckSignals() == 0 ? PyObject_GetAttr(owner, receive_lock_name) : NULL;
-    if (lock == NULL) {
+    if (PyErr_CheckSignals() != 0) {
         return NULL;
     }
     PyObject *found = NULL;
     int rc = MM_EINTR;
-    if (receive_lock(lock)) {
+    if (mmi_lock_try(&r->lock)) {
         found = receive_ahead(r, owner, want, &rc);
-        receive_unlock(lock);
+        mmi_lock_drop(&r->lock);
     }
-    Py_DECREF(lock);
     if (rc == MM_EAGAIN) {
         found = receive_asleep(r, owner, want, &rc);
     }
@@ -270,9 +204,9 @@ mmi_ready_await(mmi_ready *r, PyObject *owner, const mmi_want *want)
         PyErr_NoMemory();
     }
     if (found == NULL && PyErr_Occurred() != NULL) {
-        receive_tell(owner, "_keep", "([])");   /* what it had is ready again: who waits looks */
+        mmi_ready_keep(r);   /* what it had is ready again */
     }
-    return receive_settled(r, owner, found);
+    return mmi_ready_settled(r, found);
 }
 
 /* turn(as recv) -> the next message, waited for; None: there is more to it, for Python to do: other
@@ -288,5 +222,5 @@ mmi_ready_turn(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (found != NULL || PyErr_Occurred() != NULL) {
         return found;
     }
-    return mmi_fast_none();
+    return mmi_py_none();
 }

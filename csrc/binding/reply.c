@@ -2,7 +2,7 @@
  * binding/reply.c: what a Rep or a Respondent receives, and how it is answered: a request is bytes
  * and its way back, a native object that one call sends the answer along.
  * Not here: receiving (binding/receive.c); what an error is called (_binding/message.py,
- * _roles/forms.py).
+ * _roles/questions.py).
  * Law: limited API; of all answers to a request one is sent.  Its way is claimed before the answer
  * is sent, and free again only if nothing was: another thread that answers meanwhile is told that
  * it was answered already.
@@ -14,14 +14,14 @@
 #include <string.h>
 
 typedef struct way {
-    PyObject_VAR_HEAD
-    PyObject *owner;           /* the socket; NULL: it was answered, or no socket gave it */
+    PyObject_VAR_HEAD PyObject *owner; /* the socket; NULL: it was answered, or no socket gave it */
     mm_handle socket;
     uint64_t peer;
-    atomic_flag answered;      /* or just being answered */
-    bool refused;              /* that was the answer */
-    uint32_t count;            /* frames of the way back */
-    uint64_t sizes[];          /* theirs, and that of the answer; then the frames, end to end */
+    PyObject *known; /* the peer as an object, where more is known of it than its id; else NULL */
+    atomic_flag answered; /* or just being answered */
+    bool refused; /* that was the answer */
+    uint32_t count; /* frames of the way back */
+    uint64_t sizes[]; /* theirs, and that of the answer; then the frames, end to end */
 } way;
 
 static PyTypeObject *way_type;
@@ -53,6 +53,7 @@ way_new(PyObject *owner, mm_handle socket, uint64_t peer, uint32_t count, size_t
         w->owner = owner;
         w->socket = socket;
         w->peer = peer;
+        w->known = NULL;
         w->count = count;
         w->refused = false;
         atomic_flag_clear(&w->answered);
@@ -67,16 +68,16 @@ way_of(const mm_batch *batch, uint32_t i, uint32_t from, uint32_t count, PyObjec
 {
     Py_ssize_t size, total = 0;
     for (uint32_t j = from; j < from + count; j++) {
-        (void)mmi_fast_frame(batch, j, &size);
+        (void)mmi_py_frame(batch, j, &size);
         total += size;
     }
-    way *w = way_new(owner, socket, mmi_fast_peer(batch, i), count, (size_t)total);
+    way *w = way_new(owner, socket, mmi_py_peer(batch, i), count, (size_t)total);
     if (w == NULL) {
         return NULL;
     }
     uint8_t *to = way_frames(w);
     for (uint32_t j = 0; j < count; j++) {
-        const uint8_t *data = mmi_fast_frame(batch, from + j, &size);
+        const uint8_t *data = mmi_py_frame(batch, from + j, &size);
         w->sizes[j] = (uint64_t)size;
         if (size > 0) {
             memcpy(to, data, (size_t)size);
@@ -84,6 +85,9 @@ way_of(const mm_batch *batch, uint32_t i, uint32_t from, uint32_t count, PyObjec
         to += size;
     }
     PyObject_GC_Track((PyObject *)w);
+    if (batch->known != 0 && (w->known = mmi_py_peer_of(batch, mmi_py_peer(batch, i))) == NULL) {
+        Py_CLEAR(w);
+    }
     return (PyObject *)w;
 }
 
@@ -91,23 +95,21 @@ way_of(const mm_batch *batch, uint32_t i, uint32_t from, uint32_t count, PyObjec
 static PyObject *reply_way_name, *reply_frames_name;
 
 PyObject *
-mmi_fast_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject *owner,
-                    mm_handle socket)
+mmi_py_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObject *owner,
+                  mm_handle socket)
 {
     uint32_t from, to;
-    mmi_fast_span(batch, i, &from, &to);
-    uint32_t envelope = mmi_fast_envelope(batch, i), body = from + envelope;
+    mmi_py_span(batch, i, &from, &to);
+    uint32_t envelope = mmi_py_envelope(batch, i), body = from + envelope;
     Py_ssize_t size;
-    const uint8_t *data = mmi_fast_frame(batch, to - 1, &size);
-    PyObject *made = mmi_fast_make(type, data, size);
+    const uint8_t *data = mmi_py_frame(batch, to - 1, &size);
+    PyObject *made = mmi_py_make(type, data, size);
     PyObject *back = made != NULL ? way_of(batch, i, from, envelope, owner, socket) : NULL;
     bool good = back != NULL && PyObject_SetAttr(made, reply_way_name, back) == 0;
     if (good && body + 1 < to) {
-        PyObject *frames = mmi_fast_frames(batch, body, to);
-        PyObject *all = frames != NULL ? PyList_AsTuple(frames) : NULL;
-        good = all != NULL && PyObject_SetAttr(made, reply_frames_name, all) == 0;
+        PyObject *frames = mmi_py_frames(batch, body, to);
+        good = frames != NULL && PyObject_SetAttr(made, reply_frames_name, frames) == 0;
         Py_XDECREF(frames);
-        Py_XDECREF(all);
     }
     Py_XDECREF(back);
     if (!good) {
@@ -145,9 +147,9 @@ way_reply(PyObject *self, PyObject *data)
     way *w = (way *)self;
     mmi_question q;
     if (!PyBytes_Check(data) && !PyTuple_Check(data)) {
-        return mmi_fast_none();
+        return mmi_py_none();
     }
-    if (!mmi_fast_question(data, &q)) {
+    if (!mmi_py_question(data, &q)) {
         return NULL;
     }
     if (atomic_flag_test_and_set(&w->answered)) {
@@ -155,13 +157,13 @@ way_reply(PyObject *self, PyObject *data)
     }
     w->sizes[w->count] = q.size;
     int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = q.count == 1 ? mm_send_reply_along(w->socket, w->peer, way_frames(w), w->sizes, w->count,
-                                            q.data)
-                      : way_send_frames(w, &q);
-    Py_END_ALLOW_THREADS
-    if (rc == MM_OK || rc == MM_EHOSTUNREACH) {   /* gone, or its queue is full: counted */
-        Py_CLEAR(w->owner);   /* who keeps the request does not keep the socket */
+    Py_BEGIN_ALLOW_THREADS rc =
+        q.count == 1
+            ? mm_send_reply_along(w->socket, w->peer, way_frames(w), w->sizes, w->count, q.data)
+            : way_send_frames(w, &q);
+    Py_END_ALLOW_THREADS if (rc == MM_OK || rc == MM_EHOSTUNREACH)
+    { /* gone, or its queue is full: counted */
+        Py_CLEAR(w->owner); /* who keeps the request does not keep the socket */
         return PyBool_FromLong(rc == MM_OK);
     }
     atomic_flag_clear(&w->answered);
@@ -183,11 +185,10 @@ way_refuse(PyObject *self, PyObject *reason)
         return PyLong_FromLong(MM_ESTATE);
     }
     int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_send_refusal_along(w->socket, w->peer, way_frames(w), w->sizes, w->count,
-                               (const uint8_t *)body, (size_t)size);
-    Py_END_ALLOW_THREADS
-    if (rc == MM_OK) {
+    Py_BEGIN_ALLOW_THREADS rc = mm_send_refusal_along(
+        w->socket, w->peer, way_frames(w), w->sizes, w->count, (const uint8_t *)body, (size_t)size);
+    Py_END_ALLOW_THREADS if (rc == MM_OK)
+    {
         w->refused = true;
         Py_CLEAR(w->owner);
         return PyBool_FromLong(1);
@@ -212,13 +213,19 @@ static PyObject *
 way_peer(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyLong_FromUnsignedLongLong(((const way *)self)->peer);
+    const way *w = (const way *)self;
+    if (w->known == NULL) {
+        return mmi_py_peer_of(NULL, w->peer);
+    }
+    Py_INCREF(w->known);
+    return w->known;
 }
 
 static int
 way_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((const way *)self)->owner);
+    Py_VISIT(((const way *)self)->known);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -229,6 +236,7 @@ way_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((way *)self)->owner);
+    Py_XDECREF(((way *)self)->known);
     PyObject_GC_Del(self);
     Py_DECREF(type);
 }
@@ -241,7 +249,7 @@ static PyMethodDef way_methods[] = {
 };
 
 static PyGetSetDef way_values[] = {
-    { "peer", way_peer, NULL, NULL, NULL },   /* who asked */
+    { "peer", way_peer, NULL, NULL, NULL }, /* who asked */
     { NULL, NULL, NULL, NULL, NULL },
 };
 
@@ -254,7 +262,7 @@ static PyType_Slot way_slots[] = {
 };
 
 static PyType_Spec way_spec = {
-    .name = "meshmsg._fast.Way",
+    .name = "meshmsg._native.Way",
     .basicsize = sizeof(way),
     .itemsize = 1,
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -263,7 +271,7 @@ static PyType_Spec way_spec = {
 
 /* no_way() -> that of a request which no socket gave: it counts as answered */
 PyObject *
-mmi_fast_no_way(PyObject *self, PyObject *unused)
+mmi_py_no_way(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
@@ -276,7 +284,7 @@ mmi_fast_no_way(PyObject *self, PyObject *unused)
 }
 
 bool
-mmi_fast_reply_init(void)
+mmi_py_reply_init(void)
 {
     way_type = (PyTypeObject *)PyType_FromSpec(&way_spec);
     reply_way_name = PyUnicode_InternFromString("_way");

@@ -17,14 +17,14 @@ bool
 mmi_want_of(PyObject *const *args, Py_ssize_t count, mmi_want *want)
 {
     if (count != 6) {
-        (void)mmi_fast_arguments("(owner, handle, max_messages, max_bytes, timeout_ms, slice_ms)");
+        (void)mmi_py_arguments("(owner, handle, max_messages, max_bytes, timeout_ms, slice_ms)");
         return false;
     }
     want->messages = (uint32_t)PyLong_AsUnsignedLong(args[2]);
     want->bytes = PyLong_AsUnsignedLongLong(args[3]);
     want->timeout_ms = PyLong_AsLongLong(args[4]);
     want->slice_ms = PyLong_AsLongLong(args[5]);
-    return mmi_fast_handle(args[1], &want->handle) && PyErr_Occurred() == NULL;
+    return mmi_py_handle(args[1], &want->handle) && PyErr_Occurred() == NULL;
 }
 
 static void
@@ -55,6 +55,18 @@ mmi_run_new(void)
     return run;
 }
 
+mmi_run *
+mmi_run_of(mm_batch *batch)
+{
+    mmi_run *run = PyMem_Malloc(sizeof *run);
+    if (run == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    *run = (mmi_run){ .refs = 1, .batch = mm_batch_share(batch) };
+    return run;
+}
+
 void
 mmi_run_unref(mmi_run *run)
 {
@@ -80,10 +92,10 @@ mmi_run_bytes(const mmi_run *run)
     uint64_t bytes = 0;
     for (Py_ssize_t i = run->at; i < run->count; i++) {
         uint32_t from, to;
-        mmi_fast_span(run->batch, (uint32_t)i, &from, &to);
+        mmi_py_span(run->batch, (uint32_t)i, &from, &to);
         for (uint32_t j = from; j < to; j++) {
             Py_ssize_t size;
-            (void)mmi_fast_frame(run->batch, j, &size);
+            (void)mmi_py_frame(run->batch, j, &size);
             bytes += (uint64_t)size;
         }
     }
@@ -91,70 +103,49 @@ mmi_run_bytes(const mmi_run *run)
 }
 
 static bool
-run_is_plain(const mm_batch *batch)
+run_is_single(const mm_batch *batch)
 {
     return batch->big != NULL ? mm_msg_frame_count(batch->big) == 1
                               : batch->frame_count == batch->message_count;
 }
 
 int
-mmi_run_received(mmi_run *run, PyObject *owner, bool plain, int rc)
+mmi_run_received(mmi_run *run, PyObject *owner, int rc)
 {
     run->count = rc > 0 ? rc : 0;
     if (rc > 0) {
         const mm_batch *batch = run->batch;
-        run->bytes = batch->big != NULL ? UINT32_MAX
-                                        : batch->offset[batch->frame_count] - batch->offset[0];
-    }
-    if (rc > 0 && !(plain && run_is_plain(run->batch))) {
-        Py_INCREF(owner);
+        run->bytes =
+            batch->big != NULL ? UINT32_MAX : batch->offset[batch->frame_count] - batch->offset[0];
+        run->single = run_is_single(batch);
+        Py_XINCREF(owner);
         run->owner = owner;
     }
     return rc;
 }
 
 int
-mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want)
+mmi_run_recv(mmi_run *run, PyObject *owner, const mmi_want *want)
 {
     int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_recv(want->handle, run->batch, want->messages, want->bytes, want->timeout_ms,
-                 want->slice_ms);
-    Py_END_ALLOW_THREADS
-    run->handle = want->handle;
-    return mmi_run_received(run, owner, plain, rc);
+    Py_BEGIN_ALLOW_THREADS rc = mm_recv(want->handle, run->batch, want->messages, want->bytes,
+                                        want->timeout_ms, want->slice_ms);
+    Py_END_ALLOW_THREADS run->handle = want->handle;
+    return mmi_run_received(run, owner, rc);
 }
 
 int
-mmi_run_recv_here(mmi_run *run, PyObject *owner, const mmi_want *want)
+mmi_run_recv_nowait(mmi_run *run, PyObject *owner, const mmi_want *want)
 {
-    int more, rc = mm_recv_here(want->handle, run->batch, &more);
+    int more, rc = mm_recv_nowait(want->handle, run->batch, &more);
     if (more != 0) {
-        Py_BEGIN_ALLOW_THREADS
-        (void)mm_settle(want->handle);
+        Py_BEGIN_ALLOW_THREADS(void) mm_settle(want->handle);
         Py_END_ALLOW_THREADS
     }
     run->handle = want->handle;
-    rc = mmi_run_received(run, owner, false, rc);
+    rc = mmi_run_received(run, owner, rc);
     run->bytes = 0;   /* lent, whatever its size: it goes as the batch is dropped */
     return rc;
-}
-
-bool
-mmi_run_unpack(mmi_run *run)
-{
-    PyObject *list = PyObject_CallMethod(run->owner, "_unpack_at", "K",
-                                         (unsigned long long)(uintptr_t)run->batch);
-    if (list != NULL && !PyList_Check(list)) {
-        Py_DECREF(list);
-        list = mmi_fast_arguments("a list");
-    }
-    if (list == NULL) {
-        return false;
-    }
-    mm_batch_drop(run->batch);   /* its messages are in memory twice otherwise */
-    mmi_run_fill(run, list);
-    return true;
 }
 
 void
@@ -178,9 +169,9 @@ mmi_run_next(mmi_run *run)
 }
 
 PyObject *
-mmi_run_make(const mmi_run *run, uint32_t i, PyObject *type)
+mmi_run_make(const mmi_run *run, uint32_t j, PyObject *type)
 {
     Py_ssize_t size;
-    const uint8_t *data = mmi_fast_frame(run->batch, i, &size);
-    return mmi_fast_plain((PyTypeObject *)type, data, size);
+    const uint8_t *data = mmi_py_frame(run->batch, j, &size);
+    return mmi_py_plain((PyTypeObject *)type, data, size);
 }

@@ -4,8 +4,8 @@
  * Law: the interpreter's lock is held; a run belongs to who refers to it, and its batch lives while
  * anything is made of it.
  */
-#ifndef MMI_PYTHON_FAST_RUN_H
-#define MMI_PYTHON_FAST_RUN_H
+#ifndef MMI_BINDING_RUN_H
+#define MMI_BINDING_RUN_H
 
 #include "binding/binding.h"
 
@@ -26,33 +26,32 @@ typedef struct mmi_run {
     Py_ssize_t at, count;
     uint32_t bytes;            /* of the batch; UINT32_MAX: it is a large message */
     mm_batch *batch;
-    PyObject *list;            /* the messages; NULL: they are in the batch */
-    PyObject *owner;           /* owner._unpack_at(address) makes it; NULL: each is bytes */
+    PyObject *list;            /* the messages, which were given back; NULL: they are in the batch */
+    bool single;               /* each is one frame */
+    PyObject *owner;           /* each is a request, to be answered by that socket; else NULL */
     mm_handle handle;          /* the owner's */
     struct mmi_run *next;
 } mmi_run;
 
 mmi_run *mmi_run_new(void);    /* NULL: an error is set */
+mmi_run *mmi_run_of(mm_batch *batch);   /* the same, of a batch that is another's as well */
 void mmi_run_unref(mmi_run *run);
 uint64_t mmi_run_bytes(const mmi_run *run);              /* of what the batch has still to give */
-/* Receives into it: a code.  Its messages are bytes, if plain and there are no others. */
-int mmi_run_recv(mmi_run *run, PyObject *owner, bool plain, const mmi_want *want);
+/* Receives into it: a code.  owner: the socket, if all are requests; else NULL. */
+int mmi_run_recv(mmi_run *run, PyObject *owner, const mmi_want *want);
 /* The same for one that is there, by who keeps the interpreter's lock meanwhile; MM_EAGAIN: there is
  * none, or it takes mmi_run_recv. */
-int mmi_run_recv_here(mmi_run *run, PyObject *owner, const mmi_want *want);
+int mmi_run_recv_nowait(mmi_run *run, PyObject *owner, const mmi_want *want);
 /* What a receive into it came to: the code. */
-int mmi_run_received(mmi_run *run, PyObject *owner, bool plain, int rc);
-/* Makes the list of the batch, which may run anything.  false: an error, and it is as it was. */
-bool mmi_run_unpack(mmi_run *run);
+int mmi_run_received(mmi_run *run, PyObject *owner, int rc);
 void mmi_run_fill(mmi_run *run, PyObject *list);         /* with these; takes the reference */
 PyObject *mmi_run_next(mmi_run *run);                    /* of a list */
 static inline uint64_t
 mmi_run_peer(const mmi_run *run)                         /* of a batch: who sent the next */
 {
-    return mmi_fast_peer(run->batch, (uint32_t)run->at);
+    return mmi_py_peer(run->batch, (uint32_t)run->at);
 }
-/* Message i of the batch as an object of that class, which is bytes without attributes of their
- * own. */
-PyObject *mmi_run_make(const mmi_run *run, uint32_t i, PyObject *type);
+/* Frame j of the batch as an object of that class, which is bytes without attributes of their own. */
+PyObject *mmi_run_make(const mmi_run *run, uint32_t j, PyObject *type);
 
 #endif

@@ -2,7 +2,7 @@
  * binding/send.c: sending one message, and a list of them.
  *
  * Not here: send() as a method of a socket (binding/socket.c), and in an event loop
- * (binding/soon.c).
+ * (binding/async.c).
  * Law: the interpreter's lock is let go of only for what may enter the kernel, or takes long.
  */
 #include "binding/binding.h"
@@ -12,14 +12,14 @@ enum {
 };
 
 int
-mmi_fast_send_parts(mm_handle handle, const mm_body *frames, uint32_t count)
+mmi_py_send_parts(mm_handle handle, const mm_body *frames, uint32_t count)
 {
     int more = 0;
     int rc = mm_send_queue(handle, frames, count, &more);
     if (more != 0) {
-        Py_BEGIN_ALLOW_THREADS
-        rc = more == MM_MORE_SETTLE ? mm_settle(handle)
-                                    : mm_send_frames(handle, 0, frames, count, 0, 0);
+        Py_BEGIN_ALLOW_THREADS rc = more == MM_MORE_SETTLE
+                                        ? mm_settle(handle)
+                                        : mm_send_frames(handle, 0, frames, count, 0, 0);
         Py_END_ALLOW_THREADS
     }
     return rc;
@@ -27,18 +27,18 @@ mmi_fast_send_parts(mm_handle handle, const mm_body *frames, uint32_t count)
 
 /* send(handle, data: bytes) -> code */
 PyObject *
-mmi_fast_send(PyObject *self, PyObject *const *args, Py_ssize_t count)
+mmi_py_send(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     mm_handle handle;
     if (count != 2 || !PyBytes_Check(args[1])) {
-        return mmi_fast_arguments("(handle, bytes)");
+        return mmi_py_arguments("(handle, bytes)");
     }
-    if (!mmi_fast_handle(args[0], &handle)) {
+    if (!mmi_py_handle(args[0], &handle)) {
         return NULL;
     }
-    const mm_body body = mmi_fast_body(args[1]);
-    return PyLong_FromLong(mmi_fast_send_parts(handle, &body, 1));
+    const mm_body body = mmi_py_body(args[1]);
+    return PyLong_FromLong(mmi_py_send_parts(handle, &body, 1));
 }
 
 /* Takes references to up to SEND_RUN messages from at on; how many, -1: one is not bytes. */
@@ -93,7 +93,7 @@ send_note(PyObject *counts, Py_ssize_t sent)
 /* send_list(handle, messages: list[bytes], counts: list, timeout_ms, slice_ms) -> code; sends from
  * counts[0] on, and adds what it sent to counts[0] and counts[1] */
 PyObject *
-mmi_fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
+mmi_py_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     mm_handle handle;
@@ -101,11 +101,11 @@ mmi_fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
     mm_body bodies[SEND_RUN];
     if (count != 5 || !PyList_Check(args[1]) || !PyList_Check(args[2]) ||
         PyList_Size(args[2]) != 2) {
-        return mmi_fast_arguments("(handle, list, list of two, timeout_ms, slice_ms)");
+        return mmi_py_arguments("(handle, list, list of two, timeout_ms, slice_ms)");
     }
     Py_ssize_t at = PyLong_AsSsize_t(PyList_GetItem(args[2], 0)), end = PyList_Size(args[1]);
     int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
-    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL) {
+    if (!mmi_py_handle(args[0], &handle) || PyErr_Occurred() != NULL) {
         return NULL;
     }
     int rc = MM_OK;
@@ -117,12 +117,11 @@ mmi_fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
         }
         size_t sent = 0;
         int64_t now_ms = 0;
-        Py_BEGIN_ALLOW_THREADS
-        start_ms = start_ms < 0 ? mm_now_ms(handle) : start_ms;
+        Py_BEGIN_ALLOW_THREADS start_ms = start_ms < 0 ? mm_now_ms(handle) : start_ms;
         rc = mm_send_many(handle, bodies, (size_t)run, left_ms, slice_ms, &sent);
         now_ms = at + (Py_ssize_t)sent < end ? mm_now_ms(handle) : now_ms;
-        Py_END_ALLOW_THREADS
-        for (int i = 0; i < run; i++) {
+        Py_END_ALLOW_THREADS for (int i = 0; i < run; i++)
+        {
             Py_DecRef(held[i]);
         }
         if (!send_note(args[2], (Py_ssize_t)sent)) {
@@ -139,11 +138,11 @@ mmi_fast_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
 
 /* all_bytes(list) -> bool: is every item exactly what send_list takes */
 PyObject *
-mmi_fast_all_bytes(PyObject *self, PyObject *list)
+mmi_py_all_bytes(PyObject *self, PyObject *list)
 {
     (void)self;
     if (!PyList_Check(list)) {
-        return mmi_fast_arguments("a list");
+        return mmi_py_arguments("a list");
     }
     for (Py_ssize_t i = 0, end = PyList_Size(list); i < end; i++) {
         if (!PyBytes_Check(PyList_GetItem(list, i))) {

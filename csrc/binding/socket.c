@@ -1,37 +1,42 @@
 /*
- * binding/socket.c: what a socket is to native calls, its handle; and its send() as a native
- * method.
+ * binding/socket.c: what a socket is to native calls, its handle and what it has received; and its
+ * send(), and in an event loop its recv(), as native methods.
  *
- * A function of Python costs a message of 64 bytes more than the core does.  So one stands in its
- * place that sends plain bytes at once, and leaves the rest to the function: what is not bytes,
+ * A function of Python costs a message of 64 bytes more than the core does.  So a method stands
+ * over it that does at once what is plain, and leaves the rest to the function: what is not bytes,
  * other arguments, no room, errors (docs/adr: native calls).
  * Law: as in binding/module.c; to all but the interpreter the method is the function: its names,
  * text, source, class, attributes.
  */
-#include "binding/binding.h"
+#include "binding/ready.h"
 
 #include <structmember.h>
 
 enum {
-    SOCKET_CALLS_MAX = 256   /* until the function gets its turn, and with it signals and threads */
+    SOCKET_CALLS_MAX = 256 /* until the function gets its turn, and with it signals and threads */
 };
 
-typedef struct fast_socket {
-    PyObject_HEAD
-    unsigned long long handle;
-} fast_socket;
+typedef struct native_socket {
+    PyObject_HEAD unsigned long long handle;
+    PyObject *ready;  /* what it has received; NULL: not opened yet, or it receives nothing */
+} native_socket;
 
-typedef struct fast_method {
-    PyObject_HEAD
-    PyObject *function;   /* does the same, in Python */
-    PyObject *wrong;      /* says so of arguments that it does not take */
-    PyObject *weak;       /* references to it */
-    bool topics;          /* it takes one */
-    bool soon;            /* it is awaited: a coroutine sends */
-} fast_method;
+typedef enum method_kind {
+    METHOD_SEND,       /* send(data, timeout=) */
+    METHOD_SEND_ASYNC, /* the same, awaited: a coroutine sends */
+    METHOD_RECV_ASYNC  /* recv(timeout=), awaited */
+} method_kind;
+
+typedef struct native_method {
+    PyObject_HEAD PyObject *function; /* does the same, in Python */
+    PyObject *wrong; /* says so of arguments that it does not take */
+    PyObject *weak; /* references to it */
+    bool topics; /* it takes one */
+    method_kind kind;
+} native_method;
 
 static PyTypeObject *socket_type, *method_type;
-static PyObject *method_class;   /* types.MethodType */
+static PyObject *method_class; /* types.MethodType */
 static PyObject *name_data, *name_timeout, *name_topic;
 
 /* What send(socket, data, timeout=, topic=) was given, borrowed; a topic may be NULL. */
@@ -41,7 +46,7 @@ typedef struct method_given {
 
 /* false: these are arguments for the function. */
 static bool
-method_read(const fast_method *m, PyObject *args, PyObject *named, method_given *given)
+method_read(const native_method *m, PyObject *args, PyObject *named, method_given *given)
 {
     if (PyTuple_Size(args) != 2 || !PyObject_TypeCheck(PyTuple_GetItem(args, 0), socket_type)) {
         return false;
@@ -53,13 +58,13 @@ method_read(const fast_method *m, PyObject *args, PyObject *named, method_given 
     PyObject *timeout = PyDict_GetItemWithError(named, name_timeout);
     given->timeout = timeout != NULL ? timeout : Py_None;
     given->topic = m->topics ? PyDict_GetItemWithError(named, name_topic) : NULL;
-    PyErr_Clear();   /* of a name that cannot be compared: the function will tell */
+    PyErr_Clear(); /* of a name that cannot be compared: the function will tell */
     return PyDict_Size(named) == (timeout != NULL) + (given->topic != NULL);
 }
 
 /* What the native way leaves. */
 static PyObject *
-method_call_function(const fast_method *m, PyObject *args, PyObject *named)
+method_call_function(const native_method *m, PyObject *args, PyObject *named)
 {
     Py_ssize_t placed = PyTuple_Size(args), known = 0;
     Py_ssize_t count = named != NULL ? PyDict_Size(named) : 0;
@@ -74,39 +79,62 @@ method_call_function(const fast_method *m, PyObject *args, PyObject *named)
 }
 
 static PyObject *
-method_call_soon(const fast_method *m, PyObject *args, PyObject *named)
+method_call_send_async(const native_method *m, PyObject *args, PyObject *named)
 {
     method_given given;
     if (!method_read(m, args, named, &given)) {
         return method_call_function(m, args, named);
     }
-    return mmi_fast_send_soon(given.socket, ((const fast_socket *)given.socket)->handle, given.data,
-                              given.timeout, given.topic);
+    return mmi_py_send_async(given.socket, ((const native_socket *)given.socket)->handle,
+                             given.data, given.timeout, given.topic);
 }
 
 static PyObject *
-method_call_now(const fast_method *m, PyObject *args, PyObject *named)
+method_call_send(const native_method *m, PyObject *args, PyObject *named)
 {
     static _Thread_local unsigned calls;
     mm_body frames[MM_PARTS_MAX];
     method_given given;
     bool turn = ++calls % SOCKET_CALLS_MAX == 0;
     bool plain = !turn && method_read(m, args, named, &given);
-    uint32_t count = plain ? mmi_fast_frames_of(given.data, given.timeout, given.topic, frames) : 0;
+    uint32_t count = plain ? mmi_py_frames_of(given.data, given.timeout, given.topic, frames) : 0;
     if (count > 0) {
-        const fast_socket *s = (const fast_socket *)given.socket;
-        if (mmi_fast_send_parts(s->handle, frames, count) == MM_OK) {
-            return mmi_fast_none();
+        const native_socket *s = (const native_socket *)given.socket;
+        if (mmi_py_send_parts(s->handle, frames, count) == MM_OK) {
+            return mmi_py_none();
         }
     }
     return method_call_function(m, args, named);
 }
 
 static PyObject *
+method_call_recv_async(const native_method *m, PyObject *args, PyObject *named)
+{
+    PyObject *socket = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : NULL;
+    PyObject *timeout = Py_None;
+    if (named != NULL && PyDict_Size(named) > 0) {
+        PyObject *given = PyDict_GetItemWithError(named, name_timeout);
+        timeout = PyDict_Size(named) == 1 ? given : NULL;
+        PyErr_Clear(); /* of a name that cannot be compared: the function will tell */
+    }
+    if (socket != NULL && timeout != NULL && PyObject_TypeCheck(socket, socket_type)) {
+        PyObject *ready = ((const native_socket *)socket)->ready;
+        if (ready != NULL && mmi_ready_is(ready)) {
+            return mmi_py_recv_async(socket, ready, timeout);
+        }
+    }
+    return PyObject_Call(m->function, args, named);
+}
+
+static PyObject *
 method_call(PyObject *self, PyObject *args, PyObject *named)
 {
-    const fast_method *m = (const fast_method *)self;
-    return m->soon ? method_call_soon(m, args, named) : method_call_now(m, args, named);
+    const native_method *m = (const native_method *)self;
+    switch (m->kind) {
+    case METHOD_SEND_ASYNC: return method_call_send_async(m, args, named);
+    case METHOD_RECV_ASYNC: return method_call_recv_async(m, args, named);
+    default: return method_call_send(m, args, named);
+    }
 }
 
 static PyObject *
@@ -123,7 +151,7 @@ method_get(PyObject *self, PyObject *object, PyObject *type)
 static PyObject *
 method_attribute(PyObject *self, PyObject *name)
 {
-    PyObject *function = ((fast_method *)self)->function;
+    PyObject *function = ((native_method *)self)->function;
     if (PyUnicode_CompareWithASCIIString(name, "__reduce__") == 0 ||
         PyUnicode_CompareWithASCIIString(name, "__reduce_ex__") == 0) {
         return PyObject_GenericGetAttr(self, name);
@@ -138,7 +166,7 @@ method_attribute(PyObject *self, PyObject *name)
 static int
 method_assign(PyObject *self, PyObject *name, PyObject *value)
 {
-    return PyObject_SetAttr(((fast_method *)self)->function, name, value);
+    return PyObject_SetAttr(((native_method *)self)->function, name, value);
 }
 
 /* pydoc asks for it past method_attribute. */
@@ -146,7 +174,7 @@ static PyObject *
 method_text(PyObject *self, void *arg)
 {
     (void)arg;
-    return PyObject_GetAttrString(((fast_method *)self)->function, "__doc__");
+    return PyObject_GetAttrString(((native_method *)self)->function, "__doc__");
 }
 
 /* Pickled and copied by its name, as a function is. */
@@ -154,20 +182,20 @@ static PyObject *
 method_reduce(PyObject *self, PyObject *arg)
 {
     (void)arg;
-    return PyObject_GetAttrString(((fast_method *)self)->function, "__qualname__");
+    return PyObject_GetAttrString(((native_method *)self)->function, "__qualname__");
 }
 
 static PyObject *
 method_repr(PyObject *self)
 {
-    return PyObject_Repr(((fast_method *)self)->function);
+    return PyObject_Repr(((native_method *)self)->function);
 }
 
 static int
 method_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    Py_VISIT(((fast_method *)self)->function);
-    Py_VISIT(((fast_method *)self)->wrong);
+    Py_VISIT(((native_method *)self)->function);
+    Py_VISIT(((native_method *)self)->wrong);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -175,8 +203,8 @@ method_traverse(PyObject *self, visitproc visit, void *arg)
 static int
 method_clear(PyObject *self)
 {
-    Py_CLEAR(((fast_method *)self)->function);
-    Py_CLEAR(((fast_method *)self)->wrong);
+    Py_CLEAR(((native_method *)self)->function);
+    Py_CLEAR(((native_method *)self)->wrong);
     return 0;
 }
 
@@ -192,24 +220,53 @@ method_dealloc(PyObject *self)
 }
 
 static PyMemberDef socket_members[] = {
-    { "_handle", T_ULONGLONG, offsetof(fast_socket, handle), 0, NULL },
+    { "_handle", T_ULONGLONG, offsetof(native_socket, handle), 0, NULL },
+    { "_ready", T_OBJECT_EX, offsetof(native_socket, ready), 0, NULL },
     { NULL, 0, 0, 0, NULL },
 };
 
+static int
+socket_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((const native_socket *)self)->ready);
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static int
+socket_clear(PyObject *self)
+{
+    Py_CLEAR(((native_socket *)self)->ready);
+    return 0;
+}
+
+static void
+socket_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    (void)socket_clear(self);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
 static PyType_Slot socket_slots[] = {
     { Py_tp_members, socket_members },
+    { Py_tp_traverse, (void *)socket_traverse },
+    { Py_tp_clear, (void *)socket_clear },
+    { Py_tp_dealloc, (void *)socket_dealloc },
     { 0, NULL },
 };
 
 static PyType_Spec socket_spec = {
-    .name = "meshmsg._fast.Socket",
-    .basicsize = sizeof(fast_socket),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .name = "meshmsg._native.Socket",
+    .basicsize = sizeof(native_socket),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .slots = socket_slots,
 };
 
 static PyMemberDef method_members[] = {
-    { "__weaklistoffset__", T_PYSSIZET, offsetof(fast_method, weak), READONLY, NULL },
+    { "__weaklistoffset__", T_PYSSIZET, offsetof(native_method, weak), READONLY, NULL },
     { NULL, 0, 0, 0, NULL },
 };
 
@@ -224,53 +281,64 @@ static PyMethodDef method_methods[] = {
 };
 
 static PyType_Slot method_slots[] = {
-    { Py_tp_members, method_members },
-    { Py_tp_getset, method_getters },
-    { Py_tp_methods, method_methods },
-    { Py_tp_setattro, (void *)method_assign },
-    { Py_tp_call, (void *)method_call },
-    { Py_tp_descr_get, (void *)method_get },
-    { Py_tp_repr, (void *)method_repr },
-    { Py_tp_getattro, (void *)method_attribute },
-    { Py_tp_traverse, (void *)method_traverse },
-    { Py_tp_clear, (void *)method_clear },
-    { Py_tp_dealloc, (void *)method_dealloc },
-    { 0, NULL },
+    { Py_tp_members, method_members },           { Py_tp_getset, method_getters },
+    { Py_tp_methods, method_methods },           { Py_tp_setattro, (void *)method_assign },
+    { Py_tp_call, (void *)method_call },         { Py_tp_descr_get, (void *)method_get },
+    { Py_tp_repr, (void *)method_repr },         { Py_tp_getattro, (void *)method_attribute },
+    { Py_tp_traverse, (void *)method_traverse }, { Py_tp_clear, (void *)method_clear },
+    { Py_tp_dealloc, (void *)method_dealloc },   { 0, NULL },
 };
 
 /* A method descriptor: a call of it through a socket makes no bound one first. */
 static PyType_Spec method_spec = {
-    .name = "meshmsg._fast.SendMethod",
-    .basicsize = sizeof(fast_method),
+    .name = "meshmsg._native.Method",
+    .basicsize = sizeof(native_method),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION |
              Py_TPFLAGS_METHOD_DESCRIPTOR,
     .slots = method_slots,
 };
 
-/* send_method(function, topics, soon, wrong) -> method: what a class has instead of a function as
- * send(self, data, *, timeout=None), and topic=, if it takes topics; soon: a coroutine function;
- * wrong: called instead, to raise, with what such a function does not take */
-PyObject *
-mmi_fast_send_method(PyObject *self, PyObject *const *args, Py_ssize_t count)
+static PyObject *
+method_new(PyObject *function, PyObject *wrong, bool topics, method_kind kind)
 {
-    (void)self;
-    if (count != 4 || !PyCallable_Check(args[0]) || !PyCallable_Check(args[3])) {
-        return mmi_fast_arguments("(function, topics, soon, wrong)");
-    }
-    fast_method *m = (fast_method *)PyType_GenericNew(method_type, NULL, NULL);
+    native_method *m = (native_method *)PyType_GenericNew(method_type, NULL, NULL);
     if (m != NULL) {
-        Py_INCREF(args[0]);
-        m->function = args[0];
-        Py_INCREF(args[3]);
-        m->wrong = args[3];
-        m->topics = args[1] == Py_True;
-        m->soon = args[2] == Py_True;
+        Py_INCREF(function);
+        Py_XINCREF(wrong);
+        m->function = function;
+        m->wrong = wrong;
+        m->topics = topics;
+        m->kind = kind;
     }
     return (PyObject *)m;
 }
 
+/* send_method(function, topics, awaited, wrong) -> method: what a class has instead of a function
+ * as send(self, data, *, timeout=None), and topic=, if it takes topics; awaited: a coroutine
+ * function; wrong: called instead, to raise, with what such a function does not take */
+PyObject *
+mmi_py_send_method(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 4 || !PyCallable_Check(args[0]) || !PyCallable_Check(args[3])) {
+        return mmi_py_arguments("(function, topics, awaited, wrong)");
+    }
+    method_kind kind = args[2] == Py_True ? METHOD_SEND_ASYNC : METHOD_SEND;
+    return method_new(args[0], args[3], args[1] == Py_True, kind);
+}
+
+/* recv_method(function) -> method: what a class has instead of a coroutine function as
+ * recv(self, *, timeout=None) */
+PyObject *
+mmi_py_recv_method(PyObject *self, PyObject *function)
+{
+    (void)self;
+    return PyCallable_Check(function) ? method_new(function, NULL, false, METHOD_RECV_ASYNC)
+                                      : mmi_py_arguments("(function)");
+}
+
 bool
-mmi_fast_socket_init(PyObject *module)
+mmi_py_socket_init(PyObject *module)
 {
     PyObject *types = PyImport_ImportModule("types");
     method_class = types != NULL ? PyObject_GetAttrString(types, "MethodType") : NULL;

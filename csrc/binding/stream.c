@@ -10,8 +10,7 @@
 #include "binding/ready.h"
 
 typedef struct stream {
-    PyObject_HEAD
-    PyObject *ready, *refill;
+    PyObject_HEAD PyObject *ready, *refill;
     PyObject *owner;           /* the socket */
     PyObject *peers;           /* of a survey, a list: who gave each answer; else NULL */
     uint64_t survey;           /* its id */
@@ -92,7 +91,7 @@ static PyType_Slot stream_slots[] = {
 };
 
 static PyType_Spec stream_spec = {
-    .name = "meshmsg._fast.Stream",
+    .name = "meshmsg._native.Stream",
     .basicsize = sizeof(stream),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = stream_slots,
@@ -119,12 +118,12 @@ stream_new(PyObject *ready, PyObject *refill, PyObject *owner, PyObject *peers)
  * what is ready, or comes (as ready.turn), else what refill() gives until it raises
  * StopIteration */
 PyObject *
-mmi_fast_stream(PyObject *self, PyObject *const *args, Py_ssize_t count)
+mmi_py_stream(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     mmi_want want;
     if (count < 2 || !mmi_ready_is(args[0])) {
-        return mmi_fast_arguments("(ready, refill, and what ready.turn takes)");
+        return mmi_py_arguments("(ready, refill, and what ready.turn takes)");
     }
     if (!mmi_want_of(args + 2, count - 2, &want)) {
         return NULL;
@@ -140,16 +139,16 @@ mmi_fast_stream(PyObject *self, PyObject *const *args, Py_ssize_t count)
  * comes (as ready.answer), whose peer is noted, else what refill() gives, which notes it itself,
  * until it raises StopIteration */
 PyObject *
-mmi_fast_answers(PyObject *self, PyObject *const *args, Py_ssize_t count)
+mmi_py_answers(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     mmi_want want = { .timeout_ms = -1 };
     if (count != 7 || !mmi_ready_is(args[0]) || !PyList_Check(args[6])) {
-        return mmi_fast_arguments("(ready, refill, owner, handle, id, slice_ms, list)");
+        return mmi_py_arguments("(ready, refill, owner, handle, id, slice_ms, list)");
     }
     uint64_t id = PyLong_AsUnsignedLongLong(args[4]);
     want.slice_ms = PyLong_AsLongLong(args[5]);
-    if (!mmi_fast_handle(args[3], &want.handle) || PyErr_Occurred() != NULL) {
+    if (!mmi_py_handle(args[3], &want.handle) || PyErr_Occurred() != NULL) {
         return NULL;
     }
     stream *s = stream_new(args[0], args[1], args[2], args[6]);
@@ -161,7 +160,7 @@ mmi_fast_answers(PyObject *self, PyObject *const *args, Py_ssize_t count)
 }
 
 bool
-mmi_fast_stream_init(void)
+mmi_py_stream_init(void)
 {
     stream_type = (PyTypeObject *)PyType_FromSpec(&stream_spec);
     return stream_type != NULL;

@@ -23,8 +23,7 @@ survey_asked(mm_handle handle, uint64_t id, const uint64_t *few, int count)
     uint64_t *all = ids != NULL ? (uint64_t *)(void *)PyBytes_AsString(ids) : NULL;
     int told = 0;
     if (all != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        told = mm_survey_asked(handle, id, all, (uint32_t)count);
+        Py_BEGIN_ALLOW_THREADS told = mm_survey_asked(handle, id, all, (uint32_t)count);
         Py_END_ALLOW_THREADS
     }
     if (ids != NULL && told != count) {   /* closed meanwhile */
@@ -37,35 +36,34 @@ survey_asked(mm_handle handle, uint64_t id, const uint64_t *few, int count)
 /* survey(handle, question, expect, deadline_ms, timeout_ms, slice_ms, out: list) -> code;
  * out is then the id, and whom it asked: there before a signal's function can raise */
 PyObject *
-mmi_fast_survey(PyObject *self, PyObject *const *args, Py_ssize_t count)
+mmi_py_survey(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
     mm_handle handle;
     mmi_question q;
     if (count != 7 || !PyList_Check(args[6]) || PyList_Size(args[6]) != 2) {
-        return mmi_fast_arguments("(handle, question, expect, deadline_ms, timeout_ms, slice_ms, "
-                                  "list of two)");
+        return mmi_py_arguments("(handle, question, expect, deadline_ms, timeout_ms, slice_ms, "
+                                "list of two)");
     }
     unsigned long expect = PyLong_AsUnsignedLong(args[2]);
     int64_t deadline_ms = PyLong_AsLongLong(args[3]), timeout_ms = PyLong_AsLongLong(args[4]);
     int64_t slice_ms = PyLong_AsLongLong(args[5]);
-    if (!mmi_fast_handle(args[0], &handle) || PyErr_Occurred() != NULL ||
-        !mmi_fast_question(args[1], &q)) {
+    if (!mmi_py_handle(args[0], &handle) || PyErr_Occurred() != NULL ||
+        !mmi_py_question(args[1], &q)) {
         return NULL;
     }
     int rc, asked = 0;
     uint64_t id = 0, few[SURVEY_ASKED];
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_survey_packed(handle, q.data, q.sizes, q.count, (uint32_t)expect, deadline_ms,
-                   timeout_ms, slice_ms, &id);
+    Py_BEGIN_ALLOW_THREADS rc = mm_survey_packed(handle, q.data, q.sizes, q.count, (uint32_t)expect,
+                                                 deadline_ms, timeout_ms, slice_ms, &id);
     if (rc == MM_OK) {
         asked = mm_survey_asked(handle, id, few, SURVEY_ASKED);
     }
-    Py_END_ALLOW_THREADS
-    if (rc != MM_OK) {
+    Py_END_ALLOW_THREADS if (rc != MM_OK)
+    {
         return PyLong_FromLong(rc);
     }
-    if (!mmi_fast_tell_id(args[6], handle, id)) {
+    if (!mmi_py_tell_id(args[6], handle, id)) {
         return NULL;
     }
     PyObject *ids = survey_asked(handle, id, few, asked);
@@ -77,10 +75,9 @@ static int
 survey_answers(mmi_run *run, const mmi_want *want, uint64_t id, uint32_t max)
 {
     int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = mm_recv_answers(want->handle, id, run->batch, max, want->timeout_ms, want->slice_ms);
-    Py_END_ALLOW_THREADS
-    return rc;
+    Py_BEGIN_ALLOW_THREADS rc =
+        mm_recv_answers(want->handle, id, run->batch, max, want->timeout_ms, want->slice_ms);
+    Py_END_ALLOW_THREADS return rc;
 }
 
 /* Those that are there, or waits for one.  A thread that sleeps learns of none that another took,
@@ -109,7 +106,7 @@ static int
 survey_fetch(mmi_ready *r, mmi_run *run, PyObject *owner, const mmi_want *want, uint64_t id)
 {
     int rc = survey_receive(r, run, want, id);
-    rc = mmi_run_received(run, owner, r->classes != NULL, rc);
+    rc = mmi_run_received(run, mmi_ready_answers(r, owner), rc);
     if (rc > 0) {
         mmi_run_link(&r->run, run);   /* what is there came meanwhile, and is younger */
     } else {
@@ -142,12 +139,12 @@ mmi_ready_answer(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     mmi_want want = { 0 };
     if (count != 5) {
-        return mmi_fast_arguments("(owner, handle, id, timeout_ms, slice_ms)");
+        return mmi_py_arguments("(owner, handle, id, timeout_ms, slice_ms)");
     }
     uint64_t id = PyLong_AsUnsignedLongLong(args[2]);
     want.timeout_ms = PyLong_AsLongLong(args[3]);
     want.slice_ms = PyLong_AsLongLong(args[4]);
-    if (!mmi_fast_handle(args[1], &want.handle) || PyErr_Occurred() != NULL) {
+    if (!mmi_py_handle(args[1], &want.handle) || PyErr_Occurred() != NULL) {
         return NULL;
     }
     int rc = MM_OK;

@@ -3,7 +3,8 @@
  *
  * Not here: the connection (link).  Law: between two attempts lies a random time up to a cap that
  * doubles, from reconnect_min to reconnect_max (full jitter); a link that lived for
- * DIALER_STABLE_NS starts it over, or for DIALER_HEARD_NS if it ended as its peer fell silent;
+ * DIALER_STABLE_NS starts it over, or for DIALER_HEARD_NS if it ended as its peer fell silent; who
+ * was denied by a server waits half of reconnect_max at least;
  * names are looked up anew for each round of addresses.
  */
 #include <stdio.h>
@@ -22,7 +23,7 @@ static void dialer_attempt(mmi_dialer *d);
 static bool
 dialer_named(const mmi_socket *s, const uint8_t *identity, size_t size)
 {
-    MMI_LIST_EACH(&s->dialers, node, after) {
+    MMI_LIST_EACH (&s->dialers, node, after) {
         const mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
         if (d->identity_size == size && memcmp(d->identity, identity, size) == 0) {
             return true;
@@ -72,14 +73,15 @@ mmi_dialer_close(mmi_dialer *d)
     mmi_tag_free(e, d->tag);
     mmi_list_rm(&d->node);
     if (link != NULL) {
-        link->dialer = NULL;
+        mmi_link_forget_dialer(link);
         mmi_link_leave(link);
     }
     mmi_free(d);
 }
 
+/* late: in the second half of that time. */
 static void
-dialer_retry(mmi_dialer *d)
+dialer_retry(mmi_dialer *d, bool late)
 {
     mmi_engine *e = d->socket->engine;
     const mm_socket_opts *o = &d->socket->opts;
@@ -98,6 +100,7 @@ dialer_retry(mmi_dialer *d)
     }
     /* Milliseconds times a random part of one: a random part of nanoseconds would overflow. */
     uint64_t delay_ns = cap_ms * (mmi_engine_random(e) % DIALER_NS_PER_MS);
+    delay_ns = late ? (delay_ns + cap_ms * DIALER_NS_PER_MS) / 2 : delay_ns;
     d->addr_count = d->addr_next = 0;
     if (mmi_timer_set(&e->timers, &d->timer, e->now_ns + delay_ns) != MM_OK) {
         mmi_socket_event(d->socket, MM_EVENT_CONNECT_FAILED, MM_REASON_MEMORY, 0, 1, d->text, NULL,
@@ -152,7 +155,7 @@ dialer_try(mmi_dialer *d)
         mmi_tran_why why = { .reason = MM_REASON_NONE };
         int rc = d->tran->dial(&e->plat, &d->url, a, &stream, &why);
         if (rc == MM_OK || rc == MM_EAGAIN) {
-            rc = mmi_link_open(d->socket, d, NULL, stream, rc == MM_EAGAIN, address);
+            rc = mmi_link_open(d->socket, d, NULL, stream, rc == MM_EAGAIN, NULL, address);
             if (rc == MM_OK) {
                 return;
             }
@@ -163,7 +166,7 @@ dialer_try(mmi_dialer *d)
         dialer_say(&why, rc);
         dialer_failed(d, why.reason, address, why.detail[0] != '\0' ? why.detail : NULL);
     } while (d->addr_next < d->addr_count);
-    dialer_retry(d);
+    dialer_retry(d, false);
 }
 
 static void
@@ -179,7 +182,7 @@ dialer_attempt(mmi_dialer *d)
         }
         if (rc <= 0) {
             dialer_failed(d, MM_REASON_UNREACHABLE, NULL, "the name is unknown");
-            dialer_retry(d);
+            dialer_retry(d, false);
             return;
         }
         d->addr_count = rc;
@@ -205,7 +208,7 @@ mmi_dialer_resolved(mmi_dialer *d)
     }
     if (rc <= 0) {
         dialer_failed(d, MM_REASON_UNREACHABLE, NULL, "the name is unknown");
-        dialer_retry(d);
+        dialer_retry(d, false);
         return;
     }
     d->addr_count = rc;
@@ -214,14 +217,20 @@ mmi_dialer_resolved(mmi_dialer *d)
 }
 
 void
-mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns, bool silent)
+mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns, int reason)
 {
-    if (lived_ns == 0 && d->addr_next < d->addr_count) {
+    bool silent = reason == MM_REASON_HEARTBEAT;
+    /* A server that protects itself knows us, and says that it does not want us. */
+    bool told = reason == MM_REASON_TLS_ALERT ||
+                (reason == MM_REASON_ERROR_COMMAND && d->socket->mechanism != NULL);
+    bool denied = lived_ns == 0 && told;
+    if (lived_ns == 0 && !denied && d->addr_next < d->addr_count) {
         dialer_try(d);   /* the next address of the same name */
         return;
     }
     if (lived_ns >= (silent ? DIALER_HEARD_NS : DIALER_STABLE_NS)) {
         d->attempt = 0;
     }
-    dialer_retry(d);
+    d->attempt = denied ? DIALER_DOUBLINGS_MAX : d->attempt;
+    dialer_retry(d, denied);
 }

@@ -34,7 +34,7 @@ int mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity,
 void mmi_dialer_close(mmi_dialer *d);                       /* its link, if any, is left */
 void mmi_dialer_due(mmi_dialer *d);                         /* its timer fired */
 void mmi_dialer_resolved(mmi_dialer *d);                    /* poll said MMI_RESOLVED */
-void mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns, bool silent);
+void mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns, int reason);
 
 /* ends/listener.c.  addr: where to listen, if its transport looks that up. */
 int mmi_listener_open(mmi_socket *s, const mmi_url *url, const mmi_addr *addr, const char *asked,
@@ -45,9 +45,10 @@ bool mmi_listener_rung(const mmi_listener *l);              /* of one in engine-
 
 /* ends/inspect.c */
 void mmi_socket_stats_now(mmi_socket *s, mm_stats *out);
-uint32_t mmi_socket_peers(mmi_socket *s, mm_peer *out, uint32_t cap);
-uint32_t mmi_socket_attempts(mmi_socket *s, mm_attempt *out, uint32_t cap);   /* count of all */
-bool mmi_socket_drain_look(mmi_socket *s, mm_drain_info *info); /* true: nothing left to wait for */
-bool mmi_socket_subscribed_look(mmi_socket *s, mm_subscribed_info *info);   /* the same */
+/* Fill an array of mm_peer, or mm_attempt; count of all. */
+uint32_t mmi_socket_peers(mmi_socket *s, void *out, uint32_t cap);
+uint32_t mmi_socket_attempts(mmi_socket *s, void *out, uint32_t cap);
+bool mmi_socket_drain_inspect(mmi_socket *s, mm_drain_info *info); /* true: nothing left to wait for */
+bool mmi_socket_subscribed_inspect(mmi_socket *s, mm_subscribed_info *info);   /* the same */
 
 #endif

@@ -2,8 +2,8 @@
  * ends/listener.c: accepts peers, within limits.
  *
  * Not here: what they say (link).  Law: at most half_open_max handshakes are unfinished: a
- * newcomer evicts the oldest, so silent connections cannot lock others out; out of descriptors, it
- * pauses and comes back.
+ * newcomer evicts the oldest, of an address that has many before others, so silent connections
+ * cannot lock others out; out of descriptors, it pauses and comes back.
  */
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,7 @@ mmi_listener_open(mmi_socket *s, const mmi_url *url, const mmi_addr *addr, const
     snprintf(l->asked, sizeof l->asked, "%s", asked);
     mmi_list_init(&l->node);
     mmi_list_init(&l->rung_node);
-    mmi_list_init(&l->half_open);
+    mmi_half_open_init(&l->half_open);
     int rc = mmi_tag_new(s->engine, MMI_TAG_LISTENER, l, &l->tag);
     if (rc == MM_OK) {
         rc = listener_start(l, url, addr);
@@ -71,12 +71,9 @@ mmi_listener_close(mmi_listener *l)
     if (l->listening) {
         l->tran->close(&e->plat, &l->at);
     }
-    MMI_LIST_EACH(&l->socket->links, node, after) {
-        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
-        if (link->listener == l) {
-            mmi_list_rm(&link->half_open);
-            link->listener = NULL;
-        }
+    mmi_half_open_fini(&l->half_open);
+    MMI_LIST_EACH (&l->socket->links, node, after) {
+        mmi_link_forget_listener(MMI_CONTAINER_OF(node, mmi_link, node), l);
     }
     mmi_free(l);
 }
@@ -107,9 +104,9 @@ listener_unpause(mmi_listener *l)
 static void
 listener_evict(mmi_listener *l)
 {
-    while (l->half_open_count > l->socket->opts.half_open_max) {
-        mmi_link *oldest = MMI_CONTAINER_OF(l->half_open.next, mmi_link, half_open);
-        mmi_link_close(oldest, MM_REASON_EVICTED, NULL);
+    while (l->half_open.count > l->socket->opts.half_open_max) {
+        mmi_half_open_place *place = mmi_half_open_surplus(&l->half_open);
+        mmi_link_close(MMI_CONTAINER_OF(place, mmi_link, half_open), MM_REASON_EVICTED, NULL);
     }
 }
 
@@ -165,7 +162,7 @@ listener_take(mmi_listener *l)
     if (s->accepted >= s->opts.connections_max && !listener_refuse(l, stream, address)) {
         return MM_OK;
     }
-    rc = mmi_link_open(s, NULL, l, stream, false, address);
+    rc = mmi_link_open(s, NULL, l, stream, false, &peer, address);
     listener_evict(l);
     return rc;
 }

@@ -7,6 +7,8 @@
  */
 #include "ends/ends.h"
 #include "link/link.h"
+#include "socket/ended.h"
+#include "socket/allowed.h"
 
 static const mmi_socket_ends socket_ends = {
     .stopped = mmi_socket_stopped,
@@ -29,12 +31,13 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
     s->ops = ops;
     s->opts = *opts;
     /* What may have to be dropped again, oldest first, stays as it is. */
-    s->packs = ops->packs && opts->overflow != MM_OVERFLOW_DROP_OLDEST;
+    s->segments = ops->segments && opts->overflow != MM_OVERFLOW_DROP_OLDEST;
     s->fileno = -1;
+    s->allow_timeout_ms = MMI_ALLOW_TIMEOUT_MS;
     s->ends = &socket_ends;
     mmi_socket_host(s);
-    mmi_list *lists[] = { &s->node,      &s->touched, &s->lagging, &s->dialers, &s->told,
-                          &s->listeners, &s->links,   &s->waiters, &s->watches, &s->stop_ended };
+    mmi_list *lists[] = { &s->node,      &s->touched, &s->deferring, &s->dialers, &s->told,
+                          &s->listeners, &s->links,   &s->waiters,   &s->watches, &s->stop_ended };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
     }
@@ -98,6 +101,19 @@ socket_close_waiters(mmi_socket *s)
     }
 }
 
+/* Before its endpoints are gone. */
+static void
+socket_begin_end(mmi_socket *s)
+{
+    const char *endpoint = NULL;
+    if (!mmi_list_empty(&s->listeners)) {
+        endpoint = MMI_CONTAINER_OF(s->listeners.next, mmi_listener, node)->text;
+    } else if (!mmi_list_empty(&s->dialers)) {
+        endpoint = MMI_CONTAINER_OF(s->dialers.next, mmi_dialer, node)->text;
+    }
+    mmi_ended_begin(s, endpoint);
+}
+
 void
 mmi_socket_close(mmi_socket *s)
 {
@@ -105,15 +121,16 @@ mmi_socket_close(mmi_socket *s)
     if (s->closing) {
         return;
     }
-    mmi_engine_catch_up(e);
+    mmi_engine_materialize(e);
     s->closing = true;
+    socket_begin_end(s);
     mmi_list_rm(&s->told);
     mmi_handle_free(s->handle);
     s->handle = 0;
     socket_close_waiters(s);
     mmi_socket_unwatch(s);
     mmi_socket_no_arrivals(s);
-    MMI_LIST_EACH(&s->links, node, after) {
+    MMI_LIST_EACH (&s->links, node, after) {
         mmi_link_finish(MMI_CONTAINER_OF(node, mmi_link, node));
     }
     uint64_t end = mmi_deadline(e->now_ns, s->opts.linger_ms);
@@ -123,12 +140,22 @@ mmi_socket_close(mmi_socket *s)
     mmi_socket_touch(s);
 }
 
+/* From now on, if this is what decides it: the first such does, and without a peer none. */
+static void
+socket_end_why(mmi_socket *s, mmi_end_why why)
+{
+    if (!s->ended && s->peer_count > 0 && s->end.why < MMI_END_LINGER) {
+        s->end.why = why;
+    }
+}
+
 void
 mmi_socket_end(mmi_socket *s)
 {
     mmi_socket_close(s);
+    socket_end_why(s, MMI_END_LINGER);
     s->ended = true;
-    MMI_LIST_EACH(&s->links, node, after) {
+    MMI_LIST_EACH (&s->links, node, after) {
         mmi_link_part(MMI_CONTAINER_OF(node, mmi_link, node), MM_REASON_LOCAL, NULL);
     }
     mmi_socket_touch(s);
@@ -137,22 +164,36 @@ mmi_socket_end(mmi_socket *s)
 void
 mmi_socket_cut(mmi_socket *s)
 {
+    mmi_socket_close(s);
+    socket_end_why(s, MMI_END_ENGINE);
     mmi_socket_end(s);
-    MMI_LIST_EACH(&s->links, node, after) {
+    MMI_LIST_EACH (&s->links, node, after) {
         mmi_link_close(MMI_CONTAINER_OF(node, mmi_link, node), MM_REASON_LOCAL, NULL);
     }
+}
+
+/* A link of its is closed, and a thread still reads or writes it, or is in a step of a mechanism,
+ * which asks lists that go with the socket. */
+static bool
+socket_in_use(const mmi_socket *s)
+{
+    MMI_LIST_EACH (&s->engine->dead, node, after) {
+        if (MMI_CONTAINER_OF(node, mmi_link, node)->socket == s) {
+            return true;
+        }
+    }
+    return !mmi_list_empty(&s->links) || s->pins > 0;
 }
 
 void
 mmi_socket_reap(mmi_socket *s)
 {
     mmi_engine *e = s->engine;
-    if (!mmi_list_empty(&s->links) || s->pins > 0) {
-        return;
+    if (s->peer_count == 0) {
+        mmi_ended_tell(s);   /* links that part may stay for long */
     }
-    if (s->ops->backlog != NULL) {
-        uint64_t bytes = 0;
-        e->abandoned_messages += s->ops->backlog(s->state, &bytes);
+    if (socket_in_use(s)) {
+        return;
     }
     s->ops->fini(s->state);
     mmi_timer_clear(&e->timers, &s->linger_timer);
@@ -161,10 +202,15 @@ mmi_socket_reap(mmi_socket *s)
     mmi_timer_clear(&e->timers, &s->stop_timer);
     mmi_list_rm(&s->node);
     mmi_list_rm(&s->touched);
-    mmi_list_rm(&s->lagging);
+    mmi_list_rm(&s->deferring);
     mmi_free(s->state);
     mmi_free(s->events);
+    mmi_free(s->end.endpoint);
     mmi_stop_fini(s);
+    mmi_allowed_free(s->allowed);
+    if (s->outer != NULL && s->outer->forget != NULL) {
+        s->outer->forget((void *)s->outer_config);
+    }
     mmi_free(s);
 }
 

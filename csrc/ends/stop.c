@@ -10,14 +10,13 @@
 void
 mmi_socket_no_arrivals(mmi_socket *s)
 {
-    MMI_LIST_EACH(&s->listeners, node, after) {
+    MMI_LIST_EACH (&s->listeners, node, after) {
         mmi_listener_close(MMI_CONTAINER_OF(node, mmi_listener, node));
     }
-    MMI_LIST_EACH(&s->dialers, node, after) {
+    MMI_LIST_EACH (&s->dialers, node, after) {
         mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
         if (d->link != NULL) {
-            d->link->dialer = NULL;   /* the link stays; nobody dials again */
-            d->link = NULL;
+            mmi_link_forget_dialer(d->link);
         }
         mmi_dialer_close(d);
     }
@@ -29,14 +28,8 @@ mmi_socket_stop(mmi_socket *s, uint64_t deadline_ns)
     if (!s->host.stopping) {
         s->host.stopping = true;
         mmi_socket_no_arrivals(s);
-        MMI_LIST_EACH(&s->links, node, after) {   /* who has heard nothing of us is no peer */
-            mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
-            if (link->state == MMI_LINK_ACTIVE) {
-                mmi_stop_ask(link);
-            } else if (link->state == MMI_LINK_CONNECTING ||
-                       (link->state == MMI_LINK_HELLO && link->opening->wire == NULL)) {
-                mmi_link_close(link, MM_REASON_LOCAL, NULL);
-            }
+        MMI_LIST_EACH (&s->links, node, after) {
+            mmi_stop_begin(MMI_CONTAINER_OF(node, mmi_link, node));
         }
     }
     mmi_socket_touch(s);
@@ -51,7 +44,7 @@ mmi_socket_stop(mmi_socket *s, uint64_t deadline_ns)
 void
 mmi_socket_stop_late(mmi_socket *s)
 {
-    MMI_LIST_EACH(&s->links, node, after) {
+    MMI_LIST_EACH (&s->links, node, after) {
         mmi_stop_late(MMI_CONTAINER_OF(node, mmi_link, node));
     }
     mmi_socket_touch(s);

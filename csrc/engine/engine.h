@@ -19,6 +19,7 @@
 #include "base/timer.h"
 #include "engine/handle.h"
 #include "engine/lead.h"
+#include "engine/share.h"
 #include "plat/plat.h"
 
 /* What a poll event's tag or a timer leads to. */
@@ -42,6 +43,7 @@ typedef struct mmi_engine {
     mmi_mutex lock;
     bool open, closing, stop;
     mmi_lead lead;               /* who polls */
+    mmi_share share;             /* of its time, for steps of handshakes */
     uint32_t burst_count;          /* links the last round wrote */
     uint32_t waiters, filenos;     /* calls that sleep; descriptors that users select on */
     uint32_t write_watches;        /* links that wait for room in the kernel */
@@ -54,22 +56,32 @@ typedef struct mmi_engine {
     mmi_timers timers;
     mmi_list sockets;              /* open, and closed but lingering       */
     mmi_list dirty, touched, dead; /* links, sockets, links: to be settled */
-    mmi_list lagging;              /* sockets whose outboxes are to catch up, see role/role.h */
+    mmi_list deferring;              /* deferred fan-outs to materialize, see role/role.h */
     mmi_list bursts;               /* links that the runner writes every MMI_PACE_US */
     mmi_list parting;              /* links that are kept for their peers to read on, oldest first */
     uint32_t parting_count;
     mmi_list rung;                 /* listeners that poll cannot watch     */
     mmi_list wakers;               /* of event loops                       */
-    mmi_list groups;               /* wakers that threads wait in          */
+    mmi_list pollsets;               /* wakers that threads wait in          */
+    mmi_list policies;             /* of its sockets: engine/policy.c      */
+    struct mmi_vault *vault;       /* of its connections' keys: engine/policy.c; NULL: nobody asked */
+    uint32_t secrets_lack;         /* MMI_LACKS_ bits, of policies */
     mmi_list told;                 /* sockets with events that nobody asked for yet */
     int events_notifier;           /* rung while there are some; -1: nobody wants to know */
+    mmi_list ended;                /* what closed sockets dropped and nobody was told of: socket/ended.h */
+    uint32_t ended_count;
+    bool ended_awaited;            /* who looked wants to know when nothing is left to wait for */
+    uint64_t ended_unlisted;       /* messages of drops that there was no room for in that list */
+    uint32_t lingering;            /* closed sockets that may still drop something */
+    mmi_list questions;            /* links that ask, and whose question nobody took yet */
+    int questions_notifier;        /* rung while there are some; -1: nobody wants to know */
     mmi_tag_entry *tags;
     uint32_t tag_count, tag_cap, tag_first_free;
     int *notifiers;                /* a stack of idle ones                 */
     uint32_t notifier_count, notifier_cap;
     int idle_notifier;             /* rung when closing and nothing is left, or nobody is outside */
     uint32_t outside;              /* callers that wait without the lock   */
-    uint64_t abandoned_messages;
+    uint64_t abandoned_messages;   /* that closed sockets dropped, and nobody was told of */
     mmi_arena *arena;              /* that the next read fills             */
 } mmi_engine;
 
@@ -89,6 +101,14 @@ int mmi_notifier_take(mmi_engine *e, int *notifier) MMI_WARN_UNUSED;   /* MM_EMF
 void mmi_notifier_give(mmi_engine *e, int notifier);                    /* cleared */
 /* Waits without the lock; it is held again on return. */
 int mmi_engine_wait(mmi_engine *e, int notifier, uint64_t deadline_ns);
+
+/* A copy of such a policy, the same for the same octets, until the engine is gone, where secrets are kept.  NULL: no
+ * memory. */
+const void *mmi_engine_policy(mmi_engine *e, const void *data, size_t size);
+void mmi_engine_forget_policies(mmi_engine *e);      /* and the vault, and wipes them */
+/* Where keys of its connections are kept, until the engine is gone.  NULL: no memory. */
+struct mmi_vault *mmi_engine_vault(mmi_engine *e) MMI_WARN_UNUSED;
+uint32_t mmi_engine_secrets_lack(const mmi_engine *e);   /* of all that */
 
 /* now + ms, saturating; ms < 0: never. */
 uint64_t mmi_deadline(uint64_t now_ns, int64_t ms);

@@ -96,8 +96,7 @@ handle_try_engine(mmi_engine *e)
 }
 
 static int
-handle_enter(mm_handle handle, mmi_handle_kind kind, bool wait, void **object,
-             mmi_engine **engine)
+handle_enter(mm_handle handle, mmi_handle_kind kind, bool wait, void **object, mmi_engine **engine)
 {
     uint32_t index = handle_index(handle);
     if (index >= HANDLE_SLOTS || ((uint32_t)handle >> HANDLE_INDEX_BITS) != (uint32_t)kind) {
@@ -146,8 +145,7 @@ mmi_handle_object(mm_handle handle, mmi_handle_kind kind, const mmi_engine *engi
     }
     handle_slot *slot = &handle_slots[index];
     if (atomic_load(&slot->engine) != engine ||
-        atomic_load(&slot->epoch) != atomic_load(&handle_epoch) ||
-        !handle_current(slot, handle)) {
+        atomic_load(&slot->epoch) != atomic_load(&handle_epoch) || !handle_current(slot, handle)) {
         return NULL;
     }
     return atomic_load(&slot->object);

@@ -18,7 +18,7 @@ typedef enum mmi_handle_kind {
     MMI_HANDLE_ENGINE = 1,
     MMI_HANDLE_SOCKET,
     MMI_HANDLE_WAKER,
-    MMI_HANDLE_GROUP
+    MMI_HANDLE_POLLSET
 } mmi_handle_kind;
 
 /* Takes a free slot. 0: none left.  The engine lock is held. */

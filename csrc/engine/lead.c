@@ -22,17 +22,17 @@ enum {
 #endif
 
 mmi_lead_next
-mmi_lead_decide(mmi_lead_look look)
+mmi_lead_decide(mmi_lead_inputs in)
 {
-    uint64_t look_ns = look.now_ns + PARK_NS;
-    uint64_t soon_ns = look.timer_ns < look_ns ? look.timer_ns : look_ns;
-    bool leads = look.owner != MMI_OWNER_RUNNER;
+    uint64_t check_ns = in.now_ns + PARK_NS;
+    uint64_t soon_ns = in.timer_ns < check_ns ? in.timer_ns : check_ns;
+    bool leads = in.owner != MMI_OWNER_RUNNER;
     /* One that leads for a whole period may do so for long; and for the runner that is to take
      * polling back there is nothing to see before that one leaves. */
-    if (leads && (!look.led || look.take_back)) {
-        return (mmi_lead_next){ MMI_RUNNER_PARKED_LONG, look.timer_ns };
+    if (leads && (!in.led || in.take_back)) {
+        return (mmi_lead_next){ MMI_RUNNER_PARKED_LONG, in.timer_ns };
     }
-    bool more = (look.led || look.left) && !look.take_back && !look.needed;
+    bool more = (in.led || in.left) && !in.take_back && !in.needed;
     if (leads || more) {
         return (mmi_lead_next){ MMI_RUNNER_PARKED, soon_ns };
     }
@@ -61,7 +61,7 @@ mmi_lead_enter(mmi_engine *e, mmi_lead_owner who)
     LEAD_CHANGED(e);
 }
 
-/* It may not come back: the runner is to look soon. */
+/* It may not come back: the runner is to in soon. */
 void
 mmi_lead_leave(mmi_engine *e)
 {

@@ -57,21 +57,21 @@ typedef struct mmi_lead {
 } mmi_lead;
 
 /* What a parked runner, or one that is to park, goes by. */
-typedef struct mmi_lead_look {
+typedef struct mmi_lead_inputs {
     mmi_lead_owner owner;
     bool take_back;
     bool led;                  /* somebody entered since it looked last */
     bool left;                 /* the one has left for whom it was PARKED_LONG */
     bool needed;               /* something depends on polling, and nobody leads */
     uint64_t now_ns, timer_ns; /* timer_ns: the next that is due */
-} mmi_lead_look;
+} mmi_lead_inputs;
 
 typedef struct mmi_lead_next {
     mmi_lead_runner runner;
     uint64_t until_ns;         /* it sleeps; of ACTIVE: 0 */
 } mmi_lead_next;
 
-mmi_lead_next mmi_lead_decide(mmi_lead_look look);
+mmi_lead_next mmi_lead_decide(mmi_lead_inputs in);
 
 /* The runner is parked, is not to take polling back, and nobody leads. */
 bool mmi_lead_vacant(const mmi_lead *p);

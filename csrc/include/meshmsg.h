@@ -55,9 +55,10 @@ typedef enum mm_err {
     MM_ENOTSUP = -7,       /* this role cannot do that                                   */
     MM_EINVAL = -8,        /* a bad argument                                             */
     MM_EADDRINUSE = -9,
-    MM_EADDRINVAL = -10,   /* malformed; mm_url_why says what is wrong                   */
+    MM_EADDRINVAL = -10,   /* malformed; mm_url_why says what is wrong; if nothing is, tls+ in it and
+                              the socket do not agree */
     MM_EPERM = -11,
-    MM_EINSECURE = -12,    /* bind outside loopback without MM_OPT_INSECURE              */
+    MM_EINSECURE = -12,    /* bind outside loopback, not protected, without MM_OPT_INSECURE */
     MM_ECONNREFUSED = -13,
     MM_ECONNRESET = -14,
     MM_EPROTO = -15,       /* the peer broke the protocol; a mm_reason says how          */
@@ -121,6 +122,15 @@ typedef enum mm_reason {
     MM_REASON_SP_HEADER,       /* an SP message that ends inside its header            */
     MM_REASON_HANDSHAKE_EOF,   /* the peer closed before the handshake was done        */
     MM_REASON_USER,            /* an abstract ipc name, and the other side is another user */
+    MM_REASON_CRYPTO,          /* octets that the peer did not protect, or that were changed */
+    MM_REASON_SEQUENCE,        /* a protected message that was repeated, or one that was left out */
+    MM_REASON_NOT_ALLOWED,     /* it is known who it is, and it may not come in        */
+    MM_REASON_ALLOW_TIMEOUT,   /* likewise, and nobody said in time whether it may     */
+    MM_REASON_REVOKED,         /* it was let in, and would not be by the list or policy of now */
+    MM_REASON_CERTIFICATE,     /* the peer's certificate is not taken, or it has none  */
+    MM_REASON_TLS_ALERT,       /* the peer ended TLS, and said why                     */
+    MM_REASON_TLS_EXPECTED,    /* this endpoint speaks TLS, and the peer does not      */
+    MM_REASON_PLAINTEXT,       /* the peer speaks TLS, and this endpoint does not      */
     MM_REASON_COUNT
 } mm_reason;
 
@@ -182,7 +192,7 @@ typedef struct mm_stats {
     uint64_t in_doubt_messages;                   /* written to a connection that ended, unconfirmed   */
     uint64_t dropped_overflow, dropped_no_peer, dropped_peer_gone, dropped_closed, dropped_late,
              dropped_filtered, dropped_malformed,
-             dropped_unfit,                       /* every drop, by reason; unfit: SP has no words for it */
+             dropped_unencodable,                       /* every drop, by reason; unencodable: SP has no words for it */
              dropped_conflated;                   /* a newer one came, and only that was to be kept */
     uint64_t unwanted_messages;                   /* published, and nobody had subscribed to them      */
     uint64_t filtered_messages;                   /* came from a publisher of SP, and nobody subscribed to them */
@@ -210,6 +220,9 @@ typedef struct mm_peer {
     int64_t rtt_ns;                               /* -1: not measured yet                              */
     uint8_t identity[255];
     char endpoint[256], address[128];             /* endpoint: ours, as bound or connected             */
+    char user_id[256];                            /* what who let it in knows it by; "": nobody was asked */
+    char mechanism[21], key[41];                  /* "NULL": there is none; its public key in Z85, or "" */
+    int64_t uid;                                  /* over ipc: the user at the other side; -1: not known */
 } mm_peer;
 
 typedef struct mm_event {
@@ -242,7 +255,7 @@ typedef struct mm_subscribed_info {
 enum { MM_ENGINE_POLL = 1 };
 MM_API int mm_engine_open(uint32_t flags, mm_handle *engine);
 /* Closes its sockets, and waits up to timeout_ms (< 0: 1,000) for what they have queued.
- * *abandoned_messages (or NULL): how many messages were given up. */
+ * *abandoned_messages (or NULL): how many messages were given up, and nobody was told of. */
 MM_API int mm_engine_close(mm_handle engine, int64_t timeout_ms, uint64_t *abandoned_messages);
 MM_API const char *mm_version(void);
 MM_API const char *mm_strerror(int code);
@@ -256,7 +269,8 @@ MM_API int mm_socket_open(mm_handle engine, int role, const mm_socket_opts *opts
 /* Whoever waits in it gets MM_ECLOSED; what is queued is written for up to linger_ms more, by the engine. */
 MM_API int mm_socket_close(mm_handle socket);
 /* "tcp://127.0.0.1:5555" (port 0: a free one), "ipc:///run/x.sock", "inproc://name"; with "sp+" in front for peers of
- * nanomsg and NNG.  bound (or NULL, 0): the endpoint to connect to.  Outside loopback only with MM_OPT_INSECURE. */
+ * nanomsg and NNG.  bound (or NULL, 0): the endpoint to connect to.  Outside loopback only with CURVE or
+ * MM_OPT_INSECURE. */
 MM_API int mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size);
 /* Returns at once; the engine connects, and goes on trying, until mm_disconnect. */
 MM_API int mm_connect(mm_handle socket, const char *url);
@@ -274,6 +288,83 @@ MM_API int mm_unsubscribe(mm_handle socket, const void *topic, size_t size);   /
 /* XPUB with MM_OPT_XPUB_MANUAL: what that peer gets.  1; 0: it is so already; MM_EHOSTUNREACH: no such peer. */
 MM_API int mm_grant(mm_handle socket, uint64_t peer, int add, const void *topic, size_t size);
 MM_API int mm_welcome(mm_handle socket, const void *body, size_t size);   /* XPUB: to each new subscriber first */
+
+/* ---- CURVE, the mechanism of ZeroMQ: who the peer is, and that nobody reads or changes what is sent ---- */
+typedef struct mm_curve_opts {
+    uint32_t serves;                              /* 1: peers know our key; 0: we know theirs, which is server */
+    uint32_t asks;                                /* of a server: 1: who may come in is asked; 0: who knows our key */
+    uint32_t secret_count;                        /* a server: 1 to 3, tried in turn; a client: 1, or 0: new ones */
+    uint8_t secrets[96];                          /* end to end, 32 octets each */
+    uint8_t server[32];                           /* public */
+} mm_curve_opts;
+/* All connections of the socket from now on.  MM_ESTATE: it has endpoints; MM_ENOTSUP: there is no libsodium;
+ * MM_EINVAL: a wrong count, a public key that is none, or an identity over 220 octets. */
+MM_API int mm_socket_curve(mm_handle socket, const mm_curve_opts *opts);
+/* Who may come in, of a server that asks: who has one of count keys (public, 32 octets each, end to end), and is known
+ * by the user id at its place (each with a 0 behind it, size octets in all). Anybody else is denied; nobody is asked.
+ * Again: in place of that list; peers that are not in it any more end at once (MM_REASON_REVOKED). MM_ESTATE: no server
+ * that asks; MM_EINVAL: a key twice, or a user id over MM_USER_ID_MAX. */
+MM_API int mm_socket_allow(mm_handle socket, const uint8_t *keys, const char *user_ids, size_t size, uint32_t count);
+MM_API const char *mm_curve_missing(void);               /* what to install, in words; "": CURVE is there */
+
+/* ---- PLAIN, the mechanism of ZeroMQ of users and passwords, which hides neither those nor what is sent ---- */
+typedef struct mm_plain_opts {
+    uint32_t serves;                              /* 1: users come to us; 0: we are one, as follows */
+    uint32_t asks;                                /* of a server: 1: who may come in is asked; 0: anybody may */
+    uint32_t user_size, password_size;            /* octets, at most 255 */
+    const void *user, *password;
+} mm_plain_opts;
+/* All connections of the socket from now on; opts are copied.  Whoever answers, or listens on the way, has the
+ * password: connect over ipc or loopback only.  MM_ESTATE: it has endpoints; MM_EINVAL: over 255 octets. */
+MM_API int mm_socket_plain(mm_handle socket, const mm_plain_opts *opts);
+
+/* ---- TLS, for endpoints with tls+ in front: certificates, pinned keys or a shared secret say who the peer is ---- */
+enum { MM_TLS_1_3 = 0, MM_TLS_1_2 = 1 };   /* the oldest version that is spoken; 1.2 with ECDHE and AEAD only */
+enum { MM_CLIENTS_REQUIRED = 0, MM_CLIENTS_OPTIONAL, MM_CLIENTS_NONE };   /* who listens wants a certificate */
+/* One of ca (or system_ca), pins and secrets says whom to believe; who only listens may do without any, if it asks or
+ * wants no certificate.  Octets are read during the call only.  Of size 0: none. */
+typedef struct mm_tls_opts {
+    mm_body certificate, key;                     /* PEM; ours, those between it and who signed them; its key */
+    mm_body ca, crl;                              /* PEM: who signs for peers; what they took back     */
+    mm_body names;                                /* of peers, one of which is to be in subjectAltName, each with a 0
+                                                     behind it: hosts, addresses, URIs, which may end with a star
+                                                     behind a slash; none: the host that was dialed; who listens: any */
+    mm_body pins;                                 /* SHA-256 of SubjectPublicKeyInfo, 32 octets each; no dates, names */
+    mm_body secrets;                              /* 1 to 3, 32 random octets each; who dials uses the first */
+    uint32_t system_ca, clients, min_version;     /* 1: those that the system believes; MM_CLIENTS_; MM_TLS_ */
+    uint32_t asks;                                /* who listens: 1: who may come in is asked          */
+} mm_tls_opts;
+/* All connections of the socket from now on.  Again: in place of that policy, of the same kind; connections whose peer
+ * it would not take end (MM_REASON_REVOKED), whatever the dates say.  MM_ESTATE: it has endpoints, and no TLS;
+ * MM_ENOTSUP: there is no OpenSSL; MM_EINVAL: why (NULL, 0: not told) has the words, and nothing has changed. */
+MM_API int mm_socket_tls(mm_handle socket, const mm_tls_opts *opts, char *why, size_t why_size);
+MM_API const char *mm_tls_missing(void);                 /* what to install, in words; "": TLS is there */
+
+/* ---- who may come in, where it is asked (asks of mm_curve_opts, mm_plain_opts, mm_tls_opts): it waits ---- */
+enum { MM_USER_ID_MAX = 255, MM_QUESTION_DATA_MAX = 32 * 1024 };   /* octets */
+typedef enum mm_answer { MM_LATER = 0, MM_ALLOW, MM_DENY } mm_answer;   /* MM_LATER: it is to try again */
+/* The data of a question lie end to end, in the order of the sizes; what is not known has 0 octets. */
+typedef struct mm_question {
+    uint64_t id;                                  /* for the answer, in that engine; of nobody else, ever */
+    mm_handle socket;
+    uint64_t peer;                                /* its id, if it comes to be one                     */
+    uint64_t left_ns;                             /* the time there is for an answer                   */
+    uint32_t key_size, user_size, password_size, certificate_size, properties_size;
+    char mechanism[21], endpoint[256], address[128];   /* endpoint: ours; address: the peer's          */
+    int64_t uid;                                  /* as of mm_peer */
+} mm_question;
+/* Once an engine: a descriptor that is readable while there are questions that nobody took, and at the end of the
+ * engine, with which it is closed: watch a copy of it. MM_ESTATE: it is open. */
+MM_API int mm_questions_open(mm_handle engine, int *fd);
+MM_API int mm_questions_close(mm_handle engine);
+/* The next question, and its data (room for MM_QUESTION_DATA_MAX octets). Never waits. 1; 0: there is none. */
+MM_API int mm_question_take(mm_handle engine, mm_question *out, void *data);
+/* mm_answer; text: of MM_ALLOW the user id ("": none), else why. From any thread. MM_ESTATE: nobody waits for it any
+ * more: the peer left, was answered, or waited too long; MM_EINVAL: no mm_answer, or a user id over MM_USER_ID_MAX. */
+MM_API int mm_question_answer(mm_handle engine, uint64_t id, int answer, const char *text);
+/* Peers that were let in with this user id, and those that are about to be, end at once (MM_REASON_REVOKED): how many.
+ * MM_EINVAL: "". */
+MM_API int mm_socket_revoke(mm_handle socket, const char *user_id);
 
 /* ---- sending.  MM_EAGAIN also where overflow or no_peer says that a full queue, or no peer, is an error ---- */
 /* One message of one frame.  (REQ and SURVEYOR have mm_request and mm_survey, REP and RESPONDENT mm_send_reply.) */

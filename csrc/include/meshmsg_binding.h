@@ -29,10 +29,21 @@ struct mm_batch {
     const uint64_t *peer;                         /* peer id of each message */
     uint64_t one_peer;
     uint32_t one_size;                            /* not 0: each message is one frame of that size */
+    uint32_t known;                               /* not 0: of peers more is known than an id: mm_batch_known */
     const uint8_t *body;                          /* mm_recv_batch: bodies (last frames) end to end ... */
     const uint32_t *body_offset;                  /* ... i is body[body_offset[i]] .. body[body_offset[i + 1]] */
     mm_msg *big;
 };
+
+/* Whom a peer is known as, where a mechanism protects its connection. */
+typedef struct mm_known {
+    const char *user_id, *mechanism;              /* user_id "": nobody asked who it is */
+    const uint8_t *metadata;                      /* properties, as READY of ZMTP has them */
+    size_t metadata_size;
+} mm_known;
+/* Of one that sent a message of the batch, also if it left: what out points to is the batch's.  0: nothing protects its
+ * connection.  Of one socket's messages all are protected, or none. */
+int mm_batch_known(const mm_batch *batch, uint64_t peer, mm_known *out);
 
 /* ---- sending.  Packed: the frames of a message end to end, and their sizes ---- */
 int mm_send_now(mm_handle socket, const void *body, size_t size);   /* mm_send that never waits */
@@ -59,7 +70,7 @@ int mm_send_refusal_along(mm_handle socket, uint64_t to, const uint8_t *route, c
 /* ---- receiving ---- */
 /* One message that is there, as big whatever its size, without entering the kernel or waiting for a lock: 1, and *more
  * as by mm_send_queue; MM_EAGAIN: there is none, or it takes mm_recv. */
-int mm_recv_here(mm_handle socket, mm_batch *batch, int *more);
+int mm_recv_nowait(mm_handle socket, mm_batch *batch, int *more);
 /* As mm_recv, and then for up to gather_ns more until the limits are reached; body and body_offset are set.
  * 0: a slice is over while it gathers: again, with the same, or mm_batch_finish.
  * MM_EMSGSIZE: a body over 2^31 - 1 bytes, and it stays with the batch. */
@@ -69,11 +80,12 @@ int mm_recv_batch(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint
  * limits in all: the count so far; 0: it is full; MM_EAGAIN.  Then finish makes the arrays: the count. */
 int mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes);
 int mm_batch_finish(mm_handle socket, mm_batch *batch);   /* again: as it was */
+mm_batch *mm_batch_share(mm_batch *batch);        /* one more has it, and frees it as well */
 /* A batch of these single-frame messages instead of what it had. */
 int mm_batch_set(mm_batch *batch, const uint8_t *bodies, const uint64_t *sizes, const uint64_t *peers, uint32_t count);
 /* So many answers or replies, of so many bytes, that were given were of no use any more: late, and not received. */
 int mm_answers_late(mm_handle socket, uint32_t count, uint64_t bytes);
-int mm_hold(mm_handle socket, int held);          /* 1: the caller holds messages: readable for descriptors, pollsets */
+int mm_mark_unclaimed(mm_handle socket, int some);   /* 1: the caller holds some: readable for descriptors, pollsets */
 int mm_interrupt(mm_handle socket);               /* who waits to receive gets MM_EINTR: the caller holds messages */
 int64_t mm_now_ms(mm_handle socket);              /* of its engine's clock, simulated or not; < 0: an error */
 
@@ -110,10 +122,37 @@ int mm_waker_take(mm_handle waker, mm_ready *out, uint32_t cap);   /* count; 0 e
 int mm_events_open(mm_handle engine, int *fd);
 int mm_events_take(mm_handle engine, mm_handle *sockets, uint32_t cap);   /* count: those with new events, each once */
 int mm_events_ring(mm_handle engine);             /* who watches is to look for something else */
+/* What a socket dropped after it was closed, for one cause: a DROPPED with seq 0. The descriptor tells of that, too. */
+enum { MM_ENDED_MAX = 256 };
+typedef struct mm_ended { mm_handle socket; int32_t role; mm_event event; } mm_ended;
+/* count, each given once.  *unlisted: messages that there was no room to list, since the last take; *pending: closed
+ * sockets that may still drop something, and drops that were not taken. */
+int mm_ended_take(mm_handle engine, mm_ended *out, uint32_t cap, uint64_t *unlisted, uint32_t *pending);
+/* As mm_engine_close, and count: what was not taken, and what its end dropped. */
+int mm_engine_end(mm_handle engine, int64_t timeout_ms, uint64_t *abandoned_messages, mm_ended *out, uint32_t cap);
 int mm_events_close(mm_handle engine);
+
+/* Who waits for questions (mm_questions_open) is to look for something else. */
+int mm_questions_ring(mm_handle engine);
 
 /* The host and port of an endpoint, and how we write it: MM_OK or a negative mm_err. */
 int mm_url_parts(const char *text, char *host, size_t host_size, uint16_t *port, char *again, size_t again_size);
+
+/* ---- keys, and the libraries that protection needs ---- */
+enum { MM_KEY_SIZE = 32, MM_KEY_TEXT_SIZE = 41, MM_SODIUM_FUNCTIONS = 6 };
+/* What is wrong with a key in Z85: how many characters, one of them, five that say more than four octets hold. */
+enum { MM_KEY_WRONG_SIZE = 1, MM_KEY_WRONG_CHARACTER, MM_KEY_OVERFLOW };
+int mm_key_parse(const char *text, size_t size, uint8_t key[32], size_t *at);   /* 0, or what is wrong, and where */
+void mm_key_text(const uint8_t key[32], char text[41]);
+int mm_key_public(const uint8_t secret[32], uint8_t key[32]);   /* MM_ENOTSUP: there is no libsodium */
+void mm_key_wipe(uint8_t key[32]);
+/* What the system refused of the memory that keys of a socket's engine are kept in, so far: 1: it may be swapped out
+ * (RLIMIT_MEMLOCK); 2: it is in core dumps; 4: a forked child has a copy. */
+uint32_t mm_secrets_lack(mm_handle socket);
+const char *mm_sodium_name(uint32_t index);       /* of the functions of libsodium, in their order; NULL: no more */
+/* Somebody else's copy of libsodium, by the addresses of these functions: "", or the one that is wrong or 0.  To be
+ * offered before anything else asks for libsodium: the first that is found stays. */
+const char *mm_sodium_offer(const uint64_t addresses[6]);
 
 /* ---- fork: called by os.register_at_fork; also registered with pthread_atfork, twice is harmless ---- */
 void mm_fork_prepare(void);

@@ -46,10 +46,49 @@ void mm_codec_sp_reader_free(mm_codec_sp_reader *r);
 /* 1: a message, to be freed; 0: need more; < 0 */
 int mm_codec_sp_reader_next(mm_codec_sp_reader *r, const uint8_t *buf, size_t size, size_t *used, mm_msg **msg);
 /* mm_reason; held: bytes taken for an unfinished message; skipped: messages with too many hops */
-int mm_codec_sp_reader_look(const mm_codec_sp_reader *r, uint64_t *held, uint64_t *skipped);
+int mm_codec_sp_reader_inspect(const mm_codec_sp_reader *r, uint64_t *held, uint64_t *skipped);
 /* What goes in front of the octets of these frames, 13 at most; MM_EINVAL, MM_ENOTSUP: not in SP's form. */
 int mm_codec_sp_head(uint32_t id, int marked, uint32_t hops_max, const uint8_t *bodies, const uint64_t *sizes,
                      uint32_t count, uint8_t *out, size_t *size);
+
+/* ---- PLAIN (csrc/wire/zmtp/plain.h), likewise.  user NULL: a server ---- */
+typedef struct mm_codec_plain mm_codec_plain;
+mm_codec_plain *mm_codec_plain_new(const uint8_t *user, size_t user_size, const uint8_t *password, size_t password_size,
+                                   int asks, const uint8_t *properties, size_t size);   /* NULL: over a limit */
+void mm_codec_plain_free(mm_codec_plain *p);
+/* As of CURVE. */
+int mm_codec_plain_feed(mm_codec_plain *p, const uint8_t *buf, size_t size, size_t *used);
+int mm_codec_plain_answer(mm_codec_plain *p, int kind);
+int mm_codec_plain_failure(const mm_codec_plain *p, char *detail, size_t size);
+size_t mm_codec_plain_output(mm_codec_plain *p, uint8_t *out, size_t size);
+size_t mm_codec_plain_properties(const mm_codec_plain *p, uint8_t *out, size_t size);
+/* Who is asked about: sizes, and octets where there is room for 255 each. */
+void mm_codec_plain_applicant(const mm_codec_plain *p, uint8_t *user, size_t *user_size, uint8_t *password,
+                              size_t *password_size);
+
+/* ---- CURVE (csrc/wire/zmtp/curve.h), likewise.  Keys have 32 octets ---- */
+typedef struct mm_codec_curve mm_codec_curve;
+/* secrets: ours, end to end, 1 to 3; server: of a client, the server's public key, else NULL.  drawn: what is drawn as
+ * random, in order.  NULL: as by mm_socket_curve, or our properties are over 256 octets. */
+mm_codec_curve *mm_codec_curve_new(const uint8_t *secrets, uint32_t count, const uint8_t *server, int asks,
+                                   const uint8_t *properties, size_t size, uint64_t frame_max,
+                                   const uint8_t *drawn, size_t drawn_size);
+void mm_codec_curve_free(mm_codec_curve *c);
+/* 0: needs more, 1: done, 2: asks, < 0: see mm_codec_curve_failure.  answer: an mm_answer */
+int mm_codec_curve_feed(mm_codec_curve *c, const uint8_t *buf, size_t size, size_t *used);
+int mm_codec_curve_answer(mm_codec_curve *c, int kind);
+int mm_codec_curve_failure(const mm_codec_curve *c, char *detail, size_t size);   /* mm_reason */
+size_t mm_codec_curve_output(mm_codec_curve *c, uint8_t *out, size_t size);
+/* Octets of the peer's properties, as many as there is room for; key: its own. */
+size_t mm_codec_curve_peer(const mm_codec_curve *c, uint8_t *properties, size_t size, uint8_t *key);
+/* As of csrc/wire/mechanism.h; out has room for size + 64 octets and what seal was given before, or for cap. */
+int64_t mm_codec_curve_seal(mm_codec_curve *c, const uint8_t *plain, size_t *size, uint8_t *out);
+int mm_codec_curve_open(mm_codec_curve *c, const uint8_t *in, size_t size, uint8_t *out, size_t cap,
+                        size_t *given);
+/* The last numbers; to be others, before the next. */
+void mm_codec_curve_number(mm_codec_curve *c, uint64_t sealed, uint64_t opened);
+void mm_codec_curve_later(mm_codec_curve *c, uint64_t ms);   /* so much time goes by */
+uint64_t mm_codec_curve_held(const mm_codec_curve *c, int *idle);   /* bytes taken for what is not whole */
 
 /* ---- the simulated world (csrc/plat/sim) ---- */
 /* Chances are parts per million, of each operation. */
@@ -76,7 +115,7 @@ int mm_sim_reset_all(mm_handle world);
 int mm_sim_jump_wall(mm_handle world, int64_t by_ns);
 /* The clock goes on for so long, and nobody runs meanwhile: every machine was suspended. */
 int mm_sim_suspend(mm_handle world, uint64_t for_ns);
-int mm_sim_look(mm_handle world, mm_sim_state *out);
+int mm_sim_inspect(mm_handle world, mm_sim_state *out);
 int mm_sim_trace(mm_handle world, uint64_t line, char *out, size_t size);   /* the last 512 lines are kept */
 
 /* ---- test hooks ---- */

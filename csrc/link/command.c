@@ -1,8 +1,8 @@
 /*
  * link/command.c: commands on their way out: those that wait, and those that are being written.
  *
- * Not here: what they say (link/ping.c, link/stop.c), when they go (link/tx.c), which of them need
- * not be said any more (link/fold.c).
+ * Not here: what they say (link/ping.c, link/stop.c), when they go (link/write.c), which of them
+ * need not be said any more (link/fold.c).
  * Law: what is being written is not changed by who queues more; whole frames only.
  */
 #include <string.h>

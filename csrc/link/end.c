@@ -6,16 +6,17 @@
  * told of one that breaks a rule (link/told.c), the memory (link/link.c).
  * Law: closing takes the pipe from the protocol first; memory goes at the next settle.
  */
+#include "link/ask.h"
 #include "link/inside.h"
+#include "socket/ended.h"
 
 void
 mmi_link_leave_half_open(mmi_link *link)
 {
     link->socket->half_open--;
-    if (link->listener != NULL && mmi_list_linked(&link->half_open)) {
-        link->listener->half_open_count--;
+    if (link->listener != NULL) {
+        mmi_half_open_leave(&link->listener->half_open, &link->half_open);
     }
-    mmi_list_rm(&link->half_open);
 }
 
 /* What was not begun on the wire is no part of an entry that was, so the role may keep it. */
@@ -23,7 +24,7 @@ void
 mmi_link_unpin(mmi_link *link)
 {
     mmi_pipe *p = &link->pipe;
-    mmi_pack_out *front = p->pinned > 0 ? mmi_pack_out_of(mmi_ring_at(&p->outbox, 0)) : NULL;
+    mmi_segment_out *front = p->pinned > 0 ? mmi_segment_out_of(mmi_ring_at(&p->outbox, 0)) : NULL;
     if (front == NULL) {
         return;
     }
@@ -66,11 +67,11 @@ link_deactivate(mmi_link *link, int reason)
 {
     mmi_socket *s = link->socket;
     mm_stats *st = &s->stats;
-    MMI_ASSERT(!link->writing);
-    if (link->held != NULL && !s->closing) {
-        int rc = mmi_pipe_push_last(&link->pipe, link->held);
+    MMI_ASSERT(!mmi_tx_is_writing(link));
+    if (link->unqueued != NULL && !s->closing) {
+        int rc = mmi_pipe_push_last(&link->pipe, link->unqueued);
         if (rc == MM_OK) {
-            link->held = NULL;
+            link->unqueued = NULL;
         }
     }
     if (link->sealed_left > 0) {   /* of what was not taken the peer can open nothing */
@@ -81,16 +82,15 @@ link_deactivate(mmi_link *link, int reason)
     mmi_link_unpin(link);
     link->pipe.ended = reason;
     s->ops->rm(s->state, &link->pipe);
-    uint64_t left = link->pipe.outbox.count;
     if (s->closing) {
-        s->engine->abandoned_messages += left;
+        mmi_ended_note(s, link->pipe.outbox.count, link->pipe.outbox.bytes);
     }
     mmi_drop_why why = s->closing ? MMI_DROP_CLOSED : MMI_DROP_PEER_GONE;
     mmi_link_discard(link, &link->pipe.outbox, why);
     mmi_link_discard(link, &link->pipe.inbox, why);
-    if (link->held != NULL) {
-        mmi_drop(&s->host, why, link->pipe.id, link->held);
-        link->held = NULL;
+    if (link->unqueued != NULL) {
+        mmi_drop(&s->host, why, link->pipe.id, link->unqueued);
+        link->unqueued = NULL;
     }
     if (link->wire->beats) {
         link_count_answers(link);
@@ -131,6 +131,7 @@ mmi_link_end(mmi_link *link, int state, int reason, const char *detail)
         link_deactivate(link, reason);
     } else if (was == MMI_LINK_CONNECTING || was == MMI_LINK_HELLO) {
         mmi_link_leave_half_open(link);
+        mmi_ask_end(link);
     }
     link->state = state;
     mmi_stop_ended(link, was);
@@ -154,7 +155,7 @@ mmi_link_release_dialer(mmi_link *link, int reason)
         uint64_t lived = link->active_ns != 0 ? link->engine->now_ns - link->active_ns : 0;
         link->dialer = NULL;
         d->link = NULL;
-        d->socket->ends->link_ended(d, lived, reason == MM_REASON_HEARTBEAT);
+        d->socket->ends->link_ended(d, lived, reason);
     }
 }
 
@@ -171,9 +172,9 @@ mmi_link_close(mmi_link *link, int reason, const char *detail)
     if (link->state == MMI_LINK_DEAD) {
         return;   /* its socket may be gone: a link that reads outlives it */
     }
-    if (link->state == MMI_LINK_ACTIVE && link->writing) {
-        link->parts = false;   /* even if that was asked for: its stream, or the engine, is gone */
-        mmi_link_doom_written(link, reason, detail);
+    if (link->state == MMI_LINK_ACTIVE && mmi_tx_is_writing(link)) {
+        /* Even if it was to part: its stream, or the engine, is gone. */
+        mmi_link_doom_written(link, MMI_TX_CLOSE, reason, detail);
         return;
     }
     mmi_socket *s = link->socket;
@@ -185,11 +186,10 @@ mmi_link_close(mmi_link *link, int reason, const char *detail)
     if (!link->parting) {
         mmi_link_leave_place(link);
     }
-    mmi_list_rm(&link->node);
-    mmi_list_rm(&link->dirty);
-    mmi_list_rm(&link->bursts);
+    mmi_tx_close(link);
     mmi_part_end(link);
-    mmi_list_push_back(&e->dead, &link->dirty);
+    mmi_list_rm(&link->node);
+    mmi_list_push_back(&e->dead, &link->node);
     mmi_socket_touch(s);
     mmi_link_release_dialer(link, reason);
 }

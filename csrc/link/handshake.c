@@ -1,16 +1,38 @@
 /*
- * link/handshake.c: the handshake of a link, from the stream being there to the pipe being added.
+ * link/handshake.c: the handshake of a link, from the stream being there to its peer being known.
  *
- * Not here: its bytes (wire/handshake.c).  Law: nobody is a peer before both sides have said who
- * they are; a refusal is heard by the peer where its wire allows, and always by our own events.
+ * Not here: its bytes (wire/handshake.c), how it becomes a peer (link/become.c).  Law: nobody is a
+ * peer before both sides have said who they are; a refusal is heard by the peer where its wire
+ * allows, and always by our own events.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "crypto/secret.h"
+#include "link/ask.h"
 #include "link/inside.h"
 #include "link/shield.h"
 
 enum { HELLO_READ_SIZE = MMI_LINK_SHIELD_FIRST };   /* octets a read takes during the handshake */
+_Static_assert((int)MMI_ASK_AHEAD_MAX >= (int)HELLO_READ_SIZE &&
+                   (int)MMI_ASK_AHEAD_MAX <= (int)MMI_LINK_SHIELD_FIRST,
+               "what came behind what asks is kept, and fed at once when it may come in");
+
+/* The lock was dropped, and is taken again.  false: the link is no longer in its handshake. */
+static bool
+hello_back(mmi_link *link, bool wrote)
+{
+    mmi_engine_relock(link->engine);
+    if (wrote) {
+        mmi_tx_end(link);
+    } else {
+        link->reading = false;
+    }
+    if (mmi_tx_ends(link)) {
+        mmi_link_dirty(link);   /* somebody gave it up meanwhile */
+    }
+    return link->state == MMI_LINK_HELLO;
+}
 
 /* The system calls of handshakes that poll told of are made without the lock: a caller that opens
  * connections by the thousand would else wait for each of them. */
@@ -18,27 +40,61 @@ static int64_t
 hello_io(mmi_link *link, const mmi_iov *iov, bool writes)
 {
     mmi_engine *e = link->engine;
-    bool *busy = writes ? &link->writing : &link->reading;
-    *busy = true;
+    if (writes) {
+        (void)mmi_tx_begin(link);   /* nobody else writes it yet */
+    } else {
+        link->reading = true;
+    }
     mmi_engine_unlock(e);
     int64_t n = writes ? e->plat.writev(e->plat.self, link->stream, iov, 1)
                        : e->plat.readv(e->plat.self, link->stream, iov, 1);
-    mmi_engine_relock(e);
-    *busy = false;
-    if (link->doomed != 0) {
-        mmi_link_dirty(link);   /* somebody gave it up meanwhile */
-    }
-    return link->state == MMI_LINK_HELLO ? n : MM_ECLOSED;
+    return hello_back(link, writes) ? n : MM_ECLOSED;
+}
+
+/* The link is in memory until the step is over, and its socket with it: see mmi_socket_reap. */
+static bool
+hello_stepped(mmi_link *link, uint64_t from_ns)
+{
+    bool lives = hello_back(link, false);
+    mmi_handshake_stepped(link->handshake);
+    mmi_share_stepped(&link->engine->share, link->engine->now_ns - from_ns);
+    return lives;
+}
+
+/* A step of a mechanism: what follows these octets, or an answer.  Likewise without the lock. */
+static int
+hello_step(mmi_link *link, uint8_t *buf, size_t size, size_t *used)
+{
+    mmi_engine *e = link->engine;
+    uint64_t from_ns = e->now_ns;
+    size_t part = 0;
+    link->reading = true;
+    mmi_engine_unlock(e);
+    int rc =
+        mmi_handshake_step(link->handshake, size > *used ? buf + *used : buf, size - *used, &part);
+    *used += part;
+    return hello_stepped(link, from_ns) ? rc : MM_ECLOSED;
+}
+
+static int
+hello_answer(mmi_link *link, const mmi_answer *answer)
+{
+    mmi_engine *e = link->engine;
+    uint64_t from_ns = e->now_ns;
+    link->reading = true;
+    mmi_engine_unlock(e);
+    int rc = mmi_handshake_answer(link->handshake, answer);
+    return hello_stepped(link, from_ns) ? rc : MM_ECLOSED;
 }
 
 /* The peer is gone before it was one. */
 static void
 hello_ended(mmi_link *link, int reason)
 {
-    mmi_opening_ended(link->opening, reason == MM_REASON_RESET
-                                         ? "connection reset in the handshake"
-                                         : "closed by the peer in the handshake");
-    mmi_link_close(link, reason, link->opening->detail);
+    mmi_handshake_ended(link->handshake, reason == MM_REASON_RESET
+                                             ? "connection reset in the handshake"
+                                             : "closed by the peer in the handshake");
+    mmi_link_close(link, reason, link->handshake->detail);
 }
 
 /* What there is to say.  Who polls drops the lock for it: the link may then be a closed one. */
@@ -48,7 +104,7 @@ hello_write(mmi_link *link, bool polled)
     mmi_engine *e = link->engine;
     const uint8_t *out;
     size_t size;
-    while ((size = mmi_opening_output(link->opening, &out)) > 0) {
+    while ((size = mmi_handshake_output(link->handshake, &out)) > 0) {
         mmi_iov iov = { .data = (void *)out, .size = size };
         int64_t n = polled ? hello_io(link, &iov, true)
                            : e->plat.writev(e->plat.self, link->stream, &iov, 1);
@@ -62,7 +118,7 @@ hello_write(mmi_link *link, bool polled)
             hello_ended(link, MM_REASON_RESET);
             return;
         }
-        mmi_opening_sent(link->opening, (size_t)n);
+        mmi_handshake_sent(link->handshake, (size_t)n);
     }
     mmi_link_watch(link);
 }
@@ -72,7 +128,9 @@ mmi_link_hello_start(mmi_link *link, bool polled)
 {
     mmi_socket *s = link->socket;
     const mmi_dialer *d = link->dialer;
-    mmi_opening_config config = {
+    const mmi_wire_limits limits = mmi_link_limits(&s->opts);
+    bool commands = limits.command_size_max > limits.message_size_max;
+    mmi_handshake_config config = {
         .role = s->ops->role,
         .identity = s->opts.identity,
         .identity_size = s->opts.identity_size,
@@ -83,12 +141,18 @@ mmi_link_hello_start(mmi_link *link, bool polled)
         .marks = link->marks,
         .mechanism = s->mechanism,
         .mechanism_config = s->mechanism_config,
+        .outer = s->outer,
+        .outer_config = s->outer_config,
+        .host = d != NULL ? d->url.host : NULL,
+        .frame_max = commands ? limits.command_size_max : limits.message_size_max,
+        .allow = s->allow,
+        .allow_config = s->allow_config,
     };
     link->state = MMI_LINK_HELLO;
-    link->opening = mmi_alloc(sizeof *link->opening);
-    if (link->opening == NULL || mmi_opening_init(link->opening, &config) != MM_OK) {
-        mmi_free(link->opening);
-        link->opening = NULL;
+    link->handshake = mmi_alloc(sizeof *link->handshake);
+    if (link->handshake == NULL || mmi_handshake_init(link->handshake, &config) != MM_OK) {
+        mmi_free(link->handshake);
+        link->handshake = NULL;
         mmi_link_close(link, MM_REASON_MEMORY, NULL);
         return;
     }
@@ -98,166 +162,21 @@ mmi_link_hello_start(mmi_link *link, bool polled)
     hello_write(link, polled);
 }
 
-void
-mmi_link_hello_writable(mmi_link *link)
-{
-    hello_write(link, true);
-}
-
 /* Moves what the handshake still has to say (an ERROR, or a hello that tells why) to where
  * FINISHING flushes from. */
 static void
 hello_refused(mmi_link *link)
 {
     const uint8_t *out;
-    size_t size = mmi_opening_output(link->opening, &out);
-    if (link->dialer != NULL && link->opening->instead != 0) {
-        link->dialer->as = link->opening->instead;
+    size_t size = mmi_handshake_output(link->handshake, &out);
+    if (link->dialer != NULL && link->handshake->instead != 0) {
+        link->dialer->as = link->handshake->instead;
     }
     if (size == 0 || mmi_link_control(link, out, size) != MM_OK) {
-        mmi_link_close(link, link->opening->reason, link->opening->detail);
+        mmi_link_close(link, link->handshake->reason, link->handshake->detail);
         return;
     }
-    mmi_link_refuse(link, link->opening->reason, link->opening->detail);
-}
-
-static void
-hello_refuse_peer(mmi_link *link, int rc)
-{
-    int reason = rc == MM_ESTATE       ? MM_REASON_ROLE_REFUSED
-                 : rc == MM_EADDRINUSE ? MM_REASON_IDENTITY
-                                       : MM_REASON_MEMORY;
-    const char *detail = rc == MM_ESTATE       ? "this socket takes no more peers"
-                         : rc == MM_EADDRINUSE ? "a connected peer has this identity"
-                                               : "out of memory";
-    uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
-    if (link->wire->put_error == NULL ||
-        mmi_link_control(link, frame, link->wire->put_error(frame, detail)) != MM_OK) {
-        mmi_link_close(link, reason, detail);
-        return;
-    }
-    mmi_link_refuse(link, reason, detail);
-}
-
-/* What the peer is known by here: as it was dialed, else as it says.  MM_ENOMEM. */
-static int
-hello_keep_identity(mmi_link *link, const mmi_wire_peer *peer)
-{
-    const mmi_dialer *d = link->dialer;
-    bool dialed = d != NULL && d->identity_size > 0;
-    const uint8_t *identity = dialed ? d->identity : peer->identity;
-    size_t size = dialed ? d->identity_size : peer->identity_size;
-    if (size == 0) {
-        return MM_OK;
-    }
-    link->identity = mmi_alloc(size);
-    if (link->identity == NULL) {
-        return MM_ENOMEM;
-    }
-    memcpy(link->identity, identity, size);
-    link->pipe.identity = link->identity;
-    link->pipe.identity_size = size;
-    return MM_OK;
-}
-
-/* What the hello told is kept with the link.  MM_ENOMEM. */
-static int
-hello_keep_peer(mmi_link *link)
-{
-    const mm_socket_opts *o = &link->socket->opts;
-    const mmi_wire_limits limits = {
-        .message_size_max = o->message_size_max,
-        .frames_max = o->frames_max,
-        .command_size_max = o->topic_size_max + MMI_COMMAND_OVERHEAD,
-    };
-    mmi_wire_peer peer;
-    mmi_opening_peer(link->opening, &peer);
-    link->wire = peer.wire;
-    mmi_parser_init(&link->parser, &limits, peer.wire, link->opening);
-    mmi_shield shield = mmi_opening_take_shield(link->opening);
-    if (shield.mechanism != NULL && mmi_link_shield_begin(link, shield) != MM_OK) {
-        return MM_ENOMEM;
-    }
-    link->pipe.framing = peer.framing;
-    link->pipe.peer_role = peer.role;
-    snprintf(link->features, sizeof link->features, "%s", peer.features);
-    link->pipe.hears_refusals = (peer.role == MM_REQ || peer.role == MM_SURVEYOR) &&
-                                mmi_wire_knows(peer.features, "refuse");
-    return hello_keep_identity(link, &peer);
-}
-
-/* MM_ENOMEM. */
-static int
-hello_keep(mmi_link *link)
-{
-    mmi_opening *o = link->opening;
-    const uint8_t *out;
-    size_t left = mmi_opening_output(o, &out);
-    int rc = hello_keep_peer(link);
-    if (rc == MM_OK && link->shield != NULL) {
-        rc = mmi_link_shield_first(link, out, left);
-    } else if (rc == MM_OK && left > 0) {
-        rc = mmi_link_control(link, out, left);
-    }
-    mmi_link_commands_begin(link);   /* it is no frame of its own: nothing may go in front of it */
-    link->pipe.packs = link->socket->packs;
-    mmi_opening_fini(o);
-    mmi_free(o);
-    link->opening = NULL;
-    return rc;
-}
-
-/* A subscriber that cannot say its topics is sent everything. */
-static void
-hello_subscribe_all(mmi_link *link)
-{
-    mmi_socket *s = link->socket;
-    int rc = s->ops->subscription(s->state, &link->pipe, true, (const uint8_t *)"", 0);
-    if (rc != MM_OK) {
-        mmi_link_close(link, rc == MM_EPROTO ? MM_REASON_SUBSCRIPTIONS : MM_REASON_MEMORY, NULL);
-    }
-}
-
-/* From here on the protocol knows it. */
-static void
-hello_activate(mmi_link *link)
-{
-    mmi_socket *s = link->socket;
-    mmi_link_leave_half_open(link);
-    link->state = MMI_LINK_ACTIVE;
-    link->active_ns = link->last_in_ns = s->engine->now_ns;
-    link->wall_ns = s->engine->plat.wall_ns(s->engine->plat.self);
-    s->peer_count++;
-    s->stats.handshakes++;
-    mmi_heartbeat_start(link);
-    if (s->host.stopping) {
-        mmi_stop_ask(link);
-    }
-    mmi_socket_event(s, MM_EVENT_PEER_UP, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,
-                     link->address, mm_role_name(link->pipe.peer_role));
-    mmi_socket_note(s, MM_PEERS);
-}
-
-/* Both sides have said who they are: the link becomes a peer. */
-static void
-hello_done(mmi_link *link)
-{
-    mmi_socket *s = link->socket;
-    if (hello_keep(link) != MM_OK) {
-        mmi_link_close(link, MM_REASON_MEMORY, NULL);
-        return;
-    }
-    int rc = s->ops->add(s->state, &link->pipe);
-    if (rc != MM_OK) {
-        hello_refuse_peer(link, rc);
-        return;
-    }
-    hello_activate(link);
-    mmi_socket_touch(s);
-    mmi_link_dirty(link);
-    if (!link->wire->tells_topics && s->ops->subscription != NULL) {
-        hello_subscribe_all(link);
-    }
+    mmi_link_refuse(link, link->handshake->reason, link->handshake->detail);
 }
 
 /* What came behind the peer's handshake. */
@@ -266,8 +185,60 @@ hello_feed_rest(mmi_link *link, uint8_t *buf, size_t size)
 {
     if (link->shield != NULL) {
         mmi_link_shield_feed(link, buf, size);
-    } else {
+    } else if (size > 0) {
         mmi_link_feed(link, buf, size, NULL);
+    }
+}
+
+/* Who is asked whether it may come in knows soon; until then it waits. */
+static void
+hello_ask(mmi_link *link, const uint8_t *rest, size_t size)
+{
+    int rc = mmi_ask_begin(link, rest, size);
+    if (rc != MM_OK) {
+        bool memory = rc == MM_ENOMEM;
+        mmi_link_close(link, memory ? MM_REASON_MEMORY : MM_REASON_METADATA,
+                       memory ? NULL : "more of who it is than a question has room for");
+        return;
+    }
+    mmi_link_watch(link);
+}
+
+/* What follows a step, or what was fed; the rest is behind what it used. */
+static void
+hello_go_on(mmi_link *link, int rc, uint8_t *rest, size_t size)
+{
+    if (rc == MM_ECLOSED) {
+        return;
+    }
+    if (rc < 0) {
+        hello_refused(link);
+        return;
+    }
+    hello_write(link, true); /* our answer, once theirs was accepted */
+    if (link->state != MMI_LINK_HELLO || rc == MMI_STEP_MORE) {
+        return;
+    }
+    if (rc == MMI_STEP_ASK) {
+        hello_ask(link, rest, size);
+        return;
+    }
+    mmi_link_become_peer(link);
+    if (link->state == MMI_LINK_ACTIVE) {
+        hello_feed_rest(link, rest, size);
+    }
+    mmi_link_watch(link);
+}
+
+void
+mmi_link_hello_writable(mmi_link *link)
+{
+    size_t used = 0;
+    if (!mmi_handshake_due(link->handshake)) {
+        hello_write(link, true);
+    } else if (mmi_share_may(&link->engine->share)) {   /* else poll tells again */
+        uint8_t none[1];
+        hello_go_on(link, hello_step(link, none, 0, &used), none, 0);
     }
 }
 
@@ -285,18 +256,91 @@ mmi_link_hello_readable(mmi_link *link)
         return;
     }
     size_t used = 0;
-    int rc = mmi_opening_feed(link->opening, buf, (size_t)n, &used);
-    if (rc < 0) {
-        hello_refused(link);
+    int rc = mmi_handshake_feed(link->handshake, buf, (size_t)n, &used);
+    if (rc == MMI_STEP_DUE) {
+        rc = hello_step(link, buf, (size_t)n, &used);
+    }
+    hello_go_on(link, rc, buf + used, (size_t)n - used);
+    mmi_wipe(buf, (size_t)n);   /* there may have been a password in it */
+}
+
+void
+mmi_link_hello_ahead(mmi_link *link, uint32_t events)
+{
+    struct mmi_link_ask *ask = link->ask;
+    mmi_iov iov = { .data = ask->ahead + ask->ahead_size,
+                    .size = MMI_ASK_AHEAD_MAX - ask->ahead_size };
+    int64_t n = MM_EAGAIN;
+    if (!link->halted) {
+        n = hello_io(link, &iov, false);
+    } else if ((events & MMI_WATCH_HANGUP) != 0) {
+        n = MM_ECONNRESET;
+    }
+    if (n == MM_EAGAIN || n == MM_ECLOSED) {
         return;
     }
-    mmi_link_hello_writable(link);   /* our answer, once theirs was accepted */
-    if (link->state != MMI_LINK_HELLO || rc == 0) {
+    if (n <= 0) {
+        mmi_link_close(link, n == 0 ? MM_REASON_HANDSHAKE_EOF : MM_REASON_RESET,
+                       "the peer left while somebody was asked whether it may come in");
         return;
     }
-    hello_done(link);
-    if (link->state == MMI_LINK_ACTIVE && used < (size_t)n) {
-        hello_feed_rest(link, buf + used, (size_t)n - used);
-    }
+    ask->ahead_size += (size_t)n;
+    link->handshake->heard += (uint64_t)n;
+    link->halted = ask->ahead_size == MMI_ASK_AHEAD_MAX;
     mmi_link_watch(link);
+}
+
+/* Whom an answer let in has its user id from then on, so that it can be revoked.  MM_ENOMEM */
+static int
+hello_admit(mmi_link *link, const char *user_id)
+{
+    size_t size = strlen(user_id) + 1;
+    link->admitted = mmi_alloc(size);
+    if (link->admitted == NULL) {
+        return MM_ENOMEM;
+    }
+    memcpy(link->admitted, user_id, size);
+    return MM_OK;
+}
+
+/* Its timer is set, and is due: it was in the heap all the time, or there is room. */
+static void
+hello_wait(mmi_link *link, uint64_t until_ns)
+{
+    if (mmi_timer_set(&link->engine->timers, &link->timer, until_ns) != MM_OK) {
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+    }
+}
+
+void
+mmi_link_hello_answered(mmi_link *link)
+{
+    struct mmi_link_ask *ask = link->ask;
+    mmi_engine *e = link->engine;
+    if (!ask->answered && e->now_ns >= ask->until_ns) {
+        mmi_ask_late(link);
+    }
+    if (!ask->answered || !mmi_share_may(&e->share)) {
+        hello_wait(link, ask->answered ? e->now_ns + MMI_SHARE_SLICE_NS : ask->until_ns);
+        return;
+    }
+    if (ask->answer.kind == MM_ALLOW && hello_admit(link, ask->answer.user_id) != MM_OK) {
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+        return;
+    }
+    int rc = hello_answer(link, &ask->answer);
+    if (rc == MM_ECLOSED) {
+        return;   /* and it goes with its link */
+    }
+    size_t used = 0;
+    link->ask = NULL;
+    link->halted = false;
+    hello_wait(link, mmi_deadline(e->now_ns, link->socket->opts.handshake_timeout_ms));
+    if (rc == MMI_STEP_MORE && ask->ahead_size > 0 && link->state == MMI_LINK_HELLO) {
+        rc = hello_step(link, ask->ahead, ask->ahead_size, &used);
+    }
+    if (link->state == MMI_LINK_HELLO) {
+        hello_go_on(link, rc, ask->ahead + used, ask->ahead_size - used);
+    }
+    mmi_free(ask);
 }

@@ -122,8 +122,7 @@ mmi_heartbeat_due(mmi_link *link)
         mmi_told_hung(link, heartbeat_by_ttl(link), detail, sizeof detail);
         mmi_link_part(link, MM_REASON_HEARTBEAT, detail);
         return;
-    case MMI_VERDICT_NONE:
-        break;
+    case MMI_VERDICT_NONE: break;
     }
     if (mmi_link_paused(link)) {
         link->last_in_ns = e->now_ns;

@@ -11,18 +11,17 @@
 #include "link/small.h"
 #include "queue/drop.h"
 
-/* link/note.c */
 enum {
     MMI_LINK_WORTH_BYTES = 128 * 1024   /* queued: worth a write by the caller even in a burst */
 };
+
+/* link/watch.c */
 bool mmi_link_paused(const mmi_link *link);             /* reading waits for room in the inbox */
 void mmi_link_watch(mmi_link *link);                    /* recomputes what poll is to report */
 void mmi_link_unwatch(mmi_link *link);                  /* nothing more */
-/* It is to be closed by who writes it next, for the first reason it was given. */
-void mmi_link_doom(mmi_link *link, int reason, const char *detail);
-/* The same of one that is written at this moment: what that takes is to be counted as written, not
- * as dropped, so who made it closes the link when it is back. */
-void mmi_link_doom_written(mmi_link *link, int reason, const char *detail);
+/* Dooms (link/tx.h) one that is written at this moment: what that takes is to be counted as written,
+ * not as dropped, so who made it ends the link when it is back. */
+void mmi_link_doom_written(mmi_link *link, uint32_t how, int reason, const char *detail);
 
 /* link/command.c */
 int mmi_link_control(mmi_link *link, const uint8_t *frame, size_t size) MMI_WARN_UNUSED;
@@ -68,6 +67,8 @@ uint64_t mmi_link_patience_ns(const mmi_link *link);
 bool mmi_link_tell_silent(mmi_link *link);              /* false: there is nothing to wait for */
 /* The stream is reset: closes it, and says what of ours that cut, and what may be why. */
 void mmi_link_reset(mmi_link *link);
+/* A read gave 0 or an error.  discard: nobody was to have what still came. */
+void mmi_link_read_ended(mmi_link *link, int64_t n, bool discard);
 /* In words: how long it was silent, or that its machine is, and what limit that is over: the ttl of
  * the peer's PING, or our time-out. */
 void mmi_told_hung(const mmi_link *link, bool by_ttl, char *out, size_t cap);
@@ -108,6 +109,7 @@ void mmi_link_stop(mmi_link *link);
 void mmi_link_flushed(mmi_link *link); /* nothing left to write: FIN if that was waited for */
 
 /* link/stop.c: what the peer says about an end of messages, and the answer it waits for. */
+void mmi_stop_ask(mmi_link *link);     /* an active one */
 void mmi_stop_asked(mmi_link *link);
 void mmi_stop_told(mmi_link *link);
 void mmi_stop_pong(mmi_link *link, const mmi_command *command);
@@ -121,8 +123,8 @@ static inline bool mmi_stop_answer_due(const mmi_link *link)   /* nothing is lef
 void mmi_stop_answer(mmi_link *link);
 
 /* link/rx.c */
-mmi_reader_room mmi_link_room(const mmi_link *link);    /* of packs; for a role that takes them */
-void mmi_link_pack(mmi_link *link, mmi_pack_in *pack);  /* one that was made to fit there */
+mmi_reader_room mmi_link_room(const mmi_link *link);    /* of segments; for a role that takes them */
+void mmi_link_segment(mmi_link *link, mmi_segment_in *segment);  /* one that was made to fit there */
 /* What is there becomes messages and commands, until the inbox is full: then some is left. */
 void mmi_link_eat(mmi_link *link, const uint8_t **buf, size_t *size, mmi_arena *arena);
 /* arena: that the octets are in, and which may be kept with what they become; or NULL. */
@@ -131,21 +133,26 @@ void mmi_link_resume(mmi_link *link);                   /* the inbox has room ag
 
 /* link/read.c */
 void mmi_link_readable(mmi_link *link);
-/* A block to read into that no pack refers to.  NULL: no memory. */
+/* A block to read into that no segment refers to.  NULL: no memory. */
 mmi_arena *mmi_link_arena(mmi_engine *e);
-/* A read gave 0 or an error.  discard: nobody was to have what still came. */
-void mmi_link_read_ended(mmi_link *link, int64_t n, bool discard);
 
-/* link/tx.c */
+/* link/write.c */
 /* For who makes a link's first write in its own way: begins, false: not now; notes what that write
  * took, while the state was that; goes on with what else there is, and ends. */
 bool mmi_link_write_begin(mmi_link *link);
 int64_t mmi_link_write_took(mmi_link *link, int state, int64_t n);
 void mmi_link_write_on(mmi_link *link, mmi_link_write last, uint64_t written_before);
 
+/* link/become.c */
+mmi_wire_limits mmi_link_limits(const mm_socket_opts *o);
+void mmi_link_become_peer(mmi_link *link);   /* both sides have said who they are */
+
 /* link/handshake.c.  polled: by who polls; these drop the lock, and the link may be closed then. */
 void mmi_link_hello_start(mmi_link *link, bool polled);
 void mmi_link_hello_readable(mmi_link *link);
 void mmi_link_hello_writable(mmi_link *link);
+/* One that asks: its peer said something, or left; there is an answer, or it is late. */
+void mmi_link_hello_ahead(mmi_link *link, uint32_t events);
+void mmi_link_hello_answered(mmi_link *link);
 
 #endif

@@ -7,6 +7,7 @@
  * this moment, or is nobody else's, goes out.
  */
 #include "link/inside.h"
+#include "link/shield.h"
 
 void
 mmi_link_stop(mmi_link *link)
@@ -15,12 +16,12 @@ mmi_link_stop(mmi_link *link)
         return;
     }
     /* Only its writer knows what was begun; and what is sealed goes out. */
-    link->stop_due = link->writing || link->sealed_left > 0;
-    if (link->stop_due) {
+    if (mmi_tx_is_writing(link) || link->sealed_left > 0) {
+        mmi_tx_then(link, MMI_TX_STOP);
         return;
     }
     mmi_socket *s = link->socket;
-    mmi_engine_catch_up(s->engine);
+    mmi_engine_materialize(s->engine);
     mmi_link_unpin(link);
     link->pipe.stopped = true;
     if (s->ops->stop != NULL) {
@@ -45,7 +46,7 @@ mmi_link_leave(mmi_link *link)
     mmi_heartbeat_start(link);   /* it is judged as ever meanwhile: it may hang, or be gone */
     mmi_link_stop(link);
     mmi_link_dirty(link);
-    if (!link->writing && !mmi_link_pending(link)) {
+    if (!mmi_tx_is_writing(link) && !mmi_link_pending(link)) {
         mmi_link_flushed(link);
     }
 }
@@ -58,8 +59,10 @@ mmi_link_finish(mmi_link *link)
         return;
     }
     mmi_link_discard(link, &link->pipe.inbox, MMI_DROP_CLOSED);
-    mmi_msg_unref(link->held);
-    link->held = NULL;
+    if (link->unqueued != NULL) {
+        mmi_drop(&link->socket->host, MMI_DROP_CLOSED, link->pipe.id, link->unqueued);
+        link->unqueued = NULL;
+    }
     link->halted = false;   /* its end is read, too */
     mmi_part_rest(link);
     mmi_link_dirty(link);
@@ -78,6 +81,10 @@ mmi_link_flushed(mmi_link *link)
         mmi_part_begin(link);
     }
     if (link->state == MMI_LINK_FINISHING && !link->fin_sent) {
+        if (mmi_link_shield_farewell(link)) {
+            mmi_link_dirty(link);
+            return;   /* it comes here again when that was written */
+        }
         link->fin_sent = true;
         e->plat.finish(e->plat.self, link->stream);
     }

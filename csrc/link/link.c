@@ -3,9 +3,10 @@
  * freed.
  *
  * Not here: what it does then: handshake (link/handshake.c), bytes in (link/rx.c), bytes out
- * (link/tx.c), heartbeats (link/heartbeat.c), its end (link/end.c).
+ * (link/write.c), heartbeats (link/heartbeat.c), its end (link/end.c).
  * Law: a closed link is freed by a settle, once no thread reads or writes it.
  */
+#include "link/ask.h"
 #include "link/inside.h"
 #include "link/shield.h"
 
@@ -18,9 +19,7 @@ link_init(mmi_link *link, mmi_socket *s, int stream, const char *address)
 {
     const mm_socket_opts *o = &s->opts;
     mmi_list_init(&link->node);
-    mmi_list_init(&link->dirty);
-    mmi_list_init(&link->half_open);
-    mmi_list_init(&link->bursts);
+    mmi_tx_init(link);
     mmi_list_init(&link->parted);
     link->engine = s->engine;
     link->socket = s;
@@ -37,7 +36,7 @@ link_init(mmi_link *link, mmi_socket *s, int stream, const char *address)
 
 int
 mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pending,
-              const char *address)
+              const mmi_addr *peer, const char *address)
 {
     mmi_engine *e = s->engine;
     mmi_link *link = mmi_alloc(sizeof *link);
@@ -50,8 +49,14 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
     link->surplus = l != NULL && s->accepted >= s->opts.connections_max;
     link->pipe.outgoing = d != NULL;
     uint64_t deadline = mmi_link_patience_ns(link);
-    if (link->pipe.state == NULL || mmi_tag_new(e, MMI_TAG_LINK, link, &link->tag) != MM_OK ||
+    mmi_half_open *all = l != NULL && !link->surplus ? &l->half_open : NULL;
+    if (link->pipe.state == NULL ||
+        (all != NULL && mmi_half_open_enter(all, &link->half_open, peer) != MM_OK) ||
+        mmi_tag_new(e, MMI_TAG_LINK, link, &link->tag) != MM_OK ||
         mmi_timer_set(&e->timers, &link->timer, deadline) != MM_OK) {
+        if (all != NULL) {
+            mmi_half_open_leave(all, &link->half_open);
+        }
         mmi_tag_free(e, link->tag);
         e->plat.close(e->plat.self, stream);
         mmi_free(link->pipe.state);
@@ -71,8 +76,6 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
     } else if (link->surplus) {
         s->refusing++;
     } else {
-        mmi_list_push_back(&l->half_open, &link->half_open);
-        l->half_open_count++;
         s->accepted++;
         s->stats.accepts++;
     }
@@ -86,12 +89,27 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
 }
 
 void
+mmi_link_forget_dialer(mmi_link *link)
+{
+    link->dialer->link = NULL;
+    link->dialer = NULL;
+}
+
+void
+mmi_link_forget_listener(mmi_link *link, const mmi_listener *l)
+{
+    if (link->listener == l) {
+        link->listener = NULL;
+    }
+}
+
+void
 mmi_link_free(mmi_link *link)
 {
     link->engine->plat.close(link->engine->plat.self, link->stream);
-    if (link->opening != NULL) {
-        mmi_opening_fini(link->opening);
-        mmi_free(link->opening);
+    if (link->handshake != NULL) {
+        mmi_handshake_fini(link->handshake);
+        mmi_free(link->handshake);
     }
     mmi_parser_fini(&link->parser);
     mmi_link_shield_free(link);
@@ -99,11 +117,14 @@ mmi_link_free(mmi_link *link)
     mmi_ring_fini(&link->pipe.outbox);
     mmi_free(link->pipe.state);
     mmi_free(link->identity);
+    mmi_known_unref(link->pipe.known);
+    mmi_free(link->ask);
+    mmi_free(link->admitted);
     mmi_free(link->commands);
     mmi_free(link->command_out);
     mmi_link_unread_drop(link);
     mmi_free(link->tail);
-    mmi_free(link->doomed_detail);
+    mmi_tx_fini(link);
     mmi_free(link);
 }
 
@@ -112,6 +133,8 @@ mmi_link_event(mmi_link *link, uint32_t events)
 {
     mmi_engine *e = link->engine;
     if (link->state == MMI_LINK_CONNECTING) {
+        /* The stream is the platform's, as for reading and writing; its transport has no part in it
+         * any more. */
         int rc = e->plat.connected(e->plat.self, link->stream);
         if (rc == MM_OK) {
             mmi_link_hello_start(link, true);
@@ -125,7 +148,13 @@ mmi_link_event(mmi_link *link, uint32_t events)
         if ((events & MMI_WATCH_WRITE) != 0) {
             mmi_link_hello_writable(link);
         }
-        if (link->state == MMI_LINK_HELLO && (events & MMI_WATCH_READ) != 0) {
+        bool later = mmi_link_steps(link) && !mmi_share_may(&e->share);   /* poll tells again */
+        if (link->state != MMI_LINK_HELLO || (events & MMI_WATCH_READ) == 0) {
+            return;
+        }
+        if (link->ask != NULL) {
+            mmi_link_hello_ahead(link, events);
+        } else if (!later) {
             mmi_link_hello_readable(link);
         }
         return;
@@ -152,12 +181,14 @@ mmi_link_timer(mmi_link *link)
         mmi_link_part(link, MM_REASON_LOCAL, NULL);   /* its linger is over */
     } else if (link->state == MMI_LINK_ACTIVE) {
         mmi_heartbeat_due(link);
+    } else if (link->ask != NULL) {
+        mmi_link_hello_answered(link);
     } else if (mmi_link_tell_silent(link)) {
         return;
-    } else if (link->opening == NULL) {
+    } else if (link->handshake == NULL) {
         mmi_link_close(link, MM_REASON_HANDSHAKE_TIMEOUT, "no answer to the attempt to connect");
     } else {
-        mmi_opening_ended(link->opening, "the handshake took too long,");
-        mmi_link_close(link, MM_REASON_HANDSHAKE_TIMEOUT, link->opening->detail);
+        mmi_handshake_ended(link->handshake, "the handshake took too long,");
+        mmi_link_close(link, MM_REASON_HANDSHAKE_TIMEOUT, link->handshake->detail);
     }
 }

@@ -13,6 +13,7 @@
 #ifndef MMI_LINK_H
 #define MMI_LINK_H
 
+#include "link/tx.h"
 #include "socket/endpoint.h"
 #include "wire/handshake.h"
 #include "wire/parser.h"
@@ -30,28 +31,28 @@ typedef enum mmi_link_state {
 typedef struct mmi_silence {
     uint64_t owed_ns;                    /* since when its system owes an answer; 0: it does not */
     uint64_t gone_ns;                    /* without one, when it is given up; UINT64_MAX: not    */
-    uint64_t held, written;              /* at the last look                                     */
+    uint64_t untaken, written;              /* at the last look                                     */
     uint64_t moved_ns;                   /* when it last took something, as far as we know       */
     uint64_t stalled_ns;                 /* when it was told that it stands still; 0: it does not */
 } mmi_silence;
 
 typedef struct mmi_link {
-    mmi_list node, dirty,
-        half_open; /* socket->links; engine->dirty or ->dead; listener->half_open */
-    mmi_list bursts;                     /* engine->bursts */
+    mmi_list node;                       /* socket->links; engine->dead */
+    mmi_half_open_place half_open;       /* in listener->half_open */
     mmi_list parted;                     /* engine->parting */
     uint64_t parted_ns;                  /* when it was put there */
     mmi_engine *engine;
-    mmi_socket *socket;                  /* not to be used once the state is DEAD */
+    mmi_socket *socket;                  /* in memory as long as it is; closed, once the state is DEAD */
     mmi_dialer *dialer;                  /* or NULL */
     mmi_listener *listener;              /* or NULL: dialed, or the listener was closed */
     int state;
     int stream;
     uint64_t tag;
     uint32_t watched;
-    mmi_opening *opening;                /* until the handshake is done */
+    mmi_handshake *handshake;                /* until the handshake is done */
     const mmi_wire *wire;                /* from then on */
     mmi_parser parser;                   /* likewise */
+    struct mmi_link_ask *ask;            /* link/ask.h: its peer waits for an answer; or NULL */
     struct mmi_link_shield *shield;      /* link/shield.h; NULL: its octets are not protected */
     size_t sealed_left;                  /* octets that are sealed, and not taken yet */
     bool cut;                            /* some were thrown away: nothing more can be written */
@@ -60,6 +61,7 @@ typedef struct mmi_link {
     bool marks;                          /* MMI_TRAN_MARKS of its transport */
     uint8_t *identity;
     char features[64];
+    char *admitted;                      /* the user id of the answer that let it in; or NULL */
     char address[128];                   /* the peer's, as text */
     char endpoint[MM_ENDPOINT_MAX + 1];  /* ours */
 
@@ -74,24 +76,22 @@ typedef struct mmi_link {
      * octets in front of it. */
     uint64_t msg_size, msg_frame_at;
     uint32_t msg_frame;
-    bool writing, reading;               /* a thread does, without the lock */
+    mmi_tx tx;                           /* who writes it, and when */
+    bool reading;                        /* a thread does, without the lock */
     bool shared;                         /* the stream takes and gives pieces by reference */
-    bool burst; /* sends come fast: the runner writes them, every so often */
-    bool rested; /* in a burst: what came during the last write waits for the next round */
     bool pong_due;
     uint8_t pong_size, pong[MMI_PING_CONTEXT_MAX];
 
     uint8_t *tail;                       /* the beginning of a message, read before the rest */
     size_t tail_size;
-    mmi_msg *held;                       /* parsed, but the inbox is full: reading is paused */
+    mmi_msg *unqueued;                   /* whole, but the inbox is full: reading is paused */
     uint8_t *unread;                     /* and what came behind it */
     mmi_arena *unread_arena;             /* that it is in; NULL: a block of its own */
     size_t unread_size, unread_used;
 
     mmi_timer timer;
-    uint64_t started_ns, active_ns, wall_ns, last_in_ns, last_flush_ns, ping_ns;
+    uint64_t started_ns, active_ns, wall_ns, last_in_ns, ping_ns;
     uint64_t leave_ns;                   /* leaving: its linger is over */
-    uint64_t asked_ns;                   /* what comes later answers what was written last */
     uint64_t written, confirmed, parsed; /* messages */
     uint64_t ping_count;                 /* the context of the latest PING */
     uint32_t pings_out;                  /* PINGs that are unanswered; ping_ns: since when */
@@ -106,37 +106,81 @@ typedef struct mmi_link {
     bool fin_sent;
     bool leaving;                        /* ends when what is queued was written */
     bool stopped_due;                    /* STOPPED goes behind the last message */
-    bool halted;                         /* nothing more is read: the socket stops receiving */
+    bool halted;                         /* nothing more is read: the socket stops receiving, or who
+                                            asks to come in has said enough */
     uint8_t stopping;                    /* MM_STOP_: of what we asked the peer for */
-    bool stop_due;                       /* stops when the write that is on its way is back */
     bool silent;                         /* it was told that the handshake takes long */
-    bool parts;                          /* doomed: it is to part */
     bool parting;                        /* link/part.c: FINISHING, and stays as long as it is of use */
     bool deaf;                           /* its octets make no sense to us any more */
     bool surplus;                        /* over the limit of connections: is only told so */
-    bool resume;                         /* the inbox has room again: read on at the next settle */
-    int doomed;          /* mm_reason: close at the next settle or after the write; 0: no */
-    char *doomed_detail; /* or NULL */
 } mmi_link;
+
+/* What is asked of its sending: it is to end; a thread writes it; the runner writes it, every so
+ * often; poll is to tell when its stream has room. */
+static inline bool mmi_tx_ends(const mmi_link *link)
+{
+    return (link->tx.then & (MMI_TX_PART | MMI_TX_CLOSE)) != 0;
+}
+static inline bool mmi_tx_is_writing(const mmi_link *link)
+{
+    return link->tx.state == MMI_TX_WRITING;
+}
+static inline bool mmi_tx_is_paced(const mmi_link *link)
+{
+    return mmi_list_linked(&link->tx.paced);
+}
+static inline mmi_link *mmi_tx_of_due(mmi_list *node)
+{
+    return MMI_CONTAINER_OF(node, mmi_link, tx.due);
+}
+static inline mmi_link *mmi_tx_of_paced(mmi_list *node)
+{
+    return MMI_CONTAINER_OF(node, mmi_link, tx.paced);
+}
+static inline bool mmi_link_polled_for_room(const mmi_link *link)
+{
+    return (link->watched & MMI_WATCH_WRITE) != 0;
+}
 
 /* link/link.c.  A new link over a stream (connected, or connecting when pending); owns it, also on
  * failure. */
 int mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pending,
-                  const char *address) MMI_WARN_UNUSED;
+                  const mmi_addr *peer, const char *address) MMI_WARN_UNUSED;
+/* Its dialer goes, or that listener, and it stays. */
+void mmi_link_forget_dialer(mmi_link *link);
+void mmi_link_forget_listener(mmi_link *link, const mmi_listener *l);
 void mmi_link_free(mmi_link *link);                     /* settle only, and not a busy one */
-static inline bool mmi_link_busy(const mmi_link *link) { return link->writing || link->reading; }
+static inline bool mmi_link_busy(const mmi_link *link)
+{
+    return mmi_tx_is_writing(link) || link->reading;
+}
 void mmi_link_event(mmi_link *link, uint32_t events);   /* poll's */
+/* Its handshake has steps that take long. */
+static inline bool mmi_link_steps(const mmi_link *link)
+{
+    return link->state == MMI_LINK_HELLO &&
+           (link->socket->mechanism != NULL || link->socket->outer != NULL);
+}
 void mmi_link_timer(mmi_link *link);
 
-/* link/note.c */
-void mmi_link_dirty(mmi_link *link);                    /* has something to write */
-bool mmi_link_pending(const mmi_link *link);            /* anything left to write */
+/* link/tx.c; its events are in link/tx.h */
 bool mmi_link_flush_worth(const mmi_link *link);        /* there is a good deal to write */
-
-/* link/tx.c */
-void mmi_link_flush(mmi_link *link);
 /* A caller should write now, not leave it to the runner. */
 bool mmi_link_flush_due(const mmi_link *link, uint64_t now_ns);
+/* The runner should in this round.  Where the peer is given pieces by reference it costs little to
+ * come too often, but wakes the peer. */
+bool mmi_link_round_due(const mmi_link *link, uint64_t now_ns);
+
+/* link/watch.c */
+bool mmi_link_pending(const mmi_link *link);            /* anything left to write */
+/* It waits for the runner's next round, and has what may be written before. */
+bool mmi_link_awaits_round(const mmi_link *link);
+void mmi_link_flush_now(mmi_link *link);                /* then: in the next settle */
+/* Something to write, and nobody is to write it: never so when the lock is released. */
+bool mmi_link_stranded(const mmi_link *link);
+
+/* link/write.c */
+void mmi_link_flush(mmi_link *link);
 
 /* Ends, from the gentlest on.  link/leave.c: what is queued is written, within linger, and nothing
  * more: disconnect.  What was not begun is handed on by roles that share out. */
@@ -151,17 +195,46 @@ void mmi_part_yield(mmi_engine *e);
 void mmi_link_close(mmi_link *link, int reason, const char *detail);
 static inline bool mmi_link_lives(const mmi_link *link)
 {
-    return link->state == MMI_LINK_ACTIVE && link->doomed == 0;
+    return link->state == MMI_LINK_ACTIVE && !mmi_tx_ends(link);
 }
 
-/* link/stop.c: of a socket that stops receiving. */
-void mmi_stop_ask(mmi_link *link);     /* an active one */
+/* Over ipc the user at the other side; -1: not known. */
+static inline int64_t mmi_link_uid(const mmi_link *link)
+{
+    const mmi_plat *p = &link->engine->plat;
+    mmi_credentials who;
+    bool known = link->marks && p->peer_credentials(p->self, link->stream, &who) == MM_OK;
+    return known ? (int64_t)who.uid : -1;
+}
+/* link/revoke.c: its socket's list has it no more; all those end. */
+bool mmi_link_revoked(const mmi_link *link);
+void mmi_socket_revoke(mmi_socket *s);
+/* All who were let in as that user end, and those that are about to be; how many. */
+int mmi_socket_revoke_user(mmi_socket *s, const char *user_id);
+
+/* link/stop.c: of a socket that stops receiving.  A peer is asked to send nothing more, and who has
+ * heard nothing of us becomes none. */
+void mmi_stop_begin(mmi_link *link);
 void mmi_stop_late(mmi_link *link);    /* its socket waits no longer for its answer */
 /* link/stopped.c */
 bool mmi_socket_stopped(const mmi_socket *s);      /* all that comes has come */
-/* What became of all that were asked, those that ended since first; count of all. */
-uint32_t mmi_stop_look(const mmi_socket *s, mm_peer *out, uint32_t cap);
+/* Fills an array of mm_peer: what became of all that were asked, those that ended since first;
+ * count of all. */
+uint32_t mmi_stop_inspect(mmi_socket *s, void *out, uint32_t cap);
 void mmi_stop_fini(mmi_socket *s);
+
+/* link/inspect.c: what is told of one that is a peer, or of an attempt to have one; the last three
+ * add to what is told of others, and may ask for a receipt. */
+static inline bool mmi_link_is_peer(const mmi_link *link) { return link->state == MMI_LINK_ACTIVE; }
+static inline bool mmi_link_is_attempt(const mmi_link *link)
+{
+    return link->state == MMI_LINK_CONNECTING || link->state == MMI_LINK_HELLO;
+}
+void mmi_link_inspect(const mmi_link *link, mm_peer *out);
+void mmi_link_inspect_attempt(const mmi_link *link, mm_attempt *out);
+void mmi_link_inspect_queues(const mmi_link *link, mm_stats *out);
+void mmi_link_inspect_drain(mmi_link *link, mm_drain_info *info);
+void mmi_link_inspect_subscribed(mmi_link *link, mm_subscribed_info *info);
 
 /* What is known of the peer.  link/silence.c, link/ping.c */
 bool mmi_silence_stalled(const mmi_link *link);         /* now, as far as that is known */

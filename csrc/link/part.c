@@ -72,7 +72,8 @@ mmi_part_yield(mmi_engine *e)
     if (!mmi_list_empty(&e->parting)) {
         mmi_link *oldest = MMI_CONTAINER_OF(e->parting.next, mmi_link, parted);
         mmi_part_end(oldest);
-        mmi_link_doom(oldest, MM_REASON_LOCAL, NULL);   /* not at once: who asks walks over links */
+        /* Not at once: who asks walks over links. */
+        mmi_link_doom(oldest, MMI_TX_CLOSE, MM_REASON_LOCAL, NULL);
         mmi_link_dirty(oldest);
     }
 }
@@ -81,16 +82,15 @@ void
 mmi_part_begin(mmi_link *link)
 {
     mmi_engine *e = link->engine;
-    if (link->msg_offset > 0 || link->cut) {   /* nothing goes in the midst of it */
+    if (link->msg_offset > 0 || link->cut) { /* nothing goes in the midst of it */
         link->msg_offset = 0;
         mmi_link_commands_end(link);
         link->command_size = 0;
     }
     link->parting = true;
-    mmi_link_leave_place(link);   /* a successor may come: here others count, MMI_PARTING_MAX */
-    link->parts = false;   /* that is done: whoever dooms it from now on wants it closed */
-    link->pong_due = link->stopped_due = link->hung = link->resume = link->halted = false;
-    link->doomed = 0;
+    mmi_link_leave_place(link); /* a successor may come: here others count, MMI_PARTING_MAX */
+    mmi_tx_part(link);   /* that is done: whoever dooms it from now on wants it closed */
+    link->pong_due = link->stopped_due = link->hung = link->halted = false;
     link->silence.owed_ns = 0;
     link->silence.moved_ns = link->parted_ns = e->now_ns;
     mmi_list_push_back(&e->parting, &link->parted);
@@ -106,9 +106,8 @@ mmi_part_begin(mmi_link *link)
 void
 mmi_link_part(mmi_link *link, int reason, const char *detail)
 {
-    if (link->state == MMI_LINK_ACTIVE && link->writing) {
-        link->parts |= link->doomed == 0;
-        mmi_link_doom_written(link, reason, detail);   /* its writer does it */
+    if (link->state == MMI_LINK_ACTIVE && mmi_tx_is_writing(link)) {
+        mmi_link_doom_written(link, MMI_TX_PART, reason, detail);   /* its writer does it */
         return;
     }
     if (link->state != MMI_LINK_ACTIVE) {
@@ -128,12 +127,13 @@ mmi_link_part(mmi_link *link, int reason, const char *detail)
 void
 mmi_link_end_doomed(mmi_link *link)
 {
-    if (link->parts) {
-        mmi_link_part(link, link->doomed, link->doomed_detail);
-    } else if (link->doomed == MM_REASON_RESET) {
+    const mmi_tx *tx = &link->tx;
+    if ((tx->then & MMI_TX_PART) != 0) {
+        mmi_link_part(link, tx->reason, tx->detail);
+    } else if (tx->reason == MM_REASON_RESET) {
         mmi_link_reset(link);
     } else {
-        mmi_link_close(link, link->doomed, link->doomed_detail);
+        mmi_link_close(link, tx->reason, tx->detail);
     }
 }
 
@@ -144,9 +144,9 @@ mmi_part_due(mmi_link *link)
     mmi_silence *s = &link->silence;
     mmi_transit t;
     e->plat.transit(e->plat.self, link->stream, 0, &t);
-    s->moved_ns = t.held < s->held ? e->now_ns : s->moved_ns;
-    s->held = t.held;
-    bool still = t.owed && s->owed_ns != 0;   /* as at the last look */
+    s->moved_ns = t.untaken < s->untaken ? e->now_ns : s->moved_ns;
+    s->untaken = t.untaken;
+    bool still = t.owed && s->owed_ns != 0; /* as at the last look */
     s->owed_ns = t.owed ? e->now_ns : 0;
     if ((still && t.heard_ns >= MMI_HEARTBEAT_TIMEOUT_MS * PART_NS_PER_MS) ||
         e->now_ns - s->moved_ns >= MMI_PART_MS * PART_NS_PER_MS ||

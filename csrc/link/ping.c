@@ -72,9 +72,8 @@ void
 mmi_heartbeat_pong(mmi_link *link, const mmi_command *command)
 {
     uint64_t count = link->ping_count, asked = link->asked_pinged;
-    if (link->pings_out == 0 ||
-        (command->size != 0 && command->size != PING_CONTEXT_SIZE &&
-         command->size != PING_CONTEXT_SIZE * 2)) {
+    if (link->pings_out == 0 || (command->size != 0 && command->size != PING_CONTEXT_SIZE &&
+                                 command->size != PING_CONTEXT_SIZE * 2)) {
         return;   /* unasked for */
     }
     if (command->size > 0) {

@@ -27,12 +27,12 @@ plan_part(mmi_link_plan *plan, const uint8_t *data, size_t size, uint64_t from, 
     return from - skip;
 }
 
-/* The message that was held last, from an octet of its i-th frame on. */
+/* The message that was kept last, from an octet of its i-th frame on. */
 static void
 plan_message(mmi_link_plan *plan, mmi_msg *m, uint32_t i, uint64_t from)
 {
     const mmi_framing *f = plan->framing;
-    uint8_t *own = plan->heads[plan->held_count - 1];
+    uint8_t *own = plan->heads[plan->kept_count - 1];
     for (; i < m->frame_count && !plan->full; i++) {
         size_t size;
         const uint8_t *head = f->head(f, m, i, own, &size);
@@ -42,9 +42,9 @@ plan_message(mmi_link_plan *plan, mmi_msg *m, uint32_t i, uint64_t from)
 }
 
 static void
-plan_hold(mmi_link_plan *plan, mmi_msg *m)
+plan_keep(mmi_link_plan *plan, mmi_msg *m)
 {
-    plan->held[plan->held_count++] = mmi_msg_ref(m);
+    plan->kept[plan->kept_count++] = mmi_msg_ref(m);
 }
 
 /* The rest of the begun message at the front. true: it and its entry are all in the plan. */
@@ -52,33 +52,33 @@ static bool
 plan_begun(mmi_link *link, mmi_link_plan *plan, size_t *next)
 {
     mmi_msg *m = mmi_ring_at(&link->pipe.outbox, 0);
-    mmi_pack_out *pack = mmi_pack_out_of(m);
-    plan_hold(plan, m);
-    if (pack == NULL) {
+    mmi_segment_out *segment = mmi_segment_out_of(m);
+    plan_keep(plan, m);
+    if (segment == NULL) {
         plan_message(plan, m, link->msg_frame, link->msg_offset - link->msg_frame_at);
         return true;
     }
     size_t cost;
-    size_t size = plan->framing->next(plan->framing, pack->data + pack->first, &cost);
-    plan_refer(plan, pack->data + pack->first + link->msg_offset, size - link->msg_offset, m);
-    *next = pack->first + size;
-    return *next == pack->used;
+    size_t size = plan->framing->next(plan->framing, segment->data + segment->first, &cost);
+    plan_refer(plan, segment->data + segment->first + link->msg_offset, size - link->msg_offset, m);
+    *next = segment->first + size;
+    return *next == segment->used;
 }
 
-/* The i-th entry, a pack from the octet from on. */
+/* The i-th entry, a segment from the octet from on. */
 static void
 plan_entry(mmi_link *link, mmi_link_plan *plan, uint32_t i, size_t from)
 {
     mmi_msg *m = mmi_ring_at(&link->pipe.outbox, i);
-    mmi_pack_out *pack = mmi_pack_out_of(m);
-    if (i >= (uint32_t)plan->held_count) {
-        plan_hold(plan, m);
+    mmi_segment_out *segment = mmi_segment_out_of(m);
+    if (i >= (uint32_t)plan->kept_count) {
+        plan_keep(plan, m);
     }
-    if (pack == NULL) {
+    if (segment == NULL) {
         plan_message(plan, m, 0, 0);
         return;
     }
-    plan_refer(plan, pack->data + from, pack->used - from, m);
+    plan_refer(plan, segment->data + from, segment->used - from, m);
 }
 
 /* The rest of a begun message, then commands, then as many messages as fit. */
@@ -91,7 +91,7 @@ mmi_link_plan_gather(mmi_link *link, mmi_link_plan *plan)
     size_t from = 0;
     bool inside = false;
     plan->framing = link->pipe.framing;
-    plan->iov_count = plan->held_count = 0;
+    plan->iov_count = plan->kept_count = 0;
     plan->total = 0;
     plan->limit = link->shield == NULL ? (size_t)MMI_IO_BUFFER_SIZE : (size_t)MMI_LINK_PLAN_SEALED;
     plan->full = false;
@@ -104,11 +104,11 @@ mmi_link_plan_gather(mmi_link *link, mmi_link_plan *plan)
     }
     if (link->command_out_size > 0) {
         plan_refer(plan, link->command_out + link->command_sent,
-                  link->command_out_size - link->command_sent, NULL);
+                   link->command_out_size - link->command_sent, NULL);
     }
     for (; active && i < outbox->slot_count && !plan->full; i++) {
-        mmi_pack_out *pack = inside ? NULL : mmi_pack_out_of(mmi_ring_at(outbox, i));
-        plan_entry(link, plan, i, pack != NULL ? pack->first : from);
+        mmi_segment_out *segment = inside ? NULL : mmi_segment_out_of(mmi_ring_at(outbox, i));
+        plan_entry(link, plan, i, segment != NULL ? segment->first : from);
         inside = false;
     }
 }
@@ -116,7 +116,7 @@ mmi_link_plan_gather(mmi_link *link, mmi_link_plan *plan)
 void
 mmi_link_plan_release(mmi_link_plan *plan)
 {
-    for (int i = 0; i < plan->held_count; i++) {
-        mmi_msg_unref(plan->held[i]);
+    for (int i = 0; i < plan->kept_count; i++) {
+        mmi_msg_unref(plan->kept[i]);
     }
 }

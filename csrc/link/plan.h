@@ -2,7 +2,7 @@
  * link/plan.h: what one write of a link takes: the rest of a begun message, then commands, then as
  * many messages as fit.
  *
- * Not here: the write, and what it took (link/tx.c), sealing it (link/shield.h).
+ * Not here: the write, and what it took (link/write.c), sealing it (link/shield.h).
  * Law: a plan refers to octets, and copies none but heads; it changes nothing in the outbox, and
  * keeps what it refers to alive until it is released.
  */
@@ -23,13 +23,13 @@ typedef struct mmi_link_plan {
     uint8_t heads[MMI_LINK_PLAN_PIECES][MMI_FRAMING_HEAD_MAX]; /* of messages that do not keep theirs */
     mmi_iov iov[MMI_LINK_PLAN_PIECES];
     mmi_msg *owner[MMI_LINK_PLAN_PIECES];         /* of the octets; NULL: the plan's or the link's */
-    mmi_msg *held[MMI_LINK_PLAN_PIECES];
-    int iov_count, held_count;
+    mmi_msg *kept[MMI_LINK_PLAN_PIECES];
+    int iov_count, kept_count;
     size_t total, limit;                 /* octets; it is full with so many */
     bool full;
 } mmi_link_plan;
 
-/* With the lock held. */
+/* With the lock kept. */
 void mmi_link_plan_gather(mmi_link *link, mmi_link_plan *plan);
 void mmi_link_plan_release(mmi_link_plan *plan);
 

@@ -2,7 +2,7 @@
  * link/queue.c: what a link does for the pipe that the protocol sees: flushing it, reading on,
  * closing.
  *
- * Not here: the queues themselves (queue/pipe.c), writing (link/tx.c).
+ * Not here: the queues themselves (queue/pipe.c), when it is written (link/tx.h).
  * Law: nothing is written or read here: it is noted, for the settle that follows or the runner.
  */
 #include "link/inside.h"
@@ -13,33 +13,20 @@ pipe_link(mmi_pipe *p)
     return MMI_CONTAINER_OF(p, mmi_link, pipe);
 }
 
-/* In a burst the runner writes soon, until there is a good deal to write. */
-static void
-pipe_wrote(mmi_pipe *p)
-{
-    mmi_link *link = pipe_link(p);
-    if ((link->watched & MMI_WATCH_WRITE) != 0) {
-        return;   /* the kernel has no room: poll tells when */
-    }
-    if (!link->burst || mmi_link_flush_worth(link)) {
-        mmi_link_dirty(link);
-    }
-}
-
 /* In a burst the runner comes by every so often, or poll tells when the kernel has room again. */
 static uint32_t
 pipe_slack(const mmi_pipe *p, size_t *bytes)
 {
     const mmi_link *link = MMI_CONTAINER_OF(p, mmi_link, pipe);
     const mmi_ring *out = &p->outbox;
-    bool waits = (link->watched & MMI_WATCH_WRITE) != 0;
     uint32_t count_max = out->count_max;
     size_t bytes_max = out->bytes_max;
-    if (!waits) {   /* one less than what is worth a write by the sender */
+    /* One less than what is worth a write by the sender. */
+    if (!mmi_link_polled_for_room(link)) {
         count_max = count_max >= 2 ? count_max / 2 - 1 : 0;
         bytes_max = bytes_max < MMI_LINK_WORTH_BYTES ? bytes_max : (size_t)MMI_LINK_WORTH_BYTES - 1;
     }
-    if (!link->burst || out->count >= count_max || out->bytes >= bytes_max) {
+    if (!mmi_tx_is_paced(link) || out->count >= count_max || out->bytes >= bytes_max) {
         return 0;
     }
     *bytes = bytes_max - out->bytes;
@@ -49,7 +36,7 @@ pipe_slack(const mmi_pipe *p, size_t *bytes)
 static void
 pipe_room(mmi_pipe *p)
 {
-    pipe_link(p)->resume = true;
+    mmi_tx_then(pipe_link(p), MMI_TX_RESUME);
     mmi_link_dirty(pipe_link(p));
 }
 
@@ -75,13 +62,12 @@ static void
 pipe_close(mmi_pipe *p, int reason, const char *detail)
 {
     mmi_link *link = pipe_link(p);
-    link->parts |= link->doomed == 0;
-    mmi_link_doom(link, reason, detail);
+    mmi_link_doom(link, MMI_TX_PART, reason, detail);
     mmi_link_dirty(link);
 }
 
 const mmi_pipe_ops mmi_link_pipe_ops = {
-    .wrote = pipe_wrote,
+    .wrote = mmi_tx_queued,
     .room = pipe_room,
     .subscription = pipe_subscription,
     .close = pipe_close,

@@ -53,7 +53,7 @@ read_late(mmi_link *link, const uint8_t *buf, size_t size, size_t into_body)
 }
 
 /* Whole messages and commands where the peer has them; what there is no room for stays there.
- * The lock is dropped for the making of the pack that most of it becomes. */
+ * The lock is dropped for the making of the segment that most of it becomes. */
 static int64_t
 read_lent(mmi_link *link, const mmi_iov *piece)
 {
@@ -61,31 +61,31 @@ read_lent(mmi_link *link, const mmi_iov *piece)
     const uint8_t *buf = piece->data;
     size_t size = piece->size;
     mmi_reader_room room = mmi_link_room(link);
-    mmi_pack_in *pack = NULL;
+    mmi_segment_in *segment = NULL;
     if (size > READ_UNDER_LOCK_MAX && room.messages > 0) {
         link->reading = true;
         mmi_engine_unlock(e);
-        pack = mmi_parser_pack(&link->parser, &buf, &size, room, NULL);
+        segment = mmi_parser_segment(&link->parser, &buf, &size, room, NULL);
         mmi_engine_relock(e);
         link->reading = false;
     }
     if (!mmi_link_lives(link) || link->socket->closing) {
-        mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
+        mmi_msg_unref(segment != NULL ? &segment->msg : NULL);
         mmi_part_rest(link);
         return MM_ECLOSED;
     }
     link->last_in_ns = e->now_ns;
-    if (pack != NULL) {
-        mmi_link_pack(link, pack);
+    if (segment != NULL) {
+        mmi_link_segment(link, segment);
     } else {
         mmi_link_eat(link, &buf, &size, NULL);
     }
-    e->plat.spend(e->plat.self, link->stream, piece->size - size);
+    e->plat.consume(e->plat.self, link->stream, piece->size - size);
     return mmi_link_lives(link) ? (int64_t)(piece->size - size) : MM_ECLOSED;
 }
 
 /* One read: into an unfinished large body first, the rest into the arena.  The lock is dropped for
- * it, and for the making of the pack that most of it becomes.  MM_ECLOSED: the link is no longer
+ * it, and for the making of the segment that most of it becomes.  MM_ECLOSED: the link is no longer
  * active. */
 static int64_t
 read_once(mmi_link *link, mmi_arena *arena, size_t *offered)
@@ -116,18 +116,18 @@ read_once(mmi_link *link, mmi_arena *arena, size_t *offered)
     link->reading = true;
     mmi_engine_unlock(e);
     int64_t n = e->plat.readv(e->plat.self, link->stream, iov, count);
-    mmi_pack_in *pack = NULL;
+    mmi_segment_in *segment = NULL;
     const uint8_t *buf = arena->data;
     size_t into_body = n > 0 && (uint64_t)n > direct ? direct : n > 0 ? (size_t)n : 0;
     size_t size = n > 0 ? tail + (size_t)n - into_body : 0;
     if (into_body == 0 && size > 0 && room.messages > 0) {
-        pack = mmi_parser_pack(&link->parser, &buf, &size, room, arena);
+        segment = mmi_parser_segment(&link->parser, &buf, &size, room, arena);
     }
     mmi_engine_relock(e);
     link->reading = false;
     mmi_stop_read(link);
     if (!mmi_link_lives(link) || link->socket->closing) {
-        mmi_msg_unref(pack != NULL ? &pack->msg : NULL);
+        mmi_msg_unref(segment != NULL ? &segment->msg : NULL);
         if (n > 0) {
             read_late(link, buf, size, into_body);
         }
@@ -142,23 +142,11 @@ read_once(mmi_link *link, mmi_arena *arena, size_t *offered)
         mmi_parser_filled(&link->parser, into_body);
     }
     link->tail_size = 0;
-    if (pack != NULL) {
-        mmi_link_pack(link, pack);
+    if (segment != NULL) {
+        mmi_link_segment(link, segment);
     }
     mmi_link_feed(link, arena->data + (buf - arena->data), size, arena);
     return n;
-}
-
-void
-mmi_link_read_ended(mmi_link *link, int64_t n, bool discard)
-{
-    if (n < 0) {
-        mmi_link_reset(link);
-        return;
-    }
-    bool clean = discard || (mmi_parser_idle(&link->parser) && link->tail_size == 0 &&
-                             mmi_link_shield_idle(link));
-    mmi_link_close(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE, NULL);
 }
 
 void
@@ -168,7 +156,7 @@ mmi_link_readable(mmi_link *link)
     if (link->reading) {
         return;
     }
-    while (link->state != MMI_LINK_DEAD && link->doomed == 0 && !mmi_link_paused(link) &&
+    while (link->state != MMI_LINK_DEAD && !mmi_tx_ends(link) && !mmi_link_paused(link) &&
            total < MMI_LINK_STEP_BYTES) {
         if (total > 0) {   /* there is much: who takes messages does so beside this read */
             mmi_socket_update_early(link->socket);
@@ -181,10 +169,9 @@ mmi_link_readable(mmi_link *link)
             return;
         }
         size_t offered;
-        int64_t n = link->shield != NULL
-                        ? mmi_link_shield_read(link, arena, discard, &offered)
-                    : discard ? read_discard(link, arena, &offered)
-                              : read_once(link, arena, &offered);
+        int64_t n = link->shield != NULL ? mmi_link_shield_read(link, arena, discard, &offered)
+                    : discard            ? read_discard(link, arena, &offered)
+                                         : read_once(link, arena, &offered);
         if (n == MM_EAGAIN || n == MM_ECLOSED) {
             break;   /* closing: poll tells again, and what comes is then discarded */
         }

@@ -26,21 +26,19 @@ link_subscription(mmi_link *link, bool add, const uint8_t *topic, size_t size)
     mmi_socket_note(s, MM_PEERS);
     char detail[MM_DETAIL_MAX + 1];
     switch (rc) {
-    case MM_OK:
-        break;
+    case MM_OK: break;
     case MM_EMSGSIZE:
         snprintf(detail, sizeof detail, "a topic of %zu bytes, the limit is %u", size,
                  s->opts.topic_size_max);
         mmi_link_breach(link, MM_REASON_TOPIC_SIZE, detail);
         break;
     case MM_EPROTO:
-        snprintf(detail, sizeof detail, "over %u subscriptions or %d bytes of topics",
-                 s->opts.subscriptions_max, MMI_SUBSCRIPTION_BYTES_MAX);
+        snprintf(detail, sizeof detail, "over %u subscription%s or %d bytes of topics",
+                 s->opts.subscriptions_max, mmi_plural(s->opts.subscriptions_max),
+                 MMI_SUBSCRIPTION_BYTES_MAX);
         mmi_link_breach(link, MM_REASON_SUBSCRIPTIONS, detail);
         break;
-    default:
-        mmi_link_close(link, MM_REASON_MEMORY, NULL);
-        break;
+    default: mmi_link_close(link, MM_REASON_MEMORY, NULL); break;
     }
 }
 
@@ -53,15 +51,9 @@ link_command(mmi_link *link, const mmi_command *command)
         mmi_stop_pong(link, command);
         mmi_heartbeat_command(link, command);
         break;
-    case MMI_COMMAND_PING:
-        mmi_heartbeat_command(link, command);
-        break;
-    case MMI_COMMAND_STOP:
-        mmi_stop_asked(link);
-        break;
-    case MMI_COMMAND_STOPPED:
-        mmi_stop_told(link);
-        break;
+    case MMI_COMMAND_PING: mmi_heartbeat_command(link, command); break;
+    case MMI_COMMAND_STOP: mmi_stop_asked(link); break;
+    case MMI_COMMAND_STOPPED: mmi_stop_told(link); break;
     case MMI_COMMAND_SUBSCRIBE:
     case MMI_COMMAND_CANCEL:
         link_subscription(link, command->kind == MMI_COMMAND_SUBSCRIBE, command->data,
@@ -71,11 +63,8 @@ link_command(mmi_link *link, const mmi_command *command)
         link->wire->refusal(command, detail, sizeof detail);
         mmi_link_close(link, MM_REASON_ERROR_COMMAND, detail);
         break;
-    case MMI_COMMAND_READY:
-        mmi_link_close(link, MM_REASON_HANDSHAKE, "a second READY");
-        break;
-    default:
-        break;
+    case MMI_COMMAND_READY: mmi_link_close(link, MM_REASON_HANDSHAKE, "a second READY"); break;
+    default: break;
     }
 }
 
@@ -109,7 +98,7 @@ link_message(mmi_link *link, mmi_msg *m)
         mmi_msg_unref(m);
         return;
     }
-    m->pipe_id = link->pipe.id;
+    mmi_msg_from(m, link->pipe.id, link->pipe.known);
     link->parsed++;
     s->stats.parsed_messages++;
     link->engine->parsed_messages++;
@@ -131,7 +120,7 @@ link_message(mmi_link *link, mmi_msg *m)
         return;
     }
     if (rc != MM_OK) {
-        link->held = m;
+        link->unqueued = m;
         link->pipe.in_blocked = true;
         return;
     }
@@ -142,34 +131,34 @@ link_message(mmi_link *link, mmi_msg *m)
 }
 
 void
-mmi_link_pack(mmi_link *link, mmi_pack_in *pack)
+mmi_link_segment(mmi_link *link, mmi_segment_in *segment)
 {
     mmi_socket *s = link->socket;
-    uint32_t count = pack->msg.count;
+    uint32_t count = segment->msg.count;
     bool was_empty = link->pipe.inbox.count == 0;
     if (mmi_stop_breached(link)) {
-        mmi_msg_unref(&pack->msg);
+        mmi_msg_unref(&segment->msg);
         return;
     }
-    pack->msg.pipe_id = link->pipe.id;
+    mmi_msg_from(&segment->msg, link->pipe.id, link->pipe.known);
     link->parsed += count;
     s->stats.parsed_messages += count;
     link->engine->parsed_messages += count;
     if (link_filters(link)) {
-        size_t before = mmi_pack_in_bytes(pack, 0, count);
-        uint32_t unwanted = mmi_pack_in_sift(pack, s->ops->wants, s->state);
-        pack = mmi_pack_in_fit(pack, before);
+        size_t before = mmi_segment_in_bytes(segment, 0, count);
+        uint32_t unwanted = mmi_segment_in_sift(segment, s->ops->wants, s->state);
+        segment = mmi_segment_in_fit(segment, before);
         s->stats.filtered_messages += unwanted;
         count -= unwanted;
     }
     if (count == 0) {
-        mmi_msg_unref(&pack->msg);
+        mmi_msg_unref(&segment->msg);
         return;
     }
-    int rc = mmi_pipe_push_in(&link->pipe, &pack->msg);
+    int rc = mmi_pipe_push_in(&link->pipe, &segment->msg);
     if (rc != MM_OK) {
         MMI_ASSERT(rc == MM_ENOMEM);   /* it was made to fit */
-        mmi_drop(&s->host, MMI_DROP_MEMORY, link->pipe.id, &pack->msg);
+        mmi_drop(&s->host, MMI_DROP_MEMORY, link->pipe.id, &segment->msg);
         mmi_link_close(link, MM_REASON_MEMORY, NULL);
     } else if (was_empty) {
         s->ops->in(s->state, &link->pipe);
@@ -209,14 +198,14 @@ void
 mmi_link_eat(mmi_link *link, const uint8_t **buf, size_t *size, mmi_arena *arena)
 {
     mmi_input input;
-    while (mmi_link_lives(link) && link->held == NULL) {
+    while (mmi_link_lives(link) && link->unqueued == NULL) {
         mmi_reader_room room = mmi_link_room(link);
-        mmi_pack_in *pack = NULL;
+        mmi_segment_in *segment = NULL;
         if (*size > 0 && room.messages > 0) {
-            pack = mmi_parser_pack(&link->parser, buf, size, room, arena);
+            segment = mmi_parser_segment(&link->parser, buf, size, room, arena);
         }
-        if (pack != NULL) {
-            mmi_link_pack(link, pack);
+        if (segment != NULL) {
+            mmi_link_segment(link, segment);
             continue;
         }
         if (mmi_link_keep_tail(link, *buf, *size)) {
@@ -255,17 +244,16 @@ mmi_link_feed(mmi_link *link, uint8_t *start, size_t size, mmi_arena *arena)
 void
 mmi_link_resume(mmi_link *link)
 {
-    link->resume = false;
     if (link->state != MMI_LINK_ACTIVE || link->socket->closing) {
         return;
     }
-    if (link->held != NULL) {
-        mmi_msg *m = link->held;
+    if (link->unqueued != NULL) {
+        mmi_msg *m = link->unqueued;
         bool was_empty = link->pipe.inbox.count == 0;
         if (mmi_pipe_push_in(&link->pipe, m) != MM_OK) {
             return;
         }
-        link->held = NULL;
+        link->unqueued = NULL;
         link->pipe.in_blocked = false;
         if (was_empty) {
             link->socket->ops->in(link->socket->state, &link->pipe);

@@ -1,6 +1,6 @@
 /*
  * link/shield.c: see link/shield.h.
- * Not here: what is to be written (link/tx.c), what becomes of what was read (link/rx.c).
+ * Not here: what is to be written (link/write.c), what becomes of what was read (link/rx.c).
  * Law: the mechanism is called without the engine's lock, and blocks grow with what is written.
  */
 #include "link/shield.h"
@@ -12,25 +12,34 @@
 enum {
     SHIELD_READ = 64 * 1024,             /* octets that are read at once; what they become fits
                                             beside them, but for records that are larger       */
-    SHIELD_FIRST_CAP = 1024              /* octets of the block for a batch, at first          */
+    SHIELD_FIRST_CAP = 256               /* octets of the block for a batch, at first          */
 };
 
 int
 mmi_link_shield_begin(mmi_link *link, mmi_shield shield)
 {
     struct mmi_link_shield *s = mmi_alloc(sizeof *s);
-    uint8_t *plain = mmi_alloc(shield.mechanism->record_max);
-    if (s == NULL || plain == NULL) {
-        mmi_free(s);
-        mmi_free(plain);
+    MMI_ASSERT(shield.mechanism->record_max <= MMI_MECHANISM_RECORD_MAX);
+    if (s == NULL) {
         shield.mechanism->end(shield.self);
         return MM_ENOMEM;
     }
     s->of = shield;
-    s->plain = plain;
     link->shield = s;
     link->shared = false;   /* what is lent is plain */
     return MM_OK;
+}
+
+bool
+mmi_link_shield_who(const mmi_link *link, mmi_applicant *out)
+{
+    const mmi_mechanism *m = link->shield != NULL ? link->shield->of.mechanism : NULL;
+    *out = (mmi_applicant){ .mechanism = mmi_mechanism_name(m) };
+    if (m == NULL || m->applicant == NULL) {
+        return false;
+    }
+    m->applicant(link->shield->of.self, out);
+    return true;
 }
 
 void
@@ -39,9 +48,9 @@ mmi_link_shield_free(mmi_link *link)
     struct mmi_link_shield *s = link->shield;
     if (s != NULL) {
         s->of.mechanism->end(s->of.self);
-        mmi_free(s->plain);
         mmi_free(s->out);
         mmi_free(s->records);
+        mmi_free((void *)s->early.data);
         mmi_free(s);
         link->shield = NULL;
     }
@@ -88,23 +97,50 @@ mmi_link_shield_first(mmi_link *link, const uint8_t *data, size_t size)
     return rc;
 }
 
-/* One more record of the batch.  MM_OK, or as seal. */
+int
+mmi_link_shield_opened(mmi_link *link, const mmi_outer *outer)
+{
+    struct mmi_link_shield *s = link->shield;
+    if (outer == NULL) {
+        return MM_OK;
+    }
+    size_t size = outer->plain_size - outer->plain_at;
+    uint8_t *copy = mmi_alloc(size > 0 ? size : 1);
+    if (copy == NULL) {
+        return MM_ENOMEM;
+    }
+    memcpy(copy, outer->plain + outer->plain_at, size);
+    s->early = (mmi_octets){ .data = copy, .size = size };
+    s->failed = outer->failed;
+    s->why = outer->why;
+    return MM_OK;
+}
+
+/* More records of the batch, of these octets.  MM_OK, or as seal. */
 static int
 shield_seal(struct mmi_link_shield *s, const uint8_t *plain, size_t size)
 {
     const mmi_mechanism *m = s->of.mechanism;
-    int rc = shield_reserve(s, m->room(s->of.self, size));
-    if (rc != MM_OK) {
-        return rc;
+    while (size > 0) {
+        int rc = shield_reserve(s, m->room(s->of.self, size));
+        if (rc != MM_OK) {
+            return rc;
+        }
+        size_t part = size;
+        int64_t n = m->seal(s->of.self, plain, &part, s->out + s->out_size);
+        if (n == MM_EAGAIN) {
+            continue;
+        }
+        if (n < 0) {
+            return (int)n;
+        }
+        size_t before = s->record_count > 0 ? s->records[s->record_count - 1].plain : 0;
+        s->out_size += (size_t)n;
+        s->records[s->record_count++] =
+            (mmi_link_record){ .plain = before + part, .sealed = s->out_size };
+        plain += part;
+        size -= part;
     }
-    int64_t n = m->seal(s->of.self, plain, size, s->out + s->out_size);
-    if (n < 0) {
-        return (int)n;
-    }
-    size_t before = s->record_count > 0 ? s->records[s->record_count - 1].plain : 0;
-    s->out_size += (size_t)n;
-    s->records[s->record_count++] =
-        (mmi_link_record){ .plain = before + size, .sealed = s->out_size };
     return MM_OK;
 }
 
@@ -113,6 +149,7 @@ shield_seal(struct mmi_link_shield *s, const uint8_t *plain, size_t size)
 static int
 shield_batch(struct mmi_link_shield *s, const mmi_iov *iov, int n)
 {
+    uint8_t plain[MMI_MECHANISM_RECORD_MAX];   /* it would be a block of each link's */
     size_t record_max = s->of.mechanism->record_max, have = 0, left = MMI_LINK_PLAN_SEALED;
     int rc = MM_OK;
     for (int i = 0; i < n && left > 0 && rc == MM_OK; i++) {
@@ -122,20 +159,20 @@ shield_batch(struct mmi_link_shield *s, const mmi_iov *iov, int n)
         while (size > 0 && rc == MM_OK) {
             size_t part = size < record_max - have ? size : record_max - have;
             if (part < record_max) {
-                memcpy(s->plain + have, at, part);
+                memcpy(plain + have, at, part);
                 have += part;
             } else {
                 rc = shield_seal(s, at, part);
             }
             if (have == record_max) {
-                rc = shield_seal(s, s->plain, have);
+                rc = shield_seal(s, plain, have);
                 have = 0;
             }
             at += part;
             size -= part;
         }
     }
-    return rc == MM_OK && have > 0 ? shield_seal(s, s->plain, have) : rc;
+    return rc == MM_OK && have > 0 ? shield_seal(s, plain, have) : rc;
 }
 
 /* Plain octets of the records that were taken whole since it was asked last. */
@@ -149,6 +186,18 @@ shield_taken(struct mmi_link_shield *s, size_t sent)
     return now - before;
 }
 
+/* The last octets there are.  MM_ENOMEM. */
+static int
+shield_part(struct mmi_link_shield *s)
+{
+    int rc = s->farewell_now ? shield_reserve(s, MMI_FAREWELL_MAX) : MM_OK;
+    if (rc == MM_OK && s->farewell_now) {
+        s->out_size += s->of.mechanism->farewell(s->of.self, s->out + s->out_size);
+        s->farewell_now = false;
+    }
+    return rc;
+}
+
 int64_t
 mmi_link_shield_write(mmi_link *link, const mmi_iov *iov, int n, size_t *total)
 {
@@ -158,6 +207,7 @@ mmi_link_shield_write(mmi_link *link, const mmi_iov *iov, int n, size_t *total)
         s->out_size = 0;
         s->record_count = s->record_next = 0;
         int rc = shield_batch(s, iov, n);
+        rc = rc == MM_OK ? shield_part(s) : rc;
         if (rc != MM_OK) {
             return rc;
         }
@@ -166,8 +216,7 @@ mmi_link_shield_write(mmi_link *link, const mmi_iov *iov, int n, size_t *total)
     size_t before = s->record_next > 0 ? s->records[s->record_next - 1].plain : 0;
     *total = s->record_count > 0 ? s->records[s->record_count - 1].plain - before : 0;
     if (s->out_left > 0) {
-        mmi_iov rest = { .data = s->out + (s->out_size - s->out_left),
-                         .size = s->out_left };
+        mmi_iov rest = { .data = s->out + (s->out_size - s->out_left), .size = s->out_left };
         int64_t sent = p->writev(p->self, link->stream, &rest, 1);
         if (sent < 0) {
             return sent;
@@ -177,14 +226,68 @@ mmi_link_shield_write(mmi_link *link, const mmi_iov *iov, int n, size_t *total)
     return (int64_t)shield_taken(s, s->out_size - s->out_left);
 }
 
-/* Feeds what open has more to give, until the inbox is full.  Drops the lock. */
+/* What the handshake opened. */
+static size_t
+shield_early(struct mmi_link_shield *s, uint8_t *out)
+{
+    size_t size = s->early.size;
+    if (size > 0) {
+        memcpy(out, s->early.data, size);
+    }
+    mmi_free((void *)s->early.data);
+    s->early = (mmi_octets){ .data = NULL };
+    return size;
+}
+
+/* Plain octets of these: called without the lock.  s->failed says whether something wrong is behind
+ * them, and s->why what it is, also of a mechanism that says nothing. */
+static size_t
+shield_open(struct mmi_link_shield *s, uint8_t *in, size_t size, uint8_t *out, size_t cap)
+{
+    size_t early = s->early.data != NULL ? shield_early(s, out) : 0, given = 0;
+    if (s->failed == MM_OK) {
+        s->why.reason = MM_REASON_CRYPTO;
+        s->why.detail[0] = '\0';
+        s->failed =
+            s->of.mechanism->open(s->of.self, in, size, out + early, cap - early, &given, &s->why);
+    }
+    given += early;
+    s->more = given == cap || s->failed != MM_OK;
+    return given;
+}
+
+bool
+mmi_link_shield_closed(const mmi_link *link)
+{
+    const struct mmi_link_shield *s = link->shield;
+    const mmi_mechanism *m = s != NULL ? s->of.mechanism : NULL;
+    return m != NULL && m->closed != NULL && !s->more && s->early.data == NULL &&
+           !mmi_link_paused(link) && m->closed(s->of.self);
+}
+
+/* The octets are not what the peer sealed: who did is not to be told. */
+static void
+shield_refused(mmi_link *link)
+{
+    const mmi_refusal *why = &link->shield->why;
+    bool memory = link->shield->failed == MM_ENOMEM;
+    mmi_link_close(link, memory ? MM_REASON_MEMORY : why->reason,
+                   memory || why->detail[0] == '\0' ? NULL : why->detail);
+}
+
+/* Feeds what open has more to give, until the inbox is full; then what is wrong behind it ends the
+ * link.  Drops the lock. */
 static void
 shield_more(mmi_link *link)
 {
     struct mmi_link_shield *s = link->shield;
     mmi_engine *e = link->engine;
     while (s->more && mmi_link_lives(link) && !mmi_link_paused(link) && !link->socket->closing) {
-        mmi_arena *arena = mmi_arena_new();   /* packs may keep the one before */
+        if (s->failed != MM_OK) {
+            shield_refused(link);
+            return;
+        }
+        mmi_arena *arena = mmi_arena_new();   /* segments may keep the one before */
         if (arena == NULL) {
             mmi_link_close(link, MM_REASON_MEMORY, NULL);
             return;
@@ -195,37 +298,28 @@ shield_more(mmi_link *link)
         }
         link->reading = true;
         mmi_engine_unlock(e);
-        int64_t n = s->of.mechanism->open(s->of.self, NULL, 0, arena->data + tail, cap);
+        size_t n = shield_open(s, NULL, 0, arena->data + tail, cap);
         mmi_engine_relock(e);
         link->reading = false;
         mmi_stop_read(link);
-        s->more = n == (int64_t)cap;
         if (n > 0 && mmi_link_lives(link) && !link->socket->closing) {
             link->tail_size = 0;
-            mmi_link_feed(link, arena->data, tail + (size_t)n, arena);
+            mmi_link_feed(link, arena->data, tail + n, arena);
         }
         mmi_arena_unref(arena);
     }
+    if (mmi_link_lives(link) && mmi_link_shield_closed(link)) {
+        mmi_link_read_ended(link, 0, false);
+    }
 }
 
-/* Feeds n plain octets that lie behind a tail at the beginning of a block with room for cap. */
+/* Feeds n plain octets that lie behind a tail at the beginning of a block, and what follows. */
 static void
-shield_feed(mmi_link *link, mmi_arena *arena, size_t tail, size_t cap, int64_t n)
+shield_feed(mmi_link *link, mmi_arena *arena, size_t tail, size_t n)
 {
     link->tail_size = 0;
-    mmi_link_feed(link, arena->data, tail + (size_t)n, arena);
-    link->shield->more = (size_t)n == cap;
+    mmi_link_feed(link, arena->data, tail + n, arena);
     shield_more(link);
-}
-
-/* The octets are not what the peer sealed: who did is not to be told. */
-static int64_t
-shield_refused(mmi_link *link, int64_t rc)
-{
-    bool memory = rc == MM_ENOMEM;
-    mmi_link_close(link, memory ? MM_REASON_MEMORY : MM_REASON_MECHANISM,
-                   memory ? NULL : "octets that the peer did not protect, or that were changed");
-    return MM_ECLOSED;
 }
 
 int64_t
@@ -242,54 +336,49 @@ mmi_link_shield_read(mmi_link *link, mmi_arena *arena, bool discard, size_t *off
     link->reading = true;
     mmi_engine_unlock(e);
     int64_t n = e->plat.readv(e->plat.self, link->stream, &in, 1);
-    int64_t plain = n > 0 ? s->of.mechanism->open(s->of.self, in.data, (size_t)n,
-                                                  arena->data + tail, cap)
-                          : 0;
+    size_t plain = n > 0 ? shield_open(s, in.data, (size_t)n, arena->data + tail, cap) : 0;
     mmi_engine_relock(e);
     link->reading = false;
     mmi_stop_read(link);
     if (discard || !mmi_link_lives(link) || link->socket->closing) {
         if (plain > 0) {
             link->tail_size = 0;   /* it is in front of what was read */
-            mmi_part_read(link, arena->data, tail + (size_t)plain);
+            mmi_part_read(link, arena->data, tail + plain);
         }
         mmi_part_rest(link);
+        n = n > 0 && mmi_link_shield_closed(link) ? 0 : n;
         return discard && link->state != MMI_LINK_DEAD ? n : MM_ECLOSED;
-    }
-    if (plain < 0) {
-        return shield_refused(link, plain);
     }
     if (n > 0) {
         link->last_in_ns = e->now_ns;
-        shield_feed(link, arena, tail, cap, plain);
+        shield_feed(link, arena, tail, plain);
     }
     return n;
 }
 
 void
-mmi_link_shield_feed(mmi_link *link, const uint8_t *buf, size_t size)
+mmi_link_shield_feed(mmi_link *link, uint8_t *buf, size_t size)
 {
     struct mmi_link_shield *s = link->shield;
     mmi_engine *e = link->engine;
-    mmi_arena *arena = size > 0 ? mmi_arena_new() : NULL;
+    if (size == 0 && s->early.data == NULL) {
+        return;
+    }
+    mmi_arena *arena = mmi_arena_new();
     if (arena == NULL) {
-        if (size > 0) {
-            mmi_link_close(link, MM_REASON_MEMORY, NULL);
-        }
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
         return;
     }
     link->reading = true;
     mmi_engine_unlock(e);
-    int64_t n = s->of.mechanism->open(s->of.self, buf, size, arena->data, MMI_IO_BUFFER_SIZE);
+    size_t n = shield_open(s, buf, size, arena->data, MMI_IO_BUFFER_SIZE);
     mmi_engine_relock(e);
     link->reading = false;
     mmi_stop_read(link);
     if (!mmi_link_lives(link) || link->socket->closing) {
         mmi_part_rest(link);
-    } else if (n < 0) {
-        (void)shield_refused(link, n);
     } else {
-        shield_feed(link, arena, 0, MMI_IO_BUFFER_SIZE, n);
+        shield_feed(link, arena, 0, n);
     }
     mmi_arena_unref(arena);
 }

@@ -42,10 +42,10 @@ static void
 silence_note_moves(mmi_link *link, const mmi_transit *t)
 {
     mmi_silence *s = &link->silence;
-    if (t->held < s->held || (t->held == s->held && link->written != s->written)) {
+    if (t->untaken < s->untaken || (t->untaken == s->untaken && link->written != s->written)) {
         s->moved_ns = link->engine->now_ns;
     }
-    s->held = t->held;
+    s->untaken = t->untaken;
     s->written = link->written;
 }
 

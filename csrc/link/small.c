@@ -5,15 +5,15 @@
 
 #include <string.h>
 
-_Static_assert(MMI_SMALL_LINKS * MMI_SMALL_READ <= MMI_IO_BUFFER_SIZE, "an arena has all pieces");
+_Static_assert(MMI_SMALL_LINKS *MMI_SMALL_READ <= MMI_IO_BUFFER_SIZE, "an arena has all pieces");
 
 /* All it has to write is one entry of its outbox, from the beginning, and that is small. */
 static bool
 write_fits(const mmi_link *link)
 {
     const mmi_ring *out = &link->pipe.outbox;
-    return link->state == MMI_LINK_ACTIVE && !link->writing && link->doomed == 0 &&
-           !link->resume && !link->shared && link->shield == NULL && !link->pong_due &&
+    return link->state == MMI_LINK_ACTIVE && link->tx.state != MMI_TX_WRITING &&
+           link->tx.then == 0 && !link->shared && link->shield == NULL && !link->pong_due &&
            link->command_size == 0 && link->command_out_size == 0 && link->msg_offset == 0 &&
            out->slot_count == 1 && out->bytes <= (size_t)MMI_SMALL_WRITE;
 }
@@ -30,16 +30,16 @@ write_encode(mmi_small_write *one, const mmi_small_write *before)
         one->write = before->write;
         return true;
     }
-    const mmi_pack_out *pack = mmi_pack_out_of(m);
+    const mmi_segment_out *segment = mmi_segment_out_of(m);
     size_t cost;
     one->octets = one->own;
     one->write.full = false;
-    one->write.total = pack != NULL ? pack->used - pack->first : f->size(f, m, &cost);
+    one->write.total = segment != NULL ? segment->used - segment->first : f->size(f, m, &cost);
     if (one->write.total > sizeof one->own) {
         return false;
     }
-    if (pack != NULL) {
-        memcpy(one->own, pack->data + pack->first, one->write.total);
+    if (segment != NULL) {
+        memcpy(one->own, segment->data + segment->first, one->write.total);
     } else {
         f->put(f, m, one->own);
     }

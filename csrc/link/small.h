@@ -4,7 +4,7 @@
  * A question to a hundred peers is a hundred writes of two microseconds each, and as many reads of
  * half of one.  One by one, the lock and the clock are asked for between any two, who works beside
  * us waits for the lock as often, and our own code is cold again after each system call.
- * Not here: whatever is more than a little (link/tx.c, link/read.c).
+ * Not here: whatever is more than a little (link/write.c, link/read.c).
  * Law: a link that was added is being written, or read: nobody else does, nor frees it, until that
  * is over; to write or read them all drops the lock.
  */

@@ -25,8 +25,8 @@ stop_tell(mmi_link *link, int state)
         [MM_STOP_CANCELLED] = "its subscriptions were cancelled, and it cannot say that it is done",
     };
     char detail[MM_DETAIL_MAX + 1];
-    snprintf(detail, sizeof detail,
-             "%s; what is on its way from it may be lost, unknown how many", why[state]);
+    snprintf(detail, sizeof detail, "%s; what is on its way from it may be lost, unknown how many",
+             why[state]);
     mmi_socket_event(link->socket, MM_EVENT_PEER_UNREAD, MM_REASON_NONE, link->pipe.id, 1,
                      link->endpoint, link->address, detail);
     link->stopping = (uint8_t)state;
@@ -75,6 +75,17 @@ mmi_stop_ask(mmi_link *link)
     }
     if (rc != MM_OK) {
         stop_halt(link, MM_STOP_CANNOT);
+    }
+}
+
+void
+mmi_stop_begin(mmi_link *link)
+{
+    bool heard = link->state == MMI_LINK_HELLO && link->handshake->wire != NULL;
+    if (link->state == MMI_LINK_ACTIVE) {
+        mmi_stop_ask(link);
+    } else if (mmi_link_is_attempt(link) && !heard) {
+        mmi_link_close(link, MM_REASON_LOCAL, NULL);
     }
 }
 

@@ -33,11 +33,11 @@ mmi_stop_waits(const mmi_link *link)
 bool
 mmi_socket_stopped(const mmi_socket *s)
 {
-    MMI_LIST_EACH(&s->links, node, after) {
+    MMI_LIST_EACH (&s->links, node, after) {
         const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
         /* Behind STOPPED come no messages, so a read finds none. */
         bool reads = link->reading && link->stopping != MM_STOP_STOPPED;
-        bool came = link->held != NULL || link->unread_used < link->unread_size || reads;
+        bool came = link->unqueued != NULL || link->unread_used < link->unread_size || reads;
         if (mmi_stop_waits(link) || (link->state == MMI_LINK_ACTIVE && came)) {
             return false;
         }
@@ -50,8 +50,8 @@ void
 mmi_stop_ended(mmi_link *link, int was)
 {
     mmi_socket *s = link->socket;
-    bool heard = was == MMI_LINK_ACTIVE ||
-                 (was == MMI_LINK_HELLO && link->opening != NULL && link->opening->wire != NULL);
+    bool heard = was == MMI_LINK_ACTIVE || (was == MMI_LINK_HELLO && link->handshake != NULL &&
+                                            link->handshake->wire != NULL);
     if (!s->host.stopping || s->closing || !heard) {
         return;
     }
@@ -78,29 +78,30 @@ mmi_stop_ended(mmi_link *link, int was)
 void
 mmi_stop_fini(mmi_socket *s)
 {
-    MMI_LIST_EACH(&s->stop_ended, node, after) {
+    MMI_LIST_EACH (&s->stop_ended, node, after) {
         mmi_free(MMI_CONTAINER_OF(node, stop_ended, node));
     }
 }
 
 static void
-look_put(mm_peer *out, uint64_t id, int state, const char *address)
+inspect_put(mm_peer *out, uint64_t id, int state, const char *address)
 {
     *out = (mm_peer){ .id = id, .stop = (uint32_t)state };
     snprintf(out->address, sizeof out->address, "%s", address);
 }
 
 uint32_t
-mmi_stop_look(const mmi_socket *s, mm_peer *out, uint32_t cap)
+mmi_stop_inspect(mmi_socket *s, void *out, uint32_t cap)
 {
+    mm_peer *peers = out;
     uint32_t count = 0;
-    MMI_LIST_EACH(&s->stop_ended, node, after) {
+    MMI_LIST_EACH (&s->stop_ended, node, after) {
         const stop_ended *one = MMI_CONTAINER_OF(node, stop_ended, node);
         if (count++ < cap) {
-            look_put(&out[count - 1], one->id, one->state, one->address);
+            inspect_put(&peers[count - 1], one->id, one->state, one->address);
         }
     }
-    MMI_LIST_EACH(&s->links, node, after) {
+    MMI_LIST_EACH (&s->links, node, after) {
         const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
         bool asked = link->state == MMI_LINK_ACTIVE || link->state == MMI_LINK_HELLO;
         if (!s->host.stopping || !asked) {
@@ -108,14 +109,15 @@ mmi_stop_look(const mmi_socket *s, mm_peer *out, uint32_t cap)
         }
         if (count++ < cap) {
             int state = link->stopping != MM_STOP_NONE ? link->stopping : MM_STOP_ASKED;
-            look_put(&out[count - 1], link->pipe.id, state, link->address);
+            inspect_put(&peers[count - 1], link->pipe.id, state, link->address);
         }
     }
     if (s->stop_unlisted > 0 && count++ < cap) {
         char more[64];
         snprintf(more, sizeof more, "each of %llu more peers",
                  (unsigned long long)s->stop_unlisted);
-        look_put(&out[count - 1], 0, MM_STOP_GONE, s->stop_unlisted == 1 ? "another peer" : more);
+        inspect_put(&peers[count - 1], 0, MM_STOP_GONE,
+                    s->stop_unlisted == 1 ? "another peer" : more);
     }
     return count;
 }

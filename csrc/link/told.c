@@ -1,11 +1,12 @@
 /*
- * link/told.c: what is told of a connection that does not do what it should: to us, that its
- * handshake takes long, or why it was given up; to the peer, which rule it broke.
+ * link/told.c: what is told of a connection that the peer ends, or that does not do what it should:
+ * to us, that its handshake takes long, or why it was given up; to the peer, which rule it broke.
  *
  * Not here: its end (link/end.c), the words for one in the handshake (wire/handshake.c).
  * Law: a peer is told nothing that its wire has no words for, or in the middle of a message.
  */
 #include "link/inside.h"
+#include "link/shield.h"
 
 #include <stdio.h>
 
@@ -56,24 +57,25 @@ told_begun(const mmi_link *link)
 {
     const mmi_ring *outbox = &link->pipe.outbox;
     return link->msg_offset > 0 && outbox->slot_count > 0 &&
-           mmi_pack_out_of(mmi_ring_at(outbox, 0)) == NULL;
+           mmi_segment_out_of(mmi_ring_at(outbox, 0)) == NULL;
 }
 
 void
 mmi_link_reset(mmi_link *link)
 {
-    char begun[MM_DETAIL_MAX + 1] = "", detail[2 * MM_DETAIL_MAX];   /* an event takes what fits */
+    char begun[MM_DETAIL_MAX + 1] = "", detail[2 * MM_DETAIL_MAX]; /* an event takes what fits */
     const char *guess = "";
-    bool of_ours = link->features[0] != '\0';   /* those say why they end a connection */
+    bool of_ours = link->features[0] != '\0'; /* those say why they end a connection */
     bool cut = told_begun(link);
-    bool pinged = link->pinged && mmi_link_pending(link);   /* it took no more */
-    if (link->state == MMI_LINK_ACTIVE && link->writing) {
-        mmi_link_close(link, MM_REASON_RESET, NULL);   /* its writer comes here, too */
+    bool pinged = link->pinged && mmi_link_pending(link); /* it took no more */
+    if (link->state == MMI_LINK_ACTIVE && mmi_tx_is_writing(link)) {
+        mmi_link_close(link, MM_REASON_RESET, NULL); /* its writer comes here, too */
         return;
     }
     if (cut) {
-        snprintf(begun, sizeof begun, " after %llu of %llu octets of a message",
-                 (unsigned long long)link->msg_offset, (unsigned long long)link->msg_size);
+        snprintf(begun, sizeof begun, " after %llu of %llu octet%s of a message",
+                 (unsigned long long)link->msg_offset, (unsigned long long)link->msg_size,
+                 mmi_plural(link->msg_size));
     }
     if (!of_ours && cut) {
         guess = pinged ? ": its MAXMSGSIZE or HEARTBEAT_TIMEOUT may be why"
@@ -83,6 +85,26 @@ mmi_link_reset(mmi_link *link)
     }
     snprintf(detail, sizeof detail, "%s%s%s", mm_reason_text(MM_REASON_RESET), begun, guess);
     mmi_link_close(link, MM_REASON_RESET, detail);
+}
+
+void
+mmi_link_read_ended(mmi_link *link, int64_t n, bool discard)
+{
+    if (n < 0) {
+        mmi_link_reset(link);
+        return;
+    }
+    bool clean = discard || (mmi_parser_idle(&link->parser) && link->tail_size == 0 &&
+                             mmi_link_shield_idle(link));
+    const mmi_mechanism *m = link->shield != NULL ? link->shield->of.mechanism : NULL;
+    char detail[MM_DETAIL_MAX + 1] = "";
+    if (clean && m != NULL && m->closed != NULL && !m->closed(link->shield->of.self)) {
+        snprintf(detail, sizeof detail,
+                 "closed without a word of %s that it ends: the peer crashed, or somebody cut it",
+                 m->name);
+    }
+    mmi_link_close(link, clean ? MM_REASON_EOF : MM_REASON_EOF_MID_MESSAGE,
+                   detail[0] != '\0' ? detail : NULL);
 }
 
 uint64_t
@@ -107,15 +129,17 @@ mmi_link_tell_silent(mmi_link *link)
         return false;
     }
     char detail[MM_DETAIL_MAX + 1];
-    uint64_t heard = link->opening != NULL ? link->opening->heard : 0;
+    uint64_t heard = link->handshake != NULL ? link->handshake->heard : 0;
     if (link->state == MMI_LINK_CONNECTING) {
         snprintf(detail, sizeof detail, "no answer to the attempt to connect for 1 s");
     } else if (heard == 0) {
-        snprintf(detail, sizeof detail, "connected, and it said nothing for 1 s: it may be no %s",
-                 link->opening->wire->peer_name);
+        bool outer = s->outer != NULL;
+        snprintf(detail, sizeof detail, "connected, and it said nothing for 1 s: it may %s %s",
+                 outer ? "not speak" : "be no",
+                 outer ? s->outer->name : link->handshake->wire->peer_name);
     } else {
-        snprintf(detail, sizeof detail, "the handshake is not done after 1 s, %llu octets came",
-                 (unsigned long long)heard);
+        snprintf(detail, sizeof detail, "the handshake is not done after 1 s, %llu octet%s came",
+                 (unsigned long long)heard, mmi_plural(heard));
     }
     link->silent = true;
     mmi_socket_event(s, MM_EVENT_PEER_SILENT, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,
@@ -132,7 +156,7 @@ mmi_link_breach(mmi_link *link, int reason, const char *detail)
     mmi_engine *e = link->engine;
     bool hears = link->state == MMI_LINK_ACTIVE && link->features[0] != '\0';
     /* No command goes into a message, or a record. */
-    bool between = !link->writing && link->msg_offset == 0 && link->sealed_left == 0;
+    bool between = !mmi_tx_is_writing(link) && link->msg_offset == 0 && link->sealed_left == 0;
     uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
     uint64_t end = mmi_deadline(e->now_ns, MMI_REFUSING_MS);
     if (!hears || !between || link->socket->closing ||

@@ -1,393 +1,232 @@
 /*
- * link/tx.c: from a pipe's outbox and waiting commands to bytes on the stream.
+ * link/tx.c: who writes a link and when: the states and events of link/tx.h, and what decides.
  *
- * Packs and large frames go by reference, all in one writev, which is made without the engine's
- * lock: meanwhile others queue more, and who writes looks again before it stops.  What the kernel
- * did not take stays in the outbox; only the octets of its front message that went are noted.
- * Law: one thread at a time writes a link; commands go between messages, never inside one; a
- * message counts as written when its last octet was taken.
+ * Not here: the writes themselves (link/write.c, link/small.c), the settle and the rounds that call
+ * them (sched/flush.c).
+ * Law: as in link/tx.h; nothing is written or ended here, and the lock is not dropped.
  */
 #include <string.h>
 
 #include "link/inside.h"
-#include "link/plan.h"
-#include "link/shield.h"
 
-enum { OUT_ROUNDS_MAX = 16 };            /* writes a flush makes before others get their turn */
 /* Sends closer than this to a write are a burst: to a write of the same link; or of any link of a
  * socket whose messages go to whoever it has, as else two peers in turn would make none.  What
  * answers something that came since is none: a quick exchange of questions and answers. */
-static const uint64_t OUT_BURST_NS = 20000;
+static const uint64_t TX_BURST_NS = 20000;
 
-/* Finds the frame that goes on at msg_offset, from the one that was found last: so a message of
- * many frames is walked through once, not at each write. */
-static void
-out_find_frame(mmi_link *link, mmi_msg *m)
+#ifdef MMI_CHECKED
+#define TX_CHANGED(link) mmi_tx_invariants(link)
+#else
+#define TX_CHANGED(link) ((void)0)
+#endif
+
+mmi_tx_next
+mmi_tx_decide(mmi_tx_look in)
 {
-    const mmi_framing *f = link->pipe.framing;
-    uint8_t own[MMI_FRAMING_HEAD_MAX];
-    while (link->msg_frame < m->frame_count) {
-        size_t size;
-        (void)f->head(f, m, link->msg_frame, own, &size);
-        uint64_t end = link->msg_frame_at + size + m->frames[link->msg_frame].size;
-        if (link->msg_offset < end) {
-            break;   /* it goes on there */
-        }
-        link->msg_frame++;
-        link->msg_frame_at = end;
+    if (!in.whole || in.ends) {
+        return MMI_TX_NEXT_END;
     }
+    if (in.paced && !in.full && !in.hurries && !in.worth) {
+        return MMI_TX_NEXT_ROUND;
+    }
+    return in.pending && in.rounds ? MMI_TX_NEXT_WRITE : MMI_TX_NEXT_END;
 }
 
-/* Notes n octets of the front entry, a message of its own; returns how many it did not need. */
-static uint64_t
-out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
+void
+mmi_tx_init(mmi_link *link)
 {
-    const mmi_framing *f = link->pipe.framing;
-    size_t cost;
-    if (link->msg_offset == 0) {
-        link->msg_size = f->size(f, m, &cost);
-        link->msg_frame = 0;
-        link->msg_frame_at = 0;
-    }
-    uint64_t left = link->msg_size - link->msg_offset;
-    if (n < left) {
-        link->msg_offset += n;
-        out_find_frame(link, m);
-        return 0;
-    }
-    link->msg_offset = 0;
-    mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
-    link->written++;
-    return n - left;
+    mmi_list_init(&link->tx.due);
+    mmi_list_init(&link->tx.paced);
 }
 
-/* The same for messages of the pack at the front: one, if only_first. */
-static uint64_t
-out_pack_written(mmi_link *link, mmi_pack_out *pack, uint64_t n, bool only_first)
+void
+mmi_tx_fini(mmi_link *link)
 {
-    const mmi_framing *f = link->pipe.framing;
-    uint32_t count = 0;
-    size_t cost = 0, one;
-    uint64_t left = pack->used - pack->first - link->msg_offset;
-    if (n >= left && !only_first) {   /* all of them, as mostly: they need no look at each */
-        link->msg_offset = 0;
-        link->written += pack->msg.count;
-        mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
-        return n - left;
-    }
-    while (n > 0 && pack->first < pack->used && !(only_first && count > 0)) {
-        size_t size = f->next(f, pack->data + pack->first, &one);
-        if (n < size - link->msg_offset) {
-            link->msg_offset += n;
-            n = 0;
-            break;
-        }
-        n -= size - link->msg_offset;
-        link->msg_offset = 0;
-        pack->first += size;
-        cost += one;
-        count++;
-    }
-    link->written += count;
-    mmi_ring_shrank(&link->pipe.outbox, &pack->msg, count, cost);
-    if (pack->msg.count == 0) {
-        mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
-    }
-    return n;
+    mmi_free(link->tx.detail);
 }
 
-static uint64_t
-out_front_written(mmi_link *link, uint64_t n, bool only_first)
+void
+mmi_link_dirty(mmi_link *link)
 {
-    mmi_msg *m = mmi_ring_at(&link->pipe.outbox, 0);
-    mmi_pack_out *pack = mmi_pack_out_of(m);
-    return pack == NULL ? out_one_written(link, m, n)
-                        : out_pack_written(link, pack, n, only_first);
+    if (link->state != MMI_LINK_DEAD && !mmi_list_linked(&link->tx.due)) {
+        mmi_list_push_back(&link->engine->dirty, &link->tx.due);
+    }
+    TX_CHANGED(link);
 }
 
-static void
-out_written(mmi_link *link, uint64_t n)
+bool
+mmi_link_flush_worth(const mmi_link *link)
 {
-    uint64_t before = link->written;
-    if (link->msg_offset > 0) {
-        n = out_front_written(link, n, true);
-    }
-    uint64_t commands = link->command_out_size - link->command_sent;
-    uint64_t part = n < commands ? n : commands;
-    link->command_sent += (size_t)part;
-    n -= part;
-    if (link->command_sent == link->command_out_size) {
-        mmi_link_commands_end(link);
-    }
-    while (n > 0) {
-        n = out_front_written(link, n, false);
-    }
-    link->socket->stats.written_messages += link->written - before;
+    const mmi_ring *out = &link->pipe.outbox;
+    return out->bytes >= MMI_LINK_WORTH_BYTES || out->count >= out->count_max / 2;
 }
 
-/* Answers to the peer are made when the commands before them are written: else a peer that asks on
- * and on and never reads would have them pile up here. */
-static void
-out_prepare(mmi_link *link)
+void
+mmi_tx_queued(mmi_pipe *p)
 {
-    if (link->command_size > 0 || link->command_out_size > 0) {
-        return;
+    mmi_link *link = MMI_CONTAINER_OF(p, mmi_link, pipe);
+    if (mmi_link_polled_for_room(link)) {
+        return;   /* poll tells when there is some */
     }
-    if (link->pong_due) {
-        uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_PING_CONTEXT_MAX];
-        size_t size = link->wire->put_pong(frame, link->pong, link->pong_size);
-        if (mmi_link_control(link, frame, size) == MM_OK) {
-            link->pong_due = false;
-        }
-    }
-    if (mmi_stop_answer_due(link)) {
-        mmi_stop_answer(link);
+    if (!mmi_tx_is_paced(link) || mmi_link_flush_worth(link)) {
+        mmi_link_dirty(link); /* in a burst the runner writes soon, until there is a good deal */
     }
 }
 
 static uint64_t
-out_last_flush_ns(const mmi_link *link)
+tx_flushed_ns(const mmi_link *link)
 {
-    return link->socket->packs ? link->socket->last_flush_ns : link->last_flush_ns;
+    return link->socket->segments ? link->socket->last_flush_ns : link->tx.flushed_ns;
 }
 
 bool
 mmi_link_flush_due(const mmi_link *link, uint64_t now_ns)
 {
-    return link->doomed != 0 || link->resume || link->socket->closing || link->leaving ||
-           mmi_link_flush_worth(link) ||
-           (!link->burst && (now_ns - out_last_flush_ns(link) >= OUT_BURST_NS ||
-                             link->last_in_ns > link->asked_ns));
-}
-
-int64_t
-mmi_link_write_took(mmi_link *link, int state, int64_t n)
-{
-    if (link->state != state) {
-        return MM_ECLOSED;
-    }
-    if (n > 0) {
-        out_written(link, (uint64_t)n);
-    }
-    if (link->sealed_left == 0) {   /* else it is as if it were still being written */
-        link->pipe.pinned = link->msg_offset > 0 ? 1 : 0;
-    }
-    return n;
-}
-
-/* The same where octets are protected: a batch that was sealed goes first, and what it is of stays
- * in the outbox until its records were taken. */
-static mmi_link_write
-out_write_sealed(mmi_link *link)
-{
-    mmi_engine *e = link->engine;
-    int state = link->state;
-    mmi_link_plan plan = { .iov_count = 0 };
-    mmi_link_write w = { .at_ns = e->now_ns };
-    if (link->cut) {
-        return w;
-    }
-    if (link->sealed_left == 0) {
-        out_prepare(link);
-        mmi_link_plan_gather(link, &plan);
-        if (plan.total == 0) {
-            return w;
-        }
-        w.full = plan.full;
-        link->pipe.pinned = (uint32_t)plan.held_count;
-    }
-    mmi_engine_unlock(e);
-    w.n = mmi_link_shield_write(link, plan.iov, plan.iov_count, &w.total);
-    mmi_engine_relock(e);
-    link->sealed_left = link->shield->out_left;
-    mmi_link_plan_release(&plan);
-    if (w.n == MM_ENOMEM || w.n == MM_EPROTO) {
-        mmi_link_doom(link, w.n == MM_ENOMEM ? MM_REASON_MEMORY : MM_REASON_MECHANISM, NULL);
-    }
-    w.n = mmi_link_write_took(link, state, w.n);
-    w.at_ns = e->now_ns;
-    return w;
-}
-
-/* One write, without the lock. */
-static mmi_link_write
-out_write(mmi_link *link)
-{
-    if (link->shield != NULL) {
-        return out_write_sealed(link);
-    }
-    mmi_engine *e = link->engine;
-    int state = link->state;
-    mmi_link_plan plan;
-    out_prepare(link);
-    mmi_link_plan_gather(link, &plan);
-    mmi_link_write w = { .total = plan.total, .at_ns = e->now_ns, .full = plan.full };
-    if (plan.total == 0) {
-        return w;
-    }
-    link->pipe.pinned = (uint32_t)plan.held_count;
-    const mmi_plat *p = &e->plat;
-    if (link->shared) {
-        w.n = p->lend(p->self, link->stream, plan.iov, plan.owner, plan.iov_count);
-    } else {
-        mmi_engine_unlock(e);
-        w.n = p->writev(p->self, link->stream, plan.iov, plan.iov_count);
-        mmi_engine_relock(e);
-    }
-    mmi_link_plan_release(&plan);
-    w.n = mmi_link_write_took(link, state, w.n);
-    w.at_ns = e->now_ns;
-    return w;
-}
-
-/* After a write: room is news, if there is much.  false: nothing was written. */
-static bool
-out_note_room(mmi_link *link, uint64_t written_before)
-{
-    mmi_socket *s = link->socket;
-    if (link->written == written_before || link->state != MMI_LINK_ACTIVE) {
-        return false;
-    }
-    if (s->ops->out != NULL) {
-        s->ops->out(s->state, &link->pipe);
-    }
-    if (mmi_ring_low(&link->pipe.outbox)) {
-        mmi_socket_note(s, MMI_ROOM);   /* who waits is woken for many messages, not for one */
-    }
-    return true;
-}
-
-/* After the writes of a flush.  Who lets a long queue drain is told no sooner: it is to be refilled
- * in the caches, not beside what is still in it. */
-static void
-out_note(mmi_link *link, uint64_t written_before)
-{
-    if (out_note_room(link, written_before) &&
-        link->pipe.outbox.bytes <= (size_t)MMI_EASE_BYTES / 2) {
-        link->pipe.stands = false;
-        mmi_socket_note(link->socket, MMI_EASED);
-    }
-}
-
-/* In a burst, what others queued during a write is for the next round, unless it is a good deal:
- * else a fast sender would have its messages written by the dozen, each write waking the peer. */
-static bool
-out_may_rest(const mmi_link *link, bool full)
-{
-    return link->burst && !full && !link->socket->closing && link->state == MMI_LINK_ACTIVE &&
-           !mmi_link_flush_worth(link);
-}
-
-/* The next round will come, even if the runner sleeps because all bursts waited for the kernel. */
-static void
-out_next_round(mmi_engine *e)
-{
-    if (!e->lead.paced && e->lead.in_poll) {
-        mmi_lead_interrupt(e);
-    }
+    const mmi_tx *tx = &link->tx;
+    return (tx->then & (MMI_TX_RESUME | MMI_TX_PART | MMI_TX_CLOSE)) != 0 ||
+           link->socket->closing || link->leaving || mmi_link_flush_worth(link) ||
+           (!mmi_tx_is_paced(link) &&
+            (now_ns - tx_flushed_ns(link) >= TX_BURST_NS || link->last_in_ns > tx->asked_ns));
 }
 
 bool
-mmi_link_write_begin(mmi_link *link)
+mmi_link_round_due(const mmi_link *link, uint64_t now_ns)
 {
-    if (link->writing) {
-        return false;
-    }
-    if (link->doomed != 0) {
-        mmi_link_end_doomed(link);
-        return false;
-    }
-    if (link->resume) {
-        mmi_link_resume(link);
-        mmi_link_shield_resume(link);
-    }
-    if (link->writing) {
-        return false;   /* the lock was dropped */
-    }
-    if (link->state != MMI_LINK_ACTIVE && link->state != MMI_LINK_FINISHING) {
-        return false;
-    }
-    link->writing = true;
-    link->rested = false;
-    return true;
-}
-
-static void
-out_end(mmi_link *link, mmi_link_write last, uint64_t written_before)
-{
-    link->writing = false;
-    if (link->state == MMI_LINK_DEAD || last.n == MM_ECLOSED) {
-        mmi_link_reset(link);   /* what was in flight is cut */
-        return;
-    }
-    link->last_flush_ns = link->socket->last_flush_ns = link->engine->now_ns;
-    link->asked_ns = last.at_ns;
-    if (link->doomed != 0) {   /* somebody gave it up meanwhile */
-        mmi_link_end_doomed(link);
-        return;
-    }
-    if (last.n < 0 && last.n != MM_EAGAIN) {
-        mmi_link_reset(link);
-        return;
-    }
-    if (link->stop_due) {
-        mmi_link_stop(link);
-    }
-    if (link->resume) {
-        mmi_link_dirty(link);   /* the inbox got room meanwhile, and who said so left it to us */
-    }
-    out_note(link, written_before);
-    if (!mmi_link_pending(link)) {
-        mmi_link_flushed(link);
-    }
-    if (link->burst || !mmi_list_empty(&link->engine->lagging)) {
-        out_next_round(link->engine);
-    }
-    if (link->written != written_before && link->pipe.outbox.count == 0) {
-        mmi_socket_note(link->socket, MM_DRAINED);
-    }
-    mmi_link_watch(link);
-}
-
-/* Between two writes: who waits for room fills the queue beside the next one, unless the lock is
- * kept for that. */
-static void
-out_wake(mmi_link *link, uint64_t written_before)
-{
-    if (!link->shared) {
-        (void)out_note_room(link, written_before);
-        mmi_socket_update_early(link->socket);
-    }
+    return !link->shared || mmi_link_flush_worth(link) ||
+           now_ns - link->tx.flushed_ns >= (uint64_t)MMI_PACE_US * 1000;
 }
 
 void
-mmi_link_write_on(mmi_link *link, mmi_link_write last, uint64_t written_before)
+mmi_tx_pace(mmi_link *link)
 {
-    for (int round = 1; last.n >= 0 && (size_t)last.n == last.total && link->doomed == 0; round++) {
-        if (out_may_rest(link, last.full)) {
-            link->rested = true;
-            out_next_round(link->engine);
-            break;
-        }
-        if (round == OUT_ROUNDS_MAX || !mmi_link_pending(link)) {
-            break;
-        }
-        out_wake(link, written_before);
-        last = out_write(link);
+    if (!mmi_tx_is_paced(link)) {
+        mmi_list_push_back(&link->engine->bursts, &link->tx.paced);
     }
-    out_end(link, last, written_before);
+    TX_CHANGED(link);
 }
 
 void
-mmi_link_flush(mmi_link *link)
+mmi_tx_unpace(mmi_link *link)
 {
-    if (!mmi_link_write_begin(link)) {
-        return;
+    mmi_list_rm(&link->tx.paced);
+    TX_CHANGED(link);
+}
+
+bool
+mmi_tx_begin(mmi_link *link)
+{
+    bool begins = link->tx.state != MMI_TX_WRITING;
+    link->tx.state = MMI_TX_WRITING;
+    TX_CHANGED(link);
+    return begins;
+}
+
+void
+mmi_tx_end(mmi_link *link)
+{
+    MMI_ASSERT(link->tx.state == MMI_TX_WRITING);
+    link->tx.state = MMI_TX_IDLE;
+    TX_CHANGED(link);
+}
+
+void
+mmi_tx_block(mmi_link *link)
+{
+    MMI_ASSERT(link->tx.state == MMI_TX_IDLE);
+    if (link->state != MMI_LINK_DEAD) {
+        link->tx.state = MMI_TX_BLOCKED;
     }
-    uint64_t written = link->written;
-    if (mmi_link_pending(link)) {
-        mmi_link_write_on(link, out_write(link), written);
+    TX_CHANGED(link);
+}
+
+void
+mmi_tx_flushed(mmi_link *link, uint64_t asked_ns)
+{
+    link->tx.flushed_ns = link->socket->last_flush_ns = link->engine->now_ns;
+    link->tx.asked_ns = asked_ns;
+}
+
+void
+mmi_tx_then(mmi_link *link, uint32_t what)
+{
+    link->tx.then |= what;
+    TX_CHANGED(link);
+}
+
+bool
+mmi_tx_take(mmi_link *link, uint32_t what)
+{
+    bool asked = (link->tx.then & what) != 0;
+    link->tx.then &= ~what;
+    TX_CHANGED(link);
+    return asked;
+}
+
+void
+mmi_link_doom(mmi_link *link, uint32_t how, int reason, const char *detail)
+{
+    mmi_tx *tx = &link->tx;
+    if (!mmi_tx_ends(link)) {
+        size_t size = detail != NULL ? strlen(detail) + 1 : 0;
+        tx->then |= how;
+        tx->reason = reason;
+        mmi_free(tx->detail); /* of why it was parted */
+        tx->detail = size > 0 ? mmi_alloc(size) : NULL;
+        if (tx->detail != NULL) {
+            memcpy(tx->detail, detail, size);
+        }
+    } else if (how == MMI_TX_CLOSE) {
+        tx->then = (tx->then & ~(uint32_t)MMI_TX_PART) | MMI_TX_CLOSE;
+    }
+    TX_CHANGED(link);
+}
+
+void
+mmi_tx_part(mmi_link *link)
+{
+    link->tx.then &= ~(uint32_t)(MMI_TX_RESUME | MMI_TX_PART | MMI_TX_CLOSE);
+    link->tx.reason = 0;
+    TX_CHANGED(link);
+}
+
+void
+mmi_tx_close(mmi_link *link)
+{
+    mmi_list_rm(&link->tx.due);
+    mmi_list_rm(&link->tx.paced);
+    if (link->tx.state == MMI_TX_BLOCKED) {
+        link->tx.state = MMI_TX_IDLE;
+    }
+    TX_CHANGED(link);
+}
+
+mmi_link *
+mmi_tx_pop_due(mmi_engine *e, bool last)
+{
+    mmi_list *node = last ? mmi_list_pop_back(&e->dirty) : mmi_list_pop_front(&e->dirty);
+    return node != NULL ? mmi_tx_of_due(node) : NULL;
+}
+
+void
+mmi_tx_put_back(mmi_link *link, bool last)
+{
+    if (last) {
+        mmi_list_push_back(&link->engine->dirty, &link->tx.due);
     } else {
-        out_end(link, (mmi_link_write){ .at_ns = link->engine->now_ns }, written);
+        mmi_list_push_front(&link->engine->dirty, &link->tx.due);
     }
+    TX_CHANGED(link);
+}
+
+void
+mmi_tx_invariants(const mmi_link *link)
+{
+    const mmi_tx *tx = &link->tx;
+    bool dead = link->state == MMI_LINK_DEAD;
+    uint32_t ends = tx->then & (MMI_TX_PART | MMI_TX_CLOSE);
+    MMI_ASSERT(!dead || (!mmi_list_linked(&tx->due) && !mmi_tx_is_paced(link)));
+    MMI_ASSERT(!dead || tx->state != MMI_TX_BLOCKED);
+    MMI_ASSERT(ends != (MMI_TX_PART | MMI_TX_CLOSE)); /* one way or the other */
+    MMI_ASSERT((ends != 0) == (tx->reason != 0));
+    MMI_ASSERT(tx->state != MMI_TX_WRITING || link->state != MMI_LINK_CONNECTING);
 }

@@ -13,46 +13,31 @@ mmi_file_error(int error)
 {
     errno = error;
     switch (error) {
-    case EAGAIN:
-        return MM_EAGAIN;
-    case EINTR:
-        return MM_EINTR;
+    case EAGAIN: return MM_EAGAIN;
+    case EINTR: return MM_EINTR;
     case EINVAL:
-    case EBADF:          /* closed, or not opened for this */
-        return MM_EINVAL;
-    case ENOENT:
-        return MM_ENOENT;
+    case EBADF: /* closed, or not opened for this */ return MM_EINVAL;
+    case ENOENT: return MM_ENOENT;
     case EEXIST:
-    case ENOTEMPTY:
-        return MM_EEXIST;
-    case ENOTDIR:
-        return MM_ENOTDIR;
-    case ELOOP:
-        return MM_ELOOP;
-    case ENAMETOOLONG:
-        return MM_ENAMETOOLONG;
+    case ENOTEMPTY: return MM_EEXIST;
+    case ENOTDIR: return MM_ENOTDIR;
+    case ELOOP: return MM_ELOOP;
+    case ENAMETOOLONG: return MM_ENAMETOOLONG;
     case EACCES:
     case EPERM:
-    case EMLINK:         /* a file with a second name */
-        return MM_EPERM;
-    case EROFS:
-        return MM_EROFS;
+    case EMLINK: /* a file with a second name */ return MM_EPERM;
+    case EROFS: return MM_EROFS;
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:          /* the user's own limit of the size of a file */
-        return MM_ENOSPC;
+    case EFBIG: /* the user's own limit of the size of a file */ return MM_ENOSPC;
     case EMFILE:
-    case ENFILE:
-        return MM_EMFILE;
-    case ENOMEM:
-        return MM_ENOMEM;
+    case ENFILE: return MM_EMFILE;
+    case ENOMEM: return MM_ENOMEM;
     case EISDIR:
     case ENOTSUP:
     case ENOSYS:
-    case ENOLCK:
-        return MM_ENOTSUP;
-    default:
-        return MM_EIO;
+    case ENOLCK: return MM_ENOTSUP;
+    default: return MM_EIO;
     }
 }
 

@@ -44,12 +44,17 @@ enum { MMI_RESOLVED = 8, MMI_ADDRS_MAX = 16 };
 
 /* What is known of the octets on their way to a peer, and of the system it runs on. */
 typedef struct mmi_transit {
-    uint64_t held;         /* written and not taken yet: by the peer's system, over TCP; by the peer
+    uint64_t untaken;      /* written and not taken yet: by the peer's system, over TCP; by the peer
                               itself, on this machine.  Octets, or the memory they take */
     uint64_t heard_ns;     /* so long ago the peer's system last acknowledged or answered; 0 where
                               it is our own */
     bool owed;             /* and it has left something unanswered since then */
 } mmi_transit;
+
+/* Who is at the other side of a unix socket, as it was when it connected or began to listen. */
+typedef struct mmi_credentials {
+    uint32_t pid, uid, gid;
+} mmi_credentials;
 
 typedef struct mmi_plat mmi_plat;
 struct mmi_plat {
@@ -92,7 +97,7 @@ struct mmi_plat {
      * the front.  MM_EAGAIN: none yet; MM_ENOTSUP: they lie in pieces, or end here: see readv. */
     int64_t (*lend)(void *self, int s, const mmi_iov *iov, mmi_msg *const *owners, int n);
     int (*borrow)(void *self, int s, mmi_iov *piece);
-    void (*spend)(void *self, int s, size_t size);
+    void (*consume)(void *self, int s, size_t size);
     int64_t (*readv)(void *self, int s, const mmi_iov *iov,
                      int n); /* > 0 bytes, 0 = EOF, MM_EAGAIN, MM_ECONNRESET */
     int64_t (*writev)(void *self, int s, const mmi_iov *iov,
@@ -100,6 +105,8 @@ struct mmi_plat {
     /* probe_ms: while the peer has no room, its system is to be asked that often at least, where the
      * platform can do so; 0: as usual. */
     void (*transit)(void *self, int s, uint32_t probe_ms, mmi_transit *out);
+    /* Of a unix socket.  MM_ENOTSUP: s is none, or the system cannot tell. */
+    int (*peer_credentials)(void *self, int s, mmi_credentials *out);
     void (*finish)(void *self, int s); /* no more writes: FIN after what was written */
     void (*close)(void *self,
                   int s); /* stream or listener; removes its watch; a unix listener's file too */
@@ -132,12 +139,17 @@ struct mmi_plat {
     void (*after_fork)(void *self);      /* in the child: close every inherited descriptor; no read,
                                             write, shutdown or epoll_ctl on them */
     void (*free)(void *self);            /* closes what is left */
+
+    const struct mmi_pages *pages;       /* for secrets (crypto/secret.h); NULL: plain memory */
 };
 
 int mmi_plat_posix(bool use_poll, mmi_plat *out) MMI_WARN_UNUSED;        /* MM_EMFILE, MM_ENOMEM */
 
 /* "scheme://127.0.0.1:5555", "scheme://[::1]:1", "scheme:///run/x"; of none "?". */
 void mmi_addr_format(const mmi_addr *a, const char *scheme, char *out, size_t size);
+/* The same for peers that may be one: an IPv4 address, however it is written; the /64 of IPv6, as who
+ * has one has all its addresses; 0 of those without an address. */
+uint64_t mmi_addr_network(const mmi_addr *a);
 bool mmi_addr_loopback(const mmi_addr *a); /* unix counts as loopback; a wildcard does not */
 
 /* The mutex of an engine: plain, with a name that says what it is for.  fork.c re-initialises it in

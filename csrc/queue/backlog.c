@@ -61,20 +61,20 @@ back_flush_one(mmi_back *back)
         (void)mmi_ring_pop(&back->kept);
     }
     if (rc == MM_ENOTSUP) {
-        back_drop(back, MMI_DROP_UNFIT, 0, m);
+        back_drop(back, MMI_DROP_UNENCODABLE, 0, m);
         rc = MM_OK;
     }
     mmi_msg_unref(m);
     return rc;
 }
 
-/* The same for messages of the pack there: as many as the next peer has room for; one, if it speaks
- * another wire. */
+/* The same for messages of the segment there: as many as the next peer has room for; one, if it
+ * speaks another wire. */
 static int
-back_flush_pack(mmi_back *back, mmi_pack_out *pack)
+back_flush_segment(mmi_back *back, mmi_segment_out *segment)
 {
-    const mmi_framing *f = pack->framing;
-    const uint8_t *at = pack->data + pack->first;
+    const mmi_framing *f = segment->framing;
+    const uint8_t *at = segment->data + segment->first;
     mmi_msg *m = back->lb.pipe_count > 0 ? f->open(f, at) : NULL;
     if (m == NULL) {
         return back->lb.pipe_count > 0 ? MM_ENOMEM : MM_EAGAIN;
@@ -87,15 +87,15 @@ back_flush_pack(mmi_back *back, mmi_pack_out *pack)
     }
     rc = rc == MM_OK ? mmi_pipe_send(p, m) : rc;
     if (rc == MM_ENOTSUP) {
-        back_drop(back, MMI_DROP_UNFIT, 0, m);
+        back_drop(back, MMI_DROP_UNENCODABLE, 0, m);
     } else if (rc != MM_OK) {
         mmi_msg_unref(m);
         return rc;
     }
     size_t cost;
-    pack->first += f->next(f, at, &cost);
-    mmi_ring_shrank(&back->kept, &pack->msg, 1, cost);
-    if (pack->msg.count == 0) {
+    segment->first += f->next(f, at, &cost);
+    mmi_ring_shrank(&back->kept, &segment->msg, 1, cost);
+    if (segment->msg.count == 0) {
         mmi_msg_unref(mmi_ring_pop(&back->kept));
     }
     return MM_OK;
@@ -108,8 +108,8 @@ back_flush(mmi_back *back)
 {
     int rc = MM_OK;
     while (rc == MM_OK && back->kept.slot_count > 0) {
-        mmi_pack_out *pack = mmi_pack_out_of(mmi_ring_at(&back->kept, 0));
-        rc = pack != NULL ? back_flush_pack(back, pack) : back_flush_one(back);
+        mmi_segment_out *segment = mmi_segment_out_of(mmi_ring_at(&back->kept, 0));
+        rc = segment != NULL ? back_flush_segment(back, segment) : back_flush_one(back);
     }
     return rc;
 }

@@ -95,8 +95,7 @@ conflate_bound(mmi_conflate *c, conflate_entry *newest)
     const mm_socket_opts *o = c->host->opts;
     while (c->count > 1 && (c->count > o->recv_queue_messages || c->bytes > o->recv_queue_bytes)) {
         mmi_list *oldest = c->queue.next != &newest->node ? c->queue.next : newest->node.next;
-        conflate_drop(c, MMI_CONTAINER_OF(oldest, conflate_entry, node),
-                      MMI_DROP_RECV_OVERFLOW);
+        conflate_drop(c, MMI_CONTAINER_OF(oldest, conflate_entry, node), MMI_DROP_RECV_OVERFLOW);
     }
 }
 
@@ -159,17 +158,17 @@ conflate_filter(mmi_conflate *c, const mmi_pipe *p)
 }
 
 static void
-conflate_pack(mmi_conflate *c, const mmi_pipe *p, const mmi_span *span)
+conflate_segment(mmi_conflate *c, const mmi_pipe *p, const mmi_span *span)
 {
-    const mmi_pack_in *pack = mmi_pack_in_of(span->msg);
+    const mmi_segment_in *segment = mmi_segment_in_of(span->msg);
     for (uint32_t i = span->first; i < span->first + span->count; i++) {
-        uint32_t frame, frames = mmi_pack_in_frames(pack, i, &frame);
-        size_t topic_size, size = pack->offset[frame + 1] - pack->offset[frame];
-        if (!conflate_wants(c, pack->data + pack->offset[frame], size, frames, &topic_size)) {
+        uint32_t frame, frames = mmi_segment_in_frames(segment, i, &frame);
+        size_t topic_size, size = segment->offset[frame + 1] - segment->offset[frame];
+        if (!conflate_wants(c, segment->data + segment->offset[frame], size, frames, &topic_size)) {
             conflate_filter(c, p);
             continue;
         }
-        mmi_msg *m = mmi_pack_in_copy(pack, i);
+        mmi_msg *m = mmi_segment_in_copy(segment, i);
         if (m == NULL) {
             mmi_drop(c->host, MMI_DROP_MEMORY, p->id, NULL);
             continue;
@@ -184,14 +183,14 @@ mmi_conflate_take_in(mmi_conflate *c, mmi_pipe *p)
     mmi_span span;
     while (mmi_pipe_take(p, UINT32_MAX, SIZE_MAX, &span)) {
         mmi_msg *m = span.msg;
-        if (mmi_pack_in_of(m) != NULL) {
-            conflate_pack(c, p, &span);
+        if (mmi_segment_in_of(m) != NULL) {
+            conflate_segment(c, p, &span);
             mmi_msg_unref(m);
             continue;
         }
         size_t topic_size;
-        if (m->frame_count > 0 && conflate_wants(c, m->frames[0].data, m->frames[0].size,
-                                                 m->frame_count, &topic_size)) {
+        if (m->frame_count > 0 &&
+            conflate_wants(c, m->frames[0].data, m->frames[0].size, m->frame_count, &topic_size)) {
             conflate_put(c, m, topic_size);
         } else {
             conflate_filter(c, p);
@@ -277,7 +276,7 @@ mmi_conflate_turned(mmi_conflate *c, bool add, const uint8_t *topic, size_t size
     if (add) {
         *mmi_radix_mark(mmi_radix_find(c->topics, topic, size)) = NULL;   /* it begins anew */
     }
-    MMI_LIST_EACH(&c->queue, node, after) {
+    MMI_LIST_EACH (&c->queue, node, after) {
         conflate_entry *entry = MMI_CONTAINER_OF(node, conflate_entry, node);
         const mmi_msg *m = entry->msg;
         const mmi_frame *first = &m->frames[0];

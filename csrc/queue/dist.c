@@ -13,7 +13,7 @@ typedef struct dist_walk {
     uint32_t count;            /* pipes seen */
     mmi_dist_node *first, **end;   /* and which, in order */
     bool share;                /* it is to be encoded once, for all of the same wire */
-    mmi_pipe_part part;        /* where it was, behind the last octet; no pack: not yet */
+    mmi_pipe_part part;        /* where it was, behind the last octet; no segment: not yet */
     uint32_t shared, room_count;   /* who hold it there; the room that is left at all of them */
     size_t room_bytes;
     int rc;
@@ -28,7 +28,7 @@ mmi_dist_init(mmi_dist *dist, mmi_proto_host *host)
     dist->quiet = false;
     dist->dropped = NULL;
     dist->shared = NULL;
-    dist->lag = (mmi_dist_lag){.room_count = 0};
+    dist->deferred = (mmi_dist_deferred){ .room_count = 0 };
     mmi_radix_init(&dist->topics);
     mmi_list_init(&dist->nodes);
     dist->node_count = 0;
@@ -42,13 +42,14 @@ dist_refuse(mmi_dist *dist, mmi_dist_node *node, bool refused)
     node->refused = refused;
 }
 
-/* The shared pack is for the next message that goes to many; nothing may lag behind it. */
+/* The shared segment is for the next message that goes to many; nothing may be deferred behind it.
+ * */
 static void
 dist_let_go(mmi_dist *dist)
 {
     mmi_msg_unref(dist->shared != NULL ? &dist->shared->msg : NULL);
     dist->shared = NULL;
-    dist->lag.room_count = 0;
+    dist->deferred.room_count = 0;
 }
 
 void
@@ -66,37 +67,37 @@ mmi_dist_add(mmi_dist *dist, mmi_dist_node *node, mmi_pipe *pipe)
     node->refused = false;
     mmi_list_push_back(&dist->nodes, &node->node);
     dist->node_count++;
-    mmi_dist_stir(dist);
+    mmi_dist_changed(dist);
 }
 
 void
 mmi_dist_rm(mmi_dist *dist, mmi_dist_node *node)
 {
-    mmi_dist_catch_up(dist);
+    mmi_dist_materialize(dist);
     mmi_list_rm(&node->node);
     dist_refuse(dist, node, false);
     dist->node_count--;
     if (dist->node_count == 0) {
         dist_let_go(dist);
     }
-    mmi_dist_stir(dist);
+    mmi_dist_changed(dist);
 }
 
 void
 mmi_dist_out(mmi_dist *dist, mmi_dist_node *node)
 {
-    const mmi_pack_out *shared = dist->shared;
-    if (shared != NULL && dist->lag.part.count == 0 && !mmi_msg_shared(&shared->msg)) {
+    const mmi_segment_out *shared = dist->shared;
+    if (shared != NULL && dist->deferred.part.count == 0 && !mmi_msg_shared(&shared->msg)) {
         dist_let_go(dist);   /* all was written: a publisher that rests need not keep it */
     }
     if (node->refused && mmi_ring_low(&node->pipe->outbox)) {
         dist_refuse(dist, node, false);
-        mmi_dist_stir(dist);
+        mmi_dist_changed(dist);
     }
 }
 
 void
-mmi_dist_stir(mmi_dist *dist)
+mmi_dist_changed(mmi_dist *dist)
 {
     dist->quiet = false;
 }
@@ -133,13 +134,13 @@ dist_walk_run(dist_walk *walk, bool all)
     }
     walk->dist->stamp++;
     walk->end = &walk->first;
-    MMI_LIST_EACH(&walk->dist->nodes, node, after) {
+    MMI_LIST_EACH (&walk->dist->nodes, node, after) {
         dist_match(walk, MMI_CONTAINER_OF(node, mmi_dist_node, node));
     }
 }
 
 static void
-dist_visit_look(dist_walk *walk, mmi_dist_node *node)
+dist_visit_check(dist_walk *walk, mmi_dist_node *node)
 {
     if (mmi_pipe_check(node->pipe, walk->msg) != MM_OK) {
         return;   /* it waits for nothing */
@@ -162,28 +163,28 @@ dist_drop(mmi_dist *dist, mmi_drop_why why, mmi_pipe *p, uint64_t key, mmi_msg *
     }
 }
 
-/* Encodes the message behind the last octet of the shared pack, for pipes of this framing.  false:
- * it cannot, each gets a copy. */
+/* Encodes the message behind the last octet of the shared segment, for pipes of this framing. 
+ * false: it cannot, each gets a copy. */
 static bool
 dist_encode(dist_walk *walk, const mmi_framing *framing)
 {
     mmi_dist *dist = walk->dist;
-    mmi_pack_out *pack = dist->shared;
+    mmi_segment_out *segment = dist->shared;
     size_t cost, size = framing->size(framing, walk->msg, &cost);
-    bool room = pack != NULL && pack->cap - pack->used >= size;
-    if (room && pack->framing != framing) {
+    bool room = segment != NULL && segment->cap - segment->used >= size;
+    if (room && segment->framing != framing) {
         return false;   /* it is for the peers of another wire until it is full */
     }
     if (!room) {
-        pack = mmi_pack_out_new(framing, MMI_PACK_CAP);
-        if (pack == NULL) {
+        segment = mmi_segment_out_new(framing, MMI_SEGMENT_CAP);
+        if (segment == NULL) {
             return false;
         }
         mmi_msg_unref(dist->shared != NULL ? &dist->shared->msg : NULL);
-        dist->shared = pack;
+        dist->shared = segment;
     }
-    framing->put(framing, walk->msg, pack->data + pack->used);
-    walk->part = (mmi_pipe_part){pack, pack->used, size, 1, cost};
+    framing->put(framing, walk->msg, segment->data + segment->used);
+    walk->part = (mmi_pipe_part){ segment, segment->used, size, 1, cost };
     return true;
 }
 
@@ -206,9 +207,9 @@ dist_share(dist_walk *walk, mmi_pipe *p)
 static int
 dist_queue(dist_walk *walk, mmi_pipe *p)
 {
-    if (walk->share && p->packs) {
-        mmi_pack_out *pack = walk->part.pack;
-        if (pack != NULL ? pack->framing == p->framing : dist_encode(walk, p->framing)) {
+    if (walk->share && p->segments) {
+        mmi_segment_out *segment = walk->part.segment;
+        if (segment != NULL ? segment->framing == p->framing : dist_encode(walk, p->framing)) {
             return dist_share(walk, p);
         }
     }
@@ -226,11 +227,11 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
     mmi_proto_host *host = walk->dist->host;
     if (mmi_pipe_check(p, walk->msg) != MM_OK) {
         p->dropped++;
-        dist_drop(walk->dist, MMI_DROP_UNFIT, p, walk->msg->key, NULL);
+        dist_drop(walk->dist, MMI_DROP_UNENCODABLE, p, walk->msg->key, NULL);
         return;
     }
-    if (!mmi_ring_fits(&p->outbox, walk->cost) &&
-        host->opts->overflow == MM_OVERFLOW_DROP_OLDEST && mmi_pipe_droppable(p, walk->cost)) {
+    if (!mmi_ring_fits(&p->outbox, walk->cost) && host->opts->overflow == MM_OVERFLOW_DROP_OLDEST &&
+        mmi_pipe_droppable(p, walk->cost)) {
         while (!mmi_ring_fits(&p->outbox, walk->cost)) {
             mmi_msg *oldest = mmi_pipe_drop_oldest(p);
             dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, oldest->key, oldest);
@@ -245,11 +246,11 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
 }
 
 /* Is it worth encoding where all refer to it?  For an only peer in a burst, as its queue may then
- * lag; else that one's is better encoded where it is queued. */
+ * defer; else that one's is better encoded where it is queued. */
 static bool
 dist_shares(const mmi_dist *dist, size_t cost)
 {
-    if (cost > (size_t)MMI_PACK_BODY_MAX || dist->node_count == 0) {
+    if (cost > (size_t)MMI_SEGMENT_BODY_MAX || dist->node_count == 0) {
         return false;
     }
     const mmi_pipe *p = MMI_CONTAINER_OF(dist->nodes.next, mmi_dist_node, node)->pipe;
@@ -259,17 +260,18 @@ dist_shares(const mmi_dist *dist, size_t cost)
 
 /* All got it, in the same octets, and have room for more: the next may be only counted. */
 static void
-dist_may_lag(const dist_walk *walk)
+dist_may_defer(const dist_walk *walk)
 {
     mmi_dist *dist = walk->dist;
     const mmi_frame *topic = &walk->msg->frames[0];
-    if (walk->shared == walk->count && walk->room_count > 0 && dist->host->lags != NULL) {
-        const mmi_dist_lag lag = {.place = mmi_radix_place(&dist->topics, topic->data, topic->size),
-                                  .first = walk->first,
-                                  .node_count = walk->count,
-                                  .room_count = walk->room_count,
-                                  .room_bytes = walk->room_bytes};
-        mmi_dist_lag_open(dist, &lag);
+    if (walk->shared == walk->count && walk->room_count > 0 && dist->host->deferred != NULL) {
+        const mmi_dist_deferred deferred = { .place = mmi_radix_place(&dist->topics, topic->data,
+                                                                      topic->size),
+                                             .first = walk->first,
+                                             .node_count = walk->count,
+                                             .room_count = walk->room_count,
+                                             .room_bytes = walk->room_bytes };
+        mmi_dist_deferred_open(dist, &deferred);
     }
 }
 
@@ -279,16 +281,16 @@ dist_send(mmi_dist *dist, mmi_msg *m, bool all)
     if (m->frame_count == 0) {
         return MM_EINVAL;
     }
-    mmi_dist_catch_up(dist);
-    dist_walk walk = {.dist = dist,
-                      .msg = m,
-                      .cost = mmi_msg_cost(m),
-                      .room_count = UINT32_MAX,
-                      .room_bytes = SIZE_MAX,
-                      .rc = MM_OK};
+    mmi_dist_materialize(dist);
+    dist_walk walk = { .dist = dist,
+                       .msg = m,
+                       .cost = mmi_msg_cost(m),
+                       .room_count = UINT32_MAX,
+                       .room_bytes = SIZE_MAX,
+                       .rc = MM_OK };
     bool looks = !mmi_drop_overflows(dist->host);
     walk.share = dist_shares(dist, walk.cost);
-    walk.visit = looks ? dist_visit_look : dist_visit_send;
+    walk.visit = looks ? dist_visit_check : dist_visit_send;
     dist_walk_run(&walk, all);
     if (walk.rc != MM_OK) {
         dist->quiet = walk.rc == MM_EAGAIN;
@@ -298,10 +300,10 @@ dist_send(mmi_dist *dist, mmi_msg *m, bool all)
     for (uint32_t i = 0; looks && i < walk.count; i++, node = node->seen_next) {
         dist_visit_send(&walk, node);
     }
-    if (walk.part.pack != NULL) {
-        walk.part.pack->used += walk.part.size;
+    if (walk.part.segment != NULL) {
+        walk.part.segment->used += walk.part.size;
         if (!all) {
-            dist_may_lag(&walk);
+            dist_may_defer(&walk);
         }
     }
     if (walk.count == 0) {
@@ -318,7 +320,7 @@ dist_send(mmi_dist *dist, mmi_msg *m, bool all)
 int
 mmi_dist_send(mmi_dist *dist, mmi_msg *m)
 {
-    return mmi_dist_lag_send(dist, m) ? MM_OK : dist_send(dist, m, false);
+    return mmi_dist_deferred_send(dist, m) ? MM_OK : dist_send(dist, m, false);
 }
 
 int
@@ -349,8 +351,8 @@ dist_visit_count(dist_walk *walk, mmi_dist_node *node)
 uint32_t
 mmi_dist_reach(mmi_dist *dist, const uint8_t *topic, size_t size)
 {
-    mmi_dist_catch_up(dist);   /* a walk makes seen_next anew */
-    dist_walk walk = {.dist = dist, .visit = dist_visit_count};
+    mmi_dist_materialize(dist);   /* a walk makes seen_next anew */
+    dist_walk walk = { .dist = dist, .visit = dist_visit_count };
     dist_walk_topic(&walk, topic, size);
     return walk.count;
 }

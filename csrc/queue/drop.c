@@ -11,23 +11,15 @@ drop_counter(mm_stats *stats, mmi_drop_why why)
     switch (why) {
     case MMI_DROP_OVERFLOW:
     case MMI_DROP_RECV_OVERFLOW:
-    case MMI_DROP_MEMORY:
-        return &stats->dropped_overflow;
-    case MMI_DROP_NO_PEER:
-        return &stats->dropped_no_peer;
-    case MMI_DROP_PEER_GONE:
-        return &stats->dropped_peer_gone;
-    case MMI_DROP_CLOSED:
-        return &stats->dropped_closed;
-    case MMI_DROP_LATE:
-        return &stats->dropped_late;
-    case MMI_DROP_FILTERED:
-        return &stats->dropped_filtered;
-    case MMI_DROP_UNFIT:
-        return &stats->dropped_unfit;
+    case MMI_DROP_MEMORY: return &stats->dropped_overflow;
+    case MMI_DROP_NO_PEER: return &stats->dropped_no_peer;
+    case MMI_DROP_PEER_GONE: return &stats->dropped_peer_gone;
+    case MMI_DROP_CLOSED: return &stats->dropped_closed;
+    case MMI_DROP_LATE: return &stats->dropped_late;
+    case MMI_DROP_FILTERED: return &stats->dropped_filtered;
+    case MMI_DROP_UNENCODABLE: return &stats->dropped_unencodable;
     case MMI_DROP_MALFORMED:
-    case MMI_DROP_WHYS:
-        break;
+    case MMI_DROP_WHYS: break;
     }
     return &stats->dropped_malformed;
 }
@@ -44,7 +36,7 @@ static const char *const drop_texts[] = {
     [MMI_DROP_LATE] = "nobody waits for this reply",
     [MMI_DROP_FILTERED] = "not subscribed any more",
     [MMI_DROP_MALFORMED] = "not what this role expects",
-    [MMI_DROP_UNFIT] = "the peer's wire has no words for it",
+    [MMI_DROP_UNENCODABLE] = "the peer's wire has no words for it",
 };
 static const char drop_text_alone[] = "no peer to send to (no_peer, overflow)";
 

@@ -5,7 +5,7 @@
  */
 #include "queue/fq.h"
 
-enum { FQ_TURN = 64 };   /* messages of a pack a peer may give while others wait */
+enum { FQ_TURN = 64 };   /* messages of a segment a peer may give while others wait */
 
 #include "base/limits.h"
 
@@ -87,16 +87,24 @@ mmi_fq_in(mmi_fq *fq, mmi_fq_node *node)
     }
 }
 
-bool
-mmi_fq_ready(const mmi_fq *fq)
-{
-    return fq->left.count > 0 || !mmi_list_empty(&fq->active);
-}
-
+/* NULL: none has input.  A socket that closes drops what is in the inboxes, all of them at once,
+ * before its pipes go one by one. */
 static mmi_fq_node *
 fq_front(const mmi_fq *fq)
 {
-    return MMI_CONTAINER_OF(fq->active.next, mmi_fq_node, node);
+    for (mmi_list *at = fq->active.next; at != &fq->active; at = at->next) {
+        mmi_fq_node *node = MMI_CONTAINER_OF(at, mmi_fq_node, node);
+        if (node->pipe->inbox.count > 0) {
+            return node;
+        }
+    }
+    return NULL;
+}
+
+bool
+mmi_fq_ready(const mmi_fq *fq)
+{
+    return fq->left.count > 0 || fq_front(fq) != NULL;
 }
 
 mmi_msg *
@@ -106,10 +114,11 @@ mmi_fq_peek(const mmi_fq *fq, mmi_pipe **from)
     if (fq->left.count > 0) {
         return mmi_ring_at(&fq->left, 0);
     }
-    if (mmi_list_empty(&fq->active)) {
+    mmi_fq_node *front = fq_front(fq);
+    if (front == NULL) {
         return NULL;
     }
-    *from = fq_front(fq)->pipe;
+    *from = front->pipe;
     return mmi_ring_at(&(*from)->inbox, 0);
 }
 
@@ -119,10 +128,10 @@ mmi_fq_pop(mmi_fq *fq)
     if (fq->left.count > 0) {
         return mmi_ring_pop_one(&fq->left);
     }
-    if (mmi_list_empty(&fq->active)) {
+    mmi_fq_node *front = fq_front(fq);
+    if (front == NULL) {
         return NULL;
     }
-    mmi_fq_node *front = fq_front(fq);
     mmi_msg *m = mmi_pipe_recv(front->pipe);
     mmi_list_rm(&front->node);
     mmi_fq_in(fq, front);
@@ -145,10 +154,10 @@ mmi_fq_take(mmi_fq *fq, uint32_t max_messages, size_t max_bytes, mmi_span *out)
     if (mmi_ring_take(&fq->left, max_messages, max_bytes, out)) {
         return MM_OK;
     }
-    if (mmi_list_empty(&fq->active)) {
+    mmi_fq_node *front = fq_front(fq);
+    if (front == NULL) {
         return MM_EAGAIN;
     }
-    mmi_fq_node *front = fq_front(fq);
     bool alone = front->node.next == front->node.prev;
     uint32_t turn = alone || max_messages < FQ_TURN ? max_messages : (uint32_t)FQ_TURN;
     (void)mmi_pipe_take(front->pipe, turn, max_bytes, out);
@@ -162,13 +171,13 @@ mmi_fq_front(const mmi_fq *fq, uint32_t *first)
 {
     mmi_pipe *from;
     mmi_msg *m = mmi_fq_peek(fq, &from);
-    mmi_pack_in *pack = m != NULL ? mmi_pack_in_of(m) : NULL;
-    *first = pack != NULL ? pack->first : 0;
+    mmi_segment_in *segment = m != NULL ? mmi_segment_in_of(m) : NULL;
+    *first = segment != NULL ? segment->first : 0;
     return m;
 }
 
 uint32_t
-mmi_fq_held(const mmi_fq *fq, uint64_t *bytes)
+mmi_fq_unclaimed(const mmi_fq *fq, uint64_t *bytes)
 {
     *bytes = fq->left.bytes;
     return fq->left.count;

@@ -35,10 +35,10 @@ mmi_msg *mmi_fq_peek(const mmi_fq *fq,
                      mmi_pipe **from); /* the next one; NULL: none.  *from NULL: its peer is gone */
 mmi_msg *mmi_fq_pop(mmi_fq *fq);                           /* takes what peek shows */
 int mmi_fq_recv(mmi_fq *fq, mmi_msg **m); /* pop as the recv of a role: MM_OK, MM_EAGAIN */
-/* The same by the pack, as the take of a role: a peer gives one entry of its queue, or a part. */
+/* The same by the segment, as the take of a role: a peer gives one entry of its queue, or a part. */
 int mmi_fq_take(mmi_fq *fq, uint32_t max_messages, size_t max_bytes, mmi_span *out) MMI_WARN_UNUSED;
-/* The entry the next take is from, and in a pack its first message that is left; NULL: none. */
+/* The entry the next take is from, and in a segment its first message that is left; NULL: none. */
 mmi_msg *mmi_fq_front(const mmi_fq *fq, uint32_t *first);
-uint32_t mmi_fq_held(const mmi_fq *fq, uint64_t *bytes);   /* left, as the held of a role */
+uint32_t mmi_fq_unclaimed(const mmi_fq *fq, uint64_t *bytes);   /* left, as the unclaimed of a role */
 
 #endif

@@ -15,8 +15,9 @@ typedef struct mmi_proto_host {
     void (*event)(struct mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
                   const char *detail);
     /* MM_EVENT_DROPPED is coalesced by the engine, each cause for itself; detail is a constant */
-    /* Outboxes lag: catch_up is to be called before anybody looks at them.  NULL: they must not. */
-    void (*lags)(struct mmi_proto_host *host);
+    /* The fan-out is deferred: materialize is to be called before anybody looks at the outboxes.  NULL: it must not be.
+     * */
+    void (*deferred)(struct mmi_proto_host *host);
     bool alone;      /* the role shares out, and has nobody to: no_peer applies (queue/backlog.c keeps it) */
     bool stopping;   /* the socket takes no peers and asks for no messages any more (the engine does) */
 } mmi_proto_host;

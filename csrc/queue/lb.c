@@ -56,7 +56,7 @@ lb_node(mmi_list *node)
 bool
 mmi_lb_ready(const mmi_lb *lb)
 {
-    MMI_LIST_EACH(&lb->open, node, after) {   /* mostly the first */
+    MMI_LIST_EACH (&lb->open, node, after) {   /* mostly the first */
         if (mmi_pipe_has_room(lb_node(node)->pipe)) {
             return true;
         }
@@ -68,7 +68,7 @@ mmi_lb_ready(const mmi_lb *lb)
 static mmi_lb_node *
 lb_speaker(mmi_list *list, const mmi_msg *m)
 {
-    MMI_LIST_EACH(list, node, after) {
+    MMI_LIST_EACH (list, node, after) {
         if (mmi_pipe_check(lb_node(node)->pipe, m) == MM_OK) {
             return lb_node(node);
         }
@@ -79,7 +79,7 @@ lb_speaker(mmi_list *list, const mmi_msg *m)
 bool
 mmi_lb_idle(const mmi_lb *lb)
 {
-    MMI_LIST_EACH(&lb->open, node, after) {
+    MMI_LIST_EACH (&lb->open, node, after) {
         if (lb_node(node)->pipe->outbox.count == 0) {
             return true;
         }
@@ -101,7 +101,7 @@ static mmi_lb_node *
 lb_find(mmi_lb *lb, mmi_list *list, const mmi_msg *m)
 {
     size_t cost = mmi_msg_cost(m);
-    MMI_LIST_EACH(list, node, after) {
+    MMI_LIST_EACH (list, node, after) {
         const mmi_pipe *p = lb_node(node)->pipe;
         bool fits = mmi_ring_fits(&p->outbox, cost);
         if (fits && mmi_pipe_check(p, m) == MM_OK) {

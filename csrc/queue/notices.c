@@ -17,6 +17,7 @@ typedef struct mmi_notice {
     mmi_radix_node *topic;
     mmi_notices_own *own;      /* each: NULL once its subscriber left */
     uint64_t pipe_ids[2];      /* who cancelled last, who subscribed last */
+    mmi_known *known[2];       /* whom they are known as                  */
     uint8_t changes;           /* to be told, 2 at most                   */
     bool told;                 /* the user takes it for subscribed        */
 } mmi_notice;
@@ -24,9 +25,17 @@ typedef struct mmi_notice {
 void
 mmi_notices_init(mmi_notices *n, mmi_radix *topics, bool each)
 {
-    *n = (mmi_notices){.topics = topics, .each = each};
+    *n = (mmi_notices){ .topics = topics, .each = each };
     mmi_list_init(&n->queue);
     mmi_list_init(&n->passing);
+}
+
+static void
+notice_end(mmi_notice *notice)
+{
+    mmi_known_unref(notice->known[0]);
+    mmi_known_unref(notice->known[1]);
+    mmi_free(notice);
 }
 
 void
@@ -34,7 +43,7 @@ mmi_notices_fini(mmi_notices *n)
 {
     mmi_list *node;
     while ((node = mmi_list_pop_front(&n->queue)) != NULL) {
-        mmi_free(MMI_CONTAINER_OF(node, mmi_notice, node));
+        notice_end(MMI_CONTAINER_OF(node, mmi_notice, node));
     }
 }
 
@@ -72,7 +81,7 @@ notice_free(mmi_notices *n, mmi_notice *notice)
         (void)mmi_map_rm(&notice->own->by_node, notice_key(notice->topic));
     }
     mmi_radix_release(notice->topic);
-    mmi_free(notice);
+    notice_end(notice);
 }
 
 static void
@@ -87,9 +96,11 @@ notice_passes(mmi_notices *n, mmi_notice *notice)
 }
 
 static void
-notice_changed(mmi_notices *n, mmi_notice *notice, bool add, uint64_t pipe_id)
+notice_changed(mmi_notices *n, mmi_notice *notice, bool add, const mmi_pipe *pipe)
 {
-    notice->pipe_ids[add] = pipe_id;
+    notice->pipe_ids[add] = pipe->id;
+    mmi_known_unref(notice->known[add]);
+    notice->known[add] = mmi_known_ref(pipe->known);
     notice->changes = notice->changes == 2 ? 1 : notice->changes + 1;
     if (!mmi_list_linked(&notice->node)) {
         mmi_list_push_back(&n->queue, &notice->node);
@@ -125,7 +136,7 @@ notice_new(const mmi_notices *n, mmi_radix_node *node, mmi_notices_own *own)
 
 int
 mmi_notices_added(mmi_notices *n, mmi_radix_node *node, mmi_notices_own *own, bool first,
-                  uint64_t pipe_id)
+                  const mmi_pipe *pipe)
 {
     if (!n->each && !first) {
         return MM_OK;
@@ -137,16 +148,16 @@ mmi_notices_added(mmi_notices *n, mmi_radix_node *node, mmi_notices_own *own, bo
     if (notice == NULL) {
         return MM_ENOMEM;
     }
-    notice_changed(n, notice, true, pipe_id);
+    notice_changed(n, notice, true, pipe);
     return MM_OK;
 }
 
 void
 mmi_notices_removed(mmi_notices *n, mmi_radix_node *node, mmi_notices_own *own, bool last,
-                    uint64_t pipe_id)
+                    const mmi_pipe *pipe)
 {
     if (n->each || last) {
-        notice_changed(n, notice_find(n, node, own), false, pipe_id);
+        notice_changed(n, notice_find(n, node, own), false, pipe);
     }
 }
 
@@ -181,7 +192,7 @@ mmi_notices_take(mmi_notices *n, mmi_msg **m)
     if (size > 0) {
         memcpy(mmi_msg_data(*m, 0) + 1, topic, size);
     }
-    (*m)->pipe_id = notice->pipe_ids[add];
+    mmi_msg_from(*m, notice->pipe_ids[add], notice->known[add]);
     notice_stays(n, notice);
     mmi_list_rm(&notice->node);
     notice->told = add;

@@ -14,8 +14,8 @@
 #define MMI_NOTICES_H
 
 #include "base/list.h"
-#include "base/msg.h"
 #include "base/radix.h"
+#include "queue/pipe.h"
 
 typedef struct mmi_notices {
     mmi_radix *topics;
@@ -36,10 +36,10 @@ void mmi_notices_init(mmi_notices *n, mmi_radix *topics, bool each);
 void mmi_notices_fini(mmi_notices *n); /* nobody is subscribed to anything any more */
 /* The subscriber was added to the topic of this node, whose first one it is.  MM_ENOMEM. */
 int mmi_notices_added(mmi_notices *n, mmi_radix_node *node, mmi_notices_own *own, bool first,
-                      uint64_t pipe_id) MMI_WARN_UNUSED;
+                      const mmi_pipe *pipe) MMI_WARN_UNUSED;
 /* It was taken off; node is kept or about to be pruned. */
 void mmi_notices_removed(mmi_notices *n, mmi_radix_node *node, mmi_notices_own *own, bool last,
-                         uint64_t pipe_id);
+                         const mmi_pipe *pipe);
 /* It has no topics any more, and never comes back. */
 void mmi_notices_left(mmi_notices_own *own);
 static inline bool mmi_notices_ready(const mmi_notices *n) { return !mmi_list_empty(&n->queue); }

@@ -8,82 +8,83 @@
 #include <string.h>
 
 enum {
-    PIPE_VIEW_MIN = MMI_PACK_CAP / 2,   /* octets of the view before, for one more        */
-    PIPE_APPEND_MAX = MMI_PACK_CAP / 4  /* octets of a pack that goes into the one before */
+    PIPE_VIEW_MIN = MMI_SEGMENT_CAP / 2,   /* octets of the view before, for one more        */
+    PIPE_APPEND_MAX = MMI_SEGMENT_CAP / 4  /* octets of a segment that goes into the one before */
 };
 
-/* A pack at the end of the outbox with room for size octets: the last one, or a new one. */
-static mmi_pack_out *
-pipe_open_pack(mmi_pipe *p, size_t size)
+/* A segment at the end of the outbox with room for size octets: the last one, or a new one. */
+static mmi_segment_out *
+pipe_open_segment(mmi_pipe *p, size_t size)
 {
     mmi_ring *out = &p->outbox;
     if (out->slot_count > 0) {
-        mmi_pack_out *last = mmi_pack_out_of(mmi_ring_at(out, out->slot_count - 1));
+        mmi_segment_out *last = mmi_segment_out_of(mmi_ring_at(out, out->slot_count - 1));
         if (last != NULL && last->cap - last->used >= size) {
             return last;
         }
     }
-    size_t cap = out->count == 0 ? (size_t)MMI_PACK_FIRST_CAP : (size_t)MMI_PACK_CAP;
-    mmi_pack_out *pack = mmi_pack_out_new(p->framing, size > cap ? size : cap);
-    if (pack != NULL && mmi_ring_push(out, &pack->msg) != MM_OK) {
-        mmi_msg_unref(&pack->msg);
-        pack = NULL;
+    size_t cap = out->count == 0 ? (size_t)MMI_SEGMENT_FIRST_CAP : (size_t)MMI_SEGMENT_CAP;
+    mmi_segment_out *segment = mmi_segment_out_new(p->framing, size > cap ? size : cap);
+    if (segment != NULL && mmi_ring_push(out, &segment->msg) != MM_OK) {
+        mmi_msg_unref(&segment->msg);
+        segment = NULL;
     }
-    return pack;
+    return segment;
 }
 
 /* MM_OK: m is encoded at the end of the outbox; MM_EAGAIN full; MM_ENOMEM. */
 static int
-pipe_pack(mmi_pipe *p, mmi_msg *m)
+pipe_segment(mmi_pipe *p, mmi_msg *m)
 {
     size_t cost, size = p->framing->size(p->framing, m, &cost);
     if (!mmi_ring_fits(&p->outbox, cost)) {
         return MM_EAGAIN;
     }
-    mmi_pack_out *pack = pipe_open_pack(p, size);
-    if (pack == NULL) {
+    mmi_segment_out *segment = pipe_open_segment(p, size);
+    if (segment == NULL) {
         return MM_ENOMEM;
     }
-    p->framing->put(p->framing, m, pack->data + pack->used);
-    pack->used += size;
-    mmi_ring_grew(&p->outbox, &pack->msg, 1, cost);
+    p->framing->put(p->framing, m, segment->data + segment->used);
+    segment->used += size;
+    mmi_ring_grew(&p->outbox, &segment->msg, 1, cost);
     mmi_msg_unref(m);
     return MM_OK;
 }
 
 static bool
-pipe_packs(const mmi_pipe *p, const mmi_msg *m)
+pipe_segments(const mmi_pipe *p, const mmi_msg *m)
 {
-    return p->packs && m->kind == MMI_MSG_ONE && mmi_msg_cost(m) <= (size_t)MMI_PACK_BODY_MAX;
+    return p->segments && m->kind == MMI_MSG_ONE && mmi_msg_cost(m) <= (size_t)MMI_SEGMENT_BODY_MAX;
 }
 
-/* A small pack goes into the last one, if there is room: a block for every few messages would be
+/* A small segment goes into the last one, if there is room: a block for every few messages would be
  * far more memory than they are charged for. */
 static bool
-pipe_append(mmi_pipe *p, mmi_pack_out *pack)
+pipe_append(mmi_pipe *p, mmi_segment_out *segment)
 {
     mmi_ring *out = &p->outbox;
-    if (out->slot_count == 0 || pack->first > 0 || pack->used > (size_t)PIPE_APPEND_MAX ||
-        !mmi_ring_fits_entry(out, &pack->msg)) {
+    if (out->slot_count == 0 || segment->first > 0 || segment->used > (size_t)PIPE_APPEND_MAX ||
+        !mmi_ring_fits_entry(out, &segment->msg)) {
         return false;
     }
-    mmi_pack_out *last = mmi_pack_out_of(mmi_ring_at(out, out->slot_count - 1));
-    if (last == NULL || last->framing != pack->framing || last->cap - last->used < pack->used) {
+    mmi_segment_out *last = mmi_segment_out_of(mmi_ring_at(out, out->slot_count - 1));
+    if (last == NULL || last->framing != segment->framing ||
+        last->cap - last->used < segment->used) {
         return false;
     }
-    memcpy(last->data + last->used, pack->data, pack->used);
-    last->used += pack->used;
-    mmi_ring_grew(out, &last->msg, pack->msg.count, pack->msg.cost);
-    mmi_msg_unref(&pack->msg);
+    memcpy(last->data + last->used, segment->data, segment->used);
+    last->used += segment->used;
+    mmi_ring_grew(out, &last->msg, segment->msg.count, segment->msg.cost);
+    mmi_msg_unref(&segment->msg);
     return true;
 }
 
 static int
 pipe_push(mmi_pipe *p, mmi_msg *m)
 {
-    mmi_pack_out *pack = mmi_pack_out_of(m);
-    MMI_ASSERT(pack == NULL || p->framing == NULL || pack->framing == p->framing);
-    if (pack != NULL && pipe_append(p, pack)) {
+    mmi_segment_out *segment = mmi_segment_out_of(m);
+    MMI_ASSERT(segment == NULL || p->framing == NULL || segment->framing == p->framing);
+    if (segment != NULL && pipe_append(p, segment)) {
         return MM_OK;
     }
     return mmi_ring_push(&p->outbox, m);
@@ -101,7 +102,7 @@ mmi_pipe_send(mmi_pipe *p, mmi_msg *m)
     uint32_t count = m->count;
     int rc = mmi_pipe_check(p, m);
     if (rc == MM_OK) {
-        rc = pipe_packs(p, m) ? pipe_pack(p, m) : pipe_push(p, m);
+        rc = pipe_segments(p, m) ? pipe_segment(p, m) : pipe_push(p, m);
     }
     if (rc == MM_OK) {
         p->accepted += count;
@@ -110,13 +111,14 @@ mmi_pipe_send(mmi_pipe *p, mmi_msg *m)
     return rc;
 }
 
-/* How many messages of a pack, from its first on, the outbox has room for. */
+/* How many messages of a segment, from its first on, the outbox has room for. */
 static mmi_pipe_part
-pipe_fitting(const mmi_pipe *p, mmi_pack_out *pack)
+pipe_fitting(const mmi_pipe *p, mmi_segment_out *segment)
 {
-    mmi_pipe_part part = {.pack = pack, .at = pack->first};
-    while (part.at + part.size < pack->used) {
-        size_t cost, size = p->framing->next(p->framing, pack->data + part.at + part.size, &cost);
+    mmi_pipe_part part = { .segment = segment, .at = segment->first };
+    while (part.at + part.size < segment->used) {
+        size_t cost,
+            size = p->framing->next(p->framing, segment->data + part.at + part.size, &cost);
         if (!mmi_ring_fits_count(&p->outbox, part.count + 1, part.cost + cost)) {
             break;
         }
@@ -130,22 +132,22 @@ pipe_fitting(const mmi_pipe *p, mmi_pack_out *pack)
 int
 mmi_pipe_send_fitting(mmi_pipe *p, mmi_ring *from)
 {
-    mmi_pack_out *pack = mmi_pack_out_of(mmi_ring_at(from, 0));
+    mmi_segment_out *segment = mmi_segment_out_of(mmi_ring_at(from, 0));
     if (mmi_ring_reserve(&p->outbox) != MM_OK) {
         return MM_ENOMEM;
     }
     mmi_msg *m;
-    if (mmi_ring_fits_entry(&p->outbox, &pack->msg)) {
+    if (mmi_ring_fits_entry(&p->outbox, &segment->msg)) {
         m = mmi_ring_pop(from);
     } else {
-        mmi_pipe_part part = pipe_fitting(p, pack);
-        mmi_pack_out *copy =
-            mmi_pack_out_copy(pack, part.at, part.at + part.size, part.count, part.cost);
+        mmi_pipe_part part = pipe_fitting(p, segment);
+        mmi_segment_out *copy =
+            mmi_segment_out_copy(segment, part.at, part.at + part.size, part.count, part.cost);
         if (copy == NULL) {
             return MM_ENOMEM;
         }
-        pack->first += part.size;
-        mmi_ring_shrank(from, &pack->msg, part.count, part.cost);
+        segment->first += part.size;
+        mmi_ring_shrank(from, &segment->msg, part.count, part.cost);
         m = &copy->msg;
     }
     int rc = mmi_pipe_send(p, m);
@@ -153,31 +155,31 @@ mmi_pipe_send_fitting(mmi_pipe *p, mmi_ring *from)
     return rc;
 }
 
-/* A view costs little, but keeps all of the shared pack in memory: so a queue of many entries has
- * only views that are large, and copies of the rest. */
+/* A view costs little, but keeps all of the shared segment in memory: so a queue of many entries
+ * has only views that are large, and copies of the rest. */
 static bool
-pipe_may_view(const mmi_ring *out, const mmi_pack_out *last)
+pipe_may_view(const mmi_ring *out, const mmi_segment_out *last)
 {
     return out->slot_count <= 1 ||
            (last != NULL && last->owner != NULL && last->used - last->first >= PIPE_VIEW_MIN);
 }
 
-/* The pack at the end of the outbox that is to hold that part. */
-static mmi_pack_out *
-pipe_shared_pack(mmi_pipe *p, const mmi_pipe_part *part)
+/* The segment at the end of the outbox that is to hold that part. */
+static mmi_segment_out *
+pipe_shared_segment(mmi_pipe *p, const mmi_pipe_part *part)
 {
     mmi_ring *out = &p->outbox;
-    mmi_pack_out *last = NULL;
+    mmi_segment_out *last = NULL;
     if (out->slot_count > 0) {
-        last = mmi_pack_out_of(mmi_ring_at(out, out->slot_count - 1));
+        last = mmi_segment_out_of(mmi_ring_at(out, out->slot_count - 1));
     }
-    if (last != NULL && last->owner == &part->pack->msg && last->used == part->at) {
+    if (last != NULL && last->owner == &part->segment->msg && last->used == part->at) {
         return last;
     }
     if (!pipe_may_view(out, last)) {
-        return pipe_open_pack(p, part->size);
+        return pipe_open_segment(p, part->size);
     }
-    mmi_pack_out *view = mmi_pack_out_view(part->pack, part->at);
+    mmi_segment_out *view = mmi_segment_out_view(part->segment, part->at);
     if (view != NULL && mmi_ring_push(out, &view->msg) != MM_OK) {
         mmi_msg_unref(&view->msg);
         view = NULL;
@@ -188,17 +190,17 @@ pipe_shared_pack(mmi_pipe *p, const mmi_pipe_part *part)
 int
 mmi_pipe_share(mmi_pipe *p, const mmi_pipe_part *part)
 {
-    mmi_pack_out *pack = pipe_shared_pack(p, part);
-    if (pack == NULL) {
+    mmi_segment_out *segment = pipe_shared_segment(p, part);
+    if (segment == NULL) {
         return MM_ENOMEM;
     }
-    if (pack->owner != NULL) {
-        mmi_pack_out_follow(pack, part->at + part->size);
+    if (segment->owner != NULL) {
+        mmi_segment_out_follow(segment, part->at + part->size);
     } else {
-        memcpy(pack->data + pack->used, part->pack->data + part->at, part->size);
-        pack->used += part->size;
+        memcpy(segment->data + segment->used, part->segment->data + part->at, part->size);
+        segment->used += part->size;
     }
-    mmi_ring_grew(&p->outbox, &pack->msg, part->count, part->cost);
+    mmi_ring_grew(&p->outbox, &segment->msg, part->count, part->cost);
     p->accepted += part->count;
     p->ops->wrote(p);
     return MM_OK;
@@ -283,17 +285,17 @@ int
 mmi_pipe_split_out(mmi_pipe *p, uint32_t i, size_t end)
 {
     mmi_ring *out = &p->outbox;
-    mmi_pack_out *pack = mmi_pack_out_of(mmi_ring_at(out, i));
-    if (pack == NULL || end >= pack->used) {
+    mmi_segment_out *segment = mmi_segment_out_of(mmi_ring_at(out, i));
+    if (segment == NULL || end >= segment->used) {
         return MM_OK;
     }
     uint32_t count = 0;
     size_t cost = 0, one;
-    for (size_t at = end; at < pack->used; count++, cost += one) {
-        at += p->framing->next(p->framing, pack->data + at, &one);
+    for (size_t at = end; at < segment->used; count++, cost += one) {
+        at += p->framing->next(p->framing, segment->data + at, &one);
     }
-    mmi_pack_out *rest =
-        mmi_ring_reserve(out) == MM_OK ? mmi_pack_out_split(pack, end, count, cost) : NULL;
+    mmi_segment_out *rest =
+        mmi_ring_reserve(out) == MM_OK ? mmi_segment_out_split(segment, end, count, cost) : NULL;
     if (rest == NULL) {
         return MM_ENOMEM;
     }

@@ -9,7 +9,7 @@
 #define MMI_PIPE_H
 
 #include "base/list.h"
-#include "base/pack.h"
+#include "base/segment.h"
 #include "base/ring.h"
 #include "wire/framing.h"
 
@@ -24,7 +24,7 @@ typedef struct mmi_pipe_ops {
     /* tell the peer; not subject to queue limits. MM_OK, MM_ENOMEM */
     void (*close)(mmi_pipe *p, int reason, const char *detail);  /* soon, not inside this call */
     /* How many messages (and bytes) more the outbox may get without anybody being told (wrote), as
-     * whoever is to flush it comes by anyway, and sees to it that what lags catches up. NULL: 0. */
+     * whoever is to flush it comes by anyway, and materializes what is deferred. NULL: 0. */
     uint32_t (*slack)(const mmi_pipe *p, size_t *bytes);
 } mmi_pipe_ops;
 
@@ -34,15 +34,16 @@ struct mmi_pipe {
     bool outgoing;                   /* we dialed                               */
     const uint8_t *identity; /* the peer's, as it said it, or as ROUTER named it; may be empty */
     size_t identity_size;
+    mmi_known *known;                /* whom the peer is known as; NULL: nothing protects it */
     mmi_ring inbox, outbox;
     void *state;                     /* the protocol's, pipe_size bytes, zeroed */
     const mmi_pipe_ops *ops;
     const mmi_framing *framing; /* of the wire its peer speaks; NULL: one that has words for all */
-    bool packs;                      /* small messages are encoded into packs   */
+    bool segments;                      /* small messages are encoded into segments   */
     bool hears_refusals;             /* the peer asks, and knows them (refusal.h) */
     uint32_t pinned; /* entries at the front of the outbox that are being written: not to be dropped
                         nor moved */
-    bool stands;     /* a sender has waited in vain for the outbox to drain             */
+    bool stalled;    /* a sender has waited in vain for the outbox to drain             */
     bool stopped;    /* nothing more is queued: the peer is being left, or asked for that */
     bool in_blocked; /* the link stopped reading: the inbox was full                    */
     uint64_t accepted, handed, dropped; /* messages: into outbox, out of inbox, dropped           */
@@ -53,7 +54,7 @@ struct mmi_pipe {
 
 /* For protocols. */
 
-/* Has the wire words for it?  MM_OK; MM_ENOTSUP, MM_EINVAL: as its framing says.  Packs are
+/* Has the wire words for it?  MM_OK; MM_ENOTSUP, MM_EINVAL: as its framing says.  Segments are
  * only for pipes of their own framing. */
 static inline int
 mmi_pipe_check(const mmi_pipe *p, const mmi_msg *m)
@@ -65,18 +66,18 @@ mmi_pipe_check(const mmi_pipe *p, const mmi_msg *m)
 bool mmi_pipe_has_room(const mmi_pipe *p);
 /* MM_OK: took the reference; MM_EAGAIN full; MM_ENOMEM; or as mmi_pipe_check. */
 int mmi_pipe_send(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
-/* Takes as many messages as fit, at least the first must, from the pack of this framing at the front
+/* Takes as many messages as fit, at least the first must, from the segment of this framing at the front
  * of a ring.  MM_OK; MM_ENOMEM: nothing has changed. */
 int mmi_pipe_send_fitting(mmi_pipe *p, mmi_ring *from) MMI_WARN_UNUSED;
-/* Messages that stand encoded, in this pipe's words, end to end in a pack. */
+/* Messages that stand encoded, in this pipe's words, end to end in a segment. */
 typedef struct mmi_pipe_part {
-    mmi_pack_out *pack;
+    mmi_segment_out *segment;
     size_t at, size;           /* octets */
     uint32_t count;            /* messages */
     size_t cost;
 } mmi_pipe_part;
 /* The same for what goes to many, who hold it together as far as they get the same: a part that
- * fits, maybe behind the last octet of the pack, which its user makes longer once all have it. */
+ * fits, maybe behind the last octet of the segment, which its user makes longer once all have it. */
 int mmi_pipe_share(mmi_pipe *p, const mmi_pipe_part *part) MMI_WARN_UNUSED;
 /* NULL: empty, or, when the inbox is not, no memory.  Calls ops->room when reading was paused and
  * may go on. */
@@ -98,7 +99,7 @@ int mmi_pipe_push_in(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
  * MM_ENOMEM. */
 int mmi_pipe_push_last(mmi_pipe *p, mmi_msg *m) MMI_WARN_UNUSED;
 mmi_msg *mmi_pipe_pop_out(mmi_pipe *p);       /* the front entry was written in full */
-/* Divides the i-th entry of the outbox, a pack, behind the octet end: what stands behind becomes an
+/* Divides the i-th entry of the outbox, a segment, behind the octet end: what stands behind becomes an
  * entry of its own.  MM_ENOMEM: nothing has changed. */
 int mmi_pipe_split_out(mmi_pipe *p, uint32_t i, size_t end) MMI_WARN_UNUSED;
 void mmi_pipe_invariants(const mmi_pipe *p);

@@ -105,10 +105,10 @@ bus_ready(const void *ps)
 }
 
 static uint32_t
-bus_held(const void *ps, uint64_t *bytes)
+bus_unclaimed(const void *ps, uint64_t *bytes)
 {
     const bus_sock *s = ps;
-    return mmi_fq_held(&s->fq, bytes);
+    return mmi_fq_unclaimed(&s->fq, bytes);
 }
 
 const mmi_proto_ops mmi_bus_ops = {
@@ -125,5 +125,5 @@ const mmi_proto_ops mmi_bus_ops = {
     .send = bus_send,
     .recv = bus_recv,
     .ready = bus_ready,
-    .held = bus_held,
+    .unclaimed = bus_unclaimed,
 };

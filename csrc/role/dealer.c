@@ -111,8 +111,7 @@ static uint32_t
 dealer_ready(const void *ps)
 {
     const dealer_sock *s = ps;
-    return (mmi_back_ready(&s->back) ? MM_WRITABLE : 0) |
-           (mmi_fq_ready(&s->fq) ? MM_READABLE : 0);
+    return (mmi_back_ready(&s->back) ? MM_WRITABLE : 0) | (mmi_fq_ready(&s->fq) ? MM_READABLE : 0);
 }
 
 static uint32_t
@@ -123,10 +122,10 @@ dealer_backlog(const void *ps, uint64_t *bytes)
 }
 
 static uint32_t
-dealer_held(const void *ps, uint64_t *bytes)
+dealer_unclaimed(const void *ps, uint64_t *bytes)
 {
     const dealer_sock *s = ps;
-    return mmi_fq_held(&s->fq, bytes);
+    return mmi_fq_unclaimed(&s->fq, bytes);
 }
 
 const mmi_proto_ops mmi_dealer_ops = {
@@ -146,6 +145,6 @@ const mmi_proto_ops mmi_dealer_ops = {
     .take = dealer_take,
     .ready = dealer_ready,
     .backlog = dealer_backlog,
-    .held = dealer_held,
-    .packs = true,
+    .unclaimed = dealer_unclaimed,
+    .segments = true,
 };

@@ -114,8 +114,7 @@ static uint32_t
 pair_ready(const void *ps)
 {
     const pair_sock *s = ps;
-    return (mmi_back_ready(&s->back) ? MM_WRITABLE : 0) |
-           (mmi_fq_ready(&s->fq) ? MM_READABLE : 0);
+    return (mmi_back_ready(&s->back) ? MM_WRITABLE : 0) | (mmi_fq_ready(&s->fq) ? MM_READABLE : 0);
 }
 
 static uint32_t
@@ -126,10 +125,10 @@ pair_backlog(const void *ps, uint64_t *bytes)
 }
 
 static uint32_t
-pair_held(const void *ps, uint64_t *bytes)
+pair_unclaimed(const void *ps, uint64_t *bytes)
 {
     const pair_sock *s = ps;
-    return mmi_fq_held(&s->fq, bytes);
+    return mmi_fq_unclaimed(&s->fq, bytes);
 }
 
 const mmi_proto_ops mmi_pair_ops = {
@@ -149,6 +148,6 @@ const mmi_proto_ops mmi_pair_ops = {
     .take = pair_take,
     .ready = pair_ready,
     .backlog = pair_backlog,
-    .held = pair_held,
-    .packs = true,
+    .unclaimed = pair_unclaimed,
+    .segments = true,
 };

@@ -79,7 +79,7 @@ pub_gone(void *arg, mmi_radix_node *node, bool last)
 {
     pub_leaving *leaving = arg;
     pub_pipe *pp = leaving->pipe->state;
-    mmi_notices_removed(&leaving->sock->notices, node, &pp->own, last, leaving->pipe->id);
+    mmi_notices_removed(&leaving->sock->notices, node, &pp->own, last, leaving->pipe);
 }
 
 static int
@@ -100,11 +100,11 @@ pub_stop(void *ps, mmi_pipe *p)
 {
     pub_sock *s = ps;
     pub_pipe *pp = p->state;
-    pub_leaving leaving = {.sock = s, .pipe = p};
+    pub_leaving leaving = { .sock = s, .pipe = p };
     mmi_radix_rm_all(s->heard, &pp->dist, s->tells ? pub_gone : NULL, &leaving);
     mmi_notices_left(&pp->own);
     if (s->manual) {
-        mmi_dist_catch_up(&s->dist);
+        mmi_dist_materialize(&s->dist);
         mmi_radix_rm_all(&s->dist.topics, &pp->dist, NULL, NULL);
         (void)mmi_map_rm(&s->peers, p->id);
     }
@@ -223,11 +223,11 @@ pub_subscribe(pub_sock *s, mmi_pipe *p, const uint8_t *topic, size_t size)
         return MM_EPROTO;
     }
     bool first;
-    mmi_dist_catch_up(&s->dist);
+    mmi_dist_materialize(&s->dist);
     int rc = mmi_radix_add(topics, topic, size, &pp->dist, &first);
     if (rc > 0 && s->tells) {
-        rc = mmi_notices_added(&s->notices, mmi_radix_find(topics, topic, size), &pp->own, first,
-                               p->id);
+        rc =
+            mmi_notices_added(&s->notices, mmi_radix_find(topics, topic, size), &pp->own, first, p);
         if (rc != MM_OK) {
             (void)mmi_radix_rm(topics, topic, size, &pp->dist, NULL);
         }
@@ -248,18 +248,18 @@ pub_cancel(pub_sock *s, mmi_pipe *p, const uint8_t *topic, size_t size)
     if (!pub_has(s, pp, topic, size)) {
         return;   /* of what was never subscribed: harmless */
     }
-    mmi_dist_catch_up(&s->dist);
+    mmi_dist_materialize(&s->dist);
     mmi_radix_node *node = mmi_radix_find(s->heard, topic, size);
     bool last;
     mmi_radix_keep(node);
     (void)mmi_radix_rm(s->heard, topic, size, &pp->dist, &last);
     if (s->tells) {
-        mmi_notices_removed(&s->notices, node, &pp->own, last, p->id);
+        mmi_notices_removed(&s->notices, node, &pp->own, last, p);
     }
     mmi_radix_release(node);
     p->subscriptions--;
     p->subscription_bytes -= size;
-    mmi_dist_stir(&s->dist);
+    mmi_dist_changed(&s->dist);
 }
 
 static int
@@ -290,7 +290,7 @@ xpub_grant(void *ps, uint64_t pipe_id, bool add, const uint8_t *topic, size_t si
     if (pp == NULL) {
         return MM_EHOSTUNREACH;
     }
-    mmi_dist_catch_up(&s->dist);
+    mmi_dist_materialize(&s->dist);
     mmi_radix *topics = &s->dist.topics;
     mmi_radix_node *node = mmi_radix_find(topics, topic, size);
     bool has = node != NULL && mmi_radix_has(node, &pp->dist);
@@ -299,7 +299,7 @@ xpub_grant(void *ps, uint64_t pipe_id, bool add, const uint8_t *topic, size_t si
     }
     int rc = add ? mmi_radix_add(topics, topic, size, &pp->dist, NULL)
                  : mmi_radix_rm(topics, topic, size, &pp->dist, NULL);
-    mmi_dist_stir(&s->dist);
+    mmi_dist_changed(&s->dist);
     return rc < 0 ? rc : 1;
 }
 
@@ -312,10 +312,10 @@ xpub_set_welcome(void *ps, mmi_msg *m)
 }
 
 static void
-pub_catch_up(void *ps)
+pub_materialize(void *ps)
 {
     pub_sock *s = ps;
-    mmi_dist_catch_up(&s->dist);
+    mmi_dist_materialize(&s->dist);
 }
 
 static uint32_t
@@ -326,10 +326,10 @@ pub_reach(void *ps, const uint8_t *topic, size_t size)
 }
 
 static uint32_t
-xpub_held(const void *ps, uint64_t *bytes)
+xpub_unclaimed(const void *ps, uint64_t *bytes)
 {
     const pub_sock *s = ps;
-    return mmi_fq_held(&s->fq, bytes);
+    return mmi_fq_unclaimed(&s->fq, bytes);
 }
 
 const mmi_proto_ops mmi_pub_ops = {
@@ -347,9 +347,9 @@ const mmi_proto_ops mmi_pub_ops = {
     .ready = pub_ready,
     .subscription = pub_subscription,
     .reach = pub_reach,
-    .catch_up = pub_catch_up,
+    .materialize = pub_materialize,
     .keyed_send = true,
-    .packs = true,
+    .segments = true,
 };
 
 const mmi_proto_ops mmi_xpub_ops = {
@@ -370,8 +370,8 @@ const mmi_proto_ops mmi_xpub_ops = {
     .grant = xpub_grant,
     .set_welcome = xpub_set_welcome,
     .reach = pub_reach,
-    .catch_up = pub_catch_up,
-    .held = xpub_held,
+    .materialize = pub_materialize,
+    .unclaimed = xpub_unclaimed,
     .keyed_send = true,
-    .packs = true,
+    .segments = true,
 };

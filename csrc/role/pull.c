@@ -85,10 +85,10 @@ pull_ready(const void *ps)
 }
 
 static uint32_t
-pull_held(const void *ps, uint64_t *bytes)
+pull_unclaimed(const void *ps, uint64_t *bytes)
 {
     const pull_sock *s = ps;
-    return mmi_fq_held(&s->fq, bytes);
+    return mmi_fq_unclaimed(&s->fq, bytes);
 }
 
 const mmi_proto_ops mmi_pull_ops = {
@@ -104,5 +104,5 @@ const mmi_proto_ops mmi_pull_ops = {
     .recv = pull_recv,
     .take = pull_take,
     .ready = pull_ready,
-    .held = pull_held,
+    .unclaimed = pull_unclaimed,
 };

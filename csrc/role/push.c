@@ -114,5 +114,5 @@ const mmi_proto_ops mmi_push_ops = {
     .sole = push_sole,
     .ready = push_ready,
     .backlog = push_backlog,
-    .packs = true,
+    .segments = true,
 };

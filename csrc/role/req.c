@@ -184,7 +184,7 @@ req_rm(void *ps, mmi_pipe *p)
     /* What is still here was begun on the wire, or there was no memory to keep it.  Which of them
      * had the answer that we do not take is unknown: it would end the next connection, too. */
     bool refused = p->ended == MM_REASON_MESSAGE_SIZE || p->ended == MM_REASON_FRAME_COUNT;
-    MMI_LIST_EACH(&rp->waiting, node, after) {
+    MMI_LIST_EACH (&rp->waiting, node, after) {
         req_of(node)->lost = refused ? MM_EMSGSIZE : MM_ECONNRESET;
         req_done(s, req_of(node), NULL);
     }
@@ -248,7 +248,7 @@ req_send(void *ps, mmi_msg *m)
     uint8_t head[REQ_ID_SIZE];
     _Static_assert(sizeof head == sizeof(uint32_t), "what is put there");
     mmi_be32_put(head, (uint32_t)r->id);
-    const uint64_t sizes[REQ_ENVELOPE_FRAMES] = {REQ_ID_SIZE, 0};
+    const uint64_t sizes[REQ_ENVELOPE_FRAMES] = { REQ_ID_SIZE, 0 };
     const uint64_t old_key = m->key;
     m->key = r->id;
     mmi_msg *wrapped = mmi_msg_prepend_frames(m, head, sizes, REQ_ENVELOPE_FRAMES);
@@ -327,7 +327,7 @@ req_replies(void *ps, uint64_t *keys, uint32_t cap)
 {
     req_sock *s = ps;
     uint32_t count = 0;
-    MMI_LIST_EACH(&s->done, node, after) {
+    MMI_LIST_EACH (&s->done, node, after) {
         if (count == cap) {
             break;
         }
@@ -344,7 +344,7 @@ req_backlog(const void *ps, uint64_t *bytes)
 }
 
 static uint32_t
-req_held(const void *ps, uint64_t *bytes)
+req_unclaimed(const void *ps, uint64_t *bytes)
 {
     const req_sock *s = ps;
     *bytes = s->reply_bytes;
@@ -369,5 +369,5 @@ const mmi_proto_ops mmi_req_ops = {
     .forget = req_forget,
     .replies = req_replies,
     .backlog = req_backlog,
-    .held = req_held,
+    .unclaimed = req_unclaimed,
 };

@@ -34,14 +34,14 @@ typedef struct mmi_proto_ops {
      * words for it), MM_ENOMEM. NULL: cannot send. */
     int (*send)(void *ps, mmi_msg *m);
     /* The pipe that all that is sent now goes to, when there is just one and nothing waits to go
-     * first; a run of messages may then be queued there as a pack.  NULL: there is none such. */
+     * first; a run of messages may then be queued there as a segment.  NULL: there is none such. */
     mmi_pipe *(*sole)(const void *ps);
     /* MM_OK: the caller owns *m.  MM_EAGAIN: nothing now.  MM_ENOMEM: nothing taken.  NULL: cannot
      * receive. */
     int (*recv)(void *ps, mmi_msg **m);
-    /* Roles that receive messages as they come, of any number of frames: by the pack.  As recv, up
+    /* Roles that receive messages as they come, of any number of frames: by the segment.  As recv, up
      * to max_messages and, after the first, max_bytes; the caller owns the span's reference.  NULL:
-     * the link makes no packs. */
+     * the link makes no segments. */
     int (*take)(void *ps, uint32_t max_messages, size_t max_bytes, mmi_span *out);
     uint32_t (*ready)(
         const void *ps); /* MM_READABLE | MM_WRITABLE, computed, not remembered; cheap */
@@ -98,19 +98,19 @@ typedef struct mmi_proto_ops {
     uint32_t (*asked)(const void *ps, uint64_t key, uint64_t *pipe_ids, uint32_t cap);
     /* PUB, XPUB: messages that were sent, and that outboxes have not got yet, are put there.  Before
      * anything but another send looks at an outbox, and in the end within the pace of a burst. */
-    void (*catch_up)(void *ps);
+    void (*materialize)(void *ps);
     /* Does what is due by now; when to call again, UINT64_MAX: not until bound is called. */
     uint64_t (*tick)(void *ps, uint64_t now_ns);
-    /* Messages (and bytes) held outside any pipe's outbox, still to be sent. */
+    /* Messages (and bytes) outside any pipe's outbox, still to be sent. */
     uint32_t (*backlog)(const void *ps, uint64_t *bytes);
     /* The same for what was received and waits outside any pipe's inbox. */
-    uint32_t (*held)(const void *ps, uint64_t *bytes);
+    uint32_t (*unclaimed)(const void *ps, uint64_t *bytes);
     /* Whether a send can succeed depends on the message (ROUTER; PUB when it blocks): MM_WRITABLE
      * is then news for every waiting sender, not for one. */
     bool keyed_send;
     /* send copies a borrowed message, or queues it by way of mmi_ring_push; and small ones may be
-     * encoded into packs. */
-    bool packs;
+     * encoded into segments. */
+    bool segments;
 } mmi_proto_ops;
 
 extern const mmi_proto_ops mmi_push_ops, mmi_pull_ops, mmi_pub_ops, mmi_sub_ops, mmi_xpub_ops,

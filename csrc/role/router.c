@@ -34,7 +34,7 @@ typedef struct router_sock {
     mmi_map pipes;                 /* pipe id -> router_peer                */
     uint64_t hash_seed;            /* peers cannot choose names that collide */
     uint32_t last_number;
-    bool quiet;                    /* a send was refused, and no refused peer has had room since */
+    bool quiet; /* a send was refused, and no refused peer has had room since */
 } router_sock;
 
 static uint64_t
@@ -82,8 +82,8 @@ static router_peer *
 router_named(const router_sock *s, const uint8_t *identity, size_t size)
 {
     router_peer *peer = mmi_map_find(&s->names, router_hash(s, identity, size));
-    while (peer != NULL && (peer->identity_size != size ||
-                            memcmp(peer->identity, identity, size) != 0)) {
+    while (peer != NULL &&
+           (peer->identity_size != size || memcmp(peer->identity, identity, size) != 0)) {
         peer = peer->next;
     }
     return peer;
@@ -116,7 +116,7 @@ router_unname(router_sock *s, router_peer *peer)
         (void)mmi_map_rm(&s->names, peer->hash);
     } else {
         int rc = mmi_map_put(&s->names, peer->hash, peer->next);
-        MMI_ASSERT(rc == MM_OK);   /* replaces */
+        MMI_ASSERT(rc == MM_OK); /* replaces */
     }
 }
 
@@ -163,7 +163,7 @@ router_add(void *ps, mmi_pipe *p)
         router_unname(s, old);
         old->pipe->ops->close(old->pipe, MM_REASON_IDENTITY, "its identity was taken over");
     }
-    p->identity = peer->identity;   /* so that who looks at the peers sees the name to send to */
+    p->identity = peer->identity; /* so that who looks at the peers sees the name to send to */
     p->identity_size = peer->identity_size;
     mmi_fq_add(&s->fq, &peer->fq, p);
     return MM_OK;
@@ -253,8 +253,8 @@ router_queue(router_sock *s, router_peer *peer, mmi_msg *m, uint32_t strip)
         cost -= m->frames[i].size + MMI_FRAME_OVERHEAD;
     }
     bool room = mmi_ring_fits(&p->outbox, cost);
-    if (!room && (s->host->opts->overflow != MM_OVERFLOW_DROP_OLDEST ||
-                  !mmi_pipe_droppable(p, cost))) {
+    if (!room &&
+        (s->host->opts->overflow != MM_OVERFLOW_DROP_OLDEST || !mmi_pipe_droppable(p, cost))) {
         return router_refuse(s, peer, m);
     }
     if (mmi_ring_reserve(&p->outbox) != MM_OK) {
@@ -299,7 +299,7 @@ router_recv(void *ps, mmi_msg **m)
         return MM_EAGAIN;
     }
     if (from == NULL) {
-        *m = mmi_fq_pop(&s->fq);   /* router_keep put the identity in front */
+        *m = mmi_fq_pop(&s->fq); /* router_keep put the identity in front */
         return MM_OK;
     }
     mmi_msg *wrapped = router_keep(from, next);
@@ -332,10 +332,10 @@ router_find(void *ps, const uint8_t *identity, size_t size, uint64_t *pipe_id)
 }
 
 static uint32_t
-router_held(const void *ps, uint64_t *bytes)
+router_unclaimed(const void *ps, uint64_t *bytes)
 {
     const router_sock *s = ps;
-    return mmi_fq_held(&s->fq, bytes);
+    return mmi_fq_unclaimed(&s->fq, bytes);
 }
 
 const mmi_proto_ops mmi_router_ops = {
@@ -353,6 +353,6 @@ const mmi_proto_ops mmi_router_ops = {
     .recv = router_recv,
     .ready = router_ready,
     .find = router_find,
-    .held = router_held,
+    .unclaimed = router_unclaimed,
     .keyed_send = true,
 };

@@ -94,14 +94,14 @@ sub_wants(const sub_sock *s, const mmi_msg *m)
 
 /* How many messages from the i-th on are wanted (or are not). */
 static uint32_t
-sub_run(const sub_sock *s, const mmi_pack_in *pack, uint32_t i, uint32_t max, bool wanted)
+sub_run(const sub_sock *s, const mmi_segment_in *segment, uint32_t i, uint32_t max, bool wanted)
 {
     uint32_t count = 0;
     for (; count < max; count++) {
         uint32_t frame;
-        (void)mmi_pack_in_frames(pack, i + count, &frame);
-        uint32_t at = pack->offset[frame];
-        if (sub_wants_topic(s, pack->data + at, pack->offset[frame + 1] - at) != wanted) {
+        (void)mmi_segment_in_frames(segment, i + count, &frame);
+        uint32_t at = segment->offset[frame];
+        if (sub_wants_topic(s, segment->data + at, segment->offset[frame + 1] - at) != wanted) {
             break;
         }
     }
@@ -115,9 +115,9 @@ sub_sift(sub_sock *s)
     uint32_t first;
     mmi_msg *m;
     while (s->filters && (m = mmi_fq_front(&s->fq, &first)) != NULL) {
-        const mmi_pack_in *pack = mmi_pack_in_of(m);
-        uint32_t unwanted = pack != NULL ? sub_run(s, pack, first, m->count, false)
-                                         : !sub_wants(s, m);
+        const mmi_segment_in *segment = mmi_segment_in_of(m);
+        uint32_t unwanted =
+            segment != NULL ? sub_run(s, segment, first, m->count, false) : !sub_wants(s, m);
         if (unwanted == 0) {
             return;
         }
@@ -144,7 +144,7 @@ sub_add(void *ps, mmi_pipe *p)
 {
     sub_sock *s = ps;
     sub_pipe *sp = p->state;
-    sub_telling telling = {.pipe = p, .rc = MM_OK};
+    sub_telling telling = { .pipe = p, .rc = MM_OK };
     mmi_radix_each(&s->topics, s, sub_tell, &telling);
     if (telling.rc != MM_OK) {
         return telling.rc;
@@ -209,7 +209,7 @@ static int
 sub_cancel(void *ps, mmi_pipe *p)
 {
     sub_sock *s = ps;
-    sub_telling telling = {.pipe = p, .rc = MM_OK};
+    sub_telling telling = { .pipe = p, .rc = MM_OK };
     mmi_radix_each(&s->topics, s, sub_cancel_each, &telling);
     return telling.rc;
 }
@@ -232,7 +232,7 @@ sub_subscribe(void *ps, bool add, const uint8_t *topic, size_t size)
     if (count != (add ? 1 : 0)) {
         return MM_OK;   /* not the first, not the last: the peers know */
     }
-    MMI_LIST_EACH(&s->dist.nodes, node, after) {
+    MMI_LIST_EACH (&s->dist.nodes, node, after) {
         mmi_pipe *p = MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe;
         if (p->ops->subscription(p, add, topic, size) != MM_OK) {
             /* It would know less than all: it is told everything again when it is back. */
@@ -273,9 +273,9 @@ sub_take(void *ps, uint32_t max_messages, size_t max_bytes, mmi_span *out)
         return got;
     }
     m = mmi_fq_front(&s->fq, &first);
-    const mmi_pack_in *pack = s->filters && m != NULL ? mmi_pack_in_of(m) : NULL;
-    if (pack != NULL) {
-        count = sub_run(s, pack, first, m->count < count ? m->count : count, true);
+    const mmi_segment_in *segment = s->filters && m != NULL ? mmi_segment_in_of(m) : NULL;
+    if (segment != NULL) {
+        count = sub_run(s, segment, first, m->count < count ? m->count : count, true);
     }
     int rc = mmi_fq_take(&s->fq, count, max_bytes, out);
     sub_sift(s);
@@ -290,10 +290,10 @@ sub_ready(const void *ps)
 }
 
 static uint32_t
-sub_held(const void *ps, uint64_t *bytes)
+sub_unclaimed(const void *ps, uint64_t *bytes)
 {
     const sub_sock *s = ps;
-    uint32_t count = mmi_fq_held(&s->fq, bytes);
+    uint32_t count = mmi_fq_unclaimed(&s->fq, bytes);
     *bytes += s->newest.bytes;
     return count + s->newest.count;
 }
@@ -350,7 +350,7 @@ const mmi_proto_ops mmi_sub_ops = {
     .topics = sub_topics,
     .cancel = sub_cancel,
     .wants = sub_wants_body,
-    .held = sub_held,
+    .unclaimed = sub_unclaimed,
 };
 
 const mmi_proto_ops mmi_xsub_ops = {
@@ -371,5 +371,5 @@ const mmi_proto_ops mmi_xsub_ops = {
     .subscribe = sub_subscribe,
     .topics = sub_topics,
     .cancel = sub_cancel,
-    .held = sub_held,
+    .unclaimed = sub_unclaimed,
 };

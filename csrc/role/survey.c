@@ -28,7 +28,7 @@ survey_taken(mmi_surveys *all, mmi_debt *debt, size_t cost)
 static void
 survey_drop_list(mmi_surveys *all, mmi_list *list, mmi_drop_why why)
 {
-    MMI_LIST_EACH(list, node, after) {
+    MMI_LIST_EACH (list, node, after) {
         mmi_debt *debt = MMI_CONTAINER_OF(node, mmi_debt, node);
         mmi_msg *answer = debt->answer;
         survey_taken(all, debt, mmi_msg_cost(answer));
@@ -114,14 +114,14 @@ survey_compare(const void *a, const void *b)
 mmi_debt *
 mmi_survey_debt(mmi_survey *v, uint64_t pipe_id)
 {
-    const mmi_debt wanted = {.pipe_id = pipe_id};
+    const mmi_debt wanted = { .pipe_id = pipe_id };
     return bsearch(&wanted, v->debts, v->asked_count, sizeof(wanted), survey_compare);
 }
 
 void
 mmi_survey_ask(mmi_survey *v, uint64_t pipe_id)
 {
-    v->debts[v->asked_count++] = (mmi_debt){.survey = v, .pipe_id = pipe_id, .open = true};
+    v->debts[v->asked_count++] = (mmi_debt){ .survey = v, .pipe_id = pipe_id, .open = true };
 }
 
 /* They mostly are, as peers that come one after the other get rising ids. */

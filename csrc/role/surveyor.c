@@ -126,7 +126,7 @@ surveyor_rm(void *ps, mmi_pipe *p)
     surveyor_sock *s = ps;
     surveyor_pipe *sp = p->state;
     surveyor_in(s, p);
-    MMI_LIST_EACH(&sp->debts, node, after) {
+    MMI_LIST_EACH (&sp->debts, node, after) {
         mmi_debt_settle(&s->surveys, MMI_CONTAINER_OF(node, mmi_debt, node));
     }
     if (!p->stopped) {
@@ -150,11 +150,11 @@ surveyor_ask_all(surveyor_sock *s)
     if (v == NULL) {
         return NULL;
     }
-    MMI_LIST_EACH(&s->dist.nodes, node, after) {
+    MMI_LIST_EACH (&s->dist.nodes, node, after) {
         mmi_survey_ask(v, MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe->id);
     }
     mmi_survey_asked(v);
-    MMI_LIST_EACH(&s->dist.nodes, node, after) {
+    MMI_LIST_EACH (&s->dist.nodes, node, after) {
         const mmi_pipe *p = MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe;
         surveyor_pipe *sp = p->state;
         mmi_list_push_back(&sp->debts, &mmi_survey_debt(v, p->id)->node);
@@ -170,7 +170,7 @@ surveyor_words(const surveyor_sock *s, const mmi_msg *m)
         return MM_OK;
     }
     int rc = MM_OK;
-    MMI_LIST_EACH(&s->dist.nodes, node, after) {
+    MMI_LIST_EACH (&s->dist.nodes, node, after) {
         rc = mmi_pipe_check(MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe, m);
         if (rc == MM_OK) {
             break;
@@ -201,7 +201,7 @@ surveyor_send(void *ps, mmi_msg *m)
     uint8_t head[MMI_SURVEY_ID_SIZE];
     _Static_assert(sizeof head == sizeof(uint32_t), "what is put there");
     mmi_be32_put(head, (uint32_t)v->id);
-    const uint64_t sizes[MMI_SURVEY_ENVELOPE_FRAMES] = {MMI_SURVEY_ID_SIZE, 0};
+    const uint64_t sizes[MMI_SURVEY_ENVELOPE_FRAMES] = { MMI_SURVEY_ID_SIZE, 0 };
     const uint64_t old_key = m->key;
     m->key = v->id;
     mmi_msg *wrapped = mmi_msg_prepend_frames(m, head, sizes, MMI_SURVEY_ENVELOPE_FRAMES);
@@ -313,7 +313,7 @@ surveyor_replies(void *ps, uint64_t *keys, uint32_t cap)
 }
 
 static uint32_t
-surveyor_held(const void *ps, uint64_t *bytes)
+surveyor_unclaimed(const void *ps, uint64_t *bytes)
 {
     const surveyor_sock *s = ps;
     *bytes = s->surveys.answer_bytes;
@@ -341,5 +341,5 @@ const mmi_proto_ops mmi_surveyor_ops = {
     .bound = surveyor_bound,
     .asked = surveyor_asked,
     .tick = surveyor_tick,
-    .held = surveyor_held,
+    .unclaimed = surveyor_unclaimed,
 };

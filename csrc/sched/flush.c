@@ -29,36 +29,27 @@ settle_is_due(const mmi_engine *e, const mmi_link *link, bool runner)
 static mmi_link *
 settle_due(mmi_engine *e, bool runner, bool beside)
 {
-    mmi_list *node;
-    while ((node = beside ? mmi_list_pop_back(&e->dirty) : mmi_list_pop_front(&e->dirty)) != NULL) {
-        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, dirty);
-        if (settle_is_due(e, link, runner)) {
-            return link;
-        }
-        if (!link->burst) {
-            link->burst = true;
-            mmi_list_push_back(&e->bursts, &link->bursts);
-        }
+    mmi_link *link;
+    while ((link = mmi_tx_pop_due(e, beside)) != NULL && !settle_is_due(e, link, runner)) {
+        mmi_tx_pace(link);
     }
-    return NULL;
-}
-
-static void
-settle_put_back(mmi_engine *e, mmi_link *link, bool beside)
-{
-    if (beside) {
-        mmi_list_push_back(&e->dirty, &link->dirty);
-    } else {
-        mmi_list_push_front(&e->dirty, &link->dirty);
-    }
+    return link;
 }
 
 static bool
 settle_many(const mmi_engine *e, bool runner)
 {
-    int count = 0;
-    MMI_LIST_EACH(&e->dirty, node, after) {
-        count += settle_is_due(e, MMI_CONTAINER_OF(node, mmi_link, dirty), runner);
+    int count = 0, listed = 0;
+    for (const mmi_list *node = e->dirty.next; node != &e->dirty; node = node->next) {
+        if (++listed == SETTLE_MANY_LINKS) {
+            break;
+        }
+    }
+    if (listed < SETTLE_MANY_LINKS) {
+        return false;   /* mostly: they need no look at each */
+    }
+    MMI_LIST_EACH (&e->dirty, node, after) {
+        count += settle_is_due(e, mmi_tx_of_due(node), runner);
         if (count == SETTLE_MANY_LINKS) {
             return true;
         }
@@ -84,7 +75,7 @@ settle_dirty(mmi_engine *e, bool runner, bool beside)
         }
         if (few.count > 0) {
             if (link != NULL) {   /* later, should it still be there */
-                settle_put_back(e, link, beside);
+                mmi_tx_put_back(link, beside);
             }
             mmi_small_writes_run(&few, e);
         } else if (link != NULL) {
@@ -107,19 +98,18 @@ mmi_settle_bursts(mmi_engine *e)
     while ((node = mmi_list_pop_front(&e->bursts)) != NULL) {
         mmi_list_push_back(&round, node);
     }
-    while ((node = mmi_list_pop_front(&round)) != NULL) {
-        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, bursts);
+    while (!mmi_list_empty(&round)) {
+        mmi_link *link = mmi_tx_of_paced(round.next);
         if (!mmi_link_pending(link)) {
-            mmi_engine_catch_up(e);   /* there may be something, since the lock was dropped */
+            mmi_engine_materialize(e);   /* there may be something, since the lock was dropped */
         }
+        mmi_tx_unpace(link);
         if (!mmi_link_pending(link)) {
-            link->burst = false;
             continue;
         }
-        mmi_list_push_back(&e->bursts, node);
+        mmi_tx_pace(link);
         e->burst_count++;
-        if (!link->shared || mmi_link_flush_worth(link) ||
-            e->now_ns - link->last_flush_ns >= (uint64_t)MMI_PACE_US * 1000) {
+        if (mmi_link_round_due(link, e->now_ns)) {
             mmi_link_flush(link);
         }
     }
@@ -128,37 +118,30 @@ mmi_settle_bursts(mmi_engine *e)
 bool
 mmi_settle_paced(const mmi_engine *e)
 {
-    bool paced = !mmi_list_empty(&e->lagging);
-    MMI_LIST_EACH(&e->bursts, node, after) {
-        const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, bursts);
-        paced |= (link->watched & MMI_WATCH_WRITE) == 0;
+    bool paced = !mmi_list_empty(&e->deferring);
+    MMI_LIST_EACH (&e->bursts, node, after) {
+        paced |= mmi_link_awaits_round(mmi_tx_of_paced(node));
     }
     return paced;
 }
 
 void
-mmi_socket_hurry(mmi_socket *s)
+mmi_socket_flush_now(mmi_socket *s)
 {
     if (mmi_list_empty(&s->engine->bursts)) {
         return;   /* there may be many links */
     }
-    MMI_LIST_EACH(&s->links, node, after) {
-        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
-        if (link->burst && (link->watched & MMI_WATCH_WRITE) == 0 && mmi_link_pending(link)) {
-            mmi_link_dirty(link);
-        }
+    MMI_LIST_EACH (&s->links, node, after) {
+        mmi_link_flush_now(MMI_CONTAINER_OF(node, mmi_link, node));
     }
 }
 
-/* One whose thread waits for many sockets, and knows of no one that is in a hurry. */
+/* One whose thread waits for many sockets, and does not know for which it is urgent. */
 void
-mmi_engine_hurry(mmi_engine *e)
+mmi_engine_flush_now(mmi_engine *e)
 {
-    MMI_LIST_EACH(&e->bursts, node, after) {
-        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, bursts);
-        if ((link->watched & MMI_WATCH_WRITE) == 0 && mmi_link_pending(link)) {
-            mmi_link_dirty(link);
-        }
+    MMI_LIST_EACH (&e->bursts, node, after) {
+        mmi_link_flush_now(mmi_tx_of_paced(node));
     }
 }
 
@@ -191,11 +174,15 @@ settle_runner(mmi_engine *e)
 static void
 settle_dead(mmi_engine *e)
 {
-    MMI_LIST_EACH(&e->dead, node, after) {
-        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, dirty);
+    MMI_LIST_EACH (&e->dead, node, after) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
         if (!mmi_link_busy(link)) {
+            mmi_socket *s = link->socket;
             mmi_list_rm(node);
             mmi_link_free(link);
+            if (s->closing) {
+                mmi_socket_touch(s);   /* it may have waited for that */
+            }
         }
     }
 }
@@ -203,7 +190,7 @@ settle_dead(mmi_engine *e)
 bool
 mmi_engine_done(const mmi_engine *e)
 {
-    MMI_LIST_EACH(&e->sockets, node, after) {
+    MMI_LIST_EACH (&e->sockets, node, after) {
         if (!MMI_CONTAINER_OF(node, mmi_socket, node)->ended) {
             return false;
         }
@@ -215,7 +202,9 @@ static void
 settle(mmi_engine *e, bool runner, bool beside)
 {
     mmi_list *node;
-    settle_dirty(e, runner, beside);
+    if (!mmi_list_empty(&e->dirty)) {
+        settle_dirty(e, runner, beside);
+    }
     settle_dead(e);
     while ((node = mmi_list_pop_front(&e->touched)) != NULL) {
         mmi_socket *s = MMI_CONTAINER_OF(node, mmi_socket, touched);
@@ -248,7 +237,7 @@ mmi_settle_beside(mmi_engine *e)
 void
 mmi_engine_leave(mmi_engine *e)
 {
-    mmi_engine_settle(e, false);
+    settle(e, false, false);
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -265,7 +254,7 @@ mmi_engine_leave_quick(mmi_engine *e)
 {
     if (!mmi_engine_leaves_quick(e)) {
         mmi_engine_refresh(e);
-        mmi_engine_settle(e, false);
+        settle(e, false, false);
     }
     pthread_mutex_unlock(&e->lock);
 }

@@ -5,6 +5,8 @@
  * Law: the engine's platform is not freed before nobody waits outside the lock.
  */
 #include "ends/ends.h"
+#include "link/ask.h"
+#include "socket/ended.h"
 #include "sched/sched.h"
 
 static void
@@ -37,7 +39,9 @@ engine_release(mmi_engine *e)
     if (e->handle != 0) {
         mmi_handle_free(e->handle);
     }
+    mmi_ended_fini(e);
     mmi_timers_fini(&e->timers);
+    mmi_engine_forget_policies(e);
     mmi_free(e->notifiers);
     mmi_free(e->tags);
     mmi_arena_unref(e->arena);
@@ -55,10 +59,10 @@ mmi_engine_open(mmi_plat *plat, mm_handle *out)
         return MM_EMFILE;
     }
     e->plat = *plat;
-    e->idle_notifier = e->park_notifier = e->events_notifier = -1;
-    mmi_list *lists[] = { &e->sockets, &e->dirty,  &e->touched, &e->dead,
-                          &e->lagging, &e->bursts, &e->rung,    &e->wakers,
-                          &e->groups, &e->told,  &e->parting };
+    e->idle_notifier = e->park_notifier = e->events_notifier = e->questions_notifier = -1;
+    mmi_list *lists[] = { &e->sockets, &e->dirty,    &e->touched,   &e->dead,     &e->deferring,
+                          &e->bursts,  &e->rung,     &e->wakers,    &e->pollsets, &e->told,
+                          &e->parting, &e->policies, &e->questions, &e->ended };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
     }
@@ -111,27 +115,28 @@ engine_nobody_outside(const mmi_engine *e)
 }
 
 int
-mmi_engine_close(mmi_engine *e, int64_t timeout_ms, uint64_t *abandoned)
+mmi_engine_close(mmi_engine *e, int64_t timeout_ms, mmi_engine_lost *lost)
 {
     e->closing = true;
     mmi_lead_kick(e, MMI_TAKE_BACK);
     mmi_handle_free(e->handle);
     e->handle = 0;
     mmi_engine_refresh(e);
-    MMI_LIST_EACH(&e->wakers, node, after) {
+    MMI_LIST_EACH (&e->wakers, node, after) {
         mmi_waker_close(e, MMI_CONTAINER_OF(node, mmi_waker, node));
     }
-    MMI_LIST_EACH(&e->groups, node, after) {
-        mmi_group_close(e, MMI_CONTAINER_OF(node, mmi_waker, node)->group);
+    MMI_LIST_EACH (&e->pollsets, node, after) {
+        mmi_pollset_close(e, MMI_CONTAINER_OF(node, mmi_waker, node)->pollset);
     }
     mmi_events_close(e);
-    MMI_LIST_EACH(&e->sockets, node, after) {
+    mmi_ask_close(e);
+    MMI_LIST_EACH (&e->sockets, node, after) {
         mmi_socket_close(MMI_CONTAINER_OF(node, mmi_socket, node));
     }
     mmi_engine_settle(e, true);
     e->plat.interrupt(e->plat.self);
     engine_wait_idle(e, mmi_engine_done, mmi_deadline(e->now_ns, timeout_ms));
-    MMI_LIST_EACH(&e->sockets, node, after) {
+    MMI_LIST_EACH (&e->sockets, node, after) {
         mmi_socket_cut(MMI_CONTAINER_OF(node, mmi_socket, node));
     }
     mmi_engine_settle(e, true);
@@ -145,7 +150,8 @@ mmi_engine_close(mmi_engine *e, int64_t timeout_ms, uint64_t *abandoned)
         pthread_mutex_lock(&e->lock);
     }
     mmi_engine_settle(e, true);   /* links that somebody was still writing to */
-    *abandoned = e->abandoned_messages;
+    lost->messages = e->abandoned_messages;
+    lost->count = mmi_ended_take(e, lost->ended, lost->cap);
     engine_release(e);
     pthread_mutex_unlock(&e->lock);
     return MM_OK;

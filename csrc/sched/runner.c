@@ -31,14 +31,17 @@ mmi_runner_part(mmi_engine *e)
 
 /* leads: how many there were when it looked last; and now. */
 static mmi_lead_next
-runner_look(mmi_engine *e, bool left, uint64_t *leads)
+runner_decide(mmi_engine *e, bool left, uint64_t *leads)
 {
     const mmi_lead *p = &e->lead;
-    mmi_lead_look look = { .owner = p->owner, .take_back = (p->wake & MMI_TAKE_BACK) != 0,
-                             .led = p->leads != *leads, .left = left,
-                             .needed = mmi_runner_needed(e), .now_ns = e->now_ns,
-                             .timer_ns = mmi_timers_next(&e->timers) };
-    mmi_lead_next next = mmi_lead_decide(look);
+    mmi_lead_inputs in = { .owner = p->owner,
+                           .take_back = (p->wake & MMI_TAKE_BACK) != 0,
+                           .led = p->leads != *leads,
+                           .left = left,
+                           .needed = mmi_runner_needed(e),
+                           .now_ns = e->now_ns,
+                           .timer_ns = mmi_timers_next(&e->timers) };
+    mmi_lead_next next = mmi_lead_decide(in);
     *leads = p->leads;
     if (next.runner == MMI_RUNNER_ACTIVE) {
         mmi_runner_part(e);
@@ -69,14 +72,14 @@ void
 mmi_runner_park(mmi_engine *e)
 {
     uint64_t leads = e->lead.leads - 1;   /* whoever is to lead gets a period to begin */
-    mmi_lead_next next = runner_look(e, false, &leads);
+    mmi_lead_next next = runner_decide(e, false, &leads);
     if (next.runner != MMI_RUNNER_ACTIVE) {
         runner_join(e);
         leads--;
-        next = runner_look(e, false, &leads);   /* again: the loop now counts as joined, or not */
+        next = runner_decide(e, false, &leads); /* again: the loop now counts as joined, or not */
     }
     while (next.runner != MMI_RUNNER_ACTIVE) {
         runner_sleep(e, next);
-        next = runner_look(e, next.runner != e->lead.runner, &leads);
+        next = runner_decide(e, next.runner != e->lead.runner, &leads);
     }
 }

@@ -18,16 +18,11 @@ step_event(mmi_engine *e, const mmi_event *event)
     if (object == NULL) {
         return;
     }
+    e->share.others |= kind != MMI_TAG_LINK || !mmi_link_steps(object);
     switch (kind) {
-    case MMI_TAG_LINK:
-        mmi_link_event(object, event->events);
-        break;
-    case MMI_TAG_LISTENER:
-        mmi_listener_accept(object);
-        break;
-    case MMI_TAG_DIALER:
-        mmi_dialer_resolved(object);
-        break;
+    case MMI_TAG_LINK: mmi_link_event(object, event->events); break;
+    case MMI_TAG_LISTENER: mmi_listener_accept(object); break;
+    case MMI_TAG_DIALER: mmi_dialer_resolved(object); break;
     }
 }
 
@@ -58,6 +53,7 @@ step_events(mmi_engine *e, const mmi_event *events, int count)
         }
     }
     if (few.count > 0) {
+        e->share.others = true;
         mmi_small_reads_run(&few, e);
     }
 }
@@ -66,34 +62,24 @@ static void
 step_timer(mmi_timer *timer)
 {
     switch (timer->kind) {
-    case MMI_TIMER_LINK:
-        mmi_link_timer(MMI_CONTAINER_OF(timer, mmi_link, timer));
-        break;
-    case MMI_TIMER_DIALER:
-        mmi_dialer_due(MMI_CONTAINER_OF(timer, mmi_dialer, timer));
-        break;
+    case MMI_TIMER_LINK: mmi_link_timer(MMI_CONTAINER_OF(timer, mmi_link, timer)); break;
+    case MMI_TIMER_DIALER: mmi_dialer_due(MMI_CONTAINER_OF(timer, mmi_dialer, timer)); break;
     case MMI_TIMER_LISTENER:
         mmi_listener_accept(MMI_CONTAINER_OF(timer, mmi_listener, timer));
         break;
-    case MMI_TIMER_LINGER:
-        mmi_socket_end(MMI_CONTAINER_OF(timer, mmi_socket, linger_timer));
-        break;
+    case MMI_TIMER_LINGER: mmi_socket_end(MMI_CONTAINER_OF(timer, mmi_socket, linger_timer)); break;
     case MMI_TIMER_STOP:
         mmi_socket_stop_late(MMI_CONTAINER_OF(timer, mmi_socket, stop_timer));
         break;
-    case MMI_TIMER_TICK:
-        mmi_socket_tick(MMI_CONTAINER_OF(timer, mmi_socket, tick_timer));
-        break;
-    default:
-        mmi_socket_tell_drops(MMI_CONTAINER_OF(timer, mmi_socket, drops_timer));
-        break;
+    case MMI_TIMER_TICK: mmi_socket_tick(MMI_CONTAINER_OF(timer, mmi_socket, tick_timer)); break;
+    default: mmi_socket_tell_drops(MMI_CONTAINER_OF(timer, mmi_socket, drops_timer)); break;
     }
 }
 
 static bool
 step_rung(const mmi_engine *e)
 {
-    MMI_LIST_EACH(&e->rung, node, after) {
+    MMI_LIST_EACH (&e->rung, node, after) {
         if (mmi_listener_rung(MMI_CONTAINER_OF(node, mmi_listener, rung_node))) {
             return true;
         }
@@ -101,14 +87,36 @@ step_rung(const mmi_engine *e)
     return false;
 }
 
+/* Before everybody sleeps: no link has something to write that nobody is to write. */
+static void
+step_invariants(const mmi_engine *e)
+{
+    MMI_LIST_EACH (&e->sockets, socket, next_socket) {
+        const mmi_socket *s = MMI_CONTAINER_OF(socket, mmi_socket, node);
+        MMI_LIST_EACH (&s->links, node, after) {
+            MMI_ASSERT(!mmi_link_stranded(MMI_CONTAINER_OF(node, mmi_link, node)));
+        }
+    }
+}
+
+#ifdef MMI_CHECKED
+#define STEP_SLEEPS(e) step_invariants(e)
+#else
+#define STEP_SLEEPS(e) ((void)step_invariants)
+#endif
+
 void
 mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
 {
     mmi_event events[STEP_EVENTS_MAX];
-    mmi_engine_catch_up(e);
+    mmi_engine_materialize(e);
     mmi_engine_settle(e, true);
+    bool bursts = !mmi_list_empty(&e->bursts);
     mmi_settle_bursts(e);
-    mmi_engine_settle(e, true);
+    if (bursts) {
+        mmi_engine_settle(e, true);
+    }
+    e->share.others |= e->burst_count > 0;
     bool paced = mmi_settle_paced(e);   /* the lock is not dropped any more before the poll */
     uint64_t deadline = mmi_timers_next(&e->timers);
     /* With many links a round costs so much more, and each is worth more when it comes later. */
@@ -120,14 +128,17 @@ mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
     if (e->stop || (e->lead.wake & MMI_POLL_NOW) != 0 || step_rung(e)) {
         deadline = e->now_ns;
     }
+    mmi_share_polls(&e->share, e->now_ns);
+    STEP_SLEEPS(e);
     mmi_lead_poll_begin(e, deadline, paced);
     pthread_mutex_unlock(&e->lock);
     int count = e->plat.poll(e->plat.self, events, STEP_EVENTS_MAX, deadline);
     pthread_mutex_lock(&e->lock);
     mmi_lead_poll_end(e);
     mmi_engine_refresh(e);
+    mmi_share_polled(&e->share, e->now_ns);
     step_events(e, events, count);
-    MMI_LIST_EACH(&e->rung, node, after) {
+    MMI_LIST_EACH (&e->rung, node, after) {
         mmi_listener *l = MMI_CONTAINER_OF(node, mmi_listener, rung_node);
         if (mmi_listener_rung(l)) {
             mmi_listener_accept(l);

@@ -57,8 +57,8 @@ mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns, int64_t slic
 {
     mmi_waiter_queue(e, w);
     mmi_engine_settle(e, true);
-    w->alone = w->receives && e->waiters == 1 && e->filenos == 0 &&
-               mmi_list_empty(&e->wakers) && e->plat.callers_poll;
+    w->alone = w->receives && e->waiters == 1 && e->filenos == 0 && mmi_list_empty(&e->wakers) &&
+               e->plat.callers_poll;
     w->led = mmi_waiter_waits(w) && w->alone && mmi_lead_vacant(&e->lead);
     uint64_t slice = slice_ms > 0 ? mmi_deadline(e->now_ns, slice_ms) : UINT64_MAX;
     uint64_t end = slice < deadline_ns ? slice : deadline_ns;
@@ -71,14 +71,10 @@ mmi_waiter_wait(mmi_engine *e, mmi_waiter *w, uint64_t deadline_ns, int64_t slic
     mmi_waiter_end(e, w);
     w->alone = w->alone && e->waiters == 0;
     switch (w->state) {
-    case MMI_WAITER_CLOSED:
-        return MM_ECLOSED;
-    case MMI_WAITER_INTERRUPTED:
-        return MM_EINTR;
-    case MMI_WAITER_LATE:
-        return rc == MM_ETIMEDOUT && slice < deadline_ns ? MM_EINTR : rc;
-    default:
-        return MM_OK;
+    case MMI_WAITER_CLOSED: return MM_ECLOSED;
+    case MMI_WAITER_INTERRUPTED: return MM_EINTR;
+    case MMI_WAITER_LATE: return rc == MM_ETIMEDOUT && slice < deadline_ns ? MM_EINTR : rc;
+    default: return MM_OK;
     }
 }
 
@@ -97,8 +93,10 @@ void
 mmi_waiter_learn(const mmi_engine *e, const mmi_waiter *w, mmi_spin *spin, uint64_t messages)
 {
     if (w->learns && w->led) {
-        mmi_spin_wait wait = { .waited_ns = w->waited_ns, .stall_ns = w->stall_ns,
-                               .messages = messages, .spun = w->spin_ns > 0 };
+        mmi_spin_wait wait = { .waited_ns = w->waited_ns,
+                               .stall_ns = w->stall_ns,
+                               .messages = messages,
+                               .spun = w->spin_ns > 0 };
         mmi_spin_waited(spin, e->now_ns, wait);
     } else if (w->learns) {
         mmi_spin_skip(spin, messages);
@@ -110,12 +108,13 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
                 int64_t slice_ms)
 {
     mmi_engine *e = s->engine;
-    mmi_waiter w = { .events = events, .key = key,
+    mmi_waiter w = { .events = events,
+                     .key = key,
                      .receives = (events & MM_READABLE) != 0 || key != 0 };
     mmi_waiter_spin(e, &w, s->opts.spin_us, &s->spin);
     uint64_t parsed = s->stats.parsed_messages;
     mmi_list_push_back(&s->waiters, &w.node);
-    mmi_socket_hurry(s);
+    mmi_socket_flush_now(s);
     int rc = mmi_waiter_wait(e, &w, deadline_ns, slice_ms);
     if (rc == MM_ECLOSED) {
         return rc;

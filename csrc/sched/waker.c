@@ -41,7 +41,7 @@ mmi_waker_open(mmi_engine *e, mmi_waker **out)
 void
 mmi_waker_close(mmi_engine *e, mmi_waker *w)
 {
-    MMI_LIST_EACH(&w->watches, node, after) {
+    MMI_LIST_EACH (&w->watches, node, after) {
         mmi_watch_free(MMI_CONTAINER_OF(node, mmi_watch, waker_node));
     }
     mmi_list_rm(&w->node);
@@ -63,7 +63,7 @@ int
 mmi_waker_watch(mmi_waker *w, mmi_socket *s, uint32_t events)
 {
     mmi_watch *watch = NULL;
-    MMI_LIST_EACH(&s->watches, node, after) {
+    MMI_LIST_EACH (&s->watches, node, after) {
         mmi_watch *other = MMI_CONTAINER_OF(node, mmi_watch, socket_node);
         if (other->waker == w) {
             watch = other;
@@ -80,7 +80,7 @@ mmi_waker_watch(mmi_waker *w, mmi_socket *s, uint32_t events)
         mmi_list_push_back(&s->watches, &watch->socket_node);
         mmi_list_push_back(&w->watches, &watch->waker_node);
     }
-    watch->wanted = w->group != NULL ? events : watch->wanted | events;
+    watch->wanted = w->pollset != NULL ? events : watch->wanted | events;
     watch->asked = events;
     uint32_t now = mmi_watch_due(watch, s, mmi_socket_ready(s));
     if (s->ops->keyed_send) {

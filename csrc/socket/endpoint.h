@@ -6,6 +6,7 @@
 #ifndef MMI_ENDPOINT_H
 #define MMI_ENDPOINT_H
 
+#include "socket/half_open.h"
 #include "socket/socket.h"
 #include "tran/tran.h"
 
@@ -41,8 +42,7 @@ typedef struct mmi_listener {
     bool listening;
     bool paused;                   /* out of descriptors or memory */
     mmi_timer timer;               /* when to try again */
-    mmi_list half_open;            /* links that have not finished their handshake, oldest first */
-    uint32_t half_open_count;
+    mmi_half_open half_open;       /* links that have not finished their handshake */
 } mmi_listener;
 
 #endif

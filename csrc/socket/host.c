@@ -13,11 +13,11 @@ host_random(mmi_proto_host *host)
 }
 
 static void
-host_lags(mmi_proto_host *host)
+host_defers(mmi_proto_host *host)
 {
     mmi_socket *s = MMI_CONTAINER_OF(host, mmi_socket, host);
-    if (!mmi_list_linked(&s->lagging)) {
-        mmi_list_push_back(&s->engine->lagging, &s->lagging);
+    if (!mmi_list_linked(&s->deferring)) {
+        mmi_list_push_back(&s->engine->deferring, &s->deferring);
     }
 }
 
@@ -28,15 +28,15 @@ mmi_socket_host(mmi_socket *s)
                                 .opts = &s->opts,
                                 .random = host_random,
                                 .event = mmi_proto_event,
-                                .lags = host_lags };
+                                .deferred = host_defers };
 }
 
 void
-mmi_engine_catch_up(mmi_engine *e)
+mmi_engine_materialize(mmi_engine *e)
 {
     mmi_list *node;
-    while ((node = mmi_list_pop_front(&e->lagging)) != NULL) {
-        mmi_socket *s = MMI_CONTAINER_OF(node, mmi_socket, lagging);
-        s->ops->catch_up(s->state);
+    while ((node = mmi_list_pop_front(&e->deferring)) != NULL) {
+        mmi_socket *s = MMI_CONTAINER_OF(node, mmi_socket, deferring);
+        s->ops->materialize(s->state);
     }
 }

@@ -1,6 +1,6 @@
 /*
  * socket/ready.c: what a socket is ready for, and who is told: threads that wait in a call, watches
- * of event loops and of groups, its descriptor.
+ * of event loops and of pollsets, its descriptor.
  *
  * Not here: how they wait (sched/wait.c, sched/waker.c, sched/pollset.c), how they are rung (wake).
  * Law: a change is noted, and told when the engine settles, or between the reads or writes of much.
@@ -50,20 +50,20 @@ fileno_level(mmi_socket *s, bool readable)
 void
 mmi_socket_fire(mmi_socket *s, uint32_t ready)
 {
-    MMI_LIST_EACH(&s->watches, node, after) {
+    MMI_LIST_EACH (&s->watches, node, after) {
         mmi_watch *watch = MMI_CONTAINER_OF(node, mmi_watch, socket_node);
         uint32_t due = mmi_watch_due(watch, s, ready);
         if (due != 0) {
             mmi_watch_fire(s->engine, watch, due);
         }
     }
-    fileno_level(s, (ready & MM_READABLE) != 0 || s->held);
+    fileno_level(s, (ready & MM_READABLE) != 0 || s->unclaimed);
 }
 
 void
 mmi_socket_unwatch(mmi_socket *s)
 {
-    MMI_LIST_EACH(&s->watches, node, after) {
+    MMI_LIST_EACH (&s->watches, node, after) {
         mmi_watch *watch = MMI_CONTAINER_OF(node, mmi_watch, socket_node);
         mmi_list_rm(&watch->socket_node);
         watch->closed = true;
@@ -96,7 +96,7 @@ mmi_socket_fileno(mmi_socket *s, int *fd)
 void
 mmi_socket_interrupt(mmi_socket *s)
 {
-    MMI_LIST_EACH(&s->waiters, node, after) {
+    MMI_LIST_EACH (&s->waiters, node, after) {
         mmi_waiter *w = MMI_CONTAINER_OF(node, mmi_waiter, node);
         if ((w->events & MM_READABLE) != 0) {
             mmi_waiter_wake(s->engine, w, MMI_WAITER_INTERRUPTED);
@@ -114,7 +114,7 @@ mmi_socket_update(mmi_socket *s)
     uint32_t news = s->news;
     uint32_t single = ready & MM_READABLE;
     s->news = 0;
-    MMI_LIST_EACH(&s->waiters, node, after) {
+    MMI_LIST_EACH (&s->waiters, node, after) {
         mmi_waiter *w = MMI_CONTAINER_OF(node, mmi_waiter, node);
         uint32_t due = w->events & (single | news);
         if (w->key == 0) {

@@ -12,12 +12,13 @@
 
 #include "role/role.h"
 #include "wake/wake.h"
+#include "wire/applicant.h"
 
 enum {
     /* Internal, news rather than a level: some outbox was emptied a little; one that a sender lets
      * drain is down to a little. */
     MMI_ROOM = 16,
-    MMI_EASED = 32,
+    MMI_UNTHROTTLED = 32,
     MMI_SOCKET_EVENTS_MAX = 256, /* events remembered */
     MMI_SOCKET_DROPS_MAX = 4     /* causes of drops that wait to be told; one more: all are, now */
 };
@@ -28,17 +29,34 @@ typedef struct mmi_socket_drops {
     uint64_t count, peer;  /* peer: of the last one */
 } mmi_socket_drops;
 
+/* Why a closed socket did not write what was queued. */
+typedef enum mmi_end_why {
+    MMI_END_NO_PEER,     /* there was none when it was closed            */
+    MMI_END_PEER_GONE,   /* the last one went while it lingered          */
+    MMI_END_LINGER,      /* the linger was over                          */
+    MMI_END_ENGINE,      /* its engine was closed, and its time was over */
+    MMI_END_WHYS
+} mmi_end_why;
+
+typedef struct mmi_socket_end_drops {
+    mm_handle handle;              /* that it had */
+    mmi_end_why why;               /* of what is dropped from now on */
+    bool told;                     /* nothing more is dropped, and what was is in engine->ended */
+    char *endpoint;                /* its first; NULL: none, or no memory */
+    uint64_t messages[MMI_END_WHYS], bytes[MMI_END_WHYS];
+} mmi_socket_end_drops;
+
 struct mmi_socket;
 struct mmi_dialer;
 
 /* What the rooms below need at once of those above; ends/socket.c sets it. */
 typedef struct mmi_socket_ends {
     bool (*stopped)(const struct mmi_socket *s);   /* it stops receiving: all that comes has come */
-    void (*link_ended)(struct mmi_dialer *d, uint64_t lived_ns, bool silent);   /* dial again */
+    void (*link_ended)(struct mmi_dialer *d, uint64_t lived_ns, int reason);   /* dial again */
 } mmi_socket_ends;
 
 typedef struct mmi_socket {
-    mmi_list node, touched, lagging;
+    mmi_list node, touched, deferring;
     mmi_list told;                 /* engine->told */
     mmi_engine *engine;
     mm_handle handle;              /* 0 once closed */
@@ -62,12 +80,19 @@ typedef struct mmi_socket {
     uint32_t news;                 /* bits since the last update */
     bool closing;
     bool ended;                    /* closed, and its linger is over: it waits for its links */
-    const struct mmi_mechanism *mechanism;   /* that protects its connections; NULL: none does */
-    const void *mechanism_config;            /* the mechanism's; outlives the socket */
-    bool packs;                    /* what is sent is encoded at once, see mmi_proto_ops.packs */
+    mmi_socket_end_drops end;      /* what it dropped since it was closed: socket/ended.h */
+    const struct mmi_mechanism *mechanism;   /* of its greetings; NULL: none */
+    const void *mechanism_config;            /* the mechanism's; outlives the engine */
+    const struct mmi_mechanism *outer;       /* that comes before its wire's hello; NULL: none does */
+    const void *outer_config;                /* likewise */
+    mmi_allow allow;                         /* the lists of who may come in; NULL: there are none */
+    const void *allow_config;                /* theirs; outlives the links */
+    struct mmi_allowed *allowed;             /* socket/allowed.h; NULL: it never had a list */
+    uint32_t allow_timeout_ms;               /* for an answer of who is asked, where lists have none */
+    bool segments;                    /* what is sent is encoded at once, see mmi_proto_ops.segments */
     int fileno;                    /* -1: nobody asked */
     bool fileno_rung;
-    bool held;                     /* the caller has received messages that it did not give out */
+    bool unclaimed;                /* the caller has received messages that it did not give out */
     mm_event *events;
     uint32_t event_cap;
     uint64_t event_seq;            /* of the newest; 0: none yet */
@@ -88,12 +113,12 @@ uint32_t mmi_socket_ready(const mmi_socket *s);
 void mmi_socket_fire(mmi_socket *s, uint32_t ready);   /* watches and fileno */
 void mmi_socket_unwatch(mmi_socket *s);                /* at close: every watch says closed */
 int mmi_socket_fileno(mmi_socket *s, int *fd) MMI_WARN_UNUSED;
-/* What a watch looks for and is so: to a group, what its caller holds is to be received too. */
+/* What a watch looks for and is so: to a pollset, what its caller holds is to be received too. */
 static inline uint32_t
 mmi_watch_due(const mmi_watch *watch, const mmi_socket *s, uint32_t ready)
 {
-    bool held = watch->waker->group != NULL && s->held;
-    return watch->wanted & (ready | (held ? (uint32_t)MM_READABLE : 0));
+    bool unclaimed = watch->waker->pollset != NULL && s->unclaimed;
+    return watch->wanted & (ready | (unclaimed ? (uint32_t)MM_READABLE : 0));
 }
 
 /* socket/events.c.  endpoint (ours), address (the peer's) and detail may be NULL. */
@@ -115,6 +140,6 @@ uint32_t mmi_socket_events(mmi_socket *s, uint64_t from_seq, mm_event *out, uint
 void mmi_socket_host(mmi_socket *s);               /* what its role may ask of it */
 /* Sockets that sent what is in no outbox yet put it there.  After the lock was taken, by whoever
  * looks at outboxes; who only writes one need not. */
-void mmi_engine_catch_up(mmi_engine *e);
+void mmi_engine_materialize(mmi_engine *e);
 
 #endif

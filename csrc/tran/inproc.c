@@ -38,7 +38,7 @@ inproc_parse(const char *rest, mmi_url *out, char *why)
 static inproc_name *
 inproc_find(const mmi_plat *pl, const char *text)
 {
-    MMI_LIST_EACH(&inproc_names, node, after) {
+    MMI_LIST_EACH (&inproc_names, node, after) {
         inproc_name *name = MMI_CONTAINER_OF(node, inproc_name, node);
         if (name->plat.domain == pl->domain && strcmp(name->text, text) == 0) {
             return name;
@@ -120,8 +120,7 @@ inproc_close(const mmi_plat *pl, const mmi_tran_listener *l)
 }
 
 static int
-inproc_dial(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, int *stream,
-            mmi_tran_why *why)
+inproc_dial(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, int *stream, mmi_tran_why *why)
 {
     (void)a;
     (void)why;
@@ -158,17 +157,15 @@ inproc_fork_child(void)
     mmi_list_init(&inproc_names);   /* the names are the parent's */
 }
 
-const mmi_tran mmi_tran_inproc = {
-    .scheme = "inproc",
-    .flags = MMI_TRAN_LOCAL | MMI_TRAN_LENDS,
-    .redial_ms = MMI_INPROC_RECONNECT_MS,
-    .parse = inproc_parse,
-    .dial = inproc_dial,
-    .listen = inproc_listen,
-    .pending = inproc_pending,
-    .accept = inproc_accept,
-    .close = inproc_close,
-    .fork_lock = inproc_fork_lock,
-    .fork_unlock = inproc_fork_unlock,
-    .fork_child = inproc_fork_child
-};
+const mmi_tran mmi_tran_inproc = { .scheme = "inproc",
+                                   .flags = MMI_TRAN_LOCAL | MMI_TRAN_LENDS,
+                                   .redial_ms = MMI_INPROC_RECONNECT_MS,
+                                   .parse = inproc_parse,
+                                   .dial = inproc_dial,
+                                   .listen = inproc_listen,
+                                   .pending = inproc_pending,
+                                   .accept = inproc_accept,
+                                   .close = inproc_close,
+                                   .fork_lock = inproc_fork_lock,
+                                   .fork_unlock = inproc_fork_unlock,
+                                   .fork_child = inproc_fork_child };

@@ -93,13 +93,11 @@ ipc_close(const mmi_plat *pl, const mmi_tran_listener *l)
     pl->close(pl->self, l->stream);
 }
 
-const mmi_tran mmi_tran_ipc = {
-    .scheme = "ipc",
-    .flags = MMI_TRAN_LOCAL | MMI_TRAN_SP | MMI_TRAN_MARKS,
-    .parse = ipc_parse,
-    .resolve = ipc_resolve,
-    .dial = ipc_dial,
-    .listen = ipc_listen,
-    .accept = ipc_accept,
-    .close = ipc_close
-};
+const mmi_tran mmi_tran_ipc = { .scheme = "ipc",
+                                .flags = MMI_TRAN_LOCAL | MMI_TRAN_SP | MMI_TRAN_MARKS,
+                                .parse = ipc_parse,
+                                .resolve = ipc_resolve,
+                                .dial = ipc_dial,
+                                .listen = ipc_listen,
+                                .accept = ipc_accept,
+                                .close = ipc_close };

@@ -47,9 +47,10 @@ tcp_listen(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, mmi_tran_lis
            char *bound, size_t bound_size)
 {
     mmi_addr at = *a;
+    char scheme[MMI_SCHEME_TEXT_CAP];
     int rc = pl->listen(pl->self, &at, &l->stream);
     if (rc == MM_OK) {
-        mmi_addr_format(&at, u->scheme, bound, bound_size);
+        mmi_addr_format(&at, mmi_url_scheme(u, scheme), bound, bound_size);
     }
     return rc;
 }
@@ -68,14 +69,12 @@ tcp_close(const mmi_plat *pl, const mmi_tran_listener *l)
     pl->close(pl->self, l->stream);
 }
 
-const mmi_tran mmi_tran_tcp = {
-    .scheme = "tcp",
-    .flags = MMI_TRAN_SP,
-    .parse = tcp_parse,
-    .resolve = tcp_resolve,
-    .dial = tcp_dial,
-    .locate = tcp_locate,
-    .listen = tcp_listen,
-    .accept = tcp_accept,
-    .close = tcp_close
-};
+const mmi_tran mmi_tran_tcp = { .scheme = "tcp",
+                                .flags = MMI_TRAN_SP | MMI_TRAN_OUTER,
+                                .parse = tcp_parse,
+                                .resolve = tcp_resolve,
+                                .dial = tcp_dial,
+                                .locate = tcp_locate,
+                                .listen = tcp_listen,
+                                .accept = tcp_accept,
+                                .close = tcp_close };

@@ -44,11 +44,18 @@ tran_unknown(char *why)
 {
     char list[MM_WHY_SIZE] = "";
     size_t at = 0;
-    for (int sp = 0; sp <= 1; sp++) {
+    static const struct {
+        const char *prefix;
+        uint32_t flags;                  /* that it needs */
+    } forms[] = { { "", 0 },
+                  { "sp+", MMI_TRAN_SP },
+                  { MMI_URL_OUTER, MMI_TRAN_OUTER },
+                  { "sp+" MMI_URL_OUTER, MMI_TRAN_SP | MMI_TRAN_OUTER } };
+    for (size_t f = 0; f < MMI_COUNT_OF(forms); f++) {
         for (size_t i = 0; i < TRANS_MAX && trans[i] != NULL && at < sizeof list; i++) {
-            if (sp == 0 || (trans[i]->flags & MMI_TRAN_SP) != 0) {
+            if ((trans[i]->flags & forms[f].flags) == forms[f].flags) {
                 at += (size_t)snprintf(list + at, sizeof list - at, "%s%s%s", at > 0 ? ", " : "",
-                                       sp > 0 ? "sp+" : "", trans[i]->scheme);
+                                       forms[f].prefix, trans[i]->scheme);
             }
         }
     }
@@ -63,7 +70,9 @@ mmi_tran_parse(const char *text, int use, mmi_url *out, char *why)
         return mmi_url_refuse(why, "the scheme is missing");
     }
     const mmi_tran *tran = mmi_tran_of(out);
-    if (tran == NULL || (out->wire->prefix[0] != '\0' && (tran->flags & MMI_TRAN_SP) == 0)) {
+    uint32_t needed =
+        (out->wire->prefix[0] != '\0' ? MMI_TRAN_SP : 0u) | (out->outer ? MMI_TRAN_OUTER : 0u);
+    if (tran == NULL || (tran->flags & needed) != needed) {
         return tran_unknown(why);
     }
     int rc = tran->parse(rest, out, why);
@@ -73,8 +82,10 @@ mmi_tran_parse(const char *text, int use, mmi_url *out, char *why)
     if (use == MM_USE_BIND) {
         return out->wire->prefix[0] == '\0'
                    ? MM_OK
-                   : mmi_url_refuse(why, "bind without %s; a listener takes peers of ZMTP "
-                                         "and of SP alike", out->wire->prefix);
+                   : mmi_url_refuse(why,
+                                    "bind without %s; a listener takes peers of ZMTP "
+                                    "and of SP alike",
+                                    out->wire->prefix);
     }
     if (out->any || (out->ported && out->port == 0)) {
         return mmi_url_refuse(why, "%s is for bind; connect to what the other side's endpoint says",

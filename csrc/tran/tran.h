@@ -17,6 +17,7 @@ enum {
     MMI_TRAN_LOCAL = 1,   /* its endpoints are of this machine: bind asks for no MM_OPT_INSECURE */
     MMI_TRAN_LENDS = 2,   /* its streams are made by plat->pair: what is written may be lent */
     MMI_TRAN_SP = 4,      /* sp+scheme:// is an endpoint, too */
+    MMI_TRAN_OUTER = 16,  /* [sp+]tls+scheme:// is one, too: an outer mechanism comes first */
     MMI_TRAN_MARKS = 8    /* a wire that marks its messages on some transports does so here: SP */
 };
 
@@ -96,23 +97,10 @@ extern const mmi_tran mmi_tran_tcp, mmi_tran_ipc, mmi_tran_inproc;
  * MM_EAGAIN; plat->connected says MM_EAGAIN until both sides have the descriptors.  Nothing above
  * plat and tran sees a difference.
  *
- * TLS over tcp, WebSocket: a stream of the platform below, with words of its own before the wire's,
- * and octets that are not the wire's.  That is a second table, handed out by dial and accept beside
- * the stream, with a state a connection (NULL: the octets are the wire's, and all is as now):
- *     step     one step of its own handshake: MM_OK; MM_EAGAIN and what to watch for; or why not
- *     readv    as plat->readv: MM_EAGAIN also if what came is no whole record yet
- *     writev   as plat->writev; an octet it took is no longer the link's
- *     buffered octets it has read and not given yet: poll does not know of them, so a link looks
- *              here before it waits
- *     flush    has it octets that the system did not take?  then the link waits for room
- *     finish   its own goodbye, then plat->finish
- *     free
- * A link of such a stream is MMI_LINK_CONNECTING until step is done, on the listening side as well
- * (mmi_link_open: pending), under the deadline and in the count of half-open links that it has from
- * its first moment; mmi_link_event asks step where it asks plat->connected.  It reads and writes in
- * link/handshake.c, read.c, tx.c and leave.c; link/small.c leaves it out, as it does those whose
- * memory is lent.  What step found out of the peer (a certificate's name) belongs into the event
- * and mm_peer, beside what a mechanism of ZMTP says of it.
+ * WebSocket: a handshake before the wire's first octet, and then frames around all of them.  That is an
+ * outer mechanism (wire/mechanism.h), as TLS is, but one that protects nothing: its begin, feed, seal
+ * and open are those of RFC 6455, its farewell is a Close, its prefix stands beside tls+ (wire/url.h).
+ * Over TLS it is the second of two, which wire/outer.c has no place for yet.
  */
 
 #endif

@@ -12,20 +12,21 @@
 /* A spin that ends too early is worse than none: it costs the time and the wake-up.  So it lasts as
  * long as nearly all waits do, or is not tried. */
 static const uint64_t SPIN_MAX_NS = 500 * 1000,
-    SPIN_WORTH_NS = 100 * 1000,         /* waits that take longer with it are slept through  */
-    SPIN_TRY_NS = 250 * 1000,           /* and it is not tried where they take that without  */
-    SPIN_CHEAP_NS = 20 * 1000,          /* shorter ones: it costs less than to sleep         */
-    SPIN_JUDGE_NS = 2 * 1000 * 1000,    /* waited: a judgement,                              */
-    SPIN_REST_NS = 100 * 1000 * 1000,   /* until it is tried again; twice, each time in vain */
+                      SPIN_WORTH_NS =
+                          100 * 1000, /* waits that take longer with it are slept through  */
+    SPIN_TRY_NS = 250 * 1000, /* and it is not tried where they take that without  */
+    SPIN_CHEAP_NS = 20 * 1000, /* shorter ones: it costs less than to sleep         */
+    SPIN_JUDGE_NS = 2 * 1000 * 1000, /* waited: a judgement,                              */
+    SPIN_REST_NS = 100 * 1000 * 1000, /* until it is tried again; twice, each time in vain */
     SPIN_STALL_MAX_NS = 1000 * 1000 * 1000; /* others have the processor, at most           */
 enum {
-    SPIN_WAITS = 64,         /* are a judgement, too                                  */
+    SPIN_WAITS = 64, /* are a judgement, too                                  */
     SPIN_KNOWN_JUDGED = 512, /* for which it is known what waits take without         */
-    SPIN_TRUSTED = 8,        /* in which it paid: one in which it does not may be chance,
+    SPIN_TRUSTED = 8, /* in which it paid: one in which it does not may be chance,
                               * so it is only seen again what waits take without */
-    SPIN_GAIN = 8,           /* the part of a wait that a spin has to save            */
-    SPIN_VAIN_MAX = 4,       /* doublings of the rest                                 */
-    SPIN_STALLS = 16         /* times as long as others wanted the processor, they get it */
+    SPIN_GAIN = 8, /* the part of a wait that a spin has to save            */
+    SPIN_VAIN_MAX = 4, /* doublings of the rest                                 */
+    SPIN_STALLS = 16 /* times as long as others wanted the processor, they get it */
 };
 
 uint64_t
@@ -60,8 +61,8 @@ spin_judge(mmi_spin *spin, uint64_t now_ns, uint64_t for_one_ns)
     spin->judged++;
     uint64_t slept = spin->slept_ns;
     bool known = slept != 0 && spin->judged <= SPIN_KNOWN_JUDGED;
-    bool pays = spin->waited_ns / spin->waits <= SPIN_WORTH_NS &&
-                for_one_ns <= slept - slept / SPIN_GAIN;
+    bool pays =
+        spin->waited_ns / spin->waits <= SPIN_WORTH_NS && for_one_ns <= slept - slept / SPIN_GAIN;
     spin->sleeps = !known || !pays;
     if (known && !pays && spin->judged <= SPIN_TRUSTED) {
         spin->until_ns = now_ns + (SPIN_REST_NS << spin->vain);
@@ -81,7 +82,7 @@ mmi_spin_waited(mmi_spin *spin, uint64_t now_ns, mmi_spin_wait wait)
         spin->until_ns = now_ns + rest;
     }
     if (wait.stall_ns > 0 || wait.spun == spin->sleeps) {
-        mmi_spin_skip(spin, wait.messages);   /* it was kept from its spin, or slept too early */
+        mmi_spin_skip(spin, wait.messages); /* it was kept from its spin, or slept too early */
         return;
     }
     uint64_t waited_ns = wait.waited_ns < SPIN_MAX_NS ? wait.waited_ns : SPIN_MAX_NS;

@@ -1,7 +1,7 @@
 /*
  * wake/waiter.c: the states of a thread that is blocked in a call, and how it is rung.
  *
- * Not here: groups and event loops (wake/wake.c), who is due (socket/ready.c).
+ * Not here: pollsets and event loops (wake/wake.c), who is due (socket/ready.c).
  * Law: as in waiter.h; one ring brings it, however often it is woken.
  */
 #include "wake/waiter.h"

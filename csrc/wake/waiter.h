@@ -1,5 +1,5 @@
 /*
- * waiter.h: a thread that is blocked in a call, for a socket or for those of a group, as a state
+ * waiter.h: a thread that is blocked in a call, for a socket or for those of a pollset, as a state
  * machine.  It lives on that thread's stack.
  *
  * state        what it does                       wake, interrupt or close then

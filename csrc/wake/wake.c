@@ -1,5 +1,5 @@
 /*
- * wake/wake.c: how one that waits is rung: a group that a thread waits in, an event loop.
+ * wake/wake.c: how one that waits is rung: a pollset that a thread waits in, an event loop.
  *
  * Not here: a thread in a call (wake/waiter.c), who is due (socket/ready.c), how they wait
  * (sched/wait.c, sched/waker.c, sched/pollset.c).
@@ -11,7 +11,7 @@
 
 /* Some are ready: who waits is to look. */
 void
-mmi_group_ring(mmi_engine *e, mmi_group *g)
+mmi_pollset_ring(mmi_engine *e, mmi_pollset *g)
 {
     if (g->waiter != NULL) {
         mmi_waiter_wake(e, g->waiter, MMI_WAITER_WOKEN);
@@ -26,8 +26,8 @@ mmi_group_ring(mmi_engine *e, mmi_group *g)
 void
 mmi_waker_ring(mmi_engine *e, mmi_waker *w)
 {
-    if (w->group != NULL) {
-        mmi_group_ring(e, w->group);
+    if (w->pollset != NULL) {
+        mmi_pollset_ring(e, w->pollset);
     } else if (!w->rung && !w->taking) {
         w->rung = true;
         e->plat.notifier_ring(e->plat.self, w->notifier);

@@ -1,5 +1,5 @@
 /*
- * wake.h: who waits, and how it is rung: threads in calls, groups of sockets that a thread waits
+ * wake.h: who waits, and how it is rung: threads in calls, pollsets: sockets that a thread waits
  * in, event loops, and the runner.
  *
  * Not here: what they wait for (socket/ready.c), how they wait (sched).
@@ -21,11 +21,11 @@ typedef struct mmi_waker {
     uint64_t parsed;       /* engine->parsed_messages when ready was taken from last */
     mmi_list watches;      /* all of this waker's */
     mmi_list ready;        /* those that fired and were not taken */
-    struct mmi_group *group;   /* whose this is: then there are no descriptors; NULL: a loop's */
+    struct mmi_pollset *pollset;   /* whose this is: then there are no descriptors; NULL: a loop's */
 } mmi_waker;
 
 /* Several sockets that one thread at a time waits for, in a call. */
-typedef struct mmi_group {
+typedef struct mmi_pollset {
     mmi_waker waker;
     mmi_list given;        /* watches told of last time: looked at again by the next call */
     mmi_waiter *waiter;    /* who waits now; NULL: nobody */
@@ -33,14 +33,14 @@ typedef struct mmi_group {
     int fileno;            /* rung when one becomes ready after a poll; -1: nobody asked for it */
     bool fileno_rung;
     mmi_spin spin;
-} mmi_group;
+} mmi_pollset;
 
 typedef struct mmi_watch {
     mmi_list socket_node, waker_node, ready_node;
     mmi_waker *waker;
     mm_handle socket;
     uint32_t wanted, fired;
-    uint32_t asked;                /* of a group: what is wanted again by each poll */
+    uint32_t asked;                /* of a pollset: what is wanted again by each poll */
     bool closed;
 } mmi_watch;
 
@@ -48,7 +48,7 @@ typedef struct mmi_watch {
 void mmi_watch_fire(mmi_engine *e, mmi_watch *watch, uint32_t fired);
 void mmi_watch_free(mmi_watch *watch);                   /* it is over */
 void mmi_waker_ring(mmi_engine *e, mmi_waker *w);        /* something is ready */
-void mmi_group_ring(mmi_engine *e, mmi_group *g);
+void mmi_pollset_ring(mmi_engine *e, mmi_pollset *g);
 
 /* wake/depends.c */
 bool mmi_runner_needed(const mmi_engine *e);         /* something depends on polling, nobody leads */

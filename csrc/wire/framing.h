@@ -1,9 +1,9 @@
 /*
  * framing.h: how whole messages look on one wire, so that a pipe can encode what is queued into
- * packs, and a link can tell where one message ends and the next begins.
+ * segments, and a link can tell where one message ends and the next begins.
  *
  * Pure.  Law: next() and open() of what put() wrote give back size() and the message; they are only
- * ever asked about our own octets.  A framing is constant and static: packs refer to theirs.
+ * ever asked about our own octets.  A framing is constant and static: segments refer to theirs.
  */
 #ifndef MMI_FRAMING_H
 #define MMI_FRAMING_H

@@ -22,7 +22,7 @@ typedef struct mmi_parser {
 /* The wire is the one that the handshake, which is done, found out. */
 static inline void
 mmi_parser_init(mmi_parser *p, const mmi_wire_limits *limits, const mmi_wire *wire,
-                const struct mmi_opening *o)
+                const struct mmi_handshake *o)
 {
     p->reader = wire->reader;
     p->reader->init(p, limits, o);
@@ -50,12 +50,12 @@ mmi_parser_next(mmi_parser *p, const uint8_t **buf, size_t *size, mmi_input *out
     return p->reader->next(p, buf, size, out);
 }
 
-/* As mmi_reader_pack. */
-MMI_WARN_UNUSED static inline mmi_pack_in *
-mmi_parser_pack(const mmi_parser *p, const uint8_t **buf, size_t *size, mmi_reader_room room,
+/* As mmi_reader_segment. */
+MMI_WARN_UNUSED static inline mmi_segment_in *
+mmi_parser_segment(const mmi_parser *p, const uint8_t **buf, size_t *size, mmi_reader_room room,
                 mmi_arena *arena)
 {
-    return p->reader->pack(p, buf, size, room, arena);
+    return p->reader->segment(p, buf, size, room, arena);
 }
 
 /* As mmi_reader_waits. */

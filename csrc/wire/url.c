@@ -32,6 +32,10 @@ mmi_url_split(const char *text, mmi_url *out)
 {
     memset(out, 0, sizeof *out);
     out->wire = mmi_wire_of_text(&text);
+    if (strncmp(text, MMI_URL_OUTER, strlen(MMI_URL_OUTER)) == 0) {
+        out->outer = true;
+        text += strlen(MMI_URL_OUTER);
+    }
     const char *end = strstr(text, URL_BEHIND);
     if (end == NULL) {
         return NULL;
@@ -42,9 +46,17 @@ mmi_url_split(const char *text, mmi_url *out)
     return end + strlen(URL_BEHIND);
 }
 
+const char *
+mmi_url_scheme(const mmi_url *u, char *out)
+{
+    snprintf(out, MMI_SCHEME_TEXT_CAP, "%s%s", u->outer ? MMI_URL_OUTER : "", u->scheme);
+    return out;
+}
+
 static int
 url_port(const char *text, mmi_url *out, char *why)
 {
+    char scheme[MMI_SCHEME_TEXT_CAP];
     size_t digits = strlen(text), good = strspn(text, "0123456789");
     uint32_t value = 0;
     out->ported = true;
@@ -52,7 +64,8 @@ url_port(const char *text, mmi_url *out, char *why)
         return MM_OK;
     }
     if (digits == 0) {
-        return mmi_url_refuse(why, "the port is missing: %s://host:port", out->scheme);
+        return mmi_url_refuse(why, "the port is missing: %s://host:port",
+                              mmi_url_scheme(out, scheme));
     }
     for (size_t i = 0; i < digits && i < URL_PORT_DIGITS_MAX; i++) {
         value = value * 10 + (uint32_t)(text[i] - '0');
@@ -79,23 +92,26 @@ url_host_valid(const char *host, size_t size, bool bracketed)
 int
 mmi_url_host(const char *rest, mmi_url *out, char *why)
 {
+    char scheme[MMI_SCHEME_TEXT_CAP];
     bool bracketed = rest[0] == '[';
     const char *host = bracketed ? rest + 1 : rest;
     const char *end = bracketed ? strchr(rest, ']') : strrchr(rest, ':');
     if (rest[0] == '\0') {
         return mmi_url_refuse(why, "the host and the port are missing: %s://host:port",
-                              out->scheme);
+                              mmi_url_scheme(out, scheme));
     }
     if (bracketed ? end != NULL && end[1] == '\0' : end == NULL) {
-        return mmi_url_refuse(why, "the port is missing: %s://host:port", out->scheme);
+        return mmi_url_refuse(why, "the port is missing: %s://host:port",
+                              mmi_url_scheme(out, scheme));
     }
     if (end == NULL || end < host || (bracketed && end[1] != ':')) {
-        return mmi_url_refuse(why, "%s wants host:port, an IPv6 address in brackets", out->scheme);
+        return mmi_url_refuse(why, "%s wants host:port, an IPv6 address in brackets",
+                              mmi_url_scheme(out, scheme));
     }
     size_t size = (size_t)(end - host);
     if (!bracketed && memchr(host, ':', size) != NULL) {
         return mmi_url_refuse(why, "a host with : is IPv6 and stands in brackets: %s://[::1]:port",
-                              out->scheme);
+                              mmi_url_scheme(out, scheme));
     }
     if (size >= sizeof out->host || !url_host_valid(host, size, bracketed)) {
         return mmi_url_refuse(why, "the host is empty, too long or has odd characters");
@@ -122,13 +138,15 @@ int
 mmi_url_format(const mmi_url *u, char *out, size_t size)
 {
     const char *wire = u->wire->prefix;
+    char scheme[MMI_SCHEME_TEXT_CAP];
     int n;
+    (void)mmi_url_scheme(u, scheme);
     if (u->ported) {
         bool v6 = strchr(u->host, ':') != NULL;
-        n = snprintf(out, size, v6 ? "%s%s://[%s]:%u" : "%s%s://%s:%u", wire, u->scheme, u->host,
+        n = snprintf(out, size, v6 ? "%s%s://[%s]:%u" : "%s%s://%s:%u", wire, scheme, u->host,
                      (unsigned)u->port);
     } else {
-        n = snprintf(out, size, "%s%s://%s", wire, u->scheme, u->host);
+        n = snprintf(out, size, "%s%s://%s", wire, scheme, u->host);
     }
     return n >= 0 && (size_t)n < size ? MM_OK : MM_EINVAL;
 }

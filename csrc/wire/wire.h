@@ -18,9 +18,9 @@
 #include "wire/framing.h"
 #include "wire/input.h"
 #include "wire/mechanism.h"
-#include "wire/pack_run.h"
+#include "wire/segment_run.h"
 
-struct mmi_opening;
+struct mmi_handshake;
 struct mmi_parser;
 typedef struct mmi_wire mmi_wire;
 
@@ -33,7 +33,7 @@ typedef struct mmi_wire_limits {
     uint32_t command_size_max;       /* MM_REASON_COMMAND_SIZE; a long topic is checked above */
 } mmi_wire_limits;
 
-/* What the handshake learned of the peer; pointers are into the opening. */
+/* What the handshake learned of the peer; pointers are into the handshake. */
 typedef struct mmi_wire_peer {
     const mmi_wire *wire;            /* how it is to be spoken to                        */
     const mmi_framing *framing;
@@ -41,20 +41,26 @@ typedef struct mmi_wire_peer {
     const uint8_t *identity;         /* as it says it; of 0 octets where it says none    */
     size_t identity_size;
     const char *features;            /* mmi_wire_knows; "": it is no meshmsg peer        */
+    mmi_octets properties;           /* as READY has them, of a mechanism; else of 0 octets */
+    const char *user_id;             /* of the answer that let it in; "": nobody asked   */
 } mmi_wire_peer;
 
 /* The hello: as those of wire/handshake.h, once the wire is known. */
 typedef struct mmi_wire_hello {
-    int (*begin)(struct mmi_opening *o);   /* MM_ENOMEM, or MM_EPROTO: see o->reason */
-    void (*fini)(struct mmi_opening *o);
-    int (*feed)(struct mmi_opening *o, const uint8_t *buf, size_t size, size_t *used);
-    size_t (*output)(const struct mmi_opening *o, const uint8_t **out);
-    void (*sent)(struct mmi_opening *o, size_t size);
+    int (*begin)(struct mmi_handshake *o);   /* MM_ENOMEM, or MM_EPROTO: see o->reason */
+    void (*fini)(struct mmi_handshake *o);
+    int (*feed)(struct mmi_handshake *o, const uint8_t *buf, size_t size, size_t *used);
+    /* Of a mechanism.  NULL: feed never gives MMI_STEP_DUE. */
+    int (*step)(struct mmi_handshake *o, const uint8_t *buf, size_t size, size_t *used);
+    int (*answer)(struct mmi_handshake *o, const mmi_answer *answer);
+    void (*applicant)(const struct mmi_handshake *o, mmi_applicant *out);
+    size_t (*output)(const struct mmi_handshake *o, const uint8_t **out);
+    void (*sent)(struct mmi_handshake *o, size_t size);
     /* It failed: the mm_reason. */
-    int (*failure)(const struct mmi_opening *o, const char **detail);
-    void (*peer)(const struct mmi_opening *o, mmi_wire_peer *out);   /* it is done */
-    mmi_shield (*take_shield)(struct mmi_opening *o);   /* likewise; it is the caller's then */
-    const char *(*guess)(const struct mmi_opening *o);   /* what usually is behind an end of it */
+    int (*failure)(const struct mmi_handshake *o, const char **detail);
+    void (*peer)(const struct mmi_handshake *o, mmi_wire_peer *out);   /* it is done */
+    mmi_shield (*take_shield)(struct mmi_handshake *o);   /* likewise; it is the caller's then */
+    const char *(*guess)(const struct mmi_handshake *o);   /* what usually is behind an end of it */
     bool (*speaks)(int role);        /* has it words for that mm_role of ours? */
     uint8_t first;                   /* the octet a peer of it begins with */
     int foreign;                     /* the mm_reason of a peer that is of another wire */
@@ -63,11 +69,11 @@ typedef struct mmi_wire_hello {
 
 /* The reader: as those of wire/parser.h. */
 typedef struct mmi_wire_reader {
-    void (*init)(struct mmi_parser *p, const mmi_wire_limits *limits, const struct mmi_opening *o);
+    void (*init)(struct mmi_parser *p, const mmi_wire_limits *limits, const struct mmi_handshake *o);
     void (*fini)(struct mmi_parser *p);
     bool (*idle)(const struct mmi_parser *p);
     int (*next)(struct mmi_parser *p, const uint8_t **buf, size_t *size, mmi_input *out);
-    mmi_pack_in *(*pack)(const struct mmi_parser *p, const uint8_t **buf, size_t *size,
+    mmi_segment_in *(*segment)(const struct mmi_parser *p, const uint8_t **buf, size_t *size,
                          mmi_reader_room room, mmi_arena *arena);
     bool (*waits)(const struct mmi_parser *p, const uint8_t *buf, size_t size, size_t size_max);
     size_t (*direct)(struct mmi_parser *p, uint8_t **area);

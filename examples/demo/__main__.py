@@ -7,12 +7,17 @@ table agrees with the one added up without any messages.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
+import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 
-from . import records
+import meshmsg
+
+from . import records, secure
 from .children import Child
 from .collector import Collector, DemoError
 from .table import direct
@@ -39,6 +44,9 @@ def options(arguments: list[str]) -> argparse.Namespace:
         "--timeout", type=float, default=170.0, help="give up after so many seconds"
     )
     parser.add_argument("--out", type=Path, default=ROOT / "demo-out", help="folder for files")
+    parser.add_argument(
+        "--secure", action="store_true", help="protect all connections by CURVE, with new keys"
+    )
     chosen = parser.parse_args(arguments)
     if min(chosen.records, chosen.partitions, chosen.batch) < 1:
         parser.error("records, partitions and batch must be at least 1")
@@ -52,6 +60,9 @@ def main(arguments: list[str]) -> int:
     if missing:
         print(f"The demo needs {', '.join(missing)}: pip install 'meshmsg[demo]'", file=sys.stderr)
         return 2
+    if chosen.secure and not meshmsg.has("curve"):
+        print("--secure needs libsodium: pip install 'meshmsg[curve]'", file=sys.stderr)
+        return 2
     chosen.out.mkdir(parents=True, exist_ok=True)
     each = len(records.all_lines())
     passes = math.ceil(chosen.records / each)
@@ -59,10 +70,17 @@ def main(arguments: list[str]) -> int:
     for name, title in zip(records.FILES, records.TITLES, strict=True):
         say(f"    {len(records.lines(name)):6,} lines of {name}.csv: {title}.")
     say(f"They are sent {passes} times over, each with its pass number: {each * passes:,} in all.")
-    with Collector(chosen.partitions) as collector:
+    with contextlib.ExitStack() as stack:
+        policies = {}
+        if chosen.secure:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="meshmsg-demo-"))
+            policies = secure.prepare(Path(folder))
+            os.environ["MESHMSG_SECURITY"] = str(policies["collector"])
+            say(f"Keys for {', '.join(policies)} were made in {folder}.")
+        collector = stack.enter_context(Collector(chosen.partitions))
         children: list[Child] = []
         try:
-            run(chosen, passes, collector, children)
+            run(chosen, passes, collector, children, policies)
             for child in children:
                 if child.wait(30) != 0:
                     raise DemoError(f"{child.name} ended with {child.status}: {child.last_lines()}")
@@ -90,9 +108,14 @@ def missing_packages() -> list[str]:
 
 
 def run(
-    chosen: argparse.Namespace, passes: int, collector: Collector, children: list[Child]
+    chosen: argparse.Namespace,
+    passes: int,
+    collector: Collector,
+    children: list[Child],
+    policies: dict[str, Path],
 ) -> None:
-    """Start the processes and collect until it is over."""
+    """Start the processes and collect until it is over; policies: of each, if they are
+    protected."""
     deadline = _STARTED + chosen.timeout
 
     def watch() -> None:
@@ -104,13 +127,16 @@ def run(
                 f"not over after {chosen.timeout:.0f} s; {collector.tally.received:,} received"
             )
 
-    def start(module: str, **arguments: object) -> None:
+    def start(module: str, who: str, **arguments: object) -> None:
         flags = [f"--{name.replace('_', '-')}={value}" for name, value in arguments.items()]
         log = chosen.out / f"{module}.log"
-        children.append(Child(f"examples.demo.{module}", flags, root=ROOT, log=log))
+        security = policies.get(who)
+        name = f"examples.demo.{module}"
+        children.append(Child(name, flags, root=ROOT, log=log, security=security))
 
     telemetry = collector.samples.endpoint
     start(
+        "producer",
         "producer",
         telemetry=telemetry,
         passes=passes,
@@ -124,11 +150,13 @@ def run(
     say("Spark is starting (some seconds; its own words go to job.log).")
     start(
         "job",
+        "driver",
         work=collector.telemetry.endpoint,
         results=collector.results.endpoint,
         telemetry=telemetry,
         partitions=chosen.partitions,
         kill_after=chosen.kill,
+        **({"tasks_security": policies["worker"]} if policies else {}),
     )
     collector.collect(watch=watch, say=say)
     say("Every task and the producer have said that they are done.")
@@ -171,8 +199,16 @@ def report(chosen: argparse.Namespace, passes: int, collector: Collector) -> int
         f"{stats.received_messages:,} messages: {tally.received:,} results and "
         f"{len(collector.ends)} last words of tasks."
     )
+    protects = True
+    if chosen.secure:
+        protects, words = secure.protected(collector.peers.values())
+        say(words)
+    if collector.ended > collector.began:
+        seconds = collector.ended - collector.began
+        rate = tally.received / seconds
+        say(f"From the first results to the last: {seconds:.1f} s, {rate:,.0f} results a second.")
     lost = tally.missing(sent["put"]) + tally.beyond(sent["put"])
-    good = agrees and lost == 0 and sent["acknowledged"] == sent["put"]
+    good = agrees and protects and lost == 0 and sent["acknowledged"] == sent["put"]
     say(
         f"Sent {sent['put']:,}, received {tally.unique:,}, "
         f"duplicates {tally.duplicates:,}, lost {lost:,}."

@@ -32,7 +32,15 @@ def leave_with_parent() -> None:
 class Child:
     """One child process, `python -m module arguments`, with its output in a log file."""
 
-    def __init__(self, module: str, arguments: list[str], *, root: Path, log: Path) -> None:
+    def __init__(
+        self,
+        module: str,
+        arguments: list[str],
+        *,
+        root: Path,
+        log: Path,
+        security: Path | None = None,
+    ) -> None:
         self.name = module.rsplit(".", 1)[-1]
         self.log = log
         self._file: IO[bytes] = log.open("wb")
@@ -40,6 +48,8 @@ class Child:
         environment["PYTHONPATH"] = os.pathsep.join(
             part for part in (str(root), os.environ.get("PYTHONPATH", "")) if part
         )
+        if security is not None:
+            environment["MESHMSG_SECURITY"] = str(security)
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             stdin=subprocess.PIPE,

@@ -62,6 +62,8 @@ class Collector:
         self.tally = Tally()
         self.telemetry = Telemetry()
         self.ends: dict[int, tuple[int, int]] = {}  # partition -> records taken, results pushed
+        self.peers: dict[int, tuple[str, str]] = {}  # of each, its mechanism and its user id
+        self.began = self.ended = 0.0  # when the first and the last results came
         self._partitions = partitions
         self.results = meshmsg.Pull(bind="tcp://127.0.0.1:0")
         self.samples = meshmsg.Pull(bind="tcp://127.0.0.1:0")
@@ -69,6 +71,7 @@ class Collector:
             threading.Thread(target=target, daemon=True) for target in (self._hear, self._sample)
         ]
         self._stop = threading.Event()
+        self._received = 0
 
     def __enter__(self) -> Collector:
         for thread in self._threads:
@@ -102,6 +105,9 @@ class Collector:
             with contextlib.suppress(meshmsg.TimedOutError):
                 self._sort(self.results.recv_many(10_000, timeout=0.2))
             now, received = time.monotonic(), self.tally.received
+            if received > self._received:
+                self.began, self.ended = self.began or now, now
+                self._received = received
             if received and not count:
                 say("The first results are here.")
                 last, count = now, received
@@ -120,16 +126,25 @@ class Collector:
                 if len(message) != size:
                     self._end(message)
 
-    def _end(self, message: bytes) -> None:
+    def _note(self, message: meshmsg.Message) -> None:
+        """Note who sent it; who has left since is known all the same."""
+        peer = message.peer
+        assert isinstance(peer, int)
+        self.peers[peer] = (peer.mechanism, peer.user_id)
+
+    def _end(self, message: meshmsg.Message) -> None:
         if not message.startswith(records.END):
             raise DemoError(f"a message of {len(message)} bytes that is neither result nor end")
+        self._note(message)
         partition, taken, pushed = records.LAST.unpack(message[len(records.END) :])
         self.ends[partition] = (taken, pushed)
 
     def _hear(self) -> None:
         try:
             while True:
-                self.telemetry.take(self.samples.recv())
+                message = self.samples.recv()
+                self._note(message)
+                self.telemetry.take(message)
         except meshmsg.ClosedError:
             return
 

@@ -30,6 +30,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--results", required=True)
     parser.add_argument("--telemetry", required=True)
     parser.add_argument("--partitions", type=int, required=True)
+    parser.add_argument("--tasks-security", help="a file of policies for the tasks")
     parser.add_argument("--kill-after", type=int, required=True)
     options = parser.parse_args(arguments)
     leave_with_parent()
@@ -53,7 +54,12 @@ def main(arguments: list[str]) -> int:
         try:
             tell(push, "spark", version=spark.version)
             plan = Plan(options.work, options.results, options.telemetry, options.kill_after)
-            reports = run_tasks(spark, partial(run, plan), count=options.partitions)
+            reports = run_tasks(
+                spark,
+                partial(run, plan),
+                count=options.partitions,
+                security=options.tasks_security,
+            )
             tasks = [[one.partition, one.attempt, one.pid, one.taken] for one in reports]
             tell(push, "done", who="job", tasks=tasks)
             push.drain(timeout=10).raise_for_loss()

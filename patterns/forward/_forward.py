@@ -25,7 +25,8 @@ from meshmsg import (
     XSub,
 )
 
-from ._flow import Flow, ForwardStats, check_capture, check_pair
+from ._flow import Flow, check_capture, check_pair
+from ._form import ForwardForm
 from ._way import WayForm
 
 Front = Router | XSub | Pull
@@ -35,7 +36,7 @@ Capture = Push | Pub | Dealer | Callable[[list[bytes]], object]
 _PAIRS = ((Router, Dealer), (XSub, XPub), (Pull, Push))
 
 
-class Forward:
+class Forward(ForwardForm[Front, Back, "_Way"]):
     """Pass messages between two sockets, with threads of its own, until it is closed.
 
     Three kinds of pairs make sense:
@@ -92,53 +93,6 @@ class Forward:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"<Forward {self._front!r} to {self._back!r}>"
-
-    @property
-    def front(self) -> Front:
-        """The side requests, publications or jobs come from: where it is bound, who is there."""
-        return self._front
-
-    @property
-    def back(self) -> Back:
-        """The side they go to."""
-        return self._back
-
-    @property
-    def running(self) -> bool:
-        """Whether it forwards now."""
-        return any(way.running for way in self._ways)
-
-    @property
-    def onward(self) -> Flow:
-        """What went from front to back."""
-        return self._ways[0].flow()
-
-    @property
-    def backward(self) -> Flow:
-        """What went from back to front; always nothing for `Pull` and `Push`."""
-        return self._ways[1].flow() if len(self._ways) > 1 else Flow(0, 0, 0)
-
-    def stats(self) -> ForwardStats:
-        """All counts: what went each way, and those of both sockets.
-
-        Thread-safe: yes.
-
-        Returns:
-            The counts now.
-
-        Raises:
-            ClosedError: It was closed.
-        """
-        return ForwardStats(
-            running=self.running,
-            onward=self.onward,
-            backward=self.backward,
-            front=self._front.stats(),
-            back=self._back.stats(),
-        )
 
     def start(self) -> None:
         """Forward again after `stop`; a forwarder that is made has started.

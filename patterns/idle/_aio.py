@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from functools import partial
 from types import TracebackType
 
 from meshmsg import (
@@ -17,6 +18,8 @@ from meshmsg import (
     Engine,
     MeshError,
     PeerError,
+    Policy,
+    Profile,
     Stats,
     TimedOutError,
     UsageError,
@@ -59,6 +62,7 @@ class IdleQueue:
         refusal: Callable[[str], bytes] = refusal_body,
         insecure: bool = False,
         engine: Engine | None = None,
+        security: Policy | Profile | None = None,
     ) -> None:
         """Bind both sides, and start.
 
@@ -73,6 +77,8 @@ class IdleQueue:
                 raises, that is logged, and the client gets what it would get without it.
             insecure: Allow a bind outside loopback without security.
             engine: The engine to use; None takes that of the process.
+            security: What protects both sides: a server's policy, as `meshmsg.Curve(key=, allow=)`;
+                None is that of the engine.
 
         Raises:
             UsageError: A number makes no sense, or no event loop runs.
@@ -87,9 +93,10 @@ class IdleQueue:
         self._changed = asyncio.Condition()
         self._due = asyncio.Event()
         self._life = Life("an", "idle queue", "its front or back, or its engine,")
-        self._front = Router(bind=front, insecure=insecure, engine=engine, handover=True)
+        opened = partial(Router, insecure=insecure, engine=engine, security=security, handover=True)
+        self._front = opened(bind=front)
         try:
-            self._back = Router(bind=back, insecure=insecure, engine=engine, handover=True)
+            self._back = opened(bind=back)
         except BaseException:
             self._front.close()
             raise
@@ -238,7 +245,7 @@ class IdleQueue:
         except (PeerError, WouldBlockError):  # it is gone, or takes no more
             self._books.unsaid(word, time.monotonic())
         except MeshError as error:
-            self._books.unfit(word, str(error), time.monotonic())
+            self._books.unsendable(word, str(error), time.monotonic())
         else:
             self._books.said(word)
 
@@ -298,7 +305,12 @@ class IdleWorker:
     """
 
     def __init__(
-        self, endpoint: str, *, identity: bytes = b"", engine: Engine | None = None
+        self,
+        endpoint: str,
+        *,
+        identity: bytes = b"",
+        engine: Engine | None = None,
+        security: Policy | Profile | None = None,
     ) -> None:
         """Connect; it is ready with the first iteration.
 
@@ -306,9 +318,11 @@ class IdleWorker:
             endpoint: The back endpoint of the queue.
             identity: A name for this worker, unique among them; the queue makes one up when empty.
             engine: The engine to use; None takes that of the process.
+            security: What protects it: a client's policy, as `meshmsg.Curve(server=, key=)`; None
+                is that of the engine.
         """
         self._endpoint = endpoint
-        self._dealer = Dealer(connect=endpoint, identity=identity, engine=engine)
+        self._dealer = Dealer(connect=endpoint, identity=identity, engine=engine, security=security)
         self._job: Job | None = None
         self._taken = 0
         self._heard = 0  # messages that were received and are known here

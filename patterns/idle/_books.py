@@ -17,6 +17,8 @@ from typing import NamedTuple, TypeVar
 
 from meshmsg import PeerInfo, UsageError
 
+from .._words import counted
+
 READY, BYE, FAILED = b"READY", b"BYE", b"FAILED"
 TAG_SIZE = 8
 """Octets of the number by which a request is known between the queue and its workers: a count, and
@@ -154,7 +156,7 @@ class IdleBooks:
     def __repr__(self) -> str:
         now = self.stats()
         return (
-            f"{now.idle} of {now.workers} workers idle, {now.waiting} waiting, "
+            f"{now.idle} of {counted(now.workers, 'worker')} idle, {now.waiting} waiting, "
             f"{now.answered} of {now.taken} answered"
         )
 
@@ -173,7 +175,7 @@ class IdleBooks:
             self._counts.dropped += 1  # it left after it asked
             return
         if len(self._waiting) >= self.backlog:
-            self._refuse(request, f"{self.backlog} requests wait already")
+            self._refuse(request, f"{_waits(self.backlog)} already")
             return
         self._waiting[request.tag] = request
         self._match(now)
@@ -276,7 +278,7 @@ class IdleBooks:
             self.worker_gone(word.name, now)
             self._match(now)
 
-    def unfit(self, word: Word, why: str, now: float) -> None:
+    def unsendable(self, word: Word, why: str, now: float) -> None:
         """This cannot be sent to anybody, being too large, for example: its client is told."""
         if word.to_worker:
             worker = self._has(word.name, word.request)
@@ -306,7 +308,7 @@ class IdleBooks:
     def few_workers(self, count: int, timeout: float | None) -> str:
         """Why a `wait_for_workers` took too long."""
         here = len(self._workers)
-        text = f"{here} of {count} workers after {timeout or 0:g} s"
+        text = f"{here} of {counted(count, 'worker')} after {timeout or 0:g} s"
         silent = len(self._connections) - here
         if silent <= 0:
             return text
@@ -381,7 +383,9 @@ class IdleBooks:
 
     def _again(self, request: _Request, why: str) -> None:
         if request.attempts > self.retries:
-            self._refuse(request, f"the worker {why}, the last of {request.attempts} attempts")
+            self._refuse(
+                request, f"the worker {why}, the last of {counted(request.attempts, 'attempt')}"
+            )
             return
         self._counts.retried += 1
         self._put_back(request)
@@ -409,6 +413,10 @@ class IdleBooks:
         except Exception:
             LOG.exception("refusal= of an idle queue failed; the client is told %r", reason)
             return refusal_body(reason)
+
+
+def _waits(requests: int) -> str:
+    return f"{counted(requests, 'request')} wait{'s' * (requests == 1)}"
 
 
 def _cut(reason: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import TracebackType
 
 from meshmsg import (
@@ -19,7 +20,9 @@ from meshmsg import (
     Engine,
     MeshError,
     PeerError,
+    Policy,
     Poller,
+    Profile,
     Router,
     Stats,
     TimedOutError,
@@ -75,6 +78,7 @@ class IdleQueue:
         refusal: Callable[[str], bytes] = refusal_body,
         insecure: bool = False,
         engine: Engine | None = None,
+        security: Policy | Profile | None = None,
     ) -> None:
         """Bind both sides, and start.
 
@@ -89,6 +93,8 @@ class IdleQueue:
                 raises, that is logged, and the client gets what it would get without it.
             insecure: Allow a bind outside loopback without security.
             engine: The engine to use; None takes that of the process.
+            security: What protects both sides: a server's policy, as `meshmsg.Curve(key=, allow=)`;
+                None is that of the engine.
 
         Raises:
             UsageError: A number makes no sense.
@@ -99,9 +105,10 @@ class IdleQueue:
         self._lock = threading.RLock()  # entered itself: a Condition may be left locked by a signal
         self._changed = threading.Condition(self._lock)
         self._life = Life("an", "idle queue", "its front or back, or its engine,")
-        self._front = Router(bind=front, insecure=insecure, engine=engine, handover=True)
+        opened = partial(Router, insecure=insecure, engine=engine, security=security, handover=True)
+        self._front = opened(bind=front)
         try:
-            self._back = Router(bind=back, insecure=insecure, engine=engine, handover=True)
+            self._back = opened(bind=back)
         except BaseException:
             self._front.close()
             raise
@@ -254,7 +261,7 @@ class IdleQueue:
         except (PeerError, WouldBlockError):  # it is gone, or takes no more
             self._books.unsaid(word, now)
         except MeshError as error:
-            self._books.unfit(word, str(error), now)
+            self._books.unsendable(word, str(error), now)
         else:
             self._books.said(word)
 
@@ -314,7 +321,12 @@ class IdleWorker:
     """
 
     def __init__(
-        self, endpoint: str, *, identity: bytes = b"", engine: Engine | None = None
+        self,
+        endpoint: str,
+        *,
+        identity: bytes = b"",
+        engine: Engine | None = None,
+        security: Policy | Profile | None = None,
     ) -> None:
         """Connect; it is ready with the first iteration.
 
@@ -322,9 +334,11 @@ class IdleWorker:
             endpoint: The back endpoint of the queue.
             identity: A name for this worker, unique among them; the queue makes one up when empty.
             engine: The engine to use; None takes that of the process.
+            security: What protects it: a client's policy, as `meshmsg.Curve(server=, key=)`; None
+                is that of the engine.
         """
         self._endpoint = endpoint
-        self._dealer = Dealer(connect=endpoint, identity=identity, engine=engine)
+        self._dealer = Dealer(connect=endpoint, identity=identity, engine=engine, security=security)
         self._job: Job | None = None
         self._taken = 0
         self._heard = 0  # messages that were received and are known here

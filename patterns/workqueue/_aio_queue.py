@@ -17,6 +17,8 @@ from meshmsg import (
     ClosedError,
     Engine,
     PeerError,
+    Policy,
+    Profile,
     ResourceError,
     Stats,
     TimedOutError,
@@ -34,6 +36,7 @@ from ._desk import (
     Desk,
     Record,
     Word,
+    check_wait,
     checked,
     few_workers,
     tell_put,
@@ -69,6 +72,7 @@ class WorkQueue:
         lease: float | None = None,
         insecure: bool = False,
         engine: Engine | None = None,
+        security: Policy | Profile | None = None,
     ) -> None:
         """Bind, and start to answer workers.
 
@@ -82,6 +86,8 @@ class WorkQueue:
                 may have it; None: a worker keeps it as long as its connection lives.
             insecure: Allow a bind outside loopback without security.
             engine: The engine to use; None takes that of the process.
+            security: What protects it: a server's policy, as `meshmsg.Curve(key=, allow=)`; None is
+                that of the engine.
 
         Raises:
             UsageError: A limit makes no sense, or no event loop is running.
@@ -105,7 +111,12 @@ class WorkQueue:
         self._said.set()
         self._life = Life("a", "work queue", "its engine")
         self._router = Router(
-            bind=bind, insecure=insecure, engine=engine, handover=True, linger=GOODBYE
+            bind=bind,
+            insecure=insecure,
+            engine=engine,
+            security=security,
+            handover=True,
+            linger=GOODBYE,
         )
         self._tasks = [
             loop.create_task(self._guarded(task)) for task in (self._hear(), self._speak())
@@ -151,6 +162,7 @@ class WorkQueue:
             TimedOutError: There are fewer.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
+        check_wait(timeout, "count", count)
         if not await self._until(lambda: len(self._desk.ledger.workers) >= count, timeout):
             here = len(self._desk.ledger.workers)
             raise TimedOutError(few_workers(here, count, timeout))
@@ -171,10 +183,12 @@ class WorkQueue:
         Raises:
             TypeError: This is no record.
             TimedOutError: The backlog stayed full; nothing was added.
-            UsageError: `finish` was called before, or a record is over 63 MiB.
+            TooLargeError: A record is over 63 MiB.
+            UsageError: `finish` was called before.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
         record = checked(record)
+        check_wait(timeout)
         await self._wait_for_room(timeout)
         self._due.set()
         return self._desk.ledger.put(record)
@@ -195,12 +209,14 @@ class WorkQueue:
         Raises:
             TypeError: One of them is no record.
             TimedOutError: The backlog stayed full.
-            UsageError: `finish` was called before, or a record is over 63 MiB.
+            TooLargeError: A record is over 63 MiB.
+            UsageError: `finish` was called before.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
             BaseException: What the iterable raised. Whatever is raised has `.put`, how many were
                 added, and `.unput`, a list of what was taken and not added: one record at most,
                 the refused one, too.
         """
+        check_wait(timeout)
         count = 0
         taken: list[Record] = []
         try:
@@ -246,6 +262,7 @@ class WorkQueue:
             UsageError: `finish` was not called: this would wait for ever.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
+        check_wait(timeout, "workers", workers)
         if not self._desk.ledger.finished:
             raise UsageError("join() before finish() would wait for ever")
         if not await self._until(lambda: self._desk.over(workers), timeout):

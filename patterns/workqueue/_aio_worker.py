@@ -13,7 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from meshmsg import ClosedError, Engine, Stats, TimedOutError, WouldBlockError
+from meshmsg import (
+    ClosedError,
+    Engine,
+    Policy,
+    Profile,
+    Stats,
+    TimedOutError,
+    WouldBlockError,
+)
 from meshmsg.aio import Dealer
 
 from ._hand import ASK_AGAIN, BatchForm, Hand, worker_name
@@ -77,6 +85,7 @@ class Worker:
         silence: float = 60.0,
         identity: bytes = b"",
         engine: Engine | None = None,
+        security: Policy | Profile | None = None,
     ) -> None:
         """Connect; the first question goes out with the first iteration.
 
@@ -86,6 +95,8 @@ class Worker:
             silence: Seconds without any sign of the queue before `PeerError`.
             identity: A name for this worker, unique among the workers; made up when empty.
             engine: The engine to use; None takes that of the process.
+            security: What protects it: a client's policy, as `meshmsg.Curve(server=, key=)`; None
+                is that of the engine.
         """
         self._hand = Hand(endpoint, prefetch, silence)
         self._lock = asyncio.Lock()  # what is heard and said, but for waiting
@@ -94,7 +105,9 @@ class Worker:
         self._leaving: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
         self._name = worker_name(identity)
-        self._dealer = Dealer(connect=endpoint, identity=self._name, engine=engine)
+        self._dealer = Dealer(
+            connect=endpoint, identity=self._name, engine=engine, security=security
+        )
 
     async def __aenter__(self) -> Worker:
         return self
@@ -148,13 +161,16 @@ class Worker:
         The loop ends when it comes back for the next batch, which acknowledges the one in hand as
         ever; a loop that waits ends at once. What the worker had ahead goes to others, and the
         queue is told that it leaves, so it is not lost (`WorkStats.workers_lost`). A queue that
-        does not answer that within 5 s is told of by a WARNING in the log. Returns at once; later
+        does not answer that within 5 s is told of by a WARNING in the log. Where no queue is there
+        and nothing was done that it should know of, the worker is closed. Returns at once; later
         loops of this worker end at once, too.
 
         Thread-safe: yes, also from a signal's function; stopping twice is harmless.
         """
         self._stopping = True
-        if self._loop is not None:
+        if self._alone():
+            self.close()
+        elif self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._wake)
 
@@ -167,6 +183,15 @@ class Worker:
         """
         self._closed = True
         self._dealer.close()
+
+    def _alone(self) -> bool:
+        """Whether nobody is there to be told of the end, and there is nothing to tell."""
+        if self._hand.owes:
+            return False
+        try:
+            return not self._dealer.peers()
+        except ClosedError:
+            return False
 
     async def _next(self) -> WorkBatch | None:
         """Ask, and wait for an answer; None: the end."""
@@ -251,7 +276,12 @@ class Worker:
 
 
 async def work(
-    endpoint: str, *, prefetch: int = 2, silence: float = 60.0, engine: Engine | None = None
+    endpoint: str,
+    *,
+    prefetch: int = 2,
+    silence: float = 60.0,
+    engine: Engine | None = None,
+    security: Policy | Profile | None = None,
 ) -> AsyncIterator[WorkBatch]:
     """Yield the batches of a work queue; the short form of `Worker`.
 
@@ -263,6 +293,8 @@ async def work(
         prefetch: Batches to hold at a time, the one in hand included.
         silence: Seconds without any sign of the queue before `PeerError`.
         engine: The engine to use; None takes that of the process.
+        security: What protects it: a client's policy, as `meshmsg.Curve(server=, key=)`; None is
+            that of the engine.
 
     Yields:
         Batches, each acknowledged when the next is asked for.
@@ -270,6 +302,8 @@ async def work(
     Raises:
         PeerError: The queue has been silent for too long.
     """
-    async with Worker(endpoint, prefetch=prefetch, silence=silence, engine=engine) as worker:
+    async with Worker(
+        endpoint, prefetch=prefetch, silence=silence, engine=engine, security=security
+    ) as worker:
         async for batch in worker:
             yield batch

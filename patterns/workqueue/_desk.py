@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from meshmsg import UsageError
+from meshmsg import TooLargeError, UsageError
 
+from .._words import counted
 from ._ledger import Ledger
 from ._wire import (
     END,
@@ -206,36 +207,32 @@ class Desk:
             else ""
         )
         return (
-            f"{_count(stats.waiting, 'record')} waiting and {stats.leased} leased "
+            f"{counted(stats.waiting, 'record')} waiting and {stats.leased} leased "
             f"after {_seconds(timeout)}; "
-            f"{_count(stats.workers, 'worker')} here, {stats.workers_ended} told to end{stalled}"
+            f"{counted(stats.workers, 'worker')} here, {stats.workers_ended} told to end{stalled}"
         )
 
     def full(self, timeout: float | None) -> str:
         """Why a `put` took too long."""
         messages, octets = self._backlog
         return (
-            f"backlog full for {_seconds(timeout)}: {_count(self.ledger.waiting, 'record')} "
-            f"waiting for {_count(len(self.ledger.workers), 'worker')} "
-            f"(limit {messages} records, {octets} bytes)"
+            f"backlog full for {_seconds(timeout)}: {counted(self.ledger.waiting, 'record')} "
+            f"waiting for {counted(len(self.ledger.workers), 'worker')} "
+            f"(limit {counted(messages, 'record')}, {counted(octets, 'byte')})"
         )
 
     def text(self, now: float) -> str:
         """What goes on, for `repr`."""
         stats = self.ledger.stats(now)
         return (
-            f"{_count(stats.workers, 'worker')}, {stats.waiting} waiting, {stats.leased} leased, "
+            f"{counted(stats.workers, 'worker')}, {stats.waiting} waiting, {stats.leased} leased, "
             f"{stats.acknowledged} of {stats.put} acknowledged"
         )
 
 
 def few_workers(here: int, count: int, timeout: float | None) -> str:
     """Why a `wait_for_workers` took too long."""
-    return f"{here} of {count} workers after {_seconds(timeout)}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{here} of {counted(count, 'worker')} after {_seconds(timeout)}"
 
 
 def _seconds(timeout: float | None) -> str:
@@ -255,8 +252,28 @@ def checked(record: Record) -> bytes:
         )
     octets = bytes(record)
     if len(octets) > RECORD_SIZE_MAX:
-        raise UsageError(f"a record of {len(octets)} bytes is over {RECORD_SIZE_MAX}")
+        raise TooLargeError(
+            f"a record of {len(octets)} bytes; a work queue takes {RECORD_SIZE_MAX}",
+            size=len(octets),
+            limit=RECORD_SIZE_MAX,
+        )
     return octets
+
+
+def check_wait(timeout: float | None, name: str = "", count: int = 0) -> None:
+    """Refuse what is no time to wait, or no number of workers, as a socket does."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise UsageError(f"{name} is {count!r}; it is a whole number of 0 or more")
+    if timeout is None:
+        return
+    try:
+        late = not timeout >= 0  # NaN too
+    except TypeError:
+        raise TypeError(
+            f"timeout is {timeout!r}; seconds as a number, or None to wait for ever"
+        ) from None
+    if late:
+        raise ValueError(f"timeout is {timeout!r}; seconds >= 0, or None to wait for ever")
 
 
 def tell_put(error: BaseException, count: int, taken: list[Record]) -> None:

@@ -179,6 +179,11 @@ class Hand:
         """Whether a batch is in hand."""
         return self._in_hand is not None
 
+    @property
+    def owes(self) -> bool:
+        """Whether there is, or may come to be, something that the queue should know of."""
+        return self.busy or self.batches_done > 0
+
     def has(self, name: int) -> bool:
         """Whether this batch is in hand."""
         return name == self._in_hand
@@ -236,7 +241,10 @@ class Hand:
         if wrong:
             raise PeerError(f"{self.endpoint} is no work queue: {wrong[0]}")
         if seconds >= self._silence:
-            raise PeerError(f"no sign of the work queue at {self.endpoint} for {self._silence:g} s")
+            last = f"; last: {events[-1].detail}" if not peers and events else ""
+            raise PeerError(
+                f"no sign of the work queue at {self.endpoint} for {self._silence:g} s{last}"
+            )
 
     def hand_back(self, name: int, delay: float) -> list[bytes]:
         """What gives the batch in hand back; `put_down` says that it was sent."""

@@ -18,6 +18,8 @@ from meshmsg import (
     ClosedError,
     Engine,
     PeerError,
+    Policy,
+    Profile,
     ResourceError,
     Router,
     Stats,
@@ -27,7 +29,18 @@ from meshmsg import (
 )
 
 from .._life import Life
-from ._desk import CHUNK, GOODBYE, TICK, Desk, Record, Word, checked, few_workers, tell_put
+from ._desk import (
+    CHUNK,
+    GOODBYE,
+    TICK,
+    Desk,
+    Record,
+    Word,
+    check_wait,
+    checked,
+    few_workers,
+    tell_put,
+)
 from ._ledger import Ledger, WorkStats
 
 
@@ -69,6 +82,7 @@ class WorkQueue:
         lease: float | None = None,
         insecure: bool = False,
         engine: Engine | None = None,
+        security: Policy | Profile | None = None,
     ) -> None:
         """Bind, and start to answer workers.
 
@@ -84,6 +98,8 @@ class WorkQueue:
                 what it has as long as its connection lives (`WorkStats.stalled_seconds` tells).
             insecure: Allow a bind outside loopback without security.
             engine: The engine to use; None takes that of the process.
+            security: What protects it: a server's policy, as `meshmsg.Curve(key=, allow=)`; None is
+                that of the engine.
 
         Raises:
             UsageError: A limit makes no sense.
@@ -101,7 +117,12 @@ class WorkQueue:
         self._changed = threading.Condition(self._lock)
         self._life = Life("a", "work queue", "its engine")
         self._router = Router(
-            bind=bind, insecure=insecure, engine=engine, handover=True, linger=GOODBYE
+            bind=bind,
+            insecure=insecure,
+            engine=engine,
+            security=security,
+            handover=True,
+            linger=GOODBYE,
         )
         self._thread = threading.Thread(target=self._serve, name="meshmsg-work", daemon=True)
         self._thread.start()
@@ -146,6 +167,7 @@ class WorkQueue:
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
             UsageError: Called by a signal's function that interrupted a method of this queue.
         """
+        check_wait(timeout, "count", count)
         self._refuse_in_signal("wait_for_workers")
         with self._lock:
             here = self._changed.wait_for(
@@ -171,11 +193,14 @@ class WorkQueue:
         Raises:
             TypeError: This is no record.
             TimedOutError: The backlog stayed full; nothing was added.
-            UsageError: `finish` was called before, or this is over 63 MiB; or a signal's function
-                called this that interrupted a method of this queue.
+            ValueError: timeout is below 0.
+            TooLargeError: This is over 63 MiB.
+            UsageError: `finish` was called before; or a signal's function called this that
+                interrupted a method of this queue.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
         record = checked(record)
+        check_wait(timeout)
         self._refuse_in_signal("put")
         with self._lock:
             self._wait_for_room(timeout)
@@ -200,12 +225,14 @@ class WorkQueue:
         Raises:
             TypeError: One of them is no record.
             TimedOutError: The backlog stayed full.
-            UsageError: `finish` was called before, or a record is over 63 MiB; or as for `put`.
+            TooLargeError: A record is over 63 MiB.
+            UsageError: `finish` was called before; or as for `put`.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
             BaseException: What the iterable raised. Whatever is raised has `.put`, how many were
                 added, and `.unput`, a list of what was taken and not added: one record at most,
                 the refused one, too.
         """
+        check_wait(timeout)
         self._refuse_in_signal("put_many")
         count = 0
         taken: list[Record] = []
@@ -259,6 +286,7 @@ class WorkQueue:
             UsageError: `finish` was not called: this would wait for ever; or as for `put`.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
+        check_wait(timeout, "workers", workers)
         self._refuse_in_signal("join")
         with self._lock:
             if not self._ledger.finished:

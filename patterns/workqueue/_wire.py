@@ -10,12 +10,12 @@ Queue to worker:  [b"terms", version (u32), oldest (u32), lease in ms (u64; 0: n
                   [b"wait"]  nothing for you now, I am alive
                   [b"end"]   there is no more
 `done`, `begun`, `waiting` and `numbers` are numbers of batches (u64 each; of a worker at most 1,024
-in a frame).  Those of a queue count
-from `first`, which is random: what a worker says about batches of a queue that was here before is
-not taken for what it says about these (older queues say no `first`: it is 0).  All numbers are in
-network order.  The queue tells its terms to every worker that asks first; a worker speaks version 1
-until it has heard them, and refuses a queue whose `oldest` is above its own version.  Words that
-one does not know are passed over, so 1 and 2 understand each other.
+in a frame).  Those of a queue count from `first`, which is random: what a worker says about batches
+of a queue that was here before is not taken for what it says about these (older queues say no
+`first`: it is 0).  All numbers are in network order.  The queue tells its terms to every worker
+that asks first; a worker speaks version 1 until it has heard them, and refuses a queue whose
+`oldest` is above its own version.  Words that one does not know are passed over, so 1 and 2
+understand each other.
 Law: no message needs the one before it, so a lost one costs time and never truth.
 """
 

@@ -5,6 +5,7 @@ asyncio, `meshmsg.testing` a simulated world, `meshmsg.patterns` topologies made
 `meshmsg.spark` what Spark jobs use. Importing this starts no thread and opens nothing.
 """
 
+from types import FunctionType as _Function
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from meshmsg._binding.batch import MessageBatch as MessageBatch
@@ -24,6 +25,8 @@ from meshmsg._binding.errors import UsageError as UsageError
 from meshmsg._binding.errors import WouldBlockError as WouldBlockError
 from meshmsg._binding.message import Message as Message
 from meshmsg._binding.message import Request as Request
+from meshmsg._binding.peer import Peer as Peer
+from meshmsg._binding.peer import PeerName as PeerName
 from meshmsg._binding.snapshots import Event as Event
 from meshmsg._binding.snapshots import EventKind as EventKind
 from meshmsg._binding.snapshots import PeerInfo as PeerInfo
@@ -35,6 +38,22 @@ from meshmsg._roles.stopping import StoppedPeer as StoppedPeer
 from meshmsg._roles.stopping import StopReport as StopReport
 from meshmsg._roles.subscribed import Subscribed as Subscribed
 from meshmsg._roles.surveys import AskedPeer as AskedPeer
+from meshmsg._security.allow import ANYBODY as ANYBODY
+from meshmsg._security.allow import Allow as Allow
+from meshmsg._security.allow import Applicant as Applicant
+from meshmsg._security.allow import Deny as Deny
+from meshmsg._security.allow import Later as Later
+from meshmsg._security.allow_list import AllowList as AllowList
+from meshmsg._security.curve import Curve as Curve
+from meshmsg._security.files.key_files import keygen as keygen
+from meshmsg._security.keys import KeyPair as KeyPair
+from meshmsg._security.libraries import has as has
+from meshmsg._security.plain import Plain as Plain
+from meshmsg._security.policy import NONE as NONE
+from meshmsg._security.policy import Policy as Policy
+from meshmsg._security.policy import Profile as Profile
+from meshmsg._security.tls import Secret as Secret
+from meshmsg._security.tls import Tls as Tls
 from meshmsg._socket.engine import Engine as Engine
 from meshmsg._socket.options import SocketOptions as SocketOptions
 from meshmsg._sync.poller import Poller as Poller
@@ -63,24 +82,38 @@ if not _TYPE_CHECKING:
 __version__: str = _ffi.string(_lib.mm_version()).decode()
 
 __all__ = [
+    "ANYBODY",
     "AddressError",
+    "Allow",
+    "AllowList",
+    "Applicant",
     "AskedPeer",
     "Bus",
     "ClosedError",
+    "Curve",
     "Dealer",
+    "Deny",
     "DrainReport",
     "Engine",
     "Event",
     "EventKind",
     "ForkedError",
     "InsecureBindError",
+    "KeyPair",
+    "Later",
     "MeshError",
     "Message",
     "MessageBatch",
+    "NONE",
     "Pair",
+    "Peer",
     "PeerError",
     "PeerInfo",
+    "PeerName",
+    "Plain",
+    "Policy",
     "Poller",
+    "Profile",
     "Pub",
     "Pull",
     "Push",
@@ -92,6 +125,7 @@ __all__ = [
     "ResourceError",
     "Respondent",
     "Router",
+    "Secret",
     "SocketOptions",
     "Stats",
     "StopReport",
@@ -101,12 +135,16 @@ __all__ = [
     "Survey",
     "Surveyor",
     "TimedOutError",
+    "Tls",
     "TooLargeError",
     "UsageError",
     "WouldBlockError",
     "XPub",
     "XSub",
+    "has",
+    "keygen",
 ]
 
 for _name in __all__:  # they are what is imported, whichever file they are written in
-    globals()[_name].__module__ = __name__
+    if isinstance(globals()[_name], (type, _Function)):
+        globals()[_name].__module__ = __name__

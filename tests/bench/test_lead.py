@@ -10,7 +10,16 @@ import pytest
 from meshmsg.bench.base.task import Task
 from meshmsg.bench.commands import many
 from meshmsg.bench.commands.many import Fanout, fanout_case, fanout_parts
-from meshmsg.bench.ends.lead import LEADS, Gathered, ThreadEnd, lead_one, lead_others
+from meshmsg.bench.ends.lead import (
+    LEADS,
+    Around,
+    Gathered,
+    ThreadEnd,
+    lead_one,
+    lead_others,
+    lead_pair,
+)
+from meshmsg.bench.ends.process import WORKS
 from meshmsg.bench.peers.roster import PEERS, peer_named
 from tests.support.benched import rows
 
@@ -35,21 +44,25 @@ class FakeEnd:
 
 
 @pytest.mark.parametrize(
-    ("lead", "words"),
+    ("lead", "counts", "words"),
     [
-        (lead_one, ["/3 go", "/3 end", "there/1 end", "there/2 end"]),
-        (lead_others, ["there/1 go", "there/2 go", "there/1 idle", "there/2 idle", "/3 end",
-                       "there/1 end", "there/2 end"]),
+        (lead_one, (3, 1, 2), ["warm", "/3 go", "done", "/3 end", "there/1 end", "there/2 end"]),
+        (lead_others, (3, 1, 2), ["warm", "there/1 go", "there/2 go", "there/1 idle",
+                                  "there/2 idle", "done", "/3 end", "there/1 end", "there/2 end"]),
+        (lead_pair, (3, 1), ["warm", "there/1 go", "done", "/3 end", "there/1 end"]),
     ],
 )  # fmt: skip
-def test_the_ends_are_led_in_the_same_steps_however_they_run(lead: Any, words: list[str]) -> None:
+def test_the_ends_are_led_in_the_same_steps_however_they_run(
+    lead: Any, counts: tuple[int, ...], words: list[str]
+) -> None:
     """Those that connect go to where the first is; who begins depends on the kind."""
     log: list[str] = []
-    tasks = [Task("fanout", "x", False, "", connections=n) for n in (3, 1, 2)]
-    found = lead(lambda task: FakeEnd(log, task), tasks)
+    tasks = [Task("fanout", "x", False, "", connections=n) for n in counts]
+    around = Around(lambda: log.append("warm"), lambda: log.append("done"))
+    found = lead(lambda task: FakeEnd(log, task), tasks, around)
     assert log == words
-    assert found.said == [{"count": 3}, {"count": 1}, {"count": 2}]
-    assert found.used == [USED] * 3
+    assert found.said == [{"count": n} for n in counts]
+    assert found.used == [USED] * len(counts)
 
 
 def test_use_is_of_each_process_or_of_the_one_there_is() -> None:
@@ -120,8 +133,8 @@ def test_connections_within_a_process_are_counted() -> None:
 
 def test_every_kind_that_is_led_over_inproc_is_one_the_worker_knows() -> None:
     """Else it would start two ends and wait for more."""
-    assert set(LEADS) == {"fanout", "survey", "connections"}
-    assert set(LEADS) <= {kind for peer in PEERS.values() for kind in peer.kinds}
+    assert set(LEADS) == {kind for kind, _ in WORKS}
+    assert {"fanout", "survey", "connections"} <= {k for p in PEERS.values() for k in p.kinds}
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_every_target_is_measured_by_some_case(short: bool) -> None:
 
 
 def test_the_promises_are_those_of_the_table() -> None:
-    """P1 to P11; P8b and P8c are those of the second wire."""
+    """P1 to P11, and P14, of CURVE; P8b and P8c are those of the second wire."""
     numbers = list(dict.fromkeys(target.number for target in TARGETS))
     assert numbers == [
         "P1",
@@ -158,6 +158,7 @@ def test_the_promises_are_those_of_the_table() -> None:
         "P9",
         "P10",
         "P11",
+        "P14",
     ]
 
 
@@ -236,7 +237,7 @@ def test_the_short_set_is_less_of_everything_and_what_is_said_counts() -> None:
 
 def test_the_short_set_measures_whom_a_target_is_about() -> None:
     """The whole measures all of a group at each size."""
-    for short, few in ((True, 5), (False, 10)):
+    for short, few in ((True, 5), (False, 14)):
         chosen = argparse.Namespace(seed=1, processes=None, short=short)
         fill(chosen)
         own = [target for target in TARGETS if target.group == "thr tcp"]

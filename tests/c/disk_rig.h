@@ -49,10 +49,10 @@ rig_crash(disk_rig *r)
 }
 
 static inline mmi_disk_state
-rig_look(const disk_rig *r)
+rig_space(const disk_rig *r)
 {
     mmi_disk_state state;
-    mmi_disk_look(r->disk, &state);
+    mmi_disk_inspect(r->disk, &state);
     return state;
 }
 

@@ -28,15 +28,15 @@ fake_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t c
 static void
 fake_lags(mmi_proto_host *host)
 {
-    MMI_CONTAINER_OF(host, fake_sock, host)->lags = true;
+    MMI_CONTAINER_OF(host, fake_sock, host)->deferred = true;
 }
 
 void
 fake_catch_up(fake_sock *s)
 {
-    if (s->lags) {
-        s->lags = false;
-        s->ops->catch_up(s->state);
+    if (s->deferred) {
+        s->deferred = false;
+        s->ops->materialize(s->state);
     }
 }
 
@@ -54,21 +54,21 @@ fake_open_with(int role, uint32_t overflow, uint32_t queue_messages, uint32_t fl
     s->ops = mmi_proto_find(role);
     CHECK(s->ops != NULL && s->ops->role == role);
     s->random_seed = 12345;
-    s->opts = (mm_socket_opts){.send_queue_messages = queue_messages,
-                               .recv_queue_messages = queue_messages,
-                               .send_queue_bytes = 1 << 20,
-                               .recv_queue_bytes = 1 << 20,
-                               .overflow = overflow,
-                               .flags = flags,
-                               .message_size_max = 1 << 30,
-                               .frames_max = MMI_FRAMES_MAX,
-                               .topic_size_max = 1000,
-                               .subscriptions_max = 100};
-    s->host = (mmi_proto_host){.stats = &s->stats,
-                               .opts = &s->opts,
-                               .random = fake_random,
-                               .event = fake_event,
-                               .lags = fake_lags};
+    s->opts = (mm_socket_opts){ .send_queue_messages = queue_messages,
+                                .recv_queue_messages = queue_messages,
+                                .send_queue_bytes = 1 << 20,
+                                .recv_queue_bytes = 1 << 20,
+                                .overflow = overflow,
+                                .flags = flags,
+                                .message_size_max = 1 << 30,
+                                .frames_max = MMI_FRAMES_MAX,
+                                .topic_size_max = 1000,
+                                .subscriptions_max = 100 };
+    s->host = (mmi_proto_host){ .stats = &s->stats,
+                                .opts = &s->opts,
+                                .random = fake_random,
+                                .event = fake_event,
+                                .deferred = fake_lags };
     s->state = calloc(1, s->ops->sock_size);
     CHECK(s->state != NULL);
     CHECK_INT(s->ops->init(s->state, &s->host), MM_OK);
@@ -166,7 +166,7 @@ fake_connect_as(fake_sock *s, const char *identity)
     p->pipe.id = ++fake_last_id;
     p->pipe.ops = &fake_pipe_ops;
     p->pipe.framing = s->framing;
-    p->pipe.packs = s->packs;
+    p->pipe.segments = s->segments;
     p->pipe.identity = p->identity;
     p->pipe.identity_size = strlen(identity);
     memcpy(p->identity, identity, p->pipe.identity_size);
@@ -261,7 +261,7 @@ fake_text(const char *body)
 mmi_msg *
 fake_frames(uint32_t count, const char *const *bodies)
 {
-    uint64_t sizes[16] = {0};
+    uint64_t sizes[16] = { 0 };
     CHECK(count <= 16);
     for (uint32_t i = 0; i < count; i++) {
         sizes[i] = strlen(bodies[i]);
@@ -337,9 +337,9 @@ uint64_t
 fake_dropped(const fake_sock *s)
 {
     const mm_stats *st = &s->stats;
-    return st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone +
-           st->dropped_closed + st->dropped_late + st->dropped_filtered + st->dropped_malformed +
-           st->dropped_unfit + st->dropped_conflated;
+    return st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone + st->dropped_closed +
+           st->dropped_late + st->dropped_filtered + st->dropped_malformed +
+           st->dropped_unencodable + st->dropped_conflated;
 }
 
 uint64_t
@@ -350,6 +350,6 @@ fake_queued(const fake_sock *s)
         count += s->pipes[i]->pipe.inbox.count + s->pipes[i]->pipe.outbox.count;
     }
     count += s->ops->backlog != NULL ? s->ops->backlog(s->state, &bytes) : 0;
-    count += s->ops->held != NULL ? s->ops->held(s->state, &bytes) : 0;
+    count += s->ops->unclaimed != NULL ? s->ops->unclaimed(s->state, &bytes) : 0;
     return count;
 }

@@ -40,9 +40,9 @@ struct fake_sock {
     int add_rc;                        /* of the last fake_connect              */
     bool fail_subscription;            /* new peers cannot be told of topics    */
     const mmi_framing *framing;        /* of the wire of new peers              */
-    bool packs;                        /* and what is sent to them is encoded   */
-    uint32_t slack;                    /* messages by which an outbox may lag   */
-    bool lags;                         /* some may                              */
+    bool segments;                        /* and what is sent to them is encoded   */
+    uint32_t slack;                    /* messages by which an outbox may be deferred */
+    bool deferred;                         /* some may                              */
 };
 
 /* A socket with queues of that many messages; its options may be changed before the first use. */
@@ -69,7 +69,7 @@ int fake_send_msg(fake_sock *s,
 void fake_recv_is(fake_sock *s, const char *joined);
 int fake_recv_rc(fake_sock *s); /* what recv says; frees what it gives */
 uint64_t fake_dropped(const fake_sock *s);                  /* all dropped_ counters together */
-uint64_t fake_queued(const fake_sock *s);                   /* in all queues, backlog and held */
+uint64_t fake_queued(const fake_sock *s);                   /* in all queues, backlog, unclaimed */
 
 #define FRAMES(...) \
     fake_frames(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *), \

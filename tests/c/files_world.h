@@ -47,7 +47,7 @@ files_close(files_world *w)
     w->files.close(w->files.self, w->dir);
     if (w->disk != NULL) {
         mmi_disk_state state;
-        mmi_disk_look(w->disk, &state);
+        mmi_disk_inspect(w->disk, &state);
         CHECK_INT(state.handles, 0);
         mmi_disk_free(w->disk);
         return;

@@ -39,7 +39,7 @@ life_replies(const life *l)
 static mmi_msg *
 life_msg(life *l, bool request)
 {
-    const uint64_t sizes[3] = {1 + life_random(l, 3), 0, life_random(l, 300)};
+    const uint64_t sizes[3] = { 1 + life_random(l, 3), 0, life_random(l, 300) };
     mmi_msg *m = mmi_msg_new(sizes, request || life_random(l, 2) == 0 ? 3 : 1);
     CHECK(m != NULL);
     memset(mmi_msg_data(m, 0), 'a' + (int)life_random(l, 3), m->size);
@@ -58,7 +58,7 @@ life_connect(life *l)
     }
     fake_pipe *p = fake_connect_as(l->s, name);
     if (p != NULL && l->s->ops->subscription != NULL) {
-        const uint8_t topic[] = {(uint8_t)('a' + (int)life_random(l, 3))};
+        const uint8_t topic[] = { (uint8_t)('a' + (int)life_random(l, 3)) };
         (void)l->s->ops->subscription(l->s->state, &p->pipe, true, topic, life_random(l, 2));
     }
 }
@@ -70,8 +70,7 @@ life_copies(life *l, const mmi_msg *m)
     if (l->s->ops->reach != NULL) {
         return l->s->ops->reach(l->s->state, m->frames[0].data, m->frames[0].size);
     }
-    if (l->s->ops->role == MM_XSUB || l->s->ops->role == MM_SURVEYOR ||
-        l->s->ops->role == MM_BUS) {
+    if (l->s->ops->role == MM_XSUB || l->s->ops->role == MM_SURVEYOR || l->s->ops->role == MM_BUS) {
         return l->s->pipe_count == 0 ? 1 : l->s->pipe_count;
     }
     return 1;
@@ -113,9 +112,9 @@ life_deliver(life *l)
     uint64_t id = l->ids[life_random(l, IDS_MAX)];
     if (l->s->ops->reply != NULL && id != 0 && life_random(l, 4) != 0) {
         mmi_msg_unref(m);
-        const uint8_t bytes[] = {(uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8),
-                                 (uint8_t)id, 'r'};
-        m = mmi_msg_copy_frames(bytes, (const uint64_t[]){4, 0, 1}, 3);
+        const uint8_t bytes[] = { (uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8),
+                                  (uint8_t)id, 'r' };
+        m = mmi_msg_copy_frames(bytes, (const uint64_t[]){ 4, 0, 1 }, 3);
         CHECK(m != NULL);
     }
     if (fake_deliver(p, m) == MM_OK) {
@@ -138,8 +137,8 @@ life_recv(life *l)
             mmi_msg_unref(m);
         }
     } else if (l->s->ops->recv != NULL && l->s->ops->recv(l->s->state, &m) == MM_OK) {
-        bool notice = l->s->ops->role == MM_XPUB && m->frames[0].size > 0 &&
-                      m->frames[0].data[0] <= 1;
+        bool notice =
+            l->s->ops->role == MM_XPUB && m->frames[0].size > 0 && m->frames[0].data[0] <= 1;
         l->out += !notice;
         mmi_msg_unref(m);
     }
@@ -163,7 +162,7 @@ life_take(life *l)
 static void
 life_subscribe(life *l)
 {
-    const uint8_t topic[] = {(uint8_t)('a' + (int)life_random(l, 3))};
+    const uint8_t topic[] = { (uint8_t)('a' + (int)life_random(l, 3)) };
     bool add = life_random(l, 2) == 0;
     fake_pipe *p = life_peer(l);
     if (l->s->ops->subscribe != NULL) {
@@ -217,7 +216,7 @@ life_check(const life *l, int step)
 static void
 life_run(int role, uint32_t overflow, uint32_t seed, bool memory_fails)
 {
-    life l = {.s = fake_open(role, overflow, 4), .seed = seed * 2654435761u + 1};
+    life l = { .s = fake_open(role, overflow, 4), .seed = seed * 2654435761u + 1 };
     l.s->opts.send_queue_bytes = l.s->opts.recv_queue_bytes = 1200;
     l.s->opts.flags = seed % 2 == 0 ? MM_OPT_HANDOVER | MM_OPT_XPUB_VERBOSE : 0;
     for (int step = 0; step < STEPS; step++) {

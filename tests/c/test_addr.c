@@ -127,13 +127,20 @@ test_what_stays_on_this_machine(void)
         const char *ip;
         bool here;
     } table[] = {
-        { MMI_ADDR_TCP4, "127.0.0.1", true },       { MMI_ADDR_TCP4, "127.255.255.254", true },
-        { MMI_ADDR_TCP4, "126.255.255.255", false }, { MMI_ADDR_TCP4, "128.0.0.1", false },
-        { MMI_ADDR_TCP4, "0.0.0.0", false },        { MMI_ADDR_TCP4, "10.0.0.1", false },
-        { MMI_ADDR_TCP6, "::1", true },             { MMI_ADDR_TCP6, "::", false },
-        { MMI_ADDR_TCP6, "::2", false },            { MMI_ADDR_TCP6, "1::1", false },
-        { MMI_ADDR_TCP6, "fe80::1", false },        { MMI_ADDR_TCP6, "::ffff:127.0.0.1", true },
-        { MMI_ADDR_TCP6, "::ffff:127.9.9.9", true }, { MMI_ADDR_TCP6, "::ffff:10.0.0.1", false },
+        { MMI_ADDR_TCP4, "127.0.0.1", true },
+        { MMI_ADDR_TCP4, "127.255.255.254", true },
+        { MMI_ADDR_TCP4, "126.255.255.255", false },
+        { MMI_ADDR_TCP4, "128.0.0.1", false },
+        { MMI_ADDR_TCP4, "0.0.0.0", false },
+        { MMI_ADDR_TCP4, "10.0.0.1", false },
+        { MMI_ADDR_TCP6, "::1", true },
+        { MMI_ADDR_TCP6, "::", false },
+        { MMI_ADDR_TCP6, "::2", false },
+        { MMI_ADDR_TCP6, "1::1", false },
+        { MMI_ADDR_TCP6, "fe80::1", false },
+        { MMI_ADDR_TCP6, "::ffff:127.0.0.1", true },
+        { MMI_ADDR_TCP6, "::ffff:127.9.9.9", true },
+        { MMI_ADDR_TCP6, "::ffff:10.0.0.1", false },
         { MMI_ADDR_TCP6, "::127.0.0.1", false },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {

@@ -64,7 +64,7 @@ call_all(mm_handle s, mm_batch *batch, result *out)
         { "subscriber_count", mm_subscriber_count(s, octet, 1, &count) },
         { "router_peer", mm_router_peer(s, octet, 1, &id) },
         { "fileno", mm_fileno(s, &fd) },
-        { "hold", mm_hold(s, 0) },
+        { "hold", mm_mark_unclaimed(s, 0) },
         { "watch", mm_watch(s, 0, MM_READABLE) },
         { "pollset_watch", mm_pollset_watch(0, s, MM_READABLE) },
         { "stats", mm_socket_stats(s, &stats) },
@@ -160,8 +160,7 @@ test_a_role_says_what_it_cannot_do(void)
     for (int role = 1; role < MM_ROLE_COUNT; role++) {
         mm_handle s = open_socket(engine, role);
         bool sends = role != MM_PULL && role != MM_SUB;
-        bool receives = role != MM_PUSH && role != MM_PUB && role != MM_REQ &&
-                        role != MM_SURVEYOR;
+        bool receives = role != MM_PUSH && role != MM_PUB && role != MM_REQ && role != MM_SURVEYOR;
         bool reaches = role == MM_PUB || role == MM_XPUB;
         bool subscribes = role == MM_SUB || role == MM_XSUB;
         CHECK_INT(mm_recv(s, batch, 1, 1, 0, 0), receives ? MM_EAGAIN : MM_ENOTSUP);
@@ -208,12 +207,23 @@ test_options_that_make_no_sense_open_no_socket(void)
         case 12: o.heartbeat_timeout_ms = 0; break;
         case 13: o.identity_size = MM_IDENTITY_MAX + 1; break;
         case 14: o.identity_size = 1; break;                        /* begins with 0 */
-        case 15: o.identity_size = 1; o.identity[0] = 'x'; role = MM_PUSH; break;
+        case 15:
+            o.identity_size = 1;
+            o.identity[0] = 'x';
+            role = MM_PUSH;
+            break;
         case 16: o.topic_size_max = UINT32_MAX; break;
         case 17: role = 0; break;
         case 18: o.no_peer = MM_NO_PEER_DROP + 1; break;
-        case 19: o.no_peer = MM_NO_PEER_BLOCK; role = MM_PUB; o.identity_size = 0; break;
-        case 20: o.no_peer = MM_NO_PEER_DROP; role = MM_REQ; break;
+        case 19:
+            o.no_peer = MM_NO_PEER_BLOCK;
+            role = MM_PUB;
+            o.identity_size = 0;
+            break;
+        case 20:
+            o.no_peer = MM_NO_PEER_DROP;
+            role = MM_REQ;
+            break;
         default: role = MM_ROLE_COUNT; break;
         }
         CHECK_INT(mm_socket_open(engine, role, &o, &socket), MM_EINVAL);

@@ -1,7 +1,7 @@
 /*
- * test_arena.c: packs that stay in the arena they were read into, for both wires; spare blocks.
- * Not here: reading in general (test_reader.c), packs that are copied (test_wires.c).
- * Law: the bodies are those that one by one would give; what a pack refers to stays as it is.
+ * test_arena.c: segments that stay in the arena they were read into, for both wires; spare blocks.
+ * Not here: reading in general (test_reader.c), segments that are copied (test_wires.c).
+ * Law: the bodies are those that one by one would give; what a segment refers to stays as it is.
  */
 #include "base/arena.h"
 #include "check.h"
@@ -74,13 +74,13 @@ write_stream(const mmi_framing *f, uint8_t *out, size_t size, size_t body_max, u
     }
 }
 
-/* Every frame of a pack against the octets as they came, which next walks. */
+/* Every frame of a segment against the octets as they came, which next walks. */
 static void
-check_pack(const mmi_framing *f, const mmi_pack_in *pack, const uint8_t *at)
+check_segment(const mmi_framing *f, const mmi_segment_in *segment, const uint8_t *at)
 {
-    for (uint32_t i = 0; i < pack->msg.count; i++) {
+    for (uint32_t i = 0; i < segment->msg.count; i++) {
         size_t cost;
-        mmi_msg *wanted = f->open(f, at), *is = mmi_pack_in_copy(pack, i);
+        mmi_msg *wanted = f->open(f, at), *is = mmi_segment_in_copy(segment, i);
         CHECK_INT(is->frame_count, wanted->frame_count);
         for (uint32_t j = 0; j < is->frame_count; j++) {
             CHECK_INT(is->frames[j].size, wanted->frames[j].size);
@@ -92,66 +92,67 @@ check_pack(const mmi_framing *f, const mmi_pack_in *pack, const uint8_t *at)
     }
 }
 
-typedef mmi_pack_in *(*pack_of)(const uint8_t **buf, size_t *size, mmi_reader_room room,
-                                mmi_arena *arena);
+typedef mmi_segment_in *(*segment_of)(const uint8_t **buf, size_t *size, mmi_reader_room room,
+                                      mmi_arena *arena);
 
-static mmi_pack_in *
-zmtp_pack(const uint8_t **buf, size_t *size, mmi_reader_room room, mmi_arena *arena)
+static mmi_segment_in *
+zmtp_segment(const uint8_t **buf, size_t *size, mmi_reader_room room, mmi_arena *arena)
 {
     mmi_reader r;
     mmi_reader_init(&r, &wide);
-    mmi_pack_in *pack = mmi_reader_pack(&r, buf, size, room, arena);
+    mmi_segment_in *segment = mmi_reader_segment(&r, buf, size, room, arena);
     mmi_reader_fini(&r);
-    return pack;
+    return segment;
 }
 
-static mmi_pack_in *
-sp_pack(const uint8_t **buf, size_t *size, mmi_reader_room room, mmi_arena *arena)
+static mmi_segment_in *
+sp_segment(const uint8_t **buf, size_t *size, mmi_reader_room room, mmi_arena *arena)
 {
     mmi_sp_reader r;
-    mmi_sp_reader_limits limits = { .message_size_max = 1 << 20, .hops_max = 8,
-                                    .mapping = MMI_SP_PLAIN, .form = MMI_SP_RAW };
+    mmi_sp_reader_limits limits = {
+        .message_size_max = 1 << 20, .hops_max = 8, .mapping = MMI_SP_PLAIN, .form = MMI_SP_RAW
+    };
     mmi_sp_reader_init(&r, &limits);
-    mmi_pack_in *pack = mmi_sp_reader_pack(&r, buf, size, room, arena);
+    mmi_segment_in *segment = mmi_sp_reader_segment(&r, buf, size, room, arena);
     mmi_sp_reader_fini(&r);
-    return pack;
+    return segment;
 }
 
-/* Reads all of an arena by way of packs; how many of them stayed in it. */
+/* Reads all of an arena by way of segments; how many of them stayed in it. */
 static int
-read_arena(const mmi_framing *f, pack_of make, mmi_arena *arena, const uint8_t *copy, size_t size,
-           mmi_reader_room room)
+read_arena(const mmi_framing *f, segment_of make, mmi_arena *arena, const uint8_t *copy,
+           size_t size, mmi_reader_room room)
 {
-    mmi_pack_in *packs[MESSAGES_MAX / 64];
-    const uint8_t *from[MMI_COUNT_OF(packs)];
+    mmi_segment_in *segments[MESSAGES_MAX / 64];
+    const uint8_t *from[MMI_COUNT_OF(segments)];
     const uint8_t *buf = arena->data, *end = buf + size;
     uint32_t count = 0;
     int stayed = 0;
     while (size > 0) {
         size_t before = size;
-        CHECK(count < MMI_COUNT_OF(packs));
+        CHECK(count < MMI_COUNT_OF(segments));
         from[count] = copy + (buf - arena->data);
-        mmi_pack_in *pack = packs[count++] = make(&buf, &size, room, arena);
-        CHECK(pack != NULL && size < before && buf + size == end);
-        CHECK(pack->msg.count <= room.messages && pack->msg.cost <= room.cost);
-        size_t bytes = mmi_pack_in_bytes(pack, 0, pack->msg.count);
-        CHECK_INT(pack->arena != NULL, bytes >= MMI_PACK_KEEPS_MIN);
-        CHECK(pack->arena != NULL || bytes <= MMI_PACK_IN_BYTES || pack->msg.count == 1);
-        stayed += pack->arena != NULL;
+        mmi_segment_in *segment = segments[count++] = make(&buf, &size, room, arena);
+        CHECK(segment != NULL && size < before && buf + size == end);
+        CHECK(segment->msg.count <= room.messages && segment->msg.cost <= room.cost);
+        size_t bytes = mmi_segment_in_bytes(segment, 0, segment->msg.count);
+        CHECK_INT(segment->arena != NULL, bytes >= MMI_SEGMENT_KEEPS_MIN);
+        CHECK(segment->arena != NULL || bytes <= MMI_SEGMENT_IN_BYTES || segment->msg.count == 1);
+        stayed += segment->arena != NULL;
     }
     for (uint32_t i = 0; i < count; i++) {   /* none changed what another refers to */
-        check_pack(f, packs[i], from[i]);
+        check_segment(f, segments[i], from[i]);
     }
     CHECK_INT(mmi_arena_shared(arena), stayed > 0);
     for (uint32_t i = 0; i < count; i++) {
-        mmi_msg_unref(&packs[i]->msg);
+        mmi_msg_unref(&segments[i]->msg);
     }
     CHECK(!mmi_arena_shared(arena));
     return stayed;
 }
 
 static int
-rounds_of(const mmi_framing *f, pack_of make, uint32_t frames_max)
+rounds_of(const mmi_framing *f, segment_of make, uint32_t frames_max)
 {
     uint32_t seed = 11 + frames_max;
     int stayed = 0;
@@ -166,7 +167,7 @@ rounds_of(const mmi_framing *f, pack_of make, uint32_t frames_max)
         mmi_reader_room room = plenty;
         if (round % 2 == 1) {
             room.messages = 1 + MESSAGES_MAX / (1 + check_random(&seed) % 4000);
-            room.cost = 2 * MMI_PACK_KEEPS_MIN + check_random(&seed) % (1 << 20);
+            room.cost = 2 * MMI_SEGMENT_KEEPS_MIN + check_random(&seed) % (1 << 20);
         }
         stayed += read_arena(f, make, arena, copy, size, room);
     }
@@ -176,28 +177,28 @@ rounds_of(const mmi_framing *f, pack_of make, uint32_t frames_max)
 }
 
 static void
-test_a_pack_of_most_of_an_arena_stays_in_it(void)
+test_a_segment_of_most_of_an_arena_stays_in_it(void)
 {
-    CHECK(rounds_of(&mmi_framing_zmtp, zmtp_pack, 1) > ROUNDS / 4);
+    CHECK(rounds_of(&mmi_framing_zmtp, zmtp_segment, 1) > ROUNDS / 4);
 }
 
 static void
 test_messages_of_several_frames_stay_in_it_too(void)
 {
-    CHECK(rounds_of(&mmi_framing_zmtp, zmtp_pack, 4) > ROUNDS / 4);
+    CHECK(rounds_of(&mmi_framing_zmtp, zmtp_segment, 4) > ROUNDS / 4);
 }
 
 static void
 test_so_do_messages_of_the_second_wire(void)
 {
     const mmi_framing *sp = mmi_framing_sp(MMI_SP_PLAIN, mmi_sp_of_role(MM_PUSH));
-    CHECK(rounds_of(sp, sp_pack, 1) > ROUNDS / 4);
+    CHECK(rounds_of(sp, sp_segment, 1) > ROUNDS / 4);
 }
 
 static void
 test_half_an_arena_and_no_octet_less_stays_in_it(void)
 {
-    enum { COUNT = 64, BODY = MMI_PACK_KEEPS_MIN / COUNT };
+    enum { COUNT = 64, BODY = MMI_SEGMENT_KEEPS_MIN / COUNT };
     mmi_arena *arena = mmi_arena_new();
     uint8_t *copy = malloc(MMI_IO_BUFFER_SIZE);
     CHECK(arena != NULL && copy != NULL);
@@ -209,14 +210,15 @@ test_half_an_arena_and_no_octet_less_stays_in_it(void)
                                               MMI_IO_BUFFER_SIZE - size);
         }
         memcpy(copy, arena->data, size);
-        CHECK_INT(read_arena(&mmi_framing_zmtp, zmtp_pack, arena, copy, size, plenty), over >= 0);
+        CHECK_INT(read_arena(&mmi_framing_zmtp, zmtp_segment, arena, copy, size, plenty),
+                  over >= 0);
     }
     free(copy);
     mmi_arena_unref(arena);
 }
 
 static void
-test_a_pack_says_whether_its_messages_are_of_one_size(void)
+test_a_segment_says_whether_its_messages_are_of_one_size(void)
 {
     static const uint64_t sizes[][3] = { { 9, 9, 9 }, { 9, 9, 8 }, { 8, 9, 9 }, { 9, 8, 9 } };
     const mmi_framing *sp = mmi_framing_sp(MMI_SP_PLAIN, mmi_sp_of_role(MM_PUSH));
@@ -232,10 +234,10 @@ test_a_pack_says_whether_its_messages_are_of_one_size(void)
             size += f->size(f, m, &cost);
             mmi_msg_unref(m);
         }
-        mmi_pack_in *pack = (f == sp ? sp_pack : zmtp_pack)(&buf, &size, plenty, NULL);
-        CHECK_INT(pack->msg.count, 3);
-        CHECK_INT(pack->one_size, i / 2 == 0 ? 9 : 0);
-        mmi_msg_unref(&pack->msg);
+        mmi_segment_in *segment = (f == sp ? sp_segment : zmtp_segment)(&buf, &size, plenty, NULL);
+        CHECK_INT(segment->msg.count, 3);
+        CHECK_INT(segment->one_size, i / 2 == 0 ? 9 : 0);
+        mmi_msg_unref(&segment->msg);
     }
 }
 
@@ -248,7 +250,7 @@ test_without_memory_nothing_is_taken_from_an_arena(void)
     const uint8_t *buf = arena->data;
     size_t size = all;
     mm_test_alloc_fail(1);
-    CHECK(zmtp_pack(&buf, &size, plenty, arena) == NULL);
+    CHECK(zmtp_segment(&buf, &size, plenty, arena) == NULL);
     mm_test_alloc_fail(0);
     CHECK(buf == arena->data && size == all && !mmi_arena_shared(arena));
     mmi_arena_unref(arena);
@@ -270,32 +272,32 @@ keep_most(void *asked, const uint8_t *data, size_t size)
 }
 
 static void
-test_what_is_left_of_a_sifted_pack_does_not_pin_the_arena(void)
+test_what_is_left_of_a_sifted_segment_does_not_pin_the_arena(void)
 {
     uint32_t seed = 5;
     for (int most = 0; most < 2; most++) {
         mmi_arena *arena = mmi_arena_new();
-        size_t size = write_stream(&mmi_framing_zmtp, arena->data, MMI_IO_BUFFER_SIZE, 3000, 1,
-                                   &seed);
+        size_t size =
+            write_stream(&mmi_framing_zmtp, arena->data, MMI_IO_BUFFER_SIZE, 3000, 1, &seed);
         const uint8_t *buf = arena->data;
         uint32_t asked = 0;
-        mmi_pack_in *pack = zmtp_pack(&buf, &size, plenty, arena);
-        CHECK(pack != NULL && pack->arena == arena);
-        pack->msg.pipe_id = 9;
-        size_t before = mmi_pack_in_bytes(pack, 0, pack->msg.count);
-        (void)mmi_pack_in_sift(pack, most ? keep_most : keep_first, &asked);
-        uint32_t count = pack->msg.count;
-        mmi_msg *wanted = mmi_pack_in_copy(pack, 0);
-        pack = mmi_pack_in_fit(pack, before);
+        mmi_segment_in *segment = zmtp_segment(&buf, &size, plenty, arena);
+        CHECK(segment != NULL && segment->arena == arena);
+        segment->msg.pipe_id = 9;
+        size_t before = mmi_segment_in_bytes(segment, 0, segment->msg.count);
+        (void)mmi_segment_in_sift(segment, most ? keep_most : keep_first, &asked);
+        uint32_t count = segment->msg.count;
+        mmi_msg *wanted = mmi_segment_in_copy(segment, 0);
+        segment = mmi_segment_in_fit(segment, before);
         CHECK_INT(mmi_arena_shared(arena), most);
-        CHECK_INT(pack->msg.count, count);
-        CHECK_INT(pack->msg.pipe_id, 9);
-        mmi_msg *is = mmi_pack_in_copy(pack, 0);
+        CHECK_INT(segment->msg.count, count);
+        CHECK_INT(segment->msg.pipe_id, 9);
+        mmi_msg *is = mmi_segment_in_copy(segment, 0);
         CHECK(is->size == wanted->size &&
               memcmp(is->frames[0].data, wanted->frames[0].data, is->size) == 0);
         mmi_msg_unref(is);
         mmi_msg_unref(wanted);
-        mmi_msg_unref(&pack->msg);
+        mmi_msg_unref(&segment->msg);
         mmi_arena_unref(arena);
     }
 }
@@ -321,13 +323,13 @@ main(void)
     }
     RUN(test_spare_blocks_are_kept_up_to_a_number_and_given_out_again);
     RUN(test_who_finds_the_spare_blocks_in_use_does_without);
-    RUN(test_a_pack_of_most_of_an_arena_stays_in_it);
+    RUN(test_a_segment_of_most_of_an_arena_stays_in_it);
     RUN(test_messages_of_several_frames_stay_in_it_too);
     RUN(test_so_do_messages_of_the_second_wire);
     RUN(test_half_an_arena_and_no_octet_less_stays_in_it);
-    RUN(test_a_pack_says_whether_its_messages_are_of_one_size);
+    RUN(test_a_segment_says_whether_its_messages_are_of_one_size);
     RUN(test_without_memory_nothing_is_taken_from_an_arena);
-    RUN(test_what_is_left_of_a_sifted_pack_does_not_pin_the_arena);
+    RUN(test_what_is_left_of_a_sifted_segment_does_not_pin_the_arena);
     RUN(test_an_arena_nobody_holds_is_used_again);
     return 0;
 }

@@ -39,9 +39,28 @@ static void
 test_a_format_that_lies_is_refused(void)
 {
     static const char *const formats[] = {
-        "", "w", "w:", "w:-1", "w:+1", "w: 1", "w:1 ", "w:1.5", "w:1,2", "w:x", "w:0x10", "W:4",
-        "w;4", "ww:4", "w:9223372036854775808", "w:18446744073709551617",
-        "w:99999999999999999999999999999999999999999", "+w:4", "d:4,2", "zz", "v", "vw",
+        "",
+        "w",
+        "w:",
+        "w:-1",
+        "w:+1",
+        "w: 1",
+        "w:1 ",
+        "w:1.5",
+        "w:1,2",
+        "w:x",
+        "w:0x10",
+        "W:4",
+        "w;4",
+        "ww:4",
+        "w:9223372036854775808",
+        "w:18446744073709551617",
+        "w:99999999999999999999999999999999999999999",
+        "+w:4",
+        "d:4,2",
+        "zz",
+        "v",
+        "vw",
     };
     mmi_arrow_view view;
     for (size_t i = 0; i < MMI_COUNT_OF(formats); i++) {
@@ -52,8 +71,14 @@ test_a_format_that_lies_is_refused(void)
 static void
 test_an_array_with_too_few_buffers_is_refused(void)
 {
-    static const struct { const char *format; int64_t buffers; } least[] = {
-        { "w:4", 2 }, { "z", 3 }, { "U", 3 }, { "vz", 2 },
+    static const struct {
+        const char *format;
+        int64_t buffers;
+    } least[] = {
+        { "w:4", 2 },
+        { "z", 3 },
+        { "U", 3 },
+        { "vz", 2 },
     };
     mmi_arrow_view view;
     for (size_t i = 0; i < MMI_COUNT_OF(least); i++) {
@@ -72,8 +97,9 @@ test_elements_of_one_width_are_where_they_should_be(void)
     static const uint8_t data[] = "aaabbbcccddd", valid[] = { 0x0b };   /* the third is null */
     const void *buffers[] = { valid, data };
     mmi_arrow_schema schema = { .format = "w:3" };
-    mmi_arrow_array array = { .length = 3, .null_count = 1, .offset = 1, .n_buffers = 2,
-                              .buffers = buffers };
+    mmi_arrow_array array = {
+        .length = 3, .null_count = 1, .offset = 1, .n_buffers = 2, .buffers = buffers
+    };
     mmi_arrow_view view;
     size_t size;
     CHECK_INT(mmi_arrow_open(&schema, &array, &view), MM_OK);

@@ -124,13 +124,13 @@ test_a_list_keeps_order_and_each_node_knows_whether_it_is_on_one(void)
     mmi_list_push_back(&list, &items[2].node);
     const int wanted[] = { 0, 1, 3, 4, 2 };
     int at = 0;
-    MMI_LIST_EACH(&list, node, after) {
+    MMI_LIST_EACH (&list, node, after) {
         CHECK_INT(MMI_CONTAINER_OF(node, item, node)->number, wanted[at++]);
         mmi_list_rm(node);             /* the walk allows it */
     }
     CHECK_INT(at, 5);
     CHECK(mmi_list_empty(&list));
-    MMI_LIST_EACH(&list, node, after) {
+    MMI_LIST_EACH (&list, node, after) {
         CHECK(node == NULL);
     }
 }

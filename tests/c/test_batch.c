@@ -1,5 +1,5 @@
 /*
- * test_batch.c: what a batch holds of the pack, and of the arena, that its messages came in.
+ * test_batch.c: what a batch holds of the segment, and of the arena, that its messages came in.
  * Not here: taking messages from sockets (test_engine_*.c), Arrow (test_arrow.c).
  * Law: a batch that lasts pins at most PINS_TIMES its own octets, or that of LEAST octets; its
  * messages are the same, copied or not.
@@ -16,27 +16,28 @@ octet_of(uint32_t i, uint32_t j)
     return (uint8_t)(i * 31 + j);
 }
 
-/* A pack of as many messages as an arena takes, each of frames of BODY octets. */
-static mmi_pack_in *
-pack_in(mmi_arena *arena, uint32_t frames_each)
+/* A segment of as many messages as an arena takes, each of frames of BODY octets. */
+static mmi_segment_in *
+segment_in(mmi_arena *arena, uint32_t frames_each)
 {
     uint32_t frames = MMI_IO_BUFFER_SIZE / BODY / frames_each * frames_each;
     uint32_t count = frames / frames_each;
-    mmi_pack_in *pack = mmi_pack_in_over(count, frames, (size_t)frames * BODY, arena, arena->data);
-    CHECK(pack != NULL);
+    mmi_segment_in *segment =
+        mmi_segment_in_over(count, frames, (size_t)frames * BODY, arena, arena->data);
+    CHECK(segment != NULL);
     for (uint32_t i = 0; i < frames; i++) {
-        pack->offset[i] = i * BODY;
+        segment->offset[i] = i * BODY;
         for (uint32_t j = 0; j < BODY; j++) {
-            pack->data[i * BODY + j] = octet_of(i, j);
+            segment->data[i * BODY + j] = octet_of(i, j);
         }
     }
-    pack->offset[frames] = frames * BODY;
-    for (uint32_t i = 0; pack->first_frame != NULL && i <= count; i++) {
-        pack->first_frame[i] = i * frames_each;
+    segment->offset[frames] = frames * BODY;
+    for (uint32_t i = 0; segment->first_frame != NULL && i <= count; i++) {
+        segment->first_frame[i] = i * frames_each;
     }
-    pack->one_size = frames_each == 1 ? BODY : 0;
-    pack->msg.pipe_id = PEER;
-    return pack;
+    segment->one_size = frames_each == 1 ? BODY : 0;
+    segment->msg.pipe_id = PEER;
+    return segment;
 }
 
 static mmi_batch *
@@ -50,10 +51,10 @@ batch_new(bool lasting)
 
 /* Adds count messages from the first-th on. */
 static void
-batch_take(mmi_batch *b, mmi_pack_in *pack, uint32_t first, uint32_t count)
+batch_take(mmi_batch *b, mmi_segment_in *segment, uint32_t first, uint32_t count)
 {
-    mmi_span span = { .msg = mmi_msg_ref(&pack->msg), .first = first, .count = count };
-    span.bytes = mmi_pack_in_bytes(pack, first, count);
+    mmi_span span = { .msg = mmi_msg_ref(&segment->msg), .first = first, .count = count };
+    span.bytes = mmi_segment_in_bytes(segment, first, count);
     CHECK_INT(mmi_batch_reserve(b), MM_OK);
     mmi_batch_add(b, &span);
 }
@@ -84,17 +85,17 @@ check_bodies(const mmi_batch *b, uint32_t first, uint32_t count, uint32_t frames
     }
 }
 
-/* Does a batch of count messages refer to the arena after the pack itself is gone? */
+/* Does a batch of count messages refer to the arena after the segment itself is gone? */
 static bool
 stays(bool lasting, uint32_t first, uint32_t count, uint32_t frames_each)
 {
     mmi_arena *arena = mmi_arena_new();
     CHECK(arena != NULL);
-    mmi_pack_in *pack = pack_in(arena, frames_each);
+    mmi_segment_in *segment = segment_in(arena, frames_each);
     mmi_batch *b = batch_new(lasting);
-    batch_take(b, pack, first, count);
-    CHECK_INT(pack->held > MMI_IO_BUFFER_SIZE, true);
-    mmi_msg_unref(&pack->msg);
+    batch_take(b, segment, first, count);
+    CHECK_INT(segment->pinned > MMI_IO_BUFFER_SIZE, true);
+    mmi_msg_unref(&segment->msg);
     batch_fill(b);
     check_bodies(b, first, count, frames_each);
     bool pinned = mmi_arena_shared(arena);
@@ -112,10 +113,10 @@ static uint32_t
 least_that_stays(uint32_t frames_each)
 {
     mmi_arena *arena = mmi_arena_new();
-    mmi_pack_in *pack = pack_in(arena, frames_each);
-    size_t each = frames_each * (BODY + sizeof *pack->offset);
-    uint32_t least = (uint32_t)((pack->held + PINS_TIMES * each - 1) / (PINS_TIMES * each));
-    mmi_msg_unref(&pack->msg);
+    mmi_segment_in *segment = segment_in(arena, frames_each);
+    size_t each = frames_each * (BODY + sizeof *segment->offset);
+    uint32_t least = (uint32_t)((segment->pinned + PINS_TIMES * each - 1) / (PINS_TIMES * each));
+    mmi_msg_unref(&segment->msg);
     mmi_arena_unref(arena);
     return least;
 }
@@ -140,19 +141,19 @@ test_a_batch_that_does_not_last_is_never_copied(void)
 }
 
 static void
-test_a_pack_that_is_no_more_than_a_copy_is_not_copied(void)
+test_a_segment_that_is_no_more_than_a_copy_is_not_copied(void)
 {
     uint32_t most = PINS_TIMES * LEAST / (BODY + sizeof(uint32_t));
     for (uint32_t count = most - 8; count < most + 8; count++) {
-        mmi_pack_in *pack = mmi_pack_in_new(count, count, (size_t)count * BODY);
+        mmi_segment_in *segment = mmi_segment_in_new(count, count, (size_t)count * BODY);
         for (uint32_t i = 0; i <= count; i++) {
-            pack->offset[i] = i * BODY;
+            segment->offset[i] = i * BODY;
         }
-        memset(pack->data, 3, (size_t)count * BODY);
-        size_t held = pack->held;
+        memset(segment->data, 3, (size_t)count * BODY);
+        size_t held = segment->pinned;
         mmi_batch *b = batch_new(true);
-        batch_take(b, pack, 0, 1);
-        mmi_msg_unref(&pack->msg);
+        batch_take(b, segment, 0, 1);
+        mmi_msg_unref(&segment->msg);
         batch_fill(b);
         CHECK_INT(b->whole == NULL, held > PINS_TIMES * LEAST);
         mm_batch_free(&b->pub);
@@ -167,10 +168,10 @@ test_many_small_batches_keep_no_arena(void)
     (void)mm_test_alloc_live(&before);
     for (uint32_t i = 0; i < KEPT; i++) {
         mmi_arena *arena = mmi_arena_new();
-        mmi_pack_in *pack = pack_in(arena, 1);
+        mmi_segment_in *segment = segment_in(arena, 1);
         kept[i] = batch_new(true);
-        batch_take(kept[i], pack, i, 32);
-        mmi_msg_unref(&pack->msg);
+        batch_take(kept[i], segment, i, 32);
+        mmi_msg_unref(&segment->msg);
         batch_fill(kept[i]);
         CHECK(!mmi_arena_shared(arena));
         mmi_arena_unref(arena);
@@ -188,10 +189,10 @@ test_without_memory_for_a_copy_a_batch_pins_and_loses_nothing(void)
 {
     for (int64_t countdown = 1; countdown <= 5; countdown++) {
         mmi_arena *arena = mmi_arena_new();
-        mmi_pack_in *pack = pack_in(arena, 1);
+        mmi_segment_in *segment = segment_in(arena, 1);
         mmi_batch *b = batch_new(true);
-        batch_take(b, pack, 4, 3);
-        mmi_msg_unref(&pack->msg);
+        batch_take(b, segment, 4, 3);
+        mmi_msg_unref(&segment->msg);
         uint32_t lost;
         mm_test_alloc_fail(countdown);
         CHECK_INT(mmi_batch_fill(b, &lost), MM_OK);
@@ -222,8 +223,8 @@ is_lent(const uint64_t *sizes, uint32_t frames)
     bool lent = b->pub.big != NULL;
     for (uint32_t i = 0; i < frames; i++) {
         uint64_t size = lent ? 0 : b->pub.offset[i + 1] - b->pub.offset[i];
-        const uint8_t *data = lent ? mm_msg_frame(b->pub.big, i, &size)
-                                   : b->pub.data + b->pub.offset[i];
+        const uint8_t *data =
+            lent ? mm_msg_frame(b->pub.big, i, &size) : b->pub.data + b->pub.offset[i];
         CHECK_INT(size, sizes[i]);
         CHECK(data[0] == i + 1 && data[size - 1] == i + 1);
     }
@@ -251,7 +252,7 @@ main(void)
     (void)mm_test_alloc_live(&live);   /* counts from now on */
     RUN(test_a_small_part_of_an_arena_is_copied_and_a_sizable_one_is_not);
     RUN(test_a_batch_that_does_not_last_is_never_copied);
-    RUN(test_a_pack_that_is_no_more_than_a_copy_is_not_copied);
+    RUN(test_a_segment_that_is_no_more_than_a_copy_is_not_copied);
     RUN(test_many_small_batches_keep_no_arena);
     RUN(test_a_lone_message_is_lent_if_any_of_its_frames_is_over_the_limit);
     RUN(test_without_memory_for_a_copy_a_batch_pins_and_loses_nothing);

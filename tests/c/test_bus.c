@@ -104,9 +104,9 @@ test_what_a_lost_peer_had_sent_is_still_given_out(void)
     CHECK_INT(fake_send(s, "unsent"), MM_OK);
     fake_cut(a);
     CHECK_INT(s->stats.dropped_peer_gone, 1);
-    CHECK_INT(s->ops->held(s->state, &bytes), 1);
+    CHECK_INT(s->ops->unclaimed(s->state, &bytes), 1);
     fake_recv_is(s, "last");
-    CHECK_INT(s->ops->held(s->state, &bytes), 0);
+    CHECK_INT(s->ops->unclaimed(s->state, &bytes), 0);
     fake_close(s);
 }
 

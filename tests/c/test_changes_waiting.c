@@ -192,7 +192,7 @@ test_a_ping_behind_changes_that_were_summed_up_still_speaks_for_them(void)
     CHECK_INT(info.waiting, 1);
     size_t got = hear(&s);
     uint8_t context[MMI_PING_CONTEXT_MAX], pong[MMI_COMMAND_OVERHEAD + MMI_PING_CONTEXT_MAX];
-    memcpy(context, raw_taken + got - sizeof context, sizeof context);   /* a PING's end */
+    memcpy(context, raw_taken + got - sizeof context, sizeof context); /* a PING's end */
     raw_put(&s.r, pong, mmi_command_put_pong(pong, context, sizeof context));
     CHECK_INT(mm_sim_run(s.r.world, MS), MM_OK);
     CHECK_INT(mm_wait_subscribed(s.r.ours, 1, 0, 0, &info), MM_OK);

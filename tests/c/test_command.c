@@ -22,8 +22,17 @@ head(const void *data, size_t size, mmi_frame_head *out)
 static void
 test_a_head_is_two_octets_up_to_255_and_nine_beyond(void)
 {
-    static const uint64_t sizes[] = { 0, 1, 254, 255, 256, 65535, 65536, UINT32_MAX,
-                                      (uint64_t)UINT32_MAX + 1, INT64_MAX - 1, INT64_MAX };
+    static const uint64_t sizes[] = { 0,
+                                      1,
+                                      254,
+                                      255,
+                                      256,
+                                      65535,
+                                      65536,
+                                      UINT32_MAX,
+                                      (uint64_t)UINT32_MAX + 1,
+                                      INT64_MAX - 1,
+                                      INT64_MAX };
     static const uint8_t flags[] = { 0, MMI_FRAME_MORE, MMI_FRAME_COMMAND };
     for (size_t i = 0; i < MMI_COUNT_OF(sizes); i++) {
         for (size_t k = 0; k < MMI_COUNT_OF(flags); k++) {
@@ -165,19 +174,33 @@ test_commands_that_are_malformed_and_those_that_are_only_unknown(void)
         size_t size;
         int rc, kind;
     } table[] = {
-        { "", 0, MM_EPROTO, 0 }, { "\0", 1, MM_EPROTO, 0 }, { "\1", 1, MM_EPROTO, 0 },
-        { "\5PING", 5, MM_EPROTO, 0 }, { "\377PING", 5, MM_EPROTO, 0 },
-        { "\1X", 2, MM_OK, MMI_COMMAND_UNKNOWN }, { "\4ping\0\0", 7, MM_OK, MMI_COMMAND_UNKNOWN },
-        { "\3PIN", 4, MM_OK, MMI_COMMAND_UNKNOWN }, { "\5PING\0", 6, MM_OK, MMI_COMMAND_UNKNOWN },
-        { "\4PING", 5, MM_EPROTO, 0 }, { "\4PING\0", 6, MM_EPROTO, 0 },
-        { "\4PING\0\1", 7, MM_OK, MMI_COMMAND_PING }, { "\4PONG", 5, MM_OK, MMI_COMMAND_PONG },
-        { "\4PING\0\1""0123456789abcdef", 23, MM_OK, MMI_COMMAND_PING },
-        { "\4PING\0\1""0123456789abcdefg", 24, MM_EPROTO, 0 },
+        { "", 0, MM_EPROTO, 0 },
+        { "\0", 1, MM_EPROTO, 0 },
+        { "\1", 1, MM_EPROTO, 0 },
+        { "\5PING", 5, MM_EPROTO, 0 },
+        { "\377PING", 5, MM_EPROTO, 0 },
+        { "\1X", 2, MM_OK, MMI_COMMAND_UNKNOWN },
+        { "\4ping\0\0", 7, MM_OK, MMI_COMMAND_UNKNOWN },
+        { "\3PIN", 4, MM_OK, MMI_COMMAND_UNKNOWN },
+        { "\5PING\0", 6, MM_OK, MMI_COMMAND_UNKNOWN },
+        { "\4PING", 5, MM_EPROTO, 0 },
+        { "\4PING\0", 6, MM_EPROTO, 0 },
+        { "\4PING\0\1", 7, MM_OK, MMI_COMMAND_PING },
+        { "\4PONG", 5, MM_OK, MMI_COMMAND_PONG },
+        { "\4PING\0\1"
+          "0123456789abcdef",
+          23, MM_OK, MMI_COMMAND_PING },
+        { "\4PING\0\1"
+          "0123456789abcdefg",
+          24, MM_EPROTO, 0 },
         { "\4PONG0123456789abcdef", 21, MM_OK, MMI_COMMAND_PONG },
         { "\4PONG0123456789abcdefg", 22, MM_EPROTO, 0 },
-        { "\5ERROR", 6, MM_EPROTO, 0 }, { "\5ERROR\0", 7, MM_OK, MMI_COMMAND_ERROR },
-        { "\5ERROR\3no", 9, MM_EPROTO, 0 }, { "\5ERROR\2no", 9, MM_OK, MMI_COMMAND_ERROR },
-        { "\5ERROR\1no", 9, MM_OK, MMI_COMMAND_ERROR }, { "\5READY", 6, MM_OK, MMI_COMMAND_READY },
+        { "\5ERROR", 6, MM_EPROTO, 0 },
+        { "\5ERROR\0", 7, MM_OK, MMI_COMMAND_ERROR },
+        { "\5ERROR\3no", 9, MM_EPROTO, 0 },
+        { "\5ERROR\2no", 9, MM_OK, MMI_COMMAND_ERROR },
+        { "\5ERROR\1no", 9, MM_OK, MMI_COMMAND_ERROR },
+        { "\5READY", 6, MM_OK, MMI_COMMAND_READY },
         { "\11SUBSCRIBE", 10, MM_OK, MMI_COMMAND_SUBSCRIBE },
         { "\6CANCELx", 8, MM_OK, MMI_COMMAND_CANCEL },
     };

@@ -44,10 +44,10 @@ test_the_newest_of_each_topic_is_kept_where_its_topic_waited(void)
 {
     fake_sock *s = conflating(MM_OPT_CONFLATE_TOPIC, 10, "");
     fake_pipe *a = fake_connect(s);
-    const char *topics[] = {"a", "b", "", "ab"};
+    const char *topics[] = { "a", "b", "", "ab" };
     for (int round = 0; round < 3; round++) {
         for (int i = 3; i >= 0; i--) {
-            char body[2] = {(char)('0' + round), 0};
+            char body[2] = { (char)('0' + round), 0 };
             CHECK_INT(fake_deliver(a, FRAMES(topics[i], body)), MM_OK);
         }
     }
@@ -69,7 +69,7 @@ test_the_topic_of_one_frame_is_the_longest_subscription(void)
     fake_sock *s = conflating(MM_OPT_CONFLATE_TOPIC, 10, "fx.");
     CHECK_INT(sub_tell(s, true, "fx.eur"), MM_OK);
     fake_pipe *a = fake_connect(s);
-    const char *bodies[] = {"fx.eur 1", "fx.usd 1", "fx.eur 2", "fx.chf 1", "other"};
+    const char *bodies[] = { "fx.eur 1", "fx.usd 1", "fx.eur 2", "fx.chf 1", "other" };
     for (int i = 0; i < 5; i++) {
         CHECK_INT(fake_deliver(a, fake_text(bodies[i])), MM_OK);
     }
@@ -87,7 +87,7 @@ test_over_the_queue_s_limits_the_topic_that_waited_longest_goes(void)
     fake_sock *s = conflating(MM_OPT_CONFLATE_TOPIC, 3, "");
     s->opts.recv_queue_bytes = 1000;
     fake_pipe *a = fake_connect(s);
-    const char *topics[] = {"1", "2", "3", "4"};
+    const char *topics[] = { "1", "2", "3", "4" };
     for (int i = 0; i < 4; i++) {
         CHECK_INT(fake_deliver(a, FRAMES(topics[i], "x")), MM_OK);
     }
@@ -187,12 +187,12 @@ test_what_goes_over_to_a_topic_that_is_ahead_of_it_is_dropped(void)
 }
 
 enum { MODEL_TOPICS = 7 };
-static const char *const model_topics[MODEL_TOPICS] = {"", "a", "ab", "abb", "aa", "b", "ba"};
+static const char *const model_topics[MODEL_TOPICS] = { "", "a", "ab", "abb", "aa", "b", "ba" };
 
 typedef struct conflate_model {
     fake_sock *s;
     int subscribed[MODEL_TOPICS];
-    uint64_t given[2][MODEL_TOPICS];   /* the number of the last; of messages of one frame apart */
+    uint64_t given[2][MODEL_TOPICS]; /* the number of the last; of messages of one frame apart */
 } conflate_model;
 
 /* The longest subscription that it begins with; -1: none. */
@@ -218,7 +218,7 @@ model_recv(conflate_model *m, bool by_topic)
     if (m->s->ops->recv(m->s->state, &got) != MM_OK) {
         return;
     }
-    char text[64] = {0};
+    char text[64] = { 0 };
     const mmi_frame *last = &got->frames[got->frame_count - 1];
     memcpy(text, got->frames[0].data, got->frames[0].size);
     bool one = got->frame_count == 1;
@@ -243,9 +243,9 @@ test_of_a_topic_never_an_older_one_comes_after_a_newer_one(void)
     for (uint32_t seed = 1; seed <= 300; seed++) {
         uint32_t state = seed;
         bool by_topic = seed % 4 > 0;
-        conflate_model m = {
-            .s = fake_open_with(MM_SUB, MM_OVERFLOW_BLOCK, seed % 3 == 0 ? 3 : 50,
-                                by_topic ? MM_OPT_CONFLATE_TOPIC : MM_OPT_CONFLATE)};
+        conflate_model m = { .s = fake_open_with(MM_SUB, MM_OVERFLOW_BLOCK, seed % 3 == 0 ? 3 : 50,
+                                                 by_topic ? MM_OPT_CONFLATE_TOPIC
+                                                          : MM_OPT_CONFLATE) };
         fake_pipe *a = fake_connect(m.s);
         uint64_t came = 0, taken = 0;
         for (uint64_t number = 1; number <= 300; number++) {
@@ -284,8 +284,8 @@ test_without_memory_every_message_is_accounted_for(void)
     fake_pipe *a = fake_connect(s);
     uint32_t state = 7, came = 0, taken = 0;
     for (int i = 0; i < 3000; i++) {
-        char topic[3] = {(char)('a' + check_random(&state) % 4),
-                         (char)('a' + check_random(&state) % 4), 0};
+        char topic[3] = { (char)('a' + check_random(&state) % 4),
+                          (char)('a' + check_random(&state) % 4), 0 };
         mmi_msg *m = FRAMES(topic, "x");
         mm_test_alloc_fail(check_random(&state) % 8);
         int rc = fake_deliver(a, m);

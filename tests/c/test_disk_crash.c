@@ -180,7 +180,7 @@ test_a_dead_process_leaves_everything_it_wrote_and_no_lock(void)
     int file = file_of(&r.files, r.dir, "f", "abc");
     CHECK_INT(CALL(&r, lock, file), MM_OK);
     mmi_disk_kill(r.disk);
-    CHECK_INT(rig_look(&r).handles, 0);
+    CHECK_INT(rig_space(&r).handles, 0);
     CHECK_ERROR(CALL(&r, sync, file), MM_EINVAL, EBADF);
     CHECK_INT(CALL(&r, root, "/", &r.dir), MM_OK);
     CHECK(file_is(&r.files, r.dir, "f", "abc"));
@@ -234,7 +234,8 @@ test_the_crash_comes_in_the_operation_it_was_asked_for(void)
 static uint64_t
 hash_of(uint64_t seed)
 {
-    disk_rig r = rig_open(seed, &(mmi_disk_opts){ .write_eio_ppm = 200000, .sync_eio_ppm = 200000,
+    disk_rig r = rig_open(seed, &(mmi_disk_opts){ .write_eio_ppm = 200000,
+                                                  .sync_eio_ppm = 200000,
                                                   .short_write_ppm = 200000 });
     for (int round = 0; round < 3; round++) {
         int file = file_made(&r.files, r.dir, "f");
@@ -246,7 +247,7 @@ hash_of(uint64_t seed)
         }
         rig_crash(&r);
     }
-    uint64_t hash = rig_look(&r).hash;
+    uint64_t hash = rig_space(&r).hash;
     rig_close(&r);
     return hash;
 }

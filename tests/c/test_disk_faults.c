@@ -15,28 +15,18 @@ call_of(disk_rig *r, mmi_disk_op op, int file)
     char buf[8];
     int fd, count = 0;
     switch (op) {
-    case MMI_DISK_OPEN:
-        return CALL(r, open, r->dir, "f", 0, &fd);
-    case MMI_DISK_READ:
-        return CALL(r, read, file, 0, buf, sizeof buf);
-    case MMI_DISK_WRITE:
-        return file_put(&r->files, file, 0, "abcdef", 6);
-    case MMI_DISK_SYNC:
-        return CALL(r, sync_data, file);
-    case MMI_DISK_SYNC_FOLDER:
-        return CALL(r, sync_folder, r->dir);
-    case MMI_DISK_RESERVE:
-        return CALL(r, reserve, file, 6);
-    case MMI_DISK_TRUNCATE:
-        return CALL(r, truncate, file, 6);
-    case MMI_DISK_NAME:
-        return CALL(r, rename, r->dir, "f", r->dir, "f");
+    case MMI_DISK_OPEN: return CALL(r, open, r->dir, "f", 0, &fd);
+    case MMI_DISK_READ: return CALL(r, read, file, 0, buf, sizeof buf);
+    case MMI_DISK_WRITE: return file_put(&r->files, file, 0, "abcdef", 6);
+    case MMI_DISK_SYNC: return CALL(r, sync_data, file);
+    case MMI_DISK_SYNC_FOLDER: return CALL(r, sync_folder, r->dir);
+    case MMI_DISK_RESERVE: return CALL(r, reserve, file, 6);
+    case MMI_DISK_TRUNCATE: return CALL(r, truncate, file, 6);
+    case MMI_DISK_NAME: return CALL(r, rename, r->dir, "f", r->dir, "f");
     case MMI_DISK_LIST:
         return CALL(r, list, r->dir, (void (*)(void *, const mmi_entry *))NULL, &count);
-    case MMI_DISK_LOCK:
-        return CALL(r, lock, file);
-    default:
-        return MM_EINVAL;
+    case MMI_DISK_LOCK: return CALL(r, lock, file);
+    default: return MM_EINVAL;
     }
 }
 
@@ -122,7 +112,7 @@ test_a_full_disk_takes_what_fits_and_room_comes_back(void)
     CHECK_ERROR(file_put(&r.files, other, PAGE, data, 1), MM_ENOSPC, ENOSPC);
     CALL(&r, close, file);
     CHECK_INT(file_put(&r.files, other, PAGE, data, 3 * PAGE), 3 * PAGE);
-    CHECK_INT(rig_look(&r).used, 4 * PAGE);
+    CHECK_INT(rig_space(&r).used, 4 * PAGE);
     rig_close(&r);
 }
 
@@ -134,10 +124,10 @@ test_room_that_was_reserved_never_lacks(void)
     int file = file_made(&r.files, r.dir, "f"), other = file_made(&r.files, r.dir, "g");
     CHECK_INT(file_put(&r.files, file, PAGE, data, 1), 1);
     CHECK_INT(CALL(&r, reserve, file, 6 * PAGE), MM_OK);
-    CHECK_INT(rig_look(&r).used, 6 * PAGE);
+    CHECK_INT(rig_space(&r).used, 6 * PAGE);
     CHECK_INT(file_put(&r.files, other, 0, data, 3 * PAGE), 2 * PAGE);
     CHECK_INT(file_put(&r.files, file, 0, data, 6 * PAGE), 6 * PAGE);
-    CHECK_INT(rig_look(&r).used, 8 * PAGE);
+    CHECK_INT(rig_space(&r).used, 8 * PAGE);
     CHECK_ERROR(CALL(&r, reserve, file, 7 * PAGE), MM_ENOSPC, ENOSPC);
     uint64_t size = file_size(&r.files, file);
     CHECK(size >= 6 * PAGE && size <= 7 * PAGE);
@@ -145,11 +135,11 @@ test_room_that_was_reserved_never_lacks(void)
     CHECK_INT(CALL(&r, sync_folder, r.dir), MM_OK);
     rig_crash(&r);
     CHECK_INT(CALL(&r, open, r.dir, "f", MMI_FILE_WRITE, &file), MM_OK);
-    uint64_t used = rig_look(&r).used;
+    uint64_t used = rig_space(&r).used;
     CHECK(used >= 6 * PAGE && used <= 8 * PAGE);
     CHECK_INT(CALL(&r, truncate, file, 0), MM_OK);
     CHECK_INT(CALL(&r, unlink, r.dir, "g"), MM_OK);
-    CHECK_INT(rig_look(&r).used, 0);
+    CHECK_INT(rig_space(&r).used, 0);
     rig_close(&r);
 }
 
@@ -226,7 +216,7 @@ test_too_many_open_at_once_are_refused_until_one_is_closed(void)
     CHECK_INT(CALL(&r, open, r.dir, "f", 0, &more), MM_OK);
     CHECK(more != other);
     CALL(&r, close, other);   /* again: of nobody */
-    CHECK_INT(rig_look(&r).handles, 3);
+    CHECK_INT(rig_space(&r).handles, 3);
     CALL(&r, close, file);
     rig_close(&r);
 }
@@ -298,18 +288,20 @@ test_a_slow_disk_takes_the_time_of_a_simulated_world(void)
     mm_sim_state before, after;
     mm_sim_opts sim = { .latency_min_ns = 1000, .latency_max_ns = 50000, .buffer_size = 8192 };
     CHECK_INT(mm_sim_open(1, &sim, &world), MM_OK);
-    disk_rig r = rig_open(1, &(mmi_disk_opts){ .slow_ppm = HALF_PPM, .slow_min_ns = 1000,
-                                               .slow_max_ns = 2000000000, .pass = run_world,
+    disk_rig r = rig_open(1, &(mmi_disk_opts){ .slow_ppm = HALF_PPM,
+                                               .slow_min_ns = 1000,
+                                               .slow_max_ns = 2000000000,
+                                               .pass = run_world,
                                                .arg = &world });
-    CHECK_INT(mm_sim_look(world, &before), MM_OK);
-    uint64_t slow = rig_look(&r).slow_ns;
+    CHECK_INT(mm_sim_inspect(world, &before), MM_OK);
+    uint64_t slow = rig_space(&r).slow_ns;
     int file = file_made(&r.files, r.dir, "f");
     for (int i = 0; i < 20; i++) {
         CHECK_INT(CALL(&r, sync, file), MM_OK);
     }
-    CHECK_INT(mm_sim_look(world, &after), MM_OK);
-    CHECK(rig_look(&r).slow_ns - slow > 1000000000);
-    CHECK_INT(after.now_ns - before.now_ns, rig_look(&r).slow_ns - slow);
+    CHECK_INT(mm_sim_inspect(world, &after), MM_OK);
+    CHECK(rig_space(&r).slow_ns - slow > 1000000000);
+    CHECK_INT(after.now_ns - before.now_ns, rig_space(&r).slow_ns - slow);
     rig_close(&r);
     CHECK_INT(mm_sim_close(world), MM_OK);
 }

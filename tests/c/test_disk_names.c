@@ -134,10 +134,10 @@ test_changes_of_one_name_come_in_their_order_and_of_several_in_any(void)
         rig_synced(&r, "t3", "3");
         CHECK_INT(CALL(&r, rename, r.dir, "t3", r.dir, "f"), MM_OK);
         rig_crash(&r);
-        int state = !has(&r, "f")                          ? 0
+        int state = !has(&r, "f")                        ? 0
                     : file_is(&r.files, r.dir, "f", "1") ? 1
                     : file_is(&r.files, r.dir, "f", "2") ? 2
-                                                           : 3;
+                                                         : 3;
         states[state]++;
         CHECK(state != 3 || (!has(&r, "t2") && !has(&r, "t3")));
         CHECK(state != 2 || !has(&r, "t2"));

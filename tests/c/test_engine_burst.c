@@ -10,8 +10,14 @@
 #include "sched/sched.h"
 #include "sockets.h"
 
-enum { WAIT_MS = 20000, CHAIN = 5000, TOGETHER_MAX = 3, RECEIVERS_MAX = 3,
-       STALL_MS = 500, LARGE = 4096 };
+enum {
+    WAIT_MS = 20000,
+    CHAIN = 5000,
+    TOGETHER_MAX = 3,
+    RECEIVERS_MAX = 3,
+    STALL_MS = 500,
+    LARGE = 4096
+};
 
 static int64_t (*plain_writev)(void *self, int s, const mmi_iov *iov, int n);
 static _Atomic(mm_handle) sender;   /* 0: writes are only writes */
@@ -123,7 +129,7 @@ test_nor_does_a_publisher_have_to_publish_again(void)
     chain_over(MM_PUB, MM_SUB, 1);
 }
 
-/* Their queues may lag behind what was sent (queue/dist_lag.c). */
+/* Their fan-out may be deferred (queue/dist_deferred.c). */
 static void
 test_nor_one_with_several_subscribers(void)
 {
@@ -138,14 +144,11 @@ mark_burst(mm_handle socket)
     mmi_engine *e;
     CHECK_INT(mmi_handle_lock(socket, MMI_HANDLE_SOCKET, &object, &e), MM_OK);
     mmi_link *link = MMI_CONTAINER_OF(((mmi_socket *)object)->links.next, mmi_link, node);
-    if (!link->burst) {
-        link->burst = true;
-        mmi_list_push_back(&e->bursts, &link->bursts);
-    }
+    mmi_tx_pace(link);
     pthread_mutex_unlock(&e->lock);
 }
 
-static atomic_bool armed;   /* the kernel has no room for the next write, and one sends meanwhile */
+static atomic_bool armed; /* the kernel has no room for the next write, and one sends meanwhile */
 
 static int64_t
 stalling_writev(void *self, int s, const mmi_iov *iov, int n)
@@ -178,7 +181,7 @@ test_a_burst_that_begins_during_a_round_is_not_overslept(void)
     atomic_store(&sender, s);
     atomic_store(&armed, true);
     mark_burst(stalled);
-    CHECK_INT(mm_send(prod, body, 1, WAIT_MS, 0), MM_OK);   /* gives the runner a turn */
+    CHECK_INT(mm_send(prod, body, 1, WAIT_MS, 0), MM_OK); /* gives the runner a turn */
     take_all(r, 1, WAIT_MS);
     CHECK(!atomic_load(&armed));
     atomic_store(&sender, 0);

@@ -396,7 +396,7 @@ test_what_arrived_is_in_doubt_when_the_peer_then_breaks_the_protocol(void)
 static void
 test_what_arrived_is_in_doubt_when_the_peer_then_says_goodbye_with_an_error(void)
 {
-    raw_ends_for(MM_REASON_ERROR_COMMAND, "\x04\x0a\x05" "ERROR\x03" "bye", 12);
+    raw_ends_for(MM_REASON_ERROR_COMMAND, "\x04\x0a\005ERROR\003bye", 12);
 }
 
 /* It promises a sign of life within 100 ms, and gives none. */

@@ -23,8 +23,9 @@ serve(mm_handle rep, mm_batch *batch, int answer)
         sizes[i] = batch->offset[i + 1] - batch->offset[i];
     }
     if (answer) {
-        CHECK_INT(mm_send_packed(rep, batch->peer[0], batch->data, sizes, batch->frame_count,
-                                 WAIT_MS, 0), MM_OK);
+        CHECK_INT(
+            mm_send_packed(rep, batch->peer[0], batch->data, sizes, batch->frame_count, WAIT_MS, 0),
+            MM_OK);
     }
 }
 
@@ -92,10 +93,10 @@ answer_lent(mm_handle rep, const mm_batch *batch, const uint8_t *body, size_t bo
 
 /* The same, but it waits for the lock: the runner may have it at any moment. */
 static int
-recv_here(mm_handle rep, mm_batch *batch, int *more)
+recv_nowait(mm_handle rep, mm_batch *batch, int *more)
 {
     int rc;
-    AWAIT((rc = mm_recv_here(rep, batch, more)) != MM_EAGAIN);
+    AWAIT((rc = mm_recv_nowait(rep, batch, more)) != MM_EAGAIN);
     return rc;
 }
 
@@ -111,10 +112,10 @@ test_a_request_that_is_there_is_lent_and_answered(void)
     opts.message_size_max = 1000;
     mm_handle rep = open_with(engine, MM_REP, &opts), req = open_socket(engine, MM_REQ);
     join(rep, req, "tcp://127.0.0.1:0");
-    CHECK_INT(mm_recv_here(rep, batch, &more), MM_EAGAIN);
+    CHECK_INT(mm_recv_nowait(rep, batch, &more), MM_EAGAIN);
     ask(req, rep, "question", 2, &id);
     for (int i = 0; i < 2; i++) {
-        CHECK_INT(recv_here(rep, batch, &more), 1);
+        CHECK_INT(recv_nowait(rep, batch, &more), 1);
         CHECK_INT(mm_settle(rep), MM_OK);   /* should there be more to it, or not */
         CHECK_INT(batch->message_count, 1);
         CHECK(batch->big != NULL && batch->envelope[0] > 0 && batch->peer[0] != 0);
@@ -129,7 +130,7 @@ test_a_request_that_is_there_is_lent_and_answered(void)
     CHECK_INT(mm_recv_reply(req, id, batch, WAIT_MS, 0), 1);
     CHECK(batch->offset[1] - batch->offset[0] == 6 &&
           memcmp(batch->data + batch->offset[0], "answer", 6) == 0);
-    CHECK_INT(mm_recv_here(rep, batch, &more), MM_EAGAIN);
+    CHECK_INT(mm_recv_nowait(rep, batch, &more), MM_EAGAIN);
     CHECK_INT(batch->message_count, 0);
     size = 0;
     CHECK_INT(mm_send_reply_along(rep, 12345, NULL, &size, 0, NULL), MM_EHOSTUNREACH);
@@ -137,10 +138,10 @@ test_a_request_that_is_there_is_lent_and_answered(void)
     CHECK_INT(mm_socket_stats(rep, &stats), MM_OK);
     CHECK_INT(stats.received_messages, 2);
     CHECK_INT(mm_socket_close(rep), MM_OK);
-    CHECK_INT(recv_here(rep, batch, &more), MM_ECLOSED);
+    CHECK_INT(recv_nowait(rep, batch, &more), MM_ECLOSED);
     CHECK_INT(mm_send_reply_along(rep, 12345, NULL, &size, 0, NULL), MM_ECLOSED);
     mm_handle push = open_socket(engine, MM_PUSH);
-    CHECK_INT(recv_here(push, batch, &more), MM_ENOTSUP);
+    CHECK_INT(recv_nowait(push, batch, &more), MM_ENOTSUP);
     mm_batch_free(batch);
     close_engine(engine, 1000);
 }
@@ -165,7 +166,7 @@ test_who_watches_is_told_of_what_was_taken_where_it_was(void)
     CHECK_INT(mm_fileno(rep, &fd), MM_OK);
     ask(req, rep, "x", 2, &id);
     for (int left = 1; left >= 0; left--) {
-        CHECK_INT(recv_here(rep, batch, &more), 1);
+        CHECK_INT(recv_nowait(rep, batch, &more), 1);
         CHECK_INT(more, MM_MORE_SETTLE);
         CHECK_INT(mm_settle(rep), MM_OK);
         CHECK_INT(readable(fd), left);
@@ -194,7 +195,7 @@ test_what_is_dropped_on_the_way_is_settled_too(void)
     mm_handle rep = open_socket(engine, MM_REP), dealer = open_socket(engine, MM_DEALER);
     join(rep, dealer, "tcp://127.0.0.1:0");
     CHECK_INT(mm_send(dealer, (const uint8_t *)"x", 1, WAIT_MS, 0), MM_OK);
-    AWAIT((mm_recv_here(rep, batch, &more) == MM_EAGAIN && more != 0) || malformed(rep) > 0);
+    AWAIT((mm_recv_nowait(rep, batch, &more) == MM_EAGAIN && more != 0) || malformed(rep) > 0);
     if (more != 0) {
         CHECK_INT(more, MM_MORE_SETTLE);
         CHECK_INT(mm_settle(rep), MM_OK);

@@ -64,7 +64,8 @@ serve(mm_handle peer, mm_batch *batch, int answer)
     }
     if (answer) {
         CHECK_INT(mm_send_packed(peer, batch->peer[0], batch->data, sizes, batch->frame_count,
-                                 WAIT_MS, 0), MM_OK);
+                                 WAIT_MS, 0),
+                  MM_OK);
     }
     return MM_OK;
 }
@@ -186,7 +187,7 @@ thread_ask(void *arg)
     mm_batch *batch;
     CHECK_INT(mm_batch_new(&batch), MM_OK);
     for (int i = 0; i < SURVEYS; i++) {
-        const char body[2] = {(char)('a' + i % 26), 0};
+        const char body[2] = { (char)('a' + i % 26), 0 };
         uint64_t id = scene_ask(c, body, i % 10 == 9 ? 1 : WAIT_MS);
         int rc = mm_recv_reply(c->asker, id, batch, -1, 0);
         CHECK(rc == 1 || (i % 10 == 9 && rc == MM_ESTATE));

@@ -13,8 +13,17 @@
 
 #include "sockets.h"
 
-enum { SENDERS = 3, RECEIVERS = 3, EACH = 20000, REQUESTERS = 4, REQUESTS = 500, WAIT_MS = 60000,
-       RUN = 100, RUN_WORDS = 100, GOINGS = 30 };
+enum {
+    SENDERS = 3,
+    RECEIVERS = 3,
+    EACH = 20000,
+    REQUESTERS = 4,
+    REQUESTS = 500,
+    WAIT_MS = 60000,
+    RUN = 100,
+    RUN_WORDS = 100,
+    GOINGS = 30
+};
 
 typedef struct flow {
     mm_handle push, pull;
@@ -42,8 +51,7 @@ flow_sender(void *arg)
             continue;
         }
         bodies[id][i % RUN][0] = body;
-        CHECK(i % RUN < RUN - 1 ||
-              mm_send_many(shared.push, run, RUN, WAIT_MS, 0, &sent) == MM_OK);
+        CHECK(i % RUN < RUN - 1 || mm_send_many(shared.push, run, RUN, WAIT_MS, 0, &sent) == MM_OK);
     }
     return NULL;
 }

@@ -251,7 +251,7 @@ test_each_cause_of_drops_is_told_for_itself(void)
     }
     CHECK_INT(s->event_seq, 1);
     mmi_proto_event(&s->host, MM_EVENT_DROPPED, MM_REASON_NONE, 5, 9, whys[MMI_SOCKET_DROPS_MAX]);
-    CHECK_INT(mmi_socket_events(s, 2, out, 8, &next), MMI_SOCKET_DROPS_MAX);   /* no place: told */
+    CHECK_INT(mmi_socket_events(s, 2, out, 8, &next), MMI_SOCKET_DROPS_MAX); /* no place: told */
     for (size_t i = 0; i < MMI_SOCKET_DROPS_MAX; i++) {
         CHECK(strcmp(out[i].detail, whys[i]) == 0 && out[i].count == 2 * (i + 1));
         CHECK(out[i].peer == 1);
@@ -303,7 +303,7 @@ test_who_is_told_of_events_is_rung_once_until_it_asks(void)
     engine.plat.notifier_ring = notifier_ring;
     engine.plat.notifier_clear = notifier_clear;
     engine.plat.notifier_close = notifier_close;
-    happen(s, 1);   /* nobody wants to know yet */
+    happen(s, 1); /* nobody wants to know yet */
     CHECK_INT(mmi_events_open(&engine, &fd), MM_OK);
     CHECK_INT(mmi_events_open(&engine, &fd), MM_ESTATE);
     happen(s, 2);
@@ -312,7 +312,7 @@ test_who_is_told_of_events_is_rung_once_until_it_asks(void)
     CHECK_INT(rung, 1);
     CHECK_INT(mmi_events_take(&engine, out, 1), 1);
     CHECK_INT(out[0], 11);
-    CHECK_INT(cleared, 0);   /* there is more */
+    CHECK_INT(cleared, 0); /* there is more */
     CHECK_INT(mmi_events_take(&engine, out, 2), 1);
     CHECK_INT(out[0], 12);
     CHECK_INT(cleared, 1);
@@ -322,7 +322,7 @@ test_who_is_told_of_events_is_rung_once_until_it_asks(void)
     s->closing = true;
     mmi_events_close(&engine);
     CHECK_INT(closed, 1);
-    CHECK_INT(rung, 3);   /* who watches a copy is told of the end */
+    CHECK_INT(rung, 3); /* who watches a copy is told of the end */
     happen(other, 2);
     CHECK_INT(rung, 3);
     close_socket(other);

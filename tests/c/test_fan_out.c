@@ -1,10 +1,10 @@
 /*
- * test_fan_out.c: what goes to many peers is encoded once, in a pack that all their queues refer
+ * test_fan_out.c: what goes to many peers is encoded once, in a segment that all their queues refer
  * to: who shares what, who gets copies, and that nobody sees what was for others.
- * Not here: who gets what (test_pub.c), queues that lag (test_fan_out_lag.c), connections
+ * Not here: who gets what (test_pub.c), deferred fan-out (test_fan_out_deferred.c), connections
  * (tests/unit).
  * Law: however the octets are shared, each queue holds its own messages, whole and in order;
- * whether queues may lag or not.
+ * whether the fan-out may be deferred or not.
  */
 #include "base/limits.h"
 #include "wire/sp/reader.h"
@@ -19,7 +19,7 @@ fan_open(uint32_t overflow, uint32_t queue_messages)
 {
     fake_sock *s = fake_open(MM_PUB, overflow, queue_messages);
     s->framing = &mmi_framing_zmtp;
-    s->packs = true;
+    s->segments = true;
     s->slack = fan_slack;
     return s;
 }
@@ -28,18 +28,18 @@ static fake_pipe *
 fan_connect(fake_sock *s, const char *topic)
 {
     fake_pipe *p = fake_connect(s);
-    CHECK_INT(s->ops->subscription(s->state, &p->pipe, true, (const uint8_t *)topic,
-                                   strlen(topic)), MM_OK);
+    CHECK_INT(s->ops->subscription(s->state, &p->pipe, true, (const uint8_t *)topic, strlen(topic)),
+              MM_OK);
     return p;
 }
 
-static mmi_pack_out *
-fan_pack(const fake_pipe *p, uint32_t i)
+static mmi_segment_out *
+fan_segment(const fake_pipe *p, uint32_t i)
 {
     fake_catch_up(p->sock);
-    mmi_pack_out *pack = mmi_pack_out_of(mmi_ring_at(&p->pipe.outbox, i));
-    CHECK(pack != NULL);
-    return pack;
+    mmi_segment_out *segment = mmi_segment_out_of(mmi_ring_at(&p->pipe.outbox, i));
+    CHECK(segment != NULL);
+    return segment;
 }
 
 /* The beginnings (one octet) of the messages queued, in order. */
@@ -52,9 +52,10 @@ fan_is(const fake_pipe *p, const char *wanted)
     fake_catch_up(p->sock);
     mmi_pipe_invariants(&p->pipe);
     for (uint32_t i = 0; i < p->pipe.outbox.slot_count; i++) {
-        const mmi_pack_out *pack = fan_pack(p, i);
-        for (size_t at = pack->first; at < pack->used; at += f->next(f, pack->data + at, &cost)) {
-            mmi_msg *m = f->open(f, pack->data + at);
+        const mmi_segment_out *segment = fan_segment(p, i);
+        for (size_t at = segment->first; at < segment->used;
+             at += f->next(f, segment->data + at, &cost)) {
+            mmi_msg *m = f->open(f, segment->data + at);
             CHECK(m != NULL && m->frame_count == 1 && m->size > 0 && used + 1 < sizeof text);
             text[used++] = (char)m->frames[0].data[0];
             CHECK(m->frames[0].data[m->size - 1] == m->frames[0].data[0] || m->size == 2);
@@ -88,21 +89,21 @@ test_what_goes_to_all_stands_in_memory_once(void)
     fake_catch_up(s);
     for (int i = 0; i < PEERS; i++) {
         CHECK_INT(peers[i]->pipe.outbox.slot_count, 1);
-        CHECK(fan_pack(peers[i], 0)->data == fan_pack(peers[0], 0)->data);
-        CHECK(fan_pack(peers[i], 0)->owner != NULL);
+        CHECK(fan_segment(peers[i], 0)->data == fan_segment(peers[0], 0)->data);
+        CHECK(fan_segment(peers[i], 0)->owner != NULL);
         fan_is(peers[i], "ab");
     }
-    CHECK(fan_pack(peers[0], 0) != fan_pack(peers[1], 0));   /* each with a place of its own */
+    CHECK(fan_segment(peers[0], 0) != fan_segment(peers[1], 0)); /* each with a place of its own */
     fake_close(s);
 }
 
 static void
-test_a_lone_subscriber_has_packs_of_its_own_unless_it_may_lag(void)
+test_a_lone_subscriber_has_segments_of_its_own_unless_it_may_lag(void)
 {
     fake_sock *s = fan_open(MM_OVERFLOW_BLOCK, 100);
     fake_pipe *a = fan_connect(s, "");
     CHECK(fake_send(s, "a1") == MM_OK && fake_send(s, "b2") == MM_OK);
-    CHECK_INT(fan_pack(a, 0)->owner != NULL, fan_slack > 0);
+    CHECK_INT(fan_segment(a, 0)->owner != NULL, fan_slack > 0);
     fan_is(a, "ab");
     fake_close(s);
 }
@@ -123,7 +124,7 @@ test_nobody_sees_what_was_for_others(void)
     fake_close(s);
 }
 
-/* A view keeps a whole pack in memory, so there are few that hold little. */
+/* A view keeps a whole segment in memory, so there are few that hold little. */
 static void
 test_one_that_gets_little_of_it_keeps_copies(void)
 {
@@ -140,7 +141,7 @@ test_one_that_gets_little_of_it_keeps_copies(void)
     }
     fake_catch_up(s);
     for (uint32_t i = 0; i < few->pipe.outbox.slot_count; i++) {
-        views += fan_pack(few, i)->owner != NULL;
+        views += fan_segment(few, i)->owner != NULL;
     }
     CHECK_INT(few->pipe.outbox.count, 400);
     CHECK(views >= 1 && views <= 2);
@@ -181,12 +182,12 @@ test_one_that_lost_some_goes_on_with_what_it_has_room_for(void)
     CHECK_INT(fake_take_all(slow), 1);
     CHECK_INT(fake_send(s, "f."), MM_OK);
     fan_is(slow, "f");
-    CHECK_INT(fake_dropped(s), 3);   /* and one more of the fast one, which was full */
+    CHECK_INT(fake_dropped(s), 3); /* and one more of the fast one, which was full */
     fake_close(s);
 }
 
 static void
-test_more_than_a_pack_is_several_and_each_is_shared(void)
+test_more_than_a_segment_is_several_and_each_is_shared(void)
 {
     fake_sock *s = fan_open(MM_OVERFLOW_BLOCK, 100);
     fake_pipe *a = fan_connect(s, ""), *b = fan_connect(s, "");
@@ -195,9 +196,10 @@ test_more_than_a_pack_is_several_and_each_is_shared(void)
     }
     fan_is(a, "abcdefghijklmnopqrst");
     fan_is(b, "abcdefghijklmnopqrst");
-    CHECK_INT(a->pipe.outbox.slot_count, 2);   /* twelve of them fit into MMI_PACK_CAP */
+    CHECK_INT(a->pipe.outbox.slot_count, 2); /* twelve of them fit into MMI_SEGMENT_CAP */
     for (uint32_t i = 0; i < a->pipe.outbox.slot_count; i++) {
-        CHECK(fan_pack(a, i)->owner != NULL && fan_pack(a, i)->data == fan_pack(b, i)->data);
+        CHECK(fan_segment(a, i)->owner != NULL &&
+              fan_segment(a, i)->data == fan_segment(b, i)->data);
     }
     fake_close(s);
 }
@@ -209,7 +211,7 @@ test_a_view_is_divided_without_touching_the_others(void)
     fake_sock *s = fan_open(MM_OVERFLOW_BLOCK, 100);
     fake_pipe *a = fan_connect(s, ""), *b = fan_connect(s, "");
     CHECK(fake_send(s, "a1") == MM_OK && fake_send(s, "b2") == MM_OK);
-    size_t cost, one = a->pipe.framing->next(a->pipe.framing, fan_pack(a, 0)->data, &cost);
+    size_t cost, one = a->pipe.framing->next(a->pipe.framing, fan_segment(a, 0)->data, &cost);
     CHECK_INT(mmi_pipe_split_out(&a->pipe, 0, one), MM_OK);
     CHECK_INT(a->pipe.outbox.slot_count, 2);
     CHECK_INT(fake_send(s, "c3"), MM_OK);
@@ -227,8 +229,8 @@ test_what_is_being_written_outlives_socket_and_peers(void)
     CHECK_INT(fake_send(s, "a1"), MM_OK);
     mmi_msg *held = mmi_msg_ref(mmi_ring_at(&a->pipe.outbox, 0));
     fake_close(s);
-    mmi_pack_out *pack = mmi_pack_out_of(held);
-    mmi_msg *m = mmi_framing_zmtp.open(&mmi_framing_zmtp, pack->data + pack->first);
+    mmi_segment_out *segment = mmi_segment_out_of(held);
+    mmi_msg *m = mmi_framing_zmtp.open(&mmi_framing_zmtp, segment->data + segment->first);
     fake_is(m, "a1");
     mmi_msg_unref(held);
 }
@@ -244,8 +246,8 @@ test_peers_of_two_wires_get_it_in_their_own_words(void)
     fan_is(a, "ab");
     fan_is(b, "ab");
     fan_is(c, "ab");
-    CHECK(fan_pack(a, 0)->framing != fan_pack(c, 0)->framing);
-    CHECK(fan_pack(a, 0)->data == fan_pack(b, 0)->data);
+    CHECK(fan_segment(a, 0)->framing != fan_segment(c, 0)->framing);
+    CHECK(fan_segment(a, 0)->data == fan_segment(b, 0)->data);
     fake_close(s);
 }
 
@@ -256,12 +258,12 @@ main(void)
     for (size_t i = 0; i < MMI_COUNT_OF(slacks); i++) {
         fan_slack = slacks[i];
         RUN(test_what_goes_to_all_stands_in_memory_once);
-        RUN(test_a_lone_subscriber_has_packs_of_its_own_unless_it_may_lag);
+        RUN(test_a_lone_subscriber_has_segments_of_its_own_unless_it_may_lag);
         RUN(test_nobody_sees_what_was_for_others);
         RUN(test_one_that_gets_little_of_it_keeps_copies);
         RUN(test_a_refused_message_leaves_no_trace);
         RUN(test_one_that_lost_some_goes_on_with_what_it_has_room_for);
-        RUN(test_more_than_a_pack_is_several_and_each_is_shared);
+        RUN(test_more_than_a_segment_is_several_and_each_is_shared);
         RUN(test_a_view_is_divided_without_touching_the_others);
         RUN(test_what_is_being_written_outlives_socket_and_peers);
         RUN(test_peers_of_two_wires_get_it_in_their_own_words);

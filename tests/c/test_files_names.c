@@ -64,8 +64,8 @@ static void
 test_a_name_that_could_lead_elsewhere_is_refused_by_every_call(files_world *w)
 {
     static const char *const bad[] = {
-        "",     ".",    "..",       "/",        "/etc",  "../f",   "a/b", "f/",   "./f",
-        "a b",  "a\nb", "a\\b",     "caf\xc3\xa9", "a:b",  "*",      "~",   "a+b",  "%2e%2e",
+        "",    ".",    "..",   "/",           "/etc", "../f", "a/b", "f/",  "./f",
+        "a b", "a\nb", "a\\b", "caf\xc3\xa9", "a:b",  "*",    "~",   "a+b", "%2e%2e",
     };
     char longest[MMI_FILE_NAME_MAX + 2];
     make(w, w->dir, "f", "abc");

@@ -20,8 +20,10 @@ static mmi_hello
 hello_of(int role, const char *identity)
 {
     mmi_hello h;
-    mmi_hello_config config = { .role = role, .identity = (const uint8_t *)identity,
-                                .identity_size = strlen(identity), .features = "1" };
+    mmi_hello_config config = { .role = role,
+                                .identity = (const uint8_t *)identity,
+                                .identity_size = strlen(identity),
+                                .features = "1" };
     CHECK_INT(mmi_hello_init(&h, &config), MM_OK);
     return h;
 }
@@ -134,8 +136,9 @@ static void
 test_roles_that_fit_and_all_others_are_refused_both_ways(void)
 {
     static const char *const fits[] = {
-        "PUSH PULL", "PUB SUB", "PUB XSUB", "XPUB SUB", "XPUB XSUB", "REQ REP", "REQ ROUTER",
-        "REP DEALER", "DEALER DEALER", "DEALER ROUTER", "ROUTER ROUTER", "PAIR PAIR",
+        "PUSH PULL",           "PUB SUB",       "PUB XSUB",      "XPUB SUB",
+        "XPUB XSUB",           "REQ REP",       "REQ ROUTER",    "REP DEALER",
+        "DEALER DEALER",       "DEALER ROUTER", "ROUTER ROUTER", "PAIR PAIR",
         "SURVEYOR RESPONDENT", "BUS BUS",
     };
     for (int a = 1; a < MM_ROLE_COUNT; a++) {
@@ -201,13 +204,20 @@ test_greetings_that_are_not_ours(void)
         uint8_t octet;
         int reason;
     } table[] = {
-        { 0, 0xfe, MM_REASON_NOT_ZMTP }, { 0, 0x00, MM_REASON_NOT_ZMTP },
+        { 0, 0xfe, MM_REASON_NOT_ZMTP },
+        { 0, 0x00, MM_REASON_NOT_ZMTP },
         { 0, 0x01, MM_REASON_OLD_ZMTP },
-        { 9, 0x7e, MM_REASON_OLD_ZMTP }, { 10, 2, MM_REASON_OLD_ZMTP },
-        { 10, 0, MM_REASON_OLD_ZMTP },   { 12, 'P', MM_REASON_MECHANISM },
-        { 31, 'x', MM_REASON_MECHANISM }, { 16, 1, MM_REASON_MECHANISM },
-        { 1, 0x55, 0 },                  { 32, 1, 0 },   /* padding and as-server prove nothing */
-        { 63, 0x77, 0 },                 { 10, 4, 0 },      { 11, 9, 0 },
+        { 9, 0x7e, MM_REASON_OLD_ZMTP },
+        { 10, 2, MM_REASON_OLD_ZMTP },
+        { 10, 0, MM_REASON_OLD_ZMTP },
+        { 12, 'P', MM_REASON_MECHANISM },
+        { 31, 'x', MM_REASON_MECHANISM },
+        { 16, 1, MM_REASON_MECHANISM },
+        { 1, 0x55, 0 },
+        { 32, 1, 0 },   /* padding and as-server prove nothing */
+        { 63, 0x77, 0 },
+        { 10, 4, 0 },
+        { 11, 9, 0 },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
         bytes b = good;
@@ -260,12 +270,16 @@ test_properties_and_their_limits(void)
         size_t value_size;
         int reason;          /* of a READY with Socket-Type and this one */
     } table[] = {
-        { "X-Other", "any\0thing", 9, 0 },     { "x-meshmsg", "7", 1, 0 },
-        { "Identity", "", 0, 0 },              { "identity", "me", 2, 0 },
+        { "X-Other", "any\0thing", 9, 0 },
+        { "x-meshmsg", "7", 1, 0 },
+        { "Identity", "", 0, 0 },
+        { "identity", "me", 2, 0 },
         { "Identity", "\0me", 3, MM_REASON_IDENTITY },
         { "socket-type", "PULL", 4, MM_REASON_METADATA },
-        { "Bad Name", "", 0, MM_REASON_METADATA }, { "", "", 0, MM_REASON_METADATA },
-        { "B\1d", "", 0, MM_REASON_METADATA }, { "A-_.+9z", "", 0, 0 },
+        { "Bad Name", "", 0, MM_REASON_METADATA },
+        { "", "", 0, MM_REASON_METADATA },
+        { "B\1d", "", 0, MM_REASON_METADATA },
+        { "A-_.+9z", "", 0, 0 },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
         bytes body = { .size = 0 }, b = { .size = 0 };
@@ -370,8 +384,8 @@ test_a_feature_is_a_whole_word_behind_the_version(void)
     CHECK(mmi_wire_knows("1 a refuse b", "refuse"));
     CHECK(mmi_wire_knows("2  refuse", "refuse"));
     CHECK(mmi_wire_knows(mmi_wire_features, "refuse"));
-    static const char *const others[] = { "", "1", "1 ", "refuse", "1refuse", "1 refused",
-                                          "1 refus", "1 Refuse", "refuse 1" };
+    static const char *const others[] = { "",          "1",       "1 ",       "refuse",  "1refuse",
+                                          "1 refused", "1 refus", "1 Refuse", "refuse 1" };
     for (size_t i = 0; i < MMI_COUNT_OF(others); i++) {
         CHECK(!mmi_wire_knows(others[i], "refuse"));
     }

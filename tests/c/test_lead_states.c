@@ -29,8 +29,18 @@ count_interrupt(void *self)
 }
 
 typedef enum event {
-    ENTER_THREAD, ENTER_LOOP, LEAVE, POLL_BEGIN, POLL_END, KICK_TAKE_BACK, KICK_HELP, KICK_POLL_NOW,
-    KICK_MAY_PARK, HELPED, INTERRUPT, EVENTS
+    ENTER_THREAD,
+    ENTER_LOOP,
+    LEAVE,
+    POLL_BEGIN,
+    POLL_END,
+    KICK_TAKE_BACK,
+    KICK_HELP,
+    KICK_POLL_NOW,
+    KICK_MAY_PARK,
+    HELPED,
+    INTERRUPT,
+    EVENTS
 } event;
 
 static void
@@ -69,8 +79,8 @@ static const row ROWS[] = {
     { ENTER_THREAD, R, P, OUT, 0, MMI_TAKE_BACK, MMI_OWNER_THREAD, SAME, SAME, 0, 0, 0, 0 },
     { ENTER_LOOP, R, P, OUT, 0, MMI_TAKE_BACK, MMI_OWNER_LOOP, SAME, SAME, 0, 0, 0, 0 },
     { LEAVE, T | L, P, OUT, 0, 0, MMI_OWNER_RUNNER, SAME, SAME, 0, MMI_POLL_NOW, 0, 0 },
-    { LEAVE, T | L, PL, OUT, 0, 0, MMI_OWNER_RUNNER, MMI_RUNNER_PARKED, SAME, 0, MMI_POLL_NOW,
-      1, 0 },
+    { LEAVE, T | L, PL, OUT, 0, 0, MMI_OWNER_RUNNER, MMI_RUNNER_PARKED, SAME, 0, MMI_POLL_NOW, 1,
+      0 },
     { POLL_BEGIN, ANY, ANY, OUT, 0, 0, SAME, SAME, true, 0, MMI_POLL_NOW, 0, 0 },
     { POLL_END, ANY, ANY, BOTH, 0, 0, SAME, SAME, false, 0, 0, 0, 0 },
     { KICK_TAKE_BACK, ANY, P | PL, BOTH, 0, MMI_TAKE_BACK, SAME, SAME, SAME, MMI_TAKE_BACK, 0, 1,
@@ -171,8 +181,11 @@ test_every_event_in_every_state_does_what_its_row_says(void)
 {
     int states = 0;
     for (int i = 0; i < 3 * 3 * 2 * WAKES; i++) {
-        mmi_lead p = { .owner = (mmi_lead_owner)(i % 3), .runner = (mmi_lead_runner)(i / 3 % 3),
-                       .in_poll = i / 9 % 2 != 0, .wake = (uint32_t)(i / 18), .leads = 5 };
+        mmi_lead p = { .owner = (mmi_lead_owner)(i % 3),
+                       .runner = (mmi_lead_runner)(i / 3 % 3),
+                       .in_poll = i / 9 % 2 != 0,
+                       .wake = (uint32_t)(i / 18),
+                       .leads = 5 };
         if (!possible(&p)) {
             continue;
         }
@@ -263,10 +276,13 @@ test_every_look_decides_as_its_row_says(void)
     const uint64_t now = 1000, timers[] = { now + 1, now + PARK_NS + 1, UINT64_MAX };
     for (int i = 0; i < 3 * 16 * 3; i++) {
         int yes = i / 3 % 16, found = 0;
-        mmi_lead_look look = { .owner = (mmi_lead_owner)(i % 3), .take_back = (yes & 1) != 0,
-                               .led = (yes & 2) != 0, .left = (yes & 4) != 0,
-                               .needed = (yes & 8) != 0, .now_ns = now,
-                               .timer_ns = timers[i / 48] };
+        mmi_lead_inputs look = { .owner = (mmi_lead_owner)(i % 3),
+                                 .take_back = (yes & 1) != 0,
+                                 .led = (yes & 2) != 0,
+                                 .left = (yes & 4) != 0,
+                                 .needed = (yes & 8) != 0,
+                                 .now_ns = now,
+                                 .timer_ns = timers[i / 48] };
         bool leads = look.owner != MMI_OWNER_RUNNER;
         mmi_lead_next next = mmi_lead_decide(look);
         for (size_t j = 0; j < MMI_COUNT_OF(LOOKS); j++) {

@@ -48,7 +48,7 @@ test_subscriptions_of_a_peer_each_topic_once(void)
 {
     fake_sock *s = fake_open(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10);
     fake_pipe *a = fake_connect(s), *b = fake_connect(s);
-    uint8_t topic[2] = {0};
+    uint8_t topic[2] = { 0 };
     for (int i = 0; i < 200; i++) {
         topic[0] = (uint8_t)(i / 2);
         CHECK_INT(limits_tell(a, true, topic, 2), MM_OK);
@@ -96,7 +96,7 @@ test_a_flood_of_subscriptions_is_held_to_the_limit(void)
     fake_pipe *a = fake_connect(s);
     int refused = 0;
     for (uint32_t i = 0; i < 1000000; i++) {
-        const uint8_t topic[] = {(uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i};
+        const uint8_t topic[] = { (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i };
         int rc = limits_tell(a, true, topic, 3);
         CHECK(rc == MM_OK || rc == MM_EPROTO);
         refused += rc == MM_EPROTO;
@@ -104,7 +104,7 @@ test_a_flood_of_subscriptions_is_held_to_the_limit(void)
     CHECK_INT(refused, 990000);
     CHECK_INT(a->pipe.subscriptions, 10000);
     fake_cut(a);
-    const uint8_t first[] = {0, 0, 0};
+    const uint8_t first[] = { 0, 0, 0 };
     CHECK_INT(s->ops->reach(s->state, first, 3), 0);
     fake_close(s);
 }
@@ -115,7 +115,7 @@ test_no_memory_for_a_subscription_at_any_point(void)
     fake_sock *s = fake_open(MM_PUB, MM_OVERFLOW_DROP_NEWEST, 10);
     fake_pipe *a = fake_connect(s);
     uint32_t held = 0;
-    const char *topics[] = {"abc", "abd", "ab", "x", ""};
+    const char *topics[] = { "abc", "abd", "ab", "x", "" };
     for (int i = 0; i < 5; i++) {
         int rc = MM_ENOMEM;
         for (int n = 1; rc != MM_OK; n++) {

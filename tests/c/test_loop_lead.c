@@ -141,12 +141,12 @@ test_a_loop_that_never_looks_again_is_relieved(void)
     for (uint32_t round = 0; round < 10; round++) {
         loop_trips(&r.l, WARM);
         CHECK_INT(mm_send(push, (const uint8_t *)"x", 1, WAIT_MS, 0), MM_OK);
-        CHECK_INT(mm_drain(push, WAIT_MS, 0, &info), MM_OK);   /* confirmed by the loop's engine */
+        CHECK_INT(mm_drain(push, WAIT_MS, 0, &info), MM_OK); /* confirmed by the loop's engine */
     }
     rig_close(&r);
 }
 
-static mm_handle watched;   /* the engine whose loop leads for long */
+static mm_handle watched; /* the engine whose loop leads for long */
 static int (*poll_of_plat)(void *, mmi_event *, int, uint64_t);
 static int led_for_long;
 
@@ -266,7 +266,7 @@ test_bursts_beside_a_loop_are_written(void)
             loop_trips(&r.l, 5);
         }
     }
-    pthread_join(pulling, NULL);   /* the last ones too, though the loop looks no more */
+    pthread_join(pulling, NULL); /* the last ones too, though the loop looks no more */
     rig_close(&r);
 }
 

@@ -11,7 +11,7 @@ enum { KEYS = 300 };
 static void
 test_an_empty_map_finds_nothing(void)
 {
-    mmi_map map = {0};
+    mmi_map map = { 0 };
     CHECK(mmi_map_find(&map, 1) == NULL);
     CHECK(mmi_map_rm(&map, 1) == NULL);
     mmi_map_fini(&map);
@@ -20,7 +20,7 @@ test_an_empty_map_finds_nothing(void)
 static void
 test_put_replaces_without_memory(void)
 {
-    mmi_map map = {0};
+    mmi_map map = { 0 };
     int a, b;
     CHECK_INT(mmi_map_put(&map, 5, &a), MM_OK);
     mm_test_alloc_fail(1);
@@ -34,7 +34,7 @@ test_put_replaces_without_memory(void)
 static void
 test_no_memory_changes_nothing(void)
 {
-    mmi_map map = {0};
+    mmi_map map = { 0 };
     int value;
     for (uint64_t key = 0; key < 100; key++) {
         mm_test_alloc_fail(1);
@@ -59,12 +59,9 @@ static uint64_t
 model_key(uint32_t i)
 {
     switch (i % 3) {
-    case 0:
-        return i;
-    case 1:
-        return (uint64_t)i << 32;
-    default:
-        return UINT64_MAX - (uint64_t)i * 4096;
+    case 0: return i;
+    case 1: return (uint64_t)i << 32;
+    default: return UINT64_MAX - (uint64_t)i * 4096;
     }
 }
 
@@ -73,9 +70,9 @@ test_a_map_behaves_like_a_table(void)
 {
     for (uint32_t seed = 1; seed <= 20; seed++) {
         uint32_t state = seed, count = 0;
-        char values[KEYS] = {0};
-        bool there[KEYS] = {false};
-        mmi_map map = {0};
+        char values[KEYS] = { 0 };
+        bool there[KEYS] = { false };
+        mmi_map map = { 0 };
         for (int step = 0; step < 3000; step++) {
             uint32_t i = check_random(&state) % KEYS;
             if (check_random(&state) % 2 == 0) {

@@ -2,129 +2,20 @@
  * test_mechanism.c: connections that a mechanism protects: all messages arrive, whatever their size
  * and however the stream cuts them; who has another mechanism, another key, or none is refused, and
  * both sides know why; what was changed on the way ends the connection.
- * Not here: what a mechanism is (wire/mechanism.h), the one that is used here (toy_mechanism.h).
+ * Not here: what a mechanism is (wire/mechanism.h), the one that is used (toy_mechanism.h), its
+ * handshake (test_mechanism_steps.c).
  * Law: with a mechanism a connection promises what it promises without.
  */
+#include "meshmsg_binding.h"
+#include "protected.h"
 #include "toy_mechanism.h"
 
-#include "engine/handle.h"
-#include "link/link.h"
-#include "sockets.h"
-
-enum { LARGEST = 3 * 1024 * 1024, COUNT = 300, CUT_SEEDS = 6, FAILURES = 120 };
+enum { COUNT = 300, CUT_SEEDS = 6, FAILURES = 120 };
 
 static const mmi_mechanism toy_small = TOY("TOYXOR", 100), toy_large = TOY("TOYXOR", 16 * 1024),
                            toy_other = TOY("TOYOTHER", 1024);
 static const toy_config toy_key = { .key = 0x42 }, toy_wrong = { .key = 0x43 },
                         toy_frames = { .key = 0x42, .whole_frames = true };
-static uint8_t toy_body[LARGEST];
-
-/* Two engines, of a world or of this machine, and a socket of each. */
-typedef struct sides {
-    mm_handle world, engine[2], push, pull;
-} sides;
-
-static void
-protect(mm_handle socket, const mmi_mechanism *mechanism, const toy_config *config)
-{
-    void *object;
-    mmi_engine *e;
-    CHECK_INT(mmi_handle_lock(socket, MMI_HANDLE_SOCKET, &object, &e), MM_OK);
-    ((mmi_socket *)object)->mechanism = mechanism;
-    ((mmi_socket *)object)->mechanism_config = config;
-    pthread_mutex_unlock(&e->lock);
-}
-
-static sides
-sides_open(uint64_t seed, const mm_sim_opts *faults)
-{
-    sides s = { .world = 0 };
-    mm_socket_opts push = opts_of(MM_PUSH), pull = opts_of(MM_PULL);
-    if (faults != NULL) {
-        CHECK_INT(mm_sim_open(seed, faults, &s.world), MM_OK);
-        CHECK_INT(mm_sim_engine_open(s.world, &s.engine[0]), MM_OK);
-        CHECK_INT(mm_sim_engine_open(s.world, &s.engine[1]), MM_OK);
-    } else {
-        s.engine[0] = open_engine();
-        s.engine[1] = open_engine();
-    }
-    push.reconnect_max_ms = push.reconnect_min_ms;
-    s.push = open_with(s.engine[0], MM_PUSH, &push);
-    s.pull = open_with(s.engine[1], MM_PULL, &pull);
-    return s;
-}
-
-static void
-sides_close(sides *s)
-{
-    close_engine(s->engine[0], 0);
-    close_engine(s->engine[1], 0);
-    if (s->world != 0) {
-        CHECK_INT(mm_sim_close(s->world), MM_OK);
-    }
-}
-
-/* Octets of the i-th message: most are small, some large, one is very large. */
-static size_t
-size_of(uint32_t i)
-{
-    static const size_t sizes[] = { 0, 1, 99, 100, 101, 255, 256, 4096, 16383, 16384, 32768, 65535,
-                                    65536, 65537, 200000, 262144, LARGEST };
-    return i % 100 < MMI_COUNT_OF(sizes) ? sizes[i % 100] : i % 61;
-}
-
-static void
-send_one(mm_handle push, uint32_t i, size_t size)
-{
-    memset(toy_body, (int)(i + 1), size < 64 ? size : 64);
-    if (size > 64) {
-        toy_body[size - 1] = (uint8_t)(i * 7);
-    }
-    const mm_body frames[] = { { .data = &i, .size = sizeof i },
-                               { .data = toy_body, .size = size } };
-    CHECK_INT(mm_send_frames(push, 0, frames, 2, PATIENCE_MS, 0), MM_OK);
-}
-
-/* The number of the message that comes next, which must be whole. */
-static uint32_t
-take_one(mm_handle pull, mm_batch *batch, size_t (*sized)(uint32_t i))
-{
-    uint32_t i;
-    size_t size;
-    CHECK_INT(mm_recv(pull, batch, 1, 1 << 20, PATIENCE_MS, 0), 1);
-    CHECK_INT(mm_batch_frame_count(batch, 0), 2);
-    const uint8_t *number = mm_batch_frame(batch, 0, 0, &size);
-    CHECK_INT(size, sizeof i);
-    memcpy(&i, number, sizeof i);
-    const uint8_t *body = mm_batch_frame(batch, 0, 1, &size);
-    CHECK_INT(size, sized(i));
-    for (size_t j = 0; j < size && j < 64; j++) {
-        CHECK(body[j] == (uint8_t)(i + 1) || j + 1 == size);
-    }
-    CHECK(size <= 64 || body[size - 1] == (uint8_t)(i * 7));
-    return i;
-}
-
-/* So many go one way, in runs, and come in order. */
-static void
-flow(sides *s, uint32_t count, uint32_t run, size_t (*sized)(uint32_t i))
-{
-    mm_batch *batch;
-    CHECK_INT(mm_batch_new(&batch), MM_OK);
-    for (uint32_t sent = 0, got = 0; got < count;) {
-        for (uint32_t i = 0; i < run && sent < count; i++, sent++) {
-            send_one(s->push, sent, sized(sent));
-        }
-        for (; got < sent; got++) {
-            CHECK_INT(take_one(s->pull, batch, sized), got);
-        }
-    }
-    mm_batch_free(batch);
-    mm_stats stats;
-    CHECK_INT(mm_socket_stats(s->push, &stats), MM_OK);
-    CHECK_INT(stats.written_messages, count);
-    CHECK_INT(stats.disconnects, 0);
-}
 
 static void
 flow_over(const mmi_mechanism *mechanism, const toy_config *config, const char *url, bool world)
@@ -157,7 +48,8 @@ static void
 test_an_engine_may_talk_to_itself(void)
 {
     mm_handle engine = open_engine();
-    sides s = { .engine = { engine, engine }, .push = open_socket(engine, MM_PUSH),
+    sides s = { .engine = { engine, engine },
+                .push = open_socket(engine, MM_PUSH),
                 .pull = open_socket(engine, MM_PULL) };
     protect(s.push, &toy_large, &toy_key);
     protect(s.pull, &toy_large, &toy_key);
@@ -194,37 +86,13 @@ test_reads_and_writes_may_be_cut_at_every_octet(void)
     }
 }
 
-/* How often it happened, with words of the detail. */
-static uint32_t
-told(mm_handle socket, int kind, int reason, const char *words)
-{
-    mm_event events[64];
-    uint64_t next = 0;
-    uint32_t found = 0;
-    int count = mm_socket_events(socket, 0, events, 64, &next);
-    for (int i = 0; i < count; i++) {
-        found += events[i].kind == (uint32_t)kind && events[i].reason == reason &&
-                 strstr(events[i].detail, words) != NULL;
-    }
-    return found;
-}
-
-/* They try for a second, and never become peers. */
-static void
-refused(sides *s, const char *prefix)
-{
-    char endpoint[MM_ENDPOINT_MAX + 1], url[MM_ENDPOINT_MAX + 8];
-    CHECK_INT(mm_bind(s->pull, TCP, endpoint, sizeof endpoint), MM_OK);
-    snprintf(url, sizeof url, "%s%s", prefix, endpoint);
-    CHECK_INT(mm_connect(s->push, url), MM_OK);
-    CHECK_INT(mm_wait_peers(s->push, 1, 1000, 0), MM_ETIMEDOUT);
-    CHECK_INT(mm_wait_peers(s->pull, 1, 1, 0), MM_ETIMEDOUT);
-}
-
 static void
 test_who_has_another_mechanism_is_refused_and_both_say_which(void)
 {
-    const struct { const mmi_mechanism *push, *pull; const char *to_push, *to_pull; } cases[] = {
+    const struct {
+        const mmi_mechanism *push, *pull;
+        const char *to_push, *to_pull;
+    } cases[] = {
         { &toy_large, NULL, "'NULL', ours TOYXOR", "'TOYXOR', ours NULL" },
         { NULL, &toy_large, "'TOYXOR', ours NULL", "'NULL', ours TOYXOR" },
         { &toy_large, &toy_other, "'TOYOTHER', ours TOYXOR", "'TOYXOR', ours TOYOTHER" },
@@ -248,8 +116,8 @@ test_who_has_another_key_is_refused_by_the_mechanism(void)
     protect(s.push, &toy_large, &toy_key);
     protect(s.pull, &toy_large, &toy_wrong);
     refused(&s, "");
-    CHECK(told(s.push, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_MECHANISM, "TOYXOR: another key") +
-              told(s.pull, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_MECHANISM, "TOYXOR: another key") >
+    CHECK(told(s.push, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_CRYPTO, "TOYXOR: another key") +
+              told(s.pull, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_CRYPTO, "TOYXOR: another key") >
           0);
     sides_close(&s);
 }
@@ -278,12 +146,17 @@ test_a_role_that_does_not_fit_is_refused_by_its_properties(void)
     sides_close(&s);
 }
 
-static void
-test_a_record_that_was_changed_ends_the_connection(void)
+static size_t
+middle_size(uint32_t i)
 {
-    const toy_config spoils = { .key = toy_key.key, .spoils = 40 };
+    return 1000 + i % 7;
+}
+
+static void
+ends_at_a_record(const toy_config *spoils, int reason, const char *words)
+{
     sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0 });
-    protect(s.push, &toy_small, &spoils);
+    protect(s.push, &toy_small, spoils);
     protect(s.pull, &toy_small, &toy_key);
     join(s.pull, s.push, TCP);
     mm_batch *batch;
@@ -292,7 +165,7 @@ test_a_record_that_was_changed_ends_the_connection(void)
         send_one(s.push, i, small_size(i));
         CHECK_INT(mm_sim_run(s.world, 1000000), MM_OK);
     }
-    CHECK(told(s.pull, MM_EVENT_PEER_DOWN, MM_REASON_MECHANISM, "changed") > 0);
+    CHECK(told(s.pull, MM_EVENT_PEER_DOWN, reason, words) > 0);
     for (uint32_t i = 0; i < 20; i++) {   /* what came before is whole */
         CHECK_INT(take_one(s.pull, batch, small_size), i);
     }
@@ -300,10 +173,98 @@ test_a_record_that_was_changed_ends_the_connection(void)
     sides_close(&s);
 }
 
+static void
+test_a_record_that_was_changed_or_left_out_ends_the_connection(void)
+{
+    const toy_config spoils = { .key = toy_key.key, .spoils = 40 },
+                     skips = { .key = toy_key.key, .spoils = 40, .skips = true };
+    ends_at_a_record(&spoils, MM_REASON_CRYPTO, "changed");
+    ends_at_a_record(&skips, MM_REASON_SEQUENCE, "left out");
+}
+
+/* Many lie in one read, the first ones right: also those for which the inbox has no room yet. */
+static void
+test_what_came_before_a_wrong_record_in_the_same_read_is_received(void)
+{
+    enum { SENT = 60, SPOILT = 40, WHOLE = (SPOILT - 1) / 2 };   /* of two frames each */
+    const toy_config spoils = { .key = toy_key.key, .whole_frames = true, .spoils = SPOILT };
+    for (uint32_t room = 1; room < 1000; room *= 10) {
+        sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0, .buffer_size = 4 << 20 });
+        mm_socket_opts narrow = opts_of(MM_PULL);
+        narrow.recv_queue_messages = room;
+        CHECK_INT(mm_socket_close(s.pull), MM_OK);
+        s.pull = open_with(s.engine[1], MM_PULL, &narrow);
+        protect(s.push, &toy_large, &spoils);
+        protect(s.pull, &toy_large, &toy_frames);
+        join(s.pull, s.push, TCP);
+        mm_batch *batch;
+        CHECK_INT(mm_batch_new(&batch), MM_OK);
+        for (uint32_t i = 0; i < SENT; i++) {
+            send_one(s.push, i, middle_size(i));
+        }
+        CHECK_INT(mm_sim_run(s.world, 1000000), MM_OK);
+        CHECK_INT(told(s.pull, MM_EVENT_PEER_DOWN, MM_REASON_CRYPTO, ""), room >= WHOLE);
+        for (uint32_t i = 0; i < WHOLE; i++) {
+            CHECK_INT(take_one(s.pull, batch, middle_size), i);
+        }
+        CHECK_INT(mm_sim_run(s.world, 1000000), MM_OK);
+        CHECK_INT(told(s.pull, MM_EVENT_PEER_DOWN, MM_REASON_CRYPTO, ""), 1);
+        mm_batch_free(batch);
+        sides_close(&s);
+    }
+}
+
 static size_t
 large_size(uint32_t i)
 {
     return i % 3 == 0 ? 700000 : 100 + i;
+}
+
+static void
+check_known(const mm_batch *batch)
+{
+    mm_known known;
+    CHECK(batch->known != 0);
+    CHECK_INT(mm_batch_known(batch, mm_batch_peer(batch, 0), &known), 1);
+    CHECK(strcmp(known.mechanism, "TOYXOR") == 0 && strcmp(known.user_id, "") == 0);
+    CHECK(known.metadata_size > 0 && memcmp(known.metadata, "\x0bSocket-Type", 12) == 0);
+}
+
+/* However it is received: by reference, by copy, in a segment; without protection nothing is. */
+static void
+test_whom_a_peer_is_known_as_goes_with_its_messages_also_once_it_left(void)
+{
+    for (int protects = 0; protects < 2; protects++) {
+        sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0, .buffer_size = 4 << 20 });
+        if (protects) {
+            protect(s.push, &toy_large, &toy_key);
+            protect(s.pull, &toy_large, &toy_key);
+        }
+        join(s.pull, s.push, TCP);
+        mm_batch *batch;
+        CHECK_INT(mm_batch_new(&batch), MM_OK);
+        for (uint32_t i = 0; i < 60; i++) {
+            send_one(s.push, i, i < 20 ? large_size(i) : 4);
+        }
+        CHECK_INT(mm_sim_run(s.world, 100000000), MM_OK);
+        CHECK_INT(mm_socket_close(s.push), MM_OK);
+        CHECK_INT(mm_sim_run(s.world, 100000000), MM_OK);
+        int more, left = 60;
+        for (uint32_t most = 1; left > 0; most = most % 7 + 1) {
+            int n = most == 5 ? mm_recv_nowait(s.pull, batch, &more)
+                              : mm_recv(s.pull, batch, most, 1 << 20, PATIENCE_MS, 0);
+            CHECK(n > 0);
+            left -= n;
+            if (protects) {
+                check_known(batch);
+            } else {
+                CHECK_INT(batch->known, 0);
+                CHECK_INT(mm_batch_known(batch, mm_batch_peer(batch, 0), &(mm_known){ 0 }), 0);
+            }
+        }
+        mm_batch_free(batch);
+        sides_close(&s);
+    }
 }
 
 /* Large records lie in the mechanism, and small messages behind one another, while the inbox is
@@ -337,12 +298,6 @@ test_a_full_inbox_holds_back_what_was_opened(void)
         mm_batch_free(batch);
         sides_close(&s);
     }
-}
-
-static size_t
-middle_size(uint32_t i)
-{
-    return 1000 + i % 7;
 }
 
 /* A peer that takes nothing more goes away in the middle of a batch: what was not taken goes to the
@@ -394,6 +349,40 @@ test_what_was_sealed_and_not_taken_goes_to_the_next_peer(void)
     sides_close(&s);
 }
 
+/* A stream that takes little at once is cut in the midst of what was sealed together: frames that
+ * went whole are written, and nobody else gets them. */
+static void
+test_frames_that_were_taken_whole_do_not_go_to_the_next_peer(void)
+{
+    enum { SENT = 400, CUT = 50500 };
+    sides s = sides_open(1, &(mm_sim_opts){ .buffer_size = 3000, .reset_after_bytes = CUT });
+    mm_handle first = open_socket(s.engine[1], MM_PULL);
+    protect(s.push, &toy_large, &toy_frames);
+    protect(s.pull, &toy_large, &toy_frames);
+    protect(first, &toy_large, &toy_frames);
+    join(first, s.push, TCP);
+    for (uint32_t i = 0; i < SENT; i++) {
+        send_one(s.push, i, middle_size(i));
+    }
+    mm_stats stats;
+    CHECK_INT(mm_sim_run(s.world, 100000), MM_OK);
+    CHECK_INT(mm_sim_heal(s.world), MM_OK);
+    CHECK_INT(mm_socket_stats(first, &stats), MM_OK);
+    uint64_t parsed = stats.parsed_messages;
+    CHECK(parsed > CUT / 1100 - 5 && parsed < SENT / 2);
+    CHECK_INT(mm_socket_close(first), MM_OK);
+    join(s.pull, s.push, TCP);
+    mm_batch *batch;
+    CHECK_INT(mm_batch_new(&batch), MM_OK);
+    uint32_t next = take_one(s.pull, batch, middle_size);
+    CHECK(next >= parsed && next <= parsed + 4);
+    while (++next < SENT) {
+        CHECK_INT(take_one(s.pull, batch, middle_size), next);
+    }
+    mm_batch_free(batch);
+    sides_close(&s);
+}
+
 /* Receives until a message of that size comes. */
 static void
 take_until(mm_handle pull, size_t wanted)
@@ -423,7 +412,7 @@ test_without_memory_a_connection_ends_and_the_next_one_carries_on(void)
         CHECK_INT(mm_connect(s.push, endpoint), MM_OK);
         mm_test_alloc_fail(n);
         for (uint32_t i = 0; i < 20; i++) {
-            int rc = mm_send(s.push, toy_body, 1000, PATIENCE_MS, 0);
+            int rc = mm_send(s.push, message_body, 1000, PATIENCE_MS, 0);
             CHECK(rc == MM_OK || rc == MM_ENOMEM);
         }
         (void)mm_sim_run(s.world, 100000000);
@@ -446,9 +435,12 @@ main(void)
     RUN(test_who_has_another_key_is_refused_by_the_mechanism);
     RUN(test_a_peer_of_sp_is_refused_where_a_mechanism_is_asked_for);
     RUN(test_a_role_that_does_not_fit_is_refused_by_its_properties);
-    RUN(test_a_record_that_was_changed_ends_the_connection);
+    RUN(test_a_record_that_was_changed_or_left_out_ends_the_connection);
+    RUN(test_what_came_before_a_wrong_record_in_the_same_read_is_received);
+    RUN(test_whom_a_peer_is_known_as_goes_with_its_messages_also_once_it_left);
     RUN(test_a_full_inbox_holds_back_what_was_opened);
     RUN(test_what_was_sealed_and_not_taken_goes_to_the_next_peer);
+    RUN(test_frames_that_were_taken_whole_do_not_go_to_the_next_peer);
     RUN(test_without_memory_a_connection_ends_and_the_next_one_carries_on);
     return 0;
 }

@@ -75,14 +75,14 @@ test_copies_and_loans_are_one_stream(void)
     rig_close(&r);
 }
 
-static mmi_pack_out *
-pack_of(size_t size)
+static mmi_segment_out *
+segment_of(size_t size)
 {
-    mmi_pack_out *pack = mmi_pack_out_new(NULL, 2 * size);
-    CHECK(pack != NULL);
-    memset(pack->data, 7, 2 * size);
-    pack->used = size;
-    return pack;
+    mmi_segment_out *segment = mmi_segment_out_new(NULL, 2 * size);
+    CHECK(segment != NULL);
+    memset(segment->data, 7, 2 * size);
+    segment->used = size;
+    return segment;
 }
 
 static void
@@ -90,18 +90,18 @@ test_what_is_borrowed_lies_where_its_writer_put_it_until_it_is_spent(void)
 {
     rig r = rig_open();
     const mmi_plat *p = &r.near_plat, *q = &r.far_plat;
-    mmi_pack_out *pack = pack_of(BODY);
-    mmi_msg *owner = &pack->msg;
-    mmi_iov iov = { .data = pack->data, .size = BODY }, piece;
+    mmi_segment_out *segment = segment_of(BODY);
+    mmi_msg *owner = &segment->msg;
+    mmi_iov iov = { .data = segment->data, .size = BODY }, piece;
     CHECK_INT(q->borrow(q->self, r.ends[1], &piece), MM_EAGAIN);
     CHECK_INT(p->lend(p->self, r.ends[0], &iov, &owner, 1), BODY);
     CHECK_INT(q->borrow(q->self, r.ends[1], &piece), MM_OK);
-    CHECK(piece.data == pack->data && piece.size == BODY);
-    iov = (mmi_iov){ .data = pack->data + BODY, .size = BODY };
+    CHECK(piece.data == segment->data && piece.size == BODY);
+    iov = (mmi_iov){ .data = segment->data + BODY, .size = BODY };
     CHECK_INT(p->lend(p->self, r.ends[0], &iov, &owner, 1), BODY);   /* put behind it meanwhile */
-    q->spend(q->self, r.ends[1], BODY - 10);
+    q->consume(q->self, r.ends[1], BODY - 10);
     CHECK_INT(q->borrow(q->self, r.ends[1], &piece), MM_OK);
-    CHECK(piece.data == pack->data + BODY - 10 && piece.size == BODY + 10);
+    CHECK(piece.data == segment->data + BODY - 10 && piece.size == BODY + 10);
     mmi_msg *m = message_of(BODY, 1);
     CHECK_INT(lend(&r, m, 0), BODY);
     CHECK_INT(q->borrow(q->self, r.ends[1], &piece), MM_ENOTSUP);   /* no run of messages next */

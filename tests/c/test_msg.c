@@ -26,7 +26,7 @@ test_a_copy_of_nothing_is_an_empty_frame(void)
     CHECK_INT(m->frame_count, 1);
     CHECK(m->frames[0].data != NULL);
     fake_is(m, "");
-    m = mmi_msg_copy_frames(NULL, (const uint64_t[]){0, 0}, 2);
+    m = mmi_msg_copy_frames(NULL, (const uint64_t[]){ 0, 0 }, 2);
     fake_is(m, "|");
 }
 
@@ -45,7 +45,7 @@ test_a_small_copy_is_one_allocation(void)
 static void
 test_copied_frames_lie_end_to_end(void)
 {
-    const uint64_t sizes[] = {2, 0, 3};
+    const uint64_t sizes[] = { 2, 0, 3 };
     mmi_msg *m = mmi_msg_copy_frames((const uint8_t *)"aabbb", sizes, 3);
     CHECK_INT(m->size, 5);
     CHECK_INT(mmi_msg_cost(m), 5 + 3 * MMI_FRAME_OVERHEAD);
@@ -55,7 +55,7 @@ test_copied_frames_lie_end_to_end(void)
 static void
 test_gathered_frames_are_copied_from_where_they_lie(void)
 {
-    const mm_body frames[] = {{"aa", 2}, {NULL, 0}, {"bbb", 3}};
+    const mm_body frames[] = { { "aa", 2 }, { NULL, 0 }, { "bbb", 3 } };
     mmi_msg *m = mmi_msg_gather(frames, 3);
     CHECK_INT(m->size, 5);
     fake_is(m, "aa||bbb");
@@ -67,8 +67,8 @@ test_gathered_frames_are_copied_from_where_they_lie(void)
 static void
 test_sizes_that_cannot_be_added_are_no_memory(void)
 {
-    const uint64_t huge[] = {UINT64_MAX, 1}, half[] = {SIZE_MAX / 2, SIZE_MAX / 2};
-    const mm_body halves[] = {{"x", SIZE_MAX / 2}, {"x", SIZE_MAX / 2}};
+    const uint64_t huge[] = { UINT64_MAX, 1 }, half[] = { SIZE_MAX / 2, SIZE_MAX / 2 };
+    const mm_body halves[] = { { "x", SIZE_MAX / 2 }, { "x", SIZE_MAX / 2 } };
     CHECK(mmi_msg_gather(halves, 2) == NULL);
     CHECK(mmi_msg_new(huge, 2) == NULL);
     CHECK(mmi_msg_new(half, 2) == NULL);
@@ -89,7 +89,7 @@ test_an_adopted_block_is_freed_with_the_message(void)
 static void
 test_join_takes_all_frames_and_forgets_encoded_heads(void)
 {
-    mmi_msg *parts[] = {FRAMES("a", "b"), fake_text(""), FRAMES("c", "d")};
+    mmi_msg *parts[] = { FRAMES("a", "b"), fake_text(""), FRAMES("c", "d") };
     parts[0]->frames[1].head_size = 2;
     mm_test_alloc_fail(1);
     CHECK(mmi_msg_join(parts, 3) == NULL);
@@ -132,7 +132,7 @@ static void
 test_unwrap_gives_back_what_was_wrapped(void)
 {
     mmi_msg *m = fake_text("body");
-    const uint64_t sizes[] = {4, 0};
+    const uint64_t sizes[] = { 4, 0 };
     mmi_msg *out = mmi_msg_prepend_frames(m, (const uint8_t *)"id12", sizes, 2);
     CHECK_INT(out->size, 8);
     CHECK(mmi_msg_unwrap(out) == m);

@@ -27,11 +27,11 @@ typedef struct stage {
 } stage;
 
 /* Until it is done: what fails for want of memory is tried again. */
-#define UNTIL_DONE(s, call) \
-    for (int tries_ = 0, rc_ = MM_ENOMEM; rc_ != MM_OK; tries_++) { \
-        rc_ = (call); \
-        CHECK(rc_ == MM_OK || (rc_ == MM_ENOMEM && tries_ < 5)); \
-        (s)->failures += rc_ != MM_OK; \
+#define UNTIL_DONE(s, call)                                                                        \
+    for (int tries_ = 0, rc_ = MM_ENOMEM; rc_ != MM_OK; tries_++) {                                \
+        rc_ = (call);                                                                              \
+        CHECK(rc_ == MM_OK || (rc_ == MM_ENOMEM && tries_ < 5));                                   \
+        (s)->failures += rc_ != MM_OK;                                                             \
     }
 
 static mm_handle
@@ -149,8 +149,7 @@ stage_flow(stage *s, const play *p)
     CHECK(lost == 0 || sent.disconnects > 0);
     /* What is published while nobody is subscribed, between two connections, is nobody's loss. */
     lost += sent.dropped_overflow + received.dropped_overflow;
-    CHECK(s->got + lost >= MESSAGES ||
-          (p->subscribes && sent.disconnects > 0));
+    CHECK(s->got + lost >= MESSAGES || (p->subscribes && sent.disconnects > 0));
 }
 
 /* A request waits for its reply; the one that answers is asked first, as nothing runs by itself. */

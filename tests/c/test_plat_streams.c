@@ -155,13 +155,13 @@ test_a_full_stream_says_again_until_the_peer_reads(const char *kind)
 static void
 await_taken(world *w, int s)
 {
-    mmi_transit t = { .held = 1 };
+    mmi_transit t = { .untaken = 1 };
     mmi_event events[EVENTS_MAX];
-    for (int looks = 0; looks < 10000 && t.held > 0; looks++) {
+    for (int looks = 0; looks < 10000 && t.untaken > 0; looks++) {
         (void)world_poll(w, events, 1000000);
         w->plat.transit(w->plat.self, s, 0, &t);
     }
-    CHECK_INT(t.held, 0);
+    CHECK_INT(t.untaken, 0);
     CHECK(!t.owed);
 }
 
@@ -180,16 +180,16 @@ test_what_the_peer_has_taken_is_in_transit_no_more(const char *kind)
            world_poll(&w, events, 1000000) > 0) {
     }
     p->transit(p->self, j.near_end, 1000, &t);
-    CHECK(t.held > 0);
+    CHECK(t.untaken > 0);
     CHECK(t.heard_ns < 60 * PLACE_SECOND_NS);
-    uint64_t before = t.held;
+    uint64_t before = t.untaken;
     world_watch(&w, j.far_end, MMI_WATCH_READ, TAG_FAR);
-    while (t.held >= before) {
+    while (t.untaken >= before) {
         world_await(&w, TAG_FAR, MMI_WATCH_READ);
         CHECK(plat_get(p, j.far_end, block, sizeof block) > 0);
         p->transit(p->self, j.near_end, 1000, &t);
     }
-    while (t.held > 0) {
+    while (t.untaken > 0) {
         (void)plat_get(p, j.far_end, block, sizeof block);
         (void)world_poll(&w, events, 1000000);
         p->transit(p->self, j.near_end, 1000, &t);
@@ -209,15 +209,15 @@ test_what_is_in_transit_to_an_end_of_this_machine_is_what_it_has_not_read(const 
     mmi_transit t;
     CHECK_INT(p->pair(p->self, ends), MM_OK);
     p->transit(p->self, ends[0], 0, &t);
-    CHECK(t.held == 0 && !t.owed);
+    CHECK(t.untaken == 0 && !t.owed);
     CHECK_INT(plat_put(p, ends[0], "pq", 2), 2);
     p->transit(p->self, ends[0], 0, &t);
-    CHECK(t.held == 2 && !t.owed);
+    CHECK(t.untaken == 2 && !t.owed);
     world_watch(&w, ends[1], MMI_WATCH_READ, TAG_FAR);
     world_await(&w, TAG_FAR, MMI_WATCH_READ);
     CHECK_INT(plat_get(p, ends[1], buf, sizeof buf), 2);
     p->transit(p->self, ends[0], 0, &t);
-    CHECK_INT(t.held, 0);
+    CHECK_INT(t.untaken, 0);
     p->close(p->self, ends[0]);
     p->close(p->self, ends[1]);
     world_close(&w);

@@ -14,7 +14,7 @@
 
 enum { MANY = 600, CAP = 1024 };
 
-static const uint64_t SOON_NS = 10000000000;
+static const uint64_t ASYNC_NS = 10000000000;
 static mmi_event events[CAP];
 
 static mmi_poller *
@@ -200,7 +200,7 @@ poller_wait_for_event(void *arg)
     poller_thread *t = arg;
     pthread_barrier_wait(&t->barrier);
     do {   /* a new watch may interrupt the poll, which then gives nothing */
-        t->count = t->ops->poll(t->poller, events, CAP, mmi_posix_now_ns() + SOON_NS);
+        t->count = t->ops->poll(t->poller, events, CAP, mmi_posix_now_ns() + ASYNC_NS);
     } while (t->count == 0);
     return NULL;
 }
@@ -320,7 +320,7 @@ test_no_memory_for_a_watch_or_a_poll_forgets_nothing(const mmi_poller_ops *ops)
         }
         for (int64_t n = 1; n <= 2; n++) {
             mm_test_alloc_fail(n);
-            int count = ops->poll(p, events, CAP, mmi_posix_now_ns() + SOON_NS);
+            int count = ops->poll(p, events, CAP, mmi_posix_now_ns() + ASYNC_NS);
             mm_test_alloc_fail(0);
             CHECK(count >= i / 2 && count <= i + 1);
         }

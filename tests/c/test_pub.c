@@ -93,7 +93,7 @@ test_a_slow_subscriber_loses_the_newest_and_others_nothing(void)
     fake_pipe *slow = fake_connect(s), *fast = fake_connect(s);
     CHECK_INT(pub_tell(slow, true, ""), MM_OK);
     CHECK_INT(pub_tell(fast, true, ""), MM_OK);
-    const char *bodies[] = {"0", "1", "2", "3"};
+    const char *bodies[] = { "0", "1", "2", "3" };
     for (int i = 0; i < 4; i++) {
         CHECK_INT(fake_send(s, bodies[i]), MM_OK);
         fake_is(fake_take(fast), bodies[i]);
@@ -116,7 +116,7 @@ test_drop_oldest_keeps_the_newest_and_what_is_being_written(void)
     CHECK_INT(pub_tell(b, true, ""), MM_OK);
     CHECK_INT(fake_send(s, "0"), MM_OK);
     b->pipe.pinned = true;
-    const char *bodies[] = {"1", "2", "3"};
+    const char *bodies[] = { "1", "2", "3" };
     for (int i = 0; i < 3; i++) {
         CHECK_INT(fake_send(s, bodies[i]), MM_OK);
     }
@@ -175,8 +175,7 @@ static void
 test_no_memory_queues_nothing_or_counts_the_copy(void)
 {
     for (int block = 0; block < 2; block++) {
-        fake_sock *s = fake_open(
-            MM_PUB, block ? MM_OVERFLOW_BLOCK : MM_OVERFLOW_DROP_NEWEST, 10);
+        fake_sock *s = fake_open(MM_PUB, block ? MM_OVERFLOW_BLOCK : MM_OVERFLOW_DROP_NEWEST, 10);
         fake_pipe *a = fake_connect(s), *b = fake_connect(s);
         CHECK_INT(pub_tell(a, true, ""), MM_OK);
         CHECK_INT(pub_tell(b, true, ""), MM_OK);

@@ -14,7 +14,7 @@ test_pull_takes_one_message_a_turn_from_each_peer(void)
     CHECK_INT(s->ops->ready(s->state), 0);
     CHECK_INT(fake_recv_rc(s), MM_EAGAIN);
     CHECK(s->ops->send == NULL);
-    const char *bodies[] = {"a0", "a1", "a2"};
+    const char *bodies[] = { "a0", "a1", "a2" };
     for (int i = 0; i < 3; i++) {
         CHECK_INT(fake_deliver(a, fake_text(bodies[i])), MM_OK);
     }
@@ -55,11 +55,11 @@ test_what_a_lost_peer_had_delivered_is_still_received_first(void)
     CHECK_INT(fake_deliver(a, fake_text("a1")), MM_OK);
     fake_cut(a);
     CHECK_INT(s->stats.dropped_peer_gone, 0);
-    CHECK_INT(s->ops->held(s->state, &bytes), 2);
+    CHECK_INT(s->ops->unclaimed(s->state, &bytes), 2);
     fake_recv_is(s, "a0");
     fake_recv_is(s, "a1");
     fake_recv_is(s, "b0");
-    CHECK_INT(s->ops->held(s->state, &bytes), 0);
+    CHECK_INT(s->ops->unclaimed(s->state, &bytes), 0);
     CHECK_INT(bytes, 0);
     fake_close(s);
 }
@@ -95,7 +95,7 @@ test_what_lost_peers_had_delivered_is_kept_up_to_a_limit(void)
             CHECK_INT(mmi_pipe_push_in(&a->pipe, mmi_msg_ref(m)), MM_OK);
         }
         fake_cut(a);
-        CHECK_INT(s->ops->held(s->state, &bytes), MMI_LEFT_MESSAGES_MAX + 1);
+        CHECK_INT(s->ops->unclaimed(s->state, &bytes), MMI_LEFT_MESSAGES_MAX + 1);
         CHECK_INT(s->stats.dropped_peer_gone, i);
     }
     fake_close(s);

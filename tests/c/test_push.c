@@ -18,51 +18,51 @@ test_push_with_no_peer_says_again_and_is_not_writable(void)
     fake_close(s);
 }
 
-static mmi_pack_out *
-pack_of(fake_pipe *p, uint32_t count, size_t cap)
+static mmi_segment_out *
+segment_of(fake_pipe *p, uint32_t count, size_t cap)
 {
-    mmi_pack_out *pack = mmi_pack_out_new(p->pipe.framing, cap);
+    mmi_segment_out *segment = mmi_segment_out_new(p->pipe.framing, cap);
     for (uint32_t i = 0; i < count; i++) {
         mmi_msg *m = mmi_msg_copy((const uint8_t *)"abc", 3);
         size_t cost;
-        pack->framing->put(pack->framing, m, pack->data + pack->used);
-        pack->used += pack->framing->size(pack->framing, m, &cost);
-        pack->msg.count++;
-        pack->msg.cost += cost;
+        segment->framing->put(segment->framing, m, segment->data + segment->used);
+        segment->used += segment->framing->size(segment->framing, m, &cost);
+        segment->msg.count++;
+        segment->msg.cost += cost;
         mmi_msg_unref(m);
     }
-    return pack;
+    return segment;
 }
 
 /* A block for every few messages would be far more memory than they are charged for. */
 static void
-test_small_packs_share_a_block_and_large_ones_have_their_own(void)
+test_small_segments_share_a_block_and_large_ones_have_their_own(void)
 {
-    enum { SMALL = 20, PACKS = 50, LARGE = MMI_PACK_CAP / 8 };
+    enum { SMALL = 20, SEGMENTS = 50, LARGE = MMI_SEGMENT_CAP / 8 };
     fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 1000000);
     fake_pipe *a = fake_connect(s);
     a->pipe.framing = &mmi_framing_zmtp;
     a->pipe.outbox.bytes_max = 64 * 1024 * 1024;
-    for (uint32_t i = 1; i <= PACKS; i++) {
-        CHECK_INT(mmi_pipe_send(&a->pipe, &pack_of(a, SMALL, MMI_PACK_CAP)->msg), MM_OK);
+    for (uint32_t i = 1; i <= SEGMENTS; i++) {
+        CHECK_INT(mmi_pipe_send(&a->pipe, &segment_of(a, SMALL, MMI_SEGMENT_CAP)->msg), MM_OK);
         CHECK_INT(a->pipe.outbox.count, i * SMALL);
         CHECK_INT(a->pipe.outbox.slot_count, 1);
     }
-    CHECK_INT(a->pipe.accepted, PACKS * SMALL);
-    CHECK_INT(mmi_pipe_send(&a->pipe, &pack_of(a, LARGE, MMI_PACK_CAP)->msg), MM_OK);
+    CHECK_INT(a->pipe.accepted, SEGMENTS * SMALL);
+    CHECK_INT(mmi_pipe_send(&a->pipe, &segment_of(a, LARGE, MMI_SEGMENT_CAP)->msg), MM_OK);
     CHECK_INT(a->pipe.outbox.slot_count, 2);
-    CHECK_INT(a->pipe.outbox.count, PACKS * SMALL + LARGE);
+    CHECK_INT(a->pipe.outbox.count, SEGMENTS * SMALL + LARGE);
     mmi_pipe_invariants(&a->pipe);
     fake_close(s);
 }
 
-/* A queue that is empty takes any one message, also one that stands in a pack. */
+/* A queue that is empty takes any one message, also one that stands in a segment. */
 static void
 test_a_message_over_the_limit_that_was_packed_goes_to_the_next_peer(void)
 {
     fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 100);
     s->opts.send_queue_bytes = 100;
-    s->packs = true;
+    s->segments = true;
     s->framing = &mmi_framing_zmtp;
     char large[1001];
     memset(large, 'x', sizeof large);
@@ -93,13 +93,13 @@ messages_taken(fake_pipe *p)
 
 /* What is given back fills the room there is, also that of a queue with lower limits. */
 static void
-test_a_pack_that_fits_nowhere_as_a_whole_goes_in_parts(void)
+test_a_segment_that_fits_nowhere_as_a_whole_goes_in_parts(void)
 {
     enum { MESSAGES = 40, ROOM = 7 };
     fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 100);
-    const mmi_framing *wires[] = {&mmi_framing_zmtp,
-                                  mmi_framing_sp(MMI_SP_PLAIN, mmi_sp_of_role(MM_PUSH))};
-    s->packs = true;
+    const mmi_framing *wires[] = { &mmi_framing_zmtp,
+                                   mmi_framing_sp(MMI_SP_PLAIN, mmi_sp_of_role(MM_PUSH)) };
+    s->segments = true;
     for (size_t i = 0; i < MMI_COUNT_OF(wires); i++) {
         s->framing = &mmi_framing_zmtp;
         s->opts.send_queue_messages = 100;
@@ -125,10 +125,10 @@ test_a_pack_that_fits_nowhere_as_a_whole_goes_in_parts(void)
 }
 
 static void
-test_no_memory_for_a_part_leaves_the_pack_as_it_was(void)
+test_no_memory_for_a_part_leaves_the_segment_as_it_was(void)
 {
     fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 100);
-    s->packs = true;
+    s->segments = true;
     s->framing = &mmi_framing_zmtp;
     fake_pipe *a = fake_connect(s);
     for (int k = 0; k < 10; k++) {
@@ -158,7 +158,7 @@ test_push_takes_turns_over_peers_with_room(void)
     fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 2);
     fake_pipe *a = fake_connect(s), *b = fake_connect(s);
     CHECK_INT(s->ops->ready(s->state), MM_WRITABLE);
-    const char *bodies[] = {"1", "2", "3", "4"};
+    const char *bodies[] = { "1", "2", "3", "4" };
     for (int i = 0; i < 4; i++) {
         CHECK_INT(fake_send(s, bodies[i]), MM_OK);
     }
@@ -263,7 +263,7 @@ test_a_backlog_larger_than_the_next_queue_goes_in_parts_and_in_order(void)
 {
     fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 4);
     fake_pipe *a = fake_connect(s), *b = fake_connect(s);
-    const char *bodies[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+    const char *bodies[] = { "0", "1", "2", "3", "4", "5", "6", "7" };
     for (int i = 0; i < 8; i++) {
         CHECK_INT(fake_send(s, bodies[i]), MM_OK);
     }
@@ -274,7 +274,7 @@ test_a_backlog_larger_than_the_next_queue_goes_in_parts_and_in_order(void)
     fake_is(fake_take(b), "1");
     CHECK_INT(s->ops->backlog(s->state, &bytes), 3);
     CHECK_INT(fake_send(s, "8"), MM_EAGAIN);
-    const char *wanted[] = {"3", "5", "7", "0", "2", "4", "6"};
+    const char *wanted[] = { "3", "5", "7", "0", "2", "4", "6" };
     for (int i = 0; i < 7; i++) {
         fake_is(fake_take(b), wanted[i]);
     }
@@ -339,7 +339,7 @@ test_drop_oldest_takes_turns_and_spares_what_is_being_written(void)
     CHECK_INT(fake_send(s, "none"), MM_OK);
     CHECK_INT(s->stats.dropped_no_peer, 1);
     fake_pipe *a = fake_connect(s), *b = fake_connect(s);
-    const char *bodies[] = {"a0", "b0", "a1", "b1"};
+    const char *bodies[] = { "a0", "b0", "a1", "b1" };
     for (int i = 0; i < 4; i++) {
         CHECK_INT(fake_send(s, bodies[i]), MM_OK);
     }
@@ -375,7 +375,7 @@ test_drop_oldest_drops_as_many_as_the_bytes_need(void)
     fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_DROP_OLDEST, 100);
     s->opts.send_queue_bytes = 4 * (1 + MMI_FRAME_OVERHEAD);
     fake_pipe *a = fake_connect(s);
-    const char *bodies[] = {"0", "1", "2", "3"};
+    const char *bodies[] = { "0", "1", "2", "3" };
     for (int i = 0; i < 4; i++) {
         CHECK_INT(fake_send(s, bodies[i]), MM_OK);
     }
@@ -394,14 +394,14 @@ test_drop_oldest_with_a_backlog_drops_the_oldest_of_it(void)
 {
     fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_DROP_OLDEST, 2);
     fake_pipe *a = fake_connect(s), *b = fake_connect(s);
-    const char *bodies[] = {"a0", "b0", "a1", "b1"};
+    const char *bodies[] = { "a0", "b0", "a1", "b1" };
     for (int i = 0; i < 4; i++) {
         CHECK_INT(fake_send(s, bodies[i]), MM_OK);
     }
     fake_cut(a);
     CHECK_INT(fake_send(s, "new"), MM_OK);
     CHECK_INT(s->stats.dropped_overflow, 1);
-    const char *wanted[] = {"b0", "b1", "a1", "new"};
+    const char *wanted[] = { "b0", "b1", "a1", "new" };
     for (int i = 0; i < 4; i++) {
         fake_is(fake_take(b), wanted[i]);
     }
@@ -462,10 +462,10 @@ test_closing_counts_the_backlog_as_closed(void)
 int
 main(void)
 {
-    RUN(test_small_packs_share_a_block_and_large_ones_have_their_own);
+    RUN(test_small_segments_share_a_block_and_large_ones_have_their_own);
     RUN(test_a_message_over_the_limit_that_was_packed_goes_to_the_next_peer);
-    RUN(test_a_pack_that_fits_nowhere_as_a_whole_goes_in_parts);
-    RUN(test_no_memory_for_a_part_leaves_the_pack_as_it_was);
+    RUN(test_a_segment_that_fits_nowhere_as_a_whole_goes_in_parts);
+    RUN(test_no_memory_for_a_part_leaves_the_segment_as_it_was);
     RUN(test_push_with_no_peer_says_again_and_is_not_writable);
     RUN(test_push_takes_turns_over_peers_with_room);
     RUN(test_push_becomes_writable_again_when_a_queue_is_half_empty);

@@ -127,9 +127,9 @@ model_compare(const model *m, mmi_radix *r, uint32_t *seed)
     for (size_t i = 0; i < size; i++) {
         text[i] = (uint8_t)("ab\xff"[check_random(seed) % 3]);
     }
-    seen s = {.m = m};
+    seen s = { .m = m };
     mmi_radix_match(r, text, size, seen_match, &s);
-    uint32_t wanted[MODEL_SUBSCRIBERS] = {0}, topics = 0;
+    uint32_t wanted[MODEL_SUBSCRIBERS] = { 0 }, topics = 0;
     for (int i = 0; i < MODEL_TOPICS; i++) {
         bool prefix = m->sizes[i] <= size && memcmp(text, m->topics[i], m->sizes[i]) == 0;
         topics += model_held(m, i) > 0;
@@ -141,7 +141,7 @@ model_compare(const model *m, mmi_radix *r, uint32_t *seed)
     CHECK(memcmp(wanted, s.hits, sizeof(wanted)) == 0);
     CHECK_INT(r->topic_count, pairs);
     CHECK(r->root == NULL ? pairs == 0 : shape_check(r->root) == pairs);
-    s = (seen){.m = m, .subscriber = -1};
+    s = (seen){ .m = m, .subscriber = -1 };
     mmi_radix_each(r, NULL, seen_each, &s);
     CHECK_INT(s.topics, topics);
 }
@@ -177,7 +177,7 @@ model_rm(model *m, mmi_radix *r, int topic, int who)
 static void
 model_rm_all(model *m, mmi_radix *r, int who)
 {
-    seen s = {.m = m, .r = r, .subscriber = who};
+    seen s = { .m = m, .r = r, .subscriber = who };
     uint32_t mine = 0, only_mine = 0;
     for (int i = 0; i < MODEL_TOPICS; i++) {
         mine += m->counts[i][who] > 0;
@@ -238,7 +238,7 @@ test_no_memory_at_any_point_changes_no_topic(void)
                 model_rm(&m, &r, topic, who);
             }
             mm_test_alloc_fail(0);
-            seen s = {.m = &m, .subscriber = -1};
+            seen s = { .m = &m, .subscriber = -1 };
             mmi_radix_each(&r, NULL, seen_each, &s);
         }
         for (int who = 0; who < MODEL_SUBSCRIBERS; who++) {

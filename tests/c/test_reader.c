@@ -377,8 +377,8 @@ test_a_large_body_that_is_skipped_is_kept_nowhere(void)
     uint8_t head[MMI_FRAME_HEAD_MAX];
     record l = { .size = 0 };
     mmi_reader r;
-    mmi_reader_init(&r, &(mmi_reader_limits){ .message_size_max = size, .frames_max = 1,
-                                              .command_size_max = 64 });
+    mmi_reader_init(&r, &(mmi_reader_limits){
+                            .message_size_max = size, .frames_max = 1, .command_size_max = 64 });
     CHECK_INT(feed(&r, head, (size_t)mmi_frame_head_put(head, 0, size), &l), 0);
     CHECK_INT(feed(&r, piece, sizeof piece, &l), 0);
     CHECK(r.block.data != NULL);

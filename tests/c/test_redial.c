@@ -9,9 +9,15 @@
 
 enum {
     TTL_DS = 20,                       /* tenths of a second: what it promises */
-    HANGS = 12, LEAST_MS = 50, MOST_MS = 10000, EVENTS = 256,
+    HANGS = 12,
+    LEAST_MS = 50,
+    MOST_MS = 10000,
+    EVENTS = 256,
     PART_S = 300,                      /* MMI_PART_MS */
-    BUFFER_SIZE = 4096, BODIES = 8, BODY_SIZE = 1000, LINGER_S = 3600
+    BUFFER_SIZE = 4096,
+    BODIES = 8,
+    BODY_SIZE = 1000,
+    LINGER_S = 3600
 };
 
 /* A peer of the other side that is found there, has said that it lives, and falls silent. */
@@ -64,7 +70,7 @@ test_a_peer_that_hangs_again_and_again_is_dialed_less_and_less(void)
     mm_sim_state before, after;
     CHECK_INT(r.plat.listen(r.plat.self, &at, &listener), MM_OK);
     snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%u", (unsigned)at.port);
-    CHECK_INT(mm_sim_look(r.world, &before), MM_OK);
+    CHECK_INT(mm_sim_inspect(r.world, &before), MM_OK);
     CHECK_INT(mm_connect(r.ours, endpoint), MM_OK);
     for (int i = 0; i < HANGS; i++) {
         hang_once(&r, listener);
@@ -72,7 +78,7 @@ test_a_peer_that_hangs_again_and_again_is_dialed_less_and_less(void)
     CHECK(longest_wait(r.ours) > MOST_MS / 4 * (int64_t)MS);
     CHECK_INT(mm_disconnect(r.ours, endpoint), MM_OK);
     CHECK_INT(mm_sim_run(r.world, (PART_S + 10) * 1000 * MS), MM_OK);
-    CHECK_INT(mm_sim_look(r.world, &after), MM_OK);
+    CHECK_INT(mm_sim_inspect(r.world, &after), MM_OK);
     CHECK_INT(after.open_streams, before.open_streams + HANGS);   /* the peer's ends of them */
     raw_close(&r);
 }

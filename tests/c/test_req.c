@@ -38,7 +38,7 @@ req_ask_ok(fake_sock *s, const char *body)
 static mmi_msg *
 req_answer(uint64_t id, const char *delimiter, const char *body)
 {
-    const uint64_t sizes[] = {ID_SIZE, strlen(delimiter), body == NULL ? 0 : strlen(body)};
+    const uint64_t sizes[] = { ID_SIZE, strlen(delimiter), body == NULL ? 0 : strlen(body) };
     mmi_msg *m = mmi_msg_new(sizes, body == NULL ? 2 : 3);
     for (int i = 0; i < ID_SIZE; i++) {
         mmi_msg_data(m, 0)[i] = (uint8_t)(id >> (8 * (3 - i)));
@@ -131,11 +131,11 @@ test_replies_come_back_by_id_in_any_order_stripped(void)
     CHECK(keys[0] == third && keys[1] == second);
     CHECK_INT(s->ops->replies(s->state, keys, 1), 1);
     CHECK(s->ops->replied(s->state, third) && !s->ops->replied(s->state, first));
-    CHECK_INT(s->ops->held(s->state, &bytes), 2);
+    CHECK_INT(s->ops->unclaimed(s->state, &bytes), 2);
     CHECK_INT(bytes, 2 * ID_SIZE + 8 + 6 * MMI_FRAME_OVERHEAD);
     req_reply_is(s, second, "two");
     req_reply_is(s, third, "three");
-    CHECK_INT(s->ops->held(s->state, &bytes), 0);
+    CHECK_INT(s->ops->unclaimed(s->state, &bytes), 0);
     CHECK_INT(bytes, 0);
     CHECK_INT(req_reply_rc(s, first), MM_EAGAIN);
     CHECK_INT(s->ops->ready(s->state), MM_WRITABLE);
@@ -298,8 +298,8 @@ test_a_lost_peer_ends_what_was_sent_and_hands_on_what_was_not(void)
 static void
 test_an_answer_over_a_limit_ends_what_was_sent_in_words_of_its_own(void)
 {
-    const int reasons[] = {MM_REASON_MESSAGE_SIZE, MM_REASON_FRAME_COUNT, MM_REASON_EOF};
-    const int codes[] = {MM_EMSGSIZE, MM_EMSGSIZE, MM_ECONNRESET};
+    const int reasons[] = { MM_REASON_MESSAGE_SIZE, MM_REASON_FRAME_COUNT, MM_REASON_EOF };
+    const int codes[] = { MM_EMSGSIZE, MM_EMSGSIZE, MM_ECONNRESET };
     for (int i = 0; i < 3; i++) {
         fake_sock *s = fake_open(MM_REQ, MM_OVERFLOW_BLOCK, 10);
         fake_pipe *p = fake_connect(s);

@@ -29,10 +29,11 @@ static struct addrinfo *
 spread_list(void)
 {
     spread[0] = (struct addrinfo){ .ai_addr = &odd_addr,
-                                   .ai_addrlen = sizeof odd_addr, .ai_next = &spread[1] };
+                                   .ai_addrlen = sizeof odd_addr,
+                                   .ai_next = &spread[1] };
     for (int i = 0; i < SPREAD; i++) {
-        spread_addrs[i] = (struct sockaddr_in){ .sin_family = AF_INET,
-                                                .sin_port = htons((uint16_t)(i + 1)) };
+        spread_addrs[i] =
+            (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons((uint16_t)(i + 1)) };
         spread[i + 1] = (struct addrinfo){ .ai_addr = (struct sockaddr *)&spread_addrs[i],
                                            .ai_addrlen = sizeof spread_addrs[i],
                                            .ai_next = i + 1 < SPREAD ? &spread[i + 2] : NULL };

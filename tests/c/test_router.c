@@ -160,7 +160,7 @@ test_overflow_policies_drop_for_the_named_peer_only(void)
          overflow++) {
         fake_sock *s = fake_open(MM_ROUTER, overflow, 2);
         fake_pipe *a = fake_connect_as(s, "a");
-        const char *bodies[] = {"0", "1", "2"};
+        const char *bodies[] = { "0", "1", "2" };
         for (int i = 0; i < 3; i++) {
             CHECK_INT(fake_send_msg(s, FRAMES("a", bodies[i])), MM_OK);
             a->pipe.pinned = true;
@@ -232,7 +232,7 @@ test_no_memory_takes_no_message_and_loses_none(void)
 static void
 test_names_of_one_hash_are_still_three_peers(void)
 {
-    static const char *const names[] = {"n1379899", "n1602755", "n4252388"};
+    static const char *const names[] = { "n1379899", "n1602755", "n4252388" };
     for (int first = 0; first < 3; first++) {
         fake_sock *s = fake_open(MM_ROUTER, MM_OVERFLOW_ERROR, 10);
         fake_pipe *pipes[3];
@@ -257,7 +257,7 @@ static void
 test_many_names_come_and_go(void)
 {
     fake_sock *s = fake_open(MM_ROUTER, MM_OVERFLOW_ERROR, 2);
-    fake_pipe *pipes[FAKE_PIPES_MAX] = {NULL};
+    fake_pipe *pipes[FAKE_PIPES_MAX] = { NULL };
     uint32_t seed = 99;
     for (int step = 0; step < 20000; step++) {
         uint32_t i = check_random(&seed) % FAKE_PIPES_MAX;

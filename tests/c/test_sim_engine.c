@@ -327,7 +327,7 @@ entered(mm_handle engine)
 }
 
 static uint32_t
-unfit(mm_handle socket)
+unencodable(mm_handle socket)
 {
     return happened(socket, MM_EVENT_HANDSHAKE_FAILED, MM_REASON_SOCKET_TYPE, NULL);
 }
@@ -349,11 +349,11 @@ test_only_who_was_no_peer_makes_a_dialer_try_the_next_address_at_once(void)
         mmi_engine_leave(e);
         CHECK_INT(mm_connect(push, "tcp://twice:1"), MM_OK);
         CHECK_INT(mm_wait_peers(push, 1, 1000, 0), MM_OK);
-        CHECK_INT(unfit(push), wrong == 0);
+        CHECK_INT(unencodable(push), wrong == 0);
         CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);
         CHECK_INT(mm_sim_reset_all(s.world), MM_OK);
         CHECK_INT(mm_sim_run(s.world, SECOND), MM_OK);   /* of an hour, at random */
-        CHECK_INT(unfit(push), wrong == 0);
+        CHECK_INT(unencodable(push), wrong == 0);
         stage_close(&s);
     }
 }
@@ -386,7 +386,7 @@ transit_noted(void *self, int stream, uint32_t probe_ms, mmi_transit *out)
 {
     (void)self, (void)stream;
     probe_ms_asked = probe_ms;
-    *out = (mmi_transit){ .held = 0 };
+    *out = (mmi_transit){ .untaken = 0 };
 }
 
 static void
@@ -411,7 +411,8 @@ test_receiving_ends_at_once_though_a_peer_may_be_about_to_come(void)
         stage s = stage_open(1);
         mm_handle push = open_socket(s.a, MM_PUSH), pull = open_socket(s.b, MM_PULL);
         uint64_t latency_ns = dialed ? SECOND : MS;
-        mm_sim_opts faults = { .latency_min_ns = latency_ns, .latency_max_ns = latency_ns,
+        mm_sim_opts faults = { .latency_min_ns = latency_ns,
+                               .latency_max_ns = latency_ns,
                                .half_open_ppm = 1000000 };
         mm_batch *batch;
         char url[64];
@@ -432,7 +433,7 @@ static uint64_t
 now_ns(const stage *s)
 {
     mm_sim_state state;
-    CHECK_INT(mm_sim_look(s->world, &state), MM_OK);
+    CHECK_INT(mm_sim_inspect(s->world, &state), MM_OK);
     return state.now_ns;
 }
 

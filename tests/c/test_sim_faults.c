@@ -230,9 +230,14 @@ test_a_queue_of_newcomers_is_bounded_and_reset_with_its_listener(void)
 static uint64_t
 faults_play(uint64_t seed)
 {
-    mm_sim_opts opts = { .latency_max_ns = 5000, .split_ppm = 300000, .short_write_ppm = 300000,
-                         .eagain_ppm = 300000, .reset_ppm = 1000, .refuse_ppm = 100000,
-                         .accept_emfile_ppm = 100000, .half_open_ppm = 10000 };
+    mm_sim_opts opts = { .latency_max_ns = 5000,
+                         .split_ppm = 300000,
+                         .short_write_ppm = 300000,
+                         .eagain_ppm = 300000,
+                         .reset_ppm = 1000,
+                         .refuse_ppm = 100000,
+                         .accept_emfile_ppm = 100000,
+                         .half_open_ppm = 10000 };
     sim_rig r = rig_open(&(mm_sim_opts){ .latency_max_ns = 5000 });
     mmi_sim_find(r.world)->random_state = seed;
     CHECK_INT(mm_sim_faults(r.world, &opts), MM_OK);
@@ -253,7 +258,7 @@ faults_play(uint64_t seed)
         CHECK_INT(mm_sim_run(r.world, 1000), MM_OK);
     }
     mm_sim_state state;
-    CHECK_INT(mm_sim_look(r.world, &state), MM_OK);
+    CHECK_INT(mm_sim_inspect(r.world, &state), MM_OK);
     rig_close(&r);
     return state.trace_hash;
 }

@@ -140,7 +140,7 @@ static uint32_t
 partition_streams(const sim_rig *r)
 {
     mm_sim_state state;
-    CHECK_INT(mm_sim_look(r->world, &state), MM_OK);
+    CHECK_INT(mm_sim_inspect(r->world, &state), MM_OK);
     return state.open_streams;
 }
 

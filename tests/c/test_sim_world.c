@@ -30,7 +30,7 @@ static uint64_t
 now_of(mm_handle world)
 {
     mm_sim_state state;
-    CHECK_INT(mm_sim_look(world, &state), MM_OK);
+    CHECK_INT(mm_sim_inspect(world, &state), MM_OK);
     return state.now_ns;
 }
 
@@ -85,7 +85,7 @@ test_a_closed_world_says_so_to_every_call(void)
         CHECK_INT(mm_sim_reset_all(w), MM_ECLOSED);
         CHECK_INT(mm_sim_jump_wall(w, 1), MM_ECLOSED);
         CHECK_INT(mm_sim_suspend(w, 1), MM_ECLOSED);
-        CHECK_INT(mm_sim_look(w, &state), MM_ECLOSED);
+        CHECK_INT(mm_sim_inspect(w, &state), MM_ECLOSED);
         CHECK_INT(mm_sim_trace(w, 0, line, sizeof line), MM_ECLOSED);
     }
 }
@@ -100,7 +100,7 @@ test_a_world_outlives_its_engines_and_holds_so_many(void)
         engines[i] = open_engine(world);
     }
     CHECK_INT(mmi_sim_plat(mmi_sim_find(world), &more), MM_EMFILE);
-    CHECK_INT(mm_sim_look(world, &state), MM_OK);
+    CHECK_INT(mm_sim_inspect(world, &state), MM_OK);
     CHECK_INT(state.engines, SIM_ENGINES_MAX);
     for (int i = 0; i < SIM_ENGINES_MAX; i++) {
         CHECK_INT(mm_sim_close(world), MM_ESTATE);
@@ -324,7 +324,7 @@ hash_of(uint64_t seed, mm_sim_state *state)
         a.port = bytes[0] % 2 == 0 ? a.port : 1;
         (void)p.connect(p.self, &a, &s);
     }
-    CHECK_INT(mm_sim_look(world, state), MM_OK);
+    CHECK_INT(mm_sim_inspect(world, state), MM_OK);
     char line[SIM_TRACE_WIDTH];
     CHECK_INT(mm_sim_trace(world, state->trace_lines, line, sizeof line), MM_EINVAL);
     CHECK_INT(mm_sim_trace(world, state->trace_lines - 1, line, sizeof line), MM_OK);

@@ -16,8 +16,10 @@ static mmi_sp_reader
 reader_of(int form)
 {
     mmi_sp_reader r;
-    mmi_sp_reader_limits limits = { .message_size_max = LIMIT, .hops_max = MMI_SP_HOPS_MAX,
-                                    .mapping = MMI_SP_PLAIN, .form = form };
+    mmi_sp_reader_limits limits = { .message_size_max = LIMIT,
+                                    .hops_max = MMI_SP_HOPS_MAX,
+                                    .mapping = MMI_SP_PLAIN,
+                                    .form = form };
     mmi_sp_reader_init(&r, &limits);
     return r;
 }
@@ -207,7 +209,7 @@ test_running_out_of_memory_anywhere_is_a_reason_and_leaks_nothing(void)
         wire[8] = form == MMI_SP_HOPS ? 0 : 0x80;
         for (size_t piece = 100; piece <= sizeof wire; piece *= 10) {
             int failed = 0;
-            for (int64_t nth = 1; ; nth++) {
+            for (int64_t nth = 1;; nth++) {
                 mm_test_alloc_fail(nth);
                 if (read_in_pieces(form, piece, wire, sizeof wire) == 1) {
                     break;

@@ -1,7 +1,7 @@
 /*
  * test_spin.c: when a wait spins by itself, in worlds that differ in how long waits take with a
  * spin and without one.
- * Not here: threads (test_lead.c, test_group.c).
+ * Not here: threads (test_lead.c, test_pollset.c).
  * Law: time is the sum of the waits and of what is between them.
  */
 #include "check.h"
@@ -25,7 +25,9 @@ wait_once(world *w, uint64_t stall_ns)
     w->now_ns += w->between_ns;
     uint64_t spin_ns = mmi_spin_ns(&w->spin, w->now_ns);
     mmi_spin_wait wait = { .waited_ns = spin_ns > 0 ? w->spun_ns : w->slept_ns,
-                           .stall_ns = stall_ns, .messages = ++w->messages, .spun = spin_ns > 0 };
+                           .stall_ns = stall_ns,
+                           .messages = ++w->messages,
+                           .spun = spin_ns > 0 };
     w->now_ns += wait.waited_ns;
     mmi_spin_waited(&w->spin, w->now_ns, wait);
     return wait.spun;
@@ -126,7 +128,8 @@ test_what_comes_by_chance_is_slept_for(void)
                 now += work;
                 messages++;
             }
-            mmi_spin_wait wait = { .waited_ns = now - from, .messages = messages,
+            mmi_spin_wait wait = { .waited_ns = now - from,
+                                   .messages = messages,
                                    .spun = spin_ns > 0 };
             mmi_spin_waited(&spin, now, wait);
         }
@@ -213,8 +216,11 @@ test_a_long_wait_among_short_ones_changes_nothing(void)
     for (int i = 0; i < 100; i++) {
         w.spun_ns = w.slept_ns = 10 * MS;
         slept += !wait_once(&w, 0);
-        w = (world){ .spin = w.spin, .now_ns = w.now_ns, .messages = w.messages,
-                     .spun_ns = 25 * US, .slept_ns = 50 * US };
+        w = (world){ .spin = w.spin,
+                     .now_ns = w.now_ns,
+                     .messages = w.messages,
+                     .spun_ns = 25 * US,
+                     .slept_ns = 50 * US };
         CHECK(share(&w, 20 * MS) >= 800);   /* now and then it sees what a sleep would be */
     }
     CHECK(slept < 5);

@@ -300,21 +300,13 @@ test_no_memory_to_note_a_descriptor_leaves_none_open(void)
     for (int what = 0; what < 5; what++) {
         mm_test_alloc_fail(1);
         switch (what) {
-        case 0:
-            rc = fresh.connect(fresh.self, &at, &t);
-            break;
-        case 1:
-            rc = fresh.listen(fresh.self, &more, &t);
-            break;
-        case 2:
-            rc = fresh.pair(fresh.self, ends);
-            break;
+        case 0: rc = fresh.connect(fresh.self, &at, &t); break;
+        case 1: rc = fresh.listen(fresh.self, &more, &t); break;
+        case 2: rc = fresh.pair(fresh.self, ends); break;
         case 3:   /* for want of memory it must not quietly become an IPv4 one */
             rc = fresh.listen(fresh.self, &any, &t);
             break;
-        default:
-            rc = fresh.accept(fresh.self, l, &t, &peer);
-            break;
+        default: rc = fresh.accept(fresh.self, l, &t, &peer); break;
         }
         mm_test_alloc_fail(0);
         CHECK_INT(rc, MM_ENOMEM);

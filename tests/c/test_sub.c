@@ -32,7 +32,7 @@ static void
 test_a_new_peer_hears_all_topics_in_order_whatever_the_queue_limit(void)
 {
     fake_sock *s = fake_open(MM_SUB, MM_OVERFLOW_BLOCK, 1);
-    const char *topics[] = {"b", "a", "abc", "", "ab"};
+    const char *topics[] = { "b", "a", "abc", "", "ab" };
     for (int i = 0; i < 5; i++) {
         CHECK_INT(sub_tell(s, true, topics[i]), MM_OK);
     }
@@ -98,8 +98,8 @@ test_ready_says_what_recv_will_say(void)
     for (uint32_t seed = 1; seed <= 60; seed++) {
         uint32_t state = seed;
         fake_sock *s = fake_open(MM_SUB, MM_OVERFLOW_BLOCK, 10);
-        fake_pipe *peers[] = {fake_connect(s), fake_connect(s)};
-        bool wanted[2] = {false, false};
+        fake_pipe *peers[] = { fake_connect(s), fake_connect(s) };
+        bool wanted[2] = { false, false };
         for (int step = 0; step < 300; step++) {
             uint32_t what = check_random(&state) % 20, i = check_random(&state) % 2;
             const char *topic = i == 0 ? "a" : "b";
@@ -137,6 +137,24 @@ test_what_a_lost_publisher_had_delivered_is_received(void)
     CHECK_INT(fake_deliver(a, fake_text("x")), MM_OK);
     fake_cut(a);
     fake_recv_is(s, "x");
+    fake_close(s);
+}
+
+/* A socket that closes: what is in the inboxes is dropped, and then its peers go one by one. */
+static void
+test_peers_go_whose_messages_were_dropped_before(void)
+{
+    fake_sock *s = fake_open(MM_SUB, MM_OVERFLOW_BLOCK, 10);
+    fake_pipe *a = fake_connect(s), *b = fake_connect(s);
+    CHECK_INT(sub_tell(s, true, ""), MM_OK);
+    CHECK_INT(fake_deliver(a, fake_text("x")), MM_OK);
+    CHECK_INT(fake_deliver(b, fake_text("y")), MM_OK);
+    mmi_msg_unref(mmi_ring_pop(&a->pipe.inbox));
+    mmi_msg_unref(mmi_ring_pop(&b->pipe.inbox));
+    fake_cut(a);
+    mmi_msg *m;
+    CHECK_INT(s->ops->recv(s->state, &m), MM_EAGAIN);
+    fake_cut(b);
     fake_close(s);
 }
 
@@ -211,6 +229,7 @@ main(void)
     RUN(test_what_is_not_subscribed_any_more_is_dropped_and_counted);
     RUN(test_ready_says_what_recv_will_say);
     RUN(test_what_a_lost_publisher_had_delivered_is_received);
+    RUN(test_peers_go_whose_messages_were_dropped_before);
     RUN(test_xsub_subscribes_by_messages_and_does_not_filter);
     RUN(test_xsub_passes_other_messages_to_all_publishers);
     RUN(test_no_memory_leaves_the_topics_as_they_were);

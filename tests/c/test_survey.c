@@ -39,7 +39,7 @@ survey_ask(fake_sock *s, const char *body)
 static mmi_msg *
 survey_answer(uint64_t id, const char *body)
 {
-    const uint64_t sizes[] = {ID_SIZE, 0, strlen(body)};
+    const uint64_t sizes[] = { ID_SIZE, 0, strlen(body) };
     mmi_msg *m = mmi_msg_new(sizes, 3);
     for (int i = 0; i < ID_SIZE; i++) {
         mmi_msg_data(m, 0)[i] = (uint8_t)(id >> (8 * (3 - i)));
@@ -109,7 +109,7 @@ test_every_peer_is_asked_with_one_message_that_has_its_id_in_front(void)
 static void
 test_each_peer_owes_its_own_answer_in_whatever_order_they_came(void)
 {
-    static const uint64_t places[][PEERS] = {{1, 2, 3}, {3, 2, 1}, {2, 3, 1}, {1, 3, 2}};
+    static const uint64_t places[][PEERS] = { { 1, 2, 3 }, { 3, 2, 1 }, { 2, 3, 1 }, { 1, 3, 2 } };
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
         fake_sock *s = fake_open(MM_SURVEYOR, MM_OVERFLOW_DROP_NEWEST, 10);
         fake_pipe *p[PEERS];
@@ -157,11 +157,11 @@ test_answers_come_in_their_order_and_all_of_them_end_the_survey(void)
     CHECK_INT(survey_next(s, id), MM_EAGAIN);
     CHECK_INT(fake_deliver(b, survey_answer(id, "from b")), MM_OK);
     CHECK(survey_due(s, id));
-    CHECK_INT(s->ops->held(s->state, &bytes), 1);
+    CHECK_INT(s->ops->unclaimed(s->state, &bytes), 1);
     CHECK_INT(bytes, ID_SIZE + 6 + 3 * MMI_FRAME_OVERHEAD);
     survey_next_is(s, id, b, "from b");
     CHECK(!survey_due(s, id));
-    CHECK_INT(s->ops->held(s->state, &bytes), 0);
+    CHECK_INT(s->ops->unclaimed(s->state, &bytes), 0);
     CHECK_INT(bytes, 0);
     CHECK_INT(fake_deliver(a, survey_answer(id, "from a")), MM_OK);
     CHECK(survey_due(s, id));
@@ -178,7 +178,7 @@ static void
 test_many_surveys_at_once_do_not_disturb_each_other(void)
 {
     fake_sock *s = fake_open(MM_SURVEYOR, MM_OVERFLOW_DROP_NEWEST, 100);
-    fake_pipe *p[PEERS] = {fake_connect(s), fake_connect(s), fake_connect(s)};
+    fake_pipe *p[PEERS] = { fake_connect(s), fake_connect(s), fake_connect(s) };
     uint64_t ids[10];
     for (int i = 0; i < 10; i++) {
         ids[i] = survey_ask(s, "q");
@@ -385,7 +385,7 @@ static void
 test_a_survey_ends_with_as_many_answers_as_were_wanted(void)
 {
     fake_sock *s = fake_open(MM_SURVEYOR, MM_OVERFLOW_DROP_NEWEST, 10);
-    fake_pipe *p[PEERS] = {fake_connect(s), fake_connect(s), fake_connect(s)};
+    fake_pipe *p[PEERS] = { fake_connect(s), fake_connect(s), fake_connect(s) };
     uint64_t two = survey_ask(s, "two"), nine = survey_ask(s, "nine");
     s->ops->bound(s->state, two, 100, 2);
     s->ops->bound(s->state, nine, 100, 9);

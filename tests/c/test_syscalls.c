@@ -17,8 +17,20 @@
 #include "plat/posix/posix.h"
 
 typedef enum call {
-    CALL_NONE, CALL_SOCKET, CALL_LISTEN, CALL_NAME, CALL_OPTION, CALL_ACCEPT, CALL_CONNECT,
-    CALL_READ, CALL_WRITE, CALL_MODE, CALL_RANDOM, CALL_EPOLL, CALL_THREAD, CALL_BIND
+    CALL_NONE,
+    CALL_SOCKET,
+    CALL_LISTEN,
+    CALL_NAME,
+    CALL_OPTION,
+    CALL_ACCEPT,
+    CALL_CONNECT,
+    CALL_READ,
+    CALL_WRITE,
+    CALL_MODE,
+    CALL_RANDOM,
+    CALL_EPOLL,
+    CALL_THREAD,
+    CALL_BIND
 } call;
 
 static struct {
@@ -73,8 +85,7 @@ getsockname(int fd, struct sockaddr *addr, socklen_t *size)
 int
 getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
-    return failing(CALL_OPTION) ? -1
-                                : (int)syscall(SYS_getsockopt, fd, level, name, value, size);
+    return failing(CALL_OPTION) ? -1 : (int)syscall(SYS_getsockopt, fd, level, name, value, size);
 }
 
 int
@@ -233,8 +244,8 @@ test_a_connect_that_fails_at_once_leaves_no_descriptor(void)
 {
     static const struct {
         int error, wanted;
-    } table[] = { { ECONNREFUSED, MM_ECONNREFUSED }, { ENETUNREACH, MM_EHOSTUNREACH },
-                  { EHOSTUNREACH, MM_EHOSTUNREACH }, { EACCES, MM_EPERM },
+    } table[] = { { ECONNREFUSED, MM_ECONNREFUSED },   { ENETUNREACH, MM_EHOSTUNREACH },
+                  { EHOSTUNREACH, MM_EHOSTUNREACH },   { EACCES, MM_EPERM },
                   { EADDRNOTAVAIL, MM_EADDRNOTAVAIL }, { EAGAIN, MM_ECONNREFUSED } };
     mmi_plat p = open_faultless();
     int before = fds_open(), s = -9;

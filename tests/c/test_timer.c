@@ -11,8 +11,8 @@ enum { TIMERS = 200 };
 static void
 test_the_earliest_is_next_and_comes_out_when_due(void)
 {
-    mmi_timers t = {0};
-    mmi_timer a = {.kind = 1}, b = {.kind = 2};
+    mmi_timers t = { 0 };
+    mmi_timer a = { .kind = 1 }, b = { .kind = 2 };
     CHECK(mmi_timers_next(&t) == UINT64_MAX);
     CHECK(mmi_timers_pop_due(&t, UINT64_MAX) == NULL);
     CHECK_INT(mmi_timer_set(&t, &a, 20), MM_OK);
@@ -29,8 +29,8 @@ test_the_earliest_is_next_and_comes_out_when_due(void)
 static void
 test_setting_a_set_timer_moves_it_and_needs_no_memory(void)
 {
-    mmi_timers t = {0};
-    mmi_timer a = {0}, b = {0};
+    mmi_timers t = { 0 };
+    mmi_timer a = { 0 }, b = { 0 };
     CHECK_INT(mmi_timer_set(&t, &a, 20), MM_OK);
     CHECK_INT(mmi_timer_set(&t, &b, 30), MM_OK);
     mm_test_alloc_fail(1);
@@ -50,8 +50,8 @@ test_setting_a_set_timer_moves_it_and_needs_no_memory(void)
 static void
 test_no_memory_sets_nothing(void)
 {
-    mmi_timers t = {0};
-    mmi_timer a = {0};
+    mmi_timers t = { 0 };
+    mmi_timer a = { 0 };
     mm_test_alloc_fail(1);
     CHECK_INT(mmi_timer_set(&t, &a, 20), MM_ENOMEM);
     CHECK(a.index == 0 && t.count == 0);
@@ -76,7 +76,7 @@ test_random_sets_and_clears_keep_the_order(void)
 {
     for (uint32_t seed = 1; seed <= 10; seed++) {
         uint32_t state = seed;
-        mmi_timers t = {0};
+        mmi_timers t = { 0 };
         mmi_timer timers[TIMERS];
         memset(timers, 0, sizeof(timers));
         for (int step = 0; step < 5000; step++) {

@@ -100,7 +100,8 @@ test_an_endpoint_is_read_by_its_transport(void)
     CHECK_INT(mm_url_why(longest, MM_USE_CONNECT, why, sizeof why), MM_ENAMETOOLONG);
     CHECK(strcmp(why, "the name has 33 octets; 32 is the limit") == 0);
     CHECK_INT(mm_url_why("sp+toy://a", MM_USE_CONNECT, why, sizeof why), MM_EADDRINVAL);
-    CHECK(strcmp(why, "the scheme is not one of tcp, ipc, inproc, toy, sp+tcp, sp+ipc") == 0);
+    CHECK(strcmp(why, "the scheme is not one of tcp, ipc, inproc, toy, sp+tcp, sp+ipc, "
+                      "tls+tcp, sp+tls+tcp") == 0);
 }
 
 static void
@@ -126,7 +127,7 @@ two_sockets_talk(bool simulated)
     CHECK_INT(mm_disconnect(push, "toy://a"), MM_OK);
     CHECK_INT(mm_unbind(pull, "toy://a"), MM_OK);
     CHECK_INT(mm_unbind(pull, "toy://a"), MM_ENOENT);
-    CHECK_INT(mm_bind(pull, "toy://a", endpoint, sizeof endpoint), MM_OK);   /* the name is free */
+    CHECK_INT(mm_bind(pull, "toy://a", endpoint, sizeof endpoint), MM_OK); /* the name is free */
     engines_close(&p);
 }
 
@@ -145,7 +146,7 @@ it_is_dialed_until_it_is_there_and_again_when_it_went(bool simulated)
         say(push, pull, "again");
         CHECK_INT(mm_socket_close(pull), MM_OK);
         for (uint32_t count = 1; count > 0; engines_move(&p)) {
-            CHECK_INT(mm_peer_count(push, &count), MM_OK);   /* it has seen that */
+            CHECK_INT(mm_peer_count(push, &count), MM_OK); /* it has seen that */
         }
     }
     engines_close(&p);

@@ -264,8 +264,7 @@ test_a_forked_child_has_no_names(void)
         mmi_plat fresh;
         bool right = mmi_plat_posix(false, &fresh) == MM_OK &&
                      dial(&fresh, "a", &s) == MM_ECONNREFUSED &&
-                     listen_at(&fresh, "a", &own) == MM_OK &&
-                     dial(&fresh, "a", &s) == MM_OK;
+                     listen_at(&fresh, "a", &own) == MM_OK && dial(&fresh, "a", &s) == MM_OK;
         _exit(right ? 0 : 1);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0);

@@ -364,7 +364,7 @@ test_a_fresh_path_is_in_a_folder_of_its_own_that_goes_with_it(void)
     CHECK(!place_has(first) && place_has(two.path));
     p.close(p.self, m);
     CHECK(!place_has(second));
-    CHECK_INT(fresh_rc(&p, &one, &l), MM_OK);   /* the end of the platform is the end of it, too */
+    CHECK_INT(fresh_rc(&p, &one, &l), MM_OK); /* the end of the platform is the end of it, too */
     fds_are(before + 1);
     p.free(p.self);
     CHECK(!place_has(one.path));
@@ -394,7 +394,7 @@ test_a_fresh_path_that_cannot_be_made_says_why_and_leaves_nothing(void)
         CHECK(n < 5);
     }
     p.close(p.self, l);
-    fds_are(before);   /* and the folder is empty, or it could not be removed at the end */
+    fds_are(before); /* and the folder is empty, or it could not be removed at the end */
     p.free(p.self);
 }
 

@@ -92,8 +92,11 @@ test_a_listener_lets_in_the_same_user_and_root_alone(void)
     static const struct {
         uid_t ours, theirs;
         bool in;
-    } table[] = { { 33, 33, true }, { 33, 0, true }, { 0, 0, true },
-                  { 33, STRANGER, false }, { 0, STRANGER, false } };
+    } table[] = { { 33, 33, true },
+                  { 33, 0, true },
+                  { 0, 0, true },
+                  { 33, STRANGER, false },
+                  { 0, STRANGER, false } };
     mmi_plat p = open_plat();
     mmi_addr a = name_of("in"), peer;
     int l, s, t;
@@ -124,8 +127,9 @@ test_who_dials_goes_to_the_same_user_and_root_alone_but_root_to_all(void)
     static const struct {
         uid_t ours, theirs;
         bool goes;
-    } table[] = { { 33, 33, true }, { 33, 0, true }, { 0, STRANGER, true },
-                  { 33, STRANGER, false } };
+    } table[] = {
+        { 33, 33, true }, { 33, 0, true }, { 0, STRANGER, true }, { 33, STRANGER, false }
+    };
     mmi_plat p = open_plat();
     mmi_addr a = name_of("out");
     int l, s, before;
@@ -180,6 +184,32 @@ test_nobody_is_asked_about_a_file_which_has_a_mode(void)
     place_close(folder);
 }
 
+static void
+test_who_is_at_the_other_side_is_told_of_files_and_names_and_of_nothing_else(void)
+{
+    char folder[PLACE_SIZE];
+    place_open(folder);
+    mmi_plat p = open_plat();
+    mmi_addr at[] = { name_of("who"), addr_unix(folder, "s") }, tcp = addr_tcp4(0), peer;
+    mmi_credentials who;
+    int l, s, t;
+    ours = getuid();
+    for (size_t i = 0; i < MMI_COUNT_OF(at); i++) {
+        CHECK_INT(p.listen(p.self, &at[i], &l), MM_OK);
+        CHECK_INT(p.connect(p.self, &at[i], &s), MM_OK);
+        CHECK_INT(p.accept(p.self, l, &t, &peer), MM_OK);
+        CHECK_INT(p.peer_credentials(p.self, s, &who), MM_OK);
+        CHECK(who.uid == getuid() && who.gid == getgid() && who.pid == (uint32_t)getpid());
+        CHECK_INT(p.peer_credentials(p.self, t, &who), MM_OK);
+        CHECK(who.uid == getuid() && who.gid == getgid() && who.pid == (uint32_t)getpid());
+    }
+    CHECK_INT(p.listen(p.self, &tcp, &l), MM_OK);
+    CHECK_INT(p.connect(p.self, &tcp, &s), MM_EAGAIN);
+    CHECK_INT(p.peer_credentials(p.self, s, &who), MM_ENOTSUP);
+    p.free(p.self);
+    place_close(folder);
+}
+
 int
 main(void)
 {
@@ -191,6 +221,7 @@ main(void)
     RUN(test_who_dials_goes_to_the_same_user_and_root_alone_but_root_to_all);
     RUN(test_who_is_unknown_is_not_let_in);
     RUN(test_nobody_is_asked_about_a_file_which_has_a_mode);
+    RUN(test_who_is_at_the_other_side_is_told_of_files_and_names_and_of_nothing_else);
     fds_are(before);
     return 0;
 }

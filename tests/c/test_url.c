@@ -25,7 +25,8 @@ static bool
 same(const mmi_url *u, const mmi_url *v)
 {
     return strcmp(u->scheme, v->scheme) == 0 && strcmp(u->host, v->host) == 0 &&
-           u->port == v->port && u->wire == v->wire && u->any == v->any && u->ported == v->ported;
+           u->port == v->port && u->wire == v->wire && u->outer == v->outer && u->any == v->any &&
+           u->ported == v->ported;
 }
 
 static void
@@ -51,6 +52,9 @@ test_what_is_understood(void)
         { "tcp://[fe80::1%eth0]:5", "tcp", "fe80::1%eth0", 5, NULL },
         { "tcp://[2001:db8::1]:65535", "tcp", "2001:db8::1", 65535, NULL },
         { "tcp://[name]:5", "tcp", "name", 5, "tcp://name:5" },
+        { "tls+tcp://a:5", "tcp", "a", 5, NULL },
+        { "tls+tcp://[::1]:*", "tcp", "::1", 0, "tls+tcp://[::1]:0" },
+        { "sp+tls+tcp://a:5", "tcp", "a", 5, NULL },
         { "ipc:///run/x", "ipc", "/run/x", 0, NULL },
         { "ipc://relative", "ipc", "relative", 0, NULL },
         { "ipc://@name", "ipc", "@name", 0, NULL },
@@ -67,6 +71,7 @@ test_what_is_understood(void)
         CHECK_INT(parse(table[i].text, &u, NULL), MM_OK);
         CHECK(strcmp(u.scheme, table[i].scheme) == 0 && u.port == table[i].port);
         CHECK(strcmp(u.host, table[i].host) == 0);
+        CHECK_INT(u.outer, strstr(table[i].text, "tls+") != NULL);
         CHECK_INT(mmi_url_format(&u, again, sizeof again), MM_OK);
         CHECK(strcmp(again, table[i].again != NULL ? table[i].again : table[i].text) == 0);
         CHECK_INT(parse(again, &v, NULL), MM_OK);
@@ -74,35 +79,14 @@ test_what_is_understood(void)
     }
 }
 
+typedef struct refusal {
+    const char *text, *why;   /* why: a word of the reason */
+} refusal;
+
 static void
-test_what_is_refused_with_a_reason(void)
+refused_all(const refusal *table, size_t count)
 {
-    static const struct {
-        const char *text, *why;   /* why: a word of the reason */
-    } table[] = {
-        { "", "scheme" }, { "tcp", "scheme" }, { "tcp:", "scheme" }, { "tcp:/", "scheme" },
-        { "TCP://a:1", "scheme" }, { "udp://a:1", "scheme" }, { " tcp://a:1", "scheme" },
-        { "inproc:/x", "scheme" }, { "ipc:/x", "scheme" }, { "pgm://a:1", "scheme" },
-        { "tcp://", "host and the port" }, { "tcp://a", "port is missing" },
-        { "tcp://[::1]", "port is missing" },
-        { "tcp://[::1", "host:port" }, { "tcp://[", "host:port" }, { "tcp://[]", "host:port" },
-        { "tcp://[::1]5", "host:port" }, { "tcp://[::1] :5", "host:port" },
-        { "tcp://:5", "host" }, { "tcp://[]:5", "host" }, { "tcp://::1:5", "host" },
-        { "tcp://a b:5", "host" }, { "tcp://a\t:5", "host" }, { "tcp://a/b:5", "host" },
-        { "tcp://a]:5", "host" }, { "tcp://[a[b]:5", "host" }, { "tcp://a\x7f:5", "host" },
-        { "tcp://\xc3\xa4:5", "host" }, { "tcp://a:b:5", "host" }, { "tcp://[a/b]:5", "host" },
-        { "tcp://a:", "port" }, { "tcp://[::1]:", "port" }, { "tcp://a:65536", "port" },
-        { "tcp://a:99999", "port" }, { "tcp://a:000080", "port" }, { "tcp://a:5x", "port" },
-        { "tcp://a: 5", "port" }, { "tcp://a:5 ", "port" }, { "tcp://a:-1", "port" },
-        { "tcp://a:+1", "port" }, { "tcp://a:0x5", "port" }, { "tcp://a:**", "port" },
-        { "tcp://a:5/", "port" }, { "tcp://a:4294967376", "port" }, { "tcp://a:5*", "port" },
-        { "ipc://", "path" }, { "ipc://@", "name" }, { "inproc://", "name" },
-        { "127.0.0.1:5555", "scheme is missing" }, { "://a:1", "scheme is not" },
-        { "http://a:1", "scheme is not one of tcp, ipc, inproc, sp+tcp, sp+ipc" },
-        { "sp+inproc://a", "scheme is not one of" }, { "sp+sp+tcp://a:1", "scheme is not" },
-        { "abcdefghijklmno://a", "scheme is not" }, { "abcdefghijklmnop://a", "scheme is not" },
-    };
-    for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
+    for (size_t i = 0; i < count; i++) {
         mmi_url u;
         char why[WHY_SIZE] = "";
         CHECK_INT(parse(table[i].text, &u, why), MM_EADDRINVAL);
@@ -112,6 +96,87 @@ test_what_is_refused_with_a_reason(void)
         }
         CHECK_INT(parse(table[i].text, &u, NULL), MM_EADDRINVAL);
     }
+}
+
+static void
+test_what_is_refused_with_a_reason(void)
+{
+    static const refusal table[] = {
+        { "", "scheme" },
+        { "tcp", "scheme" },
+        { "tcp:", "scheme" },
+        { "tcp:/", "scheme" },
+        { "TCP://a:1", "scheme" },
+        { "udp://a:1", "scheme" },
+        { " tcp://a:1", "scheme" },
+        { "inproc:/x", "scheme" },
+        { "ipc:/x", "scheme" },
+        { "pgm://a:1", "scheme" },
+        { "tcp://", "host and the port" },
+        { "tcp://a", "port is missing" },
+        { "tcp://[::1]", "port is missing" },
+        { "tcp://[::1", "host:port" },
+        { "tcp://[", "host:port" },
+        { "tcp://[]", "host:port" },
+        { "tcp://[::1]5", "host:port" },
+        { "tcp://[::1] :5", "host:port" },
+        { "tcp://:5", "host" },
+        { "tcp://[]:5", "host" },
+        { "tcp://::1:5", "host" },
+        { "tcp://a b:5", "host" },
+        { "tcp://a\t:5", "host" },
+        { "tcp://a/b:5", "host" },
+        { "tcp://a]:5", "host" },
+        { "tcp://[a[b]:5", "host" },
+        { "tcp://a\x7f:5", "host" },
+        { "tcp://\xc3\xa4:5", "host" },
+        { "tcp://a:b:5", "host" },
+        { "tcp://[a/b]:5", "host" },
+        { "tcp://a:", "port" },
+        { "tcp://[::1]:", "port" },
+        { "tcp://a:65536", "port" },
+        { "tcp://a:99999", "port" },
+        { "tcp://a:000080", "port" },
+        { "tcp://a:5x", "port" },
+        { "tcp://a: 5", "port" },
+        { "tcp://a:5 ", "port" },
+        { "tcp://a:-1", "port" },
+        { "tcp://a:+1", "port" },
+        { "tcp://a:0x5", "port" },
+        { "tcp://a:**", "port" },
+        { "tcp://a:5/", "port" },
+        { "tcp://a:4294967376", "port" },
+        { "tcp://a:5*", "port" },
+        { "ipc://", "path" },
+        { "ipc://@", "name" },
+        { "inproc://", "name" },
+        { "127.0.0.1:5555", "scheme is missing" },
+        { "://a:1", "scheme is not" },
+        { "http://a:1",
+          "scheme is not one of tcp, ipc, inproc, sp+tcp, sp+ipc, tls+tcp, sp+tls+tcp" },
+        { "sp+inproc://a", "scheme is not one of" },
+        { "sp+sp+tcp://a:1", "scheme is not" },
+        { "abcdefghijklmno://a", "scheme is not" },
+        { "abcdefghijklmnop://a", "scheme is not" },
+    };
+    refused_all(table, MMI_COUNT_OF(table));
+}
+
+static void
+test_only_tcp_has_an_outer_mechanism_and_only_one(void)
+{
+    static const refusal table[] = {
+        { "tls+ipc:///x", "scheme is not one of" },
+        { "tls+inproc://a", "scheme is not one of" },
+        { "sp+tls+ipc:///x", "scheme is not one of" },
+        { "tls+tls+tcp://a:1", "scheme is not one of" },
+        { "tls+sp+tcp://a:1", "scheme is not one of" },
+        { "tls+://a:1", "scheme is not one of" },
+        { "tls://a:1", "scheme is not one of" },
+        { "tls+tcp", "scheme is missing" },
+        { "tls+tcp://a", "the port is missing: tls+tcp://host:port" },
+    };
+    refused_all(table, MMI_COUNT_OF(table));
 }
 
 /* Is a text with so many octets of 'x' in it taken? */
@@ -134,8 +199,7 @@ test_lengths_at_the_limit_and_one_over(void)
         size_t max;
     } table[] = {
         { "tcp://", ":1", 255 }, { "tcp://[", "]:1", 255 }, { "ipc://", "", 107 },
-        { "ipc://@x", "", 105 },
-        { "inproc://", "", 246 },
+        { "ipc://@x", "", 105 }, { "inproc://", "", 246 },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
         mmi_url u;
@@ -166,11 +230,13 @@ test_some_endpoints_are_for_one_side_only(void)
         const char *text;
         bool bind, connect;
     } table[] = {
-        { "tcp://*:5", true, false },  { "tcp://127.0.0.1:*", true, false },
-        { "tcp://a:0", true, false },  { "ipc://*", true, false },
-        { "inproc://*", true, true },  { "ipc://@a", true, true },
-        { "sp+ipc://*", false, false }, { "sp+tcp://a:1", false, true },
-        { "sp+ipc://@a", false, true }, { "tcp://a", false, false },
+        { "tcp://*:5", true, false },        { "tcp://127.0.0.1:*", true, false },
+        { "tcp://a:0", true, false },        { "ipc://*", true, false },
+        { "inproc://*", true, true },        { "ipc://@a", true, true },
+        { "sp+ipc://*", false, false },      { "sp+tcp://a:1", false, true },
+        { "tls+tcp://a:1", true, true },     { "tls+tcp://*:1", true, false },
+        { "sp+tls+tcp://a:1", false, true }, { "sp+ipc://@a", false, true },
+        { "tcp://a", false, false },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
         mmi_url u;
@@ -237,6 +303,7 @@ main(void)
 {
     RUN(test_what_is_understood);
     RUN(test_what_is_refused_with_a_reason);
+    RUN(test_only_tcp_has_an_outer_mechanism_and_only_one);
     RUN(test_lengths_at_the_limit_and_one_over);
     RUN(test_a_limit_is_told_with_what_was_there);
     RUN(test_some_endpoints_are_for_one_side_only);

@@ -1,7 +1,7 @@
 /*
  * test_waiter.c: a thread blocked in a call, as a table: every state, every event, and what
  * follows.
- * Not here: threads (test_lead.c, test_group.c), who is due (socket/ready.c).
+ * Not here: threads (test_lead.c, test_pollset.c), who is due (socket/ready.c).
  * Law: it is rung once at most, and counted while nobody has woken it.
  */
 #include "check.h"
@@ -77,8 +77,8 @@ static const struct {
       false },
     { MMI_WAITER_INTERRUPTED, MMI_WAITER_INTERRUPTED, MMI_WAITER_INTERRUPTED, MMI_WAITER_CLOSED,
       MMI_WAITER_INTERRUPTED, false },
-    { MMI_WAITER_CLOSED, MMI_WAITER_CLOSED, MMI_WAITER_CLOSED, MMI_WAITER_CLOSED,
-      MMI_WAITER_CLOSED, false },
+    { MMI_WAITER_CLOSED, MMI_WAITER_CLOSED, MMI_WAITER_CLOSED, MMI_WAITER_CLOSED, MMI_WAITER_CLOSED,
+      false },
     { MMI_WAITER_LATE, MMI_WAITER_LATE, MMI_WAITER_LATE, MMI_WAITER_CLOSED, MMI_WAITER_LATE,
       false },
 };

@@ -55,7 +55,8 @@ topic_comes_back(const mmi_wire *w, bool add, size_t size)
     CHECK(c.size == size && memcmp(c.data, topic, size) == 0);
 
     mmi_parser p = { .reader = NULL };
-    const mmi_wire_limits limits = { .message_size_max = TOPIC_MAX + 1, .frames_max = 1,
+    const mmi_wire_limits limits = { .message_size_max = TOPIC_MAX + 1,
+                                     .frames_max = 1,
                                      .command_size_max = TOPIC_MAX + MMI_COMMAND_OVERHEAD };
     mmi_parser_init(&p, &limits, w, NULL);
     const uint8_t *at = out;
@@ -120,14 +121,14 @@ test_a_parser_without_a_wire_has_nothing_and_can_be_ended(void)
 }
 
 static void
-test_an_opening_of_a_role_without_words_is_refused(void)
+test_a_handshake_of_a_role_without_words_is_refused(void)
 {
-    mmi_opening o;
-    const mmi_opening_config sp = { .role = MM_ROUTER, .wire = &mmi_wire_sp };
+    mmi_handshake o;
+    const mmi_handshake_config sp = { .role = MM_ROUTER, .wire = &mmi_wire_sp };
     CHECK(!mmi_wire_sp.hello->speaks(MM_ROUTER) && mmi_wire_zmtp.hello->speaks(MM_ROUTER));
-    CHECK_INT(mmi_opening_init(&o, &sp), MM_EPROTO);
+    CHECK_INT(mmi_handshake_init(&o, &sp), MM_EPROTO);
     CHECK_INT(o.reason, MM_REASON_SOCKET_TYPE);
-    mmi_opening_fini(&o);
+    mmi_handshake_fini(&o);
 }
 
 int
@@ -139,6 +140,6 @@ main(void)
     RUN(test_a_topic_that_is_put_is_read_back);
     RUN(test_another_command_is_read_back_as_none_of_a_topic);
     RUN(test_a_parser_without_a_wire_has_nothing_and_can_be_ended);
-    RUN(test_an_opening_of_a_role_without_words_is_refused);
+    RUN(test_a_handshake_of_a_role_without_words_is_refused);
     return 0;
 }

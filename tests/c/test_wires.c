@@ -1,6 +1,7 @@
 /*
  * test_wires.c: peers of two wires at one socket: how messages look on each, which peer a message
- * goes to, and what becomes of a pack whose peer went away when the next one speaks the other wire.
+ * goes to, and what becomes of a segment whose peer went away when the next one speaks the other
+ * wire.
  * Not here: the octets themselves (tests/unit/test_codec_*.py), connections (tests/unit).
  * Law: what one wire cannot say is refused or counted, and nothing else is lost or changed.
  */
@@ -83,19 +84,25 @@ test_what_a_framing_puts_it_opens_again(void)
         round_trip(framing_of(mapping, MM_PULL), fake_text(""), "");
         round_trip(framing_of(mapping, MM_PAIR), fake_text("body"), "body");
         round_trip(framing_of(mapping, MM_PUB), FRAMES("topic", "body"), "topicbody");
-        round_trip(framing_of(mapping, MM_REQ), FRAMES("\x80""123", "", "q"), "\x80""123||q");
-        round_trip(framing_of(mapping, MM_REP), FRAMES("\1" "123\x80""123", "", "a"),
-                   "\1" "123\x80""123||a");
+        round_trip(framing_of(mapping, MM_REQ), FRAMES("\200123", "", "q"), "\200123||q");
+        round_trip(framing_of(mapping, MM_REP), FRAMES("\001123\200123", "", "a"),
+                   "\001123\200123||a");
     }
 }
 
 static void
 test_sp_has_no_words_for_more_frames_than_its_form(void)
 {
-    const struct { int role; mmi_msg *m; int rc; } cases[] = {
-        { MM_PUSH, FRAMES("a", "b"), MM_ENOTSUP },   { MM_PUB, FRAMES("a", "b", "c"), MM_ENOTSUP },
-        { MM_PAIR, FRAMES("a", ""), MM_ENOTSUP },    { MM_REQ, FRAMES("a", "", "b"), MM_EINVAL },
-        { MM_REP, FRAMES("\x80""123", "", "a", "b"), MM_ENOTSUP },
+    const struct {
+        int role;
+        mmi_msg *m;
+        int rc;
+    } cases[] = {
+        { MM_PUSH, FRAMES("a", "b"), MM_ENOTSUP },
+        { MM_PUB, FRAMES("a", "b", "c"), MM_ENOTSUP },
+        { MM_PAIR, FRAMES("a", ""), MM_ENOTSUP },
+        { MM_REQ, FRAMES("a", "", "b"), MM_EINVAL },
+        { MM_REP, FRAMES("\200123", "", "a", "b"), MM_ENOTSUP },
         { MM_REP, fake_text("no envelope"), MM_EINVAL },
     };
     for (size_t i = 0; i < MMI_COUNT_OF(cases); i++) {
@@ -180,14 +187,14 @@ test_kept_frames_that_the_others_cannot_have_are_counted(void)
     CHECK_INT(fake_send(s, "to sp"), MM_OK);
     CHECK_INT(fake_send(s, "one"), MM_OK);
     fake_cut(zmtp);
-    CHECK_INT(s->stats.dropped_unfit, 1);
+    CHECK_INT(s->stats.dropped_unencodable, 1);
     fake_is(fake_take(sp), "to sp");
     fake_is(fake_take(sp), "one");
     CHECK_INT(fake_dropped(s), 1);
     fake_close(s);
 }
 
-/* The messages of the outbox, a pack, joined by '|', frames by '+'. */
+/* The messages of the outbox, a segment, joined by '|', frames by '+'. */
 static void
 outbox_is(const fake_pipe *p, const char *wanted)
 {
@@ -195,16 +202,19 @@ outbox_is(const fake_pipe *p, const char *wanted)
     const mmi_framing *f = p->pipe.framing;
     mmi_pipe_invariants(&p->pipe);
     for (uint32_t i = 0; i < p->pipe.outbox.slot_count; i++) {
-        mmi_pack_out *pack = mmi_pack_out_of(mmi_ring_at(&p->pipe.outbox, i));
-        CHECK(pack != NULL && pack->framing == f);
+        mmi_segment_out *segment = mmi_segment_out_of(mmi_ring_at(&p->pipe.outbox, i));
+        CHECK(segment != NULL && segment->framing == f);
         size_t cost;
-        for (size_t at = pack->first; at < pack->used; at += f->next(f, pack->data + at, &cost)) {
-            mmi_msg *m = f->open(f, pack->data + at);
+        for (size_t at = segment->first; at < segment->used;
+             at += f->next(f, segment->data + at, &cost)) {
+            mmi_msg *m = f->open(f, segment->data + at);
             for (uint32_t j = 0; j < m->frame_count; j++) {
                 size_t used = strlen(text);
                 snprintf(text + used, sizeof text - used, "%s%.*s",
-                         used == 0 ? "" : j == 0 ? "|" : "+", (int)m->frames[j].size,
-                         (const char *)m->frames[j].data);
+                         used == 0 ? ""
+                         : j == 0  ? "|"
+                                   : "+",
+                         (int)m->frames[j].size, (const char *)m->frames[j].data);
             }
             mmi_msg_unref(m);
         }
@@ -222,12 +232,12 @@ pair_v0(void)
 }
 
 static void
-test_a_pack_is_told_anew_in_the_words_of_the_next_peer(void)
+test_a_segment_is_transcoded_for_the_next_peer(void)
 {
     fake_sock *s = fake_open(MM_PAIR, MM_OVERFLOW_BLOCK, 100);
     const mmi_framing *wires[] = { &mmi_framing_zmtp, framing_of(MMI_SP_PLAIN, MM_PAIR), pair_v0(),
                                    &mmi_framing_zmtp, pair_v0() };
-    s->packs = true;
+    s->segments = true;
     s->framing = wires[0];
     fake_pipe *p = fake_connect(s);
     CHECK_INT(fake_send(s, "one"), MM_OK);
@@ -241,7 +251,7 @@ test_a_pack_is_told_anew_in_the_words_of_the_next_peer(void)
         p = fake_connect(s);
         outbox_is(p, "one||four");
         CHECK_INT(p->pipe.accepted, 3);
-        CHECK_INT(s->stats.dropped_unfit, 1);
+        CHECK_INT(s->stats.dropped_unencodable, 1);
     }
     CHECK_INT(fake_send(s, "five"), MM_OK);
     outbox_is(p, "one||four|five");
@@ -250,10 +260,10 @@ test_a_pack_is_told_anew_in_the_words_of_the_next_peer(void)
 }
 
 static void
-test_a_pack_of_nothing_but_frames_leaves_nothing(void)
+test_a_segment_of_nothing_but_frames_leaves_nothing(void)
 {
     fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 100);
-    s->packs = true;
+    s->segments = true;
     s->framing = &mmi_framing_zmtp;
     fake_pipe *p = fake_connect(s);
     CHECK_INT(fake_send_msg(s, FRAMES("a", "b")), MM_OK);
@@ -262,15 +272,15 @@ test_a_pack_of_nothing_but_frames_leaves_nothing(void)
     s->framing = framing_of(MMI_SP_PLAIN, MM_PUSH);
     p = fake_connect(s);
     CHECK(p->pipe.outbox.slot_count == 0 && p->wrote_count == 0 && p->pipe.accepted == 0);
-    CHECK(s->stats.dropped_unfit == 2 && fake_queued(s) == 0);
+    CHECK(s->stats.dropped_unencodable == 2 && fake_queued(s) == 0);
     fake_close(s);
 }
 
 static void
-test_without_memory_what_is_left_of_a_pack_stays(void)
+test_without_memory_what_is_left_of_a_segment_stays(void)
 {
     fake_sock *s = fake_open(MM_PUSH, MM_OVERFLOW_BLOCK, 100);
-    s->packs = true;
+    s->segments = true;
     s->framing = &mmi_framing_zmtp;
     fake_pipe *p = fake_connect(s);
     CHECK_INT(fake_send(s, "one"), MM_OK);
@@ -284,7 +294,7 @@ test_without_memory_what_is_left_of_a_pack_stays(void)
     CHECK_INT(s->ops->backlog(s->state, &bytes), 3);
     int64_t failures = 0;
     for (int64_t n = 1; s->ops->backlog(s->state, &bytes) > 0; n = failures % 5 + 1) {
-        CHECK_INT(fake_queued(s) + s->stats.dropped_unfit, 3);
+        CHECK_INT(fake_queued(s) + s->stats.dropped_unencodable, 3);
         mm_test_alloc_fail(n);
         s->ops->out(s->state, &p->pipe);
         mm_test_alloc_fail(0);
@@ -292,7 +302,7 @@ test_without_memory_what_is_left_of_a_pack_stays(void)
     }
     CHECK(failures > 3);
     outbox_is(p, "one|three");
-    CHECK_INT(s->stats.dropped_unfit, 1);
+    CHECK_INT(s->stats.dropped_unencodable, 1);
     fake_close(s);
 }
 
@@ -309,7 +319,7 @@ test_a_publisher_counts_what_a_wire_cannot_say(void)
         CHECK_INT(fake_send_msg(s, FRAMES("other", "body")), MM_OK);
         /* sp is full: no matter */
         CHECK_INT(fake_send_msg(s, FRAMES("t", "two", "three")), MM_OK);
-        CHECK_INT(s->stats.dropped_unfit, 1);
+        CHECK_INT(s->stats.dropped_unencodable, 1);
         CHECK_INT(fake_dropped(s), 1);
         fake_is(fake_take(sp), "other|body");
         fake_is(fake_take(zmtp), "t|two|three");
@@ -323,13 +333,13 @@ test_a_reply_in_frames_to_a_peer_of_sp_is_refused_and_can_be_made_anew(void)
     fake_sock *s = fake_open(MM_REP, MM_OVERFLOW_ERROR, 10);
     s->framing = framing_of(MMI_SP_PLAIN, MM_REP);
     fake_pipe *p = fake_connect(s);
-    CHECK_INT(fake_deliver(p, FRAMES("\x80""123", "", "q")), MM_OK);
-    fake_recv_is(s, "\x80""123||q");
-    mmi_msg *frames = FRAMES("\x80""123", "", "a", "b"), *one = FRAMES("\x80""123", "", "a");
+    CHECK_INT(fake_deliver(p, FRAMES("\200123", "", "q")), MM_OK);
+    fake_recv_is(s, "\200123||q");
+    mmi_msg *frames = FRAMES("\200123", "", "a", "b"), *one = FRAMES("\200123", "", "a");
     frames->pipe_id = one->pipe_id = p->pipe.id;
     CHECK_INT(fake_send_msg(s, frames), MM_ENOTSUP);
     CHECK_INT(fake_send_msg(s, one), MM_OK);
-    fake_is(fake_take(p), "\x80""123||a");
+    fake_is(fake_take(p), "\200123||a");
     CHECK_INT(fake_dropped(s), 0);
     fake_close(s);
 }
@@ -342,35 +352,35 @@ keep_even(void *asked, const uint8_t *data, size_t size)
 }
 
 static void
-test_sifting_a_pack_keeps_the_wanted_in_order(void)
+test_sifting_a_segment_keeps_the_wanted_in_order(void)
 {
     uint32_t seed = 7;
     for (int round = 0; round < 200; round++) {
         uint32_t count = 1 + check_random(&seed) % 20, size = check_random(&seed) % 5, asked = 0;
-        mmi_pack_in *pack = mmi_pack_in_new(count, count, (size_t)count * size);
+        mmi_segment_in *segment = mmi_segment_in_new(count, count, (size_t)count * size);
         uint8_t wanted[20];
         uint32_t kept = 0;
         for (uint32_t i = 0; i <= count; i++) {
-            pack->offset[i] = i * size;
+            segment->offset[i] = i * size;
             if (i < count && size > 0) {
                 uint8_t letter = (uint8_t)check_random(&seed);
-                memset(pack->data + (size_t)i * size, letter, size);
+                memset(segment->data + (size_t)i * size, letter, size);
                 if (letter % 2 == 0) {
                     wanted[kept++] = letter;
                 }
             }
         }
-        pack->one_size = size;
-        CHECK_INT(mmi_pack_in_sift(pack, keep_even, &asked), count - kept);
+        segment->one_size = size;
+        CHECK_INT(mmi_segment_in_sift(segment, keep_even, &asked), count - kept);
         CHECK_INT(asked, count);
-        CHECK_INT(pack->msg.count, kept);
-        CHECK_INT(pack->msg.cost, kept * (size + MMI_FRAME_OVERHEAD));
+        CHECK_INT(segment->msg.count, kept);
+        CHECK_INT(segment->msg.cost, kept * (size + MMI_FRAME_OVERHEAD));
         for (uint32_t i = 0; i < kept; i++) {
-            mmi_msg *m = mmi_pack_in_copy(pack, i);
+            mmi_msg *m = mmi_segment_in_copy(segment, i);
             CHECK(m->size == size && m->frames[0].data[size - 1] == wanted[i]);
             mmi_msg_unref(m);
         }
-        mmi_msg_unref(&pack->msg);
+        mmi_msg_unref(&segment->msg);
     }
 }
 
@@ -395,33 +405,34 @@ stream_of(const mmi_framing *f, uint8_t *out, uint32_t *seed)
     return used;
 }
 
-/* Bodies end to end, by way of packs as far as there is room for, or one by one. */
+/* Bodies end to end, by way of segments as far as there is room for, or one by one. */
 static size_t
 read_all(const mmi_framing *f, const uint8_t *data, size_t size, uint32_t *seed, uint8_t *out)
 {
     mmi_sp_reader r;
-    mmi_sp_reader_limits limits = { .message_size_max = 500, .hops_max = MMI_SP_HOPS_MAX,
-                                    .mapping = f->mapping, .form = f->form };
+    mmi_sp_reader_limits limits = {
+        .message_size_max = 500, .hops_max = MMI_SP_HOPS_MAX, .mapping = f->mapping, .form = f->form
+    };
     size_t used = 0;
     int rc = 1;
     mmi_sp_reader_init(&r, &limits);
     while (rc > 0) {
-        mmi_pack_in *pack = NULL;
+        mmi_segment_in *segment = NULL;
         if (seed != NULL) {
             mmi_reader_room room = { .messages = check_random(seed) % 4,
                                      .cost = check_random(seed) % 700 };
-            pack = mmi_sp_reader_pack(&r, &data, &size, room, NULL);
-            CHECK(pack == NULL ||
-                  (pack->msg.count <= room.messages && pack->msg.cost <= room.cost));
+            segment = mmi_sp_reader_segment(&r, &data, &size, room, NULL);
+            CHECK(segment == NULL ||
+                  (segment->msg.count <= room.messages && segment->msg.cost <= room.cost));
         }
-        if (pack != NULL) {
-            size_t bytes = mmi_pack_in_bytes(pack, 0, pack->msg.count);
-            for (uint32_t i = 0; pack->one_size > 0 && i < pack->msg.count; i++) {
-                CHECK_INT(mmi_pack_in_bytes(pack, i, 1), pack->one_size);
+        if (segment != NULL) {
+            size_t bytes = mmi_segment_in_bytes(segment, 0, segment->msg.count);
+            for (uint32_t i = 0; segment->one_size > 0 && i < segment->msg.count; i++) {
+                CHECK_INT(mmi_segment_in_bytes(segment, i, 1), segment->one_size);
             }
-            memcpy(out + used, pack->data, bytes);
+            memcpy(out + used, segment->data, bytes);
             used += bytes;
-            mmi_msg_unref(&pack->msg);
+            mmi_msg_unref(&segment->msg);
             continue;
         }
         mmi_input in;
@@ -439,13 +450,13 @@ read_all(const mmi_framing *f, const uint8_t *data, size_t size, uint32_t *seed,
 }
 
 static void
-test_packs_and_single_messages_are_the_same_bodies(void)
+test_segments_and_single_messages_are_the_same_bodies(void)
 {
     static uint8_t stream[STREAM_MAX], packed[STREAM_MAX], single[STREAM_MAX];
-    const mmi_framing *forms[] = {
-        framing_of(MMI_SP_PLAIN, MM_PUSH), framing_of(MMI_SP_MARKED, MM_PUSH),
-        framing_of(MMI_SP_PLAIN, MM_PAIR), framing_of(MMI_SP_MARKED, MM_PAIR)
-    };
+    const mmi_framing *forms[] = { framing_of(MMI_SP_PLAIN, MM_PUSH),
+                                   framing_of(MMI_SP_MARKED, MM_PUSH),
+                                   framing_of(MMI_SP_PLAIN, MM_PAIR),
+                                   framing_of(MMI_SP_MARKED, MM_PAIR) };
     uint32_t seed = 1;
     for (int round = 0; round < ROUNDS; round++) {
         const mmi_framing *f = forms[round % (int)MMI_COUNT_OF(forms)];
@@ -467,12 +478,12 @@ main(void)
     RUN(test_frames_that_nobody_can_have_are_refused_whatever_the_policy);
     RUN(test_the_oldest_is_dropped_where_the_new_one_can_go);
     RUN(test_kept_frames_that_the_others_cannot_have_are_counted);
-    RUN(test_a_pack_is_told_anew_in_the_words_of_the_next_peer);
-    RUN(test_a_pack_of_nothing_but_frames_leaves_nothing);
-    RUN(test_without_memory_what_is_left_of_a_pack_stays);
+    RUN(test_a_segment_is_transcoded_for_the_next_peer);
+    RUN(test_a_segment_of_nothing_but_frames_leaves_nothing);
+    RUN(test_without_memory_what_is_left_of_a_segment_stays);
     RUN(test_a_publisher_counts_what_a_wire_cannot_say);
     RUN(test_a_reply_in_frames_to_a_peer_of_sp_is_refused_and_can_be_made_anew);
-    RUN(test_sifting_a_pack_keeps_the_wanted_in_order);
-    RUN(test_packs_and_single_messages_are_the_same_bodies);
+    RUN(test_sifting_a_segment_keeps_the_wanted_in_order);
+    RUN(test_segments_and_single_messages_are_the_same_bodies);
     return 0;
 }

@@ -67,9 +67,9 @@ test_whenever_it_is_writable_a_small_message_is_taken(void)
     uint32_t writes = 0;
     for (uint32_t seed = 1; seed <= 200; seed++) {
         uint32_t state = seed;
-        fake_sock *s = fake_open(roles[seed % ROLES],
-                                 seed % 3 == 0 ? MM_OVERFLOW_ERROR : MM_OVERFLOW_BLOCK,
-                                 1 + check_random(&state) % 6);
+        fake_sock *s =
+            fake_open(roles[seed % ROLES], seed % 3 == 0 ? MM_OVERFLOW_ERROR : MM_OVERFLOW_BLOCK,
+                      1 + check_random(&state) % 6);
         s->opts.send_queue_bytes = seed % 2 == 0 ? 1 << 20 : 500 + check_random(&state) % 6000;
         fake_pipe *peers[PEERS] = { NULL };
         for (int step = 0; step < STEPS; step++) {

@@ -70,7 +70,8 @@ test_xpub_hears_the_cancellations_of_a_lost_peer(void)
     CHECK_INT(pub_tell(b, true, "both"), MM_OK);
     fake_recv_is(s, "\x01mine");
     fake_recv_is(s, "\x01");
-    fake_recv_is(s, "\x01""both");
+    fake_recv_is(s, "\x01"
+                    "both");
     fake_cut(a);
     mmi_msg *m = NULL;
     CHECK_INT(s->ops->recv(s->state, &m), MM_OK);
@@ -89,7 +90,7 @@ test_verbose_xpub_hears_every_one(void)
 {
     fake_sock *s = fake_open_verbose();
     fake_pipe *a = fake_connect(s), *b = fake_connect(s);
-    const uint64_t ids[] = {a->pipe.id, b->pipe.id, a->pipe.id, b->pipe.id};
+    const uint64_t ids[] = { a->pipe.id, b->pipe.id, a->pipe.id, b->pipe.id };
     CHECK_INT(pub_tell(a, true, "t"), MM_OK);
     CHECK_INT(pub_tell(b, true, "t"), MM_OK);
     CHECK_INT(pub_tell(a, true, "t"), MM_OK);        /* says nothing new */
@@ -143,8 +144,8 @@ static void
 test_a_topic_that_changes_often_waits_with_two_changes_at_most(void)
 {
     for (int verbose = 0; verbose < 2; verbose++) {
-        fake_sock *s = verbose ? fake_open_verbose()
-                               : fake_open(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10);
+        fake_sock *s =
+            verbose ? fake_open_verbose() : fake_open(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10);
         fake_pipe *a = fake_connect(s), *polite = fake_connect(s);
         CHECK_INT(pub_tell(a, true, "t"), MM_OK);
         CHECK_INT(pub_tell(polite, true, "polite"), MM_OK);
@@ -166,7 +167,7 @@ test_a_topic_that_changes_often_waits_with_two_changes_at_most(void)
 static void
 test_a_peer_that_came_back_to_a_topic_before_it_was_told_is_told_of_once(void)
 {
-    const uint32_t flags[] = {0, MM_OPT_XPUB_VERBOSE, MM_OPT_XPUB_MANUAL};
+    const uint32_t flags[] = { 0, MM_OPT_XPUB_VERBOSE, MM_OPT_XPUB_MANUAL };
     for (int i = 0; i < 3; i++) {
         fake_sock *s = fake_open_with(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10, flags[i]);
         fake_pipe *a = fake_connect(s), *b = fake_connect(s);
@@ -197,7 +198,8 @@ test_topics_that_came_and_went_untold_are_forgotten_the_oldest_first(void)
         CHECK_INT(pub_tell(a, true, topic), MM_OK);
         CHECK_INT(pub_tell(a, false, topic), MM_OK);
     }
-    fake_recv_is(s, "\x01" "10");
+    fake_recv_is(s, "\x01"
+                    "10");
     for (int i = 1; i < MMI_NOTICES_MAX * 2; i++) {
         CHECK_INT(fake_recv_rc(s), MM_OK);
     }
@@ -228,14 +230,14 @@ test_what_was_told_and_the_tree_agree_in_the_end(void)
     for (uint32_t seed = 1; seed <= 40; seed++) {
         bool verbose = seed % 2 == 0;
         uint32_t state = seed;
-        int told[TOPICS] = {0};
-        bool last[IDS][TOPICS] = {{0}};   /* what each was told of as, at last */
-        fake_sock *s = verbose ? fake_open_verbose()
-                               : fake_open(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10);
-        fake_pipe *peers[PEERS] = {fake_connect(s), fake_connect(s), fake_connect(s)};
+        int told[TOPICS] = { 0 };
+        bool last[IDS][TOPICS] = { { 0 } };   /* what each was told of as, at last */
+        fake_sock *s =
+            verbose ? fake_open_verbose() : fake_open(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10);
+        fake_pipe *peers[PEERS] = { fake_connect(s), fake_connect(s), fake_connect(s) };
         for (int step = 0; step < 600; step++) {
             uint32_t who = check_random(&state) % PEERS, what = check_random(&state) % 40;
-            char topic[2] = {(char)('a' + check_random(&state) % TOPICS), 0};
+            char topic[2] = { (char)('a' + check_random(&state) % TOPICS), 0 };
             if (what == 0) {
                 fake_cut(peers[who]);
                 peers[who] = fake_connect(s);
@@ -259,7 +261,7 @@ test_what_was_told_and_the_tree_agree_in_the_end(void)
             }
         }
         for (int i = 0; i < TOPICS; i++) {
-            char topic[2] = {(char)('a' + i), 0};
+            char topic[2] = { (char)('a' + i), 0 };
             bool known = last[0][i];
             for (int who = 0; verbose && who < PEERS; who++) {
                 known |= last[peers[who]->pipe.id % IDS][i];
@@ -323,14 +325,14 @@ test_by_hand_peers_get_what_the_user_says_whatever_they_ask_for(void)
     enum { TOPICS = 4, PEERS = 3 };
     for (uint32_t seed = 1; seed <= 40; seed++) {
         uint32_t state = seed;
-        int asked[PEERS][TOPICS] = {{0}}, given[PEERS][TOPICS] = {{0}}, told[TOPICS] = {0};
-        fake_sock *s =
-            fake_open_with(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10, MM_OPT_XPUB_MANUAL);
-        fake_pipe *peers[PEERS] = {fake_connect(s), fake_connect(s), fake_connect(s)};
+        int asked[PEERS][TOPICS] = { { 0 } }, given[PEERS][TOPICS] = { { 0 } },
+            told[TOPICS] = { 0 };
+        fake_sock *s = fake_open_with(MM_XPUB, MM_OVERFLOW_DROP_NEWEST, 10, MM_OPT_XPUB_MANUAL);
+        fake_pipe *peers[PEERS] = { fake_connect(s), fake_connect(s), fake_connect(s) };
         for (int step = 0; step < 500; step++) {
             uint32_t who = check_random(&state) % PEERS, i = check_random(&state) % TOPICS;
             uint32_t what = check_random(&state) % 20;
-            char topic[2] = {(char)('a' + i), 0};
+            char topic[2] = { (char)('a' + i), 0 };
             bool add = what % 2 == 0;
             mm_test_alloc_fail(check_random(&state) % 16);
             int rc = MM_ENOMEM;

@@ -5,6 +5,8 @@
  * octet that depends on all of them, and the plain octets under a stream of the key and the record's
  * number, which is one more than the last one's.  With whole_frames a record is one ZMTP frame, as a
  * box of CURVE is, so that it is kept until it is whole; else it is what it is given, as in TLS.
+ * One that asks says nothing before the answer; to who may not come in it says "NAY".  As an outer one
+ * it is told no properties, notes whom it was aimed at, and ends with a record of no length.
  * Not here: tests.
  * Law: what is wrong with the peer's octets is a result; what we do wrong is a failed check.
  */
@@ -19,10 +21,19 @@
 typedef struct toy_config {
     uint8_t key;
     bool whole_frames;
-    uint64_t spoils;                     /* the number of the record that goes out wrong; 0: none */
+    uint64_t spoils; /* the number of the record that goes out wrong; 0: none */
+    bool skips; /* ... and there it leaves one out */
+    bool asks; /* whether the peer may come in */
+    bool confirms; /* ... and then it waits for "YES" */
+    bool asks_twice; /* ... and asks once more, which it must not */
+    /* Called by begin, by each feed and by each answer; NULL: nothing is. */
+    void (*step)(void *arg);
+    void *arg;
 } toy_config;
 
-enum { TOY_HELLO = 6, TOY_HEAD = 5, TOY_METADATA_MAX = 1024 };
+static const uint32_t TOY_FAREWELL = UINT32_MAX; /* in the place of a length */
+
+enum { TOY_HELLO = 6, TOY_NAY = 3, TOY_YES = 3, TOY_HEAD = 5, TOY_METADATA_MAX = 1024 };
 
 typedef struct toy_buffer {
     uint8_t *data;
@@ -32,12 +43,13 @@ typedef struct toy_buffer {
 typedef struct toy {
     const toy_config *config;
     uint8_t out[TOY_HELLO + TOY_METADATA_MAX], in[TOY_HELLO + TOY_METADATA_MAX];
-    size_t out_size, out_sent, in_size;
-    bool failed;
-    toy_buffer kept;                     /* seal: a frame that is not whole */
-    uint64_t sealed, opened;             /* records */
-    toy_buffer came;                     /* open: records that were not given yet */
-    size_t plain_at, plain_left;         /* of the first of them, opened where it lies */
+    size_t out_size, out_sent, in_size, held; /* held: what is said once it may come in */
+    bool failed, confirming;
+    toy_buffer kept; /* seal: a frame that is not whole */
+    uint64_t sealed, opened; /* records */
+    toy_buffer came; /* open: records that were not given yet */
+    size_t plain_at, plain_left; /* of the first of them, opened where it lies */
+    bool parted, closed; /* it said that it ends; the peer did */
 } toy;
 
 static inline void
@@ -72,9 +84,18 @@ toy_tag(const uint8_t *plain, size_t size, uint64_t number)
     return tag;
 }
 
-static inline void *
-toy_begin(const void *config, bool dials, const uint8_t *metadata, size_t size)
+static inline void
+toy_step(const toy *t)
 {
+    if (t->config->step != NULL) {
+        t->config->step(t->config->arg);
+    }
+}
+
+static inline void *
+toy_begin(const void *config, bool dials, const uint8_t *metadata, size_t size, uint64_t frame_max)
+{
+    (void)frame_max;
     (void)dials;
     toy *t = calloc(1, sizeof *t);
     CHECK(t != NULL && size <= TOY_METADATA_MAX);
@@ -83,9 +104,12 @@ toy_begin(const void *config, bool dials, const uint8_t *metadata, size_t size)
     t->out[3] = t->config->key;
     t->out[4] = (uint8_t)(size >> 8);
     t->out[5] = (uint8_t)size;
-    memcpy(t->out + TOY_HELLO, metadata, size);
+    if (size > 0) {
+        memcpy(t->out + TOY_HELLO, metadata, size);
+    }
     toy_xor(t->out + TOY_HELLO, size, t->config->key);
-    t->out_size = TOY_HELLO + size;
+    *(t->config->asks ? &t->held : &t->out_size) = TOY_HELLO + size;
+    toy_step(t);
     return t;
 }
 
@@ -107,24 +131,73 @@ toy_need(const toy *t)
 }
 
 static inline int
-toy_feed(void *self, const uint8_t *buf, size_t size, size_t *used, char *detail)
+toy_confirm(toy *t, const uint8_t *buf, size_t size, size_t *used)
+{
+    while (!t->failed && *used < size && t->in_size < TOY_YES) {
+        t->failed = buf[(*used)++] != (uint8_t)"YES"[t->in_size++];
+    }
+    if (t->failed) {
+        return MM_EPROTO;
+    }
+    return t->in_size < TOY_YES    ? MMI_STEP_MORE
+           : t->config->asks_twice ? MMI_STEP_ASK
+                                   : MMI_STEP_DONE;
+}
+
+static inline int
+toy_feed(void *self, const uint8_t *buf, size_t size, size_t *used, mmi_refusal *why)
 {
     toy *t = self;
+    toy_step(t);
+    if (t->confirming) {
+        return toy_confirm(t, buf, size, used);
+    }
     while (!t->failed && *used < size && t->in_size < toy_need(t)) {
         t->in[t->in_size++] = buf[(*used)++];
         bool known = t->in_size < 3 || memcmp(t->in, "TOY", 3) == 0;
         bool keyed = t->in_size < 4 || t->in[3] == t->config->key;
         t->failed = !known || !keyed || toy_need(t) > sizeof t->in;
-        snprintf(detail, MM_DETAIL_MAX + 1, "%s", keyed ? "not a toy" : "another key");
+        if (t->in_size == TOY_NAY && memcmp(t->in, "NAY", TOY_NAY) == 0) {
+            why->reason = MM_REASON_NOT_ALLOWED;
+        }
+        snprintf(why->detail, sizeof why->detail, "%s",
+                 !keyed                                 ? "another key"
+                 : why->reason == MM_REASON_NOT_ALLOWED ? "the peer says no"
+                                                        : "not a toy");
     }
     if (t->failed) {
         return MM_EPROTO;
     }
     if (t->in_size < toy_need(t)) {
-        return 0;
+        return MMI_STEP_MORE;
     }
     toy_xor(t->in + TOY_HELLO, t->in_size - TOY_HELLO, t->config->key);
-    return 1;
+    return t->config->asks ? MMI_STEP_ASK : MMI_STEP_DONE;
+}
+
+static inline void
+toy_applicant(const void *self, mmi_applicant *out)
+{
+    const toy *t = self;
+    out->key = (mmi_octets){ .data = t->in + 3, .size = 1 };
+}
+
+static inline int
+toy_answer(void *self, const mmi_answer *answer, mmi_refusal *why)
+{
+    toy *t = self;
+    (void)why;
+    toy_step(t);
+    if (answer->kind == MM_DENY) {
+        memcpy(t->out, "NAY", TOY_NAY);
+    }
+    t->out_size = answer->kind == MM_ALLOW ? t->held : answer->kind == MM_DENY ? TOY_NAY : 0;
+    if (t->config->confirms && answer->kind == MM_ALLOW) {
+        t->confirming = true;
+        t->in_size = 0;
+        return MMI_STEP_MORE;
+    }
+    return MMI_STEP_DONE; /* also of a no, which is for others to heed */
 }
 
 static inline size_t
@@ -147,7 +220,7 @@ static inline const uint8_t *
 toy_metadata(const void *self, size_t *size)
 {
     const toy *t = self;
-    *size = t->in_size - TOY_HELLO;
+    *size = (size_t)(t->in[4] << 8 | t->in[5]);
     return t->in + TOY_HELLO;
 }
 
@@ -155,13 +228,16 @@ static inline size_t
 toy_room(const void *self, size_t size)
 {
     const toy *t = self;
-    return (t->kept.size + size) * (1 + TOY_HEAD);   /* a record to each octet, at worst */
+    return t->kept.size + size + TOY_HEAD;
 }
 
 static inline size_t
 toy_record(toy *t, const uint8_t *plain, size_t size, uint8_t *out)
 {
     t->sealed++;
+    if (t->config->skips && t->sealed == t->config->spoils) {
+        t->sealed++;
+    }
     mmi_be32_put(out, (uint32_t)size);
     out[4] = toy_tag(plain, size, t->sealed) ^ (uint8_t)(t->sealed == t->config->spoils);
     memcpy(out + TOY_HEAD, plain, size);
@@ -170,64 +246,74 @@ toy_record(toy *t, const uint8_t *plain, size_t size, uint8_t *out)
 }
 
 static inline int64_t
-toy_seal(void *self, const uint8_t *plain, size_t size, uint8_t *out)
+toy_seal(void *self, const uint8_t *plain, size_t *size, uint8_t *out)
 {
     toy *t = self;
+    CHECK(!t->parted);
     if (!t->config->whole_frames) {
-        return (int64_t)toy_record(t, plain, size, out);
+        return (int64_t)toy_record(t, plain, *size, out);
     }
-    toy_append(&t->kept, plain, size);
-    size_t at = 0, written = 0;
+    size_t had = t->kept.size;
     mmi_frame_head head;
-    for (;;) {
-        int n = mmi_frame_head_parse(t->kept.data + at, t->kept.size - at, &head);
-        CHECK(n >= 0);   /* it is ours */
-        if (n == 0 || head.size > t->kept.size - at - (size_t)n) {
-            break;
-        }
-        written += toy_record(t, t->kept.data + at, (size_t)n + (size_t)head.size, out + written);
-        at += (size_t)n + (size_t)head.size;
+    toy_append(&t->kept, plain, *size);
+    int n = mmi_frame_head_parse(t->kept.data, t->kept.size, &head);
+    CHECK(n >= 0); /* it is ours */
+    if (n == 0 || head.size > t->kept.size - (size_t)n) {
+        return 0;
     }
-    memmove(t->kept.data, t->kept.data + at, t->kept.size - at);
-    t->kept.size -= at;
-    return (int64_t)written;
+    size_t whole = (size_t)n + (size_t)head.size;
+    *size = whole - had;
+    t->kept.size = 0;
+    return (int64_t)toy_record(t, t->kept.data, whole, out);
 }
 
 /* The first record that came, if it is whole, is opened.  MM_EPROTO. */
 static inline int
-toy_open_first(toy *t)
+toy_open_first(toy *t, mmi_refusal *why)
 {
     if (t->plain_left > 0 || t->came.size < TOY_HEAD) {
         return MM_OK;
     }
     size_t size = mmi_be32_get(t->came.data);
+    if (size == TOY_FAREWELL) {
+        t->closed = true;
+        t->came.size = 0;
+        return MM_OK;
+    }
     if (t->came.size - TOY_HEAD < size) {
         return MM_OK;
     }
     t->opened++;
     toy_xor(t->came.data + TOY_HEAD, size, t->config->key + t->opened);
     t->failed |= t->came.data[4] != toy_tag(t->came.data + TOY_HEAD, size, t->opened);
+    if (t->failed) { /* is it the one behind? */
+        toy_xor(t->came.data + TOY_HEAD, size, t->config->key + t->opened);
+        toy_xor(t->came.data + TOY_HEAD, size, t->config->key + t->opened + 1);
+        bool behind = t->came.data[4] == toy_tag(t->came.data + TOY_HEAD, size, t->opened + 1);
+        why->reason = behind ? MM_REASON_SEQUENCE : why->reason;
+    }
     t->plain_at = TOY_HEAD;
     t->plain_left = size;
     return t->failed ? MM_EPROTO : MM_OK;
 }
 
-static inline int64_t
-toy_open(void *self, const uint8_t *in, size_t size, uint8_t *out, size_t cap)
+static inline int
+toy_open(void *self, uint8_t *in, size_t size, uint8_t *out, size_t cap, size_t *given,
+         mmi_refusal *why)
 {
     toy *t = self;
-    size_t given = 0;
+    CHECK(!t->failed);
     toy_append(&t->came, in, size);
-    while (given < cap) {
-        if (t->failed || toy_open_first(t) != MM_OK) {
+    for (*given = 0; *given < cap;) {
+        if (toy_open_first(t, why) != MM_OK) {
             return MM_EPROTO;
         }
-        size_t part = t->plain_left < cap - given ? t->plain_left : cap - given;
+        size_t part = t->plain_left < cap - *given ? t->plain_left : cap - *given;
         if (part == 0) {
             break;
         }
-        memcpy(out + given, t->came.data + t->plain_at, part);
-        given += part;
+        memcpy(out + *given, t->came.data + t->plain_at, part);
+        *given += part;
         t->plain_at += part;
         t->plain_left -= part;
         if (t->plain_left == 0) {
@@ -235,7 +321,7 @@ toy_open(void *self, const uint8_t *in, size_t size, uint8_t *out, size_t cap)
             t->came.size -= t->plain_at;
         }
     }
-    return (int64_t)given;
+    return MM_OK;
 }
 
 static inline bool
@@ -245,9 +331,42 @@ toy_idle(const void *self)
     return t->came.size == 0;
 }
 
-#define TOY(called, octets) \
-    { .name = (called), .record_max = (octets), .begin = toy_begin, .end = toy_end, \
-      .feed = toy_feed, .output = toy_output, .sent = toy_sent, .metadata = toy_metadata, \
-      .room = toy_room, .seal = toy_seal, .open = toy_open, .idle = toy_idle }
+static char toy_aimed[300]; /* host and wire of the last one that dialed */
+
+static inline int
+toy_aim(void *self, const char *host, const char *wire)
+{
+    (void)self;
+    snprintf(toy_aimed, sizeof toy_aimed, "%s %s", host, wire);
+    return strcmp(host, "localhost") == 0 ? MM_EINVAL : MM_OK;
+}
+
+static inline bool
+toy_closed(const void *self)
+{
+    const toy *t = self;
+    return t->closed;
+}
+
+static inline size_t
+toy_farewell(void *self, uint8_t *out)
+{
+    toy *t = self;
+    CHECK(!t->parted);
+    t->parted = true;
+    mmi_be32_put(out, TOY_FAREWELL);
+    out[4] = 0;
+    return TOY_HEAD;
+}
+
+#define TOY_DOES(called, octets)                                                                   \
+    .name = (called), .record_max = (octets), .begin = toy_begin, .end = toy_end,                  \
+    .feed = toy_feed, .applicant = toy_applicant, .answer = toy_answer, .output = toy_output,      \
+    .sent = toy_sent, .metadata = toy_metadata, .room = toy_room, .seal = toy_seal,                \
+    .open = toy_open, .idle = toy_idle
+#define TOY(called, octets) { TOY_DOES(called, octets) }
+#define TOY_OUTER(called, octets)                                                                  \
+    { TOY_DOES(called, octets), .outer = true, .aim = toy_aim, .closed = toy_closed,               \
+      .farewell = toy_farewell }
 
 #endif

@@ -172,7 +172,7 @@ def test_workers_that_are_here_are_found_without_waiting(kit: Kit) -> None:
     """A timeout of 0 asks whether it is so now; it is."""
     with kit.pattern("IdleQueue") as queue:
         queue.wait_for_workers(0, timeout=0)
-        with pytest.raises(mm.TimedOutError, match="0 of 1 workers after 0 s"):
+        with pytest.raises(mm.TimedOutError, match="0 of 1 worker after 0 s"):
             queue.wait_for_workers(1, timeout=0)
 
 

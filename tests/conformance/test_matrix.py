@@ -109,16 +109,21 @@ def open_pair(
     first_binds: bool,
     engine: meshmsg.Engine | None = None,
     wire: str = "",
+    policies: tuple[Any, Any] = (None, None),
 ) -> tuple[Any, Any]:
-    """Open the two sockets of a case; the one that binds may be the second."""
+    """Open the two sockets of a case; the one that binds may be the second.
+
+    policies: of who binds and of who dials.
+    """
     binder, dialer = (0, 1) if first_binds else (1, 0)
     opened: dict[int, Any] = {}
     opened[binder] = getattr(module, roles[binder])(
-        bind=url, engine=engine, **options_of(roles[binder], binder == 1)
+        bind=url, engine=engine, security=policies[0], **options_of(roles[binder], binder == 1)
     )
     opened[dialer] = getattr(module, roles[dialer])(
         connect=wire + opened[binder].endpoint,
         engine=engine,
+        security=policies[1],
         **options_of(roles[dialer], dialer == 1),
     )
     return opened[0], opened[1]
@@ -192,15 +197,29 @@ def test_a_pair_of_roles_in_the_simulated_world(
     run_simulated(first, second, case, seed)
 
 
-def run_simulated(first: str, second: str, case: Case, seed: int, wire: str = "") -> None:
+def run_simulated(
+    first: str,
+    second: str,
+    case: Case,
+    seed: int,
+    wire: str = "",
+    policies: tuple[Any, Any] = (None, None),
+    scheme: str = "",
+) -> None:
     """Run a case between two engines of a simulated world."""
     with SimWorld(seed) as world:
         one, two = world.engine(), world.engine()
         a = getattr(meshmsg, first)(
-            bind="tcp://127.0.0.1:0", engine=one, **options_of(first, False)
+            bind=f"{scheme}tcp://127.0.0.1:0",
+            engine=one,
+            security=policies[0],
+            **options_of(first, False),
         )
         b = getattr(meshmsg, second)(
-            connect=wire + a.endpoint, engine=two, **options_of(second, True)
+            connect=wire + a.endpoint,
+            engine=two,
+            security=policies[1],
+            **options_of(second, True),
         )
         a.wait_for_peers(timeout=WAIT_S)
         b.wait_for_peers(timeout=WAIT_S)

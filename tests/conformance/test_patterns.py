@@ -312,7 +312,7 @@ def test_an_idle_queue_that_is_closed_ends_who_waits(kit: Kit) -> None:
     with pytest.raises(mm.UsageError):
         kit.pattern("IdleQueue", retries=-1)
     queue = kit.pattern("IdleQueue")
-    with pytest.raises(mm.TimedOutError, match="0 of 1 workers"):
+    with pytest.raises(mm.TimedOutError, match="0 of 1 worker after"):
         queue.wait_for_workers(timeout=0.01)
     assert "0 of 0 workers idle" in repr(queue)
     with ThreadPoolExecutor(1) as pool:

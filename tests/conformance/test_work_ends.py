@@ -139,7 +139,7 @@ def test_times_in_errors_are_rounded(kit: Kit) -> None:
     span = 0.01 + 0.02
     with kit.pattern("WorkQueue", backlog_messages=1) as queue, kit.pattern("IdleQueue") as idle:
         for one in (queue, idle):
-            with pytest.raises(mm.TimedOutError, match=r"0 of 1 workers after 0\.03 s"):
+            with pytest.raises(mm.TimedOutError, match=r"0 of 1 worker after 0\.03 s"):
                 one.wait_for_workers(timeout=span)
         queue.put(b"x")
         with pytest.raises(mm.TimedOutError, match=r"backlog full for 0\.03 s"):

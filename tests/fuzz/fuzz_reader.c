@@ -9,7 +9,8 @@
 
 #include "wire/zmtp/reader.h"
 
-static const mmi_reader_limits fuzz_limits = { .message_size_max = 100000, .frames_max = 64,
+static const mmi_reader_limits fuzz_limits = { .message_size_max = 100000,
+                                               .frames_max = 64,
                                                .command_size_max = 5000 };
 
 /* Feeds one piece; returns a hash of what came out, and -1 in *failed when it was refused. */
@@ -47,7 +48,7 @@ fuzz_run(const uint8_t *data, size_t size, size_t piece, int *failed)
     mmi_reader_init(&r, &fuzz_limits);
     while (size > 0 && *failed == 0) {
         size_t part = piece < size ? piece : size;
-        uint8_t *copy = mmi_alloc(part);   /* its own block, so that a read beyond it is noticed */
+        uint8_t *copy = mmi_alloc(part); /* its own block, so that a read beyond it is noticed */
         memcpy(copy, data, part);
         hash = fuzz_feed(&r, copy, part, hash, failed);
         mmi_free(copy);

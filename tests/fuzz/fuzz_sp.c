@@ -13,8 +13,8 @@
 enum { FUZZ_MARKED = 0x80, FUZZ_HOPS = 4, FUZZ_SIZE = 100000 };
 
 static const uint8_t fuzz_ids[] = {
-    MMI_SP_PAIR0, MMI_SP_PAIR1, MMI_SP_PUB, MMI_SP_SUB, MMI_SP_REQ, MMI_SP_REP,
-    MMI_SP_PUSH, MMI_SP_PULL, MMI_SP_SURVEYOR, MMI_SP_RESPONDENT, MMI_SP_BUS,
+    MMI_SP_PAIR0, MMI_SP_PAIR1, MMI_SP_PUB,      MMI_SP_SUB,        MMI_SP_REQ, MMI_SP_REP,
+    MMI_SP_PUSH,  MMI_SP_PULL,  MMI_SP_SURVEYOR, MMI_SP_RESPONDENT, MMI_SP_BUS,
 };
 
 typedef struct fuzz_side {
@@ -72,15 +72,16 @@ static void
 fuzz_run(fuzz_side *s, const uint8_t *data, size_t size, size_t piece, uint8_t kind)
 {
     s->protocol = mmi_sp_find(fuzz_ids[(kind & 0x7f) % MMI_COUNT_OF(fuzz_ids)]);
-    mmi_sp_reader_limits limits = { .message_size_max = FUZZ_SIZE, .hops_max = FUZZ_HOPS,
-                                    .mapping = (kind & FUZZ_MARKED) != 0 ? MMI_SP_MARKED
-                                                                         : MMI_SP_PLAIN,
+    mmi_sp_reader_limits limits = { .message_size_max = FUZZ_SIZE,
+                                    .hops_max = FUZZ_HOPS,
+                                    .mapping =
+                                        (kind & FUZZ_MARKED) != 0 ? MMI_SP_MARKED : MMI_SP_PLAIN,
                                     .form = s->protocol->form };
     mmi_sp_hello_init(&s->hello, s->protocol, true);
     mmi_sp_reader_init(&s->reader, &limits);
     while (size > 0 && s->rc >= 0) {
         size_t part = piece < size ? piece : size;
-        uint8_t *copy = mmi_alloc(part);   /* its own block, so that a read beyond it is noticed */
+        uint8_t *copy = mmi_alloc(part); /* its own block, so that a read beyond it is noticed */
         memcpy(copy, data, part);
         fuzz_feed(s, copy, part);
         mmi_free(copy);
@@ -88,9 +89,8 @@ fuzz_run(fuzz_side *s, const uint8_t *data, size_t size, size_t piece, uint8_t k
         size -= part;
     }
     const uint8_t *out;
-    MMI_ASSERT(mmi_sp_hello_output(&s->hello, &out) == (s->hello.in_size == MMI_SP_HELLO_SIZE
-                                                            ? MMI_SP_HELLO_SIZE
-                                                            : 0));
+    MMI_ASSERT(mmi_sp_hello_output(&s->hello, &out) ==
+               (s->hello.in_size == MMI_SP_HELLO_SIZE ? MMI_SP_HELLO_SIZE : 0));
     mmi_sp_reader_fini(&s->reader);
 }
 

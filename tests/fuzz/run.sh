@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Fuzzes the frame reader, the handshake, SP, and a connection of either. Usage: tests/fuzz/run.sh FOLDER; FUZZ_SECONDS each.
+# Fuzzes the frame reader, the handshake, SP, a connection of either, CURVE and PLAIN. Usage: tests/fuzz/run.sh FOLDER; FUZZ_SECONDS each.
 # With clang and its fuzzer runtime it searches; without, it replays the corpus under the sanitizers.
 set -euo pipefail
 folder=$1
 cd "$(dirname "$0")/../.."
 mkdir -p "$folder"
-sources="$(find csrc/base csrc/codec -name '*.c')"
+sources="$(find csrc/base csrc/crypto csrc/wire -name '*.c')"
 flags="-std=c11 -D_GNU_SOURCE -g -O1 -Icsrc/include -Icsrc -fno-sanitize-recover=all"
-for name in reader hello sp opening; do
+for name in reader hello sp handshake curve plain; do
     if command -v clang >/dev/null && clang $flags -fsanitize=fuzzer,address,undefined $sources \
         "tests/fuzz/fuzz_$name.c" -o "$folder/fuzz_$name" 2>/dev/null; then
         mkdir -p "$folder/corpus_$name"

@@ -6,6 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support import refcodec as ref
+from tests.support import refcurve as curve
+from tests.support import refplain as plain
 from tests.support import refsp
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
@@ -79,6 +81,73 @@ OPENING: dict[str, tuple[int, int, bytes]] = {
 }
 
 
+def boxed(plain: bytes) -> bytes:
+    """A box as the stand-in of fuzz_curve.c takes it: nothing is hidden, and the tag is zeros."""
+    return bytes(16) + plain
+
+
+def curve_message(number: int, flags: int, payload: bytes) -> bytes:
+    """A MESSAGE in its frame."""
+    return ref.frame(curve.message(number, boxed(bytes([flags]) + payload)))
+
+
+ONES, SERVER = b"\x01" * 32, b"\x03" + bytes(31)
+COOKIE = b"\x01" * 16 + boxed(ONES + ONES)
+VOUCH = bytes(16) + boxed(ONES + SERVER)
+CURVE_HELLO = curve.framed(curve.hello(ONES, 1, boxed(bytes(64))))
+CURVE_INITIATE = curve.framed(curve.initiate(COOKIE, 2, boxed(SERVER + VOUCH + b"properties")))
+CURVE_WELCOME = curve.framed(curve.welcome(bytes(16), boxed(ONES + bytes(96))))
+CURVE_READY = curve.framed(curve.ready(1, boxed(b"properties")))
+MESSAGES = b"".join(
+    curve_message(number, flags, payload)
+    for number, (flags, payload) in enumerate(
+        [(0, b""), (1, b"more"), (2, b"\x04PING\0\0"), (0, b"x" * 1500)], start=3
+    )
+)
+# (1: we are the server, 2: somebody is asked, 4: who denies), what the peer sends
+CURVE: dict[str, tuple[int, bytes]] = {
+    "server": (1, CURVE_HELLO + CURVE_INITIATE + MESSAGES),
+    "server_allows": (3, CURVE_HELLO + CURVE_INITIATE + MESSAGES),
+    "server_denies": (7, CURVE_HELLO + CURVE_INITIATE),
+    "server_hello_twice": (1, CURVE_HELLO * 2),
+    "server_box": (1, CURVE_HELLO[:-1] + b"x"),
+    "server_cookie": (1, CURVE_HELLO + CURVE_INITIATE.replace(COOKIE, bytes(96))),
+    "server_vouch": (1, CURVE_HELLO + CURVE_INITIATE.replace(VOUCH, bytes(96))),
+    "server_repeat": (1, CURVE_HELLO + CURVE_INITIATE + curve_message(3, 0, b"x") * 2),
+    "client": (
+        0,
+        CURVE_WELCOME + CURVE_READY + curve_message(2, 0, b"") + curve_message(3, 1, b"a"),
+    ),
+    "client_messages": (0, CURVE_WELCOME + CURVE_READY + curve_message(2, 0, b"x" * 300) * 2),
+    "client_low_order": (0, curve.framed(curve.welcome(bytes(16), boxed(bytes(128))))),
+    "client_denied": (0, ref.error(b"400")),
+    "client_denied_late": (0, CURVE_WELCOME + ref.error(b"400")),
+    "client_error_cut": (0, curve.framed(b"\x05ERROR\x09400")),
+    "flags": (1, CURVE_HELLO + CURVE_INITIATE + curve_message(3, 3, b"x")),
+    "huge": (1, CURVE_HELLO + CURVE_INITIATE + b"\x02" + b"\xff" * 8),
+    "too_large": (1, CURVE_HELLO + CURVE_INITIATE + b"\x02" + bytes(6) + b"\xff\xff"),
+}
+PLAIN_HELLO = plain.framed(plain.hello(b"user", b"password"))
+PLAIN_WELCOME = plain.framed(plain.WELCOME)
+PLAIN: dict[str, tuple[int, bytes]] = {
+    "server": (1, PLAIN_HELLO + plain.framed(plain.initiate(b"properties")) + ref.message(b"x")),
+    "server_allows": (3, PLAIN_HELLO + plain.framed(plain.initiate(b""))),
+    "server_denies": (7, PLAIN_HELLO + plain.framed(plain.initiate(b""))),
+    "server_hello_twice": (1, PLAIN_HELLO * 2),
+    "server_empty": (3, plain.framed(plain.hello(b"", b"")) + plain.framed(plain.initiate(b"x"))),
+    "server_long": (3, plain.framed(plain.hello(b"u" * 255, b"p" * 255))),
+    "server_user_cut": (1, plain.framed(b"\x05HELLO\x09user\x01p")),
+    "server_behind": (1, plain.framed(plain.hello(b"u", b"p") + b"x")),
+    "server_message": (1, PLAIN_HELLO + ref.message(b"x")),
+    "client": (0, PLAIN_WELCOME + plain.framed(plain.ready(b"properties")) + ref.message(b"x")),
+    "client_denied": (0, ref.error(b"400")),
+    "client_denied_late": (0, PLAIN_WELCOME + ref.error(b"400")),
+    "client_error_cut": (0, plain.framed(b"\x05ERROR\x09400")),
+    "client_hello": (0, PLAIN_HELLO),
+    "huge": (1, PLAIN_HELLO + b"\x06" + b"\x7f" + b"\xff" * 7),
+}
+
+
 def main() -> None:
     """Write one file a seed; the octets in front say how it is cut, and which role we are."""
     for name, data in READER.items():
@@ -90,9 +159,15 @@ def main() -> None:
     for name, (kind, data) in SP.items():
         (CORPUS / "sp").mkdir(parents=True, exist_ok=True)
         (CORPUS / "sp" / name).write_bytes(bytes([3, kind]) + data)
+    for name, (kind, data) in CURVE.items():
+        (CORPUS / "curve").mkdir(parents=True, exist_ok=True)
+        (CORPUS / "curve" / name).write_bytes(bytes([6, kind]) + data)
+    for name, (kind, data) in PLAIN.items():
+        (CORPUS / "plain").mkdir(parents=True, exist_ok=True)
+        (CORPUS / "plain" / name).write_bytes(bytes([6, kind]) + data)
     for name, (role, wire, data) in OPENING.items():
-        (CORPUS / "opening").mkdir(parents=True, exist_ok=True)
-        (CORPUS / "opening" / name).write_bytes(bytes([6, role, wire]) + data)
+        (CORPUS / "handshake").mkdir(parents=True, exist_ok=True)
+        (CORPUS / "handshake" / name).write_bytes(bytes([6, role, wire]) + data)
 
 
 if __name__ == "__main__":

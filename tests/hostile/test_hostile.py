@@ -83,7 +83,7 @@ def test_a_peer_that_breaks_the_protocol_is_closed(data: bytes, reason: str) -> 
 
 BEFORE_HANDSHAKE = [
     (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "NOT_ZMTP"),
-    (b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1", "NOT_ZMTP"),
+    (b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1", "PLAINTEXT"),
     (b"\x01\x00", "OLD_ZMTP"),
     (b"\xff" + bytes(8) + b"\x7f\x01\x08", "OLD_ZMTP"),
     (ref.greeting(mechanism=b"CURVE"), "MECHANISM"),

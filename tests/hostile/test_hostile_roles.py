@@ -195,14 +195,14 @@ def test_a_peer_that_reads_one_octet_at_a_time_gets_everything_in_the_end() -> N
     """37: slow is not dead: what it does read arrives whole, and others are not slowed down."""
     with (
         mm.Pub(bind=UP, send_queue_bytes=1 << 20) as pub,
-        mm.Sub(connect=pub.endpoint, topics="") as fast,
+        mm.Sub(connect=pub.endpoint, topics="") as native,
         RawPeer(pub.endpoint).shake(b"SUB") as slow,
     ):
         slow.send(ref.subscription(True, b""))
         pub.wait_for_subscribers("x", 2, timeout=WAIT_S)
         for number in range(100):
             pub.send(b"%d" % number)
-            assert fast.recv(timeout=WAIT_S) == b"%d" % number
+            assert native.recv(timeout=WAIT_S) == b"%d" % number
         received = b""
         while len(ref.parse_all(received)) < 100:
             received += slow.socket.recv(1)

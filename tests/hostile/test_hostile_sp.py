@@ -62,7 +62,7 @@ def spoken(peer: RawPeer, protocol: int, ours: int) -> RawPeer:
 
 STRANGERS = [
     (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "NOT_ZMTP", b""),
-    (b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1", "NOT_ZMTP", b""),
+    (b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1", "PLAINTEXT", b""),
     (b"\x01\x00", "OLD_ZMTP", b""),
     (b"\x00TP\x00\x00\x50\x00\x00", "NOT_SP", b""),
     (b"\x00\xff" + zmtp.greeting(), "NOT_SP", b""),

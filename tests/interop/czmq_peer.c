@@ -163,11 +163,11 @@ static const struct {
     peer_verb_fn run;
     bool needs_socket;
 } peer_verbs[] = {
-    {"open", peer_open, false},          {"close", peer_close, false},
-    {"bind", peer_bind, true},           {"connect", peer_connect, true},
-    {"subscribe", peer_subscribe, true}, {"unsubscribe", peer_unsubscribe, true},
-    {"send", peer_send, true},           {"recv", peer_recv, true},
-    {"poll", peer_poll, true},           {"events", peer_events, true},
+    { "open", peer_open, false },          { "close", peer_close, false },
+    { "bind", peer_bind, true },           { "connect", peer_connect, true },
+    { "subscribe", peer_subscribe, true }, { "unsubscribe", peer_unsubscribe, true },
+    { "send", peer_send, true },           { "recv", peer_recv, true },
+    { "poll", peer_poll, true },           { "events", peer_events, true },
 };
 
 static void

@@ -273,7 +273,7 @@ def take_reply(req: Any, number: int, body: bytes) -> int:
             assert rc in (lib.MM_ETIMEDOUT, lib.MM_ECONNRESET)
             lib.mm_request_cancel(req._handle, number)
             return 0
-        assert req._unpack_at(slot.address)[0] == body + b"!"
+        assert req._unpack_one(slot) == body + b"!"
         return 1
     finally:
         give_back(slot)

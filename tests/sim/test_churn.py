@@ -28,7 +28,7 @@ ROUNDING = 1024
 FIRST_TIMES = 2
 """Tables that are made when they are first needed, which may be late on the day."""
 KEPT_BLOCKS = 64
-"""32 spare packs, 16 spare arenas, 8 large blocks, and what a thread keeps for its next batch."""
+"""32 spare segments, 16 spare arenas, 8 large blocks, what a thread keeps for its next batch."""
 UP = "tcp://127.0.0.1:0"
 SIZES = [0, 1, 100, 255, 256, 5_000, 16_384, 70_000, 300_000]
 HEARTBEATS: Any = {"heartbeat_interval": 60.0, "heartbeat_timeout": 180.0}
@@ -171,7 +171,7 @@ class Day:
             self.world.partition(self.engines[0], self.engines[1], self.dice.uniform(1, 300))
 
     def fill_caches(self) -> None:
-        """What the core keeps for the next time (32 packs a process, a batch a thread) is there."""
+        """What the core keeps for the next time is there: 32 segments, a batch a thread."""
         with (
             mm.Push(bind=UP, engine=self.engines[0], **HEARTBEATS) as push,
             mm.Pull(connect=push.endpoint, engine=self.engines[1], **HEARTBEATS) as pull,

@@ -224,7 +224,7 @@ def a_publisher_of_sp_sends_what_nobody_asked_for() -> mm.Stats:
         return sub.stats()
 
 
-@scene(dropped_unfit=1, sent_messages=1, written_messages=0)
+@scene(dropped_unencodable=1, sent_messages=1, written_messages=0)
 def sp_has_no_words_for_three_frames() -> mm.Stats:
     """They cannot be told apart there."""
     with room() as r:

@@ -22,7 +22,7 @@ SEND_SIDE = [
     "dropped_overflow",
     "dropped_peer_gone",
     "dropped_closed",
-    "dropped_unfit",
+    "dropped_unencodable",
     "dropped_no_peer",
 ]
 

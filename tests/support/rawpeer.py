@@ -13,12 +13,20 @@ from tests.support.pairs import WAIT_S
 
 
 class RawPeer:
-    """A TCP connection to a listener of ours."""
+    """A TCP connection to a listener."""
 
     def __init__(self, endpoint: str) -> None:
         host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=WAIT_S)
         self._data = b""
+
+    @classmethod
+    def of(cls, connected: socket.socket) -> RawPeer:
+        """Return the peer at the end of a connection that we accepted."""
+        peer = cls.__new__(cls)
+        peer.socket, peer._data = connected, b""
+        connected.settimeout(WAIT_S)
+        return peer
 
     def send(self, data: bytes) -> RawPeer:
         """Write; a connection that was closed already is no error."""
@@ -31,10 +39,15 @@ class RawPeer:
     def shake(self, role: bytes, *more: tuple[bytes, bytes], minor: int = 1) -> RawPeer:
         """Do the whole handshake; what comes after it is kept."""
         self.send(ref.greeting(minor=minor) + ref.ready(role, *more))
-        self._need(64)
-        self._data = self._data[64:]
+        self.greeted()
         assert self.frame()[1].startswith(b"\x05READY")
         return self
+
+    def greeted(self) -> bytes:
+        """Read the greeting."""
+        self._need(64)
+        greeting, self._data = self._data[:64], self._data[64:]
+        return greeting
 
     def _need(self, size: int) -> None:
         while len(self._data) < size:

@@ -24,7 +24,7 @@ class SpReader:
 
     def _look(self) -> tuple[int, int, int]:
         held, skipped = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-        reason = lib.mm_codec_sp_reader_look(self._reader, held, skipped)
+        reason = lib.mm_codec_sp_reader_inspect(self._reader, held, skipped)
         return reason, held[0], skipped[0]
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import meshmsg as mm
-from meshmsg._binding.core import fast
+from meshmsg._binding.core import native
 from meshmsg._binding.message import message_class
 
 
@@ -28,7 +28,7 @@ class _Unlike(mm.Message):
 def called() -> Iterator[None]:
     """Until its end no message is made in place."""
     try:
-        assert not fast.check(_Unlike, b"sample")
+        assert not native.check(_Unlike, b"sample")
         yield
     finally:
-        assert fast.check(message_class(0), b"sample")
+        assert native.check(message_class(0), b"sample")

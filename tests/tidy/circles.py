@@ -1,17 +1,19 @@
-"""What the C files need of each other, by the functions they call, and the circles in it.
+"""What files need of each other, and the circles in it: C files by the functions they call, modules
+of Python by what they import, be it for types alone.
 
-Includes tell what a file may see, calls what it cannot do without: a file that is called by what it
-calls is understood only together with it.
+Includes tell what a C file may see, calls what it cannot do without: a file that is called by what
+it calls is understood only together with it.
 
 Not here: that there is none (tests/test_tidy.py).
 """
 
 from __future__ import annotations
 
+import ast
 import re
 
 Needs = dict[str, set[str]]
-"""For each file, the files whose functions it names."""
+"""For each file, the files whose functions it names; for each module, those it imports."""
 
 _DEFINED = re.compile(r"^(mmi?_\w+)\([^;{}]*\)\n\{", re.MULTILINE)
 _NAMED = re.compile(r"\bmmi?_\w+")
@@ -26,6 +28,29 @@ def needs(texts: dict[str, str]) -> Needs:
     for path, text in code.items():
         homes = {home[name] for name in set(_NAMED.findall(text)) if name in home}
         found[path] = homes - {path}
+    return found
+
+
+def module_of(path: str) -> str:
+    """Return the name that a module is imported by; `path` is below the package's parent."""
+    return path.rpartition(".py")[0].removesuffix("/__init__").replace("/", ".")
+
+
+def imports(texts: dict[str, str]) -> Needs:
+    """Return who imports whom; `texts` is the text of each module by its path. A package is what it
+    imports itself, not what is in it."""
+    names = {module_of(path) for path in texts}
+    found: Needs = {}
+    for path, text in texts.items():
+        named: set[str] = set()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                modules = inner & names
+                named |= modules if modules else {node.module}
+            elif isinstance(node, ast.Import):
+                named |= {alias.name for alias in node.names}
+        found[module_of(path)] = (named & names) - {module_of(path)}
     return found
 
 

@@ -7,7 +7,7 @@ import asyncio
 import mmap
 import sys
 from array import array
-from collections.abc import Collection, Reversible
+from collections.abc import Collection, Iterator, Reversible
 from typing import Protocol
 
 import numpy
@@ -157,6 +157,54 @@ def mistakes() -> None:
     mm.Router().send(b"x")  # type: ignore[call-arg]
     mm.Surveyor().survey(b"q", 1.0)  # type: ignore[call-arg]
     mm.Surveyor().send(b"q")  # type: ignore[attr-defined]
+
+
+class CountingPush(mm.Push):
+    """A user's class that overrides a verb."""
+
+    count = 0
+
+    def send(self, data: Data, *, timeout: float | None = None) -> None:
+        """Count, then send."""
+        self.count += 1
+        super().send(data, timeout=timeout)
+
+
+class TracingPull(mm.Pull):
+    """Another, that overrides what receives and what iterates."""
+
+    def recv(self, *, timeout: float | None = None) -> mm.Message:
+        """Receive one."""
+        return super().recv(timeout=timeout)
+
+    def __iter__(self) -> Iterator[mm.Message]:
+        return super().__iter__()
+
+
+class TracingRouter(mm.Router):
+    """Another, of a role that has verbs of its own."""
+
+    def send(self, data: Data, *, to: bytes, timeout: float | None = None) -> None:
+        """Send to one."""
+        super().send(data, to=to, timeout=timeout)
+
+
+class CountingPub(aio.Pub):
+    """Another, for asyncio."""
+
+    async def send(
+        self, data: Data, *, topic: str | bytes = "", timeout: float | None = None
+    ) -> None:
+        """Send under a topic."""
+        await super().send(data, topic=topic, timeout=timeout)
+
+
+class TracingSub(aio.Sub):
+    """Another, that receives."""
+
+    async def recv(self, *, timeout: float | None = None) -> mm.Message:
+        """Receive one."""
+        return await super().recv(timeout=timeout)
 
 
 class Source(Protocol):

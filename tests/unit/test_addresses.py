@@ -269,3 +269,18 @@ def test_the_errors_of_a_constructor_are_those_of_bind(role: Any) -> None:
         role(bind=[url, "tcp://127.0.0.1"])
     with socket.socket() as free:
         free.bind((url[6:].rpartition(":")[0], 0))
+
+
+@pytest.mark.parametrize("prefix", ["", "sp+"])
+def test_tls_in_an_endpoint_of_a_socket_without_it_is_an_address_error(
+    role: Any, prefix: str
+) -> None:
+    """Nothing is tried in the plain, and nothing stays bound."""
+    one = role()
+    with pytest.raises(mm.AddressError, match=r"tls\+ is for a socket that TLS protects"):
+        one.connect(f"{prefix}tls+tcp://127.0.0.1:1")
+    with pytest.raises(mm.AddressError, match=r"tls\+ is for a socket|bind to tls"):
+        one.bind(f"{prefix}tls+tcp://127.0.0.1:0")
+    assert not one.endpoints
+    assert not one.stats().dialers
+    one.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import sys
 import traceback
 import warnings
 import weakref
@@ -14,20 +15,23 @@ from unittest import mock
 
 import pytest
 
+import meshmsg as mm
 from meshmsg import aio
+from meshmsg._binding.core import lib, native
 from meshmsg.aio import _receiving, _turns
 from meshmsg.aio._turns import FAST_CALLS_MAX
 from tests.support.linked import deliver, linked, ready, turns
+from tests.support.pairs import WAIT_S
 
 
 @pytest.fixture(autouse=True)
 def natively(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As they are before Python 3.12, from when on these three are coroutines of Python."""
+    """As they are before Python 3.12, from when on these two are coroutines of Python."""
+    method = native.recv_method(getattr(_receiving.recv, "__wrapped__", _receiving.recv))
+    monkeypatch.setattr(_receiving, "RETURNS_AT_ONCE", True)
     for role in (getattr(aio, name) for name in aio.__all__):
         if hasattr(role, "recv"):
-            monkeypatch.setattr(role, "recv", _receiving._recv_soon)
-            monkeypatch.setattr(role, "__anext__", _receiving._next_soon)
-            monkeypatch.setattr(role, "__aiter__", _receiving._iterator)
+            monkeypatch.setattr(role, "recv", method)
 
 
 class Mine(Exception):
@@ -336,15 +340,15 @@ def test_none_is_made_but_by_a_socket() -> None:
 def test_what_is_thrown_in_may_be_caught_within(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then it goes on waiting."""
 
-    async def patient(self: Any, _: float | None) -> bytes:
+    async def patient(*_: object) -> list[bytes]:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
             await future
         except Mine:
             await asyncio.sleep(0)
-        return b"patient"
+        return [b"patient"]
 
-    monkeypatch.setattr(aio.Pull, "_recv_on", patient)
+    monkeypatch.setattr(_receiving, "_receive", patient)
 
     async def run() -> None:
         async with aio.Pull(bind="tcp://127.0.0.1:0") as pull:
@@ -355,3 +359,79 @@ def test_what_is_thrown_in_may_be_caught_within(monkeypatch: pytest.MonkeyPatch)
             assert returned(waits) == b"patient"
 
     asyncio.run(run())
+
+
+def test_what_a_receive_does_not_take_is_the_functions_type_error() -> None:
+    """And nothing is received; through the class it is the same method."""
+
+    async def run() -> None:
+        async with linked() as (push, pull):
+            await ready(pull, push, b"kept", b"too")
+            wrong: list[Callable[[], Any]] = [
+                lambda: pull.recv(1),  # type: ignore[misc]
+                lambda: pull.recv(later=1),  # type: ignore[call-arg]
+                lambda: pull.recv(timeout=1, later=1),  # type: ignore[call-arg]
+                lambda: aio.Pull.recv(),  # type: ignore[call-arg]
+            ]
+            for call in wrong:
+                with pytest.raises(TypeError, match=r"recv\(\) "):
+                    call()
+            kept = pull.recv
+            assert await kept(timeout=1) == b"kept"
+            assert await aio.Pull.recv(pull) == b"too"
+            for late in (-1, "soon"):
+                with pytest.raises((TypeError, ValueError), match="timeout is"):
+                    await pull.recv(timeout=late)  # type: ignore[arg-type]
+
+    asyncio.run(run())
+
+
+def test_a_receive_of_what_is_no_open_socket_is_the_functions() -> None:
+    """Which says what it lacks; and a method is made of a function only."""
+    method = native.recv_method(_receiving.recv)
+    assert method.__doc__ == _receiving.recv.__doc__
+
+    class Other:
+        recv = method
+
+    async def run() -> None:
+        with pytest.raises(AttributeError, match="_ready"):
+            await Other().recv()
+        never = aio.Pull.__new__(aio.Pull)
+        with pytest.raises(AttributeError, match="_ready"):
+            await never.recv()
+
+    asyncio.run(run())
+    with pytest.raises(TypeError):
+        native.recv_method(None)
+
+
+def test_a_socket_in_a_circle_with_what_it_received_is_collected() -> None:
+    """A request that is ready belongs to its socket."""
+    rep, req = mm.Rep(bind="inproc://circle"), mm.Dealer(connect="inproc://circle")
+    for _ in range(3):
+        req.send_frames([b"", b"request"])
+    req.drain(timeout=WAIT_S)
+    next(iter(rep))
+    assert len(rep._ready) == 2
+    gone = weakref.ref(rep)
+    rep._ready.put_back([rep])
+    handle = rep._handle
+    rep._handle = 0  # not closed here: closing drops what is ready
+    del rep
+    gc.collect()
+    assert gone() is None
+    lib.mm_socket_close(handle)
+    req.close()
+
+
+def test_a_class_is_let_go_of_with_its_sockets() -> None:
+    """Each socket refers to its class once."""
+
+    def opened(times: int) -> int:
+        for _ in range(times):
+            mm.Rep(bind="inproc://counted").close()
+        gc.collect()
+        return sys.getrefcount(mm.Rep)
+
+    assert opened(1) == opened(20)

@@ -12,6 +12,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from meshmsg.aio import _receiving
 from meshmsg.aio._turns import FAST_CALLS_MAX
 from tests.support.linked import RUNNERS, deliver, linked, ready, turns
 from tests.support.pairs import WAIT_S
@@ -154,6 +155,7 @@ def test_what_a_subclass_says_of_iterating_holds() -> None:
 
 def test_the_methods_they_stand_for_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """The coroutines of Python, which are what receives from Python 3.12 on."""
+    monkeypatch.setattr(_receiving, "RETURNS_AT_ONCE", False)
     for kind in {base for role in (aio.Pull, aio.Pub, aio.Bus) for base in role.__mro__}:
         for name, call in list(vars(kind).items()):
             if hasattr(call, "__wrapped__"):

@@ -22,7 +22,7 @@ UP = "tcp://127.0.0.1:0"
 KEPT_MAX = 12 * 1024
 """Bytes that a kept batch of 32 messages of 100 bytes holds at most: a copy, and its arrays."""
 SPARE_MAX = 8 * 1024 * 1024
-"""Bytes of arenas (16 of 256 KiB) and packs (32 of 128 KiB) that the core keeps for the next."""
+"""Bytes of arenas (16 of 256 KiB) and segments (32 of 128 KiB) that the core keeps for the next."""
 
 
 def joined(push: mm.Push, pull: mm.Pull) -> None:
@@ -41,7 +41,7 @@ def gathered(pull: mm.Pull, count: int, **options: float) -> list[bytes]:
 
 @pytest.mark.parametrize("sizes", [[64] * 3000, [0, 1, 255, 256, 5000] * 300, [70_000, 3, 300_000]])
 def test_batches_hold_every_message_in_order(sizes: list[int]) -> None:
-    """Small and large, alike and not, whatever the packs underneath look like."""
+    """Small and large, alike and not, whatever the segments underneath look like."""
     bodies = [bytes([i % 256]) * size for i, size in enumerate(sizes)]
     with mm.Push() as push, mm.Pull() as pull:
         joined(push, pull)

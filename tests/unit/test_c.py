@@ -6,6 +6,7 @@ and every replay of a fuzzer's corpus links. Not here: the tests (tests/c, tests
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -58,6 +59,17 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
+@pytest.fixture(scope="session", autouse=True)
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Make certificates for the programs that need some, where they can be made."""
+    if importlib.util.find_spec("cryptography") is not None:
+        from tests.support.certificates import write
+
+        folder = tmp_path_factory.mktemp("certificates")
+        write(folder)
+        os.environ["TLS_CERTIFICATES"] = str(folder)
+
+
 def linked(sources: list[Path], core: Path, binary: Path) -> Path:
     """Return a program of these sources and the core."""
     built = run([CC, *FLAGS, *sources, core, f"-Wl,-rpath,{core.parent}", "-o", binary])
@@ -84,7 +96,7 @@ def test_every_c_test_function_is_run_by_its_program(program: Path) -> None:
     assert [name for name in defined if not re.search(rf"\b{name}\b", main)] == []
 
 
-@pytest.mark.parametrize("name", ["reader", "hello", "sp", "opening"])
+@pytest.mark.parametrize("name", ["reader", "hello", "sp", "handshake", "curve", "plain"])
 def test_the_corpus_of_a_fuzzer_is_harmless(name: str, core: Path, tmp_path: Path) -> None:
     """Every input, whole and in pieces, gives the same and breaks nothing."""
     inputs = sorted((FUZZ / "corpus" / name).iterdir())

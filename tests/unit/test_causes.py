@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import queue
 import re
 import socket
 from collections.abc import Callable, Iterator
@@ -110,7 +111,7 @@ def test_of_several_full_queues_each_is_told_and_of_many_some() -> None:
                 push.send(bytes(8 << 20), timeout=0.05)
         words = str(failed.value)
         assert "within 0.05 s: all 5 peers' queues are full (tcp://127.0.0.1:" in words
-        assert words.count("1 of 1 messages") == 3
+        assert words.count("1 of 1 message") == 3
         assert "; and 2 more) (Push bound to" in words
         for peer in peers:
             peer.socket.close()
@@ -351,7 +352,7 @@ def test_a_peer_that_stops_is_told_beside_the_queues_that_are_full() -> None:
                     push.send(bytes(8 << 20), timeout=0.05)
             words = str(failed.value)
             assert ": its peer's queue is full (tcp://127.0.0.1:" in words
-            assert "1 of 1 messages); tcp://127.0.0.1:" in words
+            assert "1 of 1 message); tcp://127.0.0.1:" in words
             assert " is stopping (stop_receiving) and takes no more (Push bound to" in words
 
 
@@ -376,3 +377,88 @@ def test_times_are_rounded(names: Any) -> None:
         for timeout, told in ((0.0123456789, "0.012 s"), (0.00012345, "0.0001 s")):
             words = said(names, lambda _, t=timeout: pull.recv(timeout=t))
             assert words.startswith(f"no message within {told} (Pull")
+
+
+@KINDS
+def test_a_call_that_does_not_wait_is_told_whose_queue_is_full(names: Any) -> None:
+    """As one that waits; of more than 16 peers it looks at none."""
+    with mm.Pull(bind=UP, recv_queue_messages=1) as pull:
+        options = {"send_queue_messages": 2, "send_queue_bytes": 1 << 30}
+        with opened([names.Push(connect=pull.endpoint, **options)]) as (push,):
+            pull.wait_for_peers(timeout=WAIT_S)
+            wait_until(push.peers)
+            body = bytes(4 << 20)
+
+            async def fill() -> None:
+                while True:
+                    await push.send(body, timeout=0)
+
+            def fill_sync() -> None:
+                while True:
+                    push.send(body, timeout=0)
+
+            words = said(names, lambda _: fill() if names is meshmsg.aio else fill_sync())
+            assert words == (
+                f"no room for a message now: its peer's queue is full ({pull.endpoint}: 2 of 2 "
+                f"messages) (Push connected to {pull.endpoint}, 1 peer)"
+            )
+
+
+@KINDS
+def test_a_loss_is_raised_with_its_socket(names: Any) -> None:
+    """Of `drain`, and of `stop_receiving`."""
+    with mm.Push(connect=of_its_own().replace(":0", ":9")) as gone:
+        assert gone.drain(timeout=0).socket.startswith("Push connected to ")
+    report = mm.DrainReport(0, 0, 5, 2, 0, 0, "Push bound to tcp://here, 1 peer")
+    with pytest.raises(mm.MeshError) as failed:
+        report.raise_for_loss()
+    assert str(failed.value) == (
+        "not everything was delivered: 2 still queued, 5 to peers that cannot confirm, not known "
+        "(Push bound to tcp://here, 1 peer)"
+    )
+    with opened([names.Pull(bind=UP)]) as (pull,), RawPeer(pull.endpoint) as peer:
+        peer.shake(b"PUSH")
+        wait_until(pull.peers)
+        words = said(names, lambda _: pull.stop_receiving().raise_for_loss())
+        assert words.endswith(f"(Pull bound to {pull.endpoint}, 1 peer)")
+
+
+@KINDS
+def test_who_connects_after_stop_receiving_is_told_that_and_what_to_do(names: Any) -> None:
+    """Not only that the state is wrong."""
+    with opened([names.Pull()]) as (pull,):
+        pull.stop_receiving()
+        for attach in (pull.connect, pull.bind):
+            words = said(names, lambda _, attach=attach: attach(of_its_own().replace(":0", ":9")))
+            assert "was told to stop receiving, and takes no new peers" in words
+            assert "open a new one" in words
+
+
+def test_of_a_long_topic_an_error_quotes_the_beginning() -> None:
+    """And says how long it is."""
+    with mm.Sub(topic_size_max=100) as sub:
+        with pytest.raises(mm.MeshError) as failed:
+            sub.subscribe("a" * 1000)
+        assert f"{'a' * 64}'... (1000 characters)" in str(failed.value)
+        assert "a" * 65 not in str(failed.value)
+        with pytest.raises(mm.MeshError, match=f"b'{'b' * 64}' is not subscribed"):
+            sub.unsubscribe(b"b" * 64)
+
+
+def test_what_was_sent_to_a_pair_that_refuses_is_in_doubt_and_the_refusal_is_told() -> None:
+    """Both sides say READY at once, so a send may come before the refusal; it is not delivered."""
+    with mm.Pair(bind=UP) as pair, mm.Pair(connect=pair.endpoint) as first:
+        first.wait_for_peers(timeout=WAIT_S)
+        pair.wait_for_peers(timeout=WAIT_S)
+        heard: queue.Queue[mm.Event] = queue.Queue()
+        with mm.Pair(connect=pair.endpoint, on_event=heard.put) as third:
+            third.send(b"x", timeout=WAIT_S)  # as it has a peer, for a moment
+            while (event := heard.get(timeout=WAIT_S)).kind is not mm.EventKind.PEER_DOWN:
+                pass
+            assert event.reason is mm.Reason.ERROR_COMMAND
+            assert "takes no more peers" in event.detail
+            report = third.drain(timeout=0)
+            assert report.delivered == 0
+            assert report.in_doubt + report.queued + report.unconfirmed == 1
+            with pytest.raises(mm.MeshError, match=r"not everything was delivered: 1 "):
+                report.raise_for_loss()

@@ -123,7 +123,14 @@ def test_a_stranger_of_tls_is_told_as_such() -> None:
     with mm.Pull(bind=UP) as pull, RawPeer(pull.endpoint) as peer:
         peer.send(b"\x16\x03\x01\x02\x00")
         failed = first(pull, mm.EventKind.HANDSHAKE_FAILED)
-        assert failed.detail == "not ZeroMQ or NNG: its first octet is 16, as of TLS"
+        assert failed.reason == mm.Reason.PLAINTEXT
+        assert failed.detail == "its first octets are of TLS: is tls+ left out here?"
+    for scheme in ("tcp", "sp+tcp"):  # a server of TLS that heard us says so by an alert
+        with listening(lambda one: one.sendall(b"\x15\x03\x03\x00\x02\x02\x46")) as url:
+            with mm.Push(connect=f"{scheme}{url.removeprefix('tcp')}") as push:
+                failed = first(push, mm.EventKind.HANDSHAKE_FAILED)
+        assert failed.detail == "its first octets are of TLS: is tls+ left out here?"
+        assert failed.reason is mm.Reason.PLAINTEXT
 
 
 def test_a_peer_of_zmtp_1_is_told_as_such() -> None:
@@ -142,6 +149,7 @@ def test_a_peer_of_zmtp_1_is_told_as_such() -> None:
 
 GUESSES = {
     "nothing": (b"", "before it said anything: a port scan, a health check"),
+    "one octet of a hello of SP": (b"\x00", "after 1 octet: it may not want this role"),
     "a signature": (ref.greeting()[:10], "after 10 octets: it may want PLAIN or CURVE"),
     "half a greeting": (ref.greeting()[:63], "after 63 octets: it may want PLAIN or CURVE"),
     "a greeting": (ref.greeting(), "after 64 octets: it may not want this role"),

@@ -211,3 +211,27 @@ def test_nothing_is_made_for_a_level_that_nobody_wants(
     with caplog.at_level(logging.ERROR, logger="meshmsg"):
         EventLog("Push").tell(FAILED)
     assert caplog.records == []
+
+
+def test_a_drop_is_told_with_its_socket_its_limits_and_its_peer() -> None:
+    """As the options are set; of several messages the last one's peer."""
+    log = EventLog("Pub", {"send_queue_messages": 7, "send_queue_bytes": 100})
+    log.judge(dataclasses.replace(UP, peer=5, endpoint="tcp://here", address="tcp://there:9"))
+    full = dataclasses.replace(
+        FAILED,
+        kind=EventKind.DROPPED,
+        reason=Reason.NONE,
+        peer=5,
+        endpoint="",
+        address="",
+        detail="queue full (send_queue_messages, send_queue_bytes, overflow)",
+        retry_in=None,
+    )
+    assert log.judge(full)[1] == (
+        "Pub tcp://here DROPPED: 1 message dropped: queue full (send_queue_messages=7, "
+        "send_queue_bytes=100, overflow) (peer tcp://there:9)"
+    )
+    words = log.judge(dataclasses.replace(full, count=3))[1]
+    assert words.endswith("overflow) (the last for peer tcp://there:9)")
+    words = log.judge(dataclasses.replace(full, peer=0, detail="no peer to send to"))[1]
+    assert words == "Pub tcp://here DROPPED: 1 message dropped: no peer to send to"

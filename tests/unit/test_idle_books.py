@@ -283,7 +283,7 @@ def test_a_request_that_cannot_be_passed_on_is_refused_and_its_worker_gets_the_n
     one.hear_client(b"y", [b"", b"fine"], 0.0)
     word = one.next_word()
     assert word is not None
-    one.unfit(word, "over 10 bytes", 0.0)
+    one.unsendable(word, "over 10 bytes", 0.0)
     one.hear_client(b"y", [b"", b"next"], 0.0)
     words = [(word.name, word.frames[-1]) for word in said(one)]
     reason = (
@@ -304,7 +304,7 @@ def test_an_answer_that_cannot_be_passed_on_is_a_refusal() -> None:
     for _ in range(2):
         word = one.next_word()
         assert word is not None
-        one.unfit(word, "over 10 bytes", 0.0)
+        one.unsendable(word, "over 10 bytes", 0.0)
     one.check()
     assert word.frames[-1] == b"the worker's answer cannot be passed on: over 10 bytes"
     assert (one.stats().dropped, one.stats().answered, one.stats().idle) == (1, 0, 1)
@@ -381,7 +381,7 @@ def test_a_job_is_settled_once() -> None:
 
 
 WHAT = ["ask", "ready", "answer", "fail", "gone", "left", "come", "back", "wait"]
-FATES = ["said", "said", "unreached", "unfit"]
+FATES = ["said", "said", "unreached", "unsendable"]
 Step = tuple[str, int, int, str]  # what, who, how much, and what becomes of what is to be said
 STEPS = st.lists(
     st.tuples(st.sampled_from(WHAT), st.integers(0, 2), st.integers(0, 5), st.sampled_from(FATES)),
@@ -422,8 +422,8 @@ def test_whatever_happens_every_request_is_in_one_place(
             tags += [word.frames[1]] if word.to_worker else []
             if fate == "unreached":
                 one.unsaid(word, now)
-            elif fate == "unfit":
-                one.unfit(word, "too large", now)
+            elif fate == "unsendable":
+                one.unsendable(word, "too large", now)
             else:
                 one.said(word)
         one.check()

@@ -31,10 +31,10 @@ def test_stats_peers_and_events_have_every_field_of_the_core() -> None:
     renamed["stop"] = "stopping"
     for kind, struct in ((mm.PeerInfo, "mm_peer"), (mm.Event, "mm_event")):
         assert py_fields(kind) == {renamed.get(name, name) for name in c_fields(struct)} - {
-            "identity_size"
+            "identity_size",
         }
     assert (
-        len(py_fields(mm.DrainReport)) == len(c_fields("mm_drain_info")) - 1
+        len(py_fields(mm.DrainReport) - {"socket"}) == len(c_fields("mm_drain_info")) - 1
     )  # not the bytes queued
 
 
@@ -60,7 +60,8 @@ def test_dropped_is_the_sum_of_all_drops() -> None:
 
 def report(**counts: int) -> mm.DrainReport:
     """Return a report with these counts."""
-    none = {field.name: 0 for field in dataclasses.fields(mm.DrainReport)}
+    fields = dataclasses.fields(mm.DrainReport)
+    none: dict[str, Any] = {field.name: 0 for field in fields if field.name != "socket"}
     return mm.DrainReport(**{**none, **counts})
 
 

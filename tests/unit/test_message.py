@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg._binding.core import Slot, fast, lib
-from meshmsg._binding.message import IN_PLACE, PEERS_MAX, FullMessage, message_class
+from meshmsg._binding.core import Slot, lib, native
+from meshmsg._binding.message import IN_PLACE, PEERS_MAX, WHOLE, FullMessage, message_class
 from tests.support.pairs import WAIT_S, joined, wait_until
 from tests.support.unlike import called
 
@@ -232,8 +232,8 @@ def test_messages_made_in_place_are_like_those_that_were_called() -> None:
     """The same hash, end and size, whatever the size."""
     assert IN_PLACE
     for size in (0, 1, 7, 8, 100, 5000):
-        assert fast.check(message_class(1), bytes(range(256)) * 20 + bytes(size))
-        assert fast.check(message_class(1), b"z" * size)
+        assert native.check(message_class(1), bytes(range(256)) * 20 + bytes(size))
+        assert native.check(message_class(1), b"z" * size)
 
 
 def test_messages_are_called_where_those_made_in_place_are_unlike() -> None:
@@ -248,8 +248,8 @@ def test_native_calls_refuse_what_they_cannot_take() -> None:
     """With an exception, never more."""
     for wrong in ((), (1,), (1, "text"), ("x", b"y"), (1, b"x", 3)):
         with pytest.raises(TypeError):
-            fast.send(*wrong)
-    assert fast.send(12345, b"x") < 0
+            native.send(*wrong)
+    assert native.send(12345, b"x") < 0
     for wrong_list in (
         (1, (), [0, 0], 0, 0),
         (1, [], [0, 0], 0),
@@ -260,8 +260,8 @@ def test_native_calls_refuse_what_they_cannot_take() -> None:
         (1, [b"a"], [0, 0], "0", 0),
     ):
         with pytest.raises(TypeError):
-            fast.send_list(*wrong_list)
-    assert fast.send_list(12345, [b"x"], [0, 0], 0, 0) < 0
+            native.send_list(*wrong_list)
+    assert native.send_list(12345, [b"x"], [0, 0], 0, 0) < 0
     for wrong_gathering in (
         ([b"a"], [], 1, 1, 0.1, time.monotonic, bytes),
         (iter(()), (), 1, 1, 0.1, time.monotonic, bytes),
@@ -272,16 +272,16 @@ def test_native_calls_refuse_what_they_cannot_take() -> None:
         (iter(()), []),
     ):
         with pytest.raises(TypeError):
-            fast.gather(*wrong_gathering)
+            native.gather(*wrong_gathering)
     with pytest.raises(TypeError):
-        fast.all_bytes(())
-    assert fast.all_bytes([])
-    assert fast.all_bytes([b"a"])
-    assert not fast.all_bytes([b"a", "b"])
+        native.all_bytes(())
+    assert native.all_bytes([])
+    assert native.all_bytes([b"a"])
+    assert not native.all_bytes([b"a", "b"])
     with pytest.raises(TypeError):
-        fast.parts("1")
+        native.parts("1")
     with pytest.raises(TypeError):
-        fast.check(mm.Message, "x")
+        native.check(mm.Message, "x")
 
 
 @pytest.mark.parametrize(("step", "taken"), [(0.25, 3), (0.5, 3), (0.75, 1)])
@@ -289,13 +289,13 @@ def test_what_takes_longer_than_is_slow_is_the_last_to_be_gathered(step: float, 
     """Not what takes just as long."""
     times = itertools.count(0.0, step)
     found: list[bytes] = []
-    more = fast.gather(iter([b"a"] * 3), found, 9, 99, 0.5, lambda: next(times), bytes)
+    more = native.gather(iter([b"a"] * 3), found, 9, 99, 0.5, lambda: next(times), bytes)
     assert (len(found), more) == (taken, taken < 3)
 
 
 def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() -> None:
     """With an exception; a socket that is none is a code, as in C."""
-    ready = fast.ready(message_class)
+    ready = native.ready(WHOLE)
     for wrong in ((), (None, 1, 2, 0), (None, "1", 2, 0, 0), (None, 1, "2", 0, 0)):
         with pytest.raises(TypeError):
             ready.answer(*wrong)
@@ -305,9 +305,9 @@ def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() ->
             ready.turn(*wrong_turn)
     with pytest.raises(TypeError):
         ready.sleeps("1")
-    for wrong_ready in ((), (1,), (print, print)):
+    for wrong_ready in ((), (1,), (message_class,), (WHOLE, WHOLE)):
         with pytest.raises(TypeError):
-            fast.ready(*wrong_ready)
+            native.ready(*wrong_ready)
     for wrong_answers in (
         (ready, print, None, 1, 2, 0),
         ([], print, None, 1, 2, 0, []),
@@ -316,7 +316,7 @@ def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() ->
         (ready, print, None, 1, "2", 0, []),
     ):
         with pytest.raises(TypeError):
-            fast.answers(*wrong_answers)
+            native.answers(*wrong_answers)
     for wrong_survey in (
         (1, b"", 0, 1, 0, 0),
         (1, "", 0, 1, 0, 0, [0, b""]),
@@ -325,13 +325,13 @@ def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() ->
         ("1", b"", 0, 1, 0, 0, [0, b""]),
     ):
         with pytest.raises(TypeError):
-            fast.survey(*wrong_survey)
+            native.survey(*wrong_survey)
     begun = [0, b""]
-    assert fast.survey(12345, b"", 0, 1, 0, 0, begun) < 0
+    assert native.survey(12345, b"", 0, 1, 0, 0, begun) < 0
     assert begun == [0, b""]
-    assert fast.no_way().reply("x") is None
-    assert fast.no_way().reply(b"x") == lib.MM_ESTATE
-    assert fast.no_way().about() == (None, 0, 0, False)
+    assert native.no_way().reply("x") is None
+    assert native.no_way().reply(b"x") == lib.MM_ESTATE
+    assert native.no_way().about() == (None, 0, 0, False)
     one = (1).to_bytes(8, "little")
     for wrong_frames in (
         (),
@@ -348,16 +348,16 @@ def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() ->
         (b"x", b"\xff" * 8 + (2).to_bytes(8, "little")),
     ):
         for call in (
-            lambda q=wrong_frames: fast.survey(1, q, 0, 1, 0, 0, [0, b""]),
-            lambda q=wrong_frames: fast.request(1, q, 0, 0, [0]),
-            lambda q=wrong_frames: fast.ask(1, 1, q),
-            lambda q=wrong_frames: fast.no_way().reply(q),
+            lambda q=wrong_frames: native.survey(1, q, 0, 1, 0, 0, [0, b""]),
+            lambda q=wrong_frames: native.request(1, q, 0, 0, [0]),
+            lambda q=wrong_frames: native.ask(1, 1, q),
+            lambda q=wrong_frames: native.no_way().reply(q),
         ):
             with pytest.raises(TypeError):
                 call()
     with pytest.raises(TypeError):
-        fast.no_way().refuse("x")
-    assert fast.no_way().refuse(b"x") == lib.MM_ESTATE
+        native.no_way().refuse("x")
+    assert native.no_way().refuse(b"x") == lib.MM_ESTATE
 
 
 @pytest.mark.parametrize("size", [0, 64, 4000, 5000, 100_000])
@@ -381,47 +381,50 @@ def test_native_calls_of_a_loop_refuse_what_they_cannot_take() -> None:
     slot = Slot()
     batch = slot.address
     refused: list[tuple[Any, tuple[Any, ...]]] = [
-        (fast.waker_take, ("1",)),
-        (fast.replies, ("1",)),
-        *[(fast.ask, wrong) for wrong in ((), (1, 2), ("1", 2, b"x"), (1, "2", b"x"), (1, 2, "x"))],
-        *[(fast.watch, wrong) for wrong in ((), (1, 2), ("1", 2, 1), (1, "2", 1), (1, 2, "1"))],
-        *[(fast.reply_now, wrong) for wrong in ((), (1, 2, batch), (1, 2, batch, ()))],
-        *[(fast.reply_now, wrong) for wrong in ((1, 2, 0, {}), (1, "2", batch, {}))],
-        *[(fast.await_reply, wrong) for wrong in ((), (1, 2, batch, 0), (1, "2", batch, 0, 0))],
-        *[(fast.await_reply, wrong) for wrong in ((1, 2, 0, 0, 0), (1, 2, batch, "0", 0))],
-        *[(fast.request, wrong) for wrong in ((), (1, b"x", 0, 0), (1, b"x", 0, 0, (0,)))],
-        *[(fast.request, wrong) for wrong in (("1", b"x", 0, 0, [0]), (1, b"x", "0", 0, [0]))],
-        (fast.call, (1, b"x", batch, 0, 0, {})),
-        (fast.call, (1, "x", batch, 0, 0, {}, [0])),
-        (fast.call, (1, b"x", 0, 0, 0, {}, [0])),
-        (fast.call, (1, b"x", batch, "0", 0, {}, [0])),
-        (fast.call, (1, b"x", batch, 0, 0, (), [0])),
-        (fast.call, (1, b"x", batch, 0, 0, {}, (0,))),
+        (native.waker_take, ("1",)),
+        (native.replies, ("1",)),
+        *[
+            (native.ask, wrong)
+            for wrong in ((), (1, 2), ("1", 2, b"x"), (1, "2", b"x"), (1, 2, "x"))
+        ],
+        *[(native.watch, wrong) for wrong in ((), (1, 2), ("1", 2, 1), (1, "2", 1), (1, 2, "1"))],
+        *[(native.reply_now, wrong) for wrong in ((), (1, 2, batch), (1, 2, batch, ()))],
+        *[(native.reply_now, wrong) for wrong in ((1, 2, 0, {}), (1, "2", batch, {}))],
+        *[(native.await_reply, wrong) for wrong in ((), (1, 2, batch, 0), (1, "2", batch, 0, 0))],
+        *[(native.await_reply, wrong) for wrong in ((1, 2, 0, 0, 0), (1, 2, batch, "0", 0))],
+        *[(native.request, wrong) for wrong in ((), (1, b"x", 0, 0), (1, b"x", 0, 0, (0,)))],
+        *[(native.request, wrong) for wrong in (("1", b"x", 0, 0, [0]), (1, b"x", "0", 0, [0]))],
+        (native.call, (1, b"x", batch, 0, 0, {})),
+        (native.call, (1, "x", batch, 0, 0, {}, [0])),
+        (native.call, (1, b"x", 0, 0, 0, {}, [0])),
+        (native.call, (1, b"x", batch, "0", 0, {}, [0])),
+        (native.call, (1, b"x", batch, 0, 0, (), [0])),
+        (native.call, (1, b"x", batch, 0, 0, {}, (0,))),
     ]
     for call, wrong in refused:
         with pytest.raises(TypeError):
             call(*wrong)
     with pytest.raises(IndexError):
-        fast.call(12345, b"x", batch, 0, 0, {}, [])
+        native.call(12345, b"x", batch, 0, 0, {}, [])
     number = [7]
-    assert fast.call(12345, b"x", batch, 0, 0, {}, number) < 0
+    assert native.call(12345, b"x", batch, 0, 0, {}, number) < 0
     assert number == [0]
-    assert fast.request(12345, b"x", 0, 0, number) < 0
-    assert fast.await_reply(12345, 1, batch, 0, 0) < 0
-    assert fast.waker_take(12345) < 0
-    assert fast.replies(12345) < 0
-    assert fast.ask(12345, 1, b"x") < 0
-    assert fast.watch(12345, 1, 1) < 0
-    assert fast.reply_now(12345, 1, batch, {}) < 0
+    assert native.request(12345, b"x", 0, 0, number) < 0
+    assert native.await_reply(12345, 1, batch, 0, 0) < 0
+    assert native.waker_take(12345) < 0
+    assert native.replies(12345) < 0
+    assert native.ask(12345, 1, b"x") < 0
+    assert native.watch(12345, 1, 1) < 0
+    assert native.reply_now(12345, 1, batch, {}) < 0
 
 
 def test_a_request_that_cannot_be_watched_for_is_not_asked() -> None:
     """The id would be lost otherwise, and the reply with it."""
     with mm.Rep(bind="tcp://127.0.0.1:0") as rep, mm.Req(connect=rep.endpoint) as req:
         req.wait_for_peers(timeout=WAIT_S)
-        assert fast.ask(req._handle, 12345, b"x") == lib.MM_EINVAL
-        assert fast.replies(req._handle) == []
-        assert fast.call(req._handle, b"y", Slot().address, 0, 0, {}, [0]) == lib.MM_EAGAIN
+        assert native.ask(req._handle, 12345, b"x") == lib.MM_EINVAL
+        assert native.replies(req._handle) == []
+        assert native.call(req._handle, b"y", Slot().address, 0, 0, {}, [0]) == lib.MM_EAGAIN
 
 
 @pytest.mark.parametrize("how", ["request", "call"])
@@ -433,9 +436,9 @@ def test_a_request_whose_id_cannot_be_told_is_given_up(how: str) -> None:
         slot = Slot()
         with pytest.raises(IndexError):
             if how == "request":
-                fast.request(req._handle, b"q", 0, 0, nowhere)
+                native.request(req._handle, b"q", 0, 0, nowhere)
             else:
-                fast.call(req._handle, b"q", slot.address, 0, 0, {}, nowhere)
+                native.call(req._handle, b"q", slot.address, 0, 0, {}, nowhere)
         rep.recv(timeout=WAIT_S).reply(b"a")
         wait_until(lambda: req.stats().parsed_messages == 1)
         stats = req.stats()

@@ -85,7 +85,7 @@ def test_frames_max_holds_both_ways(limit: int) -> None:
             ours.wait_for_peers(timeout=WAIT_S)
             ours.send_frames([b"f"] * limit, timeout=WAIT_S)
             assert [peer.frame()[1] for _ in range(limit)] == [b"f"] * limit
-            with pytest.raises(mm.TooLargeError, match=rf"{limit + 1} frames.*{limit} frames"):
+            with pytest.raises(mm.TooLargeError, match=rf"{limit + 1} frames.*{limit} frames?\b"):
                 ours.send_frames([b"f"] * (limit + 1), timeout=WAIT_S)
             peer.send(ref.message(*[b"g"] * limit))
             assert ours.recv_frames(timeout=WAIT_S) == [b"g"] * limit

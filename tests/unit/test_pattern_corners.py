@@ -186,7 +186,7 @@ def test_a_large_record_travels_alone_and_one_too_large_not_at_all() -> None:
     """batch_bytes is no limit for a single record; the peers' message_size_max is."""
     with WorkQueue(bind=UP, batch_bytes=100) as queue:
         queue.put_many([b"a" * 60, b"b" * 60, b"c" * 5000, b"d"])
-        with pytest.raises(mm.UsageError, match="over"):
+        with pytest.raises(mm.TooLargeError, match="a work queue takes"):
             queue.put(bytes(63 * 1024 * 1024 + 1))
         with pytest.raises(TypeError, match="encode"):
             queue.put("text")  # type: ignore[arg-type]

@@ -128,7 +128,7 @@ def test_a_message_that_is_given_back_wakes_the_poller() -> None:
         assert poller.poll(WAIT_S) == [pull]
         message = pull.recv(timeout=0)
         assert poller.poll(0) == []
-        keeping = threading.Thread(target=pull._keep, args=([message],))
+        keeping = threading.Thread(target=pull._ready.keep, args=([message],))
         keeping.start()
         assert poller.poll(WAIT_S) == [pull]
         keeping.join()
@@ -183,8 +183,8 @@ def test_closing_the_engine_closes_all_of_them() -> None:
     with pytest.raises(mm.ClosedError):
         poller.add(sockets[0])
     with mm.Pull() as pull:
-        if poller._handle:  # it was told of the sockets one by one
-            assert poller._engine is engine
+        if poller._sockets.handle:  # it was told of the sockets one by one
+            assert poller._sockets._engine is engine
             poller = mm.Poller[Any]()
         poller.add(pull)
         assert poller.poll(0) == []

@@ -66,7 +66,7 @@ def test_nothing_is_prefetched_while_a_thread_sleeps_in_a_receive(linked: Pair) 
     asleep.start()
     while pull._ready.sleeps(0) == 0:
         pass
-    with pull._inbox_lock:
+    with pull._ready:
         assert pull._ready.sleeps(0) == 1
     push.send_many([b"1", b"2", b"3"])
     asleep.join(WAIT_S)
@@ -160,7 +160,7 @@ def test_what_a_failed_call_left_goes_to_a_thread_that_waits(
         waits = threading.Thread(target=lambda: found.extend(way(pull)))
         waits.start()
         wait_until(lambda: pull._ready.sleeps(0))
-        pull._keep([mm.Message(b"left")])
+        pull._ready.keep([mm.Message(b"left")])
         waits.join(WAIT_S)
         assert found == [b"left"]
 

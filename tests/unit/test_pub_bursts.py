@@ -1,7 +1,7 @@
-"""A publisher in full flow to several subscribers, whose queues may lag behind what was sent.
+"""A publisher in full flow to several subscribers, whose fan-out may be deferred.
 
-Not here: the queues alone (tests/c/test_fan_out_lag.c). Law: whoever looks, at any moment, finds
-every message in exactly one place; no sleeps.
+Not here: the queues alone (tests/c/test_fan_out_deferred.c). Law: whoever looks, at any moment,
+finds every message in exactly one place; no sleeps.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def test_every_look_beside_a_sender_finds_every_message() -> None:
 
 
 def test_who_comes_late_gets_what_is_sent_from_then_on() -> None:
-    """A subscription ends what lags: it gets nothing of before, and all of after."""
+    """A subscription ends what is deferred: it gets nothing of before, and all of after."""
     with flowing("tcp://127.0.0.1:0") as flow, ExitStack() as late:
         for i in range(500):
             flow.pub.send(number(i))
@@ -179,7 +179,7 @@ def test_closing_right_after_a_burst_sends_it_all(closed: str, count: int) -> No
 
 
 def test_topics_that_take_turns_reach_whom_they_are_for() -> None:
-    """A message for others ends what lags."""
+    """A message for others ends what is deferred."""
     with flowing("tcp://127.0.0.1:0", topics="a") as flow:
         flow.subs[0].subscribe("b")
         flow.pub.wait_for_subscribers("b", count=1, timeout=WAIT_S)

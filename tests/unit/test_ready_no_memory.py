@@ -16,18 +16,20 @@ POINTS = 120
 """More than such a call allocates."""
 
 
-def test_a_receive_of_many_that_finds_no_memory_has_taken_nothing() -> None:
-    """Not the message either for which its list had no room."""
+@pytest.mark.parametrize("frames", [1, 3])
+def test_a_receive_of_many_that_finds_no_memory_has_taken_nothing(frames: int) -> None:
+    """Not the message either for which its list had no room, nor one that has half its frames."""
     memory = pytest.importorskip("_testcapi")
     bodies = [b"%d" % number for number in range(COUNT)]
     with joined(mm.Push, mm.Pull, "tcp://127.0.0.1:0") as (push, pull):
-        for n in range(POINTS):
-            push.send_many(bodies)
+        for n in range(POINTS * frames):
+            for body in bodies:
+                push.send_frames([b"frame"] * (frames - 1) + [body])
             push.drain(timeout=WAIT_S)
-            got: list[bytes] = []
+            got: list[mm.Message] = []
             memory.set_nomemory(n, n + 1)
             try:
-                got = pull.recv_many(COUNT, timeout=WAIT_S)  # type: ignore[assignment]
+                got = pull.recv_many(COUNT, timeout=WAIT_S)
             except MemoryError:
                 pass
             finally:
@@ -38,3 +40,4 @@ def test_a_receive_of_many_that_finds_no_memory_has_taken_nothing() -> None:
                 except mm.TimedOutError:
                     break
             assert got == bodies, n
+            assert {len(message.frames) for message in got} == {frames}

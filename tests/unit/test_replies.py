@@ -21,7 +21,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._binding.core import fast
+from meshmsg._binding.core import native
 from tests.support.pairs import WAIT_S, joined
 
 Asked = tuple[mm.Rep, mm.Dealer, mm.Request]
@@ -124,7 +124,7 @@ def test_a_request_that_no_socket_gave_has_nobody_to_answer() -> None:
     with pytest.raises(mm.UsageError, match="answered already"):
         made.reply(b"x")
     with pytest.raises(TypeError):
-        type(fast.no_way())()
+        type(native.no_way())()
 
 
 def test_a_class_of_ones_own_is_asked_once_for_each_answer() -> None:

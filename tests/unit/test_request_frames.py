@@ -308,7 +308,7 @@ def test_a_survey_in_frames_misses_peers_of_sp_and_with_them_alone_is_an_error(m
                 answers = [a async for a in survey] if mode == "asyncio" else list(survey)
                 assert [answer.frames for answer in answers] == [(b"c", b"d")]
                 assert len(survey.missing) == 1
-                assert asker.stats().dropped_unfit == 1
+                assert asker.stats().dropped_unencodable == 1
                 one = asker.survey_frames([b"one"], deadline=WAIT_S)
                 assert other.recv(timeout=WAIT_S).reply_frames([b"sp"])
                 assert peer.recv(timeout=WAIT_S).reply(b"zmtp")

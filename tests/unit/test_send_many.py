@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._binding.core import fast
+from meshmsg._binding.core import native
 from meshmsg._roles.unsent import CHUNK_BYTES, CHUNK_MESSAGES, Taken
+from meshmsg._sync import sending as _sync_sending
+from meshmsg.aio import _sending as _aio_sending
 from tests.support.pairs import WAIT_S, joined
 
 
@@ -132,6 +134,37 @@ def test_whatever_a_generator_raises_says_what_was_sent_and_what_was_not(
         assert bodies[told["sent"] :] == told["unsent"]
         assert told["sent"] == (count if issubclass(ending, Exception) else count // 1024 * 1024)
         assert counted(pull, told["sent"]) == bodies[: told["sent"]]
+
+
+class Unwilling:
+    """An iterable that is interrupted before it has given anything."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        raise KeyboardInterrupt
+
+
+def interrupted(*_: object) -> None:
+    """As if a signal came there."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("send", [at_once, in_a_loop])
+def test_what_is_interrupted_before_anything_is_taken_says_so_too(
+    send: Callable[..., mm.Stats], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list was taken with the call, an iterator was not; wrong times and values say it, too."""
+    with pytest.raises(KeyboardInterrupt) as early:
+        send(Unwilling())
+    assert (vars(early.value)["sent"], vars(early.value)["unsent"]) == (0, [])
+    with pytest.raises(TypeError) as wrong:
+        send("text")
+    assert (vars(wrong.value)["sent"], vars(wrong.value)["unsent"]) == (0, [])
+    for module in (_sync_sending, _aio_sending):
+        monkeypatch.setattr(module, "to_ms", interrupted)
+    for bodies, unsent in (([b"1", b"2"], [b"1", b"2"]), (iter([b"1"]), [])):
+        with pytest.raises(KeyboardInterrupt) as first:
+            send(bodies)
+        assert (vars(first.value)["sent"], vars(first.value)["unsent"]) == (0, unsent)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, CHUNK_MESSAGES + 3])
@@ -308,5 +341,5 @@ def test_what_is_made_of_a_message_and_is_no_bytes_is_let_go() -> None:
     odd = Odd()
     before = sys.getrefcount(odd)
     with pytest.raises(TypeError):
-        fast.gather(iter([1]), [], 10, 10, 1.0, time.monotonic, lambda _: odd)
+        native.gather(iter([1]), [], 10, 10, 1.0, time.monotonic, lambda _: odd)
     assert sys.getrefcount(odd) == before

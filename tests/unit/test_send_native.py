@@ -24,11 +24,11 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._binding.core import fast
+from meshmsg._binding.core import native
 from tests.support.pairs import WAIT_S, joined
 
 LARGE = 100_000
-"""Bytes of a body that does not go into a pack."""
+"""Bytes of a body that does not go into a segment."""
 
 
 class Text(bytes):
@@ -258,7 +258,7 @@ def recording(calls: list[tuple[Any, ...]], awaited: bool) -> Any:
     def take(*args: Any, **named: Any) -> None:
         calls.append((args, named))
 
-    return fast.send_method(take, True, awaited, take)
+    return native.send_method(take, True, awaited, take)
 
 
 @pytest.mark.parametrize("more", NATIVE + WRITTEN, ids=str)
@@ -320,7 +320,7 @@ def test_an_awaited_one_is_the_functions_with_other_arguments(more: dict[str, An
 def test_a_method_is_made_of_a_function_and_what_it_takes(args: tuple[Any, ...]) -> None:
     """All of it."""
     with pytest.raises(TypeError, match="expected"):
-        fast.send_method(*args)
+        native.send_method(*args)
 
 
 def test_in_a_loop_of_c_signals_and_other_threads_have_their_turn() -> None:

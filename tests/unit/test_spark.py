@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -70,6 +71,35 @@ def test_each_task_has_its_partition_and_attempt_and_gives_back_its_answer() -> 
         done = spark.run_tasks(Session(), task, count=2)  # type: ignore[arg-type]
         queue.join(workers=2, timeout=WAIT_S)
     assert done == [(0, 0, [b"a", b"b", b"c"]), (1, 0, [])]
+
+
+def test_a_task_is_protected_by_a_file_that_is_where_it_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Only while it runs: the next one in that process may be another's."""
+    pytest.importorskip("pyspark")
+
+    def task(partition: int, attempt: int) -> str | None:
+        if partition == 1:
+            raise LookupError
+        return os.environ.get("MESHMSG_SECURITY")
+
+    monkeypatch.delenv("MESHMSG_SECURITY", raising=False)
+    for before in (None, "/of/the/executor"):
+        if before:
+            monkeypatch.setenv("MESHMSG_SECURITY", before)
+        found = spark.run_tasks(Session(), task, count=1, security="/of/the/job")  # type: ignore[arg-type]
+        assert found == ["/of/the/job"]
+        assert spark.run_tasks(Session(), task, count=1) == [before]  # type: ignore[arg-type]
+        with pytest.raises(LookupError):
+            spark.run_tasks(Session(), task, count=2, security="/x")  # type: ignore[arg-type]
+        assert os.environ.get("MESHMSG_SECURITY") == before
+
+
+def test_keys_are_not_sent_to_executors() -> None:
+    """A policy has them; a path has none."""
+    with pytest.raises(TypeError, match="keys are not sent to executors"):
+        spark.run_tasks(Session(), print, count=1, security=mm.NONE)  # type: ignore[arg-type]
 
 
 def test_no_tasks_are_a_mistake() -> None:

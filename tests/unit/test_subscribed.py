@@ -59,7 +59,7 @@ def test_every_peer_has_to_know_and_count_is_the_least_of_them(seed: int) -> Non
 def test_nobody_is_there() -> None:
     """It waits for the first peer, and says so in vain."""
     with mm.Sub(bind="tcp://127.0.0.1:0", topics="t") as sub:
-        with pytest.raises(mm.WouldBlockError, match="0 of 1 peers known"):
+        with pytest.raises(mm.WouldBlockError, match="0 of 1 peer known"):
             sub.wait_for_subscribed(timeout=0)
         assert sub.wait_for_subscribed(0, timeout=0) == 0
         with mm.Pub(connect=sub.endpoint):
@@ -112,7 +112,7 @@ def test_only_the_answer_to_a_ping_behind_the_subscription_proves_it(of_meshmsg:
     server, peer, sub = publisher(1, *([(b"X-Meshmsg", b"1")] if of_meshmsg else []))
     with server, peer, sub, ThreadPoolExecutor() as pool:
         sub.wait_for_peers(timeout=WAIT_S)
-        with pytest.raises(mm.WouldBlockError, match="0 of 1 peers known"):
+        with pytest.raises(mm.WouldBlockError, match="0 of 1 peer known"):
             sub.wait_for_subscribed(timeout=0)
         early = ping_of(peer)
         sub.subscribe("u")

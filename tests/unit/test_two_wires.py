@@ -185,7 +185,7 @@ def test_a_publisher_drops_for_sp_what_it_cannot_say_there() -> None:
         assert zmtp.recv_frames(timeout=WAIT_S) == [b"t", b"two", b"three"]
         assert zmtp.recv_frames(timeout=WAIT_S) == [b"t", b"ok"]
         assert sp.recv_frames(timeout=WAIT_S) == [b"tok"]
-        assert pub.stats().dropped_unfit == pub.stats().dropped == 1
+        assert pub.stats().dropped_unencodable == pub.stats().dropped == 1
         assert [p.dropped_messages for p in pub.peers() if p.wire == "sp"] == [1]
         assert mm.EventKind.DROPPED in [event.kind for event in pub.events()]
         with pytest.raises(mm.MeshError, match="1 dropped"):
@@ -199,7 +199,7 @@ def test_a_blocking_publisher_does_not_wait_for_what_cannot_be_said() -> None:
         pub.wait_for_subscribers("x", 2, timeout=WAIT_S)
         pub.send_frames([b"a", b"b", b"c"], timeout=WAIT_S)
         assert zmtp.recv_frames(timeout=WAIT_S) == [b"a", b"b", b"c"]
-        assert pub.stats().dropped_unfit == 1
+        assert pub.stats().dropped_unencodable == 1
 
 
 def test_what_a_subscriber_of_sp_did_not_ask_for_never_fills_its_queue() -> None:
@@ -237,7 +237,7 @@ def test_a_topic_given_up_is_filtered_from_what_waits() -> None:
 def test_what_waited_for_a_peer_goes_to_one_of_the_other_wire(
     sp_first: bool, short_path: Path
 ) -> None:
-    """The queue of a peer that went away is told anew, in order; lost frames are counted."""
+    """The queue of a peer that went away is transcoded, in order; lost frames are counted."""
     place = f"ipc://{short_path}/s"
     first, second = ("sp+" + place, place) if sp_first else (place, "sp+" + place)
     bodies = [b"%d" % i for i in range(400)] + [b"y" * 50_000]
@@ -258,7 +258,7 @@ def test_what_waited_for_a_peer_goes_to_one_of_the_other_wire(
             while got[-1] != bodies[-1]:
                 got.append(bytes(pull.recv(timeout=WAIT_S)))
             assert [body for body in got if len(body) < 1 << 20] == bodies
-            assert push.stats().dropped_unfit == (0 if sp_first else 1)
+            assert push.stats().dropped_unencodable == (0 if sp_first else 1)
 
 
 @pytest.mark.parametrize("wrong", ["zmtp", "sp"])

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 import meshmsg
+import meshmsg.patterns.aio
 from meshmsg.patterns import WorkBatch, Worker, WorkQueue, work
+from meshmsg.patterns.workqueue import _hand
+from meshmsg.patterns.workqueue._desk import RECORD_SIZE_MAX
 from meshmsg.patterns.workqueue._hand import ASK_AGAIN, Hand
 from meshmsg.patterns.workqueue._wire import pack_ask
+from tests.support.pairs import of_its_own, wait_until
 
+GONE = of_its_own().replace(":0", ":9")
 PATIENCE = 60.0  # seconds until a test gives up; none of them waits that long
 
 
@@ -192,7 +199,7 @@ def test_an_idle_worker_waits_for_records_put_later(crew: Crew) -> None:
     """Asking before there is anything is fine; `put` then answers at once."""
     with WorkQueue() as queue:
         got: list[WorkBatch] = []
-        with pytest.raises(meshmsg.TimedOutError, match="0 of 1 workers"):
+        with pytest.raises(meshmsg.TimedOutError, match="0 of 1 worker after"):
             queue.wait_for_workers(1, timeout=0.01)
         crew.add(lambda: got.extend(work(queue.endpoint, silence=PATIENCE)))
         queue.wait_for_workers(1, timeout=PATIENCE)
@@ -328,3 +335,74 @@ def test_repr_and_stats_tell_what_is_going_on() -> None:
             f"<WorkQueue {queue.endpoint}: 0 workers, 3 waiting, 0 leased, 0 of 3 acknowledged>"
         )
         assert queue.socket_stats().sent_messages == 0
+
+
+def test_a_worker_that_stops_where_no_queue_is_ends_at_once_without_a_word(
+    crew: Crew, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It did nothing that anybody should know of, so it waits for no answer."""
+    monkeypatch.setattr(_hand, "LEAVE_S", 1e9)
+    with Worker(GONE, silence=PATIENCE) as worker:
+        crew.add(
+            lambda: crew.done.extend(record for batch in worker for record in batch.numbered())
+        )
+        wait_until(lambda: worker._dealer.events(since=0))  # it tries to connect
+        worker.stop()
+        crew.join()
+        assert list(worker) == []
+    assert "did not answer" not in caplog.text
+
+
+def test_an_asyncio_worker_that_stops_where_no_queue_is_ends_at_once_without_a_word(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with threads."""
+    monkeypatch.setattr(_hand, "LEAVE_S", 1e9)
+
+    async def run() -> None:
+        async with meshmsg.patterns.aio.Worker(GONE, silence=PATIENCE) as worker:
+
+            async def loop() -> list[object]:
+                return [batch async for batch in worker]
+
+            task = asyncio.ensure_future(loop())
+            while not worker._dealer.events(since=0):
+                await asyncio.sleep(0)
+            worker.stop()
+            assert await asyncio.wait_for(task, PATIENCE) == []
+
+    asyncio.run(run())
+    assert "did not answer" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda queue: queue.put(b"x", timeout=-1), ValueError),
+        (lambda queue: queue.put(b"x", timeout="a"), TypeError),
+        (lambda queue: queue.put_many([b"x"], timeout=-1), ValueError),
+        (lambda queue: queue.wait_for_workers(timeout="a"), TypeError),
+        (lambda queue: queue.wait_for_workers(-1), meshmsg.UsageError),
+        (lambda queue: queue.wait_for_workers("a"), meshmsg.UsageError),
+        (lambda queue: queue.join(workers=-2), meshmsg.UsageError),
+        (lambda queue: queue.join(workers=True), meshmsg.UsageError),
+        (lambda queue: queue.join(timeout=-1), ValueError),
+        (lambda queue: queue.put(bytes(RECORD_SIZE_MAX + 1)), meshmsg.TooLargeError),
+    ],
+)
+def test_the_work_queue_refuses_what_a_socket_refuses(
+    call: Callable[[Any], Any], error: type[Exception]
+) -> None:
+    """With the same kind of error, of threads and of asyncio, and nothing is put."""
+    with WorkQueue() as queue:
+        with pytest.raises(error):
+            call(queue)
+        assert queue.stats().put == 0
+
+    async def run() -> None:
+        async with meshmsg.patterns.aio.WorkQueue() as queue:
+            with pytest.raises(error):
+                await call(queue)
+            assert queue.stats().put == 0
+
+    asyncio.run(run())

@@ -29,7 +29,7 @@ typedef struct memory_queue {
     memory_piece pieces[MEMORY_PIECES_MAX];
     uint32_t first, count;
     size_t bytes;
-    mmi_pack_out *block;             /* of copies; the last one */
+    mmi_segment_out *block;             /* of copies; the last one */
 } memory_queue;
 
 typedef struct memory_end {

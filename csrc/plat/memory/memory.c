@@ -129,8 +129,8 @@ end_events(const memory_end *end)
     bool read = end->in.count > 0 || other->finished;
     const memory_queue *out = &other->in;
     bool write = out->bytes <= MEMORY_BYTES_MAX / 2 && out->count <= MEMORY_PIECES_MAX / 2;
-    return end->watched & ((read ? (uint32_t)MMI_WATCH_READ : 0) |
-                           (write ? (uint32_t)MMI_WATCH_WRITE : 0));
+    return end->watched &
+           ((read ? (uint32_t)MMI_WATCH_READ : 0) | (write ? (uint32_t)MMI_WATCH_WRITE : 0));
 }
 
 /* After any change: its platform hears of it. The pair's lock is held. */
@@ -290,15 +290,15 @@ mmi_memory_borrow(int s, mmi_iov *piece)
     memory_end *end = memory_find(s), *other = memory_other(end);
     pthread_mutex_lock(&end->pair->lock);
     bool more = other->open && !other->finished;
-    int rc = mmi_memory_front(&end->in, piece)   ? MM_OK
-             : end->in.count == 0 && more ? MM_EAGAIN
-                                          : MM_ENOTSUP;
+    int rc = mmi_memory_front(&end->in, piece) ? MM_OK
+             : end->in.count == 0 && more      ? MM_EAGAIN
+                                               : MM_ENOTSUP;
     pthread_mutex_unlock(&end->pair->lock);
     return rc;
 }
 
 void
-mmi_memory_spend(int s, size_t size)
+mmi_memory_consume(int s, size_t size)
 {
     memory_end *end = memory_find(s);
     pthread_mutex_lock(&end->pair->lock);
@@ -308,7 +308,7 @@ mmi_memory_spend(int s, size_t size)
 }
 
 size_t
-mmi_memory_held(int s)
+mmi_memory_untaken(int s)
 {
     memory_end *end = memory_find(s);
     pthread_mutex_lock(&end->pair->lock);
@@ -380,7 +380,7 @@ mmi_memory_doze(mmi_memory *m)
 }
 
 void
-mmi_memory_rouse(mmi_memory *m)
+mmi_memory_wake(mmi_memory *m)
 {
     atomic_store(&m->asleep, false);
 }

@@ -1,6 +1,6 @@
 /*
  * memory.h: byte streams within the process: two ends joined by a queue of pieces each way.  A
- * piece is copied, or lent: a reference to the message or pack it lies in, which the reader drops.
+ * piece is copied, or lent: a reference to the message or segment it lies in, which the reader drops.
  *
  * Not here: which streams are such (posix.c asks mmi_memory_is).  Law: a queue takes no more once
  * it holds MEMORY_BYTES_MAX; a pair's lock may be held when that of a platform's ends is taken, and
@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
-#include "base/pack.h"
+#include "base/segment.h"
 #include "plat/plat.h"
 
 /* What one platform has of them.  wake: makes its poll return. */
@@ -36,8 +36,8 @@ int mmi_memory_pair(mmi_memory *m, int s[2]) MMI_WARN_UNUSED;     /* MM_EMFILE, 
 int64_t mmi_memory_readv(int s, const mmi_iov *iov, int n);
 int64_t mmi_memory_lend(int s, const mmi_iov *iov, mmi_msg *const *owners, int n);
 int mmi_memory_borrow(int s, mmi_iov *piece);
-void mmi_memory_spend(int s, size_t size);
-size_t mmi_memory_held(int s);                        /* octets the other end has not read */
+void mmi_memory_consume(int s, size_t size);
+size_t mmi_memory_untaken(int s);                        /* octets the other end has not read */
 void mmi_memory_finish(int s);
 void mmi_memory_close(int s);
 void mmi_memory_watch(mmi_memory *m, int s, uint32_t events, uint64_t tag);
@@ -46,7 +46,7 @@ void mmi_memory_watch(mmi_memory *m, int s, uint32_t events, uint64_t tag);
 int mmi_memory_take(mmi_memory *m, mmi_event *out, int cap);
 /* Before its poll waits for the system. false: it is not to, something is ready. */
 bool mmi_memory_doze(mmi_memory *m);
-void mmi_memory_rouse(mmi_memory *m);                 /* it does not wait any more */
+void mmi_memory_wake(mmi_memory *m);                 /* it does not wait any more */
 
 /* For the fork: the lock of the table of ends, and what a child does with it. */
 void mmi_memory_lock(void);

@@ -2,8 +2,8 @@
  * plat/memory/queue.c: the bytes on their way through a stream within the process, as pieces.
  *
  * Not here: whose they are and who is told (memory.c).  Law: the owner of a piece is held until the
- * piece has been read; bytes of a pack or block never move, so what was borrowed stays where it is
- * while more is put behind it.
+ * piece has been read; bytes of a segment or block never move, so what was borrowed stays where it
+ * is while more is put behind it.
  */
 #include <string.h>
 
@@ -43,10 +43,10 @@ queue_free_block(memory_queue *q)
 static bool
 queue_copy(memory_queue *q, const uint8_t *data, size_t size)
 {
-    mmi_pack_out *block = q->block;
+    mmi_segment_out *block = q->block;
     if (block == NULL || block->cap - block->used < size) {
         size_t cap = q->count == 0 ? (size_t)MEMORY_BLOCK_FIRST : (size_t)MEMORY_BLOCK_CAP;
-        block = mmi_pack_out_new(NULL, size > cap ? size : cap);
+        block = mmi_segment_out_new(NULL, size > cap ? size : cap);
         if (block == NULL) {
             return false;
         }
@@ -111,7 +111,7 @@ mmi_memory_clear(memory_queue *q)
 static bool
 piece_is_run(const memory_piece *piece)
 {
-    return piece->owner->kind == MMI_MSG_PACK_OUT;
+    return piece->owner->kind == MMI_MSG_SEGMENT_OUT;
 }
 
 bool

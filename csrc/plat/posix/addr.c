@@ -83,12 +83,8 @@ mmi_addr_format(const mmi_addr *a, const char *scheme, char *out, size_t size)
         }
         snprintf(out, size, "%s://[%s%s]:%u", scheme, ip, zone, (unsigned)a->port);
         break;
-    case MMI_ADDR_UNIX:
-        snprintf(out, size, "%s://%s", scheme, a->path);
-        break;
-    default:
-        snprintf(out, size, "?");
-        break;
+    case MMI_ADDR_UNIX: snprintf(out, size, "%s://%s", scheme, a->path); break;
+    default: snprintf(out, size, "?"); break;
     }
 }
 
@@ -98,12 +94,26 @@ mmi_addr_loopback(const mmi_addr *a)
     static const uint8_t mapped[13] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127 };
     static const uint8_t one[16] = { [15] = 1 };
     switch (a->kind) {
-    case MMI_ADDR_TCP4:
-        return !a->any && a->ip[0] == mapped[12];
+    case MMI_ADDR_TCP4: return !a->any && a->ip[0] == mapped[12];
     case MMI_ADDR_TCP6:
         return !a->any &&
                (memcmp(a->ip, one, sizeof one) == 0 || memcmp(a->ip, mapped, sizeof mapped) == 0);
-    default:
-        return a->kind == MMI_ADDR_UNIX;
+    default: return a->kind == MMI_ADDR_UNIX;
     }
+}
+
+uint64_t
+mmi_addr_network(const mmi_addr *a)
+{
+    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+    bool maps = a->kind == MMI_ADDR_TCP6 && memcmp(a->ip, mapped, sizeof mapped) == 0;
+    uint8_t octets[8] = { 0xff, 0xff, 0xff, 0xff };   /* no IPv6 address of a peer begins so */
+    uint64_t network = 0;
+    if (a->kind == MMI_ADDR_TCP4 || maps) {
+        memcpy(octets + 4, a->ip + (maps ? sizeof mapped : 0), 4);
+        memcpy(&network, octets, sizeof network);
+    } else if (a->kind == MMI_ADDR_TCP6) {
+        memcpy(&network, a->ip, sizeof network);
+    }
+    return network;
 }

@@ -64,8 +64,7 @@ static bool
 epoll_watches(const mmi_poller *p, int fd)
 {
     size_t word = (size_t)fd / EPOLL_WORD_BITS;
-    return word < p->watched_cap &&
-           (p->watched[word] >> ((size_t)fd % EPOLL_WORD_BITS) & 1) != 0;
+    return word < p->watched_cap && (p->watched[word] >> ((size_t)fd % EPOLL_WORD_BITS) & 1) != 0;
 }
 
 static void

@@ -13,43 +13,28 @@ mmi_posix_error(int error)
 {
     switch (error) {
     case EAGAIN:
-    case EINPROGRESS:
-        return MM_EAGAIN;
+    case EINPROGRESS: return MM_EAGAIN;
     case ECONNREFUSED:
-    case ENOENT:          /* a unix socket that nobody bound */
-        return MM_ECONNREFUSED;
-    case EADDRINUSE:
-        return MM_EADDRINUSE;
+    case ENOENT: /* a unix socket that nobody bound */ return MM_ECONNREFUSED;
+    case EADDRINUSE: return MM_EADDRINUSE;
     case EADDRNOTAVAIL:
-    case EAFNOSUPPORT:    /* an address of IPv6, and this machine has none */
-        return MM_EADDRNOTAVAIL;
-    case ENOTDIR:
-        return MM_ENOTDIR;
-    case ELOOP:
-        return MM_ELOOP;
-    case ENAMETOOLONG:
-        return MM_ENAMETOOLONG;
-    case EINVAL:
-        return MM_EADDRINVAL;
+    case EAFNOSUPPORT: /* an address of IPv6, and this machine has none */ return MM_EADDRNOTAVAIL;
+    case ENOTDIR: return MM_ENOTDIR;
+    case ELOOP: return MM_ELOOP;
+    case ENAMETOOLONG: return MM_ENAMETOOLONG;
+    case EINVAL: return MM_EADDRINVAL;
     case EACCES:
-    case EPERM:
-        return MM_EPERM;
-    case EROFS:
-        return MM_EROFS;
+    case EPERM: return MM_EPERM;
+    case EROFS: return MM_EROFS;
     case EMFILE:
-    case ENFILE:
-        return MM_EMFILE;
+    case ENFILE: return MM_EMFILE;
     case ENOMEM:
-    case ENOBUFS:
-        return MM_ENOMEM;
+    case ENOBUFS: return MM_ENOMEM;
     case ENOSPC:
-    case EDQUOT:
-        return MM_ENOSPC;
+    case EDQUOT: return MM_ENOSPC;
     case ENETUNREACH:
     case EHOSTUNREACH:
-    case ETIMEDOUT:
-        return MM_EHOSTUNREACH;
-    default:
-        return MM_ECONNRESET;
+    case ETIMEDOUT: return MM_EHOSTUNREACH;
+    default: return MM_ECONNRESET;
     }
 }

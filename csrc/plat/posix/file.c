@@ -84,7 +84,7 @@ file_close(void *self, int file)
 
 /* What is wrong with a file that could be opened: an errno, 0: nothing. */
 static int
-file_unfit(int fd)
+file_refusal(int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) {
@@ -116,10 +116,10 @@ file_open(void *self, int dir, const char *name, uint32_t flags, int *file)
     how |= (flags & MMI_FILE_CREATE) != 0 ? O_CREAT : 0;
     how |= (flags & MMI_FILE_NEW) != 0 ? O_EXCL : 0;
     UNBROKEN(fd, openat(dir, name, how, FILE_MODE));
-    int unfit = fd >= 0 ? file_unfit(fd) : 0;
-    if (unfit != 0) {
+    int unencodable = fd >= 0 ? file_refusal(fd) : 0;
+    if (unencodable != 0) {
         (void)close(fd);
-        return mmi_file_error(unfit);
+        return mmi_file_error(unencodable);
     }
     return file_opened(fd, file);
 }
@@ -288,9 +288,7 @@ file_kind(int dir, const struct dirent *d)
     if (type == DT_UNKNOWN && fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         type = IFTODT(st.st_mode);
     }
-    return type == DT_REG   ? MMI_ENTRY_FILE
-           : type == DT_DIR ? MMI_ENTRY_FOLDER
-                            : MMI_ENTRY_OTHER;
+    return type == DT_REG ? MMI_ENTRY_FILE : type == DT_DIR ? MMI_ENTRY_FOLDER : MMI_ENTRY_OTHER;
 }
 
 static int

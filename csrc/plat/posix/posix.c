@@ -19,6 +19,8 @@
 #define POSIX_SINGLE_THREADED
 #endif
 
+#include "plat/pages.h"
+
 enum { POSIX_FILES = 2048 };   /* descriptors that are made room for, 8 octets each */
 
 static const char posix_domain;   /* its address: descriptors are the whole process's */
@@ -65,7 +67,7 @@ posix_poll(void *self, mmi_event *out, int cap, uint64_t deadline_ns)
     bool sleeps = count == 0 && deadline_ns != 0 && mmi_memory_doze(&p->memory);
     count += p->ops->poll(p->poller, out + count, cap - count, sleeps ? deadline_ns : 0);
     if (sleeps) {
-        mmi_memory_rouse(&p->memory);
+        mmi_memory_wake(&p->memory);
     }
     if (near == 0) {
         count += mmi_memory_take(&p->memory, out + count, cap - count);
@@ -185,10 +187,11 @@ static const mmi_plat posix_plat = {
     .pair = mmi_posix_pair,
     .lend = mmi_posix_lend,
     .borrow = mmi_posix_borrow,
-    .spend = mmi_posix_spend,
+    .consume = mmi_posix_consume,
     .readv = mmi_posix_readv,
     .writev = mmi_posix_writev,
     .transit = mmi_posix_transit,
+    .peer_credentials = mmi_unix_credentials,
     .finish = mmi_posix_finish,
     .close = mmi_posix_close,
     .watch = posix_watch,
@@ -203,6 +206,7 @@ static const mmi_plat posix_plat = {
     .thread_join = mmi_posix_thread_join,
     .after_fork = posix_after_fork,
     .free = posix_free,
+    .pages = &mmi_pages_posix,
 };
 
 /* Whenever the kernel makes the table of descriptors of a process with threads larger, it waits for

@@ -80,7 +80,7 @@ int mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer);
 int mmi_posix_pair(void *self, int s[2]);
 int64_t mmi_posix_lend(void *self, int s, const mmi_iov *iov, mmi_msg *const *owners, int n);
 int mmi_posix_borrow(void *self, int s, mmi_iov *piece);
-void mmi_posix_spend(void *self, int s, size_t size);
+void mmi_posix_consume(void *self, int s, size_t size);
 int64_t mmi_posix_readv(void *self, int s, const mmi_iov *iov, int n);
 int64_t mmi_posix_writev(void *self, int s, const mmi_iov *iov, int n);
 void mmi_posix_finish(void *self, int s);
@@ -101,6 +101,7 @@ bool mmi_unix_abstract(const mmi_addr *a);
  * other side is neither this user nor root; *uid is then whose it is. */
 int mmi_unix_accepted(int fd, uint32_t *uid);
 int mmi_unix_connected(int fd, const mmi_addr *a);
+int mmi_unix_credentials(void *self, int fd, mmi_credentials *out);
 
 /* resolve.c */
 mmi_resolver *mmi_resolver_new(mmi_posix *p);

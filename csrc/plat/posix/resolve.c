@@ -166,7 +166,7 @@ mmi_resolver_start(mmi_resolver *r, const char *host, uint16_t port, uint64_t ta
 static resolve_job *
 resolve_find(mmi_list *jobs, uint64_t tag)
 {
-    MMI_LIST_EACH(jobs, node, after) {
+    MMI_LIST_EACH (jobs, node, after) {
         resolve_job *job = MMI_CONTAINER_OF(node, resolve_job, node);
         if (job->tag == tag && !job->forgotten) {
             return job;
@@ -217,7 +217,7 @@ mmi_resolver_done(mmi_resolver *r, mmi_event *out, int cap)
 {
     int count = 0;
     pthread_mutex_lock(&r->lock);
-    MMI_LIST_EACH(&r->finished, node, after) {
+    MMI_LIST_EACH (&r->finished, node, after) {
         resolve_job *job = MMI_CONTAINER_OF(node, resolve_job, node);
         if (!job->told && count < cap) {
             job->told = true;

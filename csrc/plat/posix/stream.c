@@ -57,7 +57,7 @@ stream_tune(int fd, int family)
     }
     /* No SO_SNDBUF, SO_RCVBUF: a size that is set ends the kernel's autotuning (tcp_wmem, tcp_rmem)
      * and is cut to wmem_max or rmem_max, often less than autotuning reaches.  Larger and fixed
-     * ones were measured: within 10 % (docs/performance.md, "What was tried"). */
+     * ones were measured: within 10 % (docs/performance-log.md). */
     stream_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     stream_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     stream_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, STREAM_KEEPALIVE_IDLE_S);
@@ -220,10 +220,10 @@ mmi_posix_borrow(void *self, int s, mmi_iov *piece)
 }
 
 void
-mmi_posix_spend(void *self, int s, size_t size)
+mmi_posix_consume(void *self, int s, size_t size)
 {
     (void)self;
-    mmi_memory_spend(s, size);
+    mmi_memory_consume(s, size);
 }
 
 int64_t

@@ -30,14 +30,14 @@ void
 mmi_posix_transit(void *self, int s, uint32_t probe_ms, mmi_transit *out)
 {
     (void)self;
-    *out = (mmi_transit){ .held = 0 };
+    *out = (mmi_transit){ .untaken = 0 };
     if (mmi_memory_is(s)) {
-        out->held = mmi_memory_held(s);
+        out->untaken = mmi_memory_untaken(s);
         return;
     }
-    int held = 0;
-    if (ioctl(s, TIOCOUTQ, &held) == 0 && held > 0) {
-        out->held = (uint64_t)held;
+    int untaken = 0;
+    if (ioctl(s, TIOCOUTQ, &untaken) == 0 && untaken > 0) {
+        out->untaken = (uint64_t)untaken;
     }
     struct tcp_info info = { .tcpi_state = 0 };
     socklen_t size = sizeof info;
@@ -48,7 +48,7 @@ mmi_posix_transit(void *self, int s, uint32_t probe_ms, mmi_transit *out)
     /* A window that closes over what is in flight is asked for with that, which is not counted. */
     out->owed = (info.tcpi_unacked > 0 && info.tcpi_retransmits >= TRANSIT_AGAIN_MIN) ||
                 info.tcpi_probes >= TRANSIT_AGAIN_MIN;
-    if (probe_ms > 0 && out->held > 0) {
+    if (probe_ms > 0 && out->untaken > 0) {
         transit_rto_max(s, probe_ms);
     }
 }

@@ -19,17 +19,27 @@ mmi_unix_abstract(const mmi_addr *a)
     return a->kind == MMI_ADDR_UNIX && a->path[0] == '@';
 }
 
-/* Who connected, or who listened: as it was at that moment. */
+int
+mmi_unix_credentials(void *self, int fd, mmi_credentials *out)
+{
+    (void)self;
+    struct ucred who;
+    socklen_t size = sizeof who;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.uid == (uid_t)-1) {
+        return MM_ENOTSUP;   /* of a socket of TCP the kernel says -1 */
+    }
+    *out = (mmi_credentials){ .pid = (uint32_t)who.pid, .uid = who.uid, .gid = who.gid };
+    return MM_OK;
+}
+
+/* Unknown is not let in. */
 static int
 unix_uid(int fd, uid_t *uid)
 {
-    struct ucred who;
-    socklen_t size = sizeof who;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) {
-        return MM_EPERM;   /* unknown is not let in */
-    }
-    *uid = who.uid;
-    return MM_OK;
+    mmi_credentials who;
+    int rc = mmi_unix_credentials(NULL, fd, &who);
+    *uid = rc == MM_OK ? who.uid : *uid;
+    return rc == MM_OK ? MM_OK : MM_EPERM;
 }
 
 int

@@ -65,9 +65,7 @@ disk_folder(void *self, int dir, const char *name, int *sub)
     int error = disk_enter(d, MMI_DISK_OPEN, dir, DISK_WANT_FOLDER, &h);
     disk_node *n = error == 0 ? mmi_disk_find(h->node, name) : NULL;
     if (error == 0) {
-        error = n == NULL     ? ENOENT
-                : !n->folder ? ENOTDIR
-                             : mmi_disk_handle(d, n, false, sub);
+        error = n == NULL ? ENOENT : !n->folder ? ENOTDIR : mmi_disk_handle(d, n, false, sub);
     }
     return disk_leave(d, MMI_DISK_OPEN, error);
 }
@@ -100,8 +98,7 @@ disk_mkdir(void *self, int dir, const char *name)
     }
     int error = disk_enter(d, MMI_DISK_NAME, dir, DISK_WANT_FOLDER, &h);
     if (error == 0) {
-        error = mmi_disk_find(h->node, name) != NULL ? EEXIST
-                                                     : disk_make(d, h->node, name, true);
+        error = mmi_disk_find(h->node, name) != NULL ? EEXIST : disk_make(d, h->node, name, true);
     }
     return disk_leave(d, MMI_DISK_NAME, error);
 }
@@ -164,8 +161,8 @@ disk_read(void *self, int file, uint64_t at, void *buf, size_t size)
         return rc;
     }
     int error = disk_enter(d, MMI_DISK_READ, file, DISK_WANT_FILE, &h);
-    int64_t n = error != 0 ? mmi_file_error(error)
-                           : (int64_t)mmi_disk_data_read(h->node, at, buf, size);
+    int64_t n =
+        error != 0 ? mmi_file_error(error) : (int64_t)mmi_disk_data_read(h->node, at, buf, size);
     return mmi_disk_end(d, MMI_DISK_READ, n);
 }
 
@@ -270,7 +267,7 @@ disk_size(void *self, int file, uint64_t *size)
 
 /* What stands in the way of a rename: an errno, 0: nothing. */
 static int
-disk_unfit(const disk_node *n, const disk_node *to_dir, const disk_node *there)
+disk_refusal(const disk_node *n, const disk_node *to_dir, const disk_node *there)
 {
     if (n == NULL) {
         return ENOENT;
@@ -306,7 +303,7 @@ disk_rename(void *self, int from_dir, const char *from, int to_dir, const char *
     }
     if (error == 0) {
         const disk_node *n = mmi_disk_find(h->node, from), *there = mmi_disk_find(other->node, to);
-        error = disk_unfit(n, other->node, there);
+        error = disk_refusal(n, other->node, there);
         if (error == 0 && n != there) {
             error = mmi_disk_change_rename(d, h->node, from, other->node, to);
         }
@@ -326,7 +323,7 @@ disk_unlink(void *self, int dir, const char *name)
     int error = disk_enter(d, MMI_DISK_NAME, dir, DISK_WANT_FOLDER, &h);
     if (error == 0) {
         const disk_node *n = mmi_disk_find(h->node, name);
-        error = n == NULL     ? ENOENT
+        error = n == NULL   ? ENOENT
                 : n->folder ? EISDIR
                             : mmi_disk_change_name(d, h->node, name, NULL);
     }
@@ -347,7 +344,7 @@ disk_list(void *self, int dir, void (*each)(void *arg, const mmi_entry *entry), 
     for (uint64_t turn = mmi_disk_between(d, 0, 7); turn > 0 && !mmi_list_empty(entries); turn--) {
         mmi_list_push_back(entries, mmi_list_pop_front(entries));
     }
-    MMI_LIST_EACH(entries, at, after) {
+    MMI_LIST_EACH (entries, at, after) {
         const disk_entry *e = MMI_CONTAINER_OF(at, disk_entry, at);
         if (e->seen != NULL) {
             mmi_entry entry = { .kind = e->seen->folder ? MMI_ENTRY_FOLDER : MMI_ENTRY_FILE };
@@ -439,7 +436,7 @@ mmi_disk_rot(mmi_disk *d, int file, uint64_t at)
 }
 
 void
-mmi_disk_look(const mmi_disk *d, mmi_disk_state *out)
+mmi_disk_inspect(const mmi_disk *d, mmi_disk_state *out)
 {
     *out = (mmi_disk_state){
         .operations = d->operations,

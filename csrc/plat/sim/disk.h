@@ -70,6 +70,6 @@ void mmi_disk_kill(mmi_disk *d);
 /* A bit of the sector that holds this octet turns, in the cache and on the platter.  MM_EINVAL: it
  * was never written. */
 int mmi_disk_rot(mmi_disk *d, int file, uint64_t at);
-void mmi_disk_look(const mmi_disk *d, mmi_disk_state *out);
+void mmi_disk_inspect(const mmi_disk *d, mmi_disk_state *out);
 
 #endif

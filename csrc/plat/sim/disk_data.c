@@ -196,12 +196,14 @@ data_behind(const disk_page *page, uint64_t place)
 int
 mmi_disk_data_truncate(mmi_disk *d, disk_node *n, uint64_t size)
 {
-    DISK_PAGES_EACH(n, page) {
+    DISK_PAGES_EACH(n, page)
+    {
         if (!data_touch_range(d, page, data_behind(page, size), DISK_PAGE)) {
             return ENOMEM;
         }
     }
-    DISK_PAGES_EACH(n, page) {
+    DISK_PAGES_EACH(n, page)
+    {
         size_t from = data_behind(page, size);
         memset(page->seen + from, 0, DISK_PAGE - from);
         if (from == 0 && page->paid) {
@@ -224,7 +226,8 @@ mmi_disk_data_reserve(mmi_disk *d, disk_node *n, uint64_t size)
     uint64_t pages = data_pages(size);
     if (pages > n->reserved) {
         uint64_t more = pages - n->reserved;
-        DISK_PAGES_EACH(n, page) {
+        DISK_PAGES_EACH(n, page)
+        {
             more -= page->paid && page->index < pages;
         }
         if (data_full(d, more)) {
@@ -233,7 +236,8 @@ mmi_disk_data_reserve(mmi_disk *d, disk_node *n, uint64_t size)
             n->size = some > n->size ? some : n->size;
             return ENOSPC;
         }
-        DISK_PAGES_EACH(n, page) {
+        DISK_PAGES_EACH(n, page)
+        {
             page->paid = page->paid && page->index >= pages;
         }
         d->used += more;
@@ -275,7 +279,8 @@ data_keep_size(disk_node *n)
 void
 mmi_disk_data_sync(disk_node *n)
 {
-    DISK_PAGES_EACH(n, page) {
+    DISK_PAGES_EACH(n, page)
+    {
         for (int s = 0; s < DISK_SECTORS; s++) {
             if ((page->dirty >> s & 1) != 0) {
                 data_settle(page, s, true);
@@ -291,7 +296,8 @@ mmi_disk_data_sync_failed(mmi_disk *d, disk_node *n)
 {
     enum { STAYS, GONE_BUT_SEEN, GONE, FATES };
     uint64_t fate = mmi_disk_between(d, 0, FATES - 1);
-    DISK_PAGES_EACH(n, page) {
+    DISK_PAGES_EACH(n, page)
+    {
         for (int s = 0; s < DISK_SECTORS; s++) {
             if ((page->dirty >> s & 1) == 0) {
                 continue;
@@ -367,14 +373,16 @@ mmi_disk_data_crash(mmi_disk *d, disk_node *n, const disk_mood *mood)
     n->kept_reserved = n->reserved;
     n->size = n->kept_size;
     n->size_dirty = false;
-    DISK_PAGES_EACH(n, page) {
+    DISK_PAGES_EACH(n, page)
+    {
         data_crash_page(d, page, mood, front);
         size_t from = data_behind(page, n->size);
         memset(page->seen + from, 0, DISK_PAGE - from);
     }
     data_trim(n);
     d->used += n->reserved;
-    DISK_PAGES_EACH(n, page) {
+    DISK_PAGES_EACH(n, page)
+    {
         page->paid = page->index >= n->reserved;
         d->used += page->paid;
     }
@@ -385,7 +393,8 @@ mmi_disk_data_unpay(mmi_disk *d, disk_node *n)
 {
     d->used -= n->reserved;
     n->reserved = 0;
-    DISK_PAGES_EACH(n, page) {
+    DISK_PAGES_EACH(n, page)
+    {
         d->used -= page->paid;
         page->paid = false;
     }
@@ -394,7 +403,8 @@ mmi_disk_data_unpay(mmi_disk *d, disk_node *n)
 void
 mmi_disk_data_fini(disk_node *n)
 {
-    DISK_PAGES_EACH(n, page) {
+    DISK_PAGES_EACH(n, page)
+    {
         mmi_free(page->kept);
         mmi_free(page);
     }

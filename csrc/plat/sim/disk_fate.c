@@ -15,8 +15,8 @@ static const uint64_t FATE_HASH_PRIME = 0x100000001b3ull;   /* FNV-1a */
 static uint32_t
 fate_ppm(const mmi_disk *d, mmi_disk_op op)
 {
-    return op == MMI_DISK_READ                                  ? d->opts.read_eio_ppm
-           : op == MMI_DISK_WRITE                               ? d->opts.write_eio_ppm
+    return op == MMI_DISK_READ                                 ? d->opts.read_eio_ppm
+           : op == MMI_DISK_WRITE                              ? d->opts.write_eio_ppm
            : op == MMI_DISK_SYNC || op == MMI_DISK_SYNC_FOLDER ? d->opts.sync_eio_ppm
                                                                : 0;
 }
@@ -122,7 +122,7 @@ mmi_disk_crash(mmi_disk *d)
     disk_mood mood = fate_mood(d);
     mmi_disk_names_crash(d, &mood);
     d->used = 0;
-    MMI_LIST_EACH(&d->nodes, at, after) {
+    MMI_LIST_EACH (&d->nodes, at, after) {
         mmi_disk_data_crash(d, MMI_CONTAINER_OF(at, disk_node, at), &mood);
     }
 }

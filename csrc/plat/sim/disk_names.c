@@ -40,7 +40,7 @@ mmi_disk_unref(mmi_disk *d, disk_node *n)
     if (n == NULL || --n->refs > 0) {
         return;
     }
-    MMI_LIST_EACH(&n->entries, at, after) {
+    MMI_LIST_EACH (&n->entries, at, after) {
         disk_entry *e = entry_of(at);
         mmi_disk_unref(d, e->seen);
         mmi_disk_unref(d, e->kept);
@@ -98,7 +98,7 @@ entry_free_if_unused(disk_entry *e)
 static disk_entry *
 entry_find(const disk_node *folder, const char *name)
 {
-    MMI_LIST_EACH(&folder->entries, at, after) {
+    MMI_LIST_EACH (&folder->entries, at, after) {
         if (strcmp(entry_of(at)->name, name) == 0) {
             return entry_of(at);
         }
@@ -129,7 +129,7 @@ bool
 mmi_disk_holds(const disk_node *folder, const disk_node *n)
 {
     bool found = folder == n;
-    MMI_LIST_EACH(&folder->entries, at, after) {
+    MMI_LIST_EACH (&folder->entries, at, after) {
         const disk_node *in = entry_of(at)->seen;
         found = found || (in != NULL && in->folder && mmi_disk_holds(in, n));
     }
@@ -139,7 +139,7 @@ mmi_disk_holds(const disk_node *folder, const disk_node *n)
 bool
 mmi_disk_empty(const disk_node *folder)
 {
-    MMI_LIST_EACH(&folder->entries, at, after) {
+    MMI_LIST_EACH (&folder->entries, at, after) {
         if (entry_of(at)->seen != NULL) {
             return false;
         }
@@ -268,11 +268,11 @@ mmi_disk_names_sync(mmi_disk *d, const disk_node *folder)
         disk_change *c = change_of(at);
         c->marked = !c->gone && change_is_in(c, folder);
         for (mmi_list *later = at->next; later != &d->changes; later = later->next) {
-            c->marked = c->marked ||
-                        (change_of(later)->marked && change_shares(c, change_of(later)));
+            c->marked =
+                c->marked || (change_of(later)->marked && change_shares(c, change_of(later)));
         }
     }
-    MMI_LIST_EACH(&d->changes, at, after) {
+    MMI_LIST_EACH (&d->changes, at, after) {
         if (change_of(at)->marked) {
             change_finish(d, change_of(at));
         }
@@ -283,7 +283,7 @@ void
 mmi_disk_names_sync_failed(mmi_disk *d, const disk_node *folder)
 {
     bool gone = mmi_disk_between(d, 0, 1) != 0;
-    MMI_LIST_EACH(&d->changes, at, after) {
+    MMI_LIST_EACH (&d->changes, at, after) {
         disk_change *c = change_of(at);
         c->gone = c->gone || (gone && change_is_in(c, folder));
     }
@@ -294,7 +294,7 @@ static void
 names_lose(mmi_disk *d, const disk_mood *mood)
 {
     uint64_t count = 0, index = 0;
-    MMI_LIST_EACH(&d->changes, at, after) {
+    MMI_LIST_EACH (&d->changes, at, after) {
         count++;
     }
     uint64_t front = mood->in_order ? mmi_disk_between(d, 0, count) : UINT64_MAX;
@@ -302,8 +302,8 @@ names_lose(mmi_disk *d, const disk_mood *mood)
         disk_change *c = change_of(at);
         c->marked = c->gone || index >= front || !mmi_disk_chance(d, mood->keep_ppm);
         for (mmi_list *before = d->changes.next; before != at; before = before->next) {
-            c->marked = c->marked ||
-                        (change_of(before)->marked && change_shares(c, change_of(before)));
+            c->marked =
+                c->marked || (change_of(before)->marked && change_shares(c, change_of(before)));
         }
     }
 }
@@ -313,23 +313,23 @@ void
 mmi_disk_names_crash(mmi_disk *d, const disk_mood *mood)
 {
     names_lose(d, mood);
-    MMI_LIST_EACH(&d->changes, at, after) {
+    MMI_LIST_EACH (&d->changes, at, after) {
         if (change_of(at)->marked) {
             change_free(d, change_of(at));
         } else {
             change_finish(d, change_of(at));
         }
     }
-    MMI_LIST_EACH(&d->nodes, at, after) {
+    MMI_LIST_EACH (&d->nodes, at, after) {
         MMI_CONTAINER_OF(at, disk_node, at)->refs++;
     }
-    MMI_LIST_EACH(&d->nodes, folder, next) {
-        MMI_LIST_EACH(&MMI_CONTAINER_OF(folder, disk_node, at)->entries, at, after) {
+    MMI_LIST_EACH (&d->nodes, folder, next) {
+        MMI_LIST_EACH (&MMI_CONTAINER_OF(folder, disk_node, at)->entries, at, after) {
             entry_see(d, entry_of(at), entry_of(at)->kept);
             entry_free_if_unused(entry_of(at));
         }
     }
-    MMI_LIST_EACH(&d->nodes, at, after) {
+    MMI_LIST_EACH (&d->nodes, at, after) {
         mmi_disk_unref(d, MMI_CONTAINER_OF(at, disk_node, at));
     }
 }

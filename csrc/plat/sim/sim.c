@@ -158,7 +158,10 @@ sim_resolve(void *self, const char *host, uint16_t port, uint64_t tag, mmi_addr 
         if (!w->lookups[i].used) {
             uint64_t due =
                 w->now_ns + mmi_sim_between(w, w->opts.latency_min_ns, w->opts.latency_max_ns);
-            w->lookups[i] = (sim_lookup){ .engine = e, .tag = tag, .due_ns = due, .port = port,
+            w->lookups[i] = (sim_lookup){ .engine = e,
+                                          .tag = tag,
+                                          .due_ns = due,
+                                          .port = port,
                                           .used = true,
                                           .known = strcmp(host, "nowhere.invalid") != 0 };
             return MM_EAGAIN;
@@ -320,23 +323,44 @@ mmi_sim_plat(mmi_sim *world, mmi_plat *out)
         return MM_EMFILE;
     }
     sim_engine *e = &world->engines[world->engine_count];
-    *e = (sim_engine){ .world = world, .index = world->engine_count++, .open = true,
-                       .deadline_ns = 0 };
+    *e = (sim_engine){
+        .world = world, .index = world->engine_count++, .open = true, .deadline_ns = 0
+    };
     *out = (mmi_plat){
-        .self = e, .name = "sim", .domain = world,
-        .now_ns = sim_now_ns, .wall_ns = sim_wall_ns, .random = sim_random,
-        .resolve = sim_resolve, .resolve_take = sim_resolve_take,
-        .resolve_forget = sim_resolve_forget, .resolve_wait = sim_resolve_wait,
-        .connect = mmi_sim_connect, .connected = mmi_sim_connected, .listen = mmi_sim_listen,
-        .accept = mmi_sim_accept, .pair = mmi_sim_pair, .readv = mmi_sim_readv,
-        .writev = mmi_sim_writev, .transit = mmi_sim_transit, .finish = mmi_sim_finish,
+        .self = e,
+        .name = "sim",
+        .domain = world,
+        .now_ns = sim_now_ns,
+        .wall_ns = sim_wall_ns,
+        .random = sim_random,
+        .resolve = sim_resolve,
+        .resolve_take = sim_resolve_take,
+        .resolve_forget = sim_resolve_forget,
+        .resolve_wait = sim_resolve_wait,
+        .connect = mmi_sim_connect,
+        .connected = mmi_sim_connected,
+        .listen = mmi_sim_listen,
+        .accept = mmi_sim_accept,
+        .pair = mmi_sim_pair,
+        .readv = mmi_sim_readv,
+        .writev = mmi_sim_writev,
+        .transit = mmi_sim_transit,
+        .peer_credentials = mmi_sim_credentials,
+        .finish = mmi_sim_finish,
         .close = mmi_sim_close,
-        .watch = sim_watch, .poll = sim_poll, .interrupt = sim_interrupt,
+        .watch = sim_watch,
+        .poll = sim_poll,
+        .interrupt = sim_interrupt,
         .cpus = 1,
-        .notifier_open = sim_notifier_open, .notifier_ring = sim_notifier_ring,
-        .notifier_clear = sim_notifier_clear, .notifier_close = sim_notifier_close,
-        .wait = sim_wait, .thread_start = sim_thread_start, .thread_join = sim_thread_join,
-        .after_fork = sim_after_fork, .free = sim_free,
+        .notifier_open = sim_notifier_open,
+        .notifier_ring = sim_notifier_ring,
+        .notifier_clear = sim_notifier_clear,
+        .notifier_close = sim_notifier_close,
+        .wait = sim_wait,
+        .thread_start = sim_thread_start,
+        .thread_join = sim_thread_join,
+        .after_fork = sim_after_fork,
+        .free = sim_free,
     };
     return MM_OK;
 }

@@ -9,7 +9,7 @@
 
 #include "plat/sim/world.h"
 
-enum { SIM_ENDS_FIRST = 64, SIM_ENDS_PACK = 256 /* from here on gaps are closed first */ };
+enum { SIM_ENDS_FIRST = 64, SIM_ENDS_SEGMENT = 256 /* from here on gaps are closed first */ };
 
 /* The place of an id, which need not be there any more; end_count: it is over all there are. */
 static uint32_t
@@ -55,7 +55,7 @@ sim_end_new(mmi_sim *w)
         return NULL;
     }
     bool full = w->end_count == w->end_cap;
-    if (full && w->end_cap >= SIM_ENDS_PACK) {
+    if (full && w->end_cap >= SIM_ENDS_SEGMENT) {
         sim_close_gaps(w);
     }
     if (full && w->end_count >= w->end_cap / 2) {

@@ -1,10 +1,13 @@
 /*
- * plat/sim/transit.c: what a simulated system knows of the octets on their way to a peer.
+ * plat/sim/transit.c: what a simulated system knows of the octets on their way to a peer, and of
+ * whose user that is.
  *
  * Law: the peer's system answers at once, whatever the peer does, unless a partition lies between
  * the two engines, in either direction; from then on it owes what is not yet with it.
  */
 #include "plat/sim/world.h"
+
+enum { SIM_USER = 1000 };   /* as the first one of most systems */
 
 /* Since when it cannot be heard; UINT64_MAX: it can. */
 static uint64_t
@@ -28,6 +31,18 @@ sim_unheard_since(const mmi_sim *w, const sim_end *end)
     return since;
 }
 
+/* All engines of a world are one user's. */
+int
+mmi_sim_credentials(void *self, int s, mmi_credentials *out)
+{
+    sim_engine *e = self;
+    if (mmi_sim_end(e->world, s) == NULL) {
+        return MM_ENOTSUP;
+    }
+    *out = (mmi_credentials){ .pid = 1, .uid = SIM_USER, .gid = SIM_USER };
+    return MM_OK;
+}
+
 void
 mmi_sim_transit(void *self, int s, uint32_t probe_ms, mmi_transit *out)
 {
@@ -35,15 +50,15 @@ mmi_sim_transit(void *self, int s, uint32_t probe_ms, mmi_transit *out)
     sim_engine *e = self;
     const mmi_sim *w = e->world;
     const sim_end *end = mmi_sim_end(e->world, s);
-    *out = (mmi_transit){ .held = 0 };
+    *out = (mmi_transit){ .untaken = 0 };
     if (end == NULL || end->reset) {
         return;
     }
-    out->held = end->peer != NULL ? end->peer->data_size : 0;
+    out->untaken = end->peer != NULL ? end->peer->data_size : 0;
     uint64_t since = sim_unheard_since(w, end);
     if (since == UINT64_MAX) {
         return;
     }
     out->heard_ns = w->now_ns - since;
-    out->owed = end->last_due_ns > since || (out->held > 0 && mmi_sim_room(w, end) == 0);
+    out->owed = end->last_due_ns > since || (out->untaken > 0 && mmi_sim_room(w, end) == 0);
 }

@@ -117,5 +117,6 @@ void mmi_sim_close(void *self, int s);
 
 /* plat/sim/transit.c */
 void mmi_sim_transit(void *self, int s, uint32_t probe_ms, mmi_transit *out);
+int mmi_sim_credentials(void *self, int s, mmi_credentials *out);
 
 #endif

@@ -61,14 +61,10 @@ int
 mmi_sp_header_parse(int form, uint32_t hops_max, const uint8_t *data, size_t size)
 {
     switch (form) {
-    case MMI_SP_HOPS:
-        return sp_hops_parse(hops_max, data, size);
-    case MMI_SP_ASKED:
-        return sp_stack_parse(1, data, size);
-    case MMI_SP_STACK:
-        return sp_stack_parse(hops_max, data, size);
-    default:
-        return 0;
+    case MMI_SP_HOPS: return sp_hops_parse(hops_max, data, size);
+    case MMI_SP_ASKED: return sp_stack_parse(1, data, size);
+    case MMI_SP_STACK: return sp_stack_parse(hops_max, data, size);
+    default: return 0;
     }
 }
 

@@ -93,12 +93,19 @@ sp_check(const mmi_framing *f, const mmi_msg *m)
     return mmi_sp_check(f->form, f->bodies_max, MMI_SP_HOPS_MAX, m);
 }
 
-#define SP_FRAMING(on, sends, bodies) \
-    { .size = sp_size, .put = sp_put, .next = sp_next, .open = sp_open, .check = sp_check, \
-      .head = sp_head, .mapping = (on), .form = (sends), .bodies_max = (bodies) }
-#define SP_FRAMINGS(on) \
-    SP_FRAMING(on, MMI_SP_RAW, 1), SP_FRAMING(on, MMI_SP_RAW, 2), SP_FRAMING(on, MMI_SP_HOPS, 1), \
-    SP_FRAMING(on, MMI_SP_ASKED, 1), SP_FRAMING(on, MMI_SP_STACK, 1)
+#define SP_FRAMING(on, sends, bodies)                                                              \
+    { .size = sp_size,                                                                             \
+      .put = sp_put,                                                                               \
+      .next = sp_next,                                                                             \
+      .open = sp_open,                                                                             \
+      .check = sp_check,                                                                           \
+      .head = sp_head,                                                                             \
+      .mapping = (on),                                                                             \
+      .form = (sends),                                                                             \
+      .bodies_max = (bodies) }
+#define SP_FRAMINGS(on)                                                                            \
+    SP_FRAMING(on, MMI_SP_RAW, 1), SP_FRAMING(on, MMI_SP_RAW, 2), SP_FRAMING(on, MMI_SP_HOPS, 1),  \
+        SP_FRAMING(on, MMI_SP_ASKED, 1), SP_FRAMING(on, MMI_SP_STACK, 1)
 
 static const mmi_framing sp_framings[] = { SP_FRAMINGS(MMI_SP_PLAIN), SP_FRAMINGS(MMI_SP_MARKED) };
 

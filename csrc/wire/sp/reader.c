@@ -51,10 +51,9 @@ sp_reader_length(mmi_sp_reader *r, const uint8_t *buf, size_t len, uint64_t *who
                               buf[0]);
     }
     if (n > 0 && *whole > r->limits.message_size_max) {
-        return sp_reader_fail(r, MM_REASON_MESSAGE_SIZE,
-                              "a message of %llu bytes, the limit is %llu",
-                              (unsigned long long)*whole,
-                              (unsigned long long)r->limits.message_size_max);
+        return sp_reader_fail(
+            r, MM_REASON_MESSAGE_SIZE, "a message of %llu bytes, the limit is %llu",
+            (unsigned long long)*whole, (unsigned long long)r->limits.message_size_max);
     }
     return n;
 }
@@ -70,7 +69,8 @@ sp_reader_header(mmi_sp_reader *r, const uint8_t *data, size_t size, size_t *hea
     }
     if (n < 0) {
         return sp_reader_fail(r, MM_REASON_SP_HEADER,
-                              "a malformed header in a message of %zu bytes", size);
+                              "a malformed header in a message of %zu byte%s", size,
+                              mmi_plural(size));
     }
     *header = (size_t)n;
     return 1;
@@ -94,9 +94,8 @@ sp_reader_finish(mmi_sp_reader *r, mmi_input *out)
     r->in_body = false;
     if (size == 0) {
         int empty = sp_reader_header(r, r->head_buf, 0, &header);
-        return empty <= 0
-                   ? empty
-                   : sp_reader_give(r, mmi_sp_open(r->limits.form, 0, r->head_buf, 0), out);
+        return empty <= 0 ? empty
+                          : sp_reader_give(r, mmi_sp_open(r->limits.form, 0, r->head_buf, 0), out);
     }
     int rc = sp_reader_header(r, r->block.data, size, &header);
     if (rc > 0) {
@@ -150,8 +149,7 @@ sp_reader_head(mmi_sp_reader *r, const uint8_t **buf, size_t *size)
 
 /* Takes what there is of an unfinished message. *finished: all of it; then as sp_reader_finish. */
 static int
-sp_reader_body(mmi_sp_reader *r, const uint8_t **buf, size_t *size, mmi_input *out,
-               bool *finished)
+sp_reader_body(mmi_sp_reader *r, const uint8_t **buf, size_t *size, mmi_input *out, bool *finished)
 {
     *finished = false;
     if (mmi_block_take(&r->block, r->whole, buf, size) != MM_OK) {

@@ -41,8 +41,8 @@ bool mmi_sp_reader_idle(const mmi_sp_reader *r); /* between two messages */
  * 1: out->msg is it; 0: all bytes used, need more; < 0: MM_EPROTO or MM_ENOMEM, see reason. */
 int mmi_sp_reader_next(mmi_sp_reader *r, const uint8_t **buf, size_t *size,
                        mmi_input *out) MMI_WARN_UNUSED;
-/* As mmi_reader_pack: a run of whole messages, of a form that has no envelope (wire/sp/pack.c). */
-mmi_pack_in *mmi_sp_reader_pack(const mmi_sp_reader *r, const uint8_t **buf, size_t *size,
+/* As mmi_reader_segment: a run of whole messages, of a form that has no envelope (wire/sp/segment.c). */
+mmi_segment_in *mmi_sp_reader_segment(const mmi_sp_reader *r, const uint8_t **buf, size_t *size,
                                 mmi_reader_room room, mmi_arena *arena) MMI_WARN_UNUSED;
 /* Where the rest of a large body may be read to directly: room in bytes, 0 when not inside one. */
 size_t mmi_sp_reader_direct(mmi_sp_reader *r, uint8_t **area);

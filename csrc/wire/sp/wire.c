@@ -8,34 +8,35 @@
 #include "wire/parser.h"
 
 static int
-sp_begin(mmi_opening *o)
+sp_begin(mmi_handshake *o)
 {
-    const mmi_opening_config *config = &o->config;
+    const mmi_handshake_config *config = &o->config;
     const mmi_sp_protocol *ours =
         config->as != 0 ? mmi_sp_find(config->as) : mmi_sp_of_role(config->role);
     if (ours == NULL) {
-        return mmi_opening_fail(o, MM_REASON_SOCKET_TYPE,
-                                "an SP peer, and this role speaks no SP");
+        return mmi_handshake_fail(o, MM_REASON_SOCKET_TYPE,
+                                  "an SP peer, and this role speaks no SP");
     }
     if (config->refusal != NULL) {
-        return mmi_opening_fail(o, MM_REASON_CONNECTIONS, config->refusal);
+        return mmi_handshake_fail(o, MM_REASON_CONNECTIONS, config->refusal);
     }
     if (config->mechanism != NULL) {
-        return mmi_opening_fail(o, MM_REASON_MECHANISM,
-                                "an SP peer, and SP has no mechanism; this endpoint asks for one");
+        return mmi_handshake_fail(
+            o, MM_REASON_MECHANISM,
+            "an SP peer, and SP has no mechanism; this endpoint asks for one");
     }
     mmi_sp_hello_init(&o->of.sp, ours, config->wire == NULL);
     return MM_OK;
 }
 
 static void
-sp_hello_fini(mmi_opening *o)
+sp_hello_fini(mmi_handshake *o)
 {
     (void)o;
 }
 
 static int
-sp_feed(mmi_opening *o, const uint8_t *buf, size_t size, size_t *used)
+sp_feed(mmi_handshake *o, const uint8_t *buf, size_t size, size_t *used)
 {
     int rc = mmi_sp_hello_feed(&o->of.sp, buf, size, used);
     o->instead = o->of.sp.instead != NULL ? o->of.sp.instead->id : 0;
@@ -43,48 +44,49 @@ sp_feed(mmi_opening *o, const uint8_t *buf, size_t size, size_t *used)
 }
 
 static size_t
-sp_output(const mmi_opening *o, const uint8_t **out)
+sp_output(const mmi_handshake *o, const uint8_t **out)
 {
     return mmi_sp_hello_output(&o->of.sp, out);
 }
 
 static void
-sp_sent(mmi_opening *o, size_t size)
+sp_sent(mmi_handshake *o, size_t size)
 {
     mmi_sp_hello_sent(&o->of.sp, size);
 }
 
 static int
-sp_failure(const mmi_opening *o, const char **detail)
+sp_failure(const mmi_handshake *o, const char **detail)
 {
     *detail = o->of.sp.detail;
     return o->of.sp.reason;
 }
 
 static int
-sp_mapping(const mmi_opening *o)
+sp_mapping(const mmi_handshake *o)
 {
     return o->config.marks ? MMI_SP_MARKED : MMI_SP_PLAIN;
 }
 
 static void
-sp_peer(const mmi_opening *o, mmi_wire_peer *out)
+sp_peer(const mmi_handshake *o, mmi_wire_peer *out)
 {
     *out = (mmi_wire_peer){ .wire = &mmi_wire_sp,
                             .framing = mmi_framing_sp(sp_mapping(o), o->of.sp.ours),
                             .role = o->of.sp.theirs->role,
-                            .features = "" };
+                            .features = "",
+                            .user_id = "" };
 }
 
 static const char *
-sp_guess(const mmi_opening *o)
+sp_guess(const mmi_handshake *o)
 {
-    return o->heard == 0 ? "it may speak ZMTP (tcp:// instead of sp+tcp://), or be no NNG peer"
-                         : "it may not want this role";
+    return o->said == 0 ? "it may speak ZMTP (tcp:// instead of sp+tcp://), or be no NNG peer"
+                        : "it may not want this role";
 }
 
 static mmi_shield
-sp_take_shield(mmi_opening *o)
+sp_take_shield(mmi_handshake *o)
 {
     (void)o;
     return (mmi_shield){ .mechanism = NULL };
@@ -113,7 +115,7 @@ static const mmi_wire_hello sp_hello = {
 };
 
 static void
-sp_reader_init(mmi_parser *p, const mmi_wire_limits *limits, const mmi_opening *o)
+sp_reader_init(mmi_parser *p, const mmi_wire_limits *limits, const mmi_handshake *o)
 {
     const mmi_sp_reader_limits sp = { .message_size_max = limits->message_size_max,
                                       .hops_max = MMI_SP_HOPS_MAX,
@@ -140,11 +142,11 @@ sp_next(mmi_parser *p, const uint8_t **buf, size_t *size, mmi_input *out)
     return mmi_sp_reader_next(&p->of.sp, buf, size, out);
 }
 
-static mmi_pack_in *
-sp_pack(const mmi_parser *p, const uint8_t **buf, size_t *size, mmi_reader_room room,
-        mmi_arena *arena)
+static mmi_segment_in *
+sp_segment(const mmi_parser *p, const uint8_t **buf, size_t *size, mmi_reader_room room,
+           mmi_arena *arena)
 {
-    return mmi_sp_reader_pack(&p->of.sp, buf, size, room, arena);
+    return mmi_sp_reader_segment(&p->of.sp, buf, size, room, arena);
 }
 
 static bool
@@ -195,7 +197,7 @@ static const mmi_wire_reader sp_reader = {
     .fini = sp_reader_fini,
     .idle = sp_idle,
     .next = sp_next,
-    .pack = sp_pack,
+    .segment = sp_segment,
     .waits = sp_waits,
     .direct = sp_direct,
     .filled = sp_filled,

@@ -1,9 +1,9 @@
 /*
  * hello.c: the greeting, and the order of the handshake.  RFC 23 and 37.
  *
- * Not here: READY's properties (ready.c).  Law: what a peer may send before it is known is bounded;
- * it is refused at the first octet that cannot be right; the padding and as-server octets prove
- * nothing.
+ * Not here: READY's properties (ready.c), the steps of a mechanism (steps.c).
+ * Law: what a peer may send before it is known is bounded; it is refused at the first octet that
+ * cannot be right; the padding and as-server octets prove nothing.
  */
 #include "wire/zmtp/hello.h"
 
@@ -13,10 +13,16 @@
 #include "wire/zmtp/frame.h"
 
 enum {
-    HELLO_GREETING = 0, HELLO_COMMAND, HELLO_MECHANISM, HELLO_DONE,   /* states */
-    GREETING_SIZE = 64, GREETING_SIGNATURE_END = 9, GREETING_MAJOR = 10, GREETING_MINOR = 11,
-    GREETING_MECHANISM = 12, GREETING_MECHANISM_SIZE = 20,
-    ZMTP_MAJOR = 3, ZMTP_MINOR = 1, HELLO_FIRST_CAP = 128
+    GREETING_SIZE = 64,
+    GREETING_SIGNATURE_END = 9,
+    GREETING_MAJOR = 10,
+    GREETING_MINOR = 11,
+    GREETING_MECHANISM = 12,
+    GREETING_MECHANISM_SIZE = 20,
+    GREETING_SERVER = 32,
+    ZMTP_MAJOR = 3,
+    ZMTP_MINOR = 1,
+    HELLO_FIRST_CAP = 128
 };
 
 _Static_assert((int)GREETING_MECHANISM_SIZE == (int)MMI_MECHANISM_NAME_MAX, "RFC 23");
@@ -40,6 +46,9 @@ hello_greet(const mmi_hello *h, uint8_t *out)
     out[GREETING_MAJOR] = ZMTP_MAJOR;
     out[GREETING_MINOR] = ZMTP_MINOR;
     hello_mechanism(h, out + GREETING_MECHANISM);
+    const mmi_mechanism *m = h->config.mechanism;
+    out[GREETING_SERVER] =
+        m != NULL && m->serves != NULL && m->serves(h->config.mechanism_config) ? 1 : 0;
 }
 
 int
@@ -73,7 +82,7 @@ mmi_hello_output(const mmi_hello *h, const uint8_t **out)
 {
     *out = h->out + h->out_sent;
     if (h->out_sent == h->out_size && h->shield.mechanism != NULL) {
-        return h->shield.mechanism->output(h->shield.self, out);
+        return h->mute ? 0 : h->shield.mechanism->output(h->shield.self, out);
     }
     return h->out_size - h->out_sent;
 }
@@ -110,50 +119,44 @@ hello_check_greeting(mmi_hello *h)
     return MM_OK;
 }
 
+/* MM_ENOMEM */
 static int
-hello_begin_mechanism(mmi_hello *h)
+hello_reserve(mmi_hello *h, size_t size)
 {
-    const mmi_mechanism *m = h->config.mechanism;
-    uint8_t metadata[MMI_HELLO_OUT_MAX];
-    size_t size = mmi_ready_put_metadata(&h->config, metadata);
-    h->shield.self = m->begin(h->config.mechanism_config, h->config.dials, metadata, size);
-    if (h->shield.self == NULL) {
-        mmi_hello_fail(h, MM_REASON_MEMORY, "out of memory");
-        return MM_ENOMEM;
+    size_t cap = h->in_cap == 0 ? HELLO_FIRST_CAP : h->in_cap;
+    while (cap < size) {
+        cap *= 2;
     }
-    h->shield.mechanism = m;
-    h->state = HELLO_MECHANISM;
+    if (cap > h->in_cap) {
+        uint8_t *grown = mmi_realloc(h->in, cap);
+        if (grown == NULL) {
+            mmi_hello_fail(h, MM_REASON_MEMORY, "out of memory");
+            return MM_ENOMEM;
+        }
+        h->in = grown;
+        h->in_cap = (uint32_t)cap;
+    }
     return MM_OK;
 }
 
-/* The octets are the mechanism's until it is done.  1: it is; 0: it needs more. */
+/* What the mechanism begins with is kept for it: its socket may be gone by then. */
 static int
-hello_feed_mechanism(mmi_hello *h, const uint8_t *buf, size_t size, size_t *used)
+hello_prepare_mechanism(mmi_hello *h)
 {
-    const mmi_mechanism *m = h->shield.mechanism;
-    char detail[MM_DETAIL_MAX + 1] = "";
-    size_t part = 0;
-    int rc = m->feed(h->shield.self, buf + *used, size - *used, &part, detail);
-    *used += part;
-    h->total += (uint32_t)part;
-    if (rc == MM_ENOMEM) {
-        mmi_hello_fail(h, MM_REASON_MEMORY, "out of memory");
+    int rc = hello_reserve(h, MMI_HELLO_OUT_MAX);
+    if (rc != MM_OK) {
         return rc;
     }
-    if (rc < 0) {
-        return mmi_hello_fail(h, MM_REASON_MECHANISM, "%s: %s", m->name, detail);
+    size_t most = h->config.mechanism->metadata_max;
+    size_t size = mmi_ready_put_metadata(&h->config, h->in);
+    if (most > 0 && size > most) {   /* what only a peer of our kind understands is left out */
+        mmi_hello_config shorter = h->config;
+        shorter.features = NULL;
+        size = mmi_ready_put_metadata(&shorter, h->in);
     }
-    if (rc == 0 && h->total > MMI_HANDSHAKE_SIZE_MAX) {
-        return mmi_hello_fail(h, MM_REASON_METADATA, "over %d octets of a handshake",
-                              MMI_HANDSHAKE_SIZE_MAX);
-    }
-    if (rc == 1) {
-        const uint8_t *metadata = m->metadata(h->shield.self, &size);
-        int parsed = mmi_ready_parse(h, metadata, size);
-        h->state = parsed == MM_OK ? HELLO_DONE : h->state;
-        return parsed == MM_OK ? 1 : parsed;
-    }
-    return 0;
+    h->in_size = (uint32_t)size;
+    h->state = MMI_HELLO_MECHANISM;
+    return MM_OK;
 }
 
 static int
@@ -179,9 +182,9 @@ hello_greeting(mmi_hello *h)
     h->peer.minor = old ? 0 : ZMTP_MINOR;
     h->in_size = 0;
     if (h->config.mechanism != NULL) {
-        return hello_begin_mechanism(h);
+        return hello_prepare_mechanism(h);
     }
-    h->state = HELLO_COMMAND;
+    h->state = MMI_HELLO_COMMAND;
     h->out_size += (uint32_t)mmi_ready_put(&h->config, h->out + h->out_size);
     return MM_OK;
 }
@@ -191,7 +194,8 @@ hello_command(mmi_hello *h, const uint8_t *body, size_t size)
 {
     mmi_command command;
     if (mmi_command_parse(body, size, &command) != MM_OK) {
-        return mmi_hello_fail(h, MM_REASON_HANDSHAKE, "a malformed command of %zu octets", size);
+        return mmi_hello_fail(h, MM_REASON_HANDSHAKE, "a malformed command of %zu octet%s", size,
+                              mmi_plural(size));
     }
     if (command.kind == MMI_COMMAND_READY) {
         return mmi_ready_parse(h, command.data, command.size);
@@ -209,7 +213,7 @@ hello_command(mmi_hello *h, const uint8_t *body, size_t size)
 static uint64_t
 hello_need(mmi_hello *h)
 {
-    if (h->state == HELLO_GREETING) {
+    if (h->state == MMI_HELLO_GREETING) {
         return GREETING_SIZE;
     }
     mmi_frame_head head;
@@ -238,18 +242,9 @@ static int
 hello_take(mmi_hello *h, uint64_t need, const uint8_t *buf, size_t size, size_t *used)
 {
     size_t part = need - h->in_size < size ? (size_t)(need - h->in_size) : size;
-    if (h->in_size + part > h->in_cap) {
-        size_t cap = h->in_cap == 0 ? HELLO_FIRST_CAP : h->in_cap;
-        while (cap < h->in_size + part) {
-            cap *= 2;
-        }
-        uint8_t *grown = mmi_realloc(h->in, cap);
-        if (grown == NULL) {
-            mmi_hello_fail(h, MM_REASON_MEMORY, "out of memory");
-            return MM_ENOMEM;
-        }
-        h->in = grown;
-        h->in_cap = (uint32_t)cap;
+    int rc = hello_reserve(h, h->in_size + part);
+    if (rc != MM_OK) {
+        return rc;
     }
     memcpy(h->in + h->in_size, buf, part);
     h->in_size += (uint32_t)part;
@@ -261,7 +256,7 @@ hello_take(mmi_hello *h, uint64_t need, const uint8_t *buf, size_t size, size_t 
 static int
 hello_advance(mmi_hello *h, uint64_t need)
 {
-    if (h->state == HELLO_GREETING) {
+    if (h->state == MMI_HELLO_GREETING) {
         return hello_greeting(h);
     }
     mmi_frame_head head;
@@ -271,7 +266,7 @@ hello_advance(mmi_hello *h, uint64_t need)
     }
     rc = hello_command(h, h->in + rc, (size_t)head.size);
     if (rc == MM_OK) {
-        h->state = HELLO_DONE;
+        h->state = MMI_HELLO_DONE;
     }
     return rc;
 }
@@ -299,9 +294,9 @@ mmi_hello_feed(mmi_hello *h, const uint8_t *buf, size_t size, size_t *used)
         return h->reason == MM_REASON_MEMORY ? MM_ENOMEM : MM_EPROTO;
     }
     int rc = MM_OK;
-    while (rc == MM_OK && h->state != HELLO_DONE) {
-        if (h->state == HELLO_MECHANISM) {
-            return hello_feed_mechanism(h, buf, size, used);
+    while (rc == MM_OK && h->state != MMI_HELLO_DONE) {
+        if (h->state == MMI_HELLO_MECHANISM) {
+            return MMI_STEP_DUE;
         }
         uint64_t need = hello_need(h);
         if (need == 0) {

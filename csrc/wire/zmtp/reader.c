@@ -85,7 +85,8 @@ reader_check(mmi_reader *r, const mmi_frame_head *head)
     }
     if (r->part_count >= l->frames_max) {
         return reader_fail(r, MM_REASON_FRAME_COUNT,
-                           "a message of more than %u frames (frames_max)", l->frames_max);
+                           "a message of more than %u frame%s (frames_max)", l->frames_max,
+                           mmi_plural(l->frames_max));
     }
     return MM_OK;
 }
@@ -141,7 +142,8 @@ reader_command(mmi_reader *r, const uint8_t *body, size_t size, mmi_input *out)
 {
     out->msg = NULL;
     if (mmi_command_parse(body, size, &out->command) != MM_OK) {
-        return reader_fail(r, MM_REASON_COMMAND, "a malformed command of %zu bytes", size);
+        return reader_fail(r, MM_REASON_COMMAND, "a malformed command of %zu byte%s", size,
+                           mmi_plural(size));
     }
     return 1;
 }

@@ -46,13 +46,13 @@ bool mmi_reader_idle(const mmi_reader *r); /* between two messages: an EOF here 
 int mmi_reader_next(mmi_reader *r, const uint8_t **buf, size_t *size,
                     mmi_input *out) MMI_WARN_UNUSED;
 /* The whole messages *buf begins with, as many as there is room for, advancing *buf and *size;
- * NULL: none of a kind that goes into a pack (or no memory), ask mmi_reader_next.  Changes nothing
+ * NULL: none of a kind that goes into a segment (or no memory), ask mmi_reader_next.  Changes nothing
  * in r: only between two messages is there anything to give.  arena: that *buf is in, and which may
- * then stay with the pack, changed where *buf was; or NULL. */
-mmi_pack_in *mmi_reader_pack(const mmi_reader *r, const uint8_t **buf, size_t *size,
+ * then stay with the segment, changed where *buf was; or NULL. */
+mmi_segment_in *mmi_reader_segment(const mmi_reader *r, const uint8_t **buf, size_t *size,
                              mmi_reader_room room, mmi_arena *arena) MMI_WARN_UNUSED;
 /* Do these octets begin a message that is not whole, and small: none longer than size_max?  Then it
- * is worth keeping them for the next read, so that the message goes into a pack with those behind
+ * is worth keeping them for the next read, so that the message goes into a segment with those behind
  * it.  Only between two messages. */
 bool mmi_reader_waits(const mmi_reader *r, const uint8_t *buf, size_t size, size_t size_max);
 /* Where the rest of a large body may be read to directly: room in bytes, 0 when not inside one. */

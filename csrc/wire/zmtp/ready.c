@@ -25,11 +25,20 @@ typedef struct ready_property {
 } ready_property;
 
 static const uint8_t ready_pairs[][2] = {
-    { MM_PUSH, MM_PULL },     { MM_PUB, MM_SUB },       { MM_PUB, MM_XSUB },
-    { MM_XPUB, MM_SUB },      { MM_XPUB, MM_XSUB },     { MM_REQ, MM_REP },
-    { MM_REQ, MM_ROUTER },    { MM_REP, MM_DEALER },    { MM_DEALER, MM_DEALER },
-    { MM_DEALER, MM_ROUTER }, { MM_ROUTER, MM_ROUTER }, { MM_PAIR, MM_PAIR },
-    { MM_SURVEYOR, MM_RESPONDENT }, { MM_BUS, MM_BUS },
+    { MM_PUSH, MM_PULL },
+    { MM_PUB, MM_SUB },
+    { MM_PUB, MM_XSUB },
+    { MM_XPUB, MM_SUB },
+    { MM_XPUB, MM_XSUB },
+    { MM_REQ, MM_REP },
+    { MM_REQ, MM_ROUTER },
+    { MM_REP, MM_DEALER },
+    { MM_DEALER, MM_DEALER },
+    { MM_DEALER, MM_ROUTER },
+    { MM_ROUTER, MM_ROUTER },
+    { MM_PAIR, MM_PAIR },
+    { MM_SURVEYOR, MM_RESPONDENT },
+    { MM_BUS, MM_BUS },
 };
 
 bool
@@ -90,8 +99,9 @@ ready_next(const uint8_t *data, size_t size, ready_property *out)
     if (value_size > size - head) {
         return 0;
     }
-    *out = (ready_property){ .name = data + 1, .name_size = name_size,
-                             .value = data + head, .value_size = value_size };
+    *out = (ready_property){
+        .name = data + 1, .name_size = name_size, .value = data + head, .value_size = value_size
+    };
     return ready_name_valid(out) ? head + value_size : 0;
 }
 
@@ -101,15 +111,15 @@ ready_take(mmi_hello *h, const ready_property *p)
     if (ready_is(p, ready_type)) {
         h->peer.role = mmi_role_of_name(p->value, p->value_size);
         if (h->peer.role == 0) {
-            return mmi_hello_fail(h, MM_REASON_SOCKET_TYPE, "an unknown Socket-Type of %zu octets",
-                                  p->value_size);
+            return mmi_hello_fail(h, MM_REASON_SOCKET_TYPE, "an unknown Socket-Type of %zu octet%s",
+                                  p->value_size, mmi_plural(p->value_size));
         }
     } else if (ready_is(p, ready_identity)) {
         if (p->value_size > MM_IDENTITY_MAX || (p->value_size > 0 && p->value[0] == 0)) {
             return mmi_hello_fail(
                 h, MM_REASON_IDENTITY,
-                "an identity of %zu octets; it has %d at most and does not begin with 0",
-                p->value_size, MM_IDENTITY_MAX);
+                "an identity of %zu octet%s; it has %d at most and does not begin with 0",
+                p->value_size, mmi_plural(p->value_size), MM_IDENTITY_MAX);
         }
         h->peer.identity_size = (uint8_t)p->value_size;
         memcpy(h->peer.identity, p->value, p->value_size);
@@ -182,8 +192,8 @@ mmi_ready_put_metadata(const mmi_hello_config *config, uint8_t *out)
     const char *type = mm_role_name(config->role);
     size_t size = ready_put_property(out, ready_type, type, strlen(type));
     if (config->role == MM_REQ || config->role == MM_DEALER || config->role == MM_ROUTER) {
-        size += ready_put_property(out + size, ready_identity, config->identity,
-                                   config->identity_size);
+        size +=
+            ready_put_property(out + size, ready_identity, config->identity, config->identity_size);
     }
     if (config->features != NULL) {
         size_t length = strnlen(config->features, sizeof((mmi_hello_peer *)0)->features - 1);

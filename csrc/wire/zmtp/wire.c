@@ -12,9 +12,9 @@
 enum { ZMTP_MINOR = 1, ZMTP_FIRST = 0xff, ZMTP_GREETING_SIZE = 64 };
 
 static int
-zmtp_begin(mmi_opening *o)
+zmtp_begin(mmi_handshake *o)
 {
-    const mmi_opening_config *config = &o->config;
+    const mmi_handshake_config *config = &o->config;
     const mmi_hello_config ours = { .role = config->role,
                                     .identity = config->identity,
                                     .identity_size = config->identity_size,
@@ -22,73 +22,108 @@ zmtp_begin(mmi_opening *o)
                                     .refusal = config->refusal,
                                     .mechanism = config->mechanism,
                                     .mechanism_config = config->mechanism_config,
+                                    .outer = o->outer != NULL ? &o->outer->shield : NULL,
+                                    .mechanisms = o->mechanisms,
+                                    .frame_max = config->frame_max,
+                                    .allow = config->allow,
+                                    .allow_config = config->allow_config,
                                     .dials = config->wire != NULL };
     return mmi_hello_init(&o->of.zmtp, &ours) == MM_OK
                ? MM_OK
-               : mmi_opening_fail(o, MM_REASON_MEMORY, "out of memory");
+               : mmi_handshake_fail(o, MM_REASON_MEMORY, "out of memory");
 }
 
 static void
-zmtp_hello_fini(mmi_opening *o)
+zmtp_hello_fini(mmi_handshake *o)
 {
     mmi_hello_fini(&o->of.zmtp);
 }
 
 static int
-zmtp_feed(mmi_opening *o, const uint8_t *buf, size_t size, size_t *used)
+zmtp_feed(mmi_handshake *o, const uint8_t *buf, size_t size, size_t *used)
 {
     return mmi_hello_feed(&o->of.zmtp, buf, size, used);
 }
 
+static int
+zmtp_step(mmi_handshake *o, const uint8_t *buf, size_t size, size_t *used)
+{
+    return mmi_hello_step(&o->of.zmtp, buf, size, used);
+}
+
+static int
+zmtp_answer(mmi_handshake *o, const mmi_answer *answer)
+{
+    return mmi_hello_answer(&o->of.zmtp, answer);
+}
+
+static void
+zmtp_applicant(const mmi_handshake *o, mmi_applicant *out)
+{
+    mmi_hello_applicant(&o->of.zmtp, out);
+}
+
 static size_t
-zmtp_output(const mmi_opening *o, const uint8_t **out)
+zmtp_output(const mmi_handshake *o, const uint8_t **out)
 {
     return mmi_hello_output(&o->of.zmtp, out);
 }
 
 static void
-zmtp_sent(mmi_opening *o, size_t size)
+zmtp_sent(mmi_handshake *o, size_t size)
 {
     mmi_hello_sent(&o->of.zmtp, size);
 }
 
 static int
-zmtp_failure(const mmi_opening *o, const char **detail)
+zmtp_failure(const mmi_handshake *o, const char **detail)
 {
     *detail = o->of.zmtp.detail;
     return o->of.zmtp.reason;
 }
 
 static void
-zmtp_peer(const mmi_opening *o, mmi_wire_peer *out)
+zmtp_peer(const mmi_handshake *o, mmi_wire_peer *out)
 {
     const mmi_hello_peer *peer = &o->of.zmtp.peer;
+    const mmi_shield *shield = &o->of.zmtp.shield;
     *out = (mmi_wire_peer){ .wire = peer->minor > 0 ? &mmi_wire_zmtp : &mmi_wire_zmtp_3_0,
                             .framing = &mmi_framing_zmtp,
                             .role = peer->role,
                             .identity = peer->identity,
                             .identity_size = peer->identity_size,
-                            .features = peer->features };
+                            .features = peer->features,
+                            .user_id = o->of.zmtp.user_id };
+    if (shield->mechanism != NULL) {
+        out->properties.data = shield->mechanism->metadata(shield->self, &out->properties.size);
+    }
 }
 
 static mmi_shield
-zmtp_take_shield(mmi_opening *o)
+zmtp_take_shield(mmi_handshake *o)
 {
     mmi_shield shield = o->of.zmtp.shield;
+    if (!mmi_mechanism_seals(shield.mechanism)) {
+        return (mmi_shield){ .mechanism = NULL };   /* it ends with the handshake */
+    }
     o->of.zmtp.shield = (mmi_shield){ .mechanism = NULL };
     return shield;
 }
 
 static const char *
-zmtp_guess(const mmi_opening *o)
+zmtp_guess(const mmi_handshake *o)
 {
+    const mmi_shield *shield = &o->of.zmtp.shield;
+    if (shield->mechanism != NULL && shield->mechanism->guess != NULL) {
+        return shield->mechanism->guess(shield->self);
+    }
     if (o->config.mechanism != NULL) {
         return "it may want another mechanism, or not know who we are, or not want this role";
     }
-    if (o->heard == 0) {
+    if (o->said == 0) {
         return "no ZeroMQ peer, or it wants PLAIN or CURVE, or takes no more";
     }
-    return o->heard < ZMTP_GREETING_SIZE
+    return o->said < ZMTP_GREETING_SIZE
                ? "it may want PLAIN or CURVE (ours is NULL), or speak ZMTP 2"
                : "it may not want this role, or be closing";
 }
@@ -103,6 +138,9 @@ static const mmi_wire_hello zmtp_hello = {
     .begin = zmtp_begin,
     .fini = zmtp_hello_fini,
     .feed = zmtp_feed,
+    .step = zmtp_step,
+    .answer = zmtp_answer,
+    .applicant = zmtp_applicant,
     .output = zmtp_output,
     .sent = zmtp_sent,
     .failure = zmtp_failure,
@@ -116,7 +154,7 @@ static const mmi_wire_hello zmtp_hello = {
 };
 
 static void
-zmtp_reader_init(mmi_parser *p, const mmi_wire_limits *limits, const mmi_opening *o)
+zmtp_reader_init(mmi_parser *p, const mmi_wire_limits *limits, const mmi_handshake *o)
 {
     (void)o;
     mmi_reader_init(&p->of.zmtp, limits);
@@ -140,11 +178,11 @@ zmtp_next(mmi_parser *p, const uint8_t **buf, size_t *size, mmi_input *out)
     return mmi_reader_next(&p->of.zmtp, buf, size, out);
 }
 
-static mmi_pack_in *
-zmtp_pack(const mmi_parser *p, const uint8_t **buf, size_t *size, mmi_reader_room room,
-          mmi_arena *arena)
+static mmi_segment_in *
+zmtp_segment(const mmi_parser *p, const uint8_t **buf, size_t *size, mmi_reader_room room,
+             mmi_arena *arena)
 {
-    return mmi_reader_pack(&p->of.zmtp, buf, size, room, arena);
+    return mmi_reader_segment(&p->of.zmtp, buf, size, room, arena);
 }
 
 static bool
@@ -191,7 +229,7 @@ static const mmi_wire_reader zmtp_reader = {
     .fini = zmtp_reader_fini,
     .idle = zmtp_idle,
     .next = zmtp_next,
-    .pack = zmtp_pack,
+    .segment = zmtp_segment,
     .waits = zmtp_waits,
     .direct = zmtp_direct,
     .filled = zmtp_filled,

@@ -1,7 +1,7 @@
 """Why an endpoint cannot be used: the core's code turned into words, and into what an OSError has.
 
-Not here: the errors themselves (errors.py), and when they are raised (_socket/base.py). Law: each
-cause says what is wrong with which part of the endpoint, and what to do.
+Not here: the errors themselves (errors.py), and when they are raised (_socket/endpoints.py). Law:
+each cause says what is wrong with which part of the endpoint, and what to do.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from meshmsg._binding.errors import MeshError
 
 FORMS = (
     "endpoints are tcp://host:port, ipc:///path/of/a/file, ipc://@name and inproc://name; to "
-    "connect over SP, sp+tcp://host:port and sp+ipc:///path/of/a/file"
+    "connect over SP, sp+tcp://host:port and sp+ipc:///path/of/a/file; protected by TLS, "
+    "tls+tcp://host:port and sp+tls+tcp://host:port"
 )
 FRESH = "ipc://*"
 
@@ -78,8 +79,16 @@ def _not_permitted(url: str) -> str:
     return text_of(lib.MM_EPERM)
 
 
+def _disagrees(url: str) -> str:
+    if url.removeprefix("sp+").startswith("tls+"):
+        return "tls+ is for a socket that TLS protects, and this one has no such security="
+    return "TLS protects this socket, so its endpoints begin with tls+tcp:// or sp+tls+tcp://"
+
+
 def _cause(code: int, url: str) -> str:
     """Say what is wrong with a well-formed endpoint."""
+    if code == lib.MM_EADDRINVAL:
+        return _disagrees(url)
     if code == lib.MM_EADDRINUSE:
         return _in_use(url)
     if code == lib.MM_EPERM:

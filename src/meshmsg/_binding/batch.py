@@ -13,6 +13,7 @@ from operator import is_
 from typing import Any, ClassVar, overload
 
 from meshmsg._binding.core import ffi
+from meshmsg._hints.plural import counted, plural
 
 
 class MessageBatch:
@@ -194,4 +195,5 @@ class MessageBatch:
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<MessageBatch of {self._count} messages, {self.nbytes:,} bytes>"
+        size = f"{self.nbytes:,} {plural(self.nbytes, 'byte')}"
+        return f"<MessageBatch of {counted(self._count, 'message')}, {size}>"

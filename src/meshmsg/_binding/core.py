@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import threading
 from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
@@ -22,18 +23,18 @@ from meshmsg._mm import ffi as ffi
 from meshmsg._mm import lib as lib
 
 
-def _load_fast() -> Any:
+def _load_native() -> Any:
     """Return the functions of csrc/binding/module.c: a second module in the same shared object."""
-    loader = ExtensionFileLoader("meshmsg._fast", str(_mm.__file__))
-    spec = spec_from_file_location("meshmsg._fast", _mm.__file__, loader=loader)
+    loader = ExtensionFileLoader("meshmsg._native", str(_mm.__file__))
+    spec = spec_from_file_location("meshmsg._native", _mm.__file__, loader=loader)
     if spec is None:
-        raise ImportError("meshmsg._mm has no file", name="meshmsg._fast")
+        raise ImportError("meshmsg._mm has no file", name="meshmsg._native")
     module = module_from_spec(spec)
     loader.exec_module(module)
     return module
 
 
-fast: Any = _load_fast()
+native: Any = _load_native()
 
 if TYPE_CHECKING:
 
@@ -41,8 +42,11 @@ if TYPE_CHECKING:
         """What native calls know of a socket."""
 
         _handle: int
+        _ready: Any
+        """What was received and not given out (csrc/binding/ready.h); unset, if it receives
+        nothing."""
 else:
-    NativeSocket = fast.Socket
+    NativeSocket = native.Socket
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -53,8 +57,21 @@ def sends_natively(method: _Method) -> _Method:
     Awaited, a coroutine without a frame does so (csrc/binding/coroutine.h).
     """
     topics = "topic" in method.__annotations__
-    native: _Method = fast.send_method(method, topics, iscoroutinefunction(method), wrong(topics))
-    return native
+    checks = iscoroutinefunction(method), wrong(topics)
+    made: _Method = native.send_method(method, topics, *checks)
+    return made
+
+
+RETURNS_AT_ONCE = sys.version_info < (3, 12)
+"""Whether an await takes what a coroutine of the native side returns as it is. Later Pythons take
+it out of a StopIteration, which costs more than a coroutine of their own does."""
+
+
+def receives_natively(method: _Method) -> _Method:
+    """Have a coroutine without a frame receive in an event loop, where that is quicker, and leave
+    waiting to this."""
+    made: _Method = native.recv_method(method) if RETURNS_AT_ONCE else method
+    return made
 
 
 EAGAIN: int = lib.MM_EAGAIN

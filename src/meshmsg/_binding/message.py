@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from meshmsg._binding.core import ESTATE, fast, lib
+from meshmsg._binding.core import ESTATE, lib, native
 from meshmsg._binding.data import Data, buffer_of, bytes_of, extent_of, question_of
 from meshmsg._binding.errors import ClosedError, MeshError, TooLargeError, UsageError
+from meshmsg._binding.peer import Peer, PeerName, known_peer, peer_name
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -28,7 +29,8 @@ class Message(bytes):
 
     Attributes:
         topic: Of a Sub: the topic it was published under, "" when it was a single frame.
-        peer: Who sent it: for a Router the peer's identity, else its id in `peers()`.
+        peer: Who sent it, a `Peer`: an int, its id in `peers()`; for a Router a `PeerName`: bytes,
+            its identity. Both have `user_id`, also once the peer has left.
 
     A copy is the message itself. Pickled it is its body, plain bytes, so that whoever unpickles it
     needs no meshmsg (Spark's JVM has none): pickle `(m.topic, m.frames)` where more is needed.
@@ -36,7 +38,8 @@ class Message(bytes):
 
     __slots__ = ()
     topic: str = ""
-    peer: int | bytes = 0
+    peer: Peer | PeerName = Peer(0)
+    _name: PeerName | None = None  # of who sent it, as a Router calls it; in the class
     _frames: tuple[bytes, ...] = ()
 
     @property
@@ -69,18 +72,39 @@ class ClassesOfPeers(dict[int, type[Message]]):
     """
 
     def __missing__(self, peer: int) -> type[Message]:
+        return self.add(Peer(peer))
+
+    def add(self, peer: Peer) -> type[Message]:
+        """Make the class of that peer's messages, and keep it."""
         if len(self) >= PEERS_MAX:
             self.clear()
-        found: type[Message] = fast.message_class(Message, peer)
-        self[peer] = found
+        found: type[Message] = native.message_class(Message, peer)
+        self[int(peer)] = found
         return found
 
 
 classes_of_peers = ClassesOfPeers()
+classes_of_known = ClassesOfPeers()
+"""Of peers of which more is known than their id, as `security=` protects their connections."""
+
+
+def _class_of_known(peer: int, user_id: str, mechanism: str, metadata: bytes) -> type[Message]:
+    return classes_of_known.add(known_peer(peer, user_id, mechanism, metadata))
+
+
+def _named(messages: type[Message], name: bytes) -> PeerName:
+    """Return what a Router calls who sends these: made once, and kept in the class."""
+    found = messages._name
+    if found is None or found != name:
+        found = messages._name = peer_name(messages.peer, name)
+    return found
+
+
+native.peers(classes_of_peers, classes_of_known, _class_of_known, _named)
 message_class: Callable[[int], type[Message]] = classes_of_peers.__getitem__
 """Returns the Message of a peer; no function of Python, as it is asked for with each message."""
 
-IN_PLACE: bool = fast.check(message_class(0), b"sample")
+IN_PLACE: bool = native.check(message_class(0), b"sample")
 """Whether this Python lays out bytes as the core knows; else messages are made by calls."""
 
 
@@ -92,7 +116,7 @@ class Request(FullMessage):
     name of the error that ended the block.
     """
 
-    _way: Any = fast.no_way()
+    _way: Any = native.no_way()
     """The way back to who asked (csrc/binding/reply.c); that of one no socket gave is used."""
 
     if not TYPE_CHECKING:  # as of any Message; not set with each, as it is seldom asked for
@@ -222,3 +246,13 @@ class Request(FullMessage):
             done = "refused" if refused else "answered"
             raise UsageError(f"this request was {done} already; each takes one reply or refusal")
         raise socket._reply_error(code, routed + size, frames + count)
+
+
+WHOLE: Any = native.form(message_class, FullMessage, "frame")
+"""What messages are made of, by what the first of several frames is: here, a frame like others."""
+TOPICAL: Any = native.form(message_class, FullMessage, "topic")
+"""Of a subscriber: the topic."""
+ROUTED: Any = native.form(message_class, FullMessage, "peer")
+"""Of a Router: the identity of who sent it, which is none of the frames."""
+REQUESTS: Any = native.form(None, Request, "way")
+"""Of who answers: the first frames lead back, and are the native side's."""

@@ -75,17 +75,19 @@ class Reason(IntEnum):
         EOF_MID_MESSAGE: The peer closed inside a message.
         RESET: The connection was reset, or another error of the system ended it. `detail` says
             what of ours it cut, and, of a peer that is not of meshmsg, what may be why.
-        REFUSED: Nobody listens there.
-        UNREACHABLE: No route, no such name, no such file.
+        REFUSED: Nobody listens there; over ipc also: there is no such file, or no socket in it.
+        UNREACHABLE: No route, no such name.
         HANDSHAKE_TIMEOUT: The handshake was not done within `handshake_timeout`.
         HEARTBEAT: Silent for longer than `heartbeat_timeout`, or than the ttl that its own PING
             promised; `detail` says which.
-        EVICTED: The oldest of more than `half_open_max` unfinished handshakes.
+        EVICTED: The oldest of more than `half_open_max` unfinished handshakes; while an address
+            has more than 64 of them, its oldest. Up to 64 connections are accepted at once, so less
+            than that evicts honest peers that come together; they come again.
         CONNECTIONS: One connection more than `connections_max`.
         NOT_ZMTP: Its first octets are no greeting of ZMTP; `detail` quotes them.
         OLD_ZMTP: It speaks ZMTP 1.0 or 2.0.
-        MECHANISM: It wants PLAIN, CURVE or another mechanism than NULL; of libzmq, which
-            ends such a connection without a word, it is HANDSHAKE_EOF.
+        MECHANISM: It wants another mechanism than this socket has (NULL without `security=`); of
+            libzmq, which ends such a connection without a word, it is HANDSHAKE_EOF.
         HANDSHAKE: A frame or command that does not belong into the handshake.
         METADATA: Properties in its READY that are malformed, twice or too large.
         SOCKET_TYPE: Its role is missing, unknown or no partner of ours.
@@ -104,6 +106,17 @@ class Reason(IntEnum):
         SP_HEADER: A message of SP that ends inside its header.
         HANDSHAKE_EOF: The peer closed before the handshake was done; `detail` says how far it came.
         USER: An abstract ipc name, and the other side is another user.
+        CRYPTO: Octets that the peer did not protect, or that were changed on the way.
+        SEQUENCE: A protected message that was repeated, or one before it that was left out.
+        NOT_ALLOWED: It is known who it is, and it may not come in; `detail` says why, and whether
+            it may try again.
+        ALLOW_TIMEOUT: Nobody said in time whether it may come in; it may try again.
+        REVOKED: It was let in, and would not be by the `allow=`, certificates or secrets of now.
+        CERTIFICATE: Its certificate is not taken, or it has none; `detail` says which check failed.
+        TLS_ALERT: It ended TLS, and said why: `detail` has its words, and what is usually behind
+            them.
+        TLS_EXPECTED: This endpoint speaks TLS, and the peer does not; `detail` shows what it said.
+        PLAINTEXT: The peer speaks TLS, and this endpoint does not.
     """
 
     NONE = 0
@@ -138,6 +151,15 @@ class Reason(IntEnum):
     SP_HEADER = 29
     HANDSHAKE_EOF = 30
     USER = 31
+    CRYPTO = 32
+    SEQUENCE = 33
+    NOT_ALLOWED = 34
+    ALLOW_TIMEOUT = 35
+    REVOKED = 36
+    CERTIFICATE = 37
+    TLS_ALERT = 38
+    TLS_EXPECTED = 39
+    PLAINTEXT = 40
 
 
 _explain(EventKind)
@@ -219,6 +241,11 @@ class PeerInfo:
             them; a peer that is not of meshmsg may do so before its socket has them. "written":
             they were written to it, and it cannot answer (ZMTP 3.0). "waiting": none of these yet.
             None: this socket does not subscribe.
+        user_id: What it is known by, as `allow=` of `security=` says; "" where nobody was asked.
+        mechanism: "CURVE", "PLAIN" (which hides nothing), or "NULL" where there is none.
+        key: Its public key, 40 characters of Z85, where it has one; else "".
+        uid: Over ipc: the number of the user at the other side, as the system knows it, when it
+            connected or began to listen. None over other transports.
     """
 
     id: int
@@ -244,6 +271,10 @@ class PeerInfo:
     stopping: Literal["asked", "stopped", "cancelled", "cannot", "late", "stops", "left"] | None
     meshmsg: bool
     subscribed: Literal["waiting", "certain", "probable", "written"] | None
+    user_id: str
+    mechanism: str
+    key: str
+    uid: int | None = None
 
     def as_dict(self) -> dict[str, str | int | float | None]:
         """Return it as what JSON has.
@@ -263,9 +294,9 @@ class Stats:
     Nothing is unaccounted for: at any time, sent + parsed = written + received + queued_out +
     queued_in + dropped + filtered, in messages. Pub, XPub, Surveyor and Bus count a message as sent
     once, and each copy of it as written, queued or dropped; unwanted are those that had no copy, as
-    nobody had subscribed to them. News of a subscription
-    that an XPub receives counts as parsed in that moment. Filtered is what a Sub was sent by
-    publishers of SP, who send everything, and did not subscribe to.
+    nobody had subscribed to them. News of a subscription that an XPub receives counts as parsed in
+    that moment. Filtered is what a Sub was sent by publishers of SP, who send everything, and did
+    not subscribe to.
 
     Attributes:
         sent_messages: Accepted from the application.
@@ -284,7 +315,7 @@ class Stats:
         dropped_late: Replies and answers that nobody waited for any more.
         dropped_filtered: Received, but unsubscribed before they were taken (Sub).
         dropped_malformed: Received, and no message for this role.
-        dropped_unfit: Not sent to a peer whose wire, SP, has no words for them.
+        dropped_unencodable: Not sent to a peer whose wire, SP, has no words for them.
         dropped_conflated: Dropped as a newer message came, and only that was to be kept.
         unwanted_messages: Published, and nobody had subscribed to them.
         filtered_messages: Sent to a Sub by a publisher of SP, which sends all, and not subscribed
@@ -322,7 +353,7 @@ class Stats:
     dropped_late: int
     dropped_filtered: int
     dropped_malformed: int
-    dropped_unfit: int
+    dropped_unencodable: int
     dropped_conflated: int
     unwanted_messages: int
     filtered_messages: int
@@ -354,7 +385,7 @@ class Stats:
             + self.dropped_late
             + self.dropped_filtered
             + self.dropped_malformed
-            + self.dropped_unfit
+            + self.dropped_unencodable
             + self.dropped_conflated
         )
 
@@ -437,6 +468,10 @@ def peer_of(raw: Any) -> PeerInfo:
         stopping=_STOPS.get(raw.stop),
         meshmsg=bool(raw.meshmsg),
         subscribed=_SUBSCRIBED.get(raw.subscribed),
+        user_id=text(raw.user_id),
+        mechanism=text(raw.mechanism),
+        key=text(raw.key),
+        uid=None if raw.uid < 0 else int(raw.uid),
     )
 
 

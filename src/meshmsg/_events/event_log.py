@@ -8,11 +8,14 @@ the event itself as `record.event`.
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._events.log_records import give, record_of
 from meshmsg._events.log_records import log as log
+from meshmsg._hints.plural import counted
 
 TROUBLE = (
     EventKind.CONNECT_FAILED,
@@ -35,6 +38,10 @@ AGAIN_MAX_S = 60.0
 KNOWN_MAX = 1024
 """Endpoints and kinds of trouble that are remembered; the oldest is forgotten first."""
 
+LIMITS = ("send_queue_messages", "send_queue_bytes", "recv_queue_messages", "recv_queue_bytes")
+"""Options that the cause of a drop may name, and whose values are told with it."""
+_OPTION = re.compile("|".join(LIMITS))
+
 Key = tuple[str, EventKind, Reason, str]
 """Endpoint, kind, reason, and of drops the cause in words."""
 
@@ -52,8 +59,14 @@ class _Trouble:
 class EventLog:
     """What a socket's events become in the log."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, limits: Mapping[str, int] | None = None) -> None:
         self._name = name
+        self._limits = limits or {}
+        """What the options that decide about drops are set to."""
+        self._endpoint = ""
+        """The first one of the socket that an event told of."""
+        self._peers: dict[int, tuple[str, str]] = {}
+        """Of peers there have been, the endpoint they came by and their address."""
         self._troubles: dict[Key, _Trouble] = {}
         self._failed: dict[str, tuple[int, float]] = {}
         """Failures of each endpoint that we connect to since it last had a peer, and since when."""
@@ -66,6 +79,10 @@ class EventLog:
 
     def judge(self, event: Event) -> tuple[int, str]:
         """Say how loud an event is, and in what words; it is noted as told."""
+        self._endpoint = self._endpoint or event.endpoint
+        if event.kind is EventKind.PEER_UP:
+            self._peers[event.peer] = event.endpoint, event.address
+            _forget_oldest(self._peers)
         if event.kind is EventKind.LISTENING:
             self._bound.add(event.endpoint)
         wanted = event.kind is EventKind.DROPPED and event.detail == WANTED
@@ -111,19 +128,35 @@ class EventLog:
         count, since = self._failed.pop(event.endpoint, (0, 0.0))
         if count == 0:
             return ""
-        attempts = "1 attempt" if count == 1 else f"{count} attempts"
-        return f", after {attempts} that failed, in {max(event.time - since, 0):.2g} s"
+        tried = counted(count, "attempt")
+        return f", after {tried} that failed, in {max(event.time - since, 0):.2g} s"
 
     def _words(self, event: Event) -> str:
         words = event.detail or event.reason.name
         if event.kind is EventKind.DROPPED:
-            words = f"{event.count} message{'s' * (event.count > 1)} dropped: {words}"
+            return self._words_of_drop(event)
         if event.address not in ("", event.endpoint):
             words += f" ({event.address})"
         place = f" {event.endpoint}" if event.endpoint else ""
         return f"{self._name}{place} {event.kind.name}: {words}"
 
+    def _words_of_drop(self, event: Event) -> str:
+        """With the limits that decided it, and the peer; of several, the last one's."""
+        endpoint, address = self._peers.get(event.peer, (self._endpoint, ""))
+        endpoint = event.endpoint or endpoint
+        detail = _OPTION.sub(self._with_limit, event.detail)
+        words = f"{counted(event.count, 'message')} dropped: {detail}"
+        if address:
+            words += f" ({'peer' if event.count == 1 else 'the last for peer'} {address})"
+        return f"{self._name}{f' {endpoint}' if endpoint else ''} {event.kind.name}: {words}"
 
-def _forget_oldest(known: dict[Key, _Trouble] | dict[str, tuple[int, float]]) -> None:
+    def _with_limit(self, option: re.Match[str]) -> str:
+        limit = self._limits.get(option[0])
+        return option[0] if limit is None else f"{option[0]}={limit}"
+
+
+def _forget_oldest(
+    known: dict[Key, _Trouble] | dict[str, tuple[int, float]] | dict[int, tuple[str, str]],
+) -> None:
     if len(known) > KNOWN_MAX:
         del known[next(iter(known))]  # type: ignore[arg-type]

@@ -15,16 +15,21 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import MeshError, ResourceError, UsageError
-from meshmsg._events.log_records import tell_of_error
+from meshmsg._events.ended import Ended, log_ended, log_unlisted, may_come, take_ended
+from meshmsg._events.log_records import give, records, tell_of_error
 from meshmsg._events.outlet import Outlet
 
 SOCKETS_AT_ONCE = 64
 PAUSE_S = 0.02
 """Seconds after telling before the next look: a storm of events is then told by the dozen."""
+ENDING_MAX = 1024
+"""Closed sockets with `on_event=` that are kept as they may drop something; of more, only the log
+is told."""
 JOIN_S = 1.0
 """Seconds the end of an engine waits for a function of a user's that is being called."""
 
@@ -40,13 +45,18 @@ class _Teller:
         self.engine = engine
         self.outlets: dict[int, weakref.ref[Outlet]] = {}
         self.leaving: list[Outlet] = []
+        self.ending: dict[int, Outlet] = {}
+        """Of closed sockets with a function to be told of what is dropped after that."""
+        self.left: list[Ended] = []
+        """What the end of the engine dropped, once it is known."""
+        self.ended = threading.Event()
         self.forgotten: deque[int] = deque()
         """Handles of sockets that were dropped; filled without the lock."""
         self._opened = threading.Lock()
         """Taken until it is known if it could be opened."""
         self.error: MeshError | None = None
         self.thread = threading.Thread(target=self._run, name="meshmsg-events", daemon=True)
-        self._bell = threading.Lock()  # taken: no hurry
+        self._bell = threading.Lock()  # taken: nothing is to be told at once
         for lock in (self._opened, self._bell):
             lock.acquire()
         self._fd = -1
@@ -122,7 +132,7 @@ class _Teller:
         self.outlets[handle] = weakref.ref(outlet, forget)
         outlet.told = True
 
-    def hurry(self) -> None:
+    def tell_now(self) -> None:
         """Have it look now; without a lock that a signal's function could be waiting for."""
         with suppress(RuntimeError):  # it was rung already
             self._bell.release()
@@ -138,14 +148,36 @@ class _Teller:
                 _safely(outlet.tell)
         while self.leaving:
             _safely(self.leaving.pop(0).tell_last)
+        if count >= 0:
+            self._tell_ended()
         return count
+
+    def _tell_ended(self) -> None:
+        """Tell what closed sockets dropped."""
+        found, missing = take_ended(self.engine)
+        for ended in found:
+            _safely(partial(self.tell_end, ended))
+        log_unlisted(missing, records.put)
+
+    def tell_end(self, ended: Ended) -> None:
+        """Tell what a closed socket dropped: to its function, if it is known, and to the log."""
+        known = self.outlets.get(ended.socket)
+        # In this order: who closes it has it there before it is gone from here.
+        outlet = (known() if known is not None else None) or self.ending.get(ended.socket)
+        if outlet is not None:
+            outlet.tell_end(ended.event)
+        else:
+            records.put(ended.record())
 
     def _is_over(self, count: int) -> bool:
         """Whether there is nobody left to tell of: nobody joins any more."""
         with _lock:
             while self.forgotten:
                 self.outlets.pop(self.forgotten.popleft(), None)
-            over = count < 0 or not (self.outlets or self.leaving)
+            more = may_come(self.engine) if count >= 0 else count
+            if more == 0:
+                self.ending.clear()
+            over = more < 0 or not (self.outlets or self.leaving or more)
             if over:
                 _tellers.pop(self.engine, None)
                 lib.mm_events_close(self.engine)  # under the lock: before another thread opens it
@@ -154,11 +186,18 @@ class _Teller:
 
     def _tell_end(self) -> None:
         """The engine is gone, if any are left."""
-        left = [known() for known in self.outlets.values()]
-        self.outlets.clear()
+        left = [outlet for known in self.outlets.values() if (outlet := known()) is not None]
         for outlet in [*left, *self.leaving]:
-            if outlet is not None:
-                _safely(outlet.tell_last)  # who watches finds it closed
+            _safely(outlet.tell_last)  # who watches finds it closed
+        if left or self.ending:
+            self.ended.wait()
+        self.tell_left()
+        self.outlets.clear()
+
+    def tell_left(self) -> None:
+        """Tell what the end of the engine dropped; once."""
+        while self.left:
+            _safely(partial(self.tell_end, self.left.pop(0)))
 
 
 def _safely(tell: Callable[[], None]) -> None:
@@ -192,6 +231,11 @@ def join(outlet: Outlet, engine: int) -> None:
         _Teller(engine).start(outlet)
 
 
+def log_closed(engine: int) -> None:
+    """Log what closed sockets dropped; by calls that wait, where no thread tells."""
+    log_ended(engine, give)
+
+
 def leave(outlet: Outlet, engine: int, last_words: str) -> None:
     """The socket was closed: what had happened before is told yet, and that it is closed."""
     outlet.end(last_words)
@@ -200,12 +244,16 @@ def leave(outlet: Outlet, engine: int, last_words: str) -> None:
         teller = _tellers.get(engine)
         if teller is None or outlet.handle not in teller.outlets:
             outlet.log_last_words()  # its engine was closed before, or no thread tells
+            if teller is None:
+                log_ended(engine, give)
             return
         # It is rung first, and looks under the lock: a signal's function may raise at each line,
         # and what is not done then is done once the socket is dropped.
+        if outlet.has_function() and len(teller.ending) < ENDING_MAX and may_come(engine) > 0:
+            teller.ending[outlet.handle] = outlet
         news = outlet.has_news()
         if news or len(teller.outlets) == 1:
-            teller.hurry()
+            teller.tell_now()
         if news:
             teller.leaving.append(outlet)
         teller.outlets.pop(outlet.handle, None)
@@ -221,13 +269,20 @@ def engine_closing(engine: int) -> _Teller | None:
     return teller
 
 
-def engine_closed(teller: _Teller | None) -> None:
-    """Wait until its thread has ended, but not for a function of a user's that does not return."""
+def engine_closed(teller: _Teller | None, left: list[Ended]) -> None:
+    """Tell what it dropped, and wait until its thread has ended, but not for a function of a user's
+    that does not return."""
     if teller is None:
+        for ended in left:
+            records.put(ended.record())
         return
-    teller.hurry()
+    teller.left += left
+    teller.ended.set()
+    teller.tell_now()
     if teller.thread is not threading.current_thread():
         teller.thread.join(JOIN_S)
+        if not teller.thread.is_alive():
+            teller.tell_left()  # it had ended before: its sockets had
 
 
 def check_on_event(on_event: object, simulated: bool) -> None:

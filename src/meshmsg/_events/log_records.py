@@ -18,6 +18,8 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from meshmsg._hints.plural import counted, plural
+
 if TYPE_CHECKING:
     from meshmsg._binding.snapshots import Event
 
@@ -93,8 +95,9 @@ class Records:
         if not self._left_out or self._over:
             return
         words = (
-            f"{self._left_out} records were left out here: the log's handlers are slower than "
-            f"what happens, and {WAITING_MAX} records waited for them"
+            f"{counted(self._left_out, 'record')} {plural(self._left_out, 'was', 'were')} left out "
+            "here: the log's handlers are slower than what happens, and "
+            f"{WAITING_MAX} records waited for them"
         )
         self._left_out = 0
         record = record_of(logging.WARNING, words)

@@ -11,8 +11,9 @@ import logging
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from meshmsg._binding.core import ffi, lib
@@ -59,7 +60,13 @@ class Watcher(Protocol):
 class Outlet:
     """Where the events of one socket go; it knows the socket by its handle only."""
 
-    def __init__(self, name: str, on_event: OnEvent | None, loop: AbstractEventLoop | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        on_event: OnEvent | None,
+        loop: AbstractEventLoop | None,
+        limits: Mapping[str, int] | None = None,
+    ) -> None:
         self.handle = 0
         self.told = False
         """Whether a thread tells of what happens as it happens."""
@@ -70,7 +77,7 @@ class Outlet:
         self._loop = loop
         self._due = False
         """Whether the loop was asked to call the function, and has not begun to."""
-        self._log = EventLog(name)
+        self._log = EventLog(name, limits)
         self._log_seq = self._call_seq = 1
         self._lock = threading.RLock()
         self._watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
@@ -146,6 +153,18 @@ class Outlet:
         self._tell_function()
         self.ring()
 
+    def tell_end(self, event: Event) -> None:
+        """Tell what the socket dropped after it was closed; not to who watches: that ended."""
+        self._log_since(records.put)
+        with self._lock:
+            last = self._last or []
+            behind = last[-1].seq + 1 if last else 1
+            event = replace(event, seq=max(behind, self._log_seq, self._call_seq))
+            self._last = [*last, event]
+            self._log_seq = event.seq  # no gap: nothing of it is missing
+        self._log_since(records.put)
+        self._tell_function()
+
     def log_last_words(self) -> None:
         """Log what the end of the socket came to, if anything."""
         words, self._last_words = self._last_words, ""
@@ -168,6 +187,10 @@ class Outlet:
     def is_heard(self) -> bool:
         """Whether anybody but the log wants to know."""
         return self._on_event is not None or len(self._watchers) > 0
+
+    def has_function(self) -> bool:
+        """Whether there is an `on_event=`."""
+        return self._on_event is not None
 
     def _tell_function(self) -> None:
         """Call it here, or have its loop call it; a loop that stands still is asked once."""

@@ -100,7 +100,7 @@ MODULE_HINTS: dict[str, str] = {
     "SNDTIMEO": "send(data, timeout=...), in seconds",
     "SNDHWM": "send_queue_messages= of the constructor",
     "RCVHWM": "recv_queue_messages= of the constructor",
-    "curve_keypair": "nothing: connections are not encrypted yet",
+    "curve_keypair": "meshmsg.keygen()",
 }
 """Names of the modules of other libraries."""
 

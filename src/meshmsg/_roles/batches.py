@@ -44,8 +44,10 @@ def batch_of(messages: list[Message]) -> MessageBatch:
     ids = [message.peer if isinstance(message.peer, int) else 0 for message in messages]
     peers = ffi.from_buffer("uint64_t[]", array("Q", ids))
     rc = lib.mm_batch_set(batch, b"".join(messages), sizes, peers, len(messages))
-    if rc < 0:
+    if rc == lib.MM_EMSGSIZE:
         raise error_for(rc, "a batch holds less than 2 GiB; take fewer messages at once")
+    if rc < 0:
+        raise MemoryError("no memory for a batch")
     return MessageBatch(batch, 0, len(messages), [message.topic for message in messages])
 
 
@@ -58,14 +60,14 @@ def prefetched_batch(
     found: list[Message] = []
     size = 0
     try:
-        with self._inbox_lock:
+        with self._ready:
             while self._ready and len(found) < max_messages and (not found or size < max_bytes):
-                message = self._take_ready()
+                message = self._ready.pop()
                 if message is None:
                     break
                 found.append(message)
                 size += len(message)
         return batch_of(found) if found else None
     except BaseException:
-        self._keep(found)
+        self._ready.keep(found)
         raise

@@ -6,7 +6,7 @@ namesake has in meshmsg.h.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from meshmsg._binding.errors import MeshError
@@ -25,6 +25,7 @@ class DrainReport:
         in_doubt: Written to connections that ended before they were confirmed, and not since.
         dropped: Dropped by the overflow policy, for want of a peer, with a peer that left, or as
             its wire has no words for them (several frames, over SP).
+        socket: Which socket it is of, in words.
     """
 
     delivered: int
@@ -33,6 +34,7 @@ class DrainReport:
     queued: int
     in_doubt: int
     dropped: int
+    socket: str = field(default="", compare=False)
 
     def raise_for_loss(self) -> None:
         """Raise unless everything sent was delivered, or went to peers that cannot confirm.
@@ -50,10 +52,13 @@ class DrainReport:
         }
         lost = [f"{count} {what}" for what, count in parts.items() if count]
         if lost:
-            raise MeshError(f"not everything was delivered: {', '.join(lost)}")
+            if self.unconfirmable:
+                lost.append(f"{self.unconfirmable} to peers that cannot confirm, not known")
+            whose = f" ({self.socket})" if self.socket else ""
+            raise MeshError(f"not everything was delivered: {', '.join(lost)}{whose}")
 
 
-def drain_of(raw: Any) -> DrainReport:
+def drain_of(raw: Any, socket: str) -> DrainReport:
     """Make a DrainReport of an mm_drain_info."""
     return DrainReport(
         delivered=raw.confirmed_messages,
@@ -62,4 +67,5 @@ def drain_of(raw: Any) -> DrainReport:
         queued=raw.queued_messages,
         in_doubt=raw.in_doubt_messages,
         dropped=raw.dropped_messages,
+        socket=socket,
     )

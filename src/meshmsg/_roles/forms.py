@@ -19,12 +19,15 @@ from meshmsg._binding.data import (
     pack_frames,
 )
 from meshmsg._binding.errors import MeshError, UsageError
-from meshmsg._binding.message import FullMessage, Message
-from meshmsg._roles import stopping
-from meshmsg._socket import inbox
+from meshmsg._binding.message import ROUTED, Message
+from meshmsg._roles.stopping import stop_receiving
+from meshmsg._socket.causes import about
+from meshmsg._socket.endpoints import note_connected
 from meshmsg._socket.engine import Engine
-from meshmsg._socket.inbox import Inbox
+from meshmsg._socket.inbox import Inbox, fileno
 from meshmsg._socket.options import SocketOptions, check_flag, check_identity
+from meshmsg._socket.peers import first_peers
+from meshmsg._socket.protection import guard
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -45,8 +48,8 @@ class PullForm(Inbox[Message]):
 
     _role: ClassVar[int] = lib.MM_PULL
     _receives = True
-    fileno = inbox.fileno
-    stop_receiving = stopping.stop_receiving
+    fileno = fileno
+    stop_receiving = stop_receiving
 
 
 class PairForm(Inbox[Message]):
@@ -55,7 +58,7 @@ class PairForm(Inbox[Message]):
     _role: ClassVar[int] = lib.MM_PAIR
     _sends = True
     _receives = True
-    fileno = inbox.fileno
+    fileno = fileno
 
 
 class DealerForm(Inbox[Message]):
@@ -68,7 +71,7 @@ class DealerForm(Inbox[Message]):
     _role: ClassVar[int] = lib.MM_DEALER
     _sends = True
     _receives = True
-    fileno = inbox.fileno
+    fileno = fileno
 
     def __init__(
         self,
@@ -95,7 +98,8 @@ class RouterForm(Inbox[Message]):
 
     _role: ClassVar[int] = lib.MM_ROUTER
     _receives = True
-    fileno = inbox.fileno
+    _form = ROUTED
+    fileno = fileno
 
     def __init__(
         self,
@@ -110,12 +114,6 @@ class RouterForm(Inbox[Message]):
     ) -> None:
         flags = router_flags(handover, on_unroutable)
         self._open(options, engine, bind, connect, identity=identity, flags=flags)
-
-    def _message(self, frames: list[bytes], peer: int, envelope: int) -> Message:
-        message = FullMessage(frames[-1])
-        message.peer = frames[0]
-        message._frames = tuple(frames[1:])
-        return message
 
     def connect(self, url: str, *, identity: bytes = b"") -> None:
         """Connect to an endpoint, and again whenever the connection ends.
@@ -140,6 +138,7 @@ class RouterForm(Inbox[Message]):
         if not named:
             super().connect(url)
             return
+        guard(self, url, binds=False)
         rc = lib.mm_connect_as(self._handle, encode_url(url), *buffer_of(named))
         if rc == lib.MM_ESTATE:
             raise UsageError(
@@ -148,15 +147,15 @@ class RouterForm(Inbox[Message]):
                 code=rc,
                 address=url,
             )
-        self._connect(url, rc)
+        note_connected(self, url, rc)
 
     def _unknown(self, error: MeshError, to: bytes) -> MeshError:
         if error.code != lib.MM_EHOSTUNREACH:
             return error
-        known = [peer.identity for peer in self._first_peers(KNOWN_MAX)[0]]
+        known = [peer.identity for peer in first_peers(self._handle, KNOWN_MAX)[1]]
         return error_for(
             error.code,
-            f"no peer has the identity {to!r} ({self._about()}; known: {known!r})",
+            f"no peer has the identity {to!r} ({about(self)}; known: {known!r})",
             peer=to,
         )
 
@@ -172,7 +171,7 @@ class BusForm(Inbox[Message]):
     _role: ClassVar[int] = lib.MM_BUS
     _sends = True
     _receives = True
-    fileno = inbox.fileno
+    fileno = fileno
 
 
 def pack_route(frames: Iterable[Data]) -> tuple[bytes, Any, int]:

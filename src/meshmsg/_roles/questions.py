@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
-from meshmsg._binding.core import EREFUSED, Slot, error_for, fast, lib
+from meshmsg._binding.core import EREFUSED, Slot, error_for, lib, native
 from meshmsg._binding.errors import MeshError, TooLargeError
-from meshmsg._binding.message import Message, Request
-from meshmsg._roles import stopping
-from meshmsg._socket import inbox
+from meshmsg._binding.message import REQUESTS, Message, Request
+from meshmsg._hints.plural import counted
+from meshmsg._roles.stopping import stop_receiving
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.engine import Engine
 from meshmsg._socket.failures import too_large
-from meshmsg._socket.inbox import Inbox
+from meshmsg._socket.inbox import Inbox, fileno
 from meshmsg._socket.options import SocketOptions
 
 if TYPE_CHECKING:
@@ -33,7 +33,10 @@ ENVELOPE_FRAMES = 2
 def question_too_large(self: SocketBase, size: int, count: int) -> MeshError:
     """Say what is too large: size and count are those of the question alone."""
     error = too_large(self, size + ENVELOPE_SIZE, count + ENVELOPE_FRAMES)
-    about = f"a question of {size} bytes in {count} frames is, with its envelope, {error}"
+    about = (
+        f"a question of {counted(size, 'byte')} in {counted(count, 'frame')} is, with its "
+        f"envelope, {error}"
+    )
     error.args = (about,)
     return error
 
@@ -66,10 +69,10 @@ class ReqForm(Inbox[Message]):
             return self._error(code, "no reply", timeout)
         limit, frames = int(self._opts.message_size_max), int(self._opts.frames_max)
         return TooLargeError(
-            f"no reply: an answer was over the {limit} bytes (message_size_max) or the {frames} "
-            f"frames (frames_max) that this {type(self).__name__} takes, and the connection was "
-            "ended for it, with this request and any other on it; each may have been done, and is "
-            "not asked again. Raise the limit, or ask for less",
+            f"no reply: an answer was over the {counted(limit, 'byte')} (message_size_max) or the "
+            f"{counted(frames, 'frame')} (frames_max) that this {type(self).__name__} takes, "
+            "and the connection was ended for it, with this request and any other on it; each may "
+            "have been done, and is not asked again. Raise the limit, or ask for less",
             code=code,
             limit=limit,
         )
@@ -97,10 +100,10 @@ class RepForm(Inbox[Request]):
 
     _role: ClassVar[int] = lib.MM_REP
     _receives = True
-    _made_of = Request
+    _form = REQUESTS
     _reply_error = reply_error
-    fileno = inbox.fileno
-    stop_receiving = stopping.stop_receiving
+    fileno = fileno
+    stop_receiving = stop_receiving
 
 
 class RespondentForm(Inbox[Request]):
@@ -112,10 +115,10 @@ class RespondentForm(Inbox[Request]):
 
     _role: ClassVar[int] = lib.MM_RESPONDENT
     _receives = True
-    _made_of = Request
+    _form = REQUESTS
     _reply_error = reply_error
-    fileno = inbox.fileno
-    stop_receiving = stopping.stop_receiving
+    fileno = fileno
+    stop_receiving = stop_receiving
 
 
 def shown(reason: str) -> str:
@@ -125,7 +128,7 @@ def shown(reason: str) -> str:
 
 def refused(socket: SocketBase, slot: Slot) -> MeshError:
     """The error of a request that was refused; its reason is in that batch."""
-    [(frames, number, _)] = fast.parts(slot.address)
+    [(frames, number, _)] = native.parts(slot.address)
     slot.drop()
     who = None
     with suppress(MeshError):  # closed meanwhile

@@ -6,14 +6,14 @@ function may do it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from meshmsg._binding.core import ffi, lib, to_ms
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.snapshots import text
 from meshmsg._socket.base import SocketBase
-from meshmsg._socket.causes import listed
+from meshmsg._socket.causes import about, listed
 from meshmsg._socket.signature import verb
 
 StopState = Literal["asked", "stopped", "cancelled", "cannot", "late", "gone"]
@@ -69,6 +69,8 @@ class StopReport:
     """What became of `stop_receiving`, peer by peer."""
 
     peers: tuple[StoppedPeer, ...]
+    socket: str = field(default="", compare=False)
+    """Which socket it is of, in words."""
 
     @property
     def waiting(self) -> bool:
@@ -95,7 +97,8 @@ class StopReport:
         """
         if not self.clean:
             bad = [str(peer) for peer in self.peers if peer.state != "stopped"]
-            raise MeshError(f"not everything is known to have come: {listed(bad)}")
+            whose = f" ({self.socket})" if self.socket else ""
+            raise MeshError(f"not everything is known to have come: {listed(bad)}{whose}")
 
 
 @verb
@@ -128,7 +131,7 @@ def stop_receiving(self: SocketBase, *, deadline: float | None = None) -> StopRe
     self._stops = True
     code = lib.mm_stop_receiving(self._handle, to_ms(deadline))
     self._check(code, "stopping to receive")
-    return StopReport(_outcomes(self))
+    return StopReport(_outcomes(self), about(self))
 
 
 def _outcomes(self: SocketBase) -> tuple[StoppedPeer, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.snapshots import PeerInfo
+from meshmsg._hints.plural import counted
 from meshmsg._socket.causes import What, listed
 
 if TYPE_CHECKING:
@@ -56,6 +57,6 @@ def not_subscribed(count: int, info: Any) -> What:
     def told() -> str:
         known = info.confirmed + info.probable + info.unconfirmable
         there = known + info.waiting
-        return f"{known} of {max(count, there)} peers known to have all topics"
+        return f"{known} of {counted(max(count, there), 'peer')} known to have all topics"
 
     return told

@@ -13,11 +13,12 @@ from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import borrow, fast, give_back, lib
+from meshmsg._binding.core import borrow, give_back, lib, native
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.snapshots import EventKind
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.clock import now_of
+from meshmsg._socket.inspecting import events_from
 from meshmsg._socket.options import check_count
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Outcome:
             while (rc := lib.mm_recv_refusals(handle, number, slot.batch, REFUSALS_AT_ONCE)) > 0:
                 told_now = {
                     peer: frames[-1].decode("utf-8", "replace")
-                    for frames, peer, _ in fast.parts(slot.address)
+                    for frames, peer, _ in native.parts(slot.address)
                 }
                 self._refused = {**self._refused, **told_now}
             if rc == lib.MM_ENOMEM:
@@ -136,7 +137,7 @@ class Outcome:
         surveyor = self._surveyor
         found = {peer.id: peer.address for peer in surveyor.peers() if peer.id in wanted}
         if len(found) < len(wanted):
-            for event in surveyor._read_events(1)[0]:
+            for event in events_from(surveyor, 1)[0]:
                 if event.kind is EventKind.PEER_UP and event.peer in wanted:
                     found.setdefault(event.peer, event.address)
         return found

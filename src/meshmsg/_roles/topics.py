@@ -7,7 +7,7 @@ aio/_publishing.py). Law: nothing here waits.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from meshmsg._binding.core import error_for, lib
 from meshmsg._binding.data import (
@@ -16,12 +16,11 @@ from meshmsg._binding.data import (
     encode_topics,
 )
 from meshmsg._binding.errors import UsageError
-from meshmsg._binding.message import FullMessage, Message
-from meshmsg._roles import stopping
-from meshmsg._socket import inbox
+from meshmsg._binding.message import TOPICAL, Message
+from meshmsg._roles.stopping import stop_receiving
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.engine import Engine
-from meshmsg._socket.inbox import Inbox
+from meshmsg._socket.inbox import Inbox, fileno
 from meshmsg._socket.options import SocketOptions, check_flag, check_peer
 
 if TYPE_CHECKING:
@@ -29,7 +28,8 @@ if TYPE_CHECKING:
 
 
 from meshmsg._binding.core import ffi
-from meshmsg._socket.causes import What
+from meshmsg._socket.causes import What, about
+from meshmsg._socket.peers import peer_count
 from meshmsg._socket.signature import verb
 
 CONFLATE: dict[bool | str, int] = {
@@ -39,13 +39,16 @@ CONFLATE: dict[bool | str, int] = {
 }
 
 
-def message_of_topic(self: Any, frames: list[bytes], peer: int, envelope: int) -> Message:
-    """Make a message whose first frame is its topic."""
-    message = FullMessage(frames[-1])
-    message.peer = peer
-    message._frames = tuple(frames)
-    message.topic = frames[0].decode("utf-8", "surrogateescape")
-    return message
+TOPIC_TOLD_MAX = 64
+"""Characters, or bytes, of a topic that an error quotes."""
+
+
+def shown(topic: str | bytes) -> str:
+    """Quote a topic; of a long one the beginning, and how long it is."""
+    if len(topic) <= TOPIC_TOLD_MAX:
+        return repr(topic)
+    unit = "characters" if isinstance(topic, str) else "bytes"
+    return f"{topic[:TOPIC_TOLD_MAX]!r}... ({len(topic)} {unit})"
 
 
 @verb
@@ -65,7 +68,9 @@ def subscribe(self: SocketBase, topic: str | bytes) -> None:
         ClosedError: The socket was closed.
     """
     raw = encode_topic(topic)
-    self._check(lib.mm_subscribe(self._handle, *buffer_of(raw)), f"cannot subscribe to {topic!r}")
+    self._check(
+        lib.mm_subscribe(self._handle, *buffer_of(raw)), f"cannot subscribe to {shown(topic)}"
+    )
 
 
 @verb
@@ -84,8 +89,8 @@ def unsubscribe(self: SocketBase, topic: str | bytes) -> None:
     raw = encode_topic(topic)
     rc = lib.mm_unsubscribe(self._handle, *buffer_of(raw))
     if rc == lib.MM_EINVAL:
-        raise error_for(rc, f"{topic!r} is not subscribed to ({self._about()})")
-    self._check(rc, f"cannot unsubscribe from {topic!r}")
+        raise error_for(rc, f"{shown(topic)} is not subscribed to ({about(self)})")
+    self._check(rc, f"cannot unsubscribe from {shown(topic)}")
 
 
 @verb
@@ -114,9 +119,9 @@ def subscribers_of(self: SocketBase, topic: str | bytes, count: int) -> What:
     """What a wait for so many subscribers says that ends without them."""
 
     def told() -> str:
-        if self._peer_count() < 0:
-            return f"waiting for {count} subscribers to {topic!r}"
-        return f"{subscribers(self, topic)} of {count} subscribers to {topic!r}"
+        if peer_count(self._handle) < 0:
+            return f"waiting for {count} subscribers to {shown(topic)}"
+        return f"{subscribers(self, topic)} of {count} subscribers to {shown(topic)}"
 
     return told
 
@@ -142,7 +147,7 @@ class XPubForm(Inbox[Message]):
     _role: ClassVar[int] = lib.MM_XPUB
     _sends = True
     _receives = True
-    fileno = inbox.fileno
+    fileno = fileno
     subscribers = subscribers
 
     def __init__(
@@ -225,7 +230,7 @@ class XPubForm(Inbox[Message]):
                 "it yourself, open it with manual=True"
             )
         if rc != lib.MM_EHOSTUNREACH:
-            self._check(rc, f"cannot change a subscription to {topic!r}")
+            self._check(rc, f"cannot change a subscription to {shown(topic)}")
         return rc
 
 
@@ -240,9 +245,9 @@ class SubForm(Inbox[Message]):
 
     _role: ClassVar[int] = lib.MM_SUB
     _receives = True
-    fileno = inbox.fileno
-    stop_receiving = stopping.stop_receiving
-    _message = message_of_topic
+    fileno = fileno
+    stop_receiving = stop_receiving
+    _form = TOPICAL
     subscribe = subscribe
     unsubscribe = unsubscribe
 
@@ -276,9 +281,9 @@ class XSubForm(Inbox[Message]):
     _role: ClassVar[int] = lib.MM_XSUB
     _sends = True
     _receives = True
-    fileno = inbox.fileno
-    stop_receiving = stopping.stop_receiving
-    _message = message_of_topic
+    fileno = fileno
+    stop_receiving = stop_receiving
+    _form = TOPICAL
     subscribe = subscribe
     unsubscribe = unsubscribe
 

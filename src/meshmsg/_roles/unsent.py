@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from meshmsg._binding.core import fast
+from meshmsg._binding.core import native
 from meshmsg._binding.data import Data, bytes_of
 
 CHUNK_MESSAGES = 1024
@@ -45,7 +45,7 @@ class Taken:
         self.chunk: list[bytes] = []
         """What was taken last; all before it was sent."""
         self.counts = [0, 0]
-        """Messages sent: of the chunk, and of all. The core's calls count them (fast.send_list)."""
+        """Messages sent: of the chunk, and of all. Native calls count them (native.send_list)."""
         self._whole = messages if isinstance(messages, (list, tuple)) else None
         """A list or tuple, until it is the chunk."""
         self._source: Iterator[Data] = iter(() if self._whole is not None else messages)
@@ -77,7 +77,7 @@ class Taken:
         """Turn what is no bytes into such, up to what is no message."""
         failed: Exception | None = None
         refused: list[Any] = []
-        if not fast.all_bytes(whole):
+        if not native.all_bytes(whole):
             for i, message in enumerate(whole):
                 try:
                     whole[i] = bytes_of(message)
@@ -91,7 +91,7 @@ class Taken:
     def _gather(self) -> None:
         """Take what comes one by one, perhaps slowly: a slow one waits for no other."""
         try:
-            self._more = fast.gather(
+            self._more = native.gather(
                 self._source,
                 self.chunk,
                 CHUNK_MESSAGES,
@@ -112,6 +112,15 @@ class Taken:
         vars(error).update(sent=self.counts[1], unsent=unsent)
         if self._failed is not None and error is not self._failed:
             error.__context__ = self._failed
+
+
+def tell_unsent(error: BaseException, messages: Iterable[Data], taken: Taken | None) -> None:
+    """Have what ended a send_many say what was sent; also where nothing was taken yet."""
+    if taken is not None:
+        taken.tell(error)
+        return
+    unsent = list(messages) if isinstance(messages, (list, tuple)) else []
+    vars(error).update(sent=0, unsent=unsent)
 
 
 def no_room_after(count: int) -> str:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import ffi, lib
-from meshmsg._binding.errors import MeshError
 from meshmsg._binding.snapshots import Event, EventKind, PeerInfo, Reason, text
+from meshmsg._events.outlet import read_events
+from meshmsg._hints.plural import counted, plural
+from meshmsg._socket.peers import Attempt, all_peers, attempts_of, first_peers, peer_count
 
 if TYPE_CHECKING:
-    from meshmsg._socket.base import SocketBase
+    from meshmsg._socket.state import State
 
 What = str | Callable[[], str]
 """What could not be done; a function where it is to be found out then."""
@@ -42,38 +44,6 @@ TROUBLE = (
 )
 WORDLESS = "before it said anything"
 """In the detail of a handshake that ended so: of the same peer, what it said before tells more."""
-
-
-class Attempt(NamedTuple):
-    """A connection whose handshake is not done yet."""
-
-    id: int
-    endpoint: str
-    address: str
-    age: float
-    octets: int
-    outgoing: bool
-    connected: bool
-
-
-def attempts_of(handle: int, cap: int = 64) -> list[Attempt]:
-    """List connections whose handshakes are under way: the first ones."""
-    out = ffi.new("mm_attempt[]", cap)
-    count = ffi.new("uint32_t *")
-    if lib.mm_socket_attempts(handle, out, cap, count) < 0:
-        return []
-    return [
-        Attempt(
-            int(raw.id),
-            text(raw.endpoint),
-            text(raw.address),
-            raw.age_ns / 1e9,
-            int(raw.octets),
-            bool(raw.outgoing),
-            bool(raw.connected),
-        )
-        for raw in out[0 : min(count[0], cap)]
-    ]
 
 
 def written_out(url: str) -> str:
@@ -109,7 +79,7 @@ def _of_attempt(attempt: Attempt) -> str:
         )
     return (
         f"the handshake with {attempt.address} is not done after {age} "
-        f"({attempt.octets} octets came)"
+        f"({counted(attempt.octets, 'octet')} came)"
     )
 
 
@@ -166,12 +136,34 @@ def _last_of(endpoint: str, events: list[Event], now: float | None) -> str:
     return f"{words}, next attempt in {left:.1f} s" if left >= 0.1 else words
 
 
-def trouble_of(socket: SocketBase) -> str:
+def about(socket: State) -> str:
+    """Say which socket this is."""
+    places = [f"bound to {bound}" for _, bound in socket._bound]
+    places += [f"connected to {url}" for url in socket._connected]
+    count = peer_count(socket._handle)
+    if not places:
+        places.append("neither bound nor connected")
+    if count > 0 or (count == 0 and (socket._bound or socket._connected)):
+        places.append(counted(count, "peer"))
+    return f"{type(socket).__name__} {', '.join(places)}"
+
+
+def too_few(socket: State, count: int) -> What:
+    """What a wait for so many peers says that ends without them."""
+
+    def told() -> str:
+        there = peer_count(socket._handle)
+        wanted = counted(count, "peer")
+        return f"waiting for {wanted}" if there < 0 else f"{there} of {wanted}"
+
+    return told
+
+
+def trouble_of(socket: State) -> str:
     """Say what is known of peers that are stalled, and of endpoints that have no peer now."""
-    try:
-        peers = socket.peers()
-        events, _ = socket._read_events(1)
-    except MeshError:
+    count, peers = all_peers(socket._handle)
+    code, events, _ = read_events(socket._handle, 1)
+    if count < 0 or code < 0:
         return ""
     attempts = {
         attempt.endpoint: attempt
@@ -200,11 +192,13 @@ def trouble_of(socket: SocketBase) -> str:
 def _queue(peer: PeerInfo, messages: int, size: int) -> str:
     """Say how full a peer's queue is, by what it has least room for."""
     if peer.queued_out_messages / messages >= peer.queued_out_bytes / size:
-        return f"{peer.address}: {peer.queued_out_messages:,} of {messages:,} messages"
-    return f"{peer.address}: {peer.queued_out_bytes:,} of {size:,} bytes"
+        what, here, most = "message", peer.queued_out_messages, messages
+    else:
+        what, here, most = "byte", peer.queued_out_bytes, size
+    return f"{peer.address}: {here:,} of {most:,} {plural(most, what)}"
 
 
-def _queues_of(socket: SocketBase, peers: list[PeerInfo]) -> str:
+def _queues_of(socket: State, peers: list[PeerInfo]) -> str:
     """Say whose queues are full, and how full."""
     messages, size = int(socket._opts.send_queue_messages), int(socket._opts.send_queue_bytes)
     full = [
@@ -228,26 +222,25 @@ def _ending(peers: list[PeerInfo]) -> list[str]:
     return [f"{peer.address} {ENDING[peer.stopping]}" for peer in peers if peer.stopping in ENDING]
 
 
-def room_of(socket: SocketBase, what: str, *, in_detail: bool) -> tuple[str, str]:
+def room_of(socket: State, what: str, *, in_detail: bool) -> tuple[str, str]:
     """Say why there is no room: nobody is there, nobody takes more, or queues are full."""
     nobody = f"no peer{what.removeprefix('no room')}"
-    try:
-        peers, count = socket._first_peers(LOOKED_AT)
-        if in_detail and count > len(peers):
-            peers = socket.peers()
-    except MeshError:
+    count, peers = first_peers(socket._handle, LOOKED_AT)
+    if in_detail and count > len(peers):
+        count, peers = all_peers(socket._handle)
+    if count < 0:
         return what, ""
     ending = _ending(peers)
     told = listed(ending)
     if len(ending) >= count:
         return nobody, f": {told}" if ending else ""
-    if not in_detail:
-        return what, ""
+    if count > len(peers):
+        return what, ""  # a call that does not wait looks at no more
     queues = _queues_of(socket, [peer for peer in peers if peer.stopping not in ENDING])
     return what, f"{queues}; {told}" if ending else queues
 
 
-def topics_of(socket: SocketBase) -> str:
+def topics_of(socket: State) -> str:
     """Say of a subscriber that it asked for nothing: the commonest reason that nothing comes."""
     if socket._role not in (lib.MM_SUB, lib.MM_XSUB):
         return ""

@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, Literal
 from meshmsg._binding.core import SLICE_MS, exiting, ffi, lib, raise_for, to_ms
 from meshmsg._binding.errors import UsageError
 from meshmsg._events import event_thread
+from meshmsg._events.ended import Ended, end_engine
 from meshmsg._events.log_records import records
+from meshmsg._hints.plural import counted, plural
+from meshmsg._security.environment.variable import FromEnvironment
+from meshmsg._security.policy import Security, check_security
+from meshmsg._socket import door
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -42,14 +47,24 @@ class Engine:
 
     Args:
         poller: "epoll", or "poll" for systems without it.
+        security: What protects its sockets that have no `security` of their own, for endpoints that
+            leave the process: a `Curve`, a `Profile`, or `meshmsg.NONE` for nothing. None is what
+            the environment's MESHMSG_SECURITY names, and without that nothing.
 
     Raises:
         ResourceError: No descriptors, threads or memory; 256 engines are the limit.
     """
 
-    def __init__(self, *, poller: Literal["epoll", "poll"] = "epoll") -> None:
+    def __init__(
+        self,
+        *,
+        poller: Literal["epoll", "poll"] = "epoll",
+        security: Security | None = None,
+    ) -> None:
         if poller not in ("epoll", "poll"):
             raise UsageError(f"poller is {poller!r}; it is 'epoll' or 'poll'")
+        check_security(security)
+        self._security = security
         out = ffi.new("mm_handle *")
         flags = lib.MM_ENGINE_POLL if poller == "poll" else 0
         try:
@@ -61,12 +76,15 @@ class Engine:
                 lib.mm_engine_close(out[0], 0, ffi.new("uint64_t *"))
             raise
 
+    _security: Security | None = None
+    """What its sockets have, but for those with their own."""
     _slice_ms = SLICE_MS
     """How long a blocking call sleeps before signals are looked at; 0 where time is simulated."""
 
     def _register(self, handle: int) -> None:
         self._handle: int = handle
         self._pid = os.getpid()
+        self._environment = FromEnvironment()
         with _lock:
             _open.setdefault(self._pid, {})[handle] = self
 
@@ -78,6 +96,16 @@ class Engine:
         self._register(handle)
         return self
 
+    def _security_of_sockets(self) -> Security | None:
+        """What its sockets have that say nothing themselves.
+
+        Raises:
+            UsageError: The environment's file is wrong.
+        """
+        if self._security is not None or self._slice_ms == 0:
+            return self._security  # a simulated world does not leave the process
+        return self._environment.security()
+
     def close(self, *, timeout: float = CLOSE_TIMEOUT_S) -> int:
         """Close all sockets of this engine, give their queues some time, and end its thread.
 
@@ -87,18 +115,23 @@ class Engine:
             timeout: Seconds for what is queued to be written.
 
         Returns:
-            How many messages were still queued then, and are lost.
+            How many messages were still queued then, and are lost; the log says of which sockets.
+            What sockets closed before had dropped is in it only if nobody was told.
         """
         ms = to_ms(timeout)
-        out = ffi.new("uint64_t *")
         with _lock:
             _open.get(self._pid, {}).pop(self._handle, None)
             if _defaults.get(self._pid) is self:
                 del _defaults[self._pid]
         teller = event_thread.engine_closing(self._handle)
-        lib.mm_engine_close(self._handle, ms, out)
-        event_thread.engine_closed(teller)
-        return int(out[0])
+        here, lost, left = True, 0, list[Ended]()
+        try:
+            here, lost, left = end_engine(self._handle, ms)
+        finally:  # also if a signal's function raises
+            if here:
+                event_thread.engine_closed(teller, left)
+        door.engine_closed(self._handle)
+        return lost
 
     def __enter__(self) -> Self:
         return self
@@ -112,8 +145,8 @@ class Engine:
         lost = self.close()
         if lost:
             warnings.warn(
-                f"meshmsg: {lost} messages were still queued when {self!r} was closed and are "
-                "lost; call drain() before",
+                f"meshmsg: {_still_queued(lost)} when {self!r} was closed and "
+                f"{plural(lost, 'is', 'are')} lost; call drain() before",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -154,6 +187,10 @@ def _after_fork_in_child() -> None:
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
+def _still_queued(count: int) -> str:
+    return f"{counted(count, 'message')} {plural(count, 'was', 'were')} still queued"
+
+
 def _close_at_exit() -> None:
     """At exit: no thread of ours runs while the interpreter goes away; bounded by the linger."""
     exiting.set()
@@ -161,14 +198,15 @@ def _close_at_exit() -> None:
     unlogged = records.end()
     if unlogged:
         warnings.warn(
-            f"meshmsg: {unlogged} records of the log were left out at exit: its handlers are slow",
+            f"meshmsg: {counted(unlogged, 'record')} of the log "
+            f"{plural(unlogged, 'was', 'were')} left out at exit: its handlers are slow",
             RuntimeWarning,
             stacklevel=1,
         )
     if abandoned:
         warnings.warn(
-            f"meshmsg: {abandoned} messages were still queued at exit and are lost; "
-            "call drain() before the program ends",
+            f"meshmsg: {_still_queued(abandoned)} as their socket ended (its linger, or this "
+            f"exit) and {plural(abandoned, 'is', 'are')} lost; call drain() first",
             RuntimeWarning,  # a ResourceWarning would not be shown
             stacklevel=1,
         )

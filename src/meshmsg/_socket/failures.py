@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from meshmsg._binding.core import error_for, ffi, lib, text_of
+from meshmsg._binding.core import error_for, lib, text_of
 from meshmsg._binding.errors import MeshError, TooLargeError
-from meshmsg._socket.causes import What, room_of, seconds, topics_of, trouble_of
+from meshmsg._hints.plural import counted
+from meshmsg._socket.causes import What, about, room_of, seconds, topics_of, trouble_of
+from meshmsg._socket.peers import is_open
 
 if TYPE_CHECKING:
-    from meshmsg._socket.base import SocketBase
+    from meshmsg._socket.state import State
 
 _HINTS: dict[int, str] = {
     lib.MM_ENOTSUP: "over SP a message is one body, without frames",
@@ -22,25 +24,20 @@ _HINTS: dict[int, str] = {
 }
 
 
-def is_open(handle: int) -> bool:
-    """Whether a socket was not closed."""
-    return bool(lib.mm_peer_count(handle, ffi.new("uint32_t *")) == 0)
-
-
-def _why_not(socket: SocketBase, what: str, timeout: float | None) -> str:
+def _why_not(socket: State, what: str, timeout: float | None) -> str:
     """Say what is known of why something could not be done, now or in time."""
     queues = ""
     if what.startswith("no room"):
         what, queues = room_of(socket, what, in_detail=timeout != 0)
     if timeout == 0:
-        return f"{what} now{queues} ({socket._about()})"
+        return f"{what} now{queues} ({about(socket)})"
     span = "" if timeout is None else f" within {seconds(timeout)}"
     asked = topics_of(socket) if what.startswith("no message") else ""
-    return f"{what}{span}{queues} ({socket._about()}{asked}{trouble_of(socket)})"
+    return f"{what}{span}{queues} ({about(socket)}{asked}{trouble_of(socket)})"
 
 
 def error_of(
-    socket: SocketBase, code: int, what: What, timeout: float | None = None, *, address: str = ""
+    socket: State, code: int, what: What, timeout: float | None = None, *, address: str = ""
 ) -> MeshError:
     """Make the error of a failed call: what was tried, where, and what is known of the
     cause."""
@@ -48,7 +45,7 @@ def error_of(
     if code == lib.MM_EAGAIN:
         return error_for(code, _why_not(socket, what, 0))
     if code == lib.MM_ETIMEDOUT:
-        socket._log_events()
+        socket._outlet.log_new()
         return error_for(code, _why_not(socket, what, timeout))
     if code == lib.MM_EFORKED:
         return error_for(
@@ -74,17 +71,24 @@ def error_of(
     hint = f"; {_HINTS[code]}" if code in _HINTS else ""
     if code == lib.MM_ENOTSUP:
         what = "not possible"
-    about = "" if address else f" ({socket._about()})"
-    return error_for(code, f"{what}{about}: {text_of(code)}{hint}", address=address)
+    which = "" if address else f" ({about(socket)})"
+    return error_for(code, f"{what}{which}: {text_of(code)}{hint}", address=address)
 
 
-def too_large(socket: SocketBase, size: int, count: int) -> MeshError:
+def check(socket: State, code: int, what: What, *, address: str = "") -> None:
+    """Raise the error of a call that failed."""
+    if code < 0:
+        raise error_of(socket, code, what, address=address)
+
+
+def too_large(socket: State, size: int, count: int) -> MeshError:
     """Say what is too large, and the limits."""
     limit = int(socket._opts.message_size_max)
     frames = int(socket._opts.frames_max)
     return TooLargeError(
-        f"a message of {size} bytes in {count} frames; this {type(socket).__name__} takes "
-        f"{limit} bytes (message_size_max) in {frames} frames (frames_max)",
+        f"a message of {counted(size, 'byte')} in {counted(count, 'frame')}; this "
+        f"{type(socket).__name__} takes {counted(limit, 'byte')} (message_size_max) in "
+        f"{counted(frames, 'frame')} (frames_max)",
         code=lib.MM_EMSGSIZE,
         size=size,
         limit=limit,

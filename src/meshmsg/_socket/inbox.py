@@ -9,12 +9,10 @@ thread it belongs to; nothing made here points into it.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
-from meshmsg._binding.core import Slot, fast, ffi, lib
-from meshmsg._binding.message import FullMessage, Message, Request, message_class
+from meshmsg._binding.core import Slot, address_of, ffi, lib, native
+from meshmsg._binding.message import WHOLE, Message
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.signature import verb
 
@@ -24,22 +22,17 @@ MessageT = TypeVar("MessageT", bound=Message)
 class Inbox(SocketBase, Generic[MessageT]):
     """The receiving side of a socket, without waiting; nothing, of a role that receives nothing."""
 
-    _made_of: Callable[[int], type[Message]] | type[Request] = staticmethod(message_class)
-    """The class of a peer's messages of one frame; or that of requests, which all are."""
+    _form = WHOLE
+    """What its messages are made of."""
 
     def _prepare(self) -> None:
         super()._prepare()
         if not self._receives:
             return
-        self._ready: Any = fast.ready(self._made_of)
+        self._ready = native.ready(self._form)
         """Messages (see csrc/binding/ready.c), made as they are taken."""
-        self._inbox_lock = threading.RLock()
-        """Re-entrant, as a signal may come while it is held, and what runs then may close the
-        socket."""
         self._prefetched = False
         """Whether anybody ever prefetched: until then a receive needs no lock."""
-        self._watched = False
-        """Whether anybody waits for it from outside: by its descriptor, in a poller."""
 
     def _opened(self) -> None:
         super()._opened()
@@ -49,7 +42,7 @@ class Inbox(SocketBase, Generic[MessageT]):
     def _discard(self) -> int:
         if not self._receives:
             return 0
-        with self._inbox_lock:
+        with self._ready:
             count = len(self._ready)
             self._ready.clear()
         return count
@@ -57,8 +50,7 @@ class Inbox(SocketBase, Generic[MessageT]):
     def _forget(self) -> None:
         super()._forget()
         if self._receives:
-            self._ready.clear()
-            self._inbox_lock = threading.RLock()
+            self._ready.forget()
 
     def _held(self) -> tuple[int, int]:
         if not self._receives:
@@ -67,69 +59,20 @@ class Inbox(SocketBase, Generic[MessageT]):
         size += sum(sum(map(len, message.frames)) for message in made)
         return count + len(made), size
 
-    def _take_ready(self) -> MessageT | None:
-        """One prefetched message, or None."""
-        message: MessageT | None = self._ready.pop()
-        if message is not None and self._watched:
-            self._settle_held()
-        return message
-
-    def _take_many(self, max_messages: int) -> list[MessageT]:
-        """Prefetched messages, perhaps none."""
-        found: list[MessageT] = self._ready.take(max_messages)
-        if self._watched:
-            self._settle_held()
-        return found
-
-    def _settle_held(self) -> None:
-        """Have the core tell who watches of what is ready here as well."""
-        with self._inbox_lock:
-            told = None
-            while told is not bool(self._ready):  # a signal's function may receive in between
-                told = self._ready.tell()
-                lib.mm_hold(self._handle, told)
-
     def _watch(self) -> None:
         """From now on take messages from the core one call at a time, and tell it what is left."""
-        with self._inbox_lock:
-            self._watched = True
-            self._ready.hold()
-            self._settle_held()
+        self._ready.watch()
 
-    def _keep(self, messages: list[MessageT]) -> None:
-        """Make ready what a call that failed had taken, beside what it left there; who waits looks.
-
-        What failed is most likely a signal's function, or was cancelled.
-        """
-        self._ready.put_back(messages)
-        if self._ready:
-            if self._watched:
-                self._settle_held()
-            lib.mm_interrupt(self._handle)
-
-    def _unpack_at(self, address: int) -> list[MessageT]:
-        """Turn the batch at that address into messages."""
-        form = self._message
-        return [
-            form(frames, peer, envelope)
-            if len(frames) > 1  # every role reads a single frame alike
-            else cast("MessageT", message_class(peer)(frames[0]))
-            for frames, peer, envelope in fast.parts(address)
-        ]
+    def _unpack(self, batch: Any) -> list[MessageT]:
+        """Turn a batch that is the caller's into messages."""
+        found: list[MessageT] = self._form.unpack(address_of(batch))
+        return found
 
     def _unpack_one(self, slot: Slot) -> MessageT:
         """Turn a batch of one message into that message."""
-        [message] = self._unpack_at(slot.address)
+        [message] = self._unpack(slot.batch)
         slot.drop()
         return message
-
-    def _message(self, frames: list[bytes], peer: int, envelope: int) -> MessageT:
-        """Make a message of its frames, two or more; roles that read them differently override
-        this."""
-        message = FullMessage(frames[-1])
-        message.peer = peer
-        message._frames = tuple(frames)
-        return cast("MessageT", message)
 
 
 @verb
@@ -148,7 +91,7 @@ def fileno(self: Inbox[Any]) -> int:
         ClosedError: The socket was closed.
     """
     out = ffi.new("int *")
-    with self._inbox_lock:
+    with self._ready:
         self._check(lib.mm_fileno(self._handle, out), "asking for the descriptor")
-        self._watch()
+        self._ready.watch()
     return int(out[0])

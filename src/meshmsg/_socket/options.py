@@ -12,6 +12,7 @@ from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.data import exact_bytes
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.snapshots import Event
+from meshmsg._security.policy import Security, check_security
 
 Overflow = Literal["block", "error", "drop_newest", "drop_oldest"]
 
@@ -77,9 +78,28 @@ OPTION_TEXTS: dict[str, str] = {
     "linger": "Seconds that what is queued has to go out after `close`.",
     "spin": 'Seconds a receive polls before it sleeps, at the cost of a core; "auto" does so only '
     "where it makes short waits shorter, for the only thread that waits on its engine.",
+    "security": "What protects the connections: a Curve, a Profile or NONE; None is what the "
+    "engine has, else what MESHMSG_SECURITY names, else nothing.",
     "on_event": "Called with each Event, on a thread of its own; of asyncio sockets, on the loop.",
 }
 """What each option means, for help(): the one place where that is said in words."""
+_RECEIVING = {lib.MM_PULL, lib.MM_SUB}
+"""Roles that send no message."""
+_SENDING = {lib.MM_PUSH, lib.MM_PUB}
+"""Roles that receive none."""
+_NOT_OF: dict[str, set[int]] = {
+    "overflow": _RECEIVING,
+    "send_queue_messages": _RECEIVING,
+    "send_queue_bytes": _RECEIVING,
+    "recv_queue_messages": _SENDING,
+    "recv_queue_bytes": _SENDING,
+    "spin": _SENDING,
+}
+_OF: dict[str, set[int]] = {
+    "no_peer": set(_SHARING),
+    "topic_size_max": {lib.MM_PUB, lib.MM_SUB, lib.MM_XPUB, lib.MM_XSUB},
+    "subscriptions_max": {lib.MM_PUB, lib.MM_XPUB},
+}
 SECONDS_MAX = 4_000_000
 """Seconds an option may be: what fits 32 bits of milliseconds."""
 
@@ -108,7 +128,8 @@ OTHER_NAMES = {
 class SocketOptions(TypedDict, total=False):
     """The options every socket takes, all keyword-only.
 
-    `help(meshmsg.Push)` explains each and gives its default; docs/semantics.md has the limits.
+    `help()` of a role's class explains those that concern it and gives their defaults;
+    docs/semantics.md has the limits.
     """
 
     overflow: Overflow
@@ -131,6 +152,7 @@ class SocketOptions(TypedDict, total=False):
     reconnect_max: float
     linger: float
     spin: float | Literal["auto"]
+    security: Security | None
     on_event: Callable[[Event], object] | None
 
 
@@ -140,13 +162,18 @@ if SocketOptions.__doc__ is not None:
     )
 
 
+def concerns(name: str, role: int) -> bool:
+    """Whether an option is about what a socket of this role does; every role takes it."""
+    return role not in _NOT_OF.get(name, ()) and role in _OF.get(name, {role})
+
+
 def default_of(opts: Any, name: str) -> object:
     """Return the value of an option as it would be given, from a filled mm_socket_opts."""
     if name == "overflow":
         return next(word for word, code in _OVERFLOW.items() if code == opts.overflow)
     if name == "insecure":
         return bool(opts.flags & lib.MM_OPT_INSECURE)
-    if name in ("on_event", "no_peer"):
+    if name in ("security", "on_event", "no_peer"):
         return None
     if name == "spin":
         return "auto" if opts.spin_us == lib.MM_SPIN_AUTO else opts.spin_us / 1_000_000
@@ -264,6 +291,8 @@ def build_options(
             opts.no_peer = _no_peer(role, value)
         elif name == "insecure":
             flags |= lib.MM_OPT_INSECURE if check_flag(name, value) else 0
+        elif name == "security":
+            check_security(value)
         elif name != "on_event":
             known = sorted(SocketOptions.__annotations__)
             meant = f"use {OTHER_NAMES[name]}; " if name in OTHER_NAMES else ""

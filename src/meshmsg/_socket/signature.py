@@ -2,8 +2,8 @@
 
 The constructors take `**options: Unpack[SocketOptions]`, which type checkers understand and people
 do not see. So each class tells its signature with the options spelled out, and its docstring ends
-with a line for each. Law: names, order and types are those of SocketOptions, defaults those of the
-core for the role; nothing is said twice.
+with a line for each that concerns the role. Law: names, order and types are those of SocketOptions,
+defaults those of the core for the role; nothing is said twice.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from meshmsg._binding.core import ffi, lib
-from meshmsg._socket.options import OPTION_TEXTS, SocketOptions, default_of
+from meshmsg._socket.options import OPTION_TEXTS, SocketOptions, concerns, default_of
 
 if TYPE_CHECKING:
     from inspect import Signature
 
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 _HEAD = "\n\nOptions, keyword-only (docs/semantics.md has all limits):\n"
+_OTHERS = "Also taken, but about what other roles do: "
 
 
 class _ClassSignature:
@@ -83,7 +84,10 @@ def describe(role_class: Any) -> None:
     rows = "".join(
         f"    {name}: {words} Default: {defaults[name]!r}.\n"
         for name, words in OPTION_TEXTS.items()
+        if concerns(name, role_class._role)
     )
+    others = [name for name in OPTION_TEXTS if not concerns(name, role_class._role)]
+    rows += f"\n{_OTHERS}{', '.join(others)}.\n" if others else ""
     role_class.__doc__ = text.rstrip() + _HEAD + rows
 
 

@@ -56,7 +56,7 @@ def recv_batch(
     if timeout is not None:
         to_ms(timeout)  # refuses what is no time
     batch = new_batch()
-    try:
+    with self._ready.hold(self._handle, address_of(batch)):  # ready again if anything is raised
         # Mostly there is something, and nobody ever iterated: beside who does, and to gather,
         # it takes its turn.
         if not (self._prefetched or self._ready or wait_ns):
@@ -66,10 +66,6 @@ def recv_batch(
             if count != EAGAIN or timeout == 0:
                 raise self._error(count, "no message", timeout)
         return _wait_batch(self, batch, max_messages, max_bytes, wait_ns, timeout)
-    except BaseException:
-        lib.mm_batch_finish(self._handle, batch)  # it may have been gathering
-        self._keep(self._unpack_at(address_of(batch)))
-        raise
 
 
 def _wait_batch(
@@ -94,7 +90,7 @@ def _wait_batch(
         return EINTR if gathers else int(rc)
 
     try:
-        with self._inbox_lock:  # nobody prefetches from now on
+        with self._ready:  # nobody prefetches from now on
             asleep = True
             self._ready.sleeps(1)
         count = self._blocking(take, timeout, "no message")

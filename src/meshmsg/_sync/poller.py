@@ -1,7 +1,7 @@
 """Poller: one thread waits for several sockets, and other descriptors, at once.
 
-Not here: what makes a socket ready, and how the thread waits (csrc/sched/pollset.c); descriptors
-(poller_descriptors.py). Law: what it tells of was so at that moment, and is told of again as long
+Not here: the sockets (poller_sockets.py), descriptors (poller_descriptors.py), and what is told of
+both (poller_ready.py). Law: what it tells of was so at that moment, and is told of again as long
 as it is.
 """
 
@@ -16,13 +16,10 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 from meshmsg._binding.core import (
     EAGAIN,
     EINTR,
-    SLICE_MS,
     error_for,
-    fast,
-    ffi,
     lib,
+    native,
     on_main_thread,
-    raise_for,
     text_of,
     to_ms,
 )
@@ -30,24 +27,14 @@ from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._hints.absent_names import ElsewherePoller
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.clock import LEAST_S
-from meshmsg._socket.engine import Engine
-from meshmsg._sync.poller_descriptors import (
-    READABLE,
-    WRITABLE,
-    Descriptors,
-    HasFileno,
-    Ready,
-    descriptor_of,
-    told_of,
-)
+from meshmsg._sync.poller_descriptors import Descriptors, HasFileno, descriptor_of
+from meshmsg._sync.poller_ready import READABLE, WRITABLE, Ready, told_from, told_of
+from meshmsg._sync.poller_sockets import Sockets, unsure, wishes
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 MemberT = TypeVar("MemberT", bound="SocketBase | HasFileno | int")
-
-LOGGED_AT_ONCE = 16
-"""Sockets whose connection trouble is looked for by each slice of a wait, in turn."""
 
 SLICE_S = 1.0
 """Seconds between looks at connection trouble while descriptors are waited for."""
@@ -88,16 +75,11 @@ class Poller(ElsewherePoller, Generic[MemberT]):
         ) -> None: ...
 
     def __init__(self: Poller[Any], members: Iterable[Any] = ()) -> None:
-        self._handle: int = 0
         self._closed = False
         self._waiting = False  # for descriptors
         self._pid = os.getpid()
-        self._engine: Engine | None = None
-        self._slice_ms = SLICE_MS
-        self._sockets: dict[int, Any] = {}
-        self._asked: dict[int, int] = {}
+        self._sockets = Sockets()
         self._descriptors: Descriptors | None = None
-        self._logged = 0
         try:
             for member in members:
                 self.add(member)
@@ -141,7 +123,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
                 "what to wait for is said by name: add(socket, readable=True, writable=True)"
             )
         if isinstance(member, SocketBase):
-            self._add_socket(member, self._wishes(member, readable, writable))
+            self._add_socket(member, wishes(member, readable, writable))
             return
         fd = descriptor_of(member)
         if fd is None:
@@ -153,111 +135,48 @@ class Poller(ElsewherePoller, Generic[MemberT]):
         with _lock:
             if self._closed:
                 raise self._error(lib.MM_ECLOSED)
-            if self._handle or self._descriptors is not None:
+            if self._sockets.handle or self._descriptors is not None:
                 self._check_fork()
             self._pid = os.getpid()
-            if self._handle and not self._slice_ms:
+            if self._sockets.handle and not self._sockets.slice_ms:
                 raise _simulated()
             fresh = self._descriptors is None
             descriptors = self._descriptors or Descriptors()
             try:
                 descriptors.add(member, fd, asked)
-                if fresh and self._handle:
-                    self._listen(descriptors)
+                if fresh and self._sockets.handle:
+                    descriptors.listen_to(self._sockets.fileno())
             except BaseException:
                 if fresh:
                     descriptors.close()
                 raise
             self._descriptors = descriptors
 
-    def _wishes(self, socket: SocketBase, readable: bool | None, writable: bool) -> int:
-        """Return what to wait for, if this socket can do that."""
-        what = f"{type(socket).__module__}.{type(socket).__name__}"
-        receives, sends = socket._receives, socket._sends
-        if type(socket).__module__.startswith("meshmsg.aio"):
-            raise UsageError(
-                f"{what} is no socket that a thread receives from with recv(); asyncio needs no "
-                "Poller: await each socket in a task of its own"
-            )
-        if readable is None:
-            readable = receives or not writable
-        if readable and not receives:
-            hint = "; add(socket, writable=True) waits until it takes a message" if sends else ""
-            raise UsageError(f"{what} is no socket that a thread receives from with recv(){hint}")
-        if not readable and not writable:
-            raise UsageError("nothing to wait for: ask for readable, writable or both")
-        if writable and not sends:
-            raise _unsure(socket)
-        return READABLE * readable | WRITABLE * writable
-
     def _add_socket(self, socket: Any, asked: int) -> None:
         with _lock:  # the core's poller and this one change together
             if self._descriptors is not None and not socket._slice_ms:
                 raise _simulated()
-            fresh = not self._handle
-            handle = self._open(socket)
-            known = self._asked.get(socket._handle)
-            self._sockets[socket._handle] = socket  # first: it may be ready at once
-            self._asked[socket._handle] = asked
-            rc = lib.mm_pollset_watch(handle, socket._handle, asked)
-            if rc < 0:
-                if known is None:
-                    self._sockets.pop(socket._handle, None)
-                self._asked[socket._handle] = known or 0
-            elif fresh and self._descriptors is not None:
-                self._listen(self._descriptors)
+            if self._closed:
+                raise self._error(lib.MM_ECLOSED)
+            fresh = not self._sockets.handle
+            if not fresh or self._descriptors is not None:
+                self._check_fork()
+            self._pid = os.getpid()
+            rc = self._sockets.watch(socket, asked)
+            if rc >= 0 and fresh and self._descriptors is not None:
+                self._descriptors.listen_to(self._sockets.fileno())
         if rc < 0:
             if rc == lib.MM_EINVAL:  # the poller is no longer there
                 raise self._error(lib.MM_ECLOSED)
             if rc == lib.MM_ENOTSUP:
-                raise _unsure(socket)
+                raise unsure(socket)
             socket._check(rc, "cannot be waited for")
         if socket._receives:
             socket._watch()
 
-    def _listen(self, descriptors: Descriptors) -> None:
-        """Let the descriptors wake for what becomes ready in the core; under the lock."""
-        fd = ffi.new("int *")
-        raise_for(lib.mm_pollset_fileno(self._handle, fd), "waiting for descriptors as well")
-        descriptors.listen_to(fd[0])
-
     def _check_fork(self) -> None:
         if os.getpid() != self._pid:
             raise self._error(lib.MM_EFORKED)
-
-    def _open(self, socket: Any) -> int:
-        """Return the core's poller, which is of the first socket's engine; under the lock."""
-        if self._closed:
-            raise self._error(lib.MM_ECLOSED)
-        if not self._handle:
-            if self._descriptors is not None:
-                self._check_fork()
-            self._open_for(socket)
-        elif os.getpid() != self._pid:
-            raise self._error(lib.MM_EFORKED)
-        elif socket._engine is not self._engine:
-            raise UsageError(
-                f"this {type(socket).__name__} is of another engine than the sockets that are "
-                "waited for already; a Poller waits for those of one engine"
-            )
-        return self._handle
-
-    def _open_for(self, socket: Any) -> None:
-        out = ffi.new("mm_handle *")
-        try:
-            rc = lib.mm_pollset_open(socket._engine._handle, out)
-            if rc in (lib.MM_ECLOSED, lib.MM_EFORKED):
-                raise socket._error(rc, "cannot be waited for")
-            raise_for(rc, "opening a Poller")
-            self._pid = os.getpid()
-            self._engine = socket._engine
-            self._slice_ms = socket._slice_ms
-            self._handle = out[0]
-        except BaseException:  # of a signal's function, too, wherever it came
-            self._handle = 0
-            if out[0]:
-                lib.mm_pollset_close(out[0])
-            raise
 
     def remove(self, member: MemberT) -> None:
         """Wait for this one no longer.
@@ -274,9 +193,8 @@ class Poller(ElsewherePoller, Generic[MemberT]):
             if not isinstance(member, SocketBase):
                 if self._descriptors is not None:
                     self._descriptors.remove(member)
-            elif self._sockets.pop(member._handle, None) is not None:
-                self._asked.pop(member._handle, None)
-                lib.mm_pollset_remove(self._handle, member._handle)
+            else:
+                self._sockets.remove(member)
 
     def poll(self, timeout: float | None = None) -> Ready[MemberT]:
         """Wait until one or more of them are ready for what was asked.
@@ -302,14 +220,15 @@ class Poller(ElsewherePoller, Generic[MemberT]):
         ms = -1 if timeout is None else to_ms(timeout)
         if self._descriptors is not None:
             return self._poll_both(None if timeout is None else time.monotonic() + timeout)
-        if not self._sockets:
+        sockets = self._sockets
+        if not sockets.members:
             raise (
                 self._error(lib.MM_ECLOSED)
                 if self._closed
                 else UsageError("this Poller has no sockets to wait for; `add` some")
             )
         deadline = None if timeout is None else time.monotonic() + timeout
-        found: Any = fast.poll(self._handle, self._sockets, ms, self._slice_ms)
+        found: Any = native.poll(sockets.handle, sockets.members, ms, sockets.slice_ms)
         if found.__class__ is list and found:
             return Ready(found)
         return self._poll_on(found, ms, deadline)
@@ -323,7 +242,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
                 raise self._error(lib.MM_ECLOSED)
             if self._waiting:
                 raise self._error(lib.MM_ESTATE)
-            if not self._sockets and not descriptors.members:
+            if not self._sockets.members and not descriptors.members:
                 raise UsageError("this Poller has nothing to wait for; `add` something")
             self._waiting = True
         try:
@@ -333,7 +252,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
                 if ready or (left is not None and left <= 0):
                     return ready
                 descriptors.wait(SLICE_S if left is None else min(SLICE_S, left))
-                self._log_events()
+                self._sockets.log_events()
         finally:
             with _lock:
                 self._waiting = False
@@ -344,7 +263,8 @@ class Poller(ElsewherePoller, Generic[MemberT]):
         """What is ready now."""
         if self._closed:
             raise self._error(lib.MM_ECLOSED)
-        found: Any = fast.poll(self._handle, self._sockets, 0, 0) if self._handle else []
+        sockets = self._sockets
+        found: Any = native.poll(sockets.handle, sockets.members, 0, 0) if sockets.handle else []
         if found == lib.MM_ECLOSED and not self._closed:
             found = self._engine_is_gone()
         elif found.__class__ is int and found not in (EAGAIN, EINTR, lib.MM_ETIMEDOUT):
@@ -356,17 +276,17 @@ class Poller(ElsewherePoller, Generic[MemberT]):
 
     def _poll_on(self, found: Any, ms: int, deadline: float | None) -> Ready[MemberT]:
         """Wait on after a first try that gave this; in between, signal handlers run."""
-        slice_ms = self._slice_ms
+        sockets, slice_ms = self._sockets, self._sockets.slice_ms
         while found.__class__ is int or not told_from(found):
             if found == EAGAIN:
                 return Ready()
             if found == lib.MM_ETIMEDOUT:
-                self._log_events()
+                self._sockets.log_events()
                 return Ready()
             if found == lib.MM_ECLOSED and not self._closed:
                 return self._engine_is_gone()
             if found == EINTR:
-                self._log_events()
+                self._sockets.log_events()
                 slice_ms = slice_ms if on_main_thread() else 0
                 with _lock:  # whoever adds the first one while this waits has it set then
                     both = self._descriptors is not None
@@ -376,27 +296,17 @@ class Poller(ElsewherePoller, Generic[MemberT]):
                 raise self._error(found)
             if deadline is not None and ms > 0:
                 ms = to_ms(max(deadline - time.monotonic(), LEAST_S))
-            found = fast.poll(self._handle, self._sockets, ms, slice_ms)
+            found = native.poll(sockets.handle, sockets.members, ms, slice_ms)
         return told_from(found)
 
     def _engine_is_gone(self) -> Ready[MemberT]:
         """All sockets were closed with it."""
         with _lock:
-            self._handle = 0
-            told = list(self._sockets.values())
-            self._sockets.clear()
-            self._asked.clear()
+            told = list(self._sockets.members.values())
+            self._sockets.forget()
             if self._descriptors is not None:
                 self._descriptors.forget_sockets()
         return told_of(told, [0] * len(told))
-
-    def _log_events(self) -> None:
-        """Pass new connection trouble to logging: of some of the sockets, the next ones next."""
-        sockets = list(self._sockets.values())
-        start = self._logged if self._logged < len(sockets) else 0
-        self._logged = start + LOGGED_AT_ONCE
-        for socket in sockets[start : self._logged]:
-            socket._log_events()
 
     def _error(self, code: int) -> MeshError:
         if code == lib.MM_ECLOSED:
@@ -421,9 +331,7 @@ class Poller(ElsewherePoller, Generic[MemberT]):
         """
         with _lock:
             self._closed = True
-            self._sockets.clear()
-            self._asked.clear()
-            handle, self._handle = self._handle, 0
+            handle = self._sockets.forget()
             descriptors, self._descriptors = self._descriptors, None
             if descriptors is not None:
                 if self._waiting and os.getpid() == self._pid:
@@ -434,8 +342,9 @@ class Poller(ElsewherePoller, Generic[MemberT]):
             lib.mm_pollset_close(handle)
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", 0):
-            lib.mm_pollset_close(self._handle)
+        sockets = getattr(self, "_sockets", None)
+        if sockets is not None and sockets.handle:
+            lib.mm_pollset_close(sockets.handle)
         descriptors = getattr(self, "_descriptors", None)
         if descriptors is not None:
             descriptors.close()
@@ -450,7 +359,10 @@ class Poller(ElsewherePoller, Generic[MemberT]):
         if self._closed:
             return "<meshmsg.Poller closed>"
         with _lock:
-            members = [(repr(s), self._asked.get(h, 0)) for h, s in self._sockets.items()]
+            members = [
+                (repr(socket), self._sockets.asked.get(handle, 0))
+                for handle, socket in self._sockets.members.items()
+            ]
             if self._descriptors is not None:
                 others = self._descriptors.members.items()
                 members += [(f"descriptor {fd}", asked) for fd, (_, asked) in others]
@@ -463,24 +375,10 @@ class Poller(ElsewherePoller, Generic[MemberT]):
         raise TypeError("a Poller cannot be pickled: it waits in this process; make one there")
 
 
-def _unsure(socket: Any) -> UsageError:
-    return UsageError(
-        f"whether a {type(socket).__name__} can send depends on the message, if it sends at all: "
-        "send with timeout=0 to find out"
-    )
-
-
 def _simulated() -> UsageError:
     return UsageError(
         "a Poller of simulated sockets waits in their time, and cannot wait for descriptors"
     )
-
-
-def told_from(found: Any) -> Ready[Any]:
-    """What the core found: sockets to receive from, or each with what it is ready for."""
-    if isinstance(found, Ready):
-        return found
-    return Ready(found) if found.__class__ is list else told_of(*found)
 
 
 def _after_fork_in_child() -> None:

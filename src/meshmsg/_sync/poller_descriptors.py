@@ -1,8 +1,8 @@
-"""What a Poller tells, and how it waits for plain descriptors beside sockets.
+"""How a Poller waits for plain descriptors beside sockets.
 
-Not here: the sockets (poller.py). Law: a descriptor is told of as long as it is ready; whoever
-waits is woken by what is added, changed or closed meanwhile, as epoll is. A forked child shares the
-epoll with its parent, and changes nothing of it.
+Not here: the sockets (poller_sockets.py). Law: a descriptor is told of as long as it is ready;
+whoever waits is woken by what is added, changed or closed meanwhile, as epoll is. A forked child
+shares the epoll with its parent, and changes nothing of it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,11 @@ from __future__ import annotations
 import errno
 import os
 import select
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import Any, Protocol
 
 from meshmsg._binding.core import error_for, lib, text_of
 from meshmsg._binding.errors import MeshError, UsageError
-
-T = TypeVar("T")
-
-READABLE: int = lib.MM_READABLE
-WRITABLE: int = lib.MM_WRITABLE
+from meshmsg._sync.poller_ready import READABLE, WRITABLE
 
 _EPOLL_OF = {READABLE: select.EPOLLIN, WRITABLE: select.EPOLLOUT}
 _EITHER = select.EPOLLERR | select.EPOLLHUP
@@ -31,56 +26,6 @@ class HasFileno(Protocol):
     def fileno(self) -> int:
         """The descriptor."""
         ...
-
-
-class Ready(list[T]):
-    """What `Poller.poll` found: each that is ready, once. A list, which also tells what for.
-
-    A socket that was closed is in both `readable` and `writable`, so that the next call on it
-    says so.
-    """
-
-    __slots__ = ("_events",)
-    _events: dict[int, tuple[T, int]]
-    """By the id of each, which it keeps from being another's, what it is ready for."""
-
-    @property
-    def readable(self) -> list[T]:
-        """Those from which something can be received, or read."""
-        return self._ready_for(READABLE)
-
-    @property
-    def writable(self) -> list[T]:
-        """Those that take something, where that was asked for."""
-        return self._ready_for(WRITABLE)
-
-    def _ready_for(self, what: int) -> list[T]:
-        return [one for one in self if self.events_of(one) & what]
-
-    if not TYPE_CHECKING:  # what dict() asks for
-
-        def keys(self) -> NoReturn:
-            """Say that these are no pairs, as the pollers of others give."""
-            raise TypeError(
-                "poll() returns a list of what is ready, not pairs: `for one in poller.poll()`; "
-                "its `readable` and `writable` tell what each is ready for"
-            )
-
-    def events_of(self, one: T) -> int:
-        """What one of them was ready for: READABLE, WRITABLE or both; also once the list is
-        another."""
-        events: dict[int, tuple[T, int]] | None = getattr(self, "_events", None)
-        if events is None:  # none are kept where all can be received from
-            return READABLE
-        return events.get(id(one), (one, 0))[1]
-
-
-def told_of(found: Iterable[T], events: Iterable[int]) -> Ready[T]:
-    """What is ready, with what for; 0: closed."""
-    ready = Ready(found)
-    pairs = zip(ready, events, strict=True)
-    ready._events = {id(one): (one, event or READABLE | WRITABLE) for one, event in pairs}
-    return ready
 
 
 def descriptor_of(member: Any) -> int | None:

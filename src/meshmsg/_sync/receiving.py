@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Protocol
 
-from meshmsg._binding.core import EAGAIN, EINTR, fast, to_ms
+from meshmsg._binding.core import EAGAIN, EINTR, native, to_ms
 from meshmsg._binding.errors import ClosedError
 from meshmsg._binding.message import Message
 from meshmsg._socket.inbox import MessageT
@@ -40,7 +40,7 @@ def _receive(self: Socket[MessageT], max_messages: int, timeout: float | None) -
             self, self._handle, max_messages, BATCH_BYTES, ms, slice_ms
         )
     except BaseException:
-        self._keep([])
+        self._ready.keep([])
         raise
     return found if isinstance(found, list) else _receive_on(self, found, max_messages, timeout)
 
@@ -74,9 +74,8 @@ def _receive_in_turn(
 
     try:
         try:
-            with self._inbox_lock:
-                ready = self._ready
-                ahead = prefetch and not (self._watched or ready or ready.sleeps(0))
+            with self._ready as ready:
+                ahead = prefetch and not (ready.watched or ready or ready.sleeps(0))
                 rc = _take_ahead(self, prefetch, found) if ahead else take(0, 0)
                 if rc > 0:
                     return found
@@ -89,7 +88,7 @@ def _receive_in_turn(
             if asleep:
                 self._ready.sleeps(-1)
     except BaseException:
-        self._keep(found)
+        self._ready.keep(found)
         raise
     return found
 
@@ -122,7 +121,7 @@ def recv(self: Socket[MessageT], *, timeout: float | None = None) -> MessageT:
         ClosedError: The socket was closed, here, while waiting.
     """
     if self._prefetched:
-        message = self._take_ready()
+        message: MessageT | None = self._ready.pop()
         return message if message is not None else _recv_in_turn(self, timeout)
     found: Any
     try:
@@ -132,7 +131,7 @@ def recv(self: Socket[MessageT], *, timeout: float | None = None) -> MessageT:
             to_ms(timeout)  # refuses what is no time
             found = self._ready.recv(self, self._handle, 1, BATCH_BYTES, 0, 0)
     except BaseException:
-        self._keep([])
+        self._ready.keep([])
         raise
     if type(found) is int:
         return _receive_on(self, found, 1, timeout)[0]
@@ -177,7 +176,7 @@ def recv_many(
     """
     check_batch(max_messages)
     if self._ready:
-        found = self._take_many(max_messages)
+        found: list[MessageT] = self._ready.take(max_messages)
         if found:
             return found
     return _receive(self, max_messages, timeout)
@@ -208,7 +207,7 @@ def iterate(self: Socket[MessageT]) -> Iterator[MessageT]:
     Messages are taken from the core in batches; leaving the loop loses none of them.
     """
     self._prefetched = True
-    stream: Iterator[MessageT] = fast.stream(self._ready, partial(_refill, self), *_turn_of(self))
+    stream: Iterator[MessageT] = native.stream(self._ready, partial(_refill, self), *_turn_of(self))
     return stream
 
 

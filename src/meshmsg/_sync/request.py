@@ -15,9 +15,9 @@ from meshmsg._binding.core import (
     EREFUSED,
     Slot,
     borrow,
-    fast,
     give_back,
     lib,
+    native,
     to_ms,
 )
 from meshmsg._binding.data import (
@@ -137,13 +137,15 @@ class Req(ReqForm, Socket[Message]):
         try:
             address = slot.address
             slice_ms = self._slice_ms
-            rc = fast.call(self._handle, question, address, ms, slice_ms, classes_of_peers, number)
+            rc = native.call(
+                self._handle, question, address, ms, slice_ms, classes_of_peers, number
+            )
             if rc.__class__ is not int:
                 reply: Message = rc
                 return reply
             if not number[0]:
                 ms = self._put(question, number, timeout)
-                rc = fast.await_reply(self._handle, number[0], address, ms, slice_ms)
+                rc = native.await_reply(self._handle, number[0], address, ms, slice_ms)
             if rc == EINTR:
                 self._log_events()
                 left = timeout if deadline is None else max(deadline - time.monotonic(), LEAST_S)
@@ -167,7 +169,7 @@ class Req(ReqForm, Socket[Message]):
         try:
             self._blocking(
                 lambda ms, slice_ms: int(
-                    fast.request(self._handle, question, ms, slice_ms, number)
+                    native.request(self._handle, question, ms, slice_ms, number)
                 ),
                 timeout,
                 "no room for a request",

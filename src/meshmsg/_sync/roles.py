@@ -1,7 +1,8 @@
 """The sockets, one class a role, for threads that may block. The same names are in meshmsg.aio.
 
 A class is its role's form and the verbs that wait. Not here: constructors, docstrings and what
-never waits (_roles). Law: what a role cannot do is absent.
+never waits (_roles). Law: what a role cannot do is absent; a verb is assigned by its bare name, as
+only then its type is certain for whoever checks types against an installed copy.
 """
 
 from __future__ import annotations
@@ -12,102 +13,107 @@ from meshmsg._binding.data import Data
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.message import Message, Request
 from meshmsg._roles import forms, questions, topics
-from meshmsg._sync import batches, publishing, receiving, sending
+from meshmsg._sync.batches import recv_batch
+from meshmsg._sync.publishing import send as publish
+from meshmsg._sync.publishing import send_frames as publish_frames
+from meshmsg._sync.publishing import wait_for_subscribed, wait_for_subscribers
+from meshmsg._sync.receiving import iterate, recv, recv_frames, recv_many
+from meshmsg._sync.sending import drain, send, send_batch, send_frames, send_many, send_packed
 from meshmsg._sync.socket import Socket
 
 
 class Push(forms.PushForm, Socket[Message]):
-    send = sending.send
-    send_many = sending.send_many
-    send_frames = sending.send_frames
-    send_batch = sending.send_batch
-    drain = sending.drain
+    send = send
+    send_many = send_many
+    send_frames = send_frames
+    send_batch = send_batch
+    drain = drain
 
 
 class Pull(forms.PullForm, Socket[Message]):
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __iter__ = receiving.iterate
-    recv_batch = batches.recv_batch
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __iter__ = iterate
+    recv_batch = recv_batch
 
 
 class Pair(forms.PairForm, Socket[Message]):
-    send = sending.send
-    send_many = sending.send_many
-    send_frames = sending.send_frames
-    send_batch = sending.send_batch
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __iter__ = receiving.iterate
-    recv_batch = batches.recv_batch
+    send = send
+    send_many = send_many
+    send_frames = send_frames
+    send_batch = send_batch
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __iter__ = iterate
+    recv_batch = recv_batch
 
 
 class Pub(topics.PubForm, Socket[Message]):
-    send = publishing.send
-    send_frames = publishing.send_frames
-    send_many = sending.send_many
-    send_batch = sending.send_batch
-    drain = sending.drain
-    wait_for_subscribers = publishing.wait_for_subscribers
+    send = publish
+    send_frames = publish_frames
+    send_many = send_many
+    send_batch = send_batch
+    drain = drain
+    wait_for_subscribers = wait_for_subscribers
 
 
 class XPub(topics.XPubForm, Socket[Message]):
-    send = publishing.send
-    send_frames = publishing.send_frames
-    send_many = sending.send_many
-    send_batch = sending.send_batch
-    drain = sending.drain
-    wait_for_subscribers = publishing.wait_for_subscribers
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __iter__ = receiving.iterate
+    send = publish
+    send_frames = publish_frames
+    send_many = send_many
+    send_batch = send_batch
+    drain = drain
+    wait_for_subscribers = wait_for_subscribers
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __iter__ = iterate
 
 
 class Sub(topics.SubForm, Socket[Message]):
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __iter__ = receiving.iterate
-    recv_batch = batches.recv_batch
-    wait_for_subscribed = publishing.wait_for_subscribed
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __iter__ = iterate
+    recv_batch = recv_batch
+    wait_for_subscribed = wait_for_subscribed
 
 
 class XSub(topics.XSubForm, Socket[Message]):
-    send = sending.send
-    send_many = sending.send_many
-    send_frames = sending.send_frames
-    send_batch = sending.send_batch
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __iter__ = receiving.iterate
-    recv_batch = batches.recv_batch
-    wait_for_subscribed = publishing.wait_for_subscribed
+    send = send
+    send_many = send_many
+    send_frames = send_frames
+    send_batch = send_batch
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __iter__ = iterate
+    recv_batch = recv_batch
+    wait_for_subscribed = wait_for_subscribed
 
 
 class Dealer(forms.DealerForm, Socket[Message]):
-    send = sending.send
-    send_many = sending.send_many
-    send_frames = sending.send_frames
-    send_batch = sending.send_batch
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __iter__ = receiving.iterate
-    recv_batch = batches.recv_batch
+    send = send
+    send_many = send_many
+    send_frames = send_frames
+    send_batch = send_batch
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __iter__ = iterate
+    recv_batch = recv_batch
 
 
 class Router(forms.RouterForm, Socket[Message]):
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    __iter__ = receiving.iterate
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    __iter__ = iterate
 
     def send(self, data: Data, *, to: bytes, timeout: float | None = None) -> None:
         """Send one message to the peer of that identity.
@@ -142,7 +148,7 @@ class Router(forms.RouterForm, Socket[Message]):
         """
         packed = forms.pack_route(frames)
         try:
-            sending.send_packed(self, packed, timeout)
+            send_packed(self, packed, timeout)
         except MeshError as error:
             raise self._unknown(error, forms.first_of(packed)) from None
 
@@ -166,28 +172,28 @@ class Router(forms.RouterForm, Socket[Message]):
 
 
 class Rep(questions.RepForm, Socket[Request]):
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __iter__ = receiving.iterate
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __iter__ = iterate
 
 
 class Respondent(questions.RespondentForm, Socket[Request]):
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __iter__ = receiving.iterate
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __iter__ = iterate
 
 
 class Bus(forms.BusForm, Socket[Message]):
-    send = sending.send
-    send_many = sending.send_many
-    send_frames = sending.send_frames
-    send_batch = sending.send_batch
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __iter__ = receiving.iterate
+    send = send
+    send_many = send_many
+    send_frames = send_frames
+    send_batch = send_batch
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __iter__ = iterate

@@ -13,9 +13,9 @@ from typing import Any
 from meshmsg._binding.core import (
     EAGAIN,
     EINTR,
-    fast,
     ffi,
     lib,
+    native,
     on_main_thread,
     sends_natively,
     to_ms,
@@ -24,12 +24,13 @@ from meshmsg._binding.data import Data, buffer_of, bytes_of, pack_frames, size_o
 from meshmsg._binding.errors import MeshError, TimedOutError, WouldBlockError
 from meshmsg._roles.arrays import array_error, arrays_in
 from meshmsg._roles.drain_report import DrainReport, drain_of
-from meshmsg._roles.unsent import Taken, no_room_after
+from meshmsg._roles.unsent import Taken, no_room_after, tell_unsent
+from meshmsg._socket.causes import about
 from meshmsg._socket.clock import LEAST_S
 from meshmsg._socket.signature import verb
 from meshmsg._sync.socket import Socket
 
-_send = fast.send
+_send = native.send
 
 
 def sending(
@@ -147,15 +148,16 @@ def send_many(self: Socket[Any], messages: Iterable[Data], *, timeout: float | N
             `.sent`, how many were sent, and `.unsent`, a list of those that were taken and not
             sent.
     """
-    to_ms(timeout)
-    deadline = None if timeout is None else time.monotonic() + timeout
-    taken = Taken(messages)
+    taken = None
     try:
+        to_ms(timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        taken = Taken(messages)
         while taken.fill():
             _send_chunk(self, taken, deadline, timeout)
         return taken.counts[1]
     except BaseException as error:
-        taken.tell(error)
+        tell_unsent(error, messages, taken)
         raise
 
 
@@ -223,7 +225,7 @@ def _send_chunk(
     while counts[0] < len(chunk):
         if deadline is not None:
             ms = to_ms(max(deadline - time.monotonic(), LEAST_S)) if timeout else 0
-        rc = fast.send_list(self._handle, chunk, counts, ms, slice_ms)
+        rc = native.send_list(self._handle, chunk, counts, ms, slice_ms)
         if rc == EINTR:
             self._log_events()
             slice_ms = self._slice_ms if on_main_thread() else 0
@@ -260,4 +262,4 @@ def drain(self: Socket[Any], *, timeout: float | None = None) -> DrainReport:
         )
     except (TimedOutError, WouldBlockError):
         pass
-    return drain_of(info)
+    return drain_of(info, about(self))

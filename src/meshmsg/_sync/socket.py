@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from meshmsg._binding.core import EINTR, lib, on_main_thread, to_ms
 from meshmsg._events.outlet import check_watch
 from meshmsg._hints.wrong_role import not_awaited
-from meshmsg._socket.causes import What
+from meshmsg._socket.causes import What, too_few
 from meshmsg._socket.clock import LEAST_S
 from meshmsg._socket.inbox import Inbox, MessageT
 from meshmsg._socket.options import check_count
+from meshmsg._socket.peers import peer_count
 from meshmsg._sync.watch import Events
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Socket(Inbox[MessageT]):
         self._blocking(
             lambda ms, slice_ms: lib.mm_wait_peers(self._handle, count, ms, slice_ms),
             timeout,
-            self._peers_of(count),
+            too_few(self, count),
         )
 
     def watch(self) -> Events:
@@ -106,7 +107,7 @@ class Socket(Inbox[MessageT]):
             ResourceError: There was no descriptor or thread for it when the socket was opened.
             ClosedError: The socket was closed.
         """
-        self._check(self._peer_count(), "watching events")
+        self._check(peer_count(self._handle), "watching events")
         check_watch(self._outlet, self._slice_ms)
         return Events(self, self._outlet)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from meshmsg._binding.core import EINTR, fast, lib, to_ms
+from meshmsg._binding.core import EINTR, lib, native, to_ms
 from meshmsg._binding.data import (
     Data,
     Question,
@@ -19,7 +19,7 @@ from meshmsg._binding.data import (
     question_of,
 )
 from meshmsg._binding.errors import MeshError, UsageError
-from meshmsg._binding.message import Message, message_class
+from meshmsg._binding.message import WHOLE, Message
 from meshmsg._roles.questions import SurveyorForm
 from meshmsg._roles.surveys import OVER, Outcome, check_survey, count_late
 from meshmsg._sync.sending import drain, sending
@@ -38,13 +38,13 @@ class Survey(Outcome):
 
     def __init__(self, surveyor: Surveyor, deadline: float) -> None:
         super().__init__(surveyor, deadline)
-        self._ready: Any = fast.ready(message_class)
+        self._ready: Any = native.ready(WHOLE)
         """Answers that came together, and were not given out yet."""
 
     def __iter__(self) -> Iterator[Message]:
         """Iterate over the answers as they come."""
         surveyor = self._surveyor
-        answers: Iterator[Message] = fast.answers(
+        answers: Iterator[Message] = native.answers(
             self._ready,
             self.__next__,
             surveyor,
@@ -199,12 +199,12 @@ class Surveyor(SurveyorForm, Socket[Message]):
         wanted = check_survey(deadline, expect)
         survey = Survey(self, deadline)
         begun, ms = survey._begun, to_ms(deadline)
-        if fast.survey(self._handle, question, wanted, ms, 0, 0, begun) != 0:
+        if native.survey(self._handle, question, wanted, ms, 0, 0, begun) != 0:
             size, count = extent_of(question)
             sending(
                 self,
                 lambda ms, slice_ms: int(
-                    fast.survey(self._handle, question, wanted, ms, ms, slice_ms, begun)
+                    native.survey(self._handle, question, wanted, ms, ms, slice_ms, begun)
                 ),
                 deadline,
                 size,

@@ -25,7 +25,7 @@ from meshmsg._socket.options import check_batch
 from meshmsg._socket.signature import verb
 from meshmsg.aio._loop import READABLE
 from meshmsg.aio._receiving import keep_for
-from meshmsg.aio._turns import FAST_CALLS_MAX
+from meshmsg.aio._turns import is_due, share
 
 if TYPE_CHECKING:
     from meshmsg.aio._socket import Socket
@@ -61,9 +61,8 @@ async def recv_batch(
     check_batch(max_messages)
     gather_ns(max_wait)
     to_ms(timeout)
-    self._fast += 1
-    if self._fast >= FAST_CALLS_MAX:
-        await self._share()
+    if is_due():
+        await share()
     found = prefetched_batch(self, max_messages, max_bytes)
     if found is not None:
         return found
@@ -74,16 +73,16 @@ async def recv_batch(
         return int(lib.mm_batch_take(self._handle, batch, max_messages, max_bytes))
 
     try:
-        await self._until(take, READABLE, timeout, "no message")
-        if max_wait:
-            await _gather(self, take, max_wait)
-        count = lib.mm_batch_finish(self._handle, batch)
-        if count < 0:
-            raise self._error(count, "no batch", timeout)
-        return MessageBatch(batch, 0, count)
+        with self._ready.hold(self._handle, address_of(batch)):  # ready again if anything is raised
+            await self._until(take, READABLE, timeout, "no message")
+            if max_wait:
+                await _gather(self, take, max_wait)
+            count = lib.mm_batch_finish(self._handle, batch)
+            if count < 0:
+                raise self._error(count, "no batch", timeout)
+            return MessageBatch(batch, 0, count)
     except BaseException:  # cancelled, most likely
-        lib.mm_batch_finish(self._handle, batch)
-        keep_for(self, loop, self._unpack_at(address_of(batch)))
+        keep_for(self, loop, [])
         raise
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any, TypeVar
 
-from meshmsg._binding.core import fast, ffi, lib, raise_for
+from meshmsg._binding.core import ffi, lib, native, raise_for
 from meshmsg._binding.errors import UsageError
 from meshmsg._socket.engine import Engine
 
@@ -107,7 +107,7 @@ class LoopWaker:
 
     def watch(self, socket: int, events: int) -> int:
         """Ask to be told, once; fires at once if it is already so, and gives what is so."""
-        return int(fast.watch(socket, self.handle, events))
+        return int(native.watch(socket, self.handle, events))
 
     def add(self, socket: int, event: int, loop: asyncio.AbstractEventLoop) -> Waiter[bool]:
         """Queue a waiter; the caller watches, tries once more, then awaits `wait`."""
@@ -181,7 +181,7 @@ class LoopWaker:
                 future.set_result(True)
 
     def _on_ready(self) -> None:
-        found = fast.waker_take(self.handle)
+        found = native.waker_take(self.handle)
         if found.__class__ is int:
             self._engine_is_gone()
         elif len(found) == 2 and found[1] == READABLE:

@@ -7,7 +7,7 @@ Not here: subscribing, and counting subscribers (_roles/topics.py). Law: as of a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from meshmsg._binding.core import ffi, lib, sends_natively, to_ms
 from meshmsg._binding.data import Data, buffer_of, encode_topic, is_topic, pack_frames
@@ -17,10 +17,8 @@ from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
 from meshmsg.aio._loop import PEERS
 from meshmsg.aio._sending import send_on, send_packed
-from meshmsg.aio._turns import FAST_CALLS_MAX
-
-if TYPE_CHECKING:
-    from meshmsg.aio._socket import Socket
+from meshmsg.aio._socket import Socket
+from meshmsg.aio._turns import FAST_CALLS_MAX, is_due
 
 
 @sends_natively
@@ -47,10 +45,10 @@ async def send(
 async def publish_on(
     self: Socket[Any], data: Data, timeout: float | None, topic: str | bytes
 ) -> None:
-    """Publish what is not published natively, as `_send_on`."""
+    """Publish what is not published natively, as `send_on`."""
     if is_topic(topic):
         to_ms(timeout)  # refuses what is no time
-        self._fast = FAST_CALLS_MAX  # others have their turn once the frames are copied
+        is_due(FAST_CALLS_MAX)  # others have their turn once the frames are copied
         await send_packed(self, pack_frames([data], topic), timeout)
     else:
         await send_on(self, data, timeout)

@@ -11,21 +11,19 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from meshmsg._binding.core import EAGAIN, fast, to_ms
+from meshmsg._binding.core import EAGAIN, RETURNS_AT_ONCE, native, receives_natively, to_ms
 from meshmsg._binding.errors import ClosedError, MeshError
 from meshmsg._binding.message import Message
 from meshmsg._socket.inbox import MessageT
 from meshmsg._socket.options import check_batch
 from meshmsg._socket.signature import verb
 from meshmsg.aio._loop import READABLE
-from meshmsg.aio._turns import FAST_CALLS_MAX, frameless
+from meshmsg.aio._turns import is_due, share
 
 if TYPE_CHECKING:
     from meshmsg.aio._socket import Socket
 
 SelfT = TypeVar("SelfT")
-_QUICK_CALLS_MAX = FAST_CALLS_MAX - 1
-"""Messages that are ready and are given out without a look at the loop; the next call looks."""
 PREFETCH_MESSAGES = 256
 """Messages a receive takes from the core at once."""
 PREFETCH_BYTES = 256 * 1024
@@ -36,22 +34,9 @@ class _Receives(Protocol):
     async def recv(self, *, timeout: float | None = None) -> Message: ...
 
 
-def _recv_soon(self: Socket[Any], *, timeout: float | None = None) -> Any:
-    return fast.recv_soon(self, self._ready, timeout)
-
-
-def _next_soon(self: Socket[Any]) -> Any:
-    return fast.next_soon(self, self._ready)
-
-
-def _iterator(self: Any) -> Any:
-    as_all = type(self).__anext__ is step
-    return fast.course(self, self._ready) if as_all else self
-
-
 def _may_prefetch(self: Socket[MessageT], loop: asyncio.AbstractEventLoop) -> bool:
     """Whether only this loop's tasks receive: a loop cannot wake the tasks of another one."""
-    if self._several_loops or self._watched:
+    if self._several_loops or self._ready.watched:
         return False
     before = self._receiving_loop() if self._receiving_loop is not None else None
     if before is loop:
@@ -71,10 +56,10 @@ def _take(
     loop: asyncio.AbstractEventLoop,
 ) -> int:
     """Take what is there: what is prefetched first, then from the core; never waits."""
-    with self._inbox_lock:
+    with self._ready:
         may_prefetch = _may_prefetch(self, loop)
         if self._ready:
-            found += self._take_many(max_messages)
+            found += self._ready.take(max_messages)
             if found:
                 return len(found)
         if prefetch and may_prefetch:
@@ -94,9 +79,8 @@ async def _receive(
     self: Socket[MessageT], max_messages: int, timeout: float | None, prefetch: int = 0
 ) -> list[MessageT]:
     """Take what was asked for; what is prefetched behind it stays ready."""
-    self._fast += 1 + self._ready.rested()
-    if self._fast >= FAST_CALLS_MAX:
-        await self._share()
+    if is_due():
+        await share()
     if timeout is not None:
         to_ms(timeout)  # refuses what is no time
     found: list[MessageT] = []
@@ -121,9 +105,8 @@ async def _receive(
 
 async def _next_ready(self: Socket[MessageT]) -> MessageT | None:
     """Go on with what is ready, once others had their turn, if it is time for it."""
-    self._ready.rested()
-    await self._share()
-    message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
+    await share()
+    message: MessageT | None = self._ready.quick()
     return message
 
 
@@ -131,13 +114,13 @@ def keep_for(
     self: Socket[MessageT], loop: asyncio.AbstractEventLoop, found: list[MessageT]
 ) -> None:
     """Make ready what a call that failed had taken; the loop's next in line is told."""
-    self._keep(found)
+    self._ready.keep(found)
     if self._ready:
         with suppress(MeshError):  # without a waker nobody waits
             self._waker(loop).wake_next(self._handle, READABLE)
 
 
-@frameless(_recv_soon)
+@receives_natively
 @verb
 async def recv(self: Socket[MessageT], *, timeout: float | None = None) -> MessageT:
     """Receive one message, waiting for it if need be.
@@ -158,13 +141,13 @@ async def recv(self: Socket[MessageT], *, timeout: float | None = None) -> Messa
         WouldBlockError: Nothing is there (timeout=0).
         ClosedError: The socket was closed, here, while waiting.
     """
-    message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
+    message: MessageT | None = self._ready.quick()
     return message if message is not None else await recv_on(self, timeout)
 
 
 async def recv_on(self: Socket[MessageT], timeout: float | None) -> MessageT:
     """Receive what is not ready, or once others had their turn."""
-    if self._ready and not self._watched:
+    if self._ready and not self._ready.watched:
         message = await _next_ready(self)
         if message is not None:
             return message
@@ -216,18 +199,20 @@ async def recv_frames(self: _Receives, *, timeout: float | None = None) -> list[
     return list((await self.recv(timeout=timeout)).frames)
 
 
-@frameless(_iterator)
 @verb
 def iterate(self: SelfT) -> SelfT:
     """Iterate over messages as they come; ends when the socket is closed."""
+    socket: Any = self
+    if RETURNS_AT_ONCE and type(socket).__anext__ is step:  # of no class that has its own step
+        messages: SelfT = native.aiter(socket, socket._ready)
+        return messages
     return self
 
 
-@frameless(_next_soon)
 @verb
 async def step(self: Socket[MessageT]) -> MessageT:
     """Give the next message, for `async for`."""
-    message: MessageT | None = self._ready.quick(_QUICK_CALLS_MAX)
+    message: MessageT | None = self._ready.quick()
     return message if message is not None else await next_on(self)
 
 

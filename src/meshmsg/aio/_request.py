@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from meshmsg._binding.core import EAGAIN, EREFUSED, borrow, fast, give_back, lib, to_ms
+from meshmsg._binding.core import EAGAIN, EREFUSED, borrow, give_back, lib, native, to_ms
 from meshmsg._binding.data import (
     Data,
     Question,
@@ -133,7 +133,7 @@ class Req(ReqForm, Socket[Message]):
             to_ms(timeout)
             end = loop.time() + timeout
         waker = self._waker(loop)  # before anything is sent: it may be refused
-        request: int = fast.ask(self._handle, waker.handle, question)
+        request: int = native.ask(self._handle, waker.handle, question)
         if request < 0:
             request = await self._ask_on(question, timeout)
         number[0] = request
@@ -168,7 +168,7 @@ class Req(ReqForm, Socket[Message]):
         def attempt() -> int:
             nonlocal asked
             waker = self._waker(asyncio.get_running_loop())
-            asked = int(fast.ask(self._handle, waker.handle, question))
+            asked = int(native.ask(self._handle, waker.handle, question))
             return min(asked, 0)
 
         size, count = extent_of(question)
@@ -196,7 +196,7 @@ class Req(ReqForm, Socket[Message]):
     def _take_reply(self, request: int) -> Message:
         slot = borrow()
         try:
-            found = fast.reply_now(self._handle, request, slot.address, classes_of_peers)
+            found = native.reply_now(self._handle, request, slot.address, classes_of_peers)
             if found.__class__ is not int:
                 reply: Message = found
                 return reply
@@ -214,7 +214,7 @@ class Req(ReqForm, Socket[Message]):
     def _complete(self) -> Due | None:
         """Replies came: give each to the task that waits for it, a lone one by way of the
         caller."""
-        ids = fast.replies(self._handle)
+        ids = native.replies(self._handle)
         if ids.__class__ is int:
             self._fail_all(ids)
             return None

@@ -1,123 +1,138 @@
 """The sockets for asyncio: the same names, options and meanings as in meshmsg, awaitable.
 
 A class is its role's form and the verbs that wait. Not here: constructors, docstrings and what
-never waits (_roles). Law: what a role cannot do is absent.
+never waits (_roles). Law: what a role cannot do is absent; a verb is assigned by its bare name, as
+only then its type is certain for whoever checks types against an installed copy. `send_on` and the
+like are what a native verb goes on as (csrc/binding/async.c), which is told so once, here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from meshmsg._binding.core import native
 from meshmsg._binding.data import Data
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.message import Message, Request
 from meshmsg._roles import forms, questions, topics
-from meshmsg.aio import _batches as batches
-from meshmsg.aio import _publishing as publishing
-from meshmsg.aio import _receiving as receiving
-from meshmsg.aio import _sending as sending
+from meshmsg.aio._batches import recv_batch
+from meshmsg.aio._publishing import publish_on, wait_for_subscribed, wait_for_subscribers
+from meshmsg.aio._publishing import send as publish
+from meshmsg.aio._publishing import send_frames as publish_frames
+from meshmsg.aio._receiving import iterate, next_on, recv, recv_frames, recv_many, recv_on, step
+from meshmsg.aio._sending import (
+    drain,
+    send,
+    send_batch,
+    send_frames,
+    send_many,
+    send_on,
+    send_packed,
+)
 from meshmsg.aio._socket import Socket
+
+native.async_rests({"send": send_on, "publish": publish_on, "recv": recv_on, "next": next_on})
 
 
 class Push(forms.PushForm, Socket[Message]):
-    send = sending.send
-    send_many = sending.send_many
-    send_frames = sending.send_frames
-    send_batch = sending.send_batch
-    drain = sending.drain
+    send = send
+    send_many = send_many
+    send_frames = send_frames
+    send_batch = send_batch
+    drain = drain
 
 
 class Pull(forms.PullForm, Socket[Message]):
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __aiter__ = receiving.iterate
-    __anext__ = receiving.step
-    recv_batch = batches.recv_batch
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __aiter__ = iterate
+    __anext__ = step
+    recv_batch = recv_batch
 
 
 class Pair(forms.PairForm, Socket[Message]):
-    send = sending.send
-    send_many = sending.send_many
-    send_frames = sending.send_frames
-    send_batch = sending.send_batch
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __aiter__ = receiving.iterate
-    __anext__ = receiving.step
-    recv_batch = batches.recv_batch
+    send = send
+    send_many = send_many
+    send_frames = send_frames
+    send_batch = send_batch
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __aiter__ = iterate
+    __anext__ = step
+    recv_batch = recv_batch
 
 
 class Pub(topics.PubForm, Socket[Message]):
-    send = publishing.send
-    send_frames = publishing.send_frames
-    send_many = sending.send_many
-    send_batch = sending.send_batch
-    drain = sending.drain
-    wait_for_subscribers = publishing.wait_for_subscribers
+    send = publish
+    send_frames = publish_frames
+    send_many = send_many
+    send_batch = send_batch
+    drain = drain
+    wait_for_subscribers = wait_for_subscribers
 
 
 class XPub(topics.XPubForm, Socket[Message]):
-    send = publishing.send
-    send_frames = publishing.send_frames
-    send_many = sending.send_many
-    send_batch = sending.send_batch
-    drain = sending.drain
-    wait_for_subscribers = publishing.wait_for_subscribers
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __aiter__ = receiving.iterate
-    __anext__ = receiving.step
+    send = publish
+    send_frames = publish_frames
+    send_many = send_many
+    send_batch = send_batch
+    drain = drain
+    wait_for_subscribers = wait_for_subscribers
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __aiter__ = iterate
+    __anext__ = step
 
 
 class Sub(topics.SubForm, Socket[Message]):
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __aiter__ = receiving.iterate
-    __anext__ = receiving.step
-    recv_batch = batches.recv_batch
-    wait_for_subscribed = publishing.wait_for_subscribed
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __aiter__ = iterate
+    __anext__ = step
+    recv_batch = recv_batch
+    wait_for_subscribed = wait_for_subscribed
 
 
 class XSub(topics.XSubForm, Socket[Message]):
-    send = sending.send
-    send_many = sending.send_many
-    send_frames = sending.send_frames
-    send_batch = sending.send_batch
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __aiter__ = receiving.iterate
-    __anext__ = receiving.step
-    recv_batch = batches.recv_batch
-    wait_for_subscribed = publishing.wait_for_subscribed
+    send = send
+    send_many = send_many
+    send_frames = send_frames
+    send_batch = send_batch
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __aiter__ = iterate
+    __anext__ = step
+    recv_batch = recv_batch
+    wait_for_subscribed = wait_for_subscribed
 
 
 class Dealer(forms.DealerForm, Socket[Message]):
-    send = sending.send
-    send_many = sending.send_many
-    send_frames = sending.send_frames
-    send_batch = sending.send_batch
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __aiter__ = receiving.iterate
-    __anext__ = receiving.step
-    recv_batch = batches.recv_batch
+    send = send
+    send_many = send_many
+    send_frames = send_frames
+    send_batch = send_batch
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __aiter__ = iterate
+    __anext__ = step
+    recv_batch = recv_batch
 
 
 class Router(forms.RouterForm, Socket[Message]):
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    __aiter__ = receiving.iterate
-    __anext__ = receiving.step
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    __aiter__ = iterate
+    __anext__ = step
 
     async def send(self, data: Data, *, to: bytes, timeout: float | None = None) -> None:
         """Send one message to the peer of that identity.
@@ -151,7 +166,7 @@ class Router(forms.RouterForm, Socket[Message]):
         """
         packed = forms.pack_route(frames)
         try:
-            await sending.send_packed(self, packed, timeout)
+            await send_packed(self, packed, timeout)
         except MeshError as error:
             raise self._unknown(error, forms.first_of(packed)) from None
 
@@ -178,33 +193,33 @@ class Router(forms.RouterForm, Socket[Message]):
 class Rep(questions.RepForm, Socket[Request]):
     """`reply` never waits, so it is an ordinary function here too."""
 
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __aiter__ = receiving.iterate
-    __anext__ = receiving.step
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __aiter__ = iterate
+    __anext__ = step
 
 
 class Respondent(questions.RespondentForm, Socket[Request]):
     """`reply` never waits, so it is an ordinary function here too."""
 
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __aiter__ = receiving.iterate
-    __anext__ = receiving.step
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __aiter__ = iterate
+    __anext__ = step
 
 
 class Bus(forms.BusForm, Socket[Message]):
-    send = sending.send
-    send_many = sending.send_many
-    send_frames = sending.send_frames
-    send_batch = sending.send_batch
-    drain = sending.drain
-    recv = receiving.recv
-    recv_many = receiving.recv_many
-    recv_frames = receiving.recv_frames
-    __aiter__ = receiving.iterate
-    __anext__ = receiving.step
+    send = send
+    send_many = send_many
+    send_frames = send_frames
+    send_batch = send_batch
+    drain = drain
+    recv = recv
+    recv_many = recv_many
+    recv_frames = recv_frames
+    __aiter__ = iterate
+    __anext__ = step

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from meshmsg._binding.core import EAGAIN, fast, ffi, lib, sends_natively, to_ms
+from meshmsg._binding.core import EAGAIN, ffi, lib, native, sends_natively, to_ms
 from meshmsg._binding.data import Data, buffer_of, bytes_of, pack_frames, size_of
 from meshmsg._binding.errors import MeshError, TimedOutError, WouldBlockError
 from meshmsg._roles.arrays import array_error, arrays_in
 from meshmsg._roles.drain_report import DrainReport, drain_of
-from meshmsg._roles.unsent import Taken, no_room_after
+from meshmsg._roles.unsent import Taken, no_room_after, tell_unsent
+from meshmsg._socket.causes import about
 from meshmsg._socket.signature import verb
 from meshmsg.aio._loop import DRAINED, WRITABLE
-from meshmsg.aio._turns import FAST_CALLS_MAX, is_turn
-
-if TYPE_CHECKING:
-    from meshmsg.aio._socket import Socket
+from meshmsg.aio._socket import Socket
+from meshmsg.aio._turns import is_due, is_turn, others_run, share
 
 
 async def send_packed(
@@ -29,9 +28,8 @@ async def send_packed(
 ) -> None:
     """Send frames that were packed."""
     body, _, count = packed
-    self._fast += 1
-    if self._fast >= FAST_CALLS_MAX:
-        await self._share()
+    if is_due():
+        await share()
     await sending(
         self,
         lambda: int(lib.mm_send_packed(self._handle, 0, *packed, 0, 0)),
@@ -80,16 +78,16 @@ async def send(self: Socket[Any], data: Data, *, timeout: float | None = None) -
     Raises:
         TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
     """
-    await self._send_on(data, timeout)
+    await send_on(self, data, timeout)
 
 
 async def send_on(self: Socket[Any], data: Data, timeout: float | None) -> None:
     """Send what is not sent natively: what is not bytes, has no room, or is one too many."""
     to_ms(timeout)  # refuses what is no time
-    self._fast = 0
+    native.async_turn()
     if is_turn():
         data = bytes_of(data)  # others may change it, or resize it, in their turn
-        await self._turn()
+        await others_run()
     if lib.mm_send_now(self._handle, *buffer_of(data)) == 0:
         return
     taken = buffer_of(bytes_of(data))
@@ -138,17 +136,18 @@ async def send_many(
         BaseException: What the iterable raised. Whatever is raised has `.sent`, how many were
             sent, and `.unsent`, a list of those that were taken and not sent.
     """
-    to_ms(timeout)
-    loop = asyncio.get_running_loop()
-    deadline = None if timeout is None else loop.time() + timeout
-    taken = Taken(messages)
+    taken = None
     try:
+        to_ms(timeout)
+        loop = asyncio.get_running_loop()
+        deadline = None if timeout is None else loop.time() + timeout
+        taken = Taken(messages)
         while taken.fill():
             left = deadline if deadline is None else max(deadline - loop.time(), 0.0)
             await _send_chunk(self, taken, left, timeout)
         return taken.counts[1]
     except BaseException as error:  # cancelled, too
-        taken.tell(error)
+        tell_unsent(error, messages, taken)
         raise
 
 
@@ -190,7 +189,7 @@ async def _send_array(
         return int(lib.mm_send_arrow(self._handle, schema, values, done, 0, 0))
 
     try:
-        await self._turn()
+        await others_run()
         await sending(self, attempt, left, 0, 1, "no room for more")
     except MeshError as error:
         raise array_error(self, error, schema, values, before, int(done[0])) from None
@@ -206,10 +205,10 @@ async def _send_chunk(
     chunk, counts = taken.chunk, taken.counts
 
     def attempt() -> int:
-        return int(fast.send_list(self._handle, chunk, counts, 0, 0))
+        return int(native.send_list(self._handle, chunk, counts, 0, 0))
 
     try:
-        await self._turn()
+        await others_run()
         await sending(self, attempt, left, 0, 1)
     except MeshError as error:
         if error.code == lib.MM_EMSGSIZE:
@@ -246,4 +245,4 @@ async def drain(self: Socket[Any], *, timeout: float | None = None) -> DrainRepo
         )
     except (TimedOutError, WouldBlockError):
         pass
-    return drain_of(info)
+    return drain_of(info, about(self))

@@ -12,18 +12,15 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from meshmsg._binding.core import EAGAIN, lib, to_ms
+from meshmsg._binding.core import EAGAIN, lib, native, to_ms
 from meshmsg._binding.errors import UsageError
 from meshmsg._events.outlet import check_watch
 from meshmsg._hints.wrong_role import has, no_iteration
-from meshmsg._socket.causes import What
+from meshmsg._socket.causes import What, too_few
 from meshmsg._socket.inbox import Inbox, MessageT
 from meshmsg._socket.options import check_count
+from meshmsg._socket.peers import peer_count
 from meshmsg.aio._loop import PEERS, READABLE, LoopWaker, waker_of
-from meshmsg.aio._publishing import publish_on
-from meshmsg.aio._receiving import next_on, recv_on
-from meshmsg.aio._sending import send_on
-from meshmsg.aio._turns import is_turn, others_run
 from meshmsg.aio._watch import Events
 
 if TYPE_CHECKING:
@@ -33,18 +30,11 @@ if TYPE_CHECKING:
 class Socket(Inbox[MessageT]):
     """A socket for asyncio: what its awaiting calls share."""
 
-    _fast = 0
-    """Calls since it was last asked whether other tasks are to run."""
     _waker_used: LoopWaker | None = None
     _receiving_loop: weakref.ref[asyncio.AbstractEventLoop] | None = None
     """The one loop whose tasks receive."""
     _several_loops = False
     """Whether tasks of several loops do."""
-    # csrc/binding/soon.c goes on with these, by name:
-    _send_on = send_on
-    _publish_on = publish_on
-    _recv_on = recv_on
-    _next_on = next_on
 
     if not TYPE_CHECKING:  # type checkers say so themselves
 
@@ -68,17 +58,6 @@ class Socket(Inbox[MessageT]):
             waker = self._waker_used = waker_of(self._engine, loop)
         return waker
 
-    async def _share(self) -> None:
-        """After FAST_CALLS_MAX calls: let other tasks run, if it is time."""
-        self._fast = 0
-        if is_turn():
-            await self._turn()
-
-    async def _turn(self) -> None:
-        """Let other tasks run."""
-        self._fast = 0
-        await others_run()
-
     async def _until(
         self, attempt: Callable[[], int], event: int, timeout: float | None, what: What
     ) -> int:
@@ -97,7 +76,7 @@ class Socket(Inbox[MessageT]):
         handle = self._handle
         loop = asyncio.get_running_loop()
         waker = self._waker(loop)
-        self._fast = 0
+        native.async_turn()
         while True:
             future = waker.add(handle, event, loop)
             rc = waker.watch(handle, event)
@@ -144,7 +123,7 @@ class Socket(Inbox[MessageT]):
             lambda: int(lib.mm_wait_peers(self._handle, count, 0, 0)),
             PEERS,
             timeout,
-            self._peers_of(count),
+            too_few(self, count),
         )
 
     def watch(self) -> Events:
@@ -164,16 +143,16 @@ class Socket(Inbox[MessageT]):
             ResourceError: There was no descriptor or thread for it when the socket was opened.
             ClosedError: The socket was closed.
         """
-        self._check(self._peer_count(), "watching events")
+        self._check(peer_count(self._handle), "watching events")
         check_watch(self._outlet, self._slice_ms)
         return Events(self, self._outlet)
 
-    def _loop_of_events(self) -> asyncio.AbstractEventLoop:
+    def _loop_of_events(self, option: str) -> asyncio.AbstractEventLoop:
         try:
             return asyncio.get_running_loop()
         except RuntimeError:
             raise UsageError(
-                f"on_event= of an asyncio {type(self).__name__} is called on its loop: "
+                f"{option} of an asyncio {type(self).__name__} is called on its loop: "
                 "open the socket in a coroutine"
             ) from None
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import EAGAIN, fast, ffi, lib, to_ms
+from meshmsg._binding.core import EAGAIN, ffi, lib, native, to_ms
 from meshmsg._binding.data import (
     Data,
     Question,
@@ -23,14 +23,14 @@ from meshmsg._binding.data import (
     question_of,
 )
 from meshmsg._binding.errors import MeshError
-from meshmsg._binding.message import Message, message_class
+from meshmsg._binding.message import WHOLE, Message
 from meshmsg._roles.questions import SurveyorForm
 from meshmsg._roles.surveys import OVER, Outcome, check_survey, count_late
 from meshmsg._socket.clock import LEAST_S, now_of
 from meshmsg.aio._loop import READABLE, LoopWaker
 from meshmsg.aio._sending import drain, sending
 from meshmsg.aio._socket import Socket
-from meshmsg.aio._turns import FAST_CALLS_MAX
+from meshmsg.aio._turns import is_due, share
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -68,7 +68,7 @@ class Survey(Outcome):
         self._size, self._count = size, count
         self._beginning = asyncio.Lock()
         self._waiters: list[asyncio.Future[None]] = []
-        self._ready = fast.ready(message_class)
+        self._ready = native.ready(WHOLE)
         """Answers that came together, and were not given out yet."""
 
     def __await__(self) -> Generator[Any, None, Self]:
@@ -80,11 +80,9 @@ class Survey(Outcome):
         return self
 
     async def __anext__(self) -> Message:
-        surveyor = self._surveyor
         await self._asked()
-        surveyor._fast += 1
-        if surveyor._fast >= FAST_CALLS_MAX:
-            await surveyor._share()
+        if is_due():
+            await share()
         while not self._over or self._ready:
             answer = self._take()
             if answer is not None:
@@ -125,7 +123,7 @@ class Survey(Outcome):
     async def _wait(self) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(future)
-        self._surveyor._fast = 0
+        native.async_turn()
         try:
             await future
         finally:
@@ -240,13 +238,13 @@ class Surveyor(SurveyorForm, Socket[Message]):
         wanted, handle = check_survey(deadline, expect), self._handle
 
         def ask(ms: int, begun: list[Any]) -> int:
-            return int(fast.survey(handle, question, wanted, ms, 0, 0, begun))
+            return int(native.survey(handle, question, wanted, ms, 0, 0, begun))
 
         return self._ask_now(Survey(self, ask, *extent_of(question), deadline))
 
     def _ask_now(self, survey: Survey) -> Survey:
         """Send the question of a survey, unless it has to wait for room."""
-        self._fast += 1
+        is_due()
         with suppress(RuntimeError):  # no loop runs yet: the iteration will find one
             self._waker(asyncio.get_running_loop())  # before anything is sent: it may be refused
         rc = survey._try()

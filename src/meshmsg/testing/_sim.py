@@ -148,7 +148,7 @@ class SimWorld:
 
     def _look(self) -> Any:
         out = ffi.new("mm_sim_state *")
-        raise_for(lib.mm_sim_look(self._handle, out), "looking at the world")
+        raise_for(lib.mm_sim_inspect(self._handle, out), "looking at the world")
         return out
 
     @property

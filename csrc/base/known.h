@@ -1,0 +1,45 @@
+/*
+ * known.h: whom a peer is known as, where a mechanism protects its connection.
+ *
+ * Its link has it, each message that came from it, and each batch with one: so of a peer that left it
+ * is there as long as a message of it is.
+ * Not here: how it proved that (wire/mechanism.h), who lets it in (wire/applicant.h).
+ * Law: it does not change; refs is atomic.  Without a mechanism there is none.
+ */
+#ifndef MMI_KNOWN_H
+#define MMI_KNOWN_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+
+typedef struct mmi_known {
+    atomic_uint refs;
+    uint64_t pipe_id;
+    const char *mechanism;               /* its name, or both */
+    const char *user_id;                 /* "": nobody asked who it is */
+    const uint8_t *metadata;             /* properties, as READY of ZMTP has them */
+    size_t metadata_size;
+} mmi_known;
+
+/* A copy of all.  NULL: no memory. */
+mmi_known *mmi_known_new(uint64_t pipe_id, const char *mechanism, const char *user_id,
+                         const uint8_t *metadata, size_t metadata_size) MMI_WARN_UNUSED;
+void mmi_known_free(mmi_known *known);
+static inline void                                      /* takes NULL, as most messages have none */
+mmi_known_unref(mmi_known *known)
+{
+    if (known != NULL && atomic_fetch_sub_explicit(&known->refs, 1, memory_order_acq_rel) == 1) {
+        mmi_known_free(known);
+    }
+}
+static inline mmi_known *                               /* likewise */
+mmi_known_ref(mmi_known *known)
+{
+    if (known != NULL) {
+        atomic_fetch_add_explicit(&known->refs, 1, memory_order_relaxed);
+    }
+    return known;
+}
+
+#endif

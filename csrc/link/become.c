@@ -1,0 +1,174 @@
+/*
+ * link/become.c: a link whose handshake is done: what was told is kept with it, and it becomes a
+ * peer, or is one too many.
+ *
+ * Not here: the handshake (link/handshake.c).  Law: it is a peer to its role last of all, and
+ * nothing that can fail comes behind that but subscriptions.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "link/inside.h"
+#include "link/shield.h"
+
+mmi_wire_limits
+mmi_link_limits(const mm_socket_opts *o)
+{
+    return (mmi_wire_limits){ .message_size_max = o->message_size_max,
+                              .frames_max = o->frames_max,
+                              .command_size_max = o->topic_size_max + MMI_COMMAND_OVERHEAD };
+}
+
+static void
+become_refuse_peer(mmi_link *link, int rc)
+{
+    int reason = rc == MM_ESTATE       ? MM_REASON_ROLE_REFUSED
+                 : rc == MM_EADDRINUSE ? MM_REASON_IDENTITY
+                                       : MM_REASON_MEMORY;
+    const char *detail = rc == MM_ESTATE       ? "this socket takes no more peers"
+                         : rc == MM_EADDRINUSE ? "a connected peer has this identity"
+                                               : "out of memory";
+    uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
+    if (link->wire->put_error == NULL ||
+        mmi_link_control(link, frame, link->wire->put_error(frame, detail)) != MM_OK) {
+        mmi_link_close(link, reason, detail);
+        return;
+    }
+    mmi_link_refuse(link, reason, detail);
+}
+
+/* What the peer is known by here: as it was dialed, else as it says.  MM_ENOMEM. */
+static int
+become_keep_identity(mmi_link *link, const mmi_wire_peer *peer)
+{
+    const mmi_dialer *d = link->dialer;
+    bool dialed = d != NULL && d->identity_size > 0;
+    const uint8_t *identity = dialed ? d->identity : peer->identity;
+    size_t size = dialed ? d->identity_size : peer->identity_size;
+    if (size == 0) {
+        return MM_OK;
+    }
+    link->identity = mmi_alloc(size);
+    if (link->identity == NULL) {
+        return MM_ENOMEM;
+    }
+    memcpy(link->identity, identity, size);
+    link->pipe.identity = link->identity;
+    link->pipe.identity_size = size;
+    return MM_OK;
+}
+
+/* Before the first record, as a mechanism has the properties no longer.  MM_ENOMEM */
+static int
+become_keep_known(mmi_link *link, const mmi_wire_peer *peer)
+{
+    const mmi_socket *s = link->socket;
+    char names[MMI_MECHANISMS_CAP];
+    if (s->outer == NULL && s->mechanism == NULL) {
+        return MM_OK;
+    }
+    mmi_mechanism_names(s->outer, s->mechanism, names, sizeof names);
+    link->pipe.known = mmi_known_new(link->pipe.id, names, peer->user_id, peer->properties.data,
+                                     peer->properties.size);
+    return link->pipe.known == NULL ? MM_ENOMEM : MM_OK;
+}
+
+/* What the hello told is kept with the link.  MM_ENOMEM. */
+static int
+become_keep_peer(mmi_link *link)
+{
+    const mmi_wire_limits limits = mmi_link_limits(&link->socket->opts);
+    mmi_wire_peer peer;
+    mmi_handshake_peer(link->handshake, &peer);
+    link->wire = peer.wire;
+    mmi_parser_init(&link->parser, &limits, peer.wire, link->handshake);
+    mmi_shield shield = mmi_handshake_take_shield(link->handshake);
+    if (shield.mechanism != NULL && mmi_link_shield_begin(link, shield) != MM_OK) {
+        return MM_ENOMEM;
+    }
+    link->pipe.framing = peer.framing;
+    link->pipe.peer_role = peer.role;
+    snprintf(link->features, sizeof link->features, "%s", peer.features);
+    link->pipe.hears_refusals = (peer.role == MM_REQ || peer.role == MM_SURVEYOR) &&
+                                mmi_wire_knows(peer.features, "refuse");
+    int rc = become_keep_known(link, &peer);
+    return rc == MM_OK ? become_keep_identity(link, &peer) : rc;
+}
+
+/* MM_ENOMEM. */
+static int
+become_keep(mmi_link *link)
+{
+    mmi_handshake *o = link->handshake;
+    const uint8_t *out;
+    size_t left = mmi_handshake_output(o, &out);
+    int rc = become_keep_peer(link);
+    if (rc == MM_OK && link->shield != NULL) {
+        rc = mmi_link_shield_first(link, out, left);
+        rc = rc == MM_OK ? mmi_link_shield_opened(link, mmi_handshake_opened(o)) : rc;
+    } else if (rc == MM_OK && left > 0) {
+        rc = mmi_link_control(link, out, left);
+    }
+    mmi_link_commands_begin(link); /* it is no frame of its own: nothing may go in front of it */
+    link->pipe.segments = link->socket->segments;
+    mmi_handshake_fini(o);
+    mmi_free(o);
+    link->handshake = NULL;
+    return rc;
+}
+
+/* A subscriber that cannot say its topics is sent everything. */
+static void
+become_subscribe_all(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    int rc = s->ops->subscription(s->state, &link->pipe, true, (const uint8_t *)"", 0);
+    if (rc != MM_OK) {
+        mmi_link_close(link, rc == MM_EPROTO ? MM_REASON_SUBSCRIPTIONS : MM_REASON_MEMORY, NULL);
+    }
+}
+
+/* From here on the protocol knows it. */
+static void
+become_activate(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    mmi_link_leave_half_open(link);
+    link->state = MMI_LINK_ACTIVE;
+    link->active_ns = link->last_in_ns = s->engine->now_ns;
+    link->wall_ns = s->engine->plat.wall_ns(s->engine->plat.self);
+    s->peer_count++;
+    s->stats.handshakes++;
+    mmi_heartbeat_start(link);
+    if (s->host.stopping) {
+        mmi_stop_ask(link);
+    }
+    mmi_socket_event(s, MM_EVENT_PEER_UP, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,
+                     link->address, mm_role_name(link->pipe.peer_role));
+    mmi_socket_note(s, MM_PEERS);
+}
+
+void
+mmi_link_become_peer(mmi_link *link)
+{
+    mmi_socket *s = link->socket;
+    if (become_keep(link) != MM_OK) {
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+        return;
+    }
+    if (mmi_link_revoked(link)) {   /* since the list was asked */
+        mmi_link_close(link, MM_REASON_REVOKED, NULL);
+        return;
+    }
+    int rc = s->ops->add(s->state, &link->pipe);
+    if (rc != MM_OK) {
+        become_refuse_peer(link, rc);
+        return;
+    }
+    become_activate(link);
+    mmi_socket_touch(s);
+    mmi_link_dirty(link);
+    if (!link->wire->tells_topics && s->ops->subscription != NULL) {
+        become_subscribe_all(link);
+    }
+}

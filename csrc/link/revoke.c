@@ -1,0 +1,75 @@
+/*
+ * link/revoke.c: a peer that came in and is no longer in its socket's list, would not be taken by
+ * the policy of now, or was let in by an answer that is taken back.
+ *
+ * Not here: the list (socket/allowed.h), answers (link/ask.h), policies.
+ * Law: who changes a list looks at all its peers, and who becomes a peer is looked up again, both
+ * with the engine's lock: nobody slips in between.
+ */
+#include <string.h>
+
+#include "link/ask.h"
+#include "link/link.h"
+#include "link/shield.h"
+#include "socket/allowed.h"
+
+/* What it proved is not taken any more. */
+static bool
+revoked_by_policy(const mmi_link *link)
+{
+    const mmi_mechanism *m = link->shield != NULL ? link->shield->of.mechanism : NULL;
+    return m != NULL && m->stands != NULL && !m->stands(link->shield->of.self);
+}
+
+bool
+mmi_link_revoked(const mmi_link *link)
+{
+    const mmi_socket *s = link->socket;
+    if (revoked_by_policy(link)) {
+        return true;
+    }
+    mmi_applicant who;
+    mmi_answer answer = { .kind = MM_LATER };
+    return s->allowed != NULL && mmi_link_shield_who(link, &who) &&
+           mmi_allowed_ask(s->allowed, &who, &answer) && answer.kind != MM_ALLOW;
+}
+
+void
+mmi_socket_revoke(mmi_socket *s)
+{
+    MMI_LIST_EACH (&s->links, node, after) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        if (mmi_link_lives(link) && mmi_link_revoked(link)) {
+            mmi_link_close(link, MM_REASON_REVOKED, NULL);
+        }
+    }
+}
+
+/* As it was let in, also where no step followed the answer yet. */
+static const char *
+revoke_user_id(const mmi_link *link)
+{
+    const struct mmi_link_ask *ask = link->ask;
+    if (link->pipe.known != NULL) {
+        return link->pipe.known->user_id;
+    }
+    if (link->admitted != NULL) {
+        return link->admitted;
+    }
+    return ask != NULL && ask->answered && ask->answer.kind == MM_ALLOW ? ask->answer.user_id : "";
+}
+
+int
+mmi_socket_revoke_user(mmi_socket *s, const char *user_id)
+{
+    int count = 0;
+    MMI_LIST_EACH (&s->links, node, after) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        bool there = mmi_link_lives(link) || link->state == MMI_LINK_HELLO;
+        if (there && strcmp(revoke_user_id(link), user_id) == 0) {
+            mmi_link_close(link, MM_REASON_REVOKED, NULL);
+            count++;
+        }
+    }
+    return count;
+}

@@ -1,0 +1,109 @@
+/*
+ * wire/tls/fail.c: why a connection ends, in words: a check of ours, an alert of the peer, or what
+ * OpenSSL says.
+ *
+ * Not here: which check of a certificate failed (verify.c).
+ * Law: the errors of a thread are read once, and none is left for the next call.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "wire/tls/inside.h"
+
+enum {
+    ALERT_CODE = 0xff,                   /* of the value a callback gets */
+    ALERT_HANDSHAKE_FAILURE = 40,
+    ALERT_BAD_CERTIFICATE = 42,
+    ALERT_REVOKED = 44,
+    ALERT_EXPIRED = 45,
+    ALERT_CERTIFICATE_UNKNOWN = 46,
+    ALERT_UNKNOWN_CA = 48,
+    ALERT_PROTOCOL_VERSION = 70,
+    ALERT_CERTIFICATE_REQUIRED = 116,
+    ALERT_NO_APPLICATION_PROTOCOL = 120
+};
+
+int
+mmi_tls_refuse(mmi_refusal *why, int reason, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why->detail, sizeof why->detail, format, args);
+    va_end(args);
+    why->reason = reason;
+    return MM_EPROTO;
+}
+
+const char *
+mmi_tls_words(const mmi_openssl *o)
+{
+    const char *words = o->ERR_reason_error_string(o->ERR_peek_last_error());
+    o->ERR_clear_error();
+    return words != NULL ? words : "no reason given";
+}
+
+/* What usually is behind an alert. */
+static const char *
+alert_guess(const mmi_tls *t, int code)
+{
+    bool secret = t->context->kind == TLS_BY_SECRET;
+    switch (code) {
+    case ALERT_HANDSHAKE_FAILURE:
+        return secret ? ": it most likely has another secret, or none"
+                      : ": nothing that both can do";
+    case ALERT_BAD_CERTIFICATE: return ": it does not take our certificate or name";
+    case ALERT_REVOKED: return ": its crl= has our certificate";
+    case ALERT_EXPIRED: return ": our certificate, or its clock";
+    case ALERT_CERTIFICATE_UNKNOWN: return ": it does not take our certificate";
+    case ALERT_UNKNOWN_CA: return ": its ca= did not sign our certificate";
+    case ALERT_PROTOCOL_VERSION: return ": no version of TLS that both speak";
+    case ALERT_CERTIFICATE_REQUIRED: return ": we have no certificate to show";
+    case ALERT_NO_APPLICATION_PROTOCOL: return ": it is no peer for messages";
+    default: return "";
+    }
+}
+
+/* An error that is none of a check of ours. */
+static int
+fail_words(mmi_tls *t, unsigned long error, mmi_refusal *why)
+{
+    unsigned long code = error & MMI_ERR_REASON_MASK;
+    const char *words = t->openssl->ERR_reason_error_string(error);
+    words = words != NULL ? words : "no reason given";
+    if (code == MMI_ERR_R_MALLOC_FAILURE) {
+        return MM_ENOMEM;
+    }
+    if (t->unknown_secret) {
+        return mmi_tls_refuse(why, MM_REASON_CRYPTO, "its secret is none of ours");
+    }
+    if (code == MMI_SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
+        return mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
+                              "it has none, and clients are to have one");
+    }
+    if (code == MMI_SSL_R_NO_SHARED_CIPHER || code == MMI_SSL_R_UNSUPPORTED_PROTOCOL) {
+        return mmi_tls_refuse(why, MM_REASON_MECHANISM, "no TLS that both can do: %s", words);
+    }
+    return mmi_tls_refuse(why, MM_REASON_CRYPTO, "%s", words);
+}
+
+int
+mmi_tls_failed(mmi_tls *t, mmi_refusal *why)
+{
+    unsigned long error = t->openssl->ERR_peek_last_error();
+    int rc = MM_EPROTO;
+    if (t->no_memory) {
+        rc = MM_ENOMEM;
+    } else if (t->too_much) {
+        rc = mmi_tls_refuse(why, MM_REASON_CRYPTO, "more records without data than are taken");
+    } else if (t->refusal.reason != 0) {
+        *why = t->refusal;
+    } else if (t->alert != 0) {
+        int code = t->alert & ALERT_CODE;
+        rc = mmi_tls_refuse(why, MM_REASON_TLS_ALERT, "it says '%s'%s",
+                            t->openssl->SSL_alert_desc_string_long(t->alert), alert_guess(t, code));
+    } else {
+        rc = fail_words(t, error, why);
+    }
+    t->openssl->ERR_clear_error();
+    return rc;
+}

@@ -1,0 +1,262 @@
+"""`meshmsg doctor`: finds out step by step whether a socket can be connected to, or why not.
+
+It opens a socket as a program would, and tells what its events say. Not here: the steps
+(steps.py), the arguments (program.py). Law: it disturbs nobody: by itself it takes roles only that
+are given no messages of others.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import socket as system
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import meshmsg
+from meshmsg._binding.errors import AddressError
+from meshmsg._binding.snapshots import Event, EventKind, PeerInfo, Reason
+from meshmsg._cli.steps import STEP_OF, Report
+from meshmsg._security.environment.variable import VARIABLE
+from meshmsg._security.policy import Policy, Profile
+
+ROLES = {
+    name.lower(): getattr(meshmsg, name)
+    for name in (
+        *("Push", "Pull", "Pub", "Sub", "Req", "Rep", "Dealer", "Router", "Pair", "Bus"),
+        *("Surveyor", "Respondent", "XPub", "XSub"),
+    )
+}
+QUIET = {
+    "PUB": "sub",
+    "XPUB": "sub",
+    "PULL": "push",
+    "REP": "req",
+    "ROUTER": "dealer",
+    "SUB": "pub",
+    "XSUB": "pub",
+    "RESPONDENT": "surveyor",
+}
+"""By the role of a peer, which of its partners is given nothing by it: one that could send and does
+not, or a subscriber of nothing."""
+TRIED = ("sub", "req", "push", "pub", "surveyor")
+"""What is tried where a peer does not say its role to whom it does not want: each meets others."""
+_BEAT_S = 0.1
+"""Seconds between heartbeats, which are the round trips."""
+_LOOK_S = 0.02
+_ENDS = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER_DOWN)
+_CANNOT_TALK = re.compile(r"(\w+) cannot talk to (\w+)")
+"""What the event of SOCKET_TYPE says: our role, its role."""
+
+
+@dataclass
+class Met:
+    """What came of one attempt.
+
+    Attributes:
+        peer: Who is there; None: nobody became a peer.
+        event: What ended it, or the last that was told of it; None: nothing was.
+    """
+
+    peer: PeerInfo | None = None
+    event: Event | None = None
+
+
+def examine(
+    url: str, security: Policy | Profile | None, role: str | None, timeout: float
+) -> Report:
+    """Look at an endpoint.
+
+    Args:
+        url: To connect to.
+        security: What protects the connection; None is what the environment says.
+        role: What we are, one of ROLES; None finds one that is given no messages.
+        timeout: Seconds for each attempt.
+
+    Raises:
+        UsageError: The policy and the endpoint do not agree, or the environment's file is wrong.
+        ResourceError: A library is missing.
+    """
+    report = Report(url)
+    if not _resolve(url, timeout, report):
+        return report
+    tried: list[str] = []
+    chosen: str | None = role or TRIED[0]
+    met = Met()
+    while chosen is not None:
+        tried.append(chosen)
+        try:
+            met = _meet(url, security, chosen, timeout)
+        except AddressError as error:
+            report.fail("name", str(error))
+            return report
+        chosen = None if role or met.peer else _next_role(met.event, tried)
+    if met.peer is not None:
+        _tell_peer(met.peer, met.event, tried[-1], report)
+    elif met.event is None:
+        words = f"nobody answered within {timeout:g} s"
+        report.fail("connection", words, advice="check host and port, and what filters packets")
+    elif role is None and (loud := _giver(met.event)):
+        _tell_giver(loud, met.event, report)
+    else:
+        protects = security is not None or VARIABLE in os.environ
+        _tell_failure(met.event, _Asked(role is None, tried, protects), report)
+    return report
+
+
+def _resolve(url: str, timeout: float, report: Report) -> bool:
+    """Look up the host; of malformed endpoints connecting tells."""
+    scheme, _, place = url.partition("://")
+    host = place.rpartition(":")[0].strip("[]")
+    if not scheme.endswith("tcp") or not host:
+        report.well("name", f"{url} has no host that would have to be found")
+        return True
+    try:
+        found = system.getaddrinfo(host, None, type=system.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        words = f"the name {host} is unknown ({getattr(error, 'strerror', None) or error})"
+        report.fail("name", words, reason=Reason.UNREACHABLE.name, advice="check the host")
+        return False
+    addresses = dict.fromkeys(str(entry[4][0]) for entry in found)
+    report.well("name", f"{host} is {', '.join(addresses)}")
+    return True
+
+
+def _meet(url: str, security: Policy | Profile | None, role: str, timeout: float) -> Met:
+    """Be a socket of a role, until it has a peer whose round trip is known, or has none."""
+    told: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    options: dict[str, Any] = {"security": security, "heartbeat_interval": _BEAT_S, "linger": 0}
+    met = Met()
+    options |= {"reconnect_min": timeout, "reconnect_max": timeout, "on_event": told.put}
+    with ROLES[role](**options) as s:
+        s.connect(url)
+        until = time.monotonic() + timeout
+        while (left := until - time.monotonic()) > 0 and met.peer is None:
+            try:
+                met.event = told.get(timeout=left)
+            except queue.Empty:
+                return met
+            if met.event.kind in _ENDS:
+                return met
+            if met.event.kind is EventKind.PEER_UP:
+                met.peer = next(iter(s.peers()), None)
+        pause = threading.Event()
+        while met.peer is not None and met.peer.rtt is None and _pings(met.peer):
+            if time.monotonic() > until:
+                break
+            pause.wait(_LOOK_S)
+            met.event = _ended(told)
+            if met.event is not None:
+                break
+            met.peer = next(iter(s.peers()), met.peer)
+    return met
+
+
+def _pings(peer: PeerInfo) -> bool:
+    return peer.wire == "zmtp" and peer.zmtp_minor > 0
+
+
+def _ended(told: queue.SimpleQueue[Event]) -> Event | None:
+    """Return the end of the peer, if it has come."""
+    while not told.empty():
+        event = told.get()
+        if event.kind in _ENDS:
+            return event
+    return None
+
+
+def _next_role(event: Event | None, tried: list[str]) -> str | None:
+    """Return what else to be; None: it was not the role, or nothing is left."""
+    if event is None:
+        return None
+    said = _CANNOT_TALK.search(event.detail)
+    if said:
+        other = QUIET.get(said[2])
+        return None if other in tried else other
+    if event.reason is Reason.HANDSHAKE_EOF and "not want this role" in event.detail:
+        return next((one for one in TRIED if one not in tried), None)
+    return None
+
+
+def _giver(event: Event) -> str:
+    """Return the role of a peer that would give us messages, "" if it is none."""
+    said = _CANNOT_TALK.search(event.detail)
+    return said[2] if said and said[2] not in QUIET else ""
+
+
+def _tell_giver(role: str, event: Event, report: Report) -> None:
+    report.well("connection", f"{event.address or report.url} answers")
+    report.well("wire", "SP" if report.url.startswith("sp+") else "ZMTP 3")
+    report.well("mechanism", "both sides have the same")
+    report.unknown(
+        "role",
+        f"it is a {role}, and would give us messages, which are lost when the doctor leaves: name "
+        "a --role to go on all the same",
+    )
+
+
+def _tell_peer(peer: PeerInfo, end: Event | None, role: str, report: Report) -> None:
+    report.well("connection", f"{peer.address} answers")
+    wire = "SP" if peer.wire == "sp" else f"ZMTP 3.{peer.zmtp_minor}"
+    report.well("wire", f"{wire}{', a socket of meshmsg' if peer.meshmsg else ''}")
+    if peer.mechanism == "NULL":
+        report.well("mechanism", "NULL: nothing protects this connection")
+    else:
+        whose = f"; it has the key {peer.key}" if peer.key else ""
+        report.well("mechanism", f"{peer.mechanism}{whose}")
+    named = f", named {peer.identity!r}" if peer.identity else ""
+    report.well("role", f"it is a {peer.role}{named}; we were a {role.upper()}")
+    report.well("allowed", "we were let in")
+    if peer.rtt is not None:
+        report.well("round trip", f"{peer.rtt * 1000:.2f} ms")
+    elif end is not None and end.kind in _ENDS:
+        report.fail("round trip", end.detail, reason=end.reason.name)
+    elif not _pings(peer):
+        report.unknown("round trip", f"{wire} has no ping")
+    else:
+        report.fail("round trip", "no answer to a ping")
+
+
+@dataclass
+class _Asked:
+    """What was asked for, and tried."""
+
+    finds: bool
+    """Whether a role was to be found."""
+    tried: list[str]
+    protects: bool
+
+
+def _tell_failure(event: Event, asked: _Asked, report: Report) -> None:
+    name = event.reason.name
+    step = STEP_OF.get(name, "connection")
+    if event.kind is EventKind.PEER_SILENT and event.detail.startswith("connected"):
+        step = "wire"
+    if step != "connection":
+        report.well("connection", f"{event.address or report.url} answers")
+    reason = name if event.reason is not Reason.NONE else ""
+    report.fail(step, event.detail, reason=reason, advice=_advice(event, asked))
+
+
+def _advice(event: Event, asked: _Asked) -> str:
+    """Say what to do, if that is known."""
+    reason = event.reason
+    ours_is_plain = not asked.protects or "ours NULL" in event.detail
+    if ours_is_plain and reason in (Reason.MECHANISM, Reason.HANDSHAKE_EOF):
+        return "say what protects the connection: --server KEY, or --security FILE"
+    if reason is Reason.MECHANISM:
+        return "say nothing of security, or have the other side protect its socket alike"
+    if reason is Reason.SOCKET_TYPE:
+        return "take another --role, or none"
+    if reason is Reason.HANDSHAKE_EOF and "server=" in event.detail:
+        return "compare --server with what `meshmsg keys show` says of the server's .key file"
+    if reason is Reason.HANDSHAKE_EOF and asked.finds and len(asked.tried) > 1:
+        return "name a --role that can talk to it, or look at the events of the other side"
+    if STEP_OF.get(reason.name) == "allowed":
+        return "the event of the other side says why; `meshmsg keys allow` there lets a key in"
+    if reason is Reason.REFUSED:
+        return "start the program that binds there, or check the port"
+    return ""

@@ -1,0 +1,133 @@
+"""Who may come in, as a file or a folder says: read again when it has changed.
+
+A file has a line for each: a key in Z85 or a pin, then what it is known by. A folder has a `.key`
+file for each, which is known by the file's name. Not here: who looks each second (_socket/door.py).
+Law: a file that is wrong in any place changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from meshmsg._binding.errors import UsageError
+from meshmsg._security.allow_list import AllowList, check_user_id
+from meshmsg._security.files.key_files import read_keys
+from meshmsg._security.public_keys import public_key, wrong_text
+
+FILE_MAX = 16 * 1024 * 1024
+"""Octets of a file of who may come in."""
+KEYS_MAX = 65_536
+"""Files of a folder of keys."""
+Stamp = tuple[object, ...]
+
+
+class AllowFile:
+    """A list that follows a file or a folder."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._stamp = stamp_of(self.path)
+        self.list = AllowList()
+        self.list.replace(read_allowed(self.path))
+        self._told = ""
+
+    def look(self) -> str:
+        """Read it again if it has changed; return what is wrong with it, once: "" is nothing."""
+        try:
+            stamp = stamp_of(self.path)
+            if stamp == self._stamp and not self._told:
+                return ""
+            users = read_allowed(self.path)
+            self._stamp = stamp  # of before it was read: what changed meanwhile is read again
+            self.list.replace(users)
+        except (UsageError, OSError) as error:
+            words = f"{error}: who may come in stays as it was"
+            new, self._told = words != self._told, words
+            return words if new else ""
+        self._told = ""
+        return ""
+
+
+def stamp_of(path: str) -> Stamp:
+    """Return what changes whenever the file, or a file of the folder, does."""
+    state = os.stat(path)
+    own: Stamp = (state.st_ino, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
+    if not stat.S_ISDIR(state.st_mode):
+        return own
+    return (own, *((str(one), stamp_of(str(one))) for one in keys_in(path)))
+
+
+def keys_in(path: str) -> list[Path]:
+    """Return the files of keys of a folder, by name."""
+    found = sorted(one for one in Path(path).iterdir() if one.name.endswith(".key"))
+    if len(found) > KEYS_MAX:
+        raise UsageError(f"{path}: {len(found)} keys; a folder has at most {KEYS_MAX}")
+    return found
+
+
+def read_allowed(path: str) -> dict[str, str]:
+    """Return the keys of a file or a folder, each with what it is known by.
+
+    Raises:
+        UsageError: It is wrong in some place; where.
+        OSError: It cannot be read.
+    """
+    return _read_folder(path) if os.path.isdir(path) else parse_list(path, read_list(path))
+
+
+def _read_folder(path: str) -> dict[str, str]:
+    users: dict[str, str] = {}
+    for one in keys_in(path):
+        key = read_keys(one).public
+        if key in users:
+            raise UsageError(f"{one}: its key is that of {users[key]}.key, too")
+        users[key] = check_user_id(one.name.removesuffix(".key"))
+    return users
+
+
+def read_list(path: str) -> bytes:
+    """Return what a file has.
+
+    Raises:
+        UsageError: It is no file, or too large.
+        OSError: It cannot be read.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(file, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise UsageError(f"{path} is neither a file nor a folder")
+        content = stream.read(FILE_MAX + 1)
+    _check_size(path, content)
+    return content
+
+
+def _check_size(path: str, content: bytes) -> None:
+    if len(content) > FILE_MAX:
+        raise UsageError(f"{path} has more than {FILE_MAX} octets, the limit of such a file")
+
+
+def parse_list(path: str, content: bytes) -> dict[str, str]:
+    """Return what a file says; path: for what is said of it.
+
+    Raises:
+        UsageError: It is wrong in some place; where.
+    """
+    _check_size(path, content)
+    users: dict[str, str] = {}
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        key, user_id = (*line.split(maxsplit=1), "", "")[:2]
+        if key == "" or key.startswith("#"):
+            continue  # as no key does: five characters that begin so are no octets in Z85
+        wrong = wrong_text(key)
+        if wrong:
+            raise UsageError(f"{path}, line {number}: its first word is no key: it {wrong}")
+        key = public_key(key, "key")
+        if key in users:
+            raise UsageError(f"{path}, line {number}: the key is there twice")
+        try:
+            users[key] = check_user_id(user_id.strip())
+        except UsageError as error:
+            raise UsageError(f"{path}, line {number}: {error}") from None
+    return users

@@ -1,0 +1,1 @@
+"""Files with keys and secrets: how they are written, read and refused."""

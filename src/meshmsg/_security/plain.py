@@ -1,0 +1,143 @@
+"""PLAIN as a policy: which user a client is, or whom a server lets in by a password.
+
+Not here: users and passwords (passwords.py), when a socket takes it (_socket/protection.py). Law: a
+policy is not changed; no text made of it has a password; it is for where nobody else can read what
+is sent.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from meshmsg._binding.core import ffi, lib, raise_for
+from meshmsg._binding.errors import UsageError
+from meshmsg._security.allow import Anybody, Asked, Rule
+from meshmsg._security.passwords import NAME_MAX, Passwords, too_long
+from meshmsg._security.policy import Followed, Policy
+
+Users = Anybody | Mapping[str, str] | str | os.PathLike[str] | Asked
+_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
+
+
+class Plain(Policy):
+    """PLAIN, of ZeroMQ: a user and a password; nothing of what is sent is hidden.
+
+    For `security=` of a socket or an engine. A server says by `allow=` who may come in; a client is
+    a `user=` with a `password=`. Which of them binds does not matter. Sockets of libzmq can be
+    either. The client does not know who the server is, and whoever is on the way can read the
+    password: so it is for ipc and loopback, elsewhere only with `insecure=True`.
+
+    The file of `allow=` is read here, and looked at once a second.
+
+    Thread-safe: yes; it is not changed. It is not pickled.
+
+    Args:
+        user: Of a client: 1 to 255 octets of UTF-8.
+        password: Of a client: at most 255 octets of UTF-8.
+        allow: Of a server, which has to say it: who may come in. A mapping of users to their
+            passwords; the path of a file with a line `user=password` for each, which nobody else
+            can read; `meshmsg.ANYBODY`, whatever it says; or a function that is called with an
+            `Applicant` and returns `Allow`, `Deny` or `Later`, within 5 s. It is called on a
+            thread of its own; of asyncio sockets on the loop, and may be a coroutine function.
+
+    Raises:
+        UsageError: What is missing, too much or too long; a file that others can read.
+        OSError: A file cannot be read.
+    """
+
+    __slots__ = ("_password", "_user")
+
+    _user: str | None
+    _password: str
+
+    def __init__(
+        self,
+        *,
+        user: str | None = None,
+        password: str | None = None,
+        allow: Users | None = None,
+    ) -> None:
+        put = object.__setattr__
+        _check(user, password, allow)
+        put(self, "_user", user)
+        put(self, "_password", password or "")
+        rule = Rule() if allow is None else _rule_of(allow)
+        shown = rule.function if isinstance(rule.function, Passwords) else allow
+        self._put(rule, user=user, allow=shown)
+
+    def _refusal(self, url: str, *, binds: bool, insecure: bool) -> str:
+        if url.startswith("sp+"):
+            return "SP has no PLAIN; connect without sp+ to a peer that speaks ZMTP"
+        near = not url.startswith("tcp:") or _LOOPBACK.fullmatch(_host_of(url)) is not None
+        if near or insecure:
+            return ""
+        return (
+            "PLAIN hides nothing, so the password can be read on the way there: use mm.Curve, stay "
+            "on loopback or ipc, or say insecure=True"
+        )
+
+    def _protect(self, handle: int, opts: Any) -> None:
+        own = ffi.new("mm_plain_opts *")
+        user, password = ffi.new("uint8_t[]", NAME_MAX), ffi.new("uint8_t[]", NAME_MAX)
+        own.serves, own.asks = self._user is None, self._rule.asks
+        own.user, own.password = user, password
+        try:
+            own.user_size = _fill(user, self._user or "")
+            own.password_size = _fill(password, self._password)
+            rc = int(lib.mm_socket_plain(handle, own))
+        finally:
+            ffi.buffer(password)[:] = bytes(NAME_MAX)
+        raise_for(rc, "giving a socket its user or users")
+        if isinstance(self._rule.function, Passwords):
+            self._rule.function.serve(handle)
+
+    def _followed(self) -> tuple[Followed, ...]:
+        function = self._rule.function
+        return (function,) if isinstance(function, Passwords) and function.path else ()
+
+
+def _fill(into: Any, text: str) -> int:
+    octets = text.encode("utf-8", "surrogateescape")
+    ffi.buffer(into)[: len(octets)] = octets
+    return len(octets)
+
+
+def _host_of(url: str) -> str:
+    return url.partition("://")[2].rpartition(":")[0]
+
+
+def _check(user: object, password: object, allow: object) -> None:
+    """Refuse what is neither a server nor a client."""
+    for name, given in (("user", user), ("password", password)):
+        if given is not None and not isinstance(given, str):
+            raise TypeError(f"{name} is {type(given).__name__}; it is a str")
+        if isinstance(given, str) and too_long(given):
+            raise UsageError(f"{name} has over {NAME_MAX} octets, PLAIN's limit")
+    if user is None and password is None:
+        if allow is None:
+            raise UsageError(
+                "who is it? A client has user= and password=; a server says who may come in by "
+                "allow=: a mapping of users to passwords, a file of them, a function, or mm.ANYBODY"
+            )
+        return
+    if allow is not None:
+        raise UsageError("user= and password= make it a client, and allow= is of servers")
+    if not user or password is None:
+        raise UsageError("a client has user= and password=, and the user is not empty")
+
+
+def _rule_of(allow: object) -> Rule:
+    if isinstance(allow, Anybody):
+        return Rule()
+    if isinstance(allow, (Mapping, str, os.PathLike)):
+        users = Passwords(allow)
+        return Rule(function=users, waits=False, held=users)
+    if callable(allow):
+        return Rule(function=allow)
+    raise UsageError(
+        f"allow is {type(allow).__name__}; it is a mapping of users to passwords, the path of a "
+        "file of them, a function, or mm.ANYBODY"
+    )

@@ -1,0 +1,177 @@
+"""TLS as a policy: certificates or pinned keys, and a shared secret in place of both.
+
+Not here: the files (tls_files.py, files/), when a socket takes a policy
+(_socket/protection.py). Law: a private key or a secret is in its file and in the core, and nowhere
+else for longer than it takes to hand it over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from meshmsg._binding.core import lib
+from meshmsg._binding.errors import UsageError
+from meshmsg._security.allow import Allowed, Rule, rule_of
+from meshmsg._security.policy import Followed, Policy, need
+from meshmsg._security.tls_files import Pem, PemSource, Secrets, TlsFiles
+
+SCHEMES = ("tls+tcp://", "sp+tls+tcp://")
+"""Of endpoints that TLS is for."""
+_CLIENTS = {
+    "required": lib.MM_CLIENTS_REQUIRED,
+    "optional": lib.MM_CLIENTS_OPTIONAL,
+    "none": lib.MM_CLIENTS_NONE,
+}
+_VERSIONS = {"1.3": lib.MM_TLS_1_3, "1.2": lib.MM_TLS_1_2}
+
+
+class _OverTls(Policy):
+    """What both have."""
+
+    __slots__ = ("_files",)
+
+    _files: TlsFiles
+
+    def _refusal(self, url: str, *, binds: bool, insecure: bool) -> str:
+        if url.startswith(SCHEMES):
+            return ""
+        return (
+            f"{type(self).__name__} is for endpoints {' and '.join(f'{one}...' for one in SCHEMES)}"
+        )
+
+    def _protect(self, handle: int, opts: Any) -> None:
+        self._files.serve(handle)
+
+    def _followed(self) -> Sequence[Followed]:
+        return (*super()._followed(), *((self._files,) if self._files.paths else ()))
+
+
+class Tls(_OverTls):
+    """TLS 1.3: peers prove by certificates who they are, and nobody reads or changes what is sent.
+
+    For `security=` of a socket or an engine, and endpoints `tls+tcp://` and `sp+tls+tcp://`. Peers
+    are sockets of this library and, over `sp+tls+tcp://`, of NNG.
+
+    Who is believed: whose certificate `ca` signed, or whose public key is in `allow` (a pin: then
+    who signed it, its names and its dates do not matter). Who connects also checks that the
+    certificate is for the host of the endpoint, or for one of `names`. There is no default.
+
+    The files are looked at once a second. What is new is for new connections; a connection that it
+    would not let in any more is ended (`Reason.REVOKED`). What is wrong changes nothing, and the
+    log says so.
+
+    Thread-safe: yes; it is not changed. It is not pickled: hand on the paths of the files.
+
+    Args:
+        cert: Our certificate, and those between it and the CA: the path of a PEM file, or PEM as
+            bytes. Who binds has one.
+        key: Its private key, likewise. A file that others can read is refused.
+        ca: Whose signature is believed: the path of a PEM file, PEM as bytes, or "system".
+        allow: Who may come in, and by which user id, as of `Curve`; without it, all that `ca`
+            signed. Keys are pins: hashes of the keys of certificates. Without `ca` who connects
+            believes a server by them, too.
+        clients: Whether who connects to us has to have a certificate: "required", "optional" or
+            "none".
+        names: What the certificate of a server may be for, in place of the host of the endpoint:
+            DNS names, or URIs such as "spiffe://etl/*".
+        crl: Certificates that are believed no more: the path of a PEM file, or PEM as bytes.
+        min_version: "1.3", or "1.2" for peers that have no newer one.
+
+    Raises:
+        UsageError: What is missing or does not fit; a key file that others can read.
+        ResourceError: There is no OpenSSL; it says what to install.
+        OSError: A file cannot be read.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *,
+        cert: PemSource | None = None,
+        key: PemSource | None = None,
+        ca: PemSource | None = None,
+        allow: Allowed | None = None,
+        clients: Literal["required", "optional", "none"] = "required",
+        names: Sequence[str] = (),
+        crl: PemSource | None = None,
+        min_version: Literal["1.2", "1.3"] = "1.3",
+    ) -> None:
+        need("tls")
+        if (cert is None) != (key is None):
+            raise UsageError("cert= and key= go together: a certificate, and its private key")
+        if ca is None and allow is None:
+            raise UsageError(
+                "who is believed? Say ca= (who signs the peers' certificates: a PEM file, or "
+                '"system"), or allow= (pins of their keys)'
+            )
+        rule = Rule() if allow is None else rule_of(allow)
+        files = {"certificate": cert, "key": key, "ca": None if ca == "system" else ca, "crl": crl}
+        plain = {
+            "names": b"".join(name.encode() + b"\0" for name in _names(names)),
+            "system_ca": ca == "system",
+            "clients": _one_of("clients", clients, _CLIENTS),
+            "min_version": _one_of("min_version", min_version, _VERSIONS),
+            "asks": rule.asks,
+        }
+        pems = {part: Pem(part, given) for part, given in files.items() if given is not None}
+        object.__setattr__(self, "_files", TlsFiles(pems, plain, rule.list if ca is None else None))
+        said = {"cert": cert, "key": key, "ca": ca, "crl": crl}
+        shown = {part: _place(given) for part, given in said.items()}
+        self._put(rule, **shown, allow=allow, names=list(names) or None)
+
+
+class Secret(_OverTls):
+    """TLS 1.3 with a shared secret: whoever has it is let in, and nobody else reads or changes what
+    is sent.
+
+    The shortest way to a protected cluster: one file, the same for all, made by
+    `meshmsg keygen NAME --secret`. For `security=` of a socket or an engine, and endpoints
+    `tls+tcp://` and `sp+tls+tcp://`. Who of them a peer is cannot be told.
+
+    The file has a line for each secret, up to 3: the first is used to connect, all are believed. It
+    is looked at once a second, so that it can be changed while connections stay.
+
+    Thread-safe: yes; it is not changed. It is not pickled: hand on the path of the file.
+
+    Args:
+        path: The file.
+
+    Raises:
+        UsageError: It is no file of secrets, or others can read it.
+        ResourceError: There is no OpenSSL; it says what to install.
+        OSError: It cannot be read.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        need("tls")
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"path is {type(path).__name__}; it is the path of a file of secrets")
+        object.__setattr__(self, "_files", TlsFiles({"secrets": Secrets(path)}, {}, None))
+        self._put(Rule(), path=os.fspath(path))
+
+
+def _one_of(what: str, value: str, known: dict[str, int]) -> int:
+    if value not in known:
+        raise UsageError(f"{what} is {value!r}; it is one of {', '.join(known)}")
+    return known[value]
+
+
+def _names(names: Sequence[str]) -> Sequence[str]:
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError("names is a list of str")
+    for name in names:
+        if not name.isascii() or not name.isprintable() or name == "":
+            raise UsageError(f"names has {name!r}: a DNS name or a URI, in ASCII")
+    return names
+
+
+def _place(given: PemSource | None) -> str | None:
+    """What repr shows: no content."""
+    if given is None or isinstance(given, str):
+        return given
+    return "<PEM>" if isinstance(given, bytes) else os.fspath(given)

@@ -1,0 +1,162 @@
+"""What a TLS policy has in files, for all sockets that have the policy: read again when it changes.
+
+Not here: who looks each second (_socket/door.py). Law: the octets of a private key or a secret are
+read, handed to the core and forgotten; a file that is wrong changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from meshmsg._binding.core import ffi, lib, raise_for
+from meshmsg._binding.errors import UsageError
+from meshmsg._security.allow_list import AllowList
+from meshmsg._security.files.safe import read_file, unsafe
+from meshmsg._security.files.secret_files import read_secrets
+from meshmsg._security.keys import key_octets
+
+PemSource = str | os.PathLike[str] | bytes
+WHY_SIZE = 512
+"""Octets of why the core does not take it."""
+NOBODYS = bytes(lib.MM_KEY_SIZE)
+"""The pin in place of an empty list: no key has this hash."""
+Stamp = tuple[int, ...]
+
+
+class Part(Protocol):
+    """One of what the core is given."""
+
+    path: str
+    """"": it is in no file."""
+
+    def octets(self) -> bytes:
+        """Read it."""
+        ...
+
+
+class Pem:
+    """Certificates, a private key or a list of revoked ones, in PEM."""
+
+    def __init__(self, part: str, given: PemSource) -> None:
+        if not isinstance(given, (str, os.PathLike, bytes)):
+            raise TypeError(f"{part} is {type(given).__name__}; it is a path, or PEM as bytes")
+        self._secret = part == "key"
+        self.path = "" if isinstance(given, bytes) else os.fspath(given)
+        self._given = given if isinstance(given, bytes) else b""
+
+    def octets(self) -> bytes:
+        """Read it; of a private key only if nobody else can."""
+        if not self.path:
+            return self._given
+        found = read_file(self.path)
+        if isinstance(found, str):
+            raise UsageError(f"{self.path}{found}")
+        wrong = unsafe(self.path, found[1], "a private key") if self._secret else ""
+        if wrong:
+            del found
+            raise UsageError(f"{self.path}{wrong}")
+        return found[0]
+
+
+class Secrets:
+    """Shared secrets."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+
+    def octets(self) -> bytes:
+        """Read them, one behind the other."""
+        return b"".join(read_secrets(self.path))
+
+
+class TlsFiles:
+    """What the core is given, and the sockets that have it."""
+
+    def __init__(
+        self, parts: Mapping[str, Part], plain: Mapping[str, Any], pins: AllowList | None
+    ) -> None:
+        self._parts, self._plain, self._pins = parts, plain, pins
+        self.paths = [part.path for part in parts.values() if part.path]
+        self._lock = threading.Lock()
+        self._sockets: set[int] = set()
+        self._stamps = self._look_at()
+        self._told = ""
+        for part in parts.values():
+            part.octets()  # so that what is wrong is said where the policy is made
+        if pins is not None:
+            pins._follow(self)
+
+    def _look_at(self) -> dict[str, Stamp]:
+        states = {path: os.stat(path) for path in self.paths}
+        return {
+            path: (state.st_ino, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
+            for path, state in states.items()
+        }
+
+    def serve(self, handle: int) -> None:
+        """Protect this socket, from now on.
+
+        Raises:
+            UsageError: The core does not take it; why.
+        """
+        with self._lock:
+            self._give(handle)
+            self._sockets.add(handle)
+
+    def again(self) -> None:
+        """The pins have changed."""
+        with self._lock:
+            for handle in list(self._sockets):
+                self._give(handle)
+
+    def look(self) -> str:
+        """Read the files again if they changed; what is wrong, once: "" is nothing."""
+        with self._lock:
+            try:
+                stamps = self._look_at()
+                if stamps == self._stamps and not self._told:
+                    return ""
+                for handle in list(self._sockets):
+                    self._give(handle)
+                self._stamps = stamps  # of before they were read
+            except (UsageError, OSError) as error:
+                words = f"{error}: what was read before stays"
+                new, self._told = words != self._told, words
+                return words if new else ""
+            self._told = ""
+            return ""
+
+    def _give(self, handle: int) -> None:
+        opts, why = ffi.new("mm_tls_opts *"), ffi.new("char[]", WHY_SIZE)
+        keep = []
+        for name, value in self._plain.items():
+            if isinstance(value, bytes):
+                keep.append(_set(getattr(opts, name), value))
+            else:
+                setattr(opts, name, value)
+        if self._pins is not None:
+            pins = b"".join(map(key_octets, self._pins._users))
+            keep.append(_set(opts.pins, pins or NOBODYS))
+        keep += [_set(getattr(opts, name), part.octets()) for name, part in self._parts.items()]
+        rc = lib.mm_socket_tls(handle, opts, why, WHY_SIZE)
+        for buffer in keep:
+            ffi.memmove(buffer, bytes(len(buffer)), len(buffer))
+        if rc in (lib.MM_ECLOSED, lib.MM_EFORKED):
+            self._sockets.discard(handle)
+        elif rc == lib.MM_EINVAL:
+            words = ffi.string(why).decode("utf-8", "replace")
+            raise UsageError(f"{self._paths()}: {words}", code=rc)
+        else:
+            raise_for(rc, "protecting a socket by TLS")
+
+    def _paths(self) -> str:
+        return ", ".join(self.paths) or "security="
+
+
+def _set(body: Any, octets: bytes) -> Any:
+    buffer = ffi.new("uint8_t[]", octets)
+    body.data, body.size = buffer, len(octets)
+    return buffer

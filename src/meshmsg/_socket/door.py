@@ -1,0 +1,246 @@
+"""Who answers whether a peer may come in, and looks whether files of keys have changed.
+
+One thread an engine: it sleeps until the core has a question, or a second is over if there are
+files. Not here: which answers there are (_security/allow.py). Law: each question gets an answer, of
+an error `Later`; the thread is there while sockets need it, and ends with its engine.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import threading
+from contextlib import suppress
+from inspect import isawaitable
+from typing import Any
+
+from meshmsg._binding.core import ffi, lib, raise_for
+from meshmsg._binding.errors import MeshError, ResourceError
+from meshmsg._binding.peer import properties_of
+from meshmsg._binding.snapshots import text
+from meshmsg._events.log_records import record_of, records, tell_of_error
+from meshmsg._security.allow import Allow, Applicant, Deny, Later, Rule
+from meshmsg._security.keys import key_text
+from meshmsg._security.policy import Policy
+
+LOOK_MS = 1000
+"""Milliseconds between two looks at files of keys."""
+JOIN_S = 1.0
+"""Seconds the end of an engine waits for a function of a user's that is being called."""
+
+
+class _Door:
+    """The thread of one engine."""
+
+    def __init__(self, engine: int) -> None:
+        self.engine = engine
+        self.policies: dict[int, tuple[Policy, Any]] = {}
+        """By socket: its policy, and its event loop or None."""
+        fd = ffi.new("int *")
+        raise_for(lib.mm_questions_open(engine, fd), "asking who may come in")
+        try:
+            self._fd = os.dup(fd[0])  # a copy: the engine may be closed in another thread
+        except OSError as error:
+            lib.mm_questions_close(engine)
+            raise ResourceError(f"asking who may come in: {error}") from None
+        self._ready = select.poll()
+        self._ready.register(self._fd, select.POLLIN)
+        self._question = ffi.new("mm_question *")
+        self._data = ffi.new("uint8_t[]", lib.MM_QUESTION_DATA_MAX)
+        self.tasks: set[Any] = set()
+        """Of loops, which keep none alive themselves."""
+        self.thread = threading.Thread(target=self._run, name="meshmsg-allow", daemon=True)
+
+    def _run(self) -> None:
+        # It is no thread for signals: they go to the program's own.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        while True:
+            try:
+                code = self._answer_all()
+                if code < 0 or self._is_over():
+                    break
+                self._look()
+                follows = any(policy._followed() for policy, _ in list(self.policies.values()))
+                self._ready.poll(LOOK_MS if follows else None)
+            except BaseException:  # no memory, say
+                tell_of_error("answering who may come in failed, and goes on")
+        with _lock:
+            if _doors.get(self.engine) is self:
+                del _doors[self.engine]
+        os.close(self._fd)
+
+    def _is_over(self) -> bool:
+        with _lock:
+            for handle in [one for one in self.policies if not _is_open(one)]:
+                del self.policies[handle]
+            if self.policies:
+                return False
+            if _doors.get(self.engine) is self:
+                del _doors[self.engine]
+                lib.mm_questions_close(self.engine)  # under the lock: before another opens it
+            return True
+
+    def _look(self) -> None:
+        policies = [policy for policy, _ in list(self.policies.values())]
+        followed = {id(one): one for policy in policies for one in policy._followed()}
+        for one in followed.values():
+            if wrong := one.look():
+                records.put(record_of(logging.WARNING, f"security= of a socket: {wrong}"))
+
+    def _answer_all(self) -> int:
+        while True:
+            with _lock:
+                if _doors.get(self.engine) is not self:
+                    return -1  # what is asked now is for another one
+                count = int(lib.mm_question_take(self.engine, self._question, self._data))
+            if count <= 0:
+                return count
+            question = self._question
+            policy, loop = self.policies.get(int(question.socket), (None, None))
+            rule = policy._rule if policy is not None else Rule()
+            if rule.function is None:
+                self._say(int(question.id), Later("its socket has nobody to ask"), "")
+                continue
+            applicant = _applicant_of(question, self._data)
+            if loop is None:
+                self._ask(int(question.id), rule, applicant)
+                continue
+            try:
+                loop.call_soon_threadsafe(
+                    self._ask_on_loop, loop, int(question.id), rule.function, applicant
+                )
+            except RuntimeError:
+                self._say(int(question.id), Later("the event loop of its socket is closed"), "")
+
+    def _ask(self, question: int, rule: Rule, applicant: Applicant) -> None:
+        said: object = None
+        with rule.held:
+            try:
+                said = rule.function(applicant)
+            except BaseException:
+                tell_of_error(f"allow= raised an error, for {applicant}: it is to try again")
+                said = Later("allow= raised an error")
+            self._say(question, said, applicant.key or applicant.user)
+
+    def _ask_on_loop(self, loop: Any, question: int, function: Any, applicant: Applicant) -> None:
+        task = loop.create_task(self._await(question, function, applicant))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _await(self, question: int, function: Any, applicant: Applicant) -> None:
+        said: object = Later("allow= did not end")
+        try:
+            said = function(applicant)
+            if isawaitable(said):
+                said = await said
+        except Exception:
+            tell_of_error(f"allow= raised an error, for {applicant}: it is to try again")
+            said = Later("allow= raised an error")
+        finally:
+            self._say(question, said, applicant.key or applicant.user)
+
+    def _say(self, question: int, said: object, known_by: str) -> None:
+        """Answer; who asked may be gone by now."""
+        if isinstance(said, Allow):
+            code, words = lib.MM_ALLOW, said.user_id or known_by
+        elif isinstance(said, Deny):
+            code, words = lib.MM_DENY, said.why
+        elif isinstance(said, Later):
+            code, words = lib.MM_LATER, said.why
+        else:
+            code, words = lib.MM_LATER, f"allow= gave {type(said).__name__}, no Allow, Deny, Later"
+            records.put(record_of(logging.ERROR, f"{words}: the peer is to try again"))
+        raw = str(words).replace("\0", "").encode("utf-8", "replace")
+        lib.mm_question_answer(self.engine, question, code, raw)
+
+
+def _is_open(handle: int) -> bool:
+    return int(lib.mm_peer_count(handle, ffi.new("uint32_t *"))) >= 0
+
+
+def _applicant_of(question: Any, data: Any) -> Applicant:
+    sizes = (
+        *(question.key_size, question.user_size, question.password_size),
+        *(question.certificate_size, question.properties_size),
+    )
+    buffer = ffi.buffer(data, sum(sizes))
+    parts, at = [], 0
+    for size in sizes:
+        parts.append(buffer[at : at + size])
+        at += size
+    key, user, password, _, properties = parts
+    buffer[:] = bytes(at)  # there may have been a password in it
+    return Applicant(
+        mechanism=text(question.mechanism),
+        key=key_text(key) if len(key) == lib.MM_KEY_SIZE else "",
+        address=text(question.address),
+        endpoint=text(question.endpoint),
+        properties=properties_of(properties),
+        user=user.decode("utf-8", "surrogateescape"),
+        password=password.decode("utf-8", "surrogateescape"),
+        uid=None if question.uid < 0 else int(question.uid),
+    )
+
+
+_lock = threading.RLock()
+_doors: dict[int, _Door] = {}
+
+
+def join(engine: int, socket: int, policy: Policy, loop: Any) -> None:
+    """Have a socket's questions answered and its file looked at, until it is closed.
+
+    Raises:
+        ResourceError: There is no descriptor or thread for it.
+    """
+    with _lock:
+        door = _doors.get(engine)
+        if door is not None:
+            door.policies[socket] = (policy, loop)
+            lib.mm_questions_ring(engine)
+            return
+        try:
+            door = _doors[engine] = _Door(engine)
+            door.policies[socket] = (policy, loop)
+            door.thread.start()
+        except BaseException as error:  # of a signal's function, too, wherever it came
+            _doors.pop(engine, None)
+            lib.mm_questions_close(engine)
+            if door is not None:
+                os.close(door._fd)
+            if isinstance(error, RuntimeError):
+                raise ResourceError(f"asking who may come in: {error}") from None
+            raise
+
+
+def leave(engine: int, socket: int) -> None:
+    """The socket was closed: nobody asks for it any more."""
+    with _lock:
+        door = _doors.get(engine)
+        if door is None or door.policies.pop(socket, None) is None or door.policies:
+            return
+        del _doors[engine]
+        with suppress(MeshError):
+            lib.mm_questions_close(engine)  # which wakes the thread
+
+
+def engine_closed(engine: int) -> None:
+    """Wait until its thread has ended, but not for a function of a user's that does not return."""
+    with _lock:
+        door = _doors.pop(engine, None)
+    if door is not None and door.thread is not threading.current_thread():
+        door.thread.join(JOIN_S)
+
+
+def _after_fork_in_child() -> None:
+    """The threads are not here; the descriptors are copies."""
+    global _lock
+    _lock = threading.RLock()
+    for door in _doors.values():
+        with suppress(OSError):
+            os.close(door._fd)
+    _doors.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,137 @@
+"""Where a socket listens and connects to, and what it is told when it cannot.
+
+Not here: what a malformed endpoint is told (_binding/addresses.py). Law: what the socket says of
+its endpoints is what the core was asked for and did.
+"""
+
+from __future__ import annotations
+
+from meshmsg._binding.addresses import address_error
+from meshmsg._binding.core import error_for, ffi, lib
+from meshmsg._binding.data import encode_url
+from meshmsg._socket.failures import error_of
+from meshmsg._socket.protection import guard
+from meshmsg._socket.signature import verb
+from meshmsg._socket.state import State
+
+
+@verb
+def bind(self: State, url: str) -> str:
+    """Listen on an endpoint.
+
+    Thread-safe: yes. Looking up a name may take its time.
+
+    Args:
+        url: tcp://host:port (port 0 or *: any free one), ipc://path, ipc://@name (no file),
+            ipc://* (a fresh path), inproc://name. Over tcp and ipc, a peer's first octet tells
+            whether it speaks ZMTP or SP.
+
+    Returns:
+        The endpoint as bound, with the port or path that was chosen.
+
+    Raises:
+        AddressError: Malformed, unknown, in use or not permitted.
+        InsecureBindError: Outside loopback, without `security` or insecure=True.
+        UsageError: It does not agree with `security`, or other endpoints of the socket do not.
+        ClosedError: The socket was closed.
+    """
+    out = ffi.new("char[]", lib.MM_ENDPOINT_MAX + 1)
+    guard(self, url, binds=True)
+    rc = lib.mm_bind(self._handle, encode_url(url), out, len(out))
+    if rc == lib.MM_EINSECURE:
+        raise error_for(
+            rc,
+            f"binding {url} would let anybody in who can reach this machine, as nothing "
+            "protects the connections; pass security= (a mm.Curve), bind to 127.0.0.1, or say "
+            "insecure=True if the network is trusted",
+            address=url,
+        )
+    _check_url(self, rc, f"binding {type(self).__name__} to {url}", url, lib.MM_USE_BIND)
+    bound = str(ffi.string(out).decode())
+    self._bound.append((url, bound))
+    return bound
+
+
+@verb
+def connect(self: State, url: str) -> None:
+    """Connect to an endpoint, and again whenever the connection ends.
+
+    Returns at once: connecting goes on in the background (`wait_for_peers`, `events`).
+
+    Thread-safe: yes.
+
+    Args:
+        url: tcp://host:port, ipc://path, ipc://@name, inproc://name; for a peer that speaks
+            SP (NNG, nanomsg) sp+tcp://host:port, sp+ipc://path.
+
+    Raises:
+        AddressError: The endpoint is malformed.
+        UsageError: sp+ of a role that SP has not; it does not agree with `security`, or other
+            endpoints of the socket do not.
+        ClosedError: The socket was closed.
+    """
+    guard(self, url, binds=False)
+    note_connected(self, url, lib.mm_connect(self._handle, encode_url(url)))
+
+
+def note_connected(self: State, url: str, rc: int) -> None:
+    """Note an endpoint that was connected to, or raise why it was not."""
+    if rc == lib.MM_ENOTSUP:
+        raise error_for(rc, f"{type(self).__name__} speaks no SP: {url}", address=url)
+    _check_url(self, rc, f"connecting {type(self).__name__} to {url}", url, lib.MM_USE_CONNECT)
+    self._connected.append(url)
+
+
+@verb
+def unbind(self: State, url: str) -> None:
+    """Stop listening on an endpoint; who is connected stays.
+
+    Thread-safe: yes.
+
+    Args:
+        url: The endpoint, as bound or as it was given to `bind`.
+
+    Raises:
+        AddressError: It is not bound.
+        ClosedError: The socket was closed.
+    """
+    rc = lib.mm_unbind(self._handle, encode_url(url))
+    places = ", ".join(bound for _, bound in self._bound)
+    gone = f"it is not bound here; bound: {places or 'nothing'}"
+    _check_url(self, rc, f"unbinding {url}", url, lib.MM_USE_BIND, gone)
+    for pair in self._bound:
+        if url in pair:
+            self._bound.remove(pair)
+            break
+
+
+@verb
+def disconnect(self: State, url: str) -> None:
+    """Leave the peer at an endpoint: the connection is not made again, and ends within linger.
+
+    What is queued and not begun goes to other peers or is kept for the next, by roles that
+    share out; by others it still goes out. See docs/semantics.md, "Closing".
+
+    Thread-safe: yes.
+
+    Args:
+        url: The endpoint, as it was given to `connect`.
+
+    Raises:
+        AddressError: It is not connected to.
+        ClosedError: The socket was closed.
+    """
+    rc = lib.mm_disconnect(self._handle, encode_url(url))
+    gone = f"it is not connected to; connected to: {', '.join(self._connected) or 'nothing'}"
+    _check_url(self, rc, f"disconnecting {url}", url, lib.MM_USE_CONNECT, gone)
+    if url in self._connected:
+        self._connected.remove(url)
+
+
+def _check_url(self: State, code: int, doing: str, url: str, use: int, gone: str = "") -> None:
+    """Raise what a call about an endpoint came to; gone: what no such endpoint means."""
+    stopped = code == lib.MM_ESTATE and self._stops
+    if stopped or code in (lib.MM_ECLOSED, lib.MM_EFORKED):
+        raise error_of(self, code, doing, address=url)
+    if code < 0:
+        raise address_error(code, doing, url, use, gone)

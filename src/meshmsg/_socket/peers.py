@@ -1,0 +1,78 @@
+"""Who is at the other ends: peers, and connections that are none yet, read by a socket's handle.
+
+Not here: what is said of them (causes.py). Law: nothing raises; a socket that cannot be asked has a
+code below 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from meshmsg._binding.core import ffi, lib
+from meshmsg._binding.snapshots import PeerInfo, peer_of, text
+
+PEERS_FIRST = 16
+
+
+def peer_count(handle: int) -> int:
+    """How many peers there are; below 0: the socket is closed."""
+    count = ffi.new("uint32_t *")
+    rc = int(lib.mm_peer_count(handle, count))
+    return rc if rc < 0 else int(count[0])
+
+
+def is_open(handle: int) -> bool:
+    """Whether a socket was not closed."""
+    return peer_count(handle) >= 0
+
+
+def first_peers(handle: int, cap: int) -> tuple[int, list[PeerInfo]]:
+    """Read some peers; in front, how many there are, or a code below 0."""
+    out = ffi.new("mm_peer[]", cap)
+    count = ffi.new("uint32_t *")
+    rc = int(lib.mm_socket_peers(handle, out, cap, count))
+    if rc < 0:
+        return rc, []
+    return int(count[0]), [peer_of(out[i]) for i in range(min(count[0], cap))]
+
+
+def all_peers(handle: int) -> tuple[int, list[PeerInfo]]:
+    """Read all peers; in front, how many there are, or a code below 0."""
+    cap = PEERS_FIRST
+    while True:
+        count, found = first_peers(handle, cap)
+        if count <= cap:
+            return count, found
+        cap = count + PEERS_FIRST
+
+
+class Attempt(NamedTuple):
+    """A connection whose handshake is not done yet."""
+
+    id: int
+    endpoint: str
+    address: str
+    age: float
+    octets: int
+    outgoing: bool
+    connected: bool
+
+
+def attempts_of(handle: int, cap: int = 64) -> list[Attempt]:
+    """List connections whose handshakes are under way: the first ones."""
+    out = ffi.new("mm_attempt[]", cap)
+    count = ffi.new("uint32_t *")
+    if lib.mm_socket_attempts(handle, out, cap, count) < 0:
+        return []
+    return [
+        Attempt(
+            int(raw.id),
+            text(raw.endpoint),
+            text(raw.address),
+            raw.age_ns / 1e9,
+            int(raw.octets),
+            bool(raw.outgoing),
+            bool(raw.connected),
+        )
+        for raw in out[0 : min(count[0], cap)]
+    ]

@@ -1,0 +1,84 @@
+"""When a socket takes its policy: with its first endpoint that leaves the process.
+
+A socket has one policy, as the core has one mechanism a socket: its own, its engine's, or none. Not
+here: what is in one (_security/policy.py), who answers for `allow=` (door.py). Law: nothing falls
+back: a socket that has a policy and cannot have it for an endpoint raises.
+"""
+
+from __future__ import annotations
+
+from inspect import iscoroutinefunction
+from typing import Any
+
+from meshmsg._binding.core import lib
+from meshmsg._binding.errors import UsageError
+from meshmsg._security import secret_memory
+from meshmsg._security.policy import NONE, Nothing, Policy, Profile
+from meshmsg._socket import door
+from meshmsg._socket.state import Guard, State
+
+
+def guard(self: State, url: object, *, binds: bool) -> None:
+    """Protect a socket before it gets this endpoint.
+
+    Raises:
+        UsageError: The policy and the endpoint, or those it has, do not agree.
+        ResourceError: There is no libsodium, or no thread or memory.
+    """
+    held = self._guard
+    if isinstance(held.given, Nothing) or not isinstance(url, str):
+        return
+    with self._guard_lock:
+        policy = _policy_for(held, url, binds)
+        if held.taken is not None and held.taken is not policy:
+            raise UsageError(
+                f"{url} would have {policy!r}, and the socket's other endpoints have "
+                f"{held.taken!r}: a socket has one policy, so open another one",
+                address=url,
+            )
+        why = policy._refusal(
+            url, binds=binds, insecure=bool(self._opts.flags & lib.MM_OPT_INSECURE)
+        )
+        if why:
+            raise UsageError(f"{url}: {why}", address=url)
+        if held.taken is None:
+            _take(self, policy)
+        held.taken = policy
+
+
+def _policy_for(held: Guard, url: str, binds: bool) -> Policy:
+    if not url.startswith("inproc:"):
+        given = held.given
+        if isinstance(given, Profile):
+            given = given.bind if binds else given.connect
+        return given
+    if held.own:
+        raise UsageError(
+            f"{url} stays within this process and takes no security=: open another socket for it",
+            address=url,
+        )
+    return NONE
+
+
+def _take(self: State, policy: Policy) -> None:
+    rule = policy._rule
+    loop: Any = None
+    if rule.function is not None and rule.waits:
+        loop = self._loop_of_events("allow=")
+    if loop is None and iscoroutinefunction(rule.function):
+        raise UsageError(
+            "allow= is a coroutine function; a socket for threads calls a plain one: use "
+            "meshmsg.aio"
+        )
+    needs_thread = rule.function is not None or len(policy._followed()) > 0
+    if self._slice_ms == 0 and needs_thread:
+        raise UsageError(
+            "files and functions of security= need a thread, and a simulated world has "
+            "none: give keys, or an AllowList"
+        )
+    policy._protect(self._handle, self._opts)
+    secret_memory.tell(self._handle)
+    if rule.list is not None:
+        rule.list._serve(self._handle)
+    if needs_thread:
+        door.join(self._engine._handle, self._handle, policy, loop)

@@ -1,0 +1,162 @@
+"""Who may come in by a function: on a thread of the engine's, or on the loop of an asyncio socket.
+
+Not here: lists (test_allow_lists.py), what the core does with answers (tests/c/test_applicants.c).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+import meshmsg.aio
+from tests.support.pairs import WAIT_S, of_its_own, wait_until
+
+pytestmark = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
+
+
+def is_told(socket: Any, reason: mm.Reason, words: str) -> bool:
+    """Whether an event says so."""
+    return any(e.reason is reason and words in e.detail for e in socket.events())
+
+
+@contextmanager
+def asked(function: Any) -> Iterator[tuple[mm.Pull, mm.Push, mm.KeyPair]]:
+    """A server that calls this, and somebody who wants to come in; its keys."""
+    server, client = mm.keygen(), mm.keygen()
+    policy = mm.Curve(key=server, allow=function)
+    with (
+        mm.Pull(bind=of_its_own(), security=policy) as pull,
+        mm.Push(
+            connect=pull.endpoint,
+            security=mm.Curve(server=server, key=client),
+            reconnect_max=0.2,
+        ) as push,
+    ):
+        yield pull, push, client
+
+
+def test_who_is_allowed_is_known_by_its_user_id_and_seen_as_it_is() -> None:
+    """The function gets what was proved, and what the peer says of itself; on no thread of ours."""
+    seen: list[Any] = []
+
+    def allow(who: mm.Applicant) -> mm.Allow:
+        seen.append((who, threading.current_thread().name))
+        return mm.Allow("alice")
+
+    with asked(allow) as (pull, push, client):
+        push.send(b"hi")
+        assert pull.recv(timeout=WAIT_S) == b"hi"
+        assert pull.peers()[0].user_id == "alice"
+        [(who, thread)] = seen
+        assert (who.mechanism, who.key, who.endpoint) == ("CURVE", client.public, pull.endpoint)
+        assert who.address.startswith("tcp://127.")
+        assert who.properties["Socket-Type"] == b"PUSH"
+        assert thread == "meshmsg-allow"
+
+
+def test_who_is_denied_is_told_so_and_who_is_to_come_later_is_not() -> None:
+    """Each with the words at this side."""
+    with asked(lambda _: mm.Deny("not after midnight")) as (pull, push, _):
+        wait_until(lambda: is_told(pull, mm.Reason.NOT_ALLOWED, "not after midnight"))
+        wait_until(lambda: is_told(push, mm.Reason.ERROR_COMMAND, "") or push.stats().closed)
+    answers = [mm.Later("the database is away"), mm.Allow()]
+    with asked(lambda _: answers.pop(0)) as (pull, push, client):
+        wait_until(lambda: is_told(pull, mm.Reason.NOT_ALLOWED, "later: the database is away"))
+        push.wait_for_peers(timeout=WAIT_S)
+        assert pull.peers()[0].user_id == client.public
+
+
+@pytest.mark.parametrize("said", [None, True, "alice"])
+def test_what_is_no_answer_lets_nobody_in(said: object, caplog: pytest.LogCaptureFixture) -> None:
+    """It is told in the log, and the peer may try again."""
+    with asked(lambda _: said) as (pull, _, _):
+        wait_until(lambda: is_told(pull, mm.Reason.NOT_ALLOWED, "later: allow= gave"))
+        wait_until(lambda: "no Allow, Deny, Later" in caplog.text)
+        assert not pull.peers()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_function_that_raises_lets_nobody_in_and_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The error is told as those of threads are."""
+    told: list[Any] = []
+    monkeypatch.setattr("sys.unraisablehook", told.append)
+    answers: list[Any] = [KeyError("alice"), SystemExit(), mm.Allow("alice")]
+
+    def allow(_: mm.Applicant) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    with asked(allow) as (pull, push, _):
+        push.wait_for_peers(timeout=WAIT_S)
+        assert is_told(pull, mm.Reason.NOT_ALLOWED, "later: allow= raised an error")
+    assert [type(one.exc_value) for one in told] == [KeyError, SystemExit]
+
+
+def test_a_coroutine_function_is_awaited_on_the_loop_of_the_socket() -> None:
+    """And a plain one is called there; an error is Later as well."""
+    server = mm.keygen()
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+
+        async def slowly(who: mm.Applicant) -> mm.Allow:
+            await asyncio.sleep(0)
+            assert asyncio.get_running_loop() is loop
+            return mm.Allow("slow")
+
+        def at_once(who: mm.Applicant) -> mm.Allow:
+            assert asyncio.get_running_loop() is loop
+            return mm.Allow("quick")
+
+        for function, name in ((slowly, "slow"), (at_once, "quick")):
+            policy = mm.Curve(key=server, allow=function)
+            async with meshmsg.aio.Pull(bind=of_its_own(), security=policy) as pull:
+                called = mm.Curve(server=server)
+                async with meshmsg.aio.Push(connect=pull.endpoint, security=called) as push:
+                    await push.send(b"hi", timeout=WAIT_S)
+                    assert await pull.recv(timeout=WAIT_S) == b"hi"
+                    assert pull.peers()[0].user_id == name
+
+    asyncio.run(run())
+
+
+def test_a_socket_for_threads_takes_no_coroutine_function() -> None:
+    """It has no loop."""
+
+    async def allow(who: mm.Applicant) -> mm.Allow:
+        return mm.Allow()
+
+    with pytest.raises(mm.UsageError, match="is a coroutine function"):
+        mm.Pull(bind=of_its_own(), security=mm.Curve(key=mm.keygen(), allow=allow))
+
+
+def test_the_thread_is_there_while_sockets_need_it() -> None:
+    """And another one for those that come after."""
+
+    def there() -> int:
+        return sum(thread.name == "meshmsg-allow" for thread in threading.enumerate())
+
+    policy = mm.Curve(key=mm.keygen(), allow=lambda _: mm.Allow())
+    for _ in range(2):
+        pulls = [mm.Pull(bind=of_its_own(), security=policy) for _ in range(2)]
+        assert there() == 1
+        pulls[0].close()
+        assert there() == 1
+        pulls[1].close()
+        wait_until(lambda: not there())
+    engine = mm.Engine()
+    pull = mm.Pull(bind=of_its_own(), engine=engine, security=policy)
+    engine.close()
+    assert not there()
+    pull.close()

@@ -1,0 +1,193 @@
+"""Who may come in by a list: files and folders that are looked at again, lists that change.
+
+Not here: policies and sockets (test_security.py), functions (test_allow_functions.py).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from meshmsg._security.allow_files import AllowFile
+from meshmsg._security.keys import key_octets
+from tests.support.mm import ffi, lib
+from tests.support.pairs import WAIT_S, of_its_own, wait_until
+
+pytestmark = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
+
+
+@contextmanager
+def serving(allow: Any) -> Iterator[tuple[mm.Pull, mm.KeyPair]]:
+    """A server, and its keys."""
+    server = mm.keygen()
+    policy = mm.Curve(key=server, allow=allow)
+    with mm.Pull(bind=of_its_own(), security=policy) as pull:
+        yield pull, server
+
+
+def client(pull: mm.Pull, server: mm.KeyPair, key: mm.KeyPair) -> mm.Push:
+    """Somebody who has this key, and tries."""
+    policy = mm.Curve(server=server, key=key)
+    return mm.Push(connect=pull.endpoint, security=policy, reconnect_max=0.2)
+
+
+def test_a_key_that_is_added_comes_in_and_one_that_is_removed_is_closed() -> None:
+    """At once, with the reason at both counters and in the event; others stay."""
+    alice, bob = mm.keygen(), mm.keygen()
+    allowed = mm.AllowList({alice.public: "alice"})
+    with (
+        serving(allowed) as (pull, server),
+        client(pull, server, alice) as one,
+        client(pull, server, bob) as two,
+    ):
+        one.wait_for_peers(timeout=WAIT_S)
+        wait_until(lambda: pull.stats().closed.get(mm.Reason.NOT_ALLOWED))
+        allowed.add(bob, "bob")
+        two.wait_for_peers(timeout=WAIT_S)
+        assert {peer.user_id for peer in pull.peers()} == {"alice", "bob"}
+        allowed.remove(alice)
+        assert pull.stats().closed[mm.Reason.REVOKED] == 1
+        assert [peer.user_id for peer in pull.peers()] == ["bob"]
+        [event] = [e for e in pull.events() if e.reason is mm.Reason.REVOKED]
+        assert event.kind is mm.EventKind.PEER_DOWN
+        two.send(b"still here")
+        assert pull.recv(timeout=WAIT_S) == b"still here"
+        allowed.replace([alice])
+        one.wait_for_peers(timeout=WAIT_S)
+        wait_until(lambda: [peer.user_id for peer in pull.peers()] == [alice.public])
+
+
+def test_one_list_serves_several_sockets_and_forgets_closed_ones() -> None:
+    """Of several engines, too."""
+    alice = mm.keygen()
+    allowed = mm.AllowList([alice])
+    with mm.Engine() as engine, serving(allowed) as (pull, server):
+        policy = mm.Curve(key=server, allow=allowed)
+        with mm.Pull(bind=of_its_own(), engine=engine, security=policy) as other:
+            for one in (pull, other):
+                with client(one, server, alice) as push:
+                    push.wait_for_peers(timeout=WAIT_S)
+            assert len(allowed._sockets) == 2
+        allowed.remove(alice.public)
+        assert len(allowed._sockets) == 1
+        assert len(allowed) == 0
+        assert alice not in allowed
+        with pytest.raises(mm.UsageError, match="not in the list"):
+            allowed.remove(alice)
+
+
+def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
+    """Within a second or so: who was added comes in, who was taken out is closed."""
+    alice, bob = mm.keygen(), mm.keygen()
+    path = tmp_path / "allowed"
+    path.write_text(f"{alice.public} alice\n")
+    with (
+        serving(path) as (pull, server),
+        client(pull, server, alice),
+        client(pull, server, bob),
+    ):
+        wait_until(lambda: [peer.user_id for peer in pull.peers()] == ["alice"])
+        path.write_text(f"{bob.public} bob\n")
+        wait_until(lambda: [peer.user_id for peer in pull.peers()] == ["bob"])
+        assert pull.stats().closed[mm.Reason.REVOKED] == 1
+
+
+def test_a_file_that_is_wrong_changes_nothing_and_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the log; mended, it is read."""
+    alice = mm.keygen()
+    path = tmp_path / "allowed"
+    path.write_text(alice.public)
+    with serving(path) as (pull, server), client(pull, server, alice) as push:
+        push.wait_for_peers(timeout=WAIT_S)
+        path.write_text("nonsense\n")
+        wait_until(lambda: "line 1: its first word is no key" in caplog.text)
+        assert "stays as it was" in caplog.text
+        assert [peer.key for peer in pull.peers()] == [alice.public]
+        path.write_text("")
+        wait_until(lambda: not pull.peers())
+    with pytest.raises(mm.UsageError, match="line 1"):
+        path.write_text("nonsense\n")
+        mm.Curve(key=server, allow=path)
+
+
+def test_what_a_file_and_a_folder_say(tmp_path: Path) -> None:
+    """A comment begins with #, as no key does; the id is all behind the key."""
+    keys = [mm.keygen().public for _ in range(2)]
+    path = tmp_path / "allowed"
+    path.write_text(f"# who\n#{keys[0][1:]} not her\n\n  {keys[0]}\talice of A \n{keys[1]}\n")
+    found = AllowFile(path)
+    assert found.list._users == {keys[0]: "alice of A", keys[1]: keys[1]}
+    assert found.look() == ""
+    path.write_text(f"{keys[0]}\n{keys[0]}\n")
+    assert "line 2: the key is there twice" in found.look()
+    assert found.look() == ""  # as it was told
+    assert len(found.list) == 2
+    path.unlink()
+    assert "No such file" in found.look()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    known = mm.keygen(folder / "alice").public
+    found = AllowFile(folder)
+    assert found.list._users == {known: "alice"}
+    bob = mm.keygen(folder / "bob").public
+    assert found.look() == ""
+    assert found.list._users == {known: "alice", bob: "bob"}
+    (folder / "again.key").write_text((folder / "bob.key").read_text())
+    assert "its key is that of" in found.look()
+    (folder / "again.key").unlink()
+    (folder / "bob.key").unlink()
+    found.look()
+    assert found.list._users == {known: "alice"}
+
+
+@pytest.mark.parametrize("user_id", ["x" * 256, "a\nb", "\0"])
+def test_a_user_id_that_nobody_can_have_is_refused(user_id: str) -> None:
+    """By lists and by Allow."""
+    with pytest.raises(mm.UsageError, match="at most 255"):
+        mm.AllowList({mm.keygen().public: user_id})
+    with pytest.raises(mm.UsageError, match="at most 255"):
+        mm.Allow(user_id)
+
+
+def test_the_core_takes_no_list_that_is_wrong_or_would_not_be_looked_at() -> None:
+    """A key twice, an id too long or missing; a socket that asks nobody."""
+    cases = [
+        (b"a" * 64, b"a\0b\0", 2, lib.MM_EINVAL),
+        (b"a" * 32, b"x" * 256 + b"\0", 1, lib.MM_EINVAL),
+        (b"a" * 64, b"a\0b", 2, lib.MM_EINVAL),
+        (b"a" * 32, b"", 1, lib.MM_EINVAL),
+        (b"", b"", 0, lib.MM_OK),
+        (b"a" * 32 + b"b" * 32, b"a\0\0", 2, lib.MM_OK),
+    ]
+    with serving(mm.AllowList()) as (pull, _):
+        for keys, ids, count, code in cases:
+            assert lib.mm_socket_allow(pull._handle, keys, ids, len(ids), count) == code
+    with serving(mm.ANYBODY) as (pull, _), mm.Pull() as plain:
+        for socket in (pull, plain):
+            rc = lib.mm_socket_allow(socket._handle, b"", ffi.NULL, 0, 0)
+            assert rc == lib.MM_ESTATE
+
+
+def test_a_pin_is_a_key_in_another_form(tmp_path: Path) -> None:
+    """As other programs write them; one that is none says so."""
+    octets = bytes(range(32))
+    pin = f"sha256//{base64.b64encode(octets).decode()}"
+    assert key_octets(next(iter(mm.AllowList([pin])._users))) == octets
+    assert pin in mm.AllowList({pin: "a service"})
+    path = tmp_path / "allowed"
+    path.write_text(f"{pin} a service\n")
+    assert pin in AllowFile(path).list
+    for wrong in ("sha256//", "sha256//AAAA", f"{pin}=", f"{pin[:-3]}-_="):
+        with pytest.raises(mm.UsageError, match="is no pin, which is sha256// and base64 of 32"):
+            mm.AllowList([wrong])
+        path.write_text(f"# pins\n{wrong} a service\n")
+        with pytest.raises(mm.UsageError, match="line 2: its first word is no key: it is no pin"):
+            AllowFile(path)

@@ -1,0 +1,232 @@
+"""`meshmsg doctor`: what it says of sockets of every kind, and why one cannot be connected to.
+
+Not here: the other commands (test_cli_keys.py).
+"""
+
+from __future__ import annotations
+
+import json
+import socket as system
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from meshmsg._binding.snapshots import EventKind
+from meshmsg._cli.codes import Code
+from meshmsg._cli.doctor import QUIET, ROLES, TRIED
+from meshmsg._cli.program import main
+from meshmsg._cli.steps import STEP_OF, STEPS
+from tests.support.pairs import WAIT_S, of_its_own
+
+curve = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
+Doctor = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
+    """Have a look, and return what it says."""
+
+    def looked(url: str, *words: object, timeout: float = WAIT_S) -> dict[str, Any]:
+        code = main(["doctor", url, "--json", "--timeout", str(timeout), *map(str, words)])
+        told: dict[str, Any] = json.loads(capsys.readouterr().out)
+        assert told["code"] == code
+        return told
+
+    return looked
+
+
+def failed_at(told: dict[str, Any]) -> tuple[str, str]:
+    """Return the step that failed, which is the last, and its words."""
+    last = told["steps"][-1]
+    assert last["ok"] is False
+    assert told["code"] == STEPS[last["name"]]
+    return last["name"], last["words"]
+
+
+@pytest.mark.parametrize("role", ["Pub", "XPub", "Pull", "Rep", "Router", "Sub", "Respondent"])
+def test_a_socket_that_gives_nothing_is_looked_at_to_the_end(doctor: Doctor, role: str) -> None:
+    """By the role that fits, which is found."""
+    with getattr(mm, role)(bind=of_its_own()) as peer:
+        told = doctor(peer.endpoint)
+    assert told["ok"], told
+    assert [step["name"] for step in told["steps"]] == list(STEPS)
+    words = {step["name"]: step["words"] for step in told["steps"]}
+    assert words["wire"] == "ZMTP 3.1, a socket of meshmsg"
+    assert f"it is a {role.upper()}" in words["role"]
+    assert words["round trip"].endswith(" ms")
+
+
+@pytest.mark.parametrize("role", ["Push", "Dealer", "Pair", "Bus", "Surveyor"])
+def test_a_socket_that_would_give_messages_is_not_joined(doctor: Doctor, role: str) -> None:
+    """Unless a role is named: nobody's messages go to a doctor."""
+    with getattr(mm, role)(bind=of_its_own()) as peer:
+        told = doctor(peer.endpoint)
+        assert told["ok"], told
+        last = told["steps"][-1]
+        assert (last["name"], last["ok"]) == ("role", None)
+        assert f"it is a {role.upper()}, and would give us messages" in last["words"]
+        assert not any(event.kind is EventKind.PEER_UP for event in peer.events())
+
+
+def test_a_role_that_is_named_is_taken(doctor: Doctor) -> None:
+    """It joins whom it can talk to; else that is what is wrong."""
+    with mm.Push(bind=of_its_own()) as push:
+        assert doctor(push.endpoint, "--role", "pull")["steps"][-1]["name"] == "round trip"
+        told = doctor(push.endpoint, "--role", "push")
+        assert failed_at(told) == ("role", "PUSH cannot talk to PUSH")
+        assert told["reason"] == "SOCKET_TYPE"
+
+
+def test_over_sp_there_is_no_ping(doctor: Doctor) -> None:
+    """Which is no fault."""
+    with mm.Pull(bind=of_its_own()) as pull:
+        told = doctor("sp+" + pull.endpoint)
+    assert told["ok"]
+    assert told["steps"][-1] == {"name": "round trip", "ok": None, "words": "SP has no ping"}
+
+
+def test_over_ipc_there_is_no_host(doctor: Doctor) -> None:
+    """All else is the same."""
+    with mm.Pub(bind="ipc://*") as pub:
+        told = doctor(pub.endpoint)
+        assert told["ok"], told
+        assert "has no host" in told["steps"][0]["words"]
+
+
+def test_what_is_wrong_with_the_place_is_told(doctor: Doctor) -> None:
+    """Malformed, unknown, nobody there, somebody who says nothing, and no peer at all."""
+    assert failed_at(doctor("tcp://127.0.0.1"))[0] == "name"
+    told = doctor("tcp://no.such.name.invalid:5555")
+    assert failed_at(told)[0] == "name"
+    assert told["reason"] == "UNREACHABLE"
+    with system.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        url = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        told = doctor(url)
+        assert failed_at(told) == ("connection", "connection refused")
+        assert (told["reason"], told["advice"][:5]) == ("REFUSED", "start")
+        listener.listen()
+        told = doctor(url, timeout=4)
+        assert failed_at(told)[0] == "wire"
+        assert "said nothing" in told["steps"][-1]["words"]
+
+
+@curve
+def test_over_curve_it_says_who_it_is_and_that_we_were_let_in(
+    doctor: Doctor, tmp_path: Path
+) -> None:
+    """By two options, or a file of policies."""
+    server, alice = mm.keygen(tmp_path / "server"), mm.keygen(tmp_path / "alice")
+    policy = mm.Curve(key=server, allow=[alice])
+    (tmp_path / "security.ini").write_text(
+        "[connect]\nmechanism = curve\nserver = server.key\nkey = alice.key_secret\n"
+    )
+    options = ["--server", server.public, "--key", tmp_path / "alice.key_secret"]
+    for role in ("Pub", "Pull", "Router"):
+        with getattr(mm, role)(bind=of_its_own(), security=policy) as peer:
+            for given in (options, ["--security", tmp_path / "security.ini"]):
+                told = doctor(peer.endpoint, *given)
+                assert told["ok"], told
+                words = {step["name"]: step["words"] for step in told["steps"]}
+                assert words["mechanism"] == f"CURVE; it has the key {server.public}"
+                assert f"it is a {role.upper()}" in words["role"]
+
+
+@curve
+def test_over_curve_the_one_reason_why_not_is_told(doctor: Doctor, tmp_path: Path) -> None:
+    """The same as events have, with what to do."""
+    server, eve = mm.keygen(), mm.keygen(tmp_path / "eve")
+    key = tmp_path / "eve.key_secret"
+    policy = mm.Curve(key=server, allow=[mm.keygen()])
+    with mm.Pub(bind=of_its_own(), security=policy) as pub:
+        told = doctor(pub.endpoint)
+        assert failed_at(told) == ("mechanism", "the peer's mechanism is 'CURVE', ours NULL")
+        assert "--server KEY" in told["advice"]
+        told = doctor(pub.endpoint, "--server", mm.keygen().public)
+        assert failed_at(told)[0] == "mechanism"
+        assert "server= is most likely not its key" in told["steps"][-1]["words"]
+        assert "keys show" in told["advice"]
+        told = doctor(pub.endpoint, "--server", server.public, "--key", key)
+        assert failed_at(told)[0] == "allowed"
+        assert "keys allow" in told["advice"]
+        assert eve.public not in str(told)
+    with mm.Pub(bind=of_its_own()) as pub:
+        told = doctor(pub.endpoint, "--server", server.public)
+        assert failed_at(told) == ("mechanism", "the peer's mechanism is 'NULL', ours CURVE")
+
+
+def test_over_plain_a_wrong_password_is_told(doctor: Doctor, tmp_path: Path) -> None:
+    """By a file of policies."""
+    for name, text in (("right", "one"), ("wrong", "two")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o600)
+        lines = f"[connect]\nmechanism = plain\nuser = alice\npassword = {name}\n"
+        (tmp_path / f"{name}.ini").write_text(lines)
+    with mm.Pub(bind=of_its_own(), security=mm.Plain(allow={"alice": "one"})) as pub:
+        told = doctor(pub.endpoint, "--security", tmp_path / "right.ini")
+        assert told["ok"], told
+        assert told["steps"][3]["words"] == "PLAIN"
+        told = doctor(pub.endpoint, "--security", tmp_path / "wrong.ini")
+        assert failed_at(told)[0] == "allowed"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--timeout", "0"], "--timeout is 0"),
+        (["--key", "x"], "--key FILE goes with --server KEY"),
+        (["--server", "x"], "no key in Z85"),
+        (["--security", "nowhere"], "cannot be read"),
+        (["--security", "x", "--server", "y"], "in place of --server"),
+    ],
+)
+def test_what_is_wrong_with_the_command_is_told(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is connected."""
+    assert main(["doctor", "tcp://127.0.0.1:9", *words]) == Code.USAGE
+    assert said in capsys.readouterr().err
+
+
+def test_the_environment_counts_as_for_any_program(
+    doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of policies that is named there."""
+    path = tmp_path / "security.ini"
+    path.write_text("[bind]\nmechanism = none\n")
+    monkeypatch.setenv("MESHMSG_SECURITY", str(path))
+    assert main(["doctor", "tcp://127.0.0.1:9"]) == Code.USAGE
+    path.write_text("[connect]\nmechanism = none\n")
+    with mm.Engine() as engine, mm.Pub(bind=of_its_own(), engine=engine, security=mm.NONE) as pub:
+        assert main(["doctor", pub.endpoint]) == Code.USAGE  # an engine reads the file once
+
+
+def test_it_is_a_program_that_speaks_plainly() -> None:
+    """Line by line, and the exit code."""
+
+    def run(url: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "meshmsg", "doctor", url]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    with mm.Pub(bind=of_its_own()) as pub:
+        done = run(pub.endpoint)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "All is well."
+    assert [line.split("  ")[0] for line in lines[:-1]] == ["ok"] * len(STEPS)
+    done = run(pub.endpoint)
+    assert (done.returncode, done.stderr) == (Code.CONNECTION, "")
+    assert "FAILED  connection  REFUSED: connection refused" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("What to do: start the program")
+
+
+def test_each_reason_has_its_step_and_each_role_is_one() -> None:
+    """What is not in the table is about the connection."""
+    assert set(STEP_OF.values()) < set(STEPS)
+    assert {*QUIET.values(), *TRIED} <= set(ROLES)
+    assert {"SOCKET_TYPE", "MECHANISM", "NOT_ALLOWED", "NOT_ZMTP"} <= set(STEP_OF)
