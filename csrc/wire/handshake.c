@@ -19,7 +19,7 @@ int
 mmi_handshake_fail(mmi_handshake *o, int reason, const char *detail)
 {
     o->reason = reason;
-    snprintf(o->detail, sizeof o->detail, "%s", detail);
+    snprintf(o->detail, sizeof o->detail, "%.*s", MM_DETAIL_MAX, detail);
     return reason == MM_REASON_MEMORY ? MM_ENOMEM : MM_EPROTO;
 }
 
