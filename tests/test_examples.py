@@ -20,7 +20,7 @@ SAYS = {
     "stop_at_sigterm.py": ["3 workers got SIGTERM", "2000 jobs, each done once: True"],
     "idle_queue.py": ["answers: FIRST, SECOND, THIRD", "nobody can do that", "worker: 1"],
     "talk_to_pyzmq.py": ["pyzmq"],
-    "curve_keys.py": ["alice says hello", "does not let us in", "off the list; peers left: 0"],
+    "curve_keys.py": ["alice says hello", "does not let us in", "no longer taken; peers left: 0"],
 }
 PROVOKED = {
     "request_reply.py": "CONNECT_FAILED",  # it takes the server away

@@ -19,11 +19,14 @@ COLOURS = {
     "meshmsg-batch": "#5aa9e6",
     "meshmsg-asyncio": "#5b3fa0",
     "meshmsg-spin": "#123a63",
+    "meshmsg-curve": "#3f8f9b",
+    "meshmsg-curve-batch": "#9cc8cf",
     "meshmsg-sp": "#12a5b8",
     "meshmsg-sp-batch": "#7fd6d0",
     "pyzmq": "#d1480f",
     "pyzmq-batch": "#f2a03d",
     "pyzmq-asyncio": "#a3266b",
+    "pyzmq-curve": "#e88a8a",
     "libzmq-c": "#8a1c0c",
     "nanomsg": "#2c8c4f",
     "pynng": "#77b255",
@@ -40,6 +43,7 @@ COLOURS = {
     "raw-c-spin": "#555555",
     "raw-c-epoll": "#4a4a4a",
     "raw-python": "#a08f80",
+    "libsodium-c": "#c2b280",
     MACHINE: "#b9c2cb",
 }
 OTHER = "#777777"

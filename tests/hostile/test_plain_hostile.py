@@ -45,7 +45,7 @@ def served() -> Iterator[tuple[mm.Pull, mm.Push]]:
 
 STRANGERS: list[tuple[bytes, str]] = [
     (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "NOT_ZMTP"),
-    (b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1", "NOT_ZMTP"),
+    (b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1", "PLAINTEXT"),
     (b"\x01\x00", "OLD_ZMTP"),
     (b"\xff" + bytes(8) + b"\x7f\x01\x08", "OLD_ZMTP"),
     (refsp.hello(refsp.PUSH), "MECHANISM"),

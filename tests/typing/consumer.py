@@ -109,7 +109,7 @@ def contexts() -> None:
     ):
         assert_type(router, mm.Router)
         assert_type(router.send(b"x", to=b"peer"), None)
-        assert_type(router.recv().peer, int | bytes)
+        assert_type(router.recv().peer, mm.Peer | mm.PeerName)
         assert_type(rep.recv(), mm.Request)
         assert_type(rep.recv_many(), list[mm.Request])
         assert_type(rep.recv().frames, tuple[bytes, ...])

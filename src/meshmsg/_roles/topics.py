@@ -44,11 +44,19 @@ TOPIC_TOLD_MAX = 64
 
 
 def shown(topic: str | bytes) -> str:
-    """Quote a topic; of a long one the beginning, and how long it is."""
-    if len(topic) <= TOPIC_TOLD_MAX:
-        return repr(topic)
-    unit = "characters" if isinstance(topic, str) else "bytes"
-    return f"{topic[:TOPIC_TOLD_MAX]!r}... ({len(topic)} {unit})"
+    """Quote a topic; of a long one the beginning, and how long it is.
+
+    A subclass is not asked: it may say other things of itself.
+    """
+    if isinstance(topic, str):
+        size, unit, begins = str.__len__(topic), "characters", str.__str__(topic)[:TOPIC_TOLD_MAX]
+        return _quoted(begins, size, unit)
+    raw = encode_topic(topic)
+    return _quoted(raw[:TOPIC_TOLD_MAX], len(raw), "bytes")
+
+
+def _quoted(begins: str | bytes, size: int, unit: str) -> str:
+    return repr(begins) if size <= TOPIC_TOLD_MAX else f"{begins!r}... ({size} {unit})"
 
 
 @verb
