@@ -55,6 +55,9 @@ public final class JeromqPeer
         case "close":
             close();
             break;
+        case "secure":
+            secure(words);
+            break;
         case "bind":
             check(socket.bind(words[1]));
             say("ok " + socket.getLastEndpoint());
@@ -100,6 +103,23 @@ public final class JeromqPeer
         }
         if (type == SocketType.ROUTER || type == SocketType.DEALER || type == SocketType.REQ) {
             socket.setIdentity(name.getBytes(StandardCharsets.UTF_8));
+        }
+    }
+
+    private void secure(String[] words)
+    {
+        if (words[1].equals("plain-client")) {
+            check(socket.setPlainUsername(words[2]));
+            check(socket.setPlainPassword(words[3]));
+            return;
+        }
+        check(socket.setCurvePublicKey(ZMQ.Curve.z85Decode(words[2])));
+        check(socket.setCurveSecretKey(ZMQ.Curve.z85Decode(words[3])));
+        if (words[1].equals("curve-server")) {
+            check(socket.setCurveServer(true));
+        }
+        else {
+            check(socket.setCurveServerKey(ZMQ.Curve.z85Decode(words[4])));
         }
     }
 

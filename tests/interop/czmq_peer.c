@@ -52,6 +52,32 @@ peer_open(zsock_t **sock, char *args)
 }
 
 static bool
+peer_secure(zsock_t **sock, char *args)
+{
+    char how[NAME_BYTES], one[NAME_BYTES], two[NAME_BYTES], server[NAME_BYTES];
+    int words = sscanf(args, "%255s %255s %255s %255s", how, one, two, server);
+    errno = EINVAL;
+    if (words < 3) {
+        return false;
+    }
+    if (strcmp(how, "plain-client") == 0) {
+        zsock_set_plain_username(*sock, one);
+        zsock_set_plain_password(*sock, two);
+        return peer_ok();
+    }
+    zsock_set_curve_publickey(*sock, one);
+    zsock_set_curve_secretkey(*sock, two);
+    if (strcmp(how, "curve-server") == 0) {
+        zsock_set_curve_server(*sock, 1);
+    } else if (words == 4) {
+        zsock_set_curve_serverkey(*sock, server);
+    } else {
+        return false;
+    }
+    return peer_ok();
+}
+
+static bool
 peer_bind(zsock_t **sock, char *args)
 {
     return zsock_bind(*sock, "%s", args) >= 0 && printf("ok %s\n", zsock_endpoint(*sock)) > 0;
@@ -163,11 +189,17 @@ static const struct {
     peer_verb_fn run;
     bool needs_socket;
 } peer_verbs[] = {
-    { "open", peer_open, false },          { "close", peer_close, false },
-    { "bind", peer_bind, true },           { "connect", peer_connect, true },
-    { "subscribe", peer_subscribe, true }, { "unsubscribe", peer_unsubscribe, true },
-    { "send", peer_send, true },           { "recv", peer_recv, true },
-    { "poll", peer_poll, true },           { "events", peer_events, true },
+    { "open", peer_open, false },
+    { "close", peer_close, false },
+    { "secure", peer_secure, true },
+    { "bind", peer_bind, true },
+    { "connect", peer_connect, true },
+    { "subscribe", peer_subscribe, true },
+    { "unsubscribe", peer_unsubscribe, true },
+    { "send", peer_send, true },
+    { "recv", peer_recv, true },
+    { "poll", peer_poll, true },
+    { "events", peer_events, true },
 };
 
 static void

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.foreign import PeerTests
+from tests.interop.foreign_security import SecuredTests
 from tests.support.fetched import Unavailable, run
 
 SOURCE = Path(__file__).with_name("czmq_peer.c")
@@ -36,3 +37,7 @@ class TestCzmq(PeerTests):
     """All that every peer does; the libzmq below it may be of any age."""
 
     zmtp_minors = (0, 1)
+
+
+class TestCzmqSecured(SecuredTests):
+    """By its CURVE and PLAIN, which are libzmq's."""

@@ -16,7 +16,9 @@ import pytest
 
 import meshmsg as mm
 from tests.interop.foreign import PeerTests
+from tests.interop.foreign_security import SecuredTests
 from tests.support.fetched import Unavailable, jeromq, run
+from tests.support.pairs import WAIT_S
 
 SOURCE = Path(__file__).with_name("JeromqPeer.java")
 QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m"]
@@ -61,6 +63,16 @@ def tried_again(test: Callable[..., None]) -> Callable[..., None]:
     return trying
 
 
+def meet(ours: Any, they_connect: bool) -> None:
+    """Wait until we have a peer; raise NeverServed where JeroMQ connects and is not served."""
+    try:
+        ours.wait_for_peers(timeout=SERVED_S if they_connect else WAIT_S)
+    except mm.TimedOutError as error:
+        if not they_connect:
+            raise
+        raise NeverServed from error
+
+
 class TestJeromq(PeerTests):
     """All that every peer does."""
 
@@ -69,12 +81,7 @@ class TestJeromq(PeerTests):
 
     def meet(self, ours: Any, they_connect: bool) -> None:
         """Wait until we have a peer, which may be in vain where they connect."""
-        if not they_connect:
-            return super().meet(ours, they_connect)
-        try:
-            ours.wait_for_peers(timeout=SERVED_S)
-        except mm.TimedOutError as error:
-            raise NeverServed from error
+        meet(ours, they_connect)
 
     test_a_pair = tried_again(PeerTests.test_a_pair)
     test_many_and_large_messages_both_ways = tried_again(
@@ -85,4 +92,20 @@ class TestJeromq(PeerTests):
     test_a_restart = tried_again(PeerTests.test_a_restart)
     test_a_publisher_hears_what_we_want_after_a_restart = tried_again(
         PeerTests.test_a_publisher_hears_what_we_want_after_a_restart
+    )
+
+
+class TestJeromqSecured(SecuredTests):
+    """By its CURVE, of its own code, and its PLAIN."""
+
+    def meet(self, ours: Any, they_connect: bool) -> None:
+        """As above."""
+        meet(ours, they_connect)
+
+    test_a_protected_pair = tried_again(SecuredTests.test_a_protected_pair)
+    test_protected_messages_of_all_sizes_come_in_order = tried_again(
+        SecuredTests.test_protected_messages_of_all_sizes_come_in_order
+    )
+    test_a_client_with_a_password_comes_in = tried_again(
+        SecuredTests.test_a_client_with_a_password_comes_in
     )

@@ -4,6 +4,8 @@ The peer program reads one request at a time from its standard input and answers
 standard output: a line of words, and where the line ends in sizes, that many octets after it.
 
     open KIND NAME WAIT_MS        ok          a new socket; the one before it is gone
+    secure WORDS                  ok          "curve-server", its two keys; "curve-client", its two
+                                              keys, the server's; "plain-client", user, password
     bind URL                      ok URL      the URL as bound, with its port
     connect URL                   ok
     subscribe SIZE + octets       ok          so does unsubscribe
@@ -89,6 +91,10 @@ class Peer:
         """Make the socket."""
         self._ask(f"open {int(kind)} {name.decode() or '-'} {int(WAIT_S * 1000)}")
         self.type = kind
+
+    def secure(self, *words: str) -> None:
+        """Protect the connections that its socket will have; keys are 40 characters of Z85."""
+        self._ask(" ".join(["secure", *words]))
 
     def bind(self, url: str) -> str:
         """Bind, and return the endpoint with its port."""
