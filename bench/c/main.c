@@ -30,20 +30,6 @@ typedef struct run {
     pthread_barrier_t *opened; /* both: the receiver is bound */
 } run;
 
-void
-bench_fail(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
-/* Rivals without a library. */
-__attribute__((weak)) const char *
-bench_version(void)
-{
-    return "";
-}
-
 /* KiB at most; getrusage would tell those of the parent before exec, too. */
 static double
 run_memory(void)

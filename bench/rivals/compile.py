@@ -12,7 +12,7 @@ from ..base.need import BenchError
 from ..base.tools import compiler
 
 SOURCES = Path(__file__).resolve().parents[1] / "c"
-COMMON = ("main.c", "paced.c", "survey.c")
+COMMON = ("main.c", "end.c", "paced.c", "survey.c")
 FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-flto", "-Wall", "-Wextra", "-pthread")
 COMPILE_SECONDS = 120
 """What a compiler may take."""
