@@ -66,6 +66,19 @@ mm_socket_revoke(mm_handle socket, const char *user_id)
     return rc == MM_OK ? mmi_api_leave(s, mmi_socket_revoke_user(s, user_id)) : rc;
 }
 
+static int
+ask_answer(mm_handle engine, uint64_t id, const mmi_answer *said, mmi_octets metadata)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_engine_refresh(e);
+    return mmi_api_end(e, mmi_ask_answer(e, id, said, metadata));
+}
+
 int
 mm_question_answer(mm_handle engine, uint64_t id, int answer, const char *text)
 {
@@ -77,12 +90,20 @@ mm_question_answer(mm_handle engine, uint64_t id, int answer, const char *text)
     }
     snprintf(allows ? said.user_id : said.why, allows ? sizeof said.user_id : sizeof said.why, "%s",
              text);
-    void *object;
-    mmi_engine *e;
-    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
-    if (rc != MM_OK) {
-        return rc;
+    return ask_answer(engine, id, &said, (mmi_octets){ .size = 0 });
+}
+
+int
+mm_question_allow(mm_handle engine, uint64_t id, const char *user_id, const uint8_t *metadata,
+                  size_t size)
+{
+    mmi_answer said = { .kind = MM_ALLOW };
+    if (strlen(user_id) > MM_USER_ID_MAX) {
+        return MM_EINVAL;
     }
-    mmi_engine_refresh(e);
-    return mmi_api_end(e, mmi_ask_answer(e, id, &said));
+    if (size > MM_ALLOW_METADATA_MAX) {
+        return MM_EMSGSIZE;
+    }
+    snprintf(said.user_id, sizeof said.user_id, "%s", user_id);
+    return ask_answer(engine, id, &said, (mmi_octets){ .data = metadata, .size = size });
 }

@@ -6,27 +6,36 @@
 
 #include <string.h>
 
-mmi_known *
-mmi_known_new(uint64_t pipe_id, const char *mechanism, const char *user_id, const uint8_t *metadata,
-              size_t metadata_size)
+/* Puts a copy at *at, which goes on behind it. */
+static const char *
+known_put(char **at, const void *from, size_t size)
 {
-    size_t name = strlen(mechanism) + 1, text = strlen(user_id) + 1;
-    mmi_known *known = mmi_alloc(sizeof *known + name + text + metadata_size);
+    char *copy = *at;
+    if (size > 0) {
+        memcpy(copy, from, size);
+    }
+    *at += size;
+    return copy;
+}
+
+mmi_known *
+mmi_known_new(const mmi_known *from)
+{
+    size_t name = strlen(from->mechanism) + 1, text = strlen(from->user_id) + 1;
+    mmi_known *known =
+        mmi_alloc(sizeof *known + name + text + from->properties_size + from->metadata_size);
     if (known == NULL) {
         return NULL;
     }
-    char *behind = (char *)(known + 1);
-    memcpy(behind, mechanism, name);
-    memcpy(behind + name, user_id, text);
-    if (metadata_size > 0) {
-        memcpy(behind + name + text, metadata, metadata_size);
-    }
+    char *at = (char *)(known + 1);
     atomic_init(&known->refs, 1);
-    known->pipe_id = pipe_id;
-    known->mechanism = behind;
-    known->user_id = behind + name;
-    known->metadata = (const uint8_t *)behind + name + text;
-    known->metadata_size = metadata_size;
+    known->pipe_id = from->pipe_id;
+    known->mechanism = known_put(&at, from->mechanism, name);
+    known->user_id = known_put(&at, from->user_id, text);
+    known->properties = (const uint8_t *)known_put(&at, from->properties, from->properties_size);
+    known->properties_size = from->properties_size;
+    known->metadata = (const uint8_t *)known_put(&at, from->metadata, from->metadata_size);
+    known->metadata_size = from->metadata_size;
     return known;
 }
 

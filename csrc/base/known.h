@@ -18,13 +18,14 @@ typedef struct mmi_known {
     uint64_t pipe_id;
     const char *mechanism;               /* its name, or both */
     const char *user_id;                 /* "": nobody asked who it is */
-    const uint8_t *metadata;             /* properties, as READY of ZMTP has them */
+    const uint8_t *properties;           /* its own word: as READY of ZMTP has them */
+    size_t properties_size;
+    const uint8_t *metadata;             /* the word of who let it in: octets of theirs */
     size_t metadata_size;
 } mmi_known;
 
-/* A copy of all.  NULL: no memory. */
-mmi_known *mmi_known_new(uint64_t pipe_id, const char *mechanism, const char *user_id,
-                         const uint8_t *metadata, size_t metadata_size) MMI_WARN_UNUSED;
+/* A copy of all but refs, with one.  NULL: no memory. */
+mmi_known *mmi_known_new(const mmi_known *from) MMI_WARN_UNUSED;
 void mmi_known_free(mmi_known *known);
 static inline void                                      /* takes NULL, as most messages have none */
 mmi_known_unref(mmi_known *known)

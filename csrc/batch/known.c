@@ -49,6 +49,8 @@ mm_batch_known(const mm_batch *batch, uint64_t peer, mm_known *out)
     if (found != NULL) {
         *out = (mm_known){ .user_id = found->user_id,
                            .mechanism = found->mechanism,
+                           .properties = found->properties,
+                           .properties_size = found->properties_size,
                            .metadata = found->metadata,
                            .metadata_size = found->metadata_size };
     }

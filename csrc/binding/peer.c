@@ -24,8 +24,8 @@ static PyObject *peer_plain, *peer_known; /* dicts: classes of messages by the i
 static PyObject *peer_class_of, *peer_named; /* functions */
 static PyObject *peer_attribute;
 
-/* peers(plain: dict, known: dict, class_of(id, user_id, mechanism, metadata), named(class, name)):
- * class_of puts it into known */
+/* peers(plain: dict, known: dict, class_of(id, user_id, mechanism, properties, metadata),
+ * named(class, name)): class_of puts it into known */
 PyObject *
 mmi_py_peers(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -58,7 +58,10 @@ mmi_py_known_at_hand(uint64_t peer)
 PyObject *
 mmi_py_known_class(const mm_batch *batch, uint64_t peer)
 {
-    mm_known known = { .user_id = "", .mechanism = "", .metadata = (const uint8_t *)"" };
+    mm_known known = { .user_id = "",
+                       .mechanism = "",
+                       .properties = (const uint8_t *)"",
+                       .metadata = (const uint8_t *)"" };
     PyObject *type = mmi_py_known_at_hand(peer);
     if (type != NULL || PyErr_Occurred() != NULL) {
         return type;
@@ -69,8 +72,9 @@ mmi_py_known_class(const mm_batch *batch, uint64_t peer)
     if (user == NULL) {
         return NULL;
     }
-    type = PyObject_CallFunction(peer_class_of, "KNsy#", (unsigned long long)peer, user,
-                                 known.mechanism, (const char *)known.metadata,
+    type = PyObject_CallFunction(peer_class_of, "KNsy#y#", (unsigned long long)peer, user,
+                                 known.mechanism, (const char *)known.properties,
+                                 (Py_ssize_t)known.properties_size, (const char *)known.metadata,
                                  (Py_ssize_t)known.metadata_size);
     if (type != NULL && !PyType_Check(type)) {
         Py_DECREF(type);

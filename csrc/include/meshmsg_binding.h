@@ -38,7 +38,9 @@ struct mm_batch {
 /* Whom a peer is known as, where a mechanism protects its connection. */
 typedef struct mm_known {
     const char *user_id, *mechanism;              /* user_id "": nobody asked who it is */
-    const uint8_t *metadata;                      /* properties, as READY of ZMTP has them */
+    const uint8_t *properties;                    /* its own word: as READY of ZMTP has them */
+    size_t properties_size;
+    const uint8_t *metadata;                      /* the word of who let it in (mm_question_allow) */
     size_t metadata_size;
 } mm_known;
 /* Of one that sent a message of the batch, also if it left: what out points to is the batch's.  0: nothing protects its
@@ -132,6 +134,9 @@ int mm_ended_take(mm_handle engine, mm_ended *out, uint32_t cap, uint64_t *unlis
 int mm_engine_end(mm_handle engine, int64_t timeout_ms, uint64_t *abandoned_messages, mm_ended *out, uint32_t cap);
 int mm_events_close(mm_handle engine);
 
+/* mm_question_answer of MM_ALLOW, with octets that mm_batch_known gives of the peer. MM_EMSGSIZE: more of them. */
+enum { MM_ALLOW_METADATA_MAX = 4096 };            /* octets */
+int mm_question_allow(mm_handle engine, uint64_t id, const char *user_id, const uint8_t *metadata, size_t size);
 /* Who waits for questions (mm_questions_open) is to look for something else. */
 int mm_questions_ring(mm_handle engine);
 

@@ -135,8 +135,27 @@ ask_note(mmi_link *link)
     return mmi_timer_set(&link->engine->timers, &link->timer, link->engine->now_ns);
 }
 
+/* Whom an answer let in has its user id from then on, so that it can be revoked. */
+static void
+ask_admit(mmi_link *link, mmi_octets metadata)
+{
+    mmi_answer *answer = &link->ask->answer;
+    mmi_admitted *admitted = mmi_alloc(sizeof *admitted + metadata.size);
+    if (admitted == NULL) {
+        *answer = (mmi_answer){ .kind = MM_LATER, .reason = MM_REASON_MEMORY };
+        return;
+    }
+    memcpy(admitted->user_id, answer->user_id, sizeof admitted->user_id);
+    admitted->metadata_size = metadata.size;
+    if (metadata.size > 0) {
+        memcpy(admitted->metadata, metadata.data, metadata.size);
+    }
+    mmi_free(link->admitted);   /* of an outer mechanism, which asked first */
+    link->admitted = admitted;
+}
+
 int
-mmi_ask_answer(mmi_engine *e, uint64_t id, const mmi_answer *answer)
+mmi_ask_answer(mmi_engine *e, uint64_t id, const mmi_answer *answer, mmi_octets metadata)
 {
     mmi_tag_kind kind;
     mmi_link *link = mmi_tag_find(e, id, &kind);
@@ -144,6 +163,9 @@ mmi_ask_answer(mmi_engine *e, uint64_t id, const mmi_answer *answer)
         return MM_ESTATE;
     }
     link->ask->answer = *answer;
+    if (answer->kind == MM_ALLOW) {
+        ask_admit(link, metadata);
+    }
     return ask_note(link);
 }
 

@@ -33,8 +33,10 @@ void mmi_ask_close(mmi_engine *e);       /* rings it first */
 void mmi_ask_ring(mmi_engine *e);        /* who waits for some is to look; until it took what there is */
 /* The next one, and its data.  1; 0: there is none. */
 int mmi_ask_take(mmi_engine *e, mm_question *out, uint8_t *data);
-/* MM_ESTATE: nobody waits for it. */
-int mmi_ask_answer(mmi_engine *e, uint64_t id, const mmi_answer *answer) MMI_WARN_UNUSED;
+/* metadata: of who is let in; copied.  Without memory for that the peer is to try again.  MM_ESTATE: nobody waits for
+ * it. */
+int mmi_ask_answer(mmi_engine *e, uint64_t id, const mmi_answer *answer,
+                   mmi_octets metadata) MMI_WARN_UNUSED;
 
 /* Of this room.  Asks; octets of ahead, at most MMI_ASK_AHEAD_MAX, came behind.  MM_ENOMEM;
  * MM_EMSGSIZE: more data than a question has. */

@@ -68,8 +68,15 @@ become_keep_known(mmi_link *link, const mmi_wire_peer *peer)
         return MM_OK;
     }
     mmi_mechanism_names(s->outer, s->mechanism, names, sizeof names);
-    link->pipe.known = mmi_known_new(link->pipe.id, names, peer->user_id, peer->properties.data,
-                                     peer->properties.size);
+    const mmi_admitted *admitted = link->admitted;
+    const mmi_known known = { .pipe_id = link->pipe.id,
+                              .mechanism = names,
+                              .user_id = peer->user_id,
+                              .properties = peer->properties.data,
+                              .properties_size = peer->properties.size,
+                              .metadata = admitted != NULL ? admitted->metadata : NULL,
+                              .metadata_size = admitted != NULL ? admitted->metadata_size : 0 };
+    link->pipe.known = mmi_known_new(&known);
     return link->pipe.known == NULL ? MM_ENOMEM : MM_OK;
 }
 

@@ -290,19 +290,6 @@ mmi_link_hello_ahead(mmi_link *link, uint32_t events)
     mmi_link_watch(link);
 }
 
-/* Whom an answer let in has its user id from then on, so that it can be revoked.  MM_ENOMEM */
-static int
-hello_admit(mmi_link *link, const char *user_id)
-{
-    size_t size = strlen(user_id) + 1;
-    link->admitted = mmi_alloc(size);
-    if (link->admitted == NULL) {
-        return MM_ENOMEM;
-    }
-    memcpy(link->admitted, user_id, size);
-    return MM_OK;
-}
-
 /* Its timer is set, and is due: it was in the heap all the time, or there is room. */
 static void
 hello_wait(mmi_link *link, uint64_t until_ns)
@@ -322,10 +309,6 @@ mmi_link_hello_answered(mmi_link *link)
     }
     if (!ask->answered || !mmi_share_may(&e->share)) {
         hello_wait(link, ask->answered ? e->now_ns + MMI_SHARE_SLICE_NS : ask->until_ns);
-        return;
-    }
-    if (ask->answer.kind == MM_ALLOW && hello_admit(link, ask->answer.user_id) != MM_OK) {
-        mmi_link_close(link, MM_REASON_MEMORY, NULL);
         return;
     }
     int rc = hello_answer(link, &ask->answer);

@@ -36,6 +36,13 @@ typedef struct mmi_silence {
     uint64_t stalled_ns;                 /* when it was told that it stands still; 0: it does not */
 } mmi_silence;
 
+/* What the answer that let it in says of it. */
+typedef struct mmi_admitted {
+    char user_id[MM_USER_ID_MAX + 1];
+    size_t metadata_size;
+    uint8_t metadata[];
+} mmi_admitted;
+
 typedef struct mmi_link {
     mmi_list node;                       /* socket->links; engine->dead */
     mmi_half_open_place half_open;       /* in listener->half_open */
@@ -61,7 +68,7 @@ typedef struct mmi_link {
     bool marks;                          /* MMI_TRAN_MARKS of its transport */
     uint8_t *identity;
     char features[64];
-    char *admitted;                      /* the user id of the answer that let it in; or NULL */
+    mmi_admitted *admitted;              /* the answer that let it in; or NULL */
     char address[128];                   /* the peer's, as text */
     char endpoint[MM_ENDPOINT_MAX + 1];  /* ours */
 

@@ -49,14 +49,10 @@ mmi_socket_revoke(mmi_socket *s)
 static const char *
 revoke_user_id(const mmi_link *link)
 {
-    const struct mmi_link_ask *ask = link->ask;
     if (link->pipe.known != NULL) {
         return link->pipe.known->user_id;
     }
-    if (link->admitted != NULL) {
-        return link->admitted;
-    }
-    return ask != NULL && ask->answered && ask->answer.kind == MM_ALLOW ? ask->answer.user_id : "";
+    return link->admitted != NULL ? link->admitted->user_id : "";
 }
 
 int

@@ -79,6 +79,38 @@ test_who_is_let_in_is_a_peer_then_and_is_known_by_that_name(void)
     sides_close(&c.s);
 }
 
+/* What who lets it in says is as large as it may be, and apart from what it says itself. */
+static void
+test_what_is_said_of_who_is_let_in_goes_with_its_messages(void)
+{
+    static uint8_t said[MM_ALLOW_METADATA_MAX + 1];
+    char long_id[MM_USER_ID_MAX + 2] = "";
+    memset(said, 'm', sizeof said);
+    memset(long_id, 'x', sizeof long_id - 1);
+    const size_t sizes[] = { 0, 1, MM_ALLOW_METADATA_MAX };
+    for (size_t i = 0; i < MMI_COUNT_OF(sizes); i++) {
+        scene c = scene_open();
+        mm_handle engine = c.s.engine[1];
+        mm_question q = asked(c.s.world, engine);
+        CHECK_INT(mm_question_allow(engine, q.id, "a", said, sizeof said), MM_EMSGSIZE);
+        CHECK_INT(mm_question_allow(engine, q.id, long_id, said, 1), MM_EINVAL);
+        CHECK_INT(mm_question_allow(engine, q.id, "alice", said, sizes[i]), MM_OK);
+        CHECK_INT(mm_question_allow(engine, q.id, "mallory", said, 1), MM_ESTATE);
+        CHECK_INT(mm_wait_peers(c.s.push, 1, PATIENCE_MS, 0), MM_OK);
+        CHECK_INT(mm_send(c.s.push, "hi", 2, PATIENCE_MS, 0), MM_OK);
+        mm_batch *batch;
+        mm_known known;
+        CHECK_INT(mm_batch_new(&batch), MM_OK);
+        CHECK_INT(mm_recv(c.s.pull, batch, 1, 100, PATIENCE_MS, 0), 1);
+        CHECK_INT(mm_batch_known(batch, mm_batch_peer(batch, 0), &known), 1);
+        CHECK(strcmp(known.user_id, "alice") == 0 && known.metadata_size == sizes[i]);
+        CHECK(memcmp(known.metadata, said, sizes[i]) == 0);
+        CHECK(memcmp(known.properties, TYPE, sizeof TYPE - 1) == 0);
+        mm_batch_free(batch);
+        sides_close(&c.s);
+    }
+}
+
 /* It ends, is told and counted so, and there is nobody any more whom an answer is for. */
 static void
 ends(scene *c, const mm_question *q, int reason, const char *words)
@@ -382,6 +414,7 @@ int
 main(void)
 {
     RUN(test_who_is_let_in_is_a_peer_then_and_is_known_by_that_name);
+    RUN(test_what_is_said_of_who_is_let_in_goes_with_its_messages);
     RUN(test_who_is_turned_away_hears_so_only_if_it_is_for_good);
     RUN(test_who_gets_no_answer_in_time_may_try_again);
     RUN(test_whatever_ends_it_while_it_waits_ends_the_question_too);

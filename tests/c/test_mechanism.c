@@ -227,7 +227,8 @@ check_known(const mm_batch *batch)
     CHECK(batch->known != 0);
     CHECK_INT(mm_batch_known(batch, mm_batch_peer(batch, 0), &known), 1);
     CHECK(strcmp(known.mechanism, "TOYXOR") == 0 && strcmp(known.user_id, "") == 0);
-    CHECK(known.metadata_size > 0 && memcmp(known.metadata, "\x0bSocket-Type", 12) == 0);
+    CHECK(known.properties_size > 0 && memcmp(known.properties, "\x0bSocket-Type", 12) == 0);
+    CHECK_INT(known.metadata_size, 0);
 }
 
 /* However it is received: by reference, by copy, in a segment; without protection nothing is. */

@@ -39,7 +39,7 @@ def called(key: Any) -> Any:
 
 def facts(peer: Any) -> tuple[str, str, dict[str, bytes]]:
     """What is known of it."""
-    return peer.user_id, peer.mechanism, dict(peer.metadata)
+    return peer.user_id, peer.mechanism, dict(peer.properties)
 
 
 @pytest.mark.parametrize("where", ["tcp://127.0.0.1:0", "inproc://here", "sp+tcp://127.0.0.1:0"])
@@ -99,7 +99,7 @@ def test_whom_a_peer_is_known_as_is_told_of_each_message_also_once_it_left() -> 
         for some in by_user.values():
             assert len({id(message.peer) for message in some}) == 1
             assert some[0].peer.mechanism == "CURVE"
-            assert some[0].peer.metadata["Socket-Type"] == b"PUSH"
+            assert some[0].peer.properties["Socket-Type"] == b"PUSH"
 
 
 @protected
@@ -112,11 +112,11 @@ def test_a_router_a_rep_a_req_and_a_survey_know_whom_they_talk_to() -> None:
         dealer.send(b"1")
         message = router.recv(timeout=WAIT_S)
         assert (message.peer, message.peer.user_id) == (b"\x01me", "alice")
-        assert message.peer.metadata["Identity"] == b"\x01me"
+        assert message.peer.properties["Identity"] == b"\x01me"
         router.send(b"2", to=message.peer)
         answer = dealer.recv(timeout=WAIT_S)
         assert facts(answer.peer)[:2] == ("", "CURVE")
-        assert answer.peer.metadata["Socket-Type"] == b"ROUTER"
+        assert answer.peer.properties["Socket-Type"] == b"ROUTER"
     with (
         mm.Rep(bind=of_its_own(), security=served()) as rep,
         mm.Req(connect=rep.endpoint, security=called(BOB)) as req,

@@ -88,8 +88,10 @@ classes_of_known = ClassesOfPeers()
 """Of peers of which more is known than their id, as `security=` protects their connections."""
 
 
-def _class_of_known(peer: int, user_id: str, mechanism: str, metadata: bytes) -> type[Message]:
-    return classes_of_known.add(known_peer(peer, user_id, mechanism, metadata))
+def _class_of_known(
+    peer: int, user_id: str, mechanism: str, properties: bytes, metadata: bytes
+) -> type[Message]:
+    return classes_of_known.add(known_peer(peer, user_id, mechanism, properties, metadata))
 
 
 def _named(messages: type[Message], name: bytes) -> PeerName:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from meshmsg._binding.metadata import metadata_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-NOTHING: Mapping[str, bytes] = MappingProxyType({})
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Peer(int):
@@ -22,15 +24,17 @@ class Peer(int):
     Attributes:
         user_id: What who let it in knows it by; "" where nobody asked, and without `security=`.
         mechanism: What protects its connection, "CURVE"; "NULL": nothing.
-        metadata: What it said of itself as it came (Socket-Type, Identity, ...), which is its word;
-            empty without `security=`.
+        metadata: What who let it in says of it (`Allow.metadata`), and it never itself.
+        properties: What it said of itself as it came (Socket-Type, Identity, ...), which is its
+            word; empty without `security=`.
 
     Pickled it is a plain int.
     """
 
     user_id: str = ""
     mechanism: str = "NULL"
-    metadata: Mapping[str, bytes] = NOTHING
+    metadata: Mapping[str, str | bytes] = NOTHING
+    properties: Mapping[str, bytes] = NOTHING
 
     def __copy__(self) -> Self:
         return self  # nothing in it changes
@@ -48,12 +52,14 @@ class PeerName(bytes):
     Attributes:
         user_id: What who let it in knows it by; "" where nobody asked, and without `security=`.
         mechanism: What protects its connection, "CURVE"; "NULL": nothing.
-        metadata: What it said of itself as it came, which is its word.
+        metadata: What who let it in says of it, and it never itself.
+        properties: What it said of itself as it came, which is its word.
     """
 
     user_id: str = ""
     mechanism: str = "NULL"
-    metadata: Mapping[str, bytes] = NOTHING
+    metadata: Mapping[str, str | bytes] = NOTHING
+    properties: Mapping[str, bytes] = NOTHING
 
     def __copy__(self) -> Self:
         return self
@@ -65,11 +71,13 @@ class PeerName(bytes):
         return bytes, (bytes(self),)
 
 
-def known_peer(peer: int, user_id: str, mechanism: str, metadata: bytes) -> Peer:
-    """Make the Peer of that id, with properties as READY of ZMTP has them."""
+def known_peer(peer: int, user_id: str, mechanism: str, properties: bytes, metadata: bytes) -> Peer:
+    """Make the Peer of that id: properties as READY of ZMTP has them, metadata as in Allow."""
     made = Peer(peer)
     made.user_id, made.mechanism = user_id, mechanism
-    made.metadata = MappingProxyType(properties_of(metadata))
+    made.properties = MappingProxyType(properties_of(properties))
+    if metadata:
+        made.metadata = MappingProxyType(metadata_of(metadata))
     return made
 
 
@@ -78,7 +86,7 @@ def peer_name(peer: Peer | PeerName, name: bytes) -> PeerName:
     made = PeerName(name)
     if peer.mechanism != "NULL":
         made.user_id, made.mechanism = peer.user_id, peer.mechanism
-        made.metadata = peer.metadata
+        made.metadata, made.properties = peer.metadata, peer.properties
     return made
 
 

@@ -10,9 +10,11 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 from meshmsg._binding.errors import UsageError
+from meshmsg._binding.metadata import metadata_octets, metadata_of
 from meshmsg._security.allow_files import AllowFile
 from meshmsg._security.allow_list import AllowList, check_user_id
 from meshmsg._security.keys import KeyPair
@@ -65,12 +67,22 @@ class Allow:
 
     Attributes:
         user_id: What it is known by, at most 255 octets; "" is its key, or its user.
+        metadata: More of it, such as {"role": "writer"}, for `message.peer.metadata`: str or bytes
+            by name. A name has 1 to 255 octets; all together has at most 4096, with 4 more for
+            each name.
+
+    Raises:
+        UsageError: It is too long, or not printable.
     """
 
     user_id: str = ""
+    metadata: Mapping[str, str | bytes] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         check_user_id(self.user_id)
+        if self.metadata:
+            raw = metadata_octets(self.metadata)  # what is wrong is said where it is made
+            object.__setattr__(self, "metadata", MappingProxyType(metadata_of(raw)))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import Any
 
 from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import MeshError, ResourceError
+from meshmsg._binding.metadata import metadata_octets
 from meshmsg._binding.peer import properties_of
 from meshmsg._binding.snapshots import text
 from meshmsg._events.log_records import record_of, records, tell_of_error
@@ -144,8 +145,11 @@ class _Door:
     def _say(self, question: int, said: object, known_by: str) -> None:
         """Answer; who asked may be gone by now."""
         if isinstance(said, Allow):
-            code, words = lib.MM_ALLOW, said.user_id or known_by
-        elif isinstance(said, Deny):
+            known_as = (said.user_id or known_by).replace("\0", "").encode("utf-8", "replace")
+            more = metadata_octets(said.metadata)
+            lib.mm_question_allow(self.engine, question, known_as, more, len(more))
+            return
+        if isinstance(said, Deny):
             code, words = lib.MM_DENY, said.why
         elif isinstance(said, Later):
             code, words = lib.MM_LATER, said.why
