@@ -10,6 +10,7 @@
 
 #include "api/api.h"
 #include "link/shield.h"
+#include "meshmsg_binding.h"
 #include "plat/library.h"
 #include "wire/tls/tls.h"
 
@@ -142,6 +143,18 @@ mm_socket_tls(mm_handle socket, const mm_tls_opts *opts, char *why, size_t why_s
         snprintf(why, why_size, "%s", words);
     }
     return rc;
+}
+
+int
+mm_certificate_expires(mm_handle socket, const char *detail)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_socket_event(s, MM_EVENT_CERT_EXPIRES, MM_REASON_NONE, 0, 1, NULL, NULL, detail);
+    return mmi_api_leave(s, MM_OK);
 }
 
 const char *

@@ -134,6 +134,9 @@ int mm_ended_take(mm_handle engine, mm_ended *out, uint32_t cap, uint64_t *unlis
 int mm_engine_end(mm_handle engine, int64_t timeout_ms, uint64_t *abandoned_messages, mm_ended *out, uint32_t cap);
 int mm_events_close(mm_handle engine);
 
+/* Has the socket tell so (MM_EVENT_CERT_EXPIRES): who reads the files of certificates knows their dates. */
+int mm_certificate_expires(mm_handle socket, const char *detail);
+
 /* mm_question_answer of MM_ALLOW, with octets that mm_batch_known gives of the peer. MM_EMSGSIZE: more of them. */
 enum { MM_ALLOW_METADATA_MAX = 4096 };            /* octets */
 int mm_question_allow(mm_handle engine, uint64_t id, const char *user_id, const uint8_t *metadata, size_t size);

@@ -9,6 +9,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg.testing import SimFaults
+from tests.support.certificates import make
 from tests.support.room import UP, Room, pipeline, room
 from tests.support.stalled import FRAME_COST, PATIENCE_S, stalled
 
@@ -79,6 +80,11 @@ def test_a_subscriber_s_topics_and_drops_are_told() -> None:
             assert other.stats().received_messages == 0
 
 
+NOT_OF_AN_ENDPOINT = (
+    mm.EventKind.DROPPED,
+    mm.EventKind.LATE_REPLY,
+    mm.EventKind.CERT_EXPIRES,
+)
 HAPPENED: dict[mm.EventKind, Callable[[Room], Any]] = {}
 
 
@@ -215,15 +221,22 @@ def _unread(r: Room) -> Any:
     return pull
 
 
+@happens(mm.EventKind.CERT_EXPIRES)
+def _certificate(r: Room) -> Any:
+    ends = make("server", days=(-1, 13))
+    policy = mm.Tls(cert=ends.pem(), key=ends.key_pem(), clients="none", allow=mm.ANYBODY)
+    return r.open("Pull", bind=f"tls+{UP}", security=policy)
+
+
 @pytest.mark.parametrize("kind", HAPPENED, ids=lambda kind: kind.name)
 def test_an_event_tells_what_happened(kind: mm.EventKind) -> None:
-    """Its kind, its endpoint (but for drops and late replies), and why, when something failed."""
+    """Its kind, its endpoint (but for those that have none), and why, when something failed."""
     with room() as r:
         socket = HAPPENED[kind](r)
         told = [event for event in socket.events() if event.kind is kind]
         assert told
         assert all(event.count >= 1 and event.seq >= 1 for event in told)
-        if kind not in (mm.EventKind.DROPPED, mm.EventKind.LATE_REPLY):
+        if kind not in NOT_OF_AN_ENDPOINT:
             assert all(event.endpoint.startswith("tcp://127.0.0.1:") for event in told)
         failed = (
             mm.EventKind.PEER_DOWN,

@@ -68,7 +68,7 @@ def make(
     names: tuple[str, ...] = (),
     signs: bool = False,
     usage: x509.ObjectIdentifier | None = None,
-    days: tuple[float, float] = (-1, 1),
+    days: tuple[float, float] = (-1, 30),
 ) -> Entity:
     """Make a key and its certificate.
 

@@ -22,8 +22,8 @@ from meshmsg._cli import lists
 from meshmsg._cli.codes import Code
 from meshmsg._cli.program import main
 from meshmsg._security.allow_files import read_allowed
+from meshmsg._security.certificates.pins import pin_of
 from meshmsg._security.files.secret_files import read_secrets
-from meshmsg._security.pins import pin_of
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 
 curve = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")

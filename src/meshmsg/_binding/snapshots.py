@@ -48,6 +48,8 @@ class EventKind(IntEnum):
             on.
         PEER_UNREAD: `stop_receiving` waits no longer for a peer that has not said that it is done:
             it cannot, or not by the deadline; what is on its way from it may be lost.
+        CERT_EXPIRES: A certificate of ours ends within 14 days, has ended or is not valid yet;
+            `detail` has its file and the date.
     """
 
     LISTENING = 1
@@ -63,6 +65,7 @@ class EventKind(IntEnum):
     PEER_RESUMED = 11
     PEER_SILENT = 12
     PEER_UNREAD = 13
+    CERT_EXPIRES = 14
 
 
 class Reason(IntEnum):

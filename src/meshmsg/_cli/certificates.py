@@ -1,7 +1,7 @@
 """Certificates that sign themselves.
 
-Not here: what TLS does with them, pins (_security/pins.py). Law: making one needs `cryptography`
-(the extra [tls]), which is imported when one is made.
+Not here: what TLS does with them, pins and dates (_security/certificates). Law: making one needs
+`cryptography` (the extra [tls]), which is imported when one is made.
 """
 
 from __future__ import annotations

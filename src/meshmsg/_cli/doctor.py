@@ -20,7 +20,7 @@ import meshmsg
 from meshmsg._binding.errors import AddressError
 from meshmsg._binding.snapshots import Event, EventKind, PeerInfo, Reason
 from meshmsg._cli.steps import STEP_OF, Report
-from meshmsg._security.environment.variable import VARIABLE
+from meshmsg._security.environment.variable import VARIABLE, FromEnvironment
 from meshmsg._security.policy import Policy, Profile
 
 ROLES = {
@@ -81,6 +81,7 @@ def examine(
         ResourceError: A library is missing.
     """
     report = Report(url)
+    _tell_dates(security if security is not None else FromEnvironment().security(), report)
     if not _resolve(url, timeout, report):
         return report
     tried: list[str] = []
@@ -105,6 +106,14 @@ def examine(
         protects = security is not None or VARIABLE in os.environ
         _tell_failure(met.event, _Asked(role is None, tried, protects), report)
     return report
+
+
+def _tell_dates(security: Policy | Profile | None, report: Report) -> None:
+    policy = security.connect if isinstance(security, Profile) else security
+    for expiry in policy._dates() if policy is not None else ():
+        words, good = expiry.shown(time.time())
+        if words:
+            report.dates(words, good=good)
 
 
 def _resolve(url: str, timeout: float, report: Report) -> bool:

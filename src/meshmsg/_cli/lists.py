@@ -16,10 +16,10 @@ from pathlib import Path
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_files import keys_in, parse_list, read_allowed, read_list
 from meshmsg._security.allow_list import check_user_id
+from meshmsg._security.certificates.pins import PEM, pin_of
 from meshmsg._security.files.key_files import read_keys, write_public
 from meshmsg._security.files.safe import replace_file, sync_folder
 from meshmsg._security.keys import key_text
-from meshmsg._security.pins import PEM, pin_of
 from meshmsg._security.public_keys import is_key, public_key
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from meshmsg._cli.certificates import make_certificate
+from meshmsg._security.certificates.pins import pin_of
 from meshmsg._security.files.key_files import keygen
 from meshmsg._security.files.safe import PUBLIC_MODE, SECRET_MODE, write_new
 from meshmsg._security.files.secret_files import write_secret
-from meshmsg._security.pins import pin_of
 from meshmsg._security.public_keys import pin_text
 
 

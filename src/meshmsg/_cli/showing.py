@@ -7,14 +7,16 @@ there.
 from __future__ import annotations
 
 import os
+import time
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._hints.plural import counted
 from meshmsg._security.allow_files import parse_list, read_allowed, read_list
+from meshmsg._security.certificates.expiry import valid_text, validities_of
+from meshmsg._security.certificates.pins import PEM, pin_of
 from meshmsg._security.files.key_files import read_keys
 from meshmsg._security.files.secret_files import read_secrets
 from meshmsg._security.keys import key_text
-from meshmsg._security.pins import PEM, pin_of
 from meshmsg._security.public_keys import pin_text
 
 Told = dict[str, object]
@@ -65,7 +67,9 @@ def _certificate(place: str, content: bytes) -> Told:
     what = (
         "a certificate" if content.count(PEM) == 1 else "certificates; this is the pin of the first"
     )
-    return {"what": what, "pin": pin_text(pin), "pin in Z85": key_text(pin)}
+    told: Told = {"what": what, "pin": pin_text(pin), "pin in Z85": key_text(pin)}
+    valid = valid_text(validities_of(content), time.time())
+    return {**told, "valid": valid} if valid else told
 
 
 def _keys(place: str) -> Told:

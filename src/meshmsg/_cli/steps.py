@@ -5,7 +5,7 @@ Not here: who looks (doctor.py). Law: a reason of an event ends the step that it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from meshmsg._cli.codes import Code
 
@@ -36,14 +36,16 @@ class Step:
     """One thing that was looked at.
 
     Attributes:
-        name: Which of STEPS.
+        name: Which of STEPS, or "dates".
         ok: Whether it is well; None: it cannot be looked at.
         words: What was found.
+        warns: It is well, and will not stay so.
     """
 
     name: str
     ok: bool | None
     words: str
+    warns: bool = False
 
 
 @dataclass
@@ -65,6 +67,10 @@ class Report:
     def well(self, name: str, words: str) -> None:
         """Note that a step is well."""
         self.steps.append(Step(name, True, words))
+
+    def dates(self, words: str, *, good: bool) -> None:
+        """Note for how long a certificate of ours is good."""
+        self.steps.append(Step("dates", True, words, warns=not good))
 
     def unknown(self, name: str, words: str) -> None:
         """Note that a step cannot be looked at."""
@@ -89,13 +95,16 @@ class Report:
             "code": int(self.code),
             "reason": self.reason,
             "advice": self.advice,
-            "steps": [{"name": one.name, "ok": one.ok, "words": one.words} for one in self.steps],
+            "steps": [asdict(one) for one in self.steps],
         }
 
     def lines(self) -> list[str]:
         """As it is printed."""
         marks = {True: "ok", False: "FAILED", None: "-"}
-        lines = [f"{marks[one.ok]:6}  {one.name:10}  {one.words}" for one in self.steps]
+        lines = [
+            f"{'WARN' if one.warns else marks[one.ok]:6}  {one.name:10}  {one.words}"
+            for one in self.steps
+        ]
         reason = f"{self.reason}: " if self.reason else ""
         if self.code is Code.OK:
             return [*lines, "All is well."]

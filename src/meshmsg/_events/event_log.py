@@ -24,6 +24,7 @@ TROUBLE = (
     EventKind.PEER_SILENT,
     EventKind.PEER_STALLED,
     EventKind.PEER_UNREAD,
+    EventKind.CERT_EXPIRES,
     EventKind.DROPPED,
     EventKind.ACCEPT_PAUSED,
 )
@@ -43,7 +44,7 @@ LIMITS = ("send_queue_messages", "send_queue_bytes", "recv_queue_messages", "rec
 _OPTION = re.compile("|".join(LIMITS))
 
 Key = tuple[str, EventKind, Reason, str]
-"""Endpoint, kind, reason, and of drops the cause in words."""
+"""Endpoint, kind, reason; of drops the cause, and of certificates which, in words."""
 
 
 @dataclass
@@ -101,7 +102,8 @@ class EventLog:
             self._failed[event.endpoint] = (count + 1, since)
             _forget_oldest(self._failed)
         dropped = event.kind is EventKind.DROPPED
-        key = (event.endpoint, event.kind, event.reason, event.detail if dropped else "")
+        cause = event.detail if dropped or event.kind is EventKind.CERT_EXPIRES else ""
+        key = (event.endpoint, event.kind, event.reason, cause)
         trouble = self._troubles.get(key)
         weight = event.count if dropped else 1
         words = self._words(event)

@@ -8,12 +8,15 @@ not pickled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import ResourceError, UsageError
 from meshmsg._security.allow import Rule
 from meshmsg._security.libraries import Protection, missing
+
+if TYPE_CHECKING:
+    from meshmsg._security.certificates.expiry import Expiry
 
 
 class Followed(Protocol):
@@ -60,6 +63,10 @@ class Policy:
     def _followed(self) -> Sequence[Followed]:
         """Return what is looked at once a second, while a socket has this policy."""
         return (self._rule.file,) if self._rule.file is not None else ()
+
+    def _dates(self) -> Sequence[Expiry]:
+        """Return for how long its certificates are good."""
+        return ()
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} is not changed ({name}): make another one")

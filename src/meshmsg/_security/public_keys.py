@@ -16,10 +16,10 @@ import os
 
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
+from meshmsg._security.certificates.pins import PEM, pin_of
 from meshmsg._security.files.key_files import read_keys
 from meshmsg._security.files.safe import read_file
 from meshmsg._security.keys import KeyPair, SecretKey, key_text, wrong_key
-from meshmsg._security.pins import PEM, pin_of
 
 PublicKey = str | os.PathLike[str] | KeyPair
 TEXT_SIZE = lib.MM_KEY_TEXT_SIZE - 1

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow import Allowed, Rule, rule_of
+from meshmsg._security.certificates.expiry import Expiry
 from meshmsg._security.policy import Followed, Policy, need
 from meshmsg._security.tls_files import Pem, PemSource, Secrets, TlsFiles
 
@@ -43,6 +44,9 @@ class _OverTls(Policy):
 
     def _protect(self, handle: int, opts: Any) -> None:
         self._files.serve(handle)
+
+    def _dates(self) -> Sequence[Expiry]:
+        return self._files.dates()
 
     def _followed(self) -> Sequence[Followed]:
         return (*super()._followed(), *((self._files,) if self._files.paths else ()))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList
+from meshmsg._security.certificates.expiry import Expiry
 from meshmsg._security.files.safe import read_file, unsafe
 from meshmsg._security.files.secret_files import read_secrets
 from meshmsg._security.keys import key_octets
@@ -23,6 +25,8 @@ WHY_SIZE = 512
 """Octets of why the core does not take it."""
 NOBODYS = bytes(lib.MM_KEY_SIZE)
 """The pin in place of an empty list: no key has this hash."""
+DATED = {"certificate": "our certificate", "ca": "the CA"}
+"""Parts that end by themselves, and what they are called."""
 Stamp = tuple[int, ...]
 
 
@@ -84,8 +88,13 @@ class TlsFiles:
         self._sockets: set[int] = set()
         self._stamps = self._look_at()
         self._told = ""
-        for part in parts.values():
-            part.octets()  # so that what is wrong is said where the policy is made
+        self._expiries = {
+            name: Expiry(what, parts[name].path) for name, what in DATED.items() if name in parts
+        }
+        for name, part in parts.items():
+            octets = part.octets()  # so that what is wrong is said where the policy is made
+            if name in DATED:
+                self._expiries[name].read(octets)
         if pins is not None:
             pins._follow(self)
 
@@ -105,6 +114,10 @@ class TlsFiles:
         with self._lock:
             self._give(handle)
             self._sockets.add(handle)
+            now = time.time()
+            for expiry in self._expiries.values():
+                _tell_expiry(handle, expiry.words(now))
+                expiry.note(now)
 
     def again(self) -> None:
         """The pins have changed."""
@@ -112,22 +125,39 @@ class TlsFiles:
             for handle in list(self._sockets):
                 self._give(handle)
 
-    def look(self) -> str:
-        """Read the files again if they changed; what is wrong, once: "" is nothing."""
+    def look(self, now: float | None = None) -> str:
+        """Read the files again if they changed; what is wrong, once: "" is nothing.
+
+        now: Seconds since the epoch. Sockets are told of certificates that end soon by then.
+        """
         with self._lock:
-            try:
-                stamps = self._look_at()
-                if stamps == self._stamps and not self._told:
-                    return ""
-                for handle in list(self._sockets):
-                    self._give(handle)
-                self._stamps = stamps  # of before they were read
-            except (UsageError, OSError) as error:
-                words = f"{error}: what was read before stays"
-                new, self._told = words != self._told, words
-                return words if new else ""
-            self._told = ""
-            return ""
+            wrong = self._read_again()
+            for expiry in self._expiries.values():
+                words = expiry.due(time.time() if now is None else now)
+                for handle in list(self._sockets) if words else ():
+                    _tell_expiry(handle, words)
+            return wrong
+
+    def dates(self) -> list[Expiry]:
+        """What is known of the dates of the certificates."""
+        return list(self._expiries.values())
+
+    def _read_again(self) -> str:
+        try:
+            stamps = self._look_at()
+            if stamps == self._stamps and not self._told:
+                return ""
+            for handle in list(self._sockets):
+                self._give(handle)
+            for name, expiry in self._expiries.items():
+                expiry.read(self._parts[name].octets())
+            self._stamps = stamps  # of before they were read
+        except (UsageError, OSError) as error:
+            words = f"{error}: what was read before stays"
+            new, self._told = words != self._told, words
+            return words if new else ""
+        self._told = ""
+        return ""
 
     def _give(self, handle: int) -> None:
         opts, why = ffi.new("mm_tls_opts *"), ffi.new("char[]", WHY_SIZE)
@@ -154,6 +184,11 @@ class TlsFiles:
 
     def _paths(self) -> str:
         return ", ".join(self.paths) or "security="
+
+
+def _tell_expiry(handle: int, words: str) -> None:
+    if words:
+        lib.mm_certificate_expires(handle, words.encode("utf-8", "surrogateescape"))
 
 
 def _set(body: Any, octets: bytes) -> Any:

@@ -1,0 +1,1 @@
+"""Certificates as far as Python looks into them: pins and dates."""
