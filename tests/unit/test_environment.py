@@ -258,7 +258,7 @@ def test_a_file_that_anybody_can_change_is_refused(write: Write) -> None:
     path = write("[connect]\nmechanism = none\n")
     with mm.Engine() as engine:
         path.chmod(0o666)
-        with pytest.raises(mm.UsageError, match=r"mode 0666\): chmod o-w"):
+        with pytest.raises(mm.UsageError, match=r"mode 0666\): chmod go-w"):
             mm.Push(engine=engine)
         path.chmod(0o664)
         mm.Push(engine=engine).close()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList, check_user_id
+from meshmsg._security.files.believed import check_believed
 from meshmsg._security.files.key_files import read_keys
 from meshmsg._security.public_keys import public_key, wrong_text
 
@@ -30,8 +31,12 @@ class AllowFile:
         self.path = os.fspath(path)
         self._stamp = stamp_of(self.path)
         self.list = AllowList()
-        self.list.replace(read_allowed(self.path))
+        self.list.replace(self._read())
         self._told = ""
+
+    def _read(self) -> dict[str, str]:
+        check_believed(self.path, "who may come in")
+        return read_allowed(self.path)
 
     def look(self) -> str:
         """Read it again if it has changed; return what is wrong with it, once: "" is nothing."""
@@ -39,7 +44,7 @@ class AllowFile:
             stamp = stamp_of(self.path)
             if stamp == self._stamp and not self._told:
                 return ""
-            users = read_allowed(self.path)
+            users = self._read()
             self._stamp = stamp  # of before it was read: what changed meanwhile is read again
             self.list.replace(users)
         except (UsageError, OSError) as error:

@@ -17,6 +17,7 @@ import os
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.certificates.pins import PEM, pin_of
+from meshmsg._security.files.believed import check_believed
 from meshmsg._security.files.key_files import read_keys
 from meshmsg._security.files.safe import read_file
 from meshmsg._security.keys import KeyPair, SecretKey, key_text, wrong_key
@@ -90,6 +91,7 @@ def public_key(given: object, what: str) -> str:
             "KeyPair, or the path of a .key file or a certificate"
         )
     path = os.fspath(given)
+    check_believed(path, "whose key is believed")
     content = read_file(path)
     if not isinstance(content, str) and PEM in content[0]:
         return key_text(pin_of(content[0]))

@@ -16,6 +16,7 @@ from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList
 from meshmsg._security.certificates.expiry import Expiry
+from meshmsg._security.files.believed import check_believed
 from meshmsg._security.files.safe import read_file, unsafe
 from meshmsg._security.files.secret_files import read_secrets
 from meshmsg._security.keys import key_octets
@@ -27,6 +28,8 @@ NOBODYS = bytes(lib.MM_KEY_SIZE)
 """The pin in place of an empty list: no key has this hash."""
 DATED = {"certificate": "our certificate", "ca": "the CA"}
 """Parts that end by themselves, and what they are called."""
+BELIEVED = {"ca": "who is believed", "crl": "who is believed no more"}
+"""Parts that nobody else may be able to change, and what they say."""
 Stamp = tuple[int, ...]
 
 
@@ -47,7 +50,7 @@ class Pem:
     def __init__(self, part: str, given: PemSource) -> None:
         if not isinstance(given, (str, os.PathLike, bytes)):
             raise TypeError(f"{part} is {type(given).__name__}; it is a path, or PEM as bytes")
-        self._secret = part == "key"
+        self._secret, self._says = part == "key", BELIEVED.get(part, "")
         self.path = "" if isinstance(given, bytes) else os.fspath(given)
         self._given = given if isinstance(given, bytes) else b""
 
@@ -55,6 +58,8 @@ class Pem:
         """Read it; of a private key only if nobody else can."""
         if not self.path:
             return self._given
+        if self._says:
+            check_believed(self.path, self._says)
         found = read_file(self.path)
         if isinstance(found, str):
             raise UsageError(f"{self.path}{found}")

@@ -9,12 +9,12 @@ that does not say so.
 from __future__ import annotations
 
 import os
-import stat
 from typing import Any
 
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._security.allow import Rule
 from meshmsg._security.environment.mechanisms import MECHANISMS
+from meshmsg._security.files.believed import check_believed
 from meshmsg._security.files.safe import read_file
 from meshmsg._security.policy import Policy, Profile
 
@@ -74,14 +74,11 @@ def _sections(path: str) -> dict[str, dict[str, str]]:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
     if isinstance(content, str):
         raise UsageError(f"{path}{content}")
-    octets, state = content
-    if state.st_mode & stat.S_IWOTH:
-        mode = stat.S_IMODE(state.st_mode)
-        raise UsageError(f"{path} can be changed by anybody (mode {mode:04o}): chmod o-w {path}")
+    check_believed(path, "what protects sockets")
     parser = ConfigParser(interpolation=None, default_section=_NO_SECTION)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:
-        parser.read_string(octets.decode("utf-8", "surrogateescape"))
+        parser.read_string(content[0].decode("utf-8", "surrogateescape"))
     except Error as error:
         raise UsageError(
             f"{path}{_line_of(error)}: {_WRONG.get(type(error).__name__, _LINE)}"

@@ -1,8 +1,8 @@
 """Files with something secret in them: written whole or not at all, and read only if they are safe.
 
-Not here: what is in them (key_files.py, secret_files.py). Law: a secret is never in a file that
-others can read, not for a moment; what is wrong is returned, not raised, so that no traceback has
-the content.
+Not here: what is in them (key_files.py, secret_files.py), files that say who is believed
+(believed.py). Law: a secret is never in a file that others can read, not for a moment; what is
+wrong is returned, not raised, so that no traceback has the content.
 """
 
 from __future__ import annotations

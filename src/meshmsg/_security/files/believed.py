@@ -1,0 +1,82 @@
+"""Files that say who is believed: used only if nobody else can change them.
+
+Not here: what is in them, files that others may not read (safe.py). Law: who could write such a
+file, or put another in its place, could let himself in; so it is refused, with what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from meshmsg._binding.errors import UsageError
+
+WRITE = stat.S_IWGRP | stat.S_IWOTH
+"""What group and others may not do."""
+
+
+def check_believed(path: str | os.PathLike[str], what: str) -> None:
+    """Refuse a file or a folder that others can change.
+
+    Of a folder it is looked at each file that ends in .key, too. what: it says, for the error.
+
+    Raises:
+        UsageError: Others can, and the chmod.
+        OSError: It is not there.
+    """
+    place = os.fspath(path)
+    state = os.stat(place)
+    why = _changed_by(place, state)
+    if not why and stat.S_ISDIR(state.st_mode):
+        with os.scandir(place) as entries:
+            keys = sorted(one.path for one in entries if one.name.endswith(".key"))
+        for key in keys:
+            if why := _changed_by(key, os.stat(key)):
+                place = key
+                break
+    why = why or replaced_by(place)
+    if why:
+        raise UsageError(f"{place} says {what}, and {why}")
+
+
+def _changed_by(path: str, state: os.stat_result) -> str:
+    if _others_write(state):
+        return f"others can change it ({_mode(state)}): chmod go-w {path}"
+    if state.st_uid not in (os.geteuid(), 0):
+        return f"belongs to user {state.st_uid}: it must be yours, or root's"
+    return ""
+
+
+def replaced_by(path: str) -> str:
+    """Say how others can put another file in its place, "" if they cannot.
+
+    By its folder, and of a link also by that of the file; but for a sticky one, where only the
+    owner of a file can.
+    """
+    for folder in {os.path.dirname(find(path)) for find in (os.path.abspath, os.path.realpath)}:
+        state = os.stat(folder)
+        if _others_write(state) and not state.st_mode & stat.S_ISVTX:
+            return f"others can replace it, by its folder ({_mode(state)}): chmod go-w {folder}"
+    return ""
+
+
+def _mode(state: os.stat_result) -> str:
+    return f"mode {stat.S_IMODE(state.st_mode):04o}"
+
+
+def _others_write(state: os.stat_result) -> bool:
+    by_group = bool(state.st_mode & stat.S_IWGRP) and not _is_private(state)
+    return by_group or bool(state.st_mode & stat.S_IWOTH)
+
+
+def _is_private(state: os.stat_result) -> bool:
+    """Whether the group is its owner's alone, as systems have it whose umask is 002."""
+    import grp
+    import pwd
+
+    try:
+        user = pwd.getpwuid(state.st_uid).pw_name
+        group = grp.getgrgid(state.st_gid)
+    except KeyError:
+        return False
+    return group.gr_name == user and set(group.gr_mem) <= {user}

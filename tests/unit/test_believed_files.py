@@ -1,0 +1,225 @@
+"""Files that say who is believed are refused if others can change them or put others in their
+place.
+
+Not here: files with secrets in them (test_secret_files.py, test_keys.py).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from meshmsg._security.files import believed
+from meshmsg._security.files.believed import check_believed
+from tests.support.certs import Ca
+from tests.support.pairs import of_its_own, wait_until
+
+OTHERS_GID = 12_345
+KEY = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
+curve = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
+tls = pytest.mark.skipif(not mm.has("tls"), reason="no OpenSSL 3 here")
+
+
+@pytest.fixture(autouse=True)
+def _a_group_has_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever groups this machine has: a group is that of others, but where a test says so."""
+    monkeypatch.setattr(believed, "_is_private", lambda _: False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder that nobody else can change."""
+    made = tmp_path / "lists"
+    made.mkdir(0o755)
+    return made
+
+
+@pytest.fixture
+def listed(folder: Path) -> Path:
+    """A list in it."""
+    path = folder / "allowed"
+    path.write_text(f"{KEY} alice\n")
+    path.chmod(0o644)
+    return path
+
+
+MODES = [(0o644, True), (0o640, True), (0o600, True), (0o444, True)]
+MODES += [(0o664, False), (0o646, False), (0o666, False), (0o620, False), (0o602, False)]
+
+
+@pytest.mark.parametrize(("mode", "good"), MODES)
+def test_a_file_is_good_if_only_its_owner_can_write_it(listed: Path, mode: int, good: bool) -> None:
+    """Whoever may read it; the error has the mode and the chmod."""
+    listed.chmod(mode)
+    if good:
+        check_believed(listed, "who may come in")
+        return
+    with pytest.raises(mm.UsageError) as caught:
+        check_believed(listed, "who may come in")
+    words = f"others can change it (mode {mode:04o}): chmod go-w {listed}"
+    assert str(caught.value) == f"{listed} says who may come in, and {words}"
+
+
+@pytest.mark.parametrize(
+    ("mode", "good"),
+    [(0o755, True), (0o1777, True), (0o1775, True), (0o775, False), (0o777, False), (0o757, False)],
+)
+def test_a_file_is_good_if_only_its_owner_can_replace_it(
+    listed: Path, folder: Path, mode: int, good: bool
+) -> None:
+    """By the mode of its folder; a sticky one, as /tmp is, lets others replace theirs only."""
+    folder.chmod(mode)
+    if good:
+        check_believed(listed, "x")
+        return
+    words = rf"others can replace it, by its folder \(mode {mode:04o}\): chmod go-w {folder}$"
+    with pytest.raises(mm.UsageError, match=words):
+        check_believed(listed, "x")
+
+
+def test_of_a_link_its_own_folder_and_that_of_the_file_count(tmp_path: Path, listed: Path) -> None:
+    """Either could be replaced."""
+    links = tmp_path / "links"
+    links.mkdir()
+    link = links / "allowed"
+    link.symlink_to(listed)
+    check_believed(link, "x")
+    for place in (links, listed.parent):
+        place.chmod(0o777)
+        with pytest.raises(mm.UsageError, match=f"chmod go-w {place}$"):
+            check_believed(link, "x")
+        place.chmod(0o755)
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o1777])
+def test_a_folder_of_keys_has_nobody_else_s(folder: Path, mode: int) -> None:
+    """Who can put a key into it is let in, so that a sticky one is none either."""
+    folder.chmod(mode)
+    with pytest.raises(mm.UsageError, match=f"others can change it .* chmod go-w {folder}$"):
+        check_believed(folder, "x")
+    folder.chmod(0o755)
+    key = folder / "bob.key"
+    key.write_text("x")
+    key.chmod(0o666)
+    with pytest.raises(mm.UsageError, match=f"^{key} says x, .* chmod go-w {key}$"):
+        check_believed(folder, "x")
+    key.rename(folder / "bob.note")  # which is no key
+    check_believed(folder, "x")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_file_of_another_user_is_refused_and_one_of_root_s_is_not(listed: Path) -> None:
+    """Its owner can write it whatever its mode."""
+    check_believed(listed, "x")
+    os.chown(listed, 12_345, -1)
+    with pytest.raises(mm.UsageError, match="belongs to user 12345: it must be yours, or root's"):
+        check_believed(listed, "x")
+
+
+def test_a_group_of_the_owner_alone_is_nobody_else(
+    listed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on systems whose umask is 002: it has the owner's name and no other member."""
+    import grp
+    import pwd
+
+    monkeypatch.undo()
+    listed.chmod(0o664)
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    for name, members, good in [
+        (user, [], True),
+        (user, [user], True),
+        (user, ["mallory"], False),
+        (user, [user, "mallory"], False),
+        ("staff", [user], False),
+    ]:
+        group = SimpleNamespace(gr_name=name, gr_mem=members)
+        monkeypatch.setattr(grp, "getgrgid", lambda _, group=group: group)
+        assert believed._is_private(listed.stat()) is good
+        if good:
+            check_believed(listed, "x")
+        else:
+            with pytest.raises(mm.UsageError, match="mode 0664"):
+                check_believed(listed, "x")
+
+    def unknown(_: int) -> Any:
+        raise KeyError
+
+    monkeypatch.setattr(grp, "getgrgid", unknown)
+    assert not believed._is_private(listed.stat())
+
+
+Policies = dict[str, Callable[[Path], Any]]
+BY_FILE: Policies = {
+    "allow": lambda path: mm.Curve(key=mm.keygen(), allow=path),
+    "a key of allow": lambda path: mm.Curve(key=mm.keygen(), allow=[path.with_name("alice.key")]),
+    "server": lambda path: mm.Curve(server=path.with_name("alice.key")),
+}
+
+
+@curve
+@pytest.mark.parametrize("which", BY_FILE)
+def test_policies_of_curve_refuse_such_a_file(listed: Path, which: str) -> None:
+    """Where they are made: of a server its list, of a client the key of its server."""
+    key = listed.with_name("alice.key")
+    mm.keygen(listed.with_name("alice"))
+    BY_FILE[which](listed)
+    for path in (listed, key):
+        path.chmod(0o666)
+    with pytest.raises(mm.UsageError, match="chmod go-w"):
+        BY_FILE[which](listed)
+
+
+def test_a_file_of_passwords_that_can_be_replaced_is_refused(folder: Path) -> None:
+    """Its mode is that of a secret anyway; no password is told."""
+    path = folder / "passwords"
+    path.write_text("alice=correct horse\n")
+    path.chmod(0o600)
+    mm.Plain(allow=path)
+    folder.chmod(0o777)
+    with pytest.raises(mm.UsageError, match=f"has passwords, and .*chmod go-w {folder}") as caught:
+        mm.Plain(allow=path)
+    assert "horse" not in str(caught.value)
+
+
+@tls
+@pytest.mark.parametrize("which", ["ca", "crl"])
+def test_who_signs_and_what_is_taken_back_is_not_for_others_to_say(
+    folder: Path, which: str
+) -> None:
+    """Our own certificate others may change: it then fits no key."""
+    ca = Ca(folder)
+    server = ca.sign("server", "127.0.0.1")
+    crl = ca.revoke()
+    server.cert.chmod(0o666)
+    given = {"ca": ca.file, "crl": crl}
+    mm.Tls(**server.files, **given)
+    given[which].chmod(0o664)
+    with pytest.raises(mm.UsageError, match=f"chmod go-w {given[which]}"):
+        mm.Tls(**server.files, **given)
+
+
+@curve
+def test_a_list_that_others_can_change_meanwhile_changes_nothing(
+    listed: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Told in the log; once it is good again, it counts."""
+    server, client = mm.keygen(), mm.keygen()
+    policy = mm.Curve(key=server, allow=listed)
+    beside = listed.with_suffix(".new")
+    beside.write_text(f"{KEY} alice\n{client.public} bob\n")
+    beside.chmod(0o666)
+    rule = policy._rule.list
+    assert rule is not None
+    with mm.Pull(bind=of_its_own(), security=policy):
+        beside.replace(listed)
+        wait_until(lambda: any("others can change it" in text for text in caplog.messages))
+        assert client.public not in rule
+        listed.chmod(0o644)
+        wait_until(lambda: client.public in rule)
