@@ -45,7 +45,7 @@ def test_what_is_there_is_not_replaced(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_the_first_line_is_the_newest(tmp_path: Path) -> None:
+def test_the_order_is_that_of_the_lines(tmp_path: Path) -> None:
     """Comments and empty lines are none."""
     path = file_of(tmp_path, "# ours", "", line(1), f"  {line(2)} ")
     assert read_secrets(path) == (b"\1" * SECRET_SIZE, b"\2" * SECRET_SIZE)

@@ -17,6 +17,7 @@ import meshmsg as mm
 import meshmsg.aio
 from meshmsg.patterns import WorkQueue, work
 from meshmsg.testing import SimWorld
+from tests.support.certs import alone
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 
 pytestmark = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
@@ -122,6 +123,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "allow= is of servers": {"server": PAIR, "allow": mm.ANYBODY},
     "a client has one": {"server": PAIR, "key": [PAIR, PAIR]},
     "is no file, and no key in Z85: it has 7 characters": {"server": "nowhere"},
+    "server is a pin, which is for mm.Tls": {"server": "sha256//" + "A" * 43 + "="},
     "server is a secret key": {"server": PAIR.secret if PAIR else ""},
     "key is a key itself": {"key": PAIR.secret if PAIR else "", "allow": mm.ANYBODY},
     "allow is int": {"key": PAIR, "allow": 5},
@@ -135,6 +137,14 @@ def test_a_policy_that_cannot_be_is_refused_where_it_is_made(words: str) -> None
         mm.Curve(**WRONG[words])
     assert PAIR
     assert PAIR.secret not in str(caught.value)
+
+
+def test_a_certificate_is_no_server_s_key(tmp_path: Path) -> None:
+    """It would be taken for a key that nobody has; so the error says what it is for."""
+    path = alone(tmp_path, "server").cert
+    for given in (path, str(path)):
+        with pytest.raises(mm.UsageError, match=f"server is {path}, a certificate.* mm.Tls.* Z85"):
+            mm.Curve(server=given)
 
 
 def test_a_policy_is_not_changed_shows_no_secret_and_is_not_pickled(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from meshmsg._security.allow import Allowed, Rule, rule_of
 from meshmsg._security.files.key_files import read_keys
 from meshmsg._security.keys import KeyPair, SecretKey, key_octets
 from meshmsg._security.policy import Policy, need
-from meshmsg._security.public_keys import PublicKey, is_key, public_key
+from meshmsg._security.public_keys import PIN, PublicKey, has_certificate, is_key, public_key
 
 KEYS_MAX = 3
 """Pairs of a server that is rotating them."""
@@ -68,7 +68,7 @@ class Curve(Policy):
     ) -> None:
         put = object.__setattr__
         put(self, "_pairs", _pairs_of(key))
-        put(self, "_server", "" if server is None else public_key(server, "server"))
+        put(self, "_server", "" if server is None else _server_key(server))
         _check(self._pairs, self._server, allow)
         rule = Rule() if allow is None else rule_of(allow)
         self._put(rule, server=server, key=key, allow=allow)
@@ -136,6 +136,22 @@ def _pair_of(key: SecretSource) -> KeyPair:
             f"key: {os.fspath(key)} has a public key only; the secret one is in a .key_secret file"
         )
     return KeyPair(found.public, found.secret)
+
+
+def _server_key(server: PublicKey) -> str:
+    """Return the server's key, which is none of a certificate."""
+    key = public_key(server, "server")
+    what = ""
+    if isinstance(server, str) and server.startswith(PIN):
+        what = "a pin, which is"
+    elif isinstance(server, (str, os.PathLike)) and not is_key(server) and has_certificate(server):
+        what = f"{os.fspath(server)}, a certificate, which is"
+    if what:
+        raise UsageError(
+            f"server is {what} for mm.Tls(allow=...); CURVE has keys: the path of the server's "
+            ".key file, or 40 characters of Z85"
+        )
+    return key
 
 
 def _check(pairs: tuple[KeyPair, ...], server: str, allow: object) -> None:

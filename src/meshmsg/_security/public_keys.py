@@ -96,3 +96,13 @@ def public_key(given: object, what: str) -> str:
     if not isinstance(content, str) and PEM in content[0]:
         return key_text(pin_of(content[0]))
     return read_keys(path).public
+
+
+def has_certificate(path: str | os.PathLike[str]) -> bool:
+    """Whether a certificate is in a file, rather than a key.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    content = read_file(os.fspath(path))
+    return not isinstance(content, str) and PEM in content[0]

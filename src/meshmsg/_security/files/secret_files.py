@@ -1,6 +1,6 @@
 """Files of shared secrets: a line for each, the first of which is the one that is used to connect.
 
-Not here: what a socket does with them (secret.py). Law: as in files.py; no error quotes a secret.
+Not here: what a socket does with them (tls_files.py). Law: as in safe.py; no error quotes a secret.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def _content() -> str:
 
 
 def read_secrets(path: str | os.PathLike[str]) -> tuple[bytes, ...]:
-    """Read the secrets of a file, 1 to 3 of 32 octets, the newest first.
+    """Read the secrets of a file, 1 to 3 of 32 octets, in the order of its lines: the first
+    is the one that is used to connect.
 
     Raises:
         UsageError: It has none, or too many; a line is no secret; others can read it, or it is
