@@ -136,6 +136,15 @@ router_number(router_sock *s, router_peer *peer)
 
 /* ---- peers ---- */
 
+/* Whom a mechanism knows keeps its name from everybody else. */
+static bool
+router_hands_over(const router_sock *s, const mmi_pipe *from, const mmi_pipe *to)
+{
+    const mmi_known *old = from->known, *now = to->known;
+    bool same = old == NULL || (now != NULL && strcmp(old->user_id, now->user_id) == 0);
+    return same && (s->host->opts->flags & MM_OPT_HANDOVER) != 0;
+}
+
 static int
 router_add(void *ps, mmi_pipe *p)
 {
@@ -148,7 +157,7 @@ router_add(void *ps, mmi_pipe *p)
         router_number(s, peer);
     }
     router_peer *old = router_named(s, peer->identity, peer->identity_size);
-    if (old != NULL && (s->host->opts->flags & MM_OPT_HANDOVER) == 0) {
+    if (old != NULL && !router_hands_over(s, old->pipe, p)) {
         return MM_EADDRINUSE;
     }
     if (mmi_map_put(&s->pipes, p->id, peer) != MM_OK) {

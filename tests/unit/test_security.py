@@ -234,6 +234,37 @@ def test_a_router_is_protected_for_whom_it_names_too() -> None:
         assert dealer.recv(timeout=WAIT_S) == b"hi"
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_an_identity_passes_to_nobody_else(same: bool) -> None:
+    """With handover=True: to the same user, by whatever key; who is another one is refused."""
+    server, alice, other = mm.keygen(), mm.keygen(), mm.keygen()
+    users = {alice.public: "alice", other.public: "alice" if same else "mallory"}
+    policy = mm.Curve(key=server, allow=users)
+    with (
+        mm.Router(bind=of_its_own(), handover=True, security=policy) as router,
+        mm.Dealer(
+            connect=router.endpoint,
+            identity=b"name",
+            security=mm.Curve(server=server, key=alice),
+            reconnect_min=WAIT_S,
+            reconnect_max=WAIT_S,
+        ) as first,
+    ):
+        first.send(b"1", timeout=WAIT_S)
+        assert router.recv(timeout=WAIT_S).peer == b"name"
+        called = mm.Curve(server=server, key=other)
+        with mm.Dealer(connect=router.endpoint, identity=b"name", security=called) as second:
+            if same:
+                second.send(b"2", timeout=WAIT_S)
+                assert router.recv(timeout=WAIT_S) == b"2"
+                wait_until(lambda: not first.peers())
+                return
+            assert "has this identity" in failed(router).detail
+            wait_until(lambda: any("has this identity" in e.detail for e in second.events()))
+        router.send(b"yours", to=b"name")
+        assert first.recv(timeout=WAIT_S) == b"yours"
+
+
 def test_a_simulated_world_has_lists_and_no_functions() -> None:
     """For those there would have to be a thread."""
     server, alice = mm.keygen(), mm.keygen()

@@ -91,7 +91,7 @@ class RouterForm(Inbox[Message]):
     Args:
         identity: The name other Routers know it by.
         handover: A newcomer with the identity of a connected peer takes its place, instead of being
-            refused.
+            refused; of another user (`security=`) it is refused all the same.
         on_unroutable: What a message to an unknown peer does: "error" raises PeerError, "drop"
             counts it.
     """

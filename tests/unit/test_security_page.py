@@ -1,0 +1,77 @@
+"""docs/security.md does what it says: its guide is typed into an empty folder, as it stands there.
+
+Not here: how keys are changed (test_rotation.py), what each part of the page promises.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket as system
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import meshmsg as mm
+from tests.support.pairs import WAIT_S
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/security.md").read_text(encoding="utf-8")
+GUIDE = PAGE.partition("\n## In ten minutes\n")[2].partition("\n## ")[0]
+LINES_MAX = 4
+"""That a stranger types in a shell."""
+_FENCED = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(kind: str) -> list[str]:
+    """The guide's blocks of that kind, in order."""
+    return [textwrap.dedent(text) for name, text in _FENCED.findall(GUIDE) if name == kind]
+
+
+def free_port() -> int:
+    """One that nobody has now."""
+    with system.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
+@pytest.mark.parametrize("mask", ["022", "077"])
+def test_the_guide_works_in_an_empty_folder(tmp_path: Path, mask: str) -> None:
+    """Its lines of shell, then its two programs, between two folders that are two machines."""
+    programs, server, client = (tmp_path / name for name in ("bin", "server", "client"))
+    for folder in (programs, server, client):
+        folder.mkdir()
+    program = programs / "meshmsg"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m meshmsg "$@"\n')
+    program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    [typed] = blocks("sh")
+    assert len(typed.splitlines()) == LINES_MAX
+    command = ["sh", "-euc", f"umask {mask}\n{typed}"]
+    subprocess.run(command, cwd=server, env=environment, check=True, timeout=WAIT_S)
+    for name in ("server.key", "alice.key_secret"):
+        (server / name).rename(client / name)
+    serves, calls = blocks("python")
+    port = free_port()
+    serves, calls = (one.replace("5555", str(port)) for one in (serves, calls))
+    calls = calls.replace("//host:", "//127.0.0.1:")
+    run = [sys.executable, "-c"]
+    with subprocess.Popen([*run, serves], cwd=server, stdout=subprocess.PIPE, text=True) as served:
+        try:
+            subprocess.run([*run, calls], cwd=client, check=True, timeout=WAIT_S)
+            told, _ = served.communicate(timeout=WAIT_S)
+        finally:
+            served.kill()
+    assert told == "hello from alice\n"
+    assert told.strip() in GUIDE
+
+
+def test_the_rows_of_the_threat_table_have_all_three_parts() -> None:
+    """Who, what is promised, and what is not: none is empty."""
+    table = PAGE.partition("\n## Against whom\n")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| ")]
+    assert len(rows) >= 6
+    assert all(len(row) == 3 and all(cell.strip() for cell in row) for row in rows)
