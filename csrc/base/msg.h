@@ -13,7 +13,7 @@
 
 #include "base/known.h"
 
-enum { MMI_FRAME_HEAD_MAX = 9, MMI_BORROW_FRAMES_MAX = 2 };
+enum { MMI_FRAME_HEAD_MAX = 9, MMI_BORROW_FRAMES_MAX = 8 };
 
 typedef struct mmi_frame {
     const uint8_t *data;

@@ -37,9 +37,8 @@ mmi_py_is_time(PyObject *timeout)
     return timeout == Py_None || (PyFloat_CheckExact(timeout) && PyFloat_AsDouble(timeout) >= 0);
 }
 
-/* A topic that is not empty as a frame.  false: it is looked at by Python. */
-static bool
-args_topic(PyObject *topic, mm_body *frame)
+bool
+mmi_py_topic(PyObject *topic, mm_body *frame)
 {
     Py_ssize_t size;
     const char *text = PyUnicode_Check(topic) ? PyUnicode_AsUTF8AndSize(topic, &size) : NULL;
@@ -59,7 +58,7 @@ mmi_py_frames_of(PyObject *data, PyObject *timeout, PyObject *topic, mm_body *fr
 {
     uint32_t count = 0;
     if (!PyBytes_Check(data) || !mmi_py_is_time(timeout) ||
-        (topic != NULL && !args_topic(topic, &frames[count++]))) {
+        (topic != NULL && !mmi_py_topic(topic, &frames[count++]))) {
         return 0;
     }
     frames[count++] = mmi_py_body(data);

@@ -46,6 +46,8 @@ mm_body mmi_py_body(PyObject *bytes);
 /* The frames of what is to be sent, MM_PARTS_MAX at most, and how many; topic: NULL for none.  0:
  * that is not plain, and to be looked at by Python. */
 uint32_t mmi_py_frames_of(PyObject *data, PyObject *timeout, PyObject *topic, mm_body *frames);
+/* A topic that is not empty as a frame.  false: it is looked at by Python. */
+bool mmi_py_topic(PyObject *topic, mm_body *frame);
 /* What is surely a time, or None for none, need not be looked at by Python. */
 bool mmi_py_is_time(PyObject *timeout);
 
@@ -99,6 +101,7 @@ PyObject *mmi_py_form(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
 /* The functions of binding/send.c, and of binding/frames.c. */
 PyObject *mmi_py_send(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_py_send_frames(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_py_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_py_all_bytes(PyObject *self, PyObject *list);
 PyObject *mmi_py_parts(PyObject *self, PyObject *arg);

@@ -18,6 +18,7 @@ static PyMethodDef native_methods[] = {
     { "async_turn", mmi_py_async_turn, METH_NOARGS, NULL },
     { "async_rests", mmi_py_async_rests, METH_O, NULL },
     { "aiter", (PyCFunction)(void (*)(void))mmi_py_aiter, METH_FASTCALL, NULL },
+    { "send_frames", (PyCFunction)(void (*)(void))mmi_py_send_frames, METH_FASTCALL, NULL },
     { "send_list", (PyCFunction)(void (*)(void))mmi_py_send_list, METH_FASTCALL, NULL },
     { "gather", (PyCFunction)(void (*)(void))mmi_py_gather, METH_FASTCALL, NULL },
     { "all_bytes", mmi_py_all_bytes, METH_O, NULL },

@@ -41,6 +41,60 @@ mmi_py_send(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return PyLong_FromLong(mmi_py_send_parts(handle, &body, 1));
 }
 
+/* The items of what is plainly a list or tuple, borrowed, and how many; 0: more than fit, or not
+ * plain. */
+static uint32_t
+send_items(PyObject *frames, PyObject **items, uint32_t room)
+{
+    bool is_list = PyList_CheckExact(frames);
+    if (!is_list && !PyTuple_CheckExact(frames)) {
+        return 0;
+    }
+    Py_ssize_t count = is_list ? PyList_Size(frames) : PyTuple_Size(frames);
+    if (count > (Py_ssize_t)room) {
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        items[i] = is_list ? PyList_GetItem(frames, i) : PyTuple_GetItem(frames, i);
+        if (!PyBytes_Check(items[i])) {
+            return 0;
+        }
+    }
+    return (uint32_t)count;
+}
+
+/* send_frames(handle, frames, least, topic or None) -> code, or None: that is not plain, or fewer
+ * than least, and to be looked at by Python; nothing was done */
+PyObject *
+mmi_py_send_frames(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    mm_body bodies[MM_PARTS_MAX];
+    PyObject *items[MM_PARTS_MAX];
+    if (count != 4) {
+        return mmi_py_arguments("(handle, frames, least, topic)");
+    }
+    long least = PyLong_AsLong(args[2]);
+    if (!mmi_py_handle(args[0], &handle) || (least == -1 && PyErr_Occurred() != NULL)) {
+        return NULL;
+    }
+    uint32_t topics = args[3] != Py_None;
+    uint32_t given = send_items(args[1], items, MM_PARTS_MAX - topics);
+    if (given == 0 || given < least || (topics == 1 && !mmi_py_topic(args[3], &bodies[0]))) {
+        return mmi_py_none();
+    }
+    for (uint32_t i = 0; i < given; i++) {
+        Py_IncRef(items[i]);   /* others may change the list while the interpreter's lock is theirs */
+        bodies[topics + i] = mmi_py_body(items[i]);
+    }
+    int rc = mmi_py_send_parts(handle, bodies, topics + given);
+    for (uint32_t i = 0; i < given; i++) {
+        Py_DecRef(items[i]);
+    }
+    return PyLong_FromLong(rc);
+}
+
 /* Takes references to up to SEND_RUN messages from at on; how many, -1: one is not bytes. */
 static int
 send_take(PyObject *list, Py_ssize_t at, Py_ssize_t end, PyObject **held, mm_body *bodies)

@@ -52,7 +52,7 @@ int mm_send_now(mm_handle socket, const void *body, size_t size);   /* mm_send t
 int mm_send_waits(mm_handle socket);   /* a send that got MM_EAGAIN: 1: is to wait; 0: not (overflow, no_peer) */
 /* Up to MM_PARTS_MAX frames, without entering the kernel or waiting for a lock: *more is then 0, or MM_MORE_SETTLE:
  * queued, mm_settle has the rest, or MM_MORE_SEND: nothing was done, as it takes mm_send_frames. */
-enum { MM_PARTS_MAX = 2, MM_MORE_SETTLE = 1, MM_MORE_SEND = 2 };
+enum { MM_PARTS_MAX = 8, MM_MORE_SETTLE = 1, MM_MORE_SEND = 2 };
 int mm_send_queue(mm_handle socket, const mm_body *frames, uint32_t count, int *more);
 int mm_settle(mm_handle socket);
 /* to: as of mm_send_frames, or whom a REP or RESPONDENT answers, with the way back in front. */

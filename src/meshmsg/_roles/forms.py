@@ -174,11 +174,15 @@ class BusForm(Inbox[Message]):
     fileno = fileno
 
 
+ROUTED_LEAST = 2
+"""Frames of what a Router sends: an identity, and what goes there."""
+
+
 def pack_route(frames: Iterable[Data]) -> tuple[bytes, Any, int]:
     """Return frames as C wants them; refuses what a Router cannot send."""
     if not isinstance(frames, (bytes, str, bytearray, memoryview)):  # pack_frames refuses those
         frames = list(frames)
-        if len(frames) < 2:
+        if len(frames) < ROUTED_LEAST:
             raise UsageError("a Router sends an identity and at least one frame behind it")
         if isinstance(frames[0], str):
             raise TypeError("an identity is bytes, not str; encode it: name.encode()")

@@ -16,7 +16,7 @@ from meshmsg._roles.subscribed import Subscribed, not_subscribed
 from meshmsg._roles.topics import subscribers_of
 from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
-from meshmsg._sync.sending import send_body, send_packed
+from meshmsg._sync.sending import send_body, send_packed, sent_at_once
 from meshmsg._sync.socket import Socket
 
 
@@ -69,7 +69,8 @@ def send_frames(
         TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `send`.
         UsageError: There is no frame.
     """
-    send_packed(self, pack_frames(frames, topic), timeout)
+    if not sent_at_once(self, frames, timeout, topic=None if topic == "" else topic):
+        send_packed(self, pack_frames(frames, topic), timeout)
 
 
 @verb

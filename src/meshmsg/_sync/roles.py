@@ -18,7 +18,15 @@ from meshmsg._sync.publishing import send as publish
 from meshmsg._sync.publishing import send_frames as publish_frames
 from meshmsg._sync.publishing import wait_for_subscribed, wait_for_subscribers
 from meshmsg._sync.receiving import iterate, recv, recv_frames, recv_many
-from meshmsg._sync.sending import drain, send, send_batch, send_frames, send_many, send_packed
+from meshmsg._sync.sending import (
+    drain,
+    send,
+    send_batch,
+    send_frames,
+    send_many,
+    send_packed,
+    sent_at_once,
+)
 from meshmsg._sync.socket import Socket
 
 
@@ -146,6 +154,8 @@ class Router(forms.RouterForm, Socket[Message]):
             UsageError: There is no frame behind the identity.
             WouldBlockError, TimedOutError, TooLargeError, ClosedError: As for any send.
         """
+        if sent_at_once(self, frames, timeout, forms.ROUTED_LEAST):
+            return
         packed = forms.pack_route(frames)
         try:
             send_packed(self, packed, timeout)

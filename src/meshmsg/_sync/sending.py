@@ -33,6 +33,20 @@ from meshmsg._sync.socket import Socket
 _send = native.send
 
 
+def sent_at_once(
+    self: Socket[Any],
+    frames: object,
+    timeout: float | None,
+    least: int = 1,
+    topic: str | bytes | None = None,
+) -> bool:
+    """Send plain frames if there is room now; else nothing was done."""
+    if timeout is not None:
+        to_ms(timeout)  # refuses what is no time
+    code: int | None = native.send_frames(self._handle, frames, least, topic)
+    return code == 0
+
+
 def sending(
     self: Socket[Any], call: Callable[[int, int], int], timeout: float | None, size: int, count: int
 ) -> None:
@@ -123,7 +137,8 @@ def send_frames(self: Socket[Any], frames: Sequence[Data], *, timeout: float | N
         TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `send`.
         UsageError: There is no frame.
     """
-    send_packed(self, pack_frames(frames), timeout)
+    if not sent_at_once(self, frames, timeout):
+        send_packed(self, pack_frames(frames), timeout)
 
 
 @verb

@@ -16,7 +16,7 @@ from meshmsg._roles.topics import subscribers_of
 from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
 from meshmsg.aio._loop import PEERS
-from meshmsg.aio._sending import send_on, send_packed
+from meshmsg.aio._sending import send_on, send_packed, sent_at_once
 from meshmsg.aio._socket import Socket
 from meshmsg.aio._turns import FAST_CALLS_MAX, is_due
 
@@ -76,7 +76,8 @@ async def send_frames(
         TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
         UsageError: There is no frame.
     """
-    await send_packed(self, pack_frames(frames, topic), timeout)
+    if not await sent_at_once(self, frames, timeout, topic=None if topic == "" else topic):
+        await send_packed(self, pack_frames(frames, topic), timeout)
 
 
 @verb

@@ -28,6 +28,7 @@ from meshmsg.aio._sending import (
     send_many,
     send_on,
     send_packed,
+    sent_at_once,
 )
 from meshmsg.aio._socket import Socket
 
@@ -164,6 +165,8 @@ class Router(forms.RouterForm, Socket[Message]):
             UsageError: There is no frame behind the identity.
             WouldBlockError, TimedOutError, TooLargeError, ClosedError: As for any send.
         """
+        if await sent_at_once(self, frames, timeout, forms.ROUTED_LEAST):
+            return
         packed = forms.pack_route(frames)
         try:
             await send_packed(self, packed, timeout)

@@ -39,6 +39,21 @@ async def send_packed(
     )
 
 
+async def sent_at_once(
+    self: Socket[Any],
+    frames: object,
+    timeout: float | None,
+    least: int = 1,
+    topic: str | bytes | None = None,
+) -> bool:
+    """Send plain frames if there is room now; else nothing was done."""
+    to_ms(timeout)  # refuses what is no time
+    if is_due():
+        await share()
+    code: int | None = native.send_frames(self._handle, frames, least, topic)
+    return code == 0
+
+
 async def sending(
     self: Socket[Any],
     attempt: Callable[[], int],
@@ -111,7 +126,8 @@ async def send_frames(
         TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
         UsageError: There is no frame.
     """
-    await send_packed(self, pack_frames(frames), timeout)
+    if not await sent_at_once(self, frames, timeout):
+        await send_packed(self, pack_frames(frames), timeout)
 
 
 @verb
