@@ -85,7 +85,7 @@ mmi_py_send_frames(PyObject *self, PyObject *const *args, Py_ssize_t count)
         return mmi_py_none();
     }
     for (uint32_t i = 0; i < given; i++) {
-        Py_IncRef(items[i]);   /* others may change the list while the interpreter's lock is theirs */
+        Py_IncRef(items[i]); /* others may change the list while the interpreter's lock is theirs */
         bodies[topics + i] = mmi_py_body(items[i]);
     }
     int rc = mmi_py_send_parts(handle, bodies, topics + given);
@@ -101,7 +101,7 @@ send_take(PyObject *list, Py_ssize_t at, Py_ssize_t end, PyObject **held, mm_bod
 {
     int count = 0;
     for (; count < SEND_RUN && at + count < end; count++) {
-        PyObject *item = PyList_GetItem(list, at + count);   /* borrowed */
+        PyObject *item = PyList_GetItem(list, at + count); /* borrowed */
         char *body;
         Py_ssize_t size;
         if (item == NULL || PyBytes_AsStringAndSize(item, &body, &size) != 0) {
@@ -135,7 +135,7 @@ static bool
 send_note(PyObject *counts, Py_ssize_t sent)
 {
     for (Py_ssize_t i = 0; i < 2; i++) {
-        Py_ssize_t before = PyLong_AsSsize_t(PyList_GetItem(counts, i));   /* borrowed */
+        Py_ssize_t before = PyLong_AsSsize_t(PyList_GetItem(counts, i)); /* borrowed */
         PyObject *now = PyErr_Occurred() == NULL ? PyLong_FromSsize_t(before + sent) : NULL;
         if (now == NULL || PyList_SetItem(counts, i, now) != 0) {
             return false;
@@ -182,7 +182,7 @@ mmi_py_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
             return NULL;
         }
         at += (Py_ssize_t)sent;
-        end = PyList_Size(args[1]);   /* others may have changed it meanwhile */
+        end = PyList_Size(args[1]); /* others may have changed it meanwhile */
         if (at < end) {
             rc = send_go_on(rc, now_ms - start_ms, timeout_ms, slice_ms, &left_ms);
         }
