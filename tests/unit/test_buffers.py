@@ -283,7 +283,7 @@ def test_no_call_of_the_core_is_told_a_size_by_len() -> None:
 
     Of what the core writes to (ffi.new), and of lists and octets made here, the count may be told.
     """
-    lists = {"messages", "left", "users"}
+    lists = {"messages", "left", "users", "more"}
     seen = 0
     for path, call in calls_of_c():
         seen += 1
