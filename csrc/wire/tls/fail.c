@@ -14,6 +14,7 @@ enum {
     ALERT_CODE = 0xff,                   /* of the value a callback gets */
     ALERT_HANDSHAKE_FAILURE = 40,
     ALERT_BAD_CERTIFICATE = 42,
+    ALERT_UNSUPPORTED_CERTIFICATE = 43,
     ALERT_REVOKED = 44,
     ALERT_EXPIRED = 45,
     ALERT_CERTIFICATE_UNKNOWN = 46,
@@ -50,8 +51,11 @@ alert_guess(const mmi_tls *t, int code)
     switch (code) {
     case ALERT_HANDSHAKE_FAILURE:
         return secret ? ": it most likely has another secret, or none"
-                      : ": nothing that both can do";
-    case ALERT_BAD_CERTIFICATE: return ": it does not take our certificate or name";
+                      : ": nothing that both can do, or it wants a secret";
+    case ALERT_BAD_CERTIFICATE: return ": it does not take our certificate, its name, pin or date";
+    case ALERT_UNSUPPORTED_CERTIFICATE:
+        return t->dials ? ": our certificate is not for a client"
+                        : ": our certificate is not for a server";
     case ALERT_REVOKED: return ": its crl= has our certificate";
     case ALERT_EXPIRED: return ": our certificate, or its clock";
     case ALERT_CERTIFICATE_UNKNOWN: return ": it does not take our certificate";
@@ -61,6 +65,16 @@ alert_guess(const mmi_tls *t, int code)
     case ALERT_NO_APPLICATION_PROTOCOL: return ": it is no peer for messages";
     default: return "";
     }
+}
+
+/* OpenSSL 3.0 has no words for these. */
+static const char *
+alert_words(const mmi_tls *t, int code)
+{
+    return code == ALERT_CERTIFICATE_REQUIRED ? "certificate required"
+           : code == ALERT_NO_APPLICATION_PROTOCOL
+               ? "no application protocol"
+               : t->openssl->SSL_alert_desc_string_long(t->alert);
 }
 
 /* An error that is none of a check of ours. */
@@ -79,6 +93,9 @@ fail_words(mmi_tls *t, unsigned long error, mmi_refusal *why)
     if (code == MMI_SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
         return mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
                               "it has none, and clients are to have one");
+    }
+    if (code == MMI_SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM && t->context->kind == TLS_BY_SECRET) {
+        return mmi_tls_refuse(why, MM_REASON_CRYPTO, "it named no secret, and wants a certificate");
     }
     if (code == MMI_SSL_R_NO_SHARED_CIPHER || code == MMI_SSL_R_UNSUPPORTED_PROTOCOL) {
         return mmi_tls_refuse(why, MM_REASON_MECHANISM, "no TLS that both can do: %s", words);
@@ -99,8 +116,8 @@ mmi_tls_failed(mmi_tls *t, mmi_refusal *why)
         *why = t->refusal;
     } else if (t->alert != 0) {
         int code = t->alert & ALERT_CODE;
-        rc = mmi_tls_refuse(why, MM_REASON_TLS_ALERT, "it says '%s'%s",
-                            t->openssl->SSL_alert_desc_string_long(t->alert), alert_guess(t, code));
+        rc = mmi_tls_refuse(why, MM_REASON_TLS_ALERT, "it says '%s'%s", alert_words(t, code),
+                            alert_guess(t, code));
     } else {
         rc = fail_words(t, error, why);
     }

@@ -114,7 +114,7 @@ typedef struct mmi_tls {
     size_t promised;                     /* octets that the next seal may write     */
     uint64_t sealed;                     /* records                                 */
     uint32_t quiet;                      /* records in a row without octets for us  */
-    bool no_memory, too_much, closed, seal_failed, open_failed;
+    bool no_memory, too_much, opened, closed, seal_failed, open_failed;   /* opened: some octets */
 } mmi_tls;
 
 /* tls/config.c.  The policy of now, counted once more. */
@@ -142,6 +142,7 @@ struct bio_st *mmi_tls_bio(mmi_tls *t);                             /* likewise 
 /* Octets up to the next place where a head or a record ends, of so many. */
 size_t mmi_tls_records_part(const tls_records *r, size_t size);
 bool mmi_tls_between(const tls_records *r);
+void mmi_tls_say(mmi_tls *t, const uint8_t *data, size_t size);     /* as it is; if there is memory */
 void mmi_tls_said_sent(mmi_tls *t, size_t size);
 
 /* tls/verify.c: the callback of a context, and the same of a proof.  */

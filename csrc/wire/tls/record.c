@@ -156,13 +156,25 @@ open_keep(mmi_tls *t, const uint8_t *in, size_t size)
     return MM_OK;
 }
 
+/* The peer says that it ends.  Who listens can refuse whom it knows by no other alert (tls.c). */
+static int
+open_closed(mmi_tls *t, mmi_refusal *why)
+{
+    t->closed = true;
+    return t->opened || !t->dials
+               ? 0
+               : mmi_tls_refuse(why, MM_REASON_TLS_ALERT,
+                                "it says 'close notify' once it knows who we are: it does not let "
+                                "us in");
+}
+
 /* OpenSSL gave nothing: is there more for it to read, or is that the end?  1: go on; 0: no. */
 static int
 open_stopped(mmi_tls *t, int rc, const uint8_t **in, size_t *size, mmi_refusal *why)
 {
     switch (t->openssl->SSL_get_error(t->ssl, rc)) {
     case MMI_SSL_ERROR_WANT_READ: return open_next(t, in, size) ? 1 : 0;
-    case MMI_SSL_ERROR_ZERO_RETURN: t->closed = true; return 0;
+    case MMI_SSL_ERROR_ZERO_RETURN: return open_closed(t, why);
     default: return mmi_tls_failed(t, why);
     }
 }
@@ -184,6 +196,7 @@ open_all(mmi_tls *t, const uint8_t *in, size_t size, uint8_t *out, size_t cap, s
         o->ERR_clear_error();
         int done = o->SSL_read_ex(t->ssl, out + *given, cap - *given, &got);
         *given += got;
+        t->opened = t->opened || got > 0;
         t->quiet = done == 1 ? 0 : t->quiet;
         rc = done == 1 ? 1 : open_stopped(t, done, &in, &size, why);
     }

@@ -110,6 +110,12 @@ stream_say(mmi_tls *t, const char *buf, size_t size)
     return true;
 }
 
+void
+mmi_tls_say(mmi_tls *t, const uint8_t *data, size_t size)
+{
+    (void)stream_say(t, (const char *)data, size);
+}
+
 static int
 stream_write(struct bio_st *bio, const char *buf, size_t size, size_t *written)
 {

@@ -19,6 +19,9 @@ enum {
     TLS_EXCERPT_MAX = 30                 /* octets of what a stranger said that are shown */
 };
 
+/* An alert, as the first thing that is said: unexpected_message. */
+static const uint8_t tls_unexpected[] = { TLS_RECORD_ALERT, TLS_RECORD_MAJOR, 3, 0, 2, 2, 10 };
+
 static void
 tls_end(void *self)
 {
@@ -219,6 +222,9 @@ tls_step(mmi_tls *t, const uint8_t *buf, size_t size, size_t *used, mmi_refusal 
 {
     size_t part = mmi_tls_records_part(&t->records, size);
     if (!tls_first_may_be(t, buf, size)) {
+        if (!t->dials && t->heard == 0) {   /* so that who dials knows what is spoken here */
+            mmi_tls_say(t, tls_unexpected, sizeof tls_unexpected);
+        }
         return tls_stranger(buf, size, why);
     }
     t->heard += part;
@@ -264,9 +270,11 @@ tls_answer(void *self, const mmi_answer *answer, mmi_refusal *why)
         t->state = TLS_DONE;
         return MMI_STEP_DONE;
     }
-    t->openssl->ERR_clear_error();
-    (void)t->openssl->SSL_shutdown(t->ssl);   /* there is no alert that one may send now */
-    t->openssl->ERR_clear_error();
+    if (answer->kind == MM_DENY) {   /* OpenSSL has no function for another alert by now */
+        t->openssl->ERR_clear_error();
+        (void)t->openssl->SSL_shutdown(t->ssl);
+        t->openssl->ERR_clear_error();
+    }
     t->state = TLS_FAILED;
     return mmi_tls_refuse(why, answer->reason, "%s", answer->why);
 }

@@ -118,7 +118,7 @@ zmtp_guess(const mmi_handshake *o)
         return shield->mechanism->guess(shield->self);
     }
     if (o->config.mechanism != NULL) {
-        return "it may want another mechanism, or not know who we are, or not want this role";
+        return "another mechanism, or it does not know us, or want this role";
     }
     if (o->said == 0) {
         return "no ZeroMQ peer, or it wants PLAIN or CURVE, or takes no more";
