@@ -50,7 +50,8 @@ class Curve(Policy):
             thread of its own; of asyncio sockets on the loop, and may be a coroutine function.
 
     Raises:
-        UsageError: What is missing, too much or no key; a secret file that others can read.
+        UsageError: What is missing, too much or no key; a secret file that others can read; a file
+            of `allow` or `server` that others can change.
         OSError: A file cannot be read.
     """
 

@@ -64,7 +64,8 @@ class Tls(_OverTls):
 
     The files are looked at once a second. What is new is for new connections; a connection that it
     would not let in any more is ended (`Reason.REVOKED`). What is wrong changes nothing, and the
-    log says so.
+    log says so. A certificate or a CA that ends within 14 days is told by an event
+    (`EventKind.CERT_EXPIRES`).
 
     Thread-safe: yes; it is not changed. It is not pickled: hand on the paths of the files.
 
@@ -84,7 +85,8 @@ class Tls(_OverTls):
         min_version: "1.3", or "1.2" for peers that have no newer one.
 
     Raises:
-        UsageError: What is missing or does not fit; a key file that others can read.
+        UsageError: What is missing or does not fit; a key file that others can read; a file of
+            `allow`, `ca` or `crl` that others can change.
         ResourceError: There is no OpenSSL; it says what to install.
         OSError: A file cannot be read.
     """
