@@ -242,19 +242,26 @@ api_outer_agrees(const mmi_socket *s, const mmi_url *url, bool dials)
 }
 
 int
-mmi_api_protect(mmi_socket *s, const mmi_mechanism *mechanism, const void *config, size_t size)
+mmi_api_keep(mmi_socket *s, const void *config, size_t size, const void **kept)
 {
     if (!mmi_list_empty(&s->dialers) || !mmi_list_empty(&s->listeners) ||
         !mmi_list_empty(&s->links)) {
         return MM_ESTATE;
     }
-    const void *kept = mmi_engine_policy(s->engine, config, size);
-    if (kept == NULL) {
-        return MM_ENOMEM;
+    *kept = mmi_engine_policy(s->engine, config, size);
+    return *kept != NULL ? MM_OK : MM_ENOMEM;
+}
+
+int
+mmi_api_protect(mmi_socket *s, const mmi_mechanism *mechanism, const void *config, size_t size)
+{
+    const void *kept;
+    int rc = mmi_api_keep(s, config, size, &kept);
+    if (rc == MM_OK) {
+        s->mechanism = mechanism;
+        s->mechanism_config = kept;
     }
-    s->mechanism = mechanism;
-    s->mechanism_config = kept;
-    return MM_OK;
+    return rc;
 }
 
 /* Where to listen. The engine's lock is dropped while that is looked up: *s may be gone after. */

@@ -19,6 +19,8 @@ int mmi_api_enter_quick(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
 int mmi_api_leave(mmi_socket *s, int rc);            /* settles, unlocks, returns rc */
 
 /* All connections of a socket from now on.  MM_ESTATE: it has endpoints; MM_ENOMEM. */
+/* Of a socket without an endpoint yet; else MM_ESTATE.  MM_ENOMEM. */
+int mmi_api_keep(mmi_socket *s, const void *config, size_t size, const void **kept);
 int mmi_api_protect(mmi_socket *s, const mmi_mechanism *mechanism, const void *config, size_t size);
 
 /* One blocked call: the deadline is fixed at its start. */

@@ -137,6 +137,21 @@ dialer_say(mmi_tran_why *why, int rc)
     }
 }
 
+/* One address; another user than may be there is not spoken to. */
+static int
+dialer_dial(mmi_dialer *d, const mmi_addr *a, int *stream, mmi_tran_why *why)
+{
+    const mmi_plat *p = &d->socket->engine->plat;
+    int rc = d->tran->dial(p, &d->url, a, stream, why);
+    if (rc == MM_OK && (d->tran->flags & MMI_TRAN_USERS) != 0) {
+        rc = mmi_user_fits(d->socket, *stream, true, why);
+        if (rc != MM_OK) {
+            p->close(p->self, *stream);
+        }
+    }
+    return rc;
+}
+
 /* Tries the addresses that are left; when none is, waits and starts over. */
 static void
 dialer_try(mmi_dialer *d)
@@ -153,7 +168,7 @@ dialer_try(mmi_dialer *d)
         }
         int stream;
         mmi_tran_why why = { .reason = MM_REASON_NONE };
-        int rc = d->tran->dial(&e->plat, &d->url, a, &stream, &why);
+        int rc = dialer_dial(d, a, &stream, &why);
         if (rc == MM_OK || rc == MM_EAGAIN) {
             rc = mmi_link_open(d->socket, d, NULL, stream, rc == MM_EAGAIN, NULL, address);
             if (rc == MM_OK) {

@@ -10,6 +10,7 @@
 #define MMI_ENDS_H
 
 #include "socket/endpoint.h"
+#include "tran/tran.h"
 
 /* ends/socket.c */
 int mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts,
@@ -42,6 +43,15 @@ int mmi_listener_open(mmi_socket *s, const mmi_url *url, const mmi_addr *addr, c
 void mmi_listener_close(mmi_listener *l);                   /* its links stay */
 void mmi_listener_accept(mmi_listener *l);                  /* readable or rung, or its pause is over */
 bool mmi_listener_rung(const mmi_listener *l);              /* of one in engine->rung: somebody waits */
+
+/* ends/user.c: users and groups whose programs may be at the other side, beside our own user and root. */
+typedef struct mmi_users {
+    uint32_t uid_count, gid_count;
+    uint32_t uids[MM_USERS_MAX], gids[MM_USERS_MAX];
+} mmi_users;
+/* Of a stream of MMI_TRAN_USERS, as it begins: MM_OK, or MM_EPERM, and why says it. */
+int mmi_user_fits(const mmi_socket *s, int stream, bool dials, mmi_tran_why *why);
+bool mmi_users_open(const mmi_socket *s);   /* others than our own may come */
 
 /* ends/inspect.c */
 void mmi_socket_stats_now(mmi_socket *s, mm_stats *out);

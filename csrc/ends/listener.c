@@ -26,6 +26,7 @@ static int
 listener_start(mmi_listener *l, const mmi_url *url, const mmi_addr *addr)
 {
     mmi_engine *e = l->socket->engine;
+    l->at.open = mmi_users_open(l->socket);
     int rc = l->tran->listen(&e->plat, url, addr, &l->at, l->text, sizeof l->text);
     l->listening = rc == MM_OK;
     return rc == MM_OK ? listener_watch(l) : rc;
@@ -110,7 +111,22 @@ listener_evict(mmi_listener *l)
     }
 }
 
-/* Somebody came whom the transport let go of again. */
+/* The next who came, if his user may. */
+static int
+listener_next(mmi_listener *l, int *stream, mmi_addr *peer, mmi_tran_why *why)
+{
+    const mmi_plat *p = &l->socket->engine->plat;
+    int rc = l->tran->accept(p, &l->at, stream, peer, why);
+    if (rc == MM_OK && (l->tran->flags & MMI_TRAN_USERS) != 0) {
+        rc = mmi_user_fits(l->socket, *stream, false, why);
+        if (rc != MM_OK) {
+            p->close(p->self, *stream);
+        }
+    }
+    return rc;
+}
+
+/* Somebody came who was let go of again. */
 static void
 listener_turned_away(mmi_listener *l, const mmi_tran_why *why)
 {
@@ -142,12 +158,11 @@ static int
 listener_take(mmi_listener *l)
 {
     mmi_socket *s = l->socket;
-    mmi_engine *e = s->engine;
     mmi_addr peer = { .kind = MMI_ADDR_NONE };
     char address[MM_ENDPOINT_MAX + 1];
     int stream;
     mmi_tran_why why = { .reason = MM_REASON_NONE };
-    int rc = l->tran->accept(&e->plat, &l->at, &stream, &peer, &why);
+    int rc = listener_next(l, &stream, &peer, &why);
     if (rc != MM_OK) {
         if (why.reason != MM_REASON_NONE) {
             listener_turned_away(l, &why);

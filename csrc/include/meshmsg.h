@@ -121,7 +121,7 @@ typedef enum mm_reason {
     MM_REASON_NOT_SP,          /* first octets are no SP hello                         */
     MM_REASON_SP_HEADER,       /* an SP message that ends inside its header            */
     MM_REASON_HANDSHAKE_EOF,   /* the peer closed before the handshake was done        */
-    MM_REASON_USER,            /* an abstract ipc name, and the other side is another user */
+    MM_REASON_USER,            /* over ipc: the other side is another user            */
     MM_REASON_CRYPTO,          /* octets that the peer did not protect, or that were changed */
     MM_REASON_SEQUENCE,        /* a protected message that was repeated, or one that was left out */
     MM_REASON_NOT_ALLOWED,     /* it is known who it is, and it may not come in        */
@@ -317,6 +317,14 @@ typedef struct mm_plain_opts {
 /* All connections of the socket from now on; opts are copied.  Whoever answers, or listens on the way, has the
  * password: connect over ipc or loopback only.  MM_ESTATE: it has endpoints; MM_EINVAL: over 255 octets. */
 MM_API int mm_socket_plain(mm_handle socket, const mm_plain_opts *opts);
+
+/* ---- users of this machine, over ipc: both sides ask the system whose program the other one is ---- */
+enum { MM_USERS_MAX = 64 };
+/* Without it: our own user and root; and a dialer that is root goes to any.  Where CURVE or PLAIN let peers in, or
+ * CURVE proves who listens, nobody is asked.  With it: besides, these users, and who is of one of these groups; the
+ * file of what listens is open to all then.  MM_ESTATE: it has endpoints; MM_EINVAL: over MM_USERS_MAX of either. */
+MM_API int mm_socket_local(mm_handle socket, const uint32_t *uids, size_t uid_count, const uint32_t *gids,
+                           size_t gid_count);
 
 /* ---- TLS, for endpoints with tls+ in front: certificates, pinned keys or a shared secret say who the peer is ---- */
 enum { MM_TLS_1_3 = 0, MM_TLS_1_2 = 1 };   /* the oldest version that is spoken; 1.2 with ECDHE and AEAD only */

@@ -28,7 +28,7 @@ typedef struct mmi_addr {
     uint8_t ip[16];
     uint32_t scope;        /* IPv6 zone index */
     char path[108];        /* MMI_ADDR_UNIX; "@name": Linux's abstract namespace, no file */
-    uint32_t uid;          /* of the peer that accept refused with MM_EPERM */
+    bool open;             /* MMI_ADDR_UNIX, to listen: any user may connect; else our own, and root */
 } mmi_addr;
 
 enum {
@@ -79,8 +79,7 @@ struct mmi_plat {
                         int cap); /* blocks: lock NOT held */
 
     int (*connect)(void *self, const mmi_addr *a,
-                   int *s); /* MM_OK, or MM_EAGAIN: *s is set, watch for WRITE, then connected;
-                               MM_EPERM of an abstract name: another user listens there */
+                   int *s); /* MM_OK, or MM_EAGAIN: *s is set, watch for WRITE, then connected */
     int (*connected)(void *self, int s); /* how it ended: MM_OK, MM_ECONNREFUSED, ... */
     int (*listen)(
         void *self, mmi_addr *a,
@@ -88,8 +87,7 @@ struct mmi_plat {
                     MM_EMFILE; of a path also MM_EEXIST (what is there is no socket, and stays),
                     MM_ENOENT, MM_ENOTDIR, MM_ELOOP, MM_ENAMETOOLONG, MM_EROFS, MM_ENOSPC */
     int (*accept)(void *self, int l, int *s,
-                  mmi_addr *peer);     /* MM_EAGAIN: none; MM_EMFILE; others: skip this one;
-                                          MM_EPERM of an abstract name: another user, peer->uid */
+                  mmi_addr *peer);     /* MM_EAGAIN: none; MM_EMFILE; others: skip this one */
     int (*pair)(void *self, int s[2]); /* two joined streams (inproc) */
     /* Of a stream made by pair; NULL: they are written and read as any other.  lend is writev that
      * may keep what has an owner by reference, counted, until the peer has read it.  borrow gives
@@ -107,6 +105,9 @@ struct mmi_plat {
     void (*transit)(void *self, int s, uint32_t probe_ms, mmi_transit *out);
     /* Of a unix socket.  MM_ENOTSUP: s is none, or the system cannot tell. */
     int (*peer_credentials)(void *self, int s, mmi_credentials *out);
+    /* Whether that user is, or was then, of one of these groups as well: MM_OK, or MM_EPERM; else likewise. */
+    int (*peer_of_group)(void *self, int s, const uint32_t *gids, uint32_t count);
+    uint32_t (*user)(void *self);   /* whose program this is, now */
     void (*finish)(void *self, int s); /* no more writes: FIN after what was written */
     void (*close)(void *self,
                   int s); /* stream or listener; removes its watch; a unix listener's file too */

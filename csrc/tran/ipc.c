@@ -1,10 +1,9 @@
 /*
  * ipc.c: ipc://path, ipc://@name, and ipc:// with path * (bind: a fresh one).
  *
- * Not here: the files, and who may open a name (plat/posix/unix_file.c, unix_name.c).  Law: both
- * sides are told when an abstract name was closed to them because of their user.
+ * Not here: the files (plat/posix/unix_file.c); whose program may be at the other side
+ * (ends/user.c).  Law: a path and a name differ here only.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -49,11 +48,8 @@ ipc_resolve(const mmi_plat *pl, const mmi_url *u, uint64_t tag, mmi_addr *out, i
 static int
 ipc_dial(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, int *stream, mmi_tran_why *why)
 {
-    int rc = pl->connect(pl->self, a, stream);
-    if (rc == MM_EPERM && u->host[0] == '@') {
-        why->reason = MM_REASON_USER;   /* of a file, it may as well be its mode */
-    }
-    return rc;
+    (void)u, (void)why;
+    return pl->connect(pl->self, a, stream);
 }
 
 static int
@@ -64,6 +60,7 @@ ipc_listen(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, mmi_tran_lis
     mmi_addr at;
     int rc = ipc_addr(u, &at);
     if (rc == MM_OK) {
+        at.open = l->open;
         rc = pl->listen(pl->self, &at, &l->stream);
     }
     if (rc == MM_OK) {
@@ -76,13 +73,8 @@ static int
 ipc_accept(const mmi_plat *pl, const mmi_tran_listener *l, int *stream, mmi_addr *peer,
            mmi_tran_why *why)
 {
+    (void)why;
     int rc = pl->accept(pl->self, l->stream, stream, peer);
-    if (rc == MM_EPERM) {
-        why->reason = MM_REASON_USER;
-        snprintf(why->detail, sizeof why->detail,
-                 "its user has the id %u; an abstract name is for the same user and root",
-                 (unsigned)peer->uid);
-    }
     peer->kind = MMI_ADDR_NONE;   /* who connects has no path */
     return rc;
 }
@@ -94,7 +86,8 @@ ipc_close(const mmi_plat *pl, const mmi_tran_listener *l)
 }
 
 const mmi_tran mmi_tran_ipc = { .scheme = "ipc",
-                                .flags = MMI_TRAN_LOCAL | MMI_TRAN_SP | MMI_TRAN_MARKS,
+                                .flags =
+                                    MMI_TRAN_LOCAL | MMI_TRAN_SP | MMI_TRAN_MARKS | MMI_TRAN_USERS,
                                 .parse = ipc_parse,
                                 .resolve = ipc_resolve,
                                 .dial = ipc_dial,

@@ -18,11 +18,13 @@ enum {
     MMI_TRAN_LENDS = 2,   /* its streams are made by plat->pair: what is written may be lent */
     MMI_TRAN_SP = 4,      /* sp+scheme:// is an endpoint, too */
     MMI_TRAN_OUTER = 16,  /* [sp+]tls+scheme:// is one, too: an outer mechanism comes first */
-    MMI_TRAN_MARKS = 8    /* a wire that marks its messages on some transports does so here: SP */
+    MMI_TRAN_MARKS = 8,   /* a wire that marks its messages on some transports does so here: SP */
+    MMI_TRAN_USERS = 32   /* its streams tell whose program is at the other side: ends/user.c looks */
 };
 
 /* What listens: listen fills it in. */
 typedef struct mmi_tran_listener {
+    bool open;       /* to listen: of MMI_TRAN_USERS, users besides ours may connect */
     int stream;      /* that poll watches for MMI_WATCH_READ; without a meaning if there is pending */
     void *state;     /* of the transport's own */
 } mmi_tran_listener;

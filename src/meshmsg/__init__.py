@@ -48,6 +48,7 @@ from meshmsg._security.curve import Curve as Curve
 from meshmsg._security.files.key_files import keygen as keygen
 from meshmsg._security.keys import KeyPair as KeyPair
 from meshmsg._security.libraries import has as has
+from meshmsg._security.local import Local as Local
 from meshmsg._security.plain import Plain as Plain
 from meshmsg._security.policy import NONE as NONE
 from meshmsg._security.policy import Policy as Policy
@@ -101,6 +102,7 @@ __all__ = [
     "InsecureBindError",
     "KeyPair",
     "Later",
+    "Local",
     "MeshError",
     "Message",
     "MessageBatch",

@@ -1,8 +1,8 @@
 /*
- * test_unix_name.c: names of the abstract namespace: no file, and only the same user and root.
- * This program's own getsockopt stands before the system's and tells the user it is told to.
- * Not here: socket files (test_unix_file.c).
- * Law: who is refused is told apart, has no descriptor left, and takes nothing from the others.
+ * test_unix_name.c: names of the abstract namespace; who is at the other side of a unix socket.
+ * This program's own getsockopt stands before the system's, and tells the groups it is told to.
+ * Not here: socket files (test_unix_file.c), who may be there (test_user.c).
+ * Law: what the system does not tell is not guessed.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -10,33 +10,35 @@
 #include "places.h"
 #include "plat/posix/posix.h"
 
-enum { STRANGER = 4242 };
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59
+#endif
 
+enum { GROUP = 5000, MANY = 3000 };
+
+/* What is pretended of the groups of whoever is asked about: how many; GROUP is the last. */
 static struct {
     bool pretend, fails;
-    uid_t uid;
+    socklen_t count;
 } said;
-
-static uid_t ours;
 
 int
 getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
-    if (name == SO_PEERCRED && said.fails) {
+    if (said.fails && (name == SO_PEERCRED || name == SO_PEERGROUPS)) {
         errno = ENOPROTOOPT;
         return -1;
     }
-    int rc = (int)syscall(SYS_getsockopt, fd, level, name, value, size);
-    if (rc == 0 && name == SO_PEERCRED && said.pretend) {
-        ((struct ucred *)value)->uid = said.uid;
+    if (name != SO_PEERGROUPS || !said.pretend) {
+        return (int)syscall(SYS_getsockopt, fd, level, name, value, size);
     }
-    return rc;
-}
-
-uid_t
-geteuid(void)
-{
-    return ours;
+    socklen_t room = *size / (socklen_t)sizeof(gid_t);
+    *size = said.count * (socklen_t)sizeof(gid_t);
+    for (socklen_t i = 0; i < said.count && i < room; i++) {
+        ((gid_t *)value)[i] = i + 1 == said.count ? GROUP : i;
+    }
+    errno = ERANGE;
+    return said.count <= room ? 0 : -1;
 }
 
 static mmi_addr
@@ -87,104 +89,6 @@ test_the_longest_name_is_whole(void)
 }
 
 static void
-test_a_listener_lets_in_the_same_user_and_root_alone(void)
-{
-    static const struct {
-        uid_t ours, theirs;
-        bool in;
-    } table[] = { { 33, 33, true },
-                  { 33, 0, true },
-                  { 0, 0, true },
-                  { 33, STRANGER, false },
-                  { 0, STRANGER, false } };
-    mmi_plat p = open_plat();
-    mmi_addr a = name_of("in"), peer;
-    int l, s, t;
-    CHECK_INT(p.listen(p.self, &a, &l), MM_OK);
-    for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
-        said.pretend = true;
-        said.uid = ours = 0;
-        CHECK_INT(p.connect(p.self, &a, &s), MM_OK);
-        int before = fds_open();
-        ours = table[i].ours;
-        said.uid = table[i].theirs;
-        CHECK_INT(p.accept(p.self, l, &t, &peer), table[i].in ? MM_OK : MM_EPERM);
-        CHECK_INT(peer.uid, table[i].theirs);
-        if (table[i].in) {
-            p.close(p.self, t);
-        }
-        fds_are(before);
-        p.close(p.self, s);
-    }
-    CHECK_INT(p.accept(p.self, l, &t, &peer), MM_EAGAIN);
-    p.free(p.self);
-    said.pretend = false;
-}
-
-static void
-test_who_dials_goes_to_the_same_user_and_root_alone_but_root_to_all(void)
-{
-    static const struct {
-        uid_t ours, theirs;
-        bool goes;
-    } table[] = {
-        { 33, 33, true }, { 33, 0, true }, { 0, STRANGER, true }, { 33, STRANGER, false }
-    };
-    mmi_plat p = open_plat();
-    mmi_addr a = name_of("out");
-    int l, s, before;
-    CHECK_INT(p.listen(p.self, &a, &l), MM_OK);
-    before = fds_open();
-    for (size_t i = 0; i < MMI_COUNT_OF(table); i++) {
-        said.pretend = true;
-        ours = table[i].ours;
-        said.uid = table[i].theirs;
-        CHECK_INT(p.connect(p.self, &a, &s), table[i].goes ? MM_OK : MM_EPERM);
-        if (table[i].goes) {
-            p.close(p.self, s);
-        }
-        fds_are(before);
-    }
-    p.free(p.self);
-    said.pretend = false;
-}
-
-static void
-test_who_is_unknown_is_not_let_in(void)
-{
-    mmi_plat p = open_plat();
-    mmi_addr a = name_of("unknown"), peer;
-    int l, s, t;
-    ours = 0;
-    CHECK_INT(p.listen(p.self, &a, &l), MM_OK);
-    CHECK_INT(p.connect(p.self, &a, &s), MM_OK);
-    said.fails = true;
-    CHECK_INT(p.accept(p.self, l, &t, &peer), MM_EPERM);
-    CHECK_INT(p.connect(p.self, &a, &t), MM_EPERM);
-    said.fails = false;
-    p.free(p.self);
-}
-
-static void
-test_nobody_is_asked_about_a_file_which_has_a_mode(void)
-{
-    char folder[PLACE_SIZE];
-    place_open(folder);
-    mmi_plat p = open_plat();
-    mmi_addr a = addr_unix(folder, "s"), peer;
-    int l, s, t;
-    ours = 33;
-    said.pretend = true;
-    said.uid = STRANGER;
-    CHECK_INT(p.listen(p.self, &a, &l), MM_OK);
-    CHECK_INT(p.connect(p.self, &a, &s), MM_OK);
-    CHECK_INT(p.accept(p.self, l, &t, &peer), MM_OK);
-    said.pretend = false;
-    p.free(p.self);
-    place_close(folder);
-}
-
-static void
 test_who_is_at_the_other_side_is_told_of_files_and_names_and_of_nothing_else(void)
 {
     char folder[PLACE_SIZE];
@@ -193,7 +97,6 @@ test_who_is_at_the_other_side_is_told_of_files_and_names_and_of_nothing_else(voi
     mmi_addr at[] = { name_of("who"), addr_unix(folder, "s") }, tcp = addr_tcp4(0), peer;
     mmi_credentials who;
     int l, s, t;
-    ours = getuid();
     for (size_t i = 0; i < MMI_COUNT_OF(at); i++) {
         CHECK_INT(p.listen(p.self, &at[i], &l), MM_OK);
         CHECK_INT(p.connect(p.self, &at[i], &s), MM_OK);
@@ -210,18 +113,46 @@ test_who_is_at_the_other_side_is_told_of_files_and_names_and_of_nothing_else(voi
     place_close(folder);
 }
 
+static void
+test_the_groups_of_who_is_at_the_other_side_are_told_few_and_many(void)
+{
+    static const socklen_t counts[] = { 0, 1, 2, 63, 64, 65, MANY };
+    const uint32_t asked[] = { 70000, GROUP, 70001 }, others[] = { 70000, 70001 };
+    mmi_plat p = open_plat();
+    mmi_addr a = name_of("groups"), tcp = addr_tcp4(0);
+    int l, s;
+    CHECK_INT(p.listen(p.self, &a, &l), MM_OK);
+    CHECK_INT(p.connect(p.self, &a, &s), MM_OK);
+    said.pretend = true;
+    for (size_t i = 0; i < MMI_COUNT_OF(counts); i++) {
+        said.count = counts[i];
+        CHECK_INT(p.peer_of_group(p.self, s, asked, 3), counts[i] > 0 ? MM_OK : MM_EPERM);
+        CHECK_INT(p.peer_of_group(p.self, s, others, 2), MM_EPERM);
+        CHECK_INT(p.peer_of_group(p.self, s, asked, 0), MM_EPERM);
+    }
+    said.count = 1u << 20;   /* no system has so many */
+    CHECK_INT(p.peer_of_group(p.self, s, asked, 3), MM_ENOTSUP);
+    said.pretend = false;
+    CHECK(p.peer_of_group(p.self, s, asked, 3) == MM_EPERM);
+    said.fails = true;
+    CHECK_INT(p.peer_of_group(p.self, s, asked, 3), MM_ENOTSUP);
+    said.fails = false;
+    p.close(p.self, s);
+    CHECK_INT(p.listen(p.self, &tcp, &l), MM_OK);
+    CHECK_INT(p.connect(p.self, &tcp, &s), MM_EAGAIN);
+    CHECK(p.peer_of_group(p.self, s, asked, 3) != MM_OK);
+    CHECK_INT(p.user(p.self), geteuid());
+    p.free(p.self);
+}
+
 int
 main(void)
 {
     int before = fds_open();
-    ours = getuid();
     RUN(test_a_name_is_there_as_long_as_its_socket_and_no_file);
     RUN(test_the_longest_name_is_whole);
-    RUN(test_a_listener_lets_in_the_same_user_and_root_alone);
-    RUN(test_who_dials_goes_to_the_same_user_and_root_alone_but_root_to_all);
-    RUN(test_who_is_unknown_is_not_let_in);
-    RUN(test_nobody_is_asked_about_a_file_which_has_a_mode);
     RUN(test_who_is_at_the_other_side_is_told_of_files_and_names_and_of_nothing_else);
+    RUN(test_the_groups_of_who_is_at_the_other_side_are_told_few_and_many);
     fds_are(before);
     return 0;
 }

@@ -160,7 +160,7 @@ def test_another_user_is_refused_and_told_of(name: str) -> None:
         wait_until(lambda: pull.stats().closed.get(mm.Reason.USER) == 1)
         [event] = [e for e in pull.events() if e.kind is mm.EventKind.HANDSHAKE_FAILED]
         assert event.reason is mm.Reason.USER
-        assert "its user has the id 65534" in event.detail
+        assert "it is of the user 65534" in event.detail
         with mm.Push(connect=name) as push:
             push.send(b"x")
             assert pull.recv(timeout=WAIT_S) == b"x"

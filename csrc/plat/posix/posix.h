@@ -97,11 +97,9 @@ void mmi_unix_forget_all(mmi_posix *p);
 
 /* unix_name.c: names without a file */
 bool mmi_unix_abstract(const mmi_addr *a);
-/* Of a stream just accepted, or connected to a: MM_OK, or MM_EPERM when the name is abstract and the
- * other side is neither this user nor root; *uid is then whose it is. */
-int mmi_unix_accepted(int fd, uint32_t *uid);
-int mmi_unix_connected(int fd, const mmi_addr *a);
-int mmi_unix_credentials(void *self, int fd, mmi_credentials *out);
+int mmi_unix_credentials(void *self, int fd, mmi_credentials *out);   /* the functions of mmi_plat */
+int mmi_unix_of_group(void *self, int fd, const uint32_t *gids, uint32_t count);
+uint32_t mmi_unix_user(void *self);
 
 /* resolve.c */
 mmi_resolver *mmi_resolver_new(mmi_posix *p);

@@ -95,7 +95,7 @@ mmi_posix_connect(void *self, const mmi_addr *a, int *s)
     }
     int rc = MM_OK;
     if (connect(fd, (struct sockaddr *)&addr, size) == 0) {
-        rc = mmi_unix_connected(fd, a);
+        rc = MM_OK;
     } else if (errno == EINPROGRESS) {
         rc = MM_EAGAIN;
     } else {
@@ -187,11 +187,6 @@ mmi_posix_accept(void *self, int l, int *s, mmi_addr *peer)
     }
     mmi_addr_from_sockaddr(&addr, peer);   /* its options are those of the listener, over TCP */
     if (addr.ss_family == AF_UNIX) {
-        int rc = mmi_unix_accepted(fd, &peer->uid);
-        if (rc != MM_OK) {
-            close(fd);
-            return rc;
-        }
         stream_tune_unix(fd);
     }
     fd = mmi_posix_note(p, fd);

@@ -3,7 +3,8 @@
  * when stale, removed when still ours.
  *
  * Law: a file that is no socket is never touched, nor one that another listener answers on; the
- * file is only its owner's to open from the first moment, as its mode is set before it has a name.
+ * file is only its owner's to open from the first moment, as its mode is set before it has a name;
+ * one that others may open too is opened to them last.
  * Who makes or replaces a file holds a lock on its folder until it listens, so that of several who
  * find the same stale one, one replaces it, and the others find that somebody answers.
  */
@@ -32,6 +33,7 @@ static const char UNIX_FRESH_FOLDER[] = "/meshmsg-XXXXXX", UNIX_FRESH_NAME[] = "
 
 enum {
     UNIX_FILE_MODE = 0600,
+    UNIX_OPEN_MODE = 0666,   /* who may come in is asked of each who comes */
     UNIX_FOLDER_MODE = 0700,
     UNIX_LOCK_TRIES = 50,
     UNIX_LOCK_NAP_NS = 1000000,
@@ -173,7 +175,8 @@ unix_bind(int fd, const mmi_addr *a, int backlog)
     if (rc == MM_EADDRINUSE && unix_mode(a) != 0 && !S_ISSOCK(unix_mode(a))) {
         rc = MM_EEXIST;
     }
-    if (rc == MM_OK && listen(fd, backlog) != 0) {
+    if (rc == MM_OK &&
+        (listen(fd, backlog) != 0 || (a->open && chmod(a->path, UNIX_OPEN_MODE) != 0))) {
         rc = mmi_posix_error(errno);
         (void)unlink(a->path);
     }

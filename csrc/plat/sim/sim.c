@@ -346,6 +346,8 @@ mmi_sim_plat(mmi_sim *world, mmi_plat *out)
         .writev = mmi_sim_writev,
         .transit = mmi_sim_transit,
         .peer_credentials = mmi_sim_credentials,
+        .peer_of_group = mmi_sim_of_group,
+        .user = mmi_sim_user,
         .finish = mmi_sim_finish,
         .close = mmi_sim_close,
         .watch = sim_watch,

@@ -43,6 +43,26 @@ mmi_sim_credentials(void *self, int s, mmi_credentials *out)
     return MM_OK;
 }
 
+int
+mmi_sim_of_group(void *self, int s, const uint32_t *gids, uint32_t count)
+{
+    mmi_credentials who;
+    int rc = mmi_sim_credentials(self, s, &who);
+    for (uint32_t i = 0; rc == MM_OK && i < count; i++) {
+        if (gids[i] == who.gid) {
+            return MM_OK;
+        }
+    }
+    return rc == MM_OK ? MM_EPERM : rc;
+}
+
+uint32_t
+mmi_sim_user(void *self)
+{
+    (void)self;
+    return SIM_USER;
+}
+
 void
 mmi_sim_transit(void *self, int s, uint32_t probe_ms, mmi_transit *out)
 {

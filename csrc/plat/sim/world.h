@@ -118,5 +118,7 @@ void mmi_sim_close(void *self, int s);
 /* plat/sim/transit.c */
 void mmi_sim_transit(void *self, int s, uint32_t probe_ms, mmi_transit *out);
 int mmi_sim_credentials(void *self, int s, mmi_credentials *out);
+int mmi_sim_of_group(void *self, int s, const uint32_t *gids, uint32_t count);
+uint32_t mmi_sim_user(void *self);
 
 #endif

@@ -108,7 +108,7 @@ class Reason(IntEnum):
         NOT_SP: Its first octets are no hello of SP; `detail` quotes them.
         SP_HEADER: A message of SP that ends inside its header.
         HANDSHAKE_EOF: The peer closed before the handshake was done; `detail` says how far it came.
-        USER: An abstract ipc name, and the other side is another user.
+        USER: Over ipc: the other side is another user, who may not be there (`mm.Local`).
         CRYPTO: Octets that the peer did not protect, or that were changed on the way.
         SEQUENCE: A protected message that was repeated, or one before it that was left out.
         NOT_ALLOWED: It is known who it is, and it may not come in; `detail` says why, and whether

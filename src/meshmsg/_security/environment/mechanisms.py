@@ -15,6 +15,7 @@ from meshmsg._security.allow import ANYBODY, Allowed
 from meshmsg._security.curve import Curve
 from meshmsg._security.files.safe import read_file, unsafe
 from meshmsg._security.keys import SecretKey
+from meshmsg._security.local import Local
 from meshmsg._security.plain import Plain
 from meshmsg._security.policy import NONE, Policy
 from meshmsg._security.public_keys import is_key
@@ -77,6 +78,11 @@ def words(folder: str, value: str) -> list[str]:
     return [line.strip() for line in value.splitlines() if line.strip()]
 
 
+def ids(folder: str, value: str) -> list[int | str]:
+    """A user or a group a line: its number, or its name."""
+    return [int(one) if one.isdecimal() else one for one in words(folder, value)]
+
+
 _TLS: dict[str, Argument] = {
     "cert": path,
     "key": path,
@@ -92,6 +98,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "curve": Mechanism(Curve, {"key": paths, "server": public_key, "allow": allowed}),
     "tls": Mechanism(Tls, _TLS),
     "secret": Mechanism(Secret, {"path": path}),
+    "local": Mechanism(Local, {"uids": ids, "gids": ids}),
     "plain": Mechanism(Plain, {"user": word, "password": password, "allow": allowed}),
 }
 """By the word after `mechanism =`."""
