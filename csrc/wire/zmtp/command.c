@@ -77,19 +77,29 @@ static const struct {
     { "500", "an internal error" },
 };
 
+const char *
+mmi_command_zap(const char *status)
+{
+    for (size_t i = 0; i < MMI_COUNT_OF(command_zap); i++) {
+        if (strcmp(status, command_zap[i].status) == 0) {
+            return command_zap[i].meaning;
+        }
+    }
+    return NULL;
+}
+
 void
 mmi_command_refusal(const mmi_command *error, char *out, size_t cap)
 {
     char text[COMMAND_REFUSAL_MAX + 1];
     mmi_text_excerpt(text, sizeof text, error->data, error->size);
-    for (size_t i = 0; i < MMI_COUNT_OF(command_zap); i++) {
-        if (strcmp(text, command_zap[i].status) == 0) {
-            snprintf(out, cap, "the peer refused: %s (its authenticator, ZAP, refused us: %s)",
-                     text, command_zap[i].meaning);
-            return;
-        }
+    const char *zap = mmi_command_zap(text);
+    if (zap != NULL) {
+        snprintf(out, cap, "the peer refused: %s (its authenticator, ZAP, refused us: %s)", text,
+                 zap);
+    } else {
+        snprintf(out, cap, "the peer refused: %s", text);
     }
-    snprintf(out, cap, "the peer refused: %s", text);
 }
 
 /* A whole command frame: name, then two pieces of data (each may be empty). */

@@ -13,6 +13,8 @@ int mmi_command_parse(const uint8_t *body, size_t size, mmi_command *out) MMI_WA
 /* What an ERROR says, in words: its text made printable, and what it means if it is a status of
  * ZAP. */
 void mmi_command_refusal(const mmi_command *error, char *out, size_t cap);
+/* What a status of ZAP means, in words; NULL: it is none. */
+const char *mmi_command_zap(const char *status);
 /* Whole frames, head included, into out; returns the size.  cap must be >= MMI_COMMAND_OVERHEAD +
  * topic/context size. */
 size_t mmi_command_put_ping(uint8_t *out, uint16_t ttl_ds, const uint8_t *context, size_t size);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "crypto/secret.h"
+#include "wire/zmtp/command.h"
 #include "wire/zmtp/frame.h"
 
 enum { COMMAND_IN_GROWS_FROM = 256 };   /* octets */
@@ -90,6 +91,8 @@ command_in_need(const mmi_command_in *in, const mmi_command_due *due, mmi_frame_
     return n > 0 ? (size_t)n + (size_t)head->size : in->size + 1;
 }
 
+#define COMMAND_DENIED "400"   /* of ZAP; its other statuses say nothing of us */
+
 /* The server does not let us in, and says so.  at: where the size of its words stands. */
 static int
 command_in_told(const uint8_t *body, size_t size, size_t at, mmi_refusal *why)
@@ -100,7 +103,13 @@ command_in_told(const uint8_t *body, size_t size, size_t at, mmi_refusal *why)
         return mmi_refuse(why, MM_REASON_HANDSHAKE, "a malformed ERROR");
     }
     mmi_text_excerpt(text, sizeof text, body + at + 1, said);
-    return mmi_refuse(why, MM_REASON_ERROR_COMMAND, "the server does not let us in: '%s'", text);
+    const char *zap = mmi_command_zap(text);
+    return zap == NULL || strcmp(text, COMMAND_DENIED) == 0
+               ? mmi_refuse(why, MM_REASON_ERROR_COMMAND, "the server does not let us in: '%s'",
+                            text)
+               : mmi_refuse(why, MM_REASON_ERROR_COMMAND,
+                            "the server could not say whether we may come in: '%s', %s of its ZAP",
+                            text, zap);
 }
 
 static bool
