@@ -13,13 +13,14 @@ from .mesh_aio import MeshAio
 from .mesh_batch import MeshBatch
 from .mesh_curve import MeshCurve, MeshCurveBatch
 from .mesh_sp import MeshSp, MeshSpBatch
+from .mesh_tls import MeshTls, MeshTlsBatch
 from .seam import Peer
 from .zmq_python import Pyzmq, PyzmqAio, PyzmqBatch, PyzmqCurve
 
 RIVALS = (
-    *("pynng", "zenoh", "raw-python"),
+    *("pynng", "pynng-tls", "zenoh", "raw-python"),
     *("libzmq-c", "nanomsg", "raw-c", "raw-c-64k", "raw-c-8k", "raw-c-each", "raw-c-spin"),
-    "libsodium-c",
+    *("openssl-c", "libsodium-c"),
     *("raw-c-epoll", "redis", "nats", "rabbitmq", "activemq", "kafka"),
 )
 """The names of those in rivals/."""
@@ -53,6 +54,8 @@ PEERS: dict[str, Peer] = {
         MeshSpBatch(),
         MeshCurve(),
         MeshCurveBatch(),
+        MeshTls(),
+        MeshTlsBatch(),
         Pyzmq(),
         PyzmqBatch(),
         PyzmqAio(),

@@ -21,6 +21,8 @@ COLOURS = {
     "meshmsg-spin": "#123a63",
     "meshmsg-curve": "#3f8f9b",
     "meshmsg-curve-batch": "#9cc8cf",
+    "meshmsg-tls": "#1f6f54",
+    "meshmsg-tls-batch": "#7fc29f",
     "meshmsg-sp": "#12a5b8",
     "meshmsg-sp-batch": "#7fd6d0",
     "pyzmq": "#d1480f",
@@ -30,6 +32,7 @@ COLOURS = {
     "libzmq-c": "#8a1c0c",
     "nanomsg": "#2c8c4f",
     "pynng": "#77b255",
+    "pynng-tls": "#b5d99c",
     "zenoh": "#8a9a1b",
     "redis": "#b0304f",
     "nats": "#7a5c1e",
@@ -44,6 +47,7 @@ COLOURS = {
     "raw-c-epoll": "#4a4a4a",
     "raw-python": "#a08f80",
     "libsodium-c": "#c2b280",
+    "openssl-c": "#9a7b4f",
     MACHINE: "#b9c2cb",
 }
 OTHER = "#777777"

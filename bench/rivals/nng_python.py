@@ -28,14 +28,19 @@ class NngEnd(End):
             send_timeout=int(PATIENCE * 1000),
             recv_buffer_size=BUFFERED,
             send_buffer_size=BUFFERED,
+            **self.protected(pynng, task),
         )
         if task.receives:
             listener = self._socket.listen(task.url)
             self.endpoint = task.url
-            if task.url.startswith("tcp:"):
-                self.endpoint = f"tcp://{listener.local_address}"
+            if task.url.startswith(("tcp:", "tls+tcp:")):
+                self.endpoint = f"{task.url.partition(':')[0]}://{listener.local_address}"
         else:
             self._socket.dial(task.url, block=True)
+
+    def protected(self, pynng: Any, task: Task) -> dict[str, Any]:
+        """What it is opened with beside."""
+        return {}
 
     def close(self) -> None:
         """Close the socket."""

@@ -92,6 +92,16 @@ PROGRAMS = (
     raw("raw-c-8k", ("thr",), "write=8192"),
     raw("raw-c-each", ("thr",), "write=0"),
     raw("raw-c-spin", ("lat",), "write=0", "spin=1"),
+    Program(
+        "openssl-c",
+        "openssl.c",
+        "openssl/ssl.h",
+        ("ssl", "crypto"),
+        transports=("tcp",),
+        kinds=("thr",),
+        connections_max=1,
+        options=("write=16384",),
+    ),
     Program("libsodium-c", "sodium.c", libraries=("dl",), transports=("tcp",), kinds=("thr",)),
     Program("raw-c-epoll", "raw_epoll.c", transports=("tcp", "ipc"), kinds=("survey",)),
 )

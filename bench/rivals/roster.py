@@ -7,6 +7,7 @@ from .activemq_broker import ActiveMq
 from .kafka_broker import Kafka
 from .nats_broker import Nats
 from .nng_python import Pynng
+from .nng_tls import PynngTls
 from .programs import PROGRAMS
 from .rabbit_broker import Rabbit
 from .raw_python import RawPython
@@ -15,6 +16,7 @@ from .zenoh_python import Zenoh
 
 RIVALS: tuple[Peer, ...] = (
     Pynng(),
+    PynngTls(),
     Zenoh(),
     RawPython(),
     *PROGRAMS,

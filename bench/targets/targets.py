@@ -41,16 +41,18 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("meshmsg", "meshmsg-batch", "meshmsg-asyncio", "pyzmq", "pyzmq-batch"),
         *("pyzmq-asyncio", "libzmq-c", "raw-c", "meshmsg-sp", "pynng"),
         *("meshmsg-curve", "meshmsg-curve-batch", "pyzmq-curve", "libsodium-c"),
+        *("meshmsg-tls", "meshmsg-tls-batch", "openssl-c", "pynng-tls"),
     ),
     "thr ipc": ("meshmsg-batch", "pyzmq", "pyzmq-batch", "raw-c"),
     "thr inproc": ("meshmsg", "meshmsg-batch", "pyzmq"),
     "lat tcp": (
         *("meshmsg", "meshmsg-spin", "meshmsg-asyncio", "pyzmq", "pyzmq-asyncio"),
         *("raw-c", "raw-c-spin", "meshmsg-sp", "pynng", "meshmsg-curve", "pyzmq-curve"),
+        *("meshmsg-tls", "pynng-tls"),
     ),
     "fanout tcp": ("meshmsg", "meshmsg-batch", "pyzmq"),
     "survey tcp": ("meshmsg", "meshmsg-sp", "nanomsg", "raw-c-epoll"),
-    "connections tcp": ("meshmsg", "pyzmq", "meshmsg-curve", "pyzmq-curve"),
+    "connections tcp": ("meshmsg", "pyzmq", "meshmsg-curve", "pyzmq-curve", "meshmsg-tls"),
     "rate tcp": ("meshmsg", "pyzmq"),
 }
 """What is measured together, by whom."""
@@ -165,6 +167,22 @@ def curve() -> list[Target]:
     ]
 
 
+def tls() -> list[Target]:
+    """P14: TLS beside no protection, OpenSSL alone, and NNG's.
+
+    Memory is all of a connection's, where both sides have certificates.
+    """
+    ours, alone = "meshmsg-tls", "openssl-c"
+    return [
+        *least("P14", "thr tcp", ours, "meshmsg", {1024: 0.6}),
+        *least("P14", "thr tcp", f"{ours}-batch", "meshmsg-batch", {64: 0.6, 1024: 0.45}),
+        *least("P14", "thr tcp", f"{ours}-batch", alone, dict.fromkeys((64, 1024), 0.8)),
+        *least("P14", "thr tcp", ours, "pynng-tls", dict.fromkeys((64, 1024), 1.0)),
+        Target("P14", "lat tcp", "p50_us", ours, "meshmsg", 1.3, low=True, at=64),
+        Target("P14", "connections tcp", "server_bytes", ours, "", 20480, low=True, at="1,000"),
+    ]
+
+
 def fixed_rates() -> list[Target]:
     """P10."""
     return [
@@ -201,6 +219,7 @@ TARGETS: tuple[Target, ...] = (
     Target("P11", "thr tcp", "cpu_us", "meshmsg-batch", "pyzmq", 0.5, low=True, at=1024),
     Target("P11", "thr tcp", "cpu_us", "meshmsg", "pyzmq", 0.8, low=True, at=1024),
     *curve(),
+    *tls(),
 )
 
 

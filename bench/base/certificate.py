@@ -1,0 +1,27 @@
+"""A certificate of TLS for both ends of a measurement, which is nobody's: it protects nothing.
+
+It is of P-256, signed by itself, for 127.0.0.1 and localhost, until 2126.
+"""
+
+from __future__ import annotations
+
+CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBQDCB5qADAgECAgEBMAoGCCqGSM49BAMCMBAxDjAMBgNVBAMMBWJlbmNoMCAX
+DTI2MDEwMTAwMDAwMFoYDzIxMjYwMTAxMDAwMDAwWjAQMQ4wDAYDVQQDDAViZW5j
+aDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABNHDy8gX10R/Fevn2srtw2AxMmm1
+o5xkfwT8ZAiAYwN4E96oN1I79Qn+xpuozSMeQEQlq49IJilMlhufsJTpSdmjLzAt
+MBoGA1UdEQQTMBGHBH8AAAGCCWxvY2FsaG9zdDAPBgNVHRMBAf8EBTADAQH/MAoG
+CCqGSM49BAMCA0kAMEYCIQDEcQS3yV90Ew3nXD7DZzedbu5iKEiZ4NNSHfGJiQLS
+3wIhAKmcdqTwChCe68WLTiYPUzHJOlWl68Z5uBNjeINhT9pm
+-----END CERTIFICATE-----
+"""
+KEY = """\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgOlFnBWekn4jwlBih
+1vVvBGNNhyM26eiCRP03A5VzGduhRANCAATRw8vIF9dEfxXr59rK7cNgMTJptaOc
+ZH8E/GQIgGMDeBPeqDdSO/UJ/sabqM0jHkBEJauPSCYpTJYbn7CU6UnZ
+-----END PRIVATE KEY-----
+"""
+PIN = "sha256//dzL5qSu7/mhuE1AiHet5CDQilSCqI/mgmgBrzQrf2Uk="
+"""SHA-256 of its public key, as `allow=` has it."""
