@@ -189,7 +189,7 @@ class Pynng(Peer):
     name = "pynng"
     package = "pynng"
     offers = True
-    kinds = ("thr", "lat", "rate", "survey")
+    kinds: tuple[str, ...] = ("thr", "lat", "rate", "survey")
 
     def missing(self) -> str | None:
         """Whether it is installed."""
