@@ -60,8 +60,9 @@ class Local(Policy):
         return "mm.Local asks the system for users of this machine: it is for ipc://"
 
     def _protect(self, handle: int, opts: Any) -> None:
-        uids, gids = (ffi.new("uint32_t[]", ids) for ids in (self._uids, self._gids))
-        rc = int(lib.mm_socket_local(handle, uids, len(self._uids), gids, len(self._gids)))
+        uids = ffi.new("uint32_t[]", self._uids)
+        gids = ffi.new("uint32_t[]", self._gids)
+        rc = int(lib.mm_socket_local(handle, uids, len(uids), gids, len(gids)))
         raise_for(rc, "giving a socket its users")
 
 
