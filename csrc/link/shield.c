@@ -10,8 +10,9 @@
 #include "link/plan.h"
 
 enum {
-    SHIELD_READ = 64 * 1024,             /* octets that are read at once; what they become fits
-                                            beside them, but for records that are larger       */
+    SHIELD_READ = 48 * 1024,             /* octets that are read at once: as often as what they
+                                            become fits beside them                            */
+    SHIELD_BEFORE = MMI_MECHANISM_RECORD_MAX,   /* octets of a record that ends in them         */
     SHIELD_FIRST_CAP = 256               /* octets of the block for a batch, at first          */
 };
 
@@ -313,37 +314,72 @@ shield_more(mmi_link *link)
     }
 }
 
-/* Feeds n plain octets that lie behind a tail at the beginning of a block, and what follows. */
+/* Reads and opens while there is much, and room for what it becomes; without the lock.  Octets read,
+ * or as readv; *plain: those they gave, from out on.  An error behind some is told the next time. */
+static int64_t
+shield_fill(mmi_link *link, mmi_iov *in, uint8_t *out, bool once, size_t *plain)
+{
+    struct mmi_link_shield *s = link->shield;
+    const mmi_plat *p = &link->engine->plat;
+    size_t cap = (size_t)((uint8_t *)in->data - out), room;
+    int64_t n = s->read_error, total = 0;
+    s->read_error = 0;
+    *plain = 0;
+    if (n < 0) {
+        return n;
+    }
+    do {
+        n = p->readv(p->self, link->stream, in, 1);
+        if (n > 0) {
+            *plain += shield_open(s, in->data, (size_t)n, out + *plain, cap - *plain);
+            total += n;
+        }
+        room = cap - *plain;
+    } while (n == SHIELD_READ && !once && !s->more && room >= SHIELD_READ + SHIELD_BEFORE);
+    s->read_error = total > 0 && n < 0 && n != MM_EAGAIN ? (int)n : 0;
+    return total > 0 ? total : n;
+}
+
+/* Feeds what lies behind a tail, of which a segment was made already, and what follows. */
 static void
-shield_feed(mmi_link *link, mmi_arena *arena, size_t tail, size_t n)
+shield_feed(mmi_link *link, mmi_arena *arena, mmi_segment_in *segment, uint8_t *buf, size_t size)
 {
     link->tail_size = 0;
-    mmi_link_feed(link, arena->data, tail + n, arena);
+    if (segment != NULL) {
+        mmi_link_segment(link, segment);
+    }
+    mmi_link_feed(link, buf, size, arena);
     shield_more(link);
 }
 
 int64_t
 mmi_link_shield_read(mmi_link *link, mmi_arena *arena, bool discard, size_t *offered)
 {
-    struct mmi_link_shield *s = link->shield;
     mmi_engine *e = link->engine;
-    size_t tail = link->tail_size, cap = MMI_IO_BUFFER_SIZE - SHIELD_READ - tail;
-    mmi_iov in = { .data = arena->data + tail + cap, .size = SHIELD_READ };
-    *offered = in.size;
+    size_t tail = link->tail_size, plain;
+    mmi_iov in = { .data = arena->data + MMI_IO_BUFFER_SIZE - SHIELD_READ, .size = SHIELD_READ };
     if (tail > 0) {
         memcpy(arena->data, link->tail, tail);
     }
+    mmi_reader_room room = mmi_link_room(link);
+    mmi_segment_in *segment = NULL;
+    const uint8_t *buf = arena->data;
     link->reading = true;
     mmi_engine_unlock(e);
-    int64_t n = e->plat.readv(e->plat.self, link->stream, &in, 1);
-    size_t plain = n > 0 ? shield_open(s, in.data, (size_t)n, arena->data + tail, cap) : 0;
+    int64_t n = shield_fill(link, &in, arena->data + tail, discard, &plain);
+    size_t size = tail + plain;
+    if (plain > 0 && room.messages > 0 && !discard) {
+        segment = mmi_parser_segment(&link->parser, &buf, &size, room, arena);
+    }
     mmi_engine_relock(e);
     link->reading = false;
     mmi_stop_read(link);
+    *offered = n > 0 ? ((size_t)n + SHIELD_READ - 1) / SHIELD_READ * SHIELD_READ : SHIELD_READ;
     if (discard || !mmi_link_lives(link) || link->socket->closing) {
-        if (plain > 0) {
+        mmi_msg_unref(segment != NULL ? &segment->msg : NULL);
+        if (n > 0) {
             link->tail_size = 0;   /* it is in front of what was read */
-            mmi_part_read(link, arena->data, tail + plain);
+            mmi_part_read(link, buf, size);
         }
         mmi_part_rest(link);
         n = n > 0 && mmi_link_shield_closed(link) ? 0 : n;
@@ -351,7 +387,7 @@ mmi_link_shield_read(mmi_link *link, mmi_arena *arena, bool discard, size_t *off
     }
     if (n > 0) {
         link->last_in_ns = e->now_ns;
-        shield_feed(link, arena, tail, plain);
+        shield_feed(link, arena, segment, arena->data + (buf - arena->data), size);
     }
     return n;
 }
@@ -378,7 +414,7 @@ mmi_link_shield_feed(mmi_link *link, uint8_t *buf, size_t size)
     if (!mmi_link_lives(link) || link->socket->closing) {
         mmi_part_rest(link);
     } else {
-        shield_feed(link, arena, 0, n);
+        shield_feed(link, arena, NULL, arena->data, n);
     }
     mmi_arena_unref(arena);
 }

@@ -26,6 +26,7 @@ struct mmi_link_shield {
     size_t out_size, out_cap, out_left;  /* left: that the stream has not taken yet */
     mmi_link_record *records;
     uint32_t record_count, record_cap, record_next;   /* from that one on they are not counted yet */
+    int read_error;                      /* of a read behind octets that are fed first; 0: none */
     int failed;                          /* open gave an error, and why; MM_OK: none */
     mmi_refusal why;
     bool more;                           /* open has more to give, or failed, and the inbox was full */
