@@ -314,8 +314,9 @@ shield_more(mmi_link *link)
     }
 }
 
-/* Reads and opens while there is much, and room for what it becomes; without the lock.  Octets read,
- * or as readv; *plain: those they gave, from out on.  An error behind some is told the next time. */
+/* Reads and opens while there is much, and room for what it becomes; without the lock.  Octets
+ * read, or as readv; *plain: those they gave, from out on.  An error behind some is told the next
+ * time. */
 static int64_t
 shield_fill(mmi_link *link, mmi_iov *in, uint8_t *out, bool once, size_t *plain)
 {
