@@ -238,9 +238,8 @@ def test_an_engine_tells_what_it_could_not_send() -> None:
         other.wait_for_peers(timeout=WAIT_S)
         with pytest.raises(mm.TimedOutError):
             other.send_many([b"x" * 1000] * 100_000, timeout=0.2)
-        push.close()
-        other.close()
-        assert engine.close(timeout=0) >= 1
+        assert engine.close(timeout=0) >= 1  # of sockets closed before, the log may have told
+        assert push.closed
 
 
 def test_the_default_engine_is_made_once_whoever_comes_first() -> None:
