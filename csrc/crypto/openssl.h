@@ -273,6 +273,9 @@ enum {
     MMI_SSL_R_NO_SHARED_CIPHER = 193,
     MMI_SSL_R_UNSUPPORTED_PROTOCOL = 258,
     MMI_SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM = 118,
+    MMI_SSL_R_NO_SUITABLE_KEY_SHARE = 101,
+    MMI_SSL_R_VERSION_TOO_LOW = 396,
+    MMI_SSL_AD_REASON_OFFSET = 1000,     /* of an error: in front of the code of an alert that came */
     MMI_ERR_REASON_MASK = 0x7FFFFF,      /* of an error: what is said about it */
     MMI_ERR_R_MALLOC_FAILURE = 0xC0100,
     MMI_PEM_R_NO_START_LINE = 108,

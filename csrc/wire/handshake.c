@@ -234,6 +234,11 @@ handshake_go_on_inside(mmi_handshake *o, int rc)
         }
         rc = handshake_say(o, handshake_came_to(o, rc));
     }
+    if (rc == MMI_STEP_MORE && mmi_outer_closed(t)) {
+        mmi_handshake_ended(o, "ended by the peer in the handshake");
+        o->reason = MM_REASON_HANDSHAKE_EOF;
+        return MM_EPROTO;
+    }
     return rc == MMI_STEP_MORE && t->failed != MM_OK ? handshake_outer_failed(o, t->failed) : rc;
 }
 

@@ -147,6 +147,13 @@ mmi_outer_open(mmi_outer *o, uint8_t *in, size_t size)
     o->more = o->failed == MM_OK && o->plain_size == sizeof o->plain;
 }
 
+bool
+mmi_outer_closed(const mmi_outer *o)
+{
+    const mmi_mechanism *m = o->shield.mechanism;
+    return o->failed == MM_OK && !o->more && m->closed != NULL && m->closed(o->shield.self);
+}
+
 int
 mmi_outer_seal(mmi_outer *o, const uint8_t *plain, size_t size)
 {

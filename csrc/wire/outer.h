@@ -52,6 +52,8 @@ int mmi_outer_answer(mmi_outer *o, const mmi_answer *answer) MMI_WARN_UNUSED;
 void mmi_outer_open(mmi_outer *o, uint8_t *in, size_t size);
 /* Seals octets behind what is to be written.  MM_EPROTO, MM_ENOMEM. */
 int mmi_outer_seal(mmi_outer *o, const uint8_t *plain, size_t size) MMI_WARN_UNUSED;
+/* It was heard that the peer ends, and all in front of that was given. */
+bool mmi_outer_closed(const mmi_outer *o);
 /* That we end goes behind it. */
 void mmi_outer_part(mmi_outer *o);
 

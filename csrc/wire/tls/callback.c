@@ -10,7 +10,7 @@
 
 #include "wire/tls/inside.h"
 
-enum { ALERT_LEVEL_SHIFT = 8, ALERT_FATAL = 2, CONNECTION_INDEX = 0 };
+enum { ALERT_CODE = 0xff, CONNECTION_INDEX = 0 };
 
 static _Atomic(const mmi_openssl *) callback_library;
 
@@ -29,8 +29,8 @@ mmi_tls_of(const struct ssl_st *ssl)
 static void
 callback_info(const struct ssl_st *ssl, int where, int value)
 {
-    if (where == MMI_SSL_CB_READ_ALERT && value >> ALERT_LEVEL_SHIFT == ALERT_FATAL) {
-        mmi_tls_of(ssl)->alert = value;
+    if (where == MMI_SSL_CB_READ_ALERT) {   /* of any level: 1.3 knows none */
+        mmi_tls_of(ssl)->alert = (value & ALERT_CODE) | TLS_ALERT_SEEN;
     }
 }
 

@@ -7,11 +7,14 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "wire/tls/inside.h"
 
 enum {
-    ALERT_CODE = 0xff,                   /* of the value a callback gets */
+    ALERT_CODE = 0xff,                   /* of what is kept of an alert */
+    ALERT_WORDS_SIZE = 32,
+    ALERT_CLOSE_NOTIFY = 0,
     ALERT_HANDSHAKE_FAILURE = 40,
     ALERT_BAD_CERTIFICATE = 42,
     ALERT_UNSUPPORTED_CERTIFICATE = 43,
@@ -67,14 +70,55 @@ alert_guess(const mmi_tls *t, int code)
     }
 }
 
-/* OpenSSL 3.0 has no words for these. */
+/* OpenSSL 3.0 has no words for two of them. */
 static const char *
-alert_words(const mmi_tls *t, int code)
+alert_words(const mmi_tls *t, int code, char number[ALERT_WORDS_SIZE])
 {
-    return code == ALERT_CERTIFICATE_REQUIRED ? "certificate required"
-           : code == ALERT_NO_APPLICATION_PROTOCOL
-               ? "no application protocol"
-               : t->openssl->SSL_alert_desc_string_long(t->alert);
+    const char *words = code == ALERT_CERTIFICATE_REQUIRED ? "certificate required"
+                        : code == ALERT_NO_APPLICATION_PROTOCOL
+                            ? "no application protocol"
+                            : t->openssl->SSL_alert_desc_string_long(code);
+    if (strcmp(words, "unknown") == 0) {
+        snprintf(number, ALERT_WORDS_SIZE, "alert %d", code);
+        words = number;
+    }
+    return words;
+}
+
+/* Whether it is the peer's alert that OpenSSL ends for; one that only warns may be long past. */
+static bool
+alert_ends(const mmi_tls *t, unsigned long error)
+{
+    unsigned long code = (unsigned long)(t->alert & ALERT_CODE);
+    return t->alert != 0 &&
+           (error == 0 || (error & MMI_ERR_REASON_MASK) == MMI_SSL_AD_REASON_OFFSET + code);
+}
+
+static int
+fail_alert(const mmi_tls *t, mmi_refusal *why)
+{
+    char number[ALERT_WORDS_SIZE];
+    int code = t->alert & ALERT_CODE;
+    if (code == ALERT_CLOSE_NOTIFY) {
+        return mmi_tls_refuse(why, MM_REASON_HANDSHAKE_EOF,
+                              "it says 'close notify' before it has said who it is");
+    }
+    return mmi_tls_refuse(why, MM_REASON_TLS_ALERT, "it says '%s'%s", alert_words(t, code, number),
+                          alert_guess(t, code));
+}
+
+/* There is no TLS that both can do. */
+static bool
+fail_unlike(const mmi_tls *t, unsigned long code)
+{
+    switch (code) {
+    case MMI_SSL_R_NO_SHARED_CIPHER:
+    case MMI_SSL_R_UNSUPPORTED_PROTOCOL:
+    case MMI_SSL_R_VERSION_TOO_LOW: return true;
+    case MMI_SSL_R_NO_SUITABLE_KEY_SHARE:
+    case MMI_SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM: return !t->dials;
+    default: return false;
+    }
 }
 
 /* An error that is none of a check of ours. */
@@ -97,7 +141,7 @@ fail_words(mmi_tls *t, unsigned long error, mmi_refusal *why)
     if (code == MMI_SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM && t->context->kind == TLS_BY_SECRET) {
         return mmi_tls_refuse(why, MM_REASON_CRYPTO, "it named no secret, and wants a certificate");
     }
-    if (code == MMI_SSL_R_NO_SHARED_CIPHER || code == MMI_SSL_R_UNSUPPORTED_PROTOCOL) {
+    if (fail_unlike(t, code)) {
         return mmi_tls_refuse(why, MM_REASON_MECHANISM, "no TLS that both can do: %s", words);
     }
     return mmi_tls_refuse(why, MM_REASON_CRYPTO, "%s", words);
@@ -114,10 +158,8 @@ mmi_tls_failed(mmi_tls *t, mmi_refusal *why)
         rc = mmi_tls_refuse(why, MM_REASON_CRYPTO, "more records without data than are taken");
     } else if (t->refusal.reason != 0) {
         *why = t->refusal;
-    } else if (t->alert != 0) {
-        int code = t->alert & ALERT_CODE;
-        rc = mmi_tls_refuse(why, MM_REASON_TLS_ALERT, "it says '%s'%s", alert_words(t, code),
-                            alert_guess(t, code));
+    } else if (alert_ends(t, error)) {
+        rc = fail_alert(t, why);
     } else {
         rc = fail_words(t, error, why);
     }

@@ -22,6 +22,7 @@ enum {
     TLS_HOST_MAX = 255,                  /* octets of a name                        */
     TLS_ALPN_MAX = 16,                   /* octets of all that is offered by ALPN   */
     TLS_DATE_SIZE = 32,                  /* octets of a date as text                */
+    TLS_ALERT_SEEN = 0x100,              /* above the code of an alert              */
     TLS_NAMES_SIZE = 96                  /* octets of some names as text            */
 };
 
@@ -97,7 +98,7 @@ typedef struct mmi_tls {
     bool dials;
     tls_state state;
     mmi_refusal refusal;                 /* which check of ours failed; reason 0: none */
-    int alert;                           /* that the peer sent; 0: none             */
+    int alert;                           /* the peer's last, with TLS_ALERT_SEEN; 0: none */
     bool unknown_secret;                 /* the peer named one that is none of ours */
     uint64_t heard;                      /* octets of the handshake                 */
 

@@ -189,9 +189,14 @@ tls_shake(mmi_tls *t, mmi_refusal *why)
 
 /* The first octets are of no TLS. */
 static int
-tls_stranger(const uint8_t *buf, size_t size, mmi_refusal *why)
+tls_stranger(const mmi_tls *t, const uint8_t *buf, size_t size, mmi_refusal *why)
 {
     char said[TLS_EXCERPT_MAX + 1];
+    if (t->heard > 0 || (size > 1 && buf[0] == TLS_RECORD_HANDSHAKE)) {
+        return mmi_tls_refuse(why, MM_REASON_TLS_EXPECTED,
+                              "its second octet is %02x, and %02x in TLS",
+                              buf[t->heard > 0 ? 0 : 1], TLS_RECORD_MAJOR);
+    }
     if (buf[0] >= 0x20 && buf[0] < 0x7f) {
         mmi_text_excerpt(said, sizeof said, buf, size < TLS_EXCERPT_MAX ? size : TLS_EXCERPT_MAX);
         return mmi_tls_refuse(why, MM_REASON_TLS_EXPECTED, "it said '%s'", said);
@@ -225,7 +230,7 @@ tls_step(mmi_tls *t, const uint8_t *buf, size_t size, size_t *used, mmi_refusal 
         if (!t->dials && t->heard == 0) {   /* so that who dials knows what is spoken here */
             mmi_tls_say(t, tls_unexpected, sizeof tls_unexpected);
         }
-        return tls_stranger(buf, size, why);
+        return tls_stranger(t, buf, size, why);
     }
     t->heard += part;
     if (t->heard > MMI_HANDSHAKE_SIZE_MAX) {
@@ -311,7 +316,9 @@ tls_guess(const void *self)
     case TLS_ASKS: return "nobody had let it in yet";
     case TLS_DONE: return "it may not let us in";
     default:
-        return t->heard > 0 ? "it may not take our certificate"
+        return t->heard > 0 ? t->context->kind == TLS_BY_SECRET
+                                  ? "it may have another secret, or none"
+                                  : "it may not take our certificate"
                : t->dials   ? "it may not speak TLS there"
                             : "a port scan, a health check, or a peer that gave up";
     }
