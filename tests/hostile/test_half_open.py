@@ -1,4 +1,4 @@
-"""Who says nothing, from one address or several, against those who do: with CURVE and without.
+"""Who says nothing, from one address or several, against those who do: CURVE, TLS, and neither.
 
 Not here: who goes of many (tests/c/test_half_open.c), thousands (test_storms.py).
 """
@@ -28,15 +28,16 @@ def silent(endpoint: str, source: str) -> RawPeer:
     )
 
 
-@pytest.mark.parametrize("way", ["plain", "curve"])
+@pytest.mark.parametrize("way", ["plain", "curve", "tls"])
 def test_an_address_with_many_unfinished_handshakes_takes_no_place_of_others(way: str) -> None:
     """Those of another address, which came first, stay; a peer of ours gets in all the while."""
     if way != "plain" and WAYS[way].missing:
         pytest.skip(WAYS[way].missing)
     served, called = (None, None) if way == "plain" else WAYS[way].policies()
+    scheme = "" if way == "plain" else WAYS[way].scheme
     with (
         ExitStack() as stack,
-        mm.Pull(bind="tcp://127.0.0.1:0", half_open_max=LIMIT, security=served) as pull,
+        mm.Pull(bind=f"{scheme}tcp://127.0.0.1:0", half_open_max=LIMIT, security=served) as pull,
     ):
         few = LIMIT - PART - 1  # and one who speaks
         first = [stack.enter_context(silent(pull.endpoint, "127.0.0.2")) for _ in range(few)]
