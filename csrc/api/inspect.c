@@ -3,6 +3,8 @@
  *
  * Law: looking changes nothing; waiting for peers and subscriptions is by event, never by polling.
  */
+#include <string.h>
+
 #include "api/api.h"
 #include "socket/ended.h"
 
@@ -288,6 +290,33 @@ int
 mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
 {
     return inspect_all(socket, mmi_socket_peers, out, cap, count);
+}
+
+static void
+inspect_copy(void *out, size_t cap, mmi_octets from)
+{
+    size_t size = from.size < cap ? from.size : cap;
+    if (size > 0) {
+        memcpy(out, from.data, size);
+    }
+}
+
+int
+mm_peer_more(mm_handle socket, uint64_t peer, void *metadata, size_t metadata_cap,
+             void *certificate, size_t certificate_cap)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_octets said, shown;
+    rc = mmi_socket_peer_more(s, peer, &said, &shown);
+    if (rc == MM_OK) {
+        inspect_copy(metadata, metadata_cap, said);
+        inspect_copy(certificate, certificate_cap, shown);
+    }
+    return mmi_api_leave(s, rc);
 }
 
 int

@@ -58,6 +58,8 @@ void mmi_socket_stats_now(mmi_socket *s, mm_stats *out);
 /* Fill an array of mm_peer, or mm_attempt; count of all. */
 uint32_t mmi_socket_peers(mmi_socket *s, void *out, uint32_t cap);
 uint32_t mmi_socket_attempts(mmi_socket *s, void *out, uint32_t cap);
+/* As mmi_link_inspect_more.  MM_ESTATE: it is no peer. */
+int mmi_socket_peer_more(const mmi_socket *s, uint64_t peer, mmi_octets *metadata, mmi_octets *certificate);
 bool mmi_socket_drain_inspect(mmi_socket *s, mm_drain_info *info); /* true: nothing left to wait for */
 bool mmi_socket_subscribed_inspect(mmi_socket *s, mm_subscribed_info *info);   /* the same */
 

@@ -65,6 +65,20 @@ mmi_socket_peers(mmi_socket *s, void *out, uint32_t cap)
     return count;
 }
 
+int
+mmi_socket_peer_more(const mmi_socket *s, uint64_t peer, mmi_octets *metadata,
+                     mmi_octets *certificate)
+{
+    MMI_LIST_EACH (&s->links, node, after) {
+        const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        if (mmi_link_is_peer(link) && link->pipe.id == peer) {
+            mmi_link_inspect_more(link, metadata, certificate);
+            return MM_OK;
+        }
+    }
+    return MM_ESTATE;
+}
+
 uint32_t
 mmi_socket_attempts(mmi_socket *s, void *out, uint32_t cap)
 {

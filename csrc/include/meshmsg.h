@@ -223,6 +223,8 @@ typedef struct mm_peer {
     char user_id[256];                            /* what who let it in knows it by; "": nobody was asked */
     char mechanism[21], key[41];                  /* "NULL": there is none; its public key in Z85, or "" */
     int64_t uid;                                  /* over ipc: the user at the other side; -1: not known */
+    char tls_version[16], cipher[48];             /* as OpenSSL names them; "": without TLS            */
+    uint32_t metadata_size, certificate_size;     /* octets that mm_peer_more gives                    */
 } mm_peer;
 
 typedef struct mm_event {
@@ -471,6 +473,10 @@ MM_API int mm_pollset_fileno(mm_handle pollset, int *fd);
 /* ---- looking in ---- */
 MM_API int mm_socket_stats(mm_handle socket, mm_stats *out);
 MM_API int mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count);  /* count: all there are */
+/* What does not fit there: what who let it in said of it, and its certificate in DER; as much as there is room for.
+ * MM_ESTATE: it is no peer any more. */
+MM_API int mm_peer_more(mm_handle socket, uint64_t peer, void *metadata, size_t metadata_cap, void *certificate,
+                        size_t certificate_cap);
 /* count; reading takes nothing away; first seq is 1; cap 0: tells of pending drops now */
 MM_API int mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq);
 MM_API int mm_socket_attempts(mm_handle socket, mm_attempt *out, uint32_t cap, uint32_t *count);  /* likewise */

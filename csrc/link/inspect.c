@@ -67,6 +67,26 @@ inspect_protection(const mmi_link *link, mm_peer *out)
     if (known && who.key.size == MMI_KEY_OCTETS) {
         mmi_z85_encode(out->key, who.key.data);
     }
+    if (known && who.version != NULL && who.cipher != NULL) {
+        snprintf(out->tls_version, sizeof out->tls_version, "%s", who.version);
+        snprintf(out->cipher, sizeof out->cipher, "%s", who.cipher);
+    }
+    mmi_octets metadata, certificate;
+    mmi_link_inspect_more(link, &metadata, &certificate);
+    out->metadata_size = (uint32_t)metadata.size;
+    out->certificate_size = (uint32_t)certificate.size;
+}
+
+void
+mmi_link_inspect_more(const mmi_link *link, mmi_octets *metadata, mmi_octets *certificate)
+{
+    const mmi_known *known = link->pipe.known;
+    mmi_applicant who;
+    (void)mmi_link_shield_who(link, &who);
+    *certificate = who.certificate;
+    *metadata = known == NULL
+                    ? (mmi_octets){ .data = NULL }
+                    : (mmi_octets){ .data = known->metadata, .size = known->metadata_size };
 }
 
 void

@@ -238,6 +238,8 @@ static inline bool mmi_link_is_attempt(const mmi_link *link)
     return link->state == MMI_LINK_CONNECTING || link->state == MMI_LINK_HELLO;
 }
 void mmi_link_inspect(const mmi_link *link, mm_peer *out);
+/* What has no room there: the link's, while it is a peer. */
+void mmi_link_inspect_more(const mmi_link *link, mmi_octets *metadata, mmi_octets *certificate);
 void mmi_link_inspect_attempt(const mmi_link *link, mm_attempt *out);
 void mmi_link_inspect_queues(const mmi_link *link, mm_stats *out);
 void mmi_link_inspect_drain(mmi_link *link, mm_drain_info *info);

@@ -27,9 +27,9 @@ from meshmsg._binding.message import Message as Message
 from meshmsg._binding.message import Request as Request
 from meshmsg._binding.peer import Peer as Peer
 from meshmsg._binding.peer import PeerName as PeerName
+from meshmsg._binding.peer_info import PeerInfo as PeerInfo
 from meshmsg._binding.snapshots import Event as Event
 from meshmsg._binding.snapshots import EventKind as EventKind
-from meshmsg._binding.snapshots import PeerInfo as PeerInfo
 from meshmsg._binding.snapshots import Reason as Reason
 from meshmsg._binding.snapshots import Stats as Stats
 from meshmsg._hints.absent_names import module_hint as _module_hint

@@ -68,6 +68,7 @@ def test_it_is_in_the_peer_of_each_message_and_what_the_peer_says_is_apart(way: 
         assert first.peer is second.peer
         assert (first.peer.user_id, dict(first.peer.metadata)) == ("alice", SAID)
         assert "role" not in first.peer.properties
+        assert (router.peers()[0].metadata, dealer.peers()[0].metadata) == (SAID, {})
         router.send(b"3", to=first.peer)
         answer = dealer.recv(timeout=WAIT_S)
         assert answer.peer.metadata == {}  # nobody let the server in

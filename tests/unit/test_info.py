@@ -28,7 +28,8 @@ def test_stats_peers_and_events_have_every_field_of_the_core() -> None:
     """Times in seconds lose their unit from the name; nothing else is left out."""
     assert py_fields(mm.Stats) == c_fields("mm_stats")
     renamed = {"since_ns": "since", "rtt_ns": "rtt", "time_ns": "time", "retry_ns": "retry_in"}
-    renamed["stop"] = "stopping"
+    renamed |= {"stop": "stopping"}
+    renamed |= {"metadata_size": "metadata", "certificate_size": "certificate"}
     for kind, struct in ((mm.PeerInfo, "mm_peer"), (mm.Event, "mm_event")):
         assert py_fields(kind) == {renamed.get(name, name) for name in c_fields(struct)} - {
             "identity_size",

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import ssl
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +67,10 @@ def test_both_prove_by_certificates_of_one_ca_who_they_are(ca: Ca) -> None:
         assert seen.mechanism == sees.mechanism == "TLS"
         assert client.pin in mm.AllowList([seen.key])
         assert server.pin in mm.AllowList([sees.key])
+        for told, shown in ((seen, client), (sees, server)):
+            assert (told.tls_version, told.cipher[:4]) == ("TLSv1.3", "TLS_")
+            assert ssl.DER_cert_to_PEM_cert(told.certificate) in shown.files["cert"].read_text()
+            assert told.as_dict()["certificate"] == b64encode(told.certificate).decode()
 
 
 def test_a_list_says_who_may_come_in_and_by_which_name(ca: Ca, tmp_path: Path) -> None:
@@ -215,6 +221,8 @@ def test_a_shared_secret_is_all_that_a_cluster_needs(tmp_path: Path) -> None:
     one, other = write_secret(tmp_path / "one"), write_secret(tmp_path / "other")
     with pair(mm.Secret(one), mm.Secret(one)) as (pull, push):
         talk(pull, push)
+        told = push.peers()[0]
+        assert (told.tls_version, told.certificate) == ("TLSv1.3", b"")
     with pair(mm.Secret(one), mm.Secret(other)) as (pull, push):
         assert "secret" in why(pull).lower()
         assert "secret" in why(push).lower()

@@ -74,6 +74,7 @@ struct mmi_tls_proof {
     struct stack_st_X509 *chain;         /* those it sent with it; NULL: none       */
     uint8_t pin[MMI_TLS_KEY_SIZE];
     uint8_t *der;                        /* of the certificate                      */
+    const char *version, *cipher;        /* OpenSSL's, for good; NULL: not known yet */
     size_t der_size;
     char identity[TLS_IDENTITY + 1];     /* of the secret; "": none                 */
     pthread_mutex_t lock;                /* of the two below                        */

@@ -288,6 +288,8 @@ static void
 tls_applicant(const void *self, mmi_applicant *out)
 {
     const struct mmi_tls_proof *proof = ((const mmi_tls *)self)->proof;
+    out->version = proof->version;
+    out->cipher = proof->cipher;
     if (proof->certificate != NULL) {
         out->key = (mmi_octets){ .data = proof->pin, .size = sizeof proof->pin };
         out->certificate = (mmi_octets){ .data = proof->der, .size = proof->der_size };

@@ -258,6 +258,8 @@ int
 mmi_tls_prove(mmi_tls *t, mmi_refusal *why)
 {
     bool secret = t->context->kind == TLS_BY_SECRET;
+    t->proof->version = t->openssl->SSL_get_version(t->ssl);
+    t->proof->cipher = t->openssl->SSL_CIPHER_get_name(t->openssl->SSL_get_current_cipher(t->ssl));
     if ((t->openssl->SSL_session_reused(t->ssl) == 1) != secret) {
         return mmi_tls_refuse(why, MM_REASON_CRYPTO,
                               secret ? "it did not show that it knows our secret"

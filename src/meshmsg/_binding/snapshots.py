@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any
 
-from meshmsg._binding.core import ffi, lib
+from meshmsg._binding.core import ffi
 
 
-def _plain(snapshot: Any) -> dict[str, Any]:
+def plain(snapshot: Any) -> dict[str, Any]:
     """Return the fields of a snapshot, in their order."""
     return {name: getattr(snapshot, name) for name in snapshot.__dataclass_fields__}
 
@@ -206,88 +206,7 @@ class Event:
         Returns:
             All fields by name; `kind` and `reason` by their names.
         """
-        return {**_plain(self), "kind": self.kind.name, "reason": self.reason.name}
-
-
-@dataclass(frozen=True)
-class PeerInfo:
-    """One connected peer, as it was when asked.
-
-    Attributes:
-        id: Its number, of this process; `message.peer` of most roles.
-        role: Its role on the wire: PULL, SUB, ...
-        identity: The name a Router knows it by, b"" if it has none.
-        endpoint: Ours: as bound, or as connected to.
-        address: Its own, as seen from here.
-        outgoing: Whether we connected to it.
-        since: When its handshake was done: wall clock, seconds since the epoch.
-        wire: "zmtp" or "sp".
-        zmtp_minor: 1 for ZMTP 3.1, 0 for 3.0 and SP.
-        queued_out_messages: Messages queued for it now.
-        queued_out_bytes: Bytes queued for it now.
-        queued_in_messages: Messages received from it and not taken yet.
-        queued_in_bytes: Bytes received from it and not taken yet.
-        sent_messages: Messages written to its connection.
-        received_messages: Messages read from its connection.
-        dropped_messages: Messages to or from it that were dropped.
-        confirmed_messages: Messages it has confirmed to have read; stays 0 over ZMTP 3.0 and SP.
-        subscriptions: Topics it subscribed to.
-        rtt: Seconds a heartbeat took there and back, None if there was none yet.
-        stalled: Whether its system answers and it does not (PEER_STALLED).
-        stopping: Of a socket that stops receiving: what became of asking this peer, as in
-            `StoppedPeer`. "stops": the peer itself stops receiving, and is sent nothing more.
-            "left": after `disconnect`, it still gets what was queued for it. None: none of these.
-        meshmsg: Whether it says that it is a socket of meshmsg (over SP it cannot).
-        subscribed: Of a Sub or XSub: whether the peer has all its topics. "certain": its socket
-            has them, or it is of SP and sends everything; an XPub with `manual=True` among them
-            still decides itself what it sends. "probable": it answered a PING behind
-            them; a peer that is not of meshmsg may do so before its socket has them. "written":
-            they were written to it, and it cannot answer (ZMTP 3.0). "waiting": none of these yet.
-            None: this socket does not subscribe.
-        user_id: What it is known by, as `allow=` of `security=` says; "" where nobody was asked.
-        mechanism: "CURVE", "PLAIN" (which hides nothing), or "NULL" where there is none.
-        key: Its public key, 40 characters of Z85, where it has one; else "".
-        uid: Over ipc: the number of the user at the other side, as the system knows it, when it
-            connected or began to listen. None over other transports.
-    """
-
-    id: int
-    role: str
-    identity: bytes
-    endpoint: str
-    address: str
-    outgoing: bool
-    since: float
-    wire: str
-    zmtp_minor: int
-    queued_out_messages: int
-    queued_out_bytes: int
-    queued_in_messages: int
-    queued_in_bytes: int
-    sent_messages: int
-    received_messages: int
-    dropped_messages: int
-    confirmed_messages: int
-    subscriptions: int
-    rtt: float | None
-    stalled: bool
-    stopping: Literal["asked", "stopped", "cancelled", "cannot", "late", "stops", "left"] | None
-    meshmsg: bool
-    subscribed: Literal["waiting", "certain", "probable", "written"] | None
-    user_id: str
-    mechanism: str
-    key: str
-    uid: int | None = None
-
-    def as_dict(self) -> dict[str, str | int | float | None]:
-        """Return it as what JSON has.
-
-        Thread-safe: yes.
-
-        Returns:
-            All fields by name; `identity` as text, with escapes for what is no UTF-8.
-        """
-        return {**_plain(self), "identity": self.identity.decode("utf-8", "backslashreplace")}
+        return {**plain(self), "kind": self.kind.name, "reason": self.reason.name}
 
 
 @dataclass(frozen=True)
@@ -401,7 +320,7 @@ class Stats:
             Always the same names: the fields, `dropped`, which is the sum of all drops, and in
             place of `closed` a counter for each reason: `closed_local`, `closed_eof`, ...
         """
-        counts: dict[str, int] = {**_plain(self), "dropped": self.dropped}
+        counts: dict[str, int] = {**plain(self), "dropped": self.dropped}
         del counts["closed"]
         reasons = list(Reason)[1:]
         return counts | {f"closed_{r.name.lower()}": self.closed.get(r, 0) for r in reasons}
@@ -425,56 +344,6 @@ def event_of(raw: Any) -> Event:
         address=text(raw.address),
         detail=text(raw.detail),
         retry_in=None if raw.retry_ns < 0 else raw.retry_ns / 1e9,
-    )
-
-
-_WIRES = {1: "zmtp", 2: "sp"}
-_PEER_SAME = (
-    *("id", "zmtp_minor", "queued_out_messages", "queued_out_bytes", "queued_in_messages"),
-    *("queued_in_bytes", "sent_messages", "received_messages", "dropped_messages"),
-    *("confirmed_messages", "subscriptions"),
-)
-
-
-_STOPS: dict[int, Literal["asked", "stopped", "cancelled", "cannot", "late", "stops", "left"]] = {
-    lib.MM_STOP_ASKED: "asked",
-    lib.MM_STOP_STOPPED: "stopped",
-    lib.MM_STOP_CANCELLING: "asked",
-    lib.MM_STOP_CANCELLED: "cancelled",
-    lib.MM_STOP_CANNOT: "cannot",
-    lib.MM_STOP_LATE: "late",
-    lib.MM_STOP_ITSELF: "stops",
-    lib.MM_STOP_LEFT: "left",
-}
-_SUBSCRIBED: dict[int, Literal["waiting", "certain", "probable", "written"]] = {
-    lib.MM_SUBSCRIBED_WAITING: "waiting",
-    lib.MM_SUBSCRIBED_CERTAIN: "certain",
-    lib.MM_SUBSCRIBED_PROBABLE: "probable",
-    lib.MM_SUBSCRIBED_WRITTEN: "written",
-}
-
-
-def peer_of(raw: Any) -> PeerInfo:
-    """Make a PeerInfo of an mm_peer."""
-    same = {name: int(getattr(raw, name)) for name in _PEER_SAME}
-    return PeerInfo(
-        **same,
-        role=text(lib.mm_role_name(raw.role)),
-        wire=_WIRES[raw.wire],
-        identity=bytes(ffi.buffer(raw.identity, raw.identity_size)),
-        endpoint=text(raw.endpoint),
-        address=text(raw.address),
-        outgoing=bool(raw.outgoing),
-        since=raw.since_ns / 1e9,
-        rtt=None if raw.rtt_ns < 0 else raw.rtt_ns / 1e9,
-        stalled=bool(raw.stalled),
-        stopping=_STOPS.get(raw.stop),
-        meshmsg=bool(raw.meshmsg),
-        subscribed=_SUBSCRIBED.get(raw.subscribed),
-        user_id=text(raw.user_id),
-        mechanism=text(raw.mechanism),
-        key=text(raw.key),
-        uid=None if raw.uid < 0 else int(raw.uid),
     )
 
 

@@ -18,7 +18,8 @@ from typing import Any
 
 import meshmsg
 from meshmsg._binding.errors import AddressError
-from meshmsg._binding.snapshots import Event, EventKind, PeerInfo, Reason
+from meshmsg._binding.peer_info import PeerInfo
+from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._cli.steps import STEP_OF, Report
 from meshmsg._security.environment.variable import VARIABLE, FromEnvironment
 from meshmsg._security.policy import Policy, Profile

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.snapshots import PeerInfo
+from meshmsg._binding.peer_info import PeerInfo
 from meshmsg._hints.plural import counted
 from meshmsg._socket.causes import What, listed
 

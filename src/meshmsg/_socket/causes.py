@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import ffi, lib
-from meshmsg._binding.snapshots import Event, EventKind, PeerInfo, Reason, text
+from meshmsg._binding.peer_info import PeerInfo
+from meshmsg._binding.snapshots import Event, EventKind, Reason, text
 from meshmsg._events.outlet import read_events
 from meshmsg._hints.plural import counted, plural
 from meshmsg._socket.peers import Attempt, all_peers, attempts_of, first_peers, peer_count

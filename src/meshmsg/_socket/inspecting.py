@@ -10,7 +10,8 @@ import threading
 from typing import Protocol
 
 from meshmsg._binding.core import ffi, lib
-from meshmsg._binding.snapshots import Event, PeerInfo, Stats, stats_of
+from meshmsg._binding.peer_info import PeerInfo
+from meshmsg._binding.snapshots import Event, Stats, stats_of
 from meshmsg._events.outlet import read_events
 from meshmsg._socket.failures import check
 from meshmsg._socket.peers import all_peers

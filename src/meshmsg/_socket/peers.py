@@ -6,10 +6,11 @@ code below 0.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from meshmsg._binding.core import ffi, lib
-from meshmsg._binding.snapshots import PeerInfo, peer_of, text
+from meshmsg._binding.peer_info import PeerInfo, peer_of
+from meshmsg._binding.snapshots import text
 
 PEERS_FIRST = 16
 
@@ -33,7 +34,20 @@ def first_peers(handle: int, cap: int) -> tuple[int, list[PeerInfo]]:
     rc = int(lib.mm_socket_peers(handle, out, cap, count))
     if rc < 0:
         return rc, []
-    return int(count[0]), [peer_of(out[i]) for i in range(min(count[0], cap))]
+    return int(count[0]), [_whole(handle, out[i]) for i in range(min(count[0], cap))]
+
+
+def _whole(handle: int, raw: Any) -> PeerInfo:
+    """With what does not fit into an mm_peer; none of it of a peer that left meanwhile."""
+    known = raw.metadata_size or raw.certificate_size
+    if not known:
+        return peer_of(raw)
+    metadata = ffi.new("uint8_t[]", raw.metadata_size)
+    certificate = ffi.new("uint8_t[]", raw.certificate_size)
+    rc = lib.mm_peer_more(handle, raw.id, metadata, len(metadata), certificate, len(certificate))
+    if rc < 0:
+        return peer_of(raw)
+    return peer_of(raw, bytes(ffi.buffer(metadata)), bytes(ffi.buffer(certificate)))
 
 
 def all_peers(handle: int) -> tuple[int, list[PeerInfo]]:
