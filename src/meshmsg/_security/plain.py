@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow import Anybody, Asked, Rule
+from meshmsg._security.certificates.expiry import Expiry
 from meshmsg._security.passwords import NAME_MAX, Passwords, too_long
 from meshmsg._security.policy import Followed, Policy
+from meshmsg._security.tls import OverTls
 
 Users = Anybody | Mapping[str, str] | str | os.PathLike[str] | Asked
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
@@ -42,16 +44,20 @@ class Plain(Policy):
             can read; `meshmsg.ANYBODY`, whatever it says; or a function that is called with an
             `Applicant` and returns `Allow`, `Deny` or `Later`, within 5 s. It is called on a
             thread of its own; of asyncio sockets on the loop, and may be a coroutine function.
+        inside: What hides it: a `Tls` or `Secret`, for endpoints tls+tcp://. Both have to be right
+            then. Who may come in is said here, so a `Tls` of a server has `ca=` without `allow=`,
+            or `clients="none", allow=ANYBODY`.
 
     Raises:
         UsageError: What is missing, too much or too long; a file that others can read.
         OSError: A file cannot be read.
     """
 
-    __slots__ = ("_password", "_user")
+    __slots__ = ("_inside", "_password", "_user")
 
     _user: str | None
     _password: str
+    _inside: OverTls | None
 
     def __init__(
         self,
@@ -59,18 +65,25 @@ class Plain(Policy):
         user: str | None = None,
         password: str | None = None,
         allow: Users | None = None,
+        inside: OverTls | None = None,
     ) -> None:
         put = object.__setattr__
         _check(user, password, allow)
+        _check_inside(inside, serves=user is None)
+        put(self, "_inside", inside)
         put(self, "_user", user)
         put(self, "_password", password or "")
         rule = Rule() if allow is None else _rule_of(allow)
         shown = rule.function if isinstance(rule.function, Passwords) else allow
-        self._put(rule, user=user, allow=shown)
+        self._put(rule, user=user, allow=shown, inside=inside)
 
     def _refusal(self, url: str, *, binds: bool, insecure: bool) -> str:
         if url.startswith("sp+"):
             return "SP has no PLAIN; connect without sp+ to a peer that speaks ZMTP"
+        if self._inside is not None:
+            return self._inside._refusal(url, binds=binds, insecure=insecure)
+        if url.startswith("tls+"):
+            return "PLAIN is inside TLS there: say inside=mm.Tls(...), or mm.Secret(...)"
         near = not url.startswith("tcp:") or _LOOPBACK.fullmatch(_host_of(url)) is not None
         if near or insecure:
             return ""
@@ -80,6 +93,8 @@ class Plain(Policy):
         )
 
     def _protect(self, handle: int, opts: Any) -> None:
+        if self._inside is not None:
+            self._inside._protect(handle, opts)
         own = ffi.new("mm_plain_opts *")
         user, password = ffi.new("uint8_t[]", NAME_MAX), ffi.new("uint8_t[]", NAME_MAX)
         own.serves, own.asks = self._user is None, self._rule.asks
@@ -96,7 +111,11 @@ class Plain(Policy):
 
     def _followed(self) -> tuple[Followed, ...]:
         function = self._rule.function
-        return (function,) if isinstance(function, Passwords) and function.path else ()
+        own = (function,) if isinstance(function, Passwords) and function.path else ()
+        return own if self._inside is None else (*own, *self._inside._followed())
+
+    def _dates(self) -> Sequence[Expiry]:
+        return () if self._inside is None else self._inside._dates()
 
 
 def _fill(into: Any, text: str) -> int:
@@ -107,6 +126,19 @@ def _fill(into: Any, text: str) -> int:
 
 def _host_of(url: str) -> str:
     return url.partition("://")[2].rpartition(":")[0]
+
+
+def _check_inside(inside: object, *, serves: bool) -> None:
+    """Refuse what hides nothing, or asks on its own who may come in."""
+    if inside is None:
+        return
+    if not isinstance(inside, OverTls):
+        raise TypeError(f"inside is {type(inside).__name__}; it is a Tls or a Secret")
+    if serves and inside._rule.asks:
+        raise UsageError(
+            "who may come in is said by allow= of Plain: a server's Tls around it has ca=, or "
+            'clients="none", allow=ANYBODY'
+        )
 
 
 def _check(user: object, password: object, allow: object) -> None:

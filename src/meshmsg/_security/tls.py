@@ -28,7 +28,7 @@ _CLIENTS = {
 _VERSIONS = {"1.3": lib.MM_TLS_1_3, "1.2": lib.MM_TLS_1_2}
 
 
-class _OverTls(Policy):
+class OverTls(Policy):
     """What both have."""
 
     __slots__ = ("_files",)
@@ -52,7 +52,7 @@ class _OverTls(Policy):
         return (*super()._followed(), *((self._files,) if self._files.paths else ()))
 
 
-class Tls(_OverTls):
+class Tls(OverTls):
     """TLS 1.3: peers prove by certificates who they are, and nobody reads or changes what is sent.
 
     For `security=` of a socket or an engine, and endpoints `tls+tcp://` and `sp+tls+tcp://`. Peers
@@ -129,7 +129,7 @@ class Tls(_OverTls):
         self._put(rule, **shown, allow=allow, names=list(names) or None)
 
 
-class Secret(_OverTls):
+class Secret(OverTls):
     """TLS 1.3 with a shared secret: whoever has it is let in, and nobody else reads or changes what
     is sent.
 
