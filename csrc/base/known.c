@@ -22,8 +22,8 @@ mmi_known *
 mmi_known_new(const mmi_known *from)
 {
     size_t name = strlen(from->mechanism) + 1, text = strlen(from->user_id) + 1;
-    mmi_known *known =
-        mmi_alloc(sizeof *known + name + text + from->properties_size + from->metadata_size);
+    mmi_known *known = mmi_alloc(sizeof *known + name + text + from->properties_size +
+                                 from->key_size + from->metadata_size);
     if (known == NULL) {
         return NULL;
     }
@@ -34,6 +34,8 @@ mmi_known_new(const mmi_known *from)
     known->user_id = known_put(&at, from->user_id, text);
     known->properties = (const uint8_t *)known_put(&at, from->properties, from->properties_size);
     known->properties_size = from->properties_size;
+    known->key = (const uint8_t *)known_put(&at, from->key, from->key_size);
+    known->key_size = from->key_size;
     known->metadata = (const uint8_t *)known_put(&at, from->metadata, from->metadata_size);
     known->metadata_size = from->metadata_size;
     return known;

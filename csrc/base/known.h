@@ -20,6 +20,8 @@ typedef struct mmi_known {
     const char *user_id;                 /* "": nobody asked who it is */
     const uint8_t *properties;           /* its own word: as READY of ZMTP has them */
     size_t properties_size;
+    const uint8_t *key;                  /* that it proved to have, or a hash of it */
+    size_t key_size;                     /* 0: it proved none */
     const uint8_t *metadata;             /* the word of who let it in: octets of theirs */
     size_t metadata_size;
 } mmi_known;

@@ -69,11 +69,15 @@ become_keep_known(mmi_link *link, const mmi_wire_peer *peer)
     }
     mmi_mechanism_names(s->outer, s->mechanism, names, sizeof names);
     const mmi_admitted *admitted = link->admitted;
+    mmi_applicant who;
+    (void)mmi_link_shield_who(link, &who);
     const mmi_known known = { .pipe_id = link->pipe.id,
                               .mechanism = names,
                               .user_id = peer->user_id,
                               .properties = peer->properties.data,
                               .properties_size = peer->properties.size,
+                              .key = who.key.data,
+                              .key_size = who.key.size,
                               .metadata = admitted != NULL ? admitted->metadata : NULL,
                               .metadata_size = admitted != NULL ? admitted->metadata_size : 0 };
     link->pipe.known = mmi_known_new(&known);

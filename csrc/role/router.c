@@ -136,12 +136,21 @@ router_number(router_sock *s, router_peer *peer)
 
 /* ---- peers ---- */
 
+/* Of peers that nobody asked for a user: who proves no key is no other one than who proves none. */
+static bool
+router_same_key(const mmi_known *old, const mmi_known *now)
+{
+    return old->key_size == now->key_size &&
+           (old->key_size == 0 || memcmp(old->key, now->key, old->key_size) == 0);
+}
+
 /* Whom a mechanism knows keeps its name from everybody else. */
 static bool
 router_hands_over(const router_sock *s, const mmi_pipe *from, const mmi_pipe *to)
 {
     const mmi_known *old = from->known, *now = to->known;
-    bool same = old == NULL || (now != NULL && strcmp(old->user_id, now->user_id) == 0);
+    bool same = old == NULL || (now != NULL && strcmp(old->user_id, now->user_id) == 0 &&
+                                (old->user_id[0] != '\0' || router_same_key(old, now)));
     return same && (s->host->opts->flags & MM_OPT_HANDOVER) != 0;
 }
 

@@ -201,6 +201,25 @@ test_tls_1_2_has_forward_secrecy_and_no_old_cipher(void)
     }
 }
 
+/* Of DHE one hello would cost a listener 0.1 s. */
+static void
+test_groups_that_cost_a_listener_much_are_not_taken(void)
+{
+    static char *const groups[] = { "X25519", "P-256", "P-384", "P-521", "ffdhe2048", "ffdhe8192" };
+    enum { TAKEN = 3 };
+    for (int i = 0; i < (int)MMI_COUNT_OF(groups); i++) {
+        foreign f;
+        foreign_open(&f, false, MM_TLS_1_3, MMI_TLS1_3_VERSION, NULL);
+        CHECK_INT(tls->SSL_CTX_ctrl(f.theirs.ctx, MMI_SSL_CTRL_SET_GROUPS_LIST, 0, groups[i]), 1);
+        tls->SSL_free(f.theirs.ssl);
+        tls_open(tls, &f.theirs);
+        tls->SSL_set_connect_state(f.theirs.ssl);
+        CHECK_INT(shake(&f), i < TAKEN);
+        CHECK(i < TAKEN || f.why.reason == MM_REASON_MECHANISM);
+        foreign_close(&f);
+    }
+}
+
 static void
 test_who_offers_something_else_by_alpn_is_no_peer(void)
 {
@@ -287,6 +306,7 @@ main(void)
     RUN(test_openssl_alone_is_a_peer_either_way);
     RUN(test_tls_1_2_is_spoken_where_it_is_asked_for);
     RUN(test_tls_1_2_has_forward_secrecy_and_no_old_cipher);
+    RUN(test_groups_that_cost_a_listener_much_are_not_taken);
     RUN(test_who_offers_something_else_by_alpn_is_no_peer);
     RUN(test_new_keys_are_answered_in_front_of_the_next_record);
     RUN(test_a_flood_of_new_keys_ends);

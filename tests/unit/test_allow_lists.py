@@ -6,6 +6,7 @@ Not here: policies and sockets (test_security.py), functions (test_allow_functio
 from __future__ import annotations
 
 import base64
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -191,3 +192,37 @@ def test_a_pin_is_a_key_in_another_form(tmp_path: Path) -> None:
         path.write_text(f"# pins\n{wrong} a service\n")
         with pytest.raises(mm.UsageError, match="line 2: its first word is no key: it is no pin"):
             AllowFile(path)
+
+
+def test_two_that_look_at_once_leave_what_the_file_says_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two engines with one policy: who reads first is not the last one to say what counts."""
+    alice, mallory = mm.keygen(), mm.keygen()
+    path = tmp_path / "allowed"
+    path.write_text(f"{alice.public} alice\n{mallory.public} mallory\n")
+    file = AllowFile(path)
+    reads, go_on = threading.Event(), threading.Event()
+    read = file._read
+
+    def slow() -> dict[str, str]:
+        found = read()
+        if mallory.public in found and not reads.is_set():
+            reads.set()
+            assert go_on.wait(WAIT_S)
+        return found
+
+    monkeypatch.setattr(file, "_read", slow)
+    path.write_text(f"{alice.public} alice\n{mallory.public} mallory again\n")
+    first = threading.Thread(target=file.look)
+    first.start()
+    assert reads.wait(WAIT_S)
+    path.write_text(f"{alice.public} alice\n")
+    second = threading.Thread(target=file.look)
+    second.start()
+    second.join(0.05)  # it may be done by now, if nothing keeps it
+    go_on.set()
+    first.join(WAIT_S)
+    second.join(WAIT_S)
+    assert mallory.public not in file.list
+    assert alice.public in file.list

@@ -20,7 +20,7 @@ from meshmsg._binding.metadata import METADATA_MAX, NAME_MAX, metadata_octets, m
 from tests.support import refcodec as ref
 from tests.support import refplain as plain
 from tests.support.certificates import make
-from tests.support.pairs import WAIT_S, of_its_own
+from tests.support.pairs import WAIT_S, of_its_own, wait_until
 from tests.support.rawpeer import RawPeer
 
 SAID = {"role": "writer", "shard": b"\0\xff", "Identity": "ours", "empty": ""}
@@ -113,6 +113,31 @@ def test_a_peer_that_says_what_we_say_is_not_believed() -> None:
             sender = pull.recv(timeout=WAIT_S).peer
             assert dict(sender.metadata) == said
             assert sender.properties["role"] == b"admin"
+
+
+@pytest.mark.parametrize(
+    "user", [b"adm\0in", b"\0admin", b"bob\nERROR root", b"\x1b[31mred", b"b\xff"]
+)
+def test_a_user_that_is_no_printable_text_is_nobody(user: bytes) -> None:
+    """It is known by its own word where the function gives none, and is not taken for another."""
+    hello = plain.framed(plain.hello(user, b"")) + plain.framed(
+        plain.initiate(ref.metadata([(b"Socket-Type", b"PUSH")]))
+    )
+    asked: list[str] = []
+
+    def allow(who: mm.Applicant) -> mm.Allow:
+        asked.append(who.user)
+        return mm.Allow()
+
+    with (
+        mm.Pull(bind="tcp://127.0.0.1:0", security=mm.Plain(allow=allow)) as pull,
+        RawPeer(pull.endpoint) as peer,
+    ):
+        peer.send(ref.greeting(mechanism=b"PLAIN") + hello + ref.message(b"hi"))
+        denied = mm.Reason.NOT_ALLOWED
+        wait_until(lambda: pull.stats().closed[denied] if denied in pull.stats().closed else 0)
+        assert "no printable text" in pull.events()[-1].detail
+    assert asked == [user.decode("utf-8", "surrogateescape")]
 
 
 def test_lists_and_passwords_say_nothing_more() -> None:

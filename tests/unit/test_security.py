@@ -234,12 +234,18 @@ def test_a_router_is_protected_for_whom_it_names_too() -> None:
         assert dealer.recv(timeout=WAIT_S) == b"hi"
 
 
-@pytest.mark.parametrize("same", [True, False])
-def test_an_identity_passes_to_nobody_else(same: bool) -> None:
-    """With handover=True: to the same user, by whatever key; who is another one is refused."""
+@pytest.mark.parametrize(
+    ("known", "same"),
+    [("one user", True), ("two users", False), ("nobody", False), ("one key", True)],
+)
+def test_an_identity_passes_to_nobody_else(known: str, same: bool) -> None:
+    """With handover=True: to the same user, by whatever key; where nobody is asked for a user, to
+    the same key. Who is another one is refused."""
     server, alice, other = mm.keygen(), mm.keygen(), mm.keygen()
-    users = {alice.public: "alice", other.public: "alice" if same else "mallory"}
-    policy = mm.Curve(key=server, allow=users)
+    if known == "one key":
+        other = alice
+    users: Any = {alice.public: "alice", other.public: "alice" if same else "mallory"}
+    policy = mm.Curve(key=server, allow=users if "user" in known else mm.ANYBODY)
     with (
         mm.Router(bind=of_its_own(), handover=True, security=policy) as router,
         mm.Dealer(

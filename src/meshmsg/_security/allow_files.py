@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from threading import Lock
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList, check_user_id
@@ -22,6 +23,13 @@ FILE_MAX = 16 * 1024 * 1024
 KEYS_MAX = 65_536
 """Files of a folder of keys."""
 Stamp = tuple[object, ...]
+_looks = Lock()
+"""Two engines may have the same list; a forked child makes it anew."""
+
+
+def looking() -> Lock:
+    """Return what is held from the look at a file until what it says is what counts."""
+    return _looks
 
 
 class AllowFile:
@@ -40,6 +48,10 @@ class AllowFile:
 
     def look(self) -> str:
         """Read it again if it has changed; return what is wrong with it, once: "" is nothing."""
+        with looking():
+            return self._look()
+
+    def _look(self) -> str:
         try:
             stamp = stamp_of(self.path)
             if stamp == self._stamp and not self._told:
@@ -136,3 +148,11 @@ def parse_list(path: str, content: bytes) -> dict[str, str]:
         except UsageError as error:
             raise UsageError(f"{path}, line {number}: {error}") from None
     return users
+
+
+def _after_fork_in_child() -> None:
+    global _looks
+    _looks = Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -21,12 +21,17 @@ _lock = threading.RLock()
 """Of all lists: they change seldom, and a forked child makes it anew."""
 
 
+def is_user_id(text: str) -> bool:
+    """Whether a peer can be known by it."""
+    return text.isprintable() and len(text.encode()) <= lib.MM_USER_ID_MAX
+
+
 def check_user_id(user_id: str) -> str:
     """Refuse what nobody can be known by."""
     if not isinstance(user_id, str):
         raise TypeError(f"user_id is {type(user_id).__name__}; it is a str")
-    size = len(user_id.encode("utf-8", "surrogateescape"))
-    if not user_id.isprintable() or size > lib.MM_USER_ID_MAX:
+    if not is_user_id(user_id):
+        size = len(user_id.encode("utf-8", "surrogateescape"))
         raise UsageError(
             f"a user id of {size} octets: it is printable text of at most {lib.MM_USER_ID_MAX}"
         )

@@ -15,7 +15,7 @@ from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._hints.plural import counted
 from meshmsg._security.allow import Allow, Applicant, Deny
-from meshmsg._security.allow_files import Stamp, stamp_of
+from meshmsg._security.allow_files import Stamp, looking, stamp_of
 from meshmsg._security.allow_list import check_user_id
 from meshmsg._security.files.believed import replaced_by
 from meshmsg._security.files.safe import read_file, unsafe
@@ -68,6 +68,10 @@ class Passwords:
 
     def look(self) -> str:
         """Read the file again if it has changed; return what is wrong with it, once."""
+        with looking():
+            return self._look()
+
+    def _look(self) -> str:
         stamp: Stamp = ()
         try:
             stamp = stamp_of(self.path)

@@ -23,6 +23,7 @@ from meshmsg._binding.peer import properties_of
 from meshmsg._binding.snapshots import text
 from meshmsg._events.log_records import record_of, records, tell_of_error
 from meshmsg._security.allow import Allow, Applicant, Deny, Later, Rule
+from meshmsg._security.allow_list import is_user_id
 from meshmsg._security.keys import key_text
 from meshmsg._security.policy import Policy
 
@@ -144,8 +145,10 @@ class _Door:
 
     def _say(self, question: int, said: object, known_by: str) -> None:
         """Answer; who asked may be gone by now."""
+        if isinstance(said, Allow) and not is_user_id(said.user_id or known_by):
+            said = Deny("nobody can be known by that user: it is no printable text")
         if isinstance(said, Allow):
-            known_as = (said.user_id or known_by).replace("\0", "").encode("utf-8", "replace")
+            known_as = (said.user_id or known_by).encode()
             more = metadata_octets(said.metadata)
             lib.mm_question_allow(self.engine, question, known_as, more, len(more))
             return
