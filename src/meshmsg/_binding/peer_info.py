@@ -59,7 +59,7 @@ class PeerInfo:
         mechanism: "CURVE", "TLS", "PLAIN" (which hides nothing), or both with a + between; "NULL"
             where there is none.
         key: Its public key, where it has one, in 40 characters of Z85; else "". Over TLS: the pin
-            of its certificate.
+            of its certificate, which a list takes in this form, too.
         metadata: What who let it in says of it (`Allow.metadata`).
         tls_version: "TLSv1.3" or "TLSv1.2"; "" without TLS.
         cipher: How TLS protects it, as OpenSSL names that; "" without TLS.
