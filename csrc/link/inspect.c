@@ -40,7 +40,8 @@ inspect_stop(const mmi_link *link)
 }
 
 /* MM_SUBSCRIBED_.  An engine of meshmsg hands subscriptions to the socket before it answers a PING
- * behind them; that of libzmq does not. */
+ * behind them; that of libzmq does not.  Who is told no topics sends everything, but NNG says its
+ * hello before it has the connection among its peers: nothing tells when it has. */
 static uint32_t
 inspect_subscribed(const mmi_link *link)
 {
@@ -48,7 +49,7 @@ inspect_subscribed(const mmi_link *link)
         return MM_SUBSCRIBED_NONE;
     }
     if (!link->wire->tells_topics) {
-        return MM_SUBSCRIBED_CERTAIN;
+        return MM_SUBSCRIBED_WRITTEN;
     }
     if (link->wire->beats && link->asked == link->asked_confirmed) {
         return link->features[0] != '\0' ? MM_SUBSCRIBED_CERTAIN : MM_SUBSCRIBED_PROBABLE;

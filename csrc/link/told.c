@@ -138,8 +138,9 @@ mmi_link_tell_silent(mmi_link *link)
                  outer ? "not speak" : "be no",
                  outer ? s->outer->name : link->handshake->wire->peer_name);
     } else {
-        snprintf(detail, sizeof detail, "the handshake is not done after 1 s, %llu octet%s came",
-                 (unsigned long long)heard, mmi_plural(heard));
+        snprintf(
+            detail, sizeof detail, "the handshake is not done after 1 s, %llu octet%s came: %s",
+            (unsigned long long)heard, mmi_plural(heard), mmi_handshake_guess(link->handshake));
     }
     link->silent = true;
     mmi_socket_event(s, MM_EVENT_PEER_SILENT, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,

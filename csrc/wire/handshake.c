@@ -348,9 +348,8 @@ mmi_handshake_applicant(const mmi_handshake *o, mmi_applicant *out)
     out->mechanism = o->mechanisms;
 }
 
-/* What usually is behind an end at this point, as far as one can tell from here. */
-static const char *
-handshake_guess(const mmi_handshake *o)
+const char *
+mmi_handshake_guess(const mmi_handshake *o)
 {
     const mmi_shield *outer = o->outer != NULL ? &o->outer->shield : NULL;
     if (outer != NULL && outer->self != NULL && !o->outer->done &&
@@ -372,10 +371,10 @@ mmi_handshake_ended(mmi_handshake *o, const char *how)
 {
     if (o->heard == 0) {
         snprintf(o->detail, sizeof o->detail, "%s before it said anything: %s", how,
-                 handshake_guess(o));
+                 mmi_handshake_guess(o));
     } else {
         snprintf(o->detail, sizeof o->detail, "%s after %llu octet%s: %s", how,
-                 (unsigned long long)o->heard, mmi_plural(o->heard), handshake_guess(o));
+                 (unsigned long long)o->heard, mmi_plural(o->heard), mmi_handshake_guess(o));
     }
 }
 

@@ -80,6 +80,8 @@ mmi_handshake_due(const mmi_handshake *o)
 }
 int mmi_handshake_answer(mmi_handshake *o, const mmi_answer *answer) MMI_WARN_UNUSED;
 void mmi_handshake_applicant(const mmi_handshake *o, mmi_applicant *out);
+/* What usually is behind an end at this point, as far as one can tell from here. */
+const char *mmi_handshake_guess(const mmi_handshake *o);
 /* The peer ended it, or time did: how, and what that suggests, in detail. */
 void mmi_handshake_ended(mmi_handshake *o, const char *how);
 size_t mmi_handshake_output(const mmi_handshake *o, const uint8_t **out);

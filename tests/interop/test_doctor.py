@@ -76,6 +76,11 @@ def test_curve_of_libzmq_is_found_out_whatever_its_role() -> None:
             assert "--server KEY" in report.advice
             report = looked(url, mm.Curve(server=mm.keygen().public))
             assert (report.steps[-1].name, report.code) == ("mechanism", 6)
+    with zmq_socket(zmq.PUSH, **keys) as theirs:  # its only partner would be given its messages
+        report = looked(bind(theirs, of_its_own()), mm.Curve(server=server.public))
+        assert (report.steps[-1].name, report.code) == ("allowed", 8)
+        assert words_of(report)["mechanism"] == "the server has the key that we expect"
+        assert "name a --role" in report.advice
 
 
 @pytest.mark.leaves_threads

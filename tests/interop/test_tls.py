@@ -116,6 +116,20 @@ def test_nng_and_we_exchange_messages_both_knowing_the_other(folder: Path, we_bi
         assert seen[-1].reason is mm.Reason.EOF
 
 
+def test_nng_that_wants_a_certificate_is_told_apart_from_an_attack(folder: Path) -> None:
+    """NNG says so by an alert that nobody can open: the event says that this may be it."""
+    pynng = pytest.importorskip("pynng")
+    with pynng.Push0(tls_config=nng_config(pynng, folder, serves=True)) as theirs:
+        theirs.listen("tls+tcp://127.0.0.1:0")
+        url = f"sp+tls+tcp://127.0.0.1:{port(str(theirs.listeners[0].local_address))}"
+        policy = mm.Tls(ca=folder / "ca.pem", names=["peer.example"])
+        seen: list[mm.Event] = []
+        with mm.Pull(connect=url, security=policy) as pull:
+            wait_until(lambda: came(pull, seen, mm.EventKind.HANDSHAKE_FAILED))
+        assert seen[-1].reason is mm.Reason.CRYPTO
+        assert "so does NNG if it does not take our certificate, or wants one" in seen[-1].detail
+
+
 def test_we_exchange_messages_over_zmtp(folder: Path) -> None:
     """Who dials says who it is by a certificate, too, and both are told of by their mechanism."""
     with mm.Push() as push, mm.Pull() as pull:

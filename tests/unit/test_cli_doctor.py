@@ -174,6 +174,21 @@ def test_over_plain_a_wrong_password_is_told(doctor: Doctor, tmp_path: Path) -> 
         assert told["steps"][3]["words"] == "PLAIN"
         told = doctor(pub.endpoint, "--security", tmp_path / "wrong.ini")
         assert failed_at(told)[0] == "allowed"
+        assert "check user and password" in told["advice"]
+
+
+@curve
+def test_two_servers_are_told_apart_from_nobody(doctor: Doctor, tmp_path: Path) -> None:
+    """The peer's greeting says so, long before the handshake's time is over."""
+    mm.keygen(tmp_path / "ours")
+    lines = "[connect]\nmechanism = curve\nkey = ours.key_secret\nallow = anybody\n"
+    (tmp_path / "two.ini").write_text(lines)
+    policy = mm.Curve(key=mm.keygen(), allow=mm.ANYBODY)
+    with mm.Pub(bind=of_its_own(), security=policy) as pub:
+        told = doctor(pub.endpoint, "--security", tmp_path / "two.ini", "--timeout", "1.5")
+        step, words = failed_at(told)
+        assert step == "mechanism"
+        assert "it is a server, as we are: one of the two has to be the client" in words
 
 
 @pytest.mark.parametrize(

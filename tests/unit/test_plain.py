@@ -343,3 +343,10 @@ def test_a_forked_child_can_make_sockets_with_the_same_policy() -> None:
             finally:
                 os._exit(status)
         assert os.waitpid(child, 0)[1] == 0
+
+
+def test_however_long_a_user_is_the_reason_is_told() -> None:
+    """Who is not known yet chooses the name: it is cut, and what is wrong of it is not."""
+    for user in ("x" * 255, "\N{SNOWMAN}" * 85):
+        with served(USERS, mm.Plain(user=user, password=PASSWORD)) as (pull, _):
+            wait_until(lambda at=pull: is_told(at, mm.Reason.NOT_ALLOWED, "...' is not in allow="))

@@ -81,7 +81,7 @@ sp_peer(const mmi_handshake *o, mmi_wire_peer *out)
 static const char *
 sp_guess(const mmi_handshake *o)
 {
-    return o->said == 0 ? "it may speak ZMTP (tcp:// instead of sp+tcp://), or be no NNG peer"
+    return o->said == 0 ? "it may speak ZMTP (tcp://) or TLS (sp+tls+tcp://), or be no NNG"
                         : "it may not want this role";
 }
 

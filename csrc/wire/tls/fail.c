@@ -144,7 +144,12 @@ fail_words(mmi_tls *t, unsigned long error, mmi_refusal *why)
     if (fail_unlike(t, code)) {
         return mmi_tls_refuse(why, MM_REASON_MECHANISM, "no TLS that both can do: %s", words);
     }
-    return mmi_tls_refuse(why, MM_REASON_CRYPTO, "%s", words);
+    /* NNG protects that alert by keys that it does not use yet. */
+    bool first = t->dials && t->state == TLS_DONE && !t->opened &&
+                 code == MMI_SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC;
+    return mmi_tls_refuse(why, MM_REASON_CRYPTO, "%s%s", words,
+                          first ? ": so does NNG if it does not take our certificate, or wants one"
+                                : "");
 }
 
 int

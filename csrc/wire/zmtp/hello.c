@@ -180,6 +180,7 @@ hello_greeting(mmi_hello *h)
     }
     bool old = h->in[GREETING_MAJOR] == ZMTP_MAJOR && h->in[GREETING_MINOR] == 0;
     h->peer.minor = old ? 0 : ZMTP_MINOR;
+    h->peer_serves = h->in[GREETING_SERVER] != 0;
     h->in_size = 0;
     if (h->config.mechanism != NULL) {
         return hello_prepare_mechanism(h);

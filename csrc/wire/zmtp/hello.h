@@ -73,6 +73,7 @@ typedef struct mmi_hello {
     uint8_t *out;                    /* private: what is to be written, MMI_HELLO_OUT_MAX   */
     uint32_t out_size, out_sent;
     mmi_hello_peer peer;             /* valid once done                                     */
+    bool peer_serves;                /* as-server in its greeting, which proves nothing     */
     char user_id[MM_USER_ID_MAX + 1];   /* of the answer that let it in                     */
     mmi_shield shield;               /* from the first step on; who takes it sets it NULL   */
 } mmi_hello;

@@ -295,7 +295,8 @@ plain_guess(const void *self)
 {
     switch (((const mmi_plain *)self)->state) {
     case PLAIN_AWAITS_HELLO: return "nobody sent HELLO: it may be a server, too";
-    case PLAIN_AWAITS_WELCOME: return "it may not let our user in with this password";
+    case PLAIN_AWAITS_WELCOME:
+        return "it may not let our user in with this password, or have no ZAP handler";
     case PLAIN_AWAITS_INITIATE: return "it did not answer WELCOME: it may have given up";
     case PLAIN_AWAITS_ANSWER: return "nobody had let it in yet";
     default: return "it may not want this role";

@@ -114,6 +114,11 @@ static const char *
 zmtp_guess(const mmi_handshake *o)
 {
     const mmi_shield *shield = &o->of.zmtp.shield;
+    const mmi_hello_config *c = &o->of.zmtp.config;
+    if (o->of.zmtp.peer_serves && c->mechanism != NULL && c->mechanism->serves != NULL &&
+        c->mechanism->serves(c->mechanism_config)) {
+        return "it is a server, as we are: one of the two has to be the client";
+    }
     if (shield->mechanism != NULL && shield->mechanism->guess != NULL) {
         return shield->mechanism->guess(shield->self);
     }
@@ -121,7 +126,7 @@ zmtp_guess(const mmi_handshake *o)
         return "another mechanism, or it does not know us, or want this role";
     }
     if (o->said == 0) {
-        return "no ZeroMQ peer, or it wants PLAIN or CURVE, or takes no more";
+        return "no ZeroMQ peer, or it wants PLAIN, CURVE or TLS, or takes no more";
     }
     return o->said < ZMTP_GREETING_SIZE
                ? "it may want PLAIN or CURVE (ours is NULL), or speak ZMTP 2"

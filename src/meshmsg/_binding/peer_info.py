@@ -50,10 +50,11 @@ class PeerInfo:
             "left": after `disconnect`, it still gets what was queued for it. None: none of these.
         meshmsg: Whether it says that it is a socket of meshmsg (over SP it cannot).
         subscribed: Of a Sub or XSub: whether the peer has all its topics. "certain": its socket
-            has them, or it is of SP and sends everything; an XPub with `manual=True` among them
+            has them; an XPub with `manual=True` among them
             still decides itself what it sends. "probable": it answered a PING behind
             them; a peer that is not of meshmsg may do so before its socket has them. "written":
-            they were written to it, and it cannot answer (ZMTP 3.0). "waiting": none of these yet.
+            they were written to it, and it cannot answer (ZMTP 3.0); or it is of SP and sends
+            everything, once it has us among its peers. "waiting": none of these yet.
             None: this socket does not subscribe.
         user_id: What it is known by, as `allow=` of `security=` says; "" where nobody was asked.
         mechanism: "CURVE", "TLS", "PLAIN" (which hides nothing), or both with a + between; "NULL"

@@ -22,6 +22,7 @@ from meshmsg._binding.peer_info import PeerInfo
 from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._cli.steps import STEP_OF, Report
 from meshmsg._security.environment.variable import VARIABLE, FromEnvironment
+from meshmsg._security.plain import Plain
 from meshmsg._security.policy import Policy, Profile
 
 ROLES = {
@@ -49,6 +50,8 @@ _BEAT_S = 0.1
 """Seconds between heartbeats, which are the round trips."""
 _LOOK_S = 0.02
 _ENDS = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER_DOWN)
+_KEY_IS_RIGHT = "it may not let this key in, or not want this role"
+"""What an event says of an end behind WELCOME, which only the owner of the key can make."""
 _CANNOT_TALK = re.compile(r"(\w+) cannot talk to (\w+)")
 """What the event of SOCKET_TYPE says: our role, its role."""
 
@@ -82,7 +85,7 @@ def examine(
         ResourceError: A library is missing.
     """
     report = Report(url)
-    _tell_dates(security if security is not None else FromEnvironment().security(), report)
+    _tell_dates(_ours(security), report)
     if not _resolve(url, timeout, report):
         return report
     tried: list[str] = []
@@ -105,12 +108,18 @@ def examine(
         _tell_giver(loud, met.event, report)
     else:
         protects = security is not None or VARIABLE in os.environ
-        _tell_failure(met.event, _Asked(role is None, tried, protects), report)
+        asked = _Asked(role is None, tried, protects, isinstance(_ours(security), Plain))
+        _tell_failure(met.event, asked, report)
     return report
 
 
-def _tell_dates(security: Policy | Profile | None, report: Report) -> None:
-    policy = security.connect if isinstance(security, Profile) else security
+def _ours(security: Policy | Profile | None) -> Policy | None:
+    """Return what protects a connection that we make, by what is said or the environment has."""
+    said = security if security is not None else FromEnvironment().security()
+    return said.connect if isinstance(said, Profile) else said
+
+
+def _tell_dates(policy: Policy | None, report: Report) -> None:
     for expiry in policy._dates() if policy is not None else ():
         words, good = expiry.shown(time.time())
         if words:
@@ -238,6 +247,8 @@ class _Asked:
     """Whether a role was to be found."""
     tried: list[str]
     protects: bool
+    password: bool
+    """Whether that is what we are known by."""
 
 
 def _tell_failure(event: Event, asked: _Asked, report: Report) -> None:
@@ -245,8 +256,13 @@ def _tell_failure(event: Event, asked: _Asked, report: Report) -> None:
     step = STEP_OF.get(name, "connection")
     if event.kind is EventKind.PEER_SILENT and event.detail.startswith("connected"):
         step = "wire"
+    elif event.kind is EventKind.PEER_SILENT and event.detail.startswith("the handshake"):
+        step = "mechanism" if asked.protects else "wire"
     if step != "connection":
         report.well("connection", f"{event.address or report.url} answers")
+    if _KEY_IS_RIGHT in event.detail:
+        report.well("mechanism", "the server has the key that we expect")
+        step = "allowed"
     reason = name if event.reason is not Reason.NONE else ""
     report.fail(step, event.detail, reason=reason, advice=_advice(event, asked))
 
@@ -265,6 +281,12 @@ def _advice(event: Event, asked: _Asked) -> str:
         return "compare --server with what `meshmsg keys show` says of the server's .key file"
     if reason is Reason.HANDSHAKE_EOF and asked.finds and len(asked.tried) > 1:
         return "name a --role that can talk to it, or look at the events of the other side"
+    if (
+        asked.password
+        and "let our user in" in event.detail
+        or (asked.password and STEP_OF.get(reason.name) == "allowed")
+    ):
+        return "check user and password; the event of the other side says what is wrong of them"
     if STEP_OF.get(reason.name) == "allowed":
         return "the event of the other side says why; `meshmsg keys allow` there lets a key in"
     if reason is Reason.REFUSED:

@@ -21,12 +21,13 @@ class Subscribed(int):
     """How many publishers are certain to have all topics, as an `int`; and which ones have them.
 
     Attributes:
-        certain: Peers whose socket has the topics: of meshmsg, or of SP, which sends everything.
+        certain: Peers of meshmsg, whose socket has the topics.
             An XPub with `manual=True` among them still decides itself what it sends.
         probable: Peers that are not of meshmsg and answered a PING behind the topics. libzmq does
             so before its socket has taken them over: what its program publishes meanwhile is
             missed.
-        written: Peers of ZMTP 3.0: the topics were written to them, and they cannot answer.
+        written: Peers that cannot answer: of ZMTP 3.0, to which the topics were written, and of SP,
+            which send everything once they have us among their peers (NNG a moment later).
     """
 
     certain: tuple[PeerInfo, ...]

@@ -26,6 +26,17 @@ _lock = threading.RLock()
 """Of all of them: they change seldom, and a forked child makes it anew."""
 
 
+QUOTED_MAX = 60
+"""Octets of a user that are quoted: the reason behind it has to find room."""
+
+
+def _quoted(user: str) -> str:
+    quoted = repr(user).encode(errors="replace")
+    if len(quoted) <= QUOTED_MAX:
+        return quoted.decode()
+    return f"{quoted[:QUOTED_MAX].decode(errors='ignore')}...'"
+
+
 class Passwords:
     """Whom their passwords let in: of a mapping, or of a file that may change."""
 
@@ -63,7 +74,7 @@ class Passwords:
         right = users.get(who.user, "")
         if not compare_digest(_octets(right), said) or who.user not in users:
             known = "has another password" if who.user in users else "is not in allow="
-            return Deny(f"the user {who.user!r} {known}")
+            return Deny(f"the user {_quoted(who.user)} {known}")
         return Allow(who.user)
 
     def look(self) -> str:
