@@ -188,11 +188,11 @@ def test_who_connects_is_told_what_an_end_without_a_word_suggests() -> None:
     for scheme, text in (
         (
             "tcp",
-            "before it said anything: no ZeroMQ peer, or it wants PLAIN, CURVE or TLS, or takes no more",
+            "said anything: no ZeroMQ peer, or it wants PLAIN, CURVE or TLS, or takes no more",
         ),
         (
             "sp+tcp",
-            "before it said anything: it may speak ZMTP (tcp://) or TLS (sp+tls+tcp://), or be no NNG",
+            "said anything: it may speak ZMTP (tcp://) or TLS (sp+tls+tcp://), or be no NNG",
         ),
     ):
         with listening(lambda one: bool(one.recv(8))) as url:  # type: ignore[arg-type, return-value]

@@ -67,7 +67,7 @@ def test_nobody_is_there() -> None:
 
 
 def test_a_peer_of_sp_is_not_certain_to_have_us_among_its_peers() -> None:
-    """It sends everything, once it has; nothing tells when that is, of NNG a while after its hello."""
+    """It sends everything, once it has; nothing tells when: of NNG a while after its hello."""
     with mm.Pub(bind="tcp://127.0.0.1:0") as pub:
         with mm.Sub(connect=f"sp+{pub.endpoint}", topics="t") as sub:
             known = sub.wait_for_subscribed(timeout=WAIT_S)

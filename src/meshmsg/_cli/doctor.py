@@ -281,10 +281,8 @@ def _advice(event: Event, asked: _Asked) -> str:
         return "compare --server with what `meshmsg keys show` says of the server's .key file"
     if reason is Reason.HANDSHAKE_EOF and asked.finds and len(asked.tried) > 1:
         return "name a --role that can talk to it, or look at the events of the other side"
-    if (
-        asked.password
-        and "let our user in" in event.detail
-        or (asked.password and STEP_OF.get(reason.name) == "allowed")
+    if (asked.password and "let our user in" in event.detail) or (
+        asked.password and STEP_OF.get(reason.name) == "allowed"
     ):
         return "check user and password; the event of the other side says what is wrong of them"
     if STEP_OF.get(reason.name) == "allowed":

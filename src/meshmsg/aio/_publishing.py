@@ -114,12 +114,13 @@ async def wait_for_subscribed(
 ) -> Subscribed:
     """Wait until the publishers know of every subscription made so far.
 
-    What meshmsg publishers send under these topics from then on comes here. They prove that
-    they have the topics by answering a PING that was sent behind them. Others do not prove it: libzmq answers before the socket of its program
-    has the topics, so the first messages it publishes then may be missed; one of ZMTP 3.0
-    cannot answer, and is waited for until the topics were written to its connection; one of SP
-    sends everything, once it has this socket among its peers. What is returned tells them apart. If a forwarder lies between, it is the forwarder that has the
-    topics. While this socket's receive queue is full, no answer is read.
+    What meshmsg publishers send under these topics from then on comes here. They prove that they
+    have the topics by answering a PING that was sent behind them. Others do not prove it: libzmq
+    answers before the socket of its program has the topics, so the first messages it publishes then
+    may be missed; one of ZMTP 3.0 cannot answer, and is waited for until the topics were written to
+    its connection; one of SP sends everything, once it has this socket among its peers. What is
+    returned tells them apart. If a forwarder lies between, it is the forwarder that has the topics.
+    While this socket's receive queue is full, no answer is read.
 
     Cancel-safe: yes. Thread-safe: yes, but a loop waits on its own thread.
 
