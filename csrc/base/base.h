@@ -16,6 +16,16 @@
 #define MMI_ASSERT(cond) ((cond) ? (void)0 : mmi_assert_failed(#cond, __FILE__, __LINE__))
 #define MMI_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+/* clang says by a feature what gcc says by a name: the names are what is asked for. */
+#if defined(__clang__) && defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+
 /* Builds for finding faults look at state machines after each change: MESHMSG_DEBUG, sanitizers. */
 #if !defined(MMI_CHECKED) && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
 #define MMI_CHECKED

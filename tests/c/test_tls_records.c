@@ -161,6 +161,24 @@ test_plain_octets_among_records_are_not_taken(void)
     tls_sides_close(&s);
 }
 
+static void
+test_a_stranger_is_told_that_this_is_tls_however_its_octets_are_cut(void)
+{
+    static const char *const strangers[] = { "GET / HTTP/1.1", "\x16\7\1\0\4" };
+    tls_sides s = tls_sides_open(shared(SECRET), shared(SECRET));
+    for (size_t cut = 1; cut <= 3; cut++) {
+        for (size_t i = 0; i < MMI_COUNT_OF(strangers); i++) {
+            const uint8_t *out;
+            tls_begin(&s, "peer");
+            tls_feed(&s.listener, (const uint8_t *)strangers[i], 5, cut);
+            tls_check_why(&s.listener, MM_REASON_TLS_EXPECTED, i == 0 ? "it said 'G" : "second");
+            CHECK_INT(tls_table->output(s.listener.shield, &out), 7);
+            CHECK(memcmp(out, "\x15\3\3\0\2\2\x0a", 7) == 0);   /* unexpected_message */
+        }
+    }
+    tls_sides_close(&s);
+}
+
 /* Plain octets behind the ClientHello, and handshakes that are cut, changed or too long. */
 static void
 test_a_handshake_that_is_changed_anywhere_is_not_done(void)
@@ -398,6 +416,7 @@ main(void)
     RUN(test_a_record_with_any_bit_changed_does_not_open);
     RUN(test_a_record_that_comes_twice_or_behind_one_left_out_is_not_taken);
     RUN(test_plain_octets_among_records_are_not_taken);
+    RUN(test_a_stranger_is_told_that_this_is_tls_however_its_octets_are_cut);
     RUN(test_a_handshake_that_is_changed_anywhere_is_not_done);
     RUN(test_before_the_peer_is_known_it_may_send_so_much_and_no_more);
     RUN(test_the_end_is_said_and_heard);

@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# Fuzzes the frame reader, the handshake, SP, a connection of either, CURVE and PLAIN. Usage: tests/fuzz/run.sh FOLDER; FUZZ_SECONDS each.
+# Fuzzes the frame reader, the handshake, SP, a connection of either, CURVE, PLAIN and TLS. Usage: tests/fuzz/run.sh FOLDER; FUZZ_SECONDS each.
 # With clang and its fuzzer runtime it searches; without, it replays the corpus under the sanitizers.
 set -euo pipefail
 folder=$1
 cd "$(dirname "$0")/../.."
 mkdir -p "$folder"
-sources="$(find csrc/base csrc/crypto csrc/wire -name '*.c')"
+sources="$(find csrc/base csrc/crypto csrc/wire -name '*.c') csrc/plat/posix/library.c"
 flags="-std=c11 -D_GNU_SOURCE -g -O1 -Icsrc/include -Icsrc -fno-sanitize-recover=all"
-for name in reader hello sp handshake curve plain; do
+libraries="-pthread -ldl"
+for name in reader hello sp handshake curve plain tls; do
     if command -v clang >/dev/null && clang $flags -fsanitize=fuzzer,address,undefined $sources \
-        "tests/fuzz/fuzz_$name.c" -o "$folder/fuzz_$name" 2>/dev/null; then
+        "tests/fuzz/fuzz_$name.c" $libraries -o "$folder/fuzz_$name" 2>/dev/null; then
         mkdir -p "$folder/corpus_$name"
         "$folder/fuzz_$name" -max_total_time="${FUZZ_SECONDS:-60}" -max_len=4096 -print_final_stats=1 \
             "$folder/corpus_$name" "tests/fuzz/corpus/$name" 2>&1 | grep -E "stat::|ERROR|SUMMARY|artifact" || exit 1
     else
         ${CC:-cc} $flags -fsanitize=address,undefined $sources tests/fuzz/fuzz_main.c \
-            "tests/fuzz/fuzz_$name.c" -o "$folder/replay_$name"
+            "tests/fuzz/fuzz_$name.c" $libraries -o "$folder/replay_$name"
         "$folder/replay_$name" tests/fuzz/corpus/"$name"/*
     fi
 done

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.fuzz.tls_seeds import TLS
 from tests.support import refcodec as ref
 from tests.support import refcurve as curve
 from tests.support import refplain as plain
@@ -165,6 +166,9 @@ def main() -> None:
     for name, (kind, data) in PLAIN.items():
         (CORPUS / "plain").mkdir(parents=True, exist_ok=True)
         (CORPUS / "plain" / name).write_bytes(bytes([6, kind]) + data)
+    for name, (kind, data) in TLS.items():
+        (CORPUS / "tls").mkdir(parents=True, exist_ok=True)
+        (CORPUS / "tls" / name).write_bytes(bytes([6, kind]) + data)
     for name, (role, wire, data) in OPENING.items():
         (CORPUS / "handshake").mkdir(parents=True, exist_ok=True)
         (CORPUS / "handshake" / name).write_bytes(bytes([6, role, wire]) + data)

@@ -227,7 +227,7 @@ tls_step(mmi_tls *t, const uint8_t *buf, size_t size, size_t *used, mmi_refusal 
 {
     size_t part = mmi_tls_records_part(&t->records, size);
     if (!tls_first_may_be(t, buf, size)) {
-        if (!t->dials && t->heard == 0) {   /* so that who dials knows what is spoken here */
+        if (!t->dials) {   /* so that who dials knows what is spoken here */
             mmi_tls_say(t, tls_unexpected, sizeof tls_unexpected);
         }
         return tls_stranger(t, buf, size, why);
@@ -300,7 +300,7 @@ static size_t
 tls_output(const void *self, const uint8_t **out)
 {
     const mmi_tls *t = self;
-    *out = t->said + t->said_at;
+    *out = t->said != NULL ? t->said + t->said_at : NULL;
     return t->said_size - t->said_at;
 }
 
