@@ -25,6 +25,9 @@ enum {
     EDIT_KINDS
 };
 
+/* Of a record of TLS. */
+enum { EDIT_HEAD = 5, EDIT_CHANGE_CIPHER = 20, EDIT_ALERT = 21, EDIT_HANDSHAKE = 22 };
+
 typedef struct edit_program {
     const uint8_t *at;
     size_t left;
@@ -107,8 +110,8 @@ edit_record(edit_way *w, edit_program *p, int kind, const uint8_t *record, size_
         edit_add(&w->came, record, size);
     } else if (kind == EDIT_FLIP) {
         w->came.data[came + at] ^= (uint8_t)(1 << edit_next(p) % 8);
-    } else if (kind == EDIT_PLAIN && size > 5) {
-        memset(w->came.data + came + 5, edit_next(p), size - 5);
+    } else if (kind == EDIT_PLAIN && size > EDIT_HEAD) {
+        memset(w->came.data + came + EDIT_HEAD, edit_next(p), size - EDIT_HEAD);
     }
     edit_release(w);
 }
@@ -122,6 +125,35 @@ edit_same(const edit_way *w)
         at++;
     }
     return at;
+}
+
+/* What a handshake is about, of some octets: heads of plain records are not, and those that only
+ * are there for what stands between, and alerts, are not either. */
+static inline void
+edit_essence(const uint8_t *data, size_t size, edit_octets *out)
+{
+    for (size_t at = 0; at + EDIT_HEAD <= size;) {
+        size_t whole = EDIT_HEAD + ((size_t)data[at + 3] << 8 | data[at + 4]);
+        whole = whole < size - at ? whole : size - at;
+        if (data[at] == EDIT_HANDSHAKE) {
+            edit_add(out, data + at + EDIT_HEAD, whole - EDIT_HEAD);
+        } else if (data[at] != EDIT_CHANGE_CIPHER && data[at] != EDIT_ALERT) {
+            edit_add(out, data + at, whole);
+        }
+        at += whole;
+    }
+}
+
+static inline bool
+edit_same_essence(const edit_way *w, size_t fed)
+{
+    edit_octets sent = { NULL, 0 }, came = { NULL, 0 };
+    edit_essence(w->sent.data, w->sent.size, &sent);
+    edit_essence(w->came.data, fed, &came);
+    bool same = sent.size == came.size && memcmp(sent.data, came.data, sent.size) == 0;
+    mmi_free(sent.data);
+    mmi_free(came.data);
+    return same;
 }
 
 #endif

@@ -35,11 +35,7 @@ enum {
     FUZZ_KEYS = EDIT_KINDS,
     FUZZ_BACK,
     FUZZ_FAREWELL,
-    FUZZ_STEPS,
-    /* Kinds of records. */
-    FUZZ_CHANGE_CIPHER = 20,
-    FUZZ_ALERT = 21,
-    FUZZ_HANDSHAKE = 22
+    FUZZ_STEPS
 };
 
 typedef struct fuzz_side {
@@ -63,7 +59,6 @@ typedef struct fuzz_cut {
 
 static const mmi_mechanism *const table = &mmi_mechanism_tls;
 static mmi_tls_config *fuzz_config, *fuzz_asks; /* made once; NULL: there is no OpenSSL */
-static uint64_t fuzz_state;
 static bool fuzz_steady; /* what is random is the same each time */
 
 static uint64_t
@@ -249,35 +244,6 @@ fuzz_stranger(const uint8_t *data, size_t size, fuzz_cut cut, int kind)
 
 /* ---- flights of a handshake ---- */
 
-/* What a handshake is about, of some octets: heads of plain records are not, and those that only
- * are there for what stands between, and alerts, are not either. */
-static void
-fuzz_essence(const uint8_t *data, size_t size, edit_octets *out)
-{
-    for (size_t at = 0; at + TLS_HEAD <= size;) {
-        size_t whole = TLS_HEAD + ((size_t)data[at + 3] << 8 | data[at + 4]);
-        whole = whole < size - at ? whole : size - at;
-        if (data[at] == FUZZ_HANDSHAKE) {
-            edit_add(out, data + at + TLS_HEAD, whole - TLS_HEAD);
-        } else if (data[at] != FUZZ_CHANGE_CIPHER && data[at] != FUZZ_ALERT) {
-            edit_add(out, data + at, whole);
-        }
-        at += whole;
-    }
-}
-
-static bool
-fuzz_same_essence(const edit_way *w, size_t fed)
-{
-    edit_octets sent = { NULL, 0 }, came = { NULL, 0 };
-    fuzz_essence(w->sent.data, w->sent.size, &sent);
-    fuzz_essence(w->came.data, fed, &came);
-    bool same = sent.size == came.size && memcmp(sent.data, came.data, sent.size) == 0;
-    mmi_free(sent.data);
-    mmi_free(came.data);
-    return same;
-}
-
 /* Each record of what one says is a step of the program. */
 static bool
 fuzz_flight(fuzz_side *from, fuzz_side *to, edit_way *w, edit_program *p, fuzz_cut cut)
@@ -322,7 +288,7 @@ static void
 fuzz_talk(fuzz_side *from, fuzz_side *to, const edit_way *w, fuzz_cut cut)
 {
     edit_octets sealed = { NULL, 0 };
-    MMI_ASSERT(fuzz_same_essence(w, to->fed));
+    MMI_ASSERT(edit_same_essence(w, to->fed));
     MMI_ASSERT(fuzz_seal(from, 0, 1, &sealed) > 0);
     side_take_all(to, sealed.data, sealed.size, cut);
     MMI_ASSERT(to->opened == 1 || w->came.size > to->fed);
