@@ -8,6 +8,8 @@
 #include "api/api.h"
 #include "socket/ended.h"
 
+enum { NS_PER_MS = 1000000 };
+
 /* Waits until look(s, ...) holds. */
 typedef bool (*inspect_fn)(mmi_socket *s, const void *arg);
 
@@ -260,13 +262,26 @@ mm_socket_stats(mm_handle socket, mm_stats *out)
 int64_t
 mm_now_ms(mm_handle socket)
 {
-    const uint64_t ns_per_ms = 1000000;
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
     if (rc != MM_OK) {
         return rc;
     }
-    int64_t ms = (int64_t)(s->engine->now_ns / ns_per_ms);
+    int64_t ms = (int64_t)(s->engine->now_ns / NS_PER_MS);
+    mmi_engine_leave_quick(s->engine);
+    return ms;
+}
+
+int64_t
+mm_wall_ms(mm_handle socket)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    const mmi_plat *plat = &s->engine->plat;
+    int64_t ms = (int64_t)(plat->wall_ns(plat->self) / NS_PER_MS);
     mmi_engine_leave_quick(s->engine);
     return ms;
 }

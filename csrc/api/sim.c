@@ -108,6 +108,7 @@ mm_sim_heal(mm_handle world)
     w->opts = (mm_sim_opts){ .latency_min_ns = w->opts.latency_min_ns,
                              .latency_max_ns = w->opts.latency_max_ns,
                              .buffer_size = w->opts.buffer_size };
+    w->reset_in = 0;
     memset(w->cut, 0, sizeof w->cut);
     return MM_OK;
 }
@@ -154,6 +155,28 @@ mm_sim_reset_all(mm_handle world)
 }
 
 int
+mm_sim_reset_in(mm_handle world, uint64_t nth)
+{
+    mmi_sim *w = mmi_sim_find(world);
+    if (w == NULL) {
+        return MM_ECLOSED;
+    }
+    w->reset_in = nth;
+    return MM_OK;
+}
+
+int
+mm_sim_seek(mm_handle world, const uint8_t *octets, size_t size)
+{
+    mmi_sim *w = mmi_sim_find(world);
+    if (w == NULL || size > SIM_SOUGHT_MAX) {
+        return w == NULL ? MM_ECLOSED : MM_EINVAL;
+    }
+    mmi_sim_seek(w, octets, size);
+    return MM_OK;
+}
+
+int
 mm_sim_jump_wall(mm_handle world, int64_t by_ns)
 {
     mmi_sim *w = mmi_sim_find(world);
@@ -186,6 +209,9 @@ mm_sim_inspect(mm_handle world, mm_sim_state *out)
     *out = (mm_sim_state){ .now_ns = w->now_ns,
                            .trace_hash = w->hash,
                            .trace_lines = w->trace_count,
+                           .writes = w->writes,
+                           .resets = w->resets,
+                           .found = w->found,
                            .engines = w->engine_count,
                            .open_streams = mmi_sim_open_ends(w) };
     return MM_OK;

@@ -90,6 +90,7 @@ int mm_answers_late(mm_handle socket, uint32_t count, uint64_t bytes);
 int mm_mark_unclaimed(mm_handle socket, int some);   /* 1: the caller holds some: readable for descriptors, pollsets */
 int mm_interrupt(mm_handle socket);               /* who waits to receive gets MM_EINTR: the caller holds messages */
 int64_t mm_now_ms(mm_handle socket);              /* of its engine's clock, simulated or not; < 0: an error */
+int64_t mm_wall_ms(mm_handle socket);             /* since 1970, likewise */
 
 /*
  * ---- Arrow, by its C data interface: schema, array and stream are its structs, as PyCapsules hold them ----

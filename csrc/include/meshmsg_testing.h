@@ -102,6 +102,8 @@ typedef struct mm_sim_opts {
 } mm_sim_opts;
 typedef struct mm_sim_state {
     uint64_t now_ns, trace_hash, trace_lines;
+    uint64_t writes, resets;                   /* that were taken, whole or in part; of connections  */
+    uint64_t found;                            /* how often what mm_sim_seek seeks was written       */
     uint32_t engines, open_streams;
 } mm_sim_state;
 int mm_sim_open(uint64_t seed, const mm_sim_opts *opts, mm_handle *world);
@@ -112,6 +114,10 @@ int mm_sim_heal(mm_handle world);              /* no faults, no partitions from 
 int mm_sim_run(mm_handle world, uint64_t for_ns);
 int mm_sim_partition(mm_handle world, uint32_t from, uint32_t to, uint64_t for_ns);   /* engines, by order of opening */
 int mm_sim_reset_all(mm_handle world);
+/* The nth write from now that would be taken finds its connection reset, once; 0: none does. */
+int mm_sim_reset_in(mm_handle world, uint64_t nth);
+/* From now on these octets are sought in what is written, 64 at most, also where they come in several writes; 0: none */
+int mm_sim_seek(mm_handle world, const uint8_t *octets, size_t size);
 int mm_sim_jump_wall(mm_handle world, int64_t by_ns);
 /* The clock goes on for so long, and nobody runs meanwhile: every machine was suspended. */
 int mm_sim_suspend(mm_handle world, uint64_t for_ns);

@@ -131,6 +131,70 @@ test_a_stream_is_reset_after_so_many_bytes(void)
 }
 
 static void
+test_one_write_is_planned_to_find_its_stream_reset(void)
+{
+    for (uint64_t nth = 1; nth <= 4; nth++) {
+        mm_sim_state state;
+        sim_rig r = rig_open(&(mm_sim_opts){ .latency_max_ns = 0 });
+        CHECK_INT(mm_sim_reset_in(r.world, nth), MM_OK);
+        for (uint64_t i = 1; i <= 3; i++) {
+            mmi_plat *side = i % 2 == 0 ? &r.b : &r.a;
+            int stream = i % 2 == 0 ? r.far_end : r.near_end;
+            CHECK_INT(plat_put(side, stream, "x", 1), i < nth ? 1 : MM_ECONNRESET);
+        }
+        CHECK_INT(mm_sim_inspect(r.world, &state), MM_OK);
+        CHECK_INT(state.writes, nth - 1);
+        CHECK_INT(state.resets, nth <= 3);
+        rig_close(&r);
+    }
+    sim_rig r = rig_open(&(mm_sim_opts){ .latency_max_ns = 0 });
+    CHECK_INT(mm_sim_reset_in(r.world, 1), MM_OK);
+    CHECK_INT(mm_sim_heal(r.world), MM_OK);
+    CHECK_INT(plat_put(&r.a, r.near_end, "x", 1), 1);
+    rig_close(&r);
+}
+
+/* How often it is written, in writes of so many octets; another stream is in between. */
+static uint64_t
+times_found(const char *sought, const char *written, size_t piece)
+{
+    mm_sim_state state;
+    sim_rig r = rig_open(&(mm_sim_opts){ .latency_max_ns = 0 });
+    CHECK_INT(mm_sim_seek(r.world, (const uint8_t *)sought, strlen(sought)), MM_OK);
+    for (size_t at = 0, size = strlen(written); at < size; at += piece) {
+        size_t part = size - at < piece ? size - at : piece;
+        CHECK_INT(plat_put(&r.a, r.near_end, written + at, part), part);
+        CHECK_INT(plat_put(&r.b, r.far_end, "other", 5), 5);
+    }
+    CHECK_INT(mm_sim_inspect(r.world, &state), MM_OK);
+    rig_close(&r);
+    return state.found;
+}
+
+static void
+test_what_is_sought_is_found_however_it_is_written(void)
+{
+    static const struct {
+        const char *sought, *written;
+        uint64_t times;
+    } cases[] = {
+        { "x", "axbx", 2 },         { "abc", "ababcab", 1 },    { "aab", "aaab", 1 },
+        { "aa", "aaaa", 3 },        { "abab", "abaabab", 1 },   { "aabaaab", "aabaabaaab", 1 },
+        { "abcd", "abcabdabc", 0 }, { "marked", "marke d", 0 }, { "", "anything", 0 },
+    };
+    for (size_t i = 0; i < MMI_COUNT_OF(cases); i++) {
+        for (size_t piece = 1; piece <= 10; piece++) {
+            CHECK_INT(times_found(cases[i].sought, cases[i].written, piece), cases[i].times);
+        }
+    }
+    sim_rig r = rig_open(&(mm_sim_opts){ .latency_max_ns = 0 });
+    uint8_t long_one[SIM_SOUGHT_MAX + 1] = { 0 };
+    CHECK_INT(mm_sim_seek(r.world, long_one, sizeof long_one), MM_EINVAL);
+    CHECK_INT(mm_sim_seek(r.world, long_one, SIM_SOUGHT_MAX), MM_OK);
+    rig_close(&r);
+}
+
+static void
 test_reset_all_cuts_streams_and_spares_listeners(void)
 {
     sim_rig r = rig_open(&(mm_sim_opts){ .latency_max_ns = 0 });
@@ -282,6 +346,8 @@ main(void)
     RUN(test_a_small_buffer_holds_so_much_and_no_more);
     RUN(test_a_reset_takes_everything_from_both_ends);
     RUN(test_a_stream_is_reset_after_so_many_bytes);
+    RUN(test_one_write_is_planned_to_find_its_stream_reset);
+    RUN(test_what_is_sought_is_found_however_it_is_written);
     RUN(test_reset_all_cuts_streams_and_spares_listeners);
     RUN(test_a_connection_is_refused_by_chance_until_it_is_healed);
     RUN(test_out_of_descriptors_leaves_the_newcomer_waiting);

@@ -83,6 +83,8 @@ test_a_closed_world_says_so_to_every_call(void)
         CHECK_INT(mm_sim_run(w, 1), MM_ECLOSED);
         CHECK_INT(mm_sim_partition(w, 0, 0, 1), MM_ECLOSED);
         CHECK_INT(mm_sim_reset_all(w), MM_ECLOSED);
+        CHECK_INT(mm_sim_reset_in(w, 1), MM_ECLOSED);
+        CHECK_INT(mm_sim_seek(w, NULL, 0), MM_ECLOSED);
         CHECK_INT(mm_sim_jump_wall(w, 1), MM_ECLOSED);
         CHECK_INT(mm_sim_suspend(w, 1), MM_ECLOSED);
         CHECK_INT(mm_sim_inspect(w, &state), MM_ECLOSED);

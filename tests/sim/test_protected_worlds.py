@@ -1,100 +1,48 @@
 """Simulated worlds whose connections CURVE protects: under each seed nothing comes twice, nothing
-is lost that was not counted, and who is removed from the list is ended.
+is lost that was not counted, nothing is plain, and who is removed from the list is ended.
 
-Not here: worlds without protection (test_seeds.py); TLS, whose files need a thread that a world
-has not; a look at the octets.
+Not here: worlds without protection (test_seeds.py), with TLS (test_tls_worlds.py), connections cut
+at each write (test_cut_worlds.py).
 Law: what CURVE draws, it draws from the world: the same seed makes the same world.
 """
 
 from __future__ import annotations
-
-import os
 
 import pytest
 
 import meshmsg as mm
 from meshmsg._security.keys import new_pair
 from meshmsg.testing import SimWorld
-from tests.sim.scenes import (
-    HEALED_WITHIN_S,
-    PATIENCE_S,
-    UP,
-    check_counters,
-    heal,
-    open_scene,
-    partition_now_and_then,
-    receive_all,
-    try_send,
-)
+from tests.sim.protected_scenes import CHUNK, SEEDS, curves, work
+from tests.sim.scenes import PATIENCE_S, UP
 
-SEEDS = min(int(os.environ.get("MESHMSG_SIM_SEEDS", "100")), 2000)
-CHUNK = 10
-MESSAGES = 30
 REVOKED_WITHIN_S = 1.0
 LONG_CONNECTED_S = 0.1
 
 
-def work(seed: int, pulls: mm.Curve, pushes: mm.Curve) -> int:
-    """One that pushes to one that pulls, under the faults of a seed; the hash of it."""
-    scene = open_scene(seed)
-    with scene.world as world:
-        try:
-            one, two = scene.engine(), scene.engine()
-            pull = scene.own(mm.Pull(bind=UP, engine=one, security=pulls))
-            push = scene.own(mm.Push(connect=pull.endpoint, engine=two, security=pushes))
-            sent, got = 0, list[int]()
-            for number in range(MESSAGES):
-                sent += try_send(push, b"%d" % number, 2.0)
-                got += map(int, receive_all(pull, 0.001))
-                partition_now_and_then(scene, one, two)
-            heal(scene)
-            assert len(push.peers()) == 1, "not connected again"
-            assert push.peers()[0].mechanism == "CURVE"
-            push.drain(timeout=HEALED_WITHIN_S)
-            got += map(int, receive_all(pull, PATIENCE_S))
-            assert len(set(got)) == len(got), "a message came twice"
-            excused = push.stats().in_doubt_messages + push.stats().dropped
-            assert sent - len(got) <= excused, "lost, and not counted"
-            if scene.lossless:
-                assert got == sorted(got), "out of order"
-                assert len(got) == sent, "lost"
-            check_counters(push)
-            check_counters(pull)
-            for engine in (one, two):
-                engine.close()
-            assert world.open_streams == 0, "streams are left open"
-        except BaseException as error:
-            error.args = (f"seed={seed}: {error}\n" + "\n".join(world.trace(60)),)
-            raise
-        finally:
-            for socket in scene.sockets:
-                socket.close()
-        return world.trace_hash
-
-
-def curves() -> tuple[mm.Curve, mm.Curve]:
-    """Both sides of CURVE: who serves knows one key."""
-    serves, asks = new_pair(), new_pair()
-    return mm.Curve(key=serves, allow=mm.AllowList([asks.public])), mm.Curve(
-        key=asks, server=serves.public
-    )
-
-
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_work_protected_by_curve_is_done_once_under_these_seeds(first: int) -> None:
-    """Safety under faults, liveness after them, what was lost is counted, nothing left open."""
-    pulls, pushes = curves()
+    """Safety under faults, liveness after them, what was lost is counted, nothing left open, and
+    no body can be read on the way."""
+    policies = curves()
     for seed in range(first, min(first + CHUNK, SEEDS)):
-        work(seed, pulls, pushes)
+        work(seed, policies, mechanism="CURVE")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_body_that_is_plain_is_seen_under_each_seed(seed: int) -> None:
+    """However it is cut on its way: so the search can fail."""
+    with pytest.raises(AssertionError, match="a body is plain to read"):
+        work(seed, (mm.NONE, mm.NONE), mechanism="NULL")
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_seed_gives_the_same_world_with_curve(seed: int) -> None:
     """What CURVE draws, it draws from the world."""
-    pulls, pushes = curves()
-    first = work(seed, pulls, pushes)
-    assert work(seed, pulls, pushes) == first
-    assert work(seed + 10, pulls, pushes) != first
+    policies = curves()
+    first = work(seed, policies, mechanism="CURVE")
+    assert work(seed, policies, mechanism="CURVE") == first
+    assert work(seed + 10, policies, mechanism="CURVE") != first
 
 
 @pytest.mark.parametrize("at", [0.0, 0.001, 0.002, 0.003, 0.005, 0.01, LONG_CONNECTED_S])

@@ -11,12 +11,14 @@ import hashlib
 import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+P_256 = ec.SECP256R1()
 DAY = datetime.timedelta(days=1)
 SERVER_NAMES = ("peer.example", "127.0.0.1", "::1", "spiffe://etl/server", "*.wild.example")
 CLIENT_NAMES = ("spiffe://etl/client",)
@@ -30,7 +32,7 @@ class Entity:
 
     name: str
     certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
+    key: ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
 
     def pem(self) -> bytes:
         """Return the certificate alone."""
@@ -69,6 +71,7 @@ def make(
     signs: bool = False,
     usage: x509.ObjectIdentifier | None = None,
     days: tuple[float, float] = (-1, 30),
+    even: bool = False,
 ) -> Entity:
     """Make a key and its certificate.
 
@@ -79,8 +82,10 @@ def make(
         signs: Whether it may sign others.
         usage: Its extended key usage; any unless given.
         days: From when to when it is valid, in days from now.
+        even: Its key and who signs it are of Ed25519, whose signatures all have one size.
     """
-    key = ec.generate_private_key(ec.SECP256R1())
+    key: Any = ed25519.Ed25519PrivateKey.generate() if even else ec.generate_private_key(P_256)
+    hashed = None if even else hashes.SHA256()
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.timezone.utc)
     builder = (
@@ -98,7 +103,7 @@ def make(
         builder = builder.add_extension(san, critical=False)
     if usage is not None:
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
-    return Entity(name, builder.sign(key if by is None else by.key, hashes.SHA256()), key)
+    return Entity(name, builder.sign(key if by is None else by.key, hashed), key)
 
 
 def revoked(by: Entity, *gone: Entity) -> bytes:
@@ -114,7 +119,8 @@ def revoked(by: Entity, *gone: Entity) -> bytes:
         entry = x509.RevokedCertificateBuilder()
         entry = entry.serial_number(each.certificate.serial_number).revocation_date(now - DAY)
         builder = builder.add_revoked_certificate(entry.build())
-    return builder.sign(by.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    hashed = None if isinstance(by.key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+    return builder.sign(by.key, hashed).public_bytes(serialization.Encoding.PEM)
 
 
 def write(folder: Path) -> None:

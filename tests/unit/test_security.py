@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -271,24 +272,28 @@ def test_an_identity_passes_to_nobody_else(known: str, same: bool) -> None:
         assert first.recv(timeout=WAIT_S) == b"yours"
 
 
-def test_a_simulated_world_has_lists_and_no_functions() -> None:
-    """For those there would have to be a thread."""
+def test_a_simulated_world_has_lists_and_files_and_no_functions(tmp_path: Path) -> None:
+    """For those there would have to be a thread, and so for a second look at a file."""
     server, alice = mm.keygen(), mm.keygen()
+    allowed = tmp_path / "allowed"
+    allowed.write_text(f"{alice.public} alice\n")
     with SimWorld(seed=1) as world:
-        policy = mm.Curve(key=server, allow={alice.public: "alice"})
-        with (
-            mm.Pull(bind="tcp://127.0.0.1:0", engine=world.engine(), security=policy) as pull,
-            mm.Push(
-                connect=pull.endpoint,
-                engine=world.engine(),
-                security=mm.Curve(server=server, key=alice),
-            ) as push,
-        ):
-            push.send(b"hi")
-            assert pull.recv(timeout=WAIT_S) == b"hi"
-            assert pull.peers()[0].user_id == "alice"
+        for allow in ({alice.public: "alice"}, allowed):
+            policy = mm.Curve(key=server, allow=allow)
+            with (
+                mm.Pull(bind="tcp://127.0.0.1:0", engine=world.engine(), security=policy) as pull,
+                mm.Push(
+                    connect=pull.endpoint,
+                    engine=world.engine(),
+                    security=mm.Curve(server=server, key=alice),
+                ) as push,
+            ):
+                push.send(b"hi")
+                assert pull.recv(timeout=WAIT_S) == b"hi"
+                assert pull.peers()[0].user_id == "alice"
+                assert not [one for one in threading.enumerate() if one.name == "meshmsg-allow"]
         asking = mm.Curve(key=server, allow=lambda _: mm.Allow())
-        with pytest.raises(mm.UsageError, match="need a thread"):
+        with pytest.raises(mm.UsageError, match="needs a thread"):
             mm.Pull(bind="tcp://127.0.0.1:0", engine=world.engine(), security=asking)
 
 

@@ -169,6 +169,7 @@ mmi_sim_end_reset(mmi_sim *w, sim_end *end)
         return;
     }
     mmi_sim_trace(w, end->owner, "reset", end->id, (int64_t)end->data_size);
+    w->resets++;
     end->reset = true;
     end->data_size = 0;
     end->chunk_count = 0;
@@ -425,6 +426,10 @@ mmi_sim_writev(void *self, int s, const mmi_iov *iov, int n)
     if (room == 0 || mmi_sim_chance(w, w->opts.eagain_ppm)) {
         return MM_EAGAIN;
     }
+    if (w->reset_in > 0 && --w->reset_in == 0) {
+        mmi_sim_end_reset(w, end);
+        return MM_ECONNRESET;
+    }
     for (int i = 0; i < n; i++) {
         total += iov[i].size;
     }
@@ -442,6 +447,8 @@ mmi_sim_writev(void *self, int s, const mmi_iov *iov, int n)
         memcpy(to->data + to->data_size + put, iov[i].data, part);
         put += part;
     }
+    mmi_sim_seek_in(w, end, to->data + to->data_size, total);
+    w->writes++;
     uint64_t due = sim_due(w, to);
     to->chunks[to->chunk_count++] = (sim_chunk){ .due_ns = due, .size = total };
     to->data_size += total;

@@ -14,7 +14,8 @@
 
 enum {
     SIM_ENGINES_MAX = 64, SIM_NOTIFIERS_MAX = 1024, SIM_TRACE_LINES = 512, SIM_TRACE_WIDTH = 96,
-    SIM_BACKLOG_MAX = 128, SIM_FIRST_PORT = 40000, SIM_LOOKUPS_MAX = 64
+    SIM_BACKLOG_MAX = 128, SIM_FIRST_PORT = 40000, SIM_LOOKUPS_MAX = 64,
+    SIM_SOUGHT_MAX = 64
 };
 
 typedef struct sim_engine {
@@ -47,6 +48,7 @@ typedef struct sim_end {
     uint64_t connected_ns;          /* dialed: when it is connected */
     uint64_t bytes_written;
     uint64_t last_due_ns;           /* when what was written last is with the peer */
+    uint32_t sought;                /* octets of what is sought that were written last */
     bool reset, finished, black_hole;
     bool listening;
     mmi_addr addr;
@@ -82,6 +84,11 @@ struct mmi_sim {
     sim_lookup lookups[SIM_LOOKUPS_MAX];
     sim_partition cut[SIM_ENGINES_MAX][SIM_ENGINES_MAX];
     uint16_t next_port;
+    uint64_t writes, resets;        /* that were taken; of streams */
+    uint64_t reset_in;              /* writes until one finds its stream reset; 0: none does */
+    uint8_t sought[SIM_SOUGHT_MAX], borders[SIM_SOUGHT_MAX];
+    uint32_t sought_size;
+    uint64_t found;
     char trace[SIM_TRACE_LINES][SIM_TRACE_WIDTH];
     uint64_t trace_count;
 };
@@ -91,6 +98,11 @@ uint64_t mmi_sim_random(mmi_sim *w);
 bool mmi_sim_chance(mmi_sim *w, uint32_t ppm);                /* parts per million */
 uint64_t mmi_sim_between(mmi_sim *w, uint64_t low, uint64_t high);
 void mmi_sim_trace(mmi_sim *w, const sim_engine *e, const char *what, int id, int64_t value);
+
+/* plat/sim/seek.c */
+/* size: SIM_SOUGHT_MAX at most */
+void mmi_sim_seek(mmi_sim *w, const uint8_t *octets, size_t size);
+void mmi_sim_seek_in(mmi_sim *w, sim_end *writes, const uint8_t *data, size_t size);
 
 /* plat/sim/sim.c */
 /* Runs until the time, or until *stop is true (may be NULL). */

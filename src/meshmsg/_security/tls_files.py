@@ -119,7 +119,7 @@ class TlsFiles:
         with self._lock:
             self._give(handle)
             self._sockets.add(handle)
-            now = time.time()
+            now = lib.mm_wall_ms(handle) / 1000  # of a simulated world, its own
             for expiry in self._expiries.values():
                 _tell_expiry(handle, expiry.words(now))
                 expiry.note(now)
