@@ -1,5 +1,6 @@
 /*
- * pipe.h: one peer as a protocol sees it: two bounded queues and a few facts.  No bytes, no I/O.
+ * pipe.h: one peer as a protocol sees it: two bounded queues of encoded messages and a
+ * few facts.  No I/O.
  *
  * The engine's link feeds the inbox and empties the outbox; the protocol does the reverse.  All
  * calls with the engine lock held.  Law: count and bytes of both rings stay within their limits;

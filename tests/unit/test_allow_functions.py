@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,3 +161,29 @@ def test_the_thread_is_there_while_sockets_need_it() -> None:
     engine.close()
     assert not there()
     pull.close()
+
+
+def test_a_function_that_does_not_return_holds_back_no_look_at_a_file(tmp_path: Path) -> None:
+    """Of another socket of the engine: who is taken off its file is out meanwhile."""
+    gate, called = threading.Event(), threading.Event()
+
+    def allow(_: mm.Applicant) -> mm.Allow:
+        called.set()
+        gate.wait(WAIT_S)
+        return mm.Allow()
+
+    server, client = mm.keygen(), mm.keygen()
+    (tmp_path / "file").write_text(f"{client.public} alice\n")
+    policy = mm.Curve(key=server, allow=tmp_path / "file")
+    with (
+        mm.Pull(bind=of_its_own(), security=policy) as pull,
+        mm.Push(connect=pull.endpoint, security=mm.Curve(server=server, key=client)) as push,
+        asked(allow),
+    ):
+        push.wait_for_peers(timeout=WAIT_S)
+        assert called.wait(WAIT_S)
+        (tmp_path / "new").write_text("")
+        (tmp_path / "new").replace(tmp_path / "file")
+        wait_until(lambda: is_told(pull, mm.Reason.REVOKED, ""))
+        assert not gate.is_set()
+        gate.set()

@@ -177,6 +177,13 @@ def test_over_plain_a_wrong_password_is_told(doctor: Doctor, tmp_path: Path) -> 
         assert "check user and password" in told["advice"]
 
 
+def test_tls_without_a_policy_is_told_what_to_say(doctor: Doctor) -> None:
+    """Before anything is connected to."""
+    told = doctor("tls+tcp://127.0.0.1:1")
+    assert failed_at(told) == ("mechanism", "TLS needs a policy, and there is none")
+    assert "--security FILE" in told["advice"]
+
+
 @curve
 def test_two_servers_are_told_apart_from_nobody(doctor: Doctor, tmp_path: Path) -> None:
     """The peer's greeting says so, long before the handshake's time is over."""

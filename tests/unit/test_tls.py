@@ -214,6 +214,31 @@ def test_a_function_is_asked_and_sees_the_certificate(ca: Ca) -> None:
         assert pull.peers()[0].user_id == "bob"
     assert asked[0].mechanism == "TLS"
     assert client.pin in mm.AllowList([asked[0].key])
+    assert ssl.DER_cert_to_PEM_cert(asked[0].certificate) in client.files["cert"].read_text()
+    assert "certificate" not in repr(asked[0])
+
+
+def test_a_pin_is_removed_also_while_certificate_and_key_are_being_changed(tmp_path: Path) -> None:
+    """The list is what it says it is; the core gets it as soon as the files are a pair again."""
+    server, client = alone(tmp_path, "server"), alone(tmp_path, "client")
+    other = alone(tmp_path, "other")
+    allow = mm.AllowList([client.pin, other.pin])
+    right = server.files["key"].read_bytes()
+    with pair(mm.Tls(**server.files, allow=allow), mm.Tls(**client.files, allow=[server.pin])) as (
+        pull,
+        push,
+    ):
+        talk(pull, push)
+        beside = tmp_path / "beside"
+        beside.write_bytes(other.files["key"].read_bytes())
+        beside.chmod(0o600)
+        beside.replace(server.files["key"])
+        allow.remove(client.pin)
+        assert client.pin not in allow
+        beside.write_bytes(right)
+        beside.chmod(0o600)
+        beside.replace(server.files["key"])
+        wait_until(lambda: not pull.peers())
 
 
 def test_a_shared_secret_is_all_that_a_cluster_needs(tmp_path: Path) -> None:

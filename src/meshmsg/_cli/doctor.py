@@ -88,6 +88,10 @@ def examine(
     _tell_dates(_ours(security), report)
     if not _resolve(url, timeout, report):
         return report
+    if url.startswith(("tls+", "sp+tls+")) and _ours(security) is None:
+        advice = "say what protects the connection: --security FILE, with [connect]"
+        report.fail("mechanism", "TLS needs a policy, and there is none", advice=advice)
+        return report
     tried: list[str] = []
     chosen: str | None = role or TRIED[0]
     met = Met()

@@ -39,8 +39,9 @@ class Applicant:
     """Who wants to come in, and has proved to have its key, or has said a password.
 
     Attributes:
-        mechanism: How it did: "CURVE" or "PLAIN".
-        key: Its public key, 40 characters of Z85; "" with PLAIN.
+        mechanism: How it did: "CURVE", "TLS", "PLAIN", or "TLS+PLAIN".
+        key: Its public key, 40 characters of Z85; over TLS the pin of its certificate; "" if it
+            has none.
         address: Its address, as seen from here.
         endpoint: Ours, as bound or connected.
         properties: What it says of itself (Socket-Type, Identity, ...); nobody has checked that.
@@ -49,6 +50,8 @@ class Applicant:
         password: With PLAIN: what it has said; not in `repr`. Compare it by
             `hmac.compare_digest`.
         uid: Over ipc: the number of the user at the other side, as the system knows it; else None.
+        certificate: Over TLS what it showed as its own, and has the key of: X.509 in DER; b"" if
+            none. `ca=`, if there is one, has checked it.
     """
 
     mechanism: str
@@ -59,6 +62,7 @@ class Applicant:
     user: str = ""
     password: str = field(default="", repr=False)
     uid: int | None = None
+    certificate: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True)

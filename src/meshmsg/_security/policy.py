@@ -72,7 +72,7 @@ class Policy:
         raise AttributeError(f"a {type(self).__name__} is not changed ({name}): make another one")
 
     def __repr__(self) -> str:
-        return self._said
+        return getattr(self, "_said", f"<a {type(self).__name__} that is not made yet>")
 
     def __reduce_ex__(self, protocol: object) -> Any:
         raise UsageError(

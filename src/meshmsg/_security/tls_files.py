@@ -125,10 +125,13 @@ class TlsFiles:
                 expiry.note(now)
 
     def again(self) -> None:
-        """The pins have changed."""
+        """The pins have changed. If the files are just being changed, the next look gives them."""
         with self._lock:
-            for handle in list(self._sockets):
-                self._give(handle)
+            try:
+                for handle in list(self._sockets):
+                    self._give(handle)
+            except (UsageError, OSError):
+                self._stamps = {}
 
     def look(self, now: float | None = None) -> str:
         """Read the files again if they changed; what is wrong, once: "" is nothing.

@@ -1,8 +1,9 @@
 """Who answers whether a peer may come in, and looks whether files of keys have changed.
 
-One thread an engine: it sleeps until the core has a question, or a second is over if there are
-files. Not here: which answers there are (_security/allow.py). Law: each question gets an answer, of
-an error `Later`; the thread is there while sockets need it, and ends with its engine.
+One thread an engine sleeps until the core has a question; another one, if there are files, until a
+second is over: a function of a user's may take long, and whom a file no longer has is out all the
+same. Not here: which answers there are (_security/allow.py). Law: each question gets an answer, of
+an error `Later`; the threads are there while sockets need them, and end with their engine.
 """
 
 from __future__ import annotations
@@ -54,6 +55,9 @@ class _Door:
         self.tasks: set[Any] = set()
         """Of loops, which keep none alive themselves."""
         self.thread = threading.Thread(target=self._run, name="meshmsg-allow", daemon=True)
+        self.watch: threading.Thread | None = None
+        """What looks at files, once there are some."""
+        self.over = threading.Event()
 
     def _run(self) -> None:
         # It is no thread for signals: they go to the program's own.
@@ -63,15 +67,29 @@ class _Door:
                 code = self._answer_all()
                 if code < 0 or self._is_over():
                     break
-                self._look()
-                follows = any(policy._followed() for policy, _ in list(self.policies.values()))
-                self._ready.poll(LOOK_MS if follows else None)
+                self._ready.poll(LOOK_MS if self.watch is not None else None)
             except BaseException:  # no memory, say
                 tell_of_error("answering who may come in failed, and goes on")
+        self.over.set()
         with _lock:
             if _doors.get(self.engine) is self:
                 del _doors[self.engine]
         os.close(self._fd)
+
+    def follow(self) -> None:
+        """Have files looked at, if a policy has some. The lock is held."""
+        if self.watch is None and any(policy._followed() for policy, _ in self.policies.values()):
+            watch = threading.Thread(target=self._watch, name="meshmsg-files", daemon=True)
+            watch.start()
+            self.watch = watch
+
+    def _watch(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        while not self.over.wait(LOOK_MS / 1000):
+            try:
+                self._look()
+            except BaseException:  # no memory, say
+                tell_of_error("looking at files of security= failed, and goes on")
 
     def _is_over(self) -> bool:
         with _lock:
@@ -177,7 +195,7 @@ def _applicant_of(question: Any, data: Any) -> Applicant:
     for size in sizes:
         parts.append(buffer[at : at + size])
         at += size
-    key, user, password, _, properties = parts
+    key, user, password, certificate, properties = parts
     buffer[:] = bytes(at)  # there may have been a password in it
     return Applicant(
         mechanism=text(question.mechanism),
@@ -188,6 +206,7 @@ def _applicant_of(question: Any, data: Any) -> Applicant:
         user=user.decode("utf-8", "surrogateescape"),
         password=password.decode("utf-8", "surrogateescape"),
         uid=None if question.uid < 0 else int(question.uid),
+        certificate=bytes(certificate),
     )
 
 
@@ -206,11 +225,16 @@ def join(engine: int, socket: int, policy: Policy, loop: Any) -> None:
         if door is not None:
             door.policies[socket] = (policy, loop)
             lib.mm_questions_ring(engine)
+            try:
+                door.follow()
+            except RuntimeError as error:
+                raise ResourceError(f"looking at files of security=: {error}") from None
             return
         try:
             door = _doors[engine] = _Door(engine)
             door.policies[socket] = (policy, loop)
             door.thread.start()
+            door.follow()
         except BaseException as error:  # of a signal's function, too, wherever it came
             _doors.pop(engine, None)
             lib.mm_questions_close(engine)
@@ -228,6 +252,7 @@ def leave(engine: int, socket: int) -> None:
         if door is None or door.policies.pop(socket, None) is None or door.policies:
             return
         del _doors[engine]
+        door.over.set()
         with suppress(MeshError):
             lib.mm_questions_close(engine)  # which wakes the thread
 
@@ -236,8 +261,12 @@ def engine_closed(engine: int) -> None:
     """Wait until its thread has ended, but not for a function of a user's that does not return."""
     with _lock:
         door = _doors.pop(engine, None)
-    if door is not None and door.thread is not threading.current_thread():
-        door.thread.join(JOIN_S)
+    if door is None:
+        return
+    door.over.set()
+    for thread in (door.thread, door.watch):
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(JOIN_S)
 
 
 def _after_fork_in_child() -> None:
