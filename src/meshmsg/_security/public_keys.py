@@ -83,7 +83,7 @@ def public_key(given: object, what: str) -> str:
     if isinstance(given, str) and not os.path.exists(given):
         raise UsageError(
             f"{what} is {given!r}, which is no file, and no key in Z85: it "
-            f"{wrong_key(given.encode())}"
+            f"{wrong_key(given.encode('utf-8', 'surrogateescape'))}"
         )
     if not isinstance(given, (str, os.PathLike)):
         raise TypeError(
@@ -94,8 +94,15 @@ def public_key(given: object, what: str) -> str:
     check_believed(path, "whose key is believed")
     content = read_file(path)
     if not isinstance(content, str) and PEM in content[0]:
-        return key_text(pin_of(content[0]))
+        return key_text(_pin_in(path, content[0]))
     return read_keys(path).public
+
+
+def _pin_in(path: str, pem: bytes) -> bytes:
+    try:
+        return pin_of(pem)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
 
 
 def has_certificate(path: str | os.PathLike[str]) -> bool:

@@ -86,7 +86,7 @@ def _sections(path: str) -> dict[str, dict[str, str]]:
     for name in parser.sections():
         if name not in SECTIONS:
             raise UsageError(
-                f"{path}: [{name}] is no section of it: there are [bind] and [connect]"
+                f"{path}: [{_shown(name)}] is no section of it: there are [bind] and [connect]"
             )
     return {name: dict(parser.items(name)) for name in parser.sections()}
 
@@ -105,6 +105,11 @@ def _line_of(error: Any) -> str:
     return next((f", line {line}" for line in lines if line), "")
 
 
+def _shown(name: str) -> str:
+    """Return a name that somebody wrote, in one line whatever is in it."""
+    return name if name.isprintable() else ascii(name)[1:-1]
+
+
 def _policy(where: str, folder: str, given: dict[str, str]) -> Policy:
     name = given.pop("mechanism", "")
     if name not in MECHANISMS:
@@ -114,11 +119,13 @@ def _policy(where: str, folder: str, given: dict[str, str]) -> Policy:
     for key, value in given.items():
         if key not in mechanism.arguments:
             known = ", ".join(mechanism.arguments) or "nothing else"
-            raise UsageError(f"{where}: {key} is nothing that {name} has; it has {known}")
+            raise UsageError(f"{where}: {_shown(key)} is nothing that {name} has; it has {known}")
         if not value.strip():
             raise UsageError(f"{where}: {key} is empty")
+        if "\0" in value:
+            raise UsageError(f"{where}: {key} has an octet 0, as no path and no name has")
     try:
         arguments = {key: mechanism.arguments[key](folder, value) for key, value in given.items()}
         return mechanism.make(**arguments)
-    except (MeshError, OSError, TypeError) as error:
+    except (MeshError, OSError, TypeError, ValueError) as error:  # the last: of 5000 digits, say
         raise UsageError(f"{where}: {error}") from error
