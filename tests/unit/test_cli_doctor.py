@@ -21,6 +21,8 @@ from meshmsg._cli.codes import Code
 from meshmsg._cli.doctor import QUIET, ROLES, TRIED
 from meshmsg._cli.program import main
 from meshmsg._cli.steps import STEP_OF, STEPS
+from tests.support.certificates import make
+from tests.support.certs import Ca, written
 from tests.support.pairs import WAIT_S, of_its_own
 
 curve = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
@@ -196,6 +198,75 @@ def test_two_servers_are_told_apart_from_nobody(doctor: Doctor, tmp_path: Path) 
         step, words = failed_at(told)
         assert step == "mechanism"
         assert "it is a server, as we are: one of the two has to be the client" in words
+
+
+tls = pytest.mark.skipif(not mm.has("tls"), reason="no OpenSSL 3 here")
+
+
+def dates_of(told: dict[str, Any]) -> list[tuple[bool, str]]:
+    """Return what is said of certificates, and whether it is a warning."""
+    return [(step["warns"], step["words"]) for step in told["steps"] if step["name"] == "dates"]
+
+
+@tls
+def test_over_tls_the_dates_of_the_certificate_that_the_peer_shows_are_told(
+    doctor: Doctor, tmp_path: Path
+) -> None:
+    """Behind those of our CA: from when to when, and how long that is from now."""
+    ca = Ca(tmp_path)
+    server = ca.sign("server", "127.0.0.1", days=(-1, 60.5))
+    ini = tmp_path / "security.ini"
+    ini.write_text(f"[connect]\nmechanism = tls\nca = {ca.file}\n")
+    policy = mm.Tls(**server.files, ca=ca.file, clients="none", allow=mm.ANYBODY)
+    with mm.Pub(bind="tls+tcp://127.0.0.1:0", security=policy) as pub:
+        told = doctor(pub.endpoint, "--security", ini)
+        assert told["ok"], told
+        begin = server.entity.certificate.not_valid_before_utc.strftime("%Y-%m-%d %H:%M UTC")
+        end = server.entity.certificate.not_valid_after_utc.strftime("%Y-%m-%d %H:%M UTC")
+        good = f"the peer's certificate: {begin} to {end}: 60 days from now"
+        assert dates_of(told)[-1] == (False, good)
+        assert [step["name"] for step in told["steps"] if step["name"] != "dates"] == list(STEPS)
+
+
+@tls
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [((-1, 5.5), "it ends in 5 days, on"), ((-9, -3.5), "it ended 3 days ago, on")],
+)
+def test_over_tls_a_certificate_of_the_peer_that_does_not_stay_good_is_a_warning(
+    doctor: Doctor, tmp_path: Path, days: tuple[float, float], said: str
+) -> None:
+    """Also where only its pin is looked at, so that it is let in."""
+    server = written(tmp_path, make("server", days=days))
+    ini = tmp_path / "security.ini"
+    ini.write_text("[connect]\nmechanism = tls\nallow = pins\n")
+    (tmp_path / "pins").write_text(f"{server.pin} server\n")
+    policy = mm.Tls(**server.files, clients="none", allow=mm.ANYBODY)
+    with mm.Pub(bind="tls+tcp://127.0.0.1:0", security=policy) as pub:
+        told = doctor(pub.endpoint, "--security", ini)
+        assert told["ok"], told
+        [(warns, words)] = dates_of(told)
+    assert warns
+    assert words.startswith("the peer's certificate: ")
+    assert said in words
+
+
+@tls
+def test_over_tls_a_certificate_that_is_refused_for_its_date_is_told_with_it(
+    doctor: Doctor, tmp_path: Path
+) -> None:
+    """By the words of the event."""
+    ca = Ca(tmp_path)
+    server = ca.sign("server", "127.0.0.1", days=(-9, -3))
+    ini = tmp_path / "security.ini"
+    ini.write_text(f"[connect]\nmechanism = tls\nca = {ca.file}\n")
+    policy = mm.Tls(**server.files, ca=ca.file, clients="none", allow=mm.ANYBODY)
+    with mm.Pub(bind="tls+tcp://127.0.0.1:0", security=policy) as pub:
+        told = doctor(pub.endpoint, "--security", ini)
+    assert failed_at(told)[0] == "mechanism"
+    assert server.entity.certificate.not_valid_after_utc.strftime("%Y-%m-%d") in str(
+        told["steps"][-1]
+    )
 
 
 @pytest.mark.parametrize(

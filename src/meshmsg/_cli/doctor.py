@@ -21,6 +21,7 @@ from meshmsg._binding.errors import AddressError
 from meshmsg._binding.peer_info import PeerInfo
 from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._cli.steps import STEP_OF, Report
+from meshmsg._security.certificates.expiry import trouble_of, valid_text, validity_in
 from meshmsg._security.environment.variable import VARIABLE, FromEnvironment
 from meshmsg._security.plain import Plain
 from meshmsg._security.policy import Policy, Profile
@@ -230,6 +231,7 @@ def _tell_peer(peer: PeerInfo, end: Event | None, role: str, report: Report) -> 
     else:
         whose = f"; it has the key {peer.key}" if peer.key else ""
         report.well("mechanism", f"{peer.mechanism}{whose}")
+        _tell_certificate(peer.certificate, report)
     named = f", named {peer.identity!r}" if peer.identity else ""
     report.well("role", f"it is a {peer.role}{named}; we were a {role.upper()}")
     report.well("allowed", "we were let in")
@@ -241,6 +243,14 @@ def _tell_peer(peer: PeerInfo, end: Event | None, role: str, report: Report) -> 
         report.unknown("round trip", f"{wire} has no ping")
     else:
         report.fail("round trip", "no answer to a ping")
+
+
+def _tell_certificate(shown: bytes, report: Report) -> None:
+    """Say how long the peer's own certificate is good, if it showed one."""
+    dates, now = validity_in(shown), time.time()
+    if dates:
+        words = f"the peer's certificate: {valid_text(dates, now)}"
+        report.dates(words, good=not trouble_of(dates, now))
 
 
 @dataclass

@@ -69,7 +69,7 @@ class Report:
         self.steps.append(Step(name, True, words))
 
     def dates(self, words: str, *, good: bool) -> None:
-        """Note for how long a certificate of ours is good."""
+        """Note for how long a certificate is good, of ours or the peer's."""
         self.steps.append(Step("dates", True, words, warns=not good))
 
     def unknown(self, name: str, words: str) -> None:

@@ -42,10 +42,18 @@ def validities_of(pem: bytes) -> list[Validity]:
     found: list[Validity] = []
     try:
         for der in certificates_in(pem):
-            found.append(_validity_of(der))
-    except (ValueError, IndexError):
+            found += validity_in(der)
+    except ValueError:
         return []
     return found
+
+
+def validity_in(der: bytes) -> list[Validity]:
+    """Return the dates of a certificate in DER; of what is none, nothing."""
+    try:
+        return [_validity_of(der)]
+    except (ValueError, IndexError):
+        return []
 
 
 def _validity_of(der: bytes) -> Validity:
