@@ -64,11 +64,16 @@ def pem(entity: Entity) -> dict[str, bytes]:
     return {"cert": entity.pem(), "key": entity.key_pem()}
 
 
-def certificates(*, even: bool = True) -> Policies:
-    """Both sides of TLS, in memory, each with a certificate of one CA; even: as of `make`."""
-    ca = make("ca", signs=True, days=ALWAYS, even=even)
-    serves = make("server", by=ca, names=("127.0.0.1",), days=ALWAYS, even=even)
-    asks = make("client", by=ca, days=ALWAYS, even=even)
+def even(name: str, by: Entity | None = None, *names: str) -> Entity:
+    """A certificate that is good in any world, and signs as many octets in each; without `by` it
+    signs others."""
+    return make(name, by=by, names=names, signs=by is None, days=ALWAYS, even=True)
+
+
+def certificates() -> Policies:
+    """Both sides of TLS, in memory, each with a certificate of one CA."""
+    ca = even("ca")
+    serves, asks = even("server", ca, "127.0.0.1"), even("client", ca)
     return mm.Tls(**pem(serves), ca=ca.pem()), mm.Tls(**pem(asks), ca=ca.pem())
 
 

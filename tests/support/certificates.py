@@ -106,18 +106,20 @@ def make(
     return Entity(name, builder.sign(key if by is None else by.key, hashed), key)
 
 
-def revoked(by: Entity, *gone: Entity) -> bytes:
-    """Return the list, in PEM, by which `by` takes back what it signed."""
+def revoked(by: Entity, *gone: Entity, days: tuple[float, float] = (-1, 30)) -> bytes:
+    """Return the list, in PEM, by which `by` takes back what it signed; days: as of `make`."""
     now = datetime.datetime.now(datetime.timezone.utc)
     builder = (
         x509.CertificateRevocationListBuilder()
         .issuer_name(by.certificate.subject)
-        .last_update(now - DAY)
-        .next_update(now + 30 * DAY)
+        .last_update(now + days[0] * DAY)
+        .next_update(now + days[1] * DAY)
     )
     for each in gone:
         entry = x509.RevokedCertificateBuilder()
-        entry = entry.serial_number(each.certificate.serial_number).revocation_date(now - DAY)
+        entry = entry.serial_number(each.certificate.serial_number).revocation_date(
+            now + days[0] * DAY
+        )
         builder = builder.add_revoked_certificate(entry.build())
     hashed = None if isinstance(by.key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
     return builder.sign(by.key, hashed).public_bytes(serialization.Encoding.PEM)
