@@ -116,7 +116,7 @@ int mm_sim_partition(mm_handle world, uint32_t from, uint32_t to, uint64_t for_n
 int mm_sim_reset_all(mm_handle world);
 /* The nth write from now that would be taken finds its connection reset, once; 0: none does. */
 int mm_sim_reset_in(mm_handle world, uint64_t nth);
-/* From now on these octets are sought in what is written, 64 at most, also where they come in several writes; 0: none */
+/* From now on these octets are sought in what is written, 64 at most, also across several writes; 0: none */
 int mm_sim_seek(mm_handle world, const uint8_t *octets, size_t size);
 int mm_sim_jump_wall(mm_handle world, int64_t by_ns);
 /* The clock goes on for so long, and nobody runs meanwhile: every machine was suspended. */
