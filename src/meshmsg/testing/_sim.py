@@ -50,6 +50,10 @@ class SimFaults:
 class SimWorld:
     """A world of its own: virtual time, in-memory connections, seeded faults.
 
+    Sockets in it may be protected (`security=`). Certificates are judged by its wall clock, which
+    begins on 2023-11-14. A file is read as a socket takes the policy, and never looked at again; a
+    function for `allow=` is refused: for both there would have to be a thread.
+
     Thread-safe: no; one thread uses a world and all sockets in it. asyncio sockets need a real loop
     and do not work in it.
 
