@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -196,3 +197,17 @@ def test_a_handler_that_raises_leaves_no_socket_open(
             except KeyboardInterrupt:
                 assert error is KeyboardInterrupt
             assert pull.closed
+
+
+def test_an_error_that_nobody_can_have_is_told_by_pythons_own_hook() -> None:
+    """On standard error, with its type and its line, as of any program."""
+    code = """
+from meshmsg._events.log_records import tell_of_error
+try:
+    1 / 0
+except ZeroDivisionError:
+    tell_of_error("somebody's function failed")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "somebody's function failed" in done.stderr
+    assert "ZeroDivisionError" in done.stderr

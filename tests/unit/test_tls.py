@@ -218,6 +218,14 @@ def test_a_function_is_asked_and_sees_the_certificate(ca: Ca) -> None:
     assert "certificate" not in repr(asked[0])
 
 
+def test_who_connects_and_has_a_ca_does_not_ask_its_list(ca: Ca) -> None:
+    """The list says who may come in here: a server that the CA signed need not be in it."""
+    server, client = ca.sign("server", "127.0.0.1"), ca.sign("client")
+    called = mm.Tls(**client.files, ca=ca.file, allow=[ca.sign("other").pin])
+    with pair(mm.Tls(**server.files, ca=ca.file), called) as (pull, push):
+        talk(pull, push)
+
+
 def test_a_pin_is_removed_also_while_certificate_and_key_are_being_changed(tmp_path: Path) -> None:
     """The list is what it says it is; the core gets it as soon as the files are a pair again."""
     server, client = alone(tmp_path, "server"), alone(tmp_path, "client")

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections import deque
 from contextlib import suppress
+from traceback import print_exception
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,11 @@ def tell_of_error(where: str) -> None:
         exc_type=kind, exc_value=error, exc_traceback=trace, err_msg=where, object=None
     )
     try:
-        sys.unraisablehook(told)
+        if sys.unraisablehook is not sys.__unraisablehook__:
+            sys.unraisablehook(told)
+        elif sys.stderr is not None:  # Python's own takes nothing that is made here
+            print(f"meshmsg: {where}", file=sys.stderr)
+            print_exception(kind, error, trace)
     except BaseException:
         return  # standard error is closed, say: there is nobody left to tell
 
