@@ -277,7 +277,7 @@ test_two_servers_and_two_clients_are_told_that_they_are(void)
         refused(&s, "");
         CHECK_INT(mm_sim_run(s.world, 11000 * MS), MM_OK);
         const int kind = MM_EVENT_HANDSHAKE_FAILED, late = MM_REASON_HANDSHAKE_TIMEOUT;
-        const char *why = serve ? "nobody sent HELLO" : "a client, too";
+        const char *why = serve ? "it is a server, as we are" : "a client, too";
         CHECK(told(s.pull, kind, serve ? late : MM_REASON_HANDSHAKE, why) +
                   told(s.push, kind, serve ? late : MM_REASON_HANDSHAKE, why) >
               0);
