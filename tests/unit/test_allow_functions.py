@@ -6,16 +6,19 @@ Not here: lists (test_allow_lists.py), what the core does with answers (tests/c/
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
 import meshmsg.aio
+from meshmsg._socket import door
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 
 pytestmark = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
@@ -187,3 +190,28 @@ def test_a_function_that_does_not_return_holds_back_no_look_at_a_file(tmp_path: 
         wait_until(lambda: is_told(pull, mm.Reason.REVOKED, ""))
         assert not gate.is_set()
         gate.set()
+
+
+def test_without_a_thread_for_files_a_socket_is_refused_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread for questions had begun: it ends, and closes its descriptor once."""
+    (tmp_path / "file").write_text("")
+    start, closed = threading.Thread.start, list[int]()
+
+    def refuse(self: threading.Thread) -> None:
+        if self.name == "meshmsg-files":
+            raise RuntimeError("can't start new thread")
+        start(self)
+
+    def close(fd: int) -> None:
+        closed.append(fd)
+        os.close(fd)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(door, "os", SimpleNamespace(close=close, dup=os.dup))
+    policy = mm.Curve(key=mm.keygen(), allow=tmp_path / "file")
+    with pytest.raises(mm.ResourceError, match="can't start new thread"):
+        mm.Pull(bind=of_its_own(), security=policy)
+    wait_until(lambda: "meshmsg-allow" not in [one.name for one in threading.enumerate()])
+    assert len(closed) == 1

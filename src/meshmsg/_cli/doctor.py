@@ -86,10 +86,11 @@ def examine(
         ResourceError: A library is missing.
     """
     report = Report(url)
-    _tell_dates(_ours(security), report)
+    policy = _ours(security)
+    _tell_dates(policy, report)
     if not _resolve(url, timeout, report):
         return report
-    if url.startswith(("tls+", "sp+tls+")) and _ours(security) is None:
+    if url.startswith(("tls+", "sp+tls+")) and policy is None:
         advice = "say what protects the connection: --security FILE, with [connect]"
         report.fail("mechanism", "TLS needs a policy, and there is none", advice=advice)
         return report
@@ -113,7 +114,7 @@ def examine(
         _tell_giver(loud, met.event, report)
     else:
         protects = security is not None or VARIABLE in os.environ
-        asked = _Asked(role is None, tried, protects, isinstance(_ours(security), Plain))
+        asked = _Asked(role is None, tried, protects, isinstance(policy, Plain))
         _tell_failure(met.event, asked, report)
     return report
 
@@ -295,11 +296,10 @@ def _advice(event: Event, asked: _Asked) -> str:
         return "compare --server with what `meshmsg keys show` says of the server's .key file"
     if reason is Reason.HANDSHAKE_EOF and asked.finds and len(asked.tried) > 1:
         return "name a --role that can talk to it, or look at the events of the other side"
-    if (asked.password and "let our user in" in event.detail) or (
-        asked.password and STEP_OF.get(reason.name) == "allowed"
-    ):
+    denied = STEP_OF.get(reason.name) == "allowed"
+    if asked.password and (denied or "let our user in" in event.detail):
         return "check user and password; the event of the other side says what is wrong of them"
-    if STEP_OF.get(reason.name) == "allowed":
+    if denied:
         return "the event of the other side says why; `meshmsg keys allow` there lets a key in"
     if reason is Reason.REFUSED:
         return "start the program that binds there, or check the port"

@@ -239,7 +239,9 @@ def join(engine: int, socket: int, policy: Policy, loop: Any) -> None:
             _doors.pop(engine, None)
             lib.mm_questions_close(engine)
             if door is not None:
-                os.close(door._fd)
+                door.over.set()
+                if door.thread.ident is None:  # or it closes that itself
+                    os.close(door._fd)
             if isinstance(error, RuntimeError):
                 raise ResourceError(f"asking who may come in: {error}") from None
             raise
