@@ -16,7 +16,9 @@ import pytest
 import meshmsg as mm
 from meshmsg import aio
 from meshmsg.testing import SimWorld
+from tests.support import refcodec as ref
 from tests.support.pairs import WAIT_S, endpoint_for, of_its_own, told, wait_until
+from tests.support.rawpeer import RawPeer
 
 
 @pytest.mark.parametrize("transport", ["tcp", "ipc", "inproc"])
@@ -91,10 +93,11 @@ def test_one_name_is_of_one_endpoint() -> None:
 def test_a_name_that_a_peer_took_before_is_told(handover: bool) -> None:
     """As of any two peers of one name; handover= decides who stays."""
     with (
-        mm.Router(bind="inproc://first", handover=handover) as router,
+        mm.Router(bind=of_its_own(), handover=handover) as router,
         mm.Dealer(bind="inproc://second") as second,
-        mm.Dealer(connect="inproc://first", identity=b"x", reconnect_min=30, reconnect_max=30),
+        RawPeer(router.endpoint) as first,  # which does not come back to take the name again
     ):
+        first.send(ref.greeting() + ref.ready(b"DEALER", (b"Identity", b"x")))
         router.wait_for_peers(timeout=WAIT_S)
         router.connect(second.endpoint, identity=b"x")
         if handover:
