@@ -19,6 +19,10 @@ from meshmsg._binding.core import lib
 from meshmsg._socket.inbox import Inbox
 from tests.support.pairs import WAIT_S, joined
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""The interpreter is one: a thread that tells of events may meet an allocation that fails, and says
+so (test_telling_no_memory.py)."""
+
 BODIES = [b"%d" % number for number in range(5)]
 POINTS = 90
 """More than such a call allocates."""

@@ -11,6 +11,10 @@ import pytest
 import meshmsg as mm
 from tests.support.pairs import WAIT_S, joined
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""The interpreter is one: a thread that tells of events may meet an allocation that fails, and says
+so (test_telling_no_memory.py)."""
+
 COUNT = 40
 POINTS = 120
 """More than such a call allocates."""

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from meshmsg._binding.core import ffi, lib, raise_for
-from meshmsg._binding.errors import MeshError, ResourceError, UsageError
+from meshmsg._binding.errors import ResourceError, UsageError
 from meshmsg._events.ended import Ended, log_ended, log_unlisted, may_come, take_ended
 from meshmsg._events.log_records import give, records, tell_of_error
 from meshmsg._events.outlet import Outlet
@@ -54,7 +54,7 @@ class _Teller:
         """Handles of sockets that were dropped; filled without the lock."""
         self._opened = threading.Lock()
         """Taken until it is known if it could be opened."""
-        self.error: MeshError | None = None
+        self.error: Exception | None = None
         self.thread = threading.Thread(target=self._run, name="meshmsg-events", daemon=True)
         self._bell = threading.Lock()  # taken: nothing is to be told at once
         for lock in (self._opened, self._bell):
@@ -79,12 +79,13 @@ class _Teller:
             raise self.error
 
     def _run(self) -> None:
-        # It is no thread for signals: they go to the program's own.
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        begun = False
         try:
+            # It is no thread for signals: they go to the program's own.
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             begun = self._begin()
-        except MeshError as error:
-            self.error, begun = error, False
+        except Exception as error:  # no memory, say: it is the caller's
+            self.error = error
         finally:
             self._opened.release()
         if not begun:
@@ -92,16 +93,25 @@ class _Teller:
         over = False
         while not over:
             try:
-                count = self._tell_new()
-                over = self._is_over(count)
-                if count > 0 and not over:
-                    self._bell.acquire(timeout=PAUSE_S)
-                elif not over and not self.leaving:
-                    self._ready.poll()
-            except BaseException:  # no memory, say
-                tell_of_error("telling of events failed, and goes on")
-                self._bell.acquire(timeout=PAUSE_S)
+                over = self._turn()
+            except BaseException:  # no memory, not even to tell of that
+                continue
         self._tell_end()
+
+    def _turn(self) -> bool:
+        """Tell what is new, and wait for more; true: there is nobody left to tell of."""
+        try:
+            count = self._tell_new()
+            over = self._is_over(count)
+            if count > 0 and not over:
+                self._bell.acquire(timeout=PAUSE_S)
+            elif not over and not self.leaving:
+                self._ready.poll()
+        except BaseException:  # no memory, say
+            tell_of_error("telling of events failed, and goes on")
+            self._bell.acquire(timeout=PAUSE_S)
+            return self._fd < 0
+        return over
 
     def _begin(self) -> bool:
         """Take the first socket, unless another thread was faster, or it was closed meanwhile."""
@@ -113,13 +123,23 @@ class _Teller:
             raise_for(lib.mm_events_open(self.engine, fd), "telling of events")
             try:
                 self._fd = os.dup(fd[0])  # a copy: the engine may be closed in another thread
-            except OSError as error:
-                lib.mm_events_close(self.engine)
-                raise ResourceError(f"telling of events: {error}") from None
-            self._ready.register(self._fd, select.POLLIN)
-            _tellers[self.engine] = self
-            adopted(outlet, self.engine)
+                self._ready.register(self._fd, select.POLLIN)
+                _tellers[self.engine] = self
+                adopted(outlet, self.engine)
+            except BaseException as error:
+                self._close()
+                if isinstance(error, OSError):
+                    raise ResourceError(f"telling of events: {error}") from None
+                raise
             return True
+
+    def _close(self) -> None:
+        """Have the core ring no more; under the lock: before another thread opens it."""
+        _tellers.pop(self.engine, None)
+        lib.mm_events_close(self.engine)
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
     def take(self, outlet: Outlet) -> None:
         """Tell of this socket as well; under the lock. It may be dropped without a word."""
@@ -179,9 +199,7 @@ class _Teller:
                 self.ending.clear()
             over = more < 0 or not (self.outlets or self.leaving or more)
             if over:
-                _tellers.pop(self.engine, None)
-                lib.mm_events_close(self.engine)  # under the lock: before another thread opens it
-                os.close(self._fd)
+                self._close()
             return over
 
     def _tell_end(self) -> None:

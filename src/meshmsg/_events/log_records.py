@@ -31,19 +31,19 @@ WAITING_MAX = 1024
 
 
 def tell_of_error(where: str) -> None:
-    """Tell of the error that is being handled, where no caller is there to have it."""
-    kind, error, trace = sys.exc_info()
-    told: Any = SimpleNamespace(
-        exc_type=kind, exc_value=error, exc_traceback=trace, err_msg=where, object=None
-    )
+    """Tell of the error that is being handled, where no caller is there to have it; raises none."""
     try:
+        kind, error, trace = sys.exc_info()
         if sys.unraisablehook is not sys.__unraisablehook__:
+            told: Any = SimpleNamespace(
+                exc_type=kind, exc_value=error, exc_traceback=trace, err_msg=where, object=None
+            )
             sys.unraisablehook(told)
         elif sys.stderr is not None:  # Python's own takes nothing that is made here
             print(f"meshmsg: {where}", file=sys.stderr)
             print_exception(kind, error, trace)
     except BaseException:
-        return  # standard error is closed, say: there is nobody left to tell
+        return  # standard error is closed, or there is no memory: there is nobody left to tell
 
 
 def record_of(level: int, words: str, event: Event | None = None, error: Any = None) -> Any:
@@ -129,20 +129,29 @@ class Records:
         self._give_all()
 
     def _give_all(self) -> None:
-        while True:
-            with self._lock:
-                if self._thread is not threading.current_thread():
-                    return
-                if not self._waiting:
-                    self._note_left_out()
-                if not self._waiting or self._over:
-                    self._thread = None
-                    return
-                record = self._waiting.popleft()
+        more = True
+        while more:
             try:
-                give(record)
-            except BaseException:
-                tell_of_error("a handler of the log 'meshmsg' raised what ends a program")
+                more = self._give_one()
+            except BaseException:  # no memory, not even to tell of that
+                continue
+
+    def _give_one(self) -> bool:
+        """Give the next record; false: there is none, or another thread gives them."""
+        with self._lock:
+            if self._thread is not threading.current_thread():
+                return False
+            if not self._waiting:
+                self._note_left_out()
+            if not self._waiting or self._over:
+                self._thread = None
+                return False
+            record = self._waiting.popleft()
+        try:
+            give(record)
+        except BaseException:
+            tell_of_error("a handler of the log 'meshmsg' raised what ends a program")
+        return True
 
     def wait(self, seconds: float) -> None:
         """Wait until all were given, but not for a handler that does not return."""

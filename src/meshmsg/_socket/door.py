@@ -41,15 +41,7 @@ class _Door:
         self.engine = engine
         self.policies: dict[int, tuple[Policy, Any]] = {}
         """By socket: its policy, and its event loop or None."""
-        fd = ffi.new("int *")
-        raise_for(lib.mm_questions_open(engine, fd), "asking who may come in")
-        try:
-            self._fd = os.dup(fd[0])  # a copy: the engine may be closed in another thread
-        except OSError as error:
-            lib.mm_questions_close(engine)
-            raise ResourceError(f"asking who may come in: {error}") from None
         self._ready = select.poll()
-        self._ready.register(self._fd, select.POLLIN)
         self._question = ffi.new("mm_question *")
         self._data = ffi.new("uint8_t[]", lib.MM_QUESTION_DATA_MAX)
         self.tasks: set[Any] = set()
@@ -58,23 +50,48 @@ class _Door:
         self.watch: threading.Thread | None = None
         """What looks at files, once there are some."""
         self.over = threading.Event()
+        self._open()
+
+    def _open(self) -> None:
+        fd = ffi.new("int *")
+        raise_for(lib.mm_questions_open(self.engine, fd), "asking who may come in")
+        self._fd = -1
+        try:
+            self._fd = os.dup(fd[0])  # a copy: the engine may be closed in another thread
+            self._ready.register(self._fd, select.POLLIN)
+        except BaseException as error:
+            lib.mm_questions_close(self.engine)
+            if self._fd >= 0:
+                os.close(self._fd)
+            if isinstance(error, OSError):
+                raise ResourceError(f"asking who may come in: {error}") from None
+            raise
 
     def _run(self) -> None:
-        # It is no thread for signals: they go to the program's own.
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        while True:
+        over = False
+        while not over:
             try:
-                code = self._answer_all()
-                if code < 0 or self._is_over():
-                    break
-                self._ready.poll(LOOK_MS if self.watch is not None else None)
-            except BaseException:  # no memory, say
-                tell_of_error("answering who may come in failed, and goes on")
+                over = self._turn()
+            except BaseException:  # no memory, not even to tell of that
+                continue
         self.over.set()
         with _lock:
             if _doors.get(self.engine) is self:
                 del _doors[self.engine]
         os.close(self._fd)
+
+    def _turn(self) -> bool:
+        """Answer what is asked, and wait for more; true: nobody can ask any more."""
+        try:
+            # It is no thread for signals: they go to the program's own.
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            code = self._answer_all()
+            if code < 0 or self._is_over():
+                return True
+            self._ready.poll(LOOK_MS if self.watch is not None else None)
+        except BaseException:  # no memory, say
+            tell_of_error("answering who may come in failed, and goes on")
+        return False
 
     def follow(self) -> None:
         """Have files looked at, if a policy has some. The lock is held."""
@@ -84,12 +101,23 @@ class _Door:
             self.watch = watch
 
     def _watch(self) -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        while not self.over.wait(LOOK_MS / 1000):
+        over = False
+        while not over:
             try:
-                self._look()
-            except BaseException:  # no memory, say
-                tell_of_error("looking at files of security= failed, and goes on")
+                over = self._watch_once()
+            except BaseException:  # no memory, not even to tell of that
+                continue
+
+    def _watch_once(self) -> bool:
+        """Wait, and look; true: it is over."""
+        if self.over.wait(LOOK_MS / 1000):
+            return True
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            self._look()
+        except BaseException:  # no memory, say
+            tell_of_error("looking at files of security= failed, and goes on")
+        return False
 
     def _is_over(self) -> bool:
         with _lock:
