@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg._security.allow_files import AllowFile
+from meshmsg._security import allow_files
+from meshmsg._security.allow_files import AllowFile, read_allowed
 from meshmsg._security.keys import key_octets
 from tests.support.mm import ffi, lib
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
@@ -117,6 +118,36 @@ def test_a_file_that_is_wrong_changes_nothing_and_is_told_once(
     with pytest.raises(mm.UsageError, match="line 1"):
         path.write_text("nonsense\n")
         mm.Curve(key=server, allow=path)
+
+
+def test_a_file_that_is_wrong_is_not_read_again_before_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have 65,536 lines, and is looked at each second; what its folder lets others do may
+    change meanwhile."""
+    path = tmp_path / "allowed"
+    path.write_text(mm.keygen().public)
+    found = AllowFile(path)
+    reads: list[str] = []
+
+    def read(given: str) -> dict[str, str]:
+        reads.append(given)
+        return read_allowed(given)
+
+    monkeypatch.setattr(allow_files, "read_allowed", read)
+    path.write_text("nonsense\n")
+    assert "no key" in found.look()
+    assert [found.look() for _ in range(3)] == ["", "", ""]
+    assert len(reads) == 1
+    tmp_path.chmod(0o777)
+    assert "others can replace it" in found.look()
+    tmp_path.chmod(0o755)
+    assert "no key" in found.look()
+    path.write_text("# more\nnonsense\n")
+    assert "line 2" in found.look()
+    assert len(reads) == 2
+    path.write_text("")
+    assert (found.look(), len(reads), len(found.list)) == ("", 3, 0)
 
 
 def test_what_a_file_and_a_folder_say(tmp_path: Path) -> None:

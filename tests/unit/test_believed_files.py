@@ -122,6 +122,30 @@ def test_a_file_of_another_user_is_refused_and_one_of_root_s_is_not(listed: Path
         check_believed(listed, "x")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_link_of_another_user_is_refused(listed: Path, tmp_path: Path) -> None:
+    """In a sticky folder nobody can replace it but who made it, and he says which file it is."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    link = shared / "allowed"
+    link.symlink_to(listed)
+    check_believed(link, "x")
+    os.chown(link, 12_345, -1, follow_symlinks=False)
+    words = f"^{link} says x, and is a link that user 12345 made: it must be yours, or root's$"
+    with pytest.raises(mm.UsageError, match=words):
+        check_believed(link, "x")
+    passwords = listed.parent / "passwords"
+    passwords.write_text("alice=1234")
+    passwords.chmod(0o600)
+    other = shared / "passwords"
+    other.symlink_to(passwords)
+    mm.Plain(allow=other)
+    os.chown(other, 12_345, -1, follow_symlinks=False)
+    with pytest.raises(mm.UsageError, match="is a link that user 12345 made"):
+        mm.Plain(allow=other)
+
+
 def test_a_group_of_the_owner_alone_is_nobody_else(
     listed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

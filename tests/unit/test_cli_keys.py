@@ -301,3 +301,29 @@ def test_the_page_of_the_program_has_each_exit_code() -> None:
     page = (Path(__file__).parents[2] / "docs/cli.md").read_text(encoding="utf-8")
     section = page.partition("\n## Exit codes")[2].partition("\n## ")[0]
     assert re.findall(r"^\| (\d+) \|", section, re.MULTILINE) == [str(int(code)) for code in Code]
+
+
+def test_one_file_that_is_wrong_hides_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is right is shown, what is wrong is told, and the exit code says so."""
+    good = mm.keygen(tmp_path / "good")
+    (tmp_path / "bad").write_text("nonsense\n")
+    names = [str(tmp_path / name) for name in ("bad", "none", "good.key")]
+    assert main(["keys", "show", *names]) == Code.USAGE
+    said = capsys.readouterr()
+    assert good.public in said.out
+    assert f"{names[0]}, line 1" in said.err
+    assert f"{names[1]} is not there" in said.err
+
+
+@pytest.mark.parametrize("kind", [[], ["--secret"], ["--tls"]])
+@pytest.mark.parametrize("name", ["", "sub/"])
+def test_keys_have_a_name(
+    name: str, kind: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one their files would begin with a dot."""
+    monkeypatch.chdir(tmp_path)
+    Path("sub").mkdir()
+    assert main(["keygen", name, *kind]) == Code.USAGE
+    assert list(tmp_path.rglob("*")) == [tmp_path / "sub"]

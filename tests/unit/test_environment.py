@@ -249,7 +249,10 @@ def test_a_password_is_in_a_file_of_its_own(write: Write, tmp_path: Path) -> Non
         assert "s3cret" not in str(caught.value)
         (tmp_path / name).chmod(0o600)
     (tmp_path / "password").unlink()
-    with mm.Engine() as engine, pytest.raises(mm.UsageError, match=r"\[connect\]: .*No such file"):
+    with (
+        mm.Engine() as engine,
+        pytest.raises(mm.UsageError, match=r"\[connect\]: password is the path .* not there"),
+    ):
         mm.Push(engine=engine)
 
 

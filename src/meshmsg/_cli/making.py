@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from meshmsg._binding.errors import UsageError
 from meshmsg._cli.certificates import make_certificate
 from meshmsg._security.certificates.pins import pin_of
 from meshmsg._security.files.key_files import keygen
@@ -16,8 +17,15 @@ from meshmsg._security.files.secret_files import write_secret
 from meshmsg._security.public_keys import pin_text
 
 
+def _check_name(name: str) -> None:
+    """Refuse a name that would make files whose names begin with a dot."""
+    if not Path(name).name or name.endswith("/"):
+        raise UsageError(f"NAME is {name!r}: it is the path of the files, without .key or .secret")
+
+
 def make_curve(name: str) -> list[str]:
     """Write NAME.key and NAME.key_secret; return what to print."""
+    _check_name(name)
     pair = keygen(name)
     return [
         f"{pair.public_file}: the public key, for others: {pair.public}",
@@ -27,6 +35,7 @@ def make_curve(name: str) -> list[str]:
 
 def make_secret(name: str) -> list[str]:
     """Write NAME.secret; return what to print."""
+    _check_name(name)
     file = write_secret(f"{name}.secret")
     return [f"{file}: a shared secret: whoever has it is let in; copy it by a way that you trust"]
 
@@ -41,6 +50,7 @@ def make_tls(name: str, hosts: list[str], days: int) -> list[str]:
         FileExistsError: One of the files is there.
         OSError: They could not be written.
     """
+    _check_name(name)
     certificate, private = Path(f"{name}.crt"), Path(f"{name}.pem")
     for path in (certificate, private):
         if path.exists() or path.is_symlink():

@@ -130,13 +130,20 @@ def _said(words: str) -> Code:
 
 
 def _show(given: Given) -> Code:
-    told = {place: showing.show(place) for place in given.places}
+    told: dict[str, showing.Told] = {}
+    code = Code.OK
+    for place in given.places:
+        try:
+            told[place] = showing.show(place)
+        except (MeshError, OSError) as error:  # what is in the others is shown all the same
+            print(f"{PROGRAM}: {_words(error)}", file=sys.stderr)
+            code = max(code, _code_of(error))
     if given.json:
         print(json.dumps(told, indent=2))
     else:
         for place, what in told.items():
             print("\n".join(showing.lines_of(place, what)))
-    return Code.OK
+    return code
 
 
 def _add_doctor(commands: Commands) -> None:
@@ -205,9 +212,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
     except (MeshError, OSError) as error:
         print(f"{PROGRAM}: {_words(error)}", file=sys.stderr)
-        if isinstance(error, ResourceError) and error.code == lib.MM_ENOTSUP:
-            return int(Code.MISSING)
-        return int(Code.USAGE if isinstance(error, UsageError) else Code.FAILED)
+        return int(_code_of(error))
+
+
+def _code_of(error: Exception) -> Code:
+    if isinstance(error, ResourceError) and error.code == lib.MM_ENOTSUP:
+        return Code.MISSING
+    return Code.USAGE if isinstance(error, UsageError) else Code.FAILED
 
 
 def _words(error: Exception) -> str:

@@ -16,7 +16,7 @@ from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList, check_user_id
 from meshmsg._security.files.believed import check_believed
 from meshmsg._security.files.key_files import read_keys
-from meshmsg._security.public_keys import public_key, wrong_text
+from meshmsg._security.public_keys import PIN, pin_key, wrong_text
 
 FILE_MAX = 16 * 1024 * 1024
 """Octets of a file of who may come in."""
@@ -37,14 +37,23 @@ class AllowFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
-        self._stamp = stamp_of(self.path)
+        self._stamp = self._seen = stamp_of(self.path)
+        self._told = ""
+        self._wrong: tuple[Stamp, str] = ((), "")
+        """What the file was when it was read and found wrong, and how: it is not read again before
+        it has changed."""
         self.list = AllowList()
         self.list.replace(self._read())
-        self._told = ""
 
     def _read(self) -> dict[str, str]:
         check_believed(self.path, "who may come in")
-        return read_allowed(self.path)
+        if self._wrong[0] == self._seen:
+            raise UsageError(self._wrong[1])
+        try:
+            return read_allowed(self.path)
+        except UsageError as error:
+            self._wrong = self._seen, str(error)
+            raise
 
     def look(self) -> str:
         """Read it again if it has changed; return what is wrong with it, once: "" is nothing."""
@@ -53,7 +62,7 @@ class AllowFile:
 
     def _look(self) -> str:
         try:
-            stamp = stamp_of(self.path)
+            self._seen = stamp = stamp_of(self.path)
             if stamp == self._stamp and not self._told:
                 return ""
             users = self._read()
@@ -140,7 +149,7 @@ def parse_list(path: str, content: bytes) -> dict[str, str]:
         wrong = wrong_text(key)
         if wrong:
             raise UsageError(f"{path}, line {number}: its first word is no key: it {wrong}")
-        key = public_key(key, "key")
+        key = pin_key(key) if key.startswith(PIN) else key
         if key in users:
             raise UsageError(f"{path}, line {number}: the key is there twice")
         try:

@@ -15,7 +15,8 @@ from meshmsg._binding.data import buffer_of
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow import Allowed, Rule, rule_of
 from meshmsg._security.files.key_files import read_keys
-from meshmsg._security.keys import KeyPair, SecretKey, key_octets
+from meshmsg._security.files.places import place_of
+from meshmsg._security.keys import KeyPair, SecretKey, key_octets, public_of
 from meshmsg._security.policy import Policy, need
 from meshmsg._security.public_keys import PIN, PublicKey, has_certificate, is_key, public_key
 
@@ -126,12 +127,14 @@ def _pairs_of(key: SecretSource | Sequence[SecretSource] | None) -> tuple[KeyPai
 
 def _pair_of(key: SecretSource) -> KeyPair:
     if isinstance(key, KeyPair):
+        if public_of(key.secret) not in ("", key.public):
+            raise UsageError(f"key: {key!r} is no pair: its secret key is another public one's")
         return key
     if isinstance(key, SecretKey) or is_key(key):
         raise UsageError(
             "key is a key itself: give the path of its .key_secret file, or a KeyPair of both keys"
         ) from None
-    found = read_keys(key)
+    found = read_keys(place_of(key, "key"))
     if found.secret is None:
         raise UsageError(
             f"key: {os.fspath(key)} has a public key only; the secret one is in a .key_secret file"

@@ -17,7 +17,8 @@ from meshmsg._hints.plural import counted
 from meshmsg._security.allow import Allow, Applicant, Deny
 from meshmsg._security.allow_files import Stamp, looking, stamp_of
 from meshmsg._security.allow_list import check_user_id
-from meshmsg._security.files.believed import replaced_by
+from meshmsg._security.files.believed import linked_by, replaced_by
+from meshmsg._security.files.places import place_of
 from meshmsg._security.files.safe import read_file, unsafe
 
 NAME_MAX = 255
@@ -41,7 +42,7 @@ class Passwords:
     """Whom their passwords let in: of a mapping, or of a file that may change."""
 
     def __init__(self, source: Mapping[str, str] | str | os.PathLike[str]) -> None:
-        self.path = "" if isinstance(source, Mapping) else os.fspath(source)
+        self.path = "" if isinstance(source, Mapping) else _place(source)
         self._stamp: Stamp = stamp_of(self.path) if self.path else ()
         self._sockets: set[int] = set()
         self._told = ""
@@ -119,6 +120,16 @@ class Passwords:
             self._sockets.add(handle)
 
 
+def _place(source: str | os.PathLike[str]) -> str:
+    path = place_of(source, "allow")
+    if "=" in path and not os.path.lexists(path):
+        raise UsageError(
+            "allow is text with a =, and no file has that name: it is the path of a file of "
+            "user=password, or a mapping"
+        )
+    return path
+
+
 def _octets(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
@@ -171,7 +182,7 @@ def _read(path: str) -> dict[str, str] | str:
             return wrong
         users[user] = password
     why = unsafe(path, state, "passwords")
-    if not why and (how := replaced_by(path)):
+    if not why and (how := linked_by(path) or replaced_by(path)):
         why = f" has passwords, and {how}"
     return f"{path}{why}" if why else users
 

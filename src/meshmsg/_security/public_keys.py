@@ -77,6 +77,8 @@ def public_key(given: object, what: str) -> str:
         return given.public
     if isinstance(given, str) and is_key(given):
         wrong = wrong_text(given)
+        if not wrong and os.path.lexists(given):
+            wrong = "is a key and the name of a file: give pathlib.Path(...) for the file"
         if wrong:
             raise UsageError(f"{what} {wrong}")
         return pin_key(given) if given.startswith(PIN) else given

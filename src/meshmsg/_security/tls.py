@@ -15,6 +15,7 @@ from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow import Allowed, Rule, rule_of
 from meshmsg._security.certificates.expiry import Expiry
+from meshmsg._security.files.places import place_of
 from meshmsg._security.policy import Followed, Policy, need
 from meshmsg._security.tls_files import Pem, PemSource, Secrets, TlsFiles
 
@@ -157,8 +158,9 @@ class Secret(OverTls):
         need("tls")
         if not isinstance(path, (str, os.PathLike)):
             raise TypeError(f"path is {type(path).__name__}; it is the path of a file of secrets")
-        object.__setattr__(self, "_files", TlsFiles({"secrets": Secrets(path)}, {}, None))
-        self._put(Rule(), path=os.fspath(path))
+        place = place_of(path, "path")
+        object.__setattr__(self, "_files", TlsFiles({"secrets": Secrets(place)}, {}, None))
+        self._put(Rule(), path=place)
 
 
 def _one_of(what: str, value: str, known: dict[str, int]) -> int:

@@ -17,6 +17,7 @@ from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList
 from meshmsg._security.certificates.expiry import Expiry
 from meshmsg._security.files.believed import check_believed
+from meshmsg._security.files.places import place_of
 from meshmsg._security.files.safe import read_file, unsafe
 from meshmsg._security.files.secret_files import read_secrets
 from meshmsg._security.keys import key_octets
@@ -51,7 +52,7 @@ class Pem:
         if not isinstance(given, (str, os.PathLike, bytes)):
             raise TypeError(f"{part} is {type(given).__name__}; it is a path, or PEM as bytes")
         self._secret, self._says = part == "key", BELIEVED.get(part, "")
-        self.path = "" if isinstance(given, bytes) else os.fspath(given)
+        self.path = "" if isinstance(given, bytes) else place_of(given, part)
         self._given = given if isinstance(given, bytes) else b""
 
     def octets(self) -> bytes:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow import ANYBODY, Allowed
 from meshmsg._security.curve import Curve
+from meshmsg._security.files.places import place_of
 from meshmsg._security.files.safe import read_file, unsafe
 from meshmsg._security.keys import SecretKey
 from meshmsg._security.local import Local
@@ -35,7 +36,10 @@ class Mechanism:
 
 def path(folder: str, value: str) -> str:
     """One path."""
-    return os.path.join(folder, value)
+    place = os.path.join(folder, value)
+    if not os.path.lexists(place):
+        place_of(value, "it")
+    return place
 
 
 def paths(folder: str, value: str) -> list[str]:
@@ -61,6 +65,10 @@ def allowed(folder: str, value: str) -> Allowed:
 def password(folder: str, value: str) -> SecretKey:
     """The first line of a file that others cannot read."""
     place = path(folder, value)
+    if not os.path.lexists(place):
+        raise UsageError(
+            "password is the path of the file that has it (beside this one), and that is not there"
+        )
     found = read_file(place)
     wrong = found if isinstance(found, str) else unsafe(place, found[1], "a password")
     if wrong or isinstance(found, str):

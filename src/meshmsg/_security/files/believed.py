@@ -26,12 +26,12 @@ def check_believed(path: str | os.PathLike[str], what: str) -> None:
     """
     place = os.fspath(path)
     state = os.stat(place)
-    why = _changed_by(place, state)
+    why = _changed_by(place, state) or linked_by(place)
     if not why and stat.S_ISDIR(state.st_mode):
         with os.scandir(place) as entries:
             keys = sorted(one.path for one in entries if one.name.endswith(".key"))
         for key in keys:
-            if why := _changed_by(key, os.stat(key)):
+            if why := _changed_by(key, os.stat(key)) or linked_by(key):
                 place = key
                 break
     why = why or replaced_by(place)
@@ -44,6 +44,14 @@ def _changed_by(path: str, state: os.stat_result) -> str:
         return f"others can change it ({_mode(state)}): chmod go-w {path}"
     if state.st_uid not in (os.geteuid(), 0):
         return f"belongs to user {state.st_uid}: it must be yours, or root's"
+    return ""
+
+
+def linked_by(path: str) -> str:
+    """Say whose link a path is, "" if it is none, or ours: who made it says which file it is."""
+    state = os.lstat(path)
+    if stat.S_ISLNK(state.st_mode) and state.st_uid not in (os.geteuid(), 0):
+        return f"is a link that user {state.st_uid} made: it must be yours, or root's"
     return ""
 
 

@@ -1,0 +1,43 @@
+"""Paths of files with a secret in them, told from what such a file has in it.
+
+Not here: how the files are read (safe.py). Law: a secret that stands where its file's path belongs
+is refused, and not quoted: errors end in logs.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+
+from meshmsg._binding.core import lib
+from meshmsg._binding.errors import UsageError
+from meshmsg._security.keys import wrong_key
+
+
+def place_of(given: str | os.PathLike[str], what: str) -> str:
+    """Return the path of a file with a secret, whether it is there or not.
+
+    what: the argument, for the error.
+
+    Raises:
+        UsageError: It is what such a file has in it, and no file has that name.
+    """
+    path = os.fspath(given)
+    if _has_content(path) and not os.path.lexists(path):
+        raise UsageError(
+            f"{what} is no path, but what a file has in it: give the path of the file"
+        ) from None
+    return path
+
+
+def _has_content(text: str) -> bool:
+    word = text.strip()
+    if "\n" in text or "-----BEGIN" in text:
+        return True
+    if len(word) == lib.MM_KEY_TEXT_SIZE - 1 and word.isascii():
+        return not wrong_key(word.encode())
+    try:
+        return len(base64.b64decode(word, validate=True)) == int(lib.MM_KEY_SIZE)
+    except (binascii.Error, ValueError):
+        return False

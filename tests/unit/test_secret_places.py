@@ -1,0 +1,120 @@
+"""A secret that is given where the path of its file belongs: refused, and quoted nowhere.
+
+Not here: files that are wrong (test_secret_files.py, test_keys.py).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import meshmsg as mm
+from meshmsg._cli.program import main
+from meshmsg._security.environment.ini import read_profile
+from meshmsg._security.files.places import place_of
+from tests.support.pairs import of_its_own
+
+pytestmark = pytest.mark.skipif(
+    not (mm.has("curve") and mm.has("tls")), reason="no libsodium or no OpenSSL here"
+)
+
+SERVER = mm.keygen() if mm.has("curve") else None
+KEY = str(SERVER.secret) if SERVER is not None else ""
+SHARED = base64.b64encode(bytes(range(200, 232))).decode()
+PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIHVuc2FmZQ==\n-----END PRIVATE KEY-----\n"
+GIVEN: list[tuple[Callable[[str], object], str]] = [
+    (lambda text: mm.Curve(key=text, allow=mm.ANYBODY), KEY + "\n"),
+    (lambda text: mm.Curve(key=text, allow=mm.ANYBODY), f'curve\n    secret-key = "{KEY}"\n'),
+    (lambda text: mm.Curve(key=[text], allow=mm.ANYBODY), f" {KEY}"),
+    (lambda text: mm.Curve(key=text, allow=mm.ANYBODY), KEY),
+    (lambda text: mm.Tls(cert="c.crt", key=text, ca="ca.crt"), PEM),
+    (lambda text: mm.Tls(cert=text, key="c.pem", ca="ca.crt"), PEM),
+    (mm.Secret, SHARED),
+    (mm.Secret, SHARED + "\n"),
+    (lambda text: mm.Plain(allow=text), "alice=correct horse"),
+    (lambda text: mm.Plain(allow=text), "alice=correct horse\nbob=battery staple\n"),
+]
+INI = [
+    ("curve", "key", KEY + "\nallow = anybody"),
+    ("secret", "path", SHARED),
+    ("plain", "password", "hunter2\nuser = alice"),
+]
+
+
+def said_by(error: BaseException | None) -> str:
+    """Return the texts of an error, and of those it came from."""
+    return "" if error is None else f"{error}\n{said_by(error.__cause__ or error.__context__)}"
+
+
+@pytest.mark.parametrize(("make", "text"), GIVEN)
+def test_what_is_in_a_file_is_no_path_and_is_not_quoted(
+    make: Callable[[str], object], text: str
+) -> None:
+    """Neither in the error nor in one it came from."""
+    with pytest.raises(mm.UsageError) as raised:
+        make(text)
+    told = said_by(raised.value)
+    for word in text.split():
+        assert word not in str(raised.value) or len(word) < 4
+    assert "path of" in str(raised.value)
+    for secret in (KEY, SHARED, "correct horse", "dW5zYWZl"):
+        assert secret not in told
+
+
+@pytest.mark.parametrize(("mechanism", "name", "value"), INI)
+def test_nor_is_it_in_what_is_said_of_a_file_of_policies(
+    mechanism: str, name: str, value: str, tmp_path: Path
+) -> None:
+    """Which values of it are paths is easily forgotten."""
+    file = tmp_path / "security.ini"
+    file.write_text(f"[bind]\nmechanism = {mechanism}\n{name} = {value}\n")
+    with pytest.raises(mm.UsageError, match="path of the file") as raised:
+        read_profile(str(file))
+    told = said_by(raised.value)
+    assert value.partition("\n")[0] not in told
+    assert f"{file}, [bind]: " in str(raised.value)
+
+
+def test_nor_does_the_doctor_print_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is on a command line others can see already."""
+    assert SERVER is not None
+    arguments = ["doctor", of_its_own(), "--server", SERVER.public, "--key", KEY + " "]
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert KEY not in said.err + said.out
+
+
+def test_a_file_may_have_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is there is a path."""
+    monkeypatch.chdir(tmp_path)
+    for name in (KEY.replace("/", "."), SHARED.replace("/", "+"), "two\nlines"):
+        Path(name).write_text("")
+        assert place_of(name, "it") == name
+    with pytest.raises(FileNotFoundError, match=r"keys/server\.key_secret"):
+        mm.Curve(key="keys/server.key_secret", allow=mm.ANYBODY)
+
+
+def test_a_public_key_that_is_the_name_of_a_file_is_neither(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """40 characters of a path may be a key: who means the file says so."""
+    monkeypatch.chdir(tmp_path)
+    name = "production-server-public-identity-01.key"
+    mm.Curve(server=name)
+    public = mm.keygen("ours").public
+    Path("ours.key").rename(name)
+    with pytest.raises(mm.UsageError, match=r"^server is a key and the name of a file: give pathl"):
+        mm.Curve(server=name)
+    assert mm.Curve(server=Path(name))._server == public
+
+
+def test_two_keys_that_are_no_pair_are_refused() -> None:
+    """No peer that knows the public one would ever be met."""
+    one, other = mm.keygen(), mm.keygen()
+    mixed = mm.KeyPair(one.public, other.secret)
+    with pytest.raises(mm.UsageError, match="is no pair") as raised:
+        mm.Curve(key=mixed, allow=mm.ANYBODY)
+    assert str(other.secret) not in str(raised.value)
