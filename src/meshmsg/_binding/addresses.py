@@ -7,6 +7,7 @@ each cause says what is wrong with which part of the endpoint, and what to do.
 from __future__ import annotations
 
 import os
+import re
 
 from meshmsg._binding.core import error_for, ffi, lib, text_of
 from meshmsg._binding.errors import MeshError
@@ -17,6 +18,8 @@ FORMS = (
     "tls+tcp://host:port and sp+tls+tcp://host:port"
 )
 FRESH = "ipc://*"
+_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
+_TCP = ("tcp:", "sp+tcp:")
 
 
 def malformed(url: str, use: int) -> str:
@@ -130,3 +133,10 @@ def address_error(code: int, doing: str, url: str, use: int, cause: str = "") ->
     error = error_for(code, f"{doing}: {why}", address=url)
     vars(error).update(strerror=why, filename=path_of(url))
     return error
+
+
+def leaves_machine(url: str) -> bool:
+    """Whether it is an endpoint of plain TCP, and none of loopback; names but "localhost" are not
+    looked up."""
+    host = url.partition("://")[2].rpartition(":")[0]
+    return url.startswith(_TCP) and _LOOPBACK.fullmatch(host) is None

@@ -8,10 +8,10 @@ is sent.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from meshmsg._binding.addresses import leaves_machine
 from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow import Anybody, Asked, Rule
@@ -21,7 +21,6 @@ from meshmsg._security.policy import Followed, Policy
 from meshmsg._security.tls import OverTls
 
 Users = Anybody | Mapping[str, str] | str | os.PathLike[str] | Asked
-_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
 
 
 class Plain(Policy):
@@ -84,8 +83,7 @@ class Plain(Policy):
             return self._inside._refusal(url, binds=binds, insecure=insecure)
         if url.startswith("tls+"):
             return "PLAIN is inside TLS there: say inside=mm.Tls(...), or mm.Secret(...)"
-        near = not url.startswith("tcp:") or _LOOPBACK.fullmatch(_host_of(url)) is not None
-        if near or insecure:
+        if insecure or not leaves_machine(url):
             return ""
         return (
             "PLAIN hides nothing, so the password can be read on the way there: use mm.Curve, stay "
@@ -122,10 +120,6 @@ def _fill(into: Any, text: str) -> int:
     octets = text.encode("utf-8", "surrogateescape")
     ffi.buffer(into)[: len(octets)] = octets
     return len(octets)
-
-
-def _host_of(url: str) -> str:
-    return url.partition("://")[2].rpartition(":")[0]
 
 
 def _check_inside(inside: object, *, serves: bool) -> None:

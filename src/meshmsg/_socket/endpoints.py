@@ -10,7 +10,7 @@ from meshmsg._binding.addresses import address_error
 from meshmsg._binding.core import error_for, ffi, lib
 from meshmsg._binding.data import encode_url
 from meshmsg._socket.failures import error_of
-from meshmsg._socket.protection import guard
+from meshmsg._socket.protection import guard, tell_exposed
 from meshmsg._socket.signature import verb
 from meshmsg._socket.state import State
 
@@ -49,6 +49,7 @@ def bind(self: State, url: str) -> str:
     _check_url(self, rc, f"binding {type(self).__name__} to {url}", url, lib.MM_USE_BIND)
     bound = str(ffi.string(out).decode())
     self._bound.append((url, bound))
+    tell_exposed(self, bound, binds=True)
     return bound
 
 
@@ -80,6 +81,7 @@ def note_connected(self: State, url: str, rc: int) -> None:
         raise error_for(rc, f"{type(self).__name__} speaks no SP: {url}", address=url)
     _check_url(self, rc, f"connecting {type(self).__name__} to {url}", url, lib.MM_USE_CONNECT)
     self._connected.append(url)
+    tell_exposed(self, url, binds=False)
 
 
 @verb

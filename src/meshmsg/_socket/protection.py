@@ -2,20 +2,31 @@
 
 A socket has one policy, as the core has one mechanism a socket: its own, its engine's, or none. Not
 here: what is in one (_security/policy.py), who answers for `allow=` (door.py). Law: nothing falls
-back: a socket that has a policy and cannot have it for an endpoint raises.
+back: a socket that has a policy and cannot have it for an endpoint raises; the first that has none
+where others can reach it is told of in the log.
 """
 
 from __future__ import annotations
 
+import logging
 from inspect import iscoroutinefunction
 from typing import Any
 
+from meshmsg._binding.addresses import leaves_machine
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
+from meshmsg._events.log_records import record_of, records
 from meshmsg._security import secret_memory
+from meshmsg._security.plain import Plain
 from meshmsg._security.policy import NONE, Nothing, Policy, Profile
 from meshmsg._socket import door
 from meshmsg._socket.state import Guard, State
+
+_MEANT = "security= would protect it, security=meshmsg.NONE says that it is meant; told once"
+_BOUND = "lets in anybody who can reach this machine, and hides nothing that is sent"
+_CONNECTED = "is not protected: who is on the way can read and change what is sent, or be the peer"
+_told: set[bool] = set()
+"""Of which it was told: of an endpoint that was bound (true), connected to (false)."""
 
 
 def guard(self: State, url: object, *, binds: bool) -> None:
@@ -84,3 +95,16 @@ def _take(self: State, policy: Policy) -> None:
         rule.list._serve(self._handle)
     if needs_thread:
         door.join(self._engine._handle, self._handle, policy, loop)
+
+
+def tell_exposed(self: State, url: str, *, binds: bool) -> None:
+    """Warn of an endpoint that was bound or connected to, unless that is protected."""
+    held = self._guard
+    plain = isinstance(held.taken, Plain) and held.taken._inside is None
+    if binds in _told or (held.said and not plain) or not leaves_machine(url):
+        return
+    if self._slice_ms == 0:
+        return
+    _told.add(binds)
+    words = f"{type(self).__name__} {url} {_BOUND if binds else _CONNECTED} ({_MEANT})"
+    records.put(record_of(logging.WARNING, words))

@@ -21,6 +21,8 @@ class Guard:
     def __init__(self, own: Security | None, engines: Security | None) -> None:
         self.given: Security = own or engines or NONE
         self.own = own is not None
+        self.said = self.own or engines is not None
+        """Whether anybody said what protects it, or that nothing does."""
         self.taken: Policy | None = None
         """What its endpoints so far have; None: it has none yet."""
 
