@@ -20,7 +20,7 @@ import meshmsg as mm
 import meshmsg.aio
 from meshmsg._socket import causes
 from tests.support import refcodec as ref
-from tests.support.pairs import WAIT_S, of_its_own, wait_until
+from tests.support.pairs import WAIT_S, of_its_own, told, wait_until
 from tests.support.rawpeer import RawPeer
 from tests.support.room import room
 
@@ -68,6 +68,24 @@ def test_a_socket_that_was_never_attached_is_told_so(names: Any) -> None:
         assert said(names, lambda _: push.send(b"x", timeout=0)) == (
             "no peer for a message now (Push neither bound nor connected)"
         )
+
+
+def test_what_is_under_way_hides_not_how_it_ended_before() -> None:
+    """A new attempt has begun: why the ones before it failed is told all the same."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        url = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with mm.Push(connect=url, reconnect_min=0.01, reconnect_max=0.01) as push:
+            told(push, "connection refused")
+            server.listen()
+
+            def words() -> str:
+                with pytest.raises(mm.TimedOutError) as failed:
+                    push.wait_for_peers(timeout=0.06)
+                return str(failed.value)
+
+            wait_until(lambda: "has not said anything" in words())
+            assert f"last: {url} connection refused" in words()
 
 
 @KINDS

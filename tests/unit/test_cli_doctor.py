@@ -114,6 +114,9 @@ def test_what_is_wrong_with_the_place_is_told(doctor: Doctor) -> None:
         assert failed_at(told) == ("connection", "connection refused")
         assert (told["reason"], told["advice"][:5]) == ("REFUSED", "start")
         listener.listen()
+        told = doctor(url, timeout=0.5)
+        assert failed_at(told) == ("wire", "the handshake is not done after 0.5 s (0 octets came)")
+        assert "--timeout" in told["advice"]
         told = doctor(url, timeout=4)
         assert failed_at(told)[0] == "wire"
         assert "said nothing" in told["steps"][-1]["words"]

@@ -21,10 +21,12 @@ from meshmsg._binding.errors import AddressError
 from meshmsg._binding.peer_info import PeerInfo
 from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._cli.steps import STEP_OF, Report
+from meshmsg._hints.plural import counted
 from meshmsg._security.certificates.expiry import trouble_of, valid_text, validity_in
 from meshmsg._security.environment.variable import VARIABLE, FromEnvironment
 from meshmsg._security.plain import Plain
 from meshmsg._security.policy import Policy, Profile
+from meshmsg._socket.peers import Attempt, attempts_of
 
 ROLES = {
     name.lower(): getattr(meshmsg, name)
@@ -64,10 +66,12 @@ class Met:
     Attributes:
         peer: Who is there; None: nobody became a peer.
         event: What ended it, or the last that was told of it; None: nothing was.
+        begun: What answered by then without becoming a peer.
     """
 
     peer: PeerInfo | None = None
     event: Event | None = None
+    begun: Attempt | None = None
 
 
 def examine(
@@ -107,6 +111,11 @@ def examine(
         chosen = None if role or met.peer else _next_role(met.event, tried)
     if met.peer is not None:
         _tell_peer(met.peer, met.event, tried[-1], report)
+    elif met.event is None and met.begun is not None:
+        report.well("connection", f"{met.begun.address} answers")
+        words = f"the handshake is not done after {timeout:g} s"
+        come = counted(met.begun.octets, "octet")
+        report.fail("wire", f"{words} ({come} came)", advice="give it more --timeout")
     elif met.event is None:
         words = f"nobody answered within {timeout:g} s"
         report.fail("connection", words, advice="check host and port, and what filters packets")
@@ -163,6 +172,7 @@ def _meet(url: str, security: Policy | Profile | None, role: str, timeout: float
             try:
                 met.event = told.get(timeout=left)
             except queue.Empty:
+                met.begun = next((one for one in attempts_of(s._handle) if one.connected), None)
                 return met
             if met.event.kind in _ENDS:
                 return met

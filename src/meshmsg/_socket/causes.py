@@ -182,10 +182,9 @@ def trouble_of(socket: State) -> str:
     for endpoint in dict.fromkeys([*wanted, *(bound for _, bound in socket._bound)]):
         if endpoint in served:
             continue
-        if endpoint in attempts:
-            parts.append(_of_attempt(attempts[endpoint]))
-        else:
-            parts.append(_last_of(endpoint, events, now))
+        said = [_of_attempt(attempts[endpoint])] if endpoint in attempts else []
+        said += [last] if (last := _last_of(endpoint, events, now)) else []
+        parts.append(", ".join(said))
     told = listed([part for part in parts if part])
     return f"; {told}" if told else ""
 
