@@ -155,6 +155,9 @@ mmi_link_release_dialer(mmi_link *link, int reason)
         uint64_t lived = link->active_ns != 0 ? link->engine->now_ns - link->active_ns : 0;
         link->dialer = NULL;
         d->link = NULL;
+        if (link->handshake != NULL && link->handshake->reason != MM_REASON_NONE) {
+            reason = link->handshake->reason;   /* whatever came after that */
+        }
         d->socket->ends->link_ended(d, lived, reason);
     }
 }

@@ -154,3 +154,22 @@ def test_where_it_cannot_be_is_said(ca: Ca, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="it is a Tls or a Secret"):
         mm.Plain(allow=USERS, inside=mm.NONE)  # type: ignore[arg-type]
     assert "correct" not in repr(mm.Plain(allow=USERS, inside=served))
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "tls+tcp"])
+def test_who_is_denied_comes_back_late(scheme: str, tmp_path: Path) -> None:
+    """Whatever it was that ended the connection after the word of the server."""
+    inside = mm.Secret(write_secret(tmp_path / "secret")) if scheme == "tls+tcp" else None
+    most = 0.2
+    who = mm.Plain(user="alice", password="wrong", inside=inside)
+    options: dict[str, Any] = {"reconnect_min": most / 100, "reconnect_max": most}
+    served = mm.Plain(allow=USERS, inside=inside)
+    with (
+        mm.Pull(bind=f"{scheme}://127.0.0.1:0", security=served) as pull,
+        mm.Push(connect=pull.endpoint, security=who, **options) as push,
+    ):
+        wait_until(lambda: any(event.retry_in is not None for event in push.events(since=0)))
+        first = push.events(since=0)[0]
+        assert first.reason is mm.Reason.ERROR_COMMAND
+        assert first.retry_in is not None
+        assert first.retry_in >= most / 2
