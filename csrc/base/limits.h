@@ -30,6 +30,8 @@ enum {
     MMI_PARTING_MAX = 4096,                  /* such connections, an engine: the oldest goes first */
     MMI_ANSWER_MS = 3000,                    /* a peer's system has at least so long to answer */
     MMI_PING_CONTEXT_MAX = 16,               /* bytes                                    */
+    MMI_HALF_OPEN_SURE_MS = 1000,            /* that an unfinished handshake keeps its place of
+                                                connections_max, though others come     */
     MMI_HALF_OPEN_ADDRESS_MAX = 64,          /* unfinished handshakes that an address keeps though
                                                 a listener has too many                  */
     MMI_HANDSHAKE_SIZE_MAX = 16 * 1024,      /* bytes a peer may send before it is known */

@@ -111,6 +111,21 @@ listener_evict(mmi_listener *l)
     }
 }
 
+/* Whoever holds a place with nothing but an unfinished handshake, and has had his time, gives it
+ * to who comes. */
+static bool
+listener_give_place(mmi_listener *l)
+{
+    mmi_half_open_place *place = mmi_half_open_surplus(&l->half_open);
+    mmi_link *link = place != NULL ? MMI_CONTAINER_OF(place, mmi_link, half_open) : NULL;
+    if (link == NULL ||
+        l->socket->engine->now_ns < mmi_deadline(link->started_ns, MMI_HALF_OPEN_SURE_MS)) {
+        return false;
+    }
+    mmi_link_close(link, MM_REASON_EVICTED, NULL);
+    return true;
+}
+
 /* The next who came, if his user may. */
 static int
 listener_next(mmi_listener *l, int *stream, mmi_addr *peer, mmi_tran_why *why)
@@ -174,7 +189,8 @@ listener_take(mmi_listener *l)
     } else {
         mmi_addr_format(&peer, l->tran->scheme, address, sizeof address);
     }
-    if (s->accepted >= s->opts.connections_max && !listener_refuse(l, stream, address)) {
+    if (s->accepted >= s->opts.connections_max && !listener_give_place(l) &&
+        !listener_refuse(l, stream, address)) {
         return MM_OK;
     }
     rc = mmi_link_open(s, NULL, l, stream, false, &peer, address);
