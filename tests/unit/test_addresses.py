@@ -24,7 +24,7 @@ from meshmsg._binding.addresses import address_error, path_of
 from meshmsg._binding.errors import CLASSES, ERRNOS
 from meshmsg.testing import SimWorld
 from tests.support.mm import lib
-from tests.support.pairs import of_its_own
+from tests.support.pairs import WAIT_S, of_its_own
 
 MALFORMED = {
     "": "the scheme is missing; endpoints are tcp://host:port",
@@ -284,3 +284,18 @@ def test_tls_in_an_endpoint_of_a_socket_without_it_is_an_address_error(
     assert not one.endpoints
     assert not one.stats().dialers
     one.close()
+
+
+def test_a_path_of_ipc_may_have_any_octets(short_path: Path) -> None:
+    """As the system has them; where it is told of, they are replaced."""
+    path = os.fsdecode(os.fsencode(str(short_path)) + b"/a\xff")
+    with mm.Pull() as pull:
+        assert pull.bind(f"ipc://{path}") == pull.endpoint == f"ipc://{path}"
+        assert os.path.exists(path)
+        with mm.Push(connect=pull.endpoint) as push:
+            push.wait_for_peers(timeout=WAIT_S)
+            assert push.peers()[0].endpoint == f"ipc://{short_path}/a\N{REPLACEMENT CHARACTER}"
+        pull.unbind(pull.endpoint)
+        assert not os.path.exists(path)
+        with pytest.raises(mm.MeshError):
+            pull.bind("ipc:///\ud800/nowhere")

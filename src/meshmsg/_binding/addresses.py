@@ -10,6 +10,7 @@ import os
 import re
 
 from meshmsg._binding.core import error_for, ffi, lib, text_of
+from meshmsg._binding.data import url_octets
 from meshmsg._binding.errors import MeshError
 
 FORMS = (
@@ -29,7 +30,7 @@ def malformed(url: str, use: int) -> str:
     if use == lib.MM_USE_BIND and url.startswith("sp+"):
         return f"bind to {url[3:]}; a listener takes peers of ZMTP and of SP alike"
     why = ffi.new("char[]", lib.MM_WHY_SIZE)
-    rc = lib.mm_url_why(str.encode(url, "utf-8", "surrogatepass"), use, why, len(why))
+    rc = lib.mm_url_why(url_octets(url), use, why, len(why))
     text = str(ffi.string(why).decode())
     return f"{text}; {FORMS}" if rc == lib.MM_EADDRINVAL and "scheme" in text else text
 

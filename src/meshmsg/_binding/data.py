@@ -169,7 +169,15 @@ def encode_url(url: object) -> bytes:
         error = error_for(lib.MM_EADDRINVAL, f"{url!r} has a zero byte in it", address=url)
         vars(error).update(strerror="it has a zero byte in it")
         raise error
-    return str.encode(url, "utf-8", "surrogatepass")
+    return url_octets(url)
+
+
+def url_octets(url: str) -> bytes:
+    """Return the octets of an endpoint: of a path those that the system has, whatever they are."""
+    try:
+        return str.encode(url, "utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no octet
+        return str.encode(url, "utf-8", "surrogatepass")
 
 
 def several(endpoints: str | Iterable[str] | None) -> list[str]:

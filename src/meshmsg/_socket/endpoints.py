@@ -47,7 +47,7 @@ def bind(self: State, url: str) -> str:
             address=url,
         )
     _check_url(self, rc, f"binding {type(self).__name__} to {url}", url, lib.MM_USE_BIND)
-    bound = str(ffi.string(out).decode())
+    bound = str(ffi.string(out).decode("utf-8", "surrogateescape"))
     self._bound.append((url, bound))
     tell_exposed(self, bound, binds=True)
     return bound
