@@ -16,7 +16,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def held() -> Iterator[list[int]]:
-    """Hold them back; the list fills with those that came, for who can hurry."""
+    """Hold them back; the list fills with those that came, for who can end sooner."""
     came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield came  # only the main thread gets them

@@ -122,10 +122,10 @@ class Running:
 
     def stop(self) -> None:
         """Stop it, gently, then not; at once when a second signal asks for it."""
-        with held() as hurry:
+        with held() as signalled:
             self._signal(signal.SIGTERM)
             end = time.monotonic() + STOP_SECONDS
-            while self._process.poll() is None and not hurry and time.monotonic() < end:
+            while self._process.poll() is None and not signalled and time.monotonic() < end:
                 time.sleep(TICK_SECONDS)
             self._signal(signal.SIGKILL)  # and what it left behind
             self._process.wait()

@@ -2,7 +2,7 @@
  * binding/module.c: the few calls that are made once a message, as Python functions of their own.
  *
  * cffi converts each argument and lets go of the interpreter's lock around each call; for a message
- * of 64 bytes that costs several times what the core does (docs/adr: native calls).  These take
+ * of 64 bytes that costs several times what the core does (ADR 12).  These take
  * bytes objects as they are, and let go of the lock only for what may enter the kernel.
  * Not here: asking (binding/ask.c) and answering (binding/reply.c); anything that is not done once
  * a message; other kinds of buffers than bytes.

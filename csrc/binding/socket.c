@@ -4,7 +4,7 @@
  *
  * A function of Python costs a message of 64 bytes more than the core does.  So a method stands
  * over it that does at once what is plain, and leaves the rest to the function: what is not bytes,
- * other arguments, no room, errors (docs/adr: native calls).
+ * other arguments, no room, errors (ADR 39).
  * Law: as in binding/module.c; to all but the interpreter the method is the function: its names,
  * text, source, class, attributes.
  */

@@ -4,7 +4,7 @@
  * Not here: what it owns (socket, link, ends), and who does what when (sched).
  *
  * One mutex an engine covers everything in it; it is dropped around poll, wait, and the reads and
- * writes of links (docs/adr: locks).  Work under it is bounded: MMI_LINK_STEP_BYTES a link and
+ * writes of links (ADR 8).  Work under it is bounded: MMI_LINK_STEP_BYTES a link and
  * step. Changes are noted while the lock is held (dirty links, touched sockets, dead links) and
  * settled once, by mmi_engine_settle, before it is released: flush, wake, free.  So nothing is
  * freed in the middle of a change, and nobody woken but between the reads or writes of much

@@ -4,7 +4,7 @@
  * Not here: when that is asked (link/heartbeat.c), what becomes of the connection (link/end.c).
  * Law: a peer is given up only for what it must have read, or for what its system would have
  * answered: a PING behind messages that it may not have read yet asks it nothing; nor does silence
- * while we do not read ourselves (the inbox is full).  docs/adr: slow, stalled, hung, gone.
+ * while we do not read ourselves (the inbox is full).  ADR 23.
  */
 #include "link/inside.h"
 

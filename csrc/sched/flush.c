@@ -17,7 +17,7 @@ enum {
 /*
  * A caller writes what it queued itself, so that a lone message needs no other thread.  In a burst
  * it leaves it to the runner, which then comes by every MMI_PACE_US without being woken, until
- * there is a good deal to write (docs/adr: inline or batched).
+ * there is a good deal to write (ADR 10).
  */
 static bool
 settle_is_due(const mmi_engine *e, const mmi_link *link, bool runner)

@@ -26,13 +26,13 @@ fake_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t c
 }
 
 static void
-fake_lags(mmi_proto_host *host)
+fake_deferred(mmi_proto_host *host)
 {
     MMI_CONTAINER_OF(host, fake_sock, host)->deferred = true;
 }
 
 void
-fake_catch_up(fake_sock *s)
+fake_materialize(fake_sock *s)
 {
     if (s->deferred) {
         s->deferred = false;
@@ -68,7 +68,7 @@ fake_open_with(int role, uint32_t overflow, uint32_t queue_messages, uint32_t fl
                                 .opts = &s->opts,
                                 .random = fake_random,
                                 .event = fake_event,
-                                .deferred = fake_lags };
+                                .deferred = fake_deferred };
     s->state = calloc(1, s->ops->sock_size);
     CHECK(s->state != NULL);
     CHECK_INT(s->ops->init(s->state, &s->host), MM_OK);
@@ -221,7 +221,7 @@ fake_deliver(fake_pipe *p, mmi_msg *m)
 }
 
 mmi_msg *
-fake_take_lagging(fake_pipe *p)
+fake_take_deferred(fake_pipe *p)
 {
     mmi_pipe_invariants(&p->pipe);
     mmi_msg *m = mmi_pipe_pop_out(&p->pipe);
@@ -234,8 +234,8 @@ fake_take_lagging(fake_pipe *p)
 mmi_msg *
 fake_take(fake_pipe *p)
 {
-    fake_catch_up(p->sock);
-    return fake_take_lagging(p);
+    fake_materialize(p->sock);
+    return fake_take_deferred(p);
 }
 
 uint32_t

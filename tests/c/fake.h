@@ -53,10 +53,10 @@ fake_pipe *fake_connect(fake_sock *s);                      /* NULL: refused, se
 fake_pipe *fake_connect_as(fake_sock *s, const char *identity);
 void fake_cut(fake_pipe *p);                                /* the peer is gone; p is freed */
 
-void fake_catch_up(fake_sock *s);                           /* before an outbox is looked at */
+void fake_materialize(fake_sock *s);                           /* before an outbox is looked at */
 int fake_deliver(fake_pipe *p, mmi_msg *m);                 /* the peer sent m; takes m if MM_OK */
 mmi_msg *fake_take(fake_pipe *p); /* the link wrote the front in full; NULL: empty */
-mmi_msg *fake_take_lagging(fake_pipe *p);   /* the same, and nobody looked at outboxes before */
+mmi_msg *fake_take_deferred(fake_pipe *p);   /* the same, and nobody looked at outboxes before */
 uint32_t fake_take_all(fake_pipe *p);                       /* takes and frees; how many */
 
 /* Messages: frames from texts.  fake_is takes m and checks its frames, joined by '|'. */

@@ -36,7 +36,7 @@ fan_connect(fake_sock *s, const char *topic)
 static mmi_segment_out *
 fan_segment(const fake_pipe *p, uint32_t i)
 {
-    fake_catch_up(p->sock);
+    fake_materialize(p->sock);
     mmi_segment_out *segment = mmi_segment_out_of(mmi_ring_at(&p->pipe.outbox, i));
     CHECK(segment != NULL);
     return segment;
@@ -49,7 +49,7 @@ fan_is(const fake_pipe *p, const char *wanted)
     char text[TEXT_MAX] = "";
     size_t used = 0, cost;
     const mmi_framing *f = p->pipe.framing;
-    fake_catch_up(p->sock);
+    fake_materialize(p->sock);
     mmi_pipe_invariants(&p->pipe);
     for (uint32_t i = 0; i < p->pipe.outbox.slot_count; i++) {
         const mmi_segment_out *segment = fan_segment(p, i);
@@ -86,7 +86,7 @@ test_what_goes_to_all_stands_in_memory_once(void)
         peers[i] = fan_connect(s, "");
     }
     CHECK(fake_send(s, "a1") == MM_OK && fake_send(s, "b2") == MM_OK);
-    fake_catch_up(s);
+    fake_materialize(s);
     for (int i = 0; i < PEERS; i++) {
         CHECK_INT(peers[i]->pipe.outbox.slot_count, 1);
         CHECK(fan_segment(peers[i], 0)->data == fan_segment(peers[0], 0)->data);
@@ -98,7 +98,7 @@ test_what_goes_to_all_stands_in_memory_once(void)
 }
 
 static void
-test_a_lone_subscriber_has_segments_of_its_own_unless_it_may_lag(void)
+test_a_lone_subscriber_has_segments_of_its_own_unless_it_may_be_deferred(void)
 {
     fake_sock *s = fan_open(MM_OVERFLOW_BLOCK, 100);
     fake_pipe *a = fan_connect(s, "");
@@ -139,7 +139,7 @@ test_one_that_gets_little_of_it_keeps_copies(void)
         }
         (void)fake_take_all(all);
     }
-    fake_catch_up(s);
+    fake_materialize(s);
     for (uint32_t i = 0; i < few->pipe.outbox.slot_count; i++) {
         views += fan_segment(few, i)->owner != NULL;
     }
@@ -258,7 +258,7 @@ main(void)
     for (size_t i = 0; i < MMI_COUNT_OF(slacks); i++) {
         fan_slack = slacks[i];
         RUN(test_what_goes_to_all_stands_in_memory_once);
-        RUN(test_a_lone_subscriber_has_segments_of_its_own_unless_it_may_lag);
+        RUN(test_a_lone_subscriber_has_segments_of_its_own_unless_it_may_be_deferred);
         RUN(test_nobody_sees_what_was_for_others);
         RUN(test_one_that_gets_little_of_it_keeps_copies);
         RUN(test_a_refused_message_leaves_no_trace);

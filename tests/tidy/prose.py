@@ -28,6 +28,8 @@ _END = re.compile(r"""(?<=[.!?])["')*_]*\s+(?![a-z])""")
 """A stop, and then no small letter: so neither "..., and" nor "e.g. this" ends a sentence."""
 _WORD = re.compile(r"\w")
 
+DECISIONS = Path(__file__).parents[2] / "docs/adr"
+
 
 def _lines(text: str, *, tables: bool = False) -> list[tuple[int, str]]:
     """Return the lines of prose, and of tables if asked; an empty one for each that is none."""
@@ -77,6 +79,14 @@ def long_sentences(path: str, text: str) -> list[str]:
         if count > WORDS_MAX:
             found.append(f"{path}:{number}: {count} words: {sentence[:60]}...")
     return found
+
+
+def named_decisions(path: str, text: str) -> list[str]:
+    """A page of docs/adr is named by its number, and is there."""
+    last = sum(page.name[0].isdigit() for page in DECISIONS.glob("*.md"))
+    named = [int(number) for number in re.findall(r"\bADR (\d+)", text)]
+    unnamed = [f"{path}: a page of docs/adr without its number"] if "docs/adr:" in text else []
+    return unnamed + [f"{path}: there is no ADR {n}" for n in named if not 0 < n <= last]
 
 
 def long_lines(path: str, text: str) -> list[str]:

@@ -116,7 +116,7 @@ class Slow:
             assert self.near.recv(timeout=WAIT_S) == self.fillers[-1]
             world.run(1.0)
 
-    def catch_up(self) -> None:
+    def take_all(self) -> None:
         """Let the slow one read what fills its way: all of it, in order."""
         for filler in self.fillers:
             assert self.far.recv(timeout=WAIT_S) == filler
@@ -148,7 +148,7 @@ def test_a_full_queue_misses_messages_and_others_nothing(overflow: str) -> None:
         assert slow.bus.stats().dropped_overflow == 3
         assert sorted(peer.dropped_messages for peer in slow.bus.peers()) == [0, 3]
         assert mm.EventKind.DROPPED in [event.kind for event in slow.bus.events()]
-        slow.catch_up()
+        slow.take_all()
         slow.bus.send(b"last")
         assert slow.far.recv(timeout=WAIT_S) == b"last"
 
@@ -164,7 +164,7 @@ def test_a_bus_that_may_not_drop_sends_to_all_or_to_nobody(
         with pytest.raises(error):
             slow.bus.send(b"no", timeout=1.0)
         assert silent(slow.near)
-        slow.catch_up()
+        slow.take_all()
         slow.bus.send(b"yes", timeout=WAIT_S)
         assert slow.near.recv(timeout=WAIT_S) == slow.far.recv(timeout=WAIT_S) == b"yes"
 

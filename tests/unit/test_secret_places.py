@@ -49,7 +49,7 @@ def said_by(error: BaseException | None) -> str:
     return "" if error is None else f"{error}\n{said_by(error.__cause__ or error.__context__)}"
 
 
-@pytest.mark.parametrize(("make", "text"), GIVEN)
+@pytest.mark.parametrize(("make", "text"), GIVEN, ids=[f"given{n}" for n in range(len(GIVEN))])
 def test_what_is_in_a_file_is_no_path_and_is_not_quoted(
     make: Callable[[str], object], text: str
 ) -> None:
@@ -64,7 +64,7 @@ def test_what_is_in_a_file_is_no_path_and_is_not_quoted(
         assert secret not in told
 
 
-@pytest.mark.parametrize(("mechanism", "name", "value"), INI)
+@pytest.mark.parametrize(("mechanism", "name", "value"), INI, ids=[row[0] for row in INI])
 def test_nor_is_it_in_what_is_said_of_a_file_of_policies(
     mechanism: str, name: str, value: str, tmp_path: Path
 ) -> None:
