@@ -44,9 +44,8 @@ mmi_link_discard(mmi_link *link, mmi_ring *ring, mmi_drop_why why)
         mmi_msg_unref(m);
     }
     link->pipe.pinned = ring == &link->pipe.outbox ? 0 : link->pipe.pinned;
-    link->pipe.dropped += count;
     if (count > 0) {
-        mmi_drop_count(&link->socket->host, why, link->pipe.id, (uint32_t)count);
+        mmi_drop_count_of(&link->socket->host, why, &link->pipe, (uint32_t)count);
     }
 }
 
@@ -89,7 +88,7 @@ link_deactivate(mmi_link *link, int reason)
     mmi_link_discard(link, &link->pipe.outbox, why);
     mmi_link_discard(link, &link->pipe.inbox, why);
     if (link->unqueued != NULL) {
-        mmi_drop(&s->host, why, link->pipe.id, link->unqueued);
+        mmi_drop_of(&s->host, why, &link->pipe, link->unqueued);
         link->unqueued = NULL;
     }
     if (link->wire->beats) {

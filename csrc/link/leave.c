@@ -60,7 +60,7 @@ mmi_link_finish(mmi_link *link)
     }
     mmi_link_discard(link, &link->pipe.inbox, MMI_DROP_CLOSED);
     if (link->unqueued != NULL) {
-        mmi_drop(&link->socket->host, MMI_DROP_CLOSED, link->pipe.id, link->unqueued);
+        mmi_drop_of(&link->socket->host, MMI_DROP_CLOSED, &link->pipe, link->unqueued);
         link->unqueued = NULL;
     }
     link->halted = false;   /* its end is read, too */

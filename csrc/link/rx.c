@@ -103,8 +103,7 @@ link_message(mmi_link *link, mmi_msg *m)
     s->stats.parsed_messages++;
     link->engine->parsed_messages++;
     if (s->ops->in == NULL) {
-        link->pipe.dropped++;           /* a message to a role that receives none */
-        mmi_drop(&s->host, MMI_DROP_MALFORMED, link->pipe.id, m);
+        mmi_drop_of(&s->host, MMI_DROP_MALFORMED, &link->pipe, m);   /* the role receives none */
         return;
     }
     if (link_filters(link) && !s->ops->wants(s->state, m->frames[0].data, m->frames[0].size)) {
@@ -115,7 +114,7 @@ link_message(mmi_link *link, mmi_msg *m)
     bool was_empty = link->pipe.inbox.count == 0;
     int rc = mmi_pipe_push_in(&link->pipe, m);
     if (rc == MM_ENOMEM) {
-        mmi_drop(&s->host, MMI_DROP_MEMORY, link->pipe.id, m);
+        mmi_drop_of(&s->host, MMI_DROP_MEMORY, &link->pipe, m);
         mmi_link_close(link, MM_REASON_MEMORY, NULL);
         return;
     }
@@ -158,7 +157,7 @@ mmi_link_segment(mmi_link *link, mmi_segment_in *segment)
     int rc = mmi_pipe_push_in(&link->pipe, &segment->msg);
     if (rc != MM_OK) {
         MMI_ASSERT(rc == MM_ENOMEM);   /* it was made to fit */
-        mmi_drop(&s->host, MMI_DROP_MEMORY, link->pipe.id, &segment->msg);
+        mmi_drop_of(&s->host, MMI_DROP_MEMORY, &link->pipe, &segment->msg);
         mmi_link_close(link, MM_REASON_MEMORY, NULL);
     } else if (was_empty) {
         s->ops->in(s->state, &link->pipe);
@@ -188,9 +187,8 @@ link_note_skipped(mmi_link *link)
     if (count > 0) {
         link->skipped += count;
         link->parsed += count;
-        link->pipe.dropped += count;
         s->stats.parsed_messages += count;
-        mmi_drop_count(&s->host, MMI_DROP_MALFORMED, link->pipe.id, (uint32_t)count);
+        mmi_drop_count_of(&s->host, MMI_DROP_MALFORMED, &link->pipe, (uint32_t)count);
     }
 }
 

@@ -31,10 +31,10 @@ back_note(mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe *p)
 }
 
 static void
-back_drop(mmi_back *back, mmi_drop_why why, uint64_t peer, mmi_msg *m)
+back_drop(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
 {
     uint64_t key = m->key;
-    mmi_drop(back->host, why, peer, m);
+    mmi_drop_of(back->host, why, p, m);
     back_note(back, key, MMI_BACK_DROPPED, NULL);
 }
 
@@ -61,7 +61,7 @@ back_flush_one(mmi_back *back)
         (void)mmi_ring_pop(&back->kept);
     }
     if (rc == MM_ENOTSUP) {
-        back_drop(back, MMI_DROP_UNENCODABLE, 0, m);
+        back_drop(back, MMI_DROP_UNENCODABLE, NULL, m);
         rc = MM_OK;
     }
     mmi_msg_unref(m);
@@ -87,7 +87,7 @@ back_flush_segment(mmi_back *back, mmi_segment_out *segment)
     }
     rc = rc == MM_OK ? mmi_pipe_send(p, m) : rc;
     if (rc == MM_ENOTSUP) {
-        back_drop(back, MMI_DROP_UNENCODABLE, 0, m);
+        back_drop(back, MMI_DROP_UNENCODABLE, NULL, m);
     } else if (rc != MM_OK) {
         mmi_msg_unref(m);
         return rc;
@@ -167,18 +167,17 @@ back_send_dropping_oldest(mmi_back *back, mmi_msg *m)
             return MM_ENOMEM;
         }
         back_note(back, key, MMI_BACK_KEPT, NULL);
-        back_drop(back, MMI_DROP_OVERFLOW, 0, mmi_ring_pop(&back->kept));
+        back_drop(back, MMI_DROP_OVERFLOW, NULL, mmi_ring_pop(&back->kept));
         return MM_OK;
     }
     size_t cost = mmi_msg_cost(m);
     mmi_pipe *p = mmi_lb_turn(&back->lb, m);   /* there is one: else the send was refused */
     if (!mmi_pipe_droppable(p, cost)) {
-        p->dropped++;
-        back_drop(back, MMI_DROP_OVERFLOW, p->id, m);
+        back_drop(back, MMI_DROP_OVERFLOW, p, m);
         return MM_OK;
     }
     while (!mmi_ring_fits(&p->outbox, cost)) {
-        back_drop(back, MMI_DROP_OVERFLOW, p->id, mmi_pipe_drop_oldest(p));
+        back_drop(back, MMI_DROP_OVERFLOW, p, mmi_pipe_drop_oldest(p));
     }
     uint64_t key = m->key;
     int rc = mmi_pipe_send(p, m);
@@ -210,13 +209,13 @@ mmi_back_send(mmi_back *back, mmi_msg *m)
         return rc;
     }
     if (back->host->alone) {
-        back_drop(back, MMI_DROP_NO_PEER, 0, m);
+        back_drop(back, MMI_DROP_NO_PEER, NULL, m);
         return MM_OK;
     }
     if (back->host->opts->overflow == MM_OVERFLOW_DROP_OLDEST) {
         return back_send_dropping_oldest(back, m);
     }
-    back_drop(back, MMI_DROP_OVERFLOW, 0, m);
+    back_drop(back, MMI_DROP_OVERFLOW, NULL, m);
     return MM_OK;
 }
 

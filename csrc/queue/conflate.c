@@ -152,13 +152,13 @@ conflate_wants(const mmi_conflate *c, const uint8_t *frame, size_t size, uint32_
 }
 
 static void
-conflate_filter(mmi_conflate *c, const mmi_pipe *p)
+conflate_filter(mmi_conflate *c, mmi_pipe *p)
 {
-    mmi_drop_count(c->host, MMI_DROP_FILTERED, p->id, 1);
+    mmi_drop_count_of(c->host, MMI_DROP_FILTERED, p, 1);
 }
 
 static void
-conflate_segment(mmi_conflate *c, const mmi_pipe *p, const mmi_span *span)
+conflate_segment(mmi_conflate *c, mmi_pipe *p, const mmi_span *span)
 {
     const mmi_segment_in *segment = mmi_segment_in_of(span->msg);
     for (uint32_t i = span->first; i < span->first + span->count; i++) {
@@ -170,7 +170,7 @@ conflate_segment(mmi_conflate *c, const mmi_pipe *p, const mmi_span *span)
         }
         mmi_msg *m = mmi_segment_in_copy(segment, i);
         if (m == NULL) {
-            mmi_drop(c->host, MMI_DROP_MEMORY, p->id, NULL);
+            mmi_drop_of(c->host, MMI_DROP_MEMORY, p, NULL);
             continue;
         }
         conflate_put(c, m, topic_size);

@@ -157,7 +157,7 @@ dist_visit_check(dist_walk *walk, mmi_dist_node *node)
 static void
 dist_drop(mmi_dist *dist, mmi_drop_why why, mmi_pipe *p, uint64_t key, mmi_msg *m)
 {
-    mmi_drop(dist->host, why, p->id, m);
+    mmi_drop_of(dist->host, why, p, m);
     if (dist->dropped != NULL) {
         dist->dropped(dist, p, key);
     }
@@ -226,7 +226,6 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
     mmi_pipe *p = node->pipe;
     mmi_proto_host *host = walk->dist->host;
     if (mmi_pipe_check(p, walk->msg) != MM_OK) {
-        p->dropped++;
         dist_drop(walk->dist, MMI_DROP_UNENCODABLE, p, walk->msg->key, NULL);
         return;
     }
@@ -238,7 +237,6 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
         }
     }
     if (dist_queue(walk, p) != MM_OK) {
-        p->dropped++;
         dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, walk->msg->key, NULL);
     } else if (!mmi_drop_overflows(host) && !mmi_pipe_has_room(p)) {
         dist_refuse(walk->dist, node, true);   /* what comes next */

@@ -55,8 +55,7 @@ mmi_dist_materialize(mmi_dist *dist)
          i++, node = node->seen_next) {
         mmi_pipe *p = node->pipe;
         if (mmi_pipe_share(p, &part) != MM_OK) {   /* no memory */
-            p->dropped += part.count;
-            mmi_drop_count(dist->host, MMI_DROP_OVERFLOW, p->id, part.count);
+            mmi_drop_count_of(dist->host, MMI_DROP_OVERFLOW, p, part.count);
         }
     }
 }

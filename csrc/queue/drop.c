@@ -58,12 +58,27 @@ mmi_drop(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, mmi_msg *m)
 }
 
 void
+mmi_drop_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
+{
+    mmi_drop_count_of(host, why, p, m != NULL ? m->count : 1);
+    mmi_msg_unref(m);
+}
+
+void
+mmi_drop_count_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, uint32_t count)
+{
+    if (p != NULL) {
+        p->dropped += count;
+    }
+    mmi_drop_count(host, why, p != NULL ? p->id : 0, count);
+}
+
+void
 mmi_drop_inbox(mmi_proto_host *host, mmi_pipe *p)
 {
     mmi_msg *m;
     while ((m = mmi_pipe_recv(p)) != NULL) {
-        p->dropped++;
-        mmi_drop(host, MMI_DROP_MALFORMED, p->id, m);
+        mmi_drop_of(host, MMI_DROP_MALFORMED, p, m);
     }
 }
 

@@ -1,8 +1,9 @@
 /*
- * drop.h: how a role gives up a message: counted in exactly one counter, told as an event, freed.
+ * drop.h: how a role gives up a message: counted in exactly one counter of the socket, and in that
+ * of the peer whose it was; told as an event; freed.
  * Not here: whether to drop (the policies and roles decide).
  * Law: no role frees a message that was not delivered except through here, or leaves it to the
- * engine.
+ * engine.  Nobody else counts what a pipe dropped.
  */
 #ifndef MMI_DROP_H
 #define MMI_DROP_H
@@ -17,8 +18,12 @@ typedef enum mmi_drop_why {
 } mmi_drop_why;
 
 void mmi_drop_count(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, uint32_t count);
-/* m may be NULL: counted only, as one.  peer: whose it was or was to be, 0: nobody's. */
+/* m may be NULL: counted only, as one.  peer: whose it was or was to be, who is gone or has no pipe
+ * at hand; 0: nobody's. */
 void mmi_drop(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, mmi_msg *m);
+/* The same of a peer that is there.  p NULL: nobody's. */
+void mmi_drop_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, mmi_msg *m);
+void mmi_drop_count_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, uint32_t count);
 void mmi_drop_inbox(mmi_proto_host *host,
                     mmi_pipe *p); /* for roles that receive nothing: all of it, malformed */
 void mmi_drop_ring(mmi_proto_host *host,

@@ -241,7 +241,6 @@ mmi_pipe_drop_oldest(mmi_pipe *p)
     if (p->outbox.slot_count <= p->pinned) {
         return NULL;
     }
-    p->dropped++;
     return mmi_ring_remove_at(&p->outbox, p->pinned);
 }
 

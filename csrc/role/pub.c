@@ -205,8 +205,7 @@ pub_welcome(pub_sock *s, mmi_pipe *p)
     s->host->stats->sent_bytes += s->welcome->size;
     mmi_msg *m = mmi_msg_ref(s->welcome);
     if (mmi_pipe_send(p, m) != MM_OK) {
-        p->dropped++;
-        mmi_drop(s->host, MMI_DROP_OVERFLOW, p->id, m);
+        mmi_drop_of(s->host, MMI_DROP_OVERFLOW, p, m);
     }
 }
 

@@ -81,7 +81,7 @@ mmi_rep_recv(void *ps, mmi_msg **m)
         if ((*m)->envelope_count > 0) {
             return MM_OK;
         }
-        mmi_drop(s->host, MMI_DROP_MALFORMED, (*m)->pipe_id, *m);
+        mmi_drop_of(s->host, MMI_DROP_MALFORMED, mmi_map_find(&s->pipes, (*m)->pipe_id), *m);
         *m = NULL;
     }
     return MM_EAGAIN;
@@ -89,11 +89,15 @@ mmi_rep_recv(void *ps, mmi_msg **m)
 
 /* A reply nobody takes: accepted and dropped, so that sent = written + dropped + queued holds. */
 static int
-rep_lose(mmi_rep *s, mmi_drop_why why, const mmi_msg *m)
+rep_lose(mmi_rep *s, mmi_pipe *p, const mmi_msg *m)
 {
     s->host->stats->sent_messages++;
     s->host->stats->sent_bytes += m->size;
-    mmi_drop(s->host, why, m->pipe_id, NULL);
+    if (p != NULL) {
+        mmi_drop_of(s->host, MMI_DROP_OVERFLOW, p, NULL);
+    } else {
+        mmi_drop(s->host, MMI_DROP_PEER_GONE, m->pipe_id, NULL);
+    }
     return MM_EHOSTUNREACH;
 }
 
@@ -109,13 +113,12 @@ mmi_rep_send(void *ps, mmi_msg *m)
         p = mmi_map_find(&s->pipes, m->pipe_id);
     }
     if (p == NULL) {
-        return rep_lose(s, MMI_DROP_PEER_GONE, m);
+        return rep_lose(s, NULL, m);
     }
     s->last = p;
     int rc = mmi_pipe_send(p, m);
     if (rc == MM_EAGAIN) {
-        p->dropped++;
-        return rep_lose(s, MMI_DROP_OVERFLOW, m);
+        return rep_lose(s, p, m);
     }
     return rc;
 }

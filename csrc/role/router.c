@@ -252,8 +252,7 @@ static int
 router_refuse(router_sock *s, router_peer *peer, mmi_msg *m)
 {
     if (mmi_drop_overflows(s->host)) {
-        peer->pipe->dropped++;
-        mmi_drop(s->host, MMI_DROP_OVERFLOW, peer->pipe->id, m);
+        mmi_drop_of(s->host, MMI_DROP_OVERFLOW, peer->pipe, m);
         return MM_OK;
     }
     peer->refused = true;
@@ -283,7 +282,7 @@ router_queue(router_sock *s, router_peer *peer, mmi_msg *m, uint32_t strip)
         return MM_ENOMEM;
     }
     while (!mmi_ring_fits(&p->outbox, cost)) {
-        mmi_drop(s->host, MMI_DROP_OVERFLOW, p->id, mmi_pipe_drop_oldest(p));
+        mmi_drop_of(s->host, MMI_DROP_OVERFLOW, p, mmi_pipe_drop_oldest(p));
     }
     int rc = mmi_pipe_send(p, body);
     MMI_ASSERT(rc == MM_OK);

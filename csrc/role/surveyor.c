@@ -97,8 +97,7 @@ surveyor_received(surveyor_sock *s, mmi_pipe *p, mmi_msg *m)
         /* Of a survey that is over, or an answer too many; but not to what it was not asked. */
         why = asked ? MMI_DROP_LATE : MMI_DROP_MALFORMED;
     }
-    p->dropped++;
-    mmi_drop(s->host, why, p->id, m);
+    mmi_drop_of(s->host, why, p, m);
 }
 
 static void

@@ -38,6 +38,7 @@ SYSTEM_HEADERS = re.compile(
     r"^\s*#\s*include\s*<(sys/|unistd|fcntl|netinet|netdb|arpa|poll|signal|time\.h|net/|dlfcn)",
     re.MULTILINE,
 )
+COUNTS_DROPS = re.compile(r"(?:->|\.)dropped(?:\+\+| \+=)")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 SCHEME = re.compile(r"inproc|(?<![a-z])(?:tcp|ipc)(?![a-z])", re.IGNORECASE)
 KNOW_SCHEMES = {"base/limits.h", "wire/zmtp/wire.c", "wire/sp/wire.c"}
@@ -174,6 +175,12 @@ def called_by_name(path: str, text: str) -> list[str]:
         for at, name in calls
         if name not in known
     ]
+
+
+def counts_drops(path: str, text: str) -> list[str]:
+    """What a peer dropped is counted in one place, so that no drop is counted there alone."""
+    counted = COUNTS_DROPS.search(text) and path != "queue/drop.c"
+    return [f"{path}: counts drops of a pipe; call mmi_drop_of"] if counted else []
 
 
 def long_c(path: str, text: str) -> list[str]:
