@@ -18,8 +18,8 @@ typedef enum mmi_drop_why {
 } mmi_drop_why;
 
 void mmi_drop_count(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, uint32_t count);
-/* m may be NULL: counted only, as one.  peer: whose it was or was to be, who is gone or has no pipe
- * at hand; 0: nobody's. */
+/* m may be NULL: counted only, as one.  peer: whose it was or was to be, who may be gone: the role
+ * had taken it from his queue, or never had one; 0: nobody's. */
 void mmi_drop(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, mmi_msg *m);
 /* The same of a peer that is there.  p NULL: nobody's. */
 void mmi_drop_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, mmi_msg *m);
