@@ -14,6 +14,7 @@
 #define MMI_ENGINE_H
 
 #include "base/limits.h"
+#include "base/fair.h"
 #include "base/list.h"
 #include "base/arena.h"
 #include "base/timer.h"
@@ -73,7 +74,7 @@ typedef struct mmi_engine {
     bool ended_awaited;            /* who looked wants to know when nothing is left to wait for */
     uint64_t ended_unlisted;       /* messages of drops that there was no room for in that list */
     uint32_t lingering;            /* closed sockets that may still drop something */
-    mmi_list questions;            /* links that ask, and whose question nobody took yet */
+    mmi_fair questions;            /* links that ask, and whose question nobody took yet; by address */
     int questions_notifier;        /* rung while there are some; -1: nobody wants to know */
     mmi_tag_entry *tags;
     uint32_t tag_count, tag_cap, tag_first_free;

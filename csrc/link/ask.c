@@ -20,7 +20,7 @@ mmi_ask_open(mmi_engine *e, int *fd)
     int rc = e->plat.notifier_open(e->plat.self, &notifier);
     if (rc == MM_OK) {
         e->questions_notifier = *fd = notifier;
-        if (!mmi_list_empty(&e->questions)) {
+        if (!mmi_list_empty(&e->questions.queue)) {
             e->plat.notifier_ring(e->plat.self, notifier);
         }
     }
@@ -45,11 +45,22 @@ mmi_ask_ring(mmi_engine *e)
     }
 }
 
+/* Whom others are not to wait for: an address, over ipc a user; who was connected to is alone. */
+static uint64_t
+ask_from(const mmi_link *link)
+{
+    int64_t uid = mmi_link_uid(link);
+    if (uid >= 0) {
+        return 1ull << 63 | (uint64_t)uid;
+    }
+    return link->half_open.from != NULL ? link->half_open.from->key : ~link->tag;
+}
+
 static void
 ask_queue(mmi_engine *e, struct mmi_link_ask *ask)
 {
-    bool first = mmi_list_empty(&e->questions);
-    mmi_list_push_back(&e->questions, &ask->node);
+    bool first = mmi_list_empty(&e->questions.queue);
+    mmi_fair_enter(&e->questions, &ask->place, ask_from(ask->link));
     if (first) {
         mmi_ask_ring(e);
     }
@@ -75,7 +86,7 @@ mmi_ask_begin(mmi_link *link, const uint8_t *ahead, size_t size)
     if (ask == NULL) {
         return MM_ENOMEM;
     }
-    mmi_list_init(&ask->node);
+    mmi_list_init(&ask->place.node);
     ask->link = link;
     ask->until_ns = mmi_deadline(e->now_ns, link->socket->allow_timeout_ms);
     ask->ahead_size = size;
@@ -101,14 +112,14 @@ ask_put(uint8_t **data, mmi_octets from)
 int
 mmi_ask_take(mmi_engine *e, mm_question *out, uint8_t *data)
 {
-    mmi_list *node = mmi_list_pop_front(&e->questions);
-    if (e->questions_notifier >= 0 && mmi_list_empty(&e->questions)) {
+    mmi_fair_node *place = mmi_fair_take(&e->questions);
+    if (e->questions_notifier >= 0 && mmi_list_empty(&e->questions.queue)) {
         e->plat.notifier_clear(e->plat.self, e->questions_notifier);
     }
-    if (node == NULL) {
+    if (place == NULL) {
         return 0;
     }
-    const struct mmi_link_ask *ask = MMI_CONTAINER_OF(node, struct mmi_link_ask, node);
+    const struct mmi_link_ask *ask = MMI_CONTAINER_OF(place, struct mmi_link_ask, place);
     const mmi_link *link = ask->link;
     mmi_applicant who;
     mmi_handshake_applicant(link->handshake, &who);
@@ -131,7 +142,7 @@ static int
 ask_note(mmi_link *link)
 {
     link->ask->answered = true;
-    mmi_list_rm(&link->ask->node);
+    mmi_list_rm(&link->ask->place.node);
     return mmi_timer_set(&link->engine->timers, &link->timer, link->engine->now_ns);
 }
 
@@ -177,13 +188,13 @@ mmi_ask_late(mmi_link *link)
     snprintf(answer->why, sizeof answer->why, "nobody said within %u ms whether it may come in",
              link->socket->allow_timeout_ms);
     link->ask->answered = true;
-    mmi_list_rm(&link->ask->node);
+    mmi_list_rm(&link->ask->place.node);
 }
 
 void
 mmi_ask_end(mmi_link *link)
 {
     if (link->ask != NULL) {
-        mmi_list_rm(&link->ask->node);
+        mmi_list_rm(&link->ask->place.node);
     }
 }

@@ -4,7 +4,7 @@
  *
  * From MMI_STEP_ASK to the answer the link is still half-open: no pipe, no peer; it is evicted, reset
  * and closed as any that is in its handshake.  What its peer says meanwhile is kept, a little of it.
- * A question is taken once, by who calls first; an answer is for the id of the question, and finds
+ * A question is taken once, by who calls first; addresses take turns (base/fair.h).  An answer is for the id of the question, and finds
  * nobody once the link has ended, was answered, or waited too long.
  * Not here: the steps before and after (link/handshake.c), lists (wire/applicant.h).
  * Law: an answer is only noted; who polls makes the step.  No answer in time is MM_LATER.
@@ -17,7 +17,7 @@
 enum { MMI_ASK_AHEAD_MAX = 4096 };       /* octets that are kept; then reading is paused */
 
 struct mmi_link_ask {
-    mmi_list node;                       /* engine->questions, until somebody takes it */
+    mmi_fair_node place;                 /* in engine->questions, until somebody takes it */
     mmi_link *link;
     uint64_t until_ns;
     bool answered;

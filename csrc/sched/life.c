@@ -60,9 +60,10 @@ mmi_engine_open(mmi_plat *plat, mm_handle *out)
     }
     e->plat = *plat;
     e->idle_notifier = e->park_notifier = e->events_notifier = e->questions_notifier = -1;
-    mmi_list *lists[] = { &e->sockets, &e->dirty,    &e->touched,   &e->dead,     &e->deferring,
-                          &e->bursts,  &e->rung,     &e->wakers,    &e->pollsets, &e->told,
-                          &e->parting, &e->policies, &e->questions, &e->ended };
+    mmi_list *lists[] = { &e->sockets, &e->dirty,    &e->touched, &e->dead,     &e->deferring,
+                          &e->bursts,  &e->rung,     &e->wakers,  &e->pollsets, &e->told,
+                          &e->parting, &e->policies, &e->ended };
+    mmi_fair_init(&e->questions);
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
     }
