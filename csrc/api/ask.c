@@ -59,6 +59,18 @@ mm_question_take(mm_handle engine, mm_question *out, void *data)
 }
 
 int
+mm_question_waits(mm_handle engine, uint64_t id)
+{
+    void *object;
+    mmi_engine *e;
+    int rc = mmi_handle_lock(engine, MMI_HANDLE_ENGINE, &object, &e);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    return mmi_api_end(e, mmi_ask_waits(e, id) ? MM_OK : MM_ESTATE);
+}
+
+int
 mm_socket_revoke(mm_handle socket, const char *user_id)
 {
     mmi_socket *s;

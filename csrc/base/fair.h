@@ -57,16 +57,12 @@ mmi_fair_enter(mmi_fair *fair, mmi_fair_node *who, uint64_t from)
     mmi_list_push_front(at, &who->node);
 }
 
-/* Whose turn it is, off the queue; NULL: it is empty. */
-static inline mmi_fair_node *
-mmi_fair_take(mmi_fair *fair)
+/* It is served, off the queue: mostly the first. */
+static inline void
+mmi_fair_serve(mmi_fair *fair, mmi_fair_node *who)
 {
-    mmi_list *node = mmi_list_pop_front(&fair->queue);
-    if (node == NULL) {
-        return NULL;
-    }
-    fair->served = mmi_fair_node_of(node)->round;
-    return mmi_fair_node_of(node);
+    mmi_list_rm(&who->node);
+    fair->served = who->round > fair->served ? who->round : fair->served;
 }
 
 #endif

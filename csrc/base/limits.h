@@ -36,6 +36,8 @@ enum {
                                                 a listener has too many                  */
     MMI_HANDSHAKE_SIZE_MAX = 16 * 1024,      /* bytes a peer may send before it is known */
     MMI_ALLOW_TIMEOUT_MS = 5000,             /* for an answer whether a peer may come in */
+    MMI_ASKED_MAX = 64,                      /* questions of a socket that were taken and have no
+                                                answer yet; the rest waits               */
     MMI_COMMAND_OVERHEAD = 64,               /* bytes a command may have over its topic  */
     MMI_SUBSCRIPTION_BYTES_MAX = 16 * 1024 * 1024, /* bytes of topics a peer             */
     MMI_CHANGES_WAITING_BYTES = 64 * 1024,   /* bytes of unwritten subscriptions and

@@ -367,7 +367,8 @@ typedef struct mm_question {
  * engine, with which it is closed: watch a copy of it. MM_ESTATE: it is open. */
 MM_API int mm_questions_open(mm_handle engine, int *fd);
 MM_API int mm_questions_close(mm_handle engine);
-/* The next question, and its data (room for MM_QUESTION_DATA_MAX octets). Never waits. 1; 0: there is none. */
+/* The next question, and its data (room for MM_QUESTION_DATA_MAX octets); addresses take turns. Never waits. 1; 0:
+ * there is none, or 64 of its socket have no answer yet. */
 MM_API int mm_question_take(mm_handle engine, mm_question *out, void *data);
 /* mm_answer; text: of MM_ALLOW the user id ("": none), else why. From any thread. MM_ESTATE: nobody waits for it any
  * more: the peer left, was answered, or waited too long; MM_EINVAL: no mm_answer, or a user id over MM_USER_ID_MAX. */

@@ -143,6 +143,8 @@ enum { MM_ALLOW_METADATA_MAX = 4096 };            /* octets */
 int mm_question_allow(mm_handle engine, uint64_t id, const char *user_id, const uint8_t *metadata, size_t size);
 /* Who waits for questions (mm_questions_open) is to look for something else. */
 int mm_questions_ring(mm_handle engine);
+/* Whether an answer is still of use; MM_ESTATE: it is none.  Never waits. */
+int mm_question_waits(mm_handle engine, uint64_t id);
 
 /* The host and port of an endpoint, and how we write it: MM_OK or a negative mm_err. */
 int mm_url_parts(const char *text, char *host, size_t host_size, uint16_t *port, char *again, size_t again_size);

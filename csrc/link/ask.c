@@ -56,12 +56,26 @@ ask_from(const mmi_link *link)
     return link->half_open.from != NULL ? link->half_open.from->key : ~link->tag;
 }
 
+/* The first whose socket has not too many that are being answered; NULL: there is none. */
+static struct mmi_link_ask *
+ask_next(mmi_engine *e)
+{
+    MMI_LIST_EACH (&e->questions.queue, node, after) {
+        struct mmi_link_ask *ask =
+            MMI_CONTAINER_OF(mmi_fair_node_of(node), struct mmi_link_ask, place);
+        if (ask->link->socket->asked < MMI_ASKED_MAX) {
+            return ask;
+        }
+    }
+    return NULL;
+}
+
 static void
 ask_queue(mmi_engine *e, struct mmi_link_ask *ask)
 {
-    bool first = mmi_list_empty(&e->questions.queue);
+    bool some = ask_next(e) != NULL;
     mmi_fair_enter(&e->questions, &ask->place, ask_from(ask->link));
-    if (first) {
+    if (!some && ask_next(e) != NULL) {
         mmi_ask_ring(e);
     }
 }
@@ -112,14 +126,18 @@ ask_put(uint8_t **data, mmi_octets from)
 int
 mmi_ask_take(mmi_engine *e, mm_question *out, uint8_t *data)
 {
-    mmi_fair_node *place = mmi_fair_take(&e->questions);
-    if (e->questions_notifier >= 0 && mmi_list_empty(&e->questions.queue)) {
+    struct mmi_link_ask *ask = ask_next(e);
+    if (ask != NULL) {
+        mmi_fair_serve(&e->questions, &ask->place);
+        ask->taken = true;
+        ask->link->socket->asked++;
+    }
+    if (e->questions_notifier >= 0 && ask_next(e) == NULL) {
         e->plat.notifier_clear(e->plat.self, e->questions_notifier);
     }
-    if (place == NULL) {
+    if (ask == NULL) {
         return 0;
     }
-    const struct mmi_link_ask *ask = MMI_CONTAINER_OF(place, struct mmi_link_ask, place);
     const mmi_link *link = ask->link;
     mmi_applicant who;
     mmi_handshake_applicant(link->handshake, &who);
@@ -137,12 +155,26 @@ mmi_ask_take(mmi_engine *e, mm_question *out, uint8_t *data)
     return 1;
 }
 
+/* It is asked no more: another one of its socket may be. */
+static void
+ask_over(struct mmi_link_ask *ask)
+{
+    mmi_list_rm(&ask->place.node);
+    if (ask->taken) {
+        ask->taken = false;
+        ask->link->socket->asked--;
+        if (ask_next(ask->link->engine) != NULL) {
+            mmi_ask_ring(ask->link->engine);
+        }
+    }
+}
+
 /* The link is told by its timer: who polls has that at once. */
 static int
 ask_note(mmi_link *link)
 {
     link->ask->answered = true;
-    mmi_list_rm(&link->ask->place.node);
+    ask_over(link->ask);
     return mmi_timer_set(&link->engine->timers, &link->timer, link->engine->now_ns);
 }
 
@@ -165,12 +197,26 @@ ask_admit(mmi_link *link, mmi_octets metadata)
     link->admitted = admitted;
 }
 
-int
-mmi_ask_answer(mmi_engine *e, uint64_t id, const mmi_answer *answer, mmi_octets metadata)
+static mmi_link *
+ask_find(mmi_engine *e, uint64_t id)
 {
     mmi_tag_kind kind;
     mmi_link *link = mmi_tag_find(e, id, &kind);
-    if (link == NULL || kind != MMI_TAG_LINK || link->ask == NULL || link->ask->answered) {
+    bool waits = link != NULL && kind == MMI_TAG_LINK && link->ask != NULL && !link->ask->answered;
+    return waits ? link : NULL;
+}
+
+bool
+mmi_ask_waits(mmi_engine *e, uint64_t id)
+{
+    return ask_find(e, id) != NULL;
+}
+
+int
+mmi_ask_answer(mmi_engine *e, uint64_t id, const mmi_answer *answer, mmi_octets metadata)
+{
+    mmi_link *link = ask_find(e, id);
+    if (link == NULL) {
         return MM_ESTATE;
     }
     link->ask->answer = *answer;
@@ -188,13 +234,13 @@ mmi_ask_late(mmi_link *link)
     snprintf(answer->why, sizeof answer->why, "nobody said within %u ms whether it may come in",
              link->socket->allow_timeout_ms);
     link->ask->answered = true;
-    mmi_list_rm(&link->ask->place.node);
+    ask_over(link->ask);
 }
 
 void
 mmi_ask_end(mmi_link *link)
 {
     if (link->ask != NULL) {
-        mmi_list_rm(&link->ask->place.node);
+        ask_over(link->ask);
     }
 }

@@ -89,6 +89,7 @@ typedef struct mmi_socket {
     const void *allow_config;                /* theirs; outlives the links */
     struct mmi_allowed *allowed;             /* socket/allowed.h; NULL: it never had a list */
     const struct mmi_users *users;           /* ends/user.c; NULL: our own; outlives the socket */
+    uint32_t asked;                          /* questions that were taken and have no answer */
     uint32_t allow_timeout_ms;               /* for an answer of who is asked, where lists have none */
     bool segments;                    /* what is sent is encoded at once, see mmi_proto_ops.segments */
     int fileno;                    /* -1: nobody asked */

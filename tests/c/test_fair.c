@@ -20,8 +20,12 @@ enter(int i, uint64_t from)
 static int
 taken(void)
 {
-    mmi_fair_node *node = mmi_fair_take(&fair);
-    return node == NULL ? -1 : (int)(node - who);
+    if (mmi_list_empty(&fair.queue)) {
+        return -1;
+    }
+    mmi_fair_node *node = mmi_fair_node_of(fair.queue.next);
+    mmi_fair_serve(&fair, node);
+    return (int)(node - who);
 }
 
 static void

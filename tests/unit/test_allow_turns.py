@@ -6,31 +6,14 @@ Not here: the queue itself (tests/c/test_fair.c), what answers do (test_allow_fu
 from __future__ import annotations
 
 import queue
-import socket
 import threading
 from contextlib import ExitStack
 
 import meshmsg as mm
-from meshmsg._socket.peers import attempts_of
-from tests.support import refcodec as ref
-from tests.support import refplain as plain
+from tests.support.applicants import applicant, heard
 from tests.support.pairs import WAIT_S, wait_until
-from tests.support.rawpeer import RawPeer
 
 STRANGERS = 30
-HELLO = ref.greeting(mechanism=b"PLAIN") + plain.framed(plain.hello(b"somebody", b"1234"))
-
-
-def applicant(endpoint: str, source: str) -> RawPeer:
-    """Somebody who comes from this address, and says who he is."""
-    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    made = socket.create_connection((host, int(port)), timeout=WAIT_S, source_address=(source, 0))
-    return RawPeer.of(made).send(HELLO)
-
-
-def heard(pull: mm.Pull) -> int:
-    """How many have said all that they have to say."""
-    return sum(one.octets >= len(HELLO) for one in attempts_of(pull._handle))
 
 
 def test_one_address_with_many_applicants_keeps_out_nobody() -> None:

@@ -13,9 +13,10 @@ import os
 import select
 import signal
 import threading
+import time
 from contextlib import suppress
 from inspect import isawaitable
-from typing import Any
+from typing import Any, NamedTuple
 
 from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import MeshError, ResourceError
@@ -23,6 +24,7 @@ from meshmsg._binding.metadata import metadata_octets
 from meshmsg._binding.peer import properties_of
 from meshmsg._binding.snapshots import text
 from meshmsg._events.log_records import record_of, records, tell_of_error
+from meshmsg._hints.plural import counted
 from meshmsg._security.allow import Allow, Applicant, Deny, Later, Rule
 from meshmsg._security.allow_list import is_user_id
 from meshmsg._security.keys import key_text
@@ -30,8 +32,26 @@ from meshmsg._security.policy import Policy
 
 LOOK_MS = 1000
 """Milliseconds between two looks at files of keys."""
+TOLD_AGAIN_S = 1.0
+"""Seconds between two errors of a function that the log is told of."""
+RAISED_MAX = 80
+"""Characters of such an error that the event of the peer has: the log has all of it."""
 JOIN_S = 1.0
 """Seconds the end of an engine waits for a function of a user's that is being called."""
+
+
+class Running(NamedTuple):
+    """A coroutine of a function that a loop runs, or is about to, for a question to a socket."""
+
+    socket: int
+    loop: Any
+    task: Any = None
+
+    def cancel(self) -> None:
+        """End it; from any thread."""
+        if self.task is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self.loop.call_soon_threadsafe(self.task.cancel)
 
 
 class _Door:
@@ -44,8 +64,10 @@ class _Door:
         self._ready = select.poll()
         self._question = ffi.new("mm_question *")
         self._data = ffi.new("uint8_t[]", lib.MM_QUESTION_DATA_MAX)
-        self.tasks: set[Any] = set()
-        """Of loops, which keep none alive themselves."""
+        self.tasks: dict[int, Running] = {}
+        """By question: what loops run, which keep none alive themselves."""
+        self._told_at = -TOLD_AGAIN_S
+        self._untold = 0
         self.thread = threading.Thread(target=self._run, name="meshmsg-allow", daemon=True)
         self.watch: threading.Thread | None = None
         """What looks at files, once there are some."""
@@ -79,6 +101,21 @@ class _Door:
             if _doors.get(self.engine) is self:
                 del _doors[self.engine]
         os.close(self._fd)
+        self.cancel(None)
+
+    def cancel(self, socket: int | None) -> None:
+        """End what loops run for a socket, or for all; from any thread."""
+        for running in list(self.tasks.values()):
+            if socket in (running.socket, None):
+                running.cancel()
+
+    def _cancel_unasked(self) -> None:
+        """End what runs for a peer that has left, or waited too long."""
+        for question, running in list(self.tasks.items()):
+            if lib.mm_question_waits(self.engine, question) < 0:
+                running.cancel()
+                if running.task is None:  # nor is it begun
+                    self.tasks.pop(question, None)
 
     def _turn(self) -> bool:
         """Answer what is asked, and wait for more; true: nobody can ask any more."""
@@ -88,7 +125,8 @@ class _Door:
             code = self._answer_all()
             if code < 0 or self._is_over():
                 return True
-            self._ready.poll(LOOK_MS if self.watch is not None else None)
+            self._cancel_unasked()
+            self._ready.poll(LOOK_MS if self.watch is not None or self.tasks else None)
         except BaseException:  # no memory, say
             tell_of_error("answering who may come in failed, and goes on")
         return False
@@ -155,11 +193,12 @@ class _Door:
             if loop is None:
                 self._ask(int(question.id), rule, applicant)
                 continue
+            whose = int(question.id), int(question.socket)
+            self.tasks[whose[0]] = Running(whose[1], loop)
             try:
-                loop.call_soon_threadsafe(
-                    self._ask_on_loop, loop, int(question.id), rule.function, applicant
-                )
+                loop.call_soon_threadsafe(self._ask_on_loop, loop, whose, rule.function, applicant)
             except RuntimeError:
+                del self.tasks[whose[0]]
                 self._say(int(question.id), Later("the event loop of its socket is closed"), "")
 
     def _ask(self, question: int, rule: Rule, applicant: Applicant) -> None:
@@ -167,27 +206,48 @@ class _Door:
         with rule.held:
             try:
                 said = rule.function(applicant)
-            except BaseException:
-                tell_of_error(f"allow= raised an error, for {applicant}: it is to try again")
-                said = Later("allow= raised an error")
+            except BaseException as error:
+                said = self._raised(error, applicant)
             self._say(question, said, applicant.key or applicant.user)
 
-    def _ask_on_loop(self, loop: Any, question: int, function: Any, applicant: Applicant) -> None:
+    def _ask_on_loop(
+        self, loop: Any, whose: tuple[int, int], function: Any, applicant: Applicant
+    ) -> None:
+        question, socket = whose
+        if socket not in self.policies or lib.mm_question_waits(self.engine, question) < 0:
+            self.tasks.pop(question, None)  # one of them is gone
+            return
         task = loop.create_task(self._await(question, function, applicant))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        self.tasks[question] = Running(socket, loop, task)
+        task.add_done_callback(lambda _: self.tasks.pop(question, None))
 
     async def _await(self, question: int, function: Any, applicant: Applicant) -> None:
         said: object = Later("allow= did not end")
         try:
-            said = function(applicant)
-            if isawaitable(said):
-                said = await said
-        except Exception:
-            tell_of_error(f"allow= raised an error, for {applicant}: it is to try again")
-            said = Later("allow= raised an error")
+            found = function(applicant)
+            said = await found if isawaitable(found) else found
+        except Exception as error:
+            said = self._raised(error, applicant)
         finally:
             self._say(question, said, applicant.key or applicant.user)
+
+    def _raised(self, error: BaseException, applicant: Applicant) -> Later:
+        """Tell of an error of the function, which is being handled; what is answered."""
+        if more := self._may_tell():
+            tell_of_error(f"allow= raised an error, for {applicant}: it is to try again{more}")
+        words = f"{type(error).__name__}: {error}"
+        shown = "".join(c if c.isprintable() else " " for c in words)[:RAISED_MAX]
+        return Later(f"allow= raised {shown}")
+
+    def _may_tell(self) -> str:
+        """Return what is to be added where an error is told of; "" if it is not, as who comes may
+        cause one as often as he likes."""
+        now = time.monotonic()
+        if now - self._told_at < TOLD_AGAIN_S:
+            self._untold += 1
+            return ""
+        untold, self._told_at, self._untold = self._untold, now, 0
+        return f"; {counted(untold, 'error')} before it were not told" if untold else "."
 
     def _say(self, question: int, said: object, known_by: str) -> None:
         """Answer; who asked may be gone by now."""
@@ -204,7 +264,9 @@ class _Door:
             code, words = lib.MM_LATER, said.why
         else:
             code, words = lib.MM_LATER, f"allow= gave {type(said).__name__}, no Allow, Deny, Later"
-            records.put(record_of(logging.ERROR, f"{words}: the peer is to try again"))
+            if again := self._may_tell():
+                told = f"{words}: the peer is to try again{again}"
+                records.put(record_of(logging.ERROR, told))
         raw = str(words).replace("\0", "").encode("utf-8", "replace")
         lib.mm_question_answer(self.engine, question, code, raw)
 
@@ -279,7 +341,10 @@ def leave(engine: int, socket: int) -> None:
     """The socket was closed: nobody asks for it any more."""
     with _lock:
         door = _doors.get(engine)
-        if door is None or door.policies.pop(socket, None) is None or door.policies:
+        if door is None or door.policies.pop(socket, None) is None:
+            return
+        door.cancel(socket)
+        if door.policies:
             return
         del _doors[engine]
         door.over.set()
