@@ -18,7 +18,7 @@ import meshmsg as mm
 import meshmsg.aio
 from meshmsg._socket import door
 from tests.support.applicants import applicant
-from tests.support.pairs import WAIT_S, told_all, wait_until
+from tests.support.pairs import WAIT_S, told, told_all, wait_until
 
 UP = "tcp://127.0.0.1:0"
 LIMIT = 64
@@ -108,14 +108,63 @@ def test_what_nobody_waits_for_is_cancelled(end: str, caplog: pytest.LogCaptureF
     assert "destroyed" not in caplog.text
 
 
+def test_what_a_cancelled_one_does_at_its_end_is_not_cancelled_again() -> None:
+    """It may take longer than a second until it is done."""
+    cancelled = 0
+
+    async def run() -> None:
+        gate, ended = asyncio.Event(), asyncio.Event()
+
+        async def allow(who: mm.Applicant) -> mm.Allow:
+            nonlocal cancelled
+            try:
+                await gate.wait()
+            except asyncio.CancelledError:
+                cancelled += 1
+                later = asyncio.get_running_loop().time() + 2.5 * door.LOOK_MS / 1000
+                while asyncio.get_running_loop().time() < later:
+                    try:
+                        await asyncio.sleep(0)
+                    except asyncio.CancelledError:
+                        cancelled += 1
+            ended.set()
+            return mm.Allow()
+
+        async with meshmsg.aio.Pull(bind=UP, security=mm.Plain(allow=allow)) as pull:
+            with applicant(pull.endpoint):
+                await until(lambda: pull.stats().half_open == 1)
+                await until(lambda: any(one.tasks for one in door._doors.values()))
+            await asyncio.wait_for(ended.wait(), WAIT_S)
+
+    asyncio.run(run())
+    assert cancelled == 1
+
+
+def test_an_error_without_a_text_is_told_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What raises when it is to say what it is."""
+
+    class WordlessError(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    def allow(who: mm.Applicant) -> mm.Allow:
+        raise WordlessError
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    with mm.Pull(bind=UP, security=mm.Plain(allow=allow)) as pull:
+        with applicant(pull.endpoint) as peer:
+            peer.until_closed()
+        told(pull, "later: allow= raised WordlessError")
+
+
 def test_errors_that_come_often_are_told_once_a_second_with_how_many_there_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Who can cause one fills no log."""
     clock = [100.0]
-    told: list[Any] = []
+    errors: list[Any] = []
     monkeypatch.setattr(door, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    monkeypatch.setattr(sys, "unraisablehook", errors.append)
     calls: list[mm.Applicant] = []
 
     def allow(who: mm.Applicant) -> mm.Allow:
@@ -131,7 +180,7 @@ def test_errors_that_come_often_are_told_once_a_second_with_how_many_there_were(
             wait_until(lambda count=count: pull.stats().handshakes_failed == count)
         words = [event.detail for event in pull.events() if "allow= raised" in event.detail]
     assert len(calls) == 4
-    assert [one.err_msg.rpartition(": it is")[2] for one in told] == [
+    assert [one.err_msg.rpartition(": it is")[2] for one in errors] == [
         " to try again.",
         " to try again; 2 errors before it were not told",
     ]

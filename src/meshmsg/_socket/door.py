@@ -66,6 +66,8 @@ class _Door:
         self._data = ffi.new("uint8_t[]", lib.MM_QUESTION_DATA_MAX)
         self.tasks: dict[int, Running] = {}
         """By question: what loops run, which keep none alive themselves."""
+        self._ended: set[int] = set()
+        """Those of them that were cancelled, once: what they do then may take its time."""
         self._told_at = -TOLD_AGAIN_S
         self._untold = 0
         self.thread = threading.Thread(target=self._run, name="meshmsg-allow", daemon=True)
@@ -112,10 +114,14 @@ class _Door:
     def _cancel_unasked(self) -> None:
         """End what runs for a peer that has left, or waited too long."""
         for question, running in list(self.tasks.items()):
-            if lib.mm_question_waits(self.engine, question) < 0:
+            if question in self._ended or lib.mm_question_waits(self.engine, question) >= 0:
+                continue
+            if running.task is None:  # it is not begun, and will not be
+                self.tasks.pop(question, None)
+            else:
+                self._ended.add(question)
                 running.cancel()
-                if running.task is None:  # nor is it begun
-                    self.tasks.pop(question, None)
+        self._ended &= self.tasks.keys()
 
     def _turn(self) -> bool:
         """Answer what is asked, and wait for more; true: nobody can ask any more."""
@@ -235,7 +241,9 @@ class _Door:
         """Tell of an error of the function, which is being handled; what is answered."""
         if more := self._may_tell():
             tell_of_error(f"allow= raised an error, for {applicant}: it is to try again{more}")
-        words = f"{type(error).__name__}: {error}"
+        words = type(error).__name__
+        with suppress(Exception):  # its text is the user's, too
+            words = f"{words}: {error}"
         shown = "".join(c if c.isprintable() else " " for c in words)[:RAISED_MAX]
         return Later(f"allow= raised {shown}")
 
