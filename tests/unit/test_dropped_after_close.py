@@ -23,6 +23,9 @@ from tests.support.stalled import stalled
 
 UP = "tcp://127.0.0.1:0"
 BODY = bytes(500_000)
+QUEUE = 40
+FULL_S = 0.2
+"""Seconds without room after which the kernel has taken all that it will."""
 FULL = {"recv_queue_messages": 1, "recv_queue_bytes": 1}
 
 
@@ -35,12 +38,12 @@ def unread() -> Iterator[mm.Pull]:
 
 def filled(pull: mm.Pull, **options: Any) -> tuple[mm.Push, int]:
     """A Push with more than its peer will read: it, and how much is queued."""
-    push = mm.Push(connect=pull.endpoint, send_queue_messages=20, **options)
+    push = mm.Push(connect=pull.endpoint, send_queue_messages=QUEUE, **options)
     push.wait_for_peers(timeout=WAIT_S)
     try:
         while True:
-            push.send(BODY, timeout=0)
-    except mm.WouldBlockError:
+            push.send(BODY, timeout=FULL_S)
+    except mm.TimedOutError:
         return push, push.stats().queued_out_messages
 
 

@@ -40,7 +40,9 @@ class PeerInfo:
         queued_in_bytes: Bytes received from it and not taken yet.
         sent_messages: Messages written to its connection.
         received_messages: Messages read from its connection.
-        dropped_messages: Messages to or from it that were dropped.
+        dropped_messages: Messages to or from it that were dropped as they came or while they were
+            queued. What the socket had taken from the queue before (`conflate`, late replies) is in
+            its own counters only.
         confirmed_messages: Messages it has confirmed to have read; stays 0 over ZMTP 3.0 and SP.
         subscriptions: Topics it subscribed to.
         rtt: Seconds a heartbeat took there and back, None if there was none yet.

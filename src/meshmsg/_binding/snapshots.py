@@ -84,8 +84,9 @@ class Reason(IntEnum):
         HEARTBEAT: Silent for longer than `heartbeat_timeout`, or than the ttl that its own PING
             promised; `detail` says which.
         EVICTED: The oldest of more than `half_open_max` unfinished handshakes; while an address
-            has more than 64 of them, its oldest. Up to 64 connections are accepted at once, so less
-            than that evicts honest peers that come together; they come again.
+            has more than 64 of them, its oldest. Where `connections_max` are there: the oldest one
+            that is unfinished for a second. Up to 64 connections are accepted at once, so less than
+            that evicts honest peers that come together; they come again.
         CONNECTIONS: One connection more than `connections_max`.
         NOT_ZMTP: Its first octets are no greeting of ZMTP; `detail` quotes them.
         OLD_ZMTP: It speaks ZMTP 1.0 or 2.0.
