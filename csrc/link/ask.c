@@ -75,7 +75,7 @@ ask_queue(mmi_engine *e, struct mmi_link_ask *ask)
 {
     bool some = ask_next(e) != NULL;
     mmi_fair_enter(&e->questions, &ask->place, ask_from(ask->link));
-    if (!some && ask_next(e) != NULL) {
+    if (!some && ask->link->socket->asked < MMI_ASKED_MAX) {
         mmi_ask_ring(e);
     }
 }
@@ -162,8 +162,8 @@ ask_over(struct mmi_link_ask *ask)
     mmi_list_rm(&ask->place.node);
     if (ask->taken) {
         ask->taken = false;
-        ask->link->socket->asked--;
-        if (ask_next(ask->link->engine) != NULL) {
+        bool full = ask->link->socket->asked-- == MMI_ASKED_MAX;
+        if (full && ask_next(ask->link->engine) != NULL) {
             mmi_ask_ring(ask->link->engine);
         }
     }

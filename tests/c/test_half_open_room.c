@@ -7,22 +7,11 @@
 #include "base/limits.h"
 #include "plat/sim/sim.h"
 #include "sockets.h"
+#include "strangers.h"
 
 enum { PLACES = 2 };
 
 static const uint64_t MS = 1000000;
-
-/* Streams of a third engine that connect and say nothing. */
-static void
-strangers(const mmi_plat *p, const char *endpoint, int count)
-{
-    mmi_addr at = { .kind = MMI_ADDR_TCP4, .ip = { 127, 0, 0, 1 } };
-    at.port = (uint16_t)atoi(strrchr(endpoint, ':') + 1);
-    for (int i = 0; i < count; i++) {
-        int stream;
-        CHECK_INT(p->connect(p->self, &at, &stream), MM_EAGAIN);
-    }
-}
 
 /* Who says nothing keeps nobody out for longer than a second; its successor is kept as long. */
 static void

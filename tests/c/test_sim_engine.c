@@ -7,6 +7,7 @@
 #include "engine/handle.h"
 #include "plat/sim/sim.h"
 #include "sockets.h"
+#include "strangers.h"
 #include "sched/sched.h"
 
 enum { EVENTS = 256 };
@@ -203,18 +204,6 @@ test_a_drain_ends_when_the_peer_has_confirmed_and_times_the_way(void)
     CHECK_INT(mm_drain(p.push, 500, 0, &info), MM_ETIMEDOUT);
     CHECK_INT(info.unconfirmed_messages, 1);
     stage_close(&s);
-}
-
-/* Strangers: streams of a third engine that connect and say nothing. */
-static void
-strangers(const mmi_plat *p, const char *endpoint, int count)
-{
-    mmi_addr at = { .kind = MMI_ADDR_TCP4, .ip = { 127, 0, 0, 1 } };
-    at.port = (uint16_t)atoi(strrchr(endpoint, ':') + 1);
-    for (int i = 0; i < count; i++) {
-        int stream;
-        CHECK_INT(p->connect(p->self, &at, &stream), MM_EAGAIN);
-    }
 }
 
 static void

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import threading
 import weakref
 from collections import deque
@@ -21,7 +20,7 @@ from typing import Any
 from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import ResourceError, UsageError
 from meshmsg._events.ended import Ended, log_ended, log_unlisted, may_come, take_ended
-from meshmsg._events.log_records import give, records, tell_of_error
+from meshmsg._events.log_records import block_signals, give, records, tell_of_error, until_over
 from meshmsg._events.outlet import Outlet
 
 SOCKETS_AT_ONCE = 64
@@ -32,6 +31,26 @@ ENDING_MAX = 1024
 is told."""
 JOIN_S = 1.0
 """Seconds the end of an engine waits for a function of a user's that is being called."""
+
+
+def polled_copy(fd: int, ready: select.poll, doing: str) -> int:
+    """Return a copy of a descriptor of the core, which `ready` waits for: the engine may be closed
+    in another thread.
+
+    Raises:
+        ResourceError: There is no descriptor for it. doing: what for.
+    """
+    copy = -1
+    try:
+        copy = os.dup(fd)
+        ready.register(copy, select.POLLIN)
+    except BaseException as error:
+        if copy >= 0:
+            os.close(copy)
+        if isinstance(error, OSError):
+            raise ResourceError(f"{doing}: {error}") from None
+        raise
+    return copy
 
 
 class _Teller:
@@ -79,10 +98,9 @@ class _Teller:
             raise self.error
 
     def _run(self) -> None:
+        until_over(block_signals)
         begun = False
         try:
-            # It is no thread for signals: they go to the program's own.
-            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             begun = self._begin()
         except Exception as error:  # no memory, say: it is the caller's
             self.error = error
@@ -90,12 +108,7 @@ class _Teller:
             self._opened.release()
         if not begun:
             return
-        over = False
-        while not over:
-            try:
-                over = self._turn()
-            except BaseException:  # no memory, not even to tell of that
-                continue
+        until_over(self._turn)
         self._tell_end()
 
     def _turn(self) -> bool:
@@ -119,17 +132,14 @@ class _Teller:
             outlet = self._first()
             if outlet is None or adopted(outlet, self.engine):
                 return False
-            fd = ffi.new("int *")
-            raise_for(lib.mm_events_open(self.engine, fd), "telling of events")
+            fd, doing = ffi.new("int *"), "telling of events"
+            raise_for(lib.mm_events_open(self.engine, fd), doing)
             try:
-                self._fd = os.dup(fd[0])  # a copy: the engine may be closed in another thread
-                self._ready.register(self._fd, select.POLLIN)
+                self._fd = polled_copy(fd[0], self._ready, doing)
                 _tellers[self.engine] = self
                 adopted(outlet, self.engine)
-            except BaseException as error:
+            except BaseException:
                 self._close()
-                if isinstance(error, OSError):
-                    raise ResourceError(f"telling of events: {error}") from None
                 raise
             return True
 

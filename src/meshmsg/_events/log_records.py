@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from traceback import print_exception
 from types import SimpleNamespace
@@ -44,6 +45,23 @@ def tell_of_error(where: str) -> None:
             print_exception(kind, error, trace)
     except BaseException:
         return  # standard error is closed, or there is no memory: there is nobody left to tell
+
+
+def until_over(turn: Callable[[], bool]) -> None:
+    """Call it until it says that it is over, also when there is no memory, not even to tell of
+    that."""
+    over = False
+    while not over:
+        try:
+            over = turn()
+        except BaseException:
+            continue
+
+
+def block_signals() -> bool:
+    """Leave signals to the program's own threads; a turn of one of ours, and then it is over."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    return True
 
 
 def record_of(level: int, words: str, event: Event | None = None, error: Any = None) -> Any:
@@ -121,37 +139,28 @@ class Records:
             thread.start()
         except RuntimeError:  # there is no thread left: the caller's own
             self._thread = threading.current_thread()
-            self._give_all()
+            until_over(self._give_one)
 
     def _run(self) -> None:
-        # It is no thread for signals: they go to the program's own.
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        self._give_all()
-
-    def _give_all(self) -> None:
-        more = True
-        while more:
-            try:
-                more = self._give_one()
-            except BaseException:  # no memory, not even to tell of that
-                continue
+        until_over(block_signals)
+        until_over(self._give_one)
 
     def _give_one(self) -> bool:
-        """Give the next record; false: there is none, or another thread gives them."""
+        """Give the next record; true: there is none, or another thread gives them."""
         with self._lock:
             if self._thread is not threading.current_thread():
-                return False
+                return True
             if not self._waiting:
                 self._note_left_out()
             if not self._waiting or self._over:
                 self._thread = None
-                return False
+                return True
             record = self._waiting.popleft()
         try:
             give(record)
         except BaseException:
             tell_of_error("a handler of the log 'meshmsg' raised what ends a program")
-        return True
+        return False
 
     def wait(self, seconds: float) -> None:
         """Wait until all were given, but not for a handler that does not return."""

@@ -17,7 +17,7 @@ from meshmsg._hints.plural import counted
 from meshmsg._security.allow import Allow, Applicant, Deny
 from meshmsg._security.allow_files import Stamp, looking, stamp_of
 from meshmsg._security.allow_list import check_user_id
-from meshmsg._security.files.believed import linked_by, replaced_by
+from meshmsg._security.files.believed import replaced_by
 from meshmsg._security.files.places import place_of
 from meshmsg._security.files.safe import read_file, unsafe
 
@@ -182,7 +182,7 @@ def _read(path: str) -> dict[str, str] | str:
             return wrong
         users[user] = password
     why = unsafe(path, state, "passwords")
-    if not why and (how := linked_by(path) or replaced_by(path)):
+    if not why and (how := replaced_by(path)):
         why = f" has passwords, and {how}"
     return f"{path}{why}" if why else users
 

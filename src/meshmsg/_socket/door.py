@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 import select
-import signal
 import threading
 import time
 from contextlib import suppress
@@ -23,7 +22,14 @@ from meshmsg._binding.errors import MeshError, ResourceError
 from meshmsg._binding.metadata import metadata_octets
 from meshmsg._binding.peer import properties_of
 from meshmsg._binding.snapshots import text
-from meshmsg._events.log_records import record_of, records, tell_of_error
+from meshmsg._events.event_thread import polled_copy
+from meshmsg._events.log_records import (
+    block_signals,
+    record_of,
+    records,
+    tell_of_error,
+    until_over,
+)
 from meshmsg._hints.plural import counted
 from meshmsg._security.allow import Allow, Applicant, Deny, Later, Rule
 from meshmsg._security.allow_list import is_user_id
@@ -77,27 +83,17 @@ class _Door:
         self._open()
 
     def _open(self) -> None:
-        fd = ffi.new("int *")
-        raise_for(lib.mm_questions_open(self.engine, fd), "asking who may come in")
-        self._fd = -1
+        fd, doing = ffi.new("int *"), "asking who may come in"
+        raise_for(lib.mm_questions_open(self.engine, fd), doing)
         try:
-            self._fd = os.dup(fd[0])  # a copy: the engine may be closed in another thread
-            self._ready.register(self._fd, select.POLLIN)
-        except BaseException as error:
+            self._fd = polled_copy(fd[0], self._ready, doing)
+        except BaseException:
             lib.mm_questions_close(self.engine)
-            if self._fd >= 0:
-                os.close(self._fd)
-            if isinstance(error, OSError):
-                raise ResourceError(f"asking who may come in: {error}") from None
             raise
 
     def _run(self) -> None:
-        over = False
-        while not over:
-            try:
-                over = self._turn()
-            except BaseException:  # no memory, not even to tell of that
-                continue
+        until_over(block_signals)
+        until_over(self._turn)
         self.over.set()
         with _lock:
             if _doors.get(self.engine) is self:
@@ -126,8 +122,6 @@ class _Door:
     def _turn(self) -> bool:
         """Answer what is asked, and wait for more; true: nobody can ask any more."""
         try:
-            # It is no thread for signals: they go to the program's own.
-            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             code = self._answer_all()
             if code < 0 or self._is_over():
                 return True
@@ -145,19 +139,14 @@ class _Door:
             self.watch = watch
 
     def _watch(self) -> None:
-        over = False
-        while not over:
-            try:
-                over = self._watch_once()
-            except BaseException:  # no memory, not even to tell of that
-                continue
+        until_over(block_signals)
+        until_over(self._watch_once)
 
     def _watch_once(self) -> bool:
         """Wait, and look; true: it is over."""
         if self.over.wait(LOOK_MS / 1000):
             return True
         try:
-            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             self._look()
         except BaseException:  # no memory, say
             tell_of_error("looking at files of security= failed, and goes on")

@@ -26,12 +26,12 @@ def check_believed(path: str | os.PathLike[str], what: str) -> None:
     """
     place = os.fspath(path)
     state = os.stat(place)
-    why = _changed_by(place, state) or linked_by(place)
+    why = _changed_by(place, state)
     if not why and stat.S_ISDIR(state.st_mode):
         with os.scandir(place) as entries:
             keys = sorted(one.path for one in entries if one.name.endswith(".key"))
         for key in keys:
-            if why := _changed_by(key, os.stat(key)) or linked_by(key):
+            if why := _changed_by(key, os.stat(key)) or _linked_by(key):
                 place = key
                 break
     why = why or replaced_by(place)
@@ -47,7 +47,7 @@ def _changed_by(path: str, state: os.stat_result) -> str:
     return ""
 
 
-def linked_by(path: str) -> str:
+def _linked_by(path: str) -> str:
     """Say whose link a path is, "" if it is none, or ours: who made it says which file it is."""
     state = os.lstat(path)
     if stat.S_ISLNK(state.st_mode) and state.st_uid not in (os.geteuid(), 0):
@@ -58,9 +58,11 @@ def linked_by(path: str) -> str:
 def replaced_by(path: str) -> str:
     """Say how others can put another file in its place, "" if they cannot.
 
-    By its folder, and of a link also by that of the file; but for a sticky one, where only the
-    owner of a file can.
+    By a link that is theirs; by its folder, and of a link also by that of the file; but for a
+    sticky one, where only the owner of a file can.
     """
+    if why := _linked_by(path):
+        return why
     for folder in {os.path.dirname(find(path)) for find in (os.path.abspath, os.path.realpath)}:
         state = os.stat(folder)
         if _others_write(state) and not state.st_mode & stat.S_ISVTX:

@@ -25,9 +25,7 @@ def place_of(given: str | os.PathLike[str], what: str) -> str:
     """
     path = os.fspath(given)
     if _has_content(path) and not os.path.lexists(path):
-        raise UsageError(
-            f"{what} is no path, but what a file has in it: give the path of the file"
-        ) from None
+        raise UsageError(f"{what} is no path, but what a file has in it: give the path of the file")
     return path
 
 
