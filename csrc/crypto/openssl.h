@@ -185,6 +185,7 @@ typedef long mmi_bio_ctrl(struct bio_st *bio, int what, long value, void *arg);
     X(int, X509_STORE_add_cert, (struct x509_store_st *store, struct x509_st *certificate)) \
     X(int, X509_STORE_add_crl, (struct x509_store_st *store, struct X509_crl_st *crl)) \
     X(int, X509_STORE_set_flags, (struct x509_store_st *store, unsigned long flags)) \
+    X(void, X509_STORE_set_verify_cb, (struct x509_store_st *store, mmi_ssl_verify *verify)) \
     X(struct x509_store_ctx_st *, X509_STORE_CTX_new, (void)) \
     X(void, X509_STORE_CTX_free, (struct x509_store_ctx_st *chain)) \
     X(int, X509_STORE_CTX_init, (struct x509_store_ctx_st *chain, struct x509_store_st *store, \
@@ -192,6 +193,7 @@ typedef long mmi_bio_ctrl(struct bio_st *bio, int what, long value, void *arg);
     X(struct X509_VERIFY_PARAM_st *, X509_STORE_CTX_get0_param, (const struct x509_store_ctx_st *chain)) \
     X(struct x509_st *, X509_STORE_CTX_get0_cert, (const struct x509_store_ctx_st *chain)) \
     X(struct x509_st *, X509_STORE_CTX_get_current_cert, (const struct x509_store_ctx_st *chain)) \
+    X(struct stack_st_X509 *, X509_STORE_CTX_get0_chain, (const struct x509_store_ctx_st *chain)) \
     X(int, X509_STORE_CTX_get_error, (const struct x509_store_ctx_st *chain)) \
     X(int, X509_STORE_CTX_get_error_depth, (const struct x509_store_ctx_st *chain)) \
     X(void, X509_STORE_CTX_set_error, (struct x509_store_ctx_st *chain, int error)) \
@@ -286,16 +288,20 @@ enum {
     MMI_BIO_CTRL_FLUSH = 11,
     MMI_BIO_C_SET_BUF_MEM_EOF_RETURN = 130,
     MMI_XN_FLAG_RFC2253 = 0x1110317,
+    MMI_X509_V_ERR_UNABLE_TO_GET_CRL = 3,
     MMI_X509_V_ERR_CERT_NOT_YET_VALID = 9,
     MMI_X509_V_ERR_CERT_HAS_EXPIRED = 10,
+    MMI_X509_V_ERR_CRL_HAS_EXPIRED = 12,
     MMI_X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT = 18,
     MMI_X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN = 19,
     MMI_X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY = 20,
     MMI_X509_V_ERR_CERT_REVOKED = 23,
     MMI_X509_V_ERR_INVALID_PURPOSE = 26,
     MMI_X509_V_ERR_CERT_REJECTED = 28,
+    MMI_X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER = 33,
     MMI_X509_V_ERR_HOSTNAME_MISMATCH = 62,
     MMI_X509_V_FLAG_CRL_CHECK = 0x4,
+    MMI_X509_V_FLAG_CRL_CHECK_ALL = 0x8,
     MMI_X509_V_FLAG_PARTIAL_CHAIN = 0x80000,
     MMI_X509_V_FLAG_NO_CHECK_TIME = 0x200000,
     MMI_X509_PURPOSE_SSL_CLIENT = 1,

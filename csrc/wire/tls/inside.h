@@ -149,6 +149,8 @@ void mmi_tls_said_sent(mmi_tls *t, size_t size);
 
 /* tls/verify.c: the callback of a context, and the same of a proof.  */
 int mmi_tls_verify(struct x509_store_ctx_st *chain, void *arg);
+/* What OpenSSL calls for each certificate of a chain, where lists of revoked ones are looked at. */
+int mmi_tls_forgive(int right_so_far, struct x509_store_ctx_st *chain);
 bool mmi_tls_judge(const mmi_tls_context *context, const mmi_tls_proof *proof);
 /* Who the peer is, once the handshake is over.  MM_ENOMEM; MM_EPROTO: there was to be a proof, and is none. */
 int mmi_tls_prove(mmi_tls *t, mmi_refusal *why);

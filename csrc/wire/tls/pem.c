@@ -173,7 +173,8 @@ mmi_tls_pem_use(mmi_tls_context *context, const mm_tls_opts *opts, char *why, si
         rc = pem_wrong(&p, mmi_tls_words(o));
     }
     if (rc == MM_OK && opts->crl.size > 0) {
-        flags |= MMI_X509_V_FLAG_CRL_CHECK;
+        flags |= MMI_X509_V_FLAG_CRL_CHECK | MMI_X509_V_FLAG_CRL_CHECK_ALL;
+        o->X509_STORE_set_verify_cb(store, mmi_tls_forgive);
         rc = pem_crl(&p, &opts->crl, store);
     }
     (void)o->X509_STORE_set_flags(store, flags);

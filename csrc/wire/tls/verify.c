@@ -76,6 +76,17 @@ verify_words(const mmi_tls *t, struct x509_store_ctx_st *chain, mmi_refusal *why
         (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "crl= says that it was taken back%s",
                              place);
         break;
+    case MMI_X509_V_ERR_UNABLE_TO_GET_CRL:
+    case MMI_X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER:
+        certificate_issuer(o, of, text, sizeof text);
+        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "crl= has no list of its issuer%s: %.60s",
+                             place, text);
+        break;
+    case MMI_X509_V_ERR_CRL_HAS_EXPIRED:
+        certificate_issuer(o, of, text, sizeof text);
+        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
+                             "the list of its issuer in crl= expired%s: %.60s", place, text);
+        break;
     case MMI_X509_V_ERR_INVALID_PURPOSE:
         (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
                              "its extended key usage is not that of a %s%s",
@@ -85,6 +96,25 @@ verify_words(const mmi_tls *t, struct x509_store_ctx_st *chain, mmi_refusal *why
         (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "%.90s%s",
                              o->X509_verify_cert_error_string(error), place);
     }
+}
+
+/* The last of a chain is believed itself: it needs no list, which only its signer could write, whom
+ * ca= need not have. */
+int
+mmi_tls_forgive(int right_so_far, struct x509_store_ctx_st *chain)
+{
+    const mmi_openssl *o = mmi_tls_library();
+    int error = o->X509_STORE_CTX_get_error(chain);
+    bool no_list = error == MMI_X509_V_ERR_UNABLE_TO_GET_CRL ||
+                   error == MMI_X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER;
+    const struct stack_st *all =
+        (const struct stack_st *)(const void *)o->X509_STORE_CTX_get0_chain(chain);
+    if (right_so_far != 1 && no_list &&
+        o->X509_STORE_CTX_get_error_depth(chain) == o->OPENSSL_sk_num(all) - 1) {
+        o->X509_STORE_CTX_set_error(chain, 0);
+        return 1;
+    }
+    return right_so_far;
 }
 
 /* SHA-256 of its public key, as SubjectPublicKeyInfo.  MM_ENOMEM. */

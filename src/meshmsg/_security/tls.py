@@ -82,7 +82,8 @@ class Tls(OverTls):
             "none".
         names: What the certificate of a server may be for, in place of the host of the endpoint:
             DNS names, or URIs such as "spiffe://etl/*".
-        crl: Certificates that are believed no more: the path of a PEM file, or PEM as bytes.
+        crl: Lists of certificates that were revoked: the path of a PEM file, or PEM as bytes. Each
+            certificate of a peer's chain needs one of its signer's, but for who is in `ca`.
         min_version: "1.3", or "1.2" for peers that have no newer one.
 
     Raises:
