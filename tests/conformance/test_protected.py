@@ -26,7 +26,7 @@ from tests.conformance.test_matrix import (
     run_simulated,
 )
 from tests.support.pairs import endpoint_for
-from tests.support.ways import CALLER, WAYS, Way
+from tests.support.ways import WAYS, Way
 
 OVER = [(name, transport) for name, way in WAYS.items() for transport in way.transports]
 
@@ -42,7 +42,7 @@ async def protected(case: Case, way: Way, first_serves: bool, a: Any, b: Any) ->
     """Run a case of two sockets that must be protected so, and the one must know the other."""
     [seen, sees] = [a.peers()[0], b.peers()[0]]
     assert (seen.mechanism, sees.mechanism) == (way.mechanism, way.mechanism)
-    assert (seen.user_id, sees.user_id) == ((CALLER, "") if first_serves else ("", CALLER))
+    assert (seen.user_id, sees.user_id) == ((way.caller, "") if first_serves else ("", way.caller))
     await case(a, b)
 
 

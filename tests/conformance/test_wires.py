@@ -1,5 +1,5 @@
-"""The suite over SP: every pair of roles that SP has x transport x {sync, asyncio} x who binds; in
-the simulated world; and with a peer of each wire on one socket.
+"""The suite over SP: every pair of roles that SP has x transport, protected by TLS or not x {sync,
+asyncio} x who binds; in the simulated world; and with a peer of each wire on one socket.
 
 Not here: the same over ZMTP (test_matrix.py); other libraries (tests/interop).
 """
@@ -28,6 +28,7 @@ from tests.conformance.suite import (
 )
 from tests.conformance.test_matrix import named, open_pair, run_case, run_simulated
 from tests.support.pairs import WAIT_S, endpoint_for
+from tests.support.ways import WAYS
 
 Case = Callable[[Any, Any], Awaitable[None]]
 LARGE = [b"x" * 300_000, b"small", b"", b"y" * 262_144, b"z" * 20_000]
@@ -98,7 +99,7 @@ async def over_sp(case: Case, a: Any, b: Any) -> None:
 
 @pytest.mark.parametrize("first_binds", [True, False], ids=["first-binds", "second-binds"])
 @pytest.mark.parametrize("mode", ["sync", "asyncio"])
-@pytest.mark.parametrize("transport", ["tcp", "ipc"])
+@pytest.mark.parametrize("transport", ["tcp", "ipc", "tls", "secret"])
 @pytest.mark.parametrize(("first", "second", "case"), CASES, ids=named)
 def test_a_pair_of_roles_over_sp(
     first: str,
@@ -110,9 +111,15 @@ def test_a_pair_of_roles_over_sp(
     short_path: Path,
 ) -> None:
     """The case holds for this pair, transport, mode and direction."""
-    url = endpoint_for(transport, short_path)
+    way = WAYS.get(transport)
+    if way is not None and way.missing:
+        pytest.skip(way.missing)
+    url = f"{way.scheme}tcp://127.0.0.1:0" if way else endpoint_for(transport, short_path)
+    policies = way.policies() if way else (None, None)
     module = meshmsg if mode == "sync" else aio
-    opened = partial(open_pair, module, (first, second), url, first_binds, wire="sp+")
+    opened = partial(
+        open_pair, module, (first, second), url, first_binds, wire="sp+", policies=policies
+    )
     asyncio.run(run_case(partial(over_sp, case), opened, mode))
 
 

@@ -10,9 +10,13 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import meshmsg as mm
+from meshmsg._security.files.secret_files import write_secret
 from tests.support.certificates import make
 
 CALLER = "caller"
@@ -34,6 +38,8 @@ class Way:
     scheme: str = ""
     """In front of endpoints."""
     transports: tuple[str, ...] = ("tcp", "ipc")
+    caller: str = CALLER
+    """The user id of the side that does not serve."""
     threads: bool = False
     """Whether it needs a thread, and so is in no simulated world (tests/c has those)."""
 
@@ -63,6 +69,23 @@ def tls() -> tuple[mm.Tls, mm.Tls]:
     return served, mm.Tls(cert=client.pem(), key=client.key_pem(), allow=[pins[0]])
 
 
+@cache
+def _folder() -> TemporaryDirectory[str]:
+    """Until this process ends: a policy looks at its file as long as it is there."""
+    return TemporaryDirectory(prefix="ways")
+
+
+@cache
+def secret_file(name: str = "cluster.secret") -> Path:
+    """A file with a secret; another name, another secret."""
+    return write_secret(Path(_folder().name) / name)
+
+
+def secret() -> tuple[mm.Secret, mm.Secret]:
+    """Policies of one secret that both know."""
+    return mm.Secret(secret_file()), mm.Secret(secret_file())
+
+
 WAYS: dict[str, Way] = {
     "curve": Way("CURVE", "curve", curve),
     "curve-dialer-serves": Way("CURVE", "curve", lambda: curve()[::-1], binder_serves=False),
@@ -71,4 +94,5 @@ WAYS: dict[str, Way] = {
         "PLAIN", "", lambda: plain()[::-1], binder_serves=False, threads=True
     ),
     "tls": Way("TLS", "tls", tls, scheme="tls+", transports=("tcp",)),
+    "secret": Way("TLS", "tls", secret, scheme="tls+", transports=("tcp",), caller=""),
 }
