@@ -207,7 +207,7 @@ def test_a_session_of_single_octets_is_understood() -> None:
         client.accepted(peer.frame()[1])
         for octet in ref.frame(client.seal(b"a", curve.MORE)) + ref.frame(client.seal(b"b")):
             peer.send(bytes([octet]))
-        peer.send(ref.frame(client.seal(b"\x04PING\x00\x01context", curve.COMMAND)))
+        peer.send(ref.frame(client.seal(b"\x04PING\x00\x00context", curve.COMMAND)))
         assert pull.recv_frames(timeout=WAIT_S) == [b"a", b"b"]
         said = [client.open(peer.frame()[1])]
         while said[-1][1] != b"\x04PONGcontext":
@@ -243,7 +243,7 @@ def test_an_idle_connection_takes_little_memory() -> None:
         for count in range(50):
             peer = peers.enter_context(RawPeer(pull.endpoint))
             client = let_in(peer)
-            peer.send(ref.frame(client.seal(b"\x04PING\x00\x01context", curve.COMMAND)))
+            peer.send(ref.frame(client.seal(b"\x04PING\x00\x00context", curve.COMMAND)))
             while client.open(peer.frame()[1])[1] != b"\x04PONGcontext":
                 pass
             if count == 9:
