@@ -7,11 +7,10 @@ all get the same messages, and a queue holds more than a turn takes.
 from __future__ import annotations
 
 import gc
-import resource
 import time
 
+from ..base.descriptors import allow_files
 from ..base.memory import memory
-from ..base.need import BenchError
 from ..base.task import Task
 from ..peers.seam import End, Peer, Sender
 from .paced import Several
@@ -21,7 +20,6 @@ TURN = 100
 """Messages taken from one subscriber before the next has its turn."""
 QUIET_SECONDS = 1.0
 """How long connections are idle before their memory is looked at."""
-SPARE_FILES = 200
 
 
 def publish(peer: Peer, task: Task, parent: Parent) -> tuple[End, Fact]:
@@ -49,16 +47,6 @@ def subscribe(peer: Peer, task: Task, parent: Parent) -> tuple[End, Fact]:
             end.recv_count(turn)
         left -= turn
     return Several(ends), {"count": task.count * len(ends), "end_s": time.monotonic()}
-
-
-def allow_files(count: int) -> None:
-    """Let this process have so many descriptors open."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count + SPARE_FILES
-    if hard != resource.RLIM_INFINITY and hard < wanted:
-        raise BenchError(f"{wanted} descriptors are needed; the limit is {hard} (ulimit -Hn)")
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # some take several a connection
 
 
 class Kept(End):

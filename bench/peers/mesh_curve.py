@@ -35,7 +35,7 @@ class MeshCurve(Mesh):
     """Message by message."""
 
     name = "meshmsg-curve"
-    transports = ("tcp", "ipc")
+    transports: tuple[str, ...] = ("tcp", "ipc")
     kinds: tuple[str, ...] = ("thr", "lat", "connections")
 
     def missing(self) -> str | None:

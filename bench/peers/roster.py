@@ -11,6 +11,7 @@ from ..base.rooms import ONLY_IN_A_CHECKOUT, room_with
 from .mesh import Mesh, MeshSpin
 from .mesh_aio import MeshAio
 from .mesh_batch import MeshBatch
+from .mesh_crowd import CrowdedCurve, CrowdedTls
 from .mesh_curve import MeshCurve, MeshCurveBatch
 from .mesh_sp import MeshSp, MeshSpBatch
 from .mesh_tls import MeshTls, MeshTlsBatch
@@ -56,6 +57,8 @@ PEERS: dict[str, Peer] = {
         MeshCurveBatch(),
         MeshTls(),
         MeshTlsBatch(),
+        CrowdedCurve(),
+        CrowdedTls(),
         Pyzmq(),
         PyzmqBatch(),
         PyzmqAio(),

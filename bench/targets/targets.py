@@ -48,7 +48,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "lat tcp": (
         *("meshmsg", "meshmsg-spin", "meshmsg-asyncio", "pyzmq", "pyzmq-asyncio"),
         *("raw-c", "raw-c-spin", "meshmsg-sp", "pynng", "meshmsg-curve", "pyzmq-curve"),
-        *("meshmsg-tls", "pynng-tls"),
+        *("meshmsg-tls", "pynng-tls", "meshmsg-curve-crowd", "meshmsg-tls-crowd"),
     ),
     "fanout tcp": ("meshmsg", "meshmsg-batch", "pyzmq"),
     "survey tcp": ("meshmsg", "meshmsg-sp", "nanomsg", "raw-c-epoll"),
@@ -162,6 +162,7 @@ def curve() -> list[Target]:
         *least("P14", "thr tcp", ours, theirs, sizes),
         *least("P14", "thr tcp", f"{ours}-batch", "libsodium-c", alone),
         Target("P14", "lat tcp", "p50_us", ours, "meshmsg", 1.3, low=True, at=64),
+        Target("P14", "lat tcp", "p99_us", f"{ours}-crowd", ours, 2.0, low=True, at=64),
         Target("P14", "connections tcp", "connects_per_s", ours, theirs, 1.5, at="1,000"),
         Target("P14", "connections tcp", "server_bytes", ours, "", 8192, low=True, at="1,000"),
     ]
@@ -179,6 +180,7 @@ def tls() -> list[Target]:
         *least("P14", "thr tcp", f"{ours}-batch", alone, dict.fromkeys((64, 1024), 0.8)),
         *least("P14", "thr tcp", ours, "pynng-tls", dict.fromkeys((64, 1024), 1.0)),
         Target("P14", "lat tcp", "p50_us", ours, "meshmsg", 1.3, low=True, at=64),
+        Target("P14", "lat tcp", "p99_us", f"{ours}-crowd", ours, 2.0, low=True, at=64),
         Target("P14", "connections tcp", "server_bytes", ours, "", 20480, low=True, at="1,000"),
     ]
 
