@@ -145,8 +145,12 @@ class Rule:
         return self.list is not None or self.function is not None
 
 
-def rule_of(allow: Allowed) -> Rule:
+def rule_of(allow: Allowed, check: Callable[[object], None]) -> Rule:
     """Return what `allow=` means.
+
+    Args:
+        allow: As it was given.
+        check: Refuses a key that is given here, and can be nobody's.
 
     Raises:
         UsageError: It is nothing of that kind, or a file or key is wrong.
@@ -157,6 +161,7 @@ def rule_of(allow: Allowed) -> Rule:
     if isinstance(allow, AllowList):
         return Rule(list=allow)
     if isinstance(allow, KeyPair) or is_key(allow):
+        check(allow)
         return Rule(list=AllowList([allow]))  # type: ignore[list-item]
     if isinstance(allow, (str, os.PathLike)):
         file = AllowFile(allow)
@@ -164,7 +169,10 @@ def rule_of(allow: Allowed) -> Rule:
     if callable(allow):
         return Rule(function=allow)
     if isinstance(allow, Iterable):
-        return Rule(list=AllowList(allow))
+        keys = allow if isinstance(allow, Mapping) else list(allow)
+        for key in keys:
+            check(key)
+        return Rule(list=AllowList(keys))
     raise UsageError(
         f"allow is {type(allow).__name__}; it is mm.ANYBODY, a file, a folder, keys, an "
         "mm.AllowList or a function"

@@ -18,7 +18,7 @@ from meshmsg._security.files.key_files import read_keys
 from meshmsg._security.files.places import place_of
 from meshmsg._security.keys import KeyPair, SecretKey, key_octets, public_of
 from meshmsg._security.policy import Policy, need
-from meshmsg._security.public_keys import PIN, PublicKey, has_certificate, is_key, public_key
+from meshmsg._security.public_keys import PublicKey, is_key, of_certificates, public_key
 
 KEYS_MAX = 3
 """Pairs of a server that is rotating them."""
@@ -72,7 +72,7 @@ class Curve(Policy):
         put(self, "_pairs", _pairs_of(key))
         put(self, "_server", "" if server is None else _server_key(server))
         _check(self._pairs, self._server, allow)
-        rule = Rule() if allow is None else rule_of(allow)
+        rule = Rule() if allow is None else rule_of(allow, _check_allowed)
         self._put(rule, server=server, key=key, allow=allow)
 
     def _refusal(self, url: str, *, binds: bool, insecure: bool) -> str:
@@ -145,17 +145,21 @@ def _pair_of(key: SecretSource) -> KeyPair:
 def _server_key(server: PublicKey) -> str:
     """Return the server's key, which is none of a certificate."""
     key = public_key(server, "server")
-    what = ""
-    if isinstance(server, str) and server.startswith(PIN):
-        what = "a pin, which is"
-    elif isinstance(server, (str, os.PathLike)) and not is_key(server) and has_certificate(server):
-        what = f"{os.fspath(server)}, a certificate, which is"
-    if what:
+    if what := of_certificates(server):
         raise UsageError(
-            f"server is {what} for mm.Tls(allow=...); CURVE has keys: the path of the server's "
-            ".key file, or 40 characters of Z85"
+            f"server is {what}, which is for mm.Tls(allow=...); CURVE has keys: the path of the "
+            "server's .key file, or 40 characters of Z85"
         )
     return key
+
+
+def _check_allowed(given: object) -> None:
+    """Refuse a key of a list that no client of CURVE can have."""
+    if what := of_certificates(given):
+        raise UsageError(
+            f"allow has {what}, which is for mm.Tls(allow=...); CURVE has keys: paths of .key "
+            "files, or 40 characters of Z85"
+        )
 
 
 def _check(pairs: tuple[KeyPair, ...], server: str, allow: object) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+from typing import TypeGuard
 
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
@@ -105,6 +106,28 @@ def _pin_in(path: str, pem: bytes) -> bytes:
         return pin_of(pem)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
+
+
+def of_certificates(given: object) -> str:
+    """Say what it is, if it is of a certificate, and so no key of CURVE; "" if not."""
+    if isinstance(given, str) and given.startswith(PIN):
+        return "a pin"
+    return (
+        f"{os.fspath(given)}, a certificate" if _is_file(given) and has_certificate(given) else ""
+    )
+
+
+def of_curve(given: object) -> str:
+    """Say what it is, if it is a key of CURVE, and so none of a certificate; "" if not."""
+    if isinstance(given, KeyPair):
+        return "a KeyPair"
+    return f"{os.fspath(given)}, a key" if _is_file(given) and not has_certificate(given) else ""
+
+
+def _is_file(given: object) -> TypeGuard[str | os.PathLike[str]]:
+    if not isinstance(given, (str, os.PathLike)) or is_key(given):
+        return False
+    return os.path.isfile(given)
 
 
 def has_certificate(path: str | os.PathLike[str]) -> bool:

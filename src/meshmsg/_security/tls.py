@@ -17,6 +17,7 @@ from meshmsg._security.allow import Allowed, Rule, rule_of
 from meshmsg._security.certificates.expiry import Expiry
 from meshmsg._security.files.places import place_of
 from meshmsg._security.policy import Followed, Policy, need
+from meshmsg._security.public_keys import of_curve
 from meshmsg._security.tls_files import Pem, PemSource, Secrets, TlsFiles
 
 SCHEMES = ("tls+tcp://", "sp+tls+tcp://")
@@ -115,7 +116,7 @@ class Tls(OverTls):
                 "who is believed? Say ca= (who signs the peers' certificates: a PEM file, or "
                 '"system"), or allow= (pins of their keys)'
             )
-        rule = Rule() if allow is None else rule_of(allow)
+        rule = Rule() if allow is None else rule_of(allow, _check_allowed)
         files = {"certificate": cert, "key": key, "ca": None if ca == "system" else ca, "crl": crl}
         plain = {
             "names": b"".join(name.encode() + b"\0" for name in _names(names)),
@@ -162,6 +163,15 @@ class Secret(OverTls):
         place = place_of(path, "path")
         object.__setattr__(self, "_files", TlsFiles({"secrets": Secrets(place)}, {}, None))
         self._put(Rule(), path=place)
+
+
+def _check_allowed(given: object) -> None:
+    """Refuse a key of a list that no certificate can have."""
+    if what := of_curve(given):
+        raise UsageError(
+            f"allow has {what} of CURVE, which is for mm.Curve(allow=...); TLS has pins: paths of "
+            "certificates, or sha256// and base64"
+        )
 
 
 def _one_of(what: str, value: str, known: dict[str, int]) -> int:
