@@ -108,6 +108,10 @@ public final class JeromqPeer
 
     private void secure(String[] words)
     {
+        if (words[1].equals("plain-server")) {
+            check(socket.setPlainServer(true));
+            return;
+        }
         if (words[1].equals("plain-client")) {
             check(socket.setPlainUsername(words[2]));
             check(socket.setPlainPassword(words[3]));

@@ -10,6 +10,8 @@ enum { LINE_BYTES = 1024, NAME_BYTES = 256, RECONNECT_MS = 20 };
 /* Do a request; what stands after its verb is args. False: errno says why, and nothing was said. */
 typedef bool (*peer_verb_fn)(zsock_t **sock, char *args);
 
+static zactor_t *peer_auth; /* that reads passwords; NULL: nobody does */
+
 static bool
 peer_ok(void)
 {
@@ -21,6 +23,7 @@ peer_close(zsock_t **sock, char *args)
 {
     (void)args;
     zsock_destroy(sock);
+    zactor_destroy(&peer_auth);
     return peer_ok();
 }
 
@@ -57,6 +60,14 @@ peer_secure(zsock_t **sock, char *args)
     char how[NAME_BYTES], one[NAME_BYTES], two[NAME_BYTES], server[NAME_BYTES];
     int words = sscanf(args, "%255s %255s %255s %255s", how, one, two, server);
     errno = EINVAL;
+    if (words == 2 && strcmp(how, "plain-server") == 0) {
+        zactor_destroy(&peer_auth);
+        peer_auth = zactor_new(zauth, NULL);
+        zstr_sendx(peer_auth, "PLAIN", one, NULL);
+        (void)zsock_wait(peer_auth);
+        zsock_set_plain_server(*sock, 1);
+        return peer_ok();
+    }
     if (words < 3) {
         return false;
     }
@@ -238,5 +249,6 @@ main(void)
         fflush(stdout);
     }
     zsock_destroy(&sock);
+    zactor_destroy(&peer_auth);
     return 0;
 }

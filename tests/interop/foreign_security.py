@@ -7,6 +7,7 @@ Not here: libzmq by way of pyzmq, and what only it can do (test_curve.py, test_p
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,3 +135,15 @@ class SecuredTests:
             theirs.connect(ours.bind(of_its_own()))
             wait_until(lambda: is_told(ours, mm.Reason.NOT_ALLOWED, "has another password"))
             assert not ours.peers()
+
+    def test_a_server_of_passwords_lets_us_in(self, theirs: Peer, tmp_path: Path) -> None:
+        """czmq reads a file of them; JeroMQ has nobody to ask, and takes any."""
+        file = tmp_path / "passwords"
+        file.write_text("us=horse\n", encoding="ascii")
+        theirs.open(zmq.PULL)
+        theirs.secure("plain-server", str(file))
+        with mm.Push(security=mm.Plain(user="us", password="horse")) as ours:
+            self.join(ours, theirs, False)
+            ours.send(b"hi", timeout=WAIT_S)
+            assert theirs.recv() == b"hi"
+            assert ours.peers()[0].mechanism == "PLAIN"
