@@ -8,7 +8,7 @@
 #include "tls_pair.h"
 #include "wire/tls/tls.h"
 
-enum { UPDATE_REQUESTED = 1, FLOOD = 5000, OURS_MAX = 64 * 1024 };
+enum { UPDATE_REQUESTED = 1, FLOOD = 5000, OURS_MAX = 64 * 1024, EACH = 5 };
 
 static const mmi_openssl *tls;
 static const mmi_mechanism *const table = &mmi_mechanism_tls;
@@ -184,6 +184,56 @@ test_tls_1_2_is_spoken_where_it_is_asked_for(void)
     }
 }
 
+/* Their flight of that number comes with one octet changed, or is cut there: whether ours is done. */
+static bool
+shake_harmed(foreign *f, int flight, size_t at, bool cut, size_t *size)
+{
+    uint8_t in[OURS_MAX];
+    size_t used = 0;
+    f->rc = table->feed(f->ours, NULL, 0, &used, &f->why);
+    for (int i = 0, seen = 0; i < TLS_STEPS_MAX && f->rc == MMI_STEP_MORE; i++) {
+        to_theirs(f);
+        tls->ERR_clear_error();
+        f->there = tls->SSL_do_handshake(f->theirs.ssl) == 1;
+        size_t came = from_theirs(f, in, sizeof in);
+        bool harmed = came > 0 && seen++ == flight;
+        if (harmed) {
+            *size = came;
+            at = at < came ? at : came - 1; /* signatures are not all of one size */
+            in[at] ^= cut ? 0 : 0x10;
+            came = cut ? at : came;
+        }
+        if (came > 0) {
+            f->rc = table->feed(f->ours, in, came, &used, &f->why);
+        }
+        if (harmed && cut) {
+            break;
+        }
+    }
+    tls->ERR_clear_error();
+    return f->rc == MMI_STEP_DONE;
+}
+
+/* All that both say is plain until then: certificates, and the keys that are signed. */
+static void
+test_a_plain_flight_of_tls_1_2_that_is_changed_or_cut_anywhere_is_not_done(void)
+{
+    for (int dials = 0; dials < 2; dials++) {
+        for (int flight = 0; flight < 2 - dials; flight++) {
+            size_t size = 1, refused = 0;
+            for (size_t at = 0; at < 2 * size; at += EACH) {
+                foreign f;
+                foreign_open(&f, dials, MM_TLS_1_2, MMI_TLS1_2_VERSION, NULL);
+                CHECK(!shake_harmed(&f, flight, at / 2, at % 2 == 0, &size));
+                CHECK(f.rc == MMI_STEP_MORE || (f.rc == MM_EPROTO && f.why.reason != 0));
+                refused += f.rc == MM_EPROTO;
+                foreign_close(&f);
+            }
+            CHECK(refused > 10);
+        }
+    }
+}
+
 static void
 test_tls_1_2_has_forward_secrecy_and_no_old_cipher(void)
 {
@@ -305,6 +355,7 @@ main(void)
     }
     RUN(test_openssl_alone_is_a_peer_either_way);
     RUN(test_tls_1_2_is_spoken_where_it_is_asked_for);
+    RUN(test_a_plain_flight_of_tls_1_2_that_is_changed_or_cut_anywhere_is_not_done);
     RUN(test_tls_1_2_has_forward_secrecy_and_no_old_cipher);
     RUN(test_groups_that_cost_a_listener_much_are_not_taken);
     RUN(test_who_offers_something_else_by_alpn_is_no_peer);
