@@ -184,7 +184,7 @@ test_tls_1_2_is_spoken_where_it_is_asked_for(void)
     }
 }
 
-/* Their flight of that number comes with one octet changed, or is cut there: whether ours is done. */
+/* Their flight of that number comes with one octet changed, or cut there: whether ours is done. */
 static bool
 shake_harmed(foreign *f, int flight, size_t at, bool cut, size_t *size)
 {
