@@ -79,6 +79,7 @@ def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     engine.close_all()
     gc.collect()
+    gc.freeze()  # what outlives a test is not walked after each later one: it was most of the time
     assert lib.mm_live_handles() == handles, "sockets or engines are still open"
     if request.node.get_closest_marker("leaves_threads"):
         return

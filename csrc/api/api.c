@@ -134,7 +134,8 @@ mm_live_handles(void)
 int
 mm_socket_defaults(int role, mm_socket_opts *opts)
 {
-    if (mmi_proto_find(role) == NULL) {
+    const mmi_proto_ops *ops = mmi_proto_find(role);
+    if (ops == NULL) {
         return MM_EINVAL;
     }
     *opts = (mm_socket_opts){
@@ -142,7 +143,7 @@ mm_socket_defaults(int role, mm_socket_opts *opts)
         .recv_queue_messages = MMI_QUEUE_MESSAGES,
         .send_queue_bytes = MMI_QUEUE_BYTES,
         .recv_queue_bytes = MMI_QUEUE_BYTES,
-        .overflow = MM_OVERFLOW_BLOCK,
+        .overflow = ops->overflow != 0 ? ops->overflow : MM_OVERFLOW_BLOCK,
         .message_size_max = MMI_MESSAGE_SIZE_MAX,
         .frames_max = MMI_FRAMES_MAX,
         .topic_size_max = MMI_TOPIC_SIZE_MAX,
@@ -157,25 +158,25 @@ mm_socket_defaults(int role, mm_socket_opts *opts)
         .linger_ms = MMI_LINGER_MS,
         .spin_us = MM_SPIN_AUTO,
     };
-    if (role == MM_PUB || role == MM_XPUB || role == MM_SURVEYOR || role == MM_BUS) {
-        opts->overflow = MM_OVERFLOW_DROP_NEWEST;
-    } else if (role == MM_ROUTER || role == MM_REP || role == MM_RESPONDENT) {
-        opts->overflow = MM_OVERFLOW_ERROR;
-    }
     return MM_OK;
 }
 
-static bool
-api_opts_valid(int role, const mm_socket_opts *o)
+int
+mm_role_shares(int role)
 {
-    bool named = role == MM_REQ || role == MM_DEALER || role == MM_ROUTER;
-    if (o->identity_size > MM_IDENTITY_MAX || (o->identity_size > 0 && !named) ||
+    const mmi_proto_ops *ops = mmi_proto_find(role);
+    return ops != NULL && ops->shares ? 1 : 0;
+}
+
+static bool
+api_opts_valid(const mmi_proto_ops *role, const mm_socket_opts *o)
+{
+    if (o->identity_size > MM_IDENTITY_MAX || (o->identity_size > 0 && !role->named) ||
         (o->identity_size > 0 && o->identity[0] == 0)) {
         return false;
     }
-    bool shares = role == MM_PUSH || role == MM_DEALER || role == MM_PAIR || role == MM_REQ;
-    if (o->no_peer > MM_NO_PEER_DROP || (o->no_peer != MM_NO_PEER_AS_FULL && !shares) ||
-        (o->no_peer == MM_NO_PEER_DROP && role == MM_REQ)) {
+    if (o->no_peer > MM_NO_PEER_DROP || (o->no_peer != MM_NO_PEER_AS_FULL && !role->shares) ||
+        (o->no_peer == MM_NO_PEER_DROP && role->keeps)) {
         return false;
     }
     return o->overflow >= MM_OVERFLOW_BLOCK && o->overflow <= MM_OVERFLOW_DROP_OLDEST &&
@@ -193,7 +194,7 @@ mm_socket_open(mm_handle engine, int role, const mm_socket_opts *opts, mm_handle
     mm_socket_opts defaults;
     int rc = mm_socket_defaults(role, &defaults);
     opts = opts != NULL ? opts : &defaults;
-    if (rc != MM_OK || !api_opts_valid(role, opts)) {
+    if (rc != MM_OK || !api_opts_valid(mmi_proto_find(role), opts)) {
         return MM_EINVAL;
     }
     void *object;

@@ -369,7 +369,7 @@ io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
 }
 
 /* A queue that has outgrown the caches is slow for both ends.  So who sends many and may wait lets
- * it drain first; but as long as it does drain: a peer that stands still costs one such wait.
+ * it drain first; but as long as it does drain: a peer that is stalled costs one such wait.
  * MM_ECLOSED: s is gone; MM_EINTR. */
 static int
 io_throttle(mmi_socket *s, mmi_api_wait *w)

@@ -10,7 +10,6 @@
 #include "meshmsg_binding.h"
 
 enum {
-    MMI_BATCH_MESSAGES_MAX = 65536,          /* messages a batch takes at most */
     MMI_BATCH_INLINE_MAX = 262144,           /* bytes: a larger frame is given by reference */
     MMI_BATCH_SPANS_MAX = 4096,              /* entries of queues it takes them from */
     MMI_BATCH_WHOLE_MIN = 32                 /* messages of one segment that are worth no copy */

@@ -49,6 +49,7 @@ int mm_batch_known(const mm_batch *batch, uint64_t peer, mm_known *out);
 
 /* ---- sending.  Packed: the frames of a message end to end, and their sizes ---- */
 int mm_send_now(mm_handle socket, const void *body, size_t size);   /* mm_send that never waits */
+int mm_role_shares(int role);          /* 1: it gives each message to one of its peers, so it takes no_peer */
 int mm_send_waits(mm_handle socket);   /* a send that got MM_EAGAIN: 1: is to wait; 0: not (overflow, no_peer) */
 /* Up to MM_PARTS_MAX frames, without entering the kernel or waiting for a lock: *more is then 0, or MM_MORE_SETTLE:
  * queued, mm_settle has the rest, or MM_MORE_SEND: nothing was done, as it takes mm_send_frames. */

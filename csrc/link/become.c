@@ -100,8 +100,9 @@ become_keep_peer(mmi_link *link)
     link->pipe.framing = peer.framing;
     link->pipe.peer_role = peer.role;
     snprintf(link->features, sizeof link->features, "%s", peer.features);
-    link->pipe.hears_refusals = (peer.role == MM_REQ || peer.role == MM_SURVEYOR) &&
-                                mmi_wire_knows(peer.features, "refuse");
+    const mmi_proto_ops *role = mmi_proto_find(peer.role);
+    bool asks = role != NULL && role->asks;
+    link->pipe.hears_refusals = asks && mmi_wire_knows(peer.features, "refuse");
     int rc = become_keep_known(link, &peer);
     return rc == MM_OK ? become_keep_identity(link, &peer) : rc;
 }

@@ -33,7 +33,7 @@ typedef struct mmi_silence {
     uint64_t gone_ns;                    /* without one, when it is given up; UINT64_MAX: not    */
     uint64_t untaken, written;              /* at the last look                                     */
     uint64_t moved_ns;                   /* when it last took something, as far as we know       */
-    uint64_t stalled_ns;                 /* when it was told that it stands still; 0: it does not */
+    uint64_t stalled_ns;                 /* when it was told that it is stalled; 0: it is not */
 } mmi_silence;
 
 /* What the answer that let it in says of it. */

@@ -26,7 +26,7 @@ mmi_tx_decide(mmi_tx_look in)
     if (!in.whole || in.ends) {
         return MMI_TX_NEXT_END;
     }
-    if (in.paced && !in.full && !in.hurries && !in.worth) {
+    if (in.paced && !in.full && !in.finishes && !in.worth) {
         return MMI_TX_NEXT_ROUND;
     }
     return in.pending && in.rounds ? MMI_TX_NEXT_WRITE : MMI_TX_NEXT_END;

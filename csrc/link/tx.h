@@ -66,7 +66,7 @@ typedef struct mmi_tx_look {
     bool whole;                /* the stream took all that it was offered */
     bool full;                 /* which was as much as a write takes */
     bool ends;                 /* PART or CLOSE was asked for meanwhile */
-    bool hurries;              /* no more comes: its socket is closing, or it is no peer any more */
+    bool finishes;              /* no more comes: its socket is closing, or it is no peer any more */
     bool paced, worth, pending;
     bool rounds;               /* it may write once more before others get their turn */
 } mmi_tx_look;

@@ -338,7 +338,7 @@ out_look(const mmi_link *link, const mmi_link_write *last, int round)
         .whole = last->n >= 0 && (size_t)last->n == last->total,
         .full = last->full,
         .ends = mmi_tx_ends(link),
-        .hurries = link->state != MMI_LINK_ACTIVE || link->socket->closing,
+        .finishes = link->state != MMI_LINK_ACTIVE || link->socket->closing,
         .paced = mmi_tx_is_paced(link),
         .worth = mmi_link_flush_worth(link),
         .pending = mmi_link_pending(link),

@@ -130,6 +130,8 @@ dealer_unclaimed(const void *ps, uint64_t *bytes)
 
 const mmi_proto_ops mmi_dealer_ops = {
     .role = MM_DEALER,
+    .named = true,
+    .shares = true,
     .sock_size = sizeof(dealer_sock),
     .pipe_size = sizeof(dealer_pipe),
     .init = dealer_init,

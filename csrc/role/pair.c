@@ -133,6 +133,7 @@ pair_unclaimed(const void *ps, uint64_t *bytes)
 
 const mmi_proto_ops mmi_pair_ops = {
     .role = MM_PAIR,
+    .shares = true,
     .sock_size = sizeof(pair_sock),
     .pipe_size = sizeof(pair_pipe),
     .init = pair_init,

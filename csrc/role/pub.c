@@ -333,6 +333,7 @@ xpub_unclaimed(const void *ps, uint64_t *bytes)
 
 const mmi_proto_ops mmi_pub_ops = {
     .role = MM_PUB,
+    .overflow = MM_OVERFLOW_DROP_NEWEST,
     .sock_size = sizeof(pub_sock),
     .pipe_size = sizeof(pub_pipe),
     .init = pub_init,
@@ -353,6 +354,7 @@ const mmi_proto_ops mmi_pub_ops = {
 
 const mmi_proto_ops mmi_xpub_ops = {
     .role = MM_XPUB,
+    .overflow = MM_OVERFLOW_DROP_NEWEST,
     .sock_size = sizeof(pub_sock),
     .pipe_size = sizeof(pub_pipe),
     .init = xpub_init,

@@ -101,6 +101,7 @@ push_backlog(const void *ps, uint64_t *bytes)
 
 const mmi_proto_ops mmi_push_ops = {
     .role = MM_PUSH,
+    .shares = true,
     .sock_size = sizeof(push_sock),
     .pipe_size = sizeof(push_pipe),
     .init = push_init,

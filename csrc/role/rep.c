@@ -143,6 +143,7 @@ mmi_rep_ready(const void *ps)
 
 const mmi_proto_ops mmi_rep_ops = {
     .role = MM_REP,
+    .overflow = MM_OVERFLOW_ERROR,
     .sock_size = sizeof(mmi_rep),
     .pipe_size = sizeof(mmi_rep_pipe),
     .init = mmi_rep_init,

@@ -350,6 +350,10 @@ req_unclaimed(const void *ps, uint64_t *bytes)
 
 const mmi_proto_ops mmi_req_ops = {
     .role = MM_REQ,
+    .named = true,
+    .shares = true,
+    .keeps = true,
+    .asks = true,
     .sock_size = sizeof(req_sock),
     .pipe_size = sizeof(req_pipe),
     .init = req_init,

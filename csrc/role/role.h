@@ -12,6 +12,10 @@
 
 typedef struct mmi_proto_ops {
     int role;                            /* mm_role */
+    int overflow;                        /* MM_OVERFLOW_ by default; 0: MM_OVERFLOW_BLOCK */
+    /* Takes an identity; shares out, so takes no_peer; but not MM_NO_PEER_DROP: it asks, and a caller
+     * waits for what was dropped; asks, so refusals of its peers are for it. */
+    bool named, shares, keeps, asks;
     size_t sock_size, pipe_size;         /* private state, allocated and zeroed by the engine */
     int (*init)(void *ps, mmi_proto_host *host);      /* MM_ENOMEM */
     /* After every pipe was removed; frees and counts (dropped_closed) what it still holds. */

@@ -357,6 +357,8 @@ router_unclaimed(const void *ps, uint64_t *bytes)
 
 const mmi_proto_ops mmi_router_ops = {
     .role = MM_ROUTER,
+    .overflow = MM_OVERFLOW_ERROR,
+    .named = true,
     .sock_size = sizeof(router_sock),
     .pipe_size = sizeof(router_peer),
     .init = router_init,

@@ -321,6 +321,8 @@ surveyor_unclaimed(const void *ps, uint64_t *bytes)
 
 const mmi_proto_ops mmi_surveyor_ops = {
     .role = MM_SURVEYOR,
+    .overflow = MM_OVERFLOW_DROP_NEWEST,
+    .asks = true,
     .sock_size = sizeof(surveyor_sock),
     .pipe_size = sizeof(surveyor_pipe),
     .init = surveyor_init,

@@ -126,7 +126,7 @@ mmi_pollset_rm(mmi_engine *e, mmi_pollset *g, mm_handle socket)
 
 /* What was given out comes after what fired since: so all have their turn. */
 static void
-group_look_again(mmi_pollset *g)
+pollset_look_again(mmi_pollset *g)
 {
     mmi_list *node;
     while ((node = mmi_list_pop_front(&g->given)) != NULL) {
@@ -195,7 +195,7 @@ mmi_pollset_poll(mmi_engine *e, mmi_pollset *g, mm_ready *out, uint32_t cap, int
     if (g->waiter != NULL) {
         return MM_ESTATE;
     }
-    group_look_again(g);
+    pollset_look_again(g);
     int count = (int)pollset_pop(e, g, out, cap);
     pollset_hush(e, g);
     if (count == 0 && timeout_ms == 0) {

@@ -86,8 +86,8 @@ ipc_close(const mmi_plat *pl, const mmi_tran_listener *l)
 }
 
 const mmi_tran mmi_tran_ipc = { .scheme = "ipc",
-                                .flags =
-                                    MMI_TRAN_LOCAL | MMI_TRAN_SP | MMI_TRAN_MARKS | MMI_TRAN_USERS,
+                                .flags = MMI_TRAN_LOCAL | MMI_TRAN_WIRES | MMI_TRAN_MARKS |
+                                         MMI_TRAN_USERS,
                                 .parse = ipc_parse,
                                 .resolve = ipc_resolve,
                                 .dial = ipc_dial,

@@ -70,7 +70,7 @@ tcp_close(const mmi_plat *pl, const mmi_tran_listener *l)
 }
 
 const mmi_tran mmi_tran_tcp = { .scheme = "tcp",
-                                .flags = MMI_TRAN_SP | MMI_TRAN_OUTER,
+                                .flags = MMI_TRAN_WIRES | MMI_TRAN_OUTER,
                                 .parse = tcp_parse,
                                 .resolve = tcp_resolve,
                                 .dial = tcp_dial,

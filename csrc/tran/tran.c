@@ -48,9 +48,9 @@ tran_unknown(char *why)
         const char *prefix;
         uint32_t flags;                  /* that it needs */
     } forms[] = { { "", 0 },
-                  { "sp+", MMI_TRAN_SP },
+                  { "sp+", MMI_TRAN_WIRES },
                   { MMI_URL_OUTER, MMI_TRAN_OUTER },
-                  { "sp+" MMI_URL_OUTER, MMI_TRAN_SP | MMI_TRAN_OUTER } };
+                  { "sp+" MMI_URL_OUTER, MMI_TRAN_WIRES | MMI_TRAN_OUTER } };
     for (size_t f = 0; f < MMI_COUNT_OF(forms); f++) {
         for (size_t i = 0; i < TRANS_MAX && trans[i] != NULL && at < sizeof list; i++) {
             if ((trans[i]->flags & forms[f].flags) == forms[f].flags) {
@@ -71,7 +71,7 @@ mmi_tran_parse(const char *text, int use, mmi_url *out, char *why)
     }
     const mmi_tran *tran = mmi_tran_of(out);
     uint32_t needed =
-        (out->wire->prefix[0] != '\0' ? MMI_TRAN_SP : 0u) | (out->outer ? MMI_TRAN_OUTER : 0u);
+        (out->wire->prefix[0] != '\0' ? MMI_TRAN_WIRES : 0u) | (out->outer ? MMI_TRAN_OUTER : 0u);
     if (tran == NULL || (tran->flags & needed) != needed) {
         return tran_unknown(why);
     }

@@ -16,7 +16,7 @@
 enum {
     MMI_TRAN_LOCAL = 1,   /* its endpoints are of this machine: bind asks for no MM_OPT_INSECURE */
     MMI_TRAN_LENDS = 2,   /* its streams are made by plat->pair: what is written may be lent */
-    MMI_TRAN_SP = 4,      /* sp+scheme:// is an endpoint, too */
+    MMI_TRAN_WIRES = 4,      /* a wire may be named in front of its endpoints: sp+scheme:// */
     MMI_TRAN_OUTER = 16,  /* [sp+]tls+scheme:// is one, too: an outer mechanism comes first */
     MMI_TRAN_MARKS = 8,   /* a wire that marks its messages on some transports does so here: SP */
     MMI_TRAN_USERS = 32   /* its streams tell whose program is at the other side: ends/user.c looks */

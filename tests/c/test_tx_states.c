@@ -393,7 +393,7 @@ test_a_caller_leaves_to_the_runner_only_what_follows_closely(void)
 
 /* What follows a write, for each look; - is either. */
 static const struct {
-    char whole, ends, paced, full, hurries, worth, pending, rounds;
+    char whole, ends, paced, full, finishes, worth, pending, rounds;
     mmi_tx_next next;
 } LOOKS[] = {
     { 'n', '-', '-', '-', '-', '-', '-', '-', MMI_TX_NEXT_END },     /* no room, or an error */
@@ -428,7 +428,7 @@ test_every_look_decides_as_its_row_says(void)
                              .ends = (i & 2) != 0,
                              .paced = (i & 4) != 0,
                              .full = (i & 8) != 0,
-                             .hurries = (i & 16) != 0,
+                             .finishes = (i & 16) != 0,
                              .worth = (i & 32) != 0,
                              .pending = (i & 64) != 0,
                              .rounds = (i & 128) != 0 };
@@ -436,7 +436,7 @@ test_every_look_decides_as_its_row_says(void)
         for (size_t j = 0; j < MMI_COUNT_OF(LOOKS); j++) {
             if (says(LOOKS[j].whole, look.whole) && says(LOOKS[j].ends, look.ends) &&
                 says(LOOKS[j].paced, look.paced) && says(LOOKS[j].full, look.full) &&
-                says(LOOKS[j].hurries, look.hurries) && says(LOOKS[j].worth, look.worth) &&
+                says(LOOKS[j].finishes, look.finishes) && says(LOOKS[j].worth, look.worth) &&
                 says(LOOKS[j].pending, look.pending) && says(LOOKS[j].rounds, look.rounds)) {
                 CHECK_INT(next, LOOKS[j].next);
                 found++;

@@ -2,7 +2,7 @@
 before it, after it and at once, and a program that exports the names of a copy of its own.
 
 Not here: what is done with OpenSSL (tests/c/test_openssl.c); what was tried on other Pythons, and
-why it is bound so (docs/adr/0050-libraries-found.md).
+why it is bound so (docs/adr/0069-bound-to-itself.md).
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from meshmsg._binding.peer_info import PeerInfo
 from meshmsg._binding.snapshots import Event, EventKind, Reason, text
 from meshmsg._events.outlet import read_events
 from meshmsg._hints.plural import counted, plural
+from meshmsg._socket.options import SHARING
 from meshmsg._socket.peers import Attempt, all_peers, attempts_of, first_peers, peer_count
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ ENDING = {
 """Peers that are sent nothing more, by `PeerInfo.stopping`."""
 SILENT_S = 0.05
 """Seconds without a word after which it is worth a sentence."""
-SHARING = (lib.MM_PUSH, lib.MM_DEALER, lib.MM_REQ, lib.MM_PAIR)
-"""Roles that send to any one peer: no room means no room at any."""
 TROUBLE = (
     EventKind.CONNECT_FAILED,
     EventKind.HANDSHAKE_FAILED,

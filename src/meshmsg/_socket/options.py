@@ -30,8 +30,8 @@ _NO_PEER: dict[str | None, int] = {
     "error": lib.MM_NO_PEER_ERROR,
     "drop": lib.MM_NO_PEER_DROP,
 }
-_SHARING = (lib.MM_PUSH, lib.MM_DEALER, lib.MM_PAIR, lib.MM_REQ)
-"""Roles that give each message to one of their peers."""
+SHARING = tuple(role for role in range(1, lib.MM_ROLE_COUNT) if lib.mm_role_shares(role))
+"""Roles that give each message to one of their peers: no room means no room at any."""
 _U32_MAX = 2**32 - 1
 _U64_MAX = 2**63 - 1
 _PEER_MAX = 2**64 - 1
@@ -96,7 +96,7 @@ _NOT_OF: dict[str, set[int]] = {
     "spin": _SENDING,
 }
 _OF: dict[str, set[int]] = {
-    "no_peer": set(_SHARING),
+    "no_peer": set(SHARING),
     "topic_size_max": {lib.MM_PUB, lib.MM_SUB, lib.MM_XPUB, lib.MM_XSUB},
     "subscriptions_max": {lib.MM_PUB, lib.MM_XPUB},
 }
@@ -241,7 +241,7 @@ def _spin_us(value: object) -> int:
 def _no_peer(role: int, value: object) -> int:
     if value not in _NO_PEER:
         raise UsageError(f"no_peer is {value!r}; it is 'block', 'error', 'drop' or None")
-    if value is not None and role not in _SHARING:
+    if value is not None and role not in SHARING:
         raise UsageError(
             f"no_peer is {value!r}, and only Push, Dealer, Pair and Req have a choice there: they "
             "give each message to one of their peers"
