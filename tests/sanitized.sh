@@ -33,7 +33,7 @@ tsan)
     mkdir -p "$TLS_CERTIFICATES"
     $python -c 'import pathlib, sys; from tests.support.certificates import write; write(pathlib.Path(sys.argv[1]))' "$TLS_CERTIFICATES"
     for program in test_engine_threads test_lead test_loop_lead test_pollset test_memory \
-        test_engine_beside test_engine_burst test_tx_room test_link_small test_large test_lead_states test_waiter test_curve test_plain \
+        test_engine_beside test_engine_burst test_tx_room test_link_small test_link_ack test_large test_lead_states test_waiter test_curve test_plain \
         test_tls test_tls_records test_tls_sockets test_mechanism_flood test_mechanism_steps test_applicants test_applicants_ahead test_secret; do
         $cc $flags "tests/c/$program.c" "$folder"/c/core/*.o -pthread -ldl -o "$folder/c/$program"
         TSAN_OPTIONS=die_after_fork=0:halt_on_error=1 "$folder/c/$program"

@@ -179,6 +179,11 @@ api_opts_valid(const mmi_proto_ops *role, const mm_socket_opts *o)
         (o->no_peer == MM_NO_PEER_DROP && role->keeps)) {
         return false;
     }
+    if (((o->flags & MM_OPT_AT_LEAST_ONCE) != 0 && role->again == NULL) ||
+        (((o->flags & MM_OPT_ACK_MANUAL) != 0 || o->prefetch > 0) && !role->acks) ||
+        o->prefetch > MM_PREFETCH_MAX) {
+        return false;
+    }
     return o->overflow >= MM_OVERFLOW_BLOCK && o->overflow <= MM_OVERFLOW_DROP_OLDEST &&
            o->send_queue_messages > 0 && o->recv_queue_messages > 0 && o->send_queue_bytes > 0 &&
            o->recv_queue_bytes > 0 && o->frames_max > 0 && o->half_open_max > 0 &&

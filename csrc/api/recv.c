@@ -44,6 +44,15 @@ io_take_one(mmi_socket *s, uint32_t max_messages, uint64_t max_bytes, mmi_span *
     return rc;
 }
 
+/* Whoever asks for the next is done with what it got before, unless it says so itself. */
+static void
+io_asked(mmi_socket *s)
+{
+    if ((s->opts.flags & MM_OPT_ACK_MANUAL) == 0) {
+        mmi_acks_done_all(&s->host);
+    }
+}
+
 /* Takes what is there, up to the limits; but no more than is worth a copy, should that be up to us.
  * MM_OK: some; MM_EAGAIN: nothing there; MM_ENOMEM: nothing taken. */
 static int
@@ -72,6 +81,9 @@ io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes, 
             break;   /* the last one: a large message, or a segment that needs no copy if alone */
         }
     }
+    if (rc == MM_EAGAIN) {
+        mmi_acks_tell_all(&s->host); /* it is done with all it had: perhaps more waits for that */
+    }
     s->stats.received_messages += b->message_count - before;
     s->stats.received_bytes += b->bytes - bytes_before;
     mmi_socket_touch(s);
@@ -87,6 +99,7 @@ mmi_api_fill(mm_handle socket, mmi_batch *b)
     mmi_socket *s;
     if (rc != MM_OK && mmi_api_enter(socket, &s) == MM_OK) {
         s->stats.received_messages -= lost;
+        mmi_acks_lost(&s->host); /* nobody will be done with them */
         mmi_drop_count(&s->host, MMI_DROP_MEMORY, 0, lost);
         mmi_engine_leave(s->engine);
     }
@@ -135,7 +148,7 @@ io_first(mmi_socket *s, mmi_batch *b, const io_limits *limits, uint64_t max_byte
 static int
 io_recv(mm_handle socket, mmi_batch *b, const io_limits *limits, mmi_api_wait *w)
 {
-    bool goes_on = limits->gather_ns > 0 && b->taken_count > 0;   /* it has returned 0 */
+    bool goes_on = limits->gather_ns > 0 && b->taken_count > 0; /* it has returned 0 */
     if (!goes_on) {
         mmi_batch_reset(b);
         b->lasting = limits->lasting;
@@ -147,10 +160,11 @@ io_recv(mm_handle socket, mmi_batch *b, const io_limits *limits, mmi_api_wait *w
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
     if (rc != MM_OK) {
-        return goes_on ? mmi_api_fill(socket, b) : rc;   /* closed meanwhile: what it has */
+        return goes_on ? mmi_api_fill(socket, b) : rc; /* closed meanwhile: what it has */
     }
     mmi_engine *e = s->engine;
     if (!goes_on) {
+        io_asked(s);
         rc = io_first(s, b, limits, bytes, w);
         bool far = limits->gather_ns > UINT64_MAX - e->now_ns;
         b->gather_end_ns = far ? UINT64_MAX : e->now_ns + limits->gather_ns;
@@ -194,6 +208,7 @@ mm_recv_nowait(mm_handle socket, mm_batch *batch, int *more)
         return rc;
     }
     mmi_socket *s = object;
+    io_asked(s);
     mmi_msg *m;
     rc = s->ops->recv == NULL ? MM_ENOTSUP : s->ops->recv(s->state, &m);
     if (rc == MM_OK) {
@@ -204,7 +219,7 @@ mm_recv_nowait(mm_handle socket, mm_batch *batch, int *more)
             mmi_socket_touch(s);
         }
     }
-    *more = mmi_engine_leaves_quick(e) ? 0 : MM_MORE_SETTLE;   /* also for what was dropped */
+    *more = mmi_engine_leaves_quick(e) ? 0 : MM_MORE_SETTLE; /* also for what was dropped */
     pthread_mutex_unlock(&e->lock);
     return rc == MM_OK ? 1 : rc;
 }
@@ -233,6 +248,9 @@ mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t
     mmi_engine *e = s->engine;
     mmi_batch *b = (mmi_batch *)batch;
     b->lasting = true;
+    if (b->message_count == 0) {
+        io_asked(s);
+    }
     if (s->ops->recv == NULL) {
         rc = MM_ENOTSUP;
     } else if (b->message_count < max_messages && b->bytes < max_bytes) {
@@ -249,7 +267,7 @@ mm_batch_finish(mm_handle socket, mm_batch *batch)
 {
     mmi_batch *b = (mmi_batch *)batch;
     if (b->taken_count == 0) {
-        return (int)batch->message_count;   /* nothing was taken, or it was finished before */
+        return (int)batch->message_count; /* nothing was taken, or it was finished before */
     }
     int count = mmi_api_fill(socket, b);
     int rc = count > 0 ? mmi_batch_bodies(b) : MM_OK;

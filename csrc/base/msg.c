@@ -37,7 +37,8 @@ msg_block(uint64_t count, uint64_t owner_count, size_t body_size, uint8_t **body
     m->owner_count = (uint32_t)owner_count;
     m->pipe_id = 0;
     m->known = NULL;
-    m->key = 0;
+    m->key = m->number = 0;
+    m->origin = (mmi_origin){ .attempt = 0 };
     m->size = body_size;
     m->frames = (mmi_frame *)(m + 1);
     m->owners = owner_count == 0 ? NULL : (mmi_msg **)(m->frames + count);
@@ -244,7 +245,8 @@ mmi_msg_borrow(mmi_msg *m, mmi_frame *frame, const uint8_t *body, size_t size)
     m->borrowed = true;
     m->count = m->frame_count = 1;
     m->envelope_count = m->owner_count = 0;
-    m->pipe_id = m->key = 0;
+    m->pipe_id = m->key = m->number = 0;
+    m->origin.attempt = 0;
     m->known = NULL;
     m->size = size;
     m->cost = 0;

@@ -25,6 +25,14 @@ typedef struct mmi_frame {
 /* What stands in a queue: one message, or a segment of several (base/segment.h). */
 typedef enum mmi_msg_kind { MMI_MSG_ONE, MMI_MSG_SEGMENT_OUT, MMI_MSG_SEGMENT_IN } mmi_msg_kind;
 
+/* Where a message was first, of one whose receivers acknowledge: which connection of its sender, and
+ * which number it had there.  attempt: how often it was handed to somebody, this time included; 0:
+ * this is where it is first. */
+typedef struct mmi_origin {
+    uint64_t epoch, number;
+    uint32_t attempt;
+} mmi_origin;
+
 typedef struct mm_msg {
     atomic_uint refs;
     uint8_t kind;              /* mmi_msg_kind                                      */
@@ -36,6 +44,9 @@ typedef struct mm_msg {
     uint64_t pipe_id;          /* received: from whom.  to be sent: to whom, or 0   */
     mmi_known *known;          /* received: whom its peer is known as, or NULL      */
     uint64_t key;              /* REQ: the request id                               */
+    uint64_t number;           /* received and counted: on its connection, from 1; of a segment, that of
+                                  the message at 0.  0: not counted */
+    mmi_origin origin;
     size_t size;               /* bytes of all frames                               */
     size_t cost;               /* of a segment: what a queue charges for it            */
     mmi_frame *frames;

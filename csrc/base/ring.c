@@ -33,7 +33,9 @@ mmi_ring_fini(mmi_ring *r)
         mmi_msg_unref(r->slots[ring_slot(r, i)]);
     }
     mmi_free(r->slots);
+    bool keeps = r->keeps;
     mmi_ring_init(r, r->count_max, r->bytes_max);
+    r->keeps = keeps;
 }
 
 bool
@@ -49,15 +51,18 @@ mmi_ring_low(const mmi_ring *r)
 }
 
 int
-mmi_ring_reserve(mmi_ring *r)
+mmi_ring_reserve_for(mmi_ring *r, uint32_t entries)
 {
-    if (r->slot_count < r->cap) {
+    if (r->cap - r->slot_count >= entries) {
         return MM_OK;
     }
-    if (r->cap > UINT32_MAX / 2) {
+    if (r->slot_count > UINT32_MAX / 4 || entries > UINT32_MAX / 4) {
         return MM_ENOMEM;
     }
     uint32_t cap = r->cap == 0 ? (uint32_t)RING_CAP_MIN : r->cap * 2;
+    while (cap - r->slot_count < entries) {
+        cap *= 2;
+    }
     mmi_msg **slots = mmi_realloc(NULL, (size_t)cap * sizeof(*slots));
     if (slots == NULL) {
         return MM_ENOMEM;
@@ -70,6 +75,12 @@ mmi_ring_reserve(mmi_ring *r)
     r->cap = cap;
     r->head = 0;
     return MM_OK;
+}
+
+int
+mmi_ring_reserve(mmi_ring *r)
+{
+    return mmi_ring_reserve_for(r, 1);
 }
 
 int
@@ -106,7 +117,7 @@ mmi_ring_pop(mmi_ring *r)
     mmi_msg *m = r->slots[r->head];
     r->head = ring_slot(r, 1);
     ring_left(r, m);
-    if (r->slot_count == 0 && r->cap > RING_CAP_IDLE) {
+    if (r->slot_count == 0 && r->cap > RING_CAP_IDLE && !r->keeps) {
         mmi_free(r->slots);
         r->slots = NULL;
         r->cap = r->head = 0;
@@ -167,6 +178,16 @@ mmi_ring_at(const mmi_ring *r, uint32_t i)
 {
     MMI_ASSERT(i < r->slot_count);
     return r->slots[ring_slot(r, i)];
+}
+
+void
+mmi_ring_replace_at(mmi_ring *r, uint32_t i, mmi_msg *m)
+{
+    mmi_msg *before = mmi_ring_at(r, i);
+    MMI_ASSERT(before->count == m->count);
+    r->bytes += mmi_msg_cost(m) - mmi_msg_cost(before);
+    r->slots[ring_slot(r, i)] = m;
+    mmi_msg_unref(before);
 }
 
 mmi_msg *

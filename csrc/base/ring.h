@@ -15,6 +15,7 @@ typedef struct mmi_ring {
     uint32_t cap, head, slot_count;
     uint32_t count, count_max;
     size_t bytes, bytes_max;   /* as mmi_msg_cost charges them */
+    bool keeps;                /* its slots, also while it is empty: what was reserved stays so */
 } mmi_ring;
 
 void mmi_ring_init(mmi_ring *r, uint32_t count_max, size_t bytes_max);
@@ -37,6 +38,7 @@ bool mmi_ring_fits_entry(const mmi_ring *r, const mmi_msg *m);   /* a message, o
 bool mmi_ring_low(const mmi_ring *r); /* at least half empty: time to wake who waits */
 /* MM_OK: the next push cannot say MM_ENOMEM, unless a pop comes first; MM_ENOMEM. */
 int mmi_ring_reserve(mmi_ring *r) MMI_WARN_UNUSED;
+int mmi_ring_reserve_for(mmi_ring *r, uint32_t entries) MMI_WARN_UNUSED;   /* so many pushes */
 /* MM_OK: took the reference (of a borrowed message, a copy of it); MM_EAGAIN full; MM_ENOMEM. */
 int mmi_ring_push(mmi_ring *r, mmi_msg *m) MMI_WARN_UNUSED;
 mmi_msg *mmi_ring_pop(mmi_ring *r);                     /* an entry; NULL: empty */
@@ -46,6 +48,7 @@ mmi_msg *mmi_ring_pop_one(mmi_ring *r);
  * max_bytes.  false: empty. */
 bool mmi_ring_take(mmi_ring *r, uint32_t max_messages, size_t max_bytes, mmi_span *out);
 mmi_msg *mmi_ring_at(const mmi_ring *r, uint32_t i);    /* i-th entry, i < slot_count */
+void mmi_ring_replace_at(mmi_ring *r, uint32_t i, mmi_msg *m);   /* by as many messages; takes m */
 mmi_msg *mmi_ring_remove_at(mmi_ring *r, uint32_t i);   /* takes the i-th out, order kept */
 /* Puts an entry behind the i-th, whatever the limits.  MM_OK: took it; MM_ENOMEM. */
 int mmi_ring_insert_after(mmi_ring *r, uint32_t i, mmi_msg *m) MMI_WARN_UNUSED;

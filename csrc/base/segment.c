@@ -37,18 +37,32 @@ mmi_segment_out_new(const struct mmi_framing *framing, size_t cap)
 }
 
 mmi_segment_out *
-mmi_segment_out_view(mmi_segment_out *owner, size_t at)
+mmi_segment_out_view_of_nothing(void)
 {
-    mmi_segment_out *view = mmi_realloc(NULL, sizeof *view);
+    mmi_segment_out *view = mmi_alloc(sizeof *view);
     if (view != NULL) {
         segment_init(&view->msg, MMI_MSG_SEGMENT_OUT);
-        view->framing = owner->framing;
-        view->first = view->used = view->cap = at;
-        view->room = 0;
-        view->data = owner->data;
-        view->owner = mmi_msg_ref(&owner->msg);
-        view->msg.owners = &view->owner;
-        view->msg.owner_count = 1;
+    }
+    return view;
+}
+
+void
+mmi_segment_out_view_begin(mmi_segment_out *view, mmi_segment_out *owner, size_t at)
+{
+    view->framing = owner->framing;
+    view->first = view->used = view->cap = at;
+    view->data = owner->data;
+    view->owner = mmi_msg_ref(&owner->msg);
+    view->msg.owners = &view->owner;
+    view->msg.owner_count = 1;
+}
+
+mmi_segment_out *
+mmi_segment_out_view(mmi_segment_out *owner, size_t at)
+{
+    mmi_segment_out *view = mmi_segment_out_view_of_nothing();
+    if (view != NULL) {
+        mmi_segment_out_view_begin(view, owner, at);
     }
     return view;
 }
@@ -228,6 +242,8 @@ mmi_segment_in_copy(const mmi_segment_in *segment, uint32_t i)
     }
     if (m != NULL) {
         mmi_msg_from(m, segment->msg.pipe_id, segment->msg.known);
+        m->number = segment->msg.number > 0 ? segment->msg.number + i : 0;
+        m->origin = segment->msg.origin;
     }
     return m;
 }

@@ -68,6 +68,10 @@ mmi_segment_out *mmi_segment_out_new(const struct mmi_framing *framing,
  * the view, while it ends there, have what was appended (mmi_segment_out_follow), so that what goes to
  * many stands in memory once.  NULL: no memory. */
 mmi_segment_out *mmi_segment_out_view(mmi_segment_out *owner, size_t at) MMI_WARN_UNUSED;
+/* The same in two steps, of which the second cannot fail: of nothing yet, to be given up by
+ * mmi_msg_unref; then of octets of that owner. */
+mmi_segment_out *mmi_segment_out_view_of_nothing(void) MMI_WARN_UNUSED;
+void mmi_segment_out_view_begin(mmi_segment_out *view, mmi_segment_out *owner, size_t at);
 /* The view now reaches to an octet of its owner; what it holds more is for its queue to count. */
 static inline void
 mmi_segment_out_follow(mmi_segment_out *view, size_t end)

@@ -41,6 +41,7 @@ mm_batch_free(mm_batch *batch)
     mmi_free(b->body);
     mmi_free(b->body_offset);
     mmi_free(b->known);
+    mmi_free(b->lease);
     mmi_free(b->taken);
     mmi_free(b->data);
     mmi_free(b->offset);
@@ -82,6 +83,7 @@ mmi_batch_reset(mmi_batch *b)
     }
     b->message_count = 0;
     b->bytes = 0;
+    b->leased = false;
     b->pub = (mm_batch){ 0 };
 }
 
@@ -276,6 +278,9 @@ batch_copy(mmi_batch *b)
     batch_compare(b);
     for (uint32_t i = 0; i < b->taken_count; i++) {
         const mmi_segment_in *segment = mmi_segment_in_of(b->taken[i].msg);
+        if (b->leased) {
+            mmi_batch_lease_add(b, pen.message, &b->taken[i]);
+        }
         if (segment == NULL) {
             batch_copy_one(b, &pen, b->taken[i].msg);
         } else {
@@ -321,6 +326,7 @@ batch_point(mmi_batch *b)
     pub->one_peer = span->msg->pipe_id;
     pub->known = span->msg->known != NULL;
     b->whole = span->msg;
+    b->whole_first = span->first;
     b->taken_count = 0;
 }
 
@@ -376,6 +382,7 @@ void
 mmi_batch_lend(mmi_batch *b, mmi_msg *m)
 {
     b->whole = m;
+    b->whole_first = 0;
     b->envelope[0] = m->envelope_count;
     b->peer[0] = m->pipe_id;
     b->pub.message_count = 1;
@@ -402,7 +409,7 @@ mmi_batch_fill(mmi_batch *b, uint32_t *lost)
     for (uint32_t i = 0; i < b->taken_count && !big; i++) {
         frames += batch_span_frames(&b->taken[i]);
     }
-    if (!mmi_batch_known_room(b) ||
+    if (!mmi_batch_known_room(b) || !mmi_batch_lease_room(b) ||
         !batch_size_arrays(b, b->message_count, frames, big ? 0 : b->bytes)) {
         if (!whole) {
             return batch_lose(b, lost);

@@ -23,6 +23,10 @@ typedef struct mmi_batch {
     uint64_t bytes;
     uint64_t gather_end_ns;                  /* when a receive that gathers is over */
     mmi_msg *whole;                          /* the entry that pub points into, or NULL */
+    uint32_t whole_first;                    /* pub's first message in it */
+    mm_lease *lease;                         /* of what was copied, of each message; or NULL */
+    uint32_t lease_cap;
+    bool leased;                             /* it has them */
     mmi_known **known;                       /* whom peers of what was copied are known as */
     uint32_t known_count, known_cap;
     atomic_uint refs;                        /* its user, and each array exported from it */
@@ -56,6 +60,9 @@ mmi_batch *mmi_batch_ref(mmi_batch *b);
 bool mmi_batch_known_room(mmi_batch *b) MMI_WARN_UNUSED;
 void mmi_batch_known_add(mmi_batch *b, mmi_known *known);
 void mmi_batch_known_drop(mmi_batch *b);
+/* batch/lease.c.  Likewise: room for what is known of what was taken; then that of a span, as message i and on. */
+bool mmi_batch_lease_room(mmi_batch *b) MMI_WARN_UNUSED;
+void mmi_batch_lease_add(mmi_batch *b, uint32_t i, const mmi_span *span);
 /* Of message i, which there is: leading frames that are routing; frame j, those included. */
 uint32_t mmi_batch_envelope(const mm_batch *batch, uint32_t i);
 const void *mmi_batch_frame(const mm_batch *batch, uint32_t i, uint32_t j, size_t *size);

@@ -9,7 +9,7 @@
 
 static PyTypeObject *form_type;
 /* Names of attributes, made once: each is found by its address. */
-static PyObject *form_peer_name, *form_frames_name, *form_topic_name;
+static PyObject *form_peer_name, *form_frames_name, *form_topic_name, *form_lease_name;
 
 bool
 mmi_form_is(PyObject *object)
@@ -70,6 +70,18 @@ form_topic(const mm_batch *batch, uint32_t from)
     return PyUnicode_DecodeUTF8((const char *)data, size, "surrogateescape");
 }
 
+/* (peer, number, epoch, sequence, attempt); None: it is not acknowledged. */
+static PyObject *
+form_lease(const mm_batch *batch, uint32_t i)
+{
+    mm_lease lease;
+    return mm_batch_lease(batch, i, &lease) == 0
+               ? mmi_py_none()
+               : Py_BuildValue("(KKKKI)", (unsigned long long)lease.peer,
+                               (unsigned long long)lease.number, (unsigned long long)lease.epoch,
+                               (unsigned long long)lease.seq, (unsigned int)lease.attempt);
+}
+
 PyObject *
 mmi_form_full(const mmi_form *form, const mm_batch *batch, uint32_t i, uint32_t from, uint32_t to)
 {
@@ -77,10 +89,12 @@ mmi_form_full(const mmi_form *form, const mm_batch *batch, uint32_t i, uint32_t 
     const uint8_t *data = mmi_py_frame(batch, to - 1, &size);
     PyObject *made = mmi_py_make(form->full, data, size);
     uint32_t rest = form->first == MMI_FIRST_PEER ? from + 1 : from;
-    if (made != NULL && (!form_set(made, form_peer_name, form_peer(form, batch, i, from)) ||
-                         !form_set(made, form_frames_name, mmi_py_frames(batch, rest, to)) ||
-                         (form->first == MMI_FIRST_TOPIC &&
-                          !form_set(made, form_topic_name, form_topic(batch, from))))) {
+    if (made != NULL &&
+        (!form_set(made, form_peer_name, form_peer(form, batch, i, from)) ||
+         !form_set(made, form_frames_name, mmi_py_frames(batch, rest, to)) ||
+         (mmi_form_is_leased(form) && !form_set(made, form_lease_name, form_lease(batch, i))) ||
+         (form->first == MMI_FIRST_TOPIC &&
+          !form_set(made, form_topic_name, form_topic(batch, from))))) {
         Py_CLEAR(made);
     }
     return made;
@@ -91,7 +105,7 @@ form_message(const mmi_form *form, const mm_batch *batch, uint32_t i)
 {
     uint32_t from, to;
     mmi_py_span(batch, i, &from, &to);
-    if (to - from > 1) {
+    if (to - from > 1 || mmi_form_is_leased(form)) {
         return mmi_form_full(form, batch, i, from, to);
     }
     PyObject *type = mmi_form_class(form, batch, mmi_py_peer(batch, i)), *made = NULL;
@@ -169,7 +183,8 @@ form_first(PyObject *name, mmi_first_frame *first)
     static const char *const NAMES[] = { [MMI_FIRST_FRAME] = "frame",
                                          [MMI_FIRST_TOPIC] = "topic",
                                          [MMI_FIRST_PEER] = "peer",
-                                         [MMI_FIRST_WAY] = "way" };
+                                         [MMI_FIRST_WAY] = "way",
+                                         [MMI_FIRST_LEASE] = "lease" };
     for (size_t i = 0; PyUnicode_Check(name) && i < sizeof(NAMES) / sizeof(*NAMES); i++) {
         if (PyUnicode_CompareWithASCIIString(name, NAMES[i]) == 0) {
             *first = (mmi_first_frame)i;
@@ -177,7 +192,8 @@ form_first(PyObject *name, mmi_first_frame *first)
         }
     }
     PyErr_Format(PyExc_TypeError,
-                 "a form's first frame is %R; it is 'frame', 'topic', 'peer' or 'way'", name);
+                 "a form's first frame is %R; it is 'frame', 'topic', 'peer', 'way' or 'lease'",
+                 name);
     return false;
 }
 
@@ -221,6 +237,7 @@ mmi_py_form_init(void)
     form_peer_name = PyUnicode_InternFromString("peer");
     form_frames_name = PyUnicode_InternFromString("_frames");
     form_topic_name = PyUnicode_InternFromString("topic");
+    form_lease_name = PyUnicode_InternFromString("_lease");
     return form_type != NULL && form_peer_name != NULL && form_frames_name != NULL &&
-           form_topic_name != NULL;
+           form_topic_name != NULL && form_lease_name != NULL;
 }

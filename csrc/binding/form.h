@@ -14,7 +14,8 @@ typedef enum mmi_first_frame {
     MMI_FIRST_FRAME,       /* a frame like the others */
     MMI_FIRST_TOPIC,       /* and the topic */
     MMI_FIRST_PEER,        /* who sent it, and not among the frames */
-    MMI_FIRST_WAY          /* part of the way back, or the question: all messages are requests */
+    MMI_FIRST_WAY,         /* part of the way back, or the question: all messages are requests */
+    MMI_FIRST_LEASE        /* a frame like the others; each message says how it is acknowledged */
 } mmi_first_frame;
 
 typedef struct mmi_form {
@@ -30,6 +31,11 @@ static inline bool
 mmi_form_is_request(const mmi_form *form)
 {
     return form->first == MMI_FIRST_WAY;
+}
+static inline bool
+mmi_form_is_leased(const mmi_form *form)
+{
+    return form->first == MMI_FIRST_LEASE;
 }
 /* classes(peer), or where more is known of who sent messages of the batch, theirs; may run anything. */
 PyObject *mmi_form_class(const mmi_form *form, const mm_batch *batch, uint64_t peer);

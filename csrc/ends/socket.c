@@ -122,7 +122,7 @@ mmi_socket_close(mmi_socket *s)
         return;
     }
     mmi_engine_materialize(e);
-    s->closing = true;
+    s->closing = s->host.closing = true;
     socket_begin_end(s);
     mmi_list_rm(&s->told);
     mmi_handle_free(s->handle);

@@ -148,7 +148,8 @@ typedef enum mm_no_peer {
 typedef enum mm_event_kind {
     MM_EVENT_LISTENING = 1, MM_EVENT_PEER_UP, MM_EVENT_PEER_DOWN, MM_EVENT_CONNECT_FAILED, MM_EVENT_HANDSHAKE_FAILED,
     MM_EVENT_DROPPED, MM_EVENT_LATE_REPLY, MM_EVENT_ACCEPT_PAUSED, MM_EVENT_ACCEPT_RESUMED, MM_EVENT_PEER_STALLED,
-    MM_EVENT_PEER_RESUMED, MM_EVENT_PEER_SILENT, MM_EVENT_PEER_UNREAD, MM_EVENT_CERT_EXPIRES
+    MM_EVENT_PEER_RESUMED, MM_EVENT_PEER_SILENT, MM_EVENT_PEER_UNREAD, MM_EVENT_CERT_EXPIRES,
+    MM_EVENT_PEER_UNACKED
 } mm_event_kind;
 
 enum {
@@ -160,8 +161,10 @@ enum {
     MM_OPT_XPUB_VERBOSE = 8,                              /* XPUB: gives each peer's subscriptions, not the first */
     MM_OPT_CONFLATE = 16, MM_OPT_CONFLATE_TOPIC = 32,     /* SUB: keeps the newest, of all or of each topic */
     MM_OPT_XPUB_MANUAL = 64,                              /* its user decides what a peer is subscribed to */
+    MM_OPT_AT_LEAST_ONCE = 128,                           /* PUSH: what a peer did not acknowledge goes to another */
+    MM_OPT_ACK_MANUAL = 256,                              /* PULL: mm_ack does it, not the next receive */
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
-    MM_SPIN_AUTO = 0x7fffffff
+    MM_SPIN_AUTO = 0x7fffffff, MM_PREFETCH_MAX = 65536
 };
 
 typedef uint64_t mm_handle;           /* of an engine, a socket, a pollset; 0 is never a valid one */
@@ -179,6 +182,8 @@ typedef struct mm_socket_opts {
     uint32_t frames_max, topic_size_max, subscriptions_max, half_open_max, connections_max;
     uint32_t handshake_timeout_ms, heartbeat_interval_ms, heartbeat_timeout_ms;  /* interval 0: heartbeats off */
     uint32_t reconnect_min_ms, reconnect_max_ms, linger_ms;
+    uint32_t prefetch;                                    /* PULL: messages a peer may send beyond those that are
+                                                             acknowledged; 0: recv_queue_messages */
     uint32_t spin_us;                                     /* before a receive sleeps; MM_SPIN_AUTO: as it pays */
     uint32_t identity_size;
     uint8_t identity[255];
@@ -194,6 +199,8 @@ typedef struct mm_stats {
              dropped_filtered, dropped_malformed,
              dropped_unencodable,                       /* every drop, by reason; unencodable: SP has no words for it */
              dropped_conflated;                   /* a newer one came, and only that was to be kept */
+    uint64_t acked_messages, redelivered_messages;      /* MM_OPT_AT_LEAST_ONCE: done; taken back                */
+    uint64_t unacked_messages;                          /* now: written, and not acknowledged         */
     uint64_t unwanted_messages;                   /* published, and nobody had subscribed to them      */
     uint64_t filtered_messages;                   /* came from a publisher of SP, and nobody subscribed to them */
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;   /* now      */
@@ -217,6 +224,8 @@ typedef struct mm_peer {
     uint32_t meshmsg, stalled;                    /* says it is of meshmsg; its system answers, itself it does not */
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;
     uint64_t sent_messages, received_messages, dropped_messages, confirmed_messages, subscriptions;
+    uint64_t unacked_messages;                    /* that it, or this side, did not acknowledge         */
+    uint32_t acks;                                /* messages of this connection are acknowledged      */
     int64_t rtt_ns;                               /* -1: not measured yet                              */
     uint8_t identity[255];
     char endpoint[256], address[128];             /* endpoint: ours, as bound or connected             */

@@ -47,6 +47,15 @@ typedef struct mm_known {
  * connection.  Of one socket's messages all are protected, or none. */
 int mm_batch_known(const mm_batch *batch, uint64_t peer, mm_known *out);
 
+/* ---- what is acknowledged ---- */
+/* Message i of a batch: its number on the connection to that peer, and where it was first (attempt: how often it was
+ * handed to somebody).  0: it is not acknowledged. */
+typedef struct mm_lease { uint64_t peer, number, epoch, seq; uint32_t attempt; } mm_lease;
+int mm_batch_lease(const mm_batch *batch, uint32_t i, mm_lease *out);
+/* That message is done.  1; 0: it was before, or its connection ended, and somebody else gets it. */
+int mm_ack(mm_handle socket, uint64_t peer, uint64_t number);
+int mm_nack(mm_handle socket, uint64_t peer, uint64_t number);   /* it is not, and somebody else is to get it */
+
 /* ---- sending.  Packed: the frames of a message end to end, and their sizes ---- */
 int mm_send_now(mm_handle socket, const void *body, size_t size);   /* mm_send that never waits */
 int mm_role_shares(int role);          /* 1: it gives each message to one of its peers, so it takes no_peer */

@@ -11,12 +11,20 @@
 #include "link/inside.h"
 #include "link/shield.h"
 
+/* Octets of a command: a topic, or what an ACK has. */
+static uint32_t
+become_command_max(const mm_socket_opts *o)
+{
+    uint32_t ack = (o->flags & MM_OPT_AT_LEAST_ONCE) != 0 ? MMI_ACK_SIZE + MMI_ACK_BITMAP_MAX : 0;
+    return o->topic_size_max > ack ? o->topic_size_max : ack;
+}
+
 mmi_wire_limits
 mmi_link_limits(const mm_socket_opts *o)
 {
     return (mmi_wire_limits){ .message_size_max = o->message_size_max,
                               .frames_max = o->frames_max,
-                              .command_size_max = o->topic_size_max + MMI_COMMAND_OVERHEAD };
+                              .command_size_max = become_command_max(o) + MMI_COMMAND_OVERHEAD };
 }
 
 static void
@@ -126,7 +134,7 @@ become_keep(mmi_link *link)
     mmi_handshake_fini(o);
     mmi_free(o);
     link->handshake = NULL;
-    return rc;
+    return rc == MM_OK ? mmi_ack_begin(link) : rc;
 }
 
 /* A subscriber that cannot say its topics is sent everything. */
@@ -157,6 +165,7 @@ become_activate(mmi_link *link)
     }
     mmi_socket_event(s, MM_EVENT_PEER_UP, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,
                      link->address, mm_role_name(link->pipe.peer_role));
+    mmi_ack_began(link);
     mmi_socket_note(s, MM_PEERS);
 }
 

@@ -40,12 +40,25 @@ mmi_link_discard(mmi_link *link, mmi_ring *ring, mmi_drop_why why)
 {
     mmi_msg *m;
     uint64_t count = ring->count;
+    bool returned = ring == &link->pipe.inbox && link->pipe.acks != NULL;
     while ((m = mmi_ring_pop(ring)) != NULL) {
         mmi_msg_unref(m);
     }
     link->pipe.pinned = ring == &link->pipe.outbox ? 0 : link->pipe.pinned;
-    if (count > 0) {
+    if (count > 0 && !returned) { /* else its sender has them, and gives them to somebody else */
         mmi_drop_count_of(&link->socket->host, why, &link->pipe, (uint32_t)count);
+    }
+}
+
+void
+mmi_link_discard_unqueued(mmi_link *link, mmi_drop_why why)
+{
+    mmi_msg *m = link->unqueued;
+    link->unqueued = NULL;
+    if (link->pipe.acks != NULL) {
+        mmi_msg_unref(m); /* its sender has it */
+    } else if (m != NULL) {
+        mmi_drop_of(&link->socket->host, why, &link->pipe, m);
     }
 }
 
@@ -73,13 +86,19 @@ link_deactivate(mmi_link *link, int reason)
             link->unqueued = NULL;
         }
     }
-    if (link->sealed_left > 0) {   /* of what was not taken the peer can open nothing */
+    if (link->sealed_left > 0) { /* of what was not taken the peer can open nothing */
         link->cut = true;
         link->sealed_left = 0;
         link->pipe.pinned = link->msg_offset > 0 ? 1 : 0;
     }
     mmi_link_unpin(link);
     link->pipe.ended = reason;
+    mmi_unacked *u = link->pipe.unacked;
+    if (u != NULL && !s->closing) {
+        link->pipe.pinned = 0; /* what was begun goes to somebody else, whole */
+        st->redelivered_messages += mmi_unacked_count(u);
+        link->confirmed = link->written;
+    }
     s->ops->rm(s->state, &link->pipe);
     if (s->closing) {
         mmi_ended_note(s, link->pipe.outbox.count, link->pipe.outbox.bytes);
@@ -87,10 +106,9 @@ link_deactivate(mmi_link *link, int reason)
     mmi_drop_why why = s->closing ? MMI_DROP_CLOSED : MMI_DROP_PEER_GONE;
     mmi_link_discard(link, &link->pipe.outbox, why);
     mmi_link_discard(link, &link->pipe.inbox, why);
-    if (link->unqueued != NULL) {
-        mmi_drop_of(&s->host, why, &link->pipe, link->unqueued);
-        link->unqueued = NULL;
-    }
+    mmi_link_discard_unqueued(link, why);
+    mmi_acks_free(link->pipe.acks);
+    link->pipe.acks = NULL;
     if (link->wire->beats) {
         link_count_answers(link);
         st->in_doubt_messages += link->written - link->confirmed;
@@ -108,7 +126,7 @@ link_tell_end(mmi_link *link, int was, int reason, const char *detail)
 {
     mmi_socket *s = link->socket;
     if (was == MMI_LINK_FINISHING || link->surplus) {
-        return;   /* told when it began to finish, or when it came */
+        return; /* told when it began to finish, or when it came */
     }
     s->stats.closed[reason]++;
     int kind = was == MMI_LINK_ACTIVE       ? MM_EVENT_PEER_DOWN
@@ -155,7 +173,7 @@ mmi_link_release_dialer(mmi_link *link, int reason)
         link->dialer = NULL;
         d->link = NULL;
         if (link->handshake != NULL && link->handshake->reason != MM_REASON_NONE) {
-            reason = link->handshake->reason;   /* whatever came after that */
+            reason = link->handshake->reason; /* whatever came after that */
         }
         d->socket->ends->link_ended(d, lived, reason);
     }
@@ -172,7 +190,7 @@ void
 mmi_link_close(mmi_link *link, int reason, const char *detail)
 {
     if (link->state == MMI_LINK_DEAD) {
-        return;   /* its socket may be gone: a link that reads outlives it */
+        return; /* its socket may be gone: a link that reads outlives it */
     }
     if (link->state == MMI_LINK_ACTIVE && mmi_tx_is_writing(link)) {
         /* Even if it was to part: its stream, or the engine, is gone. */

@@ -9,7 +9,9 @@
 
 #include "link/link.h"
 #include "link/small.h"
+#include "queue/acks.h"
 #include "queue/drop.h"
+#include "queue/unacked.h"
 
 enum {
     MMI_LINK_WORTH_BYTES = 128 * 1024   /* queued: worth a write by the caller even in a burst */
@@ -47,6 +49,7 @@ void mmi_link_leave_place(mmi_link *link);   /* of connections_max; once: as it 
 void mmi_link_release_dialer(mmi_link *link, int reason);   /* which dials again */
 void mmi_link_leave_half_open(mmi_link *link);          /* its handshake is over */
 void mmi_link_discard(mmi_link *link, mmi_ring *ring, mmi_drop_why why);   /* counted as dropped */
+void mmi_link_discard_unqueued(mmi_link *link, mmi_drop_why why);   /* what found no room, if any */
 void mmi_link_unpin(mmi_link *link);   /* the front entry of the outbox is what was begun, alone */
 void mmi_part_end(mmi_link *link);     /* off the list of those that part, if it is there */
 /* Ends the handshake or the peer, with an ERROR command (if any) on its way out. */
@@ -73,6 +76,32 @@ void mmi_link_read_ended(mmi_link *link, int64_t n, bool discard);
  * the peer's PING, or our time-out. */
 void mmi_told_hung(const mmi_link *link, bool by_ttl, char *out, size_t cap);
 void mmi_told_gone(const mmi_link *link, bool by_ttl, char *out, size_t cap);
+
+/* link/ack.c.  As the peer is known: messages to it are acknowledged, if the socket wants that and the
+ * peer can.  MM_ENOMEM.  Then, once it is a peer: that it cannot is told. */
+int mmi_ack_begin(mmi_link *link) MMI_WARN_UNUSED;
+void mmi_ack_began(mmi_link *link);
+/* COUNT, AGAIN, ACK and NACK of the peer. */
+void mmi_ack_counted(mmi_link *link, const mmi_command *command);
+void mmi_ack_again(mmi_link *link, const mmi_command *command);
+void mmi_ack_came(mmi_link *link, const mmi_command *command);   /* ACK or NACK */
+/* So many messages come.  true: over its credit; the connection ends for it, and they are nobody's. */
+bool mmi_ack_breached(mmi_link *link, uint32_t count);
+void mmi_ack_early(mmi_link *link);    /* a write is back: what was said of it meanwhile */
+static inline bool mmi_ack_due(const mmi_link *link)   /* an ACK is owed */
+{
+    return link->pipe.acks != NULL && link->pipe.acks->due;
+}
+void mmi_ack_answer(mmi_link *link);
+/* Some of what was written is not acknowledged. */
+static inline bool mmi_ack_awaited(const mmi_link *link)
+{
+    return link->pipe.unacked != NULL && mmi_unacked_count(link->pipe.unacked) > 0;
+}
+/* Its end waits: it leaves, and has what is not acknowledged; or its socket is closed, and has what
+ * waits for credit. */
+bool mmi_ack_waits(const mmi_link *link);
+void mmi_ack_last(mmi_link *link);     /* its socket is closed: what is not done was not tried */
 
 /* link/silence.c */
 typedef enum mmi_verdict {

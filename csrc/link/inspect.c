@@ -9,6 +9,8 @@
 
 #include "crypto/z85.h"
 #include "link/shield.h"
+#include "queue/acks.h"
+#include "queue/unacked.h"
 
 /* What came from that peer and was not received: the inbox, and the one without room there. */
 static uint32_t
@@ -19,10 +21,21 @@ inspect_inbox(const mmi_link *link, uint64_t *bytes)
     return in->count + (link->unqueued != NULL);
 }
 
+/* Messages that are not acknowledged: by it, or by us to it. */
+static uint64_t
+inspect_unacked(const mmi_pipe *p)
+{
+    if (p->unacked != NULL) {
+        return mmi_unacked_count(p->unacked);
+    }
+    return p->acks != NULL ? p->acks->received - p->acks->done.count : 0;
+}
+
 void
 mmi_link_inspect_queues(const mmi_link *link, mm_stats *out)
 {
     uint64_t in_bytes;
+    out->unacked_messages += inspect_unacked(&link->pipe);
     out->queued_out_messages += link->pipe.outbox.count;
     out->queued_out_bytes += link->pipe.outbox.bytes;
     out->queued_in_messages += inspect_inbox(link, &in_bytes);
@@ -116,6 +129,8 @@ mmi_link_inspect(const mmi_link *link, mm_peer *out)
         .dropped_messages = p->dropped,
         .confirmed_messages = link->confirmed,
         .subscriptions = p->subscriptions,
+        .acks = p->unacked != NULL || p->acks != NULL,
+        .unacked_messages = inspect_unacked(p),
         .rtt_ns = link->rtt_ns,
         .stalled = mmi_silence_stalled(link),
         .uid = mmi_link_uid(link),

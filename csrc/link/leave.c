@@ -41,6 +41,9 @@ mmi_link_leave(mmi_link *link)
         mmi_link_part(link, MM_REASON_LOCAL, NULL);
         return;
     }
+    if (link->pipe.acks != NULL && link->pipe.acks->done.count > link->pipe.acks->told) {
+        mmi_acks_tell(link->pipe.acks);
+    }
     link->leaving = true;
     link->leave_ns = end;
     mmi_heartbeat_start(link);   /* it is judged as ever meanwhile: it may hang, or be gone */
@@ -59,10 +62,8 @@ mmi_link_finish(mmi_link *link)
         return;
     }
     mmi_link_discard(link, &link->pipe.inbox, MMI_DROP_CLOSED);
-    if (link->unqueued != NULL) {
-        mmi_drop_of(&link->socket->host, MMI_DROP_CLOSED, &link->pipe, link->unqueued);
-        link->unqueued = NULL;
-    }
+    mmi_link_discard_unqueued(link, MMI_DROP_CLOSED);
+    mmi_ack_last(link);
     link->halted = false;   /* its end is read, too */
     mmi_part_rest(link);
     mmi_link_dirty(link);
@@ -75,7 +76,7 @@ mmi_link_flushed(mmi_link *link)
     if (link->state == MMI_LINK_ACTIVE && link->leaving && !link->socket->closing) {
         mmi_heartbeat_last(link);
     }
-    if (link->state == MMI_LINK_ACTIVE && !mmi_link_pending(link) &&
+    if (link->state == MMI_LINK_ACTIVE && !mmi_link_pending(link) && !mmi_ack_waits(link) &&
         (link->socket->closing || link->leaving)) {
         mmi_link_end(link, MMI_LINK_FINISHING, MM_REASON_LOCAL, NULL);
         mmi_part_begin(link);

@@ -115,6 +115,8 @@ mmi_link_free(mmi_link *link)
     mmi_link_shield_free(link);
     mmi_ring_fini(&link->pipe.inbox);
     mmi_ring_fini(&link->pipe.outbox);
+    mmi_unacked_free(link->pipe.unacked);
+    mmi_free(link->early);
     mmi_free(link->pipe.state);
     mmi_free(link->identity);
     mmi_known_unref(link->pipe.known);

@@ -100,6 +100,7 @@ typedef struct mmi_link {
     uint64_t started_ns, active_ns, wall_ns, last_in_ns, ping_ns;
     uint64_t leave_ns;                   /* leaving: its linger is over */
     uint64_t written, confirmed, parsed; /* messages */
+    uint64_t answered;                   /* of a peer that acknowledges: those in front of a PING that it answered */
     uint64_t ping_count;                 /* the context of the latest PING */
     uint32_t pings_out;                  /* PINGs that are unanswered; ping_ns: since when */
     uint64_t asked, asked_pinged, asked_confirmed;   /* subscriptions and cancellations that were
@@ -119,6 +120,10 @@ typedef struct mmi_link {
     bool silent;                         /* it was told that the handshake takes long */
     bool parting;                        /* link/part.c: FINISHING, and stays as long as it is of use */
     bool deaf;                           /* its octets make no sense to us any more */
+    uint8_t *early;                      /* link/ack.c: what the peer says of what is written at this moment */
+    size_t early_size, early_cap;
+    mmi_origin again;                    /* AGAIN came: of the next message */
+    bool unacked_due;                    /* the peer does not acknowledge, which is to be told */
     bool surplus;                        /* over the limit of connections: is only told so */
 } mmi_link;
 
@@ -218,6 +223,10 @@ bool mmi_link_revoked(const mmi_link *link);
 void mmi_socket_revoke(mmi_socket *s);
 /* All who were let in as that user end, and those that are about to be; how many. */
 int mmi_socket_revoke_user(mmi_socket *s, const char *user_id);
+
+/* link/ack.c.  A message that came from it is given back: 1; 0: it was done, or not given out; or
+ * MM_ENOMEM. */
+int mmi_link_nack(mmi_link *link, uint64_t number);
 
 /* link/stop.c: of a socket that stops receiving.  A peer is asked to send nothing more, and who has
  * heard nothing of us becomes none. */

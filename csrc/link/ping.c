@@ -83,7 +83,7 @@ mmi_heartbeat_pong(mmi_link *link, const mmi_command *command)
     } else if (--link->pings_out > 0) {
         return;   /* libzmq < 4.3 echoes nothing, but answers each in turn */
     }
-    if (count < link->confirmed || count > link->ping_count) {
+    if ((count < link->confirmed && link->pipe.unacked == NULL) || count > link->ping_count) {
         return;
     }
     mmi_socket *s = link->socket;
@@ -94,6 +94,10 @@ mmi_heartbeat_pong(mmi_link *link, const mmi_command *command)
     ping_asked(link, asked);
     if (link->parting && count > link->confirmed) {
         link->silence.moved_ns = s->engine->now_ns;
+    }
+    if (link->pipe.unacked != NULL) {   /* its ACKs say what is done, this what it has read */
+        link->answered = count > link->answered ? count : link->answered;
+        return;
     }
     s->stats.confirmed_messages += count - link->confirmed;
     s->stats.in_doubt_messages -= link->parting ? count - link->confirmed : 0;

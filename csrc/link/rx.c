@@ -54,6 +54,10 @@ link_command(mmi_link *link, const mmi_command *command)
     case MMI_COMMAND_PING: mmi_heartbeat_command(link, command); break;
     case MMI_COMMAND_STOP: mmi_stop_asked(link); break;
     case MMI_COMMAND_STOPPED: mmi_stop_told(link); break;
+    case MMI_COMMAND_COUNT: mmi_ack_counted(link, command); break;
+    case MMI_COMMAND_AGAIN: mmi_ack_again(link, command); break;
+    case MMI_COMMAND_ACK:
+    case MMI_COMMAND_NACK: mmi_ack_came(link, command); break;
     case MMI_COMMAND_SUBSCRIBE:
     case MMI_COMMAND_CANCEL:
         link_subscription(link, command->kind == MMI_COMMAND_SUBSCRIBE, command->data,
@@ -84,6 +88,18 @@ link_filters(const mmi_link *link)
     return !link->wire->tells_topics && link->socket->ops->wants != NULL;
 }
 
+/* Where what comes now was first: as AGAIN says, or here. */
+static mmi_origin
+rx_origin(mmi_link *link)
+{
+    mmi_origin origin = link->again;
+    if (origin.attempt == 0) {
+        origin.epoch = link->pipe.acks->of.epoch;
+    }
+    link->again.attempt = 0;
+    return origin;
+}
+
 static void
 link_message(mmi_link *link, mmi_msg *m)
 {
@@ -94,11 +110,15 @@ link_message(mmi_link *link, mmi_msg *m)
         mmi_msg_unref(m);
         return;
     }
-    if (mmi_stop_breached(link)) {
+    if (mmi_stop_breached(link) || mmi_ack_breached(link, 1)) {
         mmi_msg_unref(m);
         return;
     }
     mmi_msg_from(m, link->pipe.id, link->pipe.known);
+    if (link->pipe.acks != NULL) {
+        m->number = mmi_acks_came(link->pipe.acks, 1);
+        m->origin = rx_origin(link);
+    }
     link->parsed++;
     s->stats.parsed_messages++;
     link->engine->parsed_messages++;
@@ -135,11 +155,15 @@ mmi_link_segment(mmi_link *link, mmi_segment_in *segment)
     mmi_socket *s = link->socket;
     uint32_t count = segment->msg.count;
     bool was_empty = link->pipe.inbox.count == 0;
-    if (mmi_stop_breached(link)) {
+    if (mmi_stop_breached(link) || mmi_ack_breached(link, count)) {
         mmi_msg_unref(&segment->msg);
         return;
     }
     mmi_msg_from(&segment->msg, link->pipe.id, link->pipe.known);
+    if (link->pipe.acks != NULL) {
+        segment->msg.number = mmi_acks_came(link->pipe.acks, count);
+        segment->msg.origin = rx_origin(link);
+    }
     link->parsed += count;
     s->stats.parsed_messages += count;
     link->engine->parsed_messages += count;
@@ -170,7 +194,9 @@ mmi_link_room(const mmi_link *link)
 {
     const mmi_ring *in = &link->pipe.inbox;
     mmi_reader_room room = { .messages = 0, .cost = 0 };
-    if (link->socket->ops->take != NULL && in->count < in->count_max && in->bytes < in->bytes_max) {
+    /* What AGAIN is of comes by itself. */
+    bool segments = link->socket->ops->take != NULL && link->again.attempt == 0;
+    if (segments && in->count < in->count_max && in->bytes < in->bytes_max) {
         room = (mmi_reader_room){ .messages = in->count_max - in->count,
                                   .cost = in->bytes_max - in->bytes };
     }

@@ -15,8 +15,8 @@ enum { SILENCE_PROBES = 2 };   /* of a closed window, an interval */
 static bool
 silence_unread(const mmi_link *link)
 {
-    return link->written != link->confirmed || link->msg_offset > 0 ||
-           link->asked != link->asked_confirmed;
+    uint64_t read = link->pipe.unacked != NULL ? link->answered : link->confirmed;
+    return link->written != read || link->msg_offset > 0 || link->asked != link->asked_confirmed;
 }
 
 /* Its system owes an answer that a living one gives in time; and still owes it at a second look. */

@@ -15,7 +15,8 @@ write_fits(const mmi_link *link)
     return link->state == MMI_LINK_ACTIVE && link->tx.state != MMI_TX_WRITING &&
            link->tx.then == 0 && !link->shared && link->shield == NULL && !link->pong_due &&
            link->command_size == 0 && link->command_out_size == 0 && link->msg_offset == 0 &&
-           out->slot_count == 1 && out->bytes <= (size_t)MMI_SMALL_WRITE;
+           out->slot_count == 1 && out->bytes <= (size_t)MMI_SMALL_WRITE && !mmi_ack_due(link) &&
+           (link->pipe.unacked == NULL || mmi_unacked_reserve(link->pipe.unacked, 1) == MM_OK);
 }
 
 /* The octets of that entry, which everybody who was sent the same message has.  false: too many. */

@@ -25,7 +25,7 @@ mmi_link_pending(const mmi_link *link)
     bool messages = link->state == MMI_LINK_ACTIVE && link->pipe.outbox.count > 0;
     return messages || link->sealed_left > 0 || link->command_out_size > 0 ||
            link->command_size > 0 || link->pong_due || mmi_stop_answer_due(link) ||
-           mmi_link_shield_pending(link);
+           mmi_ack_due(link) || mmi_link_shield_pending(link);
 }
 
 bool

@@ -34,6 +34,18 @@ out_find_frame(mmi_link *link, mmi_msg *m)
     }
 }
 
+/* The entry at the front was written: it is kept where the peer acknowledges. */
+static void
+out_pop(mmi_link *link)
+{
+    mmi_msg *m = mmi_pipe_pop_out(&link->pipe);
+    if (link->pipe.unacked != NULL) {
+        mmi_unacked_wrote(link->pipe.unacked, m);
+    } else {
+        mmi_msg_unref(m);
+    }
+}
+
 /* Notes n octets of the front entry, a message of its own; returns how many it did not need. */
 static uint64_t
 out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
@@ -52,7 +64,7 @@ out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
         return 0;
     }
     link->msg_offset = 0;
-    mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
+    out_pop(link);
     link->written++;
     return n - left;
 }
@@ -68,9 +80,10 @@ out_segment_written(mmi_link *link, mmi_segment_out *segment, uint64_t n, bool o
     if (n >= left && !only_first) {   /* all of them, as mostly: they need no look at each */
         link->msg_offset = 0;
         link->written += segment->msg.count;
-        mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
+        out_pop(link);
         return n - left;
     }
+    size_t from = segment->first;
     while (n > 0 && segment->first < segment->used && !(only_first && count > 0)) {
         size_t size = f->next(f, segment->data + segment->first, &one);
         if (n < size - link->msg_offset) {
@@ -86,6 +99,9 @@ out_segment_written(mmi_link *link, mmi_segment_out *segment, uint64_t n, bool o
     }
     link->written += count;
     mmi_ring_shrank(&link->pipe.outbox, &segment->msg, count, cost);
+    if (count > 0 && link->pipe.unacked != NULL) {
+        mmi_unacked_wrote_part(link->pipe.unacked, segment, from, segment->first, count, cost);
+    }
     if (segment->msg.count == 0) {
         mmi_msg_unref(mmi_pipe_pop_out(&link->pipe));
     }
@@ -139,6 +155,22 @@ out_prepare(mmi_link *link)
     if (mmi_stop_answer_due(link)) {
         mmi_stop_answer(link);
     }
+    if (mmi_ack_due(link)) {
+        mmi_ack_answer(link);
+    }
+}
+
+/* So that all that is written now can be kept until it is acknowledged.  false: no memory, and the
+ * connection ends: what is queued is for others. */
+static bool
+out_reserve(mmi_link *link, uint32_t entries)
+{
+    mmi_unacked *u = link->pipe.unacked;
+    bool has = u == NULL || mmi_unacked_reserve(u, entries) == MM_OK;
+    if (!has && !mmi_tx_ends(link)) {
+        mmi_link_doom(link, MMI_TX_CLOSE, MM_REASON_MEMORY, NULL);
+    }
+    return has;
 }
 
 int64_t
@@ -152,6 +184,9 @@ mmi_link_write_took(mmi_link *link, int state, int64_t n)
     }
     if (link->sealed_left == 0) {   /* else it is as if it were still being written */
         link->pipe.pinned = link->msg_offset > 0 ? 1 : 0;
+    }
+    if (link->early_size > 0) {
+        mmi_ack_early(link);
     }
     return n;
 }
@@ -178,6 +213,10 @@ out_write_sealed(mmi_link *link)
         link->shield->farewell_due &= !link->shield->farewell_now;
         w.full = plan.full;
         link->pipe.pinned = (uint32_t)plan.kept_count;
+    }
+    if (!out_reserve(link, link->pipe.pinned)) {
+        mmi_link_plan_release(&plan);
+        return (mmi_link_write){ .at_ns = e->now_ns };
     }
     mmi_engine_unlock(e);
     w.n = mmi_link_shield_write(link, plan.iov, plan.iov_count, &w.total);
@@ -209,6 +248,10 @@ out_write(mmi_link *link)
     if (plan.total == 0) {
         return w;
     }
+    if (!out_reserve(link, (uint32_t)plan.kept_count)) {
+        mmi_link_plan_release(&plan);
+        return (mmi_link_write){ .at_ns = e->now_ns };
+    }
     link->pipe.pinned = (uint32_t)plan.kept_count;
     const mmi_plat *p = &e->plat;
     if (link->shared) {
@@ -235,8 +278,9 @@ out_note_room(mmi_link *link, uint64_t written_before)
     if (s->ops->out != NULL) {
         s->ops->out(s->state, &link->pipe);
     }
-    if (mmi_ring_low(&link->pipe.outbox)) {
-        mmi_socket_note(s, MMI_ROOM);   /* who waits is woken for many messages, not for one */
+    bool shared = (s->opts.flags & MM_OPT_AT_LEAST_ONCE) != 0; /* its backlog may have room now */
+    if (shared || mmi_ring_low(&link->pipe.outbox)) {
+        mmi_socket_note(s, MMI_ROOM); /* who waits is woken for many messages, not for one */
     }
     return true;
 }
@@ -274,7 +318,7 @@ mmi_link_write_begin(mmi_link *link)
     }
     if (mmi_tx_take(link, MMI_TX_RESUME)) {
         mmi_link_resume(link);
-        mmi_link_shield_resume(link);   /* drops the lock */
+        mmi_link_shield_resume(link); /* drops the lock */
     }
     bool up = link->state == MMI_LINK_ACTIVE || link->state == MMI_LINK_FINISHING;
     return up && mmi_tx_begin(link);
@@ -285,12 +329,15 @@ static void
 out_end(mmi_link *link, mmi_link_write last, uint64_t written_before, mmi_tx_next next)
 {
     mmi_tx_end(link);
+    if (link->early_size > 0) {
+        mmi_ack_early(link);
+    }
     if (link->state == MMI_LINK_DEAD || last.n == MM_ECLOSED) {
-        mmi_link_reset(link);   /* what was in flight is cut */
+        mmi_link_reset(link); /* what was in flight is cut */
         return;
     }
     mmi_tx_flushed(link, last.at_ns);
-    if (mmi_tx_ends(link)) {   /* somebody gave it up meanwhile */
+    if (mmi_tx_ends(link)) { /* somebody gave it up meanwhile */
         mmi_link_end_doomed(link);
         return;
     }
@@ -302,7 +349,7 @@ out_end(mmi_link *link, mmi_link_write last, uint64_t written_before, mmi_tx_nex
         mmi_link_stop(link);
     }
     if ((link->tx.then & MMI_TX_RESUME) != 0) {
-        mmi_link_dirty(link);   /* who said so meanwhile left it to us */
+        mmi_link_dirty(link); /* who said so meanwhile left it to us */
     }
     out_note(link, written_before);
     if (!mmi_link_pending(link)) {

@@ -5,6 +5,8 @@
  */
 #include "queue/backlog.h"
 
+#include "queue/unacked.h"
+
 void
 mmi_back_init(mmi_back *back, mmi_proto_host *host)
 {
@@ -80,8 +82,10 @@ back_flush_segment(mmi_back *back, mmi_segment_out *segment)
         return back->lb.pipe_count > 0 ? MM_ENOMEM : MM_EAGAIN;
     }
     mmi_pipe *p = NULL;
+    mmi_origin *first = &segment->msg.origin; /* where its first message was, if it was anywhere */
+    m->origin = m->origin.attempt == 0 ? *first : m->origin;
     int rc = mmi_lb_next(&back->lb, m, &p);
-    if (rc == MM_OK && p->framing == f) {
+    if (rc == MM_OK && p->framing == f && first->attempt == 0) {
         mmi_msg_unref(m);
         return mmi_pipe_send_fitting(p, &back->kept);
     }
@@ -94,6 +98,7 @@ back_flush_segment(mmi_back *back, mmi_segment_out *segment)
     }
     size_t cost;
     segment->first += f->next(f, at, &cost);
+    first->number++;
     mmi_ring_shrank(&back->kept, &segment->msg, 1, cost);
     if (segment->msg.count == 0) {
         mmi_msg_unref(mmi_ring_pop(&back->kept));
@@ -118,8 +123,9 @@ void
 mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe)
 {
     mmi_lb_add(&back->lb, node, pipe);
+    back->framing = pipe->unacked != NULL ? pipe->framing : back->framing;
     back->host->alone = false;
-    (void)back_flush(back);   /* what does not go now goes at the next out or send */
+    (void)back_flush(back); /* what does not go now goes at the next out or send */
 }
 
 void
@@ -132,7 +138,7 @@ mmi_back_stop(mmi_back *back, mmi_lb_node *node)
     while (p->outbox.slot_count > first) {
         mmi_msg *m = mmi_ring_at(&p->outbox, first);
         if (mmi_ring_push(&back->kept, m) != MM_OK) {
-            break;   /* the engine counts what stays */
+            break; /* the engine counts what stays */
         }
         (void)mmi_ring_remove_at(&p->outbox, first);
         back_note(back, m->key, MMI_BACK_KEPT, NULL);
@@ -140,11 +146,48 @@ mmi_back_stop(mmi_back *back, mmi_lb_node *node)
     (void)back_flush(back);
 }
 
+static void
+back_keep(mmi_back *back, mmi_msg *m)
+{
+    if (mmi_ring_push(&back->kept, m) != MM_OK) {
+        back_drop(back, MMI_DROP_MEMORY, NULL, m);
+    }
+}
+
+/* What a peer that is gone did not acknowledge is for the others. */
+static void
+back_take_back(mmi_back *back, mmi_unacked *u)
+{
+    mmi_msg *m;
+    while ((m = mmi_unacked_take_back(u)) != NULL) {
+        back_keep(back, m);
+    }
+}
+
+void
+mmi_back_again(mmi_back *back, mmi_msg *m)
+{
+    back_keep(back, m);
+    (void)back_flush(back);
+}
+
 void
 mmi_back_rm(mmi_back *back, mmi_lb_node *node)
 {
-    if (!node->pipe->stopped) {
+    mmi_pipe *p = node->pipe;
+    bool stopped = p->stopped;
+    bool again = p->unacked != NULL && !back->host->closing;
+    if (again) {
+        back_take_back(back, p->unacked);
+    }
+    if (!stopped) {
         mmi_back_stop(back, node);
+    } else if (again) {
+        mmi_msg *m; /* what was begun as it was stopped */
+        while ((m = mmi_ring_pop(&p->outbox)) != NULL) {
+            back_keep(back, m);
+        }
+        (void)back_flush(back);
     }
 }
 
@@ -171,7 +214,7 @@ back_send_dropping_oldest(mmi_back *back, mmi_msg *m)
         return MM_OK;
     }
     size_t cost = mmi_msg_cost(m);
-    mmi_pipe *p = mmi_lb_turn(&back->lb, m);   /* there is one: else the send was refused */
+    mmi_pipe *p = mmi_lb_turn(&back->lb, m); /* there is one: else the send was refused */
     if (!mmi_pipe_droppable(p, cost)) {
         back_drop(back, MMI_DROP_OVERFLOW, p, m);
         return MM_OK;
@@ -181,7 +224,7 @@ back_send_dropping_oldest(mmi_back *back, mmi_msg *m)
     }
     uint64_t key = m->key;
     int rc = mmi_pipe_send(p, m);
-    MMI_ASSERT(rc == MM_OK);   /* what was dropped has left a slot */
+    MMI_ASSERT(rc == MM_OK); /* what was dropped has left a slot */
     back_note(back, key, MMI_BACK_QUEUED, p);
     return MM_OK;
 }
@@ -195,6 +238,60 @@ back_drops(const mmi_back *back)
     return own ? host->opts->no_peer == MM_NO_PEER_DROP : mmi_drop_overflows(host);
 }
 
+/* Does what finds no room wait here?  Where it is acknowledged: a peer is then given no more than
+ * it takes, so the queue is the socket's. */
+static bool
+back_keeps(const mmi_back *back, size_t cost)
+{
+    const mm_socket_opts *o = back->host->opts;
+    bool own = back->host->alone && o->no_peer != MM_NO_PEER_AS_FULL;
+    bool fits = back->kept.count < o->send_queue_messages &&
+                (back->kept.count == 0 || (back->kept.bytes <= o->send_queue_bytes &&
+                                           cost <= o->send_queue_bytes - back->kept.bytes));
+    return (o->flags & MM_OPT_AT_LEAST_ONCE) != 0 && !own && fits;
+}
+
+/* A segment at the end of what is kept that has room for so many octets; NULL: no memory. */
+static mmi_segment_out *
+back_segment(mmi_back *back, size_t size)
+{
+    mmi_ring *kept = &back->kept;
+    if (kept->slot_count > 0) {
+        mmi_segment_out *last = mmi_segment_out_of(mmi_ring_at(kept, kept->slot_count - 1));
+        if (last != NULL && last->framing == back->framing && last->msg.origin.attempt == 0 &&
+            last->cap - last->used >= size) {
+            return last;
+        }
+    }
+    size_t cap = kept->count == 0 ? (size_t)MMI_SEGMENT_FIRST_CAP : (size_t)MMI_SEGMENT_CAP;
+    mmi_segment_out *segment = mmi_segment_out_new(back->framing, size > cap ? size : cap);
+    if (segment != NULL && mmi_ring_push(kept, &segment->msg) != MM_OK) {
+        mmi_msg_unref(&segment->msg);
+        segment = NULL;
+    }
+    return segment;
+}
+
+/* It waits here: small ones as they will go on the wire, many in one block. */
+static int
+back_queue_here(mmi_back *back, mmi_msg *m)
+{
+    const mmi_framing *f = back->framing;
+    if (f == NULL || mmi_msg_cost(m) > (size_t)MMI_SEGMENT_BODY_MAX) {
+        return mmi_ring_push(&back->kept, m);
+    }
+    size_t cost, size = f->size(f, m, &cost);
+    mmi_segment_out *segment = back_segment(back, size);
+    if (segment == NULL) {
+        return MM_ENOMEM;
+    }
+    f->put(f, m, segment->data + segment->used);
+    segment->used += size;
+    mmi_ring_grew(&back->kept, &segment->msg, 1, cost);
+    mmi_msg_unref(m);
+    return MM_OK;
+}
+
 int
 mmi_back_send(mmi_back *back, mmi_msg *m)
 {
@@ -204,6 +301,9 @@ mmi_back_send(mmi_back *back, mmi_msg *m)
     int rc = back_flush(back);
     if (rc == MM_OK) {
         rc = back_queue(back, m);
+    }
+    if (rc == MM_EAGAIN && back_keeps(back, mmi_msg_cost(m))) {
+        return back_queue_here(back, m);
     }
     if (rc != MM_EAGAIN || !back_drops(back)) {
         return rc;
@@ -233,7 +333,8 @@ mmi_back_ready(const mmi_back *back)
     bool refuses = back->host->alone && back->host->opts->no_peer == MM_NO_PEER_ERROR;
     /* What is kept goes first.  It waits for room, or, beside an empty outbox, for memory. */
     bool room = back->kept.slot_count == 0 ? mmi_lb_ready(&back->lb) : mmi_lb_idle(&back->lb);
-    return room || back_drops(back) || refuses;
+    bool keeps = back_keeps(back, (size_t)MMI_READY_BYTES + MMI_FRAME_OVERHEAD);
+    return room || keeps || back_drops(back) || refuses;
 }
 
 uint32_t

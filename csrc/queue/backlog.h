@@ -18,6 +18,7 @@ typedef struct mmi_back {
     mmi_proto_host *host;
     mmi_lb lb;
     mmi_ring kept;
+    const mmi_framing *framing;   /* of the last peer that acknowledges; NULL: there was none */
     /* Told where each message goes, by its key; p only when queued.  May be NULL. */
     void (*note)(struct mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe *p);
 } mmi_back;
@@ -27,7 +28,10 @@ void mmi_back_fini(mmi_back *back);
 void mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe);   /* sends it what was kept */
 /* Takes the pipe out of the turns, keeps what was not begun, and passes it on. */
 void mmi_back_stop(mmi_back *back, mmi_lb_node *node);
+/* and what it did not acknowledge goes to somebody else first */
 void mmi_back_rm(mmi_back *back, mmi_lb_node *node); /* the same, unless it was stopped before */
+/* A message that a peer gave back goes to whoever is next; takes it. */
+void mmi_back_again(mmi_back *back, mmi_msg *m);
 void mmi_back_out(mmi_back *back, mmi_lb_node *node);
 
 /* Sends as the socket's overflow says and, when there is no peer, as its no_peer does.  MM_OK: took

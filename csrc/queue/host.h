@@ -6,6 +6,7 @@
 #ifndef MMI_HOST_H
 #define MMI_HOST_H
 
+#include "queue/acks.h"
 #include "queue/pipe.h"
 
 typedef struct mmi_proto_host {
@@ -19,6 +20,8 @@ typedef struct mmi_proto_host {
      * */
     void (*deferred)(struct mmi_proto_host *host);
     bool alone;      /* the role shares out, and has nobody to: no_peer applies (queue/backlog.c keeps it) */
+    mmi_list given, untold;   /* of queue/acks.h */
+    bool closing;    /* the socket was closed: what peers have is not given to others any more */
     bool stopping;   /* the socket takes no peers and asks for no messages any more (the engine does) */
 } mmi_proto_host;
 

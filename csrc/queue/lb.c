@@ -80,7 +80,8 @@ bool
 mmi_lb_idle(const mmi_lb *lb)
 {
     MMI_LIST_EACH (&lb->open, node, after) {
-        if (lb_node(node)->pipe->outbox.count == 0) {
+        const mmi_pipe *p = lb_node(node)->pipe;
+        if (p->outbox.count == 0 && mmi_pipe_has_room(p)) {
             return true;
         }
     }

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "queue/acks.h"
+
 enum {
     PIPE_VIEW_MIN = MMI_SEGMENT_CAP / 2,   /* octets of the view before, for one more        */
     PIPE_APPEND_MAX = MMI_SEGMENT_CAP / 4  /* octets of a segment that goes into the one before */
@@ -210,6 +212,9 @@ static void
 pipe_took(mmi_pipe *p, uint32_t count)
 {
     p->handed += count;
+    if (p->acks != NULL) {
+        mmi_acks_gave(p->acks, count);
+    }
     if (p->in_blocked && mmi_ring_low(&p->inbox)) {
         p->ops->room(p);
     }

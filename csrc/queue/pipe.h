@@ -51,6 +51,8 @@ struct mmi_pipe {
     uint64_t answered;               /* answers that came, each to another message of the outbox */
     int ended;                       /* mm_reason; set before it leaves the protocol */
     uint64_t subscriptions, subscription_bytes;   /* of the peer, counted by the publisher */
+    struct mmi_unacked *unacked;     /* what it has and did not acknowledge; NULL: it does not */
+    struct mmi_acks *acks;           /* what came from it is acknowledged; NULL: it is not */
 };
 
 /* For protocols. */

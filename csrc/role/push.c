@@ -71,6 +71,13 @@ push_out(void *ps, mmi_pipe *p)
     mmi_back_out(&s->back, &pp->lb);
 }
 
+static void
+push_again(void *ps, mmi_msg *m)
+{
+    push_sock *s = ps;
+    mmi_back_again(&s->back, m);
+}
+
 static int
 push_send(void *ps, mmi_msg *m)
 {
@@ -111,6 +118,7 @@ const mmi_proto_ops mmi_push_ops = {
     .stop = push_stop,
     .in = push_in,
     .out = push_out,
+    .again = push_again,
     .send = push_send,
     .sole = push_sole,
     .ready = push_ready,

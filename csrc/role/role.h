@@ -16,6 +16,7 @@ typedef struct mmi_proto_ops {
     /* Takes an identity; shares out, so takes no_peer; but not MM_NO_PEER_DROP: it asks, and a caller
      * waits for what was dropped; asks, so refusals of its peers are for it. */
     bool named, shares, keeps, asks;
+    bool acks;                           /* PULL: what comes is acknowledged where its sender asks for it */
     size_t sock_size, pipe_size;         /* private state, allocated and zeroed by the engine */
     int (*init)(void *ps, mmi_proto_host *host);      /* MM_ENOMEM */
     /* After every pipe was removed; frees and counts (dropped_closed) what it still holds. */
@@ -31,6 +32,8 @@ typedef struct mmi_proto_ops {
      * later.  NULL: this role queues only answers. */
     void (*stop)(void *ps, mmi_pipe *p);
     void (*in)(void *ps, mmi_pipe *p);   /* p's inbox went from empty to non-empty */
+    /* PUSH: a message that a peer gave back (NACK); takes it. */
+    void (*again)(void *ps, mmi_msg *m);
     void (*out)(void *ps, mmi_pipe *p);  /* something left p's outbox: there may be room again */
     /* MM_OK: the protocol owns m (REQ, SURVEYOR: m->key is set; who wants to read it holds a
      * reference). Else the caller still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH, MM_EINVAL,

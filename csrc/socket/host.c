@@ -29,6 +29,8 @@ mmi_socket_host(mmi_socket *s)
                                 .random = host_random,
                                 .event = mmi_proto_event,
                                 .deferred = host_defers };
+    mmi_list_init(&s->host.given);
+    mmi_list_init(&s->host.untold);
 }
 
 void

@@ -10,7 +10,7 @@
 
 #include "base/msg.h"
 
-enum { MMI_FRAMING_HEAD_MAX = 13 };   /* octets in front of a message, or of each of its frames */
+enum { MMI_FRAMING_HEAD_MAX = 40 };   /* octets in front of a message, or of each of its frames */
 
 typedef struct mmi_framing mmi_framing;
 struct mmi_framing {

@@ -18,7 +18,11 @@ typedef enum mmi_command_kind {
     MMI_COMMAND_ERROR,
     MMI_COMMAND_READY,       /* a second READY: an error above        */
     MMI_COMMAND_STOP,        /* send nothing more                     */
-    MMI_COMMAND_STOPPED      /* that was the last message             */
+    MMI_COMMAND_STOPPED,     /* that was the last message             */
+    MMI_COMMAND_COUNT,       /* wire/delivery.h, as the next two      */
+    MMI_COMMAND_AGAIN,
+    MMI_COMMAND_ACK,
+    MMI_COMMAND_NACK
 } mmi_command_kind;
 
 typedef struct mmi_command {

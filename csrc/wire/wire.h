@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/limits.h"
+#include "wire/delivery.h"
 #include "wire/framing.h"
 #include "wire/input.h"
 #include "wire/mechanism.h"
@@ -105,6 +106,11 @@ struct mmi_wire {
     size_t (*put_error)(uint8_t *out, const char *text);   /* cut at MMI_ERROR_TEXT_MAX octets */
     size_t (*put_stop)(uint8_t *out);
     size_t (*put_stopped)(uint8_t *out);
+    /* Where messages are acknowledged: wire/delivery.h.  Of ACK all but its data, of that size. */
+    size_t (*put_count)(uint8_t *out, const mmi_count *count);
+    size_t (*put_ack)(uint8_t *out, size_t size);
+    size_t (*put_nack)(uint8_t *out, uint64_t number);
+    const mmi_framing *counted;      /* the framing for such a peer */
     size_t (*put_topic)(uint8_t *out, bool add, const uint8_t *topic, size_t size);
     /* The frame at the front of what was put there: its octets, and SUBSCRIBE or CANCEL with the
      * topic, or some other kind.  NULL as put_topic. */

@@ -116,6 +116,42 @@ reads_back(const uint8_t *frame, size_t size, int kind, const void *data, size_t
 }
 
 static void
+writes_of_delivery(uint8_t *out)
+{
+    const mmi_count count = { .epoch = 7, .producer = { 1, 2, 3 } };
+    const mmi_origin origin = { .epoch = 5, .number = 1000, .attempt = 2 };
+    uint8_t data[MMI_COUNT_SIZE];
+    mmi_count read;
+    mmi_origin from;
+    mmi_count_put(data, &count);
+    reads_back(out, mmi_command_put_count(out, &count), MMI_COMMAND_COUNT, data, MMI_COUNT_SIZE);
+    CHECK(mmi_count_get(data, sizeof data, &read) && read.epoch == 7 && read.producer[2] == 3);
+    CHECK(!mmi_count_get(data, sizeof data - 1, &read));
+    mmi_again_put(data, &origin);
+    size_t size = mmi_command_put_again(out, &origin);
+    CHECK_INT(size, MMI_COMMAND_AGAIN_SIZE);
+    reads_back(out, size, MMI_COMMAND_AGAIN, data, MMI_AGAIN_SIZE);
+    CHECK(mmi_again_get(data, MMI_AGAIN_SIZE, &from));
+    CHECK(from.epoch == 5 && from.number == 1000 && from.attempt == 2);
+    CHECK(!mmi_again_get(data, MMI_AGAIN_SIZE - 1, &from));
+    memset(data, 0, sizeof data);
+    CHECK(!mmi_again_get(data, MMI_AGAIN_SIZE, &from));   /* nobody has it for the 0th time */
+    mmi_ack ack = { .ends = true, .floor = 41, .limit = 1041 };
+    uint8_t body[MMI_ACK_SIZE + 1] = { 0 };
+    mmi_ack_put(body, &ack);
+    body[MMI_ACK_SIZE] = 2;
+    size = mmi_command_put_ack(out, sizeof body);
+    memcpy(out + size, body, sizeof body);
+    reads_back(out, size + sizeof body, MMI_COMMAND_ACK, body, sizeof body);
+    CHECK(mmi_ack_get(body, sizeof body, &ack) && ack.ends && ack.floor == 41);
+    CHECK(ack.limit == 1041 && ack.bits_size == 1 && ack.bits[0] == 2);
+    CHECK(!mmi_ack_get(body, MMI_ACK_SIZE - 1, &ack));
+    CHECK(!mmi_ack_get(body, (size_t)MMI_ACK_SIZE + MMI_ACK_BITMAP_MAX + 1, &ack));
+    const uint8_t number[] = { 0, 0, 0, 0, 0, 0, 0, 42 };
+    reads_back(out, mmi_command_put_nack(out, 42), MMI_COMMAND_NACK, number, sizeof number);
+}
+
+static void
 test_what_is_written_is_read_back(void)
 {
     static uint8_t topic[70000];
@@ -143,6 +179,7 @@ test_what_is_written_is_read_back(void)
     }
     reads_back(out, mmi_command_put_stop(out), MMI_COMMAND_STOP, "", 0);
     reads_back(out, mmi_command_put_stopped(out), MMI_COMMAND_STOPPED, "", 0);
+    writes_of_delivery(out);
     reads_back(out, mmi_command_put_error(out, ""), MMI_COMMAND_ERROR, "", 0);
     reads_back(out, mmi_command_put_error(out, "no"), MMI_COMMAND_ERROR, "no", 2);
     topic[MMI_ERROR_TEXT_MAX + 40] = '\0';

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/octets.h"
 #include "wire/zmtp/frame.h"
 
 enum { COMMAND_TTL_SIZE = 2, COMMAND_REFUSAL_MAX = 99 };   /* octets that are told */
@@ -22,6 +23,8 @@ static const struct {
     { "CANCEL", MMI_COMMAND_CANCEL }, { "SUBSCRIBE", MMI_COMMAND_SUBSCRIBE },
     { "ERROR", MMI_COMMAND_ERROR },   { "READY", MMI_COMMAND_READY },
     { "STOP", MMI_COMMAND_STOP },     { "STOPPED", MMI_COMMAND_STOPPED },
+    { "COUNT", MMI_COMMAND_COUNT },   { "AGAIN", MMI_COMMAND_AGAIN },
+    { "ACK", MMI_COMMAND_ACK },       { "NACK", MMI_COMMAND_NACK },
 };
 
 static int
@@ -162,6 +165,40 @@ size_t
 mmi_command_put_stopped(uint8_t *out)
 {
     return command_put(out, "STOPPED", NULL, 0, NULL, 0);
+}
+
+size_t
+mmi_command_put_count(uint8_t *out, const mmi_count *count)
+{
+    uint8_t data[MMI_COUNT_SIZE];
+    mmi_count_put(data, count);
+    return command_put(out, "COUNT", data, sizeof data, NULL, 0);
+}
+
+size_t
+mmi_command_put_again(uint8_t *out, const mmi_origin *origin)
+{
+    uint8_t data[MMI_AGAIN_SIZE];
+    mmi_again_put(data, origin);
+    return command_put(out, "AGAIN", data, sizeof data, NULL, 0);
+}
+
+size_t
+mmi_command_put_nack(uint8_t *out, uint64_t number)
+{
+    uint8_t data[MMI_NACK_SIZE];
+    mmi_be64_put(data, number);
+    return command_put(out, "NACK", data, sizeof data, NULL, 0);
+}
+
+size_t
+mmi_command_put_ack(uint8_t *out, size_t size)
+{
+    static const char name[] = "ACK";
+    size_t at = mmi_frame_head_put(out, MMI_FRAME_COMMAND, sizeof name + size);
+    out[at++] = sizeof name - 1;
+    memcpy(out + at, name, sizeof name - 1);
+    return at + sizeof name - 1;
 }
 
 size_t

@@ -5,6 +5,7 @@
 #define MMI_COMMAND_H
 
 #include "base/limits.h"
+#include "wire/delivery.h"
 #include "wire/input.h"
 
 /* Parses the body of a command frame. MM_OK; MM_EPROTO: malformed (no name, name beyond the body,
@@ -26,6 +27,13 @@ size_t mmi_command_put_subscription(uint8_t *out, uint8_t minor, bool add, const
 /* Neither has data; what a peer puts there is ignored. */
 size_t mmi_command_put_stop(uint8_t *out);
 size_t mmi_command_put_stopped(uint8_t *out);
+/* What they say: wire/delivery.h.  COUNT and AGAIN take MMI_COMMAND_OVERHEAD octets at most; ACK has
+ * as many more as its bitmap, which the caller writes behind it. */
+enum { MMI_COMMAND_AGAIN_SIZE = 2 + 1 + 5 + MMI_AGAIN_SIZE };
+size_t mmi_command_put_count(uint8_t *out, const mmi_count *count);
+size_t mmi_command_put_again(uint8_t *out, const mmi_origin *origin);
+size_t mmi_command_put_nack(uint8_t *out, uint64_t number);
+size_t mmi_command_put_ack(uint8_t *out, size_t size);   /* all but its data, of that size */
 /* text is cut at MMI_ERROR_TEXT_MAX octets; out has room for that and MMI_COMMAND_OVERHEAD. */
 size_t mmi_command_put_error(uint8_t *out, const char *text);
 

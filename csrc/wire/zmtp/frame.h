@@ -22,6 +22,7 @@ size_t mmi_frame_head_put(uint8_t out[MMI_FRAME_HEAD_MAX], uint8_t flags, uint64
 /* Encodes the head of the i-th frame of a message, if it is not yet: the last without MORE. */
 void mmi_msg_seal(mmi_msg *m, uint32_t i);
 
-extern const mmi_framing mmi_framing_zmtp;   /* framing.c */
+extern const mmi_framing mmi_framing_zmtp;           /* framing.c */
+extern const mmi_framing mmi_framing_zmtp_counted;   /* counted.c */
 
 #endif

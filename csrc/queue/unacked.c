@@ -1,0 +1,303 @@
+/*
+ * queue/unacked.c: see queue/unacked.h.
+ * Law: nothing is forgotten: an entry leaves when all its messages are acknowledged, or is taken
+ * back.
+ */
+#include "queue/unacked.h"
+
+#include "wire/framing.h"
+
+enum { UNACKED_OCTET_BITS = 8 };
+
+/* What is left of the limits is the outbox's. */
+static void
+unacked_fit(mmi_unacked *u)
+{
+    mmi_ring *out = u->outbox;
+    uint64_t credit = u->limit - u->written;
+    size_t bytes = u->sent.bytes;
+    uint32_t count = credit < u->count_max ? (uint32_t)credit : u->count_max;
+    size_t left = bytes < u->bytes_max ? u->bytes_max - bytes : 0;
+    if (left == 0 || count < out->count) {
+        count = out->count;
+    }
+    out->count_max = count;
+    out->bytes_max = left > out->bytes ? left : out->bytes;
+}
+
+mmi_unacked *
+mmi_unacked_new(mmi_ring *outbox, uint64_t epoch)
+{
+    mmi_unacked *u = mmi_alloc(sizeof *u);
+    mmi_msg *hole = u != NULL ? mmi_msg_copy(NULL, 0) : NULL;
+    if (hole == NULL) {
+        mmi_free(u);
+        return NULL;
+    }
+    u->hole = hole;
+    mmi_ring_init(&u->sent, UINT32_MAX, SIZE_MAX);
+    u->sent.keeps = true;
+    u->outbox = outbox;
+    u->count_max = outbox->count_max;
+    u->bytes_max = outbox->bytes_max;
+    u->epoch = epoch;
+    u->first = 1;
+    unacked_fit(u);
+    return u;
+}
+
+void
+mmi_unacked_free(mmi_unacked *u)
+{
+    if (u != NULL) {
+        mmi_ring_fini(&u->sent);
+        mmi_msg_unref(u->hole);
+        for (size_t i = 0; i < MMI_COUNT_OF(u->spares); i++) {
+            mmi_msg_unref(u->spares[i] != NULL ? &u->spares[i]->msg : NULL);
+        }
+        mmi_free(u);
+    }
+}
+
+int
+mmi_unacked_reserve(mmi_unacked *u, uint32_t entries)
+{
+    for (size_t i = 0; i < MMI_COUNT_OF(u->spares); i++) {
+        u->spares[i] = u->spares[i] != NULL ? u->spares[i] : mmi_segment_out_view_of_nothing();
+        if (u->spares[i] == NULL) {
+            return MM_ENOMEM;
+        }
+    }
+    return mmi_ring_reserve_for(&u->sent, entries + (uint32_t)MMI_COUNT_OF(u->spares));
+}
+
+void
+mmi_unacked_wrote(mmi_unacked *u, mmi_msg *m)
+{
+    int rc = mmi_ring_push(&u->sent, m);
+    MMI_ASSERT(rc == MM_OK);   /* it was reserved */
+    u->written += m->count;
+    unacked_fit(u);
+}
+
+void
+mmi_unacked_wrote_part(mmi_unacked *u, mmi_segment_out *segment, size_t at, size_t end,
+                       uint32_t count, size_t cost)
+{
+    size_t i = u->spares[0] != NULL ? 0 : 1;
+    mmi_segment_out *part = u->spares[i];
+    MMI_ASSERT(part != NULL);   /* it was reserved */
+    u->spares[i] = NULL;
+    mmi_segment_out_view_begin(part, segment, at);
+    mmi_segment_out_follow(part, end);
+    part->msg.count = count;
+    part->msg.cost = cost;
+    mmi_unacked_wrote(u, &part->msg);
+}
+
+/* The first n messages of what was written are not kept any more. */
+static void
+unacked_forget(mmi_unacked *u, uint64_t n)
+{
+    u->first += n;
+    while (n > 0) {
+        mmi_msg *m = mmi_ring_at(&u->sent, 0);
+        mmi_segment_out *segment = mmi_segment_out_of(m);
+        if (segment == NULL || n >= m->count) {
+            n -= m->count;
+            mmi_msg_unref(mmi_ring_pop(&u->sent));
+            continue;
+        }
+        size_t cost = 0, one;
+        uint32_t count = (uint32_t)n;
+        for (; n > 0; n--, cost += one) {
+            segment->first +=
+                segment->framing->next(segment->framing, segment->data + segment->first, &one);
+        }
+        mmi_ring_shrank(&u->sent, m, count, cost);
+    }
+}
+
+/* The entry that has the message of that number, and how many of it are in front of that; found
+ * from the nearer end. */
+static uint32_t
+unacked_entry(const mmi_unacked *u, uint64_t number, uint64_t *before)
+{
+    const mmi_ring *sent = &u->sent;
+    uint64_t in_front = number - u->first, behind = u->written - number;
+    uint32_t i = 0;
+    if (in_front <= behind) {
+        for (; in_front >= mmi_ring_at(sent, i)->count; i++) {
+            in_front -= mmi_ring_at(sent, i)->count;
+        }
+        *before = in_front;
+        return i;
+    }
+    for (i = sent->slot_count - 1; behind >= mmi_ring_at(sent, i)->count; i--) {
+        behind -= mmi_ring_at(sent, i)->count;
+    }
+    *before = mmi_ring_at(sent, i)->count - 1 - behind;
+    return i;
+}
+
+/* That message is done; if it is behind one that is not, its memory goes all the same, if it stands
+ * alone: those of a segment are small. */
+static void
+unacked_done(mmi_unacked *u, uint64_t number)
+{
+    uint64_t before;
+    if (!mmi_marks_add(&u->acked, number) || number <= u->acked.floor) {
+        return;
+    }
+    uint32_t i = unacked_entry(u, number, &before);
+    if (mmi_segment_out_of(mmi_ring_at(&u->sent, i)) == NULL) {
+        mmi_ring_replace_at(&u->sent, i, mmi_msg_ref(u->hole));
+    }
+}
+
+/* Are its bits of what was written?  Before anything is changed by it. */
+static int
+unacked_check(const mmi_unacked *u, const mmi_ack *ack)
+{
+    uint64_t top = 0;
+    for (size_t i = 0; i < ack->bits_size; i++) {
+        for (unsigned bit = 0; ack->bits[i] >> bit != 0; bit++) {
+            top = i * UNACKED_OCTET_BITS + bit + 1;
+        }
+    }
+    return top <= u->written - ack->floor ? MM_OK : MM_EPROTO;
+}
+
+/* The bits of what the peer says, from the first on. */
+static void
+unacked_mark(mmi_unacked *u, const mmi_ack *ack)
+{
+    for (size_t i = 0; i < ack->bits_size; i++) {
+        for (unsigned bit = 0; ack->bits[i] >> bit != 0; bit++) {
+            if ((ack->bits[i] >> bit & 1) != 0) {
+                unacked_done(u, ack->floor + 1 + i * UNACKED_OCTET_BITS + bit);
+            }
+        }
+    }
+}
+
+int
+mmi_unacked_ack(mmi_unacked *u, const mmi_ack *ack, uint64_t *newly)
+{
+    uint64_t before = u->acked.count;
+    *newly = 0;
+    if (ack->floor < u->told || ack->floor > u->written || ack->limit < u->limit ||
+        ack->limit < ack->floor) {
+        return MM_EPROTO;
+    }
+    int rc = unacked_check(u, ack);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    u->told = ack->floor;
+    (void)mmi_marks_add_to(&u->acked, ack->floor);
+    unacked_mark(u, ack);
+    unacked_forget(u, u->acked.floor + 1 - u->first);
+    uint64_t most = u->acked.floor + MMI_UNACKED_MAX;
+    u->limit = ack->limit < most ? ack->limit : most;
+    u->ends |= ack->ends;
+    unacked_fit(u);
+    *newly = u->acked.count - before;
+    return MM_OK;
+}
+
+/* Where a message was first, if it was written now for the first time; how often it was tried. */
+static void
+unacked_origin(const mmi_unacked *u, uint64_t number, mmi_origin *origin)
+{
+    uint32_t tried = u->ends ? 0 : 1;
+    if (origin->attempt == 0) {
+        *origin = (mmi_origin){ .epoch = u->epoch, .number = number, .attempt = 1 };
+    }
+    origin->attempt += origin->attempt < UINT32_MAX ? tried : 0;
+}
+
+/* The message of that number, with a reference of its own; NULL: no memory. */
+static mmi_msg *
+unacked_find(const mmi_unacked *u, uint64_t number)
+{
+    uint64_t before;
+    mmi_msg *m = mmi_ring_at(&u->sent, unacked_entry(u, number, &before));
+    const mmi_segment_out *segment = mmi_segment_out_of(m);
+    if (segment == NULL) {
+        return mmi_msg_ref(m);
+    }
+    size_t cost, at = segment->first;
+    for (; before > 0; before--) {
+        at += segment->framing->next(segment->framing, segment->data + at, &cost);
+    }
+    return segment->framing->open(segment->framing, segment->data + at);
+}
+
+int
+mmi_unacked_give_back(mmi_unacked *u, uint64_t number, mmi_msg **m)
+{
+    if (number == 0 || number > u->written) {
+        return MM_EPROTO;
+    }
+    if (mmi_marks_has(&u->acked, number)) {
+        return MM_EAGAIN;
+    }
+    *m = unacked_find(u, number);
+    if (*m == NULL) {
+        return MM_ENOMEM;
+    }
+    unacked_origin(u, number, &(*m)->origin);
+    unacked_done(u, number);
+    unacked_forget(u, u->acked.floor + 1 - u->first);
+    unacked_fit(u);
+    return MM_OK;
+}
+
+static mmi_msg *
+unacked_pop(mmi_unacked *u)
+{
+    mmi_msg *m = mmi_ring_pop(&u->sent);
+    u->first += m->count;
+    return m;
+}
+
+/* The first message of a segment, by itself; NULL: no memory. */
+static mmi_msg *
+unacked_open(const mmi_segment_out *segment)
+{
+    return segment->framing->open(segment->framing, segment->data + segment->first);
+}
+
+mmi_msg *
+mmi_unacked_take_back(mmi_unacked *u)
+{
+    while (u->sent.slot_count > 0) {
+        mmi_msg *m = mmi_ring_at(&u->sent, 0);
+        mmi_segment_out *segment = mmi_segment_out_of(m);
+        uint64_t number = u->first;
+        bool acked = mmi_marks_has(&u->acked, number);
+        mmi_msg *one = segment == NULL || acked ? NULL : unacked_open(segment);
+        if (segment != NULL && (acked || one != NULL)) {
+            unacked_forget(u, 1);
+        } else {
+            one = unacked_pop(u);   /* alone; or all that is left of a segment, without memory */
+        }
+        if (segment == NULL && acked) {
+            mmi_msg_unref(one);
+        } else if (one != NULL) {
+            unacked_origin(u, number, &one->origin);
+            return one;
+        }
+    }
+    return NULL;
+}
+
+void
+mmi_unacked_invariants(const mmi_unacked *u)
+{
+    mmi_marks_invariants(&u->acked);
+    MMI_ASSERT(u->acked.top <= u->written && u->written <= u->limit);
+    MMI_ASSERT(u->limit <= u->acked.floor + MMI_UNACKED_MAX);
+    MMI_ASSERT(u->first == u->acked.floor + 1 && u->first + u->sent.count == u->written + 1);
+}

@@ -1,0 +1,142 @@
+/*
+ * test_acks.c: what came from a peer that wants acknowledgements: when it is told what, and which
+ * credit it has.
+ * Not here: what it makes of that (test_unacked.c), the commands (test_command.c).
+ */
+#include "queue/acks.h"
+
+#include "check.h"
+#include "queue/host.h"
+
+static int wrote;
+static mm_socket_opts opts = { .recv_queue_messages = 1000 };
+static mmi_proto_host host = { .opts = &opts };
+static mmi_pipe pipe;
+
+static void
+note(mmi_pipe *p)
+{
+    CHECK(p == &pipe);
+    wrote++;
+}
+
+static mmi_acks *
+begin(uint32_t prefetch)
+{
+    static const mmi_pipe_ops ops = { .wrote = note };
+    static const mmi_count count = { .epoch = 3 };
+    mmi_list_init(&host.given);
+    mmi_list_init(&host.untold);
+    pipe.ops = &ops;
+    opts.prefetch = prefetch;
+    wrote = 0;
+    mmi_acks *a = mmi_acks_new(&pipe, &host, &count);
+    CHECK(a != NULL && a->due);
+    return a;
+}
+
+/* The ACK as it would go now. */
+static mmi_ack
+told(mmi_acks *a, uint8_t *out)
+{
+    mmi_ack ack;
+    size_t size = mmi_acks_size(a);
+    mmi_acks_put(a, out);
+    CHECK(mmi_ack_get(out, size, &ack));
+    mmi_acks_invariants(a);
+    return ack;
+}
+
+static void
+test_the_first_one_gives_credit(void)
+{
+    static const uint32_t prefetches[][2] = { { 0, 1000 }, { 1, 1 }, { 70000, MMI_UNACKED_MAX } };
+    uint8_t out[64];
+    for (size_t i = 0; i < MMI_COUNT_OF(prefetches); i++) {
+        mmi_acks *a = begin(prefetches[i][0]);
+        CHECK_INT(told(a, out).limit, prefetches[i][1]);
+        CHECK(!a->due && mmi_acks_may(a, prefetches[i][1]));
+        CHECK(!mmi_acks_may(a, prefetches[i][1] + 1));
+        mmi_acks_free(a);
+    }
+}
+
+static void
+test_what_was_given_out_is_done_when_all_of_it_is(void)
+{
+    uint8_t out[64];
+    mmi_acks *a = begin(100);
+    (void)told(a, out);
+    CHECK_INT(mmi_acks_came(a, 10), 1);
+    CHECK(!mmi_acks_done(a, 1));   /* nobody has it yet */
+    mmi_acks_gave(a, 4);
+    mmi_acks_done_all(&host);
+    mmi_acks_done_all(&host);
+    CHECK_INT(a->done.count, 4);
+    CHECK_INT(wrote, 0);           /* too few to be worth an ACK of their own */
+    mmi_acks_tell_all(&host);
+    CHECK(a->due && wrote == 1);
+    mmi_ack ack = told(a, out);
+    CHECK(ack.floor == 4 && ack.limit == 104 && ack.bits_size == 0 && !ack.ends);
+    mmi_acks_tell_all(&host);
+    CHECK_INT(wrote, 1);           /* it knows */
+    mmi_acks_free(a);
+}
+
+static void
+test_much_that_is_done_is_told_at_once(void)
+{
+    mmi_acks *a = begin(8);
+    (void)mmi_acks_came(a, 8);
+    mmi_acks_gave(a, 8);
+    CHECK(mmi_acks_done(a, 1));
+    CHECK_INT(wrote, 0);
+    CHECK(mmi_acks_done(a, 5) && a->due);   /* a quarter of the prefetch */
+    CHECK_INT(wrote, 1);
+    CHECK(!mmi_acks_done(a, 5));
+    mmi_acks_free(a);
+}
+
+static void
+test_what_is_done_out_of_order_is_a_bitmap_and_gives_credit(void)
+{
+    uint8_t out[64];
+    mmi_acks *a = begin(10);
+    (void)mmi_acks_came(a, 10);
+    mmi_acks_gave(a, 10);
+    CHECK(mmi_acks_done(a, 2) && mmi_acks_done(a, 9));
+    mmi_ack ack = told(a, out);
+    CHECK(ack.floor == 0 && ack.limit == 12 && ack.bits_size == 2);
+    CHECK(ack.bits[0] == 2 && ack.bits[1] == 1);
+    mmi_acks_free(a);
+}
+
+/* Whatever is never done, no number is beyond what the bitmap can tell of. */
+static void
+test_credit_ends_where_the_bitmap_does(void)
+{
+    static uint8_t out[MMI_ACK_SIZE + MMI_ACK_BITMAP_MAX];
+    mmi_acks *a = begin(MMI_UNACKED_MAX);
+    (void)told(a, out);
+    (void)mmi_acks_came(a, MMI_UNACKED_MAX);
+    mmi_acks_gave(a, MMI_UNACKED_MAX);
+    for (uint64_t i = 2; i <= MMI_UNACKED_MAX; i++) {
+        CHECK(mmi_acks_done(a, i));
+    }
+    CHECK_INT(told(a, out).limit, MMI_UNACKED_MAX);
+    CHECK(!mmi_acks_may(a, 1));
+    CHECK(mmi_acks_done(a, 1));
+    CHECK_INT(told(a, out).limit, 2 * MMI_UNACKED_MAX);
+    mmi_acks_free(a);
+}
+
+int
+main(void)
+{
+    RUN(test_the_first_one_gives_credit);
+    RUN(test_what_was_given_out_is_done_when_all_of_it_is);
+    RUN(test_much_that_is_done_is_told_at_once);
+    RUN(test_what_is_done_out_of_order_is_a_bitmap_and_gives_credit);
+    RUN(test_credit_ends_where_the_bitmap_does);
+    return 0;
+}
