@@ -33,6 +33,7 @@ from meshmsg._binding.snapshots import EventKind as EventKind
 from meshmsg._binding.snapshots import Reason as Reason
 from meshmsg._binding.snapshots import Stats as Stats
 from meshmsg._hints.absent_names import module_hint as _module_hint
+from meshmsg._roles.delivery import LeasedMessage as LeasedMessage
 from meshmsg._roles.drain_report import DrainReport as DrainReport
 from meshmsg._roles.stopping import StoppedPeer as StoppedPeer
 from meshmsg._roles.stopping import StopReport as StopReport
@@ -102,6 +103,7 @@ __all__ = [
     "InsecureBindError",
     "KeyPair",
     "Later",
+    "LeasedMessage",
     "Local",
     "MeshError",
     "Message",

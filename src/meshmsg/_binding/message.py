@@ -47,6 +47,66 @@ class Message(bytes):
         """All frames of the message, as ZeroMQ peers send them; the last is the body."""
         return self._frames or (bytes(self),)
 
+    @property
+    def attempt(self) -> int:
+        """How often it was handed to somebody, this time included; 1 where nobody counts."""
+        return 1
+
+    @property
+    def seq(self) -> tuple[int, int] | None:
+        """Where it was first: a connection of its sender, and the message's number there.
+
+        The same each time it is handed out; None where nobody counts.
+        """
+        return None
+
+    def ack(self) -> bool:
+        """Say that it is done, where its Pull has `ack="manual"`: its sender forgets it.
+
+        Never blocks. Thread-safe: yes; any thread may, in any order.
+
+        Returns:
+            False when that changes nothing: it was acknowledged or given back before, nobody waits
+            for that (`delivery` of Push, `ack` of Pull), or the connection it came by has ended;
+            then somebody else gets it, too.
+
+        Raises:
+            ClosedError: The socket was closed; what was not acknowledged goes to somebody else.
+        """
+        return False
+
+    def nack(self) -> bool:
+        """Give it back: somebody else gets it, or this socket once more; its `attempt` counts up.
+
+        Never blocks. Thread-safe: yes.
+
+        Returns:
+            False as `ack`.
+
+        Raises:
+            ClosedError: As `ack`.
+        """
+        return False
+
+    def __enter__(self) -> Self:
+        """Acknowledge it at the end of the `with` block; give it back if that raised."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self.ack()
+            else:
+                self.nack()
+        except ClosedError:
+            if kind is None:
+                raise
+
     def __copy__(self) -> Self:
         return self  # nothing in it changes
 

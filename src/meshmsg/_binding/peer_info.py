@@ -45,6 +45,8 @@ class PeerInfo:
             its own counters only.
         confirmed_messages: Messages it has confirmed to have read; stays 0 over ZMTP 3.0 and SP.
         subscriptions: Topics it subscribed to.
+        acks: Whether messages of this connection are acknowledged (`delivery` of Push).
+        unacked_messages: Messages on it that are not acknowledged yet, by it or by us.
         rtt: Seconds a heartbeat took there and back, None if there was none yet.
         stalled: Whether its system answers and it does not (PEER_STALLED).
         stopping: Of a socket that stops receiving: what became of asking this peer, as in
@@ -89,6 +91,8 @@ class PeerInfo:
     dropped_messages: int
     confirmed_messages: int
     subscriptions: int
+    acks: bool
+    unacked_messages: int
     rtt: float | None
     stalled: bool
     stopping: Literal["asked", "stopped", "cancelled", "cannot", "late", "stops", "left"] | None
@@ -124,7 +128,7 @@ _WIRES = {1: "zmtp", 2: "sp"}
 _PEER_SAME = (
     *("id", "zmtp_minor", "queued_out_messages", "queued_out_bytes", "queued_in_messages"),
     *("queued_in_bytes", "sent_messages", "received_messages", "dropped_messages"),
-    *("confirmed_messages", "subscriptions"),
+    *("confirmed_messages", "subscriptions", "unacked_messages"),
 )
 
 
@@ -159,6 +163,7 @@ def peer_of(raw: Any, metadata: bytes = b"", certificate: bytes = b"") -> PeerIn
         outgoing=bool(raw.outgoing),
         since=raw.since_ns / 1e9,
         rtt=None if raw.rtt_ns < 0 else raw.rtt_ns / 1e9,
+        acks=bool(raw.acks),
         stalled=bool(raw.stalled),
         stopping=_STOPS.get(raw.stop),
         meshmsg=bool(raw.meshmsg),

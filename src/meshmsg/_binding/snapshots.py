@@ -50,6 +50,8 @@ class EventKind(IntEnum):
             it cannot, or not by the deadline; what is on its way from it may be lost.
         CERT_EXPIRES: A certificate of ours ends within 14 days, has ended or is not valid yet;
             `detail` has its file and the date.
+        PEER_UNACKED: A Push with `delivery="at_least_once"` has a peer that cannot acknowledge:
+            what it is sent is lost with it.
     """
 
     LISTENING = 1
@@ -66,6 +68,7 @@ class EventKind(IntEnum):
     PEER_SILENT = 12
     PEER_UNREAD = 13
     CERT_EXPIRES = 14
+    PEER_UNACKED = 15
 
 
 class Reason(IntEnum):
@@ -240,6 +243,11 @@ class Stats:
         dropped_malformed: Received, and no message for this role.
         dropped_unencodable: Not sent to a peer whose wire, SP, has no words for them.
         dropped_conflated: Dropped as a newer message came, and only that was to be kept.
+        acked_messages: Written, and acknowledged (Push with `delivery="at_least_once"`).
+        redelivered_messages: Written, and not acknowledged by a peer that was lost or gave them
+            back: they are for others.
+        unacked_messages: Written and not acknowledged now; of a Pull: received, and not
+            acknowledged by it.
         unwanted_messages: Published, and nobody had subscribed to them.
         filtered_messages: Sent to a Sub by a publisher of SP, which sends all, and not subscribed
             to.
@@ -278,6 +286,9 @@ class Stats:
     dropped_malformed: int
     dropped_unencodable: int
     dropped_conflated: int
+    acked_messages: int
+    redelivered_messages: int
+    unacked_messages: int
     unwanted_messages: int
     filtered_messages: int
     queued_out_messages: int

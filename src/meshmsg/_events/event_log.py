@@ -24,6 +24,7 @@ TROUBLE = (
     EventKind.PEER_SILENT,
     EventKind.PEER_STALLED,
     EventKind.PEER_UNREAD,
+    EventKind.PEER_UNACKED,
     EventKind.CERT_EXPIRES,
     EventKind.DROPPED,
     EventKind.ACCEPT_PAUSED,

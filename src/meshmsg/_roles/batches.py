@@ -51,6 +51,15 @@ def batch_of(messages: list[Message]) -> MessageBatch:
     return MessageBatch(batch, 0, len(messages), [message.topic for message in messages])
 
 
+def check_by_hand(self: Any, call: str) -> None:
+    """Refuse what gives no messages that could say that they are done."""
+    if self._opts.flags & lib.MM_OPT_ACK_MANUAL:
+        raise UsageError(
+            f"{call} gives no message to acknowledge, and this Pull has ack='manual'; take recv, "
+            "recv_many or an iteration"
+        )
+
+
 def prefetched_batch(
     self: Inbox[Message], max_messages: int, max_bytes: int
 ) -> MessageBatch | None:

@@ -20,6 +20,14 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.message import ROUTED, Message
+from meshmsg._roles.delivery import (
+    Ack,
+    Delivery,
+    ack_flags,
+    check_prefetch,
+    delivery_flags,
+    leased_form,
+)
 from meshmsg._roles.stopping import stop_receiving
 from meshmsg._socket.causes import about
 from meshmsg._socket.endpoints import note_connected
@@ -37,19 +45,64 @@ KNOWN_MAX = 10
 
 
 class PushForm(Inbox[Message]):
-    """Hands each message to one of its Pull peers, in turn, to those that have room."""
+    """Hands each message to one of its Pull peers, in turn, to those that have room.
+
+    Args:
+        delivery: "at_most_once": a message is its peer's once it was written, and lost with it.
+            "at_least_once": it is kept until its peer acknowledged it, and goes to another one if
+            that peer is lost first. For peers of meshmsg; `peers()` and an event say which do not
+            acknowledge.
+    """
 
     _role: ClassVar[int] = lib.MM_PUSH
     _sends = True
 
+    def __init__(
+        self,
+        *,
+        bind: str | Iterable[str] | None = None,
+        connect: str | Iterable[str] | None = None,
+        delivery: Delivery = "at_most_once",
+        engine: Engine | None = None,
+        **options: Unpack[SocketOptions],
+    ) -> None:
+        """Open the socket; what is taken and raised is said of its class."""
+        self._open(options, engine, bind, connect, flags=delivery_flags(delivery))
+
 
 class PullForm(Inbox[Message]):
-    """Receives from its Push peers, in turn."""
+    """Receives from its Push peers, in turn.
+
+    Args:
+        prefetch: Messages that a Push with `delivery="at_least_once"` may send beyond those that
+            are acknowledged; None is `recv_queue_messages`. With 1, a message that waits for a
+            busy receiver waits at its sender, for whoever is free.
+        ack: When such a message is done. "auto": when the next one is asked for, by whoever asks,
+            so for one thread or task. "manual": when `message.ack()` says so; messages are then
+            `LeasedMessage`.
+    """
 
     _role: ClassVar[int] = lib.MM_PULL
     _receives = True
     fileno = fileno
     stop_receiving = stop_receiving
+
+    def __init__(
+        self,
+        *,
+        bind: str | Iterable[str] | None = None,
+        connect: str | Iterable[str] | None = None,
+        prefetch: int | None = None,
+        ack: Ack = "auto",
+        engine: Engine | None = None,
+        **options: Unpack[SocketOptions],
+    ) -> None:
+        """Open the socket; what is taken and raised is said of its class."""
+        flags = ack_flags(ack)
+        if flags:
+            self._form = leased_form(self)
+        count = check_prefetch(prefetch)
+        self._open(options, engine, bind, connect, flags=flags, prefetch=count)
 
 
 class PairForm(Inbox[Message]):

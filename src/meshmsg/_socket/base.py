@@ -115,8 +115,10 @@ class SocketBase(NativeSocket, metaclass=Listed):
         *,
         identity: bytes = b"",
         flags: int = 0,
+        prefetch: int = 0,
     ) -> None:
         opts = build_options(self._role, options, identity=identity, flags=flags)
+        opts.prefetch = prefetch
         self._handle = 0
         self._opts = opts
         self._bound: list[tuple[str, str]] = []

@@ -13,6 +13,7 @@ from meshmsg._binding.message import Message
 from meshmsg._roles.batches import (
     BATCH_MAX_BYTES,
     BATCH_MAX_MESSAGES,
+    check_by_hand,
     gather_ns,
     new_batch,
     prefetched_batch,
@@ -49,9 +50,10 @@ def recv_batch(
 
     Raises:
         TimedOutError, WouldBlockError, ClosedError: As `recv`.
-        UsageError: max_messages is below 1, or max_wait is no time.
+        UsageError: max_messages is below 1, max_wait is no time, or this Pull has ack="manual".
     """
     check_batch(max_messages)
+    check_by_hand(self, "recv_batch")
     wait_ns = gather_ns(max_wait)
     if timeout is not None:
         to_ms(timeout)  # refuses what is no time

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from meshmsg._binding.core import EAGAIN, EINTR, native, to_ms
 from meshmsg._binding.errors import ClosedError
 from meshmsg._binding.message import Message
+from meshmsg._roles.batches import check_by_hand
 from meshmsg._socket.inbox import MessageT
 from meshmsg._socket.options import check_batch
 from meshmsg._socket.signature import verb
@@ -197,6 +198,7 @@ def recv_frames(self: _Receives, *, timeout: float | None = None) -> list[bytes]
     Raises:
         TimedOutError, WouldBlockError, ClosedError: As `recv`.
     """
+    check_by_hand(self, "recv_frames")
     return list(self.recv(timeout=timeout).frames)
 
 

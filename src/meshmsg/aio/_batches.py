@@ -17,6 +17,7 @@ from meshmsg._binding.message import Message
 from meshmsg._roles.batches import (
     BATCH_MAX_BYTES,
     BATCH_MAX_MESSAGES,
+    check_by_hand,
     gather_ns,
     new_batch,
     prefetched_batch,
@@ -56,9 +57,10 @@ async def recv_batch(
 
     Raises:
         TimedOutError, WouldBlockError, ClosedError: As `recv`.
-        UsageError: max_messages is below 1, or max_wait is no time.
+        UsageError: max_messages is below 1, max_wait is no time, or this Pull has ack="manual".
     """
     check_batch(max_messages)
+    check_by_hand(self, "recv_batch")
     gather_ns(max_wait)
     to_ms(timeout)
     if is_due():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from meshmsg._binding.core import EAGAIN, RETURNS_AT_ONCE, native, receives_natively, to_ms
 from meshmsg._binding.errors import ClosedError, MeshError
 from meshmsg._binding.message import Message
+from meshmsg._roles.batches import check_by_hand
 from meshmsg._socket.inbox import MessageT
 from meshmsg._socket.options import check_batch
 from meshmsg._socket.signature import verb
@@ -196,6 +197,7 @@ async def recv_frames(self: _Receives, *, timeout: float | None = None) -> list[
     Raises:
         TimedOutError, WouldBlockError, ClosedError: As `recv`.
     """
+    check_by_hand(self, "recv_frames")
     return list((await self.recv(timeout=timeout)).frames)
 
 

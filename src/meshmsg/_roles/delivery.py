@@ -1,0 +1,86 @@
+"""Messages that are acknowledged: what a Push and a Pull are asked for, and the messages that say
+themselves when they are done.
+
+Not here: what is kept until then (csrc/queue/unacked.h), the forms of the roles (forms.py). Law:
+nothing here waits; what cannot be acknowledged any more says so by False, and is no error.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Literal
+
+from meshmsg._binding.core import lib, native
+from meshmsg._binding.errors import ClosedError, UsageError
+from meshmsg._binding.message import FullMessage, message_class
+
+Delivery = Literal["at_most_once", "at_least_once"]
+Ack = Literal["auto", "manual"]
+
+
+class LeasedMessage(FullMessage):
+    """A message of a Pull with `ack="manual"`: it is its receiver's until that says it is done."""
+
+    _lease: tuple[int, int, int, int, int] | None = None
+    """Peer, number there, and where it was first: connection, number; how often it was tried."""
+    _pull: Any = None  # a weak reference to the socket; in the class of each
+
+    @property
+    def attempt(self) -> int:
+        """See `Message.attempt`."""
+        return self._lease[4] if self._lease is not None else 1
+
+    @property
+    def seq(self) -> tuple[int, int] | None:
+        """See `Message.seq`."""
+        return self._lease[2:4] if self._lease is not None else None
+
+    def ack(self) -> bool:
+        """Say that it is done; see `Message.ack`. Thread-safe: yes."""
+        return self._settle(lib.mm_ack)
+
+    def nack(self) -> bool:
+        """Give it back; see `Message.nack`. Thread-safe: yes."""
+        return self._settle(lib.mm_nack)
+
+    def _settle(self, call: Any) -> bool:
+        pull = self._pull() if self._pull is not None else None
+        if pull is None:
+            raise ClosedError("the socket of this message is gone", code=lib.MM_ECLOSED)
+        if self._lease is None:
+            return False
+        rc = int(call(pull._handle, self._lease[0], self._lease[1]))
+        if rc < 0:
+            pull._check(rc, "settling a message")
+        return rc > 0
+
+
+def leased_form(socket: object) -> Any:
+    """What the messages of a Pull are made of that are acknowledged by hand."""
+    own = type("LeasedMessage", (LeasedMessage,), {"_pull": weakref.ref(socket)})
+    own.__module__ = LeasedMessage.__module__
+    return native.form(message_class, own, "lease")
+
+
+def delivery_flags(delivery: str) -> int:
+    """Return the option bits of a Push."""
+    if delivery not in ("at_most_once", "at_least_once"):
+        raise UsageError(f"delivery is {delivery!r}; it is 'at_most_once' or 'at_least_once'")
+    return int(lib.MM_OPT_AT_LEAST_ONCE) if delivery == "at_least_once" else 0
+
+
+def ack_flags(ack: str) -> int:
+    """Return the option bits of a Pull."""
+    if ack not in ("auto", "manual"):
+        raise UsageError(f"ack is {ack!r}; it is 'auto' or 'manual'")
+    return int(lib.MM_OPT_ACK_MANUAL) if ack == "manual" else 0
+
+
+def check_prefetch(prefetch: int | None) -> int:
+    """Refuse what is no number of messages; None is the core's default, 0."""
+    if prefetch is None:
+        return 0
+    most = lib.MM_PREFETCH_MAX
+    if isinstance(prefetch, bool) or not isinstance(prefetch, int) or not 1 <= prefetch <= most:
+        raise UsageError(f"prefetch is {prefetch!r}; it is a whole number from 1 to {most}")
+    return prefetch
