@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..base.need import BenchError
 from ..base.rooms import ONLY_IN_A_CHECKOUT, room_with
 from .mesh import Mesh, MeshSpin
+from .mesh_acked import MeshAcked, MeshAckedBatch
 from .mesh_aio import MeshAio
 from .mesh_batch import MeshBatch
 from .mesh_crowd import CrowdedCurve, CrowdedTls
@@ -53,6 +54,8 @@ PEERS: dict[str, Peer] = {
         MeshSpin(),
         MeshSp(),
         MeshSpBatch(),
+        MeshAcked(),
+        MeshAckedBatch(),
         MeshCurve(),
         MeshCurveBatch(),
         MeshTls(),

@@ -19,6 +19,8 @@ COLOURS = {
     "meshmsg-batch": "#5aa9e6",
     "meshmsg-asyncio": "#5b3fa0",
     "meshmsg-spin": "#123a63",
+    "meshmsg-acked": "#5b7d3a",
+    "meshmsg-acked-batch": "#a9c48d",
     "meshmsg-curve": "#3f8f9b",
     "meshmsg-curve-batch": "#9cc8cf",
     "meshmsg-curve-crowd": "#27626b",

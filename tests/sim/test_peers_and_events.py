@@ -221,6 +221,14 @@ def _unread(r: Room) -> Any:
     return pull
 
 
+@happens(mm.EventKind.PEER_UNACKED)
+def _unacked(r: Room) -> Any:
+    push = r.open("Push", engine=r.hub, bind=UP, delivery="at_least_once")
+    r.open("Pull", connect=f"sp+{push.endpoint}")
+    push.wait_for_peers(timeout=PATIENCE_S)
+    return push
+
+
 @happens(mm.EventKind.CERT_EXPIRES)
 def _certificate(r: Room) -> Any:
     ends = make("server", days=(-1, 13))

@@ -18,11 +18,16 @@ VECTORS = {
     "ready_surveyor.bin": ref.ready(b"SURVEYOR"),
     "survey.bin": ref.survey(0x80000001, b"who?"),
     "refusal.bin": ref.refusal(0x80000001, b"busy"),
-    "ready_rep.bin": ref.ready(b"REP", (b"X-Meshmsg", b"1 refuse stop")),
+    "ready_rep.bin": ref.ready(b"REP", (b"X-Meshmsg", b"1 refuse stop ack")),
     "error.bin": ref.error(b"PUSH cannot talk to SUB"),
     "subscribe.bin": ref.subscription(True, b"fx."),
     "subscribe30.bin": ref.subscription(True, b"fx.", minor=0),
     "stop.bin": ref.command(b"STOP") + ref.command(b"STOPPED"),
+    "delivery.bin": ref.command(b"COUNT", struct.pack(">Q", 7) + bytes(range(16)))
+    + ref.command(b"AGAIN", struct.pack(">QQI", 5, 1000, 2))
+    + ref.command(b"ACK", struct.pack(">BQQ", 0, 41, 1041) + b"\x02")
+    + ref.command(b"ACK", struct.pack(">BQQ", 1, 41, 1041))
+    + ref.command(b"NACK", struct.pack(">Q", 42)),
     "ping.bin": ref.ping(150, struct.pack(">Q", 7)),
 }
 
@@ -63,7 +68,7 @@ def test_ready_goes_out_once_the_greeting_was_accepted() -> None:
     properties = [
         (b"Socket-Type", b"DEALER"),
         (b"Identity", b"me"),
-        (b"X-Meshmsg", b"1 refuse stop"),
+        (b"X-Meshmsg", b"1 refuse stop ack"),
     ]
     assert hello.output() == ref.command(b"READY", ref.metadata(properties))
     rep = Hello(lib.MM_REP)

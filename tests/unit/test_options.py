@@ -76,6 +76,7 @@ def test_every_option_is_a_field_of_the_core_and_the_other_way_round() -> None:
         *SECONDS.values(),
         "overflow",
         "no_peer",
+        "prefetch",
         "spin_us",
         "flags",
         "identity",
