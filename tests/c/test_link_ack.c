@@ -1,7 +1,8 @@
 /*
- * test_link_ack.c: a message that is there, and done, before the thread that writes it knows that it
- * was written.
- * Not here: what is kept until it is done (test_unacked.c), worlds (tests/sim/test_delivery_worlds.py).
+ * test_link_ack.c: a message that is there, and done, before the thread that writes it knows that
+ * it was written.
+ * Not here: what is kept until it is done (test_unacked.c), worlds
+ * (tests/sim/test_delivery_worlds.py).
  */
 #include <stdatomic.h>
 
