@@ -9,6 +9,7 @@ Run it: python examples/bus_table.py
 
 import json
 import threading
+from contextlib import suppress
 
 import meshmsg as mm
 
@@ -60,7 +61,8 @@ class Table:
         for message in self._bus:
             heard = json.loads(message)
             if self._merge(heard["entries"]) or heard["kind"] == "sync":
-                self._say("news")
+                with suppress(mm.ClosedError):  # by another thread, just now
+                    self._say("news")
 
     def _merge(self, entries: dict[str, tuple[list[int], str]]) -> bool:
         """Take over what is newer; tell whether we know something newer ourselves."""

@@ -125,11 +125,13 @@ bool
 mmi_ack_waits(const mmi_link *link)
 {
     const mmi_socket *s = link->socket;
+    const mmi_unacked *u = link->pipe.unacked;
     uint64_t bytes;
-    if (link->pipe.unacked == NULL) {
-        return false;
+    if (u == NULL || u->ends || link->deaf) {
+        return false;   /* it says nothing more */
     }
-    return s->closing ? s->ops->backlog(s->state, &bytes) > 0 : mmi_ack_awaited(link);
+    return s->closing ? !link->pipe.stopped && s->ops->backlog(s->state, &bytes) > 0
+                      : mmi_ack_awaited(link);
 }
 
 /* Those of its socket that waited for this may end: the next settle looks. */
@@ -164,6 +166,11 @@ static void
 ack_defer(mmi_link *link, const mmi_command *command)
 {
     uint32_t size = (uint32_t)command->size;
+    size_t last = link->early_last;
+    if (command->kind == MMI_COMMAND_ACK && link->early_size > last &&
+        link->early[last] == MMI_COMMAND_ACK) {
+        link->early_size = last;   /* which it says, too */
+    }
     size_t need = link->early_size + ACK_EARLY_HEAD + size;
     if (need > (size_t)ACK_EARLY_MAX) {
         mmi_link_breach(link, MM_REASON_COMMAND, "too many ACKs and NACKs during one write");
@@ -179,6 +186,7 @@ ack_defer(mmi_link *link, const mmi_command *command)
         link->early_cap = need * 2;
     }
     uint8_t *at = link->early + link->early_size;
+    link->early_last = link->early_size;
     at[0] = (uint8_t)command->kind;
     memcpy(at + 1, &size, sizeof size);
     if (size > 0) {
@@ -187,7 +195,8 @@ ack_defer(mmi_link *link, const mmi_command *command)
     link->early_size = need;
 }
 
-static void
+/* false: the connection ends for it. */
+static bool
 ack_apply(mmi_link *link, const mmi_command *command)
 {
     mmi_unacked *u = link->pipe.unacked;
@@ -197,12 +206,13 @@ ack_apply(mmi_link *link, const mmi_command *command)
         mmi_unacked_ack(u, &ack, &newly) != MM_OK) {
         mmi_link_breach(link, MM_REASON_COMMAND,
                         "an ACK of what was not sent, or less than before");
-        return;
+        return false;
     }
     ack_took(link, newly);
+    return true;
 }
 
-static void
+static bool
 ack_refuse(mmi_link *link, const mmi_command *command)
 {
     mmi_unacked *u = link->pipe.unacked;
@@ -219,16 +229,23 @@ ack_refuse(mmi_link *link, const mmi_command *command)
         }
         if (rc == MM_ENOMEM) {
             mmi_link_close(link, MM_REASON_MEMORY, NULL); /* so all of it comes back */
-            return;
+            return false;
         }
         whole = rc != MM_EPROTO;
     }
     if (!whole) {
         mmi_link_breach(link, MM_REASON_COMMAND,
                         "a NACK that is malformed, or of what was not sent");
-        return;
+        return false;
     }
     mmi_socket_note(s, MM_DRAINED);
+    return true;
+}
+
+static bool
+ack_settle(mmi_link *link, const mmi_command *command)
+{
+    return command->kind == MMI_COMMAND_ACK ? ack_apply(link, command) : ack_refuse(link, command);
 }
 
 void
@@ -239,10 +256,8 @@ mmi_ack_came(mmi_link *link, const mmi_command *command)
     }
     if (mmi_tx_is_writing(link)) {
         ack_defer(link, command);
-    } else if (command->kind == MMI_COMMAND_ACK) {
-        ack_apply(link, command);
     } else {
-        ack_refuse(link, command);
+        (void)ack_settle(link, command);
     }
 }
 
@@ -250,18 +265,15 @@ void
 mmi_ack_early(mmi_link *link)
 {
     size_t size = link->early_size;
-    link->early_size = 0;
-    for (size_t at = 0; at < size && link->state == MMI_LINK_ACTIVE && !mmi_tx_ends(link);) {
+    link->early_size = link->early_last = 0;
+    bool goes_on = true;   /* also where it was to end meanwhile: the peer has said this before */
+    for (size_t at = 0; at < size && link->state == MMI_LINK_ACTIVE && goes_on;) {
         mmi_command command = { .kind = link->early[at] };
         uint32_t length;
         memcpy(&length, link->early + at + 1, sizeof length);
         command.data = link->early + at + ACK_EARLY_HEAD;
         command.size = length;
-        if (command.kind == MMI_COMMAND_ACK) {
-            ack_apply(link, &command);
-        } else {
-            ack_refuse(link, &command);
-        }
+        goes_on = ack_settle(link, &command);
         at += ACK_EARLY_HEAD + length;
     }
 }

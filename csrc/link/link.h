@@ -121,7 +121,7 @@ typedef struct mmi_link {
     bool parting;                        /* link/part.c: FINISHING, and stays as long as it is of use */
     bool deaf;                           /* its octets make no sense to us any more */
     uint8_t *early;                      /* link/ack.c: what the peer says of what is written at this moment */
-    size_t early_size, early_cap;
+    size_t early_size, early_last, early_cap;   /* last: where the latest of it begins */
     mmi_origin again;                    /* AGAIN came: of the next message */
     bool unacked_due;                    /* the peer does not acknowledge, which is to be told */
     bool surplus;                        /* over the limit of connections: is only told so */

@@ -29,7 +29,9 @@ part_glean(mmi_link *link, const uint8_t *buf, size_t size)
         if (rc > 0 && input.command.kind == MMI_COMMAND_PONG) {
             mmi_heartbeat_pong(link, &input.command);
         }
-        if (rc > 0 && input.command.kind == MMI_COMMAND_ACK && link->state == MMI_LINK_ACTIVE) {
+        bool settles = rc > 0 && (input.command.kind == MMI_COMMAND_ACK ||
+                                  input.command.kind == MMI_COMMAND_NACK);
+        if (settles && link->state == MMI_LINK_ACTIVE) {
             mmi_ack_came(link, &input.command);   /* what waits for credit goes out */
         }
     }

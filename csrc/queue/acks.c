@@ -62,6 +62,25 @@ acks_changed(mmi_acks *a)
     }
 }
 
+/* Up to which number the peer may send: by what is done; but no number is beyond what the bitmap
+ * can tell of.  Where it is the next receive that says what is done, and that waits until there is
+ * something, there is always one more to come. */
+static uint64_t
+acks_limit(const mmi_acks *a)
+{
+    uint64_t most = a->done.floor + MMI_UNACKED_MAX;
+    uint64_t limit = a->done.count + a->prefetch;
+    bool by_hand = (a->host->opts->flags & MM_OPT_ACK_MANUAL) != 0;
+    if (a->ends) {
+        return a->limit;
+    }
+    if (a->host->looked && !by_hand && limit <= a->given) {
+        limit = a->given + 1;
+    }
+    limit = limit < most ? limit : most;
+    return limit > a->limit ? limit : a->limit;
+}
+
 /* When nothing more of it is here, it may be waiting for what it was not told; and who looks for
  * messages before it asks for one may never ask in vain. */
 void
@@ -69,7 +88,8 @@ mmi_acks_gave(mmi_acks *a, uint32_t count)
 {
     a->given += count;
     acks_list(&a->host->given, &a->given_node);
-    if (a->pipe->inbox.count == 0 && a->done.count > a->told) {
+    bool more = a->done.count > a->told || (a->given == a->limit && acks_limit(a) > a->limit);
+    if (a->pipe->inbox.count == 0 && more) {
         mmi_acks_tell(a);
     }
 }
@@ -118,14 +138,7 @@ mmi_acks_tell_all(mmi_proto_host *host)
 void
 mmi_acks_put(mmi_acks *a, uint8_t *out)
 {
-    /* Credit is for what is not done; but no number is beyond what the bitmap can tell of. */
-    uint64_t most = a->done.floor + MMI_UNACKED_MAX;
-    uint64_t limit = a->done.count + a->prefetch;
-    const mmi_ack ack = { .ends = a->ends,
-                          .floor = a->done.floor,
-                          .limit = a->ends        ? a->limit
-                                   : limit < most ? limit
-                                                  : most };
+    const mmi_ack ack = { .ends = a->ends, .floor = a->done.floor, .limit = acks_limit(a) };
     mmi_ack_put(out, &ack);
     a->limit = ack.limit;
     mmi_marks_bitmap(&a->done, out + MMI_ACK_SIZE);

@@ -277,7 +277,8 @@ static int
 back_queue_here(mmi_back *back, mmi_msg *m)
 {
     const mmi_framing *f = back->framing;
-    if (f == NULL || mmi_msg_cost(m) > (size_t)MMI_SEGMENT_BODY_MAX) {
+    bool alone = back->host->opts->overflow == MM_OVERFLOW_DROP_OLDEST; /* it may be dropped so */
+    if (f == NULL || alone || mmi_msg_cost(m) > (size_t)MMI_SEGMENT_BODY_MAX) {
         return mmi_ring_push(&back->kept, m);
     }
     size_t cost, size = f->size(f, m, &cost);

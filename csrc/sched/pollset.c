@@ -94,6 +94,7 @@ mmi_pollset_add(mmi_pollset *g, mmi_socket *s, uint32_t events)
         return now;
     }
     g->spin_us = s->opts.spin_us < g->spin_us ? s->opts.spin_us : g->spin_us;
+    s->host.looked |= (events & MM_READABLE) != 0;
     return MM_OK;
 }
 

@@ -90,6 +90,7 @@ mmi_socket_fileno(mmi_socket *s, int *fd)
         mmi_socket_touch(s);
     }
     *fd = s->fileno;
+    s->host.looked = true;
     return MM_OK;
 }
 

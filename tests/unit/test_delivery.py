@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import select
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -193,3 +194,25 @@ def test_a_message_may_be_done_before_its_writer_has_noted_it(opened: ExitStack,
         pull.recv(timeout=0)
     acked(push, count)
     assert (push.stats().disconnects, push.stats().redelivered_messages) == (0, 0)
+
+
+@pytest.mark.parametrize("how", ["poller", "descriptor"])
+@pytest.mark.parametrize("prefetch", [1, 3])
+def test_who_is_told_that_there_is_something_gets_the_next_one(
+    opened: ExitStack, how: str, prefetch: int
+) -> None:
+    """It asks for a message only when there is one, so what it has is not done by asking."""
+    push, pull = pair(opened, prefetch=prefetch)
+    poller = opened.enter_context(mm.Poller())
+    if how == "poller":
+        poller.add(pull)
+    descriptor = pull.fileno() if how == "descriptor" else -1
+    push.send_many([b"%d" % i for i in range(10)], timeout=WAIT_S)
+    got = []
+    while len(got) < 10:
+        if how == "poller":
+            assert poller.poll(WAIT_S)
+        else:
+            assert select.select([descriptor], [], [], WAIT_S)[0]
+        got += [int(one) for one in pull.recv_many(timeout=0)]
+    assert got == list(range(10))

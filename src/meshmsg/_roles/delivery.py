@@ -36,11 +36,29 @@ class LeasedMessage(FullMessage):
         return self._lease[2:4] if self._lease is not None else None
 
     def ack(self) -> bool:
-        """Say that it is done; see `Message.ack`. Thread-safe: yes."""
+        """Say that it is done: its sender forgets it, and has room for another.
+
+        Never blocks. Thread-safe: yes; any thread may, in any order.
+
+        Returns:
+            False when that changes nothing; see `Message.ack`.
+
+        Raises:
+            ClosedError: The socket was closed; what was not acknowledged goes to somebody else.
+        """
         return self._settle(lib.mm_ack)
 
     def nack(self) -> bool:
-        """Give it back; see `Message.nack`. Thread-safe: yes."""
+        """Give it back: somebody else gets it, or this socket once more; its `attempt` counts up.
+
+        Never blocks. Thread-safe: yes.
+
+        Returns:
+            False when that changes nothing; see `Message.ack`.
+
+        Raises:
+            ClosedError: As `ack`.
+        """
         return self._settle(lib.mm_nack)
 
     def _settle(self, call: Any) -> bool:
