@@ -168,6 +168,8 @@ mm_role_shares(int role)
     return ops != NULL && ops->shares ? 1 : 0;
 }
 
+_Static_assert((int)MM_PREFETCH_MAX == (int)MMI_UNACKED_MAX, "as many as an ACK can tell of");
+
 static bool
 api_opts_valid(const mmi_proto_ops *role, const mm_socket_opts *o)
 {

@@ -148,7 +148,7 @@ io_first(mmi_socket *s, mmi_batch *b, const io_limits *limits, uint64_t max_byte
 static int
 io_recv(mm_handle socket, mmi_batch *b, const io_limits *limits, mmi_api_wait *w)
 {
-    bool goes_on = limits->gather_ns > 0 && b->taken_count > 0; /* it has returned 0 */
+    bool goes_on = limits->gather_ns > 0 && b->taken_count > 0;   /* it has returned 0 */
     if (!goes_on) {
         mmi_batch_reset(b);
         b->lasting = limits->lasting;
@@ -160,7 +160,7 @@ io_recv(mm_handle socket, mmi_batch *b, const io_limits *limits, mmi_api_wait *w
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
     if (rc != MM_OK) {
-        return goes_on ? mmi_api_fill(socket, b) : rc; /* closed meanwhile: what it has */
+        return goes_on ? mmi_api_fill(socket, b) : rc;   /* closed meanwhile: what it has */
     }
     mmi_engine *e = s->engine;
     if (!goes_on) {
@@ -219,7 +219,7 @@ mm_recv_nowait(mm_handle socket, mm_batch *batch, int *more)
             mmi_socket_touch(s);
         }
     }
-    *more = mmi_engine_leaves_quick(e) ? 0 : MM_MORE_SETTLE; /* also for what was dropped */
+    *more = mmi_engine_leaves_quick(e) ? 0 : MM_MORE_SETTLE;   /* also for what was dropped */
     pthread_mutex_unlock(&e->lock);
     return rc == MM_OK ? 1 : rc;
 }
@@ -267,7 +267,7 @@ mm_batch_finish(mm_handle socket, mm_batch *batch)
 {
     mmi_batch *b = (mmi_batch *)batch;
     if (b->taken_count == 0) {
-        return (int)batch->message_count; /* nothing was taken, or it was finished before */
+        return (int)batch->message_count;   /* nothing was taken, or it was finished before */
     }
     int count = mmi_api_fill(socket, b);
     int rc = count > 0 ? mmi_batch_bodies(b) : MM_OK;

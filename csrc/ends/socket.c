@@ -36,6 +36,11 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
     s->allow_timeout_ms = MMI_ALLOW_TIMEOUT_MS;
     s->ends = &socket_ends;
     mmi_socket_host(s);
+    if ((opts->flags & MM_OPT_AT_LEAST_ONCE) != 0) {
+        for (size_t i = 0; i < sizeof s->producer; i++) {
+            s->producer[i] = (uint8_t)mmi_engine_random(e);
+        }
+    }
     mmi_list *lists[] = { &s->node,      &s->touched, &s->deferring, &s->dialers, &s->told,
                           &s->listeners, &s->links,   &s->waiters,   &s->watches, &s->stop_ended };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {

@@ -21,23 +21,10 @@ enum {
 
 static const char ack_word[] = "ack"; /* of our features (wire/wire.h) */
 
-/* What the peer gets it gets at most once, and somebody should know. */
-static void
-ack_tell(mmi_link *link)
+static bool
+ack_wanted(const mmi_socket *s)
 {
-    mmi_socket_event(link->socket, MM_EVENT_PEER_UNACKED, MM_REASON_NONE, link->pipe.id, 1,
-                     link->endpoint, link->address,
-                     "it does not acknowledge: what it was sent is lost with it (delivery)");
-}
-
-/* What a sender is called, once it is needed. */
-static void
-ack_name(mmi_socket *s)
-{
-    for (size_t i = 0; i < sizeof s->producer && !s->named; i++) {
-        s->producer[i] = (uint8_t)mmi_engine_random(s->engine);
-    }
-    s->named = true;
+    return (s->opts.flags & MM_OPT_AT_LEAST_ONCE) != 0;
 }
 
 /* Random, so that no two connections of any two senders have the same. */
@@ -53,16 +40,11 @@ mmi_ack_begin(mmi_link *link)
 {
     mmi_socket *s = link->socket;
     mmi_pipe *p = &link->pipe;
-    if ((s->opts.flags & MM_OPT_AT_LEAST_ONCE) == 0) {
-        return MM_OK;
-    }
     const mmi_proto_ops *peer = mmi_proto_find(p->peer_role);
-    if (link->wire->counted == NULL || peer == NULL || !peer->acks ||
+    if (!ack_wanted(s) || link->wire->counted == NULL || peer == NULL || !peer->acks ||
         !mmi_wire_knows(link->features, ack_word)) {
-        link->unacked_due = true;
         return MM_OK;
     }
-    ack_name(s);
     mmi_count count = { .epoch = ack_epoch(link) };
     memcpy(count.producer, s->producer, sizeof count.producer);
     uint8_t frame[MMI_COMMAND_OVERHEAD];
@@ -75,9 +57,10 @@ mmi_ack_begin(mmi_link *link)
 void
 mmi_ack_began(mmi_link *link)
 {
-    if (link->unacked_due) {
-        link->unacked_due = false;
-        ack_tell(link);
+    if (ack_wanted(link->socket) && link->pipe.unacked == NULL) {
+        mmi_socket_event(link->socket, MM_EVENT_PEER_UNACKED, MM_REASON_NONE, link->pipe.id, 1,
+                         link->endpoint, link->address,
+                         "it does not acknowledge: what it was sent is lost with it (delivery)");
     }
 }
 

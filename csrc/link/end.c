@@ -86,7 +86,7 @@ link_deactivate(mmi_link *link, int reason)
             link->unqueued = NULL;
         }
     }
-    if (link->sealed_left > 0) { /* of what was not taken the peer can open nothing */
+    if (link->sealed_left > 0) {   /* of what was not taken the peer can open nothing */
         link->cut = true;
         link->sealed_left = 0;
         link->pipe.pinned = link->msg_offset > 0 ? 1 : 0;
@@ -126,7 +126,7 @@ link_tell_end(mmi_link *link, int was, int reason, const char *detail)
 {
     mmi_socket *s = link->socket;
     if (was == MMI_LINK_FINISHING || link->surplus) {
-        return; /* told when it began to finish, or when it came */
+        return;   /* told when it began to finish, or when it came */
     }
     s->stats.closed[reason]++;
     int kind = was == MMI_LINK_ACTIVE       ? MM_EVENT_PEER_DOWN
@@ -173,7 +173,7 @@ mmi_link_release_dialer(mmi_link *link, int reason)
         link->dialer = NULL;
         d->link = NULL;
         if (link->handshake != NULL && link->handshake->reason != MM_REASON_NONE) {
-            reason = link->handshake->reason; /* whatever came after that */
+            reason = link->handshake->reason;   /* whatever came after that */
         }
         d->socket->ends->link_ended(d, lived, reason);
     }
@@ -190,7 +190,7 @@ void
 mmi_link_close(mmi_link *link, int reason, const char *detail)
 {
     if (link->state == MMI_LINK_DEAD) {
-        return; /* its socket may be gone: a link that reads outlives it */
+        return;   /* its socket may be gone: a link that reads outlives it */
     }
     if (link->state == MMI_LINK_ACTIVE && mmi_tx_is_writing(link)) {
         /* Even if it was to part: its stream, or the engine, is gone. */

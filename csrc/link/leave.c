@@ -41,7 +41,7 @@ mmi_link_leave(mmi_link *link)
         mmi_link_part(link, MM_REASON_LOCAL, NULL);
         return;
     }
-    if (link->pipe.acks != NULL && link->pipe.acks->done.count > link->pipe.acks->told) {
+    if (link->pipe.acks != NULL && mmi_acks_untold(link->pipe.acks)) {
         mmi_acks_tell(link->pipe.acks);
     }
     link->leaving = true;

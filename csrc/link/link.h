@@ -123,7 +123,6 @@ typedef struct mmi_link {
     uint8_t *early;                      /* link/ack.c: what the peer says of what is written at this moment */
     size_t early_size, early_last, early_cap;   /* last: where the latest of it begins */
     mmi_origin again;                    /* AGAIN came: of the next message */
-    bool unacked_due;                    /* the peer does not acknowledge, which is to be told */
     bool surplus;                        /* over the limit of connections: is only told so */
 } mmi_link;
 

@@ -15,8 +15,7 @@ write_fits(const mmi_link *link)
     return link->state == MMI_LINK_ACTIVE && link->tx.state != MMI_TX_WRITING &&
            link->tx.then == 0 && !link->shared && link->shield == NULL && !link->pong_due &&
            link->command_size == 0 && link->command_out_size == 0 && link->msg_offset == 0 &&
-           out->slot_count == 1 && out->bytes <= (size_t)MMI_SMALL_WRITE && !mmi_ack_due(link) &&
-           (link->pipe.unacked == NULL || mmi_unacked_reserve(link->pipe.unacked, 1) == MM_OK);
+           out->slot_count == 1 && out->bytes <= (size_t)MMI_SMALL_WRITE && !mmi_ack_due(link);
 }
 
 /* The octets of that entry, which everybody who was sent the same message has.  false: too many. */
@@ -57,7 +56,9 @@ mmi_small_writes_add(mmi_small_writes *all, mmi_link *link)
     one->link = link;
     one->stream = link->stream;
     one->written_before = link->written;
-    if (!write_encode(one, all->count > 0 ? one - 1 : NULL) || !mmi_link_write_begin(link)) {
+    mmi_unacked *u = link->pipe.unacked;
+    if (!write_encode(one, all->count > 0 ? one - 1 : NULL) ||
+        (u != NULL && mmi_unacked_reserve(u, 1) != MM_OK) || !mmi_link_write_begin(link)) {
         return false;
     }
     link->pipe.pinned = 1;

@@ -280,7 +280,7 @@ out_note_room(mmi_link *link, uint64_t written_before)
     }
     bool shared = (s->opts.flags & MM_OPT_AT_LEAST_ONCE) != 0; /* its backlog may have room now */
     if (shared || mmi_ring_low(&link->pipe.outbox)) {
-        mmi_socket_note(s, MMI_ROOM); /* who waits is woken for many messages, not for one */
+        mmi_socket_note(s, MMI_ROOM);   /* who waits is woken for many messages, not for one */
     }
     return true;
 }
@@ -318,7 +318,7 @@ mmi_link_write_begin(mmi_link *link)
     }
     if (mmi_tx_take(link, MMI_TX_RESUME)) {
         mmi_link_resume(link);
-        mmi_link_shield_resume(link); /* drops the lock */
+        mmi_link_shield_resume(link);   /* drops the lock */
     }
     bool up = link->state == MMI_LINK_ACTIVE || link->state == MMI_LINK_FINISHING;
     return up && mmi_tx_begin(link);
@@ -333,11 +333,11 @@ out_end(mmi_link *link, mmi_link_write last, uint64_t written_before, mmi_tx_nex
         mmi_ack_early(link);
     }
     if (link->state == MMI_LINK_DEAD || last.n == MM_ECLOSED) {
-        mmi_link_reset(link); /* what was in flight is cut */
+        mmi_link_reset(link);   /* what was in flight is cut */
         return;
     }
     mmi_tx_flushed(link, last.at_ns);
-    if (mmi_tx_ends(link)) { /* somebody gave it up meanwhile */
+    if (mmi_tx_ends(link)) {   /* somebody gave it up meanwhile */
         mmi_link_end_doomed(link);
         return;
     }
@@ -349,7 +349,7 @@ out_end(mmi_link *link, mmi_link_write last, uint64_t written_before, mmi_tx_nex
         mmi_link_stop(link);
     }
     if ((link->tx.then & MMI_TX_RESUME) != 0) {
-        mmi_link_dirty(link); /* who said so meanwhile left it to us */
+        mmi_link_dirty(link);   /* who said so meanwhile left it to us */
     }
     out_note(link, written_before);
     if (!mmi_link_pending(link)) {

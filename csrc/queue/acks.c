@@ -88,7 +88,7 @@ mmi_acks_gave(mmi_acks *a, uint32_t count)
 {
     a->given += count;
     acks_list(&a->host->given, &a->given_node);
-    bool more = a->done.count > a->told || (a->given == a->limit && acks_limit(a) > a->limit);
+    bool more = mmi_acks_untold(a) || (a->given == a->limit && acks_limit(a) > a->limit);
     if (a->pipe->inbox.count == 0 && more) {
         mmi_acks_tell(a);
     }

@@ -49,6 +49,11 @@ mmi_acks_came(mmi_acks *a, uint32_t count)
 void mmi_acks_gave(mmi_acks *a, uint32_t count);   /* in the order they came */
 /* That message is done.  false: it was, or was not given out. */
 bool mmi_acks_done(mmi_acks *a, uint64_t number);
+static inline bool
+mmi_acks_untold(const mmi_acks *a)   /* some are done, and the peer was not told */
+{
+    return a->done.count > a->told;
+}
 void mmi_acks_tell(mmi_acks *a);   /* the peer, soon */
 /* Of all peers: what was given out is done; and whoever was not told is to be. */
 void mmi_acks_done_all(struct mmi_proto_host *host);

@@ -77,6 +77,11 @@ back_flush_segment(mmi_back *back, mmi_segment_out *segment)
 {
     const mmi_framing *f = segment->framing;
     const uint8_t *at = segment->data + segment->first;
+    size_t cost;
+    (void)f->next(f, at, &cost);
+    if (mmi_lb_full_for(&back->lb, f, cost)) {
+        return MM_EAGAIN;
+    }
     mmi_msg *m = back->lb.pipe_count > 0 ? f->open(f, at) : NULL;
     if (m == NULL) {
         return back->lb.pipe_count > 0 ? MM_ENOMEM : MM_EAGAIN;
@@ -96,7 +101,6 @@ back_flush_segment(mmi_back *back, mmi_segment_out *segment)
         mmi_msg_unref(m);
         return rc;
     }
-    size_t cost;
     segment->first += f->next(f, at, &cost);
     first->number++;
     mmi_ring_shrank(&back->kept, &segment->msg, 1, cost);
@@ -128,13 +132,11 @@ mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe)
     (void)back_flush(back); /* what does not go now goes at the next out or send */
 }
 
-void
-mmi_back_stop(mmi_back *back, mmi_lb_node *node)
+/* What is not pinned of a peer's queue is kept, and passed on. */
+static void
+back_hand_on(mmi_back *back, mmi_pipe *p)
 {
-    mmi_pipe *p = node->pipe;
     uint32_t first = p->pinned;
-    mmi_lb_rm(&back->lb, node);
-    back->host->alone = back->lb.pipe_count == 0;
     while (p->outbox.slot_count > first) {
         mmi_msg *m = mmi_ring_at(&p->outbox, first);
         if (mmi_ring_push(&back->kept, m) != MM_OK) {
@@ -144,6 +146,15 @@ mmi_back_stop(mmi_back *back, mmi_lb_node *node)
         back_note(back, m->key, MMI_BACK_KEPT, NULL);
     }
     (void)back_flush(back);
+}
+
+void
+mmi_back_stop(mmi_back *back, mmi_lb_node *node)
+{
+    mmi_pipe *p = node->pipe;
+    mmi_lb_rm(&back->lb, node);
+    back->host->alone = back->lb.pipe_count == 0;
+    back_hand_on(back, p);
 }
 
 static void
@@ -175,19 +186,14 @@ void
 mmi_back_rm(mmi_back *back, mmi_lb_node *node)
 {
     mmi_pipe *p = node->pipe;
-    bool stopped = p->stopped;
     bool again = p->unacked != NULL && !back->host->closing;
     if (again) {
         back_take_back(back, p->unacked);
     }
-    if (!stopped) {
+    if (!p->stopped) {
         mmi_back_stop(back, node);
     } else if (again) {
-        mmi_msg *m; /* what was begun as it was stopped */
-        while ((m = mmi_ring_pop(&p->outbox)) != NULL) {
-            back_keep(back, m);
-        }
-        (void)back_flush(back);
+        back_hand_on(back, p); /* also what was begun as it was stopped */
     }
 }
 
@@ -251,27 +257,6 @@ back_keeps(const mmi_back *back, size_t cost)
     return (o->flags & MM_OPT_AT_LEAST_ONCE) != 0 && !own && fits;
 }
 
-/* A segment at the end of what is kept that has room for so many octets; NULL: no memory. */
-static mmi_segment_out *
-back_segment(mmi_back *back, size_t size)
-{
-    mmi_ring *kept = &back->kept;
-    if (kept->slot_count > 0) {
-        mmi_segment_out *last = mmi_segment_out_of(mmi_ring_at(kept, kept->slot_count - 1));
-        if (last != NULL && last->framing == back->framing && last->msg.origin.attempt == 0 &&
-            last->cap - last->used >= size) {
-            return last;
-        }
-    }
-    size_t cap = kept->count == 0 ? (size_t)MMI_SEGMENT_FIRST_CAP : (size_t)MMI_SEGMENT_CAP;
-    mmi_segment_out *segment = mmi_segment_out_new(back->framing, size > cap ? size : cap);
-    if (segment != NULL && mmi_ring_push(kept, &segment->msg) != MM_OK) {
-        mmi_msg_unref(&segment->msg);
-        segment = NULL;
-    }
-    return segment;
-}
-
 /* It waits here: small ones as they will go on the wire, many in one block. */
 static int
 back_queue_here(mmi_back *back, mmi_msg *m)
@@ -281,16 +266,7 @@ back_queue_here(mmi_back *back, mmi_msg *m)
     if (f == NULL || alone || mmi_msg_cost(m) > (size_t)MMI_SEGMENT_BODY_MAX) {
         return mmi_ring_push(&back->kept, m);
     }
-    size_t cost, size = f->size(f, m, &cost);
-    mmi_segment_out *segment = back_segment(back, size);
-    if (segment == NULL) {
-        return MM_ENOMEM;
-    }
-    f->put(f, m, segment->data + segment->used);
-    segment->used += size;
-    mmi_ring_grew(&back->kept, &segment->msg, 1, cost);
-    mmi_msg_unref(m);
-    return MM_OK;
+    return mmi_queue_encode(&back->kept, f, m);
 }
 
 int

@@ -88,6 +88,23 @@ mmi_lb_idle(const mmi_lb *lb)
     return false;
 }
 
+bool
+mmi_lb_full_for(const mmi_lb *lb, const mmi_framing *f, size_t cost)
+{
+    const mmi_list *const lists[] = { &lb->open, &lb->full, &lb->passed };
+    bool speaks = false;
+    for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
+        MMI_LIST_EACH (lists[i], node, after) {
+            const mmi_pipe *p = lb_node(node)->pipe;
+            if (mmi_ring_fits(&p->outbox, cost)) {
+                return false;
+            }
+            speaks |= p->framing == f;
+        }
+    }
+    return speaks;
+}
+
 static void
 lb_move_all(mmi_list *from, mmi_list *to)
 {

@@ -30,6 +30,8 @@ void mmi_lb_out(mmi_lb *lb, mmi_lb_node *node);           /* the pipe may have r
 
 bool mmi_lb_ready(const mmi_lb *lb);                      /* one has room for a small message */
 bool mmi_lb_idle(const mmi_lb *lb);                       /* one has nothing to write */
+/* Has nobody room for that cost, while somebody speaks that framing?  Then it waits, whatever it is. */
+bool mmi_lb_full_for(const mmi_lb *lb, const mmi_framing *f, size_t cost);
 /* The next pipe in turn with room for m, not a segment.  MM_OK: it is *to; MM_EAGAIN; MM_ENOTSUP: there
  * are pipes, and none has words for it. */
 int mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to) MMI_WARN_UNUSED;

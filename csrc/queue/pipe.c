@@ -14,41 +14,41 @@ enum {
     PIPE_APPEND_MAX = MMI_SEGMENT_CAP / 4  /* octets of a segment that goes into the one before */
 };
 
-/* A segment at the end of the outbox with room for size octets: the last one, or a new one. */
+/* A segment at the end of a queue with room for size octets of that framing: the last one, unless
+ * it says of its messages where they were first; or a new one.  NULL: no memory. */
 static mmi_segment_out *
-pipe_open_segment(mmi_pipe *p, size_t size)
+queue_open_segment(mmi_ring *r, const mmi_framing *f, size_t size)
 {
-    mmi_ring *out = &p->outbox;
-    if (out->slot_count > 0) {
-        mmi_segment_out *last = mmi_segment_out_of(mmi_ring_at(out, out->slot_count - 1));
-        if (last != NULL && last->cap - last->used >= size) {
+    if (r->slot_count > 0) {
+        mmi_segment_out *last = mmi_segment_out_of(mmi_ring_at(r, r->slot_count - 1));
+        if (last != NULL && last->cap - last->used >= size && last->framing == f &&
+            last->msg.origin.attempt == 0) {
             return last;
         }
     }
-    size_t cap = out->count == 0 ? (size_t)MMI_SEGMENT_FIRST_CAP : (size_t)MMI_SEGMENT_CAP;
-    mmi_segment_out *segment = mmi_segment_out_new(p->framing, size > cap ? size : cap);
-    if (segment != NULL && mmi_ring_push(out, &segment->msg) != MM_OK) {
+    size_t cap = r->count == 0 ? (size_t)MMI_SEGMENT_FIRST_CAP : (size_t)MMI_SEGMENT_CAP;
+    mmi_segment_out *segment = mmi_segment_out_new(f, size > cap ? size : cap);
+    if (segment != NULL && mmi_ring_push(r, &segment->msg) != MM_OK) {
         mmi_msg_unref(&segment->msg);
         segment = NULL;
     }
     return segment;
 }
 
-/* MM_OK: m is encoded at the end of the outbox; MM_EAGAIN full; MM_ENOMEM. */
-static int
-pipe_segment(mmi_pipe *p, mmi_msg *m)
+int
+mmi_queue_encode(mmi_ring *r, const mmi_framing *f, mmi_msg *m)
 {
-    size_t cost, size = p->framing->size(p->framing, m, &cost);
-    if (!mmi_ring_fits(&p->outbox, cost)) {
+    size_t cost, size = f->size(f, m, &cost);
+    if (!mmi_ring_fits(r, cost)) {
         return MM_EAGAIN;
     }
-    mmi_segment_out *segment = pipe_open_segment(p, size);
+    mmi_segment_out *segment = queue_open_segment(r, f, size);
     if (segment == NULL) {
         return MM_ENOMEM;
     }
-    p->framing->put(p->framing, m, segment->data + segment->used);
+    f->put(f, m, segment->data + segment->used);
     segment->used += size;
-    mmi_ring_grew(&p->outbox, &segment->msg, 1, cost);
+    mmi_ring_grew(r, &segment->msg, 1, cost);
     mmi_msg_unref(m);
     return MM_OK;
 }
@@ -104,7 +104,7 @@ mmi_pipe_send(mmi_pipe *p, mmi_msg *m)
     uint32_t count = m->count;
     int rc = mmi_pipe_check(p, m);
     if (rc == MM_OK) {
-        rc = pipe_segments(p, m) ? pipe_segment(p, m) : pipe_push(p, m);
+        rc = pipe_segments(p, m) ? mmi_queue_encode(&p->outbox, p->framing, m) : pipe_push(p, m);
     }
     if (rc == MM_OK) {
         p->accepted += count;
@@ -179,7 +179,7 @@ pipe_shared_segment(mmi_pipe *p, const mmi_pipe_part *part)
         return last;
     }
     if (!pipe_may_view(out, last)) {
-        return pipe_open_segment(p, part->size);
+        return queue_open_segment(out, p->framing, part->size);
     }
     mmi_segment_out *view = mmi_segment_out_view(part->segment, part->at);
     if (view != NULL && mmi_ring_push(out, &view->msg) != MM_OK) {

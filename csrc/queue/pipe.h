@@ -55,6 +55,10 @@ struct mmi_pipe {
     struct mmi_acks *acks;           /* what came from it is acknowledged; NULL: it is not */
 };
 
+/* Small messages stand encoded at the end of a queue, many in one segment.  MM_OK: took the reference;
+ * MM_EAGAIN full; MM_ENOMEM. */
+int mmi_queue_encode(mmi_ring *r, const mmi_framing *f, mmi_msg *m) MMI_WARN_UNUSED;
+
 /* For protocols. */
 
 /* Has the wire words for it?  MM_OK; MM_ENOTSUP, MM_EINVAL: as its framing says.  Segments are

@@ -159,12 +159,15 @@ unacked_done(mmi_unacked *u, uint64_t number)
 static int
 unacked_check(const mmi_unacked *u, const mmi_ack *ack)
 {
-    uint64_t top = 0;
-    for (size_t i = 0; i < ack->bits_size; i++) {
-        for (unsigned bit = 0; ack->bits[i] >> bit != 0; bit++) {
-            top = i * UNACKED_OCTET_BITS + bit + 1;
-        }
+    size_t octets = ack->bits_size;
+    while (octets > 0 && ack->bits[octets - 1] == 0) {
+        octets--;
     }
+    uint64_t top = 0;   /* its last bit, from 1 on */
+    for (unsigned last = octets > 0 ? ack->bits[octets - 1] : 0; last != 0; last >>= 1) {
+        top++;
+    }
+    top += octets > 0 ? (octets - 1) * UNACKED_OCTET_BITS : 0;
     return top <= u->written - ack->floor ? MM_OK : MM_EPROTO;
 }
 

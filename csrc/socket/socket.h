@@ -92,7 +92,6 @@ typedef struct mmi_socket {
     uint32_t asked;                          /* questions that were taken and have no answer */
     uint32_t allow_timeout_ms;               /* for an answer of who is asked, where lists have none */
     uint8_t producer[MMI_PRODUCER_SIZE];   /* what it is called where its messages are acknowledged */
-    bool named;                       /* producer has been drawn */
     bool segments;                    /* what is sent is encoded at once, see mmi_proto_ops.segments */
     int fileno;                    /* -1: nobody asked */
     bool fileno_rung;

@@ -25,6 +25,19 @@ def counted(r: Room, pulls: int, **options: Any) -> tuple[Any, list[Any]]:
     return push, found
 
 
+def left_with_one(r: Room, linger: float) -> tuple[Any, Any]:
+    """A Push that has disconnected from its receiver, and the message that one has in hand."""
+    pull = r.open("Pull", bind=UP, ack="manual")
+    push = r.open(
+        "Push", engine=r.hub, connect=pull.endpoint, delivery="at_least_once", linger=linger
+    )
+    push.wait_for_peers(timeout=PATIENCE_S)
+    push.send(b"one", timeout=PATIENCE_S)
+    message = pull.recv(timeout=PATIENCE_S)
+    push.disconnect(pull.endpoint)
+    return push, message
+
+
 def send_all(push: Any) -> None:
     """Send the messages of a scene."""
     for i in range(COUNT):
@@ -86,14 +99,7 @@ def test_who_looks_before_it_asks_is_sent_all() -> None:
 def test_a_receiver_that_is_left_is_waited_for() -> None:
     """disconnect(): what it has it may acknowledge within the linger, and gets nothing more."""
     with room() as r:
-        pull = r.open("Pull", bind=UP, ack="manual")
-        push = r.open(
-            "Push", engine=r.hub, connect=pull.endpoint, delivery="at_least_once", linger=5.0
-        )
-        push.wait_for_peers(timeout=PATIENCE_S)
-        push.send(b"one", timeout=PATIENCE_S)
-        message = pull.recv(timeout=PATIENCE_S)
-        push.disconnect(pull.endpoint)
+        push, message = left_with_one(r, 5.0)
         r.world.run(1)
         assert push.stats().unacked_messages == 1
         assert message.ack()
@@ -105,15 +111,8 @@ def test_a_receiver_that_is_left_is_waited_for() -> None:
 def test_without_an_answer_what_a_left_receiver_had_is_for_others() -> None:
     """Once the linger is over."""
     with room() as r:
-        pull = r.open("Pull", bind=UP, ack="manual")
         other = r.open("Pull", bind=UP, ack="manual")
-        push = r.open(
-            "Push", engine=r.hub, connect=pull.endpoint, delivery="at_least_once", linger=2.0
-        )
-        push.wait_for_peers(timeout=PATIENCE_S)
-        push.send(b"one", timeout=PATIENCE_S)
-        held = pull.recv(timeout=PATIENCE_S)
-        push.disconnect(pull.endpoint)
+        push, held = left_with_one(r, 2.0)
         push.connect(other.endpoint)
         again = other.recv(timeout=PATIENCE_S)
         assert (bytes(again), again.attempt, again.seq) == (b"one", 2, held.seq)

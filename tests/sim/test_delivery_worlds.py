@@ -56,9 +56,7 @@ class Pool:
         """Receive a few; what is taken by hand is acknowledged later, in any order."""
         try:
             found = pull.recv_many(most, timeout=timeout)
-        except mm.TimedOutError:
-            return 0
-        except mm.WouldBlockError:
+        except (mm.TimedOutError, mm.WouldBlockError):
             return 0
         for message in found:
             if self.ack == "auto":

@@ -41,6 +41,9 @@ class Message(bytes):
     peer: Peer | PeerName = Peer(0)
     _name: PeerName | None = None  # of who sent it, as a Router calls it; in the class
     _frames: tuple[bytes, ...] = ()
+    _lease: tuple[int, int, int, int, int] | None = None
+    """Of a message that is acknowledged by hand: its peer, its number there, and where it was
+    first: connection, number; how often it was tried."""
 
     @property
     def frames(self) -> tuple[bytes, ...]:
@@ -50,7 +53,7 @@ class Message(bytes):
     @property
     def attempt(self) -> int:
         """How often it was handed to somebody, this time included; 1 where nobody counts."""
-        return 1
+        return self._lease[4] if self._lease is not None else 1
 
     @property
     def seq(self) -> tuple[int, int] | None:
@@ -58,7 +61,7 @@ class Message(bytes):
 
         The same each time it is handed out; None where nobody counts.
         """
-        return None
+        return self._lease[2:4] if self._lease is not None else None
 
     def ack(self) -> bool:
         """Say that it is done, where its Pull has `ack="manual"`: its sender forgets it.
@@ -73,7 +76,7 @@ class Message(bytes):
         Raises:
             ClosedError: The socket was closed; what was not acknowledged goes to somebody else.
         """
-        return False
+        return self._settle(lib.mm_ack)
 
     def nack(self) -> bool:
         """Give it back: somebody else gets it, or this socket once more; its `attempt` counts up.
@@ -86,6 +89,10 @@ class Message(bytes):
         Raises:
             ClosedError: As `ack`.
         """
+        return self._settle(lib.mm_nack)
+
+    def _settle(self, call: Callable[[int, int, int], int]) -> bool:
+        """Tell its sender, where somebody waits for that (_roles/delivery.py)."""
         return False
 
     def __enter__(self) -> Self:

@@ -21,48 +21,10 @@ Ack = Literal["auto", "manual"]
 class LeasedMessage(FullMessage):
     """A message of a Pull with `ack="manual"`: it is its receiver's until that says it is done."""
 
-    _lease: tuple[int, int, int, int, int] | None = None
-    """Peer, number there, and where it was first: connection, number; how often it was tried."""
     _pull: Any = None  # a weak reference to the socket; in the class of each
 
-    @property
-    def attempt(self) -> int:
-        """See `Message.attempt`."""
-        return self._lease[4] if self._lease is not None else 1
-
-    @property
-    def seq(self) -> tuple[int, int] | None:
-        """See `Message.seq`."""
-        return self._lease[2:4] if self._lease is not None else None
-
-    def ack(self) -> bool:
-        """Say that it is done: its sender forgets it, and has room for another.
-
-        Never blocks. Thread-safe: yes; any thread may, in any order.
-
-        Returns:
-            False when that changes nothing; see `Message.ack`.
-
-        Raises:
-            ClosedError: The socket was closed; what was not acknowledged goes to somebody else.
-        """
-        return self._settle(lib.mm_ack)
-
-    def nack(self) -> bool:
-        """Give it back: somebody else gets it, or this socket once more; its `attempt` counts up.
-
-        Never blocks. Thread-safe: yes.
-
-        Returns:
-            False when that changes nothing; see `Message.ack`.
-
-        Raises:
-            ClosedError: As `ack`.
-        """
-        return self._settle(lib.mm_nack)
-
     def _settle(self, call: Any) -> bool:
-        pull = self._pull() if self._pull is not None else None
+        pull = self._pull()
         if pull is None:
             raise ClosedError("the socket of this message is gone", code=lib.MM_ECLOSED)
         if self._lease is None:
