@@ -17,7 +17,7 @@ PING = b"\x04PING"
 
 def next_ping(peer: RawPeer) -> bytes:
     """Read on to a PING; return its context."""
-    while not (body := peer.frame()[1]).startswith(PING):
+    while not (body := peer.frame(pings=True)[1]).startswith(PING):
         continue
     return body[len(PING) + 2 :]
 

@@ -56,12 +56,15 @@ class RawPeer:
                 raise EOFError("the connection was closed")
             self._data += more
 
-    def frame(self) -> tuple[int, bytes]:
-        """Read one frame: flags and body."""
-        while (taken := ref.parse_frame(self._data)) is None:
-            self._need(len(self._data) + 1)
-        flags, body, self._data = taken
-        return flags, body
+    def frame(self, *, pings: bool = False) -> tuple[int, bytes]:
+        """Read one frame: flags and body. PINGs, which come when a machine is slow, are read over
+        unless asked for."""
+        while True:
+            while (taken := ref.parse_frame(self._data)) is None:
+                self._need(len(self._data) + 1)
+            flags, body, self._data = taken
+            if pings or not body.startswith(b"\x04PING") or not flags & ref.COMMAND:
+                return flags, body
 
     def until_closed(self) -> bytes:
         """Read all there is, until the other side closes."""
