@@ -196,6 +196,24 @@ def test_a_folder_has_a_file_for_each(tmp_path: Path, capsys: Told) -> None:
 
 
 @curve
+@pytest.mark.parametrize("command", ["allow", "remove"])
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_list_that_others_can_change_is_not_written(
+    tmp_path: Path, capsys: Told, kind: str, command: str
+) -> None:
+    """No server reads it, so what was written there would change nothing."""
+    alice = mm.keygen(tmp_path / "alice")
+    place = tmp_path / "allowed"
+    place.touch() if kind == "file" else place.mkdir()
+    place.chmod(0o777)
+    assert main(["keys", command, str(place), str(alice.public_file)]) == Code.USAGE
+    told = capsys.readouterr()
+    assert f"others can change it (mode 0777): chmod go-w {place}" in told.err
+    place.chmod(0o700)
+    assert read_allowed(str(place)) == {}
+
+
+@curve
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_a_server_that_runs_lets_in_who_is_allowed_and_closes_who_is_removed(
     tmp_path: Path, kind: str

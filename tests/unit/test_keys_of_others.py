@@ -60,6 +60,16 @@ def test_one_key_by_itself_is_looked_at_too(given: dict[str, Any], tmp_path: Pat
         mm.Tls(**alone(tmp_path, "other").files, allow=given["pair"])
 
 
+def test_a_folder_of_keys_is_none_of_pins(given: dict[str, Any], tmp_path: Path) -> None:
+    """Its files are keys of CURVE: it would let in nobody."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for folder in (tmp_path, str(tmp_path), other):
+        with pytest.raises(mm.UsageError, match=r"a folder, which has \.key files of CURVE"):
+            mm.Tls(**alone(tmp_path, "another").files, allow=folder)
+    mm.Curve(key=mm.keygen(), allow=other)
+
+
 def test_a_list_may_serve_both(given: dict[str, Any], tmp_path: Path) -> None:
     """Who is let in to either."""
     both: Iterable[Any] | Mapping[Any, str] = [given["pin"], given["pair"]]

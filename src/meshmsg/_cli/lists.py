@@ -17,6 +17,7 @@ from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_files import keys_in, parse_list, read_allowed, read_list
 from meshmsg._security.allow_list import check_user_id
 from meshmsg._security.certificates.pins import PEM, pin_of
+from meshmsg._security.files.believed import check_believed
 from meshmsg._security.files.key_files import read_keys, write_public
 from meshmsg._security.files.safe import replace_file, sync_folder
 from meshmsg._security.keys import key_text
@@ -136,6 +137,7 @@ def _alone(place: str) -> Iterator[None]:
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)
+        check_believed(place, "who may come in")
         yield
     finally:
         os.close(opened)

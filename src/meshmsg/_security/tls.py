@@ -77,8 +77,8 @@ class Tls(OverTls):
         key: Its private key, likewise. A file that others can read is refused.
         ca: Whose signature is believed: the path of a PEM file, PEM as bytes, or "system".
         allow: Who may come in, and by which user id, as of `Curve`; without it, all that `ca`
-            signed. Keys are pins: hashes of the keys of certificates. Without `ca` who connects
-            believes a server by them, too.
+            signed. Keys are pins: hashes of the keys of certificates. A folder, whose keys are
+            those of CURVE, it is not. Without `ca` who connects believes a server by them, too.
         clients: Whether who connects to us has to have a certificate: "required", "optional" or
             "none".
         names: What the certificate of a server may be for, in place of the host of the endpoint:
@@ -115,6 +115,11 @@ class Tls(OverTls):
             raise UsageError(
                 "who is believed? Say ca= (who signs the peers' certificates: a PEM file, or "
                 '"system"), or allow= (pins of their keys)'
+            )
+        if isinstance(allow, (str, os.PathLike)) and os.path.isdir(allow):
+            raise UsageError(
+                f"allow is {os.fspath(allow)}, a folder, which has .key files of CURVE; TLS has "
+                "pins: paths of certificates, or a file with sha256//... and a user id on each line"
             )
         rule = Rule() if allow is None else rule_of(allow, _check_allowed)
         files = {"certificate": cert, "key": key, "ca": None if ca == "system" else ca, "crl": crl}

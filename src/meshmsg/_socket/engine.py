@@ -48,8 +48,9 @@ class Engine:
     Args:
         poller: "epoll", or "poll" for systems without it.
         security: What protects its sockets that have no `security` of their own, for endpoints that
-            leave the process: a `Curve`, a `Profile`, or `meshmsg.NONE` for nothing. None is what
-            the environment's MESHMSG_SECURITY names, and without that nothing.
+            leave the process: a `Curve`, `Plain`, `Tls`, `Secret`, `Local` or `Profile`, or
+            `meshmsg.NONE` for nothing. None is what the environment's MESHMSG_SECURITY names, and
+            without that nothing.
 
     Raises:
         ResourceError: No descriptors, threads or memory; 256 engines are the limit.

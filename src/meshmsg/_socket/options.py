@@ -78,8 +78,8 @@ OPTION_TEXTS: dict[str, str] = {
     "linger": "Seconds that what is queued has to go out after `close`.",
     "spin": 'Seconds a receive polls before it sleeps, at the cost of a core; "auto" does so only '
     "where it makes short waits shorter, for the only thread that waits on its engine.",
-    "security": "What protects the connections: a Curve, a Profile or NONE; None is what the "
-    "engine has, else what MESHMSG_SECURITY names, else nothing.",
+    "security": "What protects the connections: a Curve, Plain, Tls, Secret, Local or Profile, or "
+    "NONE; None is what the engine has, else what MESHMSG_SECURITY names, else nothing.",
     "on_event": "Called with each Event, on a thread of its own; of asyncio sockets, on the loop.",
 }
 """What each option means, for help(): the one place where that is said in words."""
