@@ -13,7 +13,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 60
 C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
-.PHONY: demo test check build asan tsan fuzz sim mutants bench bench-all wheels build-c install-c clean
+.PHONY: demo test check build asan tsan fuzz sim crash mutants bench bench-all wheels build-c install-c clean
 
 demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
 	$(PY) -m examples.demo --out demo-out $(if $(SECURE),--secure)
@@ -42,6 +42,10 @@ fuzz: $(BUILD)/dev.stamp
 
 sim: $(BUILD)/dev.stamp
 	MESHMSG_SIM_SEEDS=$${SEEDS:-2000} $(PY) -m pytest -q -n $(JOBS) tests/sim
+
+# Workers that are killed and stopped, many rounds of each.
+crash: $(BUILD)/dev.stamp
+	MESHMSG_CRASH_ROUNDS=$${ROUNDS:-200} MESHMSG_CRASH_SEED=$(SEED) $(PY) -m pytest -q -n $(JOBS) tests/crash
 
 # Changes one operator of the C core at a time: an hour or two (tests/mutants/README.md). A run that is cut off goes on
 # where it stopped.

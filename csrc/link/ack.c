@@ -82,7 +82,8 @@ mmi_ack_counted(mmi_link *link, const mmi_command *command)
         mmi_link_close(link, MM_REASON_MEMORY, NULL);
         return;
     }
-    mmi_link_dirty(link); /* its first credit */
+    mmi_link_dirty(link);     /* its first credit */
+    mmi_heartbeat_ping(link); /* from now on it knows when to give what we have to somebody else */
 }
 
 bool
@@ -111,7 +112,7 @@ mmi_ack_waits(const mmi_link *link)
     const mmi_unacked *u = link->pipe.unacked;
     uint64_t bytes;
     if (u == NULL || u->ends || link->deaf) {
-        return false;   /* it says nothing more */
+        return false; /* it says nothing more */
     }
     return s->closing ? !link->pipe.stopped && s->ops->backlog(s->state, &bytes) > 0
                       : mmi_ack_awaited(link);
@@ -152,7 +153,7 @@ ack_defer(mmi_link *link, const mmi_command *command)
     size_t last = link->early_last;
     if (command->kind == MMI_COMMAND_ACK && link->early_size > last &&
         link->early[last] == MMI_COMMAND_ACK) {
-        link->early_size = last;   /* which it says, too */
+        link->early_size = last; /* which it says, too */
     }
     size_t need = link->early_size + ACK_EARLY_HEAD + size;
     if (need > (size_t)ACK_EARLY_MAX) {
@@ -249,7 +250,7 @@ mmi_ack_early(mmi_link *link)
 {
     size_t size = link->early_size;
     link->early_size = link->early_last = 0;
-    bool goes_on = true;   /* also where it was to end meanwhile: the peer has said this before */
+    bool goes_on = true; /* also where it was to end meanwhile: the peer has said this before */
     for (size_t at = 0; at < size && link->state == MMI_LINK_ACTIVE && goes_on;) {
         mmi_command command = { .kind = link->early[at] };
         uint32_t length;

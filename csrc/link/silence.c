@@ -83,8 +83,10 @@ mmi_silence_judge(mmi_link *link, uint64_t patience_ns, uint64_t interval_ns)
     if (paused || silent_ns < patience_ns) {
         return MMI_VERDICT_NONE;
     }
-    /* One that promised signs of life gives them however slowly it is read from and reads. */
-    if (link->peer_ttl_ms > 0 || (!silence_unread(link) && link->pings_out > 0)) {
+    /* One that promised signs of life gives them however slowly it is read from and reads; but as
+     * often as it promised, whatever our own patience is. */
+    bool broke = link->peer_ttl_ms > 0 && silent_ns >= link->peer_ttl_ms * SILENCE_NS_PER_MS;
+    if (broke || (!silence_unread(link) && link->pings_out > 0)) {
         return MMI_VERDICT_HUNG;
     }
     silence_tell(link, e->now_ns - link->silence.moved_ns >= patience_ns);

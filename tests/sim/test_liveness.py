@@ -191,3 +191,35 @@ def test_what_waits_for_a_time_finds_it_over_when_the_machine_wakes() -> None:
         assert pull.peers()
         push.close()
         pull.close()
+
+
+@pytest.mark.parametrize("ready_s", [0.0, INTERVAL_S + 1])
+def test_a_busy_peer_that_beats_seldom_is_kept_by_one_that_is_impatient(ready_s: float) -> None:
+    """It promised a sign of life within 15 s, and gives one each 5 s: no patience of the other side
+    is shorter than that. It reads nothing meanwhile, as its queue is full."""
+    with SimWorld(1) as world:
+        impatient = {"heartbeat_interval": 0.1, "heartbeat_timeout": 0.5}
+        with (
+            mm.Push(bind=UP, engine=world.engine(), **impatient) as push,
+            mm.Pull(connect=push.endpoint, engine=world.engine(), recv_queue_messages=1) as pull,
+        ):
+            push.wait_for_peers(timeout=PATIENCE_S)
+            world.run(ready_s)
+            push.send_many([BODY] * COUNT, timeout=0)
+            world.run(4 * TIMEOUT_S)
+            assert push.stats().disconnects == 0
+            taken = [pull.recv(timeout=PATIENCE_S) for _ in range(COUNT)]
+            assert taken == [BODY] * COUNT
+
+
+def test_a_receiver_that_acknowledges_promises_signs_of_life_as_it_comes() -> None:
+    """So its sender knows from the start how long to wait before somebody else gets its messages:
+    a PING comes long before the first beat, and is answered."""
+    with SimWorld(1) as world:
+        with (
+            mm.Push(bind=UP, engine=world.engine(), delivery="at_least_once") as push,
+            mm.Pull(connect=push.endpoint, engine=world.engine()) as pull,
+        ):
+            push.wait_for_peers(timeout=PATIENCE_S)
+            world.run(INTERVAL_S / 10)
+            assert pull.peers()[0].rtt is not None

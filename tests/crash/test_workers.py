@@ -1,0 +1,136 @@
+"""Workers that die by SIGKILL, or are stopped for good: no message is lost, whatever the moment.
+
+A few rounds here; `make crash` has 200 of each. Not here: worlds in which time and the order of
+things are drawn (tests/sim/test_delivery_worlds.py).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import meshmsg as mm
+from tests.crash.worker import MOMENTS, PREFETCH
+from tests.support.pairs import WAIT_S
+
+ROOT = Path(__file__).resolve().parents[2]
+UP = "tcp://127.0.0.1:0"
+ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "4"))
+SEED = int(os.environ.get("MESHMSG_CRASH_SEED", "1"))
+BURST_MAX = 40
+AFTER_MAX = 30
+QUEUE_MESSAGES = 100
+
+
+class Crew:
+    """A Push, and workers that come and die."""
+
+    def __init__(self, stack: ExitStack, folder: Path, ack: str) -> None:
+        self.stack, self.ack = stack, ack
+        self.notes = folder / "notes"
+        self.push = stack.enter_context(
+            mm.Push(
+                bind=UP,
+                delivery="at_least_once",
+                send_queue_messages=QUEUE_MESSAGES,
+                heartbeat_interval=0.1,
+                heartbeat_timeout=1.0,
+            )
+        )
+        self.sent = 0
+
+    def worker(self, moment: str = "never", after: int = 0) -> subprocess.Popen[bytes]:
+        """Start one; at the end of the test it is gone."""
+        command = [sys.executable, "-m", "tests.crash.worker", self.push.endpoint]
+        command += [str(self.notes), self.ack, moment, str(after)]
+        process = subprocess.Popen(command, cwd=ROOT)
+        self.stack.callback(process.wait)
+        self.stack.callback(process.kill)
+        return process
+
+    def send(self, count: int) -> None:
+        """Send the next numbers."""
+        numbers = range(self.sent, self.sent + count)
+        self.push.send_many([b"%d" % number for number in numbers], timeout=WAIT_S)
+        self.sent += count
+
+    def noted(self) -> Counter[int]:
+        """Which numbers were worked on, and how often, once all are acknowledged."""
+        report = self.push.drain(timeout=WAIT_S * 3)
+        assert (report.unconfirmed, report.queued) == (0, 0)
+        stats = self.push.stats()
+        assert (stats.acked_messages, stats.dropped) == (self.sent, 0)
+        return Counter(map(int, self.notes.read_bytes().split()))
+
+
+def done_by_all(crew: Crew) -> Counter[int]:
+    """All that was sent was worked on; how often each was."""
+    noted = crew.noted()
+    assert sorted(noted) == list(range(crew.sent))
+    return noted
+
+
+@pytest.mark.parametrize("ack", ["auto", "manual"])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_worker_that_dies_loses_nothing(tmp_path: Path, moment: str, ack: str) -> None:
+    """At each moment of its work; another one goes on meanwhile."""
+    dice = random.Random(f"{SEED} {moment} {ack}")
+    with ExitStack() as stack:
+        crew = Crew(stack, tmp_path, ack)
+        crew.worker()
+        for _ in range(ROUNDS):
+            victim = crew.worker(moment, 1 + dice.randrange(AFTER_MAX))
+            while victim.poll() is None:
+                crew.send(1 + dice.randrange(BURST_MAX))
+            assert victim.returncode == -signal.SIGKILL
+        noted = done_by_all(crew)
+        again = noted.total() - len(noted)
+        if moment == "between":
+            assert again >= ROUNDS  # it had been worked on, and nobody was told
+        if moment == "before" and ack == "manual":
+            assert again <= ROUNDS * PREFETCH  # acknowledgements of its last messages on their way
+        assert crew.push.stats().redelivered_messages > 0
+
+
+@pytest.mark.parametrize("ack", ["auto", "manual"])
+def test_a_worker_that_is_killed_from_outside_loses_nothing(tmp_path: Path, ack: str) -> None:
+    """At any moment, as it is not asked."""
+    dice = random.Random(f"{SEED} outside {ack}")
+    with ExitStack() as stack:
+        crew = Crew(stack, tmp_path, ack)
+        crew.worker()
+        for number in range(ROUNDS):
+            victim = crew.worker()
+            crew.push.wait_for_peers(1 + number % 2, timeout=WAIT_S)
+            for _ in range(dice.randrange(200)):
+                crew.send(1 + dice.randrange(BURST_MAX))
+            victim.send_signal(signal.SIGKILL)
+            crew.send(1)
+            victim.wait(WAIT_S)
+        done_by_all(crew)
+
+
+@pytest.mark.parametrize("ack", ["auto", "manual"])
+def test_a_worker_that_is_stopped_loses_nothing_and_may_go_on(tmp_path: Path, ack: str) -> None:
+    """SIGSTOP: its heartbeat ends it, and what it had goes to another one; then SIGCONT."""
+    with ExitStack() as stack:
+        crew = Crew(stack, tmp_path, ack)
+        crew.worker()
+        frozen = crew.worker()
+        for _ in range(ROUNDS):
+            crew.push.wait_for_peers(2, timeout=WAIT_S)
+            frozen.send_signal(signal.SIGSTOP)
+            os.waitpid(frozen.pid, os.WUNTRACED)
+            crew.send(QUEUE_MESSAGES)
+            done_by_all(crew)
+            frozen.send_signal(signal.SIGCONT)
+            crew.send(QUEUE_MESSAGES)
+        done_by_all(crew)
