@@ -3,6 +3,7 @@ tests.fuzz.seeds."""
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 from tests.fuzz.tls_seeds import TLS
@@ -147,6 +148,8 @@ PLAIN: dict[str, tuple[int, bytes]] = {
     "client_hello": (0, PLAIN_HELLO),
     "huge": (1, PLAIN_HELLO + b"\x06" + b"\x7f" + b"\xff" * 7),
 }
+DELIVERY = {f"steps_{seed}": random.Random(seed).randbytes(600) for seed in range(24)}
+"""Each octet is a step or what belongs to one, so any octets go deep."""
 
 
 def main() -> None:
@@ -169,6 +172,9 @@ def main() -> None:
     for name, (kind, data) in TLS.items():
         (CORPUS / "tls").mkdir(parents=True, exist_ok=True)
         (CORPUS / "tls" / name).write_bytes(bytes([6, kind]) + data)
+    for name, data in DELIVERY.items():
+        (CORPUS / "delivery").mkdir(parents=True, exist_ok=True)
+        (CORPUS / "delivery" / name).write_bytes(data)
     for name, (role, wire, data) in OPENING.items():
         (CORPUS / "handshake").mkdir(parents=True, exist_ok=True)
         (CORPUS / "handshake" / name).write_bytes(bytes([6, role, wire]) + data)
