@@ -1,6 +1,6 @@
 /*
- * fuzz_delivery.c: libFuzzer harness of what a peer may say of messages that are acknowledged: ACK and
- * NACK in any order, between writes, beside a table that says of each number what became of it.
+ * fuzz_delivery.c: libFuzzer harness of what a peer may say of messages that are acknowledged: ACK
+ * and NACK in any order, between writes, beside a table that says what became of each number.
  *
  * The input is a list of steps: an octet says which, those behind it are its own.
  * Not here: the commands' frames (fuzz_reader.c).
