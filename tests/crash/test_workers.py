@@ -97,7 +97,8 @@ def test_a_worker_that_dies_loses_nothing(tmp_path: Path, moment: str, ack: str)
             assert again >= ROUNDS  # it had been worked on, and nobody was told
         if moment == "before" and ack == "manual":
             assert again <= ROUNDS * PREFETCH  # acknowledgements of its last messages on their way
-        assert crew.push.stats().redelivered_messages > 0
+        if (moment, ack) != ("after", "manual"):  # where nothing may be left with who dies
+            assert crew.push.stats().redelivered_messages > 0
 
 
 @pytest.mark.parametrize("ack", ["auto", "manual"])

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes the frame reader, the handshake, SP, a connection of either, CURVE, PLAIN, TLS and what acknowledges. Usage: tests/fuzz/run.sh FOLDER; FUZZ_SECONDS each.
+# Fuzzes the frame reader, the handshake, SP, a connection of either, CURVE, PLAIN, TLS, and acknowledged messages.
+# Usage: tests/fuzz/run.sh FOLDER; FUZZ_SECONDS each.
 # With clang and its fuzzer runtime it searches; without, it replays the corpus under the sanitizers.
 set -euo pipefail
 folder=$1

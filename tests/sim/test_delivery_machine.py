@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import meshmsg as mm
 from meshmsg.testing import SimWorld
+from tests.support.accepted import accepted
 from tests.support.stalled import PATIENCE_S
 
 UP = "tcp://127.0.0.1:0"
@@ -79,14 +80,7 @@ class Delivery(RuleBasedStateMachine):
         """Send as many as there is room for."""
         push = self.pushes[a]
         bodies = [b"%d %d " % (a, self.sent[push] + i) + bytes(size) for i in range(1 + 2 * many)]
-        went = len(bodies)
-        try:
-            if many:
-                push.send_many(bodies, timeout=0)
-            else:
-                push.send(bodies[0], timeout=0)
-        except mm.WouldBlockError as error:
-            went = vars(error).get("sent", 0)
+        went, _ = accepted(push, bodies)
         self.sent[push] += went
         self.bodies.update(bodies[:went])
 

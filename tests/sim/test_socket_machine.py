@@ -18,6 +18,7 @@ from hypothesis.stateful import (
 
 import meshmsg as mm
 from meshmsg.testing import SimWorld
+from tests.support.accepted import accepted
 from tests.support.stalled import PATIENCE_S
 
 UP = "tcp://127.0.0.1:0"
@@ -104,15 +105,8 @@ class Pipeline(RuleBasedStateMachine):
             b"%d %d " % (self.names[push], self.next_number[push] + i) + bytes(size)
             for i in range(3 if many else 1)
         ]
-        went = len(bodies)
-        try:
-            if many:
-                push.send_many(bodies, timeout=0)
-            else:
-                push.send(bodies[0], timeout=0)
-        except mm.WouldBlockError as error:
-            went = vars(error).get("sent", 0)
-            self.unsent = vars(error).get("unsent", bodies) == bodies[went:]
+        went, unsent = accepted(push, bodies)
+        self.unsent = unsent == bodies[went:]
         self.next_number[push] += went
         self.sent += went
 
