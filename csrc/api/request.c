@@ -21,13 +21,12 @@ mm_request(mm_handle socket, const mm_body *frames, uint32_t count, int64_t time
 
 int
 mm_request_packed(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
-                  int64_t timeout_ms, int64_t slice_ms, uint64_t *id)
+                  const uint8_t *meta, size_t meta_size, int64_t timeout_ms, int64_t slice_ms,
+                  uint64_t *id)
 {
-    if (count == 0) {
-        return MM_EINVAL;
-    }
-    mmi_msg *m = mmi_msg_copy_frames(bodies, sizes, count);
-    return mmi_api_send(socket, m, timeout_ms, slice_ms, id);
+    mmi_msg *m;
+    int rc = mmi_api_packed(bodies, sizes, count, meta, meta_size, &m);
+    return rc != MM_OK ? rc : mmi_api_send(socket, m, timeout_ms, slice_ms, id);
 }
 
 /* What is asked for, of a role: a reply, an answer or a refusal. */

@@ -232,17 +232,38 @@ mm_send_frames(mm_handle socket, uint64_t to, const mm_body *frames, uint32_t co
     return mmi_api_send(socket, m, timeout_ms, slice_ms, NULL);
 }
 
+_Static_assert((int)MM_META_SIZE_MAX == (int)MMI_META_SIZE_MAX, "users know it");
+
 int
-mm_send_packed(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes,
-               uint32_t count, int64_t timeout_ms, int64_t slice_ms)
+mmi_api_packed(const uint8_t *bodies, const uint64_t *sizes, uint32_t count, const uint8_t *meta,
+               size_t meta_size, mmi_msg **out)
 {
-    if (count == 0) {
+    if (count == 0 || (meta_size > 0 && !mmi_meta_check(meta, meta_size))) {
         return MM_EINVAL;
     }
-    mmi_msg *m = mmi_msg_copy_frames(bodies, sizes, count);
-    if (m != NULL) {
-        m->pipe_id = to;
+    if (meta_size > (size_t)MMI_META_SIZE_MAX) {
+        return MM_EMSGSIZE;
     }
+    mmi_msg *m = mmi_msg_copy_frames(bodies, sizes, count);
+    if (m != NULL && meta_size > 0 && (m->meta = mmi_meta_new(meta, meta_size)) == NULL) {
+        mmi_msg_unref(m);
+        m = NULL;
+    }
+    *out = m;
+    return m != NULL ? MM_OK : MM_ENOMEM;
+}
+
+int
+mm_send_packed(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes,
+               uint32_t count, const uint8_t *meta, size_t meta_size, int64_t timeout_ms,
+               int64_t slice_ms)
+{
+    mmi_msg *m;
+    int rc = mmi_api_packed(bodies, sizes, count, meta, meta_size, &m);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    m->pipe_id = to;
     return mmi_api_send(socket, m, timeout_ms, slice_ms, NULL);
 }
 

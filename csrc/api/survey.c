@@ -63,13 +63,13 @@ mm_survey(mm_handle socket, const mm_body *frames, uint32_t count, uint32_t expe
 
 int
 mm_survey_packed(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
-                 uint32_t expect, int64_t deadline_ms, int64_t timeout_ms, int64_t slice_ms,
-                 uint64_t *id)
+                 const uint8_t *meta, size_t meta_size, uint32_t expect, int64_t deadline_ms,
+                 int64_t timeout_ms, int64_t slice_ms, uint64_t *id)
 {
-    return count == 0 || deadline_ms <= 0
-               ? MM_EINVAL
-               : survey_ask(socket, mmi_msg_copy_frames(bodies, sizes, count), expect, deadline_ms,
-                            timeout_ms, slice_ms, id);
+    mmi_msg *m;
+    int rc =
+        deadline_ms <= 0 ? MM_EINVAL : mmi_api_packed(bodies, sizes, count, meta, meta_size, &m);
+    return rc != MM_OK ? rc : survey_ask(socket, m, expect, deadline_ms, timeout_ms, slice_ms, id);
 }
 
 int

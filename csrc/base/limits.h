@@ -51,6 +51,7 @@ enum {
     MMI_READY_BYTES = 1024,                  /* a message that who is writable takes     */
     MMI_SEGMENT_BODY_MAX = 32 * 1024,           /* bytes: a larger message goes by reference */
     MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */
+    MMI_META_SIZE_MAX = 16 * 1024,           /* bytes that go with a message: key, headers   */
     MMI_UNACKED_MAX = 65536,                 /* messages a peer has and did not acknowledge */
     MMI_REQUESTS_MAX = 65536,                /* requests in flight, a REQ socket         */
     MMI_REFUSAL_REASON_MAX = 1024,           /* bytes of the reason of a refusal         */

@@ -39,6 +39,7 @@ msg_block(uint64_t count, uint64_t owner_count, size_t body_size, uint8_t **body
     m->known = NULL;
     m->key = m->number = 0;
     m->origin = (mmi_origin){ .attempt = 0 };
+    m->meta = NULL;
     m->size = body_size;
     m->frames = (mmi_frame *)(m + 1);
     m->owners = owner_count == 0 ? NULL : (mmi_msg **)(m->frames + count);
@@ -159,8 +160,18 @@ mmi_msg_join(mmi_msg **parts, uint32_t count)
         }
         m->owners[i] = parts[i];
     }
+    m->meta = mmi_meta_ref(parts[0]->meta);
     m->size = size;
     return m;
+}
+
+/* What is known of one message is known of the other, which is made of it. */
+static void
+msg_take_after(mmi_msg *out, const mmi_msg *m)
+{
+    mmi_msg_from(out, m->pipe_id, m->known);
+    out->key = m->key;
+    out->meta = mmi_meta_ref(m->meta);
 }
 
 mmi_msg *
@@ -187,8 +198,7 @@ mmi_msg_prepend_frames(mmi_msg *m, const uint8_t *bodies, const uint64_t *sizes,
     }
     out->size += m->size;
     out->envelope_count = m->envelope_count;
-    mmi_msg_from(out, m->pipe_id, m->known);
-    out->key = m->key;
+    msg_take_after(out, m);
     out->owners[0] = m;
     return out;
 }
@@ -224,8 +234,7 @@ mmi_msg_strip(mmi_msg *m, uint32_t count)
         memcpy(out->frames, m->frames, m->frame_count * sizeof(mmi_frame));
         out->size = m->size;
         out->envelope_count = m->envelope_count;
-        mmi_msg_from(out, m->pipe_id, m->known);
-        out->key = m->key;
+        msg_take_after(out, m);
         out->owners[0] = m;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -248,6 +257,7 @@ mmi_msg_borrow(mmi_msg *m, mmi_frame *frame, const uint8_t *body, size_t size)
     m->pipe_id = m->key = m->number = 0;
     m->origin.attempt = 0;
     m->known = NULL;
+    m->meta = NULL;
     m->size = size;
     m->cost = 0;
     m->frames = frame;
@@ -283,8 +293,7 @@ mmi_msg_own(mmi_msg *m)
             memcpy(mmi_msg_data(own, i), m->frames[i].data, m->frames[i].size);
         }
     }
-    mmi_msg_from(own, m->pipe_id, m->known);
-    own->key = m->key;
+    msg_take_after(own, m);
     mmi_msg_unref(m);
     return own;
 }
@@ -310,6 +319,7 @@ mmi_msg_unref(mmi_msg *m)
         return;
     }
     mmi_known_unref(m->known);
+    mmi_meta_unref(m->meta);
     for (uint32_t i = 0; i < m->owner_count; i++) {
         mmi_msg_unref(m->owners[i]);
     }
@@ -326,5 +336,9 @@ mmi_msg_unref(mmi_msg *m)
 size_t
 mmi_msg_cost(const mmi_msg *m)
 {
-    return m->kind == MMI_MSG_ONE ? m->size + (size_t)m->frame_count * MMI_FRAME_OVERHEAD : m->cost;
+    if (m->kind != MMI_MSG_ONE) {
+        return m->cost;
+    }
+    size_t meta = m->meta != NULL ? m->meta->size + (size_t)MMI_FRAME_OVERHEAD : 0;
+    return m->size + (size_t)m->frame_count * MMI_FRAME_OVERHEAD + meta;
 }

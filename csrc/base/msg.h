@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "base/known.h"
+#include "base/meta.h"
 
 enum { MMI_FRAME_HEAD_MAX = 9, MMI_BORROW_FRAMES_MAX = 8 };
 
@@ -47,6 +48,7 @@ typedef struct mm_msg {
     uint64_t number;           /* received and counted: on its connection, from 1; of a segment, that of
                                   the message at 0.  0: not counted */
     mmi_origin origin;
+    mmi_meta *meta;            /* what goes with it, or NULL; of a segment NULL      */
     size_t size;               /* bytes of all frames                               */
     size_t cost;               /* of a segment: what a queue charges for it            */
     mmi_frame *frames;

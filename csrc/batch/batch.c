@@ -42,6 +42,7 @@ mm_batch_free(mm_batch *batch)
     mmi_free(b->body_offset);
     mmi_free(b->known);
     mmi_free(b->lease);
+    mmi_free(b->note);
     mmi_free(b->taken);
     mmi_free(b->data);
     mmi_free(b->offset);
@@ -80,6 +81,9 @@ mmi_batch_reset(mmi_batch *b)
     b->whole = NULL;
     if (b->known_count > 0) {
         mmi_batch_known_drop(b);
+    }
+    if (b->note_count > 0) {
+        mmi_batch_note_drop(b);
     }
     b->message_count = 0;
     b->bytes = 0;
@@ -281,6 +285,7 @@ batch_copy(mmi_batch *b)
         if (b->leased) {
             mmi_batch_lease_add(b, pen.message, &b->taken[i]);
         }
+        mmi_batch_note_add(b, pen.message, b->taken[i].msg);
         if (segment == NULL) {
             batch_copy_one(b, &pen, b->taken[i].msg);
         } else {
@@ -295,6 +300,7 @@ batch_copy(mmi_batch *b)
     b->first_frame[pen.message] = pen.frame;
     b->offset[pen.frame] = pen.at;
     b->pub.known = b->known_count > 0;
+    b->pub.noted = b->note_count;
     b->pub.frame_count = pen.frame;
     b->pub.data = b->data;
     b->pub.offset = b->offset;
@@ -387,6 +393,7 @@ mmi_batch_lend(mmi_batch *b, mmi_msg *m)
     b->peer[0] = m->pipe_id;
     b->pub.message_count = 1;
     b->pub.known = m->known != NULL;
+    b->pub.noted = m->meta != NULL;
     b->pub.big = m;
     b->pub.envelope = b->envelope;
     b->pub.peer = b->peer;
@@ -409,7 +416,7 @@ mmi_batch_fill(mmi_batch *b, uint32_t *lost)
     for (uint32_t i = 0; i < b->taken_count && !big; i++) {
         frames += batch_span_frames(&b->taken[i]);
     }
-    if (!mmi_batch_known_room(b) || !mmi_batch_lease_room(b) ||
+    if (!mmi_batch_known_room(b) || !mmi_batch_lease_room(b) || !mmi_batch_note_room(b) ||
         !batch_size_arrays(b, b->message_count, frames, big ? 0 : b->bytes)) {
         if (!whole) {
             return batch_lose(b, lost);

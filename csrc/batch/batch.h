@@ -15,6 +15,12 @@ enum {
     MMI_BATCH_WHOLE_MIN = 32                 /* messages of one segment that are worth no copy */
 };
 
+/* What goes with one of its messages. */
+typedef struct mmi_batch_note {
+    uint32_t message;
+    mmi_meta *meta;
+} mmi_batch_note;
+
 typedef struct mmi_batch {
     mm_batch pub;                            /* first: what the user sees */
     mmi_span *taken;                         /* taken from the socket, not copied yet */
@@ -27,6 +33,8 @@ typedef struct mmi_batch {
     mm_lease *lease;                         /* of what was copied, of each message; or NULL */
     uint32_t lease_cap;
     bool leased;                             /* it has them */
+    mmi_batch_note *note;                    /* what goes with messages of what was copied */
+    uint32_t note_count, note_cap;
     mmi_known **known;                       /* whom peers of what was copied are known as */
     uint32_t known_count, known_cap;
     atomic_uint refs;                        /* its user, and each array exported from it */
@@ -63,6 +71,10 @@ void mmi_batch_known_drop(mmi_batch *b);
 /* batch/lease.c.  Likewise: room for what is known of what was taken; then that of a span, as message i and on. */
 bool mmi_batch_lease_room(mmi_batch *b) MMI_WARN_UNUSED;
 void mmi_batch_lease_add(mmi_batch *b, uint32_t i, const mmi_span *span);
+/* batch/note.c.  Likewise, of what goes with messages; add: with message i, if anything does. */
+bool mmi_batch_note_room(mmi_batch *b) MMI_WARN_UNUSED;
+void mmi_batch_note_add(mmi_batch *b, uint32_t i, const mmi_msg *m);
+void mmi_batch_note_drop(mmi_batch *b);
 /* Of message i, which there is: leading frames that are routing; frame j, those included. */
 uint32_t mmi_batch_envelope(const mm_batch *batch, uint32_t i);
 const void *mmi_batch_frame(const mm_batch *batch, uint32_t i, uint32_t j, size_t *size);

@@ -25,12 +25,14 @@ ask_frames(PyObject *tuple, mmi_question *out)
 {
     const uint8_t *sizes;
     size_t octets, size, total = 0;
-    if (PyTuple_Size(tuple) != 2) {
-        (void)mmi_py_arguments("(frames end to end, their sizes)");
+    Py_ssize_t parts = PyTuple_Size(tuple);
+    if (parts != 2 && parts != 3) {
+        (void)mmi_py_arguments("(frames end to end, their sizes, what goes with them)");
         return false;
     }
     if (!ask_bytes(PyTuple_GetItem(tuple, 0), &out->data, &size) ||
-        !ask_bytes(PyTuple_GetItem(tuple, 1), &sizes, &octets)) {
+        !ask_bytes(PyTuple_GetItem(tuple, 1), &sizes, &octets) ||
+        (parts > 2 && !ask_bytes(PyTuple_GetItem(tuple, 2), &out->note, &out->note_size))) {
         return false;
     }
     out->sizes = (const uint64_t *)(const void *)sizes;
@@ -50,6 +52,8 @@ ask_frames(PyObject *tuple, mmi_question *out)
 bool
 mmi_py_question(PyObject *arg, mmi_question *out)
 {
+    out->note = NULL;
+    out->note_size = 0;
     if (PyTuple_Check(arg)) {
         return ask_frames(arg, out);
     }
@@ -95,8 +99,8 @@ mmi_py_request(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     int rc;
     uint64_t id = 0;
-    Py_BEGIN_ALLOW_THREADS rc =
-        mm_request_packed(handle, q.data, q.sizes, q.count, timeout_ms, slice_ms, &id);
+    Py_BEGIN_ALLOW_THREADS rc = mm_request_packed(handle, q.data, q.sizes, q.count, q.note,
+                                                  q.note_size, timeout_ms, slice_ms, &id);
     Py_END_ALLOW_THREADS return mmi_py_tell_id(args[4], handle, id) ? PyLong_FromLong(rc) : NULL;
 }
 
@@ -116,12 +120,13 @@ ask_type(const mm_batch *batch, PyObject *types)
     return type;
 }
 
-/* The message in a batch of a single frame, of a peer whose type is known; else the code, as always
- * without types (NULL). */
+/* The message in a batch of a single frame and nothing else, of a peer whose type is known; else
+ * the code, as always without types (NULL). */
 static PyObject *
 ask_formed(int rc, const mm_batch *batch, PyObject *types)
 {
-    if (rc < 0 || types == NULL || batch->frame_count != 1 || batch->big != NULL) {
+    if (rc < 0 || types == NULL || batch->frame_count != 1 || batch->big != NULL ||
+        batch->noted > 0) {
         return PyLong_FromLong(rc);
     }
     PyObject *type = ask_type(batch, types);
@@ -195,7 +200,8 @@ mmi_py_call(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     int rc;
     uint64_t id = 0;
-    Py_BEGIN_ALLOW_THREADS rc = mm_request_packed(handle, q.data, q.sizes, q.count, 0, 0, &id);
+    Py_BEGIN_ALLOW_THREADS rc =
+        mm_request_packed(handle, q.data, q.sizes, q.count, q.note, q.note_size, 0, 0, &id);
     if (rc == MM_OK) {
         rc = mm_recv_reply(handle, id, batch, timeout_ms, slice_ms);
     }

@@ -27,13 +27,16 @@ mmi_py_none(void)
     return Py_None;
 }
 
-/* What is asked or answered: bytes, or a tuple of frames as bytes end to end and their sizes, as the
- * octets of uint64_t.  It points into the object, and sizes may be &size, so it is not copied. */
+/* What is asked or answered: bytes, or a tuple of frames as bytes end to end, their sizes, as the
+ * octets of uint64_t, and perhaps what goes with it.  It points into the object, and sizes may be &size, so it is not
+ * copied. */
 typedef struct mmi_question {
     const uint8_t *data;
     const uint64_t *sizes;
     uint64_t size;             /* of all frames */
     uint32_t count;
+    const uint8_t *note;       /* what goes with it; of 0 octets: nothing */
+    size_t note_size;
 } mmi_question;
 bool mmi_py_question(PyObject *arg, mmi_question *out);   /* false: an error is set */
 /* out[0] becomes the id of what was asked; 0: nothing was.  false: it cannot, as the error says, and

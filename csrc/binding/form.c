@@ -9,7 +9,8 @@
 
 static PyTypeObject *form_type;
 /* Names of attributes, made once: each is found by its address. */
-static PyObject *form_peer_name, *form_frames_name, *form_topic_name, *form_lease_name;
+static PyObject *form_peer_name, *form_frames_name, *form_topic_name, *form_lease_name,
+    *form_meta_name;
 
 bool
 mmi_form_is(PyObject *object)
@@ -82,6 +83,16 @@ form_lease(const mm_batch *batch, uint32_t i)
                                (unsigned long long)lease.seq, (unsigned int)lease.attempt);
 }
 
+bool
+mmi_form_note(PyObject *message, const mm_batch *batch, uint32_t i)
+{
+    const uint8_t *data;
+    uint32_t size;
+    return batch->noted == 0 || mm_batch_meta(batch, i, &data, &size) == 0 ||
+           form_set(message, form_meta_name,
+                    PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size));
+}
+
 PyObject *
 mmi_form_full(const mmi_form *form, const mm_batch *batch, uint32_t i, uint32_t from, uint32_t to)
 {
@@ -93,7 +104,8 @@ mmi_form_full(const mmi_form *form, const mm_batch *batch, uint32_t i, uint32_t 
         (!form_set(made, form_peer_name, form_peer(form, batch, i, from)) ||
          !form_set(made, form_frames_name, mmi_py_frames(batch, rest, to)) ||
          (mmi_form_is_leased(form) && !form_set(made, form_lease_name, form_lease(batch, i))) ||
-         (form->first == MMI_FIRST_TOPIC &&
+         !mmi_form_note(made, batch, i) ||
+         (form->first == MMI_FIRST_TOPIC && to - from > 1 &&
           !form_set(made, form_topic_name, form_topic(batch, from))))) {
         Py_CLEAR(made);
     }
@@ -105,7 +117,7 @@ form_message(const mmi_form *form, const mm_batch *batch, uint32_t i)
 {
     uint32_t from, to;
     mmi_py_span(batch, i, &from, &to);
-    if (to - from > 1 || mmi_form_is_leased(form)) {
+    if (!mmi_form_is_plain(form, batch, i, from, to)) {
         return mmi_form_full(form, batch, i, from, to);
     }
     PyObject *type = mmi_form_class(form, batch, mmi_py_peer(batch, i)), *made = NULL;
@@ -238,6 +250,7 @@ mmi_py_form_init(void)
     form_frames_name = PyUnicode_InternFromString("_frames");
     form_topic_name = PyUnicode_InternFromString("topic");
     form_lease_name = PyUnicode_InternFromString("_lease");
+    form_meta_name = PyUnicode_InternFromString("_meta");
     return form_type != NULL && form_peer_name != NULL && form_frames_name != NULL &&
-           form_topic_name != NULL && form_lease_name != NULL;
+           form_topic_name != NULL && form_lease_name != NULL && form_meta_name != NULL;
 }

@@ -39,7 +39,18 @@ mmi_form_is_leased(const mmi_form *form)
 }
 /* classes(peer), or where more is known of who sent messages of the batch, theirs; may run anything. */
 PyObject *mmi_form_class(const mmi_form *form, const mm_batch *batch, uint64_t peer);
-/* Message i of the batch, of several frames, [from, to). */
+/* Is message i of the batch, of frames [from, to), one frame and nothing else? */
+static inline bool
+mmi_form_is_plain(const mmi_form *form, const mm_batch *batch, uint32_t i, uint32_t from, uint32_t to)
+{
+    const uint8_t *data;
+    uint32_t size;
+    return to - from == 1 && !mmi_form_is_leased(form) &&
+           (batch->noted == 0 || mm_batch_meta(batch, i, &data, &size) == 0);
+}
+/* Tells a message, made of message i, what goes with it; false: an error is set. */
+bool mmi_form_note(PyObject *message, const mm_batch *batch, uint32_t i);
+/* Message i of the batch, which is not plain, of frames [from, to). */
 PyObject *mmi_form_full(const mmi_form *form, const mm_batch *batch, uint32_t i, uint32_t from, uint32_t to);
 
 #endif

@@ -63,7 +63,8 @@ mmi_py_ask(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     int rc;
     uint64_t id = 0;
-    Py_BEGIN_ALLOW_THREADS rc = mm_request_packed(handle, q.data, q.sizes, q.count, 0, 0, &id);
+    Py_BEGIN_ALLOW_THREADS rc =
+        mm_request_packed(handle, q.data, q.sizes, q.count, q.note, q.note_size, 0, 0, &id);
     if (rc == MM_OK) {
         rc = mm_watch(handle, waker, MM_READABLE);
         if (rc < 0) {

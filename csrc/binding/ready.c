@@ -77,7 +77,7 @@ ready_type_of(mmi_ready *r, const mmi_run *run)
 {
     uint32_t from, to;
     mmi_py_span(run->batch, (uint32_t)run->at, &from, &to);
-    if (run->owner == NULL && to - from == 1 && !mmi_form_is_leased(r->form)) {
+    if (run->owner == NULL && mmi_form_is_plain(r->form, run->batch, (uint32_t)run->at, from, to)) {
         return ready_class(r, run);
     }
     Py_INCREF(r->form->full);
@@ -93,7 +93,7 @@ ready_make_one(const mmi_ready *r, const mmi_run *run, uint32_t i, PyObject *typ
     }
     uint32_t from, to;
     mmi_py_span(run->batch, i, &from, &to);
-    return to - from == 1 && !mmi_form_is_leased(r->form)
+    return mmi_form_is_plain(r->form, run->batch, i, from, to)
                ? mmi_run_make(run, from, type)
                : mmi_form_full(r->form, run->batch, i, from, to);
 }

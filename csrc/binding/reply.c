@@ -7,7 +7,7 @@
  * is sent, and free again only if nothing was: another thread that answers meanwhile is told that
  * it was answered already.
  */
-#include "binding/binding.h"
+#include "binding/form.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -111,6 +111,7 @@ mmi_py_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *type, PyObjec
         good = frames != NULL && PyObject_SetAttr(made, reply_frames_name, frames) == 0;
         Py_XDECREF(frames);
     }
+    good = good && mmi_form_note(made, batch, i);
     Py_XDECREF(back);
     if (!good) {
         Py_CLEAR(made);
@@ -134,7 +135,8 @@ way_send_frames(const way *w, const mmi_question *q)
     if (q->size > 0) {
         memcpy(bodies + routed, q->data, (size_t)q->size);
     }
-    int rc = mm_send_packed(w->socket, w->peer, bodies, sizes, (uint32_t)count, 0, 0);
+    int rc = mm_send_packed(w->socket, w->peer, bodies, sizes, (uint32_t)count, q->note,
+                            q->note_size, 0, 0);
     free(sizes);
     return rc;
 }
@@ -158,7 +160,7 @@ way_reply(PyObject *self, PyObject *data)
     w->sizes[w->count] = q.size;
     int rc;
     Py_BEGIN_ALLOW_THREADS rc =
-        q.count == 1
+        q.count == 1 && q.note_size == 0
             ? mm_send_reply_along(w->socket, w->peer, way_frames(w), w->sizes, w->count, q.data)
             : way_send_frames(w, &q);
     Py_END_ALLOW_THREADS if (rc == MM_OK || rc == MM_EHOSTUNREACH)

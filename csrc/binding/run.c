@@ -102,11 +102,13 @@ mmi_run_bytes(const mmi_run *run)
     return bytes;
 }
 
+/* Each of its messages is one frame, and nothing else. */
 static bool
 run_is_single(const mm_batch *batch)
 {
-    return batch->big != NULL ? mm_msg_frame_count(batch->big) == 1
-                              : batch->frame_count == batch->message_count;
+    bool single = batch->big != NULL ? mm_msg_frame_count(batch->big) == 1
+                                     : batch->frame_count == batch->message_count;
+    return single && batch->noted == 0;
 }
 
 int

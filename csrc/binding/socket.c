@@ -31,6 +31,7 @@ typedef struct native_method {
     PyObject_HEAD PyObject *function; /* does the same, in Python */
     PyObject *wrong; /* says so of arguments that it does not take */
     PyObject *weak; /* references to it */
+    PyObject *names; /* a tuple of those that its function takes by name, or NULL */
     bool topics; /* it takes one */
     method_kind kind;
 } native_method;
@@ -70,8 +71,9 @@ method_call_function(const native_method *m, PyObject *args, PyObject *named)
     Py_ssize_t count = named != NULL ? PyDict_Size(named) : 0;
     if (count > 0) {
         known += placed < 2 && PyDict_GetItemWithError(named, name_data) != NULL;
-        known += PyDict_GetItemWithError(named, name_timeout) != NULL;
-        known += m->topics && PyDict_GetItemWithError(named, name_topic) != NULL;
+        for (Py_ssize_t i = 0; m->names != NULL && i < PyTuple_Size(m->names); i++) {
+            known += PyDict_GetItemWithError(named, PyTuple_GetItem(m->names, i)) != NULL;
+        }
         PyErr_Clear();
     }
     bool wrong = placed > 2 || count > known;
@@ -196,6 +198,7 @@ method_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((native_method *)self)->function);
     Py_VISIT(((native_method *)self)->wrong);
+    Py_VISIT(((native_method *)self)->names);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -205,6 +208,7 @@ method_clear(PyObject *self)
 {
     Py_CLEAR(((native_method *)self)->function);
     Py_CLEAR(((native_method *)self)->wrong);
+    Py_CLEAR(((native_method *)self)->names);
     return 0;
 }
 
@@ -299,32 +303,35 @@ static PyType_Spec method_spec = {
 };
 
 static PyObject *
-method_new(PyObject *function, PyObject *wrong, bool topics, method_kind kind)
+method_new(PyObject *function, PyObject *wrong, PyObject *names, method_kind kind)
 {
     native_method *m = (native_method *)PyType_GenericNew(method_type, NULL, NULL);
     if (m != NULL) {
         Py_INCREF(function);
         Py_XINCREF(wrong);
+        Py_XINCREF(names);
         m->function = function;
         m->wrong = wrong;
-        m->topics = topics;
+        m->names = names;
+        m->topics = names != NULL && PySequence_Contains(names, name_topic) == 1;
         m->kind = kind;
     }
     return (PyObject *)m;
 }
 
-/* send_method(function, topics, awaited, wrong) -> method: what a class has instead of a function
- * as send(self, data, *, timeout=None), and topic=, if it takes topics; awaited: a coroutine
+/* send_method(function, names, awaited, wrong) -> method: what a class has instead of a function
+ * as send(self, data, *, timeout=None) and with what else names has, a tuple; awaited: a coroutine
  * function; wrong: called instead, to raise, with what such a function does not take */
 PyObject *
 mmi_py_send_method(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if (count != 4 || !PyCallable_Check(args[0]) || !PyCallable_Check(args[3])) {
-        return mmi_py_arguments("(function, topics, awaited, wrong)");
+    if (count != 4 || !PyCallable_Check(args[0]) || !PyTuple_Check(args[1]) ||
+        !PyCallable_Check(args[3])) {
+        return mmi_py_arguments("(function, names, awaited, wrong)");
     }
     method_kind kind = args[2] == Py_True ? METHOD_SEND_ASYNC : METHOD_SEND;
-    return method_new(args[0], args[3], args[1] == Py_True, kind);
+    return method_new(args[0], args[3], args[1], kind);
 }
 
 /* recv_method(function) -> method: what a class has instead of a coroutine function as
@@ -333,7 +340,7 @@ PyObject *
 mmi_py_recv_method(PyObject *self, PyObject *function)
 {
     (void)self;
-    return PyCallable_Check(function) ? method_new(function, NULL, false, METHOD_RECV_ASYNC)
+    return PyCallable_Check(function) ? method_new(function, NULL, NULL, METHOD_RECV_ASYNC)
                                       : mmi_py_arguments("(function)");
 }
 

@@ -54,8 +54,9 @@ mmi_py_survey(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     int rc, asked = 0;
     uint64_t id = 0, few[SURVEY_ASKED];
-    Py_BEGIN_ALLOW_THREADS rc = mm_survey_packed(handle, q.data, q.sizes, q.count, (uint32_t)expect,
-                                                 deadline_ms, timeout_ms, slice_ms, &id);
+    Py_BEGIN_ALLOW_THREADS rc =
+        mm_survey_packed(handle, q.data, q.sizes, q.count, q.note, q.note_size, (uint32_t)expect,
+                         deadline_ms, timeout_ms, slice_ms, &id);
     if (rc == MM_OK) {
         asked = mm_survey_asked(handle, id, few, SURVEY_ASKED);
     }

@@ -149,7 +149,7 @@ typedef enum mm_event_kind {
     MM_EVENT_LISTENING = 1, MM_EVENT_PEER_UP, MM_EVENT_PEER_DOWN, MM_EVENT_CONNECT_FAILED, MM_EVENT_HANDSHAKE_FAILED,
     MM_EVENT_DROPPED, MM_EVENT_LATE_REPLY, MM_EVENT_ACCEPT_PAUSED, MM_EVENT_ACCEPT_RESUMED, MM_EVENT_PEER_STALLED,
     MM_EVENT_PEER_RESUMED, MM_EVENT_PEER_SILENT, MM_EVENT_PEER_UNREAD, MM_EVENT_CERT_EXPIRES,
-    MM_EVENT_PEER_UNACKED
+    MM_EVENT_PEER_UNACKED, MM_EVENT_PEER_PLAIN
 } mm_event_kind;
 
 enum {
@@ -225,7 +225,7 @@ typedef struct mm_peer {
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;
     uint64_t sent_messages, received_messages, dropped_messages, confirmed_messages, subscriptions;
     uint64_t unacked_messages;                    /* that it, or this side, did not acknowledge         */
-    uint32_t acks;                                /* messages of this connection are acknowledged      */
+    uint32_t acks, takes_meta;                    /* its messages are acknowledged; may have headers   */
     int64_t rtt_ns;                               /* -1: not measured yet                              */
     uint8_t identity[255];
     char endpoint[256], address[128];             /* endpoint: ours, as bound or connected             */

@@ -29,6 +29,7 @@ struct mm_batch {
     const uint64_t *peer;                         /* peer id of each message */
     uint64_t one_peer;
     uint32_t one_size;                            /* not 0: each message is one frame of that size */
+    uint32_t noted;                               /* so many of its messages have more than frames: mm_batch_meta */
     uint32_t known;                               /* not 0: of peers more is known than an id: mm_batch_known */
     const uint8_t *body;                          /* mm_recv_batch: bodies (last frames) end to end ... */
     const uint32_t *body_offset;                  /* ... i is body[body_offset[i]] .. body[body_offset[i + 1]] */
@@ -46,6 +47,9 @@ typedef struct mm_known {
 /* Of one that sent a message of the batch, also if it left: what out points to is the batch's.  0: nothing protects its
  * connection.  Of one socket's messages all are protected, or none. */
 int mm_batch_known(const mm_batch *batch, uint64_t peer, mm_known *out);
+
+/* What goes with message i (base/meta.h), which is the batch's: 1; 0: nothing. */
+int mm_batch_meta(const mm_batch *batch, uint32_t i, const uint8_t **data, uint32_t *size);
 
 /* ---- what is acknowledged ---- */
 /* Message i of a batch: its number on the connection to that peer, and where it was first (attempt: how often it was
@@ -65,13 +69,17 @@ int mm_send_waits(mm_handle socket);   /* a send that got MM_EAGAIN: 1: is to wa
 enum { MM_PARTS_MAX = 8, MM_MORE_SETTLE = 1, MM_MORE_SEND = 2 };
 int mm_send_queue(mm_handle socket, const mm_body *frames, uint32_t count, int *more);
 int mm_settle(mm_handle socket);
-/* to: as of mm_send_frames, or whom a REP or RESPONDENT answers, with the way back in front. */
+/* meta: what goes with the message (base/meta.h), of 0 octets: nothing.  MM_EMSGSIZE: also if that is over
+ * MM_META_SIZE_MAX octets; MM_EINVAL: it is malformed.  to: as of mm_send_frames, or whom a REP or RESPONDENT answers,
+ * with the way back in front. */
+enum { MM_META_SIZE_MAX = 16384 };
 int mm_send_packed(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
-                   int64_t timeout_ms, int64_t slice_ms);
+                   const uint8_t *meta, size_t meta_size, int64_t timeout_ms, int64_t slice_ms);
 int mm_request_packed(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
-                      int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
-int mm_survey_packed(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count, uint32_t expect,
-                     int64_t deadline_ms, int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
+                      const uint8_t *meta, size_t meta_size, int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
+int mm_survey_packed(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
+                     const uint8_t *meta, size_t meta_size, uint32_t expect, int64_t deadline_ms,
+                     int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
 /* mm_send_reply by a way back that was kept: count frames, end to end, and a body; their sizes are count + 1. */
 int mm_send_reply_along(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes, uint32_t count,
                         const uint8_t *body);

@@ -11,12 +11,13 @@
 #include "link/inside.h"
 #include "link/shield.h"
 
-/* Octets of a command: a topic, or what an ACK has. */
+/* Octets of a command: a topic, what goes with a message, or what an ACK has. */
 static uint32_t
 become_command_max(const mm_socket_opts *o)
 {
     uint32_t ack = (o->flags & MM_OPT_AT_LEAST_ONCE) != 0 ? MMI_ACK_SIZE + MMI_ACK_BITMAP_MAX : 0;
-    return o->topic_size_max > ack ? o->topic_size_max : ack;
+    uint32_t most = ack > (uint32_t)MMI_META_SIZE_MAX ? ack : (uint32_t)MMI_META_SIZE_MAX;
+    return o->topic_size_max > most ? o->topic_size_max : most;
 }
 
 mmi_wire_limits
@@ -108,6 +109,7 @@ become_keep_peer(mmi_link *link)
     link->pipe.framing = peer.framing;
     link->pipe.peer_role = peer.role;
     snprintf(link->features, sizeof link->features, "%s", peer.features);
+    mmi_meta_begin(link);
     const mmi_proto_ops *role = mmi_proto_find(peer.role);
     bool asks = role != NULL && role->asks;
     link->pipe.hears_refusals = asks && mmi_wire_knows(peer.features, "refuse");

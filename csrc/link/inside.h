@@ -103,6 +103,14 @@ static inline bool mmi_ack_awaited(const mmi_link *link)
 bool mmi_ack_waits(const mmi_link *link);
 void mmi_ack_last(mmi_link *link);     /* its socket is closed: what is not done was not tried */
 
+/* link/meta.c */
+enum { MMI_META_HEAD_MAX = 16 };       /* octets of META in front of its data */
+void mmi_meta_begin(mmi_link *link);   /* what the peer takes is known */
+size_t mmi_meta_before(const mmi_link *link, const mmi_msg *m);   /* octets of META in front of it */
+void mmi_meta_wrote(mmi_link *link, const mmi_msg *m);
+void mmi_meta_came(mmi_link *link, const mmi_command *command);
+void mmi_meta_take(mmi_link *link, mmi_msg *m);   /* of the next message, which is this */
+
 /* link/silence.c */
 typedef enum mmi_verdict {
     MMI_VERDICT_NONE,                    /* too early to say, or it is only slow                 */

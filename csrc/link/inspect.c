@@ -129,6 +129,7 @@ mmi_link_inspect(const mmi_link *link, mm_peer *out)
         .dropped_messages = p->dropped,
         .confirmed_messages = link->confirmed,
         .subscriptions = p->subscriptions,
+        .takes_meta = p->takes_meta,
         .acks = p->unacked != NULL || p->acks != NULL,
         .unacked_messages = inspect_unacked(p),
         .rtt_ns = link->rtt_ns,

@@ -117,6 +117,7 @@ mmi_link_free(mmi_link *link)
     mmi_ring_fini(&link->pipe.outbox);
     mmi_unacked_free(link->pipe.unacked);
     mmi_free(link->early);
+    mmi_meta_unref(link->meta);
     mmi_free(link->pipe.state);
     mmi_free(link->identity);
     mmi_known_unref(link->pipe.known);

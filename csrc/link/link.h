@@ -123,6 +123,8 @@ typedef struct mmi_link {
     uint8_t *early;                      /* link/ack.c: what the peer says of what is written at this moment */
     size_t early_size, early_last, early_cap;   /* last: where the latest of it begins */
     mmi_origin again;                    /* AGAIN came: of the next message */
+    mmi_meta *meta;                      /* META came: likewise; or NULL */
+    bool meta_told;                      /* that the peer takes none */
     bool surplus;                        /* over the limit of connections: is only told so */
 } mmi_link;
 

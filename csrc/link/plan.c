@@ -27,12 +27,25 @@ plan_part(mmi_link_plan *plan, const uint8_t *data, size_t size, uint64_t from, 
     return from - skip;
 }
 
+/* What goes with the message that was kept last, in front of it; from: as of plan_part. */
+static uint64_t
+plan_meta(mmi_link_plan *plan, mmi_msg *m, uint64_t from)
+{
+    if (m->meta == NULL || plan->put_meta == NULL) {
+        return from;
+    }
+    uint8_t *head = plan->metas[plan->kept_count - 1];
+    from = plan_part(plan, head, plan->put_meta(head, m->meta->size), from, NULL);
+    return plan_part(plan, m->meta->data, m->meta->size, from, m);
+}
+
 /* The message that was kept last, from an octet of its i-th frame on. */
 static void
 plan_message(mmi_link_plan *plan, mmi_msg *m, uint32_t i, uint64_t from)
 {
     const mmi_framing *f = plan->framing;
     uint8_t *own = plan->heads[plan->kept_count - 1];
+    from = i == 0 ? plan_meta(plan, m, from) : from;
     for (; i < m->frame_count && !plan->full; i++) {
         size_t size;
         const uint8_t *head = f->head(f, m, i, own, &size);
@@ -91,6 +104,7 @@ mmi_link_plan_gather(mmi_link *link, mmi_link_plan *plan)
     size_t from = 0;
     bool inside = false;
     plan->framing = link->pipe.framing;
+    plan->put_meta = link->pipe.takes_meta ? link->wire->put_meta : NULL;
     plan->iov_count = plan->kept_count = 0;
     plan->total = 0;
     plan->limit = link->shield == NULL ? (size_t)MMI_IO_BUFFER_SIZE : (size_t)MMI_LINK_PLAN_SEALED;

@@ -20,6 +20,8 @@ enum {
 /* One write: what goes, and the entries of the outbox it keeps alive. */
 typedef struct mmi_link_plan {
     const mmi_framing *framing;
+    size_t (*put_meta)(uint8_t *out, size_t size);   /* of the wire; NULL: the peer takes none */
+    uint8_t metas[MMI_LINK_PLAN_PIECES][MMI_META_HEAD_MAX];    /* of what goes with messages */
     uint8_t heads[MMI_LINK_PLAN_PIECES][MMI_FRAMING_HEAD_MAX]; /* of messages that do not keep theirs */
     mmi_iov iov[MMI_LINK_PLAN_PIECES];
     mmi_msg *owner[MMI_LINK_PLAN_PIECES];         /* of the octets; NULL: the plan's or the link's */

@@ -56,6 +56,7 @@ link_command(mmi_link *link, const mmi_command *command)
     case MMI_COMMAND_STOPPED: mmi_stop_told(link); break;
     case MMI_COMMAND_COUNT: mmi_ack_counted(link, command); break;
     case MMI_COMMAND_AGAIN: mmi_ack_again(link, command); break;
+    case MMI_COMMAND_META: mmi_meta_came(link, command); break;
     case MMI_COMMAND_ACK:
     case MMI_COMMAND_NACK: mmi_ack_came(link, command); break;
     case MMI_COMMAND_SUBSCRIBE:
@@ -115,6 +116,7 @@ link_message(mmi_link *link, mmi_msg *m)
         return;
     }
     mmi_msg_from(m, link->pipe.id, link->pipe.known);
+    mmi_meta_take(link, m);
     if (link->pipe.acks != NULL) {
         m->number = mmi_acks_came(link->pipe.acks, 1);
         m->origin = rx_origin(link);
@@ -194,8 +196,9 @@ mmi_link_room(const mmi_link *link)
 {
     const mmi_ring *in = &link->pipe.inbox;
     mmi_reader_room room = { .messages = 0, .cost = 0 };
-    /* What AGAIN is of comes by itself. */
-    bool segments = link->socket->ops->take != NULL && link->again.attempt == 0;
+    /* What AGAIN or META is of comes by itself. */
+    bool segments =
+        link->socket->ops->take != NULL && link->again.attempt == 0 && link->meta == NULL;
     if (segments && in->count < in->count_max && in->bytes < in->bytes_max) {
         room = (mmi_reader_room){ .messages = in->count_max - in->count,
                                   .cost = in->bytes_max - in->bytes };

@@ -25,6 +25,7 @@ out_find_frame(mmi_link *link, mmi_msg *m)
     while (link->msg_frame < m->frame_count) {
         size_t size;
         (void)f->head(f, m, link->msg_frame, own, &size);
+        size += link->msg_frame == 0 ? mmi_meta_before(link, m) : 0;
         uint64_t end = link->msg_frame_at + size + m->frames[link->msg_frame].size;
         if (link->msg_offset < end) {
             break;   /* it goes on there */
@@ -53,7 +54,7 @@ out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
     const mmi_framing *f = link->pipe.framing;
     size_t cost;
     if (link->msg_offset == 0) {
-        link->msg_size = f->size(f, m, &cost);
+        link->msg_size = f->size(f, m, &cost) + mmi_meta_before(link, m);
         link->msg_frame = 0;
         link->msg_frame_at = 0;
     }
@@ -64,6 +65,7 @@ out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
         return 0;
     }
     link->msg_offset = 0;
+    mmi_meta_wrote(link, m);
     out_pop(link);
     link->written++;
     return n - left;

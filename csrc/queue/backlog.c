@@ -263,7 +263,7 @@ back_queue_here(mmi_back *back, mmi_msg *m)
 {
     const mmi_framing *f = back->framing;
     bool alone = back->host->opts->overflow == MM_OVERFLOW_DROP_OLDEST; /* it may be dropped so */
-    if (f == NULL || alone || mmi_msg_cost(m) > (size_t)MMI_SEGMENT_BODY_MAX) {
+    if (f == NULL || alone || m->meta != NULL || mmi_msg_cost(m) > (size_t)MMI_SEGMENT_BODY_MAX) {
         return mmi_ring_push(&back->kept, m);
     }
     return mmi_queue_encode(&back->kept, f, m);

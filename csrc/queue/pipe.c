@@ -56,7 +56,8 @@ mmi_queue_encode(mmi_ring *r, const mmi_framing *f, mmi_msg *m)
 static bool
 pipe_segments(const mmi_pipe *p, const mmi_msg *m)
 {
-    return p->segments && m->kind == MMI_MSG_ONE && mmi_msg_cost(m) <= (size_t)MMI_SEGMENT_BODY_MAX;
+    return p->segments && m->kind == MMI_MSG_ONE && m->meta == NULL &&
+           mmi_msg_cost(m) <= (size_t)MMI_SEGMENT_BODY_MAX;
 }
 
 /* A small segment goes into the last one, if there is room: a block for every few messages would be

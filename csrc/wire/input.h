@@ -22,7 +22,8 @@ typedef enum mmi_command_kind {
     MMI_COMMAND_COUNT,       /* wire/delivery.h, as the next two      */
     MMI_COMMAND_AGAIN,
     MMI_COMMAND_ACK,
-    MMI_COMMAND_NACK
+    MMI_COMMAND_NACK,
+    MMI_COMMAND_META
 } mmi_command_kind;
 
 typedef struct mmi_command {

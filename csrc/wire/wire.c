@@ -10,7 +10,7 @@
 
 static const mmi_wire *const wires[] = { &mmi_wire_zmtp, &mmi_wire_sp };
 
-const char mmi_wire_features[] = "1 refuse stop ack";
+const char mmi_wire_features[] = "1 refuse stop ack meta";
 
 const mmi_wire *
 mmi_wire_sniff(uint8_t first)

@@ -110,6 +110,8 @@ struct mmi_wire {
     size_t (*put_count)(uint8_t *out, const mmi_count *count);
     size_t (*put_ack)(uint8_t *out, size_t size);
     size_t (*put_nack)(uint8_t *out, uint64_t number);
+    /* Of META likewise: what goes with the message behind it (base/meta.h). */
+    size_t (*put_meta)(uint8_t *out, size_t size);
     const mmi_framing *counted;      /* the framing for such a peer */
     size_t (*put_topic)(uint8_t *out, bool add, const uint8_t *topic, size_t size);
     /* The frame at the front of what was put there: its octets, and SUBSCRIBE or CANCEL with the

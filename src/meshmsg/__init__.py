@@ -25,6 +25,7 @@ from meshmsg._binding.errors import UsageError as UsageError
 from meshmsg._binding.errors import WouldBlockError as WouldBlockError
 from meshmsg._binding.message import Message as Message
 from meshmsg._binding.message import Request as Request
+from meshmsg._binding.note import MessageOptions as MessageOptions
 from meshmsg._binding.peer import Peer as Peer
 from meshmsg._binding.peer import PeerName as PeerName
 from meshmsg._binding.peer_info import PeerInfo as PeerInfo
@@ -108,6 +109,7 @@ __all__ = [
     "MeshError",
     "Message",
     "MessageBatch",
+    "MessageOptions",
     "NONE",
     "Pair",
     "Peer",

@@ -23,9 +23,9 @@ serve(mm_handle rep, mm_batch *batch, int answer)
         sizes[i] = batch->offset[i + 1] - batch->offset[i];
     }
     if (answer) {
-        CHECK_INT(
-            mm_send_packed(rep, batch->peer[0], batch->data, sizes, batch->frame_count, WAIT_MS, 0),
-            MM_OK);
+        CHECK_INT(mm_send_packed(rep, batch->peer[0], batch->data, sizes, batch->frame_count, NULL,
+                                 0, WAIT_MS, 0),
+                  MM_OK);
     }
 }
 
@@ -42,8 +42,10 @@ test_a_reply_nobody_fetches_neither_wakes_nor_detains_who_waits_for_another(void
     CHECK_INT(mm_bind(rep, "tcp://127.0.0.1:0", endpoint, sizeof(endpoint)), MM_OK);
     CHECK_INT(mm_connect(req, endpoint), MM_OK);
     CHECK_INT(mm_wait_peers(req, 1, WAIT_MS, 0), MM_OK);
-    CHECK_INT(mm_request_packed(req, (const uint8_t *)"a", &size, 1, WAIT_MS, 0, &first), MM_OK);
-    CHECK_INT(mm_request_packed(req, (const uint8_t *)"b", &size, 1, WAIT_MS, 0, &second), MM_OK);
+    CHECK_INT(mm_request_packed(req, (const uint8_t *)"a", &size, 1, NULL, 0, WAIT_MS, 0, &first),
+              MM_OK);
+    CHECK_INT(mm_request_packed(req, (const uint8_t *)"b", &size, 1, NULL, 0, WAIT_MS, 0, &second),
+              MM_OK);
     serve(rep, batch, 0);
     serve(rep, batch, 1);
     CHECK_INT(mm_recv_reply(req, first, batch, SHORT_MS, 0), MM_ETIMEDOUT);
@@ -63,7 +65,8 @@ ask(mm_handle req, mm_handle rep, const char *body, uint32_t times, uint64_t *id
     const uint64_t size = strlen(body);
     mm_stats stats = { 0 };
     for (uint32_t i = 0; i < times; i++) {
-        CHECK_INT(mm_request_packed(req, (const uint8_t *)body, &size, 1, WAIT_MS, 0, id), MM_OK);
+        CHECK_INT(mm_request_packed(req, (const uint8_t *)body, &size, 1, NULL, 0, WAIT_MS, 0, id),
+                  MM_OK);
     }
     while (stats.queued_in_messages < times) {
         CHECK_INT(mm_socket_stats(rep, &stats), MM_OK);

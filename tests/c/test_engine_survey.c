@@ -63,8 +63,8 @@ serve(mm_handle peer, mm_batch *batch, int answer)
         sizes[i] = batch->offset[i + 1] - batch->offset[i];
     }
     if (answer) {
-        CHECK_INT(mm_send_packed(peer, batch->peer[0], batch->data, sizes, batch->frame_count,
-                                 WAIT_MS, 0),
+        CHECK_INT(mm_send_packed(peer, batch->peer[0], batch->data, sizes, batch->frame_count, NULL,
+                                 0, WAIT_MS, 0),
                   MM_OK);
     }
     return MM_OK;
@@ -76,20 +76,20 @@ test_what_is_no_survey_is_refused(void)
     scene c = scene_open();
     const uint8_t *body = (const uint8_t *)"x";
     uint64_t id = 0, peers[1];
-    CHECK_INT(mm_survey_packed(c.asker, body, &one, 0, 0, 1000, 0, 0, &id), MM_EINVAL);
-    CHECK_INT(mm_survey_packed(c.asker, body, &one, 1, 0, 0, 0, 0, &id), MM_EINVAL);
-    CHECK_INT(mm_survey_packed(c.asker, body, &one, 1, 0, -1, 0, 0, &id), MM_EINVAL);
-    CHECK_INT(mm_survey_packed(c.peer, body, &one, 1, 0, 1000, 0, 0, &id), MM_ENOTSUP);
+    CHECK_INT(mm_survey_packed(c.asker, body, &one, 0, NULL, 0, 0, 1000, 0, 0, &id), MM_EINVAL);
+    CHECK_INT(mm_survey_packed(c.asker, body, &one, 1, NULL, 0, 0, 0, 0, 0, &id), MM_EINVAL);
+    CHECK_INT(mm_survey_packed(c.asker, body, &one, 1, NULL, 0, 0, -1, 0, 0, &id), MM_EINVAL);
+    CHECK_INT(mm_survey_packed(c.peer, body, &one, 1, NULL, 0, 0, 1000, 0, 0, &id), MM_ENOTSUP);
     CHECK_INT(mm_survey_asked(c.peer, 1, peers, 1), MM_ENOTSUP);
     CHECK_INT(mm_survey_asked(c.asker, 1, peers, 1), 0);
     CHECK_INT(mm_recv_reply(c.asker, 1, c.batch, WAIT_MS, 0), MM_EINVAL);
     CHECK_INT(mm_recv(c.asker, c.batch, 1, 1000, 0, 0), MM_ENOTSUP);
     CHECK_INT(mm_request_cancel(c.asker, 1), MM_OK);
     mm_test_alloc_fail(1);
-    CHECK_INT(mm_survey_packed(c.asker, body, &one, 1, 0, 1000, 0, 0, &id), MM_ENOMEM);
+    CHECK_INT(mm_survey_packed(c.asker, body, &one, 1, NULL, 0, 0, 1000, 0, 0, &id), MM_ENOMEM);
     mm_test_alloc_fail(0);
     CHECK_INT(mm_socket_close(c.asker), MM_OK);
-    CHECK_INT(mm_survey_packed(c.asker, body, &one, 1, 0, 1000, 0, 0, &id), MM_ECLOSED);
+    CHECK_INT(mm_survey_packed(c.asker, body, &one, 1, NULL, 0, 0, 1000, 0, 0, &id), MM_ECLOSED);
     CHECK_INT(mm_survey_asked(c.asker, 1, peers, 1), MM_ECLOSED);
     CHECK_INT(id, 0);
     scene_close(&c);

@@ -156,7 +156,8 @@ requester(void *arg)
     for (uint32_t i = 0; i < REQUESTS; i++) {
         uint32_t body[2] = { (uint32_t)(uintptr_t)arg, i };
         uint64_t size = sizeof body, id;
-        CHECK(mm_request_packed(req_socket, (uint8_t *)body, &size, 1, WAIT_MS, 0, &id) == MM_OK);
+        CHECK(mm_request_packed(req_socket, (uint8_t *)body, &size, 1, NULL, 0, WAIT_MS, 0, &id) ==
+              MM_OK);
         CHECK(mm_recv_reply(req_socket, id, batch, WAIT_MS, 0) == 1);
         CHECK(batch->offset[1] - batch->offset[0] == sizeof body);
         CHECK(memcmp(batch->data, body, sizeof body) == 0);   /* its own reply, nobody else's */
@@ -181,8 +182,8 @@ replier(void *arg)
         for (uint32_t j = 0; j < batch->frame_count; j++) {
             sizes[j] = batch->offset[j + 1] - batch->offset[j];
         }
-        CHECK(mm_send_packed(rep, batch->peer[0], batch->data, sizes, batch->frame_count, 0, 0) ==
-              MM_OK);
+        CHECK(mm_send_packed(rep, batch->peer[0], batch->data, sizes, batch->frame_count, NULL, 0,
+                             0, 0) == MM_OK);
     }
     mm_batch_free(batch);
     return NULL;

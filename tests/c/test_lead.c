@@ -187,7 +187,7 @@ answers_run(void *arg)
         for (uint32_t j = 0; j < 3; j++) {
             sizes[j] = batch->offset[j + 1] - batch->offset[j];
         }
-        CHECK_INT(mm_send_packed(s, batch->peer[0], batch->data, sizes, 3, 0, 0), MM_OK);
+        CHECK_INT(mm_send_packed(s, batch->peer[0], batch->data, sizes, 3, NULL, 0, 0, 0), MM_OK);
     }
     mm_batch_free(batch);
     return NULL;

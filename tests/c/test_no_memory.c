@@ -159,7 +159,7 @@ stage_ask(stage *s)
     for (uint32_t number = 0; number < 6; number++) {
         uint64_t size = body_size(number), id = 0, sizes[4];
         memcpy(body, &number, sizeof number);
-        UNTIL_DONE(s, mm_request_packed(s->sending, body, &size, 1, WAIT_MS, 0, &id));
+        UNTIL_DONE(s, mm_request_packed(s->sending, body, &size, 1, NULL, 0, WAIT_MS, 0, &id));
         int rc = MM_ENOMEM;
         for (int tries = 0; rc == MM_ENOMEM && tries < 5; tries++) {
             rc = mm_recv(s->receiving, s->batch, 1, 1 << 20, WAIT_MS, 0);
@@ -172,7 +172,7 @@ stage_ask(stage *s)
         }
         uint64_t peer = s->batch->peer != NULL ? s->batch->peer[0] : s->batch->one_peer;
         UNTIL_DONE(s, mm_send_packed(s->receiving, peer, s->batch->data, sizes,
-                                     s->batch->frame_count, WAIT_MS, 0));
+                                     s->batch->frame_count, NULL, 0, WAIT_MS, 0));
         rc = MM_ENOMEM;
         for (int tries = 0; rc == MM_ENOMEM && tries < 5; tries++) {
             rc = mm_recv_reply(s->sending, id, s->batch, WAIT_MS, 0);
@@ -188,7 +188,7 @@ static bool
 stage_try_to_ask(stage *s)
 {
     uint64_t size = body_size(3), id = 0, sizes[4];
-    int rc = mm_request_packed(s->sending, body, &size, 1, SHORT_MS, 0, &id);
+    int rc = mm_request_packed(s->sending, body, &size, 1, NULL, 0, SHORT_MS, 0, &id);
     if (rc != MM_OK) {
         CHECK_INT(rc, MM_ENOMEM);
         return false;
@@ -199,8 +199,8 @@ stage_try_to_ask(stage *s)
             sizes[i] = s->batch->offset[i + 1] - s->batch->offset[i];
         }
         uint64_t peer = s->batch->peer != NULL ? s->batch->peer[0] : s->batch->one_peer;
-        rc = mm_send_packed(s->receiving, peer, s->batch->data, sizes, s->batch->frame_count,
-                            SHORT_MS, 0);
+        rc = mm_send_packed(s->receiving, peer, s->batch->data, sizes, s->batch->frame_count, NULL,
+                            0, SHORT_MS, 0);
         CHECK(rc == MM_OK || rc == MM_ENOMEM || rc == MM_EHOSTUNREACH);
     } else {
         CHECK(rc == MM_ENOMEM || rc == MM_ETIMEDOUT);

@@ -238,7 +238,7 @@ def ask(req: Any, body: bytes) -> int | None:
 
     number = ffi.new("uint64_t *")
     sizes = ffi.new("uint64_t[]", [len(body)])
-    rc = lib.mm_request_packed(req._handle, body, sizes, 1, 2000, 0, number)
+    rc = lib.mm_request_packed(req._handle, body, sizes, 1, ffi.NULL, 0, 2000, 0, number)
     return int(number[0]) if rc == 0 else None
 
 

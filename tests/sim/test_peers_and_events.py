@@ -229,6 +229,16 @@ def _unacked(r: Room) -> Any:
     return push
 
 
+@happens(mm.EventKind.PEER_PLAIN)
+def _plain(r: Room) -> Any:
+    push = r.open("Push", engine=r.hub, bind=UP)
+    pull = r.open("Pull", connect=f"sp+{push.endpoint}")
+    push.wait_for_peers(timeout=PATIENCE_S)
+    push.send(b"body", headers={"a": "b"})
+    assert pull.recv(timeout=PATIENCE_S) == b"body"
+    return push
+
+
 @happens(mm.EventKind.CERT_EXPIRES)
 def _certificate(r: Room) -> Any:
     ends = make("server", days=(-1, 13))

@@ -71,7 +71,9 @@ class Asked:
             body, octets = question_of(self.frames, "request_frames", "request")
             sizes = ffi.from_buffer("uint64_t[]", octets)
             out = ffi.new("uint64_t *")
-            rc = lib.mm_request_packed(self.req._handle, body, sizes, len(self.frames), 0, 0, out)
+            rc = lib.mm_request_packed(
+                self.req._handle, body, sizes, len(self.frames), ffi.NULL, 0, 0, 0, out
+            )
             assert rc in (0, EAGAIN)
             self.id = int(out[0])
             return None

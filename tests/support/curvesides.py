@@ -17,8 +17,8 @@ SERVER, CLIENT = bytes(range(32)), bytes(range(32, 64))
 SERVER_SHORT, CLIENT_SHORT = bytes(range(64, 96)), bytes(range(96, 128))
 COOKIE_KEY = bytes(range(128, 160))
 COOKIE_N, WELCOME_N, VOUCH_N = bytes(range(16)), bytes(range(16, 32)), bytes(range(32, 48))
-PULL = ref.metadata([(b"Socket-Type", b"PULL"), (b"X-Meshmsg", b"1 refuse stop ack")])
-PUSH = ref.metadata([(b"Socket-Type", b"PUSH"), (b"X-Meshmsg", b"1 refuse stop ack")])
+PULL = ref.metadata([(b"Socket-Type", b"PULL"), (b"X-Meshmsg", b"1 refuse stop ack meta")])
+PUSH = ref.metadata([(b"Socket-Type", b"PUSH"), (b"X-Meshmsg", b"1 refuse stop ack meta")])
 
 
 def in_order(*nonces: bytes) -> Callable[[int], bytes]:

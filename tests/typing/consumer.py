@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Reversible
 from typing import Protocol
 
 import numpy
-from typing_extensions import assert_type
+from typing_extensions import Unpack, assert_type
 
 import meshmsg as mm
 from meshmsg import aio
@@ -164,10 +164,12 @@ class CountingPush(mm.Push):
 
     count = 0
 
-    def send(self, data: Data, *, timeout: float | None = None) -> None:
+    def send(
+        self, data: Data, *, timeout: float | None = None, **options: Unpack[mm.MessageOptions]
+    ) -> None:
         """Count, then send."""
         self.count += 1
-        super().send(data, timeout=timeout)
+        super().send(data, timeout=timeout, **options)
 
 
 class TracingPull(mm.Pull):
@@ -184,19 +186,31 @@ class TracingPull(mm.Pull):
 class TracingRouter(mm.Router):
     """Another, of a role that has verbs of its own."""
 
-    def send(self, data: Data, *, to: bytes, timeout: float | None = None) -> None:
+    def send(
+        self,
+        data: Data,
+        *,
+        to: bytes,
+        timeout: float | None = None,
+        **options: Unpack[mm.MessageOptions],
+    ) -> None:
         """Send to one."""
-        super().send(data, to=to, timeout=timeout)
+        super().send(data, to=to, timeout=timeout, **options)
 
 
 class CountingPub(aio.Pub):
     """Another, for asyncio."""
 
     async def send(
-        self, data: Data, *, topic: str | bytes = "", timeout: float | None = None
+        self,
+        data: Data,
+        *,
+        topic: str | bytes = "",
+        timeout: float | None = None,
+        **options: Unpack[mm.MessageOptions],
     ) -> None:
         """Send under a topic."""
-        await super().send(data, topic=topic, timeout=timeout)
+        await super().send(data, topic=topic, timeout=timeout, **options)
 
 
 class TracingSub(aio.Sub):

@@ -18,7 +18,7 @@ VECTORS = {
     "ready_surveyor.bin": ref.ready(b"SURVEYOR"),
     "survey.bin": ref.survey(0x80000001, b"who?"),
     "refusal.bin": ref.refusal(0x80000001, b"busy"),
-    "ready_rep.bin": ref.ready(b"REP", (b"X-Meshmsg", b"1 refuse stop ack")),
+    "ready_rep.bin": ref.ready(b"REP", (b"X-Meshmsg", b"1 refuse stop ack meta")),
     "error.bin": ref.error(b"PUSH cannot talk to SUB"),
     "subscribe.bin": ref.subscription(True, b"fx."),
     "subscribe30.bin": ref.subscription(True, b"fx.", minor=0),
@@ -28,6 +28,16 @@ VECTORS = {
     + ref.command(b"ACK", struct.pack(">BQQ", 0, 41, 1041) + b"\x02")
     + ref.command(b"ACK", struct.pack(">BQQ", 1, 41, 1041))
     + ref.command(b"NACK", struct.pack(">Q", 42)),
+    "meta.bin": ref.command(
+        b"META",
+        b"\x01\x00\x08"
+        + struct.pack(">Q", 1_700_000_000_000_000_000)
+        + b"\x02\x00\x08"
+        + struct.pack(">Q", 1_700_000_005_000_000_000)
+        + b"\x03\x00\x04user"
+        + b"\x04\x00\x07\x04langen"
+        + b"\x05\x00\x03\x01h\xff",
+    ),
     "ping.bin": ref.ping(150, struct.pack(">Q", 7)),
 }
 
@@ -68,7 +78,7 @@ def test_ready_goes_out_once_the_greeting_was_accepted() -> None:
     properties = [
         (b"Socket-Type", b"DEALER"),
         (b"Identity", b"me"),
-        (b"X-Meshmsg", b"1 refuse stop ack"),
+        (b"X-Meshmsg", b"1 refuse stop ack meta"),
     ]
     assert hello.output() == ref.command(b"READY", ref.metadata(properties))
     rep = Hello(lib.MM_REP)

@@ -336,7 +336,8 @@ def test_native_calls_of_questions_and_answers_refuse_what_they_cannot_take() ->
     for wrong_frames in (
         (),
         (b"x",),
-        (b"x", one, b""),
+        (b"x", one, b"", b""),
+        (b"x", one, "1"),
         ("x", one),
         (b"x", "1"),
         (b"x", b""),

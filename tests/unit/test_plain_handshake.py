@@ -19,8 +19,8 @@ from tests.support.plaincodec import ASK, DONE, MORE, Plain
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 USER, PASSWORD = b"alice", b"correct horse"
-PULL = ref.metadata([(b"Socket-Type", b"PULL"), (b"X-Meshmsg", b"1 refuse stop ack")])
-PUSH = ref.metadata([(b"Socket-Type", b"PUSH"), (b"X-Meshmsg", b"1 refuse stop ack")])
+PULL = ref.metadata([(b"Socket-Type", b"PULL"), (b"X-Meshmsg", b"1 refuse stop ack meta")])
+PUSH = ref.metadata([(b"Socket-Type", b"PUSH"), (b"X-Meshmsg", b"1 refuse stop ack meta")])
 HELLO = plain.framed(plain.hello(USER, PASSWORD))
 WELCOME = plain.framed(plain.WELCOME)
 INITIATE = plain.framed(plain.initiate(PUSH))

@@ -258,7 +258,7 @@ def recording(calls: list[tuple[Any, ...]], awaited: bool) -> Any:
     def take(*args: Any, **named: Any) -> None:
         calls.append((args, named))
 
-    return native.send_method(take, True, awaited, take)
+    return native.send_method(take, ("timeout", "topic"), awaited, take)
 
 
 @pytest.mark.parametrize("more", NATIVE + WRITTEN, ids=str)
@@ -315,7 +315,15 @@ def test_an_awaited_one_is_the_functions_with_other_arguments(more: dict[str, An
 
 @pytest.mark.parametrize(
     "args",
-    [(), (1,), (1, False), (lambda: None, True), (print, True, False), (print, True, False, 1)],
+    [
+        (),
+        (1,),
+        (1, ()),
+        (print, ()),
+        (print, (), False),
+        (print, (), False, 1),
+        (print, 1, False, print),
+    ],
 )
 def test_a_method_is_made_of_a_function_and_what_it_takes(args: tuple[Any, ...]) -> None:
     """All of it."""

@@ -25,6 +25,7 @@ static const struct {
     { "STOP", MMI_COMMAND_STOP },     { "STOPPED", MMI_COMMAND_STOPPED },
     { "COUNT", MMI_COMMAND_COUNT },   { "AGAIN", MMI_COMMAND_AGAIN },
     { "ACK", MMI_COMMAND_ACK },       { "NACK", MMI_COMMAND_NACK },
+    { "META", MMI_COMMAND_META },
 };
 
 static int
@@ -105,17 +106,23 @@ mmi_command_refusal(const mmi_command *error, char *out, size_t cap)
     }
 }
 
+/* All of a command but its data, of that size. */
+static size_t
+command_put_name(uint8_t *out, const char *name, size_t size)
+{
+    size_t name_size = strlen(name);
+    size_t at = mmi_frame_head_put(out, MMI_FRAME_COMMAND, 1 + name_size + size);
+    out[at++] = (uint8_t)name_size;
+    memcpy(out + at, name, name_size);
+    return at + name_size;
+}
+
 /* A whole command frame: name, then two pieces of data (each may be empty). */
 static size_t
 command_put(uint8_t *out, const char *name, const uint8_t *first, size_t first_size,
             const uint8_t *second, size_t second_size)
 {
-    size_t name_size = strlen(name);
-    size_t at =
-        mmi_frame_head_put(out, MMI_FRAME_COMMAND, 1 + name_size + first_size + second_size);
-    out[at++] = (uint8_t)name_size;
-    memcpy(out + at, name, name_size);
-    at += name_size;
+    size_t at = command_put_name(out, name, first_size + second_size);
     if (first_size > 0) {
         memcpy(out + at, first, first_size);
         at += first_size;
@@ -194,11 +201,13 @@ mmi_command_put_nack(uint8_t *out, uint64_t number)
 size_t
 mmi_command_put_ack(uint8_t *out, size_t size)
 {
-    static const char name[] = "ACK";
-    size_t at = mmi_frame_head_put(out, MMI_FRAME_COMMAND, sizeof name + size);
-    out[at++] = sizeof name - 1;
-    memcpy(out + at, name, sizeof name - 1);
-    return at + sizeof name - 1;
+    return command_put_name(out, "ACK", size);
+}
+
+size_t
+mmi_command_put_meta(uint8_t *out, size_t size)
+{
+    return command_put_name(out, "META", size);
 }
 
 size_t

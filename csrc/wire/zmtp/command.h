@@ -34,6 +34,7 @@ size_t mmi_command_put_count(uint8_t *out, const mmi_count *count);
 size_t mmi_command_put_again(uint8_t *out, const mmi_origin *origin);
 size_t mmi_command_put_nack(uint8_t *out, uint64_t number);
 size_t mmi_command_put_ack(uint8_t *out, size_t size);   /* all but its data, of that size */
+size_t mmi_command_put_meta(uint8_t *out, size_t size);  /* likewise; base/meta.h */
 /* text is cut at MMI_ERROR_TEXT_MAX octets; out has room for that and MMI_COMMAND_OVERHEAD. */
 size_t mmi_command_put_error(uint8_t *out, const char *text);
 

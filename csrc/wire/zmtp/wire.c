@@ -324,6 +324,7 @@ const mmi_wire mmi_wire_zmtp = {
     .put_count = mmi_command_put_count,
     .put_ack = mmi_command_put_ack,
     .put_nack = mmi_command_put_nack,
+    .put_meta = mmi_command_put_meta,
     .counted = &mmi_framing_zmtp_counted,
     .put_topic = zmtp_put_topic,
     .read_back = zmtp_read_back,

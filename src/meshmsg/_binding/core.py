@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from meshmsg import _mm
 from meshmsg._binding.errors import CLASSES, ERRNOS, MeshError
+from meshmsg._hints.wrong_role import MESSAGE_OPTIONS
 from meshmsg._hints.wrong_role import wrong_send_of as wrong
 from meshmsg._mm import ffi as ffi
 from meshmsg._mm import lib as lib
@@ -57,8 +58,8 @@ def sends_natively(method: _Method) -> _Method:
     Awaited, a coroutine without a frame does so (csrc/binding/coroutine.h).
     """
     topics = "topic" in method.__annotations__
-    checks = iscoroutinefunction(method), wrong(topics)
-    made: _Method = native.send_method(method, topics, *checks)
+    names = ("timeout", *(("topic",) if topics else ()), *MESSAGE_OPTIONS)
+    made: _Method = native.send_method(method, names, iscoroutinefunction(method), wrong(topics))
     return made
 
 

@@ -30,8 +30,9 @@ size_of = bytes.__len__
 """The bytes of what bytes_of or buffer_of returned: what a subclass says of itself is not asked."""
 SIZE_OCTETS = 8
 """Of the size of a frame, as native calls take it."""
-Question = bytes | tuple[bytes, bytes]
-"""What native calls ask or answer: a body, or frames end to end and their sizes."""
+Question = bytes | tuple[bytes, bytes] | tuple[bytes, bytes, bytes]
+"""What native calls ask or answer: a body, or frames end to end and their sizes, and perhaps what
+goes with them."""
 _TIMES = ("M", "m")
 """NumPy's kinds of datetime64 and timedelta64."""
 _NAMES = re.compile(":[^:]*:")

@@ -6,19 +6,20 @@ Law: a Message is its body; nothing else takes part in comparison or hashing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from meshmsg._binding.core import ESTATE, lib, native
-from meshmsg._binding.data import Data, buffer_of, bytes_of, extent_of, question_of
+from meshmsg._binding.data import Data, Question, buffer_of, bytes_of, extent_of, question_of
 from meshmsg._binding.errors import ClosedError, MeshError, TooLargeError, UsageError
+from meshmsg._binding.note import NOTHING, MessageOptions, Note, decode
 from meshmsg._binding.peer import Peer, PeerName, known_peer, peer_name
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 REASON_MAX = 1024
 """Bytes the reason of a refusal may have."""
@@ -41,6 +42,8 @@ class Message(bytes):
     peer: Peer | PeerName = Peer(0)
     _name: PeerName | None = None  # of who sent it, as a Router calls it; in the class
     _frames: tuple[bytes, ...] = ()
+    _meta: bytes | None = None  # what goes with it, as the core has it
+    _known: Note | None = None  # the same, once somebody asked
     _lease: tuple[int, int, int, int, int] | None = None
     """Of a message that is acknowledged by hand: its peer, its number there, and where it was
     first: connection, number; how often it was tried."""
@@ -62,6 +65,40 @@ class Message(bytes):
         The same each time it is handed out; None where nobody counts.
         """
         return self._lease[2:4] if self._lease is not None else None
+
+    @property
+    def _note(self) -> Note:
+        if self._meta is None:
+            return NOTHING
+        if self._known is None:
+            self._known = decode(self._meta)
+        return self._known
+
+    @property
+    def key(self) -> bytes | None:
+        """What it is about, as its sender said (`key=`); None: it did not."""
+        return self._note.key
+
+    @property
+    def headers(self) -> Mapping[str, str | bytes]:
+        """What its sender said with it (`headers=`), by name; empty where it said nothing."""
+        return self._note.headers
+
+    @property
+    def timestamp(self) -> float | None:
+        """When it was made, by its sender's clock, in seconds since 1970.
+
+        None where nothing went with it.
+        """
+        return self._note.timestamp
+
+    @property
+    def expires(self) -> float | None:
+        """Until when it is of use, by its sender's clock, in seconds since 1970 (`ttl=`).
+
+        None: for ever. It may come out of a receiver's queue later than that.
+        """
+        return self._note.expires
 
     def ack(self) -> bool:
         """Say that it is done, where its Pull has `ack="manual"`: its sender forgets it.
@@ -191,13 +228,14 @@ class Request(FullMessage):
     if not TYPE_CHECKING:  # as of any Message; not set with each, as it is seldom asked for
         peer = property(attrgetter("_way.peer"), doc="Who asked: its id in `peers()`.")
 
-    def reply(self, data: Data) -> bool:
+    def reply(self, data: Data, **options: Unpack[MessageOptions]) -> bool:
         """Answer this request.
 
         Never blocks. Thread-safe: yes; of several threads one answers.
 
         Args:
             data: The answer: bytes, or anything contiguous with a buffer.
+            options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
         Returns:
             False when whoever asked is gone or takes no more; the answer is then counted as
@@ -208,10 +246,12 @@ class Request(FullMessage):
             TooLargeError: The answer is over message_size_max; another may be given.
             ClosedError: The socket was closed.
         """
+        if options:
+            return self._reply_frames([data], options)
         sent: bool | int | None = self._way.reply(data)
         return True if sent is True else self._reply_on(sent, data)
 
-    def reply_frames(self, frames: Sequence[Data]) -> bool:
+    def reply_frames(self, frames: Sequence[Data], **options: Unpack[MessageOptions]) -> bool:
         """Answer this request with several frames, as ZeroMQ peers know them; else as `reply`.
 
         Never blocks. Thread-safe: yes; of several threads one answers.
@@ -219,6 +259,7 @@ class Request(FullMessage):
         Args:
             frames: The answer, one frame at least; a frame may be empty. Whoever asked gets the
                 last one as the message, and all as its `frames`.
+            options: As of `reply`.
 
         Returns:
             False when whoever asked is gone or takes no more; the answer is then counted as
@@ -231,7 +272,13 @@ class Request(FullMessage):
                 given.
             ClosedError: The socket was closed.
         """
-        answer = question_of(frames, "reply_frames", "reply")
+        return self._reply_frames(frames, options)
+
+    def _reply_frames(self, frames: Sequence[Data], options: MessageOptions) -> bool:
+        answer: Question = question_of(frames, "reply_frames", "reply")
+        socket = self._way.about()[0] if options else None
+        if socket is not None:
+            answer = socket._with_note(answer, options)
         sent: bool | int = self._way.reply(answer)
         if sent.__class__ is not bool:
             self._refuse(int(sent), *extent_of(answer))

@@ -46,6 +46,7 @@ class PeerInfo:
         confirmed_messages: Messages it has confirmed to have read; stays 0 over ZMTP 3.0 and SP.
         subscriptions: Topics it subscribed to.
         acks: Whether messages of this connection are acknowledged (`delivery` of Push).
+        takes_meta: Whether key, headers and times go with messages over it (`MessageOptions`).
         unacked_messages: Messages on it that are not acknowledged yet, by it or by us.
         rtt: Seconds a heartbeat took there and back, None if there was none yet.
         stalled: Whether its system answers and it does not (PEER_STALLED).
@@ -92,6 +93,7 @@ class PeerInfo:
     confirmed_messages: int
     subscriptions: int
     acks: bool
+    takes_meta: bool
     unacked_messages: int
     rtt: float | None
     stalled: bool
@@ -164,6 +166,7 @@ def peer_of(raw: Any, metadata: bytes = b"", certificate: bytes = b"") -> PeerIn
         since=raw.since_ns / 1e9,
         rtt=None if raw.rtt_ns < 0 else raw.rtt_ns / 1e9,
         acks=bool(raw.acks),
+        takes_meta=bool(raw.takes_meta),
         stalled=bool(raw.stalled),
         stopping=_STOPS.get(raw.stop),
         meshmsg=bool(raw.meshmsg),

@@ -52,6 +52,8 @@ class EventKind(IntEnum):
             `detail` has its file and the date.
         PEER_UNACKED: A Push with `delivery="at_least_once"` has a peer that cannot acknowledge:
             what it is sent is lost with it.
+        PEER_PLAIN: A message with key, headers or times went to a peer without them, as it takes
+            none; told once a connection.
     """
 
     LISTENING = 1
@@ -69,6 +71,7 @@ class EventKind(IntEnum):
     PEER_UNREAD = 13
     CERT_EXPIRES = 14
     PEER_UNACKED = 15
+    PEER_PLAIN = 16
 
 
 class Reason(IntEnum):

@@ -25,6 +25,7 @@ TROUBLE = (
     EventKind.PEER_STALLED,
     EventKind.PEER_UNREAD,
     EventKind.PEER_UNACKED,
+    EventKind.PEER_PLAIN,
     EventKind.CERT_EXPIRES,
     EventKind.DROPPED,
     EventKind.ACCEPT_PAUSED,

@@ -48,6 +48,9 @@ _ARGUMENTS: dict[str, str] = {
 }
 """Arguments of `send` that other libraries, or other roles, have."""
 
+MESSAGE_OPTIONS = ("key", "headers", "ttl", "timestamp")
+"""Arguments of each `send` that say what goes with the message (`MessageOptions`)."""
+
 
 def role_of(owner: type) -> str:
     """Return the name of the role that a class is, or is made of."""
@@ -85,7 +88,7 @@ def wrong_send(topics: bool, given: int, named: Mapping[str, object]) -> TypeErr
         named: Those it was given by name.
     """
     form = 'send(data, topic="...", timeout=seconds)' if topics else "send(data, timeout=seconds)"
-    known = ("data", "timeout", "topic") if topics else ("data", "timeout")
+    known = ("data", "timeout", *MESSAGE_OPTIONS, *(("topic",) if topics else ()))
     if given > 1:
         hint = 'the topic goes by name, topic="..."; ' if topics else ""
         hint += _ARGUMENTS["flags"]

@@ -8,10 +8,11 @@ Not here: subscribing, and counting subscribers (_roles/topics.py). Law: as of a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import ffi, lib, sends_natively
 from meshmsg._binding.data import Data, buffer_of, encode_topic, is_topic, pack_frames
+from meshmsg._binding.note import MessageOptions
 from meshmsg._roles.subscribed import Subscribed, not_subscribed
 from meshmsg._roles.topics import subscribers_of
 from meshmsg._socket.options import check_count
@@ -19,11 +20,19 @@ from meshmsg._socket.signature import verb
 from meshmsg._sync.sending import send_body, send_packed, sent_at_once
 from meshmsg._sync.socket import Socket
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 @sends_natively
 @verb
 def send(
-    self: Socket[Any], data: Data, *, topic: str | bytes = "", timeout: float | None = None
+    self: Socket[Any],
+    data: Data,
+    *,
+    topic: str | bytes = "",
+    timeout: float | None = None,
+    **options: Unpack[MessageOptions],
 ) -> None:
     """Publish one message to every peer that subscribed to a prefix of its topic.
 
@@ -35,15 +44,18 @@ def send(
         data: The body. It is copied.
         topic: Sent as a frame of its own; without one, the body itself is matched.
         timeout: Seconds to wait (overflow="block"); None waits for ever, 0 never waits.
+        options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
     Raises:
         TimedOutError: A subscriber had no room in time (overflow="block"); nobody got it.
         WouldBlockError: The same, now (overflow="error" or timeout=0).
-        TooLargeError: Over message_size_max.
+        TooLargeError: Over message_size_max; or key and headers take over 16 KiB.
+        UsageError: An option is out of its range.
         ClosedError: The socket was closed.
     """
-    if is_topic(topic):
-        send_packed(self, pack_frames([data], topic), timeout)
+    if options or is_topic(topic):
+        packed = pack_frames([data], topic) if is_topic(topic) else pack_frames([data])
+        send_packed(self, packed, timeout, options)
     else:
         send_body(self, data, timeout)
 
@@ -55,6 +67,7 @@ def send_frames(
     *,
     topic: str | bytes = "",
     timeout: float | None = None,
+    **options: Unpack[MessageOptions],
 ) -> None:
     """Publish one message of several frames to every peer that subscribed to its topic.
 
@@ -64,13 +77,15 @@ def send_frames(
         frames: The frames, at least one.
         topic: Sent as a frame in front of them; without one, the first frame is matched.
         timeout: Seconds to wait (overflow="block"); None waits for ever, 0 never waits.
+        options: What goes with it, as of `send`.
 
     Raises:
         TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `send`.
         UsageError: There is no frame.
     """
-    if not sent_at_once(self, frames, timeout, topic=None if topic == "" else topic):
-        send_packed(self, pack_frames(frames, topic), timeout)
+    plain = None if topic == "" else topic
+    if options or not sent_at_once(self, frames, timeout, topic=plain):
+        send_packed(self, pack_frames(frames, topic), timeout, options)
 
 
 @verb

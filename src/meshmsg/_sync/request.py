@@ -29,14 +29,16 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError, PeerError, RefusedError, TimedOutError, TooLargeError
 from meshmsg._binding.message import Message, classes_of_peers
+from meshmsg._binding.note import MessageOptions
 from meshmsg._roles.attempts import NO_RETRY, Attempts, lost
+from meshmsg._roles.noted import with_note
 from meshmsg._roles.questions import ReqForm, refused
 from meshmsg._socket.clock import LEAST_S, now_of
 from meshmsg._sync.sending import drain
 from meshmsg._sync.socket import Socket
 
 if TYPE_CHECKING:
-    pass
+    from typing_extensions import Unpack
 
 
 class Req(ReqForm, Socket[Message]):
@@ -49,6 +51,7 @@ class Req(ReqForm, Socket[Message]):
         timeout: float | None = None,
         retries: int = 0,
         deadline: float | None = None,
+        **options: Unpack[MessageOptions],
     ) -> Message:
         """Ask, and wait for the answer.
 
@@ -61,6 +64,8 @@ class Req(ReqForm, Socket[Message]):
                 to the next peer. Only for questions that may be asked twice.
             deadline: Seconds all attempts may take together; None sets no bound. The last attempt
                 has what is left of it.
+            options: What goes with the question: `key`, `headers`, `ttl`, `timestamp`
+                (`MessageOptions`); each attempt has the same.
 
         Returns:
             The answer. One that comes after its attempt was given up is dropped and counted.
@@ -79,10 +84,11 @@ class Req(ReqForm, Socket[Message]):
         body: bytes = (
             data if data.__class__ is bytes else bytes_of(data)  # pyright: ignore[reportAssignmentType]
         )
+        question = with_note(self, body, options) if options else body
         if retries != 0 or deadline is not None:
-            return self._ask_again(body, timeout, retries, deadline)
+            return self._ask_again(question, timeout, retries, deadline)
         try:
-            return self._ask(body, timeout, [0])
+            return self._ask(question, timeout, [0])
         except PeerError as error:
             raise lost(error, NO_RETRY) from None
 
@@ -93,6 +99,7 @@ class Req(ReqForm, Socket[Message]):
         timeout: float | None = None,
         retries: int = 0,
         deadline: float | None = None,
+        **options: Unpack[MessageOptions],
     ) -> Message:
         """Ask with a question of several frames, as ZeroMQ peers know them; else as `request`.
 
@@ -105,6 +112,7 @@ class Req(ReqForm, Socket[Message]):
             timeout: As of `request`.
             retries: As of `request`; each attempt sends all frames.
             deadline: As of `request`.
+            options: As of `request`.
 
         Returns:
             The answer: the last frame, with all of them as its `frames`.
@@ -115,7 +123,7 @@ class Req(ReqForm, Socket[Message]):
             TooLargeError: Over message_size_max or frames_max, with the two frames of its envelope.
             TimedOutError, RefusedError, PeerError, ClosedError: As `request`.
         """
-        question = question_of(frames, "request_frames", "request")
+        question = with_note(self, question_of(frames, "request_frames", "request"), options)
         return self._ask_again(question, timeout, retries, deadline)
 
     def _ask_again(

@@ -8,10 +8,12 @@ only then its type is certain for whoever checks types against an installed copy
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from meshmsg._binding.data import Data
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.message import Message, Request
+from meshmsg._binding.note import MessageOptions
 from meshmsg._roles import forms, questions, topics
 from meshmsg._sync.batches import recv_batch
 from meshmsg._sync.publishing import send as publish
@@ -28,6 +30,9 @@ from meshmsg._sync.sending import (
     sent_at_once,
 )
 from meshmsg._sync.socket import Socket
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Push(forms.PushForm, Socket[Message]):
@@ -123,7 +128,14 @@ class Router(forms.RouterForm, Socket[Message]):
     recv_many = recv_many
     __iter__ = iterate
 
-    def send(self, data: Data, *, to: bytes, timeout: float | None = None) -> None:
+    def send(
+        self,
+        data: Data,
+        *,
+        to: bytes,
+        timeout: float | None = None,
+        **options: Unpack[MessageOptions],
+    ) -> None:
         """Send one message to the peer of that identity.
 
         Thread-safe: yes.
@@ -132,15 +144,22 @@ class Router(forms.RouterForm, Socket[Message]):
             data: The body. It is copied.
             to: The peer's identity, as in `message.peer`.
             timeout: Seconds to wait when its queue is full (overflow="block").
+            options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
         Raises:
             PeerError: No connected peer has that identity.
             WouldBlockError: Its queue is full.
             TimedOutError, TooLargeError, ClosedError: As for any send.
         """
-        self.send_frames([to, data], timeout=timeout)
+        self.send_frames([to, data], timeout=timeout, **options)
 
-    def send_frames(self, frames: Sequence[Data], *, timeout: float | None = None) -> None:
+    def send_frames(
+        self,
+        frames: Sequence[Data],
+        *,
+        timeout: float | None = None,
+        **options: Unpack[MessageOptions],
+    ) -> None:
         """Send one message of several frames; the first is the identity of the peer it goes to.
 
         Thread-safe: yes.
@@ -148,17 +167,18 @@ class Router(forms.RouterForm, Socket[Message]):
         Args:
             frames: The identity, then at least one frame.
             timeout: Seconds to wait when its queue is full (overflow="block").
+            options: What goes with it, as of `send`.
 
         Raises:
             PeerError: No connected peer has that identity.
             UsageError: There is no frame behind the identity.
             WouldBlockError, TimedOutError, TooLargeError, ClosedError: As for any send.
         """
-        if sent_at_once(self, frames, timeout, forms.ROUTED_LEAST):
+        if not options and sent_at_once(self, frames, timeout, forms.ROUTED_LEAST):
             return
         packed = forms.pack_route(frames)
         try:
-            send_packed(self, packed, timeout)
+            send_packed(self, packed, timeout, options)
         except MeshError as error:
             raise self._unknown(error, forms.first_of(packed)) from None
 

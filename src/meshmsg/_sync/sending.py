@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import (
     EAGAIN,
@@ -22,13 +22,18 @@ from meshmsg._binding.core import (
 )
 from meshmsg._binding.data import Data, buffer_of, bytes_of, pack_frames, size_of
 from meshmsg._binding.errors import MeshError, TimedOutError, WouldBlockError
+from meshmsg._binding.note import MessageOptions
 from meshmsg._roles.arrays import array_error, arrays_in
 from meshmsg._roles.drain_report import DrainReport, drain_of
+from meshmsg._roles.noted import note_of
 from meshmsg._roles.unsent import Taken, no_room_after, tell_unsent
 from meshmsg._socket.causes import about
 from meshmsg._socket.clock import LEAST_S
 from meshmsg._socket.signature import verb
 from meshmsg._sync.socket import Socket
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _send = native.send
 
@@ -59,12 +64,18 @@ def sending(
         raise
 
 
-def send_packed(self: Socket[Any], packed: tuple[bytes, Any, int], timeout: float | None) -> None:
-    """Send frames that were packed."""
+def send_packed(
+    self: Socket[Any],
+    packed: tuple[bytes, Any, int],
+    timeout: float | None,
+    options: MessageOptions,
+) -> None:
+    """Send frames that were packed, and what goes with them."""
+    note = buffer_of(note_of(self, options))
     body, _, count = packed
     sending(
         self,
-        lambda ms, slice_ms: lib.mm_send_packed(self._handle, 0, *packed, ms, slice_ms),
+        lambda ms, slice_ms: lib.mm_send_packed(self._handle, 0, *packed, *note, ms, slice_ms),
         timeout,
         size_of(body),
         count,
@@ -73,7 +84,13 @@ def send_packed(self: Socket[Any], packed: tuple[bytes, Any, int], timeout: floa
 
 @sends_natively
 @verb
-def send(self: Socket[Any], data: Data, *, timeout: float | None = None) -> None:
+def send(
+    self: Socket[Any],
+    data: Data,
+    *,
+    timeout: float | None = None,
+    **options: Unpack[MessageOptions],
+) -> None:
     """Send one message.
 
     Blocks while the queues of all peers are full, or there is no peer (overflow="block").
@@ -83,15 +100,20 @@ def send(self: Socket[Any], data: Data, *, timeout: float | None = None) -> None
     Args:
         data: The body: bytes, or anything contiguous with a buffer. It is copied.
         timeout: Seconds to wait; None waits for ever, 0 never waits.
+        options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
     Raises:
         TimedOutError: No room in time; nothing was sent.
         WouldBlockError: No room now (timeout=0 or overflow="error"), or no peer
             (no_peer="error"); nothing was sent.
-        TooLargeError: Over message_size_max.
+        TooLargeError: Over message_size_max; or key and headers take over 16 KiB.
+        UsageError: An option is out of its range.
         ClosedError: The socket was closed.
     """
-    send_body(self, data, timeout)
+    if options:
+        send_packed(self, pack_frames([data]), timeout, options)
+    else:
+        send_body(self, data, timeout)
 
 
 def send_body(self: Socket[Any], data: Data, timeout: float | None) -> None:
@@ -124,7 +146,13 @@ def _send_slowly(self: Socket[Any], rc: int, data: Data, timeout: float | None) 
 
 
 @verb
-def send_frames(self: Socket[Any], frames: Sequence[Data], *, timeout: float | None = None) -> None:
+def send_frames(
+    self: Socket[Any],
+    frames: Sequence[Data],
+    *,
+    timeout: float | None = None,
+    **options: Unpack[MessageOptions],
+) -> None:
     """Send one message of several frames, as ZeroMQ peers know them.
 
     Thread-safe: yes; all frames arrive, or none.
@@ -132,13 +160,14 @@ def send_frames(self: Socket[Any], frames: Sequence[Data], *, timeout: float | N
     Args:
         frames: The frames, at least one.
         timeout: Seconds to wait; None waits for ever, 0 never waits.
+        options: What goes with it, as of `send`.
 
     Raises:
         TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `send`.
         UsageError: There is no frame.
     """
-    if not sent_at_once(self, frames, timeout):
-        send_packed(self, pack_frames(frames), timeout)
+    if options or not sent_at_once(self, frames, timeout):
+        send_packed(self, pack_frames(frames), timeout, options)
 
 
 @verb

@@ -20,13 +20,15 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.message import WHOLE, Message
+from meshmsg._binding.note import MessageOptions
+from meshmsg._roles.noted import with_note
 from meshmsg._roles.questions import SurveyorForm
 from meshmsg._roles.surveys import OVER, Outcome, check_survey, count_late
 from meshmsg._sync.sending import drain, sending
 from meshmsg._sync.socket import Socket
 
 if TYPE_CHECKING:
-    pass
+    from typing_extensions import Unpack
 
 
 class Survey(Outcome):
@@ -140,7 +142,14 @@ class Survey(Outcome):
 class Surveyor(SurveyorForm, Socket[Message]):
     drain = drain
 
-    def survey(self, question: Data, *, deadline: float = 1.0, expect: int | None = None) -> Survey:
+    def survey(
+        self,
+        question: Data,
+        *,
+        deadline: float = 1.0,
+        expect: int | None = None,
+        **options: Unpack[MessageOptions],
+    ) -> Survey:
         """Ask everybody who is connected, and give the answers as they come.
 
         The question is on its way when this returns. With nobody connected the survey is over at
@@ -154,6 +163,8 @@ class Surveyor(SurveyorForm, Socket[Message]):
             deadline: Seconds until the survey is over, whoever has answered by then. It runs on the
                 engine's clock, while nobody waits as well.
             expect: So many answers are enough; None wants one of each peer asked.
+            options: What goes with the question: `key`, `headers`, `ttl`, `timestamp`
+                (`MessageOptions`).
 
         Returns:
             The survey: iterate over it; then `asked`, `answered`, `declined` and `missing` say who
@@ -167,10 +178,15 @@ class Surveyor(SurveyorForm, Socket[Message]):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
-        return self._ask(bytes_of(question), deadline, expect)
+        return self._ask(with_note(self, bytes_of(question), options), deadline, expect)
 
     def survey_frames(
-        self, frames: Sequence[Data], *, deadline: float = 1.0, expect: int | None = None
+        self,
+        frames: Sequence[Data],
+        *,
+        deadline: float = 1.0,
+        expect: int | None = None,
+        **options: Unpack[MessageOptions],
     ) -> Survey:
         """Ask everybody with a question of several frames; else as `survey`.
 
@@ -183,6 +199,7 @@ class Surveyor(SurveyorForm, Socket[Message]):
             frames: The question, one frame at least; a frame may be empty.
             deadline: As of `survey`.
             expect: As of `survey`.
+            options: As of `survey`.
 
         Returns:
             The survey. An answer that was given in several frames has them as `frames`.
@@ -193,7 +210,8 @@ class Surveyor(SurveyorForm, Socket[Message]):
             TimedOutError, WouldBlockError, ClosedError: As `survey`.
             TooLargeError: Over message_size_max or frames_max, with the two frames of the envelope.
         """
-        return self._ask(question_of(frames, "survey_frames", "survey"), deadline, expect)
+        question = question_of(frames, "survey_frames", "survey")
+        return self._ask(with_note(self, question, options), deadline, expect)
 
     def _ask(self, question: Question, deadline: float, expect: int | None) -> Survey:
         wanted = check_survey(deadline, expect)

@@ -7,10 +7,11 @@ Not here: subscribing, and counting subscribers (_roles/topics.py). Law: as of a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import ffi, lib, sends_natively, to_ms
 from meshmsg._binding.data import Data, buffer_of, encode_topic, is_topic, pack_frames
+from meshmsg._binding.note import MessageOptions
 from meshmsg._roles.subscribed import Subscribed, not_subscribed
 from meshmsg._roles.topics import subscribers_of
 from meshmsg._socket.options import check_count
@@ -20,11 +21,19 @@ from meshmsg.aio._sending import send_on, send_packed, sent_at_once
 from meshmsg.aio._socket import Socket
 from meshmsg.aio._turns import FAST_CALLS_MAX, is_due
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 @sends_natively
 @verb
 async def send(
-    self: Socket[Any], data: Data, *, topic: str | bytes = "", timeout: float | None = None
+    self: Socket[Any],
+    data: Data,
+    *,
+    topic: str | bytes = "",
+    timeout: float | None = None,
+    **options: Unpack[MessageOptions],
 ) -> None:
     """Publish one message to every peer that subscribed to a prefix of its topic.
 
@@ -35,10 +44,16 @@ async def send(
         data: The body. It is copied.
         topic: Sent as a frame of its own; without one, the body itself is matched.
         timeout: Seconds to wait (overflow="block"); None waits for ever, 0 never waits.
+        options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
     Raises:
-        TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `meshmsg.Pub.send`.
+        TimedOutError, WouldBlockError, TooLargeError, UsageError, ClosedError: As
+            `meshmsg.Pub.send`.
     """
+    if options:
+        packed = pack_frames([data], topic) if is_topic(topic) else pack_frames([data])
+        await send_packed(self, packed, timeout, options)
+        return
     await publish_on(self, data, timeout, topic)
 
 
@@ -49,7 +64,7 @@ async def publish_on(
     if is_topic(topic):
         to_ms(timeout)  # refuses what is no time
         is_due(FAST_CALLS_MAX)  # others have their turn once the frames are copied
-        await send_packed(self, pack_frames([data], topic), timeout)
+        await send_packed(self, pack_frames([data], topic), timeout, {})
     else:
         await send_on(self, data, timeout)
 
@@ -61,6 +76,7 @@ async def send_frames(
     *,
     topic: str | bytes = "",
     timeout: float | None = None,
+    **options: Unpack[MessageOptions],
 ) -> None:
     """Publish one message of several frames; see `meshmsg.Pub.send_frames`.
 
@@ -71,13 +87,15 @@ async def send_frames(
         frames: The frames, at least one.
         topic: Sent as a frame in front of them; without one, the first frame is matched.
         timeout: Seconds to wait (overflow="block"); None waits for ever, 0 never waits.
+        options: What goes with it, as of `send`.
 
     Raises:
         TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
         UsageError: There is no frame.
     """
-    if not await sent_at_once(self, frames, timeout, topic=None if topic == "" else topic):
-        await send_packed(self, pack_frames(frames, topic), timeout)
+    plain = None if topic == "" else topic
+    if options or not await sent_at_once(self, frames, timeout, topic=plain):
+        await send_packed(self, pack_frames(frames, topic), timeout, options)
 
 
 @verb

@@ -20,14 +20,16 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import PeerError, TimedOutError
 from meshmsg._binding.message import Message, classes_of_peers
+from meshmsg._binding.note import MessageOptions
 from meshmsg._roles.attempts import NO_RETRY, Attempts, lost
+from meshmsg._roles.noted import with_note
 from meshmsg._roles.questions import ReqForm, refused
 from meshmsg.aio._loop import READABLE, Due, Waiter
 from meshmsg.aio._sending import drain, sending
 from meshmsg.aio._socket import Socket
 
 if TYPE_CHECKING:
-    pass
+    from typing_extensions import Unpack
 
 
 class Req(ReqForm, Socket[Message]):
@@ -46,6 +48,7 @@ class Req(ReqForm, Socket[Message]):
         timeout: float | None = None,
         retries: int = 0,
         deadline: float | None = None,
+        **options: Unpack[MessageOptions],
     ) -> Message:
         """Ask, and wait for the answer; many tasks may ask at once.
 
@@ -57,6 +60,8 @@ class Req(ReqForm, Socket[Message]):
             timeout: Seconds an attempt may take, sending included; None waits for ever.
             retries: How often to ask again after a time-out or when the peer went away.
             deadline: Seconds all attempts may take together; None sets no bound.
+            options: What goes with the question: `key`, `headers`, `ttl`, `timestamp`
+                (`MessageOptions`); each attempt has the same.
 
         Returns:
             The answer.
@@ -75,10 +80,11 @@ class Req(ReqForm, Socket[Message]):
         body: bytes = (
             data if data.__class__ is bytes else bytes_of(data)  # pyright: ignore[reportAssignmentType]
         )
+        question = with_note(self, body, options) if options else body
         if retries != 0 or deadline is not None:
-            return await self._ask_again(body, timeout, retries, deadline)
+            return await self._ask_again(question, timeout, retries, deadline)
         try:
-            return await self._ask(body, timeout, [0])
+            return await self._ask(question, timeout, [0])
         except PeerError as error:
             raise lost(error, NO_RETRY) from None
 
@@ -89,6 +95,7 @@ class Req(ReqForm, Socket[Message]):
         timeout: float | None = None,
         retries: int = 0,
         deadline: float | None = None,
+        **options: Unpack[MessageOptions],
     ) -> Message:
         """Ask with a question of several frames; see `meshmsg.Req.request_frames`.
 
@@ -100,6 +107,7 @@ class Req(ReqForm, Socket[Message]):
             timeout: As of `request`.
             retries: As of `request`; each attempt sends all frames.
             deadline: As of `request`.
+            options: As of `request`.
 
         Returns:
             The answer: the last frame, with all of them as its `frames`.
@@ -110,7 +118,7 @@ class Req(ReqForm, Socket[Message]):
             TooLargeError: Over message_size_max or frames_max, with the two frames of its envelope.
             TimedOutError, RefusedError, PeerError, ClosedError: As `request`.
         """
-        question = question_of(frames, "request_frames", "request")
+        question = with_note(self, question_of(frames, "request_frames", "request"), options)
         return await self._ask_again(question, timeout, retries, deadline)
 
     async def _ask_again(

@@ -9,11 +9,13 @@ like are what a native verb goes on as (csrc/binding/async.c), which is told so 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import native
 from meshmsg._binding.data import Data
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.message import Message, Request
+from meshmsg._binding.note import MessageOptions
 from meshmsg._roles import forms, questions, topics
 from meshmsg.aio._batches import recv_batch
 from meshmsg.aio._publishing import publish_on, wait_for_subscribed, wait_for_subscribers
@@ -31,6 +33,9 @@ from meshmsg.aio._sending import (
     sent_at_once,
 )
 from meshmsg.aio._socket import Socket
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 native.async_rests({"send": send_on, "publish": publish_on, "recv": recv_on, "next": next_on})
 
@@ -135,7 +140,14 @@ class Router(forms.RouterForm, Socket[Message]):
     __aiter__ = iterate
     __anext__ = step
 
-    async def send(self, data: Data, *, to: bytes, timeout: float | None = None) -> None:
+    async def send(
+        self,
+        data: Data,
+        *,
+        to: bytes,
+        timeout: float | None = None,
+        **options: Unpack[MessageOptions],
+    ) -> None:
         """Send one message to the peer of that identity.
 
         Cancel-safe: sent whole or not at all. Thread-safe: yes, but a loop waits on its own thread.
@@ -144,14 +156,21 @@ class Router(forms.RouterForm, Socket[Message]):
             data: The body. It is copied.
             to: The peer's identity, as in `message.peer`.
             timeout: Seconds to wait when its queue is full (overflow="block").
+            options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
         Raises:
             PeerError: No connected peer has that identity.
             WouldBlockError, TimedOutError, TooLargeError, ClosedError: As for any send.
         """
-        await self.send_frames([to, data], timeout=timeout)
+        await self.send_frames([to, data], timeout=timeout, **options)
 
-    async def send_frames(self, frames: Sequence[Data], *, timeout: float | None = None) -> None:
+    async def send_frames(
+        self,
+        frames: Sequence[Data],
+        *,
+        timeout: float | None = None,
+        **options: Unpack[MessageOptions],
+    ) -> None:
         """Send one message of several frames; the first is the identity of the peer it goes to.
 
         Cancel-safe: sent whole or not at all. Thread-safe: yes, but a loop waits on its own thread.
@@ -159,17 +178,18 @@ class Router(forms.RouterForm, Socket[Message]):
         Args:
             frames: The identity, then at least one frame.
             timeout: Seconds to wait when its queue is full (overflow="block").
+            options: What goes with it, as of `send`.
 
         Raises:
             PeerError: No connected peer has that identity.
             UsageError: There is no frame behind the identity.
             WouldBlockError, TimedOutError, TooLargeError, ClosedError: As for any send.
         """
-        if await sent_at_once(self, frames, timeout, forms.ROUTED_LEAST):
+        if not options and await sent_at_once(self, frames, timeout, forms.ROUTED_LEAST):
             return
         packed = forms.pack_route(frames)
         try:
-            await send_packed(self, packed, timeout)
+            await send_packed(self, packed, timeout, options)
         except MeshError as error:
             raise self._unknown(error, forms.first_of(packed)) from None
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EAGAIN, ffi, lib, native, sends_natively, to_ms
 from meshmsg._binding.data import Data, buffer_of, bytes_of, pack_frames, size_of
 from meshmsg._binding.errors import MeshError, TimedOutError, WouldBlockError
+from meshmsg._binding.note import MessageOptions
 from meshmsg._roles.arrays import array_error, arrays_in
 from meshmsg._roles.drain_report import DrainReport, drain_of
+from meshmsg._roles.noted import note_of
 from meshmsg._roles.unsent import Taken, no_room_after, tell_unsent
 from meshmsg._socket.causes import about
 from meshmsg._socket.signature import verb
@@ -22,17 +24,25 @@ from meshmsg.aio._loop import DRAINED, WRITABLE
 from meshmsg.aio._socket import Socket
 from meshmsg.aio._turns import is_due, is_turn, others_run, share
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 async def send_packed(
-    self: Socket[Any], packed: tuple[bytes, Any, int], timeout: float | None
+    self: Socket[Any],
+    packed: tuple[bytes, Any, int],
+    timeout: float | None,
+    options: MessageOptions,
 ) -> None:
-    """Send frames that were packed."""
+    """Send frames that were packed, and what goes with them."""
+    to_ms(timeout)  # refuses what is no time
+    note = buffer_of(note_of(self, options))
     body, _, count = packed
     if is_due():
         await share()
     await sending(
         self,
-        lambda: int(lib.mm_send_packed(self._handle, 0, *packed, 0, 0)),
+        lambda: int(lib.mm_send_packed(self._handle, 0, *packed, *note, 0, 0)),
         timeout,
         size_of(body),
         count,
@@ -80,7 +90,13 @@ async def sending(
 
 @sends_natively
 @verb
-async def send(self: Socket[Any], data: Data, *, timeout: float | None = None) -> None:
+async def send(
+    self: Socket[Any],
+    data: Data,
+    *,
+    timeout: float | None = None,
+    **options: Unpack[MessageOptions],
+) -> None:
     """Send one message; see `meshmsg.Push.send`.
 
     Cancel-safe: a cancelled call has sent nothing. Thread-safe: yes, but a loop waits on its
@@ -89,11 +105,15 @@ async def send(self: Socket[Any], data: Data, *, timeout: float | None = None) -
     Args:
         data: The body: bytes, or anything contiguous with a buffer. It is copied.
         timeout: Seconds to wait; None waits for ever, 0 never waits.
+        options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
     Raises:
-        TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
+        TimedOutError, WouldBlockError, TooLargeError, UsageError, ClosedError: As the sync one.
     """
-    await send_on(self, data, timeout)
+    if options:
+        await send_packed(self, pack_frames([data]), timeout, options)
+    else:
+        await send_on(self, data, timeout)
 
 
 async def send_on(self: Socket[Any], data: Data, timeout: float | None) -> None:
@@ -111,7 +131,11 @@ async def send_on(self: Socket[Any], data: Data, timeout: float | None) -> None:
 
 @verb
 async def send_frames(
-    self: Socket[Any], frames: Sequence[Data], *, timeout: float | None = None
+    self: Socket[Any],
+    frames: Sequence[Data],
+    *,
+    timeout: float | None = None,
+    **options: Unpack[MessageOptions],
 ) -> None:
     """Send one message of several frames; see `meshmsg.Push.send_frames`.
 
@@ -121,13 +145,14 @@ async def send_frames(
     Args:
         frames: The frames, at least one.
         timeout: Seconds to wait; None waits for ever, 0 never waits.
+        options: What goes with it, as of `send`.
 
     Raises:
         TimedOutError, WouldBlockError, TooLargeError, ClosedError: As the sync one.
         UsageError: There is no frame.
     """
-    if not await sent_at_once(self, frames, timeout):
-        await send_packed(self, pack_frames(frames), timeout)
+    if options or not await sent_at_once(self, frames, timeout):
+        await send_packed(self, pack_frames(frames), timeout, options)
 
 
 @verb

@@ -24,6 +24,8 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.message import WHOLE, Message
+from meshmsg._binding.note import MessageOptions
+from meshmsg._roles.noted import with_note
 from meshmsg._roles.questions import SurveyorForm
 from meshmsg._roles.surveys import OVER, Outcome, check_survey, count_late
 from meshmsg._socket.clock import LEAST_S, now_of
@@ -33,7 +35,7 @@ from meshmsg.aio._socket import Socket
 from meshmsg.aio._turns import is_due, share
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 IDS_AT_ONCE = 256
 """Surveys one call into C tells of."""
@@ -179,7 +181,14 @@ class Surveyor(SurveyorForm, Socket[Message]):
         super()._prepare()
         self._surveys: weakref.WeakValueDictionary[int, Survey] = weakref.WeakValueDictionary()
 
-    def survey(self, question: Data, *, deadline: float = 1.0, expect: int | None = None) -> Survey:
+    def survey(
+        self,
+        question: Data,
+        *,
+        deadline: float = 1.0,
+        expect: int | None = None,
+        **options: Unpack[MessageOptions],
+    ) -> Survey:
         """Ask everybody who is connected, and give the answers as they come: `async for`.
 
         The question is on its way when this returns, without an `await`. Only with overflow="block"
@@ -195,6 +204,8 @@ class Surveyor(SurveyorForm, Socket[Message]):
             deadline: Seconds until the survey is over, whoever has answered by then. It runs on the
                 engine's clock from this call on, while nobody waits as well.
             expect: So many answers are enough; None wants one of each peer asked.
+            options: What goes with the question: `key`, `headers`, `ttl`, `timestamp`
+                (`MessageOptions`).
 
         Returns:
             The survey: iterate over it; then `asked`, `answered`, `declined` and `missing` say who
@@ -208,10 +219,15 @@ class Surveyor(SurveyorForm, Socket[Message]):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
-        return self._survey(bytes_of(question), deadline, expect)
+        return self._survey(with_note(self, bytes_of(question), options), deadline, expect)
 
     def survey_frames(
-        self, frames: Sequence[Data], *, deadline: float = 1.0, expect: int | None = None
+        self,
+        frames: Sequence[Data],
+        *,
+        deadline: float = 1.0,
+        expect: int | None = None,
+        **options: Unpack[MessageOptions],
     ) -> Survey:
         """Ask everybody with a question of several frames; see `meshmsg.Surveyor.survey_frames`.
 
@@ -223,6 +239,7 @@ class Surveyor(SurveyorForm, Socket[Message]):
             frames: The question, one frame at least; a frame may be empty.
             deadline: As of `survey`.
             expect: As of `survey`.
+            options: As of `survey`.
 
         Returns:
             The survey. An answer that was given in several frames has them as `frames`.
@@ -232,7 +249,8 @@ class Surveyor(SurveyorForm, Socket[Message]):
                 `survey`.
             TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `survey`.
         """
-        return self._survey(question_of(frames, "survey_frames", "survey"), deadline, expect)
+        question = question_of(frames, "survey_frames", "survey")
+        return self._survey(with_note(self, question, options), deadline, expect)
 
     def _survey(self, question: Question, deadline: float, expect: int | None) -> Survey:
         wanted, handle = check_survey(deadline, expect), self._handle

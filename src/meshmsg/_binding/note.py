@@ -1,0 +1,164 @@
+"""What goes with a message beside its frames: key, headers, when it was sent, until when it is of
+use; as Python has it, and as the octets that C carries (csrc/base/meta.h).
+
+Not here: who takes it, and when it expires (the core). Law: what is read was checked by the core,
+or is of nobody: items of another id are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TypedDict
+
+from meshmsg._binding.core import lib
+from meshmsg._binding.errors import TooLargeError, UsageError
+
+NOTE_MAX: int = lib.MM_META_SIZE_MAX
+"""Bytes that key, headers and times of one message may take."""
+NAME_MAX = 255
+"""Bytes of a header's name, in UTF-8."""
+_ITEM_MAX = 65_535
+_SECONDS_MAX = 2.0**33
+"""A time in seconds is below that, 272 years: so two of them, in nanoseconds, fit into 64 bits."""
+_TIMESTAMP, _EXPIRES, _KEY, _TEXT, _OCTETS = range(1, 6)
+_TIME_SIZE = 8
+_HEAD_SIZE = 3
+_NS = 1_000_000_000
+
+
+class MessageOptions(TypedDict, total=False):
+    """What may go with a message, beside its body; `message` has the same at the receiver.
+
+    Peers of meshmsg get it. Others (pyzmq, NNG) get the message without it: `PeerInfo.takes_meta`
+    and the event PEER_PLAIN say which.
+
+    Attributes:
+        key: What the message is about, as bytes or text.
+        headers: Names, and for each a text or bytes. A W3C `traceparent` is one.
+        ttl: Seconds from now it is of use. What has not left its sender by then is not sent any
+            more (`expired_messages`, and an event).
+        timestamp: When it was made, in seconds since 1970; None: now.
+    """
+
+    key: bytes | str | None
+    headers: Mapping[str, str | bytes] | None
+    ttl: float | None
+    timestamp: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What came with a message."""
+
+    timestamp: float | None = None
+    expires: float | None = None
+    key: bytes | None = None
+    headers: Mapping[str, str | bytes] = field(default_factory=lambda: MappingProxyType({}))
+
+
+NOTHING = Note()
+
+
+def _item(kind: int, data: bytes, what: str) -> bytes:
+    if len(data) > _ITEM_MAX:
+        raise _too_large(len(data), what)
+    return bytes([kind]) + len(data).to_bytes(2, "big") + data
+
+
+def _too_large(size: int, what: str) -> TooLargeError:
+    return TooLargeError(
+        f"{what} of {size} bytes; all that goes with a message may have {NOTE_MAX}",
+        code=lib.MM_EMSGSIZE,
+        size=size,
+        limit=NOTE_MAX,
+    )
+
+
+def _seconds(value: float, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} is {value!r}; it is seconds, as a number")
+    if not 0 < value < _SECONDS_MAX:
+        raise UsageError(
+            f"{name} is {value!r}; it is seconds, above 0 and below {_SECONDS_MAX:.0f}"
+        )
+    return float(value)
+
+
+def _octets(value: bytes | str, name: str) -> bytes:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise TypeError(f"{name} is bytes or text, not {type(value).__name__}")
+
+
+def _header(name: str, value: str | bytes) -> bytes:
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a header is text, not {type(name).__name__}")
+    raw = name.encode("utf-8", "surrogateescape")
+    if not 0 < len(raw) <= NAME_MAX:
+        raise UsageError(
+            f"a header's name is {name!r}, of {len(raw)} bytes; it has 1 to {NAME_MAX}"
+        )
+    kind = _TEXT if isinstance(value, str) else _OCTETS
+    data = _octets(value, f"the header {name!r}")
+    return _item(kind, bytes([len(raw)]) + raw + data, f"the header {name!r}")
+
+
+def encode(
+    now: float,
+    *,
+    key: bytes | str | None = None,
+    headers: Mapping[str, str | bytes] | None = None,
+    ttl: float | None = None,
+    timestamp: float | None = None,
+) -> bytes:
+    """Return the octets of what goes with a message that is sent now, in seconds since 1970."""
+    made = now if timestamp is None else _seconds(timestamp, "timestamp")
+    parts = [_item(_TIMESTAMP, int(made * _NS).to_bytes(_TIME_SIZE, "big"), "timestamp")]
+    if ttl is not None:
+        until = int((now + _seconds(ttl, "ttl")) * _NS)
+        parts.append(_item(_EXPIRES, until.to_bytes(_TIME_SIZE, "big"), "ttl"))
+    if key is not None:
+        parts.append(_item(_KEY, _octets(key, "a key"), "a key"))
+    if headers is not None:
+        if not isinstance(headers, Mapping):
+            raise TypeError(f"headers is a mapping of names, not {type(headers).__name__}")
+        parts += [_header(name, value) for name, value in headers.items()]
+    octets = b"".join(parts)
+    if len(octets) > NOTE_MAX:
+        raise _too_large(len(octets), "key and headers")
+    return octets
+
+
+def _items(octets: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + _HEAD_SIZE <= len(octets):
+        size = int.from_bytes(octets[at + 1 : at + _HEAD_SIZE], "big")
+        yield octets[at], octets[at + _HEAD_SIZE : at + _HEAD_SIZE + size]
+        at += _HEAD_SIZE + size
+
+
+def decode(octets: bytes) -> Note:
+    """Return what those octets say."""
+    times: dict[int, float] = {}
+    key: bytes | None = None
+    headers: dict[str, str | bytes] = {}
+    for kind, data in _items(octets):
+        if kind in (_TIMESTAMP, _EXPIRES):
+            times[kind] = int.from_bytes(data, "big") / _NS
+        elif kind == _KEY:
+            key = data
+        elif kind in (_TEXT, _OCTETS):
+            end = 1 + data[0]
+            name = data[1:end].decode("utf-8", "surrogateescape")
+            value = data[end:]
+            headers[name] = value.decode("utf-8", "surrogateescape") if kind == _TEXT else value
+    return Note(
+        timestamp=times.get(_TIMESTAMP),
+        expires=times.get(_EXPIRES),
+        key=key,
+        headers=MappingProxyType(headers),
+    )
