@@ -182,6 +182,7 @@ api_opts_valid(const mmi_proto_ops *role, const mm_socket_opts *o)
         return false;
     }
     if (((o->flags & MM_OPT_AT_LEAST_ONCE) != 0 && role->again == NULL) ||
+        (((o->flags & MM_OPT_KEEP_DEAD) != 0 || o->max_attempts > 0) && role->again == NULL) ||
         (((o->flags & MM_OPT_ACK_MANUAL) != 0 || o->prefetch > 0) && !role->acks) ||
         o->prefetch > MM_PREFETCH_MAX) {
         return false;

@@ -47,10 +47,10 @@ int mmi_api_send_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w) MMI_WARN_UNU
 /* Ends a call whose socket may be gone: settles and unlocks the engine. */
 int mmi_api_end(mmi_engine *e, int rc);
 
-/* Sends a message that was just made (NULL: there was no memory); *key gets its request id. */
 /* A message of packed frames, and of what goes with it: MM_EINVAL, MM_EMSGSIZE, MM_ENOMEM. */
 int mmi_api_packed(const uint8_t *bodies, const uint64_t *sizes, uint32_t count, const uint8_t *meta,
                    size_t meta_size, mmi_msg **out);
+/* Sends a message that was just made (NULL: there was no memory); *key gets its request id. */
 int mmi_api_send(mm_handle socket, mmi_msg *m, int64_t timeout_ms, int64_t slice_ms, uint64_t *key);
 /* Makes the arrays of what was taken: the count, or an error that was counted as a loss. */
 struct mmi_batch;

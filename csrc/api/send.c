@@ -7,6 +7,7 @@
 #include "api/api.h"
 
 #include "batch/batch.h"
+#include "queue/expiry.h"
 
 enum {
     IO_BORROW_MAX = MMI_SEGMENT_BODY_MAX - MMI_FRAME_OVERHEAD,   /* bytes; larger: copied first */
@@ -49,6 +50,7 @@ static int
 io_try_send(mmi_socket *s, mmi_msg *m)
 {
     size_t size = m->size;
+    bool expires = mmi_expires(m);
     int rc = s->ops->send(s->state, m);
     if (rc == MM_EAGAIN) {
         rc = io_make_room(s);
@@ -57,6 +59,9 @@ io_try_send(mmi_socket *s, mmi_msg *m)
     if (rc == MM_OK) {
         s->stats.sent_messages++;
         s->stats.sent_bytes += size;
+        if (expires) {
+            mmi_socket_expiring(s);
+        }
     }
     return rc;
 }
@@ -248,6 +253,9 @@ mmi_api_packed(const uint8_t *bodies, const uint64_t *sizes, uint32_t count, con
     if (m != NULL && meta_size > 0 && (m->meta = mmi_meta_new(meta, meta_size)) == NULL) {
         mmi_msg_unref(m);
         m = NULL;
+    }
+    if (m != NULL) {
+        m->alone = meta_size > 0;
     }
     *out = m;
     return m != NULL ? MM_OK : MM_ENOMEM;

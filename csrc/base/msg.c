@@ -29,7 +29,7 @@ msg_block(uint64_t count, uint64_t owner_count, size_t body_size, uint8_t **body
     }
     atomic_init(&m->refs, 1);
     m->kind = MMI_MSG_ONE;
-    m->borrowed = false;
+    m->borrowed = m->alone = false;
     m->count = 1;
     m->cost = 0;
     m->frame_count = (uint32_t)count;
@@ -252,6 +252,7 @@ mmi_msg_borrow(mmi_msg *m, mmi_frame *frame, const uint8_t *body, size_t size)
     atomic_init(&m->refs, 1);
     m->kind = MMI_MSG_ONE;
     m->borrowed = true;
+    m->alone = false;
     m->count = m->frame_count = 1;
     m->envelope_count = m->owner_count = 0;
     m->pipe_id = m->key = m->number = 0;

@@ -38,6 +38,7 @@ typedef struct mm_msg {
     atomic_uint refs;
     uint8_t kind;              /* mmi_msg_kind                                      */
     bool borrowed;             /* lives on its sender's stack, body and all         */
+    bool alone;                /* it goes into no segment: it has more than octets, or a receipt */
     uint32_t count;            /* messages: 1, or those of the segment                 */
     uint32_t frame_count;
     uint32_t envelope_count;   /* leading frames that are routing, not content      */

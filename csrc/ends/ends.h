@@ -21,6 +21,9 @@ void mmi_socket_tick(mmi_socket *s); /* the role does what is due, and says when
 void mmi_socket_end(mmi_socket *s); /* the linger is over: what is not written is abandoned */
 void mmi_socket_cut(mmi_socket *s); /* and what the peer has not read, too: the engine goes */
 
+/* ends/expire.c.  The timer of messages that expire fired. */
+void mmi_socket_expire(mmi_socket *s);
+
 /* ends/stop.c.  No more peers come: nobody listens or dials; the links stay. */
 void mmi_socket_no_arrivals(mmi_socket *s);
 /* The same, and those it has are asked to send nothing more, until then.  MM_ENOMEM: there is no

@@ -7,6 +7,7 @@
  */
 #include "ends/ends.h"
 #include "link/link.h"
+#include "queue/backlog.h"
 
 static uint32_t
 inspect_count(const mmi_list *list)
@@ -22,7 +23,7 @@ static void
 inspect_backlog(const mmi_socket *s, uint64_t *messages, uint64_t *bytes)
 {
     uint64_t size = 0;
-    *messages = s->ops->backlog != NULL ? s->ops->backlog(s->state, &size) : 0;
+    *messages = s->host.back != NULL ? mmi_back_count(s->host.back, &size) : 0;
     *bytes = size;
 }
 

@@ -50,6 +50,7 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
     s->drops_timer.kind = MMI_TIMER_DROPS;
     s->tick_timer.kind = MMI_TIMER_TICK;
     s->stop_timer.kind = MMI_TIMER_STOP;
+    s->expire_timer.kind = MMI_TIMER_EXPIRE;
     return s;
 }
 
@@ -205,6 +206,7 @@ mmi_socket_reap(mmi_socket *s)
     mmi_timer_clear(&e->timers, &s->drops_timer);
     mmi_timer_clear(&e->timers, &s->tick_timer);
     mmi_timer_clear(&e->timers, &s->stop_timer);
+    mmi_timer_clear(&e->timers, &s->expire_timer);
     mmi_list_rm(&s->node);
     mmi_list_rm(&s->touched);
     mmi_list_rm(&s->deferring);

@@ -43,7 +43,6 @@ extern "C" {
 
 /* cdef:begin */
 
-
 typedef enum mm_err {
     MM_OK = 0,
     MM_EAGAIN = -1,        /* cannot now; try again or wait                              */
@@ -149,7 +148,7 @@ typedef enum mm_event_kind {
     MM_EVENT_LISTENING = 1, MM_EVENT_PEER_UP, MM_EVENT_PEER_DOWN, MM_EVENT_CONNECT_FAILED, MM_EVENT_HANDSHAKE_FAILED,
     MM_EVENT_DROPPED, MM_EVENT_LATE_REPLY, MM_EVENT_ACCEPT_PAUSED, MM_EVENT_ACCEPT_RESUMED, MM_EVENT_PEER_STALLED,
     MM_EVENT_PEER_RESUMED, MM_EVENT_PEER_SILENT, MM_EVENT_PEER_UNREAD, MM_EVENT_CERT_EXPIRES,
-    MM_EVENT_PEER_UNACKED, MM_EVENT_PEER_PLAIN
+    MM_EVENT_PEER_UNACKED, MM_EVENT_PEER_PLAIN, MM_EVENT_DEAD_LETTER
 } mm_event_kind;
 
 enum {
@@ -163,6 +162,7 @@ enum {
     MM_OPT_XPUB_MANUAL = 64,                              /* its user decides what a peer is subscribed to */
     MM_OPT_AT_LEAST_ONCE = 128,                           /* PUSH: what a peer did not acknowledge goes to another */
     MM_OPT_ACK_MANUAL = 256,                              /* PULL: mm_ack does it, not the next receive */
+    MM_OPT_KEEP_DEAD = 512,                               /* PUSH: what it will not deliver waits for mm_recv_dead */
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
     MM_SPIN_AUTO = 0x7fffffff, MM_PREFETCH_MAX = 65536
 };
@@ -182,8 +182,8 @@ typedef struct mm_socket_opts {
     uint32_t frames_max, topic_size_max, subscriptions_max, half_open_max, connections_max;
     uint32_t handshake_timeout_ms, heartbeat_interval_ms, heartbeat_timeout_ms;  /* interval 0: heartbeats off */
     uint32_t reconnect_min_ms, reconnect_max_ms, linger_ms;
-    uint32_t prefetch;                                    /* PULL: messages a peer may send beyond those that are
-                                                             acknowledged; 0: recv_queue_messages */
+    uint32_t max_attempts;                                /* PUSH: how often a message is handed out; 0: no limit */
+    uint32_t prefetch;                                    /* PULL: credit beyond what is done; 0: recv_queue_messages */
     uint32_t spin_us;                                     /* before a receive sleeps; MM_SPIN_AUTO: as it pays */
     uint32_t identity_size;
     uint8_t identity[255];
@@ -195,12 +195,12 @@ typedef struct mm_stats {
     uint64_t written_messages, parsed_messages;   /* fully written to, fully read from, streams        */
     uint64_t confirmed_messages;                  /* written, and it or a later PING was answered      */
     uint64_t in_doubt_messages;                   /* written to a connection that ended, unconfirmed   */
-    uint64_t dropped_overflow, dropped_no_peer, dropped_peer_gone, dropped_closed, dropped_late,
-             dropped_filtered, dropped_malformed,
-             dropped_unencodable,                       /* every drop, by reason; unencodable: SP has no words for it */
-             dropped_conflated;                   /* a newer one came, and only that was to be kept */
-    uint64_t acked_messages, redelivered_messages;      /* MM_OPT_AT_LEAST_ONCE: done; taken back                */
-    uint64_t unacked_messages;                          /* now: written, and not acknowledged         */
+    /* Every drop, by reason; unencodable: SP has no words for it; conflated: a newer one came; expired: its time was
+     * over; attempts: handed out max_attempts times.  dead: of the last two, those kept for mm_recv_dead. */
+    uint64_t dropped_overflow, dropped_no_peer, dropped_peer_gone, dropped_closed, dropped_late, dropped_filtered,
+             dropped_malformed, dropped_unencodable, dropped_conflated, dropped_expired, dropped_attempts,
+             dead_messages;
+    uint64_t acked_messages, redelivered_messages, unacked_messages;   /* done; taken back; now: not acknowledged  */
     uint64_t unwanted_messages;                   /* published, and nobody had subscribed to them      */
     uint64_t filtered_messages;                   /* came from a publisher of SP, and nobody subscribed to them */
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;   /* now      */

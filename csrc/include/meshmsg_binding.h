@@ -59,6 +59,21 @@ int mm_batch_lease(const mm_batch *batch, uint32_t i, mm_lease *out);
 /* That message is done.  1; 0: it was before, or its connection ended, and somebody else gets it. */
 int mm_ack(mm_handle socket, uint64_t peer, uint64_t number);
 int mm_nack(mm_handle socket, uint64_t peer, uint64_t number);   /* it is not, and somebody else is to get it */
+/* What became of a message, to who sent it: unknown: its peer cannot acknowledge. */
+enum mm_receipt {
+    MM_RECEIPT_OPEN, MM_RECEIPT_ACKED, MM_RECEIPT_UNKNOWN, MM_RECEIPT_EXPIRED, MM_RECEIPT_ATTEMPTS, MM_RECEIPT_DROPPED,
+    MM_RECEIPTS
+};
+/* mm_send_packed to a PUSH with MM_OPT_AT_LEAST_ONCE; *receipt: the number to ask for, until it is forgotten. */
+int mm_send_awaited(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
+                    const uint8_t *meta, size_t meta_size, int64_t timeout_ms, int64_t slice_ms, uint64_t *receipt);
+/* The mm_receipt, once it is not open any more; MM_EINVAL: there is no such number. */
+int mm_receipt_wait(mm_handle socket, uint64_t receipt, int64_t timeout_ms, int64_t slice_ms);
+int mm_receipt_forget(mm_handle socket, uint64_t receipt);
+/* A dead letter of a PUSH with MM_OPT_KEEP_DEAD, as big whatever its size; its mm_lease has mm_dead as number. Never
+ * waits. 1; MM_EAGAIN: there is none. */
+enum mm_dead { MM_DEAD_ATTEMPTS = 1, MM_DEAD_EXPIRED };
+int mm_recv_dead(mm_handle socket, mm_batch *batch);
 
 /* ---- sending.  Packed: the frames of a message end to end, and their sizes ---- */
 int mm_send_now(mm_handle socket, const void *body, size_t size);   /* mm_send that never waits */

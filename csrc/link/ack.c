@@ -12,6 +12,7 @@
 
 #include "base/octets.h"
 #include "link/inside.h"
+#include "queue/backlog.h"
 
 enum {
     ACK_SMALL = MMI_COMMAND_OVERHEAD + 64, /* octets of one that needs no memory                */
@@ -49,7 +50,8 @@ mmi_ack_begin(mmi_link *link)
     memcpy(count.producer, s->producer, sizeof count.producer);
     uint8_t frame[MMI_COMMAND_OVERHEAD];
     int rc = mmi_link_control(link, frame, link->wire->put_count(frame, &count));
-    p->unacked = rc == MM_OK ? mmi_unacked_new(&p->outbox, count.epoch) : NULL;
+    p->unacked =
+        rc == MM_OK ? mmi_unacked_new(&p->outbox, &s->host.back->receipts, count.epoch) : NULL;
     p->framing = link->wire->counted;
     return p->unacked != NULL ? MM_OK : MM_ENOMEM;
 }
@@ -114,7 +116,7 @@ mmi_ack_waits(const mmi_link *link)
     if (u == NULL || u->ends || link->deaf) {
         return false; /* it says nothing more */
     }
-    return s->closing ? !link->pipe.stopped && s->ops->backlog(s->state, &bytes) > 0
+    return s->closing ? !link->pipe.stopped && mmi_back_count(s->host.back, &bytes) > 0
                       : mmi_ack_awaited(link);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "link/ask.h"
 #include "link/inside.h"
+#include "queue/backlog.h"
 #include "socket/ended.h"
 
 void
@@ -41,7 +42,11 @@ mmi_link_discard(mmi_link *link, mmi_ring *ring, mmi_drop_why why)
     mmi_msg *m;
     uint64_t count = ring->count;
     bool returned = ring == &link->pipe.inbox && link->pipe.acks != NULL;
+    mmi_back *back = link->socket->host.back;
     while ((m = mmi_ring_pop(ring)) != NULL) {
+        if (back != NULL) {
+            mmi_receipts_settle(&back->receipts, m, MM_RECEIPT_DROPPED);
+        }
         mmi_msg_unref(m);
     }
     link->pipe.pinned = ring == &link->pipe.outbox ? 0 : link->pipe.pinned;

@@ -13,6 +13,7 @@
 #include "link/inside.h"
 #include "link/plan.h"
 #include "link/shield.h"
+#include "queue/backlog.h"
 
 enum { OUT_ROUNDS_MAX = 16 };            /* writes a flush makes before others get their turn */
 /* Finds the frame that goes on at msg_offset, from the one that was found last: so a message of
@@ -40,11 +41,15 @@ static void
 out_pop(mmi_link *link)
 {
     mmi_msg *m = mmi_pipe_pop_out(&link->pipe);
+    mmi_back *back = link->socket->host.back;
     if (link->pipe.unacked != NULL) {
         mmi_unacked_wrote(link->pipe.unacked, m);
-    } else {
-        mmi_msg_unref(m);
+        return;
     }
+    if (back != NULL && mmi_receipts_awaited(&back->receipts)) {
+        mmi_receipts_settle(&back->receipts, m, MM_RECEIPT_UNKNOWN);
+    }
+    mmi_msg_unref(m);
 }
 
 /* Notes n octets of the front entry, a message of its own; returns how many it did not need. */
@@ -207,6 +212,7 @@ out_write_sealed(mmi_link *link)
     }
     if (link->sealed_left == 0) {
         out_prepare(link);
+        mmi_socket_expire_front(link->socket, &link->pipe);
         mmi_link_plan_gather(link, &plan);
         link->shield->farewell_now = plan.total == 0 && link->shield->farewell_due;
         if (plan.total == 0 && !link->shield->farewell_now) {
@@ -245,6 +251,7 @@ out_write(mmi_link *link)
     int state = link->state;
     mmi_link_plan plan;
     out_prepare(link);
+    mmi_socket_expire_front(link->socket, &link->pipe);
     mmi_link_plan_gather(link, &plan);
     mmi_link_write w = { .total = plan.total, .at_ns = e->now_ns, .full = plan.full };
     if (plan.total == 0) {

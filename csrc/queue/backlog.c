@@ -7,23 +7,6 @@
 
 #include "queue/unacked.h"
 
-void
-mmi_back_init(mmi_back *back, mmi_proto_host *host)
-{
-    back->host = host;
-    back->note = NULL;
-    host->alone = true;
-    mmi_lb_init(&back->lb);
-    /* No limits of its own: it holds only what was within the limits of the pipes it came from. */
-    mmi_ring_init(&back->kept, UINT32_MAX, SIZE_MAX);
-}
-
-void
-mmi_back_fini(mmi_back *back)
-{
-    mmi_drop_ring(back->host, &back->kept);
-}
-
 static void
 back_note(mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe *p)
 {
@@ -36,8 +19,51 @@ static void
 back_drop(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
 {
     uint64_t key = m->key;
+    mmi_receipts_settle(&back->receipts, m, MM_RECEIPT_DROPPED);
     mmi_drop_of(back->host, why, p, m);
     back_note(back, key, MMI_BACK_DROPPED, NULL);
+}
+
+/* It will not be delivered any more: why is expired, or attempts. */
+static void
+back_bury(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
+{
+    uint64_t key = m->key;
+    bool late = why == MMI_DROP_EXPIRED;
+    mmi_receipts_settle(&back->receipts, m, late ? MM_RECEIPT_EXPIRED : MM_RECEIPT_ATTEMPTS);
+    mmi_dead_add(&back->dead, why, p, m);
+    back_note(back, key, MMI_BACK_DROPPED, NULL);
+}
+
+static void
+back_expired(mmi_proto_host *host, mmi_pipe *p, mmi_msg *m)
+{
+    back_bury(host->back, MMI_DROP_EXPIRED, p, m);
+}
+
+void
+mmi_back_init(mmi_back *back, mmi_proto_host *host)
+{
+    back->host = host;
+    back->note = NULL;
+    host->alone = true;
+    host->back = back;
+    host->expired = back_expired;
+    mmi_dead_init(&back->dead, host);
+    back->receipts = (mmi_receipts){ .last = 0 };
+    back->swept = 0;
+    mmi_lb_init(&back->lb);
+    /* No limits of its own: it holds only what was within the limits of the pipes it came from. */
+    mmi_ring_init(&back->kept, UINT32_MAX, SIZE_MAX);
+}
+
+void
+mmi_back_fini(mmi_back *back)
+{
+    mmi_drop_ring(back->host, &back->kept);
+    mmi_dead_fini(&back->dead);
+    mmi_receipts_fini(&back->receipts);
+    back->host->back = NULL;
 }
 
 /* MM_OK: queued; MM_EAGAIN: no pipe has room; MM_ENOTSUP; MM_ENOMEM. */
@@ -157,10 +183,14 @@ mmi_back_stop(mmi_back *back, mmi_lb_node *node)
     back_hand_on(back, p);
 }
 
+/* Somebody had it, and others are to have it now. */
 static void
 back_keep(mmi_back *back, mmi_msg *m)
 {
-    if (mmi_ring_push(&back->kept, m) != MM_OK) {
+    uint32_t most = back->host->opts->max_attempts;
+    if (most > 0 && m->origin.attempt > most) {
+        back_bury(back, MMI_DROP_ATTEMPTS, NULL, m);
+    } else if (mmi_ring_push(&back->kept, m) != MM_OK) {
         back_drop(back, MMI_DROP_MEMORY, NULL, m);
     }
 }
@@ -263,7 +293,7 @@ back_queue_here(mmi_back *back, mmi_msg *m)
 {
     const mmi_framing *f = back->framing;
     bool alone = back->host->opts->overflow == MM_OVERFLOW_DROP_OLDEST; /* it may be dropped so */
-    if (f == NULL || alone || m->meta != NULL || mmi_msg_cost(m) > (size_t)MMI_SEGMENT_BODY_MAX) {
+    if (f == NULL || alone || m->alone || mmi_msg_cost(m) > (size_t)MMI_SEGMENT_BODY_MAX) {
         return mmi_ring_push(&back->kept, m);
     }
     return mmi_queue_encode(&back->kept, f, m);

@@ -9,8 +9,9 @@
 #ifndef MMI_BACK_H
 #define MMI_BACK_H
 
-#include "queue/drop.h"
+#include "queue/dead.h"
 #include "queue/lb.h"
+#include "queue/receipts.h"
 
 typedef enum mmi_back_where { MMI_BACK_QUEUED, MMI_BACK_KEPT, MMI_BACK_DROPPED } mmi_back_where;
 
@@ -18,6 +19,9 @@ typedef struct mmi_back {
     mmi_proto_host *host;
     mmi_lb lb;
     mmi_ring kept;
+    uint32_t swept;               /* where the next sweep of it begins (queue/expiry.h) */
+    mmi_dead dead;
+    mmi_receipts receipts;
     const mmi_framing *framing;   /* of the last peer that acknowledges; NULL: there was none */
     /* Told where each message goes, by its key; p only when queued.  May be NULL. */
     void (*note)(struct mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe *p);
@@ -30,7 +34,7 @@ void mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe);   /* sends
 void mmi_back_stop(mmi_back *back, mmi_lb_node *node);
 /* and what it did not acknowledge goes to somebody else first */
 void mmi_back_rm(mmi_back *back, mmi_lb_node *node); /* the same, unless it was stopped before */
-/* A message that a peer gave back goes to whoever is next; takes it. */
+/* A message that a peer gave back goes to whoever is next, unless it was handed out often enough; takes it. */
 void mmi_back_again(mmi_back *back, mmi_msg *m);
 void mmi_back_out(mmi_back *back, mmi_lb_node *node);
 
@@ -39,6 +43,7 @@ void mmi_back_out(mmi_back *back, mmi_lb_node *node);
 int mmi_back_send(mmi_back *back, mmi_msg *m) MMI_WARN_UNUSED;
 mmi_pipe *mmi_back_sole(const mmi_back *back); /* see mmi_proto_ops */
 bool mmi_back_ready(const mmi_back *back);   /* would a send not wait */
-uint32_t mmi_back_count(const mmi_back *back, uint64_t *bytes); /* as the backlog of a role */
+/* Messages and bytes that are still to be sent, and in no outbox. */
+uint32_t mmi_back_count(const mmi_back *back, uint64_t *bytes);
 
 #endif

@@ -287,7 +287,7 @@ dist_send(mmi_dist *dist, mmi_msg *m, bool all)
                        .room_bytes = SIZE_MAX,
                        .rc = MM_OK };
     bool looks = !mmi_drop_overflows(dist->host);
-    walk.share = m->meta == NULL && dist_shares(dist, walk.cost);
+    walk.share = !m->alone && dist_shares(dist, walk.cost);
     walk.visit = looks ? dist_visit_check : dist_visit_send;
     dist_walk_run(&walk, all);
     if (walk.rc != MM_OK) {

@@ -21,8 +21,7 @@ bool
 mmi_dist_deferred_send(mmi_dist *dist, mmi_msg *m)
 {
     mmi_dist_deferred *deferred = &dist->deferred;
-    if (deferred->room_count == 0 || m->kind != MMI_MSG_ONE || m->frame_count == 0 ||
-        m->meta != NULL) {
+    if (deferred->room_count == 0 || m->kind != MMI_MSG_ONE || m->frame_count == 0 || m->alone) {
         return false;
     }
     mmi_segment_out *segment = dist->shared;

@@ -18,6 +18,8 @@ drop_counter(mm_stats *stats, mmi_drop_why why)
     case MMI_DROP_LATE: return &stats->dropped_late;
     case MMI_DROP_FILTERED: return &stats->dropped_filtered;
     case MMI_DROP_UNENCODABLE: return &stats->dropped_unencodable;
+    case MMI_DROP_EXPIRED: return &stats->dropped_expired;
+    case MMI_DROP_ATTEMPTS: return &stats->dropped_attempts;
     case MMI_DROP_MALFORMED:
     case MMI_DROP_WHYS: break;
     }
@@ -36,6 +38,8 @@ static const char *const drop_texts[] = {
     [MMI_DROP_LATE] = "nobody waits for this reply",
     [MMI_DROP_FILTERED] = "not subscribed any more",
     [MMI_DROP_MALFORMED] = "not what this role expects",
+    [MMI_DROP_EXPIRED] = "its time was over (ttl)",
+    [MMI_DROP_ATTEMPTS] = "handed out as often as it may be (max_attempts)",
     [MMI_DROP_UNENCODABLE] = "the peer's wire has no words for it",
 };
 static const char drop_text_alone[] = "no peer to send to (no_peer, overflow)";
@@ -71,6 +75,12 @@ mmi_drop_count_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, uint32_t 
         p->dropped += count;
     }
     mmi_drop_count(host, why, p != NULL ? p->id : 0, count);
+}
+
+void
+mmi_drop_expired(mmi_proto_host *host, mmi_pipe *p, mmi_msg *m)
+{
+    mmi_drop_of(host, MMI_DROP_EXPIRED, p, m);
 }
 
 void

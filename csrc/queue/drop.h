@@ -13,6 +13,7 @@
 typedef enum mmi_drop_why {
     MMI_DROP_OVERFLOW, MMI_DROP_NO_PEER, MMI_DROP_PEER_GONE, MMI_DROP_CLOSED,
     MMI_DROP_LATE, MMI_DROP_FILTERED, MMI_DROP_MALFORMED, MMI_DROP_UNENCODABLE,
+    MMI_DROP_EXPIRED, MMI_DROP_ATTEMPTS,
     MMI_DROP_RECV_OVERFLOW, MMI_DROP_MEMORY,   /* both count as dropped_overflow */
     MMI_DROP_WHYS
 } mmi_drop_why;
@@ -24,6 +25,7 @@ void mmi_drop(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, mmi_msg *m)
 /* The same of a peer that is there.  p NULL: nobody's. */
 void mmi_drop_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, mmi_msg *m);
 void mmi_drop_count_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, uint32_t count);
+void mmi_drop_expired(mmi_proto_host *host, mmi_pipe *p, mmi_msg *m);   /* host->expired of most roles */
 void mmi_drop_inbox(mmi_proto_host *host,
                     mmi_pipe *p); /* for roles that receive nothing: all of it, malformed */
 void mmi_drop_ring(mmi_proto_host *host,

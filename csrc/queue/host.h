@@ -19,6 +19,9 @@ typedef struct mmi_proto_host {
     /* The fan-out is deferred: materialize is to be called before anybody looks at the outboxes.  NULL: it must not be.
      * */
     void (*deferred)(struct mmi_proto_host *host);
+    /* That message was taken out of a queue of p (NULL: of the socket's own), as its time is over. */
+    void (*expired)(struct mmi_proto_host *host, mmi_pipe *p, mmi_msg *m);
+    struct mmi_back *back;   /* of a role that shares out; else NULL */
     bool alone;      /* the role shares out, and has nobody to: no_peer applies (queue/backlog.c keeps it) */
     mmi_list given, untold;   /* of queue/acks.h */
     bool looked;     /* somebody is told when there is something to receive, before it asks */

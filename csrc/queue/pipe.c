@@ -56,7 +56,7 @@ mmi_queue_encode(mmi_ring *r, const mmi_framing *f, mmi_msg *m)
 static bool
 pipe_segments(const mmi_pipe *p, const mmi_msg *m)
 {
-    return p->segments && m->kind == MMI_MSG_ONE && m->meta == NULL &&
+    return p->segments && m->kind == MMI_MSG_ONE && !m->alone &&
            mmi_msg_cost(m) <= (size_t)MMI_SEGMENT_BODY_MAX;
 }
 

@@ -41,6 +41,7 @@ struct mmi_pipe {
     const mmi_pipe_ops *ops;
     const mmi_framing *framing; /* of the wire its peer speaks; NULL: one that has words for all */
     bool segments;                      /* small messages are encoded into segments   */
+    uint32_t swept;                  /* where the next sweep of the outbox begins (queue/expiry.h) */
     bool takes_meta;                 /* the peer knows META (base/meta.h) */
     bool hears_refusals;             /* the peer asks, and knows them (refusal.h) */
     uint32_t pinned; /* entries at the front of the outbox that are being written: not to be dropped

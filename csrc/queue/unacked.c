@@ -26,7 +26,7 @@ unacked_fit(mmi_unacked *u)
 }
 
 mmi_unacked *
-mmi_unacked_new(mmi_ring *outbox, uint64_t epoch)
+mmi_unacked_new(mmi_ring *outbox, mmi_receipts *receipts, uint64_t epoch)
 {
     mmi_unacked *u = mmi_alloc(sizeof *u);
     mmi_msg *hole = u != NULL ? mmi_msg_copy(NULL, 0) : NULL;
@@ -38,6 +38,7 @@ mmi_unacked_new(mmi_ring *outbox, uint64_t epoch)
     mmi_ring_init(&u->sent, UINT32_MAX, SIZE_MAX);
     u->sent.keeps = true;
     u->outbox = outbox;
+    u->receipts = receipts;
     u->count_max = outbox->count_max;
     u->bytes_max = outbox->bytes_max;
     u->epoch = epoch;
@@ -95,7 +96,16 @@ mmi_unacked_wrote_part(mmi_unacked *u, mmi_segment_out *segment, size_t at, size
     mmi_unacked_wrote(u, &part->msg);
 }
 
-/* The first n messages of what was written are not kept any more. */
+/* It is acknowledged. */
+static void
+unacked_settle(const mmi_unacked *u, mmi_msg *m)
+{
+    if (u->receipts != NULL && mmi_receipts_awaited(u->receipts)) {
+        mmi_receipts_settle(u->receipts, m, MM_RECEIPT_ACKED);
+    }
+}
+
+/* The first n messages of what was written are done, and not kept any more. */
 static void
 unacked_forget(mmi_unacked *u, uint64_t n)
 {
@@ -105,6 +115,7 @@ unacked_forget(mmi_unacked *u, uint64_t n)
         mmi_segment_out *segment = mmi_segment_out_of(m);
         if (segment == NULL || n >= m->count) {
             n -= m->count;
+            unacked_settle(u, m);
             mmi_msg_unref(mmi_ring_pop(&u->sent));
             continue;
         }
@@ -151,6 +162,7 @@ unacked_done(mmi_unacked *u, uint64_t number)
     }
     uint32_t i = unacked_entry(u, number, &before);
     if (mmi_segment_out_of(mmi_ring_at(&u->sent, i)) == NULL) {
+        unacked_settle(u, mmi_ring_at(&u->sent, i));
         mmi_ring_replace_at(&u->sent, i, mmi_msg_ref(u->hole));
     }
 }
@@ -251,8 +263,11 @@ mmi_unacked_give_back(mmi_unacked *u, uint64_t number, mmi_msg **m)
         return MM_ENOMEM;
     }
     unacked_origin(u, number, &(*m)->origin);
+    uint64_t key = (*m)->key;
+    (*m)->key = 0; /* it is not done: its receipt stays open */
     unacked_done(u, number);
     unacked_forget(u, u->acked.floor + 1 - u->first);
+    (*m)->key = key;
     unacked_fit(u);
     return MM_OK;
 }

@@ -15,11 +15,13 @@
 
 #include "base/marks.h"
 #include "base/ring.h"
+#include "queue/receipts.h"
 #include "wire/delivery.h"
 
 typedef struct mmi_unacked {
     mmi_ring sent;               /* entries that were written; the first message is number first */
     mmi_ring *outbox;
+    mmi_receipts *receipts;      /* of its socket: told of what is acknowledged; may be NULL */
     uint32_t count_max;          /* of the outbox, before */
     size_t bytes_max;
     uint64_t epoch;              /* which connection of its sender this is */
@@ -32,7 +34,8 @@ typedef struct mmi_unacked {
     mmi_marks acked;
 } mmi_unacked;
 
-mmi_unacked *mmi_unacked_new(mmi_ring *outbox, uint64_t epoch) MMI_WARN_UNUSED;   /* NULL: no memory */
+mmi_unacked *mmi_unacked_new(mmi_ring *outbox, mmi_receipts *receipts,
+                             uint64_t epoch) MMI_WARN_UNUSED;   /* NULL: no memory */
 void mmi_unacked_free(mmi_unacked *u);                  /* NULL is fine; what it keeps goes */
 /* So many entries may be written without asking for memory.  MM_ENOMEM. */
 int mmi_unacked_reserve(mmi_unacked *u, uint32_t entries) MMI_WARN_UNUSED;

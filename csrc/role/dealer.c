@@ -115,13 +115,6 @@ dealer_ready(const void *ps)
 }
 
 static uint32_t
-dealer_backlog(const void *ps, uint64_t *bytes)
-{
-    const dealer_sock *s = ps;
-    return mmi_back_count(&s->back, bytes);
-}
-
-static uint32_t
 dealer_unclaimed(const void *ps, uint64_t *bytes)
 {
     const dealer_sock *s = ps;
@@ -146,7 +139,6 @@ const mmi_proto_ops mmi_dealer_ops = {
     .recv = dealer_recv,
     .take = dealer_take,
     .ready = dealer_ready,
-    .backlog = dealer_backlog,
     .unclaimed = dealer_unclaimed,
     .segments = true,
 };

@@ -118,13 +118,6 @@ pair_ready(const void *ps)
 }
 
 static uint32_t
-pair_backlog(const void *ps, uint64_t *bytes)
-{
-    const pair_sock *s = ps;
-    return mmi_back_count(&s->back, bytes);
-}
-
-static uint32_t
 pair_unclaimed(const void *ps, uint64_t *bytes)
 {
     const pair_sock *s = ps;
@@ -148,7 +141,6 @@ const mmi_proto_ops mmi_pair_ops = {
     .recv = pair_recv,
     .take = pair_take,
     .ready = pair_ready,
-    .backlog = pair_backlog,
     .unclaimed = pair_unclaimed,
     .segments = true,
 };

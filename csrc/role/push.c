@@ -99,13 +99,6 @@ push_ready(const void *ps)
     return mmi_back_ready(&s->back) ? MM_WRITABLE : 0;
 }
 
-static uint32_t
-push_backlog(const void *ps, uint64_t *bytes)
-{
-    const push_sock *s = ps;
-    return mmi_back_count(&s->back, bytes);
-}
-
 const mmi_proto_ops mmi_push_ops = {
     .role = MM_PUSH,
     .shares = true,
@@ -122,6 +115,5 @@ const mmi_proto_ops mmi_push_ops = {
     .send = push_send,
     .sole = push_sole,
     .ready = push_ready,
-    .backlog = push_backlog,
     .segments = true,
 };

@@ -334,13 +334,6 @@ req_replies(void *ps, uint64_t *keys, uint32_t cap)
 }
 
 static uint32_t
-req_backlog(const void *ps, uint64_t *bytes)
-{
-    const req_sock *s = ps;
-    return mmi_back_count(&s->back, bytes);
-}
-
-static uint32_t
 req_unclaimed(const void *ps, uint64_t *bytes)
 {
     const req_sock *s = ps;
@@ -369,6 +362,5 @@ const mmi_proto_ops mmi_req_ops = {
     .replied = req_replied,
     .forget = req_forget,
     .replies = req_replies,
-    .backlog = req_backlog,
     .unclaimed = req_unclaimed,
 };

@@ -108,9 +108,7 @@ typedef struct mmi_proto_ops {
     void (*materialize)(void *ps);
     /* Does what is due by now; when to call again, UINT64_MAX: not until bound is called. */
     uint64_t (*tick)(void *ps, uint64_t now_ns);
-    /* Messages (and bytes) outside any pipe's outbox, still to be sent. */
-    uint32_t (*backlog)(const void *ps, uint64_t *bytes);
-    /* The same for what was received and waits outside any pipe's inbox. */
+    /* Messages (and bytes) that were received and wait outside any pipe's inbox. */
     uint32_t (*unclaimed)(const void *ps, uint64_t *bytes);
     /* Whether a send can succeed depends on the message (ROUTER; PUB when it blocks): MM_WRITABLE
      * is then news for every waiting sender, not for one. */

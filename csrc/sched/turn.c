@@ -71,6 +71,9 @@ step_timer(mmi_timer *timer)
     case MMI_TIMER_STOP:
         mmi_socket_stop_late(MMI_CONTAINER_OF(timer, mmi_socket, stop_timer));
         break;
+    case MMI_TIMER_EXPIRE:
+        mmi_socket_expire(MMI_CONTAINER_OF(timer, mmi_socket, expire_timer));
+        break;
     case MMI_TIMER_TICK: mmi_socket_tick(MMI_CONTAINER_OF(timer, mmi_socket, tick_timer)); break;
     default: mmi_socket_tell_drops(MMI_CONTAINER_OF(timer, mmi_socket, drops_timer)); break;
     }

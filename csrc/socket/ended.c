@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "queue/backlog.h"
+
 _Static_assert((int)MMI_ENDED_MAX == (int)MM_ENDED_MAX, "who takes has room for all");
 
 typedef struct ended_entry {
@@ -93,9 +95,9 @@ mmi_ended_tell(mmi_socket *s)
         return;
     }
     s->end.told = true;
-    if (s->ops->backlog != NULL) {
+    if (s->host.back != NULL) {
         uint64_t bytes = 0;
-        uint64_t messages = s->ops->backlog(s->state, &bytes);
+        uint64_t messages = mmi_back_count(s->host.back, &bytes);
         mmi_ended_note(s, messages, bytes);
     }
     for (int why = 0; why < MMI_END_WHYS; why++) {

@@ -4,6 +4,7 @@
  *
  * Not here: the events themselves (socket/events.c).
  */
+#include "queue/drop.h"
 #include "socket/socket.h"
 
 static uint32_t
@@ -28,7 +29,8 @@ mmi_socket_host(mmi_socket *s)
                                 .opts = &s->opts,
                                 .random = host_random,
                                 .event = mmi_proto_event,
-                                .deferred = host_defers };
+                                .deferred = host_defers,
+                                .expired = mmi_drop_expired };
     mmi_list_init(&s->host.given);
     mmi_list_init(&s->host.untold);
 }

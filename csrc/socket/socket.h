@@ -101,8 +101,15 @@ typedef struct mmi_socket {
     uint64_t event_seq;            /* of the newest; 0: none yet */
     mmi_socket_drops drops[MMI_SOCKET_DROPS_MAX];   /* not told yet, from the first place on */
     uint64_t drops_event_ns;
-    mmi_timer linger_timer, drops_timer, tick_timer, stop_timer;
+    mmi_timer linger_timer, drops_timer, tick_timer, stop_timer, expire_timer;
+    bool expiring;                 /* expire_timer is set: there may be messages that expire */
 } mmi_socket;
+
+/* socket/expire.c */
+void mmi_socket_expiring(mmi_socket *s);   /* a message that expires was accepted */
+/* So many were taken out of what that pipe has (NULL: of what the socket has): there is room now. */
+void mmi_socket_expired(mmi_socket *s, mmi_pipe *p, uint32_t count);
+void mmi_socket_expire_front(mmi_socket *s, mmi_pipe *p);   /* before a write of what that pipe has */
 
 /* socket/ready.c */
 void mmi_socket_touch(mmi_socket *s);              /* readiness may have changed: settle looks */

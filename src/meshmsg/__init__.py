@@ -21,6 +21,7 @@ from meshmsg._binding.errors import RefusedError as RefusedError
 from meshmsg._binding.errors import ResourceError as ResourceError
 from meshmsg._binding.errors import TimedOutError as TimedOutError
 from meshmsg._binding.errors import TooLargeError as TooLargeError
+from meshmsg._binding.errors import UndeliveredError as UndeliveredError
 from meshmsg._binding.errors import UsageError as UsageError
 from meshmsg._binding.errors import WouldBlockError as WouldBlockError
 from meshmsg._binding.message import Message as Message
@@ -34,6 +35,7 @@ from meshmsg._binding.snapshots import EventKind as EventKind
 from meshmsg._binding.snapshots import Reason as Reason
 from meshmsg._binding.snapshots import Stats as Stats
 from meshmsg._hints.absent_names import module_hint as _module_hint
+from meshmsg._roles.dead_letters import DeadLetter as DeadLetter
 from meshmsg._roles.delivery import LeasedMessage as LeasedMessage
 from meshmsg._roles.drain_report import DrainReport as DrainReport
 from meshmsg._roles.stopping import StoppedPeer as StoppedPeer
@@ -60,6 +62,7 @@ from meshmsg._security.tls import Tls as Tls
 from meshmsg._socket.engine import Engine as Engine
 from meshmsg._socket.options import SocketOptions as SocketOptions
 from meshmsg._sync.poller import Poller as Poller
+from meshmsg._sync.receipts import Receipt as Receipt
 from meshmsg._sync.request import Req as Req
 from meshmsg._sync.roles import Bus as Bus
 from meshmsg._sync.roles import Dealer as Dealer
@@ -94,6 +97,7 @@ __all__ = [
     "Bus",
     "ClosedError",
     "Curve",
+    "DeadLetter",
     "Dealer",
     "Deny",
     "DrainReport",
@@ -124,6 +128,7 @@ __all__ = [
     "Pull",
     "Push",
     "Reason",
+    "Receipt",
     "RefusedError",
     "Rep",
     "Req",
@@ -143,6 +148,7 @@ __all__ = [
     "TimedOutError",
     "Tls",
     "TooLargeError",
+    "UndeliveredError",
     "UsageError",
     "WouldBlockError",
     "XPub",

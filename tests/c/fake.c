@@ -6,6 +6,7 @@
 #include "fake.h"
 
 #include "base/limits.h"
+#include "queue/backlog.h"
 
 static uint64_t fake_last_id = 100;
 
@@ -68,7 +69,8 @@ fake_open_with(int role, uint32_t overflow, uint32_t queue_messages, uint32_t fl
                                 .opts = &s->opts,
                                 .random = fake_random,
                                 .event = fake_event,
-                                .deferred = fake_deferred };
+                                .deferred = fake_deferred,
+                                .expired = mmi_drop_expired };
     s->state = calloc(1, s->ops->sock_size);
     CHECK(s->state != NULL);
     CHECK_INT(s->ops->init(s->state, &s->host), MM_OK);
@@ -339,7 +341,8 @@ fake_dropped(const fake_sock *s)
     const mm_stats *st = &s->stats;
     return st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone + st->dropped_closed +
            st->dropped_late + st->dropped_filtered + st->dropped_malformed +
-           st->dropped_unencodable + st->dropped_conflated;
+           st->dropped_unencodable + st->dropped_conflated + st->dropped_expired +
+           st->dropped_attempts + st->dead_messages;
 }
 
 uint64_t
@@ -349,7 +352,7 @@ fake_queued(const fake_sock *s)
     for (uint32_t i = 0; i < s->pipe_count; i++) {
         count += s->pipes[i]->pipe.inbox.count + s->pipes[i]->pipe.outbox.count;
     }
-    count += s->ops->backlog != NULL ? s->ops->backlog(s->state, &bytes) : 0;
+    count += s->host.back != NULL ? mmi_back_count(s->host.back, &bytes) : 0;
     count += s->ops->unclaimed != NULL ? s->ops->unclaimed(s->state, &bytes) : 0;
     return count;
 }

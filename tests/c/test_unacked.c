@@ -17,7 +17,7 @@ begin(uint64_t credit)
 {
     uint64_t newly;
     mmi_ring_init(&outbox, LIMIT, BYTES);
-    mmi_unacked *u = mmi_unacked_new(&outbox, 77);
+    mmi_unacked *u = mmi_unacked_new(&outbox, NULL, 77);
     const mmi_ack first = { .limit = credit };
     CHECK(u != NULL && outbox.count_max == 0);
     CHECK_INT(mmi_unacked_ack(u, &first, &newly), MM_OK);

@@ -6,6 +6,7 @@
  * Law: what one wire cannot say is refused or counted, and nothing else is lost or changed.
  */
 #include "base/limits.h"
+#include "queue/backlog.h"
 #include "wire/sp/reader.h"
 #include "fake.h"
 
@@ -291,9 +292,9 @@ test_without_memory_what_is_left_of_a_segment_stays(void)
     mm_test_alloc_fail(1);   /* the first message, when the peer comes */
     p = fake_connect(s);
     uint64_t bytes;
-    CHECK_INT(s->ops->backlog(s->state, &bytes), 3);
+    CHECK_INT(mmi_back_count(s->host.back, &bytes), 3);
     int64_t failures = 0;
-    for (int64_t n = 1; s->ops->backlog(s->state, &bytes) > 0; n = failures % 5 + 1) {
+    for (int64_t n = 1; mmi_back_count(s->host.back, &bytes) > 0; n = failures % 5 + 1) {
         CHECK_INT(fake_queued(s) + s->stats.dropped_unencodable, 3);
         mm_test_alloc_fail(n);
         s->ops->out(s->state, &p->pipe);

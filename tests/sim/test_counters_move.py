@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import meshmsg as mm
 from meshmsg.testing import SimFaults
-from tests.support.room import UP, all_there, pipeline, room
+from tests.support.room import UP, Room, all_there, pipeline, room
 from tests.support.stalled import FRAME_COST, PATIENCE_S, stalled
 
 Moved = dict[str, int]
@@ -291,6 +292,50 @@ def only_the_newest_is_kept() -> mm.Stats:
         return sub.stats()
 
 
+@scene(dropped_expired=3, sent_messages=4, written_messages=1, queued_out_messages=0)
+def the_time_of_some_is_over_before_anybody_comes() -> mm.Stats:
+    """Of three; the fourth has no end."""
+    with room() as r:
+        push = r.open("Push", engine=r.hub, bind=UP, delivery="at_least_once")
+        pull = r.open("Pull", connect=push.endpoint, prefetch=1, ack="manual")
+        push.send(b"x", timeout=PATIENCE_S)
+        message = pull.recv(timeout=PATIENCE_S)
+        for ttl in (1, 2, 1):
+            push.send(b"x", ttl=ttl, timeout=PATIENCE_S)
+        r.world.run(5)
+        assert message.ack()
+        return push.stats()
+
+
+def given_back(r: Room, **options: Any) -> Any:
+    """A Push whose message is given back twice."""
+    push = r.open("Push", engine=r.hub, bind=UP, delivery="at_least_once", **options)
+    pull = r.open("Pull", connect=push.endpoint, ack="manual")
+    push.send(b"x", timeout=PATIENCE_S)
+    for _ in range(2):
+        assert pull.recv(timeout=PATIENCE_S).nack()
+    r.world.run(1)
+    return push
+
+
+@scene(dropped_attempts=1, redelivered_messages=2, written_messages=2, sent_messages=1)
+def nobody_wants_it() -> mm.Stats:
+    """Twice is often enough."""
+    with room() as r:
+        stats: mm.Stats = given_back(r, max_attempts=2).stats()
+        return stats
+
+
+@scene(dead_messages=1, redelivered_messages=2, written_messages=2, dropped_attempts=0)
+def nobody_wants_it_and_it_is_kept() -> mm.Stats:
+    """As a dead letter, also once it was taken."""
+    with room() as r:
+        push = given_back(r, max_attempts=2, dead_letter="keep")
+        assert push.dead_letters() == [b"x"]
+        stats: mm.Stats = push.stats()
+        return stats
+
+
 @scene(sent_messages=4, sent_bytes=6, written_messages=4, queued_out_messages=0)
 def an_xsub_subscribes_by_message() -> mm.Stats:
     """Each is sent, and gone: as a command to every peer, also to those to come."""
@@ -342,9 +387,10 @@ def test_a_scene_moves_its_counters_and_keeps_the_books(name: str) -> None:
     if name in FAN_OUT:
         return
     sent_and_dropped = stats.dropped if stats.sent_messages and not stats.parsed_messages else 0
+    sent_and_dropped += stats.dead_messages
     to_be_written = stats.sent_messages + stats.redelivered_messages
     assert to_be_written == stats.written_messages + sent_and_dropped + stats.queued_out_messages
-    received_and_dropped = stats.dropped - sent_and_dropped
+    received_and_dropped = stats.dropped + stats.dead_messages - sent_and_dropped
     assert (
         stats.parsed_messages
         == stats.received_messages

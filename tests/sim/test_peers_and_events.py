@@ -84,6 +84,7 @@ NOT_OF_AN_ENDPOINT = (
     mm.EventKind.DROPPED,
     mm.EventKind.LATE_REPLY,
     mm.EventKind.CERT_EXPIRES,
+    mm.EventKind.DEAD_LETTER,
 )
 HAPPENED: dict[mm.EventKind, Callable[[Room], Any]] = {}
 
@@ -226,6 +227,17 @@ def _unacked(r: Room) -> Any:
     push = r.open("Push", engine=r.hub, bind=UP, delivery="at_least_once")
     r.open("Pull", connect=f"sp+{push.endpoint}")
     push.wait_for_peers(timeout=PATIENCE_S)
+    return push
+
+
+@happens(mm.EventKind.DEAD_LETTER)
+def _dead(r: Room) -> Any:
+    push = r.open("Push", engine=r.hub, bind=UP, delivery="at_least_once", dead_letter="keep")
+    pull = r.open("Pull", connect=push.endpoint, prefetch=1, ack="manual")
+    push.send(b"x", timeout=PATIENCE_S)
+    assert pull.recv(timeout=PATIENCE_S) == b"x"
+    push.send(b"x", ttl=1, timeout=PATIENCE_S)
+    r.world.run(2)
     return push
 
 

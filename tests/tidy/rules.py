@@ -250,6 +250,12 @@ def deep(kind: type) -> list[str]:
     return [f"{kind}: {written}"] if len(written) > MRO_MAX else []
 
 
+def is_overload(child: ast.AST) -> bool:
+    """Whether it only tells types: what it does, the function itself says."""
+    marks = getattr(child, "decorator_list", [])
+    return any(isinstance(mark, ast.Name) and mark.id == "overload" for mark in marks)
+
+
 def undocumented(path: str, text: str) -> list[str]:
     """Modules, public classes and their public methods have docstrings."""
     tree = ast.parse(text)
@@ -263,6 +269,7 @@ def undocumented(path: str, text: str) -> list[str]:
                 continue  # its docstring is its form's
             if (
                 isinstance(child, kinds)
+                and not is_overload(child)
                 and not child.name.startswith("_")
                 and not ast.get_docstring(child)
             ):

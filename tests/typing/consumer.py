@@ -68,8 +68,8 @@ def buffers() -> None:
         pub.send_frames([b"head", wide], topic=b"t")
         req.request(wide)
         router.send(wide, to=b"me")
-        push.send("text")  # type: ignore[arg-type]
-        push.send([b"x"])  # type: ignore[arg-type]
+        push.send("text")  # type: ignore[call-overload]
+        push.send([b"x"])  # type: ignore[call-overload]
         push.send_many(["text"])  # type: ignore[list-item]
 
 
@@ -77,7 +77,7 @@ async def awaited_buffers(push: aio.Push, pub: aio.Pub) -> None:
     """The same."""
     await push.send(numpy.arange(4.0))
     await pub.send_frames([array("d")], topic="t")
-    await push.send("text")  # type: ignore[arg-type]
+    await push.send("text")  # type: ignore[call-overload]
 
 
 def batches() -> None:
@@ -148,7 +148,7 @@ def mistakes() -> None:
     not."""
     mm.Push(overflow="sometimes")  # type: ignore[arg-type]
     mm.Push(owerflow="block")  # type: ignore[call-arg]
-    mm.Push().send("text")  # type: ignore[arg-type]
+    mm.Push().send("text")  # type: ignore[call-overload]
     mm.Push().recv()  # type: ignore[attr-defined]
     mm.Poller([1.0])  # type: ignore[type-var]
     mm.Poller[mm.Pull]().add(mm.Pull(), 1)  # type: ignore[arg-type]
@@ -159,7 +159,7 @@ def mistakes() -> None:
     mm.Surveyor().send(b"q")  # type: ignore[attr-defined]
 
 
-class CountingPush(mm.Push):
+class CountingDealer(mm.Dealer):
     """A user's class that overrides a verb."""
 
     count = 0

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from meshmsg import _mm
 from meshmsg._binding.errors import CLASSES, ERRNOS, MeshError
-from meshmsg._hints.wrong_role import MESSAGE_OPTIONS
+from meshmsg._hints.wrong_role import MESSAGE_OPTIONS, SEND_OPTIONS
 from meshmsg._hints.wrong_role import wrong_send_of as wrong
 from meshmsg._mm import ffi as ffi
 from meshmsg._mm import lib as lib
@@ -57,9 +57,10 @@ def sends_natively(method: _Method) -> _Method:
 
     Awaited, a coroutine without a frame does so (csrc/binding/coroutine.h).
     """
-    topics = "topic" in method.__annotations__
-    names = ("timeout", *(("topic",) if topics else ()), *MESSAGE_OPTIONS)
-    made: _Method = native.send_method(method, names, iscoroutinefunction(method), wrong(topics))
+    own = [name for name in SEND_OPTIONS if name in method.__annotations__]
+    names = ("timeout", *own, *MESSAGE_OPTIONS)
+    checks = iscoroutinefunction(method), wrong("topic" in own)
+    made: _Method = native.send_method(method, names, *checks)
     return made
 
 

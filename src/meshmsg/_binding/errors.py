@@ -120,6 +120,21 @@ class RefusedError(PeerError):
         self.reason = reason
 
 
+class UndeliveredError(MeshError):
+    """A message was accepted, and will not be acknowledged (`Receipt`).
+
+    Attributes:
+        reason: "expired" (`ttl=`), "attempts" (`max_attempts=`), "dropped" (by the socket, with an
+            event), or "unknown": it was written to a peer that cannot acknowledge.
+    """
+
+    def __init__(
+        self, message: str = "", *, code: int = 0, address: str = "", reason: str = ""
+    ) -> None:
+        super().__init__(message, code=code, address=address)
+        self.reason = reason
+
+
 class TooLargeError(MeshError, ValueError):
     """A message is over a limit.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from meshmsg._binding.core import ESTATE, lib, native
 from meshmsg._binding.data import Data, Question, buffer_of, bytes_of, extent_of, question_of
 from meshmsg._binding.errors import ClosedError, MeshError, TooLargeError, UsageError
-from meshmsg._binding.note import NOTHING, MessageOptions, Note, decode
+from meshmsg._binding.note import NOTHING, MessageOptions, Note, decode, with_note
 from meshmsg._binding.peer import Peer, PeerName, known_peer, peer_name
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class Request(FullMessage):
         answer: Question = question_of(frames, "reply_frames", "reply")
         socket = self._way.about()[0] if options else None
         if socket is not None:
-            answer = socket._with_note(answer, options)
+            answer = with_note(socket._handle, answer, options)
         sent: bool | int = self._way.reply(answer)
         if sent.__class__ is not bool:
             self._refuse(int(sent), *extent_of(answer))

@@ -7,12 +7,14 @@ or is of nobody: items of another id are left out.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypedDict
 
-from meshmsg._binding.core import lib
+from meshmsg._binding.core import lib, raise_for
+from meshmsg._binding.data import Question, size_of
 from meshmsg._binding.errors import TooLargeError, UsageError
 
 NOTE_MAX: int = lib.MM_META_SIZE_MAX
@@ -26,6 +28,7 @@ _TIMESTAMP, _EXPIRES, _KEY, _TEXT, _OCTETS = range(1, 6)
 _TIME_SIZE = 8
 _HEAD_SIZE = 3
 _NS = 1_000_000_000
+_MS = 1000
 
 
 class MessageOptions(TypedDict, total=False):
@@ -131,6 +134,25 @@ def encode(
     if len(octets) > NOTE_MAX:
         raise _too_large(len(octets), "key and headers")
     return octets
+
+
+def note_of(handle: int, options: MessageOptions) -> bytes:
+    """Return the octets of what goes with a message that is sent now; of nothing, none."""
+    if all(value is None for value in options.values()):
+        return b""
+    now_ms = int(lib.mm_wall_ms(handle))
+    raise_for(min(now_ms, 0), "asking for the time")
+    return encode(now_ms / _MS, **options)
+
+
+def with_note(handle: int, question: Question, options: MessageOptions) -> Question:
+    """Return a question or an answer, and what goes with it."""
+    note = note_of(handle, options) if options else b""
+    if not note:
+        return question
+    if isinstance(question, tuple):
+        return question[0], question[1], note
+    return question, array("Q", [size_of(question)]).tobytes(), note
 
 
 def _items(octets: bytes) -> Iterator[tuple[int, bytes]]:

@@ -52,6 +52,8 @@ class EventKind(IntEnum):
             `detail` has its file and the date.
         PEER_UNACKED: A Push with `delivery="at_least_once"` has a peer that cannot acknowledge:
             what it is sent is lost with it.
+        DEAD_LETTER: A message will not be delivered, and waits to be taken (`dead_letter` of Push);
+            told when there was none before.
         PEER_PLAIN: A message with key, headers or times went to a peer without them, as it takes
             none; told once a connection.
     """
@@ -72,6 +74,7 @@ class EventKind(IntEnum):
     CERT_EXPIRES = 14
     PEER_UNACKED = 15
     PEER_PLAIN = 16
+    DEAD_LETTER = 17
 
 
 class Reason(IntEnum):
@@ -246,6 +249,9 @@ class Stats:
         dropped_malformed: Received, and no message for this role.
         dropped_unencodable: Not sent to a peer whose wire, SP, has no words for them.
         dropped_conflated: Dropped as a newer message came, and only that was to be kept.
+        dropped_expired: Dropped as their time was over before they were written (`ttl=`).
+        dropped_attempts: Dropped as they were handed out `max_attempts` times (Push).
+        dead_messages: Not delivered for one of the same two causes, and kept as dead letters.
         acked_messages: Written, and acknowledged (Push with `delivery="at_least_once"`).
         redelivered_messages: Written, and not acknowledged by a peer that was lost or gave them
             back: they are for others.
@@ -289,6 +295,9 @@ class Stats:
     dropped_malformed: int
     dropped_unencodable: int
     dropped_conflated: int
+    dropped_expired: int
+    dropped_attempts: int
+    dead_messages: int
     acked_messages: int
     redelivered_messages: int
     unacked_messages: int
@@ -324,6 +333,8 @@ class Stats:
             + self.dropped_malformed
             + self.dropped_unencodable
             + self.dropped_conflated
+            + self.dropped_expired
+            + self.dropped_attempts
         )
 
     def as_dict(self) -> dict[str, int]:

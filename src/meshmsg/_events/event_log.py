@@ -26,6 +26,7 @@ TROUBLE = (
     EventKind.PEER_UNREAD,
     EventKind.PEER_UNACKED,
     EventKind.PEER_PLAIN,
+    EventKind.DEAD_LETTER,
     EventKind.CERT_EXPIRES,
     EventKind.DROPPED,
     EventKind.ACCEPT_PAUSED,

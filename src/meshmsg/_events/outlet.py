@@ -77,6 +77,8 @@ class Outlet:
         self._loop = loop
         self._due = False
         """Whether the loop was asked to call the function, and has not begun to."""
+        self.on_dead: Callable[[int], None] | None = None
+        """Gives dead letters to where they go, by the handle of the socket."""
         self._log = EventLog(name, limits)
         self._log_seq = self._call_seq = 1
         self._lock = threading.RLock()
@@ -88,7 +90,7 @@ class Outlet:
     def after_fork(self) -> None:
         """In the child: the lock may be held by a thread that is not here."""
         self._lock = threading.RLock()
-        self._on_event = None
+        self._on_event = self.on_dead = None
         self._watchers = weakref.WeakSet()
 
     def log_new(self) -> None:
@@ -119,7 +121,18 @@ class Outlet:
         """Log what is new, and call who wants to know; by the thread that tells."""
         self._log_since(records.put)
         self._tell_function()
+        self._give_dead()
         self.ring()
+
+    def _give_dead(self) -> None:
+        """Have dead letters given out, here or in the loop."""
+        if self.on_dead is None:
+            return
+        if self._loop is None:
+            self.on_dead(self.handle)
+            return
+        with suppress(RuntimeError):  # the loop was closed: nobody is there to take them
+            self._loop.call_soon_threadsafe(self.on_dead, self.handle)
 
     def ring(self) -> None:
         """Tell those that watch that there is something new."""
@@ -130,6 +143,8 @@ class Outlet:
 
     def finish(self) -> None:
         """The socket is about to be closed: keep what it remembers, and was not told yet."""
+        if self.on_dead is not None and self._loop is None:
+            self.on_dead(self.handle)
         lib.mm_socket_events(self.handle, 1, ffi.NULL, 0, ffi.new("uint64_t *"))  # drops are told
         code, found, _ = read_events(self.handle, 1 if self.is_heard() else self._log_seq)
         self._last = found if code == 0 else self._last

@@ -44,9 +44,13 @@ _ARGUMENTS: dict[str, str] = {
     "copy": "what is sent is copied, and may be changed afterwards",
     "track": "drain() tells what has arrived",
     "topic": 'a topic is of Pub and XPub: send(data, topic="...")',
+    "confirm": 'receipts are of Push: Push(delivery="at_least_once").send(data, confirm=True)',
     "to": "an identity is of Router: send(data, to=...)",
 }
 """Arguments of `send` that other libraries, or other roles, have."""
+
+SEND_OPTIONS = ("topic", "confirm")
+"""Arguments that the `send` of some roles has."""
 
 MESSAGE_OPTIONS = ("key", "headers", "ttl", "timestamp")
 """Arguments of each `send` that say what goes with the message (`MessageOptions`)."""

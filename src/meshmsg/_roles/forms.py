@@ -20,6 +20,14 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.message import ROUTED, Message
+from meshmsg._roles.dead_letters import (
+    DeadLetter,
+    DeadLetters,
+    check_attempts,
+    dead_letter_flags,
+    take_dead_letters,
+    undertaker,
+)
 from meshmsg._roles.delivery import (
     Ack,
     Delivery,
@@ -52,6 +60,13 @@ class PushForm(Inbox[Message]):
             "at_least_once": it is kept until its peer acknowledged it, and goes to another one if
             that peer is lost first. For peers of meshmsg; `peers()` and an event say which do not
             acknowledge.
+        max_attempts: How often a message is handed out before it is a dead letter; None: no limit.
+            A receiver that closes in order does not count.
+        dead_letter: Where messages go that will not be delivered: handed out `max_attempts` times,
+            or expired (`ttl=`). A function of a `DeadLetter`, called by a thread of the engine's
+            (for asyncio by the loop); a socket of threads, which is sent each with headers that
+            say why; "keep": they wait for `dead_letters()`, within the limits of a queue. None:
+            they are dropped, counted and told.
     """
 
     _role: ClassVar[int] = lib.MM_PUSH
@@ -63,11 +78,43 @@ class PushForm(Inbox[Message]):
         bind: str | Iterable[str] | None = None,
         connect: str | Iterable[str] | None = None,
         delivery: Delivery = "at_most_once",
+        max_attempts: int | None = None,
+        dead_letter: DeadLetters | None = None,
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
         """Open the socket; what is taken and raised is said of its class."""
-        self._open(options, engine, bind, connect, flags=delivery_flags(delivery))
+        flags = delivery_flags(delivery)
+        if max_attempts is not None and not flags:
+            raise UsageError('max_attempts is for a Push with delivery="at_least_once"')
+        self._open(
+            options,
+            engine,
+            bind,
+            connect,
+            flags=flags | dead_letter_flags(dead_letter),
+            max_attempts=check_attempts(max_attempts),
+            on_dead=undertaker(type(self).__name__, dead_letter, engine),
+        )
+
+    def dead_letters(self, most: int | None = None) -> list[DeadLetter]:
+        """Take the dead letters that wait, the oldest first (`dead_letter="keep"`).
+
+        Never blocks. Thread-safe: yes; each is given to one caller.
+
+        Args:
+            most: How many at most; None: all.
+
+        Returns:
+            What there is, maybe nothing. The event DEAD_LETTER says that there is something.
+
+        Raises:
+            ClosedError: The socket was closed; what nobody took was dropped, and counted.
+        """
+        try:
+            return take_dead_letters(self._handle, most)
+        except MeshError as error:
+            raise self._error(error.code, "taking dead letters") from None
 
 
 class PullForm(Inbox[Message]):

@@ -14,7 +14,6 @@ from meshmsg._binding.core import EREFUSED, Slot, error_for, lib, native
 from meshmsg._binding.errors import MeshError, TooLargeError
 from meshmsg._binding.message import REQUESTS, Message, Request
 from meshmsg._hints.plural import counted
-from meshmsg._roles.noted import with_note
 from meshmsg._roles.stopping import stop_receiving
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.engine import Engine
@@ -103,7 +102,6 @@ class RepForm(Inbox[Request]):
     _receives = True
     _form = REQUESTS
     _reply_error = reply_error
-    _with_note = with_note
     fileno = fileno
     stop_receiving = stop_receiving
 
@@ -119,7 +117,6 @@ class RespondentForm(Inbox[Request]):
     _receives = True
     _form = REQUESTS
     _reply_error = reply_error
-    _with_note = with_note
     fileno = fileno
     stop_receiving = stop_receiving
 

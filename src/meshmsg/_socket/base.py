@@ -13,7 +13,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from meshmsg._binding.core import NativeSocket, error_for, ffi, lib, raise_for
@@ -116,9 +116,12 @@ class SocketBase(NativeSocket, metaclass=Listed):
         identity: bytes = b"",
         flags: int = 0,
         prefetch: int = 0,
+        max_attempts: int = 0,
+        on_dead: Callable[[int], None] | None = None,
     ) -> None:
         opts = build_options(self._role, options, identity=identity, flags=flags)
         opts.prefetch = prefetch
+        opts.max_attempts = max_attempts
         self._handle = 0
         self._opts = opts
         self._bound: list[tuple[str, str]] = []
@@ -136,9 +139,12 @@ class SocketBase(NativeSocket, metaclass=Listed):
         self._guard = Guard(own, self._engine._security_of_sockets() if own is None else None)
         on_event = options.get("on_event")
         check_on_event(on_event, simulated=self._slice_ms == 0)
-        loop = self._loop_of_events("on_event=") if on_event is not None else None
+        functions = {"on_event=": on_event, "dead_letter=": on_dead}
+        called = [name for name, function in functions.items() if function is not None]
+        loop = self._loop_of_events(called[0]) if called else None
         limits = {name: int(getattr(opts, name)) for name in LIMITS}
         self._outlet = Outlet(type(self).__name__, on_event, loop, limits)
+        self._outlet.on_dead = on_dead
         out = ffi.new("mm_handle *")
         try:
             rc = lib.mm_socket_open(self._engine._handle, self._role, opts, out)
@@ -148,7 +154,7 @@ class SocketBase(NativeSocket, metaclass=Listed):
             self._handle = out[0]
             self._opened()
             _alive.add(self)
-            self._tell_events(needed=on_event is not None)
+            self._tell_events(needed=bool(called))
             self._attach(bind, connect)
         except BaseException:  # of a signal's function, too, wherever it came
             self._handle = out[0]

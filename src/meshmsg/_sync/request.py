@@ -29,9 +29,8 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError, PeerError, RefusedError, TimedOutError, TooLargeError
 from meshmsg._binding.message import Message, classes_of_peers
-from meshmsg._binding.note import MessageOptions
+from meshmsg._binding.note import MessageOptions, with_note
 from meshmsg._roles.attempts import NO_RETRY, Attempts, lost
-from meshmsg._roles.noted import with_note
 from meshmsg._roles.questions import ReqForm, refused
 from meshmsg._socket.clock import LEAST_S, now_of
 from meshmsg._sync.sending import drain
@@ -84,7 +83,7 @@ class Req(ReqForm, Socket[Message]):
         body: bytes = (
             data if data.__class__ is bytes else bytes_of(data)  # pyright: ignore[reportAssignmentType]
         )
-        question = with_note(self, body, options) if options else body
+        question = with_note(self._handle, body, options) if options else body
         if retries != 0 or deadline is not None:
             return self._ask_again(question, timeout, retries, deadline)
         try:
@@ -123,7 +122,9 @@ class Req(ReqForm, Socket[Message]):
             TooLargeError: Over message_size_max or frames_max, with the two frames of its envelope.
             TimedOutError, RefusedError, PeerError, ClosedError: As `request`.
         """
-        question = with_note(self, question_of(frames, "request_frames", "request"), options)
+        question = with_note(
+            self._handle, question_of(frames, "request_frames", "request"), options
+        )
         return self._ask_again(question, timeout, retries, deadline)
 
     def _ask_again(

@@ -19,6 +19,7 @@ from meshmsg._sync.batches import recv_batch
 from meshmsg._sync.publishing import send as publish
 from meshmsg._sync.publishing import send_frames as publish_frames
 from meshmsg._sync.publishing import wait_for_subscribed, wait_for_subscribers
+from meshmsg._sync.receipts import send as send_with_receipt
 from meshmsg._sync.receiving import iterate, recv, recv_frames, recv_many
 from meshmsg._sync.sending import (
     drain,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Push(forms.PushForm, Socket[Message]):
-    send = send
+    send = send_with_receipt
     send_many = send_many
     send_frames = send_frames
     send_batch = send_batch

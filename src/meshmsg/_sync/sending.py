@@ -22,10 +22,9 @@ from meshmsg._binding.core import (
 )
 from meshmsg._binding.data import Data, buffer_of, bytes_of, pack_frames, size_of
 from meshmsg._binding.errors import MeshError, TimedOutError, WouldBlockError
-from meshmsg._binding.note import MessageOptions
+from meshmsg._binding.note import MessageOptions, note_of
 from meshmsg._roles.arrays import array_error, arrays_in
 from meshmsg._roles.drain_report import DrainReport, drain_of
-from meshmsg._roles.noted import note_of
 from meshmsg._roles.unsent import Taken, no_room_after, tell_unsent
 from meshmsg._socket.causes import about
 from meshmsg._socket.clock import LEAST_S
@@ -71,7 +70,7 @@ def send_packed(
     options: MessageOptions,
 ) -> None:
     """Send frames that were packed, and what goes with them."""
-    note = buffer_of(note_of(self, options))
+    note = buffer_of(note_of(self._handle, options))
     body, _, count = packed
     sending(
         self,

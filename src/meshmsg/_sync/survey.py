@@ -20,8 +20,7 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.message import WHOLE, Message
-from meshmsg._binding.note import MessageOptions
-from meshmsg._roles.noted import with_note
+from meshmsg._binding.note import MessageOptions, with_note
 from meshmsg._roles.questions import SurveyorForm
 from meshmsg._roles.surveys import OVER, Outcome, check_survey, count_late
 from meshmsg._sync.sending import drain, sending
@@ -178,7 +177,7 @@ class Surveyor(SurveyorForm, Socket[Message]):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
-        return self._ask(with_note(self, bytes_of(question), options), deadline, expect)
+        return self._ask(with_note(self._handle, bytes_of(question), options), deadline, expect)
 
     def survey_frames(
         self,
@@ -211,7 +210,7 @@ class Surveyor(SurveyorForm, Socket[Message]):
             TooLargeError: Over message_size_max or frames_max, with the two frames of the envelope.
         """
         question = question_of(frames, "survey_frames", "survey")
-        return self._ask(with_note(self, question, options), deadline, expect)
+        return self._ask(with_note(self._handle, question, options), deadline, expect)
 
     def _ask(self, question: Question, deadline: float, expect: int | None) -> Survey:
         wanted = check_survey(deadline, expect)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from meshmsg._hints.absent_names import module_hint as _module_hint
 from meshmsg._hints.words import ASYNCIO_HINTS as _HINTS
+from meshmsg.aio._receipts import Receipt as Receipt
 from meshmsg.aio._request import Req as Req
 from meshmsg.aio._roles import Bus as Bus
 from meshmsg.aio._roles import Dealer as Dealer
@@ -36,6 +37,7 @@ __all__ = [
     "Pub",
     "Pull",
     "Push",
+    "Receipt",
     "Rep",
     "Req",
     "Respondent",

@@ -20,9 +20,8 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import PeerError, TimedOutError
 from meshmsg._binding.message import Message, classes_of_peers
-from meshmsg._binding.note import MessageOptions
+from meshmsg._binding.note import MessageOptions, with_note
 from meshmsg._roles.attempts import NO_RETRY, Attempts, lost
-from meshmsg._roles.noted import with_note
 from meshmsg._roles.questions import ReqForm, refused
 from meshmsg.aio._loop import READABLE, Due, Waiter
 from meshmsg.aio._sending import drain, sending
@@ -80,7 +79,7 @@ class Req(ReqForm, Socket[Message]):
         body: bytes = (
             data if data.__class__ is bytes else bytes_of(data)  # pyright: ignore[reportAssignmentType]
         )
-        question = with_note(self, body, options) if options else body
+        question = with_note(self._handle, body, options) if options else body
         if retries != 0 or deadline is not None:
             return await self._ask_again(question, timeout, retries, deadline)
         try:
@@ -118,7 +117,9 @@ class Req(ReqForm, Socket[Message]):
             TooLargeError: Over message_size_max or frames_max, with the two frames of its envelope.
             TimedOutError, RefusedError, PeerError, ClosedError: As `request`.
         """
-        question = with_note(self, question_of(frames, "request_frames", "request"), options)
+        question = with_note(
+            self._handle, question_of(frames, "request_frames", "request"), options
+        )
         return await self._ask_again(question, timeout, retries, deadline)
 
     async def _ask_again(

@@ -21,6 +21,7 @@ from meshmsg.aio._batches import recv_batch
 from meshmsg.aio._publishing import publish_on, wait_for_subscribed, wait_for_subscribers
 from meshmsg.aio._publishing import send as publish
 from meshmsg.aio._publishing import send_frames as publish_frames
+from meshmsg.aio._receipts import send as send_with_receipt
 from meshmsg.aio._receiving import iterate, next_on, recv, recv_frames, recv_many, recv_on, step
 from meshmsg.aio._sending import (
     drain,
@@ -41,7 +42,7 @@ native.async_rests({"send": send_on, "publish": publish_on, "recv": recv_on, "ne
 
 
 class Push(forms.PushForm, Socket[Message]):
-    send = send
+    send = send_with_receipt
     send_many = send_many
     send_frames = send_frames
     send_batch = send_batch

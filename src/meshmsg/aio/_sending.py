@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from meshmsg._binding.core import EAGAIN, ffi, lib, native, sends_natively, to_ms
 from meshmsg._binding.data import Data, buffer_of, bytes_of, pack_frames, size_of
 from meshmsg._binding.errors import MeshError, TimedOutError, WouldBlockError
-from meshmsg._binding.note import MessageOptions
+from meshmsg._binding.note import MessageOptions, note_of
 from meshmsg._roles.arrays import array_error, arrays_in
 from meshmsg._roles.drain_report import DrainReport, drain_of
-from meshmsg._roles.noted import note_of
 from meshmsg._roles.unsent import Taken, no_room_after, tell_unsent
 from meshmsg._socket.causes import about
 from meshmsg._socket.signature import verb
@@ -36,7 +35,7 @@ async def send_packed(
 ) -> None:
     """Send frames that were packed, and what goes with them."""
     to_ms(timeout)  # refuses what is no time
-    note = buffer_of(note_of(self, options))
+    note = buffer_of(note_of(self._handle, options))
     body, _, count = packed
     if is_due():
         await share()

@@ -24,8 +24,7 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.message import WHOLE, Message
-from meshmsg._binding.note import MessageOptions
-from meshmsg._roles.noted import with_note
+from meshmsg._binding.note import MessageOptions, with_note
 from meshmsg._roles.questions import SurveyorForm
 from meshmsg._roles.surveys import OVER, Outcome, check_survey, count_late
 from meshmsg._socket.clock import LEAST_S, now_of
@@ -219,7 +218,7 @@ class Surveyor(SurveyorForm, Socket[Message]):
             TooLargeError: Over message_size_max.
             ClosedError: The socket was closed.
         """
-        return self._survey(with_note(self, bytes_of(question), options), deadline, expect)
+        return self._survey(with_note(self._handle, bytes_of(question), options), deadline, expect)
 
     def survey_frames(
         self,
@@ -250,7 +249,7 @@ class Surveyor(SurveyorForm, Socket[Message]):
             TimedOutError, WouldBlockError, TooLargeError, ClosedError: As `survey`.
         """
         question = question_of(frames, "survey_frames", "survey")
-        return self._survey(with_note(self, question, options), deadline, expect)
+        return self._survey(with_note(self._handle, question, options), deadline, expect)
 
     def _survey(self, question: Question, deadline: float, expect: int | None) -> Survey:
         wanted, handle = check_survey(deadline, expect), self._handle

@@ -1,0 +1,41 @@
+/*
+ * ends/expire.c: the sweep of all queues of a socket for messages that are of no use any more.
+ *
+ * Not here: when there is one (socket/expire.c), the looking (queue/expiry.c).
+ */
+#include "ends/ends.h"
+#include "link/link.h"
+#include "queue/backlog.h"
+#include "queue/expiry.h"
+#include "queue/unacked.h"
+
+enum { EXPIRE_BUDGET = 16 * 1024 };   /* entries a sweep looks at, of a socket */
+
+void
+mmi_socket_expire(mmi_socket *s)
+{
+    mmi_expiry x = { .host = &s->host,
+                     .wall_ns = s->engine->plat.wall_ns(s->engine->plat.self),
+                     .budget = EXPIRE_BUDGET };
+    mmi_engine_materialize(s->engine);
+    if (s->host.back != NULL) {
+        mmi_expiry_sweep(&x, &s->host.back->kept, 0, NULL, &s->host.back->swept);
+        mmi_socket_expired(s, NULL, x.expired);
+    }
+    MMI_LIST_EACH (&s->links, node, after) {
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        mmi_pipe *p = &link->pipe;
+        if (!mmi_link_is_peer(link)) {
+            continue;
+        }
+        uint32_t before = x.expired;
+        mmi_expiry_sweep(&x, &p->outbox, p->pinned, p, &p->swept);
+        mmi_socket_expired(s, p, x.expired - before);
+        /* What is not acknowledged may come back. */
+        x.more |= p->unacked != NULL && mmi_unacked_count(p->unacked) > 0;
+    }
+    s->expiring = false;
+    if (x.more) {
+        mmi_socket_expiring(s);
+    }
+}

@@ -1,0 +1,44 @@
+/*
+ * queue/dead.c: see queue/dead.h.
+ */
+#include "queue/dead.h"
+
+#include "meshmsg_binding.h"
+
+void
+mmi_dead_init(mmi_dead *dead, mmi_proto_host *host)
+{
+    dead->host = host;
+    mmi_ring_init(&dead->letters, host->opts->send_queue_messages,
+                  (size_t)host->opts->send_queue_bytes);
+}
+
+void
+mmi_dead_fini(mmi_dead *dead)
+{
+    mmi_drop_ring(dead->host, &dead->letters);
+}
+
+void
+mmi_dead_add(mmi_dead *dead, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
+{
+    mmi_proto_host *host = dead->host;
+    bool keeps = (host->opts->flags & MM_OPT_KEEP_DEAD) != 0 && m->kind == MMI_MSG_ONE;
+    bool first = dead->letters.count == 0;
+    m->number = why == MMI_DROP_EXPIRED ? MM_DEAD_EXPIRED : MM_DEAD_ATTEMPTS;
+    if (!keeps || mmi_ring_push(&dead->letters, m) != MM_OK) {
+        mmi_drop_of(host, why, p, m);
+        return;
+    }
+    host->stats->dead_messages++;
+    if (first) {
+        host->event(host, MM_EVENT_DEAD_LETTER, MM_REASON_NONE, p != NULL ? p->id : 0, 1,
+                    "a message will not be delivered, and waits to be taken (dead_letter)");
+    }
+}
+
+mmi_msg *
+mmi_dead_take(mmi_dead *dead)
+{
+    return mmi_ring_pop(&dead->letters);
+}
