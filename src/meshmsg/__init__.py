@@ -16,6 +16,7 @@ from meshmsg._binding.errors import ClosedError as ClosedError
 from meshmsg._binding.errors import ForkedError as ForkedError
 from meshmsg._binding.errors import InsecureBindError as InsecureBindError
 from meshmsg._binding.errors import MeshError as MeshError
+from meshmsg._binding.errors import OutsideWindowError as OutsideWindowError
 from meshmsg._binding.errors import PeerError as PeerError
 from meshmsg._binding.errors import RefusedError as RefusedError
 from meshmsg._binding.errors import ResourceError as ResourceError
@@ -32,6 +33,9 @@ from meshmsg._binding.snapshots import Event as Event
 from meshmsg._binding.snapshots import EventKind as EventKind
 from meshmsg._binding.snapshots import Reason as Reason
 from meshmsg._binding.snapshots import Stats as Stats
+from meshmsg._dedupe.memory import MemoryDedupeWindow as MemoryDedupeWindow
+from meshmsg._dedupe.window import DedupeTransaction as DedupeTransaction
+from meshmsg._dedupe.window import DedupeWindow as DedupeWindow
 from meshmsg._hints.absent_names import module_hint as _module_hint
 from meshmsg._roles.delivery import LeasedMessage as LeasedMessage
 from meshmsg._roles.drain_report import DrainReport as DrainReport
@@ -94,6 +98,8 @@ __all__ = [
     "ClosedError",
     "Curve",
     "Dealer",
+    "DedupeTransaction",
+    "DedupeWindow",
     "Deny",
     "DrainReport",
     "Engine",
@@ -105,10 +111,12 @@ __all__ = [
     "Later",
     "LeasedMessage",
     "Local",
+    "MemoryDedupeWindow",
     "MeshError",
     "Message",
     "MessageBatch",
     "NONE",
+    "OutsideWindowError",
     "Pair",
     "Peer",
     "PeerError",
