@@ -288,4 +288,4 @@ def test_the_limits_are_documented() -> None:
     for value in (limits.LIMIT, limits.LIMIT_MAX, limits.CONNECTIONS_MAX, tables.NAME_MAX):
         assert re.search(rf"\b{value:,}\b", page), value
     assert tables.TRIM_SHARE == 16
-    assert "a sixteenth" in page
+    assert "A sixteenth" in page
