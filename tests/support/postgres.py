@@ -79,6 +79,6 @@ def server() -> Iterator[str]:
 
 def _ready(data: str) -> bool:
     """Whether its file says so; the last line of it is its state."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, IndexError):  # not there, or empty yet
         return Path(f"{data}/postmaster.pid").read_text().splitlines()[-1].strip() == "ready"
     return False

@@ -5,10 +5,15 @@ Not here: the windows (src/meshmsg/_dedupe).
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import meshmsg as mm
+from tests.support.pairs import WAIT_S
+from tests.support.together import together
 
+T = TypeVar("T")
 SENDER = 2**64 - 5
 """The connection of a sender; the largest ones are negative in a database."""
 
@@ -40,3 +45,15 @@ def do(window: mm.DedupeWindow, connection: Any, number: int, epoch: int = SENDE
         if new:
             effect(connection, number)
     return new
+
+
+def all_at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """Call each in a thread of its own, from one moment on; what they gave, as they ended."""
+    barrier, gave = threading.Barrier(len(calls)), []
+
+    def call(one: Callable[[], T]) -> None:
+        barrier.wait()
+        gave.append(one())
+
+    together([lambda one=one: call(one) for one in calls], WAIT_S)
+    return gave

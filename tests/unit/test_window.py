@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -21,7 +20,7 @@ import pytest
 import meshmsg as mm
 from meshmsg import aio
 from meshmsg._dedupe import limits, tables
-from tests.support.windows import SENDER, do, effect, effects, make_effects
+from tests.support.windows import SENDER, all_at_once, do, effect, effects, make_effects
 
 WAIT_S = 60.0
 SEMANTICS = Path(__file__).resolve().parents[2] / "docs" / "semantics.md"
@@ -261,22 +260,15 @@ def test_asyncio_calls_it_in_a_thread(connection: sqlite3.Connection) -> None:
 
 def test_of_threads_with_one_message_one_does_it(tmp_path: Path) -> None:
     """One window, a connection each; the others wait for its transaction."""
-    window, threads, count = mm.DedupeWindow("orders"), 4, 50
+    window, count = mm.DedupeWindow("orders"), 50
     with closing(sqlite3.connect(tmp_path / "file")) as first:
         make_effects(first)
-    together = threading.Barrier(threads)
 
-    def work() -> None:
+    def work() -> int:
         with closing(sqlite3.connect(tmp_path / "file", timeout=WAIT_S)) as own:
-            together.wait()
-            for number in range(1, count + 1):
-                do(window, own, number)
+            return sum(do(window, own, number) for number in range(1, count + 1))
 
-    workers = [threading.Thread(target=work) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    assert sum(all_at_once([work] * 4)) == count
     with closing(sqlite3.connect(tmp_path / "file")) as last:
         assert effects(last) == list(range(1, count + 1))
 

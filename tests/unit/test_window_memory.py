@@ -5,11 +5,10 @@ Not here: any order of calls (test_window_model.py).
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 import meshmsg as mm
+from tests.support.windows import all_at_once
 
 
 def test_it_remembers_what_was_added() -> None:
@@ -36,18 +35,20 @@ def test_it_forgets_the_oldest_and_tells() -> None:
     assert window.add((1, 10))
 
 
+def test_a_floor_does_not_sink() -> None:
+    """When a smaller number is forgotten behind a larger one."""
+    window = mm.MemoryDedupeWindow(limit=2)
+    assert all(window.add((1, number)) for number in (9, 3, 10, 11))
+    with pytest.raises(mm.OutsideWindowError, match="up to 9"):
+        window.seen((1, 5))
+
+
 def test_of_threads_that_add_one_message_one_is_first() -> None:
     """Each message is new to one of them."""
-    window, threads, count = mm.MemoryDedupeWindow(), 4, 2000
-    together, new = threading.Barrier(threads), []
+    window, count = mm.MemoryDedupeWindow(), 2000
 
-    def work() -> None:
-        together.wait()
-        new.extend([number for number in range(1, count + 1) if window.add((1, number))])
+    def work() -> list[int]:
+        return [number for number in range(1, count + 1) if window.add((1, number))]
 
-    workers = [threading.Thread(target=work) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    new = [number for done in all_at_once([work] * 4) for number in done]
     assert sorted(new) == list(range(1, count + 1))

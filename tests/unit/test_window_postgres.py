@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from meshmsg._dedupe.database import Database
 from meshmsg._dedupe.tables import TRIM_SHARE
 from tests.support.pairs import wait_until
 from tests.support.postgres import USER
-from tests.support.windows import SENDER, do, effect, effects, make_effects
+from tests.support.windows import SENDER, all_at_once, do, effect, effects, make_effects
 
 ONE = (SENDER, 1)
 Connect = Callable[[], Any]
@@ -189,45 +190,55 @@ def test_many_may_make_the_tables(connect: Connect) -> None:
     """At the same moment; PostgreSQL refuses some, and they look again."""
     connections = [connect() for _ in range(4)]
     for name in ("a", "b", "c", "d", "e"):
-        together, said = threading.Barrier(len(connections)), []
-
-        def work(own: Any, name: str = name, together: Any = together, said: Any = said) -> None:
-            together.wait()
-            said.append(do(mm.DedupeWindow(name), own, 1))
-
-        threads = [threading.Thread(target=work, args=(own,)) for own in connections]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        window = mm.DedupeWindow(name)
+        said = all_at_once([lambda own=own, w=window: do(w, own, 1) for own in connections])
         assert sorted(said) == [False, False, False, True]
     assert effects(connect()) == [1] * 5
 
 
-def test_many_work_and_trim_at_the_same_time(connect: Connect) -> None:
-    """Each message once, and the window at its limit in the end."""
-    connections, count = [connect() for _ in range(4)], 40
-    window, together = mm.DedupeWindow("orders", limit=count), threading.Barrier(4)
-    assert do(window, connections[0], 1)
+def test_many_do_and_forget_at_the_same_time(connect: Connect) -> None:
+    """The same messages, and then each its own while all of them trim: each once, in the end."""
+    connections, count, limit = [connect() for _ in range(4)], 40, 20
+    common, small = mm.DedupeWindow("common"), mm.DedupeWindow("small", limit=limit)
 
     def work(own: Any) -> None:
-        together.wait()
         for number in range(1, count + 1):
-            do(window, own, number)
+            do(common, own, number)
         for number in range(1, count + 1):
-            do(window, own, number, epoch=id(own))
+            assert do(small, own, number, epoch=id(own))
 
-    threads = [threading.Thread(target=work, args=(own,)) for own in connections]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert all_at_once([lambda own=own: work(own) for own in connections]) == [None] * 4
     looking = connect()
     assert effects(looking) == sorted(list(range(1, count + 1)) * 5)
-    assert do(window, looking, 1000)
     cursor = looking.cursor()
-    cursor.execute("SELECT COUNT(*) FROM meshmsg_orders_ids")
-    assert cursor.fetchall()[0][0] <= count + count // TRIM_SHARE * len(threads)
+    cursor.execute("SELECT COUNT(*) FROM meshmsg_small_ids")
+    assert cursor.fetchall()[0][0] <= limit + limit // TRIM_SHARE * len(connections)
+
+
+def test_what_ends_while_a_window_is_trimmed_is_not_forgotten(
+    connect: Connect, window: mm.DedupeWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its row has an old place, and is there only when floors were raised and rows are deleted."""
+    slow, quick = connect(), connect()
+    assert do(window, quick, 1)
+    transaction = window.transaction(slow)
+    transaction.__enter__()
+    assert transaction.add((77, 1))
+    assert [do(window, quick, number) for number in range(2, 6)] == [True] * 4
+    run, ended = Database.run, []
+
+    def ending(self: Database, sql: str, *values: int) -> int:
+        if sql.startswith("DELETE FROM meshmsg_orders_ids WHERE place") and not ended:
+            ended.append(sql)
+            transaction._due = False  # it would wait for this trim, in the same thread
+            transaction.__exit__(None, None, None)
+        return run(self, sql, *values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Database, "run", ending)
+        assert do(window, quick, 6)
+    assert ended
+    assert not do(window, quick, 1, epoch=77)
 
 
 def test_a_long_transaction_is_not_forgotten_without_being_told(
