@@ -142,6 +142,26 @@ def test_a_driver_that_does_not_count_is_refused() -> None:
         assert effects(connection.real) == [1]
 
 
+def test_a_driver_that_commits_by_itself_is_refused() -> None:
+    """Where it does not say so before; what was saved so is taken back."""
+
+    class Silent(Disguised):
+        @property
+        def in_transaction(self) -> bool:
+            """As sqlite3 says it."""
+            return self.real.in_transaction
+
+    with closing(Silent("qmark")) as connection:
+        make_effects(connection.real)
+        connection.real.isolation_level = None
+        window = mm.DedupeWindow("orders", paramstyle="qmark")
+        with pytest.raises(mm.UsageError, match="commits each statement by itself"):
+            do(window, connection, 1)
+        connection.real.isolation_level = "DEFERRED"
+        assert do(window, connection, 1)
+        assert effects(connection.real) == [1]
+
+
 @pytest.mark.parametrize("bad", [None, "file.db", 5, sqlite3])
 def test_what_is_no_connection_is_a_type_error(bad: Any) -> None:
     """It has no cursor."""

@@ -186,6 +186,9 @@ def test_a_block_that_ends_the_transaction_is_told(
         with window.transaction(connection) as transaction:
             assert transaction.add(ONE)
             connection.execute(end)
+            with pytest.raises(mm.UsageError, match="was ended in its with block"):
+                transaction.add((SENDER, 2))
+    assert do(window, connection, 2)
     assert not connection.in_transaction
 
 

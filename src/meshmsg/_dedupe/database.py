@@ -132,6 +132,13 @@ class Database:
         if self._by_statement:  # sqlite: who reads first and then writes may be refused
             self.run("BEGIN IMMEDIATE" if self._sqlite else "BEGIN")
 
+    def ended(self) -> bool:
+        """Whether what was begun is over, where that is known.
+
+        Some drivers begin with the first statement only, so before that they cannot say it.
+        """
+        return self._by_statement and self.in_transaction() is False
+
     def commit(self) -> None:
         """Save all of it."""
         if self._by_statement:

@@ -106,9 +106,13 @@ class Tables:
             return Found.SEEN
         place, floor = rows[0]
         if floor is not None and seq <= floor:
-            database.run(f"DELETE FROM {self.ids} WHERE epoch = ? AND seq = ?", *key)
+            self.remove(database, epoch, seq)
             return int(floor)
         return Found.NEW_AND_DUE if place % self._step == 0 else Found.NEW
+
+    def remove(self, database: Database, epoch: int, seq: int) -> None:
+        """Take back a message that was added."""
+        database.run(f"DELETE FROM {self.ids} WHERE epoch = ? AND seq = ?", signed(epoch), seq)
 
     def has(self, database: Database, epoch: int, seq: int) -> bool:
         """Whether a message is among those that were added."""

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 CREATE_TRIES = 3
 """Tries to make the tables; in PostgreSQL one fails when another program makes them meanwhile."""
+ENDED = (
+    "the transaction was ended in its with block, by a commit or a rollback: what came before that "
+    "and what came behind it are not saved together"
+)
 
 
 class DedupeTransaction:
@@ -61,19 +65,28 @@ class DedupeTransaction:
             True: it is new, so do it, in this transaction. False: it was done before.
 
         Raises:
-            UsageError: The message has no `seq`; or this is not in the `with` block.
+            UsageError: The message has no `seq`; this is not in the `with` block; the block has
+                ended the transaction; or the connection commits each statement by itself.
             OutsideWindowError: It is older than what the window remembers of its connection. It is
                 not added; the transaction may go on.
         """
         if self._state != "open":
             raise UsageError("add() is called in the with block of its transaction")
         epoch, seq = identity(message)
+        if self._database.ended():
+            raise UsageError(ENDED)
         found = self._window._tables.add(self._database, epoch, seq)
         self._looked = True
         if not isinstance(found, Found):
             raise outside(seq, found, self._window.limit)
         if found is Found.SEEN:
             return False
+        if self._database.in_transaction() is False:
+            self._window._tables.remove(self._database, epoch, seq)
+            raise UsageError(
+                "the connection commits each statement by itself, and does not say so as an "
+                "attribute autocommit: switch that off"
+            )
         self._due |= found is Found.NEW_AND_DUE
         self._added.append((epoch, seq))
         return True
@@ -123,10 +136,7 @@ class DedupeTransaction:
                 "add(message) in it"
             )
         if self._database.in_transaction() is False:
-            raise UsageError(
-                "the transaction was ended in its with block, by a commit or a rollback: what came "
-                "before that and what came behind it are not saved together"
-            )
+            raise UsageError(ENDED)
         tables = self._window._tables
         if not self._added:
             tables.probe(self._database)
