@@ -41,12 +41,16 @@ def programs() -> Path:
 
 
 def _owner(folder: str) -> dict[str, Any]:
-    """Give a folder to whom the server is to belong; return how to start a process of theirs."""
+    """Give a folder to whom the server is to belong; return how to start a process of theirs.
+
+    A sanitizer of the tests' own is not for it.
+    """
+    plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     if os.getuid() != 0:
-        return {}
+        return {"env": plain}
     user = pwd.getpwnam(UNPRIVILEGED)
     os.chown(folder, user.pw_uid, user.pw_gid)
-    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    return {"env": plain, "user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
 @contextlib.contextmanager

@@ -103,6 +103,24 @@ def test_what_the_database_refuses_is_raised(
     assert nothing_is_open(connection, window)
 
 
+@pytest.mark.parametrize("refused", ["INSERT INTO m", "SELECT place"])
+def test_an_error_of_add_is_not_swallowed(
+    connection: Told, window: mm.DedupeWindow, refused: str
+) -> None:
+    """The message may have been saved by then, without its effect."""
+    assert do(window, connection, 5)
+    with pytest.raises(mm.UsageError, match=r"add\(\) failed in this transaction"):
+        with window.transaction(connection) as transaction:
+            connection.refuses = (refused,)
+            with pytest.raises(sqlite3.OperationalError, match="told to refuse"):
+                transaction.add(ONE)
+            connection.refuses = ()
+            assert transaction.add((SENDER, 6))
+            effect(connection, 6)
+    assert [do(window, connection, number) for number in (6, 7)] == [True, True]
+    assert effects(connection) == [5, 6, 7]
+
+
 def test_tables_that_cannot_be_made_are_an_error(connection: Told, window: mm.DedupeWindow) -> None:
     """After a few tries, as another program may be about it."""
     connection.refuses = ("CREATE",)

@@ -37,8 +37,8 @@ class DedupeTransaction:
     for one block, of the thread that has the connection.
 
     The end of the block raises what the driver does. It rolls back by a UsageError where the block
-    looked up no message, or ended the transaction itself. A COMMIT that failed may have been done:
-    give the message back, and `add` says so when it comes again.
+    looked up no message, swallowed an error of `add`, or ended the transaction itself. A COMMIT
+    that failed may have been done: give the message back, and `add` says so when it comes again.
     """
 
     def __init__(self, window: DedupeWindow, connection: Connection) -> None:
@@ -47,6 +47,7 @@ class DedupeTransaction:
         self._connection = connection
         self._state = "unused"
         self._looked = False
+        self._broken = False
         self._added: list[tuple[int, int]] = []
         self._due = False
 
@@ -75,21 +76,28 @@ class DedupeTransaction:
         epoch, seq = identity(message)
         if self._database.ended():
             raise UsageError(ENDED)
+        broken, self._broken = self._broken, True  # until it is known what this has done
         found = self._window._tables.add(self._database, epoch, seq)
         self._looked = True
+        if found is Found.NEW or found is Found.NEW_AND_DUE:
+            self._check_kept(epoch, seq)
+        self._broken = broken
         if not isinstance(found, Found):
             raise outside(seq, found, self._window.limit)
         if found is Found.SEEN:
             return False
+        self._due |= found is Found.NEW_AND_DUE
+        self._added.append((epoch, seq))
+        return True
+
+    def _check_kept(self, epoch: int, seq: int) -> None:
+        """Refuse a connection that committed what was added, and take that back."""
         if self._database.in_transaction() is False:
             self._window._tables.remove(self._database, epoch, seq)
             raise UsageError(
                 "the connection commits each statement by itself, and does not say so as an "
                 "attribute autocommit: switch that off"
             )
-        self._due |= found is Found.NEW_AND_DUE
-        self._added.append((epoch, seq))
-        return True
 
     def __enter__(self) -> Self:
         """Begin; the tables of the window are made if they are not there."""
@@ -130,6 +138,11 @@ class DedupeTransaction:
         PostgreSQL answers the COMMIT of a transaction that failed by a ROLLBACK, and calls that no
         error; of a query it does.
         """
+        if self._broken:
+            raise UsageError(
+                "add() failed in this transaction, so it is rolled back: it may have saved a "
+                "message that was not worked on"
+            )
         if not self._looked:
             raise UsageError(
                 "no message was looked up in this transaction, so it is rolled back: call "
