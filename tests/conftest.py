@@ -18,6 +18,7 @@ from hypothesis import settings
 
 from meshmsg._socket import engine
 from tests.support.mm import lib
+from tests.support.postgres import server
 
 settings.register_profile("untimed", deadline=None)  # the machine may be busy: nothing is timed
 settings.load_profile("untimed")
@@ -70,6 +71,13 @@ def pytest_collection_finish() -> None:
 def pipes_of_libuv() -> None:
     """Open what libuv opens once a process and keeps, so that it is no leak of the first test."""
     uvloop.new_event_loop().close()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The folder of the socket of a PostgreSQL server, once for all tests that ask for it."""
+    with server() as folder:
+        yield folder
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ SAYS = {
     "asyncio_pipeline.py": ["10000 jobs through 3 workers", "right: True"],
     "stop_at_sigterm.py": ["3 workers got SIGTERM", "2000 jobs, each done once: True"],
     "idle_queue.py": ["answers: FIRST, SECOND, THIRD", "nobody can do that", "worker: 1"],
+    "effectively_once.py": ["booked came again: True", "200 orders, each booked once: True"],
     "talk_to_pyzmq.py": ["pyzmq"],
     "curve_keys.py": ["alice says hello", "does not let us in", "no longer taken; peers left: 0"],
 }

@@ -16,6 +16,7 @@ from meshmsg._binding.errors import ClosedError as ClosedError
 from meshmsg._binding.errors import ForkedError as ForkedError
 from meshmsg._binding.errors import InsecureBindError as InsecureBindError
 from meshmsg._binding.errors import MeshError as MeshError
+from meshmsg._binding.errors import OutsideWindowError as OutsideWindowError
 from meshmsg._binding.errors import PeerError as PeerError
 from meshmsg._binding.errors import RefusedError as RefusedError
 from meshmsg._binding.errors import ResourceError as ResourceError
@@ -34,6 +35,9 @@ from meshmsg._binding.snapshots import Event as Event
 from meshmsg._binding.snapshots import EventKind as EventKind
 from meshmsg._binding.snapshots import Reason as Reason
 from meshmsg._binding.snapshots import Stats as Stats
+from meshmsg._dedupe.memory import MemoryDedupeWindow as MemoryDedupeWindow
+from meshmsg._dedupe.window import DedupeTransaction as DedupeTransaction
+from meshmsg._dedupe.window import DedupeWindow as DedupeWindow
 from meshmsg._hints.absent_names import module_hint as _module_hint
 from meshmsg._roles.dead_letters import DeadLetter as DeadLetter
 from meshmsg._roles.delivery import LeasedMessage as LeasedMessage
@@ -99,6 +103,8 @@ __all__ = [
     "Curve",
     "DeadLetter",
     "Dealer",
+    "DedupeTransaction",
+    "DedupeWindow",
     "Deny",
     "DrainReport",
     "Engine",
@@ -110,11 +116,13 @@ __all__ = [
     "Later",
     "LeasedMessage",
     "Local",
+    "MemoryDedupeWindow",
     "MeshError",
     "Message",
     "MessageBatch",
     "MessageOptions",
     "NONE",
+    "OutsideWindowError",
     "Pair",
     "Peer",
     "PeerError",

@@ -61,6 +61,7 @@ UNFINISHED = re.compile(r"NotImplementedError\(|\bTODO\b|\bFIXME\b|\bXXX\b")
 ROOMS = {
     "_hints": 0,
     "_binding": 1,
+    "_dedupe": 2,
     "_events": 2,
     "_security": 2,
     "_socket": 3,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import mmap
+import sqlite3
 import sys
 from array import array
 from collections.abc import Collection, Iterator, Reversible
@@ -235,6 +236,17 @@ class Sink(Protocol):
     async def send(self, data: bytes, /) -> None:
         """Send one."""
         ...
+
+
+def once(connection: sqlite3.Connection, pull: mm.Pull) -> None:
+    """A dedupe window takes a connection of the DB-API, and a message or its number."""
+    window = mm.DedupeWindow("orders")
+    for message in pull:
+        with message, window.transaction(connection) as transaction:
+            assert_type(transaction, mm.DedupeTransaction)
+            assert_type(transaction.add(message), bool)
+    assert_type(mm.MemoryDedupeWindow().add((1, 2)), bool)
+    window.transaction(5)  # type: ignore[arg-type]
 
 
 async def pass_on(source: Source, sink: Sink) -> None:

@@ -151,6 +151,31 @@ class TooLargeError(MeshError, ValueError):
         self.limit = limit
 
 
+class OutsideWindowError(MeshError):
+    """A message is older than what a dedupe window remembers, so whether it was done is not known.
+
+    Attributes:
+        seq: Its number on the connection of its sender.
+        floor: Of that connection, nothing up to this number is known any more.
+        limit: How many messages the window remembers.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: int = 0,
+        address: str = "",
+        seq: int = 0,
+        floor: int = 0,
+        limit: int = 0,
+    ) -> None:
+        super().__init__(message, code=code, address=address)
+        self.seq = seq
+        self.floor = floor
+        self.limit = limit
+
+
 class ResourceError(_Caused, OSError):
     """The system has no more memory, threads, descriptors, or space on a device.
 

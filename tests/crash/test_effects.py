@@ -1,0 +1,146 @@
+"""Workers that die by SIGKILL while they write to one database: each message takes effect once.
+
+A few rounds here; `make crash` has 200 of each. Not here: that none is lost (test_workers.py), what
+a window says (tests/unit/test_window.py).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import meshmsg as mm
+from tests.crash.booker import MOMENTS, connect
+from tests.crash.test_workers import AFTER_MAX, BURST_MAX, QUEUE_MESSAGES, ROOT, ROUNDS, SEED, UP
+from tests.support.pairs import WAIT_S, wait_until
+from tests.support.windows import effects
+
+LIMIT = 2_000
+"""Messages of the window: more than what may be redelivered at any moment, so none is outside."""
+
+
+class Crew:
+    """A Push, a database, and workers that come and die."""
+
+    def __init__(self, stack: ExitStack, database: str, limit: int = LIMIT) -> None:
+        self.stack, self.database, self.limit = stack, database, limit
+        self.connection = connect(database)
+        stack.callback(self.connection.close)
+        cursor = self.connection.cursor()
+        for table in ("effects", "meshmsg_bookings_ids", "meshmsg_bookings_floors"):
+            cursor.execute(f"DROP TABLE IF EXISTS {table}")
+        cursor.execute("CREATE TABLE effects (number INTEGER)")
+        self.connection.commit()
+        self.push = stack.enter_context(
+            mm.Push(
+                bind=UP,
+                delivery="at_least_once",
+                send_queue_messages=QUEUE_MESSAGES,
+                heartbeat_interval=0.1,
+                heartbeat_timeout=1.0,
+            )
+        )
+        self.sent = 0
+
+    def worker(self, moment: str = "never", after: int = 0) -> subprocess.Popen[bytes]:
+        """Start one; at the end of the test it is gone."""
+        command = [sys.executable, "-m", "tests.crash.booker", self.push.endpoint]
+        command += [self.database, str(self.limit), moment, str(after)]
+        process = subprocess.Popen(command, cwd=ROOT)
+        self.stack.callback(process.wait)
+        self.stack.callback(process.kill)
+        return process
+
+    def send(self, count: int) -> None:
+        """Send the next numbers."""
+        numbers = range(self.sent, self.sent + count)
+        self.push.send_many([b"%d" % number for number in numbers], timeout=WAIT_S)
+        self.sent += count
+
+    def booked(self) -> Counter[int]:
+        """How often each number took effect, once all are acknowledged; none is missing."""
+        report = self.push.drain(timeout=WAIT_S * 3)
+        assert (report.unconfirmed, report.queued) == (0, 0)
+        found = Counter(effects(self.connection))
+        assert sorted(found) == list(range(self.sent))
+        return found
+
+    def kill_at(self, moment: str, dice: random.Random) -> None:
+        """Have workers die at this moment, while another one goes on."""
+        self.worker()
+        for _ in range(ROUNDS):
+            victim = self.worker(moment, 1 + dice.randrange(AFTER_MAX))
+            while victim.poll() is None:
+                self.send(1 + dice.randrange(BURST_MAX))
+            assert victim.returncode == -signal.SIGKILL
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the workers write: a file, or the folder of a server's socket."""
+    if request.param == "sqlite":
+        return str(tmp_path / "file")
+    pytest.importorskip("psycopg")
+    return str(request.getfixturevalue("postgres"))
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_worker_that_dies_does_nothing_twice(database: str, moment: str) -> None:
+    """At each moment of its work; each effect is there, once."""
+    with ExitStack() as stack:
+        crew = Crew(stack, database)
+        crew.kill_at(moment, random.Random(f"{SEED} {moment}"))
+        assert set(crew.booked().values()) == {1}
+        if moment != "acked":  # where nothing may be left with who dies
+            assert crew.push.stats().redelivered_messages > 0
+
+
+def test_without_a_window_it_would(tmp_path: Path) -> None:
+    """The same workers, the same moment: so the tests above do show something."""
+    with ExitStack() as stack:
+        crew = Crew(stack, str(tmp_path / "file"), limit=0)
+        crew.kill_at("committed", random.Random(f"{SEED} without"))
+        booked = crew.booked()
+        assert booked.total() - len(booked) >= ROUNDS
+
+
+def test_workers_that_are_killed_from_outside_do_nothing_twice(database: str) -> None:
+    """At any moment, in the middle of a commit, too, as they are not asked."""
+    dice = random.Random(f"{SEED} outside")
+    with ExitStack() as stack:
+        crew = Crew(stack, database)
+        crew.worker()
+        for _ in range(ROUNDS):
+            victim = crew.worker()
+            crew.push.wait_for_peers(2, timeout=WAIT_S)
+            for _ in range(dice.randrange(100)):
+                crew.send(1 + dice.randrange(BURST_MAX))
+            victim.send_signal(signal.SIGKILL)
+            crew.send(1)
+            victim.wait(WAIT_S)
+        assert set(crew.booked().values()) == {1}
+
+
+def test_a_worker_that_is_stopped_and_goes_on_does_nothing_twice(database: str) -> None:
+    """SIGSTOP, wherever it is: what it had was done by another one when it goes on, or it is the
+    one that does it."""
+    with ExitStack() as stack:
+        crew = Crew(stack, database)
+        crew.worker()
+        frozen = crew.worker()
+        for _ in range(ROUNDS):
+            crew.push.wait_for_peers(2, timeout=WAIT_S)
+            crew.send(QUEUE_MESSAGES)
+            frozen.send_signal(signal.SIGSTOP)
+            os.waitpid(frozen.pid, os.WUNTRACED)
+            wait_until(lambda: len(crew.push.peers()) == 1)
+            frozen.send_signal(signal.SIGCONT)
+        assert set(crew.booked().values()) == {1}
