@@ -23,7 +23,9 @@ RIVALS = (
     *("pynng", "pynng-tls", "zenoh", "raw-python"),
     *("libzmq-c", "nanomsg", "raw-c", "raw-c-64k", "raw-c-8k", "raw-c-each", "raw-c-spin"),
     *("openssl-c", "libsodium-c"),
-    *("raw-c-epoll", "redis", "nats", "rabbitmq", "activemq", "kafka"),
+    *("raw-c-epoll", "redis", "redis-stream", "redis-stream-batch", "nats"),
+    *("rabbitmq", "rabbitmq-acked", "rabbitmq-acked-batch"),
+    *("rabbitmq-confirmed", "rabbitmq-confirmed-batch", "activemq", "kafka"),
 )
 """The names of those in rivals/."""
 
