@@ -157,7 +157,7 @@ class Broker(Peer):
 
     def __init__(self, beside: Broker | None = None) -> None:
         """beside: a peer of the same broker, which uses it in another way."""
-        self._server = Server() if beside is None else beside._server
+        self._server: Server = Server() if beside is None else beside._server
         self._before: dict[str, float] = {}
         self._used: dict[str, float] = {}
         self._places = 0
