@@ -19,8 +19,15 @@ from ..commands.many import connections_case, fanout_case, fanout_load
 from ..commands.rate import LOADS, rate_cases
 from ..commands.speed import throughput_case, trips_case
 from ..commands.surveys import SURVEYS, survey_case, survey_load
-from ..commands.workers import PILES, PREFETCH, UNACKED, WORKERS, credits_case, credits_load
-from ..commands.workers import unacked_case
+from ..commands.workers import (
+    PILES,
+    PREFETCH,
+    UNACKED,
+    WORKERS,
+    credits_case,
+    credits_load,
+    unacked_case,
+)
 from ..measure.rounds import Case, Row
 from ..measure.stolen import Patience
 from ..peers.roster import peer_named
