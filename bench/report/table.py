@@ -108,7 +108,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     "unacked": (
         Column("held", "messages held", range=True),
         Column("message_bytes", "B each", 1, range=True),
-        Column("sender_mb", "MB", 1, range=True),
+        Column("sender_mb", "RSS MB", 1, range=True),
         Column("of_limits", "of the limits", 2, range=True),
     ),
     "cpu": (
