@@ -17,7 +17,7 @@ class Task:
     """One end's part."""
 
     kind: str
-    """thr, lat, rate, fanout, connections or survey."""
+    """thr, lat, rate, fanout, connections, survey, credits or unacked."""
     peer: str
     receives: bool
     """Whether this end binds and receives (or answers); the other connects and sends (or asks)."""
@@ -30,10 +30,10 @@ class Task:
     seed: int = 1
     """Of what the messages hold."""
     connections: int = 1
-    """Connections a sender has, used in turn; or subscribers, respondents, or connections to
-    open."""
+    """Connections a sender has, used in turn; or subscribers, respondents, workers, or connections
+    to open."""
     rate: float = 0.0
-    """Messages a second, on a schedule; 0 is as fast as it goes."""
+    """Messages a second, on a schedule, 0 is as fast as it goes; of a worker, what it does."""
     burst: int = 1
     """Messages that are due at the same moment; the rate stays."""
     blocking: bool = True
@@ -46,6 +46,10 @@ class Task:
 
     offset_ns: int = 0
     """How far this machine's clock is ahead of the sender's."""
+    prefetch: int = 0
+    """Messages that a worker has and is not done with, at most."""
+    queue_bytes: int = 0
+    """Of who hands out work: what it keeps for one peer, at most; 0 is as it is."""
     insecure: bool = False
     """Whether it may bind outside loopback."""
 

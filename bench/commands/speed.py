@@ -1,4 +1,5 @@
-"""The commands thr and lat: how many messages a second, and how long a round trip takes."""
+"""The commands thr, acked, cpu and lat: how many messages a second, what each costs, and how long
+a round trip takes."""
 
 from __future__ import annotations
 
@@ -17,6 +18,8 @@ from .args import add_common, add_size, add_transport, positive, whole
 from .rate import one_way_load, rate_cases
 
 PEERS = "meshmsg,meshmsg-batch,pyzmq,libzmq-c,raw-c"
+ACKED_PEERS = "meshmsg,meshmsg-batch,meshmsg-acked,meshmsg-acked-batch"
+"""Whose messages are acknowledged, and beside what: brokers are named when they are wanted."""
 FIRST_MESSAGES = 20_000
 """Messages of the warm-up round, from which the count of the others is made."""
 FIRST_BYTES = 20_000_000
@@ -47,7 +50,14 @@ def add_commands(commands: Any) -> None:
     )
     cpu.add_argument("--seconds", type=positive, default=1.0, help="about, a measurement")
     cpu.set_defaults(run=cpu_time)
+    acked = commands.add_parser("acked", help="the same as thr, of messages that are acknowledged")
+    acked.add_argument(
+        "--count", type=whole(2), help="messages a measurement (default: for --seconds)"
+    )
+    acked.add_argument("--seconds", type=positive, default=1.0, help="about, a measurement")
+    acked.set_defaults(run=acknowledged)
     for parser, sizes, transports, peers in (
+        (acked, "64,1024", "tcp", ACKED_PEERS),
         (thr, "64,1024,16384", "tcp,ipc,inproc", PEERS),
         (lat, "64,1024", "tcp,ipc,inproc", PEERS.replace("meshmsg-batch,", "")),
         (cpu, "1024", "tcp", PEERS),
@@ -109,6 +119,11 @@ def throughput(chosen: argparse.Namespace) -> int:
 def cpu_time(chosen: argparse.Namespace) -> int:
     """The command cpu: the same measurements, other columns."""
     return _throughput(chosen, "cpu")
+
+
+def acknowledged(chosen: argparse.Namespace) -> int:
+    """The command acked: the same measurements, of other peers."""
+    return _throughput(chosen, "acked")
 
 
 def _throughput(chosen: argparse.Namespace, kind: str) -> int:

@@ -134,6 +134,8 @@ LEADS: dict[str, Lead] = {
     "rate": lead_pair,
     "fanout": lead_one,
     "survey": lead_one,
+    "credits": lead_one,
+    "unacked": lead_one,
     "connections": lead_others,
 }
 """By kind of measurement."""

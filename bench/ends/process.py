@@ -26,6 +26,7 @@ from .lead import LEADS, Around, ThreadEnd
 from .many import accept_many, connect_many, publish, subscribe
 from .paced import recv_rate, send_rate
 from .survey import answer_everything, ask_everybody
+from .workers import hand_out, hold, pile_up, work_off
 from .works import Fact, Work, answer, ask, recv_throughput, send_throughput
 
 WORKS: dict[tuple[str, bool], Work] = {  # (kind, whether it receives)
@@ -41,6 +42,10 @@ WORKS: dict[tuple[str, bool], Work] = {  # (kind, whether it receives)
     ("connections", True): accept_many,
     ("survey", False): ask_everybody,
     ("survey", True): answer_everything,
+    ("credits", False): hand_out,
+    ("credits", True): work_off,
+    ("unacked", False): pile_up,
+    ("unacked", True): hold,
 }
 
 

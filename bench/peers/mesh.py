@@ -10,7 +10,8 @@ import meshmsg
 
 from ..base.task import PATIENCE, Task
 from .mesh_survey import MeshRespondents, MeshSurveyor
-from .seam import Answerer, Asker, Peer, Receiver, Respondents, Sender, Surveyor
+from .mesh_workers import MeshDispatcher, MeshWorker
+from .seam import Answerer, Asker, Peer, Receiver, Respondents, Sender, Surveyor, Worker
 
 AT_ONCE_MAX = 100_000
 """Connections a measurement may want."""
@@ -154,7 +155,7 @@ class Mesh(Peer):
 
     name = "meshmsg"
     offers = True
-    kinds: tuple[str, ...] = ("thr", "lat", "rate", "fanout", "connections", "survey")
+    kinds: tuple[str, ...] = (*("thr", "lat", "rate", "fanout", "connections", "survey"), "credits")
 
     def version(self) -> str:
         """Of the core that runs, installed or from a tree."""
@@ -191,6 +192,14 @@ class Mesh(Peer):
     def respondents(self, task: Task) -> Respondents:
         """Respondents."""
         return MeshRespondents(task)
+
+    def dispatcher(self, task: Task) -> Sender:
+        """A Push."""
+        return MeshDispatcher(task)
+
+    def worker(self, task: Task) -> Worker:
+        """A Pull."""
+        return MeshWorker(task)
 
 
 class MeshSpin(Mesh):

@@ -7,12 +7,21 @@ from typing import Any
 
 import meshmsg
 
-from ..base.task import Task
+from ..base.need import BenchError
+from ..base.task import PATIENCE, Task
 from .mesh import Mesh, MeshReceiver, MeshSender
 from .mesh_batch import BatchReceiver, BatchSender
-from .seam import Receiver, Sender
+from .mesh_workers import MeshDispatcher
+from .seam import Answerer, Asker, Receiver, Sender
 
 AT_LEAST_ONCE: dict[str, Any] = {"delivery": "at_least_once"}
+
+
+def send_until_done(push: meshmsg.Push, body: bytes) -> None:
+    """Send one, and wait until it is acknowledged: there is no receipt of one, so drain() waits
+    until all are."""
+    push.send(body)
+    push.drain(timeout=PATIENCE).raise_for_loss()
 
 
 class AckedSender(MeshSender):
@@ -31,11 +40,49 @@ class AckedBatchSender(BatchSender):
         self._socket.close()
 
 
+class AckedAsker(Asker):
+    """A Push that waits for each."""
+
+    def __init__(self, task: Task) -> None:
+        self._socket = meshmsg.Push(connect=task.url, **AT_LEAST_ONCE)
+
+    def ask(self, body: bytes) -> None:
+        """Send one, and know that it is done."""
+        send_until_done(self._socket, body)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+class AckedAnswerer(Answerer):
+    """A Pull, whose only answer is that it is done."""
+
+    def __init__(self, task: Task) -> None:
+        self._socket = meshmsg.Pull(bind=task.url)
+        self.endpoint = self._socket.endpoint
+
+    def answer_count(self, count: int) -> None:
+        """Receive so many. Asking for one more acknowledges the last, before which none comes."""
+        recv = self._socket.recv
+        for _ in range(count):
+            recv()
+        try:
+            recv(timeout=0)
+        except meshmsg.WouldBlockError:
+            return
+        raise BenchError("a message came before the one before was acknowledged")
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
 class MeshAcked(Mesh):
     """Message by message."""
 
     name = "meshmsg-acked"
-    kinds: tuple[str, ...] = ("thr",)
+    kinds: tuple[str, ...] = ("thr", "credits", "unacked")
 
     def missing(self) -> str | None:
         """Whether this meshmsg has acknowledgements."""
@@ -50,11 +97,16 @@ class MeshAcked(Mesh):
         """A Pull."""
         return MeshReceiver(task)
 
+    def dispatcher(self, task: Task) -> Sender:
+        """A Push."""
+        return MeshDispatcher(task, **AT_LEAST_ONCE)
+
 
 class MeshAckedBatch(MeshAcked):
     """By batch."""
 
     name = "meshmsg-acked-batch"
+    kinds: tuple[str, ...] = ("thr",)
 
     def sender(self, task: Task) -> Sender:
         """A Push."""
@@ -63,3 +115,18 @@ class MeshAckedBatch(MeshAcked):
     def receiver(self, task: Task) -> Receiver:
         """A Pull."""
         return BatchReceiver(task)
+
+
+class MeshAckedDrain(MeshAcked):
+    """One message at a time, each of which is waited for with drain()."""
+
+    name = "meshmsg-acked-drain"
+    kinds: tuple[str, ...] = ("lat",)
+
+    def asker(self, task: Task) -> Asker:
+        """A Push."""
+        return AckedAsker(task)
+
+    def answerer(self, task: Task) -> Answerer:
+        """A Pull."""
+        return AckedAnswerer(task)

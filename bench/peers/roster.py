@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..base.need import BenchError
 from ..base.rooms import ONLY_IN_A_CHECKOUT, room_with
 from .mesh import Mesh, MeshSpin
-from .mesh_acked import MeshAcked, MeshAckedBatch
+from .mesh_acked import MeshAcked, MeshAckedBatch, MeshAckedDrain
 from .mesh_aio import MeshAio
 from .mesh_batch import MeshBatch
 from .mesh_crowd import CrowdedCurve, CrowdedTls
@@ -23,7 +23,9 @@ RIVALS = (
     *("pynng", "pynng-tls", "zenoh", "raw-python"),
     *("libzmq-c", "nanomsg", "raw-c", "raw-c-64k", "raw-c-8k", "raw-c-each", "raw-c-spin"),
     *("openssl-c", "libsodium-c"),
-    *("raw-c-epoll", "redis", "nats", "rabbitmq", "activemq", "kafka"),
+    *("raw-c-epoll", "redis", "redis-stream", "redis-stream-batch", "nats"),
+    *("rabbitmq", "rabbitmq-acked", "rabbitmq-acked-batch"),
+    *("rabbitmq-confirmed", "rabbitmq-confirmed-batch", "activemq", "kafka"),
 )
 """The names of those in rivals/."""
 
@@ -56,6 +58,7 @@ PEERS: dict[str, Peer] = {
         MeshSpBatch(),
         MeshAcked(),
         MeshAckedBatch(),
+        MeshAckedDrain(),
         MeshCurve(),
         MeshCurveBatch(),
         MeshTls(),

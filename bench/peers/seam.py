@@ -54,7 +54,7 @@ class Sender(End):
         """Send what is only collected yet."""
 
     def wait_for_subscribers(self, count: int) -> None:
-        """Of a publisher: wait until so many would get what it sends."""
+        """Of a publisher, or of who hands out work: wait until so many would get what it sends."""
         raise BenchError("this end publishes nothing")
 
 
@@ -68,6 +68,14 @@ class Receiver(End):
     @abstractmethod
     def recv_count(self, count: int) -> None:
         """Receive so many, in the way that is measured."""
+
+
+class Worker(End):
+    """Takes work from who hands it out; it connects."""
+
+    @abstractmethod
+    def take(self, seconds: float) -> bytes | None:
+        """The next message, being done with the one before; None if none comes in that time."""
 
 
 class Asker(End):
@@ -206,6 +214,14 @@ class Peer:
     def respondents(self, task: Task) -> Respondents:
         """Open as many ends that answer surveys as the task has connections."""
         raise BenchError(f"{self.name} has no surveys in Python")
+
+    def dispatcher(self, task: Task) -> Sender:
+        """Open the end that hands out work, each message to one worker; it binds."""
+        raise BenchError(f"{self.name} hands out no work here")
+
+    def worker(self, task: Task) -> Worker:
+        """Open an end that has as many messages as the task's prefetch at a time."""
+        raise BenchError(f"{self.name} has no workers here")
 
     def why_not(self, kind: str, transport: str) -> str | None:
         """Why this peer has no figure there; None if it has."""

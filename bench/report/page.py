@@ -41,6 +41,9 @@ TITLES = {
     "fanout": "Fanout",
     "connections": "Connections",
     "survey": "Surveys",
+    "acked": "Throughput, acknowledged",
+    "credits": "A slow worker among others",
+    "unacked": "Memory of what is not acknowledged",
     "cpu": "CPU time",
 }
 
@@ -148,6 +151,7 @@ def cpu_charts(rows: Sequence[Row]) -> str:
 
 CHARTS: dict[str, Callable[[Sequence[Row]], str]] = {
     "thr": throughput_charts,
+    "acked": throughput_charts,
     "lat": latency_charts,
     "rate": latency_charts,
     "fanout": fanout_charts,

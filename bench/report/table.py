@@ -98,6 +98,19 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("sender_rss_mb", "RSS MB surveyor"),
         Column("receiver_rss_mb", "RSS MB respondents"),
     ),
+    "credits": (
+        Column("held_up", "held up by the slow", range=True),
+        Column("late_ms", "slow ends later, ms", 1, range=True),
+        Column("slow_share", "share of the slow", 3),
+        Column("done_per_s", "done/s", range=True),
+        Column("of_possible", "of what is possible", 2),
+    ),
+    "unacked": (
+        Column("held", "messages held", range=True),
+        Column("message_bytes", "B each", 1, range=True),
+        Column("sender_mb", "RSS MB", 1, range=True),
+        Column("of_limits", "of the limits", 2, range=True),
+    ),
     "cpu": (
         Column("cpu_us", "CPU s a million", 3, range=True),
         Column("sender_cpu_us", "sender", 3),
@@ -106,13 +119,17 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("receiver_per_s", "receiver msg/s"),
     ),
 }
+COLUMNS["acked"] = COLUMNS["thr"]
 LEADING: dict[str, tuple[str, ...]] = {
     "thr": ("receiver_per_s",),
+    "acked": ("receiver_per_s",),
     "lat": ("p50_us", "p99_us"),
     "rate": ("p99_us", "p99.9_us", "p99.99_us", "max_us"),
     "fanout": ("deliveries_per_s",),
     "connections": ("connects_per_s", "server_bytes", "both_bytes"),
     "survey": ("p50_us", "p99_us"),
+    "credits": ("held_up", "done_per_s"),
+    "unacked": ("sender_mb",),
     "cpu": ("cpu_us",),
 }
 """The figures whose ratios are shown."""

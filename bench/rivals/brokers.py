@@ -18,6 +18,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.hosts import LOOPBACK, host_of, is_loopback
@@ -136,6 +137,15 @@ class Running:
             atexit.unregister(self.stop)
 
 
+@dataclass
+class Server:
+    """What the peers of one broker share: it is started once for all of them."""
+
+    running: Running | None = None
+    turn: int = 0
+    """Of the measurement, for the name of its place."""
+
+
 class Broker(Peer):
     """A peer whose ends meet at a broker."""
 
@@ -145,12 +155,16 @@ class Broker(Peer):
     client: str = ""
     """The module the ends need."""
 
-    def __init__(self) -> None:
-        self._running: Running | None = None
+    def __init__(self, beside: Broker | None = None) -> None:
+        """beside: a peer of the same broker, which uses it in another way."""
+        self._server: Server = Server() if beside is None else beside._server
         self._before: dict[str, float] = {}
         self._used: dict[str, float] = {}
-        self._turn = 0
         self._places = 0
+
+    @property
+    def _running(self) -> Running | None:
+        return self._server.running
 
     @abstractmethod
     def start_command(self, program: str, port: int, folder: str) -> list[str]:
@@ -185,13 +199,14 @@ class Broker(Peer):
         """A place of its own at the broker, which is started if it is not running yet."""
         if not is_loopback(host_of(url)):
             raise BenchError(f"its broker is only reached from its own machine, not at {url}")
-        if self._running is None:
-            self._running = self._start()
-        self._turn += 1
+        if self._server.running is None:
+            self._server.running = self._start()
+        running = self._server.running
+        self._server.turn += 1
         self._places += 1
-        self._before = self._before or self._running.use()
+        self._before = self._before or running.use()
         try:
-            yield f"tcp://{LOOPBACK}:{self._running.port}/bench{self._turn}"
+            yield f"tcp://{LOOPBACK}:{running.port}/bench{self._server.turn}"
         finally:
             self._used = self.broker_use()
             self._places -= 1
@@ -225,6 +240,6 @@ class Broker(Peer):
 
     def stop(self) -> None:
         """Stop the broker; the next measurement would start another."""
-        if self._running is not None:
-            self._running.stop()
-            self._running = None
+        if self._server.running is not None:
+            self._server.running.stop()
+            self._server.running = None

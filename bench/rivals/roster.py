@@ -9,10 +9,14 @@ from .nats_broker import Nats
 from .nng_python import Pynng
 from .nng_tls import PynngTls
 from .programs import PROGRAMS
+from .rabbit_acked import RabbitAcked, RabbitAckedBatch, RabbitConfirmed, RabbitConfirmedBatch
 from .rabbit_broker import Rabbit
 from .raw_python import RawPython
 from .redis_broker import Redis
+from .redis_stream import RedisStream, RedisStreamBatch
 from .zenoh_python import Zenoh
+
+REDIS, RABBIT = Redis(), Rabbit()
 
 RIVALS: tuple[Peer, ...] = (
     Pynng(),
@@ -20,9 +24,15 @@ RIVALS: tuple[Peer, ...] = (
     Zenoh(),
     RawPython(),
     *PROGRAMS,
-    Redis(),
+    REDIS,
+    RedisStream(REDIS),
+    RedisStreamBatch(REDIS),
     Nats(),
-    Rabbit(),
+    RABBIT,
+    RabbitAcked(RABBIT),
+    RabbitAckedBatch(RABBIT),
+    RabbitConfirmed(RABBIT),
+    RabbitConfirmedBatch(RABBIT),
     ActiveMq(),
     Kafka(),
 )

@@ -19,6 +19,15 @@ from ..commands.many import connections_case, fanout_case, fanout_load
 from ..commands.rate import LOADS, rate_cases
 from ..commands.speed import throughput_case, trips_case
 from ..commands.surveys import SURVEYS, survey_case, survey_load
+from ..commands.workers import (
+    PILES,
+    PREFETCH,
+    UNACKED,
+    WORKERS,
+    credits_case,
+    credits_load,
+    unacked_case,
+)
 from ..measure.rounds import Case, Row
 from ..measure.stolen import Patience
 from ..peers.roster import peer_named
@@ -49,13 +58,21 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("meshmsg", "meshmsg-spin", "meshmsg-asyncio", "pyzmq", "pyzmq-asyncio"),
         *("raw-c", "raw-c-spin", "meshmsg-sp", "pynng", "meshmsg-curve", "pyzmq-curve"),
         *("meshmsg-tls", "pynng-tls", "meshmsg-curve-crowd", "meshmsg-tls-crowd"),
+        "meshmsg-acked-drain",
     ),
     "fanout tcp": ("meshmsg", "meshmsg-batch", "pyzmq"),
     "survey tcp": ("meshmsg", "meshmsg-sp", "nanomsg", "raw-c-epoll"),
     "connections tcp": ("meshmsg", "pyzmq", "meshmsg-curve", "pyzmq-curve", "meshmsg-tls"),
     "rate tcp": ("meshmsg", "pyzmq"),
+    "credits tcp": ("meshmsg-acked",),
+    "unacked tcp": ("meshmsg-acked",),
+    "acked tcp": (
+        *("meshmsg", "meshmsg-batch", "meshmsg-acked", "meshmsg-acked-batch"),
+        *("rabbitmq-acked", "rabbitmq-acked-batch", "rabbitmq-confirmed"),
+        *("rabbitmq-confirmed-batch", "redis-stream", "redis-stream-batch"),
+    ),
 }
-"""What is measured together, by whom."""
+"""What is measured together, by whom. Brokers come last: once started they are there to the end."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +202,34 @@ def tls() -> list[Target]:
     ]
 
 
+def acked() -> list[Target]:
+    """P15: at least once beside at most once, and beside brokers; what it holds up, and takes.
+
+    A receipt of one message is drain() for now.
+    """
+    ours, load = "meshmsg-acked", credits_load(WORKERS, PREFETCH)
+    rivals = ("rabbitmq-acked", "rabbitmq-confirmed", "redis-stream")
+    piles = [
+        Target("P15", "unacked tcp", "of_limits", ours, "", 1.0, low=True, at=name)
+        for name in PILES
+    ]
+    return [
+        *least("P15", "acked tcp", ours, "meshmsg", dict.fromkeys(SIZES, 0.8)),
+        *least("P15", "acked tcp", f"{ours}-batch", "meshmsg-batch", dict.fromkeys(SIZES, 0.75)),
+        *(one for rival in rivals for one in beside_broker(ours, rival)),
+        Target("P15", "lat tcp", "p50_us", f"{ours}-drain", "meshmsg", 1.25, low=True, at=64),
+        Target("P15", "credits tcp", "held_up", ours, "", PREFETCH, low=True, at=load),
+        Target("P15", "unacked tcp", "held", ours, "", UNACKED, at=next(iter(PILES))),
+        *piles,
+    ]
+
+
+def beside_broker(own: str, rival: str) -> list[Target]:
+    """Message by message, and by batch."""
+    both = ((f"{own}{way}", f"{rival}{way}") for way in ("", "-batch"))
+    return [one for pair in both for one in least("P15", "acked tcp", *pair, {1024: 10.0})]
+
+
 def fixed_rates() -> list[Target]:
     """P10."""
     return [
@@ -222,6 +267,7 @@ TARGETS: tuple[Target, ...] = (
     Target("P11", "thr tcp", "cpu_us", "meshmsg", "pyzmq", 0.8, low=True, at=1024),
     *curve(),
     *tls(),
+    *acked(),
 )
 
 
@@ -285,7 +331,9 @@ def cases_of(group: str, wanted: Sequence[Target], chosen: argparse.Namespace) -
     made = []
     for at in dict.fromkeys(target.at for target in wanted):
         # The short set measures at each size whom a target there is about; the whole, everybody.
-        about = [one for one in wanted if one.at == at or not chosen.short]
+        # So does whoever is beside brokers: they are slow, and compared at one size.
+        few = chosen.short or group.startswith("acked")
+        about = [one for one in wanted if one.at == at or not few]
         names = {name for target in about for name in (target.peer, target.beside)}
         if group.startswith("thr") and "meshmsg-batch" in names and not chosen.short:
             names.add("pyzmq-batch")
@@ -304,8 +352,8 @@ def cases_at(
     size = at if isinstance(at, int) else 0
     counts = {"lat": chosen.trips, "survey": chosen.surveys}
     chosen = argparse.Namespace(**{**vars(chosen), "count": counts.get(kind)})
-    if kind == "thr":
-        return [throughput_case(peer, transport, size, chosen) for peer in peers]
+    if kind in ("thr", "acked"):
+        return [throughput_case(peer, transport, size, chosen, kind) for peer in peers]
     if kind == "lat":
         return [trips_case(peer, transport, size, chosen) for peer in peers]
     if kind == "fanout":
@@ -316,6 +364,10 @@ def cases_at(
     if kind == "connections":
         there = [number for number in chosen.connections if f"{number:,}" == at]
         return [connections_case(peer, transport, n) for n in there for peer in peers]
+    if kind == "credits":
+        return [credits_case(peer, transport, WORKERS, PREFETCH, chosen) for peer in peers]
+    if kind == "unacked":
+        return [unacked_case(peer, transport, PILES[str(at)], chosen.seed) for peer in peers]
     return rate_cases(peers, transport, LOADS[str(at)], chosen.rate_seconds, chosen.seed)
 
 

@@ -81,6 +81,22 @@ def test_a_broker_is_started_once_and_each_measurement_has_a_place_of_its_own() 
     assert not os.path.exists(folder)
 
 
+def test_peers_of_one_broker_share_it() -> None:
+    """Each measurement has a place of its own, whoever's it is; either stops it for both."""
+    first = FakeBroker()
+    other = FakeBroker(first)
+    with first.place("tcp://127.0.0.1:0") as here, other.place("tcp://127.0.0.1:0") as there:
+        assert here.rpartition("/")[0] == there.rpartition("/")[0]
+        assert here != there
+        assert other.broker_use()["rss_mb"] > 0
+    running = first._running
+    assert running is not None
+    assert running is other._running
+    other.stop()
+    assert first._running is None
+    assert not is_running(running._process.pid)
+
+
 def test_a_broker_that_ends_at_once_is_an_error_with_its_last_words() -> None:
     """And leaves no folder."""
     folder = tempfile.mkdtemp()

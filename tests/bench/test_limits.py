@@ -214,7 +214,7 @@ class Lent(Broker):
     def __init__(self) -> None:
         super().__init__()
         self.spending = Spending()
-        self._running = cast("Running", self.spending)
+        self._server.running = cast("Running", self.spending)
 
     def start_command(self, program: str, port: int, folder: str) -> list[str]:
         """It runs already."""

@@ -112,7 +112,8 @@ def test_peers_have_the_names_they_are_found_by() -> None:
     for name, peer in PEERS.items():
         assert peer_named(name) is peer
         assert peer.name == name
-        assert set(peer.kinds) <= {"thr", "lat", "rate", "fanout", "connections", "survey"}
+        kinds = {"thr", "lat", "rate", "fanout", "connections", "survey", "credits", "unacked"}
+        assert set(peer.kinds) <= kinds
         assert set(peer.transports) <= {"tcp", "ipc", "inproc"}
     with pytest.raises(BenchError, match="no peer 'nobody'; there are meshmsg,"):
         peer_named("nobody")

@@ -142,7 +142,7 @@ def test_every_target_is_measured_by_some_case(short: bool) -> None:
 
 
 def test_the_promises_are_those_of_the_table() -> None:
-    """P1 to P11, and P14, of CURVE; P8b and P8c are those of the second wire."""
+    """P1 to P11, P14, of CURVE and TLS, and P15, of what is acknowledged; P8b and P8c: over SP."""
     numbers = list(dict.fromkeys(target.number for target in TARGETS))
     assert numbers == [
         "P1",
@@ -159,6 +159,7 @@ def test_the_promises_are_those_of_the_table() -> None:
         "P10",
         "P11",
         "P14",
+        "P15",
     ]
 
 
@@ -244,6 +245,16 @@ def test_the_short_set_measures_whom_a_target_is_about() -> None:
         cases = cases_of("thr tcp", own, chosen)
         (large,) = [some for some in cases if some[0].facts["size"] == 16384]
         assert len(large) == few
+
+
+def test_brokers_are_measured_at_the_size_that_is_promised_and_last() -> None:
+    """They are slow; once started they stay, and would be beside what is measured next."""
+    chosen = argparse.Namespace(seed=1, processes=None, short=False)
+    fill(chosen)
+    own = [target for target in TARGETS if target.group == "acked tcp"]
+    many = {c[0].facts["size"]: len(c) for c in cases_of("acked tcp", own, chosen)}
+    assert many == {64: 4, 1024: len(GROUPS["acked tcp"]), 16384: 4}
+    assert list(GROUPS)[-1] == "acked tcp"
 
 
 def test_fixed_rates_have_rounds_of_their_own(monkeypatch: Any, tmp_path: Path) -> None:
