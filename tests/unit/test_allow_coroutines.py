@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import ExitStack
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 

@@ -14,14 +14,17 @@ from threading import Lock
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList, check_user_id
+from meshmsg._security.certificates.pins import PEM
 from meshmsg._security.files.believed import check_believed
 from meshmsg._security.files.key_files import read_keys
+from meshmsg._security.files.places import file_of
 from meshmsg._security.public_keys import PIN, pin_key, wrong_text
 
 FILE_MAX = 16 * 1024 * 1024
 """Octets of a file of who may come in."""
 KEYS_MAX = 65_536
 """Files of a folder of keys."""
+LIST_MADE = "`touch` a file of keys or `mkdir` a folder, then `meshmsg keys allow` lets somebody in"
 Stamp = tuple[object, ...]
 _looks = Lock()
 """Two engines may have the same list; a forked child makes it anew."""
@@ -36,7 +39,8 @@ class AllowFile:
     """A list that follows a file or a folder."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
+        self.path = file_of(path, "allow", LIST_MADE)
+        _check_list(self.path)
         self._stamp = self._seen = stamp_of(self.path)
         self._told = ""
         self._wrong: tuple[Stamp, str] = ((), "")
@@ -74,6 +78,28 @@ class AllowFile:
             return words if new else ""
         self._told = ""
         return ""
+
+
+def _check_list(path: str) -> None:
+    """Refuse what is itself a key, or a certificate, where a list of them belongs."""
+    if not os.path.isfile(path):
+        return
+    content = read_list(path)
+    what = (
+        "certificate" if PEM in content else "file of one key" if b"public-key" in content else ""
+    )
+    if what:
+        raise UsageError(f"allow is {path}, a {what}, and no list of those: say allow=[{path!r}]")
+
+
+def is_list(path: str) -> bool:
+    """Whether it is a folder, or a file that has keys as a list has them."""
+    if not os.path.isfile(path):
+        return os.path.isdir(path)
+    try:
+        return bool(parse_list(path, read_list(path)))
+    except (UsageError, OSError):
+        return False
 
 
 def stamp_of(path: str) -> Stamp:

@@ -18,7 +18,7 @@ from meshmsg._security.allow import Allow, Applicant, Deny
 from meshmsg._security.allow_files import Stamp, looking, stamp_of
 from meshmsg._security.allow_list import check_user_id
 from meshmsg._security.files.believed import replaced_by
-from meshmsg._security.files.places import place_of
+from meshmsg._security.files.places import file_of, place_of
 from meshmsg._security.files.safe import read_file, unsafe
 
 NAME_MAX = 255
@@ -27,6 +27,7 @@ _lock = threading.RLock()
 """Of all of them: they change seldom, and a forked child makes it anew."""
 
 
+USERS_MADE = "it is a file of mode 0600 that has a line user=password for each"
 QUOTED_MAX = 60
 """Octets of a user that are quoted: the reason behind it has to find room."""
 
@@ -127,7 +128,7 @@ def _place(source: str | os.PathLike[str]) -> str:
             "allow is text with a =, and no file has that name: it is the path of a file of "
             "user=password, or a mapping"
         )
-    return path
+    return file_of(path, "allow", USERS_MADE)
 
 
 def _octets(text: str) -> bytes:
