@@ -40,12 +40,12 @@ class OverTls(Policy):
 
     def _refusal(self, url: str, *, binds: bool, insecure: bool) -> str:
         if url.startswith(SCHEMES):
-            return self._unfit(binds=binds)
+            return self._lacks(binds=binds)
         return (
             f"{type(self).__name__} is for endpoints {' and '.join(f'{one}...' for one in SCHEMES)}"
         )
 
-    def _unfit(self, *, binds: bool) -> str:
+    def _lacks(self, *, binds: bool) -> str:
         """Return what this side needs and the policy does not have, and what to do; "" if it has
         all."""
         if binds and not self._files.shows:
