@@ -24,6 +24,7 @@ from meshmsg._cli.program import main
 from meshmsg._security.allow_files import read_allowed
 from meshmsg._security.certificates.pins import pin_of
 from meshmsg._security.files.secret_files import read_secrets
+from tests.support.certs import alone
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 
 curve = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
@@ -182,8 +183,8 @@ def test_a_folder_has_a_file_for_each(tmp_path: Path, capsys: Told) -> None:
     other = mm.keygen()
     for key, user, words in (
         (alice.public, "bob", "is there as alice: remove it first"),
-        (other.public, "alice", "is there with another key"),
         (other.public, "a/b", "the name of a file"),
+        (other.public, "bob~2", "the name of a file"),
         (other.public, None, "say USER as well"),
     ):
         with pytest.raises(mm.UsageError, match=words):
@@ -193,6 +194,49 @@ def test_a_folder_has_a_file_for_each(tmp_path: Path, capsys: Told) -> None:
     assert json.loads(capsys.readouterr().out)[str(place)]["keys"] == {alice.public: "alice"}
     assert main(["keys", "remove", str(place), alice.public]) == Code.OK
     assert read_allowed(str(place)) == {}
+
+
+@curve
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_user_may_have_several_keys(tmp_path: Path, capsys: Told, kind: str) -> None:
+    """Whose name is said again; by the name of a file alone nobody becomes another one."""
+    place = tmp_path / "allowed"
+    place.touch() if kind == "file" else place.mkdir()
+    for folder in ("a", "b", "c"):
+        (tmp_path / folder).mkdir()
+    keys = [mm.keygen(tmp_path / folder / "alice") for folder in ("a", "b", "c")]
+    first, second, third = (str(one.public_file) for one in keys)
+    assert main(["keys", "allow", str(place), first]) == Code.OK
+    assert main(["keys", "allow", str(place), second]) == Code.USAGE
+    assert "alice is there with another key; say USER, alice, if" in capsys.readouterr().err
+    for path, words in ((second, "by another key as before"), (third, "by 2 other keys as")):
+        assert main(["keys", "allow", str(place), path, "alice"]) == Code.OK
+        assert words in capsys.readouterr().out
+    assert read_allowed(str(place)) == {one.public: "alice" for one in keys}
+    if kind == "folder":
+        assert sorted(os.listdir(place)) == ["alice.key", "alice~2.key", "alice~3.key"]
+    assert main(["keys", "remove", str(place), second]) == Code.OK
+    assert "any more, but by 2 other keys" in capsys.readouterr().out
+    assert main(["keys", "remove", str(place), "alice"]) == Code.OK
+    assert f"alice ({keys[0].public}, {keys[2].public}) may not" in capsys.readouterr().out
+    assert read_allowed(str(place)) == {}
+    assert main(["keys", "remove", str(place), "alice"]) == Code.USAGE
+    assert "'alice' is nobody's user id there" in capsys.readouterr().err
+
+
+def test_a_folder_takes_no_certificate(tmp_path: Path, capsys: Told) -> None:
+    """Neither CURVE nor TLS lets anybody in by its pin in a folder."""
+    one = alone(tmp_path, "some")
+    place, file = tmp_path / "allowed", tmp_path / "allowed.txt"
+    place.mkdir()
+    file.touch()
+    for given, what in ((str(one.cert), f"{one.cert}, a certificate"), (one.pin, "a pin")):
+        assert main(["keys", "allow", str(place), given, "some"]) == Code.USAGE
+        assert f"whose keys are of CURVE, and KEY is {what}: use a" in capsys.readouterr().err
+        assert os.listdir(place) == []
+    assert main(["keys", "allow", str(file), str(one.cert)]) == Code.OK
+    if mm.has("tls"):
+        assert one.pin in mm.Tls(**one.files, allow=file)._rule.list  # type: ignore[operator]
 
 
 @curve

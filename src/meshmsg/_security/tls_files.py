@@ -21,6 +21,7 @@ from meshmsg._security.files.believed import check_believed
 from meshmsg._security.files.places import file_of
 from meshmsg._security.files.safe import read_file, unsafe
 from meshmsg._security.files.secret_files import read_secrets
+from meshmsg._security.files.told import Told
 from meshmsg._security.keys import key_octets
 
 PemSource = str | os.PathLike[str] | bytes
@@ -112,7 +113,7 @@ class TlsFiles:
         self._lock = threading.Lock()
         self._sockets: set[int] = set()
         self._stamps = self._look_at()
-        self._told = ""
+        self._told = Told("what was read before stays")
         self._expiries = {
             name: Expiry(what, parts[name].path) for name, what in DATED.items() if name in parts
         }
@@ -165,7 +166,7 @@ class TlsFiles:
                 self._stamps = {}
 
     def look(self, now: float | None = None) -> str:
-        """Read the files again if they changed; what is wrong, once: "" is nothing.
+        """Read the files again if they changed; what is wrong, seldom: "" is nothing.
 
         now: Seconds since the epoch. Sockets are told of certificates that end soon by then.
         """
@@ -192,11 +193,8 @@ class TlsFiles:
                 expiry.read(self._parts[name].octets())
             self._stamps = stamps  # of before they were read
         except (UsageError, OSError) as error:
-            words = f"{error}: what was read before stays"
-            new, self._told = words != self._told, words
-            return words if new else ""
-        self._told = ""
-        return ""
+            return self._told.wrong(error)
+        return self._told.right()
 
     def _give(self, handle: int) -> None:
         opts, why = ffi.new("mm_tls_opts *"), ffi.new("char[]", WHY_SIZE)
