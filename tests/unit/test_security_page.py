@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket as system
 import subprocess
 import sys
@@ -57,6 +58,7 @@ def test_the_guide_works_in_an_empty_folder(tmp_path: Path, mask: str) -> None:
     serves, calls = blocks("python")
     port = free_port()
     serves, calls = (one.replace("5555", str(port)) for one in (serves, calls))
+    assert "where `host` is the name" in GUIDE
     calls = calls.replace("//host:", "//127.0.0.1:")
     run = [sys.executable, "-c"]
     with subprocess.Popen([*run, serves], cwd=server, stdout=subprocess.PIPE, text=True) as served:
@@ -75,3 +77,22 @@ def test_the_rows_of_the_threat_table_have_all_three_parts() -> None:
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| ")]
     assert len(rows) >= 6
     assert all(len(row) == 3 and all(cell.strip() for cell in row) for row in rows)
+
+
+@pytest.mark.skipif(not mm.has("tls"), reason="no OpenSSL 3 here")
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl program")
+def test_a_ca_of_ones_own_is_made_as_the_page_says(tmp_path: Path) -> None:
+    """Both sides have what it signed, and each believes the other."""
+    part = PAGE.partition("\n### A CA of your own\n")[2].partition("\n## ")[0]
+    typed = "\n".join(text for name, text in _FENCED.findall(part) if name == "sh")
+    command = ["sh", "-euc", typed]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=WAIT_S, capture_output=True)
+    files = {name: tmp_path / file for name, file in re.findall(r'(\w+)="([\w.]+)"', part)}
+    assert set(files) == {"cert", "key", "ca"}
+    policy = mm.Tls(**files)
+    with (
+        mm.Pull(bind="tls+tcp://127.0.0.1:0", security=policy) as pull,
+        mm.Push(connect=pull.endpoint, security=policy) as push,
+    ):
+        push.send(b"hello", timeout=WAIT_S)
+        assert pull.recv(timeout=WAIT_S) == b"hello"
