@@ -63,8 +63,8 @@ _NO_TLS = "it may not speak TLS there"
 _TODO = {
     Reason.SOCKET_TYPE: "take another --role, or none",
     Reason.REFUSED: "start the program that binds there, or check the port",
-    Reason.TLS_EXPECTED: "take tls+tcp://, and --security FILE with [connect]",
-    Reason.PLAINTEXT: "take tcp://, or have the other side bind tls+tcp://, with a policy",
+    Reason.PLAINTEXT: "take tls+tcp://, and --security FILE with [connect]",
+    Reason.TLS_EXPECTED: "take tcp://, or have the other side bind tls+tcp://, with a policy",
     Reason.CERTIFICATE: (
         "`meshmsg keys show` of its certificate says names, dates and pin; in --security FILE, ca "
         "has to be its signer, or allow its pin"
@@ -349,5 +349,5 @@ def _advice(event: Event, asked: _Asked) -> str:
     if denied:
         return "the event of the other side says why; `meshmsg keys allow` there lets a key in"
     if _NO_TLS in event.detail:
-        reason = Reason.PLAINTEXT
+        reason = Reason.TLS_EXPECTED
     return _TODO.get(reason, "")
