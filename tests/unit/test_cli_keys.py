@@ -9,10 +9,12 @@ import base64
 import json
 import os
 import re
+import ssl
 import stat
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -23,8 +25,9 @@ from meshmsg._cli.codes import Code
 from meshmsg._cli.program import main
 from meshmsg._security.allow_files import read_allowed
 from meshmsg._security.certificates.pins import pin_of
+from meshmsg._security.certificates.shown import hosts_of, is_ca, issuer_of, subject_of
 from meshmsg._security.files.secret_files import read_secrets
-from tests.support.certs import alone
+from tests.support.certs import Ca, alone
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 
 curve = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
@@ -115,11 +118,45 @@ def test_keygen_makes_a_certificate_whose_pin_is_that_of_its_key(
     assert main(["keys", "show", str(path), str(tmp_path / "server.pem")]) == Code.OK
     told = capsys.readouterr().out
     assert shown in told
+    for line in (
+        "subject: CN=server",
+        "issuer: CN=server, itself",
+        "for: a.example, 10.0.0.1",
+        "signs: others",
+    ):
+        assert f"    {line}\n" in told
     assert "a private key of TLS, which is not shown" in told
     assert main(["keygen", str(tmp_path / "server"), "--tls"]) == Code.FAILED
     assert main(["keygen", str(tmp_path / "x"), "--tls", "--days", "0"]) == Code.USAGE
     assert main(["keygen", str(tmp_path / "x"), "--tls", "--host", "\xe9"]) == Code.USAGE
     assert not list(tmp_path.glob("x.*"))
+
+
+def test_a_certificate_says_whose_it_is_and_who_signed_it(tmp_path: Path, capsys: Told) -> None:
+    """And for which hosts; one without a SAN is for none."""
+    ca = Ca(tmp_path)
+    for one, names in (
+        (ca.sign("server", "a.example", "127.0.0.1", "spiffe://etl/a"), "a.example, "),
+        (ca.sign("client"), "no host: it has no SAN"),
+    ):
+        assert main(["keys", "show", "--json", str(one.cert)]) == Code.OK
+        told = json.loads(capsys.readouterr().out)[str(one.cert)]
+        assert (told["subject"], told["issuer"]) == (f"CN={one.entity.name}", "CN=ca")
+        assert told["for"].startswith(names)
+        assert told["signs"] == "nobody"
+    assert main(["keys", "show", "--json", str(ca.file)]) == Code.OK
+    told = json.loads(capsys.readouterr().out)[str(ca.file)]
+    assert (told["issuer"], told["signs"]) == ("CN=ca, itself", "others")
+
+
+def test_however_a_certificate_is_cut_it_is_shown_or_refused(tmp_path: Path) -> None:
+    """No octet of it is looked for where there is none."""
+    der = ssl.PEM_cert_to_DER_cert(alone(tmp_path, "one", "a.example").cert.read_text())
+    for at in range(len(der)):
+        for some in (der[:at], der[:at] + bytes([der[at] ^ 0xFF]) + der[at + 1 :]):
+            for look in (subject_of, issuer_of, hosts_of, is_ca):
+                with suppress(ValueError, IndexError):
+                    look(some)
 
 
 def test_without_cryptography_it_says_what_to_install(
