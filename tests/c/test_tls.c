@@ -72,10 +72,10 @@ test_who_is_dialed_is_to_be_the_host_of_the_address(void)
                                          "a.peer.example",   "wild.example",
                                          "a.b.wild.example", "example" };
     for (size_t i = 0; i < MMI_COUNT_OF(wrong); i++) {
-        char words[100];
+        char words[MM_DETAIL_MAX + 1];
         CHECK(!tls_shake(&s, wrong[i]));
-        snprintf(words, sizeof words, "its certificate is not for '%s', but for peer.example, 127.0.0.1",
-                 wrong[i]);
+        snprintf(words, sizeof words,
+                 "its certificate is not for '%s', but for peer.example, 127.0.0.1", wrong[i]);
         tls_check_why(&s.dialer, MM_REASON_CERTIFICATE, words);
         tls_check_why(&s.listener, MM_REASON_TLS_ALERT, "it says 'bad certificate'");
     }
@@ -92,7 +92,8 @@ test_a_common_name_is_no_name(void)
     tls_sides s =
         tls_sides_open(tls_policy_of("client", "ca"), tls_policy_of("peer.example", "ca"));
     CHECK(!tls_shake(&s, "peer.example"));
-    tls_check_why(&s.dialer, MM_REASON_CERTIFICATE, "its certificate is not for 'peer.example', but for no name, as it has no SAN");
+    tls_check_why(&s.dialer, MM_REASON_CERTIFICATE,
+                  "its certificate is not for 'peer.example', but for no name, as it has no SAN");
     tls_sides_close(&s);
 }
 
@@ -104,7 +105,7 @@ shakes_with_names(const char *list, size_t size, bool dialer)
     tls_sides s = tls_sides_open(ours, theirs);
     bool done = tls_shake(&s, dialer ? "not.that" : "peer.example");
     if (!done) {
-        tls_check_why(dialer ? &s.dialer : &s.listener, MM_REASON_CERTIFICATE, "it is ");
+        tls_check_why(dialer ? &s.dialer : &s.listener, MM_REASON_CERTIFICATE, "its certificate is ");
     }
     tls_sides_close(&s);
     return done;
@@ -158,7 +159,8 @@ test_who_was_signed_by_somebody_else_is_not_taken(void)
     tls_sides s =
         tls_sides_open(tls_policy_of("client", "other_ca"), tls_policy_of("server", "ca"));
     CHECK(!tls_shake(&s, "peer.example"));
-    tls_check_why(&s.dialer, MM_REASON_CERTIFICATE, "nobody in ca= signed its certificate: the issuer is CN=ca");
+    tls_check_why(&s.dialer, MM_REASON_CERTIFICATE,
+                  "nobody in ca= signed its certificate: the issuer is CN=ca");
     tls_check_why(&s.listener, MM_REASON_TLS_ALERT,
                   "it says 'unknown CA': its ca= did not sign our certificate");
     tls_sides_close(&s);
@@ -192,7 +194,8 @@ test_who_was_revoked_is_not_taken(void)
     theirs->opts.crl = tls_text(theirs, "crl.pem");
     tls_sides s = tls_sides_open(tls_policy_of("gone", "ca"), theirs);
     CHECK(!tls_shake(&s, "peer.example"));
-    tls_check_why(&s.listener, MM_REASON_CERTIFICATE, "crl= says that its certificate was taken back");
+    tls_check_why(&s.listener, MM_REASON_CERTIFICATE,
+                  "crl= says that its certificate was taken back");
     tls_check_why(&s.dialer, MM_REASON_TLS_ALERT,
                   "it says 'certificate revoked': its crl= has our certificate");
     tls_sides_close(&s);

@@ -128,7 +128,8 @@ def test_keygen_makes_a_certificate_whose_pin_is_that_of_its_key(
     assert "a private key of TLS, which is not shown" in told
     assert main(["keygen", str(tmp_path / "server"), "--tls"]) == Code.FAILED
     assert main(["keygen", str(tmp_path / "x"), "--tls", "--days", "0"]) == Code.USAGE
-    assert main(["keygen", str(tmp_path / "x"), "--tls", "--host", "\xe9"]) == Code.USAGE
+    for host in ("\xe9", "bad host", "a..b", "", "::zz", "https://a.example"):
+        assert main(["keygen", str(tmp_path / "x"), "--tls", "--host", host]) == Code.USAGE
     assert not list(tmp_path.glob("x.*"))
 
 
@@ -426,3 +427,15 @@ def test_keys_have_a_name(
     Path("sub").mkdir()
     assert main(["keygen", name, *kind]) == Code.USAGE
     assert list(tmp_path.rglob("*")) == [tmp_path / "sub"]
+
+
+@pytest.mark.parametrize("kind", [[], ["--secret"], ["--tls"]])
+@pytest.mark.parametrize("name", ["z.key", "z.key_secret", "z.secret", "z.crt", "z.pem"])
+def test_a_name_has_no_ending(
+    name: str, kind: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Told
+) -> None:
+    """As the files would have it twice."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["keygen", name, *kind]) == Code.USAGE
+    assert f"NAME is {name!r}: say 'z', as" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -96,3 +96,16 @@ def test_a_ca_of_ones_own_is_made_as_the_page_says(tmp_path: Path) -> None:
     ):
         push.send(b"hello", timeout=WAIT_S)
         assert pull.recv(timeout=WAIT_S) == b"hello"
+
+
+@pytest.mark.skipif(not mm.has("tls"), reason="no OpenSSL 3 here")
+def test_the_protected_queue_of_the_page_of_patterns_runs(tmp_path: Path) -> None:
+    """Beside a secret that was made as it says."""
+    page = Path(__file__).resolve().parents[2] / "docs/patterns.md"
+    found = (text for _, text in _FENCED.findall(page.read_text(encoding="utf-8")))
+    block = next(text for text in found if "mm.Secret" in text)
+    words = re.search(r"# meshmsg (keygen .*)", block)
+    assert words is not None
+    run = [sys.executable, "-m", "meshmsg", *words[1].split()]
+    subprocess.run(run, cwd=tmp_path, check=True, timeout=WAIT_S)
+    subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True, timeout=WAIT_S)

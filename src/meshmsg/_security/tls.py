@@ -41,9 +41,10 @@ class OverTls(Policy):
     def _refusal(self, url: str, *, binds: bool, insecure: bool) -> str:
         if url.startswith(SCHEMES):
             return self._lacks(binds=binds)
-        return (
+        words = (
             f"{type(self).__name__} is for endpoints {' and '.join(f'{one}...' for one in SCHEMES)}"
         )
+        return f"{words}: say tls+{url}" if url.startswith("tcp://") else words
 
     def _lacks(self, *, binds: bool) -> str:
         """Return what this side needs and the policy does not have, and what to do; "" if it has
