@@ -105,7 +105,8 @@ shakes_with_names(const char *list, size_t size, bool dialer)
     tls_sides s = tls_sides_open(ours, theirs);
     bool done = tls_shake(&s, dialer ? "not.that" : "peer.example");
     if (!done) {
-        tls_check_why(dialer ? &s.dialer : &s.listener, MM_REASON_CERTIFICATE, "its certificate is ");
+        tls_check_why(dialer ? &s.dialer : &s.listener, MM_REASON_CERTIFICATE,
+                      "its certificate is ");
     }
     tls_sides_close(&s);
     return done;
