@@ -12,11 +12,16 @@ import socket as system
 import subprocess
 import sys
 import textwrap
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import meshmsg as mm
+from meshmsg._security.files.secret_files import write_secret
+from tests.support.certs import Ca
 from tests.support.pairs import WAIT_S
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/security.md").read_text(encoding="utf-8")
@@ -109,3 +114,31 @@ def test_the_protected_queue_of_the_page_of_patterns_runs(tmp_path: Path) -> Non
     run = [sys.executable, "-m", "meshmsg", *words[1].split()]
     subprocess.run(run, cwd=tmp_path, check=True, timeout=WAIT_S)
     subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True, timeout=WAIT_S)
+
+
+@pytest.mark.skipif(not mm.has("tls"), reason="no OpenSSL 3 here")
+def test_the_lines_of_tls_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By sockets at other endpoints; also the forms of pins that are named."""
+    monkeypatch.chdir(tmp_path)
+    ca = Ca(tmp_path)
+    for name in ("s", "c"):
+        one = ca.sign(name)
+        one.cert.rename(f"{name}.crt")
+        one.key.rename(f"{name}.pem")
+    write_secret("cluster.secret")
+    part = PAGE.partition("\n## TLS\n")[2].partition("\n### ")[0]
+    code = "\n".join(text for name, text in _FENCED.findall(part) if name == "python")
+    code = re.sub(r"//\*:\d+", "//127.0.0.1:0", re.sub(r"//host:\d+", "//127.0.0.1:9", code))
+    assert code.count("security=") == 6
+    with ExitStack() as opened:
+        named: dict[str, Any] = {"Tls": mm.Tls, "Secret": mm.Secret}
+        for role in (mm.Push, mm.Pull, mm.Req, mm.Rep):
+            named[role.__name__] = lambda role=role, **given: opened.enter_context(role(**given))
+        exec(code, {"mm": SimpleNamespace(**named)})
+    assert '`allow=["c.crt"]`,\n  `{"c.crt": "alice"}`' in part
+    pin = mm.Tls(cert="s.crt", key="s.pem", allow=["c.crt"])._rule.list
+    users = mm.Tls(cert="s.crt", key="s.pem", allow={"c.crt": "alice"})._rule.list
+    assert pin is not None
+    assert users is not None
+    assert pin._users.keys() == users._users.keys()
+    assert [*users._users.values()] == ["alice"]
