@@ -72,10 +72,10 @@ test_who_is_dialed_is_to_be_the_host_of_the_address(void)
                                          "a.peer.example",   "wild.example",
                                          "a.b.wild.example", "example" };
     for (size_t i = 0; i < MMI_COUNT_OF(wrong); i++) {
-        char words[100];
+        char words[MM_DETAIL_MAX + 1];
         CHECK(!tls_shake(&s, wrong[i]));
-        snprintf(words, sizeof words, "it is not for '%s', but for peer.example, 127.0.0.1",
-                 wrong[i]);
+        snprintf(words, sizeof words,
+                 "its certificate is not for '%s', but for peer.example, 127.0.0.1", wrong[i]);
         tls_check_why(&s.dialer, MM_REASON_CERTIFICATE, words);
         tls_check_why(&s.listener, MM_REASON_TLS_ALERT, "it says 'bad certificate'");
     }
@@ -92,7 +92,8 @@ test_a_common_name_is_no_name(void)
     tls_sides s =
         tls_sides_open(tls_policy_of("client", "ca"), tls_policy_of("peer.example", "ca"));
     CHECK(!tls_shake(&s, "peer.example"));
-    tls_check_why(&s.dialer, MM_REASON_CERTIFICATE, "it is not for 'peer.example', but for none");
+    tls_check_why(&s.dialer, MM_REASON_CERTIFICATE,
+                  "its certificate is not for 'peer.example', but for no name, as it has no SAN");
     tls_sides_close(&s);
 }
 
@@ -104,7 +105,8 @@ shakes_with_names(const char *list, size_t size, bool dialer)
     tls_sides s = tls_sides_open(ours, theirs);
     bool done = tls_shake(&s, dialer ? "not.that" : "peer.example");
     if (!done) {
-        tls_check_why(dialer ? &s.dialer : &s.listener, MM_REASON_CERTIFICATE, "it is ");
+        tls_check_why(dialer ? &s.dialer : &s.listener, MM_REASON_CERTIFICATE,
+                      "its certificate is ");
     }
     tls_sides_close(&s);
     return done;
@@ -141,12 +143,12 @@ test_dates_are_those_of_our_clock(void)
     tls_sides s = mutual();
     tls_clock_s = 40 * TLS_DAY_S;
     CHECK(!tls_shake(&s, "peer.example"));
-    tls_check_why(&s.dialer, MM_REASON_CERTIFICATE, "it expired at 20");
+    tls_check_why(&s.dialer, MM_REASON_CERTIFICATE, "its certificate expired at 20");
     tls_check_why(&s.listener, MM_REASON_TLS_ALERT,
                   "it says 'certificate expired': our certificate, or its clock");
     tls_clock_s = -2 * TLS_DAY_S;
     CHECK(!tls_shake(&s, "peer.example"));
-    tls_check_why(&s.dialer, MM_REASON_CERTIFICATE, "it is not valid before 20");
+    tls_check_why(&s.dialer, MM_REASON_CERTIFICATE, "its certificate is not valid before 20");
     tls_clock_s = 0;
     CHECK(tls_shake(&s, "peer.example"));
     tls_sides_close(&s);
@@ -158,14 +160,15 @@ test_who_was_signed_by_somebody_else_is_not_taken(void)
     tls_sides s =
         tls_sides_open(tls_policy_of("client", "other_ca"), tls_policy_of("server", "ca"));
     CHECK(!tls_shake(&s, "peer.example"));
-    tls_check_why(&s.dialer, MM_REASON_CERTIFICATE, "nobody in ca= signed it: its issuer is CN=ca");
+    tls_check_why(&s.dialer, MM_REASON_CERTIFICATE,
+                  "nobody in ca= signed its certificate: the issuer is CN=ca");
     tls_check_why(&s.listener, MM_REASON_TLS_ALERT,
                   "it says 'unknown CA': its ca= did not sign our certificate");
     tls_sides_close(&s);
     s = tls_sides_open(tls_policy_of("self", "ca"), tls_policy_of("server", "ca"));
     CHECK(!tls_shake(&s, "peer.example"));
     tls_check_why(&s.listener, MM_REASON_CERTIFICATE,
-                  "nobody in ca= signed it: its issuer is CN=self");
+                  "nobody in ca= signed its certificate: the issuer is CN=self");
     tls_check_why(&s.dialer, MM_REASON_TLS_ALERT, "it says");
     tls_sides_close(&s);
 }
@@ -176,12 +179,12 @@ test_a_certificate_is_for_the_use_it_says(void)
     tls_sides s = tls_sides_open(tls_policy_of("client", "ca"), tls_policy_of("client", "ca"));
     CHECK(!tls_shake(&s, "peer.example"));
     tls_check_why(&s.dialer, MM_REASON_CERTIFICATE,
-                  "its extended key usage is not that of a server");
+                  "its certificate's extended key usage is not that of a server");
     tls_sides_close(&s);
     s = tls_sides_open(tls_policy_of("server", "ca"), tls_policy_of("server", "ca"));
     CHECK(!tls_shake(&s, "peer.example"));
     tls_check_why(&s.listener, MM_REASON_CERTIFICATE,
-                  "its extended key usage is not that of a client");
+                  "its certificate's extended key usage is not that of a client");
     tls_sides_close(&s);
 }
 
@@ -192,7 +195,8 @@ test_who_was_revoked_is_not_taken(void)
     theirs->opts.crl = tls_text(theirs, "crl.pem");
     tls_sides s = tls_sides_open(tls_policy_of("gone", "ca"), theirs);
     CHECK(!tls_shake(&s, "peer.example"));
-    tls_check_why(&s.listener, MM_REASON_CERTIFICATE, "crl= says that it was taken back");
+    tls_check_why(&s.listener, MM_REASON_CERTIFICATE,
+                  "crl= says that its certificate was taken back");
     tls_check_why(&s.dialer, MM_REASON_TLS_ALERT,
                   "it says 'certificate revoked': its crl= has our certificate");
     tls_sides_close(&s);
@@ -216,7 +220,7 @@ test_who_dials_needs_a_certificate_as_the_listener_says(void)
         CHECK_INT(who.key.size, 0);
         if (clients == MM_CLIENTS_REQUIRED) {
             tls_check_why(&s.listener, MM_REASON_CERTIFICATE,
-                          "it has none, and clients are to have one");
+                          "it has no certificate, and clients are to have one");
             tls_check_why(&s.dialer, MM_REASON_TLS_ALERT, "we have no certificate to show");
         }
         tls_sides_close(&s);

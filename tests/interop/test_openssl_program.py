@@ -149,12 +149,12 @@ def wrong_name(ca: Ca, _: Path) -> tuple[dict[str, Path], str]:
 
 def wrong_ca(_: Ca, folder: Path) -> tuple[dict[str, Path], str]:
     """Signed by itself."""
-    return alone(folder, "server", LOCAL).files, "nobody in ca= signed it"
+    return alone(folder, "server", LOCAL).files, "nobody in ca= signed its certificate"
 
 
 def expired(ca: Ca, _: Path) -> tuple[dict[str, Path], str]:
     """Of yesterday."""
-    return ca.sign("server", LOCAL, days=(-9, -1)).files, "it expired at"
+    return ca.sign("server", LOCAL, days=(-9, -1)).files, "its certificate expired at"
 
 
 @pytest.mark.parametrize("wrong", [wrong_name, wrong_ca, expired], ids=lambda one: one.__name__)

@@ -6,11 +6,9 @@ Not here: what answers do (test_allow_functions.py), whose turn it is (test_allo
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -140,7 +138,7 @@ def test_what_a_cancelled_one_does_at_its_end_is_not_cancelled_again() -> None:
     assert cancelled == 1
 
 
-def test_an_error_without_a_text_is_told_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_without_a_text_is_told_all_the_same() -> None:
     """What raises when it is to say what it is."""
 
     class WordlessError(Exception):
@@ -150,7 +148,6 @@ def test_an_error_without_a_text_is_told_all_the_same(monkeypatch: pytest.Monkey
     def allow(who: mm.Applicant) -> mm.Allow:
         raise WordlessError
 
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     with mm.Pull(bind=UP, security=mm.Plain(allow=allow)) as pull:
         with applicant(pull.endpoint) as peer:
             peer.until_closed()
@@ -158,13 +155,11 @@ def test_an_error_without_a_text_is_told_all_the_same(monkeypatch: pytest.Monkey
 
 
 def test_errors_that_come_often_are_told_once_a_second_with_how_many_there_were(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Who can cause one fills no log."""
     clock = [100.0]
-    errors: list[Any] = []
     monkeypatch.setattr(door, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    monkeypatch.setattr(sys, "unraisablehook", errors.append)
     calls: list[mm.Applicant] = []
 
     def allow(who: mm.Applicant) -> mm.Allow:
@@ -180,7 +175,12 @@ def test_errors_that_come_often_are_told_once_a_second_with_how_many_there_were(
             wait_until(lambda count=count: pull.stats().handshakes_failed == count)
         words = [event.detail for event in pull.events() if "allow= raised" in event.detail]
     assert len(calls) == 4
-    assert [one.err_msg.rpartition(": it is")[2] for one in errors] == [
+
+    def errors() -> list[str]:
+        return [one.getMessage() for one in caplog.records if one.exc_info]
+
+    wait_until(lambda: len(errors()) == 2)
+    assert [one.rpartition(": it is")[2] for one in errors()] == [
         " to try again.",
         " to try again; 2 errors before it were not told",
     ]

@@ -6,6 +6,7 @@ Not here: policies and sockets (test_security.py), functions (test_allow_functio
 from __future__ import annotations
 
 import base64
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ import pytest
 import meshmsg as mm
 from meshmsg._security import allow_files
 from meshmsg._security.allow_files import AllowFile, read_allowed
+from meshmsg._security.files import told as told_files
+from meshmsg._security.files.told import Told
 from meshmsg._security.keys import key_octets
 from tests.support.mm import ffi, lib
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
@@ -163,7 +166,7 @@ def test_what_a_file_and_a_folder_say(tmp_path: Path) -> None:
     assert found.look() == ""  # as it was told
     assert len(found.list) == 2
     path.unlink()
-    assert "No such file" in found.look()
+    assert f"{path} is gone: who may come in stays" in found.look()
     folder = tmp_path / "folder"
     folder.mkdir()
     known = mm.keygen(folder / "alice").public
@@ -257,3 +260,42 @@ def test_two_that_look_at_once_leave_what_the_file_says_last(
     second.join(WAIT_S)
     assert mallory.public not in file.list
     assert alice.public in file.list
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_list_that_is_gone_disconnects_nobody_and_is_told_again(
+    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it is there; one that is empty disconnects everybody."""
+    place, pair = tmp_path / "allowed", mm.keygen(tmp_path / "alice")
+    if kind == "file":
+        place.write_text(f"{pair.public} alice\n")
+    else:
+        place.mkdir()
+        (tmp_path / "alice.key").rename(place / "alice.key")
+    server = mm.keygen()
+    with (
+        mm.Pull(bind=of_its_own(), security=mm.Curve(key=server, allow=place)) as pull,
+        mm.Push(connect=pull.endpoint, security=mm.Curve(server=server, key=pair)) as push,
+    ):
+        push.wait_for_peers(timeout=WAIT_S)
+        shutil.rmtree(place) if kind == "folder" else place.unlink()
+        words = f"{place} is gone: who may come in stays as it was, and nobody is disconnected; to "
+        wait_until(lambda: words in caplog.text)
+        monkeypatch.setattr(told_files, "AGAIN_LOOKS", 2)
+        wait_until(lambda: caplog.text.count(words) >= 2)
+        assert pull.peers()[0].user_id == "alice"
+        place.touch() if kind == "file" else place.mkdir()
+        wait_until(lambda: mm.Reason.REVOKED in pull.stats().closed)
+
+
+def test_what_is_wrong_is_told_as_it_is_found_and_each_minute() -> None:
+    """And anew once it was right, or is wrong otherwise."""
+    told = Told("it stays")
+    many = told_files.AGAIN_LOOKS
+    assert [bool(told.wrong("no key")) for _ in range(2 * many + 1)].count(True) == 3
+    assert told.wrong("two keys") == "two keys: it stays"
+    assert told.wrong("two keys") == ""
+    assert told.right() == ""
+    assert not told
+    assert told.wrong(FileNotFoundError(2, "No such file", "/x")) == "/x is gone: it stays"

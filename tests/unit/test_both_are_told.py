@@ -106,6 +106,11 @@ CASES = {
     "a key of a client that nobody knows": both(
         lambda k: k.curve([k.eve.public]), f"{NOT_IN}|is not in allow=", CURVE_NO
     ),
+    "a client without a key, and a list": both(
+        lambda k: (mm.Curve(key=k.server, allow=[k.eve.public]), mm.Curve(server=k.server.public)),
+        f"{NOT_IN}|is not in allow=",
+        f"{CURVE_NO}; we have no key=, so no list has us",
+    ),
     "a function of CURVE denies": both(
         lambda k: k.curve(lambda _: mm.Deny("not today")), "NOT_ALLOWED not today", CURVE_NO
     ),
@@ -132,61 +137,61 @@ CASES = {
     "the server is of another CA": both(
         lambda k: k.tls(k.other.sign("server", "127.0.0.1"), k.calling),
         NOT_OUR_CA,
-        "CERTIFICATE nobody in ca= signed it: its issuer is CN=other",
+        "CERTIFICATE nobody in ca= signed its certificate: the issuer is CN=other",
     ),
     "the client is of another CA": both(
         lambda k: k.tls(k.serving, k.other.sign("client")),
-        "CERTIFICATE nobody in ca= signed it: its issuer is CN=other",
+        "CERTIFICATE nobody in ca= signed its certificate: the issuer is CN=other",
         NOT_OUR_CA,
     ),
     "the client has no certificate": both(
         lambda k: (k.tls(k.serving, k.calling)[0], mm.Tls(ca=k.ca.file)),
-        "CERTIFICATE it has none, and clients are to have one",
+        "CERTIFICATE it has no certificate, and clients are to have one",
         "TLS_ALERT 'certificate required': we have no certificate to show",
     ),
     "the server has another name": both(
         lambda k: k.tls(k.ca.sign("named", "other.example"), k.calling),
         OUR_CERTIFICATE,
-        "CERTIFICATE it is not for '127.0.0.1', but for other.example",
+        "CERTIFICATE its certificate is not for '127.0.0.1', but for other.example",
     ),
     "the server's has expired": both(
         lambda k: k.tls(k.ca.sign("old", "127.0.0.1", days=(-3, -1)), k.calling),
         "TLS_ALERT 'certificate expired': our certificate, or its clock",
-        "CERTIFICATE it expired at 20",
+        "CERTIFICATE its certificate expired at 20",
     ),
     "the client's has expired": both(
         lambda k: k.tls(k.serving, k.ca.sign("old", days=(-3, -1))),
-        "CERTIFICATE it expired at 20",
+        "CERTIFICATE its certificate expired at 20",
         "TLS_ALERT 'certificate expired': our certificate, or its clock",
     ),
     "the server's is not valid yet": both(
         lambda k: k.tls(k.ca.sign("early", "127.0.0.1", days=(1, 30)), k.calling),
         OUR_CERTIFICATE,
-        "CERTIFICATE it is not valid before 20",
+        "CERTIFICATE its certificate is not valid before 20",
     ),
     "the client's is not valid yet": both(
         lambda k: k.tls(k.serving, k.ca.sign("early", days=(1, 30))),
-        "CERTIFICATE it is not valid before 20",
+        "CERTIFICATE its certificate is not valid before 20",
         OUR_CERTIFICATE,
     ),
     "the server shows a client's": both(
         lambda k: k.tls(k.ca.sign("dials", "127.0.0.1", usage=DIALS), k.calling),
         "TLS_ALERT our certificate is not for a server",
-        "CERTIFICATE its extended key usage is not that of a server",
+        "CERTIFICATE its certificate's extended key usage is not that of a server",
     ),
     "the client shows a server's": both(
         lambda k: k.tls(k.serving, k.ca.sign("serves", usage=SERVES)),
-        "CERTIFICATE its extended key usage is not that of a client",
+        "CERTIFICATE its certificate's extended key usage is not that of a client",
         "TLS_ALERT our certificate is not for a client",
     ),
     "the server's was taken back": both(
         lambda k: k.taken_back(client=False),
         "TLS_ALERT 'certificate revoked': its crl= has our certificate",
-        "CERTIFICATE crl= says that it was taken back",
+        "CERTIFICATE crl= says that its certificate was taken back",
     ),
     "the client's was taken back": both(
         lambda k: k.taken_back(client=True),
-        "CERTIFICATE crl= says that it was taken back",
+        "CERTIFICATE crl= says that its certificate was taken back",
         "TLS_ALERT 'certificate revoked': its crl= has our certificate",
     ),
     "the server has another pin": both(
@@ -244,7 +249,7 @@ def unlike(server: str, client: str) -> Case:
         (True, True): (
             ("CRYPTO it named no secret, and wants a certificate", "TLS_ALERT or it wants a secret")
             if server == "a secret"
-            else (OUR_CERTIFICATE, "CERTIFICATE it shows one, and has to know our secret")
+            else (OUR_CERTIFICATE, "CERTIFICATE it shows a certificate, and has to know our secret")
         ),
     }[in_tls[0], in_tls[1]]
     return both(lambda k: (UNLIKE[server](k)[0], UNLIKE[client](k)[1]), *told)

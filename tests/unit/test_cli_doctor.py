@@ -20,7 +20,7 @@ from meshmsg._binding.snapshots import EventKind
 from meshmsg._cli.codes import Code
 from meshmsg._cli.doctor import QUIET, ROLES, TRIED
 from meshmsg._cli.program import main
-from meshmsg._cli.steps import STEP_OF, STEPS
+from meshmsg._cli.steps import STEP_OF, STEPS, Report
 from tests.support.certificates import make
 from tests.support.certs import Ca, written
 from tests.support.pairs import WAIT_S, of_its_own
@@ -161,6 +161,9 @@ def test_over_curve_the_one_reason_why_not_is_told(doctor: Doctor, tmp_path: Pat
         assert failed_at(told)[0] == "allowed"
         assert "keys allow" in told["advice"]
         assert eve.public not in str(told)
+        told = doctor(pub.endpoint, "--server", server.public)
+        assert failed_at(told)[0] == "allowed"
+        assert "say --key FILE" in told["advice"]
     with mm.Pub(bind=of_its_own()) as pub:
         told = doctor(pub.endpoint, "--server", server.public)
         assert failed_at(told) == ("mechanism", "the peer's mechanism is 'NULL', ours CURVE")
@@ -187,6 +190,26 @@ def test_tls_without_a_policy_is_told_what_to_say(doctor: Doctor) -> None:
     told = doctor("tls+tcp://127.0.0.1:1")
     assert failed_at(told) == ("mechanism", "TLS needs a policy, and there is none")
     assert "--security FILE" in told["advice"]
+
+
+@curve
+def test_a_policy_that_is_not_for_the_endpoint_is_told_as_one(
+    doctor: Doctor, tmp_path: Path
+) -> None:
+    """CURVE where TLS is, none where it is, and TLS where it is not."""
+    mm.keygen(tmp_path / "server")
+    told = doctor("tls+tcp://127.0.0.1:1", "--server", tmp_path / "server.key")
+    assert failed_at(told)[0] == "mechanism"
+    assert "TLS is not CURVE" in told["steps"][-1]["words"]
+    assert "mechanism = tls or secret" in told["advice"]
+    ini = tmp_path / "security.ini"
+    ini.write_text("[connect]\nmechanism = none\n")
+    assert failed_at(doctor("tls+tcp://127.0.0.1:1", "--security", ini))[0] == "mechanism"
+    if mm.has("tls"):
+        ini.write_text("[connect]\nmechanism = tls\nca = system\n")
+        told = doctor("tcp://127.0.0.1:1", "--security", ini)
+        assert failed_at(told)[0] == "mechanism"
+        assert "have the endpoint and [connect]" in told["advice"]
 
 
 @curve
@@ -267,6 +290,7 @@ def test_over_tls_a_certificate_that_is_refused_for_its_date_is_told_with_it(
     with mm.Pub(bind="tls+tcp://127.0.0.1:0", security=policy) as pub:
         told = doctor(pub.endpoint, "--security", ini)
     assert failed_at(told)[0] == "mechanism"
+    assert "ca has to be its signer" in told["advice"]
     assert server.entity.certificate.not_valid_after_utc.strftime("%Y-%m-%d") in str(
         told["steps"][-1]
     )
@@ -320,6 +344,35 @@ def test_it_is_a_program_that_speaks_plainly() -> None:
     assert (done.returncode, done.stderr) == (Code.CONNECTION, "")
     assert "FAILED  connection  REFUSED: connection refused" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("What to do: start the program")
+
+
+def test_a_warning_is_not_all_that_is_said() -> None:
+    """The last line points at it."""
+    report = Report("tls+tcp://a.example:1")
+    report.dates("the CA: it ends in 2 days", good=True)
+    assert report.lines()[-1] == "All is well."
+    report.dates("the CA: it ends in 2 days", good=False)
+    assert report.lines()[-1] == "All is well now; see WARN."
+
+
+@tls
+def test_over_tls_each_reason_has_what_to_do(doctor: Doctor, tmp_path: Path) -> None:
+    """Where one side has no TLS, and where the server does not take our certificate."""
+    ca = Ca(tmp_path)
+    server = ca.sign("server", "127.0.0.1")
+    ini = tmp_path / "security.ini"
+    ini.write_text(f"[connect]\nmechanism = tls\nca = {ca.file}\n")
+    with mm.Pub(bind="tcp://127.0.0.1:0") as pub:
+        told = doctor(f"tls+{pub.endpoint}", "--security", ini)
+        assert told["reason"] in ("TLS_EXPECTED", "HANDSHAKE_EOF")  # or what it says comes in time
+        assert told["advice"].startswith("take tcp://")
+    with mm.Pub(bind="tls+tcp://127.0.0.1:0", security=mm.Tls(**server.files, ca=ca.file)) as pub:
+        told = doctor(pub.endpoint, "--security", ini)
+        assert told["reason"] == "TLS_ALERT"
+        assert "cert and key of --security FILE" in told["advice"]
+        told = doctor(pub.endpoint.removeprefix("tls+"))
+        assert told["reason"] == "PLAINTEXT"
+        assert told["advice"].startswith("take tls+tcp://")
 
 
 def test_each_reason_has_its_step_and_each_role_is_one() -> None:

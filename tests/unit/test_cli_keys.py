@@ -9,10 +9,12 @@ import base64
 import json
 import os
 import re
+import ssl
 import stat
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,9 @@ from meshmsg._cli.codes import Code
 from meshmsg._cli.program import main
 from meshmsg._security.allow_files import read_allowed
 from meshmsg._security.certificates.pins import pin_of
+from meshmsg._security.certificates.shown import hosts_of, is_ca, issuer_of, subject_of
 from meshmsg._security.files.secret_files import read_secrets
+from tests.support.certs import Ca, alone
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 
 curve = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
@@ -114,11 +118,46 @@ def test_keygen_makes_a_certificate_whose_pin_is_that_of_its_key(
     assert main(["keys", "show", str(path), str(tmp_path / "server.pem")]) == Code.OK
     told = capsys.readouterr().out
     assert shown in told
+    for line in (
+        "subject: CN=server",
+        "issuer: CN=server, itself",
+        "for: a.example, 10.0.0.1",
+        "signs: others",
+    ):
+        assert f"    {line}\n" in told
     assert "a private key of TLS, which is not shown" in told
     assert main(["keygen", str(tmp_path / "server"), "--tls"]) == Code.FAILED
     assert main(["keygen", str(tmp_path / "x"), "--tls", "--days", "0"]) == Code.USAGE
-    assert main(["keygen", str(tmp_path / "x"), "--tls", "--host", "\xe9"]) == Code.USAGE
+    for host in ("\xe9", "bad host", "a..b", "", "::zz", "https://a.example"):
+        assert main(["keygen", str(tmp_path / "x"), "--tls", "--host", host]) == Code.USAGE
     assert not list(tmp_path.glob("x.*"))
+
+
+def test_a_certificate_says_whose_it_is_and_who_signed_it(tmp_path: Path, capsys: Told) -> None:
+    """And for which hosts; one without a SAN is for none."""
+    ca = Ca(tmp_path)
+    for one, names in (
+        (ca.sign("server", "a.example", "127.0.0.1", "spiffe://etl/a"), "a.example, "),
+        (ca.sign("client"), "no host: it has no SAN"),
+    ):
+        assert main(["keys", "show", "--json", str(one.cert)]) == Code.OK
+        told = json.loads(capsys.readouterr().out)[str(one.cert)]
+        assert (told["subject"], told["issuer"]) == (f"CN={one.entity.name}", "CN=ca")
+        assert told["for"].startswith(names)
+        assert told["signs"] == "nobody"
+    assert main(["keys", "show", "--json", str(ca.file)]) == Code.OK
+    told = json.loads(capsys.readouterr().out)[str(ca.file)]
+    assert (told["issuer"], told["signs"]) == ("CN=ca, itself", "others")
+
+
+def test_however_a_certificate_is_cut_it_is_shown_or_refused(tmp_path: Path) -> None:
+    """No octet of it is looked for where there is none."""
+    der = ssl.PEM_cert_to_DER_cert(alone(tmp_path, "one", "a.example").cert.read_text())
+    for at in range(len(der)):
+        for some in (der[:at], der[:at] + bytes([der[at] ^ 0xFF]) + der[at + 1 :]):
+            for look in (subject_of, issuer_of, hosts_of, is_ca):
+                with suppress(ValueError, IndexError):
+                    look(some)
 
 
 def test_without_cryptography_it_says_what_to_install(
@@ -182,8 +221,8 @@ def test_a_folder_has_a_file_for_each(tmp_path: Path, capsys: Told) -> None:
     other = mm.keygen()
     for key, user, words in (
         (alice.public, "bob", "is there as alice: remove it first"),
-        (other.public, "alice", "is there with another key"),
         (other.public, "a/b", "the name of a file"),
+        (other.public, "bob~2", "the name of a file"),
         (other.public, None, "say USER as well"),
     ):
         with pytest.raises(mm.UsageError, match=words):
@@ -193,6 +232,49 @@ def test_a_folder_has_a_file_for_each(tmp_path: Path, capsys: Told) -> None:
     assert json.loads(capsys.readouterr().out)[str(place)]["keys"] == {alice.public: "alice"}
     assert main(["keys", "remove", str(place), alice.public]) == Code.OK
     assert read_allowed(str(place)) == {}
+
+
+@curve
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_user_may_have_several_keys(tmp_path: Path, capsys: Told, kind: str) -> None:
+    """Whose name is said again; by the name of a file alone nobody becomes another one."""
+    place = tmp_path / "allowed"
+    place.touch() if kind == "file" else place.mkdir()
+    for folder in ("a", "b", "c"):
+        (tmp_path / folder).mkdir()
+    keys = [mm.keygen(tmp_path / folder / "alice") for folder in ("a", "b", "c")]
+    first, second, third = (str(one.public_file) for one in keys)
+    assert main(["keys", "allow", str(place), first]) == Code.OK
+    assert main(["keys", "allow", str(place), second]) == Code.USAGE
+    assert "alice is there with another key; say USER, alice, if" in capsys.readouterr().err
+    for path, words in ((second, "by another key as before"), (third, "by 2 other keys as")):
+        assert main(["keys", "allow", str(place), path, "alice"]) == Code.OK
+        assert words in capsys.readouterr().out
+    assert read_allowed(str(place)) == {one.public: "alice" for one in keys}
+    if kind == "folder":
+        assert sorted(os.listdir(place)) == ["alice.key", "alice~2.key", "alice~3.key"]
+    assert main(["keys", "remove", str(place), second]) == Code.OK
+    assert "any more, but by 2 other keys" in capsys.readouterr().out
+    assert main(["keys", "remove", str(place), "alice"]) == Code.OK
+    assert f"alice ({keys[0].public}, {keys[2].public}) may not" in capsys.readouterr().out
+    assert read_allowed(str(place)) == {}
+    assert main(["keys", "remove", str(place), "alice"]) == Code.USAGE
+    assert "'alice' is nobody's user id there" in capsys.readouterr().err
+
+
+def test_a_folder_takes_no_certificate(tmp_path: Path, capsys: Told) -> None:
+    """Neither CURVE nor TLS lets anybody in by its pin in a folder."""
+    one = alone(tmp_path, "some")
+    place, file = tmp_path / "allowed", tmp_path / "allowed.txt"
+    place.mkdir()
+    file.touch()
+    for given, what in ((str(one.cert), f"{one.cert}, a certificate"), (one.pin, "a pin")):
+        assert main(["keys", "allow", str(place), given, "some"]) == Code.USAGE
+        assert f"whose keys are of CURVE, and KEY is {what}: use a" in capsys.readouterr().err
+        assert os.listdir(place) == []
+    assert main(["keys", "allow", str(file), str(one.cert)]) == Code.OK
+    if mm.has("tls"):
+        assert one.pin in mm.Tls(**one.files, allow=file)._rule.list  # type: ignore[operator]
 
 
 @curve
@@ -345,3 +427,15 @@ def test_keys_have_a_name(
     Path("sub").mkdir()
     assert main(["keygen", name, *kind]) == Code.USAGE
     assert list(tmp_path.rglob("*")) == [tmp_path / "sub"]
+
+
+@pytest.mark.parametrize("kind", [[], ["--secret"], ["--tls"]])
+@pytest.mark.parametrize("name", ["z.key", "z.key_secret", "z.secret", "z.crt", "z.pem"])
+def test_a_name_has_no_ending(
+    name: str, kind: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Told
+) -> None:
+    """As the files would have it twice."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["keygen", name, *kind]) == Code.USAGE
+    assert f"NAME is {name!r}: say 'z', as" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -244,4 +244,4 @@ def test_the_doctor_says_for_how_long(tmp_path: Path, capsys: pytest.CaptureFixt
     assert lines[0].startswith("WARN    dates       our certificate")
     assert "it ends in 3 days" in lines[0]
     assert lines[1].startswith("ok      dates       the CA")
-    assert lines[-1] == "All is well."
+    assert lines[-1] == "All is well now; see WARN."

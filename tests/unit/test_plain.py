@@ -172,7 +172,7 @@ def test_a_file_that_becomes_wrong_changes_nothing_and_is_told_once(
         file.write_text("alice:correct horse\n")
         wait_until(lambda: "line 1: it is no user=password" in caplog.text)
         file.unlink()
-        wait_until(lambda: "No such file" in caplog.text)
+        wait_until(lambda: "passwords is gone: who may come in stays" in caplog.text)
         assert len(pull.peers()) == 1
         assert PASSWORD not in caplog.text
 

@@ -81,7 +81,7 @@ def chain(tmp_path: Path) -> Chain:
 def test_who_was_signed_by_one_that_was_revoked_is_refused(chain: Chain) -> None:
     """The list of the root has the one between."""
     chain.revoke(revoked(chain.root, chain.between), revoked(chain.between))
-    chain.refused("crl= says that it was taken back (1 above it)")
+    chain.refused("crl= says that its certificate was taken back (1 above it)")
 
 
 def test_a_list_of_each_that_signed_lets_in_whom_none_names(chain: Chain) -> None:
@@ -93,8 +93,8 @@ def test_a_list_of_each_that_signed_lets_in_whom_none_names(chain: Chain) -> Non
 @pytest.mark.parametrize(
     ("has", "words"),
     [
-        ("between", "crl= has no list of its issuer (1 above it): CN=root"),
-        ("root", "crl= has no list of its issuer: CN=between"),
+        ("between", "crl= has no list of its certificate's issuer (1 above it): CN=root"),
+        ("root", "crl= has no list of its certificate's issuer: CN=between"),
     ],
 )
 def test_a_list_that_is_missing_is_named(chain: Chain, has: str, words: str) -> None:
@@ -106,7 +106,7 @@ def test_a_list_that_is_missing_is_named(chain: Chain, has: str, words: str) -> 
 def test_a_list_that_ended_is_named(chain: Chain) -> None:
     """Its signer should have written a newer one."""
     chain.revoke(revoked(chain.root, days=(-3, -1)), revoked(chain.between))
-    chain.refused("the list of its issuer in crl= expired (1 above it): CN=root")
+    chain.refused("the list of its certificate's issuer in crl= expired (1 above it): CN=root")
 
 
 def test_who_is_believed_itself_needs_no_list(chain: Chain) -> None:
@@ -115,7 +115,7 @@ def test_who_is_believed_itself_needs_no_list(chain: Chain) -> None:
     chain.revoke(revoked(chain.between))
     chain.comes()
     chain.revoke(revoked(chain.between, chain.client.entity))
-    chain.refused("crl= says that it was taken back")
+    chain.refused("crl= says that its certificate was taken back")
 
 
 def test_who_is_connected_leaves_once_the_one_above_it_is_revoked(chain: Chain) -> None:

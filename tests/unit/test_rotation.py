@@ -103,13 +103,14 @@ def test_the_key_of_a_curve_server() -> None:
 
 
 @curve
-def test_the_key_of_a_curve_client() -> None:
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_the_key_of_a_curve_client(kind: str) -> None:
     """The server is not started again, and knows it by the same user id."""
     meshmsg("keygen", "server")
     meshmsg("keygen", "alice")
-    Path("allowed.txt").touch(0o644)
-    meshmsg("keys", "allow", "allowed.txt", "alice.key", "alice")
-    policy = mm.Curve(key="server.key_secret", allow="allowed.txt")
+    Path("allowed").touch(0o644) if kind == "file" else Path("allowed").mkdir(0o755)
+    meshmsg("keys", "allow", "allowed", "alice.key")
+    policy = mm.Curve(key="server.key_secret", allow="allowed")
     with mm.Pull(bind=of_its_own(), security=policy) as pull:
         before, after = (
             lambda name=name: mm.Curve(server="server.key", key=f"{name}.key_secret")
@@ -117,10 +118,10 @@ def test_the_key_of_a_curve_client() -> None:
         )
         with called(pull, before()) as first:
             meshmsg("keygen", "alice2")
-            meshmsg("keys", "allow", "allowed.txt", "alice2.key", "alice")
+            meshmsg("keys", "allow", "allowed", "alice2.key", "alice")
             with called(pull, after()) as second:
                 assert talk(pull, first).peer.user_id == talk(pull, second).peer.user_id == "alice"
-                meshmsg("keys", "remove", "allowed.txt", "alice.key")
+                meshmsg("keys", "remove", "allowed", "alice.key")
                 wait_until(lambda: revoked(pull))
                 assert talk(pull, second).peer.user_id == "alice"
                 stays_out(pull, before())

@@ -214,7 +214,8 @@ def test_endpoints_that_do_not_agree_with_the_policy_are_refused() -> None:
 
 def test_what_is_protected_may_bind_outside_loopback() -> None:
     """What is not is told of security= first."""
-    with pytest.raises(mm.InsecureBindError, match=r"pass security= \(shortest: mm.Secret\)"):
+    words = r"pass security= \(shortest: mm.Secret, at tls\+tcp://0.0.0.0:0\), bind to 127.0.0.1"
+    with pytest.raises(mm.InsecureBindError, match=words):
         mm.Pull(bind="tcp://0.0.0.0:0")
     policy = mm.Curve(key=mm.keygen(), allow=mm.ANYBODY)
     with mm.Pull(bind="tcp://0.0.0.0:0", security=policy) as pull:

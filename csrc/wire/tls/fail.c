@@ -136,7 +136,7 @@ fail_words(mmi_tls *t, unsigned long error, mmi_refusal *why)
     }
     if (code == MMI_SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
         return mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                              "it has none, and clients are to have one");
+                              "it has no certificate, and clients are to have one");
     }
     if (code == MMI_SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM && t->context->kind == TLS_BY_SECRET) {
         return mmi_tls_refuse(why, MM_REASON_CRYPTO, "it named no secret, and wants a certificate");

@@ -172,7 +172,7 @@ names_format(const mmi_openssl *o, const struct x509_st *certificate, char *out,
     }
     o->GENERAL_NAMES_free(names);
     if (used == 0) {
-        snprintf(out, cap, "none");
+        snprintf(out, cap, "no name, as it has no SAN");
     }
 }
 
@@ -190,9 +190,10 @@ mmi_tls_names_miss(const mmi_openssl *o, struct x509_st *certificate, const char
     names_format(o, certificate, there, sizeof there);
     if (count > 1) {
         snprintf(text, MM_DETAIL_MAX + 1,
-                 "it is for none of names=, '%.25s' and more, but for %.50s", names, there);
+                 "its certificate is for none of names=, '%.20s' and more, but for %.40s", names,
+                 there);
     } else {
-        snprintf(text, MM_DETAIL_MAX + 1, "it is not for '%.45s', but for %.55s",
+        snprintf(text, MM_DETAIL_MAX + 1, "its certificate is not for '%.40s', but for %.45s",
                  count > 0 ? names : "", there);
     }
     return text;

@@ -58,11 +58,11 @@ verify_words(const mmi_tls *t, struct x509_store_ctx_st *chain, mmi_refusal *why
     of = of != NULL ? of : o->X509_STORE_CTX_get0_cert(chain);
     switch (error) {
     case MMI_X509_V_ERR_CERT_HAS_EXPIRED:
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "it expired at %s%s",
+        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "its certificate expired at %s%s",
                              certificate_date(o, o->X509_get0_notAfter(of), date), place);
         break;
     case MMI_X509_V_ERR_CERT_NOT_YET_VALID:
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "it is not valid before %s%s",
+        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "its certificate is not valid before %s%s",
                              certificate_date(o, o->X509_get0_notBefore(of), date), place);
         break;
     case MMI_X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
@@ -70,30 +70,32 @@ verify_words(const mmi_tls *t, struct x509_store_ctx_st *chain, mmi_refusal *why
     case MMI_X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
         certificate_issuer(o, of, text, sizeof text);
         (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                             "nobody in ca= signed it%s: its issuer is %.60s", place, text);
+                             "nobody in ca= signed its certificate%s: the issuer is %.45s", place,
+                             text);
         break;
     case MMI_X509_V_ERR_CERT_REVOKED:
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "crl= says that it was taken back%s",
-                             place);
+        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
+                             "crl= says that its certificate was taken back%s", place);
         break;
     case MMI_X509_V_ERR_UNABLE_TO_GET_CRL:
     case MMI_X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER:
         certificate_issuer(o, of, text, sizeof text);
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "crl= has no list of its issuer%s: %.60s",
-                             place, text);
+        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
+                             "crl= has no list of its certificate's issuer%s: %.45s", place, text);
         break;
     case MMI_X509_V_ERR_CRL_HAS_EXPIRED:
         certificate_issuer(o, of, text, sizeof text);
         (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                             "the list of its issuer in crl= expired%s: %.60s", place, text);
+                             "the list of its certificate's issuer in crl= expired%s: %.45s", place,
+                             text);
         break;
     case MMI_X509_V_ERR_INVALID_PURPOSE:
         (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                             "its extended key usage is not that of a %s%s",
+                             "its certificate's extended key usage is not that of a %s%s",
                              t->dials ? "server" : "client", place);
         break;
     default:
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "%.90s%s",
+        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "its certificate: %.85s%s",
                              o->X509_verify_cert_error_string(error), place);
     }
 }
@@ -203,7 +205,7 @@ verify_any(mmi_tls *t, struct x509_store_ctx_st *chain, mmi_refusal *why)
     case TLS_BY_ASKING: return !t->dials;
     default:
         (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                             "it shows one, and has to know our secret");
+                             "it shows a certificate, and has to know our secret");
         return false;
     }
 }
@@ -304,5 +306,5 @@ mmi_tls_prove(mmi_tls *t, mmi_refusal *why)
     }
     return !t->dials && t->context->clients != MM_CLIENTS_REQUIRED
                ? MM_OK
-               : mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "it has none");
+               : mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "it has no certificate");
 }

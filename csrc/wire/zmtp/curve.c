@@ -6,6 +6,7 @@
  * Law: a command is refused by its head where that cannot be right, before memory is taken for it;
  * after an error nothing is to be written but an ERROR to who was denied.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "wire/zmtp/curve_inside.h"
@@ -109,6 +110,18 @@ curve_failed(mmi_curve *c, int rc, bool tells)
     return rc;
 }
 
+/* Whoever has no key of its own is in no list, whatever key the server saw. */
+static void
+curve_hint(const mmi_curve *c, mmi_refusal *why)
+{
+    size_t said = strlen(why->detail);
+    if (!c->config->serves && c->config->pair_count == 0 &&
+        strstr(why->detail, "does not let us in") != NULL) {
+        snprintf(why->detail + said, sizeof why->detail - said,
+                 "; we have no key=, so no list has us");
+    }
+}
+
 static int
 curve_feed(void *self, const uint8_t *buf, size_t size, size_t *used, mmi_refusal *why)
 {
@@ -126,7 +139,11 @@ curve_feed(void *self, const uint8_t *buf, size_t size, size_t *used, mmi_refusa
             rc = curve_take(c, body, body_size, why);
         }
     }
-    return rc < 0 ? curve_failed(c, rc, false) : rc;
+    if (rc < 0) {
+        curve_hint(c, why);
+        rc = curve_failed(c, rc, false);
+    }
+    return rc;
 }
 
 static int

@@ -85,7 +85,7 @@ def _not_permitted(url: str) -> str:
 
 def _disagrees(url: str) -> str:
     if url.removeprefix("sp+").startswith("tls+"):
-        return "tls+ is for a socket that TLS protects, and this one has no such security="
+        return "TLS needs security=mm.Tls(...) or mm.Secret(...), and this socket has neither"
     return "TLS protects this socket, so its endpoints begin with tls+tcp:// or sp+tls+tcp://"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import re
 from typing import Any
 
 from meshmsg._binding.core import lib
@@ -15,6 +16,8 @@ from meshmsg._binding.errors import ResourceError, UsageError
 
 DAYS = 365
 """Days that a certificate is good for, if nothing else is said."""
+_HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+"""A name that a certificate can be for."""
 _EARLIER = datetime.timedelta(hours=1)
 """How much before now it begins: clocks differ."""
 
@@ -39,6 +42,8 @@ def make_certificate(name: str, hosts: list[str], days: int) -> tuple[str, str]:
         ) from error
     if not 1 <= days <= 36_500:
         raise UsageError(f"a certificate is good for 1 to 36500 days, not {days}")
+    for host in hosts:
+        _check_host(host)
     try:
         alternatives = [_general_name(x509, host) for host in hosts]
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
@@ -68,6 +73,17 @@ def make_certificate(name: str, hosts: list[str], days: int) -> tuple[str, str]:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, unencrypted
     )
     return certificate.public_bytes(serialization.Encoding.PEM).decode(), text.decode()
+
+
+def _check_host(host: str) -> None:
+    """Refuse what no endpoint can have as its host."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        if not _HOST.fullmatch(host):
+            raise UsageError(
+                f"--host is {host!r}: it is a name (of A-Z a-z 0-9 . - _), or an IP"
+            ) from None
 
 
 def _general_name(x509: Any, host: str) -> Any:

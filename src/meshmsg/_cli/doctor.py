@@ -23,9 +23,10 @@ from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._cli.steps import STEP_OF, Report
 from meshmsg._hints.plural import counted
 from meshmsg._security.certificates.expiry import trouble_of, valid_text, validity_in
+from meshmsg._security.environment.ini import Unsaid
 from meshmsg._security.environment.variable import VARIABLE, FromEnvironment
 from meshmsg._security.plain import Plain
-from meshmsg._security.policy import Policy, Profile
+from meshmsg._security.policy import Nothing, Policy, Profile
 from meshmsg._socket.peers import Attempt, attempts_of
 
 ROLES = {
@@ -55,6 +56,24 @@ _LOOK_S = 0.02
 _ENDS = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER_DOWN)
 _KEY_IS_RIGHT = "it may not let this key in, or not want this role"
 """What an event says of an end behind WELCOME, which only the owner of the key can make."""
+_NO_KEY = "we have no key="
+"""What it says where we are turned away by CURVE, and have no key of our own."""
+_NO_TLS = "it may not speak TLS there"
+"""What it says of an end before anything was said."""
+_TODO = {
+    Reason.SOCKET_TYPE: "take another --role, or none",
+    Reason.REFUSED: "start the program that binds there, or check the port",
+    Reason.PLAINTEXT: "take tls+tcp://, and --security FILE with [connect]",
+    Reason.TLS_EXPECTED: "take tcp://, or have the other side bind tls+tcp://, with a policy",
+    Reason.CERTIFICATE: (
+        "`meshmsg keys show` of its certificate says names, dates and pin; in --security FILE, ca "
+        "has to be its signer, or allow its pin"
+    ),
+    Reason.TLS_ALERT: (
+        "the event of the other side says why; cert and key of --security FILE are what it is shown"
+    ),
+}
+"""What to do, by reasons that mostly have one cause."""
 _CANNOT_TALK = re.compile(r"(\w+) cannot talk to (\w+)")
 """What the event of SOCKET_TYPE says: our role, its role."""
 
@@ -94,9 +113,7 @@ def examine(
     _tell_dates(policy, report)
     if not _resolve(url, timeout, report):
         return report
-    if url.startswith(("tls+", "sp+tls+")) and policy is None:
-        advice = "say what protects the connection: --security FILE, with [connect]"
-        report.fail("mechanism", "TLS needs a policy, and there is none", advice=advice)
+    if not _agree(url, policy, report):
         return report
     tried: list[str] = []
     chosen: str | None = role or TRIED[0]
@@ -132,6 +149,26 @@ def _ours(security: Policy | Profile | None) -> Policy | None:
     """Return what protects a connection that we make, by what is said or the environment has."""
     said = security if security is not None else FromEnvironment().security()
     return said.connect if isinstance(said, Profile) else said
+
+
+def _agree(url: str, policy: Policy | None, report: Report) -> bool:
+    """Look whether a policy is for such an endpoint; what is no fault of either is told later."""
+    is_tls = url.startswith(("tls+", "sp+tls+"))
+    if policy is None or isinstance(policy, Nothing):
+        if is_tls:
+            advice = "say what protects the connection: --security FILE, with [connect]"
+            report.fail("mechanism", "TLS needs a policy, and there is none", advice=advice)
+        return not is_tls
+    why = "" if isinstance(policy, Unsaid) else policy._refusal(url, binds=False, insecure=True)
+    if why:
+        advice = (
+            "--security FILE, with [connect] and mechanism = tls or secret; --server and --key are "
+            "of CURVE, at tcp://"
+            if is_tls
+            else "have the endpoint and [connect] of --security FILE agree"
+        )
+        report.fail("mechanism", why, advice=advice)
+    return not why
 
 
 def _tell_dates(policy: Policy | None, report: Report) -> None:
@@ -300,8 +337,6 @@ def _advice(event: Event, asked: _Asked) -> str:
         return "say what protects the connection: --server KEY, or --security FILE"
     if reason is Reason.MECHANISM:
         return "say nothing of security, or have the other side protect its socket alike"
-    if reason is Reason.SOCKET_TYPE:
-        return "take another --role, or none"
     if reason is Reason.HANDSHAKE_EOF and "server=" in event.detail:
         return "compare --server with what `meshmsg keys show` says of the server's .key file"
     if reason is Reason.HANDSHAKE_EOF and asked.finds and len(asked.tried) > 1:
@@ -309,8 +344,10 @@ def _advice(event: Event, asked: _Asked) -> str:
     denied = STEP_OF.get(reason.name) == "allowed"
     if asked.password and (denied or "let our user in" in event.detail):
         return "check user and password; the event of the other side says what is wrong of them"
+    if _NO_KEY in event.detail:
+        return "say --key FILE: without it we have a new key each time, which is in no list"
     if denied:
         return "the event of the other side says why; `meshmsg keys allow` there lets a key in"
-    if reason is Reason.REFUSED:
-        return "start the program that binds there, or check the port"
-    return ""
+    if _NO_TLS in event.detail:
+        reason = Reason.TLS_EXPECTED
+    return _TODO.get(reason, "")

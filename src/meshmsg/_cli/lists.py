@@ -9,19 +9,26 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from meshmsg._binding.errors import UsageError
-from meshmsg._security.allow_files import keys_in, parse_list, read_allowed, read_list
+from meshmsg._security.allow_files import (
+    file_of_user,
+    is_second,
+    keys_in,
+    parse_list,
+    read_allowed,
+    read_list,
+)
 from meshmsg._security.allow_list import check_user_id
 from meshmsg._security.certificates.pins import PEM, pin_of
 from meshmsg._security.files.believed import check_believed
 from meshmsg._security.files.key_files import read_keys, write_public
 from meshmsg._security.files.safe import replace_file, sync_folder
 from meshmsg._security.keys import key_text
-from meshmsg._security.public_keys import is_key, public_key
+from meshmsg._security.public_keys import is_key, of_certificates, public_key
 
 
 def allow(place: str, given: str, user: str | None) -> str:
@@ -30,13 +37,15 @@ def allow(place: str, given: str, user: str | None) -> str:
     Args:
         place: The file or the folder.
         given: A key in Z85, a pin, or the path of a `.key` file or of a certificate.
-        user: What it is known by; None is the name of that file, or the key itself.
+        user: What it is known by, which may have other keys; None is the name of that file, or the
+            key itself, which has none.
 
     Raises:
-        UsageError: The list, the key or the user id is wrong, or the key is another's name.
+        UsageError: The list, the key or the user id is wrong, or the key is another's name; it is a
+            certificate, and the list a folder.
         OSError: A file cannot be read or written.
     """
-    key = _key_given(given)
+    key, named = _key_given(given), user is not None
     if user is None:
         user = "" if is_key(given) else Path(given).stem
     if user != check_user_id(user).strip() or user.startswith("#"):
@@ -45,9 +54,20 @@ def allow(place: str, given: str, user: str | None) -> str:
         known = read_allowed(place)
         if known.get(key) == (user or key):
             return f"{place}: {_named(key, user)} is there already"
+        more = [one for one, other in known.items() if other == user]
+        if more and not named:
+            raise UsageError(
+                f"{place}: {user} is there with another key; say USER, {user}, if this is a second "
+                "key of the same one, or another USER"
+            )
         if os.path.isdir(place):
+            if what := of_certificates(given):
+                raise UsageError(
+                    f"{place} is a folder, whose keys are of CURVE, and KEY is {what}: use a "
+                    "file, which has both (`touch allowed.txt`), or mm.Tls(allow=[...])"
+                )
             return _allow_in_folder(place, known, key, user)
-        return _allow_in_file(place, key, user, known.get(key))
+        return _allow_in_file(place, known, key, user)
 
 
 def remove(place: str, given: str) -> str:
@@ -55,26 +75,48 @@ def remove(place: str, given: str) -> str:
 
     Args:
         place: The file or the folder.
-        given: A key in Z85, a pin, or the path of a `.key` file or of a certificate.
+        given: A key in Z85, a pin, the path of a `.key` file or of a certificate, or a user id,
+            all of whose keys are meant.
 
     Raises:
         UsageError: The list or the key is wrong, or the key is not there.
         OSError: A file cannot be read or written.
     """
-    key = _key_given(given)
     with _alone(place):
         known = read_allowed(place)
-        if key not in known:
-            raise UsageError(f"{place}: the key {key} is not there")
+        keys = _keys_meant(place, known, given)
         if os.path.isdir(place):
             for file in keys_in(place):
-                if read_keys(file).public == key:
+                if read_keys(file).public in keys:
                     file.unlink()
             sync_folder(Path(place))
         else:
-            lines = [line for line in _lines(place) if _key_of(line) != key]
+            lines = [line for line in _lines(place) if _key_of(line) not in keys]
             _write(place, lines)
-    return f"{place}: {_named(key, known[key])} may not come in any more"
+    user = known[keys[0]]
+    left = sum(other == user for other in known.values()) - len(keys)
+    if left:
+        return f"{place}: {user} may not come in by {keys[0]} any more, but by {_others(left)}"
+    return f"{place}: {_named(', '.join(keys), user)} may not come in any more"
+
+
+def _keys_meant(place: str, known: dict[str, str], given: str) -> Sequence[str]:
+    """Return the keys of a list that are to be removed, one at least."""
+    if not is_key(given) and not os.path.isfile(given):
+        keys = [key for key, user in known.items() if user == given]
+        if keys:
+            return keys
+        raise UsageError(
+            f"{place}: {given!r} is nobody's user id there, no key, and no file that has one"
+        )
+    key = _key_given(given)
+    if key not in known:
+        raise UsageError(f"{place}: the key {key} is not there")
+    return [key]
+
+
+def _others(count: int) -> str:
+    return "another key" if count == 1 else f"{count} other keys"
 
 
 def _key_given(given: str) -> str:
@@ -91,26 +133,34 @@ def _named(key: str, user: str) -> str:
 def _allow_in_folder(place: str, known: dict[str, str], key: str, user: str) -> str:
     if not user:
         raise UsageError(f"{place} is a folder, whose keys have names: say USER as well")
-    if "/" in user or user.startswith("."):
-        raise UsageError(f"USER is {user!r}: in a folder it is the name of a file")
+    if "/" in user or user.startswith(".") or is_second(user):
+        raise UsageError(
+            f"USER is {user!r}: in a folder it is the name of a file, without a / in it, a dot in "
+            "front, or ~ and a number behind"
+        )
     if key in known:
         raise UsageError(f"{place}: the key is there as {known[key]}: remove it first")
-    if user in known.values():
-        raise UsageError(f"{place}: {user} is there with another key: remove that first")
-    write_public(Path(place, f"{user}.key"), key)
-    return f"{place}: {_named(key, user)} may come in"
+    write_public(file_of_user(place, user), key)
+    return _may_come_in(place, known, key, user)
 
 
-def _allow_in_file(place: str, key: str, user: str, before: str | None) -> str:
+def _may_come_in(place: str, known: dict[str, str], key: str, user: str) -> str:
+    others = sum(other == user for other in known.values())
+    more = f", and by {_others(others)} as before" if others else ""
+    return f"{place}: {_named(key, user)} may come in{more}"
+
+
+def _allow_in_file(place: str, known: dict[str, str], key: str, user: str) -> str:
     line = f"{key} {user}".rstrip() + "\n"
     lines = _lines(place)
-    if before is None:
+    if key not in known:
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
         _write(place, [*lines, line])
-        return f"{place}: {_named(key, user)} may come in"
+        return _may_come_in(place, known, key, user)
     _write(place, [line if _key_of(old) == key else old for old in lines])
-    return f"{place}: {_named(key, user)}, which was {before}; known so from the next connection on"
+    was = f"{_named(key, user)}, which was {known[key]}"
+    return f"{place}: {was}; known so from the next connection on"
 
 
 def _lines(place: str) -> list[str]:

@@ -16,9 +16,16 @@ from meshmsg._security.files.safe import PUBLIC_MODE, SECRET_MODE, write_new
 from meshmsg._security.files.secret_files import write_secret
 from meshmsg._security.public_keys import pin_text
 
+ENDINGS = (".key", ".key_secret", ".secret", ".crt", ".pem")
+"""Of the files that are made."""
+
 
 def _check_name(name: str) -> None:
-    """Refuse a name that would make files whose names begin with a dot."""
+    """Refuse a name that would make files whose names begin with a dot, or end twice."""
+    for ending in ENDINGS:
+        if name.endswith(ending):
+            bare = name.removesuffix(ending)
+            raise UsageError(f"NAME is {name!r}: say {bare!r}, as the endings are put behind it")
     if not Path(name).name or name.endswith("/"):
         raise UsageError(f"NAME is {name!r}: it is the path of the files, without .key or .secret")
 

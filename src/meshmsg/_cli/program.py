@@ -102,19 +102,21 @@ def _add_keys(commands: Commands) -> None:
     allow = commands.add_parser("allow", help=words, description=words)
     words = "let somebody in no more; who is connected by that key is disconnected"
     remove = commands.add_parser("remove", help=words, description=words)
-    for command in (allow, remove):
+    or_user = ", or a user id, all of whose keys are meant"
+    for command, more in ((allow, ""), (remove, or_user)):
         command.add_argument("list", metavar="LIST", help="the file or folder that allow= names")
         command.add_argument(
             "key",
             metavar="KEY",
             type=_key,
-            help="in Z85, a pin (sha256//...), or the path of a .key file or of a certificate",
+            help="in Z85, a pin (sha256//...), the path of a .key file or of a certificate" + more,
         )
     allow.add_argument(
         "user",
         metavar="USER",
         nargs="?",
-        help="what it is known by (default: the name of that file, or the key)",
+        help="what it is known by, by this key as well as by others it has (default: the name of "
+        "that file, which has no other key, or the key)",
     )
     allow.set_defaults(run=lambda given: _said(lists.allow(given.list, given.key, given.user)))
     remove.set_defaults(run=lambda given: _said(lists.remove(given.list, given.key)))

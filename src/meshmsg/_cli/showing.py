@@ -12,8 +12,10 @@ import time
 from meshmsg._binding.errors import UsageError
 from meshmsg._hints.plural import counted
 from meshmsg._security.allow_files import parse_list, read_allowed, read_list
+from meshmsg._security.certificates.der import certificates_in
 from meshmsg._security.certificates.expiry import valid_text, validities_of
 from meshmsg._security.certificates.pins import PEM, pin_of
+from meshmsg._security.certificates.shown import hosts_of, is_ca, issuer_of, subject_of
 from meshmsg._security.files.key_files import read_keys
 from meshmsg._security.files.secret_files import read_secrets
 from meshmsg._security.keys import key_text
@@ -65,11 +67,23 @@ def _certificate(place: str, content: bytes) -> Told:
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None
     what = (
-        "a certificate" if content.count(PEM) == 1 else "certificates; this is the pin of the first"
+        "a certificate" if content.count(PEM) == 1 else "certificates; the first of them is shown"
     )
     told: Told = {"what": what, "pin": pin_text(pin), "pin in Z85": key_text(pin)}
+    told |= _says(next(certificates_in(content)))
     valid = valid_text(validities_of(content), time.time())
     return {**told, "valid": valid} if valid else told
+
+
+def _says(der: bytes) -> Told:
+    """Return what it says of itself; nothing, if that cannot be read."""
+    try:
+        hosts = ", ".join(hosts_of(der)) or "no host: it has no SAN"
+        signs = "others" if is_ca(der) else "nobody"
+        told = {"subject": subject_of(der), "issuer": issuer_of(der), "for": hosts, "signs": signs}
+    except (ValueError, IndexError):
+        return {}
+    return dict(told)
 
 
 def _keys(place: str) -> Told:

@@ -107,6 +107,7 @@ class Report:
         ]
         reason = f"{self.reason}: " if self.reason else ""
         if self.code is Code.OK:
-            return [*lines, "All is well."]
+            warns = any(one.warns for one in self.steps)
+            return [*lines, "All is well now; see WARN." if warns else "All is well."]
         lines[-1] = f"{marks[False]:6}  {self.steps[-1].name:10}  {reason}{self.steps[-1].words}"
         return [*lines, f"What to do: {self.advice}"] if self.advice else lines

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.metadata import metadata_octets, metadata_of
-from meshmsg._security.allow_files import AllowFile
+from meshmsg._security.allow_files import AllowFile, is_list
 from meshmsg._security.allow_list import AllowList, check_user_id
 from meshmsg._security.keys import KeyPair
 from meshmsg._security.public_keys import PublicKey, is_key
@@ -171,9 +171,18 @@ def rule_of(allow: Allowed, check: Callable[[object], None]) -> Rule:
     if isinstance(allow, Iterable):
         keys = allow if isinstance(allow, Mapping) else list(allow)
         for key in keys:
+            _check_lone(key)
             check(key)
         return Rule(list=AllowList(keys))
     raise UsageError(
         f"allow is {type(allow).__name__}; it is mm.ANYBODY, a file, a folder, keys, an "
         "mm.AllowList or a function"
     )
+
+
+def _check_lone(key: object) -> None:
+    """Refuse a folder or a list of keys where a key belongs."""
+    if isinstance(key, (str, os.PathLike)) and not is_key(key) and is_list(os.fspath(key)):
+        raise UsageError(
+            f"allow has {os.fspath(key)}, which is a list of keys itself: say allow={str(key)!r}"
+        )

@@ -1,27 +1,38 @@
 """Who may come in, as a file or a folder says: read again when it has changed.
 
 A file has a line for each: a key in Z85 or a pin, then what it is known by. A folder has a `.key`
-file for each, which is known by the file's name. Not here: who looks each second (_socket/door.py).
-Law: a file that is wrong in any place changes nothing.
+file for each, which is known by the file's name; `NAME~2.key` has a second key of NAME. Not here:
+who looks each second (_socket/door.py). Law: a file that is wrong in any place, or gone, changes
+nothing.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 from threading import Lock
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList, check_user_id
+from meshmsg._security.certificates.pins import PEM
 from meshmsg._security.files.believed import check_believed
 from meshmsg._security.files.key_files import read_keys
+from meshmsg._security.files.places import file_of
+from meshmsg._security.files.told import Told
 from meshmsg._security.public_keys import PIN, pin_key, wrong_text
 
 FILE_MAX = 16 * 1024 * 1024
 """Octets of a file of who may come in."""
+_SECOND = re.compile(r"(?<=.)~[0-9]{1,5}$")
+"""Behind a user's name in that of a file: it has another key of the user's."""
 KEYS_MAX = 65_536
 """Files of a folder of keys."""
+LIST_MADE = "`touch` a file of keys, or `mkdir` a folder; then `meshmsg keys allow` adds a key"
+STAYS = "who may come in stays as it was"
+GONE = ", and nobody is disconnected; to remove everybody, have it there and empty"
+"""What holds while a file is wrong, and what more is said of one that is gone."""
 Stamp = tuple[object, ...]
 _looks = Lock()
 """Two engines may have the same list; a forked child makes it anew."""
@@ -36,9 +47,10 @@ class AllowFile:
     """A list that follows a file or a folder."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
+        self.path = file_of(path, "allow", LIST_MADE)
+        _check_list(self.path)
         self._stamp = self._seen = stamp_of(self.path)
-        self._told = ""
+        self._told = Told(STAYS, GONE)
         self._wrong: tuple[Stamp, str] = ((), "")
         """What the file was when it was read and found wrong, and how: it is not read again before
         it has changed."""
@@ -56,7 +68,7 @@ class AllowFile:
             raise
 
     def look(self) -> str:
-        """Read it again if it has changed; return what is wrong with it, once: "" is nothing."""
+        """Read it again if it has changed; return what is wrong with it, seldom: "" is nothing."""
         with looking():
             return self._look()
 
@@ -69,11 +81,30 @@ class AllowFile:
             self._stamp = stamp  # of before it was read: what changed meanwhile is read again
             self.list.replace(users)
         except (UsageError, OSError) as error:
-            words = f"{error}: who may come in stays as it was"
-            new, self._told = words != self._told, words
-            return words if new else ""
-        self._told = ""
-        return ""
+            return self._told.wrong(error)
+        return self._told.right()
+
+
+def _check_list(path: str) -> None:
+    """Refuse what is itself a key, or a certificate, where a list of them belongs."""
+    if not os.path.isfile(path):
+        return
+    content = read_list(path)
+    what = (
+        "certificate" if PEM in content else "file of one key" if b"public-key" in content else ""
+    )
+    if what:
+        raise UsageError(f"allow is {path}, a {what}, and no list of those: say allow=[{path!r}]")
+
+
+def is_list(path: str) -> bool:
+    """Whether it is a folder, or a file that has keys as a list has them."""
+    if not os.path.isfile(path):
+        return os.path.isdir(path)
+    try:
+        return bool(parse_list(path, read_list(path)))
+    except (UsageError, OSError):
+        return False
 
 
 def stamp_of(path: str) -> Stamp:
@@ -105,12 +136,25 @@ def read_allowed(path: str) -> dict[str, str]:
 
 def _read_folder(path: str) -> dict[str, str]:
     users: dict[str, str] = {}
+    files: dict[str, str] = {}
     for one in keys_in(path):
         key = read_keys(one).public
         if key in users:
-            raise UsageError(f"{one}: its key is that of {users[key]}.key, too")
-        users[key] = check_user_id(one.name.removesuffix(".key"))
+            raise UsageError(f"{one}: its key is that of {files[key]}, too")
+        files[key] = one.name
+        users[key] = check_user_id(_SECOND.sub("", one.name.removesuffix(".key")))
     return users
+
+
+def is_second(name: str) -> bool:
+    """Whether the file of that name has another key of a user, whose own name is a shorter one."""
+    return _SECOND.search(name) is not None
+
+
+def file_of_user(folder: str, user: str) -> Path:
+    """Return the path for one more key of a user."""
+    names = (f"{user}.key", *(f"{user}~{number}.key" for number in range(2, KEYS_MAX)))
+    return next(Path(folder, name) for name in names if not os.path.lexists(Path(folder, name)))
 
 
 def read_list(path: str) -> bytes:

@@ -15,7 +15,7 @@ from meshmsg._binding.data import buffer_of
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow import Allowed, Rule, rule_of
 from meshmsg._security.files.key_files import read_keys
-from meshmsg._security.files.places import place_of
+from meshmsg._security.files.places import file_of
 from meshmsg._security.keys import KeyPair, SecretKey, key_octets, public_of
 from meshmsg._security.policy import Policy, need
 from meshmsg._security.public_keys import PublicKey, is_key, of_certificates, public_key
@@ -24,6 +24,7 @@ KEYS_MAX = 3
 """Pairs of a server that is rotating them."""
 IDENTITY_MAX = 220
 """Octets of an identity beside CURVE: other libraries have no room for more."""
+KEYS_MADE = "`meshmsg keygen NAME` makes NAME.key_secret, and NAME.key for others"
 SecretSource = str | os.PathLike[str] | KeyPair
 
 
@@ -76,11 +77,11 @@ class Curve(Policy):
         self._put(rule, server=server, key=key, allow=allow)
 
     def _refusal(self, url: str, *, binds: bool, insecure: bool) -> str:
-        return (
-            "SP has no CURVE; connect without sp+ to a peer that speaks ZMTP"
-            if url.startswith("sp+")
-            else ""
-        )
+        if "tls+" in url.partition("://")[0]:
+            return "TLS is not CURVE: say security=mm.Tls(...) or mm.Secret(...), or tcp://"
+        if url.startswith("sp+"):
+            return "SP has no CURVE; connect without sp+ to a peer that speaks ZMTP"
+        return ""
 
     def _protect(self, handle: int, opts: Any) -> None:
         need("curve")
@@ -134,7 +135,7 @@ def _pair_of(key: SecretSource) -> KeyPair:
         raise UsageError(
             "key is a key itself: give the path of its .key_secret file, or a KeyPair of both keys"
         ) from None
-    found = read_keys(place_of(key, "key"))
+    found = read_keys(file_of(key, "key", KEYS_MADE))
     if found.secret is None:
         raise UsageError(
             f"key: {os.fspath(key)} has a public key only; the secret one is in a .key_secret file"
@@ -183,5 +184,6 @@ def _check(pairs: tuple[KeyPair, ...], server: str, allow: object) -> None:
     if allow is None:
         raise UsageError(
             "who may come in? Say allow=: a file of keys, a folder of .key files, keys, an "
-            "mm.AllowList, a function, or mm.ANYBODY (who knows this key)"
+            "mm.AllowList, a function, or mm.ANYBODY (who knows this key). A client says server= "
+            "beside key=: the server's public key"
         )

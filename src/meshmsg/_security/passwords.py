@@ -15,11 +15,12 @@ from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._hints.plural import counted
 from meshmsg._security.allow import Allow, Applicant, Deny
-from meshmsg._security.allow_files import Stamp, looking, stamp_of
+from meshmsg._security.allow_files import GONE, STAYS, Stamp, looking, stamp_of
 from meshmsg._security.allow_list import check_user_id
 from meshmsg._security.files.believed import replaced_by
-from meshmsg._security.files.places import place_of
+from meshmsg._security.files.places import file_of, place_of
 from meshmsg._security.files.safe import read_file, unsafe
+from meshmsg._security.files.told import Told
 
 NAME_MAX = 255
 """Octets of a user, and of a password, in PLAIN."""
@@ -27,6 +28,7 @@ _lock = threading.RLock()
 """Of all of them: they change seldom, and a forked child makes it anew."""
 
 
+USERS_MADE = "it is a file of mode 0600 that has a line user=password for each"
 QUOTED_MAX = 60
 """Octets of a user that are quoted: the reason behind it has to find room."""
 
@@ -45,7 +47,7 @@ class Passwords:
         self.path = "" if isinstance(source, Mapping) else _place(source)
         self._stamp: Stamp = stamp_of(self.path) if self.path else ()
         self._sockets: set[int] = set()
-        self._told = ""
+        self._told = Told(STAYS, GONE)
         if isinstance(source, Mapping):
             found = _checked(dict(source), "allow=")
         else:
@@ -79,7 +81,7 @@ class Passwords:
         return Allow(who.user)
 
     def look(self) -> str:
-        """Read the file again if it has changed; return what is wrong with it, once."""
+        """Read the file again if it has changed; return what is wrong with it, seldom."""
         with looking():
             return self._look()
 
@@ -91,14 +93,12 @@ class Passwords:
                 return ""
             found: dict[str, str] | str = _read(self.path)
         except OSError as error:
-            found = str(error)
+            return self._told.wrong(error)
         if isinstance(found, str):
-            words = f"{found}: who may come in stays as it was"
-            new, self._told = words != self._told, words
-            return words if new else ""
-        self._stamp, self._told = stamp, ""
+            return self._told.wrong(found)
+        self._stamp = stamp
         self._become(found)
-        return ""
+        return self._told.right()
 
     def _become(self, users: dict[str, str]) -> None:
         with self:
@@ -127,7 +127,7 @@ def _place(source: str | os.PathLike[str]) -> str:
             "allow is text with a =, and no file has that name: it is the path of a file of "
             "user=password, or a mapping"
         )
-    return path
+    return file_of(path, "allow", USERS_MADE)
 
 
 def _octets(text: str) -> bytes:

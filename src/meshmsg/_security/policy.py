@@ -23,7 +23,7 @@ class Followed(Protocol):
     """Files that may change."""
 
     def look(self) -> str:
-        """Read them again if they have; return what is wrong, once: "" is nothing."""
+        """Read them again if they have; return what is wrong, seldom: "" is nothing."""
         ...
 
 

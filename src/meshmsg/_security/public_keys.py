@@ -98,7 +98,12 @@ def public_key(given: object, what: str) -> str:
     content = read_file(path)
     if not isinstance(content, str) and PEM in content[0]:
         return key_text(_pin_in(path, content[0]))
-    return read_keys(path).public
+    found = read_keys(path)
+    if found.secret is not None:
+        beside = path.removesuffix("_secret")
+        public = f" ({beside})" if beside != path and os.path.exists(beside) else ""
+        raise UsageError(f"{what} is {path}, a file with a secret key: give the public one{public}")
+    return found.public
 
 
 def _pin_in(path: str, pem: bytes) -> bytes:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow import Allowed, Rule, rule_of
+from meshmsg._security.certificates.content import ARGUMENTS
 from meshmsg._security.certificates.expiry import Expiry
 from meshmsg._security.files.places import place_of
 from meshmsg._security.policy import Followed, Policy, need
@@ -39,10 +40,26 @@ class OverTls(Policy):
 
     def _refusal(self, url: str, *, binds: bool, insecure: bool) -> str:
         if url.startswith(SCHEMES):
-            return ""
-        return (
+            return self._lacks(binds=binds)
+        words = (
             f"{type(self).__name__} is for endpoints {' and '.join(f'{one}...' for one in SCHEMES)}"
         )
+        return f"{words}: say tls+{url}" if url.startswith("tcp://") else words
+
+    def _lacks(self, *, binds: bool) -> str:
+        """Return what this side needs and the policy does not have, and what to do; "" if it has
+        all."""
+        if binds and not self._files.shows:
+            return (
+                "who binds shows a certificate, and this Tls has none: say cert= and key= "
+                "(`meshmsg keygen NAME --tls` makes both)"
+            )
+        if not binds and not self._files.believes:
+            return (
+                "who connects has to know the server, and this Tls does not say by what: say ca= "
+                "(who signed its certificate) or allow=[...] (its certificate, or pin)"
+            )
+        return ""
 
     def _protect(self, handle: int, opts: Any) -> None:
         self._files.serve(handle)
@@ -116,12 +133,22 @@ class Tls(OverTls):
                 "who is believed? Say ca= (who signs the peers' certificates: a PEM file, or "
                 '"system"), or allow= (pins of their keys)'
             )
+        if ca is None and (names or crl is not None):
+            raise UsageError(
+                f"{'names' if names else 'crl'}= is of certificates that ca= signed, and there is "
+                "no ca=: a key in allow= is believed whatever its certificate says"
+            )
         if isinstance(allow, (str, os.PathLike)) and os.path.isdir(allow):
             raise UsageError(
                 f"allow is {os.fspath(allow)}, a folder, which has .key files of CURVE; TLS has "
                 "pins: paths of certificates, or a file with sha256//... and a user id on each line"
             )
         rule = Rule() if allow is None else rule_of(allow, _check_allowed)
+        if ca is None and cert is not None and not rule.asks and clients != "none":
+            raise UsageError(
+                f"allow=mm.ANYBODY with clients={clients!r}: without ca= no client's certificate "
+                'is believed; say clients="none", or ca=, or allow=[...] (certificates, or pins)'
+            )
         files = {"certificate": cert, "key": key, "ca": None if ca == "system" else ca, "crl": crl}
         plain = {
             "names": b"".join(name.encode() + b"\0" for name in _names(names)),
@@ -130,6 +157,9 @@ class Tls(OverTls):
             "min_version": _one_of("min_version", min_version, _VERSIONS),
             "asks": rule.asks,
         }
+        for part, given in files.items():  # a secret is not to be at hand where another is wrong
+            if isinstance(given, (str, os.PathLike)):
+                place_of(given, ARGUMENTS[part])
         pems = {part: Pem(part, given) for part, given in files.items() if given is not None}
         object.__setattr__(self, "_files", TlsFiles(pems, plain, rule.list if ca is None else None))
         said = {"cert": cert, "key": key, "ca": ca, "crl": crl}

@@ -15,11 +15,13 @@ from typing import Any, Protocol
 from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList
+from meshmsg._security.certificates.content import ARGUMENTS, wrong_content
 from meshmsg._security.certificates.expiry import Expiry
 from meshmsg._security.files.believed import check_believed
-from meshmsg._security.files.places import place_of
+from meshmsg._security.files.places import file_of
 from meshmsg._security.files.safe import read_file, unsafe
 from meshmsg._security.files.secret_files import read_secrets
+from meshmsg._security.files.told import Told
 from meshmsg._security.keys import key_octets
 
 PemSource = str | os.PathLike[str] | bytes
@@ -31,6 +33,15 @@ DATED = {"certificate": "our certificate", "ca": "the CA"}
 """Parts that end by themselves, and what they are called."""
 BELIEVED = {"ca": "who is believed", "crl": "who is believed no more"}
 """Parts that nobody else may be able to change, and what they say."""
+_MADE = "`meshmsg keygen NAME --tls` makes NAME.crt and NAME.pem, for cert= and key="
+_MAKES = {
+    "certificate": _MADE,
+    "key": _MADE,
+    "ca": 'it is the certificate of who signs, in PEM, or "system"',
+    "crl": "it is a list of revoked certificates, in PEM, of who signs",
+}
+"""What to do if there is no file of a part."""
+_SECRET_MADE = "`meshmsg keygen NAME --secret` makes NAME.secret"
 Stamp = tuple[int, ...]
 
 
@@ -50,24 +61,33 @@ class Pem:
 
     def __init__(self, part: str, given: PemSource) -> None:
         if not isinstance(given, (str, os.PathLike, bytes)):
-            raise TypeError(f"{part} is {type(given).__name__}; it is a path, or PEM as bytes")
-        self._secret, self._says = part == "key", BELIEVED.get(part, "")
-        self.path = "" if isinstance(given, bytes) else place_of(given, part)
+            what = ARGUMENTS[part]
+            raise TypeError(f"{what} is {type(given).__name__}; it is a path, or PEM as bytes")
+        self._part, self._says = part, BELIEVED.get(part, "")
+        self.path = (
+            "" if isinstance(given, bytes) else file_of(given, ARGUMENTS[part], _MAKES[part])
+        )
         self._given = given if isinstance(given, bytes) else b""
 
     def octets(self) -> bytes:
         """Read it; of a private key only if nobody else can."""
         if not self.path:
+            wrong = wrong_content(self._part, self._given, "")
+            if wrong:
+                raise UsageError(wrong)
             return self._given
         if self._says:
             check_believed(self.path, self._says)
         found = read_file(self.path)
         if isinstance(found, str):
             raise UsageError(f"{self.path}{found}")
-        wrong = unsafe(self.path, found[1], "a private key") if self._secret else ""
+        wrong = wrong_content(self._part, found[0], self.path)
+        if not wrong and self._part == "key":
+            why = unsafe(self.path, found[1], "a private key")
+            wrong = f"{self.path}{why}" if why else ""
         if wrong:
             del found
-            raise UsageError(f"{self.path}{wrong}")
+            raise UsageError(wrong)
         return found[0]
 
 
@@ -75,7 +95,7 @@ class Secrets:
     """Shared secrets."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
+        self.path = file_of(path, "path", _SECRET_MADE)
 
     def octets(self) -> bytes:
         """Read them, one behind the other."""
@@ -93,7 +113,7 @@ class TlsFiles:
         self._lock = threading.Lock()
         self._sockets: set[int] = set()
         self._stamps = self._look_at()
-        self._told = ""
+        self._told = Told("what was read before stays")
         self._expiries = {
             name: Expiry(what, parts[name].path) for name, what in DATED.items() if name in parts
         }
@@ -110,6 +130,17 @@ class TlsFiles:
             path: (state.st_ino, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
             for path, state in states.items()
         }
+
+    @property
+    def shows(self) -> bool:
+        """Whether there is what who binds shows of itself."""
+        return "certificate" in self._parts or "secrets" in self._parts
+
+    @property
+    def believes(self) -> bool:
+        """Whether there is what who connects knows a server by."""
+        signers = "ca" in self._parts or bool(self._plain.get("system_ca"))
+        return signers or "secrets" in self._parts or self._pins is not None
 
     def serve(self, handle: int) -> None:
         """Protect this socket, from now on.
@@ -135,7 +166,7 @@ class TlsFiles:
                 self._stamps = {}
 
     def look(self, now: float | None = None) -> str:
-        """Read the files again if they changed; what is wrong, once: "" is nothing.
+        """Read the files again if they changed; what is wrong, seldom: "" is nothing.
 
         now: Seconds since the epoch. Sockets are told of certificates that end soon by then.
         """
@@ -162,11 +193,8 @@ class TlsFiles:
                 expiry.read(self._parts[name].octets())
             self._stamps = stamps  # of before they were read
         except (UsageError, OSError) as error:
-            words = f"{error}: what was read before stays"
-            new, self._told = words != self._told, words
-            return words if new else ""
-        self._told = ""
-        return ""
+            return self._told.wrong(error)
+        return self._told.right()
 
     def _give(self, handle: int) -> None:
         opts, why = ffi.new("mm_tls_opts *"), ffi.new("char[]", WHY_SIZE)
@@ -186,13 +214,18 @@ class TlsFiles:
         if rc in (lib.MM_ECLOSED, lib.MM_EFORKED):
             self._sockets.discard(handle)
         elif rc == lib.MM_EINVAL:
-            words = ffi.string(why).decode("utf-8", "replace")
-            raise UsageError(f"{self._paths()}: {words}", code=rc)
+            raise UsageError(self._said(ffi.string(why).decode("utf-8", "replace")), code=rc)
         else:
             raise_for(rc, "protecting a socket by TLS")
 
-    def _paths(self) -> str:
-        return ", ".join(self.paths) or "security="
+    def _said(self, words: str) -> str:
+        """Put the file in front of what the core says of a part of a policy."""
+        part, _, wrong = words.partition(": ")
+        if part not in self._parts or part not in ARGUMENTS:
+            return f"{', '.join(self.paths) or 'security='}: {words}"
+        if part == "key" and self._parts["certificate"].path:
+            wrong = f"{wrong} (cert={self._parts['certificate'].path})"
+        return f"{ARGUMENTS[part]}={self._parts[part].path}: {wrong}"
 
 
 def _tell_expiry(handle: int, words: str) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import select
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -229,7 +230,11 @@ class _Door:
     def _raised(self, error: BaseException, applicant: Applicant) -> Later:
         """Tell of an error of the function, which is being handled; what is answered."""
         if more := self._may_tell():
-            tell_of_error(f"allow= raised an error, for {applicant}: it is to try again{more}")
+            told = f"allow= raised an error, for {applicant}: it is to try again{more}"
+            try:
+                records.put(record_of(logging.ERROR, told, error=sys.exc_info()))
+            except BaseException:  # no memory, say; what is answered counts more
+                tell_of_error(told)
         words = type(error).__name__
         with suppress(Exception):  # its text is the user's, too
             words = f"{words}: {error}"

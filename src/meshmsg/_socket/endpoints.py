@@ -42,8 +42,8 @@ def bind(self: State, url: str) -> str:
         raise error_for(
             rc,
             f"binding {url} would let anybody in who can reach this machine, as nothing "
-            "protects the connections; pass security= (shortest: mm.Secret), bind to 127.0.0.1, "
-            "or say insecure=True if the network is trusted",
+            f"protects the connections; pass security= (shortest: mm.Secret, at tls+{url}), bind "
+            "to 127.0.0.1, or say insecure=True if the network is trusted",
             address=url,
         )
     _check_url(self, rc, f"binding {type(self).__name__} to {url}", url, lib.MM_USE_BIND)

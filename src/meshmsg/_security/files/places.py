@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import errno
 import os
 
 from meshmsg._binding.core import lib
@@ -26,6 +27,27 @@ def place_of(given: str | os.PathLike[str], what: str) -> str:
     path = os.fspath(given)
     if _has_content(path) and not os.path.lexists(path):
         raise UsageError(f"{what} is no path, but what a file has in it: give the path of the file")
+    return path
+
+
+def file_of(given: str | os.PathLike[str], what: str, makes: str) -> str:
+    """Return the path of a file that is there.
+
+    what: the argument; makes: what to do if nothing is there; both for the error.
+
+    Raises:
+        UsageError: It is empty, or what such a file has in it.
+        FileNotFoundError: Nothing is there.
+        OSError: It cannot be looked at.
+    """
+    path = place_of(given, what)
+    if path == "":
+        raise UsageError(f'{what} is "", and it is a path: {makes}')
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        words = f"{what}= names what is not there: {makes}"
+        raise FileNotFoundError(errno.ENOENT, words, path) from None
     return path
 
 
