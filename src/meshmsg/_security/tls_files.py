@@ -31,6 +31,8 @@ DATED = {"certificate": "our certificate", "ca": "the CA"}
 """Parts that end by themselves, and what they are called."""
 BELIEVED = {"ca": "who is believed", "crl": "who is believed no more"}
 """Parts that nobody else may be able to change, and what they say."""
+SAID = {"certificate": "cert"}
+"""Parts that arguments have other names for."""
 Stamp = tuple[int, ...]
 
 
@@ -49,8 +51,11 @@ class Pem:
     """Certificates, a private key or a list of revoked ones, in PEM."""
 
     def __init__(self, part: str, given: PemSource) -> None:
+        self._what = part = SAID.get(part, part)
         if not isinstance(given, (str, os.PathLike, bytes)):
             raise TypeError(f"{part} is {type(given).__name__}; it is a path, or PEM as bytes")
+        if given == b"":
+            raise UsageError(f"{part} is empty; it is a path, or PEM as bytes")
         self._secret, self._says = part == "key", BELIEVED.get(part, "")
         self.path = "" if isinstance(given, bytes) else place_of(given, part)
         self._given = given if isinstance(given, bytes) else b""
@@ -68,6 +73,8 @@ class Pem:
         if wrong:
             del found
             raise UsageError(f"{self.path}{wrong}")
+        if not found[0]:  # which the core takes as not given: no CA, nobody revoked
+            raise UsageError(f"{self._what}: {self.path} is empty")
         return found[0]
 
 

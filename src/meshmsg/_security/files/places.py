@@ -21,9 +21,11 @@ def place_of(given: str | os.PathLike[str], what: str) -> str:
     what: the argument, for the error.
 
     Raises:
-        UsageError: It is what such a file has in it, and no file has that name.
+        UsageError: It is what such a file has in it, and no file has that name; or it is empty.
     """
     path = os.fspath(given)
+    if not path:
+        raise UsageError(f"{what} is empty; it is the path of a file")
     if _has_content(path) and not os.path.lexists(path):
         raise UsageError(f"{what} is no path, but what a file has in it: give the path of the file")
     return path
