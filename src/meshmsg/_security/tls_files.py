@@ -133,13 +133,15 @@ class TlsFiles:
                 expiry.note(now)
 
     def again(self) -> None:
-        """The pins have changed. If the files are just being changed, the next look gives them."""
+        """The pins have changed, whatever is with the files: what was read of them stays."""
         with self._lock:
-            try:
-                for handle in list(self._sockets):
-                    self._give(handle)
-            except (UsageError, OSError):
-                self._stamps = {}
+            pins = self._pin_octets()
+            for handle in list(self._sockets):
+                rc = lib.mm_socket_tls_pins(handle, pins, len(pins) // lib.MM_KEY_SIZE)
+                if rc in (lib.MM_ECLOSED, lib.MM_EFORKED):
+                    self._sockets.discard(handle)
+                else:
+                    raise_for(rc, "changing whom a socket believes")
 
     def look(self, now: float | None = None) -> str:
         """Read the files again if they changed; what is wrong, once: "" is nothing.
@@ -184,8 +186,7 @@ class TlsFiles:
             else:
                 setattr(opts, name, value)
         if self._pins is not None:
-            pins = b"".join(map(key_octets, self._pins._users))
-            keep.append(_set(opts.pins, pins or NOBODYS))
+            keep.append(_set(opts.pins, self._pin_octets()))
         keep += [_set(getattr(opts, name), part.octets()) for name, part in self._parts.items()]
         rc = lib.mm_socket_tls(handle, opts, why, WHY_SIZE)
         for buffer in keep:
@@ -197,6 +198,10 @@ class TlsFiles:
             raise UsageError(f"{self._paths()}: {words}", code=rc)
         else:
             raise_for(rc, "protecting a socket by TLS")
+
+    def _pin_octets(self) -> bytes:
+        users = self._pins._users if self._pins is not None else ()
+        return b"".join(map(key_octets, users)) or NOBODYS
 
     def _paths(self) -> str:
         return ", ".join(self.paths) or "security="
