@@ -40,7 +40,7 @@ typedef struct tls_secret {
 struct mmi_tls_context {
     mmi_tls_world world;
     atomic_uint refs;
-    mmi_tls_context *base;               /* counted: what it shares ctx and bio with, but for pins; NULL: they are its own */
+    mmi_tls_context *base;               /* counted: whose ctx and bio it shares; NULL: they are its own */
     tls_kind kind;
     bool asks, serves;                   /* serves: there is something to show to who dials */
     bool dials;                          /* there is somebody to believe            */
