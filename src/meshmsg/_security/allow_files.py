@@ -14,7 +14,7 @@ from threading import Lock
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList, check_user_id
-from meshmsg._security.files.believed import check_believed
+from meshmsg._security.files.believed import check_believed, not_believed
 from meshmsg._security.files.key_files import read_keys
 from meshmsg._security.public_keys import PIN, pin_key, wrong_text
 
@@ -22,6 +22,8 @@ FILE_MAX = 16 * 1024 * 1024
 """Octets of a file of who may come in."""
 KEYS_MAX = 65_536
 """Files of a folder of keys."""
+SAYS = "who may come in"
+"""What such a file says."""
 Stamp = tuple[object, ...]
 _looks = Lock()
 """Two engines may have the same list; a forked child makes it anew."""
@@ -46,11 +48,11 @@ class AllowFile:
         self.list.replace(self._read())
 
     def _read(self) -> dict[str, str]:
-        check_believed(self.path, "who may come in")
+        check_believed(self.path, SAYS)
         if self._wrong[0] == self._seen:
             raise UsageError(self._wrong[1])
         try:
-            return read_allowed(self.path)
+            return read_allowed(self.path, SAYS)
         except UsageError as error:
             self._wrong = self._seen, str(error)
             raise
@@ -93,37 +95,43 @@ def keys_in(path: str) -> list[Path]:
     return found
 
 
-def read_allowed(path: str) -> dict[str, str]:
+def read_allowed(path: str, says: str = "") -> dict[str, str]:
     """Return the keys of a file or a folder, each with what it is known by.
+
+    says: As of `read_keys`.
 
     Raises:
         UsageError: It is wrong in some place; where.
         OSError: It cannot be read.
     """
-    return _read_folder(path) if os.path.isdir(path) else parse_list(path, read_list(path))
+    if os.path.isdir(path):
+        return _read_folder(path, says)
+    return parse_list(path, read_list(path, says))
 
 
-def _read_folder(path: str) -> dict[str, str]:
+def _read_folder(path: str, says: str) -> dict[str, str]:
     users: dict[str, str] = {}
     for one in keys_in(path):
-        key = read_keys(one).public
+        key = read_keys(one, says).public
         if key in users:
             raise UsageError(f"{one}: its key is that of {users[key]}.key, too")
         users[key] = check_user_id(one.name.removesuffix(".key"))
     return users
 
 
-def read_list(path: str) -> bytes:
-    """Return what a file has.
+def read_list(path: str, says: str = "") -> bytes:
+    """Return what a file has; says: as of `read_keys`.
 
     Raises:
-        UsageError: It is no file, or too large.
+        UsageError: It is no file, or too large, or others can change it.
         OSError: It cannot be read.
     """
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(file, "rb") as stream:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise UsageError(f"{path} is neither a file nor a folder")
+        if says and (why := not_believed(path, os.fstat(file))):
+            raise UsageError(f"{path} says {says}, and {why}")
         content = stream.read(FILE_MAX + 1)
     _check_size(path, content)
     return content

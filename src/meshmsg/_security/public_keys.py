@@ -18,7 +18,7 @@ from typing import TypeGuard
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.certificates.pins import PEM, pin_of
-from meshmsg._security.files.believed import check_believed
+from meshmsg._security.files.believed import not_believed
 from meshmsg._security.files.key_files import read_keys
 from meshmsg._security.files.safe import read_file
 from meshmsg._security.keys import KeyPair, SecretKey, key_text, wrong_key
@@ -94,11 +94,13 @@ def public_key(given: object, what: str) -> str:
             "KeyPair, or the path of a .key file or a certificate"
         )
     path = os.fspath(given)
-    check_believed(path, "whose key is believed")
+    says = "whose key is believed"
     content = read_file(path)
-    if not isinstance(content, str) and PEM in content[0]:
-        return key_text(_pin_in(path, content[0]))
-    return read_keys(path).public
+    if isinstance(content, str) or PEM not in content[0]:
+        return read_keys(path, says).public
+    if why := not_believed(path, content[1]):
+        raise UsageError(f"{path} says {says}, and {why}")
+    return key_text(_pin_in(path, content[0]))
 
 
 def _pin_in(path: str, pem: bytes) -> bytes:

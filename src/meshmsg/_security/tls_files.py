@@ -16,7 +16,7 @@ from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList
 from meshmsg._security.certificates.expiry import Expiry
-from meshmsg._security.files.believed import check_believed
+from meshmsg._security.files.believed import not_believed
 from meshmsg._security.files.places import place_of
 from meshmsg._security.files.safe import read_file, unsafe
 from meshmsg._security.files.secret_files import read_secrets
@@ -64,11 +64,11 @@ class Pem:
         """Read it; of a private key only if nobody else can."""
         if not self.path:
             return self._given
-        if self._says:
-            check_believed(self.path, self._says)
         found = read_file(self.path)
         if isinstance(found, str):
             raise UsageError(f"{self.path}{found}")
+        if self._says and (why := not_believed(self.path, found[1])):
+            raise UsageError(f"{self.path} says {self._says}, and {why}")
         wrong = unsafe(self.path, found[1], "a private key") if self._secret else ""
         if wrong:
             del found
