@@ -169,7 +169,7 @@ def test_another_user_is_refused_and_told_of(name: str) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_neither_root_nor_another_user_connects_to_what_the_other_bound(name: str) -> None:
-    """Over an abstract name, unless it is named; who is refused tries on, and sees that it ended."""
+    """Over an abstract name, unless it is named; who is refused tries on, and sees its end."""
     ready = os.pipe()
 
     def bound() -> None:

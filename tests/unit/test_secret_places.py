@@ -25,6 +25,20 @@ SERVER = mm.keygen() if mm.has("curve") else None
 KEY = str(SERVER.secret) if SERVER is not None else ""
 SHARED = base64.b64encode(bytes(range(200, 232))).decode()
 PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIHVuc2FmZQ==\n-----END PRIVATE KEY-----\n"
+PUBLIC: list[Callable[[str], object]] = [
+    lambda text: mm.Curve(server=text),
+    lambda text: mm.Curve(key=mm.keygen(), allow=text),
+    lambda text: mm.Curve(key=mm.keygen(), allow=[text]),
+    lambda text: mm.Curve(key=mm.keygen(), allow={text: "alice"}),
+    lambda text: mm.AllowList([text]),
+    lambda text: mm.AllowList().add(text),
+    lambda text: mm.AllowList().remove(text),
+    lambda text: mm.AllowList().replace([text]),
+    lambda text: text in mm.AllowList(),
+    lambda text: mm.Tls(ca=text),
+    lambda text: mm.Tls(ca="system", crl=text),
+]
+"""Where a public key belongs, or what else others may see."""
 GIVEN: list[tuple[Callable[[str], object], str]] = [
     (lambda text: mm.Curve(key=text, allow=mm.ANYBODY), KEY + "\n"),
     (lambda text: mm.Curve(key=text, allow=mm.ANYBODY), f'curve\n    secret-key = "{KEY}"\n'),
@@ -34,6 +48,10 @@ GIVEN: list[tuple[Callable[[str], object], str]] = [
     (lambda text: mm.Tls(cert=text, key="c.pem", ca="ca.crt"), PEM),
     (mm.Secret, SHARED),
     (mm.Secret, SHARED + "\n"),
+    *((make, f'curve\n    secret-key = "{KEY}"\n') for make in PUBLIC),
+    *((make, KEY + "\n") for make in PUBLIC),
+    (lambda text: mm.Curve(server=Path(text)), KEY),
+    (lambda text: mm.Curve(key=mm.keygen(), allow=Path(text)), KEY),
     (lambda text: mm.Plain(allow=text), "alice=correct horse"),
     (lambda text: mm.Plain(allow=text), "alice=correct horse\nbob=battery staple\n"),
 ]
@@ -85,6 +103,57 @@ def test_nor_does_the_doctor_print_it(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(arguments) == 2
     said = capsys.readouterr()
     assert KEY not in said.err + said.out
+
+
+@pytest.mark.parametrize("command", [["show"], ["allow", "list"], ["remove", "list"]])
+@pytest.mark.parametrize("content", [KEY + "\n", f'curve\n    secret-key = "{KEY}"'])
+def test_nor_do_the_commands_of_keys(
+    command: list[str],
+    content: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As by `keys show "$(cat me.key_secret)"`; of a list, too."""
+    monkeypatch.chdir(tmp_path)
+    Path("list").touch()
+    places = [["keys", *command, content]]
+    if len(command) > 1:
+        assert SERVER is not None
+        places.append(["keys", command[0], content, SERVER.public])
+    for arguments in places:
+        assert main(arguments) == 2
+        said = capsys.readouterr()
+        assert KEY not in said.err + said.out
+        assert "is no path, but what a file has in it" in said.err
+
+
+@pytest.mark.parametrize("password", ["hunter2\ud800", "\udfffhunter2", "hunter2" * 40])
+def test_a_password_that_is_no_text_is_not_quoted(password: str) -> None:
+    """Python's own error would have it."""
+    makes: list[Callable[[], object]] = [
+        lambda: mm.Plain(user="bob", password=password),
+        lambda: mm.Plain(allow={"bob": password}),
+    ]
+    for make in makes:
+        with pytest.raises(mm.UsageError, match="password") as raised:
+            make()
+        error: BaseException | None = raised.value
+        while error is not None:
+            assert "hunter2" not in f"{error!r} {vars(error)}"
+            error = error.__cause__ or error.__context__
+
+
+def test_a_key_or_user_that_is_no_text_is_a_usage_error() -> None:
+    """Half of a surrogate pair, as JSON may give it."""
+    for make in (
+        lambda: mm.Curve(server="\ud800"),
+        lambda: mm.AllowList({mm.keygen().public: "\ud800"}),
+        lambda: mm.Plain(user="\ud800", password="x"),
+        lambda: mm.Plain(allow={"\ud800": "x"}),
+    ):
+        with pytest.raises(mm.UsageError):
+            make()
 
 
 def test_a_file_may_have_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from meshmsg._security.allow_list import check_user_id
 from meshmsg._security.certificates.pins import PEM, pin_of
 from meshmsg._security.files.believed import check_believed
 from meshmsg._security.files.key_files import read_keys, write_public
+from meshmsg._security.files.places import place_of
 from meshmsg._security.files.safe import replace_file, sync_folder
 from meshmsg._security.keys import key_text
 from meshmsg._security.public_keys import is_key, public_key
@@ -131,7 +132,7 @@ def _write(place: str, lines: list[str]) -> None:
 @contextmanager
 def _alone(place: str) -> Iterator[None]:
     """Only one command changes a list at a time; others wait."""
-    if not os.path.exists(place):
+    if not os.path.exists(place_of(place, "LIST")):
         raise UsageError(f"{place} is not there; make it first: `touch {place}`, or a folder")
     folder = place if os.path.isdir(place) else os.path.dirname(os.path.realpath(place))
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -15,6 +15,7 @@ from meshmsg._security.allow_files import parse_list, read_allowed, read_list
 from meshmsg._security.certificates.expiry import valid_text, validities_of
 from meshmsg._security.certificates.pins import PEM, pin_of
 from meshmsg._security.files.key_files import read_keys
+from meshmsg._security.files.places import place_of
 from meshmsg._security.files.secret_files import read_secrets
 from meshmsg._security.keys import key_text
 from meshmsg._security.public_keys import pin_text
@@ -31,6 +32,7 @@ def show(place: str) -> Told:
         UsageError: It is nothing of that kind, or wrong.
         OSError: It cannot be read.
     """
+    place_of(place, "FILE")
     if os.path.isdir(place):
         return _list(read_allowed(place), "a folder of keys that may come in")
     if not os.path.exists(place):

@@ -16,6 +16,7 @@ from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList, check_user_id
 from meshmsg._security.files.believed import check_believed, not_believed
 from meshmsg._security.files.key_files import read_keys
+from meshmsg._security.files.places import place_of
 from meshmsg._security.public_keys import PIN, pin_key, wrong_text
 
 FILE_MAX = 16 * 1024 * 1024
@@ -38,7 +39,7 @@ class AllowFile:
     """A list that follows a file or a folder."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
+        self.path = place_of(path, "allow")
         self._stamp = self._seen = stamp_of(self.path)
         self._told = ""
         self._wrong: tuple[Stamp, str] = ((), "")
