@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,7 +116,8 @@ def _allow_in_file(place: str, key: str, user: str, before: str | None) -> str:
 
 
 def _lines(place: str) -> list[str]:
-    return read_list(place).decode("utf-8", "surrogateescape").splitlines(keepends=True)
+    text = read_list(place).decode("utf-8", "surrogateescape")
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _key_of(line: str) -> str:

@@ -21,6 +21,8 @@ def _check_name(name: str) -> None:
     """Refuse a name that would make files whose names begin with a dot."""
     if not Path(name).name or name.endswith("/"):
         raise UsageError(f"NAME is {name!r}: it is the path of the files, without .key or .secret")
+    if not name.isprintable():
+        raise UsageError(f"NAME is {name!r}: the names of the files are printable text")
 
 
 def make_curve(name: str) -> list[str]:

@@ -92,4 +92,9 @@ def lines_of(place: str, told: Told) -> list[str]:
             ]
         elif name != "what":
             lines.append(f"    {name}: {value}")
-    return lines
+    return [printable(line) for line in lines]
+
+
+def printable(words: str) -> str:
+    """Return what a terminal may be given: names and files are made by others, too."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)

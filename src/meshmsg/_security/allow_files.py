@@ -151,7 +151,7 @@ def parse_list(path: str, content: bytes) -> dict[str, str]:
     """
     _check_size(path, content)
     users: dict[str, str] = {}
-    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+    for number, line in enumerate(content.decode("utf-8", "replace").split("\n"), 1):
         key, user_id = (*line.split(maxsplit=1), "", "")[:2]
         if key == "" or key.startswith("#"):
             continue  # as no key does: five characters that begin so are no octets in Z85

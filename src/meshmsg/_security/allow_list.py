@@ -141,7 +141,8 @@ class AllowList:
         return len(self._users)
 
     def __repr__(self) -> str:
-        return f"<meshmsg.AllowList of {len(self._users)}>"
+        users: dict[str, str] | None = getattr(self, "_users", None)  # its keys may have been wrong
+        return f"<meshmsg.AllowList of {'no keys yet' if users is None else len(users)}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise UsageError(

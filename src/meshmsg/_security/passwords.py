@@ -169,7 +169,8 @@ def _read(path: str) -> dict[str, str] | str:
         return f"{path}{found}"
     content, state = found
     users: dict[str, str] = {}
-    for number, line in enumerate(content.decode("utf-8", "surrogateescape").splitlines(), 1):
+    for number, ended in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
+        line = ended.removesuffix("\r")
         if not line.strip() or line.startswith("#"):
             continue
         user, equals, password = line.partition("=")
