@@ -106,7 +106,9 @@ def test_nor_does_the_doctor_print_it(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize("command", [["show"], ["allow", "list"], ["remove", "list"]])
-@pytest.mark.parametrize("content", [KEY + "\n", f'curve\n    secret-key = "{KEY}"'])
+@pytest.mark.parametrize(
+    "content", [KEY + "\n", f'curve\n    secret-key = "{KEY}"'], ids=["key", "file"]
+)
 def test_nor_do_the_commands_of_keys(
     command: list[str],
     content: str,
