@@ -21,8 +21,21 @@ pytestmark = pytest.mark.skipif(
     not (mm.has("curve") and mm.has("tls")), reason="no libsodium or no OpenSSL here"
 )
 
+
+class AsPath:
+    """A path as it was given, of which pathlib makes another one if it has // or ./ in it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __fspath__(self) -> str:
+        return self.text
+
+
 SERVER = mm.keygen() if mm.has("curve") else None
 KEY = str(SERVER.secret) if SERVER is not None else ""
+LIKE = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
+"""A key that has as many signs as most."""
 SHARED = base64.b64encode(bytes(range(200, 232))).decode()
 PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIHVuc2FmZQ==\n-----END PRIVATE KEY-----\n"
 PUBLIC: list[Callable[[str], object]] = [
@@ -50,8 +63,8 @@ GIVEN: list[tuple[Callable[[str], object], str]] = [
     (mm.Secret, SHARED + "\n"),
     *((make, f'curve\n    secret-key = "{KEY}"\n') for make in PUBLIC),
     *((make, KEY + "\n") for make in PUBLIC),
-    (lambda text: mm.Curve(server=Path(text)), KEY),
-    (lambda text: mm.Curve(key=mm.keygen(), allow=Path(text)), KEY),
+    (lambda text: mm.Curve(server=AsPath(text)), KEY),
+    (lambda text: mm.Curve(key=mm.keygen(), allow=AsPath(text)), KEY),
     (lambda text: mm.Plain(allow=text), "alice=correct horse"),
     (lambda text: mm.Plain(allow=text), "alice=correct horse\nbob=battery staple\n"),
 ]
@@ -107,7 +120,7 @@ def test_nor_does_the_doctor_print_it(capsys: pytest.CaptureFixture[str]) -> Non
 
 @pytest.mark.parametrize("command", [["show"], ["allow", "list"], ["remove", "list"]])
 @pytest.mark.parametrize(
-    "content", [KEY + "\n", f'curve\n    secret-key = "{KEY}"'], ids=["key", "file"]
+    "content", [LIKE + "\n", f'curve\n    secret-key = "{LIKE}"'], ids=["key", "file"]
 )
 def test_nor_do_the_commands_of_keys(
     command: list[str],
@@ -126,8 +139,28 @@ def test_nor_do_the_commands_of_keys(
     for arguments in places:
         assert main(arguments) == 2
         said = capsys.readouterr()
-        assert KEY not in said.err + said.out
+        assert LIKE not in said.err + said.out
         assert "is no path, but what a file has in it" in said.err
+
+
+@pytest.mark.parametrize("text", [LIKE[:-1], LIKE + "x", "~" + LIKE[1:], LIKE[:34]])
+def test_nor_is_a_key_that_was_mistyped(text: str) -> None:
+    """It may be the secret one; what is wrong with it is told."""
+    makes: list[Callable[[], object]] = [
+        lambda: mm.Curve(server=text),
+        lambda: mm.Curve(key=text, allow=mm.ANYBODY),
+        lambda: mm.Curve(key=mm.keygen(), allow=text),
+        lambda: mm.AllowList([text]),
+        lambda: mm.Secret(text),
+    ]
+    for make in makes:
+        with pytest.raises(mm.UsageError) as raised:
+            make()
+        assert text[5:20] not in said_by(raised.value)
+    with pytest.raises(mm.UsageError, match="^server is text, which is no file, and no key in Z85"):
+        mm.Curve(server=text)
+    with pytest.raises(mm.UsageError, match="^server is '/etc/meshmsg/keys/production/server'"):
+        mm.Curve(server="/etc/meshmsg/keys/production/server")
 
 
 @pytest.mark.parametrize("password", ["hunter2\ud800", "\udfffhunter2", "hunter2" * 40])

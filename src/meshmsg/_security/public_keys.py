@@ -20,7 +20,7 @@ from meshmsg._binding.errors import UsageError
 from meshmsg._security.certificates.pins import PEM, pin_of
 from meshmsg._security.files.believed import not_believed
 from meshmsg._security.files.key_files import read_keys
-from meshmsg._security.files.places import place_of
+from meshmsg._security.files.places import has_content, like_key, place_of
 from meshmsg._security.files.safe import read_file
 from meshmsg._security.keys import KeyPair, SecretKey, key_text, wrong_key
 
@@ -84,12 +84,13 @@ def public_key(given: object, what: str) -> str:
         if wrong:
             raise UsageError(f"{what} {wrong}")
         return pin_key(given) if given.startswith(PIN) else given
-    path = place_of(given, what) if isinstance(given, (str, os.PathLike)) else ""
-    if isinstance(given, str) and not os.path.exists(given):
+    if isinstance(given, str) and not has_content(given) and not os.path.exists(given):
+        shown = "text" if like_key(given) else repr(given)  # it may be a secret one, but for a typo
         raise UsageError(
-            f"{what} is {given!r}, which is no file, and no key in Z85: it "
+            f"{what} is {shown}, which is no file, and no key in Z85: it "
             f"{wrong_key(given.encode('utf-8', 'surrogatepass'))}"
         )
+    path = place_of(given, what) if isinstance(given, (str, os.PathLike)) else ""
     if not isinstance(given, (str, os.PathLike)):
         raise TypeError(
             f"{what} is {type(given).__name__}; it is a key in Z85 (a str of {TEXT_SIZE}), a "

@@ -14,6 +14,11 @@ from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.keys import wrong_key
 
+CUT_MAX = 8
+"""Characters that a key may have too few or too many."""
+SIGNS, SIGNS_MIN = frozenset(":+=^!*?&<>()[]{}@%$#"), 3
+"""Characters of Z85 that paths seldom have; one key of 1000 has fewer different ones."""
+
 
 def place_of(given: str | os.PathLike[str], what: str) -> str:
     """Return the path of a file with a secret, whether it is there or not.
@@ -26,12 +31,19 @@ def place_of(given: str | os.PathLike[str], what: str) -> str:
     path = os.fspath(given)
     if not path:
         raise UsageError(f"{what} is empty; it is the path of a file")
-    if _has_content(path) and not os.path.lexists(path):
+    if (has_content(path) or like_key(path)) and not os.path.lexists(path):
         raise UsageError(f"{what} is no path, but what a file has in it: give the path of the file")
     return path
 
 
-def _has_content(text: str) -> bool:
+def like_key(text: str) -> bool:
+    """Whether it may be a key that was cut, or has a character too many: no path looks so."""
+    near = abs(len(text) - (lib.MM_KEY_TEXT_SIZE - 1)) <= CUT_MAX
+    return near and len(SIGNS.intersection(text)) >= SIGNS_MIN
+
+
+def has_content(text: str) -> bool:
+    """Whether it is what a file with a secret has in it."""
     word = text.strip()
     if "\n" in text or "-----BEGIN" in text:
         return True
