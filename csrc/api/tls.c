@@ -27,11 +27,14 @@ tls_protects(const mmi_link *link)
     return link->shield != NULL && link->shield->of.mechanism == &mmi_mechanism_tls;
 }
 
-/* Without memory for them they are judged one after the other, with the lock. */
+/* Without memory for them they are judged one after the other, with the lock.  The socket may be
+ * gone when they are. */
 static void
 proofs_take(const mmi_socket *s, tls_proofs *out)
 {
     uint32_t cap = 0;
+    out->config = (mmi_tls_config *)s->outer_config;   /* it has a lock of its own */
+    mmi_tls_config_keep(out->config);
     MMI_LIST_EACH (&s->links, node, after) {
         cap++;
     }
@@ -56,6 +59,7 @@ proofs_judge(tls_proofs *proofs)
         mmi_tls_proof_drop(proofs->all[i]);
     }
     mmi_free(proofs->all);
+    mmi_tls_config_drop(proofs->config);
 }
 
 static bool
@@ -71,8 +75,8 @@ tls_put(mmi_socket *s, const mmi_tls_world *world, mmi_tls_context *context, tls
         char *why)
 {
     if (s->outer == &mmi_mechanism_tls) {
-        proofs->config = (mmi_tls_config *)s->outer_config;   /* it has a lock of its own */
-        int rc = mmi_tls_config_swap(proofs->config, context, why, MM_WHY_SIZE);
+        mmi_tls_config *now = (mmi_tls_config *)s->outer_config;
+        int rc = mmi_tls_config_swap(now, context, why, MM_WHY_SIZE);
         if (rc == MM_OK) {
             proofs_take(s, proofs);
         }
@@ -103,20 +107,27 @@ tls_reloaded(mm_handle socket, tls_proofs *proofs)
     }
 }
 
+static mmi_tls_world
+tls_world_of(const mmi_socket *s)
+{
+    const mmi_plat *plat = &s->engine->plat;
+    return (mmi_tls_world){ .openssl = mmi_openssl_get(),
+                            .plat = plat->self,
+                            .wall_ns = plat->wall_ns,
+                            .pages = plat->pages };
+}
+
 static int
 tls_set(mm_handle socket, const mm_tls_opts *opts, char *why)
 {
-    mmi_tls_world world = { .openssl = mmi_openssl_get() };
     mmi_tls_context *context = NULL;
     tls_proofs proofs = { 0 };
     mmi_socket *s;
-    int rc = world.openssl == NULL ? MM_ENOTSUP : mmi_api_enter(socket, &s);
+    int rc = mmi_openssl_get() == NULL ? MM_ENOTSUP : mmi_api_enter(socket, &s);
     if (rc != MM_OK) {
         return rc;
     }
-    world.plat = s->engine->plat.self;
-    world.wall_ns = s->engine->plat.wall_ns;
-    world.pages = s->engine->plat.pages;
+    const mmi_tls_world world = tls_world_of(s);
     rc = mmi_api_leave(s, s->outer != NULL || tls_may_begin(s) ? MM_OK : MM_ESTATE);
     rc = rc == MM_OK ? mmi_tls_context_new(&world, opts, &context, why, MM_WHY_SIZE) : rc;
     if (rc != MM_OK) {
@@ -128,7 +139,38 @@ tls_set(mm_handle socket, const mm_tls_opts *opts, char *why)
         return rc;
     }
     rc = mmi_api_leave(s, tls_put(s, &world, context, &proofs, why));
-    if (proofs.config != NULL && rc == MM_OK) {
+    if (proofs.config != NULL) {
+        tls_reloaded(socket, &proofs);
+    }
+    return rc;
+}
+
+int
+mm_socket_tls_pins(mm_handle socket, const uint8_t *pins, size_t count)
+{
+    tls_proofs proofs = { 0 };
+    mmi_socket *s;
+    int rc = count == 0 ? MM_EINVAL : mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    const mmi_tls_world world = tls_world_of(s);
+    rc = mmi_api_leave(s, s->outer == &mmi_mechanism_tls ? MM_OK : MM_ESTATE);
+    mmi_tls_context *context = rc == MM_OK ? mmi_tls_context_of_pins(&world, pins, count) : NULL;
+    if (context == NULL) {
+        return rc == MM_OK ? MM_ENOMEM : rc;
+    }
+    rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        mmi_tls_context_drop(context);
+        return rc;
+    }
+    rc = mmi_tls_config_repin((mmi_tls_config *)s->outer_config, context);
+    if (rc == MM_OK) {
+        proofs_take(s, &proofs);
+    }
+    rc = mmi_api_leave(s, rc);
+    if (rc == MM_OK) {
         tls_reloaded(socket, &proofs);
     }
     return rc;

@@ -61,9 +61,8 @@ mmi_user_fits(const mmi_socket *s, int stream, bool dials, mmi_tran_why *why)
         return MM_EPERM;
     }
     uint32_t ours = p->user(p->self);
-    bool fits = who.uid == USER_ROOT || who.uid == ours;
-    fits = fits || (s->users == NULL ? dials && ours == USER_ROOT : user_is_named(s, stream, &who));
-    if (fits) {
+    if (who.uid == USER_ROOT || who.uid == ours ||
+        (s->users != NULL && user_is_named(s, stream, &who))) {
         return MM_OK;
     }
     why->reason = MM_REASON_USER;

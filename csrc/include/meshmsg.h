@@ -331,7 +331,7 @@ MM_API int mm_socket_plain(mm_handle socket, const mm_plain_opts *opts);
 
 /* ---- users of this machine, over ipc: both sides ask the system whose program the other one is ---- */
 enum { MM_USERS_MAX = 64 };
-/* Without it: our own user and root; and a dialer that is root goes to any.  Where CURVE or PLAIN let peers in, or
+/* Without it: our own user and root, at either side.  Where CURVE or PLAIN let peers in, or
  * CURVE proves who listens, nobody is asked.  With it: besides, these users, and who is of one of these groups; the
  * file of what listens is open to all then.  MM_ESTATE: it has endpoints; MM_EINVAL: over MM_USERS_MAX of either. */
 MM_API int mm_socket_local(mm_handle socket, const uint32_t *uids, size_t uid_count, const uint32_t *gids,

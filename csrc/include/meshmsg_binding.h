@@ -168,6 +168,9 @@ int mm_ended_take(mm_handle engine, mm_ended *out, uint32_t cap, uint64_t *unlis
 int mm_engine_end(mm_handle engine, int64_t timeout_ms, uint64_t *abandoned_messages, mm_ended *out, uint32_t cap);
 int mm_events_close(mm_handle engine);
 
+/* mm_socket_tls again, of which only the pins are new, 32 octets each: for who has the texts no more.  MM_ESTATE: its
+ * policy has no pins; MM_EINVAL: no pin. */
+int mm_socket_tls_pins(mm_handle socket, const uint8_t *pins, size_t count);
 /* Has the socket tell so (MM_EVENT_CERT_EXPIRES): who reads the files of certificates knows their dates. */
 int mm_certificate_expires(mm_handle socket, const char *detail);
 

@@ -74,7 +74,7 @@ foreign_close(foreign *f)
     tls->SSL_free(f->theirs.ssl);
     tls->SSL_CTX_free(f->theirs.ctx);
     table->end(f->ours);
-    mmi_tls_config_free(f->config);
+    mmi_tls_config_drop(f->config);
 }
 
 static void

@@ -156,10 +156,10 @@ live(const life *one, int64_t n)
     left = 0;
     tls_sides_end(&s);
     if (s.dialer.config != NULL) {
-        mmi_tls_config_free(s.dialer.config);
+        mmi_tls_config_drop(s.dialer.config);
     }
     if (s.listener.config != NULL) {
-        mmi_tls_config_free(s.listener.config);
+        mmi_tls_config_drop(s.listener.config);
     }
     return done;
 }

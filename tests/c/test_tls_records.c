@@ -360,7 +360,7 @@ test_without_memory_a_connection_fails_and_nothing_leaks(void)
         if (shield != NULL) {
             tls_table->end(shield);
         }
-        mmi_tls_config_free(config);
+        mmi_tls_config_drop(config);
         free(p);
     }
 }

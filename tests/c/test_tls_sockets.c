@@ -151,6 +151,90 @@ test_who_the_policy_of_now_would_not_take_is_closed(void)
 }
 
 static void
+pinned(mm_handle socket, const char *name, const char *peer)
+{
+    tls_policy *p = tls_policy_of(name, NULL);
+    tls_pin(p, peer);
+    CHECK_INT(mm_socket_tls(socket, &p->opts, NULL, 0), MM_OK);
+    free(p);
+}
+
+/* Whoever dials; its certificate and its key are given no more. */
+static void
+test_other_pins_alone_end_who_has_none_of_them(void)
+{
+    tls_policy *p = tls_policy_of(NULL, NULL);
+    tls_pin(p, "another");
+    tls_pin(p, "server");
+    sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0 });
+    CHECK_INT(mm_socket_tls_pins(s.push, p->pins, 1), MM_ESTATE);
+    pinned(s.push, "self", "another");
+    pinned(s.pull, "another", "self");
+    CHECK_INT(mm_socket_tls_pins(s.push, p->pins, 0), MM_EINVAL);
+    join(s.pull, s.push, TLS_TCP);
+    for (int i = 0; i < 2; i++) {   /* the second is of pins alone already */
+        CHECK_INT(mm_socket_tls_pins(s.push, p->pins, 2), MM_OK);
+    }
+    flow(&s, 10, 5, small_size);
+    CHECK_INT(mm_socket_tls_pins(s.push, p->pins + MMI_TLS_KEY_SIZE, 1), MM_OK);
+    CHECK_INT(told(s.push, MM_EVENT_PEER_DOWN, MM_REASON_REVOKED, ""), 1);
+    CHECK_INT(mm_wait_peers(s.push, 1, 1000, 0), MM_ETIMEDOUT);
+    CHECK_INT(mm_socket_tls_pins(s.push, p->pins, 1), MM_OK);
+    CHECK_INT(mm_wait_peers(s.push, 1, PATIENCE_MS, 0), MM_OK);
+    CHECK_INT(mm_socket_close(s.push), MM_OK);
+    CHECK_INT(mm_socket_tls_pins(s.push, p->pins, 1), MM_ECLOSED);
+    free(p);
+    sides_close(&s);
+}
+
+static void
+test_no_others_than_pins_are_changed_so(void)
+{
+    sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0 });
+    share(s.push, known);
+    certify(s.pull, "server", "ca");
+    CHECK_INT(mm_socket_tls_pins(s.push, other, 1), MM_ESTATE);
+    CHECK_INT(mm_socket_tls_pins(s.pull, other, 1), MM_ESTATE);
+    sides_close(&s);
+}
+
+static void
+test_without_memory_other_pins_are_taken_whole_or_not_at_all(void)
+{
+    int rc = MM_ENOMEM;
+    for (int64_t n = 1; rc != MM_OK && n <= FAILURES; n++) {
+        sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0 });
+        pinned(s.push, "self", "another");
+        pinned(s.pull, "another", "self");
+        join(s.pull, s.push, TLS_TCP);
+        mm_test_alloc_fail(n);
+        rc = mm_socket_tls_pins(s.push, other, 1);
+        mm_test_alloc_fail(0);
+        CHECK(rc == MM_OK || rc == MM_ENOMEM);
+        CHECK_INT(told(s.push, MM_EVENT_PEER_DOWN, MM_REASON_REVOKED, ""), rc == MM_OK);
+        sides_close(&s);
+    }
+    CHECK_INT(rc, MM_OK);
+}
+
+static void
+test_what_was_proved_is_judged_also_when_the_socket_has_gone(void)
+{
+    tls_policy *ours = tls_policy_of("self", NULL), *theirs = tls_policy_of("another", NULL);
+    tls_pin(ours, "another");
+    tls_pin(theirs, "self");
+    tls_sides s = tls_sides_open(ours, theirs);
+    CHECK(tls_shake(&s, "whatever"));
+    mmi_tls_config *kept = s.dialer.config;
+    mmi_tls_proof *proof = mmi_tls_proof_of(s.dialer.shield);
+    mmi_tls_config_keep(kept);
+    tls_sides_close(&s);
+    CHECK(mmi_tls_proof_stands(kept, proof));
+    mmi_tls_proof_drop(proof);
+    mmi_tls_config_drop(kept);
+}
+
+static void
 test_without_memory_a_connection_ends_and_the_next_one_carries_on(void)
 {
     for (int64_t n = 1; n <= FAILURES; n++) {
@@ -185,6 +269,10 @@ main(void)
     RUN(test_who_has_another_secret_is_refused_and_both_are_told);
     RUN(test_plain_and_protected_are_told_apart);
     RUN(test_who_the_policy_of_now_would_not_take_is_closed);
+    RUN(test_other_pins_alone_end_who_has_none_of_them);
+    RUN(test_no_others_than_pins_are_changed_so);
+    RUN(test_without_memory_other_pins_are_taken_whole_or_not_at_all);
+    RUN(test_what_was_proved_is_judged_also_when_the_socket_has_gone);
     RUN(test_without_memory_a_connection_ends_and_the_next_one_carries_on);
     return 0;
 }

@@ -160,8 +160,8 @@ static inline void
 tls_sides_close(tls_sides *s)
 {
     tls_sides_end(s);
-    mmi_tls_config_free(s->dialer.config);
-    mmi_tls_config_free(s->listener.config);
+    mmi_tls_config_drop(s->dialer.config);
+    mmi_tls_config_drop(s->listener.config);
 }
 
 static inline void

@@ -82,6 +82,46 @@ def test_who_is_denied_is_told_so_and_who_is_to_come_later_is_not() -> None:
         assert pull.peers()[0].user_id == client.public
 
 
+@pytest.mark.parametrize("kind", [mm.Deny, mm.Later])
+def test_a_reason_is_one_line_whatever_a_peer_has_said(
+    kind: type[mm.Deny] | type[mm.Later], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its words may be in it: neither the log nor a terminal is to obey them."""
+    reason = "no x\n2026-01-01 root\x1b[31m\r\x7f\x9b\u2028\ud800\0."
+    shown = "no x 2026-01-01 root [31m      ."
+    with asked(lambda _: kind(reason)) as (pull, _, _):
+        wait_until(lambda: is_told(pull, mm.Reason.NOT_ALLOWED, shown))
+        wait_until(lambda: shown in caplog.text)
+    told = [text for text in caplog.messages if "root" in text]
+    assert all(text.isprintable() for text in told)
+
+
+class Silent:
+    """It has no text."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __str__(self) -> str:
+        raise self.error
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("error", [ValueError("secret"), SystemExit()])
+@pytest.mark.parametrize("kind", [mm.Deny, mm.Later])
+def test_a_reason_without_a_text_is_later_at_once(
+    kind: Any, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told as an error of the function is, and does not wait until its time is over."""
+    monkeypatch.setattr("sys.unraisablehook", lambda _: None)
+    answers = [kind(Silent(error)), mm.Allow("alice")]
+    with asked(lambda _: answers.pop(0)) as (pull, push, _):
+        push.wait_for_peers(timeout=WAIT_S)
+        words = f"later: why it may not come in raised {type(error).__name__}"
+        assert [e.detail for e in pull.events() if e.reason is mm.Reason.NOT_ALLOWED] == [words]
+        assert not [e for e in pull.events() if e.reason is mm.Reason.ALLOW_TIMEOUT]
+
+
 @pytest.mark.parametrize("said", [None, True, "alice"])
 def test_what_is_no_answer_lets_nobody_in(said: object, caplog: pytest.LogCaptureFixture) -> None:
     """It is told in the log, and the peer may try again."""

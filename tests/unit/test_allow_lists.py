@@ -133,9 +133,9 @@ def test_a_file_that_is_wrong_is_not_read_again_before_it_changes(
     found = AllowFile(path)
     reads: list[str] = []
 
-    def read(given: str) -> dict[str, str]:
+    def read(given: str, says: str) -> dict[str, str]:
         reads.append(given)
-        return read_allowed(given)
+        return read_allowed(given, says)
 
     monkeypatch.setattr(allow_files, "read_allowed", read)
     path.write_text("nonsense\n")

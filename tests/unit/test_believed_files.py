@@ -146,6 +146,148 @@ def test_a_link_of_another_user_is_refused(listed: Path, tmp_path: Path) -> None
         mm.Plain(allow=other)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+@pytest.mark.parametrize("mode", [0o755, 0o700, 0o1777])
+def test_a_file_in_a_folder_of_another_user_is_refused(
+    listed: Path, folder: Path, mode: int
+) -> None:
+    """He can put another one there whatever its mode, and whosever the file is."""
+    folder.chmod(mode)
+    check_believed(listed, "x")
+    os.chown(folder, 12_345, -1)
+    words = (
+        f"^{listed} says x, and user 12345 can replace it, by its folder: {folder} must be yours"
+    )
+    with pytest.raises(mm.UsageError, match=words):
+        check_believed(listed, "x")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+@pytest.mark.parametrize(
+    "which", ["allow", "key", "server", "passwords", "ca", "crl", "pin", "ini"]
+)
+def test_whatever_is_believed_is_in_a_folder_of_ours(
+    folder: Path, which: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each argument that names such a file, and what MESHMSG_SECURITY names."""
+    if not (mm.has("curve") and mm.has("tls")):
+        pytest.skip("no libsodium or no OpenSSL here")
+    ca = Ca(folder)
+    server = ca.sign("server", "127.0.0.1")
+    names = {"allow": f"{KEY} alice\n", "passwords": "a=b\n", "ini": "[bind]\nmechanism=none\n"}
+    for name, content in names.items():
+        (folder / name).write_text(content)
+        (folder / name).chmod(0o600)
+    mm.keygen(folder / "alice")
+    crl, elsewhere = ca.revoke(), Ca(folder.parent, "elsewhere")
+    key = folder / "alice.key"
+
+    def of_ini() -> None:
+        monkeypatch.setenv("MESHMSG_SECURITY", str(folder / "ini"))
+        with mm.Engine() as engine, mm.Pull(bind=of_its_own(), engine=engine):
+            pass
+
+    makes: dict[str, Callable[[], object]] = {
+        "allow": lambda: mm.Curve(key=mm.keygen(), allow=folder / "allow"),
+        "key": lambda: mm.Curve(key=mm.keygen(), allow=[key]),
+        "server": lambda: mm.Curve(server=key),
+        "passwords": lambda: mm.Plain(allow=folder / "passwords"),
+        "ca": lambda: mm.Tls(ca=ca.file),
+        "crl": lambda: mm.Tls(ca=elsewhere.file, crl=crl),
+        "pin": lambda: mm.Tls(allow=[server.cert]),
+        "ini": of_ini,
+    }
+    makes[which]()
+    os.chown(folder, 12_345, -1)
+    with pytest.raises(mm.UsageError, match=f"user 12345 can replace it, by its folder: {folder} "):
+        makes[which]()
+
+
+def test_each_folder_on_the_way_of_links_counts(tmp_path: Path, listed: Path) -> None:
+    """Who can change one of the links says which file it is; there is an end to them."""
+    places = [tmp_path / name for name in ("first", "second", "third")]
+    target = listed
+    for place in reversed(places):
+        place.mkdir(0o755)
+        link = place / "allowed"
+        link.symlink_to(os.path.relpath(target, place) if place.name == "second" else target)
+        target = link
+    first = places[0] / "allowed"
+    check_believed(first, "x")
+    for place in (*places, listed.parent):
+        place.chmod(0o777)
+        with pytest.raises(mm.UsageError, match=f"chmod go-w {tmp_path}.*{place.name}$"):
+            check_believed(first, "x")
+        place.chmod(0o755)
+    check_believed(first, "x")
+    listed.unlink()
+    listed.symlink_to(first)
+    with pytest.raises(OSError, match="links"):
+        check_believed(first, "x")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_link_of_another_user_on_the_way_is_refused(tmp_path: Path, listed: Path) -> None:
+    """Also in a sticky folder, where nobody else can replace it."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (shared / "theirs").symlink_to(listed)
+    link = tmp_path / "link"
+    link.symlink_to(shared / "theirs")
+    check_believed(link, "x")
+    os.chown(shared / "theirs", 12_345, -1, follow_symlinks=False)
+    words = f"^{link} says x, and leads to {shared}/theirs, which is a link that user 12345 made"
+    with pytest.raises(mm.UsageError, match=words):
+        check_believed(link, "x")
+
+
+@curve
+def test_so_do_those_of_the_keys_of_a_folder(tmp_path: Path, folder: Path) -> None:
+    """A key may be a link, but to where nobody else can put another one."""
+    others = tmp_path / "others"
+    others.mkdir(0o755)
+    mm.keygen(others / "alice")
+    (folder / "alice.key").symlink_to(others / "alice.key")
+    mm.Curve(key=mm.keygen(), allow=folder)
+    others.chmod(0o777)
+    with pytest.raises(mm.UsageError, match=rf"alice\.key says .* chmod go-w {others}$"):
+        mm.Curve(key=mm.keygen(), allow=folder)
+
+
+@curve
+@pytest.mark.parametrize("what", ["allow", "folder", "key", "pin", "ca"])
+def test_what_is_read_is_what_was_looked_at(
+    listed: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another file takes its place just before it is opened: that one is refused."""
+    key = listed.with_name("alice.key")
+    mm.keygen(listed.with_name("alice"))
+    ca = Ca(listed.parent) if mm.has("tls") else None
+    if what in ("pin", "ca") and ca is None:
+        pytest.skip("no OpenSSL here")
+    policies: dict[str, tuple[Path, Callable[[], object]]] = {
+        "allow": (listed, lambda: mm.Curve(key=mm.keygen(), allow=listed)),
+        "folder": (key, lambda: mm.Curve(key=mm.keygen(), allow=listed.parent)),
+        "key": (key, lambda: mm.Curve(server=key)),
+    }
+    if ca is not None:
+        policies["pin"] = (ca.file, lambda: mm.Tls(allow=[ca.file]))
+        policies["ca"] = (ca.file, lambda: mm.Tls(ca=ca.file))
+    path, make = policies[what]
+    make()
+    opened = os.open
+
+    def swapped(given: Any, flags: int, *more: Any, **named: Any) -> int:
+        if os.fspath(given) == str(path):
+            path.chmod(0o666)
+        return opened(given, flags, *more, **named)
+
+    monkeypatch.setattr(os, "open", swapped)
+    with pytest.raises(mm.UsageError, match=f"others can change it .*{path}$"):
+        make()
+
+
 def test_a_group_of_the_owner_alone_is_nobody_else(
     listed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

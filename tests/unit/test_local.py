@@ -158,13 +158,18 @@ def test_who_is_named_comes_in(url: str, local: dict[str, Any], wire: str) -> No
 
 @NEEDS_ROOT
 def test_who_listens_is_looked_at_too(url: str) -> None:
-    """Root goes to any, but where a Local says to whom."""
+    """Also by root, which goes to those only whom a Local names."""
 
     def serve() -> str:
         with mm.Pull(bind=url) as pull:
             return pull.recv(timeout=WAIT_S).decode()
 
     with of_another(serve) as told:
+        for kind in (None, mm.NONE, mm.Plain(user="bob", password="battery")):
+            with mm.Push(connect=url, reconnect_max=0.1, security=kind) as push:
+                words = f"there listens the user {STRANGER}: only our own (0) and root may"
+                wait_until(lambda push=push, words=words: is_told(push, words))
+                assert not push.peers()
         with mm.Push(connect=url, reconnect_max=0.1, security=mm.Local()) as strict:
             wait_until(lambda: is_told(strict, f"there listens the user {STRANGER}"))
             assert not strict.peers()

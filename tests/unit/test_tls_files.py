@@ -16,7 +16,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._security.files.secret_files import write_secret
-from tests.support.certs import Ca, Cert, written
+from tests.support.certs import Ca, Cert, alone, written
 from tests.support.pairs import WAIT_S, told_all, wait_until
 
 pytestmark = pytest.mark.skipif(not mm.has("tls"), reason="no OpenSSL 3 here")
@@ -65,6 +65,41 @@ def test_a_pair_that_does_not_fit_changes_nothing_until_it_does(
         assert served_key(pull, called) == before
         newer.cert.replace(server.cert)
         wait_until(lambda: newer.pin in mm.AllowList([served_key(pull, called)]))
+
+
+@pytest.mark.parametrize("dials", [True, False])
+@pytest.mark.parametrize("spoilt", ["gone", "wrong", "open"])
+def test_pins_change_whatever_is_with_the_files(tmp_path: Path, spoilt: str, dials: bool) -> None:
+    """Who is removed is out when `remove` returns, and who is added comes in."""
+    server, client = alone(tmp_path, "server"), alone(tmp_path, "client")
+    theirs, ours = mm.AllowList([client.pin]), mm.AllowList([server.pin])
+    served, called = (
+        mm.Tls(**one.files, allow=allow) for one, allow in ((server, theirs), (client, ours))
+    )
+    with (
+        mm.Pull(bind=BIND, security=served) as pull,
+        mm.Push(connect=pull.endpoint, security=called, reconnect_max=0.2) as push,
+    ):
+        for socket in (pull, push):
+            socket.wait_for_peers(timeout=WAIT_S)
+        socket, allow, whose = (push, ours, client) if dials else (pull, theirs, server)
+        if spoilt == "gone":
+            whose.cert.unlink()
+        elif spoilt == "wrong":
+            whose.cert.write_text("no certificate")
+        else:
+            whose.key.chmod(0o666)
+        pin = server.pin if dials else client.pin
+        allow.remove(pin)
+        assert not socket.peers()
+        assert socket.stats().closed[mm.Reason.REVOKED] == 1
+        if dials:
+            with pytest.raises(mm.WouldBlockError):
+                push.send(b"to nobody", timeout=0)
+        wait_until(lambda: not push.peers())
+        allow.add(pin)
+        push.send(b"hi", timeout=WAIT_S)
+        assert pull.recv(timeout=WAIT_S) == b"hi"
 
 
 def test_who_is_taken_back_while_connected_is_disconnected_and_others_stay(ca: Ca) -> None:

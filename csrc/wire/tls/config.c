@@ -19,6 +19,7 @@ mmi_tls_config_new(const mmi_tls_world *world, mmi_tls_context *context)
         return NULL;
     }
     config->world = *world;
+    atomic_init(&config->refs, 1);
     config->now = context;
     config->asks = context->asks;
     config->serves = context->serves;
@@ -29,9 +30,15 @@ mmi_tls_config_new(const mmi_tls_world *world, mmi_tls_context *context)
 }
 
 void
-mmi_tls_config_free(mmi_tls_config *config)
+mmi_tls_config_keep(mmi_tls_config *config)
 {
-    if (config != NULL) {
+    atomic_fetch_add(&config->refs, 1);
+}
+
+void
+mmi_tls_config_drop(mmi_tls_config *config)
+{
+    if (config != NULL && atomic_fetch_sub(&config->refs, 1) == 1) {
         mmi_tls_context_drop(config->now);
         pthread_mutex_destroy(&config->lock);
         mmi_free(config);
@@ -56,6 +63,37 @@ mmi_tls_config_swap(mmi_tls_config *config, mmi_tls_context *context, char *why,
                  "it is not of the same kind as the policy before: ca, pins, secrets, or who asks");
     }
     return same ? MM_OK : MM_EINVAL;
+}
+
+/* The lock is held: what was read of files stays. */
+static void
+pins_join(mmi_tls_context *pins, mmi_tls_context *now)
+{
+    pins->base = now->base != NULL ? now->base : now;
+    atomic_fetch_add(&pins->base->refs, 1);
+    pins->kind = now->kind;
+    pins->asks = now->asks;
+    pins->serves = now->serves;
+    pins->dials = now->dials;
+    pins->clients = now->clients;
+    pins->ctx = now->ctx;
+    pins->bio = now->bio;
+}
+
+int
+mmi_tls_config_repin(mmi_tls_config *config, mmi_tls_context *pins)
+{
+    pthread_mutex_lock(&config->lock);
+    mmi_tls_context *before = config->now;
+    bool has = before->kind == TLS_BY_PIN;
+    if (has) {
+        pins_join(pins, before);
+        config->now = pins;
+        config->generation++;
+    }
+    pthread_mutex_unlock(&config->lock);
+    mmi_tls_context_drop(has ? before : pins);
+    return has ? MM_OK : MM_ESTATE;
 }
 
 mmi_tls_context *

@@ -89,18 +89,29 @@ pin_compare(const void *a, const void *b)
     return memcmp(a, b, MMI_TLS_KEY_SIZE);
 }
 
+/* At least one.  MM_ENOMEM */
+static int
+context_pins(mmi_tls_context *c, const void *pins, size_t count)
+{
+    c->pins = mmi_alloc(count * MMI_TLS_KEY_SIZE);
+    if (c->pins == NULL) {
+        return MM_ENOMEM;
+    }
+    memcpy(c->pins, pins, count * MMI_TLS_KEY_SIZE);
+    c->pin_count = count;
+    qsort(c->pins, count, MMI_TLS_KEY_SIZE, pin_compare);
+    return MM_OK;
+}
+
 /* MM_ENOMEM, or as mmi_tls_names_check. */
 static int
 context_keep(mmi_tls_context *c, const mm_tls_opts *opts, char *why, size_t size)
 {
     if (given(&opts->pins)) {
-        c->pins = mmi_alloc(opts->pins.size);
-        if (c->pins == NULL) {
+        size_t count = opts->pins.size / MMI_TLS_KEY_SIZE;
+        if (context_pins(c, opts->pins.data, count) != MM_OK) {
             return MM_ENOMEM;
         }
-        memcpy(c->pins, opts->pins.data, opts->pins.size);
-        c->pin_count = opts->pins.size / MMI_TLS_KEY_SIZE;
-        qsort(c->pins, c->pin_count, MMI_TLS_KEY_SIZE, pin_compare);
     }
     if (given(&opts->names)) {
         c->names = mmi_alloc(opts->names.size);
@@ -228,15 +239,37 @@ mmi_tls_context_new(const mmi_tls_world *world, const mm_tls_opts *opts, mmi_tls
     return MM_OK;
 }
 
+mmi_tls_context *
+mmi_tls_context_of_pins(const mmi_tls_world *world, const uint8_t *pins, size_t count)
+{
+    mmi_tls_context *c = mmi_alloc(sizeof *c);
+    if (c == NULL) {
+        return NULL;
+    }
+    c->world = *world;
+    atomic_init(&c->refs, 1);
+    mmi_secrets_init(&c->pool, world->pages, MMI_SECRETS_CHUNK_MIN);
+    if (context_pins(c, pins, count) != MM_OK) {
+        mmi_tls_context_drop(c);
+        return NULL;
+    }
+    return c;
+}
+
 void
 mmi_tls_context_drop(mmi_tls_context *c)
 {
-    if (c != NULL && atomic_fetch_sub(&c->refs, 1) == 1) {
+    if (c == NULL || atomic_fetch_sub(&c->refs, 1) != 1) {
+        return;
+    }
+    mmi_tls_context *base = c->base;
+    if (base == NULL) {
         c->world.openssl->SSL_CTX_free(c->ctx);
         c->world.openssl->BIO_meth_free(c->bio);
-        mmi_secrets_fini(&c->pool);
-        mmi_free(c->pins);
-        mmi_free(c->names);
-        mmi_free(c);
     }
+    mmi_secrets_fini(&c->pool);
+    mmi_free(c->pins);
+    mmi_free(c->names);
+    mmi_free(c);
+    mmi_tls_context_drop(base);   /* which has none itself */
 }

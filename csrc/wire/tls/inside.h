@@ -40,6 +40,7 @@ typedef struct tls_secret {
 struct mmi_tls_context {
     mmi_tls_world world;
     atomic_uint refs;
+    mmi_tls_context *base;               /* counted: whose ctx and bio it shares; NULL: they are its own */
     tls_kind kind;
     bool asks, serves;                   /* serves: there is something to show to who dials */
     bool dials;                          /* there is somebody to believe            */
@@ -58,6 +59,7 @@ struct mmi_tls_context {
 
 struct mmi_tls_config {
     mmi_tls_world world;
+    atomic_uint refs;
     bool asks, serves, dials;            /* which no other policy changes           */
     pthread_mutex_t lock;                /* of the two below                        */
     mmi_tls_context *now;

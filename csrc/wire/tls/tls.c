@@ -335,7 +335,7 @@ tls_asks(const void *config)
 static void
 tls_forget(void *config)
 {
-    mmi_tls_config_free(config);
+    mmi_tls_config_drop(config);
 }
 
 static bool

@@ -45,13 +45,18 @@ extern const mmi_mechanism mmi_mechanism_tls;
 int mmi_tls_context_new(const mmi_tls_world *world, const mm_tls_opts *opts, mmi_tls_context **out, char *why,
                         size_t why_size) MMI_WARN_UNUSED;
 void mmi_tls_context_drop(mmi_tls_context *context);           /* takes NULL */
+/* Pins (sorted copies) for mmi_tls_config_repin, and nothing else.  NULL: no memory. */
+mmi_tls_context *mmi_tls_context_of_pins(const mmi_tls_world *world, const uint8_t *pins, size_t count) MMI_WARN_UNUSED;
 
-/* Of that policy, which is its from then on.  NULL: no memory, and the policy is dropped. */
+/* Of that policy, which is its from then on; counted once.  NULL: no memory, and the policy is dropped. */
 mmi_tls_config *mmi_tls_config_new(const mmi_tls_world *world, mmi_tls_context *context) MMI_WARN_UNUSED;
-void mmi_tls_config_free(mmi_tls_config *config);              /* takes NULL; no connection is left */
+void mmi_tls_config_keep(mmi_tls_config *config);              /* counted once more */
+void mmi_tls_config_drop(mmi_tls_config *config);              /* takes NULL; no connection is left */
 /* The policy of now, which is its from then on.  MM_EINVAL: it is of another kind, and why says how: that is
  * dropped, and nothing has changed. */
 int mmi_tls_config_swap(mmi_tls_config *config, mmi_tls_context *context, char *why, size_t why_size) MMI_WARN_UNUSED;
+/* The policy of now, with these pins in place of its own; they are its from then on.  MM_ESTATE: it has none. */
+int mmi_tls_config_repin(mmi_tls_config *config, mmi_tls_context *pins) MMI_WARN_UNUSED;
 
 /* What the peer of a connection proved, counted once more. */
 mmi_tls_proof *mmi_tls_proof_of(void *shield);

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from meshmsg._security.allow_list import check_user_id
 from meshmsg._security.certificates.pins import PEM, pin_of
 from meshmsg._security.files.believed import check_believed
 from meshmsg._security.files.key_files import read_keys, write_public
+from meshmsg._security.files.places import place_of
 from meshmsg._security.files.safe import replace_file, sync_folder
 from meshmsg._security.keys import key_text
 from meshmsg._security.public_keys import is_key, of_certificates, public_key
@@ -164,7 +166,8 @@ def _allow_in_file(place: str, known: dict[str, str], key: str, user: str) -> st
 
 
 def _lines(place: str) -> list[str]:
-    return read_list(place).decode("utf-8", "surrogateescape").splitlines(keepends=True)
+    text = read_list(place).decode("utf-8", "surrogateescape")
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _key_of(line: str) -> str:
@@ -181,7 +184,7 @@ def _write(place: str, lines: list[str]) -> None:
 @contextmanager
 def _alone(place: str) -> Iterator[None]:
     """Only one command changes a list at a time; others wait."""
-    if not os.path.exists(place):
+    if not os.path.exists(place_of(place, "LIST")):
         raise UsageError(f"{place} is not there; make it first: `touch {place}`, or a folder")
     folder = place if os.path.isdir(place) else os.path.dirname(os.path.realpath(place))
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

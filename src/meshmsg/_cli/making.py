@@ -28,6 +28,8 @@ def _check_name(name: str) -> None:
             raise UsageError(f"NAME is {name!r}: say {bare!r}, as the endings are put behind it")
     if not Path(name).name or name.endswith("/"):
         raise UsageError(f"NAME is {name!r}: it is the path of the files, without .key or .secret")
+    if not name.isprintable():
+        raise UsageError(f"NAME is {name!r}: the names of the files are printable text")
 
 
 def make_curve(name: str) -> list[str]:

@@ -127,7 +127,7 @@ def _key(text: str) -> str:
 
 
 def _said(words: str) -> Code:
-    print(words)
+    print(showing.printable(words))
     return Code.OK
 
 
@@ -227,5 +227,5 @@ def _words(error: Exception) -> str:
     """What went wrong; of an error of the system, without its number."""
     if isinstance(error, OSError) and not isinstance(error, MeshError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror}"
-    return str(error)
+        return showing.printable(f"{where}{error.strerror}")
+    return showing.printable(str(error))

@@ -17,6 +17,7 @@ from meshmsg._security.certificates.expiry import valid_text, validities_of
 from meshmsg._security.certificates.pins import PEM, pin_of
 from meshmsg._security.certificates.shown import hosts_of, is_ca, issuer_of, subject_of
 from meshmsg._security.files.key_files import read_keys
+from meshmsg._security.files.places import place_of
 from meshmsg._security.files.secret_files import read_secrets
 from meshmsg._security.keys import key_text
 from meshmsg._security.public_keys import pin_text
@@ -33,6 +34,7 @@ def show(place: str) -> Told:
         UsageError: It is nothing of that kind, or wrong.
         OSError: It cannot be read.
     """
+    place_of(place, "FILE")
     if os.path.isdir(place):
         return _list(read_allowed(place), "a folder of keys that may come in")
     if not os.path.exists(place):
@@ -104,4 +106,9 @@ def lines_of(place: str, told: Told) -> list[str]:
             ]
         elif name != "what":
             lines.append(f"    {name}: {value}")
-    return lines
+    return [printable(line) for line in lines]
+
+
+def printable(words: str) -> str:
+    """Return what a terminal may be given: names and files are made by others, too."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)

@@ -17,7 +17,7 @@ from threading import Lock
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList, check_user_id
 from meshmsg._security.certificates.pins import PEM
-from meshmsg._security.files.believed import check_believed
+from meshmsg._security.files.believed import check_believed, not_believed
 from meshmsg._security.files.key_files import read_keys
 from meshmsg._security.files.places import file_of
 from meshmsg._security.files.told import Told
@@ -33,6 +33,8 @@ LIST_MADE = "`touch` a file of keys, or `mkdir` a folder; then `meshmsg keys all
 STAYS = "who may come in stays as it was"
 GONE = ", and nobody is disconnected; to remove everybody, have it there and empty"
 """What holds while a file is wrong, and what more is said of one that is gone."""
+SAYS = "who may come in"
+"""What such a file says."""
 Stamp = tuple[object, ...]
 _looks = Lock()
 """Two engines may have the same list; a forked child makes it anew."""
@@ -58,11 +60,11 @@ class AllowFile:
         self.list.replace(self._read())
 
     def _read(self) -> dict[str, str]:
-        check_believed(self.path, "who may come in")
+        check_believed(self.path, SAYS)
         if self._wrong[0] == self._seen:
             raise UsageError(self._wrong[1])
         try:
-            return read_allowed(self.path)
+            return read_allowed(self.path, SAYS)
         except UsageError as error:
             self._wrong = self._seen, str(error)
             raise
@@ -124,21 +126,25 @@ def keys_in(path: str) -> list[Path]:
     return found
 
 
-def read_allowed(path: str) -> dict[str, str]:
+def read_allowed(path: str, says: str = "") -> dict[str, str]:
     """Return the keys of a file or a folder, each with what it is known by.
+
+    says: As of `read_keys`.
 
     Raises:
         UsageError: It is wrong in some place; where.
         OSError: It cannot be read.
     """
-    return _read_folder(path) if os.path.isdir(path) else parse_list(path, read_list(path))
+    if os.path.isdir(path):
+        return _read_folder(path, says)
+    return parse_list(path, read_list(path, says))
 
 
-def _read_folder(path: str) -> dict[str, str]:
+def _read_folder(path: str, says: str) -> dict[str, str]:
     users: dict[str, str] = {}
     files: dict[str, str] = {}
     for one in keys_in(path):
-        key = read_keys(one).public
+        key = read_keys(one, says).public
         if key in users:
             raise UsageError(f"{one}: its key is that of {files[key]}, too")
         files[key] = one.name
@@ -157,17 +163,19 @@ def file_of_user(folder: str, user: str) -> Path:
     return next(Path(folder, name) for name in names if not os.path.lexists(Path(folder, name)))
 
 
-def read_list(path: str) -> bytes:
-    """Return what a file has.
+def read_list(path: str, says: str = "") -> bytes:
+    """Return what a file has; says: as of `read_keys`.
 
     Raises:
-        UsageError: It is no file, or too large.
+        UsageError: It is no file, or too large, or others can change it.
         OSError: It cannot be read.
     """
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(file, "rb") as stream:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise UsageError(f"{path} is neither a file nor a folder")
+        if says and (why := not_believed(path, os.fstat(file))):
+            raise UsageError(f"{path} says {says}, and {why}")
         content = stream.read(FILE_MAX + 1)
     _check_size(path, content)
     return content
@@ -186,7 +194,7 @@ def parse_list(path: str, content: bytes) -> dict[str, str]:
     """
     _check_size(path, content)
     users: dict[str, str] = {}
-    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+    for number, line in enumerate(content.decode("utf-8", "replace").split("\n"), 1):
         key, user_id = (*line.split(maxsplit=1), "", "")[:2]
         if key == "" or key.startswith("#"):
             continue  # as no key does: five characters that begin so are no octets in Z85

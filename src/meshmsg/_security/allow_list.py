@@ -31,7 +31,7 @@ def check_user_id(user_id: str) -> str:
     if not isinstance(user_id, str):
         raise TypeError(f"user_id is {type(user_id).__name__}; it is a str")
     if not is_user_id(user_id):
-        size = len(user_id.encode("utf-8", "surrogateescape"))
+        size = len(user_id.encode("utf-8", "surrogatepass"))
         raise UsageError(
             f"a user id of {size} octets: it is printable text of at most {lib.MM_USER_ID_MAX}"
         )
@@ -141,7 +141,8 @@ class AllowList:
         return len(self._users)
 
     def __repr__(self) -> str:
-        return f"<meshmsg.AllowList of {len(self._users)}>"
+        users: dict[str, str] | None = getattr(self, "_users", None)  # its keys may have been wrong
+        return f"<meshmsg.AllowList of {'no keys yet' if users is None else len(users)}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise UsageError(

@@ -134,9 +134,12 @@ def _octets(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def too_long(name: str) -> bool:
-    """Whether PLAIN has no room for a user or a password."""
-    return len(_octets(name)) > NAME_MAX
+def wrong_name(name: str) -> str:
+    """Say why PLAIN has no room for a user or a password, "" if it has; it is not quoted."""
+    try:
+        return f"has over {NAME_MAX} octets, PLAIN's limit" if len(_octets(name)) > NAME_MAX else ""
+    except UnicodeEncodeError:  # which has the text
+        return "has half of a surrogate pair, which is no text"
 
 
 def _checked(users: dict[str, str], where: str) -> dict[str, str] | str:
@@ -150,8 +153,8 @@ def _checked(users: dict[str, str], where: str) -> dict[str, str] | str:
             return f"{where}: {error}"
         if not user or not password:
             return f"{where}: {f'the password of {user!r}' if user else 'a user'} is empty"
-        if too_long(password):
-            return f"{where}: the password of {user!r} has over {NAME_MAX} octets, PLAIN's limit"
+        if wrong := wrong_name(password):
+            return f"{where}: the password of {user!r} {wrong}"
     return users
 
 
@@ -166,7 +169,8 @@ def _read(path: str) -> dict[str, str] | str:
         return f"{path}{found}"
     content, state = found
     users: dict[str, str] = {}
-    for number, line in enumerate(content.decode("utf-8", "surrogateescape").splitlines(), 1):
+    for number, ended in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
+        line = ended.removesuffix("\r")
         if not line.strip() or line.startswith("#"):
             continue
         user, equals, password = line.partition("=")

@@ -16,7 +16,7 @@ from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow import Anybody, Asked, Rule
 from meshmsg._security.certificates.expiry import Expiry
-from meshmsg._security.passwords import NAME_MAX, Passwords, too_long
+from meshmsg._security.passwords import NAME_MAX, Passwords, wrong_name
 from meshmsg._security.policy import Followed, Policy
 from meshmsg._security.tls import OverTls
 
@@ -140,8 +140,8 @@ def _check(user: object, password: object, allow: object) -> None:
     for name, given in (("user", user), ("password", password)):
         if given is not None and not isinstance(given, str):
             raise TypeError(f"{name} is {type(given).__name__}; it is a str")
-        if isinstance(given, str) and too_long(given):
-            raise UsageError(f"{name} has over {NAME_MAX} octets, PLAIN's limit")
+        if isinstance(given, str) and (wrong := wrong_name(given)):
+            raise UsageError(f"{name} {wrong}")
     if user is None and password is None:
         if allow is None:
             raise UsageError(

@@ -18,8 +18,9 @@ from typing import TypeGuard
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.certificates.pins import PEM, pin_of
-from meshmsg._security.files.believed import check_believed
+from meshmsg._security.files.believed import not_believed
 from meshmsg._security.files.key_files import read_keys
+from meshmsg._security.files.places import has_content, like_key, place_of
 from meshmsg._security.files.safe import read_file
 from meshmsg._security.keys import KeyPair, SecretKey, key_text, wrong_key
 
@@ -47,7 +48,7 @@ def pin_text(octets: bytes) -> str:
 def wrong_text(text: str) -> str:
     """Say what is wrong with a key or a pin, "" if nothing is; the text is not quoted."""
     if not text.startswith(PIN):
-        return wrong_key(text.encode("utf-8", "surrogateescape"))
+        return wrong_key(text.encode("utf-8", "surrogatepass"))
     return (
         "" if pin_key(text) else f"is no pin, which is {PIN} and base64 of {lib.MM_KEY_SIZE} octets"
     )
@@ -83,27 +84,32 @@ def public_key(given: object, what: str) -> str:
         if wrong:
             raise UsageError(f"{what} {wrong}")
         return pin_key(given) if given.startswith(PIN) else given
-    if isinstance(given, str) and not os.path.exists(given):
+    if isinstance(given, str) and not has_content(given) and not os.path.exists(given):
+        shown = "text" if like_key(given) else repr(given)  # it may be a secret one, but for a typo
         raise UsageError(
-            f"{what} is {given!r}, which is no file, and no key in Z85: it "
-            f"{wrong_key(given.encode('utf-8', 'surrogateescape'))}"
+            f"{what} is {shown}, which is no file, and no key in Z85: it "
+            f"{wrong_key(given.encode('utf-8', 'surrogatepass'))}"
         )
+    path = place_of(given, what) if isinstance(given, (str, os.PathLike)) else ""
     if not isinstance(given, (str, os.PathLike)):
         raise TypeError(
             f"{what} is {type(given).__name__}; it is a key in Z85 (a str of {TEXT_SIZE}), a "
             "KeyPair, or the path of a .key file or a certificate"
         )
-    path = os.fspath(given)
-    check_believed(path, "whose key is believed")
+    says = "whose key is believed"
     content = read_file(path)
-    if not isinstance(content, str) and PEM in content[0]:
-        return key_text(_pin_in(path, content[0]))
-    found = read_keys(path)
-    if found.secret is not None:
-        beside = path.removesuffix("_secret")
-        public = f" ({beside})" if beside != path and os.path.exists(beside) else ""
-        raise UsageError(f"{what} is {path}, a file with a secret key: give the public one{public}")
-    return found.public
+    if isinstance(content, str) or PEM not in content[0]:
+        found = read_keys(path, says)
+        if found.secret is not None:
+            beside = path.removesuffix("_secret")
+            public = f" ({beside})" if beside != path and os.path.exists(beside) else ""
+            raise UsageError(
+                f"{what} is {path}, a file with a secret key: give the public one{public}"
+            )
+        return found.public
+    if why := not_believed(path, content[1]):
+        raise UsageError(f"{path} says {says}, and {why}")
+    return key_text(_pin_in(path, content[0]))
 
 
 def _pin_in(path: str, pem: bytes) -> bytes:

@@ -17,7 +17,7 @@ from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList
 from meshmsg._security.certificates.content import ARGUMENTS, wrong_content
 from meshmsg._security.certificates.expiry import Expiry
-from meshmsg._security.files.believed import check_believed
+from meshmsg._security.files.believed import not_believed
 from meshmsg._security.files.places import file_of
 from meshmsg._security.files.safe import read_file, unsafe
 from meshmsg._security.files.secret_files import read_secrets
@@ -63,6 +63,8 @@ class Pem:
         if not isinstance(given, (str, os.PathLike, bytes)):
             what = ARGUMENTS[part]
             raise TypeError(f"{what} is {type(given).__name__}; it is a path, or PEM as bytes")
+        if given == b"":
+            raise UsageError(f"{ARGUMENTS[part]} is empty; it is a path, or PEM as bytes")
         self._part, self._says = part, BELIEVED.get(part, "")
         self.path = (
             "" if isinstance(given, bytes) else file_of(given, ARGUMENTS[part], _MAKES[part])
@@ -76,11 +78,13 @@ class Pem:
             if wrong:
                 raise UsageError(wrong)
             return self._given
-        if self._says:
-            check_believed(self.path, self._says)
         found = read_file(self.path)
         if isinstance(found, str):
             raise UsageError(f"{self.path}{found}")
+        if self._says and (why := not_believed(self.path, found[1])):
+            raise UsageError(f"{self.path} says {self._says}, and {why}")
+        if not found[0]:  # which the core takes as not given: no CA, nobody revoked
+            raise UsageError(f"{ARGUMENTS[self._part]}: {self.path} is empty")
         wrong = wrong_content(self._part, found[0], self.path)
         if not wrong and self._part == "key":
             why = unsafe(self.path, found[1], "a private key")
@@ -157,13 +161,15 @@ class TlsFiles:
                 expiry.note(now)
 
     def again(self) -> None:
-        """The pins have changed. If the files are just being changed, the next look gives them."""
+        """The pins have changed, whatever is with the files: what was read of them stays."""
         with self._lock:
-            try:
-                for handle in list(self._sockets):
-                    self._give(handle)
-            except (UsageError, OSError):
-                self._stamps = {}
+            pins = self._pin_octets()
+            for handle in list(self._sockets):
+                rc = lib.mm_socket_tls_pins(handle, pins, len(pins) // lib.MM_KEY_SIZE)
+                if rc in (lib.MM_ECLOSED, lib.MM_EFORKED):
+                    self._sockets.discard(handle)
+                else:
+                    raise_for(rc, "changing whom a socket believes")
 
     def look(self, now: float | None = None) -> str:
         """Read the files again if they changed; what is wrong, seldom: "" is nothing.
@@ -205,8 +211,7 @@ class TlsFiles:
             else:
                 setattr(opts, name, value)
         if self._pins is not None:
-            pins = b"".join(map(key_octets, self._pins._users))
-            keep.append(_set(opts.pins, pins or NOBODYS))
+            keep.append(_set(opts.pins, self._pin_octets()))
         keep += [_set(getattr(opts, name), part.octets()) for name, part in self._parts.items()]
         rc = lib.mm_socket_tls(handle, opts, why, WHY_SIZE)
         for buffer in keep:
@@ -226,6 +231,10 @@ class TlsFiles:
         if part == "key" and self._parts["certificate"].path:
             wrong = f"{wrong} (cert={self._parts['certificate'].path})"
         return f"{ARGUMENTS[part]}={self._parts[part].path}: {wrong}"
+
+    def _pin_octets(self) -> bytes:
+        users = self._pins._users if self._pins is not None else ()
+        return b"".join(map(key_octets, users)) or NOBODYS
 
 
 def _tell_expiry(handle: int, words: str) -> None:

@@ -238,8 +238,7 @@ class _Door:
         words = type(error).__name__
         with suppress(Exception):  # its text is the user's, too
             words = f"{words}: {error}"
-        shown = "".join(c if c.isprintable() else " " for c in words)[:RAISED_MAX]
-        return Later(f"allow= raised {shown}")
+        return Later(f"allow= raised {_one_line(words)[:RAISED_MAX]}")
 
     def _may_tell(self) -> str:
         """Return what is to be added where an error is told of; "" if it is not, as who comes may
@@ -269,8 +268,18 @@ class _Door:
             if again := self._may_tell():
                 told = f"{words}: the peer is to try again{again}"
                 records.put(record_of(logging.ERROR, told))
-        raw = str(words).replace("\0", "").encode("utf-8", "replace")
-        lib.mm_question_answer(self.engine, question, code, raw)
+        try:
+            shown = _one_line(str(words))
+        except BaseException as error:  # it is any object of the user's
+            code, shown = lib.MM_LATER, f"why it may not come in raised {type(error).__name__}"
+            if again := self._may_tell():
+                tell_of_error(f"{shown}: the peer is to try again{again}")
+        lib.mm_question_answer(self.engine, question, code, shown.encode())
+
+
+def _one_line(words: str) -> str:
+    """Return what the log may have: what a peer says of itself may be in it."""
+    return "".join(c if c.isprintable() else " " for c in words)
 
 
 def _is_open(handle: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._security.allow import Rule
 from meshmsg._security.environment.mechanisms import MECHANISMS
-from meshmsg._security.files.believed import check_believed
+from meshmsg._security.files.believed import not_believed
 from meshmsg._security.files.safe import read_file
 from meshmsg._security.policy import Policy, Profile
 
@@ -74,7 +74,8 @@ def _sections(path: str) -> dict[str, dict[str, str]]:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
     if isinstance(content, str):
         raise UsageError(f"{path}{content}")
-    check_believed(path, "what protects sockets")
+    if why := not_believed(path, content[1]):
+        raise UsageError(f"{path} says what protects sockets, and {why}")
     parser = ConfigParser(interpolation=None, default_section=_NO_SECTION)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:

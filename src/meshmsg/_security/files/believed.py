@@ -1,18 +1,23 @@
 """Files that say who is believed: used only if nobody else can change them.
 
 Not here: what is in them, files that others may not read (safe.py). Law: who could write such a
-file, or put another in its place, could let himself in; so it is refused, with what to do.
+file, or put another in its place, could let himself in; so it is refused, with what to do. What is
+read is what was looked at: by its descriptor. Folders above that of a file are not looked at.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Iterator
 
 from meshmsg._binding.errors import UsageError
 
 WRITE = stat.S_IWGRP | stat.S_IWOTH
 """What group and others may not do."""
+LINKS_MAX = 40
+"""Links one behind the other, as Linux has it."""
 
 
 def check_believed(path: str | os.PathLike[str], what: str) -> None:
@@ -31,12 +36,23 @@ def check_believed(path: str | os.PathLike[str], what: str) -> None:
         with os.scandir(place) as entries:
             keys = sorted(one.path for one in entries if one.name.endswith(".key"))
         for key in keys:
-            if why := _changed_by(key, os.stat(key)) or _linked_by(key):
+            if why := not_believed(key, os.stat(key)):
                 place = key
                 break
     why = why or replaced_by(place)
     if why:
         raise UsageError(f"{place} says {what}, and {why}")
+
+
+def not_believed(path: str, state: os.stat_result) -> str:
+    """Say how others can change a file that was opened, or replace it; "" if they cannot.
+
+    state: By its descriptor, so that it is that of what is read.
+
+    Raises:
+        OSError: It is there no more.
+    """
+    return _changed_by(path, state) or replaced_by(path)
 
 
 def _changed_by(path: str, state: os.stat_result) -> str:
@@ -58,16 +74,34 @@ def _linked_by(path: str) -> str:
 def replaced_by(path: str) -> str:
     """Say how others can put another file in its place, "" if they cannot.
 
-    By a link that is theirs; by its folder, and of a link also by that of the file; but for a
-    sticky one, where only the owner of a file can.
+    By a link that is theirs, or by a folder: its own, and that of each link and of what that leads
+    to. Of a sticky one only its owner can, and the owner of the file.
     """
-    if why := _linked_by(path):
-        return why
-    for folder in {os.path.dirname(find(path)) for find in (os.path.abspath, os.path.realpath)}:
+    steps = list(_steps(path))
+    for step in steps:
+        if why := _linked_by(step):
+            return why if step is steps[0] else f"leads to {step}, which {why}"
+    for folder in {os.path.dirname(step): None for step in (*steps, os.path.realpath(path))}:
         state = os.stat(folder)
+        if state.st_uid not in (os.geteuid(), 0):
+            return (
+                f"user {state.st_uid} can replace it, by its folder: {folder} must be yours, "
+                "or root's"
+            )
         if _others_write(state) and not state.st_mode & stat.S_ISVTX:
             return f"others can replace it, by its folder ({_mode(state)}): chmod go-w {folder}"
     return ""
+
+
+def _steps(path: str) -> Iterator[str]:
+    """Yield a path, and where its links lead to, one after the other."""
+    place = os.path.join(os.getcwd(), path).rstrip("/") or "/"
+    for _ in range(LINKS_MAX + 1):
+        yield place
+        if not stat.S_ISLNK(os.lstat(place).st_mode):
+            return
+        place = os.path.join(os.path.dirname(place), os.readlink(place)).rstrip("/") or "/"
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
 
 
 def _mode(state: os.stat_result) -> str:

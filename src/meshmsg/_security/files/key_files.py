@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from meshmsg._binding.errors import UsageError
+from meshmsg._security.files.believed import not_believed
 from meshmsg._security.files.safe import PUBLIC_MODE, SECRET_MODE, read_file, unsafe, write_new
 from meshmsg._security.keys import KeyPair, SecretKey, new_pair, public_of, wrong_key
 
@@ -92,15 +93,17 @@ def write_public(path: Path, public: str) -> None:
     write_new(path, lambda: _content(_PUBLIC_SAYS, public, {}), PUBLIC_MODE)
 
 
-def read_keys(path: str | os.PathLike[str]) -> KeyFile:
+def read_keys(path: str | os.PathLike[str], says: str = "") -> KeyFile:
     """Read a file of keys, of ours, pyzmq's or czmq's.
+
+    says: what it says to us, if it is one that others may not be able to change.
 
     Raises:
         UsageError: It is no file of keys, or a secret one that others can read or another user
-            owns; what and where, and the chmod.
+            owns, or one that others can change; what and where, and the chmod.
         OSError: It cannot be read.
     """
-    found = _read(os.fspath(path))
+    found = _read(os.fspath(path), says)
     if isinstance(found, str):
         raise UsageError(f"{os.fspath(path)}{found}")
     return found
@@ -114,12 +117,14 @@ def _content(says: str, public: str, said: dict[str, str], secret: str = "") -> 
     return "\n".join((*lines, ""))
 
 
-def _read(path: str) -> KeyFile | str:
+def _read(path: str, says: str) -> KeyFile | str:
     """Return what a file says, or what is wrong, as text: whoever raises has no secret at hand."""
     content = read_file(path)
     if isinstance(content, str):
         return content
     octets, state = content
+    if says and (why := not_believed(path, state)):
+        return f" says {says}, and {why}"
     found = _parse(octets.decode("utf-8", "replace").splitlines())
     if isinstance(found, str) or found.secret is None:
         return found

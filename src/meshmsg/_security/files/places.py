@@ -15,6 +15,11 @@ from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.keys import wrong_key
 
+CUT_MAX = 8
+"""Characters that a key may have too few or too many."""
+SIGNS, SIGNS_MIN = frozenset(":+=^!*?&<>()[]{}@%$#"), 3
+"""Characters of Z85 that paths seldom have; one key of 1000 has fewer different ones."""
+
 
 def place_of(given: str | os.PathLike[str], what: str) -> str:
     """Return the path of a file with a secret, whether it is there or not.
@@ -22,10 +27,12 @@ def place_of(given: str | os.PathLike[str], what: str) -> str:
     what: the argument, for the error.
 
     Raises:
-        UsageError: It is what such a file has in it, and no file has that name.
+        UsageError: It is what such a file has in it, and no file has that name; or it is empty.
     """
     path = os.fspath(given)
-    if _has_content(path) and not os.path.lexists(path):
+    if not path:
+        raise UsageError(f"{what} is empty; it is the path of a file")
+    if (has_content(path) or like_key(path)) and not os.path.lexists(path):
         raise UsageError(f"{what} is no path, but what a file has in it: give the path of the file")
     return path
 
@@ -40,9 +47,9 @@ def file_of(given: str | os.PathLike[str], what: str, makes: str) -> str:
         FileNotFoundError: Nothing is there.
         OSError: It cannot be looked at.
     """
-    path = place_of(given, what)
-    if path == "":
+    if os.fspath(given) == "":
         raise UsageError(f'{what} is "", and it is a path: {makes}')
+    path = place_of(given, what)
     try:
         os.stat(path)
     except FileNotFoundError:
@@ -51,7 +58,14 @@ def file_of(given: str | os.PathLike[str], what: str, makes: str) -> str:
     return path
 
 
-def _has_content(text: str) -> bool:
+def like_key(text: str) -> bool:
+    """Whether it may be a key that was cut, or has a character too many: no path looks so."""
+    near = abs(len(text) - (lib.MM_KEY_TEXT_SIZE - 1)) <= CUT_MAX
+    return near and len(SIGNS.intersection(text)) >= SIGNS_MIN
+
+
+def has_content(text: str) -> bool:
+    """Whether it is what a file with a secret has in it."""
     word = text.strip()
     if "\n" in text or "-----BEGIN" in text:
         return True

@@ -68,6 +68,8 @@ def write_new(path: Path, content: Callable[[], str], mode: int) -> None:
         raise FileNotFoundError(errno.ENOENT, words, str(path)) from None
     try:
         with open(file, "w", encoding="utf-8", newline="\n") as stream:
+            had = os.fstat(file).st_mode  # a umask takes from others, not from us
+            os.fchmod(file, stat.S_IMODE(had) | mode & stat.S_IRWXU)
             stream.write(content())
             stream.flush()
             os.fsync(file)
