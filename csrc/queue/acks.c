@@ -7,7 +7,11 @@
 
 #include "queue/host.h"
 
-enum { ACKS_PART = 4 };   /* of the prefetch: so much that is done is worth an ACK of its own */
+enum {
+    ACKS_PART = 4,        /* of the prefetch: so much that is done is worth an ACK of its own */
+    ACKS_LEFT = 2,        /* of the prefetch: with less credit than that a peer may soon wait */
+    ACKS_PAUSE_NS = 1000000   /* between ACKs of a peer that waits for nothing */
+};
 
 mmi_acks *
 mmi_acks_new(mmi_pipe *p, mmi_proto_host *host, const mmi_count *of)
@@ -81,6 +85,16 @@ acks_limit(const mmi_acks *a)
     return limit > a->limit ? limit : a->limit;
 }
 
+/* Is it time to tell a peer of which nothing more is here?  While messages come fast, it is told by
+ * the part, or as it asks for nothing more; else what is done would wait for what was given now. */
+static bool
+acks_late(const mmi_acks *a)
+{
+    uint64_t left = a->limit - a->received;
+    return left < a->prefetch / ACKS_LEFT ||
+           a->host->now_ns(a->host) - a->told_ns >= (uint64_t)ACKS_PAUSE_NS;
+}
+
 /* When nothing more of it is here, it may be waiting for what it was not told; and who looks for
  * messages before it asks for one may never ask in vain. */
 void
@@ -88,8 +102,11 @@ mmi_acks_gave(mmi_acks *a, uint32_t count)
 {
     a->given += count;
     acks_list(&a->host->given, &a->given_node);
-    bool more = mmi_acks_untold(a) || (a->given == a->limit && acks_limit(a) > a->limit);
-    if (a->pipe->inbox.count == 0 && more) {
+    if (a->pipe->inbox.count > 0) {
+        return;
+    }
+    bool starves = a->given == a->limit && acks_limit(a) > a->limit;
+    if (starves || (mmi_acks_untold(a) && acks_late(a))) {
         mmi_acks_tell(a);
     }
 }
@@ -143,6 +160,7 @@ mmi_acks_put(mmi_acks *a, uint8_t *out)
     a->limit = ack.limit;
     mmi_marks_bitmap(&a->done, out + MMI_ACK_SIZE);
     a->told = a->done.count;
+    a->told_ns = a->host->now_ns(a->host);
     a->due = false;
     mmi_list_rm(&a->untold_node);
 }

@@ -23,6 +23,7 @@ typedef struct mmi_acks {
     uint64_t received, given;    /* numbers */
     uint64_t limit;              /* the last number it was told that it may send */
     uint64_t told;               /* messages that were done when the peer was told last */
+    uint64_t told_ns;            /* and when that was */
     bool due;                    /* it is to be told, with the next write */
     bool ends;                   /* it gets no credit any more, and is told so */
     mmi_marks done;

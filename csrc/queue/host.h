@@ -13,6 +13,7 @@ typedef struct mmi_proto_host {
     mm_stats *stats; /* dropped_* are the role's to count (REP: sent_* of replies it drops, too) */
     const mm_socket_opts *opts;
     uint32_t (*random)(struct mmi_proto_host *host); /* from the platform, seeded in simulation */
+    uint64_t (*now_ns)(const struct mmi_proto_host *host);   /* of the engine, as it saw it last */
     void (*event)(struct mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
                   const char *detail);
     /* MM_EVENT_DROPPED is coalesced by the engine, each cause for itself; detail is a constant */

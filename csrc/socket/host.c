@@ -13,6 +13,12 @@ host_random(mmi_proto_host *host)
     return mmi_engine_random(MMI_CONTAINER_OF(host, mmi_socket, host)->engine);
 }
 
+static uint64_t
+host_now_ns(const mmi_proto_host *host)
+{
+    return MMI_CONTAINER_OF(host, const mmi_socket, host)->engine->now_ns;
+}
+
 static void
 host_defers(mmi_proto_host *host)
 {
@@ -28,6 +34,7 @@ mmi_socket_host(mmi_socket *s)
     s->host = (mmi_proto_host){ .stats = &s->stats,
                                 .opts = &s->opts,
                                 .random = host_random,
+                                .now_ns = host_now_ns,
                                 .event = mmi_proto_event,
                                 .deferred = host_defers,
                                 .expired = mmi_drop_expired };

@@ -10,7 +10,16 @@
 
 static int wrote;
 static mm_socket_opts opts = { .recv_queue_messages = 1000 };
-static mmi_proto_host host = { .opts = &opts };
+static uint64_t now_ns;
+
+static uint64_t
+clock_ns(const mmi_proto_host *of)
+{
+    (void)of;
+    return now_ns;
+}
+
+static mmi_proto_host host = { .opts = &opts, .now_ns = clock_ns };
 static mmi_pipe pipe;
 
 static void

@@ -52,10 +52,10 @@ class EventKind(IntEnum):
             `detail` has its file and the date.
         PEER_UNACKED: A Push with `delivery="at_least_once"` has a peer that cannot acknowledge:
             what it is sent is lost with it.
-        DEAD_LETTER: A message will not be delivered, and waits to be taken (`dead_letter` of Push);
-            told when there was none before.
         PEER_PLAIN: A message with key, headers or times went to a peer without them, as it takes
             none; told once a connection.
+        DEAD_LETTER: A message will not be delivered, and waits to be taken (`dead_letter` of Push);
+            told when there was none before.
     """
 
     LISTENING = 1

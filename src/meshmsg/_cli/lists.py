@@ -108,6 +108,7 @@ def _keys_meant(place: str, known: dict[str, str], given: str) -> Sequence[str]:
         keys = [key for key, user in known.items() if user == given]
         if keys:
             return keys
+        place_of(given, "KEY")  # refuses what is a secret, and does not quote it
         raise UsageError(
             f"{place}: {given!r} is nobody's user id there, no key, and no file that has one"
         )

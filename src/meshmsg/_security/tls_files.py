@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from meshmsg._binding.core import ffi, lib, raise_for
+from meshmsg._binding.data import buffer_of
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList
 from meshmsg._security.certificates.content import ARGUMENTS, wrong_content
@@ -83,8 +84,6 @@ class Pem:
             raise UsageError(f"{self.path}{found}")
         if self._says and (why := not_believed(self.path, found[1])):
             raise UsageError(f"{self.path} says {self._says}, and {why}")
-        if not found[0]:  # which the core takes as not given: no CA, nobody revoked
-            raise UsageError(f"{ARGUMENTS[self._part]}: {self.path} is empty")
         wrong = wrong_content(self._part, found[0], self.path)
         if not wrong and self._part == "key":
             why = unsafe(self.path, found[1], "a private key")
@@ -163,9 +162,9 @@ class TlsFiles:
     def again(self) -> None:
         """The pins have changed, whatever is with the files: what was read of them stays."""
         with self._lock:
-            pins = self._pin_octets()
+            pins, size = buffer_of(self._pin_octets())
             for handle in list(self._sockets):
-                rc = lib.mm_socket_tls_pins(handle, pins, len(pins) // lib.MM_KEY_SIZE)
+                rc = lib.mm_socket_tls_pins(handle, pins, size // lib.MM_KEY_SIZE)
                 if rc in (lib.MM_ECLOSED, lib.MM_EFORKED):
                     self._sockets.discard(handle)
                 else:

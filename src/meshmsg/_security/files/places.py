@@ -31,7 +31,7 @@ def place_of(given: str | os.PathLike[str], what: str) -> str:
     """
     path = os.fspath(given)
     if not path:
-        raise UsageError(f"{what} is empty; it is the path of a file")
+        raise UsageError(f'{what} is "", and it is a path: that of a file')
     if (has_content(path) or like_key(path)) and not os.path.lexists(path):
         raise UsageError(f"{what} is no path, but what a file has in it: give the path of the file")
     return path
