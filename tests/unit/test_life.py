@@ -104,6 +104,7 @@ CALLS: dict[str, list[Any]] = {
     "recv_batch": [],
     "recv_frames": [],
     "fileno": [],
+    "dead_letters": [],
     "peers": [],
     "stats": [],
     "events": [],

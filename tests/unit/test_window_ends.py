@@ -6,7 +6,6 @@ Not here: what a window says of messages (test_window.py); PostgreSQL (test_wind
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sqlite3
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from tests.support.signals import handled
 from tests.support.windows import SENDER, do, effect, effects, make_effects
 
 ONE = (SENDER, 1)
@@ -81,11 +81,16 @@ def test_an_error_rolls_back_both(
 
 def test_a_signal_in_the_block_rolls_back_both(connection: Told, window: mm.DedupeWindow) -> None:
     """KeyboardInterrupt as it really comes."""
-    with pytest.raises(KeyboardInterrupt), window.transaction(connection) as transaction:
-        assert transaction.add(ONE)
-        effect(connection, 1)
-        os.kill(os.getpid(), signal.SIGINT)
-        signal.sigtimedwait([], 0)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with handled(interrupt) as kill:
+        with pytest.raises(KeyboardInterrupt), window.transaction(connection) as transaction:
+            assert transaction.add(ONE)
+            effect(connection, 1)
+            kill()
+            signal.sigtimedwait([], 0)
     assert nothing_is_open(connection, window)
 
 
