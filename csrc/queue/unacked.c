@@ -5,9 +5,14 @@
  */
 #include "queue/unacked.h"
 
+#include <string.h>
+
 #include "wire/framing.h"
 
-enum { UNACKED_OCTET_BITS = 8 };
+enum {
+    UNACKED_OCTET_BITS = 8,
+    UNACKED_APPEND_MAX = MMI_SEGMENT_FIRST_CAP / 2 /* octets of a segment that goes into another */
+};
 
 /* What is left of the limits is the outbox's. */
 static void
@@ -72,12 +77,36 @@ mmi_unacked_reserve(mmi_unacked *u, uint32_t entries)
     return mmi_ring_reserve_for(&u->sent, entries + (uint32_t)MMI_COUNT_OF(u->spares));
 }
 
+/* A few small messages that were written by themselves go into the segment that was written before
+ * them: each would keep a block that is far larger than it.  Takes m; false: it stays the caller's. */
+static bool
+unacked_append(mmi_unacked *u, mmi_msg *m)
+{
+    mmi_ring *sent = &u->sent;
+    const mmi_segment_out *segment = mmi_segment_out_of(m);
+    mmi_segment_out *last =
+        sent->slot_count > 0 ? mmi_segment_out_of(mmi_ring_at(sent, sent->slot_count - 1)) : NULL;
+    size_t size = segment != NULL ? segment->used - segment->first : 0;
+    if (segment == NULL || last == NULL || size > (size_t)UNACKED_APPEND_MAX ||
+        last->cap - last->used < size || last->framing != segment->framing ||
+        m->origin.attempt > 0 || last->msg.origin.attempt > 0 || mmi_msg_shared(&last->msg)) {
+        return false;
+    }
+    memcpy(last->data + last->used, segment->data + segment->first, size);
+    last->used += size;
+    mmi_ring_grew(sent, &last->msg, m->count, m->cost);
+    mmi_msg_unref(m);
+    return true;
+}
+
 void
 mmi_unacked_wrote(mmi_unacked *u, mmi_msg *m)
 {
-    int rc = mmi_ring_push(&u->sent, m);
-    MMI_ASSERT(rc == MM_OK);   /* it was reserved */
     u->written += m->count;
+    if (!unacked_append(u, m)) {
+        int rc = mmi_ring_push(&u->sent, m);
+        MMI_ASSERT(rc == MM_OK); /* it was reserved */
+    }
     unacked_fit(u);
 }
 
@@ -87,7 +116,7 @@ mmi_unacked_wrote_part(mmi_unacked *u, mmi_segment_out *segment, size_t at, size
 {
     size_t i = u->spares[0] != NULL ? 0 : 1;
     mmi_segment_out *part = u->spares[i];
-    MMI_ASSERT(part != NULL);   /* it was reserved */
+    MMI_ASSERT(part != NULL); /* it was reserved */
     u->spares[i] = NULL;
     mmi_segment_out_view_begin(part, segment, at);
     mmi_segment_out_follow(part, end);
@@ -175,7 +204,7 @@ unacked_check(const mmi_unacked *u, const mmi_ack *ack)
     while (octets > 0 && ack->bits[octets - 1] == 0) {
         octets--;
     }
-    uint64_t top = 0;   /* its last bit, from 1 on */
+    uint64_t top = 0; /* its last bit, from 1 on */
     for (unsigned last = octets > 0 ? ack->bits[octets - 1] : 0; last != 0; last >>= 1) {
         top++;
     }
@@ -299,7 +328,7 @@ mmi_unacked_take_back(mmi_unacked *u)
         if (segment != NULL && (acked || one != NULL)) {
             unacked_forget(u, 1);
         } else {
-            one = unacked_pop(u);   /* alone; or all that is left of a segment, without memory */
+            one = unacked_pop(u); /* alone; or all that is left of a segment, without memory */
         }
         if (segment == NULL && acked) {
             mmi_msg_unref(one);

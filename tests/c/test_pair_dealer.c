@@ -3,6 +3,7 @@
  * Not here: the policies one by one (test_push.c, test_pull.c).
  * Law: frames go and come as they are.
  */
+#include "queue/backlog.h"
 #include "fake.h"
 
 static void
@@ -74,7 +75,7 @@ test_dealer_hands_the_unsent_of_a_lost_peer_to_another(void)
     CHECK_INT(fake_send(s, "2"), MM_OK);
     CHECK_INT(fake_send(s, "3"), MM_OK);
     fake_cut(a);
-    CHECK_INT(s->ops->backlog(s->state, &bytes), 0);
+    CHECK_INT(mmi_back_count(s->host.back, &bytes), 0);
     fake_is(fake_take(b), "2");
     fake_is(fake_take(b), "1");
     fake_is(fake_take(b), "3");

@@ -209,7 +209,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz f = { .data = data, .size = size };
     mmi_ring_init(&f.outbox, FUZZ_QUEUE, SIZE_MAX);
-    f.u = mmi_unacked_new(&f.outbox, 1);
+    f.u = mmi_unacked_new(&f.outbox, NULL, 1);
     MMI_ASSERT(f.u != NULL);
     while (f.size > 0) {
         fuzz_step(&f);
