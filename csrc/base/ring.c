@@ -83,6 +83,14 @@ mmi_ring_reserve(mmi_ring *r)
     return mmi_ring_reserve_for(r, 1);
 }
 
+static void
+ring_came(mmi_ring *r, const mmi_msg *m)
+{
+    r->slot_count++;
+    r->count += m->count;
+    r->bytes += mmi_msg_cost(m);
+}
+
 int
 mmi_ring_push(mmi_ring *r, mmi_msg *m)
 {
@@ -94,9 +102,23 @@ mmi_ring_push(mmi_ring *r, mmi_msg *m)
         return MM_ENOMEM;
     }
     r->slots[ring_slot(r, r->slot_count)] = own;
-    r->slot_count++;
-    r->count += own->count;
-    r->bytes += mmi_msg_cost(own);
+    ring_came(r, own);
+    return MM_OK;
+}
+
+int
+mmi_ring_push_front(mmi_ring *r, mmi_msg *m)
+{
+    if (!mmi_ring_fits_entry(r, m)) {
+        return MM_EAGAIN;
+    }
+    mmi_msg *own = mmi_ring_reserve(r) == MM_OK ? mmi_msg_own(m) : NULL;
+    if (own == NULL) {
+        return MM_ENOMEM;
+    }
+    r->head = (r->head - 1) & (r->cap - 1);
+    r->slots[r->head] = own;
+    ring_came(r, own);
     return MM_OK;
 }
 
@@ -208,6 +230,45 @@ mmi_ring_remove_at(mmi_ring *r, uint32_t i)
     return m;
 }
 
+/* Closes a gap of that many slots in front of the i-th, from the shorter side. */
+static void
+ring_close_gap(mmi_ring *r, uint32_t i, uint32_t gap)
+{
+    uint32_t kept = r->slot_count - gap;   /* entries; those in front of the gap are i - gap */
+    if (i - gap < kept / 2) {
+        for (uint32_t k = i - gap; k > 0; k--) {
+            r->slots[ring_slot(r, k - 1 + gap)] = r->slots[ring_slot(r, k - 1)];
+        }
+        r->head = ring_slot(r, gap);
+    } else {
+        for (uint32_t k = i; k < r->slot_count; k++) {
+            r->slots[ring_slot(r, k - gap)] = r->slots[ring_slot(r, k)];
+        }
+    }
+}
+
+uint32_t
+mmi_ring_sift(mmi_ring *r, uint32_t i, uint32_t count,
+              bool (*takes)(const void *arg, const mmi_msg *m), const void *arg, mmi_msg **out)
+{
+    uint32_t taken = 0;
+    for (uint32_t k = i; k < i + count; k++) {
+        mmi_msg *m = mmi_ring_at(r, k);
+        if (takes(arg, m)) {
+            out[taken++] = m;
+        } else {
+            r->slots[ring_slot(r, k - taken)] = m;
+        }
+    }
+    if (taken > 0) {
+        ring_close_gap(r, i + count, taken);
+    }
+    for (uint32_t k = 0; k < taken; k++) {
+        ring_left(r, out[k]);
+    }
+    return taken;
+}
+
 int
 mmi_ring_insert_after(mmi_ring *r, uint32_t i, mmi_msg *m)
 {
@@ -218,9 +279,7 @@ mmi_ring_insert_after(mmi_ring *r, uint32_t i, mmi_msg *m)
         r->slots[ring_slot(r, k)] = r->slots[ring_slot(r, k - 1)];
     }
     r->slots[ring_slot(r, i + 1)] = m;
-    r->slot_count++;
-    r->count += m->count;
-    r->bytes += mmi_msg_cost(m);
+    ring_came(r, m);
     return MM_OK;
 }
 

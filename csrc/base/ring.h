@@ -41,6 +41,8 @@ int mmi_ring_reserve(mmi_ring *r) MMI_WARN_UNUSED;
 int mmi_ring_reserve_for(mmi_ring *r, uint32_t entries) MMI_WARN_UNUSED;   /* so many pushes */
 /* MM_OK: took the reference (of a borrowed message, a copy of it); MM_EAGAIN full; MM_ENOMEM. */
 int mmi_ring_push(mmi_ring *r, mmi_msg *m) MMI_WARN_UNUSED;
+/* The same at the front. */
+int mmi_ring_push_front(mmi_ring *r, mmi_msg *m) MMI_WARN_UNUSED;
 mmi_msg *mmi_ring_pop(mmi_ring *r);                     /* an entry; NULL: empty */
 /* The next message as one of its own; NULL: empty, or, when the ring is not, no memory. */
 mmi_msg *mmi_ring_pop_one(mmi_ring *r);
@@ -50,6 +52,9 @@ bool mmi_ring_take(mmi_ring *r, uint32_t max_messages, size_t max_bytes, mmi_spa
 mmi_msg *mmi_ring_at(const mmi_ring *r, uint32_t i);    /* i-th entry, i < slot_count */
 void mmi_ring_replace_at(mmi_ring *r, uint32_t i, mmi_msg *m);   /* by as many messages; takes m */
 mmi_msg *mmi_ring_remove_at(mmi_ring *r, uint32_t i);   /* takes the i-th out, order kept */
+/* Takes out those of count entries from the i-th on that arg is for; order kept: how many, into out. */
+uint32_t mmi_ring_sift(mmi_ring *r, uint32_t i, uint32_t count,
+                       bool (*takes)(const void *arg, const mmi_msg *m), const void *arg, mmi_msg **out);
 /* Puts an entry behind the i-th, whatever the limits.  MM_OK: took it; MM_ENOMEM. */
 int mmi_ring_insert_after(mmi_ring *r, uint32_t i, mmi_msg *m) MMI_WARN_UNUSED;
 /* A segment in the ring grew, or lost messages at its front: count and cost are adjusted here. */

@@ -107,7 +107,8 @@ mmi_socket_drain_inspect(mmi_socket *s, mm_drain_info *info)
                              .unconfirmable_messages = s->unconfirmable_gone };
     inspect_backlog(s, &info->queued_messages, &info->queued_bytes);
     info->dropped_messages = st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone +
-                             st->dropped_unencodable;
+                             st->dropped_unencodable + st->dropped_expired + st->dropped_attempts +
+                             st->dead_messages;
     MMI_LIST_EACH (&s->links, node, after) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
         if (mmi_link_is_peer(link)) {

@@ -32,7 +32,7 @@ back_bury(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
     bool late = why == MMI_DROP_EXPIRED;
     mmi_receipts_settle(&back->receipts, m, late ? MM_RECEIPT_EXPIRED : MM_RECEIPT_ATTEMPTS);
     mmi_dead_add(&back->dead, why, p, m);
-    back_note(back, key, MMI_BACK_DROPPED, NULL);
+    back_note(back, key, late ? MMI_BACK_EXPIRED : MMI_BACK_DROPPED, NULL);
 }
 
 static void
@@ -158,20 +158,19 @@ mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe)
     (void)back_flush(back); /* what does not go now goes at the next out or send */
 }
 
-/* What is not pinned of a peer's queue is kept, and passed on. */
+/* What is not pinned of a peer's queue is kept, in front of what came later. */
 static void
 back_hand_on(mmi_back *back, mmi_pipe *p)
 {
-    uint32_t first = p->pinned;
-    while (p->outbox.slot_count > first) {
-        mmi_msg *m = mmi_ring_at(&p->outbox, first);
-        if (mmi_ring_push(&back->kept, m) != MM_OK) {
+    while (p->outbox.slot_count > p->pinned) {
+        uint32_t last = p->outbox.slot_count - 1;
+        mmi_msg *m = mmi_ring_at(&p->outbox, last);
+        if (mmi_ring_push_front(&back->kept, m) != MM_OK) {
             break; /* the engine counts what stays */
         }
-        (void)mmi_ring_remove_at(&p->outbox, first);
+        (void)mmi_ring_remove_at(&p->outbox, last);
         back_note(back, m->key, MMI_BACK_KEPT, NULL);
     }
-    (void)back_flush(back);
 }
 
 void
@@ -181,28 +180,37 @@ mmi_back_stop(mmi_back *back, mmi_lb_node *node)
     mmi_lb_rm(&back->lb, node);
     back->host->alone = back->lb.pipe_count == 0;
     back_hand_on(back, p);
+    (void)back_flush(back);
 }
 
-/* Somebody had it, and others are to have it now. */
+/* Somebody had it, and others are to have it before anything else. */
 static void
 back_keep(mmi_back *back, mmi_msg *m)
 {
     uint32_t most = back->host->opts->max_attempts;
     if (most > 0 && m->origin.attempt > most) {
         back_bury(back, MMI_DROP_ATTEMPTS, NULL, m);
-    } else if (mmi_ring_push(&back->kept, m) != MM_OK) {
+    } else if (mmi_ring_push_front(&back->kept, m) != MM_OK) {
         back_drop(back, MMI_DROP_MEMORY, NULL, m);
     }
 }
 
-/* What a peer that is gone did not acknowledge is for the others. */
+/* What a peer that is gone did not acknowledge is for the others, in its order. */
 static void
 back_take_back(mmi_back *back, mmi_unacked *u)
 {
+    mmi_ring all;
     mmi_msg *m;
+    mmi_ring_init(&all, UINT32_MAX, SIZE_MAX);
     while ((m = mmi_unacked_take_back(u)) != NULL) {
-        back_keep(back, m);
+        if (mmi_ring_push(&all, m) != MM_OK) {
+            back_drop(back, MMI_DROP_MEMORY, NULL, m);
+        }
     }
+    while (all.slot_count > 0) {
+        back_keep(back, mmi_ring_remove_at(&all, all.slot_count - 1));
+    }
+    mmi_ring_fini(&all);
 }
 
 void
@@ -217,14 +225,17 @@ mmi_back_rm(mmi_back *back, mmi_lb_node *node)
 {
     mmi_pipe *p = node->pipe;
     bool again = p->unacked != NULL && !back->host->closing;
+    if (!p->stopped) {
+        mmi_lb_rm(&back->lb, node);
+        back->host->alone = back->lb.pipe_count == 0;
+    }
+    if (!p->stopped || again) {
+        back_hand_on(back, p); /* also what was begun as it was stopped */
+    }
     if (again) {
         back_take_back(back, p->unacked);
     }
-    if (!p->stopped) {
-        mmi_back_stop(back, node);
-    } else if (again) {
-        back_hand_on(back, p); /* also what was begun as it was stopped */
-    }
+    (void)back_flush(back);
 }
 
 void
@@ -315,11 +326,13 @@ mmi_back_send(mmi_back *back, mmi_msg *m)
     if (rc != MM_EAGAIN || !back_drops(back)) {
         return rc;
     }
-    if (back->host->alone) {
+    bool waits = (back->host->opts->flags & MM_OPT_AT_LEAST_ONCE) != 0 && back->kept.count > 0;
+    bool oldest = back->host->opts->overflow == MM_OVERFLOW_DROP_OLDEST;
+    if (back->host->alone && !(waits && oldest)) {
         back_drop(back, MMI_DROP_NO_PEER, NULL, m);
         return MM_OK;
     }
-    if (back->host->opts->overflow == MM_OVERFLOW_DROP_OLDEST) {
+    if (oldest) {
         return back_send_dropping_oldest(back, m);
     }
     back_drop(back, MMI_DROP_OVERFLOW, NULL, m);

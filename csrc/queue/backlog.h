@@ -13,7 +13,12 @@
 #include "queue/lb.h"
 #include "queue/receipts.h"
 
-typedef enum mmi_back_where { MMI_BACK_QUEUED, MMI_BACK_KEPT, MMI_BACK_DROPPED } mmi_back_where;
+typedef enum mmi_back_where {
+    MMI_BACK_QUEUED,
+    MMI_BACK_KEPT,
+    MMI_BACK_DROPPED,
+    MMI_BACK_EXPIRED
+} mmi_back_where;
 
 typedef struct mmi_back {
     mmi_proto_host *host;

@@ -78,7 +78,8 @@ mmi_unacked_reserve(mmi_unacked *u, uint32_t entries)
 }
 
 /* A few small messages that were written by themselves go into the segment that was written before
- * them: each would keep a block that is far larger than it.  Takes m; false: it stays the caller's. */
+ * them: each would keep a block that is far larger than it.  Takes m; false: it stays the
+ * caller's. */
 static bool
 unacked_append(mmi_unacked *u, mmi_msg *m)
 {

@@ -91,7 +91,8 @@ req_note(mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe *p)
         req_pipe *rp = p->state;
         r->pipe_id = p->id;
         mmi_list_push_back(&rp->waiting, &r->node);
-    } else if (where == MMI_BACK_DROPPED) {
+    } else if (where == MMI_BACK_DROPPED || where == MMI_BACK_EXPIRED) {
+        r->lost = where == MMI_BACK_EXPIRED ? MM_ETIMEDOUT : r->lost;
         req_done(s, r, NULL);
     }
 }

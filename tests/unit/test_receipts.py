@@ -221,7 +221,8 @@ def test_a_drained_push_has_no_open_receipts() -> None:
             for i in range(10):
                 message = pull.recv(timeout=WAIT_S)
                 assert message.nack() if i % 2 else message.ack()
-            push.drain(timeout=WAIT_S).raise_for_loss()
+            with pytest.raises(mm.MeshError, match="5 dropped"):
+                push.drain(timeout=WAIT_S).raise_for_loss()
             outcomes = [receipt.outcome for receipt in receipts]
             wait_until(lambda: push.stats().dropped_attempts == 5)
             assert sorted(map(str, outcomes)) == ["acked"] * 5 + ["attempts"] * 5
