@@ -138,7 +138,8 @@ ack_took(mmi_link *link, uint64_t newly)
     s->stats.confirmed_messages += newly;
     s->stats.acked_messages += newly;
     s->ops->out(s->state, &link->pipe);
-    mmi_socket_note(s, MMI_ROOM | MM_DRAINED);
+    /* As of any queue: who waits is woken for many messages, not for one. */
+    mmi_socket_note(s, mmi_back_low(s->host.back) ? MMI_ROOM | MM_DRAINED : MM_DRAINED);
     if (s->closing && !mmi_ack_waits(link)) {
         ack_release(s);
     } else if (link->leaving) {

@@ -287,8 +287,8 @@ out_note_room(mmi_link *link, uint64_t written_before)
     if (s->ops->out != NULL) {
         s->ops->out(s->state, &link->pipe);
     }
-    bool shared = (s->opts.flags & MM_OPT_AT_LEAST_ONCE) != 0; /* its backlog may have room now */
-    if (shared || mmi_ring_low(&link->pipe.outbox)) {
+    bool shared = (s->opts.flags & MM_OPT_AT_LEAST_ONCE) != 0; /* it is the socket's queue */
+    if (shared ? mmi_back_low(s->host.back) : mmi_ring_low(&link->pipe.outbox)) {
         mmi_socket_note(s, MMI_ROOM);   /* who waits is woken for many messages, not for one */
     }
     return true;

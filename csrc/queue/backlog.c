@@ -357,6 +357,14 @@ mmi_back_ready(const mmi_back *back)
     return room || keeps || back_drops(back) || refuses;
 }
 
+bool
+mmi_back_low(const mmi_back *back)
+{
+    const mm_socket_opts *o = back->host->opts;
+    return back->kept.count == 0 || (back->kept.count <= o->send_queue_messages / 2 &&
+                                     back->kept.bytes <= o->send_queue_bytes / 2);
+}
+
 uint32_t
 mmi_back_count(const mmi_back *back, uint64_t *bytes)
 {

@@ -48,6 +48,8 @@ void mmi_back_out(mmi_back *back, mmi_lb_node *node);
 int mmi_back_send(mmi_back *back, mmi_msg *m) MMI_WARN_UNUSED;
 mmi_pipe *mmi_back_sole(const mmi_back *back); /* see mmi_proto_ops */
 bool mmi_back_ready(const mmi_back *back);   /* would a send not wait */
+/* What waits here is little enough that who waits to send is to go on. */
+bool mmi_back_low(const mmi_back *back);
 /* Messages and bytes that are still to be sent, and in no outbox. */
 uint32_t mmi_back_count(const mmi_back *back, uint64_t *bytes);
 
