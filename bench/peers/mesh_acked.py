@@ -14,14 +14,14 @@ from .mesh_batch import BatchReceiver, BatchSender
 from .mesh_workers import MeshDispatcher
 from .seam import Answerer, Asker, Receiver, Sender
 
+PREFETCH = 8192
+"""Messages: more than a queue has, as is worth it for small ones that need little work."""
 AT_LEAST_ONCE: dict[str, Any] = {"delivery": "at_least_once"}
 
 
 def send_until_done(push: meshmsg.Push, body: bytes) -> None:
-    """Send one, and wait until it is acknowledged: there is no receipt of one, so drain() waits
-    until all are."""
-    push.send(body)
-    push.drain(timeout=PATIENCE).raise_for_loss()
+    """Send one, and wait for its receipt."""
+    push.send(body, confirm=True).wait(timeout=PATIENCE)
 
 
 class AckedSender(MeshSender):
@@ -95,7 +95,7 @@ class MeshAcked(Mesh):
 
     def receiver(self, task: Task) -> Receiver:
         """A Pull."""
-        return MeshReceiver(task)
+        return MeshReceiver(task, prefetch=PREFETCH)
 
     def dispatcher(self, task: Task) -> Sender:
         """A Push."""
@@ -114,13 +114,13 @@ class MeshAckedBatch(MeshAcked):
 
     def receiver(self, task: Task) -> Receiver:
         """A Pull."""
-        return BatchReceiver(task)
+        return BatchReceiver(task, prefetch=PREFETCH)
 
 
-class MeshAckedDrain(MeshAcked):
-    """One message at a time, each of which is waited for with drain()."""
+class MeshAckedReceipt(MeshAcked):
+    """One message at a time, whose receipt is waited for."""
 
-    name = "meshmsg-acked-drain"
+    name = "meshmsg-acked-receipt"
     kinds: tuple[str, ...] = ("lat",)
 
     def asker(self, task: Task) -> Asker:

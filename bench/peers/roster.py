@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..base.need import BenchError
 from ..base.rooms import ONLY_IN_A_CHECKOUT, room_with
 from .mesh import Mesh, MeshSpin
-from .mesh_acked import MeshAcked, MeshAckedBatch, MeshAckedDrain
+from .mesh_acked import MeshAcked, MeshAckedBatch, MeshAckedReceipt
 from .mesh_aio import MeshAio
 from .mesh_batch import MeshBatch
 from .mesh_crowd import CrowdedCurve, CrowdedTls
@@ -58,7 +58,7 @@ PEERS: dict[str, Peer] = {
         MeshSpBatch(),
         MeshAcked(),
         MeshAckedBatch(),
-        MeshAckedDrain(),
+        MeshAckedReceipt(),
         MeshCurve(),
         MeshCurveBatch(),
         MeshTls(),

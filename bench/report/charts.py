@@ -21,7 +21,7 @@ COLOURS = {
     "meshmsg-spin": "#123a63",
     "meshmsg-acked": "#5b7d3a",
     "meshmsg-acked-batch": "#a9c48d",
-    "meshmsg-acked-drain": "#37521f",
+    "meshmsg-acked-receipt": "#37521f",
     "meshmsg-curve": "#3f8f9b",
     "meshmsg-curve-batch": "#9cc8cf",
     "meshmsg-curve-crowd": "#27626b",

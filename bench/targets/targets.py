@@ -58,7 +58,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("meshmsg", "meshmsg-spin", "meshmsg-asyncio", "pyzmq", "pyzmq-asyncio"),
         *("raw-c", "raw-c-spin", "meshmsg-sp", "pynng", "meshmsg-curve", "pyzmq-curve"),
         *("meshmsg-tls", "pynng-tls", "meshmsg-curve-crowd", "meshmsg-tls-crowd"),
-        "meshmsg-acked-drain",
+        "meshmsg-acked-receipt",
     ),
     "fanout tcp": ("meshmsg", "meshmsg-batch", "pyzmq"),
     "survey tcp": ("meshmsg", "meshmsg-sp", "nanomsg", "raw-c-epoll"),
@@ -203,10 +203,7 @@ def tls() -> list[Target]:
 
 
 def acked() -> list[Target]:
-    """P15: at least once beside at most once, and beside brokers; what it holds up, and takes.
-
-    A receipt of one message is drain() for now.
-    """
+    """P15: at least once beside at most once, and beside brokers; what it holds up, and takes."""
     ours, load = "meshmsg-acked", credits_load(WORKERS, PREFETCH)
     rivals = ("rabbitmq-acked", "rabbitmq-confirmed", "redis-stream")
     piles = [
@@ -217,7 +214,7 @@ def acked() -> list[Target]:
         *least("P15", "acked tcp", ours, "meshmsg", dict.fromkeys(SIZES, 0.8)),
         *least("P15", "acked tcp", f"{ours}-batch", "meshmsg-batch", dict.fromkeys(SIZES, 0.75)),
         *(one for rival in rivals for one in beside_broker(ours, rival)),
-        Target("P15", "lat tcp", "p50_us", f"{ours}-drain", "meshmsg", 1.25, low=True, at=64),
+        Target("P15", "lat tcp", "p50_us", f"{ours}-receipt", "meshmsg", 1.25, low=True, at=64),
         Target("P15", "credits tcp", "held_up", ours, "", PREFETCH, low=True, at=load),
         Target("P15", "unacked tcp", "held", ours, "", UNACKED, at=next(iter(PILES))),
         *piles,

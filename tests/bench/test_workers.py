@@ -32,13 +32,13 @@ def test_acknowledged_messages_are_counted_like_others() -> None:
 def test_one_message_at_a_time_is_timed_until_it_is_acknowledged() -> None:
     """The receiver's next call says so, also of the last one."""
     (row,) = measured("lat", "--transport", "tcp", "--size", "10", "--count", "50",
-                      "--peer", "meshmsg-acked-drain")  # fmt: skip
+                      "--peer", "meshmsg-acked-receipt")  # fmt: skip
     assert sum(count for _, count in row["latency_ns"]) == 50
 
 
 def test_who_sends_the_next_before_the_last_is_done_is_found_out() -> None:
     """Else the row would time something else."""
-    answerer = PEERS["meshmsg-acked-drain"].answerer(Task("lat", "", True, "tcp://127.0.0.1:0"))
+    answerer = PEERS["meshmsg-acked-receipt"].answerer(Task("lat", "", True, "tcp://127.0.0.1:0"))
     assert isinstance(answerer, AckedAnswerer)
     real: Any = answerer._socket
 
