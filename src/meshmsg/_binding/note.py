@@ -145,6 +145,27 @@ def note_of(handle: int, options: MessageOptions) -> bytes:
     return encode(now_ms / _MS, **options)
 
 
+def with_headers(handle: int, octets: bytes, headers: Mapping[str, str]) -> bytes:
+    """Return the octets that went with a message, and more headers, for one that hands it on.
+
+    Not until when it is of use. Of its own, what finds no room beside those is left out.
+    """
+    own = [item for item in _items(octets) if item[0] != _EXPIRES]
+    made = next((data for kind, data in own if kind == _TIMESTAMP), b"")
+    stamp = made or (max(int(lib.mm_wall_ms(handle)), 0) * _NS // _MS).to_bytes(_TIME_SIZE, "big")
+    parts = [_item(_TIMESTAMP, stamp, "timestamp")]
+    parts += [_header(name, value) for name, value in headers.items()]
+    names = {name.encode() for name in headers}
+    room = NOTE_MAX - sum(map(len, parts))
+    for kind, data in own:
+        header = kind in (_TEXT, _OCTETS) and data[1 : 1 + data[0]] not in names
+        item = _item(kind, data, "an item")
+        if (kind == _KEY or header) and len(item) <= room:
+            parts.append(item)
+            room -= len(item)
+    return b"".join(parts)
+
+
 def with_note(handle: int, question: Question, options: MessageOptions) -> Question:
     """Return a question or an answer, and what goes with it."""
     note = note_of(handle, options) if options else b""

@@ -70,15 +70,7 @@ def send_packed(
     options: MessageOptions,
 ) -> None:
     """Send frames that were packed, and what goes with them."""
-    note = buffer_of(note_of(self._handle, options))
-    body, _, count = packed
-    sending(
-        self,
-        lambda ms, slice_ms: lib.mm_send_packed(self._handle, 0, *packed, *note, ms, slice_ms),
-        timeout,
-        size_of(body),
-        count,
-    )
+    self._send_noted(packed, note_of(self._handle, options), timeout)
 
 
 @sends_natively
