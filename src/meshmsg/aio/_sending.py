@@ -35,17 +35,10 @@ async def send_packed(
 ) -> None:
     """Send frames that were packed, and what goes with them."""
     to_ms(timeout)  # refuses what is no time
-    note = buffer_of(note_of(self._handle, options))
-    body, _, count = packed
+    note = note_of(self._handle, options)
     if is_due():
         await share()
-    await sending(
-        self,
-        lambda: int(lib.mm_send_packed(self._handle, 0, *packed, *note, 0, 0)),
-        timeout,
-        size_of(body),
-        count,
-    )
+    await self._send_noted(packed, note, timeout)
 
 
 async def sent_at_once(
