@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from meshmsg import Stats, UsageError
-from meshmsg._roles.batches import acknowledges_by_hand
-from meshmsg._roles.forms import PullForm
 
 SLICE_S = 0.1  # seconds between looks at whether a forwarder was stopped
 LOG = logging.getLogger("meshmsg")
@@ -73,7 +71,7 @@ def check_pair(front: object, back: object, pairs: Sequence[tuple[type, type]]) 
             f"cannot forward from {type(front).__name__} to {type(back).__name__}; pairs are "
             "Router and Dealer, XSub and XPub, Pull and Push, both for threads or both for asyncio"
         )
-    if isinstance(front, PullForm) and acknowledges_by_hand(front):
+    if getattr(front, "_by_hand", False):
         raise UsageError(
             "cannot forward from a Pull with ack='manual': it would acknowledge nothing; "
             "ack='auto' acknowledges a message when the next one is taken"

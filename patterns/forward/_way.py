@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 from meshmsg import ClosedError, MeshError, Message, TimedOutError
-from meshmsg._binding.data import pack_frames
 
 from ._flow import LOG, SLICE_S, Count, Flow, check_captured
 
@@ -82,7 +81,7 @@ class WayForm:
         """The call that passes on frames, and as it is what came with them."""
         if note is None:
             return partial(self._target.send_frames, frames, timeout=SLICE_S)
-        return partial(self._target._send_noted, pack_frames(frames), note, SLICE_S)
+        return partial(self._target._send_noted, frames, note, SLICE_S)
 
     def _give(self, frames: list[bytes]) -> Generator[Call, Any, bool]:
         """Give a message that was passed on to `capture`; whether it took it."""

@@ -51,14 +51,9 @@ def batch_of(messages: list[Message]) -> MessageBatch:
     return MessageBatch(batch, 0, len(messages), [message.topic for message in messages])
 
 
-def acknowledges_by_hand(self: Any) -> bool:
-    """Whether each of its messages says itself that it is done."""
-    return bool(self._opts.flags & lib.MM_OPT_ACK_MANUAL)
-
-
 def check_by_hand(self: Any, call: str) -> None:
     """Refuse what gives no messages that could say that they are done."""
-    if acknowledges_by_hand(self):
+    if self._opts.flags & lib.MM_OPT_ACK_MANUAL:
         raise UsageError(
             f"{call} gives no message to acknowledge, and this Pull has ack='manual'; take recv, "
             "recv_many or an iteration"

@@ -16,7 +16,6 @@ from inspect import iscoroutinefunction
 from typing import Any, Literal, Protocol
 
 from meshmsg._binding.core import Slot, address_of, borrow, error_for, give_back, lib, native
-from meshmsg._binding.data import pack_frames
 from meshmsg._binding.errors import TimedOutError, UsageError, WouldBlockError
 from meshmsg._binding.message import FullMessage, message_class
 from meshmsg._binding.note import with_headers
@@ -249,7 +248,7 @@ def sent_on(place: Any, letter: DeadLetter) -> bool:
         history[DEAD_SEQ] = "{}:{}".format(*letter.seq)
     note = with_headers(place._handle, letter._meta or b"", history)
     try:
-        place._send_noted(pack_frames(letter.frames), note, 0)
+        place._send_noted(list(letter.frames), note, 0)
     except (WouldBlockError, TimedOutError):
         return False
     return True

@@ -45,7 +45,7 @@ from meshmsg._socket.endpoints import note_connected
 from meshmsg._socket.engine import Engine
 from meshmsg._socket.inbox import Inbox, fileno
 from meshmsg._socket.options import SocketOptions, check_flag, check_identity
-from meshmsg._socket.peers import first_peers
+from meshmsg._socket.peers import first_peers, peer_count
 from meshmsg._socket.protection import guard
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ class PushForm(Inbox[Message]):
         """
         check_most(most)
         if not self._keeps_dead:
+            self._check(peer_count(self._handle), "taking dead letters")
             raise UsageError('dead_letters() is for a Push with dead_letter="keep"')
         try:
             return take_dead_letters(self._handle, most)
@@ -161,6 +162,7 @@ class PullForm(Inbox[Message]):
     ) -> None:
         """Open the socket; what is taken and raised is said of its class."""
         flags = ack_flags(ack)
+        self._by_hand = ack == "manual"
         if flags:
             self._form = leased_form(self)
         count = check_prefetch(prefetch)

@@ -70,7 +70,7 @@ def send_packed(
     options: MessageOptions,
 ) -> None:
     """Send frames that were packed, and what goes with them."""
-    self._send_noted(packed, note_of(self._handle, options), timeout)
+    self._send_packed(packed, note_of(self._handle, options), timeout)
 
 
 @sends_natively

@@ -38,7 +38,7 @@ async def send_packed(
     note = note_of(self._handle, options)
     if is_due():
         await share()
-    await self._send_noted(packed, note, timeout)
+    await self._send_packed(packed, note, timeout)
 
 
 async def sent_at_once(

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EAGAIN, lib, native, to_ms
-from meshmsg._binding.data import buffer_of, size_of
+from meshmsg._binding.data import buffer_of, pack_frames, size_of
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._events.outlet import check_watch
 from meshmsg._hints.wrong_role import has, no_iteration
@@ -73,7 +73,11 @@ class Socket(Inbox[MessageT]):
             raise self._error(rc, what, timeout)
         return rc
 
-    async def _send_noted(
+    async def _send_noted(self, frames: list[bytes], note: bytes, timeout: float | None) -> None:
+        """Send frames with what came with them: the octets as they are."""
+        await self._send_packed(pack_frames(frames), note, timeout)
+
+    async def _send_packed(
         self, packed: tuple[bytes, Any, int], note: bytes, timeout: float | None
     ) -> None:
         """Send frames that were packed, and the octets of what goes with them."""
