@@ -16,6 +16,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from meshmsg._roles.dead_letters import Undertaker
 from tests.support.pairs import WAIT_S, wait_until
 from tests.unit.test_dead_letters import KEPT, UP, refuse
 
@@ -339,3 +340,24 @@ def test_kept_letters_that_nobody_took_are_told_at_the_end(
         wait_until(lambda: push.dead_letters())
     gc.collect()
     assert caplog.text.count("not taken") == 1
+
+
+def test_what_ends_a_program_leaves_the_close_and_takes_one_letter() -> None:
+    """Those behind it are in hand, and given by who gives next."""
+    got: list[bytes] = []
+
+    def take(letter: mm.DeadLetter) -> None:
+        got.append(letter)
+        if len(got) == 1:
+            raise KeyboardInterrupt
+
+    with mm.Push(bind=UP, **KEPT, dead_letter="keep") as push:
+        refuse(push, [b"0", b"1", b"2"])
+        wait_until(lambda: push.stats().dead_messages == 3)
+        undertaker = Undertaker("Push", take)
+        undertaker.take_all(push._handle)
+        with pytest.raises(KeyboardInterrupt):
+            undertaker.give(push._handle, catches=False)
+        assert undertaker.owes()
+        assert not undertaker.give(push._handle, catches=True)
+    assert got == [b"0", b"1", b"2"]
