@@ -169,18 +169,16 @@ def test_what_ends_a_program_leaves_a_loop_and_takes_one_letter() -> None:
             raise SystemExit
 
     async def main() -> None:
-        made.append(aio.Push(bind=UP, **KEPT, dead_letter=take))
-        await give_back(made[0], 3)
-        made[0].close()
-        await asyncio.get_running_loop().create_future()
+        async with aio.Push(bind=UP, **KEPT, dead_letter=take) as push:
+            await give_back(push, 3)
+        while len(got) < 3:
+            await asyncio.sleep(0)
 
-    made: list[Any] = []
     loop = asyncio.new_event_loop()
     task = loop.create_task(main())
     with pytest.raises(SystemExit):
         loop.run_until_complete(task)
-    task.cancel()
-    loop.run_until_complete(asyncio.wait([task]))
+    loop.run_until_complete(task)
     loop.close()
     assert got == [b"0", b"1", b"2"]
 
@@ -194,6 +192,21 @@ def test_a_place_without_room_is_tried_again_and_nothing_is_lost() -> None:
             wait_until(lambda: push.stats().dead_messages == 10)
             with mm.Pull(connect=place.endpoint) as graves:
                 assert [graves.recv(timeout=WAIT_S) for _ in bodies] == bodies
+
+
+def test_a_loop_tries_a_place_without_room_again() -> None:
+    """As the thread does."""
+
+    async def main(place: mm.Push) -> None:
+        async with aio.Push(bind=UP, **KEPT, dead_letter=place) as push:
+            await give_back(push, 10)
+            with mm.Pull(connect=place.endpoint) as graves:
+                for i in range(10):
+                    letter = await asyncio.to_thread(graves.recv, timeout=WAIT_S)
+                    assert letter == b"%d" % i
+
+    with mm.Push(bind=UP, no_peer="error") as place:
+        asyncio.run(main(place))
 
 
 def test_what_still_finds_no_room_at_the_end_is_told_with_its_number(

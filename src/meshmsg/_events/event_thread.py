@@ -21,7 +21,7 @@ from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import ResourceError, UsageError
 from meshmsg._events.ended import Ended, log_ended, log_unlisted, may_come, take_ended
 from meshmsg._events.log_records import block_signals, give, records, tell_of_error, until_over
-from meshmsg._events.outlet import Outlet
+from meshmsg._events.outlet import AGAIN_S, Outlet
 
 SOCKETS_AT_ONCE = 64
 PAUSE_S = 0.02
@@ -29,8 +29,6 @@ PAUSE_S = 0.02
 ENDING_MAX = 1024
 """Closed sockets with `on_event=` that are kept as they may drop something; of more, only the log
 is told."""
-AGAIN_MS = 200
-"""Milliseconds after which dead letters that had no room are tried again."""
 JOIN_S = 1.0
 """Seconds the end of an engine waits for a function of a user's that is being called."""
 
@@ -123,7 +121,7 @@ class _Teller:
             if count > 0 and not over:
                 self._bell.acquire(timeout=PAUSE_S)
             elif not over and not self.leaving:
-                self._ready.poll(AGAIN_MS if self.owing else None)
+                self._ready.poll(AGAIN_S * 1000 if self.owing else None)
         except BaseException:  # no memory, say
             tell_of_error("telling of events failed, and goes on")
             self._bell.acquire(timeout=PAUSE_S)

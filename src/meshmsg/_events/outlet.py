@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 OnEvent = Callable[[Event], object]
 
+AGAIN_S = 0.2
+"""Seconds after which dead letters that had no room are tried again."""
 EVENTS_FIRST = 4
 EVENTS_AT_ONCE = 64
 
@@ -65,9 +67,11 @@ class Buries(Protocol):
 
     def owes(self) -> bool:
         """Whether any were taken out, and not given."""
+        ...
 
     def give(self, handle: int, *, catches: bool) -> bool:
         """Give out what there is; true: some wait for room."""
+        ...
 
     def lose(self, why: str) -> None:
         """Tell of those that will not be given."""
@@ -96,6 +100,8 @@ class Outlet:
         self.on_dead: Buries | None = None
         self.owes = False
         """Whether dead letters wait for room where they go."""
+        self._due_again = False
+        """Whether the loop will try again, by its clock."""
         self._log = EventLog(name, limits)
         self._log_seq = self._call_seq = 1
         self._lock = threading.RLock()
@@ -157,10 +163,19 @@ class Outlet:
         if self.on_dead is None:
             return
         try:
-            self.on_dead.give(self.handle, catches=False)
+            waits = self.on_dead.give(self.handle, catches=False)
         except BaseException:  # Ctrl-C ends the loop, which may run again
             self.give_dead()
             raise
+        if waits and self._loop is not None and not self._due_again:
+            self._due_again = True
+            known: weakref.ref[Outlet] = weakref.ref(self)
+            self._loop.call_later(AGAIN_S, _give_again, known)
+
+    def give_again(self) -> None:
+        """Try again what had no room, by the loop."""
+        self._due_again = False
+        self._give_in_loop()
 
     def _finish_dead(self) -> None:
         """Take dead letters out of a socket that is about to be closed, and give them."""
@@ -283,6 +298,12 @@ class Outlet:
                 raise  # of a signal, perhaps: it is for the program
             words = f"on_event= of a {self._name} raised an error, for {event}"
             records.put(record_of(logging.ERROR, words, error=sys.exc_info()))
+
+
+def _give_again(known: weakref.ref[Outlet]) -> None:
+    outlet = known()
+    if outlet is not None:
+        outlet.give_again()
 
 
 def check_watch(outlet: Outlet, slice_ms: int) -> None:
