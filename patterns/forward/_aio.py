@@ -51,7 +51,8 @@ class Forward(ForwardForm[Front, Back, "_Way"]):
                 function, which is not awaited, or an asyncio socket, which stays its owner's.
 
         Raises:
-            UsageError: These two do not make a pair, or no event loop runs; they are left open.
+            UsageError: These two do not make a pair, the Pull has ack="manual", or no event loop
+                runs; they are left open.
             TypeError: `capture` takes no messages, as a coroutine function, or a sync socket.
         """
         both = check_pair(front, back, _PAIRS)

@@ -71,6 +71,11 @@ def check_pair(front: object, back: object, pairs: Sequence[tuple[type, type]]) 
             f"cannot forward from {type(front).__name__} to {type(back).__name__}; pairs are "
             "Router and Dealer, XSub and XPub, Pull and Push, both for threads or both for asyncio"
         )
+    if getattr(front, "_by_hand", False):
+        raise UsageError(
+            "cannot forward from a Pull with ack='manual': it would acknowledge nothing; "
+            "ack='auto' acknowledges a message when the next one is taken"
+        )
     return found[0] is not pairs[-1]
 
 

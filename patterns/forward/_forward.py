@@ -70,7 +70,8 @@ class Forward(ForwardForm[Front, Back, "_Way"]):
                 (`Flow.uncaptured`).
 
         Raises:
-            UsageError: These two do not make a pair; they are left open.
+            UsageError: These two do not make a pair, or the Pull has ack="manual"; they are left
+                open.
             TypeError: `capture` takes no messages, as a coroutine function, or a socket of asyncio.
         """
         both = check_pair(front, back, _PAIRS)

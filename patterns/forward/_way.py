@@ -12,12 +12,18 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
-from meshmsg import ClosedError, MeshError, TimedOutError
+from meshmsg import ClosedError, MeshError, Message, TimedOutError
 
 from ._flow import LOG, SLICE_S, Count, Flow, check_captured
 
 Call = Callable[[], Any]
 """Something to do; of asyncio, it gives what is to be awaited."""
+
+
+def frames_of(message: Message) -> list[bytes]:
+    """Return a message as its socket's `recv_frames` would; of a Router with who sent it."""
+    peer = message.peer
+    return [peer, *message.frames] if isinstance(peer, bytes) else list(message.frames)
 
 
 class WayForm:
@@ -26,7 +32,7 @@ class WayForm:
     def __init__(self, source: Any, target: Any, capture: Any) -> None:
         self._source, self._target, self._capture = source, target, capture
         self._count = Count()
-        self._hand: list[bytes] | None = None
+        self._hand: Message | None = None
         self.stopping = False
         self.closed = False
         """Whether what is in hand is given up."""
@@ -36,16 +42,16 @@ class WayForm:
 
         Each is answered by what it returned, or by what it raised.
         """
-        receive = partial(self._source.recv_frames, timeout=SLICE_S)
+        receive = partial(self._source.recv, timeout=SLICE_S)
         try:
             while not self.stopping:
-                frames = self._hand
-                if frames is None:
+                message = self._hand
+                if message is None:
                     try:
-                        frames = self._hand = yield receive
+                        message = self._hand = yield receive
                     except TimedOutError:
                         continue
-                yield from self._pass(frames)
+                yield from self._pass(message)
         except ClosedError:
             return
 
@@ -53,10 +59,11 @@ class WayForm:
         """The counts now."""
         return self._count.flow(self.closed and not running and self._hand is not None)
 
-    def _pass(self, frames: list[bytes]) -> Generator[Call, Any, None]:
+    def _pass(self, message: Message) -> Generator[Call, Any, None]:
         """Pass on what is in hand, or keep it, if there is no room for now."""
+        frames = frames_of(message)
         try:
-            yield partial(self._target.send_frames, frames, timeout=SLICE_S)
+            yield self._sending(frames, message._meta)
         except ClosedError:
             raise
         except TimedOutError:
@@ -69,6 +76,12 @@ class WayForm:
         taken = self._capture is None or (yield from self._give(frames))
         self._count.forwarded += 1
         self._count.uncaptured += not taken
+
+    def _sending(self, frames: list[bytes], note: bytes | None) -> Call:
+        """The call that passes on frames, and as it is what came with them."""
+        if note is None:
+            return partial(self._target.send_frames, frames, timeout=SLICE_S)
+        return partial(self._target._send_noted, frames, note, SLICE_S)
 
     def _give(self, frames: list[bytes]) -> Generator[Call, Any, bool]:
         """Give a message that was passed on to `capture`; whether it took it."""

@@ -45,9 +45,15 @@ def test_what_is_encoded_is_read_back(
 
 
 def test_text_that_is_no_utf_8_comes_back_as_it_was() -> None:
-    """As topics do: with surrogates."""
+    """As topics do: with surrogates. It came from others: it is not sent so."""
     odd = b"\xff".decode("utf-8", "surrogateescape")
-    assert decode(encode(1.0, headers={odd: odd})).headers == {odd: odd}
+    octets = encode(1.0, headers={"?": "?"}).replace(b"?", b"\xff")
+    assert decode(octets).headers == {odd: odd}
+    for headers in ({odd: "v"}, {"n": odd}, {"n": "\ud800"}):
+        with pytest.raises(mm.UsageError, match=r"header.* no UTF-8"):
+            encode(1.0, headers=headers)
+    with pytest.raises(mm.UsageError, match="a key is text that is no UTF-8"):
+        encode(1.0, key="\ud800")
 
 
 def test_items_that_nobody_knows_are_left_out() -> None:

@@ -91,6 +91,8 @@ def test_async_with_and_async_for_of_a_sync_socket_name_the_asyncio_one(role: An
         ),
         ("Push", (b"x",), {"copy": False}, r"no argument 'copy': send\(data, timeout=.*is copied"),
         ("Push", (b"x",), {"flags": 1}, r"no argument 'flags': .*zmq.NOBLOCK is timeout=0"),
+        ("Push", (b"x",), {"confirm": True, "header": {}}, "no argument 'header': .*headers={"),
+        ("Dealer", (b"x",), {"confirm": True}, "no argument 'confirm': .*receipts are of Push"),
         ("Push", (b"x",), {"topic": "t"}, r"no argument 'topic': .*a topic is of Pub and XPub"),
         ("Push", (b"x",), {"odd": 1, "timeout": 0}, r"no argument 'odd': send\(data, timeout=sec"),
         ("Push", (b"x",), {"data": b"y"}, r"data twice: send\(data, timeout=seconds"),
@@ -106,6 +108,34 @@ def test_arguments_that_send_does_not_take_say_what_it_takes(
         socket = getattr(module, role)()
         with pytest.raises(TypeError, match=words):
             socket.send(*given, **named_)
+        socket.close()
+
+    asyncio.run(main())
+
+
+LISTS: list[tuple[str, Any, dict[str, Any], str]] = [
+    ("send_frames", [b"a"], {"confirm": True}, "no argument 'confirm'; .*has no receipt"),
+    ("send_frames", [b"a"], {"odd": None}, "no argument 'odd'; what goes with a message is key"),
+    ("send_many", [b"a"], {"headers": {}}, "send_many takes no headers=: .*use send"),
+    ("send_many", [b"a"], {"confirm": True}, "send_many takes no confirm=: .*use send"),
+    ("send_many", [b"a"], {"odd": 1}, "unexpected keyword argument 'odd'"),
+    ("send_batch", None, {"ttl": 5}, "send_batch takes no ttl=: .*use send"),
+]
+
+
+@pytest.mark.parametrize("module", [mm, aio])
+@pytest.mark.parametrize(("call", "given", "more", "words"), LISTS, ids=lambda v: str(v)[:20])
+def test_what_goes_with_no_list_is_told(
+    module: Any, call: str, given: Any, more: dict[str, Any], words: str
+) -> None:
+    """And what takes it."""
+
+    async def main() -> None:
+        socket = module.Push()
+        with pytest.raises(TypeError, match=words):
+            found = getattr(socket, call)(given, timeout=0, **more)
+            if module is aio:
+                await found
         socket.close()
 
     asyncio.run(main())

@@ -59,7 +59,7 @@ def sends_natively(method: _Method) -> _Method:
     """
     own = [name for name in SEND_OPTIONS if name in method.__annotations__]
     names = ("timeout", *own, *MESSAGE_OPTIONS)
-    checks = iscoroutinefunction(method), wrong("topic" in own)
+    checks = iscoroutinefunction(method), wrong(own)
     made: _Method = native.send_method(method, names, *checks)
     return made
 

@@ -133,7 +133,10 @@ class Message(bytes):
         return False
 
     def __enter__(self) -> Self:
-        """Acknowledge it at the end of the `with` block; give it back if that raised."""
+        """Acknowledge it at the end of the `with` block; give it back if that raised.
+
+        Only of a Pull with `ack="manual"`: elsewhere the block changes nothing.
+        """
         return self
 
     def __exit__(

@@ -16,6 +16,7 @@ from typing import TypedDict
 from meshmsg._binding.core import lib, raise_for
 from meshmsg._binding.data import Question, size_of
 from meshmsg._binding.errors import TooLargeError, UsageError
+from meshmsg._hints.wrong_role import wrong_note
 
 NOTE_MAX: int = lib.MM_META_SIZE_MAX
 """Bytes that key, headers and times of one message may take."""
@@ -38,10 +39,11 @@ class MessageOptions(TypedDict, total=False):
     and the event PEER_PLAIN say which.
 
     Attributes:
-        key: What the message is about, as bytes or text.
-        headers: Names, and for each a text or bytes. A W3C `traceparent` is one.
+        key: What the message is about: bytes, or text, which comes back as its bytes.
+        headers: Names, and for each a text or bytes, which come back as they were. A W3C
+            `traceparent` is one.
         ttl: Seconds from now it is of use. What has not left its sender by then is not sent any
-            more (`expired_messages`, and an event).
+            more (`dropped_expired`, and an event).
         timestamp: When it was made, in seconds since 1970; None: now.
     """
 
@@ -89,9 +91,18 @@ def _seconds(value: float, name: str) -> float:
     return float(value)
 
 
+def _utf8(text: str, what: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"{what} is text that is no UTF-8: it has half a character (a surrogate); give bytes"
+        ) from None
+
+
 def _octets(value: bytes | str, name: str) -> bytes:
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape")
+        return _utf8(value, name)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     raise TypeError(f"{name} is bytes or text, not {type(value).__name__}")
@@ -100,7 +111,7 @@ def _octets(value: bytes | str, name: str) -> bytes:
 def _header(name: str, value: str | bytes) -> bytes:
     if not isinstance(name, str):
         raise TypeError(f"the name of a header is text, not {type(name).__name__}")
-    raw = name.encode("utf-8", "surrogateescape")
+    raw = _utf8(name, f"the name of a header, {name!r},")
     if not 0 < len(raw) <= NAME_MAX:
         raise UsageError(
             f"a header's name is {name!r}, of {len(raw)} bytes; it has 1 to {NAME_MAX}"
@@ -138,11 +149,35 @@ def encode(
 
 def note_of(handle: int, options: MessageOptions) -> bytes:
     """Return the octets of what goes with a message that is sent now; of nothing, none."""
+    wrong = wrong_note(options)
+    if wrong is not None:
+        raise wrong
     if all(value is None for value in options.values()):
         return b""
     now_ms = int(lib.mm_wall_ms(handle))
     raise_for(min(now_ms, 0), "asking for the time")
     return encode(now_ms / _MS, **options)
+
+
+def with_headers(handle: int, octets: bytes, headers: Mapping[str, str]) -> bytes:
+    """Return the octets that went with a message, and more headers, for one that hands it on.
+
+    Not until when it is of use. Of its own, what finds no room beside those is left out.
+    """
+    own = [item for item in _items(octets) if item[0] != _EXPIRES]
+    made = next((data for kind, data in own if kind == _TIMESTAMP), b"")
+    stamp = made or (max(int(lib.mm_wall_ms(handle)), 0) * _NS // _MS).to_bytes(_TIME_SIZE, "big")
+    parts = [_item(_TIMESTAMP, stamp, "timestamp")]
+    parts += [_header(name, value) for name, value in headers.items()]
+    names = {name.encode() for name in headers}
+    room = NOTE_MAX - sum(map(len, parts))
+    for kind, data in own:
+        header = kind in (_TEXT, _OCTETS) and data[1 : 1 + data[0]] not in names
+        item = _item(kind, data, "an item")
+        if (kind == _KEY or header) and len(item) <= room:
+            parts.append(item)
+            room -= len(item)
+    return b"".join(parts)
 
 
 def with_note(handle: int, question: Question, options: MessageOptions) -> Question:

@@ -54,8 +54,8 @@ class EventKind(IntEnum):
             what it is sent is lost with it.
         PEER_PLAIN: A message with key, headers or times went to a peer without them, as it takes
             none; told once a connection.
-        DEAD_LETTER: A message will not be delivered, and waits to be taken (`dead_letter` of Push);
-            told when there was none before.
+        DEAD_LETTER: A message will not be delivered, and goes where `dead_letter` of Push says;
+            told when none waited before.
     """
 
     LISTENING = 1

@@ -21,7 +21,7 @@ from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import ResourceError, UsageError
 from meshmsg._events.ended import Ended, log_ended, log_unlisted, may_come, take_ended
 from meshmsg._events.log_records import block_signals, give, records, tell_of_error, until_over
-from meshmsg._events.outlet import Outlet
+from meshmsg._events.outlet import AGAIN_S, Outlet
 
 SOCKETS_AT_ONCE = 64
 PAUSE_S = 0.02
@@ -68,6 +68,8 @@ class _Teller:
         """Of closed sockets with a function to be told of what is dropped after that."""
         self.left: list[Ended] = []
         """What the end of the engine dropped, once it is known."""
+        self.owing: dict[int, weakref.ref[Outlet]] = {}
+        """Of sockets whose dead letters wait for room where they go."""
         self.ended = threading.Event()
         self.forgotten: deque[int] = deque()
         """Handles of sockets that were dropped; filled without the lock."""
@@ -119,7 +121,7 @@ class _Teller:
             if count > 0 and not over:
                 self._bell.acquire(timeout=PAUSE_S)
             elif not over and not self.leaving:
-                self._ready.poll()
+                self._ready.poll(AGAIN_S * 1000 if self.owing else None)
         except BaseException:  # no memory, say
             tell_of_error("telling of events failed, and goes on")
             self._bell.acquire(timeout=PAUSE_S)
@@ -171,16 +173,28 @@ class _Teller:
     def _tell_new(self) -> int:
         """Tell what is new; how many sockets had something, below 0: the engine was closed."""
         count = int(lib.mm_events_take(self.engine, self._found, SOCKETS_AT_ONCE))
+        self._give_again()
         for handle in self._found[0 : max(count, 0)]:
             known = self.outlets.get(handle)
             outlet = known() if known is not None else None
             if outlet is not None:
                 _safely(outlet.tell)
+                if outlet.owes:
+                    self.owing[handle] = weakref.ref(outlet)
         while self.leaving:
             _safely(self.leaving.pop(0).tell_last)
         if count >= 0:
             self._tell_ended()
         return count
+
+    def _give_again(self) -> None:
+        """Try what had no room where dead letters go."""
+        for handle, known in list(self.owing.items()):
+            outlet = known()
+            if outlet is not None:
+                _safely(outlet.give_dead)
+            if outlet is None or not outlet.owes:
+                del self.owing[handle]
 
     def _tell_ended(self) -> None:
         """Tell what closed sockets dropped."""
@@ -264,14 +278,15 @@ def log_closed(engine: int) -> None:
     log_ended(engine, give)
 
 
-def leave(outlet: Outlet, engine: int, last_words: str) -> None:
+def leave(outlet: Outlet, engine: int, last_words: str, warning: str = "") -> None:
     """The socket was closed: what had happened before is told yet, and that it is closed."""
-    outlet.end(last_words)
+    outlet.end(last_words, warning)
     with _lock:
         outlet.left = True
         teller = _tellers.get(engine)
         if teller is None or outlet.handle not in teller.outlets:
             outlet.log_last_words()  # its engine was closed before, or no thread tells
+            outlet.give_dead()
             if teller is None:
                 log_ended(engine, give)
             return

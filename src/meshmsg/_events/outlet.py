@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 OnEvent = Callable[[Event], object]
 
+AGAIN_S = 0.2
+"""Seconds after which dead letters that had no room are tried again."""
 EVENTS_FIRST = 4
 EVENTS_AT_ONCE = 64
 
@@ -57,6 +59,24 @@ class Watcher(Protocol):
         """Be told, by any thread, that there is something new."""
 
 
+class Buries(Protocol):
+    """Gives dead letters to where they go (_roles/dead_letters.py)."""
+
+    def take_all(self, handle: int) -> None:
+        """Take out what waits in a socket that is about to be closed."""
+
+    def owes(self) -> bool:
+        """Whether any were taken out, and not given."""
+        ...
+
+    def give(self, handle: int, *, catches: bool) -> bool:
+        """Give out what there is; true: some wait for room."""
+        ...
+
+    def lose(self, why: str) -> None:
+        """Tell of those that will not be given."""
+
+
 class Outlet:
     """Where the events of one socket go; it knows the socket by its handle only."""
 
@@ -77,15 +97,18 @@ class Outlet:
         self._loop = loop
         self._due = False
         """Whether the loop was asked to call the function, and has not begun to."""
-        self.on_dead: Callable[[int], None] | None = None
-        """Gives dead letters to where they go, by the handle of the socket."""
+        self.on_dead: Buries | None = None
+        self.owes = False
+        """Whether dead letters wait for room where they go."""
+        self._due_again = False
+        """Whether the loop will try again, by its clock."""
         self._log = EventLog(name, limits)
         self._log_seq = self._call_seq = 1
         self._lock = threading.RLock()
         self._watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
         self._last: list[Event] | None = None
         """All that is remembered of the socket, once it is closed."""
-        self._last_words = ""
+        self._last_words: list[tuple[int, str]] = []
 
     def after_fork(self) -> None:
         """In the child: the lock may be held by a thread that is not here."""
@@ -121,18 +144,48 @@ class Outlet:
         """Log what is new, and call who wants to know; by the thread that tells."""
         self._log_since(records.put)
         self._tell_function()
-        self._give_dead()
+        self.give_dead()
         self.ring()
 
-    def _give_dead(self) -> None:
+    def give_dead(self) -> None:
         """Have dead letters given out, here or in the loop."""
         if self.on_dead is None:
             return
         if self._loop is None:
-            self.on_dead(self.handle)
+            self.owes = self.on_dead.give(self.handle, catches=True)
             return
-        with suppress(RuntimeError):  # the loop was closed: nobody is there to take them
-            self._loop.call_soon_threadsafe(self.on_dead, self.handle)
+        try:
+            self._loop.call_soon_threadsafe(self._give_in_loop)
+        except RuntimeError:  # nobody is there to take them
+            self.on_dead.lose("its event loop was closed")
+
+    def _give_in_loop(self) -> None:
+        if self.on_dead is None:
+            return
+        try:
+            waits = self.on_dead.give(self.handle, catches=False)
+        except BaseException:  # Ctrl-C ends the loop, which may run again
+            self.give_dead()
+            raise
+        if waits and self._loop is not None and not self._due_again:
+            self._due_again = True
+            known: weakref.ref[Outlet] = weakref.ref(self)
+            self._loop.call_later(AGAIN_S, _give_again, known)
+
+    def give_again(self) -> None:
+        """Try again what had no room, by the loop."""
+        self._due_again = False
+        self._give_in_loop()
+
+    def _finish_dead(self) -> None:
+        """Take dead letters out of a socket that is about to be closed, and give them."""
+        if self.on_dead is None:
+            return
+        self.on_dead.take_all(self.handle)
+        if self._loop is None:
+            self.on_dead.give(self.handle, catches=False)
+        else:
+            self.give_dead()
 
     def ring(self) -> None:
         """Tell those that watch that there is something new."""
@@ -143,8 +196,7 @@ class Outlet:
 
     def finish(self) -> None:
         """The socket is about to be closed: keep what it remembers, and was not told yet."""
-        if self.on_dead is not None and self._loop is None:
-            self.on_dead(self.handle)
+        self._finish_dead()
         lib.mm_socket_events(self.handle, 1, ffi.NULL, 0, ffi.new("uint64_t *"))  # drops are told
         code, found, _ = read_events(self.handle, 1 if self.is_heard() else self._log_seq)
         self._last = found if code == 0 else self._last
@@ -153,11 +205,13 @@ class Outlet:
         """Whether anything is still to be told of a socket that was closed."""
         last = self._last
         unlogged = bool(last) and last[-1].seq >= self._log_seq  # type: ignore[index]
-        return unlogged or self.is_heard() or bool(self._last_words)
+        owes = self.on_dead is not None and self.on_dead.owes()
+        return unlogged or self.is_heard() or bool(self._last_words) or owes
 
-    def end(self, last_words: str) -> None:
+    def end(self, last_words: str, warning: str) -> None:
         """The socket was closed: log this as well; where a thread tells, that does it."""
-        self._last_words = last_words
+        words = ((logging.INFO, last_words), (logging.WARNING, warning))
+        self._last_words += [each for each in words if each[1]]
         if not self.told:
             self._log_since(give)
 
@@ -166,6 +220,7 @@ class Outlet:
         self._log_since(records.put)
         self.log_last_words()
         self._tell_function()
+        self.give_dead()
         self.ring()
 
     def tell_end(self, event: Event) -> None:
@@ -182,9 +237,9 @@ class Outlet:
 
     def log_last_words(self) -> None:
         """Log what the end of the socket came to, if anything."""
-        words, self._last_words = self._last_words, ""
-        if words:
-            (records.put if self.told else give)(record_of(logging.INFO, words))
+        last, self._last_words = self._last_words, []
+        for level, words in last:
+            (records.put if self.told else give)(record_of(level, words))
 
     def since(self, seq: int) -> tuple[bool, list[Event], int]:
         """Tell what is new to who has seen the events before a number; whether it was closed."""
@@ -243,6 +298,12 @@ class Outlet:
                 raise  # of a signal, perhaps: it is for the program
             words = f"on_event= of a {self._name} raised an error, for {event}"
             records.put(record_of(logging.ERROR, words, error=sys.exc_info()))
+
+
+def _give_again(known: weakref.ref[Outlet]) -> None:
+    outlet = known()
+    if outlet is not None:
+        outlet.give_again()
 
 
 def check_watch(outlet: Outlet, slice_ms: int) -> None:

@@ -8,9 +8,14 @@ nothing for them.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import Any, TypeVar, cast
 
 from meshmsg._hints.absent_names import Absence, KindT
+
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 DOES: dict[str, str] = {
     "Push": "it sends: send, send_many, send_frames",
@@ -45,6 +50,7 @@ _ARGUMENTS: dict[str, str] = {
     "track": "drain() tells what has arrived",
     "topic": 'a topic is of Pub and XPub: send(data, topic="...")',
     "confirm": 'receipts are of Push: Push(delivery="at_least_once").send(data, confirm=True)',
+    "header": 'headers go by name: headers={"name": "value"}',
     "to": "an identity is of Router: send(data, to=...)",
 }
 """Arguments of `send` that other libraries, or other roles, have."""
@@ -83,16 +89,17 @@ def no_iteration(owner: type) -> TypeError:
     return TypeError(f"{owner.__name__} receives nothing that a loop could go over{does}")
 
 
-def wrong_send(topics: bool, given: int, named: Mapping[str, object]) -> TypeError:
+def wrong_send(own: Collection[str], given: int, named: Mapping[str, object]) -> TypeError:
     """Make the error of a `send` with more than it takes.
 
     Args:
-        topics: Whether it takes a topic.
+        own: Which of `SEND_OPTIONS` it takes.
         given: How many values it was given by their position.
         named: Those it was given by name.
     """
+    topics = "topic" in own
     form = 'send(data, topic="...", timeout=seconds)' if topics else "send(data, timeout=seconds)"
-    known = ("data", "timeout", *MESSAGE_OPTIONS, *(("topic",) if topics else ()))
+    known = ("data", "timeout", *MESSAGE_OPTIONS, *own)
     if given > 1:
         hint = 'the topic goes by name, topic="..."; ' if topics else ""
         hint += _ARGUMENTS["flags"]
@@ -104,13 +111,54 @@ def wrong_send(topics: bool, given: int, named: Mapping[str, object]) -> TypeErr
     return TypeError(f"send has no argument {name!r}: {form}{hint}")
 
 
-def wrong_send_of(topics: bool) -> Callable[..., None]:
+def wrong_send_of(own: Collection[str]) -> Callable[..., None]:
     """Return what is called instead of a `send`, with arguments that it does not take."""
 
     def refuse(*given: object, **named: object) -> None:
-        raise wrong_send(topics, len(given) - 1, named)
+        raise wrong_send(own, len(given) - 1, named)
 
     return refuse
+
+
+def wrong_note(named: Iterable[str]) -> TypeError | None:
+    """Make the error of what does not go with a message; None: all of that does."""
+    name = next((name for name in named if name not in MESSAGE_OPTIONS), "")
+    if not name:
+        return None
+    hint = _ARGUMENTS.get(name, "")
+    if name == "confirm":
+        hint = "a message of several frames has no receipt; send(data, confirm=True) of Push has"
+    return TypeError(
+        f"there is no argument {name!r}; what goes with a message is {', '.join(MESSAGE_OPTIONS)}"
+        + (f"; {hint}" if hint else "")
+    )
+
+
+_SEND_OF = (*MESSAGE_OPTIONS, *SEND_OPTIONS)
+
+
+def _refuse_note(call: str, named: Iterable[str]) -> None:
+    name = next((name for name in named if name in _SEND_OF), "")
+    if name:
+        raise TypeError(f"{call} takes no {name}=: its messages are bodies; use send for each")
+
+
+def bodies_only(method: MethodT) -> MethodT:
+    """Have a method that sends many bodies say that nothing goes with them."""
+    call = method.__name__
+
+    @wraps(method)
+    def sends(*given: Any, **named: Any) -> Any:
+        _refuse_note(call, named)
+        return method(*given, **named)
+
+    @wraps(method)
+    async def sends_awaited(*given: Any, **named: Any) -> Any:
+        _refuse_note(call, named)
+        return await method(*given, **named)
+
+    made: Any = sends_awaited if iscoroutinefunction(method) else sends
+    return cast("MethodT", made)
 
 
 class _OfOthers(Absence):

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from inspect import iscoroutinefunction
 from typing import Any, Literal, Protocol
 
 from meshmsg._binding.core import Slot, address_of, borrow, error_for, give_back, lib, native
-from meshmsg._binding.errors import UsageError
+from meshmsg._binding.errors import TimedOutError, UsageError, WouldBlockError
 from meshmsg._binding.message import FullMessage, message_class
+from meshmsg._binding.note import with_headers
 from meshmsg._events.log_records import record_of, records
+from meshmsg._hints.plural import counted, plural
+from meshmsg._socket.base import SocketBase
 from meshmsg._socket.engine import Engine
 
-DEAD_SEND_S = 1.0
-"""Seconds that the socket dead letters go to may take for one."""
 DEAD_REASON, DEAD_ATTEMPTS, DEAD_SEQ = "x-dead-reason", "x-dead-attempts", "x-dead-seq"
 """Headers of a dead letter that was sent on: why, after how many attempts, and its `seq`."""
 
@@ -63,39 +68,81 @@ DeadLetters = Literal["keep"] | Callable[[DeadLetter], object] | Sends
 """Where they go: kept for `dead_letters()`, a function, or a socket."""
 
 
+def _next_dead(handle: int, *, closed_raises: bool = False) -> list[DeadLetter]:
+    """Take the next one, if there is one."""
+    slot: Slot = borrow()
+    try:
+        rc = int(lib.mm_recv_dead(handle, slot.batch))
+        if rc == lib.MM_EAGAIN or (rc == lib.MM_ECLOSED and not closed_raises):
+            return []
+        if rc < 0:
+            raise error_for(rc, "taking dead letters")
+        found: list[DeadLetter] = _FORM.unpack(address_of(slot.batch))
+        slot.drop()
+        return found
+    finally:
+        give_back(slot)
+
+
 def take_dead_letters(handle: int, most: int | None) -> list[DeadLetter]:
     """Take what waits, the oldest first."""
     found: list[DeadLetter] = []
-    slot: Slot = borrow()
-    try:
-        while most is None or len(found) < most:
-            rc = int(lib.mm_recv_dead(handle, slot.batch))
-            if rc == lib.MM_EAGAIN:
-                break
-            if rc < 0:
-                raise error_for(rc, "taking dead letters")
-            found += _FORM.unpack(address_of(slot.batch))
-            slot.drop()
-    finally:
-        give_back(slot)
+    while most is None or len(found) < most:
+        letters = _next_dead(handle, closed_raises=True)
+        if not letters:
+            break
+        found += letters
     return found
+
+
+def count_dead_letters(handle: int) -> int:
+    """Tell how many wait in a socket that is about to be closed: they are dropped."""
+    count = 0
+    while found := _next_dead(handle):
+        count += len(found)
+    return count
+
+
+def check_most(most: int | None) -> None:
+    """Refuse what is no number of letters."""
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+        raise UsageError(f"most is {most!r}; it is a whole number from 1 on, or None")
 
 
 def dead_letter_flags(dead_letter: object) -> int:
     """Return the option bits of a Push; refuses what dead letters cannot go to."""
     if dead_letter is None:
         return 0
-    if dead_letter != "keep" and not callable(dead_letter):
-        if not callable(getattr(dead_letter, "send", None)):
-            raise UsageError(
-                f"dead_letter is {dead_letter!r}; it is 'keep', a function of a DeadLetter, or a "
-                "socket that sends"
-            )
-        if type(dead_letter).__module__.startswith("meshmsg.aio"):
-            raise UsageError(
-                "dead_letter is a socket of asyncio; give one of threads, or a function"
-            )
+    if isinstance(dead_letter, SocketBase):
+        _check_socket(dead_letter)
+    elif not isinstance(dead_letter, str) or dead_letter != "keep":
+        _check_function(dead_letter)
     return int(lib.MM_OPT_KEEP_DEAD)
+
+
+def _check_socket(place: SocketBase) -> None:
+    role = type(place).__name__
+    if hasattr(place, "__aenter__"):
+        raise UsageError("dead_letter is a socket of asyncio; give one of threads, or a function")
+    if not (hasattr(place, "send_frames") and place._sends):
+        raise UsageError(
+            f"dead_letter is a {role}, which does not send to whoever is there; give a Push, say, "
+            "or a function"
+        )
+    if place.closed:
+        raise UsageError(f"dead_letter is a {role} that was closed")
+
+
+def _check_function(place: object) -> None:
+    if isinstance(place, type) or not callable(place):
+        raise UsageError(
+            f"dead_letter is {place!r}; it is 'keep', a function of a DeadLetter, or a socket that "
+            "sends"
+        )
+    if iscoroutinefunction(place) or iscoroutinefunction(getattr(place, "__call__", None)):  # noqa: B004
+        raise UsageError(
+            "dead_letter is a coroutine function, which nobody would await; it is a plain one"
+        )
 
 
 def check_attempts(most: int | None) -> int:
@@ -109,40 +156,102 @@ def check_attempts(most: int | None) -> int:
 
 
 class Undertaker:
-    """Gives dead letters to where they go, as the core tells of them."""
+    """Gives dead letters to where they go, one by one, as the core tells of them.
+
+    Law: a letter is in the core, in hand, or given; while its place has no room, those behind it
+    stay in the core, within its limits. Who finds another thread giving them leaves it to that.
+    """
 
     def __init__(self, name: str, place: Callable[[DeadLetter], object] | Sends) -> None:
         self._name = name
-        self._place = place
+        self._place: Any = place
+        self._left: deque[DeadLetter] = deque()
+        """In hand: taken from the core, and not given."""
+        self._closed = False
+        self._busy = threading.Lock()
+        """Taken while they are given; nobody waits for it."""
 
-    def __call__(self, handle: int) -> None:
-        """Give out what there is; whatever that raises is logged."""
-        for letter in take_dead_letters(handle, None):
+    def take_all(self, handle: int) -> None:
+        """The socket is about to be closed: what waits there is in hand from now on."""
+        try:
+            while found := _next_dead(handle):
+                self._left += found
+        finally:
+            self._closed = True
+
+    def owes(self) -> bool:
+        """Whether any are in hand."""
+        return bool(self._left)
+
+    def give(self, handle: int, *, catches: bool) -> bool:
+        """Give out what there is; true: some wait, as their place has no room now.
+
+        Args:
+            handle: Of the socket.
+            catches: Whatever its function raises is logged; else what ends a program is raised,
+                and what was not given is still in hand.
+        """
+        while self._busy.acquire(blocking=False):
             try:
-                self._give(letter)
-            except Exception:
-                words = f"dead_letter= of a {self._name} raised an error, and has {letter[:80]!r}"
-                records.put(record_of(logging.ERROR, words, error=sys.exc_info()))
+                waits = self._give_each(handle, catches)
+            finally:
+                self._busy.release()
+            if waits or not self._left:  # another thread may have taken some meanwhile
+                return waits
+        return False
 
-    def _give(self, letter: DeadLetter) -> None:
+    def lose(self, why: str) -> None:
+        """Tell of those that will not be given, once."""
+        count = 0
+        with suppress(IndexError):
+            while True:
+                self._left.popleft()
+                count += 1
+        if count:
+            lost = f"{counted(count, 'dead letter')} of a {self._name}"
+            words = f"{lost} {plural(count, 'was', 'were')} lost: {why}"
+            records.put(record_of(logging.WARNING, words))
+
+    def _give_each(self, handle: int, catches: bool) -> bool:
+        while True:
+            if not self._left:
+                self._left += _next_dead(handle)
+            try:
+                letter = self._left.popleft()
+            except IndexError:
+                return False
+            if not self._given(letter, catches):
+                self._left.appendleft(letter)
+                if not self._closed:
+                    return True
+                self.lose(f"it was closed, and {self._place!r} has no room for them")
+
+    def _given(self, letter: DeadLetter, catches: bool) -> bool:
+        """Give one; false: there is no room for it now."""
         place = self._place
-        if callable(place):
+        try:
+            if isinstance(place, SocketBase):
+                return sent_on(place, letter)
             place(letter)
-            return
-        headers = {
-            **letter.headers,
-            DEAD_REASON: letter.reason,
-            DEAD_ATTEMPTS: str(letter.attempt),
-        }
-        if letter.seq is not None:
-            headers[DEAD_SEQ] = "{}:{}".format(*letter.seq)
-        place.send(
-            letter,
-            key=letter.key,
-            headers=headers,
-            timestamp=letter.timestamp,
-            timeout=DEAD_SEND_S,
-        )
+        except BaseException as error:
+            if not catches and isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise  # of a signal, perhaps: it is for the program
+            words = f"dead_letter= of a {self._name} raised an error, for {letter[:80]!r}"
+            records.put(record_of(logging.ERROR, words, error=sys.exc_info()))
+        return True
+
+
+def sent_on(place: Any, letter: DeadLetter) -> bool:
+    """Send a dead letter to a socket, all frames and what went with them; whether it has room."""
+    history = {DEAD_REASON: letter.reason, DEAD_ATTEMPTS: str(letter.attempt)}
+    if letter.seq is not None:
+        history[DEAD_SEQ] = "{}:{}".format(*letter.seq)
+    note = with_headers(place._handle, letter._meta or b"", history)
+    try:
+        place._send_noted(list(letter.frames), note, 0)
+    except (WouldBlockError, TimedOutError):
+        return False
+    return True
 
 
 def undertaker(name: str, place: DeadLetters | None, engine: Engine | None) -> Undertaker | None:

@@ -20,10 +20,13 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.message import ROUTED, Message
+from meshmsg._hints.plural import counted, plural
 from meshmsg._roles.dead_letters import (
     DeadLetter,
     DeadLetters,
     check_attempts,
+    check_most,
+    count_dead_letters,
     dead_letter_flags,
     take_dead_letters,
     undertaker,
@@ -42,7 +45,7 @@ from meshmsg._socket.endpoints import note_connected
 from meshmsg._socket.engine import Engine
 from meshmsg._socket.inbox import Inbox, fileno
 from meshmsg._socket.options import SocketOptions, check_flag, check_identity
-from meshmsg._socket.peers import first_peers
+from meshmsg._socket.peers import first_peers, peer_count
 from meshmsg._socket.protection import guard
 
 if TYPE_CHECKING:
@@ -87,6 +90,7 @@ class PushForm(Inbox[Message]):
         flags = delivery_flags(delivery)
         if max_attempts is not None and not flags:
             raise UsageError('max_attempts is for a Push with delivery="at_least_once"')
+        self._keeps_dead = dead_letter == "keep"
         self._open(
             options,
             engine,
@@ -97,20 +101,32 @@ class PushForm(Inbox[Message]):
             on_dead=undertaker(type(self).__name__, dead_letter, engine),
         )
 
+    def _untaken(self) -> str:
+        count = count_dead_letters(self._handle) if self._keeps_dead else 0
+        if not count:
+            return ""
+        name, were = type(self).__name__, plural(count, "was", "were")
+        return f"{name} closed: {counted(count, 'dead letter')} {were} not taken"
+
     def dead_letters(self, most: int | None = None) -> list[DeadLetter]:
         """Take the dead letters that wait, the oldest first (`dead_letter="keep"`).
 
         Never blocks. Thread-safe: yes; each is given to one caller.
 
         Args:
-            most: How many at most; None: all.
+            most: How many at most, from 1 on; None: all.
 
         Returns:
             What there is, maybe nothing. The event DEAD_LETTER says that there is something.
 
         Raises:
-            ClosedError: The socket was closed; what nobody took was dropped, and counted.
+            UsageError: Dead letters are not kept, but go to a function or socket, or are dropped.
+            ClosedError: The socket was closed; what nobody took was dropped, and the log says so.
         """
+        check_most(most)
+        if not self._keeps_dead:
+            self._check(peer_count(self._handle), "taking dead letters")
+            raise UsageError('dead_letters() is for a Push with dead_letter="keep"')
         try:
             return take_dead_letters(self._handle, most)
         except MeshError as error:
@@ -146,6 +162,7 @@ class PullForm(Inbox[Message]):
     ) -> None:
         """Open the socket; what is taken and raised is said of its class."""
         flags = ack_flags(ack)
+        self._by_hand = ack == "manual"
         if flags:
             self._form = leased_form(self)
         count = check_prefetch(prefetch)

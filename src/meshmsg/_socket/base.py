@@ -13,7 +13,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from meshmsg._binding.core import NativeSocket, error_for, ffi, lib, raise_for
@@ -23,7 +23,7 @@ from meshmsg._events import event_thread
 from meshmsg._events.event_log import LIMITS
 from meshmsg._events.event_thread import check_on_event
 from meshmsg._events.log_records import give, record_of
-from meshmsg._events.outlet import Outlet
+from meshmsg._events.outlet import Buries, Outlet
 from meshmsg._hints.absent_names import Listed, of_other_libraries, there
 from meshmsg._hints.plural import counted
 from meshmsg._hints.wrong_role import of_other_roles
@@ -117,7 +117,7 @@ class SocketBase(NativeSocket, metaclass=Listed):
         flags: int = 0,
         prefetch: int = 0,
         max_attempts: int = 0,
-        on_dead: Callable[[int], None] | None = None,
+        on_dead: Buries | None = None,
     ) -> None:
         opts = build_options(self._role, options, identity=identity, flags=flags)
         opts.prefetch = prefetch
@@ -217,6 +217,10 @@ class SocketBase(NativeSocket, metaclass=Listed):
         """Drop what was received and not taken; tell how many messages."""
         return 0
 
+    def _untaken(self) -> str:
+        """Say what else is dropped as the socket is closed, and was worth more: a warning."""
+        return ""
+
     def _held(self) -> tuple[int, int]:
         """Tell how many messages and bytes were received and not taken yet."""
         return 0, 0
@@ -254,8 +258,10 @@ class SocketBase(NativeSocket, metaclass=Listed):
 
         Thread-safe: yes. Closing twice is harmless.
         """
+        untaken = ""
         try:
             self._outlet.finish()
+            untaken = self._untaken()
         finally:  # also if a signal's function raises
             lib.mm_socket_close(self._handle)
             door.leave(self._engine._handle, self._handle)
@@ -263,7 +269,7 @@ class SocketBase(NativeSocket, metaclass=Listed):
             name = type(self).__name__
             here = counted(count, "message")
             words = f"{name} closed with {here} received and not taken" if count else ""
-            event_thread.leave(self._outlet, self._engine._handle, words)
+            event_thread.leave(self._outlet, self._engine._handle, words, untaken)
 
     def __del__(self) -> None:
         handle = getattr(self, "_handle", 0)

@@ -23,6 +23,7 @@ from meshmsg._binding.core import (
 from meshmsg._binding.data import Data, buffer_of, bytes_of, pack_frames, size_of
 from meshmsg._binding.errors import MeshError, TimedOutError, WouldBlockError
 from meshmsg._binding.note import MessageOptions, note_of
+from meshmsg._hints.wrong_role import bodies_only
 from meshmsg._roles.arrays import array_error, arrays_in
 from meshmsg._roles.drain_report import DrainReport, drain_of
 from meshmsg._roles.unsent import Taken, no_room_after, tell_unsent
@@ -70,15 +71,7 @@ def send_packed(
     options: MessageOptions,
 ) -> None:
     """Send frames that were packed, and what goes with them."""
-    note = buffer_of(note_of(self._handle, options))
-    body, _, count = packed
-    sending(
-        self,
-        lambda ms, slice_ms: lib.mm_send_packed(self._handle, 0, *packed, *note, ms, slice_ms),
-        timeout,
-        size_of(body),
-        count,
-    )
+    self._send_packed(packed, note_of(self._handle, options), timeout)
 
 
 @sends_natively
@@ -170,6 +163,7 @@ def send_frames(
 
 
 @verb
+@bodies_only
 def send_many(self: Socket[Any], messages: Iterable[Data], *, timeout: float | None = None) -> int:
     """Send many messages, crossing into C once per batch.
 
@@ -205,6 +199,7 @@ def send_many(self: Socket[Any], messages: Iterable[Data], *, timeout: float | N
 
 
 @verb
+@bodies_only
 def send_batch(self: Socket[Any], batch: object, *, timeout: float | None = None) -> int:
     """Send each element of an Arrow array as a message, without making Python objects of them.
 

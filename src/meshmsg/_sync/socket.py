@@ -11,9 +11,11 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EINTR, lib, on_main_thread, to_ms
+from meshmsg._binding.data import buffer_of, pack_frames, size_of
+from meshmsg._binding.errors import MeshError
 from meshmsg._events.outlet import check_watch
 from meshmsg._hints.wrong_role import not_awaited
 from meshmsg._socket.causes import What, too_few
@@ -68,6 +70,29 @@ class Socket(Inbox[MessageT]):
         if rc < 0:
             raise self._error(rc, what, timeout)
         return rc
+
+    def _send_noted(self, frames: list[bytes], note: bytes, timeout: float | None) -> None:
+        """Send frames with what came with them: the octets as they are."""
+        self._send_packed(pack_frames(frames), note, timeout)
+
+    def _send_packed(
+        self, packed: tuple[bytes, Any, int], note: bytes, timeout: float | None
+    ) -> None:
+        """Send frames that were packed, and the octets of what goes with them."""
+        body, _, count = packed
+        octets = buffer_of(note)
+        try:
+            self._blocking(
+                lambda ms, slice_ms: lib.mm_send_packed(
+                    self._handle, 0, *packed, *octets, ms, slice_ms
+                ),
+                timeout,
+                "no room for a message",
+            )
+        except MeshError as error:
+            if error.code == lib.MM_EMSGSIZE:
+                raise self._too_large(size_of(body), count) from None
+            raise
 
     def wait_for_peers(self, count: int = 1, *, timeout: float | None = None) -> None:
         """Wait until peers are connected and ready.

@@ -14,6 +14,7 @@ from meshmsg._binding.core import EAGAIN, ffi, lib, native, sends_natively, to_m
 from meshmsg._binding.data import Data, buffer_of, bytes_of, pack_frames, size_of
 from meshmsg._binding.errors import MeshError, TimedOutError, WouldBlockError
 from meshmsg._binding.note import MessageOptions, note_of
+from meshmsg._hints.wrong_role import bodies_only
 from meshmsg._roles.arrays import array_error, arrays_in
 from meshmsg._roles.drain_report import DrainReport, drain_of
 from meshmsg._roles.unsent import Taken, no_room_after, tell_unsent
@@ -35,17 +36,10 @@ async def send_packed(
 ) -> None:
     """Send frames that were packed, and what goes with them."""
     to_ms(timeout)  # refuses what is no time
-    note = buffer_of(note_of(self._handle, options))
-    body, _, count = packed
+    note = note_of(self._handle, options)
     if is_due():
         await share()
-    await sending(
-        self,
-        lambda: int(lib.mm_send_packed(self._handle, 0, *packed, *note, 0, 0)),
-        timeout,
-        size_of(body),
-        count,
-    )
+    await self._send_packed(packed, note, timeout)
 
 
 async def sent_at_once(
@@ -155,6 +149,7 @@ async def send_frames(
 
 
 @verb
+@bodies_only
 async def send_many(
     self: Socket[Any], messages: Iterable[Data], *, timeout: float | None = None
 ) -> int:
@@ -192,6 +187,7 @@ async def send_many(
 
 
 @verb
+@bodies_only
 async def send_batch(self: Socket[Any], batch: object, *, timeout: float | None = None) -> int:
     """Send each element of an Arrow array as a message; see `meshmsg.Push.send_batch`.
 

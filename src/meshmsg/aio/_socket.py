@@ -10,17 +10,18 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EAGAIN, lib, native, to_ms
-from meshmsg._binding.errors import UsageError
+from meshmsg._binding.data import buffer_of, pack_frames, size_of
+from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._events.outlet import check_watch
 from meshmsg._hints.wrong_role import has, no_iteration
 from meshmsg._socket.causes import What, too_few
 from meshmsg._socket.inbox import Inbox, MessageT
 from meshmsg._socket.options import check_count
 from meshmsg._socket.peers import peer_count
-from meshmsg.aio._loop import PEERS, READABLE, LoopWaker, waker_of
+from meshmsg.aio._loop import PEERS, READABLE, WRITABLE, LoopWaker, waker_of
 from meshmsg.aio._watch import Events
 
 if TYPE_CHECKING:
@@ -71,6 +72,30 @@ class Socket(Inbox[MessageT]):
         if rc < 0:
             raise self._error(rc, what, timeout)
         return rc
+
+    async def _send_noted(self, frames: list[bytes], note: bytes, timeout: float | None) -> None:
+        """Send frames with what came with them: the octets as they are."""
+        await self._send_packed(pack_frames(frames), note, timeout)
+
+    async def _send_packed(
+        self, packed: tuple[bytes, Any, int], note: bytes, timeout: float | None
+    ) -> None:
+        """Send frames that were packed, and the octets of what goes with them."""
+        body, _, count = packed
+        octets = buffer_of(note)
+
+        def attempt() -> int:
+            rc = int(lib.mm_send_packed(self._handle, 0, *packed, *octets, 0, 0))
+            if rc == EAGAIN and lib.mm_send_waits(self._handle) == 0:
+                raise self._error(rc, "no room for a message", 0)
+            return rc
+
+        try:
+            await self._until(attempt, WRITABLE, timeout, "no room for a message")
+        except MeshError as error:
+            if error.code == lib.MM_EMSGSIZE:
+                raise self._too_large(size_of(body), count) from None
+            raise
 
     async def _again(self, attempt: Callable[[], int], event: int, deadline: float | None) -> int:
         handle = self._handle
