@@ -4,6 +4,7 @@
  * Law: frames go and come as they are.
  */
 #include "fake.h"
+#include "queue/backlog.h"
 
 static void
 test_pair_takes_one_peer_at_a_time(void)
@@ -74,7 +75,7 @@ test_dealer_hands_the_unsent_of_a_lost_peer_to_another(void)
     CHECK_INT(fake_send(s, "2"), MM_OK);
     CHECK_INT(fake_send(s, "3"), MM_OK);
     fake_cut(a);
-    CHECK_INT(s->ops->backlog(s->state, &bytes), 0);
+    CHECK_INT(mmi_back_count(s->host.back, &bytes), 0);
     fake_is(fake_take(b), "2");
     fake_is(fake_take(b), "1");
     fake_is(fake_take(b), "3");

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "wire/sp/reader.h"
 #include "fake.h"
+#include "queue/backlog.h"
 
 static void
 test_push_with_no_peer_says_again_and_is_not_writable(void)
@@ -109,13 +110,13 @@ test_a_segment_that_fits_nowhere_as_a_whole_goes_in_parts(void)
         }
         fake_cut(a);
         uint64_t bytes;
-        CHECK_INT(s->ops->backlog(s->state, &bytes), MESSAGES);
+        CHECK_INT(mmi_back_count(s->host.back, &bytes), MESSAGES);
         CHECK_INT(bytes, MESSAGES * (1 + MMI_FRAME_OVERHEAD));
         s->framing = wires[i];
         s->opts.send_queue_messages = ROOM;
         fake_pipe *b = fake_connect(s);
         CHECK_INT(b->pipe.outbox.count, ROOM);
-        CHECK_INT(s->ops->backlog(s->state, &bytes), MESSAGES - ROOM);
+        CHECK_INT(mmi_back_count(s->host.back, &bytes), MESSAGES - ROOM);
         CHECK_INT(bytes, (MESSAGES - ROOM) * (1 + MMI_FRAME_OVERHEAD));
         CHECK_INT(messages_taken(b), MESSAGES);
         CHECK_INT(fake_queued(s) + fake_dropped(s), 0);
@@ -141,7 +142,7 @@ test_no_memory_for_a_part_leaves_the_segment_as_it_was(void)
     int64_t failures = 1;   /* the message that is looked at, a slot, the part */
     for (; b->pipe.outbox.count == 0; failures++) {
         uint64_t bytes;
-        CHECK_INT(s->ops->backlog(s->state, &bytes), 10);
+        CHECK_INT(mmi_back_count(s->host.back, &bytes), 10);
         mm_test_alloc_fail(failures);
         s->ops->out(s->state, &b->pipe);
         mm_test_alloc_fail(0);
@@ -246,11 +247,11 @@ test_what_a_lost_peer_had_not_begun_goes_to_the_others_first(void)
     a->pipe.pinned = true;
     fake_cut(a);
     CHECK_INT(s->stats.dropped_peer_gone, 1);
-    CHECK_INT(s->ops->backlog(s->state, &bytes), 2);
+    CHECK_INT(mmi_back_count(s->host.back, &bytes), 2);
     CHECK_INT(bytes, 2 + 2 * MMI_FRAME_OVERHEAD);
     CHECK_INT(fake_send(s, "3"), MM_EAGAIN);
     fake_pipe *b = fake_connect(s);
-    CHECK_INT(s->ops->backlog(s->state, &bytes), 0);
+    CHECK_INT(mmi_back_count(s->host.back, &bytes), 0);
     CHECK_INT(fake_send(s, "3"), MM_OK);
     fake_is(fake_take(b), "1");
     fake_is(fake_take(b), "2");
@@ -269,10 +270,10 @@ test_a_backlog_larger_than_the_next_queue_goes_in_parts_and_in_order(void)
     }
     fake_cut(a);                       /* 0 2 4 6 are kept: b is full */
     uint64_t bytes;
-    CHECK_INT(s->ops->backlog(s->state, &bytes), 4);
+    CHECK_INT(mmi_back_count(s->host.back, &bytes), 4);
     CHECK_INT(fake_send(s, "8"), MM_EAGAIN);
     fake_is(fake_take(b), "1");
-    CHECK_INT(s->ops->backlog(s->state, &bytes), 3);
+    CHECK_INT(mmi_back_count(s->host.back, &bytes), 3);
     CHECK_INT(fake_send(s, "8"), MM_EAGAIN);
     const char *wanted[] = { "3", "5", "7", "0", "2", "4", "6" };
     for (int i = 0; i < 7; i++) {
