@@ -143,8 +143,8 @@ lb_load(const mmi_pipe *p)
     return p->outbox.count + (p->unacked != NULL ? mmi_unacked_count(p->unacked) : 0);
 }
 
-/* Of those that have words for it and room the one that has the fewest messages; of several of those
- * the one that is next in turn. */
+/* Of those that have words for it and room: who has the fewest messages; of several the next in
+ * turn. */
 static mmi_lb_node *
 lb_find_least(mmi_lb *lb, const mmi_msg *m)
 {

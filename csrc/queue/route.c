@@ -97,7 +97,7 @@ lane_note(mmi_lane *lane)
 /* Takes a message to where it belongs.  false: it stays. */
 typedef bool route_place(mmi_route *route, mmi_lane *lane, mmi_ring *to, mmi_msg *m);
 
-/* Each message of a queue is placed or stays, in order; memory is needed for no message that stays. */
+/* Each message of a queue is placed or stays, in order; what stays needs no memory. */
 static void
 route_pass(mmi_route *route, mmi_ring *from, route_place *place, mmi_lane *lane, mmi_ring *to)
 {

@@ -1,5 +1,5 @@
 /*
- * push.c: PUSH: each message to one peer that has room: in turn, to who has the fewest, or by its key.
+ * push.c: PUSH: each message to one peer: in turn, to who has the fewest, or by its key.
  * Not here: receiving; what a peer sends us is discarded and counted.
  * Law: all sending is queue/backlog.c's.
  */

@@ -31,12 +31,13 @@ from meshmsg._roles.dead_letters import (
 from meshmsg._roles.delivery import (
     Ack,
     Delivery,
+    Routing,
     ack_flags,
     check_prefetch,
     delivery_flags,
     leased_form,
+    routing_flags,
 )
-from meshmsg._roles.routing import Routing, routing_flags
 from meshmsg._roles.stopping import stop_receiving
 from meshmsg._socket.causes import about
 from meshmsg._socket.endpoints import note_connected
