@@ -39,11 +39,12 @@ mmi_route_weight(uint64_t key, uint64_t name)
     return route_mix(key ^ route_mix(name));
 }
 
-/* A peer that says no identity is known by its connection. */
+/* A peer that says no identity is known by its connection: by a number that no other one of its
+ * socket has, and that is the same when all is done again (simulation). */
 static uint64_t
-route_name(const mmi_pipe *p)
+route_name(const mmi_route *route, const mmi_pipe *p)
 {
-    return p->identity_size > 0 ? mmi_route_hash(p->identity, p->identity_size) : p->id;
+    return p->identity_size > 0 ? mmi_route_hash(p->identity, p->identity_size) : route->added;
 }
 
 static uint64_t
@@ -71,6 +72,7 @@ mmi_route_init(mmi_route *route)
 {
     mmi_list_init(&route->lanes);
     route->lane_count = 0;
+    route->added = 0;
 }
 
 mmi_lane *
@@ -128,7 +130,8 @@ route_place_new(mmi_route *route, mmi_lane *old, mmi_ring *to, mmi_msg *m)
 void
 mmi_route_add(mmi_route *route, mmi_lane *lane)
 {
-    lane->name = route_name(lane->lb.pipe);
+    route->added++;
+    lane->name = route_name(route, lane->lb.pipe);
     lane->swept_again = lane->swept_waits = 0;
     lane->owes = false;
     mmi_ring_init(&lane->again, UINT32_MAX, SIZE_MAX);

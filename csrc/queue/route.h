@@ -18,7 +18,7 @@
 typedef struct mmi_lane {
     mmi_lb_node lb;            /* its peer; held: see above */
     mmi_list node;             /* route->lanes */
-    uint64_t name;             /* of its peer, hashed: its identity, or which connection it is */
+    uint64_t name;             /* of its peer, hashed: its identity, or the number of its lane */
     mmi_ring again; /* somebody else had it, or was to have it: goes first, has no limits */
     mmi_ring waits; /* was never anybody's; limits are looked at by who sends */
     uint32_t swept_again, swept_waits; /* where the next sweep begins (queue/expiry.h) */
@@ -28,6 +28,7 @@ typedef struct mmi_lane {
 typedef struct mmi_route {
     mmi_list lanes;
     uint32_t lane_count;
+    uint64_t added;            /* lanes, ever */
 } mmi_route;
 
 static inline bool

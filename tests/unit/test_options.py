@@ -77,6 +77,7 @@ def test_every_option_is_a_field_of_the_core_and_the_other_way_round() -> None:
         "overflow",
         "no_peer",
         "prefetch",
+        "max_attempts",
         "spin_us",
         "flags",
         "identity",
