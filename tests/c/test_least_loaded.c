@@ -13,6 +13,11 @@ test_least_loaded_goes_to_who_has_the_fewest_and_in_turn_among_those(void)
     fake_pipe *a = fake_connect(s), *b = fake_connect(s), *c = fake_connect(s);
     for (int i = 0; i < 6; i++) {
         CHECK_INT(fake_send(s, "x"), MM_OK);
+        CHECK_INT(fake_take_all(a) + fake_take_all(b) + fake_take_all(c), 1);
+    }
+    CHECK(a->pipe.accepted == 2 && b->pipe.accepted == 2 && c->pipe.accepted == 2);
+    for (int i = 0; i < 6; i++) {
+        CHECK_INT(fake_send(s, "x"), MM_OK);
     }
     CHECK(a->pipe.outbox.count == 2 && b->pipe.outbox.count == 2 && c->pipe.outbox.count == 2);
     CHECK_INT(fake_take_all(b), 2);

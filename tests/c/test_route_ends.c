@@ -19,6 +19,7 @@ test_nothing_without_a_key_takes_the_room_that_a_key_waits_for(void)
     CHECK_INT(send_keyed(s, "k", large), MM_OK);
     CHECK(s->ops->sole(s->state) == NULL);
     CHECK_INT(fake_send(s, "turn"), MM_OK);
+    CHECK_INT(send_keyed(s, "k", "newer"), MM_EAGAIN);   /* it does not go first */
     CHECK_INT(a->pipe.outbox.count, 1);
     fake_is(fake_take(a), "small");
     CHECK_INT(a->pipe.outbox.count, 1);
