@@ -326,3 +326,52 @@ def test_the_least_loaded_gets_more_as_it_does_more(seed: int) -> None:
             assert max(loads) <= 20
         assert sum(done.values()) > 350
         assert min(done.values()) > 80
+
+
+def test_what_waits_for_a_worker_goes_out_as_the_socket_closes() -> None:
+    """Within its linger, as that worker takes it, and in order."""
+    with room() as r:
+        options: dict[str, Any] = {"routing": "hash", "delivery": "at_least_once"}
+        push = r.open("Push", engine=r.hub, bind=UP, linger=30, **options)
+        pulls = [
+            r.open("Pull", connect=push.endpoint, prefetch=2, identity=b"worker %d" % number)
+            for number in range(2)
+        ]
+        push.wait_for_peers(2, timeout=PATIENCE_S)
+        for i in range(60):
+            push.send(b"%d" % i, key=b"%d" % (i % 6), timeout=PATIENCE_S)
+        push.close()
+        got: list[int] = []
+        for _ in range(60):
+            for pull in pulls:
+                r.world.run(0.01)
+                try:
+                    got += map(int, pull.recv_many(timeout=0))
+                except mm.WouldBlockError:
+                    continue
+        for key in range(6):
+            assert [i for i in got if i % 6 == key] == list(range(key, 60, 6))
+
+
+def test_a_worker_that_stops_receiving_leaves_its_keys_to_others() -> None:
+    """What was on its way to it comes; what waited for it goes to the other one."""
+    with room() as r:
+        options: dict[str, Any] = {"routing": "hash", "delivery": "at_least_once"}
+        push = r.open("Push", engine=r.hub, bind=UP, **options)
+        pulls = [r.open("Pull", connect=push.endpoint, ack="manual", prefetch=3) for _ in range(2)]
+        push.wait_for_peers(2, timeout=PATIENCE_S)
+        for i in range(80):
+            push.send(b"%d" % i, key=b"%d" % (i % 8), timeout=PATIENCE_S)
+        r.world.run(1)
+        pulls[0].stop_receiving()
+        done: Counter[int] = Counter()
+        for _ in range(100):
+            for pull in pulls:
+                try:
+                    for message in pull.recv_many(timeout=0):
+                        done[int(message)] += message.ack()
+                except (mm.WouldBlockError, mm.ClosedError):
+                    pass
+            r.world.run(0.1)
+        assert done == Counter(range(80))
+        assert push.stats().dropped == 0
