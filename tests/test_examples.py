@@ -20,6 +20,12 @@ SAYS = {
     "stop_at_sigterm.py": ["3 workers got SIGTERM", "2000 jobs, each done once: True"],
     "idle_queue.py": ["answers: FIRST, SECOND, THIRD", "nobody can do that", "worker: 1"],
     "effectively_once.py": ["booked came again: True", "200 orders, each booked once: True"],
+    "ordered_by_key.py": [
+        "2000 orders of 20 customers, all done: True",
+        "each customer's in order: True",
+        "only customers of the lost worker have a new one: True",
+        "one worker at a time, in order: True",
+    ],
     "talk_to_pyzmq.py": ["pyzmq"],
     "curve_keys.py": ["alice says hello", "does not let us in", "no longer taken; peers left: 0"],
 }

@@ -181,8 +181,10 @@ api_opts_valid(const mmi_proto_ops *role, const mm_socket_opts *o)
         (o->no_peer == MM_NO_PEER_DROP && role->keeps)) {
         return false;
     }
-    if (((o->flags & MM_OPT_AT_LEAST_ONCE) != 0 && role->again == NULL) ||
-        (((o->flags & MM_OPT_KEEP_DEAD) != 0 || o->max_attempts > 0) && role->again == NULL) ||
+    const uint32_t acked = MM_OPT_AT_LEAST_ONCE | MM_OPT_KEEP_DEAD;
+    const uint32_t routing = MM_OPT_LEAST_LOADED | MM_OPT_HASH;
+    if ((((o->flags & (acked | routing)) != 0 || o->max_attempts > 0) && role->again == NULL) ||
+        (o->flags & routing) == routing ||
         (((o->flags & MM_OPT_ACK_MANUAL) != 0 || o->prefetch > 0) && !role->acks) ||
         o->prefetch > MM_PREFETCH_MAX) {
         return false;

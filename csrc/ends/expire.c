@@ -20,6 +20,9 @@ mmi_socket_expire(mmi_socket *s)
     mmi_engine_materialize(s->engine);
     if (s->host.back != NULL) {
         mmi_expiry_sweep(&x, &s->host.back->kept, 0, NULL, &s->host.back->swept);
+        if (s->host.back->route != NULL) {
+            mmi_route_sweep(s->host.back->route, &x);
+        }
         mmi_socket_expired(s, NULL, x.expired);
     }
     MMI_LIST_EACH (&s->links, node, after) {

@@ -162,7 +162,7 @@ enum {
     MM_OPT_XPUB_MANUAL = 64,                              /* its user decides what a peer is subscribed to */
     MM_OPT_AT_LEAST_ONCE = 128,                           /* PUSH: what a peer did not acknowledge goes to another */
     MM_OPT_ACK_MANUAL = 256,                              /* PULL: mm_ack does it, not the next receive */
-    MM_OPT_KEEP_DEAD = 512,                               /* PUSH: what it will not deliver waits for mm_recv_dead */
+    MM_OPT_KEEP_DEAD = 512, MM_OPT_LEAST_LOADED = 1024, MM_OPT_HASH = 2048,   /* PUSH: for mm_recv_dead; routing */
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
     MM_SPIN_AUTO = 0x7fffffff, MM_PREFETCH_MAX = 65536
 };

@@ -4,7 +4,8 @@
  * pair.
  *
  * Law: kept is empty unless no pipe has room (or memory ran out).  An accepted message is in one
- * outbox, in kept, or dropped and counted.
+ * outbox, in kept, in a lane, or dropped and counted.  With a route messages with keys are in kept
+ * only while there is no peer.
  */
 #ifndef MMI_BACK_H
 #define MMI_BACK_H
@@ -12,6 +13,7 @@
 #include "queue/dead.h"
 #include "queue/lb.h"
 #include "queue/receipts.h"
+#include "queue/route.h"
 
 typedef enum mmi_back_where {
     MMI_BACK_QUEUED,
@@ -23,6 +25,8 @@ typedef enum mmi_back_where {
 typedef struct mmi_back {
     mmi_proto_host *host;
     mmi_lb lb;
+    mmi_route *route;             /* of a role whose messages go by their keys, its nodes are those of
+                                     lanes; else NULL */
     mmi_ring kept;
     uint32_t swept;               /* where the next sweep of it begins (queue/expiry.h) */
     mmi_dead dead;

@@ -25,6 +25,7 @@ typedef struct mmi_proto_host {
     struct mmi_back *back;   /* of a role that shares out; else NULL */
     bool alone;      /* the role shares out, and has nobody to: no_peer applies (queue/backlog.c keeps it) */
     mmi_list given, untold;   /* of queue/acks.h */
+    bool keyed;      /* whether a send can succeed hangs on its message (as role/role.h keyed_send) */
     bool looked;     /* somebody is told when there is something to receive, before it asks */
     bool closing;    /* the socket was closed: what peers have is not given to others any more */
     bool stopping;   /* the socket takes no peers and asks for no messages any more (the engine does) */

@@ -1,10 +1,12 @@
 /*
- * lb.c: round robin over the pipes with room.
+ * lb.c: the pipes with room, in turn or by what they have.
  * Not here: what to do when there is none (queue/backlog.c).
  * Law: the front of a list is the next in turn; who was chosen goes to the back.  A pipe without
  * room for a small message is full, also if nobody found that out by sending: ready is no guess.
  */
 #include "queue/lb.h"
+
+#include "queue/unacked.h"
 
 void
 mmi_lb_init(mmi_lb *lb)
@@ -13,6 +15,7 @@ mmi_lb_init(mmi_lb *lb)
     mmi_list_init(&lb->full);
     mmi_list_init(&lb->passed);
     lb->pipe_count = 0;
+    lb->least = false;
 }
 
 static void
@@ -28,6 +31,7 @@ mmi_lb_add(mmi_lb *lb, mmi_lb_node *node, mmi_pipe *pipe)
 {
     mmi_list_init(&node->node);
     node->pipe = pipe;
+    node->held = false;
     lb->pipe_count++;
     lb_move(lb, node, false);
 }
@@ -57,7 +61,7 @@ bool
 mmi_lb_ready(const mmi_lb *lb)
 {
     MMI_LIST_EACH (&lb->open, node, after) {   /* mostly the first */
-        if (mmi_pipe_has_room(lb_node(node)->pipe)) {
+        if (!lb_node(node)->held && mmi_pipe_has_room(lb_node(node)->pipe)) {
             return true;
         }
     }
@@ -81,7 +85,7 @@ mmi_lb_idle(const mmi_lb *lb)
 {
     MMI_LIST_EACH (&lb->open, node, after) {
         const mmi_pipe *p = lb_node(node)->pipe;
-        if (p->outbox.count == 0 && mmi_pipe_has_room(p)) {
+        if (p->outbox.count == 0 && !lb_node(node)->held && mmi_pipe_has_room(p)) {
             return true;
         }
     }
@@ -96,7 +100,7 @@ mmi_lb_full_for(const mmi_lb *lb, const mmi_framing *f, size_t cost)
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         MMI_LIST_EACH (lists[i], node, after) {
             const mmi_pipe *p = lb_node(node)->pipe;
-            if (mmi_ring_fits(&p->outbox, cost)) {
+            if (!lb_node(node)->held && mmi_ring_fits(&p->outbox, cost)) {
                 return false;
             }
             speaks |= p->framing == f;
@@ -121,7 +125,7 @@ lb_find(mmi_lb *lb, mmi_list *list, const mmi_msg *m)
     size_t cost = mmi_msg_cost(m);
     MMI_LIST_EACH (list, node, after) {
         const mmi_pipe *p = lb_node(node)->pipe;
-        bool fits = mmi_ring_fits(&p->outbox, cost);
+        bool fits = !lb_node(node)->held && mmi_ring_fits(&p->outbox, cost);
         if (fits && mmi_pipe_check(p, m) == MM_OK) {
             return lb_node(node);
         }
@@ -132,6 +136,46 @@ lb_find(mmi_lb *lb, mmi_list *list, const mmi_msg *m)
     return NULL;
 }
 
+/* Messages that it has: queued, or written and not acknowledged. */
+static uint64_t
+lb_load(const mmi_pipe *p)
+{
+    return p->outbox.count + (p->unacked != NULL ? mmi_unacked_count(p->unacked) : 0);
+}
+
+/* Of those that have words for it and room: who has the fewest messages; of several the next in
+ * turn. */
+static mmi_lb_node *
+lb_find_least(mmi_lb *lb, const mmi_msg *m)
+{
+    mmi_list *const lists[] = { &lb->open, &lb->full };
+    size_t cost = mmi_msg_cost(m);
+    mmi_lb_node *least = NULL;
+    uint64_t fewest = UINT64_MAX;
+    for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
+        MMI_LIST_EACH (lists[i], node, after) {
+            mmi_lb_node *one = lb_node(node);
+            uint64_t load = lb_load(one->pipe);
+            bool fits = !one->held && mmi_ring_fits(&one->pipe->outbox, cost);
+            if (fits && load < fewest && mmi_pipe_check(one->pipe, m) == MM_OK) {
+                least = one;
+                fewest = load;
+            } else if (!fits && !one->full) {
+                lb_move(lb, one, true);
+            }
+        }
+    }
+    return least;
+}
+
+/* The next in turn. */
+static mmi_lb_node *
+lb_find_next(mmi_lb *lb, const mmi_msg *m)
+{
+    mmi_lb_node *node = lb_find(lb, &lb->open, m);
+    return node != NULL ? node : lb_find(lb, &lb->full, m);
+}
+
 /* As mmi_lb_next. */
 static int
 lb_choose(mmi_lb *lb, const mmi_msg *m, mmi_lb_node **chosen)
@@ -139,10 +183,7 @@ lb_choose(mmi_lb *lb, const mmi_msg *m, mmi_lb_node **chosen)
     if (!mmi_list_empty(&lb->passed)) {
         lb_move_all(&lb->passed, &lb->open);
     }
-    mmi_lb_node *node = lb_find(lb, &lb->open, m);
-    if (node == NULL) {
-        node = lb_find(lb, &lb->full, m);
-    }
+    mmi_lb_node *node = lb->least ? lb_find_least(lb, m) : lb_find_next(lb, m);
     if (node != NULL) {
         lb_move(lb, node, node->full);
         *chosen = node;

@@ -1,11 +1,13 @@
 /*
- * lb.h: load balance: which pipe the next message goes to, round robin over those that have room.
+ * lb.h: load balance: which pipe the next message goes to, of those that have room: in turn, or the
+ * one that has the fewest messages.
  *
  * Law: each pipe is on exactly one of the lists.  A pipe that was found full counts as ready
  * only when it has become half empty, so a blocked sender is woken for a batch and not for a slot;
  * a send looks at the full ones too, so what fits is never refused.  A pipe that has room, but
  * whose wire has no words for the message that was refused last, is on a third list until the next
- * send: whoever waits to send that message is not told of its room.
+ * send: whoever waits to send that message is not told of its room.  A pipe that is held has no room
+ * here.
  */
 #ifndef MMI_LB_H
 #define MMI_LB_H
@@ -16,11 +18,13 @@ typedef struct mmi_lb_node {
     mmi_list node;
     mmi_pipe *pipe;
     bool full;                 /* which list it is on */
+    bool held;                 /* the room it has is for others (queue/route.h) */
 } mmi_lb_node;
 
 typedef struct mmi_lb {
     mmi_list open, full, passed;
     uint32_t pipe_count;
+    bool least;                /* not in turn: to who has the fewest, in turn among those */
 } mmi_lb;
 
 void mmi_lb_init(mmi_lb *lb);
@@ -32,7 +36,7 @@ bool mmi_lb_ready(const mmi_lb *lb);                      /* one has room for a 
 bool mmi_lb_idle(const mmi_lb *lb);                       /* one has nothing to write */
 /* Has nobody room for that cost, while somebody speaks that framing?  Then it waits, whatever it is. */
 bool mmi_lb_full_for(const mmi_lb *lb, const mmi_framing *f, size_t cost);
-/* The next pipe in turn with room for m, not a segment.  MM_OK: it is *to; MM_EAGAIN; MM_ENOTSUP: there
+/* The next pipe with room for m, not a segment.  MM_OK: it is *to; MM_EAGAIN; MM_ENOTSUP: there
  * are pipes, and none has words for it. */
 int mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to) MMI_WARN_UNUSED;
 /* The next in turn that has words for it, with room or not; NULL: none. */

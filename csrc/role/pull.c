@@ -93,6 +93,7 @@ pull_unclaimed(const void *ps, uint64_t *bytes)
 
 const mmi_proto_ops mmi_pull_ops = {
     .role = MM_PULL,
+    .named = true,
     .acks = true,
     .sock_size = sizeof(pull_sock),
     .pipe_size = sizeof(pull_pipe),

@@ -1,5 +1,5 @@
 /*
- * push.c: PUSH: each message to one peer, in turn, to whoever has room.
+ * push.c: PUSH: each message to one peer: in turn, to who has the fewest, or by its key.
  * Not here: receiving; what a peer sends us is discarded and counted.
  * Law: all sending is queue/backlog.c's.
  */
@@ -9,10 +9,11 @@
 typedef struct push_sock {
     mmi_proto_host *host;
     mmi_back back;
+    mmi_route route;
 } push_sock;
 
 typedef struct push_pipe {
-    mmi_lb_node lb;
+    mmi_lane lane;
 } push_pipe;
 
 static int
@@ -21,6 +22,10 @@ push_init(void *ps, mmi_proto_host *host)
     push_sock *s = ps;
     s->host = host;
     mmi_back_init(&s->back, host);
+    mmi_route_init(&s->route);
+    s->back.lb.least = (host->opts->flags & MM_OPT_LEAST_LOADED) != 0;
+    host->keyed = (host->opts->flags & MM_OPT_HASH) != 0;
+    s->back.route = host->keyed ? &s->route : NULL;
     return MM_OK;
 }
 
@@ -36,7 +41,7 @@ push_add(void *ps, mmi_pipe *p)
 {
     push_sock *s = ps;
     push_pipe *pp = p->state;
-    mmi_back_add(&s->back, &pp->lb, p);
+    mmi_back_add(&s->back, &pp->lane.lb, p);
     return MM_OK;
 }
 
@@ -45,7 +50,7 @@ push_stop(void *ps, mmi_pipe *p)
 {
     push_sock *s = ps;
     push_pipe *pp = p->state;
-    mmi_back_stop(&s->back, &pp->lb);
+    mmi_back_stop(&s->back, &pp->lane.lb);
 }
 
 static void
@@ -53,7 +58,7 @@ push_rm(void *ps, mmi_pipe *p)
 {
     push_sock *s = ps;
     push_pipe *pp = p->state;
-    mmi_back_rm(&s->back, &pp->lb);
+    mmi_back_rm(&s->back, &pp->lane.lb);
 }
 
 static void
@@ -68,7 +73,7 @@ push_out(void *ps, mmi_pipe *p)
 {
     push_sock *s = ps;
     push_pipe *pp = p->state;
-    mmi_back_out(&s->back, &pp->lb);
+    mmi_back_out(&s->back, &pp->lane.lb);
 }
 
 static void

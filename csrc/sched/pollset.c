@@ -85,7 +85,7 @@ mmi_pollset_add(mmi_pollset *g, mmi_socket *s, uint32_t events)
     if (events == 0 || (events & ~all) != 0) {
         return MM_EINVAL;
     }
-    bool receives = s->ops->recv != NULL, sends = s->ops->send != NULL && !s->ops->keyed_send;
+    bool receives = s->ops->recv != NULL, sends = s->ops->send != NULL && !mmi_socket_keyed(s);
     if (((events & MM_READABLE) != 0 && !receives) || ((events & MM_WRITABLE) != 0 && !sends)) {
         return MM_ENOTSUP;
     }

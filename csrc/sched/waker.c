@@ -83,7 +83,7 @@ mmi_waker_watch(mmi_waker *w, mmi_socket *s, uint32_t events)
     watch->wanted = w->pollset != NULL ? events : watch->wanted | events;
     watch->asked = events;
     uint32_t now = mmi_watch_due(watch, s, mmi_socket_ready(s));
-    if (s->ops->keyed_send) {
+    if (mmi_socket_keyed(s)) {
         now &= ~(uint32_t)MM_WRITABLE;   /* the caller tries once more after asking to be told */
     }
     if (now != 0) {

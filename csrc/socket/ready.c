@@ -127,7 +127,7 @@ mmi_socket_update(mmi_socket *s)
             mmi_waiter_wake(s->engine, w, MMI_WAITER_WOKEN);
         }
     }
-    if (s->ops->keyed_send) {
+    if (mmi_socket_keyed(s)) {
         /* Whether a send can succeed depends on the message: only news can tell, not a level. */
         ready &= ~(uint32_t)MM_WRITABLE;
         ready |= (news & (MMI_ROOM | MM_PEERS)) != 0 ? MM_WRITABLE : 0;

@@ -120,6 +120,11 @@ void mmi_socket_update_early(mmi_socket *s);
 void mmi_socket_interrupt(mmi_socket *s);          /* who waits to receive ends its wait */
 void mmi_socket_note(mmi_socket *s, uint32_t news);
 uint32_t mmi_socket_ready(const mmi_socket *s);
+static inline bool                                 /* only news tell whether a send can succeed */
+mmi_socket_keyed(const mmi_socket *s)
+{
+    return s->ops->keyed_send || s->host.keyed;
+}
 void mmi_socket_fire(mmi_socket *s, uint32_t ready);   /* watches and fileno */
 void mmi_socket_unwatch(mmi_socket *s);                /* at close: every watch says closed */
 int mmi_socket_fileno(mmi_socket *s, int *fd) MMI_WARN_UNUSED;

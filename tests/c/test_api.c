@@ -188,7 +188,7 @@ test_options_that_make_no_sense_open_no_socket(void)
     mm_handle engine = open_engine(), socket = 5;
     mm_socket_opts good, o;
     CHECK_INT(mm_socket_defaults(MM_DEALER, &good), MM_OK);
-    for (int what = 0; what < 22; what++) {
+    for (int what = 0; what < 25; what++) {
         int role = MM_DEALER;
         o = good;
         switch (what) {
@@ -223,6 +223,12 @@ test_options_that_make_no_sense_open_no_socket(void)
         case 20:
             o.no_peer = MM_NO_PEER_DROP;
             role = MM_REQ;
+            break;
+        case 21: o.flags = MM_OPT_HASH; break;                      /* of a PUSH only */
+        case 22: o.flags = MM_OPT_LEAST_LOADED; break;
+        case 23:
+            o.flags = MM_OPT_HASH | MM_OPT_LEAST_LOADED;
+            role = MM_PUSH;
             break;
         default: role = MM_ROLE_COUNT; break;
         }

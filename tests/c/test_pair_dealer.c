@@ -5,6 +5,7 @@
  */
 #include "queue/backlog.h"
 #include "fake.h"
+#include "queue/backlog.h"
 
 static void
 test_pair_takes_one_peer_at_a_time(void)

@@ -7,6 +7,7 @@
 #include "wire/sp/reader.h"
 #include "queue/backlog.h"
 #include "fake.h"
+#include "queue/backlog.h"
 
 static void
 test_push_with_no_peer_says_again_and_is_not_writable(void)

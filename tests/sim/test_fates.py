@@ -39,6 +39,7 @@ class Fates:
             delivery="at_least_once",
             max_attempts=ATTEMPTS,
             dead_letter="keep",
+            routing=dice.choice(["round_robin", "least_loaded", "hash"]),
         )
         self.pulls: list[Any] = []
         self.receipts: dict[bytes, mm.Receipt | None] = {}
@@ -62,6 +63,8 @@ class Fates:
         more: dict[str, Any] = {}
         if self.dice.random() < 0.7:
             more["headers"] = {"n": str(self.dice.random()), "raw": self.dice.randbytes(20)}
+        if self.dice.random() < 0.5:
+            more["key"] = b"%d" % self.dice.randrange(5)
         if self.dice.random() < 0.3:
             more["ttl"] = self.dice.choice([0.5, 3, 30])
         try:

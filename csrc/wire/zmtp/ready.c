@@ -191,7 +191,8 @@ mmi_ready_put_metadata(const mmi_hello_config *config, uint8_t *out)
 {
     const char *type = mm_role_name(config->role);
     size_t size = ready_put_property(out, ready_type, type, strlen(type));
-    if (config->role == MM_REQ || config->role == MM_DEALER || config->role == MM_ROUTER) {
+    bool always = config->role == MM_REQ || config->role == MM_DEALER || config->role == MM_ROUTER;
+    if (always || config->identity_size > 0) {
         size +=
             ready_put_property(out + size, ready_identity, config->identity, config->identity_size);
     }

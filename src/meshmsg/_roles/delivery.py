@@ -1,8 +1,9 @@
 """Messages that are acknowledged: what a Push and a Pull are asked for, and the messages that say
-themselves when they are done.
+themselves when they are done; and what `routing=` of a Push may be.
 
-Not here: what is kept until then (csrc/queue/unacked.h), the forms of the roles (forms.py). Law:
-nothing here waits; what cannot be acknowledged any more says so by False, and is no error.
+Not here: what is kept until then (csrc/queue/unacked.h), who has a key (csrc/queue/route.h), the
+forms of the roles (forms.py). Law: nothing here waits; what cannot be acknowledged any more says so
+by False, and is no error.
 """
 
 from __future__ import annotations
@@ -16,6 +17,13 @@ from meshmsg._binding.message import FullMessage, message_class
 
 Delivery = Literal["at_most_once", "at_least_once"]
 Ack = Literal["auto", "manual"]
+Routing = Literal["round_robin", "least_loaded", "hash"]
+
+_ROUTING: dict[str, int] = {
+    "round_robin": 0,
+    "least_loaded": lib.MM_OPT_LEAST_LOADED,
+    "hash": lib.MM_OPT_HASH,
+}
 
 
 class LeasedMessage(FullMessage):
@@ -47,6 +55,14 @@ def delivery_flags(delivery: str) -> int:
     if delivery not in ("at_most_once", "at_least_once"):
         raise UsageError(f"delivery is {delivery!r}; it is 'at_most_once' or 'at_least_once'")
     return int(lib.MM_OPT_AT_LEAST_ONCE) if delivery == "at_least_once" else 0
+
+
+def routing_flags(routing: str) -> int:
+    """Return the option bits of a Push."""
+    if not isinstance(routing, str) or routing not in _ROUTING:
+        known = "'round_robin', 'least_loaded' or 'hash' (messages of one key= to one worker)"
+        raise UsageError(f"routing is {routing!r}; it is {known}")
+    return _ROUTING[routing]
 
 
 def ack_flags(ack: str) -> int:

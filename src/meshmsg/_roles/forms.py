@@ -34,10 +34,12 @@ from meshmsg._roles.dead_letters import (
 from meshmsg._roles.delivery import (
     Ack,
     Delivery,
+    Routing,
     ack_flags,
     check_prefetch,
     delivery_flags,
     leased_form,
+    routing_flags,
 )
 from meshmsg._roles.stopping import stop_receiving
 from meshmsg._socket.causes import about
@@ -59,6 +61,10 @@ class PushForm(Inbox[Message]):
     """Hands each message to one of its Pull peers, in turn, to those that have room.
 
     Args:
+        routing: Which peer a message goes to. "round_robin": the next in turn that has room.
+            "least_loaded": the one that has the fewest messages, queued or not acknowledged.
+            "hash": all messages of one `key=` to one peer, in order, also when others have room;
+            a key moves only as peers come and go. Without a key: in turn.
         delivery: "at_most_once": a message is its peer's once it was written, and lost with it.
             "at_least_once": it is kept until its peer acknowledged it, and goes to another one if
             that peer is lost first. For peers of meshmsg; `peers()` and an event say which do not
@@ -80,6 +86,7 @@ class PushForm(Inbox[Message]):
         *,
         bind: str | Iterable[str] | None = None,
         connect: str | Iterable[str] | None = None,
+        routing: Routing = "round_robin",
         delivery: Delivery = "at_most_once",
         max_attempts: int | None = None,
         dead_letter: DeadLetters | None = None,
@@ -96,7 +103,7 @@ class PushForm(Inbox[Message]):
             engine,
             bind,
             connect,
-            flags=flags | dead_letter_flags(dead_letter),
+            flags=flags | dead_letter_flags(dead_letter) | routing_flags(routing),
             max_attempts=check_attempts(max_attempts),
             on_dead=undertaker(type(self).__name__, dead_letter, engine),
         )
@@ -137,6 +144,9 @@ class PullForm(Inbox[Message]):
     """Receives from its Push peers, in turn.
 
     Args:
+        identity: The name a Push with `routing="hash"` knows it by. With it a key comes back to
+            this Pull after it was away, and several Pushes choose the same one. Of two with one
+            name the one that came later has no keys while the other is there.
         prefetch: Messages that a Push with `delivery="at_least_once"` may send beyond those that
             are acknowledged; None is `recv_queue_messages`. With 1, a message that waits for a
             busy receiver waits at its sender, for whoever is free.
@@ -155,6 +165,7 @@ class PullForm(Inbox[Message]):
         *,
         bind: str | Iterable[str] | None = None,
         connect: str | Iterable[str] | None = None,
+        identity: bytes = b"",
         prefetch: int | None = None,
         ack: Ack = "auto",
         engine: Engine | None = None,
@@ -166,7 +177,7 @@ class PullForm(Inbox[Message]):
         if flags:
             self._form = leased_form(self)
         count = check_prefetch(prefetch)
-        self._open(options, engine, bind, connect, flags=flags, prefetch=count)
+        self._open(options, engine, bind, connect, identity=identity, flags=flags, prefetch=count)
 
 
 class PairForm(Inbox[Message]):

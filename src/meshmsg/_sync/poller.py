@@ -109,8 +109,9 @@ class Poller(ElsewherePoller, Generic[MemberT]):
                 nothing else is asked.
             writable: Wait until it takes a message of up to 1 KiB, or octets, without waiting; it
                 does, unless others send or its peer leaves in between. Not for those who write to
-                one peer by name or to a topic (Router, Pub, XPub), and not for those who ask (Req,
-                Surveyor): there it depends on the message.
+                one peer by name, to a topic or by a key (Router, Pub, XPub, a Push with
+                `routing="hash"`), and not for those who ask (Req, Surveyor): there it depends on
+                the message.
 
         Raises:
             UsageError: It is none of those, or cannot do that.
