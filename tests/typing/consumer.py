@@ -24,6 +24,7 @@ def sync() -> None:
     """The sync sockets."""
     push = mm.Push(bind="tcp://127.0.0.1:0", overflow="block", send_queue_messages=10, linger=0.5)
     pull = mm.Pull(connect=[push.endpoint], heartbeat_interval=None)
+    mm.Push(bind="tcp://127.0.0.1:0", routing="hash").send(b"x", key="customer 7")
     assert_type(push.send_many([b"a", bytearray(b"b")]), int)
     assert_type(pull.recv(timeout=1.0), mm.Message)
     assert_type(pull.recv_many(10), list[mm.Message])
