@@ -98,7 +98,7 @@ class Outlet:
         self._due = False
         """Whether the loop was asked to call the function, and has not begun to."""
         self.on_dead: Buries | None = None
-        self.owes = False
+        self.owes: bool = False
         """Whether dead letters wait for room where they go."""
         self._due_again = False
         """Whether the loop will try again, by its clock."""

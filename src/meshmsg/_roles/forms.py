@@ -97,7 +97,7 @@ class PushForm(Inbox[Message]):
         flags = delivery_flags(delivery)
         if max_attempts is not None and not flags:
             raise UsageError('max_attempts is for a Push with delivery="at_least_once"')
-        self._keeps_dead = dead_letter == "keep"
+        self._keeps_dead: bool = dead_letter == "keep"
         self._open(
             options,
             engine,
@@ -173,7 +173,7 @@ class PullForm(Inbox[Message]):
     ) -> None:
         """Open the socket; what is taken and raised is said of its class."""
         flags = ack_flags(ack)
-        self._by_hand = ack == "manual"
+        self._by_hand: bool = ack == "manual"
         if flags:
             self._form = leased_form(self)
         count = check_prefetch(prefetch)
