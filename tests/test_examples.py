@@ -20,6 +20,16 @@ SAYS = {
     "stop_at_sigterm.py": ["3 workers got SIGTERM", "2000 jobs, each done once: True"],
     "idle_queue.py": ["answers: FIRST, SECOND, THIRD", "nobody can do that", "worker: 1"],
     "effectively_once.py": ["booked came again: True", "200 orders, each booked once: True"],
+    "worker_pool.py": [
+        "299 of 300 jobs done, each once: True",
+        "not done: [('13', 'attempts')]",
+        "dead letter: 13 after 3 attempts, attempts",
+    ],
+    "deadlines.py": [
+        "with ten seconds: HELLO",
+        "with 0.4 seconds: refused, True",
+        "one trace through both: True",
+    ],
     "ordered_by_key.py": [
         "2000 orders of 20 customers, all done: True",
         "each customer's in order: True",
@@ -30,6 +40,7 @@ SAYS = {
     "curve_keys.py": ["alice says hello", "does not let us in", "no longer taken; peers left: 0"],
 }
 PROVOKED = {
+    "worker_pool.py": "DEAD_LETTER",  # a job that nobody can do
     "request_reply.py": "CONNECT_FAILED",  # it takes the server away
     "curve_keys.py": "tcp://",  # it turns peers away
 }
