@@ -40,7 +40,8 @@ mmi_meta_wrote(mmi_link *link, const mmi_msg *m)
 void
 mmi_meta_came(mmi_link *link, const mmi_command *command)
 {
-    if (link->meta != NULL || command->size > (size_t)MMI_META_SIZE_MAX ||
+    bool between = mmi_parser_idle(&link->parser);   /* not between the frames of a message */
+    if (!between || link->meta != NULL || command->size > (size_t)MMI_META_SIZE_MAX ||
         !mmi_meta_check(command->data, command->size)) {
         mmi_link_breach(link, MM_REASON_COMMAND, "a META that is malformed, or not of a message");
         return;

@@ -21,6 +21,7 @@ GOOD = b"\x03\x00\x01k"
 ENDS = {
     **{octets.hex(): ref.command(b"META", octets) for octets in BAD},
     "twice": ref.command(b"META", GOOD) * 2,
+    "between frames": ref.frame(b"a", 1) + ref.command(b"META", GOOD) + ref.frame(b"b"),
     "too large": ref.command(b"META", b"\x09\x40\x00" + bytes(0x4000)),
 }
 
