@@ -84,7 +84,7 @@ micro_shake(const char *certificate, const char *key, const uint8_t *pin, int co
     while (config != NULL && done < count && shake_once(config)) {
         done++;
     }
-    mmi_tls_config_free(config);
+    mmi_tls_config_drop(config);
     return done;
 }
 
