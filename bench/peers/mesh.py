@@ -9,6 +9,7 @@ from typing import Any
 import meshmsg
 
 from ..base.task import PATIENCE, Task
+from .mesh_push import MeshSender
 from .mesh_survey import MeshRespondents, MeshSurveyor
 from .mesh_workers import MeshDispatcher, MeshWorker
 from .seam import Answerer, Asker, Peer, Receiver, Respondents, Sender, Surveyor, Worker
@@ -17,36 +18,6 @@ AT_ONCE_MAX = 100_000
 """Connections a measurement may want."""
 SPIN_S = 0.01
 """How long a receive may watch before it sleeps, where spinning is measured."""
-
-
-class MeshSender(Sender):
-    """A Push that is called once a message."""
-
-    def __init__(self, task: Task, **options: Any) -> None:
-        self._socket: meshmsg.Push | meshmsg.Pub = meshmsg.Push(connect=task.url, **options)
-
-    def send(self, body: bytes) -> None:
-        """Send one."""
-        self._socket.send(body)
-
-    def send_count(self, body: bytes, count: int) -> None:
-        """Send so many."""
-        send = self._socket.send
-        for _ in range(count):
-            send(body)
-
-    def offer(self, body: bytes) -> bool:
-        """Send one if there is room."""
-        try:
-            self._socket.send(body, timeout=0)
-        except meshmsg.WouldBlockError:
-            return False
-        return True
-
-    def close(self) -> None:
-        """Wait until all has arrived, and close."""
-        self._socket.drain(timeout=PATIENCE)
-        self._socket.close()
 
 
 class MeshPublisher(MeshSender):

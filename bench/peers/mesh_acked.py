@@ -9,8 +9,9 @@ import meshmsg
 
 from ..base.need import BenchError
 from ..base.task import PATIENCE, Task
-from .mesh import Mesh, MeshReceiver, MeshSender
+from .mesh import Mesh, MeshReceiver
 from .mesh_batch import BatchReceiver, BatchSender
+from .mesh_push import MeshSender
 from .mesh_workers import MeshDispatcher
 from .seam import Answerer, Asker, Receiver, Sender
 

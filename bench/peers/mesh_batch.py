@@ -7,7 +7,8 @@ from typing import Any
 import meshmsg
 
 from ..base.task import Task
-from .mesh import Mesh, MeshPublisher, MeshReceiver, MeshSender, MeshSubscriber
+from .mesh import Mesh, MeshPublisher, MeshReceiver, MeshSubscriber
+from .mesh_push import MeshSender
 from .seam import Receiver, Sender
 
 BATCH = 1000

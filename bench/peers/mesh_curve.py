@@ -8,8 +8,9 @@ import meshmsg
 
 from ..base.keys import CLIENT, SERVER
 from ..base.task import Task
-from .mesh import Mesh, MeshAnswerer, MeshAsker, MeshReceiver, MeshSender
+from .mesh import Mesh, MeshAnswerer, MeshAsker, MeshReceiver
 from .mesh_batch import BatchReceiver, BatchSender
+from .mesh_push import MeshSender
 from .seam import Answerer, Asker, Receiver, Sender
 
 

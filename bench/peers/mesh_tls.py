@@ -9,8 +9,9 @@ import meshmsg
 
 from ..base.certificate import CERTIFICATE, KEY, PIN
 from ..base.task import Task
-from .mesh import Mesh, MeshAnswerer, MeshAsker, MeshReceiver, MeshSender
+from .mesh import Mesh, MeshAnswerer, MeshAsker, MeshReceiver
 from .mesh_batch import BatchReceiver, BatchSender
+from .mesh_push import MeshSender
 from .seam import Answerer, Asker, Receiver, Sender
 
 

@@ -7,41 +7,25 @@ from typing import Any
 import meshmsg
 
 from ..base.task import PATIENCE, Task
-from .seam import Sender, Worker
+from .mesh_push import MeshSender
+from .seam import Worker
 
 KEPT_BYTES = 1 << 30
 """What a worker may have: its prefetch is the only limit that counts."""
 
 
-class MeshDispatcher(Sender):
-    """A Push."""
+class MeshDispatcher(MeshSender):
+    """A Push that binds."""
 
     def __init__(self, task: Task, **options: Any) -> None:
         if task.queue_bytes:
             options |= {"send_queue_bytes": task.queue_bytes, "send_queue_messages": task.prefetch}
-        self._socket = meshmsg.Push(bind=task.url, linger=0, **options)
+        self._socket: meshmsg.Push = meshmsg.Push(bind=task.url, linger=0, **options)
         self.endpoint = self._socket.endpoint
 
     def wait_for_subscribers(self, count: int) -> None:
         """Wait for the workers."""
         self._socket.wait_for_peers(count, timeout=PATIENCE)
-
-    def send(self, body: bytes) -> None:
-        """Send one."""
-        self._socket.send(body)
-
-    def send_count(self, body: bytes, count: int) -> None:
-        """Send so many."""
-        for _ in range(count):
-            self._socket.send(body)
-
-    def offer(self, body: bytes) -> bool:
-        """Send one if there is room."""
-        try:
-            self._socket.send(body, timeout=0)
-        except meshmsg.WouldBlockError:
-            return False
-        return True
 
     def close(self) -> None:
         """Close at once: nobody is left who would take more."""

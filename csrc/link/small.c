@@ -12,11 +12,10 @@ static bool
 write_fits(const mmi_link *link)
 {
     const mmi_ring *out = &link->pipe.outbox;
-    const mmi_msg *front = out->slot_count > 0 ? mmi_ring_at(out, 0) : NULL;
-    return front != NULL && front->meta == NULL && link->state == MMI_LINK_ACTIVE &&
-           link->tx.state != MMI_TX_WRITING && link->tx.then == 0 && !link->shared &&
-           link->shield == NULL && !link->pong_due && link->command_size == 0 &&
-           link->command_out_size == 0 && link->msg_offset == 0 && out->slot_count == 1 &&
+    return link->state == MMI_LINK_ACTIVE && link->tx.state != MMI_TX_WRITING &&
+           link->tx.then == 0 && !link->shared && link->shield == NULL && !link->pong_due &&
+           link->command_size == 0 && link->command_out_size == 0 && link->msg_offset == 0 &&
+           out->slot_count == 1 && mmi_ring_at(out, 0)->meta == NULL &&
            out->bytes <= (size_t)MMI_SMALL_WRITE && !mmi_ack_due(link);
 }
 

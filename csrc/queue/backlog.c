@@ -229,7 +229,6 @@ back_keep(mmi_back *back, mmi_msg *m)
 static void
 back_end_lane(mmi_back *back, mmi_lane *lane)
 {
-    mmi_route_rm(back->route, lane);
     mmi_msg *m;
     while ((m = mmi_lane_take(lane)) != NULL) {
         back_keep(back, m);

@@ -2,7 +2,7 @@
  * queue/dead.h: dead letters: messages that were accepted, and will not be delivered: handed out too
  * often, or expired.  They wait here until somebody takes them, if the socket keeps them.
  *
- * Not here: who decides that (queue/backlog.c), who takes them (api/recv.c).
+ * Not here: who decides that (queue/backlog.c), who takes them (api/receipt.c).
  * Law: within the limits of one queue; what finds no room, or is not kept, is dropped and counted.
  */
 #ifndef MMI_DEAD_H

@@ -10,16 +10,14 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-import meshmsg as mm
 from tests.crash.booker import MOMENTS, connect
-from tests.crash.test_workers import AFTER_MAX, BURST_MAX, QUEUE_MESSAGES, ROOT, ROUNDS, SEED, UP
+from tests.crash.crew import AFTER_MAX, BURST_MAX, QUEUE_MESSAGES, ROUNDS, SEED, CrewBase
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.windows import effects
 
@@ -27,11 +25,12 @@ LIMIT = 2_000
 """Messages of the window: more than what may be redelivered at any moment, so none is outside."""
 
 
-class Crew:
-    """A Push, a database, and workers that come and die."""
+class Crew(CrewBase):
+    """Workers that write to one database."""
 
     def __init__(self, stack: ExitStack, database: str, limit: int = LIMIT) -> None:
-        self.stack, self.database, self.limit = stack, database, limit
+        super().__init__(stack)
+        self.database, self.limit = database, limit
         self.connection = connect(database)
         stack.callback(self.connection.close)
         cursor = self.connection.cursor()
@@ -39,36 +38,14 @@ class Crew:
             cursor.execute(f"DROP TABLE IF EXISTS {table}")
         cursor.execute("CREATE TABLE effects (number INTEGER)")
         self.connection.commit()
-        self.push = stack.enter_context(
-            mm.Push(
-                bind=UP,
-                delivery="at_least_once",
-                send_queue_messages=QUEUE_MESSAGES,
-                heartbeat_interval=0.1,
-                heartbeat_timeout=1.0,
-            )
-        )
-        self.sent = 0
 
     def worker(self, moment: str = "never", after: int = 0) -> subprocess.Popen[bytes]:
         """Start one; at the end of the test it is gone."""
-        command = [sys.executable, "-m", "tests.crash.booker", self.push.endpoint]
-        command += [self.database, str(self.limit), moment, str(after)]
-        process = subprocess.Popen(command, cwd=ROOT)
-        self.stack.callback(process.wait)
-        self.stack.callback(process.kill)
-        return process
-
-    def send(self, count: int) -> None:
-        """Send the next numbers."""
-        numbers = range(self.sent, self.sent + count)
-        self.push.send_many([b"%d" % number for number in numbers], timeout=WAIT_S)
-        self.sent += count
+        return self.start("tests.crash.booker", self.database, self.limit, moment, after)
 
     def booked(self) -> Counter[int]:
         """How often each number took effect, once all are acknowledged; none is missing."""
-        report = self.push.drain(timeout=WAIT_S * 3)
-        assert (report.unconfirmed, report.queued) == (0, 0)
+        self.wait_until_acked()
         found = Counter(effects(self.connection))
         assert sorted(found) == list(range(self.sent))
         return found

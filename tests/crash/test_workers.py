@@ -10,62 +10,32 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-import meshmsg as mm
+from tests.crash.crew import AFTER_MAX, BURST_MAX, QUEUE_MESSAGES, ROUNDS, SEED, CrewBase
 from tests.crash.worker import MOMENTS, PREFETCH
 from tests.support.pairs import WAIT_S
 
-ROOT = Path(__file__).resolve().parents[2]
-UP = "tcp://127.0.0.1:0"
-ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "4"))
-SEED = int(os.environ.get("MESHMSG_CRASH_SEED", "1"))
-BURST_MAX = 40
-AFTER_MAX = 30
-QUEUE_MESSAGES = 100
 
-
-class Crew:
-    """A Push, and workers that come and die."""
+class Crew(CrewBase):
+    """Workers that note what they do in a file."""
 
     def __init__(self, stack: ExitStack, folder: Path, ack: str) -> None:
-        self.stack, self.ack = stack, ack
+        super().__init__(stack)
+        self.ack = ack
         self.notes = folder / "notes"
-        self.push = stack.enter_context(
-            mm.Push(
-                bind=UP,
-                delivery="at_least_once",
-                send_queue_messages=QUEUE_MESSAGES,
-                heartbeat_interval=0.1,
-                heartbeat_timeout=1.0,
-            )
-        )
-        self.sent = 0
 
     def worker(self, moment: str = "never", after: int = 0) -> subprocess.Popen[bytes]:
         """Start one; at the end of the test it is gone."""
-        command = [sys.executable, "-m", "tests.crash.worker", self.push.endpoint]
-        command += [str(self.notes), self.ack, moment, str(after)]
-        process = subprocess.Popen(command, cwd=ROOT)
-        self.stack.callback(process.wait)
-        self.stack.callback(process.kill)
-        return process
-
-    def send(self, count: int) -> None:
-        """Send the next numbers."""
-        numbers = range(self.sent, self.sent + count)
-        self.push.send_many([b"%d" % number for number in numbers], timeout=WAIT_S)
-        self.sent += count
+        return self.start("tests.crash.worker", self.notes, self.ack, moment, after)
 
     def noted(self) -> Counter[int]:
         """Which numbers were worked on, and how often, once all are acknowledged."""
-        report = self.push.drain(timeout=WAIT_S * 3)
-        assert (report.unconfirmed, report.queued) == (0, 0)
+        self.wait_until_acked()
         stats = self.push.stats()
         assert (stats.acked_messages, stats.dropped) == (self.sent, 0)
         return Counter(map(int, self.notes.read_bytes().split()))

@@ -22,7 +22,6 @@ NOTE_MAX: int = lib.MM_META_SIZE_MAX
 """Bytes that key, headers and times of one message may take."""
 NAME_MAX = 255
 """Bytes of a header's name, in UTF-8."""
-_ITEM_MAX = 65_535
 _SECONDS_MAX = 2.0**33
 """A time in seconds is below that, 272 years: so two of them, in nanoseconds, fit into 64 bits."""
 _TIMESTAMP, _EXPIRES, _KEY, _TEXT, _OCTETS = range(1, 6)
@@ -67,7 +66,7 @@ NOTHING = Note()
 
 
 def _item(kind: int, data: bytes, what: str) -> bytes:
-    if len(data) > _ITEM_MAX:
+    if len(data) > NOTE_MAX:
         raise _too_large(len(data), what)
     return bytes([kind]) + len(data).to_bytes(2, "big") + data
 

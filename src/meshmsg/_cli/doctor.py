@@ -60,7 +60,7 @@ _NO_KEY = "we have no key="
 """What it says where we are turned away by CURVE, and have no key of our own."""
 _NO_TLS = "it may not speak TLS there"
 """What it says of an end before anything was said."""
-_TODO = {
+_ADVICE = {
     Reason.SOCKET_TYPE: "take another --role, or none",
     Reason.REFUSED: "start the program that binds there, or check the port",
     Reason.PLAINTEXT: "take tls+tcp://, and --security FILE with [connect]",
@@ -350,4 +350,4 @@ def _advice(event: Event, asked: _Asked) -> str:
         return "the event of the other side says why; `meshmsg keys allow` there lets a key in"
     if _NO_TLS in event.detail:
         reason = Reason.TLS_EXPECTED
-    return _TODO.get(reason, "")
+    return _ADVICE.get(reason, "")

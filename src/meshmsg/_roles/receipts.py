@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from meshmsg._binding.core import EAGAIN, lib
-from meshmsg._binding.errors import UndeliveredError
+from meshmsg._binding.errors import UndeliveredError, UsageError
 from meshmsg._socket.base import SocketBase
 
 Outcome = Literal["acked", "unknown", "expired", "attempts", "dropped"]
@@ -85,6 +85,4 @@ class ReceiptForm:
 def check_confirms(flags: int) -> None:
     """Refuse where nobody acknowledges."""
     if not flags & lib.MM_OPT_AT_LEAST_ONCE:
-        from meshmsg._binding.errors import UsageError
-
         raise UsageError('confirm=True is for a Push with delivery="at_least_once"')

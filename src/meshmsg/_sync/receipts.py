@@ -12,7 +12,7 @@ from meshmsg._binding.data import Data, buffer_of, pack_frames, size_of
 from meshmsg._binding.note import MessageOptions, note_of
 from meshmsg._roles.receipts import ReceiptForm, check_confirms
 from meshmsg._socket.signature import verb
-from meshmsg._sync.sending import send_body, send_packed, sending
+from meshmsg._sync.sending import send_one, sending
 from meshmsg._sync.socket import Socket
 
 if TYPE_CHECKING:
@@ -118,8 +118,5 @@ def send(
     """
     if confirm:
         return send_awaited(self, data, timeout, options)
-    if options:
-        send_packed(self, pack_frames([data]), timeout, options)
-    else:
-        send_body(self, data, timeout)
+    send_one(self, data, timeout, options)
     return None

@@ -102,6 +102,11 @@ def send(
         UsageError: An option is out of its range.
         ClosedError: The socket was closed.
     """
+    send_one(self, data, timeout, options)
+
+
+def send_one(self: Socket[Any], data: Data, timeout: float | None, options: MessageOptions) -> None:
+    """Send one message of one frame, and what goes with it."""
     if options:
         send_packed(self, pack_frames([data]), timeout, options)
     else:

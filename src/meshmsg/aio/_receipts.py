@@ -14,7 +14,7 @@ from meshmsg._binding.note import MessageOptions, note_of
 from meshmsg._roles.receipts import ReceiptForm, check_confirms
 from meshmsg._socket.signature import verb
 from meshmsg.aio._loop import DRAINED
-from meshmsg.aio._sending import send_on, send_packed, sending
+from meshmsg.aio._sending import send_one, sending
 from meshmsg.aio._socket import Socket
 from meshmsg.aio._turns import is_due, share
 
@@ -113,8 +113,5 @@ async def send(
     """
     if confirm:
         return await send_awaited(self, data, timeout, options)
-    if options:
-        await send_packed(self, pack_frames([data]), timeout, options)
-    else:
-        await send_on(self, data, timeout)
+    await send_one(self, data, timeout, options)
     return None

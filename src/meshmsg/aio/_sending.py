@@ -103,6 +103,13 @@ async def send(
     Raises:
         TimedOutError, WouldBlockError, TooLargeError, UsageError, ClosedError: As the sync one.
     """
+    await send_one(self, data, timeout, options)
+
+
+async def send_one(
+    self: Socket[Any], data: Data, timeout: float | None, options: MessageOptions
+) -> None:
+    """Send one message of one frame, and what goes with it."""
     if options:
         await send_packed(self, pack_frames([data]), timeout, options)
     else:

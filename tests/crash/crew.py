@@ -1,0 +1,59 @@
+"""What the tests of dying workers have in common: a Push that hands out numbers, and workers.
+
+Not here: what a worker does with a number (worker.py, booker.py).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import meshmsg as mm
+from tests.support.pairs import WAIT_S
+
+ROOT = Path(__file__).resolve().parents[2]
+UP = "tcp://127.0.0.1:0"
+ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "4"))
+SEED = int(os.environ.get("MESHMSG_CRASH_SEED", "1"))
+BURST_MAX = 40
+AFTER_MAX = 30
+QUEUE_MESSAGES = 100
+
+
+class CrewBase:
+    """A Push, and workers that come and die."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.stack = stack
+        self.push = stack.enter_context(
+            mm.Push(
+                bind=UP,
+                delivery="at_least_once",
+                send_queue_messages=QUEUE_MESSAGES,
+                heartbeat_interval=0.1,
+                heartbeat_timeout=1.0,
+            )
+        )
+        self.sent = 0
+
+    def start(self, module: str, *arguments: object) -> subprocess.Popen[bytes]:
+        """Start a worker; at the end of the test it is gone."""
+        command = [sys.executable, "-m", module, self.push.endpoint, *map(str, arguments)]
+        process = subprocess.Popen(command, cwd=ROOT)
+        self.stack.callback(process.wait)
+        self.stack.callback(process.kill)
+        return process
+
+    def send(self, count: int) -> None:
+        """Send the next numbers."""
+        numbers = range(self.sent, self.sent + count)
+        self.push.send_many([b"%d" % number for number in numbers], timeout=WAIT_S)
+        self.sent += count
+
+    def wait_until_acked(self) -> None:
+        """All that was sent is acknowledged."""
+        report = self.push.drain(timeout=WAIT_S * 3)
+        assert (report.unconfirmed, report.queued) == (0, 0)
