@@ -51,6 +51,7 @@ enum {
     MMI_READY_BYTES = 1024,                  /* a message that who is writable takes     */
     MMI_SEGMENT_BODY_MAX = 32 * 1024,           /* bytes: a larger message goes by reference */
     MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */
+    MMI_FEATURES_MAX = 63,                   /* bytes that are read of a peer's features     */
     MMI_META_SIZE_MAX = 16 * 1024,           /* bytes that go with a message: key, headers   */
     MMI_UNACKED_MAX = 65536,                 /* messages a peer has and did not acknowledge */
     MMI_REQUESTS_MAX = 65536,                /* requests in flight, a REQ socket         */
@@ -63,6 +64,7 @@ enum {
     MMI_SOCKETS_MAX = 65536,                 /* sockets a process                        */
     MMI_ENDED_MAX = 256,                     /* drops of closed sockets that nobody was told of yet,
                                                 an engine: more are summed up */
+    MMI_EVENT_REPEATS_MS = 10000,             /* until the next event of what repeats         */
     MMI_INPROC_RECONNECT_MS = 20,            /* inproc dialers look again this often     */
     MMI_ACCEPT_PAUSE_MS = 100,               /* after EMFILE                             */
     MMI_ACCEPTS_PER_STEP = 64,

@@ -12,6 +12,28 @@
 #include "base/limits.h"
 #include "base/segment.h"
 
+/* All of a message but its frames, and what owns them. */
+static inline void
+msg_init(mmi_msg *m, uint32_t count, mmi_frame *frames, size_t size)
+{
+    atomic_init(&m->refs, 1);
+    m->kind = MMI_MSG_ONE;
+    m->borrowed = m->alone = false;
+    m->count = 1;
+    m->frame_count = count;
+    m->envelope_count = m->owner_count = 0;
+    m->pipe_id = m->key = m->number = m->due_ns = 0;
+    m->origin = (mmi_origin){ .attempt = 0 };
+    m->priority = 0;
+    m->known = NULL;
+    m->meta = NULL;
+    m->size = size;
+    m->cost = 0;
+    m->frames = frames;
+    m->owners = NULL;
+    m->adopted = NULL;
+}
+
 /* A block for count frames, owner_count owners and body_size bytes; frames are left to the caller.
  * *body is where the bodies begin. */
 static mmi_msg *
@@ -27,23 +49,9 @@ msg_block(uint64_t count, uint64_t owner_count, size_t body_size, uint8_t **body
     if (m == NULL && (m = mmi_realloc(NULL, size)) == NULL) {
         return NULL;
     }
-    atomic_init(&m->refs, 1);
-    m->kind = MMI_MSG_ONE;
-    m->borrowed = m->alone = false;
-    m->count = 1;
-    m->cost = 0;
-    m->frame_count = (uint32_t)count;
-    m->envelope_count = 0;
+    msg_init(m, (uint32_t)count, (mmi_frame *)(m + 1), body_size);
     m->owner_count = (uint32_t)owner_count;
-    m->pipe_id = 0;
-    m->known = NULL;
-    m->key = m->number = 0;
-    m->origin = (mmi_origin){ .attempt = 0 };
-    m->meta = NULL;
-    m->size = body_size;
-    m->frames = (mmi_frame *)(m + 1);
     m->owners = owner_count == 0 ? NULL : (mmi_msg **)(m->frames + count);
-    m->adopted = NULL;
     *body = (uint8_t *)m + head;
     return m;
 }
@@ -249,21 +257,8 @@ mmi_msg_strip(mmi_msg *m, uint32_t count)
 void
 mmi_msg_borrow(mmi_msg *m, mmi_frame *frame, const uint8_t *body, size_t size)
 {
-    atomic_init(&m->refs, 1);
-    m->kind = MMI_MSG_ONE;
+    msg_init(m, 1, frame, size);
     m->borrowed = true;
-    m->alone = false;
-    m->count = m->frame_count = 1;
-    m->envelope_count = m->owner_count = 0;
-    m->pipe_id = m->key = m->number = 0;
-    m->origin.attempt = 0;
-    m->known = NULL;
-    m->meta = NULL;
-    m->size = size;
-    m->cost = 0;
-    m->frames = frame;
-    m->owners = NULL;
-    m->adopted = NULL;
     msg_frame_set(frame, body, size);
 }
 

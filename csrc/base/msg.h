@@ -49,6 +49,8 @@ typedef struct mm_msg {
     uint64_t number;           /* received and counted: on its connection, from 1; of a segment, that of
                                   the message at 0.  0: not counted */
     mmi_origin origin;
+    uint64_t due_ns;           /* handed out no sooner, by the clock of its engine; 0: at once */
+    uint8_t priority;          /* from 0 on: the highest first (queue/levels.h)         */
     mmi_meta *meta;            /* what goes with it, or NULL; of a segment NULL      */
     size_t size;               /* bytes of all frames                               */
     size_t cost;               /* of a segment: what a queue charges for it            */

@@ -1,7 +1,8 @@
 /*
- * text.c: the words for errors, reasons and roles, and the version.
- * Not here: sentences with addresses or limits in them; those are made where they are known.
- * Law: every value of mm_err, mm_reason and mm_role has a text of its own (a test compares).
+ * text.c: the words for errors and reasons, and the version.
+ * Not here: sentences with addresses or limits in them; those are made where they are known; names
+ * of roles (role/role.h).
+ * Law: every value of mm_err and mm_reason has a text of its own (a test compares).
  */
 #include "base/base.h"
 
@@ -38,6 +39,7 @@ static const char *const text_errors[] = {
     [-MM_EEXIST] = "a file that is no socket is there",
     [-MM_EROFS] = "the file system is read-only",
     [-MM_ENOSPC] = "no space left on the device",
+    [-MM_EFINISHED] = "all who send have sent their last message",
 };
 
 static const char *const text_reasons[MM_REASON_COUNT] = {
@@ -81,24 +83,9 @@ static const char *const text_reasons[MM_REASON_COUNT] = {
     [MM_REASON_TLS_ALERT] = "the peer ended TLS, and said why",
     [MM_REASON_TLS_EXPECTED] = "this endpoint speaks TLS, and the peer does not",
     [MM_REASON_PLAINTEXT] = "the peer speaks TLS, and this endpoint does not",
+    [MM_REASON_FEATURE] = "the peer cannot do what is required of it",
+    [MM_REASON_SPOOL] = "messages that the peer asked for are harmed in the spool",
     [MM_REASON_ALLOW_TIMEOUT] = "nobody said in time whether the peer may come in",
-};
-
-static const char *const text_roles[MM_ROLE_COUNT] = {
-    [MM_PUSH] = "PUSH",
-    [MM_PULL] = "PULL",
-    [MM_PUB] = "PUB",
-    [MM_SUB] = "SUB",
-    [MM_XPUB] = "XPUB",
-    [MM_XSUB] = "XSUB",
-    [MM_REQ] = "REQ",
-    [MM_REP] = "REP",
-    [MM_DEALER] = "DEALER",
-    [MM_ROUTER] = "ROUTER",
-    [MM_PAIR] = "PAIR",
-    [MM_SURVEYOR] = "SURVEYOR",
-    [MM_RESPONDENT] = "RESPONDENT",
-    [MM_BUS] = "BUS",
 };
 
 static const char *
@@ -123,12 +110,6 @@ const char *
 mm_reason_text(int reason)
 {
     return text_of(text_reasons, MMI_COUNT_OF(text_reasons), reason, "unknown reason");
-}
-
-const char *
-mm_role_name(int role)
-{
-    return text_of(text_roles, MMI_COUNT_OF(text_roles), role, "unknown role");
 }
 
 void

@@ -41,6 +41,19 @@ fake_materialize(fake_sock *s)
     }
 }
 
+static uint64_t
+fake_now_ns(const mmi_proto_host *host)
+{
+    return MMI_CONTAINER_OF(host, const fake_sock, host)->now_ns;
+}
+
+static void
+fake_due(mmi_proto_host *host, uint64_t at_ns)
+{
+    fake_sock *s = MMI_CONTAINER_OF(host, fake_sock, host);
+    s->due_ns = s->due_ns == 0 || at_ns < s->due_ns ? at_ns : s->due_ns;
+}
+
 fake_sock *
 fake_open(int role, uint32_t overflow, uint32_t queue_messages)
 {
@@ -53,7 +66,7 @@ fake_open_with(int role, uint32_t overflow, uint32_t queue_messages, uint32_t fl
     fake_sock *s = calloc(1, sizeof(*s));
     CHECK(s != NULL);
     s->ops = mmi_proto_find(role);
-    CHECK(s->ops != NULL && s->ops->role == role);
+    CHECK(s->ops != NULL && s->ops->is.number == role);
     s->random_seed = 12345;
     s->opts = (mm_socket_opts){ .send_queue_messages = queue_messages,
                                 .recv_queue_messages = queue_messages,
@@ -68,6 +81,9 @@ fake_open_with(int role, uint32_t overflow, uint32_t queue_messages, uint32_t fl
     s->host = (mmi_proto_host){ .stats = &s->stats,
                                 .opts = &s->opts,
                                 .random = fake_random,
+                                .now_ns = fake_now_ns,
+                                .wall_ns = fake_now_ns,
+                                .due = fake_due,
                                 .event = fake_event,
                                 .deferred = fake_deferred,
                                 .expired = mmi_drop_expired };
@@ -75,6 +91,18 @@ fake_open_with(int role, uint32_t overflow, uint32_t queue_messages, uint32_t fl
     CHECK(s->state != NULL);
     CHECK_INT(s->ops->init(s->state, &s->host), MM_OK);
     return s;
+}
+
+void
+fake_tick(fake_sock *s)
+{
+    CHECK(s->due_ns > 0 && s->ops->tick != NULL);
+    s->now_ns = s->due_ns;
+    s->due_ns = 0;
+    uint64_t next = s->ops->tick(s->state, s->now_ns);
+    if (next != UINT64_MAX) {
+        fake_due(&s->host, next);
+    }
 }
 
 void

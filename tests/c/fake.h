@@ -41,6 +41,7 @@ struct fake_sock {
     bool fail_subscription;            /* new peers cannot be told of topics    */
     const mmi_framing *framing;        /* of the wire of new peers              */
     bool segments;                        /* and what is sent to them is encoded   */
+    uint64_t now_ns, due_ns;           /* due: when the role wants its tick; 0: not */
     uint32_t slack;                    /* messages by which an outbox may be deferred */
     bool deferred;                         /* some may                              */
 };
@@ -48,6 +49,7 @@ struct fake_sock {
 /* A socket with queues of that many messages; its options may be changed before the first use. */
 fake_sock *fake_open(int role, uint32_t overflow, uint32_t queue_messages);
 fake_sock *fake_open_with(int role, uint32_t overflow, uint32_t queue_messages, uint32_t flags);
+void fake_tick(fake_sock *s);                               /* time goes on to when it wants that */
 void fake_close(fake_sock *s);                              /* cuts all peers, then fini */
 fake_pipe *fake_connect(fake_sock *s);                      /* NULL: refused, see add_rc */
 fake_pipe *fake_connect_as(fake_sock *s, const char *identity);

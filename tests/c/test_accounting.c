@@ -33,7 +33,7 @@ life_peer(life *l)
 static bool
 life_replies(const life *l)
 {
-    return l->s->ops->role == MM_REP || l->s->ops->role == MM_RESPONDENT;
+    return l->s->ops->is.number == MM_REP || l->s->ops->is.number == MM_RESPONDENT;
 }
 
 static mmi_msg *
@@ -53,7 +53,7 @@ life_connect(life *l)
     if (l->s->pipe_count >= PEERS_MAX) {
         return;
     }
-    if (l->s->ops->role == MM_ROUTER) {
+    if (l->s->ops->is.number == MM_ROUTER) {
         snprintf(name, sizeof(name), "%c%u", 'a' + (int)life_random(l, 3), life_random(l, 4));
     }
     fake_pipe *p = fake_connect_as(l->s, name);
@@ -70,7 +70,8 @@ life_copies(life *l, const mmi_msg *m)
     if (l->s->ops->reach != NULL) {
         return l->s->ops->reach(l->s->state, m->frames[0].data, m->frames[0].size);
     }
-    if (l->s->ops->role == MM_XSUB || l->s->ops->role == MM_SURVEYOR || l->s->ops->role == MM_BUS) {
+    if (l->s->ops->is.number == MM_XSUB || l->s->ops->is.number == MM_SURVEYOR ||
+        l->s->ops->is.number == MM_BUS) {
         return l->s->pipe_count == 0 ? 1 : l->s->pipe_count;
     }
     return 1;
@@ -83,9 +84,9 @@ life_send(life *l)
     if (s->ops->send == NULL) {
         return;
     }
-    mmi_msg *m = life_msg(l, s->ops->role == MM_ROUTER || life_replies(l));
+    mmi_msg *m = life_msg(l, s->ops->is.number == MM_ROUTER || life_replies(l));
     fake_pipe *to = life_peer(l);
-    if (to != NULL && (life_replies(l) || s->ops->role == MM_ROUTER)) {
+    if (to != NULL && (life_replies(l) || s->ops->is.number == MM_ROUTER)) {
         m->pipe_id = to->pipe.id;
     }
     uint64_t copies = life_copies(l, m);
@@ -138,7 +139,7 @@ life_recv(life *l)
         }
     } else if (l->s->ops->recv != NULL && l->s->ops->recv(l->s->state, &m) == MM_OK) {
         bool notice =
-            l->s->ops->role == MM_XPUB && m->frames[0].size > 0 && m->frames[0].data[0] <= 1;
+            l->s->ops->is.number == MM_XPUB && m->frames[0].size > 0 && m->frames[0].data[0] <= 1;
         l->out += !notice;
         mmi_msg_unref(m);
     }
@@ -205,7 +206,7 @@ life_check(const life *l, int step)
     uint64_t gone = l->out + fake_dropped(l->s) + fake_queued(l->s);
     if (l->in != gone) {
         fprintf(stderr, "%s, overflow %u, step %d: %" PRIu64 " in, %" PRIu64 " accounted for\n",
-                mm_role_name(l->s->ops->role), l->s->opts.overflow, step, l->in, gone);
+                mm_role_name(l->s->ops->is.number), l->s->opts.overflow, step, l->in, gone);
         exit(1);
     }
     for (uint32_t i = 0; i < l->s->pipe_count; i++) {

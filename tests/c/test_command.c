@@ -147,8 +147,30 @@ writes_of_delivery(uint8_t *out)
     CHECK(ack.limit == 1041 && ack.bits_size == 1 && ack.bits[0] == 2);
     CHECK(!mmi_ack_get(body, MMI_ACK_SIZE - 1, &ack));
     CHECK(!mmi_ack_get(body, (size_t)MMI_ACK_SIZE + MMI_ACK_BITMAP_MAX + 1, &ack));
-    const uint8_t number[] = { 0, 0, 0, 0, 0, 0, 0, 42 };
-    reads_back(out, mmi_command_put_nack(out, 42), MMI_COMMAND_NACK, number, sizeof number);
+}
+
+static void
+test_nack_and_extend_name_messages(void)
+{
+    uint8_t out[MMI_COMMAND_OVERHEAD];
+    const uint8_t back[] = { 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 42 };
+    const uint8_t *number = back + MMI_NACK_DELAY_SIZE;
+    reads_back(out, mmi_command_put_nack(out, 42, 258), MMI_COMMAND_NACK, back, sizeof back);
+    reads_back(out, mmi_command_put_extend(out, 42), MMI_COMMAND_EXTEND, number, MMI_NUMBER_SIZE);
+    mmi_numbers of;
+    CHECK(mmi_nack_get(back, sizeof back, &of) && of.delay_ms == 258 && of.count == 1);
+    CHECK(of.at == number);
+    CHECK(mmi_extend_get(number, MMI_NUMBER_SIZE, &of) && of.delay_ms == 0 && of.count == 1);
+    static const uint8_t many[MMI_NACK_DELAY_SIZE + MMI_NUMBER_SIZE * (MMI_NUMBERS_MAX + 1)];
+    const size_t most = (size_t)MMI_NUMBER_SIZE * MMI_NUMBERS_MAX;
+    for (size_t size = 0; size <= sizeof many; size++) {
+        bool whole = size > 0 && size <= most && size % MMI_NUMBER_SIZE == 0;
+        CHECK(mmi_extend_get(many, size, &of) == whole);
+        CHECK(!whole || of.count == size / MMI_NUMBER_SIZE);
+        size_t rest = size < MMI_NACK_DELAY_SIZE ? 0 : size - MMI_NACK_DELAY_SIZE;
+        whole = rest > 0 && rest <= most && rest % MMI_NUMBER_SIZE == 0;
+        CHECK(mmi_nack_get(many, size, &of) == whole);
+    }
 }
 
 static void
@@ -179,6 +201,7 @@ test_what_is_written_is_read_back(void)
     }
     reads_back(out, mmi_command_put_stop(out), MMI_COMMAND_STOP, "", 0);
     reads_back(out, mmi_command_put_stopped(out), MMI_COMMAND_STOPPED, "", 0);
+    reads_back(out, mmi_command_put_end(out), MMI_COMMAND_END, "", 0);
     writes_of_delivery(out);
     reads_back(out, mmi_command_put_error(out, ""), MMI_COMMAND_ERROR, "", 0);
     reads_back(out, mmi_command_put_error(out, "no"), MMI_COMMAND_ERROR, "no", 2);
@@ -259,6 +282,7 @@ main(void)
     RUN(test_a_head_is_two_octets_up_to_255_and_nine_beyond);
     RUN(test_heads_that_cannot_be_are_refused_at_their_first_octet);
     RUN(test_sealing_marks_frames_but_the_last_and_only_once);
+    RUN(test_nack_and_extend_name_messages);
     RUN(test_what_is_written_is_read_back);
     RUN(test_a_ping_says_its_time_to_live);
     RUN(test_commands_that_are_malformed_and_those_that_are_only_unknown);

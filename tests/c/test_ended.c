@@ -7,7 +7,7 @@
 #include "socket/ended.h"
 
 static mmi_engine engine;
-static const mmi_proto_ops ops = { .role = MM_PUSH };
+static const mmi_proto_ops ops = { .is = { .number = MM_PUSH } };
 
 static uint64_t
 clock_wall_ns(void *self)

@@ -8,7 +8,7 @@
 
 enum { FULL = MMI_SOCKET_EVENTS_MAX };
 
-static const uint64_t SECOND_NS = 1000000000;
+static const uint64_t SECOND_NS = 1000000000, MS_NS = 1000000;
 static mmi_engine engine;
 static uint64_t wall_ns;
 
@@ -182,6 +182,74 @@ test_no_memory_loses_events_and_never_makes_any_up(void)
     }
 }
 
+/* How often it happened, if it is told now. */
+static uint64_t
+repeats(mmi_socket *s, int reason, const char *address, const char *detail)
+{
+    uint64_t count = mmi_socket_event_repeats(s, reason, "tcp://a:1", address, detail);
+    if (count > 0) {
+        mmi_socket_event(s, MM_EVENT_HANDSHAKE_FAILED, reason, 0, count, "tcp://a:1", address,
+                         detail);
+    }
+    return count;
+}
+
+static void
+test_what_repeats_is_told_once_in_a_while_with_how_often(void)
+{
+    mmi_socket *s = open_socket();
+    char address[64];
+    for (int i = 0; i < 60; i++) {
+        snprintf(address, sizeof address, "tcp://10.0.0.1:%d", 4000 + i);
+        CHECK_INT(repeats(s, MM_REASON_FEATURE, address, "no"), i == 0);
+    }
+    engine.now_ns += MMI_EVENT_REPEATS_MS * MS_NS - 1;
+    CHECK_INT(repeats(s, MM_REASON_FEATURE, "tcp://10.0.0.1:9", "no"), 0);
+    engine.now_ns++;
+    CHECK_INT(repeats(s, MM_REASON_FEATURE, "tcp://10.0.0.1:9", "no"), 61);
+    CHECK_INT(repeats(s, MM_REASON_FEATURE, "tcp://10.0.0.1:8", "no"), 0);
+    engine.now_ns += MMI_EVENT_REPEATS_MS * MS_NS;
+    CHECK_INT(repeats(s, MM_REASON_FEATURE, "tcp://10.0.0.1:8", "no"), 2);
+    CHECK_INT(s->event_seq, 3);
+    close_socket(s);
+}
+
+static void
+test_what_differs_is_no_repetition(void)
+{
+    static const char *const addresses[] = { "tcp://10.0.0.1:1", "tcp://10.0.0.11:1",
+                                             "tcp://[::1]:1",    "tcp://[::1%lo]:1",
+                                             "ipc:///a",         "ipc:///a:b" };
+    mmi_socket *s = open_socket();
+    for (size_t i = 0; i < MMI_COUNT_OF(addresses); i++) {
+        CHECK_INT(repeats(s, MM_REASON_FEATURE, addresses[i], "no"), 1);
+    }
+    CHECK_INT(repeats(s, MM_REASON_FEATURE, addresses[0], "not that"), 1);
+    CHECK_INT(repeats(s, MM_REASON_ROLE_REFUSED, addresses[0], "no"), 1);
+    for (size_t i = 0; i < MMI_COUNT_OF(addresses); i++) {
+        CHECK_INT(repeats(s, MM_REASON_FEATURE, addresses[i], "no"), 0);
+    }
+    close_socket(s);
+}
+
+static void
+test_what_is_not_remembered_is_told_at_once(void)
+{
+    mmi_socket *s = open_socket();
+    char address[64];
+    for (int i = 0; i <= MMI_SOCKET_REPEATS_MAX; i++, engine.now_ns++) {
+        snprintf(address, sizeof address, "tcp://10.0.0.%d:1", i);
+        CHECK_INT(repeats(s, MM_REASON_FEATURE, address, "no"), 1);
+    }
+    CHECK_INT(repeats(s, MM_REASON_FEATURE, "tcp://10.0.0.1:1", "no"), 0);
+    CHECK_INT(repeats(s, MM_REASON_FEATURE, "tcp://10.0.0.0:1", "no"), 1);
+    for (uint64_t number = 0; number < FULL; number++) {   /* its event falls out */
+        happen(s, number);
+    }
+    CHECK_INT(repeats(s, MM_REASON_FEATURE, "tcp://10.0.0.0:1", "no"), 1);
+    close_socket(s);
+}
+
 static void
 test_long_texts_are_cut_and_missing_ones_are_empty(void)
 {
@@ -336,6 +404,9 @@ main(void)
     RUN(test_events_are_numbered_and_read_in_pieces_as_often_as_one_likes);
     RUN(test_the_oldest_fall_out_and_are_counted);
     RUN(test_no_memory_loses_events_and_never_makes_any_up);
+    RUN(test_what_repeats_is_told_once_in_a_while_with_how_often);
+    RUN(test_what_differs_is_no_repetition);
+    RUN(test_what_is_not_remembered_is_told_at_once);
     RUN(test_long_texts_are_cut_and_missing_ones_are_empty);
     RUN(test_the_first_drop_is_told_at_once_and_then_one_event_a_second);
     RUN(test_each_cause_of_drops_is_told_for_itself);

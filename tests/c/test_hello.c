@@ -4,6 +4,7 @@
  * Law: refused at the first octet that cannot be right, with a reason; no octet behind is used.
  */
 #include "check.h"
+#include "role/role.h"
 #include "wire/wire.h"
 #include "wire/zmtp/command.h"
 #include "wire/zmtp/frame.h"
@@ -21,6 +22,7 @@ hello_of(int role, const char *identity)
 {
     mmi_hello h;
     mmi_hello_config config = { .role = role,
+                                .roles = &mmi_roles_known,
                                 .identity = (const uint8_t *)identity,
                                 .identity_size = strlen(identity),
                                 .features = "1" };
@@ -153,17 +155,17 @@ test_roles_that_fit_and_all_others_are_refused_both_ways(void)
             bytes spoken = spoken_by(b, "");
             mmi_hello h = hello_of(a, "");
             size_t total;
-            CHECK_INT(mmi_roles_match(a, b), fit);
+            CHECK_INT(mmi_roles_fit(mmi_roles_known.of(a), mmi_roles_known.of(b)), fit);
             CHECK_INT(feed(&h, &spoken, 1000, &total), fit ? 1 : MM_EPROTO);
             CHECK_INT(h.reason, fit ? 0 : MM_REASON_SOCKET_TYPE);
             mmi_hello_fini(&h);
         }
     }
-    CHECK_INT(mmi_role_of_name((const uint8_t *)"PUSH", 4), MM_PUSH);
-    CHECK_INT(mmi_role_of_name((const uint8_t *)"PUSHX", 5), 0);
-    CHECK_INT(mmi_role_of_name((const uint8_t *)"PUS", 3), 0);
-    CHECK_INT(mmi_role_of_name((const uint8_t *)"push", 4), 0);
-    CHECK_INT(mmi_role_of_name((const uint8_t *)"", 0), 0);
+    CHECK_INT(mmi_roles_known.named((const uint8_t *)"PUSH", 4)->number, MM_PUSH);
+    CHECK(mmi_roles_known.named((const uint8_t *)"PUSHX", 5) == NULL);
+    CHECK(mmi_roles_known.named((const uint8_t *)"PUS", 3) == NULL);
+    CHECK(mmi_roles_known.named((const uint8_t *)"push", 4) == NULL);
+    CHECK(mmi_roles_known.named((const uint8_t *)"", 0) == NULL);
 }
 
 /* PUSH hears this behind a good greeting (or as it is): the reason, at every split; told: an ERROR
@@ -342,6 +344,25 @@ test_long_features_are_cut_and_unknown_types_refused(void)
     CHECK_INT(feed(&h, &b, 50, &total), 1);
     CHECK_INT(strlen(h.peer.features), sizeof h.peer.features - 1);
     mmi_hello_fini(&h);
+    /* 63 octets are read, and what is cut there is no word: "ack" of "acknowledges". */
+    for (size_t end = MMI_FEATURES_MAX - 4; end <= (size_t)MMI_FEATURES_MAX; end++) {
+        memset(value, 'f', sizeof value);
+        memcpy(value, "1 meta ", 7);
+        memcpy(value + end - 4, " ack", 4);
+        for (int whole = 0; whole < 2; whole++) {
+            value[end] = whole ? ' ' : 'n';
+            body.size = b.size = 0;
+            add_property(&body, "X-Meshmsg", value, sizeof value);
+            add_property(&body, "Socket-Type", "PULL", 4);
+            add(&b, peer.data, GREETING);
+            add_command(&b, "READY", body.data, body.size);
+            h = hello_of(MM_PUSH, "");
+            CHECK_INT(feed(&h, &b, 50, &total), 1);
+            CHECK(mmi_wire_knows(h.peer.features, "meta"));
+            CHECK(mmi_wire_knows(h.peer.features, "ack") == (whole == 1));
+            mmi_hello_fini(&h);
+        }
+    }
     const char *types[] = { "pull", "PULLX", "", "STREAM", "PU" };
     for (size_t i = 0; i < MMI_COUNT_OF(types); i++) {
         body.size = b.size = 0;
@@ -359,7 +380,7 @@ test_no_memory_at_any_point_is_said_and_leaks_nothing(void)
         bool through = false;
         for (int64_t n = 1; !through; n++) {
             mmi_hello h;
-            mmi_hello_config config = { .role = MM_PUSH };
+            mmi_hello_config config = { .role = MM_PUSH, .roles = &mmi_roles_known };
             size_t total, used;
             CHECK(n < 10);
             mm_test_alloc_fail(n);

@@ -5,6 +5,7 @@
  * (test_applicants.c).
  * Law: only the octets of the handshake are used; an error stays.
  */
+#include "role/role.h"
 #include "toy_mechanism.h"
 #include "wire/zmtp/hello.h"
 
@@ -34,6 +35,7 @@ server(const toy_config *config)
 {
     mmi_hello h;
     mmi_hello_config ours = { .role = MM_PULL,
+                              .roles = &mmi_roles_known,
                               .identity = (const uint8_t *)"",
                               .mechanism = &toyxor,
                               .mechanism_config = config,

@@ -37,7 +37,9 @@ settle(void)
     CHECK_INT(mm_recv(pull, batch, 1, 1 << 20, WAIT_MS, 0), 1);
     CHECK_INT(mm_batch_lease(batch, 0, &lease), 1);
     int before = atomic_load(&reads);
-    CHECK_INT((gives_back ? mm_nack : mm_ack)(pull, lease.peer, lease.number), 1);
+    CHECK_INT(gives_back ? mm_nack(pull, lease.peer, lease.number, 0)
+                         : mm_ack(pull, lease.peer, lease.number),
+              1);
     AWAIT(atomic_load(&reads) > before);
     for (int i = 0; i < LOOKS; i++) {   /* whoever read it has the lock in between */
         CHECK_INT(mm_socket_stats(push, &stats), MM_OK);

@@ -88,7 +88,7 @@ test_every_role_has_its_table(void)
 {
     for (int role = 1; role < MM_ROLE_COUNT; role++) {
         const mmi_proto_ops *ops = mmi_proto_find(role);
-        CHECK(ops != NULL && ops->role == role && ops->sock_size > 0 && ops->pipe_size > 0);
+        CHECK(ops != NULL && ops->is.number == role && ops->sock_size > 0 && ops->pipe_size > 0);
         CHECK(ops->init && ops->fini && ops->add && ops->rm && ops->in && ops->out && ops->ready);
         CHECK(ops->send != NULL || ops->recv != NULL);
         CHECK((ops->subscription != NULL) == (ops->reach != NULL));

@@ -208,7 +208,7 @@ check_event(const place *before, event event)
 static void
 each_place(void (*what)(const place *p))
 {
-    static const int states[] = { MMI_LINK_HELLO, MMI_LINK_ACTIVE, MMI_LINK_FINISHING,
+    static const int states[] = { MMI_LINK_HELLO, MMI_LINK_ACTIVE, MMI_LINK_PARTING,
                                   MMI_LINK_DEAD };
     for (int i = 0; i < 4 * 3 * 16 * THENS; i++) {
         place p = { .link_state = states[i % 4],

@@ -1,6 +1,7 @@
 /*
- * fuzz_delivery.c: libFuzzer harness of what a peer may say of messages that are acknowledged: ACK
- * and NACK in any order, between writes, beside a table that says what became of each number.
+ * fuzz_delivery.c: libFuzzer harness of what a peer may say of messages that are acknowledged: ACK,
+ * NACK and EXTEND in any order, between writes and while time goes on, beside a table that says
+ * what became of each number.
  *
  * The input is a list of steps: an octet says which, those behind it are its own.
  * Not here: the commands' frames (fuzz_reader.c).
@@ -17,6 +18,7 @@ enum {
     FUZZ_SEGMENT = 4096, /* octets                                    */
     FUZZ_RUN = 7,        /* messages of a segment, at most            */
     FUZZ_ACK = 40,       /* octets of an ACK that is drawn, at most   */
+    FUZZ_TIMEOUT = 100,  /* ns that a peer has for a message          */
     FUZZ_STEPS = 8
 };
 
@@ -26,6 +28,7 @@ typedef struct fuzz {
     mmi_ring outbox;
     mmi_unacked *u;
     bool done[FUZZ_NUMBERS + 1];
+    uint64_t now, since[FUZZ_NUMBERS + 1];   /* since: written, or extended last */
     uint64_t told, limit;
 } fuzz;
 
@@ -83,6 +86,9 @@ fuzz_write(fuzz *f, uint32_t count)
         count == 1 ? mmi_msg_copy((const uint8_t *)&next, sizeof next) : fuzz_segment(next, count);
     MMI_ASSERT(m != NULL);
     mmi_unacked_wrote(f->u, m);
+    for (uint64_t i = next; i < next + count; i++) {
+        f->since[i] = f->now;
+    }
 }
 
 /* What the table says of an ACK. */
@@ -164,6 +170,45 @@ fuzz_nack(fuzz *f, uint64_t number)
     }
 }
 
+/* As link/ack.c does: of what was written and is not done. */
+static void
+fuzz_extend(fuzz *f)
+{
+    uint8_t octets[MMI_NUMBER_SIZE * 3];
+    mmi_numbers numbers;
+    size_t size = fuzz_octet(f) % (sizeof octets + 1);
+    for (size_t i = 0; i < size; i++) {
+        bool low = i % MMI_NUMBER_SIZE == MMI_NUMBER_SIZE - 1;
+        octets[i] = (uint8_t)(low ? fuzz_octet(f) : 0);
+    }
+    if (!mmi_extend_get(octets, size, &numbers)) {
+        MMI_ASSERT(size == 0 || size % MMI_NUMBER_SIZE != 0);
+        return;
+    }
+    for (uint32_t i = 0; i < numbers.count; i++) {
+        uint64_t number = numbers.at[i * MMI_NUMBER_SIZE + MMI_NUMBER_SIZE - 1];
+        if (number > 0 && number <= f->u->written && !f->done[number]) {
+            int rc = mmi_overdue_extend(f->u->overdue, &f->u->acked, number, f->now);
+            MMI_ASSERT(rc == MM_OK);
+            f->since[number] = f->now;
+        }
+    }
+}
+
+/* Time goes on, and what a peer has had for too long is taken back, and never early. */
+static void
+fuzz_look(fuzz *f)
+{
+    f->now += fuzz_octet(f) % (2 * FUZZ_TIMEOUT);
+    mmi_overdue_look(f->u->overdue, f->u->written, f->now);
+    uint64_t number;
+    while ((number = mmi_overdue_take(f->u->overdue, &f->u->acked, f->now)) != 0) {
+        MMI_ASSERT(number <= f->u->written && !f->done[number]);
+        MMI_ASSERT(f->now - f->since[number] >= FUZZ_TIMEOUT);
+        fuzz_nack(f, number);
+    }
+}
+
 static void
 fuzz_step(fuzz *f)
 {
@@ -180,6 +225,8 @@ fuzz_step(fuzz *f)
         }
         fuzz_ack(f, octets, size);
         break;
+    case 5: fuzz_extend(f); break;
+    case 6: fuzz_look(f); break;
     default: fuzz_likely(f); break;
     }
     fuzz_check(f);
@@ -211,6 +258,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mmi_ring_init(&f.outbox, FUZZ_QUEUE, SIZE_MAX);
     f.u = mmi_unacked_new(&f.outbox, NULL, 1);
     MMI_ASSERT(f.u != NULL);
+    f.u->overdue = mmi_overdue_new(FUZZ_TIMEOUT);
+    MMI_ASSERT(f.u->overdue != NULL);
     while (f.size > 0) {
         fuzz_step(&f);
     }

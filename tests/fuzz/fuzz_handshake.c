@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "role/role.h"
 #include "wire/handshake.h"
 #include "wire/parser.h"
 
@@ -113,7 +114,9 @@ fuzz_run(const uint8_t *data, size_t size, size_t piece, int role, int wire)
 {
     fuzz_side s = { .segments = piece >= size };
     const mmi_wire *const wires[] = { NULL, &mmi_wire_zmtp, &mmi_wire_sp };
-    const mmi_handshake_config config = { .role = role, .features = "1", .wire = wires[wire] };
+    const mmi_handshake_config config = {
+        .role = role, .roles = &mmi_roles_known, .features = "1", .wire = wires[wire]
+    };
     if (mmi_handshake_init(&s.handshake, &config) != MM_OK) {
         return s.end;   /* dialing over SP as a role that has none */
     }

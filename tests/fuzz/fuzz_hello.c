@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "role/role.h"
 #include "wire/zmtp/hello.h"
 
 typedef struct fuzz_end {
@@ -17,9 +18,11 @@ static fuzz_end
 fuzz_run(const uint8_t *data, size_t size, size_t piece, int role)
 {
     mmi_hello h;
-    mmi_hello_config config = {
-        .role = role, .identity = (const uint8_t *)"me", .identity_size = 2, .features = "1"
-    };
+    mmi_hello_config config = { .role = role,
+                                .roles = &mmi_roles_known,
+                                .identity = (const uint8_t *)"me",
+                                .identity_size = 2,
+                                .features = "1" };
     fuzz_end end = { 0 };
     if (mmi_hello_init(&h, &config) != MM_OK) {
         return end;

@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# Fuzzes the frame reader, the handshake, SP, a connection of either, CURVE, PLAIN, TLS, acknowledged messages, and what goes with a
-# message.
+# Fuzzes the frame reader, the handshake, SP, a connection of either, CURVE, PLAIN, TLS, acknowledged messages, what goes
+# with a message, the files of a spool, and its cursors.
 # Usage: tests/fuzz/run.sh FOLDER; FUZZ_SECONDS each.
 # With clang and its fuzzer runtime it searches; without, it replays the corpus under the sanitizers.
 set -euo pipefail
 folder=$1
 cd "$(dirname "$0")/../.."
 mkdir -p "$folder"
-sources="$(find csrc/base csrc/crypto csrc/wire -name '*.c') csrc/plat/posix/library.c csrc/queue/unacked.c csrc/queue/receipts.c"
+# Of a spool what needs no thread.
+threads="shared*.c sweep.c nowait.c watches.c view.c"
+sources="$(find csrc/base csrc/crypto csrc/wire csrc/queue csrc/role -name '*.c')"
+sources="$sources $(set -f; find csrc/spool -name '*.c' $(printf '! -name %s ' $threads))"
+sources="$sources csrc/plat/posix/library.c csrc/plat/file.c"
 flags="-std=c11 -D_GNU_SOURCE -g -O1 -Icsrc/include -Icsrc -fno-sanitize-recover=all"
 libraries="-pthread -ldl"
-for name in reader hello sp handshake curve plain tls delivery meta; do
+for name in reader hello sp handshake curve plain tls delivery meta spool cursor; do
     if command -v clang >/dev/null && clang $flags -fsanitize=fuzzer,address,undefined $sources \
         "tests/fuzz/fuzz_$name.c" $libraries -o "$folder/fuzz_$name" 2>/dev/null; then
         mkdir -p "$folder/corpus_$name"

@@ -6,6 +6,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from tests.fuzz.cursor_seeds import CURSOR
+from tests.fuzz.spool_seeds import SPOOL
 from tests.fuzz.tls_seeds import TLS
 from tests.support import refcodec as ref
 from tests.support import refcurve as curve
@@ -25,6 +27,7 @@ READER = {
     "survey": ref.survey(0x80000001, b"who?"),
     "refusal": ref.refusal(0x80000001, b"busy"),
     "stop": ref.command(b"STOP") + ref.command(b"STOPPED", b"data"),
+    "end": ref.message(b"last") + ref.command(b"END") + ref.command(b"END", b"data"),
     "between": ref.frame(b"a", 1) + ref.ping(1) + ref.frame(b"b"),
     "huge": b"\x02" + b"\xff" * 8,
 }
@@ -172,6 +175,12 @@ def main() -> None:
     for name, (kind, data) in TLS.items():
         (CORPUS / "tls").mkdir(parents=True, exist_ok=True)
         (CORPUS / "tls" / name).write_bytes(bytes([6, kind]) + data)
+    for name, (kind, data) in SPOOL.items():
+        (CORPUS / "spool").mkdir(parents=True, exist_ok=True)
+        (CORPUS / "spool" / name).write_bytes(bytes([kind]) + data)
+    for name, data in CURSOR.items():
+        (CORPUS / "cursor").mkdir(parents=True, exist_ok=True)
+        (CORPUS / "cursor" / name).write_bytes(data)
     for name, data in DELIVERY.items():
         (CORPUS / "delivery").mkdir(parents=True, exist_ok=True)
         (CORPUS / "delivery" / name).write_bytes(data)

@@ -25,8 +25,8 @@ enum { POSIX_FILES = 2048 };   /* descriptors that are made room for, 8 octets e
 
 static const char posix_domain;   /* its address: descriptors are the whole process's */
 
-static void
-posix_random(void *self, void *buf, size_t size)
+void
+mmi_posix_random(void *self, void *buf, size_t size)
 {
     (void)self;
     uint8_t *at = buf;
@@ -175,7 +175,7 @@ static const mmi_plat posix_plat = {
     .domain = &posix_domain,
     .now_ns = mmi_posix_clock,
     .wall_ns = mmi_posix_wall_clock,
-    .random = posix_random,
+    .random = mmi_posix_random,
     .resolve = mmi_posix_resolve,
     .resolve_take = mmi_posix_resolve_take,
     .resolve_forget = mmi_posix_resolve_forget,

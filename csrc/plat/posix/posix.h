@@ -62,6 +62,7 @@ int mmi_posix_poll(struct pollfd *fds, nfds_t count, uint64_t deadline_ns);
 uint64_t mmi_posix_now_ns(void);
 uint64_t mmi_posix_clock(void *self);                 /* the functions of mmi_plat */
 uint64_t mmi_posix_wall_clock(void *self);
+void mmi_posix_random(void *self, void *buf, size_t size);
 
 /* thread.c */
 int mmi_posix_detach(void *(*run)(void *arg), void *arg); /* a thread of its own, signals blocked */

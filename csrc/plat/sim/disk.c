@@ -161,6 +161,7 @@ disk_read(void *self, int file, uint64_t at, void *buf, size_t size)
         return rc;
     }
     int error = disk_enter(d, MMI_DISK_READ, file, DISK_WANT_FILE, &h);
+    error = error == 0 && mmi_disk_data_bad(h->node, at, size) ? EIO : error;
     int64_t n =
         error != 0 ? mmi_file_error(error) : (int64_t)mmi_disk_data_read(h->node, at, buf, size);
     return mmi_disk_end(d, MMI_DISK_READ, n);
@@ -433,6 +434,13 @@ mmi_disk_rot(mmi_disk *d, int file, uint64_t at)
 {
     disk_handle *h = mmi_disk_handle_find(d, file);
     return h != NULL && mmi_disk_data_rot(d, h->node, at) ? MM_OK : MM_EINVAL;
+}
+
+int
+mmi_disk_spoil(mmi_disk *d, int file, uint64_t at)
+{
+    disk_handle *h = mmi_disk_handle_find(d, file);
+    return h != NULL && mmi_disk_data_spoil(h->node, at) ? MM_OK : MM_EINVAL;
 }
 
 void

@@ -70,6 +70,9 @@ void mmi_disk_kill(mmi_disk *d);
 /* A bit of the sector that holds this octet turns, in the cache and on the platter.  MM_EINVAL: it
  * was never written. */
 int mmi_disk_rot(mmi_disk *d, int file, uint64_t at);
+/* The sector that holds this octet cannot be read, EIO, until some of it is written again.  MM_EINVAL: it was never
+ * written. */
+int mmi_disk_spoil(mmi_disk *d, int file, uint64_t at);
 void mmi_disk_inspect(const mmi_disk *d, mmi_disk_state *out);
 
 #endif

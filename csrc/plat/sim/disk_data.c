@@ -136,6 +136,7 @@ data_touch_range(mmi_disk *d, disk_page *page, size_t at, size_t end)
         if (!data_touch(page, (int)s)) {
             return false;
         }
+        page->bad &= (uint8_t)~(1u << s);
     }
     return true;
 }
@@ -419,4 +420,28 @@ mmi_disk_data_rot(mmi_disk *d, disk_node *n, uint64_t at)
         data_rot(d, page, (int)(at % DISK_PAGE / MMI_FILE_SECTOR));
     }
     return page != NULL;
+}
+
+bool
+mmi_disk_data_spoil(disk_node *n, uint64_t at)
+{
+    disk_page *page = mmi_map_find(&n->pages, at / DISK_PAGE);
+    if (page != NULL) {
+        n->spoiled = true;
+        page->bad |= (uint8_t)(1u << at % DISK_PAGE / MMI_FILE_SECTOR);
+    }
+    return page != NULL;
+}
+
+bool
+mmi_disk_data_bad(const disk_node *n, uint64_t at, size_t size)
+{
+    bool bad = false;
+    uint64_t end = at + size < n->size ? at + size : n->size;
+    uint64_t first = n->spoiled ? at / MMI_FILE_SECTOR : UINT64_MAX / MMI_FILE_SECTOR;
+    for (uint64_t sector = first; sector * MMI_FILE_SECTOR < end; sector++) {
+        const disk_page *page = mmi_map_find(&n->pages, sector / DISK_SECTORS);
+        bad = bad || (page != NULL && (page->bad >> sector % DISK_SECTORS & 1) != 0);
+    }
+    return bad;
 }

@@ -22,6 +22,7 @@ enum {
 typedef struct disk_page {
     uint64_t index;           /* of the file's pages */
     uint8_t dirty, differs;   /* a bit for each sector */
+    uint8_t bad;              /* likewise: it cannot be read until it is written again */
     bool paid;                /* counted in the disk's used; not: reserved, or behind the end */
     uint8_t *kept;            /* NULL: as seen */
     uint8_t seen[DISK_PAGE];
@@ -37,6 +38,7 @@ typedef struct disk_node {
     uint64_t size, kept_size; /* octets */
     uint64_t reserved, kept_reserved; /* pages from the first */
     bool size_dirty;
+    bool spoiled;             /* a page has, or had, a sector that is bad */
     int locked_by;            /* the handle; 0: none */
 } disk_node;
 
@@ -111,6 +113,8 @@ void mmi_disk_data_sync_failed(mmi_disk *d, disk_node *n);
 void mmi_disk_data_crash(mmi_disk *d, disk_node *n, const disk_mood *mood);
 void mmi_disk_data_unpay(mmi_disk *d, disk_node *n);   /* its room is free again */
 bool mmi_disk_data_rot(mmi_disk *d, disk_node *n, uint64_t at);   /* false: never written */
+bool mmi_disk_data_spoil(disk_node *n, uint64_t at);              /* likewise */
+bool mmi_disk_data_bad(const disk_node *n, uint64_t at, size_t size);   /* some of it cannot be read */
 void mmi_disk_data_fini(disk_node *n);
 
 /* disk_names.c: nodes, what they are called, and who has them open. */

@@ -1,0 +1,159 @@
+/*
+ * log.h: a spool: messages that are numbered from 1 on, kept in segment files of one folder, and read again.
+ *
+ * A message is put: it gets its number, and waits in memory.  What waits is written as one batch: taken, written to the
+ * file and synced without a lock, and noted.  While that goes on more is put, and is the next batch.
+ *
+ *   put ... put   take   write (no lock: the disk may take long)   wrote   take ...
+ *
+ * Not here: threads, locks and waiting (spool/shared.h), reading (spool/reader.h), cursors (spool/cursor.h).
+ * Law: one call at a time, but `write`, which touches only what `take` gave it.  Numbers are dense, and never given
+ * twice to what may have been seen.  durable_seq goes up only behind a sync that said OK.  After a write or a sync that
+ * did not, nothing is written any more: what is on the disk nobody knows until it is opened again.
+ */
+#ifndef MMI_SPOOL_LOG_H
+#define MMI_SPOOL_LOG_H
+
+#include "spool/recover.h"
+#include "spool/slots.h"
+
+enum {
+    MMI_SPOOL_FILE_DEFAULT = 64 * 1024 * 1024,   /* octets of a segment file */
+    MMI_SPOOL_FILE_MIN = 64 * 1024,              /* octets */
+    MMI_SPOOL_BATCH_DEFAULT = 4 * 1024 * 1024,   /* octets that wait, and are written at once */
+    MMI_SPOOL_BATCHES_A_FILE = 4,                /* at least, of the largest */
+    MMI_SPOOL_FILES_A_LIMIT = 4,                 /* about as many share max_messages, so that some can go */
+    MMI_SPOOL_RESERVE = 1024 * 1024,             /* octets of room for an opening on a full disk, at most */
+    MMI_SPOOL_OWNER = 127,                       /* octets */
+    MMI_SPOOL_NOTE_US = 1000000                  /* microseconds between writes of its state, while it changes */
+};
+
+typedef enum mmi_spool_level { MMI_SPOOL_BUFFERED, MMI_SPOOL_OS, MMI_SPOOL_DISK } mmi_spool_level;
+
+typedef struct mmi_spool_opts {
+    mmi_spool_level level;       /* what it takes to be read, and done for who waits */
+    uint64_t file_bytes;         /* 0: the default */
+    uint32_t batch_bytes;        /* likewise */
+    uint64_t max_bytes, max_messages;   /* 0: no limit */
+    bool gaps;                   /* what is harmed is left out and told of; else it is not opened */
+    bool remote;                 /* also on a file system of another machine */
+    uint64_t known_seq;          /* up to there readers know that all was durable */
+    const char *owner;           /* who opens it, for whoever finds it open; NULL: nobody says */
+    void *arg;
+    uint64_t (*now_us)(void *arg);      /* wall clock */
+    void (*random)(void *arg, void *buf, size_t size);
+} mmi_spool_opts;
+
+/* What was found as it was opened. */
+typedef struct mmi_spool_report {
+    bool made, unclean;          /* it is new; it was not closed in order */
+    uint64_t torn_bytes;         /* that were behind the last batch, and are in quarantine */
+    uint64_t lost_first, lost_last;   /* numbers that were durable and are gone; 0: none */
+    uint64_t harmed_at;          /* then: where, in the file of base_seq harmed_file */
+    uint64_t harmed_file;
+    uint64_t copied;             /* messages that were not proved to be durable, and are now */
+    char owner[MMI_SPOOL_OWNER + 1];   /* with MM_EAGAIN: who has it, as it says */
+} mmi_spool_report;
+
+/* What waits, or is written. */
+typedef struct mmi_spool_pending {
+    uint8_t *body;
+    uint32_t size, cap, count;
+    uint64_t first_seq;
+} mmi_spool_pending;
+
+typedef struct mmi_spool {
+    mmi_spool_opts opts;
+    mmi_spool_place place;
+    int lock, quarantine;
+    mmi_slots state;
+    uint8_t uuid[MMI_SPOOL_UUID];
+    uint32_t epoch;
+    uint64_t *bases;             /* base_seq of each file, ascending; the last one is written to */
+    uint64_t *ends;              /* octets of each file but the last */
+    uint32_t file_count, file_cap;
+    uint64_t sealed_bytes;       /* of all but the last */
+    mmi_spool_file file;         /* the last */
+    int spare;                   /* with room for a whole file; < 0: none */
+    mmi_spool_pending pending, writing;
+    uint64_t last_seq, written_seq, durable_seq;
+    uint64_t time_us;            /* of the last batch: time never goes back */
+    uint64_t start_seq;          /* what is below it went, or is to go */
+    uint64_t noted_seq, noted_us;   /* what its state says, and since when */
+    uint64_t then_end;           /* where the last file ends when what is being written is */
+    bool cramped;                /* the last file has no room of its own: nothing more goes into it */
+    bool busy;                   /* between take and wrote */
+    bool wants_spare, no_spare;  /* put needs one; there was no room for it */
+    bool wants_roll;             /* the last file is to have nothing more, so that it can go */
+    bool full;                   /* the last that was put found no room */
+    bool reserved;               /* there is room for an opening on a full disk */
+    bool failed;
+} mmi_spool;
+
+/* Opens the spool in that folder, or makes one.  MM_EAGAIN: somebody else has it; MMI_SPOOL_HARMED: harmed, see the
+ * report; MM_ENOTSUP: of a later version, or on another machine's file system; MM_EINVAL: options; or the disk's. */
+int mmi_spool_open(mmi_spool *s, const mmi_files *files, int dir, const mmi_spool_opts *opts, mmi_spool_report *report);
+/* Says that it was closed in order, if nothing failed and nothing waits; closes all. */
+int mmi_spool_close(mmi_spool *s);
+/* Closes its files and writes nothing: after a fork, in the child; it is found as after a crash of the process. */
+void mmi_spool_abandon(mmi_spool *s);
+
+/* MM_OK: it is *seq.  MM_EMSGSIZE: over what a batch may have; MM_EAGAIN: what waits is to be written first; MM_ENOSPC:
+ * its limits, or no room on the disk; MM_EIO: it failed; MM_ENOMEM. */
+int mmi_spool_put(mmi_spool *s, const mmi_spool_record *r, uint64_t *seq);
+
+/* What is to be done on the disk. */
+typedef struct mmi_spool_job {
+    mmi_spool_batch batch;
+    bool rolls;                  /* into a new file, whose head this is; also without a batch */
+    mmi_spool_head head;
+    bool syncs;
+    bool notes;                  /* its state is to be written, with durable_seq as it is behind the sync */
+    bool spares;                 /* a spare is to be made */
+    int used;                    /* the spare that the new file is made of */
+    int spare, spare_rc;         /* the one that was made; < 0: none */
+    bool reserves;               /* the reserve is to be made, before a spare; behind `write`: it is there */
+    mmi_spool_file file;         /* the last file; behind `write` as it is then */
+    uint64_t durable_seq;        /* behind `write` */
+    int rc;
+} mmi_spool_job;
+
+/* false: there is nothing to do.  syncs: also what was written before; else as its level says. */
+bool mmi_spool_take(mmi_spool *s, bool syncs, mmi_spool_job *job);
+void mmi_spool_write(mmi_spool *s, mmi_spool_job *job);
+/* MM_OK: up to written_seq it is in the file, up to durable_seq on the disk.  MM_EIO: it failed. */
+int mmi_spool_wrote(mmi_spool *s, mmi_spool_job *job);
+
+/* spool/state.c: reads its state, or makes it; *known: there was one.  Its state, on the disk: all up to that number is
+ * durable. */
+int mmi_spool_state_open(mmi_spool *s, bool *known);
+int mmi_spool_note(mmi_spool *s, uint64_t durable_seq);
+/* Likewise, of the state of a spool that somebody may have open, without a change.  false: it says nothing. */
+bool mmi_spool_state_look(const mmi_spool_place *place, uint8_t uuid[MMI_SPOOL_UUID], uint32_t *epoch,
+                          uint64_t *durable_seq);
+
+/* Up to which number readers may see. */
+uint64_t mmi_spool_visible(const mmi_spool *s);
+uint64_t mmi_spool_first(const mmi_spool *s);   /* the first that is still there, or the next */
+uint64_t mmi_spool_bytes(const mmi_spool *s);   /* of its files, and what waits */
+/* spool/trim.c: files go that have nothing above that number, at most so many: how many went.  In steps, for who lets
+ * others go on meanwhile: how many there are; `busy` is set while they are removed, which needs no lock; and they are
+ * forgotten. */
+uint32_t mmi_spool_trim(mmi_spool *s, uint64_t seq, uint32_t most);
+uint32_t mmi_spool_trim_plan(const mmi_spool *s, uint64_t seq, uint32_t most);
+uint32_t mmi_spool_trim_run(mmi_spool *s, uint32_t files);   /* how many of them went */
+void mmi_spool_trim_done(mmi_spool *s, uint32_t files);
+/* Whether messages up to that number are worth a new file, so that the last one can go: it has nothing above, and it
+ * is a part of a whole file, or of max_messages, or there is no room.  true: a job begins one when there is a spare,
+ * unless wants_roll was reset, as there is no room for it. */
+bool mmi_spool_roll(mmi_spool *s, uint64_t seq);
+/* spool/reserve.c: makes the reserve, if it is not there; durable once the folder is synced.  MM_ENOSPC: there is none
+ * now.  Gives its room back; false: it was not there. */
+extern const char mmi_spool_reserve_name[];
+int mmi_spool_reserve_make(const mmi_spool *s);
+bool mmi_spool_reserve_give(const mmi_spool *s);
+/* Room to know of so many files more.  MM_ENOMEM. */
+int mmi_spool_files_reserve(mmi_spool *s, uint32_t more) MMI_WARN_UNUSED;
+void mmi_spool_invariants(const mmi_spool *s);
+
+#endif

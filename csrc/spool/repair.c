@@ -1,0 +1,327 @@
+/*
+ * spool/repair.c: see spool/repair.h.
+ */
+#include "spool/repair.h"
+
+#include <string.h>
+
+#include "spool/quarantine.h"
+
+enum {
+    REPAIR_LOOK = 64 * 1024, /* octets that are read at once */
+    REPAIR_HARMED = 1        /* why a gap is there */
+};
+
+/* A spare for a new file; on a full disk one without room of its own, and what it takes to mend the
+ * spool is there: so it can be read, and trimmed. */
+static int
+repair_room(mmi_spool *s, int *spare)
+{
+    int rc = mmi_spool_spare(&s->place, s->opts.file_bytes, spare);
+    s->cramped = rc == MM_ENOSPC;
+    if (s->cramped) {
+        (void)mmi_spool_reserve_give(s); /* without one there may be room all the same */
+        rc = mmi_spool_spare(&s->place, 0, spare);
+    }
+    return rc;
+}
+
+/* A new file of that base, begun in the spare. */
+static int
+repair_begin(mmi_spool *s, uint64_t base, int spare, mmi_spool_file *out)
+{
+    mmi_spool_head head = { .base_seq = base,
+                            .epoch = s->epoch,
+                            .made_us = s->opts.now_us(s->opts.arg) };
+    memcpy(head.uuid, s->uuid, sizeof head.uuid);
+    s->opts.random(s->opts.arg, &head.salt, sizeof head.salt);
+    int rc = mmi_spool_file_begin(&s->place, out, spare, &head);
+    if (rc != MM_OK) {
+        mmi_spool_file_close(&s->place, out);
+    }
+    return rc;
+}
+
+/* It is the last file from now on. */
+static void
+repair_use(mmi_spool *s, const mmi_spool_file *f, uint64_t next_seq, uint64_t time_us)
+{
+    s->file = *f;
+    s->then_end = f->end;
+    s->last_seq = s->written_seq = s->durable_seq = next_seq - 1;
+    s->time_us = time_us;
+}
+
+/* What is no batch is kept; on a disk that is nearly full the reserve makes room for it. */
+static int
+repair_keep(mmi_spool *s, const mmi_spool_file *f, uint64_t at, uint64_t end)
+{
+    int rc = mmi_spool_quarantine(&s->place, s->quarantine, f, at, end);
+    if (rc == MM_ENOSPC && mmi_spool_reserve_give(s)) {
+        rc = mmi_spool_quarantine(&s->place, s->quarantine, f, at, end);
+    }
+    return rc;
+}
+
+/* What is copied, and where to. */
+typedef struct repair_copy {
+    mmi_spool *s;
+    mmi_spool_scan scan;
+    mmi_spool_file to;
+    uint64_t next_seq, time_us, messages;
+} repair_copy;
+
+static int
+repair_put(repair_copy *c, mmi_spool_batch *batch, const uint8_t *body)
+{
+    batch->durable_seq = c->to.head.base_seq - 1;
+    return mmi_spool_file_write(&c->s->place, &c->to, batch, body, batch->body_size, 0);
+}
+
+static int
+repair_gap(repair_copy *c, uint64_t last)
+{
+    uint8_t body[MMI_SPOOL_GAP_BODY];
+    const mmi_spool_gap gap = { .last_seq = last, .why = REPAIR_HARMED };
+    mmi_spool_batch batch = { .epoch = c->s->epoch,
+                              .type = MMI_SPOOL_GAP,
+                              .first_seq = c->next_seq,
+                              .time_us = c->time_us,
+                              .body_size = sizeof body };
+    if (last < c->next_seq) {
+        return MM_OK;
+    }
+    mmi_spool_gap_put(body, &gap);
+    c->next_seq = last + 1;
+    return repair_put(c, &batch, body);
+}
+
+/* The sound batches from the one that the scan is of, to where they end. */
+static int
+repair_run(repair_copy *c, const mmi_spool_file *from)
+{
+    int rc;
+    do {
+        mmi_spool_batch batch = c->scan.batch;
+        c->next_seq = c->scan.next_seq;
+        c->time_us = batch.time_us > c->time_us ? batch.time_us : c->time_us;
+        c->messages += batch.count;
+        rc = batch.type == MMI_SPOOL_CLOSE ? MM_OK : repair_put(c, &batch, c->scan.body);
+    } while (rc == MM_OK && (rc = mmi_spool_scan_next(&c->s->place, from, &c->scan)) == 1);
+    return rc;
+}
+
+/* What is harmed is left out, and what is sound behind it goes on: as often as that is so. */
+static int
+repair_over(repair_copy *c, const mmi_spool_file *from, const mmi_spool_found *found)
+{
+    uint64_t at = found->end;
+    int rc = MM_OK;
+    while (rc == MM_OK && c->next_seq <= found->told_seq) {
+        rc = mmi_spool_scan_find(&c->s->place, from, &c->scan, at);
+        if (rc == 0) {
+            return repair_gap(c, found->told_seq);
+        }
+        at = c->scan.at + mmi_spool_batch_size(c->scan.batch.body_size);
+        if (rc == 1 && c->scan.batch.first_seq >= c->next_seq) {
+            rc = repair_gap(c, c->scan.batch.first_seq - 1);
+            rc = rc == MM_OK ? repair_run(c, from) : rc;
+            at = c->scan.at + mmi_spool_batch_size(c->scan.batch.body_size);
+        } else if (rc == 1) {
+            rc = MM_OK;
+        }
+    }
+    return rc;
+}
+
+/* Into a new file goes what was not proved, and, of what is harmed, what is sound behind it. */
+static int
+repair_rewrite(mmi_spool *s, mmi_spool_file *from, const mmi_spool_found *found,
+               mmi_spool_report *report)
+{
+    repair_copy c = { .s = s, .to = { .file = -1 }, .time_us = found->time_us };
+    const mmi_spool_place *p = &s->place;
+    bool unproved = found->proved_end<found->end, some = found->used> found->end;
+    int spare = -1, one = 0, rc = repair_room(s, &spare);
+    rc = rc == MM_OK && some ? repair_keep(s, from, found->end, found->used) : rc;
+    if (rc == MM_OK && unproved) {
+        one = mmi_spool_scan_at(p, from, &c.scan, found->proved_end);
+        rc = one < 0 ? one : one == 0 ? MM_EIO : MM_OK; /* it was there a moment ago */
+    }
+    c.next_seq = one == 1 ? c.scan.batch.first_seq : found->next_seq;
+    if (rc == MM_OK) {
+        rc = repair_begin(s, c.next_seq, spare, &c.to);
+    } else if (spare >= 0) {
+        p->files->close(p->files->self, spare);
+    }
+    rc = rc == MM_OK && one == 1 ? repair_run(&c, from) : rc;
+    if (rc == MM_OK && c.next_seq != found->next_seq) {
+        rc = MM_EIO; /* likewise */
+    }
+    rc = rc == MM_OK && found->harmed ? repair_over(&c, from, found) : rc;
+    rc = rc == MM_OK ? mmi_spool_files_reserve(s, 1) : rc;
+    rc = rc == MM_OK ? mmi_spool_file_name(p, &c.to) : rc;
+    mmi_spool_scan_end(&c.scan);
+    if (rc != MM_OK) {
+        mmi_spool_file_close(p, &c.to);
+        return rc;
+    }
+    if (c.to.head.base_seq != from->head.base_seq) {
+        s->ends[s->file_count - 1] = found->end;
+        s->sealed_bytes += found->end;
+        s->bases[s->file_count++] = c.to.head.base_seq;
+    }
+    report->copied = c.messages;
+    repair_use(s, &c.to, c.next_seq, c.time_us);
+    return MM_OK;
+}
+
+static int
+repair_first(mmi_spool *s, mmi_spool_report *report)
+{
+    mmi_spool_file f = { .file = -1 };
+    uint64_t base = s->opts.known_seq + 1;
+    report->made = base == 1 && report->lost_first == 0;
+    if (base > 1 && s->file_count == 0 && report->lost_first == 0) {
+        report->lost_first = 1;
+        report->lost_last = base - 1;
+    }
+    if (report->lost_first > 0 && !s->opts.gaps) {
+        return MMI_SPOOL_HARMED;
+    }
+    int spare, rc = mmi_spool_files_reserve(s, 1);
+    rc = rc == MM_OK ? repair_room(s, &spare) : rc;
+    rc = rc == MM_OK ? repair_begin(s, base, spare, &f) : rc;
+    rc = rc == MM_OK ? mmi_spool_file_name(&s->place, &f) : rc;
+    if (rc != MM_OK) {
+        mmi_spool_file_close(&s->place, &f);
+        return rc;
+    }
+    s->bases[s->file_count++] = base;
+    repair_use(s, &f, base, 0);
+    return MM_OK;
+}
+
+/* The last file, whose head is sound. */
+static int
+repair_last(mmi_spool *s, mmi_spool_file *f, mmi_spool_report *report)
+{
+    mmi_spool_found found;
+    s->epoch = f->head.epoch > s->epoch ? f->head.epoch : s->epoch;
+    int rc = mmi_spool_look(&s->place, f, s->opts.known_seq, &found);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    report->unclean = !found.closed;
+    s->epoch = found.epoch > s->epoch ? found.epoch : s->epoch;
+    report->torn_bytes = found.used - found.end;
+    if (found.harmed && found.lost_last >= found.next_seq) {
+        report->lost_first = found.next_seq;
+        report->lost_last = found.lost_last;
+        report->harmed_at = found.end;
+        report->harmed_file = f->head.base_seq;
+        if (!s->opts.gaps) {
+            return MMI_SPOOL_HARMED;
+        }
+    }
+    /* A file in which nothing is proved may have a name that is not durable, though a sync of
+     * the folder says OK now, if one failed before: it is made again. */
+    bool named = found.closed || found.proved_end > MMI_SPOOL_FILE_HEAD;
+    bool fits = found.end <= s->opts.file_bytes;
+    if (!found.harmed && found.used == found.end && found.proved_end == found.end && fits &&
+        named) {
+        /* A CLOSE whose sync failed reads, and may be gone: the next batch goes in its place. */
+        f->end = f->zeroed = found.closed ? found.end - mmi_spool_batch_size(0) : found.end;
+        f->chain = found.closed ? found.close_chain : found.chain;
+        repair_use(s, f, found.next_seq, found.time_us);
+        return MM_OK;
+    }
+    rc = repair_rewrite(s, f, &found, report);
+    mmi_spool_file_close(&s->place, f);
+    return rc;
+}
+
+/* Of a file whose head is harmed: up to which number it may have had messages, as heads of batches
+ * say that nothing can be checked by.  Those numbers are not given again. */
+static int
+repair_guess(mmi_spool *s, uint64_t base)
+{
+    const mmi_files *x = s->place.files;
+    const uint64_t most = base + MMI_FILE_SIZE_MAX; /* a message takes more than an octet */
+    char name[MMI_SPOOL_NAME];
+    uint8_t *look = mmi_alloc(REPAIR_LOOK);
+    int file;
+    mmi_spool_name(base, name);
+    int rc = look == NULL ? MM_ENOMEM : x->open(x->self, s->place.dir, name, 0, &file);
+    if (rc != MM_OK) {
+        mmi_free(look);
+        return rc;
+    }
+    uint64_t last = base, at = 0;
+    int64_t got;
+    while ((got = mmi_spool_read_over(&s->place, file, at, look, REPAIR_LOOK)) >=
+           MMI_SPOOL_BATCH_HEAD) {
+        for (int64_t i = 0; i + MMI_SPOOL_BATCH_HEAD <= got; i += MMI_SPOOL_ALIGN) {
+            uint64_t first, behind;
+            mmi_spool_batch_guess(look + i, &first, &behind);
+            bool head = mmi_spool_batch_begins(look + i) && first >= base && behind < most;
+            last = head && behind > last ? behind : last;
+        }
+        at += (uint64_t)got - (got < REPAIR_LOOK ? 0 : MMI_SPOOL_BATCH_HEAD);
+        if (got < REPAIR_LOOK) {
+            break;
+        }
+    }
+    x->close(x->self, file);
+    mmi_free(look);
+    s->opts.known_seq = last - 1 > s->opts.known_seq ? last - 1 : s->opts.known_seq;
+    return got < 0 ? (int)got : MM_OK;
+}
+
+int
+mmi_spool_mend(mmi_spool *s, bool known, mmi_spool_report *report)
+{
+    const mmi_files *x = s->place.files;
+    mmi_spool_file f;
+    if (s->file_count == 0) {
+        return repair_first(s, report);
+    }
+    uint64_t base = s->bases[s->file_count - 1];
+    int rc = mmi_spool_file_open(&s->place, base, true, &f);
+    if (rc == MM_EIO && mmi_spool_file_open(&s->place, base, true, &f) == MM_OK) {
+        mmi_spool_file_close(&s->place, &f);
+        return rc; /* a disk that fails now and then is no harm */
+    }
+    if (rc == MM_OK && known && memcmp(f.head.uuid, s->uuid, sizeof s->uuid) != 0) {
+        mmi_spool_file_close(&s->place, &f);
+        rc = MM_EPROTO; /* another spool's */
+    }
+    if (rc == MM_OK) {
+        memcpy(s->uuid, f.head.uuid, sizeof s->uuid); /* if the state is lost */
+        rc = repair_last(s, &f, report);
+        if (rc != MM_OK) {
+            mmi_spool_file_close(&s->place, &f);
+        }
+        return rc;
+    }
+    if (rc != MM_EPROTO && rc != MM_EIO) {
+        return rc;
+    }
+    /* Its head is harmed, and so nothing in it can be told from what is not. */
+    report->unclean = true;
+    report->lost_first = report->harmed_file = base;
+    rc = repair_guess(s, base);
+    report->lost_last = s->opts.known_seq;
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (!s->opts.gaps) {
+        return MMI_SPOOL_HARMED;
+    }
+    char name[MMI_SPOOL_NAME];
+    mmi_spool_name(base, name);
+    rc = x->rename(x->self, s->place.dir, name, s->quarantine, name);
+    rc = rc == MM_OK ? x->sync_folder(x->self, s->quarantine) : rc;
+    s->file_count--;
+    return rc == MM_OK ? repair_first(s, report) : rc;
+}

@@ -1,0 +1,206 @@
+/*
+ * spool/rows.c: see spool/rows.h.
+ */
+#include "spool/rows.h"
+
+#include <string.h>
+
+#include "base/meta.h"
+
+enum {
+    ROWS_FIRST = 256,        /* rows that there is room for at first */
+    ROWS_TEXT_FIRST = 4096,  /* octets of a column, likewise */
+    ROWS_ITEM_HEAD = 3       /* octets in front of an item (base/meta.h) */
+};
+static const uint64_t ROWS_TEXT_MAX = INT32_MAX;
+
+mmi_spool_rows *
+mmi_spool_rows_new(void)
+{
+    mmi_spool_rows *rows = mmi_alloc(sizeof *rows);
+    if (rows != NULL) {
+        *rows = (mmi_spool_rows){ .count = 0 };
+        atomic_init(&rows->refs, 1);
+    }
+    return rows;
+}
+
+void
+mmi_spool_rows_unref(mmi_spool_rows *rows)
+{
+    if (atomic_fetch_sub_explicit(&rows->refs, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    mmi_spool_texts *const texts[] = { &rows->data, &rows->key, &rows->meta, &rows->names,
+                                       &rows->values };
+    for (size_t i = 0; i < MMI_COUNT_OF(texts); i++) {
+        mmi_free(texts[i]->data);
+        mmi_free(texts[i]->offset);
+    }
+    void *const columns[] = { rows->seq, rows->time_us, rows->epoch, rows->key_valid,
+                              rows->headers };
+    for (size_t i = 0; i < MMI_COUNT_OF(columns); i++) {
+        mmi_free(columns[i]);
+    }
+    mmi_free(rows);
+}
+
+/* Room for so many elements of that size, for a pointer to some; false: no memory. */
+static bool
+rows_grow(void *pointer, size_t count, size_t size)
+{
+    void *old;
+    memcpy(&old, pointer, sizeof old);
+    void *grown = mmi_realloc(old, count * size);
+    if (grown != NULL) {
+        memcpy(pointer, &grown, sizeof grown);
+    }
+    return grown != NULL;
+}
+
+/* One element more of a column of octets; room is made, and it is written by the next. */
+static bool
+rows_text_room(mmi_spool_texts *t, uint64_t size)
+{
+    if (t->count + 1 >= t->offset_cap) {
+        uint32_t cap = t->offset_cap > 0 ? t->offset_cap * 2 : ROWS_FIRST;
+        if (!rows_grow(&t->offset, cap, sizeof *t->offset)) {
+            return false;
+        }
+        t->offset_cap = cap;
+        t->offset[0] = 0;
+    }
+    uint64_t need = t->size + size, cap = t->cap > 0 ? t->cap : ROWS_TEXT_FIRST;
+    if (need > ROWS_TEXT_MAX) {
+        return false;
+    }
+    while (cap < need) {
+        cap *= 2;
+    }
+    if (cap != t->cap && !rows_grow(&t->data, cap, 1)) {
+        return false;
+    }
+    t->cap = cap;
+    return true;
+}
+
+static void
+rows_text_put(mmi_spool_texts *t, const uint8_t *data, uint64_t size)
+{
+    if (size > 0) {
+        memcpy(t->data + t->size, data, size);
+    }
+    t->size += size;
+    t->offset[++t->count] = (int32_t)t->size;
+}
+
+/* Room for one row more, of that size; nothing is changed but room. */
+static bool
+rows_room(mmi_spool_rows *rows, const mmi_spool_record *r)
+{
+    if (rows->count + 1 >= rows->cap) {
+        uint32_t cap = rows->cap > 0 ? rows->cap * 2 : ROWS_FIRST;
+        bool all = rows_grow(&rows->seq, cap, sizeof *rows->seq) &&
+                   rows_grow(&rows->time_us, cap, sizeof *rows->time_us) &&
+                   rows_grow(&rows->epoch, cap, sizeof *rows->epoch) &&
+                   rows_grow(&rows->headers, cap, sizeof *rows->headers) &&
+                   rows_grow(&rows->key_valid, cap / 8, 1);
+        if (!all) {
+            return false;
+        }
+        rows->cap = cap;
+        rows->headers[0] = 0;
+    }
+    return rows_text_room(&rows->data, r->size) && rows_text_room(&rows->meta, r->meta_size) &&
+           rows_text_room(&rows->key, r->meta_size);
+}
+
+/* A header: the size of its name, the name, the value (base/meta.h). */
+static bool
+rows_header(mmi_spool_rows *rows, const uint8_t *item, uint32_t size)
+{
+    uint32_t name = item[0], value = size - 1 - name;
+    if (!rows_text_room(&rows->names, name) || !rows_text_room(&rows->values, value)) {
+        return false;
+    }
+    rows_text_put(&rows->names, item + 1, name);
+    rows_text_put(&rows->values, item + 1 + name, value);
+    return true;
+}
+
+/* Its key and headers, of a meta that was checked. */
+static bool
+rows_meta(mmi_spool_rows *rows, const mmi_spool_record *r)
+{
+    const uint8_t *key = NULL;
+    uint32_t key_size = 0;
+    for (uint32_t at = 0; at + ROWS_ITEM_HEAD <= r->meta_size;) {
+        const uint8_t *item = r->meta + at + ROWS_ITEM_HEAD;
+        uint32_t id = r->meta[at], size = (uint32_t)r->meta[at + 1] << 8 | r->meta[at + 2];
+        if (id == MMI_META_KEY) {
+            key = item;
+            key_size = size;
+        } else if ((id == MMI_META_TEXT || id == MMI_META_OCTETS) &&
+                   !rows_header(rows, item, size)) {
+            return false;
+        }
+        at += ROWS_ITEM_HEAD + size;
+    }
+    uint8_t bit = (uint8_t)(1 << rows->count % 8), *valid = &rows->key_valid[rows->count / 8];
+    *valid = (uint8_t)(rows->count % 8 == 0 ? 0 : *valid);
+    *valid = (uint8_t)(key != NULL ? *valid | bit : *valid);
+    rows->keyless += key == NULL;
+    rows_text_put(&rows->key, key, key_size);
+    return true;
+}
+
+static int
+rows_put(mmi_spool_rows *rows, const mmi_spool_reader *reader, const mmi_spool_record *r,
+         uint64_t seq)
+{
+    const uint32_t names = rows->names.count, i = rows->count;
+    const uint64_t names_size = rows->names.size, values_size = rows->values.size;
+    if (!rows_room(rows, r) || !rows_meta(rows, r)) {
+        rows->names.count = rows->values.count = names;
+        rows->names.size = names_size;
+        rows->values.size = values_size;
+        return MM_ENOMEM;
+    }
+    rows->seq[i] = (int64_t)seq;
+    rows->time_us[i] = (int64_t)reader->scan.batch.time_us;
+    rows->epoch[i] = reader->scan.batch.epoch;
+    rows_text_put(&rows->meta, r->meta, r->meta_size);
+    rows_text_put(&rows->data, r->data, r->size);
+    rows->headers[i + 1] = (int32_t)rows->names.count;
+    rows->bytes += r->size + r->meta_size;
+    rows->count++;
+    return MM_OK;
+}
+
+int
+mmi_spool_rows_take(mmi_spool_rows *rows, mmi_spool_reader *reader, uint32_t most,
+                    uint64_t max_bytes)
+{
+    max_bytes = max_bytes < MMI_SPOOL_ROWS_BYTES_MAX ? max_bytes : MMI_SPOOL_ROWS_BYTES_MAX;
+    for (;;) {
+        if (rows->count >= most) {
+            return 0;
+        }
+        mmi_spool_record record;
+        uint64_t seq;
+        const uint8_t *at = reader->at;
+        const uint64_t left = reader->left, next_seq = reader->next_seq;
+        int rc = mmi_spool_reader_next(reader, &record, &seq);
+        if (rc != 1) {
+            return rc == 0 ? 1 : rc;
+        }
+        bool over = rows->count > 0 && rows->bytes + record.size + record.meta_size > max_bytes;
+        rc = over ? 0 : rows_put(rows, reader, &record, seq);
+        if (over || rc != MM_OK) {
+            reader->at = at;
+            reader->left = left;
+            reader->next_seq = next_seq;
+            return over ? 0 : rc;
+        }
+    }
+}

@@ -1,0 +1,56 @@
+/*
+ * rows.h: messages of a spool as a table of columns, as Arrow lays it out.
+ *
+ *   seq, time, epoch: int64, microseconds since 1970 in UTC, int64; key: binary, null for none;
+ *   headers: a list of (key: string, value: binary); data: binary
+ *
+ * All of them may be null, as the interface says it, and none is unsigned: so a table is taken by Spark as it is.
+ * Not here: which messages (spool/reader.h).
+ * Law: counted by reference: its owner, and each array that was made of it.  What is taken is copied once; octets of
+ * all rows stay within what 32 bits with a sign can count.
+ */
+#ifndef MMI_SPOOL_ROWS_H
+#define MMI_SPOOL_ROWS_H
+
+#include <stdatomic.h>
+
+#include "batch/arrow.h"
+#include "spool/reader.h"
+
+#define MMI_SPOOL_ROWS_BYTES_MAX (UINT64_C(1) << 30)   /* octets of data and what goes with it; and a message */
+enum {
+    MMI_SPOOL_ROWS_MAX = 16 * 1024 * 1024,             /* messages */
+    MMI_SPOOL_ROWS_FIELDS = 10,                        /* of the schema, with those of headers and the table itself */
+    MMI_SPOOL_ROWS_BUFFERS = 3
+};
+
+/* A column of octets: those of each row end to end, and where each begins. */
+typedef struct mmi_spool_texts {
+    uint8_t *data;
+    uint64_t size, cap;
+    int32_t *offset;             /* one more than rows */
+    uint32_t count, offset_cap;
+} mmi_spool_texts;
+
+typedef struct mmi_spool_rows {
+    atomic_uint refs;
+    uint32_t count, cap, keyless;
+    uint64_t bytes;              /* of data, and what goes with it */
+    int64_t *seq, *time_us, *epoch;
+    uint8_t *key_valid;          /* a bit for each row */
+    mmi_spool_texts data, key, meta, names, values;
+    int32_t *headers;            /* where those of each row begin, among names and values; one more than rows */
+    const void *buffers[MMI_SPOOL_ROWS_FIELDS][MMI_SPOOL_ROWS_BUFFERS];   /* as spool/rows_arrow.c has them */
+} mmi_spool_rows;
+
+mmi_spool_rows *mmi_spool_rows_new(void);                        /* NULL: no memory */
+void mmi_spool_rows_unref(mmi_spool_rows *rows);
+/* Takes records of the reader's batch.  1: it has no more; 0: there are so many, or the next one would be over;
+ * MM_ENOMEM, MM_EPROTO: as mmi_spool_reader_next.  What is not taken the reader still has. */
+int mmi_spool_rows_take(mmi_spool_rows *rows, mmi_spool_reader *reader, uint32_t most, uint64_t max_bytes);
+
+/* spool/rows_arrow.c: the type of such a table, and the table.  MM_ENOMEM. */
+int mmi_spool_rows_schema(mmi_arrow_schema *out);
+int mmi_spool_rows_export(mmi_spool_rows *rows, mmi_arrow_array *out);
+
+#endif

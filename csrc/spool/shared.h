@@ -1,0 +1,117 @@
+/*
+ * shared.h: a spool that threads share: they put into it, and one of them at a time writes for all.
+ *
+ * Who waits until its messages are durable writes them itself, with those of all who came before it; whoever comes
+ * meanwhile waits for that, and the first of them writes next.  So a lone caller meets no other thread, and many share
+ * each sync.  A thread of the spool's own writes what nobody waits for, and syncs now and then at the level "os".
+ *
+ * Not here: what is written (spool/log.h).
+ * Law: all calls but close from any thread; close is the last one.  The lock is never held while the disk works.
+ */
+#ifndef MMI_SPOOL_SHARED_H
+#define MMI_SPOOL_SHARED_H
+
+#include "plat/thread.h"
+#include "spool/keep.h"
+#include "spool/reader.h"
+
+enum { MMI_SPOOL_PATH_MAX = 4095 };      /* octets */
+
+typedef enum mmi_spool_overflow {
+    MMI_SPOOL_ERROR,                     /* MM_ENOSPC */
+    MMI_SPOOL_BLOCK,                     /* waits for room */
+    MMI_SPOOL_DROP_OLDEST,               /* its oldest files go */
+    MMI_SPOOL_DROP_NEWEST                /* what is put is not kept */
+} mmi_spool_overflow;
+
+typedef struct mmi_spool_counts {
+    uint64_t appended, dropped_oldest, dropped_newest, syncs, sync_ns, sync_max_ns;
+    uint64_t expired_messages, expired_files;   /* that were too old */
+    uint64_t acked_messages, acked_files;       /* that all were done with for whom they were kept */
+} mmi_spool_counts;
+
+typedef struct mmi_spool_watch mmi_spool_watch;   /* spool/nowait.h */
+
+typedef struct mmi_spool_shared {
+    pthread_mutex_t lock;
+    pthread_cond_t work, done;           /* somebody is to write; something was written, or changed */
+    mmi_spool spool;
+    mmi_spool_overflow overflow;
+    uint64_t sync_every_ns;              /* of the level "os" */
+    uint64_t synced_ns;                  /* when it was last */
+    mmi_spool_counts counts;
+    mmi_spool_watch *watches;            /* who is rung when something was written */
+    void *thread;
+    uint64_t wakes;                      /* of who watches */
+    bool fed;                            /* a socket has its messages */
+    bool stop;
+    bool idle;                           /* the thread waits, and there is nothing to sync */
+    bool notes;                          /* it waits until the state is to be written, if nothing else comes */
+    int dir;
+    mmi_files files;
+    mmi_spool_keep keep;
+    struct mmi_spool_cursor *cursors;    /* that are open (spool/shared_cursors.h) */
+    char (*acked_by)[MMI_CURSOR_NAME_MAX + 1];   /* files go once these are done with them */
+    uint32_t acked_by_count;
+    bool sweep_wanted;                   /* something changed that files may go for */
+    bool room_wanted;                    /* what is done is saved as soon as a file can go for it */
+    bool dropping;                       /* files are removed, without the lock */
+    bool cut;                            /* a cursor is to be saved once more is durable */
+    uint64_t swept_ns;                   /* when it was looked at last, and how many files there were then */
+    uint32_t swept_files;
+} mmi_spool_shared;
+
+typedef struct mmi_spool_shared_opts {
+    mmi_spool_opts spool;                /* without its clocks and randomness */
+    mmi_spool_overflow overflow;
+    uint64_t sync_every_ns;
+    uint64_t max_age_us;                 /* of messages, by the file; 0: no limit */
+    const char *const *acked_by;         /* cursors: files that all of them are done with go */
+    uint32_t acked_by_count;             /* 0: none go for that */
+} mmi_spool_shared_opts;
+
+/* The folder is there; its name is made durable.  As mmi_spool_open, or MM_ENOENT, MM_ENOTDIR, MM_ENAMETOOLONG. */
+int mmi_spool_shared_open(mmi_spool_shared *h, const char *path, const mmi_spool_shared_opts *opts,
+                          mmi_spool_report *report);
+/* Writes what waits, and closes; MM_EIO: it had failed, or did. */
+int mmi_spool_shared_close(mmi_spool_shared *h);
+void mmi_spool_shared_abandon(mmi_spool_shared *h);      /* in the child of a fork: nothing is written */
+
+/* How long a call waits; slice_ns: it returns MM_EINTR after that.  in_a_row, of a put: it ends before numbers of
+ * others would come between, and behind what it dropped. */
+typedef struct mmi_spool_wait {
+    uint64_t deadline_ns, slice_ns;
+    bool in_a_row;
+} mmi_spool_wait;
+
+/* What a call did: `done` were taken from the front, put or dropped; the numbers of the first and the last that was
+ * put; 0: of none. */
+typedef struct mmi_spool_did {
+    size_t done;
+    uint64_t first, last;
+} mmi_spool_did;
+
+/* Puts as many as it can, in their order.  MM_OK: all; else why it stopped: as mmi_spool_put, MM_ETIMEDOUT, MM_EINTR.
+ * waits: until all that it put is kept as the level says. */
+int mmi_spool_shared_put(mmi_spool_shared *h, const mmi_spool_record *records, size_t count, bool waits,
+                         const mmi_spool_wait *wait, mmi_spool_did *did);
+/* Until all up to that number is kept so.  level: DISK, or OS. */
+int mmi_spool_shared_wait(mmi_spool_shared *h, uint64_t seq, mmi_spool_level level, const mmi_spool_wait *wait);
+uint32_t mmi_spool_shared_trim(mmi_spool_shared *h, uint64_t seq);   /* but for what is leased: how many files went */
+/* With the lock, which is given up meanwhile: this thread writes what waits, for all.  false: there is nothing, or
+ * another one does. */
+bool mmi_spool_shared_lead(mmi_spool_shared *h, bool syncs);
+/* Likewise: the same as trim, of so many files at most; leased: only what is not. */
+uint32_t mmi_spool_shared_drop(mmi_spool_shared *h, uint64_t seq, uint32_t most, bool leased);
+void mmi_spool_shared_locate(mmi_spool_shared *h, uint64_t seq, mmi_spool_where *out);
+/* The same for a thread that has more to look at: also until somebody wakes it, since there were so many wakes
+ * (MM_EAGAIN). */
+int mmi_spool_shared_watch(mmi_spool_shared *h, uint64_t seq, uint64_t wakes, const mmi_spool_wait *wait);
+uint64_t mmi_spool_shared_wakes(mmi_spool_shared *h);
+void mmi_spool_shared_wake(mmi_spool_shared *h);
+/* spool/watches.c: rings those whose time it is; under the lock. */
+void mmi_spool_watches_tell(mmi_spool_shared *h);
+/* Until something above that number can be read. */
+int mmi_spool_shared_follow(mmi_spool_shared *h, uint64_t seq, const mmi_spool_wait *wait);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * shared_cursors.h: the cursors of a spool that threads share; leases; and what its own thread does for both: it saves
+ * what is done, and removes what nobody needs any more.
+ *
+ * Two who open a cursor of one name have the same.  Its own thread saves each that changed about once a second; so does
+ * its last close, and whoever asks.  What is removed is what is saved: so a crash never finds that a cursor is behind
+ * what is there.
+ *
+ * Not here: the set of numbers and its file (spool/cursor.h), what may go (spool/keep.h).
+ * Law: all calls from any thread, while the spool is open; a cursor is used until its own close.  The spool's lock is
+ * never held while the disk works.  A cursor that could not be saved is done for: it says MM_EIO until all who have it
+ * closed it.
+ */
+#ifndef MMI_SPOOL_SHARED_CURSORS_H
+#define MMI_SPOOL_SHARED_CURSORS_H
+
+#include "spool/shared.h"
+
+#define MMI_SPOOL_SAVE_NS UINT64_C(1000000000)    /* between saves of a cursor that changes */
+#define MMI_SPOOL_SAVE_FIRST_NS UINT64_C(100000000)   /* from its opening to the first of them */
+#define MMI_SPOOL_SWEEP_NS UINT64_C(1000000000)   /* between looks at the age of files */
+
+typedef struct mmi_spool_cursor {
+    struct mmi_spool_cursor *next;       /* of the spool; each call here holds its lock */
+    char name[MMI_CURSOR_NAME_MAX + 1];
+    mmi_cursor cursor;
+    uint32_t users;                      /* who opened it, and did not close it */
+    bool kept;                           /* the spool itself waits for it: until_acked_by */
+    bool moving;                         /* one thread opens, closes or removes it; others wait for that */
+    bool saving;                         /* one thread writes its file, without the lock */
+    int failed;                          /* MM_OK, or why a save failed */
+    uint64_t saved_ns;                   /* when it was last */
+    uint64_t told;                       /* of those that it missed: they were told of */
+} mmi_spool_cursor;
+
+/* Where one begins that is new: a number, or one of these. */
+#define MMI_SPOOL_EARLIEST UINT64_C(0)
+#define MMI_SPOOL_LATEST UINT64_MAX
+
+/* As mmi_cursor_open; one that is made begins at `start`, and that is on the disk.  MM_ENOENT: there is none, and none
+ * is made; or, of one that is made, what it would begin with was removed; MM_EINVAL: the name, or a start beyond what
+ * comes next. */
+int mmi_spool_shared_cursor_open(mmi_spool_shared *h, const char *name, bool create, uint64_t start,
+                                 mmi_spool_cursor **out) MMI_WARN_UNUSED;
+/* The last one to close it saves it: MM_EIO, MM_ENOSPC: that failed, now or before. */
+int mmi_spool_shared_cursor_close(mmi_spool_shared *h, mmi_spool_cursor *c);
+/* As mmi_cursor_done.  MM_EINVAL: also of numbers that no reader has seen yet; MM_EIO: it could not be saved. */
+int mmi_spool_shared_cursor_done(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t first, uint64_t last)
+    MMI_WARN_UNUSED;
+uint64_t mmi_spool_shared_cursor_next(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from);
+/* One user of it takes its messages in their order, and says what becomes of those: they do not count as missed if they
+ * are removed meanwhile.  MM_OK; MM_EAGAIN: it is done; MM_ENOENT: it was removed. */
+int mmi_spool_shared_cursor_take(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t seq) MMI_WARN_UNUSED;
+void mmi_spool_shared_cursor_untake(mmi_spool_shared *h, mmi_spool_cursor *c);   /* that user is gone */
+/* Where that user goes on that has come to `from`. */
+typedef struct mmi_spool_passed {
+    uint64_t next;                       /* the first that is not done */
+    uint64_t first;                      /* of the spool: what is below was removed */
+    uint64_t missed;                     /* of those, how many were not taken and not done, since it was asked last */
+} mmi_spool_passed;
+void mmi_spool_shared_cursor_pass(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from, mmi_spool_passed *out);
+/* The first one that is done, from there on; UINT64_MAX: there is none. */
+uint64_t mmi_spool_shared_cursor_next_done(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from);
+/* Files wait for this one, too, from now on.  If nobody said what goes by itself, what it is done with does.
+ * MM_ENOMEM. */
+int mmi_spool_shared_cursor_await(mmi_spool_shared *h, mmi_spool_cursor *c) MMI_WARN_UNUSED;
+/* MM_ENOENT: it was removed; MM_EINVAL: beyond what comes next; MM_EIO. */
+int mmi_spool_shared_cursor_seek(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t seq) MMI_WARN_UNUSED;
+/* All that is done now is on the disk, the messages first.  MM_ETIMEDOUT, MM_EINTR, MM_EIO, MM_ENOSPC. */
+int mmi_spool_shared_cursor_save(mmi_spool_shared *h, mmi_spool_cursor *c, const mmi_spool_wait *wait) MMI_WARN_UNUSED;
+
+typedef struct mmi_spool_cursor_info {
+    uint64_t floor, saved_floor;
+    uint64_t left;                       /* messages that can be read and are not done */
+    uint64_t above;                      /* that are done above the floor */
+    uint64_t unsaved;                    /* of those, that found no room in the file when it was saved */
+    uint64_t missed;                     /* that were removed and not done, since it was opened */
+    uint64_t ahead;                      /* see mmi_cursor */
+    int failed;
+} mmi_spool_cursor_info;
+
+void mmi_spool_shared_cursor_inspect(mmi_spool_shared *h, mmi_spool_cursor *c, mmi_spool_cursor_info *out);
+/* MM_ESTATE: somebody has it open; or as mmi_cursor_remove. */
+int mmi_spool_shared_cursor_delete(mmi_spool_shared *h, const char *name) MMI_WARN_UNUSED;
+
+/* Until it is released, or that much time is over, nothing from that number on is removed, but for want of room.
+ * Again: it is another number, and time.  MM_ENOENT: it was removed already; MM_EINVAL, MM_EAGAIN: as
+ * mmi_spool_keep_lease. */
+int mmi_spool_shared_lease(mmi_spool_shared *h, const char *name, uint64_t from_seq, uint64_t ttl_ns) MMI_WARN_UNUSED;
+int mmi_spool_shared_release(mmi_spool_shared *h, const char *name);   /* MM_ENOENT: it was over */
+
+/* For spool/shared_open.c, with the lock.  Opens the cursors that files wait for, of those that there are. */
+int mmi_spool_cursors_begin(mmi_spool_shared *h, const char *const *names, uint32_t count) MMI_WARN_UNUSED;
+int mmi_spool_cursors_end(mmi_spool_shared *h);          /* without the lock: saves and closes all; MM_EIO: not all */
+mmi_spool_cursor *mmi_spool_cursors_find(const mmi_spool_shared *h, const char *name);
+int mmi_spool_cursors_save(mmi_spool_shared *h, mmi_spool_cursor *c);   /* gives up the lock meanwhile */
+
+/* spool/sweep.c: when there is something to save or to remove; and does one of what there is then.  false: nothing. */
+uint64_t mmi_spool_sweep_at(mmi_spool_shared *h, uint64_t now_ns);
+bool mmi_spool_sweep(mmi_spool_shared *h, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * spool/sweep.c: what the thread of a spool does beside writing: it saves cursors, and removes
+ * files.
+ *
+ * Not here: what may go (spool/keep.h), how it goes (spool/trim.c).
+ * Law: one thread, with the lock of the spool, which is given up while the disk works.
+ */
+#include "spool/shared_cursors.h"
+
+/* Does anything go by itself? */
+static bool
+sweep_some(const mmi_spool_shared *h)
+{
+    return (h->keep.max_age_us > 0 || h->acked_by_count > 0) && h->spool.file_count > 1 &&
+           !h->spool.failed;
+}
+
+/* Would a file go that is wanted, if that cursor were saved? */
+static bool
+sweep_makes_room(const mmi_spool_shared *h, const mmi_spool_cursor *c)
+{
+    const mmi_spool *s = &h->spool;
+    return h->room_wanted && c->kept && s->file_count > 1 && c->cursor.floor + 1 >= s->bases[1] &&
+           c->cursor.saved_floor + 1 < s->bases[1];
+}
+
+/* When that cursor is to be saved; UINT64_MAX: it needs not. */
+static uint64_t
+sweep_save_at(const mmi_spool_shared *h, const mmi_spool_cursor *c)
+{
+    bool dirty = !c->moving && !c->saving && c->failed == MM_OK &&
+                 mmi_cursor_dirty(&c->cursor, h->spool.durable_seq);
+    uint64_t wait = sweep_makes_room(h, c) ? 0 : MMI_SPOOL_SAVE_NS;
+    return dirty ? c->saved_ns + wait : UINT64_MAX;
+}
+
+uint64_t
+mmi_spool_sweep_at(mmi_spool_shared *h, uint64_t now_ns)
+{
+    uint64_t at = UINT64_MAX;
+    for (const mmi_spool_cursor *c = h->cursors; c != NULL; c = c->next) {
+        uint64_t save_at = sweep_save_at(h, c);
+        at = save_at < at ? save_at : at;
+    }
+    h->sweep_wanted |= mmi_spool_keep_end(&h->keep, now_ns);
+    if (!sweep_some(h)) {
+        return at;
+    }
+    if (h->sweep_wanted || h->swept_files != h->spool.file_count) {
+        return now_ns;
+    }
+    uint64_t over = mmi_spool_keep_lease_end(&h->keep);
+    uint64_t look = h->keep.max_age_us > 0 ? h->swept_ns + MMI_SPOOL_SWEEP_NS : UINT64_MAX;
+    at = over < at ? over : at;
+    return look < at ? look : at;
+}
+
+/* All of them are done with it, and a crash would not change that; a cursor that is not there is
+ * done with nothing. */
+static uint64_t
+sweep_acked(const mmi_spool_shared *h)
+{
+    uint64_t acked = UINT64_MAX;
+    for (uint32_t i = 0; i < h->acked_by_count; i++) {
+        const mmi_spool_cursor *c = mmi_spool_cursors_find(h, h->acked_by[i]);
+        uint64_t floor = 0;
+        if (c != NULL && !c->moving) {
+            floor =
+                c->cursor.floor < c->cursor.saved_floor ? c->cursor.floor : c->cursor.saved_floor;
+        }
+        acked = floor < acked ? floor : acked;
+    }
+    return h->acked_by_count > 0 ? acked : 0;
+}
+
+/* Up to which number files are too old.  Their heads say when they were begun. */
+static uint64_t
+sweep_old(mmi_spool_shared *h)
+{
+    uint64_t bases[MMI_SPOOL_SWEEP_FILES], made_us[MMI_SPOOL_SWEEP_FILES];
+    const mmi_spool *s = &h->spool;
+    const mmi_spool_place place = s->place;
+    uint32_t count = 0;
+    for (; count < MMI_SPOOL_SWEEP_FILES && count + 1 < s->file_count; count++) {
+        bases[count] = s->bases[count + 1];
+        made_us[count] = count + 2 == s->file_count ? s->file.head.made_us : 0;
+    }
+    uint64_t wall_us = h->keep.wall_us, age_us = h->keep.max_age_us;
+    bool young = false; /* the rest is younger still, and need not be read */
+    pthread_mutex_unlock(&h->lock);
+    for (uint32_t i = 0; i < count && !young; i++) {
+        mmi_spool_file f;
+        if (made_us[i] == 0 && mmi_spool_file_open(&place, bases[i], false, &f) == MM_OK) {
+            made_us[i] = f.head.made_us;
+            mmi_spool_file_close(&place, &f);
+        }
+        young = made_us[i] >= wall_us || (made_us[i] > 0 && wall_us - made_us[i] <= age_us);
+    }
+    pthread_mutex_lock(&h->lock);
+    return mmi_spool_keep_old(&h->keep, bases, made_us, count);
+}
+
+/* Up to that number, but for what is leased: how many files, and *messages. */
+static uint32_t
+sweep_drop(mmi_spool_shared *h, uint64_t seq, uint32_t most, uint64_t *messages)
+{
+    uint64_t first = mmi_spool_first(&h->spool);
+    uint32_t files = seq > 0 && most > 0 ? mmi_spool_shared_drop(h, seq, most, true) : 0;
+    *messages += files > 0 ? mmi_spool_first(&h->spool) - first : 0;
+    return files;
+}
+
+static void
+sweep_files(mmi_spool_shared *h, uint64_t now_ns)
+{
+    mmi_spool *s = &h->spool;
+    mmi_spool_counts *counts = &h->counts;
+    uint64_t wall_us = s->opts.now_us(s->opts.arg);
+    h->sweep_wanted = h->room_wanted = false;
+    h->swept_ns = now_ns;
+    mmi_spool_keep_clock(&h->keep, wall_us, now_ns, s->bases[s->file_count / 2]);
+    uint32_t acked = sweep_drop(h, sweep_acked(h), MMI_SPOOL_SWEEP_FILES, &counts->acked_messages);
+    uint32_t left = MMI_SPOOL_SWEEP_FILES - acked;
+    uint64_t old = h->keep.max_age_us > 0 ? sweep_old(h) : 0;
+    uint32_t expired = sweep_drop(h, old, left, &counts->expired_messages);
+    counts->acked_files += acked;
+    counts->expired_files += expired;
+    h->sweep_wanted |= acked + expired == MMI_SPOOL_SWEEP_FILES; /* there may be more */
+    h->swept_files = s->file_count;
+}
+
+bool
+mmi_spool_sweep(mmi_spool_shared *h, uint64_t now_ns)
+{
+    for (mmi_spool_cursor *c = h->cursors; c != NULL; c = c->next) {
+        if (sweep_save_at(h, c) <= now_ns) {
+            (void)mmi_spool_cursors_save(h, c); /* whoever has it is told */
+            return true;
+        }
+    }
+    if (sweep_some(h) && mmi_spool_sweep_at(h, now_ns) <= now_ns) {
+        sweep_files(h, now_ns);
+        return true;
+    }
+    return false;
+}

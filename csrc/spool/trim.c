@@ -1,0 +1,72 @@
+/*
+ * spool/trim.c: what goes from the beginning of a spool: whole segment files.
+ *
+ * Not here: when, and up to where (spool/shared.c).  Law: the last file stays; a name that is
+ * removed and comes back after a crash of the machine is removed again by the next trim.
+ */
+#include <string.h>
+
+#include "spool/log.h"
+
+uint32_t
+mmi_spool_trim_plan(const mmi_spool *s, uint64_t seq, uint32_t most)
+{
+    uint32_t files = 0;
+    while (files < most && files + 1 < s->file_count && s->bases[files + 1] - 1 <= seq) {
+        files++;
+    }
+    return files;
+}
+
+uint32_t
+mmi_spool_trim_run(mmi_spool *s, uint32_t files)
+{
+    const mmi_spool_place *p = &s->place;
+    char name[MMI_SPOOL_NAME];
+    uint64_t before = s->start_seq;
+    if (files == 0) {
+        return 0;
+    }
+    s->start_seq = s->bases[files];
+    if (mmi_spool_note(s, s->durable_seq) != MM_OK) {
+        s->start_seq = before;
+        s->failed = true; /* what the state says nobody knows now */
+        return 0;
+    }
+    for (uint32_t i = 0; i < files; i++) { /* one that stays goes when it is opened again */
+        mmi_spool_name(s->bases[i], name);
+        (void)p->files->unlink(p->files->self, p->dir, name);
+    }
+    return files;
+}
+
+void
+mmi_spool_trim_done(mmi_spool *s, uint32_t files)
+{
+    for (uint32_t i = 0; i < files; i++) {
+        s->sealed_bytes -= s->ends[i];
+    }
+    s->file_count -= files;
+    memmove(s->bases, s->bases + files, s->file_count * sizeof *s->bases);
+    memmove(s->ends, s->ends + files, s->file_count * sizeof *s->ends);
+}
+
+bool
+mmi_spool_roll(mmi_spool *s, uint64_t seq)
+{
+    const mmi_spool_opts *o = &s->opts;
+    uint64_t here = s->written_seq + 1 - s->file.head.base_seq;
+    bool much = s->full || s->file.end > o->file_bytes / MMI_SPOOL_FILES_A_LIMIT ||
+                (o->max_messages > 0 && here >= o->max_messages / MMI_SPOOL_FILES_A_LIMIT);
+    bool worth = !s->failed && here > 0 && seq >= s->written_seq && much;
+    s->wants_roll = s->wants_roll || worth;
+    return worth;
+}
+
+uint32_t
+mmi_spool_trim(mmi_spool *s, uint64_t seq, uint32_t most)
+{
+    uint32_t files = mmi_spool_trim_run(s, mmi_spool_trim_plan(s, seq, most));
+    mmi_spool_trim_done(s, files);
+    return files;
+}

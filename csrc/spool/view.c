@@ -1,0 +1,282 @@
+/*
+ * spool/view.c: see spool/view.h.
+ */
+#include "spool/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    VIEW_WINDOW = 64 * 1024, /* octets that are read at once */
+    VIEW_FILES_FIRST = 64    /* that there is room for at first */
+};
+
+typedef struct view_listing {
+    uint64_t *bases;
+    uint32_t count, cap;
+    bool full;               /* no memory for all */
+} view_listing;
+
+static void
+view_each(void *arg, const mmi_entry *entry)
+{
+    view_listing *l = arg;
+    uint64_t base;
+    if (entry->kind != MMI_ENTRY_FILE || !mmi_spool_name_get(entry->name, &base)) {
+        return;
+    }
+    if (l->count == l->cap) {
+        uint32_t cap = l->cap > 0 ? l->cap * 2 : VIEW_FILES_FIRST;
+        uint64_t *grown = mmi_realloc(l->bases, cap * sizeof *grown);
+        if (grown == NULL) {
+            l->full = true;
+            return;
+        }
+        l->bases = grown;
+        l->cap = cap;
+    }
+    l->bases[l->count++] = base;
+}
+
+static int
+view_compare(const void *one, const void *other)
+{
+    uint64_t a, b;
+    memcpy(&a, one, sizeof a);
+    memcpy(&b, other, sizeof b);
+    return a < b ? -1 : a > b;
+}
+
+static int
+view_list(mmi_spool_view *v)
+{
+    view_listing l = { .bases = NULL };
+    int rc = v->files.list(v->files.self, v->dir, view_each, &l);
+    rc = rc < 0 ? rc : l.full ? MM_ENOMEM : l.count == 0 ? MM_ENOENT : MM_OK;
+    if (rc != MM_OK) {
+        mmi_free(l.bases);
+        return rc;
+    }
+    qsort(l.bases, l.count, sizeof *l.bases, view_compare);
+    mmi_free(v->bases);
+    v->bases = l.bases;
+    v->count = l.count;
+    return MM_OK;
+}
+
+static void
+view_proved(mmi_spool_view *v, uint64_t seq)
+{
+    v->visible = seq > v->visible ? seq : v->visible;
+}
+
+/* Whole batches of the window, from *at on: how many octets they take; the last may end beyond. */
+static uint64_t
+view_heads(mmi_spool_view *v, uint64_t size)
+{
+    uint64_t at = 0;
+    mmi_spool_batch batch;
+    while (at + MMI_SPOOL_BATCH_HEAD <= size &&
+           mmi_spool_batch_get(v->window + at, v->tail.head.salt, &batch) == MM_OK &&
+           batch.chain == v->tail.chain) {
+        view_proved(v, batch.durable_seq);
+        v->tail.chain = batch.head_crc;
+        at += mmi_spool_batch_size(batch.body_size);
+    }
+    return at;
+}
+
+/* Heads that were written to the last file since the last look. */
+static int
+view_scan(mmi_spool_view *v)
+{
+    uint64_t step;
+    do {
+        int64_t got =
+            v->files.read(v->files.self, v->tail.file, v->tail.end, v->window, VIEW_WINDOW);
+        if (got < 0) {
+            return (int)got;
+        }
+        step = view_heads(v, (uint64_t)got);
+        v->tail.end += step;
+    } while (step > 0);
+    return MM_OK;
+}
+
+/* The last file: the one that was known, or another, perhaps under its name.  A head that is harmed
+ * says nothing, and who reads it is told. */
+static int
+view_tail(mmi_spool_view *v)
+{
+    const mmi_spool_place place = { &v->files, v->dir };
+    uint64_t base = v->bases[v->count - 1];
+    mmi_spool_file file;
+    int rc = mmi_spool_file_open(&place, base, false, &file);
+    if (rc != MM_OK) {
+        return rc == MM_EPROTO ? MM_OK : rc;
+    }
+    view_proved(v, base - 1);
+    bool same =
+        v->tail.file >= 0 && v->tail.head.crc == file.head.crc && v->tail.head.base_seq == base;
+    if (same) {
+        mmi_spool_file_close(&place, &file);
+    } else {
+        v->lives += v->tail.file >= 0 && v->tail.head.base_seq == base;
+        mmi_spool_file_close(&place, &v->tail);
+        v->tail = file;
+        v->tail.end = MMI_SPOOL_FILE_HEAD;
+        v->tail.chain = file.head.crc;
+    }
+    return view_scan(v);
+}
+
+static int
+view_look(mmi_spool_view *v)
+{
+    const mmi_spool_place place = { &v->files, v->dir };
+    uint8_t uuid[MMI_SPOOL_UUID];
+    uint32_t epoch;
+    uint64_t durable = 0;
+    bool stated = mmi_spool_state_look(&place, uuid, &epoch, &durable);
+    int rc = view_list(v);
+    rc = rc == MM_OK ? view_tail(v) : rc;
+    if (rc == MM_ENOENT && v->count > 0 && v->tail.file >= 0) {
+        return MM_OK; /* it went between the two: the next look sees more */
+    }
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (stated) {
+        v->lives += epoch != v->epoch;
+        v->epoch = epoch;
+        memcpy(v->uuid, uuid, sizeof uuid);
+        view_proved(v, durable);
+    } else if (v->epoch == 0 && v->tail.file >= 0) {
+        memcpy(v->uuid, v->tail.head.uuid, sizeof v->uuid);
+    }
+    return MM_OK;
+}
+
+int
+mmi_spool_view_look(mmi_spool_view *v)
+{
+    pthread_mutex_lock(&v->lock);
+    int rc = view_look(v);
+    pthread_mutex_unlock(&v->lock);
+    return rc;
+}
+
+static void
+view_free(mmi_spool_view *v)
+{
+    const mmi_spool_place place = { &v->files, v->dir };
+    mmi_spool_file_close(&place, &v->tail);
+    v->files.close(v->files.self, v->dir);
+    mmi_free(v->bases);
+    mmi_free(v->window);
+}
+
+static int
+view_start(mmi_spool_view *v)
+{
+    if (pthread_mutex_init(&v->lock, NULL) != 0) {
+        return MM_ENOMEM;
+    }
+    if (mmi_thread_cond_init(&v->tick) != MM_OK) {
+        pthread_mutex_destroy(&v->lock);
+        return MM_ENOMEM;
+    }
+    return MM_OK;
+}
+
+int
+mmi_spool_view_open(mmi_spool_view *v, const char *path, bool remote)
+{
+    mmi_space space;
+    *v = (mmi_spool_view){ .tail = { .file = -1 } };
+    mmi_files_posix(&v->files);
+    int rc = v->files.root(v->files.self, path, &v->dir);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    v->window = mmi_alloc(VIEW_WINDOW);
+    rc = v->window == NULL ? MM_ENOMEM : v->files.space(v->files.self, v->dir, &space);
+    rc = rc == MM_OK && space.remote && !remote ? MM_ENOTSUP : rc;
+    rc = rc == MM_OK ? view_look(v) : rc;
+    rc = rc == MM_OK ? view_start(v) : rc;
+    if (rc != MM_OK) {
+        view_free(v);
+    }
+    return rc;
+}
+
+void
+mmi_spool_view_close(mmi_spool_view *v)
+{
+    pthread_cond_destroy(&v->tick);
+    pthread_mutex_destroy(&v->lock);
+    view_free(v);
+}
+
+uint64_t
+mmi_spool_view_locate(mmi_spool_view *v, uint64_t seq, mmi_spool_where *out)
+{
+    pthread_mutex_lock(&v->lock);
+    *out = (mmi_spool_where){ .visible = v->visible, .first = v->bases[0], .uuid = v->uuid };
+    for (uint32_t i = v->count; i-- > 0;) {
+        if (v->bases[i] <= seq) {
+            out->base = v->bases[i];
+            out->bound = i + 1 < v->count ? v->bases[i + 1] : 0;
+            break;
+        }
+    }
+    uint64_t lives = v->lives;
+    pthread_mutex_unlock(&v->lock);
+    return lives;
+}
+
+int
+mmi_spool_view_follow(mmi_spool_view *v, uint64_t seq, const mmi_spool_wait *wait)
+{
+    uint64_t now = mmi_thread_now_ns();
+    const uint64_t slice_end = wait->slice_ns > 0 ? now + wait->slice_ns : UINT64_MAX;
+    int rc = MM_OK;
+    pthread_mutex_lock(&v->lock);
+    while (rc == MM_OK && v->visible <= seq) {
+        rc = view_look(v);
+        now = mmi_thread_now_ns();
+        if (rc != MM_OK || v->visible > seq) {
+            break;
+        }
+        rc = now >= wait->deadline_ns ? MM_ETIMEDOUT : now >= slice_end ? MM_EINTR : MM_OK;
+        if (rc == MM_OK) {
+            uint64_t until = now + MMI_SPOOL_VIEW_NS;
+            until = until < wait->deadline_ns ? until : wait->deadline_ns;
+            mmi_thread_wait(&v->tick, &v->lock, until < slice_end ? until : slice_end);
+        }
+    }
+    pthread_mutex_unlock(&v->lock);
+    return rc;
+}
+
+int
+mmi_spool_view_cursor(mmi_spool_view *v, const char *name, mmi_spool_cursor_info *out)
+{
+    mmi_cursor c;
+    uint8_t uuid[MMI_SPOOL_UUID];
+    pthread_mutex_lock(&v->lock);
+    memcpy(uuid, v->uuid, sizeof uuid);
+    const mmi_cursor_spool spool = { uuid, v->bases[0], v->visible };
+    pthread_mutex_unlock(&v->lock);
+    int rc = mmi_cursor_look(&c, &v->files, v->dir, name, &spool);
+    if (rc == MM_OK) {
+        uint64_t done = c.floor + c.above;
+        *out = (mmi_spool_cursor_info){ .floor = c.floor,
+                                        .saved_floor = c.saved_floor,
+                                        .left = spool.last_seq > done ? spool.last_seq - done : 0,
+                                        .above = c.above,
+                                        .ahead = c.ahead };
+        mmi_cursor_close(&c);
+    }
+    return rc;
+}

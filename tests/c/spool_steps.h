@@ -1,0 +1,48 @@
+/*
+ * spool_steps.h: what tests of the spool do again and again on the simulated disk.
+ *
+ * Not here: the spool and its model (spool_rig.h).  Law: every step is checked.
+ */
+#ifndef SPOOL_STEPS_H
+#define SPOOL_STEPS_H
+
+#include "spool_rig.h"
+
+/* A new spool, open, on a disk without faults. */
+static inline void
+spool_rig_started(spool_rig *r, uint64_t seed, mmi_spool_level level)
+{
+    spool_rig_new(r, seed, &(mmi_disk_opts){ .capacity = 0 });
+    r->opts.level = level;
+    CHECK_INT(spool_rig_open(r), MM_OK);
+}
+
+/* So many batches, with so many messages each. */
+static inline void
+spool_rig_batches(spool_rig *r, int batches, int each)
+{
+    for (int b = 0; b < batches; b++) {
+        for (int i = 0; i < each; i++) {
+            CHECK_INT(spool_rig_put(r), MM_OK);
+        }
+        CHECK_INT(spool_rig_commit(r, false), MM_OK);
+    }
+}
+
+/* Batches of three, until there are so many files. */
+static inline void
+spool_rig_files(spool_rig *r, uint32_t files)
+{
+    while (r->spool.file_count < files) {
+        spool_rig_batches(r, 1, 3);
+    }
+}
+
+static inline void
+spool_rig_close(spool_rig *r)
+{
+    CHECK_INT(mmi_spool_close(&r->spool), MM_OK);
+    r->open = false;
+}
+
+#endif

@@ -1,0 +1,213 @@
+/*
+ * test_spool_crash.c: the machine stops, or the process, or the disk fails, at any step of a
+ * spool's life, over many seeds: what was said to be durable is there, in order and unharmed,
+ * whatever else is lost; and a number that may have been seen is never given to another message.
+ *
+ * Not here: bits that turn (test_spool_harm.c).  Law: what must be seen at least once is tallied,
+ * so that the test is known to reach it.
+ */
+#include "spool_rig.h"
+
+enum {
+    LIVES = 5,            /* each but the last is cut off */
+    PUTS_A_LIFE = 300,
+    CRASH_WITHIN = 400,   /* operations of the disk */
+    TRIES = 40,           /* to open on a disk with faults */
+    SPOOL_SEEDS = 250     /* MESHMSG_SPOOL_SEEDS: others */
+};
+
+typedef struct tally {
+    uint64_t torn, copied, rolled, failed, lost, unclean_made, kept;
+} tally;
+
+/* Puts and writes until it is over, or cut off. */
+static void
+live(spool_rig *r, tally *t)
+{
+    uint32_t puts = check_random(&r->seed) % PUTS_A_LIFE;
+    uint32_t files = r->spool.file_count;
+    int rc = MM_OK;
+    for (uint32_t i = 0; i < puts && rc == MM_OK; i++) {
+        rc = spool_rig_put(r);
+        bool syncs = check_random(&r->seed) % 8 == 0;
+        if (rc == MM_OK && check_random(&r->seed) % 3 == 0) {
+            rc = spool_rig_commit(r, syncs);
+        }
+    }
+    t->rolled += r->spool.file_count > files;
+    t->failed += r->spool.failed;
+}
+
+/* What is there is what it must be, and from now on durable. */
+static void
+check_opened(spool_rig *r, tally *t, bool machine)
+{
+    uint64_t next, last = r->spool.last_seq;
+    CHECK(last >= r->durable);
+    CHECK_INT(r->report.lost_first, 0);
+    CHECK_INT(spool_rig_read(r, 1, &next), 0);
+    CHECK_INT(next, last + 1);
+    t->torn += r->report.torn_bytes > 0;
+    t->copied += r->report.copied > 0;
+    t->kept += machine && last > r->durable;
+    r->durable = last;
+}
+
+static void
+open_somehow(spool_rig *r)
+{
+    for (uint32_t tries = 0; spool_rig_open(r) != MM_OK; tries++) {
+        CHECK(tries < TRIES);
+        spool_rig_stop(r, false);
+        if (tries > TRIES / 2) {
+            mmi_disk_faults(r->disk.disk, &(mmi_disk_opts){ .capacity = 0 });
+        }
+    }
+}
+
+/* lives of one seed; what went in last before a cut may be lost, if nobody said it was durable. */
+static void
+lives_of(uint64_t seed, mmi_spool_level level, const mmi_disk_opts *faults, bool machine, tally *t)
+{
+    spool_rig r;
+    spool_rig_new(&r, seed, faults);
+    r.opts.level = level;
+    for (uint32_t life = 0; life < LIVES; life++) {
+        open_somehow(&r);
+        uint64_t before = r.durable;
+        check_opened(&r, t, machine);
+        CHECK(r.durable >= before);
+        if (machine) {
+            mmi_disk_crash_in(r.disk.disk, 1 + check_random(&r.seed) % CRASH_WITHIN);
+        }
+        live(&r, t);
+        uint64_t last = r.spool.last_seq, written = r.spool.failed ? 0 : r.spool.written_seq;
+        spool_rig_stop(&r, machine);
+        if (!machine && written > r.durable) {
+            r.durable = written;   /* the system has it, whatever happens to the process */
+        }
+        t->lost += last > r.durable;
+        mmi_disk_crash_in(r.disk.disk, 0);
+        if (machine && check_random(&r.seed) % 2 == 0) {   /* cut off again while it is mended */
+            mmi_disk_crash_in(r.disk.disk, 1 + check_random(&r.seed) % 30);
+            (void)spool_rig_open(&r);
+            spool_rig_stop(&r, true);
+            mmi_disk_crash_in(r.disk.disk, 0);
+        }
+    }
+    mmi_disk_faults(r.disk.disk, &(mmi_disk_opts){ .capacity = 0 });
+    open_somehow(&r);
+    check_opened(&r, t, machine);
+    spool_rig_free(&r);
+}
+
+static tally
+many(mmi_spool_level level, const mmi_disk_opts *faults, bool machine)
+{
+    tally t = { 0 };
+    const char *told = getenv("MESHMSG_SPOOL_SEEDS");
+    uint64_t seeds = told != NULL ? strtoull(told, NULL, 10) : SPOOL_SEEDS;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        lives_of(seed, level, faults, machine, &t);
+    }
+    return t;
+}
+
+static void
+test_a_machine_that_stops_loses_nothing_that_was_durable(void)
+{
+    tally t = many(MMI_SPOOL_DISK, &(mmi_disk_opts){ .writeback_ppm = 200000 }, true);
+    CHECK(t.torn > 0 && t.copied > 0 && t.rolled > 0 && t.lost > 0 && t.kept > 0);
+}
+
+static void
+test_so_does_one_whose_spool_syncs_now_and_then(void)
+{
+    tally t = many(MMI_SPOOL_OS, &(mmi_disk_opts){ .writeback_ppm = 200000 }, true);
+    CHECK(t.torn > 0 && t.copied > 0 && t.rolled > 0 && t.lost > 0);
+}
+
+static void
+test_a_process_that_stops_loses_nothing_that_was_written(void)
+{
+    tally t = many(MMI_SPOOL_OS, &(mmi_disk_opts){ .capacity = 0 }, false);
+    CHECK(t.copied > 0 && t.rolled > 0 && t.lost > 0);
+    CHECK_INT(t.torn, 0);
+}
+
+static void
+test_a_disk_that_fails_now_and_then_loses_nothing_that_was_durable(void)
+{
+    const mmi_disk_opts faults = { .write_eio_ppm = 5000,
+                                   .short_write_ppm = 50000,
+                                   .sync_eio_ppm = 10000,
+                                   .writeback_ppm = 100000 };
+    tally t = many(MMI_SPOOL_DISK, &faults, true);
+    CHECK(t.failed > 0 && t.torn > 0 && t.rolled > 0);
+}
+
+/* Every operation of one life is the last one, in turn. */
+static void
+test_every_step_of_a_life_may_be_its_last(void)
+{
+    enum { STEPS = 400 };
+    for (uint64_t step = 1; step <= STEPS; step++) {
+        spool_rig r;
+        tally t = { 0 };
+        spool_rig_new(&r, step, &(mmi_disk_opts){ .capacity = 0 });
+        mmi_disk_crash_in(r.disk.disk, step);
+        if (spool_rig_open(&r) == MM_OK) {
+            for (int rc = MM_OK, i = 0; i < 200 && rc == MM_OK; i++) {
+                rc = spool_rig_put(&r);
+                rc = rc == MM_OK && i % 2 == 0 ? spool_rig_commit(&r, false) : rc;
+            }
+        }
+        spool_rig_stop(&r, true);
+        mmi_disk_crash_in(r.disk.disk, 0);
+        CHECK_INT(spool_rig_open(&r), MM_OK);
+        check_opened(&r, &t, true);
+        spool_rig_free(&r);
+    }
+}
+
+/* The n-th write, and the n-th sync, fail, for all n: nothing is said to be durable behind it. */
+static void
+test_the_nth_call_that_fails_ends_it(void)
+{
+    static const mmi_disk_op kinds[] = { MMI_DISK_WRITE, MMI_DISK_SYNC, MMI_DISK_SYNC_FOLDER,
+                                         MMI_DISK_NAME, MMI_DISK_RESERVE };
+    for (size_t kind = 0; kind < MMI_COUNT_OF(kinds); kind++) {
+        for (uint64_t nth = 1; nth <= 100; nth++) {
+            spool_rig r;
+            tally t = { 0 };
+            spool_rig_new(&r, nth, &(mmi_disk_opts){ .capacity = 0 });
+            mmi_disk_fail(r.disk.disk, kinds[kind], nth, EIO);
+            int rc = spool_rig_open(&r);
+            for (int i = 0; i < 150 && rc == MM_OK; i++) {
+                rc = spool_rig_put(&r);
+                rc = rc == MM_OK ? spool_rig_commit(&r, false) : rc;
+            }
+            if (r.open && r.spool.failed) {
+                CHECK_INT(spool_rig_put(&r), MM_EIO);
+                CHECK_INT(spool_rig_commit(&r, true), MM_OK);   /* there is nothing it would do */
+            }
+            spool_rig_stop(&r, true);
+            mmi_disk_faults(r.disk.disk, &(mmi_disk_opts){ .capacity = 0 });
+            open_somehow(&r);
+            check_opened(&r, &t, true);
+            spool_rig_free(&r);
+        }
+    }
+}
+
+int
+main(void)
+{
+    RUN(test_every_step_of_a_life_may_be_its_last);
+    RUN(test_a_process_that_stops_loses_nothing_that_was_written);
+    RUN(test_a_machine_that_stops_loses_nothing_that_was_durable);
+    RUN(test_so_does_one_whose_spool_syncs_now_and_then);
+    RUN(test_a_disk_that_fails_now_and_then_loses_nothing_that_was_durable);
+    RUN(test_the_nth_call_that_fails_ends_it);
+    return 0;
+}
