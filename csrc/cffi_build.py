@@ -1,4 +1,4 @@
-"""Describes the extension module to cffi: the cdef is cut out of the three headers, in order.
+"""Describes the extension module to cffi: the cdef is cut out of the headers, in order.
 
 MESHMSG_SANITIZE=address,undefined or thread builds with that sanitizer; MESHMSG_DEBUG=1 without
 optimisation; both look at the state machines after each change (MMI_CHECKED). Not here: any
@@ -16,7 +16,15 @@ from cffi import FFI
 CSRC = Path(__file__).resolve().parent
 ROOT = CSRC.parent
 BEGIN, END = "/* cdef:begin */", "/* cdef:end */"
-HEADERS = ("meshmsg.h", "meshmsg_binding.h", "meshmsg_testing.h")
+HEADERS = (
+    "meshmsg_codes.h",
+    "meshmsg.h",
+    "meshmsg_binding.h",
+    "meshmsg_testing.h",
+    "meshmsg_spool.h",
+    "meshmsg_cursor.h",
+    "meshmsg_feed.h",
+)
 """Each includes the one before it."""
 EXPORTED = re.compile(r"^MM_API ", re.MULTILINE)
 """A macro, and for a library of C only."""

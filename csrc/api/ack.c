@@ -38,7 +38,7 @@ mm_ack(mm_handle socket, uint64_t peer, uint64_t number)
 }
 
 int
-mm_nack(mm_handle socket, uint64_t peer, uint64_t number)
+mm_nack(mm_handle socket, uint64_t peer, uint64_t number, uint32_t delay_ms)
 {
     mmi_socket *s;
     int rc = mmi_api_enter(socket, &s);
@@ -46,5 +46,17 @@ mm_nack(mm_handle socket, uint64_t peer, uint64_t number)
         return rc;
     }
     mmi_link *link = ack_link(s, peer);
-    return mmi_api_leave(s, link != NULL ? mmi_link_nack(link, number) : 0);
+    return mmi_api_leave(s, link != NULL ? mmi_link_nack(link, number, delay_ms) : 0);
+}
+
+int
+mm_extend(mm_handle socket, uint64_t peer, uint64_t number)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_link *link = ack_link(s, peer);
+    return mmi_api_leave(s, link != NULL ? mmi_link_extend(link, number) : 0);
 }

@@ -132,79 +132,12 @@ mm_live_handles(void)
 }
 
 int
-mm_socket_defaults(int role, mm_socket_opts *opts)
-{
-    const mmi_proto_ops *ops = mmi_proto_find(role);
-    if (ops == NULL) {
-        return MM_EINVAL;
-    }
-    *opts = (mm_socket_opts){
-        .send_queue_messages = MMI_QUEUE_MESSAGES,
-        .recv_queue_messages = MMI_QUEUE_MESSAGES,
-        .send_queue_bytes = MMI_QUEUE_BYTES,
-        .recv_queue_bytes = MMI_QUEUE_BYTES,
-        .overflow = ops->overflow != 0 ? ops->overflow : MM_OVERFLOW_BLOCK,
-        .message_size_max = MMI_MESSAGE_SIZE_MAX,
-        .frames_max = MMI_FRAMES_MAX,
-        .topic_size_max = MMI_TOPIC_SIZE_MAX,
-        .subscriptions_max = MMI_SUBSCRIPTIONS_MAX,
-        .half_open_max = MMI_HALF_OPEN_MAX,
-        .connections_max = MMI_CONNECTIONS_MAX,
-        .handshake_timeout_ms = MMI_HANDSHAKE_TIMEOUT_MS,
-        .heartbeat_interval_ms = MMI_HEARTBEAT_INTERVAL_MS,
-        .heartbeat_timeout_ms = MMI_HEARTBEAT_TIMEOUT_MS,
-        .reconnect_min_ms = MMI_RECONNECT_MIN_MS,
-        .reconnect_max_ms = MMI_RECONNECT_MAX_MS,
-        .linger_ms = MMI_LINGER_MS,
-        .spin_us = MM_SPIN_AUTO,
-    };
-    return MM_OK;
-}
-
-int
-mm_role_shares(int role)
-{
-    const mmi_proto_ops *ops = mmi_proto_find(role);
-    return ops != NULL && ops->shares ? 1 : 0;
-}
-
-_Static_assert((int)MM_PREFETCH_MAX == (int)MMI_UNACKED_MAX, "as many as an ACK can tell of");
-
-static bool
-api_opts_valid(const mmi_proto_ops *role, const mm_socket_opts *o)
-{
-    if (o->identity_size > MM_IDENTITY_MAX || (o->identity_size > 0 && !role->named) ||
-        (o->identity_size > 0 && o->identity[0] == 0)) {
-        return false;
-    }
-    if (o->no_peer > MM_NO_PEER_DROP || (o->no_peer != MM_NO_PEER_AS_FULL && !role->shares) ||
-        (o->no_peer == MM_NO_PEER_DROP && role->keeps)) {
-        return false;
-    }
-    const uint32_t acked = MM_OPT_AT_LEAST_ONCE | MM_OPT_KEEP_DEAD;
-    const uint32_t routing = MM_OPT_LEAST_LOADED | MM_OPT_HASH;
-    if ((((o->flags & (acked | routing)) != 0 || o->max_attempts > 0) && role->again == NULL) ||
-        (o->flags & routing) == routing ||
-        (((o->flags & MM_OPT_ACK_MANUAL) != 0 || o->prefetch > 0) && !role->acks) ||
-        o->prefetch > MM_PREFETCH_MAX) {
-        return false;
-    }
-    return o->overflow >= MM_OVERFLOW_BLOCK && o->overflow <= MM_OVERFLOW_DROP_OLDEST &&
-           o->send_queue_messages > 0 && o->recv_queue_messages > 0 && o->send_queue_bytes > 0 &&
-           o->recv_queue_bytes > 0 && o->frames_max > 0 && o->half_open_max > 0 &&
-           o->connections_max > 0 && o->handshake_timeout_ms > 0 && o->reconnect_min_ms > 0 &&
-           o->reconnect_max_ms >= o->reconnect_min_ms &&
-           (o->heartbeat_interval_ms == 0 || o->heartbeat_timeout_ms > 0) &&
-           o->topic_size_max <= UINT32_MAX - MMI_COMMAND_OVERHEAD;
-}
-
-int
 mm_socket_open(mm_handle engine, int role, const mm_socket_opts *opts, mm_handle *socket)
 {
     mm_socket_opts defaults;
     int rc = mm_socket_defaults(role, &defaults);
     opts = opts != NULL ? opts : &defaults;
-    if (rc != MM_OK || !api_opts_valid(mmi_proto_find(role), opts)) {
+    if (rc != MM_OK || !mmi_api_opts_valid(mmi_proto_find(role), opts)) {
         return MM_EINVAL;
     }
     void *object;
@@ -346,7 +279,7 @@ api_connect(mm_handle socket, const char *url, const uint8_t *identity, size_t s
     if (s->host.stopping) {
         return mmi_api_leave(s, MM_ESTATE);
     }
-    bool mute = !parsed.wire->hello->speaks(s->ops->role);
+    bool mute = !parsed.wire->hello->speaks(s->ops->is.number);
     bool nameless = size > 0 && s->ops->find == NULL;
     rc = mute || nameless ? MM_ENOTSUP : api_outer_agrees(s, &parsed, true);
     return mmi_api_leave(s, rc != MM_OK ? rc : mmi_dialer_open(s, &parsed, identity, size));

@@ -8,7 +8,7 @@
 #include "ends/ends.h"
 #include "link/link.h"
 #include "meshmsg_binding.h"
-#include "meshmsg_testing.h"
+#include "meshmsg_feed.h"
 #include "plat/sim/sim.h"
 #include "sched/sched.h"
 
@@ -17,6 +17,16 @@ int mmi_api_enter(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
 /* The same, but the clock is not read: for calls that most often need no time. */
 int mmi_api_enter_quick(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
 int mmi_api_leave(mmi_socket *s, int rc);            /* settles, unlocks, returns rc */
+
+/* May a socket of that role have them?  api/options.c */
+bool mmi_api_opts_valid(const mmi_proto_ops *role, const mm_socket_opts *o);
+
+/* Does it give receipts? */
+static inline bool
+mmi_api_confirms(const mmi_socket *s)
+{
+    return s->host.back != NULL && (s->opts.flags & MM_OPT_AT_LEAST_ONCE) != 0;
+}
 
 /* All connections of a socket from now on.  MM_ESTATE: it has endpoints; MM_ENOMEM. */
 /* Of a socket without an endpoint yet; else MM_ESTATE.  MM_ENOMEM. */
@@ -44,6 +54,8 @@ int mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, uint64_t k
 /* Sends m as the socket's policy says, waiting if it may.  MM_OK: m is no longer the caller's. Else
  * as mmi_api_wait_for. */
 int mmi_api_send_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w) MMI_WARN_UNUSED;
+/* The same of a message that its source gives (queue/source.h): users cannot send with such a socket. */
+int mmi_api_feed_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w) MMI_WARN_UNUSED;
 /* Ends a call whose socket may be gone: settles and unlocks the engine. */
 int mmi_api_end(mmi_engine *e, int rc);
 

@@ -87,6 +87,18 @@ mm_arrow_size(const void *schema, const void *array, uint64_t index)
     return size;
 }
 
+int
+mm_arrow_body(const void *schema, const void *array, uint64_t index, mm_body *out)
+{
+    mmi_arrow_view view;
+    if (mmi_arrow_open(schema, array, &view) != MM_OK || index >= (uint64_t)view.array->length ||
+        mmi_arrow_null(&view, index)) {
+        return MM_EINVAL;
+    }
+    out->data = mmi_arrow_at(&view, index, &out->size);
+    return MM_OK;
+}
+
 /* A run of elements from i on, up to a null: how many. */
 static size_t
 arrow_run(const mmi_arrow_view *v, uint64_t i, mm_body *run)
@@ -101,19 +113,35 @@ arrow_run(const mmi_arrow_view *v, uint64_t i, mm_body *run)
     return count;
 }
 
+/* What is left of the time for all runs. */
+static int64_t
+arrow_left(mm_handle socket, int64_t start_ms, int64_t timeout_ms)
+{
+    int64_t took_ms = timeout_ms > 0 ? mm_now_ms(socket) - start_ms : 0;
+    return timeout_ms > 0 && took_ms >= timeout_ms ? 0 : timeout_ms - took_ms;
+}
+
 int
-mm_send_arrow(mm_handle socket, const void *schema, const void *array, uint64_t *done,
-              int64_t timeout_ms, int64_t slice_ms)
+mm_send_arrow_run(mm_handle socket, const void *schema, const void *array, mm_note *note,
+                  uint64_t receipt, uint64_t *done, int64_t timeout_ms, int64_t slice_ms)
 {
     mmi_arrow_view view;
+    int64_t start_ms = timeout_ms > 0 ? mm_now_ms(socket) : 0, left_ms = timeout_ms;
+    bool plain = note == NULL && receipt == 0;
     int rc = mmi_arrow_open(schema, array, &view);
     while (rc == MM_OK && *done < (uint64_t)view.array->length) {
         mm_body run[ARROW_RUN];
         size_t sent = 0, count = arrow_run(&view, *done, run);
-        rc = count == 0 ? MM_EINVAL : mm_send_many(socket, run, count, timeout_ms, slice_ms, &sent);
+        if (count == 0) {
+            return MM_EINVAL;
+        }
+        rc = plain ? mm_send_many(socket, run, count, left_ms, slice_ms, &sent)
+                   : mm_send_run(socket, run, count, note, receipt != 0 ? receipt + *done : 0,
+                                 left_ms, slice_ms, &sent);
         *done += sent;
+        left_ms = arrow_left(socket, start_ms, timeout_ms);
     }
-    return rc;
+    return rc == MM_EAGAIN && timeout_ms > 0 && left_ms == 0 ? MM_ETIMEDOUT : rc;
 }
 
 int

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "queue/backlog.h"
 #include "socket/ended.h"
 
 enum { NS_PER_MS = 1000000 };
@@ -256,6 +257,21 @@ mm_socket_stats(mm_handle socket, mm_stats *out)
         return rc;
     }
     mmi_socket_stats_now(s, out);
+    return mmi_api_leave(s, MM_OK);
+}
+
+int
+mm_socket_later(mm_handle socket, mm_later *out)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    *out = (mm_later){ .next_ms = -1 };
+    if (s->host.back != NULL) {
+        mmi_back_tell_later(s->host.back, out);
+    }
     return mmi_api_leave(s, MM_OK);
 }
 

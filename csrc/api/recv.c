@@ -122,6 +122,16 @@ io_gather(mmi_socket *s, mmi_batch *b, const io_limits *limits, uint64_t max_byt
     return rc == MM_EINTR ? rc : MM_OK;
 }
 
+/* There is nothing: MM_EAGAIN; or nothing more comes, by what was done here or by who sends. */
+static int
+io_over(const mmi_socket *s)
+{
+    if (s->host.stopping && mmi_socket_stopped(s)) {
+        return MM_ECLOSED;
+    }
+    return s->ends_came > 0 && mmi_socket_ended(s) ? MM_EFINISHED : MM_EAGAIN;
+}
+
 /* Waits for the first message and takes what is there with it. */
 static int
 io_first(mmi_socket *s, mmi_batch *b, const io_limits *limits, uint64_t max_bytes, mmi_api_wait *w)
@@ -133,8 +143,9 @@ io_first(mmi_socket *s, mmi_batch *b, const io_limits *limits, uint64_t max_byte
         if (rc != MM_EAGAIN) {
             return rc;
         }
-        if (s->host.stopping && mmi_socket_stopped(s)) {
-            return MM_ECLOSED;
+        rc = io_over(s);
+        if (rc != MM_EAGAIN) {
+            return rc;
         }
         rc = mmi_api_wait_for(s, w, MM_READABLE, 0);
         if (rc != MM_OK) {
@@ -255,8 +266,7 @@ mm_batch_take(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t
         rc = MM_ENOTSUP;
     } else if (b->message_count < max_messages && b->bytes < max_bytes) {
         rc = io_take(s, b, max_messages, max_bytes, b->message_count > 0);
-        bool over = rc == MM_EAGAIN && b->message_count == 0 && s->host.stopping;
-        rc = over && mmi_socket_stopped(s) ? MM_ECLOSED : rc;
+        rc = rc == MM_EAGAIN && b->message_count == 0 ? io_over(s) : rc;
         rc = rc == MM_OK ? (int)b->message_count : rc;
     }
     return mmi_api_end(e, rc);

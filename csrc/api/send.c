@@ -7,7 +7,9 @@
 #include "api/api.h"
 
 #include "batch/batch.h"
+#include "queue/backlog.h"
 #include "queue/expiry.h"
+#include "queue/replays.h"
 
 enum {
     IO_BORROW_MAX = MMI_SEGMENT_BODY_MAX - MMI_FRAME_OVERHEAD,   /* bytes; larger: copied first */
@@ -17,14 +19,20 @@ enum {
 _Static_assert((int)MM_PARTS_MAX == (int)MMI_BORROW_FRAMES_MAX,
                "what is sent as it lies is borrowed");
 
+static int
+io_sizes(const mmi_socket *s, uint64_t size, uint32_t frames)
+{
+    return size > s->opts.message_size_max || frames > s->opts.frames_max ? MM_EMSGSIZE : MM_OK;
+}
+
 /* What a socket refuses to send, before anything is copied. */
 static int
 io_check(const mmi_socket *s, uint64_t size, uint32_t frames)
 {
-    if (s->ops->send == NULL) {
-        return MM_ENOTSUP;
+    if (s->ops->send == NULL || mmi_back_sourced(s->host.back) || mmi_replays_on(s->host.replays)) {
+        return MM_ENOTSUP; /* what is kept elsewhere is put there */
     }
-    return size > s->opts.message_size_max || frames > s->opts.frames_max ? MM_EMSGSIZE : MM_OK;
+    return io_sizes(s, size, frames);
 }
 
 /* What was queued and not written yet is written now: MM_OK, or MM_ECLOSED: s is gone, do not touch
@@ -110,6 +118,13 @@ int
 mmi_api_send_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
 {
     int rc = io_check(s, m->size, m->frame_count);
+    return rc == MM_OK ? io_send(s, m, w) : rc;
+}
+
+int
+mmi_api_feed_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
+{
+    int rc = io_sizes(s, m->size, m->frame_count);
     return rc == MM_OK ? io_send(s, m, w) : rc;
 }
 
@@ -359,8 +374,8 @@ io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
     mmi_engine *e = s->engine;
     mmi_pipe *p = s->segments && s->ops->sole != NULL ? s->ops->sole(s->state) : NULL;
     const mmi_ring *out = p != NULL ? &p->outbox : NULL;
-    if (out == NULL || !p->segments || p->framing->put_body == NULL ||
-        out->bytes >= out->bytes_max) {
+    if (out == NULL || mmi_back_sourced(s->host.back) || !p->segments ||
+        p->framing->put_body == NULL || out->bytes >= out->bytes_max) {
         return MM_EAGAIN;
     }
     size_t left = count - *sent, room = out->count_max - out->count;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "meshmsg_testing.h"
+#include "role/role.h"
 #include "tran/tran.h"
 #include "wire/zmtp/hello.h"
 #include "wire/zmtp/reader.h"
@@ -90,7 +91,7 @@ mm_codec_reader_held(const mm_codec_reader *r)
 mm_codec_hello *
 mm_codec_hello_new(int role, const uint8_t *identity, size_t identity_size)
 {
-    if (identity_size > MM_IDENTITY_MAX) {
+    if (identity_size > MM_IDENTITY_MAX || mmi_proto_find(role) == NULL) {
         return NULL;
     }
     mm_codec_hello *h = mmi_alloc(sizeof *h);
@@ -101,6 +102,7 @@ mm_codec_hello_new(int role, const uint8_t *identity, size_t identity_size)
         memcpy(h->identity, identity, identity_size);
     }
     mmi_hello_config config = { .role = role,
+                                .roles = &mmi_roles_known,
                                 .identity = h->identity,
                                 .identity_size = identity_size,
                                 .features = mmi_wire_features };

@@ -21,6 +21,12 @@ typedef struct mmi_batch_note {
     mmi_meta *meta;
 } mmi_batch_note;
 
+/* What its messages are acknowledged by, from that one on to the next of these; attempt 0: they were nowhere before. */
+typedef struct mmi_batch_lease {
+    uint32_t message;
+    mm_lease first;
+} mmi_batch_lease;
+
 typedef struct mmi_batch {
     mm_batch pub;                            /* first: what the user sees */
     mmi_span *taken;                         /* taken from the socket, not copied yet */
@@ -30,8 +36,8 @@ typedef struct mmi_batch {
     uint64_t gather_end_ns;                  /* when a receive that gathers is over */
     mmi_msg *whole;                          /* the entry that pub points into, or NULL */
     uint32_t whole_first;                    /* pub's first message in it */
-    mm_lease *lease;                         /* of what was copied, of each message; or NULL */
-    uint32_t lease_cap;
+    mmi_batch_lease *lease;                  /* of what was copied, in its order; or NULL */
+    uint32_t lease_count, lease_cap;
     bool leased;                             /* it has them */
     mmi_batch_note *note;                    /* what goes with messages of what was copied */
     uint32_t note_count, note_cap;

@@ -3,8 +3,8 @@
  * first.
  *
  * Not here: acknowledging (queue/acks.c).
- * Law: of what is given by reference, its message says so; of what was copied, an array; room is
- * made before a copy.
+ * Law: of what is given by reference, its message says so; of what was copied, an array of its
+ * runs: the messages of one entry follow each other.  Room is made before a copy.
  */
 #include "batch/batch.h"
 
@@ -12,46 +12,69 @@ bool
 mmi_batch_lease_room(mmi_batch *b)
 {
     b->leased = false;
+    b->lease_count = 0;
     for (uint32_t i = 0; i < b->taken_count && !b->leased; i++) {
         b->leased = b->taken[i].msg->number > 0;
     }
-    if (!b->leased || b->message_count <= b->lease_cap) {
+    if (!b->leased || b->taken_count <= b->lease_cap) {
         return true;
     }
-    mm_lease *grown = mmi_realloc(b->lease, b->message_count * sizeof *grown);
+    mmi_batch_lease *grown = mmi_realloc(b->lease, b->taken_count * sizeof *grown);
     b->leased = grown != NULL;
     if (grown != NULL) {
         b->lease = grown;
-        b->lease_cap = b->message_count;
+        b->lease_cap = b->taken_count;
     }
     return b->leased;
 }
 
-/* The i-th message of an entry of a queue. */
+/* Of an entry of a queue, from its i-th message on; attempt 0: it was nowhere before. */
 static mm_lease
-lease_of(const mmi_msg *m, uint32_t i)
+lease_from(const mmi_msg *m, uint32_t i)
 {
     if (m->number == 0) {
         return (mm_lease){ .peer = m->pipe_id };
     }
-    mm_lease lease = { .peer = m->pipe_id,
+    return (mm_lease){ .peer = m->pipe_id,
                        .number = m->number + i,
                        .epoch = m->origin.epoch,
                        .seq = m->origin.number,
                        .attempt = m->origin.attempt };
-    if (lease.attempt == 0) {
-        lease.seq = lease.number;
-        lease.attempt = 1;
+}
+
+/* The message i further on. */
+static mm_lease
+lease_at(mm_lease first, uint32_t i)
+{
+    if (first.number > 0) {
+        first.number += i;
+        first.seq = first.attempt == 0 ? first.number : first.seq;
+        first.attempt = first.attempt == 0 ? 1 : first.attempt;
     }
-    return lease;
+    return first;
 }
 
 void
 mmi_batch_lease_add(mmi_batch *b, uint32_t i, const mmi_span *span)
 {
-    for (uint32_t k = 0; k < span->count; k++) {
-        b->lease[i + k] = lease_of(span->msg, span->first + k);
+    b->lease[b->lease_count++] =
+        (mmi_batch_lease){ .message = i, .first = lease_from(span->msg, span->first) };
+}
+
+/* The last run that begins at that message or before it: there is one. */
+static const mmi_batch_lease *
+lease_find(const mmi_batch *b, uint32_t message)
+{
+    uint32_t from = 0, to = b->lease_count;
+    while (to - from > 1) {
+        uint32_t middle = from + (to - from) / 2;
+        if (b->lease[middle].message <= message) {
+            from = middle;
+        } else {
+            to = middle;
+        }
     }
+    return &b->lease[from];
 }
 
 int
@@ -60,9 +83,10 @@ mm_batch_lease(const mm_batch *batch, uint32_t i, mm_lease *out)
     const mmi_batch *b = (const mmi_batch *)batch;
     *out = (mm_lease){ .number = 0 };
     if (b->whole != NULL) {
-        *out = lease_of(b->whole, b->whole_first + i);
+        *out = lease_at(lease_from(b->whole, b->whole_first), i);
     } else if (b->leased) {
-        *out = b->lease[i];
+        const mmi_batch_lease *run = lease_find(b, i);
+        *out = lease_at(run->first, i - run->message);
     }
     return out->number > 0;
 }

@@ -102,12 +102,34 @@ PyObject *mmi_py_request_of(const mm_batch *batch, uint32_t i, PyTypeObject *typ
 bool mmi_py_form_init(void);                   /* false: an error is set */
 PyObject *mmi_py_form(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
+/* binding/list.c.  Some messages of a list, to be handed to the core without the interpreter's lock: others may change
+ * the list meanwhile. */
+enum {
+    MMI_PY_RUN = 512   /* messages handed to the core at once */
+};
+typedef struct mmi_py_held {
+    int count;
+    PyObject *items[MMI_PY_RUN];
+    mm_body bodies[MMI_PY_RUN];
+} mmi_py_held;
+/* Takes references to up to MMI_PY_RUN messages from at on, whose bodies stay where they are until they are let go.
+ * false: one is not bytes, and an error is set; none is held. */
+bool mmi_py_list_hold(mmi_py_held *held, PyObject *list, Py_ssize_t at);
+void mmi_py_list_let_go(mmi_py_held *held);
+
 /* The functions of binding/send.c, and of binding/frames.c. */
 PyObject *mmi_py_send(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_py_send_frames(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_py_send_confirmed(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_py_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_py_all_bytes(PyObject *self, PyObject *list);
 PyObject *mmi_py_parts(PyObject *self, PyObject *arg);
+/* The functions of binding/spool.c, and of binding/spool_read.c. */
+PyObject *mmi_py_spool_append(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_py_spool_put(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_py_spool_take(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_py_spool_rows(PyObject *self, PyObject *const *args, Py_ssize_t count);
+bool mmi_py_spool_init(void);                  /* false: an error is set */
 /* The function of binding/gather.c. */
 PyObject *mmi_py_gather(PyObject *self, PyObject *const *args, Py_ssize_t count);
 /* The function of binding/socket.c, and its types. */

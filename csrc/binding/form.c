@@ -105,7 +105,7 @@ mmi_form_full(const mmi_form *form, const mm_batch *batch, uint32_t i, uint32_t 
          !form_set(made, form_frames_name, mmi_py_frames(batch, rest, to)) ||
          (mmi_form_is_leased(form) && !form_set(made, form_lease_name, form_lease(batch, i))) ||
          !mmi_form_note(made, batch, i) ||
-         (form->first == MMI_FIRST_TOPIC && to - from > 1 &&
+         (mmi_form_is_topical(form) && to - from > 1 &&
           !form_set(made, form_topic_name, form_topic(batch, from))))) {
         Py_CLEAR(made);
     }
@@ -192,11 +192,10 @@ static PyType_Spec form_spec = {
 static bool
 form_first(PyObject *name, mmi_first_frame *first)
 {
-    static const char *const NAMES[] = { [MMI_FIRST_FRAME] = "frame",
-                                         [MMI_FIRST_TOPIC] = "topic",
-                                         [MMI_FIRST_PEER] = "peer",
-                                         [MMI_FIRST_WAY] = "way",
-                                         [MMI_FIRST_LEASE] = "lease" };
+    static const char *const NAMES[] = {
+        [MMI_FIRST_FRAME] = "frame", [MMI_FIRST_TOPIC] = "topic", [MMI_FIRST_PEER] = "peer",
+        [MMI_FIRST_WAY] = "way",     [MMI_FIRST_LEASE] = "lease", [MMI_FIRST_NUMBERED] = "numbered"
+    };
     for (size_t i = 0; PyUnicode_Check(name) && i < sizeof(NAMES) / sizeof(*NAMES); i++) {
         if (PyUnicode_CompareWithASCIIString(name, NAMES[i]) == 0) {
             *first = (mmi_first_frame)i;
@@ -204,7 +203,8 @@ form_first(PyObject *name, mmi_first_frame *first)
         }
     }
     PyErr_Format(PyExc_TypeError,
-                 "a form's first frame is %R; it is 'frame', 'topic', 'peer', 'way' or 'lease'",
+                 "a form's first frame is %R; it is 'frame', 'topic', 'peer', 'way', 'lease' or "
+                 "'numbered'",
                  name);
     return false;
 }

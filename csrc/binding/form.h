@@ -15,7 +15,8 @@ typedef enum mmi_first_frame {
     MMI_FIRST_TOPIC,       /* and the topic */
     MMI_FIRST_PEER,        /* who sent it, and not among the frames */
     MMI_FIRST_WAY,         /* part of the way back, or the question: all messages are requests */
-    MMI_FIRST_LEASE        /* a frame like the others; each message says how it is acknowledged */
+    MMI_FIRST_LEASE,       /* a frame like the others; each message says how it is acknowledged */
+    MMI_FIRST_NUMBERED     /* as TOPIC; and each message says which number it has */
 } mmi_first_frame;
 
 typedef struct mmi_form {
@@ -35,7 +36,12 @@ mmi_form_is_request(const mmi_form *form)
 static inline bool
 mmi_form_is_leased(const mmi_form *form)
 {
-    return form->first == MMI_FIRST_LEASE;
+    return form->first == MMI_FIRST_LEASE || form->first == MMI_FIRST_NUMBERED;
+}
+static inline bool
+mmi_form_is_topical(const mmi_form *form)
+{
+    return form->first == MMI_FIRST_TOPIC || form->first == MMI_FIRST_NUMBERED;
 }
 /* classes(peer), or where more is known of who sent messages of the batch, theirs; may run anything. */
 PyObject *mmi_form_class(const mmi_form *form, const mm_batch *batch, uint64_t peer);

@@ -18,9 +18,14 @@ static PyMethodDef native_methods[] = {
     { "async_turn", mmi_py_async_turn, METH_NOARGS, NULL },
     { "async_rests", mmi_py_async_rests, METH_O, NULL },
     { "aiter", (PyCFunction)(void (*)(void))mmi_py_aiter, METH_FASTCALL, NULL },
+    { "send_confirmed", (PyCFunction)(void (*)(void))mmi_py_send_confirmed, METH_FASTCALL, NULL },
     { "send_frames", (PyCFunction)(void (*)(void))mmi_py_send_frames, METH_FASTCALL, NULL },
     { "send_list", (PyCFunction)(void (*)(void))mmi_py_send_list, METH_FASTCALL, NULL },
     { "gather", (PyCFunction)(void (*)(void))mmi_py_gather, METH_FASTCALL, NULL },
+    { "spool_append", (PyCFunction)(void (*)(void))mmi_py_spool_append, METH_FASTCALL, NULL },
+    { "spool_put", (PyCFunction)(void (*)(void))mmi_py_spool_put, METH_FASTCALL, NULL },
+    { "spool_take", (PyCFunction)(void (*)(void))mmi_py_spool_take, METH_FASTCALL, NULL },
+    { "spool_rows", (PyCFunction)(void (*)(void))mmi_py_spool_rows, METH_FASTCALL, NULL },
     { "all_bytes", mmi_py_all_bytes, METH_O, NULL },
     { "parts", mmi_py_parts, METH_O, NULL },
     { "request", (PyCFunction)(void (*)(void))mmi_py_request, METH_FASTCALL, NULL },
@@ -61,7 +66,7 @@ PyInit__native(void)
 {
     bool there = mmi_py_form_init() && mmi_py_ready_init() && mmi_py_hold_init() &&
                  mmi_py_stream_init() && mmi_py_reply_init() && mmi_py_coroutine_init() &&
-                 mmi_py_async_init();
+                 mmi_py_async_init() && mmi_py_spool_init();
     PyObject *module = there ? PyModule_Create(&native_module) : NULL;
     if (module != NULL && (PyModule_AddIntConstant(module, "ASYNC_MAX", MMI_PY_ASYNC_MAX) != 0 ||
                            !mmi_py_socket_init(module))) {

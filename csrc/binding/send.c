@@ -7,10 +7,6 @@
  */
 #include "binding/binding.h"
 
-enum {
-    SEND_RUN = 512   /* messages handed to the core at once */
-};
-
 int
 mmi_py_send_parts(mm_handle handle, const mm_body *frames, uint32_t count)
 {
@@ -39,6 +35,28 @@ mmi_py_send(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     const mm_body body = mmi_py_body(args[1]);
     return PyLong_FromLong(mmi_py_send_parts(handle, &body, 1));
+}
+
+/* send_confirmed(handle, data: bytes) -> the number of its receipt, or a code: nothing was sent */
+PyObject *
+mmi_py_send_confirmed(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    mm_handle handle;
+    if (count != 2 || !PyBytes_Check(args[1])) {
+        return mmi_py_arguments("(handle, bytes)");
+    }
+    if (!mmi_py_handle(args[0], &handle)) {
+        return NULL;
+    }
+    const mm_push_opts opts = { .confirm = 1 };
+    const mm_body body = mmi_py_body(args[1]);
+    const uint64_t size = body.size;
+    uint64_t receipt;
+    int rc;
+    Py_BEGIN_ALLOW_THREADS rc = mm_push(handle, body.data, &size, 1, &opts, 0, 0, &receipt);
+    Py_END_ALLOW_THREADS return rc == MM_OK ? PyLong_FromUnsignedLongLong(receipt)
+                                            : PyLong_FromLong(rc);
 }
 
 /* The items of what is plainly a list or tuple, borrowed, and how many; 0: more than fit, or not
@@ -95,28 +113,6 @@ mmi_py_send_frames(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return PyLong_FromLong(rc);
 }
 
-/* Takes references to up to SEND_RUN messages from at on; how many, -1: one is not bytes. */
-static int
-send_take(PyObject *list, Py_ssize_t at, Py_ssize_t end, PyObject **held, mm_body *bodies)
-{
-    int count = 0;
-    for (; count < SEND_RUN && at + count < end; count++) {
-        PyObject *item = PyList_GetItem(list, at + count); /* borrowed */
-        char *body;
-        Py_ssize_t size;
-        if (item == NULL || PyBytes_AsStringAndSize(item, &body, &size) != 0) {
-            while (count > 0) {
-                Py_DecRef(held[--count]);
-            }
-            return -1;
-        }
-        Py_IncRef(item);
-        held[count] = item;
-        bodies[count] = (mm_body){ .data = (const uint8_t *)body, .size = (size_t)size };
-    }
-    return count;
-}
-
 /* After a run: what the call is to return; MM_OK: to go on with the time that is *left.  Signals
  * are looked at between runs as well, in case none of them has to wait. */
 static int
@@ -144,50 +140,83 @@ send_note(PyObject *counts, Py_ssize_t sent)
     return true;
 }
 
-/* send_list(handle, messages: list[bytes], counts: list, timeout_ms, slice_ms) -> code; sends from
- * counts[0] on, and adds what it sent to counts[0] and counts[1] */
-PyObject *
-mmi_py_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    (void)self;
+/* A list that is sent, and what goes with each of it. */
+typedef struct send_list {
     mm_handle handle;
-    PyObject *held[SEND_RUN];
-    mm_body bodies[SEND_RUN];
-    if (count != 5 || !PyList_Check(args[1]) || !PyList_Check(args[2]) ||
-        PyList_Size(args[2]) != 2) {
-        return mmi_py_arguments("(handle, list, list of two, timeout_ms, slice_ms)");
+    PyObject *list, *counts;
+    int64_t timeout_ms, slice_ms;
+    mm_note *note; /* NULL: nothing */
+    uint64_t receipt; /* of the first of the list; 0: none */
+} send_list;
+
+/* The run that is held from at on. */
+static int
+send_run(const send_list *l, const mmi_py_held *held, Py_ssize_t at, int64_t left_ms, size_t *sent)
+{
+    const mm_body *bodies = held->bodies;
+    size_t run = (size_t)held->count;
+    if (l->note == NULL && l->receipt == 0) {
+        return mm_send_many(l->handle, bodies, run, left_ms, l->slice_ms, sent);
     }
-    Py_ssize_t at = PyLong_AsSsize_t(PyList_GetItem(args[2], 0)), end = PyList_Size(args[1]);
-    int64_t timeout_ms = PyLong_AsLongLong(args[3]), slice_ms = PyLong_AsLongLong(args[4]);
-    if (!mmi_py_handle(args[0], &handle) || PyErr_Occurred() != NULL) {
-        return NULL;
-    }
+    uint64_t receipt = l->receipt != 0 ? l->receipt + (uint64_t)at : 0;
+    return mm_send_run(l->handle, bodies, run, l->note, receipt, left_ms, l->slice_ms, sent);
+}
+
+static PyObject *
+send_all(const send_list *l)
+{
+    mmi_py_held held;
+    Py_ssize_t at = PyLong_AsSsize_t(PyList_GetItem(l->counts, 0)), end = PyList_Size(l->list);
     int rc = MM_OK;
-    int64_t start_ms = -1, left_ms = timeout_ms;
+    int64_t start_ms = -1, left_ms = l->timeout_ms;
     while (rc == MM_OK && at < end) {
-        int run = send_take(args[1], at, end, held, bodies);
-        if (run < 0) {
+        if (!mmi_py_list_hold(&held, l->list, at)) {
             return NULL;
         }
         size_t sent = 0;
         int64_t now_ms = 0;
-        Py_BEGIN_ALLOW_THREADS start_ms = start_ms < 0 ? mm_now_ms(handle) : start_ms;
-        rc = mm_send_many(handle, bodies, (size_t)run, left_ms, slice_ms, &sent);
-        now_ms = at + (Py_ssize_t)sent < end ? mm_now_ms(handle) : now_ms;
-        Py_END_ALLOW_THREADS for (int i = 0; i < run; i++)
-        {
-            Py_DecRef(held[i]);
-        }
-        if (!send_note(args[2], (Py_ssize_t)sent)) {
+        Py_BEGIN_ALLOW_THREADS start_ms = start_ms < 0 ? mm_now_ms(l->handle) : start_ms;
+        rc = send_run(l, &held, at, left_ms, &sent);
+        now_ms = at + (Py_ssize_t)sent < end ? mm_now_ms(l->handle) : now_ms;
+        Py_END_ALLOW_THREADS mmi_py_list_let_go(&held);
+        if (!send_note(l->counts, (Py_ssize_t)sent)) {
             return NULL;
         }
         at += (Py_ssize_t)sent;
-        end = PyList_Size(args[1]); /* others may have changed it meanwhile */
+        end = PyList_Size(l->list); /* others may have changed it meanwhile */
         if (at < end) {
-            rc = send_go_on(rc, now_ms - start_ms, timeout_ms, slice_ms, &left_ms);
+            rc = send_go_on(rc, now_ms - start_ms, l->timeout_ms, l->slice_ms, &left_ms);
         }
     }
     return PyLong_FromLong(rc);
+}
+
+/* send_list(handle, messages: list[bytes], counts: list, timeout_ms, slice_ms, note: bytes,
+ * receipt) -> code; sends from counts[0] on, and adds what it sent to counts[0] and counts[1].
+ * note: what goes with each; empty: nothing.  receipt: of the first of the list; 0: none */
+PyObject *
+mmi_py_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 7 || !PyList_Check(args[1]) || !PyList_Check(args[2]) ||
+        PyList_Size(args[2]) != 2 || !PyBytes_Check(args[5])) {
+        return mmi_py_arguments(
+            "(handle, list, list of two, timeout_ms, slice_ms, bytes, receipt)");
+    }
+    send_list l = { .list = args[1],
+                    .counts = args[2],
+                    .timeout_ms = PyLong_AsLongLong(args[3]),
+                    .slice_ms = PyLong_AsLongLong(args[4]),
+                    .receipt = PyLong_AsUnsignedLongLong(args[6]) };
+    (void)PyLong_AsSsize_t(PyList_GetItem(l.counts, 0));
+    if (!mmi_py_handle(args[0], &l.handle) || PyErr_Occurred() != NULL) {
+        return NULL;
+    }
+    const mm_body note = mmi_py_body(args[5]);
+    int rc = note.size > 0 ? mm_note_new(note.data, note.size, &l.note) : MM_OK;
+    PyObject *result = rc == MM_OK ? send_all(&l) : PyLong_FromLong(rc);
+    mm_note_free(l.note);
+    return result;
 }
 
 /* all_bytes(list) -> bool: is every item exactly what send_list takes */

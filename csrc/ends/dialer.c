@@ -5,7 +5,9 @@
  * doubles, from reconnect_min to reconnect_max (full jitter); a link that lived for
  * DIALER_STABLE_NS starts it over, or for DIALER_HEARD_NS if it ended as its peer fell silent; who
  * was denied by a server waits half of reconnect_max at least;
- * names are looked up anew for each round of addresses.
+ * names are looked up anew for each round of addresses.  What a transport finds at no cost
+ * (redial_ms) is looked for all the time while nobody listens there; who listens, and ends links at
+ * once, is dialed as any other.
  */
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +78,39 @@ mmi_dialer_close(mmi_dialer *d)
         mmi_link_forget_dialer(link);
         mmi_link_leave(link);
     }
+    mmi_socket_touch(d->socket); /* all others may have finished */
     mmi_free(d);
+}
+
+/* The longest time until the next attempt: what is looked for all the time is so as long as it is
+ * not there. */
+static uint64_t
+dialer_cap_ms(mmi_dialer *d)
+{
+    const mm_socket_opts *o = &d->socket->opts;
+    uint32_t doublings = d->refused_by != 0 ? d->refusals : d->attempt;
+    uint64_t cap_ms = o->reconnect_min_ms;
+    for (uint32_t i = 0; i < doublings && cap_ms < o->reconnect_max_ms; i++) {
+        cap_ms *= 2;
+    }
+    d->attempt += d->attempt < DIALER_DOUBLINGS_MAX;
+    d->refusals += d->refused_by != 0 && d->refusals < DIALER_DOUBLINGS_MAX;
+    if (d->tran->redial_ms > 0 && d->refused_by == 0) {
+        return d->tran->redial_ms;
+    }
+    return cap_ms < o->reconnect_max_ms ? cap_ms : o->reconnect_max_ms;
+}
+
+/* Whoever refused it is not dialed again before its time, but another one is that comes to listen
+ * there: it is looked for that often. */
+static int
+dialer_arm(mmi_dialer *d, uint64_t at_ns)
+{
+    mmi_engine *e = d->socket->engine;
+    uint64_t look_ns = e->now_ns + d->tran->redial_ms * DIALER_NS_PER_MS;
+    d->refused_until_ns = at_ns;
+    at_ns = d->refused_by != 0 && look_ns < at_ns ? look_ns : at_ns;
+    return mmi_timer_set(&e->timers, &d->timer, at_ns);
 }
 
 /* late: in the second half of that time. */
@@ -84,25 +118,12 @@ static void
 dialer_retry(mmi_dialer *d, bool late)
 {
     mmi_engine *e = d->socket->engine;
-    const mm_socket_opts *o = &d->socket->opts;
-    uint64_t cap_ms = o->reconnect_min_ms;
-    for (uint32_t i = 0; i < d->attempt && cap_ms < o->reconnect_max_ms; i++) {
-        cap_ms *= 2;
-    }
-    if (cap_ms > o->reconnect_max_ms) {
-        cap_ms = o->reconnect_max_ms;
-    }
-    if (d->tran->redial_ms > 0) {
-        cap_ms = d->tran->redial_ms;
-    }
-    if (d->attempt < DIALER_DOUBLINGS_MAX) {
-        d->attempt++;
-    }
+    uint64_t cap_ms = dialer_cap_ms(d);
     /* Milliseconds times a random part of one: a random part of nanoseconds would overflow. */
     uint64_t delay_ns = cap_ms * (mmi_engine_random(e) % DIALER_NS_PER_MS);
     delay_ns = late ? (delay_ns + cap_ms * DIALER_NS_PER_MS) / 2 : delay_ns;
     d->addr_count = d->addr_next = 0;
-    if (mmi_timer_set(&e->timers, &d->timer, e->now_ns + delay_ns) != MM_OK) {
+    if (dialer_arm(d, e->now_ns + delay_ns) != MM_OK) {
         mmi_socket_event(d->socket, MM_EVENT_CONNECT_FAILED, MM_REASON_MEMORY, 0, 1, d->text, NULL,
                          "out of memory: no further attempt");
         return;
@@ -208,9 +229,19 @@ dialer_attempt(mmi_dialer *d)
 void
 mmi_dialer_due(mmi_dialer *d)
 {
-    if (d->link == NULL) {
-        dialer_attempt(d);
+    const mmi_engine *e = d->socket->engine;
+    if (d->link != NULL) {
+        return;
     }
+    if (d->refused_by != 0 && e->now_ns < d->refused_until_ns) {
+        if (d->tran->listening(&e->plat, &d->url) == d->refused_by &&
+            dialer_arm(d, d->refused_until_ns) == MM_OK) {
+            return;
+        }
+        d->refusals = 0; /* it is another one */
+    }
+    d->refused_by = 0;
+    dialer_attempt(d);
 }
 
 void
@@ -244,8 +275,11 @@ mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns, int reason)
         return;
     }
     if (lived_ns >= (silent ? DIALER_HEARD_NS : DIALER_STABLE_NS)) {
-        d->attempt = 0;
+        d->attempt = d->refusals = 0;
+    } else if (d->tran->listening != NULL) {
+        d->refused_by = d->tran->listening(&d->socket->engine->plat, &d->url);
     }
     d->attempt = denied ? DIALER_DOUBLINGS_MAX : d->attempt;
+    d->refusals = denied ? DIALER_DOUBLINGS_MAX : d->refusals;
     dialer_retry(d, denied);
 }

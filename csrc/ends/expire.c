@@ -19,7 +19,13 @@ mmi_socket_expire(mmi_socket *s)
                      .budget = EXPIRE_BUDGET };
     mmi_engine_materialize(s->engine);
     if (s->host.back != NULL) {
-        mmi_expiry_sweep(&x, &s->host.back->kept, 0, NULL, &s->host.back->swept);
+        mmi_levels *kept = &s->host.back->kept;
+        for (uint32_t i = 0; i < kept->used && x.budget > 0; i++) {
+            mmi_expiry_sweep(&x, &kept->at[i], 0, NULL, &kept->swept[i]);
+        }
+        mmi_back *back = s->host.back;
+        mmi_expiry_sweep(&x, &back->wordless, 0, NULL, &back->wordless_swept);
+        x.more |= x.budget == 0;
         if (s->host.back->route != NULL) {
             mmi_route_sweep(s->host.back->route, &x);
         }
@@ -37,6 +43,7 @@ mmi_socket_expire(mmi_socket *s)
         /* What is not acknowledged may come back. */
         x.more |= p->unacked != NULL && mmi_unacked_count(p->unacked) > 0;
     }
+    mmi_finish_look(s);
     s->expiring = false;
     if (x.more) {
         mmi_socket_expiring(s);

@@ -8,6 +8,7 @@
 #include "ends/ends.h"
 #include "link/link.h"
 #include "queue/backlog.h"
+#include "queue/replays.h"
 
 static uint32_t
 inspect_count(const mmi_list *list)
@@ -33,6 +34,10 @@ mmi_socket_stats_now(mmi_socket *s, mm_stats *out)
     *out = s->stats;
     inspect_backlog(s, &out->queued_out_messages, &out->queued_out_bytes);
     uint64_t size = 0;
+    if (s->host.back != NULL) {
+        out->delayed_messages = s->host.back->delayed.count;
+        out->delayed_bytes = s->host.back->delayed.bytes;
+    }
     out->queued_in_messages = s->ops->unclaimed != NULL ? s->ops->unclaimed(s->state, &size) : 0;
     out->queued_in_bytes = size;
     MMI_LIST_EACH (&s->links, node, after) {
@@ -98,6 +103,22 @@ mmi_socket_attempts(mmi_socket *s, void *out, uint32_t cap)
     return count;
 }
 
+/* What is kept elsewhere is queued, but for what is on its way. */
+static void
+inspect_source(const mmi_socket *s, mm_drain_info *info)
+{
+    const mmi_replays *replays = s->host.replays;
+    if (mmi_replays_on(replays)) {
+        info->queued_messages += mmi_replays_left(replays);
+    }
+    if (!mmi_back_sourced(s->host.back)) {
+        return;
+    }
+    const mmi_source *source = &s->host.back->receipts.source;
+    uint64_t left = source->left(source->arg), away = info->unconfirmed_messages;
+    info->queued_messages = left > away ? left - away : 0;
+}
+
 bool
 mmi_socket_drain_inspect(mmi_socket *s, mm_drain_info *info)
 {
@@ -106,6 +127,10 @@ mmi_socket_drain_inspect(mmi_socket *s, mm_drain_info *info)
                              .in_doubt_messages = st->in_doubt_messages,
                              .unconfirmable_messages = s->unconfirmable_gone };
     inspect_backlog(s, &info->queued_messages, &info->queued_bytes);
+    if (s->host.back != NULL) {
+        info->queued_messages += s->host.back->delayed.count;
+        info->queued_bytes += s->host.back->delayed.bytes;
+    }
     info->dropped_messages = st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone +
                              st->dropped_unencodable + st->dropped_expired + st->dropped_attempts +
                              st->dead_messages;
@@ -115,7 +140,10 @@ mmi_socket_drain_inspect(mmi_socket *s, mm_drain_info *info)
             mmi_link_inspect_drain(link, info);
         }
     }
-    return info->queued_messages == 0 && info->unconfirmed_messages == 0;
+    inspect_source(s, info);
+    bool fails = (s->host.back != NULL && mmi_back_failed(s->host.back) != MM_OK) ||
+                 mmi_replays_failed(s->host.replays) != MM_OK;
+    return fails || (info->queued_messages == 0 && info->unconfirmed_messages == 0);
 }
 
 bool

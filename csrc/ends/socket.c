@@ -12,6 +12,7 @@
 
 static const mmi_socket_ends socket_ends = {
     .stopped = mmi_socket_stopped,
+    .ended = mmi_socket_ended,
     .link_ended = mmi_dialer_link_ended,
 };
 
@@ -211,6 +212,7 @@ mmi_socket_reap(mmi_socket *s)
     mmi_list_rm(&s->touched);
     mmi_list_rm(&s->deferring);
     mmi_free(s->state);
+    mmi_free(s->resume);
     mmi_free(s->events);
     mmi_free(s->end.endpoint);
     mmi_stop_fini(s);
@@ -227,5 +229,10 @@ mmi_socket_tick(mmi_socket *s)
     uint64_t next = s->ops->tick(s->state, s->engine->now_ns);
     int rc = mmi_timer_set(&s->engine->timers, &s->tick_timer, next);
     MMI_ASSERT(rc == MM_OK);   /* it has had its place in the heap since the socket was opened */
+    if (s->host.back != NULL) { /* what was due is now where it may expire, or has left room */
+        mmi_socket_expiring(s);
+        mmi_socket_note(s, MMI_ROOM | MM_DRAINED);
+        mmi_finish_look(s);
+    }
     mmi_socket_touch(s);
 }

@@ -32,6 +32,7 @@ typedef enum mmi_timer_kind {
     MMI_TIMER_LINGER,        /* a closed socket's end                              */
     MMI_TIMER_TICK,          /* the role has something to do                       */
     MMI_TIMER_EXPIRE,        /* messages may be of no use any more                 */
+    MMI_TIMER_OVERDUE,       /* a peer may have had messages for too long          */
     MMI_TIMER_STOP,          /* it waits no longer for the last messages           */
     MMI_TIMER_DROPS          /* tell of the drops since the last event             */
 } mmi_timer_kind;
@@ -85,6 +86,7 @@ typedef struct mmi_engine {
     uint32_t outside;              /* callers that wait without the lock   */
     uint64_t abandoned_messages;   /* that closed sockets dropped, and nobody was told of */
     mmi_arena *arena;              /* that the next read fills             */
+    char features[MMI_FEATURES_MAX + 1];   /* that its connections say; "": none, as who is not of meshmsg */
 } mmi_engine;
 
 /* A free engine, locked and marked open, all else 0; NULL: too many. */

@@ -1,7 +1,8 @@
 /*
- * meshmsg.h: what a C program uses, alone (docs/c.md is the introduction, examples/c a whole program).
- * Not here: what only the Python binding calls (meshmsg_binding.h), simulation and what tests look into
- * (meshmsg_testing.h); of those nothing is exported by libmeshmsg.  Nothing has a callback: C never calls its user.
+ * meshmsg.h: what a C program includes, alone (docs/c.md is the introduction, examples/c a whole program).
+ * Not here: errors, reasons and other numbers (meshmsg_codes.h, which it includes); what only the Python binding calls
+ * (meshmsg_binding.h), simulation and what tests look into (meshmsg_testing.h); of those two nothing is exported by
+ * libmeshmsg.  Nothing has a callback: C never calls its user.
  *
  * Threads: every function may be called from any thread, several on one socket at once.  Of a batch, and of a pollset
  * while somebody waits in it, one thread at a time.
@@ -28,6 +29,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "meshmsg_codes.h"
+
 #define MM_VERSION "0.1.0"
 
 /* Says which functions a library exports, while that library is compiled: all else in it is hidden. */
@@ -43,130 +46,6 @@ extern "C" {
 
 /* cdef:begin */
 
-typedef enum mm_err {
-    MM_OK = 0,
-    MM_EAGAIN = -1,        /* cannot now; try again or wait                              */
-    MM_ETIMEDOUT = -2,     /* time is up; nothing was sent, nothing was taken            */
-    MM_EINTR = -3,         /* a signal arrived while waiting; the caller calls again     */
-    MM_ECLOSED = -4,       /* the socket or engine was closed here                       */
-    MM_EFORKED = -5,       /* opened before a fork, used after it in the child           */
-    MM_ESTATE = -6,        /* wrong state for this call                                  */
-    MM_ENOTSUP = -7,       /* this role cannot do that                                   */
-    MM_EINVAL = -8,        /* a bad argument                                             */
-    MM_EADDRINUSE = -9,
-    MM_EADDRINVAL = -10,   /* malformed; mm_url_why says what is wrong; if nothing is, tls+ in it and
-                              the socket do not agree */
-    MM_EPERM = -11,
-    MM_EINSECURE = -12,    /* bind outside loopback, not protected, without MM_OPT_INSECURE */
-    MM_ECONNREFUSED = -13,
-    MM_ECONNRESET = -14,
-    MM_EPROTO = -15,       /* the peer broke the protocol; a mm_reason says how          */
-    MM_EHOSTUNREACH = -16, /* no peer of that name                                       */
-    MM_EMSGSIZE = -17,
-    MM_ENOMEM = -18,
-    MM_EMFILE = -19,
-    MM_EIO = -20,
-    MM_EREFUSED = -21,     /* the peer will not answer the request                       */
-    MM_EADDRNOTAVAIL = -22, /* no address of this machine                                */
-    MM_ENOHOST = -23,      /* the host name cannot be resolved                           */
-    MM_ENOENT = -24,       /* no folder for the file; of unbind, disconnect: no endpoint */
-    MM_ENOTDIR = -25,
-    MM_ELOOP = -26,
-    MM_ENAMETOOLONG = -27, /* a path or name over its limit; mm_url_why says which       */
-    MM_EEXIST = -28,       /* what is there is no socket, and was kept                   */
-    MM_EROFS = -29,
-    MM_ENOSPC = -30
-} mm_err;
-
-/* Who talks to whom: PUSH to PULL (each message to one of them), PUB and XPUB to SUB and XSUB (to all who subscribed),
- * REQ to REP (a request and its reply), SURVEYOR to RESPONDENT (a question to all, their answers), PAIR to PAIR, BUS to
- * BUS (to all neighbours); DEALER (to one in turn) and ROUTER (to the peer it names) to each other, to REQ and REP. */
-typedef enum mm_role {
-    MM_PUSH = 1, MM_PULL, MM_PUB, MM_SUB, MM_XPUB, MM_XSUB, MM_REQ, MM_REP, MM_DEALER, MM_ROUTER, MM_PAIR,
-    MM_SURVEYOR, MM_RESPONDENT, MM_BUS,
-    MM_ROLE_COUNT          /* one past the last role */
-} mm_role;
-
-/* Why a connection ended or was never made.  stats.closed[] counts each; events carry it. */
-typedef enum mm_reason {
-    MM_REASON_NONE = 0,
-    MM_REASON_LOCAL,           /* closed here, on purpose                              */
-    MM_REASON_EOF,             /* the peer closed between two messages                 */
-    MM_REASON_EOF_MID_MESSAGE, /* the peer closed inside a message or frame            */
-    MM_REASON_RESET,           /* connection reset, or any other I/O error             */
-    MM_REASON_REFUSED,         /* nobody listens there                                 */
-    MM_REASON_UNREACHABLE,     /* no route, no such name, no such file                 */
-    MM_REASON_HANDSHAKE_TIMEOUT,
-    MM_REASON_HEARTBEAT,       /* silent for longer than it may be                     */
-    MM_REASON_EVICTED,         /* oldest of too many half-open handshakes              */
-    MM_REASON_CONNECTIONS,     /* the listener's connection limit                      */
-    MM_REASON_NOT_ZMTP,        /* first octets are no ZMTP greeting                    */
-    MM_REASON_OLD_ZMTP,        /* ZMTP 1.0 or 2.0                                      */
-    MM_REASON_MECHANISM,       /* security mechanisms differ                           */
-    MM_REASON_HANDSHAKE,       /* frame or command out of order before or as READY     */
-    MM_REASON_METADATA,        /* malformed, duplicate or oversized READY properties   */
-    MM_REASON_SOCKET_TYPE,     /* missing, unknown or not a legal pair                 */
-    MM_REASON_IDENTITY,        /* malformed or already taken identity                  */
-    MM_REASON_ERROR_COMMAND,   /* the peer sent ERROR                                  */
-    MM_REASON_ROLE_REFUSED,    /* the role takes no more peers (PAIR)                  */
-    MM_REASON_FRAME_FLAGS,     /* reserved bits, MORE on a command                     */
-    MM_REASON_COMMAND,         /* malformed command, PING too short or context too long*/
-    MM_REASON_COMMAND_SIZE,
-    MM_REASON_MESSAGE_SIZE,
-    MM_REASON_FRAME_COUNT,
-    MM_REASON_TOPIC_SIZE,
-    MM_REASON_SUBSCRIPTIONS,   /* more topics, or bytes of topics, than the limit      */
-    MM_REASON_MEMORY,          /* out of memory here                                   */
-    MM_REASON_NOT_SP,          /* first octets are no SP hello                         */
-    MM_REASON_SP_HEADER,       /* an SP message that ends inside its header            */
-    MM_REASON_HANDSHAKE_EOF,   /* the peer closed before the handshake was done        */
-    MM_REASON_USER,            /* over ipc: the other side is another user            */
-    MM_REASON_CRYPTO,          /* octets that the peer did not protect, or that were changed */
-    MM_REASON_SEQUENCE,        /* a protected message that was repeated, or one that was left out */
-    MM_REASON_NOT_ALLOWED,     /* it is known who it is, and it may not come in        */
-    MM_REASON_ALLOW_TIMEOUT,   /* likewise, and nobody said in time whether it may     */
-    MM_REASON_REVOKED,         /* it was let in, and would not be by the list or policy of now */
-    MM_REASON_CERTIFICATE,     /* the peer's certificate is not taken, or it has none  */
-    MM_REASON_TLS_ALERT,       /* the peer ended TLS, and said why                     */
-    MM_REASON_TLS_EXPECTED,    /* this endpoint speaks TLS, and the peer does not      */
-    MM_REASON_PLAINTEXT,       /* the peer speaks TLS, and this endpoint does not      */
-    MM_REASON_COUNT
-} mm_reason;
-
-/* What a send does when the queue is full: it waits, it says MM_EAGAIN, or a message is dropped and counted: the one
- * that is sent, or the one that waited longest. */
-typedef enum mm_overflow {
-    MM_OVERFLOW_BLOCK = 1, MM_OVERFLOW_ERROR, MM_OVERFLOW_DROP_NEWEST, MM_OVERFLOW_DROP_OLDEST
-} mm_overflow;
-
-/* Of PUSH, DEALER, PAIR and REQ: what a send does when no peer is there.  REQ does not drop. */
-typedef enum mm_no_peer {
-    MM_NO_PEER_AS_FULL, MM_NO_PEER_BLOCK, MM_NO_PEER_ERROR, MM_NO_PEER_DROP
-} mm_no_peer;
-
-typedef enum mm_event_kind {
-    MM_EVENT_LISTENING = 1, MM_EVENT_PEER_UP, MM_EVENT_PEER_DOWN, MM_EVENT_CONNECT_FAILED, MM_EVENT_HANDSHAKE_FAILED,
-    MM_EVENT_DROPPED, MM_EVENT_LATE_REPLY, MM_EVENT_ACCEPT_PAUSED, MM_EVENT_ACCEPT_RESUMED, MM_EVENT_PEER_STALLED,
-    MM_EVENT_PEER_RESUMED, MM_EVENT_PEER_SILENT, MM_EVENT_PEER_UNREAD, MM_EVENT_CERT_EXPIRES,
-    MM_EVENT_PEER_UNACKED, MM_EVENT_PEER_PLAIN, MM_EVENT_DEAD_LETTER
-} mm_event_kind;
-
-enum {
-    /* readiness bits; MM_PEERS: peers or subscriptions changed; MM_DRAINED: a queue is empty, or receipts came */
-    MM_READABLE = 1, MM_WRITABLE = 2, MM_PEERS = 4, MM_DRAINED = 8,
-    MM_OPT_INSECURE = 1,                                  /* may bind outside loopback; nothing is encrypted */
-    MM_OPT_HANDOVER = 2,                                  /* ROUTER: a newcomer takes over an identity that is in use */
-    MM_OPT_DROP_UNROUTABLE = 4,                           /* ROUTER: to nobody: dropped, not MM_EHOSTUNREACH */
-    MM_OPT_XPUB_VERBOSE = 8,                              /* XPUB: gives each peer's subscriptions, not the first */
-    MM_OPT_CONFLATE = 16, MM_OPT_CONFLATE_TOPIC = 32,     /* SUB: keeps the newest, of all or of each topic */
-    MM_OPT_XPUB_MANUAL = 64,                              /* its user decides what a peer is subscribed to */
-    MM_OPT_AT_LEAST_ONCE = 128,                           /* PUSH: what a peer did not acknowledge goes to another */
-    MM_OPT_ACK_MANUAL = 256,                              /* PULL: mm_ack does it, not the next receive */
-    MM_OPT_KEEP_DEAD = 512, MM_OPT_LEAST_LOADED = 1024, MM_OPT_HASH = 2048,   /* PUSH: for mm_recv_dead; routing */
-    MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
-    MM_SPIN_AUTO = 0x7fffffff, MM_PREFETCH_MAX = 65536
-};
-
 typedef uint64_t mm_handle;           /* of an engine, a socket, a pollset; 0 is never a valid one */
 typedef struct mm_batch mm_batch;     /* received messages, and the memory they lie in */
 /* Octets of the caller's: a frame, or a message of one.  Read during the call only. */
@@ -176,13 +55,15 @@ typedef struct mm_body { const void *data; size_t size; } mm_body;
 typedef struct mm_socket_opts {
     uint32_t send_queue_messages, recv_queue_messages;    /* per peer */
     uint64_t send_queue_bytes, recv_queue_bytes;          /* per peer */
-    uint32_t overflow, no_peer;                           /* mm_overflow; mm_no_peer, AS_FULL: as overflow says */
-    uint32_t flags;                                       /* MM_OPT_ bits */
+    uint32_t overflow, no_peer, flags;                    /* mm_overflow; mm_no_peer, AS_FULL: as it; MM_OPT_ */
     uint64_t message_size_max;                            /* bytes, all frames together */
     uint32_t frames_max, topic_size_max, subscriptions_max, half_open_max, connections_max;
     uint32_t handshake_timeout_ms, heartbeat_interval_ms, heartbeat_timeout_ms;  /* interval 0: heartbeats off */
     uint32_t reconnect_min_ms, reconnect_max_ms, linger_ms;
-    uint32_t max_attempts;                                /* PUSH: how often a message is handed out; 0: no limit */
+    /* PUSH: how often a message is handed out (0: no limit); after how long without an ACK it goes to another peer (0:
+     * never); levels of priority (0 is as 1); what may wait to go later (0: as much as a queue holds). */
+    uint32_t max_attempts, ack_timeout_ms, priorities, delayed_messages;
+    uint64_t delayed_bytes;
     uint32_t prefetch;                                    /* PULL: credit beyond what is done; 0: recv_queue_messages */
     uint32_t spin_us;                                     /* before a receive sleeps; MM_SPIN_AUTO: as it pays */
     uint32_t identity_size;
@@ -201,11 +82,11 @@ typedef struct mm_stats {
              dropped_malformed, dropped_unencodable, dropped_conflated, dropped_expired, dropped_attempts,
              dead_messages;
     uint64_t acked_messages, redelivered_messages, unacked_messages;   /* done; taken back; now: not acknowledged  */
-    uint64_t unwanted_messages;                   /* published, and nobody had subscribed to them      */
+    uint64_t unwanted_messages, finished_peers;   /* nobody had subscribed to them; told of the end, or said so */
     uint64_t filtered_messages;                   /* came from a publisher of SP, and nobody subscribed to them */
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;   /* now      */
-    uint64_t connects, accepts, handshakes, handshakes_failed, disconnects;
-    uint64_t events_lost;
+    uint64_t delayed_messages, delayed_bytes;     /* now: in no queue, as they are to go later         */
+    uint64_t connects, accepts, handshakes, handshakes_failed, disconnects, events_lost;
     uint32_t peers, half_open, listeners, dialers, topics;                                 /* now      */
     uint64_t closed[64];                          /* by mm_reason                                      */
 } mm_stats;
@@ -225,7 +106,7 @@ typedef struct mm_peer {
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;
     uint64_t sent_messages, received_messages, dropped_messages, confirmed_messages, subscriptions;
     uint64_t unacked_messages;                    /* that it, or this side, did not acknowledge         */
-    uint32_t acks, takes_meta;                    /* its messages are acknowledged; may have headers   */
+    uint32_t acks, takes_meta, finished;          /* acknowledged; may have headers; no more come, as END said */
     int64_t rtt_ns;                               /* -1: not measured yet                              */
     uint8_t identity[255];
     char endpoint[256], address[128];             /* endpoint: ours, as bound or connected             */
@@ -242,6 +123,7 @@ typedef struct mm_event {
     int32_t reason;                               /* mm_reason                                         */
     int64_t retry_ns;                             /* until the next attempt; -1: none, or not known    */
     char endpoint[256], address[128], detail[128];  /* endpoint: ours; address: the peer's           */
+    char user_id[256];                            /* of the peer, as in mm_peer                         */
 } mm_event;
 
 /* A connection whose handshake is not done yet. */
@@ -396,12 +278,17 @@ MM_API int mm_send_frames(mm_handle socket, uint64_t to, const mm_body *frames, 
 /* Messages of one frame each.  *sent: how many, also when it fails, as one of them had to wait too long. */
 MM_API int mm_send_many(mm_handle socket, const mm_body *bodies, size_t count, int64_t timeout_ms, int64_t slice_ms,
                         size_t *sent);
+/* PUSH (else MM_ENOTSUP): nothing more is sent, MM_ESTATE.  When all that was accepted is written, and acknowledged by
+ * who can, peers of meshmsg, also those that come later, are told so.  Then waits until that is so, and count were. */
+MM_API int mm_finish(mm_handle socket);
+MM_API int mm_wait_finished(mm_handle socket, uint32_t count, int64_t timeout_ms, int64_t slice_ms);
 
 /* ---- receiving, by the batch: one or many messages, in memory that is used again ---- */
 MM_API int mm_batch_new(mm_batch **batch);
 MM_API void mm_batch_free(mm_batch *batch);       /* NULL is fine */
 MM_API void mm_batch_drop(mm_batch *batch);       /* empties it now rather than by the next call */
-/* Waits for one message, and takes up to max_messages and about max_bytes of those that are there then: the count. */
+/* Waits for one message, and takes up to max_messages and about max_bytes of those that are there then: the count.
+ * MM_EFINISHED: all was received, and every peer, and each endpoint that is connected to, has finished. */
 MM_API int mm_recv(mm_handle socket, mm_batch *batch, uint32_t max_messages, uint64_t max_bytes,
                    int64_t timeout_ms, int64_t slice_ms);
 /* Of message i: its frames, without what is routing in front of a request or an answer; frame j (NULL: there is none),

@@ -58,26 +58,64 @@ typedef struct mm_lease { uint64_t peer, number, epoch, seq; uint32_t attempt; }
 int mm_batch_lease(const mm_batch *batch, uint32_t i, mm_lease *out);
 /* That message is done.  1; 0: it was before, or its connection ended, and somebody else gets it. */
 int mm_ack(mm_handle socket, uint64_t peer, uint64_t number);
-int mm_nack(mm_handle socket, uint64_t peer, uint64_t number);   /* it is not, and somebody else is to get it */
+/* It is not, and somebody else is to get it, after so long; or it takes longer, and its time begins anew. */
+int mm_nack(mm_handle socket, uint64_t peer, uint64_t number, uint32_t delay_ms);
+int mm_extend(mm_handle socket, uint64_t peer, uint64_t number);
 /* What became of a message, to who sent it: unknown: its peer cannot acknowledge. */
 enum mm_receipt {
     MM_RECEIPT_OPEN, MM_RECEIPT_ACKED, MM_RECEIPT_UNKNOWN, MM_RECEIPT_EXPIRED, MM_RECEIPT_ATTEMPTS, MM_RECEIPT_DROPPED,
     MM_RECEIPTS
 };
-/* mm_send_packed to a PUSH with MM_OPT_AT_LEAST_ONCE; *receipt: the number to ask for, until it is forgotten. */
-int mm_send_awaited(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
-                    const uint8_t *meta, size_t meta_size, int64_t timeout_ms, int64_t slice_ms, uint64_t *receipt);
+enum { MM_DELAY_MAX_MS = 2000000000 };
+typedef struct mm_push_opts {
+    const uint8_t *meta;                              /* as of mm_send_packed */
+    size_t meta_size;
+    uint64_t delay_ms;                                /* not before; it is kept, or MM_EAGAIN, and never waits */
+    uint32_t priority;                                /* 0, or below the priorities of the socket */
+    uint32_t confirm;                                 /* MM_OPT_AT_LEAST_ONCE: *receipt is the number to ask for */
+} mm_push_opts;
+/* mm_send_packed to a PUSH.  MM_EINVAL: also a delay or priority that cannot be. */
+int mm_push(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count, const mm_push_opts *opts,
+            int64_t timeout_ms, int64_t slice_ms, uint64_t *receipt);
+/* What waits in a PUSH to go later, now: sent so, or given back so by who had it.  Of each at most so many messages and
+ * bytes: what is sent so beyond that is MM_EAGAIN.  What is given back so is never refused: from returned_max messages
+ * on, and above returned_bytes_max, all that is new is (refuses). */
+typedef struct mm_later {
+    uint64_t sent, sent_max, sent_bytes_max;
+    uint64_t returned, returned_max, returned_bytes_max;
+    int64_t next_ms;                                  /* until the first is due; -1: there is none */
+    uint32_t refuses;
+} mm_later;
+int mm_socket_later(mm_handle socket, mm_later *out);
 /* The mm_receipt, once it is not open any more; MM_EINVAL: there is no such number. */
 int mm_receipt_wait(mm_handle socket, uint64_t receipt, int64_t timeout_ms, int64_t slice_ms);
 int mm_receipt_forget(mm_handle socket, uint64_t receipt);
+/* Of messages of a run: count numbers from first on, which mm_receipts_reserve gave.  outcomes has an octet for each of
+ * all the ranges, an mm_receipt, MM_RECEIPT_OPEN at first: what is known goes there, and is forgotten here. */
+typedef struct mm_receipt_range { uint64_t first, count; } mm_receipt_range;
+int mm_receipts_reserve(mm_handle socket, uint64_t count, uint64_t *first);
+/* Until none of them is open any more; else, as by mm_receipts_look, some are.  MM_EINVAL: there is no such number. */
+int mm_receipts_wait(mm_handle socket, const mm_receipt_range *ranges, size_t count, uint8_t *outcomes,
+                     int64_t timeout_ms, int64_t slice_ms);
+int mm_receipts_look(mm_handle socket, const mm_receipt_range *ranges, size_t count, uint8_t *outcomes);
+int mm_receipts_forget(mm_handle socket, const mm_receipt_range *ranges, size_t count);
 /* A dead letter of a PUSH with MM_OPT_KEEP_DEAD, as big whatever its size; its mm_lease has mm_dead as number. Never
  * waits. 1; MM_EAGAIN: there is none. */
 enum mm_dead { MM_DEAD_ATTEMPTS = 1, MM_DEAD_EXPIRED };
 int mm_recv_dead(mm_handle socket, mm_batch *batch);
+/* Somebody has it: of a PUSH whose messages are in a spool, where it is done only then (number: that of its lease, why:
+ * an mm_dead).  MM_ESTATE: they are not. */
+int mm_dead_done(mm_handle socket, uint64_t number, uint32_t why);
 
 /* ---- sending.  Packed: the frames of a message end to end, and their sizes ---- */
 int mm_send_now(mm_handle socket, const void *body, size_t size);   /* mm_send that never waits */
-int mm_role_shares(int role);          /* 1: it gives each message to one of its peers, so it takes no_peer */
+/* What the table of a role says (csrc/role/role.h): its sockets send messages, or receive some; give each message to
+ * one of their peers, and so take no_peer; but do not drop for want of one; subscribe; are subscribed to. */
+enum mm_role_fact {
+    MM_ROLE_SENDS = 1, MM_ROLE_RECEIVES = 2, MM_ROLE_SHARES = 4, MM_ROLE_KEEPS = 8, MM_ROLE_SUBSCRIBES = 16,
+    MM_ROLE_PUBLISHES = 32
+};
+int mm_role_facts(int role);           /* 0: no such role */
 int mm_send_waits(mm_handle socket);   /* a send that got MM_EAGAIN: 1: is to wait; 0: not (overflow, no_peer) */
 /* Up to MM_PARTS_MAX frames, without entering the kernel or waiting for a lock: *more is then 0, or MM_MORE_SETTLE:
  * queued, mm_settle has the rest, or MM_MORE_SEND: nothing was done, as it takes mm_send_frames. */
@@ -90,6 +128,14 @@ int mm_settle(mm_handle socket);
 enum { MM_META_SIZE_MAX = 16384 };
 int mm_send_packed(mm_handle socket, uint64_t to, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
                    const uint8_t *meta, size_t meta_size, int64_t timeout_ms, int64_t slice_ms);
+/* What goes with each message of a run (base/meta.h): checked, and in memory, once.  As mm_send_packed refuses it. */
+typedef struct mm_note mm_note;
+int mm_note_new(const uint8_t *octets, size_t size, mm_note **note);
+void mm_note_free(mm_note *note);                 /* NULL is fine; messages may still have it */
+/* mm_send_many of messages with which a note goes (NULL: nothing), or which have receipts (0: none): that of message i
+ * is receipt + i, of numbers that were reserved. */
+int mm_send_run(mm_handle socket, const mm_body *bodies, size_t count, mm_note *note, uint64_t receipt,
+                int64_t timeout_ms, int64_t slice_ms, size_t *sent);
 int mm_request_packed(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
                       const uint8_t *meta, size_t meta_size, int64_t timeout_ms, int64_t slice_ms, uint64_t *id);
 int mm_survey_packed(mm_handle socket, const uint8_t *bodies, const uint64_t *sizes, uint32_t count,
@@ -134,10 +180,12 @@ void mm_arrow_setup(void *capsule_pointer, void **schema_destructor, void **arra
 void *mm_arrow_schema(void);                      /* a new one, of a binary array */
 void *mm_arrow_array(mm_batch *batch, uint32_t first, uint32_t count);   /* of bodies, which stay until its release */
 /* Sends elements [*done, length) of a binary (of fixed size, too) or string array; *done counts on, also on failure.
- * MM_EINVAL: another type, or a null at *done. */
-int mm_send_arrow(mm_handle socket, const void *schema, const void *array, uint64_t *done,
-                  int64_t timeout_ms, int64_t slice_ms);
+ * note and receipt as of mm_send_run: element i has receipt + i.  MM_EINVAL: another type, or a null at *done. */
+int mm_send_arrow_run(mm_handle socket, const void *schema, const void *array, mm_note *note, uint64_t receipt,
+                      uint64_t *done, int64_t timeout_ms, int64_t slice_ms);
 uint64_t mm_arrow_size(const void *schema, const void *array, uint64_t index);   /* of an element */
+/* An element, where it lies.  MM_EINVAL: another type, or a null. */
+int mm_arrow_body(const void *schema, const void *array, uint64_t index, mm_body *out);
 /* The next array of a stream, as two new structs; 1, 0 at its end, MM_EIO when it fails. */
 int mm_arrow_next(void *stream, void **schema, void **array);
 void mm_arrow_drop(void *schema, void *array);    /* releases and frees what mm_arrow_next gave */

@@ -132,6 +132,9 @@ int64_t mm_test_alloc_fail(int64_t countdown);
  * Only differences mean something: what was made before and freed since counts below zero. */
 int64_t mm_test_alloc_live(int64_t *bytes);
 
+/* Connections that an engine makes from now on say these features (docs/wire.md) in place of ours, or "": none, as one
+ * who is not of meshmsg.  They know no less by it.  MM_EINVAL: too long. */
+int mm_test_features(mm_handle engine, const char *features);
 /* Engines opened from now on behave as with so many processors; 0: as with those there are. */
 void mm_test_cpus(uint32_t count);
 

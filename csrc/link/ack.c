@@ -17,9 +17,11 @@
 enum {
     ACK_SMALL = MMI_COMMAND_OVERHEAD + 64, /* octets of one that needs no memory                */
     ACK_EARLY_HEAD = 1 + sizeof(uint32_t), /* octets in front of what was said during a write   */
-    ACK_EARLY_MAX = 256 * 1024 /* octets of all of it                               */
+    ACK_EARLY_MAX = 256 * 1024, /* octets of all of it                              */
+    ACK_EXTENDS_MAX = 64 * 1024 /* octets of commands that wait: no EXTEND is added */
 };
 
+static const uint64_t ACK_NS_PER_MS = 1000000;
 static const char ack_word[] = "ack"; /* of our features (wire/wire.h) */
 
 static bool
@@ -36,14 +38,20 @@ ack_epoch(const mmi_link *link)
     return high << 32 | mmi_engine_random(link->engine);
 }
 
+bool
+mmi_ack_can(const mmi_link *link)
+{
+    const mmi_proto_ops *peer = mmi_proto_find(link->pipe.peer_role);
+    return link->wire->counted != NULL && peer != NULL && peer->acks &&
+           mmi_wire_knows(link->features, ack_word);
+}
+
 int
 mmi_ack_begin(mmi_link *link)
 {
     mmi_socket *s = link->socket;
     mmi_pipe *p = &link->pipe;
-    const mmi_proto_ops *peer = mmi_proto_find(p->peer_role);
-    if (!ack_wanted(s) || link->wire->counted == NULL || peer == NULL || !peer->acks ||
-        !mmi_wire_knows(link->features, ack_word)) {
+    if (!ack_wanted(s) || !mmi_ack_can(link)) {
         return MM_OK;
     }
     mmi_count count = { .epoch = ack_epoch(link) };
@@ -53,6 +61,11 @@ mmi_ack_begin(mmi_link *link)
     p->unacked =
         rc == MM_OK ? mmi_unacked_new(&p->outbox, &s->host.back->receipts, count.epoch) : NULL;
     p->framing = link->wire->counted;
+    uint64_t timeout = s->opts.ack_timeout_ms * ACK_NS_PER_MS;
+    if (p->unacked != NULL && timeout > 0) {
+        p->unacked->overdue = mmi_overdue_new(timeout);
+        return p->unacked->overdue != NULL ? MM_OK : MM_ENOMEM;
+    }
     return p->unacked != NULL ? MM_OK : MM_ENOMEM;
 }
 
@@ -60,9 +73,9 @@ void
 mmi_ack_began(mmi_link *link)
 {
     if (ack_wanted(link->socket) && link->pipe.unacked == NULL) {
-        mmi_socket_event(link->socket, MM_EVENT_PEER_UNACKED, MM_REASON_NONE, link->pipe.id, 1,
-                         link->endpoint, link->address,
-                         "it does not acknowledge: what it was sent is lost with it (delivery)");
+        mmi_link_tell(link, MM_EVENT_PEER_UNACKED, MM_REASON_NONE,
+                      "it does not acknowledge: it gets what others have no room for, and "
+                      "that is lost with it (delivery; require refuses it)");
     }
 }
 
@@ -129,20 +142,23 @@ ack_release(mmi_socket *s)
     }
 }
 
-/* Some are done: of what is kept there is less, and perhaps more may be written. */
+/* Some are done: of what is kept there is less, and perhaps more may be written.  late: those of
+ * them that were taken back, and that nobody else had got yet. */
 static void
-ack_took(mmi_link *link, uint64_t newly)
+ack_took(mmi_link *link, uint64_t newly, uint32_t late)
 {
     mmi_socket *s = link->socket;
-    link->confirmed += newly;
-    s->stats.confirmed_messages += newly;
-    s->stats.acked_messages += newly;
+    link->confirmed += newly; /* a late one counted when it was taken back */
+    s->stats.confirmed_messages += newly + late;
+    s->stats.acked_messages += newly + late;
+    s->stats.redelivered_messages -= late;
     s->ops->out(s->state, &link->pipe);
     /* As of any queue: who waits is woken for many messages, not for one. */
     mmi_socket_note(s, mmi_back_low(s->host.back) ? MMI_ROOM | MM_DRAINED : MM_DRAINED);
+    mmi_finish_look(s);
     if (s->closing && !mmi_ack_waits(link)) {
         ack_release(s);
-    } else if (link->leaving) {
+    } else if (mmi_link_leaves(link)) {
         mmi_link_dirty(link); /* likewise */
     }
 }
@@ -160,7 +176,8 @@ ack_defer(mmi_link *link, const mmi_command *command)
     }
     size_t need = link->early_size + ACK_EARLY_HEAD + size;
     if (need > (size_t)ACK_EARLY_MAX) {
-        mmi_link_breach(link, MM_REASON_COMMAND, "too many ACKs and NACKs during one write");
+        mmi_link_breach(link, MM_REASON_COMMAND,
+                        "too many ACKs, NACKs and EXTENDs during one write");
         return;
     }
     if (need > link->early_cap) {
@@ -188,51 +205,102 @@ ack_apply(mmi_link *link, const mmi_command *command)
 {
     mmi_unacked *u = link->pipe.unacked;
     mmi_ack ack;
-    uint64_t newly = 0;
+    uint64_t newly = 0, limit = u->limit;
     if (!mmi_ack_get(command->data, command->size, &ack) ||
         mmi_unacked_ack(u, &ack, &newly) != MM_OK) {
         mmi_link_breach(link, MM_REASON_COMMAND,
                         "an ACK of what was not sent, or less than before");
         return false;
     }
-    ack_took(link, newly);
+    link->pipe.overdue &=
+        u->limit == limit; /* it has done something, if only what was taken back */
+    mmi_back *back = link->socket->host.back;
+    /* Before its new credit: it would get again what it has done. */
+    ack_took(link, newly, u->overdue != NULL ? mmi_late_ack(&u->overdue->late, back, &ack) : 0);
     return true;
+}
+
+int
+mmi_ack_take_back(mmi_link *link, uint64_t number, uint64_t due_ns, mmi_late *late)
+{
+    mmi_socket *s = link->socket;
+    mmi_msg *m;
+    int rc = mmi_unacked_give_back(link->pipe.unacked, number, &m);
+    if (rc == MM_OK) {
+        s->stats.redelivered_messages++;
+        link->confirmed++;
+        m->due_ns = due_ns;
+        if (late != NULL) {
+            mmi_late_add(late, number, &m->origin);
+        }
+        s->ops->again(s->state, m);
+    }
+    return rc;
 }
 
 static bool
 ack_refuse(mmi_link *link, const mmi_command *command)
 {
-    mmi_unacked *u = link->pipe.unacked;
-    mmi_socket *s = link->socket;
-    bool whole = command->size > 0 && command->size % MMI_NACK_SIZE == 0 &&
-                 command->size <= (size_t)MMI_NACK_SIZE * MMI_NACK_NUMBERS_MAX;
-    for (size_t at = 0; at < command->size && whole; at += MMI_NACK_SIZE) {
-        mmi_msg *m;
-        int rc = mmi_unacked_give_back(u, mmi_be64_get(command->data + at), &m);
-        if (rc == MM_OK) {
-            s->stats.redelivered_messages++;
-            link->confirmed++;
-            s->ops->again(s->state, m);
+    mmi_numbers numbers;
+    bool good = mmi_nack_get(command->data, command->size, &numbers);
+    mmi_overdue *overdue = link->pipe.unacked->overdue;
+    uint64_t due = 0;
+    if (good && numbers.delay_ms > 0) {
+        due = mmi_deadline(link->engine->now_ns, numbers.delay_ms);
+    }
+    for (uint32_t i = 0; i < numbers.count && good; i++) {
+        uint64_t number = mmi_be64_get(numbers.at + i * MMI_NUMBER_SIZE);
+        int rc = mmi_ack_take_back(link, number, due, NULL);
+        if (rc == MM_EAGAIN && overdue != NULL) {
+            mmi_late_forget(&overdue->late, number); /* it was taken back, and is not done */
         }
         if (rc == MM_ENOMEM) {
             mmi_link_close(link, MM_REASON_MEMORY, NULL); /* so all of it comes back */
             return false;
         }
-        whole = rc != MM_EPROTO;
+        good = rc != MM_EPROTO;
     }
-    if (!whole) {
+    if (!good) {
         mmi_link_breach(link, MM_REASON_COMMAND,
                         "a NACK that is malformed, or of what was not sent");
         return false;
     }
-    mmi_socket_note(s, MM_DRAINED);
+    mmi_socket_note(link->socket, MM_DRAINED);
+    mmi_finish_look(link->socket); /* what was given back may be a dead letter */
     return true;
+}
+
+/* Those are still worked on. */
+static bool
+ack_extend(mmi_link *link, const mmi_command *command)
+{
+    const mmi_unacked *u = link->pipe.unacked;
+    mmi_numbers numbers;
+    bool good = mmi_extend_get(command->data, command->size, &numbers);
+    for (uint32_t i = 0; i < numbers.count && good; i++) {
+        uint64_t number = mmi_be64_get(numbers.at + i * MMI_NUMBER_SIZE);
+        good = number > 0 && number <= u->written;
+        if (good && u->overdue != NULL && !mmi_marks_has(&u->acked, number) &&
+            mmi_overdue_extend(u->overdue, &u->acked, number, link->engine->now_ns) != MM_OK) {
+            mmi_link_close(link, MM_REASON_MEMORY, NULL); /* so all of it comes back */
+            return false;
+        }
+    }
+    if (!good) {
+        mmi_link_breach(link, MM_REASON_COMMAND,
+                        "an EXTEND that is malformed, or of what was not sent");
+    }
+    return good;
 }
 
 static bool
 ack_settle(mmi_link *link, const mmi_command *command)
 {
-    return command->kind == MMI_COMMAND_ACK ? ack_apply(link, command) : ack_refuse(link, command);
+    switch (command->kind) {
+    case MMI_COMMAND_ACK: return ack_apply(link, command);
+    case MMI_COMMAND_NACK: return ack_refuse(link, command);
+    default: return ack_extend(link, command);
+    }
 }
 
 void
@@ -265,21 +333,42 @@ mmi_ack_early(mmi_link *link)
     }
 }
 
+/* Was it given out, and is it not done yet? */
+static bool
+ack_has(const mmi_acks *a, uint64_t number)
+{
+    return a != NULL && number > 0 && number <= a->given && !mmi_marks_has(&a->done, number);
+}
+
 int
-mmi_link_nack(mmi_link *link, uint64_t number)
+mmi_link_nack(mmi_link *link, uint64_t number, uint32_t delay_ms)
 {
     mmi_acks *a = link->pipe.acks;
-    if (a == NULL || number == 0 || number > a->given || mmi_marks_has(&a->done, number)) {
+    if (!ack_has(a, number)) {
         return 0;
     }
     uint8_t frame[MMI_COMMAND_OVERHEAD];
-    int rc = mmi_link_control(link, frame, link->wire->put_nack(frame, number));
+    int rc = mmi_link_control(link, frame, link->wire->put_nack(frame, number, delay_ms));
     if (rc != MM_OK) {
         return rc;
     }
     (void)mmi_acks_done(a, number);
     mmi_acks_tell(a); /* behind that */
     return 1;
+}
+
+int
+mmi_link_extend(mmi_link *link, uint64_t number)
+{
+    if (!ack_has(link->pipe.acks, number)) {
+        return 0;
+    }
+    if (link->command_size > (size_t)ACK_EXTENDS_MAX) {
+        return 1; /* the peer reads nothing at the moment: enough of that kind is on its way */
+    }
+    uint8_t frame[MMI_COMMAND_OVERHEAD];
+    int rc = mmi_link_control(link, frame, link->wire->put_extend(frame, number));
+    return rc == MM_OK ? 1 : rc;
 }
 
 void

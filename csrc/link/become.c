@@ -28,6 +28,20 @@ mmi_link_limits(const mm_socket_opts *o)
                               .command_size_max = become_command_max(o) + MMI_COMMAND_OVERHEAD };
 }
 
+/* detail: for us; told: for the peer, where its wire has words for it. */
+static void
+become_refuse(mmi_link *link, int reason, const char *detail, const char *told)
+{
+    uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
+    if (link->wire->put_error == NULL ||
+        mmi_link_control(link, frame, link->wire->put_error(frame, told)) != MM_OK) {
+        mmi_link_close(link, reason, detail);
+        return;
+    }
+    mmi_link_refuse(link, reason, detail);
+}
+
+/* Its role did not take it. */
 static void
 become_refuse_peer(mmi_link *link, int rc)
 {
@@ -37,13 +51,7 @@ become_refuse_peer(mmi_link *link, int rc)
     const char *detail = rc == MM_ESTATE       ? "this socket takes no more peers"
                          : rc == MM_EADDRINUSE ? "a connected peer has this identity"
                                                : "out of memory";
-    uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
-    if (link->wire->put_error == NULL ||
-        mmi_link_control(link, frame, link->wire->put_error(frame, detail)) != MM_OK) {
-        mmi_link_close(link, reason, detail);
-        return;
-    }
-    mmi_link_refuse(link, reason, detail);
+    become_refuse(link, reason, detail, detail);
 }
 
 /* What the peer is known by here: as it was dialed, else as it says.  MM_ENOMEM. */
@@ -113,6 +121,7 @@ become_keep_peer(mmi_link *link)
     const mmi_proto_ops *role = mmi_proto_find(peer.role);
     bool asks = role != NULL && role->asks;
     link->pipe.hears_refusals = asks && mmi_wire_knows(peer.features, "refuse");
+    mmi_finish_begin(link);
     int rc = become_keep_known(link, &peer);
     return rc == MM_OK ? become_keep_identity(link, &peer) : rc;
 }
@@ -136,7 +145,7 @@ become_keep(mmi_link *link)
     mmi_handshake_fini(o);
     mmi_free(o);
     link->handshake = NULL;
-    return rc == MM_OK ? mmi_ack_begin(link) : rc;
+    return rc;
 }
 
 /* A subscriber that cannot say its topics is sent everything. */
@@ -156,7 +165,7 @@ become_activate(mmi_link *link)
 {
     mmi_socket *s = link->socket;
     mmi_link_leave_half_open(link);
-    link->state = MMI_LINK_ACTIVE;
+    mmi_life_to(link, MMI_LINK_ACTIVE);
     link->active_ns = link->last_in_ns = s->engine->now_ns;
     link->wall_ns = s->engine->plat.wall_ns(s->engine->plat.self);
     s->peer_count++;
@@ -165,9 +174,11 @@ become_activate(mmi_link *link)
     if (s->host.stopping) {
         mmi_stop_ask(link);
     }
-    mmi_socket_event(s, MM_EVENT_PEER_UP, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,
-                     link->address, mm_role_name(link->pipe.peer_role));
+    mmi_link_tell(link, MM_EVENT_PEER_UP, MM_REASON_NONE, mmi_role_name(link->pipe.peer_role));
     mmi_ack_began(link);
+    mmi_replay_asked(link);
+    mmi_overdue_start(link);
+    mmi_finish_began(link);
     mmi_socket_note(s, MM_PEERS);
 }
 
@@ -183,12 +194,23 @@ mmi_link_become_peer(mmi_link *link)
         mmi_link_close(link, MM_REASON_REVOKED, NULL);
         return;
     }
-    int rc = s->ops->add(s->state, &link->pipe);
+    char detail[MM_DETAIL_MAX + 1], told[MM_DETAIL_MAX + 1];
+    if (mmi_require_lacks(link, detail, told)) {
+        become_refuse(link, MM_REASON_FEATURE, detail, told);
+        return;
+    }
+    int rc = mmi_ack_begin(link);
+    rc = rc == MM_OK ? mmi_replay_ask(link) : rc;
+    rc = rc == MM_OK ? s->ops->add(s->state, &link->pipe) : rc;
     if (rc != MM_OK) {
         become_refuse_peer(link, rc);
         return;
     }
     become_activate(link);
+    if (mmi_replay_begin(link) != MM_OK) {
+        mmi_link_close(link, MM_REASON_MEMORY, NULL);
+        return;
+    }
     mmi_socket_touch(s);
     mmi_link_dirty(link);
     if (!link->wire->tells_topics && s->ops->subscription != NULL) {

@@ -50,7 +50,8 @@ mmi_link_discard(mmi_link *link, mmi_ring *ring, mmi_drop_why why)
         mmi_msg_unref(m);
     }
     link->pipe.pinned = ring == &link->pipe.outbox ? 0 : link->pipe.pinned;
-    if (count > 0 && !returned) { /* else its sender has them, and gives them to somebody else */
+    if (count > 0 && !returned &&
+        !mmi_back_sourced(back)) { /* else its sender has them, and gives them to somebody else */
         mmi_drop_count_of(&link->socket->host, why, &link->pipe, (uint32_t)count);
     }
 }
@@ -97,6 +98,7 @@ link_deactivate(mmi_link *link, int reason)
         link->pipe.pinned = link->msg_offset > 0 ? 1 : 0;
     }
     mmi_link_unpin(link);
+    mmi_timer_clear(&link->engine->timers, &link->overdue_timer);
     link->pipe.ended = reason;
     mmi_unacked *u = link->pipe.unacked;
     if (u != NULL && !s->closing) {
@@ -127,10 +129,10 @@ link_deactivate(mmi_link *link, int reason)
 }
 
 static void
-link_tell_end(mmi_link *link, int was, int reason, const char *detail)
+link_tell_end(mmi_link *link, mmi_link_state was, int reason, const char *detail)
 {
     mmi_socket *s = link->socket;
-    if (was == MMI_LINK_FINISHING || link->surplus) {
+    if (was == MMI_LINK_REFUSED || was == MMI_LINK_PARTING || link->surplus) {
         return;   /* told when it began to finish, or when it came */
     }
     s->stats.closed[reason]++;
@@ -138,25 +140,34 @@ link_tell_end(mmi_link *link, int was, int reason, const char *detail)
                : was == MMI_LINK_CONNECTING ? MM_EVENT_CONNECT_FAILED
                                             : MM_EVENT_HANDSHAKE_FAILED;
     s->stats.handshakes_failed += was == MMI_LINK_HELLO;
-    mmi_socket_event(s, kind, reason, link->pipe.id, 1, link->endpoint, link->address,
-                     detail != NULL ? detail : mm_reason_text(reason));
+    detail = detail != NULL ? detail : mm_reason_text(reason);
+    /* Who is refused may not understand that, and comes again. */
+    bool comes_again = reason == MM_REASON_FEATURE || reason == MM_REASON_ROLE_REFUSED;
+    uint64_t count = 1;
+    if (comes_again && !link->pipe.outgoing) {
+        count = mmi_socket_event_repeats(s, reason, link->endpoint, link->address, detail);
+    }
+    if (count > 0) {
+        mmi_link_tell_count(link, kind, reason, count, detail);
+    }
     if (link->dialer != NULL) {
         link->dialer->told = s->event_seq;
     }
 }
 
 void
-mmi_link_end(mmi_link *link, int state, int reason, const char *detail)
+mmi_link_end(mmi_link *link, mmi_link_state state, int reason, const char *detail)
 {
-    int was = link->state;
+    mmi_link_state was = link->state;
     if (was == MMI_LINK_ACTIVE) {
         link_deactivate(link, reason);
     } else if (was == MMI_LINK_CONNECTING || was == MMI_LINK_HELLO) {
         mmi_link_leave_half_open(link);
         mmi_ask_end(link);
     }
-    link->state = state;
+    mmi_life_to(link, state);
     mmi_stop_ended(link, was);
+    mmi_finish_look(link->socket);
     link_tell_end(link, was, reason, detail);
 }
 
@@ -204,15 +215,16 @@ mmi_link_close(mmi_link *link, int reason, const char *detail)
     }
     mmi_socket *s = link->socket;
     mmi_engine *e = s->engine;
+    bool placed = link->state != MMI_LINK_PARTING;   /* else it has left its place */
+    mmi_part_end(link);
     mmi_link_end(link, MMI_LINK_DEAD, reason, detail);
     mmi_tag_free(e, link->tag);
     mmi_timer_clear(&e->timers, &link->timer);
     mmi_link_unwatch(link);
-    if (!link->parting) {
+    if (placed) {
         mmi_link_leave_place(link);
     }
     mmi_tx_close(link);
-    mmi_part_end(link);
     mmi_list_rm(&link->node);
     mmi_list_push_back(&e->dead, &link->node);
     mmi_socket_touch(s);
@@ -222,6 +234,6 @@ mmi_link_close(mmi_link *link, int reason, const char *detail)
 void
 mmi_link_refuse(mmi_link *link, int reason, const char *detail)
 {
-    mmi_link_end(link, MMI_LINK_FINISHING, reason, detail);
+    mmi_link_end(link, MMI_LINK_REFUSED, reason, detail);
     mmi_link_dirty(link);
 }

@@ -61,14 +61,17 @@ fold_put_cancel(void *arg, const uint8_t *topic, size_t size, uint32_t count)
     fold_put(arg, false, topic, size);
 }
 
+/* Those in front of the first change (REPLAY has to be), or those behind it. */
 static void
-fold_put_others(fold *f, const mmi_link *link)
+fold_put_others(fold *f, const mmi_link *link, bool front)
 {
+    bool changed = false;
     for (size_t at = 0; at < link->command_size;) {
         const uint8_t *data = link->commands + at;
         mmi_command c;
         size_t size = f->wire->read_back(data, link->command_size - at, &c);
-        if (!fold_is_change(&c)) {
+        changed |= fold_is_change(&c);
+        if (!fold_is_change(&c) && changed != front) {
             memcpy(f->out + f->size, data, size);
             f->size += size;
         }
@@ -81,9 +84,10 @@ fold_put_others(fold *f, const mmi_link *link)
 static void
 fold_write(fold *f, mmi_link *link)
 {
+    fold_put_others(f, link, true);
     mmi_radix_each(&f->topics, &fold_adds, fold_put_add, f);
     mmi_radix_each(&f->topics, &fold_cancels, fold_put_cancel, f);
-    fold_put_others(f, link);
+    fold_put_others(f, link, false);
     MMI_ASSERT(f->size <= link->command_size);
     size_t cap = link->command_size;
     mmi_free(link->commands);

@@ -130,11 +130,13 @@ mmi_link_hello_start(mmi_link *link, bool polled)
     const mmi_dialer *d = link->dialer;
     const mmi_wire_limits limits = mmi_link_limits(&s->opts);
     bool commands = limits.command_size_max > limits.message_size_max;
+    const char *ours = s->features[0] != '\0' ? s->features : s->engine->features;
     mmi_handshake_config config = {
-        .role = s->ops->role,
+        .role = s->ops->is.number,
+        .roles = &mmi_roles_known,
         .identity = s->opts.identity,
         .identity_size = s->opts.identity_size,
-        .features = mmi_wire_features,
+        .features = ours[0] != '\0' ? ours : NULL,
         .refusal = link->surplus ? mm_reason_text(MM_REASON_CONNECTIONS) : NULL,
         .wire = d != NULL ? d->url.wire : NULL,
         .as = d != NULL ? d->as : 0,
@@ -148,7 +150,7 @@ mmi_link_hello_start(mmi_link *link, bool polled)
         .allow = s->allow,
         .allow_config = s->allow_config,
     };
-    link->state = MMI_LINK_HELLO;
+    mmi_life_to(link, MMI_LINK_HELLO);
     link->handshake = mmi_alloc(sizeof *link->handshake);
     if (link->handshake == NULL || mmi_handshake_init(link->handshake, &config) != MM_OK) {
         mmi_free(link->handshake);

@@ -58,7 +58,7 @@ heartbeat_arm(mmi_link *link)
 {
     mmi_engine *e = link->socket->engine;
     uint32_t interval = heartbeat_interval_ms(link);
-    uint64_t due = link->leaving ? link->leave_ns : UINT64_MAX;
+    uint64_t due = mmi_link_leaves(link) ? link->leave_ns : UINT64_MAX;
     if (interval > 0) {
         uint64_t beat = mmi_deadline(e->now_ns, interval), end = heartbeat_end_ns(link);
         due = beat < due ? beat : due;

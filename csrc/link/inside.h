@@ -17,6 +17,13 @@ enum {
     MMI_LINK_WORTH_BYTES = 128 * 1024   /* queued: worth a write by the caller even in a burst */
 };
 
+/* link/event.c.  Whose it is: as it was let in, also where no step followed the answer yet; "":
+ * nobody was asked. */
+const char *mmi_link_user_id(const mmi_link *link);
+void mmi_link_tell(const mmi_link *link, int kind, int reason, const char *detail);
+void mmi_link_tell_count(const mmi_link *link, int kind, int reason, uint64_t count,
+                         const char *detail);
+
 /* link/watch.c */
 bool mmi_link_paused(const mmi_link *link);             /* reading waits for room in the inbox */
 void mmi_link_watch(mmi_link *link);                    /* recomputes what poll is to report */
@@ -40,11 +47,11 @@ extern const mmi_pipe_ops mmi_link_pipe_ops;
 
 /* link/stopped.c */
 bool mmi_stop_waits(const mmi_link *link);         /* it was asked, or will be, and may say so yet */
-void mmi_stop_ended(mmi_link *link, int was);   /* from that state; its socket may be stopping */
+void mmi_stop_ended(mmi_link *link, mmi_link_state was);   /* from that state; its socket may be stopping */
 
 /* link/end.c */
 /* From any state to FINISHING or DEAD: leaves the protocol or the half-open list, and tells. */
-void mmi_link_end(mmi_link *link, int state, int reason, const char *detail);
+void mmi_link_end(mmi_link *link, mmi_link_state state, int reason, const char *detail);
 void mmi_link_leave_place(mmi_link *link);   /* of connections_max; once: as it parts, or is closed */
 void mmi_link_release_dialer(mmi_link *link, int reason);   /* which dials again */
 void mmi_link_leave_half_open(mmi_link *link);          /* its handshake is over */
@@ -77,16 +84,27 @@ void mmi_link_read_ended(mmi_link *link, int64_t n, bool discard);
 void mmi_told_hung(const mmi_link *link, bool by_ttl, char *out, size_t cap);
 void mmi_told_gone(const mmi_link *link, bool by_ttl, char *out, size_t cap);
 
-/* link/ack.c.  As the peer is known: messages to it are acknowledged, if the socket wants that and the
- * peer can.  MM_ENOMEM.  Then, once it is a peer: that it cannot is told. */
+/* link/require.c.  As the peer is known, and before anything of ours is queued for it: true, and in
+ * words for us and for it, if it cannot do what the socket requires of its peers. */
+bool mmi_require_lacks(const mmi_link *link, char detail[MM_DETAIL_MAX + 1],
+                       char told[MM_DETAIL_MAX + 1]);
+
+/* link/ack.c.  Can the peer acknowledge?  As it is known: messages to it are acknowledged, if the
+ * socket wants that and the peer can.  MM_ENOMEM.  Then, once it is a peer: that it cannot is told. */
+bool mmi_ack_can(const mmi_link *link);
 int mmi_ack_begin(mmi_link *link) MMI_WARN_UNUSED;
 void mmi_ack_began(mmi_link *link);
-/* COUNT, AGAIN, ACK and NACK of the peer. */
+/* COUNT, AGAIN, ACK, NACK and EXTEND of the peer. */
 void mmi_ack_counted(mmi_link *link, const mmi_command *command);
 void mmi_ack_again(mmi_link *link, const mmi_command *command);
-void mmi_ack_came(mmi_link *link, const mmi_command *command);   /* ACK or NACK */
+void mmi_ack_came(mmi_link *link, const mmi_command *command);   /* ACK, NACK, EXTEND */
 /* So many messages come.  true: over its credit; the connection ends for it, and they are nobody's. */
 bool mmi_ack_breached(mmi_link *link, uint32_t count);
+/* What was written and is not acknowledged goes to somebody else, not before due_ns.  late: remembers
+ * it, for an ACK that comes yet; or NULL.  MM_OK; MM_EAGAIN it is done; MM_EPROTO it was not written;
+ * MM_ENOMEM. */
+int mmi_ack_take_back(mmi_link *link, uint64_t number, uint64_t due_ns,
+                      mmi_late *late) MMI_WARN_UNUSED;
 void mmi_ack_early(mmi_link *link);    /* a write is back: what was said of it meanwhile */
 static inline bool mmi_ack_due(const mmi_link *link)   /* an ACK is owed */
 {
@@ -103,6 +121,9 @@ static inline bool mmi_ack_awaited(const mmi_link *link)
 bool mmi_ack_waits(const mmi_link *link);
 void mmi_ack_last(mmi_link *link);     /* its socket is closed: what is not done was not tried */
 
+/* link/overdue.c: it is a peer. */
+void mmi_overdue_start(mmi_link *link);
+
 /* link/meta.c */
 enum { MMI_META_HEAD_MAX = 16 };       /* octets of META in front of its data */
 void mmi_meta_begin(mmi_link *link);   /* what the peer takes is known */
@@ -110,6 +131,40 @@ size_t mmi_meta_before(const mmi_link *link, const mmi_msg *m);   /* octets of M
 void mmi_meta_wrote(mmi_link *link, const mmi_msg *m);
 void mmi_meta_came(mmi_link *link, const mmi_command *command);
 void mmi_meta_take(mmi_link *link, mmi_msg *m);   /* of the next message, which is this */
+
+/* link/replay.c.  Does the peer publish from a spool?  It is asked for a replay, before anything else.  MM_ENOMEM.
+ * Then, once it is a peer: that it cannot is told; and as it leaves, its place is for others. */
+bool mmi_replay_can(const mmi_link *link);
+int mmi_replay_ask(mmi_link *link) MMI_WARN_UNUSED;
+int mmi_replay_begin(mmi_link *link) MMI_WARN_UNUSED;   /* all it wants was said; MM_ENOMEM */
+void mmi_replay_asked(mmi_link *link);
+void mmi_replay_left(mmi_link *link);
+/* REPLAY, COUNT, AT and LOST of the peer. */
+void mmi_replay_came(mmi_link *link, const mmi_command *command);
+void mmi_replay_counted(mmi_link *link, const mmi_command *command);
+void mmi_replay_at(mmi_link *link, const mmi_command *command);
+void mmi_replay_lost(mmi_link *link, const mmi_command *command);
+/* A message that comes, or a segment of so many: gets its number. */
+void mmi_replay_number(mmi_link *link, mmi_msg *m, uint32_t count);
+/* What stands in front of a message, behind what was passed: octets; as the next one to be written. */
+size_t mmi_replay_put_before(const mmi_link *link, const mmi_numbering *at, const mmi_msg *m,
+                             uint8_t out[MMI_NUMBERED_MAX]);
+size_t mmi_replay_before(const mmi_link *link, const mmi_msg *m);
+void mmi_replay_passed(mmi_numbering *at, const mmi_msg *m);
+
+/* link/finish.c.  What the peer can hear is known; it is a peer. */
+void mmi_finish_begin(mmi_link *link);
+void mmi_finish_began(mmi_link *link);
+static inline bool mmi_finish_due(const mmi_link *link)   /* END is owed to it */
+{
+    return link->end_out == MMI_END_HEARD && link->socket->host.ended &&
+           link->state == MMI_LINK_ACTIVE;
+}
+void mmi_finish_tell(mmi_link *link);
+/* link/finished.c */
+void mmi_finish_told(mmi_link *link);   /* END came */
+/* A message comes.  true: behind END; the connection ends for it, and the message is nobody's. */
+bool mmi_finish_breached(mmi_link *link);
 
 /* link/silence.c */
 typedef enum mmi_verdict {
@@ -177,7 +232,7 @@ mmi_arena *mmi_link_arena(mmi_engine *e);
 /* For who makes a link's first write in its own way: begins, false: not now; notes what that write
  * took, while the state was that; goes on with what else there is, and ends. */
 bool mmi_link_write_begin(mmi_link *link);
-int64_t mmi_link_write_took(mmi_link *link, int state, int64_t n);
+int64_t mmi_link_write_took(mmi_link *link, mmi_link_state state, int64_t n);
 void mmi_link_write_on(mmi_link *link, mmi_link_write last, uint64_t written_before);
 
 /* link/become.c */

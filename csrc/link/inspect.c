@@ -49,7 +49,7 @@ inspect_stop(const mmi_link *link)
     if (link->stopping != MM_STOP_NONE || !link->pipe.stopped) {
         return link->stopping;
     }
-    return link->leaving ? MM_STOP_LEFT : MM_STOP_ITSELF;
+    return mmi_link_leaves(link) ? MM_STOP_LEFT : MM_STOP_ITSELF;
 }
 
 /* MM_SUBSCRIBED_.  An engine of meshmsg hands subscriptions to the socket before it answers a PING
@@ -131,6 +131,7 @@ mmi_link_inspect(const mmi_link *link, mm_peer *out)
         .subscriptions = p->subscriptions,
         .takes_meta = p->takes_meta,
         .acks = p->unacked != NULL || p->acks != NULL,
+        .finished = link->end_out == MMI_END_TOLD || link->end_came,
         .unacked_messages = inspect_unacked(p),
         .rtt_ns = link->rtt_ns,
         .stalled = mmi_silence_stalled(link),

@@ -44,7 +44,6 @@ mmi_link_leave(mmi_link *link)
     if (link->pipe.acks != NULL && mmi_acks_untold(link->pipe.acks)) {
         mmi_acks_tell(link->pipe.acks);
     }
-    link->leaving = true;
     link->leave_ns = end;
     mmi_heartbeat_start(link);   /* it is judged as ever meanwhile: it may hang, or be gone */
     mmi_link_stop(link);
@@ -73,15 +72,15 @@ void
 mmi_link_flushed(mmi_link *link)
 {
     mmi_engine *e = link->engine;
-    if (link->state == MMI_LINK_ACTIVE && link->leaving && !link->socket->closing) {
+    if (link->state == MMI_LINK_ACTIVE && mmi_link_leaves(link) && !link->socket->closing) {
         mmi_heartbeat_last(link);
     }
     if (link->state == MMI_LINK_ACTIVE && !mmi_link_pending(link) && !mmi_ack_waits(link) &&
-        (link->socket->closing || link->leaving)) {
-        mmi_link_end(link, MMI_LINK_FINISHING, MM_REASON_LOCAL, NULL);
+        (link->socket->closing || mmi_link_leaves(link))) {
+        mmi_link_end(link, MMI_LINK_PARTING, MM_REASON_LOCAL, NULL);
         mmi_part_begin(link);
     }
-    if (link->state == MMI_LINK_FINISHING && !link->fin_sent) {
+    if (mmi_link_finishes(link) && !link->fin_sent) {
         if (mmi_link_shield_farewell(link)) {
             mmi_link_dirty(link);
             return;   /* it comes here again when that was written */

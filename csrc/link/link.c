@@ -79,7 +79,7 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
         s->accepted++;
         s->stats.accepts++;
     }
-    link->state = MMI_LINK_CONNECTING;
+    mmi_life_to(link, MMI_LINK_CONNECTING);
     if (pending) {
         mmi_link_watch(link);
     } else {
@@ -111,6 +111,7 @@ mmi_link_free(mmi_link *link)
         mmi_handshake_fini(link->handshake);
         mmi_free(link->handshake);
     }
+    mmi_replay_left(link);
     mmi_parser_fini(&link->parser);
     mmi_link_shield_free(link);
     mmi_ring_fini(&link->pipe.inbox);
@@ -178,9 +179,9 @@ mmi_link_event(mmi_link *link, uint32_t events)
 void
 mmi_link_timer(mmi_link *link)
 {
-    if (link->parting) {
+    if (link->state == MMI_LINK_PARTING) {
         mmi_part_due(link);
-    } else if (link->leaving && link->engine->now_ns >= link->leave_ns) {
+    } else if (mmi_link_leaves(link) && link->engine->now_ns >= link->leave_ns) {
         mmi_link_part(link, MM_REASON_LOCAL, NULL);   /* its linger is over */
     } else if (link->state == MMI_LINK_ACTIVE) {
         mmi_heartbeat_due(link);

@@ -13,19 +13,12 @@
 #ifndef MMI_LINK_H
 #define MMI_LINK_H
 
+#include "link/life.h"
 #include "link/tx.h"
+#include "socket/resume.h"
 #include "socket/endpoint.h"
 #include "wire/handshake.h"
 #include "wire/parser.h"
-
-typedef enum mmi_link_state {
-    MMI_LINK_CONNECTING = 1, /* the stream is not there yet */
-    MMI_LINK_HELLO,
-    MMI_LINK_ACTIVE,
-    MMI_LINK_FINISHING, /* control is flushed, FIN sent; what arrives is thrown away until the peer
-                           closes */
-    MMI_LINK_DEAD
-} mmi_link_state;
 
 /* What a link's heartbeat has seen of its peer's silence. */
 typedef struct mmi_silence {
@@ -35,6 +28,12 @@ typedef struct mmi_silence {
     uint64_t moved_ns;                   /* when it last took something, as far as we know       */
     uint64_t stalled_ns;                 /* when it was told that it is stalled; 0: it is not */
 } mmi_silence;
+
+/* Messages that carry the numbers they have in a spool. */
+typedef struct mmi_numbering {
+    bool on;
+    uint64_t epoch, next;                /* next: of the next message, if nothing else is said; 0: nothing was yet */
+} mmi_numbering;
 
 /* What the answer that let it in says of it. */
 typedef struct mmi_admitted {
@@ -52,7 +51,7 @@ typedef struct mmi_link {
     mmi_socket *socket;                  /* in memory as long as it is; closed, once the state is DEAD */
     mmi_dialer *dialer;                  /* or NULL */
     mmi_listener *listener;              /* or NULL: dialed, or the listener was closed */
-    int state;
+    mmi_link_state state;                /* link/life.h */
     int stream;
     uint64_t tag;
     uint32_t watched;
@@ -67,7 +66,7 @@ typedef struct mmi_link {
     mmi_pipe pipe;
     bool marks;                          /* MMI_TRAN_MARKS of its transport */
     uint8_t *identity;
-    char features[64];
+    char features[MMI_FEATURES_MAX + 1];
     mmi_admitted *admitted;              /* the answer that let it in; or NULL */
     char address[128];                   /* the peer's, as text */
     char endpoint[MM_ENDPOINT_MAX + 1];  /* ours */
@@ -96,9 +95,9 @@ typedef struct mmi_link {
     mmi_arena *unread_arena;             /* that it is in; NULL: a block of its own */
     size_t unread_size, unread_used;
 
-    mmi_timer timer;
+    mmi_timer timer, overdue_timer;      /* overdue: link/overdue.c */
     uint64_t started_ns, active_ns, wall_ns, last_in_ns, ping_ns;
-    uint64_t leave_ns;                   /* leaving: its linger is over */
+    uint64_t leave_ns;                   /* not 0: it is left, and its linger is over then */
     uint64_t written, confirmed, parsed; /* messages */
     uint64_t answered;                   /* of a peer that acknowledges: those in front of a PING that it answered */
     uint64_t ping_count;                 /* the context of the latest PING */
@@ -112,19 +111,21 @@ typedef struct mmi_link {
     bool reads_little;                   /* there were less than MMI_SMALL_READ the last time */
     bool hung; /* the stream hung up while reading was paused: poll is not asked */
     bool fin_sent;
-    bool leaving;                        /* ends when what is queued was written */
     bool stopped_due;                    /* STOPPED goes behind the last message */
     bool halted;                         /* nothing more is read: the socket stops receiving, or who
                                             asks to come in has said enough */
     uint8_t stopping;                    /* MM_STOP_: of what we asked the peer for */
     bool silent;                         /* it was told that the handshake takes long */
-    bool parting;                        /* link/part.c: FINISHING, and stays as long as it is of use */
     bool deaf;                           /* its octets make no sense to us any more */
     uint8_t *early;                      /* link/ack.c: what the peer says of what is written at this moment */
     size_t early_size, early_last, early_cap;   /* last: where the latest of it begins */
     mmi_origin again;                    /* AGAIN came: of the next message */
     mmi_meta *meta;                      /* META came: likewise; or NULL */
     bool meta_told;                      /* that the peer takes none */
+    mmi_numbering numbers_out, numbers_in;   /* link/replay.c */
+    mmi_resume_place *place;             /* of the publisher, in what its socket resumes; or NULL */
+    mmi_end_out end_out;                 /* link/finish.c: END is for it, or it was told */
+    bool end_came;                       /* it said END, and has sent its last message */
     bool surplus;                        /* over the limit of connections: is only told so */
 } mmi_link;
 
@@ -168,6 +169,13 @@ static inline bool mmi_link_busy(const mmi_link *link)
     return mmi_tx_is_writing(link) || link->reading;
 }
 void mmi_link_event(mmi_link *link, uint32_t events);   /* poll's */
+/* It is left: it ends when what is queued was written. */
+static inline bool mmi_link_leaves(const mmi_link *link) { return link->leave_ns != 0; }
+/* It is no peer any more, and its stream is open yet. */
+static inline bool mmi_link_finishes(const mmi_link *link)
+{
+    return link->state == MMI_LINK_REFUSED || link->state == MMI_LINK_PARTING;
+}
 /* Its handshake has steps that take long. */
 static inline bool mmi_link_steps(const mmi_link *link)
 {
@@ -225,9 +233,28 @@ void mmi_socket_revoke(mmi_socket *s);
 /* All who were let in as that user end, and those that are about to be; how many. */
 int mmi_socket_revoke_user(mmi_socket *s, const char *user_id);
 
-/* link/ack.c.  A message that came from it is given back: 1; 0: it was done, or not given out; or
- * MM_ENOMEM. */
-int mmi_link_nack(mmi_link *link, uint64_t number);
+/* link/ack.c.  A message that came from it is given back, for after so many ms, or is still worked on:
+ * 1; 0: it was done, or not given out; or MM_ENOMEM. */
+int mmi_link_nack(mmi_link *link, uint64_t number, uint32_t delay_ms);
+int mmi_link_extend(mmi_link *link, uint64_t number);
+void mmi_overdue_due(mmi_link *link);   /* link/overdue.c: its timer */
+
+/* link/replay.c.  From now on the connections of a socket say that it publishes from a spool. */
+void mmi_replay_say(mmi_socket *s);
+/* What a peer gets begins with that number.  MM_ENOMEM. */
+int mmi_replay_place_at(mmi_link *link, uint64_t epoch, uint64_t number) MMI_WARN_UNUSED;
+/* So many of those that it asked for are gone; and nothing more comes, as that is harmed. */
+void mmi_replay_tell_lost(mmi_link *link, const mmi_lost *lost);
+void mmi_replay_end_harmed(mmi_link *link, uint64_t first, uint64_t last);
+static inline mmi_link *mmi_link_of_pipe(mmi_pipe *p) { return MMI_CONTAINER_OF(p, mmi_link, pipe); }
+
+/* link/finish.c: of a socket that sends nothing more.  Is all done that it accepted?  Then its peers
+ * are to be told. */
+void mmi_finish_look(mmi_socket *s);
+bool mmi_finish_told_all(const mmi_socket *s);   /* every peer that can hear it */
+/* link/finished.c.  Of one that receives: every peer it has, and each that it dials, has sent its last message, and one
+ * at least, also if it is gone since. */
+bool mmi_socket_ended(const mmi_socket *s);
 
 /* link/stop.c: of a socket that stops receiving.  A peer is asked to send nothing more, and who has
  * heard nothing of us becomes none. */

@@ -32,9 +32,8 @@ mmi_meta_wrote(mmi_link *link, const mmi_msg *m)
         return;
     }
     link->meta_told = true;
-    mmi_socket_event(link->socket, MM_EVENT_PEER_PLAIN, MM_REASON_NONE, link->pipe.id, 1,
-                     link->endpoint, link->address,
-                     "it takes no key, headers or times: messages go to it without (headers)");
+    mmi_link_tell(link, MM_EVENT_PEER_PLAIN, MM_REASON_NONE,
+                  "it takes no key, headers or times: messages go to it without (headers)");
 }
 
 void

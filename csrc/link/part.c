@@ -20,7 +20,7 @@ part_glean(mmi_link *link, const uint8_t *buf, size_t size)
 {
     mmi_input input;
     link->deaf |= !mmi_parser_skip(&link->parser);
-    while (!link->deaf && (link->parting || link->state == MMI_LINK_ACTIVE)) {
+    while (!link->deaf && (link->state == MMI_LINK_PARTING || link->state == MMI_LINK_ACTIVE)) {
         int rc = mmi_parser_next(&link->parser, &buf, &size, &input);
         if (rc == 0) {
             return;
@@ -92,7 +92,6 @@ mmi_part_begin(mmi_link *link)
         mmi_link_commands_end(link);
         link->command_size = 0;
     }
-    link->parting = true;
     mmi_link_leave_place(link); /* a successor may come: here others count, MMI_PARTING_MAX */
     mmi_tx_part(link);   /* that is done: whoever dooms it from now on wants it closed */
     link->pong_due = link->stopped_due = link->hung = link->halted = false;
@@ -116,7 +115,7 @@ mmi_link_part(mmi_link *link, int reason, const char *detail)
         return;
     }
     if (link->state != MMI_LINK_ACTIVE) {
-        if (!link->parting) {
+        if (link->state != MMI_LINK_PARTING) {
             mmi_link_close(link, reason, detail);
         }
         return;
@@ -124,7 +123,7 @@ mmi_link_part(mmi_link *link, int reason, const char *detail)
     if (link->msg_offset == 0 && link->sealed_left == 0 && !link->socket->closing) {
         mmi_heartbeat_last(link);
     }
-    mmi_link_end(link, MMI_LINK_FINISHING, reason, detail);
+    mmi_link_end(link, MMI_LINK_PARTING, reason, detail);
     mmi_part_begin(link);
     mmi_link_release_dialer(link, reason);
 }

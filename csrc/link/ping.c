@@ -92,7 +92,7 @@ mmi_heartbeat_pong(mmi_link *link, const mmi_command *command)
         link->pings_out = 0;
     }
     ping_asked(link, asked);
-    if (link->parting && count > link->confirmed) {
+    if (link->state == MMI_LINK_PARTING && count > link->confirmed) {
         link->silence.moved_ns = s->engine->now_ns;
     }
     if (link->pipe.unacked != NULL) {   /* its ACKs say what is done, this what it has read */
@@ -100,7 +100,7 @@ mmi_heartbeat_pong(mmi_link *link, const mmi_command *command)
         return;
     }
     s->stats.confirmed_messages += count - link->confirmed;
-    s->stats.in_doubt_messages -= link->parting ? count - link->confirmed : 0;
+    s->stats.in_doubt_messages -= link->state == MMI_LINK_PARTING ? count - link->confirmed : 0;
     link->confirmed = count;
     mmi_socket_note(s, MM_DRAINED);
 }

@@ -27,6 +27,15 @@ plan_part(mmi_link_plan *plan, const uint8_t *data, size_t size, uint64_t from, 
     return from - skip;
 }
 
+/* The number of the message that was kept last, where it is said; from: as of plan_part. */
+static uint64_t
+plan_number(mmi_link_plan *plan, const mmi_msg *m, uint64_t from)
+{
+    uint8_t *out = plan->befores[plan->kept_count - 1];
+    size_t size = mmi_replay_put_before(plan->link, &plan->numbers, m, out);
+    return plan_part(plan, out, size, from, NULL);
+}
+
 /* What goes with the message that was kept last, in front of it; from: as of plan_part. */
 static uint64_t
 plan_meta(mmi_link_plan *plan, mmi_msg *m, uint64_t from)
@@ -45,7 +54,10 @@ plan_message(mmi_link_plan *plan, mmi_msg *m, uint32_t i, uint64_t from)
 {
     const mmi_framing *f = plan->framing;
     uint8_t *own = plan->heads[plan->kept_count - 1];
-    from = i == 0 ? plan_meta(plan, m, from) : from;
+    if (i == 0) {
+        from = plan_meta(plan, m, plan_number(plan, m, from));
+    }
+    mmi_replay_passed(&plan->numbers, m);
     for (; i < m->frame_count && !plan->full; i++) {
         size_t size;
         const uint8_t *head = f->head(f, m, i, own, &size);
@@ -103,6 +115,8 @@ mmi_link_plan_gather(mmi_link *link, mmi_link_plan *plan)
     uint32_t i = 0;
     size_t from = 0;
     bool inside = false;
+    plan->link = link;
+    plan->numbers = link->numbers_out;
     plan->framing = link->pipe.framing;
     plan->put_meta = link->pipe.takes_meta ? link->wire->put_meta : NULL;
     plan->iov_count = plan->kept_count = 0;

@@ -21,6 +21,9 @@ enum {
 typedef struct mmi_link_plan {
     const mmi_framing *framing;
     size_t (*put_meta)(uint8_t *out, size_t size);   /* of the wire; NULL: the peer takes none */
+    const mmi_link *link;
+    mmi_numbering numbers;               /* as they will stand behind what is in the plan */
+    uint8_t befores[MMI_LINK_PLAN_PIECES][MMI_NUMBERED_MAX];   /* of messages with numbers */
     uint8_t metas[MMI_LINK_PLAN_PIECES][MMI_META_HEAD_MAX];    /* of what goes with messages */
     uint8_t heads[MMI_LINK_PLAN_PIECES][MMI_FRAMING_HEAD_MAX]; /* of messages that do not keep theirs */
     mmi_iov iov[MMI_LINK_PLAN_PIECES];

@@ -162,7 +162,7 @@ mmi_link_readable(mmi_link *link)
             mmi_socket_update_early(link->socket);
             mmi_lead_busy(link->engine);   /* though its wait brought few, if they are large */
         }
-        bool discard = link->socket->closing || link->state == MMI_LINK_FINISHING;
+        bool discard = link->socket->closing || mmi_link_finishes(link);
         mmi_arena *arena = mmi_link_arena(link->engine);
         if (arena == NULL) {
             mmi_link_close(link, MM_REASON_MEMORY, NULL);

@@ -48,16 +48,6 @@ mmi_socket_revoke(mmi_socket *s)
     }
 }
 
-/* As it was let in, also where no step followed the answer yet. */
-static const char *
-revoke_user_id(const mmi_link *link)
-{
-    if (link->pipe.known != NULL) {
-        return link->pipe.known->user_id;
-    }
-    return link->admitted != NULL ? link->admitted->user_id : "";
-}
-
 int
 mmi_socket_revoke_user(mmi_socket *s, const char *user_id)
 {
@@ -65,7 +55,7 @@ mmi_socket_revoke_user(mmi_socket *s, const char *user_id)
     MMI_LIST_EACH (&s->links, node, after) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
         bool there = mmi_link_lives(link) || link->state == MMI_LINK_HELLO;
-        if (there && strcmp(revoke_user_id(link), user_id) == 0) {
+        if (there && strcmp(mmi_link_user_id(link), user_id) == 0) {
             mmi_link_close(link, MM_REASON_REVOKED, NULL);
             count++;
         }

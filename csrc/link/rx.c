@@ -54,10 +54,18 @@ link_command(mmi_link *link, const mmi_command *command)
     case MMI_COMMAND_PING: mmi_heartbeat_command(link, command); break;
     case MMI_COMMAND_STOP: mmi_stop_asked(link); break;
     case MMI_COMMAND_STOPPED: mmi_stop_told(link); break;
-    case MMI_COMMAND_COUNT: mmi_ack_counted(link, command); break;
+    case MMI_COMMAND_COUNT:
+        mmi_ack_counted(link, command);
+        mmi_replay_counted(link, command);
+        break;
+    case MMI_COMMAND_REPLAY: mmi_replay_came(link, command); break;
+    case MMI_COMMAND_AT: mmi_replay_at(link, command); break;
+    case MMI_COMMAND_LOST: mmi_replay_lost(link, command); break;
     case MMI_COMMAND_AGAIN: mmi_ack_again(link, command); break;
     case MMI_COMMAND_META: mmi_meta_came(link, command); break;
+    case MMI_COMMAND_END: mmi_finish_told(link); break;
     case MMI_COMMAND_ACK:
+    case MMI_COMMAND_EXTEND:
     case MMI_COMMAND_NACK: mmi_ack_came(link, command); break;
     case MMI_COMMAND_SUBSCRIBE:
     case MMI_COMMAND_CANCEL:
@@ -111,7 +119,7 @@ link_message(mmi_link *link, mmi_msg *m)
         mmi_msg_unref(m);
         return;
     }
-    if (mmi_stop_breached(link) || mmi_ack_breached(link, 1)) {
+    if (mmi_stop_breached(link) || mmi_finish_breached(link) || mmi_ack_breached(link, 1)) {
         mmi_msg_unref(m);
         return;
     }
@@ -121,6 +129,7 @@ link_message(mmi_link *link, mmi_msg *m)
         m->number = mmi_acks_came(link->pipe.acks, 1);
         m->origin = rx_origin(link);
     }
+    mmi_replay_number(link, m, 1);
     link->parsed++;
     s->stats.parsed_messages++;
     link->engine->parsed_messages++;
@@ -157,7 +166,7 @@ mmi_link_segment(mmi_link *link, mmi_segment_in *segment)
     mmi_socket *s = link->socket;
     uint32_t count = segment->msg.count;
     bool was_empty = link->pipe.inbox.count == 0;
-    if (mmi_stop_breached(link) || mmi_ack_breached(link, count)) {
+    if (mmi_stop_breached(link) || mmi_finish_breached(link) || mmi_ack_breached(link, count)) {
         mmi_msg_unref(&segment->msg);
         return;
     }
@@ -166,6 +175,7 @@ mmi_link_segment(mmi_link *link, mmi_segment_in *segment)
         segment->msg.number = mmi_acks_came(link->pipe.acks, count);
         segment->msg.origin = rx_origin(link);
     }
+    mmi_replay_number(link, &segment->msg, count);
     link->parsed += count;
     s->stats.parsed_messages += count;
     link->engine->parsed_messages += count;

@@ -54,10 +54,9 @@ silence_tell(mmi_link *link, bool stalled)
 {
     if (stalled != (link->silence.stalled_ns != 0)) {
         link->silence.stalled_ns = stalled ? link->engine->now_ns : 0;
-        mmi_socket_event(link->socket, stalled ? MM_EVENT_PEER_STALLED : MM_EVENT_PEER_RESUMED,
-                         MM_REASON_NONE, link->pipe.id, 1, link->endpoint, link->address,
-                         stalled ? "its machine answers; it seems to read nothing, and says nothing"
-                                 : "it reads again, or said something");
+        mmi_link_tell(link, stalled ? MM_EVENT_PEER_STALLED : MM_EVENT_PEER_RESUMED, MM_REASON_NONE,
+                      stalled ? "its machine answers; it seems to read nothing, and says nothing"
+                              : "it reads again, or said something");
     }
 }
 

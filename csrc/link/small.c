@@ -16,6 +16,7 @@ write_fits(const mmi_link *link)
            link->tx.then == 0 && !link->shared && link->shield == NULL && !link->pong_due &&
            link->command_size == 0 && link->command_out_size == 0 && link->msg_offset == 0 &&
            out->slot_count == 1 && mmi_ring_at(out, 0)->meta == NULL &&
+           mmi_replay_before(link, mmi_ring_at(out, 0)) == 0 &&
            out->bytes <= (size_t)MMI_SMALL_WRITE && !mmi_ack_due(link);
 }
 
@@ -161,7 +162,7 @@ mmi_small_reads_run(mmi_small_reads *all, mmi_engine *e)
     for (uint32_t i = 0; i < all->count; i++) {
         mmi_link *link = all->link[i];
         link->reading = false;
-        if (link->parting) {
+        if (link->state == MMI_LINK_PARTING) {
             mmi_part_rest(link);
         }
         mmi_stop_read(link);

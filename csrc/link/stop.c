@@ -27,8 +27,7 @@ stop_tell(mmi_link *link, int state)
     char detail[MM_DETAIL_MAX + 1];
     snprintf(detail, sizeof detail, "%s; what is on its way from it may be lost, unknown how many",
              why[state]);
-    mmi_socket_event(link->socket, MM_EVENT_PEER_UNREAD, MM_REASON_NONE, link->pipe.id, 1,
-                     link->endpoint, link->address, detail);
+    mmi_link_tell(link, MM_EVENT_PEER_UNREAD, MM_REASON_NONE, detail);
     link->stopping = (uint8_t)state;
 }
 

@@ -47,7 +47,7 @@ mmi_socket_stopped(const mmi_socket *s)
 
 /* To who has heard of us in its handshake we may be a peer already, as in mmi_stop_waits. */
 void
-mmi_stop_ended(mmi_link *link, int was)
+mmi_stop_ended(mmi_link *link, mmi_link_state was)
 {
     mmi_socket *s = link->socket;
     bool heard = was == MMI_LINK_ACTIVE || (was == MMI_LINK_HELLO && link->handshake != NULL &&

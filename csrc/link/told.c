@@ -143,8 +143,7 @@ mmi_link_tell_silent(mmi_link *link)
             (unsigned long long)heard, mmi_plural(heard), mmi_handshake_guess(link->handshake));
     }
     link->silent = true;
-    mmi_socket_event(s, MM_EVENT_PEER_SILENT, MM_REASON_NONE, link->pipe.id, 1, link->endpoint,
-                     link->address, detail);
+    mmi_link_tell(link, MM_EVENT_PEER_SILENT, MM_REASON_NONE, detail);
     if (mmi_timer_set(&s->engine->timers, &link->timer, mmi_link_patience_ns(link)) != MM_OK) {
         mmi_link_close(link, MM_REASON_MEMORY, NULL);
     }

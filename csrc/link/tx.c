@@ -84,7 +84,7 @@ mmi_link_flush_due(const mmi_link *link, uint64_t now_ns)
 {
     const mmi_tx *tx = &link->tx;
     return (tx->then & (MMI_TX_RESUME | MMI_TX_PART | MMI_TX_CLOSE)) != 0 ||
-           link->socket->closing || link->leaving || mmi_link_flush_worth(link) ||
+           link->socket->closing || mmi_link_leaves(link) || mmi_link_flush_worth(link) ||
            (!mmi_tx_is_paced(link) &&
             (now_ns - tx_flushed_ns(link) >= TX_BURST_NS || link->last_in_ns > tx->asked_ns));
 }

@@ -25,7 +25,7 @@ mmi_link_pending(const mmi_link *link)
     bool messages = link->state == MMI_LINK_ACTIVE && link->pipe.outbox.count > 0;
     return messages || link->sealed_left > 0 || link->command_out_size > 0 ||
            link->command_size > 0 || link->pong_due || mmi_stop_answer_due(link) ||
-           mmi_ack_due(link) || mmi_link_shield_pending(link);
+           mmi_ack_due(link) || mmi_finish_due(link) || mmi_link_shield_pending(link);
 }
 
 bool
@@ -45,7 +45,7 @@ mmi_link_flush_now(mmi_link *link)
 bool
 mmi_link_stranded(const mmi_link *link)
 {
-    bool up = link->state == MMI_LINK_ACTIVE || link->state == MMI_LINK_FINISHING;
+    bool up = link->state == MMI_LINK_ACTIVE || mmi_link_finishes(link);
     bool noted = mmi_list_linked(&link->tx.due) || mmi_tx_is_paced(link);
     return up && !noted && link->tx.state == MMI_TX_IDLE && !link->reading &&
            (mmi_tx_ends(link) || mmi_link_pending(link));

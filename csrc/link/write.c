@@ -26,7 +26,9 @@ out_find_frame(mmi_link *link, mmi_msg *m)
     while (link->msg_frame < m->frame_count) {
         size_t size;
         (void)f->head(f, m, link->msg_frame, own, &size);
-        size += link->msg_frame == 0 ? mmi_meta_before(link, m) : 0;
+        if (link->msg_frame == 0) {
+            size += mmi_replay_before(link, m) + mmi_meta_before(link, m);
+        }
         uint64_t end = link->msg_frame_at + size + m->frames[link->msg_frame].size;
         if (link->msg_offset < end) {
             break;   /* it goes on there */
@@ -59,7 +61,8 @@ out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
     const mmi_framing *f = link->pipe.framing;
     size_t cost;
     if (link->msg_offset == 0) {
-        link->msg_size = f->size(f, m, &cost) + mmi_meta_before(link, m);
+        link->msg_size =
+            f->size(f, m, &cost) + mmi_replay_before(link, m) + mmi_meta_before(link, m);
         link->msg_frame = 0;
         link->msg_frame_at = 0;
     }
@@ -71,6 +74,7 @@ out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
     }
     link->msg_offset = 0;
     mmi_meta_wrote(link, m);
+    mmi_replay_passed(&link->numbers_out, m);
     out_pop(link);
     link->written++;
     return n - left;
@@ -165,6 +169,9 @@ out_prepare(mmi_link *link)
     if (mmi_ack_due(link)) {
         mmi_ack_answer(link);
     }
+    if (mmi_finish_due(link)) {
+        mmi_finish_tell(link);
+    }
 }
 
 /* So that all that is written now can be kept until it is acknowledged.  false: no memory, and the
@@ -181,7 +188,7 @@ out_reserve(mmi_link *link, uint32_t entries)
 }
 
 int64_t
-mmi_link_write_took(mmi_link *link, int state, int64_t n)
+mmi_link_write_took(mmi_link *link, mmi_link_state state, int64_t n)
 {
     if (link->state != state) {
         return MM_ECLOSED;
@@ -204,7 +211,7 @@ static mmi_link_write
 out_write_sealed(mmi_link *link)
 {
     mmi_engine *e = link->engine;
-    int state = link->state;
+    mmi_link_state state = link->state;
     mmi_link_plan plan = { .iov_count = 0 };
     mmi_link_write w = { .at_ns = e->now_ns };
     if (link->cut) {
@@ -248,7 +255,7 @@ out_write(mmi_link *link)
         return out_write_sealed(link);
     }
     mmi_engine *e = link->engine;
-    int state = link->state;
+    mmi_link_state state = link->state;
     mmi_link_plan plan;
     out_prepare(link);
     mmi_socket_expire_front(link->socket, &link->pipe);
@@ -329,8 +336,16 @@ mmi_link_write_begin(mmi_link *link)
         mmi_link_resume(link);
         mmi_link_shield_resume(link);   /* drops the lock */
     }
-    bool up = link->state == MMI_LINK_ACTIVE || link->state == MMI_LINK_FINISHING;
+    bool up = link->state == MMI_LINK_ACTIVE || mmi_link_finishes(link);
     return up && mmi_tx_begin(link);
+}
+
+/* Is the outcome of a message known, as its peer cannot acknowledge it?  Who waits hears of it. */
+static bool
+out_told(const mmi_link *link)
+{
+    mmi_back *back = link->socket->host.back;
+    return back != NULL && mmi_receipts_news(&back->receipts);
 }
 
 /* next: why no more is written now. */
@@ -367,8 +382,9 @@ out_end(mmi_link *link, mmi_link_write last, uint64_t written_before, mmi_tx_nex
     if (mmi_tx_is_paced(link) || !mmi_list_empty(&link->engine->deferring)) {
         out_next_round(link->engine);
     }
-    if (link->written != written_before && link->pipe.outbox.count == 0) {
+    if (link->written != written_before && (link->pipe.outbox.count == 0 || out_told(link))) {
         mmi_socket_note(link->socket, MM_DRAINED);
+        mmi_finish_look(link->socket);
     }
     if (next != MMI_TX_NEXT_ROUND && mmi_link_pending(link)) {
         mmi_tx_block(link);

@@ -1,45 +1,15 @@
 /*
- * queue/backlog.c: load-balanced sending with a backlog and the overflow policies.
- * Not here: the order of the peers (lb.c), who has a key (route.c).
- * Law: as in queue/backlog.h; a send that fails has changed nothing.
+ * queue/backlog.c: what was accepted and waits: for a peer with room, or for its time.
+ * Not here: what is accepted (accept.c), the order of the peers (lb.c), who has a key (route.c).
+ * Law: as in queue/backlog.h.
  */
 #include "queue/backlog.h"
 
+#include "queue/expiry.h"
 #include "queue/unacked.h"
 
-static void
-back_note(mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe *p)
-{
-    if (back->note != NULL) {
-        back->note(back, key, where, p);
-    }
-}
-
-static void
-back_drop(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
-{
-    uint64_t key = m->key;
-    mmi_receipts_settle(&back->receipts, m, MM_RECEIPT_DROPPED);
-    mmi_drop_of(back->host, why, p, m);
-    back_note(back, key, MMI_BACK_DROPPED, NULL);
-}
-
-/* It will not be delivered any more: why is expired, or attempts. */
-static void
-back_bury(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
-{
-    uint64_t key = m->key;
-    bool late = why == MMI_DROP_EXPIRED;
-    mmi_receipts_settle(&back->receipts, m, late ? MM_RECEIPT_EXPIRED : MM_RECEIPT_ATTEMPTS);
-    mmi_dead_add(&back->dead, why, p, m);
-    back_note(back, key, late ? MMI_BACK_EXPIRED : MMI_BACK_DROPPED, NULL);
-}
-
-static void
-back_expired(mmi_proto_host *host, mmi_pipe *p, mmi_msg *m)
-{
-    back_bury(host->back, MMI_DROP_EXPIRED, p, m);
-}
+enum { BACK_DUE_MAX = 1024 };   /* messages whose time has come that are taken in one step */
+static const uint64_t BACK_RETRY_NS = 10000000;   /* until what found no memory is tried again */
 
 void
 mmi_back_init(mmi_back *back, mmi_proto_host *host)
@@ -49,27 +19,51 @@ mmi_back_init(mmi_back *back, mmi_proto_host *host)
     back->route = NULL;
     host->alone = true;
     host->back = back;
-    host->expired = back_expired;
+    host->expired = mmi_back_expired;
     mmi_dead_init(&back->dead, host);
     back->receipts = (mmi_receipts){ .last = 0 };
-    back->swept = 0;
+    back->delayed = (mmi_delayed){ .count = 0 };
     mmi_lb_init(&back->lb);
-    /* No limits of its own: it holds only what was within the limits of the pipes it came from. */
-    mmi_ring_init(&back->kept, UINT32_MAX, SIZE_MAX);
+    mmi_ring_init(&back->wordless, UINT32_MAX, SIZE_MAX);
+    mmi_levels_init(&back->kept, host->opts->priorities > 1 ? host->opts->priorities : 1);
+}
+
+/* It was not sent, and the socket is gone. */
+static void
+back_end(mmi_back *back, mmi_msg *m)
+{
+    if (mmi_back_sourced(back)) {
+        mmi_receipts_settle(&back->receipts, m, MM_RECEIPT_DROPPED);
+        mmi_msg_unref(m);
+    } else {
+        mmi_drop(back->host, MMI_DROP_CLOSED, 0, m);
+    }
 }
 
 void
 mmi_back_fini(mmi_back *back)
 {
-    mmi_drop_ring(back->host, &back->kept);
+    mmi_msg *m;
+    while ((m = mmi_delayed_take(&back->delayed, UINT64_MAX)) != NULL) {
+        back_end(back, m);
+    }
+    while ((m = mmi_ring_pop(&back->wordless)) != NULL) {
+        back_end(back, m);
+    }
+    mmi_ring_fini(&back->wordless);
+    for (uint32_t i = 0; i < back->kept.used; i++) {
+        while ((m = mmi_ring_pop(&back->kept.at[i])) != NULL) {
+            back_end(back, m);
+        }
+        mmi_ring_fini(&back->kept.at[i]);
+    }
     mmi_dead_fini(&back->dead);
     mmi_receipts_fini(&back->receipts);
     back->host->back = NULL;
 }
 
-/* Where a message is to go by its key; NULL: it goes by the turns, or to nobody. */
-static mmi_lane *
-back_lane(const mmi_back *back, const mmi_msg *m)
+mmi_lane *
+mmi_back_lane(const mmi_back *back, const mmi_msg *m)
 {
     bool keyed = back->route != NULL && mmi_route_keyed(m);
     return keyed ? mmi_route_owner(back->route, m) : NULL;
@@ -79,15 +73,14 @@ back_lane(const mmi_back *back, const mmi_msg *m)
 static int
 back_put(mmi_back *back, mmi_msg *m)
 {
-    mmi_lane *lane = back_lane(back, m);
-    return lane != NULL ? mmi_lane_again(lane, m) : mmi_ring_push(&back->kept, m);
+    mmi_lane *lane = mmi_back_lane(back, m);
+    return lane != NULL ? mmi_lane_again(lane, m) : mmi_ring_push(mmi_levels_of(&back->kept, m), m);
 }
 
-/* MM_OK: queued; MM_EAGAIN: no pipe has room; MM_ENOTSUP; MM_ENOMEM. */
-static int
-back_queue(mmi_back *back, mmi_msg *m)
+int
+mmi_back_queue(mmi_back *back, mmi_msg *m)
 {
-    mmi_lane *lane = back_lane(back, m);
+    mmi_lane *lane = mmi_back_lane(back, m);
     if (lane != NULL) {
         return mmi_lane_again(lane, m);
     }
@@ -95,22 +88,22 @@ back_queue(mmi_back *back, mmi_msg *m)
     mmi_pipe *p = NULL;
     int rc = mmi_lb_send(&back->lb, m, &p);
     if (rc == MM_OK) {
-        back_note(back, key, MMI_BACK_QUEUED, p);
+        mmi_back_note(back, key, MMI_BACK_QUEUED, p);
     }
     return rc;
 }
 
-/* The message at the front of what is kept.  MM_OK: it is gone; MM_EAGAIN; MM_ENOMEM. */
+/* The message at the front of a queue of what is kept.  MM_OK: it is gone; MM_EAGAIN; MM_ENOMEM. */
 static int
-back_flush_one(mmi_back *back)
+back_flush_one(mmi_back *back, mmi_ring *from)
 {
-    mmi_msg *m = mmi_msg_ref(mmi_ring_at(&back->kept, 0));
-    int rc = back_queue(back, m);
+    mmi_msg *m = mmi_msg_ref(mmi_ring_at(from, 0));
+    int rc = mmi_back_queue(back, m);
     if (rc == MM_OK || rc == MM_ENOTSUP) {
-        (void)mmi_ring_pop(&back->kept);
+        (void)mmi_ring_pop(from);
     }
     if (rc == MM_ENOTSUP) {
-        back_drop(back, MMI_DROP_UNENCODABLE, NULL, m);
+        mmi_back_wordless(back, m);
         rc = MM_OK;
     }
     mmi_msg_unref(m);
@@ -120,7 +113,7 @@ back_flush_one(mmi_back *back)
 /* The same for messages of the segment there: as many as the next peer has room for; one, if it
  * speaks another wire. */
 static int
-back_flush_segment(mmi_back *back, mmi_segment_out *segment)
+back_flush_segment(mmi_back *back, mmi_ring *from, mmi_segment_out *segment)
 {
     const mmi_framing *f = segment->framing;
     const uint8_t *at = segment->data + segment->first;
@@ -129,58 +122,103 @@ back_flush_segment(mmi_back *back, mmi_segment_out *segment)
     if (mmi_lb_full_for(&back->lb, f, cost)) {
         return MM_EAGAIN;
     }
+    mmi_pipe *p = segment->msg.origin.attempt == 0 ? mmi_lb_next_of(&back->lb, f, cost) : NULL;
+    if (p != NULL) { /* mostly: it goes as it is */
+        return mmi_pipe_send_fitting(p, from);
+    }
     mmi_msg *m = back->lb.pipe_count > 0 ? f->open(f, at) : NULL;
     if (m == NULL) {
         return back->lb.pipe_count > 0 ? MM_ENOMEM : MM_EAGAIN;
     }
-    mmi_pipe *p = NULL;
     mmi_origin *first = &segment->msg.origin; /* where its first message was, if anywhere */
     m->origin = m->origin.attempt == 0 ? *first : m->origin;
     int rc = mmi_lb_next(&back->lb, m, &p);
     if (rc == MM_OK && p->framing == f && first->attempt == 0) {
         mmi_msg_unref(m);
-        return mmi_pipe_send_fitting(p, &back->kept);
+        return mmi_pipe_send_fitting(p, from);
     }
     rc = rc == MM_OK ? mmi_pipe_send(p, m) : rc;
     if (rc == MM_ENOTSUP) {
-        back_drop(back, MMI_DROP_UNENCODABLE, NULL, m);
+        mmi_back_wordless(back, m);
     } else if (rc != MM_OK) {
         mmi_msg_unref(m);
         return rc;
     }
     segment->first += f->next(f, at, &cost);
     first->number++;
-    mmi_ring_shrank(&back->kept, &segment->msg, 1, cost);
+    mmi_ring_shrank(from, &segment->msg, 1, cost);
     if (segment->msg.count == 0) {
-        mmi_msg_unref(mmi_ring_pop(&back->kept));
+        mmi_msg_unref(mmi_ring_pop(from));
     }
     return MM_OK;
 }
 
-/* Sends what is kept, but for what was for a peer of another wire and has no words in that of those
- * who are left. MM_OK: nothing is left; MM_EAGAIN; MM_ENOMEM. */
-static int
-back_flush(mmi_back *back)
+int
+mmi_back_flush(mmi_back *back)
 {
     int rc = MM_OK;
-    while (rc == MM_OK && back->kept.slot_count > 0) {
-        mmi_segment_out *segment = mmi_segment_out_of(mmi_ring_at(&back->kept, 0));
-        rc = segment != NULL ? back_flush_segment(back, segment) : back_flush_one(back);
+    mmi_ring *from;
+    while (rc == MM_OK && (from = mmi_levels_next(&back->kept)) != NULL) {
+        mmi_segment_out *segment = mmi_segment_out_of(mmi_ring_at(from, 0));
+        rc = segment != NULL ? back_flush_segment(back, from, segment) : back_flush_one(back, from);
+        if (rc == MM_OK) {
+            mmi_levels_took(&back->kept, from);
+        }
     }
     return rc;
+}
+
+/* Sends what is kept.  What found no memory, here or in a lane, is tried again: perhaps nothing
+ * else happens. */
+static void
+back_send_kept(mmi_back *back, int of_lanes)
+{
+    if (mmi_back_flush(back) == MM_ENOMEM || of_lanes == MM_ENOMEM) {
+        back->host->due(back->host, back->host->now_ns(back->host) + BACK_RETRY_NS);
+    }
+}
+
+/* And what waits in lanes. */
+static void
+back_go_on(mmi_back *back)
+{
+    back_send_kept(back, back->route != NULL ? mmi_route_flush(back->route) : MM_OK);
+}
+
+/* It has its keys from now on, and what waits elsewhere with one of them. */
+static void
+back_begin_lane(mmi_back *back, mmi_lane *lane)
+{
+    mmi_route_add(back->route, lane);
+    mmi_route_sort(back->route, &back->kept.at[0]);
+}
+
+/* Somebody comes who may have words for them: before all that was sent later. */
+static void
+back_worded(mmi_back *back)
+{
+    mmi_ring *w = &back->wordless;
+    while (w->slot_count > 0) {
+        mmi_msg *m = mmi_msg_ref(mmi_ring_at(w, w->slot_count - 1));
+        if (mmi_ring_push_front(mmi_levels_of(&back->kept, m), m) != MM_OK) {
+            mmi_msg_unref(m);
+            return; /* no memory: with the next one who comes */
+        }
+        mmi_msg_unref(mmi_ring_remove_at(w, w->slot_count - 1));
+    }
 }
 
 void
 mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe)
 {
     mmi_lb_add(&back->lb, node, pipe);
+    back_worded(back);
     if (back->route != NULL) {
-        mmi_route_add(back->route, MMI_CONTAINER_OF(node, mmi_lane, lb));
-        mmi_route_sort(back->route, &back->kept);
+        back_begin_lane(back, MMI_CONTAINER_OF(node, mmi_lane, lb));
     }
     back->framing = pipe->unacked != NULL ? pipe->framing : back->framing;
     back->host->alone = false;
-    (void)back_flush(back); /* what does not go now goes at the next out or send */
+    back_go_on(back); /* what does not go now goes at the next out or send */
 }
 
 /* What somebody had goes out before anything else; where messages have lanes, behind what waits in
@@ -188,7 +226,8 @@ mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe)
 static int
 back_return(mmi_back *back, mmi_msg *m)
 {
-    return back->route != NULL ? back_put(back, m) : mmi_ring_push_front(&back->kept, m);
+    return back->route != NULL ? back_put(back, m)
+                               : mmi_ring_push_front(mmi_levels_of(&back->kept, m), m);
 }
 
 /* The next of what is returned, in the order that keeps theirs: entries of a queue from first. */
@@ -209,19 +248,57 @@ back_hand_on(mmi_back *back, mmi_pipe *p)
             break; /* the engine counts what stays */
         }
         (void)mmi_ring_remove_at(&p->outbox, i);
-        back_note(back, m->key, MMI_BACK_KEPT, NULL);
+        mmi_back_note(back, m->key, MMI_BACK_KEPT, NULL);
     }
 }
 
-/* Somebody had it, and others are to have it now. */
+int
+mmi_back_later(mmi_back *back, mmi_msg *m)
+{
+    mmi_proto_host *host = back->host;
+    uint64_t due = m->due_ns;
+    if (mmi_expires(m)) {
+        uint64_t wall = host->wall_ns(host), until = m->meta->expires_ns;
+        uint64_t end = host->now_ns(host) + (until > wall ? until - wall : 0);
+        due = end < due ? end : due;
+    }
+    int rc = mmi_delayed_add(&back->delayed, m, due);
+    if (rc == MM_OK) {
+        host->due(host, mmi_delayed_next(&back->delayed));
+    }
+    return rc;
+}
+
+uint64_t
+mmi_back_due(mmi_back *back, uint64_t now_ns)
+{
+    uint64_t wall = back->host->wall_ns(back->host);
+    mmi_msg *m;
+    for (uint32_t left = BACK_DUE_MAX; left > 0; left--) {
+        if ((m = mmi_delayed_take(&back->delayed, now_ns)) == NULL) {
+            break;
+        }
+        m->due_ns = 0;
+        if (mmi_expires(m) && m->meta->expires_ns <= wall) {
+            mmi_back_bury(back, MMI_DROP_EXPIRED, NULL, m);
+        } else if (back_put(back, m) != MM_OK) {
+            mmi_back_drop(back, MMI_DROP_MEMORY, NULL, m);
+        }
+    }
+    back_go_on(back);
+    return mmi_delayed_next(&back->delayed);
+}
+
+/* Somebody had it, and others are to have it now, or later. */
 static void
 back_keep(mmi_back *back, mmi_msg *m)
 {
     uint32_t most = back->host->opts->max_attempts;
+    bool later = m->due_ns > 0 && !back->host->closing;
     if (most > 0 && m->origin.attempt > most) {
-        back_bury(back, MMI_DROP_ATTEMPTS, NULL, m);
-    } else if (back_return(back, m) != MM_OK) {
-        back_drop(back, MMI_DROP_MEMORY, NULL, m);
+        mmi_back_bury(back, MMI_DROP_ATTEMPTS, NULL, m);
+    } else if ((later ? mmi_back_later(back, m) : back_return(back, m)) != MM_OK) {
+        mmi_back_drop(back, MMI_DROP_MEMORY, NULL, m);
     }
 }
 
@@ -234,6 +311,36 @@ back_end_lane(mmi_back *back, mmi_lane *lane)
         back_keep(back, m);
     }
     mmi_lane_fini(lane);
+}
+
+mmi_lane *
+mmi_back_overdue(mmi_back *back, mmi_pipe *p)
+{
+    bool others = back->route != NULL && back->route->lane_count > 1;
+    mmi_lane *lane = others ? mmi_route_of(back->route, p) : NULL;
+    p->overdue = true;
+    if (lane != NULL) {
+        mmi_route_rm(back->route, lane);
+    }
+    return lane;
+}
+
+void
+mmi_back_pass_on(mmi_back *back, mmi_pipe *p)
+{
+    if (back->route == NULL && mmi_lb_late(&back->lb, p)) {
+        back_hand_on(back, p); /* behind it goes what it had, which is put in front of it */
+        back_go_on(back);
+    }
+}
+
+void
+mmi_back_hand_over(mmi_back *back, mmi_lane *lane)
+{
+    back_hand_on(back, lane->lb.pipe);
+    back_end_lane(back, lane);
+    lane->lb.held = false;
+    back_go_on(back);
 }
 
 /* It takes no turns any more, and what was not begun of it is for others. */
@@ -256,7 +363,7 @@ void
 mmi_back_stop(mmi_back *back, mmi_lb_node *node)
 {
     back_leave(back, node);
-    (void)back_flush(back);
+    back_go_on(back);
 }
 
 /* What a peer that is gone did not acknowledge is for the others. */
@@ -268,7 +375,7 @@ back_take_back(mmi_back *back, mmi_unacked *u)
     mmi_ring_init(&all, UINT32_MAX, SIZE_MAX);
     while ((m = mmi_unacked_take_back(u)) != NULL) {
         if (mmi_ring_push(&all, m) != MM_OK) {
-            back_drop(back, MMI_DROP_MEMORY, NULL, m);
+            mmi_back_drop(back, MMI_DROP_MEMORY, NULL, m);
         }
     }
     while (all.slot_count > 0) {
@@ -281,7 +388,7 @@ void
 mmi_back_again(mmi_back *back, mmi_msg *m)
 {
     back_keep(back, m);
-    (void)back_flush(back);
+    back_go_on(back);
 }
 
 void
@@ -304,191 +411,34 @@ mmi_back_rm(mmi_back *back, mmi_lb_node *node)
     if (again && !lanes) {
         back_take_back(back, p->unacked);
     }
-    (void)back_flush(back);
+    back_go_on(back);
 }
 
 /* Its own messages and those without a key take turns to have the room first. */
-static void
+static int
 back_out_lane(mmi_back *back, mmi_lane *lane)
 {
-    if (lane->owes && back->kept.slot_count > 0) {
+    if (lane->owes && !mmi_levels_empty(&back->kept)) {
         lane->owes = false;
         lane->lb.held = false;
-        (void)back_flush(back);
+        (void)mmi_back_flush(back);
     }
-    mmi_lane_flush(lane);
+    return mmi_lane_flush(lane);
 }
 
 void
 mmi_back_out(mmi_back *back, mmi_lb_node *node)
 {
+    int rc = MM_OK;
     if (!node->pipe->stopped) {
-        if (back->route != NULL) {
-            back_out_lane(back, MMI_CONTAINER_OF(node, mmi_lane, lb));
+        mmi_lane *lane = back->route != NULL ? MMI_CONTAINER_OF(node, mmi_lane, lb) : NULL;
+        if (lane != NULL && !mmi_list_linked(&lane->node) && !node->pipe->overdue) {
+            back_begin_lane(back, lane);
+        }
+        if (lane != NULL && mmi_list_linked(&lane->node)) {
+            rc = back_out_lane(back, lane);
         }
         mmi_lb_out(&back->lb, node);
     }
-    (void)back_flush(back);
-}
-
-/* The oldest of its outbox go until m fits.  m is queued or dropped. */
-static void
-back_send_in_place(mmi_back *back, mmi_pipe *p, mmi_msg *m)
-{
-    size_t cost = mmi_msg_cost(m);
-    if (!mmi_pipe_droppable(p, cost)) {
-        back_drop(back, MMI_DROP_OVERFLOW, p, m);
-        return;
-    }
-    while (!mmi_ring_fits(&p->outbox, cost)) {
-        back_drop(back, MMI_DROP_OVERFLOW, p, mmi_pipe_drop_oldest(p));
-    }
-    uint64_t key = m->key;
-    int rc = mmi_pipe_send(p, m);
-    MMI_ASSERT(rc == MM_OK); /* what was dropped has left a slot */
-    back_note(back, key, MMI_BACK_QUEUED, p);
-}
-
-/* Nothing has room, and the oldest is to go.  MM_OK: m is queued, kept or dropped; MM_ENOMEM. */
-static int
-back_send_dropping_oldest(mmi_back *back, mmi_msg *m)
-{
-    if (back->kept.count > 0) {
-        uint64_t key = m->key;
-        if (mmi_ring_push(&back->kept, m) != MM_OK) {
-            return MM_ENOMEM;
-        }
-        back_note(back, key, MMI_BACK_KEPT, NULL);
-        back_drop(back, MMI_DROP_OVERFLOW, NULL, mmi_ring_pop(&back->kept));
-        return MM_OK;
-    }
-    /* There is one: else the send was refused. */
-    back_send_in_place(back, mmi_lb_turn(&back->lb, m), m);
-    return MM_OK;
-}
-
-/* Is what finds no room, or nobody, dropped? */
-static bool
-back_drops(const mmi_back *back)
-{
-    const mmi_proto_host *host = back->host;
-    bool own = host->alone && host->opts->no_peer != MM_NO_PEER_AS_FULL;
-    return own ? host->opts->no_peer == MM_NO_PEER_DROP : mmi_drop_overflows(host);
-}
-
-/* Does what finds no room wait here?  Where it is acknowledged: a peer is then given no more than
- * it takes, so the queue is the socket's. */
-static bool
-back_keeps(const mmi_back *back, const mmi_ring *kept, size_t cost)
-{
-    const mm_socket_opts *o = back->host->opts;
-    bool own = back->host->alone && o->no_peer != MM_NO_PEER_AS_FULL;
-    bool fits = kept->count < o->send_queue_messages &&
-                (kept->count == 0 ||
-                 (kept->bytes <= o->send_queue_bytes && cost <= o->send_queue_bytes - kept->bytes));
-    return (o->flags & MM_OPT_AT_LEAST_ONCE) != 0 && !own && fits;
-}
-
-/* It waits here: small ones as they will go on the wire, many in one block. */
-static int
-back_queue_here(mmi_back *back, mmi_msg *m)
-{
-    const mmi_framing *f = back->framing;
-    bool alone = back->host->opts->overflow == MM_OVERFLOW_DROP_OLDEST; /* it may be dropped so */
-    if (f == NULL || alone || m->alone || mmi_msg_cost(m) > (size_t)MMI_SEGMENT_BODY_MAX) {
-        return mmi_ring_push(&back->kept, m);
-    }
-    return mmi_queue_encode(&back->kept, f, m);
-}
-
-/* Whatever room others have, it goes to the peer that has its key, or waits for it. */
-static int
-back_send_keyed(mmi_back *back, mmi_lane *lane, mmi_msg *m)
-{
-    int rc = mmi_lane_send(lane, m);
-    if (rc == MM_EAGAIN && back_keeps(back, &lane->waits, mmi_msg_cost(m))) {
-        return mmi_lane_wait(lane, m);
-    }
-    if (rc != MM_EAGAIN || !mmi_drop_overflows(back->host)) {
-        return rc;
-    }
-    if (back->host->opts->overflow != MM_OVERFLOW_DROP_OLDEST) {
-        back_drop(back, MMI_DROP_OVERFLOW, lane->lb.pipe, m);
-    } else if (!lane->lb.held) {
-        back_send_in_place(back, lane->lb.pipe, m);
-    } else if ((rc = mmi_lane_wait(lane, m)) == MM_OK) {
-        back_drop(back, MMI_DROP_OVERFLOW, lane->lb.pipe, mmi_lane_take(lane));
-    } else {
-        return rc;
-    }
-    return MM_OK;
-}
-
-int
-mmi_back_send(mmi_back *back, mmi_msg *m)
-{
-    if (m->frame_count == 0) {
-        return MM_EINVAL;
-    }
-    mmi_lane *lane = back_lane(back, m);
-    if (lane != NULL) {
-        return back_send_keyed(back, lane, m);
-    }
-    int rc = back_flush(back);
-    if (rc == MM_OK) {
-        rc = back_queue(back, m);
-    }
-    if (rc == MM_EAGAIN && back_keeps(back, &back->kept, mmi_msg_cost(m))) {
-        return back_queue_here(back, m);
-    }
-    if (rc != MM_EAGAIN || !back_drops(back)) {
-        return rc;
-    }
-    bool waits = (back->host->opts->flags & MM_OPT_AT_LEAST_ONCE) != 0 && back->kept.count > 0;
-    bool oldest = back->host->opts->overflow == MM_OVERFLOW_DROP_OLDEST;
-    if (back->host->alone && !(waits && oldest)) {
-        back_drop(back, MMI_DROP_NO_PEER, NULL, m);
-        return MM_OK;
-    }
-    if (oldest) {
-        return back_send_dropping_oldest(back, m);
-    }
-    back_drop(back, MMI_DROP_OVERFLOW, NULL, m);
-    return MM_OK;
-}
-
-mmi_pipe *
-mmi_back_sole(const mmi_back *back)
-{
-    const mmi_lb *lb = &back->lb;
-    bool sole = lb->pipe_count == 1 && !mmi_list_empty(&lb->open) && back->kept.count == 0;
-    const mmi_lb_node *one = MMI_CONTAINER_OF(lb->open.next, mmi_lb_node, node);
-    return sole && !one->held ? one->pipe : NULL;
-}
-
-bool
-mmi_back_ready(const mmi_back *back)
-{
-    bool refuses = back->host->alone && back->host->opts->no_peer == MM_NO_PEER_ERROR;
-    /* What is kept goes first.  It waits for room, or, beside an empty outbox, for memory. */
-    bool room = back->kept.slot_count == 0 ? mmi_lb_ready(&back->lb) : mmi_lb_idle(&back->lb);
-    bool keeps = back_keeps(back, &back->kept, (size_t)MMI_READY_BYTES + MMI_FRAME_OVERHEAD);
-    return room || keeps || back_drops(back) || refuses;
-}
-
-uint32_t
-mmi_back_count(const mmi_back *back, uint64_t *bytes)
-{
-    uint32_t count = back->route != NULL ? mmi_route_count(back->route, bytes) : 0;
-    *bytes = back->kept.bytes + (back->route != NULL ? *bytes : 0);
-    return back->kept.count + count;
-}
-
-bool
-mmi_back_low(const mmi_back *back)
-{
-    const mm_socket_opts *o = back->host->opts;
-    const mmi_ring *kept = &back->kept;
-    bool low = kept->count <= o->send_queue_messages / 2 && kept->bytes <= o->send_queue_bytes / 2;
-    return back->route != NULL || kept->count == 0 || low; /* any lane may have room */
+    back_send_kept(back, rc);
 }

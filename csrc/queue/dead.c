@@ -19,6 +19,13 @@ mmi_dead_fini(mmi_dead *dead)
     mmi_drop_ring(dead->host, &dead->letters);
 }
 
+bool
+mmi_dead_keeps(const mmi_dead *dead, const mmi_msg *m)
+{
+    bool asked = (dead->host->opts->flags & MM_OPT_KEEP_DEAD) != 0 && m->kind == MMI_MSG_ONE;
+    return asked && mmi_ring_fits(&dead->letters, mmi_msg_cost(m));
+}
+
 void
 mmi_dead_add(mmi_dead *dead, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
 {
@@ -33,7 +40,7 @@ mmi_dead_add(mmi_dead *dead, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
     host->stats->dead_messages++;
     if (first) {
         host->event(host, MM_EVENT_DEAD_LETTER, MM_REASON_NONE, p != NULL ? p->id : 0, 1,
-                    "a message will not be delivered, and waits to be taken (dead_letter)");
+                    "a message will not be delivered, and goes where dead_letter says");
     }
 }
 

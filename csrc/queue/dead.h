@@ -20,6 +20,8 @@ void mmi_dead_fini(mmi_dead *dead);
 /* Takes m, which nobody else changes; why: MMI_DROP_EXPIRED or MMI_DROP_ATTEMPTS; p: whose it was
  * last, or NULL. */
 void mmi_dead_add(mmi_dead *dead, mmi_drop_why why, mmi_pipe *p, mmi_msg *m);
+/* Will it be kept? */
+bool mmi_dead_keeps(const mmi_dead *dead, const mmi_msg *m);
 /* The oldest, with an mm_dead as its number; NULL: there is none. */
 mmi_msg *mmi_dead_take(mmi_dead *dead);
 

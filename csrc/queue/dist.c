@@ -27,6 +27,9 @@ mmi_dist_init(mmi_dist *dist, mmi_proto_host *host)
     dist->stamp = 0;
     dist->quiet = false;
     dist->dropped = NULL;
+    dist->replays = NULL;
+    dist->fell_behind = NULL;
+    dist->passes = NULL;
     dist->shared = NULL;
     dist->deferred = (mmi_dist_deferred){ .room_count = 0 };
     mmi_radix_init(&dist->topics);
@@ -99,6 +102,9 @@ mmi_dist_out(mmi_dist *dist, mmi_dist_node *node)
 void
 mmi_dist_changed(mmi_dist *dist)
 {
+    if (dist->quiet && dist->passes != NULL) {
+        dist->passes(dist);
+    }
     dist->quiet = false;
 }
 
@@ -107,6 +113,9 @@ dist_match(void *arg, void *subscriber)
 {
     dist_walk *walk = arg;
     mmi_dist_node *node = subscriber;
+    if (node->behind && walk->msg != NULL) {
+        return true;
+    }
     if (node->stamp != walk->dist->stamp) {
         node->stamp = walk->dist->stamp;
         walk->count++;
@@ -145,7 +154,7 @@ dist_visit_check(dist_walk *walk, mmi_dist_node *node)
     if (mmi_pipe_check(node->pipe, walk->msg) != MM_OK) {
         return;   /* it waits for nothing */
     }
-    if (!mmi_ring_fits(&node->pipe->outbox, walk->cost)) {
+    if (node->replay == NULL && !mmi_ring_fits(&node->pipe->outbox, walk->cost)) {
         dist_refuse(walk->dist, node, true);
         walk->rc = walk->rc == MM_OK ? MM_EAGAIN : walk->rc;
     } else if (mmi_ring_reserve(&node->pipe->outbox) != MM_OK) {
@@ -229,6 +238,10 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
         dist_drop(walk->dist, MMI_DROP_UNENCODABLE, p, walk->msg->key, NULL);
         return;
     }
+    if (node->replay != NULL && !mmi_ring_fits(&p->outbox, walk->cost)) {
+        walk->dist->fell_behind(walk->dist, node, walk->msg);
+        return;
+    }
     if (!mmi_ring_fits(&p->outbox, walk->cost) && host->opts->overflow == MM_OVERFLOW_DROP_OLDEST &&
         mmi_pipe_droppable(p, walk->cost)) {
         while (!mmi_ring_fits(&p->outbox, walk->cost)) {
@@ -236,7 +249,10 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
             dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, oldest->key, oldest);
         }
     }
-    if (dist_queue(walk, p) != MM_OK) {
+    int rc = dist_queue(walk, p);
+    if (rc != MM_OK && node->replay != NULL) {
+        walk->dist->fell_behind(walk->dist, node, walk->msg);
+    } else if (rc != MM_OK) {
         dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, walk->msg->key, NULL);
     } else if (!mmi_drop_overflows(host) && !mmi_pipe_has_room(p)) {
         dist_refuse(walk->dist, node, true);   /* what comes next */

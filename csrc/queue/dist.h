@@ -20,6 +20,8 @@ typedef struct mmi_dist_node {
     uint64_t stamp;            /* of the last walk that saw it            */
     struct mmi_dist_node *seen_next;   /* the one that walk saw after it   */
     bool refused;              /* a blocking send finds no room here      */
+    bool behind;               /* it takes no part: somebody else gives it what it gets */
+    struct mmi_replay_node *replay;   /* without room it falls behind; NULL: it loses the message */
 } mmi_dist_node;
 
 /* What was sent and is in no outbox yet. */
@@ -44,6 +46,9 @@ typedef struct mmi_dist {
     mmi_dist_deferred deferred;
     /* Told what a pipe does not get, or loses again to a newer message.  May be NULL. */
     void (*dropped)(struct mmi_dist *dist, mmi_pipe *p, uint64_t key);
+    struct mmi_replays *replays;   /* queue/replays.h, of who publishes from a spool; or NULL */
+    void (*passes)(struct mmi_dist *dist);   /* a send that was refused may pass now; or NULL */
+    void (*fell_behind)(struct mmi_dist *dist, mmi_dist_node *node, const mmi_msg *m);
 } mmi_dist;
 
 void mmi_dist_init(mmi_dist *dist, mmi_proto_host *host);

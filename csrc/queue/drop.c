@@ -11,12 +11,16 @@ drop_counter(mm_stats *stats, mmi_drop_why why)
     switch (why) {
     case MMI_DROP_OVERFLOW:
     case MMI_DROP_RECV_OVERFLOW:
+    case MMI_DROP_REMOVED:
+    case MMI_DROP_HARMED:
+    case MMI_DROP_UNKEPT:
     case MMI_DROP_MEMORY: return &stats->dropped_overflow;
     case MMI_DROP_NO_PEER: return &stats->dropped_no_peer;
     case MMI_DROP_PEER_GONE: return &stats->dropped_peer_gone;
     case MMI_DROP_CLOSED: return &stats->dropped_closed;
     case MMI_DROP_LATE: return &stats->dropped_late;
     case MMI_DROP_FILTERED: return &stats->dropped_filtered;
+    case MMI_DROP_TOO_LARGE:
     case MMI_DROP_UNENCODABLE: return &stats->dropped_unencodable;
     case MMI_DROP_EXPIRED: return &stats->dropped_expired;
     case MMI_DROP_ATTEMPTS: return &stats->dropped_attempts;
@@ -32,6 +36,10 @@ static const char *const drop_texts[] = {
     [MMI_DROP_OVERFLOW] = "queue full (send_queue_messages, send_queue_bytes, overflow)",
     [MMI_DROP_RECV_OVERFLOW] = "receive queue full (recv_queue_messages, recv_queue_bytes)",
     [MMI_DROP_MEMORY] = "no memory for it",
+    [MMI_DROP_REMOVED] = "removed from its spool before it was sent (overflow, max_age, trim)",
+    [MMI_DROP_HARMED] = "harmed in its spool (on_corruption)",
+    [MMI_DROP_UNKEPT] = "the spool is full (max_bytes, max_messages, overflow)",
+    [MMI_DROP_TOO_LARGE] = "larger than what this socket sends (message_size_max, frames_max)",
     [MMI_DROP_NO_PEER] = "no peer to send to",
     [MMI_DROP_PEER_GONE] = "the peer is gone",
     [MMI_DROP_CLOSED] = "the socket was closed",

@@ -14,7 +14,9 @@ typedef enum mmi_drop_why {
     MMI_DROP_OVERFLOW, MMI_DROP_NO_PEER, MMI_DROP_PEER_GONE, MMI_DROP_CLOSED,
     MMI_DROP_LATE, MMI_DROP_FILTERED, MMI_DROP_MALFORMED, MMI_DROP_UNENCODABLE,
     MMI_DROP_EXPIRED, MMI_DROP_ATTEMPTS,
-    MMI_DROP_RECV_OVERFLOW, MMI_DROP_MEMORY,   /* both count as dropped_overflow */
+    MMI_DROP_RECV_OVERFLOW, MMI_DROP_MEMORY,   /* these count as dropped_overflow, too */
+    MMI_DROP_REMOVED, MMI_DROP_HARMED, MMI_DROP_UNKEPT,
+    MMI_DROP_TOO_LARGE,                        /* counts as dropped_unencodable */
     MMI_DROP_WHYS
 } mmi_drop_why;
 

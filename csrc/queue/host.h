@@ -14,6 +14,8 @@ typedef struct mmi_proto_host {
     const mm_socket_opts *opts;
     uint32_t (*random)(struct mmi_proto_host *host); /* from the platform, seeded in simulation */
     uint64_t (*now_ns)(const struct mmi_proto_host *host);   /* of the engine, as it saw it last */
+    uint64_t (*wall_ns)(const struct mmi_proto_host *host);  /* since 1970 */
+    void (*due)(struct mmi_proto_host *host, uint64_t at_ns);   /* the role's tick is to come by then */
     void (*event)(struct mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
                   const char *detail);
     /* MM_EVENT_DROPPED is coalesced by the engine, each cause for itself; detail is a constant */
@@ -22,11 +24,14 @@ typedef struct mmi_proto_host {
     void (*deferred)(struct mmi_proto_host *host);
     /* That message was taken out of a queue of p (NULL: of the socket's own), as its time is over. */
     void (*expired)(struct mmi_proto_host *host, mmi_pipe *p, mmi_msg *m);
+    struct mmi_replays *replays;   /* PUB: queue/replays.h; else NULL */
     struct mmi_back *back;   /* of a role that shares out; else NULL */
     bool alone;      /* the role shares out, and has nobody to: no_peer applies (queue/backlog.c keeps it) */
     mmi_list given, untold;   /* of queue/acks.h */
     bool keyed;      /* whether a send can succeed hangs on its message (as role/role.h keyed_send) */
     bool looked;     /* somebody is told when there is something to receive, before it asks */
+    bool finished;   /* nothing more is sent; ended: and all that was is done */
+    bool ended;
     bool closing;    /* the socket was closed: what peers have is not given to others any more */
     bool stopping;   /* the socket takes no peers and asks for no messages any more (the engine does) */
 } mmi_proto_host;

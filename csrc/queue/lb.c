@@ -57,11 +57,38 @@ lb_node(mmi_list *node)
     return MMI_CONTAINER_OF(node, mmi_lb_node, node);
 }
 
+/* Is there one that is not late? */
+static bool
+lb_timely(const mmi_lb *lb)
+{
+    const mmi_list *const lists[] = { &lb->open, &lb->full, &lb->passed };
+    for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
+        MMI_LIST_EACH (lists[i], node, after) {
+            if (!lb_node(node)->pipe->overdue) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool
+mmi_lb_late(const mmi_lb *lb, const mmi_pipe *p)
+{
+    return p->overdue && lb_timely(lb);
+}
+
+static bool
+lb_passes(const mmi_lb *lb, const mmi_lb_node *node)
+{
+    return node->held || mmi_lb_late(lb, node->pipe);
+}
+
 bool
 mmi_lb_ready(const mmi_lb *lb)
 {
     MMI_LIST_EACH (&lb->open, node, after) {   /* mostly the first */
-        if (!lb_node(node)->held && mmi_pipe_has_room(lb_node(node)->pipe)) {
+        if (mmi_pipe_has_room(lb_node(node)->pipe) && !lb_passes(lb, lb_node(node))) {
             return true;
         }
     }
@@ -85,7 +112,7 @@ mmi_lb_idle(const mmi_lb *lb)
 {
     MMI_LIST_EACH (&lb->open, node, after) {
         const mmi_pipe *p = lb_node(node)->pipe;
-        if (p->outbox.count == 0 && !lb_node(node)->held && mmi_pipe_has_room(p)) {
+        if (p->outbox.count == 0 && mmi_pipe_has_room(p) && !lb_passes(lb, lb_node(node))) {
             return true;
         }
     }
@@ -100,7 +127,7 @@ mmi_lb_full_for(const mmi_lb *lb, const mmi_framing *f, size_t cost)
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         MMI_LIST_EACH (lists[i], node, after) {
             const mmi_pipe *p = lb_node(node)->pipe;
-            if (!lb_node(node)->held && mmi_ring_fits(&p->outbox, cost)) {
+            if (mmi_ring_fits(&p->outbox, cost) && !lb_passes(lb, lb_node(node))) {
                 return false;
             }
             speaks |= p->framing == f;
@@ -118,15 +145,28 @@ lb_move_all(mmi_list *from, mmi_list *to)
     }
 }
 
+/* What is looked for: room for one of that cost; words for it, or, of one that is encoded, those
+ * very words. */
+typedef struct lb_wanted {
+    const mmi_msg *m;
+    const mmi_framing *framing;
+    size_t cost;
+} lb_wanted;
+
+static bool
+lb_speaks(const mmi_pipe *p, const lb_wanted *w)
+{
+    return w->m != NULL ? mmi_pipe_check(p, w->m) == MM_OK : p->framing == w->framing;
+}
+
 /* The first of a list that has words for it and room. */
 static mmi_lb_node *
-lb_find(mmi_lb *lb, mmi_list *list, const mmi_msg *m)
+lb_find(mmi_lb *lb, mmi_list *list, const lb_wanted *w)
 {
-    size_t cost = mmi_msg_cost(m);
     MMI_LIST_EACH (list, node, after) {
         const mmi_pipe *p = lb_node(node)->pipe;
-        bool fits = !lb_node(node)->held && mmi_ring_fits(&p->outbox, cost);
-        if (fits && mmi_pipe_check(p, m) == MM_OK) {
+        bool fits = mmi_ring_fits(&p->outbox, w->cost) && !lb_passes(lb, lb_node(node));
+        if (fits && lb_speaks(p, w)) {
             return lb_node(node);
         }
         if (!fits && !lb_node(node)->full) {
@@ -146,18 +186,17 @@ lb_load(const mmi_pipe *p)
 /* Of those that have words for it and room: who has the fewest messages; of several the next in
  * turn. */
 static mmi_lb_node *
-lb_find_least(mmi_lb *lb, const mmi_msg *m)
+lb_find_least(mmi_lb *lb, const lb_wanted *w)
 {
     mmi_list *const lists[] = { &lb->open, &lb->full };
-    size_t cost = mmi_msg_cost(m);
     mmi_lb_node *least = NULL;
     uint64_t fewest = UINT64_MAX;
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         MMI_LIST_EACH (lists[i], node, after) {
             mmi_lb_node *one = lb_node(node);
             uint64_t load = lb_load(one->pipe);
-            bool fits = !one->held && mmi_ring_fits(&one->pipe->outbox, cost);
-            if (fits && load < fewest && mmi_pipe_check(one->pipe, m) == MM_OK) {
+            bool fits = mmi_ring_fits(&one->pipe->outbox, w->cost) && !lb_passes(lb, one);
+            if (fits && load < fewest && lb_speaks(one->pipe, w)) {
                 least = one;
                 fewest = load;
             } else if (!fits && !one->full) {
@@ -170,23 +209,33 @@ lb_find_least(mmi_lb *lb, const mmi_msg *m)
 
 /* The next in turn. */
 static mmi_lb_node *
-lb_find_next(mmi_lb *lb, const mmi_msg *m)
+lb_find_next(mmi_lb *lb, const lb_wanted *w)
 {
-    mmi_lb_node *node = lb_find(lb, &lb->open, m);
-    return node != NULL ? node : lb_find(lb, &lb->full, m);
+    mmi_lb_node *node = lb_find(lb, &lb->open, w);
+    return node != NULL ? node : lb_find(lb, &lb->full, w);
+}
+
+/* Whose turn it is, with room; NULL: nobody's. */
+static mmi_lb_node *
+lb_take_turn(mmi_lb *lb, const lb_wanted *w)
+{
+    if (!mmi_list_empty(&lb->passed)) {
+        lb_move_all(&lb->passed, &lb->open);
+    }
+    mmi_lb_node *node = lb->least ? lb_find_least(lb, w) : lb_find_next(lb, w);
+    if (node != NULL) {
+        lb_move(lb, node, node->full);
+    }
+    return node;
 }
 
 /* As mmi_lb_next. */
 static int
 lb_choose(mmi_lb *lb, const mmi_msg *m, mmi_lb_node **chosen)
 {
-    if (!mmi_list_empty(&lb->passed)) {
-        lb_move_all(&lb->passed, &lb->open);
-    }
-    mmi_lb_node *node = lb->least ? lb_find_least(lb, m) : lb_find_next(lb, m);
-    if (node != NULL) {
-        lb_move(lb, node, node->full);
-        *chosen = node;
+    const lb_wanted wanted = { .m = m, .cost = mmi_msg_cost(m) };
+    *chosen = lb_take_turn(lb, &wanted);
+    if (*chosen != NULL) {
         return MM_OK;
     }
     if (lb->pipe_count == 0 || lb_speaker(&lb->full, m) != NULL) {
@@ -194,6 +243,14 @@ lb_choose(mmi_lb *lb, const mmi_msg *m, mmi_lb_node **chosen)
         return MM_EAGAIN;
     }
     return MM_ENOTSUP;   /* nobody will wait */
+}
+
+mmi_pipe *
+mmi_lb_next_of(mmi_lb *lb, const mmi_framing *f, size_t cost)
+{
+    const lb_wanted wanted = { .framing = f, .cost = cost };
+    mmi_lb_node *node = lb_take_turn(lb, &wanted);
+    return node != NULL ? node->pipe : NULL;
 }
 
 int

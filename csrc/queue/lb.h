@@ -7,7 +7,7 @@
  * a send looks at the full ones too, so what fits is never refused.  A pipe that has room, but
  * whose wire has no words for the message that was refused last, is on a third list until the next
  * send: whoever waits to send that message is not told of its room.  A pipe that is held has no room
- * here.
+ * here; nor has one that is overdue, while another one is not: it would get again what it did not do.
  */
 #ifndef MMI_LB_H
 #define MMI_LB_H
@@ -32,6 +32,8 @@ void mmi_lb_add(mmi_lb *lb, mmi_lb_node *node, mmi_pipe *pipe);
 void mmi_lb_rm(mmi_lb *lb, mmi_lb_node *node);
 void mmi_lb_out(mmi_lb *lb, mmi_lb_node *node);           /* the pipe may have room again */
 
+/* Is it overdue, while another one is not?  Then it is passed over. */
+bool mmi_lb_late(const mmi_lb *lb, const mmi_pipe *p);
 bool mmi_lb_ready(const mmi_lb *lb);                      /* one has room for a small message */
 bool mmi_lb_idle(const mmi_lb *lb);                       /* one has nothing to write */
 /* Has nobody room for that cost, while somebody speaks that framing?  Then it waits, whatever it is. */
@@ -39,6 +41,8 @@ bool mmi_lb_full_for(const mmi_lb *lb, const mmi_framing *f, size_t cost);
 /* The next pipe with room for m, not a segment.  MM_OK: it is *to; MM_EAGAIN; MM_ENOTSUP: there
  * are pipes, and none has words for it. */
 int mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to) MMI_WARN_UNUSED;
+/* The next pipe of that framing with room for that cost, for what is encoded already; NULL: there is none. */
+mmi_pipe *mmi_lb_next_of(mmi_lb *lb, const mmi_framing *f, size_t cost);
 /* The next in turn that has words for it, with room or not; NULL: none. */
 mmi_pipe *mmi_lb_turn(mmi_lb *lb, const mmi_msg *m);
 /* Queues m on the next pipe, which *to then names.  MM_OK: took the reference; else as mmi_lb_next,

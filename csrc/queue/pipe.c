@@ -11,6 +11,7 @@
 
 enum {
     PIPE_VIEW_MIN = MMI_SEGMENT_CAP / 2,   /* octets of the view before, for one more        */
+    PIPE_PART_VIEW_MIN = 8 * 1024,         /* octets of a part that is a view of its segment */
     PIPE_APPEND_MAX = MMI_SEGMENT_CAP / 4  /* octets of a segment that goes into the one before */
 };
 
@@ -132,6 +133,25 @@ pipe_fitting(const mmi_pipe *p, mmi_segment_out *segment)
     return part;
 }
 
+/* A part of a segment by itself: a view if that is large, as the rest of it soon goes as well; else
+ * a copy.  NULL: no memory. */
+static mmi_segment_out *
+pipe_take_part(const mmi_pipe_part *part)
+{
+    mmi_segment_out *segment = part->segment;
+    size_t end = part->at + part->size;
+    if (part->size < (size_t)PIPE_PART_VIEW_MIN) {
+        return mmi_segment_out_copy(segment, part->at, end, part->count, part->cost);
+    }
+    mmi_segment_out *view = mmi_segment_out_view(segment, part->at);
+    if (view != NULL) {
+        mmi_segment_out_follow(view, end);
+        view->msg.count = part->count;
+        view->msg.cost = part->cost;
+    }
+    return view;
+}
+
 int
 mmi_pipe_send_fitting(mmi_pipe *p, mmi_ring *from)
 {
@@ -144,14 +164,13 @@ mmi_pipe_send_fitting(mmi_pipe *p, mmi_ring *from)
         m = mmi_ring_pop(from);
     } else {
         mmi_pipe_part part = pipe_fitting(p, segment);
-        mmi_segment_out *copy =
-            mmi_segment_out_copy(segment, part.at, part.at + part.size, part.count, part.cost);
-        if (copy == NULL) {
+        mmi_segment_out *some = pipe_take_part(&part);
+        if (some == NULL) {
             return MM_ENOMEM;
         }
         segment->first += part.size;
         mmi_ring_shrank(from, &segment->msg, part.count, part.cost);
-        m = &copy->msg;
+        m = &some->msg;
     }
     int rc = mmi_pipe_send(p, m);
     MMI_ASSERT(rc == MM_OK);   /* it fits, and a slot was reserved */

@@ -47,6 +47,7 @@ struct mmi_pipe {
     uint32_t pinned; /* entries at the front of the outbox that are being written: not to be dropped
                         nor moved */
     bool stalled;    /* a sender has waited in vain for the outbox to drain             */
+    bool overdue;    /* it had a message for too long, and acknowledged none since */
     bool stopped;    /* nothing more is queued: the peer is being left, or asked for that */
     bool in_blocked; /* the link stopped reading: the inbox was full                    */
     uint64_t accepted, handed, dropped; /* messages: into outbox, out of inbox, dropped           */

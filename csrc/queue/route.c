@@ -76,6 +76,17 @@ mmi_route_init(mmi_route *route)
 }
 
 mmi_lane *
+mmi_route_of(const mmi_route *route, const mmi_pipe *p)
+{
+    MMI_LIST_EACH (&route->lanes, node, after) {
+        if (route_lane(node)->lb.pipe == p) {
+            return route_lane(node);
+        }
+    }
+    return NULL;
+}
+
+mmi_lane *
 mmi_route_owner(const mmi_route *route, const mmi_msg *m)
 {
     uint64_t key = route_key(m);
@@ -130,8 +141,10 @@ route_place_new(mmi_route *route, mmi_lane *old, mmi_ring *to, mmi_msg *m)
 void
 mmi_route_add(mmi_route *route, mmi_lane *lane)
 {
-    route->added++;
-    lane->name = route_name(route, lane->lb.pipe);
+    if (lane->name == 0) { /* else it was here before, and has the keys that it had */
+        route->added++;
+        lane->name = route_name(route, lane->lb.pipe);
+    }
     lane->swept_again = lane->swept_waits = 0;
     lane->owes = false;
     mmi_ring_init(&lane->again, UINT32_MAX, SIZE_MAX);
@@ -144,10 +157,10 @@ mmi_route_add(mmi_route *route, mmi_lane *lane)
         if (old != lane) {
             route_pass(route, &old->again, route_place_new, old, &lane->again);
             route_pass(route, &old->waits, route_place_new, old, &lane->waits);
-            mmi_lane_flush(old);   /* another message may be its next */
+            (void)mmi_lane_flush(old);   /* another message may be its next */
         }
     }
-    mmi_lane_flush(lane);
+    (void)mmi_lane_flush(lane);
 }
 
 void
@@ -172,7 +185,7 @@ mmi_route_sort(mmi_route *route, mmi_ring *from)
 {
     route_pass(route, from, route_place_keyed, NULL, NULL);
     MMI_LIST_EACH (&route->lanes, node, after) {
-        mmi_lane_flush(route_lane(node));
+        (void)mmi_lane_flush(route_lane(node));
     }
 }
 
@@ -198,7 +211,7 @@ mmi_route_sweep(mmi_route *route, mmi_expiry *x)
         mmi_lane *lane = route_lane(node);
         mmi_expiry_sweep(x, &lane->again, 0, NULL, &lane->swept_again);
         mmi_expiry_sweep(x, &lane->waits, 0, NULL, &lane->swept_waits);
-        mmi_lane_flush(lane);
+        (void)mmi_lane_flush(lane);
     }
     uint64_t bytes;
     x->more |= x->budget == 0 && mmi_route_count(route, &bytes) > 0;
@@ -223,19 +236,29 @@ lane_flush_ring(mmi_lane *lane, mmi_ring *from)
     return MM_OK;
 }
 
-void
+int
 mmi_lane_flush(mmi_lane *lane)
 {
-    if (lane_flush_ring(lane, &lane->again) == MM_OK) {
-        (void)lane_flush_ring(lane, &lane->waits);
-    }
+    int rc = lane_flush_ring(lane, &lane->again);
+    rc = rc == MM_OK ? lane_flush_ring(lane, &lane->waits) : rc;
     lane_note(lane);
+    return rc;
+}
+
+int
+mmi_route_flush(mmi_route *route)
+{
+    int rc = MM_OK;
+    MMI_LIST_EACH (&route->lanes, node, after) {
+        rc = mmi_lane_flush(route_lane(node)) == MM_ENOMEM ? MM_ENOMEM : rc;
+    }
+    return rc;
 }
 
 int
 mmi_lane_send(mmi_lane *lane, mmi_msg *m)
 {
-    mmi_lane_flush(lane);
+    (void)mmi_lane_flush(lane);
     return lane->lb.held ? MM_EAGAIN : mmi_pipe_send(lane->lb.pipe, m);
 }
 
@@ -251,7 +274,7 @@ int
 mmi_lane_again(mmi_lane *lane, mmi_msg *m)
 {
     int rc = mmi_ring_push(&lane->again, m);
-    mmi_lane_flush(lane);
+    (void)mmi_lane_flush(lane);
     return rc;
 }
 

@@ -41,6 +41,7 @@ void mmi_route_init(mmi_route *route);
 /* Its peer is lane->lb.pipe.  It gets what waits elsewhere and has a key of its own. */
 void mmi_route_add(mmi_route *route, mmi_lane *lane);
 void mmi_route_rm(mmi_route *route, mmi_lane *lane); /* keeps what waits in it; twice is harmless */
+mmi_lane *mmi_route_of(const mmi_route *route, const mmi_pipe *p);   /* that peer's lane; NULL: it has none */
 /* The lane that has the key of m, of those whose wire has words for it; NULL: none. */
 mmi_lane *mmi_route_owner(const mmi_route *route, const mmi_msg *m);
 /* Messages with keys go from a queue to their lanes, but for those that have none. */
@@ -55,7 +56,9 @@ int mmi_lane_send(mmi_lane *lane, mmi_msg *m) MMI_WARN_UNUSED;
 int mmi_lane_wait(mmi_lane *lane, mmi_msg *m) MMI_WARN_UNUSED;
 /* The same of what goes first; what there is room for goes at once. */
 int mmi_lane_again(mmi_lane *lane, mmi_msg *m) MMI_WARN_UNUSED;
-void mmi_lane_flush(mmi_lane *lane); /* sends what there is room for */
+/* Sends what there is room for.  MM_OK: nothing is left; MM_EAGAIN; MM_ENOMEM. */
+int mmi_lane_flush(mmi_lane *lane);
+int mmi_route_flush(mmi_route *route); /* of all lanes.  MM_OK; MM_ENOMEM: for one of them */
 mmi_msg *mmi_lane_take(mmi_lane *lane); /* what would go next; NULL: nothing waits */
 void mmi_lane_fini(mmi_lane *lane); /* nothing waits in it */
 

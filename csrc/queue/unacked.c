@@ -58,6 +58,7 @@ mmi_unacked_free(mmi_unacked *u)
     if (u != NULL) {
         mmi_ring_fini(&u->sent);
         mmi_msg_unref(u->hole);
+        mmi_overdue_free(u->overdue);
         for (size_t i = 0; i < MMI_COUNT_OF(u->spares); i++) {
             mmi_msg_unref(u->spares[i] != NULL ? &u->spares[i]->msg : NULL);
         }

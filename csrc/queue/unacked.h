@@ -15,6 +15,7 @@
 
 #include "base/marks.h"
 #include "base/ring.h"
+#include "queue/overdue.h"
 #include "queue/receipts.h"
 #include "wire/delivery.h"
 
@@ -30,6 +31,7 @@ typedef struct mmi_unacked {
      * one at its end. */
     mmi_segment_out *spares[2];
     mmi_msg *hole;               /* in place of what is acknowledged behind what is not */
+    mmi_overdue *overdue;        /* who has them for too long; NULL: they have the time they need */
     bool ends;                   /* the peer ends, and has not tried what it did not acknowledge */
     mmi_marks acked;
 } mmi_unacked;

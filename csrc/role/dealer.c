@@ -107,6 +107,13 @@ dealer_sole(const void *ps)
     return mmi_back_sole(&s->back);
 }
 
+static uint64_t
+dealer_tick(void *ps, uint64_t now_ns)
+{
+    dealer_sock *s = ps;
+    return mmi_back_due(&s->back, now_ns);
+}
+
 static uint32_t
 dealer_ready(const void *ps)
 {
@@ -122,7 +129,10 @@ dealer_unclaimed(const void *ps, uint64_t *bytes)
 }
 
 const mmi_proto_ops mmi_dealer_ops = {
-    .role = MM_DEALER,
+    .is = { .number = MM_DEALER,
+            .name = "DEALER",
+            .peers = MMI_ROLE_BIT(MM_REP) | MMI_ROLE_BIT(MM_DEALER) | MMI_ROLE_BIT(MM_ROUTER),
+            .says_identity = true },
     .named = true,
     .shares = true,
     .sock_size = sizeof(dealer_sock),
@@ -139,6 +149,7 @@ const mmi_proto_ops mmi_dealer_ops = {
     .recv = dealer_recv,
     .take = dealer_take,
     .ready = dealer_ready,
+    .tick = dealer_tick,
     .unclaimed = dealer_unclaimed,
     .segments = true,
 };

@@ -110,6 +110,13 @@ pair_sole(const void *ps)
     return mmi_back_sole(&s->back);
 }
 
+static uint64_t
+pair_tick(void *ps, uint64_t now_ns)
+{
+    pair_sock *s = ps;
+    return mmi_back_due(&s->back, now_ns);
+}
+
 static uint32_t
 pair_ready(const void *ps)
 {
@@ -125,7 +132,7 @@ pair_unclaimed(const void *ps, uint64_t *bytes)
 }
 
 const mmi_proto_ops mmi_pair_ops = {
-    .role = MM_PAIR,
+    .is = { .number = MM_PAIR, .name = "PAIR", .peers = MMI_ROLE_BIT(MM_PAIR) },
     .shares = true,
     .sock_size = sizeof(pair_sock),
     .pipe_size = sizeof(pair_pipe),
@@ -141,6 +148,7 @@ const mmi_proto_ops mmi_pair_ops = {
     .recv = pair_recv,
     .take = pair_take,
     .ready = pair_ready,
+    .tick = pair_tick,
     .unclaimed = pair_unclaimed,
     .segments = true,
 };

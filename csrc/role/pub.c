@@ -10,11 +10,13 @@
 #include "queue/dist.h"
 #include "queue/fq.h"
 #include "queue/notices.h"
+#include "queue/replays.h"
 #include "role/role.h"
 
 typedef struct pub_sock {
     mmi_proto_host *host;
     mmi_dist dist;
+    mmi_replays replays;       /* PUB whose messages are in a spool           */
     mmi_fq fq;                 /* XPUB: messages that are no subscriptions   */
     mmi_notices notices;       /* XPUB: subscriptions for the user to read   */
     mmi_radix *heard;          /* what peers asked for: dist.topics, or asked */
@@ -30,6 +32,7 @@ typedef struct pub_pipe {
     mmi_dist_node dist;
     mmi_fq_node fq;
     mmi_notices_own own;       /* XPUB, of each peer by itself */
+    mmi_replay_node replay;
     bool welcomed;
 } pub_pipe;
 
@@ -45,6 +48,10 @@ pub_init(void *ps, mmi_proto_host *host)
     pub_sock *s = ps;
     s->host = host;
     mmi_dist_init(&s->dist, host);
+    if (!s->tells) {
+        mmi_replays_init(&s->replays, &s->dist);
+        host->replays = &s->replays;
+    }
     mmi_fq_init(&s->fq, host->opts);
     mmi_radix_init(&s->asked);
     s->manual = s->tells && (host->opts->flags & MM_OPT_XPUB_MANUAL) != 0;
@@ -66,6 +73,9 @@ static void
 pub_fini(void *ps)
 {
     pub_sock *s = ps;
+    if (!s->tells) {
+        mmi_replays_fini(&s->replays);
+    }
     mmi_notices_fini(&s->notices);
     mmi_radix_fini(&s->asked);
     mmi_map_fini(&s->peers);
@@ -91,6 +101,7 @@ pub_add(void *ps, mmi_pipe *p)
         return MM_ENOMEM;
     }
     mmi_dist_add(&s->dist, &pp->dist, p);
+    mmi_replays_add(&s->replays, &pp->replay, &pp->dist);
     mmi_fq_add(&s->fq, &pp->fq, p);
     return MM_OK;
 }
@@ -109,6 +120,7 @@ pub_stop(void *ps, mmi_pipe *p)
         (void)mmi_map_rm(&s->peers, p->id);
     }
     p->subscriptions = p->subscription_bytes = 0;
+    mmi_replays_rm(&s->replays, &pp->replay);
     mmi_dist_rm(&s->dist, &pp->dist);
 }
 
@@ -144,6 +156,9 @@ pub_out(void *ps, mmi_pipe *p)
     pub_sock *s = ps;
     pub_pipe *pp = p->state;
     mmi_dist_out(&s->dist, &pp->dist);
+    if (!s->tells) {
+        mmi_replays_out(&s->replays, &pp->replay);
+    }
 }
 
 static int
@@ -236,6 +251,9 @@ pub_subscribe(pub_sock *s, mmi_pipe *p, const uint8_t *topic, size_t size)
     }
     p->subscriptions++;
     p->subscription_bytes += size;
+    if (!s->tells) {
+        mmi_replays_subscribed(&s->replays, &pp->replay);
+    }
     pub_welcome(s, p);
     return MM_OK;
 }
@@ -276,6 +294,14 @@ pub_subscription(void *ps, mmi_pipe *p, bool add, const uint8_t *topic, size_t s
     }
     pub_cancel(s, p, topic, size);
     return MM_OK;
+}
+
+static int
+pub_replay(void *ps, mmi_pipe *p, const mmi_replay *from)
+{
+    pub_sock *s = ps;
+    pub_pipe *pp = p->state;
+    return p->stopped ? MM_EAGAIN : mmi_replays_ask(&s->replays, &pp->replay, from);
 }
 
 static int
@@ -332,7 +358,9 @@ xpub_unclaimed(const void *ps, uint64_t *bytes)
 }
 
 const mmi_proto_ops mmi_pub_ops = {
-    .role = MM_PUB,
+    .is = { .number = MM_PUB,
+            .name = "PUB",
+            .peers = MMI_ROLE_BIT(MM_SUB) | MMI_ROLE_BIT(MM_XSUB) },
     .overflow = MM_OVERFLOW_DROP_NEWEST,
     .sock_size = sizeof(pub_sock),
     .pipe_size = sizeof(pub_pipe),
@@ -346,6 +374,7 @@ const mmi_proto_ops mmi_pub_ops = {
     .send = pub_send,
     .ready = pub_ready,
     .subscription = pub_subscription,
+    .replay = pub_replay,
     .reach = pub_reach,
     .materialize = pub_materialize,
     .keyed_send = true,
@@ -353,7 +382,9 @@ const mmi_proto_ops mmi_pub_ops = {
 };
 
 const mmi_proto_ops mmi_xpub_ops = {
-    .role = MM_XPUB,
+    .is = { .number = MM_XPUB,
+            .name = "XPUB",
+            .peers = MMI_ROLE_BIT(MM_SUB) | MMI_ROLE_BIT(MM_XSUB) },
     .overflow = MM_OVERFLOW_DROP_NEWEST,
     .sock_size = sizeof(pub_sock),
     .pipe_size = sizeof(pub_pipe),

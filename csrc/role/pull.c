@@ -92,7 +92,7 @@ pull_unclaimed(const void *ps, uint64_t *bytes)
 }
 
 const mmi_proto_ops mmi_pull_ops = {
-    .role = MM_PULL,
+    .is = { .number = MM_PULL, .name = "PULL", .peers = MMI_ROLE_BIT(MM_PUSH) },
     .named = true,
     .acks = true,
     .sock_size = sizeof(pull_sock),

@@ -24,8 +24,8 @@ push_init(void *ps, mmi_proto_host *host)
     mmi_back_init(&s->back, host);
     mmi_route_init(&s->route);
     s->back.lb.least = (host->opts->flags & MM_OPT_LEAST_LOADED) != 0;
-    host->keyed = (host->opts->flags & MM_OPT_HASH) != 0;
-    s->back.route = host->keyed ? &s->route : NULL;
+    s->back.route = (host->opts->flags & MM_OPT_HASH) != 0 ? &s->route : NULL;
+    host->keyed = s->back.route != NULL || s->back.kept.used > 1;
     return MM_OK;
 }
 
@@ -97,6 +97,13 @@ push_sole(const void *ps)
     return mmi_back_sole(&s->back);
 }
 
+static uint64_t
+push_tick(void *ps, uint64_t now_ns)
+{
+    push_sock *s = ps;
+    return mmi_back_due(&s->back, now_ns);
+}
+
 static uint32_t
 push_ready(const void *ps)
 {
@@ -105,8 +112,9 @@ push_ready(const void *ps)
 }
 
 const mmi_proto_ops mmi_push_ops = {
-    .role = MM_PUSH,
+    .is = { .number = MM_PUSH, .name = "PUSH", .peers = MMI_ROLE_BIT(MM_PULL) },
     .shares = true,
+    .finishes = true,
     .sock_size = sizeof(push_sock),
     .pipe_size = sizeof(push_pipe),
     .init = push_init,
@@ -120,5 +128,6 @@ const mmi_proto_ops mmi_push_ops = {
     .send = push_send,
     .sole = push_sole,
     .ready = push_ready,
+    .tick = push_tick,
     .segments = true,
 };

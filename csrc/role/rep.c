@@ -142,7 +142,9 @@ mmi_rep_ready(const void *ps)
 }
 
 const mmi_proto_ops mmi_rep_ops = {
-    .role = MM_REP,
+    .is = { .number = MM_REP,
+            .name = "REP",
+            .peers = MMI_ROLE_BIT(MM_REQ) | MMI_ROLE_BIT(MM_DEALER) },
     .overflow = MM_OVERFLOW_ERROR,
     .sock_size = sizeof(mmi_rep),
     .pipe_size = sizeof(mmi_rep_pipe),

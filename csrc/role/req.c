@@ -261,6 +261,13 @@ req_send(void *ps, mmi_msg *m)
     return rc;
 }
 
+static uint64_t
+req_tick(void *ps, uint64_t now_ns)
+{
+    req_sock *s = ps;
+    return mmi_back_due(&s->back, now_ns);
+}
+
 static uint32_t
 req_ready(const void *ps)
 {
@@ -343,7 +350,10 @@ req_unclaimed(const void *ps, uint64_t *bytes)
 }
 
 const mmi_proto_ops mmi_req_ops = {
-    .role = MM_REQ,
+    .is = { .number = MM_REQ,
+            .name = "REQ",
+            .peers = MMI_ROLE_BIT(MM_REP) | MMI_ROLE_BIT(MM_ROUTER),
+            .says_identity = true },
     .named = true,
     .shares = true,
     .keeps = true,
@@ -359,6 +369,7 @@ const mmi_proto_ops mmi_req_ops = {
     .out = req_out,
     .send = req_send,
     .ready = req_ready,
+    .tick = req_tick,
     .reply = req_reply,
     .replied = req_replied,
     .forget = req_forget,

@@ -9,13 +9,16 @@
 #define MMI_ROLE_H
 
 #include "queue/host.h"
+#include "wire/delivery.h"
+#include "wire/roles.h"
 
 typedef struct mmi_proto_ops {
-    int role;                            /* mm_role */
+    mmi_role_facts is;                   /* number, name, whom it talks to */
     int overflow;                        /* MM_OVERFLOW_ by default; 0: MM_OVERFLOW_BLOCK */
     /* Takes an identity; shares out, so takes no_peer; but not MM_NO_PEER_DROP: it asks, and a caller
      * waits for what was dropped; asks, so refusals of its peers are for it. */
     bool named, shares, keeps, asks;
+    bool finishes;                       /* PUSH: can say that it sends nothing more */
     bool acks;                           /* PULL: what comes is acknowledged where its sender asks for it */
     size_t sock_size, pipe_size;         /* private state, allocated and zeroed by the engine */
     int (*init)(void *ps, mmi_proto_host *host);      /* MM_ENOMEM */
@@ -37,6 +40,7 @@ typedef struct mmi_proto_ops {
     void (*out)(void *ps, mmi_pipe *p);  /* something left p's outbox: there may be room again */
     /* MM_OK: the protocol owns m (REQ, SURVEYOR: m->key is set; who wants to read it holds a
      * reference). Else the caller still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH, MM_EINVAL,
+     * MM_ESTATE (PUSH: it is finished),
      * MM_EMSGSIZE (XSUB: topic; REQ, SURVEYOR: with its envelope), MM_ENOTSUP (no peer's wire has
      * words for it), MM_ENOMEM. NULL: cannot send. */
     int (*send)(void *ps, mmi_msg *m);
@@ -58,6 +62,9 @@ typedef struct mmi_proto_ops {
     /* PUB, XPUB: from a peer, either wire form.  MM_OK; MM_EMSGSIZE topic too long; MM_ENOMEM;
      * MM_EPROTO too many: the engine closes the link with the right reason. */
     int (*subscription)(void *ps, mmi_pipe *p, bool add, const uint8_t *topic, size_t size);
+    /* PUB whose messages are in a spool: a peer asks for a replay (queue/replays.h), or says that it may begin.
+     * MM_OK; MM_EPROTO not in that order; MM_EAGAIN it gets nothing more. */
+    int (*replay)(void *ps, mmi_pipe *p, const mmi_replay *from);
     /* XPUB that its user runs by hand: what that peer gets.  1; 0: it is so already;
      * MM_EHOSTUNREACH no such peer; MM_ENOTSUP it is not run by hand; MM_ENOMEM. */
     int (*grant)(void *ps, uint64_t pipe_id, bool add, const uint8_t *topic, size_t size);
@@ -106,7 +113,7 @@ typedef struct mmi_proto_ops {
     /* PUB, XPUB: messages that were sent, and that outboxes have not got yet, are put there.  Before
      * anything but another send looks at an outbox, and in the end within the pace of a burst. */
     void (*materialize)(void *ps);
-    /* Does what is due by now; when to call again, UINT64_MAX: not until bound is called. */
+    /* Does what is due by now; when to call again, UINT64_MAX: not until bound or host->due is called. */
     uint64_t (*tick)(void *ps, uint64_t now_ns);
     /* Messages (and bytes) that were received and wait outside any pipe's inbox. */
     uint32_t (*unclaimed)(const void *ps, uint64_t *bytes);
@@ -118,9 +125,32 @@ typedef struct mmi_proto_ops {
     bool segments;
 } mmi_proto_ops;
 
-extern const mmi_proto_ops mmi_push_ops, mmi_pull_ops, mmi_pub_ops, mmi_sub_ops, mmi_xpub_ops,
-    mmi_xsub_ops, mmi_req_ops, mmi_rep_ops, mmi_dealer_ops, mmi_router_ops, mmi_pair_ops,
-    mmi_surveyor_ops, mmi_respondent_ops, mmi_bus_ops;
-const mmi_proto_ops *mmi_proto_find(int role);   /* NULL: no such role */
+/* Those there are: number, and NAME of its table, mmi_NAME_ops. */
+#define MMI_ROLES(ROLE)                                                                            \
+    ROLE(MM_PUSH, push)                                                                            \
+    ROLE(MM_PULL, pull)                                                                            \
+    ROLE(MM_PUB, pub)                                                                              \
+    ROLE(MM_SUB, sub)                                                                              \
+    ROLE(MM_XPUB, xpub)                                                                            \
+    ROLE(MM_XSUB, xsub)                                                                            \
+    ROLE(MM_REQ, req)                                                                              \
+    ROLE(MM_REP, rep)                                                                              \
+    ROLE(MM_DEALER, dealer)                                                                        \
+    ROLE(MM_ROUTER, router)                                                                        \
+    ROLE(MM_PAIR, pair)                                                                            \
+    ROLE(MM_SURVEYOR, surveyor)                                                                    \
+    ROLE(MM_RESPONDENT, respondent)                                                                \
+    ROLE(MM_BUS, bus)
+
+#define MMI_ROLE_DECLARED(number, name) extern const mmi_proto_ops mmi_##name##_ops;
+MMI_ROLES(MMI_ROLE_DECLARED)
+#undef MMI_ROLE_DECLARED
+
+const mmi_proto_ops *mmi_proto_find(int role); /* NULL: no such role */
+const char *mmi_role_name(int role); /* as on the wire; "unknown role" */
+extern const mmi_roles mmi_roles_known; /* for a handshake */
+/* A table that outlives all use, before any other thread is there.  MM_EINVAL: its number or name is
+ * another's, or none. */
+int mmi_proto_add(const mmi_proto_ops *ops);
 
 #endif

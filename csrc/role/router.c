@@ -356,7 +356,10 @@ router_unclaimed(const void *ps, uint64_t *bytes)
 }
 
 const mmi_proto_ops mmi_router_ops = {
-    .role = MM_ROUTER,
+    .is = { .number = MM_ROUTER,
+            .name = "ROUTER",
+            .peers = MMI_ROLE_BIT(MM_REQ) | MMI_ROLE_BIT(MM_DEALER) | MMI_ROLE_BIT(MM_ROUTER),
+            .says_identity = true },
     .overflow = MM_OVERFLOW_ERROR,
     .named = true,
     .sock_size = sizeof(router_sock),

@@ -333,7 +333,9 @@ sub_topics(const void *ps)
 }
 
 const mmi_proto_ops mmi_sub_ops = {
-    .role = MM_SUB,
+    .is = { .number = MM_SUB,
+            .name = "SUB",
+            .peers = MMI_ROLE_BIT(MM_PUB) | MMI_ROLE_BIT(MM_XPUB) },
     .sock_size = sizeof(sub_sock),
     .pipe_size = sizeof(sub_pipe),
     .init = sub_init_filtering,
@@ -354,7 +356,9 @@ const mmi_proto_ops mmi_sub_ops = {
 };
 
 const mmi_proto_ops mmi_xsub_ops = {
-    .role = MM_XSUB,
+    .is = { .number = MM_XSUB,
+            .name = "XSUB",
+            .peers = MMI_ROLE_BIT(MM_PUB) | MMI_ROLE_BIT(MM_XPUB) },
     .sock_size = sizeof(sub_sock),
     .pipe_size = sizeof(sub_pipe),
     .init = sub_init,

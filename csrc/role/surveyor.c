@@ -320,7 +320,7 @@ surveyor_unclaimed(const void *ps, uint64_t *bytes)
 }
 
 const mmi_proto_ops mmi_surveyor_ops = {
-    .role = MM_SURVEYOR,
+    .is = { .number = MM_SURVEYOR, .name = "SURVEYOR", .peers = MMI_ROLE_BIT(MM_RESPONDENT) },
     .overflow = MM_OVERFLOW_DROP_NEWEST,
     .asks = true,
     .sock_size = sizeof(surveyor_sock),

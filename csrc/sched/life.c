@@ -4,6 +4,8 @@
  * Not here: the turn (sched/turn.c), what engines share (engine/engine.c).
  * Law: the engine's platform is not freed before nobody waits outside the lock.
  */
+#include <stdio.h>
+
 #include "ends/ends.h"
 #include "link/ask.h"
 #include "socket/ended.h"
@@ -64,6 +66,7 @@ mmi_engine_open(mmi_plat *plat, mm_handle *out)
                           &e->bursts,  &e->rung,     &e->wakers,  &e->pollsets, &e->told,
                           &e->parting, &e->policies, &e->ended };
     mmi_fair_init(&e->questions);
+    snprintf(e->features, sizeof e->features, "%s", mmi_wire_features);
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
     }

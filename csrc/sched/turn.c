@@ -63,6 +63,9 @@ step_timer(mmi_timer *timer)
 {
     switch (timer->kind) {
     case MMI_TIMER_LINK: mmi_link_timer(MMI_CONTAINER_OF(timer, mmi_link, timer)); break;
+    case MMI_TIMER_OVERDUE:
+        mmi_overdue_due(MMI_CONTAINER_OF(timer, mmi_link, overdue_timer));
+        break;
     case MMI_TIMER_DIALER: mmi_dialer_due(MMI_CONTAINER_OF(timer, mmi_dialer, timer)); break;
     case MMI_TIMER_LISTENER:
         mmi_listener_accept(MMI_CONTAINER_OF(timer, mmi_listener, timer));

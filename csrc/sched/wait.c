@@ -103,6 +103,13 @@ mmi_waiter_learn(const mmi_engine *e, const mmi_waiter *w, mmi_spin *spin, uint6
     }
 }
 
+/* What peers have said that somebody may wait for: messages, and acknowledgements. */
+static uint64_t
+wait_came(const mmi_socket *s)
+{
+    return s->stats.parsed_messages + s->stats.acked_messages;
+}
+
 int
 mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_ns,
                 int64_t slice_ms)
@@ -110,9 +117,9 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
     mmi_engine *e = s->engine;
     mmi_waiter w = { .events = events,
                      .key = key,
-                     .receives = (events & MM_READABLE) != 0 || key != 0 };
+                     .receives = (events & (MM_READABLE | MMI_RECEIPTS)) != 0 || key != 0 };
     mmi_waiter_spin(e, &w, s->opts.spin_us, &s->spin);
-    uint64_t parsed = s->stats.parsed_messages;
+    uint64_t before = wait_came(s);
     mmi_list_push_back(&s->waiters, &w.node);
     mmi_socket_flush_now(s);
     int rc = mmi_waiter_wait(e, &w, deadline_ns, slice_ms);
@@ -121,9 +128,9 @@ mmi_socket_wait(mmi_socket *s, uint32_t events, uint64_t key, uint64_t deadline_
     }
     mmi_list_rm(&w.node);
     if (w.receives) {
-        mmi_waiter_learn(e, &w, &s->spin, s->stats.parsed_messages);
+        mmi_waiter_learn(e, &w, &s->spin, wait_came(s));
         /* Whoever waits for answers waits for all of them, and wants them as they come. */
-        uint64_t messages = key != 0 ? 0 : s->stats.parsed_messages - parsed;
+        uint64_t messages = key != 0 ? 0 : wait_came(s) - before;
         mmi_lead_waited(e, w.alone, w.led, messages);
     }
     if (w.state != MMI_WAITER_LATE) {

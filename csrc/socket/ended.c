@@ -33,6 +33,9 @@ mmi_ended_begin(mmi_socket *s, const char *endpoint)
 void
 mmi_ended_note(mmi_socket *s, uint64_t messages, uint64_t bytes)
 {
+    if (mmi_back_sourced(s->host.back)) {
+        return; /* they are kept elsewhere */
+    }
     s->end.messages[s->end.why] += messages;
     s->end.bytes[s->end.why] += bytes;
     s->engine->abandoned_messages += messages;
@@ -73,7 +76,7 @@ ended_list(mmi_socket *s, mmi_end_why why)
     memset(entry, 0, sizeof *entry);
     mmi_list_init(&entry->node);
     entry->told.socket = s->end.handle;
-    entry->told.role = s->ops->role;
+    entry->told.role = s->ops->is.number;
     mm_event *event = &entry->told.event;
     event->time_ns = e->plat.wall_ns(e->plat.self);
     event->kind = MM_EVENT_DROPPED;
@@ -97,7 +100,8 @@ mmi_ended_tell(mmi_socket *s)
     s->end.told = true;
     if (s->host.back != NULL) {
         uint64_t bytes = 0;
-        uint64_t messages = mmi_back_count(s->host.back, &bytes);
+        uint64_t messages = mmi_back_count(s->host.back, &bytes) + s->host.back->delayed.count;
+        bytes += s->host.back->delayed.bytes;
         mmi_ended_note(s, messages, bytes);
     }
     for (int why = 0; why < MMI_END_WHYS; why++) {

@@ -25,9 +25,14 @@ typedef struct mmi_dialer {
     mmi_addr addrs[MMI_ADDRS_MAX];
     int addr_count, addr_next;
     uint32_t attempt;
+    /* Of a transport that tells who listens (tran->listening): who ended the last link, 0: nobody who still
+     * does, or it had lived; how often in a row; and until when that one is not dialed again. */
+    uint64_t refused_by, refused_until_ns;
+    uint32_t refusals;
     uint32_t identity_size;        /* not 0: the peer's name here, whatever it calls itself */
     uint8_t identity[MM_IDENTITY_MAX];
     uint64_t told;                 /* the event of its last failure; 0: none */
+    bool ended;                    /* its last peer has said END */
 } mmi_dialer;
 
 typedef struct mmi_listener {

@@ -4,14 +4,17 @@
  *
  * Law: reading takes nothing away; what fell out before it was read is visible as a gap in the
  * numbers and in stats.events_lost; drops are told at once, then at most once a second, each
- * cause as an event of its own.
+ * cause as an event of its own; what repeats is told at once, then at most each
+ * MMI_EVENT_REPEATS_MS, when it happens.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "queue/backlog.h"
 #include "socket/socket.h"
 
-enum { EVENTS_FIRST = 16 };
+enum { EVENTS_FIRST = 8 };
+static const uint64_t EVENT_NS_PER_MS = 1000000;
 static const uint64_t EVENT_DROPS_INTERVAL_NS = 1000000000;
 
 /* Twice the room; each event goes where its number says.  Without memory all stays as it is. */
@@ -127,13 +130,72 @@ mmi_events_close(mmi_engine *e)
     }
 }
 
+/* The event of that number.  NULL: it is not there any more, or never was for want of memory. */
+static mm_event *
+event_find(mmi_socket *s, uint64_t seq)
+{
+    mm_event *event = seq > 0 && s->event_cap > 0 ? &s->events[(seq - 1) % s->event_cap] : NULL;
+    return event != NULL && event->seq == seq ? event : NULL;
+}
+
 void
 mmi_socket_event_retry(mmi_socket *s, uint64_t seq, uint64_t delay_ns)
 {
-    mm_event *event = seq > 0 && s->event_cap > 0 ? &s->events[(seq - 1) % s->event_cap] : NULL;
-    if (event != NULL && event->seq == seq) {
+    mm_event *event = event_find(s, seq);
+    if (event != NULL) {
         event->retry_ns = (int64_t)delay_ns;
     }
+}
+
+void
+mmi_socket_event_user(mmi_socket *s, const char *user_id)
+{
+    mm_event *event = event_find(s, s->event_seq);
+    if (event != NULL) {
+        snprintf(event->user_id, sizeof event->user_id, "%s", user_id);
+    }
+}
+
+/* Without the port, which is another one each time. */
+static size_t
+event_host_size(const char *address)
+{
+    const char *port = strrchr(address, ':');
+    bool has_port =
+        port != NULL && port[1] != '\0' && port[1 + strspn(port + 1, "0123456789")] == '\0';
+    return has_port ? (size_t)(port - address) : strlen(address);
+}
+
+static bool
+event_is(const mm_event *event, int reason, const char *endpoint, const char *address,
+         const char *detail)
+{
+    size_t host = event_host_size(address);
+    return event->reason == reason && event_host_size(event->address) == host &&
+           memcmp(event->address, address, host) == 0 && strcmp(event->endpoint, endpoint) == 0 &&
+           strcmp(event->detail, detail) == 0;
+}
+
+uint64_t
+mmi_socket_event_repeats(mmi_socket *s, int reason, const char *endpoint, const char *address,
+                         const char *detail)
+{
+    uint64_t now = s->engine->now_ns;
+    mmi_socket_repeat *oldest = &s->repeats[0];
+    for (size_t i = 0; i < MMI_COUNT_OF(s->repeats); i++) {
+        mmi_socket_repeat *r = &s->repeats[i];
+        const mm_event *event = event_find(s, r->seq);
+        if (event != NULL && event_is(event, reason, endpoint, address, detail)) {
+            uint64_t count = r->count + 1;
+            bool due = now - r->told_ns >= MMI_EVENT_REPEATS_MS * EVENT_NS_PER_MS;
+            *r = due ? (mmi_socket_repeat){ .seq = s->event_seq + 1, .told_ns = now } : *r;
+            r->count = due ? 0 : count;
+            return due ? count : 0;
+        }
+        oldest = r->told_ns < oldest->told_ns ? r : oldest;
+    }
+    *oldest = (mmi_socket_repeat){ .seq = s->event_seq + 1, .told_ns = now };
+    return 1;
 }
 
 void
@@ -178,6 +240,9 @@ mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint6
         return;   /* nobody can read of it any more */
     }
     drops_add(s, detail, peer, count);
+    if (host->back != NULL && mmi_receipts_news(&host->back->receipts)) {
+        mmi_socket_note(s, MM_DRAINED); /* who waits for its receipt hears of it */
+    }
     uint64_t due = s->drops_event_ns + EVENT_DROPS_INTERVAL_NS;
     if (s->drops_event_ns == 0 || s->engine->now_ns >= due) {
         mmi_socket_tell_drops(s);

@@ -19,6 +19,23 @@ host_now_ns(const mmi_proto_host *host)
     return MMI_CONTAINER_OF(host, const mmi_socket, host)->engine->now_ns;
 }
 
+static uint64_t
+host_wall_ns(const mmi_proto_host *host)
+{
+    const mmi_plat *plat = &MMI_CONTAINER_OF(host, const mmi_socket, host)->engine->plat;
+    return plat->wall_ns(plat->self);
+}
+
+static void
+host_due(mmi_proto_host *host, uint64_t at_ns)
+{
+    mmi_socket *s = MMI_CONTAINER_OF(host, mmi_socket, host);
+    if (at_ns < s->tick_timer.deadline_ns) {
+        int rc = mmi_timer_set(&s->engine->timers, &s->tick_timer, at_ns);
+        MMI_ASSERT(rc == MM_OK); /* it has had its place in the heap since the socket was opened */
+    }
+}
+
 static void
 host_defers(mmi_proto_host *host)
 {
@@ -35,6 +52,8 @@ mmi_socket_host(mmi_socket *s)
                                 .opts = &s->opts,
                                 .random = host_random,
                                 .now_ns = host_now_ns,
+                                .wall_ns = host_wall_ns,
+                                .due = host_due,
                                 .event = mmi_proto_event,
                                 .deferred = host_defers,
                                 .expired = mmi_drop_expired };

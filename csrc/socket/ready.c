@@ -26,7 +26,7 @@ uint32_t
 mmi_socket_ready(const mmi_socket *s)
 {
     uint32_t ready = s->ops->ready(s->state);
-    if (s->host.stopping && s->ends->stopped(s)) {
+    if ((s->host.stopping && s->ends->stopped(s)) || (s->ends_came > 0 && s->ends->ended(s))) {
         ready |= MM_READABLE;   /* that there is nothing more */
     }
     return ready;

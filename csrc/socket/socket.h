@@ -19,9 +19,18 @@ enum {
      * drain is down to a little. */
     MMI_ROOM = 16,
     MMI_UNTHROTTLED = 32,
+    /* No news, but with MM_DRAINED in a wait: it is for receipts, which come as messages do, so that
+     * who waits may poll itself. */
+    MMI_RECEIPTS = 64,
     MMI_SOCKET_EVENTS_MAX = 256, /* events remembered */
+    MMI_SOCKET_REPEATS_MAX = 8,  /* events that may repeat and are remembered */
     MMI_SOCKET_DROPS_MAX = 4     /* causes of drops that wait to be told; one more: all are, now */
 };
+
+/* An event that was told, and how often it has happened since. */
+typedef struct mmi_socket_repeat {
+    uint64_t seq, told_ns, count;
+} mmi_socket_repeat;
 
 /* Messages dropped for one cause, that no event has told of yet. */
 typedef struct mmi_socket_drops {
@@ -52,6 +61,7 @@ struct mmi_dialer;
 /* What the rooms below need at once of those above; ends/socket.c sets it. */
 typedef struct mmi_socket_ends {
     bool (*stopped)(const struct mmi_socket *s);   /* it stops receiving: all that comes has come */
+    bool (*ended)(const struct mmi_socket *s);     /* those who send to it have sent all */
     void (*link_ended)(struct mmi_dialer *d, uint64_t lived_ns, int reason);   /* dial again */
 } mmi_socket_ends;
 
@@ -71,6 +81,7 @@ typedef struct mmi_socket {
     uint32_t peer_count, half_open, accepted;
     mmi_list stop_ended;           /* asked to stop, and ended since: link/stopped.c */
     uint32_t stop_ended_count;
+    uint64_t ends_came;            /* peers that said END */
     uint64_t stop_unlisted;        /* of those that had not answered, the ones there was no room for */
     uint32_t refusing;             /* accepted over the limit, to be told so; not in accepted */
     mmi_list waiters, watches;
@@ -91,7 +102,9 @@ typedef struct mmi_socket {
     const struct mmi_users *users;           /* ends/user.c; NULL: our own; outlives the socket */
     uint32_t asked;                          /* questions that were taken and have no answer */
     uint32_t allow_timeout_ms;               /* for an answer of who is asked, where lists have none */
-    uint8_t producer[MMI_PRODUCER_SIZE];   /* what it is called where its messages are acknowledged */
+    uint8_t producer[MMI_PRODUCER_SIZE];   /* what it is called where its messages are acknowledged, or numbered */
+    char features[MMI_FEATURES_MAX + 1];   /* that its connections say; "": those of its engine */
+    struct mmi_resume *resume;       /* SUB that wants a replay: socket/resume.h; or NULL */
     bool segments;                    /* what is sent is encoded at once, see mmi_proto_ops.segments */
     int fileno;                    /* -1: nobody asked */
     bool fileno_rung;
@@ -101,6 +114,7 @@ typedef struct mmi_socket {
     uint64_t event_seq;            /* of the newest; 0: none yet */
     mmi_socket_drops drops[MMI_SOCKET_DROPS_MAX];   /* not told yet, from the first place on */
     uint64_t drops_event_ns;
+    mmi_socket_repeat repeats[MMI_SOCKET_REPEATS_MAX];
     mmi_timer linger_timer, drops_timer, tick_timer, stop_timer, expire_timer;
     bool expiring;                 /* expire_timer is set: there may be messages that expire */
 } mmi_socket;
@@ -139,12 +153,18 @@ mmi_watch_due(const mmi_watch *watch, const mmi_socket *s, uint32_t ready)
 /* socket/events.c.  endpoint (ours), address (the peer's) and detail may be NULL. */
 void mmi_socket_event(mmi_socket *s, int kind, int reason, uint64_t peer, uint64_t count,
                       const char *endpoint, const char *address, const char *detail);
+/* The same machine (address, whatever its port is) did this before, in the same words (detail), and may
+ * do it again and again.  0: it was told less than MMI_EVENT_REPEATS_MS ago, and is counted; else it is
+ * to be told now, with that count. */
+uint64_t mmi_socket_event_repeats(mmi_socket *s, int reason, const char *endpoint,
+                                  const char *address, const char *detail);
 /* One descriptor an engine for who is told of new events.  MM_ESTATE: it is open. */
 int mmi_events_open(mmi_engine *e, int *fd) MMI_WARN_UNUSED;
 int mmi_events_take(mmi_engine *e, mm_handle *out, uint32_t cap);
 void mmi_events_close(mmi_engine *e);              /* rings it first */
 /* The event of that number, if it is still there, was the end of an attempt: when the next one is. */
 void mmi_socket_event_retry(mmi_socket *s, uint64_t seq, uint64_t delay_ns);
+void mmi_socket_event_user(mmi_socket *s, const char *user_id);   /* whose the newest event is */
 void mmi_socket_tell_drops(mmi_socket *s);         /* the pending DROPPED events */
 void mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t count,
                      const char *detail);

@@ -20,6 +20,7 @@ _Static_assert(MMI_INPROC_NAME_MAX + sizeof "inproc://" <= MM_ENDPOINT_MAX + 1, 
 typedef struct inproc_name {
     mmi_list node;
     mmi_plat plat;                        /* of the listener's engine */
+    uint64_t number;                      /* of those there have been */
     char text[INPROC_NAME_SIZE];
     int waiting[INPROC_BACKLOG_MAX];      /* streams nobody accepted yet, oldest first */
     int waiting_count;
@@ -27,6 +28,7 @@ typedef struct inproc_name {
 
 static pthread_mutex_t inproc_table = PTHREAD_MUTEX_INITIALIZER;
 static mmi_list inproc_names = { &inproc_names, &inproc_names };
+static uint64_t inproc_last;   /* number */
 
 static int
 inproc_parse(const char *rest, mmi_url *out, char *why)
@@ -64,6 +66,7 @@ inproc_listen(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, mmi_tran_
     pthread_mutex_lock(&inproc_table);
     bool taken = inproc_find(pl, u->host) != NULL;
     if (!taken) {
+        name->number = ++inproc_last;
         mmi_list_push_back(&inproc_names, &name->node);
     }
     pthread_mutex_unlock(&inproc_table);
@@ -138,6 +141,16 @@ inproc_dial(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, int *stream
     return rc;
 }
 
+static uint64_t
+inproc_listening(const mmi_plat *pl, const mmi_url *u)
+{
+    pthread_mutex_lock(&inproc_table);
+    const inproc_name *name = inproc_find(pl, u->host);
+    uint64_t number = name != NULL ? name->number : 0;
+    pthread_mutex_unlock(&inproc_table);
+    return number;
+}
+
 static void
 inproc_fork_lock(void)
 {
@@ -162,6 +175,7 @@ const mmi_tran mmi_tran_inproc = { .scheme = "inproc",
                                    .redial_ms = MMI_INPROC_RECONNECT_MS,
                                    .parse = inproc_parse,
                                    .dial = inproc_dial,
+                                   .listening = inproc_listening,
                                    .listen = inproc_listen,
                                    .pending = inproc_pending,
                                    .accept = inproc_accept,

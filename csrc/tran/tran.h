@@ -52,6 +52,10 @@ typedef struct mmi_tran {
     int (*dial)(const mmi_plat *pl, const mmi_url *u, const mmi_addr *a, int *stream,
                 mmi_tran_why *why);
 
+    /* Of one with redial_ms: who listens there now, a number that is never used again; 0: nobody.  Costs
+     * next to nothing.  Else NULL. */
+    uint64_t (*listening)(const mmi_plat *pl, const mmi_url *u);
+
     /* To bind: where that is.  May block: the lock is NOT held.  NULL: listen needs the url only. */
     int (*locate)(const mmi_plat *pl, const mmi_url *u, mmi_addr *out);
     /* a: what locate found; of no kind where there is no locate.  bound gets the endpoint, with what

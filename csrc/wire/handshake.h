@@ -18,6 +18,7 @@
 
 typedef struct mmi_handshake_config {
     int role;                        /* mm_role, ours                                         */
+    const mmi_roles *roles;          /* those there are                                       */
     const uint8_t *identity;         /* told where the wire and the role have one             */
     size_t identity_size;
     const char *features;            /* mmi_wire_features, or NULL: not told                  */

@@ -23,7 +23,12 @@ typedef enum mmi_command_kind {
     MMI_COMMAND_AGAIN,
     MMI_COMMAND_ACK,
     MMI_COMMAND_NACK,
-    MMI_COMMAND_META
+    MMI_COMMAND_META,
+    MMI_COMMAND_EXTEND,
+    MMI_COMMAND_END,         /* there are no more messages            */
+    MMI_COMMAND_REPLAY,      /* wire/delivery.h, as the next two      */
+    MMI_COMMAND_AT,
+    MMI_COMMAND_LOST
 } mmi_command_kind;
 
 typedef struct mmi_command {

@@ -30,6 +30,7 @@
 
 #include "base/base.h"
 #include "wire/applicant.h"
+#include "wire/refuse.h"
 
 enum {
     MMI_MECHANISM_NAME_MAX = 20,         /* octets, in the greeting of ZMTP */

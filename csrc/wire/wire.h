@@ -109,10 +109,16 @@ struct mmi_wire {
     /* Where messages are acknowledged: wire/delivery.h.  Of ACK all but its data, of that size. */
     size_t (*put_count)(uint8_t *out, const mmi_count *count);
     size_t (*put_ack)(uint8_t *out, size_t size);
-    size_t (*put_nack)(uint8_t *out, uint64_t number);
+    size_t (*put_nack)(uint8_t *out, uint64_t number, uint32_t delay_ms);
+    size_t (*put_extend)(uint8_t *out, uint64_t number);
+    size_t (*put_end)(uint8_t *out);   /* no more come */
     /* Of META likewise: what goes with the message behind it (base/meta.h). */
     size_t (*put_meta)(uint8_t *out, size_t size);
     const mmi_framing *counted;      /* the framing for such a peer */
+    /* Where messages are replayed: likewise wire/delivery.h; of REPLAY as many octets more as mmi_replay_size says. */
+    size_t (*put_replay)(uint8_t *out, const mmi_replay *replay);
+    size_t (*put_at)(uint8_t *out, uint64_t number);
+    size_t (*put_lost)(uint8_t *out, const mmi_lost *lost);
     size_t (*put_topic)(uint8_t *out, bool add, const uint8_t *topic, size_t size);
     /* The frame at the front of what was put there: its octets, and SUBSCRIBE or CANCEL with the
      * topic, or some other kind.  NULL as put_topic. */

@@ -6,24 +6,11 @@
  */
 #include "wire/sp/hello.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { HELLO_PROTOCOL_AT = 4, HELLO_RESERVED_AT = 6, HELLO_PAIR = 1 };
 
 static const uint8_t sp_hello_start[HELLO_PROTOCOL_AT] = { 0x00, 'S', 'P', 0x00 };
-
-__attribute__((format(printf, 3, 4))) static int
-sp_hello_fail(mmi_sp_hello *h, int reason, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(h->detail, sizeof h->detail, format, args);
-    va_end(args);
-    h->reason = reason;
-    return MM_EPROTO;
-}
 
 static void
 sp_hello_say(mmi_sp_hello *h)
@@ -72,14 +59,14 @@ sp_hello_done(mmi_sp_hello *h)
         sp_hello_say(h);
     }
     if (theirs == NULL) {
-        return sp_hello_fail(h, MM_REASON_SOCKET_TYPE, "an unknown SP protocol, 0x%04x", id);
+        return mmi_refuse(h, MM_REASON_SOCKET_TYPE, "an unknown SP protocol, 0x%04x", id);
     }
     if (!mmi_sp_match(h->ours, theirs)) {
         h->instead = pairs ? theirs : NULL;
-        return sp_hello_fail(h, MM_REASON_SOCKET_TYPE,
-                             pairs ? "%s cannot talk to %s; the next attempt is made as the latter"
-                                   : "%s cannot talk to %s",
-                             h->ours->name, theirs->name);
+        return mmi_refuse(h, MM_REASON_SOCKET_TYPE,
+                          pairs ? "%s cannot talk to %s; the next attempt is made as the latter"
+                                : "%s cannot talk to %s",
+                          h->ours->name, theirs->name);
     }
     h->theirs = theirs;
     return 1;
@@ -91,11 +78,11 @@ sp_hello_octet(mmi_sp_hello *h, uint8_t octet)
 {
     size_t at = h->in_size;
     if (at < HELLO_PROTOCOL_AT && octet != sp_hello_start[at]) {
-        return sp_hello_fail(h, MM_REASON_NOT_SP, "octet %zu is %02x, an SP hello's %02x", at,
-                             octet, sp_hello_start[at]);
+        return mmi_refuse(h, MM_REASON_NOT_SP, "octet %zu is %02x, an SP hello's %02x", at, octet,
+                          sp_hello_start[at]);
     }
     if (at >= HELLO_RESERVED_AT && octet != 0) {
-        return sp_hello_fail(h, MM_REASON_NOT_SP, "octet %zu is %02x, an SP hello's 00", at, octet);
+        return mmi_refuse(h, MM_REASON_NOT_SP, "octet %zu is %02x, an SP hello's 00", at, octet);
     }
     h->in[h->in_size++] = octet;
     return MM_OK;

@@ -10,6 +10,7 @@
 #ifndef MMI_SP_HELLO_H
 #define MMI_SP_HELLO_H
 
+#include "wire/refuse.h"
 #include "wire/sp/sp.h"
 
 enum { MMI_SP_HELLO_SIZE = 8 };      /* octets, 00 'S' 'P' 00 protocol(2) 00 00 */

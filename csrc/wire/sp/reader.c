@@ -7,8 +7,6 @@
  */
 #include "wire/sp/reader.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 void
@@ -30,30 +28,18 @@ mmi_sp_reader_idle(const mmi_sp_reader *r)
     return r->head_have == 0 && !r->in_body;
 }
 
-__attribute__((format(printf, 3, 4))) static int
-sp_reader_fail(mmi_sp_reader *r, int reason, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(r->detail, sizeof r->detail, format, args);
-    va_end(args);
-    r->reason = reason;
-    return reason == MM_REASON_MEMORY ? MM_ENOMEM : MM_EPROTO;
-}
-
 /* The length of the next message, whose head lies at buf.  As mmi_sp_length_parse, but checked. */
 static int
 sp_reader_length(mmi_sp_reader *r, const uint8_t *buf, size_t len, uint64_t *whole)
 {
     int n = mmi_sp_length_parse(r->limits.mapping, buf, len, whole);
     if (n < 0) {
-        return sp_reader_fail(r, MM_REASON_FRAME_FLAGS, "an SP message of kind %02x, not 01",
-                              buf[0]);
+        return mmi_refuse(r, MM_REASON_FRAME_FLAGS, "an SP message of kind %02x, not 01", buf[0]);
     }
     if (n > 0 && *whole > r->limits.message_size_max) {
-        return sp_reader_fail(
-            r, MM_REASON_MESSAGE_SIZE, "a message of %llu bytes, the limit is %llu",
-            (unsigned long long)*whole, (unsigned long long)r->limits.message_size_max);
+        return mmi_refuse(r, MM_REASON_MESSAGE_SIZE, "a message of %llu bytes, the limit is %llu",
+                          (unsigned long long)*whole,
+                          (unsigned long long)r->limits.message_size_max);
     }
     return n;
 }
@@ -68,9 +54,8 @@ sp_reader_header(mmi_sp_reader *r, const uint8_t *data, size_t size, size_t *hea
         return 0;
     }
     if (n < 0) {
-        return sp_reader_fail(r, MM_REASON_SP_HEADER,
-                              "a malformed header in a message of %zu byte%s", size,
-                              mmi_plural(size));
+        return mmi_refuse(r, MM_REASON_SP_HEADER, "a malformed header in a message of %zu byte%s",
+                          size, mmi_plural(size));
     }
     *header = (size_t)n;
     return 1;
@@ -80,7 +65,7 @@ static int
 sp_reader_give(mmi_sp_reader *r, mmi_msg *m, mmi_input *out)
 {
     if (m == NULL) {
-        return sp_reader_fail(r, MM_REASON_MEMORY, "out of memory");
+        return mmi_refuse(r, MM_REASON_MEMORY, "out of memory");
     }
     out->msg = m;
     return 1;
@@ -153,7 +138,7 @@ sp_reader_body(mmi_sp_reader *r, const uint8_t **buf, size_t *size, mmi_input *o
 {
     *finished = false;
     if (mmi_block_take(&r->block, r->whole, buf, size) != MM_OK) {
-        return sp_reader_fail(r, MM_REASON_MEMORY, "out of memory");
+        return mmi_refuse(r, MM_REASON_MEMORY, "out of memory");
     }
     if (r->block.size < r->whole) {
         return 0;
@@ -196,7 +181,7 @@ mmi_sp_reader_direct(mmi_sp_reader *r, uint8_t **area)
         return 0;
     }
     if (mmi_block_grow(&r->block, 1, r->whole) != MM_OK) {
-        sp_reader_fail(r, MM_REASON_MEMORY, "out of memory");
+        mmi_refuse(r, MM_REASON_MEMORY, "out of memory");
         return 0;
     }
     *area = r->block.data + r->block.size;

@@ -11,6 +11,7 @@
 #define MMI_SP_READER_H
 
 #include "wire/block.h"
+#include "wire/refuse.h"
 #include "wire/sp/body.h"
 #include "wire/wire.h"
 

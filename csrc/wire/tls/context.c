@@ -179,8 +179,8 @@ context_alpn(struct ssl_st *ssl, const unsigned char **out, unsigned char *out_s
         }
     }
     mmi_text_excerpt(said, sizeof said, in + 1, in[0]);
-    (void)mmi_tls_refuse(&t->refusal, MM_REASON_MECHANISM, "by ALPN it speaks '%s', not %s", said,
-                         MMI_TLS_ALPN_TEXT);
+    (void)mmi_refuse(&t->refusal, MM_REASON_MECHANISM, "by ALPN it speaks '%s', not %s", said,
+                     MMI_TLS_ALPN_TEXT);
     return MMI_SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 

@@ -5,7 +5,6 @@
  * Not here: which check of a certificate failed (verify.c).
  * Law: the errors of a thread are read once, and none is left for the next call.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,17 +25,6 @@ enum {
     ALERT_CERTIFICATE_REQUIRED = 116,
     ALERT_NO_APPLICATION_PROTOCOL = 120
 };
-
-int
-mmi_tls_refuse(mmi_refusal *why, int reason, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why->detail, sizeof why->detail, format, args);
-    va_end(args);
-    why->reason = reason;
-    return MM_EPROTO;
-}
 
 const char *
 mmi_tls_words(const mmi_openssl *o)
@@ -100,11 +88,11 @@ fail_alert(const mmi_tls *t, mmi_refusal *why)
     char number[ALERT_WORDS_SIZE];
     int code = t->alert & ALERT_CODE;
     if (code == ALERT_CLOSE_NOTIFY) {
-        return mmi_tls_refuse(why, MM_REASON_HANDSHAKE_EOF,
-                              "it says 'close notify' before it has said who it is");
+        return mmi_refuse(why, MM_REASON_HANDSHAKE_EOF,
+                          "it says 'close notify' before it has said who it is");
     }
-    return mmi_tls_refuse(why, MM_REASON_TLS_ALERT, "it says '%s'%s", alert_words(t, code, number),
-                          alert_guess(t, code));
+    return mmi_refuse(why, MM_REASON_TLS_ALERT, "it says '%s'%s", alert_words(t, code, number),
+                      alert_guess(t, code));
 }
 
 /* There is no TLS that both can do. */
@@ -132,24 +120,24 @@ fail_words(mmi_tls *t, unsigned long error, mmi_refusal *why)
         return MM_ENOMEM;
     }
     if (t->unknown_secret) {
-        return mmi_tls_refuse(why, MM_REASON_CRYPTO, "its secret is none of ours");
+        return mmi_refuse(why, MM_REASON_CRYPTO, "its secret is none of ours");
     }
     if (code == MMI_SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
-        return mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                              "it has no certificate, and clients are to have one");
+        return mmi_refuse(why, MM_REASON_CERTIFICATE,
+                          "it has no certificate, and clients are to have one");
     }
     if (code == MMI_SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM && t->context->kind == TLS_BY_SECRET) {
-        return mmi_tls_refuse(why, MM_REASON_CRYPTO, "it named no secret, and wants a certificate");
+        return mmi_refuse(why, MM_REASON_CRYPTO, "it named no secret, and wants a certificate");
     }
     if (fail_unlike(t, code)) {
-        return mmi_tls_refuse(why, MM_REASON_MECHANISM, "no TLS that both can do: %s", words);
+        return mmi_refuse(why, MM_REASON_MECHANISM, "no TLS that both can do: %s", words);
     }
     /* NNG protects that alert by keys that it does not use yet. */
     bool first = t->dials && t->state == TLS_DONE && !t->opened &&
                  code == MMI_SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC;
-    return mmi_tls_refuse(why, MM_REASON_CRYPTO, "%s%s", words,
-                          first ? ": so does NNG if it does not take our certificate, or wants one"
-                                : "");
+    return mmi_refuse(why, MM_REASON_CRYPTO, "%s%s", words,
+                      first ? ": so does NNG if it does not take our certificate, or wants one"
+                            : "");
 }
 
 int
@@ -160,7 +148,7 @@ mmi_tls_failed(mmi_tls *t, mmi_refusal *why)
     if (t->no_memory) {
         rc = MM_ENOMEM;
     } else if (t->too_much) {
-        rc = mmi_tls_refuse(why, MM_REASON_CRYPTO, "more records without data than are taken");
+        rc = mmi_refuse(why, MM_REASON_CRYPTO, "more records without data than are taken");
     } else if (t->refusal.reason != 0) {
         *why = t->refusal;
     } else if (alert_ends(t, error)) {

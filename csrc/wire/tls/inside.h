@@ -133,9 +133,7 @@ bool mmi_tls_alpn_known(const uint8_t *name);
 /* Of the wire of that name; NULL: all.  How many octets. */
 size_t mmi_tls_alpn_put(const char *wire, uint8_t out[TLS_ALPN_MAX]);
 
-/* tls/fail.c.  The peer is refused, or its octets: MM_EPROTO. */
-int mmi_tls_refuse(mmi_refusal *why, int reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* OpenSSL gave up: what that comes to.  MM_EPROTO or MM_ENOMEM. */
+/* tls/fail.c.  OpenSSL gave up: what that comes to.  MM_EPROTO or MM_ENOMEM. */
 int mmi_tls_failed(mmi_tls *t, mmi_refusal *why);
 /* The words of the newest error, and no error is left. */
 const char *mmi_tls_words(const mmi_openssl *o);

@@ -163,9 +163,9 @@ open_closed(mmi_tls *t, mmi_refusal *why)
     t->closed = true;
     return t->opened || !t->dials
                ? 0
-               : mmi_tls_refuse(why, MM_REASON_TLS_ALERT,
-                                "it says 'close notify' once it knows who we are: it does not let "
-                                "us in");
+               : mmi_refuse(why, MM_REASON_TLS_ALERT,
+                            "it says 'close notify' once it knows who we are: it does not let "
+                            "us in");
 }
 
 /* OpenSSL gave nothing: is there more for it to read, or is that the end?  1: go on; 0: no. */

@@ -162,8 +162,7 @@ static int
 tls_shaken(mmi_tls *t, mmi_refusal *why)
 {
     if (alpn_wrong(t)) {
-        return mmi_tls_refuse(why, MM_REASON_MECHANISM,
-                              "by ALPN it chose neither " MMI_TLS_ALPN_TEXT);
+        return mmi_refuse(why, MM_REASON_MECHANISM, "by ALPN it chose neither " MMI_TLS_ALPN_TEXT);
     }
     int rc = mmi_tls_prove(t, why);
     if (rc != MM_OK) {
@@ -193,18 +192,17 @@ tls_stranger(const mmi_tls *t, const uint8_t *buf, size_t size, mmi_refusal *why
 {
     char said[TLS_EXCERPT_MAX + 1];
     if (t->heard > 0 || (size > 1 && buf[0] == TLS_RECORD_HANDSHAKE)) {
-        return mmi_tls_refuse(why, MM_REASON_TLS_EXPECTED,
-                              "its second octet is %02x, and %02x in TLS",
-                              buf[t->heard > 0 ? 0 : 1], TLS_RECORD_MAJOR);
+        return mmi_refuse(why, MM_REASON_TLS_EXPECTED, "its second octet is %02x, and %02x in TLS",
+                          buf[t->heard > 0 ? 0 : 1], TLS_RECORD_MAJOR);
     }
     if (buf[0] >= 0x20 && buf[0] < 0x7f) {
         mmi_text_excerpt(said, sizeof said, buf, size < TLS_EXCERPT_MAX ? size : TLS_EXCERPT_MAX);
-        return mmi_tls_refuse(why, MM_REASON_TLS_EXPECTED, "it said '%s'", said);
+        return mmi_refuse(why, MM_REASON_TLS_EXPECTED, "it said '%s'", said);
     }
-    return mmi_tls_refuse(why, MM_REASON_TLS_EXPECTED, "its first octet is %02x%s", buf[0],
-                          buf[0] == 0xff ? ", as of ZMTP without TLS"
-                          : buf[0] == 0  ? ", as of SP without TLS"
-                                         : "");
+    return mmi_refuse(why, MM_REASON_TLS_EXPECTED, "its first octet is %02x%s", buf[0],
+                      buf[0] == 0xff ? ", as of ZMTP without TLS"
+                      : buf[0] == 0  ? ", as of SP without TLS"
+                                     : "");
 }
 
 static bool
@@ -234,8 +232,8 @@ tls_step(mmi_tls *t, const uint8_t *buf, size_t size, size_t *used, mmi_refusal 
     }
     t->heard += part;
     if (t->heard > MMI_HANDSHAKE_SIZE_MAX) {
-        return mmi_tls_refuse(why, MM_REASON_HANDSHAKE, "over %d octets, and it is not done",
-                              MMI_HANDSHAKE_SIZE_MAX);
+        return mmi_refuse(why, MM_REASON_HANDSHAKE, "over %d octets, and it is not done",
+                          MMI_HANDSHAKE_SIZE_MAX);
     }
     t->from = buf;
     t->from_size = part;
@@ -243,9 +241,8 @@ tls_step(mmi_tls *t, const uint8_t *buf, size_t size, size_t *used, mmi_refusal 
     bool all = t->from_size == 0;
     *used += part;
     t->from_size = 0;
-    return rc < 0 || all
-               ? rc
-               : mmi_tls_refuse(why, MM_REASON_HANDSHAKE, "a record that nobody waits for");
+    return rc < 0 || all ? rc
+                         : mmi_refuse(why, MM_REASON_HANDSHAKE, "a record that nobody waits for");
 }
 
 static int
@@ -253,7 +250,7 @@ tls_feed(void *self, const uint8_t *buf, size_t size, size_t *used, mmi_refusal 
 {
     mmi_tls *t = self;
     if (t->state != TLS_BEGUN && t->state != TLS_SHAKES) {
-        return mmi_tls_refuse(why, MM_REASON_HANDSHAKE, "octets that nobody waits for");
+        return mmi_refuse(why, MM_REASON_HANDSHAKE, "octets that nobody waits for");
     }
     int rc = MMI_STEP_MORE;
     if (t->state == TLS_BEGUN) {
@@ -281,7 +278,7 @@ tls_answer(void *self, const mmi_answer *answer, mmi_refusal *why)
         t->openssl->ERR_clear_error();
     }
     t->state = TLS_FAILED;
-    return mmi_tls_refuse(why, answer->reason, "%s", answer->why);
+    return mmi_refuse(why, answer->reason, "%s", answer->why);
 }
 
 static void

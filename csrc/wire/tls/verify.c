@@ -58,45 +58,45 @@ verify_words(const mmi_tls *t, struct x509_store_ctx_st *chain, mmi_refusal *why
     of = of != NULL ? of : o->X509_STORE_CTX_get0_cert(chain);
     switch (error) {
     case MMI_X509_V_ERR_CERT_HAS_EXPIRED:
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "its certificate expired at %s%s",
-                             certificate_date(o, o->X509_get0_notAfter(of), date), place);
+        (void)mmi_refuse(why, MM_REASON_CERTIFICATE, "its certificate expired at %s%s",
+                         certificate_date(o, o->X509_get0_notAfter(of), date), place);
         break;
     case MMI_X509_V_ERR_CERT_NOT_YET_VALID:
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "its certificate is not valid before %s%s",
-                             certificate_date(o, o->X509_get0_notBefore(of), date), place);
+        (void)mmi_refuse(why, MM_REASON_CERTIFICATE, "its certificate is not valid before %s%s",
+                         certificate_date(o, o->X509_get0_notBefore(of), date), place);
         break;
     case MMI_X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case MMI_X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case MMI_X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
         certificate_issuer(o, of, text, sizeof text);
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                             "nobody in ca= signed its certificate%s: the issuer is %.45s", place,
-                             text);
+        (void)mmi_refuse(why, MM_REASON_CERTIFICATE,
+                         "nobody in ca= signed its certificate%s: the issuer is %.45s", place,
+                         text);
         break;
     case MMI_X509_V_ERR_CERT_REVOKED:
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                             "crl= says that its certificate was taken back%s", place);
+        (void)mmi_refuse(why, MM_REASON_CERTIFICATE,
+                         "crl= says that its certificate was taken back%s", place);
         break;
     case MMI_X509_V_ERR_UNABLE_TO_GET_CRL:
     case MMI_X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER:
         certificate_issuer(o, of, text, sizeof text);
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                             "crl= has no list of its certificate's issuer%s: %.45s", place, text);
+        (void)mmi_refuse(why, MM_REASON_CERTIFICATE,
+                         "crl= has no list of its certificate's issuer%s: %.45s", place, text);
         break;
     case MMI_X509_V_ERR_CRL_HAS_EXPIRED:
         certificate_issuer(o, of, text, sizeof text);
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                             "the list of its certificate's issuer in crl= expired%s: %.45s", place,
-                             text);
+        (void)mmi_refuse(why, MM_REASON_CERTIFICATE,
+                         "the list of its certificate's issuer in crl= expired%s: %.45s", place,
+                         text);
         break;
     case MMI_X509_V_ERR_INVALID_PURPOSE:
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                             "its certificate's extended key usage is not that of a %s%s",
-                             t->dials ? "server" : "client", place);
+        (void)mmi_refuse(why, MM_REASON_CERTIFICATE,
+                         "its certificate's extended key usage is not that of a %s%s",
+                         t->dials ? "server" : "client", place);
         break;
     default:
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "its certificate: %.85s%s",
-                             o->X509_verify_cert_error_string(error), place);
+        (void)mmi_refuse(why, MM_REASON_CERTIFICATE, "its certificate: %.85s%s",
+                         o->X509_verify_cert_error_string(error), place);
     }
 }
 
@@ -158,8 +158,7 @@ verify_pin(mmi_tls *t, struct x509_st *certificate, mmi_refusal *why)
         return true;
     }
     mmi_z85_encode(text, pin);
-    (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                         "its key %s is none of the pins of allow=", text);
+    (void)mmi_refuse(why, MM_REASON_CERTIFICATE, "its key %s is none of the pins of allow=", text);
     return false;
 }
 
@@ -191,7 +190,7 @@ verify_chain(mmi_tls *t, struct x509_store_ctx_st *chain, mmi_refusal *why)
                  : NULL;
     if (miss != NULL) {
         o->X509_STORE_CTX_set_error(chain, MMI_X509_V_ERR_HOSTNAME_MISMATCH);
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "%s", miss);
+        (void)mmi_refuse(why, MM_REASON_CERTIFICATE, "%s", miss);
     }
     return miss == NULL;
 }
@@ -204,8 +203,8 @@ verify_any(mmi_tls *t, struct x509_store_ctx_st *chain, mmi_refusal *why)
     case TLS_BY_PIN: return verify_pin(t, t->openssl->X509_STORE_CTX_get0_cert(chain), why);
     case TLS_BY_ASKING: return !t->dials;
     default:
-        (void)mmi_tls_refuse(why, MM_REASON_CERTIFICATE,
-                             "it shows a certificate, and has to know our secret");
+        (void)mmi_refuse(why, MM_REASON_CERTIFICATE,
+                         "it shows a certificate, and has to know our secret");
         return false;
     }
 }
@@ -293,9 +292,9 @@ mmi_tls_prove(mmi_tls *t, mmi_refusal *why)
     t->proof->version = t->openssl->SSL_get_version(t->ssl);
     t->proof->cipher = t->openssl->SSL_CIPHER_get_name(t->openssl->SSL_get_current_cipher(t->ssl));
     if ((t->openssl->SSL_session_reused(t->ssl) == 1) != secret) {
-        return mmi_tls_refuse(why, MM_REASON_CRYPTO,
-                              secret ? "it did not show that it knows our secret"
-                                     : "it took up another connection");
+        return mmi_refuse(why, MM_REASON_CRYPTO,
+                          secret ? "it did not show that it knows our secret"
+                                 : "it took up another connection");
     }
     if (secret) {
         return MM_OK;
@@ -306,5 +305,5 @@ mmi_tls_prove(mmi_tls *t, mmi_refusal *why)
     }
     return !t->dials && t->context->clients != MM_CLIENTS_REQUIRED
                ? MM_OK
-               : mmi_tls_refuse(why, MM_REASON_CERTIFICATE, "it has no certificate");
+               : mmi_refuse(why, MM_REASON_CERTIFICATE, "it has no certificate");
 }

@@ -25,7 +25,9 @@ static const struct {
     { "STOP", MMI_COMMAND_STOP },     { "STOPPED", MMI_COMMAND_STOPPED },
     { "COUNT", MMI_COMMAND_COUNT },   { "AGAIN", MMI_COMMAND_AGAIN },
     { "ACK", MMI_COMMAND_ACK },       { "NACK", MMI_COMMAND_NACK },
-    { "META", MMI_COMMAND_META },
+    { "META", MMI_COMMAND_META },     { "EXTEND", MMI_COMMAND_EXTEND },
+    { "END", MMI_COMMAND_END },       { "REPLAY", MMI_COMMAND_REPLAY },
+    { "AT", MMI_COMMAND_AT },         { "LOST", MMI_COMMAND_LOST },
 };
 
 static int
@@ -175,6 +177,12 @@ mmi_command_put_stopped(uint8_t *out)
 }
 
 size_t
+mmi_command_put_end(uint8_t *out)
+{
+    return command_put(out, "END", NULL, 0, NULL, 0);
+}
+
+size_t
 mmi_command_put_count(uint8_t *out, const mmi_count *count)
 {
     uint8_t data[MMI_COUNT_SIZE];
@@ -191,11 +199,20 @@ mmi_command_put_again(uint8_t *out, const mmi_origin *origin)
 }
 
 size_t
-mmi_command_put_nack(uint8_t *out, uint64_t number)
+mmi_command_put_nack(uint8_t *out, uint64_t number, uint32_t delay_ms)
 {
-    uint8_t data[MMI_NACK_SIZE];
+    uint8_t delay[MMI_NACK_DELAY_SIZE], data[MMI_NUMBER_SIZE];
+    mmi_be32_put(delay, delay_ms);
     mmi_be64_put(data, number);
-    return command_put(out, "NACK", data, sizeof data, NULL, 0);
+    return command_put(out, "NACK", delay, sizeof delay, data, sizeof data);
+}
+
+size_t
+mmi_command_put_extend(uint8_t *out, uint64_t number)
+{
+    uint8_t data[MMI_NUMBER_SIZE];
+    mmi_be64_put(data, number);
+    return command_put(out, "EXTEND", data, sizeof data, NULL, 0);
 }
 
 size_t
@@ -208,6 +225,30 @@ size_t
 mmi_command_put_meta(uint8_t *out, size_t size)
 {
     return command_put_name(out, "META", size);
+}
+
+size_t
+mmi_command_put_replay(uint8_t *out, const mmi_replay *replay)
+{
+    size_t size = mmi_replay_size(replay), at = command_put_name(out, "REPLAY", size);
+    mmi_replay_put(out + at, replay);
+    return at + size;
+}
+
+size_t
+mmi_command_put_at(uint8_t *out, uint64_t number)
+{
+    uint8_t data[MMI_AT_SIZE];
+    mmi_at_put(data, number);
+    return command_put(out, "AT", data, sizeof data, NULL, 0);
+}
+
+size_t
+mmi_command_put_lost(uint8_t *out, const mmi_lost *lost)
+{
+    uint8_t data[MMI_LOST_SIZE];
+    mmi_lost_put(data, lost);
+    return command_put(out, "LOST", data, sizeof data, NULL, 0);
 }
 
 size_t

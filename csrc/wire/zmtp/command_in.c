@@ -5,8 +5,6 @@
  */
 #include "wire/zmtp/command_in.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "crypto/secret.h"
@@ -17,17 +15,6 @@ enum { COMMAND_IN_GROWS_FROM = 256 };   /* octets */
 
 /* How servers of libzmq 4.3 begin PLAIN's ERROR: in C, "\x5ERROR" begins with 5E. */
 #define COMMAND_IN_RROR "^RROR"
-
-int
-mmi_refuse(mmi_refusal *why, int reason, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why->detail, sizeof why->detail, format, args);
-    va_end(args);
-    why->reason = reason;
-    return MM_EPROTO;
-}
 
 void
 mmi_command_in_free(mmi_command_in *in)

@@ -32,8 +32,5 @@ typedef struct mmi_command_due {
 int mmi_command_in_feed(mmi_command_in *in, const mmi_command_due *due, const uint8_t *buf, size_t size,
                         size_t *used, uint8_t **body, size_t *body_size, mmi_refusal *why) MMI_WARN_UNUSED;
 void mmi_command_in_free(mmi_command_in *in);
-/* The peer is refused: returns MM_EPROTO. */
-int mmi_refuse(mmi_refusal *why, int reason, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 #endif

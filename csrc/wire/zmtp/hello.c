@@ -103,18 +103,18 @@ hello_check_greeting(mmi_hello *h)
 {
     const uint8_t *in = h->in;
     if (in[0] == MMI_HELLO_ZMTP1) {
-        return mmi_hello_fail(h, MM_REASON_OLD_ZMTP, "%s", MMI_HELLO_ZMTP1_TEXT);
+        return mmi_refuse(h, MM_REASON_OLD_ZMTP, "%s", MMI_HELLO_ZMTP1_TEXT);
     }
     if (in[0] != 0xff) {
-        return mmi_hello_fail(h, MM_REASON_NOT_ZMTP,
-                              "the first octet is %02x, a ZMTP greeting's ff", in[0]);
+        return mmi_refuse(h, MM_REASON_NOT_ZMTP, "the first octet is %02x, a ZMTP greeting's ff",
+                          in[0]);
     }
     if (h->in_size > GREETING_SIGNATURE_END && (in[GREETING_SIGNATURE_END] & 1) == 0) {
-        return mmi_hello_fail(h, MM_REASON_OLD_ZMTP, "ZMTP 1.0, we speak 3.0 and later");
+        return mmi_refuse(h, MM_REASON_OLD_ZMTP, "ZMTP 1.0, we speak 3.0 and later");
     }
     if (h->in_size > GREETING_MAJOR && in[GREETING_MAJOR] < ZMTP_MAJOR) {
-        return mmi_hello_fail(h, MM_REASON_OLD_ZMTP,
-                              "ZMTP major version %u, we speak 3.0 and later", in[GREETING_MAJOR]);
+        return mmi_refuse(h, MM_REASON_OLD_ZMTP, "ZMTP major version %u, we speak 3.0 and later",
+                          in[GREETING_MAJOR]);
     }
     return MM_OK;
 }
@@ -130,7 +130,7 @@ hello_reserve(mmi_hello *h, size_t size)
     if (cap > h->in_cap) {
         uint8_t *grown = mmi_realloc(h->in, cap);
         if (grown == NULL) {
-            mmi_hello_fail(h, MM_REASON_MEMORY, "out of memory");
+            mmi_refuse(h, MM_REASON_MEMORY, "out of memory");
             return MM_ENOMEM;
         }
         h->in = grown;
@@ -172,11 +172,11 @@ hello_greeting(mmi_hello *h)
         char name[GREETING_MECHANISM_SIZE + 1];
         const uint8_t *given = h->in + GREETING_MECHANISM;
         mmi_text_excerpt(name, sizeof name, given, strnlen((const char *)given, sizeof name - 1));
-        return mmi_hello_fail(h, MM_REASON_MECHANISM, "the peer's mechanism is '%s', ours %s", name,
-                              mmi_mechanism_name(h->config.mechanism));
+        return mmi_refuse(h, MM_REASON_MECHANISM, "the peer's mechanism is '%s', ours %s", name,
+                          mmi_mechanism_name(h->config.mechanism));
     }
     if (h->config.refusal != NULL) {
-        return mmi_hello_fail(h, MM_REASON_CONNECTIONS, "%s", h->config.refusal);
+        return mmi_refuse(h, MM_REASON_CONNECTIONS, "%s", h->config.refusal);
     }
     bool old = h->in[GREETING_MAJOR] == ZMTP_MAJOR && h->in[GREETING_MINOR] == 0;
     h->peer.minor = old ? 0 : ZMTP_MINOR;
@@ -195,19 +195,18 @@ hello_command(mmi_hello *h, const uint8_t *body, size_t size)
 {
     mmi_command command;
     if (mmi_command_parse(body, size, &command) != MM_OK) {
-        return mmi_hello_fail(h, MM_REASON_HANDSHAKE, "a malformed command of %zu octet%s", size,
-                              mmi_plural(size));
+        return mmi_refuse(h, MM_REASON_HANDSHAKE, "a malformed command of %zu octet%s", size,
+                          mmi_plural(size));
     }
     if (command.kind == MMI_COMMAND_READY) {
         return mmi_ready_parse(h, command.data, command.size);
     }
     if (command.kind != MMI_COMMAND_ERROR) {
-        return mmi_hello_fail(h, MM_REASON_HANDSHAKE,
-                              "a command other than READY in the handshake");
+        return mmi_refuse(h, MM_REASON_HANDSHAKE, "a command other than READY in the handshake");
     }
     char detail[MM_DETAIL_MAX + 1];
     mmi_command_refusal(&command, detail, sizeof detail);
-    return mmi_hello_fail(h, MM_REASON_ERROR_COMMAND, "%s", detail);
+    return mmi_refuse(h, MM_REASON_ERROR_COMMAND, "%s", detail);
 }
 
 /* How many octets the present step needs in all, as far as that is known yet; 0: it failed. */
@@ -220,19 +219,19 @@ hello_need(mmi_hello *h)
     mmi_frame_head head;
     int rc = mmi_frame_head_parse(h->in, h->in_size, &head);
     if (rc < 0) {
-        mmi_hello_fail(h, MM_REASON_FRAME_FLAGS, "frame flags %02x in the handshake", h->in[0]);
+        mmi_refuse(h, MM_REASON_FRAME_FLAGS, "frame flags %02x in the handshake", h->in[0]);
         return 0;
     }
     if (h->in_size > 0 && (h->in[0] & MMI_FRAME_COMMAND) == 0) {
-        mmi_hello_fail(h, MM_REASON_HANDSHAKE, "a message before READY");
+        mmi_refuse(h, MM_REASON_HANDSHAKE, "a message before READY");
         return 0;
     }
     if (rc == 0) {
         return (uint64_t)h->in_size + 1;
     }
     if (head.size > MMI_HANDSHAKE_SIZE_MAX - GREETING_SIZE - MMI_FRAME_HEAD_MAX) {
-        mmi_hello_fail(h, MM_REASON_METADATA, "a READY of %llu octets, a handshake has %d at most",
-                       (unsigned long long)head.size, MMI_HANDSHAKE_SIZE_MAX);
+        mmi_refuse(h, MM_REASON_METADATA, "a READY of %llu octets, a handshake has %d at most",
+                   (unsigned long long)head.size, MMI_HANDSHAKE_SIZE_MAX);
         return 0;
     }
     return (uint64_t)rc + head.size;

@@ -15,6 +15,7 @@
 #include "base/base.h"
 #include "base/limits.h"
 #include "wire/mechanism.h"
+#include "wire/roles.h"
 
 enum {
     MMI_HELLO_OUT_MAX = 1024,        /* octets: greeting, READY and ERROR, at their largest */
@@ -38,6 +39,7 @@ enum {
 
 typedef struct mmi_hello_config {
     int role;                        /* mm_role, ours                                       */
+    const mmi_roles *roles;          /* those there are                                     */
     const uint8_t *identity;         /* sent for REQ, DEALER and ROUTER (often empty)       */
     size_t identity_size;
     const char *features;            /* value of X-Meshmsg, or NULL: not sent               */
@@ -57,7 +59,7 @@ typedef struct mmi_hello_peer {
     uint8_t minor;                   /* the lower of ours (1) and theirs                    */
     uint8_t identity_size;
     uint8_t identity[MM_IDENTITY_MAX];
-    char features[64];               /* "" when not a meshmsg peer                          */
+    char features[MMI_FEATURES_MAX + 1];   /* "" when not a meshmsg peer                      */
 } mmi_hello_peer;
 
 typedef struct mmi_hello {
@@ -89,9 +91,6 @@ int mmi_hello_feed(mmi_hello *h, const uint8_t *buf, size_t size, size_t *used) 
 /* What is to be written now: size, 0 when nothing. */
 size_t mmi_hello_output(const mmi_hello *h, const uint8_t **out);
 void mmi_hello_sent(mmi_hello *h, size_t size);
-bool mmi_roles_match(int ours, int theirs);     /* WIRE.md 4.3 legal pairs */
-int mmi_role_of_name(const uint8_t *name,
-                     size_t size); /* exact, case-sensitive value; 0: unknown */
 
 /* steps.c: a step of the mechanism: MMI_STEP_MORE, MMI_STEP_DONE, or MMI_STEP_ASK: no list knows the
  * applicant, see there; then mmi_hello_answer is the next.  Or an error, as of mmi_hello_feed.  *used
@@ -106,8 +105,5 @@ int mmi_ready_parse(mmi_hello *h, const uint8_t *data, size_t size) MMI_WARN_UNU
 size_t mmi_ready_put(const mmi_hello_config *config, uint8_t *out);
 /* The same without frame and name, for a mechanism; out has MMI_HELLO_OUT_MAX octets. */
 size_t mmi_ready_put_metadata(const mmi_hello_config *config, uint8_t *out);
-/* fail.c.  Puts h into error; returns MM_EPROTO. */
-int mmi_hello_fail(mmi_hello *h, int reason, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 #endif

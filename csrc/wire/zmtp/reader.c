@@ -6,8 +6,6 @@
  */
 #include "wire/zmtp/reader.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -54,17 +52,6 @@ mmi_reader_idle(const mmi_reader *r)
     return r->head_have == 0 && !r->in_body && r->part_count == 0;
 }
 
-__attribute__((format(printf, 3, 4))) static int
-reader_fail(mmi_reader *r, int reason, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(r->detail, sizeof r->detail, format, args);
-    va_end(args);
-    r->reason = reason;
-    return reason == MM_REASON_MEMORY ? MM_ENOMEM : MM_EPROTO;
-}
-
 /* Is this frame within the limits? Asked before any of its body is kept. */
 static int
 reader_check(mmi_reader *r, const mmi_frame_head *head)
@@ -73,20 +60,20 @@ reader_check(mmi_reader *r, const mmi_frame_head *head)
     if ((head->flags & MMI_FRAME_COMMAND) != 0) {
         return head->size <= l->command_size_max
                    ? MM_OK
-                   : reader_fail(r, MM_REASON_COMMAND_SIZE,
-                                 "a command of %llu bytes, the limit is %u",
-                                 (unsigned long long)head->size, l->command_size_max);
+                   : mmi_refuse(r, MM_REASON_COMMAND_SIZE,
+                                "a command of %llu bytes, the limit is %u",
+                                (unsigned long long)head->size, l->command_size_max);
     }
     if (head->size > l->message_size_max - r->parts_size) {
-        return reader_fail(r, MM_REASON_MESSAGE_SIZE,
-                           "a message of %llu bytes, message_size_max is %llu",
-                           (unsigned long long)(r->parts_size + head->size),
-                           (unsigned long long)l->message_size_max);
+        return mmi_refuse(r, MM_REASON_MESSAGE_SIZE,
+                          "a message of %llu bytes, message_size_max is %llu",
+                          (unsigned long long)(r->parts_size + head->size),
+                          (unsigned long long)l->message_size_max);
     }
     if (r->part_count >= l->frames_max) {
-        return reader_fail(r, MM_REASON_FRAME_COUNT,
-                           "a message of more than %u frame%s (frames_max)", l->frames_max,
-                           mmi_plural(l->frames_max));
+        return mmi_refuse(r, MM_REASON_FRAME_COUNT,
+                          "a message of more than %u frame%s (frames_max)", l->frames_max,
+                          mmi_plural(l->frames_max));
     }
     return MM_OK;
 }
@@ -95,8 +82,8 @@ static int
 reader_bad_head(mmi_reader *r, const uint8_t *head)
 {
     bool flags = (head[0] & 0xf8) != 0 || (head[0] & 5) == 5;
-    return flags ? reader_fail(r, MM_REASON_FRAME_FLAGS, "frame flags %02x", head[0])
-                 : reader_fail(r, MM_REASON_MESSAGE_SIZE, "a frame size over 2^63 - 1");
+    return flags ? mmi_refuse(r, MM_REASON_FRAME_FLAGS, "frame flags %02x", head[0])
+                 : mmi_refuse(r, MM_REASON_MESSAGE_SIZE, "a frame size over 2^63 - 1");
 }
 
 /* A frame of a message is complete. 1: so is the message, in *out; 0: more frames follow. */
@@ -104,7 +91,7 @@ static int
 reader_part(mmi_reader *r, mmi_msg *part, bool more, mmi_input *out)
 {
     if (part == NULL) {
-        return reader_fail(r, MM_REASON_MEMORY, "out of memory");
+        return mmi_refuse(r, MM_REASON_MEMORY, "out of memory");
     }
     if (!more && r->part_count == 0) {
         out->msg = part;
@@ -115,7 +102,7 @@ reader_part(mmi_reader *r, mmi_msg *part, bool more, mmi_input *out)
         mmi_msg **grown = mmi_realloc(r->parts, cap * sizeof *grown);
         if (grown == NULL) {
             mmi_msg_unref(part);
-            return reader_fail(r, MM_REASON_MEMORY, "out of memory");
+            return mmi_refuse(r, MM_REASON_MEMORY, "out of memory");
         }
         r->parts = grown;
         r->part_cap = cap;
@@ -127,7 +114,7 @@ reader_part(mmi_reader *r, mmi_msg *part, bool more, mmi_input *out)
     }
     out->msg = mmi_msg_join(r->parts, r->part_count);
     if (out->msg == NULL) {
-        return reader_fail(r, MM_REASON_MEMORY, "out of memory");
+        return mmi_refuse(r, MM_REASON_MEMORY, "out of memory");
     }
     r->part_count = 0;
     r->parts_size = 0;
@@ -142,8 +129,8 @@ reader_command(mmi_reader *r, const uint8_t *body, size_t size, mmi_input *out)
 {
     out->msg = NULL;
     if (mmi_command_parse(body, size, &out->command) != MM_OK) {
-        return reader_fail(r, MM_REASON_COMMAND, "a malformed command of %zu byte%s", size,
-                           mmi_plural(size));
+        return mmi_refuse(r, MM_REASON_COMMAND, "a malformed command of %zu byte%s", size,
+                          mmi_plural(size));
     }
     return 1;
 }
@@ -172,7 +159,7 @@ reader_body(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out, bo
 {
     *finished = false;
     if (mmi_block_take(&r->block, r->head.size, buf, size) != MM_OK) {
-        return reader_fail(r, MM_REASON_MEMORY, "out of memory");
+        return mmi_refuse(r, MM_REASON_MEMORY, "out of memory");
     }
     if (r->block.size < r->head.size) {
         return 0;
@@ -240,7 +227,7 @@ reader_together(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input *out
     }
     out->msg = mmi_msg_new(sizes, count);
     if (out->msg == NULL) {
-        return reader_fail(r, MM_REASON_MEMORY, "out of memory");
+        return mmi_refuse(r, MM_REASON_MEMORY, "out of memory");
     }
     for (uint32_t i = 0; i < count; i++) {
         if (sizes[i] > 0) {
@@ -372,7 +359,7 @@ mmi_reader_direct(mmi_reader *r, uint8_t **area)
         return 0;
     }
     if (mmi_block_grow(&r->block, 1, r->head.size) != MM_OK) {
-        reader_fail(r, MM_REASON_MEMORY, "out of memory");
+        mmi_refuse(r, MM_REASON_MEMORY, "out of memory");
         return 0;
     }
     *area = r->block.data + r->block.size;

@@ -14,6 +14,7 @@
 
 #include "base/limits.h"
 #include "wire/block.h"
+#include "wire/refuse.h"
 #include "wire/zmtp/command.h"
 #include "wire/zmtp/frame.h"
 #include "wire/wire.h"

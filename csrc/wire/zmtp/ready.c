@@ -1,6 +1,7 @@
 /*
- * ready.c: the properties of READY, theirs and ours; and who may talk to whom.  RFC 37, metadata.
+ * ready.c: the properties of READY, theirs and ours.  RFC 37, metadata.
  *
+ * Not here: who may talk to whom (wire/roles.h).
  * Names are taken in any case and sent as libzmq spells them, which compares them exactly.
  * Law: every length is checked before it is used; a property twice, or more than
  * MMI_PROPERTIES_MAX, refuses the peer.
@@ -23,47 +24,6 @@ typedef struct ready_property {
     const uint8_t *name, *value;
     size_t name_size, value_size;
 } ready_property;
-
-static const uint8_t ready_pairs[][2] = {
-    { MM_PUSH, MM_PULL },
-    { MM_PUB, MM_SUB },
-    { MM_PUB, MM_XSUB },
-    { MM_XPUB, MM_SUB },
-    { MM_XPUB, MM_XSUB },
-    { MM_REQ, MM_REP },
-    { MM_REQ, MM_ROUTER },
-    { MM_REP, MM_DEALER },
-    { MM_DEALER, MM_DEALER },
-    { MM_DEALER, MM_ROUTER },
-    { MM_ROUTER, MM_ROUTER },
-    { MM_PAIR, MM_PAIR },
-    { MM_SURVEYOR, MM_RESPONDENT },
-    { MM_BUS, MM_BUS },
-};
-
-bool
-mmi_roles_match(int ours, int theirs)
-{
-    for (size_t i = 0; i < MMI_COUNT_OF(ready_pairs); i++) {
-        int a = ready_pairs[i][0], b = ready_pairs[i][1];
-        if ((a == ours && b == theirs) || (a == theirs && b == ours)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-int
-mmi_role_of_name(const uint8_t *name, size_t size)
-{
-    for (int role = 1; role < MM_ROLE_COUNT; role++) {
-        const char *text = mm_role_name(role);
-        if (strlen(text) == size && memcmp(text, name, size) == 0) {
-            return role;
-        }
-    }
-    return 0;
-}
 
 static bool
 ready_is(const ready_property *p, const char *name)
@@ -105,18 +65,33 @@ ready_next(const uint8_t *data, size_t size, ready_property *out)
     return ready_name_valid(out) ? head + value_size : 0;
 }
 
+/* What there is room for; a word that is cut would be another one, and is left out, but for the
+ * first, which is no feature. */
+static void
+ready_take_features(mmi_hello *h, const uint8_t *value, size_t size)
+{
+    size_t kept = size < MMI_FEATURES_MAX ? size : MMI_FEATURES_MAX;
+    while (size > MMI_FEATURES_MAX && kept > 0 && value[kept] != ' ') {
+        kept--;
+    }
+    kept = kept == 0 && size > 0 ? MMI_FEATURES_MAX : kept;
+    memcpy(h->peer.features, value, kept);
+    h->peer.features[kept] = '\0';
+}
+
 static int
 ready_take(mmi_hello *h, const ready_property *p)
 {
     if (ready_is(p, ready_type)) {
-        h->peer.role = mmi_role_of_name(p->value, p->value_size);
-        if (h->peer.role == 0) {
-            return mmi_hello_fail(h, MM_REASON_SOCKET_TYPE, "an unknown Socket-Type of %zu octet%s",
-                                  p->value_size, mmi_plural(p->value_size));
+        const mmi_role_facts *role = h->config.roles->named(p->value, p->value_size);
+        if (role == NULL) {
+            return mmi_refuse(h, MM_REASON_SOCKET_TYPE, "an unknown Socket-Type of %zu octet%s",
+                              p->value_size, mmi_plural(p->value_size));
         }
+        h->peer.role = role->number;
     } else if (ready_is(p, ready_identity)) {
         if (p->value_size > MM_IDENTITY_MAX || (p->value_size > 0 && p->value[0] == 0)) {
-            return mmi_hello_fail(
+            return mmi_refuse(
                 h, MM_REASON_IDENTITY,
                 "an identity of %zu octet%s; it has %d at most and does not begin with 0",
                 p->value_size, mmi_plural(p->value_size), MM_IDENTITY_MAX);
@@ -124,10 +99,7 @@ ready_take(mmi_hello *h, const ready_property *p)
         h->peer.identity_size = (uint8_t)p->value_size;
         memcpy(h->peer.identity, p->value, p->value_size);
     } else if (ready_is(p, ready_features)) {
-        size_t size = p->value_size < sizeof h->peer.features - 1 ? p->value_size
-                                                                  : sizeof h->peer.features - 1;
-        memcpy(h->peer.features, p->value, size);
-        h->peer.features[size] = '\0';
+        ready_take_features(h, p->value, p->value_size);
     }
     return MM_OK;
 }
@@ -139,17 +111,17 @@ mmi_ready_parse(mmi_hello *h, const uint8_t *data, size_t size)
     size_t count = 0, at = 0;
     while (at < size) {
         if (count == MMI_PROPERTIES_MAX) {
-            return mmi_hello_fail(h, MM_REASON_METADATA, "over %d properties", MMI_PROPERTIES_MAX);
+            return mmi_refuse(h, MM_REASON_METADATA, "over %d properties", MMI_PROPERTIES_MAX);
         }
         size_t used = ready_next(data + at, size - at, &seen[count]);
         if (used == 0) {
-            return mmi_hello_fail(h, MM_REASON_METADATA, "a malformed property at octet %zu", at);
+            return mmi_refuse(h, MM_REASON_METADATA, "a malformed property at octet %zu", at);
         }
         for (size_t i = 0; i < count; i++) {
             if (seen[i].name_size == seen[count].name_size &&
                 strncasecmp((const char *)seen[i].name, (const char *)seen[count].name,
                             seen[i].name_size) == 0) {
-                return mmi_hello_fail(h, MM_REASON_METADATA, "a property twice, at octet %zu", at);
+                return mmi_refuse(h, MM_REASON_METADATA, "a property twice, at octet %zu", at);
             }
         }
         int rc = ready_take(h, &seen[count]);
@@ -160,11 +132,13 @@ mmi_ready_parse(mmi_hello *h, const uint8_t *data, size_t size)
         at += used;
     }
     if (h->peer.role == 0) {
-        return mmi_hello_fail(h, MM_REASON_SOCKET_TYPE, "no Socket-Type");
+        return mmi_refuse(h, MM_REASON_SOCKET_TYPE, "no Socket-Type");
     }
-    if (!mmi_roles_match(h->config.role, h->peer.role)) {
-        return mmi_hello_fail(h, MM_REASON_SOCKET_TYPE, "%s cannot talk to %s",
-                              mm_role_name(h->config.role), mm_role_name(h->peer.role));
+    const mmi_role_facts *ours = h->config.roles->of(h->config.role);
+    const mmi_role_facts *theirs = h->config.roles->of(h->peer.role);
+    if (!mmi_roles_fit(ours, theirs)) {
+        return mmi_refuse(h, MM_REASON_SOCKET_TYPE, "%s cannot talk to %s", ours->name,
+                          theirs->name);
     }
     return MM_OK;
 }
@@ -189,10 +163,9 @@ ready_put_property(uint8_t *out, const char *name, const void *value, size_t siz
 size_t
 mmi_ready_put_metadata(const mmi_hello_config *config, uint8_t *out)
 {
-    const char *type = mm_role_name(config->role);
-    size_t size = ready_put_property(out, ready_type, type, strlen(type));
-    bool always = config->role == MM_REQ || config->role == MM_DEALER || config->role == MM_ROUTER;
-    if (always || config->identity_size > 0) {
+    const mmi_role_facts *role = config->roles->of(config->role);
+    size_t size = ready_put_property(out, ready_type, role->name, strlen(role->name));
+    if (role->says_identity || config->identity_size > 0) {
         size +=
             ready_put_property(out + size, ready_identity, config->identity, config->identity_size);
     }

@@ -16,7 +16,7 @@ static const mmi_refusal steps_unsaid = { .reason = MM_REASON_CRYPTO, .detail = 
 static int
 steps_no_memory(mmi_hello *h)
 {
-    mmi_hello_fail(h, MM_REASON_MEMORY, "out of memory");
+    mmi_refuse(h, MM_REASON_MEMORY, "out of memory");
     return MM_ENOMEM;
 }
 
@@ -66,18 +66,17 @@ steps_came_to(mmi_hello *h, int rc, const mmi_refusal *why)
         return steps_no_memory(h);
     }
     if (rc < 0) {
-        return mmi_hello_fail(h, why->reason, "%s: %s", h->shield.mechanism->name, why->detail);
+        return mmi_refuse(h, why->reason, "%s: %s", h->shield.mechanism->name, why->detail);
     }
     if (rc != MMI_STEP_DONE && h->total > MMI_HANDSHAKE_SIZE_MAX) {
-        return mmi_hello_fail(h, MM_REASON_METADATA, "over %d octets of a handshake",
-                              MMI_HANDSHAKE_SIZE_MAX);
+        return mmi_refuse(h, MM_REASON_METADATA, "over %d octets of a handshake",
+                          MMI_HANDSHAKE_SIZE_MAX);
     }
     if (rc == MMI_STEP_MORE) {
         return rc;
     }
     if (rc == MMI_STEP_ASK && h->asked) {
-        return mmi_hello_fail(h, MM_REASON_MECHANISM, "%s: it asks twice",
-                              h->shield.mechanism->name);
+        return mmi_refuse(h, MM_REASON_MECHANISM, "%s: it asks twice", h->shield.mechanism->name);
     }
     int parsed = steps_properties(h, rc);
     if (parsed != MM_OK) {
@@ -125,7 +124,7 @@ mmi_hello_answer(mmi_hello *h, const mmi_answer *answer)
     int rc = h->shield.mechanism->answer(h->shield.self, answer, &why);
     if (answer->kind != MM_ALLOW) {
         bool later = answer->kind != MM_DENY && answer->reason == MM_REASON_NOT_ALLOWED;
-        return mmi_hello_fail(h, answer->reason, "%s%s", later ? "later: " : "", answer->why);
+        return mmi_refuse(h, answer->reason, "%s%s", later ? "later: " : "", answer->why);
     }
     snprintf(h->user_id, sizeof h->user_id, "%s", answer->user_id);
     return steps_came_to(h, rc, &why);

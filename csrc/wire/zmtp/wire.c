@@ -9,6 +9,9 @@
 #include "wire/parser.h"
 #include "wire/zmtp/command.h"
 
+_Static_assert((int)MMI_COMMAND_COUNT_SIZE + (int)MMI_COMMAND_AT_SIZE <= (int)MMI_NUMBERED_MAX,
+               "both have room");
+
 enum { ZMTP_MINOR = 1, ZMTP_FIRST = 0xff, ZMTP_GREETING_SIZE = 64 };
 
 static int
@@ -16,6 +19,7 @@ zmtp_begin(mmi_handshake *o)
 {
     const mmi_handshake_config *config = &o->config;
     const mmi_hello_config ours = { .role = config->role,
+                                    .roles = config->roles,
                                     .identity = config->identity,
                                     .identity_size = config->identity_size,
                                     .features = config->features,
@@ -136,7 +140,7 @@ zmtp_guess(const mmi_handshake *o)
 static bool
 zmtp_speaks(int role)
 {
-    return role > 0 && role < MM_ROLE_COUNT;
+    return role > 0;
 }
 
 static const mmi_wire_hello zmtp_hello = {
@@ -324,8 +328,13 @@ const mmi_wire mmi_wire_zmtp = {
     .put_count = mmi_command_put_count,
     .put_ack = mmi_command_put_ack,
     .put_nack = mmi_command_put_nack,
+    .put_extend = mmi_command_put_extend,
+    .put_end = mmi_command_put_end,
     .put_meta = mmi_command_put_meta,
     .counted = &mmi_framing_zmtp_counted,
+    .put_replay = mmi_command_put_replay,
+    .put_at = mmi_command_put_at,
+    .put_lost = mmi_command_put_lost,
     .put_topic = zmtp_put_topic,
     .read_back = zmtp_read_back,
     .topic_message = zmtp_topic_message,

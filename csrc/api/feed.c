@@ -1,0 +1,213 @@
+/*
+ * api/feed.c: a PUSH whose messages are in a spool: begun, ended, asked.
+ *
+ * Not here: the thread that reads and sends (api/feed_run.c), what becomes of its messages
+ * (api/feed_fates.c).
+ * Law: as in api/feed.h.  A feed lives until its owner has closed it and the socket is gone; what
+ * is acknowledged behind its close is not noted, and goes again.
+ */
+#include "api/feed.h"
+
+#include <string.h>
+
+#include "queue/backlog.h"
+
+static void
+feed_unref(mm_feed *f)
+{
+    if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) == 1) {
+        pthread_mutex_destroy(&f->lock);
+        mmi_free(f->again);
+        mmi_free(f);
+    }
+}
+
+/* All that was put and is not done, also what cannot be read yet.  f->lock is held. */
+static uint64_t
+feed_count_left(mm_feed *f)
+{
+    if (f->shared == NULL) {
+        return f->left;
+    }
+    pthread_mutex_lock(&f->shared->lock);
+    const mmi_cursor *c = &f->cursor->cursor;
+    uint64_t last = f->shared->spool.last_seq;
+    uint64_t left = last > c->floor ? last - c->floor - c->above : 0;
+    pthread_mutex_unlock(&f->shared->lock);
+    return left;
+}
+
+static void
+feed_dead(void *arg, int by)
+{
+    mm_feed *f = arg;
+    pthread_mutex_lock(&f->lock);
+    f->dead += (uint64_t)by;
+    pthread_mutex_unlock(&f->lock);
+}
+
+static uint64_t
+feed_left(void *arg)
+{
+    mm_feed *f = arg;
+    pthread_mutex_lock(&f->lock);
+    uint64_t left = feed_count_left(f);
+    left -= f->dead < left ? f->dead : left;
+    pthread_mutex_unlock(&f->lock);
+    return left;
+}
+
+static int
+feed_failed(void *arg)
+{
+    mm_feed *f = arg;
+    pthread_mutex_lock(&f->lock);
+    int rc = f->shared == NULL ? MM_ECLOSED : f->counts.failed;
+    pthread_mutex_unlock(&f->lock);
+    return rc;
+}
+
+static void
+feed_gone(void *arg)
+{
+    feed_unref(arg);
+}
+
+/* May that socket have one?  The engine is locked. */
+static int
+feed_check(const mmi_socket *s)
+{
+    if (s->ops->again == NULL || !mmi_api_confirms(s)) {
+        return MM_ENOTSUP;
+    }
+    bool fresh =
+        mmi_list_empty(&s->links) && mmi_list_empty(&s->dialers) && mmi_list_empty(&s->listeners);
+    return fresh && !mmi_back_sourced(s->host.back) ? MM_OK : MM_ESTATE;
+}
+
+static int
+feed_attach(mm_feed *f, const uint8_t *uuid)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(f->socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    rc = feed_check(s);
+    if (rc == MM_OK) {
+        memcpy(s->producer, uuid, sizeof s->producer);
+        s->host.back->receipts.source = (mmi_source){ .arg = f,
+                                                      .told = mmi_feed_told,
+                                                      .dead = feed_dead,
+                                                      .left = feed_left,
+                                                      .failed = feed_failed,
+                                                      .gone = feed_gone };
+        atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+    }
+    return mmi_api_leave(s, rc);
+}
+
+_Static_assert((int)MMI_PRODUCER_SIZE == (int)MMI_SPOOL_UUID, "a spool is a producer");
+
+/* Nothing was attached yet. */
+static int
+feed_drop(mm_feed *f, int rc)
+{
+    (void)mmi_spool_shared_cursor_close(f->shared, f->cursor);
+    mmi_spool_release(f->shared);
+    feed_unref(f);
+    return rc;
+}
+
+int
+mm_feed_open(mm_handle socket, mm_spool *spool, const char *name, mm_feed **feed)
+{
+    mmi_spool_shared *shared = &spool->shared;
+    mm_feed *f = mmi_alloc(sizeof *f);
+    if (f == NULL || pthread_mutex_init(&f->lock, NULL) != 0) {
+        mmi_free(f);
+        return MM_ENOMEM;
+    }
+    f->refs = 1;
+    f->socket = socket;
+    f->shared = shared;
+    int rc = mmi_spool_claim(shared) ? MM_OK : MM_EAGAIN;
+    if (rc != MM_OK) {
+        feed_unref(f);
+        return rc;
+    }
+    rc = mmi_spool_shared_cursor_open(shared, name, true, MMI_SPOOL_EARLIEST, &f->cursor);
+    if (rc != MM_OK) {
+        mmi_spool_release(shared);
+        feed_unref(f);
+        return rc;
+    }
+    f->unkept = mmi_feed_unkept(f);
+    uint64_t next = mmi_spool_shared_cursor_next(shared, f->cursor, 1);
+    mmi_spool_reader_open(&f->reader, &shared->files, shared->dir, next);
+    mmi_spool_reader_open(&f->seeker, &shared->files, shared->dir, next);
+    rc = mmi_spool_shared_cursor_await(shared, f->cursor);
+    rc = rc == MM_OK ? feed_attach(f, shared->spool.uuid) : rc;
+    if (rc != MM_OK) {
+        return feed_drop(f, rc);
+    }
+    rc = mmi_thread_start(mmi_feed_run, f, &f->thread);
+    if (rc != MM_OK) { /* the socket has it, and is closed by who made it */
+        f->thread = NULL;
+        mm_feed_close(f);
+        return rc;
+    }
+    *feed = f;
+    return MM_OK;
+}
+
+/* Who waits for room is to look whether it is to stop. */
+static void
+feed_interrupt(mm_feed *f)
+{
+    mmi_socket *s;
+    pthread_mutex_lock(&f->lock);
+    f->stop = true;
+    pthread_mutex_unlock(&f->lock);
+    mmi_spool_shared_wake(f->shared);
+    if (mmi_api_enter_quick(f->socket, &s) == MM_OK) {
+        mmi_socket_note(s, MMI_ROOM | MM_PEERS);
+        (void)mmi_api_leave(s, MM_OK);
+    }
+}
+
+void
+mm_feed_close(mm_feed *f)
+{
+    mmi_socket *s;
+    feed_interrupt(f);
+    if (f->thread != NULL) {
+        mmi_thread_join(f->thread);
+    }
+    mmi_spool_reader_close(&f->reader);
+    mmi_spool_reader_close(&f->seeker);
+    pthread_mutex_lock(&f->lock);
+    mmi_spool_shared *shared = f->shared;
+    f->left = feed_count_left(f);
+    f->shared = NULL;
+    pthread_mutex_unlock(&f->lock);
+    mmi_spool_shared_cursor_untake(shared, f->cursor);
+    (void)mmi_spool_shared_cursor_close(shared, f->cursor); /* what was not saved is sent again */
+    mmi_spool_release(shared);
+    if (mmi_api_enter_quick(f->socket, &s) == MM_OK) { /* who waits for receipts waits in vain */
+        mmi_socket_note(s, MM_DRAINED | MM_PEERS);
+        (void)mmi_api_leave(s, MM_OK);
+    }
+    feed_unref(f);
+}
+
+void
+mm_feed_inspect(mm_feed *f, mm_feed_info *out)
+{
+    pthread_mutex_lock(&f->lock);
+    *out = f->counts;
+    out->in_flight = f->in_flight;
+    out->delayed = f->delayed;
+    out->left = feed_count_left(f);
+    pthread_mutex_unlock(&f->lock);
+}

@@ -1,0 +1,145 @@
+/*
+ * api/feed_fates.c: what becomes of the messages of a spool that feeds a socket, and who is told.
+ *
+ * Not here: reading and sending them (api/feed_run.c), receipts (queue/receipts.h).  Law: as in
+ * api/feed.h.
+ */
+#include "api/feed.h"
+
+#include "queue/backlog.h"
+
+/* They are not acknowledged, and so not what one would think of numbers that are done. */
+static void
+feed_note_odd(mm_feed *f, uint64_t first, uint64_t last, int outcome)
+{
+    feed_odd *newest = f->odd_count > 0 ? &f->odd[(f->odd_count - 1) % FEED_ODD_MAX] : NULL;
+    if (newest != NULL && newest->outcome == outcome && newest->last + 1 == first) {
+        newest->last = last;
+    } else {
+        f->odd[f->odd_count++ % FEED_ODD_MAX] = (feed_odd){ first, last, outcome };
+    }
+}
+
+static uint64_t *
+feed_counter(mm_feed *f, int outcome)
+{
+    switch (outcome) {
+    case MM_RECEIPT_EXPIRED: return &f->counts.expired;
+    case MM_RECEIPT_ATTEMPTS: return &f->counts.attempts;
+    case MM_RECEIPT_UNKNOWN: return &f->counts.unknown;
+    default: return &f->counts.acked;
+    }
+}
+
+uint64_t
+mmi_feed_unkept(mm_feed *f)
+{
+    pthread_mutex_lock(&f->shared->lock);
+    uint64_t count = f->shared->counts.dropped_newest;
+    pthread_mutex_unlock(&f->shared->lock);
+    return count;
+}
+
+void
+mmi_feed_fail(mm_feed *f, int rc, uint64_t first, uint64_t last)
+{
+    if (f->counts.failed == MM_OK) {
+        f->counts.failed = rc;
+        f->counts.failed_first = first;
+        f->counts.failed_last = last;
+    }
+}
+
+void
+mmi_feed_told(void *arg, uint64_t number, int outcome)
+{
+    mm_feed *f = arg;
+    pthread_mutex_lock(&f->lock);
+    f->in_flight--;
+    mmi_spool_shared *shared = f->shared;
+    bool wakes = f->blocked;
+    if (shared != NULL) {
+        int rc = outcome != MM_RECEIPT_DROPPED
+                     ? mmi_spool_shared_cursor_done(shared, f->cursor, number, number)
+                     : MM_EAGAIN;
+        if (rc == MM_OK) {
+            ++*feed_counter(f, outcome);
+        } else if (rc == MM_EIO) { /* the cursor cannot be saved: to send it again would not help */
+            mmi_feed_fail(f, rc, number, number);
+            wakes = true;
+        } else {
+            mmi_feed_add(f, 0,
+                         number); /* the socket gave it up, or there was no memory to note it */
+            wakes = true;
+        }
+        if (rc == MM_OK && outcome != MM_RECEIPT_ACKED) {
+            feed_note_odd(f, number, number, outcome);
+        }
+        if (wakes) {
+            mmi_spool_shared_wake(shared);
+        }
+    }
+    pthread_mutex_unlock(&f->lock);
+}
+
+void
+mmi_feed_bury(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t last)
+{
+    pthread_mutex_lock(&f->lock);
+    if (f->shared != NULL &&
+        mmi_spool_shared_cursor_done(f->shared, f->cursor, first, last) == MM_OK) {
+        feed_note_odd(f, first, last, MM_RECEIPT_DROPPED);
+    }
+    pthread_mutex_unlock(&f->lock);
+    for (uint64_t seq = first; s->host.back->receipts.open > 0 && seq <= last; seq++) {
+        mmi_receipts_tell(&s->host.back->receipts, seq, MM_RECEIPT_DROPPED);
+    }
+}
+
+/* What became of one that is done.  What was never read was removed before. */
+static int
+feed_outcome(const mm_feed *f, uint64_t seq)
+{
+    uint64_t known = f->odd_count < FEED_ODD_MAX ? f->odd_count : (uint64_t)FEED_ODD_MAX;
+    for (uint64_t i = 0; i < known; i++) {
+        if (f->odd[i].first <= seq && seq <= f->odd[i].last) {
+            return f->odd[i].outcome;
+        }
+    }
+    return seq < f->cursor->cursor.taken ? MM_RECEIPT_ACKED : MM_RECEIPT_DROPPED;
+}
+
+/* What became of a number, as far as that is known.  f->lock is held. */
+static int
+feed_known(mm_feed *f, uint64_t seq)
+{
+    if (f->shared == NULL) {
+        return MM_RECEIPT_OPEN;
+    }
+    pthread_mutex_lock(&f->shared->lock);
+    bool done = mmi_cursor_is_done(&f->cursor->cursor, seq);
+    int outcome = done ? feed_outcome(f, seq) : MM_RECEIPT_OPEN;
+    pthread_mutex_unlock(&f->shared->lock);
+    return outcome;
+}
+
+int
+mm_feed_receipts(mm_feed *f, uint64_t first, uint64_t count)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(f->socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_receipts *r = &s->host.back->receipts;
+    for (uint64_t seq = first; rc == MM_OK && seq - first < count; seq++) {
+        rc = mmi_receipts_open_number(r, seq);
+        pthread_mutex_lock(&f->lock);
+        int outcome = feed_known(f, seq);
+        pthread_mutex_unlock(&f->lock);
+        if (rc == MM_OK && outcome != MM_RECEIPT_OPEN) {
+            mmi_receipts_tell(r, seq, outcome);
+        }
+    }
+    return mmi_api_leave(s, rc);
+}

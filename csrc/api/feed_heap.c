@@ -1,0 +1,92 @@
+/*
+ * api/feed_heap.c: which messages of a spool are to be sent later, or again, and when.
+ *
+ * A binary heap of times and numbers; what is in flight has room in it.
+ * Not here: sending them (api/feed_run.c).  Law: feed->lock is held.
+ */
+#include "api/feed.h"
+
+static bool
+heap_before(const feed_later *a, const feed_later *b)
+{
+    return a->due_us < b->due_us || (a->due_us == b->due_us && a->seq < b->seq);
+}
+
+int
+mmi_feed_reserve(mm_feed *f, size_t more)
+{
+    size_t need = f->again_count + f->in_flight + more;
+    if (need <= f->again_cap) {
+        return MM_OK;
+    }
+    size_t cap = f->again_cap > FEED_RUN ? f->again_cap : (size_t)FEED_RUN;
+    while (cap < need) {
+        cap *= 2;
+    }
+    feed_later *grown = mmi_realloc(f->again, cap * sizeof *grown);
+    if (grown == NULL) {
+        return MM_ENOMEM;
+    }
+    f->again = grown;
+    f->again_cap = cap;
+    return MM_OK;
+}
+
+/* One that is behind all others finds its place. */
+static void
+heap_push(feed_later *heap, size_t at, feed_later one)
+{
+    for (; at > 0 && heap_before(&one, &heap[(at - 1) / 2]); at = (at - 1) / 2) {
+        heap[at] = heap[(at - 1) / 2];
+    }
+    heap[at] = one;
+}
+
+void
+mmi_feed_add(mm_feed *f, uint64_t due_us, uint64_t seq)
+{
+    MMI_ASSERT(f->again_count < f->again_cap);   /* it was reserved */
+    heap_push(f->again, f->again_count++, (feed_later){ .due_us = due_us, .seq = seq });
+    f->delayed += due_us > 0;
+}
+
+bool
+mmi_feed_take(mm_feed *f, uint64_t now_us, uint64_t *seq)
+{
+    feed_later *h = f->again;
+    if (f->again_count == 0 || h[0].due_us > now_us) {
+        return false;
+    }
+    *seq = h[0].seq;
+    f->delayed -= h[0].due_us > 0;
+    const feed_later last = h[--f->again_count];
+    size_t at = 0, count = f->again_count;
+    for (;;) {
+        size_t child = at * 2 + 1;
+        child += child + 1 < count && heap_before(&h[child + 1], &h[child]);
+        if (child >= count || !heap_before(&h[child], &last)) {
+            break;
+        }
+        h[at] = h[child];
+        at = child;
+    }
+    h[at] = last;
+    return true;
+}
+
+size_t
+mmi_feed_take_below(mm_feed *f, uint64_t seq, uint64_t *seqs, size_t most)
+{
+    size_t taken = 0, kept = 0;
+    for (size_t i = 0; i < f->again_count; i++) {
+        const feed_later one = f->again[i];
+        if (one.seq < seq && taken < most) {
+            seqs[taken++] = one.seq;
+            f->delayed -= one.due_us > 0;
+        } else {
+            heap_push(f->again, kept++, one);
+        }
+    }
+    f->again_count = kept;
+    return taken;
+}

@@ -1,0 +1,414 @@
+/*
+ * api/feed_run.c: the thread of a feed: reads the messages of a spool that are not done, and gives
+ * them to the socket.
+ *
+ * What waits for its time is put aside, and read again then; so it holds up nobody.
+ * Not here: what becomes of a message (api/feed_fates.c).  Law: no lock is held while the disk
+ * works; the engine's is let go of while the socket has no room.
+ */
+#include "api/feed.h"
+
+#include <string.h>
+
+#include "queue/drop.h"
+#include "queue/expiry.h"
+
+enum { FEED_SLICE_MS = 100 }; /* milliseconds that a wait for room takes at most */
+static const uint64_t FEED_LOOK_NS =
+    1000000000; /* until the wall clock is looked at again: it may be set */
+static const uint64_t FEED_RETRY_NS = 10000000; /* until what found no memory is tried again */
+static const uint64_t FEED_NS_PER_US = 1000;
+
+/* Messages that were read. */
+typedef struct feed_run {
+    mmi_msg *messages[FEED_RUN];
+    uint64_t seqs[FEED_RUN];
+    size_t count, sent;
+} feed_run;
+
+static bool
+run_stops(mm_feed *f)
+{
+    pthread_mutex_lock(&f->lock);
+    bool stop = f->stop;
+    pthread_mutex_unlock(&f->lock);
+    return stop;
+}
+
+static void
+run_fails(mm_feed *f, int rc, uint64_t first, uint64_t last)
+{
+    pthread_mutex_lock(&f->lock);
+    mmi_feed_fail(f, rc, first, last);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* It reads on no further, if that is so; who looks is told why, once.  What was read goes on. */
+static bool
+run_failed(mm_feed *f)
+{
+    mmi_socket *s;
+    pthread_mutex_lock(&f->lock);
+    const mm_feed_info counts = f->counts;
+    bool told = f->told;
+    f->told = counts.failed != MM_OK;
+    pthread_mutex_unlock(&f->lock);
+    if (counts.failed != MM_OK && !told && mmi_api_enter(f->socket, &s) == MM_OK) {
+        const char *why = counts.failed == MMI_SPOOL_HARMED
+                              ? "messages of its spool are harmed (on_corruption)"
+                              : "the disk of its spool failed";
+        uint64_t count = counts.failed_last - counts.failed_first + 1;
+        mmi_socket_event(s, MM_EVENT_SPOOL_STOPPED, MM_REASON_NONE, 0, count, NULL, NULL, why);
+        mmi_socket_note(s, MM_DRAINED | MM_PEERS);
+        (void)mmi_api_leave(s, MM_OK);
+    }
+    return counts.failed != MM_OK;
+}
+
+/* Of those from `first` to `last` so many are lost, and will never be sent. */
+static void
+run_lost(mm_feed *f, mmi_drop_why why, uint64_t first, uint64_t last, uint64_t count)
+{
+    mmi_socket *s;
+    if (mmi_api_enter(f->socket, &s) != MM_OK) {
+        return;
+    }
+    pthread_mutex_lock(&f->lock);
+    *(why == MMI_DROP_REMOVED ? &f->counts.removed : &f->counts.harmed) += count;
+    pthread_mutex_unlock(&f->lock);
+    if (first <= last) {
+        mmi_feed_bury(f, s, first, last);
+    }
+    while (count > 0) {
+        uint32_t some = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+        mmi_drop_count(&s->host, why, 0, some);
+        count -= some;
+    }
+    mmi_finish_look(s);
+    mmi_socket_note(s, MM_DRAINED);
+    (void)mmi_api_leave(s, MM_OK);
+}
+
+/* Its time was over before there was room for it.  It is the socket's then. */
+static bool
+run_expires(mmi_socket *s, mmi_msg *m)
+{
+    bool over =
+        mmi_expires(m) && m->meta->expires_ns <= s->engine->plat.wall_ns(s->engine->plat.self);
+    if (over) {
+        s->host.expired(&s->host, NULL, m);
+        mmi_socket_expired(s, NULL, 1);
+    }
+    return over;
+}
+
+/* One that cannot be sent with such a socket at all. */
+static void
+run_refused(mm_feed *f, mmi_socket *s, feed_run *run, mmi_drop_why why)
+{
+    uint64_t seq = run->seqs[run->sent];
+    pthread_mutex_lock(&f->lock);
+    f->counts.refused++;
+    f->in_flight--;
+    pthread_mutex_unlock(&f->lock);
+    mmi_feed_bury(f, s, seq, seq);
+    mmi_drop_count(&s->host, why, 0, 1);
+    mmi_msg_unref(run->messages[run->sent]);
+    mmi_finish_look(s);
+    mmi_socket_note(s, MM_DRAINED);
+}
+
+/* One more is sent, or cannot be.  MM_OK: go on; MM_EAGAIN: it waited; MM_ECLOSED. */
+static int
+run_send_one(mm_feed *f, mmi_socket *s, feed_run *run)
+{
+    mmi_api_wait never = mmi_api_wait_of(0, 0), slice = mmi_api_wait_of(FEED_SLICE_MS, 0);
+    mmi_msg *m = run->messages[run->sent];
+    uint32_t levels = s->opts.priorities > 1 ? s->opts.priorities : 1;
+    m->priority = m->priority < levels ? m->priority : (uint8_t)(levels - 1);
+    int rc = run_expires(s, m) ? MM_OK : mmi_api_feed_locked(s, m, &never);
+    if (rc == MM_EMSGSIZE || rc == MM_ENOTSUP || rc == MM_EINVAL) {
+        run_refused(f, s, run, rc == MM_EMSGSIZE ? MMI_DROP_TOO_LARGE : MMI_DROP_UNENCODABLE);
+        rc = MM_OK;
+    } else if (rc == MM_EAGAIN || rc == MM_ENOMEM) {
+        rc = mmi_api_wait_for(s, &slice, MMI_ROOM | MM_PEERS, 0);
+        return rc == MM_ECLOSED ? rc : MM_EAGAIN;
+    }
+    run->sent += rc == MM_OK;
+    return rc;
+}
+
+/* Those that wait to be sent again, and were removed. */
+static void
+run_sweep(mm_feed *f, uint64_t first)
+{
+    uint64_t seqs[FEED_SWEEP];
+    size_t count = FEED_SWEEP;
+    while (f->swept < first && count == FEED_SWEEP) {
+        pthread_mutex_lock(&f->lock);
+        count = mmi_feed_take_below(f, first, seqs, FEED_SWEEP);
+        pthread_mutex_unlock(&f->lock);
+        for (size_t i = 0; i < count; i++) {
+            run_lost(f, MMI_DROP_REMOVED, seqs[i], seqs[i], 1);
+        }
+    }
+    f->swept = first;
+}
+
+/* What is done is passed over, and so is what was removed, which is told. */
+static void
+run_pass(mm_feed *f)
+{
+    mmi_spool_reader *r = &f->reader;
+    mmi_spool_passed p;
+    mmi_spool_shared_cursor_pass(f->shared, f->cursor, r->next_seq, &p);
+    if (p.missed > 0) {
+        run_lost(f, MMI_DROP_REMOVED, r->next_seq, p.first - 1, p.missed);
+    }
+    run_sweep(f, p.first);
+    if (p.next > r->next_seq) {
+        mmi_spool_reader_seek(r, p.next);
+    }
+}
+
+/* Did a full spool not keep some?  Then that is told as of a full queue. */
+static void
+run_look_unkept(mm_feed *f)
+{
+    mmi_socket *s;
+    uint64_t count = mmi_feed_unkept(f), more = count - f->unkept;
+    if (more == 0 || mmi_api_enter(f->socket, &s) != MM_OK) {
+        return;
+    }
+    f->unkept = count;
+    mmi_drop_count(&s->host, MMI_DROP_UNKEPT, 0, more < UINT32_MAX ? (uint32_t)more : UINT32_MAX);
+    (void)mmi_api_leave(s, MM_OK);
+}
+
+/* All of them, in their order; fewer when it is to stop.  false: the socket is gone. */
+static bool
+run_send(mm_feed *f, feed_run *run)
+{
+    while (run->sent < run->count && !run_stops(f)) {
+        mmi_socket *s;
+        int rc = mmi_api_enter(f->socket, &s);
+        if (rc != MM_OK) {
+            return false;
+        }
+        mmi_engine *e = s->engine;
+        while (rc == MM_OK && run->sent < run->count) {
+            rc = run_send_one(f, s, run);
+        }
+        (void)mmi_api_end(e, rc);
+        if (rc == MM_ECLOSED) {
+            return false;
+        }
+        run_pass(f); /* there may be no room for long, and files go meanwhile */
+        run_look_unkept(f);
+    }
+    return true;
+}
+
+/* What was not sent goes again, or with the next life. */
+static void
+run_end(mm_feed *f, feed_run *run)
+{
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = run->sent; i < run->count; i++) {
+        f->in_flight--;
+        mmi_feed_add(f, 0, run->seqs[i]);
+        mmi_msg_unref(run->messages[i]);
+    }
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* A message that is to be sent now joins the run; there is room.  MM_ENOMEM. */
+static int
+run_join(mm_feed *f, feed_run *run, const mmi_spool_record *r, uint64_t seq, uint32_t epoch)
+{
+    mmi_msg *m = mmi_spool_message(r, seq, epoch);
+    if (m == NULL) {
+        return MM_ENOMEM;
+    }
+    m->key = seq;
+    m->origin.attempt = 1;
+    run->messages[run->count] = m;
+    run->seqs[run->count++] = seq;
+    pthread_mutex_lock(&f->lock);
+    f->in_flight++;
+    pthread_mutex_unlock(&f->lock);
+    return MM_OK;
+}
+
+/* What is harmed is left out: up to there. */
+static void
+run_skip(mm_feed *f, mmi_spool_reader *r, uint64_t last)
+{
+    run_lost(f, MMI_DROP_HARMED, r->next_seq, last, last - r->next_seq + 1);
+    mmi_spool_reader_seek(r, last + 1);
+}
+
+/* Has the reader a batch?  1; 0: nothing there, for now; MM_ENOENT: it was removed; MM_EAGAIN:
+ * it was harmed, which is told; MM_ENOMEM; else it failed, which is told. */
+static int
+run_load(mm_feed *f, mmi_spool_reader *r)
+{
+    mmi_spool_where where;
+    mmi_spool_shared_locate(f->shared, r->next_seq, &where);
+    uint64_t first = r->next_seq;
+    int rc = mmi_spool_reader_load(r, &where);
+    bool ahead = r == &f->reader; /* else it is about that one message */
+    uint64_t last = ahead ? r->lost_last : first;
+    if (rc == MMI_SPOOL_HARMED && f->shared->spool.opts.gaps) {
+        run_skip(f, r, last);
+        return MM_EAGAIN;
+    }
+    if (rc < 0 && rc != MM_ENOENT && rc != MM_ENOMEM) {
+        run_fails(f, rc, first, rc == MMI_SPOOL_HARMED ? last : first);
+    }
+    return rc;
+}
+
+/* May more be read?  MM_OK: from `next` on; MM_EAGAIN: too many wait; MM_ENOMEM. */
+static int
+run_begin(mm_feed *f)
+{
+    run_pass(f);
+    pthread_mutex_lock(&f->lock);
+    uint64_t floor = mmi_spool_shared_cursor_next(f->shared, f->cursor, 1);
+    bool full =
+        f->again_count >= FEED_AGAIN_MAX || f->reader.next_seq - floor >= (uint64_t)FEED_SPAN_MAX;
+    int rc = full ? MM_EAGAIN : mmi_feed_reserve(f, FEED_RUN);
+    f->blocked = full;
+    pthread_mutex_unlock(&f->lock);
+    return rc;
+}
+
+/* One that was read: it joins the run, is put aside, or was done before.  MM_ENOENT: it was
+ * removed; MM_ENOMEM: there was none, and it is put aside. */
+static int
+run_sort(mm_feed *f, feed_run *run, const mmi_spool_record *r, uint64_t seq, uint64_t now_us)
+{
+    int rc = mmi_spool_shared_cursor_take(f->shared, f->cursor, seq);
+    if (rc != MM_OK) {
+        return rc == MM_EAGAIN ? MM_OK : rc;
+    }
+    rc = r->due_us <= now_us ? run_join(f, run, r, seq, f->reader.scan.batch.epoch) : MM_OK;
+    if (rc != MM_OK || r->due_us > now_us) {
+        pthread_mutex_lock(&f->lock);
+        mmi_feed_add(f, r->due_us > now_us ? r->due_us : 0, seq);
+        pthread_mutex_unlock(&f->lock);
+    }
+    return rc;
+}
+
+/* The next messages in their order.  1: go on; 0: there are none for now; MM_EAGAIN: too many
+ * wait; MM_ENOMEM; or it failed. */
+static int
+run_read(mm_feed *f, feed_run *run, uint64_t now_us)
+{
+    mmi_spool_reader *r = &f->reader;
+    mmi_spool_record record;
+    uint64_t seq;
+    int rc = run_begin(f);
+    rc = rc == MM_OK ? run_load(f, r) : rc;
+    if (rc != 1) { /* what was removed is passed over, once the cursor says so */
+        return rc == MM_ENOENT || (rc == MM_EAGAIN && !f->blocked) ? 1 : rc;
+    }
+    for (uint32_t i = 0; i < FEED_RUN && rc == 1; i++) {
+        rc = mmi_spool_reader_next(r, &record, &seq);
+        int sorted = rc == 1 ? run_sort(f, run, &record, seq, now_us) : MM_OK;
+        if (sorted == MM_ENOENT) {
+            mmi_spool_reader_seek(r, seq);
+        }
+        if (sorted != MM_OK) {
+            return run->count > 0 || sorted == MM_ENOENT ? 1 : sorted;
+        }
+    }
+    if (rc < 0) {
+        run_fails(f, rc, r->next_seq, r->next_seq);
+    }
+    return 1;
+}
+
+/* One that is to be sent again, or whose time has come.  1: one was looked at; 0: there is none;
+ * MM_ENOMEM. */
+static int
+run_seek(mm_feed *f, feed_run *run, uint64_t now_us)
+{
+    mmi_spool_reader *r = &f->seeker;
+    mmi_spool_record record;
+    uint64_t seq, found = 0;
+    pthread_mutex_lock(&f->lock);
+    bool some = run->count < FEED_RUN && mmi_feed_take(f, now_us, &seq);
+    pthread_mutex_unlock(&f->lock);
+    if (!some) {
+        return 0;
+    }
+    int rc = mmi_spool_shared_cursor_take(f->shared, f->cursor, seq);
+    if (rc == MM_OK) {
+        mmi_spool_reader_seek(r, seq);
+        rc = run_load(f, r);
+        rc = rc == 1 ? mmi_spool_reader_next(r, &record, &found) : rc;
+    }
+    if (rc == 1 && found == seq) {
+        rc = run_join(f, run, &record, seq, r->scan.batch.epoch);
+    } else if (rc == MM_ENOENT) {
+        run_lost(f, MMI_DROP_REMOVED, seq, seq, 1);
+    }
+    if (rc == MM_ENOMEM) {
+        pthread_mutex_lock(&f->lock);
+        mmi_feed_add(f, 0, seq);
+        pthread_mutex_unlock(&f->lock);
+        return MM_ENOMEM;
+    }
+    return 1; /* it is sent, or gone, which was told */
+}
+
+/* Until there is something to do; rc: why nothing was. */
+static void
+run_rest(mm_feed *f, uint64_t wakes, int rc)
+{
+    uint64_t now = mmi_thread_now_ns(), wall_us = mmi_thread_wall_us(NULL);
+    mmi_spool_wait wait = { .deadline_ns = rc == MM_ENOMEM ? now + FEED_RETRY_NS : UINT64_MAX };
+    pthread_mutex_lock(&f->lock);
+    if (f->again_count > 0) {
+        uint64_t due = f->again[0].due_us, in_us = due > wall_us ? due - wall_us : 0;
+        bool soon = in_us < FEED_LOOK_NS / FEED_NS_PER_US;
+        uint64_t end = now + (soon ? in_us * FEED_NS_PER_US : FEED_LOOK_NS);
+        wait.deadline_ns = end < wait.deadline_ns ? end : wait.deadline_ns;
+    }
+    bool reads = rc == 0 && f->counts.failed == MM_OK;
+    pthread_mutex_unlock(&f->lock);
+    uint64_t seq = reads ? f->reader.next_seq - 1 : UINT64_MAX;
+    (void)mmi_spool_shared_watch(f->shared, seq, wakes, &wait);
+}
+
+void
+mmi_feed_run(void *arg)
+{
+    mm_feed *f = arg;
+    for (;;) {
+        feed_run run = { .count = 0 };
+        uint64_t wakes = mmi_spool_shared_wakes(f->shared), now_us = mmi_thread_wall_us(NULL);
+        if (run_stops(f)) {
+            break;
+        }
+        bool failed = run_failed(f);
+        run_look_unkept(f);
+        int rc;
+        while ((rc = run_seek(f, &run, now_us)) == 1) {
+        }
+        if (run.count == 0 && rc == 0 && !failed) {
+            rc = run_read(f, &run, now_us);
+        }
+        bool there = run_send(f, &run);
+        run_end(f, &run);
+        if (!there) {
+            break;
+        }
+        if (run.count == 0 && (rc == 0 || rc == MM_EAGAIN || rc == MM_ENOMEM)) {
+            run_rest(f, wakes, rc);
+        }
+    }
+}

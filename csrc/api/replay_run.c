@@ -1,0 +1,183 @@
+/*
+ * api/replay_run.c: the thread of a PUB whose messages are in a spool: publishes them in their
+ * order, and sees to those that are behind.
+ *
+ * Not here: those that are behind (api/replay_behind.c).  Law: as in api/replay.h.
+ */
+#include "api/replay.h"
+
+static const uint64_t REPLAY_RETRY_NS = 10000000; /* until what found no memory is tried again */
+
+/* Is it to stop, with all published that it is to publish, or as it cannot? */
+static bool
+run_stops(mm_replay *r, int rc)
+{
+    pthread_mutex_lock(&r->lock);
+    bool stuck = rc == MM_EAGAIN || rc == MM_ENOMEM || r->counts.failed != 0;
+    bool stops = r->stop && (r->published >= r->stop_at || stuck);
+    pthread_mutex_unlock(&r->lock);
+    return stops;
+}
+
+/* The live ones get nothing more; who looks is told why. */
+static void
+run_fails(mm_replay *r, int rc, uint64_t first, uint64_t last)
+{
+    mmi_socket *s;
+    pthread_mutex_lock(&r->lock);
+    r->counts.failed = rc;
+    r->counts.failed_first = first;
+    r->counts.failed_last = last;
+    pthread_mutex_unlock(&r->lock);
+    if (mmi_api_enter(r->socket, &s) == MM_OK) {
+        const char *why = rc == MMI_SPOOL_HARMED
+                              ? "messages of its spool are harmed (on_corruption)"
+                              : mm_strerror(rc);
+        mmi_socket_event(s, MM_EVENT_SPOOL_STOPPED, MM_REASON_NONE, 0, last - first + 1, NULL, NULL,
+                         why);
+        mmi_socket_note(s, MM_DRAINED | MM_PEERS);
+        (void)mmi_api_leave(s, MM_OK);
+    }
+}
+
+/* Of the live ones those are told that asked for a replay. */
+static void
+run_tell_lost(const mmi_replays *all, const replay_gone *gone)
+{
+    const mmi_lost lost[] = { { MMI_LOST_REMOVED, gone->removed },
+                              { MMI_LOST_HARMED, gone->harmed } };
+    MMI_LIST_EACH (&all->dist->nodes, node, after) {
+        const mmi_dist_node *one = MMI_CONTAINER_OF(node, mmi_dist_node, node);
+        for (size_t i = 0; i < MMI_COUNT_OF(lost); i++) {
+            if (one->replay != NULL && !one->behind && lost[i].count > 0) {
+                mmi_replay_tell_lost(mmi_link_of_pipe(one->pipe), &lost[i]);
+            }
+        }
+    }
+}
+
+/* Those never reach the live ones. */
+static void
+run_lost(mm_replay *r, const replay_gone *gone)
+{
+    const uint64_t counts[] = { gone->removed, gone->harmed };
+    const mmi_drop_why whys[] = { MMI_DROP_REMOVED, MMI_DROP_HARMED };
+    mmi_socket *s;
+    if (gone->removed + gone->harmed == 0 || mmi_api_enter(r->socket, &s) != MM_OK) {
+        return;
+    }
+    pthread_mutex_lock(&r->lock);
+    r->counts.removed += gone->removed;
+    r->counts.harmed += gone->harmed;
+    pthread_mutex_unlock(&r->lock);
+    run_tell_lost(s->host.replays, gone);
+    for (size_t i = 0; i < MMI_COUNT_OF(counts); i++) {
+        for (uint64_t left = counts[i]; left > 0;) {
+            uint32_t some = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
+            mmi_drop_count(&s->host, whys[i], 0, some);
+            left -= some;
+        }
+    }
+    (void)mmi_api_leave(s, MM_OK);
+}
+
+/* All before that number was given to the live ones. */
+static void
+run_published(mm_replay *r, mmi_socket *s, uint64_t next)
+{
+    s->host.replays->next = next;
+    pthread_mutex_lock(&r->lock);
+    r->published = next - 1;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* One message.  MM_OK: it was given, or cannot be; else it is to be tried again, or MM_ECLOSED. */
+static int
+run_publish_one(mm_replay *r, mmi_socket *s, mmi_msg *m)
+{
+    mmi_api_wait never = mmi_api_wait_of(0, 0);
+    uint64_t number = m->origin.number;
+    m->priority = 0;
+    int rc = mmi_api_feed_locked(s, m, &never);
+    if (rc == MM_EMSGSIZE || rc == MM_ENOTSUP || rc == MM_EINVAL) {
+        pthread_mutex_lock(&r->lock);
+        r->counts.refused++;
+        pthread_mutex_unlock(&r->lock);
+        mmi_drop(&s->host, MMI_DROP_UNENCODABLE, 0, m);
+        rc = MM_OK;
+    }
+    if (rc == MM_OK) {
+        run_published(r, s, number + 1);
+    }
+    return rc;
+}
+
+/* What was read.  MM_OK: all of it; MM_EAGAIN: no room for the rest; MM_ENOMEM; MM_ECLOSED. */
+static int
+run_publish(mm_replay *r)
+{
+    mmi_socket *s;
+    replay_run *run = &r->live;
+    int rc = mmi_api_enter(r->socket, &s);
+    if (rc != MM_OK) {
+        return MM_ECLOSED;
+    }
+    mmi_engine *e = s->engine;
+    while (rc == MM_OK && run->given < run->count) {
+        rc = run_publish_one(r, s, run->messages[run->given]);
+        run->given += rc == MM_OK;
+    }
+    if (rc == MM_OK) {
+        run_published(r, s, r->reader.next_seq); /* also past what is gone */
+        mmi_socket_note(s, MM_DRAINED);
+    }
+    (void)mmi_api_end(e, MM_OK);
+    return rc;
+}
+
+/* 1: some were published, or are gone; 0: nothing new; MM_EAGAIN: no room; MM_ENOMEM;
+ * MM_ECLOSED. */
+static int
+run_live(mm_replay *r)
+{
+    replay_gone gone;
+    int rc = 1;
+    if (r->live.given == r->live.count && r->counts.failed == 0) {
+        uint64_t first = r->reader.next_seq;
+        rc = mmi_replay_read(r, &r->reader, &r->live, UINT64_MAX, 0, &gone);
+        run_lost(r, &gone);
+        if (rc < 0 && rc != MM_ENOMEM) {
+            run_fails(r, rc, first, gone.last);
+            rc = 0;
+        }
+    }
+    if (rc != 1 || r->counts.failed != 0) {
+        return r->counts.failed != 0 ? 0 : rc;
+    }
+    rc = run_publish(r);
+    return rc == MM_OK ? 1 : rc;
+}
+
+void
+mmi_replay_run(void *arg)
+{
+    mm_replay *r = arg;
+    for (;;) {
+        uint64_t wakes = mmi_spool_shared_wakes(r->shared);
+        int rc = run_live(r), behind = MM_OK;
+        if (rc == MM_ECLOSED || run_stops(r, rc)) {
+            break;
+        }
+        bool more = mmi_replay_behind(r, &behind);
+        if (rc == 1 || more) {
+            continue;
+        }
+        bool retry = rc == MM_ENOMEM || behind == MM_ENOMEM;
+        uint64_t now = mmi_thread_now_ns();
+        mmi_spool_wait wait = { .deadline_ns = retry ? now + REPLAY_RETRY_NS : UINT64_MAX };
+        uint64_t above = rc == 0 && r->counts.failed == 0 ? r->reader.next_seq - 1 : UINT64_MAX;
+        (void)mmi_spool_shared_watch(r->shared, above, wakes, &wait);
+    }
+    mmi_replay_run_drop(&r->live);
+    mmi_replay_slots_end(r);
+}

@@ -1,0 +1,283 @@
+/*
+ * api/spool.c: spools as the binding sees them.
+ *
+ * Not here: what they do (spool/shared.h).  Law: options and what came from files are checked here
+ * or below, never asserted.
+ */
+#include "api/spool.h"
+
+#include <string.h>
+
+#include "api/api.h"
+
+static const uint64_t SPOOL_US_PER_MS = 1000;
+
+_Static_assert((int)MM_SPOOL_HARMED == (int)MMI_SPOOL_HARMED, "one code");
+_Static_assert((int)MM_SPOOL_DISK == (int)MMI_SPOOL_DISK, "levels");
+_Static_assert((int)MM_SPOOL_DROP_NEWEST == (int)MMI_SPOOL_DROP_NEWEST, "overflow");
+_Static_assert((int)MM_SPOOL_OWNER_MAX == (int)MMI_SPOOL_OWNER, "owner");
+
+/* A call that never waits says so. */
+int
+mmi_spool_rc(int rc, int64_t timeout_ms)
+{
+    return rc == MM_ETIMEDOUT && timeout_ms == 0 ? MM_EAGAIN : rc;
+}
+
+static void
+spool_report(const mmi_spool_report *from, mm_spool_report *to)
+{
+    *to = (mm_spool_report){ .made = from->made,
+                             .unclean = from->unclean,
+                             .torn_bytes = from->torn_bytes,
+                             .lost_first = from->lost_first,
+                             .lost_last = from->lost_last,
+                             .harmed_file = from->harmed_file,
+                             .harmed_at = from->harmed_at,
+                             .copied_messages = from->copied };
+    memcpy(to->owner, from->owner, sizeof from->owner);
+}
+
+int
+mm_spool_open(const char *path, const mm_spool_opts *o, mm_spool_report *report, mm_spool **spool)
+{
+    mmi_spool_report found = { .made = false };
+    mmi_spool_shared_opts opts = {
+        .spool = { .level = (mmi_spool_level)o->level,
+                   .file_bytes = o->file_bytes,
+                   .batch_bytes = (uint32_t)o->batch_bytes,
+                   .max_bytes = o->max_bytes,
+                   .max_messages = o->max_messages,
+                   .gaps = o->gaps != 0,
+                   .remote = o->remote != 0,
+                   .owner = o->owner },
+        .overflow = (mmi_spool_overflow)o->overflow,
+        .sync_every_ns = o->sync_every_ms * MMI_SPOOL_NS_PER_MS,
+        .max_age_us = o->max_age_ms * SPOOL_US_PER_MS,
+        .acked_by = (const char *const *)o->acked_by,
+        .acked_by_count = o->acked_by_count,
+    };
+    if (o->level > MM_SPOOL_DISK || o->overflow > MM_SPOOL_DROP_NEWEST ||
+        o->batch_bytes > (uint64_t)MMI_SPOOL_BODY_MAX ||
+        o->sync_every_ms > UINT64_MAX / MMI_SPOOL_NS_PER_MS / 2 ||
+        o->max_age_ms > MMI_SPOOL_AGE_MAX / SPOOL_US_PER_MS) {
+        return MM_EINVAL;
+    }
+    mm_spool *s = mmi_alloc(sizeof *s);
+    if (s == NULL) {
+        return MM_ENOMEM;
+    }
+    int rc = mmi_spool_shared_open(&s->shared, path, &opts, &found);
+    spool_report(&found, report);
+    if (rc != MM_OK) {
+        mmi_free(s);
+        return rc;
+    }
+    *spool = s;
+    return MM_OK;
+}
+
+int
+mm_spool_close(mm_spool *s)
+{
+    int rc = mmi_spool_shared_close(&s->shared);
+    mmi_free(s);
+    return rc;
+}
+
+void
+mm_spool_abandon(mm_spool *s)
+{
+    mmi_spool_shared_abandon(&s->shared);
+    mmi_free(s);
+}
+
+uint64_t
+mm_spool_clock_ms(void)
+{
+    return mmi_thread_now_ns() / MMI_SPOOL_NS_PER_MS;
+}
+
+int
+mm_spool_append(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t *meta,
+                uint32_t meta_size, uint32_t flags, int64_t timeout_ms, int64_t slice_ms,
+                mm_spool_did *did)
+{
+    mmi_spool_record records[MMI_SPOOL_RUN];
+    uint64_t sizes[MMI_SPOOL_RUN];
+    mmi_spool_wait wait = mmi_spool_wait_of(timeout_ms, slice_ms);
+    int rc = MM_OK;
+    wait.in_a_row = (flags & MM_SPOOL_IN_A_ROW) != 0;
+    *did = (mm_spool_did){ .done = 0 };
+    if (meta_size > 0 && !mmi_meta_check(meta, meta_size)) {
+        return MM_EINVAL;
+    }
+    while (rc == MM_OK && did->done < count) {
+        size_t left = count - did->done, some = left < MMI_SPOOL_RUN ? left : (size_t)MMI_SPOOL_RUN;
+        mmi_spool_did one;
+        mmi_spool_records(bodies + did->done, some, meta, meta_size, sizes, records);
+        bool waits = (flags & MM_SPOOL_WAITS) != 0 && some == left;
+        rc = mmi_spool_shared_put(&s->shared, records, some, waits, &wait, &one);
+        mmi_spool_did_add(&one, did);
+        if (wait.in_a_row) {
+            break;
+        }
+    }
+    return mmi_spool_rc(rc, timeout_ms);
+}
+
+int
+mm_spool_append_frames(mm_spool *s, const uint8_t *bodies, const uint64_t *sizes, uint32_t frames,
+                       const mm_spool_plan *plan, int waits, int64_t timeout_ms, int64_t slice_ms,
+                       mm_spool_did *did)
+{
+    const mmi_spool_wait wait = mmi_spool_wait_of(timeout_ms, slice_ms);
+    mmi_spool_record record = { .meta = plan->meta,
+                                .meta_size = plan->meta_size,
+                                .due_us = plan->due_us,
+                                .priority = (uint8_t)plan->priority,
+                                .frames = frames,
+                                .sizes = sizes,
+                                .data = bodies };
+    mmi_spool_did one;
+    *did = (mm_spool_did){ .done = 0 };
+    if (frames == 0 || frames > (uint32_t)MMI_SPOOL_FRAMES_MAX ||
+        plan->priority >= MM_PRIORITIES_MAX ||
+        (plan->meta_size > 0 && !mmi_meta_check(plan->meta, plan->meta_size))) {
+        return MM_EINVAL;
+    }
+    for (uint32_t i = 0; i < frames; i++) {
+        if (sizes[i] > UINT64_MAX - record.size) {
+            return MM_EMSGSIZE;
+        }
+        record.size += sizes[i];
+    }
+    int rc = mmi_spool_shared_put(&s->shared, &record, 1, waits != 0, &wait, &one);
+    *did = (mm_spool_did){ .done = one.done, .first = one.first, .last = one.last };
+    return mmi_spool_rc(rc, timeout_ms);
+}
+
+int
+mm_spool_flush(mm_spool *s, uint32_t level, int64_t timeout_ms, int64_t slice_ms)
+{
+    const mmi_spool_wait wait = mmi_spool_wait_of(timeout_ms, slice_ms);
+    if (level > MM_SPOOL_DISK) {
+        return MM_EINVAL;
+    }
+    int rc = mmi_spool_shared_wait(&s->shared, UINT64_MAX, (mmi_spool_level)level, &wait);
+    return mmi_spool_rc(rc, timeout_ms);
+}
+
+uint32_t
+mm_spool_trim(mm_spool *s, uint64_t seq)
+{
+    return mmi_spool_shared_trim(&s->shared, seq);
+}
+
+void
+mm_spool_inspect(mm_spool *s, mm_spool_info *out)
+{
+    mmi_spool_shared *h = &s->shared;
+    pthread_mutex_lock(&h->lock);
+    const mmi_spool *log = &h->spool;
+    *out = (mm_spool_info){ .epoch = log->epoch,
+                            .files = log->file_count,
+                            .failed = log->failed,
+                            .first_seq = mmi_spool_first(log),
+                            .last_seq = log->last_seq,
+                            .written_seq = log->written_seq,
+                            .durable_seq = log->durable_seq,
+                            .bytes = mmi_spool_bytes(log),
+                            .appended_messages = h->counts.appended,
+                            .dropped_oldest = h->counts.dropped_oldest,
+                            .dropped_newest = h->counts.dropped_newest,
+                            .syncs = h->counts.syncs,
+                            .sync_ns = h->counts.sync_ns,
+                            .sync_max_ns = h->counts.sync_max_ns,
+                            .expired_messages = h->counts.expired_messages,
+                            .expired_files = h->counts.expired_files,
+                            .acked_messages = h->counts.acked_messages,
+                            .acked_files = h->counts.acked_files,
+                            .clock_jumps = h->keep.jumps };
+    memcpy(out->uuid, log->uuid, sizeof out->uuid);
+    pthread_mutex_unlock(&h->lock);
+}
+
+int
+mm_spool_reader_open(mm_spool *s, uint64_t seq, mm_spool_reader **reader)
+{
+    mm_spool_reader *r = mmi_alloc(sizeof *r);
+    if (r == NULL) {
+        return MM_ENOMEM;
+    }
+    *r = (mm_spool_reader){ .spool = s };
+    mmi_spool_reader_open(&r->reader, &s->shared.files, s->shared.dir, seq);
+    *reader = r;
+    return MM_OK;
+}
+
+void
+mm_spool_reader_close(mm_spool_reader *r)
+{
+    mmi_spool_reader_close(&r->reader);
+    mmi_free(r);
+}
+
+/* *first: the first number that is there. */
+static int
+reader_load(mm_spool_reader *r, int64_t timeout_ms, int64_t slice_ms, uint64_t *first)
+{
+    mmi_spool_where where;
+    mmi_spool_shared *h = &r->spool->shared;
+    mmi_spool_shared_locate(h, r->reader.next_seq, &where);
+    if (where.visible < r->reader.next_seq && timeout_ms != 0) {
+        const mmi_spool_wait wait = mmi_spool_wait_of(timeout_ms, slice_ms);
+        int rc = mmi_spool_shared_follow(h, r->reader.next_seq - 1, &wait);
+        if (rc != MM_OK) {
+            return rc == MM_ETIMEDOUT ? 0 : rc;
+        }
+        mmi_spool_shared_locate(h, r->reader.next_seq, &where);
+    }
+    int rc = mmi_spool_reader_load(&r->reader, &where);
+    if (rc == MM_ENOENT) { /* more may have gone meanwhile */
+        mmi_spool_shared_locate(h, r->reader.next_seq, &where);
+    }
+    *first = where.first;
+    return rc;
+}
+
+int
+mm_spool_reader_load(mm_spool_reader *r, int64_t timeout_ms, int64_t slice_ms, uint64_t *goes_on)
+{
+    uint64_t first = 0;
+    int rc = r->view != NULL ? mmi_spool_view_load(r, timeout_ms, slice_ms, &first)
+                             : reader_load(r, timeout_ms, slice_ms, &first);
+    *goes_on = rc == MM_ENOENT ? first : r->reader.lost_last + 1;
+    return rc;
+}
+
+int
+mm_spool_reader_next(mm_spool_reader *r, mm_spool_message *out)
+{
+    mmi_spool_record record;
+    uint64_t seq;
+    int rc = mmi_spool_reader_next(&r->reader, &record, &seq);
+    if (rc == 1) {
+        const mmi_spool_batch *batch = &r->reader.scan.batch;
+        *out = (mm_spool_message){ .seq = seq,
+                                   .time_us = batch->time_us,
+                                   .epoch = batch->epoch,
+                                   .frames = record.frames,
+                                   .meta_size = record.meta_size,
+                                   .meta = record.meta,
+                                   .data = record.data,
+                                   .size = record.size };
+    }
+    return rc;
+}
+
+void
+mm_spool_reader_seek(mm_spool_reader *r, uint64_t seq)
+{
+    mmi_spool_reader_seek(&r->reader, seq);
+}

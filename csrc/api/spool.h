@@ -1,0 +1,76 @@
+/*
+ * api/spool.h: what the calls on spools share (api/spool.c, api/spool_cursor.c and others).
+ *
+ * Not here: what a spool is (spool/shared.h).  Law: as meshmsg_spool.h and meshmsg_cursor.h say of each
+ * pointer.
+ */
+#ifndef MMI_API_SPOOL_H
+#define MMI_API_SPOOL_H
+
+#include "api/api.h"
+#include "meshmsg_feed.h"
+#include "spool/view.h"
+
+enum { MMI_SPOOL_RUN = 256 };            /* messages that are handed on at once */
+
+static const uint64_t MMI_SPOOL_NS_PER_MS = 1000000;
+
+struct mm_spool {
+    mmi_spool_shared shared;
+};
+
+struct mm_spool_view {
+    mmi_spool_view view;
+};
+
+struct mm_spool_reader {
+    mm_spool *spool;                     /* or */
+    mmi_spool_view *view;                /* what is read */
+    uint64_t lives;                      /* of the view, as its files were opened */
+    mmi_spool_reader reader;
+};
+
+/* api/spool_view.c: mm_spool_reader_load of a view; *first: the first number that is there. */
+int mmi_spool_view_load(mm_spool_reader *r, int64_t timeout_ms, int64_t slice_ms, uint64_t *first);
+
+static inline mmi_spool_wait
+mmi_spool_wait_of(int64_t timeout_ms, int64_t slice_ms)
+{
+    return (mmi_spool_wait){ .deadline_ns = mmi_deadline(mmi_thread_now_ns(), timeout_ms),
+                             .slice_ns = slice_ms > 0 ? (uint64_t)slice_ms * MMI_SPOOL_NS_PER_MS : 0 };
+}
+
+/* Bodies as records, with the same beside each; their sizes stand in sizes. */
+static inline void
+mmi_spool_records(const mm_body *bodies, size_t count, const uint8_t *meta, uint32_t meta_size, uint64_t *sizes,
+                  mmi_spool_record *records)
+{
+    for (size_t i = 0; i < count; i++) {
+        sizes[i] = bodies[i].size;
+        records[i] = (mmi_spool_record){ .meta = meta,
+                                         .meta_size = meta_size,
+                                         .frames = 1,
+                                         .sizes = &sizes[i],
+                                         .data = bodies[i].data,
+                                         .size = bodies[i].size };
+    }
+}
+
+/* Counts what one run did to what the call did. */
+static inline void
+mmi_spool_did_add(const mmi_spool_did *one, mm_spool_did *did)
+{
+    did->done += one->done;
+    did->first = did->first == 0 ? one->first : did->first;
+    did->last = one->last > 0 ? one->last : did->last;
+}
+
+/* api/spool_fed.c.  A spool has one socket at a time: false, it has one. */
+bool mmi_spool_claim(mmi_spool_shared *h) MMI_WARN_UNUSED;
+void mmi_spool_release(mmi_spool_shared *h);
+/* A message of a record, as nobody was given it yet: a copy, as the reader's memory is used again.  NULL: no memory. */
+mmi_msg *mmi_spool_message(const mmi_spool_record *r, uint64_t seq, uint32_t epoch) MMI_WARN_UNUSED;
+
+int mmi_spool_rc(int rc, int64_t timeout_ms);   /* a call that never waits says MM_EAGAIN, and not MM_ETIMEDOUT */
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * api/spool_fed.c: a spool whose messages a socket has: what a PUSH (api/feed.c) and a PUB
+ * (api/replay.c) share.
+ */
+#include "api/spool.h"
+
+bool
+mmi_spool_claim(mmi_spool_shared *h)
+{
+    pthread_mutex_lock(&h->lock);
+    bool claimed = !h->fed;
+    h->fed = true;
+    pthread_mutex_unlock(&h->lock);
+    return claimed;
+}
+
+void
+mmi_spool_release(mmi_spool_shared *h)
+{
+    pthread_mutex_lock(&h->lock);
+    h->fed = false;
+    pthread_mutex_unlock(&h->lock);
+}
+
+mmi_msg *
+mmi_spool_message(const mmi_spool_record *r, uint64_t seq, uint32_t epoch)
+{
+    uint64_t sizes[MMI_SPOOL_FRAMES_MAX];
+    mmi_spool_record_frames(r, sizes);
+    mmi_msg *m = mmi_msg_copy_frames(r->data, sizes, r->frames);
+    if (m == NULL) {
+        return NULL;
+    }
+    if (r->meta_size > 0 && (m->meta = mmi_meta_new(r->meta, r->meta_size)) == NULL) {
+        mmi_msg_unref(m);
+        return NULL;
+    }
+    m->alone = true;
+    m->priority = r->priority;
+    m->origin = (mmi_origin){ .epoch = epoch, .number = seq };
+    return m;
+}

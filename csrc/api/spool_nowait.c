@@ -1,0 +1,70 @@
+/*
+ * api/spool_nowait.c: spools for event loops.
+ *
+ * Not here: what waits (api/spool.c).  Law: as in spool/nowait.h.
+ */
+#include "api/api.h"
+#include "api/spool.h"
+#include "spool/nowait.h"
+
+struct mm_spool_watch {
+    mmi_spool_watch watch;
+};
+
+int
+mm_spool_append_nowait(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t *meta,
+                       uint32_t meta_size, mm_spool_did *did)
+{
+    mmi_spool_record records[MMI_SPOOL_RUN];
+    uint64_t sizes[MMI_SPOOL_RUN];
+    int rc = MM_OK;
+    *did = (mm_spool_did){ .done = 0 };
+    if (meta_size > 0 && !mmi_meta_check(meta, meta_size)) {
+        return MM_EINVAL;
+    }
+    while (rc == MM_OK && did->done < count) {
+        size_t left = count - did->done, some = left < MMI_SPOOL_RUN ? left : (size_t)MMI_SPOOL_RUN;
+        mmi_spool_did one;
+        mmi_spool_records(bodies + did->done, some, meta, meta_size, sizes, records);
+        rc = mmi_spool_nowait_put(&s->shared, records, some, &one);
+        mmi_spool_did_add(&one, did);
+    }
+    return rc;
+}
+
+void
+mm_spool_write_soon(mm_spool *s)
+{
+    mmi_spool_nowait_write(&s->shared);
+}
+
+int
+mm_spool_watch_open(mm_spool *s, mm_spool_watch **watch, int *bell)
+{
+    mm_spool_watch *w = mmi_alloc(sizeof *w);
+    int rc = w != NULL ? mmi_spool_watch_open(&w->watch, &s->shared) : MM_ENOMEM;
+    if (rc != MM_OK) {
+        mmi_free(w);
+        return rc;
+    }
+    *watch = w;
+    *bell = w->watch.bell;
+    return MM_OK;
+}
+
+void
+mm_spool_watch_set(mm_spool_watch *w, uint64_t written_at, uint64_t durable_at, mm_spool_kept *now)
+{
+    mmi_spool_kept kept;
+    mmi_spool_watch_set(&w->watch, written_at, durable_at, &kept);
+    *now = (mm_spool_kept){
+        .last = kept.last, .written = kept.written, .durable = kept.durable, .failed = kept.failed
+    };
+}
+
+void
+mm_spool_watch_close(mm_spool_watch *w)
+{
+    mmi_spool_watch_close(&w->watch);
+    mmi_free(w);
+}

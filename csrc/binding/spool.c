@@ -1,0 +1,119 @@
+/*
+ * binding/spool.c: putting a list of messages into a spool.
+ *
+ * Not here: reading them (binding/spool_read.c); a spool's other calls, which cffi makes.
+ * Law: as in binding/send.c.
+ */
+#include "binding/binding.h"
+
+#include "meshmsg_spool.h"
+
+/* What goes with each, and how long the call waits. */
+typedef struct spool_call {
+    mm_spool *spool;
+    mm_body meta;
+    uint32_t flags;         /* of mm_spool_append */
+    bool now;               /* for an event loop: only what has room at this moment */
+    int64_t timeout_ms, slice_ms;
+} spool_call;
+
+/* The time that is left of a call. */
+static int64_t
+spool_left(const spool_call *c, uint64_t start_ms)
+{
+    int64_t took = (int64_t)(mm_spool_clock_ms() - start_ms);
+    return c->timeout_ms <= 0 ? c->timeout_ms : took < c->timeout_ms ? c->timeout_ms - took : 1;
+}
+
+/* Some of it. */
+static int
+spool_put_some(const spool_call *c, const mm_body *bodies, size_t count, uint32_t flags,
+               int64_t left_ms, mm_spool_did *did)
+{
+    uint32_t meta_size = (uint32_t)c->meta.size;
+    return c->now ? mm_spool_append_nowait(c->spool, bodies, count, c->meta.data, meta_size, did)
+                  : mm_spool_append(c->spool, bodies, count, c->meta.data, meta_size, flags,
+                                    left_ms, c->slice_ms, did);
+}
+
+/* The list from *at on.  A code of the core; *error: an error is set. */
+static int
+spool_put(const spool_call *c, PyObject *list, Py_ssize_t *at, mm_spool_did *all, bool *error)
+{
+    mmi_py_held held;
+    const uint64_t start_ms = mm_spool_clock_ms();
+    int rc = MM_OK;
+    bool ends = false;
+    while (rc == MM_OK && !ends) {
+        mm_spool_did did = { .done = 0 };
+        if (!mmi_py_list_hold(&held, list, *at)) {
+            *error = true;
+            return MM_OK;
+        }
+        ends = *at + held.count >= PyList_Size(list);
+        int64_t left_ms = spool_left(c, start_ms);
+        uint32_t flags = ends ? c->flags : c->flags & ~(uint32_t)MM_SPOOL_WAITS;
+        Py_BEGIN_ALLOW_THREADS rc =
+            spool_put_some(c, held.bodies, (size_t)held.count, flags, left_ms, &did);
+        Py_END_ALLOW_THREADS mmi_py_list_let_go(&held);
+        *at += (Py_ssize_t)did.done;
+        all->first = all->first == 0 ? did.first : all->first;
+        all->last = did.last > 0 ? did.last : all->last;
+        if ((c->flags & MM_SPOOL_IN_A_ROW) != 0) {
+            break;
+        }
+    }
+    return rc;
+}
+
+static PyObject *
+spool_run(const spool_call *c, PyObject *list, Py_ssize_t at)
+{
+    bool error = false;
+    mm_spool_did did = { .done = 0 };
+    int rc = spool_put(c, list, &at, &did, &error);
+    return error ? NULL
+                 : Py_BuildValue("(inKK)", rc, at, (unsigned long long)did.first,
+                                 (unsigned long long)did.last);
+}
+
+/* spool_append(spool's address, messages: list[bytes], at, meta: bytes, flags, timeout_ms,
+ * slice_ms) -> (code, how many of the list were taken, the numbers of the first and the last that
+ * was put; 0: of none) */
+PyObject *
+mmi_py_spool_append(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 7 || !PyList_Check(args[1]) || !PyBytes_Check(args[3])) {
+        return mmi_py_arguments("(address, list, at, bytes, flags, timeout_ms, slice_ms)");
+    }
+    Py_ssize_t at = PyLong_AsSsize_t(args[2]);
+    spool_call c = { .spool = (mm_spool *)PyLong_AsVoidPtr(args[0]),
+                     .meta = mmi_py_body(args[3]),
+                     .flags = (uint32_t)PyLong_AsUnsignedLong(args[4]),
+                     .timeout_ms = PyLong_AsLongLong(args[5]),
+                     .slice_ms = PyLong_AsLongLong(args[6]) };
+    if (PyErr_Occurred() != NULL || at < 0) {
+        return PyErr_Occurred() != NULL ? NULL : mmi_py_arguments("a place in the list");
+    }
+    return spool_run(&c, args[1], at);
+}
+
+/* spool_put(spool's address, messages: list[bytes], at, meta: bytes) -> as spool_append,
+ * of those that had room at this moment */
+PyObject *
+mmi_py_spool_put(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 4 || !PyList_Check(args[1]) || !PyBytes_Check(args[3])) {
+        return mmi_py_arguments("(address, list, at, bytes)");
+    }
+    Py_ssize_t at = PyLong_AsSsize_t(args[2]);
+    spool_call c = { .spool = (mm_spool *)PyLong_AsVoidPtr(args[0]),
+                     .meta = mmi_py_body(args[3]),
+                     .now = true };
+    if (PyErr_Occurred() != NULL || at < 0) {
+        return PyErr_Occurred() != NULL ? NULL : mmi_py_arguments("a place in the list");
+    }
+    return spool_run(&c, args[1], at);
+}

@@ -1,0 +1,60 @@
+/*
+ * meshmsg_feed.h: a PUSH or PUB whose messages are in a spool, as the Python binding has it.
+ * Not here: spools (meshmsg_spool.h), sockets (meshmsg.h); nothing here is exported by libmeshmsg.
+ *
+ * Its owner closes a feed once, before the spool, while nobody is in a call with it; all other calls may come from any
+ * thread.  Results are mm_err.
+ */
+#ifndef MESHMSG_FEED_H
+#define MESHMSG_FEED_H
+
+#include "meshmsg_cursor.h"
+
+/* cdef:begin */
+
+typedef struct mm_feed mm_feed;
+typedef struct mm_feed_info {
+    uint64_t left, in_flight, delayed;            /* not done; of those: the socket has them; not due yet */
+    uint64_t acked, unknown, expired, attempts;   /* what became of others, as by mm_receipt */
+    uint64_t removed, harmed, refused;            /* never sent: retention took them; harm; the socket takes no such */
+    uint64_t failed_first, failed_last;           /* it does not go on before those: they are harmed */
+    int32_t failed;                               /* 0, or why it does not go on: MM_SPOOL_HARMED, MM_EIO, ... */
+} mm_feed_info;
+
+/* From now on the socket's messages are those of the spool that the cursor `name` does not have as done; what becomes
+ * of them is noted there.  A PUSH with MM_OPT_AT_LEAST_ONCE and no endpoint yet (else MM_ENOTSUP, MM_ESTATE).
+ * MM_EAGAIN: somebody else uses that cursor. */
+int mm_feed_open(mm_handle socket, mm_spool *spool, const char *name, mm_feed **feed);
+void mm_feed_close(mm_feed *feed);                /* before the spool; the socket keeps what it has */
+void mm_feed_inspect(mm_feed *feed, mm_feed_info *out);
+/* Receipts of the socket for those numbers, of messages that were put. */
+int mm_feed_receipts(mm_feed *feed, uint64_t first, uint64_t count);
+/* ---- a PUB whose messages are in a spool ---- */
+typedef struct mm_replay mm_replay;
+typedef struct mm_replay_info {
+    uint64_t left;                                /* put, and the live subscribers did not get them yet */
+    uint64_t behind, reading;                     /* subscribers that are behind; of those, that are read for now */
+    uint64_t removed, harmed, refused;            /* the live ones missed them: retention, harm, no such here */
+    uint64_t failed_first, failed_last;           /* it does not go on before those: they are harmed */
+    int32_t failed;                               /* 0, or why it does not go on: MM_SPOOL_HARMED, MM_EIO, ... */
+} mm_replay_info;
+enum { MM_REPLAY_READERS_MAX = 16 };              /* subscribers that are behind and read for at once */
+/* From now on the socket publishes what is put into the spool, and subscribers may ask for what is there.  A PUB
+ * without an endpoint yet (else MM_ENOTSUP, MM_ESTATE).  MM_EAGAIN: another socket has the messages of that spool. */
+int mm_replay_open(mm_handle socket, mm_spool *spool, mm_replay **replay);
+void mm_replay_close(mm_replay *replay);          /* before the spool; what was put is published, if that can be now */
+void mm_replay_inspect(mm_replay *replay, mm_replay_info *out);
+/* From where on a SUB without an endpoint yet wants messages of such a PUB: from a number on, the last so many, those
+ * of the last so many milliseconds, all.  MM_ENOTSUP, MM_ESTATE, MM_EINVAL, MM_ENOMEM. */
+enum { MM_REPLAY_SEQ = 1, MM_REPLAY_LAST, MM_REPLAY_SINCE, MM_REPLAY_EARLIEST };
+int mm_sub_replay(mm_handle socket, uint32_t kind, uint64_t value);
+
+/* A message of these frames, end to end, that is not to be sent before due_us (since 1970; 0: at once). */
+typedef struct mm_spool_plan { const uint8_t *meta; uint64_t due_us; uint32_t meta_size, priority; } mm_spool_plan;
+int mm_spool_append_frames(mm_spool *spool, const uint8_t *bodies, const uint64_t *sizes, uint32_t frames,
+                           const mm_spool_plan *plan, int waits, int64_t timeout_ms, int64_t slice_ms,
+                           mm_spool_did *did);
+
+/* cdef:end */
+
+#endif

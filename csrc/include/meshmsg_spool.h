@@ -1,0 +1,132 @@
+/*
+ * meshmsg_spool.h: spools, as the Python binding opens, fills and reads them.
+ * Not here: what a C program uses (meshmsg.h); nothing here is exported by libmeshmsg.
+ *
+ * A spool and a reader are pointers: their owner closes each once, while nobody is in a call with it, and a spool after
+ * its readers.  All other calls may come from any thread, but those of one reader from one at a time.  Time-outs are as
+ * in meshmsg.h.  Results are mm_err, or MM_SPOOL_HARMED.
+ */
+#ifndef MESHMSG_SPOOL_H
+#define MESHMSG_SPOOL_H
+
+#include "meshmsg_testing.h"
+
+/* cdef:begin */
+
+enum { MM_SPOOL_HARMED = -1000 };   /* what was durable is gone or not what it was */
+enum { MM_SPOOL_BUFFERED, MM_SPOOL_OS, MM_SPOOL_DISK };   /* levels: in memory; the system has it; it is on the disk */
+enum { MM_SPOOL_ERROR, MM_SPOOL_BLOCK, MM_SPOOL_DROP_OLDEST, MM_SPOOL_DROP_NEWEST };   /* what a full one does */
+enum { MM_SPOOL_OWNER_MAX = 127 };
+
+typedef struct mm_spool mm_spool;
+typedef struct mm_spool_reader mm_spool_reader;
+
+typedef struct mm_spool_opts {
+    uint32_t level, overflow;
+    uint32_t gaps;                                /* what is harmed is left out and told of; else opening fails */
+    uint32_t remote;                              /* also on a file system of another machine */
+    uint64_t file_bytes, batch_bytes;             /* 0: the default */
+    uint64_t max_bytes, max_messages;             /* 0: none */
+    uint64_t sync_every_ms;                       /* of the level "os" */
+    const char *owner;                            /* who opens it, for whoever finds it open */
+    uint64_t max_age_ms;                          /* files whose messages are all older go; 0: none for that */
+    const char **acked_by;                        /* names of cursors: files that all are done with go */
+    uint32_t acked_by_count;                      /* 0: none for that */
+} mm_spool_opts;
+
+typedef struct mm_spool_report {
+    uint32_t made, unclean;                       /* it is new; it was not closed in order */
+    uint64_t torn_bytes;                          /* behind the last batch: put into quarantine */
+    uint64_t lost_first, lost_last;               /* numbers that are gone; 0: none */
+    uint64_t harmed_file, harmed_at;              /* then: the file's first number, and the octet */
+    uint64_t copied_messages;                     /* that were not proved to be durable, and are now */
+    char owner[128];                              /* with MM_EAGAIN: who has it open */
+} mm_spool_report;
+
+typedef struct mm_spool_info {
+    uint8_t uuid[16];
+    uint32_t epoch, files, failed;
+    uint64_t first_seq, last_seq, written_seq, durable_seq, bytes;
+    uint64_t appended_messages, dropped_oldest, dropped_newest, syncs, sync_ns, sync_max_ns;
+    uint64_t expired_messages, expired_files;     /* by max_age_ms */
+    uint64_t acked_messages, acked_files;         /* by acked_by */
+    uint64_t clock_jumps;                         /* since it was opened: then half is kept for as long as max_age_ms */
+} mm_spool_info;
+
+/* In a folder that is there; its name is made durable. */
+int mm_spool_open(const char *path, const mm_spool_opts *opts, mm_spool_report *report, mm_spool **spool);
+int mm_spool_close(mm_spool *spool);              /* writes what waits; MM_EIO: it had failed, or did */
+void mm_spool_abandon(mm_spool *spool);           /* in the child of a fork */
+/* What an append did: `done` were taken, put or dropped; numbers of the first and last that was put; 0: of none. */
+typedef struct mm_spool_did { uint64_t done, first, last; } mm_spool_did;
+/* Until they are kept as the level says; it ends early rather than that numbers of others come between, or behind one
+ * that it dropped (then those that were put are in front of those that were not). */
+enum { MM_SPOOL_WAITS = 1, MM_SPOOL_IN_A_ROW = 2 };
+/* Messages of one frame, that the same goes with (meta, as csrc/base/meta.h; of 0 octets: nothing). */
+int mm_spool_append(mm_spool *spool, const mm_body *bodies, size_t count, const uint8_t *meta, uint32_t meta_size,
+                    uint32_t flags, int64_t timeout_ms, int64_t slice_ms, mm_spool_did *did);
+/* The same of what has room at this moment: it waits for no disk.  MM_EAGAIN: the rest is for mm_spool_append. */
+int mm_spool_append_nowait(mm_spool *spool, const mm_body *bodies, size_t count, const uint8_t *meta,
+                           uint32_t meta_size, mm_spool_did *did);
+void mm_spool_write_soon(mm_spool *spool);        /* what was put so is to be written, by the spool's own thread */
+uint64_t mm_spool_clock_ms(void);                 /* monotonic: by which a time-out is cut for a further call */
+/* Until all that was put before is kept so. */
+int mm_spool_flush(mm_spool *spool, uint32_t level, int64_t timeout_ms, int64_t slice_ms);
+uint32_t mm_spool_trim(mm_spool *spool, uint64_t seq);   /* files without a number above it go: how many */
+void mm_spool_inspect(mm_spool *spool, mm_spool_info *out);
+
+/* Who is rung for an event loop: *bell is readable then.  Set: cleared, and rung once that number is written, or that
+ * one durable (UINT64_MAX: neither), or the spool failed; at once, if it is so already.  Closed before the spool. */
+typedef struct mm_spool_watch mm_spool_watch;
+typedef struct mm_spool_kept { uint64_t last, written, durable; uint32_t failed; } mm_spool_kept;
+int mm_spool_watch_open(mm_spool *spool, mm_spool_watch **watch, int *bell);   /* MM_ENOMEM, MM_EMFILE */
+void mm_spool_watch_set(mm_spool_watch *watch, uint64_t written_at, uint64_t durable_at, mm_spool_kept *now);
+void mm_spool_watch_close(mm_spool_watch *watch);
+
+/* Of one message that was read; until the next load, or the reader's close. */
+typedef struct mm_spool_message {
+    uint64_t seq, time_us;
+    uint32_t epoch, frames, meta_size;
+    const uint8_t *meta, *data;                   /* data: all frames, end to end */
+    uint64_t size;
+} mm_spool_message;
+
+int mm_spool_reader_open(mm_spool *spool, uint64_t seq, mm_spool_reader **reader);   /* MM_ENOMEM */
+void mm_spool_reader_close(mm_spool_reader *reader);
+/* 1: there is a batch to take from; 0: nothing within the time that can be seen yet; MM_ENOENT: what is next went, and
+ * *goes_on is the first that is there; MM_SPOOL_HARMED: what is next is gone, up to before *goes_on.  Who goes on
+ * seeks. */
+int mm_spool_reader_load(mm_spool_reader *reader, int64_t timeout_ms, int64_t slice_ms, uint64_t *goes_on);
+int mm_spool_reader_next(mm_spool_reader *reader, mm_spool_message *out);   /* 1; 0: load more */
+void mm_spool_reader_seek(mm_spool_reader *reader, uint64_t seq);
+
+/* Messages as a table (csrc/spool/rows.h), for Arrow.  As mm_spool_reader_load, and then all that there is, at most so
+ * many messages, and bytes of them and what goes with them; at least one message.  1: *out is it. */
+typedef struct mm_spool_rows mm_spool_rows;
+enum { MM_SPOOL_ROWS_MAX = 16777216, MM_SPOOL_ROWS_BYTES_MAX = 1073741824 };
+int mm_spool_rows_read(mm_spool_reader *reader, uint32_t max_messages, uint64_t max_bytes, int64_t timeout_ms,
+                       int64_t slice_ms, uint64_t *goes_on, mm_spool_rows **out);
+mm_spool_rows *mm_spool_rows_none(void);          /* of no message; NULL: no memory */
+void mm_spool_rows_facts(const mm_spool_rows *rows, uint64_t *count, uint64_t *bytes);
+void mm_spool_rows_at(const mm_spool_rows *rows, uint32_t i, mm_spool_message *out);   /* of one that there is */
+void mm_spool_rows_free(mm_spool_rows *rows);     /* arrays made of them stay */
+void *mm_spool_rows_schema(void);                 /* new structs of Arrow's; NULL: no memory */
+void *mm_spool_rows_array(mm_spool_rows *rows);
+/* mm_spool_append of elements [did->done, length) of an Arrow array of binary (of fixed size, too) or strings, or of
+ * the rows of a table with the columns data and, if there is one, key; it waits for room only.  did->done counts on,
+ * also on failure; the numbers are those of this call.  MM_EINVAL: another type or column, or a body that is null;
+ * MM_EMSGSIZE: also a key. */
+int mm_spool_append_arrow(mm_spool *spool, const void *schema, const void *array, const uint8_t *meta,
+                          uint32_t meta_size, int64_t timeout_ms, int64_t slice_ms, mm_spool_did *did);
+
+/* A spool that another process may have open, to be read: what is proved to be durable.  Nothing is locked or written.
+ * Readers of it are as those of a spool.  MM_ENOENT: there is none. */
+typedef struct mm_spool_view mm_spool_view;
+int mm_spool_view_open(const char *path, int remote, mm_spool_view **view);
+void mm_spool_view_close(mm_spool_view *view);
+int mm_spool_view_inspect(mm_spool_view *view, mm_spool_info *out);   /* as of now: identity, files, numbers */
+int mm_spool_view_reader_open(mm_spool_view *view, uint64_t seq, mm_spool_reader **reader);   /* MM_ENOMEM */
+
+/* cdef:end */
+
+#endif

@@ -1,0 +1,240 @@
+/*
+ * link/replay.c: messages that were published before, on one connection: a subscriber asks for them
+ * (REPLAY), and what it gets has the numbers of the publisher's spool (COUNT and AT).
+ *
+ * AT stands in front of a message only where its number is not the one behind that of the message
+ * before, and COUNT where the epoch of the spool changes: so a message in a row has no octet more.
+ * Not here: who is behind (queue/replays.h), who reads the spool (api/replay_run.c).
+ * Law: what stands in front of a message is known by what was written before it alone; it is one
+ * piece with the message, as META is.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "link/inside.h"
+#include "queue/replays.h"
+
+static const char replay_word[] = "replay"; /* of the features of who publishes from a spool */
+
+bool
+mmi_replay_can(const mmi_link *link)
+{
+    return link->wire->put_replay != NULL && mmi_wire_knows(link->features, replay_word);
+}
+
+void
+mmi_replay_say(mmi_socket *s)
+{
+    const char *ours = s->engine->features;
+    if (ours[0] != '\0') {
+        snprintf(s->features, sizeof s->features, "%.*s %s",
+                 (int)(sizeof s->features - sizeof replay_word - 1), ours, replay_word);
+    }
+}
+
+int
+mmi_replay_ask(mmi_link *link)
+{
+    const mmi_resume *resume = link->socket->resume;
+    if (resume == NULL || !mmi_replay_can(link)) {
+        return MM_OK;
+    }
+    mmi_replay replay;
+    uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_REPLAY_SIZE +
+                  MMI_REPLAY_PLACES_MAX * MMI_REPLAY_PLACE_SIZE];
+    mmi_resume_ask(resume, &replay);
+    link->numbers_in.on = true;
+    return mmi_link_control(link, frame, link->wire->put_replay(frame, &replay));
+}
+
+int
+mmi_replay_begin(mmi_link *link)
+{
+    const mmi_replay begin = { .kind = MMI_REPLAY_BEGIN };
+    uint8_t frame[MMI_COMMAND_OVERHEAD];
+    return link->numbers_in.on
+               ? mmi_link_control(link, frame, link->wire->put_replay(frame, &begin))
+               : MM_OK;
+}
+
+void
+mmi_replay_asked(mmi_link *link)
+{
+    if (link->socket->resume != NULL && !mmi_replay_can(link)) {
+        mmi_link_tell(link, MM_EVENT_PEER_LIVE, MM_REASON_NONE,
+                      "it publishes from no spool: only what it sends from now on comes "
+                      "(replay; require refuses it)");
+    }
+}
+
+void
+mmi_replay_came(mmi_link *link, const mmi_command *command)
+{
+    mmi_socket *s = link->socket;
+    mmi_replay replay;
+    if (s->ops->replay == NULL || !mmi_replays_on(s->host.replays) || link->wire->put_at == NULL) {
+        return; /* a command we have no use for is ignored */
+    }
+    if (!mmi_replay_get(command->data, command->size, &replay) ||
+        s->ops->replay(s->state, &link->pipe, &replay) == MM_EPROTO) {
+        mmi_link_breach(link, MM_REASON_COMMAND, "a REPLAY that is malformed, or not in its place");
+        return;
+    }
+    link->numbers_out.on = true;
+}
+
+void
+mmi_replay_counted(mmi_link *link, const mmi_command *command)
+{
+    mmi_count count;
+    if (!link->numbers_in.on) {
+        return; /* we did not ask */
+    }
+    if (!mmi_count_get(command->data, command->size, &count)) {
+        mmi_link_breach(link, MM_REASON_COMMAND, "a malformed COUNT");
+        return;
+    }
+    if (link->place == NULL ||
+        memcmp(link->place->of.producer, count.producer, sizeof count.producer) != 0) {
+        mmi_resume_leave(link->place);
+        link->place = mmi_resume_find(link->socket->resume, count.producer);
+        link->numbers_in.next = 0;
+    }
+    link->numbers_in.epoch = count.epoch;
+}
+
+/* So much was heard of the publisher. */
+static void
+replay_heard(mmi_link *link)
+{
+    mmi_resume_place *place = link->place;
+    if (place != NULL && link->numbers_in.next > place->of.next) {
+        place->of.next = link->numbers_in.next;
+    }
+}
+
+void
+mmi_replay_at(mmi_link *link, const mmi_command *command)
+{
+    mmi_numbering *in = &link->numbers_in;
+    uint64_t number;
+    if (!in->on) {
+        return;
+    }
+    if (in->epoch == 0 || !mmi_at_get(command->data, command->size, &number) || number < in->next) {
+        mmi_link_breach(link, MM_REASON_COMMAND,
+                        "an AT that is malformed, goes back, or is not behind COUNT");
+        return;
+    }
+    if (in->next == 0 && link->place != NULL) {
+        link->place->of.next = number; /* it knows best, also where it has less than before */
+    }
+    in->next = number;
+    replay_heard(link);
+}
+
+void
+mmi_replay_lost(mmi_link *link, const mmi_command *command)
+{
+    mmi_lost lost;
+    if (!link->numbers_in.on) {
+        return;
+    }
+    if (!mmi_lost_get(command->data, command->size, &lost)) {
+        mmi_link_breach(link, MM_REASON_COMMAND, "a malformed LOST");
+        return;
+    }
+    mmi_link_tell_count(link, MM_EVENT_REPLAY_LOST, MM_REASON_NONE, lost.count,
+                        lost.why == MMI_LOST_REMOVED
+                            ? "the publisher has removed them from its spool (retention)"
+                            : "they are harmed in the spool of the publisher");
+}
+
+void
+mmi_replay_number(mmi_link *link, mmi_msg *m, uint32_t count)
+{
+    mmi_numbering *in = &link->numbers_in;
+    if (in->next == 0) {
+        return; /* it is not numbered */
+    }
+    m->number = in->next;
+    m->origin = (mmi_origin){ .epoch = in->epoch };
+    in->next += count;
+    replay_heard(link);
+}
+
+size_t
+mmi_replay_put_before(const mmi_link *link, const mmi_numbering *at, const mmi_msg *m,
+                      uint8_t out[MMI_NUMBERED_MAX])
+{
+    size_t size = 0;
+    if (!at->on || m->origin.number == 0) {
+        return 0;
+    }
+    if (m->origin.epoch != at->epoch) {
+        mmi_count count = { .epoch = m->origin.epoch };
+        memcpy(count.producer, link->socket->producer, sizeof count.producer);
+        size += link->wire->put_count(out, &count);
+    }
+    if (m->origin.number != at->next) {
+        size += link->wire->put_at(out + size, m->origin.number);
+    }
+    return size;
+}
+
+size_t
+mmi_replay_before(const mmi_link *link, const mmi_msg *m)
+{
+    uint8_t out[MMI_NUMBERED_MAX];
+    return mmi_replay_put_before(link, &link->numbers_out, m, out);
+}
+
+void
+mmi_replay_passed(mmi_numbering *at, const mmi_msg *m)
+{
+    if (at->on && m->origin.number > 0) {
+        at->epoch = m->origin.epoch;
+        at->next = m->origin.number + 1;
+    }
+}
+
+int
+mmi_replay_place_at(mmi_link *link, uint64_t epoch, uint64_t number)
+{
+    uint8_t frame[MMI_NUMBERED_MAX];
+    const mmi_msg first = { .origin = { .epoch = epoch, .number = number } };
+    size_t size = mmi_replay_put_before(link, &link->numbers_out, &first, frame);
+    int rc = mmi_link_control(link, frame, size);
+    if (rc == MM_OK) {
+        link->numbers_out.epoch = epoch;
+        link->numbers_out.next = number;
+    }
+    return rc;
+}
+
+void
+mmi_replay_tell_lost(mmi_link *link, const mmi_lost *lost)
+{
+    uint8_t frame[MMI_COMMAND_OVERHEAD];
+    if (mmi_link_control(link, frame, link->wire->put_lost(frame, lost)) != MM_OK &&
+        !mmi_tx_ends(link)) {
+        mmi_link_doom(link, MMI_TX_CLOSE, MM_REASON_MEMORY, NULL);
+    }
+}
+
+void
+mmi_replay_end_harmed(mmi_link *link, uint64_t first, uint64_t last)
+{
+    char detail[MM_DETAIL_MAX + 1];
+    snprintf(detail, sizeof detail,
+             "messages %llu to %llu of its spool are harmed, and not passed over (on_corruption)",
+             (unsigned long long)first, (unsigned long long)last);
+    mmi_link_breach(link, MM_REASON_SPOOL, detail);
+}
+
+void
+mmi_replay_left(mmi_link *link)
+{
+    mmi_resume_leave(link->place);
+    link->place = NULL;
+}

@@ -1,0 +1,23 @@
+/*
+ * queue/source.h: what keeps the messages of a PUSH until they are done, so that the socket need not: a spool.
+ *
+ * A message of it has its number there as its receipt (mmi_msg.key), and each is known there by that.  What the socket
+ * gives up is not lost, and so not counted as dropped: its source has it, and may give it again.
+ * Not here: who reads the source and sends (api/feed.c).
+ * Law: called with the engine's lock held; none of these calls the socket.
+ */
+#ifndef MMI_SOURCE_H
+#define MMI_SOURCE_H
+
+#include "base/base.h"
+
+typedef struct mmi_source {
+    void *arg;                                   /* NULL: there is no source */
+    void (*told)(void *arg, uint64_t number, int outcome);   /* mm_receipt; DROPPED: it is not done */
+    void (*dead)(void *arg, int by);             /* so many more, or fewer, wait as dead letters, and are not done */
+    uint64_t (*left)(void *arg);                 /* messages that are not done, but for those */
+    int (*failed)(void *arg);                    /* it gives no more: an error; MM_OK */
+    void (*gone)(void *arg);                     /* the socket asks nothing more */
+} mmi_source;
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * queue/undelivered.c: what becomes of messages of a backlog that are not delivered: dropped, dead
+ * letters, or put by until somebody has words for them.
+ *
+ * Not here: when that is (backlog.c, accept.c), letters themselves (dead.c).  Law: as in
+ * queue/backlog.h.
+ */
+#include "queue/backlog.h"
+
+void
+mmi_back_note(mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe *p)
+{
+    if (back->note != NULL) {
+        back->note(back, key, where, p);
+    }
+}
+
+void
+mmi_back_drop(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
+{
+    uint64_t key = m->key;
+    mmi_receipts_settle(&back->receipts, m, MM_RECEIPT_DROPPED);
+    if (mmi_back_sourced(back)) {
+        mmi_msg_unref(m);
+    } else {
+        mmi_drop_of(back->host, why, p, m);
+    }
+    mmi_back_note(back, key, MMI_BACK_DROPPED, NULL);
+}
+
+void
+mmi_back_wordless(mmi_back *back, mmi_msg *m)
+{
+    bool waits = (back->host->opts->flags & MM_OPT_AT_LEAST_ONCE) != 0;
+    if (!waits || mmi_ring_push(&back->wordless, m) != MM_OK) {
+        mmi_back_drop(back, waits ? MMI_DROP_MEMORY : MMI_DROP_UNENCODABLE, NULL, m);
+    }
+}
+
+void
+mmi_back_bury(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
+{
+    uint64_t key = m->key;
+    bool late = why == MMI_DROP_EXPIRED;
+    int outcome = late ? MM_RECEIPT_EXPIRED : MM_RECEIPT_ATTEMPTS;
+    const mmi_source *source = &back->receipts.source;
+    if (source->arg != NULL && key != 0 && mmi_dead_keeps(&back->dead, m)) {
+        source->dead(source->arg, 1);
+        mmi_receipts_tell(&back->receipts, key, outcome);
+    } else {
+        mmi_receipts_settle(&back->receipts, m, outcome);
+    }
+    mmi_dead_add(&back->dead, why, p, m);
+    mmi_back_note(back, key, late ? MMI_BACK_EXPIRED : MMI_BACK_DROPPED, NULL);
+}
+
+int
+mmi_back_letter_done(mmi_back *back, uint64_t number, int outcome)
+{
+    const mmi_source *source = &back->receipts.source;
+    if (source->arg == NULL || number == 0) {
+        return MM_ESTATE;
+    }
+    source->dead(source->arg, -1);
+    source->told(source->arg, number, outcome);
+    mmi_receipts_tell(&back->receipts, number, outcome);
+    return MM_OK;
+}
+
+void
+mmi_back_expired(mmi_proto_host *host, mmi_pipe *p, mmi_msg *m)
+{
+    mmi_back_bury(host->back, MMI_DROP_EXPIRED, p, m);
+}
