@@ -13,6 +13,7 @@ from meshmsg._binding.core import ffi as _ffi
 from meshmsg._binding.core import lib as _lib
 from meshmsg._binding.errors import AddressError as AddressError
 from meshmsg._binding.errors import ClosedError as ClosedError
+from meshmsg._binding.errors import EndOfStreamError as EndOfStreamError
 from meshmsg._binding.errors import ForkedError as ForkedError
 from meshmsg._binding.errors import InsecureBindError as InsecureBindError
 from meshmsg._binding.errors import MeshError as MeshError
@@ -20,6 +21,12 @@ from meshmsg._binding.errors import OutsideWindowError as OutsideWindowError
 from meshmsg._binding.errors import PeerError as PeerError
 from meshmsg._binding.errors import RefusedError as RefusedError
 from meshmsg._binding.errors import ResourceError as ResourceError
+from meshmsg._binding.errors import SpoolCorruptError as SpoolCorruptError
+from meshmsg._binding.errors import SpoolError as SpoolError
+from meshmsg._binding.errors import SpoolFailedError as SpoolFailedError
+from meshmsg._binding.errors import SpoolFullError as SpoolFullError
+from meshmsg._binding.errors import SpoolLockedError as SpoolLockedError
+from meshmsg._binding.errors import SpoolTrimmedError as SpoolTrimmedError
 from meshmsg._binding.errors import TimedOutError as TimedOutError
 from meshmsg._binding.errors import TooLargeError as TooLargeError
 from meshmsg._binding.errors import UndeliveredError as UndeliveredError
@@ -38,9 +45,10 @@ from meshmsg._binding.snapshots import Stats as Stats
 from meshmsg._dedupe.memory import MemoryDedupeWindow as MemoryDedupeWindow
 from meshmsg._dedupe.window import DedupeTransaction as DedupeTransaction
 from meshmsg._dedupe.window import DedupeWindow as DedupeWindow
+from meshmsg._delivery.dead_letters import DeadLetter as DeadLetter
+from meshmsg._delivery.leases import LeasedMessage as LeasedMessage
+from meshmsg._delivery.pushing import PushOptions as PushOptions
 from meshmsg._hints.absent_names import module_hint as _module_hint
-from meshmsg._roles.dead_letters import DeadLetter as DeadLetter
-from meshmsg._roles.delivery import LeasedMessage as LeasedMessage
 from meshmsg._roles.drain_report import DrainReport as DrainReport
 from meshmsg._roles.stopping import StoppedPeer as StoppedPeer
 from meshmsg._roles.stopping import StopReport as StopReport
@@ -65,8 +73,20 @@ from meshmsg._security.tls import Secret as Secret
 from meshmsg._security.tls import Tls as Tls
 from meshmsg._socket.engine import Engine as Engine
 from meshmsg._socket.options import SocketOptions as SocketOptions
-from meshmsg._sync.poller import Poller as Poller
+from meshmsg._spool.batch import SpoolBatch as SpoolBatch
+from meshmsg._spool.cursor import SpoolCursor as SpoolCursor
+from meshmsg._spool.cursor import SpoolCursorInfo as SpoolCursorInfo
+from meshmsg._spool.kept import SpoolLease as SpoolLease
+from meshmsg._spool.message import SpoolGap as SpoolGap
+from meshmsg._spool.message import SpoolMessage as SpoolMessage
+from meshmsg._spool.reader import SpoolReader as SpoolReader
+from meshmsg._spool.spool import Spool as Spool
+from meshmsg._spool.told import SpoolInfo as SpoolInfo
+from meshmsg._spool.told import SpoolRecovery as SpoolRecovery
+from meshmsg._spool.view import SpoolView as SpoolView
+from meshmsg._sync.polling.poller import Poller as Poller
 from meshmsg._sync.receipts import Receipt as Receipt
+from meshmsg._sync.receipts import Receipts as Receipts
 from meshmsg._sync.request import Req as Req
 from meshmsg._sync.roles import Bus as Bus
 from meshmsg._sync.roles import Dealer as Dealer
@@ -107,6 +127,7 @@ __all__ = [
     "DedupeWindow",
     "Deny",
     "DrainReport",
+    "EndOfStreamError",
     "Engine",
     "Event",
     "EventKind",
@@ -135,8 +156,10 @@ __all__ = [
     "Pub",
     "Pull",
     "Push",
+    "PushOptions",
     "Reason",
     "Receipt",
+    "Receipts",
     "RefusedError",
     "Rep",
     "Req",
@@ -146,6 +169,23 @@ __all__ = [
     "Router",
     "Secret",
     "SocketOptions",
+    "Spool",
+    "SpoolBatch",
+    "SpoolCorruptError",
+    "SpoolCursor",
+    "SpoolCursorInfo",
+    "SpoolError",
+    "SpoolFailedError",
+    "SpoolFullError",
+    "SpoolGap",
+    "SpoolInfo",
+    "SpoolLease",
+    "SpoolLockedError",
+    "SpoolMessage",
+    "SpoolReader",
+    "SpoolRecovery",
+    "SpoolTrimmedError",
+    "SpoolView",
     "Stats",
     "StopReport",
     "StoppedPeer",

@@ -19,7 +19,7 @@ FORMS = (
     "tls+tcp://host:port and sp+tls+tcp://host:port"
 )
 FRESH = "ipc://*"
-_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
+_LOOPBACK = r"localhost|127(\.\d{1,3}){3}|\[::1\]"
 _TCP = ("tcp:", "sp+tcp:")
 
 
@@ -140,4 +140,4 @@ def leaves_machine(url: str) -> bool:
     """Whether it is an endpoint of plain TCP, and none of loopback; names but "localhost" are not
     looked up."""
     host = url.partition("://")[2].rpartition(":")[0]
-    return url.startswith(_TCP) and _LOOPBACK.fullmatch(host) is None
+    return url.startswith(_TCP) and re.fullmatch(_LOOPBACK, host) is None

@@ -49,6 +49,16 @@ def array_capsule(batch: Any, first: int, count: int) -> object:
     return _capsule(lib.mm_arrow_array(batch, first, count), b"arrow_array", _DROP_ARRAY)
 
 
+def rows_schema_capsule() -> object:
+    """Return a capsule of the schema of a table of messages of a spool."""
+    return _capsule(lib.mm_spool_rows_schema(), b"arrow_schema", _DROP_SCHEMA)
+
+
+def rows_array_capsule(rows: Any) -> object:
+    """Return a capsule of such a table, which lives until whoever takes it releases it."""
+    return _capsule(lib.mm_spool_rows_array(rows), b"arrow_array", _DROP_ARRAY)
+
+
 def _struct(capsule: object, name: bytes) -> Any:
     return ffi.cast("void *", _pointer(capsule, name))
 
@@ -57,6 +67,31 @@ def format_of(schema: Any) -> bytes:
     """Return the type of a schema struct, as the C data interface writes it."""
     found = ffi.cast("char **", schema)[0]  # its first member
     return b"" if found == ffi.NULL else bytes(ffi.string(found))
+
+
+_NAME, _CHILDREN, _OFFSET = 1, 5, 2
+"""Members of a schema struct, and of an array struct, counted in words of 64 bits."""
+_ARRAYS = 6
+
+
+def columns_of(schema: Any) -> list[bytes]:
+    """Return the names of the columns of a table."""
+    words = ffi.cast("int64_t *", schema)
+    children = ffi.cast("void ***", schema)[_CHILDREN]
+    return [
+        bytes(ffi.string(ffi.cast("char **", children[i])[_NAME]))
+        for i in range(words[_CHILDREN - 1])
+    ]
+
+
+def column_size(schema: Any, values: Any, name: bytes, row: int) -> int:
+    """Return how many bytes a column of a table has in a row; of no such column 0."""
+    names = columns_of(schema)
+    if name not in names:
+        return 0
+    at = names.index(name)
+    inner = ffi.cast("void ***", schema)[_CHILDREN][at], ffi.cast("void ***", values)[_ARRAYS][at]
+    return int(lib.mm_arrow_size(*inner, ffi.cast("int64_t *", values)[_OFFSET] + row))
 
 
 @contextmanager
@@ -71,7 +106,9 @@ def _next_of(stream: Any) -> Iterator[tuple[Any, Any] | None]:
         lib.mm_arrow_drop(out[0], out[1])
 
 
-def arrays_of(data: object) -> Iterator[tuple[Any, Any]]:
+def arrays_of(
+    data: object, call: str = "send_batch", many: str = "send_many"
+) -> Iterator[tuple[Any, Any]]:
     """Yield the schema and array structs of whatever speaks the interface, one chunk at a time.
 
     Raises:
@@ -92,6 +129,6 @@ def arrays_of(data: object) -> Iterator[tuple[Any, Any]]:
                 yield found
     else:
         raise TypeError(
-            f"send_batch takes an Arrow array or a MessageBatch, not {type(data).__name__}; "
-            "for a list of bytes use send_many"
+            f"{call} takes an Arrow array or a MessageBatch, not {type(data).__name__}; "
+            f"for a list of bytes use {many}"
         )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from meshmsg import _mm
 from meshmsg._binding.errors import CLASSES, ERRNOS, MeshError
-from meshmsg._hints.wrong_role import MESSAGE_OPTIONS, SEND_OPTIONS
+from meshmsg._hints.wrong_role import MESSAGE_OPTIONS, PUSH_OPTIONS, SEND_OPTIONS
 from meshmsg._hints.wrong_role import wrong_send_of as wrong
 from meshmsg._mm import ffi as ffi
 from meshmsg._mm import lib as lib
@@ -58,6 +58,7 @@ def sends_natively(method: _Method) -> _Method:
     Awaited, a coroutine without a frame does so (csrc/binding/coroutine.h).
     """
     own = [name for name in SEND_OPTIONS if name in method.__annotations__]
+    own += PUSH_OPTIONS if "PushOptions" in method.__annotations__["options"] else ()
     names = ("timeout", *own, *MESSAGE_OPTIONS)
     checks = iscoroutinefunction(method), wrong(own)
     made: _Method = native.send_method(method, names, *checks)

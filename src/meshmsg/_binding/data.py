@@ -35,7 +35,7 @@ Question = bytes | tuple[bytes, bytes] | tuple[bytes, bytes, bytes]
 goes with them."""
 _TIMES = ("M", "m")
 """NumPy's kinds of datetime64 and timedelta64."""
-_NAMES = re.compile(":[^:]*:")
+_NAMES = ":[^:]*:"
 """Of the fields of a structure, in the format of a buffer."""
 
 
@@ -63,7 +63,7 @@ def _view_of(data: object) -> memoryview:
             "rows); copy it first: "
             + ("numpy.ascontiguousarray(x)" if kind == "ndarray" else "bytes(x)")
         )
-    if "O" in view.format and "O" in _NAMES.sub("", view.format):
+    if "O" in view.format and "O" in re.sub(_NAMES, "", view.format):
         plain = view.format == "O"
         raise TypeError(
             f"a message is bytes, and this {kind} holds references to Python objects; "

@@ -7,6 +7,7 @@ class.
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -82,6 +83,10 @@ class ClosedError(MeshError):
     """The socket or its engine was closed here."""
 
 
+class EndOfStreamError(MeshError, EOFError):
+    """All that there is was received: everybody who sends has said that it sends nothing more."""
+
+
 class ForkedError(MeshError):
     """The socket was opened before a fork, and this is the child. Open a new one."""
 
@@ -121,18 +126,28 @@ class RefusedError(PeerError):
 
 
 class UndeliveredError(MeshError):
-    """A message was accepted, and will not be acknowledged (`Receipt`).
+    """A message was accepted, and will not be acknowledged (`Receipt`, `Receipts`).
 
     Attributes:
         reason: "expired" (`ttl=`), "attempts" (`max_attempts=`), "dropped" (by the socket, with an
-            event), or "unknown": it was written to a peer that cannot acknowledge.
+            event), or "unknown": it was written to a peer that cannot acknowledge. Of several
+            messages that of the first.
+        undelivered: Of `Receipts`: the reason of each message that will not be acknowledged, by
+            its index among them, in their order. Of one `Receipt` it is empty.
     """
 
     def __init__(
-        self, message: str = "", *, code: int = 0, address: str = "", reason: str = ""
+        self,
+        message: str = "",
+        *,
+        code: int = 0,
+        address: str = "",
+        reason: str = "",
+        undelivered: Mapping[int, str] | None = None,
     ) -> None:
         super().__init__(message, code=code, address=address)
         self.reason = reason
+        self.undelivered: Mapping[int, str] = {} if undelivered is None else undelivered
 
 
 class TooLargeError(MeshError, ValueError):
@@ -176,6 +191,73 @@ class OutsideWindowError(MeshError):
         self.limit = limit
 
 
+class SpoolError(MeshError):
+    """A spool cannot be used, or not so.
+
+    Attributes:
+        sent: Of an `append_many`: how many messages were put before.
+    """
+
+    def __init__(self, message: str = "", *, code: int = 0, address: str = "") -> None:
+        super().__init__(message, code=code, address=address)
+        self.sent: int = 0
+
+
+class SpoolLockedError(SpoolError):
+    """Another process, or this one, has the spool open.
+
+    Attributes:
+        owner: Which process, on which host, as it wrote down; "" when it did not.
+    """
+
+    def __init__(
+        self, message: str = "", *, code: int = 0, address: str = "", owner: str = ""
+    ) -> None:
+        super().__init__(message, code=code, address=address)
+        self.owner = owner
+
+
+class SpoolFullError(SpoolError):
+    """A spool has no room: it has as much as it may, or the disk is full. Nothing was harmed."""
+
+
+class SpoolFailedError(SpoolError):
+    """A write or a sync of a spool failed: whether what was not durable is kept nobody knows until
+    it is opened again. Nothing more is put until then."""
+
+
+class SpoolCorruptError(SpoolError):
+    """Messages of a spool that were durable are harmed on the disk.
+
+    Attributes:
+        first: The first number that is harmed.
+        last: The last one; below `first` when that is not known.
+    """
+
+    def __init__(
+        self, message: str = "", *, code: int = 0, address: str = "", first: int = 0, last: int = 0
+    ) -> None:
+        super().__init__(message, code=code, address=address)
+        self.first = first
+        self.last = last
+
+
+class SpoolTrimmedError(SpoolError):
+    """What is to be read was removed from a spool, by retention.
+
+    Attributes:
+        seq: The number that was to be read.
+        first: The first number that is still there.
+    """
+
+    def __init__(
+        self, message: str = "", *, code: int = 0, address: str = "", seq: int = 0, first: int = 0
+    ) -> None:
+        super().__init__(message, code=code, address=address)
+        self.seq = seq
+        self.first = first
+
+
 class ResourceError(_Caused, OSError):
     """The system has no more memory, threads, descriptors, or space on a device.
 
@@ -217,6 +299,7 @@ CLASSES: dict[str, type[MeshError]] = {
     "MM_EEXIST": AddressError,
     "MM_EROFS": AddressError,
     "MM_ENOSPC": ResourceError,
+    "MM_EFINISHED": EndOfStreamError,
 }
 
 ERRNOS: dict[str, int] = {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from meshmsg._binding.core import ESTATE, lib, native
 from meshmsg._binding.data import Data, Question, buffer_of, bytes_of, extent_of, question_of
+from meshmsg._binding.delay import delay_ms
 from meshmsg._binding.errors import ClosedError, MeshError, TooLargeError, UsageError
 from meshmsg._binding.note import NOTHING, MessageOptions, Note, decode, with_note
 from meshmsg._binding.peer import Peer, PeerName, known_peer, peer_name
@@ -62,7 +63,8 @@ class Message(bytes):
     def seq(self) -> tuple[int, int] | None:
         """Where it was first: a connection of its sender, and the message's number there.
 
-        The same each time it is handed out; None where nobody counts.
+        The same each time it is handed out; None where nobody counts. Of a Sub with `replay=`: the
+        epoch of its publisher's spool, and its number there.
         """
         return self._lease[2:4] if self._lease is not None else None
 
@@ -96,7 +98,8 @@ class Message(bytes):
     def expires(self) -> float | None:
         """Until when it is of use, by its sender's clock, in seconds since 1970 (`ttl=`).
 
-        None: for ever. It may come out of a receiver's queue later than that.
+        None: for ever, as its sender said no `ttl`: a Req does not say its `timeout` or `deadline`
+        by itself. It may come out of a receiver's queue later than that.
         """
         return self._note.expires
 
@@ -106,30 +109,53 @@ class Message(bytes):
         Never blocks. Thread-safe: yes; any thread may, in any order.
 
         Returns:
-            False when that changes nothing: it was acknowledged or given back before, nobody waits
-            for that (`delivery` of Push, `ack` of Pull), or the connection it came by has ended;
-            then somebody else gets it, too.
+            True: its sender is told. With `ack_timeout` of Push that may be too late: it counts
+            also once the time is over, while the message waits for somebody else; not any more
+            once somebody else has it, or it is a dead letter.
+            False: nobody is told. It was acknowledged or given back before, nobody waits for that
+            (`delivery` of Push, `ack` of Pull; pyzmq and NNG never do), or the connection it came
+            by has ended; then somebody else gets it, too.
 
         Raises:
             ClosedError: The socket was closed; what was not acknowledged goes to somebody else.
         """
         return self._settle(lib.mm_ack)
 
-    def nack(self) -> bool:
+    def nack(self, *, delay: float = 0.0) -> bool:
         """Give it back: somebody else gets it, or this socket once more; its `attempt` counts up.
 
         Never blocks. Thread-safe: yes.
 
+        Args:
+            delay: Seconds, up to 2,000,000, before which nobody gets it. It waits at its sender.
+
         Returns:
-            False as `ack`.
+            True: its sender is told. That changes nothing once its time is over (`ack_timeout`):
+            then it waits for somebody else already. False: as of `ack`. From a sender that
+            does not count (pyzmq, NNG) it is lost then.
+
+        Raises:
+            UsageError: The delay is below 0, or over its limit.
+            ClosedError: As `ack`.
+        """
+        return self._settle(lib.mm_nack, delay_ms(delay))
+
+    def extend(self) -> bool:
+        """Say that it is still worked on: its `ack_timeout` (Push) begins anew.
+
+        Never blocks. Thread-safe: yes.
+
+        Returns:
+            True: its sender is told. That changes nothing once its time is over. False: as of
+            `ack`.
 
         Raises:
             ClosedError: As `ack`.
         """
-        return self._settle(lib.mm_nack)
+        return self._settle(lib.mm_extend)
 
-    def _settle(self, call: Callable[[int, int, int], int]) -> bool:
-        """Tell its sender, where somebody waits for that (_roles/delivery.py)."""
+    def _settle(self, call: Callable[..., int], *more: int) -> bool:
+        """Tell its sender, where somebody waits for that (_delivery/leases.py)."""
         return False
 
     def __enter__(self) -> Self:
@@ -322,7 +348,7 @@ class Request(FullMessage):
         """Raise what kept a refusal with a reason of that size from being sent."""
         if code == lib.MM_EMSGSIZE and size > REASON_MAX:
             raise TooLargeError(
-                f"a reason of {size} bytes; it may have {REASON_MAX}",
+                f"a reason of {size:,} bytes; it may have {REASON_MAX:,}",
                 code=code,
                 size=size,
                 limit=REASON_MAX,
@@ -370,6 +396,7 @@ class Request(FullMessage):
 WHOLE: Any = native.form(message_class, FullMessage, "frame")
 """What messages are made of, by what the first of several frames is: here, a frame like others."""
 TOPICAL: Any = native.form(message_class, FullMessage, "topic")
+NUMBERED: Any = native.form(message_class, FullMessage, "numbered")
 """Of a subscriber: the topic."""
 ROUTED: Any = native.form(message_class, FullMessage, "peer")
 """Of a Router: the identity of who sent it, which is none of the frames."""

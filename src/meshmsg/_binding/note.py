@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypedDict
 
-from meshmsg._binding.core import lib, raise_for
+from meshmsg._binding.core import lib, raise_for, to_ms
 from meshmsg._binding.data import Question, size_of
 from meshmsg._binding.errors import TooLargeError, UsageError
 from meshmsg._hints.wrong_role import wrong_note
@@ -22,6 +21,12 @@ NOTE_MAX: int = lib.MM_META_SIZE_MAX
 """Bytes that key, headers and times of one message may take."""
 NAME_MAX = 255
 """Bytes of a header's name, in UTF-8."""
+NO_ROOM = "no room for a message"
+EXPIRES = " that expires (ttl)"
+"""Behind that, where it was the ttl that was over."""
+_LEAST_S = 0.000001
+"""What is left of a time that is up: the call then waits its shortest, and says that it is too
+late."""
 _SECONDS_MAX = 2.0**33
 """A time in seconds is below that, 272 years: so two of them, in nanoseconds, fit into 64 bits."""
 _TIMESTAMP, _EXPIRES, _KEY, _TEXT, _OCTETS = range(1, 6)
@@ -42,7 +47,8 @@ class MessageOptions(TypedDict, total=False):
         headers: Names, and for each a text or bytes, which come back as they were. A W3C
             `traceparent` is one.
         ttl: Seconds from now it is of use. What has not left its sender by then is not sent any
-            more (`dropped_expired`, and an event).
+            more (`dropped_expired`, and an event). A call that waits for room waits no longer than
+            that: then it raises TimedOutError, and nothing was sent.
         timestamp: When it was made, in seconds since 1970; None: now.
     """
 
@@ -52,14 +58,25 @@ class MessageOptions(TypedDict, total=False):
     timestamp: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What came with a message."""
+_NO_HEADERS: Mapping[str, str | bytes] = MappingProxyType({})
 
-    timestamp: float | None = None
-    expires: float | None = None
-    key: bytes | None = None
-    headers: Mapping[str, str | bytes] = field(default_factory=lambda: MappingProxyType({}))
+
+class Note:
+    """What came with a message; nothing in it changes."""
+
+    __slots__ = ("expires", "headers", "key", "timestamp")
+
+    def __init__(
+        self,
+        timestamp: float | None = None,
+        expires: float | None = None,
+        key: bytes | None = None,
+        headers: Mapping[str, str | bytes] = _NO_HEADERS,
+    ) -> None:
+        self.timestamp = timestamp
+        self.expires = expires
+        self.key = key
+        self.headers = headers
 
 
 NOTHING = Note()
@@ -73,7 +90,7 @@ def _item(kind: int, data: bytes, what: str) -> bytes:
 
 def _too_large(size: int, what: str) -> TooLargeError:
     return TooLargeError(
-        f"{what} of {size} bytes; all that goes with a message may have {NOTE_MAX}",
+        f"{what} of {size:,} bytes; all that goes with a message may have {NOTE_MAX:,}",
         code=lib.MM_EMSGSIZE,
         size=size,
         limit=NOTE_MAX,
@@ -85,7 +102,7 @@ def _seconds(value: float, name: str) -> float:
         raise TypeError(f"{name} is {value!r}; it is seconds, as a number")
     if not 0 < value < _SECONDS_MAX:
         raise UsageError(
-            f"{name} is {value!r}; it is seconds, above 0 and below {_SECONDS_MAX:.0f}"
+            f"{name} is {value!r}; it is seconds, above 0 and below {_SECONDS_MAX:,.0f}"
         )
     return float(value)
 
@@ -113,7 +130,7 @@ def _header(name: str, value: str | bytes) -> bytes:
     raw = _utf8(name, f"the name of a header, {name!r},")
     if not 0 < len(raw) <= NAME_MAX:
         raise UsageError(
-            f"a header's name is {name!r}, of {len(raw)} bytes; it has 1 to {NAME_MAX}"
+            f"a header's name is {name!r}, of {len(raw):,} bytes; it has 1 to {NAME_MAX}"
         )
     kind = _TEXT if isinstance(value, str) else _OCTETS
     data = _octets(value, f"the header {name!r}")
@@ -156,6 +173,42 @@ def note_of(handle: int, options: MessageOptions) -> bytes:
     now_ms = int(lib.mm_wall_ms(handle))
     raise_for(min(now_ms, 0), "asking for the time")
     return encode(now_ms / _MS, **options)
+
+
+def room_within(
+    handle: int, octets: bytes, timeout: float | None, what: str = NO_ROOM
+) -> tuple[float | None, str]:
+    """Return how long a message may wait for room, and what its error says that did in vain.
+
+    That is no longer than it is of use: what came to a queue behind that would only be dropped.
+    """
+    left = _left_of(handle, octets)
+    if left is None or timeout == 0:
+        return timeout, what
+    to_ms(timeout)  # refuses what is no time
+    left = max(left, _LEAST_S)
+    if timeout is not None and timeout <= left:
+        return timeout, what
+    return left, f"{what}{EXPIRES}"
+
+
+def has_expired(handle: int, octets: bytes) -> bool:
+    """Whether a message that those octets go with is of no use any more."""
+    left = _left_of(handle, octets)
+    return left is not None and left <= 1 / _MS  # the clock is read to the millisecond
+
+
+def _left_of(handle: int, octets: bytes) -> float | None:
+    """Return for how many seconds it is of use; None: for ever."""
+    ends = next((data for kind, data in _items(octets) if kind == _EXPIRES), None)
+    if ends is None:
+        return None
+    return int.from_bytes(ends, "big") / _NS - int(lib.mm_wall_ms(handle)) / _MS
+
+
+def note_in(question: Question) -> bytes:
+    """Return the octets of what goes with a question or an answer; of nothing, none."""
+    return question[2] if isinstance(question, tuple) and len(question) > 2 else b""
 
 
 def with_headers(handle: int, octets: bytes, headers: Mapping[str, str]) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.metadata import metadata_of
+from meshmsg._binding.record import Record
 from meshmsg._binding.snapshots import plain, text
 
 
@@ -20,8 +21,8 @@ def _printable(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
 
 
-@dataclass(frozen=True)
-class PeerInfo:
+@dataclass(frozen=True, eq=False, repr=False)
+class PeerInfo(Record):
     """One connected peer, as it was when asked.
 
     Attributes:
@@ -48,6 +49,8 @@ class PeerInfo:
         acks: Whether messages of this connection are acknowledged (`delivery` of Push).
         takes_meta: Whether key, headers and times go with messages over it (`MessageOptions`).
         unacked_messages: Messages on it that are not acknowledged yet, by it or by us.
+        finished: Whether it has said that it sends nothing more; of a Push: was told so
+            (`Push.finish`).
         rtt: Seconds a heartbeat took there and back, None if there was none yet.
         stalled: Whether its system answers and it does not (PEER_STALLED).
         stopping: Of a socket that stops receiving: what became of asking this peer, as in
@@ -95,6 +98,7 @@ class PeerInfo:
     acks: bool
     takes_meta: bool
     unacked_messages: int
+    finished: bool
     rtt: float | None
     stalled: bool
     stopping: Literal["asked", "stopped", "cancelled", "cannot", "late", "stops", "left"] | None
@@ -167,6 +171,7 @@ def peer_of(raw: Any, metadata: bytes = b"", certificate: bytes = b"") -> PeerIn
         rtt=None if raw.rtt_ns < 0 else raw.rtt_ns / 1e9,
         acks=bool(raw.acks),
         takes_meta=bool(raw.takes_meta),
+        finished=bool(raw.finished),
         stalled=bool(raw.stalled),
         stopping=_STOPS.get(raw.stop),
         meshmsg=bool(raw.meshmsg),

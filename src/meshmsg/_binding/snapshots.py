@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import Any
 
 from meshmsg._binding.core import ffi
+from meshmsg._binding.record import Record
 
 
 def plain(snapshot: Any) -> dict[str, Any]:
@@ -51,11 +52,21 @@ class EventKind(IntEnum):
         CERT_EXPIRES: A certificate of ours ends within 14 days, has ended or is not valid yet;
             `detail` has its file and the date.
         PEER_UNACKED: A Push with `delivery="at_least_once"` has a peer that cannot acknowledge:
-            what it is sent is lost with it.
+            what it is sent is lost with it, and that may be most of all, as no prefetch limits it.
+            `require="acks"` refuses it.
         PEER_PLAIN: A message with key, headers or times went to a peer without them, as it takes
             none; told once a connection.
         DEAD_LETTER: A message will not be delivered, and goes where `dead_letter` of Push says;
             told when none waited before.
+        ACK_TIMEOUT: A peer had messages for longer than `ack_timeout` of Push without acknowledging
+            them; `count` of them go to others.
+        SPOOL_STOPPED: A Push with a `spool` reads on no further: the next messages there are
+            harmed, or the disk failed; `detail` says which. What was put stays there. Of a Pub:
+            those that are live get nothing more.
+        PEER_LIVE: A Sub with `replay=` has a publisher without a spool: only what that sends from
+            now on comes. `require="replay"` refuses it.
+        REPLAY_LOST: `count` of the messages that a Sub with `replay=` asked for are not in the
+            publisher's spool any more; `detail` says why. It goes on with the first that is there.
     """
 
     LISTENING = 1
@@ -75,6 +86,10 @@ class EventKind(IntEnum):
     PEER_UNACKED = 15
     PEER_PLAIN = 16
     DEAD_LETTER = 17
+    ACK_TIMEOUT = 18
+    SPOOL_STOPPED = 19
+    PEER_LIVE = 20
+    REPLAY_LOST = 21
 
 
 class Reason(IntEnum):
@@ -130,6 +145,10 @@ class Reason(IntEnum):
             them.
         TLS_EXPECTED: This endpoint speaks TLS, and the peer does not; `detail` shows what it said.
         PLAINTEXT: The peer speaks TLS, and this endpoint does not.
+        FEATURE: It cannot do what `require=` of this socket asks of its peers; `detail` says what,
+            and what to do.
+        SPOOL: What the subscriber asked for is harmed in the publisher's spool, which does not
+            pass over it (`on_corruption`); `detail` says which messages.
     """
 
     NONE = 0
@@ -173,14 +192,16 @@ class Reason(IntEnum):
     TLS_ALERT = 38
     TLS_EXPECTED = 39
     PLAINTEXT = 40
+    FEATURE = 41
+    SPOOL = 42
 
 
 _explain(EventKind)
 _explain(Reason)
 
 
-@dataclass(frozen=True)
-class Event:
+@dataclass(frozen=True, eq=False, repr=False)
+class Event(Record):
     """Something that happened to a socket's connections.
 
     Attributes:
@@ -189,12 +210,15 @@ class Event:
         kind: What happened.
         reason: Why, for ends and failures.
         peer: The peer's id, 0 when there is none.
-        count: How many of it, for DROPPED.
+        count: How many of it: messages, of DROPPED and ACK_TIMEOUT; of HANDSHAKE_FAILED how often a
+            peer was refused since the last event of that (FEATURE, ROLE_REFUSED).
         endpoint: Ours, as bound or connected.
         address: The peer's address, "" when there is none or it is not known yet.
         detail: In words.
         retry_in: Seconds until the next attempt to connect, None when there is none or it is not
             known yet.
+        user_id: Whose connection it is, as in `PeerInfo.user_id`; "" where nobody was asked, and of
+            what is no connection's.
     """
 
     seq: int
@@ -207,6 +231,7 @@ class Event:
     address: str
     detail: str
     retry_in: float | None
+    user_id: str = ""
 
     def as_dict(self) -> dict[str, str | int | float | None]:
         """Return it as what JSON has.
@@ -219,16 +244,16 @@ class Event:
         return {**plain(self), "kind": self.kind.name, "reason": self.reason.name}
 
 
-@dataclass(frozen=True)
-class Stats:
+@dataclass(frozen=True, eq=False, repr=False)
+class Stats(Record):
     """The counters of a socket since it was opened, and how things stand now.
 
     Nothing is unaccounted for: at any time, sent + parsed = written + received + queued_out +
-    queued_in + dropped + filtered, in messages. Pub, XPub, Surveyor and Bus count a message as sent
-    once, and each copy of it as written, queued or dropped; unwanted are those that had no copy, as
-    nobody had subscribed to them. News of a subscription that an XPub receives counts as parsed in
-    that moment. Filtered is what a Sub was sent by publishers of SP, who send everything, and did
-    not subscribe to.
+    queued_in + delayed + dropped + filtered, in messages. Pub, XPub, Surveyor and Bus count a
+    message as sent once, and each copy of it as written, queued or dropped; unwanted are those that
+    had no copy, as nobody had subscribed to them. News of a subscription that an XPub receives
+    counts as parsed in that moment. Filtered is what a Sub was sent by publishers of SP, who send
+    everything, and did not subscribe to.
 
     Attributes:
         sent_messages: Accepted from the application.
@@ -253,10 +278,13 @@ class Stats:
         dropped_attempts: Dropped as they were handed out `max_attempts` times (Push).
         dead_messages: Not delivered for one of the same two causes, and kept as dead letters.
         acked_messages: Written, and acknowledged (Push with `delivery="at_least_once"`).
-        redelivered_messages: Written, and not acknowledged by a peer that was lost or gave them
-            back: they are for others.
+        redelivered_messages: Written, and not acknowledged by a peer that was lost, gave them back
+            or had them for too long: they are for others. Lower by one when it acknowledges one
+            late, and nobody else has it yet.
         unacked_messages: Written and not acknowledged now; of a Pull: received, and not
             acknowledged by it.
+        finished_peers: Peers that were told that nothing more comes (`Push.finish`); of a Pull:
+            that said so.
         unwanted_messages: Published, and nobody had subscribed to them.
         filtered_messages: Sent to a Sub by a publisher of SP, which sends all, and not subscribed
             to.
@@ -264,6 +292,8 @@ class Stats:
         queued_out_bytes: Bytes of those.
         queued_in_messages: Received and not taken, now.
         queued_in_bytes: Bytes of those.
+        delayed_messages: Waiting now to be handed out later (`delay=`, `at=`, `nack(delay=)`).
+        delayed_bytes: Bytes of those.
         connects: Connections that were made from here.
         accepts: Connections that were accepted.
         handshakes: Handshakes that were done: peers there have been.
@@ -301,12 +331,15 @@ class Stats:
     acked_messages: int
     redelivered_messages: int
     unacked_messages: int
+    finished_peers: int
     unwanted_messages: int
     filtered_messages: int
     queued_out_messages: int
     queued_out_bytes: int
     queued_in_messages: int
     queued_in_bytes: int
+    delayed_messages: int
+    delayed_bytes: int
     connects: int
     accepts: int
     handshakes: int
@@ -370,6 +403,7 @@ def event_of(raw: Any) -> Event:
         address=text(raw.address),
         detail=text(raw.detail),
         retry_in=None if raw.retry_ns < 0 else raw.retry_ns / 1e9,
+        user_id=text(raw.user_id),
     )
 
 

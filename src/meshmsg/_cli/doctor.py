@@ -22,6 +22,7 @@ from meshmsg._binding.peer_info import PeerInfo
 from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._cli.steps import STEP_OF, Report
 from meshmsg._hints.plural import counted
+from meshmsg._hints.wrong_role import roles_of
 from meshmsg._security.certificates.expiry import trouble_of, valid_text, validity_in
 from meshmsg._security.environment.ini import Unsaid
 from meshmsg._security.environment.variable import VARIABLE, FromEnvironment
@@ -29,25 +30,7 @@ from meshmsg._security.plain import Plain
 from meshmsg._security.policy import Nothing, Policy, Profile
 from meshmsg._socket.peers import Attempt, attempts_of
 
-ROLES = {
-    name.lower(): getattr(meshmsg, name)
-    for name in (
-        *("Push", "Pull", "Pub", "Sub", "Req", "Rep", "Dealer", "Router", "Pair", "Bus"),
-        *("Surveyor", "Respondent", "XPub", "XSub"),
-    )
-}
-QUIET = {
-    "PUB": "sub",
-    "XPUB": "sub",
-    "PULL": "push",
-    "REP": "req",
-    "ROUTER": "dealer",
-    "SUB": "pub",
-    "XSUB": "pub",
-    "RESPONDENT": "surveyor",
-}
-"""By the role of a peer, which of its partners is given nothing by it: one that could send and does
-not, or a subscriber of nothing."""
+ROLES = {name.lower(): kind for name, kind in roles_of(meshmsg).items()}
 TRIED = ("sub", "req", "push", "pub", "surveyor")
 """What is tried where a peer does not say its role to whom it does not want: each meets others."""
 _BEAT_S = 0.1
@@ -240,14 +223,23 @@ def _ended(told: queue.SimpleQueue[Event]) -> Event | None:
     return None
 
 
+def _quiet_to(peer: str) -> str:
+    """Return which of a role's partners is given nothing by it; "": none is.
+
+    One that could send and does not, or a subscriber of nothing.
+    """
+    kind = ROLES.get(peer.lower())
+    return str(kind._quiet_to) if kind is not None else ""
+
+
 def _next_role(event: Event | None, tried: list[str]) -> str | None:
     """Return what else to be; None: it was not the role, or nothing is left."""
     if event is None:
         return None
     said = _CANNOT_TALK.search(event.detail)
     if said:
-        other = QUIET.get(said[2])
-        return None if other in tried else other
+        other = _quiet_to(said[2])
+        return other if other and other not in tried else None
     if event.reason is Reason.HANDSHAKE_EOF and "not want this role" in event.detail:
         return next((one for one in TRIED if one not in tried), None)
     return None
@@ -256,7 +248,7 @@ def _next_role(event: Event | None, tried: list[str]) -> str | None:
 def _giver(event: Event) -> str:
     """Return the role of a peer that would give us messages, "" if it is none."""
     said = _CANNOT_TALK.search(event.detail)
-    return said[2] if said and said[2] not in QUIET else ""
+    return said[2] if said and not _quiet_to(said[2]) else ""
 
 
 def _tell_giver(role: str, event: Event, report: Report) -> None:

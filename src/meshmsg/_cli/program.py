@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import meshmsg
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import MeshError, ResourceError, UsageError
-from meshmsg._cli import doctor, lists, making, showing
+from meshmsg._cli import doctor, lists, making, showing, spool_program
 from meshmsg._cli.certificates import DAYS
 from meshmsg._cli.codes import Code
 from meshmsg._security.curve import Curve
@@ -34,13 +35,15 @@ TIMEOUT_S, TIMEOUT_MAX_S = 5.0, 3600
 """Seconds of an attempt of the doctor's to connect."""
 _INTERRUPTED = 130
 """As shells have it for SIGINT."""
+_PIPE_BROKEN = 141
+"""Likewise for SIGPIPE: whoever read what is printed has left."""
 
 
 def parser() -> argparse.ArgumentParser:
     """All commands."""
     top = argparse.ArgumentParser(
         prog=PROGRAM,
-        description="Keys for meshmsg, who may come in, and why a connection works or not.",
+        description="Keys for meshmsg, who may come in, why a connection works or not, and spools.",
         epilog="docs/cli.md has examples and the exit codes.",
     )
     top.add_argument("--version", action="version", version=f"{PROGRAM} {meshmsg.__version__}")
@@ -49,6 +52,8 @@ def parser() -> argparse.ArgumentParser:
     keys = commands.add_parser("keys", help="show keys; say who may come in")
     _add_keys(keys.add_subparsers(metavar="COMMAND", required=True))
     _add_doctor(commands)
+    spool = commands.add_parser("spool", help="look at a spool, and take from it")
+    spool_program.add(spool.add_subparsers(metavar="COMMAND", required=True))
     return top
 
 
@@ -209,10 +214,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given = parser().parse_args(marked)
         run: Callable[[Given], Code] = given.run
-        return int(run(given))
+        code = int(run(given))
+        sys.stdout.flush()  # whoever reads it may have left
+        return code
     except KeyboardInterrupt:
         return _INTERRUPTED
     except (MeshError, OSError) as error:
+        if isinstance(error, BrokenPipeError) and not isinstance(error, MeshError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush
+            return _PIPE_BROKEN
         print(f"{PROGRAM}: {_words(error)}", file=sys.stderr)
         return int(_code_of(error))
 

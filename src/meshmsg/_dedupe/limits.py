@@ -25,7 +25,7 @@ def check_limit(limit: int) -> int:
     """Refuse what is no number of messages."""
     whole = isinstance(limit, int) and not isinstance(limit, bool)
     if not whole or not 1 <= limit <= LIMIT_MAX:
-        raise UsageError(f"limit is {limit!r}; it is a whole number from 1 to {LIMIT_MAX}")
+        raise UsageError(f"limit is {limit!r}; it is a whole number from 1 to {LIMIT_MAX:,}")
     return limit
 
 
@@ -54,8 +54,8 @@ def identity(message: Message | tuple[int, int]) -> tuple[int, int]:
 def outside(seq: int, floor: int, limit: int) -> OutsideWindowError:
     """Return the error of a message that is older than what a window remembers."""
     return OutsideWindowError(
-        f"message {seq} of its connection may have been done: the window, of {limit} messages, has "
-        f"forgotten those up to {floor}; decide, and acknowledge it, or raise the limit",
+        f"message {seq} of its connection may have been done: the window, of {limit:,} messages, "
+        f"has forgotten those up to {floor}; decide, and acknowledge it, or raise the limit",
         seq=seq,
         floor=floor,
         limit=limit,

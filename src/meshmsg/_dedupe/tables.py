@@ -21,12 +21,12 @@ TRIM_SHARE = 16
 """A window is trimmed when this part of its limit was added."""
 SIGNED = 2**63
 """Databases have signed numbers only: an epoch from here on is stored as a negative one."""
-_NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{0,{NAME_MAX - 1}}}")
+_NAME = rf"[A-Za-z_][A-Za-z0-9_]{{0,{NAME_MAX - 1}}}"
 
 
 def check_name(name: str, what: str) -> str:
     """Refuse what is no name of a table: it becomes a part of statements."""
-    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+    if not isinstance(name, str) or re.fullmatch(_NAME, name) is None:
         raise UsageError(
             f"{what} is {name!r}; it has letters, digits and _, begins with no digit, and has at "
             f"most {NAME_MAX} characters"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import ffi, lib
@@ -23,14 +22,14 @@ if TYPE_CHECKING:
 AT_ONCE = 16
 
 
-@dataclass
 class Ended:
     """What one socket dropped for one cause since it was closed."""
 
-    socket: int
-    """The handle it had."""
-    name: str
-    event: Event
+    def __init__(self, socket: int, name: str, event: Event) -> None:
+        self.socket = socket
+        """The handle it had."""
+        self.name = name
+        self.event = event
 
     def record(self) -> LogRecord | None:
         """Make its record of the log, where no outlet of the socket is left."""

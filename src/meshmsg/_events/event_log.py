@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._events.log_records import give, record_of
@@ -27,6 +26,10 @@ TROUBLE = (
     EventKind.PEER_UNACKED,
     EventKind.PEER_PLAIN,
     EventKind.DEAD_LETTER,
+    EventKind.ACK_TIMEOUT,
+    EventKind.SPOOL_STOPPED,
+    EventKind.PEER_LIVE,
+    EventKind.REPLAY_LOST,
     EventKind.CERT_EXPIRES,
     EventKind.DROPPED,
     EventKind.ACCEPT_PAUSED,
@@ -50,14 +53,14 @@ Key = tuple[str, EventKind, Reason, str]
 """Endpoint, kind, reason; of drops the cause, and of certificates which, in words."""
 
 
-@dataclass
 class _Trouble:
     """What is known of one kind of trouble with one endpoint."""
 
-    due: float
-    wait: float = AGAIN_FIRST_S
-    quiet: int = 0
-    """How many of it were not logged since the last one that was."""
+    def __init__(self, due: float) -> None:
+        self.due = due
+        self.wait = AGAIN_FIRST_S
+        self.quiet = 0
+        """How many of it were not logged since the last one that was."""
 
 
 class EventLog:
@@ -108,7 +111,7 @@ class EventLog:
         cause = event.detail if dropped or event.kind is EventKind.CERT_EXPIRES else ""
         key = (event.endpoint, event.kind, event.reason, cause)
         trouble = self._troubles.get(key)
-        weight = event.count if dropped else 1
+        weight = event.count if dropped or event.kind is EventKind.HANDSHAKE_FAILED else 1
         words = self._words(event)
         if trouble is not None and trouble.due > event.time >= trouble.due - trouble.wait:
             trouble.quiet += weight
@@ -118,7 +121,7 @@ class EventLog:
             _forget_oldest(self._troubles)
         else:
             if trouble.quiet:
-                words += f" ({trouble.quiet + weight} since the last record of it)"
+                words += f" ({trouble.quiet + weight:,} since the last record of it)"
             trouble.wait = min(trouble.wait * 2, AGAIN_MAX_S)
             trouble.due, trouble.quiet = event.time + trouble.wait, 0
         if event.retry_in is not None:
@@ -140,8 +143,10 @@ class EventLog:
         words = event.detail or event.reason.name
         if event.kind is EventKind.DROPPED:
             return self._words_of_drop(event)
-        if event.address not in ("", event.endpoint):
-            words += f" ({event.address})"
+        whose = [event.address] if event.address not in ("", event.endpoint) else []
+        whose += [f"user {event.user_id!r}"] if event.user_id else []
+        if whose:
+            words += f" ({', '.join(whose)})"
         place = f" {event.endpoint}" if event.endpoint else ""
         return f"{self._name}{place} {event.kind.name}: {words}"
 

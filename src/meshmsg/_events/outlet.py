@@ -60,7 +60,7 @@ class Watcher(Protocol):
 
 
 class Buries(Protocol):
-    """Gives dead letters to where they go (_roles/dead_letters.py)."""
+    """Gives dead letters to where they go (_delivery/dead_letters.py)."""
 
     def take_all(self, handle: int) -> None:
         """Take out what waits in a socket that is about to be closed."""

@@ -7,6 +7,7 @@ one does not pass in silence; only the words of the error differ. A `__getattr__
 
 from __future__ import annotations
 
+import sys
 from abc import ABCMeta
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
@@ -86,5 +87,9 @@ class ElsewherePoller(metaclass=Listed):
 def module_hint(module: str, name: str, hints: dict[str, str] | None = None) -> AttributeError:
     """Make the error of a module that has no such name."""
     hints = MODULE_HINTS if hints is None else hints
+    public = vars(sys.modules[module]).get("__all__", ())  # none yet, while it is imported
+    own = next((own for own in public if own.upper() == name), "")
+    if own:  # PUSH, as pyzmq writes it
+        hints = {name: f"{module}.{own}"}
     hint = f"; use: {hints[name]}" if name in hints else ""
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)

@@ -1,6 +1,6 @@
 """One message, two messages: the word behind a number, for texts.
 
-Not here: how numbers are written.
+Not here: how numbers alone are written.
 """
 
 from __future__ import annotations
@@ -12,5 +12,5 @@ def plural(number: int, one: str, several: str = "") -> str:
 
 
 def counted(number: int, one: str) -> str:
-    """Write so many of something: `1 message`, `2 messages`."""
-    return f"{number} {plural(number, one)}"
+    """Write so many of something: `1 message`, `2,000 messages`."""
+    return f"{number:,} {plural(number, one)}"

@@ -104,12 +104,6 @@ MODULE_HINTS: dict[str, str] = {
 }
 """Names of the modules of other libraries."""
 
-_ROLES = (
-    *("Push", "Pull", "Pub", "Sub", "XPub", "XSub", "Req", "Rep", "Dealer", "Router", "Pair"),
-    *("Surveyor", "Respondent", "Bus"),
-)
-MODULE_HINTS.update({role.upper(): f"meshmsg.{role}" for role in _ROLES})
-
 ASYNCIO_HINTS: dict[str, str] = {
     "Poller": "a task for each socket that awaits it; asyncio needs no Poller",
     "SimWorld": "meshmsg.testing.SimWorld with the sockets for threads",

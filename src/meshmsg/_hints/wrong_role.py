@@ -11,35 +11,18 @@ import importlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
 from inspect import iscoroutinefunction
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
 from meshmsg._hints.absent_names import Absence, KindT
 
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
-DOES: dict[str, str] = {
-    "Push": "it sends: send, send_many, send_frames",
-    "Pull": "it receives: recv, recv_many, recv_frames, or a `for` loop",
-    "Pub": 'it publishes: send(data, topic="...")',
-    "Sub": "it receives what it subscribed to: subscribe(topic), recv, or a `for` loop",
-    "XPub": 'it publishes, and receives subscriptions: send(data, topic="..."), recv',
-    "XSub": "it subscribes, sends to its publishers and receives: subscribe(topic), send, recv",
-    "Req": "it asks: request(data), which gives the reply",
-    "Rep": "it receives requests, and each is answered by itself: recv, then request.reply(data)",
-    "Dealer": "it sends and receives: send, recv",
-    "Router": "it sends to a peer by its identity, and receives: send(data, to=...), recv",
-    "Pair": "it sends and receives: send, recv",
-    "Surveyor": "it asks all its peers: survey(data), and then iterate over the answers",
-    "Respondent": "it receives surveys, and each is answered by itself: recv, request.reply(data)",
-    "Bus": "it sends and receives: send, recv",
-}
-"""What each role does, and how."""
-
 OF_SOME = (
     *("send", "send_many", "send_frames", "send_batch"),
     *("recv", "recv_many", "recv_frames", "recv_batch", "stop_receiving"),
     *("subscribe", "unsubscribe", "wait_for_subscribed", "subscribers", "wait_for_subscribers"),
-    *("request", "survey", "drain"),
+    *("request", "survey", "drain", "finish", "wait_for_finished"),
 )
 """Methods that some roles have."""
 
@@ -50,6 +33,9 @@ _ARGUMENTS: dict[str, str] = {
     "track": "drain() tells what has arrived",
     "topic": 'a topic is of Pub and XPub: send(data, topic="...")',
     "confirm": 'receipts are of Push: Push(delivery="at_least_once").send(data, confirm=True)',
+    "delay": "what is sent later is of Push: send(data, delay=seconds)",
+    "at": "what is sent later is of Push: send(data, at=seconds since 1970)",
+    "priority": "priorities are of Push: Push(priorities=3).send(data, priority=2)",
     "header": 'headers go by name: headers={"name": "value"}',
     "to": "an identity is of Router: send(data, to=...)",
 }
@@ -58,13 +44,31 @@ _ARGUMENTS: dict[str, str] = {
 SEND_OPTIONS = ("topic", "confirm")
 """Arguments that the `send` of some roles has."""
 
+PUSH_OPTIONS = ("delay", "at", "priority")
+"""Those among the options of a Push's `send` (`PushOptions`)."""
+
 MESSAGE_OPTIONS = ("key", "headers", "ttl", "timestamp")
 """Arguments of each `send` that say what goes with the message (`MessageOptions`)."""
 
 
+def roles_of(package: ModuleType) -> dict[str, Any]:
+    """Return the classes of roles that a package has, by name, in the order of their numbers.
+
+    What a role does, in words, is said by its form (`_does`).
+    """
+    kinds = {name: getattr(package, name) for name in package.__all__}
+    roles = {name: kind for name, kind in kinds.items() if getattr(kind, "_does", "")}
+    return dict(sorted(roles.items(), key=lambda role: int(role[1]._role)))
+
+
 def role_of(owner: type) -> str:
     """Return the name of the role that a class is, or is made of."""
-    return next((base.__name__ for base in owner.__mro__ if base.__name__ in DOES), "")
+    made = (base for base in owner.__mro__ if any(vars(f).get("_does") for f in base.__bases__))
+    return next((base.__name__ for base in made), "")
+
+
+def _does_of(owner: type) -> str:
+    return str(getattr(owner, "_does", ""))
 
 
 def has(owner: type, name: str) -> bool:
@@ -75,17 +79,17 @@ def has(owner: type, name: str) -> bool:
 
 def cannot(owner: type, name: str) -> str:
     """Say that a role has no such method, what it does have, and who has it."""
-    package = importlib.import_module("meshmsg")
-    others = ", ".join(role for role in DOES if has(getattr(package, role), name))
-    role = role_of(owner)
-    does = f": {DOES[role]}" if role else ""
+    roles = roles_of(importlib.import_module("meshmsg"))
+    others = ", ".join(role for role, kind in roles.items() if has(kind, name))
+    said = _does_of(owner)
+    does = f": {said}" if said else ""
     return f"{owner.__name__} has no {name!r}{does}; who has {name!r}: {others}"
 
 
 def no_iteration(owner: type) -> TypeError:
     """Make the error of a loop over a socket that receives nothing."""
-    role = role_of(owner)
-    does = f"; {DOES[role]}" if role else ""
+    said = _does_of(owner)
+    does = f"; {said}" if said else ""
     return TypeError(f"{owner.__name__} receives nothing that a loop could go over{does}")
 
 
@@ -93,7 +97,7 @@ def wrong_send(own: Collection[str], given: int, named: Mapping[str, object]) ->
     """Make the error of a `send` with more than it takes.
 
     Args:
-        own: Which of `SEND_OPTIONS` it takes.
+        own: Which of `SEND_OPTIONS` and `PUSH_OPTIONS` it takes.
         given: How many values it was given by their position.
         named: Those it was given by name.
     """
@@ -126,35 +130,31 @@ def wrong_note(named: Iterable[str]) -> TypeError | None:
     if not name:
         return None
     hint = _ARGUMENTS.get(name, "")
-    if name == "confirm":
-        hint = "a message of several frames has no receipt; send(data, confirm=True) of Push has"
     return TypeError(
         f"there is no argument {name!r}; what goes with a message is {', '.join(MESSAGE_OPTIONS)}"
         + (f"; {hint}" if hint else "")
     )
 
 
-_SEND_OF = (*MESSAGE_OPTIONS, *SEND_OPTIONS)
-
-
-def _refuse_note(call: str, named: Iterable[str]) -> None:
-    name = next((name for name in named if name in _SEND_OF), "")
-    if name:
-        raise TypeError(f"{call} takes no {name}=: its messages are bodies; use send for each")
+def _refuse_own(call: str, named: Iterable[str]) -> None:
+    if "topic" in named:
+        raise TypeError(f"{call} takes no topic=: its messages are bodies; use send for each")
+    if "confirm" in named:
+        raise TypeError(f"{call} takes no confirm=: {_ARGUMENTS['confirm']}")
 
 
 def bodies_only(method: MethodT) -> MethodT:
-    """Have a method that sends many bodies say that nothing goes with them."""
+    """Have a method that sends many bodies say what only a `send` takes (`SEND_OPTIONS`)."""
     call = method.__name__
 
     @wraps(method)
     def sends(*given: Any, **named: Any) -> Any:
-        _refuse_note(call, named)
+        _refuse_own(call, named)
         return method(*given, **named)
 
     @wraps(method)
     async def sends_awaited(*given: Any, **named: Any) -> Any:
-        _refuse_note(call, named)
+        _refuse_own(call, named)
         return await method(*given, **named)
 
     made: Any = sends_awaited if iscoroutinefunction(method) else sends

@@ -44,6 +44,7 @@ class Attempts:
         self._began = now
         self._ends = math.inf if deadline is None else now + deadline
         self._made = self._sent = self._lost = 0
+        self._expired = False
 
     def begin(self, now: float) -> float | None:
         """Count one more attempt; return the seconds it may take."""
@@ -52,6 +53,10 @@ class Attempts:
             return self._timeout
         left = max(self._ends - now, LEAST_S)
         return left if self._timeout is None else min(left, self._timeout)
+
+    def last(self) -> None:
+        """Say that there is no further attempt: the question has expired."""
+        self._left, self._expired = 0, True
 
     def next(self, form: SocketBase, error: MeshError, asked: bool, now: float) -> None:
         """Say that there is another attempt after one that ended so, or raise what ends them all.
@@ -69,13 +74,17 @@ class Attempts:
             return
         if isinstance(error, PeerError):
             raise self._peer_lost(error) from None
+        if self._expired and self._made == 1:
+            raise error from None
         raise self._late(form, now) from None
 
     def _over(self, now: float) -> bool:
         return now >= self._ends - LEAST_S
 
     def _peer_lost(self, error: PeerError) -> MeshError:
-        if self._left == 0:
+        if self._expired:
+            why = "its ttl is over"
+        elif self._left == 0:
             why = f"retries={self._retries} are used up; ask again if asking twice does no harm"
         else:
             why = f"the deadline of {seconds(self._deadline or 0)} is over"
@@ -91,6 +100,8 @@ class Attempts:
         what += f" {how} {self._made} attempts{each}"
         if total is not None:
             what += f" within {seconds(total)}"
+        if self._expired:
+            what += ", and its ttl is over"
         if self._sent and (self._lost or self._sent < self._made):
             what += self._outcomes()
         return form._error(lib.MM_ETIMEDOUT, what)

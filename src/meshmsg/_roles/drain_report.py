@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from meshmsg._binding.errors import MeshError
+from meshmsg._binding.record import Record
 
 
-@dataclass(frozen=True)
-class DrainReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class DrainReport(Record):
     """What became of the messages that were sent.
 
     Attributes:
-        delivered: Confirmed: the peer has read them off its connection.
-        unconfirmed: Written, but the peer has not confirmed them in time.
+        delivered: Confirmed: the peer has read them off its connection; of a Push with
+            `delivery="at_least_once"`: acknowledged.
+        unconfirmed: Written, but the peer has not confirmed, or acknowledged, them in time.
         unconfirmable: Written to peers that cannot confirm (ZMTP 3.0, SP), also to those that are
             gone since: whether they read it is not known.
         queued: Not written yet.
@@ -51,10 +53,10 @@ class DrainReport:
             "in doubt, as their connection ended": self.in_doubt,
             "dropped": self.dropped,
         }
-        lost = [f"{count} {what}" for what, count in parts.items() if count]
+        lost = [f"{count:,} {what}" for what, count in parts.items() if count]
         if lost:
             if self.unconfirmable:
-                lost.append(f"{self.unconfirmable} to peers that cannot confirm, not known")
+                lost.append(f"{self.unconfirmable:,} to peers that cannot confirm, not known")
             whose = f" ({self.socket})" if self.socket else ""
             raise MeshError(f"not everything was delivered: {', '.join(lost)}{whose}")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from meshmsg._binding.core import error_for, lib
+from meshmsg._binding.core import error_for, ffi, lib
 from meshmsg._binding.data import (
     Data,
     buffer_of,
@@ -20,8 +20,7 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.message import ROUTED, Message
-from meshmsg._hints.plural import counted, plural
-from meshmsg._roles.dead_letters import (
+from meshmsg._delivery.dead_letters import (
     DeadLetter,
     DeadLetters,
     check_attempts,
@@ -31,7 +30,7 @@ from meshmsg._roles.dead_letters import (
     take_dead_letters,
     undertaker,
 )
-from meshmsg._roles.delivery import (
+from meshmsg._delivery.leases import (
     Ack,
     Delivery,
     Routing,
@@ -41,7 +40,15 @@ from meshmsg._roles.delivery import (
     leased_form,
     routing_flags,
 )
-from meshmsg._roles.stopping import stop_receiving
+from meshmsg._delivery.pushing import (
+    check_ack_timeout,
+    check_acked,
+    check_delayed,
+    check_priorities,
+)
+from meshmsg._delivery.spooled import AnySpool, Spooled, check_spool
+from meshmsg._hints.plural import counted, plural
+from meshmsg._roles.stopping import finish, stop_receiving
 from meshmsg._socket.causes import about
 from meshmsg._socket.endpoints import note_connected
 from meshmsg._socket.engine import Engine
@@ -65,21 +72,45 @@ class PushForm(Inbox[Message]):
             "least_loaded": the one that has the fewest messages, queued or not acknowledged.
             "hash": all messages of one `key=` to one peer, in order, also when others have room;
             a key moves only as peers come and go. Without a key: in turn.
-        delivery: "at_most_once": a message is its peer's once it was written, and lost with it.
+        delivery: "at_most_once" (the default): a message is its peer's once it was written, and
+            lost with it.
             "at_least_once": it is kept until its peer acknowledged it, and goes to another one if
             that peer is lost first. For peers of meshmsg; `peers()` and an event say which do not
-            acknowledge.
+            acknowledge. With `spool` it is that, and nothing else.
         max_attempts: How often a message is handed out before it is a dead letter; None: no limit.
             A receiver that closes in order does not count.
+        ack_timeout: Seconds that a peer may have a message without acknowledging it, or saying that
+            it works on it (`message.extend()`); then it goes to another one, which counts as an
+            attempt. It is found up to an eighth later. None: as long as its connection lives.
+        priorities: Levels of priority, 1 to 10: `send(priority=)` is below that. Of what waits in
+            this Push the highest goes first, and of 17 messages one of the levels below, if any
+            waits there. Each level has the limits of a queue. What a peer has received, up to its
+            prefetch, keeps its order. Not with `routing="hash"`.
+        delayed_messages: Messages that may wait in this Push to go later (`delay=`, `at=`): as many
+            as that, and when as many were given back for later (`nack(delay=)`), or 1,000 if that
+            is more, it takes nothing new until one of them is due. None: as `send_queue_messages`.
+        delayed_bytes: The same in bytes, with 16 MiB in place of 1,000. None: as
+            `send_queue_bytes`.
         dead_letter: Where messages go that will not be delivered: handed out `max_attempts` times,
             or expired (`ttl=`). A function of a `DeadLetter`, called by a thread of the engine's
             (for asyncio by the loop); a socket of threads, which is sent each with headers that
-            say why; "keep": they wait for `dead_letters()`, within the limits of a queue. None:
+            say why; a `Spool`, which keeps each with those headers; "keep": they wait for
+            `dead_letters()`, within the limits of a queue. With a `spool` of its own such a message
+            is done once somebody has its letter. None:
             they are dropped, counted and told.
+        spool: A `Spool` that messages are put into, and go out from; then `delivery` is
+            "at_least_once". `send` returns when its message is kept as the `durability` of the
+            spool says, whether or not there is a peer, and waits for room in the spool only (its
+            `overflow`). What was not acknowledged goes out again when the process has ended and
+            another one opens both. Receivers know such a message by the same `seq`, so a
+            `DedupeWindow` holds. Close the Push before its spool,
+            which it does not close.
     """
 
     _role: ClassVar[int] = lib.MM_PUSH
+    _does = "it sends: send, send_many, send_frames"
     _sends = True
+    finish = finish
 
     def __init__(
         self,
@@ -87,16 +118,24 @@ class PushForm(Inbox[Message]):
         bind: str | Iterable[str] | None = None,
         connect: str | Iterable[str] | None = None,
         routing: Routing = "round_robin",
-        delivery: Delivery = "at_most_once",
+        delivery: Delivery | None = None,
         max_attempts: int | None = None,
+        ack_timeout: float | None = None,
+        priorities: int = 1,
+        delayed_messages: int | None = None,
+        delayed_bytes: int | None = None,
         dead_letter: DeadLetters | None = None,
+        spool: AnySpool | None = None,
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
         """Open the socket; what is taken and raised is said of its class."""
-        flags = delivery_flags(delivery)
-        if max_attempts is not None and not flags:
-            raise UsageError('max_attempts is for a Push with delivery="at_least_once"')
+        check_spool(spool, options, awaited=hasattr(type(self), "__aenter__"))
+        self._spool_given = spool
+        flags = delivery_flags(delivery, spooled=spool is not None)
+        check_acked(flags, max_attempts=max_attempts, ack_timeout=ack_timeout, levels=priorities)
+        if check_priorities(priorities) > 1 and routing == "hash":
+            raise UsageError('priorities are not for routing="hash": a key keeps its order')
         self._keeps_dead: bool = dead_letter == "keep"
         self._open(
             options,
@@ -104,9 +143,34 @@ class PushForm(Inbox[Message]):
             bind,
             connect,
             flags=flags | dead_letter_flags(dead_letter) | routing_flags(routing),
-            max_attempts=check_attempts(max_attempts),
+            numbers={
+                "max_attempts": check_attempts(max_attempts),
+                "ack_timeout_ms": check_ack_timeout(ack_timeout),
+                "priorities": priorities,
+                **check_delayed(delayed_messages, delayed_bytes),
+            },
             on_dead=undertaker(type(self).__name__, dead_letter, engine),
         )
+
+    def _opened(self) -> None:
+        super()._opened()
+        if self._spool_given is not None:
+            self._spooled = Spooled(self, self._spool_given)
+
+    def close(self) -> None:
+        """Close the socket. Never blocks for its peers.
+
+        Whoever waits in another thread gets ClosedError. What was sent and is not written yet has
+        `linger` seconds to go out in the background; to know that it arrived, `drain` first. With a
+        `spool` nothing is lost by it: what is not acknowledged goes out the next time.
+
+        Thread-safe: yes. Closing twice is harmless.
+        """
+        try:
+            super().close()  # first, so that who waits is told which of both was closed
+        finally:
+            if self._spooled is not None:
+                self._spooled.close()
 
     def _untaken(self) -> str:
         count = count_dead_letters(self._handle) if self._keeps_dead else 0
@@ -114,6 +178,18 @@ class PushForm(Inbox[Message]):
             return ""
         name, were = type(self).__name__, plural(count, "was", "were")
         return f"{name} closed: {counted(count, 'dead letter')} {were} not taken"
+
+    def _unsettled(self) -> str:
+        out = ffi.new("mm_stats *")
+        known = self._spooled is None and lib.mm_socket_stats(self._handle, out) >= 0
+        if not known or not out.unacked_messages:
+            return ""
+        count = int(out.unacked_messages)
+        return (
+            f"{type(self).__name__} closed: {counted(count, 'message')} "
+            f"{plural(count, 'is', 'are')} with receivers and not acknowledged; whether they are "
+            "done nobody will know (drain)"
+        )
 
     def dead_letters(self, most: int | None = None) -> list[DeadLetter]:
         """Take the dead letters that wait, the oldest first (`dead_letter="keep"`).
@@ -149,13 +225,16 @@ class PullForm(Inbox[Message]):
             name the one that came later has no keys while the other is there.
         prefetch: Messages that a Push with `delivery="at_least_once"` may send beyond those that
             are acknowledged; None is `recv_queue_messages`. With 1, a message that waits for a
-            busy receiver waits at its sender, for whoever is free.
+            busy receiver waits at its sender, for whoever is free. Of other senders (pyzmq, NNG)
+            it bounds nothing.
         ack: When such a message is done. "auto": when the next one is asked for, by whoever asks,
             so for one thread or task. "manual": when `message.ack()` says so; messages are then
-            `LeasedMessage`.
+            `LeasedMessage`. Other senders wait for neither: what was received of them is done.
     """
 
     _role: ClassVar[int] = lib.MM_PULL
+    _does = "it receives: recv, recv_many, recv_frames, or a `for` loop"
+    _quiet_to = "push"
     _receives = True
     fileno = fileno
     stop_receiving = stop_receiving
@@ -177,13 +256,22 @@ class PullForm(Inbox[Message]):
         if flags:
             self._form = leased_form(self)
         count = check_prefetch(prefetch)
-        self._open(options, engine, bind, connect, identity=identity, flags=flags, prefetch=count)
+        self._open(
+            options,
+            engine,
+            bind,
+            connect,
+            identity=identity,
+            flags=flags,
+            numbers={"prefetch": count},
+        )
 
 
 class PairForm(Inbox[Message]):
     """Talks to exactly one other Pair."""
 
     _role: ClassVar[int] = lib.MM_PAIR
+    _does = "it sends and receives: send, recv"
     _sends = True
     _receives = True
     fileno = fileno
@@ -197,6 +285,7 @@ class DealerForm(Inbox[Message]):
     """
 
     _role: ClassVar[int] = lib.MM_DEALER
+    _does = "it sends and receives: send, recv"
     _sends = True
     _receives = True
     fileno = fileno
@@ -225,6 +314,8 @@ class RouterForm(Inbox[Message]):
     """
 
     _role: ClassVar[int] = lib.MM_ROUTER
+    _does = "it sends to a peer by its identity, and receives: send(data, to=...), recv"
+    _quiet_to = "dealer"
     _receives = True
     _form = ROUTED
     fileno = fileno
@@ -297,6 +388,7 @@ class BusForm(Inbox[Message]):
     """
 
     _role: ClassVar[int] = lib.MM_BUS
+    _does = "it sends and receives: send, recv"
     _sends = True
     _receives = True
     fileno = fileno

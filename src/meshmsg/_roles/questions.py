@@ -50,6 +50,7 @@ class ReqForm(Inbox[Message]):
     """
 
     _role: ClassVar[int] = lib.MM_REQ
+    _does = "it asks: request(data), which gives the reply"
     _too_large = question_too_large
 
     def __init__(
@@ -82,6 +83,7 @@ class SurveyorForm(Inbox[Message]):
     """Asks all its Respondent peers at once; they answer, or not, until a deadline."""
 
     _role: ClassVar[int] = lib.MM_SURVEYOR
+    _does = "it asks all its peers: survey(data), and then iterate over the answers"
     _too_large = question_too_large
 
 
@@ -99,6 +101,8 @@ class RepForm(Inbox[Request]):
     """
 
     _role: ClassVar[int] = lib.MM_REP
+    _does = "it receives requests, and each is answered by itself: recv, then request.reply(data)"
+    _quiet_to = "req"
     _receives = True
     _form = REQUESTS
     _reply_error = reply_error
@@ -114,6 +118,8 @@ class RespondentForm(Inbox[Request]):
     """
 
     _role: ClassVar[int] = lib.MM_RESPONDENT
+    _does = "it receives surveys, and each is answered by itself: recv, request.reply(data)"
+    _quiet_to = "surveyor"
     _receives = True
     _form = REQUESTS
     _reply_error = reply_error

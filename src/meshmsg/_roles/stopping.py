@@ -1,7 +1,8 @@
-"""The end of receiving, without loss: what peers were asked for, and what became of it.
+"""The end of receiving, without loss: what peers were asked for, and what became of it; and the end
+of sending, of which peers are told.
 
-Not here: receiving itself (_sync/receiving.py, aio). Law: asking never waits, so a signal's
-function may do it.
+Not here: receiving itself (_sync/receiving.py, aio), waiting until peers were told
+(_sync/sending.py, aio). Law: asking and telling never wait, so a signal's function may do it.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from meshmsg._binding.core import ffi, lib, to_ms
-from meshmsg._binding.errors import MeshError
+from meshmsg._binding.core import ESTATE, ffi, lib, to_ms
+from meshmsg._binding.errors import MeshError, UsageError
+from meshmsg._binding.record import Record
 from meshmsg._binding.snapshots import text
+from meshmsg._delivery.later import Later, later_of
+from meshmsg._hints.plural import counted
 from meshmsg._socket.base import SocketBase
-from meshmsg._socket.causes import about, listed
+from meshmsg._socket.causes import What, about, listed
 from meshmsg._socket.signature import verb
 
 StopState = Literal["asked", "stopped", "cancelled", "cannot", "late", "gone"]
@@ -37,8 +41,8 @@ _WORDS: dict[StopState, str] = {
 }
 
 
-@dataclass(frozen=True)
-class StoppedPeer:
+@dataclass(frozen=True, eq=False, repr=False)
+class StoppedPeer(Record):
     """A peer that was asked to send nothing more, and what came of it; `str()` says it in words.
 
     `state` is "asked": it has not answered yet; "stopped": it has sent its last message, all of
@@ -64,8 +68,8 @@ class StoppedPeer:
         return f"{self.address} {_WORDS[self.state]}"
 
 
-@dataclass(frozen=True)
-class StopReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class StopReport(Record):
     """What became of `stop_receiving`, peer by peer."""
 
     peers: tuple[StoppedPeer, ...]
@@ -151,3 +155,51 @@ def _outcomes(self: SocketBase) -> tuple[StoppedPeer, ...]:
         StoppedPeer(int(raw.id), text(raw.address), _STATES[raw.stop]) for raw in out[0 : count[0]]
     ]
     return tuple(sorted(found, key=lambda peer: peer.id))
+
+
+@verb
+def finish(self: SocketBase) -> None:
+    """Send nothing more, and have the peers told so, once all that was sent is done.
+
+    That is when nothing is queued any more, and where `delivery="at_least_once"`, nothing is left
+    to be acknowledged. Then each connected Pull of meshmsg learns that there is no more, and so
+    does each that comes later: its iteration ends, its `recv` raises EndOfStreamError. Other peers
+    (pyzmq, NNG) are not told. Calling it again changes nothing; the socket is still to be closed,
+    behind `wait_for_finished`.
+
+    Thread-safe: yes; it waits for nothing, so a signal's function may call it. A `send` that waits
+    for room ends with UsageError.
+
+    Raises:
+        ClosedError: The socket was closed.
+    """
+    self._finished = True
+    self._check(int(lib.mm_finish(self._handle)), "finishing")
+
+
+def _later(later: Later) -> list[str]:
+    return [f"{later.count} to go later ({later.next_due})"] if later.count else []
+
+
+def unfinished(self: SocketBase, count: int) -> What:
+    """Say what there is still to be done and to be told."""
+
+    def words() -> str:
+        stats = self.stats()
+        parts = [
+            f"{stats.queued_out_messages} queued",
+            f"{stats.unacked_messages} unacknowledged",
+            *_later(later_of(self._handle)),
+        ]
+        left = f"{', '.join(parts[:-1])} and {parts[-1]}"
+        told = f"{stats.finished_peers} of {counted(count, 'peer')} told" if count else "not told"
+        return f"not finished: {left}, {told}"
+
+    return words
+
+
+def check_finished(self: SocketBase, code: int) -> int:
+    """Refuse to wait for what nobody asked for."""
+    if code == ESTATE:
+        raise UsageError("wait_for_finished() before finish() would wait for ever", code=code)
+    return code

@@ -16,7 +16,9 @@ from meshmsg._binding.data import (
     encode_topics,
 )
 from meshmsg._binding.errors import UsageError
-from meshmsg._binding.message import TOPICAL, Message
+from meshmsg._binding.message import NUMBERED, TOPICAL, Message
+from meshmsg._delivery.replaying import ask_replay, replay_of
+from meshmsg._delivery.spooled import AnySpool, Published, check_spool_of_pub
 from meshmsg._roles.stopping import stop_receiving
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.engine import Engine
@@ -135,11 +137,54 @@ def subscribers_of(self: SocketBase, topic: str | bytes, count: int) -> What:
 
 
 class PubForm(Inbox[Message]):
-    """Publishes to its Sub peers, each according to what it subscribed to."""
+    """Publishes to its Sub peers, each according to what it subscribed to.
+
+    Args:
+        spool: A `Spool` that messages are put into, and are published from, in the order of their
+            numbers there. `send` returns when its message is kept as the `durability` of the spool
+            says, whether or not there is a peer, and waits for room in the spool only (its
+            `overflow`). A `Sub(replay=...)` gets what was published before, and then what comes.
+            `overflow` of this socket is about other subscribers, and waits in no call. A spool has
+            one socket. Close the Pub before its spool.
+    """
 
     _role: ClassVar[int] = lib.MM_PUB
+    _does = 'it publishes: send(data, topic="...")'
+    _quiet_to = "sub"
     _sends = True
     subscribers = subscribers
+
+    def __init__(
+        self,
+        *,
+        bind: str | Iterable[str] | None = None,
+        connect: str | Iterable[str] | None = None,
+        spool: AnySpool | None = None,
+        engine: Engine | None = None,
+        **options: Unpack[SocketOptions],
+    ) -> None:
+        """Open the socket; what is taken and raised is said of its class."""
+        check_spool_of_pub(spool, options, awaited=hasattr(type(self), "__aenter__"))
+        self._spool_given = spool
+        self._open(options, engine, bind, connect)
+
+    def _opened(self) -> None:
+        super()._opened()
+        if self._spool_given is not None:
+            self._spooled = Published(self, self._spool_given)
+
+    def close(self) -> None:
+        """Close the socket. Never blocks for its peers.
+
+        Whoever waits in another thread gets ClosedError. What was sent and is not written yet has
+        `linger` seconds to go out in the background; to know that it arrived, `drain` first. With a
+        `spool`, subscribers that asked for a replay get the rest from the next Pub that has it.
+
+        Thread-safe: yes. Closing twice is harmless.
+        """
+        if self._spooled is not None:
+            self._spooled.close()
+        super().close()
 
 
 class XPubForm(Inbox[Message]):
@@ -153,6 +198,8 @@ class XPubForm(Inbox[Message]):
     """
 
     _role: ClassVar[int] = lib.MM_XPUB
+    _does = 'it publishes, and receives subscriptions: send(data, topic="..."), recv'
+    _quiet_to = "sub"
     _sends = True
     _receives = True
     fileno = fileno
@@ -249,9 +296,18 @@ class SubForm(Inbox[Message]):
         topics: Prefixes to subscribe to at once; "" is everything.
         conflate: Keep only the newest message: True, of all; "topic", of each topic. The others
             count as `dropped_conflated`.
+        replay: What is wanted, of publishers with a `spool`, of what they published before:
+            "earliest", all that is there; "seq:N", from that number on; "last:N", the last N of the
+            spool, whatever their topics; "since:5m", of the last 5 minutes (s, m, h, d). What is
+            published then follows, without a gap; after a reconnect it goes on where it was.
+            Messages have a `seq`. Of topics that are subscribed to later only what comes then. The
+            event PEER_LIVE says which publisher has no spool, `require="replay"` refuses it;
+            REPLAY_LOST says that messages were gone.
     """
 
     _role: ClassVar[int] = lib.MM_SUB
+    _does = "it receives what it subscribed to: subscribe(topic), recv, or a `for` loop"
+    _quiet_to = "pub"
     _receives = True
     fileno = fileno
     stop_receiving = stop_receiving
@@ -266,12 +322,19 @@ class SubForm(Inbox[Message]):
         connect: str | Iterable[str] | None = None,
         topics: str | bytes | Iterable[str | bytes] = (),
         conflate: bool | Literal["topic"] = False,
+        replay: str | None = None,
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
         wanted = encode_topics(topics)
-        self._open(options, engine, None, None, flags=conflate_flags(conflate))
+        before = replay_of(replay)
+        flags = conflate_flags(conflate) | (lib.MM_OPT_REPLAY if before else 0)
+        if before:
+            self._form = NUMBERED
+        self._open(options, engine, None, None, flags=flags)
         try:
+            if before:
+                ask_replay(self, before)
             if conflate:
                 self._watch()  # what is prefetched would not be the newest
             for topic in wanted:
@@ -287,6 +350,8 @@ class XSubForm(Inbox[Message]):
     forwarders."""
 
     _role: ClassVar[int] = lib.MM_XSUB
+    _does = "it subscribes, sends to its publishers and receives: subscribe(topic), send, recv"
+    _quiet_to = "pub"
     _sends = True
     _receives = True
     fileno = fileno

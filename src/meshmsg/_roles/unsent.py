@@ -123,6 +123,7 @@ def tell_unsent(error: BaseException, messages: Iterable[Data], taken: Taken | N
     vars(error).update(sent=0, unsent=unsent)
 
 
-def no_room_after(count: int) -> str:
-    """What a send_many says that found no room once so many were sent."""
-    return f"no room for another message after {count:,}" if count else "no room for a message"
+def no_room_after(count: int, expires: str) -> str:
+    """What a send_many says that found no room once so many were sent; and perhaps why."""
+    after = f"no room for another message{expires} after {count:,}"
+    return after if count else f"no room for a message{expires}"

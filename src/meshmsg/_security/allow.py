@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.metadata import metadata_octets, metadata_of
+from meshmsg._binding.record import Record
 from meshmsg._security.allow_files import AllowFile, is_list
 from meshmsg._security.allow_list import AllowList, check_user_id
 from meshmsg._security.keys import KeyPair
@@ -34,8 +35,8 @@ class Anybody:
 ANYBODY: Final = Anybody()
 
 
-@dataclass(frozen=True)
-class Applicant:
+@dataclass(frozen=True, eq=False, repr=False)
+class Applicant(Record):
     """Who wants to come in, and has proved to have its key, or has said a password.
 
     Attributes:
@@ -65,8 +66,8 @@ class Applicant:
     certificate: bytes = field(default=b"", repr=False)
 
 
-@dataclass(frozen=True)
-class Allow:
+@dataclass(frozen=True, eq=False, repr=False)
+class Allow(Record):
     """It may come in.
 
     Attributes:
@@ -89,8 +90,8 @@ class Allow:
             object.__setattr__(self, "metadata", MappingProxyType(metadata_of(raw)))
 
 
-@dataclass(frozen=True)
-class Deny:
+@dataclass(frozen=True, eq=False, repr=False)
+class Deny(Record):
     """It may not come in. It is told so, without the reason; libzmq then never tries again.
 
     Attributes:
@@ -100,8 +101,8 @@ class Deny:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class Later:
+@dataclass(frozen=True, eq=False, repr=False)
+class Later(Record):
     """It may not come in now. The connection is closed without a word, and the peer tries again.
 
     Attributes:
@@ -125,19 +126,26 @@ Allowed = (
 )
 
 
-@dataclass(frozen=True)
 class Rule:
-    """What `allow=` came to: nobody is asked, a list, or a function.
+    """What `allow=` came to: nobody is asked, a list, or a function. It is not changed.
 
     waits: The function is a user's, which may wait: of an asyncio socket it is called on the loop.
     held: By who calls it, until the answer was given, so that what is revoked is not answered late.
     """
 
-    list: AllowList | None = None
-    file: AllowFile | None = None
-    function: Any = None
-    waits: bool = True
-    held: AbstractContextManager[Any] = field(default_factory=nullcontext)
+    def __init__(
+        self,
+        list: AllowList | None = None,
+        file: AllowFile | None = None,
+        function: Any = None,
+        waits: bool = True,
+        held: AbstractContextManager[Any] | None = None,
+    ) -> None:
+        self.list = list
+        self.file = file
+        self.function = function
+        self.waits = waits
+        self.held = nullcontext() if held is None else held
 
     @property
     def asks(self) -> bool:

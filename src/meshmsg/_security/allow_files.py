@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow_list import AllowList, check_user_id
@@ -23,9 +23,12 @@ from meshmsg._security.files.places import file_of
 from meshmsg._security.files.told import Told
 from meshmsg._security.public_keys import PIN, pin_key, wrong_text
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 FILE_MAX = 16 * 1024 * 1024
 """Octets of a file of who may come in."""
-_SECOND = re.compile(r"(?<=.)~[0-9]{1,5}$")
+_SECOND = r"(?<=.)~[0-9]{1,5}$"
 """Behind a user's name in that of a file: it has another key of the user's."""
 KEYS_MAX = 65_536
 """Files of a folder of keys."""
@@ -120,6 +123,8 @@ def stamp_of(path: str) -> Stamp:
 
 def keys_in(path: str) -> list[Path]:
     """Return the files of keys of a folder, by name."""
+    from pathlib import Path  # costs more than all of this room
+
     found = sorted(one for one in Path(path).iterdir() if one.name.endswith(".key"))
     if len(found) > KEYS_MAX:
         raise UsageError(f"{path}: {len(found)} keys; a folder has at most {KEYS_MAX}")
@@ -148,17 +153,19 @@ def _read_folder(path: str, says: str) -> dict[str, str]:
         if key in users:
             raise UsageError(f"{one}: its key is that of {files[key]}, too")
         files[key] = one.name
-        users[key] = check_user_id(_SECOND.sub("", one.name.removesuffix(".key")))
+        users[key] = check_user_id(re.sub(_SECOND, "", one.name.removesuffix(".key")))
     return users
 
 
 def is_second(name: str) -> bool:
     """Whether the file of that name has another key of a user, whose own name is a shorter one."""
-    return _SECOND.search(name) is not None
+    return re.search(_SECOND, name) is not None
 
 
 def file_of_user(folder: str, user: str) -> Path:
     """Return the path for one more key of a user."""
+    from pathlib import Path  # costs more than all of this room
+
     names = (f"{user}.key", *(f"{user}~{number}.key" for number in range(2, KEYS_MAX)))
     return next(Path(folder, name) for name in names if not os.path.lexists(Path(folder, name)))
 

@@ -7,13 +7,15 @@ function that raises, has the secret in it: logs, tracebacks and pickles are rea
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.data import buffer_of
 from meshmsg._binding.errors import ResourceError, UsageError
 from meshmsg._security.libraries import missing
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class SecretKey(str):

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.addresses import leaves_machine
 from meshmsg._binding.core import ffi, lib, raise_for
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow import Anybody, Asked, Rule
-from meshmsg._security.certificates.expiry import Expiry
 from meshmsg._security.passwords import NAME_MAX, Passwords, wrong_name
 from meshmsg._security.policy import Followed, Policy
 from meshmsg._security.tls import OverTls
+
+if TYPE_CHECKING:
+    from meshmsg._security.certificates.expiry import Expiry
 
 Users = Anybody | Mapping[str, str] | str | os.PathLike[str] | Asked
 

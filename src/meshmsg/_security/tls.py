@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.allow import Allowed, Rule, rule_of
-from meshmsg._security.certificates.content import ARGUMENTS
-from meshmsg._security.certificates.expiry import Expiry
 from meshmsg._security.files.places import place_of
 from meshmsg._security.policy import Followed, Policy, need
 from meshmsg._security.public_keys import of_curve
-from meshmsg._security.tls_files import Pem, PemSource, Secrets, TlsFiles
+
+if TYPE_CHECKING:
+    from meshmsg._security.certificates.expiry import Expiry
+    from meshmsg._security.tls_files import PemSource, TlsFiles
 
 SCHEMES = ("tls+tcp://", "sp+tls+tcp://")
 """Of endpoints that TLS is for."""
@@ -157,6 +158,9 @@ class Tls(OverTls):
             "min_version": _one_of("min_version", min_version, _VERSIONS),
             "asks": rule.asks,
         }
+        from meshmsg._security.certificates.content import ARGUMENTS
+        from meshmsg._security.tls_files import Pem, TlsFiles  # for who uses it
+
         for part, given in files.items():  # a secret is not to be at hand where another is wrong
             if isinstance(given, (str, os.PathLike)):
                 place_of(given, ARGUMENTS[part])
@@ -195,6 +199,8 @@ class Secret(OverTls):
         need("tls")
         if not isinstance(path, (str, os.PathLike)):
             raise TypeError(f"path is {type(path).__name__}; it is the path of a file of secrets")
+        from meshmsg._security.tls_files import Secrets, TlsFiles  # for who uses it
+
         place = place_of(path, "path")
         object.__setattr__(self, "_files", TlsFiles({"secrets": Secrets(place)}, {}, None))
         self._put(Rule(), path=place)

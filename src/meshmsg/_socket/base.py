@@ -13,7 +13,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from meshmsg._binding.core import NativeSocket, error_for, ffi, lib, raise_for
@@ -65,12 +65,20 @@ class SocketBase(NativeSocket, metaclass=Listed):
     """
 
     _role: ClassVar[int] = 0
+    _does: ClassVar[str] = ""
+    """What the role does, and how, in words: its form says it."""
+    _quiet_to: ClassVar[str] = ""
+    """Which of its partners it gives no message unasked, in small letters; "": there is none."""
     _receives: ClassVar[bool] = False
     """Whether the role receives messages."""
     _sends: ClassVar[bool] = False
     """Whether the role sends to whoever has room, so that it can be said if there is any."""
     _stops = False
     """Whether it was to stop receiving."""
+    _finished = False
+    """Whether it sends nothing more."""
+    _spooled: Any = None
+    """The spool that its messages are in (_delivery/spooled.py), if they are in one."""
 
     bind = bind
     connect = connect
@@ -115,13 +123,12 @@ class SocketBase(NativeSocket, metaclass=Listed):
         *,
         identity: bytes = b"",
         flags: int = 0,
-        prefetch: int = 0,
-        max_attempts: int = 0,
+        numbers: Mapping[str, int] | None = None,
         on_dead: Buries | None = None,
     ) -> None:
         opts = build_options(self._role, options, identity=identity, flags=flags)
-        opts.prefetch = prefetch
-        opts.max_attempts = max_attempts
+        for name, value in (numbers or {}).items():
+            setattr(opts, name, value)
         self._handle = 0
         self._opts = opts
         self._bound: list[tuple[str, str]] = []
@@ -221,6 +228,10 @@ class SocketBase(NativeSocket, metaclass=Listed):
         """Say what else is dropped as the socket is closed, and was worth more: a warning."""
         return ""
 
+    def _unsettled(self) -> str:
+        """Say what nobody will know more of once the socket is closed."""
+        return ""
+
     def _held(self) -> tuple[int, int]:
         """Tell how many messages and bytes were received and not taken yet."""
         return 0, 0
@@ -258,17 +269,17 @@ class SocketBase(NativeSocket, metaclass=Listed):
 
         Thread-safe: yes. Closing twice is harmless.
         """
-        untaken = ""
+        untaken = open_ones = ""
         try:
             self._outlet.finish()
-            untaken = self._untaken()
+            untaken, open_ones = self._untaken(), self._unsettled()
         finally:  # also if a signal's function raises
             lib.mm_socket_close(self._handle)
             door.leave(self._engine._handle, self._handle)
             count = self._discard()
             name = type(self).__name__
             here = counted(count, "message")
-            words = f"{name} closed with {here} received and not taken" if count else ""
+            words = f"{name} closed with {here} received and not taken" if count else open_ones
             event_thread.leave(self._outlet, self._engine._handle, words, untaken)
 
     def __del__(self) -> None:

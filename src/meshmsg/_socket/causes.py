@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.peer_info import PeerInfo
 from meshmsg._binding.snapshots import Event, EventKind, Reason, text
+from meshmsg._delivery.later import later_of
 from meshmsg._events.outlet import read_events
 from meshmsg._hints.plural import counted, plural
 from meshmsg._socket.options import SHARING
@@ -128,7 +129,7 @@ def _last_of(endpoint: str, events: list[Event], now: float | None) -> str:
         if said and _wordless(event) and event.address == found.address:
             wordless += 1
         elif (event.kind, event.reason) == (found.kind, found.reason):
-            times += 1
+            times += event.count
         else:
             break
     words, last = _of_event(found, times, wordless), trouble[0]
@@ -222,17 +223,22 @@ def _ending(peers: list[PeerInfo]) -> list[str]:
 
 
 def room_of(socket: State, what: str, *, in_detail: bool) -> tuple[str, str]:
-    """Say why there is no room: nobody is there, nobody takes more, or queues are full."""
+    """Say why there is no room: nobody is there, nobody takes more, too much was given back for
+    later, or queues are full."""
     nobody = f"no peer{what.removeprefix('no room')}"
     count, peers = first_peers(socket._handle, LOOKED_AT)
+    choked = later_of(socket._handle).choked()
     if in_detail and count > len(peers):
         count, peers = all_peers(socket._handle)
     if count < 0:
         return what, ""
     ending = _ending(peers)
     told = listed(ending)
+    causes = [cause for cause in (choked, told) if cause]
     if len(ending) >= count:
-        return nobody, f": {told}" if ending else ""
+        return nobody, f": {'; '.join(causes)}" if causes else ""
+    if choked:
+        return what, f": {'; '.join(causes)}"
     if count > len(peers):
         return what, ""  # a call that does not wait looks at no more
     queues = _queues_of(socket, [peer for peer in peers if peer.stopping not in ENDING])
@@ -241,11 +247,12 @@ def room_of(socket: State, what: str, *, in_detail: bool) -> tuple[str, str]:
 
 def topics_of(socket: State) -> str:
     """Say of a subscriber that it asked for nothing: the commonest reason that nothing comes."""
-    if socket._role not in (lib.MM_SUB, lib.MM_XSUB):
+    facts = lib.mm_role_facts(socket._role)
+    if not facts & lib.MM_ROLE_SUBSCRIBES:
         return ""
     out = ffi.new("mm_stats *")
     if lib.mm_socket_stats(socket._handle, out) < 0 or out.topics:
         return ""
-    if socket._role == lib.MM_XSUB:
+    if facts & lib.MM_ROLE_SENDS:
         return "; subscribed to nothing: send b'\\x01', or subscribe(\"\"), for everything"
     return '; subscribed to nothing: topics=[""] is everything'

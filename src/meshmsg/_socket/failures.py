@@ -53,6 +53,17 @@ def error_of(
             f"this {type(socket).__name__} was opened in process {socket._opened_pid}; "
             "open a new one after fork",
         )
+    if code == lib.MM_EFINISHED:
+        return error_for(
+            code,
+            f"{what}: all was received, and everybody who sends to this {type(socket).__name__} "
+            f"has said that there is no more (Push.finish) ({about(socket)})",
+        )
+    if code == lib.MM_ESTATE and socket._finished:
+        return error_for(
+            code,
+            f"{what}: finish() of this {type(socket).__name__} was called, nothing more is sent",
+        )
     if code == lib.MM_ECLOSED and socket._stops and is_open(socket._handle):
         return error_for(
             code,
@@ -66,6 +77,9 @@ def error_of(
             "peers and no new topics; open a new one",
             address=address,
         )
+    spooled: MeshError | None = socket._spooled and socket._spooled.failure(code, what)
+    if spooled is not None:
+        return spooled
     if code == lib.MM_ECLOSED:
         return error_for(code, f"{what}: this {type(socket).__name__} was closed; open a new one")
     hint = f"; {_HINTS[code]}" if code in _HINTS else ""

@@ -5,7 +5,7 @@ Law: what is not given keeps the core's default for the role (mm_socket_defaults
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypedDict
 
 from meshmsg._binding.core import ffi, lib, raise_for
@@ -30,22 +30,31 @@ _NO_PEER: dict[str | None, int] = {
     "error": lib.MM_NO_PEER_ERROR,
     "drop": lib.MM_NO_PEER_DROP,
 }
-SHARING = tuple(role for role in range(1, lib.MM_ROLE_COUNT) if lib.mm_role_shares(role))
+Feature = Literal["acks", "headers", "replay"]
+
+_REQUIRE: dict[str, int] = {
+    "acks": lib.MM_OPT_REQUIRE_ACKS,
+    "headers": lib.MM_OPT_REQUIRE_HEADERS,
+    "replay": lib.MM_OPT_REQUIRE_REPLAY,
+}
+SHARING = tuple(
+    role for role in range(1, lib.MM_ROLE_COUNT) if lib.mm_role_facts(role) & lib.MM_ROLE_SHARES
+)
 """Roles that give each message to one of their peers: no room means no room at any."""
-_U32_MAX = 2**32 - 1
-_U64_MAX = 2**63 - 1
+U32_MAX = 2**32 - 1
+U64_MAX = 2**63 - 1
 _PEER_MAX = 2**64 - 1
 _COUNTS: dict[str, tuple[int, int]] = {
-    "send_queue_messages": (1, _U32_MAX),
-    "recv_queue_messages": (1, _U32_MAX),
-    "send_queue_bytes": (1, _U64_MAX),
-    "recv_queue_bytes": (1, _U64_MAX),
-    "message_size_max": (0, _U64_MAX),
-    "frames_max": (1, _U32_MAX),
+    "send_queue_messages": (1, U32_MAX),
+    "recv_queue_messages": (1, U32_MAX),
+    "send_queue_bytes": (1, U64_MAX),
+    "recv_queue_bytes": (1, U64_MAX),
+    "message_size_max": (0, U64_MAX),
+    "frames_max": (1, U32_MAX),
     "topic_size_max": (0, 2**31),
-    "subscriptions_max": (0, _U32_MAX),
-    "half_open_max": (1, _U32_MAX),
-    "connections_max": (1, _U32_MAX),
+    "subscriptions_max": (0, U32_MAX),
+    "half_open_max": (1, U32_MAX),
+    "connections_max": (1, U32_MAX),
 }
 _SECONDS: dict[str, tuple[str, int]] = {
     "handshake_timeout": ("handshake_timeout_ms", 1),
@@ -59,6 +68,10 @@ OPTION_TEXTS: dict[str, str] = {
     "overflow": 'What a full queue does: "block", "error", "drop_newest" or "drop_oldest".',
     "no_peer": 'What a send does when no peer is there: "block", "error" or "drop"; None is as '
     "overflow. Of Push, Dealer, Pair and (but for dropping) Req.",
+    "require": 'What peers must be able to do, or they are refused: "headers", to take what goes '
+    'with a message (key, headers, times); "acks", of a Push with delivery="at_least_once"; or a '
+    'tuple of both; "replay", of a Sub with replay=, to publish from a spool. None is nothing: '
+    "who cannot gets messages without, or gives only what comes.",
     "insecure": "Allow binding outside loopback although nothing protects the connections.",
     "send_queue_messages": "Messages queued for a peer.",
     "send_queue_bytes": "Bytes queued for a peer.",
@@ -83,23 +96,19 @@ OPTION_TEXTS: dict[str, str] = {
     "on_event": "Called with each Event, on a thread of its own; of asyncio sockets, on the loop.",
 }
 """What each option means, for help(): the one place where that is said in words."""
-_RECEIVING = {lib.MM_PULL, lib.MM_SUB}
-"""Roles that send no message."""
-_SENDING = {lib.MM_PUSH, lib.MM_PUB}
-"""Roles that receive none."""
-_NOT_OF: dict[str, set[int]] = {
-    "overflow": _RECEIVING,
-    "send_queue_messages": _RECEIVING,
-    "send_queue_bytes": _RECEIVING,
-    "recv_queue_messages": _SENDING,
-    "recv_queue_bytes": _SENDING,
-    "spin": _SENDING,
+_ABOUT: dict[str, int] = {
+    "overflow": lib.MM_ROLE_SENDS,
+    "no_peer": lib.MM_ROLE_SHARES,
+    "require": lib.MM_ROLE_SENDS | lib.MM_ROLE_SUBSCRIBES,
+    "send_queue_messages": lib.MM_ROLE_SENDS,
+    "send_queue_bytes": lib.MM_ROLE_SENDS,
+    "recv_queue_messages": lib.MM_ROLE_RECEIVES,
+    "recv_queue_bytes": lib.MM_ROLE_RECEIVES,
+    "topic_size_max": lib.MM_ROLE_SUBSCRIBES | lib.MM_ROLE_PUBLISHES,
+    "subscriptions_max": lib.MM_ROLE_PUBLISHES,
+    "spin": lib.MM_ROLE_RECEIVES,
 }
-_OF: dict[str, set[int]] = {
-    "no_peer": set(SHARING),
-    "topic_size_max": {lib.MM_PUB, lib.MM_SUB, lib.MM_XPUB, lib.MM_XSUB},
-    "subscriptions_max": {lib.MM_PUB, lib.MM_XPUB},
-}
+"""What a role does, one of it at least, to be concerned; the other options concern every role."""
 SECONDS_MAX = 4_000_000
 """Seconds an option may be: what fits 32 bits of milliseconds."""
 
@@ -134,6 +143,7 @@ class SocketOptions(TypedDict, total=False):
 
     overflow: Overflow
     no_peer: NoPeer | None
+    require: Feature | Iterable[Feature] | None
     insecure: bool
     send_queue_messages: int
     send_queue_bytes: int
@@ -164,7 +174,8 @@ if SocketOptions.__doc__ is not None:
 
 def concerns(name: str, role: int) -> bool:
     """Whether an option is about what a socket of this role does; every role takes it."""
-    return role not in _NOT_OF.get(name, ()) and role in _OF.get(name, {role})
+    about = _ABOUT.get(name)
+    return about is None or lib.mm_role_facts(role) & about != 0
 
 
 def default_of(opts: Any, name: str) -> object:
@@ -173,7 +184,7 @@ def default_of(opts: Any, name: str) -> object:
         return next(word for word, code in _OVERFLOW.items() if code == opts.overflow)
     if name == "insecure":
         return bool(opts.flags & lib.MM_OPT_INSECURE)
-    if name in ("security", "on_event", "no_peer"):
+    if name in ("security", "on_event", "no_peer", "require"):
         return None
     if name == "spin":
         return "auto" if opts.spin_us == lib.MM_SPIN_AUTO else opts.spin_us / 1_000_000
@@ -184,8 +195,8 @@ def default_of(opts: Any, name: str) -> object:
 
 def check_count(name: str, count: int, low: int = 0) -> None:
     """Refuse what is no number of things."""
-    if isinstance(count, bool) or not isinstance(count, int) or not low <= count <= _U32_MAX:
-        raise UsageError(f"{name} is {count!r}; it is a whole number from {low} to {_U32_MAX}")
+    if isinstance(count, bool) or not isinstance(count, int) or not low <= count <= U32_MAX:
+        raise UsageError(f"{name} is {count!r}; it is a whole number from {low} to {U32_MAX}")
 
 
 def check_flag(name: str, value: object) -> bool:
@@ -243,12 +254,43 @@ def _no_peer(role: int, value: object) -> int:
         raise UsageError(f"no_peer is {value!r}; it is 'block', 'error', 'drop' or None")
     if value is not None and role not in SHARING:
         raise UsageError(
-            f"no_peer is {value!r}, and only Push, Dealer, Pair and Req have a choice there: they "
-            "give each message to one of their peers"
+            f"no_peer is {value!r}, and this role has no choice there: it is for those that give "
+            "each message to one of their peers, as Push does"
         )
-    if value == "drop" and role == lib.MM_REQ:
+    if value == "drop" and lib.mm_role_facts(role) & lib.MM_ROLE_KEEPS:
         raise UsageError("no_peer is 'drop'; a request is not dropped: say 'error' or 'block'")
     return _NO_PEER[str(value) if value is not None else None]
+
+
+def _require_flags(role: int, require: object, asked: int) -> int:
+    """Return the option bits; asked: those of the socket, which some of them need."""
+    known = "'acks', 'headers' or a tuple of both"
+    names: Iterable[object] = () if require is None else (require,)
+    if isinstance(require, Iterable) and not isinstance(require, str):
+        names = require
+    flags = 0
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"require is {require!r}; it is {known}")
+        if name not in _REQUIRE:
+            raise UsageError(f"require has {name!r}, which no peer can do; it is {known}")
+        if name == "acks" and not asked & lib.MM_OPT_AT_LEAST_ONCE:
+            raise UsageError(
+                "require is 'acks', and nothing is acknowledged here: that is for a Push with "
+                'delivery="at_least_once"'
+            )
+        if name == "replay" and not asked & lib.MM_OPT_REPLAY:
+            raise UsageError(
+                "require is 'replay', and no replay is asked for here: that is for a Sub with "
+                "replay="
+            )
+        if name != "replay" and not lib.mm_role_facts(role) & lib.MM_ROLE_SENDS:
+            raise UsageError(
+                f"require is {name!r}, and a socket that only receives sends nobody any: it is for "
+                "the side that sends"
+            )
+        flags |= _REQUIRE[name]
+    return flags
 
 
 def check_identity(identity: bytes) -> bytes:
@@ -289,6 +331,8 @@ def build_options(
             opts.overflow = _OVERFLOW[str(value)]
         elif name == "no_peer":
             opts.no_peer = _no_peer(role, value)
+        elif name == "require":
+            flags |= _require_flags(role, value, flags)
         elif name == "insecure":
             flags |= lib.MM_OPT_INSECURE if check_flag(name, value) else 0
         elif name == "security":

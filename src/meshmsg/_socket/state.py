@@ -45,6 +45,10 @@ class State(Protocol):
     _guard_lock: Any
     _stops: bool
     """Whether it was to stop receiving."""
+    _finished: bool
+    """Whether it sends nothing more."""
+    _spooled: Any
+    """The spool that its messages are in, if they are in one."""
 
     def _loop_of_events(self, option: str) -> Any:
         """The event loop that a function given as this option is called on; None: a thread."""

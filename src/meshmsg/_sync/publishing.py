@@ -19,6 +19,7 @@ from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
 from meshmsg._sync.sending import send_body, send_packed, sent_at_once
 from meshmsg._sync.socket import Socket
+from meshmsg._sync.spooled import put_published
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,7 +54,9 @@ def send(
         UsageError: An option is out of its range.
         ClosedError: The socket was closed.
     """
-    if options or is_topic(topic):
+    if self._spooled is not None:
+        put_published(self._spooled, [data], topic, timeout, options)
+    elif options or is_topic(topic):
         packed = pack_frames([data], topic) if is_topic(topic) else pack_frames([data])
         send_packed(self, packed, timeout, options)
     else:
@@ -84,7 +87,9 @@ def send_frames(
         UsageError: There is no frame.
     """
     plain = None if topic == "" else topic
-    if options or not sent_at_once(self, frames, timeout, topic=plain):
+    if self._spooled is not None:
+        put_published(self._spooled, frames, topic, timeout, options)
+    elif options or not sent_at_once(self, frames, timeout, topic=plain):
         send_packed(self, pack_frames(frames, topic), timeout, options)
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from meshmsg._binding.core import EAGAIN, EINTR, native, to_ms
-from meshmsg._binding.errors import ClosedError
+from meshmsg._binding.errors import ClosedError, EndOfStreamError
 from meshmsg._binding.message import Message
 from meshmsg._roles.batches import check_by_hand
 from meshmsg._socket.inbox import MessageT
@@ -119,6 +119,7 @@ def recv(self: Socket[MessageT], *, timeout: float | None = None) -> MessageT:
     Raises:
         TimedOutError: Nothing arrived in time; the socket is unchanged.
         WouldBlockError: Nothing is there (timeout=0).
+        EndOfStreamError: There is nothing, and all who send have finished (`Push.finish`).
         ClosedError: The socket was closed, here, while waiting.
     """
     if self._prefetched:
@@ -204,7 +205,8 @@ def recv_frames(self: _Receives, *, timeout: float | None = None) -> list[bytes]
 
 @verb
 def iterate(self: Socket[MessageT]) -> Iterator[MessageT]:
-    """Iterate over messages as they come, for ever; ends when the socket is closed.
+    """Iterate over messages as they come; ends when the socket is closed, or when everybody who
+    sends to it has sent the last one (`Push.finish`).
 
     Messages are taken from the core in batches; leaving the loop loses none of them.
     """
@@ -217,5 +219,5 @@ def _refill(self: Socket[MessageT]) -> MessageT:
     """Receive the next one for an iteration, and what is there behind it."""
     try:
         return _receive_in_turn(self, 1, None, BATCH_MESSAGES)[0]
-    except ClosedError:
+    except (ClosedError, EndOfStreamError):
         raise StopIteration from None

@@ -29,7 +29,7 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError, PeerError, RefusedError, TimedOutError, TooLargeError
 from meshmsg._binding.message import Message, classes_of_peers
-from meshmsg._binding.note import MessageOptions, with_note
+from meshmsg._binding.note import MessageOptions, has_expired, note_in, room_within, with_note
 from meshmsg._roles.attempts import NO_RETRY, Attempts, lost
 from meshmsg._roles.questions import ReqForm, refused
 from meshmsg._socket.clock import LEAST_S, now_of
@@ -63,6 +63,8 @@ class Req(ReqForm, Socket[Message]):
                 to the next peer. Only for questions that may be asked twice.
             deadline: Seconds all attempts may take together; None sets no bound. The last attempt
                 has what is left of it.
+                It stays here, as `timeout` does. For the server to know it (`message.expires`), say
+                `ttl` as well: `request(question, deadline=5, ttl=5)`.
             options: What goes with the question: `key`, `headers`, `ttl`, `timestamp`
                 (`MessageOptions`); each attempt has the same.
 
@@ -131,11 +133,14 @@ class Req(ReqForm, Socket[Message]):
         self, question: Question, timeout: float | None, retries: int, deadline: float | None
     ) -> Message:
         attempts = Attempts(timeout, retries, deadline, now_of(self))
+        note = note_in(question)
         while True:
             number = [0]
             try:
                 return self._ask(question, attempts.begin(now_of(self)), number)
             except (TimedOutError, PeerError) as error:
+                if has_expired(self._handle, note):
+                    attempts.last()
                 attempts.next(self, error, number[0] != 0, now_of(self))
 
     def _ask(self, question: Question, timeout: float | None, number: list[int]) -> Message:
@@ -175,13 +180,16 @@ class Req(ReqForm, Socket[Message]):
         """Send a request, waiting for room; number[0] gets its id. The milliseconds that are left
         for the answer."""
         began = now_of(self)
+        within, what = room_within(
+            self._handle, note_in(question), timeout, "no room for a request"
+        )
         try:
             self._blocking(
                 lambda ms, slice_ms: int(
                     native.request(self._handle, question, ms, slice_ms, number)
                 ),
-                timeout,
-                "no room for a request",
+                within,
+                what,
             )
         except MeshError as error:
             if error.code == lib.MM_EMSGSIZE:

@@ -20,6 +20,9 @@ from meshmsg._sync.publishing import send as publish
 from meshmsg._sync.publishing import send_frames as publish_frames
 from meshmsg._sync.publishing import wait_for_subscribed, wait_for_subscribers
 from meshmsg._sync.receipts import send as send_with_receipt
+from meshmsg._sync.receipts import send_batch as send_batch_with_receipts
+from meshmsg._sync.receipts import send_frames as send_frames_with_receipt
+from meshmsg._sync.receipts import send_many as send_many_with_receipts
 from meshmsg._sync.receiving import iterate, recv, recv_frames, recv_many
 from meshmsg._sync.sending import (
     drain,
@@ -29,6 +32,7 @@ from meshmsg._sync.sending import (
     send_many,
     send_packed,
     sent_at_once,
+    wait_for_finished,
 )
 from meshmsg._sync.socket import Socket
 
@@ -38,10 +42,11 @@ if TYPE_CHECKING:
 
 class Push(forms.PushForm, Socket[Message]):
     send = send_with_receipt
-    send_many = send_many
-    send_frames = send_frames
-    send_batch = send_batch
+    send_many = send_many_with_receipts
+    send_frames = send_frames_with_receipt
+    send_batch = send_batch_with_receipts
     drain = drain
+    wait_for_finished = wait_for_finished
 
 
 class Pull(forms.PullForm, Socket[Message]):

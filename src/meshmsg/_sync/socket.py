@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from meshmsg._binding.core import EINTR, lib, on_main_thread, to_ms
 from meshmsg._binding.data import buffer_of, pack_frames, size_of
 from meshmsg._binding.errors import MeshError
+from meshmsg._binding.note import NO_ROOM
 from meshmsg._events.outlet import check_watch
 from meshmsg._hints.wrong_role import not_awaited
 from meshmsg._socket.causes import What, too_few
@@ -76,7 +77,11 @@ class Socket(Inbox[MessageT]):
         self._send_packed(pack_frames(frames), note, timeout)
 
     def _send_packed(
-        self, packed: tuple[bytes, Any, int], note: bytes, timeout: float | None
+        self,
+        packed: tuple[bytes, Any, int],
+        note: bytes,
+        timeout: float | None,
+        what: str = NO_ROOM,
     ) -> None:
         """Send frames that were packed, and the octets of what goes with them."""
         body, _, count = packed
@@ -87,7 +92,7 @@ class Socket(Inbox[MessageT]):
                     self._handle, 0, *packed, *octets, ms, slice_ms
                 ),
                 timeout,
-                "no room for a message",
+                what,
             )
         except MeshError as error:
             if error.code == lib.MM_EMSGSIZE:

@@ -20,7 +20,7 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.message import WHOLE, Message
-from meshmsg._binding.note import MessageOptions, with_note
+from meshmsg._binding.note import MessageOptions, note_in, room_within, with_note
 from meshmsg._roles.questions import SurveyorForm
 from meshmsg._roles.surveys import OVER, Outcome, check_survey, count_late
 from meshmsg._sync.sending import drain, sending
@@ -218,13 +218,18 @@ class Surveyor(SurveyorForm, Socket[Message]):
         begun, ms = survey._begun, to_ms(deadline)
         if native.survey(self._handle, question, wanted, ms, 0, 0, begun) != 0:
             size, count = extent_of(question)
+            within, what = room_within(self._handle, note_in(question), deadline)
+            behind_ms = ms - to_ms(within)  # of the deadline, as the question expires first
             sending(
                 self,
-                lambda ms, slice_ms: int(
-                    native.survey(self._handle, question, wanted, ms, ms, slice_ms, begun)
+                lambda left, slice_ms: int(
+                    native.survey(
+                        self._handle, question, wanted, left + behind_ms, left, slice_ms, begun
+                    )
                 ),
-                deadline,
+                within,
                 size,
                 count,
+                what,
             )
         return survey

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from meshmsg._hints.absent_names import module_hint as _module_hint
 from meshmsg._hints.words import ASYNCIO_HINTS as _HINTS
 from meshmsg.aio._receipts import Receipt as Receipt
+from meshmsg.aio._receipts import Receipts as Receipts
 from meshmsg.aio._request import Req as Req
 from meshmsg.aio._roles import Bus as Bus
 from meshmsg.aio._roles import Dealer as Dealer
@@ -21,6 +22,10 @@ from meshmsg.aio._roles import Router as Router
 from meshmsg.aio._roles import Sub as Sub
 from meshmsg.aio._roles import XPub as XPub
 from meshmsg.aio._roles import XSub as XSub
+from meshmsg.aio._spool.cursor import SpoolCursor as SpoolCursor
+from meshmsg.aio._spool.cursor import SpoolLease as SpoolLease
+from meshmsg.aio._spool.reader import SpoolReader as SpoolReader
+from meshmsg.aio._spool.spool import Spool as Spool
 from meshmsg.aio._survey import Survey as Survey
 from meshmsg.aio._survey import Surveyor as Surveyor
 
@@ -38,10 +43,15 @@ __all__ = [
     "Pull",
     "Push",
     "Receipt",
+    "Receipts",
     "Rep",
     "Req",
     "Respondent",
     "Router",
+    "Spool",
+    "SpoolCursor",
+    "SpoolLease",
+    "SpoolReader",
     "Sub",
     "Survey",
     "Surveyor",

@@ -19,6 +19,7 @@ from meshmsg._socket.signature import verb
 from meshmsg.aio._loop import PEERS
 from meshmsg.aio._sending import send_on, send_packed, sent_at_once
 from meshmsg.aio._socket import Socket
+from meshmsg.aio._spooled import put_published
 from meshmsg.aio._turns import FAST_CALLS_MAX, is_due
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ async def send(
         TimedOutError, WouldBlockError, TooLargeError, UsageError, ClosedError: As
             `meshmsg.Pub.send`.
     """
+    if self._spooled is not None:
+        await put_published(self._spooled, [data], topic, timeout, options)
+        return
     if options:
         packed = pack_frames([data], topic) if is_topic(topic) else pack_frames([data])
         await send_packed(self, packed, timeout, options)
@@ -61,6 +65,9 @@ async def publish_on(
     self: Socket[Any], data: Data, timeout: float | None, topic: str | bytes
 ) -> None:
     """Publish what is not published natively, as `send_on`."""
+    if self._spooled is not None:
+        await put_published(self._spooled, [data], topic, timeout, {})
+        return
     if is_topic(topic):
         to_ms(timeout)  # refuses what is no time
         is_due(FAST_CALLS_MAX)  # others have their turn once the frames are copied
@@ -94,6 +101,9 @@ async def send_frames(
         UsageError: There is no frame.
     """
     plain = None if topic == "" else topic
+    if self._spooled is not None:
+        await put_published(self._spooled, frames, topic, timeout, options)
+        return
     if options or not await sent_at_once(self, frames, timeout, topic=plain):
         await send_packed(self, pack_frames(frames, topic), timeout, options)
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from meshmsg._binding.core import EAGAIN, RETURNS_AT_ONCE, native, receives_natively, to_ms
-from meshmsg._binding.errors import ClosedError, MeshError
+from meshmsg._binding.errors import ClosedError, EndOfStreamError, MeshError
 from meshmsg._binding.message import Message
 from meshmsg._roles.batches import check_by_hand
 from meshmsg._socket.inbox import MessageT
@@ -140,6 +140,7 @@ async def recv(self: Socket[MessageT], *, timeout: float | None = None) -> Messa
     Raises:
         TimedOutError: Nothing arrived in time; the socket is unchanged.
         WouldBlockError: Nothing is there (timeout=0).
+        EndOfStreamError: There is nothing, and all who send have finished (`Push.finish`).
         ClosedError: The socket was closed, here, while waiting.
     """
     message: MessageT | None = self._ready.quick()
@@ -203,7 +204,9 @@ async def recv_frames(self: _Receives, *, timeout: float | None = None) -> list[
 
 @verb
 def iterate(self: SelfT) -> SelfT:
-    """Iterate over messages as they come; ends when the socket is closed."""
+    """Iterate over messages as they come; ends when the socket is closed, or when everybody who
+    sends to it has sent the last one (`Push.finish`).
+    """
     socket: Any = self
     if RETURNS_AT_ONCE and type(socket).__anext__ is step:  # of no class that has its own step
         messages: SelfT = native.aiter(socket, socket._ready)
@@ -222,5 +225,5 @@ async def next_on(self: Socket[MessageT]) -> MessageT:
     """Wait for the next message, for `async for`."""
     try:
         return await recv_on(self, None)
-    except ClosedError:
+    except (ClosedError, EndOfStreamError):
         raise StopAsyncIteration from None

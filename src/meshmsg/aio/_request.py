@@ -20,7 +20,7 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import PeerError, TimedOutError
 from meshmsg._binding.message import Message, classes_of_peers
-from meshmsg._binding.note import MessageOptions, with_note
+from meshmsg._binding.note import MessageOptions, has_expired, note_in, room_within, with_note
 from meshmsg._roles.attempts import NO_RETRY, Attempts, lost
 from meshmsg._roles.questions import ReqForm, refused
 from meshmsg.aio._loop import READABLE, Due, Waiter
@@ -59,6 +59,7 @@ class Req(ReqForm, Socket[Message]):
             timeout: Seconds an attempt may take, sending included; None waits for ever.
             retries: How often to ask again after a time-out or when the peer went away.
             deadline: Seconds all attempts may take together; None sets no bound.
+                It stays here; `ttl` tells the server, too (`message.expires`).
             options: What goes with the question: `key`, `headers`, `ttl`, `timestamp`
                 (`MessageOptions`); each attempt has the same.
 
@@ -127,11 +128,14 @@ class Req(ReqForm, Socket[Message]):
     ) -> Message:
         clock = asyncio.get_running_loop().time
         attempts = Attempts(timeout, retries, deadline, clock())
+        note = note_in(question)
         while True:
             number = [0]
             try:
                 return await self._ask(question, attempts.begin(clock()), number)
             except (TimedOutError, PeerError) as error:
+                if has_expired(self._handle, note):
+                    attempts.last()
                 attempts.next(self, error, number[0] != 0, clock())
 
     async def _ask(self, question: Question, timeout: float | None, number: list[int]) -> Message:
@@ -181,14 +185,10 @@ class Req(ReqForm, Socket[Message]):
             return min(asked, 0)
 
         size, count = extent_of(question)
-        await sending(
-            self,
-            attempt,
-            timeout,
-            size,
-            count,
-            "no room for a request",
+        within, what = room_within(
+            self._handle, note_in(question), timeout, "no room for a request"
         )
+        await sending(self, attempt, within, size, count, what)
         return asked
 
     def _too_late(self, request: int, timeout: float | None) -> None:

@@ -18,10 +18,14 @@ from meshmsg._binding.message import Message, Request
 from meshmsg._binding.note import MessageOptions
 from meshmsg._roles import forms, questions, topics
 from meshmsg.aio._batches import recv_batch
+from meshmsg.aio._finishing import wait_for_finished
 from meshmsg.aio._publishing import publish_on, wait_for_subscribed, wait_for_subscribers
 from meshmsg.aio._publishing import send as publish
 from meshmsg.aio._publishing import send_frames as publish_frames
 from meshmsg.aio._receipts import send as send_with_receipt
+from meshmsg.aio._receipts import send_batch as send_batch_with_receipts
+from meshmsg.aio._receipts import send_frames as send_frames_with_receipt
+from meshmsg.aio._receipts import send_many as send_many_with_receipts
 from meshmsg.aio._receiving import iterate, next_on, recv, recv_frames, recv_many, recv_on, step
 from meshmsg.aio._sending import (
     drain,
@@ -43,10 +47,11 @@ native.async_rests({"send": send_on, "publish": publish_on, "recv": recv_on, "ne
 
 class Push(forms.PushForm, Socket[Message]):
     send = send_with_receipt
-    send_many = send_many
-    send_frames = send_frames
-    send_batch = send_batch
+    send_many = send_many_with_receipts
+    send_frames = send_frames_with_receipt
+    send_batch = send_batch_with_receipts
     drain = drain
+    wait_for_finished = wait_for_finished
 
 
 class Pull(forms.PullForm, Socket[Message]):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from meshmsg._binding.core import EAGAIN, lib, native, to_ms
 from meshmsg._binding.data import buffer_of, pack_frames, size_of
 from meshmsg._binding.errors import MeshError, UsageError
+from meshmsg._binding.note import NO_ROOM
 from meshmsg._events.outlet import check_watch
 from meshmsg._hints.wrong_role import has, no_iteration
 from meshmsg._socket.causes import What, too_few
@@ -78,7 +79,11 @@ class Socket(Inbox[MessageT]):
         await self._send_packed(pack_frames(frames), note, timeout)
 
     async def _send_packed(
-        self, packed: tuple[bytes, Any, int], note: bytes, timeout: float | None
+        self,
+        packed: tuple[bytes, Any, int],
+        note: bytes,
+        timeout: float | None,
+        what: str = NO_ROOM,
     ) -> None:
         """Send frames that were packed, and the octets of what goes with them."""
         body, _, count = packed
@@ -87,11 +92,11 @@ class Socket(Inbox[MessageT]):
         def attempt() -> int:
             rc = int(lib.mm_send_packed(self._handle, 0, *packed, *octets, 0, 0))
             if rc == EAGAIN and lib.mm_send_waits(self._handle) == 0:
-                raise self._error(rc, "no room for a message", 0)
+                raise self._error(rc, what, 0)
             return rc
 
         try:
-            await self._until(attempt, WRITABLE, timeout, "no room for a message")
+            await self._until(attempt, WRITABLE, timeout, what)
         except MeshError as error:
             if error.code == lib.MM_EMSGSIZE:
                 raise self._too_large(size_of(body), count) from None

@@ -24,7 +24,7 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.message import WHOLE, Message
-from meshmsg._binding.note import MessageOptions, with_note
+from meshmsg._binding.note import MessageOptions, note_in, room_within, with_note
 from meshmsg._roles.questions import SurveyorForm
 from meshmsg._roles.surveys import OVER, Outcome, check_survey, count_late
 from meshmsg._socket.clock import LEAST_S, now_of
@@ -62,11 +62,12 @@ class Survey(Outcome):
         size: int,
         count: int,
         deadline: float,
+        note: bytes,
     ) -> None:
         super().__init__(surveyor, deadline)
         self._ask = ask
         """Sends the question, for so many milliseconds, and notes what began; returns a code."""
-        self._size, self._count = size, count
+        self._size, self._count, self._note = size, count, note
         self._beginning = asyncio.Lock()
         self._waiters: list[asyncio.Future[None]] = []
         self._ready = native.ready(WHOLE)
@@ -257,7 +258,7 @@ class Surveyor(SurveyorForm, Socket[Message]):
         def ask(ms: int, begun: list[Any]) -> int:
             return int(native.survey(handle, question, wanted, ms, 0, 0, begun))
 
-        return self._ask_now(Survey(self, ask, *extent_of(question), deadline))
+        return self._ask_now(Survey(self, ask, *extent_of(question), deadline, note_in(question)))
 
     def _ask_now(self, survey: Survey) -> Survey:
         """Send the question of a survey, unless it has to wait for room."""
@@ -279,14 +280,14 @@ class Surveyor(SurveyorForm, Socket[Message]):
         survey._waits = False
         if survey._begun[0] == 0:
             left = max(survey._ends - now_of(self), LEAST_S)
+            within, what = room_within(self._handle, survey._note, left)
             try:
-                await sending(self, survey._try, left, survey._size, survey._count)
+                await sending(self, survey._try, within, survey._size, survey._count, what)
             except MeshError as error:
                 if error.code == lib.MM_ETIMEDOUT:
                     survey._over = True
-                    raise self._error(
-                        error.code, "no room for a message", survey._deadline
-                    ) from None
+                    told = survey._deadline if within == left else within
+                    raise self._error(error.code, what, told) from None
                 raise
         if survey._over:  # closed while it waited for room
             lib.mm_request_cancel(self._handle, survey._begun[0])

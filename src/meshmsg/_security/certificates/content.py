@@ -21,7 +21,7 @@ _KINDS = {
 }
 """By part: what has to be in it."""
 _PLACES = {CERTIFICATE: "cert= or ca=", PRIVATE: "key=", _KINDS["crl"]: "crl="}
-_LABEL = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----")
+_LABEL = rb"-----BEGIN ([A-Z0-9 ]{1,40})-----"
 _DER = 0x30
 """The first octet of what is no PEM, but what PEM is made of."""
 _ENCRYPTED = (b"-----BEGIN ENCRYPTED PRIVATE KEY-----", b"Proc-Type: 4,ENCRYPTED")
@@ -34,7 +34,7 @@ def wrong_content(part: str, pem: bytes, path: str) -> str:
     """
     where = f"{ARGUMENTS[part]}={path}" if path else f"{ARGUMENTS[part]}=, PEM as bytes,"
     wanted = _KINDS[part]
-    kinds = dict.fromkeys(_kind_of(label.decode()) for label in _LABEL.findall(pem))
+    kinds = dict.fromkeys(_kind_of(label.decode()) for label in re.findall(_LABEL, pem))
     if wanted not in kinds:
         return f"{where} has {_instead(wanted, list(kinds), pem, path)}"
     if wanted is PRIVATE and any(mark in pem for mark in _ENCRYPTED):

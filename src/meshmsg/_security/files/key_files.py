@@ -9,28 +9,30 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.files.believed import not_believed
 from meshmsg._security.files.safe import PUBLIC_MODE, SECRET_MODE, read_file, unsafe, write_new
 from meshmsg._security.keys import KeyPair, SecretKey, new_pair, public_of, wrong_key
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 _PUBLIC_SAYS = "CURVE public key: for everybody; make sure that it comes from who it says."
 _SECRET_SAYS = "CURVE secret key: nobody else may have this file, nor read it."
-_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_NAME = r"[A-Za-z0-9._-]+"
 _KEYS = ("public-key", "secret-key")
-_LINE = re.compile(r"""^\s*([^#=\s][^=]*?)\s*=\s*(?:"([^"]*)"|'([^']*)'|(.*?))\s*$""")
+_LINE = r"""^\s*([^#=\s][^=]*?)\s*=\s*(?:"([^"]*)"|'([^']*)'|(.*?))\s*$"""
 
 
-@dataclass(frozen=True)
 class KeyFile:
     """What a file of keys says; `secret` is None in one for everybody."""
 
-    public: str
-    secret: SecretKey | None
-    metadata: dict[str, str] = field(default_factory=dict)
+    def __init__(self, public: str, secret: SecretKey | None, metadata: dict[str, str]) -> None:
+        self.public = public
+        self.secret = secret
+        self.metadata = metadata
 
 
 def keygen(
@@ -58,13 +60,15 @@ def keygen(
     """
     said = dict(metadata or {})
     for key, value in said.items():
-        if not _NAME.fullmatch(key) or key.startswith(_KEYS):
+        if not re.fullmatch(_NAME, key) or key.startswith(_KEYS):
             raise UsageError(f"metadata {key!r}: a name is made of A-Z a-z 0-9 . _ -, and no key's")
         if not value.isprintable() or '"' in value or value != value.strip():
             raise UsageError(f"metadata {key!r}: printable text, without quotes and spaces around")
     pair = new_pair()
     if name is None:
         return pair
+    from pathlib import Path  # costs more than all of this room
+
     base = os.fspath(name)
     pair.public_file, pair.secret_file = Path(base + ".key"), Path(base + ".key_secret")
     for path in (pair.secret_file, pair.public_file):
@@ -136,7 +140,7 @@ def _parse(lines: list[str]) -> KeyFile | str:
     metadata: dict[str, str] = {}
     section = ""
     for number, line in enumerate(lines, 1):
-        entry = _LINE.match(line)
+        entry = re.match(_LINE, line)
         if entry is None:
             section = section if line.strip() == "" or line.startswith("#") else line.strip()
             continue

@@ -12,7 +12,10 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FILE_MAX = 64 * 1024
 """Octets of a file of keys or secrets."""
@@ -28,6 +31,8 @@ def replace_file(path: Path, content: bytes) -> None:
     Raises:
         OSError: It could not be written; the file is as it was.
     """
+    from pathlib import Path  # costs more than all of this room
+
     place = Path(os.path.realpath(path))
     state = place.stat()
     beside = place.with_name(f".{place.name}.{os.urandom(8).hex()}")

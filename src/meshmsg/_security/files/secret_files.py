@@ -8,10 +8,13 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._security.files.safe import SECRET_MODE, read_file, unsafe, write_new
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SECRET_SIZE = 32
 """Octets of a secret."""
@@ -31,6 +34,8 @@ def write_secret(path: str | os.PathLike[str]) -> Path:
         FileExistsError: It is there already.
         OSError: It could not be written.
     """
+    from pathlib import Path  # costs more than all of this room
+
     file = Path(path)
     if os.path.lexists(file):
         raise FileExistsError(f"{file} is there already: remove it, or take another name")

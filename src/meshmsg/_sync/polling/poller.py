@@ -1,7 +1,7 @@
 """Poller: one thread waits for several sockets, and other descriptors, at once.
 
-Not here: the sockets (poller_sockets.py), descriptors (poller_descriptors.py), and what is told of
-both (poller_ready.py). Law: what it tells of was so at that moment, and is told of again as long
+Not here: the sockets (sockets.py), descriptors (descriptors.py), and what is told of
+both (ready.py). Law: what it tells of was so at that moment, and is told of again as long
 as it is.
 """
 
@@ -27,9 +27,9 @@ from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._hints.absent_names import ElsewherePoller
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.clock import LEAST_S
-from meshmsg._sync.poller_descriptors import Descriptors, HasFileno, descriptor_of
-from meshmsg._sync.poller_ready import READABLE, WRITABLE, Ready, told_from, told_of
-from meshmsg._sync.poller_sockets import Sockets, unsure, wishes
+from meshmsg._sync.polling.descriptors import Descriptors, HasFileno, descriptor_of
+from meshmsg._sync.polling.ready import READABLE, WRITABLE, Ready, told_from, told_of
+from meshmsg._sync.polling.sockets import Sockets, unsure, wishes
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,6 +1,6 @@
 """How a Poller waits for plain descriptors beside sockets.
 
-Not here: the sockets (poller_sockets.py). Law: a descriptor is told of as long as it is ready;
+Not here: the sockets (sockets.py). Law: a descriptor is told of as long as it is ready;
 whoever waits is woken by what is added, changed or closed meanwhile, as epoll is. A forked child
 shares the epoll with its parent, and changes nothing of it.
 """
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from meshmsg._binding.core import error_for, lib, text_of
 from meshmsg._binding.errors import MeshError, UsageError
-from meshmsg._sync.poller_ready import READABLE, WRITABLE
+from meshmsg._sync.polling.ready import READABLE, WRITABLE
 
 _EPOLL_OF = {READABLE: select.EPOLLIN, WRITABLE: select.EPOLLOUT}
 _EITHER = select.EPOLLERR | select.EPOLLHUP

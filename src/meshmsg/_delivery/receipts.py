@@ -1,28 +1,30 @@
 """What became of a message, for who sent it with `confirm=True`.
 
-Not here: waiting (_sync/receipts.py, aio/_receipts.py), when it is known (csrc/queue/receipts.h).
+Not here: those of a run of messages (_delivery/run_receipts.py), waiting (_sync/receipts.py,
+aio/_receipts.py), when it is known (csrc/queue/receipts.h).
 Law: an outcome is kept here before the core forgets it, so any thread may ask, as often as it
 likes.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, Protocol
 
-from meshmsg._binding.core import EAGAIN, lib
+from meshmsg._binding.core import EAGAIN, lib, native, to_ms
 from meshmsg._binding.errors import UndeliveredError, UsageError
 from meshmsg._socket.base import SocketBase
 
 Outcome = Literal["acked", "unknown", "expired", "attempts", "dropped"]
 
-_OUTCOMES: dict[int, Outcome] = {
+OUTCOMES: dict[int, Outcome] = {
     lib.MM_RECEIPT_ACKED: "acked",
     lib.MM_RECEIPT_UNKNOWN: "unknown",
     lib.MM_RECEIPT_EXPIRED: "expired",
     lib.MM_RECEIPT_ATTEMPTS: "attempts",
     lib.MM_RECEIPT_DROPPED: "dropped",
 }
-_WORDS: dict[Outcome, str] = {
+WORDS: dict[Outcome, str] = {
     "unknown": "it was written to a peer that cannot acknowledge",
     "expired": "its time was over before it could be sent (ttl)",
     "attempts": "it was handed out as often as it may be (max_attempts)",
@@ -30,14 +32,32 @@ _WORDS: dict[Outcome, str] = {
 }
 
 
+class _Run(Protocol):
+    """Receipts that one is of."""
+
+    def _ask_one(self, at: int, number: int, ms: int, slice_ms: int) -> int: ...
+    def _known(self, at: int) -> Outcome | None: ...
+
+
 class ReceiptForm:
-    """Of one message: made by `send(confirm=True)`."""
+    """Of one message: made by `send(confirm=True)`, or one of those of `send_many`."""
 
     _outcome: Outcome | None = None
 
-    def __init__(self, socket: SocketBase, number: int) -> None:
+    def __init__(
+        self,
+        socket: SocketBase,
+        number: int,
+        run: _Run | None = None,
+        at: int = 0,
+        outcome: Outcome | None = None,
+    ) -> None:
+        self._outcome = outcome
         self._socket = socket
         self._number = number
+        self._run = run
+        """Those it is one of, which keep its outcome, and its place there; None: it is alone."""
+        self._at = at
 
     @property
     def outcome(self) -> Outcome | None:
@@ -59,9 +79,13 @@ class ReceiptForm:
         """Wait for it; what comes out is kept."""
         if self._outcome is not None:
             return 0
+        if self._run is not None:
+            rc = self._run._ask_one(self._at, self._number, ms, slice_ms)
+            self._outcome = self._run._known(self._at)
+            return 0 if self._outcome is not None else min(rc, 0)
         rc = int(lib.mm_receipt_wait(self._socket._handle, self._number, ms, slice_ms))
         if rc > 0:
-            self._outcome = _OUTCOMES[rc]
+            self._outcome = OUTCOMES[rc]
             lib.mm_receipt_forget(self._socket._handle, self._number)
         elif self._outcome is not None:
             return 0  # another thread was told meanwhile
@@ -71,15 +95,34 @@ class ReceiptForm:
         outcome = self._outcome
         if outcome is not None and outcome != "acked":
             raise UndeliveredError(
-                f"the message was not acknowledged: {_WORDS[outcome]}", reason=outcome
+                f"the message was not acknowledged: {WORDS[outcome]}", reason=outcome
             )
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ReceiptForm):
+            return NotImplemented
+        return self._socket is other._socket and self._number == other._number
+
+    def __hash__(self) -> int:
+        return hash((id(self._socket), self._number))
+
     def __del__(self) -> None:
-        if self._outcome is None and hasattr(self, "_number"):
+        if self._outcome is None and getattr(self, "_run", self) is None:
             lib.mm_receipt_forget(self._socket._handle, self._number)
 
     def __repr__(self) -> str:
         return f"<meshmsg.{type(self).__name__} {self._number}: {self._outcome or 'open'}>"
+
+
+def confirmed_at_once(socket: SocketBase, frames: Sequence[object], timeout: float | None) -> int:
+    """Send a message of one frame that is bytes, if there is room now; return its receipt's number.
+
+    0: nothing was sent; it is left to who waits, and says why.
+    """
+    if timeout is not None:
+        to_ms(timeout)  # refuses what is no time
+    plain = len(frames) == 1 and isinstance(frames[0], bytes)
+    return max(int(native.send_confirmed(socket._handle, frames[0])), 0) if plain else 0
 
 
 def check_confirms(flags: int) -> None:

@@ -16,13 +16,16 @@ from inspect import iscoroutinefunction
 from typing import Any, Literal, Protocol
 
 from meshmsg._binding.core import Slot, address_of, borrow, error_for, give_back, lib, native
-from meshmsg._binding.errors import TimedOutError, UsageError, WouldBlockError
+from meshmsg._binding.data import pack_frames
+from meshmsg._binding.errors import SpoolFullError, TimedOutError, UsageError, WouldBlockError
 from meshmsg._binding.message import FullMessage, message_class
 from meshmsg._binding.note import with_headers
 from meshmsg._events.log_records import record_of, records
 from meshmsg._hints.plural import counted, plural
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.engine import Engine
+from meshmsg._spool.feeds import put_frames
+from meshmsg._spool.spool import Spool
 
 DEAD_REASON, DEAD_ATTEMPTS, DEAD_SEQ = "x-dead-reason", "x-dead-attempts", "x-dead-seq"
 """Headers of a dead letter that was sent on: why, after how many attempts, and its `seq`."""
@@ -33,7 +36,8 @@ class DeadLetter(FullMessage):
 
     Attributes:
         reason: "attempts": it was handed out `max_attempts` times, and each time its receiver was
-            lost or gave it back. "expired": its `ttl` was over first.
+            lost, gave it back or had it for longer than `ack_timeout`. "expired": its `ttl` was
+            over while it waited to be handed out.
     """
 
     @property
@@ -46,6 +50,12 @@ class DeadLetter(FullMessage):
     def attempt(self) -> int:
         """How often it was handed to somebody who did not acknowledge it."""
         return self._lease[4] - 1 if self.seq is not None and self._lease is not None else 0
+
+    def _is_out(self, handle: int) -> None:
+        """Somebody has it: where a spool kept its message, it is done."""
+        lease = self._lease
+        if lease is not None and lease[3]:
+            lib.mm_dead_done(handle, lease[3], lease[1])
 
     @property
     def seq(self) -> tuple[int, int] | None:
@@ -64,8 +74,8 @@ class Sends(Protocol):
         """Send one message."""
 
 
-DeadLetters = Literal["keep"] | Callable[[DeadLetter], object] | Sends
-"""Where they go: kept for `dead_letters()`, a function, or a socket."""
+DeadLetters = Literal["keep"] | Callable[[DeadLetter], object] | Sends | Spool
+"""Where they go: kept for `dead_letters()`, a function, a socket, or a spool."""
 
 
 def _next_dead(handle: int, *, closed_raises: bool = False) -> list[DeadLetter]:
@@ -91,6 +101,8 @@ def take_dead_letters(handle: int, most: int | None) -> list[DeadLetter]:
         letters = _next_dead(handle, closed_raises=True)
         if not letters:
             break
+        for letter in letters:
+            letter._is_out(handle)
         found += letters
     return found
 
@@ -113,7 +125,9 @@ def dead_letter_flags(dead_letter: object) -> int:
     """Return the option bits of a Push; refuses what dead letters cannot go to."""
     if dead_letter is None:
         return 0
-    if isinstance(dead_letter, SocketBase):
+    if isinstance(dead_letter, Spool):
+        dead_letter.info()  # refuses one that is closed
+    elif isinstance(dead_letter, SocketBase):
         _check_socket(dead_letter)
     elif not isinstance(dead_letter, str) or dead_letter != "keep":
         _check_function(dead_letter)
@@ -162,7 +176,7 @@ class Undertaker:
     stay in the core, within its limits. Who finds another thread giving them leaves it to that.
     """
 
-    def __init__(self, name: str, place: Callable[[DeadLetter], object] | Sends) -> None:
+    def __init__(self, name: str, place: Callable[[DeadLetter], object] | Sends | Spool) -> None:
         self._name = name
         self._place: Any = place
         self._left: deque[DeadLetter] = deque()
@@ -220,7 +234,9 @@ class Undertaker:
                 letter = self._left.popleft()
             except IndexError:
                 return False
-            if not self._given(letter, catches):
+            if self._given(letter, catches):
+                letter._is_out(handle)
+            else:
                 self._left.appendleft(letter)
                 if not self._closed:
                     return True
@@ -232,21 +248,39 @@ class Undertaker:
         try:
             if isinstance(place, SocketBase):
                 return sent_on(place, letter)
+            if isinstance(place, Spool):
+                return put_aside(place, letter)
             place(letter)
         except BaseException as error:
             if not catches and isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise  # of a signal, perhaps: it is for the program
             words = f"dead_letter= of a {self._name} raised an error, for {letter[:80]!r}"
             records.put(record_of(logging.ERROR, words, error=sys.exc_info()))
+            return not isinstance(place, Spool)  # nobody has it, if that failed
         return True
+
+
+def _history(letter: DeadLetter) -> dict[str, str]:
+    history = {DEAD_REASON: letter.reason, DEAD_ATTEMPTS: str(letter.attempt)}
+    if letter.seq is not None:
+        history[DEAD_SEQ] = "{}:{}".format(*letter.seq)
+    return history
+
+
+def put_aside(place: Spool, letter: DeadLetter) -> bool:
+    """Put a dead letter into a spool, all frames and what went with them; whether it has room."""
+    note = with_headers(0, letter._meta or b"", _history(letter))
+    frames = pack_frames(list(letter.frames))
+    try:
+        put_frames(place, frames, note, 0.1, doing="keeping a dead letter")
+    except (SpoolFullError, TimedOutError) as error:
+        return bool(vars(error)["sent"])
+    return True
 
 
 def sent_on(place: Any, letter: DeadLetter) -> bool:
     """Send a dead letter to a socket, all frames and what went with them; whether it has room."""
-    history = {DEAD_REASON: letter.reason, DEAD_ATTEMPTS: str(letter.attempt)}
-    if letter.seq is not None:
-        history[DEAD_SEQ] = "{}:{}".format(*letter.seq)
-    note = with_headers(place._handle, letter._meta or b"", history)
+    note = with_headers(place._handle, letter._meta or b"", _history(letter))
     try:
         place._send_noted(list(letter.frames), note, 0)
     except (WouldBlockError, TimedOutError):

@@ -13,7 +13,7 @@ from meshmsg._binding.core import SLICE_MS, ffi, lib, raise_for
 from meshmsg._binding.errors import UsageError
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.engine import Engine
-from meshmsg._sync.poller_ready import READABLE, WRITABLE
+from meshmsg._sync.polling.ready import READABLE, WRITABLE
 
 LOGGED_AT_ONCE = 16
 """Sockets whose connection trouble is looked for by each slice of a wait, in turn."""

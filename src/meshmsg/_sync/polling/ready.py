@@ -1,6 +1,6 @@
 """What a Poller tells: each that is ready, and what for.
 
-Not here: finding that out (poller_sockets.py, poller_descriptors.py). Law: it is a list, and stays
+Not here: finding that out (sockets.py, descriptors.py). Law: it is a list, and stays
 one for who does not ask what for.
 """
 

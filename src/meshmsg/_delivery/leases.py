@@ -31,13 +31,13 @@ class LeasedMessage(FullMessage):
 
     _pull: Any = None  # a weak reference to the socket; in the class of each
 
-    def _settle(self, call: Any) -> bool:
+    def _settle(self, call: Any, *more: int) -> bool:
         pull = self._pull()
         if pull is None:
             raise ClosedError("the socket of this message is gone", code=lib.MM_ECLOSED)
         if self._lease is None:
             return False
-        rc = int(call(pull._handle, self._lease[0], self._lease[1]))
+        rc = int(call(pull._handle, self._lease[0], self._lease[1], *more))
         if rc < 0:
             pull._check(rc, "settling a message")
         return rc > 0
@@ -50,8 +50,14 @@ def leased_form(socket: object) -> Any:
     return native.form(message_class, own, "lease")
 
 
-def delivery_flags(delivery: str) -> int:
-    """Return the option bits of a Push."""
+def delivery_flags(delivery: str | None, *, spooled: bool) -> int:
+    """Return the option bits of a Push; spooled: it has a spool."""
+    if spooled and delivery == "at_most_once":
+        raise UsageError(
+            "delivery is 'at_most_once'; with spool= it is 'at_least_once': what is in the spool "
+            "goes out until it is acknowledged"
+        )
+    delivery = delivery or ("at_least_once" if spooled else "at_most_once")
     if delivery not in ("at_most_once", "at_least_once"):
         raise UsageError(f"delivery is {delivery!r}; it is 'at_most_once' or 'at_least_once'")
     return int(lib.MM_OPT_AT_LEAST_ONCE) if delivery == "at_least_once" else 0
@@ -78,5 +84,5 @@ def check_prefetch(prefetch: int | None) -> int:
         return 0
     most = lib.MM_PREFETCH_MAX
     if isinstance(prefetch, bool) or not isinstance(prefetch, int) or not 1 <= prefetch <= most:
-        raise UsageError(f"prefetch is {prefetch!r}; it is a whole number from 1 to {most}")
+        raise UsageError(f"prefetch is {prefetch!r}; it is a whole number from 1 to {most:,}")
     return prefetch

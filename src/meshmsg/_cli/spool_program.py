@@ -1,0 +1,173 @@
+"""`meshmsg spool`: its arguments, and what is printed.
+
+Not here: what is done (spools.py, spool_export.py). Law: as in program.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from meshmsg._binding.errors import UsageError
+from meshmsg._cli import spool_export, spools
+from meshmsg._cli.codes import Code
+from meshmsg._cli.showing import printable
+from meshmsg._hints.plural import counted
+from meshmsg._spool.message import SpoolGap
+
+Given = argparse.Namespace
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+TAIL = 10
+"""Messages that `tail` prints, if nothing else is said."""
+
+
+def add(commands: Commands) -> None:
+    """Add the commands below `spool`."""
+    for name, words, run in (
+        ("ls", "list its segment files", _ls),
+        ("info", "tell what it is", _info),
+        ("verify", "read every message, and tell what is harmed: exit code 1 then", _verify),
+        ("tail", "print the last messages", _tail),
+        ("export", "write messages as JSON lines, or as Parquet", _export),
+        ("trim", "remove segment files that have no number above SEQ", _trim),
+        ("cursors", "list its cursors, and how many messages each is not done with", _cursors),
+        ("seek", "go to message SEQ with a cursor, back or forth", _seek),
+    ):
+        _add_one(commands, name, words, run)
+
+
+def _add_one(commands: Commands, name: str, words: str, run: Callable[[Given], Code]) -> None:
+    command = commands.add_parser(name, help=words, description=words)
+    command.add_argument("path", metavar="PATH", help="the folder of the spool")
+    command.add_argument(
+        "--remote", action="store_true", help="also on a file system of another machine"
+    )
+    if name != "export":
+        command.add_argument("--json", action="store_true", help="as JSON")
+    if name == "tail":
+        command.add_argument(
+            "-n", type=int, default=TAIL, metavar="N", help=f"how many (default: {TAIL})"
+        )
+        command.add_argument("-f", "--follow", action="store_true", help="and those that come")
+    elif name == "trim":
+        command.add_argument(
+            "seq", metavar="SEQ", type=int, help="the last one not needed any more"
+        )
+    elif name == "seek":
+        command.add_argument("name", metavar="NAME", help="the cursor")
+        command.add_argument("seq", metavar="SEQ", type=int, help="the message that is next")
+    elif name == "export":
+        command.add_argument(
+            "file",
+            metavar="FILE",
+            nargs="?",
+            help="where to (default, and -: standard output); Parquet if its name ends in "
+            f"{spool_export.PARQUET}, else JSON lines: {', '.join(spool_export.LINES)}",
+        )
+        command.add_argument("--first", type=int, metavar="SEQ", help="begin with this number")
+        command.add_argument("--last", type=int, metavar="SEQ", help="end with this number")
+    command.set_defaults(run=run)
+
+
+def _ls(given: Given) -> Code:
+    rows = spools.listed(given.path, given.remote)
+    if given.json:
+        print(json.dumps(rows, indent=2))
+        return Code.OK
+    print(f"{'file':24}  {'first':>12}  {'last':>12}  {'bytes':>14}")
+    for row in rows:
+        print(f"{row['file']}  {row['first']:>12}  {row['last']:>12}  {row['bytes']:>14,}")
+    return Code.OK
+
+
+def _print(told: spools.Told, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(told, indent=2))
+        return
+    for name, value in told.items():
+        if isinstance(value, dict):
+            _print({f"{name}.{key}": inner for key, inner in value.items()}, False)
+        else:
+            print(printable(f"{name}: {value}"))
+
+
+def _info(given: Given) -> Code:
+    _print(spools.informed(given.path, given.remote), given.json)
+    return Code.OK
+
+
+def _verify(given: Given) -> Code:
+    told = spools.verified(given.path, given.remote)
+    harmed = told["harmed"]
+    assert isinstance(harmed, list)
+    if given.json:
+        print(json.dumps(told, indent=2))
+    else:
+        for one in harmed:
+            print(printable(f"harmed: {one['first']} to {one['last']}"))
+        count = told["messages"]
+        assert isinstance(count, int)
+        print(f"{counted(count, 'message')} read and right")
+    return Code.FAILED if harmed else Code.OK
+
+
+def _tail(given: Given) -> Code:
+    if given.n < 1:
+        raise UsageError(f"-n is {given.n}; it is 1 and more")
+    for one in spools.tail(given.path, given.remote, given.n, given.follow):
+        text = json.dumps(spool_export.row_of(one)) if given.json else spools.line_of(one)
+        print(text, flush=given.follow)
+    return Code.OK
+
+
+def _export(given: Given) -> Code:
+    first, last = spools.range_of(given.first, given.last)
+    to = spool_export.file_of(given.file)
+    gaps: list[SpoolGap] = []
+    count = lost = 0
+    with spools.seen(given.path, given.remote) as view:
+        read = spools.exported(view, first, last)
+        if to is None:
+            _, lost = spool_export.write_lines(read, sys.stdout)
+        elif to.endswith(spool_export.PARQUET):
+            count = spool_export.write_parquet(view, first, last, to, gaps)
+        else:
+            with open(to, "w", encoding="utf-8") as file:
+                count, lost = spool_export.write_lines(read, file)
+    for gap in gaps:
+        print(f"harmed, and not written: {gap.first} to {gap.last}", file=sys.stderr)
+    if to is not None:
+        print(printable(f"{to}: {counted(count, 'message')}"))
+    return Code.FAILED if gaps or lost else Code.OK
+
+
+def _trim(given: Given) -> Code:
+    if given.seq < 0:
+        raise UsageError(f"SEQ is {given.seq}; it is 0 and more")
+    _print(spools.trim(given.path, given.remote, given.seq), given.json)
+    return Code.OK
+
+
+def _cursors(given: Given) -> Code:
+    rows = spools.cursors(given.path, given.remote)
+    if given.json:
+        print(json.dumps(rows, indent=2))
+        return Code.OK
+    width = max([len(str(row["name"])) for row in rows] + [len("name")])
+    print(f"{'name':{width}}  {'floor':>12}  {'lag':>12}")
+    for row in rows:
+        harmed = row["floor"] is None
+        floor, lag = ("harmed", "") if harmed else (row["floor"], row["lag"])
+        print(f"{row['name']:{width}}  {floor:>12}  {lag:>12}".rstrip())
+    return Code.OK
+
+
+def _seek(given: Given) -> Code:
+    if given.seq < 1:
+        raise UsageError(f"SEQ is {given.seq}; it is 1 and more")
+    _print(spools.seek(given.path, given.remote, given.name, given.seq), given.json)
+    return Code.OK

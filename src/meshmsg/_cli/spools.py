@@ -1,0 +1,215 @@
+"""`meshmsg spool`: looks at a spool, and takes from it.
+
+Not here: the arguments (spool_program.py), what export writes (spool_export.py). Law: a folder that
+is no spool is not made one. What only looks takes no lock and writes nothing, so it is safe beside
+who writes; what takes from a spool opens it, and tells who has it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+
+from meshmsg._binding.errors import SpoolCorruptError, SpoolTrimmedError, UsageError
+from meshmsg._cli.showing import printable
+from meshmsg._spool.arguments import SEGMENT_MAX, SEGMENT_MIN
+from meshmsg._spool.batch import BATCH_MAX_MESSAGES, SpoolBatch
+from meshmsg._spool.message import SpoolGap, SpoolMessage
+from meshmsg._spool.reader import SpoolReader
+from meshmsg._spool.spool import Spool
+from meshmsg._spool.view import SpoolView
+
+Told = dict[str, object]
+SEGMENT = re.compile(r"(\d{20})\.seg")
+"""The name of a segment file: the number that it begins with."""
+SHOWN = 60
+"""Characters of a body that a table has."""
+
+
+def segments(path: str) -> list[tuple[int, int]]:
+    """Return the first number and the bytes of each segment file.
+
+    Raises:
+        UsageError: It is no spool.
+        OSError: It cannot be read.
+    """
+    found = []
+    for entry in os.scandir(path):
+        if match := SEGMENT.fullmatch(entry.name):
+            with suppress(FileNotFoundError):  # it went meanwhile
+                found.append((int(match[1]), entry.stat().st_size))
+    if not found:
+        raise UsageError(f"{path} is no spool: it has no segment file")
+    return sorted(found)
+
+
+@contextmanager
+def opened(path: str, remote: bool) -> Iterator[Spool]:
+    """Open one that is there, with files as large as it has."""
+    largest = max(size for _, size in segments(path))
+    size = min(max(largest, SEGMENT_MIN), SEGMENT_MAX)
+    with Spool(path, segment_bytes=size, remote=remote) as spool:
+        yield spool
+
+
+def seen(path: str, remote: bool) -> SpoolView:
+    """Look at one that is there, whoever has it."""
+    segments(path)
+    return SpoolView(path, remote=remote)
+
+
+def listed(path: str, remote: bool) -> list[Told]:
+    """Return what is told of each segment file."""
+    with seen(path, remote) as view:
+        last = view.info().last_seq
+        found = segments(path)
+    ends = [first - 1 for first, _ in found[1:]] + [last]
+    return [
+        {"file": f"{first:020}.seg", "first": first, "last": end, "bytes": size}
+        for (first, size), end in zip(found, ends, strict=True)
+    ]
+
+
+def informed(path: str, remote: bool) -> Told:
+    """Return what the files of the spool tell."""
+    with seen(path, remote) as view:
+        info = view.info()
+        told = {name: value for name, value in asdict(info).items() if name in KEPT}
+        return {"path": view.path, "messages": info.last_seq - info.first_seq + 1, **told}
+
+
+KEPT = ("uuid", "epoch", "first_seq", "last_seq", "durable_seq", "bytes", "files")
+"""What of `SpoolInfo` is not of the process that has it open."""
+
+
+def harmed_or_read(
+    reader: SpoolReader, timeout: float | None = 0
+) -> Iterator[SpoolMessage | SpoolGap]:
+    """Read on behind what is harmed, with a gap in its place; and behind what was removed."""
+    while True:
+        try:
+            read = reader.read(timeout=timeout)
+        except SpoolTrimmedError as error:
+            reader.seek(error.first)
+            continue
+        except SpoolCorruptError as error:
+            last = max(error.first, error.last)
+            reader.seek(last + 1)
+            read = [SpoolGap(error.first, last)]
+        if not read:
+            return
+        yield from read
+
+
+def verified(path: str, remote: bool) -> Told:
+    """Read every message; return what is harmed."""
+    harmed: list[Told] = []
+    messages = 0
+    with seen(path, remote) as view, view.reader() as reader:
+        for one in harmed_or_read(reader):
+            if isinstance(one, SpoolGap):
+                harmed.append({"first": one.first, "last": one.last})
+            else:
+                messages += 1
+    return {"path": path, "messages": messages, "harmed": harmed}
+
+
+def text_of(octets: bytes) -> str | None:
+    """Return it as text; None: it is none."""
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def tail(
+    path: str, remote: bool, count: int, follow: bool = False
+) -> Iterator[SpoolMessage | SpoolGap]:
+    """Yield the last messages; follow: and those that come, for ever."""
+    with seen(path, remote) as view:
+        info = view.info()
+        first = max(info.last_seq - count + 1, info.first_seq)
+        if follow:
+            with view.reader(first) as reader:
+                yield from harmed_or_read(reader, None)
+        else:  # somebody may put more meanwhile
+            yield from exported(view, first, info.last_seq)
+
+
+def line_of(one: SpoolMessage | SpoolGap) -> str:
+    """Return a message, or a gap, as a line for people."""
+    if isinstance(one, SpoolGap):
+        return f"{one.first} to {one.last}: harmed"
+    text = text_of(one)
+    body = repr(bytes(one[: SHOWN + 1])) if text is None else printable(text[: SHOWN + 1])
+    more = f"  ({len(one):,} bytes)" if len(body) > SHOWN else ""
+    key = "" if one.key is None else f"  key {printable(one.key.decode('utf-8', 'replace'))}"
+    return f"{one.seq}{key}  {body[:SHOWN]}{more}"
+
+
+def trim(path: str, remote: bool, seq: int) -> Told:
+    """Remove whole files that have nothing above that number."""
+    with opened(path, remote) as spool:
+        gone = spool.trim(seq)
+        return {"path": path, "files_removed": gone, "first_seq": spool.info().first_seq}
+
+
+def range_of(first: int | None, last: int | None) -> tuple[int | None, int | None]:
+    """Check which messages are asked for."""
+    if first is not None and first < 1:
+        raise UsageError(f"--first is {first}; it is 1 and more")
+    if last is not None and last < (first or 1):
+        raise UsageError(f"--last is {last}; it is {first or 1} and more")
+    return first, last
+
+
+def exported(
+    view: SpoolView, first: int | None, last: int | None
+) -> Iterator[SpoolMessage | SpoolGap]:
+    """Yield messages from a number, to a number."""
+    with view.reader(first) as reader:
+        for one in harmed_or_read(reader):
+            if last is not None and (one.first if isinstance(one, SpoolGap) else one.seq) > last:
+                return
+            yield one
+
+
+def batches(
+    view: SpoolView, first: int | None, last: int | None, gaps: list[SpoolGap]
+) -> Iterator[SpoolBatch]:
+    """Yield the same as tables; what is harmed is added to gaps."""
+    with view.reader(first) as reader:
+        while last is None or reader.seq <= last:
+            most = BATCH_MAX_MESSAGES if last is None else last - reader.seq + 1
+            try:
+                batch = reader.read_batch(min(most, BATCH_MAX_MESSAGES))
+            except SpoolTrimmedError as error:
+                reader.seek(error.first)
+                continue
+            except SpoolCorruptError as error:
+                end = max(error.first, error.last)
+                gaps.append(SpoolGap(error.first, end))
+                reader.seek(end + 1)
+                continue
+            if not batch:
+                return
+            yield batch
+
+
+def cursors(path: str, remote: bool) -> list[Told]:
+    """Return what is told of each cursor."""
+    with seen(path, remote) as view:
+        return [asdict(one) for one in view.cursors()]
+
+
+def seek(path: str, remote: bool, name: str, seq: int) -> Told:
+    """Go to a message with a cursor that is there."""
+    with opened(path, remote) as spool:
+        if name not in [one.name for one in spool.cursors()]:
+            raise UsageError(f"{path} has no cursor {name!r}")
+        with spool.cursor(name) as cursor:
+            cursor.seek(seq)
+            return {"path": path, "name": name, "floor": cursor.floor, "lag": cursor.lag}

@@ -1,0 +1,248 @@
+"""A Push or Pub whose messages are in a spool: what is put there, and how the socket gets it.
+
+Not here: waiting (_sync/spooled.py, aio/_spooled.py), spools (_spool), the thread that feeds the
+socket (csrc/api/feed_run.c, csrc/api/replay_run.c).
+Law: what was accepted is in the spool, as its durability says, before a call returns; its number
+there is that of its receipt.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from meshmsg._binding.core import lib
+from meshmsg._binding.data import Data, encode_topic, is_topic, pack_frames, size_of
+from meshmsg._binding.errors import (
+    ClosedError,
+    MeshError,
+    SpoolCorruptError,
+    SpoolFailedError,
+    UsageError,
+)
+from meshmsg._binding.note import MessageOptions, note_of
+from meshmsg._delivery.pushing import PushOptions, push_opts
+from meshmsg._delivery.run_receipts import ReceiptsForm
+from meshmsg._socket.base import SocketBase
+from meshmsg._socket.peers import is_open
+from meshmsg._spool.feeds import Feed, Replay
+from meshmsg._spool.spool import Spool
+from meshmsg._spool.told import SpoolRecovery
+
+if TYPE_CHECKING:
+    from meshmsg._socket.options import SocketOptions
+
+CURSOR = "push"
+"""What a Push is done with stands under this name in its spool."""
+_MS = 1000
+_US = 1_000_000
+
+
+class AnySpool(Protocol):
+    """A spool: `meshmsg.Spool`, or `meshmsg.aio.Spool` where the socket is of asyncio."""
+
+    path: str
+    recovery: SpoolRecovery
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A message as it is put: its frames, what goes with it, when it is to go."""
+
+    packed: tuple[bytes, Any, int]
+    meta: bytes
+    due_us: int
+    priority: int
+
+
+class Spooled:
+    """What a Push has of its spool; a Pub: `Published`."""
+
+    def __init__(self, socket: SocketBase, given: Any) -> None:
+        if socket._slice_ms == 0:
+            raise UsageError("a simulated world has no threads, and so no spools")
+        self._socket = socket
+        self.given = given
+        """The spool, of threads or of asyncio as the socket is."""
+        self.spool: Spool = spool_of(given)
+        self._feed = self._fed()
+
+    def _fed(self) -> Feed:
+        return Feed(self.spool, self._socket._handle, CURSOR)
+
+    def plan(self, frames: Sequence[Data], options: PushOptions) -> Plan:
+        """Return a message as it is put, if it may be sent at all.
+
+        Raises:
+            TooLargeError, UsageError, TypeError: It may not.
+        """
+        self.check()
+        packed = pack_frames(frames)
+        if not packed[2]:
+            raise UsageError("a message has one frame at least")
+        self.check_size(size_of(packed[0]), packed[2])
+        opts, note = push_opts(self._socket, options, confirm=False)
+        due_us = math.ceil(time.time() * _US) + int(opts.delay_ms) * _MS if opts.delay_ms else 0
+        return Plan(packed, note, due_us, int(opts.priority))
+
+    def meta(self, options: MessageOptions) -> bytes:
+        """Return the octets of what goes with each of a run."""
+        self.check()
+        return note_of(self._socket._handle, options) if options else b""
+
+    def check(self) -> None:
+        """Refuse to put what nobody would send."""
+        socket = self._socket
+        if socket._finished:
+            raise socket._error(lib.MM_ESTATE, "sending")
+        if socket.closed:
+            raise socket._error(lib.MM_ECLOSED, "sending")
+
+    def check_open(self) -> None:
+        """Refuse to go on once the socket was closed. Thread-safe: yes."""
+        self._feed.check_open()
+
+    def check_size(self, size: int, count: int) -> None:
+        """Refuse what the socket would not send."""
+        opts = self._socket._opts
+        if size > opts.message_size_max or count > opts.frames_max:
+            raise self._socket._too_large(size, count)
+
+    def put(self, plan: Plan, timeout: float | None, *, wait: bool = True) -> int | None:
+        """Put one message, and wait until it is kept; its number, or None: it was dropped."""
+        return self._feed.put(
+            plan.packed, plan.meta, plan.due_us, plan.priority, timeout, wait=wait
+        )
+
+    def sendable(self, chunk: list[bytes]) -> list[bytes]:
+        """Return those of a list in front of the first that the socket would not send."""
+        most = int(self._socket._opts.message_size_max)
+        stop = next((i for i, body in enumerate(chunk) if size_of(body) > most), len(chunk))
+        return chunk if stop == len(chunk) else chunk[:stop]
+
+    def check_next(self, chunk: list[bytes], at: int) -> None:
+        """Refuse the one that is next, if there is one; those before it are put."""
+        if at < len(chunk):
+            self.check_size(size_of(chunk[at]), 1)
+
+    def put_run(
+        self,
+        run: list[bytes],
+        counts: list[int],
+        meta: bytes,
+        timeout: float | None,
+        receipts: ReceiptsForm[Any] | None,
+    ) -> int:
+        """Put a list, in its order; the last number. `counts` as native.send_list has it."""
+        last = 0
+        while counts[0] < len(run):
+            before = counts[0]
+            at, first, last = self._feed.put_run(run, before, meta, timeout)
+            counts[:] = at, counts[1] + at - before
+            if receipts is not None:
+                self.note(receipts, first, last, at - before)
+        return last
+
+    def note(self, receipts: ReceiptsForm[Any], first: int, last: int, done: int) -> None:
+        """Open receipts for messages that were put in a row; those behind them were dropped."""
+        put = last - first + 1 if last else 0
+        try:
+            if put:
+                self._feed.receipts(first, put)
+        finally:
+            receipts._put(first, put, done - put)
+
+    def kept(self, timeout: float | None) -> None:
+        """Wait until all that was put is kept, as the spool's durability says."""
+        self._feed.kept(timeout)
+
+    def receipt(self, seq: int) -> None:
+        """Open a receipt for a message that was put, which an error says."""
+        try:
+            self._feed.receipts(seq, 1)
+        except BaseException as error:
+            vars(error)["sent"] = 1
+            raise
+
+    def failure(self, code: int, doing: str) -> MeshError | None:
+        """Return the error of a call that failed because the spool does; None: it is not that."""
+        path = self.spool.path
+        info = self._feed.info()
+        if info is None:
+            if code != lib.MM_ECLOSED or not is_open(self._socket._handle):
+                return None
+            return ClosedError(f"{doing}: the spool {path} was closed", code=code)
+        if code != info.failed:
+            return None
+        first, last = int(info.failed_first), int(info.failed_last)
+        if code == lib.MM_SPOOL_HARMED:
+            return SpoolCorruptError(
+                f"{doing}: messages {first} to {last} of {path} are harmed, and this Push goes no "
+                'further; Spool(on_corruption="gap") leaves them out',
+                first=first,
+                last=last,
+            )
+        if code in (0, lib.MM_ECLOSED):
+            return None
+        return SpoolFailedError(
+            f"{doing}: the disk failed, and this Push goes no further; close both, and open {path} "
+            "again",
+            code=code,
+        )
+
+    def close(self) -> None:
+        """Give the socket nothing more."""
+        self._feed.close()
+
+
+class Published(Spooled):
+    """What a Pub has of its spool."""
+
+    def plan_of(self, frames: Sequence[Data], topic: str | bytes, options: MessageOptions) -> Plan:
+        """Return a message as it is put, with its topic in front, if it may be sent at all."""
+        first: list[Data] = [encode_topic(topic)] if is_topic(topic) else []
+        return self.plan([*first, *frames], cast("PushOptions", options))
+
+    def _fed(self) -> Feed:
+        return Replay(self.spool, self._socket._handle)
+
+
+def spool_of(given: Any) -> Spool:
+    """Return the spool of threads that one of asyncio is made of, or itself."""
+    return given if isinstance(given, Spool) else given._spool
+
+
+def check_spool_of_pub(given: object, options: SocketOptions, *, awaited: bool) -> None:
+    """Refuse what is no spool for a Pub, and an option that it has no use for."""
+    check_kind(given, awaited=awaited)
+    if given is not None and options.get("overflow") == "error":
+        raise UsageError(
+            "overflow is 'error': with spool= no send meets a full queue of a subscriber; it is "
+            "'drop_newest', 'drop_oldest' or 'block'"
+        )
+
+
+def check_spool(given: object, options: SocketOptions, *, awaited: bool) -> None:
+    """Refuse what is no spool for a Push, and options that it has no use for."""
+    check_kind(given, awaited=awaited)
+    if given is None:
+        return
+    for option in ("overflow", "no_peer"):
+        if options.get(option) not in (None, "block", "as_full"):
+            raise UsageError(
+                f"{option} is {options.get(option)!r}: with spool= a message waits in the spool; "
+                "what a full one does is Spool(overflow=)"
+            )
+
+
+def check_kind(given: object, *, awaited: bool) -> None:
+    """Refuse what is no spool for a socket of threads, or of asyncio."""
+    if given is None:
+        return
+    name = "meshmsg.aio.Spool" if awaited else "meshmsg.Spool"
+    own = hasattr(given, "__aenter__") if awaited else isinstance(given, Spool)
+    if not own or not isinstance(getattr(given, "_spool", given), Spool):
+        raise TypeError(f"spool is {given!r}; it is a {name}")

@@ -1,0 +1,1 @@
+"""Spools: messages that are kept in files, by number, and read again."""

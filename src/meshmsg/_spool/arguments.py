@@ -1,0 +1,141 @@
+"""What spools are given, checked before it is used.
+
+Not here: bodies and what goes with them (_binding). Law: what is wrong is told by the name of its
+argument, its value and its limit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from meshmsg._binding.errors import UsageError
+
+SEQ_MAX = 2**62
+"""A number of a message is below that, and so is a count of them."""
+SEGMENT_MIN, SEGMENT_MAX = 65_536, 2**39
+"""Bytes of a segment file."""
+SEGMENT_DEFAULT = 64 * 1024 * 1024
+"""Bytes of a segment file, if nothing is said."""
+FILES_MIN = 2
+"""Segment files that `max_bytes` has room for: the last one never goes."""
+_FILES = 4
+"""Those it has room for, if only `max_bytes` is said."""
+SYNC_EVERY_MAX = 2**20
+"""Seconds between syncs."""
+AGE_MAX = 2**32
+"""Seconds that messages are kept, at most: 136 years."""
+ACKED_BY_MAX = 64
+"""Cursors that files wait for."""
+_CURSOR_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+_MS = 1000
+
+
+def choice(name: str, value: object, choices: Iterable[str]) -> str:
+    """Return one of some words."""
+    known = tuple(choices)
+    if not isinstance(value, str) or value not in known:
+        raise UsageError(f"{name} is {value!r}; it is one of {', '.join(map(repr, known))}")
+    return value
+
+
+def whole(name: str, value: object, least: int, most: int = SEQ_MAX - 1) -> int:
+    """Return a whole number from `least` to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is {value!r}; it is a whole number")
+    if not least <= value <= most:
+        upper = f"to {most:,}" if most < SEQ_MAX - 1 else "and more"
+        raise UsageError(f"{name} is {value:,}; it is {least:,} {upper}")
+    return value
+
+
+def sync_ms(value: object) -> int:
+    """Return `sync_every` in milliseconds."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"sync_every is {value!r}; it is seconds, as a number")
+    if not 0 < value <= SYNC_EVERY_MAX:
+        raise UsageError(f"sync_every is {value!r}; it is seconds, above 0, to {SYNC_EVERY_MAX:,}")
+    return max(int(value * _MS), 1)
+
+
+def flag(name: str, value: object) -> bool:
+    """Return what is True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r}; it is True or False")
+    return value
+
+
+def folder(path: object) -> str:
+    """Return the path of a folder."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"path is {path!r}; it is the path of a folder")
+    text = os.fsdecode(path)
+    if not text or "\0" in text:
+        raise UsageError(f"path is {text!r}; it is the path of a folder, without a zero byte")
+    return text
+
+
+def sizes(segment_bytes: object, max_bytes: object) -> tuple[int, int]:
+    """Return the bytes of a segment file, and of all; 0: no limit.
+
+    A spool that may take little has small files, as they go whole, and the last one never goes.
+    """
+    most = 0 if max_bytes is None else whole("max_bytes", max_bytes, FILES_MIN * SEGMENT_MIN)
+    if segment_bytes is not None:
+        size = whole("segment_bytes", segment_bytes, SEGMENT_MIN, SEGMENT_MAX)
+    elif most:
+        size = min(max(most // _FILES, SEGMENT_MIN), SEGMENT_DEFAULT)
+    else:
+        size = SEGMENT_DEFAULT
+    if 0 < most < FILES_MIN * size:
+        raise UsageError(
+            f"max_bytes is {most:,}; with segment_bytes of {size:,} it is {FILES_MIN * size:,} and "
+            "more, as what goes is whole files, and the last one stays"
+        )
+    return size, most
+
+
+def _positive_ms(name: str, value: object, most: int) -> int:
+    """Return seconds, as milliseconds, one and more."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} is {value!r}; it is seconds, as a number")
+    if not 0 < value <= most:
+        raise UsageError(f"{name} is {value!r}; it is seconds, above 0, to {most:,}")
+    return max(int(value * _MS), 1)
+
+
+def age_ms(value: object) -> int:
+    """Return `max_age` in milliseconds; 0: no limit."""
+    return 0 if value is None else _positive_ms("max_age", value, AGE_MAX)
+
+
+def lease_ms(value: object) -> int:
+    """Return `ttl` of a lease in milliseconds."""
+    return _positive_ms("ttl", value, AGE_MAX)
+
+
+def cursor_name(name: str, value: object) -> str:
+    """Return the name of a cursor."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}; it is the name of a cursor, as text")
+    if _CURSOR_NAME.fullmatch(value) is None:
+        raise UsageError(
+            f"{name} is {value!r}; it is 1 to 64 of A-Z, a-z, 0-9, dot, underscore and hyphen, "
+            "with no dot in front"
+        )
+    return value
+
+
+def cursor_names(value: object) -> list[str]:
+    """Return `until_acked_by`: names of cursors, each once."""
+    if value is None:
+        return []
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError(f"until_acked_by is {value!r}; it is a list of names of cursors")
+    names = list(dict.fromkeys(cursor_name("a name of until_acked_by", one) for one in value))
+    if not 0 < len(names) <= ACKED_BY_MAX:
+        raise UsageError(
+            f"until_acked_by has {len(names)} names; it has 1 to {ACKED_BY_MAX}, or is None"
+        )
+    return names

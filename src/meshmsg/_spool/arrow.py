@@ -1,0 +1,167 @@
+"""Putting Arrow arrays and tables into a spool, element by element.
+
+Not here: capsules (_binding/arrow.py). Law: who puts no array does not load ctypes; a call that
+fails tells how much it put.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from meshmsg._binding.core import EINTR, error_for, ffi, lib, to_ms
+from meshmsg._binding.errors import MeshError, UsageError
+from meshmsg._binding.note import MessageOptions, encode
+from meshmsg._spool.held import SLICE_MS, Held
+from meshmsg._spool.message import octets_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_TABLE = b"+s"
+_TAKEN = {b"data", b"key"}
+"""Columns of a table that can be put."""
+
+
+class Arrays:
+    """What one call puts: the arrays of a batch, one after another."""
+
+    def __init__(self, spool: Held, batch: object, options: MessageOptions) -> None:
+        from meshmsg._binding.arrow import arrays_of  # ctypes, only for those who need it
+
+        self.sent = self.first = self.last = 0
+        self._spool, self._options = spool, options
+        self._meta = octets_of(options)
+        self._arrays = arrays_of(batch, "append_batch", "append_many")
+
+    def put(self, timeout: float | None, going_on: Callable[[], bool]) -> None:
+        """Put them, and wait for room; until going_on says no, which is asked now and then."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        to_ms(timeout)
+        try:
+            for schema, values in self._arrays:
+                self._put(schema, values, timeout, deadline, going_on)
+        except BaseException as error:
+            vars(error)["sent"] = self.sent
+            raise
+
+    @property
+    def numbers(self) -> range:
+        """From the first to the last that was put."""
+        return range(self.first, self.last + 1) if self.last else range(0)
+
+    def _put(
+        self,
+        schema: Any,
+        values: Any,
+        timeout: float | None,
+        deadline: float | None,
+        going_on: Callable[[], bool],
+    ) -> None:
+        meta = self._meta_of(schema)
+        did = ffi.new("mm_spool_did *")
+        rc, before = EINTR, self.sent
+        while rc == EINTR and going_on():
+            left = timeout
+            if deadline is not None and timeout:
+                left = max(deadline - time.monotonic(), 0.001)
+            with self._spool._in_use() as pointer:
+                rc = int(
+                    lib.mm_spool_append_arrow(
+                        *(pointer, schema, values, meta, len(meta), to_ms(left), SLICE_MS, did)
+                    )
+                )
+            self.sent = before + int(did.done)
+            self.first, self.last = self.first or int(did.first), int(did.last) or self.last
+        if rc not in (0, EINTR):
+            raise self._wrong(rc, schema, values, int(did.done))
+
+    def _meta_of(self, schema: Any) -> bytes:
+        from meshmsg._binding.arrow import columns_of, format_of
+
+        if format_of(schema) != _TABLE:
+            return self._meta
+        names = columns_of(schema)
+        if strange := [name for name in names if name not in _TAKEN]:
+            raise UsageError(
+                f"there is a column {strange[0].decode('utf-8', 'replace')!r}; append_batch takes "
+                "one column, or a table of the columns data and key: "
+                "pyarrow.record_batch(batch).select(['data', 'key'])"
+            )
+        if b"data" not in names:
+            raise UsageError("there is no column data; append_batch takes one column, or data, key")
+        if b"key" not in names:
+            return self._meta
+        if self._options.get("key") is not None:
+            raise UsageError("there is a column key, so key= goes with none of them")
+        return self._meta or encode(time.time())
+
+    def _wrong(self, rc: int, schema: Any, values: Any, row: int) -> BaseException:
+        from meshmsg._binding.arrow import column_size, format_of
+
+        table = format_of(schema) == _TABLE
+        if rc == lib.MM_EMSGSIZE:
+            size = (
+                column_size(schema, values, b"data", row)
+                if table
+                else int(lib.mm_arrow_size(schema, values, row))
+            )
+            key = column_size(schema, values, b"key", row) if table else 0
+            return self._spool._too_large(max(size, key))
+        if rc == lib.MM_EINVAL:
+            what = "a body, a key" if table else "an array"
+            error: MeshError = error_for(
+                rc,
+                f"element {self.sent} cannot be put: {what} is binary, binary of fixed size or a "
+                "string, and no body is null",
+            )
+            return error
+        return self._spool._error(rc, "appending")
+
+
+def append_batch(
+    self: Held,
+    batch: object,
+    *,
+    wait: bool = True,
+    timeout: float | None = None,
+    **options: Unpack[MessageOptions],
+) -> range:
+    """Put each element of an Arrow array as a message, without making Python objects of them.
+
+    Thread-safe: yes; those of other threads may come in between.
+
+    Args:
+        batch: A `MessageBatch`, or whatever speaks Arrow's PyCapsule interface and is binary
+            (of fixed size, too) or string; or a table (a record batch, a data frame) with a
+            column `data` of that kind and perhaps `key`, which may be null.
+        wait: As in `append`.
+        timeout: Seconds for all of it; None waits for ever, 0: what can be put at once.
+        options: As in `append`; the same goes with each.
+
+    Returns:
+        The numbers from its first to its last message, as of `append_many`.
+
+    Raises:
+        SpoolFullError, TimedOutError, SpoolFailedError, TooLargeError, ClosedError: As
+            `append`; `sent` is how many were put.
+        UsageError: The array is of another type, has a null, or other columns; `sent` likewise.
+        TypeError: It is no Arrow array.
+    """
+    to_ms(timeout)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    arrays = Arrays(self, batch, options)
+    arrays.put(timeout, lambda: True)
+    if wait and arrays.last and self._level != lib.MM_SPOOL_BUFFERED:
+        left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+        try:
+            self._until(
+                lambda pointer, ms: lib.mm_spool_flush(pointer, self._level, ms, SLICE_MS),
+                left,
+                "appending",
+            )
+        except BaseException as error:
+            vars(error)["sent"] = arrays.sent
+            raise
+    return arrays.numbers

@@ -1,0 +1,199 @@
+"""A spool that is open: who is in a call with it, its readers, and what its errors are.
+
+Not here: what the calls do (spool.py, reader.py). Law: nothing is closed while somebody is in a
+call with it, and nothing of the parent's is touched in the child of a fork.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from meshmsg._binding.core import EAGAIN, EINTR, lib, text_of, to_ms
+from meshmsg._binding.errors import (
+    ClosedError,
+    ForkedError,
+    MeshError,
+    SpoolError,
+    SpoolFailedError,
+    SpoolFullError,
+    TimedOutError,
+    TooLargeError,
+    WouldBlockError,
+)
+from meshmsg._spool.full import why_full, why_late
+
+SLICE_MS = 100
+"""Milliseconds a call sleeps before it looks whether it was closed, and at signals."""
+
+
+class Held:
+    """What a spool and its readers share."""
+
+    _pointer: Any = None
+    _record_max: int
+    """Bytes of a message that a segment file has room for."""
+    _file_bytes: int = 0
+    """Bytes of a segment file."""
+    _max_bytes: int = 0
+    _max_messages: int = 0
+    """Its limits; 0: none."""
+    _blocks: bool = False
+    """Whether a call waits for room."""
+    _level: int
+    """What it takes until a message is kept."""
+    _opens: Any = lib.mm_spool_reader_open
+    """What makes a reader of it."""
+
+    def __init__(self, path: str, gaps: bool) -> None:
+        self.path = path
+        """The folder."""
+        self._gaps = gaps
+        self._pid = os.getpid()
+        self._idle = threading.Condition()
+        self._inside: set[object] = set()
+        """Who is in a call with it; changed by steps that a signal's function cannot split."""
+        self._readers: dict[int, Any] = {}
+        self._feeds: dict[int, tuple[Any, Any]] = {}
+        """What feeds sockets: its pointer, and what ends it."""
+        self._idle_readers: list[Any] = []
+        """Of `read`: for the next one (reading.py)."""
+        self._watches: list[Any] = []
+        """Of event loops: they go as it is closed."""
+        self._cursors: dict[int, Any] = {}
+
+    def _close_readers(self, *which: int) -> None:
+        """Close some readers, or all, and what watches it; of those that are closed, nothing."""
+        with self._idle:
+            for key in which or tuple(self._readers):
+                if (reader := self._readers.pop(key, None)) is not None:
+                    lib.mm_spool_reader_close(reader)
+            if not which:
+                self._idle_readers.clear()
+                self._close_watches(*self._watches)
+
+    def _close_watches(self, *which: Any) -> None:
+        """Close some, that are open."""
+        with self._idle:
+            for watch in which:
+                if watch in self._watches:
+                    self._watches.remove(watch)
+                    lib.mm_spool_watch_close(watch)
+
+    def _close_feeds(self) -> None:
+        """End what feeds sockets; nobody is in a call with them any more."""
+        while self._feeds:
+            feed, end = self._feeds.popitem()[1]
+            end(feed)
+
+    def _close_cursor(self, key: int) -> int:
+        """Close a cursor; the spool is not closed meanwhile. One that is closed: nothing."""
+        with self._idle:
+            pointer = self._cursors.pop(key, None)
+            token = object()
+            self._inside.add(token)
+        try:
+            return self._close_each([pointer] if pointer is not None else [])
+        finally:
+            self._leaves(token)
+
+    def _close_each(self, cursors: Iterable[Any]) -> int:
+        """Close these; what the last one said that could not be saved."""
+        rc = 0
+        for pointer in cursors:
+            rc = int(lib.mm_spool_cursor_close(pointer)) or rc
+        return rc
+
+    def _give_up(self) -> None:
+        """In the child of a fork: it keeps nobody out, and writes nothing."""
+        pointer, self._pointer = self._pointer, None
+        # They stay as they are: a thread of the parent may have been in one.
+        self._readers, self._cursors, self._watches, self._feeds = {}, {}, [], {}
+        if pointer is not None:
+            self._abandon(pointer)
+
+    @staticmethod
+    def _abandon(pointer: Any) -> None:
+        lib.mm_spool_abandon(pointer)
+
+    def _until(self, call: Callable[[Any, int], int], timeout: float | None, doing: str) -> None:
+        """Call until it is done, failed or too late; in between, signals and `close` are heard."""
+        ms = to_ms(timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            with self._in_use() as pointer:
+                rc = int(call(pointer, ms))
+            if rc != EINTR:
+                break
+            if deadline is not None:
+                ms = max(to_ms(max(deadline - time.monotonic(), 0.0)), 1)
+        self._raise_for(rc, doing)
+
+    @contextmanager
+    def _in_use(self) -> Iterator[Any]:
+        """Keep it from being closed meanwhile."""
+        if os.getpid() != self._pid:
+            raise ForkedError(
+                f"{self.path} was opened before a fork, and this is the child; open it where the "
+                "parent has closed it",
+                code=lib.MM_EFORKED,
+            )
+        token = object()
+        try:
+            with self._idle:
+                pointer = self._pointer
+                if pointer is None:
+                    raise ClosedError(f"the spool {self.path} was closed", code=lib.MM_ECLOSED)
+                self._inside.add(token)
+            yield pointer
+        finally:
+            self._leaves(token)
+
+    @property
+    def _users(self) -> int:
+        """How many calls there are."""
+        return len(self._inside)
+
+    def _leaves(self, token: object) -> None:
+        """A call ended; also where a signal's function broke it off as it began."""
+        self._inside.discard(token)
+        if not self._inside:
+            with self._idle:
+                self._idle.notify_all()
+
+    def _raise_for(self, rc: int, doing: str) -> None:
+        if rc < 0:
+            raise self._error(rc, doing)
+
+    def _error(self, rc: int, doing: str) -> MeshError | MemoryError:
+        what = f"{self.path}: {doing}"
+        if rc == lib.MM_ENOSPC:
+            return SpoolFullError(f"{what}: no room{why_full(self, doing)}", code=rc)
+        if rc == lib.MM_EIO:
+            return SpoolFailedError(
+                f"{what}: the disk failed; what was not durable is unknown until it is "
+                "opened again",
+                code=rc,
+            )
+        if rc == lib.MM_ETIMEDOUT:
+            return TimedOutError(f"{what}: not in time{why_late(self, doing)}", code=rc)
+        if rc == EAGAIN:
+            return WouldBlockError(f"{what}: not now{why_late(self, doing)}", code=rc)
+        if rc == lib.MM_ENOENT:
+            return SpoolError(f"{what}: there is no such folder, or no spool in it", code=rc)
+        if rc == lib.MM_ENOMEM:
+            return MemoryError(f"{what}: no memory")
+        return SpoolError(f"{what}: {text_of(rc)}", code=rc)
+
+    def _too_large(self, size: int) -> TooLargeError:
+        return TooLargeError(
+            f"{self.path}: appending: a message of {size:,} bytes; with what stands beside it "
+            f"it has room up to {self._record_max:,} in a segment file",
+            code=lib.MM_EMSGSIZE,
+            size=size,
+            limit=self._record_max,
+        )

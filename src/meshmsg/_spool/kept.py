@@ -1,0 +1,188 @@
+"""What of a spool is kept for whom: its cursors, and leases.
+
+Not here: a cursor (cursor.py), the spool (spool.py). Law: as in spool.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from meshmsg._binding.core import EAGAIN, lib
+from meshmsg._binding.errors import SpoolCorruptError, SpoolError, UsageError, WouldBlockError
+from meshmsg._spool.arguments import cursor_name, lease_ms, whole
+from meshmsg._spool.cursor import (
+    SpoolCursor,
+    SpoolCursorInfo,
+    Start,
+    names_of,
+    start_of,
+    trimmed,
+)
+from meshmsg._spool.held import Held
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class SpoolLease:
+    """Holds what is in a spool from a number on; made by `Spool.lease`.
+
+    It ends by itself; `with` releases it. It is in memory only: after a crash there is none.
+    """
+
+    def __init__(self, spool: Held, name: str, from_seq: int, ttl: float) -> None:
+        self._spool = spool
+        self.name: str = cursor_name("name", name)
+        """Its name."""
+        self.from_seq: int = whole("from_seq", from_seq, 1)
+        """That message, and all above it, are held."""
+        self.renew(ttl)
+
+    def renew(self, ttl: float) -> None:
+        """Hold for so long from now on. One that is over is had again, if nothing went meanwhile.
+
+        Thread-safe: yes. Waits for no longer than files are being removed.
+
+        Args:
+            ttl: Seconds.
+
+        Raises:
+            SpoolTrimmedError: Messages of it were removed.
+            WouldBlockError: There are 1,024 leases.
+            ClosedError: The spool was closed.
+        """
+        ms = lease_ms(ttl)
+        with self._spool._in_use() as pointer:
+            rc = int(lib.mm_spool_lease(pointer, self.name.encode(), self.from_seq, ms))
+        if rc == lib.MM_ENOENT:
+            raise trimmed(self._spool, self.from_seq)
+        if rc == EAGAIN:
+            most = lib.MM_SPOOL_LEASES_MAX
+            raise WouldBlockError(f"{self._spool.path}: there are {most:,} leases", code=rc)
+        self._spool._raise_for(rc, f"the lease {self.name!r}")
+
+    def release(self) -> bool:
+        """Hold no longer.
+
+        Thread-safe: yes.
+
+        Returns:
+            False: it was over.
+
+        Raises:
+            ClosedError: The spool was closed.
+        """
+        with self._spool._in_use() as pointer:
+            rc = int(lib.mm_spool_release(pointer, self.name.encode()))
+        return rc == int(lib.MM_OK)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._spool._pointer is not None:
+            self.release()
+
+    def __repr__(self) -> str:
+        return f"<meshmsg.SpoolLease {self.name!r} from {self.from_seq} of {self._spool.path}>"
+
+
+class Kept(Held):
+    """A spool, as those see it for whom messages are kept."""
+
+    def cursor(self, name: str, start: Start = "earliest") -> SpoolCursor:
+        """Open the cursor of that name, or make it.
+
+        Thread-safe: yes. It waits for the disk.
+
+        Args:
+            name: 1 to 64 of A-Z, a-z, 0-9, dot, underscore and hyphen, with no dot in front.
+            start: Where one begins that is made: "earliest": with the first message that is there;
+                "latest": with what is put from now on; or a number. One that is there goes on where
+                it was.
+
+        Returns:
+            The cursor. Close it, or use it in a `with`.
+
+        Raises:
+            SpoolTrimmedError: It is made, and the message of the number `start` was removed.
+            SpoolCorruptError: It is harmed, or of another spool.
+            SpoolFailedError, SpoolFullError: The disk failed, or has no room for it.
+            SpoolError: Its file cannot be used.
+            ClosedError: The spool was closed.
+            UsageError, TypeError: An argument is wrong.
+        """
+        return SpoolCursor(self, cursor_name("name", name), start_of(start))
+
+    def cursors(self) -> list[SpoolCursorInfo]:
+        """List the cursors, in the order of their names, open or not.
+
+        Thread-safe: yes. It waits for the disk.
+
+        Returns:
+            The name, the floor and the lag of each.
+
+        Raises:
+            SpoolError: They cannot be read.
+            ClosedError: The spool was closed.
+        """
+        names = names_of(self, lib.mm_spool_cursor_names)
+        return [info for name in names if (info := self._told_of(name)) is not None]
+
+    def delete_cursor(self, name: str) -> None:
+        """Remove a cursor. If `until_acked_by` names it, nothing goes until it is made again.
+
+        Thread-safe: yes. It waits for the disk.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            UsageError: It is open.
+            SpoolError: There is none, or it cannot be removed.
+            ClosedError: The spool was closed.
+        """
+        cursor_name("name", name)
+        with self._in_use() as pointer:
+            rc = int(lib.mm_spool_cursor_delete(pointer, name.encode()))
+        if rc == lib.MM_ESTATE:
+            raise UsageError(f"{self.path}: the cursor {name!r} is open; close it first")
+        if rc == lib.MM_ENOENT:
+            raise SpoolError(f"{self.path}: there is no cursor {name!r}", code=rc)
+        self._raise_for(rc, f"removing the cursor {name!r}")
+
+    def lease(self, name: str, from_seq: int, ttl: float) -> SpoolLease:
+        """Hold what is there from a message on, for some time.
+
+        Nothing of it is removed by `trim`, `max_age` or `until_acked_by` before the lease is over
+        or released; `overflow="drop_oldest"` removes it all the same. Another one of that name is
+        replaced. Thread-safe: yes.
+
+        Args:
+            name: As of a cursor; it has nothing to do with one.
+            from_seq: The number of the first message to hold; it may be yet to come.
+            ttl: Seconds, by a clock that nobody sets.
+
+        Returns:
+            The lease, to be renewed and released.
+
+        Raises:
+            SpoolTrimmedError: The message was removed.
+            WouldBlockError: There are 1,024 leases.
+            ClosedError: The spool was closed.
+            UsageError, TypeError: An argument is wrong.
+        """
+        return SpoolLease(self, name, from_seq, ttl)
+
+    def _told_of(self, name: str) -> SpoolCursorInfo | None:
+        """Look at one; None: it was removed meanwhile."""
+        try:
+            with SpoolCursor(self, name, 0, create=False) as cursor:
+                info = cursor._inspect()
+        except SpoolCorruptError:
+            return SpoolCursorInfo(name, None, None)
+        except SpoolError as error:
+            if error.code == lib.MM_ENOENT:
+                return None
+            raise
+        return SpoolCursorInfo(name, int(info.floor), int(info.left))

@@ -1,0 +1,281 @@
+"""Reading a spool, from a number on, while it is written.
+
+Not here: the spool itself (_spool/spool.py). Law: nothing is left out without a word: what is gone
+is an error, or, if the spool was opened so, a gap that is given in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from meshmsg._binding.core import EINTR, address_of, ffi, lib, native, to_ms
+from meshmsg._binding.errors import ClosedError, SpoolCorruptError, SpoolTrimmedError
+from meshmsg._spool.arguments import whole
+from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch
+from meshmsg._spool.held import SLICE_MS, Held
+from meshmsg._spool.message import SpoolGap, SpoolMessage
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+_RUN = 1000
+"""Messages of a batch that an iteration has made at once."""
+
+
+class SpoolReader:
+    """Reads the messages of a spool in their order; made by `Spool.reader`.
+
+    Iterating gives what there is, and ends where that ends. For one thread at a time; others may
+    close it.
+    """
+
+    _key = 0
+    """Of it, among the readers of its spool; 0: it was not opened."""
+
+    def __init__(self, spool: Held, seq: int) -> None:
+        self._spool = spool
+        out = ffi.new("mm_spool_reader **")
+        with spool._in_use() as pointer:
+            spool._raise_for(int(type(spool)._opens(pointer, seq, out)), "opening a reader")
+            self._key = id(self)
+            spool._readers[self._key] = out[0]
+        self._pointer: Any = out[0]
+        self._address = address_of(out[0])
+        self._lock = threading.Lock()
+        self._seq = seq
+        self._goes_on = ffi.new("uint64_t *")
+        self._ready = False
+        self._made: deque[SpoolMessage | SpoolGap] = deque()
+        """What an iteration made, and did not give out yet."""
+
+    @property
+    def seq(self) -> int:
+        """The number that is read next."""
+        if not self._made:
+            return self._seq
+        one = self._made[0]
+        return one.first if isinstance(one, SpoolGap) else one.seq
+
+    def seek(self, seq: int) -> None:
+        """Go on with another number, forth or back.
+
+        Thread-safe: no.
+
+        Args:
+            seq: The number that is read next, from 1 on.
+
+        Raises:
+            ClosedError: It was closed.
+        """
+        whole("seq", seq, 1)
+        with self._in_use() as pointer:
+            lib.mm_spool_reader_seek(pointer, seq)
+            self._seq = seq
+            self._ready = False
+            self._made.clear()
+
+    def read(
+        self, max_messages: int = 1000, *, timeout: float | None = 0
+    ) -> list[SpoolMessage | SpoolGap]:
+        """Read what there is, up to so many.
+
+        Thread-safe: no.
+
+        Args:
+            max_messages: How many at most, 1 and more.
+            timeout: Seconds to wait for the first one; None waits for ever, 0 never waits.
+
+        Returns:
+            Messages, in the order of their numbers, without one left out; empty when none came in
+            time. With `on_corruption="gap"` a `SpoolGap` stands for those that are gone.
+
+        Raises:
+            SpoolTrimmedError: What is next was removed by retention; `first` is the first one that
+                is still there (`seek`).
+            SpoolCorruptError: What is next is harmed, `first` to `last`; `seek(error.last + 1)`
+                goes on behind it.
+            ClosedError: It, or its spool, was closed.
+        """
+        whole("max_messages", max_messages, 1)
+        if self._made:
+            with self._in_use():
+                return [self._made.popleft() for _ in range(min(max_messages, len(self._made)))]
+        return self._read(max_messages, timeout)
+
+    def _read(
+        self, most: int, timeout: float | None, whole: bool = True
+    ) -> list[SpoolMessage | SpoolGap]:
+        """Read up to so many; `whole` False: those of one batch, which takes little memory."""
+        ms = to_ms(timeout)
+        got: list[SpoolMessage | SpoolGap] = []
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while len(got) < most and (whole or not got):
+            with self._in_use():
+                if not self._ready and not self._load(got, 0 if got else ms):
+                    if got or ms == 0:
+                        break
+                else:
+                    self._take(got, most)
+            if deadline is not None:
+                ms = to_ms(max(deadline - time.monotonic(), 0.0))
+        return got
+
+    def read_batch(
+        self,
+        max_messages: int = BATCH_MAX_MESSAGES,
+        *,
+        max_bytes: int = BATCH_MAX_BYTES,
+        timeout: float | None = 0,
+    ) -> SpoolBatch:
+        """Read what there is as one table, without making a Python object of each message.
+
+        Thread-safe: no.
+
+        Args:
+            max_messages: How many at most, 1 to 16,777,216.
+            max_bytes: Bytes of bodies, and of what goes with them, after which no further message
+                is taken; to 1 GiB. It takes so much memory, and half of that at most besides.
+            timeout: Seconds to wait for the first one; None waits for ever, 0 never waits.
+
+        Returns:
+            One message or more, in the order of their numbers, without one left out; without any
+            when none came in time.
+
+        Raises:
+            SpoolTrimmedError, SpoolCorruptError, ClosedError: As `read`. With
+                `on_corruption="gap"` what is gone stands in `gaps`.
+        """
+        most, size = check_batch(max_messages, max_bytes)
+        ms = to_ms(timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        gaps: list[SpoolMessage | SpoolGap] = []
+        out = ffi.new("mm_spool_rows **")
+        while True:
+            with self._in_use() as pointer:
+                self._give_back()
+                run = self._run(most, bool(gaps))
+                wait = 0 if gaps else ms
+                rc = 0
+                if run:
+                    rc = int(
+                        lib.mm_spool_rows_read(
+                            pointer, run, size, wait, SLICE_MS, self._goes_on, out
+                        )
+                    )
+                    self._ready = False
+                if rc == 1:
+                    batch = SpoolBatch(out[0], gaps, seq=self._seq)
+                    self._seq = batch.last_seq + 1
+                    return batch
+                if rc == 0:
+                    return SpoolBatch(lib.mm_spool_rows_none(), gaps, seq=self._seq)
+                if rc != EINTR:
+                    self._amiss(rc, gaps)
+            if deadline is not None:
+                ms = max(to_ms(max(deadline - time.monotonic(), 0.0)), 1)
+
+    def _run(self, most: int, some: bool) -> int:
+        """Go on to what is to be read, and return how many in a row may be, at most."""
+        return most
+
+    def _give_back(self) -> None:
+        """What an iteration made and did not give out is read again."""
+        if self._made:
+            self._seq = self.seq
+            self._made.clear()
+            lib.mm_spool_reader_seek(self._pointer, self._seq)
+
+    @contextmanager
+    def _in_use(self) -> Iterator[Any]:
+        """Keep it, and its spool, from being closed meanwhile."""
+        with self._spool._in_use(), self._lock:
+            if self._pointer is None:
+                raise ClosedError("the reader was closed", code=lib.MM_ECLOSED)
+            yield self._pointer
+
+    def _load(self, got: list[SpoolMessage | SpoolGap], ms: int) -> bool:
+        """Have a batch ready, or a gap in what was got; false: there is neither, for now."""
+        rc = int(lib.mm_spool_reader_load(self._pointer, ms, SLICE_MS, self._goes_on))
+        if rc in (0, EINTR):
+            return False
+        self._ready = rc == 1
+        if self._ready:
+            return True
+        if got:
+            return False  # what is amiss is told with the next call, when these were taken
+        self._amiss(rc, got)
+        return False
+
+    def _amiss(self, rc: int, got: list[SpoolMessage | SpoolGap]) -> None:
+        """Tell what is amiss with the next message, or go on behind it, with a gap in its place."""
+        goes_on = int(self._goes_on[0])
+        if rc == lib.MM_ENOENT:
+            raise SpoolTrimmedError(
+                f"{self._spool.path}: message {self._seq} was removed; {goes_on} is the first that "
+                "is there",
+                seq=self._seq,
+                first=goes_on,
+            )
+        if rc == lib.MM_SPOOL_HARMED and self._spool._gaps:
+            got.append(SpoolGap(self._seq, goes_on - 1))
+            lib.mm_spool_reader_seek(self._pointer, goes_on)
+            self._seq = goes_on
+            return
+        if rc == lib.MM_SPOOL_HARMED:
+            raise SpoolCorruptError(
+                f"{self._spool.path}: messages {self._seq} to {goes_on - 1} are harmed",
+                first=self._seq,
+                last=goes_on - 1,
+            )
+        self._spool._raise_for(rc, f"reading message {self._seq}")
+
+    def _take(self, got: list[SpoolMessage | SpoolGap], most: int) -> None:
+        before = len(got)
+        self._ready = False  # until it is known that there is more
+        try:
+            rc = int(native.spool_take(self._address, SpoolMessage, got, most))
+        finally:
+            if len(got) > before:
+                last = got[-1]
+                assert isinstance(last, SpoolMessage)
+                self._seq = last.seq + 1
+        self._ready = rc == 1
+        self._spool._raise_for(rc, f"reading message {self._seq}")
+
+    def __iter__(self) -> Iterator[SpoolMessage | SpoolGap]:
+        while self._made or self._make():
+            while self._made:
+                yield self._made.popleft()
+
+    def _make(self) -> bool:
+        self._made.extend(self._read(_RUN, 0, whole=False))
+        return bool(self._made)
+
+    def close(self) -> None:
+        """Close it; the spool stays open. Again: nothing.
+
+        Thread-safe: yes; a `read` that waits raises ClosedError.
+        """
+        if os.getpid() != self._spool._pid:
+            return  # its spool was given up as the process was forked
+        with self._lock:
+            self._pointer = None
+            self._made.clear()
+        self._spool._close_readers(self._key)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if self._key and os.getpid() == self._spool._pid:
+            self._spool._close_readers(self._key)

@@ -1,0 +1,440 @@
+"""A spool: messages that outlive the process, in files of a folder.
+
+Not here: reading (_spool/reader.py), what stands in the files (docs/spool-format.md). Law: whatever
+was returned as kept is kept as the level says; a call that fails tells how much it put.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
+
+from meshmsg._binding.core import EAGAIN, address_of, ffi, lib, native, to_ms
+from meshmsg._binding.data import Data, exact_bytes
+from meshmsg._binding.errors import (
+    SpoolCorruptError,
+    SpoolFailedError,
+    SpoolLockedError,
+)
+from meshmsg._binding.note import MessageOptions
+from meshmsg._spool.arguments import (
+    age_ms,
+    choice,
+    cursor_names,
+    flag,
+    folder,
+    sizes,
+    sync_ms,
+    whole,
+)
+from meshmsg._spool.arrow import append_batch
+from meshmsg._spool.held import SLICE_MS
+from meshmsg._spool.kept import Kept
+from meshmsg._spool.message import octets_of
+from meshmsg._spool.reader import SpoolReader
+from meshmsg._spool.reading import read
+from meshmsg._spool.told import SpoolInfo, SpoolRecovery, info_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+Durability = Literal["buffered", "os", "disk"]
+Overflow = Literal["error", "block", "drop_oldest", "drop_newest"]
+_LEVELS: dict[str, int] = {
+    "buffered": lib.MM_SPOOL_BUFFERED,
+    "os": lib.MM_SPOOL_OS,
+    "disk": lib.MM_SPOOL_DISK,
+}
+_OVERFLOWS: dict[str, int] = {
+    "error": lib.MM_SPOOL_ERROR,
+    "block": lib.MM_SPOOL_BLOCK,
+    "drop_oldest": lib.MM_SPOOL_DROP_OLDEST,
+    "drop_newest": lib.MM_SPOOL_DROP_NEWEST,
+}
+_CORRUPTION = ("fail", "gap")
+_RUN = 4096
+"""Messages of an iterable that are taken at once."""
+_OVERHEAD = 4096 + 56 + 8
+"""Octets of a segment file that no message can have (docs/spool-format.md)."""
+_BODY_MAX = 64 * 1024 * 1024
+"""Octets of a batch, and so of a message and what stands beside it."""
+
+
+class Spool(Kept):
+    """Messages that are kept in files, numbered from 1 on, and can be read again.
+
+    One process writes to it; threads share it. A thread that waits for the disk writes for all that
+    came before it, so many callers share each sync.
+
+    Args:
+        path: The folder. It is made, if the one above it is there.
+        durability: What it takes until `append` returns, and until a message can be read.
+            "disk" (the default): it survives the process, the system and the machine's power, on a
+            device that keeps what it says it has. "os": the system has it, so it survives the
+            process, killed or not; a crash of the machine may take what came in the last
+            `sync_every` seconds. "buffered": it is in this process, and is written soon.
+        segment_bytes: Bytes of a segment file, 65,536 and more; what retention removes is whole
+            files.
+        max_bytes: Bytes of all files, at most; None: as the disk has room.
+        max_messages: Messages, at most; None: no limit.
+        overflow: What `append` does when that is reached, or the disk is full: "error"
+            (SpoolFullError), "block" (it waits until `trim` makes room), "drop_oldest" (whole files
+            go, counted), "drop_newest" (the message is not kept, counted).
+        max_age: Seconds that messages are kept, at least: a file goes when all of it is older.
+            None: no limit.
+        until_acked_by: Names of cursors: a file goes by itself once all of them are done with it.
+            One that is not there yet is done with nothing. None: files do not go for that.
+        on_corruption: What becomes of messages that were durable and are harmed: "fail": opening
+            or reading raises SpoolCorruptError; "gap": a `SpoolGap` is read in their place.
+        sync_every: Seconds between syncs for "os" and "buffered".
+        remote: Also on a file system of another machine, whose locks and syncs are only as good as
+            that one's.
+
+    Raises:
+        SpoolLockedError: Another process, or this one, has it open; `owner` says which.
+        SpoolCorruptError: Messages that were durable are gone, and on_corruption is "fail".
+        SpoolError: The folder cannot be used: not there, not permitted, of a later version.
+        UsageError, TypeError: An argument is wrong.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        durability: Durability = "disk",
+        segment_bytes: int | None = None,
+        max_bytes: int | None = None,
+        max_messages: int | None = None,
+        overflow: Overflow = "error",
+        max_age: float | None = None,
+        until_acked_by: Iterable[str] | None = None,
+        on_corruption: Literal["fail", "gap"] = "fail",
+        sync_every: float = 0.1,
+        remote: bool = False,
+    ) -> None:
+        gaps = choice("on_corruption", on_corruption, _CORRUPTION) == "gap"
+        super().__init__(folder(path), gaps)
+        owner = ffi.new("char[]", f"process {os.getpid()} on {os.uname().nodename}".encode()[:127])
+        opts = ffi.new("mm_spool_opts *")
+        opts.level = _LEVELS[choice("durability", durability, _LEVELS)]
+        opts.overflow = _OVERFLOWS[choice("overflow", overflow, _OVERFLOWS)]
+        opts.gaps, opts.remote, opts.owner = self._gaps, flag("remote", remote), owner
+        opts.file_bytes, opts.max_bytes = sizes(segment_bytes, max_bytes)
+        opts.max_messages = 0 if max_messages is None else whole("max_messages", max_messages, 1)
+        opts.sync_every_ms = sync_ms(sync_every)
+        opts.max_age_ms = age_ms(max_age)
+        names = [ffi.new("char[]", name.encode()) for name in cursor_names(until_acked_by)]
+        acked_by = ffi.new("char *[]", names)
+        opts.acked_by, opts.acked_by_count = acked_by, len(names)
+        self._file_bytes, self._max_bytes = int(opts.file_bytes), int(opts.max_bytes)
+        self._max_messages, self._blocks = int(opts.max_messages), overflow == "block"
+        self._record_max = min(int(opts.file_bytes) - _OVERHEAD, _BODY_MAX)
+        self._level = int(opts.level)
+        self.recovery: SpoolRecovery = self._open(opts)
+        """What was found when it was opened."""
+        _spools.add(self)
+
+    def _open(self, opts: Any) -> SpoolRecovery:
+        made = _make_folder(self.path)
+        report, out = ffi.new("mm_spool_report *"), ffi.new("mm_spool **")
+        rc = int(lib.mm_spool_open(os.fsencode(self.path), opts, report, out))
+        if rc < 0 and made:
+            with suppress(OSError):  # it holds something, and so its name was synced
+                os.rmdir(self.path)
+        if rc == EAGAIN:
+            owner = bytes(ffi.string(report.owner)).decode("utf-8", "replace")
+            raise SpoolLockedError(f"{self.path} is open: {owner or 'by another'}", owner=owner)
+        if rc == lib.MM_SPOOL_HARMED:
+            raise SpoolCorruptError(
+                f"{self.path}: messages from {report.lost_first} on are harmed, at octet "
+                f'{report.harmed_at} of segment {report.harmed_file}; on_corruption="gap" leaves '
+                "them out",
+                first=int(report.lost_first),
+                last=int(report.lost_last),
+            )
+        self._raise_for(rc, "opening it")
+        self._pointer = out[0]
+        self._address = address_of(out[0])
+        lost = (int(report.lost_first), int(report.lost_last)) if report.lost_first else None
+        return SpoolRecovery(
+            made=bool(report.made),
+            unclean=bool(report.unclean),
+            copied=int(report.copied_messages),
+            torn_bytes=int(report.torn_bytes),
+            lost=lost,
+        )
+
+    def append(
+        self,
+        data: Data,
+        *,
+        wait: bool = True,
+        timeout: float | None = None,
+        **options: Unpack[MessageOptions],
+    ) -> int | None:
+        """Put a message, and wait until it is kept as `durability` says.
+
+        Thread-safe: yes.
+
+        Args:
+            data: The body: bytes, or anything contiguous with a buffer. It is copied.
+            wait: False returns as soon as it has its number; `flush` waits for it, and otherwise it
+                is written soon.
+            timeout: Seconds to wait; None waits for ever.
+            options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
+
+        Returns:
+            Its number. None: it was dropped (`overflow="drop_newest"`).
+
+        Raises:
+            SpoolFullError: There is no room; it was not put.
+            TimedOutError: It was not kept in time. It may be put all the same, and be kept later.
+            SpoolFailedError: The disk failed; whether it is kept nobody knows until the spool is
+                opened again.
+            TooLargeError: It has no room in a segment file.
+            ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
+        """
+        first, _ = self._append([exact_bytes(data)], wait, timeout, self._meta(options))
+        return first or None
+
+    def append_many(
+        self,
+        messages: Iterable[Data],
+        *,
+        wait: bool = True,
+        timeout: float | None = None,
+        **options: Unpack[MessageOptions],
+    ) -> range:
+        """Put messages in their order, and wait until all are kept as `durability` says.
+
+        They share few syncs: this is the quick way to put many.
+
+        Thread-safe: yes; those of other threads may come in between.
+
+        Args:
+            messages: Any iterable of bodies.
+            wait: As in `append`.
+            timeout: Seconds for all of it; None waits for ever.
+            options: As in `append`; the same goes with each.
+
+        Returns:
+            The numbers from its first to its last message; empty: none was put. With
+            `overflow="drop_newest"` there may be fewer messages than were given.
+
+        Raises:
+            SpoolFullError, TimedOutError, SpoolFailedError, TooLargeError, ClosedError: As
+                `append`; `sent` is how many were put.
+            BaseException: What the iterable raised; what it gave before is kept, and `sent` is how
+                many that is.
+        """
+        if isinstance(messages, (bytes, str, bytearray, memoryview)):
+            raise TypeError("append_many takes an iterable of bodies; for a single one use append")
+        to_ms(timeout)  # refuses what is no time
+        meta = self._meta(options)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        source = iter(messages)
+        first = last = sent = 0
+        run, broken = _taken(source)
+        while run:
+            more, broken = _taken(source) if broken is None else ([], broken)
+            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            put = self._append(run, wait and not more, left, meta, sent)
+            sent += len(run)
+            first, last = first or put[0], put[1] or last
+            run = more
+        if broken is not None:
+            vars(broken)["sent"] = sent
+            raise broken
+        return range(first, last + 1) if last else range(0)
+
+    append_batch = append_batch
+
+    def flush(self, *, timeout: float | None = None) -> None:
+        """Wait until all that was put before is on the disk, whatever `durability` is.
+
+        Thread-safe: yes.
+
+        Args:
+            timeout: Seconds to wait; None waits for ever, 0 only looks.
+
+        Raises:
+            TimedOutError, WouldBlockError: It is not, in time; now.
+            SpoolFailedError: The disk failed.
+            ClosedError: The spool was closed.
+        """
+        self._until(
+            lambda pointer, ms: lib.mm_spool_flush(pointer, lib.MM_SPOOL_DISK, ms, SLICE_MS),
+            timeout,
+            "waiting for the disk",
+        )
+
+    def reader(self, seq: int | None = None) -> SpoolReader:
+        """Return a reader that begins with that number; None: with the first that is there.
+
+        Thread-safe: yes.
+
+        Args:
+            seq: A number, 1 and more. It may be one that is yet to come.
+
+        Returns:
+            The reader, which is for one thread at a time.
+
+        Raises:
+            ClosedError: The spool was closed.
+        """
+        return SpoolReader(self, self.info().first_seq if seq is None else whole("seq", seq, 1))
+
+    read = read
+
+    def trim(self, seq: int) -> int:
+        """Remove segment files that have no number above that one.
+
+        Messages go by the file, and the last file stays. If it has no number above, either, and
+        more than a quarter of what it may have, or the spool is full, another one is begun first,
+        and it goes, too. Thread-safe: yes.
+
+        Args:
+            seq: The last number that is not needed any more; 0: nothing goes.
+
+        Returns:
+            How many files went.
+
+        Raises:
+            ClosedError: The spool was closed.
+        """
+        whole("seq", seq, 0)
+        with self._in_use() as pointer:
+            return int(lib.mm_spool_trim(pointer, seq))
+
+    def info(self) -> SpoolInfo:
+        """Look what it is at this moment.
+
+        Thread-safe: yes.
+
+        Returns:
+            A snapshot.
+
+        Raises:
+            ClosedError: The spool was closed.
+        """
+        out = ffi.new("mm_spool_info *")
+        with self._in_use() as pointer:
+            lib.mm_spool_inspect(pointer, out)
+        return info_of(out)
+
+    def close(self) -> None:
+        """Write what waits, and close it and its readers. Again: nothing.
+
+        Thread-safe: yes; calls that wait meanwhile raise ClosedError.
+
+        Raises:
+            SpoolFailedError: The disk failed, now or before; what was not durable may be lost, or
+                a cursor was not saved.
+        """
+        if os.getpid() != self._pid:
+            return  # it was given up as the process was forked
+        with self._idle:
+            pointer, self._pointer = self._pointer, None
+            try:
+                self._idle.wait_for(lambda: self._users == 0)
+            except BaseException:  # a signal's function; it can be closed again
+                self._pointer = pointer
+                raise
+            self._close_readers()
+            cursors, self._cursors = self._cursors, {}
+        self._close_feeds()
+        if pointer is not None:
+            saved = self._close_each(cursors.values())
+            self._raise_for(int(lib.mm_spool_close(pointer)), "closing it")
+            if saved != lib.MM_OK:
+                raise SpoolFailedError(
+                    f"{self.path}: closing it: the disk failed; a cursor says what was saved "
+                    "before",
+                    code=saved,
+                )
+
+    def _meta(self, options: MessageOptions) -> bytes:
+        return octets_of(options)
+
+    def _append(
+        self, run: list[bytes], wait: bool, timeout: float | None, meta: bytes, sent: int = 0
+    ) -> tuple[int, int]:
+        """Put a list, `sent` messages having been put; its first and its last number, 0: none."""
+        at = first = last = 0
+
+        def call(pointer: Any, ms: int) -> int:
+            nonlocal at, last, first
+            if at == len(run):  # a wait goes on
+                return int(lib.mm_spool_flush(pointer, self._level, ms, SLICE_MS))
+            rc, at, begins, ends = native.spool_append(
+                self._address, run, at, meta, wait, ms, SLICE_MS
+            )
+            first, last = first or begins, ends or last
+            if rc == lib.MM_EMSGSIZE:
+                raise self._too_large(len(run[at]))
+            return int(rc)
+
+        try:
+            self._until(call, timeout, "appending")
+        except BaseException as error:
+            vars(error)["sent"] = sent + at
+            raise
+        return first, last
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_pointer", None) is not None and os.getpid() == self._pid:
+            pointer, self._pointer = self._pointer, None
+            self._close_readers()
+            self._close_feeds()
+            cursors, self._cursors = self._cursors, {}
+            self._close_each(cursors.values())
+            lib.mm_spool_close(pointer)
+
+    def __repr__(self) -> str:
+        return f"<meshmsg.Spool {self.path}{'' if self._pointer is not None else ' closed'}>"
+
+
+_spools: weakref.WeakSet[Spool] = weakref.WeakSet()
+
+
+def _make_folder(path: str) -> bool:
+    """Make the folder, whatever its name is, and tell whether it was; what is wrong is told by
+    opening it.
+
+    One whose opening fails while it is empty goes again: if the sync of its name failed, a later
+    one that says it is done would say nothing of that name.
+    """
+    try:
+        os.mkdir(path, 0o700)
+    except OSError:
+        return False
+    return True
+
+
+def _taken(source: Iterator[Data]) -> tuple[list[bytes], BaseException | None]:
+    """Take the next bodies; those before one that is none, or before the source failed, and why."""
+    run: list[bytes] = []
+    try:
+        run.extend(exact_bytes(one) for one in islice(source, _RUN))
+    except BaseException as error:
+        return run, error
+    return run, None
+
+
+def _after_fork_in_child() -> None:
+    for spool in tuple(_spools):
+        spool._give_up()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,106 @@
+"""What a spool tells of itself.
+
+Not here: where it comes from (spool.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from meshmsg._binding.core import ffi
+
+_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class SpoolInfo:
+    """What a spool is, at one moment.
+
+    Attributes:
+        uuid: Which spool it is, as 32 hexadecimal digits; new when a folder is made anew.
+        epoch: Counts its lives, from 1 on.
+        first_seq: The first number that is still there; one beyond `last_seq`: there is none.
+        last_seq: The last number that was given; 0: none yet.
+        written_seq: All up to it has the operating system.
+        durable_seq: All up to it is on the disk.
+        bytes, files: What it takes, in bytes, and in how many segment files.
+        appended, dropped_oldest, dropped_newest: Messages, since it was opened; the last two are of
+            `overflow=`.
+        syncs: Times that the disk was waited for, since it was opened.
+        sync_mean, sync_max: How long that took, in seconds, each with the writes before it.
+        failed: A write or a sync failed: nothing more is put until it is opened again.
+        expired, expired_files: Messages that went as they were too old (`max_age`), and files,
+            since it was opened.
+        acked, acked_files: Those that went as all were done with them (`until_acked_by`).
+        clock_jumps: Times that the system's clock was set by more than an hour, since it was
+            opened. Then half of what was there is kept for as long as `max_age` says.
+    """
+
+    uuid: str
+    epoch: int
+    first_seq: int
+    last_seq: int
+    written_seq: int
+    durable_seq: int
+    bytes: int
+    files: int
+    appended: int
+    dropped_oldest: int
+    dropped_newest: int
+    syncs: int
+    sync_mean: float
+    sync_max: float
+    failed: bool
+    expired: int
+    expired_files: int
+    acked: int
+    acked_files: int
+    clock_jumps: int
+
+
+@dataclass(frozen=True)
+class SpoolRecovery:
+    """What was found when a spool was opened.
+
+    Attributes:
+        made: The spool is new.
+        unclean: It was not closed in order: the process or the machine had stopped.
+        copied: Messages that were not proved to be on the disk; they are, now.
+        torn_bytes: Octets behind the last message that were no message: never durable, and kept in
+            the folder `quarantine`.
+        lost: The first and the last number of durable messages that are gone
+            (`on_corruption="gap"`), or None.
+    """
+
+    made: bool
+    unclean: bool
+    copied: int
+    torn_bytes: int
+    lost: tuple[int, int] | None
+
+
+def info_of(out: Any) -> SpoolInfo:
+    """Return what the core filled in."""
+    return SpoolInfo(
+        uuid=bytes(ffi.buffer(out.uuid)).hex(),
+        epoch=int(out.epoch),
+        first_seq=int(out.first_seq),
+        last_seq=int(out.last_seq),
+        written_seq=int(out.written_seq),
+        durable_seq=int(out.durable_seq),
+        bytes=int(out.bytes),
+        files=int(out.files),
+        appended=int(out.appended_messages),
+        dropped_oldest=int(out.dropped_oldest),
+        dropped_newest=int(out.dropped_newest),
+        syncs=int(out.syncs),
+        sync_mean=int(out.sync_ns) / _NS / max(int(out.syncs), 1),
+        sync_max=int(out.sync_max_ns) / _NS,
+        failed=bool(out.failed),
+        expired=int(out.expired_messages),
+        expired_files=int(out.expired_files),
+        acked=int(out.acked_messages),
+        acked_files=int(out.acked_files),
+        clock_jumps=int(out.clock_jumps),
+    )

@@ -1,0 +1,184 @@
+"""A spool that another process writes, to be read: its files are looked at, and nothing is changed.
+
+Not here: a spool that is open (spool.py). Law: nothing is shown that a crash may take back.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import TYPE_CHECKING, Any, Literal
+
+from meshmsg._binding.core import ffi, lib
+from meshmsg._spool.arguments import choice, flag, folder, whole
+from meshmsg._spool.cursor import SpoolCursorInfo, names_of
+from meshmsg._spool.held import Held
+from meshmsg._spool.reader import SpoolReader
+from meshmsg._spool.reading import read
+from meshmsg._spool.told import SpoolInfo, info_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class SpoolView(Held):
+    """Reads a spool that another process may write, at that moment and from then on.
+
+    It takes no lock, and never writes to the folder. What it shows is proved to be on the disk, at
+    each `durability`: by what was written later, by the state that its writer keeps, or by the end
+    of a spool that was closed. So the last messages are seen a second later at most, and what a
+    crash of the machine may take back never is. Files may go and come meanwhile.
+
+    Args:
+        path: The folder.
+        on_corruption: As of `Spool`: "fail": reading what is harmed raises SpoolCorruptError;
+            "gap": a `SpoolGap` is read in its place.
+        remote: Also on a file system of another machine. What is written there may be seen late.
+
+    Raises:
+        SpoolError: There is no spool, or it cannot be read: not permitted, of a later version.
+        UsageError, TypeError: An argument is wrong.
+    """
+
+    _opens = lib.mm_spool_view_reader_open
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        on_corruption: Literal["fail", "gap"] = "fail",
+        remote: bool = False,
+    ) -> None:
+        gaps = choice("on_corruption", on_corruption, ("fail", "gap")) == "gap"
+        super().__init__(folder(path), gaps)
+        out = ffi.new("mm_spool_view **")
+        rc = int(lib.mm_spool_view_open(os.fsencode(self.path), flag("remote", remote), out))
+        self._raise_for(rc, "opening it")
+        self._pointer = out[0]
+        _views.add(self)
+
+    def reader(self, seq: int | None = None) -> SpoolReader:
+        """Return a reader that begins with that number; None: with the first that is there.
+
+        A read that waits looks at the files 50 times a second. Thread-safe: yes.
+
+        Args:
+            seq: A number, 1 and more. It may be one that is yet to come.
+
+        Returns:
+            The reader, which is for one thread at a time.
+
+        Raises:
+            ClosedError: The view was closed.
+        """
+        return SpoolReader(self, self.info().first_seq if seq is None else whole("seq", seq, 1))
+
+    read = read
+
+    def info(self) -> SpoolInfo:
+        """Look what it is at this moment, as far as its files say.
+
+        Thread-safe: yes.
+
+        Returns:
+            A snapshot. `last_seq`, `written_seq` and `durable_seq` are the last number that is
+            shown; what is of the process that writes (`appended`, `dropped_oldest`,
+            `dropped_newest`, syncs, `failed`) is 0.
+
+        Raises:
+            ClosedError: The view was closed.
+        """
+        out = ffi.new("mm_spool_info *")
+        with self._in_use() as pointer:
+            self._raise_for(int(lib.mm_spool_view_inspect(pointer, out)), "looking at it")
+        out.bytes = _bytes_of(self.path)
+        return info_of(out)
+
+    def cursors(self) -> list[SpoolCursorInfo]:
+        """List its cursors, in the order of their names, as they were saved last.
+
+        Each is saved about once a second while it changes. None is said to be further than what is
+        shown. Thread-safe: yes.
+
+        Returns:
+            The name, the floor and the lag of each.
+
+        Raises:
+            SpoolError: They cannot be read.
+            ClosedError: The view was closed.
+        """
+        names = names_of(self, lib.mm_spool_view_cursor_names)
+        self.info()  # and what the view shows now
+        return [info for name in names if (info := self._told_of(name)) is not None]
+
+    def _told_of(self, name: str) -> SpoolCursorInfo | None:
+        """Look at one; None: it was removed meanwhile."""
+        out = ffi.new("mm_spool_cursor_info *")
+        with self._in_use() as pointer:
+            rc = int(lib.mm_spool_view_cursor(pointer, name.encode(), out))
+        if rc == lib.MM_ENOENT:
+            return None
+        if rc == lib.MM_EPROTO:
+            return SpoolCursorInfo(name, None, None)
+        self._raise_for(rc, f"looking at the cursor {name!r}")
+        return SpoolCursorInfo(name, int(out.floor), int(out.left))
+
+    def close(self) -> None:
+        """Close it and its readers. Again: nothing.
+
+        Thread-safe: yes; calls that wait meanwhile raise ClosedError.
+        """
+        if os.getpid() != self._pid:
+            return  # it was given up as the process was forked
+        with self._idle:
+            pointer, self._pointer = self._pointer, None
+            try:
+                self._idle.wait_for(lambda: self._users == 0)
+            except BaseException:  # a signal's function; it can be closed again
+                self._pointer = pointer
+                raise
+            self._close_readers()
+        if pointer is not None:
+            lib.mm_spool_view_close(pointer)
+
+    @staticmethod
+    def _abandon(pointer: Any) -> None:
+        """A thread of the parent may have been in it: it stays as it is."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_pointer", None) is not None and os.getpid() == self._pid:
+            pointer, self._pointer = self._pointer, None
+            self._close_readers()
+            lib.mm_spool_view_close(pointer)
+
+    def __repr__(self) -> str:
+        return f"<meshmsg.SpoolView {self.path}{'' if self._pointer is not None else ' closed'}>"
+
+
+def _bytes_of(path: str) -> int:
+    """Return the bytes of its segment files; those that go meanwhile have none."""
+    total = 0
+    for entry in os.scandir(path):
+        if entry.name.endswith(".seg") and entry.name[0].isdigit():
+            try:
+                total += entry.stat().st_size
+            except FileNotFoundError:
+                continue
+    return total
+
+
+_views: weakref.WeakSet[SpoolView] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for view in tuple(_views):
+        view._give_up()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

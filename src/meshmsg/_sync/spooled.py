@@ -1,0 +1,90 @@
+"""Sending by way of a spool, for threads that may block.
+
+Not here: what is put (_delivery/spooled.py). Law: a call that returns has its messages kept, as the
+durability of the spool says; one that fails says what was put.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from meshmsg._binding.core import to_ms
+from meshmsg._binding.data import Data
+from meshmsg._binding.note import MessageOptions
+from meshmsg._delivery.pushing import PushOptions
+from meshmsg._delivery.run_receipts import ReceiptsForm
+from meshmsg._delivery.spooled import Published, Spooled
+from meshmsg._roles.arrays import bodies_of
+from meshmsg._roles.unsent import Taken, tell_unsent
+
+
+def put_one(
+    spooled: Spooled,
+    frames: Sequence[Data],
+    timeout: float | None,
+    options: PushOptions,
+    confirm: bool,
+) -> int | None:
+    """Put one message; its number, which has a receipt if that is wanted; None: it was dropped."""
+    to_ms(timeout)  # refuses what is no time
+    seq = spooled.put(spooled.plan(frames, options), timeout)
+    if seq is not None and confirm:
+        spooled.receipt(seq)
+    return seq
+
+
+def put_published(
+    spooled: Published,
+    frames: Sequence[Data],
+    topic: str | bytes,
+    timeout: float | None,
+    options: MessageOptions,
+) -> None:
+    """Put one message under a topic."""
+    to_ms(timeout)  # refuses what is no time
+    spooled.put(spooled.plan_of(frames, topic, options), timeout)
+
+
+def put_many(
+    spooled: Spooled,
+    messages: Iterable[Data],
+    timeout: float | None,
+    options: MessageOptions,
+    receipts: ReceiptsForm[Any] | None,
+) -> int:
+    """Put many messages; with receipts, if those are given.  How many."""
+    taken = None
+    try:
+        to_ms(timeout)
+        meta = spooled.meta(options)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        taken = Taken(messages)
+        while taken.fill():
+            run = spooled.sendable(taken.chunk)
+            spooled.put_run(run, taken.counts, meta, _left(deadline), receipts)
+            spooled.check_next(taken.chunk, taken.counts[0])
+        taken.chunk.clear()  # all are put
+        spooled.kept(_left(deadline))
+        return taken.counts[1]
+    except BaseException as error:
+        tell_unsent(error, messages, taken)
+        if receipts is not None:
+            vars(error).update(receipts=receipts)
+        raise
+
+
+def put_arrays(
+    spooled: Spooled,
+    batch: object,
+    timeout: float | None,
+    options: MessageOptions,
+    receipts: ReceiptsForm[Any] | None,
+) -> int:
+    """Put each element of an Arrow array; with receipts, if those are given.  How many."""
+    return put_many(spooled, bodies_of(batch), timeout, options, receipts)
+
+
+def _left(deadline: float | None) -> float | None:
+    return None if deadline is None else max(deadline - time.monotonic(), 0.0)

@@ -1,0 +1,1 @@
+"""Spools for asyncio."""

@@ -1,0 +1,117 @@
+"""What of a spool is kept for whom, for asyncio: its cursors, and leases.
+
+Not here: a cursor (cursor.py), the spool (spool.py). Law: all of it may wait for the disk, and is
+done in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from meshmsg._spool.arguments import cursor_name, lease_ms, whole
+from meshmsg._spool.cursor import SpoolCursorInfo, Start, start_of
+from meshmsg.aio._spool.cursor import SpoolCursor, SpoolLease
+from meshmsg.aio._spool.waits import Waits
+
+
+class Kept(Waits):
+    """A spool of a loop, as those see it for whom messages are kept."""
+
+    async def cursor(self, name: str, start: Start = "earliest") -> SpoolCursor:
+        """Open the cursor of that name, or make it.
+
+        As in `async with await spool.cursor("billing") as cursor:`. Thread-safe: yes. Cancel-safe:
+        yes; it may be made, and is closed then.
+
+        Args:
+            name: 1 to 64 of A-Z, a-z, 0-9, dot, underscore and hyphen, with no dot in front.
+            start: Where one begins that is made: "earliest": with the first message that is there;
+                "latest": with what is put from now on; or a number. One that is there goes on where
+                it was.
+
+        Returns:
+            The cursor. Close it, or use it in an `async with`.
+
+        Raises:
+            SpoolTrimmedError: It is made, and the message of the number `start` was removed.
+            SpoolCorruptError: It is harmed, or of another spool.
+            SpoolFailedError, SpoolFullError: The disk failed, or has no room for it.
+            SpoolError: Its file cannot be used.
+            ClosedError: The spool was closed.
+            UsageError, TypeError: An argument is wrong.
+        """
+        name, begins = cursor_name("name", name), start_of(start)
+        self._check_open()
+        opening = asyncio.get_running_loop().run_in_executor(None, SpoolCursor, self, name, begins)
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_unwanted)
+            raise
+
+    async def cursors(self) -> list[SpoolCursorInfo]:
+        """List the cursors, in the order of their names, open or not.
+
+        Thread-safe: yes. Cancel-safe: yes.
+
+        Returns:
+            The name, the floor and the lag of each.
+
+        Raises:
+            SpoolError: They cannot be read.
+            ClosedError: The spool was closed.
+        """
+        return await self._in_thread(lambda: self._spool.cursors())
+
+    async def delete_cursor(self, name: str) -> None:
+        """Remove a cursor. If `until_acked_by` names it, nothing goes until it is made again.
+
+        Thread-safe: yes. Cancel-safe: yes; it may go on, and be removed.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            UsageError: It is open.
+            SpoolError: There is none, or it cannot be removed.
+            ClosedError: The spool was closed.
+        """
+        cursor_name("name", name)
+        await self._in_thread(lambda: self._spool.delete_cursor(name))
+
+    async def lease(self, name: str, from_seq: int, ttl: float) -> SpoolLease:
+        """Hold what is there from a message on, for some time.
+
+        Nothing of it is removed by `trim`, `max_age` or `until_acked_by` before the lease is over
+        or released; `overflow="drop_oldest"` removes it all the same. Another one of that name is
+        replaced. It waits for no longer than files are being removed. Thread-safe: yes.
+        Cancel-safe: yes; it may hold, until it is over.
+
+        Args:
+            name: As of a cursor; it has nothing to do with one.
+            from_seq: The number of the first message to hold; it may be yet to come.
+            ttl: Seconds, by a clock that nobody sets.
+
+        Returns:
+            The lease, to be renewed and released.
+
+        Raises:
+            SpoolTrimmedError: The message was removed.
+            WouldBlockError: There are 1,024 leases.
+            ClosedError: The spool was closed.
+            UsageError, TypeError: An argument is wrong.
+        """
+        cursor_name("name", name)
+        whole("from_seq", from_seq, 1)
+        lease_ms(ttl)
+        return await self._in_thread(lambda: SpoolLease(self, name, from_seq, ttl))
+
+
+def _unwanted(opening: asyncio.Future[SpoolCursor]) -> None:
+    """Close one that nobody waits for, and not on the loop, as that may wait for the disk."""
+    if not opening.cancelled() and opening.exception() is None:
+        cursor = opening.result()._cursor
+        threading.Thread(
+            target=cursor._spool._close_cursor, args=(cursor._key,), name="meshmsg cursor"
+        ).start()

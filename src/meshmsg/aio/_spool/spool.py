@@ -1,0 +1,389 @@
+"""A spool for asyncio: the same files, the same promises, and nothing that blocks the loop.
+
+Not here: waiting (watch.py), what has no room (later.py), reading (reader.py). Law: what is put is
+put by the task itself, at once, if there is room; then it waits until its number is kept. So tasks
+share syncs as threads do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import weakref
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from meshmsg._binding.core import EAGAIN, lib, native, to_ms
+from meshmsg._binding.data import Data, exact_bytes, size_of
+from meshmsg._binding.note import MessageOptions
+from meshmsg._spool import spool as threads
+from meshmsg._spool.arguments import whole
+from meshmsg._spool.told import SpoolInfo, SpoolRecovery
+from meshmsg.aio._spool.batches import append_batch, read
+from meshmsg.aio._spool.kept import Kept
+from meshmsg.aio._spool.later import Job, Later
+from meshmsg.aio._spool.reader import SpoolReader
+from meshmsg.aio._spool.waits import read_when
+from meshmsg.aio._spool.watch import DURABLE, LoopWatch
+from meshmsg.aio._turns import is_due
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+_FoundT = TypeVar("_FoundT")
+
+
+class Spool(Kept):
+    """Messages that are kept in files, numbered from 1 on, and can be read again; for asyncio.
+
+    What `meshmsg.Spool` says holds here: durability, limits, what a crash leaves. An awaited call
+    never blocks the loop: it puts its messages at once, and waits for the disk as for a socket.
+    Tasks that wait at the same time share each sync.
+
+    The constructor opens it, as that of a socket does. That takes time: the last segment file is
+    read (64 MiB, or `segment_bytes`), and after a crash what was not proved to be on the disk is
+    copied and synced. It is done once, mostly before a loop has other work. A program that opens
+    spools while it serves others does so in a thread: `await asyncio.to_thread(aio.Spool, path)`.
+    A spool belongs to no loop; tasks of several may use it.
+
+    Args:
+        path: The folder. It is made, if the one above it is there.
+        durability: "disk", "os" or "buffered", as of `meshmsg.Spool`.
+        segment_bytes: Bytes of a segment file, 65,536 and more.
+        max_bytes: Bytes of all files, at most; None: as the disk has room.
+        max_messages: Messages, at most; None: no limit.
+        overflow: What `append` does when that is reached, or the disk is full: "error", "block",
+            "drop_oldest", "drop_newest".
+        max_age: Seconds that messages are kept, at least. None: no limit.
+        until_acked_by: Names of cursors: a file goes by itself once all of them are done with it.
+        on_corruption: "fail" or "gap".
+        sync_every: Seconds between syncs for "os" and "buffered".
+        remote: Also on a file system of another machine.
+
+    Raises:
+        SpoolLockedError: Another process, or this one, has it open; `owner` says which.
+        SpoolCorruptError: Messages that were durable are gone, and on_corruption is "fail".
+        SpoolError: The folder cannot be used: not there, not permitted, of a later version.
+        UsageError, TypeError: An argument is wrong.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        durability: threads.Durability = "disk",
+        segment_bytes: int | None = None,
+        max_bytes: int | None = None,
+        max_messages: int | None = None,
+        overflow: threads.Overflow = "error",
+        max_age: float | None = None,
+        until_acked_by: Iterable[str] | None = None,
+        on_corruption: Literal["fail", "gap"] = "fail",
+        sync_every: float = 0.1,
+        remote: bool = False,
+    ) -> None:
+        self._spool = threads.Spool(
+            path,
+            durability=durability,
+            segment_bytes=segment_bytes,
+            max_bytes=max_bytes,
+            max_messages=max_messages,
+            overflow=overflow,
+            max_age=max_age,
+            until_acked_by=until_acked_by,
+            on_corruption=on_corruption,
+            sync_every=sync_every,
+            remote=remote,
+        )
+        self.path: str = self._spool.path
+        """The folder."""
+        self.recovery: SpoolRecovery = self._spool.recovery
+        """What was found when it was opened."""
+        self._kept_when = None if durability == "buffered" else read_when(durability)
+        self._seen_when = read_when(durability)
+        self._later = Later(self._spool)
+        self._watches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopWatch] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._closing: asyncio.Future[None] | None = None
+
+    async def append(
+        self,
+        data: Data,
+        *,
+        wait: bool = True,
+        timeout: float | None = None,
+        **options: Unpack[MessageOptions],
+    ) -> int | None:
+        """Put a message, and wait until it is kept as `durability` says.
+
+        Thread-safe: yes, for tasks of several loops. Cancel-safe: it is put with the first step of
+        the call; cancelled after that, or out of time, it is put all the same, and may be kept.
+        Cancelled while it waits for room (`overflow="block"`), it may be put. `sent` of the
+        exception says what is known: 1, it was put.
+
+        Args:
+            data: The body: bytes, or anything contiguous with a buffer. It is copied.
+            wait: False returns as soon as it has its number; `flush` waits for it, and otherwise it
+                is written soon.
+            timeout: Seconds to wait; None waits for ever. 0 does not wait for the disk: what is not
+                kept at once, which at "disk" nothing is, is WouldBlockError.
+            options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
+
+        Returns:
+            Its number. None: it was dropped (`overflow="drop_newest"`).
+
+        Raises:
+            SpoolFullError: There is no room; it was not put.
+            TimedOutError: It was not kept in time. It may be put all the same, and be kept later.
+            SpoolFailedError: The disk failed; whether it is kept nobody knows until the spool is
+                opened again.
+            TooLargeError: It has no room in a segment file.
+            ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
+        """
+        to_ms(timeout)  # refuses what is no time
+        meta = self._spool._meta(options)
+        run = [exact_bytes(data)]
+        deadline = self._deadline(timeout)
+        first, last = await self._put(run, meta, deadline, 0)
+        if wait and last:
+            await self._kept(last, deadline, 1)
+        elif is_due():
+            await self._share(1 if last else 0)
+        return first or None
+
+    async def append_many(
+        self,
+        messages: Iterable[Data] | AsyncIterable[Data],
+        *,
+        wait: bool = True,
+        timeout: float | None = None,
+        **options: Unpack[MessageOptions],
+    ) -> range:
+        """Put messages in their order, and wait until all are kept as `durability` says.
+
+        They share few syncs: this is the quick way to put many.
+
+        Thread-safe: yes, as `append`; those of other tasks may come in between. Cancel-safe: what
+        was put stays, and `sent` of the exception is how many; of those that waited for room, one
+        more run of 4,096 may be.
+
+        Args:
+            messages: Any iterable of bodies, also one for `async for`: what it gives is put as it
+                comes.
+            wait: As in `append`.
+            timeout: Seconds for all of it; None waits for ever. What the iterable takes is not cut.
+            options: As in `append`; the same goes with each.
+
+        Returns:
+            The numbers from its first to its last message; empty: none was put. With
+            `overflow="drop_newest"` there may be fewer messages than were given.
+
+        Raises:
+            SpoolFullError, TimedOutError, SpoolFailedError, TooLargeError, ClosedError: As
+                `append`; `sent` is how many were put.
+            BaseException: What the iterable raised; what it gave before is kept, and `sent` is how
+                many that is.
+        """
+        if isinstance(messages, (bytes, str, bytearray, memoryview)):
+            raise TypeError("append_many takes an iterable of bodies; for a single one use append")
+        to_ms(timeout)
+        meta = self._spool._meta(options)
+        deadline = self._deadline(timeout)
+        first = last = sent = 0
+        if isinstance(messages, AsyncIterable):
+            try:
+                async for one in messages:
+                    put = await self._put([exact_bytes(one)], meta, deadline, sent)
+                    sent += 1
+                    first, last = first or put[0], put[1] or last
+            except BaseException as error:
+                vars(error).setdefault("sent", sent)
+                raise
+        else:
+            for run, broken in _runs(iter(messages)):
+                put = await self._put(run, meta, deadline, sent)
+                sent += len(run)
+                first, last = first or put[0], put[1] or last
+                if broken is not None:
+                    await self._kept_before(broken, last if wait else 0, deadline)
+                    vars(broken)["sent"] = sent
+                    raise broken
+                if is_due(len(run)):
+                    await self._share(sent)
+        if wait and last:
+            await self._kept(last, deadline, sent)
+        return range(first, last + 1) if last else range(0)
+
+    append_batch = append_batch
+
+    async def flush(self, *, timeout: float | None = None) -> None:
+        """Wait until all that was put before is on the disk, whatever `durability` is.
+
+        Thread-safe: yes. Cancel-safe: yes.
+
+        Args:
+            timeout: Seconds to wait; None waits for ever, 0 only looks.
+
+        Raises:
+            TimedOutError, WouldBlockError: It is not, in time; now.
+            SpoolFailedError: The disk failed.
+            ClosedError: The spool was closed.
+        """
+        to_ms(timeout)
+        if self._kept_when != DURABLE:  # somebody is to sync, and that waits
+            await self._in_thread(lambda: self._spool.flush(timeout=timeout))
+            return
+        watch = self._watch()
+        await self._wait(DURABLE, watch.last(), self._deadline(timeout), "waiting for the disk")
+
+    def reader(self, seq: int | None = None) -> SpoolReader:
+        """Return a reader that begins with that number; None: with the first that is there.
+
+        Thread-safe: yes.
+
+        Args:
+            seq: A number, 1 and more. It may be one that is yet to come.
+
+        Returns:
+            The reader, which is for one task at a time.
+
+        Raises:
+            ClosedError: The spool was closed.
+        """
+        return SpoolReader(self, self.info().first_seq if seq is None else whole("seq", seq, 1))
+
+    read = read
+
+    async def trim(self, seq: int) -> int:
+        """Remove segment files that have no number above that one.
+
+        Messages go by the file, and the last file stays, unless another one is begun, as of
+        `meshmsg.Spool`. Thread-safe: yes. Cancel-safe: it goes on, and files go.
+
+        Args:
+            seq: The last number that is not needed any more; 0: nothing goes.
+
+        Returns:
+            How many files went.
+
+        Raises:
+            ClosedError: The spool was closed.
+        """
+        whole("seq", seq, 0)
+        return await self._in_thread(lambda: self._spool.trim(seq))
+
+    def info(self) -> SpoolInfo:
+        """Look what it is at this moment.
+
+        Thread-safe: yes.
+
+        Returns:
+            A snapshot.
+
+        Raises:
+            ClosedError: The spool was closed.
+        """
+        self._check_open()
+        return self._spool.info()
+
+    async def close(self) -> None:
+        """Write what waits, and close it and its readers. Again: it waits for the same end.
+
+        Thread-safe: no; calls that wait meanwhile raise ClosedError. Cancel-safe: it goes on.
+
+        Raises:
+            SpoolFailedError: The disk failed, now or before; what was not durable may be lost, or
+                a cursor was not saved.
+        """
+        if os.getpid() != self._spool._pid:
+            return  # it was given up as the process was forked
+        if self._closing is not None:
+            if self._closing.get_loop() is asyncio.get_running_loop():
+                await asyncio.wait([self._closing])
+            return
+        loop = asyncio.get_running_loop()
+        self._closing = loop.run_in_executor(None, self._spool.close)
+        for of, watch in list(self._watches.items()):
+            if of is loop:
+                watch.end()
+            else:
+                watch.end_from_anywhere()
+        await asyncio.shield(self._closing)
+
+    async def _put(
+        self,
+        run: list[bytes],
+        meta: bytes,
+        deadline: float | None,
+        sent: int,
+        check: Callable[[], None] | None = None,
+    ) -> tuple[int, int]:
+        """Put a list, `sent` messages having been put; its first and its last number, 0: none.
+
+        check: raises, in any thread, when a wait for room is to end.
+        """
+        at = first = last = 0
+        spool = self._spool
+        job: Job | None = None
+        try:
+            watch = self._watch()
+            if not self._later.busy:
+                with spool._in_use():
+                    rc, at, first, last = native.spool_put(spool._address, run, 0, meta)
+                if last:
+                    watch.write_soon()
+                if rc == lib.MM_EMSGSIZE:
+                    raise spool._too_large(size_of(run[at]))
+                if rc != EAGAIN:
+                    spool._raise_for(rc, "appending")
+                    return first, last
+            elif deadline == 0:
+                raise spool._error(EAGAIN, "appending")
+            job = Job(run, at, meta, self._left(deadline), check)
+            self._later.put(job)
+            await self._within(job.done, deadline or None, "appending")
+            return first or job.first, job.last or last
+        except BaseException as error:
+            if job is not None:
+                await job.give_up()
+                at = job.at
+            vars(error)["sent"] = sent + at
+            raise
+
+    async def _kept_before(self, broken: BaseException, seq: int, deadline: float | None) -> None:
+        """What an iterable gave before it failed is kept; the iterable's error is what is told."""
+        if seq and isinstance(broken, Exception):
+            await self._kept(seq, deadline, 0)
+
+    if not TYPE_CHECKING:  # type checkers say so themselves
+
+        def __enter__(self) -> None:
+            raise TypeError("an asyncio Spool is closed by `async with`, not with")
+
+        def __exit__(self, *_: object) -> None:
+            """Never reached: entering raises."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __del__(self) -> None:
+        for watch in list(getattr(self, "_watches", {}).values()):
+            watch.end_from_anywhere()
+
+    def __repr__(self) -> str:
+        closed = self._closing is not None or self._spool._pointer is None
+        return f"<meshmsg.aio.Spool {self.path}{' closed' if closed else ''}>"
+
+
+def _runs(source: Iterator[Any]) -> Iterator[tuple[list[bytes], BaseException | None]]:
+    """Yield runs of bodies; the last one may say what the source failed by."""
+    while True:
+        run, broken = threads._taken(source)
+        if run or broken is not None:
+            yield run, broken
+        if not run or broken is not None:
+            return
