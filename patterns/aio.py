@@ -11,7 +11,7 @@ from .workqueue._aio_queue import WorkQueue as WorkQueue
 from .workqueue._aio_worker import WorkBatch as WorkBatch
 from .workqueue._aio_worker import Worker as Worker
 from .workqueue._aio_worker import work as work
-from .workqueue._ledger import WorkStats as WorkStats
+from .workqueue._books import WorkStats as WorkStats
 
 __all__ = [
     "Flow",

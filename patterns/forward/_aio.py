@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 
 from meshmsg import ClosedError, UsageError
 from meshmsg.aio import Dealer, Pub, Pull, Push, Router, XPub, XSub
 
-from ._flow import Flow, check_capture, check_pair
+from ._flow import SLICE_S, Flow, check_capture, check_pair
 from ._form import ForwardForm
 from ._way import WayForm
 
@@ -120,6 +121,7 @@ class Forward(ForwardForm[Front, Back, "_Way"]):
 class _Way(WayForm):
     """One direction and its task."""
 
+    _pause = staticmethod(partial(asyncio.sleep, SLICE_S))
     _task: asyncio.Task[None] | None = None
 
     @property

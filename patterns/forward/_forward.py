@@ -10,8 +10,10 @@ hand when the forwarder was closed; so received = forwarded + refused + abandone
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 
 from meshmsg import (
@@ -25,7 +27,7 @@ from meshmsg import (
     XSub,
 )
 
-from ._flow import Flow, check_capture, check_pair
+from ._flow import SLICE_S, Flow, check_capture, check_pair
 from ._form import ForwardForm
 from ._way import WayForm
 
@@ -139,6 +141,7 @@ class Forward(ForwardForm[Front, Back, "_Way"]):
 class _Way(WayForm):
     """One direction and its thread."""
 
+    _pause = staticmethod(partial(time.sleep, SLICE_S))
     _thread: threading.Thread | None = None
 
     @property

@@ -12,22 +12,20 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
-from meshmsg import ClosedError, MeshError, Message, TimedOutError
+from meshmsg import ClosedError, EndOfStreamError, MeshError, Message, TimedOutError
 
+from .._frames import frames_of
 from ._flow import LOG, SLICE_S, Count, Flow, check_captured
 
 Call = Callable[[], Any]
 """Something to do; of asyncio, it gives what is to be awaited."""
 
 
-def frames_of(message: Message) -> list[bytes]:
-    """Return a message as its socket's `recv_frames` would; of a Router with who sent it."""
-    peer = message.peer
-    return [peer, *message.frames] if isinstance(peer, bytes) else list(message.frames)
-
-
 class WayForm:
     """From where to where, what is in hand, and what was counted."""
+
+    _pause: Call
+    """Wait a little, where nobody who sends is there."""
 
     def __init__(self, source: Any, target: Any, capture: Any) -> None:
         self._source, self._target, self._capture = source, target, capture
@@ -50,6 +48,9 @@ class WayForm:
                     try:
                         message = self._hand = yield receive
                     except TimedOutError:
+                        continue
+                    except EndOfStreamError:  # for now: others may come
+                        yield self._pause
                         continue
                 yield from self._pass(message)
         except ClosedError:

@@ -12,21 +12,21 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from functools import partial
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from meshmsg import (
     ClosedError,
     Engine,
     MeshError,
-    PeerError,
+    MessageOptions,
     Policy,
     Profile,
-    Stats,
     TimedOutError,
     UsageError,
-    WouldBlockError,
 )
 from meshmsg.aio import Dealer, Router
 
+from .._frames import Beside, beside, frames_of
 from .._life import Life
 from ._books import (
     BYE,
@@ -35,14 +35,18 @@ from ._books import (
     TICK_S,
     IdleBooks,
     IdleStats,
-    JobForm,
     Word,
     refusal_body,
 )
+from ._form import QueueForm, WorkerForm
+from ._job import JobForm
 from ._presence import Presence
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-class IdleQueue:
+
+class IdleQueue(QueueForm[Router]):
     """Give each request to the worker that has been idle longest.
 
     It is `meshmsg.patterns.IdleQueue` for asyncio, and keeps the same promises: its documentation
@@ -128,17 +132,7 @@ class IdleQueue:
     def __repr__(self) -> str:
         if self._life.over:
             return "<IdleQueue closed>"
-        return f"<IdleQueue {self._front.endpoint} to {self._back.endpoint}: {self._books!r}>"
-
-    @property
-    def front(self) -> Router:
-        """The side clients connect to: its endpoint, peers. Not to be received from or closed."""
-        return self._front
-
-    @property
-    def back(self) -> Router:
-        """The side workers connect to: its endpoint, peers. Not to be received from or closed."""
-        return self._back
+        return self._shown()
 
     async def wait_for_workers(self, count: int = 1, *, timeout: float | None = None) -> None:
         """Wait until so many workers are here.
@@ -209,14 +203,15 @@ class IdleQueue:
             self._changed.notify_all()
 
     async def _hear(
-        self, socket: Router, hear: Callable[[bytes, list[bytes], float], None]
+        self, socket: Router, hear: Callable[[bytes, list[bytes], float, Beside], None]
     ) -> None:
         """A task: hear one side."""
         while not self._life.over:
-            frames = await socket.recv_frames()
+            message = await socket.recv()
+            frames = frames_of(message)
             now = time.monotonic()
             self._presence.check(now)  # after receiving: who has said something is known by then
-            hear(frames[0], frames[1:], now)
+            hear(frames[0], frames[1:], now, beside(message))
             self._due.set()
 
     async def _speak(self) -> None:
@@ -239,36 +234,39 @@ class IdleQueue:
         """Send to one peer, and note how that went."""
         socket = self._back if word.to_worker else self._front
         try:
-            await socket.send_frames([word.name, *word.frames], timeout=0)
-        except ClosedError:
-            raise
-        except (PeerError, WouldBlockError):  # it is gone, or takes no more
-            self._books.unsaid(word, time.monotonic())
+            if word.note is None:
+                await socket.send_frames([word.name, *word.frames], timeout=0)
+            else:
+                await socket._send_noted([word.name, *word.frames], word.note, 0)
         except MeshError as error:
-            self._books.unsendable(word, str(error), time.monotonic())
+            self._not_said(word, error, time.monotonic())
         else:
             self._books.said(word)
 
 
 class Job(JobForm):
-    """A request that a worker has: the first frame as `bytes`, all of them in `frames`."""
+    """A request that a worker has: the first frame as `bytes`, all of them in `frames`.
+
+    What its client said beside them is its `key`, `headers`, `timestamp` and `expires`.
+    """
 
     _worker: IdleWorker
 
-    async def reply(self, *frames: bytes) -> None:
+    async def reply(self, *frames: bytes, **options: Unpack[MessageOptions]) -> None:
         """Answer it; the worker is idle then, and gets the next one.
 
         Cancel-safe: yes; a cancelled call has not answered it. Thread-safe: no.
 
         Args:
             frames: The answer, one frame or more; at least one.
+            options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
         Raises:
             UsageError: There is no frame, or it was answered or refused already.
             TooLargeError, TypeError: This cannot be sent; it may still be answered or refused.
             ClosedError: The worker was closed.
         """
-        await self._worker._say(self._answer(frames))
+        await self._worker._say(self._answer(frames), **options)
         self._settle()
 
     async def refuse(self, reason: str = "") -> None:
@@ -288,7 +286,7 @@ class Job(JobForm):
         self._settle()
 
 
-class IdleWorker:
+class IdleWorker(WorkerForm[Dealer, Job]):
     """Take requests from an `IdleQueue`, one at a time; `async for` gets them.
 
     Answer or refuse each job before you take the next one.  A job that is neither answered nor
@@ -321,11 +319,8 @@ class IdleWorker:
             security: What protects it: a client's policy, as `meshmsg.Curve(server=, key=)`; None
                 is that of the engine.
         """
-        self._endpoint = endpoint
-        self._dealer = Dealer(connect=endpoint, identity=identity, engine=engine, security=security)
-        self._job: Job | None = None
-        self._taken = 0
-        self._heard = 0  # messages that were received and are known here
+        dealer = Dealer(connect=endpoint, identity=identity, engine=engine, security=security)
+        self._begin(endpoint, dealer)
 
     async def __aenter__(self) -> IdleWorker:
         return self
@@ -337,11 +332,6 @@ class IdleWorker:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
-
-    def __repr__(self) -> str:
-        state = "closed" if self._dealer.closed else f"of {self._endpoint}"
-        hand = "" if self._job is None or self._job.settled else ", one in hand"
-        return f"<IdleWorker {state}: {self._taken} job{'s' * (self._taken != 1)} taken{hand}>"
 
     async def __aiter__(self) -> AsyncIterator[Job]:
         """Yield jobs, for ever; ends when the worker is closed, by another thread or a signal."""
@@ -358,29 +348,17 @@ class IdleWorker:
                         await self._job.refuse("the worker went on without an answer")
                     self._job = None
                 try:
-                    job = Job._of(await self._dealer.recv_frames(timeout=READY_AGAIN_S))
+                    message = await self._dealer.recv(timeout=READY_AGAIN_S)
+                    job = Job._of(message.frames, message)
                 except TimedOutError:
                     continue
-                if job is None:
-                    self._heard += 1
-                    continue
-                job._worker = self
-                self._job = job
-                self._heard += 1
-                self._taken += 1
-                yield job
+                if job is not None:
+                    job._worker = self
+                self._came(job)
+                if job is not None:
+                    yield job
         except ClosedError:
             return
-
-    def stats(self) -> Stats:
-        """The counts of the socket underneath.
-
-        Thread-safe: yes.
-
-        Returns:
-            A snapshot.
-        """
-        return self._dealer.stats()
 
     async def close(self) -> None:
         """Say goodbye and close: what is in hand goes to another worker.
@@ -394,5 +372,5 @@ class IdleWorker:
         finally:
             self._dealer.close()
 
-    async def _say(self, frames: list[bytes]) -> None:
-        await self._dealer.send_frames(frames)
+    async def _say(self, frames: list[bytes], **options: Unpack[MessageOptions]) -> None:
+        await self._dealer.send_frames(frames, **options)

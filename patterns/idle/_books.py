@@ -9,14 +9,17 @@ refused, or dropped as its client left); so taken = waiting + at work + settled 
 from __future__ import annotations
 
 import logging
+import math
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from meshmsg import PeerInfo, UsageError
 
+from .._frames import NOTHING, Beside
 from .._words import counted
 
 READY, BYE, FAILED = b"READY", b"BYE", b"FAILED"
@@ -35,6 +38,7 @@ _ID_SIZE = 4  # octets of the id in front of the request of a meshmsg Req
 _ID_MARK = 0x80  # set in the first of them
 _REASON_MAX = 1024  # bytes of the reason of a refusal
 _REFUSED = b"REFUSED"
+_EXPIRED = "its ttl was over before a worker had it"
 _ROUTE = "with 3 frames before it (the worker's name, an empty one, a number)"
 LOG = logging.getLogger("meshmsg")
 
@@ -78,7 +82,12 @@ class _Request:
     client: bytes
     envelope: list[bytes]
     body: list[bytes]
+    beside: Beside = NOTHING
     attempts: int = 0
+
+    def over(self, wall: float) -> bool:
+        """Whether it is of no use any more."""
+        return self.beside.expires is not None and self.beside.expires <= wall
 
 
 class Word(NamedTuple):
@@ -90,6 +99,8 @@ class Word(NamedTuple):
     request: _Request
     settles: str = ""
     """How this ends a request: "answered" or "refused", if the client can be reached."""
+    note: bytes | None = None
+    """What goes with it beside its frames, as it came."""
 
 
 @dataclass(eq=False)
@@ -135,6 +146,8 @@ class IdleBooks:
     refusal: Callable[[str], bytes] = refusal_body
     random: Callable[[int], bytes] = os.urandom
     """Gives so many random octets."""
+    wall: Callable[[], float] = time.time
+    """The clock by which requests expire, in seconds since 1970."""
     out: deque[Word] = field(default_factory=deque)
     _waiting: dict[bytes, _Request] = field(default_factory=dict)
     _workers: dict[bytes, _Worker] = field(default_factory=dict)
@@ -146,6 +159,7 @@ class IdleBooks:
     ] = ()  # workers that are REQ sockets: what they ask drops what they got
     _clients: Collection[bytes] = ()
     _look_at: float = 0.0  # nobody can be out of patience before that
+    _expires_at: float = math.inf  # none of those that wait expires before that
 
     def __post_init__(self) -> None:
         if self.backlog < 0 or self.retries < 0:
@@ -160,8 +174,10 @@ class IdleBooks:
             f"{now.answered} of {now.taken} answered"
         )
 
-    def hear_client(self, client: bytes, frames: Sequence[bytes], now: float) -> None:
-        """Take a request: an envelope, an empty frame, a body.
+    def hear_client(
+        self, client: bytes, frames: Sequence[bytes], now: float, beside: Beside = NOTHING
+    ) -> None:
+        """Take a request: an envelope, an empty frame, a body; and what went with it beside those.
 
         Tell `clients_here` before, when connections have changed.
         """
@@ -169,7 +185,9 @@ class IdleBooks:
         if cut is None or cut + 1 == len(frames):
             self._counts.malformed += 1
             return
-        request = _Request(self._new_tag(), client, list(frames[:cut]), list(frames[cut + 1 :]))
+        request = _Request(
+            self._new_tag(), client, list(frames[:cut]), list(frames[cut + 1 :]), beside
+        )
         self._counts.taken += 1
         if client not in self._clients:
             self._counts.dropped += 1  # it left after it asked
@@ -178,9 +196,12 @@ class IdleBooks:
             self._refuse(request, f"{_waits(self.backlog)} already")
             return
         self._waiting[request.tag] = request
+        self._note_expiry(request)
         self._match(now)
 
-    def hear_worker(self, name: bytes, frames: Sequence[bytes], now: float) -> None:
+    def hear_worker(
+        self, name: bytes, frames: Sequence[bytes], now: float, beside: Beside = NOTHING
+    ) -> None:
         """Note what a worker says: that it is ready, an answer, that it failed, or goodbye.
 
         Tell `workers_here` before, when connections have changed.
@@ -203,7 +224,8 @@ class IdleBooks:
             request = self._settle(name, word)
             if request is not None:
                 frames = [*request.envelope, b"", *rest]
-                self.out.append(Word(False, request.client, frames, request, "answered"))
+                answered = Word(False, request.client, frames, request, "answered", beside.note)
+                self.out.append(answered)
             self._rest(name)
         else:
             self._counts.malformed += 1
@@ -235,10 +257,12 @@ class IdleBooks:
         self._counts.dropped += len(gone)
 
     def expire(self, now: float) -> None:
-        """Take requests from workers that have had them for longer than `patience`.
+        """Refuse what waits and is of no use any more; and take requests from workers that have
+        had them for longer than `patience`.
 
         Such a worker gets nothing more until it says something.
         """
+        self._expire_waiting()
         if self.patience is None or now < self._look_at:
             return
         self._look_at = now + self.patience
@@ -324,15 +348,38 @@ class IdleBooks:
         assert all(self._workers[name].request is None for name in self._idle)
         assert not (self._idle and self._waiting)
 
+    def _note_expiry(self, request: _Request) -> None:
+        if request.beside.expires is not None:
+            self._expires_at = min(self._expires_at, request.beside.expires)
+
+    def _expire_waiting(self) -> None:
+        """Refuse what waits and has expired: no worker is to begin it."""
+        wall = self.wall()
+        if wall < self._expires_at:
+            return
+        self._expires_at = math.inf
+        for request in list(self._waiting.values()):
+            if request.over(wall):
+                del self._waiting[request.tag]
+                self._refuse(request, _EXPIRED)
+            else:
+                self._note_expiry(request)
+
     def _drop_unheard(self, name: bytes) -> None:
         """A REQ that says that it is ready has not heard the request it was given, and never will.
 
         That happens when one of the same name was here before, and its READY was read only when it
         had left: a REQ throws away what came before it asked.  Others, which repeat their READY,
-        have the request: it crossed that on its way.
+        have the request: it crossed that on its way.  Unless it expired on its way, and the socket
+        dropped it.
         """
         worker = self._workers.get(name)
-        if worker is not None and worker.request is not None and name in self._strict:
+        if worker is None or worker.request is None:
+            return
+        if worker.request.over(self.wall()):
+            request, worker.request = worker.request, None
+            self._refuse(request, _EXPIRED)
+        elif name in self._strict:
             request, worker.request = worker.request, None
             self._again(request, "was given it before it was ready")
 
@@ -347,6 +394,7 @@ class IdleBooks:
 
     def _match(self, now: float) -> None:
         """Give what waits to who has been idle longest."""
+        self._expire_waiting()
         while self._waiting and self._idle:
             name = next(iter(self._idle))
             del self._idle[name]
@@ -354,7 +402,8 @@ class IdleBooks:
             request.attempts += 1
             worker = self._workers[name]
             worker.request, worker.since = request, now
-            self.out.append(Word(True, name, [b"", request.tag, *request.body], request))
+            frames = [b"", request.tag, *request.body]
+            self.out.append(Word(True, name, frames, request, note=request.beside.note))
 
     def _settle(self, name: bytes, tag: bytes, *, its_own: bool = False) -> _Request | None:
         """The request with that tag, wherever it is; None: it is settled, or not this worker's."""
@@ -395,6 +444,7 @@ class IdleBooks:
             self._counts.dropped += 1
             return
         self._waiting = {request.tag: request, **self._waiting}  # before all that came later
+        self._note_expiry(request)
 
     def _refuse(self, request: _Request, reason: str) -> None:
         """Tell the client: a Req of meshmsg in its words, others by an answer."""
@@ -423,49 +473,3 @@ def _cut(reason: str) -> str:
     """As much of a reason as a refusal may have, in whole characters."""
     octets = reason.encode("utf-8", "backslashreplace")
     return octets[:_REASON_MAX].decode("utf-8", "ignore")
-
-
-JobT = TypeVar("JobT", bound="JobForm")
-
-
-class JobForm(bytes):
-    """A request at a worker: the first frame of its body as `bytes`, all of them in `frames`."""
-
-    frames: tuple[bytes, ...]
-    """The frames the client sent."""
-    settled: bool = False
-    """Whether it was answered or refused."""
-    _tag: bytes = b""
-
-    @classmethod
-    def _of(cls: type[JobT], frames: Sequence[bytes]) -> JobT | None:
-        """What the queue sent; None when it makes no sense."""
-        if len(frames) < 3 or frames[0] or len(frames[1]) != TAG_SIZE:
-            return None
-        job = cls(frames[2])
-        job._tag, job.frames = frames[1], tuple(frames[2:])
-        return job
-
-    def _answer(self, frames: Sequence[bytes]) -> list[bytes]:
-        """What answers it.  It counts as settled only when that was sent."""
-        if not frames:
-            raise UsageError(
-                'an answer has at least one frame; reply(b"") answers with an empty one'
-            )
-        self._check_open()
-        return [b"", self._tag, *frames]
-
-    def _refusal(self, reason: str) -> list[bytes]:
-        """What refuses it, likewise."""
-        if not isinstance(reason, str):
-            raise TypeError(f"a reason is str, not {type(reason).__name__}")
-        self._check_open()
-        return [b"", FAILED, self._tag, reason.encode("utf-8", "backslashreplace")]
-
-    def _check_open(self) -> None:
-        if self.settled:
-            raise UsageError("this job was answered or refused already")
-
-    def _settle(self) -> None:
-        """What answers or refuses it was sent."""
-        self.settled = True

@@ -13,22 +13,23 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from meshmsg import (
     ClosedError,
     Dealer,
     Engine,
     MeshError,
-    PeerError,
+    MessageOptions,
     Policy,
     Poller,
     Profile,
     Router,
-    Stats,
     TimedOutError,
     WouldBlockError,
 )
 
+from .._frames import Beside, beside, frames_of
 from .._life import Life
 from ._books import (
     BYE,
@@ -39,14 +40,18 @@ from ._books import (
     TURN_BYTES,
     IdleBooks,
     IdleStats,
-    JobForm,
     Word,
     refusal_body,
 )
+from ._form import QueueForm, WorkerForm
+from ._job import JobForm
 from ._presence import Presence
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-class IdleQueue:
+
+class IdleQueue(QueueForm[Router]):
     """Give each request to the worker that has been idle longest.
 
     Clients are `Req` sockets, also REQ of libzmq; workers are `IdleWorker`, or whatever speaks
@@ -136,17 +141,7 @@ class IdleQueue:
         if self._life.over:
             return "<IdleQueue closed>"
         with self._lock:
-            return f"<IdleQueue {self._front.endpoint} to {self._back.endpoint}: {self._books!r}>"
-
-    @property
-    def front(self) -> Router:
-        """The side clients connect to: its endpoint, peers. Not to be received from or closed."""
-        return self._front
-
-    @property
-    def back(self) -> Router:
-        """The side workers connect to: its endpoint, peers. Not to be received from or closed."""
-        return self._back
+            return self._shown()
 
     def wait_for_workers(self, count: int = 1, *, timeout: float | None = None) -> None:
         """Wait until so many workers are here.
@@ -232,21 +227,22 @@ class IdleQueue:
             self._presence.check(now)  # after receiving: who has said something is known by then
             for socket, messages in heard:
                 side = self._books.hear_worker if socket is self._back else self._books.hear_client
-                for frames in messages:
-                    side(frames[0], frames[1:], now)
+                for frames, more in messages:
+                    side(frames[0], frames[1:], now, more)
             self._books.expire(now)
             while (word := self._books.next_word()) is not None:
                 self._say(word, now)
             self._changed.notify_all()
 
-    def _received(self, socket: Router) -> list[list[bytes]]:
+    def _received(self, socket: Router) -> list[tuple[list[bytes], Beside]]:
         """What has come there, up to a limit."""
-        messages: list[list[bytes]] = []
+        messages: list[tuple[list[bytes], Beside]] = []
         size = 0
         try:
             while len(messages) < TURN and size < TURN_BYTES:
-                messages.append(socket.recv_frames(timeout=0))
-                size += sum(map(len, messages[-1]))
+                message = socket.recv(timeout=0)
+                messages.append((frames_of(message), beside(message)))
+                size += sum(map(len, messages[-1][0]))
         except WouldBlockError:
             pass
         return messages
@@ -255,36 +251,39 @@ class IdleQueue:
         """Send to one peer, and note how that went."""
         socket = self._back if word.to_worker else self._front
         try:
-            socket.send_frames([word.name, *word.frames], timeout=0)
-        except ClosedError:
-            raise
-        except (PeerError, WouldBlockError):  # it is gone, or takes no more
-            self._books.unsaid(word, now)
+            if word.note is None:
+                socket.send_frames([word.name, *word.frames], timeout=0)
+            else:
+                socket._send_noted([word.name, *word.frames], word.note, 0)
         except MeshError as error:
-            self._books.unsendable(word, str(error), now)
+            self._not_said(word, error, now)
         else:
             self._books.said(word)
 
 
 class Job(JobForm):
-    """A request that a worker has: the first frame as `bytes`, all of them in `frames`."""
+    """A request that a worker has: the first frame as `bytes`, all of them in `frames`.
+
+    What its client said beside them is its `key`, `headers`, `timestamp` and `expires`.
+    """
 
     _worker: IdleWorker
 
-    def reply(self, *frames: bytes) -> None:
+    def reply(self, *frames: bytes, **options: Unpack[MessageOptions]) -> None:
         """Answer it; the worker is idle then, and gets the next one.
 
         Thread-safe: no; as for the worker.
 
         Args:
             frames: The answer, one frame or more; at least one.
+            options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
         Raises:
             UsageError: There is no frame, or it was answered or refused already.
             TooLargeError, TypeError: This cannot be sent; it may still be answered or refused.
             ClosedError: The worker was closed.
         """
-        self._worker._say(self._answer(frames))
+        self._worker._say(self._answer(frames), **options)
         self._settle()
 
     def refuse(self, reason: str = "") -> None:
@@ -304,7 +303,7 @@ class Job(JobForm):
         self._settle()
 
 
-class IdleWorker:
+class IdleWorker(WorkerForm[Dealer, Job]):
     """Take requests from an `IdleQueue`, one at a time; iterate to get them.
 
     Answer or refuse each job before you take the next one.  A job that is neither answered nor
@@ -337,11 +336,8 @@ class IdleWorker:
             security: What protects it: a client's policy, as `meshmsg.Curve(server=, key=)`; None
                 is that of the engine.
         """
-        self._endpoint = endpoint
-        self._dealer = Dealer(connect=endpoint, identity=identity, engine=engine, security=security)
-        self._job: Job | None = None
-        self._taken = 0
-        self._heard = 0  # messages that were received and are known here
+        dealer = Dealer(connect=endpoint, identity=identity, engine=engine, security=security)
+        self._begin(endpoint, dealer)
 
     def __enter__(self) -> IdleWorker:
         return self
@@ -353,11 +349,6 @@ class IdleWorker:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        state = "closed" if self._dealer.closed else f"of {self._endpoint}"
-        hand = "" if self._job is None or self._job.settled else ", one in hand"
-        return f"<IdleWorker {state}: {self._taken} job{'s' * (self._taken != 1)} taken{hand}>"
 
     def __iter__(self) -> Iterator[Job]:
         """Yield jobs, for ever; ends when the worker is closed, by another thread or a signal."""
@@ -374,29 +365,17 @@ class IdleWorker:
                         self._job.refuse("the worker went on without an answer")
                     self._job = None
                 try:
-                    job = Job._of(self._dealer.recv_frames(timeout=READY_AGAIN_S))
+                    message = self._dealer.recv(timeout=READY_AGAIN_S)
+                    job = Job._of(message.frames, message)
                 except TimedOutError:
                     continue
-                if job is None:
-                    self._heard += 1
-                    continue
-                job._worker = self
-                self._job = job
-                self._heard += 1
-                self._taken += 1
-                yield job
+                if job is not None:
+                    job._worker = self
+                self._came(job)
+                if job is not None:
+                    yield job
         except ClosedError:
             return
-
-    def stats(self) -> Stats:
-        """The counts of the socket underneath.
-
-        Thread-safe: yes.
-
-        Returns:
-            A snapshot.
-        """
-        return self._dealer.stats()
 
     def close(self) -> None:
         """Say goodbye and close: what is in hand goes to another worker.
@@ -409,5 +388,5 @@ class IdleWorker:
             pass  # the end of the connection says it, too
         self._dealer.close()
 
-    def _say(self, frames: list[bytes]) -> None:
-        self._dealer.send_frames(frames)
+    def _say(self, frames: list[bytes], **options: Unpack[MessageOptions]) -> None:
+        self._dealer.send_frames(frames, **options)

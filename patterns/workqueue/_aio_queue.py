@@ -1,47 +1,44 @@
-"""WorkQueue for asyncio: a ROUTER socket and two tasks of the loop around `_desk`.
+"""WorkQueue for asyncio: a Push and a task of the loop around `_books`.
 
-Not here: who has what (`_ledger`), what is said (`_desk`).
-Law: only the queue's own tasks use its socket; who puts changes the books, and wakes them.  A task
-that fails closes the queue, and says so.
+Not here: records and batches (`_books`).
+Law: only the queue's own task sends; who puts changes the books, and wakes it.  A task that fails
+closes the queue, and says so.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
 
 from meshmsg import (
     ClosedError,
     Engine,
-    PeerError,
     Policy,
     Profile,
-    ResourceError,
     Stats,
     TimedOutError,
     UsageError,
     WouldBlockError,
 )
-from meshmsg.aio import Router
+from meshmsg.aio import Push
 
 from .._life import Life
-from ._desk import (
+from ._books import (
     CHUNK,
-    GOODBYE,
     TICK,
-    TURN,
-    Desk,
+    Books,
     Record,
-    Word,
-    check_wait,
+    WorkStats,
     checked,
     few_workers,
     tell_put,
+    told,
+    too_late,
 )
-from ._ledger import WorkStats
+from ._delivery import push_options
+from ._numbers import check_count, check_timeout
 
 
 class WorkQueue:
@@ -74,27 +71,31 @@ class WorkQueue:
         engine: Engine | None = None,
         security: Policy | Profile | None = None,
     ) -> None:
-        """Bind, and start to answer workers.
+        """Bind, and start to hand out.
 
         Args:
             bind: Where workers connect; port 0 lets the system choose (see `endpoint`).
             batch_messages: The most records in a batch; at most 1,000.
             batch_bytes: The most bytes in a batch, at most 63 MiB; a larger record travels alone.
-            backlog_messages: `put` waits while this many records are with nobody.
-            backlog_bytes: The same in bytes.
-            lease: Seconds without progress in a batch that was begun, after which another worker
-                may have it; None: a worker keeps it as long as its connection lives.
+            backlog_messages: `put` waits while this many records are in no batch.  As many batches,
+                1,000 at least, may be given back by `WorkBatch.retry` to go out later; then no new
+                one goes out until one of them is due.  They have no limit of their own, as both
+                are what this queue keeps in memory and nobody works on.
+            backlog_bytes: The same in bytes, with 16 MiB in place of 1,000.
+            lease: Seconds, from 0.001 to 4,000,000, that a worker may show no progress, after which
+                others get what it has; None: a worker keeps it as long as its connection lives.
             insecure: Allow a bind outside loopback without security.
             engine: The engine to use; None takes that of the process.
             security: What protects it: a server's policy, as `meshmsg.Curve(key=, allow=)`; None is
                 that of the engine.
 
         Raises:
-            UsageError: A limit makes no sense, or no event loop is running.
+            TypeError: A number is none.
+            UsageError: A number is out of its range, or no event loop is running.
             AddressError: The address cannot be bound.
             InsecureBindError: The address is outside loopback and `insecure` is False.
         """
-        self._desk = Desk(
+        self._books = Books(
             batch_messages=batch_messages,
             batch_bytes=batch_bytes,
             backlog_messages=backlog_messages,
@@ -106,21 +107,19 @@ class WorkQueue:
         except RuntimeError:
             raise UsageError("an asyncio WorkQueue is made while its event loop runs") from None
         self._changed = asyncio.Condition()
-        self._due = asyncio.Event()  # there is something to say
-        self._said = asyncio.Event()  # there is not much to say: workers may be heard
-        self._said.set()
+        self._due = asyncio.Event()  # there is something to send, or it is over
         self._life = Life("a", "work queue", "its engine")
-        self._router = Router(
-            bind=bind,
-            insecure=insecure,
-            engine=engine,
-            security=security,
-            handover=True,
-            linger=GOODBYE,
+        self._push = Push(
+            **push_options(
+                bind=bind,
+                lease=self._books.lease,
+                delayed=self._books.delayed_limits,
+                insecure=insecure,
+                engine=engine,
+                security=security,
+            )
         )
-        self._tasks = [
-            loop.create_task(self._guarded(task)) for task in (self._hear(), self._speak())
-        ]
+        self._task = loop.create_task(self._serve())
 
     async def __aenter__(self) -> WorkQueue:
         return self
@@ -137,20 +136,20 @@ class WorkQueue:
             if value is None:  # else that is what the caller is to hear
                 raise
         finally:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await asyncio.gather(self._task, return_exceptions=True)
 
     def __repr__(self) -> str:
         if self._life.closed:
             return "<WorkQueue closed>"
-        return f"<WorkQueue {self.endpoint}: {self._desk.text(time.monotonic())}>"
+        return f"<WorkQueue {self.endpoint}: {told(self.stats())}>"
 
     @property
     def endpoint(self) -> str:
         """The address workers connect to."""
-        return self._router.endpoint
+        return self._push.endpoint
 
     async def wait_for_workers(self, count: int = 1, *, timeout: float | None = None) -> None:
-        """Wait until so many workers are connected and have asked.
+        """Wait until so many workers are connected.
 
         Cancel-safe: yes. Thread-safe: no.
 
@@ -159,13 +158,19 @@ class WorkQueue:
             timeout: Seconds to wait; None waits for ever.
 
         Raises:
+            TypeError: `count` or `timeout` is no number.
             TimedOutError: There are fewer.
+            UsageError: One of both is below 0.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
-        check_wait(timeout, "count", count)
-        if not await self._until(lambda: len(self._desk.ledger.workers) >= count, timeout):
-            here = len(self._desk.ledger.workers)
-            raise TimedOutError(few_workers(here, count, timeout))
+        check_count("count", count)
+        timeout = check_timeout(timeout)
+        try:
+            await self._push.wait_for_peers(count, timeout=timeout)
+        except (TimedOutError, WouldBlockError):
+            raise TimedOutError(few_workers(self.stats().workers, count, timeout)) from None
+        except ClosedError as error:
+            self._ended(error)
 
     async def put(self, record: Record, *, timeout: float | None = None) -> int:
         """Add one record, waiting while the backlog is full.
@@ -181,17 +186,18 @@ class WorkQueue:
             The sequence number of the record: 0, 1, 2, ...
 
         Raises:
-            TypeError: This is no record.
+            TypeError: This is no record, or `timeout` is no number.
             TimedOutError: The backlog stayed full; nothing was added.
             TooLargeError: A record is over 63 MiB.
-            UsageError: `finish` was called before.
+            UsageError: `finish` was called before; or `timeout` is below 0, which is a ValueError,
+                too.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
         record = checked(record)
-        check_wait(timeout)
+        timeout = check_timeout(timeout)
         await self._wait_for_room(timeout)
         self._due.set()
-        return self._desk.ledger.put(record)
+        return self._books.put(record)
 
     async def put_many(self, records: Iterable[Record], *, timeout: float | None = None) -> int:
         """Add many records, waiting while the backlog is full.
@@ -207,27 +213,28 @@ class WorkQueue:
             How many were added.
 
         Raises:
-            TypeError: One of them is no record.
+            TypeError: One of them is no record, or `timeout` is no number.
             TimedOutError: The backlog stayed full.
             TooLargeError: A record is over 63 MiB.
-            UsageError: `finish` was called before.
+            UsageError: `finish` was called before; or `timeout` is below 0, which is a ValueError,
+                too.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
             BaseException: What the iterable raised. Whatever is raised has `.put`, how many were
                 added, and `.unput`, a list of what was taken and not added: one record at most,
                 the refused one, too.
         """
-        check_wait(timeout)
+        timeout = check_timeout(timeout)
         count = 0
         taken: list[Record] = []
         try:
             for record in records:
                 taken.append(record)
                 octets = checked(record)
-                if self._desk.room <= 0 or count % CHUNK == 0:
+                if self._books.room <= 0 or count % CHUNK == 0:
                     self._due.set()
                     await asyncio.sleep(0)  # others have their turn, however much room there is
                     await self._wait_for_room(timeout)
-                self._desk.ledger.put(octets)
+                self._books.put(octets)
                 taken.clear()
                 count += 1
         except BaseException as error:
@@ -242,7 +249,7 @@ class WorkQueue:
 
         Thread-safe: no.
         """
-        self._desk.ledger.finished = True
+        self._books.finished = True
         self._due.set()
 
     async def join(self, *, workers: int = 0, timeout: float | None = None) -> WorkStats:
@@ -259,14 +266,27 @@ class WorkQueue:
 
         Raises:
             TimedOutError: Some records are still waiting or leased; nothing was changed.
-            UsageError: `finish` was not called: this would wait for ever.
+            TypeError: `workers` or `timeout` is no number.
+            UsageError: `finish` was not called: this would wait for ever; or one of both is below
+                0.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
-        check_wait(timeout, "workers", workers)
-        if not self._desk.ledger.finished:
+        check_count("workers", workers)
+        timeout = check_timeout(timeout)
+        if not self._books.finished:
             raise UsageError("join() before finish() would wait for ever")
-        if not await self._until(lambda: self._desk.over(workers), timeout):
-            raise TimedOutError(self._desk.too_late(timeout, time.monotonic()))
+        loop = asyncio.get_running_loop()
+        end = None if timeout is None else loop.time() + timeout
+        try:
+            if not await self._until(lambda: not self._books.waiting, timeout):
+                raise TimedOutError
+            self._push.finish()  # the task may not have come to it yet
+            left = None if end is None else max(0.0, end - loop.time())
+            await self._push.wait_for_finished(workers, timeout=left)
+        except (TimedOutError, WouldBlockError):
+            raise TimedOutError(too_late(self.stats(), timeout)) from None
+        except ClosedError as error:
+            self._ended(error)
         return self.stats()
 
     def stats(self) -> WorkStats:
@@ -274,17 +294,17 @@ class WorkQueue:
 
         Thread-safe: no.
         """
-        return self._desk.ledger.stats(time.monotonic())
+        return self._books.stats(self._push.stats)
 
     def socket_stats(self) -> Stats:
         """The counts of the socket underneath: messages, bytes, queues.
 
         Thread-safe: yes.
         """
-        return self._router.stats()
+        return self._push.stats()
 
     def close(self) -> None:
-        """Stop: workers are no longer answered, and records not acknowledged are forgotten.
+        """Stop: workers are sent nothing more, and records not acknowledged are forgotten.
 
         Thread-safe: no; closing twice is harmless.
 
@@ -292,10 +312,16 @@ class WorkQueue:
             ClosedError: The queue had failed, which should not happen; its `__cause__` says why,
                 and it is closed. Told once.
         """
+        self._books.stats(self._push.stats)  # as they are now they stay
         self._life.closed = True
         self._due.set()
-        self._router.close()
+        self._push.close()
         self._life.tell()
+
+    def _ended(self, error: ClosedError) -> None:
+        """Say why the socket is closed: the queue was, or it failed."""
+        self._life.check()
+        raise error
 
     async def _until(self, true: Callable[[], bool], timeout: float | None) -> bool:
         """Wait until it is so, and nobody else has run since; False when time is up."""
@@ -316,64 +342,43 @@ class WorkQueue:
         return True
 
     async def _wait_for_room(self, timeout: float | None) -> None:
-        ledger = self._desk.ledger
-        room = await self._until(lambda: ledger.finished or self._desk.room > 0, timeout)
-        if ledger.finished:
+        books = self._books
+        room = await self._until(lambda: books.finished or books.room > 0, timeout)
+        if books.finished:
             raise UsageError("put() after finish()")
         if not room:
-            raise TimedOutError(self._desk.full(timeout))
+            raise TimedOutError(books.full(timeout, self.stats()))
 
-    async def _guarded(self, task: Coroutine[object, object, None]) -> None:
-        """Run one of the queue's tasks; when it ends the other one ends, too."""
+    async def _serve(self) -> None:
+        """The task: send what there is as soon as somebody has room for it, until it is closed."""
         try:
-            await task
+            while not self._life.over:
+                await self._due.wait()
+                self._due.clear()
+                while self._books.waiting:
+                    await self._send_next()
+                if self._books.finished:
+                    self._push.finish()
         except Exception as error:
             self._life.fail(error)
         finally:
-            self._due.set()
-            self._said.set()
-            self._router.close()
+            self._push.close()
         async with self._changed:
             self._changed.notify_all()
 
-    async def _hear(self) -> None:
-        """One task: hear workers."""
-        while not self._life.over:
-            if len(self._desk.out) >= TURN:  # or who asks faster than it is answered fills memory
-                self._said.clear()
-                self._due.set()
-                await self._said.wait()
-            frames = await self._router.recv_frames()
-            if self._router.events() or not self._desk.knows(frames[0]):
-                self._look()
-            self._desk.hear(frames[0], frames[1:], time.monotonic())
-            self._due.set()
-
-    async def _speak(self) -> None:
-        """The other task: notice lost workers, hand out, and tell who waits here."""
-        while not self._life.over:
-            try:
-                await asyncio.wait_for(self._due.wait(), TICK)
-            except asyncio.TimeoutError:
-                pass
-            self._due.clear()
-            if self._router.events():
-                self._look()
-            self._desk.hand_out(time.monotonic())
-            while (word := self._desk.next_word()) is not None:
-                if not await self._say(word):
-                    self._desk.unsaid(word)
-            self._said.set()
-            async with self._changed:
-                self._changed.notify_all()
-
-    def _look(self) -> None:
-        self._desk.connected({peer.identity: peer.id for peer in self._router.peers()})
-
-    async def _say(self, word: Word) -> bool:
-        """Send to one worker; False when it cannot be reached now (it will ask again)."""
+    async def _send_next(self) -> None:
+        """Send the next batch, waiting until somebody is there who has room for it."""
+        await self._push.wait_for_peers(1)
+        batch = self._books.peek()
+        assert batch is not None
         try:
-            await self._router.send_frames([word.worker, *word.frames], timeout=0)
-        except (PeerError, WouldBlockError, ResourceError):
-            return False
-        return True
+            receipt = await self._push.send(batch.octets, confirm=True)
+        except WouldBlockError:  # nobody is there any more, or all who are there take no more
+            async with self._changed:
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._changed.wait_for(lambda: self._life.over), TICK)
+            return
+        self._books.made(batch)
+        self._books.sent(batch, receipt)
+        async with self._changed:
+            self._changed.notify_all()

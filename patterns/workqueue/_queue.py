@@ -1,9 +1,10 @@
-"""WorkQueue: hands records out to workers that ask, and again if a worker is lost.
+"""WorkQueue: hands records out to workers that have room, and again if a worker is lost.
 
-A ROUTER socket and one thread around `_desk`.  It is no broker: it lives in the program that has
-the records, and what it holds dies with that program.
+A Push and one thread around `_books`.  It is no broker: it lives in the program that has the
+records, and what it holds dies with that program.
 Law: everything that changes the books holds the lock, and nothing waits while holding it except on
-the condition itself.  A signal's function may run inside any method, so inside the lock: there it
+the condition itself.  Whoever puts sends, as long as nobody has to wait for room; else the thread
+does, and it alone.  A signal's function may run inside any method, so inside the lock: there it
 changes nothing but `finished` and `closed`.
 """
 
@@ -17,11 +18,10 @@ from types import TracebackType
 from meshmsg import (
     ClosedError,
     Engine,
-    PeerError,
     Policy,
     Profile,
-    ResourceError,
-    Router,
+    Push,
+    Receipt,
     Stats,
     TimedOutError,
     UsageError,
@@ -29,32 +29,34 @@ from meshmsg import (
 )
 
 from .._life import Life
-from ._desk import (
+from ._books import (
     CHUNK,
-    GOODBYE,
     TICK,
-    Desk,
+    Books,
     Record,
-    Word,
-    check_wait,
+    WorkStats,
     checked,
     few_workers,
     tell_put,
+    told,
+    too_late,
 )
-from ._ledger import Ledger, WorkStats
+from ._delivery import push_options
+from ._numbers import check_count, check_timeout
 
 
 class WorkQueue:
     """Hand records out, in batches, to workers that ask for them.
 
-    A worker holds a few batches at a time and says which ones it has finished whenever it asks
-    for more, so a slow worker is never overloaded and a fast one never starved.  A worker keeps
-    what it has as long as its connection lives; when that ends, by itself or because heartbeats
-    fail (within 15 s), its batches go to others at once.  A worker that lives but hangs is what
-    `lease` is for: whoever has begun a batch and shows no progress in it for that long may lose
-    all it has to workers that have room.  So every record is done at least once as long as this
-    object lives, and the same record carries the same sequence number each time, by which a
-    receiver of results can tell a repetition.
+    A worker holds a few batches at a time, and gets another one as it is done with one, so a slow
+    worker is never overloaded and a fast one never starved.  A worker keeps what it has as long as
+    its connection lives; when that ends, by itself or because heartbeats fail (within 15 s), its
+    batches go to others at once.  A worker that lives but hangs is what `lease` is for: whoever
+    shows no progress for that long loses all it has to workers that have room.  So every record is
+    done at least once as long as this object lives, and the same record carries the same sequence
+    number each time, by which a receiver of results can tell a repetition.
+
+    Underneath it is a `meshmsg.Push` that delivers at least once, and each worker a `meshmsg.Pull`.
 
     If the queue itself fails, which should not happen, it is closed, logs why, and raises
     ClosedError wherever something waits or is put, and in `close`.
@@ -84,29 +86,33 @@ class WorkQueue:
         engine: Engine | None = None,
         security: Policy | Profile | None = None,
     ) -> None:
-        """Bind, and start to answer workers.
+        """Bind, and start to hand out.
 
         Args:
             bind: Where workers connect; port 0 lets the system choose (see `endpoint`).
             batch_messages: The most records in a batch; at most 1,000.
             batch_bytes: The most bytes in a batch, at most 63 MiB; a larger record travels alone.
-            backlog_messages: `put` waits while this many records are with nobody.
-            backlog_bytes: The same in bytes.
-            lease: Seconds without progress in a batch that was begun, after which another worker
-                may have it: the longest time one record may take.  Progress is to begin it, to
-                take a record from it, and `WorkBatch.extend`.  None: a worker that hangs keeps
-                what it has as long as its connection lives (`WorkStats.stalled_seconds` tells).
+            backlog_messages: `put` waits while this many records are in no batch.  As many batches,
+                1,000 at least, may be given back by `WorkBatch.retry` to go out later; then no new
+                one goes out until one of them is due.  They have no limit of their own, as both
+                are what this queue keeps in memory and nobody works on.
+            backlog_bytes: The same in bytes, with 16 MiB in place of 1,000.
+            lease: Seconds, from 0.001 to 4,000,000, that a worker may show no progress, after which
+                others get what it has: the longest time one record may take.  Progress is to get a
+                batch, to take a record from it, and `WorkBatch.extend`.  None: a worker that hangs
+                keeps what it has as long as its connection lives.
             insecure: Allow a bind outside loopback without security.
             engine: The engine to use; None takes that of the process.
             security: What protects it: a server's policy, as `meshmsg.Curve(key=, allow=)`; None is
                 that of the engine.
 
         Raises:
-            UsageError: A limit makes no sense.
+            TypeError: A number is none.
+            UsageError: A number is out of its range.
             AddressError: The address cannot be bound.
             InsecureBindError: The address is outside loopback and `insecure` is False.
         """
-        self._desk = Desk(
+        self._books = Books(
             batch_messages=batch_messages,
             batch_bytes=batch_bytes,
             backlog_messages=backlog_messages,
@@ -116,13 +122,16 @@ class WorkQueue:
         self._lock = threading.RLock()  # entered itself: a Condition may be left locked by a signal
         self._changed = threading.Condition(self._lock)
         self._life = Life("a", "work queue", "its engine")
-        self._router = Router(
-            bind=bind,
-            insecure=insecure,
-            engine=engine,
-            security=security,
-            handover=True,
-            linger=GOODBYE,
+        self._full = False  # nobody has room: the thread waits for that, and sends
+        self._push = Push(
+            **push_options(
+                bind=bind,
+                lease=self._books.lease,
+                delayed=self._books.delayed_limits,
+                insecure=insecure,
+                engine=engine,
+                security=security,
+            )
         )
         self._thread = threading.Thread(target=self._serve, name="meshmsg-work", daemon=True)
         self._thread.start()
@@ -145,16 +154,15 @@ class WorkQueue:
     def __repr__(self) -> str:
         if self._life.closed:
             return "<WorkQueue closed>"
-        with self._lock:
-            return f"<WorkQueue {self.endpoint}: {self._desk.text(time.monotonic())}>"
+        return f"<WorkQueue {self.endpoint}: {told(self.stats())}>"
 
     @property
     def endpoint(self) -> str:
         """The address workers connect to."""
-        return self._router.endpoint
+        return self._push.endpoint
 
     def wait_for_workers(self, count: int = 1, *, timeout: float | None = None) -> None:
-        """Wait until so many workers are connected and have asked.
+        """Wait until so many workers are connected.
 
         Thread-safe: yes.
 
@@ -163,19 +171,22 @@ class WorkQueue:
             timeout: Seconds to wait; None waits for ever.
 
         Raises:
+            TypeError: `count` or `timeout` is no number.
             TimedOutError: There are fewer.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
-            UsageError: Called by a signal's function that interrupted a method of this queue.
+            UsageError: One of both is below 0; or a signal's function called this that interrupted
+                a method of this queue.
         """
-        check_wait(timeout, "count", count)
+        check_count("count", count)
+        timeout = check_timeout(timeout)
         self._refuse_in_signal("wait_for_workers")
-        with self._lock:
-            here = self._changed.wait_for(
-                lambda: self._life.over or len(self._ledger.workers) >= count, timeout
-            )
-            self._life.check()
-            if not here:
-                raise TimedOutError(few_workers(len(self._ledger.workers), count, timeout))
+        try:
+            self._push.wait_for_peers(count, timeout=timeout)
+        except (TimedOutError, WouldBlockError):
+            here = self.stats().workers
+            raise TimedOutError(few_workers(here, count, timeout)) from None
+        except ClosedError as error:
+            self._ended(error)
 
     def put(self, record: Record, *, timeout: float | None = None) -> int:
         """Add one record, waiting while the backlog is full.
@@ -191,20 +202,19 @@ class WorkQueue:
             The sequence number of the record: 0, 1, 2, ...
 
         Raises:
-            TypeError: This is no record.
+            TypeError: This is no record, or `timeout` is no number.
             TimedOutError: The backlog stayed full; nothing was added.
-            ValueError: timeout is below 0.
             TooLargeError: This is over 63 MiB.
-            UsageError: `finish` was called before; or a signal's function called this that
-                interrupted a method of this queue.
+            UsageError: `finish` was called before; or `timeout` is below 0, which is a ValueError,
+                too; or a signal's function called this that interrupted a method of this queue.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
         record = checked(record)
-        check_wait(timeout)
+        timeout = check_timeout(timeout)
         self._refuse_in_signal("put")
         with self._lock:
             self._wait_for_room(timeout)
-            sequence = self._ledger.put(record)
+            sequence = self._books.put(record)
             self._hand_out()
             self._life.check()
         return sequence
@@ -223,7 +233,7 @@ class WorkQueue:
             How many were added.
 
         Raises:
-            TypeError: One of them is no record.
+            TypeError: One of them is no record, or `timeout` is no number.
             TimedOutError: The backlog stayed full.
             TooLargeError: A record is over 63 MiB.
             UsageError: `finish` was called before; or as for `put`.
@@ -232,7 +242,7 @@ class WorkQueue:
                 added, and `.unput`, a list of what was taken and not added: one record at most,
                 the refused one, too.
         """
-        check_wait(timeout)
+        timeout = check_timeout(timeout)
         self._refuse_in_signal("put_many")
         count = 0
         taken: list[Record] = []
@@ -241,10 +251,10 @@ class WorkQueue:
                 taken.append(record)
                 octets = checked(record)
                 with self._lock:
-                    if self._desk.room <= 0:
+                    if self._books.room <= 0:
                         self._hand_out()
                     self._wait_for_room(timeout)
-                    self._ledger.put(octets)
+                    self._books.put(octets)
                     count += 1
                     taken.clear()
                     if count % CHUNK == 0:  # for the others it is time at the end, or in a tick
@@ -262,8 +272,8 @@ class WorkQueue:
 
         Thread-safe: yes, also from a signal's function.
         """
-        self._ledger.finished = True
-        if not self._interrupted():  # else workers are told when that method goes on
+        self._books.finished = True
+        if not self._interrupted():  # else workers are told when the thread looks next
             with self._lock:
                 self._hand_out()
 
@@ -283,21 +293,31 @@ class WorkQueue:
 
         Raises:
             TimedOutError: Some records are still waiting or leased; nothing was changed.
-            UsageError: `finish` was not called: this would wait for ever; or as for `put`.
+            TypeError: `workers` or `timeout` is no number.
+            UsageError: `finish` was not called: this would wait for ever; `workers` is below 0; or
+                as for `put`.
             ClosedError: The queue was closed, or has failed: its `__cause__` says why.
         """
-        check_wait(timeout, "workers", workers)
+        check_count("workers", workers)
+        timeout = check_timeout(timeout)
         self._refuse_in_signal("join")
+        if not self._books.finished:
+            raise UsageError("join() before finish() would wait for ever")
+        end = None if timeout is None else time.monotonic() + timeout
         with self._lock:
-            if not self._ledger.finished:
-                raise UsageError("join() before finish() would wait for ever")
-            over = self._changed.wait_for(
-                lambda: self._life.over or self._desk.over(workers), timeout
-            )
+            self._hand_out()
+            given = self._changed.wait_for(lambda: self._life.over or self._all_sent, timeout)
             self._life.check()
-            if not over:
-                raise TimedOutError(self._desk.too_late(timeout, time.monotonic()))
-            return self._ledger.stats(time.monotonic())
+        try:
+            if not given:
+                raise TimedOutError
+            left = None if end is None else max(0.0, end - time.monotonic())
+            self._push.wait_for_finished(workers, timeout=left)
+        except (TimedOutError, WouldBlockError):
+            raise TimedOutError(too_late(self.stats(), timeout)) from None
+        except ClosedError as error:
+            self._ended(error)
+        return self.stats()
 
     def stats(self) -> WorkStats:
         """The counts now.
@@ -305,17 +325,17 @@ class WorkQueue:
         Thread-safe: yes, also from a signal's function.
         """
         with self._lock:
-            return self._ledger.stats(time.monotonic())
+            return self._books.stats(self._push.stats)
 
     def socket_stats(self) -> Stats:
         """The counts of the socket underneath: messages, bytes, queues.
 
         Thread-safe: yes.
         """
-        return self._router.stats()
+        return self._push.stats()
 
     def close(self) -> None:
-        """Stop: workers are no longer answered, and records not acknowledged are forgotten.
+        """Stop: workers are sent nothing more, and records not acknowledged are forgotten.
 
         Thread-safe: yes, also from a signal's function; closing twice is harmless.
 
@@ -323,15 +343,14 @@ class WorkQueue:
             ClosedError: The queue had failed, which should not happen; its `__cause__` says why,
                 and it is closed. Told once.
         """
+        self._books.stats(self._push.stats)  # as they are now they stay
         self._life.closed = True
-        self._router.close()  # wakes the thread, which wakes who waits
+        self._push.close()  # wakes the thread, which wakes who waits
         if threading.current_thread() is not self._thread and not self._interrupted():
+            with self._lock:
+                self._changed.notify_all()
             self._thread.join()
         self._life.tell()
-
-    @property
-    def _ledger(self) -> Ledger:
-        return self._desk.ledger
 
     def _interrupted(self) -> bool:
         """Whether this is a signal's function, in whose thread a method holds the lock."""
@@ -348,61 +367,88 @@ class WorkQueue:
                 "WorkQueue; it may call close(), finish() and stats()"
             )
 
+    def _ended(self, error: ClosedError) -> None:
+        """Say why the socket is closed: the queue was, or it failed."""
+        self._life.check()
+        raise error
+
+    @property
+    def _all_sent(self) -> bool:
+        """Whether every record is in a batch that was sent."""
+        return not self._books.waiting
+
     def _wait_for_room(self, timeout: float | None) -> None:
-        room = self._desk.room > 0 or self._changed.wait_for(
-            lambda: self._life.over or self._ledger.finished or self._desk.room > 0, timeout
+        books = self._books
+        room = books.room > 0 or self._changed.wait_for(
+            lambda: self._life.over or books.finished or books.room > 0, timeout
         )
         self._life.check()
-        if self._ledger.finished:
+        if books.finished:
             raise UsageError("put() after finish()")
         if not room:
-            raise TimedOutError(self._desk.full(timeout))
+            raise TimedOutError(books.full(timeout, self.stats()))
 
     def _serve(self) -> None:
-        """The thread: hear workers, notice lost ones, hand out, until it is closed or fails."""
+        """The thread: send what nobody has room for as soon as somebody has, until it is closed."""
         try:
             while not self._life.over:
-                try:
-                    frames = self._router.recv_frames(timeout=TICK)
-                except TimedOutError:
-                    frames = None
                 with self._lock:
-                    self._hear(frames)
-                    self._hand_out()
-                    self._changed.notify_all()
+                    full = self._changed.wait_for(lambda: self._life.over or self._full, TICK)
+                    if not full:
+                        self._hand_out()  # of an iterable that takes its time, or after a signal
+                        continue
+                self._send_waiting()
         except BaseException as error:
             self._life.fail(error)
-        self._router.close()
+        self._push.close()
         with self._lock:
             self._changed.notify_all()
 
-    def _hear(self, frames: list[bytes] | None) -> None:
-        if self._router.events() or (frames and not self._desk.knows(frames[0])):
-            self._desk.connected({peer.identity: peer.id for peer in self._router.peers()})
-        if frames is not None:
-            self._desk.hear(frames[0], frames[1:], time.monotonic())
+    def _send_waiting(self) -> None:
+        """Wait until somebody has room, and send a batch; nobody else sends meanwhile."""
+        self._push.wait_for_peers(1)
+        with self._lock:
+            batch = self._books.peek()
+        receipt: Receipt | None = None
+        if batch is not None:
+            try:
+                receipt = self._push.send(batch.octets, confirm=True)
+            except WouldBlockError:
+                with self._lock:  # nobody is there any more, or all who are there take no more
+                    self._changed.wait_for(lambda: self._life.over, TICK)
+                return
+        with self._lock:
+            if batch is not None:
+                self._books.made(batch)
+                self._books.sent(batch, receipt)
+            self._full = False
+            self._hand_out()
+            self._changed.notify_all()
 
     def _hand_out(self) -> None:
-        """Say all that is to be said.
+        """Send what somebody has room for; under the lock.
 
         When that is cut short, by a fault or by a signal's function that raises, nobody knows any
-        more what was said: the queue has failed.
+        more what was sent: the queue has failed.
         """
+        if self._full or self._life.over:
+            return
         try:
-            self._desk.hand_out(time.monotonic())
-            while (word := self._desk.next_word()) is not None:
-                if not self._say(word):
-                    self._desk.unsaid(word)
+            while (batch := self._books.peek()) is not None:
+                try:
+                    receipt = self._push.send(batch.octets, timeout=0, confirm=True)
+                except WouldBlockError:
+                    self._full = True
+                    self._changed.notify_all()
+                    return
+                self._books.made(batch)
+                self._books.sent(batch, receipt)
+                self._changed.notify_all()  # there is room
+            if self._books.finished:
+                self._push.finish()
+                self._changed.notify_all()
         except BaseException as error:
             self._life.fail(error)
-            self._router.close()  # ends the thread, which wakes who waits
+            self._push.close()  # ends the thread, which wakes who waits
             if not isinstance(error, Exception):
                 raise
-
-    def _say(self, word: Word) -> bool:
-        """Send to one worker; False when it cannot be reached now (it will ask again)."""
-        try:
-            self._router.send_frames([word.worker, *word.frames], timeout=0)
-        except (PeerError, WouldBlockError, ResourceError):
-            return False
-        return True

@@ -1,32 +1,33 @@
 """Worker and work(): the side of a work queue that runs inside a task.
 
-A DEALER socket that asks, and nothing else: no thread of its own, so it may be opened in a
-forked Spark worker and dies with it.
+A Pull that acknowledges by hand, and nothing else: no thread of its own, so it may be opened in a
+forked Spark worker and dies with it.  Not here: what it has (`_held`).
 Law: a batch is acknowledged only when the task comes back for the next one.
-What is known (`_hand`) is changed under the lock, and messages are received under it.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from types import TracebackType
+from typing import Any, cast
 
 from meshmsg import (
     ClosedError,
-    Dealer,
+    EndOfStreamError,
     Engine,
     Policy,
-    Poller,
     Profile,
-    Stats,
+    Pull,
     TimedOutError,
     WouldBlockError,
 )
 
-from ._hand import ASK_AGAIN, BatchForm, Hand, worker_name
+from ._batch import BatchForm, Parsed
+from ._form import WorkerForm
+from ._numbers import check_count, check_delay, check_silence
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,21 +38,21 @@ class WorkBatch(BatchForm):
     moves on; `extend` shows it, too, where one record takes longer than that.
     """
 
-    _worker: Worker | None = field(default=None, repr=False, compare=False)
-
     def extend(self) -> bool:
         """Tell the queue that this batch is still being worked on: its lease counts from now.
+
+        So does that of the batches that wait behind it at this worker.
 
         Thread-safe: yes, so another thread may do it while one record takes long.
 
         Returns:
-            Whether the batch is still this worker's, as far as it has heard; False, too, when it
-            was acknowledged or handed back.
+            Whether the batch is still this worker's, as far as is known; False, too, when it was
+            acknowledged or handed back.
 
         Raises:
             ClosedError: The worker was closed.
         """
-        return self._worker is None or self._worker._extend(self._name)
+        return self._holder is None or bool(self._holder._extend(self))
 
     def retry(self, *, delay: float = 0.0) -> None:
         """Hand this batch back, to be handed out again, with the next `attempt`, to whoever asks.
@@ -62,23 +63,22 @@ class WorkBatch(BatchForm):
         Thread-safe: no; as for the worker.
 
         Args:
-            delay: Seconds until it may go out again; so the same worker need not get it at once.
+            delay: Seconds, up to 2,000,000, until it may go out again; so the same worker need not
+                get it at once.  While `WorkQueue(backlog_messages=)` batches wait so, 1,000 at
+                least, the queue hands out no new ones.
 
         Raises:
-            UsageError: It was acknowledged or handed back before.
-            PeerError: The queue is of a version that cannot take it back.
-            TimedOutError: The queue could not be reached; the batch is still in hand.
+            TypeError: `delay` is no number.
+            UsageError: It was acknowledged or handed back before, or `delay` is not from 0 to
+                2,000,000.
             ClosedError: The worker was closed.
         """
-        if self._worker is not None:
-            self._worker._hand_back(self._name, delay)
-
-    def _renew(self) -> None:
-        if self._worker is not None:
-            self._worker._extend(self._name)
+        seconds = check_delay(delay)
+        if self._holder is not None:
+            self._holder._held.hand_back(self, seconds)
 
 
-class Worker:
+class Worker(WorkerForm):
     """Ask a `WorkQueue` for batches; iterate to get them.
 
     Coming back for the next batch acknowledges the one before: have its results confirmed first
@@ -101,26 +101,31 @@ class Worker:
         engine: Engine | None = None,
         security: Policy | Profile | None = None,
     ) -> None:
-        """Connect; the first question goes out with the first iteration.
+        """Open the socket; the first iteration connects it, and from then on batches come.
 
         Args:
             endpoint: The endpoint of the queue.
-            prefetch: Batches to hold at a time, the one in hand included; 2 hides the way
-                there and back, 1 leaves the most for others.
-            silence: Seconds without any sign of the queue before `PeerError`.
-            identity: A name for this worker, unique among the workers; made up when empty.
+            prefetch: Batches to hold at a time, up to 65,536, the one in hand included; 2 hides the
+                way there and back, 1 leaves the most for others.
+            silence: Seconds, above 0, without a connection to the queue before `PeerError`.
+            identity: A name for this worker, which the queue's `peers()` tell; made up when empty.
             engine: The engine to use; None takes that of the process.
             security: What protects it: a client's policy, as `meshmsg.Curve(server=, key=)`; None
                 is that of the engine.
+
+        Raises:
+            TypeError: A number is none.
+            UsageError: A number is out of its range.
         """
-        self._hand = Hand(endpoint, prefetch, silence)
-        self._stopping = self._closed = False
-        self._lock = threading.Lock()  # what is heard and said, but for waiting
-        self._name = worker_name(identity)
-        self._dealer = Dealer(
-            connect=endpoint, identity=self._name, engine=engine, security=security
+        super().__init__(
+            Pull,
+            endpoint,
+            prefetch=prefetch,
+            silence=silence,
+            identity=identity,
+            engine=engine,
+            security=security,
         )
-        self._heard = Poller([self._dealer])
 
     def __enter__(self) -> Worker:
         return self
@@ -133,141 +138,73 @@ class Worker:
     ) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        name = self._name.decode(errors="backslashreplace")
-        if self._dealer.closed:
-            return f"<Worker {name} closed, {self._hand.done_text}>"
-        return f"<Worker {name} of {self._hand.endpoint}: {self._hand.text()}>"
-
     def __iter__(self) -> Iterator[WorkBatch]:
         """Yield batches until the queue says that there is no more, or `stop` or `close` is called.
 
         Raises:
-            PeerError: The queue has been silent for too long, is no work queue, or is of a version
-                that does not understand this worker.
+            PeerError: The queue has not been there for too long, or is no work queue.
+            AddressError: Its endpoint is malformed.
             ClosedError: Its engine was closed.
         """
+        held = self._held
         try:
-            with self._lock:
-                left = self._hand.left_over()
+            self._connect()
+            left = held.left_over()
             if left is not None:
-                self._hand_back(left, 0.0)
+                held.hand_back(left, 0.0)
             while (batch := self._next()) is not None:
                 yield batch
-                with self._lock:
-                    self._hand.come_back(batch._name)
+                held.come_back(batch)
         except ClosedError:
-            if not self._closed:
+            if not held.closed:
                 raise
-
-    def stats(self) -> Stats:
-        """The counts of the socket underneath.
-
-        Thread-safe: yes.
-        """
-        return self._dealer.stats()
-
-    def stop(self) -> None:
-        """End the loop cleanly, as at SIGTERM: the batch in hand is done, no other is begun.
-
-        The loop ends when it comes back for the next batch, which acknowledges the one in hand as
-        ever; a loop that waits ends at once. What the worker had ahead goes to others, and the
-        queue is told that it leaves, so it is not lost (`WorkStats.workers_lost`). A queue that
-        does not answer that within 5 s is told of by a WARNING in the log. Where no queue is there
-        and nothing was done that it should know of, the worker is closed. Returns at once; later
-        loops of this worker end at once, too.
-
-        Thread-safe: yes, also from a signal's function; stopping twice is harmless.
-        """
-        self._stopping = True
-        if self._alone():
-            self.close()
-            return
-        self._heard.close()  # wakes who waits; see `_wait`
-
-    def close(self) -> None:
-        """Close the socket, and end the loop: whatever is not acknowledged goes to other workers.
-
-        So does the batch in hand, even if it is done: use `stop` where that matters.
-
-        Thread-safe: yes, also from a signal's function; closing twice is harmless.
-        """
-        self._closed = True
-        self._dealer.close()
-        self._heard.close()
-
-    def _alone(self) -> bool:
-        """Whether nobody is there to be told of the end, and there is nothing to tell."""
-        if self._hand.owes:
-            return False
-        try:
-            return not self._dealer.peers()
-        except ClosedError:
-            return False
 
     def _next(self) -> WorkBatch | None:
-        """Ask, and wait for an answer; None: the end."""
-        heard = time.monotonic()
+        """Begin the next batch, waiting for it; None: the end."""
+        held = self._held
+        seen = time.monotonic()
+        waits = not held.leased  # else what came while nobody looked is told from what comes now
         while True:
-            with self._lock:
-                if self._stopping:
-                    self._hand.leave(time.monotonic())
-                self._listen()
-                found = self._hand.take(time.monotonic())
-                self._ask(self._hand.wait(time.monotonic() - heard))
-            if found is not None:
-                return WorkBatch(*found, self)
-            if self._hand.ended:
+            batch = held.take(self._made, time.monotonic())
+            if batch is not None:
+                return batch
+            if held.stopping:
+                self.close()
                 return None
-            ready = self._wait(self._hand.wait(time.monotonic() - heard))
-            if ready:  # what is there is heard under the lock
-                heard = time.monotonic()
-            elif ready is not None:
-                with self._lock:
-                    seconds = time.monotonic() - heard
-                    self._hand.silent(seconds, self._dealer.peers(), self._dealer.events(since=0))
-
-    def _wait(self, timeout: float) -> bool | None:
-        """Whether something came, or it is time to ask again; None: `stop` was called."""
-        try:
-            return bool(self._heard.poll(timeout))
-        except ClosedError:
-            if not self._stopping:
-                raise
-            self._heard = Poller([self._dealer])  # for the queue's answer
-            return None
-
-    def _listen(self) -> None:
-        """Hear what is there already; under the lock."""
-        try:
-            while True:
-                self._hand.hear(self._dealer.recv_frames(timeout=0))
-        except WouldBlockError:
-            return
-
-    def _ask(self, timeout: float, *, again: bool = False) -> None:
-        """Say what is to be said; what could not be is said next time.  Under the lock."""
-        question = self._hand.question(time.monotonic(), again=again)
-        if question is not None:
             try:
-                self._dealer.send_frames(question, timeout=timeout)
+                self._hear(held.wait(time.monotonic() - seen) if waits else 0)
+                seen = time.monotonic()
             except (TimedOutError, WouldBlockError):
-                return
-            self._hand.asked()
+                if waits:
+                    now = time.monotonic()
+                    peers, events = self._pull.peers(), self._pull.events(since=0)
+                    seen = now if held.silent(now - seen, peers, events) else seen
+                waits = True
+            except EndOfStreamError:
+                return None
 
-    def _extend(self, name: int) -> bool:
-        """Tell the queue that a batch moves on, if it is in hand; whether it still is ours."""
-        with self._lock:
-            if not self._hand.has(name):
-                return False
-            self._listen()
-            self._ask(0, again=True)
-            return name not in self._hand.lost
+    def _hear(self, timeout: float) -> None:
+        """Wait for batches, and take those that are there."""
+        held, before = self._held, self._held.looked
+        try:
+            found: Any = self._pull.recv_many(self._prefetch, timeout=timeout)
+        finally:
+            held.looked = time.monotonic()
+        held.came(found, before if timeout == 0 else held.looked)
 
-    def _hand_back(self, name: int, delay: float) -> None:
-        with self._lock:
-            self._dealer.send_frames(self._hand.hand_back(name, delay), timeout=ASK_AGAIN)
-            self._hand.put_down()
+    def _made(self, attempt: int, parsed: Parsed) -> WorkBatch:
+        return WorkBatch(
+            parsed.number, attempt, parsed.first_sequence, parsed.records, cast(Any, self)
+        )
+
+    def _extend(self, batch: WorkBatch) -> bool:
+        """This batch moves on, and what has come since waits behind it."""
+        with suppress(WouldBlockError, EndOfStreamError):
+            self._hear(0)
+        return self._held.extend(batch, time.monotonic())
+
+    def _renew(self, batch: WorkBatch) -> None:
+        self._extend(batch)
 
 
 def work(
@@ -286,7 +223,7 @@ def work(
     Args:
         endpoint: The endpoint of the queue.
         prefetch: Batches to hold at a time, the one in hand included.
-        silence: Seconds without any sign of the queue before `PeerError`.
+        silence: Seconds without a connection to the queue before `PeerError`.
         engine: The engine to use; None takes that of the process.
         security: What protects it: a client's policy, as `meshmsg.Curve(server=, key=)`; None is
             that of the engine.
@@ -295,9 +232,19 @@ def work(
         Batches, each acknowledged when the next is asked for.
 
     Raises:
-        PeerError: The queue has been silent for too long.
+        TypeError: `prefetch` or `silence` is no number; raised by the call itself.
+        UsageError: One of them is out of its range; likewise.
+        PeerError: The queue has not been there for too long.
     """
-    with Worker(
-        endpoint, prefetch=prefetch, silence=silence, engine=engine, security=security
-    ) as worker:
+    return _work(
+        endpoint,
+        prefetch=check_count("prefetch", prefetch),
+        silence=check_silence(silence),
+        engine=engine,
+        security=security,
+    )
+
+
+def _work(endpoint: str, **options: Any) -> Iterator[WorkBatch]:
+    with Worker(endpoint, **options) as worker:
         yield from worker
