@@ -11,7 +11,7 @@ import meshmsg
 
 from .base.need import BenchError
 from .base.rooms import COMMAND, ONLY_IN_A_CHECKOUT, room_with
-from .commands import many, rate, report, run, speed, surveys, workers
+from .commands import many, rate, report, run, speed, spools, surveys, workers
 from .commands.args import check_base
 
 OF_A_CHECKOUT = ("targets", "micro")
@@ -26,7 +26,17 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     of_a_checkout = [room_with("targets", name) for name in OF_A_CHECKOUT]
-    for module in (speed, rate, many, surveys, workers, run, *filter(None, of_a_checkout), report):
+    for module in (
+        speed,
+        rate,
+        many,
+        surveys,
+        workers,
+        spools,
+        run,
+        *filter(None, of_a_checkout),
+        report,
+    ):
         module.add_commands(commands)
     if not all(of_a_checkout):
         top.epilog = f"What is about meshmsg itself ({', '.join(OF_A_CHECKOUT)}) and what it is "

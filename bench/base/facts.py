@@ -11,6 +11,7 @@ from typing import Any
 
 import meshmsg
 
+from .disk import file_system
 from .tools import compiler, first_words
 
 
@@ -60,6 +61,7 @@ def facts() -> dict[str, Any]:
         "meshmsg": meshmsg.__version__,
         "commit": commit(),
         "c_compiler": first_words(compiler() or "cc", "--version"),
+        "file_system": file_system(),
         "tcp_congestion_control": first_line("/proc/sys/net/ipv4/tcp_congestion_control"),
         "tcp_wmem": first_line("/proc/sys/net/ipv4/tcp_wmem"),
         "tcp_rmem": first_line("/proc/sys/net/ipv4/tcp_rmem"),

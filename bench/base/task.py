@@ -17,7 +17,7 @@ class Task:
     """One end's part."""
 
     kind: str
-    """thr, lat, rate, fanout, connections, survey, credits or unacked."""
+    """thr, lat, rate, fanout, connections, survey, credits, unacked, append, replay or opening."""
     peer: str
     receives: bool
     """Whether this end binds and receives (or answers); the other connects and sends (or asks)."""
@@ -52,6 +52,8 @@ class Task:
     """Of who hands out work: what it keeps for one peer, at most; 0 is as it is."""
     insecure: bool = False
     """Whether it may bind outside loopback."""
+    folder: str = ""
+    """Where it may keep files, until all ends have closed."""
 
     def body(self) -> bytes:
         """The message, the same for the same seed."""

@@ -15,6 +15,8 @@ from ..report.table import COLUMNS
 PARTS = {"facts": dict, "options": dict, "rows": list}
 DRAWN = {
     "thr": ("size",),
+    "acked": ("size",),
+    "spooled": ("size",),
     "lat": ("latency_ns",),
     "rate": ("latency_ns",),
     "survey": ("latency_ns",),
@@ -23,11 +25,12 @@ DRAWN = {
 """What charts of a kind need besides."""
 FIGURES = {
     "thr": ("sender_per_s", "receiver_per_s", "cpu_us"),
+    "acked": ("sender_per_s", "receiver_per_s", "cpu_us"),
+    "spooled": ("sender_per_s", "receiver_per_s", "cpu_us"),
     "lat": ("p50_us", "p99_us"),
     "rate": ("p50_us", "p99_us"),
     "survey": ("p50_us",),
     "fanout": ("deliveries_per_s",),
-    "connections": (),
     "cpu": ("cpu_us",),
 }
 ROW_PARTS = ("kind", "peer", "version", "transport", "missing", "figures")
@@ -69,7 +72,7 @@ def wrong_with(record: dict[str, Any]) -> str:
             return f"row {i + 1} is of the kind {kind!r}"
         if row["missing"] is None:
             absent = [name for name in DRAWN.get(kind, ()) if name not in row]
-            absent += [name for name in FIGURES[kind] if name not in row["figures"]]
+            absent += [name for name in FIGURES.get(kind, ()) if name not in row["figures"]]
             if absent:
                 return f"row {i + 1} has no {', '.join(absent)}"
     return ""

@@ -137,6 +137,9 @@ LEADS: dict[str, Lead] = {
     "credits": lead_one,
     "unacked": lead_one,
     "connections": lead_others,
+    "append": lead_one,
+    "replay": lead_one,
+    "opening": lead_one,
 }
 """By kind of measurement."""
 

@@ -25,6 +25,7 @@ from ..peers.roster import peer_named
 from .lead import LEADS, Around, ThreadEnd
 from .many import accept_many, connect_many, publish, subscribe
 from .paced import recv_rate, send_rate
+from .spools import append_all, open_again, replay_all
 from .survey import answer_everything, ask_everybody
 from .workers import hand_out, hold, pile_up, work_off
 from .works import Fact, Work, answer, ask, recv_throughput, send_throughput
@@ -46,6 +47,9 @@ WORKS: dict[tuple[str, bool], Work] = {  # (kind, whether it receives)
     ("credits", True): work_off,
     ("unacked", False): pile_up,
     ("unacked", True): hold,
+    ("append", False): append_all,
+    ("replay", False): replay_all,
+    ("opening", False): open_again,
 }
 
 

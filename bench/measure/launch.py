@@ -163,14 +163,20 @@ def processes(limit: float = LIMIT) -> Iterator[Any]:
                 process.stop(kill=True)
 
 
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """A folder for what the ends of one measurement keep; it goes when they have ended."""
+    return tempfile.TemporaryDirectory(prefix="mm-bench-")
+
+
 @contextmanager
 def url_for(peer: Peer, transport: str, bind: str = "", host: str = LOOPBACK) -> Iterator[str]:
     """Where the ends of one measurement meet: there, or in a free place of this machine."""
-    with tempfile.TemporaryDirectory(prefix="mm-bench-") as scratch:
+    with scratch() as place:
         urls = {
             "tcp": tcp(host, 0),
-            "ipc": f"ipc://{scratch}/s",
+            "ipc": f"ipc://{place}/s",
             "inproc": "inproc://bench",
+            "disk": "",
         }
         with peer.place(bind or urls[transport]) as url:
             yield url
@@ -191,8 +197,8 @@ def measure(peer: Peer, transport: str, task: Task, limit: float | None = None) 
     allowed = limit or LIMIT + time_for(task.count, task.size, task.rate)
     broker_use: dict[str, float] = {}
     around = Around(peer.measuring, lambda: broker_use.update(peer.broker_use()))
-    with url_for(peer, transport) as url, processes(allowed) as start:
-        first = replace(task, receives=True, url=url)
+    with url_for(peer, transport) as url, scratch() as folder, processes(allowed) as start:
+        first = replace(task, receives=True, url=url, folder=folder)
         tasks = [first, replace(first, receives=False)]
         found = lead(start, peer, transport, tasks, around)
     received, sent = found.said
@@ -205,5 +211,6 @@ def gather(peer: Peer, transport: str, tasks: Sequence[Task]) -> Gathered:
     binds."""
     if transport == "inproc" and not peer.in_python:
         raise BenchError("is a program for each end: these are not measured over inproc")
-    with url_for(peer, transport) as url, processes() as start:
-        return lead(start, peer, transport, [replace(task, url=url) for task in tasks], Around())
+    with url_for(peer, transport) as url, scratch() as folder, processes() as start:
+        told = [replace(task, url=url, folder=folder) for task in tasks]
+        return lead(start, peer, transport, told, Around())

@@ -16,7 +16,7 @@ from ..base.task import Task
 from ..peers.roster import peer_named
 from ..peers.seam import Peer
 from ..scenarios.scenario import Producer, Scenario, Step
-from .launch import LIMIT, Process, processes, time_for, url_for
+from .launch import LIMIT, Process, processes, scratch, time_for, url_for
 
 WARM = 100
 WARM_SECONDS = 1.0
@@ -133,7 +133,7 @@ def produce(
     step, peer = scenario.steps[number], peer_named(name)
     try:
         there = side.begin(number, name, warming, offset_ns)
-        with processes(limit_of(step)) as start:
+        with scratch() as folder, processes(limit_of(step)) as start:
             running: dict[str, Process] = {}
             for index, one in enumerate(step.producers):
                 task = Task(
@@ -146,6 +146,7 @@ def produce(
                     WARM,
                     scenario.seed,
                     number=index,
+                    folder=folder,
                 )
                 task = replace(task, connections=one.connections, rate=one.rate, burst=one.burst)
                 running[one.name] = start(peer.command(replace(task, blocking=one.blocking)))

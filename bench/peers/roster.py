@@ -15,17 +15,22 @@ from .mesh_batch import MeshBatch
 from .mesh_crowd import CrowdedCurve, CrowdedTls
 from .mesh_curve import MeshCurve, MeshCurveBatch
 from .mesh_sp import MeshSp, MeshSpBatch
+from .mesh_spool import MeshSpool, MeshSpoolMany
+from .mesh_spooled import MeshSpooled, MeshSpooledOs
 from .mesh_tls import MeshTls, MeshTlsBatch
 from .seam import Peer
 from .zmq_python import Pyzmq, PyzmqAio, PyzmqBatch, PyzmqCurve
 
 RIVALS = (
-    *("pynng", "pynng-tls", "zenoh", "raw-python"),
+    *("pynng", "pynng-tls", "zenoh", "raw-python", "raw-fdatasync", "raw-fdatasync-4m"),
     *("libzmq-c", "nanomsg", "raw-c", "raw-c-64k", "raw-c-8k", "raw-c-each", "raw-c-spin"),
     *("openssl-c", "libsodium-c"),
-    *("raw-c-epoll", "redis", "redis-stream", "redis-stream-batch", "nats"),
+    *("raw-c-epoll", "redis", "redis-stream", "redis-stream-batch"),
+    *("redis-stream-always", "redis-stream-everysec"),
+    *("nats", "nats-jetstream", "nats-jetstream-always"),
     *("rabbitmq", "rabbitmq-acked", "rabbitmq-acked-batch"),
-    *("rabbitmq-confirmed", "rabbitmq-confirmed-batch", "activemq", "kafka"),
+    *("rabbitmq-confirmed", "rabbitmq-confirmed-batch", "rabbitmq-durable"),
+    *("activemq", "kafka", "kafka-acked", "kafka-flushed"),
 )
 """The names of those in rivals/."""
 
@@ -59,6 +64,10 @@ PEERS: dict[str, Peer] = {
         MeshAcked(),
         MeshAckedBatch(),
         MeshAckedReceipt(),
+        MeshSpool(),
+        MeshSpoolMany(),
+        MeshSpooled(),
+        MeshSpooledOs(),
         MeshCurve(),
         MeshCurveBatch(),
         MeshTls(),

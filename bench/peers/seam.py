@@ -134,6 +134,41 @@ class Respondents(End):
         """Answer each survey with its question, until each has answered one of a byte."""
 
 
+class Appender(End):
+    """Keeps messages on a disk."""
+
+    @abstractmethod
+    def append_count(self, body: bytes, count: int) -> list[int]:
+        """Keep so many, all of which are on the disk at the end.
+
+        The nanoseconds that each took; empty, if they are kept many at once.
+        """
+
+
+class Replayer(End):
+    """Has a spool that is full, and reads it."""
+
+    @abstractmethod
+    def replay(self) -> int:
+        """Read all of it; how many messages came."""
+
+
+class Opener(End):
+    """Opens what was not closed."""
+
+    @abstractmethod
+    def leave(self, count: int) -> None:
+        """Have a process keep so many messages, and be killed while it puts more."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Have the system keep nothing of it in memory."""
+
+    @abstractmethod
+    def open_ns(self) -> int:
+        """Open and close it; the nanoseconds that opening took."""
+
+
 class Peer:
     """Somebody who is measured."""
 
@@ -222,6 +257,18 @@ class Peer:
     def worker(self, task: Task) -> Worker:
         """Open an end that has as many messages as the task's prefetch at a time."""
         raise BenchError(f"{self.name} has no workers here")
+
+    def appender(self, task: Task) -> Appender:
+        """Open the end that keeps messages in the task's folder."""
+        raise BenchError(f"{self.name} keeps nothing on a disk")
+
+    def replayer(self, task: Task) -> Replayer:
+        """Fill a spool in the task's folder, and open the end that reads it."""
+        raise BenchError(f"{self.name} replays nothing")
+
+    def opener(self, task: Task) -> Opener:
+        """Open the end that opens what was left behind in the task's folder."""
+        raise BenchError(f"{self.name} opens nothing that was left behind")
 
     def why_not(self, kind: str, transport: str) -> str | None:
         """Why this peer has no figure there; None if it has."""

@@ -44,6 +44,10 @@ TITLES = {
     "acked": "Throughput, acknowledged",
     "credits": "A slow worker among others",
     "unacked": "Memory of what is not acknowledged",
+    "append": "Keeping on the disk",
+    "spooled": "Throughput, kept by the sender",
+    "replay": "Reading a full spool",
+    "opening": "Opening after a kill",
     "cpu": "CPU time",
 }
 
@@ -152,6 +156,7 @@ def cpu_charts(rows: Sequence[Row]) -> str:
 CHARTS: dict[str, Callable[[Sequence[Row]], str]] = {
     "thr": throughput_charts,
     "acked": throughput_charts,
+    "spooled": throughput_charts,
     "lat": latency_charts,
     "rate": latency_charts,
     "fanout": fanout_charts,

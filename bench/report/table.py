@@ -111,6 +111,27 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("sender_mb", "RSS MB", 1, range=True),
         Column("of_limits", "of the limits", 2, range=True),
     ),
+    "append": (
+        Column("p50_us", "p50 us", 1, range=True),
+        Column("p99_us", "p99 us", 1, range=True),
+        Column("messages_per_s", "msg/s", range=True),
+        Column("mb_per_s", "MB/s", range=True),
+        Column("t_sync_us", "T_sync us", 1, range=True),
+        Column("cpu_us", "CPU us/msg", 3),
+        Column("rss_mb", "RSS MB"),
+    ),
+    "replay": (
+        Column("messages_per_s", "msg/s", range=True),
+        Column("mb_per_s", "MB/s", range=True),
+        Column("t_sync_us", "T_sync us", 1, range=True),
+        Column("cpu_us", "CPU us/msg", 3),
+        Column("rss_mb", "RSS MB"),
+    ),
+    "opening": (
+        Column("open_ms", "open ms", 1, range=True),
+        Column("cold_ms", "from the disk, ms", 1, range=True),
+        Column("t_sync_us", "T_sync us", 1, range=True),
+    ),
     "cpu": (
         Column("cpu_us", "CPU s a million", 3, range=True),
         Column("sender_cpu_us", "sender", 3),
@@ -120,6 +141,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     ),
 }
 COLUMNS["acked"] = COLUMNS["thr"]
+COLUMNS["spooled"] = (*COLUMNS["thr"], Column("t_sync_us", "T_sync us", 1, range=True))
 LEADING: dict[str, tuple[str, ...]] = {
     "thr": ("receiver_per_s",),
     "acked": ("receiver_per_s",),
@@ -130,6 +152,10 @@ LEADING: dict[str, tuple[str, ...]] = {
     "survey": ("p50_us", "p99_us"),
     "credits": ("held_up", "done_per_s"),
     "unacked": ("sender_mb",),
+    "append": ("p50_us", "messages_per_s", "mb_per_s"),
+    "spooled": ("receiver_per_s",),
+    "replay": ("messages_per_s",),
+    "opening": ("open_ms", "cold_ms"),
     "cpu": ("cpu_us",),
 }
 """The figures whose ratios are shown."""

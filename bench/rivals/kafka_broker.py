@@ -176,6 +176,8 @@ class Kafka(Broker):
     package = "confluent-kafka"
     program = "java"
     client = "confluent_kafka"
+    settings = ""
+    """Lines of its settings that are its own."""
 
     def missing(self) -> str | None:
         """Whether Java, Maven (or the jars) and the client are there."""
@@ -191,7 +193,7 @@ class Kafka(Broker):
         """Format its storage, then run it."""
         settings = Path(folder) / "server.properties"
         told = SETTINGS.format(port=port, controller=free_port(), folder=folder)
-        settings.write_text(told, encoding="utf-8")
+        settings.write_text(told + self.settings, encoding="utf-8")
         java = f'"{program}" -Xmx1g -cp "{jars()}/*"'
         format_ = f"{java} kafka.tools.StorageTool format -t {CLUSTER} -c '{settings}'"
         return ["/bin/sh", "-c", f"{format_} && exec {java} kafka.Kafka '{settings}'"]

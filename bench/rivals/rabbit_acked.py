@@ -27,6 +27,9 @@ UNCONFIRMED_MAX = 1000
 class AmqpEnd(End):
     """A connection, a channel, and the queue of its measurement."""
 
+    durable = False
+    """Whether the queue outlives the broker."""
+
     def __init__(self, task: Task, **options: Any) -> None:
         amqp = need("amqp", "the peers of rabbitmq that acknowledge")
         parts = urlsplit(task.url)
@@ -35,7 +38,7 @@ class AmqpEnd(End):
         self._connection: Any = amqp.Connection(f"{parts.hostname}:{parts.port}", **options)
         self._connection.connect()
         self._channel: Any = self._connection.channel()
-        self._channel.queue_declare(self._queue, auto_delete=False)
+        self._channel.queue_declare(self._queue, durable=self.durable, auto_delete=False)
 
     def _wait(self) -> None:
         """For something of the broker."""
@@ -75,7 +78,11 @@ class WindowSender(AmqpSender):
         self._channel.confirm_select()
         self._channel.events["basic_ack"].add(self._take)
 
-    def _take(self, tag: int, _multiple: bool) -> None:
+    def unconfirmed_max(self) -> int:
+        """Messages on their way."""
+        return UNCONFIRMED_MAX
+
+    def _take(self, tag: int, multiple: bool) -> None:
         """A confirm: those before it came before it, as there is one channel and one queue."""
         self._confirmed = max(self._confirmed, tag)
 
@@ -86,10 +93,11 @@ class WindowSender(AmqpSender):
     def send_count(self, body: bytes, count: int) -> None:
         """Publish so many."""
         publish, made, queue = self._channel.basic_publish, self._made, self._queue
+        most = self.unconfirmed_max()
         for _ in range(count):
             publish(made(body), "", queue)
             self._sent += 1
-            while self._sent - self._confirmed >= UNCONFIRMED_MAX:
+            while self._sent - self._confirmed >= most:
                 self._wait()
         while self._confirmed < self._sent:
             self._wait()

@@ -37,15 +37,19 @@ class StreamSender(RedisEnd, Sender):
 class PipedSender(StreamSender):
     """Adds by the hundred."""
 
+    def at_once(self) -> int:
+        """Entries of a pipeline."""
+        return AT_ONCE
+
     def send_count(self, body: bytes, count: int) -> None:
         """Add so many."""
-        key, entry = self._there, {FIELD: body}
+        key, entry, at_once = self._there, {FIELD: body}, self.at_once()
         while count:
             pipe = self._client.pipeline(transaction=False)
-            for _ in range(min(count, AT_ONCE)):
+            for _ in range(min(count, at_once)):
                 pipe.xadd(key, entry)
             pipe.execute()
-            count -= min(count, AT_ONCE)
+            count -= min(count, at_once)
 
 
 class StreamReceiver(RedisEnd, Receiver):

@@ -4,35 +4,49 @@ from __future__ import annotations
 
 from ..peers.seam import Peer
 from .activemq_broker import ActiveMq
+from .kafka_acked import KafkaAcked, KafkaFlushed
 from .kafka_broker import Kafka
 from .nats_broker import Nats
+from .nats_jetstream import JetStream, JetStreamAlways
 from .nng_python import Pynng
 from .nng_tls import PynngTls
 from .programs import PROGRAMS
 from .rabbit_acked import RabbitAcked, RabbitAckedBatch, RabbitConfirmed, RabbitConfirmedBatch
 from .rabbit_broker import Rabbit
+from .rabbit_durable import RabbitDurable
+from .raw_disk import RawDisk, RawDiskLarge
 from .raw_python import RawPython
 from .redis_broker import Redis
+from .redis_durable import RedisAlways, RedisEverySecond
 from .redis_stream import RedisStream, RedisStreamBatch
 from .zenoh_python import Zenoh
 
-REDIS, RABBIT = Redis(), Rabbit()
+REDIS, RABBIT, KAFKA = Redis(), Rabbit(), Kafka()
 
 RIVALS: tuple[Peer, ...] = (
     Pynng(),
     PynngTls(),
     Zenoh(),
     RawPython(),
+    RawDisk(),
+    RawDiskLarge(),
     *PROGRAMS,
     REDIS,
     RedisStream(REDIS),
     RedisStreamBatch(REDIS),
+    RedisAlways(),
+    RedisEverySecond(),
     Nats(),
+    JetStream(),
+    JetStreamAlways(),
     RABBIT,
     RabbitAcked(RABBIT),
     RabbitAckedBatch(RABBIT),
     RabbitConfirmed(RABBIT),
     RabbitConfirmedBatch(RABBIT),
+    RabbitDurable(RABBIT),
     ActiveMq(),
-    Kafka(),
+    KAFKA,
+    KafkaAcked(KAFKA),
+    KafkaFlushed(),
 )

@@ -18,6 +18,16 @@ from ..commands.args import add_output, positive, some_words, whole
 from ..commands.many import connections_case, fanout_case, fanout_load
 from ..commands.rate import LOADS, rate_cases
 from ..commands.speed import throughput_case, trips_case
+from ..commands.spools import (
+    APPEND_SIZES,
+    OPENING_MIB,
+    REPLAY_MIB,
+    append_case,
+    opening_case,
+    opening_load,
+    replay_case,
+    spooled_case,
+)
 from ..commands.surveys import SURVEYS, survey_case, survey_load
 from ..commands.workers import (
     PILES,
@@ -66,10 +76,18 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "rate tcp": ("meshmsg", "pyzmq"),
     "credits tcp": ("meshmsg-acked",),
     "unacked tcp": ("meshmsg-acked",),
+    "append disk": ("meshmsg-spool", "meshmsg-spool-many", "raw-fdatasync", "raw-fdatasync-4m"),
+    "replay disk": ("meshmsg-spool", "meshmsg-spool-many"),
+    "opening disk": ("meshmsg-spool",),
     "acked tcp": (
         *("meshmsg", "meshmsg-batch", "meshmsg-acked", "meshmsg-acked-batch"),
         *("rabbitmq-acked", "rabbitmq-acked-batch", "rabbitmq-confirmed"),
         *("rabbitmq-confirmed-batch", "redis-stream", "redis-stream-batch"),
+    ),
+    "spooled tcp": (
+        *("meshmsg-batch", "meshmsg-spooled", "meshmsg-spooled-os"),
+        *("redis-stream-always", "redis-stream-everysec", "rabbitmq-durable"),
+        *("nats-jetstream-always", "nats-jetstream", "kafka-flushed", "kafka-acked"),
     ),
 }
 """What is measured together, by whom. Brokers come last: once started they are there to the end."""
@@ -227,6 +245,31 @@ def beside_broker(own: str, rival: str) -> list[Target]:
     return [one for pair in both for one in least("P15", "acked tcp", *pair, {1024: 10.0})]
 
 
+def spools() -> list[Target]:
+    """P16: beside the disk alone, and brokers that sync before they answer; reading and opening."""
+    one, many, load = "meshmsg-spool", "meshmsg-spool-many", opening_load(OPENING_MIB)
+    rivals = ("redis-stream-always", "rabbitmq-durable", "nats-jetstream-always", "kafka-flushed")
+    lone = [
+        Target("P16", "append disk", "p50_us", one, "raw-fdatasync", 1.3, low=True, at=size)
+        for size in APPEND_SIZES
+    ]
+    objects = [
+        Target("P16", "replay disk", "messages_per_s", one, "", 300_000, at=size)
+        for size in APPEND_SIZES
+    ]
+    return [
+        *lone,
+        Target("P16", "append disk", "messages_per_s", many, "", 200_000, at=200),
+        Target("P16", "append disk", "mb_per_s", many, "raw-fdatasync-4m", 0.6, at=1024),
+        *(t for r in rivals for t in least("P16", "spooled tcp", "meshmsg-spooled", r, {1024: 2})),
+        *least("P16", "spooled tcp", "meshmsg-spooled-os", "meshmsg-batch", {1024: 0.6}),
+        Target("P16", "replay disk", "mb_per_s", many, "", 1000, at=1024),
+        Target("P16", "replay disk", "messages_per_s", many, "", 1_000_000, at=200),
+        *objects,
+        Target("P16", "opening disk", "open_ms", one, "", 200, low=True, at=load),
+    ]
+
+
 def fixed_rates() -> list[Target]:
     """P10."""
     return [
@@ -265,6 +308,7 @@ TARGETS: tuple[Target, ...] = (
     *curve(),
     *tls(),
     *acked(),
+    *spools(),
 )
 
 
@@ -282,11 +326,12 @@ class Extent:
     surveys: int = SURVEYS
     connections: tuple[int, ...] = CONNECTIONS
     patience: float = 1200.0
+    replay_mib: int = REPLAY_MIB
 
 
 WHOLE = Extent()
 """What docs/performance.md is made from."""
-SHORT = Extent(3, 0.3, 3, 3, 3.0, 1000, 200, CONNECTIONS[:1], 300.0)
+SHORT = Extent(3, 0.3, 3, 3, 3.0, 1000, 200, CONNECTIONS[:1], 300.0, 64)
 """Some ten minutes: enough to see what has become slower. Three rounds, so one cannot decide."""
 
 
@@ -336,6 +381,8 @@ def cases_of(group: str, wanted: Sequence[Target], chosen: argparse.Namespace) -
             names.add("pyzmq-batch")
         if group.startswith("survey") and not chosen.short:
             names.add("raw-c-epoll")  # plain sockets, beside them
+        if group.startswith("spooled") and not chosen.short:
+            names |= set(GROUPS[group])  # also brokers that answer before they sync
         peers = [peer_named(name) for name in GROUPS[group] if name in names]
         made.append(cases_at(group, at, peers, chosen))
     return [cases for cases in made if cases]
@@ -365,6 +412,14 @@ def cases_at(
         return [credits_case(peer, transport, WORKERS, PREFETCH, chosen) for peer in peers]
     if kind == "unacked":
         return [unacked_case(peer, transport, PILES[str(at)], chosen.seed) for peer in peers]
+    if kind == "append":
+        return [append_case(peer, size, chosen) for peer in peers]
+    if kind == "spooled":
+        return [spooled_case(peer, transport, size, chosen) for peer in peers]
+    if kind == "replay":
+        return [replay_case(peer, size, chosen.replay_mib, chosen.seed) for peer in peers]
+    if kind == "opening":
+        return [opening_case(peer, OPENING_MIB, chosen.seed) for peer in peers]
     return rate_cases(peers, transport, LOADS[str(at)], chosen.rate_seconds, chosen.seed)
 
 

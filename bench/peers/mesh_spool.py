@@ -1,0 +1,189 @@
+"""A spool of meshmsg by itself: put, read, and opened after a kill. At "disk", as it is by default.
+
+Not here: a Push that has one (mesh_spooled.py).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from abc import abstractmethod
+from itertools import repeat
+from pathlib import Path
+
+import meshmsg
+
+from ..base.need import BenchError
+from ..base.rooms import BENCH
+from ..base.task import Task
+from .mesh import Mesh
+from .seam import Appender, Opener, Replayer
+
+KILLED_SECONDS = 100
+"""What filling a spool may take."""
+
+
+def path_of(task: Task) -> str:
+    """Of its spool."""
+    if not task.folder:
+        raise BenchError("has no folder for its spool in a measurement of this kind")
+    return str(Path(task.folder) / "bench.spool")
+
+
+class EachAppender(Appender):
+    """Calls `append` once a message, and waits for the disk each time."""
+
+    def __init__(self, task: Task) -> None:
+        self._spool = meshmsg.Spool(path_of(task))
+
+    def append_count(self, body: bytes, count: int) -> list[int]:
+        """Put so many."""
+        append, clock, times = self._spool.append, time.perf_counter_ns, []
+        for _ in range(count):
+            start = clock()
+            append(body)
+            times.append(clock() - start)
+        return times
+
+    def close(self) -> None:
+        """Close the spool."""
+        self._spool.close()
+
+
+class ManyAppender(EachAppender):
+    """Calls `append_many` once, which puts on while it waits for the disk."""
+
+    def append_count(self, body: bytes, count: int) -> list[int]:
+        """Put so many."""
+        put = len(self._spool.append_many(repeat(body, count)))
+        if put != count:
+            raise BenchError(f"{put:,} of {count:,} messages were put")
+        return []
+
+
+class SpoolReplayer(Replayer):
+    """A spool that is full."""
+
+    def __init__(self, task: Task) -> None:
+        path = path_of(task)
+        with meshmsg.Spool(path, durability="os") as spool:
+            spool.append_many(repeat(task.body(), task.count))
+            spool.flush()  # else it would be written while it is read
+        self._spool = meshmsg.Spool(path)
+
+    @abstractmethod
+    def replay(self) -> int:
+        """Read all of it."""
+
+    def close(self) -> None:
+        """Close the spool."""
+        self._spool.close()
+
+
+class MessageReplayer(SpoolReplayer):
+    """A reader that is iterated: an object a message."""
+
+    def replay(self) -> int:
+        """Read all of it."""
+        came = 0
+        with self._spool.reader() as reader:
+            for _ in reader:
+                came += 1
+        return came
+
+
+class TableReplayer(SpoolReplayer):
+    """`read` of batches: no object a message."""
+
+    def replay(self) -> int:
+        """Read all of it."""
+        came, seq = 0, 1
+        while batch := self._spool.read(seq):
+            came += len(batch)
+            seq = batch.last_seq + 1
+        return came
+
+
+class SpoolOpener(Opener):
+    """A spool whose process was killed."""
+
+    def __init__(self, task: Task) -> None:
+        self._path, self._size = path_of(task), task.size
+
+    def leave(self, count: int) -> None:
+        """Have one fill it that is killed."""
+        told = (self._path, str(self._size), str(count))
+        command = [sys.executable, "-m", f"{BENCH}.ends.killed", *told]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=KILLED_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise BenchError(f"the spool was not full after {KILLED_SECONDS} s") from None
+        if done.returncode != -signal.SIGKILL:
+            raise BenchError(f"who was to fill the spool failed: {done.stderr.strip()[-300:]}")
+
+    def forget(self) -> None:
+        """Have its files on the disk, and nowhere else."""
+        for path in Path(self._path).rglob("*"):
+            if path.is_file():
+                file = os.open(path, os.O_RDONLY)
+                try:
+                    os.fsync(file)
+                    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+                finally:
+                    os.close(file)
+
+    def open_ns(self) -> int:
+        """Open and close it."""
+        start = time.perf_counter_ns()
+        spool = meshmsg.Spool(self._path)
+        took = time.perf_counter_ns() - start
+        unclean = spool.recovery.unclean
+        spool.close()
+        if not unclean:
+            raise BenchError("the spool was closed in order, not killed")
+        return took
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class MeshSpool(Mesh):
+    """A call a message."""
+
+    name = "meshmsg-spool"
+    transports: tuple[str, ...] = ("disk",)
+    kinds: tuple[str, ...] = ("append", "replay", "opening")
+
+    def missing(self) -> str | None:
+        """Whether this meshmsg has spools."""
+        return None if hasattr(meshmsg, "Spool") else "this meshmsg has no spools"
+
+    def appender(self, task: Task) -> Appender:
+        """A spool."""
+        return EachAppender(task)
+
+    def replayer(self, task: Task) -> Replayer:
+        """A spool."""
+        return MessageReplayer(task)
+
+    def opener(self, task: Task) -> Opener:
+        """A spool."""
+        return SpoolOpener(task)
+
+
+class MeshSpoolMany(MeshSpool):
+    """Many a call."""
+
+    name = "meshmsg-spool-many"
+    kinds: tuple[str, ...] = ("append", "replay")
+
+    def appender(self, task: Task) -> Appender:
+        """A spool."""
+        return ManyAppender(task)
+
+    def replayer(self, task: Task) -> Replayer:
+        """A spool."""
+        return TableReplayer(task)
