@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +18,19 @@ import uvloop
 from hypothesis import settings
 
 from meshmsg._socket import engine
+from tests.support.feeding import World
+from tests.support.inloop import LoopThread
 from tests.support.mm import lib
+from tests.support.patterned import Kit
 from tests.support.postgres import server
 
 settings.register_profile("untimed", deadline=None)  # the machine may be busy: nothing is timed
 settings.load_profile("untimed")
+
+# A shell starts what it puts in the background deaf to this signal, and so would be the programs
+# that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SETTLE_TURNS = 6000
 """How often the leak check looks again: a detached look-up thread of the core ends by itself."""
@@ -100,6 +109,24 @@ def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     assert not new, f"descriptors are still open: {new}"
     names = _names_of_tasks(tasks)
     assert extra <= 0, f"{extra} threads still run, new are {names}; {threading.enumerate()}"
+
+
+@pytest.fixture(params=["sync", "asyncio"])
+def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
+    """How to make sockets and patterns of threads, and of an event loop."""
+    thread = LoopThread() if request.param == "asyncio" else None
+    yield Kit(thread)
+    if thread is not None:
+        thread.close()
+
+
+@pytest.fixture(params=["threads", "asyncio"])
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """How to make spools, and sockets that use them, of threads and of an event loop."""
+    thread = LoopThread() if request.param == "asyncio" else None
+    yield World(thread)
+    if thread is not None:
+        thread.close()
 
 
 @pytest.fixture

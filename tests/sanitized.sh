@@ -15,7 +15,7 @@ asan)
     # Left out: what compiles, type-checks, reads texts or keeps books and runs next to nothing of the core, and one test
     # that needs a gigabyte of it. All of it runs without sanitizers as well, the seeds all of them.
     left_out=$(printf -- '--ignore tests/unit/test_%s.py ' c typing docstrings documented_limits events_documented \
-        demo_parts mutants mutants_run elsewhere wrong_role idle_books idle_leaving work_ledger work_wire option_limits)
+        demo_parts mutants mutants_run elsewhere wrong_role idle_books idle_leaving work_books work_batch work_held option_limits)
     MESHMSG_SIM_SEEDS=${MESHMSG_SIM_SEEDS:-40} LD_PRELOAD=$libs $python -m pytest -q -p no:cacheprovider -n 2 --durations=15 tests/unit tests/conformance tests/hostile \
         tests/sim $left_out \
         --deselect tests/hostile/test_subscription_floods.py::test_a_million_topics_come_back_after_a_reconnect
@@ -32,7 +32,7 @@ tsan)
     export TLS_CERTIFICATES=$folder/c/certificates
     mkdir -p "$TLS_CERTIFICATES"
     $python -c 'import pathlib, sys; from tests.support.certificates import write; write(pathlib.Path(sys.argv[1]))' "$TLS_CERTIFICATES"
-    for program in test_engine_threads test_lead test_loop_lead test_pollset test_memory \
+    for program in test_engine_threads test_lead test_lead_receipts test_spool_shared test_spool_waits test_spool_nowait test_spool_view test_feed test_loop_lead test_pollset test_memory \
         test_engine_beside test_engine_burst test_tx_room test_link_small test_link_ack test_large test_lead_states test_waiter test_curve test_plain \
         test_tls test_tls_records test_tls_sockets test_mechanism_flood test_mechanism_steps test_applicants test_applicants_ahead test_secret; do
         $cc $flags "tests/c/$program.c" "$folder"/c/core/*.o -pthread -ldl -o "$folder/c/$program"

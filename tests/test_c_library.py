@@ -135,6 +135,7 @@ def test_what_is_installed_is_what_c_programs_expect(installed: Installed) -> No
     files = {str(p.relative_to(installed.root)) for p in installed.root.rglob("*") if p.is_file()}
     assert files == {
         "opt/mesh/include/meshmsg.h",
+        "opt/mesh/include/meshmsg_codes.h",
         "opt/mesh/lib/libmeshmsg.a",
         "opt/mesh/lib/libmeshmsg.so",
         "opt/mesh/lib/libmeshmsg.so.0",

@@ -17,6 +17,7 @@ import meshmsg as mm
 import meshmsg.patterns.aio
 import meshmsg.spark.aio
 import meshmsg.testing
+import meshmsg.tracing
 from meshmsg import aio
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,9 +25,21 @@ SOCKETS = [name for name in aio.__all__ if hasattr(getattr(aio, name), "bind")]
 WAITING = {
     *("send", "send_many", "send_frames", "recv", "recv_many", "recv_frames", "request", "drain"),
     *("wait_for_peers", "wait_for_subscribers", "send_batch", "recv_batch", "request_frames"),
+    "wait_for_finished",
     "wait_for_subscribed",
 }
 """What is awaited in aio; everything else is the same call."""
+
+SPOOLS = {
+    "Spool": {
+        *("append", "append_many", "append_batch", "flush", "read", "trim", "close"),
+        *("cursor", "cursors", "delete_cursor", "lease"),
+    },
+    "SpoolCursor": {"seek", "save", "close"},
+    "SpoolLease": {"renew"},
+    "SpoolReader": {"read", "read_batch"},
+}
+"""What is awaited of those: whatever may wait for the disk."""
 
 
 def is_awaited(call: Any) -> bool:
@@ -51,7 +64,7 @@ def public(thing: Any) -> dict[str, Any]:
     "module",
     [
         *(mm, aio, meshmsg.testing, meshmsg.patterns, meshmsg.patterns.aio),
-        *(meshmsg.spark, meshmsg.spark.aio),
+        *(meshmsg.spark, meshmsg.spark.aio, meshmsg.tracing),
     ],
     ids=lambda m: m.__name__,
 )
@@ -72,7 +85,14 @@ def test_every_name_is_documented_and_no_other() -> None:
     """The tables of docs/api.md."""
     rows = [
         row
-        for title in ("## Sockets", "## What comes out", "## Keys", "## Security", "## Errors")
+        for title in (
+            "## Sockets",
+            "## What comes out",
+            "## Spool",
+            "## Keys",
+            "## Security",
+            "## Errors",
+        )
         for row in table(title)
     ]
     documented = [n for row in rows for n in re.findall(r"`(\w+)`", row.partition(" | ")[0])]
@@ -102,9 +122,10 @@ def parameters(call: Any) -> list[tuple[str, Any, Any]]:
     return [(p.name, p.kind, p.default) for p in inspect.signature(call).parameters.values()]
 
 
-@pytest.mark.parametrize("name", SOCKETS)
+@pytest.mark.parametrize("name", [*SOCKETS, *SPOOLS])
 def test_sync_and_asyncio_take_the_same_options_and_arguments(name: str) -> None:
     """Same methods, same parameters, same defaults; and exactly what waits is awaited."""
+    waiting = SPOOLS.get(name, WAITING)
     sync, awaited = getattr(mm, name), getattr(aio, name)
     assert parameters(sync) == parameters(awaited)
     assert set(public(sync)) == set(public(awaited))
@@ -114,7 +135,7 @@ def test_sync_and_asyncio_take_the_same_options_and_arguments(name: str) -> None
             assert isinstance(call, property) == isinstance(other, property)
             continue
         assert parameters(call) == parameters(other), method
-        assert is_awaited(other) == (method in WAITING), method
+        assert is_awaited(other) == (method in waiting), method
 
 
 @pytest.mark.parametrize("name", SOCKETS)

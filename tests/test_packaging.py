@@ -82,6 +82,7 @@ def test_the_wheel_holds_all_packages(wheel: Path) -> None:
         "_mm.abi3.so",
         "aio/__init__.py",
         "testing/__init__.py",
+        "tracing/__init__.py",
         "patterns/__init__.py",
         "spark/__init__.py",
         "bench/__main__.py",

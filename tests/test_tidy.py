@@ -41,7 +41,7 @@ OUTSIDE = [
 ]
 TESTS = files("tests", ".py")
 DECISIONS = files("docs/adr", ".md")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *files("docs/guide", ".md")]
 CHANGES = ROOT / "CHANGELOG.md"
 CHANGED = [*PAGES, *DECISIONS, CHANGES]
 TOLD = [p for p in TESTS if p.parent.name != "tidy" and p != Path(__file__)]
@@ -60,6 +60,8 @@ def complaints(rule: Rule, paths: list[Path], base: Path = ROOT) -> list[str]:
         (rules.system_includes, C, ROOT / "csrc"),
         (rules.asks_which_wire, C, ROOT / "csrc"),
         (rules.named_schemes, C, ROOT / "csrc"),
+        (rules.asks_which_role, C, ROOT / "csrc"),
+        (rules.asks_which_role, files("src", ".py"), ROOT),
         (rules.called_by_name, C, ROOT / "csrc"),
         (rules.counts_drops, C, ROOT / "csrc"),
         (rules.long_c, C, ROOT),
@@ -107,6 +109,9 @@ def test_a_rule_holds(rule: Rule, paths: list[Path], base: Path) -> None:
         (rules.named_schemes, "api/x.c", '/* tcp */ strncmp(url, "ipc://", 6)\n'),
         (rules.named_schemes, "ends/x.c", "mmi_inproc_pending(l);\n"),
         (rules.named_schemes, "sched/x.c", "setsockopt(s, IPPROTO_TCP, TCP_NODELAY, 1);\n"),
+        (rules.asks_which_role, "api/x.c", "if (role == MM_XPUB) {\n"),
+        (rules.asks_which_role, "src/meshmsg/_socket/x.py", "if role == lib.MM_REQ:\n"),
+        (rules.asks_which_role, "src/meshmsg/_roles/x.py", "    if self._role == lib.MM_SUB:\n"),
         (rules.called_by_name, "binding/x.c", 'PyObject_CallMethod(owner, "_keep", NULL);\n'),
         (rules.called_by_name, "binding/x.c", "PyObject_CallMethodObjArgs(a, name, NULL);\n"),
         (rules.called_by_name, "binding/stream.c", 'PyObject_GetAttrString(f(a), "peer")\n'),
@@ -346,7 +351,7 @@ def test_every_limit_is_documented() -> None:
 
 def test_every_reason_is_documented() -> None:
     """Each mm_reason stands in docs/wire.md."""
-    header = (ROOT / "csrc/include/meshmsg.h").read_text()
+    header = (ROOT / "csrc/include/meshmsg_codes.h").read_text()
     reasons = [r for r in re.findall(r"MM_REASON_(\w+)", header) if r != "COUNT"]
     wire = (ROOT / "docs/wire.md").read_text()
     assert [name for name in reasons if name not in wire] == []
@@ -355,16 +360,17 @@ def test_every_reason_is_documented() -> None:
 def test_each_header_declares_what_is_used_by_those_it_is_for() -> None:
     """C programs the public one, Python the binding's, tests the last; and nothing is left over."""
     folder = ROOT / "csrc" / "include"
-    public, binding, testing = (
-        (folder / f"meshmsg{end}.h").read_text() for end in ("", "_binding", "_testing")
+    codes, public, binding, testing = (
+        (folder / f"meshmsg{end}.h").read_text() for end in ("_codes", "", "_binding", "_testing")
     )
     own = [*(p for p in C if p.parent != folder), *files("src", ".py")]
     theirs = [*C_TESTS, *TESTS, *files("bench", ".py")]
     core, outside = [p.read_text() for p in own], [p.read_text() for p in theirs]
-    assert headers.unused(public, core + outside) == []
+    assert headers.unused(codes + public, core + outside) == []
     assert headers.unused(binding, core) == []
     assert headers.unused(testing, core + outside) == []
     assert all(headers.functions(public).values())
+    assert headers.functions(codes) == {}
     assert not any([*headers.functions(binding).values(), *headers.functions(testing).values()])
 
 

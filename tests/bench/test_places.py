@@ -6,6 +6,7 @@ import ctypes
 import os
 import socket
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,7 +113,7 @@ def nodelays(pid: int) -> list[int]:
 
 @pytest.mark.parametrize("kind", ["thr", "survey"])
 @pytest.mark.parametrize("name", sorted(PEERS))
-def test_every_connection_sends_at_once(name: str, kind: str) -> None:
+def test_every_connection_sends_at_once(name: str, kind: str, tmp_path: Path) -> None:
     """Nagle's waiting would be measured instead of the library."""
     if hasattr(PEERS[name], "start_command"):
         pytest.skip("its broker has the connections")
@@ -120,7 +121,7 @@ def test_every_connection_sends_at_once(name: str, kind: str) -> None:
         pytest.skip("it opens boxes, and has no connection")
     measurable(name, kind)
     peer, binds = PEERS[name], kind != "survey"
-    task = Task(kind, name, binds, "tcp://127.0.0.1:0", 64, 5, 1)
+    task = Task(kind, name, binds, "tcp://127.0.0.1:0", 64, 5, 1, folder=str(tmp_path))
     with processes() as start:
         first = start(peer.command(task))
         url = first.line()["endpoint"]

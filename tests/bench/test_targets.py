@@ -142,7 +142,7 @@ def test_every_target_is_measured_by_some_case(short: bool) -> None:
 
 
 def test_the_promises_are_those_of_the_table() -> None:
-    """P1 to P11, P14, of CURVE and TLS, and P15, of what is acknowledged; P8b and P8c: over SP."""
+    """P1 to P11, P14 of CURVE and TLS, P15 of what is acknowledged, P16 of spools; P8b, P8c: SP."""
     numbers = list(dict.fromkeys(target.number for target in TARGETS))
     assert numbers == [
         "P1",
@@ -160,6 +160,7 @@ def test_the_promises_are_those_of_the_table() -> None:
         "P11",
         "P14",
         "P15",
+        "P16",
     ]
 
 
@@ -254,7 +255,10 @@ def test_brokers_are_measured_at_the_size_that_is_promised_and_last() -> None:
     own = [target for target in TARGETS if target.group == "acked tcp"]
     many = {c[0].facts["size"]: len(c) for c in cases_of("acked tcp", own, chosen)}
     assert many == {64: 4, 1024: len(GROUPS["acked tcp"]), 16384: 4}
-    assert list(GROUPS)[-1] == "acked tcp"
+    own = [target for target in TARGETS if target.group == "spooled tcp"]
+    (cases,) = cases_of("spooled tcp", own, chosen)
+    assert {case.peer.name for case in cases} == set(GROUPS["spooled tcp"])
+    assert list(GROUPS)[-2:] == ["acked tcp", "spooled tcp"]
 
 
 def test_fixed_rates_have_rounds_of_their_own(monkeypatch: Any, tmp_path: Path) -> None:

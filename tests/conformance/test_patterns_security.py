@@ -53,7 +53,13 @@ def _stranger(name: str) -> Any:
 def refused(worker: Any, words: str | None = None) -> None:
     """It is not let in, and is told so."""
     failed = mm.EventKind.HANDSHAKE_FAILED
-    until(lambda: any(event.kind is failed for event in worker._dealer.events(since=0)))
+
+    def told() -> bool:
+        with pytest.raises(mm.PeerError):
+            list(worker)
+        return any(event.kind is failed for event in worker._pull.events(since=0))
+
+    until(told)
     with pytest.raises(mm.PeerError, match=words):
         list(worker)
 
@@ -67,7 +73,7 @@ def test_a_work_queue_is_protected_and_so_are_its_workers(kit: Kit, cast: Cast) 
             refused(unknown)
         with kit.pattern("Worker", queue.endpoint, security=cast.alice) as worker:
             assert [bytes(one) for batch in worker for one in batch] == [b"a", b"b"]
-            [peer] = queue._router.peers()
+            [peer] = queue._push.peers()
             assert (peer.user_id, peer.mechanism) == (cast.user_id, cast.mechanism)
         queue.join(workers=1, timeout=PATIENCE)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -15,7 +17,6 @@ import pytest
 import meshmsg as mm
 from meshmsg import patterns
 from meshmsg.patterns import aio as patterns_aio
-from meshmsg.patterns.workqueue import _wire as wire
 from tests.support.inloop import PATIENCE, LoopThread
 
 LEASE = 0.05  # seconds; tests wait until the queue says that it is over
@@ -66,6 +67,57 @@ def do_all(kit: Kit, endpoint: str) -> dict[int, bytes]:
         return {number: record for batch in worker for number, record in numbered(batch)}
 
 
+class Cut:
+    """A way to a queue that can be cut; whoever comes again is let through."""
+
+    def __init__(self, endpoint: str) -> None:
+        host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+        self._target = host, int(port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._streams: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self._run(self._accept)
+
+    def _run(self, function: Callable[..., None], *args: Any) -> None:
+        self._threads.append(threading.Thread(target=function, args=args))
+        self._threads[-1].start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                one = self._listener.accept()[0]
+                two = socket.create_connection(self._target)
+                self._streams += [one, two]
+                self._run(self._pass, one, two)
+                self._run(self._pass, two, one)
+
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        for one in (source, target):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def cut(self) -> None:
+        """End all connections."""
+        for one in self._streams:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self) -> Cut:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self.cut()
+        for thread in self._threads:
+            thread.join(PATIENCE)
+        for one in (self._listener, *self._streams):
+            one.close()
+
+
 def numbered(batch: Any) -> Iterator[tuple[int, bytes]]:
     """The records of a batch with their numbers, each taken from it."""
     first = batch.first_sequence
@@ -84,25 +136,24 @@ def test_every_record_is_done_once_by_several_workers(kit: Kit) -> None:
         done = [one.result(PATIENCE) for one in doing]
     assert sum(map(len, done)) == 500
     assert {n: r for one in done for n, r in one.items()} == dict(enumerate(records(500)))
-    assert (stats.acknowledged, stats.handed_out, stats.repeated, stats.malformed) == (
-        *(500, 500),
-        *(0, 0),
-    )
-    assert stats.workers_lost == stats.handed_back == stats.late == 0
+    assert (stats.acknowledged, stats.leased, stats.waiting) == (500, 0, 0)
+    assert stats.batches_again == stats.lost == 0
 
 
-def test_a_live_worker_alone_never_gets_its_own_batch_again(kit: Kit) -> None:
-    """Its batches take longer than the lease, with one ahead: each record is done once."""
-    executed = 0
-    with kit.queue(batch_messages=5, lease=LEASE) as queue:
-        queue.put_many(records(20))
+def test_a_worker_that_moves_on_keeps_its_batches(kit: Kit) -> None:
+    """They take longer than the lease, with one ahead: each record is done once."""
+    executed, lease = 0, 0.6
+    with kit.queue(batch_messages=5, lease=lease) as queue:
+        queue.put_many(records(10))
         queue.finish()
         with kit.worker(queue.endpoint) as worker:
             for batch in worker:
-                executed += len(list(batch.records))
-                until(lambda: bool(queue.stats().stalled_seconds > LEASE * 2))
+                pause = threading.Event()
+                for _ in batch:
+                    pause.wait(lease / 4)
+                    executed += 1
         stats = queue.join(timeout=PATIENCE)
-    assert (executed, stats.handed_out, stats.acknowledged, stats.late) == (20, 20, 20, 0)
+    assert (executed, stats.acknowledged, stats.batches_again) == (10, 10, 0)
 
 
 @pytest.mark.parametrize("kit", ["sync", "asyncio"], indirect=True)
@@ -127,30 +178,24 @@ def test_progress_keeps_a_batch_from_an_idle_worker(kit: Kit, how: str) -> None:
             assert not batch.lost
             worker.close()
             assert idle.result(PATIENCE) == dict(enumerate(records(100)))
-    assert (stats.handed_out_again, stats.leased) == (0, 100)
+    assert (stats.batches_again, stats.leased) == (0, 100)
 
 
-def test_a_hanging_worker_loses_all_it_has_to_one_with_room_and_is_told(kit: Kit) -> None:
-    """What it had ahead is not done twice; what it had in hand is counted when it acks late."""
+def test_a_hanging_worker_loses_all_it_has_to_one_with_room(kit: Kit) -> None:
+    """What it had ahead it does not begin, and what it acknowledges late counts for nothing."""
     with kit.queue(batch_messages=5, lease=LEASE) as queue, kit.worker(queue.endpoint) as slow:
         queue.put_many(records(10))
         batches = iter(slow)
-        first = next(batches)
-        until(lambda: bool(queue.stats().leased == 10))
-        until(lambda: bool(queue.stats().stalled_seconds > LEASE * 2))
+        next(batches)
         with ThreadPoolExecutor(2) as pool:
             other = pool.submit(do_all, kit, queue.endpoint)
             until(lambda: bool(queue.stats().acknowledged == 10))
-            assert not first.extend()
-            assert first.lost
-            rest = pool.submit(list, batches)  # acknowledges the first, and dropped the second
-            until(lambda: bool(queue.stats().repeated == 5))
             queue.finish()
-            assert rest.result(PATIENCE) == []
-            stats = queue.join(workers=2, timeout=PATIENCE)
+            stats = queue.join(workers=1, timeout=PATIENCE)
             assert other.result(PATIENCE) == dict(enumerate(records(10)))
-    assert (stats.handed_out, stats.handed_out_again, stats.repeated) == (20, 10, 5)
-    assert (stats.acknowledged, stats.malformed) == (10, 0)
+            assert list(batches) == []
+    assert stats.batches_again >= 2
+    assert stats.acknowledged == 10
 
 
 def test_a_lost_worker_s_batches_go_to_others_without_waiting_for_a_lease(kit: Kit) -> None:
@@ -161,32 +206,30 @@ def test_a_lost_worker_s_batches_go_to_others_without_waiting_for_a_lease(kit: K
         with kit.worker(queue.endpoint) as lost:
             assert next(iter(lost)).attempt == 1
             until(lambda: bool(queue.stats().leased == 10))
+            assert (queue.stats().workers, queue.stats().waiting) == (1, 0)
         assert do_all(kit, queue.endpoint) == dict(enumerate(records(10)))
         stats = queue.join(workers=1, timeout=PATIENCE)
-    assert (stats.workers_lost, stats.handed_out_again, stats.repeated) == (1, 10, 0)
+    assert (stats.batches_again, stats.acknowledged) == (2, 10)
 
 
-def test_a_worker_whose_connection_was_cut_keeps_what_nobody_took(kit: Kit) -> None:
-    """It lives on and comes back: it does not get again what it has in hand or ahead."""
-    seen = []
-    with (
-        kit.queue(batch_messages=5) as queue,
-        kit.worker(queue.endpoint, identity=b"ann") as worker,
-    ):
-        queue.put_many(records(15))
-        queue.finish()
-        for batch in worker:
-            seen.append((batch.number, batch.attempt))
-            if batch.number == 0:
-                until(lambda: bool(queue.stats().leased == 10))
-                with mm.Dealer(connect=queue.endpoint, identity=b"ann"):  # takes its place
-                    until(lambda: bool(queue.stats().workers_lost == 1))
-                until(lambda: bool(worker.stats().peers == 1))
-                assert batch.extend()
-                until(lambda: bool(queue.stats().leased == 10))
+def test_a_worker_whose_connection_was_cut_gets_its_batches_again(kit: Kit) -> None:
+    """It lives on and comes back: what it had comes again, to it or to others, and is known."""
+    seen: list[tuple[int, int]] = []
+    with kit.queue(batch_messages=5) as queue, Cut(queue.endpoint) as between:
+        with kit.worker(between.endpoint) as worker:
+            queue.put_many(records(15))
+            queue.finish()
+            for batch in worker:
+                seen.append((batch.first_sequence, batch.attempt))
+                if len(seen) == 1:
+                    until(lambda: bool(queue.socket_stats().unacked_messages == 2))
+                    between.cut()
+                    until(lambda: bool(queue.stats().batches_again == 2))
         stats = queue.join(timeout=PATIENCE)
-    assert seen == [(0, 1), (1, 1), (2, 1)]
-    assert (stats.handed_out, stats.handed_out_again, stats.late, stats.repeated) == (15, 10, 0, 0)
+    assert seen[0] == (0, 1)
+    assert (0, 2) in seen[1:]
+    assert {first for first, _ in seen} == {0, 5, 10}
+    assert stats.acknowledged == 15
 
 
 def test_a_batch_handed_back_comes_again_with_the_next_attempt(kit: Kit) -> None:
@@ -198,12 +241,26 @@ def test_a_batch_handed_back_comes_again_with_the_next_attempt(kit: Kit) -> None
         for batch in worker:
             seen.append((batch.number, batch.attempt))
             if batch.number == 1 and batch.attempt < 3:
-                batch.retry(delay=0.01)
+                batch.retry()
                 with pytest.raises(mm.UsageError, match="batch 1 is not in hand"):
                     batch.retry()
         stats = queue.join(timeout=PATIENCE)
     assert sorted(seen) == [(0, 1), (1, 1), (1, 2), (1, 3), (2, 1)]
-    assert (stats.handed_back, stats.handed_out_again, stats.acknowledged) == (2, 0, 3)
+    assert (stats.batches_again, stats.acknowledged) == (2, 3)
+
+
+def test_a_batch_handed_back_for_later_comes_no_sooner(kit: Kit) -> None:
+    """Others come first."""
+    with kit.queue(batch_messages=1) as queue, kit.worker(queue.endpoint, prefetch=1) as worker:
+        queue.put_many(records(3))
+        queue.finish()
+        seen = []
+        for batch in worker:
+            seen.append((batch.number, batch.attempt))
+            if batch.number == 0 and batch.attempt == 1:
+                batch.retry(delay=0.3)
+        queue.join(timeout=PATIENCE)
+    assert seen == [(0, 1), (1, 1), (2, 1), (0, 2)]
 
 
 def test_a_loop_that_was_left_hands_its_batch_back_when_the_next_one_begins(kit: Kit) -> None:
@@ -222,9 +279,10 @@ def test_a_delay_that_is_none_is_refused(kit: Kit) -> None:
     with kit.queue() as queue, kit.worker(queue.endpoint) as worker:
         queue.put(b"x")
         batch = next(iter(worker))
-        with pytest.raises(ValueError, match="delay is -1"):
-            batch.retry(delay=-1)
-        assert queue.stats().handed_back == 0
+        for wrong in (-1, float("nan")):
+            with pytest.raises(mm.UsageError, match="it is seconds, from 0 to"):
+                batch.retry(delay=wrong)
+        assert queue.stats().batches_again == 0
 
 
 def test_what_waits_ends_when_the_queue_is_closed(kit: Kit) -> None:
@@ -260,42 +318,33 @@ def test_what_is_so_already_is_found_without_waiting(kit: Kit) -> None:
         queue.finish()
         with kit.worker(queue.endpoint) as worker:
             assert len(list(worker)) == 1
-        assert queue.join(timeout=PATIENCE) == queue.join(timeout=0)
+        ended = queue.join(timeout=PATIENCE)
+        # The worker has left; whether its link is still counted is a matter of moments.
+        assert replace(queue.join(timeout=0), workers=ended.workers) == ended
 
 
 def test_room_for_one_lets_one_of_many_put() -> None:
     """They wake together, and all but one wait on: the backlog is a limit."""
 
-    async def main() -> list[int]:
+    async def main() -> tuple[int, int, int]:
         async with patterns_aio.WorkQueue(backlog_messages=1, batch_messages=1) as queue:
             await queue.put(b"x")
             putting = [asyncio.create_task(queue.put(b"y", timeout=PATIENCE)) for _ in range(5)]
-            waiting = []
+            for _ in range(100):
+                await asyncio.sleep(0)
+            before, most, done = queue.stats().put, 0, 0
             async with patterns_aio.Worker(queue.endpoint, prefetch=1) as worker:
                 async for _ in worker:
-                    while queue.stats().put < 6 and not queue.stats().waiting:
-                        await asyncio.sleep(0)
-                    waiting.append(queue.stats().waiting)
-                    if len(waiting) == 6:
+                    most = max(most, queue.stats().waiting)
+                    done += 1
+                    if done == 6:
                         queue.finish()
             await asyncio.gather(*putting)
-            return waiting
+            return before, most, done
 
-    assert asyncio.run(main()) == [1, 1, 1, 1, 1, 0]
-
-
-def test_join_says_how_long_the_slowest_has_shown_nothing(kit: Kit) -> None:
-    """Where there is no lease, a worker that hangs is told of."""
-    with kit.queue() as queue, kit.worker(queue.endpoint) as worker:
-        queue.put(b"x")
-        queue.finish()
-        batch = next(iter(worker))
-        until(lambda: bool(queue.stats().stalled_seconds > 0.1))
-        with pytest.raises(
-            mm.TimedOutError, match=r"the slowest has shown no progress for 0\.\d s"
-        ):
-            queue.join(timeout=0.01)
-        assert len(batch) == 1
+    before, most, done = asyncio.run(main())
+    assert (before, done) == (1, 6)
+    assert most <= 1
 
 
 def test_what_a_worker_is_and_does_shows_in_its_repr(kit: Kit) -> None:
@@ -313,60 +362,6 @@ def test_what_a_worker_is_and_does_shows_in_its_repr(kit: Kit) -> None:
             next(batches)
             assert "1 batch done" in repr(worker)
         assert repr(worker) == "<Worker ann closed, 1 batch done>"
-
-
-def test_a_queue_of_the_first_version_is_understood(kit: Kit) -> None:
-    """It tells no terms: it is asked in its own words, and a batch cannot be handed back."""
-    with mm.Router(bind="tcp://127.0.0.1:0") as old, ThreadPoolExecutor(1) as pool:
-        with kit.worker(old.endpoint, prefetch=1) as worker:
-            first = pool.submit(next, iter(worker))
-            name, *ask = old.recv_frames(timeout=PATIENCE)
-            assert ask == wire.pack_ask(1, [])
-            old.send_frames([name, *wire.pack_work(0, 1, 0, [b"record"])])
-            batch = first.result(PATIENCE)
-            with pytest.raises(mm.PeerError, match="speaks version 1"):
-                batch.retry()
-            second = pool.submit(lambda: [one.number for one in worker])  # the first was left
-            old.send_frames([name, *wire.pack_work(1, 1, 1, [b"record"])])
-            asks = [old.recv_frames(timeout=PATIENCE)[1:]]
-            while asks[-1] != wire.pack_ask(1, [1]):
-                asks.append(old.recv_frames(timeout=PATIENCE)[1:])
-            old.send_frames([name, wire.END])
-            assert second.result(PATIENCE) == [1]
-    assert all(len(one) == 3 for one in asks)
-
-
-def test_a_queue_that_understands_only_later_workers_is_a_clear_error(kit: Kit) -> None:
-    """Which version it has, and what to do."""
-    with mm.Router(bind="tcp://127.0.0.1:0") as later, ThreadPoolExecutor(1) as pool:
-        with kit.worker(later.endpoint) as worker:
-            first = pool.submit(next, iter(worker))
-            name = later.recv_frames(timeout=PATIENCE)[0]
-            terms = wire._TERMS.pack(9, 7, 0)
-            later.send_frames([name, wire.TERMS, terms])
-            with pytest.raises(mm.PeerError, match="speaks version 9 and understands 7 and later"):
-                first.result(PATIENCE)
-
-
-def test_a_worker_of_the_first_version_is_understood(kit: Kit) -> None:
-    """It asks in three frames, and passes over what it does not know."""
-    with kit.queue(batch_messages=1, lease=PATIENCE) as queue:
-        queue.put_many(records(3))
-        queue.finish()
-        with mm.Dealer(connect=queue.endpoint, identity=b"old") as old:
-            done: list[int] = []
-            words = []
-            while not words or words[-1] != wire.END:
-                old.send_frames(wire.pack_ask(1, done))
-                kind, *rest = old.recv_frames(timeout=PATIENCE)
-                while kind == wire.TERMS:
-                    kind, *rest = old.recv_frames(timeout=PATIENCE)
-                header = wire.parse_header(rest[0]) if kind == wire.WORK else None
-                done = [] if header is None else [header[0]]
-                words.append(kind)
-            stats = queue.join(workers=1, timeout=PATIENCE)
-    assert words == [wire.WORK] * 3 + [wire.END]
-    assert (stats.acknowledged, stats.handed_out, stats.malformed) == (3, 3, 0)
 
 
 def test_an_engine_that_is_closed_ends_the_queue_which_says_so(

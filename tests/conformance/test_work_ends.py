@@ -7,13 +7,13 @@ Not here: what workers and iterables do wrong (test_work_faults.py).
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
 from meshmsg import patterns
-from meshmsg.patterns.workqueue import _wire as wire
 from tests.support.inloop import PATIENCE
 from tests.support.patterned import Kit, until
 
@@ -39,10 +39,9 @@ def test_a_queue_that_fails_is_closed_and_tells_all_who_wait(
             pool.submit(other.join),
         ]
         for one in (queue, other):
-            one._desk.hear = fail
-            with mm.Dealer(connect=one.endpoint) as worker:
-                worker.send_frames(wire.pack_ask(1, []), timeout=PATIENCE)
-                until(lambda worker=worker: not worker.peers())  # type: ignore[misc]
+            one._books.sent = fail
+            with mm.Pull(connect=one.endpoint) as worker:
+                until(lambda worker=worker: bool(worker.stats().disconnects))  # type: ignore[misc]
         for wait in waits:
             with pytest.raises(mm.ClosedError, match="the work queue failed") as told:
                 wait.result(PATIENCE)
@@ -65,8 +64,11 @@ def test_a_failure_while_handing_out_closes_the_queue(
 ) -> None:
     """Whichever thread it is in: who puts hands out, too."""
     queue = kit.pattern("WorkQueue")
-    queue._desk.hand_out = fail
-    with pytest.raises(mm.ClosedError, match="the work queue failed") as told:
+    queue._books.peek = fail
+    with (
+        mm.Pull(connect=queue.endpoint),
+        pytest.raises(mm.ClosedError, match="the work queue failed") as told,
+    ):
         while True:  # asyncio hands out in a task of its own
             queue.put(b"record")
     assert isinstance(told.value.__cause__, RuntimeError)
@@ -81,9 +83,10 @@ def test_the_error_of_a_block_is_not_replaced_by_that_of_its_work_queue(
 ) -> None:
     """Who leaves by an error of their own hears that one."""
     with pytest.raises(KeyError), kit.pattern("WorkQueue") as queue:
-        queue._desk.hand_out = fail
-        with pytest.raises(mm.ClosedError):
-            queue.wait_for_workers(timeout=PATIENCE)
+        queue._books.peek = fail
+        with mm.Pull(connect=queue.endpoint), pytest.raises(mm.ClosedError):
+            queue.put(b"record")
+            queue.wait_for_workers(2, timeout=PATIENCE)
         raise KeyError("of the user")
     caplog.clear()
 
@@ -93,8 +96,11 @@ def test_a_block_whose_work_queue_failed_does_not_end_well(
 ) -> None:
     """Though nobody waited for anything."""
     with pytest.raises(mm.ClosedError, match="failed before"), kit.pattern("WorkQueue") as queue:
-        queue._desk.hand_out = fail
-        until(lambda: "a work queue failed" in caplog.text)
+        queue._books.peek = fail
+        with suppress(mm.ClosedError):
+            queue.put(b"record")
+        with mm.Pull(connect=queue.endpoint):
+            until(lambda: "a work queue failed" in caplog.text)
     caplog.clear()
 
 

@@ -1,7 +1,7 @@
 """The work queue when something goes wrong: iterables that raise, queues that are restarted,
 threads that extend; for threads and asyncio.
 
-Not here: the books alone (tests/unit/test_work_ledger.py).
+Not here: the books alone (tests/unit/test_work_books.py).
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ import pytest
 import meshmsg as mm
 from meshmsg import patterns
 from meshmsg.patterns import aio as patterns_aio
-from meshmsg.patterns.workqueue import _wire as wire
-from meshmsg.patterns.workqueue._desk import Desk
-from meshmsg.patterns.workqueue._hand import Hand
-from meshmsg.patterns.workqueue._ledger import MOVED_MAX, Ledger
 from tests.support.inloop import PATIENCE, LoopThread
+from tests.support.pairs import of_its_own
+from tests.support.patterned import until
 
 
 @pytest.fixture(params=["sync", "asyncio"])
@@ -36,28 +34,6 @@ def make(request: pytest.FixtureRequest) -> Iterator[Any]:
     yield made
     if thread is not None:
         thread.close()
-
-
-def desk(first: int = 0) -> Desk:
-    """The queue's side alone, with its first number."""
-    return Desk(
-        batch_messages=1,
-        batch_bytes=1 << 20,
-        backlog_messages=100,
-        backlog_bytes=1 << 20,
-        lease=None,
-        random=lambda size: first.to_bytes(size, "big"),
-    )
-
-
-def talk(one: Desk, hand: Hand) -> None:
-    """Let a worker ask, and hear all that the queue says."""
-    question = hand.question(0.0, again=True)
-    assert question is not None
-    one.hear(b"ann", question, 0.0)
-    hand.asked()
-    while (word := one.next_word()) is not None:
-        hand.hear(word.frames)
 
 
 def test_what_an_iterable_gave_before_it_raised_is_put(make: Any) -> None:
@@ -136,70 +112,12 @@ def test_records_of_a_slow_iterable_are_handed_out_before_it_ends(make: Any) -> 
             assert got == [[b"first"]]
 
 
-def test_an_acknowledgement_to_the_queue_before_finishes_nothing() -> None:
-    """Counted as stale; the batch that has that number now is still to be done."""
-    before, after, hand = desk(first=2**64 - 1), desk(first=5), Hand("tcp://x", 1, 1.0)
-    for one in (before, after):
-        one.connected({b"ann": 1})
-        one.ledger.put(b"a")
-        one.ledger.put(b"b")
-    talk(before, hand)
-    found = hand.take(0.0)
-    assert found is not None
-    assert (found[0], found[5]) == (0, 2**64 - 1)
-    hand.come_back(found[5])
-    talk(after, hand)
-    stats = after.ledger.stats(0.0)
-    assert (stats.acknowledged, stats.stale, stats.malformed) == (0, 1, 0)
-
-
-def test_what_a_worker_has_of_the_queue_before_it_does_not_begin(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """It hears that what it has in hand is lost; what was ahead is forgotten."""
-    before, after, hand = desk(first=100), desk(first=7), Hand("tcp://x", 2, 1.0)
-    for one in (before, after):
-        one.connected({b"ann": 1})
-        one.ledger.put(b"a")
-        one.ledger.put(b"b")
-    talk(before, hand)
-    found = hand.take(0.0)
-    assert found is not None
-    talk(after, hand)
-    assert hand.lost == {100}
-    assert after.ledger.stats(0.0).stale == 2
-    assert "batches of another work queue" in caplog.text
-    hand.put_down()
-    talk(after, hand)
-    again = hand.take(0.0)
-    assert again is not None
-    assert (again[0], again[5]) == (0, 7)
-
-
-def test_what_is_done_while_a_question_is_sent_is_in_the_next_one() -> None:
-    """Sending may take its time: another thread extends, or the loop runs other tasks."""
-    one, hand = desk(), Hand("tcp://x", 2, 1.0)
-    one.connected({b"ann": 1})
-    one.ledger.put(b"a")
-    talk(one, hand)
-    found = hand.take(0.0)
-    assert found is not None
-    assert hand.question(0.0, again=True) is not None  # ... is being sent
-    hand.come_back(found[5])
-    hand.asked()
-    question = hand.question(0.0)
-    assert question is not None
-    parsed = wire.parse_ask(question)
-    assert parsed is not None
-    assert parsed.done == (found[5],)
-
-
 @pytest.mark.parametrize(
     ("role", "says"),
     [
-        ("Rep", "a REP socket is there"),
-        ("Dealer", "a DEALER socket is there"),
-        ("Pull", "DEALER cannot talk to PULL"),
+        ("Rep", "PULL cannot talk to REP"),
+        ("Dealer", "PULL cannot talk to DEALER"),
+        ("Pull", "PULL cannot talk to PULL"),
     ],
 )
 def test_a_worker_of_what_is_no_work_queue_says_so(
@@ -215,6 +133,26 @@ def test_a_worker_of_what_is_no_work_queue_says_so(
     caplog.clear()
 
 
+def test_a_queue_that_is_restarted_begins_anew(make: Any) -> None:
+    """Its batches come, whatever the worker has of the one before; that counts for nothing."""
+    endpoint = of_its_own().replace(":0", ":6")
+    with make("Worker", endpoint) as worker:
+        batches = iter(worker)
+        with make("WorkQueue", bind=endpoint, batch_messages=1) as before:
+            before.put_many([b"old", b"not begun"], timeout=PATIENCE)
+            old = next(batches)
+            until(lambda: bool(before.stats().leased == 2))
+        with make("WorkQueue", bind=endpoint, batch_messages=1) as after:
+            after.put_many([b"new", b"newer"], timeout=PATIENCE)
+            after.finish()
+            until(lambda: bool(after.stats().leased == 2))
+            got = [bytes(record) for batch in batches for record in batch]
+            stats = after.join(workers=1, timeout=PATIENCE)
+    assert [bytes(record) for record in old] == [b"old"]
+    assert [one for one in got if one != b"not begun"] == [b"new", b"newer"]
+    assert (stats.put, stats.acknowledged, stats.batches_again) == (2, 2, 0)
+
+
 def test_extending_when_another_was_faster_to_hear_is_no_error(make: Any) -> None:
     """And a batch that was acknowledged is nobody's to extend."""
     with make("WorkQueue", batch_messages=1) as queue, make("Worker", queue.endpoint) as worker:
@@ -228,20 +166,3 @@ def test_extending_when_another_was_faster_to_hear_is_no_error(make: Any) -> Non
         assert second.extend()
         assert list(batches) == []
         assert not second.extend()
-
-
-def test_batches_that_changed_hands_are_remembered_up_to_a_limit() -> None:
-    """A queue that runs for months does not grow by them."""
-    ledger = Ledger(batch_messages=1, batch_bytes=1, lease=None)
-    for _ in range(MOVED_MAX + 2):
-        ledger.put(b"x")
-        ledger.ask(b"a", 1, [], 0.0)
-        ((_, batch),) = ledger.assign(0.0)
-        ledger.worker_gone(b"a")
-        ledger.ask(b"b", 1, [], 0.0)
-        ledger.assign(0.0)
-        ledger.ask(b"b", 0, [batch.number], 0.0)
-    assert len(ledger._sizes) == MOVED_MAX
-    ledger.ask(b"b", 1, [0, MOVED_MAX + 1], 0.0)
-    stats = ledger.stats(0.0)
-    assert (stats.repeated, stats.malformed) == (1, 1)

@@ -1,8 +1,9 @@
 """A worker that books each message in a database, and dies at a moment it is told. Usage: python -m
-tests.crash.booker ENDPOINT DATABASE WINDOW MOMENT AFTER.
+tests.crash.booker ENDPOINT DATABASE WINDOW MOMENT AFTER [REPEATS].
 
 DATABASE is a file of sqlite3, or the folder of a PostgreSQL server's socket. WINDOW is the limit of
-a dedupe window; 0: it books without one. Law: it acknowledges behind the commit.
+a dedupe window; 0: it books without one. REPEATS is a file that gets a line for each message that
+the window knew. Law: it acknowledges behind the commit.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ MOMENTS = ("received", "added", "booked", "committed", "acked")
 """Behind what it dies, of the message it dies at: the receive, the look-up, the effect, the commit,
 the acknowledgement."""
 PREFETCH = 10
+AGAIN_S = 0.2
+"""Between attempts to find a sender that died, at most."""
 LOCK_S = 60.0
 """For which a worker may wait for another one's transaction."""
 
@@ -50,7 +53,9 @@ def booking(window: mm.DedupeWindow | None, connection: Any, message: Any) -> It
     connection.cursor().execute("COMMIT")
 
 
-def work(pull: mm.Pull, connection: Any, window: Any, past: Callable[[str], None]) -> None:
+def work(
+    pull: mm.Pull, connection: Any, window: Any, past: Callable[[str], None], repeats: int
+) -> None:
     """Book messages for ever, or until it is time to die."""
     while True:
         message: Any = pull.recv()
@@ -59,6 +64,8 @@ def work(pull: mm.Pull, connection: Any, window: Any, past: Callable[[str], None
             past("added")
             if new:
                 connection.cursor().execute(f"INSERT INTO effects VALUES ({int(message):d})")
+            elif repeats >= 0:
+                os.write(repeats, message + b"\n")
             past("booked")
         past("committed")
         message.ack()
@@ -67,7 +74,9 @@ def work(pull: mm.Pull, connection: Any, window: Any, past: Callable[[str], None
 
 def main() -> None:
     """Work as the command line says."""
-    endpoint, database, limit, moment, after = sys.argv[1:]
+    endpoint, database, limit, moment, after, *more = sys.argv[1:]
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    repeats = os.open(more[0], flags, 0o600) if more else -1
     window = mm.DedupeWindow("bookings", limit=int(limit)) if int(limit) else None
     connection, count = connect(database), 0
 
@@ -77,9 +86,13 @@ def main() -> None:
         if (what, count) == (moment, int(after)):
             die()
 
-    beats = {"heartbeat_interval": HEARTBEAT_S, "heartbeat_timeout": SILENT_S}
+    beats = {
+        "heartbeat_interval": HEARTBEAT_S,
+        "heartbeat_timeout": SILENT_S,
+        "reconnect_max": AGAIN_S,
+    }
     with mm.Pull(connect=endpoint, ack="manual", prefetch=PREFETCH, **beats) as pull:
-        work(pull, connection, window, past)
+        work(pull, connection, window, past, repeats)
 
 
 if __name__ == "__main__":

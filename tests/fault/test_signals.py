@@ -259,7 +259,7 @@ def test_a_list_that_is_sent_without_waiting_is_interrupted_between_its_runs() -
     roomy = {"send_queue_messages": 2 * count, "send_queue_bytes": 2**30}
     with joined(mm.Push, mm.Pull, **roomy) as (push, _):
         counts = [0, 5]
-        assert native.send_list(push._handle, [b"x"] * count, counts, -1, 1) == EINTR
+        assert native.send_list(push._handle, [b"x"] * count, counts, -1, 1, b"", 0) == EINTR
         assert 0 < counts[0] < count
         assert counts[1] == counts[0] + 5
 

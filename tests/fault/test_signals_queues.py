@@ -17,7 +17,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg.patterns import IdleQueue, IdleWorker, WorkQueue
-from meshmsg.patterns.idle import _books
+from meshmsg.patterns.idle import _job
 from tests.support.pairs import WAIT_S
 
 LOCKS = ("threading.py", "/_idle.py", "/_queue.py")
@@ -105,15 +105,15 @@ def test_a_job_that_ctrl_c_took_away_from_its_worker_is_given_out_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The worker had received it, and did not know it yet."""
-    made = _books.JobForm._of.__func__  # type: ignore[attr-defined]
+    made = _job.JobForm._of.__func__  # type: ignore[attr-defined]
     strikes = [KeyboardInterrupt()]
 
-    def of(kind: Any, frames: Any) -> Any:
+    def of(kind: Any, *given: Any) -> Any:
         if strikes:
             raise strikes.pop()
-        return made(kind, frames)
+        return made(kind, *given)
 
-    monkeypatch.setattr(_books.JobForm, "_of", classmethod(of))
+    monkeypatch.setattr(_job.JobForm, "_of", classmethod(of))
     with IdleQueue(retries=1) as queue, mm.Req(connect=queue.front.endpoint) as req:
         answers: list[bytes] = []
         asking = threading.Thread(target=lambda: answers.append(req.request(b"q", timeout=WAIT_S)))

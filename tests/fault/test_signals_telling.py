@@ -32,7 +32,7 @@ MODULES = (
 
 OPENING = tuple(
     f"/meshmsg/{name}.py"
-    for name in ("_socket/base", "_binding/core", "_sync/poller", "_socket/engine")
+    for name in ("_socket/base", "_binding/core", "_sync/polling/poller", "_socket/engine")
 )
 
 

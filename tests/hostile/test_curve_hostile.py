@@ -276,5 +276,5 @@ def test_many_that_come_and_break_off_leave_nothing_behind() -> None:
             if len(pull.peers()) == 1 and pull.stats().half_open == 0:
                 break
             check(pull, push)
-        assert live_bytes() - before < 1 << 16
+        assert live_bytes() - before < 1 << 17  # the list of events grows once meanwhile
         assert len(os.listdir("/proc/self/fd")) <= files + 1

@@ -1,5 +1,6 @@
-"""COUNT, AGAIN, ACK and NACK from peers that mean no good: of what was never sent, backwards,
-beyond all credit, malformed, for ever. Each loses its connection, and nobody loses a message.
+"""COUNT, AGAIN, ACK, NACK and EXTEND from peers that mean no good: of what was never sent,
+backwards, beyond all credit, malformed, for ever. Each loses its connection, and nobody
+loses a message.
 
 Not here: what they are for (tests/sim/test_delivery_worlds.py), their octets
 (tests/c/test_command.c).
@@ -30,9 +31,15 @@ def ack(floor: int, limit: int, bits: bytes = b"", flags: int = 0) -> bytes:
     return ref.command(b"ACK", struct.pack(">BQQ", flags, floor, limit) + bits)
 
 
-def nack(*numbers: int) -> bytes:
-    """A NACK."""
-    return ref.command(b"NACK", b"".join(struct.pack(">Q", number) for number in numbers))
+def nack(*numbers: int, delay: int = 0) -> bytes:
+    """A NACK, for after so many milliseconds."""
+    named = b"".join(struct.pack(">Q", number) for number in numbers)
+    return ref.command(b"NACK", struct.pack(">I", delay) + named)
+
+
+def extend(*numbers: int) -> bytes:
+    """An EXTEND."""
+    return ref.command(b"EXTEND", b"".join(struct.pack(">Q", number) for number in numbers))
 
 
 def pull_of(push: mm.Push) -> RawPeer:
@@ -67,7 +74,14 @@ BAD = {
     "nack never sent": nack(3),
     "nack of 0": nack(0),
     "nack of nothing": nack(),
-    "nack of half a number": ref.command(b"NACK", bytes(12)),
+    "nack of too many": nack(*[1] * 65),
+    "nack of half a number": ref.command(b"NACK", bytes(8)),
+    "nack without a delay": ref.command(b"NACK", bytes(3)),
+    "extend never sent": extend(3),
+    "extend of 0": extend(0),
+    "extend of nothing": extend(),
+    "extend of too many": extend(*[1] * 65),
+    "extend of half a number": ref.command(b"EXTEND", bytes(12)),
     "backwards": ack(2, 9) + ack(1, 9),
     "floor of 2^64 - 1": ack(2**64 - 1, 2**64 - 1),
 }
@@ -124,6 +138,43 @@ def test_who_gives_everything_back_for_ever_holds_nobody_up() -> None:
                 message.ack()
 
 
+def test_who_gives_everything_back_for_later_holds_up_the_sender_and_no_more() -> None:
+    """What waits so is bounded by the limits of a queue, and of the default one: then nothing new
+    is taken."""
+    options: dict[str, Any] = {"delivery": "at_least_once", "overflow": "error"}
+    with mm.Push(bind=UP, send_queue_messages=50, **options) as push, pull_of(push) as peer:
+        peer.send(ack(0, 2**32))
+        for first in range(1, 1001, 50):
+            for _ in range(50):
+                push.send(b"x", timeout=WAIT_S)
+                assert peer.frame()[1] == b"x"
+            peer.send(nack(*range(first, first + 50), delay=2**32 - 1))
+            pong(peer)
+        assert push.stats().delayed_messages == 1000
+        with pytest.raises(mm.WouldBlockError):
+            push.send(b"x", timeout=0)
+        assert push.stats().queued_out_messages == 0
+
+
+def test_who_extends_for_ever_costs_no_memory_and_keeps_what_it_has() -> None:
+    """Also what it has said is done, and what it names again and again."""
+    with (
+        mm.Push(bind=UP, delivery="at_least_once", ack_timeout=3600) as push,
+        pull_of(push) as peer,
+    ):
+        peer.send(ack(0, 3))
+        push.send_many([b"a", b"b", b"c"], timeout=WAIT_S)
+        assert [peer.frame()[1] for _ in range(3)] == [b"a", b"b", b"c"]
+        peer.send(ack(1, 4))
+        pong(peer)
+        before = live_bytes()
+        for _ in range(200):
+            peer.send(extend(*[1, 2, 3] * 20))
+        pong(peer)
+        assert live_bytes() - before < 16 * 1024
+        assert (push.stats().unacked_messages, push.stats().redelivered_messages) == (2, 0)
+
+
 @pytest.mark.parametrize(
     "octets",
     [
@@ -158,6 +209,7 @@ def test_from_who_has_no_use_for_them_they_are_ignored(role: tuple[bytes, str]) 
     """By the thousand, and by roles that never acknowledge."""
     with getattr(mm, role[1])(bind=UP) as ours, RawPeer(ours.endpoint).shake(role[0]) as peer:
         more = ref.command(b"AGAIN", bytes(20)) + ack(9, 1) + nack(7) + ack(1, 1, bytes(9000))
+        more += extend(9)
         before = live_bytes()
         for _ in range(300):
             peer.send(more)

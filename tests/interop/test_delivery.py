@@ -44,6 +44,26 @@ def test_pyzmq_gets_its_share_at_most_once_and_that_is_told() -> None:
             assert push.drain(timeout=WAIT_S).unconfirmed == 0
 
 
+@pytest.mark.parametrize("routing", ["round_robin", "least_loaded"])
+def test_pyzmq_beside_a_busy_worker_has_nearly_all_and_the_event_says_the_remedy(
+    routing: Any,
+) -> None:
+    """Nothing limits it but buffers; the other one has its prefetch."""
+    options: dict[str, Any] = {"delivery": "at_least_once", "routing": routing, "linger": 0}
+    with mm.Push(bind=UP, **options) as push, zmq.Context() as context:
+        other = context.socket(zmq.PULL)
+        other.connect(push.endpoint)
+        with other, mm.Pull(connect=push.endpoint, ack="manual", prefetch=3):
+            push.wait_for_peers(2, timeout=WAIT_S)
+            wait_until(lambda: len(push.peers()) == 2)
+            push.send_many([b"%d" % i for i in range(COUNT)], timeout=WAIT_S)
+            wait_until(lambda: push.stats().written_messages == COUNT)
+            assert {p.acks: p.sent_messages for p in push.peers()} == {True: 3, False: COUNT - 3}
+            [told] = [one for one in push.events() if one.kind is mm.EventKind.PEER_UNACKED]
+            assert "lost with it" in told.detail
+            assert "require refuses it" in told.detail
+
+
 @pytest.mark.parametrize("prefetch", [1, 50])
 def test_what_a_lost_receiver_had_goes_to_pyzmq_as_well(prefetch: int) -> None:
     """Without AGAIN, which it would not know: it is a plain message there."""

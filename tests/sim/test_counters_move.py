@@ -307,6 +307,17 @@ def the_time_of_some_is_over_before_anybody_comes() -> mm.Stats:
         return push.stats()
 
 
+@scene(finished_peers=2)
+def two_are_told_that_there_is_no_more() -> mm.Stats:
+    """Once each."""
+    with room() as r:
+        push, _ = r.around("Push", "Pull", 2)
+        push.finish()
+        push.wait_for_finished(2, timeout=PATIENCE_S)
+        stats: mm.Stats = push.stats()
+        return stats
+
+
 def given_back(r: Room, **options: Any) -> Any:
     """A Push whose message is given back twice."""
     push = r.open("Push", engine=r.hub, bind=UP, delivery="at_least_once", **options)
@@ -316,6 +327,21 @@ def given_back(r: Room, **options: Any) -> Any:
         assert pull.recv(timeout=PATIENCE_S).nack()
     r.world.run(1)
     return push
+
+
+@scene(delayed_messages=2, delayed_bytes=2 * (1 + FRAME_COST), sent_messages=2,
+       redelivered_messages=1, written_messages=1,
+       queued_out_messages=0)  # fmt: skip
+def one_goes_later_and_one_was_given_back_for_later() -> mm.Stats:
+    """They are in no queue."""
+    with room() as r:
+        push = r.open("Push", engine=r.hub, bind=UP, delivery="at_least_once")
+        pull = r.open("Pull", connect=push.endpoint, ack="manual")
+        push.send(b"x", timeout=PATIENCE_S)
+        assert pull.recv(timeout=PATIENCE_S).nack(delay=60)
+        push.send(b"y", delay=60)
+        r.world.run(1)
+        return push.stats()
 
 
 @scene(dropped_attempts=1, redelivered_messages=2, written_messages=2, sent_messages=1)
@@ -389,7 +415,8 @@ def test_a_scene_moves_its_counters_and_keeps_the_books(name: str) -> None:
     sent_and_dropped = stats.dropped if stats.sent_messages and not stats.parsed_messages else 0
     sent_and_dropped += stats.dead_messages
     to_be_written = stats.sent_messages + stats.redelivered_messages
-    assert to_be_written == stats.written_messages + sent_and_dropped + stats.queued_out_messages
+    waiting = stats.queued_out_messages + stats.delayed_messages
+    assert to_be_written == stats.written_messages + sent_and_dropped + waiting
     received_and_dropped = stats.dropped + stats.dead_messages - sent_and_dropped
     assert (
         stats.parsed_messages

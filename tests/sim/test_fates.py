@@ -32,6 +32,8 @@ class Fates:
 
     def __init__(self, r: Room, dice: random.Random) -> None:
         self.room, self.dice = r, dice
+        routing = dice.choice(["round_robin", "least_loaded", "hash"])
+        self.levels = dice.choice([1, 3]) if routing != "hash" else 1
         self.push = r.open(
             "Push",
             engine=r.hub,
@@ -39,15 +41,19 @@ class Fates:
             delivery="at_least_once",
             max_attempts=ATTEMPTS,
             dead_letter="keep",
-            routing=dice.choice(["round_robin", "least_loaded", "hash"]),
+            routing=routing,
+            priorities=self.levels,
+            ack_timeout=dice.choice([None, 0.3, 2]),
         )
         self.pulls: list[Any] = []
         self.receipts: dict[bytes, mm.Receipt | None] = {}
+        self.runs: list[tuple[list[bytes], mm.Receipts]] = []
         self.headers: dict[bytes, dict[str, str | bytes]] = {}
         self.ends: dict[bytes, float] = {}
         self.acked: Counter[bytes] = Counter()
         self.had: Counter[bytes] = Counter()
         self.dead: dict[bytes, str] = {}
+        self.due: dict[bytes, float] = {}
         for _ in range(2):
             self.join()
 
@@ -67,12 +73,45 @@ class Fates:
             more["key"] = b"%d" % self.dice.randrange(5)
         if self.dice.random() < 0.3:
             more["ttl"] = self.dice.choice([0.5, 3, 30])
+        if self.dice.random() < 0.2:
+            more["delay"] = self.dice.choice([0.01, 0.4, 2])
+        if "delay" in more and more.get("ttl", 60) <= more["delay"]:
+            del more["ttl"]
+        if self.dice.random() < 0.5:
+            more["priority"] = self.dice.randrange(self.levels)
+        self.due[body] = self.now() + more.get("delay", 0)
         try:
             receipt = self.push.send(body, timeout=0, confirm=self.dice.random() < 0.5, **more)
         except mm.WouldBlockError:
             return
         self.receipts[body] = receipt
         self.headers[body] = more.get("headers", {})
+
+    def now(self) -> float:
+        """Seconds in that world."""
+        return self.room.world.now
+
+    def look(self, message: Any) -> None:
+        """It is whole, and not too early."""
+        assert message.headers == self.headers[message]
+        assert self.now() >= self.due.get(message, 0) - 0.001
+        assert 1 <= message.attempt <= ATTEMPTS
+
+    def send_several(self) -> None:
+        """A run, with the same for each of them, and receipts."""
+        first = len(self.receipts)
+        bodies = [b"%d.run" % (first + i) for i in range(self.dice.choice([1, 4, 40]))]
+        more: dict[str, Any] = {"headers": {"run": str(first)}, "key": b"%d" % first}
+        if self.dice.random() < 0.3:
+            more["ttl"] = self.dice.choice([0.5, 3, 30])
+        try:
+            receipts = self.push.send_many(bodies, timeout=0, confirm=True, **more)
+        except mm.WouldBlockError as error:
+            receipts = vars(error)["receipts"]
+        self.runs.append((bodies[: len(receipts)], receipts))
+        for body, receipt in zip(bodies, receipts, strict=False):
+            self.receipts[body] = receipt
+            self.headers[body] = more["headers"]
 
     def take(self) -> None:
         """Receive a few, and be done with them, give them back, or keep them until the end."""
@@ -82,14 +121,17 @@ class Fates:
         except mm.WouldBlockError:
             return
         for message in found:
-            assert message.headers == self.headers[message]
-            assert 1 <= message.attempt <= ATTEMPTS
+            self.look(message)
             self.had[message] += 1
             what = self.dice.random()
             if what < 0.6 and message.ack():
                 self.acked[message] += 1
-            elif what < 0.9:
+            elif what < 0.75:
                 message.nack()
+            elif what < 0.85:
+                message.nack(delay=self.dice.choice([0.1, 1]))  # its NACK may be lost
+            else:
+                message.extend()
 
     def leave(self) -> None:
         """A receiver goes."""
@@ -105,7 +147,7 @@ class Fates:
 
     def step(self) -> None:
         """Anything."""
-        acts = [self.send] * 5 + [self.take] * 5 + [self.leave, self.bury]
+        acts = [self.send] * 4 + [self.take] * 5 + [self.send_several, self.leave, self.bury]
         self.dice.choice(acts)()
         self.room.world.run(self.dice.choice([0.0, 0.01, 0.2]))
 
@@ -117,13 +159,14 @@ class Fates:
             pull.close()
         self.pulls = []
         self.join()
-        for _ in range(3 * MESSAGES):
+        for _ in range(3 * len(self.receipts)):
             try:
                 message = self.pulls[0].recv(timeout=PATIENCE_S)
             except mm.TimedOutError:
                 break
             assert message.headers == self.headers[message]
             self.acked[message] += message.ack()
+        assert self.push.stats().delayed_messages == 0
         self.push.drain(timeout=PATIENCE_S)
         self.bury()
 
@@ -138,7 +181,8 @@ def test_each_message_has_one_fate_and_its_receipt_tells_it(seed: int) -> None:
             fates.step()
         fates.finish()
         stats = fates.push.stats()
-        assert (stats.queued_out_messages, stats.unacked_messages) == (0, 0)
+        waiting = stats.queued_out_messages, stats.unacked_messages, stats.delayed_messages
+        assert waiting == (0, 0, 0)
         assert stats.dropped == 0
         assert stats.dead_messages == len(fates.dead)
         for body, receipt in fates.receipts.items():
@@ -146,6 +190,14 @@ def test_each_message_has_one_fate_and_its_receipt_tells_it(seed: int) -> None:
             assert known is not None or fates.acked[body] >= 1, body[:10]
             if receipt is not None:
                 assert receipt.outcome == (known or "acked"), body[:10]
+        for bodies, receipts in fates.runs:
+            lost = {i: fates.dead[b] for i, b in enumerate(bodies) if b in fates.dead}
+            if lost:
+                with pytest.raises(mm.UndeliveredError) as caught:
+                    receipts.wait(timeout=0)
+                assert caught.value.undelivered == lost
+            else:
+                receipts.wait(timeout=0)
         for body, reason in fates.dead.items():
             assert reason == "expired" or fates.had[body] >= 0
         assert stats.sent_messages == stats.acked_messages + stats.dead_messages
@@ -204,6 +256,72 @@ def test_nothing_is_sent_late(role: str) -> None:
                 break
         assert b"late" not in found
         assert role == "Req" or found[-1] == b"good"
+
+
+def test_of_a_run_that_expires_in_the_middle_each_receipt_tells() -> None:
+    """What a receiver had in time is acknowledged; the rest is over, and is a dead letter."""
+    with room() as r:
+        options: dict[str, Any] = {"delivery": "at_least_once", "dead_letter": "keep"}
+        push = r.open("Push", engine=r.hub, bind=UP, **options)
+        pull = r.open("Pull", connect=push.endpoint, ack="manual", prefetch=1)
+        bodies = [b"%d" % i for i in range(10)]
+        receipts = push.send_many(bodies, confirm=True, ttl=2, key="k", timeout=PATIENCE_S)
+        for _ in range(3):
+            assert pull.recv(timeout=PATIENCE_S).ack()
+        late = pull.recv(timeout=PATIENCE_S)
+        r.world.run(3)
+        assert receipts.tally() == {
+            **{"acked": 3, "expired": 6, "open": 1},
+            **dict.fromkeys(["attempts", "unknown", "dropped"], 0),
+        }
+        with pytest.raises(mm.WouldBlockError):
+            receipts.wait(timeout=0)
+        assert late.ack()
+        with pytest.raises(
+            mm.UndeliveredError, match=r"6 of 10 .* index 4: its time was"
+        ) as caught:
+            receipts.wait(timeout=PATIENCE_S)
+        assert caught.value.undelivered == dict.fromkeys(range(4, 10), "expired")
+        letters = push.dead_letters()
+        assert [(bytes(letter), letter.key) for letter in letters] == [
+            (body, b"k") for body in bodies[4:]
+        ]
+
+
+def test_a_receiver_that_leaves_in_the_middle_of_a_run_is_not_seen_in_its_receipts() -> None:
+    """Others get what it had, and are done with it; also what it had worked on and not told."""
+    with room() as r:
+        push = r.open("Push", engine=r.hub, bind=UP, delivery="at_least_once")
+        first = r.open("Pull", connect=push.endpoint, ack="manual", prefetch=8)
+        receipts = push.send_many([b"%d" % i for i in range(30)], confirm=True, headers={"a": "b"})
+        for i in range(6):
+            message = first.recv(timeout=PATIENCE_S)
+            assert i % 2 or message.ack()
+        second = r.open("Pull", connect=push.endpoint, ack="manual")
+        first.close()
+        for _ in range(27):
+            message = second.recv(timeout=PATIENCE_S)
+            assert message.headers == {"a": "b"}
+            assert message.ack()
+        receipts.wait(timeout=PATIENCE_S)
+        assert receipts.tally()["acked"] == 30
+
+
+def test_who_cannot_acknowledge_is_known_before_all_is_written() -> None:
+    """Its receipt is told while the next message is still on its way."""
+    with room(buffer_size=2_000) as r:
+        push = r.open("Push", engine=r.hub, bind=UP, delivery="at_least_once")
+        where = f"sp+{push.endpoint}"
+        pull = r.open("Pull", connect=where, recv_queue_messages=1, heartbeat_interval=0)
+        push.wait_for_peers(timeout=PATIENCE_S)
+        receipts = push.send_many([bytes(20_000)] * 8, confirm=True, timeout=PATIENCE_S)
+        with pytest.raises(mm.UndeliveredError, match="cannot acknowledge"):
+            receipts[0].wait(timeout=PATIENCE_S)
+        assert push.stats().queued_out_messages > 0
+        for _ in range(8):
+            pull.recv(timeout=PATIENCE_S)
+        with pytest.raises(mm.UndeliveredError, match="8 of 8"):
+            receipts.wait(timeout=PATIENCE_S)
 
 
 def test_a_sweep_gets_to_the_end_of_a_long_queue() -> None:

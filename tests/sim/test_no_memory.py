@@ -18,6 +18,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg.testing import SimWorld
+from tests.support.featured import say
 from tests.support.mm import lib
 
 T = TypeVar("T")
@@ -262,7 +263,30 @@ def looking(stage: Stage) -> None:
     poller.close()
 
 
-CONVERSATIONS = [pipeline, publishing, asking, surveying, refusing, routing, looking]
+def requiring(stage: Stage) -> None:
+    """Who acknowledges gets everything, at least once; who shows nothing is refused."""
+    engine = again(stage.world.engine)
+    say(engine, "")
+    options: dict[str, Any] = {"delivery": "at_least_once", "require": ("acks", "headers")}
+    push = stage.open(mm.Push, bind=UP, **options)
+    lacking = again(lambda: mm.Pull(connect=push.endpoint, engine=engine))
+    stage.sockets.append(lacking)
+    able = stage.open(mm.Pull, 1, connect=push.endpoint)
+    sent = [b"%d" % n for n in range(6)]
+    for body in sent:
+        again(lambda body=body: push.send(body, key=body, timeout=SHORT_S))
+    got: set[bytes] = set()
+    while len(got) < len(sent):
+        message = again(lambda: able.recv(timeout=SHORT_S))
+        assert message.key == message
+        got.add(bytes(message))
+    stage.world.run(1.0)
+    assert again(push.stats).closed[mm.Reason.FEATURE] > 0
+    assert again(lacking.stats).parsed_messages == 0
+    assert [peer.acks for peer in again(push.peers)] in ([True], [])
+
+
+CONVERSATIONS = [pipeline, publishing, asking, surveying, refusing, routing, looking, requiring]
 
 
 @pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda play: play.__name__)

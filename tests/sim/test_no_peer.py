@@ -172,7 +172,7 @@ def test_a_request_to_nobody_is_refused_or_waits() -> None:
 )
 def test_roles_that_do_not_share_out_have_no_such_choice(role: str) -> None:
     """None is what all have."""
-    with pytest.raises(mm.UsageError, match="only Push, Dealer, Pair and Req"):
+    with pytest.raises(mm.UsageError, match="one of their peers, as Push does"):
         getattr(mm, role)(no_peer="block")
     getattr(mm, role)(no_peer=None).close()
 

@@ -241,6 +241,15 @@ def _dead(r: Room) -> Any:
     return push
 
 
+@happens(mm.EventKind.ACK_TIMEOUT)
+def _too_long(r: Room) -> Any:
+    push = r.open("Push", engine=r.hub, bind=UP, delivery="at_least_once", ack_timeout=1)
+    r.open("Pull", connect=push.endpoint)
+    push.send(b"x", timeout=PATIENCE_S)
+    r.world.run(3)
+    return push
+
+
 @happens(mm.EventKind.PEER_PLAIN)
 def _plain(r: Room) -> Any:
     push = r.open("Push", engine=r.hub, bind=UP)

@@ -21,10 +21,13 @@ class FakeAmqp:
         self.most_unconfirmed = 0
         self.deleted: list[str] = []
         self.closed = 0
+        self.durable: set[str] = set()
+        self.modes: set[int | None] = set()
+        """How messages that were published are kept."""
 
-    def Message(self, body: bytes) -> SimpleNamespace:
+    def Message(self, body: bytes, delivery_mode: int | None = None) -> SimpleNamespace:
         """One that is sent."""
-        return SimpleNamespace(body=body)
+        return SimpleNamespace(body=body, delivery_mode=delivery_mode)
 
     def Connection(self, host: str, **options: Any) -> FakeConnection:
         """Where to."""
@@ -50,9 +53,12 @@ class FakeConnection:
         """The only one."""
         return self
 
-    def queue_declare(self, queue: str, *, auto_delete: bool) -> None:
-        """Make it."""
+    def queue_declare(self, queue: str, *, durable: bool, auto_delete: bool) -> None:
+        """Make it; there is one of a name, which is durable or not."""
         assert not auto_delete
+        assert queue not in self.broker.queues or durable == (queue in self.broker.durable)
+        if durable:
+            self.broker.durable.add(queue)
         self.broker.queues[queue].clear()
 
     def queue_delete(self, queue: str) -> None:
@@ -67,6 +73,7 @@ class FakeConnection:
         """Put one."""
         assert exchange == ""
         self.broker.queues[queue].append(message.body)
+        self.broker.modes.add(message.delivery_mode)
         self.published += 1
         unconfirmed = self.published - self.confirmed
         self.broker.most_unconfirmed = max(self.broker.most_unconfirmed, unconfirmed)

@@ -130,9 +130,13 @@ class FakeConnection:
 class FakeKafka:
     """confluent_kafka: topics that exist when they were asked for twice."""
 
+    class KafkaException(Exception):
+        """What a call raises."""
+
     def __init__(self) -> None:
         self.topics: defaultdict[str, list[bytes]] = defaultdict(list)
         self.asked: defaultdict[str, int] = defaultdict(int)
+        self.has_coordinators = True
 
     def Producer(self, settings: dict[str, Any]) -> FakeProducer:
         """One that sends."""
@@ -186,11 +190,21 @@ class FakeConsumer:
     def __init__(self, broker: FakeKafka, settings: dict[str, Any]) -> None:
         self.broker, self.settings = broker, settings
         self.topic, self.at = "", 0
+        self.has_coordinator = False
+        self.committed: list[tuple[int, bool]] = []
+        """Up to where, and whether that was waited for."""
         self.closed = self.has_failed = False
 
     def assign(self, places: list[tuple[str, int]]) -> None:
         """Begin there."""
         ((self.topic, self.at),) = places
+
+    def commit(self, *, asynchronous: bool) -> None:
+        """Say what is done; who waits for the first one is told that nobody is there yet."""
+        if not asynchronous and not self.has_coordinator:
+            self.has_coordinator = self.broker.has_coordinators
+            raise FakeKafka.KafkaException("not coordinator")
+        self.committed.append((self.at, not asynchronous))
 
     def consume(self, most: int, timeout: float) -> list[Any]:
         """What there is, and at first an error, as the real one tells some."""

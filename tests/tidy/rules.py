@@ -17,6 +17,7 @@ FLOORS = {
     "plat": 2,
     "batch": 2,
     "queue": 3,
+    "spool": 3,
     "role": 4,
     "tran": 4,
     "engine": 5,
@@ -50,7 +51,7 @@ BANNED_WORDS = re.compile(
 )
 """OpenSSL's is not ours to name."""
 _RETIRED_ANYWHERE = (
-    r"told anew|unfit|lags?|lagging|catch(?:es)? up|catch_up|hurry|hastened|unpark|rouse|stir"
+    r"told anew|unfit|lags|lagging|catch(?:es)? up|catch_up|hurry|hastened|unpark|rouse|stir"
     r"|eased?|rested|spend|recv_here|mmi_fast\w*"
 )
 RETIRED = re.compile(rf"(?<![a-zA-Z])({_RETIRED_ANYWHERE}|packs?|\w+_soon\()(?![a-z])")
@@ -64,11 +65,13 @@ ROOMS = {
     "_dedupe": 2,
     "_events": 2,
     "_security": 2,
+    "_spool": 2,
     "_socket": 3,
     "_roles": 4,
     "_sync": 5,
     "aio": 5,
     "testing": 5,
+    "tracing": 5,
     "_cli": 6,
 }
 """The folders below src/meshmsg and how high each stands."""
@@ -139,6 +142,27 @@ def named_schemes(path: str, text: str) -> list[str]:
     code = COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
     lines = enumerate(code.splitlines())
     return [f"{path}:{i + 1}: names a scheme" for i, line in lines if SCHEME.search(line)]
+
+
+KNOW_ROLES = ("wire/sp/sp.c", "include/meshmsg_codes.h")
+"""SP's numbers, each with the role that speaks it; ours."""
+ROLE = re.compile(
+    r"\bMM_(?:PUSH|PULL|X?PUB|X?SUB|REQ|REP|DEALER|ROUTER|PAIR|SURVEYOR|RESPONDENT|BUS)\b"
+)
+ROLE_OF_A_FORM = re.compile(r"^    _role: ClassVar\[int\] = lib\.", re.MULTILINE)
+
+
+def asks_which_role(path: str, text: str) -> list[str]:
+    """What differs by role is said in its table (role/role.h), or by its form (_roles)."""
+    if path.startswith("role/") or path in KNOW_ROLES:
+        return []
+    code = COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+    lines = enumerate(code.splitlines())
+    return [
+        f"{path}:{i + 1}: asks which role it is"
+        for i, line in lines
+        if ROLE.search(line) and not ("/_roles/" in path and ROLE_OF_A_FORM.match(line))
+    ]
 
 
 BY_NAME = re.compile(r"\bPyObject_(?:CallMethod|GetAttr|GetOptionalAttr|HasAttr)\w*\s*\(")

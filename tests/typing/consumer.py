@@ -15,7 +15,7 @@ import numpy
 from typing_extensions import Unpack, assert_type
 
 import meshmsg as mm
-from meshmsg import aio
+from meshmsg import aio, tracing
 from meshmsg._binding.data import Data
 from meshmsg.testing import SimWorld
 
@@ -25,7 +25,25 @@ def sync() -> None:
     push = mm.Push(bind="tcp://127.0.0.1:0", overflow="block", send_queue_messages=10, linger=0.5)
     pull = mm.Pull(connect=[push.endpoint], heartbeat_interval=None)
     mm.Push(bind="tcp://127.0.0.1:0", routing="hash").send(b"x", key="customer 7")
+    mm.Push(delivery="at_least_once", require=("acks", "headers")).close()
+    mm.Dealer(require="headers").close()
     assert_type(push.send_many([b"a", bytearray(b"b")]), int)
+    assert_type(push.send_many([b"a"], key="k", ttl=5, headers={"a": b"b"}), int)
+    assert_type(push.send_many([b"a"], confirm=False, key=b"k"), int)
+    receipts = push.send_many([b"a"], confirm=True, ttl=1.5)
+    assert_type(receipts, mm.Receipts)
+    assert_type(push.send_batch(receipts, confirm=True, key="k"), mm.Receipts)
+    assert_type(push.send_batch(receipts, timestamp=1), int)
+    assert_type(push.send_frames([b"a"], confirm=True), mm.Receipt)
+    assert_type(receipts[0], mm.Receipt)
+    assert_type(receipts[1:], list[mm.Receipt])
+    assert_type(list(receipts), list[mm.Receipt])
+    assert_type(receipts.wait(timeout=1), None)
+    assert_type(receipts.tally()["acked"], int)
+    assert_type(receipts.outcomes()[0] == "expired", bool)
+    mm.Dealer().send_many([b"a"], headers={"a": "b"})
+    mm.Dealer().send_many([b"a"], confirm=True)  # type: ignore[call-arg]
+    push.send_many([b"a"], ttl="5")  # type: ignore[call-overload]
     assert_type(pull.recv(timeout=1.0), mm.Message)
     assert_type(pull.recv_many(10), list[mm.Message])
     assert_type(pull.recv_frames(), list[bytes])
@@ -80,6 +98,24 @@ async def awaited_buffers(push: aio.Push, pub: aio.Pub) -> None:
     await push.send(numpy.arange(4.0))
     await pub.send_frames([array("d")], topic="t")
     await push.send("text")  # type: ignore[call-overload]
+
+
+def traced(push: mm.Push, other: aio.Push, req: mm.Req) -> None:
+    """A traced call has the types of the call."""
+    send = tracing.traced(push.send, "x")
+    assert_type(send(b"x", key="7", confirm=True), mm.Receipt)
+    assert_type(tracing.traced(req.request)(b"q", timeout=1), mm.Message)
+    send("text")  # type: ignore[call-overload]
+    with tracing.sending("x", headers={"n": b"1"}) as headers:
+        assert_type(push.send_frames([b"x"], headers=headers), None)
+    for message in mm.Pull(connect="inproc://x"):
+        with message, tracing.process(message, message, parent="current") as span:
+            assert_type(span.is_recording(), bool)
+
+
+async def awaited_traces(push: aio.Push) -> None:
+    """The same."""
+    assert_type(await tracing.traced(push.send)(b"x", confirm=True), aio.Receipt)
 
 
 def batches() -> None:
@@ -149,6 +185,7 @@ def mistakes() -> None:
     """What a checker must complain of; each ignore would be unused, and so an error, if it did
     not."""
     mm.Push(overflow="sometimes")  # type: ignore[arg-type]
+    mm.Push(require="ack")  # type: ignore[arg-type]
     mm.Push(owerflow="block")  # type: ignore[call-arg]
     mm.Push().send("text")  # type: ignore[call-overload]
     mm.Push().recv()  # type: ignore[attr-defined]
@@ -286,4 +323,13 @@ async def awaited() -> None:
         assert_type(await rep.recv_many(3), list[mm.Request])
         assert_type(await anext(pull), mm.Message)
         assert_type(await push.send_many([b"x"]), int)
+        receipts = await push.send_many([b"x"], confirm=True, key="k")
+        assert_type(receipts, aio.Receipts)
+        assert_type(await push.send_batch(receipts, confirm=True), aio.Receipts)
+        assert_type(await push.send_batch(receipts, key="k"), int)
+        assert_type(await push.send_frames([b"a"], confirm=True), aio.Receipt)
+        assert_type(receipts[0], aio.Receipt)
+        await receipts
+        await receipts.wait(timeout=1)
+        await aio.Bus().send_many([b"x"], ttl=5)
         assert_type(await push.drain(), mm.DrainReport)

@@ -236,7 +236,7 @@ def test_the_thread_is_there_while_sockets_need_it() -> None:
     engine = mm.Engine()
     pull = mm.Pull(bind=of_its_own(), engine=engine, security=policy)
     engine.close()
-    assert not there()
+    wait_until(lambda: not there())
     pull.close()
 
 

@@ -97,7 +97,11 @@ def test_every_c_test_function_is_run_by_its_program(program: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["reader", "hello", "sp", "handshake", "curve", "plain", "tls", "delivery", "meta"]
+    "name",
+    [
+        *("reader", "hello", "sp", "handshake", "curve", "plain", "tls", "delivery", "meta"),
+        *("spool", "cursor"),
+    ],
 )
 def test_the_corpus_of_a_fuzzer_is_harmless(name: str, core: Path, tmp_path: Path) -> None:
     """Every input, whole and in pieces, gives the same and breaks nothing."""

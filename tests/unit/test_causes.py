@@ -197,6 +197,13 @@ def test_what_a_peer_said_tells_more_than_its_later_silence(story: str) -> None:
     assert causes._last_of(URL, log, now) == f"last: {URL} {words}, next attempt in 6.0 s"
 
 
+def test_one_event_of_many_refusals_counts_as_many() -> None:
+    """Of a peer that comes again and again: each event says how often it was."""
+    why = (mm.EventKind.HANDSHAKE_FAILED, mm.Reason.FEATURE)
+    log = [mm.Event(i, i, *why, 1, count, URL, URL, "no", None) for i, count in ((1, 1), (2, 60))]
+    assert causes._last_of(URL, log, None) == f"last: {URL} no, 61 times"
+
+
 @KINDS
 def test_what_is_over_is_no_cause(names: Any) -> None:
     """Refused at first, connected now: who waits for a message is not told of a refusal."""

@@ -23,11 +23,21 @@ VECTORS = {
     "subscribe.bin": ref.subscription(True, b"fx."),
     "subscribe30.bin": ref.subscription(True, b"fx.", minor=0),
     "stop.bin": ref.command(b"STOP") + ref.command(b"STOPPED"),
+    "end.bin": ref.command(b"END"),
     "delivery.bin": ref.command(b"COUNT", struct.pack(">Q", 7) + bytes(range(16)))
     + ref.command(b"AGAIN", struct.pack(">QQI", 5, 1000, 2))
     + ref.command(b"ACK", struct.pack(">BQQ", 0, 41, 1041) + b"\x02")
     + ref.command(b"ACK", struct.pack(">BQQ", 1, 41, 1041))
-    + ref.command(b"NACK", struct.pack(">Q", 42)),
+    + ref.command(b"NACK", struct.pack(">IQ", 1500, 42))
+    + ref.command(b"EXTEND", struct.pack(">Q", 42)),
+    "replay.bin": ref.command(b"REPLAY", struct.pack(">BQ", 1, 42))
+    + ref.command(
+        b"REPLAY", struct.pack(">BQ", 3, 300_000) + bytes(range(16)) + b"\0" * 7 + b"\x2a"
+    )
+    + ref.command(b"REPLAY", b"")
+    + ref.command(b"COUNT", struct.pack(">Q", 1) + bytes(range(16)))
+    + ref.command(b"AT", struct.pack(">Q", 42))
+    + ref.command(b"LOST", struct.pack(">BQ", 0, 7)),
     "meta.bin": ref.command(
         b"META",
         b"\x01\x00\x08"
@@ -38,6 +48,11 @@ VECTORS = {
         + b"\x04\x00\x07\x04langen"
         + b"\x05\x00\x03\x01h\xff",
     ),
+    "plain_push.bin": ref.greeting()
+    + ref.ready(b"PUSH")
+    + ref.message(b"one")
+    + ref.message(b"two", b"", b"frames" * 50)
+    + ref.message(b""),
     "ping.bin": ref.ping(150, struct.pack(">Q", 7)),
 }
 

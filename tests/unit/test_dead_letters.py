@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -171,3 +172,32 @@ def test_a_socket_of_a_loop_and_a_simulated_world_are_refused() -> None:
     with SimWorld(1) as world:
         with pytest.raises(mm.UsageError, match="simulated"):
             mm.Push(**KEPT, dead_letter=print, engine=world.engine())
+
+
+PLACES: dict[str, Any] = {"kept": "keep", "a function": lambda _: None, "a socket": None}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("names", [mm, aio], ids=["threads", "asyncio"])
+def test_the_event_is_true_wherever_they_go(names: Any, place: str) -> None:
+    """It does not say that they wait, which those of a function do not."""
+
+    async def main() -> None:
+        with ExitStack() as stack:
+            where = PLACES[place] or stack.enter_context(mm.Push(bind=UP))
+            push = names.Push(bind=UP, delivery="at_least_once", dead_letter=where)
+            try:
+                sent = push.send(b"x", ttl=0.001)
+                if names is aio:
+                    await sent
+                found: list[mm.Event] = []
+                while not found:
+                    found = [e for e in push.events() if e.kind is mm.EventKind.DEAD_LETTER]
+                    await asyncio.sleep(0)
+                assert found[0].detail == (
+                    "a message will not be delivered, and goes where dead_letter says"
+                )
+            finally:
+                push.close()
+
+    asyncio.run(main())

@@ -16,7 +16,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._roles.dead_letters import Undertaker
+from meshmsg._delivery.dead_letters import Undertaker
 from tests.support.pairs import WAIT_S, wait_until
 from tests.unit.test_dead_letters import KEPT, UP, refuse
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from meshmsg import aio
 
 WAIT_S = 20.0
 
@@ -48,7 +49,7 @@ def acked(push: mm.Push, count: int) -> None:
         ("Push", {"delivery": "twice"}, "delivery is 'twice'"),
         ("Pull", {"ack": "never"}, "ack is 'never'"),
         ("Pull", {"prefetch": 0}, "prefetch is 0"),
-        ("Pull", {"prefetch": 65537}, "from 1 to 65536"),
+        ("Pull", {"prefetch": 65537}, "from 1 to 65,536"),
         ("Pull", {"prefetch": True}, "prefetch is True"),
     ],
 )
@@ -216,3 +217,12 @@ def test_who_is_told_that_there_is_something_gets_the_next_one(
             assert select.select([descriptor], [], [], WAIT_S)[0]
         got += [int(one) for one in pull.recv_many(timeout=0)]
     assert got == list(range(10))
+
+
+@pytest.mark.parametrize("names", [mm, aio], ids=["threads", "asyncio"])
+def test_help_says_what_draining_means_here(names: Any) -> None:
+    """And a question that its deadline stays here."""
+    assert "acknowledged" in names.Push.drain.__doc__
+    assert "acknowledged" in (mm.DrainReport.__doc__ or "")
+    for name in ("`ttl`", "message.expires"):
+        assert name in names.Req.request.__doc__

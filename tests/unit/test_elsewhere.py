@@ -6,6 +6,7 @@ Not here: arguments and calls of theirs (test_first_contact).
 from __future__ import annotations
 
 import abc
+from types import ModuleType
 from unittest import mock
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import meshmsg as mm
 from meshmsg import aio
 from meshmsg._hints.words import HINTS, MODULE_HINTS, POLLER_HINTS
+from meshmsg._hints.wrong_role import roles_of
 
 
 @pytest.mark.parametrize("name", HINTS)
@@ -78,6 +80,15 @@ def test_a_name_of_another_librarys_module_names_what_is_used_here(name: str) ->
     assert not hasattr(mm, name)
     with pytest.raises(AttributeError, match=f"'meshmsg' has no attribute '{name}'; use: "):
         getattr(mm, name)
+
+
+@pytest.mark.parametrize("name", roles_of(mm))
+@pytest.mark.parametrize("module", [mm, aio])
+def test_a_role_in_capital_letters_names_its_class(module: ModuleType, name: str) -> None:
+    """As pyzmq has them: PUSH."""
+    words = f"{module.__name__!r} has no attribute {name.upper()!r}; use: {module.__name__}.{name}$"
+    with pytest.raises(AttributeError, match=words):
+        getattr(module, name.upper())
 
 
 def test_an_unknown_name_stays_unknown() -> None:

@@ -22,6 +22,7 @@ TREE = {
     mm.WouldBlockError: (BlockingIOError,),
     mm.TimedOutError: (TimeoutError,),
     mm.ClosedError: (Exception,),
+    mm.EndOfStreamError: (EOFError,),
     mm.ForkedError: (Exception,),
     mm.PeerError: (ConnectionError,),
     mm.TooLargeError: (ValueError,),

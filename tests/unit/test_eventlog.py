@@ -163,6 +163,20 @@ def test_a_peer_that_comes_and_goes_is_told_less_and_less(told: list[logging.Log
     assert len(loud(told)) == 4
 
 
+def test_refusals_are_told_with_how_many(told: list[logging.LogRecord]) -> None:
+    """Of peers that came, not of events."""
+    log = EventLog("Push")
+    refused = dataclasses.replace(
+        FAILED, kind=EventKind.HANDSHAKE_FAILED, reason=Reason.FEATURE, count=60, retry_in=None
+    )
+    for second in (0, 0.5, 10):
+        log.tell(at(second, refused))
+    assert [words.endswith("(120 since the last record of it)") for words in loud(told)] == [
+        False,
+        True,
+    ]
+
+
 def test_drops_are_told_with_how_many(told: list[logging.LogRecord]) -> None:
     """Of messages, not of events."""
     log = EventLog("Pub")
@@ -180,7 +194,7 @@ def test_drops_are_told_with_how_many(told: list[logging.LogRecord]) -> None:
         log.tell(at(second, drop))
     assert loud(told) == [
         "Pub DROPPED: 500 messages dropped: queue full",
-        "Pub DROPPED: 500 messages dropped: queue full (1000 since the last record of it)",
+        "Pub DROPPED: 500 messages dropped: queue full (1,000 since the last record of it)",
     ]
     log.tell(at(2.5, dataclasses.replace(drop, detail="the peer is gone", count=1)))
     assert loud(told)[2:] == ["Pub DROPPED: 1 message dropped: the peer is gone"]
@@ -235,3 +249,13 @@ def test_a_drop_is_told_with_its_socket_its_limits_and_its_peer() -> None:
     assert words.endswith("overflow) (the last for peer tcp://there:9)")
     words = log.judge(dataclasses.replace(full, peer=0, detail="no peer to send to"))[1]
     assert words == "Pub tcp://here DROPPED: 1 message dropped: no peer to send to"
+
+
+def test_a_record_says_whose_connection_it_is() -> None:
+    """Behind the address, quoted, as a user may have chosen the name; alone, where there is no
+    address."""
+    down = dataclasses.replace(FAILED, kind=EventKind.PEER_DOWN, retry_in=None)
+    mine = dataclasses.replace(down, address="tcp://10.0.0.2:4", user_id="al\nice")
+    assert EventLog("Push").judge(mine)[1].endswith(r"(tcp://10.0.0.2:4, user 'al\nice')")
+    alone = dataclasses.replace(down, user_id="bob")
+    assert EventLog("Push").judge(alone)[1].endswith("refused (user 'bob')")

@@ -56,6 +56,33 @@ def test_jobs_keep_what_goes_with_them_and_it_is_not_made_anew() -> None:
         check_plain(pull.recv(timeout=WAIT_S), [b"plain"])
 
 
+def test_the_end_of_one_sender_is_not_that_of_the_forwarder() -> None:
+    """It waits for others, and passes on what they send."""
+    with Forward(mm.Pull(bind=UP), mm.Push(bind=UP)) as forward:
+        with mm.Pull(connect=forward.back.endpoint) as pull:
+            for body in (b"one", b"two"):
+                with mm.Push(connect=forward.front.endpoint) as push:
+                    push.send(body, timeout=WAIT_S)
+                    push.finish()
+                    push.wait_for_finished(1, timeout=WAIT_S)
+                    assert bytes(pull.recv(timeout=WAIT_S)) == body
+
+    async def run() -> list[bytes]:
+        got: list[bytes] = []
+        front, back = aio.Pull(bind=UP), aio.Push(bind=UP)
+        async with patterns_aio.Forward(front, back) as forward:
+            async with aio.Pull(connect=forward.back.endpoint) as pull:
+                for body in (b"one", b"two"):
+                    async with aio.Push(connect=forward.front.endpoint) as push:
+                        await push.send(body, timeout=WAIT_S)
+                        push.finish()
+                        await push.wait_for_finished(1, timeout=WAIT_S)
+                        got.append(bytes(await pull.recv(timeout=WAIT_S)))
+        return got
+
+    assert asyncio.run(run()) == [b"one", b"two"]
+
+
 def test_questions_and_answers_keep_what_goes_with_them() -> None:
     """Both ways, through a Router and a Dealer."""
     with (

@@ -1,7 +1,7 @@
 """What goes with a message: key, headers, times; by each role, call, transport and size.
 
 Not here: peers that mean no good (tests/hostile/test_hostile_headers.py), expiry
-(tests/sim/test_expiry.py), the octets (tests/unit/test_notes.py).
+(tests/sim/test_fates.py), the octets (tests/unit/test_notes.py).
 """
 
 from __future__ import annotations
@@ -250,8 +250,8 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"headers": {"": "b"}}, mm.UsageError, "it has 1 to 255"),
     ({"headers": {"n" * 256: "b"}}, mm.UsageError, "it has 1 to 255"),
     ({"headers": {"a": 5}}, TypeError, "the header 'a' is bytes or text"),
-    ({"headers": {"a": "x" * 16_400}}, mm.TooLargeError, "may have 16384"),
-    ({"key": b"x" * 70_000}, mm.TooLargeError, "may have 16384"),
+    ({"headers": {"a": "x" * 16_400}}, mm.TooLargeError, "may have 16,384"),
+    ({"key": b"x" * 70_000}, mm.TooLargeError, "may have 16,384"),
     ({"ttl": 0}, mm.UsageError, "above 0"),
     ({"ttl": -1.0}, mm.UsageError, "above 0"),
     ({"ttl": float("nan")}, mm.UsageError, "above 0"),

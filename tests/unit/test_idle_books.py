@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meshmsg as mm
-from meshmsg.patterns.idle._books import BYE, FAILED, READY, IdleBooks, JobForm, Word
+from meshmsg.patterns.idle._books import BYE, FAILED, READY, IdleBooks, Word
+from meshmsg.patterns.idle._job import JobForm
 
 PATIENCE = 10.0
 ID = b"\x80\x00\x00\x01"

@@ -6,6 +6,7 @@ Not here: what inproc shares with the other transports (tests/conformance); the 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from meshmsg import aio
 from tests.support.pairs import WAIT_S, endpoint_for, joined
 
 KIB = bytes(range(256)) * 4
@@ -178,3 +180,26 @@ def test_a_fork_in_the_midst_leaves_the_parents_streams_alone() -> None:
         while got < 1000:
             got += len(pull.recv_many(1000, timeout=WAIT_S))
         assert push.drain(timeout=WAIT_S).delivered == 1000
+
+
+PAUSE_S = 10_000
+
+
+@pytest.mark.parametrize("names", [mm, aio], ids=["threads", "asyncio"])
+def test_who_was_refused_finds_who_comes_next_without_its_pause(names: Any) -> None:
+    """It would come again only after that; another one who listens there is found at once."""
+    url = endpoint_for("inproc", Path())
+
+    async def main() -> None:
+        first, taken = mm.Pair(bind=url), mm.Pair(connect=url)
+        first.wait_for_peers(timeout=WAIT_S)
+        with first, taken:
+            one = names.Pair(connect=url, reconnect_min=PAUSE_S, reconnect_max=PAUSE_S)
+            while mm.Reason.ROLE_REFUSED not in first.stats().closed:
+                await asyncio.sleep(0)
+        with mm.Pair(bind=url) as second:
+            while not second.peers():
+                await asyncio.sleep(0)
+            one.close()
+
+    asyncio.run(main())

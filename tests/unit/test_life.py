@@ -129,6 +129,8 @@ CALLS: dict[str, list[Any]] = {
     "survey_frames": [[b"q", b"r"]],
     "stop_receiving": [],
     "wait_for_subscribed": [],
+    "finish": [],
+    "wait_for_finished": [],
 }
 
 

@@ -145,7 +145,7 @@ def test_what_is_no_answer_is_refused_and_the_request_stays_open(asked: Asked, b
 def test_an_answer_over_the_limit_is_refused_and_a_shorter_one_goes(asked: Asked) -> None:
     """TooLargeError; whoever asked still gets an answer."""
     _, dealer, request = asked
-    with pytest.raises(mm.TooLargeError, match="1000 bytes"):
+    with pytest.raises(mm.TooLargeError, match="1,000 bytes"):
         request.reply(b"x" * 1001)
     assert request.reply(b"short")
     assert dealer.recv(timeout=WAIT_S) == b"short"
@@ -251,17 +251,21 @@ def test_native_calls_refuse_what_they_cannot_take() -> None:
             native.send(*wrong)
     assert native.send(12345, b"x") < 0
     for wrong_list in (
-        (1, (), [0, 0], 0, 0),
-        (1, [], [0, 0], 0),
-        (1, [], 0, 0, 0),
-        (1, [], [0], 0, 0),
-        (1, [], ["0", 0], 0, 0),
-        (1, ["a"], [0, 0], 0, 0),
-        (1, [b"a"], [0, 0], "0", 0),
+        (1, (), [0, 0], 0, 0, b"", 0),
+        (1, [], [0, 0], 0, 0, b""),
+        (1, [], 0, 0, 0, b"", 0),
+        (1, [], [0], 0, 0, b"", 0),
+        (1, [], ["0", 0], 0, 0, b"", 0),
+        (1, ["a"], [0, 0], 0, 0, b"", 0),
+        (1, [b"a"], [0, 0], "0", 0, b"", 0),
+        (1, [b"a"], [0, 0], 0, 0, "", 0),
+        (1, [b"a"], [0, 0], 0, 0, b"", "0"),
+        (1, [b"a"], [0, 0], 0, 0, b"", -1),
     ):
-        with pytest.raises(TypeError):
+        with pytest.raises((TypeError, OverflowError)):
             native.send_list(*wrong_list)
-    assert native.send_list(12345, [b"x"], [0, 0], 0, 0) < 0
+    assert native.send_list(12345, [b"x"], [0, 0], 0, 0, b"", 0) < 0
+    assert native.send_list(12345, [b"x"], [0, 0], 0, 0, b"malformed", 0) == lib.MM_EINVAL
     for wrong_gathering in (
         ([b"a"], [], 1, 1, 0.1, time.monotonic, bytes),
         (iter(()), (), 1, 1, 0.1, time.monotonic, bytes),

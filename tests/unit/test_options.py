@@ -69,7 +69,7 @@ def test_every_option_is_a_field_of_the_core_and_the_other_way_round() -> None:
     """None is forgotten on either side."""
     fields = {name for name, _ in ffi.typeof("mm_socket_opts").fields}
     options = set(SocketOptions.__annotations__)
-    words = {"overflow", "no_peer", "insecure", "spin", "security", "on_event"}
+    words = {"overflow", "no_peer", "require", "insecure", "spin", "security", "on_event"}
     assert {*LIMITS, *SECONDS, *words} == options
     assert fields == {
         *LIMITS,
@@ -78,6 +78,10 @@ def test_every_option_is_a_field_of_the_core_and_the_other_way_round() -> None:
         "no_peer",
         "prefetch",
         "max_attempts",
+        "ack_timeout_ms",
+        "priorities",
+        "delayed_messages",
+        "delayed_bytes",
         "spin_us",
         "flags",
         "identity",

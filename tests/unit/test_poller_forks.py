@@ -13,20 +13,10 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from tests.support.forked import in_child
 from tests.support.pairs import WAIT_S, wait_until
 
 UP = "tcp://127.0.0.1:0"
-
-
-def in_child(work: Callable[[], bool]) -> bool:
-    """Whether this holds in a forked child."""
-    child = os.fork()
-    if child == 0:
-        try:
-            os._exit(0 if work() else 1)
-        finally:
-            os._exit(2)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def refused(call: Callable[..., object], *args: Any) -> bool:

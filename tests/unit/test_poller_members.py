@@ -359,7 +359,7 @@ def test_no_descriptor_to_wait_with_is_an_error_of_ours(
 
     with mm.Pull(bind="tcp://127.0.0.1:0") as pull, mm.Poller[Any]([pull]) as poller:
         with monkeypatch.context() as patch:
-            patch.setattr(f"meshmsg._sync.poller_descriptors.{call}", none_left)
+            patch.setattr(f"meshmsg._sync.polling.descriptors.{call}", none_left)
             with pytest.raises(mm.ResourceError, match="^waiting for descriptors: ") as caught:
                 poller.add(ends[0])
             assert caught.value.errno == code

@@ -90,7 +90,7 @@ def test_a_reason_may_be_missing_or_of_any_letters_and_has_a_limit(mode: str) ->
         )
         wait = asking(mode, rep.endpoint)
         request = rep.recv(timeout=WAIT_S)
-        with pytest.raises(mm.TooLargeError, match="1025 bytes; it may have 1024") as too:
+        with pytest.raises(mm.TooLargeError, match="1,025 bytes; it may have 1,024") as too:
             request.refuse("x" + "é" * 512)
         assert (too.value.size, too.value.limit) == (1025, 1024)
         with pytest.raises(TypeError, match="a reason is str, not bytes"):

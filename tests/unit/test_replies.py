@@ -68,7 +68,7 @@ def test_a_refused_answer_leaves_the_request_open_each_time(asked: Asked) -> Non
     """What is no answer, and what is too large, however often."""
     _, dealer, request = asked
     for _ in range(3):
-        with pytest.raises(mm.TooLargeError, match="100003 bytes in 3 frames") as error:
+        with pytest.raises(mm.TooLargeError, match="100,003 bytes in 3 frames") as error:
             request.reply(bytes(100_000))
         assert (error.value.size, error.value.limit) == (100_003, 100_000)
         with pytest.raises(mm.TooLargeError):

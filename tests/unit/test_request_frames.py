@@ -237,7 +237,7 @@ def test_an_answer_over_a_limit_is_refused_and_another_may_be_given() -> None:
         request = rep.recv(timeout=WAIT_S)
         with pytest.raises(mm.TooLargeError, match="in 11 frames"):
             request.reply_frames([b""] * 9)
-        with pytest.raises(mm.TooLargeError, match="1001 bytes in 4 frames"):
+        with pytest.raises(mm.TooLargeError, match="1,001 bytes in 4 frames"):
             request.reply_frames([b"x" * 997, b""])
         assert request.reply_frames([b""] * 8)
         assert wait().frames == (b"",) * 8

@@ -192,7 +192,9 @@ def test_an_answer_over_the_limit_says_so_and_is_not_asked_for_again(
     with serving(lambda request: bytes(2000)) as server:
         endpoint = server.rep.bind(url.removeprefix("sp+"))
         where = "sp+" + endpoint if url.startswith("sp+") else endpoint
-        with pytest.raises(mm.TooLargeError, match=r"over the 1000 bytes.*not asked again") as told:
+        with pytest.raises(
+            mm.TooLargeError, match=r"over the 1,000 bytes.*not asked again"
+        ) as told:
             ask(mode, where, size_max=1000, timeout=WAIT_S, retries=retries)
         assert told.value.limit == 1000
         assert server.seen == [b"q"]

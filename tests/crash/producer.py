@@ -1,0 +1,56 @@
+"""A program that puts numbers into a Push with a spool, and says what is kept, until it is killed.
+Usage: python -m tests.crash.producer FOLDER DURABILITY HOW ENDPOINT WORKERS.
+
+HOW: `one` (send), `many` (send_many), `receipts` (send_many, and it waits until they are
+acknowledged). It begins when there are so many WORKERS. Lines on standard output: `N`, all numbers
+below N are sent. Law: a line is written when what it says is so.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import meshmsg as mm
+from tests.crash.worker import HEARTBEAT_S, SILENT_S
+
+RUN = 10
+"""Numbers of a call for many."""
+
+
+def say(count: int) -> None:
+    """Write a line at once, whole."""
+    os.write(1, b"%d\n" % count)
+
+
+def send_for_ever(push: mm.Push, how: str, number: int) -> None:
+    """Send numbers from that one on. The number of a message in the spool is one more."""
+    while True:
+        if how == "one":
+            push.send(b"%d" % number)
+            number += 1
+        else:
+            bodies = [b"%d" % (number + at) for at in range(RUN)]
+            if how == "many":
+                push.send_many(bodies)
+            else:
+                push.send_many(bodies, confirm=True).wait()
+            number += RUN
+        say(number)
+
+
+def main() -> None:
+    """Send as the command line says."""
+    folder, durability, how, endpoint, workers = sys.argv[1:]
+    level: Any = durability
+    beats = {"heartbeat_interval": HEARTBEAT_S, "heartbeat_timeout": SILENT_S}
+    with mm.Spool(folder, durability=level, segment_bytes=65_536) as spool:
+        with mm.Push(bind=endpoint, spool=spool, **beats) as push:
+            push.wait_for_peers(int(workers))
+            say(spool.info().last_seq)  # what a life before this one had put, told or not
+            send_for_ever(push, how, spool.info().last_seq)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""A Push with a spool, for threads and for asyncio, over and over: each life opens both again.
+
+Not here: what is asserted of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import meshmsg as mm
+from meshmsg import aio
+from tests.support.inloop import InLoop, LoopThread
+from tests.support.pairs import WAIT_S, wait_until
+
+UP = "tcp://127.0.0.1:0"
+SEGMENT = 65_536
+
+
+class World:
+    """Makes spools and sockets for threads, or for the loop of a thread."""
+
+    def __init__(self, thread: LoopThread | None) -> None:
+        self._thread = thread
+
+    def spool(self, path: Path, **options: Any) -> Any:
+        """Open a spool of small segments, quick to write."""
+        options.setdefault("durability", "os")
+        options.setdefault("segment_bytes", SEGMENT)
+        if self._thread is None:
+            return mm.Spool(path, **options)
+        return self._thread.make(aio.Spool, path, **options)
+
+    def socket(self, name: str, **options: Any) -> Any:
+        """Open a socket."""
+        if self._thread is None:
+            return getattr(mm, name)(**options)
+        chosen = {k: v._real if isinstance(v, InLoop) else v for k, v in options.items()}
+        return self._thread.make(getattr(aio, name), **chosen)
+
+    def push(self, spool: Any, **options: Any) -> Any:
+        """Open a Push over it."""
+        options.setdefault("bind", UP)
+        return self.socket("Push", spool=spool, **options)
+
+    def wait(self, receipt: Any, timeout: float | None = WAIT_S) -> None:
+        """Wait for a receipt, or several."""
+        if self._thread is None:
+            receipt.wait(timeout=timeout)
+        else:
+            self._thread.call(lambda: receipt.wait(timeout=timeout))
+
+    @contextmanager
+    def life(self, path: Path, **options: Any) -> Iterator[tuple[Any, Any]]:
+        """A spool and its Push; those of `push_` are the Push's."""
+        own = {k[5:]: options.pop(k) for k in list(options) if k.startswith("push_")}
+        with self.spool(path, **options) as spool, self.push(spool, **own) as push:
+            yield spool, push
+
+
+class Later:
+    """A call in a thread of its own, of which it is asked later how it ended."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._found: Any = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(call,), daemon=True)
+        self._thread.start()
+
+    def _run(self, call: Callable[[], Any]) -> None:
+        try:
+            self._found = call()
+        except BaseException as error:
+            self._error = error
+
+    def result(self) -> Any:
+        """What it returned, or raised."""
+        self._thread.join(WAIT_S)
+        assert not self._thread.is_alive(), "the call still waits"
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+
+def told(push: Any, kind: mm.EventKind) -> Any:
+    """Wait for an event of a kind; those before it are taken."""
+    found: list[Any] = []
+
+    def looked() -> bool:
+        found.extend(event for event in push.events() if event.kind is kind)
+        return bool(found)
+
+    wait_until(looked)
+    return found[0]
+
+
+def rest(pull: Any) -> list[bytes]:
+    """Receive all that comes until nothing does for a while."""
+    found: list[bytes] = []
+    while True:
+        try:
+            found.append(bytes(pull.recv(timeout=0.2)))
+        except mm.TimedOutError:
+            return found
+
+
+def taken(pull: Any, count: int) -> list[bytes]:
+    """Receive so many."""
+    return [bytes(pull.recv(timeout=WAIT_S)) for _ in range(count)]
+
+
+def settled(push: Any) -> Any:
+    """Wait until all is done; the report."""
+    report = push.drain(timeout=WAIT_S)
+    assert report.queued == report.unconfirmed == 0
+    return report
+
+
+def nothing(pull: Any) -> None:
+    """Nothing comes; and what came before is done, as the next is asked for."""
+    try:
+        message = pull.recv(timeout=0.05)
+    except mm.TimedOutError:
+        return
+    raise AssertionError(message)

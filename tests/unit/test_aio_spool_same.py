@@ -1,0 +1,135 @@
+"""A spool for asyncio does what one for threads does: the same tests, over both.
+
+Not here: what only a loop has: tasks, cancels, closing while they wait (test_aio_spool.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from meshmsg import aio
+from tests.support import spooled
+from tests.support.inloop import LoopThread
+from tests.support.spooled import SpoolInLoop
+from tests.unit import (
+    test_spool,
+    test_spool_arguments,
+    test_spool_arrow,
+    test_spool_batch,
+    test_spool_cursor,
+    test_spool_cursor_life,
+    test_spool_kept,
+    test_spool_life,
+    test_spool_limits,
+)
+
+MODULES = (
+    *(test_spool, test_spool_arguments, test_spool_arrow, test_spool_batch, test_spool_life),
+    *(test_spool_cursor, test_spool_cursor_life, test_spool_kept, test_spool_limits),
+)
+
+
+@pytest.fixture(autouse=True)
+def in_a_loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each spool of these tests is one of a loop."""
+    thread = LoopThread()
+    made: list[SpoolInLoop] = []
+
+    def opened(path: str | Path, **options: Any) -> SpoolInLoop:
+        made.append(SpoolInLoop(thread, thread.call(lambda: aio.Spool(path, **options))))
+        return made[-1]
+
+    def small(path: str | Path, **options: Any) -> SpoolInLoop:
+        options.setdefault("durability", "os")
+        return opened(path, segment_bytes=spooled.SEGMENT, **options)
+
+    for module in MODULES:
+        monkeypatch.setattr(module, "small", small, raising=False)
+    monkeypatch.setattr(test_spool_limits.mm, "Spool", opened)
+    yield
+    for one in made:
+        one.close()
+    thread.close()
+
+
+test_buffers = test_spool.test_each_kind_of_buffer_is_kept
+test_copies = test_spool.test_what_is_put_is_a_copy
+test_refused = test_spool.test_what_is_no_body_is_refused_with_a_hint
+test_notes = test_spool.test_what_goes_with_a_message_comes_back
+test_levels = test_spool.test_what_a_level_promises_is_so_when_a_call_returns
+test_by_itself = test_spool.test_what_nobody_waits_for_gets_to_the_disk_by_itself
+test_numbers = test_spool.test_it_goes_on_with_its_numbers
+test_seeks = test_spool.test_a_reader_goes_where_it_is_told
+test_seconds = test_spool.test_a_read_says_its_seconds
+test_empty = test_spool.test_an_empty_body_is_a_message_and_no_messages_are_none
+test_generators = test_spool.test_what_a_generator_gave_before_it_raised_is_kept
+test_room = test_spool.test_a_message_has_room_in_a_segment_or_is_refused
+test_trims = test_spool.test_trimming_removes_whole_files
+test_calls = test_spool_arguments.test_wrong_arguments_of_calls_are_told
+test_timeouts = test_spool_arguments.test_wrong_timeouts_are_told
+test_wrong_notes = test_spool_arguments.test_what_cannot_go_with_a_message_is_told
+test_closing = test_spool_life.test_closing_ends_who_waits
+test_closing_a_reader = test_spool_life.test_closing_a_reader_ends_who_reads
+test_many_close = test_spool_life.test_many_may_close_at_once
+test_closed = test_spool_life.test_what_is_closed_says_so
+test_open_once = test_spool_life.test_a_spool_is_open_once
+test_full = test_spool_limits.test_a_full_spool_says_so_and_keeps_what_it_has
+test_full_of_many = test_spool_limits.test_of_many_those_that_had_room_are_kept
+test_blocking = test_spool_limits.test_blocking_waits_for_a_trim
+test_oldest = test_spool_limits.test_the_oldest_go
+test_newest = test_spool_limits.test_the_newest_is_not_kept
+test_small_files = test_spool_limits.test_a_small_spool_has_small_files
+test_syncs = test_spool_limits.test_syncs_are_counted
+test_batches = test_spool_batch.test_a_batch_is_a_run_of_messages
+test_batch_limits = test_spool_batch.test_limits_cut_a_batch
+test_batches_go_on = test_spool_batch.test_reading_goes_on_where_a_batch_ended
+test_batches_are_waited_for = test_spool_batch.test_a_batch_that_is_waited_for
+test_batches_follow = test_spool_batch.test_an_iteration_a_read_and_a_batch_follow_each_other
+test_batches_harmed = test_spool_batch.test_harm_ends_a_batch
+test_batches_removed = test_spool_batch.test_what_was_removed_is_told
+test_batches_wrong = test_spool_batch.test_wrong_limits_are_told
+test_batches_closed = test_spool_batch.test_closing_ends_who_waits_for_a_batch
+test_arrays = test_spool_arrow.test_each_kind_of_array_is_kept
+test_arrays_wrong = test_spool_arrow.test_what_cannot_be_put_is_told
+test_arrays_room = test_spool_arrow.test_a_batch_that_has_no_room_says_how_many_had
+test_arrays_late = test_spool_arrow.test_a_batch_that_is_late_says_how_many_were_put
+test_columns = test_spool_arrow.test_a_table_has_what_the_messages_have
+test_done = test_spool_cursor.test_what_is_done_is_not_read_again
+test_done_late = test_spool_cursor.test_a_reader_leaves_out_what_is_done_by_the_time_it_comes_there
+test_done_files = test_spool_cursor.test_a_reader_of_many_batches_and_files_leaves_out_what_is_done
+test_done_batches = test_spool_cursor.test_a_batch_ends_before_what_is_done
+test_done_batches_waited = test_spool_cursor.test_a_batch_of_what_is_not_done_is_waited_for
+test_starts = test_spool_cursor.test_where_a_new_one_begins
+test_back_and_forth = test_spool_cursor.test_one_goes_back_and_forth_and_that_is_kept
+test_saves = test_spool_cursor.test_a_save_waits_for_the_messages
+test_one_name = test_spool_cursor.test_those_of_one_name_are_the_same
+test_reader_ends = test_spool_cursor.test_a_reader_ends_with_its_cursor
+test_listed = test_spool_cursor.test_they_are_listed_and_removed
+test_removed = test_spool_cursor.test_what_was_removed_is_done_and_told
+test_harmed = test_spool_cursor.test_a_reader_that_met_harm_says_so
+test_wrong_names = test_spool_cursor.test_a_name_that_is_none_is_refused
+test_long_names = test_spool_cursor.test_a_name_may_be_as_long_as_that
+test_text_names = test_spool_cursor.test_a_name_is_text
+test_wrong_starts = test_spool_cursor.test_a_start_that_is_none_is_refused
+test_wrong_numbers = test_spool_cursor.test_numbers_that_cannot_be_done_are_refused
+test_no_file = test_spool_cursor.test_no_room_for_its_file_is_told
+test_saved_by_itself = test_spool_cursor_life.test_what_is_done_is_saved_by_itself
+test_closing_saves = test_spool_cursor_life.test_closing_the_spool_saves_and_closes_them
+test_closing_reads = test_spool_cursor_life.test_closing_ends_who_reads
+test_unsaved = test_spool_cursor_life.test_one_that_cannot_be_saved_says_so
+test_unsaved_told = test_spool_cursor_life.test_a_spool_tells_of_a_cursor_that_cannot_be_saved
+test_acked = test_spool_kept.test_files_go_once_all_are_done_with_them
+test_not_named = test_spool_kept.test_nothing_is_awaited_that_is_not_named
+test_acked_closed = test_spool_kept.test_one_that_nobody_has_open_counts
+test_acked_room = test_spool_kept.test_room_is_made_for_who_waits_for_it
+test_aged = test_spool_kept.test_files_that_are_too_old_go
+test_leases = test_spool_kept.test_a_lease_holds_what_is_there
+test_leases_end = test_spool_kept.test_a_lease_ends_by_itself
+test_leases_full = test_spool_kept.test_a_lease_does_not_hold_what_has_no_room
+test_wrong_seconds = test_spool_kept.test_seconds_have_limits
+test_wrong_lists = test_spool_kept.test_names_to_wait_for_are_a_list_of_names
+test_many_names = test_spool_kept.test_names_to_wait_for_have_a_limit

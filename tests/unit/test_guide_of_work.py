@@ -1,0 +1,141 @@
+"""docs/guide/work-that-must-not-be-lost.md does what it says: each of its programs runs, as it
+stands there, and prints what it is to show.
+
+Not here: what is promised of each level (tests/sim, tests/crash).
+"""
+
+from __future__ import annotations
+
+import re
+import socket as system
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.pairs import WAIT_S
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/guide/work-that-must-not-be-lost.md"
+GUIDE = PAGE.read_text(encoding="utf-8")
+_FENCED = re.compile(r"^```python *(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((\.\./[\w.-]+)(#[\w-]+)?\)")
+
+SAYS: dict[str, list[str]] = {
+    "2. At least once": ["every job was done: True | not acknowledged: 0"],
+    "3. The worker says when": [
+        "not done: the disk is full",
+        "done: fails once (attempt 2), given back (attempt 2), good (attempt 1)",
+    ],
+    "4. What nobody can do": [
+        "too late expired 0 {}",
+        "poison attempts 3 {'order': '4711'}",
+    ],
+    "5. To know what became of each": [
+        "book is done",
+        "impossible will not be done: attempts",
+        "ship is done",
+        "left over: 0",
+    ],
+    "6. One after the other": [
+        "each customer's jobs in order: True",
+        "by one worker each: True",
+    ],
+    "7. Effectively once": [
+        "first worker: done",
+        "next worker: was done already",
+        "orders: 1",
+    ],
+    "8. Long jobs, jobs for later, urgent jobs": [
+        "done: easy, flaky, hangs, later, long, urgent",
+        "urgent before long: True",
+    ],
+    "9. The sender's own end": ["done: a", "done: b", "done: c", "not done: 0"],
+    "To see what is going on": [
+        "PULL acknowledges: True | has: 2",
+        "with workers: 2 | waiting: 3",
+        "sent 5 | acknowledged 5",
+        "given back, or lost with a worker: 1",
+        "events: LISTENING PEER_UP",
+    ],
+    "To stop, in order": [
+        "the first worker did some, and ended: True",
+        "each job was done once: True",
+    ],
+}
+"""What the only program of each section prints, among others."""
+
+
+def programs(title: str) -> list[tuple[str, str]]:
+    """The programs of a section, and their names if they have one."""
+    section = GUIDE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return _FENCED.findall(section)
+
+
+def test_every_program_is_in_this_test() -> None:
+    """None is on the page that is not run."""
+    of_all = _FENCED.findall(GUIDE)
+    assert len(of_all) == len(SAYS) + len(programs("1. Nothing promised")) == 12
+    assert [name for name, _ in of_all if name] == ["jobs.py", "worker.py"]
+
+
+@pytest.mark.parametrize("title", SAYS)
+def test_a_program_runs_as_it_stands_there(title: str, tmp_path: Path) -> None:
+    """In an empty folder; it ends by itself, and prints what it shows."""
+    [(_, program)] = programs(title)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=2 * WAIT_S,
+    )
+    assert done.returncode == 0, done.stderr
+    for text in SAYS[title]:
+        assert text in done.stdout.splitlines()
+
+
+def free_port() -> int:
+    """One that nobody has now."""
+    with system.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.mark.parametrize("first", ["jobs.py", "worker.py"])
+def test_the_two_programs_of_the_beginning_meet(first: str, tmp_path: Path) -> None:
+    """Whichever is there first."""
+    port = free_port()
+    named = {
+        name: text.replace("5555", str(port)) for name, text in programs("1. Nothing promised")
+    }
+    order = [first, *(name for name in named if name != first)]
+    begun = []
+    try:
+        for name in order:
+            (tmp_path / name).write_text(named[name])
+            begun.append(
+                subprocess.Popen(
+                    [sys.executable, name], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+                )
+            )
+        said = [one.communicate(timeout=2 * WAIT_S)[0] for one in begun]
+        assert [one.returncode for one in begun] == [0, 0]
+    finally:
+        for one in begun:
+            one.kill()
+            one.wait()
+    assert re.fullmatch(r"read: \d+ \| nobody knows: \d+\n", said[order.index("jobs.py")])
+    assert said[order.index("worker.py")].splitlines() == [f"did job {n}" for n in range(100)]
+
+
+def test_its_links_lead_to_pages_and_titles_that_are_there() -> None:
+    """By file, and by the title of a section."""
+    links = _LINK.findall(GUIDE)
+    assert links
+    for path, title in links:
+        page = (PAGE.parent / path).read_text(encoding="utf-8")
+        titles = re.findall(r"^#+ (.*)$", page, re.MULTILINE)
+        slugs = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in titles}
+        assert not title or title[1:] in slugs, (path, title)

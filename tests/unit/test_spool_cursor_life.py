@@ -1,0 +1,211 @@
+"""Cursors that threads share, that are closed while others use them, forked, or cannot be saved.
+
+Not here: processes that are killed (tests/crash/test_cursor_kill.py).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from tests.support.cursored import saved
+from tests.support.pairs import WAIT_S, wait_until
+from tests.support.spooled import bodies, small
+from tests.unit.test_spool_life import Waiting, forks
+
+MESSAGES = 600
+THREADS = 4
+
+
+def filled(path: Path, **options: Any) -> mm.Spool:
+    """Return a spool of some messages."""
+    spool = small(path, **options)
+    spool.append_many([b"x"] * MESSAGES)
+    return spool
+
+
+def test_threads_share_one(tmp_path: Path) -> None:
+    """Each marks its own messages, saves now and then, opens and closes; all of it is kept."""
+    spool = filled(tmp_path / "s")
+    shared = spool.cursor("one")
+
+    def mark(number: int) -> None:
+        for seq in range(1 + number, MESSAGES + 1, THREADS):
+            if seq % 10 == 0:
+                with spool.cursor("one") as mine:
+                    mine.done(seq)
+            else:
+                shared.done(seq)
+            if seq % 50 == 0:
+                shared.save()
+            assert shared.is_done(seq)
+
+    marking = [threading.Thread(target=mark, args=(number,)) for number in range(THREADS)]
+    for thread in marking:
+        thread.start()
+    for thread in marking:
+        thread.join(WAIT_S)
+    assert (shared.floor, shared.lag) == (MESSAGES, 0)
+    spool.close()
+    assert saved(tmp_path / "s/cursors/one")[1:] == (MESSAGES, set())
+
+
+def test_what_is_done_is_saved_by_itself(tmp_path: Path) -> None:
+    """About once a second; nobody has to ask."""
+    with filled(tmp_path / "s") as spool, spool.cursor("one") as cursor:
+        cursor.done_up_to(3)
+        wait_until(lambda: saved(tmp_path / "s/cursors/one")[1] == 3)
+        cursor.done_up_to(5)
+        wait_until(lambda: saved(tmp_path / "s/cursors/one")[1] == 5)
+
+
+def test_closing_the_spool_saves_and_closes_them(tmp_path: Path) -> None:
+    """Then calls raise ClosedError, but for `close`."""
+    spool = filled(tmp_path / "s")
+    cursor, other = spool.cursor("one"), spool.cursor("two")
+    reader = cursor.reader()
+    cursor.done_up_to(7)
+    other.done(9)
+    spool.close()
+    for call in (lambda: cursor.floor, lambda: cursor.done(8), cursor.save, reader.read):
+        with pytest.raises(mm.ClosedError):
+            call()
+    cursor.close()
+    with small(tmp_path / "s") as again:
+        assert [(one.floor, one.lag) for one in again.cursors()] == [
+            (7, MESSAGES - 7),
+            (0, MESSAGES - 1),
+        ]
+
+
+def test_one_that_is_forgotten_is_saved(tmp_path: Path) -> None:
+    """As its garbage is collected."""
+    with filled(tmp_path / "s") as spool:
+        spool.cursor("one").done_up_to(4)
+        gc.collect()
+        assert spool._cursors == {}
+        assert spool.cursors()[0].floor == 4
+
+
+@pytest.mark.parametrize("what", ["cursor", "spool"])
+def test_closing_ends_who_reads(tmp_path: Path, what: str) -> None:
+    """That waits for a message: ClosedError."""
+    spool = filled(tmp_path / "s")
+    cursor = spool.cursor("one", start="latest")
+    reader = cursor.reader()
+    waiting = Waiting(lambda: reader.read(timeout=None))
+    wait_until(lambda: spool._users > 0)
+    (cursor if what == "cursor" else spool).close()
+    assert isinstance(waiting.ended_by(), mm.ClosedError)
+    spool.close()
+
+
+def test_closing_while_others_mark_harms_nothing(tmp_path: Path) -> None:
+    """Each call was before it, or raises ClosedError; what was done before is kept."""
+    for _ in range(20):
+        spool = filled(tmp_path / "s")
+        cursor = spool.cursor("one")
+        done: list[int] = []
+
+        def mark(cursor: mm.SpoolCursor = cursor, done: list[int] = done) -> None:
+            for seq in range(1, MESSAGES + 1):
+                cursor.done(seq)
+                done.append(seq)
+
+        waiting = Waiting(mark)
+        cursor.close()
+        assert isinstance(waiting.ended_by(), (mm.ClosedError, type(None)))
+        with spool.cursor("one") as again:
+            assert again.floor >= len(done)
+        spool.close()
+
+
+@forks
+def test_the_child_of_a_fork_has_none(tmp_path: Path) -> None:
+    """ForkedError there; the parent's goes on, and nothing is saved twice."""
+    spool = filled(tmp_path / "s")
+    cursor = spool.cursor("one")
+    lease = spool.lease("range", 1, 60)
+    cursor.done_up_to(3)
+    pid = os.fork()
+    if pid == 0:
+        code = 0
+        for call in (
+            lambda: cursor.done(4),
+            lambda: cursor.floor,
+            cursor.save,
+            cursor.reader,
+            lambda: spool.cursor("two"),
+            spool.cursors,
+            lease.release,
+        ):
+            try:
+                call()
+            except mm.ForkedError:
+                continue
+            code = 1
+        cursor.close()
+        os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    cursor.done_up_to(5)
+    spool.close()
+    assert saved(tmp_path / "s/cursors/one")[1] == 5
+
+
+def test_one_that_cannot_be_saved_says_so(tmp_path: Path) -> None:
+    """Whoever has it, until it is closed; then it is what was saved. The spool goes on."""
+    spool = filled(tmp_path / "s")
+    cursor = spool.cursor("one")
+    cursor.done_up_to(3)
+    cursor.save()
+    descriptors = [
+        int(name)
+        for name in os.listdir("/proc/self/fd")
+        if os.path.realpath(f"/proc/self/fd/{name}").endswith("s/cursors/one")
+    ]
+    assert len(descriptors) == 1
+    broken = os.open("/dev/full", os.O_RDWR)
+    whole = os.dup(descriptors[0])
+    os.dup2(broken, descriptors[0])
+    cursor.done_up_to(5)
+    with pytest.raises(mm.SpoolFailedError, match="the cursor 'one': saving it: the disk failed"):
+        cursor.save()
+    os.dup2(whole, descriptors[0])
+    for call in (cursor.save, lambda: cursor.done(6), lambda: cursor.seek(1), cursor.close):
+        with pytest.raises(mm.SpoolFailedError, match="the cursor 'one'"):
+            call()
+    os.close(broken)
+    os.close(whole)
+    with spool.cursor("one") as again:
+        assert again.floor == 3
+        again.done(4)
+        again.save()
+    assert spool.append(b"y") == MESSAGES + 1
+    assert len(bodies(spool)) == MESSAGES + 1
+    spool.close()
+
+
+def test_a_spool_tells_of_a_cursor_that_cannot_be_saved(tmp_path: Path) -> None:
+    """As it is closed; the messages are kept."""
+    spool = filled(tmp_path / "s")
+    cursor = spool.cursor("one")
+    [number] = [
+        int(name)
+        for name in os.listdir("/proc/self/fd")
+        if os.path.realpath(f"/proc/self/fd/{name}").endswith("s/cursors/one")
+    ]
+    broken = os.open("/dev/full", os.O_RDWR)
+    os.dup2(broken, number)
+    os.close(broken)
+    cursor.done(1)
+    with pytest.raises(mm.SpoolFailedError, match="a cursor says what was saved"):
+        spool.close()
+    with small(tmp_path / "s") as again:
+        assert again.info().last_seq == MESSAGES
+        assert again.cursors()[0].floor == 0

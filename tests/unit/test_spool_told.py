@@ -1,0 +1,122 @@
+"""What errors say of a spool that is full, late, or closed before its Push.
+
+Not here: when they are raised (test_spool_limits.py, test_push_spool.py).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from meshmsg._spool import full
+from tests.support.feeding import World
+from tests.support.inloop import LoopThread
+from tests.support.spooled import BODY, SEGMENT, body, small
+
+
+@pytest.fixture(params=["threads", "asyncio"])
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """Both worlds."""
+    thread = LoopThread() if request.param == "asyncio" else None
+    yield World(thread)
+    if thread is not None:
+        thread.close()
+
+
+def until_raised(put: Callable[[], Any]) -> str:
+    """Put until it is refused; the words."""
+    with pytest.raises((mm.SpoolFullError, mm.TimedOutError)) as caught:
+        while True:
+            put()
+    return str(caught.value)
+
+
+def test_a_full_spool_says_which_limit_it_is(world: World, tmp_path: Path) -> None:
+    """And what it has of it."""
+    with world.spool(tmp_path / "m", max_messages=3, max_bytes=10 * SEGMENT) as spool:
+        words = until_raised(lambda: spool.append(b"x"))
+        assert words.endswith("appending: no room: it has 3 of 3 messages (max_messages)")
+    with world.spool(tmp_path / "b", max_messages=30_000, max_bytes=2 * SEGMENT) as spool:
+        words = until_raised(lambda: spool.append(body(1)))
+        count, took = spool.info().last_seq, spool.info().bytes
+        assert 2 * SEGMENT - 2 * BODY < took
+    assert f"no room: it has {count} of 30,000 messages (max_messages)" in words
+    assert f"{took:,} of 131,072 bytes (max_bytes)" in words
+
+
+def test_a_call_that_was_late_says_what_it_waited_for(world: World, tmp_path: Path) -> None:
+    """What the spool has of its limits; `overflow="block"`."""
+    with world.spool(tmp_path / "m", max_messages=3, overflow="block") as spool:
+        spool.append_many([b"x"] * 3)
+        words = until_raised(lambda: spool.append(b"x", timeout=0.02))
+        assert words.endswith("appending: not in time; it has 3 of 3 messages (max_messages)")
+
+
+@pytest.mark.parametrize("overflow", ["error", "block"])
+def test_a_push_says_how_much_is_not_acknowledged(
+    world: World, tmp_path: Path, overflow: str
+) -> None:
+    """As that is why there is no room."""
+    with world.life(tmp_path / "s", max_messages=3, overflow=overflow) as (_, push):
+        push.send_many([b"x"] * 3)
+        for put in (
+            lambda: push.send(b"x", timeout=0.02),
+            lambda: push.send(b"x", timeout=0.02, delay=5.0),
+            lambda: push.send_many([b"x"] * 2, timeout=0.02),
+            lambda: push.send_many([b"x"] * 2, timeout=0.02, confirm=True),
+        ):
+            words = until_raised(put)
+            assert "3 of 3 messages (max_messages); 3 messages are not acknowledged" in words
+
+
+def test_a_full_disk_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what it has free, also beside limits that are not reached."""
+
+    class Found:
+        f_bavail, f_frsize = 3, 4096
+
+    def find(_: str) -> Found:
+        return Found()
+
+    monkeypatch.setattr(os, "statvfs", find)
+    with small(tmp_path / "s", max_messages=9) as spool:
+        spool.append(b"x")
+        assert full.why_full(spool, "appending") == (
+            " on the disk, which has 12,288 bytes free; it has 1 of 9 messages (max_messages)"
+        )
+        assert full.why_full(spool, "a cursor") == " on the disk, which has 12,288 bytes free"
+        assert full.why_late(spool, "appending") == ""
+
+    def fail(path: str) -> Found:
+        raise OSError(errno.EACCES, path)
+
+    monkeypatch.setattr(os, "statvfs", fail)
+    assert full.why_full(spool, "appending") == " on the disk"
+
+
+def test_a_receipt_of_a_spool_that_was_closed_says_so(world: World, tmp_path: Path) -> None:
+    """As long as its Push is open."""
+    with world.spool(tmp_path / "s") as spool, world.push(spool) as push:
+        one = push.send(b"x", confirm=True)
+        many = push.send_many([b"x", b"y"], confirm=True)
+        spool.close()
+        for call in (lambda: world.wait(one), lambda: world.wait(many), lambda: one.outcome):
+            with pytest.raises(mm.ClosedError, match="the spool .* was closed"):
+                call()
+    with pytest.raises(mm.ClosedError, match="this Push was closed"):
+        world.wait(one)
+
+
+def test_a_push_with_a_spool_is_at_least_once(world: World, tmp_path: Path) -> None:
+    """Whoever says that it is not is told."""
+    with world.spool(tmp_path / "s") as spool:
+        with pytest.raises(mm.UsageError, match="with spool= it is 'at_least_once'"):
+            world.push(spool, delivery="at_most_once")
+        with world.push(spool, delivery="at_least_once") as push:
+            push.send(b"x")
