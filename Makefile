@@ -79,7 +79,7 @@ wheels: $(BUILD)/wheels.stamp
 	done
 	$(VENV)/bin/twine check --strict dist/*
 
-# ---- the library for C: libmeshmsg.so, libmeshmsg.a, meshmsg.pc and meshmsg.h; Python is not needed ----
+# ---- the library for C: libmeshmsg.so, libmeshmsg.a, meshmsg.pc and the headers; Python is not needed ----
 
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
@@ -97,7 +97,7 @@ build-c: $(CORE_LIBRARIES)
 
 install-c: $(CORE_LIBRARIES)
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)
-	install -m 644 csrc/include/meshmsg.h $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 csrc/include/meshmsg.h csrc/include/meshmsg_codes.h $(DESTDIR)$(INCLUDEDIR)
 	install -m 644 $(BUILD)/c/libmeshmsg.a $(DESTDIR)$(LIBDIR)
 	install -m 755 $(BUILD)/c/libmeshmsg.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)
 	ln -sf libmeshmsg.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libmeshmsg.so

@@ -43,7 +43,8 @@ def main() -> None:
     results = [result for results in done.values() for result in results]
     for name, theirs in sorted(done.items()):
         print(f"{name} did {len(theirs)} records")
-    print(f"put {stats.put}, acknowledged {stats.acknowledged}, again {stats.handed_out_again}")
+    print(f"put {stats.put}, acknowledged {stats.acknowledged}")
+    print(f"{stats.batches_again} batches came back, and were handed out again")
     print(
         f"sum of squares {sum(results)}, right: {sum(results) == sum(n * n for n in range(1000))}"
     )

@@ -15,10 +15,7 @@ POISON = b"13"
 def work(jobs_at: str, done: list[bytes]) -> None:
     """Do jobs one at a time; what fails is given back, and somebody else tries it."""
     with mm.Pull(connect=jobs_at, ack="manual", prefetch=1) as jobs:
-        for job in jobs:
-            if job == b"":
-                job.ack()
-                return
+        for job in jobs:  # ends when all is done, and no more will come
             try:
                 with job:  # done at the end of the block; given back if it raises
                     if job == POISON:
@@ -53,8 +50,7 @@ def main() -> None:
                 receipt.wait(timeout=10)
             except mm.UndeliveredError as error:
                 failed.append((job.decode(), error.reason))
-        for _ in workers:
-            jobs.send(b"", timeout=10)
+        jobs.finish()
         for worker in workers:
             worker.join(10)
     print(f"{len(done)} of {JOBS} jobs done, each once: {len(set(done)) == len(done)}")

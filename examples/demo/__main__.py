@@ -172,10 +172,10 @@ def report(chosen: argparse.Namespace, passes: int, collector: Collector) -> int
             f"Spark {telemetry.spark}, partition {index}: {taken:,} records "
             f"by process {pid}, attempt {attempt}."
         )
-    if sent["handed_out_again"]:
+    if sent["batches_again"]:
         say(
-            f"{sent['workers_lost']} worker was lost with {sent['handed_out_again']:,} records "
-            "unacknowledged; they were handed out again."
+            f"A worker was lost with {sent['batches_again']:,} batches unacknowledged; they were "
+            "handed out again."
         )
     print()
     print(tally.text(passes))

@@ -35,9 +35,9 @@ def main(arguments: list[str]) -> int:
     ):
         push.wait_for_peers(1, timeout=10)
         tell(push, "ready", endpoint=queue.endpoint)
-        sockets = {"producer ROUTER, out": queue.socket_stats}
+        sockets = {"producer PUSH, out": queue.socket_stats}
         numbers = {
-            "sent": lambda: queue.stats().handed_out,
+            "sent": lambda: queue.stats().put - queue.stats().waiting,
             BACKLOG: lambda: queue.stats().waiting,
         }
         queue.wait_for_workers(options.partitions, timeout=options.timeout)

@@ -53,7 +53,7 @@ def run(plan: Plan, partition: int, attempt: int) -> TaskReport:
         Worker(plan.work) as worker,
         Meter(
             telemetry,
-            {f"{name} DEALER, in": worker.stats, f"{name} PUSH, out": results.stats},
+            {f"{name} PULL, in": worker.stats, f"{name} PUSH, out": results.stats},
             {},
         ),
     ):
