@@ -151,6 +151,8 @@ size_t mmi_replay_put_before(const mmi_link *link, const mmi_numbering *at, cons
                              uint8_t out[MMI_NUMBERED_MAX]);
 size_t mmi_replay_before(const mmi_link *link, const mmi_msg *m);
 void mmi_replay_passed(mmi_numbering *at, const mmi_msg *m);
+mmi_numbering mmi_replay_wrote_last(const mmi_link *link);   /* where what was written has come to */
+void mmi_replay_wrote(mmi_link *link, const mmi_msg *m);
 
 /* link/finish.c.  What the peer can hear is known; it is a peer. */
 void mmi_finish_begin(mmi_link *link);

@@ -122,8 +122,7 @@ typedef struct mmi_link {
     mmi_origin again;                    /* AGAIN came: of the next message */
     mmi_meta *meta;                      /* META came: likewise; or NULL */
     bool meta_told;                      /* that the peer takes none */
-    mmi_numbering numbers_out, numbers_in;   /* link/replay.c */
-    mmi_resume_place *place;             /* of the publisher, in what its socket resumes; or NULL */
+    struct mmi_replaying *replaying;     /* link/replay.c; NULL: no end asked for a replay */
     mmi_end_out end_out;                 /* link/finish.c: END is for it, or it was told */
     bool end_came;                       /* it said END, and has sent its last message */
     bool surplus;                        /* over the limit of connections: is only told so */

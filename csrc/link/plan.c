@@ -116,7 +116,7 @@ mmi_link_plan_gather(mmi_link *link, mmi_link_plan *plan)
     size_t from = 0;
     bool inside = false;
     plan->link = link;
-    plan->numbers = link->numbers_out;
+    plan->numbers = mmi_replay_wrote_last(link);
     plan->framing = link->pipe.framing;
     plan->put_meta = link->pipe.takes_meta ? link->wire->put_meta : NULL;
     plan->iov_count = plan->kept_count = 0;

@@ -14,7 +14,29 @@
 #include "link/inside.h"
 #include "queue/replays.h"
 
+struct mmi_replaying {
+    mmi_numbering out, in;
+    mmi_resume_place *place; /* of the publisher, in what its socket resumes; or NULL */
+};
+
 static const char replay_word[] = "replay"; /* of the features of who publishes from a spool */
+
+/* Either end asks: made at the first, for few connections ever have it.  NULL: no memory. */
+static struct mmi_replaying *
+replay_make(mmi_link *link)
+{
+    if (link->replaying == NULL) {
+        link->replaying = mmi_alloc(sizeof *link->replaying);
+    }
+    return link->replaying;
+}
+
+/* What comes has numbers, for we asked; or NULL. */
+static mmi_numbering *
+replay_in(const mmi_link *link)
+{
+    return link->replaying != NULL && link->replaying->in.on ? &link->replaying->in : NULL;
+}
 
 bool
 mmi_replay_can(const mmi_link *link)
@@ -42,8 +64,11 @@ mmi_replay_ask(mmi_link *link)
     mmi_replay replay;
     uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_REPLAY_SIZE +
                   MMI_REPLAY_PLACES_MAX * MMI_REPLAY_PLACE_SIZE];
+    if (replay_make(link) == NULL) {
+        return MM_ENOMEM;
+    }
     mmi_resume_ask(resume, &replay);
-    link->numbers_in.on = true;
+    link->replaying->in.on = true;
     return mmi_link_control(link, frame, link->wire->put_replay(frame, &replay));
 }
 
@@ -52,7 +77,7 @@ mmi_replay_begin(mmi_link *link)
 {
     const mmi_replay begin = { .kind = MMI_REPLAY_BEGIN };
     uint8_t frame[MMI_COMMAND_OVERHEAD];
-    return link->numbers_in.on
+    return replay_in(link) != NULL
                ? mmi_link_control(link, frame, link->wire->put_replay(frame, &begin))
                : MM_OK;
 }
@@ -75,50 +100,55 @@ mmi_replay_came(mmi_link *link, const mmi_command *command)
     if (s->ops->replay == NULL || !mmi_replays_on(s->host.replays) || link->wire->put_at == NULL) {
         return; /* a command we have no use for is ignored */
     }
+    if (replay_make(link) == NULL) {
+        mmi_link_doom(link, MMI_TX_CLOSE, MM_REASON_MEMORY, NULL);
+        return;
+    }
     if (!mmi_replay_get(command->data, command->size, &replay) ||
         s->ops->replay(s->state, &link->pipe, &replay) == MM_EPROTO) {
         mmi_link_breach(link, MM_REASON_COMMAND, "a REPLAY that is malformed, or not in its place");
         return;
     }
-    link->numbers_out.on = true;
+    link->replaying->out.on = true;
 }
 
 void
 mmi_replay_counted(mmi_link *link, const mmi_command *command)
 {
     mmi_count count;
-    if (!link->numbers_in.on) {
+    struct mmi_replaying *r = link->replaying;
+    if (replay_in(link) == NULL) {
         return; /* we did not ask */
     }
     if (!mmi_count_get(command->data, command->size, &count)) {
         mmi_link_breach(link, MM_REASON_COMMAND, "a malformed COUNT");
         return;
     }
-    if (link->place == NULL ||
-        memcmp(link->place->of.producer, count.producer, sizeof count.producer) != 0) {
-        mmi_resume_leave(link->place);
-        link->place = mmi_resume_find(link->socket->resume, count.producer);
-        link->numbers_in.next = 0;
+    if (r->place == NULL ||
+        memcmp(r->place->of.producer, count.producer, sizeof count.producer) != 0) {
+        mmi_resume_leave(r->place);
+        r->place = mmi_resume_find(link->socket->resume, count.producer);
+        r->in.next = 0;
     }
-    link->numbers_in.epoch = count.epoch;
+    r->in.epoch = count.epoch;
 }
 
 /* So much was heard of the publisher. */
 static void
 replay_heard(mmi_link *link)
 {
-    mmi_resume_place *place = link->place;
-    if (place != NULL && link->numbers_in.next > place->of.next) {
-        place->of.next = link->numbers_in.next;
+    mmi_resume_place *place = link->replaying->place;
+    if (place != NULL && link->replaying->in.next > place->of.next) {
+        place->of.next = link->replaying->in.next;
     }
 }
 
 void
 mmi_replay_at(mmi_link *link, const mmi_command *command)
 {
-    mmi_numbering *in = &link->numbers_in;
+    mmi_numbering *in = replay_in(link);
     uint64_t number;
-    if (!in->on) {
+    if (in == NULL) {
         return;
     }
     if (in->epoch == 0 || !mmi_at_get(command->data, command->size, &number) || number < in->next) {
@@ -126,8 +156,9 @@ mmi_replay_at(mmi_link *link, const mmi_command *command)
                         "an AT that is malformed, goes back, or is not behind COUNT");
         return;
     }
-    if (in->next == 0 && link->place != NULL) {
-        link->place->of.next = number; /* it knows best, also where it has less than before */
+    if (in->next == 0 && link->replaying->place != NULL) {
+        link->replaying->place->of.next =
+            number; /* it knows best, also where it has less than before */
     }
     in->next = number;
     replay_heard(link);
@@ -137,7 +168,7 @@ void
 mmi_replay_lost(mmi_link *link, const mmi_command *command)
 {
     mmi_lost lost;
-    if (!link->numbers_in.on) {
+    if (replay_in(link) == NULL) {
         return;
     }
     if (!mmi_lost_get(command->data, command->size, &lost)) {
@@ -153,8 +184,8 @@ mmi_replay_lost(mmi_link *link, const mmi_command *command)
 void
 mmi_replay_number(mmi_link *link, mmi_msg *m, uint32_t count)
 {
-    mmi_numbering *in = &link->numbers_in;
-    if (in->next == 0) {
+    mmi_numbering *in = replay_in(link);
+    if (in == NULL || in->next == 0) {
         return; /* it is not numbered */
     }
     m->number = in->next;
@@ -186,7 +217,7 @@ size_t
 mmi_replay_before(const mmi_link *link, const mmi_msg *m)
 {
     uint8_t out[MMI_NUMBERED_MAX];
-    return mmi_replay_put_before(link, &link->numbers_out, m, out);
+    return link->replaying == NULL ? 0 : mmi_replay_put_before(link, &link->replaying->out, m, out);
 }
 
 void
@@ -198,16 +229,31 @@ mmi_replay_passed(mmi_numbering *at, const mmi_msg *m)
     }
 }
 
+mmi_numbering
+mmi_replay_wrote_last(const mmi_link *link)
+{
+    return link->replaying == NULL ? (mmi_numbering){ .on = false } : link->replaying->out;
+}
+
+void
+mmi_replay_wrote(mmi_link *link, const mmi_msg *m)
+{
+    if (link->replaying != NULL) {
+        mmi_replay_passed(&link->replaying->out, m);
+    }
+}
+
 int
 mmi_replay_place_at(mmi_link *link, uint64_t epoch, uint64_t number)
 {
     uint8_t frame[MMI_NUMBERED_MAX];
     const mmi_msg first = { .origin = { .epoch = epoch, .number = number } };
-    size_t size = mmi_replay_put_before(link, &link->numbers_out, &first, frame);
+    mmi_numbering *out = &link->replaying->out;
+    size_t size = mmi_replay_put_before(link, out, &first, frame);
     int rc = mmi_link_control(link, frame, size);
     if (rc == MM_OK) {
-        link->numbers_out.epoch = epoch;
-        link->numbers_out.next = number;
+        out->epoch = epoch;
+        out->next = number;
     }
     return rc;
 }
@@ -235,6 +281,9 @@ mmi_replay_end_harmed(mmi_link *link, uint64_t first, uint64_t last)
 void
 mmi_replay_left(mmi_link *link)
 {
-    mmi_resume_leave(link->place);
-    link->place = NULL;
+    if (link->replaying != NULL) {
+        mmi_resume_leave(link->replaying->place);
+        mmi_free(link->replaying);
+        link->replaying = NULL;
+    }
 }

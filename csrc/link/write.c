@@ -74,7 +74,7 @@ out_one_written(mmi_link *link, mmi_msg *m, uint64_t n)
     }
     link->msg_offset = 0;
     mmi_meta_wrote(link, m);
-    mmi_replay_passed(&link->numbers_out, m);
+    mmi_replay_wrote(link, m);
     out_pop(link);
     link->written++;
     return n - left;
