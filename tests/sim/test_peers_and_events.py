@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +13,9 @@ import pytest
 import meshmsg as mm
 from meshmsg.testing import SimFaults
 from tests.support.certificates import make
+from tests.support.feeding import told
 from tests.support.room import UP, Room, pipeline, room
+from tests.support.spooled import BATCH, HEAD, fill, segments, small, turn_bit
 from tests.support.stalled import FRAME_COST, PATIENCE_S, stalled
 
 
@@ -85,6 +90,7 @@ NOT_OF_AN_ENDPOINT = (
     mm.EventKind.LATE_REPLY,
     mm.EventKind.CERT_EXPIRES,
     mm.EventKind.DEAD_LETTER,
+    mm.EventKind.SPOOL_STOPPED,
 )
 HAPPENED: dict[mm.EventKind, Callable[[Room], Any]] = {}
 
@@ -265,6 +271,44 @@ def _certificate(r: Room) -> Any:
     ends = make("server", days=(-1, 13))
     policy = mm.Tls(cert=ends.pem(), key=ends.key_pem(), clients="none", allow=mm.ANYBODY)
     return r.open("Pull", bind=f"tls+{UP}", security=policy)
+
+
+@happens(mm.EventKind.PEER_LIVE)
+def _of_no_spool(r: Room) -> Any:
+    pub = r.open("Pub", engine=r.hub, bind=UP)
+    sub = r.open("Sub", connect=pub.endpoint, topics="", replay="earliest")
+    sub.wait_for_peers(timeout=PATIENCE_S)
+    return sub
+
+
+def _spool(r: Room) -> mm.Spool:
+    """A spool on a real disk: what reads there needs engines with a thread of their own."""
+    return r.enter(small(r.enter(TemporaryDirectory())))
+
+
+def _once_told(socket: Any, kind: mm.EventKind) -> Any:
+    """What has the events of the socket, when there is one of that kind."""
+    event = told(socket, kind)
+    return SimpleNamespace(events=lambda: [event])
+
+
+@happens(mm.EventKind.SPOOL_STOPPED)
+def _stopped(r: Room) -> Any:
+    spool, engine = _spool(r), r.enter(mm.Engine())
+    fill(spool, 3)
+    turn_bit(segments(Path(spool.path))[1], HEAD + BATCH + 100)
+    push = r.open("Push", engine=engine, bind=UP, spool=spool)
+    r.open("Pull", engine=engine, connect=push.endpoint)
+    return _once_told(push, mm.EventKind.SPOOL_STOPPED)
+
+
+@happens(mm.EventKind.REPLAY_LOST)
+def _removed(r: Room) -> Any:
+    spool, engine = _spool(r), r.enter(mm.Engine())
+    assert spool.trim(fill(spool, 3) - 1) > 0
+    pub = r.open("Pub", engine=engine, bind=UP, spool=spool)
+    sub = r.open("Sub", engine=engine, connect=pub.endpoint, topics="", replay="seq:1")
+    return _once_told(sub, mm.EventKind.REPLAY_LOST)
 
 
 @pytest.mark.parametrize("kind", HAPPENED, ids=lambda kind: kind.name)

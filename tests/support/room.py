@@ -6,13 +6,14 @@ Not here: what is sent, and what must hold.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any, TypeVar
 
 import meshmsg as mm
 from meshmsg.testing import SimWorld
 from tests.support.stalled import PATIENCE_S
 
+T = TypeVar("T")
 UP = "tcp://127.0.0.1:0"
 
 
@@ -30,6 +31,10 @@ class Room:
         socket = getattr(mm, role)(engine=engine or self.world.engine(), **options)
         self._stack.callback(socket.close)
         return socket
+
+    def enter(self, opened: AbstractContextManager[T]) -> T:
+        """Something else that is closed at the end."""
+        return self._stack.enter_context(opened)
 
     def around(self, role: str, peer: str, count: int, **options: Any) -> tuple[Any, list[Any]]:
         """A socket in the hub that binds, and peers that see it."""
