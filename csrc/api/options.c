@@ -22,6 +22,8 @@ mm_socket_defaults(int role, mm_socket_opts *opts)
         .frames_max = MMI_FRAMES_MAX,
         .topic_size_max = MMI_TOPIC_SIZE_MAX,
         .subscriptions_max = MMI_SUBSCRIPTIONS_MAX,
+        .retain_topics_max = MMI_RETAIN_TOPICS_MAX,
+        .retain_bytes_max = MMI_RETAIN_BYTES_MAX,
         .half_open_max = MMI_HALF_OPEN_MAX,
         .connections_max = MMI_CONNECTIONS_MAX,
         .handshake_timeout_ms = MMI_HANDSHAKE_TIMEOUT_MS,
@@ -88,6 +90,7 @@ mmi_api_opts_valid(const mmi_proto_ops *role, const mm_socket_opts *o)
     if (!options_of_push(role, o) || (acks && !role->acks) || o->prefetch > MM_PREFETCH_MAX ||
         ((o->flags & MM_OPT_REQUIRE_HEADERS) != 0 && role->send == NULL) ||
         ((o->flags & MM_OPT_REPLAY) != 0 && role->wants == NULL) ||
+        ((o->flags & MM_OPT_RETAIN) != 0 && !role->retains) ||
         (o->flags & (MM_OPT_REPLAY | MM_OPT_REQUIRE_REPLAY)) == MM_OPT_REQUIRE_REPLAY) {
         return false;
     }

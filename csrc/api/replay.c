@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "queue/retained.h"
+
 _Static_assert((int)MM_REPLAY_SEQ == (int)MMI_REPLAY_SEQ, "kinds");
 _Static_assert((int)MM_REPLAY_EARLIEST == (int)MMI_REPLAY_EARLIEST, "kinds");
 _Static_assert((int)MMI_PRODUCER_SIZE == (int)MMI_SPOOL_UUID, "a spool is a producer");
@@ -110,6 +112,10 @@ replay_attach(mm_replay *r)
     if (rc == MM_OK) {
         memcpy(s->producer, r->shared->spool.uuid, sizeof s->producer);
         all->next = r->published + 1;
+        r->fills = s->host.retained != NULL;
+        if (r->fills) {
+            s->host.retained->filling = true;
+        }
         all->source = (mmi_replay_source){ .arg = r,
                                            .wake = replay_wake,
                                            .end = replay_end,

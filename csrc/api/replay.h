@@ -44,6 +44,7 @@ struct mm_replay {
     mmi_spool_shared *shared;            /* NULL: it was closed */
     mm_replay_info counts;
     uint64_t published;                  /* all up to it */
+    bool fills;                          /* what the socket retains comes from the spool first */
     bool stop;
     uint64_t stop_at;                    /* what is published before it stops, at the most */
     uint32_t epoch;                      /* of the spool, since it was opened */
@@ -63,6 +64,9 @@ void mmi_replay_slots_end(mm_replay *r);
 typedef struct replay_gone { uint64_t removed, harmed, last; } replay_gone;
 int mmi_replay_read(mm_replay *r, mmi_spool_reader *reader, replay_run *run, uint64_t below, uint64_t since_us,
                     replay_gone *gone);
+/* api/replay_fill.c: what is in the spool is retained.  MM_OK: all of it, or it is to stop; else why it cannot be, as
+ * mmi_replay_read says, from number *first on. */
+int mmi_replay_fill(mm_replay *r, uint64_t *first, replay_gone *gone);
 void mmi_replay_run_drop(replay_run *run);
 
 #endif

@@ -158,10 +158,24 @@ run_live(mm_replay *r)
     return rc == MM_OK ? 1 : rc;
 }
 
+static void
+run_fill(mm_replay *r)
+{
+    uint64_t first = 0;
+    replay_gone gone = { .last = 0 };
+    int rc = mmi_replay_fill(r, &first, &gone);
+    if (rc != MM_OK) {
+        run_fails(r, rc, first, gone.last);
+    }
+}
+
 void
 mmi_replay_run(void *arg)
 {
     mm_replay *r = arg;
+    if (r->fills) {
+        run_fill(r);
+    }
     for (;;) {
         uint64_t wakes = mmi_spool_shared_wakes(r->shared);
         int rc = run_live(r), behind = MM_OK;

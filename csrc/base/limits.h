@@ -13,6 +13,8 @@ enum {
     MMI_FRAMES_MAX = 1024,                   /* frames a message                         */
     MMI_TOPIC_SIZE_MAX = 64 * 1024,          /* bytes a topic                            */
     MMI_SUBSCRIPTIONS_MAX = 10000,           /* topics a peer                            */
+    MMI_RETAIN_TOPICS_MAX = 65536,           /* topics whose last message a PUB retains  */
+    MMI_RETAIN_BYTES_MAX = 64 * 1024 * 1024, /* bytes of those                           */
     MMI_HALF_OPEN_MAX = 256,                 /* unfinished handshakes a listener         */
     MMI_CONNECTIONS_MAX = 65536,             /* accepted connections a socket            */
     MMI_HANDSHAKE_TIMEOUT_MS = 10000,        /* whole handshake, from the first octet    */

@@ -309,6 +309,70 @@ mmi_radix_has(const mmi_radix_node *node, const void *subscriber)
     return mmi_radix_sub_find(node, subscriber) != NULL;
 }
 
+uint32_t *
+mmi_radix_tag(mmi_radix_node *node, const void *subscriber)
+{
+    return &mmi_radix_sub_find(node, subscriber)->tag;
+}
+
+mmi_radix_tags
+mmi_radix_count_tags(const mmi_radix *r, const uint8_t *text, size_t size, const void *subscriber)
+{
+    mmi_radix_tags tags = { 0, 0 };
+    const mmi_radix_node *node = r->root;
+    for (; node != NULL; node = radix_down(node, &text, &size)) {
+        const mmi_radix_sub *sub = mmi_radix_sub_find(node, subscriber);
+        tags.zero += sub != NULL && sub->tag == 0;
+        tags.other += sub != NULL && sub->tag != 0;
+    }
+    return tags;
+}
+
+void
+mmi_radix_each_of(const mmi_radix *r, const void *subscriber,
+                  void (*each)(void *arg, mmi_radix_node *node), void *arg)
+{
+    const radix_holder *holder = radix_holder_find(r, subscriber);
+    for (uint32_t i = 0; holder != NULL && i < holder->count; i++) {
+        each(arg, holder->nodes[i]);
+    }
+}
+
+/* The highest node whose topic begins so; NULL: there is none. */
+static mmi_radix_node *
+radix_under(const mmi_radix *r, const uint8_t *prefix, size_t size)
+{
+    mmi_radix_node *node = r->root;
+    while (node != NULL && size > 0) {
+        node = mmi_radix_child_at(node, mmi_radix_child_index(node, *prefix), *prefix);
+        size_t common = node == NULL || node->label_size > size ? size : node->label_size;
+        if (node == NULL || memcmp(node->label, prefix, common) != 0) {
+            return NULL;
+        }
+        prefix += common;
+        size -= common;
+    }
+    return node;
+}
+
+void
+mmi_radix_each_under(const mmi_radix *r, const uint8_t *prefix, size_t size,
+                     void (*each)(void *arg, mmi_radix_node *node), void *arg)
+{
+    mmi_radix_node *top = radix_under(r, prefix, size), *node = top;
+    while (node != NULL) {
+        if (node->sub_count > 0 || node->keeps > 0) {
+            each(arg, node);
+        }
+        uint32_t index = 0;
+        while (index >= node->child_count && node != top) {
+            index = mmi_radix_child_index(node->parent, node->label[0]) + 1;
+            node = node->parent;
+        }
+        node = index < node->child_count ? node->children[index] : NULL;
+    }
+}
+
 void **
 mmi_radix_mark(mmi_radix_node *node)
 {

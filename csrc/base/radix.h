@@ -47,6 +47,18 @@ void mmi_radix_each(const mmi_radix *r, void *subscriber,
 /* The node of this very topic; NULL: nobody has it, and nobody keeps it. */
 mmi_radix_node *mmi_radix_find(const mmi_radix *r, const uint8_t *topic, size_t size);
 bool mmi_radix_has(const mmi_radix_node *node, const void *subscriber);
+/* A number of the caller's, 0 at first, of a subscriber and a topic that it has. */
+uint32_t *mmi_radix_tag(mmi_radix_node *node, const void *subscriber);
+/* How many topics of that subscriber are a prefix of such a text: those with tag 0, and the others. */
+typedef struct mmi_radix_tags { uint32_t zero, other; } mmi_radix_tags;
+mmi_radix_tags mmi_radix_count_tags(const mmi_radix *r, const uint8_t *text, size_t size,
+                                    const void *subscriber);
+/* Calls each for every topic that a subscriber has, in no order. */
+void mmi_radix_each_of(const mmi_radix *r, const void *subscriber,
+                       void (*each)(void *arg, mmi_radix_node *node), void *arg);
+/* Calls each for every topic that somebody has or keeps and that begins so, in byte order. */
+void mmi_radix_each_under(const mmi_radix *r, const uint8_t *prefix, size_t size,
+                          void (*each)(void *arg, mmi_radix_node *node), void *arg);
 /* A pointer of the caller's, NULL at first, of a topic that somebody has or keeps. */
 void **mmi_radix_mark(mmi_radix_node *node);
 /* The node, of a topic that somebody has or keeps, stays until it was released as often as kept. */

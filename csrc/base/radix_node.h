@@ -14,6 +14,7 @@ typedef struct mmi_radix_sub {
     void *subscriber;
     uint32_t count;
     uint32_t place;            /* of this node in the holder's list */
+    uint32_t tag;              /* the user's, of this pair          */
 } mmi_radix_sub;
 
 struct mmi_radix_node {

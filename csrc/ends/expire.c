@@ -7,6 +7,7 @@
 #include "link/link.h"
 #include "queue/backlog.h"
 #include "queue/expiry.h"
+#include "queue/retained.h"
 #include "queue/unacked.h"
 
 enum { EXPIRE_BUDGET = 16 * 1024 };   /* entries a sweep looks at, of a socket */
@@ -42,6 +43,10 @@ mmi_socket_expire(mmi_socket *s)
         mmi_socket_expired(s, p, x.expired - before);
         /* What is not acknowledged may come back. */
         x.more |= p->unacked != NULL && mmi_unacked_count(p->unacked) > 0;
+    }
+    if (s->host.retained != NULL) {
+        x.budget = EXPIRE_BUDGET;
+        mmi_retained_sweep(s->host.retained, &x);
     }
     mmi_finish_look(s);
     s->expiring = false;

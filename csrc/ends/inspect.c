@@ -9,6 +9,7 @@
 #include "link/link.h"
 #include "queue/backlog.h"
 #include "queue/replays.h"
+#include "queue/retained.h"
 
 static uint32_t
 inspect_count(const mmi_list *list)
@@ -37,6 +38,10 @@ mmi_socket_stats_now(mmi_socket *s, mm_stats *out)
     if (s->host.back != NULL) {
         out->delayed_messages = s->host.back->delayed.count;
         out->delayed_bytes = s->host.back->delayed.bytes;
+    }
+    if (s->host.retained != NULL) {
+        out->retained_topics = s->host.retained->count;
+        out->retained_bytes = s->host.retained->bytes;
     }
     out->queued_in_messages = s->ops->unclaimed != NULL ? s->ops->unclaimed(s->state, &size) : 0;
     out->queued_in_bytes = size;
@@ -110,6 +115,9 @@ inspect_source(const mmi_socket *s, mm_drain_info *info)
     const mmi_replays *replays = s->host.replays;
     if (mmi_replays_on(replays)) {
         info->queued_messages += mmi_replays_left(replays);
+    }
+    if (s->host.retained != NULL) {
+        info->queued_messages += mmi_retained_owed(s->host.retained);
     }
     if (!mmi_back_sourced(s->host.back)) {
         return;

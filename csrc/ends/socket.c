@@ -234,5 +234,8 @@ mmi_socket_tick(mmi_socket *s)
         mmi_socket_note(s, MMI_ROOM | MM_DRAINED);
         mmi_finish_look(s);
     }
+    if (s->host.retained != NULL) { /* there may be nothing for who subscribed */
+        mmi_socket_note(s, MM_DRAINED);
+    }
     mmi_socket_touch(s);
 }

@@ -64,6 +64,8 @@ typedef struct mm_socket_opts {
      * never); levels of priority (0 is as 1); what may wait to go later (0: as much as a queue holds). */
     uint32_t max_attempts, ack_timeout_ms, priorities, delayed_messages;
     uint64_t delayed_bytes;
+    uint32_t retain_topics_max;                           /* PUB with MM_OPT_RETAIN: topics, and bytes of their last */
+    uint64_t retain_bytes_max;
     uint32_t prefetch;                                    /* PULL: credit beyond what is done; 0: recv_queue_messages */
     uint32_t spin_us;                                     /* before a receive sleeps; MM_SPIN_AUTO: as it pays */
     uint32_t identity_size;
@@ -84,6 +86,8 @@ typedef struct mm_stats {
     uint64_t acked_messages, redelivered_messages, unacked_messages;   /* done; taken back; now: not acknowledged  */
     uint64_t unwanted_messages, finished_peers;   /* nobody had subscribed to them; told of the end, or said so */
     uint64_t filtered_messages;                   /* came from a publisher of SP, and nobody subscribed to them */
+    uint64_t retained_sent, unretained_messages;  /* copies for who subscribed later; sent, but no room to retain */
+    uint64_t retained_topics, retained_bytes;     /* now: of a PUB with MM_OPT_RETAIN                  */
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;   /* now      */
     uint64_t delayed_messages, delayed_bytes;     /* now: in no queue, as they are to go later         */
     uint64_t connects, accepts, handshakes, handshakes_failed, disconnects, events_lost;
@@ -348,6 +352,10 @@ MM_API int mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_d
 MM_API int mm_peer_count(mm_handle socket, uint32_t *count);
 /* PUB, XPUB: those who would get a message of that topic */
 MM_API int mm_subscriber_count(mm_handle socket, const void *topic, size_t size, uint32_t *count);
+/* PUB with MM_OPT_RETAIN: what it gives to who subscribes to that topic: 1 message.  MM_ENOENT: there is none; MM_ENOTSUP:
+ * it retains nothing.  Waits while its spool is read for the first time. */
+MM_API int mm_retained(mm_handle socket, const void *topic, size_t size, mm_batch *batch, int64_t timeout_ms,
+                       int64_t slice_ms);
 /* ROUTER: the id of the peer of that identity.  MM_EHOSTUNREACH: there is none. */
 MM_API int mm_router_peer(mm_handle socket, const void *identity, size_t size, uint64_t *peer);
 /* For poll(2) or epoll: level-triggered, readable while a receive would succeed.  The socket's: do not close it. */

@@ -25,6 +25,7 @@ typedef struct mmi_proto_host {
     /* That message was taken out of a queue of p (NULL: of the socket's own), as its time is over. */
     void (*expired)(struct mmi_proto_host *host, mmi_pipe *p, mmi_msg *m);
     struct mmi_replays *replays;   /* PUB: queue/replays.h; else NULL */
+    struct mmi_retained *retained; /* PUB that retains: queue/retained.h; else NULL */
     struct mmi_back *back;   /* of a role that shares out; else NULL */
     bool alone;      /* the role shares out, and has nobody to: no_peer applies (queue/backlog.c keeps it) */
     mmi_list given, untold;   /* of queue/acks.h */

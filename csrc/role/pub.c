@@ -11,12 +11,14 @@
 #include "queue/fq.h"
 #include "queue/notices.h"
 #include "queue/replays.h"
+#include "queue/retained.h"
 #include "role/role.h"
 
 typedef struct pub_sock {
     mmi_proto_host *host;
     mmi_dist dist;
     mmi_replays replays;       /* PUB whose messages are in a spool           */
+    mmi_retained retained;     /* PUB that keeps the last of each topic: retains */
     mmi_fq fq;                 /* XPUB: messages that are no subscriptions   */
     mmi_notices notices;       /* XPUB: subscriptions for the user to read   */
     mmi_radix *heard;          /* what peers asked for: dist.topics, or asked */
@@ -25,6 +27,7 @@ typedef struct pub_sock {
     mmi_msg *welcome;          /* to each new subscriber first; NULL: nothing */
     bool tells;                /* XPUB                                       */
     bool manual;
+    bool retains;
     bool told;                 /* a notice was the last to be received       */
 } pub_sock;
 
@@ -33,6 +36,7 @@ typedef struct pub_pipe {
     mmi_fq_node fq;
     mmi_notices_own own;       /* XPUB, of each peer by itself */
     mmi_replay_node replay;
+    mmi_retained_node retained;
     bool welcomed;
 } pub_pipe;
 
@@ -51,6 +55,11 @@ pub_init(void *ps, mmi_proto_host *host)
     if (!s->tells) {
         mmi_replays_init(&s->replays, &s->dist);
         host->replays = &s->replays;
+    }
+    s->retains = !s->tells && (host->opts->flags & MM_OPT_RETAIN) != 0;
+    if (s->retains) {
+        mmi_retained_init(&s->retained, &s->dist);
+        host->retained = &s->retained;
     }
     mmi_fq_init(&s->fq, host->opts);
     mmi_radix_init(&s->asked);
@@ -75,6 +84,9 @@ pub_fini(void *ps)
     pub_sock *s = ps;
     if (!s->tells) {
         mmi_replays_fini(&s->replays);
+    }
+    if (s->retains) {
+        mmi_retained_fini(&s->retained);
     }
     mmi_notices_fini(&s->notices);
     mmi_radix_fini(&s->asked);
@@ -102,6 +114,7 @@ pub_add(void *ps, mmi_pipe *p)
     }
     mmi_dist_add(&s->dist, &pp->dist, p);
     mmi_replays_add(&s->replays, &pp->replay, &pp->dist);
+    mmi_retained_add(&s->retained, &pp->retained, &pp->dist);
     mmi_fq_add(&s->fq, &pp->fq, p);
     return MM_OK;
 }
@@ -121,6 +134,7 @@ pub_stop(void *ps, mmi_pipe *p)
     }
     p->subscriptions = p->subscription_bytes = 0;
     mmi_replays_rm(&s->replays, &pp->replay);
+    mmi_retained_rm(&s->retained, &pp->retained);
     mmi_dist_rm(&s->dist, &pp->dist);
 }
 
@@ -159,13 +173,25 @@ pub_out(void *ps, mmi_pipe *p)
     if (!s->tells) {
         mmi_replays_out(&s->replays, &pp->replay);
     }
+    mmi_retained_out(&s->retained, &pp->retained);
 }
 
 static int
 pub_send(void *ps, mmi_msg *m)
 {
     pub_sock *s = ps;
-    return mmi_dist_send(&s->dist, m);
+    return s->retains ? mmi_retained_send(&s->retained, m) : mmi_dist_send(&s->dist, m);
+}
+
+static uint64_t
+pub_tick(void *ps, uint64_t now_ns)
+{
+    pub_sock *s = ps;
+    (void)now_ns;
+    if (s->retains) {
+        mmi_retained_tick(&s->retained);
+    }
+    return UINT64_MAX;
 }
 
 static int
@@ -254,6 +280,9 @@ pub_subscribe(pub_sock *s, mmi_pipe *p, const uint8_t *topic, size_t size)
     if (!s->tells) {
         mmi_replays_subscribed(&s->replays, &pp->replay);
     }
+    if (s->retains) {
+        mmi_retained_subscribed(&s->retained, &pp->retained, topic, size);
+    }
     pub_welcome(s, p);
     return MM_OK;
 }
@@ -264,6 +293,9 @@ pub_cancel(pub_sock *s, mmi_pipe *p, const uint8_t *topic, size_t size)
     pub_pipe *pp = p->state;
     if (!pub_has(s, pp, topic, size)) {
         return;   /* of what was never subscribed: harmless */
+    }
+    if (s->retains) {
+        mmi_retained_cancels(&s->retained, &pp->retained, topic, size);
     }
     mmi_dist_materialize(&s->dist);
     mmi_radix_node *node = mmi_radix_find(s->heard, topic, size);
@@ -377,6 +409,8 @@ const mmi_proto_ops mmi_pub_ops = {
     .replay = pub_replay,
     .reach = pub_reach,
     .materialize = pub_materialize,
+    .tick = pub_tick,
+    .retains = true,
     .keyed_send = true,
     .segments = true,
 };

@@ -19,6 +19,7 @@ typedef struct mmi_proto_ops {
      * waits for what was dropped; asks, so refusals of its peers are for it. */
     bool named, shares, keeps, asks;
     bool finishes;                       /* PUSH: can say that it sends nothing more */
+    bool retains;                        /* PUB: keeps the last message of each topic, if asked to */
     bool acks;                           /* PULL: what comes is acknowledged where its sender asks for it */
     size_t sock_size, pipe_size;         /* private state, allocated and zeroed by the engine */
     int (*init)(void *ps, mmi_proto_host *host);      /* MM_ENOMEM */

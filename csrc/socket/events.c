@@ -3,8 +3,8 @@
  * readers read by sequence number.
  *
  * Law: reading takes nothing away; what fell out before it was read is visible as a gap in the
- * numbers and in stats.events_lost; drops are told at once, then at most once a second, each
- * cause as an event of its own; what repeats is told at once, then at most each
+ * numbers and in stats.events_lost; drops, and what is not retained, are told at once, then at most
+ * once a second, each cause as an event of its own; what repeats is told at once, then at most each
  * MMI_EVENT_REPEATS_MS, when it happens.
  */
 #include <stdio.h>
@@ -204,7 +204,7 @@ mmi_socket_tell_drops(mmi_socket *s)
     for (size_t i = 0; i < MMI_COUNT_OF(s->drops) && s->drops[i].count > 0; i++) {
         mmi_socket_drops *drops = &s->drops[i];
         s->drops_event_ns = s->engine->now_ns;
-        mmi_socket_event(s, MM_EVENT_DROPPED, MM_REASON_NONE, drops->peer, drops->count, NULL, NULL,
+        mmi_socket_event(s, drops->kind, MM_REASON_NONE, drops->peer, drops->count, NULL, NULL,
                          drops->why);
         drops->count = 0;
     }
@@ -212,7 +212,7 @@ mmi_socket_tell_drops(mmi_socket *s)
 
 /* Adds to what is not told yet of the same cause: the same words. */
 static void
-drops_add(mmi_socket *s, const char *why, uint64_t peer, uint64_t count)
+drops_add(mmi_socket *s, int kind, const char *why, uint64_t peer, uint64_t count)
 {
     size_t i = 0;
     while (i < MMI_COUNT_OF(s->drops) && s->drops[i].count > 0 && s->drops[i].why != why) {
@@ -222,6 +222,7 @@ drops_add(mmi_socket *s, const char *why, uint64_t peer, uint64_t count)
         mmi_socket_tell_drops(s);
         i = 0;
     }
+    s->drops[i].kind = kind;
     s->drops[i].why = why;
     s->drops[i].count += count;
     s->drops[i].peer = peer;
@@ -232,14 +233,14 @@ mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint6
                 const char *detail)
 {
     mmi_socket *s = MMI_CONTAINER_OF(host, mmi_socket, host);
-    if (kind != MM_EVENT_DROPPED) {
+    if (kind != MM_EVENT_DROPPED && kind != MM_EVENT_NOT_RETAINED) {
         mmi_socket_event(s, kind, reason, peer, count, NULL, NULL, detail);
         return;
     }
     if (s->closing) {
         return;   /* nobody can read of it any more */
     }
-    drops_add(s, detail, peer, count);
+    drops_add(s, kind, detail, peer, count);
     if (host->back != NULL && mmi_receipts_news(&host->back->receipts)) {
         mmi_socket_note(s, MM_DRAINED); /* who waits for its receipt hears of it */
     }

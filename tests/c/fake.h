@@ -12,7 +12,7 @@
 #include "wire/sp/body.h"
 #include "wire/zmtp/frame.h"
 
-enum { FAKE_PIPES_MAX = 64, FAKE_LOG_SIZE = 4096 };
+enum { FAKE_PIPES_MAX = 64, FAKE_LOG_SIZE = 4096, FAKE_KINDS = 32 };
 
 typedef struct fake_sock fake_sock;
 
@@ -33,7 +33,7 @@ struct fake_sock {
     mm_stats stats;
     mm_socket_opts opts;
     uint32_t random_seed;
-    uint64_t event_counts[16];         /* by mm_event_kind                      */
+    uint64_t event_counts[FAKE_KINDS];        /* by mm_event_kind                      */
     uint64_t last_event_peer;
     fake_pipe *pipes[FAKE_PIPES_MAX];
     uint32_t pipe_count;
