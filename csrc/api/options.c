@@ -91,6 +91,7 @@ mmi_api_opts_valid(const mmi_proto_ops *role, const mm_socket_opts *o)
         ((o->flags & MM_OPT_REQUIRE_HEADERS) != 0 && role->send == NULL) ||
         ((o->flags & MM_OPT_REPLAY) != 0 && role->wants == NULL) ||
         ((o->flags & MM_OPT_RETAIN) != 0 && !role->retains) ||
+        o->retain_topics_max > MM_RETAIN_TOPICS_MOST ||
         (o->flags & (MM_OPT_REPLAY | MM_OPT_REQUIRE_REPLAY)) == MM_OPT_REQUIRE_REPLAY) {
         return false;
     }

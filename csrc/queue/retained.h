@@ -22,7 +22,7 @@ typedef struct mmi_retained_node {
     uint64_t *owed;              /* a bit for each place; NULL: nothing */
     uint32_t words, owed_count;
     uint32_t at;                 /* the place that is looked at next */
-    uint64_t looked;             /* the tick in which a cancellation had it looked at */
+    uint64_t looked, walked;     /* the last tick in which it cancelled something; values that were looked at since */
     bool known;                  /* some of its topics were looked at before */
     uint64_t accepted;           /* of its pipe, before the message that is being sent */
 } mmi_retained_node;
@@ -47,8 +47,8 @@ void mmi_retained_fini(mmi_retained *r);   /* after all subscribers */
 void mmi_retained_add(mmi_retained *r, mmi_retained_node *node, mmi_dist_node *dist);
 void mmi_retained_rm(mmi_retained *r, mmi_retained_node *node);
 void mmi_retained_subscribed(mmi_retained *r, mmi_retained_node *node, const uint8_t *topic, size_t size);
-/* It is about to lose that topic, which it has: what is new is looked at while that is there.  Once a tick: who does this
- * again and again may get a value a second time. */
+/* It is about to lose that topic, which it has: what is new is looked at while that is there.  In a tick so often as
+ * there are values, and a last time: who does more of this at once may get a value a second time. */
 void mmi_retained_cancels(mmi_retained *r, mmi_retained_node *node, const uint8_t *topic, size_t size);
 void mmi_retained_out(mmi_retained *r, mmi_retained_node *node);
 void mmi_retained_tick(mmi_retained *r);   /* who is to get values gets them */

@@ -126,6 +126,7 @@ owed_note(owed_look *look, uint32_t place)
 static void
 owed_note_topic(void *look, mmi_radix_node *topic)
 {
+    ((owed_look *)look)->node->walked++;
     owed_note(look, mmi_retained_place(topic));
 }
 
@@ -270,11 +271,14 @@ mmi_retained_tick(mmi_retained *r)
 void
 mmi_retained_cancels(mmi_retained *r, mmi_retained_node *node, const uint8_t *topic, size_t size)
 {
-    if (r->filling || !mmi_list_linked(&node->fresh) || node->looked == r->ticks ||
+    if (node->looked != r->ticks) {
+        node->looked = r->ticks;
+        node->walked = 0;
+    }
+    if (r->filling || !mmi_list_linked(&node->fresh) || node->walked > r->count ||
         *mmi_radix_tag(mmi_radix_find(&r->dist->topics, topic, size), node->dist) == 0) {
         return;
     }
-    node->looked = r->ticks;
     owed_look_for(r, node);
 }
 

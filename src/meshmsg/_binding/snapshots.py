@@ -67,6 +67,8 @@ class EventKind(IntEnum):
             now on comes. `require="replay"` refuses it.
         REPLAY_LOST: `count` of the messages that a Sub with `replay=` asked for are not in the
             publisher's spool any more; `detail` says why. It goes on with the first that is there.
+        NOT_RETAINED: `count` messages of a Pub with `retain="last"` were sent and are not retained,
+            since the last event of this; `detail` says why, and the option that matters.
     """
 
     LISTENING = 1
@@ -90,6 +92,7 @@ class EventKind(IntEnum):
     SPOOL_STOPPED = 19
     PEER_LIVE = 20
     REPLAY_LOST = 21
+    NOT_RETAINED = 22
 
 
 class Reason(IntEnum):
@@ -288,6 +291,12 @@ class Stats(Record):
         unwanted_messages: Published, and nobody had subscribed to them.
         filtered_messages: Sent to a Sub by a publisher of SP, which sends all, and not subscribed
             to.
+        retained_sent: Copies of what is retained, for who subscribed later (Pub with
+            `retain="last"`).
+        unretained_messages: Published, and not retained, as there was no room; or harmed in the
+            spool.
+        retained_topics: Topics of which a message is retained now.
+        retained_bytes: Bytes of those messages, with 64 for each frame, and of topics once more.
         queued_out_messages: Queued for peers now.
         queued_out_bytes: Bytes of those.
         queued_in_messages: Received and not taken, now.
@@ -334,6 +343,10 @@ class Stats(Record):
     finished_peers: int
     unwanted_messages: int
     filtered_messages: int
+    retained_sent: int
+    unretained_messages: int
+    retained_topics: int
+    retained_bytes: int
     queued_out_messages: int
     queued_out_bytes: int
     queued_in_messages: int

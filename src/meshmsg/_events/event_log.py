@@ -30,6 +30,7 @@ TROUBLE = (
     EventKind.SPOOL_STOPPED,
     EventKind.PEER_LIVE,
     EventKind.REPLAY_LOST,
+    EventKind.NOT_RETAINED,
     EventKind.CERT_EXPIRES,
     EventKind.DROPPED,
     EventKind.ACCEPT_PAUSED,
@@ -45,12 +46,17 @@ AGAIN_MAX_S = 60.0
 KNOWN_MAX = 1024
 """Endpoints and kinds of trouble that are remembered; the oldest is forgotten first."""
 
-LIMITS = ("send_queue_messages", "send_queue_bytes", "recv_queue_messages", "recv_queue_bytes")
+LIMITS = (
+    *("send_queue_messages", "send_queue_bytes", "recv_queue_messages", "recv_queue_bytes"),
+    *("retain_topics_max", "retain_bytes_max"),
+)
 """Options that the cause of a drop may name, and whose values are told with it."""
+COUNTED = {EventKind.DROPPED: "dropped", EventKind.NOT_RETAINED: "not retained"}
+"""Told of each cause by itself, with a count of messages."""
 _OPTION = re.compile("|".join(LIMITS))
 
 Key = tuple[str, EventKind, Reason, str]
-"""Endpoint, kind, reason; of drops the cause, and of certificates which, in words."""
+"""Endpoint, kind, reason; of drops and the like the cause, and of certificates which, in words."""
 
 
 class _Trouble:
@@ -107,7 +113,7 @@ class EventLog:
             count, since = self._failed.pop(event.endpoint, (0, event.time))
             self._failed[event.endpoint] = (count + 1, since)
             _forget_oldest(self._failed)
-        dropped = event.kind is EventKind.DROPPED
+        dropped = event.kind in COUNTED
         cause = event.detail if dropped or event.kind is EventKind.CERT_EXPIRES else ""
         key = (event.endpoint, event.kind, event.reason, cause)
         trouble = self._troubles.get(key)
@@ -141,7 +147,7 @@ class EventLog:
 
     def _words(self, event: Event) -> str:
         words = event.detail or event.reason.name
-        if event.kind is EventKind.DROPPED:
+        if event.kind in COUNTED:
             return self._words_of_drop(event)
         whose = [event.address] if event.address not in ("", event.endpoint) else []
         whose += [f"user {event.user_id!r}"] if event.user_id else []
@@ -155,7 +161,7 @@ class EventLog:
         endpoint, address = self._peers.get(event.peer, (self._endpoint, ""))
         endpoint = event.endpoint or endpoint
         detail = _OPTION.sub(self._with_limit, event.detail)
-        words = f"{counted(event.count, 'message')} dropped: {detail}"
+        words = f"{counted(event.count, 'message')} {COUNTED[event.kind]}: {detail}"
         if address:
             words += f" ({'peer' if event.count == 1 else 'the last for peer'} {address})"
         return f"{self._name}{f' {endpoint}' if endpoint else ''} {event.kind.name}: {words}"

@@ -18,6 +18,7 @@ from meshmsg._binding.data import (
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.message import NUMBERED, TOPICAL, Message
 from meshmsg._delivery.replaying import ask_replay, replay_of
+from meshmsg._delivery.retaining import Retain, retain_flags, retain_numbers
 from meshmsg._delivery.spooled import AnySpool, Published, check_spool_of_pub
 from meshmsg._roles.stopping import stop_receiving
 from meshmsg._socket.base import SocketBase
@@ -146,6 +147,14 @@ class PubForm(Inbox[Message]):
             `overflow`). A `Sub(replay=...)` gets what was published before, and then what comes.
             `overflow` of this socket is about other subscribers, and waits in no call. A spool has
             one socket. Close the Pub before its spool.
+        retain: "last": the last message of each topic is kept, and goes to who subscribes to it,
+            before what comes then. One with an empty body clears its topic; one that is over
+            (`ttl`) is kept no longer. With `spool` the last ones there are read first, in the
+            background. A Sub with `replay=` gets its replay, and none of them besides.
+        retain_topics_max: Topics of which one is kept. A message of one topic more is sent and not
+            kept: `unretained_messages` counts it, and the event NOT_RETAINED tells. None: 65,536.
+        retain_bytes_max: The same in bytes, as `retained_bytes` has them; what is too large leaves
+            its topic without one. None: 64 MiB.
     """
 
     _role: ClassVar[int] = lib.MM_PUB
@@ -160,13 +169,18 @@ class PubForm(Inbox[Message]):
         bind: str | Iterable[str] | None = None,
         connect: str | Iterable[str] | None = None,
         spool: AnySpool | None = None,
+        retain: Retain | None = None,
+        retain_topics_max: int | None = None,
+        retain_bytes_max: int | None = None,
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
         """Open the socket; what is taken and raised is said of its class."""
         check_spool_of_pub(spool, options, awaited=hasattr(type(self), "__aenter__"))
         self._spool_given = spool
-        self._open(options, engine, bind, connect)
+        flags = retain_flags(retain)
+        numbers = retain_numbers(flags, retain_topics_max, retain_bytes_max)
+        self._open(options, engine, bind, connect, flags=flags, numbers=numbers)
 
     def _opened(self) -> None:
         super()._opened()

@@ -130,6 +130,7 @@ OTHER_NAMES = {
     "subscribe": "topics of a Sub",
     "listen": "bind",
     "dial": "connect",
+    "retain": "retain= of a Pub: no other role retains",
 }
 """What options of other libraries are called here."""
 

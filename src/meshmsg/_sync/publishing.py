@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import ffi, lib, sends_natively
 from meshmsg._binding.data import Data, buffer_of, encode_topic, is_topic, pack_frames
+from meshmsg._binding.message import Message
 from meshmsg._binding.note import MessageOptions
+from meshmsg._delivery.retaining import asked
 from meshmsg._roles.subscribed import Subscribed, not_subscribed
-from meshmsg._roles.topics import subscribers_of
+from meshmsg._roles.topics import shown, subscribers_of
 from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
 from meshmsg._sync.sending import send_body, send_packed, sent_at_once
@@ -91,6 +93,33 @@ def send_frames(
         put_published(self._spooled, frames, topic, timeout, options)
     elif options or not sent_at_once(self, frames, timeout, topic=plain):
         send_packed(self, pack_frames(frames, topic), timeout, options)
+
+
+@verb
+def retained(
+    self: Socket[Any], topic: str | bytes, *, timeout: float | None = None
+) -> Message | None:
+    """Tell which message is kept of a topic (`retain="last"`).
+
+    Thread-safe: yes.
+
+    Args:
+        topic: The topic itself, not a prefix; "" is that of messages without one.
+        timeout: Seconds to wait, as a `spool` is read first; None waits for ever, 0 never waits.
+
+    Returns:
+        What who subscribes gets; None: nothing is kept of that topic.
+
+    Raises:
+        TimedOutError: The spool was not read in time.
+        WouldBlockError: It is not read yet (timeout=0).
+        SpoolCorruptError, SpoolFailedError: It cannot be read.
+        UsageError: This Pub retains nothing.
+        ClosedError: The socket was closed.
+    """
+    with asked(self, encode_topic(topic)) as asking:
+        self._blocking(asking.call, timeout, f"asking what is retained of {shown(topic)}")
+        return asking.message()
 
 
 @verb

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import ffi, lib, sends_natively, to_ms
 from meshmsg._binding.data import Data, buffer_of, encode_topic, is_topic, pack_frames
+from meshmsg._binding.message import Message
 from meshmsg._binding.note import MessageOptions
+from meshmsg._delivery.retaining import asked
 from meshmsg._roles.subscribed import Subscribed, not_subscribed
-from meshmsg._roles.topics import subscribers_of
+from meshmsg._roles.topics import shown, subscribers_of
 from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
-from meshmsg.aio._loop import PEERS
+from meshmsg.aio._loop import DRAINED, PEERS
 from meshmsg.aio._sending import send_on, send_packed, sent_at_once
 from meshmsg.aio._socket import Socket
 from meshmsg.aio._spooled import put_published
@@ -106,6 +108,34 @@ async def send_frames(
         return
     if options or not await sent_at_once(self, frames, timeout, topic=plain):
         await send_packed(self, pack_frames(frames, topic), timeout, options)
+
+
+@verb
+async def retained(
+    self: Socket[Any], topic: str | bytes, *, timeout: float | None = None
+) -> Message | None:
+    """Tell which message is kept of a topic (`retain="last"`).
+
+    Cancel-safe: yes. Thread-safe: yes, but a loop waits on its own thread.
+
+    Args:
+        topic: The topic itself, not a prefix; "" is that of messages without one.
+        timeout: Seconds to wait, as a `spool` is read first; None waits for ever, 0 never waits.
+
+    Returns:
+        What who subscribes gets; None: nothing is kept of that topic.
+
+    Raises:
+        TimedOutError: The spool was not read in time.
+        WouldBlockError: It is not read yet (timeout=0).
+        SpoolCorruptError, SpoolFailedError: It cannot be read.
+        UsageError: This Pub retains nothing.
+        ClosedError: The socket was closed.
+    """
+    with asked(self, encode_topic(topic)) as asking:
+        doing = f"asking what is retained of {shown(topic)}"
+        await self._until(lambda: asking.call(0, 0), DRAINED, timeout, doing)
+        return asking.message()
 
 
 @verb
