@@ -18,8 +18,8 @@ static const char RETAINED_BYTES[] = "no room for it (retain_bytes_max)";
 typedef struct retained_change {
     mmi_msg *kept;               /* NULL: its topic has no value then */
     const char *refused;         /* there is no room for it; NULL: there is, or it is empty */
-    uint32_t place;              /* of its topic; RETAINED_NOWHERE: it has no value, and gets none */
-    bool made;                   /* it is new */
+    uint32_t place; /* of its topic; RETAINED_NOWHERE: it has no value, and gets none */
+    bool made; /* it is new */
 } retained_change;
 
 void

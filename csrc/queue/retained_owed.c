@@ -115,8 +115,8 @@ owed_note(owed_look *look, uint32_t place)
     const mmi_retained *r = look->r;
     const mmi_frame *first = &r->values[place].msg->frames[0];
     const mmi_radix *topics = &r->dist->topics;
-    bool old = node->known &&
-               mmi_radix_count_tags(topics, first->data, first->size, node->dist).other > 0;
+    bool old =
+        node->known && mmi_radix_count_tags(topics, first->data, first->size, node->dist).other > 0;
     if (!old && !owed_is(node, place)) {
         node->owed[place / OWED_BITS] |= (uint64_t)1 << place % OWED_BITS;
         node->owed_count++;
@@ -171,8 +171,8 @@ owed_looked(void *look, mmi_radix_node *topic)
 static bool
 owed_wants(const mmi_retained *r, const mmi_retained_node *node, const mmi_msg *m)
 {
-    mmi_radix_tags tags = mmi_radix_count_tags(&r->dist->topics, m->frames[0].data,
-                                               m->frames[0].size, node->dist);
+    mmi_radix_tags tags =
+        mmi_radix_count_tags(&r->dist->topics, m->frames[0].data, m->frames[0].size, node->dist);
     return tags.zero + tags.other > 0;
 }
 

@@ -21,7 +21,8 @@ fake_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint64_t c
            const char *detail)
 {
     fake_sock *s = MMI_CONTAINER_OF(host, fake_sock, host);
-    CHECK(kind > 0 && kind < FAKE_KINDS && reason == MM_REASON_NONE && count >= 1 && detail != NULL);
+    CHECK(kind > 0 && kind < FAKE_KINDS && reason == MM_REASON_NONE && count >= 1 &&
+          detail != NULL);
     s->event_counts[kind]++;
     s->last_event_peer = peer;
 }

@@ -22,6 +22,7 @@ FAN_OUT = (
     "a_subscriber_leaves_with_its_queue",
     "sp_has_no_words_for_three_frames",
     "a_publisher_is_not_heard",
+    "a_publisher_retains",
 )
 """Scenes of a publisher: it counts a message once, and each copy."""
 SCENES: dict[str, Callable[[], mm.Stats]] = {}
@@ -399,6 +400,28 @@ def a_publisher_is_not_heard() -> mm.Stats:
         pub.send(b"x", topic="a")
         pub.send(b"x", topic="b")
         assert all_there(sub) == [b"x"]
+        return pub.stats()
+
+
+@scene(
+    sent_messages=5,
+    unwanted_messages=4,
+    retained_topics=2,
+    retained_bytes=2 * (2 + 2 * 64) + 2,
+    retained_sent=2,
+    unretained_messages=1,
+    written_messages=3,
+)
+def a_publisher_retains() -> mm.Stats:
+    """The last of two topics, which a subscriber gets; a third one finds no room."""
+    with room() as r:
+        pub = r.open("Pub", engine=r.hub, bind=UP, retain="last", retain_topics_max=2)
+        for topic in ("a", "a", "b", "c"):
+            pub.send(b"x", topic=topic)
+        sub = r.open("Sub", connect=pub.endpoint, topics="")
+        pub.wait_for_subscribers(timeout=PATIENCE_S)
+        pub.send(b"y", topic="a")
+        assert all_there(sub) == [b"x", b"x", b"y"]
         return pub.stats()
 
 

@@ -91,6 +91,7 @@ NOT_OF_AN_ENDPOINT = (
     mm.EventKind.CERT_EXPIRES,
     mm.EventKind.DEAD_LETTER,
     mm.EventKind.SPOOL_STOPPED,
+    mm.EventKind.NOT_RETAINED,
 )
 HAPPENED: dict[mm.EventKind, Callable[[Room], Any]] = {}
 
@@ -309,6 +310,14 @@ def _removed(r: Room) -> Any:
     pub = r.open("Pub", engine=engine, bind=UP, spool=spool)
     sub = r.open("Sub", engine=engine, connect=pub.endpoint, topics="", replay="seq:1")
     return _once_told(sub, mm.EventKind.REPLAY_LOST)
+
+
+@happens(mm.EventKind.NOT_RETAINED)
+def _over_its_limit(r: Room) -> Any:
+    pub = r.open("Pub", engine=r.hub, bind=UP, retain="last", retain_topics_max=1)
+    for topic in ("a", "b"):
+        pub.send(b"v", topic=topic)
+    return pub
 
 
 @pytest.mark.parametrize("kind", HAPPENED, ids=lambda kind: kind.name)
