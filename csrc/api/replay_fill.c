@@ -3,8 +3,8 @@
  * there is retained before anything is published.
  *
  * Not here: what retaining is (queue/retained.h).
- * Law: as in api/replay.h.  Nobody gets a value before all were read; who asked for a replay is read
- * for meanwhile.
+ * Law: as in api/replay.h.  Nobody gets a value before all were read; who asked for a replay is
+ * read for meanwhile.
  */
 #include "api/replay.h"
 #include "queue/retained.h"

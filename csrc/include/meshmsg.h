@@ -352,8 +352,8 @@ MM_API int mm_drain(mm_handle socket, int64_t timeout_ms, int64_t slice_ms, mm_d
 MM_API int mm_peer_count(mm_handle socket, uint32_t *count);
 /* PUB, XPUB: those who would get a message of that topic */
 MM_API int mm_subscriber_count(mm_handle socket, const void *topic, size_t size, uint32_t *count);
-/* PUB with MM_OPT_RETAIN: what it gives to who subscribes to that topic: 1 message.  MM_ENOENT: there is none; MM_ENOTSUP:
- * it retains nothing.  Waits while its spool is read for the first time. */
+/* PUB with MM_OPT_RETAIN: what it gives to who subscribes to that topic: 1 message.  MM_ENOENT: there is none;
+ * MM_ENOTSUP: it retains nothing.  Waits while its spool is read for the first time. */
 MM_API int mm_retained(mm_handle socket, const void *topic, size_t size, mm_batch *batch, int64_t timeout_ms,
                        int64_t slice_ms);
 /* ROUTER: the id of the peer of that identity.  MM_EHOSTUNREACH: there is none. */

@@ -5,7 +5,7 @@
  * is a prefix of that, too: that one brought it.  It gets them while its outbox is at most half full: the other half is
  * for what is sent meanwhile.  What it newly subscribed to is looked at before the next message, or in a moment: so who
  * subscribes and cancels again and again costs no walk each time.
- * Not here: from a spool, before anybody gets any (api/replay_fill.c); what is kept at the other end (queue/conflate.h).
+ * Not here: from a spool, before anybody gets any (api/replay_fill.c); what the other end keeps (queue/conflate.h).
  * Law: of a topic there is one value at most.  What was sent of it goes to a subscriber that is owed the value behind
  * that, or in its place, and nothing goes to it twice.  Memory: within the two limits; a bit for each place of a value,
  * of a subscriber that is owed some.

@@ -2,7 +2,8 @@
  * queue/retained_owed.c: subscribers that are owed values: which, and when they get them.
  *
  * Not here: what is retained (queue/retained.c).
- * Law: a subscriber is in `owing` while a bit of it is set; a bit is set only of a place that has a value.
+ * Law: a subscriber is in `owing` while a bit of it is set; a bit is set only of a place that has a
+ * value.
  */
 #include "queue/retained_owed.h"
 
@@ -176,7 +177,8 @@ owed_wants(const mmi_retained *r, const mmi_retained_node *node, const mmi_msg *
     return tags.zero + tags.other > 0;
 }
 
-/* The value in that place, for which there is room.  false: there is no memory, so it is to come again. */
+/* The value in that place, for which there is room.  false: there is no memory, so it is to come
+ * again. */
 static bool
 owed_give(mmi_retained *r, mmi_retained_node *node, uint32_t place)
 {

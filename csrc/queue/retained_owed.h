@@ -31,7 +31,7 @@ mmi_retained_over(const mmi_retained *r, uint32_t place)
 
 /* What was newly subscribed to is looked at, and who is owed something by that gets what it has room for. */
 void mmi_retained_look(mmi_retained *r);
-/* m is about to be sent, and replaces the value in that place: who is owed that gets it now, if it has room for both. */
+/* m is about to be sent, and replaces the value in that place: who is owed that gets it now, given room for both. */
 void mmi_retained_ahead(mmi_retained *r, uint32_t place, const mmi_msg *m);
 /* It was sent: who got it without is owed that value no more. */
 void mmi_retained_behind(mmi_retained *r, uint32_t place);

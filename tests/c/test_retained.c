@@ -1,7 +1,10 @@
 /*
- * test_retained.c: a PUB that retains: who subscribes gets the last of each topic, and then what is sent.
- * Not here: random steps (test_retained_model.c), over connections (tests/unit/test_retained.py), from a spool (tests/unit/test_retained_spool.py).
- * Law: of a topic that it subscribed to a peer gets the last value and then each message, once and in order.
+ * test_retained.c: a PUB that retains: who subscribes gets the last of each topic, then what is
+ * sent.
+ * Not here: random steps (test_retained_model.c), connections (tests/unit/test_retained.py), a
+ * spool (tests/unit/test_retained_spool.py).
+ * Law: of a topic that it subscribed to a peer gets the last value and then each message, once and
+ * in order.
  */
 #include "kept.h"
 

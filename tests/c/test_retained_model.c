@@ -1,8 +1,9 @@
 /*
- * test_retained_model.c: a PUB that retains, and what its peers get, against a few numbers: random steps.
+ * test_retained_model.c: a PUB that retains, and what its peers get, against a few numbers: random
+ * steps.
  * Not here: each rule by itself (test_retained.c).
- * Law: of each topic that a peer wants it gets the value there was, or a later one, then each that is sent, and in
- * the end it has the last.
+ * Law: of each topic that a peer wants it gets the value there was, or a later one, then each that
+ * is sent, and in the end it has the last.
  */
 #include "kept.h"
 
