@@ -353,9 +353,10 @@ MM_API int mm_peer_count(mm_handle socket, uint32_t *count);
 /* PUB, XPUB: those who would get a message of that topic */
 MM_API int mm_subscriber_count(mm_handle socket, const void *topic, size_t size, uint32_t *count);
 /* PUB with MM_OPT_RETAIN: what it gives to who subscribes to that topic: 1 message.  MM_ENOENT: there is none;
- * MM_ENOTSUP: it retains nothing.  Waits while its spool is read for the first time. */
-MM_API int mm_retained(mm_handle socket, const void *topic, size_t size, mm_batch *batch, int64_t timeout_ms,
-                       int64_t slice_ms);
+ * MM_ENOTSUP: it retains nothing.  With a spool it waits until that was read, and what was put before is published.
+ * *mark: 0 at first, and left as it is when the call is made again; or NULL. */
+MM_API int mm_retained(mm_handle socket, const void *topic, size_t size, mm_batch *batch, uint64_t *mark,
+                       int64_t timeout_ms, int64_t slice_ms);
 /* ROUTER: the id of the peer of that identity.  MM_EHOSTUNREACH: there is none. */
 MM_API int mm_router_peer(mm_handle socket, const void *identity, size_t size, uint64_t *peer);
 /* For poll(2) or epoll: level-triggered, readable while a receive would succeed.  The socket's: do not close it. */

@@ -287,7 +287,9 @@ mmi_retained_cancels(mmi_retained *r, mmi_retained_node *node, const uint8_t *to
 void
 mmi_retained_out(mmi_retained *r, mmi_retained_node *node)
 {
-    owed_give_some(r, node);
+    if (node->owed_count > 0 && !r->dist->host->closing) {
+        owed_give_some(r, node);
+    }
 }
 
 void

@@ -122,6 +122,73 @@ test_who_cancels_and_subscribes_again_gets_it_again(void)
 }
 
 static void
+test_who_changes_topics_again_and_again_has_few_values_looked_at(void)
+{
+    fake_sock *s = kept_open(MM_OVERFLOW_DROP_NEWEST, 10);
+    char topic[16];
+    for (int i = 0; i < 50; i++) {
+        snprintf(topic, sizeof topic, "a%d", i);
+        kept_send(s, topic, "v");
+    }
+    fake_pipe *p = fake_connect(s);
+    for (int i = 0; i < 1000; i++) {
+        CHECK_INT(kept_tell(p, true, ""), MM_OK);
+        CHECK_INT(kept_tell(p, false, ""), MM_OK);
+    }
+    CHECK_INT(kept_tell(p, true, "a"), MM_OK);
+    mmi_retained *r = s->host.retained;
+    const mmi_retained_node *node = MMI_CONTAINER_OF(r->fresh.next, mmi_retained_node, fresh);
+    CHECK_INT(node->walked, 0);
+    fake_tick(s);
+    CHECK_INT(node->walked, 50);
+    for (int i = 0; i < 1000; i++) { /* each time a wider one comes, and one goes that was known */
+        CHECK_INT(kept_tell(p, true, ""), MM_OK);
+        CHECK_INT(kept_tell(p, false, "a"), MM_OK);
+        CHECK_INT(kept_tell(p, true, "a"), MM_OK);
+        CHECK_INT(kept_tell(p, false, ""), MM_OK);
+    }
+    CHECK(node->walked <= 150);
+    CHECK_INT(fake_take_all(p), 50);
+    fake_close(s);
+}
+
+static void
+test_a_closed_socket_gives_out_no_more_values(void)
+{
+    fake_sock *s = kept_open(MM_OVERFLOW_DROP_NEWEST, 2);
+    kept_send(s, "a", "1");
+    kept_send(s, "b", "1");
+    kept_send(s, "c", "1");
+    fake_pipe *p = kept_join(s, "");
+    CHECK_INT(mmi_retained_owed(s->host.retained), 1);
+    s->host.closing = true;
+    CHECK_INT(fake_take_all(p), 2);
+    fake_close(s);
+}
+
+static void
+test_without_memory_a_message_of_a_spool_is_tried_again(void)
+{
+    fake_sock *s = kept_open(MM_OVERFLOW_DROP_NEWEST, 10);
+    mmi_retained *r = s->host.retained;
+    r->filling = true;
+    fake_pipe *p = fake_connect(s);
+    CHECK_INT(kept_tell(p, true, ""), MM_OK);
+    mmi_msg *m = FRAMES("a", "1");
+    for (int n = 1, rc = MM_ENOMEM; rc == MM_ENOMEM; n++) {
+        mm_test_alloc_fail(n);
+        rc = mmi_retained_fill(r, m);
+        mm_test_alloc_fail(0);
+        CHECK_INT(r->count, rc == MM_OK);
+    }
+    fake_tick(s);
+    CHECK(fake_take(p) == NULL);
+    mmi_retained_filled(r);
+    fake_is(fake_take(p), "a|1");
+    fake_close(s);
+}
+
+static void
 test_many_topics_go_out_as_there_is_room_and_leave_half_of_it(void)
 {
     fake_sock *s = kept_open(MM_OVERFLOW_DROP_NEWEST, 4);
@@ -156,9 +223,9 @@ test_a_value_goes_before_what_replaces_it_or_not_at_all(void)
     }
     fake_pipe *p = kept_join(s, "");
     CHECK_INT(p->pipe.outbox.count, 3);
-    kept_send(s, "f", "1");                      /* room for it, but not for both */
+    kept_send(s, "f", "1"); /* room for it, but not for both */
     CHECK_INT(p->pipe.outbox.count, 4);
-    kept_send(s, "e", "1");                      /* for none: it goes out as the value */
+    kept_send(s, "e", "1"); /* for none: it goes out as the value */
     CHECK_INT(s->stats.dropped_overflow, 1);
     CHECK_INT(fake_take_all(p), 6);
     CHECK_INT(s->stats.retained_sent, 5);
@@ -177,7 +244,7 @@ test_a_value_goes_before_what_replaces_it_or_not_at_all(void)
     CHECK_INT(kept_tell(p, true, ""), MM_OK);
     fake_tick(s);
     CHECK_INT(p->pipe.outbox.count, 3);
-    kept_send(s, "f", "1");                      /* both */
+    kept_send(s, "f", "1"); /* both */
     CHECK_INT(p->pipe.outbox.count, 5);
     for (int i = 0; i < 3; i++) {
         mmi_msg_unref(fake_take(p));
@@ -221,9 +288,9 @@ test_what_was_cleared_is_owed_to_nobody(void)
     kept_send(s, "c", "1");
     fake_pipe *p = kept_join(s, "");
     CHECK_INT(p->pipe.outbox.count, 2);
-    kept_send(s, "c", "");                       /* no room: it is lost to p */
+    kept_send(s, "c", ""); /* no room: it is lost to p */
     kept_send(s, "d", "");
-    kept_send(s, "e", "1");                      /* in the place of c, and p has no room */
+    kept_send(s, "e", "1"); /* in the place of c, and p has no room */
     CHECK_INT(s->stats.dropped_overflow, 3);
     CHECK_INT(fake_take_all(p), 2);
     fake_close(s);
@@ -255,7 +322,7 @@ test_what_finds_no_room_is_sent_counted_and_told(void)
     s->opts.retain_topics_max = 2;
     kept_send(s, "a", "1");
     kept_send(s, "b", "1");
-    kept_send(s, "c", "1");                      /* those that are there stay */
+    kept_send(s, "c", "1"); /* those that are there stay */
     kept_send(s, "b", "2");
     CHECK_INT(s->stats.unretained_messages, 1);
     CHECK_INT(s->event_counts[MM_EVENT_NOT_RETAINED], 1);
@@ -264,9 +331,9 @@ test_what_finds_no_room_is_sent_counted_and_told(void)
     fake_is(fake_take(p), "b|2");
     CHECK(fake_take(p) == NULL);
     s->opts.retain_bytes_max = s->host.retained->bytes;
-    kept_send(s, "b", "3");                      /* of that size still */
+    kept_send(s, "b", "3"); /* of that size still */
     fake_is(fake_take(p), "b|3");
-    kept_send(s, "b", "too long");               /* and no old value stays in its place */
+    kept_send(s, "b", "too long"); /* and no old value stays in its place */
     fake_is(fake_take(p), "b|too long");
     CHECK_INT(s->stats.unretained_messages, 2);
     CHECK_INT(s->host.retained->count, 1);
@@ -379,6 +446,9 @@ main(void)
     RUN(test_what_is_deferred_comes_before_a_value);
     RUN(test_overlapping_topics_give_a_value_once);
     RUN(test_who_cancels_and_subscribes_again_gets_it_again);
+    RUN(test_who_changes_topics_again_and_again_has_few_values_looked_at);
+    RUN(test_a_closed_socket_gives_out_no_more_values);
+    RUN(test_without_memory_a_message_of_a_spool_is_tried_again);
     RUN(test_many_topics_go_out_as_there_is_room_and_leave_half_of_it);
     RUN(test_a_value_goes_before_what_replaces_it_or_not_at_all);
     RUN(test_an_empty_body_goes_out_and_nothing_is_retained);

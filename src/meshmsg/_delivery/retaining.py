@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from meshmsg._binding.core import Slot, address_of, borrow, give_back, lib
+from meshmsg._binding.core import Slot, address_of, borrow, ffi, give_back, lib
 from meshmsg._binding.data import buffer_of
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.message import TOPICAL, Message
@@ -55,12 +55,14 @@ class Asked:
         if not socket._opts.flags & lib.MM_OPT_RETAIN:
             raise UsageError("this Pub retains nothing; open it with retain='last'")
         self._handle, self._topic, self._slot = socket._handle, topic, slot
+        self._mark = ffi.new("uint64_t *")
         self._found = False
 
     def call(self, ms: int, slice_ms: int) -> int:
         """Ask, and wait so long."""
         octets = buffer_of(self._topic)
-        rc = int(lib.mm_retained(self._handle, *octets, self._slot.batch, ms, slice_ms))
+        batch = self._slot.batch
+        rc = int(lib.mm_retained(self._handle, *octets, batch, self._mark, ms, slice_ms))
         self._found = rc == 1
         return 0 if rc == lib.MM_ENOENT else rc
 

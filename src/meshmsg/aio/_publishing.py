@@ -120,14 +120,15 @@ async def retained(
 
     Args:
         topic: The topic itself, not a prefix; "" is that of messages without one.
-        timeout: Seconds to wait, as a `spool` is read first; None waits for ever, 0 never waits.
+        timeout: Seconds to wait, with a `spool`: it is read first, and what was sent before is
+            published; None waits for ever, 0 never waits.
 
     Returns:
         What who subscribes gets; None: nothing is kept of that topic.
 
     Raises:
-        TimedOutError: The spool was not read in time.
-        WouldBlockError: It is not read yet (timeout=0).
+        TimedOutError: That was not done in time.
+        WouldBlockError: It is not done yet (timeout=0).
         SpoolCorruptError, SpoolFailedError: It cannot be read.
         UsageError: This Pub retains nothing.
         ClosedError: The socket was closed.
