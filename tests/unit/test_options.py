@@ -82,6 +82,8 @@ def test_every_option_is_a_field_of_the_core_and_the_other_way_round() -> None:
         "priorities",
         "delayed_messages",
         "delayed_bytes",
+        "retain_topics_max",
+        "retain_bytes_max",
         "spin_us",
         "flags",
         "identity",

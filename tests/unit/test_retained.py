@@ -6,6 +6,7 @@ peers of other libraries (tests/interop/test_retained.py).
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 from collections.abc import Iterator
@@ -17,8 +18,10 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from meshmsg._events.event_log import EventLog
 from tests.support.feeding import UP, World, nothing
 from tests.support.inloop import LoopThread
+from tests.support.mm import ffi, lib
 from tests.support.pairs import WAIT_S, endpoint_for, wait_until
 
 transports = pytest.mark.parametrize("transport", ["tcp", "ipc", "inproc", "sp+tcp"])
@@ -262,6 +265,33 @@ def test_only_a_pub_retains() -> None:
             module.XPub(retain="last")
     with mm.Pub() as pub, pytest.raises(mm.UsageError, match="retains nothing; open it with"):
         pub.retained("t")
+
+
+def test_the_core_refuses_it_of_another_role() -> None:
+    """A C program is told by the code."""
+    opts, out = ffi.new("mm_socket_opts *"), ffi.new("mm_handle *")
+    with mm.Engine() as engine:
+        for role, rc in (
+            (lib.MM_PUB, 0),
+            (lib.MM_XPUB, lib.MM_EINVAL),
+            (lib.MM_SUB, lib.MM_EINVAL),
+        ):
+            assert lib.mm_socket_defaults(role, opts) == 0
+            opts.flags |= lib.MM_OPT_RETAIN
+            assert lib.mm_socket_open(engine._handle, role, opts, out) == rc
+
+
+def test_the_log_says_what_was_not_retained_and_the_limit() -> None:
+    """As of drops: how many, why, and what the option is set to."""
+    with mm.Pub(retain="last", retain_topics_max=1) as pub:
+        for topic in ("a", "b"):
+            pub.send(b"v", topic=topic)
+        event = next(e for e in pub.events() if e.kind is mm.EventKind.NOT_RETAINED)
+    level, words = EventLog("Pub", {"retain_topics_max": 1}).judge(event)
+    assert level == logging.WARNING
+    assert words == (
+        "Pub NOT_RETAINED: 1 message not retained: no room for one topic more (retain_topics_max=1)"
+    )
 
 
 def test_the_limits_may_be_as_large_as_is_said(world: World) -> None:
