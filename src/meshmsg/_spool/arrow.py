@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EINTR, error_for, ffi, lib, to_ms
+from meshmsg._binding.data import buffer_of
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.note import MessageOptions, encode
 from meshmsg._spool.held import SLICE_MS, Held
@@ -59,7 +60,7 @@ class Arrays:
         deadline: float | None,
         going_on: Callable[[], bool],
     ) -> None:
-        meta = self._meta_of(schema)
+        meta = buffer_of(self._meta_of(schema))
         did = ffi.new("mm_spool_did *")
         rc, before = EINTR, self.sent
         while rc == EINTR and going_on():
@@ -69,7 +70,7 @@ class Arrays:
             with self._spool._in_use() as pointer:
                 rc = int(
                     lib.mm_spool_append_arrow(
-                        *(pointer, schema, values, meta, len(meta), to_ms(left), SLICE_MS, did)
+                        *(pointer, schema, values, *meta, to_ms(left), SLICE_MS, did)
                     )
                 )
             self.sent = before + int(did.done)
