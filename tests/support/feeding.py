@@ -5,8 +5,7 @@ Not here: what is asserted of it.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ import meshmsg as mm
 from meshmsg import aio
 from tests.support.inloop import InLoop, LoopThread
 from tests.support.pairs import WAIT_S, wait_until
+from tests.support.spooled import SEGMENT
 
 UP = "tcp://127.0.0.1:0"
-SEGMENT = 65_536
 
 
 class World:
@@ -59,30 +58,6 @@ class World:
         own = {k[5:]: options.pop(k) for k in list(options) if k.startswith("push_")}
         with self.spool(path, **options) as spool, self.push(spool, **own) as push:
             yield spool, push
-
-
-class Later:
-    """A call in a thread of its own, of which it is asked later how it ended."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self._found: Any = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(call,), daemon=True)
-        self._thread.start()
-
-    def _run(self, call: Callable[[], Any]) -> None:
-        try:
-            self._found = call()
-        except BaseException as error:
-            self._error = error
-
-    def result(self) -> Any:
-        """What it returned, or raised."""
-        self._thread.join(WAIT_S)
-        assert not self._thread.is_alive(), "the call still waits"
-        if self._error is not None:
-            raise self._error
-        return self._found
 
 
 def told(push: Any, kind: mm.EventKind) -> Any:

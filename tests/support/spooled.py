@@ -12,14 +12,12 @@ from typing import Any
 
 import meshmsg as mm
 from tests.support.inloop import InLoop, LoopThread
+from tests.support.spoolcodec import BATCH, HEAD, MAGIC
 
 SEGMENT = 65_536
 """Bytes of a segment file: the smallest there are, so that there are many soon."""
 BODY = 8_000
 """Bytes of a message of which a segment has a handful."""
-HEAD, BATCH = 4096, 56
-"""Octets of the head of a segment, and of that of a batch."""
-MAGIC = b"MMB1"
 
 
 def small(path: str | Path, **options: Any) -> mm.Spool:
@@ -52,6 +50,15 @@ def bodies(spool: mm.Spool, seq: int | None = None) -> list[bytes]:
 def segments(path: Path) -> list[Path]:
     """Return its segment files in their order."""
     return sorted(path.glob("0*.seg"))
+
+
+def state_of(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return what stands in a folder, and when each file was changed."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def batches(file: Path) -> list[int]:

@@ -10,7 +10,7 @@ import contextlib
 import gc
 import os
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +18,11 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.looped import of_a_loop, run, turns, waits
 from tests.support.pairs import WAIT_S
-from tests.support.spooled import SEGMENT, body, small
+from tests.support.spooled import body, small
 
 TASKS = 1000
-
-
-def of_a_loop(path: Path, **options: Any) -> aio.Spool:
-    """Open one of small segments."""
-    options.setdefault("durability", "os")
-    return aio.Spool(path, segment_bytes=SEGMENT, **options)
-
-
-def run(main: Callable[[], Awaitable[None]]) -> None:
-    """Run it, but not for ever."""
-    asyncio.run(asyncio.wait_for(main(), WAIT_S))  # type: ignore[arg-type]
-
-
-async def turns(count: int = 20) -> None:
-    """Let the loop turn so often: what can go on does."""
-    for _ in range(count):
-        await asyncio.sleep(0)
-
-
-async def waits(task: asyncio.Task[Any]) -> None:
-    """Check that it does not end by itself."""
-    await turns()
-    assert not task.done()
 
 
 def all_of(path: Path) -> list[mm.SpoolMessage | mm.SpoolGap]:

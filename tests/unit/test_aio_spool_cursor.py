@@ -14,7 +14,7 @@ import pytest
 import meshmsg as mm
 from meshmsg import aio
 from tests.support.cursored import saved
-from tests.unit.test_aio_spool import of_a_loop, run, turns, waits
+from tests.support.looped import of_a_loop, run, turns, waits
 
 
 def test_a_cursor_whose_opening_was_cancelled_is_closed(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ import pytest
 import meshmsg as mm
 from meshmsg._cli import spools
 from meshmsg._cli.codes import Code
-from tests.support.spooled import BATCH, batches, segments, small, turn_bit
+from tests.support.spoolcodec import BATCH
+from tests.support.spooled import batches, segments, small, turn_bit
 from tests.unit.test_cli_spool import Told, made, run
 
 

@@ -19,7 +19,8 @@ import pytest
 from meshmsg._cli.codes import Code
 from meshmsg._cli.program import main
 from tests.support.pairs import WAIT_S
-from tests.support.spooled import BATCH, batches, bodies, body, fill, segments, small, turn_bit
+from tests.support.spoolcodec import BATCH
+from tests.support.spooled import batches, bodies, body, fill, segments, small, turn_bit
 
 Told = pytest.CaptureFixture[str]
 COMMANDS = ("ls", "info", "verify", "tail", "export", "trim", "cursors", "seek")

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from tests.support.feeding import SEGMENT, World, settled
+from tests.support.feeding import World, settled
 from tests.support.pairs import WAIT_S, wait_until
-from tests.support.spooled import bodies
+from tests.support.spooled import SEGMENT, bodies
 
 LATE: dict[str, Any] = {"ttl": 0.05}
 

@@ -13,9 +13,10 @@ import pytest
 import zmq
 
 import meshmsg as mm
-from tests.support.feeding import SEGMENT, World, nothing, rest, settled, taken, told
+from tests.support.feeding import World, nothing, rest, settled, taken, told
 from tests.support.mm import live_bytes
 from tests.support.pairs import WAIT_S, wait_until
+from tests.support.spooled import SEGMENT
 
 BACKLOG = 200_000
 FLAT = 16 * 1024 * 1024

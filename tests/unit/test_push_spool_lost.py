@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from tests.support.feeding import SEGMENT, Later, World, rest, settled, taken, told
+from tests.support.feeding import World, rest, settled, taken, told
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
-from tests.support.spooled import batches, body, segments, small, turn_bit
+from tests.support.spooled import SEGMENT, batches, body, segments, small, turn_bit
 
 STOPPED = mm.EventKind.SPOOL_STOPPED
 DROPPED = mm.EventKind.DROPPED

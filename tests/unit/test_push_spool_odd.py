@@ -19,9 +19,11 @@ import pytest
 import meshmsg as mm
 from meshmsg import aio
 from tests.support.buffers import KINDS, REFUSED
-from tests.support.feeding import SEGMENT, UP, Later, World, nothing, rest, settled, taken
+from tests.support.feeding import UP, World, nothing, rest, settled, taken
 from tests.support.forked import in_child
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
+from tests.support.spooled import SEGMENT
 
 BIG = b"x" * 1_000
 

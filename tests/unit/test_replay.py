@@ -6,7 +6,6 @@ Not here: what goes wrong (test_replay_odd.py), what goes over the wire (test_re
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,12 @@ import pyarrow as pa
 import pytest
 
 from tests.support.feeding import World, nothing, taken
-from tests.support.inloop import LoopThread
 from tests.support.mm import lib
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 from tests.support.replayed import Stream, numbers, publishing, put
 
 SEAMS = 100
 SOON: dict[str, Any] = {"reconnect_min": 0.005, "reconnect_max": 0.01}
-
-
-@pytest.fixture(params=["threads", "asyncio"])
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """Both worlds."""
-    thread = LoopThread() if request.param == "asyncio" else None
-    yield World(thread)
-    if thread is not None:
-        thread.close()
 
 
 FROM = {

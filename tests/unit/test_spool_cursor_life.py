@@ -15,9 +15,10 @@ import pytest
 
 import meshmsg as mm
 from tests.support.cursored import saved
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.spooled import bodies, small
-from tests.unit.test_spool_life import Waiting, forks
+from tests.unit.test_spool_life import forks
 
 MESSAGES = 600
 THREADS = 4
@@ -99,10 +100,10 @@ def test_closing_ends_who_reads(tmp_path: Path, what: str) -> None:
     spool = filled(tmp_path / "s")
     cursor = spool.cursor("one", start="latest")
     reader = cursor.reader()
-    waiting = Waiting(lambda: reader.read(timeout=None))
+    waiting = Later(lambda: reader.read(timeout=None))
     wait_until(lambda: spool._users > 0)
     (cursor if what == "cursor" else spool).close()
-    assert isinstance(waiting.ended_by(), mm.ClosedError)
+    assert isinstance(waiting.error(), mm.ClosedError)
     spool.close()
 
 
@@ -118,9 +119,9 @@ def test_closing_while_others_mark_harms_nothing(tmp_path: Path) -> None:
                 cursor.done(seq)
                 done.append(seq)
 
-        waiting = Waiting(mark)
+        waiting = Later(mark)
         cursor.close()
-        assert isinstance(waiting.ended_by(), (mm.ClosedError, type(None)))
+        assert isinstance(waiting.error(), (mm.ClosedError, type(None)))
         with spool.cursor("one") as again:
             assert again.floor >= len(done)
         spool.close()

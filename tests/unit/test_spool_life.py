@@ -17,35 +17,11 @@ import pytest
 import meshmsg as mm
 from meshmsg._spool import spool as spool_module
 from tests.support.forked import in_child
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.spooled import bodies, body, fill, small
 
 forks = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-
-
-class Waiting:
-    """A call in a thread that is to end by an error."""
-
-    def __init__(self, call: Callable[[], object]) -> None:
-        self.error: BaseException | None = None
-        self.begun = threading.Event()
-        self._call = call
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-        assert self.begun.wait(WAIT_S)
-
-    def _run(self) -> None:
-        self.begun.set()
-        try:
-            self._call()
-        except BaseException as error:
-            self.error = error
-
-    def ended_by(self) -> BaseException | None:
-        """Wait for its end."""
-        self._thread.join(WAIT_S)
-        assert not self._thread.is_alive()
-        return self.error
 
 
 @pytest.mark.parametrize("level", ["buffered", "os", "disk"])
@@ -126,11 +102,11 @@ def test_closing_ends_who_waits(tmp_path: Path, call: str) -> None:
         "append_many": lambda: spool.append_many([b"x", b"y"]),
         "read": lambda: reader.read(timeout=None),
     }[call]
-    waiting = [Waiting(wait) for _ in range(1 if call == "read" else 3)]
+    waiting = [Later(wait) for _ in range(1 if call == "read" else 3)]
     wait_until(lambda: spool._users >= len(waiting))
     spool.close()
     for one in waiting:
-        error = one.ended_by()
+        error = one.error()
         assert isinstance(error, mm.ClosedError)
         if call != "read":
             assert vars(error)["sent"] == 0
@@ -143,10 +119,10 @@ def test_closing_a_reader_ends_who_reads(tmp_path: Path) -> None:
     """In another thread; the spool goes on."""
     with small(tmp_path / "s") as spool:
         reader = spool.reader()
-        waiting = Waiting(lambda: reader.read(timeout=None))
+        waiting = Later(lambda: reader.read(timeout=None))
         wait_until(lambda: spool._users)
         reader.close()
-        assert isinstance(waiting.ended_by(), mm.ClosedError)
+        assert isinstance(waiting.error(), mm.ClosedError)
         assert spool.append(b"x") == 1
 
 
@@ -159,11 +135,11 @@ def test_many_may_close_at_once(tmp_path: Path) -> None:
         while True:
             kept.append(spool.append(b"x") or 0)
 
-    writing = [Waiting(put) for _ in range(3)]
+    writing = [Later(put) for _ in range(3)]
     wait_until(lambda: len(kept) > 50)
-    closing = [Waiting(spool.close) for _ in range(4)]
-    assert [one.ended_by() for one in closing] == [None] * 4
-    errors = [one.ended_by() for one in writing]
+    closing = [Later(spool.close) for _ in range(4)]
+    assert [one.error() for one in closing] == [None] * 4
+    errors = [one.error() for one in writing]
     assert all(isinstance(error, mm.ClosedError) for error in errors)
     put = len(kept) + sum(vars(error)["sent"] for error in errors)
     with small(tmp_path / "s") as again:
@@ -251,7 +227,7 @@ def test_a_forked_child_harms_nothing(tmp_path: Path) -> None:
     with small(tmp_path / "s") as spool, spool.reader() as reader:
         spool.append(b"one")
         assert reader.read() == [b"one"]
-        waiting = Waiting(lambda: reader.read(timeout=None))
+        waiting = Later(lambda: reader.read(timeout=None))
         wait_until(lambda: spool._users)
 
         def work() -> bool:
@@ -276,7 +252,7 @@ def test_a_forked_child_harms_nothing(tmp_path: Path) -> None:
 
         assert in_child(work)
         assert spool.append(b"two") == 2
-        assert waiting.ended_by() is None
+        assert waiting.error() is None
         assert bodies(spool) == [b"one", b"two"]
     with small(tmp_path / "s") as again:
         assert not again.recovery.unclean

@@ -7,29 +7,21 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
-from tests.support.spooled import BATCH, batches, body, fill, segments, small
+from tests.support.spoolcodec import BATCH, SLOT
+from tests.support.spooled import batches, body, fill, segments, small, state_of
 
 
 def seqs(read: Any) -> list[int]:
     """Return the numbers of messages."""
     return [one.seq for one in read]
-
-
-def state_of(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return what stands in a folder, and when each file was changed."""
-    return {
-        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes())
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def left_as_it_is(spool: mm.Spool, to: Path) -> Path:
@@ -167,17 +159,14 @@ def test_a_view_follows_a_thread_that_writes_and_trims(tmp_path: Path) -> None:
     """Dense numbers, right bodies; it is told of what went, and goes on."""
     with small(tmp_path / "s", durability="os", sync_every=0.001) as spool:
         spool.append(body(1))
-        done = threading.Event()
 
         def writes() -> None:
             for seq in range(2, 1501):
                 assert spool.append(body(seq), wait=seq % 10 == 0) == seq
                 if seq % 100 == 0:
                     spool.trim(seq - 60)
-            done.set()
 
-        writing = threading.Thread(target=writes)
-        writing.start()
+        writing = Later(writes)
         with mm.SpoolView(tmp_path / "s") as view, view.reader() as reader:
             following = reader.seq
             while following <= 1500:
@@ -192,8 +181,7 @@ def test_a_view_follows_a_thread_that_writes_and_trims(tmp_path: Path) -> None:
                     assert isinstance(one, mm.SpoolMessage)
                     assert (one.seq, one) == (following, body(following))
                     following += 1
-        writing.join(WAIT_S)
-        assert done.is_set()
+        assert writing.error() is None
 
 
 @pytest.mark.parametrize("gaps", [False, True])
@@ -231,11 +219,11 @@ def test_a_state_that_is_harmed_hides_no_message(tmp_path: Path, what: str) -> N
     if what == "removed":
         state.unlink()
     elif what == "zeros":
-        state.write_bytes(bytes(65_536))
+        state.write_bytes(bytes(2 * SLOT))
     else:
         data = state.read_bytes()
-        newer = data[8:16] < data[32_776:32_784]
-        state.write_bytes(data[:32_768] + bytes(32_768) if newer else bytes(32_768) + data[32_768:])
+        newer = data[8:16] < data[SLOT + 8 : SLOT + 16]
+        state.write_bytes(data[:SLOT] + bytes(SLOT) if newer else bytes(SLOT) + data[SLOT:])
     with mm.SpoolView(tmp_path / "s") as view:
         assert view.info().uuid == uuid
         assert seqs(view.reader()) == list(range(1, last + 1))
@@ -264,21 +252,11 @@ def test_closing_a_view_ends_who_waits(tmp_path: Path) -> None:
         spool.append(b"x")
         view = mm.SpoolView(tmp_path / "s")
         reader = view.reader(2)
-        ended: list[BaseException] = []
-
-        def waits() -> None:
-            try:
-                reader.read(timeout=None)
-            except BaseException as error:
-                ended.append(error)
-
-        thread = threading.Thread(target=waits)
-        thread.start()
+        waiting = Later(lambda: reader.read(timeout=None))
         wait_until(lambda: view._users)
         view.close()
         view.close()
-        thread.join(WAIT_S)
-        assert isinstance(ended[0], mm.ClosedError)
+        assert isinstance(waiting.error(), mm.ClosedError)
         for call in (view.info, view.reader, lambda: view.read(1), reader.read):
             with pytest.raises(mm.ClosedError):
                 call()

@@ -14,10 +14,9 @@ import pytest
 
 import meshmsg as mm
 from tests.support.pairs import WAIT_S, wait_until
-from tests.support.spooled import fill, small, turn_bit
-from tests.unit.test_spool_view import state_of
+from tests.support.spoolcodec import SLOT
+from tests.support.spooled import fill, small, state_of, turn_bit
 
-SLOT = 32_768
 WRITER = """
 import sys
 import meshmsg as mm
