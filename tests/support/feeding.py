@@ -72,14 +72,20 @@ def told(push: Any, kind: mm.EventKind) -> Any:
     return found[0]
 
 
-def rest(pull: Any) -> list[bytes]:
-    """Receive all that comes until nothing does for a while."""
+def up_to_end(pull: Any) -> list[bytes]:
+    """Receive all up to the end, which its sender tells (`finish`) once all of it is done."""
     found: list[bytes] = []
     while True:
         try:
-            found.append(bytes(pull.recv(timeout=0.2)))
-        except mm.TimedOutError:
+            found.append(bytes(pull.recv(timeout=WAIT_S)))
+        except mm.EndOfStreamError:
             return found
+
+
+def all_of(push: Any, pull: Any) -> list[bytes]:
+    """Finish, and receive all that there is."""
+    push.finish()
+    return up_to_end(pull)
 
 
 def taken(pull: Any, count: int) -> list[bytes]:

@@ -6,6 +6,7 @@ Not here: what retention, harm and limits take (test_push_spool_lost.py).
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 import zmq
 
 import meshmsg as mm
-from tests.support.feeding import World, nothing, rest, settled, taken, told
+from tests.support.feeding import World, nothing, settled, taken, told, up_to_end
+from tests.support.later import Later
 from tests.support.mm import live_bytes
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.spooled import SEGMENT
@@ -113,7 +115,9 @@ def test_messages_go_to_the_peer_that_routing_says(
             push.wait_for_peers(2, timeout=WAIT_S)
             for number in range(300, 600):
                 push.send(b"%d" % number, key=b"%d" % (number % 7))
-            got = [list(map(int, rest(pull))) for pull in (one, two)]
+            push.finish()
+            both = [Later(partial(up_to_end, pull)) for pull in (one, two)]
+            got = [list(map(int, each.result())) for each in both]
             assert sorted(got[0] + got[1]) == list(range(600))
             if routing == "hash":
                 late = [{n % 7 for n in each if n >= 300} for each in got]
