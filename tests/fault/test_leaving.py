@@ -126,12 +126,13 @@ def test_a_forked_child_ends_without_touching_its_parent_s_connections() -> None
     """Its exit runs the same hooks; the parent's peer notices nothing."""
     with mm.Pull(bind=UP) as pull:
         code = """
-            import os, sys, meshmsg as mm
+            import os, signal, sys, meshmsg as mm
             push = mm.Push(connect=sys.argv[1])
             push.send(b"before", timeout=60)
             for _ in range(5):
                 child = os.fork()
                 if child == 0:
+                    signal.alarm(60)
                     sys.exit(repr(push).startswith("<meshmsg.Push of process") - 1)
                 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
             push.send(b"after", timeout=60)
@@ -168,9 +169,10 @@ def test_the_default_engine_of_a_process_is_its_own(tmp_path: Path) -> None:
     """After a fork the child opens another; both go on working and both end."""
     done = ends(
         """
-        import os, sys, meshmsg as mm
+        import os, signal, sys, meshmsg as mm
         with mm.Push(bind="tcp://127.0.0.1:0") as push, mm.Pull(connect=push.endpoint) as pull:
             child = os.fork()
+            signal.alarm(0 if child else 60)
             with mm.Push(bind="tcp://127.0.0.1:0") as a, mm.Pull(connect=a.endpoint) as b:
                 a.send(b"x", timeout=60)
                 assert b.recv(timeout=60) == b"x"

@@ -28,7 +28,7 @@ KEYS = 32
 ZEROS = 6
 """Octets of zero that no key has, so it is none: pointers, lengths."""
 TALKS = """
-import os, sys
+import os, signal, sys
 import meshmsg as mm
 folder = sys.argv[1]
 served = mm.Curve(key=folder + "/server.key_secret", allow=folder + "/clients")
@@ -40,6 +40,7 @@ push.send(b"to be sealed")
 assert pull.recv(timeout=60).peer.user_id == "alice"
 child = os.fork()
 if child == 0:
+    signal.alarm(60)
     try:
         push.send(b"of the child")
     except mm.ForkedError:

@@ -18,6 +18,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.forked import in_child
 from tests.support.looped import of_a_loop, run, turns, waits
 from tests.support.pairs import WAIT_S
 from tests.support.spooled import body, small
@@ -347,7 +348,6 @@ def test_what_nobody_holds_is_closed(tmp_path: Path) -> None:
     run(main)
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_the_child_of_a_fork_is_told(tmp_path: Path) -> None:
     """In a loop of its own; the parent goes on."""
 
@@ -363,9 +363,7 @@ def test_the_child_of_a_fork_is_told(tmp_path: Path) -> None:
 
     spool = of_a_loop(tmp_path / "s")
     asyncio.run(spool.append(b"before"))  # type: ignore[arg-type]
-    if (pid := os.fork()) == 0:
-        os._exit(0 if asyncio.run(child(spool)) else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert in_child(lambda: asyncio.run(child(spool)))
     assert asyncio.run(spool.append(b"behind")) == 2  # type: ignore[arg-type]
     asyncio.run(spool.close())
 

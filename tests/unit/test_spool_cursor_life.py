@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ import pytest
 
 import meshmsg as mm
 from tests.support.cursored import saved
+from tests.support.forked import in_child, refused
 from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.spooled import bodies, small
-from tests.unit.test_spool_life import forks
 
 MESSAGES = 600
 THREADS = 4
@@ -127,33 +128,28 @@ def test_closing_while_others_mark_harms_nothing(tmp_path: Path) -> None:
         spool.close()
 
 
-@forks
 def test_the_child_of_a_fork_has_none(tmp_path: Path) -> None:
     """ForkedError there; the parent's goes on, and nothing is saved twice."""
     spool = filled(tmp_path / "s")
     cursor = spool.cursor("one")
     lease = spool.lease("range", 1, 60)
     cursor.done_up_to(3)
-    pid = os.fork()
-    if pid == 0:
-        code = 0
-        for call in (
-            lambda: cursor.done(4),
-            lambda: cursor.floor,
-            cursor.save,
-            cursor.reader,
-            lambda: spool.cursor("two"),
-            spool.cursors,
-            lease.release,
-        ):
-            try:
-                call()
-            except mm.ForkedError:
-                continue
-            code = 1
+    calls: list[Callable[[], object]] = [
+        lambda: cursor.done(4),
+        lambda: cursor.floor,
+        cursor.save,
+        cursor.reader,
+        lambda: spool.cursor("two"),
+        spool.cursors,
+        lease.release,
+    ]
+
+    def work() -> bool:
+        told = refused(*calls)
         cursor.close()
-        os._exit(code)
-    assert os.waitpid(pid, 0)[1] == 0
+        return told
+
+    assert in_child(work)
     cursor.done_up_to(5)
     spool.close()
     assert saved(tmp_path / "s/cursors/one")[1] == 5

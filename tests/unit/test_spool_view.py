@@ -5,7 +5,6 @@ Not here: writers that are killed beside it (tests/crash/test_spool_view_kill.py
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from tests.support.forked import in_child, refused
 from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.spoolcodec import BATCH, SLOT
@@ -264,7 +264,6 @@ def test_closing_a_view_ends_who_waits(tmp_path: Path) -> None:
         assert spool.append(b"y") == 2
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_the_child_of_a_fork_opens_one_of_its_own(tmp_path: Path) -> None:
     """Calls of the parent's raise ForkedError."""
     with small(tmp_path / "s") as spool:
@@ -272,13 +271,10 @@ def test_the_child_of_a_fork_opens_one_of_its_own(tmp_path: Path) -> None:
         spool.flush()
         spool.append(b"y")
         with mm.SpoolView(tmp_path / "s") as view:
-            if (pid := os.fork()) == 0:
-                told = 1
-                try:
-                    view.info()
-                except mm.ForkedError:
-                    with mm.SpoolView(tmp_path / "s") as mine:
-                        told = 0 if mine.read(1).messages == [b"x"] else 2
-                os._exit(told)
-            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+            def work() -> bool:
+                with mm.SpoolView(tmp_path / "s") as mine:
+                    return refused(view.info) and mine.read(1).messages == [b"x"]
+
+            assert in_child(work)
             assert view.read(1).messages == [b"x"]
