@@ -9,12 +9,11 @@ import os
 import subprocess
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 
 import meshmsg as mm
 from tests.support.pairs import WAIT_S
+from tests.support.programs import running
 
-ROOT = Path(__file__).resolve().parents[2]
 UP = "tcp://127.0.0.1:0"
 ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "4"))
 SEED = int(os.environ.get("MESHMSG_CRASH_SEED", "1"))
@@ -42,10 +41,7 @@ class CrewBase:
     def start(self, module: str, *arguments: object) -> subprocess.Popen[bytes]:
         """Start a worker; at the end of the test it is gone."""
         command = [sys.executable, "-m", module, self.push.endpoint, *map(str, arguments)]
-        process = subprocess.Popen(command, cwd=ROOT)
-        self.stack.callback(process.wait)
-        self.stack.callback(process.kill)
-        return process
+        return self.stack.enter_context(running(command))
 
     def send(self, count: int) -> None:
         """Send the next numbers."""

@@ -18,6 +18,7 @@ import pytest
 import meshmsg as mm
 from tests.support import refcodec as ref
 from tests.support.pairs import WAIT_S
+from tests.support.programs import running
 from tests.support.rawpeer import RawPeer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,18 +148,10 @@ def test_a_peer_that_never_reads_does_not_keep_a_program_from_ending() -> None:
     """Bounded by the second the engines get, and the loss is said."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         endpoint = f"tcp://127.0.0.1:{server.getsockname()[1]}"
-        program = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(UNSENT), endpoint],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
-        peer = RawPeer.__new__(RawPeer)
-        peer.socket, _ = server.accept()
-        peer._data = b""
-        with peer:
-            peer.socket.settimeout(WAIT_S)
+        server.settimeout(WAIT_S)
+        command = [sys.executable, "-c", textwrap.dedent(UNSENT), endpoint]
+        told = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with running(command, **told) as program, RawPeer.of(server.accept()[0]) as peer:
             peer.send(ref.greeting() + ref.ready(b"PULL"))
             _, errors = program.communicate(timeout=WAIT_S)
         assert program.returncode == 0

@@ -19,6 +19,7 @@ from meshmsg._spool import spool as spool_module
 from tests.support.forked import in_child, refused
 from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
+from tests.support.programs import lines_of, running
 from tests.support.spooled import bodies, body, fill, small
 
 
@@ -262,10 +263,8 @@ def test_a_forked_child_that_lives_on_keeps_nobody_out(tmp_path: Path, how: str)
         "spool.close() if sys.argv[1] == 'close' else os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     command = [sys.executable, "-W", "ignore", "-c", code, how]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
-        assert parent.stdin
-        assert parent.stdout
-        child = int(parent.stdout.readline())
+    with running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        child = int(next(lines_of(parent)))
         try:
             parent.stdin.write(b"\n")
             parent.stdin.close()

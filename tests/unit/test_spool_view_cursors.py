@@ -14,6 +14,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.pairs import WAIT_S, wait_until
+from tests.support.programs import lines_of, running
 from tests.support.spoolcodec import SLOT
 from tests.support.spooled import fill, small, state_of, turn_bit
 
@@ -59,10 +60,8 @@ def test_they_are_shown_as_they_were_saved(tmp_path: Path) -> None:
 def test_beside_another_process(tmp_path: Path) -> None:
     """Whose lock nobody asks for."""
     command = [sys.executable, "-c", WRITER, str(tmp_path / "s")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin
-        assert process.stdout
-        assert process.stdout.readline() == b"saved\n"
+    with running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert next(lines_of(process)) == b"saved\n"
         with mm.SpoolView(tmp_path / "s") as view:
             wait_until(lambda: told(view) == [("billing", 40, 59)])
         process.stdin.write(b"\n")
