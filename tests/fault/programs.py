@@ -148,11 +148,13 @@ def few_descriptors() -> None:
         late = [mm.Push(engine=other) for _ in range(8)]
         used = len(os.listdir("/proc/self/fd"))
         resource.setrlimit(resource.RLIMIT_NOFILE, (used + 3, hard))
-        for push in late:
-            push.connect(socket.endpoint)
-        first.send(b"still here", timeout=WAIT_S)
-        assert socket.recv(timeout=WAIT_S) == b"still here"
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        try:
+            for push in late:
+                push.connect(socket.endpoint)
+            first.send(b"still here", timeout=WAIT_S)
+            assert socket.recv(timeout=WAIT_S) == b"still here"
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         socket.wait_for_peers(9, timeout=WAIT_S)
         say(" ".join(event.kind.name for event in socket.events()))
         for push in late:

@@ -6,7 +6,6 @@ Not here: what it does as for threads (test_aio_spool_same.py).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import os
 import threading
@@ -18,6 +17,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.disks import full_disk
 from tests.support.forked import in_child
 from tests.support.looped import of_a_loop, run, turns, waits
 from tests.support.pairs import WAIT_S
@@ -382,16 +382,6 @@ def test_it_is_not_for_threads(tmp_path: Path) -> None:
     run(main)
 
 
-def no_room_on_the_disk(spool: aio.Spool) -> None:
-    """Have the next write of its segment file fail."""
-    for name in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(FileNotFoundError):
-            if os.readlink(f"/proc/self/fd/{name}").startswith(f"{spool.path}/0"):
-                full = os.open("/dev/full", os.O_WRONLY)
-                os.dup2(full, int(name))
-                os.close(full)
-
-
 def test_a_disk_that_fails_ends_all_that_wait(tmp_path: Path) -> None:
     """By SpoolFailedError, with what was put; so does each call from then on, and `close`."""
 
@@ -400,11 +390,11 @@ def test_a_disk_that_fails_ends_all_that_wait(tmp_path: Path) -> None:
         await spool.append(b"kept")
         reading = asyncio.create_task(spool.reader(2).read(timeout=None))
         await waits(reading)
-        no_room_on_the_disk(spool)
-        tasks = [asyncio.create_task(spool.append(b"x")) for _ in range(3)]
-        for ended in await asyncio.gather(*tasks, return_exceptions=True):
-            assert isinstance(ended, mm.SpoolFailedError)
-            assert vars(ended)["sent"] == 1
+        with full_disk(f"{spool.path}/0"):
+            tasks = [asyncio.create_task(spool.append(b"x")) for _ in range(3)]
+            for ended in await asyncio.gather(*tasks, return_exceptions=True):
+                assert isinstance(ended, mm.SpoolFailedError)
+                assert vars(ended)["sent"] == 1
         with pytest.raises(mm.SpoolFailedError):
             await reading
         for call in (lambda: spool.append(b"x"), lambda: spool.append_many([b"x"])):

@@ -6,15 +6,13 @@ messages that nobody takes (test_push_spool_fates.py).
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
+from tests.support.disks import failing_disk
 from tests.support.feeding import World, all_of, nothing, settled, taken, told
 from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
@@ -33,17 +31,6 @@ def harmed(path: Path, count: int = 30) -> int:
     assert len(files) > 2
     turn_bit(files[1], batches(files[1])[2] + 100)
     return int(files[1].stem) + 2
-
-
-@contextmanager
-def failing_disk() -> Iterator[None]:
-    """Nothing can be written meanwhile, by this process."""
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, hard))
 
 
 def test_it_stops_before_what_is_harmed(world: World, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ Not here: processes that are killed (tests/crash/test_cursor_kill.py).
 from __future__ import annotations
 
 import gc
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.cursored import saved
+from tests.support.disks import full_disk
 from tests.support.forked import in_child, refused
 from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
@@ -161,24 +161,13 @@ def test_one_that_cannot_be_saved_says_so(tmp_path: Path) -> None:
     cursor = spool.cursor("one")
     cursor.done_up_to(3)
     cursor.save()
-    descriptors = [
-        int(name)
-        for name in os.listdir("/proc/self/fd")
-        if os.path.realpath(f"/proc/self/fd/{name}").endswith("s/cursors/one")
-    ]
-    assert len(descriptors) == 1
-    broken = os.open("/dev/full", os.O_RDWR)
-    whole = os.dup(descriptors[0])
-    os.dup2(broken, descriptors[0])
-    cursor.done_up_to(5)
-    with pytest.raises(mm.SpoolFailedError, match="the cursor 'one': saving it: the disk failed"):
-        cursor.save()
-    os.dup2(whole, descriptors[0])
+    with full_disk(tmp_path / "s/cursors/one"):
+        cursor.done_up_to(5)
+        with pytest.raises(mm.SpoolFailedError, match="the cursor 'one': saving it: the disk fail"):
+            cursor.save()
     for call in (cursor.save, lambda: cursor.done(6), lambda: cursor.seek(1), cursor.close):
         with pytest.raises(mm.SpoolFailedError, match="the cursor 'one'"):
             call()
-    os.close(broken)
-    os.close(whole)
     with spool.cursor("one") as again:
         assert again.floor == 3
         again.done(4)
@@ -192,17 +181,10 @@ def test_a_spool_tells_of_a_cursor_that_cannot_be_saved(tmp_path: Path) -> None:
     """As it is closed; the messages are kept."""
     spool = filled(tmp_path / "s")
     cursor = spool.cursor("one")
-    [number] = [
-        int(name)
-        for name in os.listdir("/proc/self/fd")
-        if os.path.realpath(f"/proc/self/fd/{name}").endswith("s/cursors/one")
-    ]
-    broken = os.open("/dev/full", os.O_RDWR)
-    os.dup2(broken, number)
-    os.close(broken)
-    cursor.done(1)
-    with pytest.raises(mm.SpoolFailedError, match="a cursor says what was saved"):
-        spool.close()
+    with full_disk(tmp_path / "s/cursors/one"):
+        cursor.done(1)
+        with pytest.raises(mm.SpoolFailedError, match="a cursor says what was saved"):
+            spool.close()
     with small(tmp_path / "s") as again:
         assert again.info().last_seq == MESSAGES
         assert again.cursors()[0].floor == 0
