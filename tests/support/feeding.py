@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import meshmsg as mm
 from meshmsg import aio
 from tests.support.inloop import InLoop, LoopThread
@@ -70,6 +72,13 @@ def told(push: Any, kind: mm.EventKind) -> Any:
 
     wait_until(looked)
     return found[0]
+
+
+def reason_of(world: World, receipt: Any) -> str:
+    """Why a message was not delivered."""
+    with pytest.raises(mm.UndeliveredError) as raised:
+        world.wait(receipt)
+    return str(raised.value.reason)
 
 
 def up_to_end(pull: Any) -> list[bytes]:
