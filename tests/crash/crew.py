@@ -6,8 +6,11 @@ Not here: what a worker does with a number (worker.py, booker.py).
 from __future__ import annotations
 
 import os
+import random
+import signal
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 
 import meshmsg as mm
@@ -53,3 +56,11 @@ class CrewBase:
         """All that was sent is acknowledged."""
         report = self.push.drain(timeout=WAIT_S * 3)
         assert (report.unconfirmed, report.queued) == (0, 0)
+
+    def until_dead(self, victim: subprocess.Popen[bytes], dice: random.Random) -> None:
+        """Send on until that worker is killed."""
+        late = time.monotonic() + WAIT_S
+        while victim.poll() is None:
+            assert time.monotonic() < late, "the worker does not die"
+            self.send(1 + dice.randrange(BURST_MAX))
+        assert victim.returncode == -signal.SIGKILL

@@ -28,7 +28,9 @@ READS_MAX = 40
 def follow(reader: mm.SpoolReader, last: int, reads: int) -> int:
     """Read so often; each message is the next one, and right. Return the last number."""
     for _ in range(reads):
-        for one in reader.read(timeout=WAIT_S):
+        read = reader.read(timeout=WAIT_S)
+        assert read, "the view shows nothing more"
+        for one in read:
             assert isinstance(one, mm.SpoolMessage)
             last += 1
             assert (one.seq, one) == (last, body_of(last))

@@ -6,7 +6,7 @@ Not here: objects of a loop for tests written for threads (inloop.py). Law: noth
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ def of_a_loop(path: Path, **options: Any) -> aio.Spool:
     return aio.Spool(path, segment_bytes=SEGMENT, **options)
 
 
-def run(main: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+def run(main: Callable[[], Awaitable[Any]]) -> Any:
     """Run it, but not for ever; what it returned."""
     return asyncio.run(asyncio.wait_for(main(), WAIT_S))
 
@@ -47,5 +47,5 @@ async def until(true: Callable[[], object]) -> None:
 
     try:
         await asyncio.wait_for(look(), WAIT_S)
-    except TimeoutError:
+    except asyncio.TimeoutError:
         raise AssertionError("it never became true") from None

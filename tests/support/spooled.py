@@ -34,8 +34,11 @@ def body(seq: int, size: int = BODY) -> bytes:
 def fill(spool: mm.Spool, files: int) -> int:
     """Put messages, one a batch, until there are so many files; return the last number."""
     last = spool.info().last_seq
-    while spool.info().files < files:
-        last = spool.append(body(last + 1)) or 0
+    for seq in range(last + 1, last + 2 + files * SEGMENT // BODY):
+        if spool.info().files >= files:
+            break
+        last = spool.append(body(seq)) or 0
+    assert spool.info().files >= files
     return last
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import threading
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ import meshmsg as mm
 from meshmsg import aio
 from tests.support.disks import full_disk
 from tests.support.forked import in_child
+from tests.support.later import Later
 from tests.support.looped import of_a_loop, run, turns, waits
-from tests.support.pairs import WAIT_S
 from tests.support.spooled import body, small
 
 TASKS = 1000
@@ -307,26 +307,15 @@ def test_a_reader_follows_what_other_tasks_put(tmp_path: Path) -> None:
 def test_loops_of_threads_share_a_spool(tmp_path: Path) -> None:
     """And a loop that came to its end leaves nothing behind."""
     spool = of_a_loop(tmp_path / "s", durability="disk")
-    errors: list[BaseException] = []
 
-    def thread(number: int) -> None:
-        async def main() -> None:
-            got = await asyncio.gather(*(spool.append(b"%d" % number) for _ in range(50)))
-            assert len(set(got)) == 50
-
-        try:
-            run(main)
-        except BaseException as error:
-            errors.append(error)
+    async def main(number: int) -> None:
+        got = await asyncio.gather(*(spool.append(b"%d" % number) for _ in range(50)))
+        assert len(set(got)) == 50
 
     for _ in range(3):
-        threads = [threading.Thread(target=thread, args=(at,)) for at in range(3)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join(WAIT_S)
-    assert errors == []
-    asyncio.run(spool.close())
+        loops = [Later(partial(run, partial(main, at))) for at in range(3)]
+        assert [one.error() for one in loops] == [None] * 3
+    run(spool.close)
     assert len(all_of(tmp_path / "s")) == 450
 
 
@@ -362,10 +351,10 @@ def test_the_child_of_a_fork_is_told(tmp_path: Path) -> None:
         return told == 3
 
     spool = of_a_loop(tmp_path / "s")
-    asyncio.run(spool.append(b"before"))  # type: ignore[arg-type]
-    assert in_child(lambda: asyncio.run(child(spool)))
-    assert asyncio.run(spool.append(b"behind")) == 2  # type: ignore[arg-type]
-    asyncio.run(spool.close())
+    run(lambda: spool.append(b"before"))
+    assert in_child(lambda: run(lambda: child(spool)))
+    assert run(lambda: spool.append(b"behind")) == 2
+    run(spool.close)
 
 
 def test_it_is_not_for_threads(tmp_path: Path) -> None:

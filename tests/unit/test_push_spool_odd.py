@@ -22,6 +22,7 @@ from tests.support.buffers import KINDS, REFUSED
 from tests.support.feeding import UP, World, all_of, nothing, settled, taken
 from tests.support.forked import in_child, refused
 from tests.support.later import Later
+from tests.support.looped import run, until
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.spooled import SEGMENT
 
@@ -282,15 +283,14 @@ def test_a_cancelled_call_says_what_was_put(tmp_path: Path, call: str, turns: in
             ) as spool,
             aio.Push(bind=UP, spool=spool) as push,
         ):
-            while turns is None and spool.info().last_seq < 110:
-                await push.send_many([BIG] * 10)
+            if turns is None:
+                await push.send_many([BIG] * 110)
             before = spool.info().last_seq
             task = asyncio.ensure_future(CANCELLED[call](push))
             for _ in range(turns or 0):
                 await asyncio.sleep(0)
-            if turns is None:
-                while spool.info().last_seq == before and call in ("many", "receipts"):
-                    await asyncio.sleep(0)
+            if turns is None and call in ("many", "receipts"):
+                await until(lambda: spool.info().last_seq > before)
             task.cancel()
             try:
                 await task
@@ -303,4 +303,4 @@ def test_a_cancelled_call_says_what_was_put(tmp_path: Path, call: str, turns: in
             await push.send_many([], timeout=1)  # what is put now comes behind all of it
             assert spool.info().last_seq == last
 
-    asyncio.run(main())
+    run(main)

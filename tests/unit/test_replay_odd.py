@@ -130,6 +130,7 @@ def test_others_beside_it_get_what_comes(world: World, tmp_path: Path, wire: str
         url = ("sp+" if wire == "sp" else "") + pub.endpoint
         put(pub, spool, 20)
         other = context.socket(zmq.SUB)
+        other.rcvtimeo = round(WAIT_S * 1000)
         with (
             other,
             world.socket("Sub", connect=pub.endpoint, topics="", replay="earliest") as sub,
@@ -137,7 +138,6 @@ def test_others_beside_it_get_what_comes(world: World, tmp_path: Path, wire: str
             assert numbers(sub, 20) == list(range(1, 21))
             if wire == "libzmq":
                 other.subscribe(b"")
-                other.rcvtimeo = round(WAIT_S * 1000)
                 other.connect(url)
                 pub.wait_for_subscribers(count=2, timeout=WAIT_S)
                 pub.send_many([b"21.", b"22."])

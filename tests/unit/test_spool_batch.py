@@ -5,7 +5,6 @@ Not here: Arrow (test_spool_arrow.py). Nothing here needs a library for it.
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import pickle
 from functools import partial
@@ -17,6 +16,7 @@ import pytest
 import meshmsg as mm
 from meshmsg import aio
 from tests.support.later import Later
+from tests.support.looped import run
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.spoolcodec import BATCH
 from tests.support.spooled import SEGMENT, batches, body, fill, segments, small
@@ -101,7 +101,7 @@ def test_an_empty_batch_says_where_to_go_on(tmp_path: Path, seq: int) -> None:
     with mm.SpoolView(tmp_path / "s") as view:
         batch = view.read(seq)
         assert (len(batch), batch.first_seq, batch.last_seq) == wanted
-    asyncio.run(in_a_loop(wanted))
+    run(lambda: in_a_loop(wanted))
 
 
 def test_reading_goes_on_where_a_batch_ended(tmp_path: Path) -> None:

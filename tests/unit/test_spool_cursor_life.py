@@ -6,8 +6,8 @@ Not here: processes that are killed (tests/crash/test_cursor_kill.py).
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.support.cursored import saved
 from tests.support.disks import full_disk
 from tests.support.forked import in_child, refused
 from tests.support.later import Later
-from tests.support.pairs import WAIT_S, wait_until
+from tests.support.pairs import wait_until
 from tests.support.spooled import bodies, small
 
 MESSAGES = 600
@@ -48,11 +48,8 @@ def test_threads_share_one(tmp_path: Path) -> None:
                 shared.save()
             assert shared.is_done(seq)
 
-    marking = [threading.Thread(target=mark, args=(number,)) for number in range(THREADS)]
-    for thread in marking:
-        thread.start()
-    for thread in marking:
-        thread.join(WAIT_S)
+    marking = [Later(partial(mark, number)) for number in range(THREADS)]
+    assert [one.error() for one in marking] == [None] * THREADS
     assert (shared.floor, shared.lag) == (MESSAGES, 0)
     spool.close()
     assert saved(tmp_path / "s/cursors/one")[1:] == (MESSAGES, set())

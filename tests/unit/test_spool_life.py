@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,7 @@ def test_threads_share_a_spool(tmp_path: Path, level: Any) -> None:
                 got = spool.append_many(many)
                 told[got[0]], told[got[-1]] = many
 
-    writing = [threading.Thread(target=put, args=(number,)) for number in range(threads)]
-    for thread in writing:
-        thread.start()
+    writing = [Later(partial(put, number)) for number in range(threads)]
     total = threads * (each + each // 3)
     read: list[Any] = []
     with spool.reader() as reader:
@@ -51,8 +49,7 @@ def test_threads_share_a_spool(tmp_path: Path, level: Any) -> None:
             more = reader.read(timeout=WAIT_S)
             assert more
             read += more
-    for thread in writing:
-        thread.join(WAIT_S)
+    assert [one.error() for one in writing] == [None] * threads
     assert [one.seq for one in read] == list(range(1, total + 1))
     assert {one.seq: one for one in read} == told
     for number in range(threads):
@@ -71,11 +68,8 @@ def test_the_numbers_of_many_are_those_of_ones_own(tmp_path: Path) -> None:
     def put(number: int) -> None:
         got[number] = spool.append_many([b"%d %d" % (number, at) for at in range(4000)])
 
-    writing = [threading.Thread(target=put, args=(number,)) for number in range(4)]
-    for thread in writing:
-        thread.start()
-    for thread in writing:
-        thread.join(WAIT_S)
+    writing = [Later(partial(put, number)) for number in range(4)]
+    assert [one.error() for one in writing] == [None] * 4
     spool.flush()
     for number, numbers in got.items():
         with spool.reader(numbers[0]) as first, spool.reader(numbers[-1]) as last:
@@ -203,7 +197,8 @@ def test_a_spool_is_open_once(tmp_path: Path) -> None:
             small(tmp_path / "s")
         assert caught.value.owner.startswith(f"process {os.getpid()} on ")
         code = f"import meshmsg as mm; mm.Spool({str(tmp_path / 's')!r})"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S)
         assert f"SpoolLockedError: {tmp_path}/s is open: process {os.getpid()} on " in done.stderr
         assert spool.append(b"x") == 1
         assert bodies(spool) == [b"x"]
@@ -300,14 +295,13 @@ def test_a_signal_is_heard_by_who_waits(tmp_path: Path, call: str) -> None:
         wait_until(lambda: spool._users)
         os.kill(os.getpid(), signal.SIGINT)
 
-    waking = threading.Thread(target=interrupt)
-    waking.start()
+    waking = Later(interrupt)
     with pytest.raises(KeyboardInterrupt):
         if call == "append":
-            spool.append(b"x")
+            spool.append(b"x", timeout=WAIT_S)
         else:
-            reader.read(timeout=None)
-    waking.join()
+            reader.read(timeout=WAIT_S)
+    assert waking.error() is None
     assert spool.info().last_seq == 20
     spool.close()
 
@@ -320,11 +314,10 @@ def test_a_close_that_a_signal_ended_can_be_called_again(tmp_path: Path) -> None
         wait_until(lambda: spool._pointer is None)
         os.kill(os.getpid(), signal.SIGINT)
 
-    waking = threading.Thread(target=interrupt)
-    waking.start()
+    waking = Later(interrupt)
     with spool._in_use(), pytest.raises(KeyboardInterrupt):  # as another thread's call
         spool.close()
-    waking.join()
+    assert waking.error() is None
     assert spool.append(b"x") == 1
     spool.close()
     with small(tmp_path / "s") as again:

@@ -18,11 +18,14 @@ from meshmsg._spool import full
 from tests.support.feeding import World
 from tests.support.spooled import BODY, SEGMENT, body, small
 
+PUTS_MAX = 10_000
+"""More than any spool of these tests has room for."""
+
 
 def until_raised(put: Callable[[], Any]) -> str:
     """Put until it is refused; the words."""
     with pytest.raises((mm.SpoolFullError, mm.TimedOutError)) as caught:
-        while True:
+        for _ in range(PUTS_MAX):
             put()
     return str(caught.value)
 

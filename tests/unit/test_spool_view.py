@@ -46,7 +46,9 @@ def test_a_view_shows_what_is_durable_and_no_more(tmp_path: Path, level: Any) ->
                 if level == "disk":  # else the spool's thread has done it, and notes it soon
                     assert max(shown, len(got)) <= spool.info().durable_seq
             while len(got) < 60:  # its state says so within a second
-                got += [bytes(one) for one in reader.read(timeout=WAIT_S)]  # type: ignore[arg-type]
+                more = reader.read(timeout=WAIT_S)
+                assert more, "what is durable is not shown"
+                got += [bytes(one) for one in more]  # type: ignore[arg-type]
             assert got == [body(seq) for seq in range(1, 61)]
             info, mine = view.info(), spool.info()
             assert (info.uuid, info.epoch, info.files) == (mine.uuid, mine.epoch, mine.files)

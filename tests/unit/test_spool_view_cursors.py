@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.programs import lines_of, running
 from tests.support.spoolcodec import SLOT
@@ -82,8 +83,7 @@ def test_while_it_is_saved_it_is_there(tmp_path: Path) -> None:
                 if stop.is_set():
                     return
 
-        marking = threading.Thread(target=mark)
-        marking.start()
+        marking = Later(mark)
         try:
             with mm.SpoolView(tmp_path / "s") as view:
                 wait_until(lambda: view.info().last_seq == 5000)
@@ -96,7 +96,7 @@ def test_while_it_is_saved_it_is_there(tmp_path: Path) -> None:
                     last = one.floor
         finally:
             stop.set()
-            marking.join(WAIT_S)
+            assert marking.error() is None
 
 
 def test_none_is_further_than_what_is_shown(tmp_path: Path) -> None:
