@@ -58,11 +58,11 @@ def test_a_program_is_gone_whatever_becomes_of_the_test() -> None:
 
 def test_a_program_that_says_nothing_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it said before is there, a line that was cut as well."""
-    monkeypatch.setattr(programs, "WAIT_S", 0.01)
     with running(WAITS, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        monkeypatch.setattr(programs, "WAIT_S", 0.01)
         with pytest.raises(AssertionError, match="says nothing"):
             next(lines_of(process))
-    monkeypatch.undo()
+        monkeypatch.undo()
     code = "import os; os.write(1, b'one\\ntwo\\ncut')"
     with running([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
         assert list(lines_of(process)) == [b"one\n", b"two\n", b"cut"]
