@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import threading
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import pytest
 import meshmsg as mm
 from meshmsg._binding.core import native
 from meshmsg._binding.message import REQUESTS, WHOLE, FullMessage, message_class
+from tests.support.forked import in_child
 from tests.support.pairs import WAIT_S, joined
 from tests.support.signals import handled
 from tests.support.unlike import called
@@ -355,14 +355,15 @@ def test_a_forked_child_has_a_lock_that_nobody_holds() -> None:
     holding = threading.Thread(target=hold)
     holding.start()
     assert held.wait(WAIT_S)
-    child = os.fork()
-    if child == 0:
+
+    def work() -> bool:
         ready.forget()
         with ready:
-            os._exit(len(ready))
+            return len(ready) == 0
+
+    assert in_child(work)
     done.set()
     holding.join(WAIT_S)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert ready.pop() == b"the parent's"
 
 
