@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from meshmsg._binding.core import lib
+from meshmsg._binding.core import left_of, lib
 from meshmsg._binding.data import Data, encode_topic, is_topic, pack_frames, size_of
 from meshmsg._binding.errors import (
     ClosedError,
@@ -133,14 +133,14 @@ class Spooled:
         run: list[bytes],
         counts: list[int],
         meta: bytes,
-        timeout: float | None,
+        deadline: float | None,
         receipts: ReceiptsForm[Any] | None,
     ) -> int:
         """Put a list, in its order; the last number. `counts` as native.send_list has it."""
         last = 0
         while counts[0] < len(run):
             before = counts[0]
-            at, first, last = self._feed.put_run(run, before, meta, timeout)
+            at, first, last = self._feed.put_run(run, before, meta, left_of(deadline))
             counts[:] = at, counts[1] + at - before
             if receipts is not None:
                 self.note(receipts, first, last, at - before)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import EINTR, error_for, ffi, lib, to_ms
+from meshmsg._binding.core import EINTR, ends_of, error_for, ffi, left_of, lib, to_ms
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.note import MessageOptions, encode
 from meshmsg._spool.held import SLICE_MS, Held
@@ -35,13 +35,11 @@ class Arrays:
         self._meta = octets_of(options)
         self._arrays = arrays_of(batch, "append_batch", "append_many")
 
-    def put(self, timeout: float | None, going_on: Callable[[], bool]) -> None:
+    def put(self, deadline: float | None, going_on: Callable[[], bool]) -> None:
         """Put them, and wait for room; until going_on says no, which is asked now and then."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        to_ms(timeout)
         try:
             for schema, values in self._arrays:
-                self._put(schema, values, timeout, deadline, going_on)
+                self._put(schema, values, deadline, going_on)
         except BaseException as error:
             vars(error)["sent"] = self.sent
             raise
@@ -52,20 +50,13 @@ class Arrays:
         return range(self.first, self.last + 1) if self.last else range(0)
 
     def _put(
-        self,
-        schema: Any,
-        values: Any,
-        timeout: float | None,
-        deadline: float | None,
-        going_on: Callable[[], bool],
+        self, schema: Any, values: Any, deadline: float | None, going_on: Callable[[], bool]
     ) -> None:
         meta = self._meta_of(schema)
         did = ffi.new("mm_spool_did *")
         rc, before = EINTR, self.sent
         while rc == EINTR and going_on():
-            left = timeout
-            if deadline is not None and timeout:
-                left = max(deadline - time.monotonic(), 0.001)
+            left = left_of(deadline)
             with self._spool._in_use() as pointer:
                 rc = int(
                     lib.mm_spool_append_arrow(
@@ -144,21 +135,19 @@ def append_batch(
         The numbers from its first to its last message, as of `append_many`.
 
     Raises:
-        SpoolFullError, TimedOutError, SpoolFailedError, TooLargeError, ClosedError: As
-            `append`; `sent` is how many were put.
+        SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent` is how many were put.
+        SpoolFailedError, TooLargeError, ClosedError: Likewise.
         UsageError: The array is of another type, has a null, or other columns; `sent` likewise.
         TypeError: It is no Arrow array.
     """
-    to_ms(timeout)
-    deadline = None if timeout is None else time.monotonic() + timeout
+    deadline = ends_of(timeout)
     arrays = Arrays(self, batch, options)
-    arrays.put(timeout, lambda: True)
+    arrays.put(deadline, lambda: True)
     if wait and arrays.last and self._level != lib.MM_SPOOL_BUFFERED:
-        left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
         try:
             self._until(
                 lambda pointer, ms: lib.mm_spool_flush(pointer, self._level, ms, SLICE_MS),
-                left,
+                left_of(deadline),
                 "appending",
             )
         except BaseException as error:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from meshmsg._binding.core import EAGAIN, EINTR, lib, text_of, to_ms
+from meshmsg._binding.core import EAGAIN, EINTR, ends_of, left_of, lib, text_of, to_ms
 from meshmsg._binding.errors import (
     ClosedError,
     ForkedError,
@@ -122,15 +121,11 @@ class Held:
 
     def _until(self, call: Callable[[Any, int], int], timeout: float | None, doing: str) -> None:
         """Call until it is done, failed or too late; in between, signals and `close` are heard."""
-        ms = to_ms(timeout)
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
+        deadline = ends_of(timeout)
+        rc = EINTR
+        while rc == EINTR:
             with self._in_use() as pointer:
-                rc = int(call(pointer, ms))
-            if rc != EINTR:
-                break
-            if deadline is not None:
-                ms = max(to_ms(max(deadline - time.monotonic(), 0.0)), 1)
+                rc = int(call(pointer, to_ms(left_of(deadline))))
         self._raise_for(rc, doing)
 
     @contextmanager

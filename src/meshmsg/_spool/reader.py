@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import EINTR, address_of, ffi, lib, native, to_ms
+from meshmsg._binding.core import EINTR, address_of, ends_of, ffi, left_of, lib, native, to_ms
 from meshmsg._binding.errors import ClosedError, SpoolCorruptError, SpoolTrimmedError
 from meshmsg._spool.arguments import whole
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch
@@ -113,18 +113,16 @@ class SpoolReader:
         self, most: int, timeout: float | None, whole: bool = True
     ) -> list[SpoolMessage | SpoolGap]:
         """Read up to so many; `whole` False: those of one batch, which takes little memory."""
-        ms = to_ms(timeout)
+        deadline = ends_of(timeout)
         got: list[SpoolMessage | SpoolGap] = []
-        deadline = None if timeout is None else time.monotonic() + timeout
         while len(got) < most and (whole or not got):
+            late = deadline is not None and deadline <= time.monotonic()
+            ms = 0 if got or late else to_ms(left_of(deadline))
             with self._in_use():
-                if not self._ready and not self._load(got, 0 if got else ms):
-                    if got or ms == 0:
-                        break
-                else:
+                if self._ready or self._load(got, ms):
                     self._take(got, most)
-            if deadline is not None:
-                ms = to_ms(max(deadline - time.monotonic(), 0.0))
+                elif got or late:
+                    break
         return got
 
     def read_batch(
@@ -153,15 +151,14 @@ class SpoolReader:
                 `on_corruption="gap"` what is gone stands in `gaps`.
         """
         most, size = check_batch(max_messages, max_bytes)
-        ms = to_ms(timeout)
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = ends_of(timeout)
         gaps: list[SpoolMessage | SpoolGap] = []
         out = ffi.new("mm_spool_rows **")
         while True:
             with self._in_use() as pointer:
                 self._give_back()
                 run = self._run(most, bool(gaps))
-                wait = 0 if gaps else ms
+                wait = 0 if gaps else to_ms(left_of(deadline))
                 rc = 0
                 if run:
                     rc = int(
@@ -178,8 +175,6 @@ class SpoolReader:
                     return SpoolBatch(lib.mm_spool_rows_none(), gaps, seq=self._seq)
                 if rc != EINTR:
                     self._amiss(rc, gaps)
-            if deadline is not None:
-                ms = max(to_ms(max(deadline - time.monotonic(), 0.0)), 1)
 
     def _run(self, most: int, some: bool) -> int:
         """Go on to what is to be read, and return how many in a row may be, at most."""

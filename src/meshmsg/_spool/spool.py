@@ -7,14 +7,13 @@ was returned as kept is kept as the level says; a call that fails tells how much
 from __future__ import annotations
 
 import os
-import time
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from meshmsg._binding.core import EAGAIN, address_of, ffi, lib, native, to_ms
+from meshmsg._binding.core import EAGAIN, address_of, ends_of, ffi, left_of, lib, native
 from meshmsg._binding.data import Data, exact_bytes
 from meshmsg._binding.errors import (
     SpoolCorruptError,
@@ -185,7 +184,8 @@ class Spool(Kept):
             data: The body: bytes, or anything contiguous with a buffer. It is copied.
             wait: False returns as soon as it has its number; `flush` waits for it, and otherwise it
                 is written soon.
-            timeout: Seconds to wait; None waits for ever.
+            timeout: Seconds to wait; None waits for ever, 0 waits for nobody else. The write that
+                the call itself makes is not cut.
             options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
         Returns:
@@ -193,7 +193,8 @@ class Spool(Kept):
 
         Raises:
             SpoolFullError: There is no room; it was not put.
-            TimedOutError: It was not kept in time. It may be put all the same, and be kept later.
+            TimedOutError, WouldBlockError: It was not kept in time; at once (timeout=0). It may be
+                put all the same, and be kept later.
             SpoolFailedError: The disk failed; whether it is kept nobody knows until the spool is
                 opened again.
             TooLargeError: It has no room in a segment file.
@@ -219,7 +220,8 @@ class Spool(Kept):
         Args:
             messages: Any iterable of bodies.
             wait: As in `append`.
-            timeout: Seconds for all of it; None waits for ever.
+            timeout: Seconds for all of it; None waits for ever, 0 waits for nobody else. What the
+                iterable takes is not cut; what has room is put when the time is up, too.
             options: As in `append`; the same goes with each.
 
         Returns:
@@ -227,23 +229,21 @@ class Spool(Kept):
             `overflow="drop_newest"` there may be fewer messages than were given.
 
         Raises:
-            SpoolFullError, TimedOutError, SpoolFailedError, TooLargeError, ClosedError: As
-                `append`; `sent` is how many were put.
+            SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent` is how many were put.
+            SpoolFailedError, TooLargeError, ClosedError: Likewise.
             BaseException: What the iterable raised; what it gave before is kept, and `sent` is how
                 many that is.
         """
         if isinstance(messages, (bytes, str, bytearray, memoryview)):
             raise TypeError("append_many takes an iterable of bodies; for a single one use append")
-        to_ms(timeout)  # refuses what is no time
+        deadline = ends_of(timeout)
         meta = self._meta(options)
-        deadline = None if timeout is None else time.monotonic() + timeout
         source = iter(messages)
         first = last = sent = 0
         run, broken = _taken(source)
         while run:
             more, broken = _taken(source) if broken is None else ([], broken)
-            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            put = self._append(run, wait and not more, left, meta, sent)
+            put = self._append(run, wait and not more, left_of(deadline), meta, sent)
             sent += len(run)
             first, last = first or put[0], put[1] or last
             run = more
@@ -260,7 +260,8 @@ class Spool(Kept):
         Thread-safe: yes.
 
         Args:
-            timeout: Seconds to wait; None waits for ever, 0 only looks.
+            timeout: Seconds to wait; None waits for ever, 0 waits for nobody else. If nobody
+                writes, the call itself does, which is not cut.
 
         Raises:
             TimedOutError, WouldBlockError: It is not, in time; now.

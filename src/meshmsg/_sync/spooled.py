@@ -6,11 +6,10 @@ durability of the spool says; one that fails says what was put.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from meshmsg._binding.core import to_ms
+from meshmsg._binding.core import ends_of, left_of, to_ms
 from meshmsg._binding.data import Data
 from meshmsg._binding.note import MessageOptions
 from meshmsg._delivery.pushing import PushOptions
@@ -57,16 +56,15 @@ def put_many(
     """Put many messages; with receipts, if those are given.  How many."""
     taken = None
     try:
-        to_ms(timeout)
+        deadline = ends_of(timeout)
         meta = spooled.meta(options)
-        deadline = None if timeout is None else time.monotonic() + timeout
         taken = Taken(messages)
         while taken.fill():
             run = spooled.sendable(taken.chunk)
-            spooled.put_run(run, taken.counts, meta, _left(deadline), receipts)
+            spooled.put_run(run, taken.counts, meta, deadline, receipts)
             spooled.check_next(taken.chunk, taken.counts[0])
         taken.chunk.clear()  # all are put
-        spooled.kept(_left(deadline))
+        spooled.kept(left_of(deadline))
         return taken.counts[1]
     except BaseException as error:
         tell_unsent(error, messages, taken)
@@ -84,7 +82,3 @@ def put_arrays(
 ) -> int:
     """Put each element of an Arrow array; with receipts, if those are given.  How many."""
     return put_many(spooled, bodies_of(batch), timeout, options, receipts)
-
-
-def _left(deadline: float | None) -> float | None:
-    return None if deadline is None else max(deadline - time.monotonic(), 0.0)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from meshmsg._binding.core import native, to_ms
+from meshmsg._binding.core import ends_of, native, to_ms
 from meshmsg._binding.data import Data
 from meshmsg._binding.errors import TimedOutError
 from meshmsg._binding.note import MessageOptions
@@ -130,9 +130,8 @@ async def put_many(
     spool: Spool = spooled.given
     taken, last = None, 0
     try:
-        to_ms(timeout)
-        meta = spooled.meta(options)
         deadline = spool._deadline(timeout)
+        meta = spooled.meta(options)
         taken = Taken(messages)
         while taken.fill():
             if is_due(len(taken.chunk)):
@@ -196,7 +195,7 @@ async def _put_in_a_row(
             last = await _in_slices(
                 spool,
                 deadline,
-                lambda seconds: spooled.put_run(run, counts, meta, seconds, receipts),
+                lambda seconds: spooled.put_run(run, counts, meta, ends_of(seconds), receipts),
             )
     spooled.check_next(taken.chunk, counts[0])
     return last

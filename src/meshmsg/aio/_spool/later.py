@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from meshmsg._binding.core import EINTR, lib, native, to_ms
+from meshmsg._binding.core import EINTR, ends_of, left_of, lib, native, to_ms
 from meshmsg._binding.data import size_of
 from meshmsg._spool.held import SLICE_MS
 from meshmsg._spool.spool import Spool
-from meshmsg.aio._spool.waits import SHORTEST_S
 
 
 class Job:
@@ -44,8 +42,7 @@ class Job:
         self._loop = asyncio.get_running_loop()
         self.done: asyncio.Future[None] = self._loop.create_future()
         self._run, self._meta = run, meta
-        self._shortest = SHORTEST_S if timeout else 0.0
-        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._deadline = ends_of(timeout)
         self._given_up = self._begun = False
         self._over: asyncio.Future[None] = self._loop.create_future()
 
@@ -70,9 +67,7 @@ class Job:
             pass  # the loop is closed, and nobody waits
 
     def _step(self, spool: Spool) -> bool:
-        left = None
-        if self._deadline is not None:
-            left = max(self._deadline - time.monotonic(), self._shortest)
+        left = left_of(self._deadline)
         if self._check is not None:
             self._check()
         with spool._in_use():

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import lib, to_ms
+from meshmsg._binding.core import lib
 from meshmsg._binding.errors import ClosedError, TimedOutError
 from meshmsg._spool import reader as threads
 from meshmsg._spool.arguments import whole
@@ -99,8 +99,8 @@ class SpoolReader:
             ClosedError: It, or its spool, was closed.
         """
         whole("max_messages", max_messages, 1)
-        to_ms(timeout)
-        if not await self._fill(max_messages, self._spool._deadline(timeout), whole=True):
+        deadline = self._spool._deadline(timeout)
+        if not await self._fill(max_messages, deadline, whole=True):
             return []
         return [self._read.popleft() for _ in range(min(max_messages, len(self._read)))]
 
@@ -130,7 +130,6 @@ class SpoolReader:
                 `on_corruption="gap"` what is gone stands in `gaps`.
         """
         most, size = check_batch(max_messages, max_bytes)
-        to_ms(timeout)
         deadline = self._spool._deadline(timeout)
         self._seek_to = self.seq  # what was read ahead is read again
         self._read.clear()

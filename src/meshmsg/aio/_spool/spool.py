@@ -13,7 +13,7 @@ import weakref
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from meshmsg._binding.core import EAGAIN, lib, native, to_ms
+from meshmsg._binding.core import EAGAIN, lib, native
 from meshmsg._binding.data import Data, exact_bytes, size_of
 from meshmsg._binding.note import MessageOptions
 from meshmsg._spool import spool as threads
@@ -135,16 +135,16 @@ class Spool(Kept):
 
         Raises:
             SpoolFullError: There is no room; it was not put.
-            TimedOutError: It was not kept in time. It may be put all the same, and be kept later.
+            TimedOutError, WouldBlockError: It was not kept in time; at once (timeout=0). It may be
+                put all the same, and be kept later.
             SpoolFailedError: The disk failed; whether it is kept nobody knows until the spool is
                 opened again.
             TooLargeError: It has no room in a segment file.
             ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
         """
-        to_ms(timeout)  # refuses what is no time
+        deadline = self._deadline(timeout)
         meta = self._spool._meta(options)
         run = [exact_bytes(data)]
-        deadline = self._deadline(timeout)
         first, last = await self._put(run, meta, deadline, 0)
         if wait and last:
             await self._kept(last, deadline, 1)
@@ -172,7 +172,8 @@ class Spool(Kept):
             messages: Any iterable of bodies, also one for `async for`: what it gives is put as it
                 comes.
             wait: As in `append`.
-            timeout: Seconds for all of it; None waits for ever. What the iterable takes is not cut.
+            timeout: Seconds for all of it; None waits for ever, 0 waits for nothing. What the
+                iterable takes is not cut; what has room is put when the time is up, too.
             options: As in `append`; the same goes with each.
 
         Returns:
@@ -180,16 +181,15 @@ class Spool(Kept):
             `overflow="drop_newest"` there may be fewer messages than were given.
 
         Raises:
-            SpoolFullError, TimedOutError, SpoolFailedError, TooLargeError, ClosedError: As
-                `append`; `sent` is how many were put.
+            SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent` is how many were put.
+            SpoolFailedError, TooLargeError, ClosedError: Likewise.
             BaseException: What the iterable raised; what it gave before is kept, and `sent` is how
                 many that is.
         """
         if isinstance(messages, (bytes, str, bytearray, memoryview)):
             raise TypeError("append_many takes an iterable of bodies; for a single one use append")
-        to_ms(timeout)
-        meta = self._spool._meta(options)
         deadline = self._deadline(timeout)
+        meta = self._spool._meta(options)
         first = last = sent = 0
         if isinstance(messages, AsyncIterable):
             try:
@@ -230,12 +230,11 @@ class Spool(Kept):
             SpoolFailedError: The disk failed.
             ClosedError: The spool was closed.
         """
-        to_ms(timeout)
+        deadline = self._deadline(timeout)
         if self._kept_when != DURABLE:  # somebody is to sync, and that waits
             await self._in_thread(lambda: self._spool.flush(timeout=timeout))
             return
-        watch = self._watch()
-        await self._wait(DURABLE, watch.last(), self._deadline(timeout), "waiting for the disk")
+        await self._wait(DURABLE, self._watch().last(), deadline, "waiting for the disk")
 
     def reader(self, seq: int | None = None) -> SpoolReader:
         """Return a reader that begins with that number; None: with the first that is there.

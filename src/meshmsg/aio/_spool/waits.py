@@ -12,14 +12,11 @@ import weakref
 from collections.abc import Callable
 from typing import TypeVar
 
-from meshmsg._binding.core import EAGAIN, lib
+from meshmsg._binding.core import EAGAIN, ends_of, left_of, lib
 from meshmsg._binding.errors import ClosedError
 from meshmsg._spool import spool as threads
 from meshmsg.aio._spool.watch import DURABLE, WRITTEN, LoopWatch
 from meshmsg.aio._turns import is_due, share
-
-SHORTEST_S = 0.001
-"""What is left at least of a timeout: 0 is the limit of who does not wait at all."""
 
 _FoundT = TypeVar("_FoundT")
 
@@ -58,10 +55,8 @@ class Waits:
 
     @staticmethod
     def _deadline(timeout: float | None) -> float | None:
-        """Return when it is too late, by the loop's clock; 0: it never waits."""
-        if timeout is None or timeout == 0:
-            return timeout
-        return asyncio.get_running_loop().time() + timeout
+        """Return when it is too late, by the loop's clock."""
+        return ends_of(timeout, asyncio.get_running_loop().time)
 
     async def _in_thread(self, call: Callable[[], _FoundT]) -> _FoundT:
         self._check_open()
@@ -69,9 +64,7 @@ class Waits:
 
     @staticmethod
     def _left(deadline: float | None) -> float | None:
-        if not deadline:
-            return deadline
-        return max(deadline - asyncio.get_running_loop().time(), SHORTEST_S)
+        return left_of(deadline, asyncio.get_running_loop().time)
 
     async def _kept(self, seq: int, deadline: float | None, sent: int) -> None:
         """Wait until all up to that number is kept, `sent` messages having been put."""
