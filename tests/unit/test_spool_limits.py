@@ -87,7 +87,7 @@ def test_blocking_waits_for_a_trim(tmp_path: Path, limit: str) -> None:
         ]
         for thread in waiting:
             thread.start()
-        wait_until(lambda: spool._users == 2)
+        wait_until(lambda: len(spool._inside) == 2)
         assert spool.trim(int(segments(tmp_path / "s")[1].stem) - 1) == 1
         for thread in waiting:
             thread.join(WAIT_S)

@@ -274,7 +274,7 @@ def test_closing_a_view_ends_who_waits(tmp_path: Path) -> None:
 
         thread = threading.Thread(target=waits)
         thread.start()
-        wait_until(lambda: view._users)
+        wait_until(lambda: len(view._inside) > 0)
         view.close()
         view.close()
         thread.join(WAIT_S)

@@ -7,7 +7,6 @@ done is never taken for done; what could not be saved is told, and is delivered 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from meshmsg._binding.errors import (
     WouldBlockError,
 )
 from meshmsg._spool.arguments import cursor_name, whole
-from meshmsg._spool.held import SLICE_MS, Held
+from meshmsg._spool.held import SLICE_MS, Held, Inside
 from meshmsg._spool.message import SpoolGap, SpoolMessage
 from meshmsg._spool.reader import SpoolReader
 
@@ -93,8 +92,7 @@ class SpoolCursor:
     def __init__(self, spool: Held, name: str, start: int, create: bool = True) -> None:
         self._spool = spool
         self._name = cursor_name("name", name)
-        self._idle = threading.Condition()
-        self._users = 0
+        self._inside = Inside()
         out = ffi.new("mm_spool_cursor **")
         with spool._in_use() as pointer:
             rc = int(lib.mm_spool_cursor_open(pointer, name.encode(), create, start, out))
@@ -287,9 +285,9 @@ class SpoolCursor:
         """
         if os.getpid() != self._spool._pid:
             return  # its spool was given up as the process was forked
-        with self._idle:
+        with self._inside.lock:
             self._pointer = None
-            self._idle.wait_for(lambda: self._users == 0)
+            self._inside.wait()
         self._raise_for(self._spool._close_cursor(self._key), "closing it")
 
     def _done(self, first: int, last: int) -> None:
@@ -329,18 +327,14 @@ class SpoolCursor:
     @contextmanager
     def _in_use(self) -> Iterator[Any]:
         """Keep it, and its spool, from being closed meanwhile."""
-        with self._spool._in_use():
-            with self._idle:
-                pointer = self._pointer
-                if pointer is None:
-                    raise ClosedError(f"the cursor {self._name!r} was closed", code=lib.MM_ECLOSED)
-                self._users += 1
-            try:
-                yield pointer
-            finally:
-                with self._idle:
-                    self._users -= 1
-                    self._idle.notify_all()
+        with self._spool._in_use(), self._inside.entered(self._opened) as pointer:
+            yield pointer
+
+    def _opened(self) -> Any:
+        """Return its pointer, if it is open."""
+        if self._pointer is None:
+            raise ClosedError(f"the cursor {self._name!r} was closed", code=lib.MM_ECLOSED)
+        return self._pointer
 
     def __enter__(self) -> Self:
         return self

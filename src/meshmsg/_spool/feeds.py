@@ -182,15 +182,10 @@ class Feed:
         spool = self._spool
         if os.getpid() != spool._pid:
             return
-        with spool._idle:
-            feed = spool._feeds.pop(self._key, None)
-            token = object()
-            spool._inside.add(token)  # the spool stays while its thread ends
-        try:
+        # The spool stays while its thread ends.
+        with spool._inside.entered(lambda: spool._feeds.pop(self._key, None)) as feed:
             if feed is not None:
                 self._end(feed[0])
-        finally:
-            spool._leaves(token)
 
 
 class Replay(Feed):

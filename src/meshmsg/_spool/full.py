@@ -6,13 +6,15 @@ Not here: the errors themselves (held.py). Law: only what is so at that moment i
 from __future__ import annotations
 
 import os
-import threading
 from contextlib import AbstractContextManager, suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.errors import MeshError
 from meshmsg._hints.plural import counted, plural
+
+if TYPE_CHECKING:
+    from meshmsg._spool.held import Inside
 
 _FEED = ffi.typeof("mm_feed *")
 
@@ -26,7 +28,7 @@ class Filled(Protocol):
     _max_messages: int
     _blocks: bool
     _record_max: int
-    _idle: threading.Condition
+    _inside: Inside
     _feeds: dict[int, Any]
 
     def _in_use(self) -> AbstractContextManager[Any]: ...
@@ -84,7 +86,7 @@ def _free(path: str) -> int | None:
 def _not_done(spool: Filled) -> str:
     """Return how many messages the Push that it feeds keeps there."""
     left, out = 0, ffi.new("mm_feed_info *")
-    with spool._idle:  # none is closed meanwhile
+    with spool._inside.lock:  # none is closed meanwhile
         for feed, _ in spool._feeds.values():
             if ffi.typeof(feed) is not _FEED:
                 continue  # a Pub has none to be acknowledged

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 from meshmsg._binding.core import EAGAIN, EINTR, ends_of, left_of, lib, text_of, to_ms
 from meshmsg._binding.errors import (
@@ -28,6 +28,44 @@ from meshmsg._spool.full import why_full, why_late
 
 SLICE_MS = 100
 """Milliseconds a call sleeps before it looks whether it was closed, and at signals."""
+
+
+_FoundT = TypeVar("_FoundT")
+
+
+class Inside:
+    """Who is in a call with what others may close: it is closed once nobody is.
+
+    Law: it changes by steps that a signal's function cannot split; a call that such a function
+    breaks off, also as it begins, has ended.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Condition()
+        """Under it one enters; who closes sees to it there that nobody does any more."""
+        self._tokens: set[object] = set()
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    @contextmanager
+    def entered(self, look: Callable[[], _FoundT]) -> Iterator[_FoundT]:
+        """Be in a call, with what `look` finds under the lock; it raises if it is closed."""
+        token = object()
+        try:
+            with self.lock:
+                found = look()
+                self._tokens.add(token)
+            yield found
+        finally:
+            self._tokens.discard(token)
+            if not self._tokens:
+                with self.lock:
+                    self.lock.notify_all()
+
+    def wait(self) -> None:
+        """Wait until nobody is in a call; under the lock, which others have meanwhile."""
+        self.lock.wait_for(lambda: not self._tokens)
 
 
 class Held:
@@ -53,9 +91,7 @@ class Held:
         """The folder."""
         self._gaps = gaps
         self._pid = os.getpid()
-        self._idle = threading.Condition()
-        self._inside: set[object] = set()
-        """Who is in a call with it; changed by steps that a signal's function cannot split."""
+        self._inside = Inside()
         self._readers: dict[int, Any] = {}
         self._feeds: dict[int, tuple[Any, Any]] = {}
         """What feeds sockets: its pointer, and what ends it."""
@@ -67,7 +103,7 @@ class Held:
 
     def _close_readers(self, *which: int) -> None:
         """Close some readers, or all, and what watches it; of those that are closed, nothing."""
-        with self._idle:
+        with self._inside.lock:
             for key in which or tuple(self._readers):
                 if (reader := self._readers.pop(key, None)) is not None:
                     lib.mm_spool_reader_close(reader)
@@ -77,7 +113,7 @@ class Held:
 
     def _close_watches(self, *which: Any) -> None:
         """Close some, that are open."""
-        with self._idle:
+        with self._inside.lock:
             for watch in which:
                 if watch in self._watches:
                     self._watches.remove(watch)
@@ -91,14 +127,8 @@ class Held:
 
     def _close_cursor(self, key: int) -> int:
         """Close a cursor; the spool is not closed meanwhile. One that is closed: nothing."""
-        with self._idle:
-            pointer = self._cursors.pop(key, None)
-            token = object()
-            self._inside.add(token)
-        try:
+        with self._inside.entered(lambda: self._cursors.pop(key, None)) as pointer:
             return self._close_each([pointer] if pointer is not None else [])
-        finally:
-            self._leaves(token)
 
     def _close_each(self, cursors: Iterable[Any]) -> int:
         """Close these; what the last one said that could not be saved."""
@@ -128,37 +158,21 @@ class Held:
                 rc = int(call(pointer, to_ms(left_of(deadline))))
         self._raise_for(rc, doing)
 
-    @contextmanager
-    def _in_use(self) -> Iterator[Any]:
-        """Keep it from being closed meanwhile."""
+    def _in_use(self) -> AbstractContextManager[Any]:
+        """Keep it from being closed meanwhile; its pointer."""
         if os.getpid() != self._pid:
             raise ForkedError(
                 f"{self.path} was opened before a fork, and this is the child; open it where the "
                 "parent has closed it",
                 code=lib.MM_EFORKED,
             )
-        token = object()
-        try:
-            with self._idle:
-                pointer = self._pointer
-                if pointer is None:
-                    raise ClosedError(f"the spool {self.path} was closed", code=lib.MM_ECLOSED)
-                self._inside.add(token)
-            yield pointer
-        finally:
-            self._leaves(token)
+        return self._inside.entered(self._opened)
 
-    @property
-    def _users(self) -> int:
-        """How many calls there are."""
-        return len(self._inside)
-
-    def _leaves(self, token: object) -> None:
-        """A call ended; also where a signal's function broke it off as it began."""
-        self._inside.discard(token)
-        if not self._inside:
-            with self._idle:
-                self._idle.notify_all()
+    def _opened(self) -> Any:
+        """Return its pointer, if it is open."""
+        if self._pointer is None:
+            raise ClosedError(f"the spool {self.path} was closed", code=lib.MM_ECLOSED)
+        return self._pointer
 
     def _raise_for(self, rc: int, doing: str) -> None:
         if rc < 0:

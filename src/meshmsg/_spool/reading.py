@@ -49,7 +49,7 @@ def read(
     try:
         return reader.read_batch(max_messages, max_bytes=max_bytes, timeout=timeout)
     finally:
-        with self._idle:
+        with self._inside.lock:
             if self._pointer is not None and len(self._idle_readers) < IDLE_MAX:
                 self._idle_readers.append(reader)
                 reader = None
@@ -58,7 +58,7 @@ def read(
 
 
 def _reader_at(spool: Held, seq: int) -> SpoolReader:
-    with spool._idle:
+    with spool._inside.lock:
         idle = spool._idle_readers
         at = next((i for i, one in enumerate(idle) if one.seq == seq), None)
         if at is None and len(idle) == IDLE_MAX:

@@ -229,7 +229,7 @@ class Spool(Kept):
             `overflow="drop_newest"` there may be fewer messages than were given.
 
         Raises:
-            SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent` is how many were put.
+            SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent`: how many were put.
             SpoolFailedError, TooLargeError, ClosedError: Likewise.
             BaseException: What the iterable raised; what it gave before is kept, and `sent` is how
                 many that is.
@@ -339,10 +339,10 @@ class Spool(Kept):
         """
         if os.getpid() != self._pid:
             return  # it was given up as the process was forked
-        with self._idle:
+        with self._inside.lock:
             pointer, self._pointer = self._pointer, None
             try:
-                self._idle.wait_for(lambda: self._users == 0)
+                self._inside.wait()
             except BaseException:  # a signal's function; it can be closed again
                 self._pointer = pointer
                 raise

@@ -130,10 +130,10 @@ class SpoolView(Held):
         """
         if os.getpid() != self._pid:
             return  # it was given up as the process was forked
-        with self._idle:
+        with self._inside.lock:
             pointer, self._pointer = self._pointer, None
             try:
-                self._idle.wait_for(lambda: self._users == 0)
+                self._inside.wait()
             except BaseException:  # a signal's function; it can be closed again
                 self._pointer = pointer
                 raise

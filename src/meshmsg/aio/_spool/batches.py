@@ -45,7 +45,7 @@ async def append_batch(
         The numbers from its first to its last message, as of `append_many`.
 
     Raises:
-        SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent` is how many were put.
+        SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent`: how many were put.
         SpoolFailedError, TooLargeError, ClosedError: Likewise.
         UsageError: The array is of another type, has a null, or other columns; `sent` likewise.
         TypeError: It is no Arrow array.
