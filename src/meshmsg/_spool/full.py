@@ -84,13 +84,12 @@ def _free(path: str) -> int | None:
 
 
 def _not_done(spool: Filled) -> str:
-    """Return how many messages the Push that it feeds keeps there."""
+    """Return how many messages the Push that it feeds keeps there; of one that is closed, none."""
     left, out = 0, ffi.new("mm_feed_info *")
-    with spool._inside.lock:  # none is closed meanwhile
+    with suppress(MeshError), spool._in_use(), spool._inside.lock:  # no feed is closed meanwhile
         for feed, _ in spool._feeds.values():
-            if ffi.typeof(feed) is not _FEED:
-                continue  # a Pub has none to be acknowledged
-            lib.mm_feed_inspect(feed, out)
-            left += int(out.left)
+            if ffi.typeof(feed) is _FEED:  # a Pub has none to be acknowledged
+                lib.mm_feed_inspect(feed, out)
+                left += int(out.left)
     are = plural(left, "is", "are")
     return f"; {counted(left, 'message')} {are} not acknowledged" if left else ""
