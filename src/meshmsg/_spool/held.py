@@ -101,6 +101,24 @@ class Held:
         """Of event loops: they go as it is closed."""
         self._cursors: dict[int, Any] = {}
 
+    def _end(self) -> tuple[Any, dict[int, tuple[Any, Any]], dict[int, Any]]:
+        """Let nobody in any more, wait until all are out, and close its readers; its pointer, or
+        None: it was closed, or given up as the process was forked. And its feeds and cursors, which
+        nobody else closes from now on."""
+        if os.getpid() != self._pid:
+            return None, {}, {}
+        with self._inside.lock:
+            pointer, self._pointer = self._pointer, None
+            try:
+                self._inside.wait()
+            except BaseException:  # a signal's function; it can be closed again
+                self._pointer = pointer
+                raise
+            self._close_readers()
+            feeds, self._feeds = self._feeds, {}
+            cursors, self._cursors = self._cursors, {}
+        return pointer, feeds, cursors
+
     def _close_readers(self, *which: int) -> None:
         """Close some readers, or all, and what watches it; of those that are closed, nothing."""
         with self._inside.lock:
@@ -118,12 +136,6 @@ class Held:
                 if watch in self._watches:
                     self._watches.remove(watch)
                     lib.mm_spool_watch_close(watch)
-
-    def _close_feeds(self) -> None:
-        """End what feeds sockets; nobody is in a call with them any more."""
-        while self._feeds:
-            feed, end = self._feeds.popitem()[1]
-            end(feed)
 
     def _close_cursor(self, key: int) -> int:
         """Close a cursor; the spool is not closed meanwhile. One that is closed: nothing."""

@@ -337,27 +337,21 @@ class Spool(Kept):
             SpoolFailedError: The disk failed, now or before; what was not durable may be lost, or
                 a cursor was not saved.
         """
-        if os.getpid() != self._pid:
-            return  # it was given up as the process was forked
-        with self._inside.lock:
-            pointer, self._pointer = self._pointer, None
-            try:
-                self._inside.wait()
-            except BaseException:  # a signal's function; it can be closed again
-                self._pointer = pointer
-                raise
-            self._close_readers()
-            cursors, self._cursors = self._cursors, {}
-        self._close_feeds()
-        if pointer is not None:
-            saved = self._close_each(cursors.values())
-            self._raise_for(int(lib.mm_spool_close(pointer)), "closing it")
-            if saved != lib.MM_OK:
-                raise SpoolFailedError(
-                    f"{self.path}: closing it: the disk failed; a cursor says what was saved "
-                    "before",
-                    code=saved,
-                )
+        rc, saved = self._close_all()
+        self._raise_for(rc, "closing it")
+        if saved != lib.MM_OK:
+            raise SpoolFailedError(
+                f"{self.path}: closing it: the disk failed; a cursor says what was saved before",
+                code=saved,
+            )
+
+    def _close_all(self) -> tuple[int, int]:
+        """Close it, and before it what uses it: what it said, and what its cursors said."""
+        pointer, feeds, cursors = self._end()
+        for feed, end in feeds.values():
+            end(feed)
+        saved = self._close_each(cursors.values())
+        return int(lib.mm_spool_close(pointer)) if pointer is not None else lib.MM_OK, saved
 
     def _meta(self, options: MessageOptions) -> bytes:
         return octets_of(options)
@@ -394,13 +388,8 @@ class Spool(Kept):
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_pointer", None) is not None and os.getpid() == self._pid:
-            pointer, self._pointer = self._pointer, None
-            self._close_readers()
-            self._close_feeds()
-            cursors, self._cursors = self._cursors, {}
-            self._close_each(cursors.values())
-            lib.mm_spool_close(pointer)
+        if self._pointer is not None:
+            self._close_all()
 
     def __repr__(self) -> str:
         return f"<meshmsg.Spool {self.path}{'' if self._pointer is not None else ' closed'}>"

@@ -128,16 +128,7 @@ class SpoolView(Held):
 
         Thread-safe: yes; calls that wait meanwhile raise ClosedError.
         """
-        if os.getpid() != self._pid:
-            return  # it was given up as the process was forked
-        with self._inside.lock:
-            pointer, self._pointer = self._pointer, None
-            try:
-                self._inside.wait()
-            except BaseException:  # a signal's function; it can be closed again
-                self._pointer = pointer
-                raise
-            self._close_readers()
+        pointer, _, _ = self._end()
         if pointer is not None:
             lib.mm_spool_view_close(pointer)
 
@@ -152,10 +143,8 @@ class SpoolView(Held):
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_pointer", None) is not None and os.getpid() == self._pid:
-            pointer, self._pointer = self._pointer, None
-            self._close_readers()
-            lib.mm_spool_view_close(pointer)
+        if self._pointer is not None:
+            self.close()
 
     def __repr__(self) -> str:
         return f"<meshmsg.SpoolView {self.path}{'' if self._pointer is not None else ' closed'}>"
