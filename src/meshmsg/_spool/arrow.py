@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import EINTR, ends_of, error_for, ffi, left_of, lib, to_ms
+from meshmsg._binding.core import EINTR, SLICE_MS, ends_of, error_for, ffi, left_of, lib, to_ms
 from meshmsg._binding.errors import MeshError, UsageError
-from meshmsg._binding.note import MessageOptions, encode
-from meshmsg._spool.held import SLICE_MS, Held
-from meshmsg._spool.message import octets_of
+from meshmsg._binding.note import MessageOptions, encode, octets_of
+from meshmsg._spool.held import Held
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -145,11 +144,7 @@ def append_batch(
     arrays.put(deadline, lambda: True)
     if wait and arrays.last and self._level != lib.MM_SPOOL_BUFFERED:
         try:
-            self._until(
-                lambda pointer, ms: lib.mm_spool_flush(pointer, self._level, ms, SLICE_MS),
-                left_of(deadline),
-                "appending",
-            )
+            self._flush(self._level, left_of(deadline), "appending")
         except BaseException as error:
             vars(error)["sent"] = arrays.sent
             raise

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from meshmsg._binding.core import EAGAIN, ffi, lib
+from meshmsg._binding.core import EAGAIN, SLICE_MS, ffi, lib
 from meshmsg._binding.errors import (
     ClosedError,
     SpoolCorruptError,
@@ -23,7 +23,7 @@ from meshmsg._binding.errors import (
     WouldBlockError,
 )
 from meshmsg._spool.arguments import cursor_name, whole
-from meshmsg._spool.held import SLICE_MS, Held, Inside
+from meshmsg._spool.held import Held, Inside
 from meshmsg._spool.message import SpoolGap, SpoolMessage
 from meshmsg._spool.reader import SpoolReader
 
@@ -37,10 +37,8 @@ _STARTS = {"earliest": _EARLIEST, "latest": _LATEST}
 
 def first_and_last(spool: Held) -> tuple[int, int]:
     """Return the first number that is there, and the last that was given."""
-    out = ffi.new("mm_spool_info *")
-    with spool._in_use() as pointer:
-        lib.mm_spool_inspect(pointer, out)
-    return int(out.first_seq), int(out.last_seq)
+    info = spool._inspected()
+    return int(info.first_seq), int(info.last_seq)
 
 
 def names_of(spool: Held, call: Callable[[Any, Any, int], int]) -> list[str]:

@@ -10,10 +10,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from meshmsg._binding.core import EAGAIN, ESTATE, ffi, lib, native
+from meshmsg._binding.core import EAGAIN, ESTATE, SLICE_MS, ffi, lib, native
 from meshmsg._binding.data import size_of
 from meshmsg._binding.errors import ClosedError, UsageError
-from meshmsg._spool.held import SLICE_MS
 from meshmsg._spool.spool import Spool
 
 _IN_A_ROW: int = lib.MM_SPOOL_IN_A_ROW
@@ -127,12 +126,7 @@ class Feed:
 
     def kept(self, timeout: float | None) -> None:
         """Wait until all that was put is kept, as the spool's durability says."""
-        spool = self._spool
-        spool._until(
-            lambda pointer, ms: lib.mm_spool_flush(pointer, spool._level, ms, SLICE_MS),
-            timeout,
-            "waiting until they are kept",
-        )
+        self._spool._flush(self._spool._level, timeout, "waiting until they are kept")
 
     def receipts(self, first: int, count: int) -> None:
         """Open receipts, in the socket, for messages that were put."""

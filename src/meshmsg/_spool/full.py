@@ -6,17 +6,21 @@ Not here: the errors themselves (held.py). Law: only what is so at that moment i
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import AbstractContextManager, suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.errors import MeshError
 from meshmsg._hints.plural import counted, plural
 
-if TYPE_CHECKING:
-    from meshmsg._spool.held import Inside
-
 _FEED = ffi.typeof("mm_feed *")
+
+
+class Guarded(Protocol):
+    """Who is in a call with it."""
+
+    lock: threading.Condition
 
 
 class Filled(Protocol):
@@ -28,9 +32,12 @@ class Filled(Protocol):
     _max_messages: int
     _blocks: bool
     _record_max: int
-    _inside: Inside
     _feeds: dict[int, Any]
 
+    @property
+    def _inside(self) -> Guarded: ...
+
+    def _inspected(self) -> Any: ...
     def _in_use(self) -> AbstractContextManager[Any]: ...
 
 
@@ -57,10 +64,9 @@ def why_late(spool: Filled, doing: str) -> str:
 
 def _of_limits(spool: Filled) -> tuple[list[str], list[str]]:
     """Return what it has of each limit, and which of them may be reached."""
-    out = ffi.new("mm_spool_info *")
-    with suppress(MeshError), spool._in_use() as pointer:
-        lib.mm_spool_inspect(pointer, out)
-    if not out.files:
+    try:
+        out = spool._inspected()
+    except MeshError:
         return [], []  # it was closed meanwhile
     has, reached = [], []
     if spool._max_messages:

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from meshmsg._binding.core import EAGAIN, EINTR, ends_of, left_of, lib, text_of, to_ms
+from meshmsg._binding.core import (
+    EAGAIN,
+    EINTR,
+    SLICE_MS,
+    ends_of,
+    ffi,
+    left_of,
+    lib,
+    text_of,
+    to_ms,
+)
 from meshmsg._binding.errors import (
     ClosedError,
     ForkedError,
@@ -26,8 +37,8 @@ from meshmsg._binding.errors import (
 )
 from meshmsg._spool.full import why_full, why_late
 
-SLICE_MS = 100
-"""Milliseconds a call sleeps before it looks whether it was closed, and at signals."""
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 _FoundT = TypeVar("_FoundT")
@@ -96,10 +107,15 @@ class Held:
         self._feeds: dict[int, tuple[Any, Any]] = {}
         """What feeds sockets: its pointer, and what ends it."""
         self._idle_readers: list[Any] = []
-        """Of `read`: for the next one (reading.py)."""
+        """Of `read`: for the next one (reader.py)."""
         self._watches: list[Any] = []
         """Of event loops: they go as it is closed."""
         self._cursors: dict[int, Any] = {}
+        _all.add(self)
+
+    def close(self) -> None:
+        """Close it."""
+        raise NotImplementedError
 
     def _end(self) -> tuple[Any, dict[int, tuple[Any, Any]], dict[int, Any]]:
         """Let nobody in any more, wait until all are out, and close its readers; its pointer, or
@@ -170,6 +186,19 @@ class Held:
                 rc = int(call(pointer, to_ms(left_of(deadline))))
         self._raise_for(rc, doing)
 
+    def _flush(self, level: int, timeout: float | None, doing: str) -> None:
+        """Wait until all that was put is kept as that level says."""
+        self._until(
+            lambda pointer, ms: lib.mm_spool_flush(pointer, level, ms, SLICE_MS), timeout, doing
+        )
+
+    def _inspected(self) -> Any:
+        """Return what the core tells of it at this moment, an mm_spool_info."""
+        out = ffi.new("mm_spool_info *")
+        with self._in_use() as pointer:
+            lib.mm_spool_inspect(pointer, out)
+        return out
+
     def _in_use(self) -> AbstractContextManager[Any]:
         """Keep it from being closed meanwhile; its pointer."""
         if os.getpid() != self._pid:
@@ -218,3 +247,24 @@ class Held:
             size=size,
             limit=self._record_max,
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        closed = "" if self._pointer is not None else " closed"
+        return f"<meshmsg.{type(self).__name__} {self.path}{closed}>"
+
+
+_all: weakref.WeakSet[Held] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for held in tuple(_all):
+        held._give_up()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -7,20 +7,19 @@ was returned as kept is kept as the level says; a call that fails tells how much
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from meshmsg._binding.core import EAGAIN, address_of, ends_of, ffi, left_of, lib, native
+from meshmsg._binding.core import EAGAIN, SLICE_MS, address_of, ends_of, ffi, left_of, lib, native
 from meshmsg._binding.data import Data, exact_bytes
 from meshmsg._binding.errors import (
     SpoolCorruptError,
     SpoolFailedError,
     SpoolLockedError,
 )
-from meshmsg._binding.note import MessageOptions
+from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool.arguments import (
     age_ms,
     choice,
@@ -32,15 +31,12 @@ from meshmsg._spool.arguments import (
     whole,
 )
 from meshmsg._spool.arrow import append_batch
-from meshmsg._spool.held import SLICE_MS
 from meshmsg._spool.kept import Kept
-from meshmsg._spool.message import octets_of
-from meshmsg._spool.reader import SpoolReader
-from meshmsg._spool.reading import read
+from meshmsg._spool.reader import SpoolReader, read
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery, info_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
 Durability = Literal["buffered", "os", "disk"]
 Overflow = Literal["error", "block", "drop_oldest", "drop_newest"]
@@ -136,7 +132,6 @@ class Spool(Kept):
         self._level = int(opts.level)
         self.recovery: SpoolRecovery = self._open(opts)
         """What was found when it was opened."""
-        _spools.add(self)
 
     def _open(self, opts: Any) -> SpoolRecovery:
         made = _make_folder(self.path)
@@ -200,7 +195,7 @@ class Spool(Kept):
             TooLargeError: It has no room in a segment file.
             ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
         """
-        first, _ = self._append([exact_bytes(data)], wait, timeout, self._meta(options))
+        first, _ = self._append([exact_bytes(data)], wait, timeout, octets_of(options))
         return first or None
 
     def append_many(
@@ -237,7 +232,7 @@ class Spool(Kept):
         if isinstance(messages, (bytes, str, bytearray, memoryview)):
             raise TypeError("append_many takes an iterable of bodies; for a single one use append")
         deadline = ends_of(timeout)
-        meta = self._meta(options)
+        meta = octets_of(options)
         source = iter(messages)
         first = last = sent = 0
         run, broken = _taken(source)
@@ -268,11 +263,7 @@ class Spool(Kept):
             SpoolFailedError: The disk failed.
             ClosedError: The spool was closed.
         """
-        self._until(
-            lambda pointer, ms: lib.mm_spool_flush(pointer, lib.MM_SPOOL_DISK, ms, SLICE_MS),
-            timeout,
-            "waiting for the disk",
-        )
+        self._flush(lib.MM_SPOOL_DISK, timeout, "waiting for the disk")
 
     def reader(self, seq: int | None = None) -> SpoolReader:
         """Return a reader that begins with that number; None: with the first that is there.
@@ -323,10 +314,7 @@ class Spool(Kept):
         Raises:
             ClosedError: The spool was closed.
         """
-        out = ffi.new("mm_spool_info *")
-        with self._in_use() as pointer:
-            lib.mm_spool_inspect(pointer, out)
-        return info_of(out)
+        return info_of(self._inspected())
 
     def close(self) -> None:
         """Write what waits, and close it and its readers. Again: nothing.
@@ -353,9 +341,6 @@ class Spool(Kept):
         saved = self._close_each(cursors.values())
         return int(lib.mm_spool_close(pointer)) if pointer is not None else lib.MM_OK, saved
 
-    def _meta(self, options: MessageOptions) -> bytes:
-        return octets_of(options)
-
     def _append(
         self, run: list[bytes], wait: bool, timeout: float | None, meta: bytes, sent: int = 0
     ) -> tuple[int, int]:
@@ -381,21 +366,9 @@ class Spool(Kept):
             raise
         return first, last
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __del__(self) -> None:
         if self._pointer is not None:
             self._close_all()
-
-    def __repr__(self) -> str:
-        return f"<meshmsg.Spool {self.path}{'' if self._pointer is not None else ' closed'}>"
-
-
-_spools: weakref.WeakSet[Spool] = weakref.WeakSet()
 
 
 def _make_folder(path: str) -> bool:
@@ -420,11 +393,3 @@ def _taken(source: Iterator[Data]) -> tuple[list[bytes], BaseException | None]:
     except BaseException as error:
         return run, error
     return run, None
-
-
-def _after_fork_in_child() -> None:
-    for spool in tuple(_spools):
-        spool._give_up()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from meshmsg._binding.core import EINTR, ends_of, left_of, lib, native, to_ms
+from meshmsg._binding.core import EINTR, SLICE_MS, ends_of, left_of, lib, native, to_ms
 from meshmsg._binding.data import size_of
-from meshmsg._spool.held import SLICE_MS
 from meshmsg._spool.spool import Spool
 
 

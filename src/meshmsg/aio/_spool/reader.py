@@ -17,8 +17,7 @@ from meshmsg._binding.errors import ClosedError, TimedOutError
 from meshmsg._spool import reader as threads
 from meshmsg._spool.arguments import whole
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch
-from meshmsg._spool.held import Held
-from meshmsg._spool.message import SpoolGap, SpoolMessage
+from meshmsg._spool.message import SpoolGap, SpoolMessage, seq_of
 from meshmsg.aio._spool.waits import Waits
 
 if TYPE_CHECKING:
@@ -33,9 +32,10 @@ class SpoolReader:
     `async for` gives what there is, and ends where that ends. For one task at a time.
     """
 
-    def __init__(self, spool: Waits, seq: int) -> None:
+    def __init__(self, spool: Waits, reader: threads.SpoolReader) -> None:
         self._spool = spool
-        self._reader = self._opened(spool._spool, seq)
+        self._reader = reader
+        """What its threads read with."""
         self._read: deque[SpoolMessage | SpoolGap] = deque()
         """What was read and not given out: of a call that was cancelled, or of a larger run."""
         self._reading: asyncio.Future[Any] | None = None
@@ -46,18 +46,13 @@ class SpoolReader:
         """Where the next read is to go on."""
         self._closed = False
 
-    def _opened(self, spool: Held, seq: int) -> threads.SpoolReader:
-        """Return what its threads read with."""
-        return threads.SpoolReader(spool, seq)
-
     @property
     def seq(self) -> int:
         """The number that is read next."""
         if self._seek_to is not None:
             return self._seek_to
         if self._read:
-            one = self._read[0]
-            return one.first if isinstance(one, SpoolGap) else one.seq
+            return seq_of(self._read[0])
         if self._reading is not None:
             return self._begun
         return self._reader.seq

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from meshmsg._binding.core import EAGAIN, lib, native
 from meshmsg._binding.data import Data, exact_bytes, size_of
-from meshmsg._binding.note import MessageOptions
+from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool import spool as threads
 from meshmsg._spool.arguments import whole
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery
@@ -143,7 +143,7 @@ class Spool(Kept):
             ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
         """
         deadline = self._deadline(timeout)
-        meta = self._spool._meta(options)
+        meta = octets_of(options)
         run = [exact_bytes(data)]
         first, last = await self._put(run, meta, deadline, 0)
         if wait and last:
@@ -189,7 +189,7 @@ class Spool(Kept):
         if isinstance(messages, (bytes, str, bytearray, memoryview)):
             raise TypeError("append_many takes an iterable of bodies; for a single one use append")
         deadline = self._deadline(timeout)
-        meta = self._spool._meta(options)
+        meta = octets_of(options)
         first = last = sent = 0
         if isinstance(messages, AsyncIterable):
             try:
@@ -250,7 +250,8 @@ class Spool(Kept):
         Raises:
             ClosedError: The spool was closed.
         """
-        return SpoolReader(self, self.info().first_seq if seq is None else whole("seq", seq, 1))
+        self._check_open()
+        return SpoolReader(self, self._spool.reader(seq))
 
     read = read
 
