@@ -361,16 +361,17 @@ class _NotDone(SpoolReader):
         return self._skipped(bool(got)) and super()._load(got, ms)
 
     def _take(self, got: list[SpoolMessage | SpoolGap], most: int) -> None:
-        with self._cursor._in_use() as cursor:
-            while self._ready and len(got) < most:
-                if lib.mm_spool_cursor_next(cursor, self._seq) != self._seq:
-                    self._ready = False  # what is next is looked for again
-                    return
-                super()._take(got, len(got) + 1)
+        while self._ready and len(got) < most:
+            if not (run := self._in_a_row(most - len(got))):
+                self._ready = False  # what is next is looked for again
+                return
+            super()._take(got, len(got) + run)
 
     def _run(self, most: int, some: bool) -> int:
-        if not self._skipped(some):
-            return 0
+        return self._in_a_row(most) if self._skipped(some) else 0
+
+    def _in_a_row(self, most: int) -> int:
+        """Return how many from here on are not done, up to so many."""
         with self._cursor._in_use() as cursor:
             done = int(lib.mm_spool_cursor_next_done(cursor, self._seq))
         return min(most, done - self._seq)
