@@ -126,8 +126,9 @@ class SpoolReader:
         """
         most, size = check_batch(max_messages, max_bytes)
         deadline = self._spool._deadline(timeout)
-        self._seek_to = self.seq  # what was read ahead is read again
-        self._read.clear()
+        if self._read or self._reading is not None:  # what was read ahead is read again
+            self._seek_to = self.seq
+            self._read.clear()
         while self._reading is not None:
             await self._finish(self._reading)
         while await self._begin(deadline):
