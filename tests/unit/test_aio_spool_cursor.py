@@ -27,7 +27,8 @@ def test_a_cursor_whose_opening_was_cancelled_is_closed(tmp_path: Path) -> None:
             opening.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await opening
-            while spool._spool._cursors or not await spool.cursors():
+            real = spool._spool
+            while real._cursors or len(real._inside) > 0 or not await spool.cursors():
                 await turns()
             await spool.delete_cursor("one")
             assert await spool.cursors() == []
