@@ -87,18 +87,21 @@ class SpoolCursor:
     _key = 0
     """Of it, among the cursors of its spool; 0: it was not opened."""
 
-    def __init__(self, spool: Held, name: str, start: int, create: bool = True) -> None:
+    _creates = True
+    """Whether it is made if it is not there."""
+
+    def __init__(self, spool: Held, name: str, start: int) -> None:
         self._spool = spool
         self._name = cursor_name("name", name)
         self._inside = Inside()
         out = ffi.new("mm_spool_cursor **")
         with spool._in_use() as pointer:
-            rc = int(lib.mm_spool_cursor_open(pointer, name.encode(), create, start, out))
+            rc = int(lib.mm_spool_cursor_open(pointer, name.encode(), self._creates, start, out))
             if rc == lib.MM_OK:
                 self._key = id(self)
                 spool._cursors[self._key] = out[0]
         self._pointer: Any = out[0]
-        if rc == lib.MM_ENOENT and create:
+        if rc == lib.MM_ENOENT and self._creates:
             raise trimmed(spool, start)
         if rc == lib.MM_EINVAL:
             raise UsageError(

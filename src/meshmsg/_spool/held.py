@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from meshmsg._binding.core import (
     EAGAIN,
@@ -79,10 +79,26 @@ class Inside:
         self.lock.wait_for(lambda: not self._tokens)
 
 
+class Putting(Protocol):
+    """What one call puts (puts.py)."""
+
+    doing: str
+    """What the errors say of it."""
+
+    @property
+    def at(self) -> int:
+        """How many messages were taken."""
+
+    def __call__(self, pointer: Any, ms: int) -> int:
+        """Put some, for one slice of the time at most: a code of the core; EINTR: call again."""
+
+
 class Held:
     """What a spool and its readers share."""
 
     _pointer: Any = None
+    _address: int
+    """Where it is, for native calls."""
     _record_max: int
     """Bytes of a message that a segment file has room for."""
     _file_bytes: int = 0
@@ -185,6 +201,14 @@ class Held:
             with self._in_use() as pointer:
                 rc = int(call(pointer, to_ms(left_of(deadline))))
         self._raise_for(rc, doing)
+
+    def _put(self, put: Putting, timeout: float | None, sent: int = 0) -> None:
+        """Put all of it, `sent` messages having been put."""
+        try:
+            self._until(put, timeout, put.doing)
+        except BaseException as error:
+            vars(error)["sent"] = sent + put.at
+            raise
 
     def _flush(self, level: int, timeout: float | None, doing: str) -> None:
         """Wait until all that was put is kept as that level says."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from meshmsg._binding.core import EAGAIN, SLICE_MS, address_of, ends_of, ffi, left_of, lib, native
+from meshmsg._binding.core import EAGAIN, address_of, ends_of, ffi, left_of, lib
 from meshmsg._binding.data import Data, exact_bytes
 from meshmsg._binding.errors import (
     SpoolCorruptError,
@@ -32,6 +32,7 @@ from meshmsg._spool.arguments import (
 )
 from meshmsg._spool.arrow import append_batch
 from meshmsg._spool.kept import Kept
+from meshmsg._spool.puts import Run
 from meshmsg._spool.reader import SpoolReader, read
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery, info_of
 
@@ -345,26 +346,9 @@ class Spool(Kept):
         self, run: list[bytes], wait: bool, timeout: float | None, meta: bytes, sent: int = 0
     ) -> tuple[int, int]:
         """Put a list, `sent` messages having been put; its first and its last number, 0: none."""
-        at = first = last = 0
-
-        def call(pointer: Any, ms: int) -> int:
-            nonlocal at, last, first
-            if at == len(run):  # a wait goes on
-                return int(lib.mm_spool_flush(pointer, self._level, ms, SLICE_MS))
-            rc, at, begins, ends = native.spool_append(
-                self._address, run, at, meta, wait, ms, SLICE_MS
-            )
-            first, last = first or begins, ends or last
-            if rc == lib.MM_EMSGSIZE:
-                raise self._too_large(len(run[at]))
-            return int(rc)
-
-        try:
-            self._until(call, timeout, "appending")
-        except BaseException as error:
-            vars(error)["sent"] = sent + at
-            raise
-        return first, last
+        put = Run(self, run, meta, wait=wait)
+        self._put(put, timeout, sent)
+        return put.first, put.last
 
     def __del__(self) -> None:
         if self._pointer is not None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from meshmsg._binding.core import ends_of, left_of, to_ms
+from meshmsg._binding.core import ends_of, left_of
 from meshmsg._binding.data import Data
 from meshmsg._binding.note import MessageOptions
 from meshmsg._delivery.pushing import PushOptions
 from meshmsg._delivery.run_receipts import ReceiptsForm
-from meshmsg._delivery.spooled import Published, Spooled
+from meshmsg._delivery.spooled import Plan, Published, Spooled
 from meshmsg._roles.arrays import bodies_of
 from meshmsg._roles.unsent import Taken, tell_unsent
 
@@ -27,8 +27,8 @@ def put_one(
     confirm: bool,
 ) -> int | None:
     """Put one message; its number, which has a receipt if that is wanted; None: it was dropped."""
-    to_ms(timeout)  # refuses what is no time
-    seq = spooled.put(spooled.plan(frames, options), timeout)
+    deadline = ends_of(timeout)
+    seq = _put(spooled, spooled.plan(frames, options), deadline)
     if seq is not None and confirm:
         spooled.receipt(seq)
     return seq
@@ -42,8 +42,14 @@ def put_published(
     options: MessageOptions,
 ) -> None:
     """Put one message under a topic."""
-    to_ms(timeout)  # refuses what is no time
-    spooled.put(spooled.plan_of(frames, topic, options), timeout)
+    deadline = ends_of(timeout)
+    _put(spooled, spooled.plan_of(frames, topic, options), deadline)
+
+
+def _put(spooled: Spooled, plan: Plan, deadline: float | None) -> int | None:
+    put = spooled.single(plan, wait=True)
+    spooled.spool._put(put, left_of(deadline))
+    return put.last or None
 
 
 def put_many(
@@ -60,8 +66,7 @@ def put_many(
         meta = spooled.meta(options)
         taken = Taken(messages)
         while taken.fill():
-            run = spooled.sendable(taken.chunk)
-            spooled.put_run(run, taken.counts, meta, deadline, receipts)
+            spooled.spool._put(spooled.rows(taken, meta, receipts), left_of(deadline))
             spooled.check_next(taken.chunk, taken.counts[0])
         taken.chunk.clear()  # all are put
         spooled.kept(left_of(deadline))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from meshmsg._binding.core import ends_of, lib
+from meshmsg._binding.core import lib
 from meshmsg._binding.errors import TimedOutError, WouldBlockError
 from meshmsg._binding.note import MessageOptions
 from meshmsg._spool.arguments import whole
@@ -50,17 +50,17 @@ async def append_batch(
         UsageError: The array is of another type, has a null, or other columns; `sent` likewise.
         TypeError: It is no Arrow array.
     """
-    deadline, ends = self._deadline(timeout), ends_of(timeout)
+    deadline = self._deadline(timeout)
     arrays = Arrays(self._spool, batch, options)
-    going_on = True
     try:
-        await self._in_thread(lambda: arrays.put(ends, lambda: going_on))
+        if self._later.busy or await self._in_thread(arrays.at_once) != lib.MM_OK:
+            await self._put_later(arrays, deadline)
     except BaseException as error:
-        going_on = False
-        vars(error)["sent"] = arrays.sent
+        arrays.given_up = True
+        vars(error)["sent"] = arrays.at
         raise
     if wait and arrays.last:
-        await self._kept(arrays.last, deadline, arrays.sent)
+        await self._kept(arrays.last, deadline, arrays.at)
     return arrays.numbers
 
 

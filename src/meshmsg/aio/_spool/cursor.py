@@ -16,6 +16,7 @@ from meshmsg._binding.errors import ClosedError
 from meshmsg._spool import cursor as threads
 from meshmsg._spool import kept
 from meshmsg._spool.arguments import lease_ms, whole
+from meshmsg._spool.reader import SpoolReader as ThreadsReader
 from meshmsg.aio._spool.reader import SpoolReader
 from meshmsg.aio._spool.waits import Waits
 
@@ -237,8 +238,11 @@ class _NotDone(SpoolReader):
     """Reads what a cursor is not done with."""
 
     def __init__(self, spool: Waits, cursor: SpoolCursor) -> None:
-        super().__init__(spool, cursor._cursor.reader())
         self._cursor = cursor
+        super().__init__(spool, 1)  # it begins where that one does
+
+    def _opened(self, _: int) -> ThreadsReader:
+        return self._cursor._cursor.reader()
 
     def _check_open(self) -> None:
         super()._check_open()

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import lib
-from meshmsg._binding.errors import ClosedError, TimedOutError
+from meshmsg._binding.errors import ClosedError, TimedOutError, WouldBlockError
 from meshmsg._spool import reader as threads
 from meshmsg._spool.arguments import whole
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch
@@ -32,9 +32,9 @@ class SpoolReader:
     `async for` gives what there is, and ends where that ends. For one task at a time.
     """
 
-    def __init__(self, spool: Waits, reader: threads.SpoolReader) -> None:
+    def __init__(self, spool: Waits, seq: int) -> None:
         self._spool = spool
-        self._reader = reader
+        self._reader = self._opened(seq)
         """What its threads read with."""
         self._read: deque[SpoolMessage | SpoolGap] = deque()
         """What was read and not given out: of a call that was cancelled, or of a larger run."""
@@ -45,6 +45,9 @@ class SpoolReader:
         self._seek_to: int | None = None
         """Where the next read is to go on."""
         self._closed = False
+
+    def _opened(self, seq: int) -> threads.SpoolReader:
+        return threads.SpoolReader(self._spool._spool, seq)
 
     @property
     def seq(self) -> int:
@@ -187,13 +190,11 @@ class SpoolReader:
     async def _is_there(self, deadline: float | None) -> bool:
         """Wait until what is next can be seen; false: it is too late."""
         spool = self._spool
-        future = self._waiting = spool._watch().until(spool._seen_when, self._reader.seq)
-        if deadline == 0 and not future.done():
-            future.cancel()
-            return False
+        seen = spool._watching(spool._seen_when, self._reader.seq, deadline, "reading")
         try:
-            await spool._within(future, deadline, "reading")
-        except TimedOutError:
+            with seen as self._waiting:
+                await self._waiting
+        except (TimedOutError, WouldBlockError):
             return False
         finally:
             self._waiting = None

@@ -10,18 +10,19 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from meshmsg._binding.core import EAGAIN, lib, native
-from meshmsg._binding.data import Data, exact_bytes, size_of
+from meshmsg._binding.core import EAGAIN
+from meshmsg._binding.data import Data, exact_bytes
 from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool import spool as threads
 from meshmsg._spool.arguments import whole
+from meshmsg._spool.puts import Put, Run
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery
 from meshmsg.aio._spool.batches import append_batch, read
 from meshmsg.aio._spool.kept import Kept
-from meshmsg.aio._spool.later import Job, Later
+from meshmsg.aio._spool.later import Later
 from meshmsg.aio._spool.reader import SpoolReader
 from meshmsg.aio._spool.waits import read_when
 from meshmsg.aio._spool.watch import DURABLE, LoopWatch
@@ -145,7 +146,7 @@ class Spool(Kept):
         deadline = self._deadline(timeout)
         meta = octets_of(options)
         run = [exact_bytes(data)]
-        first, last = await self._put(run, meta, deadline, 0)
+        first, last = await self._append(run, meta, deadline, 0)
         if wait and last:
             await self._kept(last, deadline, 1)
         elif is_due():
@@ -194,7 +195,7 @@ class Spool(Kept):
         if isinstance(messages, AsyncIterable):
             try:
                 async for one in messages:
-                    put = await self._put([exact_bytes(one)], meta, deadline, sent)
+                    put = await self._append([exact_bytes(one)], meta, deadline, sent)
                     sent += 1
                     first, last = first or put[0], put[1] or last
             except BaseException as error:
@@ -202,7 +203,7 @@ class Spool(Kept):
                 raise
         else:
             for run, broken in _runs(iter(messages)):
-                put = await self._put(run, meta, deadline, sent)
+                put = await self._append(run, meta, deadline, sent)
                 sent += len(run)
                 first, last = first or put[0], put[1] or last
                 if broken is not None:
@@ -250,8 +251,7 @@ class Spool(Kept):
         Raises:
             ClosedError: The spool was closed.
         """
-        self._check_open()
-        return SpoolReader(self, self._spool.reader(seq))
+        return SpoolReader(self, self.info().first_seq if seq is None else whole("seq", seq, 1))
 
     read = read
 
@@ -311,45 +311,35 @@ class Spool(Kept):
                 watch.end_from_anywhere()
         await asyncio.shield(self._closing)
 
-    async def _put(
-        self,
-        run: list[bytes],
-        meta: bytes,
-        deadline: float | None,
-        sent: int,
-        check: Callable[[], None] | None = None,
-    ) -> tuple[int, int]:
-        """Put a list, `sent` messages having been put; its first and its last number, 0: none.
-
-        check: raises, in any thread, when a wait for room is to end.
-        """
-        at = first = last = 0
-        spool = self._spool
-        job: Job | None = None
+    async def _put(self, put: Put, deadline: float | None, sent: int = 0) -> None:
+        """Put all of it, `sent` messages having been put: at once if there is room."""
         try:
-            watch = self._watch()
-            if not self._later.busy:
-                with spool._in_use():
-                    rc, at, first, last = native.spool_put(spool._address, run, 0, meta)
-                if last:
-                    watch.write_soon()
-                if rc == lib.MM_EMSGSIZE:
-                    raise spool._too_large(size_of(run[at]))
-                if rc != EAGAIN:
-                    spool._raise_for(rc, "appending")
-                    return first, last
-            elif deadline == 0:
-                raise spool._error(EAGAIN, "appending")
-            job = Job(run, at, meta, self._left(deadline), check)
-            self._later.put(job)
-            await self._within(job.done, deadline or None, "appending")
-            return first or job.first, job.last or last
+            if self._later.busy or not self._put_at_once(put):
+                await self._put_later(put, deadline)
         except BaseException as error:
-            if job is not None:
-                await job.give_up()
-                at = job.at
-            vars(error)["sent"] = sent + at
+            vars(error)["sent"] = sent + put.at
             raise
+
+    def _put_at_once(self, put: Put) -> bool:
+        """Put what has room at this moment; whether that is all."""
+        spool, watch = self._spool, self._watch()
+        try:
+            with spool._in_use() as pointer:
+                rc = put.at_once(pointer)
+        finally:
+            if put.last:
+                watch.write_soon()
+        if rc != EAGAIN:
+            spool._raise_for(rc, put.doing)
+        return rc != EAGAIN
+
+    async def _append(
+        self, run: list[bytes], meta: bytes, deadline: float | None, sent: int
+    ) -> tuple[int, int]:
+        """Put a list, `sent` messages having been put; its first and its last number, 0: none."""
+        put = Run(self._spool, run, meta)
+        await self._put(put, deadline, sent)
+        return put.first, put.last
 
     async def _kept_before(self, broken: BaseException, seq: int, deadline: float | None) -> None:
         """What an iterable gave before it failed is kept; the iterable's error is what is told."""
