@@ -88,9 +88,11 @@ class Putting(Protocol):
     @property
     def at(self) -> int:
         """How many messages were taken."""
+        ...
 
     def __call__(self, pointer: Any, ms: int) -> int:
         """Put some, for one slice of the time at most: a code of the core; EINTR: call again."""
+        ...
 
 
 class Held:

@@ -20,9 +20,11 @@ class Put(Putting, Protocol):
     @property
     def last(self) -> int:
         """The number of the last message that was put; 0: none."""
+        ...
 
     def at_once(self, pointer: Any) -> int:
         """Put what has room at this moment: a code of the core; EAGAIN: there is more."""
+        ...
 
 
 class Run:
@@ -64,7 +66,7 @@ class Run:
         )
         return self._did(rc, at - before, first, last)
 
-    def at_once(self, _: Any) -> int:
+    def at_once(self, pointer: Any) -> int:
         """Put those that have room at this moment."""
         before = self.at
         rc, at, first, last = native.spool_put(self._spool._address, self._run, before, self._meta)

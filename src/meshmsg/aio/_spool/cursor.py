@@ -241,7 +241,7 @@ class _NotDone(SpoolReader):
         self._cursor = cursor
         super().__init__(spool, 1)  # it begins where that one does
 
-    def _opened(self, _: int) -> ThreadsReader:
+    def _opened(self, seq: int) -> ThreadsReader:
         return self._cursor._cursor.reader()
 
     def _check_open(self) -> None:
