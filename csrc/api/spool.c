@@ -127,32 +127,44 @@ mm_spool_append(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t 
 }
 
 int
-mm_spool_append_frames(mm_spool *s, const uint8_t *bodies, const uint64_t *sizes, uint32_t frames,
-                       const mm_spool_plan *plan, int waits, int64_t timeout_ms, int64_t slice_ms,
-                       mm_spool_did *did)
+mmi_spool_planned(const uint8_t *bodies, const uint64_t *sizes, uint32_t frames,
+                  const mm_spool_plan *plan, mmi_spool_record *record)
 {
-    const mmi_spool_wait wait = mmi_spool_wait_of(timeout_ms, slice_ms);
-    mmi_spool_record record = { .meta = plan->meta,
-                                .meta_size = plan->meta_size,
-                                .due_us = plan->due_us,
-                                .priority = (uint8_t)plan->priority,
-                                .frames = frames,
-                                .sizes = sizes,
-                                .data = bodies };
-    mmi_spool_did one;
-    *did = (mm_spool_did){ .done = 0 };
+    *record = (mmi_spool_record){ .meta = plan->meta,
+                                  .meta_size = plan->meta_size,
+                                  .due_us = plan->due_us,
+                                  .priority = (uint8_t)plan->priority,
+                                  .frames = frames,
+                                  .sizes = sizes,
+                                  .data = bodies };
     if (frames == 0 || frames > (uint32_t)MMI_SPOOL_FRAMES_MAX ||
         plan->priority >= MM_PRIORITIES_MAX ||
         (plan->meta_size > 0 && !mmi_meta_check(plan->meta, plan->meta_size))) {
         return MM_EINVAL;
     }
     for (uint32_t i = 0; i < frames; i++) {
-        if (sizes[i] > UINT64_MAX - record.size) {
+        if (sizes[i] > UINT64_MAX - record->size) {
             return MM_EMSGSIZE;
         }
-        record.size += sizes[i];
+        record->size += sizes[i];
     }
-    int rc = mmi_spool_shared_put(&s->shared, &record, 1, waits != 0, &wait, &one);
+    return MM_OK;
+}
+
+int
+mm_spool_append_frames(mm_spool *s, const uint8_t *bodies, const uint64_t *sizes, uint32_t frames,
+                       const mm_spool_plan *plan, int waits, int64_t timeout_ms, int64_t slice_ms,
+                       mm_spool_did *did)
+{
+    const mmi_spool_wait wait = mmi_spool_wait_of(timeout_ms, slice_ms);
+    mmi_spool_record record;
+    mmi_spool_did one;
+    *did = (mm_spool_did){ .done = 0 };
+    int rc = mmi_spool_planned(bodies, sizes, frames, plan, &record);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    rc = mmi_spool_shared_put(&s->shared, &record, 1, waits != 0, &wait, &one);
     *did = (mm_spool_did){ .done = one.done, .first = one.first, .last = one.last };
     return mmi_spool_rc(rc, timeout_ms);
 }

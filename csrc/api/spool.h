@@ -56,6 +56,10 @@ mmi_spool_records(const mm_body *bodies, size_t count, const uint8_t *meta, uint
     }
 }
 
+/* A message of frames as a record.  MM_EINVAL, MM_EMSGSIZE: it is none. */
+int mmi_spool_planned(const uint8_t *bodies, const uint64_t *sizes, uint32_t frames, const mm_spool_plan *plan,
+                      mmi_spool_record *record) MMI_WARN_UNUSED;
+
 /* Counts what one run did to what the call did. */
 static inline void
 mmi_spool_did_add(const mmi_spool_did *one, mm_spool_did *did)

@@ -110,9 +110,9 @@ class SpoolInLoop(InLoop):
         return self._real._spool._idle_readers  # type: ignore[no-any-return]
 
     @property
-    def _users(self) -> int:
-        """How many calls wait."""
-        return self._loop_thread.call(lambda: len(asyncio.all_tasks()) - 1)  # type: ignore[no-any-return]
+    def _inside(self) -> list[Any]:
+        """The calls that wait."""
+        return self._loop_thread.call(lambda: list(asyncio.all_tasks())[1:])  # type: ignore[no-any-return]
 
 
 class CursorInLoop(InLoop):

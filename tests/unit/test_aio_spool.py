@@ -430,3 +430,26 @@ def test_a_cancelled_batch_is_read_again(tmp_path: Path) -> None:
                 await task
 
     run(main)
+
+
+def test_batches_that_follow_each_other_seek_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what was read ahead, and not given out, is gone back for."""
+
+    async def main() -> None:
+        async with of_a_loop(tmp_path / "s") as spool, spool.reader() as reader:
+            await spool.append_many([b"%d" % seq for seq in range(1, 101)])
+            sought: list[int] = []
+            monkeypatch.setattr(reader._reader, "seek", sought.append)
+            for first in (1, 11, 21):
+                assert (await reader.read_batch(10)).first_seq == first
+            monkeypatch.undo()
+            assert sought == []
+            async for one in reader:
+                assert one == b"31"
+                break
+            batch = await reader.read_batch(10)
+            assert (batch.first_seq, batch.last_seq) == (32, 41)
+
+    run(main)

@@ -204,7 +204,7 @@ def test_a_read_says_its_seconds(tmp_path: Path) -> None:
         assert reader.read(timeout=0.001) == []
         for timeout, late in ((None, b"late"), (WAIT_S, b"later")):
             reading = Later(partial(reader.read, timeout=timeout))
-            wait_until(lambda: spool._users)
+            wait_until(lambda: len(spool._inside))
             spool.append(late)
             assert reading.result() == [late]
 

@@ -139,7 +139,7 @@ def test_a_batch_that_is_waited_for(tmp_path: Path, way: str) -> None:
         assert not call(0.001)
         for seq, timeout in enumerate((None, WAIT_S), 1):
             waiting = Later(partial(call, timeout, seq))
-            wait_until(lambda: spool._users)
+            wait_until(lambda: len(spool._inside))
             spool.append(b"late")
             assert seqs(waiting.result()) == [seq]
 

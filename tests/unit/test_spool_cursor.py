@@ -126,7 +126,7 @@ def test_a_batch_of_what_is_not_done_is_waited_for(tmp_path: Path) -> None:
         assert len(reader.read_batch(timeout=0.001)) == 0
         reader.seek(1)
         waiting = Later(lambda: got.extend(rows(reader.read_batch(timeout=None))))
-        wait_until(lambda: spool._users > 0)
+        wait_until(lambda: len(spool._inside) > 0)
         put(spool, 1)
         assert waiting.error() is None
         assert got == [3]

@@ -99,7 +99,7 @@ def test_closing_ends_who_reads(tmp_path: Path, what: str) -> None:
     cursor = spool.cursor("one", start="latest")
     reader = cursor.reader()
     waiting = Later(lambda: reader.read(timeout=None))
-    wait_until(lambda: spool._users > 0)
+    wait_until(lambda: len(spool._inside) > 0)
     (cursor if what == "cursor" else spool).close()
     assert isinstance(waiting.error(), mm.ClosedError)
     spool.close()

@@ -96,7 +96,7 @@ def test_closing_ends_who_waits(tmp_path: Path, call: str) -> None:
         "read": lambda: reader.read(timeout=None),
     }[call]
     waiting = [Later(wait) for _ in range(1 if call == "read" else 3)]
-    wait_until(lambda: spool._users >= len(waiting))
+    wait_until(lambda: len(spool._inside) >= len(waiting))
     spool.close()
     for one in waiting:
         error = one.error()
@@ -113,7 +113,7 @@ def test_closing_a_reader_ends_who_reads(tmp_path: Path) -> None:
     with small(tmp_path / "s") as spool:
         reader = spool.reader()
         waiting = Later(lambda: reader.read(timeout=None))
-        wait_until(lambda: spool._users)
+        wait_until(lambda: len(spool._inside))
         reader.close()
         assert isinstance(waiting.error(), mm.ClosedError)
         assert spool.append(b"x") == 1
@@ -212,7 +212,7 @@ def test_a_forked_child_harms_nothing(tmp_path: Path) -> None:
         spool.append(b"one")
         assert reader.read() == [b"one"]
         waiting = Later(lambda: reader.read(timeout=None))
-        wait_until(lambda: spool._users)
+        wait_until(lambda: len(spool._inside))
 
         def work() -> bool:
             calls: list[Callable[[], object]] = [
@@ -292,7 +292,7 @@ def test_a_signal_is_heard_by_who_waits(tmp_path: Path, call: str) -> None:
     reader = spool.reader(21)
 
     def interrupt() -> None:
-        wait_until(lambda: spool._users)
+        wait_until(lambda: len(spool._inside) > 0)
         os.kill(os.getpid(), signal.SIGINT)
 
     waking = Later(interrupt)

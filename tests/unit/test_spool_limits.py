@@ -86,7 +86,7 @@ def test_blocking_waits_for_a_trim(tmp_path: Path, limit: str) -> None:
             Later(lambda: spool.append(body(9), timeout=WAIT_S)),
             Later(lambda: spool.append_many([body(9)])[0]),
         ]
-        wait_until(lambda: spool._users == 2)
+        wait_until(lambda: len(spool._inside) == 2)
         assert spool.trim(int(segments(tmp_path / "s")[1].stem) - 1) == 1
         assert sorted(one.result() for one in waiting) == [last + 1, last + 2]
         assert bodies(spool, last + 1) == [body(9)] * 2

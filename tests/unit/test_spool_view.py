@@ -255,7 +255,7 @@ def test_closing_a_view_ends_who_waits(tmp_path: Path) -> None:
         view = mm.SpoolView(tmp_path / "s")
         reader = view.reader(2)
         waiting = Later(lambda: reader.read(timeout=None))
-        wait_until(lambda: view._users)
+        wait_until(lambda: len(view._inside))
         view.close()
         view.close()
         assert isinstance(waiting.error(), mm.ClosedError)
