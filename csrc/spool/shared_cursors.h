@@ -94,6 +94,8 @@ int mmi_spool_cursors_begin(mmi_spool_shared *h, const char *const *names, uint3
 int mmi_spool_cursors_end(mmi_spool_shared *h);          /* without the lock: saves and closes all; MM_EIO: not all */
 mmi_spool_cursor *mmi_spool_cursors_find(const mmi_spool_shared *h, const char *name);
 int mmi_spool_cursors_save(mmi_spool_shared *h, mmi_spool_cursor *c);   /* gives up the lock meanwhile */
+/* Is room wanted, and would a file go for it, if that cursor were saved? */
+bool mmi_spool_cursors_make_room(const mmi_spool_shared *h, const mmi_spool_cursor *c);
 
 /* spool/sweep.c: when there is something to save or to remove; and does one of what there is then.  false: nothing. */
 uint64_t mmi_spool_sweep_at(mmi_spool_shared *h, uint64_t now_ns);
