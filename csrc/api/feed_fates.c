@@ -91,9 +91,7 @@ mmi_feed_bury(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t last)
         feed_note_odd(f, first, last, MM_RECEIPT_DROPPED);
     }
     pthread_mutex_unlock(&f->lock);
-    for (uint64_t seq = first; s->host.back->receipts.open > 0 && seq <= last; seq++) {
-        mmi_receipts_tell(&s->host.back->receipts, seq, MM_RECEIPT_DROPPED);
-    }
+    mmi_receipts_tell_run(&s->host.back->receipts, first, last - first + 1, MM_RECEIPT_DROPPED);
 }
 
 /* What became of one that is done.  What was never read was removed before. */
