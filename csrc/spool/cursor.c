@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "spool/file.h"
+
 enum {
     CURSOR_BITS = 64,       /* of a word */
     CURSOR_WORDS_MIN = 16,
@@ -132,13 +134,10 @@ static int
 cursor_reserve(mmi_cursor *c, uint64_t last)
 {
     uint64_t begin = (c->floor + 1) / CURSOR_BITS, need = last / CURSOR_BITS - begin + 1;
-    uint64_t count = c->word_count > 0 ? c->word_count : (uint64_t)CURSOR_WORDS_MIN;
     if (need <= c->word_count) {
         return MM_OK;
     }
-    while (count < need) {
-        count *= 2;
-    }
+    uint64_t count = mmi_spool_cap(c->word_count, CURSOR_WORDS_MIN, need);
     uint64_t *words = mmi_alloc(count * sizeof *words);
     if (words == NULL) {
         return MM_ENOMEM;
