@@ -79,11 +79,7 @@ run_lost(mm_feed *f, mmi_drop_why why, uint64_t first, uint64_t last, uint64_t c
     if (first <= last) {
         mmi_feed_bury(f, s, first, last);
     }
-    while (count > 0) {
-        uint32_t some = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-        mmi_drop_count(&s->host, why, 0, some);
-        count -= some;
-    }
+    mmi_drop_count(&s->host, why, 0, count);
     mmi_finish_look(s);
     mmi_socket_note(s, MM_DRAINED);
     (void)mmi_api_leave(s, MM_OK);
@@ -181,7 +177,7 @@ run_look_unkept(mm_feed *f)
         return;
     }
     f->unkept = count;
-    mmi_drop_count(&s->host, MMI_DROP_UNKEPT, 0, more < UINT32_MAX ? (uint32_t)more : UINT32_MAX);
+    mmi_drop_count(&s->host, MMI_DROP_UNKEPT, 0, more);
     (void)mmi_api_leave(s, MM_OK);
 }
 

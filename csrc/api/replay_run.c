@@ -72,10 +72,8 @@ run_lost(mm_replay *r, const replay_gone *gone)
     pthread_mutex_unlock(&r->lock);
     run_tell_lost(s->host.replays, gone);
     for (size_t i = 0; i < MMI_COUNT_OF(counts); i++) {
-        for (uint64_t left = counts[i]; left > 0;) {
-            uint32_t some = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
-            mmi_drop_count(&s->host, whys[i], 0, some);
-            left -= some;
+        if (counts[i] > 0) {
+            mmi_drop_count(&s->host, whys[i], 0, counts[i]);
         }
     }
     (void)mmi_api_leave(s, MM_OK);
