@@ -47,20 +47,14 @@ run_fails(mm_feed *f, int rc, uint64_t first, uint64_t last)
 static bool
 run_failed(mm_feed *f)
 {
-    mmi_socket *s;
     pthread_mutex_lock(&f->lock);
     const mm_feed_info counts = f->counts;
     bool told = f->told;
     f->told = counts.failed != MM_OK;
     pthread_mutex_unlock(&f->lock);
-    if (counts.failed != MM_OK && !told && mmi_api_enter(f->socket, &s) == MM_OK) {
-        const char *why = counts.failed == MMI_SPOOL_HARMED
-                              ? "messages of its spool are harmed (on_corruption)"
-                              : "the disk of its spool failed";
-        uint64_t count = counts.failed_last - counts.failed_first + 1;
-        mmi_socket_event(s, MM_EVENT_SPOOL_STOPPED, MM_REASON_NONE, 0, count, NULL, NULL, why);
-        mmi_socket_note(s, MM_DRAINED | MM_PEERS);
-        (void)mmi_api_leave(s, MM_OK);
+    if (counts.failed != MM_OK && !told) {
+        mmi_spool_stopped(f->socket, counts.failed, counts.failed_first, counts.failed_last,
+                          "the disk of its spool failed");
     }
     return counts.failed != MM_OK;
 }

@@ -23,21 +23,12 @@ run_stops(mm_replay *r, int rc)
 static void
 run_fails(mm_replay *r, int rc, uint64_t first, uint64_t last)
 {
-    mmi_socket *s;
     pthread_mutex_lock(&r->lock);
     r->counts.failed = rc;
     r->counts.failed_first = first;
     r->counts.failed_last = last;
     pthread_mutex_unlock(&r->lock);
-    if (mmi_api_enter(r->socket, &s) == MM_OK) {
-        const char *why = rc == MMI_SPOOL_HARMED
-                              ? "messages of its spool are harmed (on_corruption)"
-                              : mm_strerror(rc);
-        mmi_socket_event(s, MM_EVENT_SPOOL_STOPPED, MM_REASON_NONE, 0, last - first + 1, NULL, NULL,
-                         why);
-        mmi_socket_note(s, MM_DRAINED | MM_PEERS);
-        (void)mmi_api_leave(s, MM_OK);
-    }
+    mmi_spool_stopped(r->socket, rc, first, last, mm_strerror(rc));
 }
 
 /* Of the live ones those are told that asked for a replay. */
