@@ -52,6 +52,26 @@ mmi_replays_on(const mmi_replays *r)
     return r != NULL && r->source.arg != NULL;
 }
 
+/* For dist.c, which this calls: so they call nothing there. */
+
+/* A send that was refused may pass now. */
+static inline void
+mmi_replays_wake(const mmi_replays *r)
+{
+    if (mmi_replays_on(r)) {
+        r->source.wake(r->source.arg);
+    }
+}
+
+/* It was live, and has no room for that message. */
+static inline void
+mmi_replays_fell_behind(mmi_replays *r, mmi_replay_node *node, const mmi_msg *m)
+{
+    node->next = m->origin.number;
+    node->dist->behind = true;
+    mmi_list_push_back(&r->behind, &node->node);
+}
+
 /* Messages that were put, and that the live ones, or the one that is behind the most, did not get; and why there will
  * be no more, or MM_OK. */
 uint64_t mmi_replays_left(const mmi_replays *r);
