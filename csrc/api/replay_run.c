@@ -70,22 +70,11 @@ run_lost(mm_replay *r, const replay_gone *gone)
     (void)mmi_api_leave(s, MM_OK);
 }
 
-/* All before that number was given to the live ones. */
-static void
-run_published(mm_replay *r, mmi_socket *s, uint64_t next)
-{
-    s->host.replays->next = next;
-    pthread_mutex_lock(&r->lock);
-    r->published = next - 1;
-    pthread_mutex_unlock(&r->lock);
-}
-
 /* One message.  MM_OK: it was given, or cannot be; else it is to be tried again, or MM_ECLOSED. */
 static int
 run_publish_one(mm_replay *r, mmi_socket *s, mmi_msg *m)
 {
     mmi_api_wait never = mmi_api_wait_of(0, 0);
-    uint64_t number = m->origin.number;
     m->priority = 0;
     int rc = mmi_api_feed_locked(s, m, &never);
     if (rc == MM_EMSGSIZE || rc == MM_ENOTSUP || rc == MM_EINVAL) {
@@ -94,9 +83,6 @@ run_publish_one(mm_replay *r, mmi_socket *s, mmi_msg *m)
         pthread_mutex_unlock(&r->lock);
         mmi_drop(&s->host, MMI_DROP_UNENCODABLE, 0, m);
         rc = MM_OK;
-    }
-    if (rc == MM_OK) {
-        run_published(r, s, number + 1);
     }
     return rc;
 }
@@ -112,12 +98,21 @@ run_publish(mm_replay *r)
         return MM_ECLOSED;
     }
     mmi_engine *e = s->engine;
+    uint64_t next = s->host.replays->next;
     while (rc == MM_OK && run->given < run->count) {
+        uint64_t number = run->messages[run->given]->origin.number;
         rc = run_publish_one(r, s, run->messages[run->given]);
-        run->given += rc == MM_OK;
+        if (rc == MM_OK) {
+            s->host.replays->next = next = number + 1;
+            run->given++;
+        }
     }
+    next = rc == MM_OK ? r->reader.next_seq : next; /* also past what is gone */
+    pthread_mutex_lock(&r->lock);
+    r->published = next - 1;
+    pthread_mutex_unlock(&r->lock);
     if (rc == MM_OK) {
-        run_published(r, s, r->reader.next_seq); /* also past what is gone */
+        s->host.replays->next = next;
         mmi_socket_note(s, MM_DRAINED);
     }
     (void)mmi_api_end(e, MM_OK);
