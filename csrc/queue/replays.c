@@ -22,9 +22,8 @@ mmi_replays_fini(mmi_replays *r)
 }
 
 void
-mmi_replays_add(mmi_replays *r, mmi_replay_node *node, mmi_dist_node *dist)
+mmi_replays_add(mmi_replay_node *node, mmi_dist_node *dist)
 {
-    (void)r;
     mmi_list_init(&node->node);
     node->dist = dist;
     dist->replay = NULL;
@@ -32,9 +31,8 @@ mmi_replays_add(mmi_replays *r, mmi_replay_node *node, mmi_dist_node *dist)
 }
 
 void
-mmi_replays_rm(mmi_replays *r, mmi_replay_node *node)
+mmi_replays_rm(mmi_replay_node *node)
 {
-    (void)r;
     mmi_list_rm(&node->node);
     node->dist->replay = NULL;
     node->dist->behind = false;

@@ -78,8 +78,8 @@ uint64_t mmi_replays_left(const mmi_replays *r);
 int mmi_replays_failed(const mmi_replays *r);
 
 /* A subscriber comes, goes, or has room again. */
-void mmi_replays_add(mmi_replays *r, mmi_replay_node *node, mmi_dist_node *dist);
-void mmi_replays_rm(mmi_replays *r, mmi_replay_node *node);
+void mmi_replays_add(mmi_replay_node *node, mmi_dist_node *dist);
+void mmi_replays_rm(mmi_replay_node *node);
 void mmi_replays_out(mmi_replays *r, const mmi_replay_node *node);
 /* It has one topic more. */
 void mmi_replays_subscribed(mmi_replays *r, const mmi_replay_node *node);

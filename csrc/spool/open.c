@@ -132,7 +132,6 @@ open_quarantine(mmi_spool *s)
     return rc == MM_OK ? f->folder(f->self, dir, open_quarantine_name, &s->quarantine) : rc;
 }
 
-/* Everything but the state's file is opened, read and mended. */
 /* How much higher its epoch is than the last that is known.  Each life has its own: a number
  * that is given twice differs in it.  The step is random, so that two lives that begin with
  * copies of one folder differ as well.  A slot that is harmed may have been of one life more. */
