@@ -19,7 +19,7 @@ mm_spool_append_nowait(mm_spool *s, const mm_body *bodies, size_t count, const u
     uint64_t sizes[MMI_SPOOL_RUN];
     int rc = MM_OK;
     *did = (mm_spool_did){ .done = 0 };
-    if (meta_size > 0 && !mmi_meta_check(meta, meta_size)) {
+    if (!mmi_api_meta_valid(meta, meta_size)) {
         return MM_EINVAL;
     }
     while (rc == MM_OK && did->done < count) {

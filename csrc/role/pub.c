@@ -101,7 +101,7 @@ pub_add(void *ps, mmi_pipe *p)
         return MM_ENOMEM;
     }
     mmi_dist_add(&s->dist, &pp->dist, p);
-    mmi_replays_add(&s->replays, &pp->replay, &pp->dist);
+    mmi_replays_add(&pp->replay, &pp->dist);
     mmi_fq_add(&s->fq, &pp->fq, p);
     return MM_OK;
 }
@@ -120,7 +120,7 @@ pub_stop(void *ps, mmi_pipe *p)
         (void)mmi_map_rm(&s->peers, p->id);
     }
     p->subscriptions = p->subscription_bytes = 0;
-    mmi_replays_rm(&s->replays, &pp->replay);
+    mmi_replays_rm(&pp->replay);
     mmi_dist_rm(&s->dist, &pp->dist);
 }
 
