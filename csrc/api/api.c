@@ -48,6 +48,16 @@ mmi_api_leave(mmi_socket *s, int rc)
     return mmi_api_end(s->engine, rc);
 }
 
+void
+mmi_api_note(mm_handle socket, uint32_t events)
+{
+    mmi_socket *s;
+    if (mmi_api_enter_quick(socket, &s) == MM_OK) {
+        mmi_socket_note(s, events);
+        (void)mmi_api_leave(s, MM_OK);
+    }
+}
+
 uint64_t
 mmi_api_deadline(const mmi_socket *s, mmi_api_wait *w)
 {
@@ -188,8 +198,7 @@ api_outer_agrees(const mmi_socket *s, const mmi_url *url, bool dials)
 int
 mmi_api_keep(mmi_socket *s, const void *config, size_t size, const void **kept)
 {
-    if (!mmi_list_empty(&s->dialers) || !mmi_list_empty(&s->listeners) ||
-        !mmi_list_empty(&s->links)) {
+    if (!mmi_api_fresh(s)) {
         return MM_ESTATE;
     }
     *kept = mmi_engine_policy(s->engine, config, size);

@@ -5,6 +5,7 @@
 #ifndef MMI_API_H
 #define MMI_API_H
 
+#include "base/meta.h"
 #include "ends/ends.h"
 #include "link/link.h"
 #include "meshmsg_binding.h"
@@ -17,6 +18,7 @@ int mmi_api_enter(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
 /* The same, but the clock is not read: for calls that most often need no time. */
 int mmi_api_enter_quick(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
 int mmi_api_leave(mmi_socket *s, int rc);            /* settles, unlocks, returns rc */
+void mmi_api_note(mm_handle socket, uint32_t events);  /* wakes who waits for those; of one that is gone nothing */
 
 /* May a socket of that role have them?  api/options.c */
 bool mmi_api_opts_valid(const mmi_proto_ops *role, const mm_socket_opts *o);
@@ -28,9 +30,23 @@ mmi_api_confirms(const mmi_socket *s)
     return s->host.back != NULL && (s->opts.flags & MM_OPT_AT_LEAST_ONCE) != 0;
 }
 
-/* All connections of a socket from now on.  MM_ESTATE: it has endpoints; MM_ENOMEM. */
+/* Has it no endpoint and no connection yet? */
+static inline bool
+mmi_api_fresh(const mmi_socket *s)
+{
+    return mmi_list_empty(&s->dialers) && mmi_list_empty(&s->listeners) && mmi_list_empty(&s->links);
+}
+
+/* Is that what may go with a message? */
+static inline bool
+mmi_api_meta_valid(const uint8_t *meta, size_t size)
+{
+    return size == 0 || mmi_meta_check(meta, size);
+}
+
 /* Of a socket without an endpoint yet; else MM_ESTATE.  MM_ENOMEM. */
 int mmi_api_keep(mmi_socket *s, const void *config, size_t size, const void **kept);
+/* The same, for all its connections from now on. */
 int mmi_api_protect(mmi_socket *s, const mmi_mechanism *mechanism, const void *config, size_t size);
 
 /* One blocked call: the deadline is fixed at its start. */

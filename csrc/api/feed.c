@@ -80,9 +80,7 @@ feed_check(const mmi_socket *s)
     if (s->ops->again == NULL || !mmi_api_confirms(s)) {
         return MM_ENOTSUP;
     }
-    bool fresh =
-        mmi_list_empty(&s->links) && mmi_list_empty(&s->dialers) && mmi_list_empty(&s->listeners);
-    return fresh && !mmi_back_sourced(s->host.back) ? MM_OK : MM_ESTATE;
+    return mmi_api_fresh(s) && !mmi_back_sourced(s->host.back) ? MM_OK : MM_ESTATE;
 }
 
 static int
@@ -165,21 +163,16 @@ mm_feed_open(mm_handle socket, mm_spool *spool, const char *name, mm_feed **feed
 static void
 feed_interrupt(mm_feed *f)
 {
-    mmi_socket *s;
     pthread_mutex_lock(&f->lock);
     f->stop = true;
     pthread_mutex_unlock(&f->lock);
     mmi_spool_shared_wake(f->shared);
-    if (mmi_api_enter_quick(f->socket, &s) == MM_OK) {
-        mmi_socket_note(s, MMI_ROOM | MM_PEERS);
-        (void)mmi_api_leave(s, MM_OK);
-    }
+    mmi_api_note(f->socket, MMI_ROOM | MM_PEERS);
 }
 
 void
 mm_feed_close(mm_feed *f)
 {
-    mmi_socket *s;
     feed_interrupt(f);
     if (f->thread != NULL) {
         mmi_thread_join(f->thread);
@@ -194,10 +187,7 @@ mm_feed_close(mm_feed *f)
     mmi_spool_shared_cursor_untake(shared, f->cursor);
     (void)mmi_spool_shared_cursor_close(shared, f->cursor); /* what was not saved is sent again */
     mmi_spool_release(shared);
-    if (mmi_api_enter_quick(f->socket, &s) == MM_OK) { /* who waits for receipts waits in vain */
-        mmi_socket_note(s, MM_DRAINED | MM_PEERS);
-        (void)mmi_api_leave(s, MM_OK);
-    }
+    mmi_api_note(f->socket, MM_DRAINED | MM_PEERS); /* who waits for receipts waits in vain */
     feed_unref(f);
 }
 

@@ -91,14 +91,12 @@ mmi_feed_bury(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t last)
         feed_note_odd(f, first, last, MM_RECEIPT_DROPPED);
     }
     pthread_mutex_unlock(&f->lock);
-    for (uint64_t seq = first; s->host.back->receipts.open > 0 && seq <= last; seq++) {
-        mmi_receipts_tell(&s->host.back->receipts, seq, MM_RECEIPT_DROPPED);
-    }
+    mmi_receipts_tell_run(&s->host.back->receipts, first, last - first + 1, MM_RECEIPT_DROPPED);
 }
 
 /* What became of one that is done.  What was never read was removed before. */
 static int
-feed_outcome(const mm_feed *f, uint64_t seq)
+feed_outcome(const mm_feed *f, uint64_t seq, uint64_t taken)
 {
     uint64_t known = f->odd_count < FEED_ODD_MAX ? f->odd_count : (uint64_t)FEED_ODD_MAX;
     for (uint64_t i = 0; i < known; i++) {
@@ -106,40 +104,51 @@ feed_outcome(const mm_feed *f, uint64_t seq)
             return f->odd[i].outcome;
         }
     }
-    return seq < f->cursor->cursor.taken ? MM_RECEIPT_ACKED : MM_RECEIPT_DROPPED;
+    return seq < taken ? MM_RECEIPT_ACKED : MM_RECEIPT_DROPPED;
 }
 
-/* What became of a number, as far as that is known.  f->lock is held. */
-static int
-feed_known(mm_feed *f, uint64_t seq)
+/* What became of count numbers from first on, as far as that is known. */
+static void
+feed_known(mm_feed *f, uint64_t first, size_t count, int outcomes[FEED_RUN])
 {
-    if (f->shared == NULL) {
-        return MM_RECEIPT_OPEN;
+    bool done[FEED_RUN] = { false };
+    uint64_t taken = 0;
+    pthread_mutex_lock(&f->lock);
+    if (f->shared != NULL) {
+        pthread_mutex_lock(&f->shared->lock);
+        taken = f->cursor->cursor.taken;
+        for (size_t i = 0; i < count; i++) {
+            done[i] = mmi_cursor_is_done(&f->cursor->cursor, first + i);
+        }
+        pthread_mutex_unlock(&f->shared->lock);
     }
-    pthread_mutex_lock(&f->shared->lock);
-    bool done = mmi_cursor_is_done(&f->cursor->cursor, seq);
-    int outcome = done ? feed_outcome(f, seq) : MM_RECEIPT_OPEN;
-    pthread_mutex_unlock(&f->shared->lock);
-    return outcome;
+    for (size_t i = 0; i < count; i++) {
+        outcomes[i] = done[i] ? feed_outcome(f, first + i, taken) : MM_RECEIPT_OPEN;
+    }
+    pthread_mutex_unlock(&f->lock);
 }
 
 int
 mm_feed_receipts(mm_feed *f, uint64_t first, uint64_t count)
 {
+    int outcomes[FEED_RUN];
     mmi_socket *s;
     int rc = mmi_api_enter(f->socket, &s);
     if (rc != MM_OK) {
         return rc;
     }
     mmi_receipts *r = &s->host.back->receipts;
-    for (uint64_t seq = first; rc == MM_OK && seq - first < count; seq++) {
-        rc = mmi_receipts_open_number(r, seq);
-        pthread_mutex_lock(&f->lock);
-        int outcome = feed_known(f, seq);
-        pthread_mutex_unlock(&f->lock);
-        if (rc == MM_OK && outcome != MM_RECEIPT_OPEN) {
-            mmi_receipts_tell(r, seq, outcome);
+    while (rc == MM_OK && count > 0) {
+        size_t some = count < FEED_RUN ? (size_t)count : (size_t)FEED_RUN;
+        feed_known(f, first, some, outcomes);
+        for (size_t i = 0; rc == MM_OK && i < some; i++) {
+            rc = mmi_receipts_open_number(r, first + i);
+            if (rc == MM_OK && outcomes[i] != MM_RECEIPT_OPEN) {
+                mmi_receipts_tell(r, first + i, outcomes[i]);
+            }
         }
+        first += some;
+        count -= some;
     }
     return mmi_api_leave(s, rc);
 }

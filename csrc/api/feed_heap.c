@@ -19,10 +19,7 @@ mmi_feed_reserve(mm_feed *f, size_t more)
     if (need <= f->again_cap) {
         return MM_OK;
     }
-    size_t cap = f->again_cap > FEED_RUN ? f->again_cap : (size_t)FEED_RUN;
-    while (cap < need) {
-        cap *= 2;
-    }
+    size_t cap = (size_t)mmi_spool_cap(f->again_cap, FEED_RUN, need);
     feed_later *grown = mmi_realloc(f->again, cap * sizeof *grown);
     if (grown == NULL) {
         return MM_ENOMEM;

@@ -8,6 +8,7 @@
  */
 #include "api/feed.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "queue/drop.h"
@@ -25,6 +26,14 @@ typedef struct feed_run {
     uint64_t seqs[FEED_RUN];
     size_t count, sent;
 } feed_run;
+
+/* The same, as they are in the spool: the reader has their octets. */
+typedef struct feed_read {
+    mmi_spool_record records[FEED_RUN];
+    uint64_t seqs[FEED_RUN];
+    bool done[FEED_RUN];
+    size_t count;
+} feed_read;
 
 static bool
 run_stops(mm_feed *f)
@@ -47,20 +56,14 @@ run_fails(mm_feed *f, int rc, uint64_t first, uint64_t last)
 static bool
 run_failed(mm_feed *f)
 {
-    mmi_socket *s;
     pthread_mutex_lock(&f->lock);
     const mm_feed_info counts = f->counts;
     bool told = f->told;
     f->told = counts.failed != MM_OK;
     pthread_mutex_unlock(&f->lock);
-    if (counts.failed != MM_OK && !told && mmi_api_enter(f->socket, &s) == MM_OK) {
-        const char *why = counts.failed == MMI_SPOOL_HARMED
-                              ? "messages of its spool are harmed (on_corruption)"
-                              : "the disk of its spool failed";
-        uint64_t count = counts.failed_last - counts.failed_first + 1;
-        mmi_socket_event(s, MM_EVENT_SPOOL_STOPPED, MM_REASON_NONE, 0, count, NULL, NULL, why);
-        mmi_socket_note(s, MM_DRAINED | MM_PEERS);
-        (void)mmi_api_leave(s, MM_OK);
+    if (counts.failed != MM_OK && !told) {
+        mmi_spool_stopped(f->socket, counts.failed, counts.failed_first, counts.failed_last,
+                          "the disk of its spool failed");
     }
     return counts.failed != MM_OK;
 }
@@ -79,11 +82,7 @@ run_lost(mm_feed *f, mmi_drop_why why, uint64_t first, uint64_t last, uint64_t c
     if (first <= last) {
         mmi_feed_bury(f, s, first, last);
     }
-    while (count > 0) {
-        uint32_t some = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-        mmi_drop_count(&s->host, why, 0, some);
-        count -= some;
-    }
+    mmi_drop_count(&s->host, why, 0, count);
     mmi_finish_look(s);
     mmi_socket_note(s, MM_DRAINED);
     (void)mmi_api_leave(s, MM_OK);
@@ -138,6 +137,27 @@ run_send_one(mm_feed *f, mmi_socket *s, feed_run *run)
     return rc;
 }
 
+static int
+run_compare(const void *one, const void *other)
+{
+    uint64_t a, b;
+    memcpy(&a, one, sizeof a);
+    memcpy(&b, other, sizeof b);
+    return a < b ? -1 : a > b;
+}
+
+/* Those were removed; what is in a row is lost at once. */
+static void
+run_lost_each(mm_feed *f, uint64_t *seqs, size_t count)
+{
+    qsort(seqs, count, sizeof *seqs, run_compare);
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i + 1; next < count && seqs[next] == seqs[next - 1] + 1; next++) {
+        }
+        run_lost(f, MMI_DROP_REMOVED, seqs[i], seqs[next - 1], next - i);
+    }
+}
+
 /* Those that wait to be sent again, and were removed. */
 static void
 run_sweep(mm_feed *f, uint64_t first)
@@ -148,9 +168,7 @@ run_sweep(mm_feed *f, uint64_t first)
         pthread_mutex_lock(&f->lock);
         count = mmi_feed_take_below(f, first, seqs, FEED_SWEEP);
         pthread_mutex_unlock(&f->lock);
-        for (size_t i = 0; i < count; i++) {
-            run_lost(f, MMI_DROP_REMOVED, seqs[i], seqs[i], 1);
-        }
+        run_lost_each(f, seqs, count);
     }
     f->swept = first;
 }
@@ -181,7 +199,7 @@ run_look_unkept(mm_feed *f)
         return;
     }
     f->unkept = count;
-    mmi_drop_count(&s->host, MMI_DROP_UNKEPT, 0, more < UINT32_MAX ? (uint32_t)more : UINT32_MAX);
+    mmi_drop_count(&s->host, MMI_DROP_UNKEPT, 0, more);
     (void)mmi_api_leave(s, MM_OK);
 }
 
@@ -222,9 +240,10 @@ run_end(mm_feed *f, feed_run *run)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* A message that is to be sent now joins the run; there is room.  MM_ENOMEM. */
+/* A message that is to be sent now joins the run; there is room.  MM_ENOMEM.  It is not in flight
+ * before run_aside. */
 static int
-run_join(mm_feed *f, feed_run *run, const mmi_spool_record *r, uint64_t seq, uint32_t epoch)
+run_join(feed_run *run, const mmi_spool_record *r, uint64_t seq, uint32_t epoch)
 {
     mmi_msg *m = mmi_spool_message(r, seq, epoch);
     if (m == NULL) {
@@ -234,10 +253,19 @@ run_join(mm_feed *f, feed_run *run, const mmi_spool_record *r, uint64_t seq, uin
     m->origin.attempt = 1;
     run->messages[run->count] = m;
     run->seqs[run->count++] = seq;
-    pthread_mutex_lock(&f->lock);
-    f->in_flight++;
-    pthread_mutex_unlock(&f->lock);
     return MM_OK;
+}
+
+/* So many joined the run, and these wait. */
+static void
+run_aside(mm_feed *f, size_t joined, const feed_later *waits, size_t count)
+{
+    pthread_mutex_lock(&f->lock);
+    f->in_flight += joined;
+    for (size_t i = 0; i < count; i++) {
+        mmi_feed_add(f, waits[i].due_us, waits[i].seq);
+    }
+    pthread_mutex_unlock(&f->lock);
 }
 
 /* What is harmed is left out: up to there. */
@@ -284,21 +312,28 @@ run_begin(mm_feed *f)
     return rc;
 }
 
-/* One that was read: it joins the run, is put aside, or was done before.  MM_ENOENT: it was
- * removed; MM_ENOMEM: there was none, and it is put aside. */
+/* What was read and is not done joins the run, or waits.  MM_ENOMEM: there was none for one, and it
+ * waits with what is behind it. */
 static int
-run_sort(mm_feed *f, feed_run *run, const mmi_spool_record *r, uint64_t seq, uint64_t now_us)
+run_sort(mm_feed *f, feed_run *run, const feed_read *read, uint64_t now_us)
 {
-    int rc = mmi_spool_shared_cursor_take(f->shared, f->cursor, seq);
-    if (rc != MM_OK) {
-        return rc == MM_EAGAIN ? MM_OK : rc;
+    feed_later waits[FEED_RUN];
+    size_t count = 0, before = run->count;
+    uint32_t epoch = f->reader.scan.batch.epoch;
+    int rc = MM_OK;
+    for (size_t i = 0; i < read->count; i++) {
+        const mmi_spool_record *r = &read->records[i];
+        uint64_t seq = read->seqs[i];
+        bool later = r->due_us > now_us;
+        if (read->done[i]) {
+            continue;
+        }
+        rc = rc == MM_OK && !later ? run_join(run, r, seq, epoch) : rc;
+        if (rc != MM_OK || later) {
+            waits[count++] = (feed_later){ .due_us = later ? r->due_us : 0, .seq = seq };
+        }
     }
-    rc = r->due_us <= now_us ? run_join(f, run, r, seq, f->reader.scan.batch.epoch) : MM_OK;
-    if (rc != MM_OK || r->due_us > now_us) {
-        pthread_mutex_lock(&f->lock);
-        mmi_feed_add(f, r->due_us > now_us ? r->due_us : 0, seq);
-        pthread_mutex_unlock(&f->lock);
-    }
+    run_aside(f, run->count - before, waits, count);
     return rc;
 }
 
@@ -308,61 +343,77 @@ static int
 run_read(mm_feed *f, feed_run *run, uint64_t now_us)
 {
     mmi_spool_reader *r = &f->reader;
-    mmi_spool_record record;
-    uint64_t seq;
+    feed_read read;
+    size_t n = 0;
     int rc = run_begin(f);
     rc = rc == MM_OK ? run_load(f, r) : rc;
     if (rc != 1) { /* what was removed is passed over, once the cursor says so */
         return rc == MM_ENOENT || (rc == MM_EAGAIN && !f->blocked) ? 1 : rc;
     }
-    for (uint32_t i = 0; i < FEED_RUN && rc == 1; i++) {
-        rc = mmi_spool_reader_next(r, &record, &seq);
-        int sorted = rc == 1 ? run_sort(f, run, &record, seq, now_us) : MM_OK;
-        if (sorted == MM_ENOENT) {
-            mmi_spool_reader_seek(r, seq);
-        }
-        if (sorted != MM_OK) {
-            return run->count > 0 || sorted == MM_ENOENT ? 1 : sorted;
-        }
+    while (n < FEED_RUN && (rc = mmi_spool_reader_next(r, &read.records[n], &read.seqs[n])) == 1) {
+        n++;
     }
-    if (rc < 0) {
+    read.count = mmi_spool_shared_cursor_take(f->shared, f->cursor, read.seqs, n, read.done);
+    int sorted = run_sort(f, run, &read, now_us);
+    if (read.count < n) { /* it was removed */
+        mmi_spool_reader_seek(r, read.seqs[read.count]);
+    } else if (rc < 0 && sorted == MM_OK) { /* else it is read again */
         run_fails(f, rc, r->next_seq, r->next_seq);
     }
-    return 1;
+    return sorted == MM_OK || run->count > 0 ? 1 : sorted;
 }
 
-/* One that is to be sent again, or whose time has come.  1: one was looked at; 0: there is none;
- * MM_ENOMEM. */
+/* One that is to be sent now, wherever it is.  MM_OK: it joined the run, or is gone, which was
+ * told; MM_ENOMEM. */
 static int
-run_seek(mm_feed *f, feed_run *run, uint64_t now_us)
+run_find(mm_feed *f, feed_run *run, uint64_t seq)
 {
     mmi_spool_reader *r = &f->seeker;
     mmi_spool_record record;
-    uint64_t seq, found = 0;
-    pthread_mutex_lock(&f->lock);
-    bool some = run->count < FEED_RUN && mmi_feed_take(f, now_us, &seq);
-    pthread_mutex_unlock(&f->lock);
-    if (!some) {
-        return 0;
-    }
-    int rc = mmi_spool_shared_cursor_take(f->shared, f->cursor, seq);
-    if (rc == MM_OK) {
-        mmi_spool_reader_seek(r, seq);
-        rc = run_load(f, r);
-        rc = rc == 1 ? mmi_spool_reader_next(r, &record, &found) : rc;
-    }
+    uint64_t found = 0;
+    mmi_spool_reader_seek(r, seq);
+    int rc = run_load(f, r);
+    rc = rc == 1 ? mmi_spool_reader_next(r, &record, &found) : rc;
     if (rc == 1 && found == seq) {
-        rc = run_join(f, run, &record, seq, r->scan.batch.epoch);
-    } else if (rc == MM_ENOENT) {
+        return run_join(run, &record, seq, r->scan.batch.epoch);
+    }
+    if (rc == MM_ENOENT) {
         run_lost(f, MMI_DROP_REMOVED, seq, seq, 1);
     }
-    if (rc == MM_ENOMEM) {
-        pthread_mutex_lock(&f->lock);
-        mmi_feed_add(f, 0, seq);
-        pthread_mutex_unlock(&f->lock);
-        return MM_ENOMEM;
+    return rc == MM_ENOMEM ? rc : MM_OK;
+}
+
+/* Those that are to be sent again, or whose time has come, as many as the run has room for.  1:
+ * some were looked at; 0: there are none; MM_ENOMEM. */
+static int
+run_seek(mm_feed *f, feed_run *run, uint64_t now_us)
+{
+    uint64_t seqs[FEED_RUN];
+    bool done[FEED_RUN];
+    feed_later waits[FEED_RUN];
+    size_t count = 0, at = 0, waiting = 0, before = run->count;
+    int rc = MM_OK;
+    pthread_mutex_lock(&f->lock);
+    while (run->count + count < FEED_RUN && mmi_feed_take(f, now_us, &seqs[count])) {
+        count++;
     }
-    return 1; /* it is sent, or gone, which was told */
+    pthread_mutex_unlock(&f->lock);
+    while (rc == MM_OK && at < count) {
+        size_t end = at + mmi_spool_shared_cursor_take(f->shared, f->cursor, seqs + at, count - at,
+                                                       done + at);
+        while (at < end && (rc = done[at] ? MM_OK : run_find(f, run, seqs[at])) == MM_OK) {
+            at++;
+        }
+        if (rc == MM_OK && at < count) {
+            run_lost(f, MMI_DROP_REMOVED, seqs[at], seqs[at], 1);
+            at++;
+        }
+    }
+    for (; at < count; at++) {
+        waits[waiting++] = (feed_later){ .seq = seqs[at] };
+    }
+    run_aside(f, run->count - before, waits, waiting);
+    return rc != MM_OK ? rc : count > 0;
 }
 
 /* Until there is something to do; rc: why nothing was. */

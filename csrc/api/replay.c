@@ -89,14 +89,6 @@ replay_gone_from(void *arg)
     replay_unref(arg);
 }
 
-/* Has it no endpoint and no peer yet? */
-static bool
-replay_is_fresh(const mmi_socket *s)
-{
-    return mmi_list_empty(&s->links) && mmi_list_empty(&s->dialers) &&
-           mmi_list_empty(&s->listeners);
-}
-
 static int
 replay_attach(mm_replay *r)
 {
@@ -106,9 +98,7 @@ replay_attach(mm_replay *r)
         return rc;
     }
     mmi_replays *all = s->host.replays;
-    rc = all == NULL                                     ? MM_ENOTSUP
-         : replay_is_fresh(s) && all->source.arg == NULL ? MM_OK
-                                                         : MM_ESTATE;
+    rc = all == NULL ? MM_ENOTSUP : mmi_api_fresh(s) && all->source.arg == NULL ? MM_OK : MM_ESTATE;
     if (rc == MM_OK) {
         memcpy(s->producer, r->shared->spool.uuid, sizeof s->producer);
         all->next = r->published + 1;
@@ -167,7 +157,6 @@ mm_replay_open(mm_handle socket, mm_spool *spool, mm_replay **replay)
 void
 mm_replay_close(mm_replay *r)
 {
-    mmi_socket *s;
     mmi_spool_shared *shared = r->shared;
     pthread_mutex_lock(&shared->lock);
     uint64_t visible = mmi_spool_visible(&shared->spool);
@@ -185,10 +174,7 @@ mm_replay_close(mm_replay *r)
     r->shared = NULL;
     pthread_mutex_unlock(&r->lock);
     mmi_spool_release(shared);
-    if (mmi_api_enter_quick(r->socket, &s) == MM_OK) {
-        mmi_socket_note(s, MM_DRAINED | MM_PEERS);
-        (void)mmi_api_leave(s, MM_OK);
-    }
+    mmi_api_note(r->socket, MM_DRAINED | MM_PEERS);
     replay_unref(r);
 }
 
@@ -214,7 +200,7 @@ mm_sub_replay(mm_handle socket, uint32_t kind, uint64_t value)
     }
     if ((s->opts.flags & MM_OPT_REPLAY) == 0) {
         rc = MM_ENOTSUP;
-    } else if (!replay_is_fresh(s) || s->resume != NULL) {
+    } else if (!mmi_api_fresh(s) || s->resume != NULL) {
         rc = MM_ESTATE;
     } else if ((s->resume = mmi_alloc(sizeof *s->resume)) == NULL) {
         rc = MM_ENOMEM;

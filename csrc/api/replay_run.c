@@ -23,21 +23,12 @@ run_stops(mm_replay *r, int rc)
 static void
 run_fails(mm_replay *r, int rc, uint64_t first, uint64_t last)
 {
-    mmi_socket *s;
     pthread_mutex_lock(&r->lock);
     r->counts.failed = rc;
     r->counts.failed_first = first;
     r->counts.failed_last = last;
     pthread_mutex_unlock(&r->lock);
-    if (mmi_api_enter(r->socket, &s) == MM_OK) {
-        const char *why = rc == MMI_SPOOL_HARMED
-                              ? "messages of its spool are harmed (on_corruption)"
-                              : mm_strerror(rc);
-        mmi_socket_event(s, MM_EVENT_SPOOL_STOPPED, MM_REASON_NONE, 0, last - first + 1, NULL, NULL,
-                         why);
-        mmi_socket_note(s, MM_DRAINED | MM_PEERS);
-        (void)mmi_api_leave(s, MM_OK);
-    }
+    mmi_spool_stopped(r->socket, rc, first, last, mm_strerror(rc));
 }
 
 /* Of the live ones those are told that asked for a replay. */
@@ -72,23 +63,11 @@ run_lost(mm_replay *r, const replay_gone *gone)
     pthread_mutex_unlock(&r->lock);
     run_tell_lost(s->host.replays, gone);
     for (size_t i = 0; i < MMI_COUNT_OF(counts); i++) {
-        for (uint64_t left = counts[i]; left > 0;) {
-            uint32_t some = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
-            mmi_drop_count(&s->host, whys[i], 0, some);
-            left -= some;
+        if (counts[i] > 0) {
+            mmi_drop_count(&s->host, whys[i], 0, counts[i]);
         }
     }
     (void)mmi_api_leave(s, MM_OK);
-}
-
-/* All before that number was given to the live ones. */
-static void
-run_published(mm_replay *r, mmi_socket *s, uint64_t next)
-{
-    s->host.replays->next = next;
-    pthread_mutex_lock(&r->lock);
-    r->published = next - 1;
-    pthread_mutex_unlock(&r->lock);
 }
 
 /* One message.  MM_OK: it was given, or cannot be; else it is to be tried again, or MM_ECLOSED. */
@@ -96,7 +75,6 @@ static int
 run_publish_one(mm_replay *r, mmi_socket *s, mmi_msg *m)
 {
     mmi_api_wait never = mmi_api_wait_of(0, 0);
-    uint64_t number = m->origin.number;
     m->priority = 0;
     int rc = mmi_api_feed_locked(s, m, &never);
     if (rc == MM_EMSGSIZE || rc == MM_ENOTSUP || rc == MM_EINVAL) {
@@ -105,9 +83,6 @@ run_publish_one(mm_replay *r, mmi_socket *s, mmi_msg *m)
         pthread_mutex_unlock(&r->lock);
         mmi_drop(&s->host, MMI_DROP_UNENCODABLE, 0, m);
         rc = MM_OK;
-    }
-    if (rc == MM_OK) {
-        run_published(r, s, number + 1);
     }
     return rc;
 }
@@ -123,12 +98,21 @@ run_publish(mm_replay *r)
         return MM_ECLOSED;
     }
     mmi_engine *e = s->engine;
+    uint64_t next = s->host.replays->next;
     while (rc == MM_OK && run->given < run->count) {
+        uint64_t number = run->messages[run->given]->origin.number;
         rc = run_publish_one(r, s, run->messages[run->given]);
-        run->given += rc == MM_OK;
+        if (rc == MM_OK) {
+            s->host.replays->next = next = number + 1;
+            run->given++;
+        }
     }
+    next = rc == MM_OK ? r->reader.next_seq : next; /* also past what is gone */
+    pthread_mutex_lock(&r->lock);
+    r->published = next - 1;
+    pthread_mutex_unlock(&r->lock);
     if (rc == MM_OK) {
-        run_published(r, s, r->reader.next_seq); /* also past what is gone */
+        s->host.replays->next = next;
         mmi_socket_note(s, MM_DRAINED);
     }
     (void)mmi_api_end(e, MM_OK);

@@ -258,7 +258,7 @@ int
 mmi_api_packed(const uint8_t *bodies, const uint64_t *sizes, uint32_t count, const uint8_t *meta,
                size_t meta_size, mmi_msg **out)
 {
-    if (count == 0 || (meta_size > 0 && !mmi_meta_check(meta, meta_size))) {
+    if (count == 0 || !mmi_api_meta_valid(meta, meta_size)) {
         return MM_EINVAL;
     }
     if (meta_size > (size_t)MMI_META_SIZE_MAX) {

@@ -17,7 +17,6 @@ _Static_assert((int)MM_SPOOL_DISK == (int)MMI_SPOOL_DISK, "levels");
 _Static_assert((int)MM_SPOOL_DROP_NEWEST == (int)MMI_SPOOL_DROP_NEWEST, "overflow");
 _Static_assert((int)MM_SPOOL_OWNER_MAX == (int)MMI_SPOOL_OWNER, "owner");
 
-/* A call that never waits says so. */
 int
 mmi_spool_rc(int rc, int64_t timeout_ms)
 {
@@ -109,7 +108,7 @@ mm_spool_append(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t 
     int rc = MM_OK;
     wait.in_a_row = (flags & MM_SPOOL_IN_A_ROW) != 0;
     *did = (mm_spool_did){ .done = 0 };
-    if (meta_size > 0 && !mmi_meta_check(meta, meta_size)) {
+    if (!mmi_api_meta_valid(meta, meta_size)) {
         return MM_EINVAL;
     }
     while (rc == MM_OK && did->done < count) {
@@ -127,32 +126,43 @@ mm_spool_append(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t 
 }
 
 int
+mmi_spool_planned(const uint8_t *bodies, const uint64_t *sizes, uint32_t frames,
+                  const mm_spool_plan *plan, mmi_spool_record *record)
+{
+    *record = (mmi_spool_record){ .meta = plan->meta,
+                                  .meta_size = plan->meta_size,
+                                  .due_us = plan->due_us,
+                                  .priority = (uint8_t)plan->priority,
+                                  .frames = frames,
+                                  .sizes = sizes,
+                                  .data = bodies };
+    if (frames == 0 || frames > (uint32_t)MMI_SPOOL_FRAMES_MAX ||
+        plan->priority >= MM_PRIORITIES_MAX || !mmi_api_meta_valid(plan->meta, plan->meta_size)) {
+        return MM_EINVAL;
+    }
+    for (uint32_t i = 0; i < frames; i++) {
+        if (sizes[i] > UINT64_MAX - record->size) {
+            return MM_EMSGSIZE;
+        }
+        record->size += sizes[i];
+    }
+    return MM_OK;
+}
+
+int
 mm_spool_append_frames(mm_spool *s, const uint8_t *bodies, const uint64_t *sizes, uint32_t frames,
                        const mm_spool_plan *plan, int waits, int64_t timeout_ms, int64_t slice_ms,
                        mm_spool_did *did)
 {
     const mmi_spool_wait wait = mmi_spool_wait_of(timeout_ms, slice_ms);
-    mmi_spool_record record = { .meta = plan->meta,
-                                .meta_size = plan->meta_size,
-                                .due_us = plan->due_us,
-                                .priority = (uint8_t)plan->priority,
-                                .frames = frames,
-                                .sizes = sizes,
-                                .data = bodies };
+    mmi_spool_record record;
     mmi_spool_did one;
     *did = (mm_spool_did){ .done = 0 };
-    if (frames == 0 || frames > (uint32_t)MMI_SPOOL_FRAMES_MAX ||
-        plan->priority >= MM_PRIORITIES_MAX ||
-        (plan->meta_size > 0 && !mmi_meta_check(plan->meta, plan->meta_size))) {
-        return MM_EINVAL;
+    int rc = mmi_spool_planned(bodies, sizes, frames, plan, &record);
+    if (rc != MM_OK) {
+        return rc;
     }
-    for (uint32_t i = 0; i < frames; i++) {
-        if (sizes[i] > UINT64_MAX - record.size) {
-            return MM_EMSGSIZE;
-        }
-        record.size += sizes[i];
-    }
-    int rc = mmi_spool_shared_put(&s->shared, &record, 1, waits != 0, &wait, &one);
+    rc = mmi_spool_shared_put(&s->shared, &record, 1, waits != 0, &wait, &one);
     *did = (mm_spool_did){ .done = one.done, .first = one.first, .last = one.last };
     return mmi_spool_rc(rc, timeout_ms);
 }
@@ -206,14 +216,8 @@ mm_spool_inspect(mm_spool *s, mm_spool_info *out)
 int
 mm_spool_reader_open(mm_spool *s, uint64_t seq, mm_spool_reader **reader)
 {
-    mm_spool_reader *r = mmi_alloc(sizeof *r);
-    if (r == NULL) {
-        return MM_ENOMEM;
-    }
-    *r = (mm_spool_reader){ .spool = s };
-    mmi_spool_reader_open(&r->reader, &s->shared.files, s->shared.dir, seq);
-    *reader = r;
-    return MM_OK;
+    const mm_spool_reader of = { .spool = s };
+    return mmi_spool_reader_make(&of, &s->shared.files, s->shared.dir, seq, reader);
 }
 
 void

@@ -30,6 +30,21 @@ struct mm_spool_reader {
     mmi_spool_reader reader;
 };
 
+/* A reader of what `of` says, from that number on.  MM_ENOMEM. */
+MMI_WARN_UNUSED static inline int
+mmi_spool_reader_make(const mm_spool_reader *of, const mmi_files *files, int dir, uint64_t seq,
+                      mm_spool_reader **reader)
+{
+    mm_spool_reader *r = mmi_alloc(sizeof *r);
+    if (r == NULL) {
+        return MM_ENOMEM;
+    }
+    *r = *of;
+    mmi_spool_reader_open(&r->reader, files, dir, seq);
+    *reader = r;
+    return MM_OK;
+}
+
 /* api/spool_view.c: mm_spool_reader_load of a view; *first: the first number that is there. */
 int mmi_spool_view_load(mm_spool_reader *r, int64_t timeout_ms, int64_t slice_ms, uint64_t *first);
 
@@ -56,6 +71,10 @@ mmi_spool_records(const mm_body *bodies, size_t count, const uint8_t *meta, uint
     }
 }
 
+/* A message of frames as a record.  MM_EINVAL, MM_EMSGSIZE: it is none. */
+int mmi_spool_planned(const uint8_t *bodies, const uint64_t *sizes, uint32_t frames, const mm_spool_plan *plan,
+                      mmi_spool_record *record) MMI_WARN_UNUSED;
+
 /* Counts what one run did to what the call did. */
 static inline void
 mmi_spool_did_add(const mmi_spool_did *one, mm_spool_did *did)
@@ -68,6 +87,8 @@ mmi_spool_did_add(const mmi_spool_did *one, mm_spool_did *did)
 /* api/spool_fed.c.  A spool has one socket at a time: false, it has one. */
 bool mmi_spool_claim(mmi_spool_shared *h) MMI_WARN_UNUSED;
 void mmi_spool_release(mmi_spool_shared *h);
+/* A socket gets nothing more of its spool: who looks is told why; other: unless messages are harmed. */
+void mmi_spool_stopped(mm_handle socket, int rc, uint64_t first, uint64_t last, const char *other);
 /* A message of a record, as nobody was given it yet: a copy, as the reader's memory is used again.  NULL: no memory. */
 mmi_msg *mmi_spool_message(const mmi_spool_record *r, uint64_t seq, uint32_t epoch) MMI_WARN_UNUSED;
 

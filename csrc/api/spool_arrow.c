@@ -247,11 +247,11 @@ mm_spool_append_arrow(mm_spool *s, const void *schema, const void *array, const 
     spool_notes notes = { .meta = meta, .meta_size = meta_size };
     spool_columns columns;
     did->first = did->last = 0;
-    int rc = meta_size > 0 && !mmi_meta_check(meta, meta_size) ? MM_EINVAL : MM_OK;
+    int rc = mmi_api_meta_valid(meta, meta_size) ? MM_OK : MM_EINVAL;
     rc = rc == MM_OK ? spool_columns_of(schema, array, &columns) : rc;
     while (rc == MM_OK && did->done < columns.count) {
         rc = spool_put_run(s, &columns, &notes, &wait, did);
     }
     mmi_free(notes.room);
-    return rc == MM_ETIMEDOUT && timeout_ms == 0 ? MM_EAGAIN : rc;
+    return mmi_spool_rc(rc, timeout_ms);
 }

@@ -22,6 +22,20 @@ mmi_spool_release(mmi_spool_shared *h)
     pthread_mutex_unlock(&h->lock);
 }
 
+void
+mmi_spool_stopped(mm_handle socket, int rc, uint64_t first, uint64_t last, const char *other)
+{
+    mmi_socket *s;
+    if (mmi_api_enter(socket, &s) == MM_OK) {
+        const char *why =
+            rc == MMI_SPOOL_HARMED ? "messages of its spool are harmed (on_corruption)" : other;
+        mmi_socket_event(s, MM_EVENT_SPOOL_STOPPED, MM_REASON_NONE, 0, last - first + 1, NULL, NULL,
+                         why);
+        mmi_socket_note(s, MM_DRAINED | MM_PEERS);
+        (void)mmi_api_leave(s, MM_OK);
+    }
+}
+
 mmi_msg *
 mmi_spool_message(const mmi_spool_record *r, uint64_t seq, uint32_t epoch)
 {

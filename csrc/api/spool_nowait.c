@@ -19,7 +19,7 @@ mm_spool_append_nowait(mm_spool *s, const mm_body *bodies, size_t count, const u
     uint64_t sizes[MMI_SPOOL_RUN];
     int rc = MM_OK;
     *did = (mm_spool_did){ .done = 0 };
-    if (meta_size > 0 && !mmi_meta_check(meta, meta_size)) {
+    if (!mmi_api_meta_valid(meta, meta_size)) {
         return MM_EINVAL;
     }
     while (rc == MM_OK && did->done < count) {
@@ -29,6 +29,20 @@ mm_spool_append_nowait(mm_spool *s, const mm_body *bodies, size_t count, const u
         rc = mmi_spool_nowait_put(&s->shared, records, some, &one);
         mmi_spool_did_add(&one, did);
     }
+    return rc;
+}
+
+int
+mm_spool_append_frames_nowait(mm_spool *s, const uint8_t *bodies, const uint64_t *sizes,
+                              uint32_t frames, const mm_spool_plan *plan, mm_spool_did *did)
+{
+    mmi_spool_record record;
+    mmi_spool_did one = { .done = 0 };
+    int rc = mmi_spool_planned(bodies, sizes, frames, plan, &record);
+    if (rc == MM_OK) {
+        rc = mmi_spool_nowait_put(&s->shared, &record, 1, &one);
+    }
+    *did = (mm_spool_did){ .done = one.done, .first = one.first, .last = one.last };
     return rc;
 }
 

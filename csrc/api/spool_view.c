@@ -50,14 +50,8 @@ mm_spool_view_inspect(mm_spool_view *v, mm_spool_info *out)
 int
 mm_spool_view_reader_open(mm_spool_view *v, uint64_t seq, mm_spool_reader **reader)
 {
-    mm_spool_reader *r = mmi_alloc(sizeof *r);
-    if (r == NULL) {
-        return MM_ENOMEM;
-    }
-    *r = (mm_spool_reader){ .view = &v->view };
-    mmi_spool_reader_open(&r->reader, &v->view.files, v->view.dir, seq);
-    *reader = r;
-    return MM_OK;
+    const mm_spool_reader of = { .view = &v->view };
+    return mmi_spool_reader_make(&of, &v->view.files, v->view.dir, seq, reader);
 }
 
 /* The files may be others than they were: it begins anew, at the same number. */

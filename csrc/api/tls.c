@@ -62,13 +62,6 @@ proofs_judge(tls_proofs *proofs)
     mmi_tls_config_drop(proofs->config);
 }
 
-static bool
-tls_may_begin(const mmi_socket *s)
-{
-    return mmi_list_empty(&s->dialers) && mmi_list_empty(&s->listeners) &&
-           mmi_list_empty(&s->links);
-}
-
 /* The context is the socket's from then on, or dropped. */
 static int
 tls_put(mmi_socket *s, const mmi_tls_world *world, mmi_tls_context *context, tls_proofs *proofs,
@@ -82,7 +75,7 @@ tls_put(mmi_socket *s, const mmi_tls_world *world, mmi_tls_context *context, tls
         }
         return rc;
     }
-    if (!tls_may_begin(s)) {
+    if (!mmi_api_fresh(s)) {
         mmi_tls_context_drop(context);
         return MM_ESTATE;
     }
@@ -128,7 +121,7 @@ tls_set(mm_handle socket, const mm_tls_opts *opts, char *why)
         return rc;
     }
     const mmi_tls_world world = tls_world_of(s);
-    rc = mmi_api_leave(s, s->outer != NULL || tls_may_begin(s) ? MM_OK : MM_ESTATE);
+    rc = mmi_api_leave(s, s->outer != NULL || mmi_api_fresh(s) ? MM_OK : MM_ESTATE);
     rc = rc == MM_OK ? mmi_tls_context_new(&world, opts, &context, why, MM_WHY_SIZE) : rc;
     if (rc != MM_OK) {
         return rc;

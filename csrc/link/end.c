@@ -52,7 +52,7 @@ mmi_link_discard(mmi_link *link, mmi_ring *ring, mmi_drop_why why)
     link->pipe.pinned = ring == &link->pipe.outbox ? 0 : link->pipe.pinned;
     if (count > 0 && !returned &&
         !mmi_back_sourced(back)) { /* else its sender has them, and gives them to somebody else */
-        mmi_drop_count_of(&link->socket->host, why, &link->pipe, (uint32_t)count);
+        mmi_drop_count_of(&link->socket->host, why, &link->pipe, count);
     }
 }
 

@@ -227,7 +227,7 @@ link_note_skipped(mmi_link *link)
         link->skipped += count;
         link->parsed += count;
         s->stats.parsed_messages += count;
-        mmi_drop_count_of(&s->host, MMI_DROP_MALFORMED, &link->pipe, (uint32_t)count);
+        mmi_drop_count_of(&s->host, MMI_DROP_MALFORMED, &link->pipe, count);
     }
 }
 

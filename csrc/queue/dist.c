@@ -6,6 +6,8 @@
  */
 #include "queue/dist.h"
 
+#include "queue/replays.h"
+
 typedef struct dist_walk {
     mmi_dist *dist;
     mmi_msg *msg;
@@ -28,8 +30,6 @@ mmi_dist_init(mmi_dist *dist, mmi_proto_host *host)
     dist->quiet = false;
     dist->dropped = NULL;
     dist->replays = NULL;
-    dist->fell_behind = NULL;
-    dist->passes = NULL;
     dist->shared = NULL;
     dist->deferred = (mmi_dist_deferred){ .room_count = 0 };
     mmi_radix_init(&dist->topics);
@@ -102,8 +102,8 @@ mmi_dist_out(mmi_dist *dist, mmi_dist_node *node)
 void
 mmi_dist_changed(mmi_dist *dist)
 {
-    if (dist->quiet && dist->passes != NULL) {
-        dist->passes(dist);
+    if (dist->quiet && dist->replays != NULL) {
+        mmi_replays_wake(dist->replays);
     }
     dist->quiet = false;
 }
@@ -239,7 +239,7 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
         return;
     }
     if (node->replay != NULL && !mmi_ring_fits(&p->outbox, walk->cost)) {
-        walk->dist->fell_behind(walk->dist, node, walk->msg);
+        mmi_replays_fell_behind(walk->dist->replays, node->replay, walk->msg);
         return;
     }
     if (!mmi_ring_fits(&p->outbox, walk->cost) && host->opts->overflow == MM_OVERFLOW_DROP_OLDEST &&
@@ -251,7 +251,7 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
     }
     int rc = dist_queue(walk, p);
     if (rc != MM_OK && node->replay != NULL) {
-        walk->dist->fell_behind(walk->dist, node, walk->msg);
+        mmi_replays_fell_behind(walk->dist->replays, node->replay, walk->msg);
     } else if (rc != MM_OK) {
         dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, walk->msg->key, NULL);
     } else if (!mmi_drop_overflows(host) && !mmi_pipe_has_room(p)) {

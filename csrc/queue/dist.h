@@ -47,8 +47,6 @@ typedef struct mmi_dist {
     /* Told what a pipe does not get, or loses again to a newer message.  May be NULL. */
     void (*dropped)(struct mmi_dist *dist, mmi_pipe *p, uint64_t key);
     struct mmi_replays *replays;   /* queue/replays.h, of who publishes from a spool; or NULL */
-    void (*passes)(struct mmi_dist *dist);   /* a send that was refused may pass now; or NULL */
-    void (*fell_behind)(struct mmi_dist *dist, mmi_dist_node *node, const mmi_msg *m);
 } mmi_dist;
 
 void mmi_dist_init(mmi_dist *dist, mmi_proto_host *host);

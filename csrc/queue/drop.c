@@ -53,7 +53,7 @@ static const char *const drop_texts[] = {
 static const char drop_text_alone[] = "no peer to send to (no_peer, overflow)";
 
 void
-mmi_drop_count(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, uint32_t count)
+mmi_drop_count(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, uint64_t count)
 {
     *drop_counter(host->stats, why) += count;
     int kind = why == MMI_DROP_LATE ? MM_EVENT_LATE_REPLY : MM_EVENT_DROPPED;
@@ -77,7 +77,7 @@ mmi_drop_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
 }
 
 void
-mmi_drop_count_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, uint32_t count)
+mmi_drop_count_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, uint64_t count)
 {
     if (p != NULL) {
         p->dropped += count;

@@ -20,13 +20,13 @@ typedef enum mmi_drop_why {
     MMI_DROP_WHYS
 } mmi_drop_why;
 
-void mmi_drop_count(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, uint32_t count);
+void mmi_drop_count(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, uint64_t count);
 /* m may be NULL: counted only, as one.  peer: whose it was or was to be, who may be gone: the role
  * had taken it from his queue, or never had one; 0: nobody's. */
 void mmi_drop(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, mmi_msg *m);
 /* The same of a peer that is there.  p NULL: nobody's. */
 void mmi_drop_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, mmi_msg *m);
-void mmi_drop_count_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, uint32_t count);
+void mmi_drop_count_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, uint64_t count);
 void mmi_drop_expired(mmi_proto_host *host, mmi_pipe *p, mmi_msg *m);   /* host->expired of most roles */
 void mmi_drop_inbox(mmi_proto_host *host,
                     mmi_pipe *p); /* for roles that receive nothing: all of it, malformed */

@@ -78,17 +78,32 @@ mmi_lb_late(const mmi_lb *lb, const mmi_pipe *p)
     return p->overdue && lb_timely(lb);
 }
 
+/* One look at the pipes: whether one of them is timely is found out when it first matters, and is
+ * so to the end of the look. */
+typedef struct lb_look {
+    const mmi_lb *lb;
+    bool known, timely;
+} lb_look;
+
 static bool
-lb_passes(const mmi_lb *lb, const mmi_lb_node *node)
+lb_passes(lb_look *look, const mmi_lb_node *node)
 {
-    return node->held || mmi_lb_late(lb, node->pipe);
+    if (node->held || !node->pipe->overdue) {
+        return node->held;
+    }
+    if (!look->known) {
+        look->timely = lb_timely(look->lb);
+        look->known = true;
+    }
+    return look->timely;
 }
 
 bool
 mmi_lb_ready(const mmi_lb *lb)
 {
+    lb_look look = { .lb = lb };
     MMI_LIST_EACH (&lb->open, node, after) {   /* mostly the first */
-        if (mmi_pipe_has_room(lb_node(node)->pipe) && !lb_passes(lb, lb_node(node))) {
+        if (mmi_pipe_has_room(lb_node(node)->pipe) && !lb_passes(&look, lb_node(node))) {
             return true;
         }
     }
@@ -110,9 +125,10 @@ lb_speaker(mmi_list *list, const mmi_msg *m)
 bool
 mmi_lb_idle(const mmi_lb *lb)
 {
+    lb_look look = { .lb = lb };
     MMI_LIST_EACH (&lb->open, node, after) {
         const mmi_pipe *p = lb_node(node)->pipe;
-        if (p->outbox.count == 0 && mmi_pipe_has_room(p) && !lb_passes(lb, lb_node(node))) {
+        if (p->outbox.count == 0 && mmi_pipe_has_room(p) && !lb_passes(&look, lb_node(node))) {
             return true;
         }
     }
@@ -124,10 +140,11 @@ mmi_lb_full_for(const mmi_lb *lb, const mmi_framing *f, size_t cost)
 {
     const mmi_list *const lists[] = { &lb->open, &lb->full, &lb->passed };
     bool speaks = false;
+    lb_look look = { .lb = lb };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         MMI_LIST_EACH (lists[i], node, after) {
             const mmi_pipe *p = lb_node(node)->pipe;
-            if (mmi_ring_fits(&p->outbox, cost) && !lb_passes(lb, lb_node(node))) {
+            if (mmi_ring_fits(&p->outbox, cost) && !lb_passes(&look, lb_node(node))) {
                 return false;
             }
             speaks |= p->framing == f;
@@ -161,11 +178,11 @@ lb_speaks(const mmi_pipe *p, const lb_wanted *w)
 
 /* The first of a list that has words for it and room. */
 static mmi_lb_node *
-lb_find(mmi_lb *lb, mmi_list *list, const lb_wanted *w)
+lb_find(mmi_lb *lb, mmi_list *list, const lb_wanted *w, lb_look *look)
 {
     MMI_LIST_EACH (list, node, after) {
         const mmi_pipe *p = lb_node(node)->pipe;
-        bool fits = mmi_ring_fits(&p->outbox, w->cost) && !lb_passes(lb, lb_node(node));
+        bool fits = mmi_ring_fits(&p->outbox, w->cost) && !lb_passes(look, lb_node(node));
         if (fits && lb_speaks(p, w)) {
             return lb_node(node);
         }
@@ -190,12 +207,13 @@ lb_find_least(mmi_lb *lb, const lb_wanted *w)
 {
     mmi_list *const lists[] = { &lb->open, &lb->full };
     mmi_lb_node *least = NULL;
+    lb_look look = { .lb = lb };
     uint64_t fewest = UINT64_MAX;
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         MMI_LIST_EACH (lists[i], node, after) {
             mmi_lb_node *one = lb_node(node);
             uint64_t load = lb_load(one->pipe);
-            bool fits = mmi_ring_fits(&one->pipe->outbox, w->cost) && !lb_passes(lb, one);
+            bool fits = mmi_ring_fits(&one->pipe->outbox, w->cost) && !lb_passes(&look, one);
             if (fits && load < fewest && lb_speaks(one->pipe, w)) {
                 least = one;
                 fewest = load;
@@ -211,8 +229,9 @@ lb_find_least(mmi_lb *lb, const lb_wanted *w)
 static mmi_lb_node *
 lb_find_next(mmi_lb *lb, const lb_wanted *w)
 {
-    mmi_lb_node *node = lb_find(lb, &lb->open, w);
-    return node != NULL ? node : lb_find(lb, &lb->full, w);
+    lb_look look = { .lb = lb };
+    mmi_lb_node *node = lb_find(lb, &lb->open, w, &look);
+    return node != NULL ? node : lb_find(lb, &lb->full, w, &look);
 }
 
 /* Whose turn it is, with room; NULL: nobody's. */

@@ -115,14 +115,36 @@ mmi_receipts_open(mmi_receipts *r, mmi_msg *m)
     return mmi_receipts_open_as(r, m, mmi_receipts_reserve(r, 1));
 }
 
+/* How many of count numbers from one on are in the same block. */
+static size_t
+receipts_beside(uint64_t number, uint64_t count)
+{
+    uint64_t left = MMI_RECEIPT_BLOCK - number % MMI_RECEIPT_BLOCK;
+    return (size_t)(count < left ? count : left);
+}
+
 void
 mmi_receipts_tell(mmi_receipts *r, uint64_t number, int outcome)
 {
-    uint8_t *place = r->open > 0 ? receipts_place(r, number) : NULL;
-    if (place != NULL && *place == MM_RECEIPT_OPEN) {
-        *place = (uint8_t)outcome;
-        r->open--;
-        r->news = true;
+    mmi_receipts_tell_run(r, number, 1, outcome);
+}
+
+void
+mmi_receipts_tell_run(mmi_receipts *r, uint64_t first, uint64_t count, int outcome)
+{
+    while (count > 0 && r->open > 0) {
+        size_t some = receipts_beside(first, count);
+        receipt_block *b = receipts_block(r, first / MMI_RECEIPT_BLOCK);
+        for (size_t i = 0; b != NULL && i < some; i++) {
+            uint8_t *place = &b->outcomes[first % MMI_RECEIPT_BLOCK + i];
+            if (*place == MM_RECEIPT_OPEN) {
+                *place = (uint8_t)outcome;
+                r->open--;
+                r->news = true;
+            }
+        }
+        first += some;
+        count -= some;
     }
 }
 
@@ -179,14 +201,6 @@ receipts_take_of(mmi_receipts *r, receipt_block *b, uint8_t *places, size_t coun
         }
     }
     return MM_OK;
-}
-
-/* How many of count numbers from one on are in the same block. */
-static size_t
-receipts_beside(uint64_t number, uint64_t count)
-{
-    uint64_t left = MMI_RECEIPT_BLOCK - number % MMI_RECEIPT_BLOCK;
-    return (size_t)(count < left ? count : left);
 }
 
 int

@@ -36,6 +36,8 @@ int mmi_receipts_open(mmi_receipts *r, mmi_msg *m) MMI_WARN_UNUSED;
 int mmi_receipts_open_number(mmi_receipts *r, uint64_t number) MMI_WARN_UNUSED;
 /* That became of it, if its receipt is open. */
 void mmi_receipts_tell(mmi_receipts *r, uint64_t number, int outcome);
+/* The same of count numbers from first on. */
+void mmi_receipts_tell_run(mmi_receipts *r, uint64_t first, uint64_t count, int outcome);
 /* The same with a number that was reserved.  MM_EINVAL: it was not, or is known; MM_ENOMEM. */
 int mmi_receipts_open_as(mmi_receipts *r, mmi_msg *m, uint64_t number) MMI_WARN_UNUSED;
 /* Is there any whose outcome is not known, or somebody who is told of all? */

@@ -3,26 +3,6 @@
  */
 #include "queue/replays.h"
 
-/* Live, and without room for the message of that number. */
-static void
-replays_fell_behind(mmi_dist *dist, mmi_dist_node *d, const mmi_msg *m)
-{
-    mmi_replays *r = dist->replays;
-    mmi_replay_node *node = d->replay;
-    node->next = m->origin.number;
-    d->behind = true;
-    mmi_list_push_back(&r->behind, &node->node);
-}
-
-static void
-replays_pass(mmi_dist *dist)
-{
-    const mmi_replay_source *source = &dist->replays->source;
-    if (source->arg != NULL) {
-        source->wake(source->arg);
-    }
-}
-
 void
 mmi_replays_init(mmi_replays *r, mmi_dist *dist)
 {
@@ -31,8 +11,6 @@ mmi_replays_init(mmi_replays *r, mmi_dist *dist)
     r->next = 0;
     mmi_list_init(&r->behind);
     dist->replays = r;
-    dist->fell_behind = replays_fell_behind;
-    dist->passes = replays_pass;
 }
 
 void
@@ -44,9 +22,8 @@ mmi_replays_fini(mmi_replays *r)
 }
 
 void
-mmi_replays_add(mmi_replays *r, mmi_replay_node *node, mmi_dist_node *dist)
+mmi_replays_add(mmi_replay_node *node, mmi_dist_node *dist)
 {
-    (void)r;
     mmi_list_init(&node->node);
     node->dist = dist;
     dist->replay = NULL;
@@ -54,9 +31,8 @@ mmi_replays_add(mmi_replays *r, mmi_replay_node *node, mmi_dist_node *dist)
 }
 
 void
-mmi_replays_rm(mmi_replays *r, mmi_replay_node *node)
+mmi_replays_rm(mmi_replay_node *node)
 {
-    (void)r;
     mmi_list_rm(&node->node);
     node->dist->replay = NULL;
     node->dist->behind = false;
@@ -65,8 +41,8 @@ mmi_replays_rm(mmi_replays *r, mmi_replay_node *node)
 void
 mmi_replays_out(mmi_replays *r, const mmi_replay_node *node)
 {
-    if (r->source.arg != NULL && node->dist->behind && mmi_ring_low(&node->dist->pipe->outbox)) {
-        r->source.wake(r->source.arg);
+    if (node->dist->behind && mmi_ring_low(&node->dist->pipe->outbox)) {
+        mmi_replays_wake(r);
     }
 }
 
@@ -80,8 +56,8 @@ replays_begins(const mmi_replay_node *node)
 void
 mmi_replays_subscribed(mmi_replays *r, const mmi_replay_node *node)
 {
-    if (r->source.arg != NULL && node->dist->behind && !node->taken && replays_begins(node)) {
-        r->source.wake(r->source.arg);
+    if (node->dist->behind && !node->taken && replays_begins(node)) {
+        mmi_replays_wake(r);
     }
 }
 

@@ -52,14 +52,34 @@ mmi_replays_on(const mmi_replays *r)
     return r != NULL && r->source.arg != NULL;
 }
 
+/* For dist.c, which this calls: so they call nothing there. */
+
+/* A send that was refused may pass now. */
+static inline void
+mmi_replays_wake(const mmi_replays *r)
+{
+    if (mmi_replays_on(r)) {
+        r->source.wake(r->source.arg);
+    }
+}
+
+/* It was live, and has no room for that message. */
+static inline void
+mmi_replays_fell_behind(mmi_replays *r, mmi_replay_node *node, const mmi_msg *m)
+{
+    node->next = m->origin.number;
+    node->dist->behind = true;
+    mmi_list_push_back(&r->behind, &node->node);
+}
+
 /* Messages that were put, and that the live ones, or the one that is behind the most, did not get; and why there will
  * be no more, or MM_OK. */
 uint64_t mmi_replays_left(const mmi_replays *r);
 int mmi_replays_failed(const mmi_replays *r);
 
 /* A subscriber comes, goes, or has room again. */
-void mmi_replays_add(mmi_replays *r, mmi_replay_node *node, mmi_dist_node *dist);
-void mmi_replays_rm(mmi_replays *r, mmi_replay_node *node);
+void mmi_replays_add(mmi_replay_node *node, mmi_dist_node *dist);
+void mmi_replays_rm(mmi_replay_node *node);
 void mmi_replays_out(mmi_replays *r, const mmi_replay_node *node);
 /* It has one topic more. */
 void mmi_replays_subscribed(mmi_replays *r, const mmi_replay_node *node);

@@ -44,8 +44,8 @@ void mmi_retained_init(mmi_retained *r, mmi_dist *dist);
 void mmi_retained_fini(mmi_retained *r);   /* after all subscribers */
 
 /* A subscriber comes, goes, has that topic now, has room again. */
-void mmi_retained_add(mmi_retained *r, mmi_retained_node *node, mmi_dist_node *dist);
-void mmi_retained_rm(mmi_retained *r, mmi_retained_node *node);
+void mmi_retained_add(mmi_retained_node *node, mmi_dist_node *dist);
+void mmi_retained_rm(mmi_retained_node *node);
 void mmi_retained_subscribed(mmi_retained *r, mmi_retained_node *node, const uint8_t *topic, size_t size);
 /* It is about to lose that topic, which it has: what is new is looked at while that is there.  In a tick so often as
  * there are values, and a last time: who does more of this at once may get a value a second time. */

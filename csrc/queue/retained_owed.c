@@ -20,9 +20,8 @@ typedef struct owed_look {
 } owed_look;
 
 void
-mmi_retained_add(mmi_retained *r, mmi_retained_node *node, mmi_dist_node *dist)
+mmi_retained_add(mmi_retained_node *node, mmi_dist_node *dist)
 {
-    (void)r;
     *node = (mmi_retained_node){ .dist = dist };
     mmi_list_init(&node->fresh);
     mmi_list_init(&node->owing);
@@ -39,9 +38,8 @@ owed_end(mmi_retained_node *node)
 }
 
 void
-mmi_retained_rm(mmi_retained *r, mmi_retained_node *node)
+mmi_retained_rm(mmi_retained_node *node)
 {
-    (void)r;
     mmi_list_rm(&node->fresh);
     owed_end(node);
 }

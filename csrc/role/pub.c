@@ -113,8 +113,8 @@ pub_add(void *ps, mmi_pipe *p)
         return MM_ENOMEM;
     }
     mmi_dist_add(&s->dist, &pp->dist, p);
-    mmi_replays_add(&s->replays, &pp->replay, &pp->dist);
-    mmi_retained_add(&s->retained, &pp->retained, &pp->dist);
+    mmi_replays_add(&pp->replay, &pp->dist);
+    mmi_retained_add(&pp->retained, &pp->dist);
     mmi_fq_add(&s->fq, &pp->fq, p);
     return MM_OK;
 }
@@ -133,8 +133,8 @@ pub_stop(void *ps, mmi_pipe *p)
         (void)mmi_map_rm(&s->peers, p->id);
     }
     p->subscriptions = p->subscription_bytes = 0;
-    mmi_replays_rm(&s->replays, &pp->replay);
-    mmi_retained_rm(&s->retained, &pp->retained);
+    mmi_replays_rm(&pp->replay);
+    mmi_retained_rm(&pp->retained);
     mmi_dist_rm(&s->dist, &pp->dist);
 }
 

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "spool/file.h"
+
 enum {
     CURSOR_BITS = 64,       /* of a word */
     CURSOR_WORDS_MIN = 16,
@@ -96,6 +98,21 @@ mmi_cursor_next(const mmi_cursor *c, uint64_t from)
     return from <= c->top ? cursor_scan(c, from, c->top, false) : from;
 }
 
+uint64_t
+mmi_cursor_count(const mmi_cursor *c, uint64_t first, uint64_t last)
+{
+    uint64_t count = 0, floor = last < c->floor ? last : c->floor;
+    if (first <= floor) {
+        count = floor - first + 1;
+        first = floor + 1;
+    }
+    last = last < c->top ? last : c->top;
+    for (uint64_t at = first; at <= last; at = cursor_step(at)) {
+        count += (uint64_t)__builtin_popcountll(*cursor_word(c, at) & cursor_mask(at, last));
+    }
+    return count;
+}
+
 bool
 mmi_cursor_run(const mmi_cursor *c, uint64_t from, uint64_t end, uint64_t *first, uint64_t *last)
 {
@@ -117,13 +134,10 @@ static int
 cursor_reserve(mmi_cursor *c, uint64_t last)
 {
     uint64_t begin = (c->floor + 1) / CURSOR_BITS, need = last / CURSOR_BITS - begin + 1;
-    uint64_t count = c->word_count > 0 ? c->word_count : (uint64_t)CURSOR_WORDS_MIN;
     if (need <= c->word_count) {
         return MM_OK;
     }
-    while (count < need) {
-        count *= 2;
-    }
+    uint64_t count = mmi_spool_cap(c->word_count, CURSOR_WORDS_MIN, need);
     uint64_t *words = mmi_alloc(count * sizeof *words);
     if (words == NULL) {
         return MM_ENOMEM;
@@ -198,15 +212,12 @@ mmi_cursor_seek(mmi_cursor *c, uint64_t seq)
 uint64_t
 mmi_cursor_trimmed(mmi_cursor *c, uint64_t first_seq)
 {
-    uint64_t end = first_seq - 1, from = c->floor + 1, first, last;
+    uint64_t end = first_seq - 1, from = c->floor + 1;
     from = c->taken > from ? c->taken : from;
     if (end < from) {
         return 0;
     }
-    uint64_t missed = end - from + 1;
-    for (uint64_t at = from; mmi_cursor_run(c, at, end, &first, &last); at = last + 1) {
-        missed -= last - first + 1;
-    }
+    uint64_t missed = end - from + 1 - mmi_cursor_count(c, from, end);
     if (mmi_cursor_done(c, from, end) != MM_OK) { /* no memory for those that were taken */
         cursor_raise(c, end);
     }

@@ -67,12 +67,8 @@ int mmi_cursor_list(const mmi_files *files, int dir, void (*each)(void *arg, con
  * more than MMI_CURSOR_SPAN_MAX above the floor; MM_ENOMEM; then nothing is marked. */
 int mmi_cursor_done(mmi_cursor *c, uint64_t first, uint64_t last) MMI_WARN_UNUSED;
 bool mmi_cursor_is_done(const mmi_cursor *c, uint64_t seq);
-static inline uint64_t
-mmi_cursor_floor(const mmi_cursor *c)
-{
-    return c->floor;
-}
 uint64_t mmi_cursor_next(const mmi_cursor *c, uint64_t from);   /* the first that is not done, from there on */
+uint64_t mmi_cursor_count(const mmi_cursor *c, uint64_t first, uint64_t last);   /* how many of those are done */
 /* That is the next one, back or forth: all below it is done, and nothing else. */
 void mmi_cursor_seek(mmi_cursor *c, uint64_t seq);
 /* What is below that number was removed, and so it is done, but for what is taken: how many were not. */

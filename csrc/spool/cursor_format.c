@@ -45,15 +45,13 @@ mmi_cursor_put(const mmi_cursor *c, uint64_t limit, uint8_t out[MMI_SLOT_DATA_MA
     mmi_le64_put(at + MMI_SPOOL_UUID, floor);
     uint8_t *head = at + PLACE_SIZE, *begin = head + SECTION_HEAD;
     const uint8_t *room = out + MMI_SLOT_DATA_MAX - DONE_MAX;
-    *unsaved = 0;
-    for (at = begin; mmi_cursor_run(c, before + 1, limit, &first, &last); before = last) {
-        if (at > room) {
-            *unsaved += last - first + 1;
-            continue;
-        }
+    at = begin;
+    while (at <= room && mmi_cursor_run(c, before + 1, limit, &first, &last)) {
         at = mmi_varint_put(at, first - before - 1);
         at = mmi_varint_put(at, last - first + 1);
+        before = last;
     }
+    *unsaved = at > room ? mmi_cursor_count(c, before + 1, limit) : 0;
     if (at == begin) {
         return (uint32_t)(head - out);
     }

@@ -5,11 +5,13 @@
  */
 #include "spool/file.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     FILE_DIGITS = 20,
     FILE_BODY_FIRST = 64 * 1024,         /* octets of a body that is begun */
+    FILE_LIST_FIRST = 64,                /* files that a list has room for at first */
     FILE_ZEROS = 64 * 1024,              /* octets of one piece of zeros */
     FILE_SMALL = MMI_SPOOL_AHEAD / 4, /* octets: zeros are written ahead of what is no larger */
     FILE_PIECES = 3 + MMI_SPOOL_AHEAD / FILE_ZEROS
@@ -53,6 +55,59 @@ mmi_spool_name_get(const char *name, uint64_t *base_seq)
     }
     mmi_spool_name(*base_seq, again);
     return *base_seq > 0 && strcmp(name, again) == 0;
+}
+
+typedef struct file_listing {
+    uint64_t *bases;
+    uint32_t count, cap;
+    bool full; /* no memory for all */
+} file_listing;
+
+static void
+file_each(void *arg, const mmi_entry *entry)
+{
+    file_listing *l = arg;
+    uint64_t base;
+    if (l->full || entry->kind != MMI_ENTRY_FILE || !mmi_spool_name_get(entry->name, &base)) {
+        return;
+    }
+    if (l->count == l->cap) {
+        uint64_t cap = mmi_spool_cap(l->cap, FILE_LIST_FIRST, (uint64_t)l->count + 1);
+        uint64_t *grown = mmi_realloc(l->bases, cap * sizeof *grown);
+        l->full = grown == NULL;
+        if (l->full) {
+            return;
+        }
+        l->bases = grown;
+        l->cap = (uint32_t)cap;
+    }
+    l->bases[l->count++] = base;
+}
+
+static int
+file_compare(const void *one, const void *other)
+{
+    uint64_t a, b;
+    memcpy(&a, one, sizeof a);
+    memcpy(&b, other, sizeof b);
+    return a < b ? -1 : a > b;
+}
+
+int
+mmi_spool_list(const mmi_spool_place *p, uint64_t **bases, uint32_t *count)
+{
+    file_listing l = { .bases = NULL };
+    int rc = p->files->list(p->files->self, p->dir, file_each, &l);
+    rc = rc < 0 ? rc : l.full ? MM_ENOMEM : MM_OK;
+    if (rc != MM_OK) {
+        mmi_free(l.bases);
+        l = (file_listing){ .bases = NULL };
+    } else if (l.count > 0) {
+        qsort(l.bases, l.count, sizeof *l.bases, file_compare);
+    }
+    *bases = l.bases;
+    *count = l.count;
+    return rc;
 }
 
 /* All of the pieces, which are the caller's to change. */

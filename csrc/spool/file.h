@@ -1,7 +1,7 @@
 /*
  * file.h: one segment file of a spool: made, written to batch by batch, and looked through.
  *
- * Not here: which files there are (spool/log.h), what is believed of one after a crash (spool/recover.h).
+ * Not here: which files a spool knows of (spool/log.h), what is believed of one after a crash (spool/recover.h).
  * Law: nothing here says that anything is durable but the caller's sync.  A file gets its name only when its head is.
  */
 #ifndef MMI_SPOOL_FILE_H
@@ -36,6 +36,10 @@ typedef struct mmi_spool_place {
     const mmi_files *files;
     int dir;
 } mmi_spool_place;
+
+/* The segment files of a folder: the base_seq of each, ascending, for the caller to free; NULL: there are none, or it
+ * failed.  MM_ENOMEM, or what the folder said. */
+int mmi_spool_list(const mmi_spool_place *place, uint64_t **bases, uint32_t *count) MMI_WARN_UNUSED;
 
 typedef struct mmi_spool_file {
     int file;                            /* < 0: not open */

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "spool/file.h"
+
 enum { KEEP_LEASES_FIRST = 4 /* that there is room for */ };
 static const uint64_t KEEP_NS_PER_US = 1000;
 
@@ -30,16 +32,16 @@ keep_find(const mmi_spool_keep *k, const char *name)
 static int
 keep_reserve(mmi_spool_keep *k)
 {
-    uint32_t cap = k->lease_cap > 0 ? 2 * k->lease_cap : (uint32_t)KEEP_LEASES_FIRST;
     if (k->lease_count < k->lease_cap) {
         return MM_OK;
     }
+    uint64_t cap = mmi_spool_cap(k->lease_cap, KEEP_LEASES_FIRST, (uint64_t)k->lease_count + 1);
     mmi_spool_lease *grown = mmi_realloc(k->leases, cap * sizeof *grown);
     if (grown == NULL) {
         return MM_ENOMEM;
     }
     k->leases = grown;
-    k->lease_cap = cap;
+    k->lease_cap = (uint32_t)cap;
     return MM_OK;
 }
 

@@ -136,10 +136,8 @@ bool mmi_spool_state_look(const mmi_spool_place *place, uint8_t uuid[MMI_SPOOL_U
 uint64_t mmi_spool_visible(const mmi_spool *s);
 uint64_t mmi_spool_first(const mmi_spool *s);   /* the first that is still there, or the next */
 uint64_t mmi_spool_bytes(const mmi_spool *s);   /* of its files, and what waits */
-/* spool/trim.c: files go that have nothing above that number, at most so many: how many went.  In steps, for who lets
- * others go on meanwhile: how many there are; `busy` is set while they are removed, which needs no lock; and they are
- * forgotten. */
-uint32_t mmi_spool_trim(mmi_spool *s, uint64_t seq, uint32_t most);
+/* spool/trim.c: files go that have nothing above that number, at most so many, in steps, so that others go on
+ * meanwhile: how many there are; `busy` is set while they are removed, which needs no lock; and they are forgotten. */
 uint32_t mmi_spool_trim_plan(const mmi_spool *s, uint64_t seq, uint32_t most);
 uint32_t mmi_spool_trim_run(mmi_spool *s, uint32_t files);   /* how many of them went */
 void mmi_spool_trim_done(mmi_spool *s, uint32_t files);

@@ -5,7 +5,6 @@
  * Law: nothing is served before it is durable: what is read may be in the cache alone.  What was
  * found harmed is left as it is, unless gaps are asked for.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "spool/repair.h"
@@ -54,36 +53,6 @@ open_lock(mmi_spool *s, mmi_spool_report *report)
     return MM_OK;
 }
 
-typedef struct open_listing {
-    mmi_spool *s;
-    int rc;
-} open_listing;
-
-static void
-open_each(void *arg, const mmi_entry *entry)
-{
-    open_listing *l = arg;
-    mmi_spool *s = l->s;
-    uint64_t base;
-    if (entry->kind != MMI_ENTRY_FILE || !mmi_spool_name_get(entry->name, &base) ||
-        l->rc != MM_OK) {
-        return;
-    }
-    l->rc = mmi_spool_files_reserve(s, 1);
-    if (l->rc == MM_OK) {
-        s->bases[s->file_count++] = base;
-    }
-}
-
-static int
-open_compare(const void *one, const void *other)
-{
-    uint64_t a, b;
-    memcpy(&a, one, sizeof a);
-    memcpy(&b, other, sizeof b);
-    return a < b ? -1 : a > b;
-}
-
 /* What was trimmed, and came back with a crash of the machine. */
 static void
 open_forget(mmi_spool *s)
@@ -103,16 +72,16 @@ static int
 open_list(mmi_spool *s)
 {
     const mmi_files *f = s->place.files;
-    open_listing l = { .s = s };
-    int count = f->list(f->self, s->place.dir, open_each, &l);
-    if (count < 0 || l.rc != MM_OK) {
-        return count < 0 ? count : l.rc;
+    uint64_t *bases;
+    uint32_t count;
+    int rc = mmi_spool_list(&s->place, &bases, &count);
+    rc = rc == MM_OK ? mmi_spool_files_reserve(s, count) : rc;
+    if (rc == MM_OK && count > 0) {
+        memcpy(s->bases, bases, count * sizeof *bases);
+        s->file_count = count;
+        open_forget(s);
     }
-    if (s->file_count == 0) {
-        return MM_OK;
-    }
-    qsort(s->bases, s->file_count, sizeof *s->bases, open_compare);
-    open_forget(s);
+    mmi_free(bases);
     for (uint32_t i = 0; i + 1 < s->file_count; i++) {
         char name[MMI_SPOOL_NAME];
         int file;
@@ -124,7 +93,7 @@ open_list(mmi_spool *s)
         }
         s->sealed_bytes += s->ends[i];
     }
-    return MM_OK;
+    return rc;
 }
 
 static void
@@ -163,7 +132,6 @@ open_quarantine(mmi_spool *s)
     return rc == MM_OK ? f->folder(f->self, dir, open_quarantine_name, &s->quarantine) : rc;
 }
 
-/* Everything but the state's file is opened, read and mended. */
 /* How much higher its epoch is than the last that is known.  Each life has its own: a number
  * that is given twice differs in it.  The step is random, so that two lives that begin with
  * copies of one folder differ as well.  A slot that is harmed may have been of one life more. */

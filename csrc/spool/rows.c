@@ -63,20 +63,18 @@ static bool
 rows_text_room(mmi_spool_texts *t, uint64_t size)
 {
     if (t->count + 1 >= t->offset_cap) {
-        uint32_t cap = t->offset_cap > 0 ? t->offset_cap * 2 : ROWS_FIRST;
+        uint32_t cap = (uint32_t)mmi_spool_cap(t->offset_cap, ROWS_FIRST, t->count + UINT64_C(2));
         if (!rows_grow(&t->offset, cap, sizeof *t->offset)) {
             return false;
         }
         t->offset_cap = cap;
         t->offset[0] = 0;
     }
-    uint64_t need = t->size + size, cap = t->cap > 0 ? t->cap : ROWS_TEXT_FIRST;
+    uint64_t need = t->size + size;
     if (need > ROWS_TEXT_MAX) {
         return false;
     }
-    while (cap < need) {
-        cap *= 2;
-    }
+    uint64_t cap = mmi_spool_cap(t->cap, ROWS_TEXT_FIRST, need);
     if (cap != t->cap && !rows_grow(&t->data, cap, 1)) {
         return false;
     }
@@ -99,7 +97,7 @@ static bool
 rows_room(mmi_spool_rows *rows, const mmi_spool_record *r)
 {
     if (rows->count + 1 >= rows->cap) {
-        uint32_t cap = rows->cap > 0 ? rows->cap * 2 : ROWS_FIRST;
+        uint32_t cap = (uint32_t)mmi_spool_cap(rows->cap, ROWS_FIRST, rows->count + UINT64_C(2));
         bool all = rows_grow(&rows->seq, cap, sizeof *rows->seq) &&
                    rows_grow(&rows->time_us, cap, sizeof *rows->time_us) &&
                    rows_grow(&rows->epoch, cap, sizeof *rows->epoch) &&

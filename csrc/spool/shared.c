@@ -154,24 +154,13 @@ mmi_spool_shared_drop(mmi_spool_shared *h, uint64_t seq, uint32_t most, bool lea
         mmi_spool_trim_done(s, files);
         s->busy = h->dropping = false;
         s->wants_spare |= s->no_spare;
+        h->room_wanted &= files == 0;
         shared_trimmed(h);
     }
     pthread_cond_signal(&h->work);
     pthread_cond_broadcast(&h->done);
     mmi_spool_watches_tell(h);
     return files;
-}
-
-/* What is done with may make room as soon as it is saved. */
-static void
-shared_save_now(mmi_spool_shared *h)
-{
-    for (mmi_spool_cursor *c = h->cursors; c != NULL; c = c->next) {
-        c->saved_ns = c->kept ? 0 : c->saved_ns;
-    }
-    if (h->acked_by_count > 0) {
-        pthread_cond_signal(&h->work);
-    }
 }
 
 /* There is no room for it: MM_OK: try again, or, *skip, it is not kept; else why not. */
@@ -183,8 +172,7 @@ shared_full(mmi_spool_shared *h, const mmi_spool_wait *wait, uint64_t slice_end,
         (s->failed || !s->no_spare)) { /* there is room for another file */
         return s->failed ? MM_EIO : MM_OK;
     }
-    shared_save_now(h);
-    h->room_wanted = true;
+    h->room_wanted = true; /* what is done with may make some as soon as it is saved */
     pthread_cond_signal(&h->work);
     switch (h->overflow) {
     case MMI_SPOOL_BLOCK: return shared_sleep(h, wait, slice_end);

@@ -54,7 +54,7 @@ typedef struct mmi_spool_shared {
     char (*acked_by)[MMI_CURSOR_NAME_MAX + 1];   /* files go once these are done with them */
     uint32_t acked_by_count;
     bool sweep_wanted;                   /* something changed that files may go for */
-    bool room_wanted;                    /* what is done is saved as soon as a file can go for it */
+    bool room_wanted;                    /* until a file went: a cursor is saved as soon as one can go for it */
     bool dropping;                       /* files are removed, without the lock */
     bool cut;                            /* a cursor is to be saved once more is durable */
     uint64_t swept_ns;                   /* when it was looked at last, and how many files there were then */

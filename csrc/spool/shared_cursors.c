@@ -159,6 +159,14 @@ mmi_spool_shared_cursor_open(mmi_spool_shared *h, const char *name, bool create,
     return rc;
 }
 
+bool
+mmi_spool_cursors_make_room(const mmi_spool_shared *h, const mmi_spool_cursor *c)
+{
+    const mmi_spool *s = &h->spool;
+    return h->room_wanted && c->kept && s->file_count > 1 && c->cursor.floor + 1 >= s->bases[1] &&
+           c->cursor.saved_floor + 1 < s->bases[1];
+}
+
 int
 mmi_spool_cursors_save(mmi_spool_shared *h, mmi_spool_cursor *c)
 {
@@ -237,7 +245,7 @@ mmi_spool_shared_cursor_done(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t 
     if (rc == MM_OK) {
         bool dirty = mmi_cursor_dirty(&c->cursor, h->spool.durable_seq);
         rc = mmi_cursor_done(&c->cursor, first, last);
-        if (!dirty || h->room_wanted) {
+        if (!dirty || mmi_spool_cursors_make_room(h, c)) {
             cursors_tell(h);
         }
     }
@@ -265,18 +273,20 @@ mmi_spool_shared_cursor_next_done(mmi_spool_shared *h, mmi_spool_cursor *c, uint
     return next;
 }
 
-int
-mmi_spool_shared_cursor_take(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t seq)
+size_t
+mmi_spool_shared_cursor_take(mmi_spool_shared *h, mmi_spool_cursor *c, const uint64_t *seqs,
+                             size_t count, bool *done)
 {
+    size_t i = 0;
     pthread_mutex_lock(&h->lock);
-    int rc = seq < mmi_spool_first(&h->spool)      ? MM_ENOENT
-             : mmi_cursor_is_done(&c->cursor, seq) ? MM_EAGAIN
-                                                   : MM_OK;
-    if (rc == MM_OK && c->cursor.taken <= seq) {
-        c->cursor.taken = seq + 1;
+    for (; i < count && seqs[i] >= mmi_spool_first(&h->spool); i++) {
+        done[i] = mmi_cursor_is_done(&c->cursor, seqs[i]);
+        if (!done[i] && c->cursor.taken <= seqs[i]) {
+            c->cursor.taken = seqs[i] + 1;
+        }
     }
     pthread_mutex_unlock(&h->lock);
-    return rc;
+    return i;
 }
 
 void

@@ -49,8 +49,10 @@ int mmi_spool_shared_cursor_done(mmi_spool_shared *h, mmi_spool_cursor *c, uint6
     MMI_WARN_UNUSED;
 uint64_t mmi_spool_shared_cursor_next(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from);
 /* One user of it takes its messages in their order, and says what becomes of those: they do not count as missed if they
- * are removed meanwhile.  MM_OK; MM_EAGAIN: it is done; MM_ENOENT: it was removed. */
-int mmi_spool_shared_cursor_take(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t seq) MMI_WARN_UNUSED;
+ * are removed meanwhile.  Of count numbers those up to the first that was removed: how many; done[i]: that one is done,
+ * and so is not taken. */
+size_t mmi_spool_shared_cursor_take(mmi_spool_shared *h, mmi_spool_cursor *c, const uint64_t *seqs, size_t count,
+                                    bool *done) MMI_WARN_UNUSED;
 void mmi_spool_shared_cursor_untake(mmi_spool_shared *h, mmi_spool_cursor *c);   /* that user is gone */
 /* Where that user goes on that has come to `from`. */
 typedef struct mmi_spool_passed {
@@ -94,6 +96,8 @@ int mmi_spool_cursors_begin(mmi_spool_shared *h, const char *const *names, uint3
 int mmi_spool_cursors_end(mmi_spool_shared *h);          /* without the lock: saves and closes all; MM_EIO: not all */
 mmi_spool_cursor *mmi_spool_cursors_find(const mmi_spool_shared *h, const char *name);
 int mmi_spool_cursors_save(mmi_spool_shared *h, mmi_spool_cursor *c);   /* gives up the lock meanwhile */
+/* Is room wanted, and would a file go for it, if that cursor were saved? */
+bool mmi_spool_cursors_make_room(const mmi_spool_shared *h, const mmi_spool_cursor *c);
 
 /* spool/sweep.c: when there is something to save or to remove; and does one of what there is then.  false: nothing. */
 uint64_t mmi_spool_sweep_at(mmi_spool_shared *h, uint64_t now_ns);

@@ -15,23 +15,16 @@ sweep_some(const mmi_spool_shared *h)
            !h->spool.failed;
 }
 
-/* Would a file go that is wanted, if that cursor were saved? */
-static bool
-sweep_makes_room(const mmi_spool_shared *h, const mmi_spool_cursor *c)
-{
-    const mmi_spool *s = &h->spool;
-    return h->room_wanted && c->kept && s->file_count > 1 && c->cursor.floor + 1 >= s->bases[1] &&
-           c->cursor.saved_floor + 1 < s->bases[1];
-}
-
-/* When that cursor is to be saved; UINT64_MAX: it needs not. */
+/* When that cursor is to be saved; 0: at once; UINT64_MAX: it needs not. */
 static uint64_t
 sweep_save_at(const mmi_spool_shared *h, const mmi_spool_cursor *c)
 {
     bool dirty = !c->moving && !c->saving && c->failed == MM_OK &&
                  mmi_cursor_dirty(&c->cursor, h->spool.durable_seq);
-    uint64_t wait = sweep_makes_room(h, c) ? 0 : MMI_SPOOL_SAVE_NS;
-    return dirty ? c->saved_ns + wait : UINT64_MAX;
+    if (!dirty) {
+        return UINT64_MAX;
+    }
+    return mmi_spool_cursors_make_room(h, c) ? 0 : c->saved_ns + MMI_SPOOL_SAVE_NS;
 }
 
 uint64_t
@@ -116,7 +109,7 @@ sweep_files(mmi_spool_shared *h, uint64_t now_ns)
     mmi_spool *s = &h->spool;
     mmi_spool_counts *counts = &h->counts;
     uint64_t wall_us = s->opts.now_us(s->opts.arg);
-    h->sweep_wanted = h->room_wanted = false;
+    h->sweep_wanted = false;
     h->swept_ns = now_ns;
     mmi_spool_keep_clock(&h->keep, wall_us, now_ns, s->bases[s->file_count / 2]);
     uint32_t acked = sweep_drop(h, sweep_acked(h), MMI_SPOOL_SWEEP_FILES, &counts->acked_messages);

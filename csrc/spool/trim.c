@@ -62,11 +62,3 @@ mmi_spool_roll(mmi_spool *s, uint64_t seq)
     s->wants_roll = s->wants_roll || worth;
     return worth;
 }
-
-uint32_t
-mmi_spool_trim(mmi_spool *s, uint64_t seq, uint32_t most)
-{
-    uint32_t files = mmi_spool_trim_run(s, mmi_spool_trim_plan(s, seq, most));
-    mmi_spool_trim_done(s, files);
-    return files;
-}

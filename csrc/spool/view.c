@@ -3,65 +3,24 @@
  */
 #include "spool/view.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum {
-    VIEW_WINDOW = 64 * 1024, /* octets that are read at once */
-    VIEW_FILES_FIRST = 64    /* that there is room for at first */
-};
-
-typedef struct view_listing {
-    uint64_t *bases;
-    uint32_t count, cap;
-    bool full;               /* no memory for all */
-} view_listing;
-
-static void
-view_each(void *arg, const mmi_entry *entry)
-{
-    view_listing *l = arg;
-    uint64_t base;
-    if (entry->kind != MMI_ENTRY_FILE || !mmi_spool_name_get(entry->name, &base)) {
-        return;
-    }
-    if (l->count == l->cap) {
-        uint32_t cap = l->cap > 0 ? l->cap * 2 : VIEW_FILES_FIRST;
-        uint64_t *grown = mmi_realloc(l->bases, cap * sizeof *grown);
-        if (grown == NULL) {
-            l->full = true;
-            return;
-        }
-        l->bases = grown;
-        l->cap = cap;
-    }
-    l->bases[l->count++] = base;
-}
-
-static int
-view_compare(const void *one, const void *other)
-{
-    uint64_t a, b;
-    memcpy(&a, one, sizeof a);
-    memcpy(&b, other, sizeof b);
-    return a < b ? -1 : a > b;
-}
+enum { VIEW_WINDOW = 64 * 1024 /* octets that are read at once */ };
 
 static int
 view_list(mmi_spool_view *v)
 {
-    view_listing l = { .bases = NULL };
-    int rc = v->files.list(v->files.self, v->dir, view_each, &l);
-    rc = rc < 0 ? rc : l.full ? MM_ENOMEM : l.count == 0 ? MM_ENOENT : MM_OK;
-    if (rc != MM_OK) {
-        mmi_free(l.bases);
-        return rc;
+    const mmi_spool_place place = { &v->files, v->dir };
+    uint64_t *bases;
+    uint32_t count;
+    int rc = mmi_spool_list(&place, &bases, &count);
+    rc = rc == MM_OK && count == 0 ? MM_ENOENT : rc;
+    if (rc == MM_OK) {
+        mmi_free(v->bases);
+        v->bases = bases;
+        v->count = count;
     }
-    qsort(l.bases, l.count, sizeof *l.bases, view_compare);
-    mmi_free(v->bases);
-    v->bases = l.bases;
-    v->count = l.count;
-    return MM_OK;
+    return rc;
 }
 
 static void

@@ -29,7 +29,7 @@ struct mmi_spool_view {
     uint64_t lives;
     uint64_t visible;                    /* all up to it is proved to be durable */
     uint64_t *bases;                     /* of each file, ascending */
-    uint32_t count, cap;
+    uint32_t count;
     mmi_spool_file tail;                 /* the last of them, as far as its heads were read */
     uint8_t *window;                     /* octets that are read at once */
 };

@@ -142,6 +142,15 @@ spool_rig_read(spool_rig *r, uint64_t from, uint64_t *at)
     return rc;
 }
 
+/* Files go that have nothing above that number, at most so many: how many went. */
+static inline uint32_t
+spool_trim(mmi_spool *s, uint64_t seq, uint32_t most)
+{
+    uint32_t files = mmi_spool_trim_run(s, mmi_spool_trim_plan(s, seq, most));
+    mmi_spool_trim_done(s, files);
+    return files;
+}
+
 /* The machine or the processes stop, and all of it is forgotten but what is on the disk. */
 static inline void
 spool_rig_stop(spool_rig *r, bool machine)

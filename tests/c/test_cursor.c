@@ -37,6 +37,37 @@ test_what_is_marked_is_done_whatever_the_order(void)
     }
 }
 
+/* From and to any bit of a word, below the floor, above what is done, and through the seam of the
+ * ring. */
+static void
+test_those_of_a_range_that_are_done_are_counted(void)
+{
+    for (uint64_t floor = 0; floor < 2000; floor += 397) {
+        disk_rig r = rig_plain(1);
+        mmi_cursor c;
+        uint32_t random = 1 + (uint32_t)floor;
+        cursor_made(&r, &c);
+        mmi_cursor_seek(&c, floor + 1);
+        CHECK_INT(mmi_cursor_count(&c, 1, UINT64_MAX), floor);
+        for (int i = 0; i < 60; i++) {
+            uint64_t first = floor + 2 + check_random(&random) % 900;
+            CHECK_INT(mmi_cursor_done(&c, first, first + check_random(&random) % 70), MM_OK);
+        }
+        for (int i = 0; i < 500; i++) {
+            uint64_t first = 1 + check_random(&random) % (floor + 1100), count = 0;
+            uint64_t last = first + check_random(&random) % (i % 2 == 0 ? 1100 : 70);
+            for (uint64_t at = first; at <= last; at++) {
+                count += mmi_cursor_is_done(&c, at);
+            }
+            CHECK_INT(mmi_cursor_count(&c, first, last), count);
+            CHECK_INT(mmi_cursor_count(&c, first, first - 1), 0);
+        }
+        CHECK_INT(mmi_cursor_count(&c, 1, UINT64_MAX), c.floor + c.above);
+        mmi_cursor_close(&c);
+        rig_close(&r);
+    }
+}
+
 static void
 test_marking_again_changes_nothing(void)
 {
@@ -321,6 +352,7 @@ int
 main(void)
 {
     RUN(test_what_is_marked_is_done_whatever_the_order);
+    RUN(test_those_of_a_range_that_are_done_are_counted);
     RUN(test_marking_again_changes_nothing);
     RUN(test_numbers_that_are_none_are_refused);
     RUN(test_so_far_above_the_floor_and_no_further);

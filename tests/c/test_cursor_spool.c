@@ -106,7 +106,7 @@ world_live(world *w, tally *t)
     for (uint32_t i = 0; i < STEPS_A_LIFE && rc == MM_OK; i++) {
         switch (check_random(&w->r.seed) % 8) {
         case 0: rc = world_save(w); break;
-        case 1: t->removed += mmi_spool_trim(&w->r.spool, w->c.saved_floor, 8); break;
+        case 1: t->removed += spool_trim(&w->r.spool, w->c.saved_floor, 8); break;
         case 2: rc = spool_rig_commit(&w->r, check_random(&w->r.seed) % 4 == 0); break;
         case 3:
         case 4: world_mark(w); break;

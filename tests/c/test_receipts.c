@@ -70,6 +70,17 @@ check_take(mmi_receipts *r, uint64_t first, uint64_t count, uint32_t *seed)
     }
 }
 
+/* It becomes of those that are open, and of no others. */
+static void
+check_tell_run(mmi_receipts *r, uint64_t first, uint64_t count, int outcome)
+{
+    mmi_receipts_tell_run(r, first, count, outcome);
+    for (uint64_t number = first; number < first + count; number++) {
+        model[number] = model[number] == MM_RECEIPT_OPEN ? (uint8_t)outcome : model[number];
+        check_number(r, number);
+    }
+}
+
 static void
 test_outcomes_are_those_that_came_first(void)
 {
@@ -85,7 +96,7 @@ test_outcomes_are_those_that_came_first(void)
             uint64_t next = r.last + 1;
             CHECK(mmi_receipts_reserve(&r, some) == next && r.last == next + some - 1);
         }
-        switch (check_random(&seed) % 6) {
+        switch (check_random(&seed) % 7) {
         case 0:
         case 1: {
             mmi_msg *m = message();
@@ -114,6 +125,12 @@ test_outcomes_are_those_that_came_first(void)
         case 4:
             mmi_receipts_forget(&r, number);
             model[number] = UNKNOWN;
+            break;
+        case 5:
+            if (check_random(&seed) % 8 == 0) {
+                int outcome = 1 + (int)(check_random(&seed) % (MM_RECEIPTS - 1));
+                check_tell_run(&r, number, count, outcome);
+            }
             break;
         default:
             if (check_random(&seed) % 8 == 0) {

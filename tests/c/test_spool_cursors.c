@@ -209,6 +209,36 @@ test_one_that_could_not_be_saved_is_done_for(void)
     threads_free(&r);
 }
 
+/* Several at once: what is done is told of, what was removed ends it, and only what was taken is
+ * somebody's to be done with. */
+static void
+test_those_that_are_taken_end_in_front_of_what_was_removed(void)
+{
+    bool done[4];
+    threads_rig r;
+    threads_new(&r, MMI_SPOOL_DISK);
+    put_files(&r, 3);
+    const uint64_t second = base_of(&r, 1), third = base_of(&r, 2);
+    mmi_spool_cursor *c = cursor_of(&r, "one", MMI_SPOOL_EARLIEST);
+    cursor_did(&r, c, 2, 2);
+    const uint64_t some[] = { 1, 2, 3 }, gone[] = { second - 1, second, second + 1 };
+    const uint64_t mixed[] = { second, 1, second + 1 };
+    CHECK_INT(mmi_spool_shared_cursor_take(&r.spool, c, some, 3, done), 3);
+    CHECK(!done[0] && done[1] && !done[2]);
+    CHECK_INT(c->cursor.taken, 4);
+    CHECK(mmi_spool_shared_trim(&r.spool, second - 1) == 1);
+    CHECK_INT(mmi_spool_shared_cursor_take(&r.spool, c, gone, 3, done), 0);
+    CHECK_INT(c->cursor.taken, 4);
+    CHECK_INT(cursor_info(&r, c).missed, second - 4);
+    CHECK_INT(mmi_spool_shared_cursor_take(&r.spool, c, mixed, 3, done), 1);
+    CHECK(!done[0]);
+    CHECK_INT(c->cursor.taken, second + 1);
+    cursor_did(&r, c, 1, third - 1);
+    CHECK_INT(cursor_info(&r, c).floor, third - 1);
+    cursor_closed(&r, c);
+    threads_free(&r);
+}
+
 static void
 test_a_lease_holds_what_would_be_trimmed_but_not_what_has_no_room(void)
 {
@@ -323,6 +353,7 @@ main(void)
     RUN(test_a_save_by_itself_is_never_ahead_of_the_disk);
     RUN(test_one_that_is_open_is_not_deleted);
     RUN(test_one_that_could_not_be_saved_is_done_for);
+    RUN(test_those_that_are_taken_end_in_front_of_what_was_removed);
     RUN(test_a_lease_holds_what_would_be_trimmed_but_not_what_has_no_room);
     RUN(test_without_memory_none_is_opened);
     RUN(test_threads_that_open_and_close_one_lose_nothing);

@@ -233,7 +233,7 @@ test_a_file_that_comes_back_after_a_trim_is_no_harm(void)
         spool_rig_started(&r, seed, MMI_SPOOL_DISK);
         spool_rig_files(&r, 5);
         uint64_t next, kept = r.spool.bases[3];
-        CHECK_INT(mmi_spool_trim(&r.spool, kept - 1, UINT32_MAX), 3);
+        CHECK_INT(spool_trim(&r.spool, kept - 1, UINT32_MAX), 3);
         spool_rig_stop(&r, true);
         CHECK_INT(spool_rig_open(&r), MM_OK);
         r.life = 1;
@@ -250,7 +250,7 @@ test_all_is_trimmed_up_to_the_highest_number(void)
     spool_rig r;
     spool_rig_started(&r, 1, MMI_SPOOL_DISK);
     spool_rig_files(&r, 3);
-    CHECK_INT(mmi_spool_trim(&r.spool, UINT64_MAX, UINT32_MAX), 2);
+    CHECK_INT(spool_trim(&r.spool, UINT64_MAX, UINT32_MAX), 2);
     spool_rig_free(&r);
 }
 

@@ -83,7 +83,7 @@ test_a_spool_that_was_killed_on_a_full_disk_opens(void)
             CHECK_INT(r.spool.last_seq, last);
             check_all(&r);
             CHECK_INT(spool_rig_put(&r), MM_ENOSPC);
-            CHECK_INT(mmi_spool_trim(&r.spool, last, 2), 2);
+            CHECK_INT(spool_trim(&r.spool, last, 2), 2);
             check_all(&r);
             r.spool.wants_spare = true; /* as who trims for others says */
             CHECK_INT(spool_rig_commit(&r, false), MM_OK);
@@ -125,7 +125,7 @@ test_an_opening_on_a_full_disk_may_be_cut_off_anywhere(void)
             CHECK(r.spool.last_seq >= r.durable);
             CHECK(machine || tears || r.spool.last_seq == last);
             check_all(&r);
-            CHECK(mmi_spool_trim(&r.spool, last, 1) > 0);
+            CHECK(spool_trim(&r.spool, last, 1) > 0);
             spool_rig_free(&r);
         }
     }
@@ -149,7 +149,7 @@ test_without_room_for_the_mending_it_is_told(void)
     CHECK_INT(spool_rig_open(&r), MM_OK);
     CHECK_INT(r.spool.last_seq, last);
     check_all(&r);
-    CHECK(mmi_spool_trim(&r.spool, last, UINT32_MAX) > 1);
+    CHECK(spool_trim(&r.spool, last, UINT32_MAX) > 1);
     r.spool.wants_spare = true;
     CHECK_INT(spool_rig_commit(&r, false), MM_OK);
     CHECK(r.spool.reserved);

@@ -125,14 +125,14 @@ test_files_go_that_have_nothing_above_a_number(void)
     CHECK_INT(spool_rig_open(&r), MM_OK);
     put_many(&r, MANY, 11);
     uint64_t bytes = mmi_spool_bytes(&r.spool), third = r.spool.bases[2];
-    CHECK_INT(mmi_spool_trim(&r.spool, third - 2, 100), 1);   /* one is left in the second */
-    CHECK_INT(mmi_spool_trim(&r.spool, third - 1, 100), 1);
+    CHECK_INT(spool_trim(&r.spool, third - 2, 100), 1);   /* one is left in the second */
+    CHECK_INT(spool_trim(&r.spool, third - 1, 100), 1);
     CHECK_INT(mmi_spool_first(&r.spool), third);
     CHECK(mmi_spool_bytes(&r.spool) < bytes);
     CHECK_INT(spool_rig_read(&r, 1, &next), MM_ENOENT);
     check_all(&r, third);
-    CHECK_INT(mmi_spool_trim(&r.spool, UINT64_MAX - 1, 2), 2);
-    (void)mmi_spool_trim(&r.spool, UINT64_MAX - 1, 1000);
+    CHECK_INT(spool_trim(&r.spool, UINT64_MAX - 1, 2), 2);
+    (void)spool_trim(&r.spool, UINT64_MAX - 1, 1000);
     CHECK_INT(r.spool.file_count, 1);
     check_all(&r, mmi_spool_first(&r.spool));
     spool_rig_free(&r);
@@ -201,7 +201,7 @@ test_a_full_disk_refuses_and_then_goes_on(void)
     CHECK_INT(spool_rig_commit(&r, true), MM_OK);
     check_all(&r, 1);
     CHECK_INT(spool_rig_put(&r), MM_ENOSPC);
-    CHECK(mmi_spool_trim(&r.spool, r.spool.last_seq, 2) > 0);
+    CHECK(spool_trim(&r.spool, r.spool.last_seq, 2) > 0);
     CHECK_INT(spool_rig_commit(&r, false), MM_OK);   /* which finds room for the next file */
     CHECK_INT(spool_rig_put(&r), MM_OK);
     CHECK_INT(spool_rig_commit(&r, false), MM_OK);

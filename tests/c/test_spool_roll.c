@@ -21,7 +21,7 @@ trim(spool_rig *r, uint64_t seq)
             (void)spool_rig_commit(r, false);
         }
     }
-    return s->failed ? 0 : mmi_spool_trim(s, seq, UINT32_MAX);
+    return s->failed ? 0 : spool_trim(s, seq, UINT32_MAX);
 }
 
 static void
@@ -49,7 +49,7 @@ test_max_messages_is_shared_by_some_files(void)
                 CHECK_INT(r.spool.last_seq + 1 - mmi_spool_first(&r.spool), limits[i]);
                 CHECK_INT(spool_rig_commit(&r, false), MM_OK);
                 uint64_t first = mmi_spool_first(&r.spool);
-                if (mmi_spool_trim(&r.spool, r.spool.last_seq, 1) == 0) {
+                if (spool_trim(&r.spool, r.spool.last_seq, 1) == 0) {
                     CHECK(trim(&r, r.spool.last_seq) > 0);
                 }
                 uint64_t gone = mmi_spool_first(&r.spool) - first;
@@ -172,7 +172,7 @@ test_a_file_in_place_of_an_empty_one_is_not_taken_for_it(void)
     CHECK_INT(spool_rig_put(&r), MM_OK);
     CHECK_INT(spool_rig_commit(&r, false), MM_OK);
     CHECK_INT(r.spool.file_count, 1);
-    CHECK_INT(mmi_spool_trim(&r.spool, 0, UINT32_MAX), 0);
+    CHECK_INT(spool_trim(&r.spool, 0, UINT32_MAX), 0);
     check_all(&r);
     spool_rig_stop(&r, false);
     CHECK_INT(spool_rig_open(&r), MM_OK);

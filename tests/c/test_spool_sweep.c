@@ -183,6 +183,52 @@ test_what_is_done_makes_room_for_who_waits_for_it(void)
     threads_free(&r);
 }
 
+static int
+put_one(threads_rig *r)
+{
+    static const uint8_t body[CURSOR_BODY];
+    uint64_t size = sizeof body;
+    mmi_spool_did did;
+    const mmi_spool_record record = { .frames = 1, .sizes = &size, .data = body, .size = size };
+    return mmi_spool_shared_put(&r->spool, &record, 1, true, &PATIENTLY, &did);
+}
+
+/* A cursor is saved early only if a file can go for it; and room is wanted until one went, however
+ * often it is looked at meanwhile. */
+static void
+test_room_is_wanted_until_a_file_went_and_nothing_is_saved_for_less(void)
+{
+    const uint64_t never = UINT64_MAX / 2;
+    threads_rig r;
+    threads_prepare(&r, MMI_SPOOL_DISK);
+    r.opts.acked_by = both;
+    r.opts.acked_by_count = 1;
+    r.opts.spool.max_bytes = 3 * (uint64_t)MMI_SPOOL_FILE_MIN;
+    threads_open(&r);
+    mmi_spool_cursor *c = cursor_of(&r, "one", MMI_SPOOL_EARLIEST);
+    threads_stop(&r.spool);
+    c->saved_ns = never; /* it is not saved by itself */
+    threads_go_on(&r.spool);
+    while (put_one(&r) == MM_OK) {
+    }
+    uint64_t second = base_of(&r, 1);
+    cursor_did(&r, c, 1, second - 2);
+    CHECK_INT(put_one(&r), MM_ENOSPC);
+    sweep_now(&r);
+    threads_stop(&r.spool);
+    CHECK(c->saved_ns == never);
+    CHECK(r.spool.room_wanted);
+    threads_go_on(&r.spool);
+    cursor_did(&r, c, second - 1, second - 1);
+    AWAIT(first_of(&r) == second);
+    CHECK_INT(put_one(&r), MM_OK);
+    threads_stop(&r.spool);
+    CHECK(!r.spool.room_wanted);
+    threads_go_on(&r.spool);
+    cursor_closed(&r, c);
+    threads_free(&r);
+}
+
 /* So many at once, and the others go on in between. */
 static void
 test_few_files_go_at_once_and_all_in_the_end(void)
@@ -351,6 +397,7 @@ main(void)
     RUN(test_a_lease_that_is_replaced_lets_go_of_what_was_below);
     RUN(test_a_lease_that_is_over_lets_go_by_itself);
     RUN(test_what_is_done_makes_room_for_who_waits_for_it);
+    RUN(test_room_is_wanted_until_a_file_went_and_nothing_is_saved_for_less);
     RUN(test_few_files_go_at_once_and_all_in_the_end);
     RUN(test_files_that_are_too_old_go_though_nothing_is_put);
     RUN(test_a_clock_that_jumps_is_told_of_and_half_is_kept);

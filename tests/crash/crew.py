@@ -6,15 +6,17 @@ Not here: what a worker does with a number (worker.py, booker.py).
 from __future__ import annotations
 
 import os
+import random
+import signal
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
-from pathlib import Path
 
 import meshmsg as mm
 from tests.support.pairs import WAIT_S
+from tests.support.programs import running
 
-ROOT = Path(__file__).resolve().parents[2]
 UP = "tcp://127.0.0.1:0"
 ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "4"))
 SEED = int(os.environ.get("MESHMSG_CRASH_SEED", "1"))
@@ -42,10 +44,7 @@ class CrewBase:
     def start(self, module: str, *arguments: object) -> subprocess.Popen[bytes]:
         """Start a worker; at the end of the test it is gone."""
         command = [sys.executable, "-m", module, self.push.endpoint, *map(str, arguments)]
-        process = subprocess.Popen(command, cwd=ROOT)
-        self.stack.callback(process.wait)
-        self.stack.callback(process.kill)
-        return process
+        return self.stack.enter_context(running(command))
 
     def send(self, count: int) -> None:
         """Send the next numbers."""
@@ -57,3 +56,11 @@ class CrewBase:
         """All that was sent is acknowledged."""
         report = self.push.drain(timeout=WAIT_S * 3)
         assert (report.unconfirmed, report.queued) == (0, 0)
+
+    def until_dead(self, victim: subprocess.Popen[bytes], dice: random.Random) -> None:
+        """Send on until that worker is killed."""
+        late = time.monotonic() + WAIT_S
+        while victim.poll() is None:
+            assert time.monotonic() < late, "the worker does not die"
+            self.send(1 + dice.randrange(BURST_MAX))
+        assert victim.returncode == -signal.SIGKILL

@@ -14,6 +14,7 @@ from typing import Any
 
 import meshmsg as mm
 from tests.crash.worker import HEARTBEAT_S, SILENT_S
+from tests.support.spooled import SEGMENT
 
 RUN = 10
 """Numbers of a call for many."""
@@ -45,7 +46,7 @@ def main() -> None:
     folder, durability, how, endpoint, workers = sys.argv[1:]
     level: Any = durability
     beats = {"heartbeat_interval": HEARTBEAT_S, "heartbeat_timeout": SILENT_S}
-    with mm.Spool(folder, durability=level, segment_bytes=65_536) as spool:
+    with mm.Spool(folder, durability=level, segment_bytes=SEGMENT) as spool:
         with mm.Push(bind=endpoint, spool=spool, **beats) as push:
             push.wait_for_peers(int(workers))
             say(spool.info().last_seq)  # what a life before this one had put, told or not

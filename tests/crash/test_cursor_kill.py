@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 
 import meshmsg as mm
-from tests.crash.crew import ROOT, ROUNDS, SEED
+from tests.crash.crew import ROUNDS, SEED
 from tests.support.pairs import WAIT_S
+from tests.support.programs import lines_of, running
 from tests.support.spooled import small
 
 LINES_MAX = 400
@@ -25,9 +26,8 @@ def run_until_killed(path: Path, seed: str, lines: int) -> tuple[set[int], int]:
     """Return which messages it had begun to mark, and up to where it said that all is saved."""
     command = [sys.executable, "-m", "tests.crash.marker", str(path), seed]
     begun, last = set(), 0
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        for number, line in enumerate(process.stdout):
+    with running(command, stdout=subprocess.PIPE) as process:
+        for number, line in enumerate(lines_of(process)):
             if number == lines:
                 process.send_signal(signal.SIGKILL)
             if line.endswith(b"\n"):
@@ -36,8 +36,7 @@ def run_until_killed(path: Path, seed: str, lines: int) -> tuple[set[int], int]:
                     begun.add(int(seq))
                 else:
                     last = int(seq)
-        process.wait(WAIT_S)
-    assert process.returncode == -signal.SIGKILL
+        assert process.wait(WAIT_S) == -signal.SIGKILL
     return begun, last
 
 

@@ -55,9 +55,7 @@ class Crew(CrewBase):
         self.worker()
         for _ in range(ROUNDS):
             victim = self.worker(moment, 1 + dice.randrange(AFTER_MAX))
-            while victim.poll() is None:
-                self.send(1 + dice.randrange(BURST_MAX))
-            assert victim.returncode == -signal.SIGKILL
+            self.until_dead(victim, dice)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

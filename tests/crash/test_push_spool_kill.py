@@ -19,8 +19,9 @@ import pytest
 
 import meshmsg as mm
 from tests.crash.booker import connect
-from tests.crash.crew import ROOT, ROUNDS, SEED
+from tests.crash.crew import ROUNDS, SEED
 from tests.support.pairs import WAIT_S, of_its_own
+from tests.support.programs import lines_of, running
 from tests.support.windows import make_effects
 
 LIMIT = 100_000
@@ -59,14 +60,12 @@ class Scene:
         done = len(self.order())
         arguments = (self._spool, level, how, self._endpoint, there)
         process = self._start("producer", *arguments, stdout=subprocess.PIPE)
-        assert process.stdout
-        with process.stdout as said:
-            for number, line in enumerate(said):
-                if number >= lines and (not there or len(self.order()) > done):
-                    process.send_signal(signal.SIGKILL)
-                if line.endswith(b"\n"):  # what was on its way as it died counts, too
-                    assert int(line) >= self.sent
-                    self.sent = int(line)
+        for number, line in enumerate(lines_of(process)):
+            if number >= lines and (not there or len(self.order()) > done):
+                process.send_signal(signal.SIGKILL)
+            if line.endswith(b"\n"):  # what was on its way as it died counts, too
+                assert int(line) >= self.sent
+                self.sent = int(line)
         assert process.wait(WAIT_S) == -signal.SIGKILL
 
     def booked(self) -> Counter[int]:
@@ -98,10 +97,7 @@ class Scene:
         self, module: str, *arguments: object, stdout: int | None = None
     ) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", f"tests.crash.{module}", *map(str, arguments)]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=stdout)
-        self._stack.callback(process.wait)
-        self._stack.callback(process.kill)
-        return process
+        return self._stack.enter_context(running(command, stdout=stdout))
 
 
 def _port() -> int:

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from tests.crash.crew import ROOT, ROUNDS, SEED
+from tests.crash.crew import ROUNDS, SEED
 from tests.crash.keeper import body_of
 from tests.support.pairs import WAIT_S
+from tests.support.programs import lines_of, running
 from tests.support.spooled import small
 
 LINES_MAX = 60
@@ -29,16 +30,14 @@ def run_until_killed(path: Path, level: str, count: int, lines: int) -> tuple[in
     """Return up to which number it had said that all is kept, and what it had read."""
     command = [sys.executable, "-m", "tests.crash.keeper", str(path), level, str(count)]
     said = {"k": 0, "r": 0}
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        for number, line in enumerate(process.stdout):
+    with running(command, stdout=subprocess.PIPE) as process:
+        for number, line in enumerate(lines_of(process)):
             if number == lines:
                 process.send_signal(signal.SIGKILL)
             if line.endswith(b"\n"):  # what was on its way as it died counts, too
                 what, seq = line.split()
                 said[what.decode()] = int(seq)
-        process.wait(WAIT_S)
-    assert process.returncode == -signal.SIGKILL
+        assert process.wait(WAIT_S) == -signal.SIGKILL
     return said["k"], said["r"]
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from tests.crash.crew import ROOT, ROUNDS, SEED
+from tests.crash.crew import ROUNDS, SEED
 from tests.crash.keeper import body_of
 from tests.support.pairs import WAIT_S
+from tests.support.programs import running
 from tests.support.spooled import small
 
 READS_MAX = 40
@@ -27,7 +28,9 @@ READS_MAX = 40
 def follow(reader: mm.SpoolReader, last: int, reads: int) -> int:
     """Read so often; each message is the next one, and right. Return the last number."""
     for _ in range(reads):
-        for one in reader.read(timeout=WAIT_S):
+        read = reader.read(timeout=WAIT_S)
+        assert read, "the view shows nothing more"
+        for one in read:
             assert isinstance(one, mm.SpoolMessage)
             last += 1
             assert (one.seq, one) == (last, body_of(last))
@@ -45,10 +48,10 @@ def test_what_a_view_showed_is_kept(tmp_path: Path, level: Any, count: int) -> N
     with mm.SpoolView(path) as view, view.reader() as reader:
         for _ in range(ROUNDS):
             command = [sys.executable, "-m", "tests.crash.keeper", str(path), level, str(count)]
-            with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+            with running(command, stdout=subprocess.DEVNULL) as process:
                 last = follow(reader, last, 1 + dice.randrange(READS_MAX))
                 process.send_signal(signal.SIGKILL)
-                process.wait(WAIT_S)
+                assert process.wait(WAIT_S) == -signal.SIGKILL
             shown = view.info().last_seq
             with small(path, durability=level) as spool:
                 assert spool.recovery.lost is None

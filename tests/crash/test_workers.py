@@ -58,9 +58,7 @@ def test_a_worker_that_dies_loses_nothing(tmp_path: Path, moment: str, ack: str)
         crew.worker()
         for _ in range(ROUNDS):
             victim = crew.worker(moment, 1 + dice.randrange(AFTER_MAX))
-            while victim.poll() is None:
-                crew.send(1 + dice.randrange(BURST_MAX))
-            assert victim.returncode == -signal.SIGKILL
+            crew.until_dead(victim, dice)
         noted = done_by_all(crew)
         again = noted.total() - len(noted)
         if moment == "between":

@@ -16,6 +16,7 @@ import threading
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.forked import in_child
 from tests.support.pairs import WAIT_S
 
 UP = "tcp://127.0.0.1:0"
@@ -108,10 +109,7 @@ def fork() -> None:
         sender = threading.Thread(target=busy)
         sender.start()
         for _ in range(20):
-            pid = os.fork()
-            if pid == 0:
-                os._exit(child(push))
-            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+            assert in_child(lambda: child(push))
             assert pull_socket.recv(timeout=WAIT_S) == b"from the parent"
         stop.set()
         sender.join()
@@ -120,18 +118,17 @@ def fork() -> None:
     say("fine")
 
 
-def child(inherited: mm.Push) -> int:
-    """0: everything is as it should be in a forked child."""
+def child(inherited: mm.Push) -> bool:
+    """Whether everything is as it should be in a forked child."""
     try:
         inherited.send(b"x")
     except mm.ForkedError as error:
-        if "fork" not in str(error):
-            return 2
+        told = "fork" in str(error)
     else:
-        return 3
+        told = False
     with mm.Push(bind=UP) as push, mm.Pull(connect=push.endpoint) as pull_socket:
         push.send(b"mine", timeout=WAIT_S)
-        return 0 if pull_socket.recv(timeout=WAIT_S) == b"mine" else 4
+        return told and pull_socket.recv(timeout=WAIT_S) == b"mine"
 
 
 def few_descriptors() -> None:
@@ -151,11 +148,13 @@ def few_descriptors() -> None:
         late = [mm.Push(engine=other) for _ in range(8)]
         used = len(os.listdir("/proc/self/fd"))
         resource.setrlimit(resource.RLIMIT_NOFILE, (used + 3, hard))
-        for push in late:
-            push.connect(socket.endpoint)
-        first.send(b"still here", timeout=WAIT_S)
-        assert socket.recv(timeout=WAIT_S) == b"still here"
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        try:
+            for push in late:
+                push.connect(socket.endpoint)
+            first.send(b"still here", timeout=WAIT_S)
+            assert socket.recv(timeout=WAIT_S) == b"still here"
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         socket.wait_for_peers(9, timeout=WAIT_S)
         say(" ".join(event.kind.name for event in socket.events()))
         for push in late:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 
 import meshmsg as mm
+from tests.support.forked import in_child, refused
 from tests.support.pairs import WAIT_S
 
 FORKS = 60
@@ -33,14 +33,12 @@ def test_forks_beside_a_thread_that_sends_neither_hang_nor_lose() -> None:
                 last = messages[-1]
             counts[1] -= 1  # the end is not of what was counted
 
-        def send_after_fork() -> None:
-            try:
-                push.send(b"never")
-            except mm.ForkedError:
-                os._exit(0)
-            os._exit(1)
-
-        forks_beside([threading.Thread(target=receive)], send, stop, send_after_fork)
+        forks_beside(
+            [threading.Thread(target=receive)],
+            send,
+            stop,
+            lambda: refused(lambda: push.send(b"never")),
+        )
         assert counts[0] == counts[1] > 0
 
 
@@ -112,14 +110,7 @@ def test_forks_beside_a_poller_hang_nobody() -> None:
                 assert list(surveyor.survey(b"?", deadline=WAIT_S)) == [b"?"] * 2
             assert list(surveyor.survey(b"end", deadline=WAIT_S)) == [b"end"] * 2
 
-        def poll_after_fork() -> None:
-            try:
-                poller.poll()
-            except mm.ForkedError:
-                os._exit(0)
-            os._exit(1)
-
-        forks_beside([threading.Thread(target=answer)], ask, stop, poll_after_fork)
+        forks_beside([threading.Thread(target=answer)], ask, stop, lambda: refused(poller.poll))
         poller.close()
         for respondent in respondents:
             respondent.close()
@@ -129,7 +120,7 @@ def forks_beside(
     threads: list[threading.Thread],
     work: Callable[[], None],
     stop: threading.Event,
-    in_child: Callable[[], None] = lambda: None,
+    forked: Callable[[], bool] = lambda: True,
 ) -> None:
     """Fork often while that work and those threads go on; then have them end."""
     threads = [*threads, threading.Thread(target=work)]
@@ -137,11 +128,7 @@ def forks_beside(
         thread.daemon = True  # one that hangs is to fail the test, not to stay
         thread.start()
     for _ in range(FORKS):
-        child = os.fork()
-        if child == 0:
-            in_child()
-            os._exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert in_child(forked)
     stop.set()
     for thread in threads:
         thread.join(WAIT_S)

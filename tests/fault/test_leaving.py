@@ -18,6 +18,7 @@ import pytest
 import meshmsg as mm
 from tests.support import refcodec as ref
 from tests.support.pairs import WAIT_S
+from tests.support.programs import running
 from tests.support.rawpeer import RawPeer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,12 +127,13 @@ def test_a_forked_child_ends_without_touching_its_parent_s_connections() -> None
     """Its exit runs the same hooks; the parent's peer notices nothing."""
     with mm.Pull(bind=UP) as pull:
         code = """
-            import os, sys, meshmsg as mm
+            import os, signal, sys, meshmsg as mm
             push = mm.Push(connect=sys.argv[1])
             push.send(b"before", timeout=60)
             for _ in range(5):
                 child = os.fork()
                 if child == 0:
+                    signal.alarm(60)
                     sys.exit(repr(push).startswith("<meshmsg.Push of process") - 1)
                 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
             push.send(b"after", timeout=60)
@@ -146,18 +148,10 @@ def test_a_peer_that_never_reads_does_not_keep_a_program_from_ending() -> None:
     """Bounded by the second the engines get, and the loss is said."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         endpoint = f"tcp://127.0.0.1:{server.getsockname()[1]}"
-        program = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(UNSENT), endpoint],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
-        peer = RawPeer.__new__(RawPeer)
-        peer.socket, _ = server.accept()
-        peer._data = b""
-        with peer:
-            peer.socket.settimeout(WAIT_S)
+        server.settimeout(WAIT_S)
+        command = [sys.executable, "-c", textwrap.dedent(UNSENT), endpoint]
+        told = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with running(command, **told) as program, RawPeer.of(server.accept()[0]) as peer:
             peer.send(ref.greeting() + ref.ready(b"PULL"))
             _, errors = program.communicate(timeout=WAIT_S)
         assert program.returncode == 0
@@ -168,9 +162,10 @@ def test_the_default_engine_of_a_process_is_its_own(tmp_path: Path) -> None:
     """After a fork the child opens another; both go on working and both end."""
     done = ends(
         """
-        import os, sys, meshmsg as mm
+        import os, signal, sys, meshmsg as mm
         with mm.Push(bind="tcp://127.0.0.1:0") as push, mm.Pull(connect=push.endpoint) as pull:
             child = os.fork()
+            signal.alarm(0 if child else 60)
             with mm.Push(bind="tcp://127.0.0.1:0") as a, mm.Pull(connect=a.endpoint) as b:
                 a.send(b"x", timeout=60)
                 assert b.recv(timeout=60) == b"x"

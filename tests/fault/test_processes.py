@@ -9,35 +9,49 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import meshmsg as mm
-from tests.support.pairs import WAIT_S
+from tests.support.pairs import WAIT_S, wait_until
+from tests.support.programs import lines_of, running
 
 ROOT = Path(__file__).resolve().parents[2]
 UP = "tcp://127.0.0.1:0"
 
 
+@dataclass
+class Program:
+    """One of tests.fault.programs, and what it says."""
+
+    process: subprocess.Popen[bytes]
+    lines: Iterator[bytes]
+
+    @property
+    def pid(self) -> int:
+        """That of the process."""
+        return self.process.pid
+
+    def ended(self) -> int:
+        """Wait for its end; the code."""
+        return self.process.wait(WAIT_S)
+
+
 @contextmanager
-def program(name: str, *args: str) -> Iterator[subprocess.Popen[str]]:
-    """Run one of tests.fault.programs; whatever happens, it is gone afterwards."""
+def program(name: str, *args: str) -> Iterator[Program]:
+    """Run one; whatever happens, it is gone afterwards."""
     command = [sys.executable, "-m", "tests.fault.programs", name, *args]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
+    with running(command, stdout=subprocess.PIPE) as process:
+        yield Program(process, lines_of(process))
 
 
-def said(process: subprocess.Popen[str], word: str) -> str:
+def said(one: Program, word: str) -> str:
     """Read on until a line begins with this word."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith(word):
-            return line
+    for line in one.lines:
+        if line.decode().startswith(word):
+            return line.decode()
     raise AssertionError(f"it ended without saying {word!r}")
 
 
@@ -62,7 +76,7 @@ def test_a_killed_worker_is_noticed_and_its_work_goes_to_the_next() -> None:
         sent = push_on(push, 500)
         said(first, "got 100")
         os.kill(first.pid, signal.SIGKILL)
-        first.wait(WAIT_S)
+        first.ended()
         with program("pull", push.endpoint) as second:
             said(second, "ready")
             push.wait_for_peers(timeout=WAIT_S)
@@ -85,8 +99,7 @@ def test_a_stopped_peer_is_dropped_by_its_heartbeat_and_comes_back() -> None:
         said(peer, "ready")
         push.wait_for_peers(timeout=WAIT_S)
         os.kill(peer.pid, signal.SIGSTOP)
-        while not push.stats().closed.get(mm.Reason.HEARTBEAT):
-            push.drain(timeout=0.05)
+        wait_until(lambda: push.stats().closed.get(mm.Reason.HEARTBEAT))
         downs = [event for event in push.events() if event.kind is mm.EventKind.PEER_DOWN]
         assert downs[-1].reason is mm.Reason.HEARTBEAT
         os.kill(peer.pid, signal.SIGCONT)
@@ -105,8 +118,7 @@ def test_a_stopped_peer_reads_what_it_was_sent_when_it_goes_on() -> None:
         os.kill(peer.pid, signal.SIGSTOP)
         os.waitpid(peer.pid, os.WUNTRACED)
         push.send_many([b"x"] * 301, timeout=WAIT_S)
-        while not push.stats().closed.get(mm.Reason.HEARTBEAT):
-            push.drain(timeout=0.05)
+        wait_until(lambda: push.stats().closed.get(mm.Reason.HEARTBEAT))
         assert push.stats().in_doubt_messages == 301
         os.kill(peer.pid, signal.SIGCONT)
         said(peer, "got 300")
@@ -123,7 +135,7 @@ def test_ctrl_c_ends_a_blocked_call(what: str) -> None:
         os.kill(process.pid, signal.SIGINT)
         if what != "asyncio":
             said(process, "interrupted")
-        process.wait(WAIT_S)
+        process.ended()
 
 
 @pytest.mark.parametrize("how", ["plain", "thread", "stalled", "_exit"])
@@ -131,14 +143,14 @@ def test_a_program_with_live_sockets_ends_by_itself(how: str) -> None:
     """Open sockets, a thread in recv, queued messages: none of them holds it."""
     with program("leave", how) as process:
         said(process, "leaving")
-        assert process.wait(WAIT_S) == 0
+        assert process.ended() == 0
 
 
 def test_a_fork_leaves_the_parent_alone_and_tells_the_child() -> None:
     """Twenty forks while another thread sends."""
     with program("fork") as process:
         said(process, "fine")
-        assert process.wait(WAIT_S) == 0
+        assert process.ended() == 0
 
 
 def test_out_of_descriptors_accepting_pauses_and_goes_on() -> None:
@@ -148,7 +160,7 @@ def test_out_of_descriptors_accepting_pauses_and_goes_on() -> None:
         assert "ACCEPT_PAUSED" in kinds
         assert "ACCEPT_RESUMED" in kinds
         said(process, "fine")
-        assert process.wait(WAIT_S) == 0
+        assert process.ended() == 0
 
 
 def test_a_child_program_inherits_no_descriptor() -> None:

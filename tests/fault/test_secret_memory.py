@@ -22,13 +22,15 @@ import meshmsg as mm
 from meshmsg._security import secret_memory
 from meshmsg._security.keys import key_text
 from tests.support.mm import ffi, lib
+from tests.support.pairs import WAIT_S
+from tests.support.programs import lines_of, running
 
 KEYS = 32
 """Octets of a key."""
 ZEROS = 6
 """Octets of zero that no key has, so it is none: pointers, lengths."""
 TALKS = """
-import os, sys
+import os, signal, sys
 import meshmsg as mm
 folder = sys.argv[1]
 served = mm.Curve(key=folder + "/server.key_secret", allow=folder + "/clients")
@@ -40,6 +42,7 @@ push.send(b"to be sealed")
 assert pull.recv(timeout=60).peer.user_id == "alice"
 child = os.fork()
 if child == 0:
+    signal.alarm(60)
     try:
         push.send(b"of the child")
     except mm.ForkedError:
@@ -68,27 +71,26 @@ pytestmark = [
 class Talking:
     """A process in which a server and a client of these keys have talked, and its forked child."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        child, self.texts = process.stdout.readline(), process.stdout.readline()
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        lines = lines_of(process)
+        child, self.texts = next(lines), next(lines, b"").decode()
         if not self.texts.startswith("talked "):
             process.kill()
-            raise AssertionError(process.communicate()[1])
+            raise AssertionError(process.communicate(timeout=WAIT_S)[1])
         self.parent, self.child = process.pid, int(child)
 
 
 @contextmanager
 def talking(folder: Path) -> Iterator[Talking]:
     """Run it."""
-    with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", TALKS, str(folder)],
+    with running(
+        [sys.executable, "-W", "ignore", "-c", TALKS, folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     ) as process:
         yield Talking(process)
-        process.communicate()
+        process.communicate(timeout=WAIT_S)
 
 
 def maps_of(pid: int) -> Iterator[tuple[range, str, set[str]]]:

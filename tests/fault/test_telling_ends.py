@@ -42,6 +42,7 @@ PROGRAMS = {
         for _ in range(5):
             child = os.fork()
             if child == 0:
+                signal.alarm(60)
                 pull = mm.Pull(bind="tcp://127.0.0.1:0", on_event=lambda _: None)
                 sys.exit(0)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -53,7 +54,7 @@ PROGRAMS = {
 def test_a_program_ends_without_a_word(what: str) -> None:
     """Nothing on standard error, and no hanging."""
     lines = [line.removeprefix(" " * 8) for line in PROGRAMS[what].splitlines()]
-    text = "import os, sys, threading\nimport meshmsg as mm\n" + "\n".join(lines)
+    text = "import os, signal, sys, threading\nimport meshmsg as mm\n" + "\n".join(lines)
     done = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", text],
         capture_output=True,

@@ -9,6 +9,8 @@ import re
 import struct
 from pathlib import Path
 
+from tests.support.spoolcodec import varint
+
 C_TEST = Path(__file__).resolve().parents[1] / "c" / "test_cursor_format.c"
 RAW, PLACED = 0, 1
 """What the first octet says: all of it stands here; the head and the place are put in front."""
@@ -23,15 +25,6 @@ def golden() -> bytes:
     assert found
     octets = bytes.fromhex("".join(re.findall(r"[0-9a-f]+", found[1])))
     return octets[:24] + UUID + octets[40:]
-
-
-def varint(value: int) -> bytes:
-    """Return a number in groups of seven bits."""
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
 
 
 def done(*ranges: tuple[int, int]) -> bytes:

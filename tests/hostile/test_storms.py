@@ -11,8 +11,8 @@ import os
 import resource
 import socket
 import struct
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -111,20 +111,22 @@ def test_what_a_storm_leaves_in_the_log_is_bounded(caplog: pytest.LogCaptureFixt
         assert stats.events_lost >= 600 - 256
 
 
-def room_for(count: int) -> int:
-    """How many descriptors this process may open, at most so many."""
+@contextmanager
+def room_for(count: int) -> Iterator[int]:
+    """How many descriptors this process may open meanwhile, at most so many."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * count + 500
-    if soft < wanted:
-        soft = min(wanted, hard)
+    most = max(soft, min(2 * count + 500, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    try:
+        yield min(count, (most - 500) // 2)
+    finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return min(count, (soft - 500) // 2)
 
 
 def test_thousands_of_silent_connections_hold_back_nobody() -> None:
     """13, 15: with default limits at most 256 of them are kept, the oldest go first."""
     with served() as (pull, push), ExitStack() as stack:
-        count = room_for(SILENT)
+        count = stack.enter_context(room_for(SILENT))
         silent = []
         for number in range(count):
             silent.append(stack.enter_context(RawPeer(pull.endpoint)))

@@ -7,7 +7,6 @@ Not here: a Push with pyzmq alone (test_delivery.py), workers that die many time
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,9 +22,9 @@ from tests.interop.spside import NngSide
 from tests.interop.zmqside import zmq_socket
 from tests.support import refsp as ref
 from tests.support.pairs import WAIT_S, wait_until
+from tests.support.programs import running
 
 pytestmark = pytest.mark.leaves_threads
-ROOT = Path(__file__).resolve().parents[2]
 UP = "tcp://127.0.0.1:0"
 ROUTING = pytest.mark.parametrize("routing", ["round_robin", "least_loaded", "hash"])
 COUNT = 300
@@ -158,7 +157,7 @@ def test_what_a_killed_consumer_did_not_acknowledge_goes_to_the_others(
     with consumers(routing) as others:
         push, sent = others.push, 0
         command = [sys.executable, "-m", "tests.crash.worker", push.endpoint, str(notes)]
-        with subprocess.Popen([*command, "manual", "between", "5"], cwd=ROOT) as worker:
+        with running([*command, "manual", "between", "5"]) as worker:
             push.wait_for_peers(4, timeout=WAIT_S)
             wait_until(lambda: sum(peer.acks for peer in push.peers()) == 2)
             while worker.poll() is None:

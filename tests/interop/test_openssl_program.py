@@ -73,8 +73,8 @@ class Program:
     def end(self) -> None:
         """Kill it."""
         self._process.kill()
-        self._reader.join()
-        self._process.communicate()
+        self._reader.join(WAIT_S)
+        self._process.communicate(timeout=WAIT_S)
 
 
 @contextmanager

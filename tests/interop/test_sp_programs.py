@@ -19,6 +19,7 @@ import pytest
 import meshmsg as mm
 from tests.interop.spside import free_endpoint
 from tests.support.pairs import WAIT_S
+from tests.support.programs import running
 
 pytestmark = [
     pytest.mark.parametrize("we_bind", [True, False], ids=["we-bind", "they-bind"]),
@@ -50,11 +51,8 @@ class Meeting:
             pytest.skip(f"{self.program} is not installed")
         where = "--connect" if self.we_bind else "--bind"
         args = [path, f"--{role}", where, self.url, *more]
-        with subprocess.Popen(args, stdout=subprocess.PIPE) as process:
-            try:
-                yield process
-            finally:
-                process.kill()
+        with running(args, stdout=subprocess.PIPE) as process:
+            yield process
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ import pytest
 import meshmsg as mm
 from tests.support.mm import ffi, lib
 from tests.support.pairs import WAIT_S, wait_until
+from tests.support.programs import running
 
 SIZES = [0, 1, 255, 16_384, 16_385, 65_536, 1 << 20]
 
@@ -156,15 +157,11 @@ def test_openssl_s_client_hears_a_greeting_inside(folder: Path, version: str) ->
             *["-verify_return_error", "-CAfile", str(folder / "ca.pem"), version],
             *["-cert", str(folder / "client.pem"), "-key", str(folder / "client.key")],
         ]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ) as client:
-            assert client.stdin is not None
-            assert client.stdout is not None
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with running(command, stderr=subprocess.DEVNULL, **pipes) as client:
             client.stdin.write(b"\xff\0\0\0\0\0\0\0\1\x7f\3")
             client.stdin.flush()
             said = client.stdout.read(12)
-            client.kill()
         assert said[:1] == b"\xff"
         assert said[9:] == b"\x7f\3\1"
 

@@ -9,8 +9,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-SLOT, HEAD = 32_768, 24
-"""Octets of a slot, and of what stands in front of its data."""
+from tests.support.spoolcodec import SLOT, SLOT_HEAD, SLOT_MAGIC
 
 
 def slots_of(octets: bytes) -> dict[int, bytes]:
@@ -18,8 +17,8 @@ def slots_of(octets: bytes) -> dict[int, bytes]:
     found = {}
     for at in (0, SLOT):
         magic, number, size, _ = struct.unpack_from("<8sQII", octets, at)
-        if magic == b"MMSLOT1\0":
-            found[number] = octets[at + HEAD : at + HEAD + size]
+        if magic == SLOT_MAGIC:
+            found[number] = octets[at + SLOT_HEAD : at + SLOT_HEAD + size]
     return found
 
 

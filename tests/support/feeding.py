@@ -5,19 +5,20 @@ Not here: what is asserted of it.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import meshmsg as mm
 from meshmsg import aio
 from tests.support.inloop import InLoop, LoopThread
 from tests.support.pairs import WAIT_S, wait_until
+from tests.support.spooled import SEGMENT
 
 UP = "tcp://127.0.0.1:0"
-SEGMENT = 65_536
 
 
 class World:
@@ -61,30 +62,6 @@ class World:
             yield spool, push
 
 
-class Later:
-    """A call in a thread of its own, of which it is asked later how it ended."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self._found: Any = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(call,), daemon=True)
-        self._thread.start()
-
-    def _run(self, call: Callable[[], Any]) -> None:
-        try:
-            self._found = call()
-        except BaseException as error:
-            self._error = error
-
-    def result(self) -> Any:
-        """What it returned, or raised."""
-        self._thread.join(WAIT_S)
-        assert not self._thread.is_alive(), "the call still waits"
-        if self._error is not None:
-            raise self._error
-        return self._found
-
-
 def told(push: Any, kind: mm.EventKind) -> Any:
     """Wait for an event of a kind; those before it are taken."""
     found: list[Any] = []
@@ -97,14 +74,27 @@ def told(push: Any, kind: mm.EventKind) -> Any:
     return found[0]
 
 
-def rest(pull: Any) -> list[bytes]:
-    """Receive all that comes until nothing does for a while."""
+def reason_of(world: World, receipt: Any) -> str:
+    """Why a message was not delivered."""
+    with pytest.raises(mm.UndeliveredError) as raised:
+        world.wait(receipt)
+    return str(raised.value.reason)
+
+
+def up_to_end(pull: Any) -> list[bytes]:
+    """Receive all up to the end, which its sender tells (`finish`) once all of it is done."""
     found: list[bytes] = []
     while True:
         try:
-            found.append(bytes(pull.recv(timeout=0.2)))
-        except mm.TimedOutError:
+            found.append(bytes(pull.recv(timeout=WAIT_S)))
+        except mm.EndOfStreamError:
             return found
+
+
+def all_of(push: Any, pull: Any) -> list[bytes]:
+    """Finish, and receive all that there is."""
+    push.finish()
+    return up_to_end(pull)
 
 
 def taken(pull: Any, count: int) -> list[bytes]:

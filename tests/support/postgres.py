@@ -78,7 +78,10 @@ def server() -> Iterator[str]:
             yield folder
         finally:
             process.send_signal(signal.SIGINT)  # ends at once, without waiting for who is connected
-            process.wait(WAIT_S)
+            try:
+                process.wait(WAIT_S)
+            finally:
+                process.kill()
 
 
 def _ready(data: str) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.feeding import UP, World
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S
 
 
@@ -46,7 +47,7 @@ class Stream:
         self.last = int(spool.info().last_seq)
         self._stop = threading.Event()
         self._pause = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread: Later | None = None
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -61,12 +62,13 @@ class Stream:
         self.last = number
 
     def __enter__(self) -> Stream:
-        self._thread.start()
+        self._thread = Later(self._run)
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._stop.set()
-        self._thread.join()
+        assert self._thread is not None
+        assert self._thread.error() is None
 
 
 def put(pub: Any, spool: Any, count: int, **options: Any) -> int:

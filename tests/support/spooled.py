@@ -12,14 +12,12 @@ from typing import Any
 
 import meshmsg as mm
 from tests.support.inloop import InLoop, LoopThread
+from tests.support.spoolcodec import BATCH, HEAD, MAGIC
 
 SEGMENT = 65_536
 """Bytes of a segment file: the smallest there are, so that there are many soon."""
 BODY = 8_000
 """Bytes of a message of which a segment has a handful."""
-HEAD, BATCH = 4096, 56
-"""Octets of the head of a segment, and of that of a batch."""
-MAGIC = b"MMB1"
 
 
 def small(path: str | Path, **options: Any) -> mm.Spool:
@@ -36,8 +34,11 @@ def body(seq: int, size: int = BODY) -> bytes:
 def fill(spool: mm.Spool, files: int) -> int:
     """Put messages, one a batch, until there are so many files; return the last number."""
     last = spool.info().last_seq
-    while spool.info().files < files:
-        last = spool.append(body(last + 1)) or 0
+    for seq in range(last + 1, last + 2 + files * SEGMENT // BODY):
+        if spool.info().files >= files:
+            break
+        last = spool.append(body(seq)) or 0
+    assert spool.info().files >= files
     return last
 
 
@@ -52,6 +53,15 @@ def bodies(spool: mm.Spool, seq: int | None = None) -> list[bytes]:
 def segments(path: Path) -> list[Path]:
     """Return its segment files in their order."""
     return sorted(path.glob("0*.seg"))
+
+
+def state_of(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return what stands in a folder, and when each file was changed."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def batches(file: Path) -> list[int]:
@@ -100,9 +110,9 @@ class SpoolInLoop(InLoop):
         return self._real._spool._idle_readers  # type: ignore[no-any-return]
 
     @property
-    def _users(self) -> int:
-        """How many calls wait."""
-        return self._loop_thread.call(lambda: len(asyncio.all_tasks()) - 1)  # type: ignore[no-any-return]
+    def _inside(self) -> list[Any]:
+        """The calls that wait."""
+        return self._loop_thread.call(lambda: list(asyncio.all_tasks())[1:])  # type: ignore[no-any-return]
 
 
 class CursorInLoop(InLoop):

@@ -6,11 +6,10 @@ Not here: what it does as for threads (test_aio_spool_same.py).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import os
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +17,13 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from tests.support.pairs import WAIT_S
-from tests.support.spooled import SEGMENT, body, small
+from tests.support.disks import full_disk
+from tests.support.forked import in_child
+from tests.support.later import Later
+from tests.support.looped import of_a_loop, run, turns, waits
+from tests.support.spooled import body, small
 
 TASKS = 1000
-
-
-def of_a_loop(path: Path, **options: Any) -> aio.Spool:
-    """Open one of small segments."""
-    options.setdefault("durability", "os")
-    return aio.Spool(path, segment_bytes=SEGMENT, **options)
-
-
-def run(main: Callable[[], Awaitable[None]]) -> None:
-    """Run it, but not for ever."""
-    asyncio.run(asyncio.wait_for(main(), WAIT_S))  # type: ignore[arg-type]
-
-
-async def turns(count: int = 20) -> None:
-    """Let the loop turn so often: what can go on does."""
-    for _ in range(count):
-        await asyncio.sleep(0)
-
-
-async def waits(task: asyncio.Task[Any]) -> None:
-    """Check that it does not end by itself."""
-    await turns()
-    assert not task.done()
 
 
 def all_of(path: Path) -> list[mm.SpoolMessage | mm.SpoolGap]:
@@ -328,26 +307,15 @@ def test_a_reader_follows_what_other_tasks_put(tmp_path: Path) -> None:
 def test_loops_of_threads_share_a_spool(tmp_path: Path) -> None:
     """And a loop that came to its end leaves nothing behind."""
     spool = of_a_loop(tmp_path / "s", durability="disk")
-    errors: list[BaseException] = []
 
-    def thread(number: int) -> None:
-        async def main() -> None:
-            got = await asyncio.gather(*(spool.append(b"%d" % number) for _ in range(50)))
-            assert len(set(got)) == 50
-
-        try:
-            run(main)
-        except BaseException as error:
-            errors.append(error)
+    async def main(number: int) -> None:
+        got = await asyncio.gather(*(spool.append(b"%d" % number) for _ in range(50)))
+        assert len(set(got)) == 50
 
     for _ in range(3):
-        threads = [threading.Thread(target=thread, args=(at,)) for at in range(3)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join(WAIT_S)
-    assert errors == []
-    asyncio.run(spool.close())
+        loops = [Later(partial(run, partial(main, at))) for at in range(3)]
+        assert [one.error() for one in loops] == [None] * 3
+    run(spool.close)
     assert len(all_of(tmp_path / "s")) == 450
 
 
@@ -369,7 +337,6 @@ def test_what_nobody_holds_is_closed(tmp_path: Path) -> None:
     run(main)
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_the_child_of_a_fork_is_told(tmp_path: Path) -> None:
     """In a loop of its own; the parent goes on."""
 
@@ -384,12 +351,10 @@ def test_the_child_of_a_fork_is_told(tmp_path: Path) -> None:
         return told == 3
 
     spool = of_a_loop(tmp_path / "s")
-    asyncio.run(spool.append(b"before"))  # type: ignore[arg-type]
-    if (pid := os.fork()) == 0:
-        os._exit(0 if asyncio.run(child(spool)) else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    assert asyncio.run(spool.append(b"behind")) == 2  # type: ignore[arg-type]
-    asyncio.run(spool.close())
+    run(lambda: spool.append(b"before"))
+    assert in_child(lambda: run(lambda: child(spool)))
+    assert run(lambda: spool.append(b"behind")) == 2
+    run(spool.close)
 
 
 def test_it_is_not_for_threads(tmp_path: Path) -> None:
@@ -406,16 +371,6 @@ def test_it_is_not_for_threads(tmp_path: Path) -> None:
     run(main)
 
 
-def no_room_on_the_disk(spool: aio.Spool) -> None:
-    """Have the next write of its segment file fail."""
-    for name in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(FileNotFoundError):
-            if os.readlink(f"/proc/self/fd/{name}").startswith(f"{spool.path}/0"):
-                full = os.open("/dev/full", os.O_WRONLY)
-                os.dup2(full, int(name))
-                os.close(full)
-
-
 def test_a_disk_that_fails_ends_all_that_wait(tmp_path: Path) -> None:
     """By SpoolFailedError, with what was put; so does each call from then on, and `close`."""
 
@@ -424,11 +379,11 @@ def test_a_disk_that_fails_ends_all_that_wait(tmp_path: Path) -> None:
         await spool.append(b"kept")
         reading = asyncio.create_task(spool.reader(2).read(timeout=None))
         await waits(reading)
-        no_room_on_the_disk(spool)
-        tasks = [asyncio.create_task(spool.append(b"x")) for _ in range(3)]
-        for ended in await asyncio.gather(*tasks, return_exceptions=True):
-            assert isinstance(ended, mm.SpoolFailedError)
-            assert vars(ended)["sent"] == 1
+        with full_disk(f"{spool.path}/0"):
+            tasks = [asyncio.create_task(spool.append(b"x")) for _ in range(3)]
+            for ended in await asyncio.gather(*tasks, return_exceptions=True):
+                assert isinstance(ended, mm.SpoolFailedError)
+                assert vars(ended)["sent"] == 1
         with pytest.raises(mm.SpoolFailedError):
             await reading
         for call in (lambda: spool.append(b"x"), lambda: spool.append_many([b"x"])):
@@ -473,5 +428,28 @@ def test_a_cancelled_batch_is_read_again(tmp_path: Path) -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
+
+    run(main)
+
+
+def test_batches_that_follow_each_other_seek_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what was read ahead, and not given out, is gone back for."""
+
+    async def main() -> None:
+        async with of_a_loop(tmp_path / "s") as spool, spool.reader() as reader:
+            await spool.append_many([b"%d" % seq for seq in range(1, 101)])
+            sought: list[int] = []
+            monkeypatch.setattr(reader._reader, "seek", sought.append)
+            for first in (1, 11, 21):
+                assert (await reader.read_batch(10)).first_seq == first
+            monkeypatch.undo()
+            assert sought == []
+            async for one in reader:
+                assert one == b"31"
+                break
+            batch = await reader.read_batch(10)
+            assert (batch.first_seq, batch.last_seq) == (32, 41)
 
     run(main)

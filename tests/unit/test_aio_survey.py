@@ -16,6 +16,7 @@ import uvloop
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.looped import until
 from tests.support.pairs import WAIT_S
 
 UP = "tcp://127.0.0.1:0"
@@ -37,12 +38,6 @@ async def linked(
         finally:
             for peer in peers:
                 peer.close()
-
-
-async def until(done: Callable[[], bool]) -> None:
-    """Let other tasks run until something is so."""
-    while not done():
-        await asyncio.sleep(0)
 
 
 async def receive(peer: mm.Respondent) -> mm.Request:

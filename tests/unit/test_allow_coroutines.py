@@ -6,7 +6,6 @@ Not here: what answers do (test_allow_functions.py), whose turn it is (test_allo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import ExitStack
 from types import SimpleNamespace
 
@@ -16,6 +15,7 @@ import meshmsg as mm
 import meshmsg.aio
 from meshmsg._socket import door
 from tests.support.applicants import applicant
+from tests.support.looped import until
 from tests.support.pairs import WAIT_S, told, told_all, wait_until
 
 UP = "tcp://127.0.0.1:0"
@@ -49,16 +49,6 @@ def served(asked: Asked) -> meshmsg.aio.Pull:
         return await asked(who)
 
     return meshmsg.aio.Pull(bind=UP, security=mm.Plain(allow=allow))
-
-
-async def until(true: Callable[[], object]) -> None:
-    """Let the loop run until it is so; only a broken build needs long."""
-
-    async def look() -> None:
-        while not true():
-            await asyncio.sleep(0)
-
-    await asyncio.wait_for(look(), WAIT_S)
 
 
 def test_so_many_run_at_once_and_the_rest_waits_its_turn() -> None:

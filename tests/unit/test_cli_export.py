@@ -17,7 +17,10 @@ import pytest
 import meshmsg as mm
 from meshmsg._cli import spools
 from meshmsg._cli.codes import Code
-from tests.support.spooled import BATCH, batches, segments, small, turn_bit
+from tests.support.pairs import WAIT_S
+from tests.support.programs import lines_of, running
+from tests.support.spoolcodec import BATCH
+from tests.support.spooled import batches, segments, small, turn_bit
 from tests.unit.test_cli_spool import Told, made, run
 
 
@@ -119,14 +122,12 @@ def test_whoever_reads_may_leave(tmp_path: Path, command: str, count: int) -> No
         spool.append_many(b"x" * 1000 for _ in range(count))
     words = [sys.executable, "-m", "meshmsg", "spool", command, str(tmp_path / "s")]
     words += ["-n", "3000", "--json"] if command == "tail" else []
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout
-        assert process.stderr
+    with running(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         if count > 1:
-            assert process.stdout.readline()
+            assert next(lines_of(process))
         process.stdout.close()
+        assert process.wait(WAIT_S) == 141
         assert process.stderr.read() == b""
-    assert process.returncode == 141
 
 
 def test_a_spool_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ import pytest
 from meshmsg._cli.codes import Code
 from meshmsg._cli.program import main
 from tests.support.pairs import WAIT_S
-from tests.support.spooled import BATCH, batches, bodies, body, fill, segments, small, turn_bit
+from tests.support.programs import lines_of, running
+from tests.support.spoolcodec import BATCH
+from tests.support.spooled import batches, bodies, body, fill, segments, small, turn_bit
 
 Told = pytest.CaptureFixture[str]
 COMMANDS = ("ls", "info", "verify", "tail", "export", "trim", "cursors", "seek")
@@ -267,20 +269,15 @@ def test_tail_follows_who_writes(tmp_path: Path) -> None:
     with small(tmp_path / "s", durability="disk") as spool:
         spool.append_many([b"0", b"1", b"2"])
         spool.append(b"3")
-        with subprocess.Popen([*command, spool.path], stdout=subprocess.PIPE) as process:
-            assert process.stdout
-            assert process.stdout.readline().split()[0] in (b"3", b"4")
+        with running([*command, spool.path], stdout=subprocess.PIPE) as process:
+            said = (int(line.split()[0]) for line in lines_of(process))
+            assert next(said) in (3, 4)
             for seq in range(5, 40):
                 spool.append(body(seq))
                 spool.trim(max(seq - 15, 0))
-            last = 4
-            while last < 39:
-                last = int(process.stdout.readline().split()[0])
+            assert 39 in said
             process.send_signal(signal.SIGINT)
-            try:
-                assert process.wait(WAIT_S) == 130
-            finally:
-                process.kill()
+            assert process.wait(WAIT_S) == 130
 
 
 @pytest.mark.parametrize("command", COMMANDS)

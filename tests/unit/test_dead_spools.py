@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from tests.support.feeding import SEGMENT, World, settled
-from tests.support.pairs import WAIT_S, wait_until
-from tests.support.spooled import bodies
+from tests.support.feeding import World, reason_of, settled, told
+from tests.support.pairs import WAIT_S, told_all, wait_until
+from tests.support.spooled import SEGMENT
 
 LATE: dict[str, Any] = {"ttl": 0.05}
 
@@ -30,11 +30,11 @@ def test_a_spool_keeps_them_with_their_history(world: World, tmp_path: Path) -> 
             dead_letter=dead,
         ) as push:
             push.send(b"late", key="k", headers={"own": "1"}, **LATE)
-            wait_until(lambda: dead.info().last_seq == 1)
+            assert dead.read(1, timeout=WAIT_S).last_seq == 1
             with mm.Pull(connect=push.endpoint, ack="manual") as pull:
                 push.send_frames([b"a", b"bad one"], key="l")
                 pull.recv(timeout=WAIT_S).nack()
-                wait_until(lambda: dead.info().last_seq == 2)
+                assert dead.read(2, timeout=WAIT_S).last_seq == 2
         with dead.reader() as reader:
             late, bad = (one for one in reader if isinstance(one, mm.SpoolMessage))
         assert (late, late.key) == (b"late", b"k")
@@ -54,13 +54,11 @@ def test_a_full_one_holds_them_up_and_loses_none(tmp_path: Path) -> None:
         for i in range(30):
             push.send(b"%d" % i, **LATE)
         came: list[bytes] = []
-
-        def all_came() -> bool:
-            came.extend(bodies(dead, len(came) + 1))
+        while len(came) < 30:
+            batch = dead.read(len(came) + 1, timeout=WAIT_S)
+            assert batch, "no more letters come"
+            came += map(bytes, batch.messages)
             dead.trim(len(came))
-            return len(came) == 30
-
-        wait_until(all_came)
         assert came == [b"%d" % i for i in range(30)]
 
 
@@ -79,7 +77,7 @@ def test_a_message_in_a_spool_is_done_once_its_letter_was_taken(
     """Letters that nobody took are letters again in the next life; drain does not wait for them."""
     with world.life(tmp_path / "s", push_dead_letter="keep") as (_, push):
         receipts = [push.send(b"%d" % i, confirm=True, **LATE) for i in range(3)]
-        wait_until(lambda: all(one.outcome == "expired" for one in receipts))
+        assert [reason_of(world, one) for one in receipts] == ["expired"] * 3
         first = push.dead_letters(1)
         assert [bytes(one) for one in first] == [b"0"]
         settled(push)
@@ -116,7 +114,7 @@ def test_without_a_place_they_are_done_at_once(tmp_path: Path) -> None:
     """They are dropped, counted and told."""
     with World(None).life(tmp_path / "s") as (spool, push):
         push.send(b"x", **LATE)
-        wait_until(lambda: push.stats().dropped_expired == 1)
+        assert told(push, mm.EventKind.DROPPED).count == push.stats().dropped_expired == 1
         wait_until(lambda: [one.lag for one in spool.cursors()] == [0])
 
 
@@ -139,10 +137,8 @@ def test_what_is_not_acknowledged_at_the_end_is_told(
             pull.recv(timeout=WAIT_S)
             pull.recv(timeout=WAIT_S)
             push.close()
-    if spooled:
-        assert TOLD not in caplog.text
-    else:
-        wait_until(lambda: TOLD in caplog.text)
+    told_all()
+    assert (TOLD in caplog.text) is not spooled
 
 
 @pytest.mark.parametrize("work", [False, True])
@@ -160,4 +156,4 @@ def test_what_a_full_spool_does_not_keep_is_told(world: World, tmp_path: Path, w
         assert lost >= 20 - (1 if work else 0)
         wait_until(lambda: push.stats().dropped_overflow == lost)
         assert push.drain(timeout=0).dropped == lost
-        assert any("the spool is full" in event.detail for event in push.events())
+        assert "the spool is full" in told(push, mm.EventKind.DROPPED).detail

@@ -20,6 +20,7 @@ from examples.demo import records  # noqa: E402
 from examples.demo.children import ORPHANED, Child  # noqa: E402
 from examples.demo.collector import Telemetry  # noqa: E402
 from examples.demo.table import Tally, direct  # noqa: E402
+from tests.support.programs import lines_of, running  # noqa: E402
 
 
 def result(sequence: int, file: int = 0, month: int = 1, first: float = 1.0) -> bytes:
@@ -130,13 +131,9 @@ def test_a_child_leaves_when_its_parent_is_killed(tmp_path: Path) -> None:
         "import sys; from examples.demo.children import leave_with_parent; import threading; "
         "leave_with_parent(); print('here', flush=True); threading.Event().wait()"
     )
-    child = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
-    )
-    assert child.stdin is not None
-    assert child.stdout is not None
-    with child.stdout:
-        assert child.stdout.readline() == b"here\n"
+    command = [sys.executable, "-c", code]
+    with running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert next(lines_of(child)) == b"here\n"
         child.stdin.close()
         assert child.wait(60) == ORPHANED
 

@@ -16,6 +16,7 @@ import meshmsg as mm
 from meshmsg import aio
 from meshmsg._security.environment.mechanisms import MECHANISMS
 from meshmsg.testing import SimWorld
+from tests.support.forked import in_child
 from tests.support.pairs import WAIT_S, of_its_own
 
 curve = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
@@ -152,19 +153,16 @@ def test_a_forked_child_reads_what_the_environment_says_there(write: Write) -> N
     with mm.Engine() as engine:
         assert mechanism_between(engine) == "CURVE"
     path.write_text("[bind]\nmechanism = none\n[connect]\nmechanism = none\n")
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            with mm.Engine() as engine:
-                assert mechanism_between(engine) == "NULL"
-            os.environ["MESHMSG_SECURITY"] = str(path) + ".gone"
-            with pytest.raises(mm.UsageError, match="cannot be read"):
-                mm.Pull()
-            code = 0
-        finally:
-            os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    def work() -> bool:
+        with mm.Engine() as engine:
+            assert mechanism_between(engine) == "NULL"
+        os.environ["MESHMSG_SECURITY"] = str(path) + ".gone"
+        with pytest.raises(mm.UsageError, match="cannot be read"):
+            mm.Pull()
+        return True
+
+    assert in_child(work)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_what_else_is_told_of_a_connection_says_whose_it_is() -> None:
 def test_of_what_a_peer_had_for_too_long_it_is_told_whose_it_is() -> None:
     """With how many messages."""
     server, client = plain({CALLER: "secret"})
-    push = mm.Push(bind=UP, security=server, delivery="at_least_once", ack_timeout=0.05)
+    push = mm.Push(bind=UP, security=server, delivery="at_least_once", ack_timeout=1.0)
     with push, mm.Pull(connect=push.endpoint, security=client):
         push.send(b"x", timeout=WAIT_S)
         event = first(push, KINDS.ACK_TIMEOUT)

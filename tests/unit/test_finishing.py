@@ -196,6 +196,7 @@ def test_who_finished_and_is_gone_has_finished(kit: Kit) -> None:
     """The end is known, also when it is asked for behind the end of the connection."""
     with kit.socket("Pull", bind=of_its_own()) as pull:
         with kit.socket("Push", connect=pull.endpoint) as push:
+            pull.wait_for_peers(timeout=WAIT_S)
             push.send(b"last", timeout=WAIT_S)
             push.finish()
             push.wait_for_finished(1, timeout=WAIT_S)
@@ -203,6 +204,7 @@ def test_who_finished_and_is_gone_has_finished(kit: Kit) -> None:
         assert [bytes(m) for m in pull] == [b"last"]
         with kit.socket("Push", connect=pull.endpoint) as other:
             other.send(b"more", timeout=WAIT_S)
+            pull.wait_for_peers(timeout=WAIT_S)  # who is not here yet has said nothing
             assert bytes(pull.recv(timeout=WAIT_S)) == b"more"
             with pytest.raises(mm.TimedOutError):
                 pull.recv(timeout=0.01)

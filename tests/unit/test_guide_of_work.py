@@ -10,11 +10,13 @@ import re
 import socket as system
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.support.pairs import WAIT_S
+from tests.support.programs import running
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/guide/work-that-must-not-be-lost.md"
@@ -111,21 +113,14 @@ def test_the_two_programs_of_the_beginning_meet(first: str, tmp_path: Path) -> N
         name: text.replace("5555", str(port)) for name, text in programs("1. Nothing promised")
     }
     order = [first, *(name for name in named if name != first)]
-    begun = []
-    try:
+    options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "text": True}
+    with ExitStack() as stack:
+        begun = []
         for name in order:
             (tmp_path / name).write_text(named[name])
-            begun.append(
-                subprocess.Popen(
-                    [sys.executable, name], cwd=tmp_path, stdout=subprocess.PIPE, text=True
-                )
-            )
+            begun.append(stack.enter_context(running([sys.executable, name], **options)))
         said = [one.communicate(timeout=2 * WAIT_S)[0] for one in begun]
         assert [one.returncode for one in begun] == [0, 0]
-    finally:
-        for one in begun:
-            one.kill()
-            one.wait()
     assert re.fullmatch(r"read: \d+ \| nobody knows: \d+\n", said[order.index("jobs.py")])
     assert said[order.index("worker.py")].splitlines() == [f"did job {n}" for n in range(100)]
 

@@ -19,6 +19,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.forked import in_child, refused
 from tests.support.pairs import WAIT_S, endpoint_for, joined
 
 KIB = bytes(range(256)) * 4
@@ -160,21 +161,14 @@ def test_a_fork_in_the_midst_leaves_the_parents_streams_alone() -> None:
     """The child forgets them, can open its own, and the parent misses nothing."""
     with pushing(None, None) as (pull, push):
         push.send_many([KIB] * 500)
-        child = os.fork()
-        if child == 0:
-            try:
-                forked = False
-                try:
-                    push.send(b"x")
-                except mm.ForkedError:
-                    forked = True
-                with pushing(None, None) as (mine, yours):
-                    yours.send(b"child", timeout=WAIT_S)
-                    own = bytes(mine.recv(timeout=WAIT_S)) == b"child"
-                os._exit(0 if forked and own else 1)
-            finally:
-                os._exit(2)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+        def work() -> bool:
+            assert refused(lambda: push.send(b"x"))
+            with pushing(None, None) as (mine, yours):
+                yours.send(b"child", timeout=WAIT_S)
+                return bytes(mine.recv(timeout=WAIT_S)) == b"child"
+
+        assert in_child(work)
         push.send_many([KIB] * 500)
         got = 0
         while got < 1000:

@@ -12,14 +12,14 @@ import itertools
 import os
 import socket
 import stat
-import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.forked import Child
 from tests.support.pairs import WAIT_S, joined, wait_until
 
 _names = itertools.count()
@@ -130,22 +130,24 @@ def test_a_folder_for_fresh_paths_that_is_too_long_or_not_there_is_told(
         assert error.value.errno == number
 
 
-def as_nobody(visit: Any) -> int:
-    """Do something in a process of another user; return its exit code."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setgid(65534)
-            os.setuid(65534)
-            visit()
-            os._exit(0)
-        except BaseException:
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+def nobody(visit: Callable[[], object]) -> Child:
+    """A process of another user that does something."""
+
+    def work() -> bool:
+        os.setgid(65534)
+        os.setuid(65534)
+        visit()
+        return True
+
+    return Child(work)
+
+
+def as_nobody(visit: Callable[[], object]) -> bool:
+    """Do something in a process of another user; whether it did it."""
+    return nobody(visit).true()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_another_user_is_refused_and_told_of(name: str) -> None:
     """An event, a counter, and not one octet to who came; the next of ours is served."""
 
@@ -156,7 +158,7 @@ def test_another_user_is_refused_and_told_of(name: str) -> None:
             assert stranger.recv(1) == b""
 
     with mm.Pull(bind=name) as pull:
-        assert as_nobody(visit) == 0
+        assert as_nobody(visit)
         wait_until(lambda: pull.stats().closed.get(mm.Reason.USER) == 1)
         [event] = [e for e in pull.events() if e.kind is mm.EventKind.HANDSHAKE_FAILED]
         assert event.reason is mm.Reason.USER
@@ -167,7 +169,6 @@ def test_another_user_is_refused_and_told_of(name: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_neither_root_nor_another_user_connects_to_what_the_other_bound(name: str) -> None:
     """Over an abstract name, unless it is named; who is refused tries on, and sees its end."""
     ready = os.pipe()
@@ -180,12 +181,10 @@ def test_neither_root_nor_another_user_connects_to_what_the_other_bound(name: st
 
     def dialed() -> None:
         with mm.Pair(connect=name, reconnect_min=0.01, reconnect_max=0.01) as theirs:
-            while not theirs.stats().closed:
-                theirs.events()
+            wait_until(lambda: theirs.stats().closed)
             assert not theirs.peers()
 
-    child = threading.Thread(target=as_nobody, args=[bound])
-    child.start()
+    child = nobody(bound)
     os.read(ready[0], 1)
     with mm.Pair(connect=name) as ours:
         wait_until(lambda: any(e.reason is mm.Reason.USER for e in ours.events()))
@@ -193,9 +192,9 @@ def test_neither_root_nor_another_user_connects_to_what_the_other_bound(name: st
     with mm.Pair(connect=name, security=mm.Local(uids=[65534])) as ours:
         ours.send(b"there and", timeout=WAIT_S)
         assert ours.recv(timeout=WAIT_S) == b"there and back"
-    child.join()
+        assert child.true()  # told that it was delivered, as long as we are there
     with mm.Pair(bind=name) as ours:
-        assert as_nobody(dialed) == 0
+        assert as_nobody(dialed)
         assert ours.stats().closed[mm.Reason.USER] >= 1
         assert ours.stats().handshakes == 0
     for end in ready:
@@ -203,7 +202,6 @@ def test_neither_root_nor_another_user_connects_to_what_the_other_bound(name: st
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_folder_of_others_is_not_permitted(folder: Path) -> None:
     """EACCES, and its words; the same for the folder of fresh paths."""
 
@@ -213,4 +211,4 @@ def test_a_folder_of_others_is_not_permitted(folder: Path) -> None:
                 mm.Pull(bind=url)
             assert error.value.errno == errno.EACCES
 
-    assert as_nobody(bound) == 0
+    assert as_nobody(bound)

@@ -6,16 +6,16 @@ Not here: all the cases of it (tests/sim/test_late_acks.py).
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.looped import run, until
 from tests.support.pairs import WAIT_S, wait_until
 
-OPTIONS: dict[str, Any] = {"delivery": "at_least_once", "ack_timeout": 0.02}
+OPTIONS: dict[str, Any] = {"delivery": "at_least_once", "ack_timeout": 1.0}
 PULL: dict[str, Any] = {"ack": "manual", "prefetch": 1}
 
 
@@ -50,12 +50,11 @@ def test_by_tasks(url: str) -> None:
                     await push.wait_for_peers(2, timeout=WAIT_S)
                     receipts = {b: await push.send(b, confirm=True) for b in (b"a", b"b")}
                     late = await one.recv(timeout=WAIT_S)
-                    while not both_wait(push):
-                        await asyncio.sleep(0)
+                    await until(lambda: both_wait(push))
                     assert late.ack()
                     await receipts[late].wait(timeout=WAIT_S)
                     assert not late.ack()
                     other = await one.recv(timeout=WAIT_S)
                     assert {bytes(late), bytes(other)} == {b"a", b"b"}
 
-    asyncio.run(main())
+    run(main)

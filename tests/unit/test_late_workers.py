@@ -15,7 +15,7 @@ import pytest
 import meshmsg as mm
 from tests.support.pairs import WAIT_S, wait_until
 
-TIMEOUT = 0.2
+TIMEOUT = 1.0
 JOBS = 400
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import os
 import pickle
 import sys
 import threading
@@ -17,6 +16,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._roles.batches import batch_of
+from tests.support.forked import Child
 from tests.support.mm import lib
 from tests.support.pairs import WAIT_S, joined, of_its_own, wait_until
 
@@ -269,14 +269,12 @@ def test_the_default_engine_is_made_once_whoever_comes_first() -> None:
 def test_a_forked_child_has_an_engine_of_its_own() -> None:
     """And its sockets work; the parent's are told apart by process."""
     with mm.Push(bind=UP) as push:
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                with mm.Pull(connect=push.endpoint) as pull:
-                    code = 0 if pull.recv(timeout=WAIT_S) == b"to the child" else 2
-                code = code if "of process" in repr(push) else 3
-            finally:
-                os._exit(code)
+
+        def work() -> bool:
+            with mm.Pull(connect=push.endpoint) as pull:
+                assert pull.recv(timeout=WAIT_S) == b"to the child"
+            return "of process" in repr(push)
+
+        child = Child(work)
         push.send(b"to the child", timeout=WAIT_S)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert child.true()

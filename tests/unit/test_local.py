@@ -20,6 +20,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.forked import Child
 from tests.support.pairs import WAIT_S, wait_until
 
 STRANGER, GROUP = 54321, 54322
@@ -42,32 +43,21 @@ def opened(url: str) -> Callable[[], None]:
 @contextmanager
 def of_another(act: Callable[[], object]) -> Iterator[Callable[[], str]]:
     """A process of another user that does this; what it gives tells what came of it, at its end."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
+
+    def work() -> str:
+        os.setgroups([GROUP])
+        os.setresgid(STRANGER, STRANGER, STRANGER)
+        os.setresuid(STRANGER, STRANGER, STRANGER)
         try:
-            os.setgroups([GROUP])
-            os.setresgid(STRANGER, STRANGER, STRANGER)
-            os.setresuid(STRANGER, STRANGER, STRANGER)
-            said = str(act())
-        except BaseException as error:
-            said = f"{type(error).__name__}: {error}"
-        os.write(write, said.encode())
-        os._exit(0)
-    os.close(write)
-    told: list[str] = []
+            return str(act())
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
 
-    def wait() -> str:
-        if not told:
-            with os.fdopen(read, "rb") as all_of_it:
-                told.append(all_of_it.read().decode())
-            os.waitpid(pid, 0)
-        return told[0]
-
+    child = Child(work)
     try:
-        yield wait
+        yield child.told
     finally:
-        wait()
+        child.told()
 
 
 def pushing(url: str, **options: Any) -> Callable[[], str]:

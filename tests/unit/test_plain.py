@@ -18,6 +18,7 @@ import pytest
 
 import meshmsg as mm
 import meshmsg.aio
+from tests.support.forked import in_child
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 
 USERS = {"alice": "correct horse", "bob": "battery"}
@@ -330,19 +331,16 @@ def test_a_forked_child_can_make_sockets_with_the_same_policy() -> None:
     """Its own engine has it anew."""
     server = mm.Plain(allow=USERS)
     with mm.Pull(bind=of_its_own(), security=server):
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                with (
-                    mm.Pull(bind="tcp://127.0.0.1:0", security=server) as pull,
-                    mm.Push(connect=pull.endpoint, security=ALICE) as push,
-                ):
-                    push.wait_for_peers(timeout=WAIT_S)
-                    status = 0
-            finally:
-                os._exit(status)
-        assert os.waitpid(child, 0)[1] == 0
+
+        def work() -> bool:
+            with (
+                mm.Pull(bind="tcp://127.0.0.1:0", security=server) as pull,
+                mm.Push(connect=pull.endpoint, security=ALICE) as push,
+            ):
+                push.wait_for_peers(timeout=WAIT_S)
+            return True
+
+        assert in_child(work)
 
 
 def test_however_long_a_user_is_the_reason_is_told() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
-import os
 import pickle
 import threading
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 import meshmsg as mm
 from meshmsg import aio
 from meshmsg.testing import SimWorld
+from tests.support.forked import in_child, refused
 from tests.support.mm import lib
 from tests.support.pairs import WAIT_S, endpoint_for, joined, wait_until
 from tests.support.signals import handled
@@ -416,26 +416,17 @@ def test_a_signals_function_may_raise_and_may_poll() -> None:
 def test_a_forked_child_is_told_so() -> None:
     """Each call; the parent's poller goes on."""
     with joined(mm.Push, mm.Pull) as (push, pull), mm.Poller([pull]) as poller:
-        child = os.fork()
-        if child == 0:
-            code = 0
-            try:
-                for call in (poller.poll, lambda: poller.poll(0), lambda: poller.add(pull)):
-                    try:
-                        call()
-                    except mm.ForkedError:
-                        code += 1
-                poller.remove(pull)
-                with mm.Pull() as own, mm.Poller([own]) as mine:
-                    code += mine.poll(0) == []
-                    try:
-                        poller.add(own)
-                    except mm.ForkedError:
-                        code += 1
-                poller.close()
-            finally:
-                os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+
+        def work() -> bool:
+            assert refused(poller.poll, lambda: poller.poll(0), lambda: poller.add(pull))
+            poller.remove(pull)
+            with mm.Pull() as own, mm.Poller([own]) as mine:
+                assert mine.poll(0) == []
+                assert refused(lambda: poller.add(own))
+            poller.close()
+            return True
+
+        assert in_child(work)
         push.send(b"1")
         assert poller.poll(WAIT_S) == [pull]
 

@@ -7,28 +7,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
-from tests.support.forked import in_child
+from tests.support.forked import in_child, refused
 from tests.support.pairs import WAIT_S, wait_until
 
 UP = "tcp://127.0.0.1:0"
 
 
-def refused(call: Callable[..., object], *args: Any) -> bool:
-    """Whether this raises ForkedError."""
-    try:
-        call(*args)
-    except mm.ForkedError:
-        return True
-    return False
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_changes_nothing_of_its_parents_poller() -> None:
     """It shares the epoll: add and poll are refused there, remove and close touch nothing."""
     readable, written = os.pipe()
@@ -36,17 +25,11 @@ def test_a_forked_child_changes_nothing_of_its_parents_poller() -> None:
         poller.add(pull)
 
         def work() -> bool:
-            done = [
-                refused(call, *args)
-                for call, *args in (
-                    (poller.add, written),
-                    (poller.poll, 0),
-                )
-            ]
+            done = refused(lambda: poller.add(written), lambda: poller.poll(0))
             poller.remove(readable)
             poller.remove(pull)
             poller.close()
-            return all(done)
+            return done
 
         assert in_child(work)
         os.write(written, b"x")
@@ -59,7 +42,6 @@ def test_a_forked_child_changes_nothing_of_its_parents_poller() -> None:
     os.close(written)
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_poller_that_waits_is_not_rung_by_a_child_that_closes_its_copy() -> None:
     """Else the parent's would look again and again for ever."""
     readable, written = os.pipe()
@@ -80,7 +62,6 @@ def test_a_poller_that_waits_is_not_rung_by_a_child_that_closes_its_copy() -> No
     os.close(written)
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_an_empty_poller_may_be_used_by_a_child() -> None:
     """It has nothing of the parent's."""
     poller: mm.Poller[Any] = mm.Poller()

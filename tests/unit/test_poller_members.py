@@ -14,6 +14,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg.testing import SimWorld
+from tests.support.forked import in_child, refused
 from tests.support.pairs import WAIT_S, joined, wait_until
 from tests.support.room import UP, all_there, room
 from tests.support.stalled import PATIENCE_S
@@ -295,14 +296,7 @@ def test_a_forked_child_is_told_so_where_there_are_only_descriptors() -> None:
     """The parent's epoll is not waited for twice."""
     inner, outer = os.pipe()
     with mm.Poller[Any]([inner]) as poller:
-        child = os.fork()
-        if child == 0:
-            try:
-                poller.poll(0)
-            except mm.ForkedError:
-                os._exit(0)
-            os._exit(1)
-        assert os.waitpid(child, 0)[1] == 0
+        assert in_child(lambda: refused(lambda: poller.poll(0)))
         os.write(outer, b"x")
         assert poller.poll(WAIT_S) == [inner]
     os.close(inner)

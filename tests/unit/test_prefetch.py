@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from tests.support.forked import in_child
 from tests.support.pairs import WAIT_S, joined, wait_until
 
 Pair = tuple[mm.Push, mm.Pull]
@@ -215,18 +216,13 @@ def test_a_forked_child_does_not_receive_what_its_parent_prefetched(linked: Pair
     push, pull = linked
     deliver(push, [b"0", b"1", b"2"])
     assert next(iter(pull)) == b"0"
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
+
+    def work() -> bool:
+        with pytest.raises(mm.ForkedError, match=f"process {os.getppid()}"):
             pull.recv(timeout=0)
-        except mm.ForkedError as error:
-            code = 0 if f"process {os.getppid()}" in str(error) else 2
-        except BaseException:
-            code = 3
-        finally:
-            os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        return True
+
+    assert in_child(work)
     assert pull.recv_many(timeout=0) == [b"1", b"2"]
 
 

@@ -16,8 +16,9 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from tests.support.feeding import World, nothing, settled, taken
-from tests.support.pairs import WAIT_S
+from tests.support.feeding import World, nothing, settled, taken, up_to_end
+from tests.support.looped import run
+from tests.support.pairs import WAIT_S, wait_until
 
 BODIES = [b"", b"a", b"b" * 300, b"c" * 5_000, b"d" * 40_000]
 
@@ -177,7 +178,7 @@ def test_finish_is_told_once_all_is_done(world: World, tmp_path: Path) -> None:
         with pytest.raises(mm.TimedOutError):
             push.wait_for_finished(timeout=0.01)
         with world.socket("Pull", connect=push.endpoint) as pull:
-            assert len(list(pull)) == 1_000
+            assert len(up_to_end(pull)) == 1_000
             push.wait_for_finished(1, timeout=WAIT_S)
 
 
@@ -211,8 +212,7 @@ def test_what_is_done_goes_from_the_disk(world: World, tmp_path: Path) -> None:
             taken(pull, 1_000)
             nothing(pull)
             settled(push)
-        while spool.info().files > 2:
-            spool.info()
+        wait_until(lambda: spool.info().files <= 2)
     with world.life(tmp_path / "s") as (spool, push):
         assert settled(push).delivered == 0
         assert spool.info().last_seq == 1_000
@@ -231,7 +231,7 @@ def test_tasks_put_in_their_order(tmp_path: Path, confirm: bool) -> None:
             await asyncio.gather(*sends)
             return [int(body) for body in (await spool.read(1)).messages]
 
-    assert asyncio.run(main()) == list(range(500))
+    assert run(main) == list(range(500))
 
 
 def test_a_copy_of_a_spool_gives_its_messages_names_of_their_own(tmp_path: Path) -> None:
@@ -262,5 +262,4 @@ def test_files_wait_for_the_push_whoever_else_they_wait_for(tmp_path: Path) -> N
             assert len(taken(pull, 1_000)) == 1_000
             nothing(pull)
             settled(push)
-        while spool.info().files > 2:
-            spool.info()
+        wait_until(lambda: spool.info().files <= 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import threading
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import pytest
 import meshmsg as mm
 from meshmsg._binding.core import native
 from meshmsg._binding.message import REQUESTS, WHOLE, FullMessage, message_class
+from tests.support.forked import in_child
 from tests.support.pairs import WAIT_S, joined
 from tests.support.signals import handled
 from tests.support.unlike import called
@@ -273,7 +273,10 @@ def test_what_is_watched_goes_by_way_of_the_refill() -> None:
         ((message_class, FullMessage, "way"), "they are None, for requests"),
         ((message_class, None, "peer"), "class is None; it is one of bytes"),
         ((message_class, str, "topic"), "it is one of bytes"),
-        ((message_class, FullMessage, "body"), "'frame', 'topic', 'peer', 'way', 'lease' or 'numbered'"),
+        (
+            (message_class, FullMessage, "body"),
+            "'frame', 'topic', 'peer', 'way', 'lease' or 'numbered'",
+        ),
         ((message_class, FullMessage, 0), "'frame', 'topic', 'peer', 'way', 'lease' or 'numbered'"),
     ],
 )
@@ -355,14 +358,15 @@ def test_a_forked_child_has_a_lock_that_nobody_holds() -> None:
     holding = threading.Thread(target=hold)
     holding.start()
     assert held.wait(WAIT_S)
-    child = os.fork()
-    if child == 0:
+
+    def work() -> bool:
         ready.forget()
         with ready:
-            os._exit(len(ready))
+            return len(ready) == 0
+
+    assert in_child(work)
     done.set()
     holding.join(WAIT_S)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert ready.pop() == b"the parent's"
 
 

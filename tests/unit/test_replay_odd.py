@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +16,14 @@ import zmq
 import meshmsg as mm
 from meshmsg.testing import SimWorld
 from tests.support.feeding import UP, World, nothing
-from tests.support.inloop import LoopThread
 from tests.support.pairs import WAIT_S, told, wait_until
 from tests.support.replayed import Stream, numbers, publishing, put
-from tests.support.spooled import BATCH, batches, segments, turn_bit
+from tests.support.spoolcodec import BATCH
+from tests.support.spooled import batches, segments, turn_bit
 
 TINY: dict[str, Any] = {"recv_queue_messages": 1}
 BIG = 8000
 """Bytes of a message of which a segment has a handful."""
-
-
-@pytest.fixture(params=["threads", "asyncio"])
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """Both worlds."""
-    thread = LoopThread() if request.param == "asyncio" else None
-    yield World(thread)
-    if thread is not None:
-        thread.close()
 
 
 def lost(sub: Any) -> list[tuple[int, str]]:
@@ -140,6 +130,7 @@ def test_others_beside_it_get_what_comes(world: World, tmp_path: Path, wire: str
         url = ("sp+" if wire == "sp" else "") + pub.endpoint
         put(pub, spool, 20)
         other = context.socket(zmq.SUB)
+        other.rcvtimeo = round(WAIT_S * 1000)
         with (
             other,
             world.socket("Sub", connect=pub.endpoint, topics="", replay="earliest") as sub,
@@ -147,7 +138,6 @@ def test_others_beside_it_get_what_comes(world: World, tmp_path: Path, wire: str
             assert numbers(sub, 20) == list(range(1, 21))
             if wire == "libzmq":
                 other.subscribe(b"")
-                other.rcvtimeo = round(WAIT_S * 1000)
                 other.connect(url)
                 pub.wait_for_subscribers(count=2, timeout=WAIT_S)
                 pub.send_many([b"21.", b"22."])
@@ -195,15 +185,16 @@ def test_a_spool_has_one_socket(world: World, tmp_path: Path) -> None:
 
 
 def test_a_spool_that_is_closed_first_ends_the_publishing(world: World, tmp_path: Path) -> None:
-    """What was put before is out; a send says that the spool is closed."""
+    """Who is live has what was put before; a send says that the spool is closed."""
     with publishing(world, tmp_path / "s") as (spool, pub):
         with world.socket("Sub", connect=pub.endpoint, topics="", replay="earliest") as sub:
             pub.wait_for_subscribers(timeout=WAIT_S)
-            last = put(pub, spool, 100)
+            assert numbers(sub, put(pub, spool, 1)) == [1]  # it had all there is, and so is live
+            last = put(pub, spool, 99)
             spool.close()
             with pytest.raises(mm.ClosedError):
                 pub.send(b"x")
-            numbers(sub, last)
+            assert numbers(sub, last) == list(range(2, 101))
             nothing(sub)
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
-import os
 import pickle
 import select
 import signal
@@ -22,6 +21,7 @@ import pytest
 import meshmsg as mm
 from meshmsg import aio
 from meshmsg._binding.core import native
+from tests.support.forked import in_child, refused
 from tests.support.pairs import WAIT_S, joined
 
 Asked = tuple[mm.Rep, mm.Dealer, mm.Request]
@@ -169,16 +169,7 @@ def test_a_request_keeps_its_socket_no_longer_than_itself() -> None:
 def test_a_request_is_answered_by_the_process_that_received_it(asked: Asked) -> None:
     """A forked child is told, and its parent still may."""
     _, dealer, request = asked
-    child = os.fork()
-    if child == 0:
-        told = 1
-        try:
-            request.reply(b"child")
-        except mm.ForkedError:
-            told = 0
-        finally:
-            os._exit(told)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert in_child(lambda: refused(lambda: request.reply(b"child")))
     assert request.reply(b"parent")
     assert dealer.recv(timeout=WAIT_S) == b"parent"
 

@@ -23,6 +23,7 @@ import meshmsg as mm
 from meshmsg._security.files.secret_files import write_secret
 from tests.support.certs import Ca
 from tests.support.pairs import WAIT_S
+from tests.support.programs import running
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/security.md").read_text(encoding="utf-8")
 GUIDE = PAGE.partition("\n## In ten minutes\n")[2].partition("\n## ")[0]
@@ -66,12 +67,10 @@ def test_the_guide_works_in_an_empty_folder(tmp_path: Path, mask: str) -> None:
     assert "where `host` is the name" in GUIDE
     calls = calls.replace("//host:", "//127.0.0.1:")
     run = [sys.executable, "-c"]
-    with subprocess.Popen([*run, serves], cwd=server, stdout=subprocess.PIPE, text=True) as served:
-        try:
-            subprocess.run([*run, calls], cwd=client, check=True, timeout=WAIT_S)
-            told, _ = served.communicate(timeout=WAIT_S)
-        finally:
-            served.kill()
+    options = {"cwd": server, "stdout": subprocess.PIPE, "text": True}
+    with running([*run, serves], **options) as served:
+        subprocess.run([*run, calls], cwd=client, check=True, timeout=WAIT_S)
+        told, _ = served.communicate(timeout=WAIT_S)
     assert told == "hello from alice\n"
     assert told.strip() in GUIDE
 

@@ -7,9 +7,9 @@ Not here: wrong arguments (test_spool_arguments.py), threads, closing and forks
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.buffers import KINDS, REFUSED
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.spooled import SEGMENT, bodies, body, fill, small
 
@@ -201,14 +202,11 @@ def test_a_read_says_its_seconds(tmp_path: Path) -> None:
     with small(tmp_path / "s") as spool, spool.reader() as reader:
         assert reader.read() == []
         assert reader.read(timeout=0.001) == []
-        putting = threading.Timer(0, spool.append, [b"late"])
-        putting.start()
-        assert reader.read(timeout=None) == [b"late"]
-        putting.join()
-        putting = threading.Timer(0, spool.append, [b"later"])
-        putting.start()
-        assert reader.read(timeout=WAIT_S) == [b"later"]
-        putting.join()
+        for timeout, late in ((None, b"late"), (WAIT_S, b"later")):
+            reading = Later(partial(reader.read, timeout=timeout))
+            wait_until(lambda: len(spool._inside))
+            spool.append(late)
+            assert reading.result() == [late]
 
 
 @pytest.mark.parametrize("wait", [True, False])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from tests.support.pairs import wait_until
 from tests.support.spooled import bodies, small
 
 pa = pytest.importorskip("pyarrow")
@@ -151,13 +152,17 @@ def test_a_batch_that_is_late_says_how_many_were_put(
 ) -> None:
     """A share of them waits to be written, and that may take longer; there is room for all the
     same, and never for more."""
-    last = 0
     with small(tmp_path / "s", max_messages=700, overflow="block") as spool:
-        while last < 700:
+
+        def full() -> bool:
+            before = spool.info().last_seq
             with pytest.raises(error) as caught:
                 spool.append_batch(pa.array([b"x"] * 1000), timeout=timeout)
-            last += vars(caught.value)["sent"]
-            assert spool.info().last_seq == last
+            last = spool.info().last_seq
+            assert last == before + vars(caught.value)["sent"]
+            return last == 700
+
+        wait_until(full)
         with pytest.raises(error) as caught:
             spool.append_batch(pa.array([b"x"]), timeout=timeout)
         assert vars(caught.value)["sent"] == 0

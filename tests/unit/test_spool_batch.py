@@ -5,10 +5,9 @@ Not here: Arrow (test_spool_arrow.py). Nothing here needs a library for it.
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import pickle
-import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,11 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from tests.support.pairs import WAIT_S
-from tests.support.spooled import BATCH, SEGMENT, batches, body, fill, segments, small
+from tests.support.later import Later
+from tests.support.looped import run
+from tests.support.pairs import WAIT_S, wait_until
+from tests.support.spoolcodec import BATCH
+from tests.support.spooled import SEGMENT, batches, body, fill, segments, small
 
 WRONG = [0, -1, 2**31, None, "1", 1.0, True]
 
@@ -99,31 +101,25 @@ def test_an_empty_batch_says_where_to_go_on(tmp_path: Path, seq: int) -> None:
     with mm.SpoolView(tmp_path / "s") as view:
         batch = view.read(seq)
         assert (len(batch), batch.first_seq, batch.last_seq) == wanted
-    asyncio.run(in_a_loop(wanted))
+    run(lambda: in_a_loop(wanted))
 
 
 def test_reading_goes_on_where_a_batch_ended(tmp_path: Path) -> None:
     """From any number, by several at once; with a few open files."""
     with small(tmp_path / "s") as spool:
         last = fill(spool, 6)
-        errors: list[BaseException] = []
 
-        def reads(first: int) -> None:
-            try:
-                got, seq = [], first
-                while batch := spool.read(seq, max_messages=2):
-                    got += seqs(batch)
-                    seq = batch.last_seq + 1
-                assert got == list(range(first, last + 1))
-            except BaseException as error:
-                errors.append(error)
+        def reads(first: int) -> list[int]:
+            got, seq = [], first
+            while batch := spool.read(seq, max_messages=2):
+                got += seqs(batch)
+                seq = batch.last_seq + 1
+            return got
 
-        threads = [threading.Thread(target=reads, args=(at,)) for at in (1, 5, 9, 13, 17, 21, 25)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(WAIT_S)
-        assert errors == []
+        begins = (1, 5, 9, 13, 17, 21, 25)
+        reading = [Later(partial(reads, at)) for at in begins]
+        for first, one in zip(begins, reading, strict=True):
+            assert one.result() == list(range(first, last + 1))
         for seq in (7, 1, 30, 2, 2, last):
             assert seqs(spool.read(seq, max_messages=1)) == [seq]
         assert len(spool._idle_readers) <= 4
@@ -134,18 +130,18 @@ def test_a_batch_that_is_waited_for(tmp_path: Path, way: str) -> None:
     """0 never waits, and a short time ends without messages; what comes is given."""
     with small(tmp_path / "s") as spool, spool.reader() as reader:
 
-        def call(timeout: float | None) -> mm.SpoolBatch:
+        def call(timeout: float | None, seq: int = 1) -> mm.SpoolBatch:
             if way == "read":
-                return spool.read(spool.info().last_seq + 1, timeout=timeout)
+                return spool.read(seq, timeout=timeout)
             return reader.read_batch(timeout=timeout)
 
         assert not call(0)
         assert not call(0.001)
         for seq, timeout in enumerate((None, WAIT_S), 1):
-            putting = threading.Timer(0.01, spool.append, [b"late"])
-            putting.start()
-            assert seqs(call(timeout)) == [seq]
-            putting.join()
+            waiting = Later(partial(call, timeout, seq))
+            wait_until(lambda: len(spool._inside))
+            spool.append(b"late")
+            assert seqs(waiting.result()) == [seq]
 
 
 def test_an_iteration_a_read_and_a_batch_follow_each_other(tmp_path: Path) -> None:
@@ -229,19 +225,9 @@ def test_closing_ends_who_waits_for_a_batch(tmp_path: Path) -> None:
     spool = small(tmp_path / "s")
     spool.append(body(1))
     batch = spool.read(1)
-    ended: list[BaseException] = []
-
-    def waits() -> None:
-        try:
-            spool.read(2, timeout=None)
-        except BaseException as error:
-            ended.append(error)
-
-    thread = threading.Thread(target=waits)
-    thread.start()
+    waiting = Later(lambda: spool.read(2, timeout=None))
     spool.close()
-    thread.join(WAIT_S)
-    assert isinstance(ended[0], mm.ClosedError)
+    assert isinstance(waiting.error(), mm.ClosedError)
     assert batch.messages == [body(1)]
     with pytest.raises(mm.ClosedError):
         spool.read(1)

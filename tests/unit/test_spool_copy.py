@@ -13,6 +13,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.feeding import World, settled
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S
 from tests.support.spooled import SEGMENT, bodies, body, small
 
@@ -42,8 +43,7 @@ def test_a_copy_that_is_taken_while_it_is_written_is_sound(tmp_path: Path, durab
                     spool.trim(last - 20)
                 going.set()
 
-        thread = threading.Thread(target=put)
-        thread.start()
+        putting = Later(put)
         try:
             for number in range(5):
                 going.clear()
@@ -60,7 +60,7 @@ def test_a_copy_that_is_taken_while_it_is_written_is_sound(tmp_path: Path, durab
                     assert bodies(copy) == [body(seq) for seq in wanted]
         finally:
             stop.set()
-            thread.join()
+            assert putting.error() is None
 
 
 @pytest.mark.parametrize("older", [True, False])

@@ -14,9 +14,9 @@ import pytest
 
 import meshmsg as mm
 from tests.support.cursored import saved
+from tests.support.later import Later
 from tests.support.pairs import wait_until
 from tests.support.spooled import SEGMENT, bodies, fill, segments, small, turn_bit
-from tests.unit.test_spool_life import Waiting
 
 WRONG_NAMES = ("", ".", "..", ".a", "a/b", "a b", "\xe9", "a\n", "a\0", "x" * 65)
 
@@ -125,10 +125,10 @@ def test_a_batch_of_what_is_not_done_is_waited_for(tmp_path: Path) -> None:
         cursor.done_up_to(2)
         assert len(reader.read_batch(timeout=0.001)) == 0
         reader.seek(1)
-        waiting = Waiting(lambda: got.extend(rows(reader.read_batch(timeout=None))))
-        wait_until(lambda: spool._users > 0)
+        waiting = Later(lambda: got.extend(rows(reader.read_batch(timeout=None))))
+        wait_until(lambda: len(spool._inside) > 0)
         put(spool, 1)
-        assert waiting.ended_by() is None
+        assert waiting.error() is None
         assert got == [3]
 
 

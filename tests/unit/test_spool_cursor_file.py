@@ -158,9 +158,9 @@ def test_ranges_that_find_no_room_are_told_and_read_again(tmp_path: Path) -> Non
     with small(tmp_path / "s") as spool:
         spool.append_many([b""] * count)
         with spool.cursor("one") as cursor:
+            assert cursor.unsaved == 0
             for seq in range(2, count + 1, 2):
                 cursor.done(seq)
-            assert cursor.unsaved == 0
             cursor.save()
             unsaved = cursor.unsaved
             assert 0 < unsaved < count // 2

@@ -6,8 +6,8 @@ Not here: processes that are killed (tests/crash/test_cursor_kill.py).
 from __future__ import annotations
 
 import gc
-import os
-import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ import pytest
 
 import meshmsg as mm
 from tests.support.cursored import saved
-from tests.support.pairs import WAIT_S, wait_until
+from tests.support.disks import full_disk
+from tests.support.forked import in_child, refused
+from tests.support.later import Later
+from tests.support.pairs import wait_until
 from tests.support.spooled import bodies, small
-from tests.unit.test_spool_life import Waiting, forks
 
 MESSAGES = 600
 THREADS = 4
@@ -46,11 +48,8 @@ def test_threads_share_one(tmp_path: Path) -> None:
                 shared.save()
             assert shared.is_done(seq)
 
-    marking = [threading.Thread(target=mark, args=(number,)) for number in range(THREADS)]
-    for thread in marking:
-        thread.start()
-    for thread in marking:
-        thread.join(WAIT_S)
+    marking = [Later(partial(mark, number)) for number in range(THREADS)]
+    assert [one.error() for one in marking] == [None] * THREADS
     assert (shared.floor, shared.lag) == (MESSAGES, 0)
     spool.close()
     assert saved(tmp_path / "s/cursors/one")[1:] == (MESSAGES, set())
@@ -99,10 +98,10 @@ def test_closing_ends_who_reads(tmp_path: Path, what: str) -> None:
     spool = filled(tmp_path / "s")
     cursor = spool.cursor("one", start="latest")
     reader = cursor.reader()
-    waiting = Waiting(lambda: reader.read(timeout=None))
-    wait_until(lambda: spool._users > 0)
+    waiting = Later(lambda: reader.read(timeout=None))
+    wait_until(lambda: len(spool._inside) > 0)
     (cursor if what == "cursor" else spool).close()
-    assert isinstance(waiting.ended_by(), mm.ClosedError)
+    assert isinstance(waiting.error(), mm.ClosedError)
     spool.close()
 
 
@@ -118,41 +117,36 @@ def test_closing_while_others_mark_harms_nothing(tmp_path: Path) -> None:
                 cursor.done(seq)
                 done.append(seq)
 
-        waiting = Waiting(mark)
+        waiting = Later(mark)
         cursor.close()
-        assert isinstance(waiting.ended_by(), (mm.ClosedError, type(None)))
+        assert isinstance(waiting.error(), (mm.ClosedError, type(None)))
         with spool.cursor("one") as again:
             assert again.floor >= len(done)
         spool.close()
 
 
-@forks
 def test_the_child_of_a_fork_has_none(tmp_path: Path) -> None:
     """ForkedError there; the parent's goes on, and nothing is saved twice."""
     spool = filled(tmp_path / "s")
     cursor = spool.cursor("one")
     lease = spool.lease("range", 1, 60)
     cursor.done_up_to(3)
-    pid = os.fork()
-    if pid == 0:
-        code = 0
-        for call in (
-            lambda: cursor.done(4),
-            lambda: cursor.floor,
-            cursor.save,
-            cursor.reader,
-            lambda: spool.cursor("two"),
-            spool.cursors,
-            lease.release,
-        ):
-            try:
-                call()
-            except mm.ForkedError:
-                continue
-            code = 1
+    calls: list[Callable[[], object]] = [
+        lambda: cursor.done(4),
+        lambda: cursor.floor,
+        cursor.save,
+        cursor.reader,
+        lambda: spool.cursor("two"),
+        spool.cursors,
+        lease.release,
+    ]
+
+    def work() -> bool:
+        told = refused(*calls)
         cursor.close()
-        os._exit(code)
-    assert os.waitpid(pid, 0)[1] == 0
+        return told
+
+    assert in_child(work)
     cursor.done_up_to(5)
     spool.close()
     assert saved(tmp_path / "s/cursors/one")[1] == 5
@@ -164,24 +158,13 @@ def test_one_that_cannot_be_saved_says_so(tmp_path: Path) -> None:
     cursor = spool.cursor("one")
     cursor.done_up_to(3)
     cursor.save()
-    descriptors = [
-        int(name)
-        for name in os.listdir("/proc/self/fd")
-        if os.path.realpath(f"/proc/self/fd/{name}").endswith("s/cursors/one")
-    ]
-    assert len(descriptors) == 1
-    broken = os.open("/dev/full", os.O_RDWR)
-    whole = os.dup(descriptors[0])
-    os.dup2(broken, descriptors[0])
-    cursor.done_up_to(5)
-    with pytest.raises(mm.SpoolFailedError, match="the cursor 'one': saving it: the disk failed"):
-        cursor.save()
-    os.dup2(whole, descriptors[0])
+    with full_disk(tmp_path / "s/cursors/one"):
+        cursor.done_up_to(5)
+        with pytest.raises(mm.SpoolFailedError, match="the cursor 'one': saving it: the disk fail"):
+            cursor.save()
     for call in (cursor.save, lambda: cursor.done(6), lambda: cursor.seek(1), cursor.close):
         with pytest.raises(mm.SpoolFailedError, match="the cursor 'one'"):
             call()
-    os.close(broken)
-    os.close(whole)
     with spool.cursor("one") as again:
         assert again.floor == 3
         again.done(4)
@@ -195,17 +178,10 @@ def test_a_spool_tells_of_a_cursor_that_cannot_be_saved(tmp_path: Path) -> None:
     """As it is closed; the messages are kept."""
     spool = filled(tmp_path / "s")
     cursor = spool.cursor("one")
-    [number] = [
-        int(name)
-        for name in os.listdir("/proc/self/fd")
-        if os.path.realpath(f"/proc/self/fd/{name}").endswith("s/cursors/one")
-    ]
-    broken = os.open("/dev/full", os.O_RDWR)
-    os.dup2(broken, number)
-    os.close(broken)
-    cursor.done(1)
-    with pytest.raises(mm.SpoolFailedError, match="a cursor says what was saved"):
-        spool.close()
+    with full_disk(tmp_path / "s/cursors/one"):
+        cursor.done(1)
+        with pytest.raises(mm.SpoolFailedError, match="a cursor says what was saved"):
+            spool.close()
     with small(tmp_path / "s") as again:
         assert again.info().last_seq == MESSAGES
         assert again.cursors()[0].floor == 0

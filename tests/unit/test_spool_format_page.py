@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.spoolcodec import crc32c
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/spool-format.md").read_text(encoding="utf-8")
 SPOOL = ROOT / "csrc/spool"
@@ -18,17 +20,6 @@ C_TEST = "".join(
     (ROOT / "tests/c" / name).read_text(encoding="utf-8")
     for name in ("test_spool_format.c", "test_cursor_format.c")
 )
-POLYNOMIAL = 0x82F63B78
-
-
-def crc32c(data: bytes) -> int:
-    """Return the CRC-32C, a bit at a time."""
-    state = 0xFFFFFFFF
-    for octet in data:
-        state ^= octet
-        for _ in range(8):
-            state = state >> 1 ^ (POLYNOMIAL if state & 1 else 0)
-    return state ^ 0xFFFFFFFF
 
 
 def section(heading: str) -> str:

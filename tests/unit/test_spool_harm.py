@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from tests.support.spoolcodec import BATCH, HEAD, SLOT
 from tests.support.spooled import (
-    BATCH,
-    HEAD,
     batches,
     bodies,
     body,
@@ -198,7 +197,7 @@ def test_a_lost_state_is_made_again(tmp_path: Path) -> None:
         if harm == "unlink":
             state.unlink()
         else:
-            state.write_bytes(b"\xff" * 65_536)
+            state.write_bytes(b"\xff" * (2 * SLOT))
         with small(tmp_path / "s") as spool:
             assert spool.info().uuid == uuid
             assert bodies(spool) == [body(seq) for seq in range(1, last + 1)]

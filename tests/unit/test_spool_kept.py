@@ -13,7 +13,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.pairs import wait_until
-from tests.support.spooled import body, fill, segments, small
+from tests.support.spooled import SEGMENT, body, fill, segments, small
 
 NO_SECONDS = (0, -1.0, float("nan"), float("inf"), 2**32 + 1)
 
@@ -78,7 +78,7 @@ def test_one_that_nobody_has_open_counts(tmp_path: Path) -> None:
 def test_room_is_made_for_who_waits_for_it(tmp_path: Path) -> None:
     """`overflow="block"` and a cursor: what is done makes room for what comes."""
     path = tmp_path / "s"
-    with small(path, until_acked_by=["one"], max_bytes=3 * 65_536, overflow="block") as spool:
+    with small(path, until_acked_by=["one"], max_bytes=3 * SEGMENT, overflow="block") as spool:
         with spool.cursor("one") as cursor, cursor.reader() as reader:
             for seq in range(1, 61):
                 assert spool.append(body(seq), timeout=60) == seq
@@ -166,7 +166,7 @@ def test_a_lease_ends_by_itself(tmp_path: Path) -> None:
 
 def test_a_lease_does_not_hold_what_has_no_room(tmp_path: Path) -> None:
     """`drop_oldest` is for a disk that is full."""
-    with small(tmp_path / "s", max_bytes=3 * 65_536, overflow="drop_oldest") as spool:
+    with small(tmp_path / "s", max_bytes=3 * SEGMENT, overflow="drop_oldest") as spool:
         with spool.lease("range", 1, 3600):
             for seq in range(1, 40):
                 assert spool.append(body(seq)) == seq

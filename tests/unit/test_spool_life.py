@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,36 +16,11 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._spool import spool as spool_module
-from tests.support.forked import in_child
+from tests.support.forked import in_child, refused
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
+from tests.support.programs import lines_of, running
 from tests.support.spooled import bodies, body, fill, small
-
-forks = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-
-
-class Waiting:
-    """A call in a thread that is to end by an error."""
-
-    def __init__(self, call: Callable[[], object]) -> None:
-        self.error: BaseException | None = None
-        self.begun = threading.Event()
-        self._call = call
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-        assert self.begun.wait(WAIT_S)
-
-    def _run(self) -> None:
-        self.begun.set()
-        try:
-            self._call()
-        except BaseException as error:
-            self.error = error
-
-    def ended_by(self) -> BaseException | None:
-        """Wait for its end."""
-        self._thread.join(WAIT_S)
-        assert not self._thread.is_alive()
-        return self.error
 
 
 @pytest.mark.parametrize("level", ["buffered", "os", "disk"])
@@ -66,9 +41,7 @@ def test_threads_share_a_spool(tmp_path: Path, level: Any) -> None:
                 got = spool.append_many(many)
                 told[got[0]], told[got[-1]] = many
 
-    writing = [threading.Thread(target=put, args=(number,)) for number in range(threads)]
-    for thread in writing:
-        thread.start()
+    writing = [Later(partial(put, number)) for number in range(threads)]
     total = threads * (each + each // 3)
     read: list[Any] = []
     with spool.reader() as reader:
@@ -76,8 +49,7 @@ def test_threads_share_a_spool(tmp_path: Path, level: Any) -> None:
             more = reader.read(timeout=WAIT_S)
             assert more
             read += more
-    for thread in writing:
-        thread.join(WAIT_S)
+    assert [one.error() for one in writing] == [None] * threads
     assert [one.seq for one in read] == list(range(1, total + 1))
     assert {one.seq: one for one in read} == told
     for number in range(threads):
@@ -96,11 +68,8 @@ def test_the_numbers_of_many_are_those_of_ones_own(tmp_path: Path) -> None:
     def put(number: int) -> None:
         got[number] = spool.append_many([b"%d %d" % (number, at) for at in range(4000)])
 
-    writing = [threading.Thread(target=put, args=(number,)) for number in range(4)]
-    for thread in writing:
-        thread.start()
-    for thread in writing:
-        thread.join(WAIT_S)
+    writing = [Later(partial(put, number)) for number in range(4)]
+    assert [one.error() for one in writing] == [None] * 4
     spool.flush()
     for number, numbers in got.items():
         with spool.reader(numbers[0]) as first, spool.reader(numbers[-1]) as last:
@@ -126,11 +95,11 @@ def test_closing_ends_who_waits(tmp_path: Path, call: str) -> None:
         "append_many": lambda: spool.append_many([b"x", b"y"]),
         "read": lambda: reader.read(timeout=None),
     }[call]
-    waiting = [Waiting(wait) for _ in range(1 if call == "read" else 3)]
-    wait_until(lambda: spool._users >= len(waiting))
+    waiting = [Later(wait) for _ in range(1 if call == "read" else 3)]
+    wait_until(lambda: len(spool._inside) >= len(waiting))
     spool.close()
     for one in waiting:
-        error = one.ended_by()
+        error = one.error()
         assert isinstance(error, mm.ClosedError)
         if call != "read":
             assert vars(error)["sent"] == 0
@@ -143,10 +112,10 @@ def test_closing_a_reader_ends_who_reads(tmp_path: Path) -> None:
     """In another thread; the spool goes on."""
     with small(tmp_path / "s") as spool:
         reader = spool.reader()
-        waiting = Waiting(lambda: reader.read(timeout=None))
-        wait_until(lambda: spool._users)
+        waiting = Later(lambda: reader.read(timeout=None))
+        wait_until(lambda: len(spool._inside))
         reader.close()
-        assert isinstance(waiting.ended_by(), mm.ClosedError)
+        assert isinstance(waiting.error(), mm.ClosedError)
         assert spool.append(b"x") == 1
 
 
@@ -159,11 +128,11 @@ def test_many_may_close_at_once(tmp_path: Path) -> None:
         while True:
             kept.append(spool.append(b"x") or 0)
 
-    writing = [Waiting(put) for _ in range(3)]
+    writing = [Later(put) for _ in range(3)]
     wait_until(lambda: len(kept) > 50)
-    closing = [Waiting(spool.close) for _ in range(4)]
-    assert [one.ended_by() for one in closing] == [None] * 4
-    errors = [one.ended_by() for one in writing]
+    closing = [Later(spool.close) for _ in range(4)]
+    assert [one.error() for one in closing] == [None] * 4
+    errors = [one.error() for one in writing]
     assert all(isinstance(error, mm.ClosedError) for error in errors)
     put = len(kept) + sum(vars(error)["sent"] for error in errors)
     with small(tmp_path / "s") as again:
@@ -228,31 +197,22 @@ def test_a_spool_is_open_once(tmp_path: Path) -> None:
             small(tmp_path / "s")
         assert caught.value.owner.startswith(f"process {os.getpid()} on ")
         code = f"import meshmsg as mm; mm.Spool({str(tmp_path / 's')!r})"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S)
         assert f"SpoolLockedError: {tmp_path}/s is open: process {os.getpid()} on " in done.stderr
         assert spool.append(b"x") == 1
         assert bodies(spool) == [b"x"]
     small(tmp_path / "s").close()
 
 
-def refused(call: Callable[[], object]) -> bool:
-    """Whether this raises ForkedError."""
-    try:
-        call()
-    except mm.ForkedError:
-        return True
-    return False
-
-
-@forks
 def test_a_forked_child_harms_nothing(tmp_path: Path) -> None:
     """Each call raises ForkedError there, closing does nothing, and the parent goes on; also where
     a thread of the parent was in a call."""
     with small(tmp_path / "s") as spool, spool.reader() as reader:
         spool.append(b"one")
         assert reader.read() == [b"one"]
-        waiting = Waiting(lambda: reader.read(timeout=None))
-        wait_until(lambda: spool._users)
+        waiting = Later(lambda: reader.read(timeout=None))
+        wait_until(lambda: len(spool._inside))
 
         def work() -> bool:
             calls: list[Callable[[], object]] = [
@@ -265,7 +225,7 @@ def test_a_forked_child_harms_nothing(tmp_path: Path) -> None:
                 reader.read,
                 lambda: reader.seek(1),
             ]
-            done = all(map(refused, calls))
+            done = refused(*calls)
             reader.close()
             spool.close()
             try:
@@ -276,14 +236,13 @@ def test_a_forked_child_harms_nothing(tmp_path: Path) -> None:
 
         assert in_child(work)
         assert spool.append(b"two") == 2
-        assert waiting.ended_by() is None
+        assert waiting.error() is None
         assert bodies(spool) == [b"one", b"two"]
     with small(tmp_path / "s") as again:
         assert not again.recovery.unclean
         assert bodies(again) == [b"one", b"two"]
 
 
-@forks
 @pytest.mark.parametrize("how", ["close", "kill"])
 def test_a_forked_child_that_lives_on_keeps_nobody_out(tmp_path: Path, how: str) -> None:
     """When its parent has closed the spool, or was killed, anybody can open it."""
@@ -292,16 +251,15 @@ def test_a_forked_child_that_lives_on_keeps_nobody_out(tmp_path: Path, how: str)
         f"spool = mm.Spool({str(tmp_path / 's')!r})\n"
         "spool.append(b'x')\n"
         "if os.fork() == 0:\n"
+        "    signal.alarm(60)\n"
         "    print(os.getpid(), flush=True)\n"
         "    signal.pause()\n"
         "sys.stdin.readline()\n"
         "spool.close() if sys.argv[1] == 'close' else os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     command = [sys.executable, "-W", "ignore", "-c", code, how]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
-        assert parent.stdin
-        assert parent.stdout
-        child = int(parent.stdout.readline())
+    with running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        child = int(next(lines_of(parent)))
         try:
             parent.stdin.write(b"\n")
             parent.stdin.close()
@@ -313,7 +271,6 @@ def test_a_forked_child_that_lives_on_keeps_nobody_out(tmp_path: Path, how: str)
             os.kill(child, signal.SIGKILL)
 
 
-@forks
 def test_a_child_may_have_a_spool_of_its_own(tmp_path: Path) -> None:
     """Also the same one, once the parent has closed it."""
     with small(tmp_path / "s") as spool:
@@ -335,17 +292,16 @@ def test_a_signal_is_heard_by_who_waits(tmp_path: Path, call: str) -> None:
     reader = spool.reader(21)
 
     def interrupt() -> None:
-        wait_until(lambda: spool._users)
+        wait_until(lambda: len(spool._inside) > 0)
         os.kill(os.getpid(), signal.SIGINT)
 
-    waking = threading.Thread(target=interrupt)
-    waking.start()
+    waking = Later(interrupt)
     with pytest.raises(KeyboardInterrupt):
         if call == "append":
-            spool.append(b"x")
+            spool.append(b"x", timeout=WAIT_S)
         else:
-            reader.read(timeout=None)
-    waking.join()
+            reader.read(timeout=WAIT_S)
+    assert waking.error() is None
     assert spool.info().last_seq == 20
     spool.close()
 
@@ -358,11 +314,10 @@ def test_a_close_that_a_signal_ended_can_be_called_again(tmp_path: Path) -> None
         wait_until(lambda: spool._pointer is None)
         os.kill(os.getpid(), signal.SIGINT)
 
-    waking = threading.Thread(target=interrupt)
-    waking.start()
+    waking = Later(interrupt)
     with spool._in_use(), pytest.raises(KeyboardInterrupt):  # as another thread's call
         spool.close()
-    waking.join()
+    assert waking.error() is None
     assert spool.append(b"x") == 1
     spool.close()
     with small(tmp_path / "s") as again:

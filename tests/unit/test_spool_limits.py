@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import meshmsg as mm
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.spooled import BODY, SEGMENT, bodies, body, fill, segments, small
 
@@ -16,17 +15,20 @@ LIMITS: dict[str, dict[str, int]] = {
     "bytes": {"max_bytes": 4 * SEGMENT},
     "messages": {"max_messages": 25},
 }
+PUTS_MAX = 1_000
+"""More messages than any of these has room for."""
 limits = pytest.mark.parametrize("limit", LIMITS)
 
 
 def put_until_full(spool: mm.Spool) -> int:
     """Put messages until there is no room; return the last number."""
-    while True:
-        last = spool.info().last_seq
+    for last in range(PUTS_MAX):
+        assert spool.info().last_seq == last
         try:
             spool.append(body(last + 1))
         except mm.SpoolFullError:
             return last
+    raise AssertionError("it is never full")
 
 
 @limits
@@ -80,18 +82,13 @@ def test_blocking_waits_for_a_trim(tmp_path: Path, limit: str) -> None:
             with pytest.raises(error) as caught:
                 spool.append_many([body(9)], timeout=timeout)
             assert vars(caught.value)["sent"] == 0
-        got: list[Any] = []
         waiting = [
-            threading.Thread(target=lambda: got.append(spool.append(body(9), timeout=WAIT_S))),
-            threading.Thread(target=lambda: got.append(spool.append_many([body(9)])[0])),
+            Later(lambda: spool.append(body(9), timeout=WAIT_S)),
+            Later(lambda: spool.append_many([body(9)])[0]),
         ]
-        for thread in waiting:
-            thread.start()
-        wait_until(lambda: spool._users == 2)
+        wait_until(lambda: len(spool._inside) == 2)
         assert spool.trim(int(segments(tmp_path / "s")[1].stem) - 1) == 1
-        for thread in waiting:
-            thread.join(WAIT_S)
-        assert sorted(got) == [last + 1, last + 2]
+        assert sorted(one.result() for one in waiting) == [last + 1, last + 2]
         assert bodies(spool, last + 1) == [body(9)] * 2
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +16,16 @@ import pytest
 import meshmsg as mm
 from meshmsg._spool import full
 from tests.support.feeding import World
-from tests.support.inloop import LoopThread
 from tests.support.spooled import BODY, SEGMENT, body, small
 
-
-@pytest.fixture(params=["threads", "asyncio"])
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """Both worlds."""
-    thread = LoopThread() if request.param == "asyncio" else None
-    yield World(thread)
-    if thread is not None:
-        thread.close()
+PUTS_MAX = 10_000
+"""More than any spool of these tests has room for."""
 
 
 def until_raised(put: Callable[[], Any]) -> str:
     """Put until it is refused; the words."""
     with pytest.raises((mm.SpoolFullError, mm.TimedOutError)) as caught:
-        while True:
+        for _ in range(PUTS_MAX):
             put()
     return str(caught.value)
 

@@ -5,31 +5,23 @@ Not here: writers that are killed beside it (tests/crash/test_spool_view_kill.py
 
 from __future__ import annotations
 
-import os
 import shutil
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
+from tests.support.forked import in_child, refused
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
-from tests.support.spooled import BATCH, batches, body, fill, segments, small
+from tests.support.spoolcodec import BATCH, SLOT
+from tests.support.spooled import batches, body, fill, segments, small, state_of
 
 
 def seqs(read: Any) -> list[int]:
     """Return the numbers of messages."""
     return [one.seq for one in read]
-
-
-def state_of(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return what stands in a folder, and when each file was changed."""
-    return {
-        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes())
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def left_as_it_is(spool: mm.Spool, to: Path) -> Path:
@@ -54,7 +46,9 @@ def test_a_view_shows_what_is_durable_and_no_more(tmp_path: Path, level: Any) ->
                 if level == "disk":  # else the spool's thread has done it, and notes it soon
                     assert max(shown, len(got)) <= spool.info().durable_seq
             while len(got) < 60:  # its state says so within a second
-                got += [bytes(one) for one in reader.read(timeout=WAIT_S)]  # type: ignore[arg-type]
+                more = reader.read(timeout=WAIT_S)
+                assert more, "what is durable is not shown"
+                got += [bytes(one) for one in more]  # type: ignore[arg-type]
             assert got == [body(seq) for seq in range(1, 61)]
             info, mine = view.info(), spool.info()
             assert (info.uuid, info.epoch, info.files) == (mine.uuid, mine.epoch, mine.files)
@@ -167,17 +161,14 @@ def test_a_view_follows_a_thread_that_writes_and_trims(tmp_path: Path) -> None:
     """Dense numbers, right bodies; it is told of what went, and goes on."""
     with small(tmp_path / "s", durability="os", sync_every=0.001) as spool:
         spool.append(body(1))
-        done = threading.Event()
 
         def writes() -> None:
             for seq in range(2, 1501):
                 assert spool.append(body(seq), wait=seq % 10 == 0) == seq
                 if seq % 100 == 0:
                     spool.trim(seq - 60)
-            done.set()
 
-        writing = threading.Thread(target=writes)
-        writing.start()
+        writing = Later(writes)
         with mm.SpoolView(tmp_path / "s") as view, view.reader() as reader:
             following = reader.seq
             while following <= 1500:
@@ -192,8 +183,7 @@ def test_a_view_follows_a_thread_that_writes_and_trims(tmp_path: Path) -> None:
                     assert isinstance(one, mm.SpoolMessage)
                     assert (one.seq, one) == (following, body(following))
                     following += 1
-        writing.join(WAIT_S)
-        assert done.is_set()
+        assert writing.error() is None
 
 
 @pytest.mark.parametrize("gaps", [False, True])
@@ -231,11 +221,11 @@ def test_a_state_that_is_harmed_hides_no_message(tmp_path: Path, what: str) -> N
     if what == "removed":
         state.unlink()
     elif what == "zeros":
-        state.write_bytes(bytes(65_536))
+        state.write_bytes(bytes(2 * SLOT))
     else:
         data = state.read_bytes()
-        newer = data[8:16] < data[32_776:32_784]
-        state.write_bytes(data[:32_768] + bytes(32_768) if newer else bytes(32_768) + data[32_768:])
+        newer = data[8:16] < data[SLOT + 8 : SLOT + 16]
+        state.write_bytes(data[:SLOT] + bytes(SLOT) if newer else bytes(SLOT) + data[SLOT:])
     with mm.SpoolView(tmp_path / "s") as view:
         assert view.info().uuid == uuid
         assert seqs(view.reader()) == list(range(1, last + 1))
@@ -264,21 +254,11 @@ def test_closing_a_view_ends_who_waits(tmp_path: Path) -> None:
         spool.append(b"x")
         view = mm.SpoolView(tmp_path / "s")
         reader = view.reader(2)
-        ended: list[BaseException] = []
-
-        def waits() -> None:
-            try:
-                reader.read(timeout=None)
-            except BaseException as error:
-                ended.append(error)
-
-        thread = threading.Thread(target=waits)
-        thread.start()
-        wait_until(lambda: view._users)
+        waiting = Later(lambda: reader.read(timeout=None))
+        wait_until(lambda: len(view._inside))
         view.close()
         view.close()
-        thread.join(WAIT_S)
-        assert isinstance(ended[0], mm.ClosedError)
+        assert isinstance(waiting.error(), mm.ClosedError)
         for call in (view.info, view.reader, lambda: view.read(1), reader.read):
             with pytest.raises(mm.ClosedError):
                 call()
@@ -286,7 +266,6 @@ def test_closing_a_view_ends_who_waits(tmp_path: Path) -> None:
         assert spool.append(b"y") == 2
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_the_child_of_a_fork_opens_one_of_its_own(tmp_path: Path) -> None:
     """Calls of the parent's raise ForkedError."""
     with small(tmp_path / "s") as spool:
@@ -294,13 +273,10 @@ def test_the_child_of_a_fork_opens_one_of_its_own(tmp_path: Path) -> None:
         spool.flush()
         spool.append(b"y")
         with mm.SpoolView(tmp_path / "s") as view:
-            if (pid := os.fork()) == 0:
-                told = 1
-                try:
-                    view.info()
-                except mm.ForkedError:
-                    with mm.SpoolView(tmp_path / "s") as mine:
-                        told = 0 if mine.read(1).messages == [b"x"] else 2
-                os._exit(told)
-            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+            def work() -> bool:
+                with mm.SpoolView(tmp_path / "s") as mine:
+                    return refused(view.info) and mine.read(1).messages == [b"x"]
+
+            assert in_child(work)
             assert view.read(1).messages == [b"x"]

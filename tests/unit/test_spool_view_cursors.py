@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S, wait_until
-from tests.support.spooled import fill, small, turn_bit
-from tests.unit.test_spool_view import state_of
+from tests.support.programs import lines_of, running
+from tests.support.spoolcodec import SLOT
+from tests.support.spooled import fill, small, state_of, turn_bit
 
-SLOT = 32_768
 WRITER = """
 import sys
 import meshmsg as mm
@@ -60,10 +61,8 @@ def test_they_are_shown_as_they_were_saved(tmp_path: Path) -> None:
 def test_beside_another_process(tmp_path: Path) -> None:
     """Whose lock nobody asks for."""
     command = [sys.executable, "-c", WRITER, str(tmp_path / "s")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin
-        assert process.stdout
-        assert process.stdout.readline() == b"saved\n"
+    with running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert next(lines_of(process)) == b"saved\n"
         with mm.SpoolView(tmp_path / "s") as view:
             wait_until(lambda: told(view) == [("billing", 40, 59)])
         process.stdin.write(b"\n")
@@ -84,8 +83,7 @@ def test_while_it_is_saved_it_is_there(tmp_path: Path) -> None:
                 if stop.is_set():
                     return
 
-        marking = threading.Thread(target=mark)
-        marking.start()
+        marking = Later(mark)
         try:
             with mm.SpoolView(tmp_path / "s") as view:
                 wait_until(lambda: view.info().last_seq == 5000)
@@ -98,7 +96,7 @@ def test_while_it_is_saved_it_is_there(tmp_path: Path) -> None:
                     last = one.floor
         finally:
             stop.set()
-            marking.join(WAIT_S)
+            assert marking.error() is None
 
 
 def test_none_is_further_than_what_is_shown(tmp_path: Path) -> None:

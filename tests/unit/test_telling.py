@@ -391,7 +391,6 @@ def test_without_a_descriptor_for_it_calls_that_wait_log_and_a_function_is_refus
         mm.Pull(bind=UP, on_event=print)
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_tells_of_its_own_sockets_only() -> None:
     """The parent's thread is not there, and its descriptor is closed."""
     heard: queue.Queue[mm.Event] = queue.Queue()

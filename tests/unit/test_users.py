@@ -12,12 +12,14 @@ import select
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.forked import in_child, refused
 from tests.support.pairs import WAIT_S, joined
 from tests.support.room import room
 from tests.support.stalled import PATIENCE_S, stalled
@@ -286,22 +288,14 @@ def test_11_forked_workers_have_sockets_of_their_own_and_the_parent_keeps_its() 
 def test_11_an_inherited_socket_says_what_it_is() -> None:
     """ForkedError from every call in the child, at once; the parent's link is untouched."""
     with joined(mm.Push, mm.Pull) as (push, pull):
-        child = os.fork()
-        if child == 0:
-            told = 0
-            for call in (
-                lambda: push.send(b"x"),
-                lambda: push.stats(),
-                lambda: pull.recv(),
-                lambda: pull.fileno(),
-                lambda: push.drain(),
-                lambda: push.bind(UP),
-            ):
-                try:
-                    call()
-                except mm.ForkedError:
-                    told += 1
-            os._exit(told)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 6
+        calls: list[Callable[[], object]] = [
+            lambda: push.send(b"x"),
+            push.stats,
+            pull.recv,
+            pull.fileno,
+            push.drain,
+            lambda: push.bind(UP),
+        ]
+        assert in_child(lambda: refused(*calls))
         push.send(b"still here", timeout=WAIT_S)
         assert pull.recv(timeout=WAIT_S) == b"still here"

@@ -10,6 +10,7 @@ import math
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
@@ -83,6 +84,9 @@ EREFUSED: int = lib.MM_EREFUSED
 ESTATE: int = lib.MM_ESTATE
 SLICE_MS = 100
 """Milliseconds a blocking call sleeps before it looks at signals again (main thread)."""
+LEAST_S = 0.000001
+"""What is left of a time that is up: the call then waits its shortest, and says that it is too
+late."""
 _MS_MAX = 2**62
 
 _BY_CODE: dict[int, type[MeshError]] = {
@@ -150,6 +154,21 @@ def to_ms(timeout: float | None) -> int:
     if late:
         raise ValueError(f"timeout is {timeout!r}; seconds >= 0, or None to wait for ever")
     return min(math.ceil(timeout * 1000), _MS_MAX) if timeout < _MS_MAX else _MS_MAX
+
+
+def ends_of(timeout: float | None, clock: Callable[[], float] = time.monotonic) -> float | None:
+    """Return when a timeout is up, by that clock; None: never, 0: it does not wait at all.
+
+    Raises:
+        TypeError, ValueError: It is no time.
+    """
+    to_ms(timeout)
+    return clock() + timeout if timeout else timeout
+
+
+def left_of(deadline: float | None, clock: Callable[[], float] = time.monotonic) -> float | None:
+    """Return the seconds until then, LEAST_S at least: 0 is for who does not wait at all."""
+    return max(deadline - clock(), LEAST_S) if deadline else deadline
 
 
 def text_of(code: int) -> str:

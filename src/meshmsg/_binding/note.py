@@ -7,8 +7,9 @@ or is of nobody: items of another id are left out.
 
 from __future__ import annotations
 
+import time
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypedDict
 
@@ -163,16 +164,24 @@ def encode(
     return octets
 
 
-def note_of(handle: int, options: MessageOptions) -> bytes:
-    """Return the octets of what goes with a message that is sent now; of nothing, none."""
-    wrong = wrong_note(options)
-    if wrong is not None:
+def octets_of(options: MessageOptions, clock: Callable[[], float] = time.time) -> bytes:
+    """Return the octets of what goes with a message; of nothing, none."""
+    if (wrong := wrong_note(options)) is not None:
         raise wrong
     if all(value is None for value in options.values()):
         return b""
-    now_ms = int(lib.mm_wall_ms(handle))
-    raise_for(min(now_ms, 0), "asking for the time")
-    return encode(now_ms / _MS, **options)
+    return encode(clock(), **options)
+
+
+def note_of(handle: int, options: MessageOptions) -> bytes:
+    """Return the octets of what goes with a message that a socket sends now; of nothing, none."""
+
+    def clock() -> float:
+        now_ms = int(lib.mm_wall_ms(handle))
+        raise_for(min(now_ms, 0), "asking for the time")
+        return now_ms / _MS
+
+    return octets_of(options, clock)
 
 
 def room_within(

@@ -24,7 +24,7 @@ from meshmsg._events.log_records import record_of, records
 from meshmsg._hints.plural import counted, plural
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.engine import Engine
-from meshmsg._spool.feeds import put_frames
+from meshmsg._spool.puts import Frames
 from meshmsg._spool.spool import Spool
 
 DEAD_REASON, DEAD_ATTEMPTS, DEAD_SEQ = "x-dead-reason", "x-dead-attempts", "x-dead-seq"
@@ -272,7 +272,7 @@ def put_aside(place: Spool, letter: DeadLetter) -> bool:
     note = with_headers(0, letter._meta or b"", _history(letter))
     frames = pack_frames(list(letter.frames))
     try:
-        put_frames(place, frames, note, 0.1, doing="keeping a dead letter")
+        place._put(Frames(place, frames, note, doing="keeping a dead letter"), 0.1)
     except (SpoolFullError, TimedOutError) as error:
         return bool(vars(error)["sent"])
     return True

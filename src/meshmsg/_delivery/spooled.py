@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from meshmsg._binding.core import lib
+from meshmsg._binding.core import EINTR, lib, native
 from meshmsg._binding.data import Data, encode_topic, is_topic, pack_frames, size_of
 from meshmsg._binding.errors import (
     ClosedError,
@@ -26,15 +26,19 @@ from meshmsg._binding.errors import (
 from meshmsg._binding.note import MessageOptions, note_of
 from meshmsg._delivery.pushing import PushOptions, push_opts
 from meshmsg._delivery.run_receipts import ReceiptsForm
+from meshmsg._roles.unsent import Taken
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.peers import is_open
 from meshmsg._spool.feeds import Feed, Replay
+from meshmsg._spool.puts import Frames, Put, Run
 from meshmsg._spool.spool import Spool
 from meshmsg._spool.told import SpoolRecovery
 
 if TYPE_CHECKING:
     from meshmsg._socket.options import SocketOptions
 
+IN_A_ROW = 256
+"""Messages with receipts that an event loop puts at once."""
 CURSOR = "push"
 """What a Push is done with stands under this name in its spool."""
 _MS = 1000
@@ -101,23 +105,35 @@ class Spooled:
         if socket.closed:
             raise socket._error(lib.MM_ECLOSED, "sending")
 
-    def check_open(self) -> None:
-        """Refuse to go on once the socket was closed. Thread-safe: yes."""
-        self._feed.check_open()
-
     def check_size(self, size: int, count: int) -> None:
         """Refuse what the socket would not send."""
         opts = self._socket._opts
         if size > opts.message_size_max or count > opts.frames_max:
             raise self._socket._too_large(size, count)
 
-    def put(self, plan: Plan, timeout: float | None, *, wait: bool = True) -> int | None:
-        """Put one message, and wait until it is kept; its number, or None: it was dropped."""
-        return self._feed.put(
-            plan.packed, plan.meta, plan.due_us, plan.priority, timeout, wait=wait
+    def single(self, plan: Plan, *, wait: bool) -> Put:
+        """Return what puts one message; `wait`: until it is kept."""
+        spool, (body, _, count) = self.spool, plan.packed
+        if count == 1 and not plan.due_us and not plan.priority:
+            return Run(
+                spool, [body], plan.meta, wait=wait, check=self._feed.check_open, doing="sending"
+            )
+        return Frames(
+            spool,
+            plan.packed,
+            plan.meta,
+            due_us=plan.due_us,
+            priority=plan.priority,
+            wait=wait,
+            check=self._feed.check_open,
         )
 
-    def sendable(self, chunk: list[bytes]) -> list[bytes]:
+    def rows(self, taken: Taken, meta: bytes, receipts: ReceiptsForm[Any] | None) -> Rows:
+        """Return what puts those of a chunk in front of the first that the socket would not send,
+        with receipts, if those are given."""
+        return Rows(self, self._sendable(taken.chunk), taken.counts, meta, receipts)
+
+    def _sendable(self, chunk: list[bytes]) -> list[bytes]:
         """Return those of a list in front of the first that the socket would not send."""
         most = int(self._socket._opts.message_size_max)
         stop = next((i for i, body in enumerate(chunk) if size_of(body) > most), len(chunk))
@@ -127,24 +143,6 @@ class Spooled:
         """Refuse the one that is next, if there is one; those before it are put."""
         if at < len(chunk):
             self.check_size(size_of(chunk[at]), 1)
-
-    def put_run(
-        self,
-        run: list[bytes],
-        counts: list[int],
-        meta: bytes,
-        timeout: float | None,
-        receipts: ReceiptsForm[Any] | None,
-    ) -> int:
-        """Put a list, in its order; the last number. `counts` as native.send_list has it."""
-        last = 0
-        while counts[0] < len(run):
-            before = counts[0]
-            at, first, last = self._feed.put_run(run, before, meta, timeout)
-            counts[:] = at, counts[1] + at - before
-            if receipts is not None:
-                self.note(receipts, first, last, at - before)
-        return last
 
     def note(self, receipts: ReceiptsForm[Any], first: int, last: int, done: int) -> None:
         """Open receipts for messages that were put in a row; those behind them were dropped."""
@@ -157,7 +155,7 @@ class Spooled:
 
     def kept(self, timeout: float | None) -> None:
         """Wait until all that was put is kept, as the spool's durability says."""
-        self._feed.kept(timeout)
+        self.spool._flush(self.spool._level, timeout, "waiting until they are kept")
 
     def receipt(self, seq: int) -> None:
         """Open a receipt for a message that was put, which an error says."""
@@ -196,6 +194,46 @@ class Spooled:
     def close(self) -> None:
         """Give the socket nothing more."""
         self._feed.close()
+
+
+class Rows(Run):
+    """A list of a send_many. With receipts it is put in rows, each of which has its receipts as
+    soon as it is put."""
+
+    def __init__(
+        self,
+        spooled: Spooled,
+        run: list[bytes],
+        counts: list[int],
+        meta: bytes,
+        receipts: ReceiptsForm[Any] | None,
+    ) -> None:
+        self._flags = 0 if receipts is None else lib.MM_SPOOL_IN_A_ROW
+        check = spooled._feed.check_open
+        super().__init__(spooled.spool, run, meta, check=check, doing="sending")
+        self._spooled, self._counts, self._receipts = spooled, counts, receipts
+
+    def at_once(self, pointer: Any) -> int:
+        """Put those that have room at this moment."""
+        rc = EINTR
+        while rc == EINTR:
+            rc = super().at_once(pointer) if self._receipts is None else self._row_at_once()
+        return rc
+
+    def _row_at_once(self) -> int:
+        row = self._run[self.at : self.at + IN_A_ROW]
+        rc, done, first, last = native.spool_put(self._spool._address, row, 0, self._meta)
+        return self._did(rc, done, first, last)
+
+    def _did(self, rc: int, done: int, first: int, last: int) -> int:
+        """Count those that were put; what ended it comes up again with the next call."""
+        if not done:
+            return super()._did(rc, 0, 0, 0)
+        super()._did(lib.MM_OK, done, first, last)
+        self._counts[:] = self._counts[0] + done, self._counts[1] + done
+        if self._receipts is not None:
+            self._spooled.note(self._receipts, first, last, done)
+        return EINTR if self.at < len(self._run) else int(lib.MM_OK)
 
 
 class Published(Spooled):

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 
-from meshmsg._binding.core import EREFUSED, error_for, lib, to_ms
+from meshmsg._binding.core import EREFUSED, LEAST_S, error_for, lib, to_ms
 from meshmsg._binding.errors import MeshError, PeerError, UsageError
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.causes import seconds
-from meshmsg._socket.clock import LEAST_S
 from meshmsg._socket.options import check_count
 
 NO_RETRY = "retries=0 are used up; ask again if asking twice does no harm"

@@ -1,6 +1,7 @@
-"""Time, as a socket knows it: its engine's clock, and the shortest of times.
+"""Time, as a socket knows it: its engine's clock.
 
-Not here: milliseconds for C (_binding/core.py). Law: a simulated engine has a clock of its own.
+Not here: milliseconds for C, what is left of a timeout (_binding/core.py). Law: a simulated engine
+has a clock of its own.
 """
 
 from __future__ import annotations
@@ -9,10 +10,6 @@ import time
 
 from meshmsg._binding.core import lib
 from meshmsg._socket.base import SocketBase
-
-LEAST_S = 0.000001
-"""What is left of a time that is up: the call then waits its shortest, and says that it is too
-late."""
 
 
 def now_of(socket: SocketBase) -> float:

@@ -52,11 +52,7 @@ def whole(name: str, value: object, least: int, most: int = SEQ_MAX - 1) -> int:
 
 def sync_ms(value: object) -> int:
     """Return `sync_every` in milliseconds."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"sync_every is {value!r}; it is seconds, as a number")
-    if not 0 < value <= SYNC_EVERY_MAX:
-        raise UsageError(f"sync_every is {value!r}; it is seconds, above 0, to {SYNC_EVERY_MAX:,}")
-    return max(int(value * _MS), 1)
+    return _positive_ms("sync_every", value, SYNC_EVERY_MAX)
 
 
 def flag(name: str, value: object) -> bool:

@@ -7,14 +7,13 @@ fails tells how much it put.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import EINTR, error_for, ffi, lib, to_ms
-from meshmsg._binding.errors import MeshError, UsageError
-from meshmsg._binding.note import MessageOptions, encode
-from meshmsg._spool.held import SLICE_MS, Held
-from meshmsg._spool.message import octets_of
+from meshmsg._binding.core import EINTR, SLICE_MS, ends_of, error_for, ffi, left_of, lib
+from meshmsg._binding.data import buffer_of
+from meshmsg._binding.errors import UsageError
+from meshmsg._binding.note import MessageOptions, encode, octets_of
+from meshmsg._spool.held import Held
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -25,57 +24,60 @@ _TAKEN = {b"data", b"key"}
 
 
 class Arrays:
-    """What one call puts: the arrays of a batch, one after another."""
+    """What one call puts (puts.py): the arrays of a batch, one after another.
+
+    Attributes:
+        at: How many messages were put.
+    """
+
+    doing = "appending"
 
     def __init__(self, spool: Held, batch: object, options: MessageOptions) -> None:
         from meshmsg._binding.arrow import arrays_of  # ctypes, only for those who need it
 
-        self.sent = self.first = self.last = 0
+        self.at = self.first = self.last = 0
+        self.given_up = False
+        """Nobody waits for it: what was not put yet is not."""
         self._spool, self._options = spool, options
         self._meta = octets_of(options)
         self._arrays = arrays_of(batch, "append_batch", "append_many")
-
-    def put(self, timeout: float | None, going_on: Callable[[], bool]) -> None:
-        """Put them, and wait for room; until going_on says no, which is asked now and then."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        to_ms(timeout)
-        try:
-            for schema, values in self._arrays:
-                self._put(schema, values, timeout, deadline, going_on)
-        except BaseException as error:
-            vars(error)["sent"] = self.sent
-            raise
+        self._now: tuple[Any, Any, tuple[Any, int]] | None = None
+        """The array that is put: its schema, itself, what goes with each."""
+        self._before = 0
+        """How many were put of those before it."""
+        self._did = ffi.new("mm_spool_did *")
 
     @property
     def numbers(self) -> range:
         """From the first to the last that was put."""
         return range(self.first, self.last + 1) if self.last else range(0)
 
-    def _put(
-        self,
-        schema: Any,
-        values: Any,
-        timeout: float | None,
-        deadline: float | None,
-        going_on: Callable[[], bool],
-    ) -> None:
-        meta = self._meta_of(schema)
-        did = ffi.new("mm_spool_did *")
-        rc, before = EINTR, self.sent
-        while rc == EINTR and going_on():
-            left = timeout
-            if deadline is not None and timeout:
-                left = max(deadline - time.monotonic(), 0.001)
-            with self._spool._in_use() as pointer:
-                rc = int(
-                    lib.mm_spool_append_arrow(
-                        *(pointer, schema, values, meta, len(meta), to_ms(left), SLICE_MS, did)
-                    )
-                )
-            self.sent = before + int(did.done)
-            self.first, self.last = self.first or int(did.first), int(did.last) or self.last
-        if rc not in (0, EINTR):
+    def __call__(self, pointer: Any, ms: int) -> int:
+        """Put some, for one slice of the time at most."""
+        if self._now is None:
+            if (found := next(self._arrays, None)) is None:
+                return int(lib.MM_OK)
+            self._now = *found, buffer_of(self._meta_of(found[0]))
+            self._before, self._did = self.at, ffi.new("mm_spool_did *")
+        schema, values, meta = self._now
+        did = self._did
+        rc = int(lib.mm_spool_append_arrow(*(pointer, schema, values, *meta, ms, SLICE_MS, did)))
+        self.at = self._before + int(did.done)
+        self.first, self.last = self.first or int(did.first), int(did.last) or self.last
+        if rc in (lib.MM_EMSGSIZE, lib.MM_EINVAL):
             raise self._wrong(rc, schema, values, int(did.done))
+        if rc == lib.MM_OK:
+            self._now = None  # the next one
+            return EINTR
+        return rc
+
+    def at_once(self) -> int:
+        """Put what has room at this moment; it may write. EAGAIN: there is more."""
+        rc = EINTR
+        while rc == EINTR and not self.given_up:
+            with self._spool._in_use() as pointer:
+                rc = self(pointer, 0)
+        return rc
 
     def _meta_of(self, schema: Any) -> bytes:
         from meshmsg._binding.arrow import columns_of, format_of
@@ -109,15 +111,12 @@ class Arrays:
             )
             key = column_size(schema, values, b"key", row) if table else 0
             return self._spool._too_large(max(size, key))
-        if rc == lib.MM_EINVAL:
-            what = "a body, a key" if table else "an array"
-            error: MeshError = error_for(
-                rc,
-                f"element {self.sent} cannot be put: {what} is binary, binary of fixed size or a "
-                "string, and no body is null",
-            )
-            return error
-        return self._spool._error(rc, "appending")
+        what = "a body, a key" if table else "an array"
+        return error_for(
+            rc,
+            f"element {self.at} cannot be put: {what} is binary, binary of fixed size or a string, "
+            "and no body is null",
+        )
 
 
 def append_batch(
@@ -144,24 +143,18 @@ def append_batch(
         The numbers from its first to its last message, as of `append_many`.
 
     Raises:
-        SpoolFullError, TimedOutError, SpoolFailedError, TooLargeError, ClosedError: As
-            `append`; `sent` is how many were put.
+        SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent`: how many were put.
+        SpoolFailedError, TooLargeError, ClosedError: Likewise.
         UsageError: The array is of another type, has a null, or other columns; `sent` likewise.
         TypeError: It is no Arrow array.
     """
-    to_ms(timeout)
-    deadline = None if timeout is None else time.monotonic() + timeout
+    deadline = ends_of(timeout)
     arrays = Arrays(self, batch, options)
-    arrays.put(timeout, lambda: True)
+    self._put(arrays, left_of(deadline))
     if wait and arrays.last and self._level != lib.MM_SPOOL_BUFFERED:
-        left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
         try:
-            self._until(
-                lambda pointer, ms: lib.mm_spool_flush(pointer, self._level, ms, SLICE_MS),
-                left,
-                "appending",
-            )
+            self._flush(self._level, left_of(deadline), arrays.doing)
         except BaseException as error:
-            vars(error)["sent"] = arrays.sent
+            vars(error)["sent"] = arrays.at
             raise
     return arrays.numbers

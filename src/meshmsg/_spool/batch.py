@@ -1,6 +1,6 @@
 """Many messages of a spool as one table: columns, which is how Arrow lays them out.
 
-Not here: reading one (reader.py, reading.py). Law: no Python object per message until one is asked
+Not here: reading one (reader.py). Law: no Python object per message until one is asked
 for; the memory lives as long as the batch, or an Arrow array made of it.
 """
 

@@ -7,13 +7,12 @@ done is never taken for done; what could not be saved is told, and is delivered 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from meshmsg._binding.core import EAGAIN, ffi, lib
+from meshmsg._binding.core import EAGAIN, SLICE_MS, ffi, lib
 from meshmsg._binding.errors import (
     ClosedError,
     SpoolCorruptError,
@@ -24,7 +23,7 @@ from meshmsg._binding.errors import (
     WouldBlockError,
 )
 from meshmsg._spool.arguments import cursor_name, whole
-from meshmsg._spool.held import SLICE_MS, Held
+from meshmsg._spool.held import Held, Inside
 from meshmsg._spool.message import SpoolGap, SpoolMessage
 from meshmsg._spool.reader import SpoolReader
 
@@ -38,10 +37,8 @@ _STARTS = {"earliest": _EARLIEST, "latest": _LATEST}
 
 def first_and_last(spool: Held) -> tuple[int, int]:
     """Return the first number that is there, and the last that was given."""
-    out = ffi.new("mm_spool_info *")
-    with spool._in_use() as pointer:
-        lib.mm_spool_inspect(pointer, out)
-    return int(out.first_seq), int(out.last_seq)
+    info = spool._inspected()
+    return int(info.first_seq), int(info.last_seq)
 
 
 def names_of(spool: Held, call: Callable[[Any, Any, int], int]) -> list[str]:
@@ -90,19 +87,21 @@ class SpoolCursor:
     _key = 0
     """Of it, among the cursors of its spool; 0: it was not opened."""
 
-    def __init__(self, spool: Held, name: str, start: int, create: bool = True) -> None:
+    _creates = True
+    """Whether it is made if it is not there."""
+
+    def __init__(self, spool: Held, name: str, start: int) -> None:
         self._spool = spool
         self._name = cursor_name("name", name)
-        self._idle = threading.Condition()
-        self._users = 0
+        self._inside = Inside()
         out = ffi.new("mm_spool_cursor **")
         with spool._in_use() as pointer:
-            rc = int(lib.mm_spool_cursor_open(pointer, name.encode(), create, start, out))
+            rc = int(lib.mm_spool_cursor_open(pointer, name.encode(), self._creates, start, out))
             if rc == lib.MM_OK:
                 self._key = id(self)
                 spool._cursors[self._key] = out[0]
         self._pointer: Any = out[0]
-        if rc == lib.MM_ENOENT and create:
+        if rc == lib.MM_ENOENT and self._creates:
             raise trimmed(spool, start)
         if rc == lib.MM_EINVAL:
             raise UsageError(
@@ -287,9 +286,9 @@ class SpoolCursor:
         """
         if os.getpid() != self._spool._pid:
             return  # its spool was given up as the process was forked
-        with self._idle:
+        with self._inside.lock:
             self._pointer = None
-            self._idle.wait_for(lambda: self._users == 0)
+            self._inside.wait()
         self._raise_for(self._spool._close_cursor(self._key), "closing it")
 
     def _done(self, first: int, last: int) -> None:
@@ -329,18 +328,14 @@ class SpoolCursor:
     @contextmanager
     def _in_use(self) -> Iterator[Any]:
         """Keep it, and its spool, from being closed meanwhile."""
-        with self._spool._in_use():
-            with self._idle:
-                pointer = self._pointer
-                if pointer is None:
-                    raise ClosedError(f"the cursor {self._name!r} was closed", code=lib.MM_ECLOSED)
-                self._users += 1
-            try:
-                yield pointer
-            finally:
-                with self._idle:
-                    self._users -= 1
-                    self._idle.notify_all()
+        with self._spool._in_use(), self._inside.entered(self._opened) as pointer:
+            yield pointer
+
+    def _opened(self) -> Any:
+        """Return its pointer, if it is open."""
+        if self._pointer is None:
+            raise ClosedError(f"the cursor {self._name!r} was closed", code=lib.MM_ECLOSED)
+        return self._pointer
 
     def __enter__(self) -> Self:
         return self
@@ -369,16 +364,17 @@ class _NotDone(SpoolReader):
         return self._skipped(bool(got)) and super()._load(got, ms)
 
     def _take(self, got: list[SpoolMessage | SpoolGap], most: int) -> None:
-        with self._cursor._in_use() as cursor:
-            while self._ready and len(got) < most:
-                if lib.mm_spool_cursor_next(cursor, self._seq) != self._seq:
-                    self._ready = False  # what is next is looked for again
-                    return
-                super()._take(got, len(got) + 1)
+        while self._ready and len(got) < most:
+            if not (run := self._in_a_row(most - len(got))):
+                self._ready = False  # what is next is looked for again
+                return
+            super()._take(got, len(got) + run)
 
     def _run(self, most: int, some: bool) -> int:
-        if not self._skipped(some):
-            return 0
+        return self._in_a_row(most) if self._skipped(some) else 0
+
+    def _in_a_row(self, most: int) -> int:
+        """Return how many from here on are not done, up to so many."""
         with self._cursor._in_use() as cursor:
             done = int(lib.mm_spool_cursor_next_done(cursor, self._seq))
         return min(most, done - self._seq)

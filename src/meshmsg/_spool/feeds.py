@@ -1,4 +1,4 @@
-"""A spool that feeds a socket: what is put for it, and what became of that.
+"""A spool that feeds a socket: what became of what was put for it.
 
 Not here: the socket (_delivery/spooled.py). Law: a feed ends before its spool, whoever closes
 which first.
@@ -7,54 +7,11 @@ which first.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
-from meshmsg._binding.core import EAGAIN, ESTATE, ffi, lib, native
-from meshmsg._binding.data import size_of
+from meshmsg._binding.core import EAGAIN, ESTATE, ffi, lib
 from meshmsg._binding.errors import ClosedError, UsageError
-from meshmsg._spool.held import SLICE_MS
 from meshmsg._spool.spool import Spool
-
-_IN_A_ROW: int = lib.MM_SPOOL_IN_A_ROW
-
-
-def put_frames(
-    spool: Spool,
-    packed: tuple[bytes, Any, int],
-    meta: bytes,
-    timeout: float | None,
-    *,
-    doing: str,
-    due_us: int = 0,
-    priority: int = 0,
-    wait: bool = True,
-    check: Callable[[], None] | None = None,
-) -> int | None:
-    """Put one message of frames, and wait until it is kept; None: it was dropped.
-
-    `check` raises when it is to end while it waits for room.
-    """
-    octets = ffi.from_buffer("uint8_t[]", meta)
-    plan = ffi.new("mm_spool_plan *", (octets, due_us, len(meta), priority))
-    did = ffi.new("mm_spool_did *")
-
-    def call(pointer: Any, ms: int) -> int:
-        if did.done:  # a wait goes on
-            return int(lib.mm_spool_flush(pointer, spool._level, ms, SLICE_MS))
-        if check is not None:
-            check()
-        rc = int(lib.mm_spool_append_frames(pointer, *packed, plan, wait, ms, SLICE_MS, did))
-        if rc == lib.MM_EMSGSIZE:
-            raise spool._too_large(len(packed[0]))
-        return rc
-
-    try:
-        spool._until(call, timeout, doing)
-    except BaseException as error:
-        vars(error)["sent"] = int(did.done)
-        raise
-    return int(did.last) or None
 
 
 class Feed:
@@ -77,62 +34,6 @@ class Feed:
 
     def _open(self, handle: int, pointer: Any, cursor: str, out: Any) -> int:
         return int(lib.mm_feed_open(handle, pointer, cursor.encode(), out))
-
-    def put(
-        self,
-        packed: tuple[bytes, Any, int],
-        meta: bytes,
-        due_us: int,
-        priority: int,
-        timeout: float | None,
-        *,
-        wait: bool,
-    ) -> int | None:
-        """Put one message of frames, and wait until it is kept; None: it was dropped."""
-        return put_frames(
-            self._spool,
-            packed,
-            meta,
-            timeout,
-            doing="sending",
-            due_us=due_us,
-            priority=priority,
-            wait=wait,
-            check=self.check_open,
-        )
-
-    def put_run(
-        self, run: list[bytes], at: int, meta: bytes, timeout: float | None
-    ) -> tuple[int, int, int]:
-        """Put some of a list, from `at` on, in a row: up to where, the first and the last number.
-
-        Does not wait until they are kept. Behind those that were put there may be one that was
-        dropped.
-        """
-        spool = self._spool
-        first = last = 0
-
-        def call(pointer: Any, ms: int) -> int:
-            nonlocal at, first, last
-            self.check_open()
-            rc, at, first, last = native.spool_append(
-                spool._address, run, at, meta, _IN_A_ROW, ms, SLICE_MS
-            )
-            if rc == lib.MM_EMSGSIZE:
-                raise spool._too_large(size_of(run[at]))
-            return 0 if first else int(rc)  # what was put is told first
-
-        spool._until(call, timeout, "sending")
-        return at, first, last
-
-    def kept(self, timeout: float | None) -> None:
-        """Wait until all that was put is kept, as the spool's durability says."""
-        spool = self._spool
-        spool._until(
-            lambda pointer, ms: lib.mm_spool_flush(pointer, spool._level, ms, SLICE_MS),
-            timeout,
-            "waiting until they are kept",
-        )
 
     def receipts(self, first: int, count: int) -> None:
         """Open receipts, in the socket, for messages that were put."""
@@ -182,15 +83,10 @@ class Feed:
         spool = self._spool
         if os.getpid() != spool._pid:
             return
-        with spool._idle:
-            feed = spool._feeds.pop(self._key, None)
-            token = object()
-            spool._inside.add(token)  # the spool stays while its thread ends
-        try:
+        # The spool stays while its thread ends.
+        with spool._inside.entered(lambda: spool._feeds.pop(self._key, None)) as feed:
             if feed is not None:
                 self._end(feed[0])
-        finally:
-            spool._leaves(token)
 
 
 class Replay(Feed):

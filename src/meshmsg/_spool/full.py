@@ -17,6 +17,12 @@ from meshmsg._hints.plural import counted, plural
 _FEED = ffi.typeof("mm_feed *")
 
 
+class Guarded(Protocol):
+    """Who is in a call with it."""
+
+    lock: threading.Condition
+
+
 class Filled(Protocol):
     """A spool that is open, as far as it is told of here."""
 
@@ -26,9 +32,12 @@ class Filled(Protocol):
     _max_messages: int
     _blocks: bool
     _record_max: int
-    _idle: threading.Condition
     _feeds: dict[int, Any]
 
+    @property
+    def _inside(self) -> Guarded: ...
+
+    def _inspected(self) -> Any: ...
     def _in_use(self) -> AbstractContextManager[Any]: ...
 
 
@@ -55,10 +64,9 @@ def why_late(spool: Filled, doing: str) -> str:
 
 def _of_limits(spool: Filled) -> tuple[list[str], list[str]]:
     """Return what it has of each limit, and which of them may be reached."""
-    out = ffi.new("mm_spool_info *")
-    with suppress(MeshError), spool._in_use() as pointer:
-        lib.mm_spool_inspect(pointer, out)
-    if not out.files:
+    try:
+        out = spool._inspected()
+    except MeshError:
         return [], []  # it was closed meanwhile
     has, reached = [], []
     if spool._max_messages:
@@ -82,13 +90,12 @@ def _free(path: str) -> int | None:
 
 
 def _not_done(spool: Filled) -> str:
-    """Return how many messages the Push that it feeds keeps there."""
+    """Return how many messages the Push that it feeds keeps there; of one that is closed, none."""
     left, out = 0, ffi.new("mm_feed_info *")
-    with spool._idle:  # none is closed meanwhile
+    with suppress(MeshError), spool._in_use(), spool._inside.lock:  # no feed is closed meanwhile
         for feed, _ in spool._feeds.values():
-            if ffi.typeof(feed) is not _FEED:
-                continue  # a Pub has none to be acknowledged
-            lib.mm_feed_inspect(feed, out)
-            left += int(out.left)
+            if ffi.typeof(feed) is _FEED:  # a Pub has none to be acknowledged
+                lib.mm_feed_inspect(feed, out)
+                left += int(out.left)
     are = plural(left, "is", "are")
     return f"; {counted(left, 'message')} {are} not acknowledged" if left else ""

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import os
 import threading
-import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from meshmsg._binding.core import EAGAIN, EINTR, lib, text_of, to_ms
+from meshmsg._binding.core import (
+    EAGAIN,
+    EINTR,
+    SLICE_MS,
+    ends_of,
+    ffi,
+    left_of,
+    lib,
+    text_of,
+    to_ms,
+)
 from meshmsg._binding.errors import (
     ClosedError,
     ForkedError,
@@ -27,14 +37,70 @@ from meshmsg._binding.errors import (
 )
 from meshmsg._spool.full import why_full, why_late
 
-SLICE_MS = 100
-"""Milliseconds a call sleeps before it looks whether it was closed, and at signals."""
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+_FoundT = TypeVar("_FoundT")
+
+
+class Inside:
+    """Who is in a call with what others may close: it is closed once nobody is.
+
+    Law: it changes by steps that a signal's function cannot split; a call that such a function
+    breaks off, also as it begins, has ended.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Condition()
+        """Under it one enters; who closes sees to it there that nobody does any more."""
+        self._tokens: set[object] = set()
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    @contextmanager
+    def entered(self, look: Callable[[], _FoundT]) -> Iterator[_FoundT]:
+        """Be in a call, with what `look` finds under the lock; it raises if it is closed."""
+        token = object()
+        try:
+            with self.lock:
+                found = look()
+                self._tokens.add(token)
+            yield found
+        finally:
+            self._tokens.discard(token)
+            if not self._tokens:
+                with self.lock:
+                    self.lock.notify_all()
+
+    def wait(self) -> None:
+        """Wait until nobody is in a call; under the lock, which others have meanwhile."""
+        self.lock.wait_for(lambda: not self._tokens)
+
+
+class Putting(Protocol):
+    """What one call puts (puts.py)."""
+
+    doing: str
+    """What the errors say of it."""
+
+    @property
+    def at(self) -> int:
+        """How many messages were taken."""
+        ...
+
+    def __call__(self, pointer: Any, ms: int) -> int:
+        """Put some, for one slice of the time at most: a code of the core; EINTR: call again."""
+        ...
 
 
 class Held:
     """What a spool and its readers share."""
 
     _pointer: Any = None
+    _address: int
+    """Where it is, for native calls."""
     _record_max: int
     """Bytes of a message that a segment file has room for."""
     _file_bytes: int = 0
@@ -54,21 +120,42 @@ class Held:
         """The folder."""
         self._gaps = gaps
         self._pid = os.getpid()
-        self._idle = threading.Condition()
-        self._inside: set[object] = set()
-        """Who is in a call with it; changed by steps that a signal's function cannot split."""
+        self._inside = Inside()
         self._readers: dict[int, Any] = {}
         self._feeds: dict[int, tuple[Any, Any]] = {}
         """What feeds sockets: its pointer, and what ends it."""
         self._idle_readers: list[Any] = []
-        """Of `read`: for the next one (reading.py)."""
+        """Of `read`: for the next one (reader.py)."""
         self._watches: list[Any] = []
         """Of event loops: they go as it is closed."""
         self._cursors: dict[int, Any] = {}
+        _all.add(self)
+
+    def close(self) -> None:
+        """Close it."""
+        raise NotImplementedError
+
+    def _end(self) -> tuple[Any, dict[int, tuple[Any, Any]], dict[int, Any]]:
+        """Let nobody in any more, wait until all are out, and close its readers; its pointer, or
+        None: it was closed, or given up as the process was forked. And its feeds and cursors, which
+        nobody else closes from now on."""
+        if os.getpid() != self._pid:
+            return None, {}, {}
+        with self._inside.lock:
+            pointer, self._pointer = self._pointer, None
+            try:
+                self._inside.wait()
+            except BaseException:  # a signal's function; it can be closed again
+                self._pointer = pointer
+                raise
+            self._close_readers()
+            feeds, self._feeds = self._feeds, {}
+            cursors, self._cursors = self._cursors, {}
+        return pointer, feeds, cursors
 
     def _close_readers(self, *which: int) -> None:
         """Close some readers, or all, and what watches it; of those that are closed, nothing."""
-        with self._idle:
+        with self._inside.lock:
             for key in which or tuple(self._readers):
                 if (reader := self._readers.pop(key, None)) is not None:
                     lib.mm_spool_reader_close(reader)
@@ -78,28 +165,16 @@ class Held:
 
     def _close_watches(self, *which: Any) -> None:
         """Close some, that are open."""
-        with self._idle:
+        with self._inside.lock:
             for watch in which:
                 if watch in self._watches:
                     self._watches.remove(watch)
                     lib.mm_spool_watch_close(watch)
 
-    def _close_feeds(self) -> None:
-        """End what feeds sockets; nobody is in a call with them any more."""
-        while self._feeds:
-            feed, end = self._feeds.popitem()[1]
-            end(feed)
-
     def _close_cursor(self, key: int) -> int:
         """Close a cursor; the spool is not closed meanwhile. One that is closed: nothing."""
-        with self._idle:
-            pointer = self._cursors.pop(key, None)
-            token = object()
-            self._inside.add(token)
-        try:
+        with self._inside.entered(lambda: self._cursors.pop(key, None)) as pointer:
             return self._close_each([pointer] if pointer is not None else [])
-        finally:
-            self._leaves(token)
 
     def _close_each(self, cursors: Iterable[Any]) -> int:
         """Close these; what the last one said that could not be saved."""
@@ -122,48 +197,49 @@ class Held:
 
     def _until(self, call: Callable[[Any, int], int], timeout: float | None, doing: str) -> None:
         """Call until it is done, failed or too late; in between, signals and `close` are heard."""
-        ms = to_ms(timeout)
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
+        deadline = ends_of(timeout)
+        rc = EINTR
+        while rc == EINTR:
             with self._in_use() as pointer:
-                rc = int(call(pointer, ms))
-            if rc != EINTR:
-                break
-            if deadline is not None:
-                ms = max(to_ms(max(deadline - time.monotonic(), 0.0)), 1)
+                rc = int(call(pointer, to_ms(left_of(deadline))))
         self._raise_for(rc, doing)
 
-    @contextmanager
-    def _in_use(self) -> Iterator[Any]:
-        """Keep it from being closed meanwhile."""
+    def _put(self, put: Putting, timeout: float | None, sent: int = 0) -> None:
+        """Put all of it, `sent` messages having been put."""
+        try:
+            self._until(put, timeout, put.doing)
+        except BaseException as error:
+            vars(error)["sent"] = sent + put.at
+            raise
+
+    def _flush(self, level: int, timeout: float | None, doing: str) -> None:
+        """Wait until all that was put is kept as that level says."""
+        self._until(
+            lambda pointer, ms: lib.mm_spool_flush(pointer, level, ms, SLICE_MS), timeout, doing
+        )
+
+    def _inspected(self) -> Any:
+        """Return what the core tells of it at this moment, an mm_spool_info."""
+        out = ffi.new("mm_spool_info *")
+        with self._in_use() as pointer:
+            lib.mm_spool_inspect(pointer, out)
+        return out
+
+    def _in_use(self) -> AbstractContextManager[Any]:
+        """Keep it from being closed meanwhile; its pointer."""
         if os.getpid() != self._pid:
             raise ForkedError(
                 f"{self.path} was opened before a fork, and this is the child; open it where the "
                 "parent has closed it",
                 code=lib.MM_EFORKED,
             )
-        token = object()
-        try:
-            with self._idle:
-                pointer = self._pointer
-                if pointer is None:
-                    raise ClosedError(f"the spool {self.path} was closed", code=lib.MM_ECLOSED)
-                self._inside.add(token)
-            yield pointer
-        finally:
-            self._leaves(token)
+        return self._inside.entered(self._opened)
 
-    @property
-    def _users(self) -> int:
-        """How many calls there are."""
-        return len(self._inside)
-
-    def _leaves(self, token: object) -> None:
-        """A call ended; also where a signal's function broke it off as it began."""
-        self._inside.discard(token)
-        if not self._inside:
-            with self._idle:
-                self._idle.notify_all()
+    def _opened(self) -> Any:
+        """Return its pointer, if it is open."""
+        if self._pointer is None:
+            raise ClosedError(f"the spool {self.path} was closed", code=lib.MM_ECLOSED)
+        return self._pointer
 
     def _raise_for(self, rc: int, doing: str) -> None:
         if rc < 0:
@@ -197,3 +273,24 @@ class Held:
             size=size,
             limit=self._record_max,
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        closed = "" if self._pointer is not None else " closed"
+        return f"<meshmsg.{type(self).__name__} {self.path}{closed}>"
+
+
+_all: weakref.WeakSet[Held] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for held in tuple(_all):
+        held._give_up()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -87,6 +87,12 @@ class SpoolLease:
         return f"<meshmsg.SpoolLease {self.name!r} from {self.from_seq} of {self._spool.path}>"
 
 
+class _There(SpoolCursor):
+    """One that is not made."""
+
+    _creates = False
+
+
 class Kept(Held):
     """A spool, as those see it for whom messages are kept."""
 
@@ -177,7 +183,7 @@ class Kept(Held):
     def _told_of(self, name: str) -> SpoolCursorInfo | None:
         """Look at one; None: it was removed meanwhile."""
         try:
-            with SpoolCursor(self, name, 0, create=False) as cursor:
+            with _There(self, name, 0) as cursor:
                 info = cursor._inspect()
         except SpoolCorruptError:
             return SpoolCursorInfo(name, None, None)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from meshmsg._binding.note import NOTHING, MessageOptions, Note, decode, encode
-from meshmsg._hints.wrong_role import wrong_note
+from meshmsg._binding.note import NOTHING, Note, decode
 
 
 class SpoolMessage(bytes):
@@ -63,10 +61,6 @@ class SpoolGap:
     last: int
 
 
-def octets_of(options: MessageOptions) -> bytes:
-    """Return what goes with a message as it stands in a file; of nothing, nothing."""
-    if (wrong := wrong_note(options)) is not None:
-        raise wrong
-    if all(value is None for value in options.values()):
-        return b""
-    return encode(time.time(), **options)
+def seq_of(one: SpoolMessage | SpoolGap) -> int:
+    """Return the number of a message, or the first one of a gap."""
+    return one.first if isinstance(one, SpoolGap) else one.seq

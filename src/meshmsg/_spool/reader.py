@@ -1,7 +1,8 @@
 """Reading a spool, from a number on, while it is written.
 
 Not here: the spool itself (_spool/spool.py). Law: nothing is left out without a word: what is gone
-is an error, or, if the spool was opened so, a gap that is given in its place.
+is an error, or, if the spool was opened so, a gap that is given in its place. Who goes on where a
+`read` of the spool ended gets the reader that stands there, so nothing is looked for.
 """
 
 from __future__ import annotations
@@ -14,17 +15,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import EINTR, address_of, ffi, lib, native, to_ms
+from meshmsg._binding.core import (
+    EINTR,
+    SLICE_MS,
+    address_of,
+    ends_of,
+    ffi,
+    left_of,
+    lib,
+    native,
+    to_ms,
+)
 from meshmsg._binding.errors import ClosedError, SpoolCorruptError, SpoolTrimmedError
 from meshmsg._spool.arguments import whole
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch
-from meshmsg._spool.held import SLICE_MS, Held
-from meshmsg._spool.message import SpoolGap, SpoolMessage
+from meshmsg._spool.held import Held
+from meshmsg._spool.message import SpoolGap, SpoolMessage, seq_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+IDLE_MAX = 4
+"""Readers that a spool keeps, each with an open file and the memory of a batch."""
 _RUN = 1000
 """Messages of a batch that an iteration has made at once."""
 
@@ -58,10 +71,7 @@ class SpoolReader:
     @property
     def seq(self) -> int:
         """The number that is read next."""
-        if not self._made:
-            return self._seq
-        one = self._made[0]
-        return one.first if isinstance(one, SpoolGap) else one.seq
+        return seq_of(self._made[0]) if self._made else self._seq
 
     def seek(self, seq: int) -> None:
         """Go on with another number, forth or back.
@@ -113,18 +123,16 @@ class SpoolReader:
         self, most: int, timeout: float | None, whole: bool = True
     ) -> list[SpoolMessage | SpoolGap]:
         """Read up to so many; `whole` False: those of one batch, which takes little memory."""
-        ms = to_ms(timeout)
+        deadline = ends_of(timeout)
         got: list[SpoolMessage | SpoolGap] = []
-        deadline = None if timeout is None else time.monotonic() + timeout
         while len(got) < most and (whole or not got):
+            late = deadline is not None and deadline <= time.monotonic()
+            ms = 0 if got or late else to_ms(left_of(deadline))
             with self._in_use():
-                if not self._ready and not self._load(got, 0 if got else ms):
-                    if got or ms == 0:
-                        break
-                else:
+                if self._ready or self._load(got, ms):
                     self._take(got, most)
-            if deadline is not None:
-                ms = to_ms(max(deadline - time.monotonic(), 0.0))
+                elif got or late:
+                    break
         return got
 
     def read_batch(
@@ -153,15 +161,14 @@ class SpoolReader:
                 `on_corruption="gap"` what is gone stands in `gaps`.
         """
         most, size = check_batch(max_messages, max_bytes)
-        ms = to_ms(timeout)
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = ends_of(timeout)
         gaps: list[SpoolMessage | SpoolGap] = []
         out = ffi.new("mm_spool_rows **")
         while True:
             with self._in_use() as pointer:
                 self._give_back()
                 run = self._run(most, bool(gaps))
-                wait = 0 if gaps else ms
+                wait = 0 if gaps else to_ms(left_of(deadline))
                 rc = 0
                 if run:
                     rc = int(
@@ -178,8 +185,6 @@ class SpoolReader:
                     return SpoolBatch(lib.mm_spool_rows_none(), gaps, seq=self._seq)
                 if rc != EINTR:
                     self._amiss(rc, gaps)
-            if deadline is not None:
-                ms = max(to_ms(max(deadline - time.monotonic(), 0.0)), 1)
 
     def _run(self, most: int, some: bool) -> int:
         """Go on to what is to be read, and return how many in a row may be, at most."""
@@ -279,3 +284,60 @@ class SpoolReader:
     def __del__(self) -> None:
         if self._key and os.getpid() == self._spool._pid:
             self._spool._close_readers(self._key)
+
+
+def read(
+    self: Held,
+    seq: int,
+    *,
+    max_messages: int = BATCH_MAX_MESSAGES,
+    max_bytes: int = BATCH_MAX_BYTES,
+    timeout: float | None = 0,
+) -> SpoolBatch:
+    """Read from a number on, as one table, without making a Python object of each message.
+
+    Who goes on with `last_seq + 1` of a batch reads on there; else the number is looked for in
+    its segment file.
+
+    Thread-safe: yes.
+
+    Args:
+        seq: The number that it begins with, 1 and more. It may be one that is yet to come.
+        max_messages: How many at most, 1 to 16,777,216.
+        max_bytes: Bytes after which no further message is taken, as of
+            `SpoolReader.read_batch`.
+        timeout: Seconds to wait for the first one; None waits for ever, 0 never waits.
+
+    Returns:
+        One message or more, without one left out; without any when none came in time. Its
+        `last_seq + 1` is then `seq` again.
+
+    Raises:
+        SpoolTrimmedError, SpoolCorruptError, ClosedError: As `SpoolReader.read`.
+    """
+    whole("seq", seq, 1)
+    reader: SpoolReader | None = _reader_at(self, seq)
+    assert reader is not None
+    try:
+        return reader.read_batch(max_messages, max_bytes=max_bytes, timeout=timeout)
+    finally:
+        with self._inside.lock:
+            if self._pointer is not None and len(self._idle_readers) < IDLE_MAX:
+                self._idle_readers.append(reader)
+                reader = None
+        if reader is not None:
+            reader.close()
+
+
+def _reader_at(spool: Held, seq: int) -> SpoolReader:
+    with spool._inside.lock:
+        idle = spool._idle_readers
+        at = next((i for i, one in enumerate(idle) if one.seq == seq), None)
+        if at is None and len(idle) == IDLE_MAX:
+            at = 0  # the one that was used the longest ago
+        reader: SpoolReader | None = idle.pop(at) if at is not None else None
+    if reader is None:
+        return SpoolReader(spool, seq)
+    if reader.seq != seq:
+        reader.seek(seq)
+    return reader

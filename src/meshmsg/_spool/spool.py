@@ -7,21 +7,19 @@ was returned as kept is kept as the level says; a call that fails tells how much
 from __future__ import annotations
 
 import os
-import time
-import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from meshmsg._binding.core import EAGAIN, address_of, ffi, lib, native, to_ms
+from meshmsg._binding.core import EAGAIN, address_of, ends_of, ffi, left_of, lib
 from meshmsg._binding.data import Data, exact_bytes
 from meshmsg._binding.errors import (
     SpoolCorruptError,
     SpoolFailedError,
     SpoolLockedError,
 )
-from meshmsg._binding.note import MessageOptions
+from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool.arguments import (
     age_ms,
     choice,
@@ -33,15 +31,13 @@ from meshmsg._spool.arguments import (
     whole,
 )
 from meshmsg._spool.arrow import append_batch
-from meshmsg._spool.held import SLICE_MS
 from meshmsg._spool.kept import Kept
-from meshmsg._spool.message import octets_of
-from meshmsg._spool.reader import SpoolReader
-from meshmsg._spool.reading import read
+from meshmsg._spool.puts import Run
+from meshmsg._spool.reader import SpoolReader, read
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery, info_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
 Durability = Literal["buffered", "os", "disk"]
 Overflow = Literal["error", "block", "drop_oldest", "drop_newest"]
@@ -137,7 +133,6 @@ class Spool(Kept):
         self._level = int(opts.level)
         self.recovery: SpoolRecovery = self._open(opts)
         """What was found when it was opened."""
-        _spools.add(self)
 
     def _open(self, opts: Any) -> SpoolRecovery:
         made = _make_folder(self.path)
@@ -185,7 +180,8 @@ class Spool(Kept):
             data: The body: bytes, or anything contiguous with a buffer. It is copied.
             wait: False returns as soon as it has its number; `flush` waits for it, and otherwise it
                 is written soon.
-            timeout: Seconds to wait; None waits for ever.
+            timeout: Seconds to wait; None waits for ever, 0 waits for nobody else. The write that
+                the call itself makes is not cut.
             options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
         Returns:
@@ -193,13 +189,14 @@ class Spool(Kept):
 
         Raises:
             SpoolFullError: There is no room; it was not put.
-            TimedOutError: It was not kept in time. It may be put all the same, and be kept later.
+            TimedOutError, WouldBlockError: It was not kept in time; at once (timeout=0). It may be
+                put all the same, and be kept later.
             SpoolFailedError: The disk failed; whether it is kept nobody knows until the spool is
                 opened again.
             TooLargeError: It has no room in a segment file.
             ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
         """
-        first, _ = self._append([exact_bytes(data)], wait, timeout, self._meta(options))
+        first, _ = self._append([exact_bytes(data)], wait, timeout, octets_of(options))
         return first or None
 
     def append_many(
@@ -219,7 +216,8 @@ class Spool(Kept):
         Args:
             messages: Any iterable of bodies.
             wait: As in `append`.
-            timeout: Seconds for all of it; None waits for ever.
+            timeout: Seconds for all of it; None waits for ever, 0 waits for nobody else. What the
+                iterable takes is not cut; what has room is put when the time is up, too.
             options: As in `append`; the same goes with each.
 
         Returns:
@@ -227,23 +225,21 @@ class Spool(Kept):
             `overflow="drop_newest"` there may be fewer messages than were given.
 
         Raises:
-            SpoolFullError, TimedOutError, SpoolFailedError, TooLargeError, ClosedError: As
-                `append`; `sent` is how many were put.
+            SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent`: how many were put.
+            SpoolFailedError, TooLargeError, ClosedError: Likewise.
             BaseException: What the iterable raised; what it gave before is kept, and `sent` is how
                 many that is.
         """
         if isinstance(messages, (bytes, str, bytearray, memoryview)):
             raise TypeError("append_many takes an iterable of bodies; for a single one use append")
-        to_ms(timeout)  # refuses what is no time
-        meta = self._meta(options)
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = ends_of(timeout)
+        meta = octets_of(options)
         source = iter(messages)
         first = last = sent = 0
         run, broken = _taken(source)
         while run:
             more, broken = _taken(source) if broken is None else ([], broken)
-            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            put = self._append(run, wait and not more, left, meta, sent)
+            put = self._append(run, wait and not more, left_of(deadline), meta, sent)
             sent += len(run)
             first, last = first or put[0], put[1] or last
             run = more
@@ -260,18 +256,15 @@ class Spool(Kept):
         Thread-safe: yes.
 
         Args:
-            timeout: Seconds to wait; None waits for ever, 0 only looks.
+            timeout: Seconds to wait; None waits for ever, 0 waits for nobody else. If nobody
+                writes, the call itself does, which is not cut.
 
         Raises:
             TimedOutError, WouldBlockError: It is not, in time; now.
             SpoolFailedError: The disk failed.
             ClosedError: The spool was closed.
         """
-        self._until(
-            lambda pointer, ms: lib.mm_spool_flush(pointer, lib.MM_SPOOL_DISK, ms, SLICE_MS),
-            timeout,
-            "waiting for the disk",
-        )
+        self._flush(lib.MM_SPOOL_DISK, timeout, "waiting for the disk")
 
     def reader(self, seq: int | None = None) -> SpoolReader:
         """Return a reader that begins with that number; None: with the first that is there.
@@ -322,10 +315,7 @@ class Spool(Kept):
         Raises:
             ClosedError: The spool was closed.
         """
-        out = ffi.new("mm_spool_info *")
-        with self._in_use() as pointer:
-            lib.mm_spool_inspect(pointer, out)
-        return info_of(out)
+        return info_of(self._inspected())
 
     def close(self) -> None:
         """Write what waits, and close it and its readers. Again: nothing.
@@ -336,76 +326,33 @@ class Spool(Kept):
             SpoolFailedError: The disk failed, now or before; what was not durable may be lost, or
                 a cursor was not saved.
         """
-        if os.getpid() != self._pid:
-            return  # it was given up as the process was forked
-        with self._idle:
-            pointer, self._pointer = self._pointer, None
-            try:
-                self._idle.wait_for(lambda: self._users == 0)
-            except BaseException:  # a signal's function; it can be closed again
-                self._pointer = pointer
-                raise
-            self._close_readers()
-            cursors, self._cursors = self._cursors, {}
-        self._close_feeds()
-        if pointer is not None:
-            saved = self._close_each(cursors.values())
-            self._raise_for(int(lib.mm_spool_close(pointer)), "closing it")
-            if saved != lib.MM_OK:
-                raise SpoolFailedError(
-                    f"{self.path}: closing it: the disk failed; a cursor says what was saved "
-                    "before",
-                    code=saved,
-                )
+        rc, saved = self._close_all()
+        self._raise_for(rc, "closing it")
+        if saved != lib.MM_OK:
+            raise SpoolFailedError(
+                f"{self.path}: closing it: the disk failed; a cursor says what was saved before",
+                code=saved,
+            )
 
-    def _meta(self, options: MessageOptions) -> bytes:
-        return octets_of(options)
+    def _close_all(self) -> tuple[int, int]:
+        """Close it, and before it what uses it: what it said, and what its cursors said."""
+        pointer, feeds, cursors = self._end()
+        for feed, end in feeds.values():
+            end(feed)
+        saved = self._close_each(cursors.values())
+        return int(lib.mm_spool_close(pointer)) if pointer is not None else lib.MM_OK, saved
 
     def _append(
         self, run: list[bytes], wait: bool, timeout: float | None, meta: bytes, sent: int = 0
     ) -> tuple[int, int]:
         """Put a list, `sent` messages having been put; its first and its last number, 0: none."""
-        at = first = last = 0
-
-        def call(pointer: Any, ms: int) -> int:
-            nonlocal at, last, first
-            if at == len(run):  # a wait goes on
-                return int(lib.mm_spool_flush(pointer, self._level, ms, SLICE_MS))
-            rc, at, begins, ends = native.spool_append(
-                self._address, run, at, meta, wait, ms, SLICE_MS
-            )
-            first, last = first or begins, ends or last
-            if rc == lib.MM_EMSGSIZE:
-                raise self._too_large(len(run[at]))
-            return int(rc)
-
-        try:
-            self._until(call, timeout, "appending")
-        except BaseException as error:
-            vars(error)["sent"] = sent + at
-            raise
-        return first, last
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        put = Run(self, run, meta, wait=wait)
+        self._put(put, timeout, sent)
+        return put.first, put.last
 
     def __del__(self) -> None:
-        if getattr(self, "_pointer", None) is not None and os.getpid() == self._pid:
-            pointer, self._pointer = self._pointer, None
-            self._close_readers()
-            self._close_feeds()
-            cursors, self._cursors = self._cursors, {}
-            self._close_each(cursors.values())
-            lib.mm_spool_close(pointer)
-
-    def __repr__(self) -> str:
-        return f"<meshmsg.Spool {self.path}{'' if self._pointer is not None else ' closed'}>"
-
-
-_spools: weakref.WeakSet[Spool] = weakref.WeakSet()
+        if self._pointer is not None:
+            self._close_all()
 
 
 def _make_folder(path: str) -> bool:
@@ -430,11 +377,3 @@ def _taken(source: Iterator[Data]) -> tuple[list[bytes], BaseException | None]:
     except BaseException as error:
         return run, error
     return run, None
-
-
-def _after_fork_in_child() -> None:
-    for spool in tuple(_spools):
-        spool._give_up()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -6,19 +6,14 @@ Not here: a spool that is open (spool.py). Law: nothing is shown that a crash ma
 from __future__ import annotations
 
 import os
-import weakref
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._spool.arguments import choice, flag, folder, whole
 from meshmsg._spool.cursor import SpoolCursorInfo, names_of
 from meshmsg._spool.held import Held
-from meshmsg._spool.reader import SpoolReader
-from meshmsg._spool.reading import read
+from meshmsg._spool.reader import SpoolReader, read
 from meshmsg._spool.told import SpoolInfo, info_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class SpoolView(Held):
@@ -55,7 +50,6 @@ class SpoolView(Held):
         rc = int(lib.mm_spool_view_open(os.fsencode(self.path), flag("remote", remote), out))
         self._raise_for(rc, "opening it")
         self._pointer = out[0]
-        _views.add(self)
 
     def reader(self, seq: int | None = None) -> SpoolReader:
         """Return a reader that begins with that number; None: with the first that is there.
@@ -88,11 +82,14 @@ class SpoolView(Held):
         Raises:
             ClosedError: The view was closed.
         """
+        return info_of(self._inspected())
+
+    def _inspected(self) -> Any:
         out = ffi.new("mm_spool_info *")
         with self._in_use() as pointer:
             self._raise_for(int(lib.mm_spool_view_inspect(pointer, out)), "looking at it")
         out.bytes = _bytes_of(self.path)
-        return info_of(out)
+        return out
 
     def cursors(self) -> list[SpoolCursorInfo]:
         """List its cursors, in the order of their names, as they were saved last.
@@ -128,16 +125,7 @@ class SpoolView(Held):
 
         Thread-safe: yes; calls that wait meanwhile raise ClosedError.
         """
-        if os.getpid() != self._pid:
-            return  # it was given up as the process was forked
-        with self._idle:
-            pointer, self._pointer = self._pointer, None
-            try:
-                self._idle.wait_for(lambda: self._users == 0)
-            except BaseException:  # a signal's function; it can be closed again
-                self._pointer = pointer
-                raise
-            self._close_readers()
+        pointer, _, _ = self._end()
         if pointer is not None:
             lib.mm_spool_view_close(pointer)
 
@@ -145,20 +133,9 @@ class SpoolView(Held):
     def _abandon(pointer: Any) -> None:
         """A thread of the parent may have been in it: it stays as it is."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __del__(self) -> None:
-        if getattr(self, "_pointer", None) is not None and os.getpid() == self._pid:
-            pointer, self._pointer = self._pointer, None
-            self._close_readers()
-            lib.mm_spool_view_close(pointer)
-
-    def __repr__(self) -> str:
-        return f"<meshmsg.SpoolView {self.path}{'' if self._pointer is not None else ' closed'}>"
+        if self._pointer is not None:
+            self.close()
 
 
 def _bytes_of(path: str) -> int:
@@ -171,14 +148,3 @@ def _bytes_of(path: str) -> int:
             except FileNotFoundError:
                 continue
     return total
-
-
-_views: weakref.WeakSet[SpoolView] = weakref.WeakSet()
-
-
-def _after_fork_in_child() -> None:
-    for view in tuple(_views):
-        view._give_up()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)

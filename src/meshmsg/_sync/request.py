@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from meshmsg._binding.core import (
     EINTR,
     EREFUSED,
+    LEAST_S,
     Slot,
     borrow,
     give_back,
@@ -32,7 +33,7 @@ from meshmsg._binding.message import Message, classes_of_peers
 from meshmsg._binding.note import MessageOptions, has_expired, note_in, room_within, with_note
 from meshmsg._roles.attempts import NO_RETRY, Attempts, lost
 from meshmsg._roles.questions import ReqForm, refused
-from meshmsg._socket.clock import LEAST_S, now_of
+from meshmsg._socket.clock import now_of
 from meshmsg._sync.sending import drain
 from meshmsg._sync.socket import Socket
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from meshmsg._binding.core import (
     EAGAIN,
     EINTR,
+    LEAST_S,
     ffi,
     lib,
     native,
@@ -31,7 +32,6 @@ from meshmsg._roles.drain_report import DrainReport, drain_of
 from meshmsg._roles.stopping import check_finished, unfinished
 from meshmsg._roles.unsent import Taken, no_room_after, tell_unsent
 from meshmsg._socket.causes import What, about
-from meshmsg._socket.clock import LEAST_S
 from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
 from meshmsg._sync.socket import Socket

@@ -13,14 +13,13 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import EINTR, lib, on_main_thread, to_ms
+from meshmsg._binding.core import EINTR, LEAST_S, lib, on_main_thread, to_ms
 from meshmsg._binding.data import buffer_of, pack_frames, size_of
 from meshmsg._binding.errors import MeshError
 from meshmsg._binding.note import NO_ROOM
 from meshmsg._events.outlet import check_watch
 from meshmsg._hints.wrong_role import not_awaited
 from meshmsg._socket.causes import What, too_few
-from meshmsg._socket.clock import LEAST_S
 from meshmsg._socket.inbox import Inbox, MessageT
 from meshmsg._socket.options import check_count
 from meshmsg._socket.peers import peer_count

@@ -6,16 +6,15 @@ durability of the spool says; one that fails says what was put.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from meshmsg._binding.core import to_ms
+from meshmsg._binding.core import ends_of, left_of
 from meshmsg._binding.data import Data
 from meshmsg._binding.note import MessageOptions
 from meshmsg._delivery.pushing import PushOptions
 from meshmsg._delivery.run_receipts import ReceiptsForm
-from meshmsg._delivery.spooled import Published, Spooled
+from meshmsg._delivery.spooled import Plan, Published, Spooled
 from meshmsg._roles.arrays import bodies_of
 from meshmsg._roles.unsent import Taken, tell_unsent
 
@@ -28,8 +27,8 @@ def put_one(
     confirm: bool,
 ) -> int | None:
     """Put one message; its number, which has a receipt if that is wanted; None: it was dropped."""
-    to_ms(timeout)  # refuses what is no time
-    seq = spooled.put(spooled.plan(frames, options), timeout)
+    deadline = ends_of(timeout)
+    seq = _put(spooled, spooled.plan(frames, options), deadline)
     if seq is not None and confirm:
         spooled.receipt(seq)
     return seq
@@ -43,8 +42,14 @@ def put_published(
     options: MessageOptions,
 ) -> None:
     """Put one message under a topic."""
-    to_ms(timeout)  # refuses what is no time
-    spooled.put(spooled.plan_of(frames, topic, options), timeout)
+    deadline = ends_of(timeout)
+    _put(spooled, spooled.plan_of(frames, topic, options), deadline)
+
+
+def _put(spooled: Spooled, plan: Plan, deadline: float | None) -> int | None:
+    put = spooled.single(plan, wait=True)
+    spooled.spool._put(put, left_of(deadline))
+    return put.last or None
 
 
 def put_many(
@@ -57,16 +62,14 @@ def put_many(
     """Put many messages; with receipts, if those are given.  How many."""
     taken = None
     try:
-        to_ms(timeout)
+        deadline = ends_of(timeout)
         meta = spooled.meta(options)
-        deadline = None if timeout is None else time.monotonic() + timeout
         taken = Taken(messages)
         while taken.fill():
-            run = spooled.sendable(taken.chunk)
-            spooled.put_run(run, taken.counts, meta, _left(deadline), receipts)
+            spooled.spool._put(spooled.rows(taken, meta, receipts), left_of(deadline))
             spooled.check_next(taken.chunk, taken.counts[0])
         taken.chunk.clear()  # all are put
-        spooled.kept(_left(deadline))
+        spooled.kept(left_of(deadline))
         return taken.counts[1]
     except BaseException as error:
         tell_unsent(error, messages, taken)
@@ -84,7 +87,3 @@ def put_arrays(
 ) -> int:
     """Put each element of an Arrow array; with receipts, if those are given.  How many."""
     return put_many(spooled, bodies_of(batch), timeout, options, receipts)
-
-
-def _left(deadline: float | None) -> float | None:
-    return None if deadline is None else max(deadline - time.monotonic(), 0.0)

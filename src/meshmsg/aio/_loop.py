@@ -68,6 +68,23 @@ def _expire(future: Waiter[bool]) -> None:
         future.set_result(False)
 
 
+def call_when_readable(
+    loop: asyncio.AbstractEventLoop, fd: int, function: Callable[[], object]
+) -> None:
+    """Have a loop call a function each time that a descriptor can be read.
+
+    Raises:
+        UsageError: The loop cannot watch descriptors.
+    """
+    try:
+        loop.add_reader(fd, function)
+    except NotImplementedError:
+        raise UsageError(
+            f"{type(loop).__name__} cannot watch descriptors (add_reader); "
+            "use a selector event loop or uvloop"
+        ) from None
+
+
 class LoopWaker:
     """Wakes the tasks of one loop that wait for sockets of one engine."""
 
@@ -93,13 +110,10 @@ class LoopWaker:
         """Sockets whose readiness one function deals with (Req: it knows whose reply came). It may
         leave one task to be woken to its caller."""
         try:
-            loop.add_reader(self._fd, self._on_ready)
-        except NotImplementedError:
+            call_when_readable(loop, self._fd, self._on_ready)
+        except UsageError:
             self.close()
-            raise UsageError(
-                f"{type(loop).__name__} cannot watch descriptors (add_reader); "
-                "use a selector event loop or uvloop"
-            ) from None
+            raise
 
     def serves(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether this is that loop's waker, and still works."""

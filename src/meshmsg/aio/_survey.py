@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import EAGAIN, ffi, lib, native, to_ms
+from meshmsg._binding.core import EAGAIN, LEAST_S, ffi, lib, native, to_ms
 from meshmsg._binding.data import (
     Data,
     Question,
@@ -27,7 +27,7 @@ from meshmsg._binding.message import WHOLE, Message
 from meshmsg._binding.note import MessageOptions, note_in, room_within, with_note
 from meshmsg._roles.questions import SurveyorForm
 from meshmsg._roles.surveys import OVER, Outcome, check_survey, count_late
-from meshmsg._socket.clock import LEAST_S, now_of
+from meshmsg._socket.clock import now_of
 from meshmsg.aio._loop import READABLE, LoopWaker
 from meshmsg.aio._sending import drain, sending
 from meshmsg.aio._socket import Socket

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 from meshmsg._binding.core import (
     EAGAIN,
     EINTR,
+    LEAST_S,
     error_for,
     lib,
     native,
@@ -26,7 +27,6 @@ from meshmsg._binding.core import (
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._hints.absent_names import ElsewherePoller
 from meshmsg._socket.base import SocketBase
-from meshmsg._socket.clock import LEAST_S
 from meshmsg._sync.polling.descriptors import Descriptors, HasFileno, descriptor_of
 from meshmsg._sync.polling.ready import READABLE, WRITABLE, Ready, told_from, told_of
 from meshmsg._sync.polling.sockets import Sockets, unsure, wishes

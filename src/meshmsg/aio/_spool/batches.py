@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from meshmsg._binding.core import lib, to_ms
+from meshmsg._binding.core import lib
 from meshmsg._binding.errors import TimedOutError, WouldBlockError
 from meshmsg._binding.note import MessageOptions
 from meshmsg._spool.arguments import whole
@@ -45,23 +45,22 @@ async def append_batch(
         The numbers from its first to its last message, as of `append_many`.
 
     Raises:
-        SpoolFullError, TimedOutError, SpoolFailedError, TooLargeError, ClosedError: As
-            `append`; `sent` is how many were put.
+        SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent`: how many were put.
+        SpoolFailedError, TooLargeError, ClosedError: Likewise.
         UsageError: The array is of another type, has a null, or other columns; `sent` likewise.
         TypeError: It is no Arrow array.
     """
-    to_ms(timeout)
     deadline = self._deadline(timeout)
     arrays = Arrays(self._spool, batch, options)
-    going_on = True
     try:
-        await self._in_thread(lambda: arrays.put(timeout, lambda: going_on))
+        if self._later.busy or await self._in_thread(arrays.at_once) != lib.MM_OK:
+            await self._put_later(arrays, deadline)
     except BaseException as error:
-        going_on = False
-        vars(error)["sent"] = arrays.sent
+        arrays.given_up = True
+        vars(error)["sent"] = arrays.at
         raise
     if wait and arrays.last:
-        await self._kept(arrays.last, deadline, arrays.sent)
+        await self._kept(arrays.last, deadline, arrays.at)
     return arrays.numbers
 
 
@@ -96,9 +95,9 @@ async def read(
     """
     whole("seq", seq, 1)
     most, size = check_batch(max_messages, max_bytes)
-    to_ms(timeout)
+    deadline = self._deadline(timeout)
     try:
-        await self._wait(self._seen_when, seq, self._deadline(timeout), "reading")
+        await self._wait(self._seen_when, seq, deadline, "reading")
     except (TimedOutError, WouldBlockError):
         return SpoolBatch(lib.mm_spool_rows_none(), seq=seq)
     return await self._in_thread(lambda: self._spool.read(seq, max_messages=most, max_bytes=size))

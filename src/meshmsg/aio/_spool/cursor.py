@@ -16,7 +16,6 @@ from meshmsg._binding.errors import ClosedError
 from meshmsg._spool import cursor as threads
 from meshmsg._spool import kept
 from meshmsg._spool.arguments import lease_ms, whole
-from meshmsg._spool.held import Held
 from meshmsg._spool.reader import SpoolReader as ThreadsReader
 from meshmsg.aio._spool.reader import SpoolReader
 from meshmsg.aio._spool.waits import Waits
@@ -36,9 +35,9 @@ class SpoolCursor:
     share one. In the child of a fork it is closed.
     """
 
-    def __init__(self, spool: Waits, name: str, start: int, create: bool = True) -> None:
+    def __init__(self, spool: Waits, name: str, start: int) -> None:
         self._spool = spool
-        self._cursor = threads.SpoolCursor(spool._spool, name, start, create)
+        self._cursor = threads.SpoolCursor(spool._spool, name, start)
         self._readers: weakref.WeakSet[_NotDone] = weakref.WeakSet()
         self._closing: asyncio.Future[None] | None = None
 
@@ -240,9 +239,9 @@ class _NotDone(SpoolReader):
 
     def __init__(self, spool: Waits, cursor: SpoolCursor) -> None:
         self._cursor = cursor
-        super().__init__(spool, 1)
+        super().__init__(spool, 1)  # it begins where that one does
 
-    def _opened(self, spool: Held, seq: int) -> ThreadsReader:
+    def _opened(self, seq: int) -> ThreadsReader:
         return self._cursor._cursor.reader()
 
     def _check_open(self) -> None:

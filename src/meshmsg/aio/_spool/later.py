@@ -1,91 +1,61 @@
 """Putting what has no room at this moment: calls that wait, one after another, in a thread.
 
-The thread lives while there are such calls. Not here: putting at once (spool.py). Law: they are
-made in the order of their tasks; one that was given up before its turn puts nothing.
+The thread lives while there are such calls. Not here: putting at once (spool.py). Law: whatever
+they put, they are made in the order of their tasks; one that was given up before its turn puts
+nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from meshmsg._binding.core import EINTR, lib, native, to_ms
-from meshmsg._binding.data import size_of
-from meshmsg._spool.held import SLICE_MS
+from meshmsg._binding.core import EINTR, ends_of, left_of, to_ms
+from meshmsg._spool.held import Putting
 from meshmsg._spool.spool import Spool
-from meshmsg.aio._spool.waits import SHORTEST_S
 
 
 class Job:
-    """One call: the bodies of a run, from one of them on. `check` raises when it is to end.
+    """One call: what is put by it.
 
     Attributes:
-        at: How many were taken.
-        first, last: The numbers of the first and the last that was put; 0: of none.
         done: When it is over, with an error or without.
     """
 
-    def __init__(
-        self,
-        run: list[bytes],
-        at: int,
-        meta: bytes,
-        timeout: float | None,
-        check: Callable[[], None] | None = None,
-    ) -> None:
-        self.at = at
-        self._check = check
-        self.first = self.last = 0
+    def __init__(self, put: Putting, timeout: float | None) -> None:
         self._loop = asyncio.get_running_loop()
         self.done: asyncio.Future[None] = self._loop.create_future()
-        self._run, self._meta = run, meta
-        self._shortest = SHORTEST_S if timeout else 0.0
-        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._put = put
+        self._deadline = ends_of(timeout)
         self._given_up = self._begun = False
         self._over: asyncio.Future[None] = self._loop.create_future()
 
     async def give_up(self) -> None:
-        """Nobody waits for it: what was not put yet is not. Then `at` is what it is."""
+        """Nobody waits for it: what was not put yet is not. Then what was put is known."""
         self._given_up = True
         if self._begun:
             await whatever_comes(self._over)
 
     def work(self, spool: Spool) -> None:
-        """Put them; on the thread."""
+        """Put it; on the thread."""
         error: BaseException | None = None
+        rc = EINTR
         self._begun = True
         try:
-            while not self._given_up and not self._loop.is_closed() and not self._step(spool):
-                pass
+            while rc == EINTR and not self._given_up and not self._loop.is_closed():
+                with spool._in_use() as pointer:
+                    rc = self._put(pointer, to_ms(left_of(self._deadline)))
+            if rc != EINTR:
+                spool._raise_for(rc, self._put.doing)
         except BaseException as raised:
             error = raised
         try:
             self._loop.call_soon_threadsafe(self._end, error)
         except RuntimeError:
             pass  # the loop is closed, and nobody waits
-
-    def _step(self, spool: Spool) -> bool:
-        left = None
-        if self._deadline is not None:
-            left = max(self._deadline - time.monotonic(), self._shortest)
-        if self._check is not None:
-            self._check()
-        with spool._in_use():
-            rc, self.at, first, last = native.spool_append(
-                spool._address, self._run, self.at, self._meta, False, to_ms(left), SLICE_MS
-            )
-        self.first, self.last = self.first or first, last or self.last
-        if rc == EINTR:
-            return False
-        if rc == lib.MM_EMSGSIZE:
-            raise spool._too_large(size_of(self._run[self.at]))
-        spool._raise_for(rc, "appending")
-        return True
 
     def _end(self, error: BaseException | None) -> None:
         self._over.set_result(None)
@@ -114,7 +84,7 @@ class Later:
         self.busy = False
         """Whether there are some: what is put now is to come behind them."""
 
-    def put(self, job: Job) -> None:
+    def add(self, job: Job) -> None:
         """Make a call when its turn has come."""
         with self._lock:
             self._jobs.append(job)

@@ -12,13 +12,12 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import lib, to_ms
-from meshmsg._binding.errors import ClosedError, TimedOutError
+from meshmsg._binding.core import lib
+from meshmsg._binding.errors import ClosedError, TimedOutError, WouldBlockError
 from meshmsg._spool import reader as threads
 from meshmsg._spool.arguments import whole
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch
-from meshmsg._spool.held import Held
-from meshmsg._spool.message import SpoolGap, SpoolMessage
+from meshmsg._spool.message import SpoolGap, SpoolMessage, seq_of
 from meshmsg.aio._spool.waits import Waits
 
 if TYPE_CHECKING:
@@ -35,7 +34,8 @@ class SpoolReader:
 
     def __init__(self, spool: Waits, seq: int) -> None:
         self._spool = spool
-        self._reader = self._opened(spool._spool, seq)
+        self._reader = self._opened(seq)
+        """What its threads read with."""
         self._read: deque[SpoolMessage | SpoolGap] = deque()
         """What was read and not given out: of a call that was cancelled, or of a larger run."""
         self._reading: asyncio.Future[Any] | None = None
@@ -46,9 +46,8 @@ class SpoolReader:
         """Where the next read is to go on."""
         self._closed = False
 
-    def _opened(self, spool: Held, seq: int) -> threads.SpoolReader:
-        """Return what its threads read with."""
-        return threads.SpoolReader(spool, seq)
+    def _opened(self, seq: int) -> threads.SpoolReader:
+        return threads.SpoolReader(self._spool._spool, seq)
 
     @property
     def seq(self) -> int:
@@ -56,8 +55,7 @@ class SpoolReader:
         if self._seek_to is not None:
             return self._seek_to
         if self._read:
-            one = self._read[0]
-            return one.first if isinstance(one, SpoolGap) else one.seq
+            return seq_of(self._read[0])
         if self._reading is not None:
             return self._begun
         return self._reader.seq
@@ -99,8 +97,8 @@ class SpoolReader:
             ClosedError: It, or its spool, was closed.
         """
         whole("max_messages", max_messages, 1)
-        to_ms(timeout)
-        if not await self._fill(max_messages, self._spool._deadline(timeout), whole=True):
+        deadline = self._spool._deadline(timeout)
+        if not await self._fill(max_messages, deadline, whole=True):
             return []
         return [self._read.popleft() for _ in range(min(max_messages, len(self._read)))]
 
@@ -130,10 +128,10 @@ class SpoolReader:
                 `on_corruption="gap"` what is gone stands in `gaps`.
         """
         most, size = check_batch(max_messages, max_bytes)
-        to_ms(timeout)
         deadline = self._spool._deadline(timeout)
-        self._seek_to = self.seq  # what was read ahead is read again
-        self._read.clear()
+        if self._read or self._reading is not None:  # what was read ahead is read again
+            self._seek_to = self.seq
+            self._read.clear()
         while self._reading is not None:
             await self._finish(self._reading)
         while await self._begin(deadline):
@@ -192,13 +190,11 @@ class SpoolReader:
     async def _is_there(self, deadline: float | None) -> bool:
         """Wait until what is next can be seen; false: it is too late."""
         spool = self._spool
-        future = self._waiting = spool._watch().until(spool._seen_when, self._reader.seq)
-        if deadline == 0 and not future.done():
-            future.cancel()
-            return False
+        seen = spool._watching(spool._seen_when, self._reader.seq, deadline, "reading")
         try:
-            await spool._within(future, deadline, "reading")
-        except TimedOutError:
+            with seen as self._waiting:
+                await self._waiting
+        except (TimedOutError, WouldBlockError):
             return False
         finally:
             self._waiting = None

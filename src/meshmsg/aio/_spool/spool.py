@@ -10,18 +10,19 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from meshmsg._binding.core import EAGAIN, lib, native, to_ms
-from meshmsg._binding.data import Data, exact_bytes, size_of
-from meshmsg._binding.note import MessageOptions
+from meshmsg._binding.core import EAGAIN
+from meshmsg._binding.data import Data, exact_bytes
+from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool import spool as threads
 from meshmsg._spool.arguments import whole
+from meshmsg._spool.puts import Put, Run
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery
 from meshmsg.aio._spool.batches import append_batch, read
 from meshmsg.aio._spool.kept import Kept
-from meshmsg.aio._spool.later import Job, Later
+from meshmsg.aio._spool.later import Later
 from meshmsg.aio._spool.reader import SpoolReader
 from meshmsg.aio._spool.waits import read_when
 from meshmsg.aio._spool.watch import DURABLE, LoopWatch
@@ -135,17 +136,17 @@ class Spool(Kept):
 
         Raises:
             SpoolFullError: There is no room; it was not put.
-            TimedOutError: It was not kept in time. It may be put all the same, and be kept later.
+            TimedOutError, WouldBlockError: It was not kept in time; at once (timeout=0). It may be
+                put all the same, and be kept later.
             SpoolFailedError: The disk failed; whether it is kept nobody knows until the spool is
                 opened again.
             TooLargeError: It has no room in a segment file.
             ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
         """
-        to_ms(timeout)  # refuses what is no time
-        meta = self._spool._meta(options)
-        run = [exact_bytes(data)]
         deadline = self._deadline(timeout)
-        first, last = await self._put(run, meta, deadline, 0)
+        meta = octets_of(options)
+        run = [exact_bytes(data)]
+        first, last = await self._append(run, meta, deadline, 0)
         if wait and last:
             await self._kept(last, deadline, 1)
         elif is_due():
@@ -172,7 +173,8 @@ class Spool(Kept):
             messages: Any iterable of bodies, also one for `async for`: what it gives is put as it
                 comes.
             wait: As in `append`.
-            timeout: Seconds for all of it; None waits for ever. What the iterable takes is not cut.
+            timeout: Seconds for all of it; None waits for ever, 0 waits for nothing. What the
+                iterable takes is not cut; what has room is put when the time is up, too.
             options: As in `append`; the same goes with each.
 
         Returns:
@@ -180,21 +182,20 @@ class Spool(Kept):
             `overflow="drop_newest"` there may be fewer messages than were given.
 
         Raises:
-            SpoolFullError, TimedOutError, SpoolFailedError, TooLargeError, ClosedError: As
-                `append`; `sent` is how many were put.
+            SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent`: how many were put.
+            SpoolFailedError, TooLargeError, ClosedError: Likewise.
             BaseException: What the iterable raised; what it gave before is kept, and `sent` is how
                 many that is.
         """
         if isinstance(messages, (bytes, str, bytearray, memoryview)):
             raise TypeError("append_many takes an iterable of bodies; for a single one use append")
-        to_ms(timeout)
-        meta = self._spool._meta(options)
         deadline = self._deadline(timeout)
+        meta = octets_of(options)
         first = last = sent = 0
         if isinstance(messages, AsyncIterable):
             try:
                 async for one in messages:
-                    put = await self._put([exact_bytes(one)], meta, deadline, sent)
+                    put = await self._append([exact_bytes(one)], meta, deadline, sent)
                     sent += 1
                     first, last = first or put[0], put[1] or last
             except BaseException as error:
@@ -202,7 +203,7 @@ class Spool(Kept):
                 raise
         else:
             for run, broken in _runs(iter(messages)):
-                put = await self._put(run, meta, deadline, sent)
+                put = await self._append(run, meta, deadline, sent)
                 sent += len(run)
                 first, last = first or put[0], put[1] or last
                 if broken is not None:
@@ -230,12 +231,11 @@ class Spool(Kept):
             SpoolFailedError: The disk failed.
             ClosedError: The spool was closed.
         """
-        to_ms(timeout)
+        deadline = self._deadline(timeout)
         if self._kept_when != DURABLE:  # somebody is to sync, and that waits
             await self._in_thread(lambda: self._spool.flush(timeout=timeout))
             return
-        watch = self._watch()
-        await self._wait(DURABLE, watch.last(), self._deadline(timeout), "waiting for the disk")
+        await self._wait(DURABLE, self._watch().last(), deadline, "waiting for the disk")
 
     def reader(self, seq: int | None = None) -> SpoolReader:
         """Return a reader that begins with that number; None: with the first that is there.
@@ -311,45 +311,35 @@ class Spool(Kept):
                 watch.end_from_anywhere()
         await asyncio.shield(self._closing)
 
-    async def _put(
-        self,
-        run: list[bytes],
-        meta: bytes,
-        deadline: float | None,
-        sent: int,
-        check: Callable[[], None] | None = None,
-    ) -> tuple[int, int]:
-        """Put a list, `sent` messages having been put; its first and its last number, 0: none.
-
-        check: raises, in any thread, when a wait for room is to end.
-        """
-        at = first = last = 0
-        spool = self._spool
-        job: Job | None = None
+    async def _put(self, put: Put, deadline: float | None, sent: int = 0) -> None:
+        """Put all of it, `sent` messages having been put: at once if there is room."""
         try:
-            watch = self._watch()
-            if not self._later.busy:
-                with spool._in_use():
-                    rc, at, first, last = native.spool_put(spool._address, run, 0, meta)
-                if last:
-                    watch.write_soon()
-                if rc == lib.MM_EMSGSIZE:
-                    raise spool._too_large(size_of(run[at]))
-                if rc != EAGAIN:
-                    spool._raise_for(rc, "appending")
-                    return first, last
-            elif deadline == 0:
-                raise spool._error(EAGAIN, "appending")
-            job = Job(run, at, meta, self._left(deadline), check)
-            self._later.put(job)
-            await self._within(job.done, deadline or None, "appending")
-            return first or job.first, job.last or last
+            if self._later.busy or not self._put_at_once(put):
+                await self._put_later(put, deadline)
         except BaseException as error:
-            if job is not None:
-                await job.give_up()
-                at = job.at
-            vars(error)["sent"] = sent + at
+            vars(error)["sent"] = sent + put.at
             raise
+
+    def _put_at_once(self, put: Put) -> bool:
+        """Put what has room at this moment; whether that is all."""
+        spool, watch = self._spool, self._watch()
+        try:
+            with spool._in_use() as pointer:
+                rc = put.at_once(pointer)
+        finally:
+            if put.last:
+                watch.write_soon()
+        if rc != EAGAIN:
+            spool._raise_for(rc, put.doing)
+        return rc != EAGAIN
+
+    async def _append(
+        self, run: list[bytes], meta: bytes, deadline: float | None, sent: int
+    ) -> tuple[int, int]:
+        """Put a list, `sent` messages having been put; its first and its last number, 0: none."""
+        put = Run(self._spool, run, meta)
+        await self._put(put, deadline, sent)
+        return put.first, put.last
 
     async def _kept_before(self, broken: BaseException, seq: int, deadline: float | None) -> None:
         """What an iterable gave before it failed is kept; the iterable's error is what is told."""

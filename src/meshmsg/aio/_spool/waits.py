@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
-from meshmsg._binding.core import EAGAIN, lib
+from meshmsg._binding.core import EAGAIN, ends_of, left_of, lib
 from meshmsg._binding.errors import ClosedError
 from meshmsg._spool import spool as threads
+from meshmsg._spool.held import Putting
+from meshmsg.aio._spool.later import Job, Later
 from meshmsg.aio._spool.watch import DURABLE, WRITTEN, LoopWatch
 from meshmsg.aio._turns import is_due, share
-
-SHORTEST_S = 0.001
-"""What is left at least of a timeout: 0 is the limit of who does not wait at all."""
 
 _FoundT = TypeVar("_FoundT")
 
@@ -39,6 +39,8 @@ class Waits:
     _seen_when: int
     """Likewise, until it can be read."""
     _watches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopWatch]
+    _later: Later
+    """Who waits for room."""
     _closing: asyncio.Future[None] | None = None
 
     def _check_open(self) -> None:
@@ -58,10 +60,8 @@ class Waits:
 
     @staticmethod
     def _deadline(timeout: float | None) -> float | None:
-        """Return when it is too late, by the loop's clock; 0: it never waits."""
-        if timeout is None or timeout == 0:
-            return timeout
-        return asyncio.get_running_loop().time() + timeout
+        """Return when it is too late, by the loop's clock."""
+        return ends_of(timeout, asyncio.get_running_loop().time)
 
     async def _in_thread(self, call: Callable[[], _FoundT]) -> _FoundT:
         self._check_open()
@@ -69,9 +69,7 @@ class Waits:
 
     @staticmethod
     def _left(deadline: float | None) -> float | None:
-        if not deadline:
-            return deadline
-        return max(deadline - asyncio.get_running_loop().time(), SHORTEST_S)
+        return left_of(deadline, asyncio.get_running_loop().time)
 
     async def _kept(self, seq: int, deadline: float | None, sent: int) -> None:
         """Wait until all up to that number is kept, `sent` messages having been put."""
@@ -95,26 +93,50 @@ class Waits:
             raise
 
     async def _wait(self, when: int, seq: int, deadline: float | None, doing: str) -> None:
+        with self._watching(when, seq, deadline, doing) as future:
+            await future
+
+    @contextmanager
+    def _watching(
+        self, when: int, seq: int, deadline: float | None, doing: str
+    ) -> Iterator[asyncio.Future[None]]:
+        """Have what is done once all up to that number is so; it ends by an error when it is too
+        late."""
         future = self._watch().until(when, seq)
         if deadline == 0 and not future.done():
-            future.cancel()
-            raise self._spool._error(EAGAIN, doing)
-        await self._within(future, deadline, doing)
+            future.set_exception(self._spool._error(EAGAIN, doing))
+        timer = self._timer(future, deadline, doing)
+        try:
+            yield future
+        finally:
+            if timer is not None:
+                timer.cancel()
 
-    async def _within(
+    def _timer(
         self, future: asyncio.Future[None], deadline: float | None, doing: str
-    ) -> None:
-        """Wait for a future that nobody else has."""
-        if not deadline:
-            await future
-            return
+    ) -> asyncio.TimerHandle | None:
+        """End a future that nobody else has by TimedOutError, when it is too late."""
 
         def expire() -> None:
             if not future.done():
                 future.set_exception(self._spool._error(lib.MM_ETIMEDOUT, doing))
 
-        timer = future.get_loop().call_at(deadline, expire)
+        return future.get_loop().call_at(deadline, expire) if deadline else None
+
+    async def _put_later(self, put: Putting, deadline: float | None) -> None:
+        """Put it when those that wait for room were put, and there is room; all of it, or what ends
+        it says how much."""
+        self._watch()  # it is open, and of this process
+        if deadline == 0 and self._later.busy:
+            raise self._spool._error(EAGAIN, put.doing)
+        job = Job(put, self._left(deadline))
+        timer = self._timer(job.done, deadline, put.doing)
+        self._later.add(job)
         try:
-            await future
+            await job.done
+        except BaseException:
+            await job.give_up()
+            raise
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()

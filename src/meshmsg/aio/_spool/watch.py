@@ -16,6 +16,7 @@ from itertools import count
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.errors import ClosedError, ForkedError, UsageError
 from meshmsg._spool.held import Held
+from meshmsg.aio._loop import call_when_readable
 
 WRITTEN, DURABLE = 0, 1
 """What is waited for: the system has it; it is on the disk."""
@@ -43,14 +44,11 @@ class LoopWatch:
         # A copy: the spool's own goes as it is closed, which another thread may do.
         self._fd = os.dup(bell[0])
         try:
-            loop.add_reader(self._fd, self._look)
-        except NotImplementedError:
+            call_when_readable(loop, self._fd, self._look)
+        except UsageError:
             os.close(self._fd)
             self._fd = -1
-            raise UsageError(
-                f"{type(loop).__name__} cannot watch descriptors (add_reader); "
-                "use a selector event loop or uvloop"
-            ) from None
+            raise
 
     def until(self, which: int, seq: int) -> asyncio.Future[None]:
         """Return what is done once all up to that number is so; perhaps it is already.

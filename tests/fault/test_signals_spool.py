@@ -1,0 +1,61 @@
+"""What a signal's function raises as a call of a spool or a cursor begins leaves nobody in it.
+
+Not here: signals that come while a call waits (tests/unit/test_spool_life.py).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from inspect import getsourcelines
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from meshmsg._spool.held import Inside
+from tests.support.spooled import small
+
+
+@contextmanager
+def interrupted_at(number: int) -> Iterator[Callable[[], bool]]:
+    """Raise KeyboardInterrupt that many lines of `Inside.entered` on, up to where a call is in;
+    tells whether it did."""
+    code = Inside.entered.__wrapped__.__code__  # type: ignore[attr-defined]
+    lines, first = getsourcelines(code)
+    ends = first + next(at for at, line in enumerate(lines) if "yield" in line)
+    left = number
+
+    def trace(frame: FrameType, what: str, _: Any) -> Any:
+        nonlocal left
+        if frame.f_code is not code:
+            return None
+        if what == "line" and frame.f_lineno <= ends:
+            left -= 1
+            if left == 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield lambda: left <= 0
+    finally:
+        sys.settrace(None)
+
+
+@pytest.mark.parametrize("call", ["spool", "cursor"])
+def test_ctrl_c_as_a_call_begins_leaves_nobody_in_it(tmp_path: Path, call: str) -> None:
+    """At each line up to where it is in; so closing waits for nobody."""
+    with small(tmp_path / "s") as spool, spool.cursor("one") as cursor:
+        calls = {"spool": spool.info, "cursor": lambda: cursor.floor}
+        number, was_hit = 0, True
+        while was_hit:
+            number += 1
+            with interrupted_at(number) as hit, suppress(KeyboardInterrupt):
+                calls[call]()
+            was_hit = hit()
+            assert len(spool._inside) == len(cursor._inside) == 0
+        assert number > 4
