@@ -21,6 +21,8 @@ from meshmsg._binding.errors import OutsideWindowError as OutsideWindowError
 from meshmsg._binding.errors import PeerError as PeerError
 from meshmsg._binding.errors import RefusedError as RefusedError
 from meshmsg._binding.errors import ResourceError as ResourceError
+from meshmsg._binding.errors import SpoolAheadError as SpoolAheadError
+from meshmsg._binding.errors import SpoolChangedError as SpoolChangedError
 from meshmsg._binding.errors import SpoolCorruptError as SpoolCorruptError
 from meshmsg._binding.errors import SpoolError as SpoolError
 from meshmsg._binding.errors import SpoolFailedError as SpoolFailedError
@@ -79,6 +81,10 @@ from meshmsg._spool.cursor import SpoolCursorInfo as SpoolCursorInfo
 from meshmsg._spool.kept import SpoolLease as SpoolLease
 from meshmsg._spool.message import SpoolGap as SpoolGap
 from meshmsg._spool.message import SpoolMessage as SpoolMessage
+from meshmsg._spool.ranges.asking import RemoteSpoolInfo as RemoteSpoolInfo
+from meshmsg._spool.ranges.remote import RemoteLease as RemoteLease
+from meshmsg._spool.ranges.remote import RemoteSpool as RemoteSpool
+from meshmsg._spool.ranges.server import SpoolServer as SpoolServer
 from meshmsg._spool.reader import SpoolReader as SpoolReader
 from meshmsg._spool.spool import Spool as Spool
 from meshmsg._spool.told import SpoolInfo as SpoolInfo
@@ -161,6 +167,9 @@ __all__ = [
     "Receipt",
     "Receipts",
     "RefusedError",
+    "RemoteLease",
+    "RemoteSpool",
+    "RemoteSpoolInfo",
     "Rep",
     "Req",
     "Request",
@@ -170,7 +179,9 @@ __all__ = [
     "Secret",
     "SocketOptions",
     "Spool",
+    "SpoolAheadError",
     "SpoolBatch",
+    "SpoolChangedError",
     "SpoolCorruptError",
     "SpoolCursor",
     "SpoolCursorInfo",
@@ -184,6 +195,7 @@ __all__ = [
     "SpoolMessage",
     "SpoolReader",
     "SpoolRecovery",
+    "SpoolServer",
     "SpoolTrimmedError",
     "SpoolView",
     "Stats",

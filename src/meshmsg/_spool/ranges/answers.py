@@ -102,7 +102,7 @@ class Answers:
         self._lock = threading.Lock()
         self._leases: dict[str, _Lease] = {}
 
-    def answer(self, data: bytes, load: Callable[[], Load]) -> bytes:
+    def answer(self, data: bytes, load: Load) -> bytes:
         """Return what is answered to what came.
 
         Raises:
@@ -129,7 +129,7 @@ class Answers:
         """Let go of what is kept to go on quickly; leases end when they end."""
         self._places.close()
 
-    def _read(self, request: Request, info: SpoolInfo, load: Callable[[], Load]) -> bytes:
+    def _read(self, request: Request, info: SpoolInfo, load: Load) -> bytes:
         stable = info.durable_seq + 1
         if request.a < info.first_seq:
             return answer_octets(_told(info, Status.TRIMMED, info.first_seq))
@@ -138,7 +138,7 @@ class Answers:
         if request.a == request.b:
             return answer_octets(_told(info, Status.DONE, request.a))
         most = min(request.c, self._limits.window_bytes)
-        if (busy := self._busy(most, load())) is not None:
+        if (busy := self._busy(most, load)) is not None:
             return answer_octets(_told(info, Status.BUSY, *busy))
         head = answer_octets(_told(info, Status.DONE))
         blocks = self._places.read(request.a, request.b - 1, most, head, ANSWER_A)
@@ -219,4 +219,3 @@ def _told(info: SpoolInfo, status: Status, a: int = 0, b: int = 0) -> Answer:
     stable = info.durable_seq + 1
     first = min(info.first_seq, stable)
     return Answer(status, bytes.fromhex(info.uuid), info.epoch, first, stable, a, b)
-

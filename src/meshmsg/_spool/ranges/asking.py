@@ -24,6 +24,7 @@ from meshmsg._binding.errors import (
     UsageError,
     WouldBlockError,
 )
+from meshmsg._socket.clock import LEAST_S
 from meshmsg._spool.arguments import lease_ms, whole
 from meshmsg._spool.batch import SpoolBatch, check_batch
 from meshmsg._spool.message import SpoolGap
@@ -53,7 +54,7 @@ RETRIES = 2**20
 """Times that the same is asked again within that time."""
 BUSY_S, BUSY_MAX_S = 0.02, 1.0
 """Seconds until a server that is busy is asked again: at first, and what that grows to."""
-_LIMITS = {
+_LIMITS: dict[int, str] = {
     Busy.READERS: "it serves {:,} readers, and no more at once",
     Busy.READER_BYTES: "{:,} bytes wait to be written to this reader, and no more may",
     Busy.BYTES: "{:,} bytes wait to be written to its readers, and no more may",
@@ -87,6 +88,10 @@ class Asking:
         self._uuid = _uuid_octets(uuid)
         self._epoch = 0 if epoch is None else whole("epoch", epoch, 1, EPOCH_MAX)
         self._holder = _holder_octets(holder)
+
+    def octets(self, request: Request) -> bytes:
+        """Return a request as it is sent: of the spool as it is known now."""
+        return request_octets(replace(request, uuid=self._uuid, epoch=self._epoch))
 
     def info(self) -> Request:
         """Ask which spool it is, and which numbers it has."""
@@ -125,7 +130,7 @@ class Asking:
         try:
             answer = answer_of(data)
         except NotAnswered as error:
-            raise self._strange(str(error)) from None
+            raise self.strange(str(error)) from None
         if (wrong := self._wrong(request, answer, data)) is not None:
             raise wrong
         self._uuid, self._epoch = answer.uuid, max(answer.epoch, self._epoch)
@@ -133,16 +138,25 @@ class Asking:
 
     def still_busy(self, answer: Answer, timeout: float | None) -> MeshError:
         """Say that a server was busy for all that time."""
-        limit = _LIMITS.get(Busy(answer.a) if answer.a in iter(Busy) else Busy.BYTES, "")
+        limit = _LIMITS.get(answer.a, "it has a limit of {:,}")
         return TimedOutError(
             f"{self.where}: the server was busy for {timeout} s: {limit.format(answer.b)}",
             code=lib.MM_ETIMEDOUT,
             address=self.where,
         )
 
+    def ahead(self, seq: int, stable_seq: int) -> MeshError:
+        """Say that a number is not durable."""
+        return SpoolAheadError(
+            f"{self.where}: {seq} is ahead of what is durable there, which is up to "
+            f"{stable_seq - 1}",
+            seq=seq,
+            stable_seq=stable_seq,
+        )
+
     def strange(self, why: str) -> MeshError:
         """Say that what came is not what was asked for."""
-        return self._strange(why)
+        return PeerError(f"{self.where}: {why}", code=lib.MM_EPROTO, address=self.where)
 
     def _request(self, op: Op, a: int = 0, b: int = 0, c: int = 0, name: str = "") -> Request:
         return Request(op, self._uuid, self._epoch, a, b, c, self._holder, name)
@@ -161,12 +175,7 @@ class Asking:
             )
         if status == Status.AHEAD:
             seq = max(request.b - 1, request.a) if request.op == Op.READ else request.a
-            return SpoolAheadError(
-                f"{where}: {seq} is ahead of what is durable there, which is up to "
-                f"{answer.stable_seq - 1}",
-                seq=seq,
-                stable_seq=answer.stable_seq,
-            )
+            return self.ahead(seq, answer.stable_seq)
         if status == Status.HELD:
             return WouldBlockError(f"{where}: the lease {request.name!r} has another holder")
         if status == Status.NO_LEASE:
@@ -177,17 +186,14 @@ class Asking:
         return None
 
     def _changed(self, answer: Answer) -> MeshError:
-        found = f"{answer.uuid.hex()} in life {answer.epoch}"
-        asked = f"{self._uuid.hex()} in life {self._epoch} or a later one"
+        uuid = "the same" if self._uuid in (ANY_UUID, answer.uuid) else self._uuid.hex()
         return SpoolChangedError(
-            f"{self.where}: it is the spool {found}, and was to be {asked}: numbers of one mean "
-            "nothing in the other",
+            f"{self.where}: it is the spool {answer.uuid.hex()} in life {answer.epoch}, and was to "
+            f"be {uuid} in life {max(self._epoch, 1)} or a later one; numbers of one mean nothing "
+            "in the other",
             uuid=answer.uuid.hex(),
             epoch=answer.epoch,
         )
-
-    def _strange(self, why: str) -> MeshError:
-        return PeerError(f"{self.where}: {why}", code=lib.MM_EPROTO, address=self.where)
 
 
 def info_of(answer: Answer) -> RemoteSpoolInfo:
@@ -195,17 +201,48 @@ def info_of(answer: Answer) -> RemoteSpoolInfo:
     return RemoteSpoolInfo(answer.uuid.hex(), answer.epoch, answer.first_seq, answer.stable_seq)
 
 
+class Patience:
+    """How long the same is asked for again, of a server that is busy. Law: pure."""
+
+    def __init__(self, timeout: float | None, now: float) -> None:
+        self._until = None if timeout is None else now + timeout
+        self._wait = BUSY_S
+
+    def left(self, now: float) -> float | None:
+        """Return the seconds that are left; None: it never ends."""
+        return None if self._until is None else max(self._until - now, LEAST_S)
+
+    def wait(self, now: float) -> float | None:
+        """Return the seconds until it is asked again; None: time is up."""
+        wait, self._wait = self._wait, min(self._wait * 2, BUSY_MAX_S)
+        return None if self._until is not None and now + wait >= self._until else wait
+
+
 class Range:
     """Messages that are being read: which come next, and the batches of an answer."""
 
     def __init__(
-        self, asking: Asking, from_seq: int, to_seq: int, limits: tuple[int, int], gaps: bool
+        self,
+        asking: Asking,
+        from_seq: int,
+        to_seq: int | None,
+        limits: tuple[int, int],
+        gaps: bool,
     ) -> None:
         self._asking = asking
-        self._next, self._to = from_seq, to_seq
+        self._next = from_seq
+        self.begun = to_seq is not None
+        """Whether it is known where it ends."""
+        self._to = from_seq if to_seq is None else to_seq
         self._max_messages, self._max_bytes = limits
         self._gaps = gaps
         self._gone: list[SpoolGap] = []
+
+    def begin(self, stable_seq: int) -> None:
+        """It ends with what is durable."""
+        if self._next > stable_seq:
+            raise self._asking.ahead(self._next, stable_seq)
+        self._to, self.begun = stable_seq, True
 
     def request(self) -> Request | None:
         """Ask for what is next; None: nothing is."""
@@ -265,7 +302,7 @@ class Range:
 def range_of(
     asking: Asking,
     from_seq: object,
-    to_seq: int,
+    to_seq: object,
     *,
     max_messages: object,
     max_bytes: object,
@@ -273,14 +310,8 @@ def range_of(
 ) -> Range:
     """Return a range to be read, its arguments checked."""
     first = whole("from_seq", from_seq, 1)
-    last = whole("to_seq", to_seq, first)
+    last = None if to_seq is None else whole("to_seq", to_seq, first)
     return Range(asking, first, last, check_batch(max_messages, max_bytes), gaps)
-
-
-def again(request: Request, asking: Asking) -> Request:
-    """Return the same request, of the spool as it is known now."""
-    known = asking.info()
-    return replace(request, uuid=known.uuid, epoch=known.epoch)
 
 
 def _checked(name: object) -> str:

@@ -159,9 +159,7 @@ def request_of(data: bytes) -> Request:
             f"asked in version {data[_VERSION_AT]} of ranges; this server speaks version {VERSION}"
         )
     if not REQUEST_HEAD <= len(data) <= REQUEST_MAX:
-        raise NotAsked(
-            f"a request of {len(data):,} octets; it has {REQUEST_HEAD} to {REQUEST_MAX}"
-        )
+        raise NotAsked(f"a request of {len(data):,} octets; it has {REQUEST_HEAD} to {REQUEST_MAX}")
     _, _, op, zero, uuid, epoch, none, a, b, c, holder = _REQUEST.unpack_from(data)
     name = data[REQUEST_HEAD:]
     if op not in Op.__members__.values():
@@ -185,9 +183,7 @@ def _wrong(request: Request) -> str | None:
         return "a name, where none is asked for"
     if request.op == Op.READ and not (0 < request.a <= request.b < SEQ_MAX and request.c > 0):
         return f"no range of numbers: {request.a} to {request.b}, {request.c} octets"
-    if request.op == Op.LEASE and not (
-        0 < request.a < SEQ_MAX and 0 < request.b <= TTL_MS_MAX
-    ):
+    if request.op == Op.LEASE and not (0 < request.a < SEQ_MAX and 0 < request.b <= TTL_MS_MAX):
         return f"no lease: from {request.a}, {request.b:,} ms; it is 1 to {TTL_MS_MAX:,} ms"
     if request.op == Op.TRIM and request.a >= SEQ_MAX:
         return f"{request.a} is no number of a message"

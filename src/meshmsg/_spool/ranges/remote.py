@@ -18,17 +18,15 @@ from meshmsg._socket.engine import Engine
 from meshmsg._socket.options import SocketOptions
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch
 from meshmsg._spool.ranges.asking import (
-    BUSY_MAX_S,
-    BUSY_S,
     RETRIES,
     TIMEOUT,
+    Patience,
     Range,
     RemoteSpoolInfo,
-    again,
     info_of,
     range_of,
 )
-from meshmsg._spool.ranges.form import Answer, Request, Status, request_octets
+from meshmsg._spool.ranges.form import Answer, Request, Status
 from meshmsg._spool.ranges.remote_form import RemoteForm
 from meshmsg._sync.request import Req
 
@@ -142,7 +140,7 @@ class RemoteSpool(RemoteForm):
 
         Args:
             from_seq: The first number, 1 and more.
-            to_seq: The number behind the last; None: what is durable now (`stable_seq`).
+            to_seq: The number behind the last; None: what is durable as it begins.
             max_messages: Of a batch, at most.
             max_bytes: Of a batch, and of an answer, at most; or one batch of the spool, if that has
                 more.
@@ -158,9 +156,8 @@ class RemoteSpool(RemoteForm):
             SpoolChangedError, RefusedError, PeerError, ClosedError: As `info`.
             UsageError, TypeError: An argument is wrong; at once.
         """
-        until = self.info().stable_seq if to_seq is None else to_seq
         reading = range_of(
-            *(self._asking, from_seq, max(until, 1)),
+            *(self._asking, from_seq, to_seq),
             max_messages=max_messages,
             max_bytes=max_bytes,
             gaps=self._gaps,
@@ -232,23 +229,23 @@ class RemoteSpool(RemoteForm):
 
     def _ask(self, request: Request) -> tuple[Answer, bytes]:
         """Ask until there is an answer."""
-        began = time.monotonic()
-        left, wait = self._timeout, BUSY_S
+        patience = Patience(self._timeout, time.monotonic())
         while True:
-            octets = request_octets(again(request, self._asking))
+            octets = self._asking.octets(request)
+            left = patience.left(time.monotonic())
             data = self._req.request(octets, retries=RETRIES, deadline=left)
             answer = self._asking.answer(request, data)
             if answer.status != Status.BUSY:
                 return answer, data
-            if self._timeout is not None:
-                left = self._timeout - (time.monotonic() - began)
-                if left <= wait:
-                    raise self._asking.still_busy(answer, self._timeout)
+            wait = patience.wait(time.monotonic())
+            if wait is None:
+                raise self._asking.still_busy(answer, self._timeout)
             if self._over.wait(wait):
                 raise ClosedError(f"{self._where} was closed", code=lib.MM_ECLOSED)
-            wait = min(wait * 2, BUSY_MAX_S)
 
     def _batches(self, reading: Range) -> Iterator[SpoolBatch]:
+        if not reading.begun:
+            reading.begin(self.info().stable_seq)
         request = reading.request()
         answer, data = self._ask(request) if request is not None else (None, b"")
         while request is not None and answer is not None:
@@ -268,7 +265,7 @@ class RemoteSpool(RemoteForm):
         """Ask ahead, if that can be done at once; 0: it was not."""
         number = [0]
         if request is not None:
-            native.request(self._req._handle, request_octets(request), 0, 0, number)
+            native.request(self._req._handle, self._asking.octets(request), 0, 0, number)
         return number[0]
 
     def _end(self, request: Request, number: int) -> tuple[Answer, bytes]:
@@ -289,7 +286,8 @@ class RemoteSpool(RemoteForm):
         req, slot = self._req, borrow()
         try:
             req._await_reply(number, slot, self._timeout, self._timeout)
-            return req._unpack_one(slot)
+            message: Message = req._unpack_one(slot)
+            return message
         except BaseException:
             lib.mm_request_cancel(req._handle, number)
             slot.drop()

@@ -27,8 +27,8 @@ class RemoteForm:
 
     Args:
         connect: The endpoint of the server, or several that show the same spool.
-        uuid: Which spool it is to be, as in `info().uuid`; None: the one that answers first. Another
-            one is SpoolChangedError from then on.
+        uuid: Which spool it is to be, as in `info().uuid`; None: the one that answers first.
+            Another one is SpoolChangedError from then on.
         epoch: The last life of it that is known, as in `info().epoch`; an earlier one is
             SpoolChangedError, as it is a copy from before.
         holder: 1 to 16 bytes that say who has its leases: the same in each process that shares

@@ -9,19 +9,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from meshmsg._binding.errors import ClosedError
-from meshmsg._binding.message import Request
 from meshmsg._binding.peer_info import PeerInfo
 from meshmsg._socket.engine import Engine
 from meshmsg._socket.options import SocketOptions
 from meshmsg._spool.arguments import whole
-from meshmsg._spool.ranges.answers import Answers, Load, load_of
+from meshmsg._spool.ranges.answers import Answers, load_of
 from meshmsg._spool.ranges.server_form import (
     FLIGHT_BYTES,
     READERS,
+    TASKS,
+    TASKS_MAX,
     WINDOW_BYTES,
     answered,
     answers_of,
@@ -35,10 +35,6 @@ from meshmsg._sync.roles import Rep
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
-
-THREADS = 2
-"""Threads that answer, if nothing is said."""
-THREADS_MAX = 64
 
 
 class SpoolServer:
@@ -76,12 +72,12 @@ class SpoolServer:
         readers: int = READERS,
         window_bytes: int = WINDOW_BYTES,
         flight_bytes: int = FLIGHT_BYTES,
-        threads: int = THREADS,
+        threads: int = TASKS,
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
         limits = limits_of(readers, window_bytes, flight_bytes)
-        count = whole("threads", threads, 1, THREADS_MAX)
+        count = whole("threads", threads, 1, TASKS_MAX)
         self._answers = answers_of(spool, limits, trim)
         self._rep = Rep(bind=bind, engine=engine, **options_of(limits, options))
         self._path = spool.path
@@ -133,11 +129,8 @@ def _serve(rep: Rep, answers: Answers) -> None:
     with suppress(ClosedError):
         while True:
             request = rep.recv()
-            answer = answered(answers, request, partial(_load, rep, request))
+            load = load_of(rep.peers(), int(request.peer))
+            answer = answered(answers, request, load)
             if answer is not None:
                 send(request, answer)
             del request, answer  # not while it waits
-
-
-def _load(rep: Rep, request: Request) -> Load:
-    return load_of(rep.peers(), int(request.peer))

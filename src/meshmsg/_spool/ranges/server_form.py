@@ -6,14 +6,13 @@ Not here: what it answers (answers.py), waiting (server.py, aio/_spool/server.py
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from meshmsg._binding.errors import ClosedError, MeshError
 from meshmsg._binding.message import Request
 from meshmsg._socket.options import SocketOptions
 from meshmsg._spool.arguments import flag, whole
 from meshmsg._spool.held import Held
-from meshmsg._spool.ranges.answers import WINDOWS_MAX, Answers, Limits
+from meshmsg._spool.ranges.answers import WINDOWS_MAX, Answers, Limits, Load
 from meshmsg._spool.ranges.form import ANSWER_MAX, BATCH_MAX, NotAsked
 
 READERS = 64
@@ -27,6 +26,8 @@ FLIGHT_BYTES = 256 * 1024 * 1024
 FLIGHT_MAX = 2**40
 READERS_MORE = 16
 """Connections beyond `readers`: those are told that it is busy."""
+TASKS, TASKS_MAX = 2, 64
+"""Requests that are answered at once, if nothing is said; and at most."""
 REASON_MAX = 200
 """Characters of a reason for a refusal."""
 ASKED_MESSAGES = 64
@@ -69,7 +70,7 @@ def options_of(limits: Limits, options: SocketOptions) -> SocketOptions:
     return {**own, **options}
 
 
-def answered(answers: Answers, request: Request, load: Any) -> bytes | None:
+def answered(answers: Answers, request: Request, load: Load) -> bytes | None:
     """Return the answer to a request; None: it was refused."""
     try:
         return answers.answer(request, load)
