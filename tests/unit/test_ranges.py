@@ -32,7 +32,9 @@ def world(request: pytest.FixtureRequest) -> Iterator[Ranged]:
 
 def mixed(spool: mm.Spool) -> int:
     """Put messages of each kind, some in a batch and some alone; return the last number."""
-    spool.append_many([b"%d" % at for at in range(MANY)], key=b"k", headers={"a": "b", "c": b"\xff"})
+    spool.append_many(
+        [b"%d" % at for at in range(MANY)], key=b"k", headers={"a": "b", "c": b"\xff"}
+    )
     fill(spool, spool.info().files + 2)
     spool.append_many([bytes(at % 300) for at in range(MANY)])
     spool.flush()

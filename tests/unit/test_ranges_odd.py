@@ -52,7 +52,9 @@ def test_what_was_trimmed_is_told(tmp_path: Path, world: Ranged) -> None:
         first = spool.info().first_seq
         assert first > 3
         for lost in (remote.read(1), reading):
-            with pytest.raises(mm.SpoolTrimmedError, match=f"to {first - 1} were removed") as caught:
+            with pytest.raises(
+                mm.SpoolTrimmedError, match=f"to {first - 1} were removed"
+            ) as caught:
                 list(lost)
             assert caught.value.first == first
         assert caught.value.seq in (2, 3)
@@ -96,32 +98,51 @@ def test_another_spool_is_told(tmp_path: Path, world: Ranged) -> None:
             with pytest.raises(mm.SpoolChangedError, match=uuid) as caught:
                 other.info()
             assert (caught.value.uuid, caught.value.epoch) == (uuid, 1)
-            assert world.remote(endpoint, uuid=uuid, epoch=1).info().uuid == uuid
+            assert world.remote(endpoint, uuid=uuid).info().uuid == uuid
         with mm.SpoolServer(two, bind=endpoint):
             for ask in (remote.info, lambda: list(remote.read(1, 2)), lambda: remote.trim(0)):
                 with pytest.raises(mm.SpoolChangedError, match="mean nothing"):
                     ask()
 
 
-def test_an_earlier_life_is_told(tmp_path: Path, world: Ranged) -> None:
-    """A copy that was put back may give numbers again that were read; a later life may not."""
+COPIES = 6
+"""So many that some have a higher epoch and some a lower one, as it grows by chance."""
+
+
+def goes_on(path: Path) -> mm.Spool:
+    """Let a spool go on in another life."""
+    spool = small(path)
+    spool.append_many([b"new"] * 10)
+    spool.flush()
+    return spool
+
+
+def test_numbers_that_are_given_again_are_told(tmp_path: Path, world: Ranged) -> None:
+    """A copy from before was put back, and went on: its epoch says so, or that of a message."""
     with small(tmp_path / "s") as spool:
-        last = fill(spool, 2)
-    shutil.copytree(tmp_path / "s", tmp_path / "copy")
+        spool.append_many([b"old"] * 10)
+        spool.flush()
+    for at in range(COPIES):
+        shutil.copytree(tmp_path / "s", tmp_path / f"copy{at}")
     where = of_its_own()
-    with small(tmp_path / "s") as spool:
-        with mm.SpoolServer(spool, bind=where) as server:
-            endpoint = server.endpoint
-            remote = world.remote(endpoint, epoch=1, reconnect_max=0.05)
-            epoch = remote.info().epoch
-        assert epoch == spool.info().epoch
-        assert seqs(iter([spool.read(1)])) == list(range(1, last + 1))
-    with small(tmp_path / "s") as later, mm.SpoolServer(later, bind=endpoint):
-        assert remote.info().epoch >= epoch
-    known = world.remote(endpoint, epoch=epoch + 5, reconnect_max=0.05)
-    with small(tmp_path / "copy") as copy, mm.SpoolServer(copy, bind=endpoint):
-        with pytest.raises(mm.SpoolChangedError, match=f"in life {epoch + 5} or a later one"):
-            known.info()
+    with goes_on(tmp_path / "s") as spool, mm.SpoolServer(spool, bind=where) as server:
+        endpoint, uuid = server.endpoint, spool.info().uuid
+        epochs = [spool.info().epoch]
+        remotes = [world.remote(endpoint, reconnect_max=0.05) for _ in range(COPIES)]
+        for remote in remotes:
+            assert seqs(remote.read(1, 21, epoch=epochs[0])) == list(range(1, 21))
+    with small(tmp_path / "s") as spool, mm.SpoolServer(spool, bind=endpoint):
+        epochs += [spool.info().epoch]
+        assert seqs(remotes[0].read(1)) == list(range(1, 21))  # a later life has what there was
+    for at, remote in enumerate(remotes):
+        with goes_on(tmp_path / f"copy{at}") as copy, mm.SpoolServer(copy, bind=endpoint):
+            other = world.remote(endpoint, uuid=uuid)
+            assert seqs(other.read(1, 11, epoch=1)) == list(range(1, 11))
+            with pytest.raises(mm.SpoolChangedError, match="message 20 was put in life"):
+                list(other.read(1, 21, epoch=1))
+            if copy.info().epoch not in epochs:
+                with pytest.raises(mm.SpoolChangedError, match="a copy from before was put back"):
+                    list(remote.read(1, 21))
 
 
 def test_a_server_that_is_busy_is_asked_again(tmp_path: Path, world: Ranged) -> None:
@@ -249,9 +270,8 @@ def test_what_is_no_server_of_ranges_is_told(world: Ranged) -> None:
             form.answer_octets(
                 form.Answer(form.Status.HARMED, good.uuid, 1, 1, 9, 7, 9)
             ): "where nothing was asked",
-            form.answer_octets(
-                form.Answer(form.Status.FAILED, good.uuid, 1, 1, 9)
-            ) + b"\xff no": "the server says: . no",
+            form.answer_octets(form.Answer(form.Status.FAILED, good.uuid, 1, 1, 9))
+            + b"\xff no": "the server says: . no",
         }.items():
             said[0] = octets
             with pytest.raises(mm.MeshError, match=words):
@@ -290,8 +310,8 @@ def test_an_answer_that_was_changed_on_its_way_is_told(
         del octets[at : at + data.draw(st.integers(1, 80))]
     else:
         octets[at:at] = data.draw(st.binary(min_size=1, max_size=80))
-    asking = Asking("there", None, None, None)
-    reading = range_of(asking, 1, 51, max_messages=7, max_bytes=2**20, gaps=False)
+    asking = Asking("there", None, None)
+    reading = range_of(asking, 1, 51, max_messages=7, max_bytes=2**20, gaps=False, epoch=None)
     request = reading.request()
     assert request is not None
     try:
@@ -335,7 +355,6 @@ def test_wrong_options_of_a_server_are_told(
         ({"uuid": "xyz"}, "32 hexadecimal digits"),
         ({"uuid": "0" * 32}, "32 hexadecimal digits"),
         ({"uuid": 7}, "as text"),
-        ({"epoch": 0}, "epoch is 0"),
         ({"holder": b""}, "holder has 0 bytes"),
         ({"holder": b"x" * 17}, "holder has 17 bytes"),
         ({"holder": "me"}, "it is bytes"),
@@ -366,6 +385,7 @@ def test_wrong_arguments_are_told_at_once(tmp_path: Path, world: Ranged) -> None
         lambda: remote.read(5, 4): "to_seq is 4; it is 5",
         lambda: remote.read(1, max_bytes=0): "max_bytes",
         lambda: remote.read(1, max_messages=0): "max_messages",
+        lambda: remote.read(1, epoch=0): "epoch is 0",
         lambda: remote.lease("no name!", 1, 1): "name is 'no name!'",
         lambda: remote.lease("a" * 59, 1, 1): "1 to 58",
         lambda: remote.lease(7, 1, 1): "as text",

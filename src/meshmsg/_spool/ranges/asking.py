@@ -7,7 +7,7 @@ is checked; nothing of a range is left out without a word, and nothing comes twi
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,6 +48,8 @@ from meshmsg._spool.ranges.form import (
 
 EPOCH_MAX = 2**32 - 1
 """Of a spool."""
+LIVES_MAX = 16
+"""Lives of a spool that a reader remembers."""
 TIMEOUT = 30.0
 """Seconds that an answer may take, if nothing is said."""
 RETRIES = 2**20
@@ -82,11 +84,14 @@ class RemoteSpoolInfo:
 class Asking:
     """What one reader knows of the spool, and asks of it."""
 
-    def __init__(self, where: str, uuid: str | None, epoch: int | None, holder: object) -> None:
+    def __init__(self, where: str, uuid: str | None, holder: object) -> None:
         self.where = where
         """The endpoint, for errors."""
         self._uuid = _uuid_octets(uuid)
-        self._epoch = 0 if epoch is None else whole("epoch", epoch, 1, EPOCH_MAX)
+        self._epoch = 0
+        """Of the last life that is known."""
+        self._lives: dict[int, int] = {}
+        """Of each life that was seen: the number behind the last that was durable then."""
         self._holder = _holder_octets(holder)
 
     def octets(self, request: Request) -> bytes:
@@ -133,8 +138,17 @@ class Asking:
             raise self.strange(str(error)) from None
         if (wrong := self._wrong(request, answer, data)) is not None:
             raise wrong
-        self._uuid, self._epoch = answer.uuid, max(answer.epoch, self._epoch)
+        self._uuid, self._epoch = answer.uuid, answer.epoch
+        self._lives[answer.epoch] = max(answer.stable_seq, self._lives.get(answer.epoch, 0))
+        if len(self._lives) > LIVES_MAX:
+            del self._lives[min(self._lives)]
         return answer
+
+    def lives(self, epoch: int | None, to_seq: int) -> tuple[tuple[int, int], ...]:
+        """Return lives, and before which number all was put in it or earlier; of a range that was
+        told in a life, that one, too."""
+        told = () if epoch is None else ((epoch, to_seq),)
+        return (*told, *self._lives.items())
 
     def still_busy(self, answer: Answer, timeout: float | None) -> MeshError:
         """Say that a server was busy for all that time."""
@@ -154,6 +168,15 @@ class Asking:
             stable_seq=stable_seq,
         )
 
+    def given_again(self, seq: int, epoch: int, told: int) -> MeshError:
+        """Say that a number was durable before, and has another message by now."""
+        return SpoolChangedError(
+            f"{self.where}: message {seq} was put in life {epoch} of the spool, and that number "
+            f"was told as durable in life {told}: a copy from before was put back",
+            uuid=self._uuid.hex(),
+            epoch=epoch,
+        )
+
     def strange(self, why: str) -> MeshError:
         """Say that what came is not what was asked for."""
         return PeerError(f"{self.where}: {why}", code=lib.MM_EPROTO, address=self.where)
@@ -164,8 +187,9 @@ class Asking:
     def _wrong(self, request: Request, answer: Answer, data: bytes) -> MeshError | None:
         """Return what is raised for it; None: it was done, or cannot be now."""
         where, status = self.where, answer.status
-        if status == Status.CHANGED or self._uuid not in (ANY_UUID, answer.uuid):
-            return self._changed(answer)
+        other = self._uuid not in (ANY_UUID, answer.uuid) or answer.epoch < self._epoch
+        if status == Status.CHANGED or other:
+            return self.changed(answer.uuid, answer.epoch)
         if status == Status.TRIMMED:
             return SpoolTrimmedError(
                 f"{where}: messages {request.a} to {answer.a - 1} were removed; {answer.a} is the "
@@ -185,14 +209,15 @@ class Asking:
             return SpoolError(f"{where}: the server says: {text}")
         return None
 
-    def _changed(self, answer: Answer) -> MeshError:
-        uuid = "the same" if self._uuid in (ANY_UUID, answer.uuid) else self._uuid.hex()
+    def changed(self, uuid: bytes, epoch: int) -> MeshError:
+        """Say that it is another spool, or that numbers of it were given again."""
+        here = f"{self.where}: it is the spool {uuid.hex()} in life {epoch}"
+        if self._uuid in (ANY_UUID, uuid):
+            here += f", and was in life {self._epoch}: a copy from before was put back"
+        else:
+            here += f", and was to be {self._uuid.hex()}"
         return SpoolChangedError(
-            f"{self.where}: it is the spool {answer.uuid.hex()} in life {answer.epoch}, and was to "
-            f"be {uuid} in life {max(self._epoch, 1)} or a later one; numbers of one mean nothing "
-            "in the other",
-            uuid=answer.uuid.hex(),
-            epoch=answer.epoch,
+            f"{here}; numbers of one mean nothing in the other", uuid=uuid.hex(), epoch=epoch
         )
 
 
@@ -228,8 +253,10 @@ class Range:
         to_seq: int | None,
         limits: tuple[int, int],
         gaps: bool,
+        epoch: int | None,
     ) -> None:
         self._asking = asking
+        self._epoch = epoch
         self._next = from_seq
         self.begun = to_seq is not None
         """Whether it is known where it ends."""
@@ -281,6 +308,7 @@ class Range:
         self._next = last + 1
 
     def _made(self, data: bytes, seq: int, to: int, gone: list[SpoolGap]) -> Iterator[SpoolBatch]:
+        lives = self._asking.lives(self._epoch, self._to)
         octets = ffi.from_buffer("uint8_t[]", data)  # stays with the blocks
         blocks = lib.mm_spool_blocks_new(octets + ANSWER_HEAD, len(data) - ANSWER_HEAD, seq, to)
         if blocks == ffi.NULL:
@@ -294,9 +322,19 @@ class Range:
             if rc != 1:
                 raise self._asking.strange(f"what it gave for message {seq} is not that")
             batch = SpoolBatch(out[0], gone, seq=seq)
+            self._check(batch, out[0], lives)
             seq, gone = batch.last_seq + 1, []
             yield batch
         del octets
+
+    def _check(self, batch: SpoolBatch, rows: Any, lives: Iterable[tuple[int, int]]) -> None:
+        """Raise if a number was given again since it was told as durable."""
+        found = ffi.new("mm_spool_message *")
+        for epoch, behind in lives:
+            if batch.first_seq < behind:  # epochs grow with the numbers: the last of those will do
+                lib.mm_spool_rows_at(rows, min(batch.last_seq, behind - 1) - batch.first_seq, found)
+                if found.epoch > epoch:
+                    raise self._asking.given_again(int(found.seq), int(found.epoch), epoch)
 
 
 def range_of(
@@ -307,11 +345,13 @@ def range_of(
     max_messages: object,
     max_bytes: object,
     gaps: bool,
+    epoch: object,
 ) -> Range:
     """Return a range to be read, its arguments checked."""
     first = whole("from_seq", from_seq, 1)
     last = None if to_seq is None else whole("to_seq", to_seq, first)
-    return Range(asking, first, last, check_batch(max_messages, max_bytes), gaps)
+    life = None if epoch is None else whole("epoch", epoch, 1, EPOCH_MAX)
+    return Range(asking, first, last, check_batch(max_messages, max_bytes), gaps, life)
 
 
 def _checked(name: object) -> str:

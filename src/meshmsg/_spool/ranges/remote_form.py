@@ -29,8 +29,6 @@ class RemoteForm:
         connect: The endpoint of the server, or several that show the same spool.
         uuid: Which spool it is to be, as in `info().uuid`; None: the one that answers first.
             Another one is SpoolChangedError from then on.
-        epoch: The last life of it that is known, as in `info().epoch`; an earlier one is
-            SpoolChangedError, as it is a copy from before.
         holder: 1 to 16 bytes that say who has its leases: the same in each process that shares
             them. None: nobody else does.
         on_corruption: "fail": reading what is harmed raises SpoolCorruptError; "gap": it is left
@@ -55,7 +53,6 @@ class RemoteForm:
         kind: Callable[..., Any],
         connect: str | Iterable[str],
         uuid: str | None,
-        epoch: int | None,
         holder: bytes | None,
         on_corruption: str,
         timeout: float | None,
@@ -72,7 +69,7 @@ class RemoteForm:
         if timeout is not None and not timeout > 0:
             raise UsageError(f"timeout is {timeout!r}; it is seconds, above 0, or None")
         self._timeout = timeout
-        self._asking = Asking(self._where, uuid, epoch, holder)
+        self._asking = Asking(self._where, uuid, holder)
         sizes: SocketOptions = {"message_size_max": ANSWER_MAX}
         return kind(connect=endpoints, engine=engine, **{**sizes, **options})
 

@@ -97,7 +97,6 @@ class RemoteSpool(RemoteForm):
         connect: str | Iterable[str],
         *,
         uuid: str | None = None,
-        epoch: int | None = None,
         holder: bytes | None = None,
         on_corruption: Literal["fail", "gap"] = "fail",
         timeout: float | None = TIMEOUT,
@@ -105,7 +104,7 @@ class RemoteSpool(RemoteForm):
         **options: Unpack[SocketOptions],
     ) -> None:
         self._req = self._opened(
-            Req, connect, uuid, epoch, holder, on_corruption, timeout, engine, options
+            Req, connect, uuid, holder, on_corruption, timeout, engine, options
         )
 
     async def info(self) -> RemoteSpoolInfo:
@@ -132,6 +131,7 @@ class RemoteSpool(RemoteForm):
         *,
         max_messages: int = BATCH_MAX_MESSAGES,
         max_bytes: int = BATCH_MAX_BYTES,
+        epoch: int | None = None,
     ) -> AsyncIterator[SpoolBatch]:
         """Read messages from a number to before another, as tables; as `meshmsg.RemoteSpool.read`.
 
@@ -146,6 +146,8 @@ class RemoteSpool(RemoteForm):
             max_messages: Of a batch, at most.
             max_bytes: Of a batch, and of an answer, at most; or one batch of the spool, if that has
                 more.
+            epoch: In which life they were told as durable (`info().epoch`), if that was before
+                this was opened: a message of a later one is SpoolChangedError.
 
         Returns:
             An iterator of batches as of `Spool.read`, all messages of the range one by one.
@@ -160,6 +162,7 @@ class RemoteSpool(RemoteForm):
             max_messages=max_messages,
             max_bytes=max_bytes,
             gaps=self._gaps,
+            epoch=epoch,
         )
         return self._batches(reading)
 
