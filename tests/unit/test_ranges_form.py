@@ -36,8 +36,7 @@ def taken(octets: bytes) -> form.Request | None:
     """Return the request, or None where it is refused."""
     try:
         return form.request_of(octets)
-    except form.NotAsked as error:
-        assert str(error)
+    except form.NotAsked:
         return None
 
 
@@ -132,10 +131,9 @@ def test_any_octets_are_an_answer_or_none(octets: bytes) -> None:
     for data in (octets, good[:6] + octets, good[:30] + octets):
         try:
             answer = form.answer_of(data)
-        except form.NotAnswered as error:
-            assert str(error)
-        else:
-            assert form.answer_octets(answer) == data[: form.ANSWER_HEAD]
+        except form.NotAnswered:
+            continue
+        assert form.answer_octets(answer) == data[: form.ANSWER_HEAD]
 
 
 def test_the_page_has_what_the_code_has() -> None:

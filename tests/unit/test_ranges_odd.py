@@ -20,6 +20,7 @@ import meshmsg as mm
 from meshmsg._spool.ranges import form
 from meshmsg._spool.ranges.answers import Answers, Limits, Load
 from meshmsg._spool.ranges.asking import Asking, range_of
+from tests.support.mm import lib
 from tests.support.pairs import WAIT_S, of_its_own
 from tests.support.ranged import WORLDS, Ranged, messages, seqs
 from tests.support.spooled import BATCH, batches, fill, segments, small, turn_bit
@@ -226,6 +227,19 @@ def test_what_is_no_request_is_refused_with_words(
         server = world.server(spool)
         with mm.Req(connect=server.endpoint) as req, pytest.raises(mm.RefusedError, match=words):
             req.request(octets, timeout=WAIT_S)
+        assert world.remote(server.endpoint).info().first_seq == 1
+
+
+def test_what_is_too_large_for_a_request_is_not_taken_in(tmp_path: Path, world: Ranged) -> None:
+    """Its connection ends before it is there; others are served on."""
+    most = int(lib.MM_ASKED_LITTLE_MAX) - 4  # with the id of a request
+    with small(tmp_path / "s") as spool:
+        server = world.server(spool)
+        with mm.Req(connect=server.endpoint) as req:
+            with pytest.raises(mm.RefusedError, match="no request"):
+                req.request(bytes(most), timeout=WAIT_S)
+            with pytest.raises(mm.PeerError, match="went away"):
+                req.request(bytes(most + 1), timeout=WAIT_S)
         assert world.remote(server.endpoint).info().first_seq == 1
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from meshmsg._binding.core import lib
 from meshmsg._binding.errors import ClosedError
 from meshmsg._binding.peer_info import PeerInfo
 from meshmsg._socket.engine import Engine
@@ -35,6 +36,19 @@ from meshmsg._sync.roles import Rep
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
+
+
+class RangesRep(Rep):
+    """Its socket: what it is asked is little, and what it answers is much."""
+
+    def __init__(
+        self,
+        *,
+        bind: str | Iterable[str],
+        engine: Engine | None,
+        **options: Unpack[SocketOptions],
+    ) -> None:
+        self._open(options, engine, bind, None, flags=lib.MM_OPT_ASKED_LITTLE)
 
 
 class SpoolServer:
@@ -79,7 +93,7 @@ class SpoolServer:
         limits = limits_of(readers, window_bytes, flight_bytes)
         count = whole("threads", threads, 1, TASKS_MAX)
         self._answers = answers_of(spool, limits, trim)
-        self._rep = Rep(bind=bind, engine=engine, **options_of(limits, options))
+        self._rep = RangesRep(bind=bind, engine=engine, **options_of(limits, options))
         self._path = spool.path
         self._threads = [
             threading.Thread(
@@ -125,7 +139,7 @@ class SpoolServer:
         return f"<meshmsg.SpoolServer of {self._path} {where}>"
 
 
-def _serve(rep: Rep, answers: Answers) -> None:
+def _serve(rep: RangesRep, answers: Answers) -> None:
     with suppress(ClosedError):
         while True:
             request = rep.recv()

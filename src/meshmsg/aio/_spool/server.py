@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from meshmsg._binding.core import lib
 from meshmsg._binding.errors import ClosedError, UsageError
 from meshmsg._binding.message import Request
 from meshmsg._binding.peer_info import PeerInfo
@@ -37,6 +38,19 @@ from meshmsg.aio._spool.spool import Spool
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
+
+
+class RangesRep(Rep):
+    """Its socket: what it is asked is little, and what it answers is much."""
+
+    def __init__(
+        self,
+        *,
+        bind: str | Iterable[str],
+        engine: Engine | None,
+        **options: Unpack[SocketOptions],
+    ) -> None:
+        self._open(options, engine, bind, None, flags=lib.MM_OPT_ASKED_LITTLE)
 
 
 class SpoolServer:
@@ -85,7 +99,7 @@ class SpoolServer:
             raise UsageError("an asyncio SpoolServer is made while its event loop runs") from None
         inner = spool._spool if isinstance(spool, Spool) else spool
         self._answers = answers_of(inner, limits, trim)
-        self._rep = Rep(bind=bind, engine=engine, **options_of(limits, options))
+        self._rep = RangesRep(bind=bind, engine=engine, **options_of(limits, options))
         self._path = inner.path
         self._tasks = [loop.create_task(_serve(self._rep, self._answers)) for _ in range(count)]
 
@@ -125,7 +139,7 @@ class SpoolServer:
         return f"<meshmsg.aio.SpoolServer of {self._path} {where}>"
 
 
-async def _serve(rep: Rep, answers: Answers) -> None:
+async def _serve(rep: RangesRep, answers: Answers) -> None:
     loop = asyncio.get_running_loop()
     with suppress(ClosedError):
         while True:
