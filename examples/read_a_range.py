@@ -15,13 +15,15 @@ READINGS = 20_000
 
 def produce(folder: str) -> None:
     """Keep readings, and show them until nobody wants them any more."""
-    with mm.Spool(folder, segment_bytes=1_000_000) as spool:
-        with mm.SpoolServer(spool, bind="tcp://127.0.0.1:*", trim=True) as server:
-            print(server.endpoint, flush=True)
-            for first in range(1, READINGS, 1000):
-                spool.append_many([b"reading %d" % at for at in range(first, first + 1000)])
-            print("done", flush=True)
-            sys.stdin.read()
+    with (
+        mm.Spool(folder, segment_bytes=100_000) as spool,
+        mm.SpoolServer(spool, bind="tcp://127.0.0.1:*", trim=True) as server,
+    ):
+        print(server.endpoint, flush=True)
+        for first in range(1, READINGS, 1000):
+            spool.append_many([b"reading %d" % at for at in range(first, first + 1000)])
+        print("done", flush=True)
+        sys.stdin.read()
 
 
 def main() -> None:
@@ -58,7 +60,9 @@ def main() -> None:
                 try:
                     next(remote.read(1, 2))
                 except mm.SpoolTrimmedError as error:
-                    print(f"gone: {error.seq}; the first that is there is above 1: {error.first > 1}")
+                    print(
+                        f"gone: {error.seq}; the first that is there is above 1: {error.first > 1}"
+                    )
             assert producer.stdin is not None
             producer.stdin.close()
 

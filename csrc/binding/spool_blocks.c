@@ -1,7 +1,7 @@
 /*
  * binding/spool_blocks.c: batches of a spool as one bytes object, for another process.
  *
- * Not here: who asks for them (_spool/ranges), what stands where (spool/blocks.h).
+ * Not here: who asks for them (_ranges), what stands where (spool/blocks.h).
  * Law: the interpreter's lock is not held while a disk is read or octets are copied; nobody else
  * uses the reader meanwhile.
  */

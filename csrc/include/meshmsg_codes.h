@@ -124,7 +124,7 @@ enum {
     /* Peers that cannot are refused: acks, with MM_OPT_AT_LEAST_ONCE; what goes with a message, of who sends. */
     MM_OPT_REQUIRE_ACKS = 4096, MM_OPT_REQUIRE_HEADERS = 8192,
     MM_OPT_REPLAY = 16384, MM_OPT_REQUIRE_REPLAY = 32768, /* SUB: for mm_sub_replay; and of who has no spool */
-    MM_OPT_ASKED_LITTLE = 65536,                          /* receives messages up to MM_ASKED_LITTLE_MAX, sends larger */
+    MM_OPT_ASKED_LITTLE = 65536,                          /* receives MM_ASKED_LITTLE_MAX at most, sends more */
     MM_ASKED_LITTLE_MAX = 4096,                           /* octets, all frames together */
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
     MM_SPIN_AUTO = 0x7fffffff, MM_PREFETCH_MAX = 65536, MM_PRIORITIES_MAX = 10

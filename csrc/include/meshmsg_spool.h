@@ -119,9 +119,9 @@ void *mm_spool_rows_array(mm_spool_rows *rows);
 int mm_spool_append_arrow(mm_spool *spool, const void *schema, const void *array, const uint8_t *meta,
                           uint32_t meta_size, int64_t timeout_ms, int64_t slice_ms, mm_spool_did *did);
 
-/* Ranges of a spool, for another process (docs/wire.md, "Ranges"): whole batches, as they stand in the files, so what is
- * read there is checked as it was written.  Of the batch that was loaded: its octets are head, then body; it has numbers
- * up to `last`.  Until the next call with the reader; who goes on behind it seeks. */
+/* Ranges of a spool, for another process (docs/wire.md, "Ranges"): whole batches, as they stand in the files, so what
+ * is read there is checked as it was written.  Of the batch that was loaded: its octets are head, then body; it has
+ * numbers up to `last`.  Until the next call with the reader; who goes on behind it seeks. */
 enum { MM_SPOOL_BLOCK_HEAD = 64 };                /* octets */
 typedef struct mm_spool_block {
     uint8_t head[64];

@@ -4,7 +4,7 @@
  *
  *    0  salt u64       8  head of the batch (MMI_SPOOL_BATCH_HEAD)       64  body
  *
- * Not here: which batches (spool/reader.h), who asks for them (Python: _spool/ranges).
+ * Not here: which batches (spool/reader.h), who asks for them (Python: _ranges).
  * Law: pure.  What comes from a peer is believed no sooner than what comes from a disk: its CRCs are right, it is
  * bounds-checked all the same, and it has the numbers that were asked for, one by one.
  */

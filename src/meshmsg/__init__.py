@@ -51,6 +51,7 @@ from meshmsg._delivery.dead_letters import DeadLetter as DeadLetter
 from meshmsg._delivery.leases import LeasedMessage as LeasedMessage
 from meshmsg._delivery.pushing import PushOptions as PushOptions
 from meshmsg._hints.absent_names import module_hint as _module_hint
+from meshmsg._ranges.asking import RemoteSpoolInfo as RemoteSpoolInfo
 from meshmsg._roles.drain_report import DrainReport as DrainReport
 from meshmsg._roles.stopping import StoppedPeer as StoppedPeer
 from meshmsg._roles.stopping import StopReport as StopReport
@@ -81,10 +82,6 @@ from meshmsg._spool.cursor import SpoolCursorInfo as SpoolCursorInfo
 from meshmsg._spool.kept import SpoolLease as SpoolLease
 from meshmsg._spool.message import SpoolGap as SpoolGap
 from meshmsg._spool.message import SpoolMessage as SpoolMessage
-from meshmsg._spool.ranges.asking import RemoteSpoolInfo as RemoteSpoolInfo
-from meshmsg._spool.ranges.remote import RemoteLease as RemoteLease
-from meshmsg._spool.ranges.remote import RemoteSpool as RemoteSpool
-from meshmsg._spool.ranges.server import SpoolServer as SpoolServer
 from meshmsg._spool.reader import SpoolReader as SpoolReader
 from meshmsg._spool.spool import Spool as Spool
 from meshmsg._spool.told import SpoolInfo as SpoolInfo
@@ -93,6 +90,8 @@ from meshmsg._spool.view import SpoolView as SpoolView
 from meshmsg._sync.polling.poller import Poller as Poller
 from meshmsg._sync.receipts import Receipt as Receipt
 from meshmsg._sync.receipts import Receipts as Receipts
+from meshmsg._sync.remote_spool import RemoteLease as RemoteLease
+from meshmsg._sync.remote_spool import RemoteSpool as RemoteSpool
 from meshmsg._sync.request import Req as Req
 from meshmsg._sync.roles import Bus as Bus
 from meshmsg._sync.roles import Dealer as Dealer
@@ -106,6 +105,7 @@ from meshmsg._sync.roles import Router as Router
 from meshmsg._sync.roles import Sub as Sub
 from meshmsg._sync.roles import XPub as XPub
 from meshmsg._sync.roles import XSub as XSub
+from meshmsg._sync.spool_server import SpoolServer as SpoolServer
 from meshmsg._sync.survey import Survey as Survey
 from meshmsg._sync.survey import Surveyor as Surveyor
 

@@ -20,11 +20,9 @@ static const uint8_t META[] = { 3, 0, 1, 'k', 4, 0, 3, 1, 'a', 'x' };
 static size_t
 put_block(uint8_t *out, uint64_t seq, uint64_t salt)
 {
-    mmi_spool_batch batch = { .type = MMI_SPOOL_DATA,
-                              .count = EACH,
-                              .first_seq = seq,
-                              .epoch = 2,
-                              .time_us = 7 };
+    mmi_spool_batch batch = {
+        .type = MMI_SPOOL_DATA, .count = EACH, .first_seq = seq, .epoch = 2, .time_us = 7
+    };
     uint8_t data[MESSAGES], *at = out + BODY;
     memset(data, 9, sizeof data);
     for (uint64_t i = 0; i < EACH; i++) {
@@ -187,9 +185,8 @@ test_batches_that_lie_are_told(void)
     CHECK_INT(rc, MM_EPROTO);
     for (uint32_t size = 0; size < BODY; size++) { /* fewer records than it counts, or none */
         memset(data + BODY, 0x7f, size);
-        batch = (mmi_spool_batch){
-            .type = MMI_SPOOL_DATA, .count = 2, .first_seq = FIRST, .epoch = 1
-        };
+        batch =
+            (mmi_spool_batch){ .type = MMI_SPOOL_DATA, .count = 2, .first_seq = FIRST, .epoch = 1 };
         mmi_spool_batch_put(data + SALT, &batch, 5, data + BODY, size);
         CHECK_INT(read_of(data, BODY + size, &rc), 0);
         CHECK_INT(rc, MM_EPROTO);

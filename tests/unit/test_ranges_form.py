@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from meshmsg._ranges import form
 from meshmsg._spool.arguments import SEQ_MAX
-from meshmsg._spool.ranges import form
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "wire.md"
 NUMBERS = st.integers(0, 2**64 - 1)

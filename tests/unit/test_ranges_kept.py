@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
-from meshmsg._spool.ranges import answers as module
-from meshmsg._spool.ranges import form
-from meshmsg._spool.ranges.answers import Answers, Limits, Load
+from meshmsg._ranges import answers as module
+from meshmsg._ranges import form
+from meshmsg._ranges.answers import Answers, Limits, Load
 from tests.support.ranged import WORLDS, Ranged
 from tests.support.spooled import fill, segments, small
 

@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import meshmsg as mm
-from meshmsg._spool.ranges import form
-from meshmsg._spool.ranges.answers import Answers, Limits, Load
-from meshmsg._spool.ranges.asking import Asking, range_of
+from meshmsg._ranges import form
+from meshmsg._ranges.answers import Answers, Limits, Load
+from meshmsg._ranges.asking import Asking, range_of
 from tests.support.mm import lib
 from tests.support.pairs import WAIT_S, of_its_own
 from tests.support.ranged import WORLDS, Ranged, messages, seqs

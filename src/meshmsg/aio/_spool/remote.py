@@ -1,7 +1,7 @@
 """A spool of another process, to be read; for asyncio.
 
-Not here: what is asked and what answers mean (_spool/ranges/asking.py). Law: as in
-_spool/ranges/remote.py; batches are made in a thread, as that copies much at once.
+Not here: what is asked and what answers mean (_ranges/asking.py). Law: as in
+_sync/remote_spool.py; batches are made in a thread, as that copies much at once.
 """
 
 from __future__ import annotations
@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import ClosedError
 from meshmsg._binding.message import Message
-from meshmsg._socket.engine import Engine
-from meshmsg._socket.options import SocketOptions
-from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch
-from meshmsg._spool.ranges.asking import (
+from meshmsg._ranges.asking import (
     RETRIES,
     TIMEOUT,
     Patience,
@@ -25,8 +22,11 @@ from meshmsg._spool.ranges.asking import (
     info_of,
     range_of,
 )
-from meshmsg._spool.ranges.form import Answer, Request, Status
-from meshmsg._spool.ranges.remote_form import RemoteForm
+from meshmsg._ranges.form import Answer, Request, Status
+from meshmsg._ranges.remote_form import RemoteForm
+from meshmsg._socket.engine import Engine
+from meshmsg._socket.options import SocketOptions
+from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch
 from meshmsg.aio._request import Req
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class RemoteLease:
 
 
 class RemoteSpool(RemoteForm):
+    __doc__ = RemoteForm.__doc__
     _closed = False
 
     def __init__(
@@ -153,8 +154,8 @@ class RemoteSpool(RemoteForm):
             An iterator of batches as of `Spool.read`, all messages of the range one by one.
 
         Raises:
-            SpoolTrimmedError, SpoolAheadError, SpoolCorruptError, TimedOutError, SpoolChangedError,
-                RefusedError, PeerError, ClosedError: As of threads, while it is iterated.
+            SpoolError: Any of those that threads have, while it is iterated.
+            TimedOutError, RefusedError, PeerError, ClosedError: As `info`, likewise.
             UsageError, TypeError: An argument is wrong; at once.
         """
         reading = range_of(

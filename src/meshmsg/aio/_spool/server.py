@@ -1,7 +1,7 @@
 """Shows a spool to readers in other processes; for asyncio.
 
-Not here: what it answers (_spool/ranges/answers.py), its limits (_spool/ranges/server_form.py).
-Law: as in _spool/ranges/server.py; what reads the disk is done in a thread.
+Not here: what it answers (_ranges/answers.py), its limits (_ranges/server_form.py).
+Law: as in _sync/spool_server.py; what reads the disk is done in a thread.
 """
 
 from __future__ import annotations
@@ -15,12 +15,8 @@ from meshmsg._binding.core import lib
 from meshmsg._binding.errors import ClosedError, UsageError
 from meshmsg._binding.message import Request
 from meshmsg._binding.peer_info import PeerInfo
-from meshmsg._socket.engine import Engine
-from meshmsg._socket.options import SocketOptions
-from meshmsg._spool import spool as threads
-from meshmsg._spool.arguments import whole
-from meshmsg._spool.ranges.answers import Answers, load_of
-from meshmsg._spool.ranges.server_form import (
+from meshmsg._ranges.answers import Answers, load_of
+from meshmsg._ranges.server_form import (
     FLIGHT_BYTES,
     READERS,
     TASKS,
@@ -32,6 +28,10 @@ from meshmsg._spool.ranges.server_form import (
     options_of,
     send,
 )
+from meshmsg._socket.engine import Engine
+from meshmsg._socket.options import SocketOptions
+from meshmsg._spool import spool as threads
+from meshmsg._spool.arguments import whole
 from meshmsg._spool.view import SpoolView
 from meshmsg.aio._roles import Rep
 from meshmsg.aio._spool.spool import Spool

@@ -1,7 +1,7 @@
 """A spool of another process, to be read; for threads.
 
-Not here: what is asked and what answers mean (asking.py), serving (server.py). Law: a question may
-be asked again, whatever became of it: none of them does harm twice.
+Not here: what is asked and what answers mean (_ranges/asking.py), serving (spool_server.py). Law: a
+question may be asked again, whatever became of it: none of them does harm twice.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from meshmsg._binding.core import borrow, give_back, lib, native
 from meshmsg._binding.errors import ClosedError, PeerError, RefusedError, TimedOutError
 from meshmsg._binding.message import Message
-from meshmsg._socket.engine import Engine
-from meshmsg._socket.options import SocketOptions
-from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch
-from meshmsg._spool.ranges.asking import (
+from meshmsg._ranges.asking import (
     RETRIES,
     TIMEOUT,
     Patience,
@@ -26,8 +23,11 @@ from meshmsg._spool.ranges.asking import (
     info_of,
     range_of,
 )
-from meshmsg._spool.ranges.form import Answer, Request, Status
-from meshmsg._spool.ranges.remote_form import RemoteForm
+from meshmsg._ranges.form import Answer, Request, Status
+from meshmsg._ranges.remote_form import RemoteForm
+from meshmsg._socket.engine import Engine
+from meshmsg._socket.options import SocketOptions
+from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch
 from meshmsg._sync.request import Req
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ class RemoteLease:
 
 
 class RemoteSpool(RemoteForm):
+    __doc__ = RemoteForm.__doc__
+
     def __init__(
         self,
         connect: str | Iterable[str],

@@ -1,6 +1,6 @@
 """What a server of ranges is, for threads and for asyncio: its limits, and its socket's options.
 
-Not here: what it answers (answers.py), waiting (server.py, aio/_spool/server.py).
+Not here: what it answers (answers.py), waiting (_sync/spool_server.py, aio/_spool/server.py).
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import logging
 
 from meshmsg._binding.errors import ClosedError, MeshError
 from meshmsg._binding.message import Request
+from meshmsg._ranges.answers import WINDOWS_MAX, Answers, Limits, Load
+from meshmsg._ranges.form import ANSWER_MAX, BATCH_MAX, NotAsked
 from meshmsg._socket.options import SocketOptions
 from meshmsg._spool.arguments import flag, whole
 from meshmsg._spool.held import Held
-from meshmsg._spool.ranges.answers import WINDOWS_MAX, Answers, Limits, Load
-from meshmsg._spool.ranges.form import ANSWER_MAX, BATCH_MAX, NotAsked
 
 READERS = 64
 """Peers that are served at once, if nothing is said."""

@@ -1,6 +1,6 @@
 """What a spool of another process is, for threads and for asyncio: how it is opened.
 
-Not here: asking and waiting (remote.py, aio/_spool/remote.py).
+Not here: asking and waiting (_sync/remote_spool.py, aio/_spool/remote.py).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 from meshmsg._binding.core import to_ms
 from meshmsg._binding.data import several
 from meshmsg._binding.errors import UsageError
+from meshmsg._ranges.asking import Asking
+from meshmsg._ranges.form import ANSWER_MAX
 from meshmsg._socket.engine import Engine
 from meshmsg._socket.options import SocketOptions
 from meshmsg._spool.arguments import choice
-from meshmsg._spool.ranges.asking import Asking
-from meshmsg._spool.ranges.form import ANSWER_MAX
 
 
 class RemoteForm:

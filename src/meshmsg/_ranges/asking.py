@@ -1,7 +1,7 @@
 """What a reader in another process asks for, and what the answers mean; no sockets.
 
-Not here: the octets (form.py), waiting (remote.py, aio/_spool/remote.py). Law: what a server says
-is checked; nothing of a range is left out without a word, and nothing comes twice.
+Not here: the octets (form.py), waiting (_sync/remote_spool.py, aio/_spool/remote.py). Law: what a
+server says is checked; nothing of a range is left out without a word, and nothing comes twice.
 """
 
 from __future__ import annotations
@@ -24,11 +24,7 @@ from meshmsg._binding.errors import (
     UsageError,
     WouldBlockError,
 )
-from meshmsg._socket.clock import LEAST_S
-from meshmsg._spool.arguments import lease_ms, whole
-from meshmsg._spool.batch import SpoolBatch, check_batch
-from meshmsg._spool.message import SpoolGap
-from meshmsg._spool.ranges.form import (
+from meshmsg._ranges.form import (
     ANSWER_HEAD,
     ANY_UUID,
     HOLDER_SIZE,
@@ -45,6 +41,10 @@ from meshmsg._spool.ranges.form import (
     lease_name,
     request_octets,
 )
+from meshmsg._socket.clock import LEAST_S
+from meshmsg._spool.arguments import lease_ms, whole
+from meshmsg._spool.batch import SpoolBatch, check_batch
+from meshmsg._spool.message import SpoolGap
 
 EPOCH_MAX = 2**32 - 1
 """Of a spool."""

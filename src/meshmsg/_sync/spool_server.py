@@ -1,7 +1,8 @@
 """Shows a spool to readers in other processes; for threads.
 
-Not here: what it answers (answers.py), its limits (server_form.py), reading from there (remote.py).
-Law: a request is answered by itself, by any of its threads: nothing of a reader is remembered.
+Not here: what it answers (_ranges/answers.py), its limits (_ranges/server_form.py), reading from
+there (remote_spool.py). Law: a request is answered by itself, by any of its threads: nothing of a
+reader is remembered.
 """
 
 from __future__ import annotations
@@ -14,11 +15,8 @@ from typing import TYPE_CHECKING
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import ClosedError
 from meshmsg._binding.peer_info import PeerInfo
-from meshmsg._socket.engine import Engine
-from meshmsg._socket.options import SocketOptions
-from meshmsg._spool.arguments import whole
-from meshmsg._spool.ranges.answers import Answers, load_of
-from meshmsg._spool.ranges.server_form import (
+from meshmsg._ranges.answers import Answers, load_of
+from meshmsg._ranges.server_form import (
     FLIGHT_BYTES,
     READERS,
     TASKS,
@@ -30,6 +28,9 @@ from meshmsg._spool.ranges.server_form import (
     options_of,
     send,
 )
+from meshmsg._socket.engine import Engine
+from meshmsg._socket.options import SocketOptions
+from meshmsg._spool.arguments import whole
 from meshmsg._spool.spool import Spool
 from meshmsg._spool.view import SpoolView
 from meshmsg._sync.roles import Rep

@@ -1,7 +1,8 @@
 """What a server of ranges does for those that ask: it reads, holds and trims; no sockets.
 
-Not here: what a request looks like (form.py), serving (server.py, aio/_spool/server.py). Law: it
-keeps nothing for a reader but the leases it asked for; only what is durable is told or given.
+Not here: what a request looks like (form.py), serving (_sync/spool_server.py,
+aio/_spool/server.py). Law: it keeps nothing for a reader but the leases it asked for; only what is
+durable is told or given.
 """
 
 from __future__ import annotations
@@ -15,9 +16,7 @@ from typing import Any, NamedTuple
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import MeshError, SpoolTrimmedError, WouldBlockError
 from meshmsg._binding.peer_info import PeerInfo
-from meshmsg._spool.held import Held
-from meshmsg._spool.kept import Kept
-from meshmsg._spool.ranges.form import (
+from meshmsg._ranges.form import (
     ANSWER_A,
     ANY_UUID,
     Answer,
@@ -29,7 +28,9 @@ from meshmsg._spool.ranges.form import (
     answer_octets,
     request_of,
 )
-from meshmsg._spool.ranges.places import Places
+from meshmsg._ranges.places import Places
+from meshmsg._spool.held import Held
+from meshmsg._spool.kept import Kept
 from meshmsg._spool.told import SpoolInfo
 
 WINDOWS_MAX = 2
