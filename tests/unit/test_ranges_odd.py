@@ -21,7 +21,7 @@ from meshmsg._ranges import form
 from meshmsg._ranges.answers import Answers, Limits, Load
 from meshmsg._ranges.asking import Asking, range_of
 from tests.support.mm import lib
-from tests.support.pairs import WAIT_S, of_its_own
+from tests.support.pairs import WAIT_S, of_its_own, wait_until
 from tests.support.ranged import WORLDS, Ranged, messages, seqs
 from tests.support.spooled import BATCH, batches, fill, segments, small, turn_bit
 
@@ -161,6 +161,26 @@ def test_a_server_that_is_busy_is_asked_again(tmp_path: Path, world: Ranged) -> 
         late.close()
         first.close()
         assert seqs(second.read(1, 3)) == [1, 2]
+
+
+def test_who_asks_and_does_not_read_fills_no_memory(tmp_path: Path, world: Ranged) -> None:
+    """What waits for it is bounded: the rest is not read for it, and it is told so."""
+    asked, size = 60, 1_000_000
+    with mm.Spool(tmp_path / "s", durability="os") as spool:
+        for _ in range(asked):
+            spool.append(bytes(size))
+        spool.flush()
+        server = world.server(spool, window_bytes=size)
+        request = form.request_octets(form.Request(form.Op.READ, a=1, b=asked + 1, c=2**30))
+        with mm.Dealer(connect=server.endpoint, recv_queue_bytes=65_536) as dealer:
+            for at in range(asked):
+                dealer.send_frames([b"%04d" % at, b"", request])
+            wait_until(lambda: [one.received_messages for one in server.peers()] == [asked])
+            wait_until(lambda: server.peers()[0].queued_in_messages == 0)
+            assert server.peers()[0].queued_out_bytes < 8 * size
+            answers = [dealer.recv_frames(timeout=WAIT_S)[-1] for _ in range(asked)]
+        found = {form.answer_of(one).status for one in answers}
+        assert found == {form.Status.DONE, form.Status.BUSY}
 
 
 def test_closing_ends_what_waits(tmp_path: Path, world: Ranged) -> None:
