@@ -46,6 +46,14 @@ SAYS = {
         "all that was said to be kept has come: True",
         "in order, without a hole: True",
     ],
+    "read_a_range.py": [
+        "readings that can be read: 20000",
+        "two parts have 20000, each time the same: True",
+        "from the middle: ['reading 10000', 'reading 10001', 'reading 10002']",
+        "not durable yet: 20001",
+        "trimmed while it was leased: 0 files",
+        "trimmed afterwards: True",
+    ],
     "talk_to_pyzmq.py": ["pyzmq"],
     "curve_keys.py": ["alice says hello", "does not let us in", "no longer taken; peers left: 0"],
 }

@@ -124,11 +124,12 @@ PyObject *mmi_py_send_confirmed(PyObject *self, PyObject *const *args, Py_ssize_
 PyObject *mmi_py_send_list(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_py_all_bytes(PyObject *self, PyObject *list);
 PyObject *mmi_py_parts(PyObject *self, PyObject *arg);
-/* The functions of binding/spool.c, and of binding/spool_read.c. */
+/* The functions of binding/spool.c, binding/spool_read.c and binding/spool_blocks.c. */
 PyObject *mmi_py_spool_append(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_py_spool_put(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_py_spool_take(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_py_spool_rows(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *mmi_py_spool_blocks(PyObject *self, PyObject *const *args, Py_ssize_t count);
 bool mmi_py_spool_init(void);                  /* false: an error is set */
 /* The function of binding/gather.c. */
 PyObject *mmi_py_gather(PyObject *self, PyObject *const *args, Py_ssize_t count);

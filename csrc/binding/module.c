@@ -26,6 +26,7 @@ static PyMethodDef native_methods[] = {
     { "spool_put", (PyCFunction)(void (*)(void))mmi_py_spool_put, METH_FASTCALL, NULL },
     { "spool_take", (PyCFunction)(void (*)(void))mmi_py_spool_take, METH_FASTCALL, NULL },
     { "spool_rows", (PyCFunction)(void (*)(void))mmi_py_spool_rows, METH_FASTCALL, NULL },
+    { "spool_blocks", (PyCFunction)(void (*)(void))mmi_py_spool_blocks, METH_FASTCALL, NULL },
     { "all_bytes", mmi_py_all_bytes, METH_O, NULL },
     { "parts", mmi_py_parts, METH_O, NULL },
     { "request", (PyCFunction)(void (*)(void))mmi_py_request, METH_FASTCALL, NULL },

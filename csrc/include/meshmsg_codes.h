@@ -125,6 +125,8 @@ enum {
     MM_OPT_REQUIRE_ACKS = 4096, MM_OPT_REQUIRE_HEADERS = 8192,
     MM_OPT_REPLAY = 16384, MM_OPT_REQUIRE_REPLAY = 32768, /* SUB: for mm_sub_replay; and of who has no spool */
     MM_OPT_RETAIN = 65536,                                /* PUB: who subscribes gets the last of each topic first */
+    MM_OPT_ASKED_LITTLE = 131072,                         /* receives MM_ASKED_LITTLE_MAX at most, sends more */
+    MM_ASKED_LITTLE_MAX = 4096,                           /* octets, all frames together */
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
     MM_SPIN_AUTO = 0x7fffffff, MM_PREFETCH_MAX = 65536, MM_PRIORITIES_MAX = 10,
     MM_RETAIN_TOPICS_MOST = 1 << 30                       /* that retain_topics_max may allow */

@@ -119,6 +119,23 @@ void *mm_spool_rows_array(mm_spool_rows *rows);
 int mm_spool_append_arrow(mm_spool *spool, const void *schema, const void *array, const uint8_t *meta,
                           uint32_t meta_size, int64_t timeout_ms, int64_t slice_ms, mm_spool_did *did);
 
+/* Ranges of a spool, for another process (docs/wire.md, "Ranges"): whole batches, as they stand in the files, so what
+ * is read there is checked as it was written.  Of the batch that was loaded: its octets are head, then body; it has
+ * numbers up to `last`.  Until the next call with the reader; who goes on behind it seeks. */
+enum { MM_SPOOL_BLOCK_HEAD = 64 };                /* octets */
+typedef struct mm_spool_block {
+    uint8_t head[64];
+    const uint8_t *body;
+    uint64_t body_size, last;
+} mm_spool_block;
+void mm_spool_reader_block(const mm_spool_reader *reader, mm_spool_block *out);
+/* Messages [from, to) out of such batches, end to end; the octets stay for as long.  NULL: no memory. */
+typedef struct mm_spool_blocks mm_spool_blocks;
+mm_spool_blocks *mm_spool_blocks_new(const uint8_t *data, uint64_t size, uint64_t from, uint64_t to);
+void mm_spool_blocks_free(mm_spool_blocks *blocks);
+/* As mm_spool_rows_read.  1: *out is it; 0: there are no more; MM_EPROTO: these are none, or not those; MM_ENOMEM. */
+int mm_spool_blocks_rows(mm_spool_blocks *blocks, uint32_t max_messages, uint64_t max_bytes, mm_spool_rows **out);
+
 /* A spool that another process may have open, to be read: what is proved to be durable.  Nothing is locked or written.
  * Readers of it are as those of a spool.  MM_ENOENT: there is none. */
 typedef struct mm_spool_view mm_spool_view;

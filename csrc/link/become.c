@@ -23,7 +23,10 @@ become_command_max(const mm_socket_opts *o)
 mmi_wire_limits
 mmi_link_limits(const mm_socket_opts *o)
 {
-    return (mmi_wire_limits){ .message_size_max = o->message_size_max,
+    bool little = (o->flags & MM_OPT_ASKED_LITTLE) != 0;
+    uint64_t most = o->message_size_max;
+    most = little && most > MM_ASKED_LITTLE_MAX ? (uint64_t)MM_ASKED_LITTLE_MAX : most;
+    return (mmi_wire_limits){ .message_size_max = most,
                               .frames_max = o->frames_max,
                               .command_size_max = become_command_max(o) + MMI_COMMAND_OVERHEAD };
 }

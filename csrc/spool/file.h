@@ -79,6 +79,7 @@ typedef struct mmi_spool_scan {
     uint32_t chain;                      /* head_crc of the batch */
     bool chained;                        /* chain is known: it is asked of the next */
     mmi_spool_batch batch;
+    uint8_t head[MMI_SPOOL_BATCH_HEAD];  /* of the batch, as it stands in the file */
     bool unreadable;                     /* some of what was looked at could not be read; whoever asks resets it */
     uint8_t *body;
     uint32_t body_cap;

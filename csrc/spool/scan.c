@@ -97,6 +97,7 @@ mmi_spool_scan_at(const mmi_spool_place *p, const mmi_spool_file *f, mmi_spool_s
     }
     scan->at = at;
     scan->batch = batch;
+    memcpy(scan->head, head, sizeof head);
     scan->next_seq = behind;
     scan->chain = batch.head_crc;
     scan->chained = true;

@@ -21,6 +21,8 @@ from meshmsg._binding.errors import OutsideWindowError as OutsideWindowError
 from meshmsg._binding.errors import PeerError as PeerError
 from meshmsg._binding.errors import RefusedError as RefusedError
 from meshmsg._binding.errors import ResourceError as ResourceError
+from meshmsg._binding.errors import SpoolAheadError as SpoolAheadError
+from meshmsg._binding.errors import SpoolChangedError as SpoolChangedError
 from meshmsg._binding.errors import SpoolCorruptError as SpoolCorruptError
 from meshmsg._binding.errors import SpoolError as SpoolError
 from meshmsg._binding.errors import SpoolFailedError as SpoolFailedError
@@ -49,6 +51,7 @@ from meshmsg._delivery.dead_letters import DeadLetter as DeadLetter
 from meshmsg._delivery.leases import LeasedMessage as LeasedMessage
 from meshmsg._delivery.pushing import PushOptions as PushOptions
 from meshmsg._hints.absent_names import module_hint as _module_hint
+from meshmsg._ranges.asking import RemoteSpoolInfo as RemoteSpoolInfo
 from meshmsg._roles.drain_report import DrainReport as DrainReport
 from meshmsg._roles.stopping import StoppedPeer as StoppedPeer
 from meshmsg._roles.stopping import StopReport as StopReport
@@ -87,6 +90,8 @@ from meshmsg._spool.view import SpoolView as SpoolView
 from meshmsg._sync.polling.poller import Poller as Poller
 from meshmsg._sync.receipts import Receipt as Receipt
 from meshmsg._sync.receipts import Receipts as Receipts
+from meshmsg._sync.remote_spool import RemoteLease as RemoteLease
+from meshmsg._sync.remote_spool import RemoteSpool as RemoteSpool
 from meshmsg._sync.request import Req as Req
 from meshmsg._sync.roles import Bus as Bus
 from meshmsg._sync.roles import Dealer as Dealer
@@ -100,6 +105,7 @@ from meshmsg._sync.roles import Router as Router
 from meshmsg._sync.roles import Sub as Sub
 from meshmsg._sync.roles import XPub as XPub
 from meshmsg._sync.roles import XSub as XSub
+from meshmsg._sync.spool_server import SpoolServer as SpoolServer
 from meshmsg._sync.survey import Survey as Survey
 from meshmsg._sync.survey import Surveyor as Surveyor
 
@@ -161,6 +167,9 @@ __all__ = [
     "Receipt",
     "Receipts",
     "RefusedError",
+    "RemoteLease",
+    "RemoteSpool",
+    "RemoteSpoolInfo",
     "Rep",
     "Req",
     "Request",
@@ -170,7 +179,9 @@ __all__ = [
     "Secret",
     "SocketOptions",
     "Spool",
+    "SpoolAheadError",
     "SpoolBatch",
+    "SpoolChangedError",
     "SpoolCorruptError",
     "SpoolCursor",
     "SpoolCursorInfo",
@@ -184,6 +195,7 @@ __all__ = [
     "SpoolMessage",
     "SpoolReader",
     "SpoolRecovery",
+    "SpoolServer",
     "SpoolTrimmedError",
     "SpoolView",
     "Stats",

@@ -68,6 +68,7 @@ ROOMS = {
     "_spool": 2,
     "_socket": 3,
     "_roles": 4,
+    "_ranges": 4,
     "_sync": 5,
     "aio": 5,
     "testing": 5,

@@ -258,6 +258,45 @@ class SpoolTrimmedError(SpoolError):
         self.first = first
 
 
+class SpoolAheadError(SpoolError):
+    """What is to be read is not durable yet, or does not exist yet.
+
+    Attributes:
+        seq: The last number that was asked for.
+        stable_seq: The number behind the last that is durable.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: int = 0,
+        address: str = "",
+        seq: int = 0,
+        stable_seq: int = 0,
+    ) -> None:
+        super().__init__(message, code=code, address=address)
+        self.seq = seq
+        self.stable_seq = stable_seq
+
+
+class SpoolChangedError(SpoolError):
+    """A spool is another one than was asked for, or an earlier life of it: its numbers mean other
+    messages.
+
+    Attributes:
+        uuid: Which one it is.
+        epoch: In which life it is.
+    """
+
+    def __init__(
+        self, message: str = "", *, code: int = 0, address: str = "", uuid: str = "", epoch: int = 0
+    ) -> None:
+        super().__init__(message, code=code, address=address)
+        self.uuid = uuid
+        self.epoch = epoch
+
+
 class ResourceError(_Caused, OSError):
     """The system has no more memory, threads, descriptors, or space on a device.
 

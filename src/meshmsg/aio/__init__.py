@@ -25,6 +25,9 @@ from meshmsg.aio._roles import XSub as XSub
 from meshmsg.aio._spool.cursor import SpoolCursor as SpoolCursor
 from meshmsg.aio._spool.cursor import SpoolLease as SpoolLease
 from meshmsg.aio._spool.reader import SpoolReader as SpoolReader
+from meshmsg.aio._spool.remote import RemoteLease as RemoteLease
+from meshmsg.aio._spool.remote import RemoteSpool as RemoteSpool
+from meshmsg.aio._spool.server import SpoolServer as SpoolServer
 from meshmsg.aio._spool.spool import Spool as Spool
 from meshmsg.aio._survey import Survey as Survey
 from meshmsg.aio._survey import Surveyor as Surveyor
@@ -44,6 +47,8 @@ __all__ = [
     "Push",
     "Receipt",
     "Receipts",
+    "RemoteLease",
+    "RemoteSpool",
     "Rep",
     "Req",
     "Respondent",
@@ -52,6 +57,7 @@ __all__ = [
     "SpoolCursor",
     "SpoolLease",
     "SpoolReader",
+    "SpoolServer",
     "Sub",
     "Survey",
     "Surveyor",

@@ -1,0 +1,301 @@
+"""A spool of another process, to be read; for threads.
+
+Not here: what is asked and what answers mean (_ranges/asking.py), serving (spool_server.py). Law: a
+question may be asked again, whatever became of it: none of them does harm twice.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Literal
+
+from meshmsg._binding.core import borrow, give_back, lib, native
+from meshmsg._binding.errors import ClosedError, PeerError, RefusedError, TimedOutError
+from meshmsg._binding.message import Message
+from meshmsg._ranges.asking import (
+    RETRIES,
+    TIMEOUT,
+    Patience,
+    Range,
+    RemoteSpoolInfo,
+    info_of,
+    range_of,
+)
+from meshmsg._ranges.form import Answer, Request, Status
+from meshmsg._ranges.remote_form import RemoteForm
+from meshmsg._socket.engine import Engine
+from meshmsg._socket.options import SocketOptions
+from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch
+from meshmsg._sync.request import Req
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+
+class RemoteLease:
+    """Holds what is in a spool of another process from a number on; made by `RemoteSpool.lease`.
+
+    It ends by itself, and is renewed by whoever has it; `with` releases it. It is in the memory of
+    the server: if that is started anew, there is none until it is renewed.
+    """
+
+    def __init__(self, remote: RemoteSpool, name: str, from_seq: int, ttl: float) -> None:
+        self._remote = remote
+        self.name: str = name
+        """Its name."""
+        self.from_seq: int = from_seq
+        """That message, and all above it, are held; `trim` with its name moves that on."""
+        self.renew(ttl)
+
+    def renew(self, ttl: float, *, from_seq: int | None = None) -> None:
+        """Hold for so long from now on. Thread-safe: yes.
+
+        Args:
+            ttl: Seconds.
+            from_seq: The first message to hold from now on; None: as before.
+
+        Raises:
+            SpoolTrimmedError: Messages of it were removed.
+            WouldBlockError: Another holder has it by now, or there are too many.
+            ClosedError: It was closed.
+        """
+        seq = self.from_seq if from_seq is None else from_seq
+        self._remote._do(self._remote._asking.lease(self.name, seq, ttl))
+        self.from_seq = seq
+
+    def release(self) -> bool:
+        """Hold no longer. Thread-safe: yes.
+
+        Returns:
+            False: it was over.
+
+        Raises:
+            ClosedError: It was closed.
+        """
+        return self._remote._do(self._remote._asking.release(self.name)).a == 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._remote._closed:
+            self.release()
+
+    def __repr__(self) -> str:
+        return f"<meshmsg.RemoteLease {self.name!r} from {self.from_seq} of {self._remote._where}>"
+
+
+class RemoteSpool(RemoteForm):
+    __doc__ = RemoteForm.__doc__
+
+    def __init__(
+        self,
+        connect: str | Iterable[str],
+        *,
+        uuid: str | None = None,
+        holder: bytes | None = None,
+        on_corruption: Literal["fail", "gap"] = "fail",
+        timeout: float | None = TIMEOUT,
+        engine: Engine | None = None,
+        **options: Unpack[SocketOptions],
+    ) -> None:
+        self._over = threading.Event()
+        self._req = self._opened(
+            Req, connect, uuid, holder, on_corruption, timeout, engine, options
+        )
+
+    def info(self) -> RemoteSpoolInfo:
+        """Ask which spool it is, and which numbers can be read.
+
+        Thread-safe: yes.
+
+        Returns:
+            What it is now.
+
+        Raises:
+            SpoolChangedError: It is another spool than before.
+            TimedOutError: No server answered in time.
+            RefusedError: The server does not do that; it says why.
+            PeerError: It is no server of ranges.
+            ClosedError: It was closed.
+        """
+        return info_of(self._do(self._asking.info()))
+
+    def read(
+        self,
+        from_seq: int,
+        to_seq: int | None = None,
+        *,
+        max_messages: int = BATCH_MAX_MESSAGES,
+        max_bytes: int = BATCH_MAX_BYTES,
+        epoch: int | None = None,
+    ) -> Iterator[SpoolBatch]:
+        """Read messages from a number to before another, as tables.
+
+        Each time they are the same. Others may read them meanwhile. One answer is asked for ahead,
+        so this and the server hold about `max_bytes` each for it, however slowly it is taken.
+        Where the connection is lost, what is next is asked for again.
+
+        Thread-safe: yes; one thread iterates over what it returns.
+
+        Args:
+            from_seq: The first number, 1 and more.
+            to_seq: The number behind the last; None: what is durable as it begins.
+            max_messages: Of a batch, at most.
+            max_bytes: Of a batch, and of an answer, at most; or one batch of the spool, if that has
+                more.
+            epoch: In which life they were told as durable (`info().epoch`), if that was before
+                this was opened: a message of a later one is SpoolChangedError.
+
+        Returns:
+            An iterator of batches as of `Spool.read`, all messages of the range one by one.
+
+        Raises:
+            SpoolTrimmedError: The first of them, or the next while it is iterated, were removed.
+            SpoolAheadError: Not all are durable.
+            SpoolCorruptError: What is next is harmed, and on_corruption is "fail".
+            TimedOutError: No server answered in time, or it was busy.
+            SpoolChangedError, RefusedError, PeerError, ClosedError: As `info`.
+            UsageError, TypeError: An argument is wrong; at once.
+        """
+        reading = range_of(
+            *(self._asking, from_seq, to_seq),
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            gaps=self._gaps,
+            epoch=epoch,
+        )
+        return self._batches(reading)
+
+    def lease(self, name: str, from_seq: int, ttl: float) -> RemoteLease:
+        """Hold what is there from a message on, for some time, whoever trims.
+
+        Thread-safe: yes.
+
+        Args:
+            name: 1 to 58 of A-Z, a-z, 0-9, dot, underscore and hyphen, with no dot in front. Who
+                has the same name and the same `holder` has the same lease.
+            from_seq: The first message to hold, up to `stable_seq`.
+            ttl: Seconds, to a week.
+
+        Returns:
+            The lease, to be renewed and released.
+
+        Raises:
+            SpoolTrimmedError: The message was removed.
+            SpoolAheadError: It is above `stable_seq`.
+            WouldBlockError: Another holder has it, or there are too many.
+            TimedOutError, SpoolChangedError, RefusedError, PeerError, ClosedError: As `info`.
+            UsageError, TypeError: An argument is wrong.
+        """
+        return RemoteLease(self, name, from_seq, ttl)
+
+    def trim(self, seq: int, *, name: str | None = None) -> int:
+        """Say that what is up to a number is not needed any more.
+
+        Segment files go that have nothing above it, and nothing that any lease holds. Again, or
+        with a lower number: nothing. Thread-safe: yes.
+
+        Args:
+            seq: The last number that is not needed; 0: none.
+            name: A lease of this holder: it holds what is above the number from now on.
+
+        Returns:
+            How many files went.
+
+        Raises:
+            SpoolAheadError: It is not durable.
+            WouldBlockError: Another holder has the lease.
+            RefusedError: The server trims for nobody (`SpoolServer(trim=True)` does).
+            TimedOutError, SpoolChangedError, PeerError, ClosedError: As `info`.
+            UsageError, TypeError: An argument is wrong.
+        """
+        return self._do(self._asking.trim(seq, name)).a
+
+    def close(self) -> None:
+        """Close it. Calls that wait raise ClosedError. Thread-safe: yes; again: nothing."""
+        self._over.set()
+        self._req.close()
+
+    @property
+    def _closed(self) -> bool:
+        return self._over.is_set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _do(self, request: Request) -> Answer:
+        return self._ask(request)[0]
+
+    def _ask(self, request: Request) -> tuple[Answer, bytes]:
+        """Ask until there is an answer."""
+        patience = Patience(self._timeout, time.monotonic())
+        while True:
+            octets = self._asking.octets(request)
+            left = patience.left(time.monotonic())
+            data = self._req.request(octets, retries=RETRIES, deadline=left)
+            answer = self._asking.answer(request, data)
+            if answer.status != Status.BUSY:
+                return answer, data
+            wait = patience.wait(time.monotonic())
+            if wait is None:
+                raise self._asking.still_busy(answer, self._timeout)
+            if self._over.wait(wait):
+                raise ClosedError(f"{self._where} was closed", code=lib.MM_ECLOSED)
+
+    def _batches(self, reading: Range) -> Iterator[SpoolBatch]:
+        if not reading.begun:
+            reading.begin(self.info().stable_seq)
+        request = reading.request()
+        answer, data = self._ask(request) if request is not None else (None, b"")
+        while request is not None and answer is not None:
+            made = reading.batches(answer, data)
+            request = reading.request()
+            number = self._begin(request)
+            try:
+                yield from made
+            except BaseException:
+                lib.mm_request_cancel(self._req._handle, number)
+                raise
+            del made, data
+            answer, data = self._end(request, number) if request is not None else (None, b"")
+        yield from reading.rest()
+
+    def _begin(self, request: Request | None) -> int:
+        """Ask ahead, if that can be done at once; 0: it was not."""
+        number = [0]
+        if request is not None:
+            native.request(self._req._handle, self._asking.octets(request), 0, 0, number)
+        return number[0]
+
+    def _end(self, request: Request, number: int) -> tuple[Answer, bytes]:
+        """Return the answer to what was asked ahead, or ask now."""
+        if number:
+            try:
+                data = self._had(number)
+            except RefusedError:
+                raise
+            except (PeerError, TimedOutError):
+                return self._ask(request)
+            answer = self._asking.answer(request, data)
+            if answer.status != Status.BUSY:
+                return answer, data
+        return self._ask(request)
+
+    def _had(self, number: int) -> Message:
+        req, slot = self._req, borrow()
+        try:
+            req._await_reply(number, slot, self._timeout, self._timeout)
+            message: Message = req._unpack_one(slot)
+            return message
+        except BaseException:
+            lib.mm_request_cancel(req._handle, number)
+            slot.drop()
+            raise
+        finally:
+            give_back(slot)
