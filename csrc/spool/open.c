@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "spool/compact.h"
 #include "spool/repair.h"
 
 enum { OPEN_EPOCH_STEP = 16384 };   /* epochs that a life may be ahead of the one before */
@@ -108,6 +109,7 @@ open_list(mmi_spool *s)
     if (count < 0 || l.rc != MM_OK) {
         return count < 0 ? count : l.rc;
     }
+    (void)f->unlink(f->self, s->place.dir, mmi_compact_name); /* what a crash cut off */
     if (s->file_count == 0) {
         return MM_OK;
     }

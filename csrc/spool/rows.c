@@ -188,8 +188,8 @@ mmi_spool_rows_take(mmi_spool_rows *rows, mmi_spool_reader *reader, uint32_t mos
         }
         mmi_spool_record record;
         uint64_t seq;
-        const uint8_t *at = reader->at;
-        const uint64_t left = reader->left, next_seq = reader->next_seq;
+        const mmi_spool_walk walk = reader->walk;
+        const uint64_t next_seq = reader->next_seq;
         int rc = mmi_spool_reader_next(reader, &record, &seq);
         if (rc != 1) {
             return rc == 0 ? 1 : rc;
@@ -197,8 +197,7 @@ mmi_spool_rows_take(mmi_spool_rows *rows, mmi_spool_reader *reader, uint32_t mos
         bool over = rows->count > 0 && rows->bytes + record.size + record.meta_size > max_bytes;
         rc = over ? 0 : rows_put(rows, reader, &record, seq);
         if (over || rc != MM_OK) {
-            reader->at = at;
-            reader->left = left;
+            reader->walk = walk;
             reader->next_seq = next_seq;
             return over ? 0 : rc;
         }

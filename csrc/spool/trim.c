@@ -63,6 +63,18 @@ mmi_spool_roll(mmi_spool *s, uint64_t seq)
     return worth;
 }
 
+uint64_t
+mmi_spool_ages(mmi_spool *s, uint64_t now_us)
+{
+    const uint64_t most = s->opts.segment_age_us;
+    if (most == 0 || s->begun_us == 0 || s->failed) {
+        return UINT64_MAX;
+    }
+    uint64_t age = now_us > s->begun_us ? now_us - s->begun_us : 0;
+    s->wants_roll = s->wants_roll || age >= most;
+    return age >= most ? 0 : most - age;
+}
+
 uint32_t
 mmi_spool_trim(mmi_spool *s, uint64_t seq, uint32_t most)
 {
