@@ -28,11 +28,14 @@ mmi_compact_begin(mmi_compact *c, const mmi_spool *s, const mmi_compact_plan *pl
     memcpy(c->bases, plan->bases, plan->count * sizeof *c->bases);
     c->bases[plan->count] = plan->end;
     c->plan.bases = c->bases;
-    c->state = plan->clean_seq < plan->end ? MMI_COMPACT_MAP : MMI_COMPACT_DONE;
+    /* Without anything new there may be tombstones whose time is over by now. */
+    c->state = plan->clean_seq < plan->end ? MMI_COMPACT_MAP : MMI_COMPACT_LOOK;
     while (c->at + 1 < plan->count && c->bases[c->at + 1] <= plan->clean_seq) {
         c->at++; /* what is clean is not mapped */
     }
-    c->mapped_seq = plan->clean_seq > 0 ? plan->clean_seq - 1 : 0;
+    c->at = c->state == MMI_COMPACT_MAP ? c->at : 0;
+    c->mapped_seq = plan->clean_seq < plan->end ? plan->clean_seq : plan->end;
+    c->mapped_seq -= c->mapped_seq > 0;
     return MM_OK;
 }
 
@@ -166,6 +169,9 @@ compact_map(mmi_compact *c, uint64_t *left)
     }
     if (rc < 0 && rc != MM_ENOENT && rc != MM_EPROTO) {
         return rc;
+    }
+    if (rc == MM_EPROTO) {
+        compact_skip(c, c->at); /* also if looking can read it: not all of its keys are known */
     }
     compact_close(c);
     c->at++;
@@ -341,11 +347,24 @@ compact_copy(mmi_compact *c, uint64_t *left)
     return rc;
 }
 
+/* The files of the group are one. */
+static void
+compact_joined(mmi_compact *c)
+{
+    const uint32_t first = c->group.first, gone = c->group.count - 1;
+    uint64_t *behind = c->bases + first + 1;
+    memmove(behind, behind + gone, (c->plan.count - first - gone) * sizeof *behind);
+    c->plan.count -= gone;
+    c->resume -= gone;
+    c->next.first -= c->next.count > 0 ? gone : 0;
+}
+
 void
 mmi_compact_committed(mmi_compact *c, bool done)
 {
     const mmi_compact_group *g = &c->group;
     if (done) {
+        compact_joined(c);
         c->counts.messages += g->gone;
         c->counts.tombstones += g->tombstones;
         c->counts.written++;
