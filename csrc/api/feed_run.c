@@ -248,16 +248,29 @@ run_skip(mm_feed *f, mmi_spool_reader *r, uint64_t last)
     mmi_spool_reader_seek(r, last + 1);
 }
 
+/* What compaction removed is done.  From that number to before the one that the reader is at. */
+static void
+run_compacted(mm_feed *f, uint64_t first)
+{
+    if (first < f->reader.next_seq) {
+        int rc = mmi_spool_shared_cursor_done(f->shared, f->cursor, first, f->reader.next_seq - 1);
+        (void)rc; /* MM_ENOMEM, or it could not be saved: the spool's own thread passes it */
+    }
+}
+
 /* Has the reader a batch?  1; 0: nothing there, for now; MM_ENOENT: it was removed; MM_EAGAIN:
  * it was harmed, which is told; MM_ENOMEM; else it failed, which is told. */
 static int
 run_load(mm_feed *f, mmi_spool_reader *r)
 {
     mmi_spool_where where;
-    mmi_spool_shared_locate(f->shared, r->next_seq, &where);
+    uint64_t from = r->next_seq;
+    int rc = mmi_spool_shared_load(f->shared, r, &where);
     uint64_t first = r->next_seq;
-    int rc = mmi_spool_reader_load(r, &where);
     bool ahead = r == &f->reader; /* else it is about that one message */
+    if (ahead) {
+        run_compacted(f, from);
+    }
     uint64_t last = ahead ? r->lost_last : first;
     if (rc == MMI_SPOOL_HARMED && f->shared->spool.opts.gaps) {
         run_skip(f, r, last);
@@ -317,6 +330,9 @@ run_read(mm_feed *f, feed_run *run, uint64_t now_us)
     }
     for (uint32_t i = 0; i < FEED_RUN && rc == 1; i++) {
         rc = mmi_spool_reader_next(r, &record, &seq);
+        if (rc == 1) {
+            run_compacted(f, seq + 1);
+        }
         int sorted = rc == 1 ? run_sort(f, run, &record, seq, now_us) : MM_OK;
         if (sorted == MM_ENOENT) {
             mmi_spool_reader_seek(r, seq);

@@ -150,9 +150,9 @@ void mmi_spool_trim_done(mmi_spool *s, uint32_t files);
  * is a part of a whole file, or of max_messages, or there is no room.  true: a job begins one when there is a spare,
  * unless wants_roll was reset, as there is no room for it. */
 bool mmi_spool_roll(mmi_spool *s, uint64_t seq);
-/* The last file is too old for more (segment_age_us): in how many microseconds that is so; 0: now, and another one is
- * wanted as by roll; UINT64_MAX: it has no message, or that is no matter. */
-uint64_t mmi_spool_ages(mmi_spool *s, uint64_t now_us);
+/* In how many microseconds the last file is too old for more (segment_age_us), so that another one is to be wanted as
+ * by roll; 0: now; UINT64_MAX: it has no message, or its age is no matter. */
+uint64_t mmi_spool_ages(const mmi_spool *s, uint64_t now_us);
 /* spool/reserve.c: makes the reserve, if it is not there; durable once the folder is synced.  MM_ENOSPC: there is none
  * now.  Gives its room back; false: it was not there. */
 extern const char mmi_spool_reserve_name[];

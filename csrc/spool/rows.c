@@ -178,12 +178,12 @@ rows_put(mmi_spool_rows *rows, const mmi_spool_reader *reader, const mmi_spool_r
 }
 
 int
-mmi_spool_rows_take(mmi_spool_rows *rows, mmi_spool_reader *reader, uint32_t most,
+mmi_spool_rows_take(mmi_spool_rows *rows, mmi_spool_reader *reader, uint64_t below, uint32_t most,
                     uint64_t max_bytes)
 {
     max_bytes = max_bytes < MMI_SPOOL_ROWS_BYTES_MAX ? max_bytes : MMI_SPOOL_ROWS_BYTES_MAX;
     for (;;) {
-        if (rows->count >= most) {
+        if (rows->count >= most || reader->next_seq >= below) {
             return 0;
         }
         mmi_spool_record record;
