@@ -108,18 +108,38 @@ compact_due(const mmi_spool_shared *h, uint32_t files)
                             (double)all * (double)h->compaction.ratio_ppm;
 }
 
+/* All up to there is clean, and the state says so: without that it is found out again. */
+static void
+compact_note(mmi_spool_shared *h, uint64_t clean_seq)
+{
+    mmi_spool *s = &h->spool;
+    while (s->busy) {
+        mmi_thread_wait(&h->done, &h->lock, UINT64_MAX);
+    }
+    if (s->failed || s->clean_seq == clean_seq) {
+        return;
+    }
+    s->clean_seq = clean_seq;
+    s->busy = true;
+    uint64_t durable_seq = s->durable_seq;
+    pthread_mutex_unlock(&h->lock);
+    int rc = mmi_spool_note(s, durable_seq);
+    pthread_mutex_lock(&h->lock);
+    s->busy = false;
+    s->noted_seq = rc == MM_OK ? durable_seq : s->noted_seq;
+    s->failed = s->failed || rc != MM_OK; /* what the state says nobody knows now */
+}
+
 /* A pass is over, or none was needed. */
 static void
 compact_over(mmi_spool_shared *h, int rc)
 {
     mmi_spool_compaction *c = &h->compaction;
-    mmi_spool *s = &h->spool;
     if (c->active) {
         const mmi_compact *p = &c->pass;
         uint64_t clean = mmi_compact_clean(p);
-        if (rc == MM_OK) {
-            s->clean_seq = p->skipped_seq != UINT64_MAX || clean > s->clean_seq ? clean
-                                                                               : s->clean_seq;
+        if (rc == MM_OK && (p->skipped_seq != UINT64_MAX || clean > h->spool.clean_seq)) {
+            compact_note(h, clean);
         }
         c->did = (mmi_spool_compacted){ .messages = p->counts.messages,
                                         .tombstones = p->counts.tombstones,
@@ -173,10 +193,10 @@ compact_begin(mmi_spool_shared *h, bool asked)
         rc = mmi_compact_begin(&c->pass, s, &plan);
         c->active = true;
     }
-    c->stepping = false;
     if (!some || rc != MM_OK) {
         compact_over(h, s->failed ? MM_EIO : rc);
     }
+    c->stepping = false;
 }
 
 /* What was written takes its place, unless it is held by now, or was trimmed. */
@@ -230,10 +250,10 @@ compact_step(mmi_spool_shared *h)
     if (rc >= 0 && c->pass.state == MMI_COMPACT_COMMIT) {
         rc = compact_commit(h);
     }
-    c->stepping = false;
     if (rc < 0 || c->pass.state == MMI_COMPACT_DONE) {
         compact_over(h, rc < 0 ? rc : MM_OK);
     }
+    c->stepping = false;
     pthread_cond_broadcast(&h->done); /* whoever waits for its turn */
 }
 

@@ -81,6 +81,7 @@ from meshmsg._spool.message import SpoolGap as SpoolGap
 from meshmsg._spool.message import SpoolMessage as SpoolMessage
 from meshmsg._spool.reader import SpoolReader as SpoolReader
 from meshmsg._spool.spool import Spool as Spool
+from meshmsg._spool.told import SpoolCompaction as SpoolCompaction
 from meshmsg._spool.told import SpoolInfo as SpoolInfo
 from meshmsg._spool.told import SpoolRecovery as SpoolRecovery
 from meshmsg._spool.view import SpoolView as SpoolView
@@ -171,6 +172,7 @@ __all__ = [
     "SocketOptions",
     "Spool",
     "SpoolBatch",
+    "SpoolCompaction",
     "SpoolCorruptError",
     "SpoolCursor",
     "SpoolCursorInfo",

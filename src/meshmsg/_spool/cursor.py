@@ -376,12 +376,21 @@ class _NotDone(SpoolReader):
                     return
                 super()._take(got, len(got) + 1)
 
-    def _run(self, most: int, some: bool) -> int:
+    def _run(self, most: int, some: bool) -> tuple[int, int]:
         if not self._skipped(some):
-            return 0
+            return 0, 0
         with self._cursor._in_use() as cursor:
-            done = int(lib.mm_spool_cursor_next_done(cursor, self._seq))
-        return min(most, done - self._seq)
+            return most, int(lib.mm_spool_cursor_next_done(cursor, self._seq))
+
+    def _took(self, rows: Any) -> None:
+        first = self._seq
+        super()._took(rows)
+        with self._cursor._in_use() as cursor:
+            lib.mm_spool_cursor_compacted(cursor, rows, first, self._seq)
+
+    def _passed(self, first: int, last: int) -> None:
+        with self._cursor._in_use() as cursor:
+            lib.mm_spool_cursor_compacted(cursor, ffi.NULL, first, last + 1)
 
     def _skipped(self, some: bool) -> bool:
         """Go on to what is not done; false: what was removed is told of, with the next call."""

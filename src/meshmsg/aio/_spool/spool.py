@@ -17,8 +17,8 @@ from meshmsg._binding.core import EAGAIN, lib, native, to_ms
 from meshmsg._binding.data import Data, exact_bytes, size_of
 from meshmsg._binding.note import MessageOptions
 from meshmsg._spool import spool as threads
-from meshmsg._spool.arguments import whole
-from meshmsg._spool.told import SpoolInfo, SpoolRecovery
+from meshmsg._spool.arguments import COMPACT_RATIO, TOMBSTONE_AGE, whole
+from meshmsg._spool.told import SpoolCompaction, SpoolInfo, SpoolRecovery
 from meshmsg.aio._spool.batches import append_batch, read
 from meshmsg.aio._spool.kept import Kept
 from meshmsg.aio._spool.later import Job, Later
@@ -59,6 +59,12 @@ class Spool(Kept):
         on_corruption: "fail" or "gap".
         sync_every: Seconds between syncs for "os" and "buffered".
         remote: Also on a file system of another machine.
+        segment_age: Seconds: a file takes no more once its first message is older.
+        compact: Compact by itself (`compact()`), beside its other work.
+        compact_ratio: When: once so much of the bytes of its sealed files came since the last time;
+            above 0, to 1.
+        tombstone_age: Seconds that a tombstone, a message with a key and an empty body, stays
+            behind the compaction that took what it deletes; 0: it goes with that.
 
     Raises:
         SpoolLockedError: Another process, or this one, has it open; `owner` says which.
@@ -81,6 +87,10 @@ class Spool(Kept):
         on_corruption: Literal["fail", "gap"] = "fail",
         sync_every: float = 0.1,
         remote: bool = False,
+        segment_age: float | None = None,
+        compact: bool = False,
+        compact_ratio: float = COMPACT_RATIO,
+        tombstone_age: float = TOMBSTONE_AGE,
     ) -> None:
         self._spool = threads.Spool(
             path,
@@ -94,6 +104,10 @@ class Spool(Kept):
             on_corruption=on_corruption,
             sync_every=sync_every,
             remote=remote,
+            segment_age=segment_age,
+            compact=compact,
+            compact_ratio=compact_ratio,
+            tombstone_age=tombstone_age,
         )
         self.path: str = self._spool.path
         """The folder."""
@@ -272,6 +286,27 @@ class Spool(Kept):
         """
         whole("seq", seq, 0)
         return await self._in_thread(lambda: self._spool.trim(seq))
+
+    async def compact(self, *, timeout: float | None = None) -> SpoolCompaction:
+        """Take, of the messages of each key, all but the last one from the sealed segment files.
+
+        As of `meshmsg.Spool`; it is done in a thread. Thread-safe: yes. Cancel-safe: it goes on.
+
+        Args:
+            timeout: Seconds to wait; None waits for ever. It goes on behind that.
+
+        Returns:
+            What it came to.
+
+        Raises:
+            TimedOutError, WouldBlockError: It is not done, in time; now.
+            SpoolFullError: The disk has no room for a file to write what stays to; nothing is lost.
+            SpoolFailedError: The disk failed; nothing is lost, and none begins before the spool was
+                opened again.
+            ClosedError: The spool was closed.
+        """
+        to_ms(timeout)
+        return await self._in_thread(lambda: self._spool.compact(timeout=timeout))
 
     def info(self) -> SpoolInfo:
         """Look what it is at this moment.
