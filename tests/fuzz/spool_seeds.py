@@ -15,7 +15,7 @@ POLYNOMIAL = 0x82F63B78
 SEGMENT, RECORD, SLOTS, SUM = 0, 1, 2, 4
 """What the first octet says."""
 SALT, BASE = 0x1122334455667788, 50
-GAP, CLOSE = 2, 3
+GAP, CLOSE, SPARSE = 2, 3, 4
 
 
 def crc32c(data: bytes) -> int:
@@ -34,15 +34,15 @@ def golden() -> dict[str, bytes]:
     return {name: bytes.fromhex("".join(re.findall(r"[0-9a-f]+", text))) for name, text in found}
 
 
-def head() -> bytes:
+def head(version: int = 1) -> bytes:
     """Return the head of a segment, without its zeros."""
-    octets = b"MMSPOOL1" + struct.pack("<II16sQQQI", 1, 0, b"u" * 16, BASE, SALT, 7, 3)
+    octets = b"MMSPOOL1" + struct.pack("<II16sQQQI", version, 0, b"u" * 16, BASE, SALT, 7, 3)
     return octets + struct.pack("<I", crc32c(octets))
 
 
-def segment(*batches: tuple[int, int, int, bytes]) -> bytes:
+def segment(*batches: tuple[int, int, int, bytes], version: int = 1) -> bytes:
     """Return a segment of batches: first number, count, type, body."""
-    salt, out = struct.pack("<Q", SALT), head()
+    salt, out = struct.pack("<Q", SALT), head(version)
     chain = crc32c(out[:60])
     for first, count, kind, body in batches:
         rest = struct.pack(
@@ -77,6 +77,15 @@ WHOLE = segment(
     (BASE + 7, 1, 1, META),
     (BASE + 8, 0, CLOSE, b""),
 )
+FEW = struct.pack("<QQ", BASE + 9, 7) + b"\x01" + HELLO + b"\x02" + META
+FAR = struct.pack("<QQ", BASE + 9, 7) + b"\x01" + HELLO + b"\x09" + META
+NONE = struct.pack("<QQ", BASE + 19, 0)
+COMPACTED = segment(
+    (BASE, 2, SPARSE, FEW),
+    (BASE + 10, 0, SPARSE, NONE),
+    (BASE + 20, 2, 1, HELLO + FRAMES),
+    version=2,
+)
 TORN = segment((BASE, 1, 1, HELLO), (BASE + 1, 1, 1, HELLO)) + b"MMB1torn" * 9
 SPOOL: dict[str, tuple[int, bytes]] = {
     "segment": (SEGMENT, WHOLE),
@@ -87,6 +96,12 @@ SPOOL: dict[str, tuple[int, bytes]] = {
     "segment_of_a_gap_beyond": (SEGMENT, segment((BASE, 0, GAP, struct.pack("<QI", BASE + 99, 1)))),
     "segment_of_the_last_numbers": (SEGMENT | SUM, segment((2**64 - 3, 2, 1, HELLO * 2))),
     "segment_too_many": (SEGMENT | SUM, segment((BASE, 9, 1, HELLO))),
+    "segment_compacted": (SEGMENT, COMPACTED),
+    "segment_compacted_summed": (SEGMENT | SUM, COMPACTED),
+    "segment_compacted_of_version_1": (SEGMENT, segment((BASE, 2, SPARSE, FEW))),
+    "segment_compacted_beyond": (SEGMENT, segment((BASE, 2, SPARSE, FAR), version=2)),
+    "segment_compacted_short": (SEGMENT, segment((BASE, 2, SPARSE, FEW[:-3]), version=2)),
+    "segment_compacted_backward": (SEGMENT, segment((BASE + 30, 0, SPARSE, NONE), version=2)),
     "head": (SEGMENT, head()),
     "hello": (RECORD, HELLO),
     "frames": (RECORD, FRAMES),
