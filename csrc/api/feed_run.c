@@ -369,7 +369,7 @@ run_seek(mm_feed *f, feed_run *run, uint64_t now_us)
     }
     if (rc == 1 && found == seq) {
         rc = run_join(f, run, &record, seq, r->scan.batch.epoch);
-    } else if (rc == MM_ENOENT) {
+    } else if (rc == MM_ENOENT || ((rc == 1 || rc == 0) && r->next_seq > seq)) {
         run_lost(f, MMI_DROP_REMOVED, seq, seq, 1);
     }
     if (rc == MM_ENOMEM) {

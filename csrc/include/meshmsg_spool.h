@@ -32,9 +32,9 @@ typedef struct mm_spool_opts {
     uint64_t max_age_ms;                          /* files whose messages are all older go; 0: none for that */
     const char **acked_by;                        /* names of cursors: files that all are done with go */
     uint32_t acked_by_count;                      /* 0: none for that */
-    uint32_t compact_ppm;                         /* compacts by itself once so much of its sealed files is new; 0: not */
+    uint32_t compact_ppm;                         /* compacts by itself once so much of its files is new; 0: not */
     uint64_t tombstone_age_ms;                    /* a tombstone goes so long after what was before it */
-    uint64_t segment_age_ms;                      /* a file whose first message is older is sealed; 0: when it is full */
+    uint64_t segment_age_ms;                      /* a file is sealed once its first message is older; 0: not */
 } mm_spool_opts;
 
 typedef struct mm_spool_report {

@@ -264,8 +264,8 @@ look_ends(mmi_compact *c)
         c->state = MMI_COMPACT_DONE;
         return 0;
     }
-    c->plan.clean_seq = mmi_compact_clean(c) > c->plan.clean_seq ? mmi_compact_clean(c)
-                                                                 : c->plan.clean_seq;
+    c->plan.clean_seq =
+        mmi_compact_clean(c) > c->plan.clean_seq ? mmi_compact_clean(c) : c->plan.clean_seq;
     if (c->skipped_seq != UINT64_MAX) { /* with what is behind it no more can be done for now */
         c->state = MMI_COMPACT_DONE;
         return 0;
@@ -332,7 +332,7 @@ compact_copy(mmi_compact *c, uint64_t *left)
     }
     compact_close(c);
     if (rc == MM_EPROTO || rc == MM_ENOENT) { /* a moment ago it could be read, or was there */
-        mmi_compact_committed(c, false);
+        mmi_compact_committed(c, rc == MM_ENOENT ? MMI_COMPACT_GONE : MMI_COMPACT_LEFT);
         return 1;
     }
     if (rc < 0) {
@@ -360,16 +360,16 @@ compact_joined(mmi_compact *c)
 }
 
 void
-mmi_compact_committed(mmi_compact *c, bool done)
+mmi_compact_committed(mmi_compact *c, mmi_compact_end_of what)
 {
     const mmi_compact_group *g = &c->group;
-    if (done) {
+    if (what == MMI_COMPACT_TAKEN) {
         compact_joined(c);
         c->counts.messages += g->gone;
         c->counts.tombstones += g->tombstones;
         c->counts.written++;
         c->counts.merged += g->count - 1;
-    } else {
+    } else if (what == MMI_COMPACT_LEFT) {
         compact_skip(c, g->first);
     }
     compact_close(c);

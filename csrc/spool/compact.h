@@ -9,8 +9,8 @@
  *   commit by the caller: it is named as the first of them, in its place, and the others go
  *
  * and again from map, if the table was full.  All numbers below clean_seq have been through it: no two messages there
- * have one key.  A message of a key without octets is a tombstone: what is before it goes as of any key, and the time of
- * that is noted in its batch (clean_us); so long after that, it goes as well.
+ * have one key.  A message of a key without octets is a tombstone: what is before it goes as of any key, and the time
+ * of that is noted in its batch (clean_us); so long after that, it goes as well.
  *
  * Not here: threads, which files, who holds them (spool/shared_compact.h), the table (spool/keys.h).
  * Law: one call at a time; in steps that are bounded; nothing but the file beside is written.  What cannot be read to
@@ -39,7 +39,7 @@ typedef struct mmi_compact_plan {
 typedef struct mmi_compact_group {
     uint32_t first, count;                 /* of the plan's files; count 0: there is none */
     uint64_t octets;                       /* that it takes, about, behind the head */
-    uint64_t gone, tombstones, noted;      /* messages that go, those of them that are tombstones; batches that change */
+    uint64_t gone, tombstones, noted;      /* messages that go; tombstones of those; batches to be noted in */
 } mmi_compact_group;
 
 typedef enum mmi_compact_state {
@@ -80,14 +80,15 @@ int mmi_compact_begin(mmi_compact *c, const mmi_spool *s, const mmi_compact_plan
 /* 1: there is more to do; 0: a group is to be committed, or, in the state DONE, it is over; or an error, and then it is
  * to be ended: MM_ENOSPC, MM_EIO: of the file beside; MM_ENOMEM. */
 int mmi_compact_step(mmi_compact *c);
-/* The group was committed.  false: it was not, and is left as it is. */
-void mmi_compact_committed(mmi_compact *c, bool done);
+/* What became of the group: it was committed; it was not, and is left as it is; it was trimmed meanwhile. */
+typedef enum mmi_compact_end_of { MMI_COMPACT_TAKEN, MMI_COMPACT_LEFT, MMI_COMPACT_GONE } mmi_compact_end_of;
+void mmi_compact_committed(mmi_compact *c, mmi_compact_end_of what);
 /* Now no two messages below that number have one key. */
 uint64_t mmi_compact_clean(const mmi_compact *c);
 void mmi_compact_end(mmi_compact *c);
 
-/* spool/compact_copy.c: the file beside: begun for the group; a batch of the file that is read; its end.  What becomes of
- * a message. */
+/* spool/compact_copy.c: the file beside: begun for the group; a batch of the file that is read; its end.  What becomes
+ * of a message. */
 typedef enum mmi_compact_fate {
     MMI_COMPACT_STAYS,
     MMI_COMPACT_WAITS,                     /* it stays: a tombstone whose time is to come */
@@ -103,9 +104,9 @@ int mmi_compact_copy_batch(mmi_compact *c) MMI_WARN_UNUSED;
 int mmi_compact_copy_end(mmi_compact *c) MMI_WARN_UNUSED;
 void mmi_compact_copy_drop(mmi_compact *c);
 
-/* spool/compact_commit.c: the file beside takes the place of the group, in steps as those of a trim: where its first file
- * is now (false: it was trimmed); on the disk, with `busy` set; and the spool knows of it.  Who reads meanwhile reads
- * the one or the other. */
+/* spool/compact_commit.c: the file beside takes the place of the group, in steps as those of a trim: where its first
+ * file is now (false: it was trimmed); on the disk, with `busy` set; and the spool knows of it.  Who reads meanwhile
+ * reads the one or the other. */
 bool mmi_compact_commit_plan(const mmi_compact *c, const mmi_spool *s, uint32_t *at);
 /* What it came to: it has its name; so many of the others have none any more.  After an error a crash may bring any of
  * the names back, and no pass is to come before the spool was opened again. */

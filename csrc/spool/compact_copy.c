@@ -121,15 +121,15 @@ copy_hole(mmi_compact *c, uint64_t behind)
 
 /* What of a batch waits in the body. */
 typedef struct copy_run {
-    uint64_t last, clean_us;     /* the number of the last record */
+    uint64_t last, clean_us; /* the number of the last record */
     uint32_t size, count;
 } copy_run;
 
 static int
 run_flush(mmi_compact *c, copy_run *run)
 {
-    int rc = run->count > 0 ? copy_sparse(c, run->last, run->clean_us, run->count, run->size)
-                            : MM_OK;
+    int rc =
+        run->count > 0 ? copy_sparse(c, run->last, run->clean_us, run->count, run->size) : MM_OK;
     run->count = 0;
     run->size = MMI_SPOOL_SPARSE_BODY;
     return rc;
@@ -245,8 +245,8 @@ mmi_compact_copy_batch(mmi_compact *c)
     if (!copy_all(c, bound)) {
         return copy_some(c, bound);
     }
-    int rc = copy_put(c, MMI_SPOOL_DATA, batch->first_seq, batch->count, c->scan.body,
-                      batch->body_size);
+    int rc =
+        copy_put(c, MMI_SPOOL_DATA, batch->first_seq, batch->count, c->scan.body, batch->body_size);
     c->next_seq = rc == MM_OK ? c->scan.next_seq : c->next_seq;
     return rc;
 }

@@ -35,7 +35,8 @@ void
 mmi_fed_unmark(const mmi_files *f, int dir, const char *name)
 {
     int sub;
-    if (mmi_cursor_check_name(name) == MM_OK && f->folder(f->self, dir, fed_folder, &sub) == MM_OK) {
+    if (mmi_cursor_check_name(name) == MM_OK &&
+        f->folder(f->self, dir, fed_folder, &sub) == MM_OK) {
         (void)f->unlink(f->self, sub, name);
         f->close(f->self, sub);
     }

@@ -58,8 +58,7 @@ hole_note(mmi_spool_shared *h, mmi_spool_cursor *c, hole_runs *runs)
 }
 
 static void
-hole_add(mmi_spool_shared *h, mmi_spool_cursor *c, hole_runs *runs, uint64_t first,
-           uint64_t behind)
+hole_add(mmi_spool_shared *h, mmi_spool_cursor *c, hole_runs *runs, uint64_t first, uint64_t behind)
 {
     if (first >= behind) {
         return;
@@ -74,7 +73,7 @@ hole_add(mmi_spool_shared *h, mmi_spool_cursor *c, hole_runs *runs, uint64_t fir
 /* What is missing of a batch, from a number on. */
 static void
 hole_batch(mmi_spool_shared *h, mmi_spool_cursor *c, const mmi_spool_scan *scan, uint64_t from,
-             uint64_t bound)
+           uint64_t bound)
 {
     mmi_spool_walk walk;
     mmi_spool_record record;
@@ -125,8 +124,8 @@ bool
 mmi_spool_hole_pass(mmi_spool_shared *h, uint64_t now_ns)
 {
     mmi_spool_cursor *c = h->cursors;
-    while (c != NULL && (!hole_may(h, c) ||
-                         (c->stood_ns > 0 && c->stood_ns + MMI_SPOOL_SWEEP_NS > now_ns))) {
+    while (c != NULL &&
+           (!hole_may(h, c) || (c->stood_ns > 0 && c->stood_ns + MMI_SPOOL_SWEEP_NS > now_ns))) {
         c = c->next;
     }
     if (c == NULL) {

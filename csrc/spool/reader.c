@@ -132,8 +132,8 @@ reader_find(mmi_spool_reader *r, const mmi_spool_where *where)
     return MM_OK;
 }
 
-/* Is the walk at next_seq, or at the first number behind it that is there?  1; 0: the batch has none, and next_seq is
- * behind it; MM_EPROTO. */
+/* Is the walk at next_seq, or at the first number behind it that is there?  1; 0: the batch has
+ * none, and next_seq is behind it; MM_EPROTO. */
 static int
 reader_begin(mmi_spool_reader *r)
 {

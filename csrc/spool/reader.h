@@ -40,8 +40,8 @@ void mmi_spool_reader_seek(mmi_spool_reader *r, uint64_t seq);
 enum { MMI_SPOOL_PASSED = 2 };           /* beside 1 and 0 */
 /* Makes the batch with next_seq ready, or with the first number behind it that compaction left, which next_seq is then.
  * 1; 0: it is not to be seen yet; MMI_SPOOL_PASSED: what it left is in another file, to be located; MM_ENOENT: it went;
- * MMI_SPOOL_HARMED: up to lost_last it is harmed, or was, and a GAP says so: who goes on seeks behind it; or an error of
- * reading. */
+ * MMI_SPOOL_HARMED: up to lost_last it is harmed, or was, and a GAP says so: who goes on seeks behind it; or an error
+ * of reading. */
 int mmi_spool_reader_load(mmi_spool_reader *r, const mmi_spool_where *where);
 /* The next record of it.  1; 0: it has no more; MM_EPROTO: the record makes no sense, though its CRC is right. */
 int mmi_spool_reader_next(mmi_spool_reader *r, mmi_spool_record *out, uint64_t *seq);

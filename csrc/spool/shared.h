@@ -45,7 +45,7 @@ typedef struct mmi_spool_compacted {
 
 /* Compaction (spool/shared_compact.h). */
 typedef struct mmi_spool_compaction {
-    uint32_t ratio_ppm;                  /* a pass begins by itself when so much of the files is not clean; 0: none does */
+    uint32_t ratio_ppm;                  /* a pass begins once so much of the files is not clean; 0: not by itself */
     uint64_t tombstone_us;
     mmi_compact pass;                    /* if `active` */
     bool active;
@@ -102,6 +102,13 @@ typedef struct mmi_spool_shared_opts {
     uint32_t compact_ppm;                /* as mmi_spool_compaction.ratio_ppm */
     uint64_t tombstone_us;               /* from the pass that took what was before it, to the end of a tombstone */
 } mmi_spool_shared_opts;
+
+/* From that number on it is held, also of the pass that goes on. */
+static inline void
+mmi_spool_compact_hold(mmi_spool_shared *h, uint64_t seq)
+{
+    h->compaction.held_seq = seq < h->compaction.held_seq ? seq : h->compaction.held_seq;
+}
 
 /* The folder is there; its name is made durable.  As mmi_spool_open, or MM_ENOENT, MM_ENOTDIR, MM_ENAMETOOLONG. */
 int mmi_spool_shared_open(mmi_spool_shared *h, const char *path, const mmi_spool_shared_opts *opts,

@@ -9,13 +9,6 @@
 
 static const uint64_t COMPACT_PPM = 1000000;
 
-void
-mmi_spool_compact_hold(mmi_spool_shared *h, uint64_t seq)
-{
-    mmi_spool_compaction *c = &h->compaction;
-    c->held_seq = seq < c->held_seq ? seq : c->held_seq;
-}
-
 /* Names of cursors that sockets have, or had. */
 typedef struct compact_feeds {
     char (*names)[MMI_CURSOR_NAME_MAX + 1];
@@ -104,8 +97,8 @@ compact_due(const mmi_spool_shared *h, uint32_t files)
         all += s->ends[i];
         dirty += s->bases[i + 1] > s->clean_seq ? s->ends[i] : 0;
     }
-    return dirty > 0 && (double)dirty * (double)COMPACT_PPM >=
-                            (double)all * (double)h->compaction.ratio_ppm;
+    return dirty > 0 &&
+           (double)dirty * (double)COMPACT_PPM >= (double)all * (double)h->compaction.ratio_ppm;
 }
 
 /* All up to there is clean, and the state says so: without that it is found out again. */
@@ -154,15 +147,15 @@ compact_over(mmi_spool_shared *h, int rc)
     } else {
         c->did = (mmi_spool_compacted){ .held = c->files_held };
     }
+    c->ended += c->active || c->asked; /* else it was looked at, and none was due */
     c->active = false;
     c->rc = rc;
-    c->ended++;
     pthread_cond_broadcast(&h->done);
     pthread_cond_signal(&h->work); /* cursors may stand where something went */
 }
 
-/* Begins a pass, if there is something to do; asked: also to look for tombstones alone.  Nobody else
- * is at it. */
+/* Begins a pass, if there is something to do; asked: also to look for tombstones alone.  Nobody
+ * else is at it. */
 static void
 compact_begin(mmi_spool_shared *h, bool asked)
 {
@@ -214,8 +207,9 @@ compact_commit(mmi_spool_shared *h)
     uint64_t leased = mmi_spool_keep_leased(&h->keep);
     uint64_t held = leased < c->held_seq ? leased : c->held_seq;
     if (behind > held || !mmi_compact_commit_plan(&c->pass, s, &at)) {
+        bool gone = behind <= mmi_spool_first(s);
         pthread_mutex_unlock(&h->lock);
-        mmi_compact_committed(&c->pass, false);
+        mmi_compact_committed(&c->pass, gone ? MMI_COMPACT_GONE : MMI_COMPACT_LEFT);
         pthread_mutex_lock(&h->lock);
         return MM_OK;
     }
@@ -230,7 +224,8 @@ compact_commit(mmi_spool_shared *h)
     s->wants_spare |= s->no_spare;
     c->failed = rc;
     pthread_mutex_unlock(&h->lock);
-    mmi_compact_committed(&c->pass, names.named && rc == MM_OK);
+    mmi_compact_committed(&c->pass,
+                          names.named && rc == MM_OK ? MMI_COMPACT_TAKEN : MMI_COMPACT_LEFT);
     pthread_mutex_lock(&h->lock);
     pthread_cond_signal(&h->work);
     pthread_cond_broadcast(&h->done);
@@ -262,8 +257,7 @@ mmi_spool_shared_compact(mmi_spool_shared *h, const mmi_spool_wait *wait, uint64
                          mmi_spool_compacted *did)
 {
     mmi_spool_compaction *c = &h->compaction;
-    uint64_t slice_end =
-        wait->slice_ns > 0 ? mmi_thread_now_ns() + wait->slice_ns : UINT64_MAX;
+    uint64_t slice_end = wait->slice_ns > 0 ? mmi_thread_now_ns() + wait->slice_ns : UINT64_MAX;
     int rc = MM_OK;
     pthread_mutex_lock(&h->lock);
     if (*until == 0) { /* what goes on began before this call */
@@ -283,7 +277,7 @@ mmi_spool_shared_compact(mmi_spool_shared *h, const mmi_spool_wait *wait, uint64
             compact_begin(h, true);
         }
         uint64_t now = mmi_thread_now_ns();
-        rc = c->ended >= *until ? MM_OK
+        rc = c->ended >= *until         ? MM_OK
              : now >= wait->deadline_ns ? MM_ETIMEDOUT
              : now >= slice_end         ? MM_EINTR
                                         : MM_OK;

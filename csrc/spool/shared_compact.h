@@ -14,16 +14,14 @@
 
 #include "spool/shared_cursors.h"
 
-/* Does a pass of all that is sealed by now.  *until: 0, and again what it was, in further calls for the same.  MM_OK: it
- * is done; MM_ETIMEDOUT, MM_EINTR: it goes on; MM_ENOSPC, MM_ENOMEM; MM_EIO: the disk failed, or had. */
+/* Does a pass of all that is sealed by now.  *until: 0, and again what it was, in further calls for the same.  MM_OK:
+ * it is done; MM_ETIMEDOUT, MM_EINTR: it goes on; MM_ENOSPC, MM_ENOMEM; MM_EIO: the disk failed, or had. */
 int mmi_spool_shared_compact(mmi_spool_shared *h, const mmi_spool_wait *wait, uint64_t *until,
                              mmi_spool_compacted *did);
 
 /* For spool/sweep.c, with the lock: when there is something to do; and does one step.  false: nothing. */
 uint64_t mmi_spool_compact_at(const mmi_spool_shared *h, uint64_t now_ns);
 bool mmi_spool_compact_on(mmi_spool_shared *h, uint64_t now_ns);
-/* From that number on it is held, also of the pass that goes on. */
-void mmi_spool_compact_hold(mmi_spool_shared *h, uint64_t seq);
 void mmi_spool_compact_end(mmi_spool_shared *h);         /* nobody is in a call */
 
 /* spool/hole.c: a cursor whose next number compaction removed is done with it: one look, of one cursor that has stood

@@ -3,7 +3,7 @@
  *
  * Not here: when they are saved and what is removed then (spool/sweep.c).
  */
-#include "spool/shared_compact.h"
+#include "spool/shared_cursors.h"
 
 #include <string.h>
 

@@ -15,7 +15,7 @@ enum {
     STATE_EPOCH = 20,
     STATE_KNOWN = 24,
     STATE_START = 32,
-    STATE_CLEAN = 40,  /* version 1 has it since there is compaction; a spool without one says 0 */
+    STATE_CLEAN = 40, /* version 1 has it since there is compaction; a spool without one says 0 */
     STATE_SIZE = 48,
     STATE_SIZE_MIN = 40,
     STATE_FILES_FIRST = 16 /* files that there is room to know of */

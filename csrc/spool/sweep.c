@@ -58,8 +58,8 @@ sweep_age_at(const mmi_spool_shared *h, uint64_t now_ns)
     return now_ns + (soon ? in_us * SWEEP_NS_PER_US : SWEEP_LOOK_NS);
 }
 
-/* What there is to do whatever may go: a file that is too old for more, compaction, and cursors that
- * stand before what it took. */
+/* What there is to do whatever may go: a file that is too old for more, compaction, and cursors
+ * that stand before what it took. */
 static uint64_t
 sweep_more_at(const mmi_spool_shared *h, uint64_t now_ns)
 {

@@ -81,7 +81,7 @@ keyed_pass(spool_rig *r, mmi_compact_plan plan, mmi_compact *c)
                 mmi_compact_commit_done(c, s, at, &names);
             }
             if (rc == MM_OK) {
-                mmi_compact_committed(c, there);
+                mmi_compact_committed(c, there ? MMI_COMPACT_TAKEN : MMI_COMPACT_LEFT);
             }
         }
     }

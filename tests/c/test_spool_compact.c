@@ -345,8 +345,12 @@ test_a_file_that_came_back_counts_for_its_own_numbers(void)
     mmi_compact c;
     keyed_started(&r, 11, mixed, 4, 13);
     uint64_t second = r.spool.bases[1], end = r.spool.bases[3];
-    mmi_compact_plan plan = { .merge_bytes = 1 << 20, .bases = r.spool.bases, .count = 3, .end = end,
-                              .now_us = 1, .tombstone_us = UINT64_MAX };
+    mmi_compact_plan plan = { .merge_bytes = 1 << 20,
+                              .bases = r.spool.bases,
+                              .count = 3,
+                              .end = end,
+                              .now_us = 1,
+                              .tombstone_us = UINT64_MAX };
     CHECK_INT(mmi_compact_begin(&c, &r.spool, &plan), MM_OK);
     while (c.state != MMI_COMPACT_COMMIT) {
         CHECK(mmi_compact_step(&c) >= 0);
@@ -385,14 +389,19 @@ test_a_step_is_bounded(void)
     uint8_t *body = mmi_alloc(60000);
     uint64_t size = 60000, seq;
     const uint8_t meta[] = { MMI_META_KEY, 0, 1, 9 };
-    const mmi_spool_record record = { .meta = meta, .meta_size = sizeof meta, .frames = 1,
-                                      .sizes = &size, .data = body, .size = size };
+    const mmi_spool_record record = { .meta = meta,
+                                      .meta_size = sizeof meta,
+                                      .frames = 1,
+                                      .sizes = &size,
+                                      .data = body,
+                                      .size = size };
     while (r.spool.file_count < 3) {
         CHECK_INT(mmi_spool_put(&r.spool, &record, &seq), MM_OK);
         CHECK_INT(spool_rig_commit(&r, false), MM_OK);
     }
-    const mmi_compact_plan plan = { .bases = r.spool.bases, .count = 2, .end = r.spool.bases[2],
-                                    .now_us = 1 };
+    const mmi_compact_plan plan = {
+        .bases = r.spool.bases, .count = 2, .end = r.spool.bases[2], .now_us = 1
+    };
     CHECK_INT(mmi_compact_begin(&c, &r.spool, &plan), MM_OK);
     while (c.state == MMI_COMPACT_MAP) {
         uint64_t at = c.scan.at;

@@ -23,8 +23,8 @@ cut(uint64_t seq)
     return (keyed){ .key = key, .size = empty ? 0 : 1 + seq % KEYED_BODY };
 }
 
-/* Of the numbers below end: nothing that is to stay is missing, and of no key the last that is there
- * is one that was deleted or replaced. */
+/* Of the numbers below end: nothing that is to stay is missing, and of no key the last that is
+ * there is one that was deleted or replaced. */
 static void
 check_cut(spool_rig *r, uint64_t end)
 {
@@ -50,7 +50,8 @@ check_whole(spool_rig *r, uint64_t end)
 {
     check_cut(r, end);
     for (uint64_t seq = 1; seq < end; seq++) {
-        for (uint64_t later = seq + 1; there[seq] && cut(seq).key != NO_KEY && later < end; later++) {
+        for (uint64_t later = seq + 1; there[seq] && cut(seq).key != NO_KEY && later < end;
+             later++) {
             CHECK(cut(later).key != cut(seq).key);
         }
     }
@@ -60,7 +61,9 @@ static mmi_compact_plan
 plan_of(uint64_t step)
 {
     return (mmi_compact_plan){ .merge_bytes = step % 2 * MMI_SPOOL_FILE_MIN / 4,
-                               .tombstone_us = step % 3 == 0 ? 0 : step % 3 == 1 ? 10 : UINT64_MAX,
+                               .tombstone_us = step % 3 == 0   ? 0
+                                               : step % 3 == 1 ? 10
+                                                               : UINT64_MAX,
                                .keys_max = step % 5 == 0 ? 5 : 0 };
 }
 
@@ -136,8 +139,8 @@ test_a_machine_that_stops_in_a_pass_leaves_the_old_or_the_new(void)
 static void
 test_a_call_that_fails_ends_the_pass_and_not_the_spool(void)
 {
-    static const mmi_disk_op kinds[] = { MMI_DISK_OPEN, MMI_DISK_WRITE, MMI_DISK_SYNC,
-                                         MMI_DISK_SYNC_FOLDER, MMI_DISK_NAME, MMI_DISK_TRUNCATE };
+    static const mmi_disk_op kinds[] = { MMI_DISK_OPEN,        MMI_DISK_WRITE, MMI_DISK_SYNC,
+                                         MMI_DISK_SYNC_FOLDER, MMI_DISK_NAME,  MMI_DISK_TRUNCATE };
     for (size_t kind = 0; kind < MMI_COUNT_OF(kinds); kind++) {
         for (uint64_t nth = 1; nth < 25; nth++) {
             spool_rig r;

@@ -32,8 +32,12 @@ put_keyed(threads_rig *r, int key)
     uint64_t size = sizeof body;
     mmi_spool_did did;
     const uint8_t meta[] = { MMI_META_KEY, 0, 1, (uint8_t)key };
-    const mmi_spool_record record = { .meta = meta, .meta_size = sizeof meta, .frames = 1,
-                                      .sizes = &size, .data = body, .size = size };
+    const mmi_spool_record record = { .meta = meta,
+                                      .meta_size = sizeof meta,
+                                      .frames = 1,
+                                      .sizes = &size,
+                                      .data = body,
+                                      .size = size };
     CHECK_INT(mmi_spool_shared_put(&r->spool, &record, 1, true, &PATIENTLY, &did), MM_OK);
 }
 

@@ -33,8 +33,9 @@ body_of(uint8_t *body, const uint64_t *skips, int count)
 static int
 walked(const uint8_t *body, uint32_t size, uint16_t count, uint64_t *seqs)
 {
-    const mmi_spool_batch batch = { .type = MMI_SPOOL_SPARSE, .first_seq = FIRST, .count = count,
-                                    .body_size = size };
+    const mmi_spool_batch batch = {
+        .type = MMI_SPOOL_SPARSE, .first_seq = FIRST, .count = count, .body_size = size
+    };
     mmi_spool_walk walk;
     mmi_spool_record r;
     int rc = mmi_spool_walk_begin(&walk, &batch, body, LAST + 1), n = 0;
@@ -152,7 +153,8 @@ test_the_hash_is_siphash(void)
             CHECK_INT((uint8_t)(hash[i / 8] >> (8 * (i % 8))), wanted[size][i]);
         }
     }
-    for (size_t size = 1; size < sizeof key; size++) { /* each octet counts, and how many there are */
+    for (size_t size = 1; size < sizeof key;
+         size++) { /* each octet counts, and how many there are */
         mmi_spool_key_hash(secret, key, size, hash);
         mmi_spool_key_hash(secret, key, size - 1, other);
         CHECK(hash[0] != other[0] && hash[1] != other[1]);

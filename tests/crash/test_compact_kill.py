@@ -1,4 +1,4 @@
-"""Processes whose spool compacts itself are killed by SIGKILL: of each key the last message is there.
+"""Processes whose spool compacts itself are killed by SIGKILL: each key's last message is there.
 
 A few rounds here; `make crash` has 200 of each. Not here: crashes of the machine, at each step
 (tests/c/test_spool_compact_crash.c).

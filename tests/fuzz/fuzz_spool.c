@@ -193,7 +193,8 @@ look(const mmi_spool_place *p, const mmi_spool_file *f, uint64_t known_seq, uint
     MMI_ASSERT(found.again == 0 || found.again >= found.end);
 }
 
-/* It ends, as each step goes on; what it gives is numbered one by one, but where it was compacted. */
+/* It ends, as each step goes on; what it gives is numbered one by one, but where it was
+ * compacted. */
 static void
 read_all(const mmi_files *files, const mmi_spool_file *f, uint64_t bound)
 {

@@ -1,5 +1,5 @@
-"""Compaction of a spool by key: what stays, what goes, who is not bothered by it; and files that are
-sealed as they are too old for more.
+"""Compaction of a spool by key: what stays, what goes, who is not bothered by it; and files that
+are sealed as they are too old for more.
 
 Not here: crashes (tests/c/test_spool_compact_crash.c, tests/crash/test_compact_kill.py), sockets
 (test_compact_sockets.py). The tests that take a spool are run for asyncio as well

@@ -52,9 +52,7 @@ def segments(path: str) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def opened(
-    path: str, remote: bool, tombstone_age: float = TOMBSTONE_AGE
-) -> Iterator[Spool]:
+def opened(path: str, remote: bool, tombstone_age: float = TOMBSTONE_AGE) -> Iterator[Spool]:
     """Open one that is there, with files as large as it has."""
     largest = max(size for _, size in segments(path))
     size = min(max(largest, SEGMENT_MIN), SEGMENT_MAX)
@@ -210,10 +208,11 @@ def batches(
 ) -> Iterator[SpoolBatch]:
     """Yield the same as tables; what is harmed is added to gaps."""
     with view.reader(first) as reader:
-        while last is None or reader.seq <= last:
-            most = BATCH_MAX_MESSAGES if last is None else last - reader.seq + 1
+        if last is not None:
+            reader._below = last + 1
+        while True:
             try:
-                batch = reader.read_batch(min(most, BATCH_MAX_MESSAGES))
+                batch = reader.read_batch(BATCH_MAX_MESSAGES)
             except SpoolTrimmedError as error:
                 reader.seek(error.first)
                 continue

@@ -38,6 +38,8 @@ class SpoolReader:
 
     _key = 0
     """Of it, among the readers of its spool; 0: it was not opened."""
+    _below = SEQ_MAX
+    """Batches have numbers below that one."""
 
     def __init__(self, spool: Held, seq: int) -> None:
         self._spool = spool
@@ -184,7 +186,7 @@ class SpoolReader:
 
     def _run(self, most: int, some: bool) -> tuple[int, int]:
         """Go on to what is to be read: how many may be, at most, and below which number."""
-        return most, SEQ_MAX
+        return most if self._seq < self._below else 0, self._below
 
     def _took(self, rows: Any) -> None:
         """Rows were read, and what compaction removed behind them is passed."""

@@ -38,7 +38,6 @@ from meshmsg._spool.arguments import (
     whole,
 )
 from meshmsg._spool.arrow import append_batch
-from meshmsg._spool.compacting import compact
 from meshmsg._spool.held import SLICE_MS
 from meshmsg._spool.kept import Kept
 from meshmsg._spool.message import octets_of
@@ -329,8 +328,6 @@ class Spool(Kept):
         whole("seq", seq, 0)
         with self._in_use() as pointer:
             return int(lib.mm_spool_trim(pointer, seq))
-
-    compact = compact
 
     def info(self) -> SpoolInfo:
         """Look what it is at this moment.

@@ -18,7 +18,7 @@ from meshmsg._binding.data import Data, exact_bytes, size_of
 from meshmsg._binding.note import MessageOptions
 from meshmsg._spool import spool as threads
 from meshmsg._spool.arguments import COMPACT_RATIO, TOMBSTONE_AGE, whole
-from meshmsg._spool.told import SpoolCompaction, SpoolInfo, SpoolRecovery
+from meshmsg._spool.told import SpoolInfo, SpoolRecovery
 from meshmsg.aio._spool.batches import append_batch, read
 from meshmsg.aio._spool.kept import Kept
 from meshmsg.aio._spool.later import Job, Later
@@ -286,27 +286,6 @@ class Spool(Kept):
         """
         whole("seq", seq, 0)
         return await self._in_thread(lambda: self._spool.trim(seq))
-
-    async def compact(self, *, timeout: float | None = None) -> SpoolCompaction:
-        """Take, of the messages of each key, all but the last one from the sealed segment files.
-
-        As of `meshmsg.Spool`; it is done in a thread. Thread-safe: yes. Cancel-safe: it goes on.
-
-        Args:
-            timeout: Seconds to wait; None waits for ever. It goes on behind that.
-
-        Returns:
-            What it came to.
-
-        Raises:
-            TimedOutError, WouldBlockError: It is not done, in time; now.
-            SpoolFullError: The disk has no room for a file to write what stays to; nothing is lost.
-            SpoolFailedError: The disk failed; nothing is lost, and none begins before the spool was
-                opened again.
-            ClosedError: The spool was closed.
-        """
-        to_ms(timeout)
-        return await self._in_thread(lambda: self._spool.compact(timeout=timeout))
 
     def info(self) -> SpoolInfo:
         """Look what it is at this moment.
