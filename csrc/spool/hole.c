@@ -23,10 +23,12 @@ static bool
 hole_may(const mmi_spool_shared *h, const mmi_spool_cursor *c)
 {
     const mmi_spool *s = &h->spool;
-    bool quiet = !c->moving && !c->saving && c->failed == MM_OK;
-    bool known = c->looked == c->cursor.floor + 1 && c->looked_passes == h->compaction.ended;
-    return quiet && !known && c->cursor.floor + 1 < s->file.head.base_seq &&
-           c->cursor.floor + 1 >= s->bases[0];
+    if (c->moving || c->saving || c->failed != MM_OK) {
+        return false;
+    }
+    uint64_t next = c->cursor.floor + 1;
+    bool known = c->looked == next && c->looked_passes == h->compaction.ended;
+    return !known && next < s->file.head.base_seq && next >= s->bases[0];
 }
 
 uint64_t

@@ -45,9 +45,12 @@ static uint64_t
 hold_floor(mmi_spool_shared *h, const char *name)
 {
     const mmi_spool_cursor *c = mmi_spool_cursors_find(h, name);
+    if (c != NULL && c->moving) {
+        return 0; /* what it says nobody knows now */
+    }
     if (c != NULL) {
         bool lower = c->cursor.saved_floor < c->cursor.floor;
-        return c->moving ? 0 : lower ? c->cursor.saved_floor : c->cursor.floor;
+        return lower ? c->cursor.saved_floor : c->cursor.floor;
     }
     mmi_cursor look;
     const mmi_cursor_spool spool = { h->spool.uuid, mmi_spool_first(&h->spool), h->spool.last_seq };
