@@ -5,7 +5,8 @@
  * Not here: who waits meanwhile (spool/shared_compact.c).
  * Law: it is synced before it is named, and its name is durable before another file goes: so at
  * each moment every number that is to be read is in a file that is durable.  Where a crash comes
- * between, the one or the other has them, and where both do, each file's own numbers count.
+ * between, the one or the other has them, and where both do, each file's own numbers count.  Names
+ * survive a crash in any order, so each is durable before the next changes.
  */
 #include <string.h>
 
@@ -42,15 +43,15 @@ mmi_compact_commit_run(mmi_compact *c, mmi_compact_names *names)
     int rc = f->rename(f->self, dir, mmi_compact_name, dir, name);
     *names = (mmi_compact_names){ .named = rc == MM_OK };
     rc = rc == MM_OK ? f->sync_folder(f->self, dir) : rc;
-    if (rc != MM_OK || g->count == 1) {
-        return rc;
-    }
-    for (uint32_t k = 1; k < g->count; k++) { /* one that stays is read again as it was */
+    /* One that stays has its own numbers; of one that is gone those before it have them: so they go
+     * one by one, the first one first. */
+    for (uint32_t k = 1; k < g->count && rc == MM_OK; k++) {
         mmi_spool_name(c->bases[g->first + k], name);
-        (void)f->unlink(f->self, dir, name);
-        names->gone++;
+        rc = f->unlink(f->self, dir, name);
+        names->gone += rc == MM_OK;
+        rc = rc == MM_OK ? f->sync_folder(f->self, dir) : rc;
     }
-    return f->sync_folder(f->self, dir);
+    return rc;
 }
 
 void

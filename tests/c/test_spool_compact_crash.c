@@ -135,6 +135,40 @@ test_a_machine_that_stops_in_a_pass_leaves_the_old_or_the_new(void)
     cut_each(false, 7);
 }
 
+/* Whatever a crash leaves of the names that a merge changes: no number is without a file. */
+static void
+test_names_that_a_merge_changes_may_survive_in_any_order(void)
+{
+    enum { NAMES_SEEDS = 24, NAMES_STEPS = 6 };
+    for (uint64_t seed = 1; seed <= NAMES_SEEDS; seed++) {
+        for (uint64_t step = 1; step <= NAMES_STEPS; step++) {
+            spool_rig r;
+            mmi_compact c;
+            mmi_compact_names names;
+            spool_rig_started(&r, seed * 100 + step, MMI_SPOOL_DISK);
+            keyed_files(&r, cut, CUT_FILES, CUT_BATCH);
+            uint64_t end = r.spool.bases[CUT_FILES - 1];
+            const mmi_compact_plan plan = { .bases = r.spool.bases,
+                                            .count = CUT_FILES - 1,
+                                            .end = end,
+                                            .merge_bytes = UINT64_MAX / 2,
+                                            .now_us = 1,
+                                            .tombstone_us = UINT64_MAX };
+            CHECK_INT(mmi_compact_begin(&c, &r.spool, &plan), MM_OK);
+            while (c.state != MMI_COMPACT_COMMIT) {
+                CHECK(mmi_compact_step(&c) >= 0);
+            }
+            CHECK_INT(c.group.count, CUT_FILES - 1);
+            mmi_disk_crash_in(r.disk.disk, step);
+            (void)mmi_compact_commit_run(&c, &names);
+            mmi_disk_crash_in(r.disk.disk, 0);
+            mmi_compact_end(&c);
+            spool_rig_stop(&r, true);
+            cut_ends(&r, 1, end);
+        }
+    }
+}
+
 /* The n-th call fails: the pass ends, and the spool goes on. */
 static void
 test_a_call_that_fails_ends_the_pass_and_not_the_spool(void)
@@ -205,6 +239,7 @@ int
 main(void)
 {
     RUN(test_a_machine_that_stops_in_a_pass_leaves_the_old_or_the_new);
+    RUN(test_names_that_a_merge_changes_may_survive_in_any_order);
     RUN(test_a_call_that_fails_ends_the_pass_and_not_the_spool);
     RUN(test_a_full_disk_ends_the_pass);
     RUN(test_without_memory_a_pass_ends_or_is_done_in_parts);
